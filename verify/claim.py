@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
+from functools import partial
 from itertools import product
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -89,16 +90,24 @@ class Source:
     reading: Reading | None = None
 
 
-def grid(**axes: Iterable[Any]) -> tuple[Case, ...]:
+def grid(**axes: Any) -> tuple[Case, ...]:
     """All combinations of the given axes, the last one fastest.
 
-    >>> grid(rho=(0.0, 1.0), depth=(2,))
+    What is no collection, or is text or a mapping, is the same in every case.
+
+    >>> grid(rho=(0.0, 1.0), depth=2)
     ({'rho': 0.0, 'depth': 2}, {'rho': 1.0, 'depth': 2})
     """
     names = tuple(axes)
     return tuple(
-        dict(zip(names, values, strict=True)) for values in product(*axes.values())
+        dict(zip(names, values, strict=True))
+        for values in product(*map(_axis, axes.values()))
     )
+
+
+def _axis(values: Any) -> Iterable[Any]:
+    several = isinstance(values, Iterable) and not isinstance(values, str | Mapping)
+    return values if several else (values,)
 
 
 _ID = re.compile(r"[a-z]+/[A-Za-z0-9.]+(-[A-Za-z0-9.]+)*")
@@ -282,3 +291,12 @@ class Claim:
             return ()
         cases = self.cases_for(profile)
         return tuple(dict.fromkeys(run for case in cases for run in self.runs(**case)))
+
+
+# A claim of each kind of evidence.
+symbolic = partial(Claim, evidence=Evidence.SYMBOLIC)
+certified = partial(Claim, evidence=Evidence.CERTIFICATE)
+numeric = partial(Claim, evidence=Evidence.NUMERIC)
+adversarial = partial(Claim, evidence=Evidence.SEARCH)
+statistical = partial(Claim, evidence=Evidence.STATISTICAL)
+trend = partial(Claim, evidence=Evidence.TREND)

@@ -32,11 +32,14 @@ IDENTITY_MAP = {
     "id/identity-depths": "cosine with the input on digits, 5 layers",
     "id/identity-ten": "cosine with the input on digits, 10 layers",
     "id/Fig3-neither": "13 layers, digits: cosine with the input; the training image",
+    "id/edges": "share of the output that edges add, 7, 10, 13 layers less 3",
     "id/Fig5": "5 layers: error of the worst layer less the output's",
     "id/Fig5-untrained": "20 untrained layers: error of the last layer less the first's",
     "id/Fig5-deep": "20 layers: least error of the upper ten",
+    "id/Fig5-bottom": "20 layers: error of the lower five, untrained less trained",
     "id/Fig19": "relative change of the last layer less the largest of the others",
     "id/Fig19-lower": "relative change of the lower half, 5 layers less 20",
+    "id/Fig19-fcn": "12 fully connected layers: change of the lower five over the largest",
     "id/Fig6": "cosine with the input at twice the size less at half",
     "id/Fig6-resized": "the same, images resized",
     "id/Fig15": "best cosine of a channel with the input, first layer less later ones",
@@ -64,6 +67,17 @@ IDENTITY_MAP = {
         " less 5"
     ),
     "id/Fig1": "many digits: cosine with the input on patterns, CNN less FCN",
+    "id/Fig31": "distance of networks of two starts less that of two seeds",
+    "id/Fig31-kaiming": "artefacts, Kaiming's start less the framework's",
+    "id/Fig31-kaiming-printed": (
+        "the same, less the printed default's: as a variance; as a deviation"
+    ),
+    "id/Fig31-xavier": "artefacts, Xavier's start less the framework's",
+    "id/Fig31-xavier-printed": (
+        "the same, less the printed default's: as a variance; as a deviation"
+    ),
+    "id/Fig32": "distance of networks of two optimisers less that of two seeds",
+    "id/Fig32-fitted": "the same, of those with at most a fiftieth of the loss left",
     "id/Fig37": "ten digits: cosine with the training image, 5 layers less 1",
     "id/Fig38": "two images: share of their mixtures in the output, 14 layers less 5",
     "id/Fig39": "three images: the same",

@@ -19,7 +19,7 @@ from empirical.mmd_init.experiments import REACHED
 from empirical.normrelu.ending import FITTED, epochs_to
 from empirical.normrelu.experiments import DENSE, RESIDUAL
 from empirical.testbed.records import Draws, RunRecord
-from verify.figures.mmd_init import reference
+from verify.claims.mmd_init import _printed as reference
 from verify.figures.normrelu import LABELS
 
 Array = npt.NDArray[np.float64]

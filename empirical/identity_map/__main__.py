@@ -22,7 +22,7 @@ SKIPPED = (
 def _example() -> Any:
     """Return the configuration whose values are the defaults."""
     # Loaded here, as below: they load PyTorch.
-    from empirical.identity_map.experiments import Configuration
+    from empirical.identity_map.configuration import Configuration
     from empirical.identity_map.networks import copier
     from empirical.identity_map.scales import SHORT
 

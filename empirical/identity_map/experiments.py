@@ -4,117 +4,15 @@ A configuration is one network, recipe and set of measurements. Its groups (trai
 images, initialisations, learning rates) times its seeds train as one batch.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+import math
+from dataclasses import replace
 from typing import Any
 
-from empirical.checks import check_choice
-from empirical.data import NAMES
+from empirical.identity_map.configuration import Configuration
 from empirical.identity_map.networks import Copier, copier
-from empirical.identity_map.recipes import Recipe
-from empirical.identity_map.scales import BY_NAME, Sizes, checked_measurements
+from empirical.identity_map.scales import BY_NAME, Sizes
 from empirical.networks import Convolutional, initial
-from empirical.testbed.study import Scale, check_scale, checked_name
-
-
-@dataclass(frozen=True, kw_only=True)
-class Configuration:
-    """One batch of networks to train and to measure.
-
-    Attributes
-    ----------
-    name : str
-        Also that of its record.
-    figures : tuple of int
-        Figures of the paper that it serves.
-    network : FullyConnected, Convolutional or Residual
-    recipe : Recipe
-    data : str
-        A data set, or ``"channelled"``: three digits as the channels of one image.
-    labels : tuple of tuple of int
-        Training sets, one a group: an example of each label.
-    skip : int
-        Skip this many examples of each label.
-    image : str
-        File of a picture of one's own, in the place of a data set.
-    examples : int, optional
-        Train on this many examples of the data set, drawn for each update; `labels` then
-        names those that are looked at.
-    schemes : tuple of str
-        Initialisations; one network of each for every seed.
-    rates : tuple of float, optional
-        Learning rates, one a group; the recipe's when absent.
-    seeds : tuple of int
-        Seeds of the networks' first weights.
-    fault : str
-        What is wrong with the training, one of `FAULTS`, or nothing.
-    measurements : tuple of str
-        What the record holds beside the losses.
-    settings : mapping
-        Arguments of `measures.Settings`.
-    """
-
-    name: str
-    network: Copier
-    recipe: Recipe
-    figures: tuple[int, ...] = ()
-    data: str = "mnist"
-    labels: tuple[tuple[int, ...], ...] = ((7,),)
-    skip: int = 0
-    image: str = ""
-    examples: int | None = None
-    schemes: tuple[str, ...] = ("framework",)
-    rates: tuple[float, ...] | None = None
-    seeds: tuple[int, ...] = (0,)
-    fault: str = ""
-    measurements: tuple[str, ...] = ("curve",)
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        checked_name(self.name)
-        checked_measurements(self.measurements)
-        check_choice("Configuration", "fault", self.fault, ("", *FAULTS))
-        for scheme in self.schemes:
-            initial.checked(scheme)
-        if self.data not in (*NAMES, "channelled"):
-            raise ValueError(
-                f"Configuration: `data` must be one of {', '.join(NAMES)}, channelled, "
-                f"but it is {self.data!r}"
-            )
-        sizes = {len(labels) for labels in self.labels}
-        if len(sizes) != 1 or 0 in sizes or not self.seeds or not self.schemes:
-            raise ValueError(
-                "Configuration: `labels`, `schemes` and `seeds` must not be empty, and "
-                f"all training sets as large, but they are {self.labels}, "
-                f"{self.schemes} and {self.seeds}"
-            )
-        if self.examples is not None and self.recipe.batch is None:
-            raise ValueError(
-                "Configuration: `recipe` must have a batch when trained on `examples`"
-            )
-
-
-FAULTS = ("slow", "short", "frozen", "untrained")
-"""Those of `testbed.faults` that concern networks without labels."""
-
-
-def faulty(configuration: Configuration) -> tuple[Recipe, float]:
-    """Return the recipe with the configuration's fault, and a factor of its rates."""
-    recipe = configuration.recipe
-    match configuration.fault:
-        case "slow":
-            return recipe, 0.01
-        case "short":
-            limit = recipe.limit and max(1, recipe.limit // 15)
-            return replace(recipe, steps=max(1, recipe.steps // 15), limit=limit), 1.0
-        case "frozen":
-            return replace(recipe, trained="top"), 1.0
-        case "untrained":
-            # One update at a rate that rounding swallows.
-            one = replace(recipe, steps=1, release=None, rescale=False, schedule=())
-            return one, 1e-30
-        case _:
-            return recipe, 1.0
+from empirical.testbed.study import Scale, check_scale
 
 
 def configurations(scale: Scale) -> tuple[Configuration, ...]:
@@ -142,11 +40,15 @@ def configurations(scale: Scale) -> tuple[Configuration, ...]:
         *_shapes(s),
         *_procedures(s),
         *_other_images(s),
+        *_remarks(s),
     )
     return tuple(replace(c, settings={**s.settings, **c.settings}) for c in made)
 
 
 _SEEN = ("curve", "heatmap", "predictions")
+
+_FEW = 3
+"""Seeds of the networks that take longest."""
 
 
 def _cnn(s: Sizes, layers: int, **changes: Any) -> Copier:
@@ -160,12 +62,12 @@ def _depth_curves(s: Sizes) -> list[Configuration]:
     With biases they are trained as they are; without, gradients are rescaled until the
     loss falls: a deep network puts out nothing at first, and would do so for ever.
     """
-    plainly = replace(s.curve, rescale=False)
-    slow = s.slow or s.curve.steps
+    plainly = replace(s.recipe, rescale=False)
+    slow = s.slow or s.recipe.steps
     arms = (
-        ("cnn", s.depths, False, s.curve),
+        ("cnn", s.depths, False, s.recipe),
         ("biased", s.biased, True, plainly),
-        ("rescaled", s.rescaled, True, s.curve),
+        ("rescaled", s.rescaled, True, s.recipe),
     )
     made: list[Configuration] = []
     for kind, depths, bias, recipe in arms:
@@ -183,7 +85,7 @@ def _depth_curves(s: Sizes) -> list[Configuration]:
                     recipe=replace(recipe, steps=slow)
                     if bias and layers > 10
                     else recipe,
-                    seeds=s.starts if layers in s.detailed else s.curve_seeds,
+                    seeds=s.starts if layers in s.detailed else s.seeds,
                     measurements=wanted,
                 )
             )
@@ -256,7 +158,7 @@ def _many_examples(s: Sizes) -> list[Configuration]:
             # A signal that does not shrink: minibatches leave no plateau quickly.
             schemes=("kaiming-normal",),
             examples=s.examples,
-            seeds=s.seeds,
+            seeds=s.seeds[:_FEW],
             measurements=_SEEN,
         )
         for name, network in networks.items()
@@ -295,11 +197,11 @@ def _shapes(s: Sizes) -> list[Configuration]:
 
 
 def _seeds(network: Copier, s: Sizes) -> tuple[int, ...]:
-    """Return three seeds for the largest networks, more for those that differ most."""
+    """Return few seeds for the largest networks, more for those that differ most."""
     kernel = network.kernel if isinstance(network, Convolutional) else 1
     if kernel > 15 or max(network.units) >= 128:
-        return s.seeds
-    return s.starts if network.layers > 8 else s.shape_seeds
+        return s.seeds[:_FEW]
+    return s.starts if network.layers > 8 else s.seeds
 
 
 def _procedures(s: Sizes) -> list[Configuration]:
@@ -325,8 +227,8 @@ def _procedures(s: Sizes) -> list[Configuration]:
                 network=_cnn(s, layers),
                 recipe=s.recipe,
                 schemes=initial.SCHEMES,
-                seeds=s.seeds[:1],
-                measurements=(*_SEEN, "signal"),
+                seeds=s.varied_seeds,
+                measurements=(*_SEEN, "signal", "points"),
             )
         )
         for optimiser in ("sgd", "adagrad", "rmsprop", "adam", "adamax"):
@@ -338,8 +240,8 @@ def _procedures(s: Sizes) -> list[Configuration]:
                     network=_cnn(s, layers),
                     recipe=replace(s.recipe, optimiser=optimiser, rate=None),
                     rates=rates,
-                    seeds=s.seeds[:1],
-                    measurements=_SEEN,
+                    seeds=s.varied_seeds,
+                    measurements=(*_SEEN, "points"),
                 )
             )
     return made
@@ -366,7 +268,7 @@ def _other_images(s: Sizes) -> list[Configuration]:
             network=_cnn(s, layers),
             recipe=s.recipe,
             labels=(labels,),
-            seeds=s.set_seeds,
+            seeds=s.varied_seeds,
             measurements=_SEEN,
         )
         for labels in ((7, 3), (7, 3, 1))
@@ -379,7 +281,7 @@ def _other_images(s: Sizes) -> list[Configuration]:
         for layers in s.colour_depths
     } | {
         f"colour-fcn-{layers}": copier(
-            "fcn", shape=s.shape(3), layers=layers, width=3 * s.fcn_widths[0]
+            "fcn", shape=s.shape(3), layers=layers, width=math.prod(s.shape(3))
         )
         for layers in s.colour_fcn
     }
@@ -395,5 +297,52 @@ def _other_images(s: Sizes) -> list[Configuration]:
             measurements=_SEEN,
         )
         for name, network in networks.items()
+    ]
+    return made
+
+
+_MIDDLE = (3, 7, 10, 13)
+"""Layers of networks that may show edges, and of shallower ones."""
+
+
+def _remarks(s: Sizes) -> list[Configuration]:
+    """Networks of remarks in the text: edges, bottom layers, nothing clipped."""
+    if not s.fresh:
+        return []
+    plainly, five = replace(s.recipe, rescale=False), s.fresh[: len(s.fresh) // 2]
+    slow = replace(plainly, steps=s.slow or s.recipe.steps)
+    made = [
+        Configuration(
+            name=f"edges-depth-{layers}",
+            figures=(3,),
+            network=_cnn(s, layers, bias=True),
+            recipe=slow if layers > 10 else plainly,
+            seeds=five,
+            measurements=("curve", "edges"),
+        )
+        for layers in _MIDDLE
+    ]
+    made.append(
+        Configuration(
+            name="bottom-depth-20",
+            figures=(5,),
+            network=_cnn(s, 20, bias=True),
+            recipe=slow,
+            seeds=s.fresh,
+            measurements=("curve", "layer-error"),
+        )
+    )
+    made += [
+        Configuration(
+            name=f"unclipped-fcn-{scheme}",
+            figures=(19,),
+            # Eleven hidden layers.
+            network=copier("fcn", shape=s.shape(), layers=12, width=s.fcn_widths[0]),
+            recipe=replace(plainly, clip=None, limit=4000, retries=0),
+            schemes=(scheme,),
+            seeds=five,
+            measurements=("curve", "change"),
+        )
+        for scheme in ("framework", "default-sqrt")
     ]
     return made

@@ -10,6 +10,7 @@ from empirical.identity_map.recipes import Recipe
 MEASURED = (
     *("curve", "heatmap", "layer-error", "pictures", "upper"),
     *("change", "signal", "sizes", "predictions", "cover", "probes"),
+    *("points", "edges"),
 )
 """Names of `measures.MEASUREMENTS`."""
 
@@ -25,10 +26,10 @@ class Sizes:
     """Sizes of the figures' experiments at a scale.
 
     Networks that are looked into, `detailed` ones and fully connected, have the seeds
-    `starts`, others `seeds`; other depths of the depth curves `curve_seeds`; other image
-    sizes, kernels and channels `shape_seeds` unless they are large; sets of images
-    `set_seeds`, and convolutional networks of colour images `colour_seeds`. With biases
-    more than ten layers take `slow` updates.
+    `starts`, others `seeds`, large ones the first three of them; sets of images,
+    initialisations and optimisers have `varied_seeds`, and convolutional networks of
+    colour images `colour_seeds`. With biases more than ten layers take `slow` updates.
+    Networks of the text's remarks have the seeds `fresh`, twenty layers twice as many.
     """
 
     size: int
@@ -37,12 +38,10 @@ class Sizes:
     many: Recipe
     examples: int
     seeds: tuple[int, ...]
-    curve: Recipe
     starts: tuple[int, ...]
-    curve_seeds: tuple[int, ...]
-    shape_seeds: tuple[int, ...]
-    set_seeds: tuple[int, ...]
+    varied_seeds: tuple[int, ...]
     colour_seeds: tuple[int, ...]
+    fresh: tuple[int, ...]
     depths: tuple[int, ...]
     biased: tuple[int, ...]
     rescaled: tuple[int, ...]
@@ -89,12 +88,10 @@ _SMALL = Sizes(
     many=Recipe(optimiser="adam", rate=0.001, steps=400, batch=16, schedule=(0.6, 0.8)),
     examples=2000,
     seeds=(0, 1, 2),
-    curve=SHORT,
     starts=(10, 11, 12, 13, 14),
-    curve_seeds=(0, 1, 2),
-    shape_seeds=(0, 1, 2),
-    set_seeds=(0,),
+    varied_seeds=(0,),
     colour_seeds=(0, 1),
+    fresh=(),
     depths=(1, 3, 5, 8, 12, 20),
     # With biases the deep ones need more updates than there is time for.
     biased=(),
@@ -134,13 +131,12 @@ _FULL = replace(
     printed=Recipe(steps=800, release=0.95, limit=400),
     many=replace(_SMALL.many, steps=1000),
     examples=4000,
-    curve=replace(SHORT, steps=2000, floor=1e-9, patience=200),
     slow=5000,
+    seeds=(0, 1, 2, 3, 4),
     starts=(0, 1, 2, 3, 4),
-    curve_seeds=(0, 1, 2, 3, 4),
-    shape_seeds=(0, 1, 2, 3, 4),
-    set_seeds=(0, 1, 2, 3, 4),
+    varied_seeds=(0, 1, 2, 3, 4),
     colour_seeds=(0, 1, 2, 3, 4),
+    fresh=tuple(range(5, 15)),
     depths=(1, 3, 5, 7, 10, 13, 20),
     biased=(1, 3, 5, 7, 10, 13, 20),
     rescaled=(20,),
@@ -171,12 +167,11 @@ _LONG = Recipe(steps=2_000_000, floor=1e-9, patience=20_000, check=500)
 _PAPER = replace(
     _FULL,
     recipe=replace(_LONG, release=0.95, limit=100_000, clip=0.5, rescale=True),
-    curve=replace(_LONG, release=0.95, limit=100_000, clip=0.5, rescale=True),
+    seeds=(0, 1, 2),
     starts=(0, 1, 2),
-    curve_seeds=(0, 1, 2),
-    shape_seeds=(0, 1, 2),
-    set_seeds=(0,),
+    varied_seeds=(0,),
     colour_seeds=(0, 1),
+    fresh=(),
     printed=replace(_LONG, release=0.95, limit=100_000),
     many=replace(_SMALL.many, steps=200_000, batch=128, check=500),
     examples=60_000,

@@ -5,7 +5,7 @@ import itertools
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,12 +14,8 @@ from torch import Tensor
 from empirical import devices
 from empirical.data import Dataset, load
 from empirical.identity_map import images, measures
-from empirical.identity_map.experiments import (
-    FAULTS,
-    Configuration,
-    configurations,
-    faulty,
-)
+from empirical.identity_map.configuration import FAULTS, Configuration, faulty
+from empirical.identity_map.experiments import configurations
 from empirical.identity_map.images import Pictures
 from empirical.identity_map.networks import image_shape
 from empirical.identity_map.training import Trained, train
@@ -66,7 +62,7 @@ def train_configuration(
         labels: _pictures(configuration, source, labels)
         for labels in configuration.labels
     }
-    seeds = setting.mine(configuration.seeds)
+    seeds = setting.mine(configuration).seeds
     replicates = [(g, seed) for g in groups(configuration) for seed in seeds]
     params = joined(
         [
@@ -135,7 +131,7 @@ def trained_record(
     """Return the record, and the weights too."""
     start = time.perf_counter()
     trained, pictures = train_configuration(configuration, setting)
-    mine = replace(configuration, seeds=setting.mine(configuration.seeds))
+    mine = setting.mine(configuration)
     devices.synchronise(setting.device)
     trained_at = time.perf_counter()
     settings = measures.Settings(**configuration.settings)

@@ -73,7 +73,7 @@ def run_configuration(
     ['finished', 'finished']
     """
     start_time = time.perf_counter()
-    c = dataclasses.replace(configuration, seeds=setting.mine(configuration.seeds))
+    c = setting.mine(configuration)
     found = images_of(c, setting)
     found = dataclasses.replace(found, inputs=found.inputs.to(setting.device))
     if c.shuffled:

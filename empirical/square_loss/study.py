@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,7 +49,7 @@ def train_configuration(
 ) -> tuple[Trained, Problem]:
     """Train a configuration's replicates side by side, in the order of its `replicates`."""
     learnt = problem_of(configuration, setting)
-    replicates = _mine(configuration, setting).replicates
+    replicates = setting.mine(configuration).replicates
     params = start(
         configuration.network,
         [scale for scale, _ in replicates],
@@ -145,11 +144,6 @@ def data_of(configuration: Configuration, setting: Setting) -> str:
     return problem_of(configuration, setting).digest
 
 
-def _mine(configuration: Configuration, setting: Setting) -> Configuration:
-    """Return a configuration of the replicates to run."""
-    return replace(configuration, seeds=setting.mine(configuration.seeds))
-
-
 def _draws(
     configuration: Configuration, setting: Setting, trained: Trained, learnt: Problem
 ) -> Draws:
@@ -163,7 +157,7 @@ def _draws(
     wrong = wrong_answers(unseen, learnt.targets(test_classes).to(unseen))
     errors = (wrong.double() / len(test_classes)).tolist()
     made: list[Draw] = []
-    mine = _mine(configuration, setting).replicates
+    mine = setting.mine(configuration).replicates
     for replicate, (scale, seed) in enumerate(mine):
         ended = trained.status[replicate] != "diverged"
         series = {

@@ -25,6 +25,9 @@ class Named(Protocol):
         ...
 
 
+Item = TypeVar("Item", bound=Named)
+
+
 class Progress(Protocol):
     """Is told where a run stands."""
 
@@ -61,21 +64,24 @@ class Setting:
     checkpoint: Path | None = None
     rows: tuple[int, int] | None = None
 
-    def mine(self, seeds: Sequence[int]) -> tuple[int, ...]:
-        """Return which of a configuration's seeds are to be run.
+    def mine(self, configuration: Item) -> Item:
+        """Return a configuration with those of its ``seeds`` that are to be run.
 
         Examples
         --------
-        >>> Setting(rows=(1, 3)).mine((5, 6, 7, 8)), Setting().mine((5, 6))
-        ((6, 7), (5, 6))
+        >>> from empirical.square_loss.experiments import configurations
+        >>> whole = configurations("small")[0]
+        >>> Setting(rows=(1, 3)).mine(whole).seeds == whole.seeds[1:3]
+        True
         """
-        return tuple(seeds[slice(*(self.rows or (None,)))])
+        if self.rows is None:
+            return configuration
+        whole: Any = configuration
+        return replace(whole, seeds=whole.seeds[slice(*self.rows)])
 
 
 CPU = Setting()
 """The CPU, and the data sets at hand."""
-
-Item = TypeVar("Item", bound=Named)
 
 
 def _unknown(_configuration: Any) -> float:

@@ -12,7 +12,8 @@ import torch
 
 from empirical.identity_map import __main__ as command
 from empirical.identity_map import copier, images, study
-from empirical.identity_map.experiments import Configuration, configurations
+from empirical.identity_map.configuration import Configuration
+from empirical.identity_map.experiments import configurations
 from empirical.identity_map.recipes import Recipe
 from empirical.testbed import stopping, telling
 from empirical.testbed.batch import run_batch

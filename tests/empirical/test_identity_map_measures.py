@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from empirical.data import load
 from empirical.identity_map import copier, measures
-from empirical.identity_map.images import chosen, patterns, standardised, unseen
+from empirical.identity_map.images import (
+    chosen,
+    patterns,
+    resize,
+    standardised,
+    unseen,
+)
 from empirical.identity_map.measures import Settings, measure
 from empirical.identity_map.probes import RHOS
 from empirical.randomness import numpy_generator, torch_generator
@@ -682,3 +688,70 @@ class TestMeasure:
             self.found(net, params, params, "curve", training_images=chosen((7,)))
         with pytest.raises(ValueError, match="must have the same shapes"):
             self.found(net, params[:2], params, "curve")
+
+
+class TestEdges:
+    def test_sobel_is_the_sum_over_neighbours(self):
+        image = normal(2, 5, 6)
+        got = measures.sobel(image[None])[0].numpy()
+        padded = np.pad(image.numpy(), ((0, 0), (1, 1), (1, 1)), mode="edge")
+        for c, i, j in np.ndindex(*got.shape):
+            near = padded[c, i : i + 3, j : j + 3]
+            down = near[2] - near[0]
+            right = near[:, 2] - near[:, 0]
+            want = math.hypot(
+                down[0] + 2 * down[1] + down[2], right[0] + 2 * right[1] + right[2]
+            )
+            # Ten sums and a root of numbers of order one.
+            assert got[c, i, j] == pytest.approx(want, rel=20 * EPS, abs=20 * EPS)
+
+    def test_share_is_what_the_fit_gains(self):
+        images, training = normal(3, 1, 6, 5), normal(1, 6, 5, name="training")
+        outputs, edges = normal(2, 3, 1, 6, 5, name="out"), measures.sobel(images)
+        got = measures.edge_share(outputs, images, training, edges)
+        for network, row in np.ndindex(2, 3):
+            y = outputs[network, row].numpy().ravel()
+            known = [np.ones(30), images[row].numpy().ravel(), training.numpy().ravel()]
+            left = [
+                np.linalg.lstsq(np.stack(basis, 1), y, rcond=None)[1].item()
+                for basis in (known, [*known, edges[row].numpy().ravel()])
+            ]
+            want = (left[0] - left[1]) / (y.var() * y.size)
+            # Least squares of 30 numbers by two methods, condition numbers below ten.
+            assert got[network, row].item() == pytest.approx(want, abs=1e-12)
+
+    def test_mixtures_and_constants_have_none(self):
+        images, training = normal(2, 1, 6, 6), normal(1, 6, 6, name="training")
+        edges = measures.sobel(images)
+        outputs = torch.stack([2.0 * images + 3.0 * training - 1.0])
+        got = measures.edge_share(outputs, images, training, edges)
+        assert float(got.max()) < 1e-25
+        flat = torch.zeros(1, 2, 1, 6, 6).double()
+        nothing = measures.edge_share(flat, images, training, edges)
+        assert nothing.isnan().all()
+
+    def test_networks_that_copy_have_no_edges_and_points_are_outputs(self):
+        net = copier("cnn", shape=(1, 10, 10), layers=1)
+        weight = torch.zeros(1, 1, 1, 5, 5).double()
+        weight[..., 2, 2] = 1.0
+        seven = chosen((7,)).fitted((1, 10, 10))
+        few = Settings(digits=6, points=600)
+        names = ("points", "edges")
+        made = measure(
+            net,
+            (weight,),
+            (weight,),
+            training_images=seven,
+            names=names,
+            seed=7,
+            settings=few,
+        )
+        assert made["edges"]["own"][0] < 1e-20
+        assert 0.1 < made["edges"]["detector"] <= 1.0
+        # All the pixels there are, in another order, of four digits.
+        (kinds,) = made["points"]["outputs"]
+        assert made["points"]["kinds"] == ["digits", "gaussian"]
+        digits = standardised(load("mnist", "test").head(6).images, data="mnist")
+        images = resize(digits, (10, 10))
+        want = sorted(float(f"{v:.4g}") for v in images.flatten().tolist())
+        assert sorted(kinds[0]) == pytest.approx(want, rel=1e-3, abs=1e-9)

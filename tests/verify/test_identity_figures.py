@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from empirical.identity_map.experiments import Configuration, configurations
+from empirical.identity_map.configuration import Configuration
+from empirical.identity_map.experiments import configurations
 from empirical.identity_map.networks import copier
 from empirical.identity_map.study import run_configuration
 from empirical.networks import Convolutional, FullyConnected

@@ -13,8 +13,9 @@ from empirical.mmd_init.study import run_configuration
 from empirical.testbed.records import Draw, Draws, RunRecord, identity
 from theory import mmd
 from verify import figures
+from verify.claims.mmd_init import _printed as reference
 from verify.figures import __main__ as command
-from verify.figures.mmd_init import FIGURES, MAIN, TABLES, bounds, content, reference
+from verify.figures.mmd_init import FIGURES, MAIN, TABLES, bounds, content
 from verify.figures.mmd_init.runs import Stack, remarks
 from verify.figures.runs import Missing
 from verify.figures.style import styled

@@ -20,6 +20,7 @@ from scipy.special import erf
 from theory import gaussian
 from theory._recursion import orthants
 from theory.activations import PiecewisePolynomial
+from theory.duals.truncated import balanced
 
 Array = npt.NDArray[np.float64]
 
@@ -49,13 +50,13 @@ def density(
 
     `sign` is -1 where that is rho = -1.
     """
-    out, less = np.zeros_like(t), np.zeros_like(t)
-    largest = np.zeros_like(t)
+    out, less, largest = (np.zeros_like(t) for _ in range(3))
     with np.errstate(divide="ignore"):
         sine = 1.0 / np.sin(t)
     cosine = np.square(1.0 / np.cos(0.5 * t))
     kinks = tuple(zip(activation.kinks, activation.jumps, strict=True))
-    balanced = _balanced(activation)
+    # Slopes to both ends of bounded functions are the same.
+    bounded = balanced(activation.jumps)
     for c, a in kinks:
         for d, b in kinks:
             near, far = c / r, sign * d / other
@@ -65,20 +66,14 @@ def density(
                 each = np.square(np.where(near == far, 0.0, (near - far) * sine))
             each += (near * far) * cosine
             each *= -0.5
-            if balanced:
+            if bounded:
                 less += (a * b) * np.expm1(each)
                 np.minimum(largest, each, out=largest)
             out += (a * b) * np.exp(each, out=each)
-    if balanced:
+    if bounded:
         # Of long arguments the densities at all kinks are nearly the same.
         out = np.where(largest > -1.0, less, out)
     return out / (2.0 * np.pi)
-
-
-def _balanced(activation: PiecewisePolynomial) -> bool:
-    """Whether slopes to both ends are the same, as those of bounded functions are."""
-    jumps = activation.jumps
-    return abs(math.fsum(jumps)) <= 1e-14 * math.fsum(map(abs, jumps))
 
 
 def _tail(activation: PiecewisePolynomial, x: Array) -> Array:
@@ -87,7 +82,9 @@ def _tail(activation: PiecewisePolynomial, x: Array) -> Array:
     Jumps that add up to zero lose a half of each; kinks of long arguments, near zero,
     then keep their digits.
     """
-    return -0.5 * erf(x / math.sqrt(2.0)) if _balanced(activation) else gaussian.cdf(-x)
+    if balanced(activation.jumps):
+        return -0.5 * erf(x / math.sqrt(2.0))
+    return gaussian.cdf(-x)
 
 
 def slope_at(activation: PiecewisePolynomial, r: Array, other: Array) -> Array:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +20,12 @@ CHUNK = 512
 
 def _chunks(x: Array) -> list[Array]:
     return np.array_split(np.ravel(x), max(1, -(-np.size(x) // CHUNK)))
+
+
+def balanced(weights: Iterable[float]) -> bool:
+    """Whether weights add up to zero, up to rounding."""
+    weights = tuple(weights)
+    return abs(math.fsum(weights)) <= 1e-14 * math.fsum(map(abs, weights))
 
 
 @dataclass(frozen=True)
@@ -70,9 +77,7 @@ class Truncated:
         Next to each other the kinks' densities nearly cancel, and what is left of them
         is what is left of each less one.
         """
-        weights = [w for w, _, _ in self._merged]
-        size = math.fsum(map(abs, weights))
-        return abs(math.fsum(weights)) <= 1e-14 * size
+        return balanced(w for w, _, _ in self._merged)
 
     @property
     def _nodes(self) -> int:

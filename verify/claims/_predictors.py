@@ -1,9 +1,67 @@
-"""Predictions that do not depend on the case."""
+"""Predictions and controls made of other predictions, or the same in every case."""
 
-from functools import partial
+from collections.abc import Callable
+from functools import partial, wraps
 from typing import Any
 
 from verify.compare import Outcome
+
+Prediction = Callable[..., Any]
+
+
+def always(value: Any, words: str = "") -> Prediction:
+    """Return the prediction of one value for every case, and what it means as a control."""
+
+    def predict(**_case: Any) -> Any:
+        return value
+
+    predict.__doc__ = words or f"Always {value}."
+    return predict
+
+
+def changed(predict: Prediction, mistake: str, /, **changes: Any) -> Prediction:
+    """Return a control: what `predict` says of a case with other arguments.
+
+    A change is the argument's value, or a function of the one that the case has. The
+    mistake is said in words.
+
+    >>> changed(lambda depth: 10 * depth, "A layer more.", depth=plus(1))(depth=2)
+    30
+    """
+
+    @wraps(predict)
+    def control(**case: Any) -> Any:
+        other = {k: v(case[k]) if callable(v) else v for k, v in changes.items()}
+        return predict(**{**case, **other})
+
+    control.__doc__ = mistake
+    return control
+
+
+def scaled(predict: Prediction, factor: float, mistake: str) -> Prediction:
+    """Return a control: a factor times what `predict` says.
+
+    >>> scaled(lambda depth: 10 * depth, 0.5, "Half of it.")(depth=2)
+    10.0
+    """
+
+    @wraps(predict)
+    def control(**case: Any) -> Any:
+        return factor * predict(**case)
+
+    control.__doc__ = mistake
+    return control
+
+
+def plus(more: float) -> Callable[[Any], Any]:
+    """Return the change of a number by so much."""
+    return lambda value: value + more
+
+
+def times(factor: float) -> Callable[[Any], Any]:
+    """Return the change of a number by a factor."""
+    return lambda value: factor * value
+
 
 Limits = tuple[float | None, float | None]
 """The least and the most of an effect, either absent."""

@@ -72,13 +72,20 @@ def places(claim: Claim) -> dict[str, str]:
 
 
 def _plain(function: Callable[..., Any]) -> Any:
+    while (inner := inspect.unwrap(_settled(function))) is not function:
+        function = inner
+    return function
+
+
+def _settled(function: Callable[..., Any]) -> Callable[..., Any]:
     while isinstance(function, functools.partial):
         function = function.func
-    return inspect.unwrap(function)
+    return function
 
 
 def _words(function: Callable[..., Any]) -> str:
-    plain = _plain(function)
+    # Not unwrapped: a control made of a prediction has words of its own.
+    plain = _settled(function)
     if plain is limits and isinstance(function, functools.partial):
         if function.args == (None, 0.0):
             return "No effect, or one in the other direction"

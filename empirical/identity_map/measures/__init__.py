@@ -4,6 +4,7 @@ The functions act on plain tensors and callables; `measure` applies them to a st
 trained networks and returns what a record keeps.
 """
 
+from empirical.identity_map.measures.edges import edge_share, sobel
 from empirical.identity_map.measures.layers import (
     Picture,
     layer_errors,
@@ -32,6 +33,7 @@ __all__ = [
     "closeness",
     "cosine",
     "cover",
+    "edge_share",
     "heat_map",
     "layer_errors",
     "mean_squared_error",
@@ -40,4 +42,5 @@ __all__ = [
     "relative_change",
     "shares",
     "signal_sizes",
+    "sobel",
 ]

@@ -104,6 +104,13 @@ def measure(
             ``kinds``, ``digits``; ``identity, constant, untrained_constant``:
             [replicate][kind], means over test images at correlation 0, of Gaussian and
             of uniform pixels at all correlations, and digits.
+        ``"points"``
+            ``kinds``; ``outputs``: [replicate][kind][point], outputs at pixels of unseen
+            images that were drawn once, four digits each.
+        ``"edges"``
+            ``own, other, untrained``: [replicate], means over test digits of the share
+            that a digit's edges add to its output, and those of another digit;
+            ``detector``: the same share where the output is the edges.
         ``"cover"``
             ``corner, centre``: [layer 1..L], fraction of the pixels seen.
 
@@ -154,7 +161,7 @@ def measure(
 _EACH = (
     *("identity", "constant", "identity_mse", "constant_mse", "zero", "nonfinite"),
     *("trained", "untrained", "outputs", "relative", "coefficients", "explained"),
-    *("untrained_constant", "layers"),
+    *("untrained_constant", "layers", "own", "other"),
 )
 """Names of lists that are indexed by network."""
 

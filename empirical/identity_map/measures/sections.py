@@ -10,11 +10,13 @@ from torch import Tensor
 
 from empirical.data import Dataset, load
 from empirical.identity_map.images import place, resize, standardised
+from empirical.identity_map.measures.edges import edge_share, sobel
 from empirical.identity_map.measures.layers import (
     layer_errors,
     picture,
     signal_sizes,
 )
+from empirical.identity_map.measures.numbers import pixels, plain
 from empirical.identity_map.measures.similarity import (
     Closeness,
     closeness,
@@ -50,7 +52,7 @@ correlations, and digits as they are."""
 def _probes(subject: Subject) -> dict[str, Any]:
     s, image = subject.settings, subject.training[0]
     _, digits = _digits(subject)
-    images = _examples(subject, digits.head(s.digits))[0]
+    images = _test_digits(subject)
 
     def means(params: Params) -> tuple[Tensor, Tensor]:
         """Correlations to identity and constant, (replicates, kinds)."""
@@ -297,6 +299,47 @@ def _predictions(subject: Subject) -> dict[str, Any]:
     }
 
 
+SAMPLED = ("digits", "gaussian")
+"""Test images of "points": digits as they are, probes of Gaussian pixels."""
+
+
+def _points(subject: Subject) -> dict[str, Any]:
+    s = subject.settings
+    images = (_test_digits(subject), subject.drawn("gaussian"))
+    outputs = [subject.apply(tests).flatten(1) for tests in images]
+    count = min(s.points, *(each.shape[1] for each in outputs))
+    found: list[Tensor] = []
+    for kind, each in zip(SAMPLED, outputs, strict=True):
+        generator = torch_generator(subject.seed, "points", kind)
+        order = torch.randperm(each.shape[1], generator=generator)[:count]
+        found.append(each[:, order.to(each.device)])
+    return {
+        "kinds": list(SAMPLED),
+        "outputs": [pixels(each) for each in torch.stack(found, dim=1)],
+    }
+
+
+def _edges(subject: Subject) -> dict[str, Any]:
+    images, constant = _test_digits(subject), subject.training[0]
+    edges, outputs = sobel(images), subject.apply(images)
+
+    def share(seen: Tensor, pictures: Tensor) -> Tensor:
+        return edge_share(seen, images, constant, pictures).nanmean(dim=1)
+
+    return {
+        "own": plain(share(outputs, edges)),
+        # As smooth and as large, but of the digit before.
+        "other": plain(share(outputs, edges.roll(1, dims=0))),
+        "untrained": plain(share(subject.apply(images, subject.initial), edges)),
+        "detector": float(share(edges[None], edges)),
+    }
+
+
+def _test_digits(subject: Subject) -> Tensor:
+    _, digits = _digits(subject)
+    return _examples(subject, digits.head(subject.settings.digits))[0]
+
+
 def _cover(subject: Subject) -> dict[str, Any]:
     _, height, width = subject.network.input_shape
     return {
@@ -317,6 +360,8 @@ MEASUREMENTS: Mapping[str, Callable[[Subject], dict[str, Any]]] = {
     "predictions": _predictions,
     "cover": _cover,
     "probes": _probes,
+    "points": _points,
+    "edges": _edges,
 }
 """What `measure` knows, by name."""
 
@@ -328,34 +373,3 @@ def _shown(subject: Subject, outputs: Tensor) -> list[Any]:
 
 def _nested(images: Tensor) -> list[Any]:
     return pixels(images) if images.ndim == 3 else [_nested(each) for each in images]
-
-
-def plain(values: Tensor) -> Any:
-    """Turn a tensor into nested lists; None for what is not a finite number.
-
-    Examples
-    --------
-    >>> plain(torch.tensor([1.5, torch.nan]))
-    [1.5, None]
-    """
-    return _without_nan(values.tolist())
-
-
-def pixels(image: Tensor) -> list[Any]:
-    """Turn an image (C, H, W) or (H, W) into rows of pixels, four digits each.
-
-    Examples
-    --------
-    >>> pixels(torch.tensor([[1.23456789, 1e-36]], dtype=torch.float64))
-    [[1.235, 1e-36]]
-    """
-    rows = image.reshape(-1, image.shape[-1]).tolist()
-    return [
-        [float(f"{v:.4g}") if math.isfinite(v) else None for v in row] for row in rows
-    ]
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_without_nan(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -10,7 +10,7 @@ from empirical.data import Dataset
 from empirical.identity_map.images import Pictures, checked, unseen
 from empirical.identity_map.measures.similarity import Closeness, heat_map
 from empirical.identity_map.networks import image_shape
-from empirical.identity_map.probes import RHOS, Law
+from empirical.identity_map.probes import RHOS, Law, probes
 from empirical.networks import Convolutional, Network, Params
 from empirical.randomness import Seed, torch_generator
 
@@ -51,7 +51,9 @@ class Settings:
     replicates : int
         Of how many networks pictures are kept; numbers are kept of all.
     digits : int
-        Test digits of "probes".
+        Test digits of "probes", "points" and "edges".
+    points : int
+        Pixels of outputs that "points" keeps of each kind of test images, at most.
     examples : pair of int or None
         Training and test digits of "layer-error"; all when None.
     """
@@ -67,6 +69,7 @@ class Settings:
     kinds: tuple[str, ...] = KINDS
     replicates: int = 1
     digits: int = 100
+    points: int = 1000
     examples: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
@@ -107,6 +110,17 @@ class Subject:
         spots = images[0, 0].numel() if isinstance(self.network, Convolutional) else 1
         numbers = sum(self.network.units) * spots * len(self.final[0])
         return max(1, BYTES // (numbers * images.element_size()))
+
+    def drawn(self, law: Law) -> Tensor:
+        """Return probes of the first training image at all correlations, (n, C, H, W)."""
+        found = probes(
+            self.training[0],
+            self.settings.rhos,
+            count=self.settings.count,
+            generator=torch_generator(self.seed, "probes", 0),
+            law=law,
+        )
+        return self.like(found.flatten(0, 1))
 
     @cached_property
     def maps(self) -> tuple[Closeness, ...]:

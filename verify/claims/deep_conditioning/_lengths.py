@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
 from theory import activations as act
+from verify.compare import Array
 
-Array = npt.NDArray[np.float64]
 KEY = "agarwal2021deep"
 KINK = -1.59076585644126852  # NormReLU's, for SELU's scale
 

@@ -1,9 +1,5 @@
 """NormReLU by its definition and in closed form: what its claims have in common."""
 
-# mpmath has no type information:
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import math
 from functools import lru_cache
 from itertools import pairwise
@@ -94,7 +90,17 @@ def measure_length(*, kink: str, gamma: str) -> Any:
     return moments_at(kink, mpmath.mpf(gamma))[1]
 
 
-# --- in closed form, on balls ---------------------------------------------------------
+# --- in closed form -------------------------------------------------------------------
+
+
+def closed_constants(c: Any) -> tuple[Any, Any, Any]:
+    """P(X > c), b, and the variance of max(X - c, 0), of an mpmath number."""
+    upper, density = mpmath.ncdf(-c), mpmath.npdf(c)
+    b = c * upper - density
+    return upper, b, (1 + c * c) * upper - c * density - b * b
+
+
+# --- the same on balls ---------------------------------------------------------
 
 
 def upper_tail(x: Any) -> Any:

@@ -23,12 +23,11 @@ from typing import Any, Protocol
 import flint
 import mpmath
 import numpy as np
-import numpy.typing as npt
 
 from verify import integrals
+from verify.compare import Array
 from verify.integrals import BITS
 
-Array = npt.NDArray[np.float64]
 Moments = tuple[Any, Any]
 """E s(u) s(v) and E s'(u) s'(v)."""
 
@@ -358,6 +357,18 @@ def recursion(law: Law, first: State, depth: int, bits: int = BITS) -> list[Stat
             new = tuple(b[0] + s * b[1] for b, s in zip(both, t, strict=True))
             out.append(State(value, new))
         return out
+
+
+def matrices(law: Law, x: Array, depth: int) -> tuple[Any, Any]:
+    """Both kernels of all rows after `depth` layers, pair by pair."""
+    count, inputs = len(x), x.tolist()
+    k, t = mpmath.matrix(count), mpmath.matrix(count)
+    for i in range(count):
+        for j in range(i, count):
+            end = recursion(law, start(inputs[i], inputs[j]), depth)[-1]
+            k[i, j] = k[j, i] = end.k[2]
+            t[i, j] = t[j, i] = end.t[2]
+    return k, t
 
 
 def rows(x: float, y: float, turn: float) -> list[list[float]]:

@@ -3,22 +3,19 @@
 Everything here is the measured side: it imports nothing of the library on trial.
 """
 
-# pyright: reportMissingTypeStubs=false
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import mpmath
 import numpy as np
 import numpy.typing as npt
+from hypothesis import strategies as st
 
-if TYPE_CHECKING:
-    from hypothesis.strategies import SearchStrategy
+from verify.compare import Array
 
-Array = npt.NDArray[np.float64]
 # mpmath carries no types.
 _mp: Any = mpmath
 
@@ -114,9 +111,8 @@ SHARP: tuple[dict[str, Any], ...] = (
 )
 
 
-def problems() -> "SearchStrategy[dict[str, Any]]":
+def problems() -> st.SearchStrategy[dict[str, Any]]:
     """Random problems: up to 8 features, weights from equal to one heavy atom."""
-    from hypothesis import strategies as st
 
     def build(parts: tuple[int, int, int, float, int]) -> dict[str, Any]:
         dim, less, more, heavy, seed = parts

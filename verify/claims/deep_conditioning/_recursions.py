@@ -9,11 +9,9 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 
+from verify.compare import Array
 from verify.integrals import BITS, Law
-
-Array = npt.NDArray[np.float64]
 
 
 def correlations(law: Law, rho: Any, depth: int) -> list[Any]:

@@ -7,18 +7,15 @@ function ``{"line": [b0, b1], "kinks": [...], "jumps": [...]}``.
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from hypothesis import strategies as st
 
 from theory import activations as act
 from verify import integrals
+from verify.compare import Array
 
-if TYPE_CHECKING:
-    from hypothesis.strategies import SearchStrategy
-
-Array = npt.NDArray[np.float64]
 Subject = str | Mapping[str, Any]
 KEY = "agarwal2021deep"
 
@@ -50,10 +47,25 @@ def law(spec: Subject) -> integrals.Law:
     return _linear_law(tuple(spec["line"]), tuple(spec["kinks"]), tuple(spec["jumps"]))
 
 
+def mu_of(activation: Subject) -> float:
+    """Return the library's coefficient of non-linearity."""
+    return subject(activation).mu
+
+
+def nu_of(activation: Subject) -> float:
+    """Return the library's coefficient of non-affinity."""
+    return subject(activation).nu
+
+
 def energies(spec: Subject, *, centred: bool, order: int = 8) -> Array:
     """Return the library's a_k^2 up to an order, as shares of E s^2 or of the variance."""
     a = subject(spec)
     return a.hermite(order) ** 2 / (a.variance if centred else a.second_moment)
+
+
+def energy_from(*, activation: Subject, centred: bool, first: int = 2) -> float:
+    """Return the share of the energies a_k^2 of orders from `first` to 8."""
+    return float(energies(activation, centred=centred)[first:].sum())
 
 
 @lru_cache(maxsize=128)
@@ -126,10 +138,8 @@ def _linear_law(
 # --- searched activations ------------------------------------------------------------
 
 
-def mixtures(*, centred: bool = False) -> "SearchStrategy[Any]":
+def mixtures(*, centred: bool = False) -> st.SearchStrategy[Any]:
     """Hermite mixtures: flat, sparse, and nearly linear down to mu about 1e-4."""
-    from hypothesis import strategies as st
-
     size = st.floats(-1.0, 1.0, allow_subnormal=False).map(lambda v: round(v, 6))
 
     def build(parts: tuple[float, list[float], float, float]) -> dict[str, Any]:
@@ -147,10 +157,8 @@ def mixtures(*, centred: bool = False) -> "SearchStrategy[Any]":
     ).map(build)
 
 
-def piecewise_linear() -> "SearchStrategy[Any]":
+def piecewise_linear() -> st.SearchStrategy[Any]:
     """Continuous piecewise linear functions with one to four kinks in [-3, 3]."""
-    from hypothesis import strategies as st
-
     number = st.integers(-48, 48).map(lambda v: v / 16)
     jump = st.integers(1, 32).flatmap(lambda v: st.sampled_from((v / 16, -v / 16)))
     return st.lists(
@@ -166,17 +174,13 @@ def piecewise_linear() -> "SearchStrategy[Any]":
     )
 
 
-def nonlinear(*, names: tuple[str, ...] = NONLINEAR) -> "SearchStrategy[Any]":
+def nonlinear(*, names: tuple[str, ...] = NONLINEAR) -> st.SearchStrategy[Any]:
     """Any activation that is not affine."""
-    from hypothesis import strategies as st
-
     return st.one_of(mixtures(), piecewise_linear(), st.sampled_from(names))
 
 
-def separations() -> "SearchStrategy[float]":
+def separations() -> st.SearchStrategy[float]:
     """Delta in (0, 1]: the ends, one half, near-duplicates, and anything between."""
-    from hypothesis import strategies as st
-
     return st.one_of(
         st.sampled_from((1.0, 0.5, 1e-9, 1e-6, 0.5 + 2.0**-40, 0.5 - 2.0**-40)),
         st.floats(-9.0, 0.0).map(lambda e: 10.0**e),

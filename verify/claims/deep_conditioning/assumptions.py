@@ -6,20 +6,18 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from theory import conditioning as dc
 from theory import kernels
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric, statistical
+from verify.claims._predictors import changed
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import KEY, Subject, law, subject
 from verify.claims.deep_conditioning.conditioning import extremal
-from verify.compare import AtLeast, AtMost, Estimate, MeanAtMost, MeanEquals
+from verify.compare import Array, AtLeast, AtMost, Estimate, MeanAtMost, MeanEquals
 from verify.integrals import BITS
 from verify.reading import Reading
-
-Array = npt.NDArray[np.float64]
 
 # --- noise gives assumption B -------------------------------------------------------------
 
@@ -46,7 +44,7 @@ def _wrong_noise(*, n: int, dim: int, **_: Any) -> float:
     return -math.sqrt((dim - 1.0) / dim)
 
 
-NOISE = Claim(
+NOISE = statistical(
     id="dc/asmB-noise",
     items=("Sec3.3", "AsmB"),
     title="Adding a little white noise makes copies of one input satisfy Assumption B",
@@ -56,7 +54,6 @@ NOISE = Claim(
     source=Source(
         KEY, "Section 3.3, on assumption B (with Gordon's bound)", Reading.OURS
     ),
-    evidence=Evidence.STATISTICAL,
     cases=tuple(
         {"n": n, "dim": dim, "noise": noise, "draws": 200, "seed": 33}
         for n, dim, noise in (
@@ -116,7 +113,7 @@ def _measure_layers(
     )[0]
 
 
-ONE_LAYER = Claim(
+ONE_LAYER = numeric(
     id="dc/asmB-one-layer",
     items=("Sec3.3", "AsmB", "Thm3.6"),
     title="One ReLU layer makes linearly dependent inputs satisfy Assumption B",
@@ -124,13 +121,8 @@ ONE_LAYER = Claim(
     r" \quad \lambda_{\min}(K^{(L)}) \ge 1 - r_{L-1}(\delta_1)",
     assumptions=("assumption A", "more inputs than dimensions"),
     source=Source(KEY, "Section 3.3, on assumption B"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
-        activation=("relu", "leaky_relu(0.1)"),
-        n=(3, 4),
-        dim=(2,),
-        depth=(1, 2, 5),
-        seed=(3,),
+        activation=("relu", "leaky_relu(0.1)"), n=(3, 4), dim=2, depth=(1, 2, 5), seed=3
     ),
     predict=_predict_layers,
     measure=_measure_layers,
@@ -179,12 +171,7 @@ def _predict_singular(
     return dc.nngp_condition_bound(depth, 1.0 - cosine, mu, n - fewer, form="attained")
 
 
-def _wrong_singular(**case: Any) -> float:
-    """The smallest eigenvalue without the input that depends on the others."""
-    return _predict_singular(fewer=1, **case)
-
-
-SINGULAR = Claim(
+SINGULAR = numeric(
     id="dc/cor3.3-singular",
     items=("Sec1.2", "Cor3.3"),
     title="Inputs with a singular Gram matrix are conditioned as fast as any others",
@@ -192,20 +179,23 @@ SINGULAR = Claim(
     r" \kappa(K) \le \frac{1 + (n-1) r_L}{1 - (n-1) r_L}",
     assumptions=("equiangular lines, more than there are dimensions",),
     source=Source(KEY, "Section 1.2, comparison with Xiao et al.", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(
             activation=(extremal(1.0), extremal(0.6)),
             lines=("hexagon", "cube", "icosahedron"),
             depth=(2, 3),
         ),
-        *grid(activation=("relu",), lines=("hexagon", "icosahedron"), depth=(9, 20)),
+        *grid(activation="relu", lines=("hexagon", "icosahedron"), depth=(9, 20)),
     ),
     predict=_predict_singular,
     measure=_measure_singular,
     # 1 - (n - 1) r above 1e-2, mu to 1e-13.
     compare=AtMost(relative=1e-10, origin=1.0),
-    must_refute=_wrong_singular,
+    must_refute=changed(
+        _predict_singular,
+        "The smallest eigenvalue without the input that depends on the others.",
+        fewer=1,
+    ),
     uses=("dc/cor3.3-maximum",),
 )
 
@@ -253,7 +243,7 @@ def _wrong_outputs(*, outputs: int, **case: Any) -> Array:
     )
 
 
-OUTPUTS = Claim(
+OUTPUTS = statistical(
     id="dc/eq7-outputs",
     items=("Fn1", "Eq7"),
     title=(
@@ -262,7 +252,6 @@ OUTPUTS = Claim(
     statement=r"T_{(i, a), (j, b)} \to T_{ij}\, 1\{a = b\}",
     assumptions=("erf, normalised", "all weights standard Gaussian, trained"),
     source=Source(KEY, "Footnote 1"),
-    evidence=Evidence.STATISTICAL,
     cases=(
         {"rho": 0.6, "widths": [150, 400], "outputs": 3, "nets": 60, "seed": 8},
         {"rho": -0.3, "widths": [300], "outputs": 2, "nets": 60, "seed": 8},

@@ -15,7 +15,8 @@ bounded on covering boxes. The slopes are handled likewise at the end.
 import flint
 
 from theory import conditioning
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, certified, grid
+from verify.claims._predictors import scaled
 from verify.claims.deep_conditioning._energies import (
     CATALOGUE,
     ORDER,
@@ -113,11 +114,6 @@ def _predict(*, activation: str, branch: str) -> float:
     return _gain(subject(activation).mu, branch)
 
 
-def _wrong(*, activation: str, branch: str) -> float:
-    """The gains without their halves: mu for mu/2, and 2 mu for mu."""
-    return 2.0 * _predict(activation=activation, branch=branch)
-
-
 # --- slopes ---------------------------------------------------------------------------
 #
 # With D >= sum_{k<K} k p_k + K q_{K-1}, the least that the rest of the energy allows, and
@@ -156,7 +152,7 @@ def _wrong_slope(*, activation: str) -> float:
 
 
 CLAIMS = (
-    Claim(
+    certified(
         id="dc/lemC.5-certificate",
         items=("LemC.5",),
         title=(
@@ -171,12 +167,15 @@ CLAIMS = (
             r" \ge \mu\ (0 < \rho < 1)"
         ),
         source=Source(_KEY, "Lemma C.5"),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(activation=CATALOGUE, branch=tuple(_BRANCHES)),
         predict=_predict,
         measure=_measure,
         compare=CertifiedAtLeast(),
-        must_refute=_wrong,
+        must_refute=scaled(
+            _predict,
+            2.0,
+            "The gains without their halves: mu for mu/2, and 2 mu for mu.",
+        ),
         uses=("dc/lemC.5", "dc/def3.1-enclosed"),
         assumptions=(
             "energies are squares and sum to the variance (Parseval)",
@@ -189,7 +188,7 @@ CLAIMS = (
             " may be equal; the quotients are bounded up to there."
         ),
     ),
-    Claim(
+    certified(
         id="dc/lemC.14-certificate",
         items=("LemC.14",),
         title=(
@@ -201,7 +200,6 @@ CLAIMS = (
             r" \frac{2\mu}{1 + \mu} \ge \mu, \quad |\rho| < 1"
         ),
         source=Source(_KEY, "Lemma C.14 (sharpened)", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(activation=tuple(n for n in CATALOGUE if n not in ("step", "sign"))),
         predict=_predict_slope,
         measure=_measure_slope,

@@ -11,8 +11,9 @@ import flint
 
 from theory import conditioning as dc
 from theory import kernels, optimization
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, certified, grid
 from verify.claims._certified import agree, common, points
+from verify.claims._predictors import always, scaled
 from verify.claims.deep_conditioning._energies import (
     SLOPED,
     coefficients,
@@ -89,11 +90,6 @@ def _steps(stage: str) -> list[float]:
 def _predict_schedule(*, stage: str) -> float:
     # Differences of numbers near one lose 1e-16/(delta mu).
     return common(_steps(stage), relative=1e-9) * (1.0 - 2e-9)
-
-
-def _wrong_schedule(*, stage: str) -> float:
-    """The rate mu in the place of mu/2."""
-    return 2.0 * _predict_schedule(stage=stage)
 
 
 # --- Theorem 3.4: the tangent kernel --------------------------------------------------
@@ -187,11 +183,6 @@ def _predict_condition(*, kind: str, assumption: str) -> float:
     return common(_bounds(kind, assumption), relative=1e-9) * (1.0 + 2e-9)
 
 
-def _half_condition(*, kind: str, assumption: str) -> float:
-    """Half of the condition number's excess over one."""
-    return 0.5 * _predict_condition(kind=kind, assumption=assumption)
-
-
 # --- one constant each ----------------------------------------------------------------
 
 
@@ -206,11 +197,6 @@ def _predict_wait() -> float:
     # The least layers for each factor of ten, by the library, at nu = 1.
     far, near = dc.burn_in_depth(1e-300, 1.0), dc.burn_in_depth(1e-10, 1.0)
     return math.log(1e290) / (far - near + 1.0)
-
-
-def _wrong_wait() -> float:
-    """1/2 in the place of log(3/2)."""
-    return 0.5
 
 
 def _measure_descent() -> Enclosure:
@@ -230,11 +216,6 @@ def _predict_descent() -> float:
     )
     # Least at x = 1, where e^{-x} is the root of the loss's factor.
     return optimization.gradient_descent_bound(0.5, 1.0) * (1.0 - 1e-12)
-
-
-def _wrong_descent() -> float:
-    """The share 1/2 at every step size, its limit at small steps."""
-    return 0.5
 
 
 def _measure_two_points() -> Enclosure:
@@ -269,34 +250,28 @@ def _predict_two_points() -> float:
     return least(math.acos(0.0)) * (1.0 - 1e-5)
 
 
-def _wrong_two_points() -> float:
-    """The limit at coinciding points, at every distance."""
-    return 0.5
-
-
 _BALLS = ("Ball arithmetic (Arb), 160 bits",)
 
 CLAIMS = (
-    Claim(
+    certified(
         id="dc/thm3.2-induction",
         items=("Thm3.2", "LemC.7", "B"),
         title="Every layer preserves the correlation bound B, for every mu and delta",
         statement=r"|\hat\sigma(\rho)| \le |\rho| (1 - \mu (1 - |\rho|)),\ |\rho| \le"
         r" B(L, \delta) \;\Rightarrow\; |\hat\sigma(\rho)| \le B(L + 1, \delta)",
         source=Source(KEY, "Theorem 3.2 and Lemma C.7"),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(stage=("early", "late")),
         predict=_predict_schedule,
         measure=_measure_schedule,
         compare=CertifiedAtLeast(),
-        must_refute=_wrong_schedule,
+        must_refute=scaled(_predict_schedule, 2.0, "The rate mu in the place of mu/2."),
         assumptions=(*_BALLS, "gains of a layer over mu: d (1 - d), r (1 - r)"),
         uses=("dc/lemC.5-certificate", "dc/B"),
         finding=(
             "With the certificate of Lemma C.5 this gives the theorem at every depth."
         ),
     ),
-    Claim(
+    certified(
         id="dc/thm3.4-induction",
         items=("Thm3.4", "E6"),
         title=(
@@ -307,7 +282,6 @@ CLAIMS = (
         r" \frac{\hat\sigma'(\rho)}{D}\right) \ge (1 - \mu)\left(1 - \frac1D\right),"
         r"\ 0 < \rho < 1 \;\Rightarrow\; \frac{|T_{ij}|}{T_{11}} \le r_L",
         source=Source(KEY, "Theorem 3.4 (sharpened)", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(activation=SLOPED),
         predict=_predict_tangent,
         measure=_measure_tangent,
@@ -317,18 +291,21 @@ CLAIMS = (
         uses=("dc/tab2-slopes-enclosed", "dc/lemC.5-certificate"),
     ),
     *(
-        Claim(
+        certified(
             id=f"dc/{item.lower()}-matrices",
             items=(item, assume),
             title=title,
             statement=statement,
             source=Source(KEY, item.replace("Cor", "Corollary "), reading),
-            evidence=Evidence.CERTIFICATE,
             cases=({"kind": kind, "assumption": assume[-1]},),
             predict=_predict_condition,
             measure=_measure_rows if assume == "AsmA" else _measure_trace,
             compare=CertifiedAtMost(),
-            must_refute=_half_condition,
+            must_refute=scaled(
+                _predict_condition,
+                0.5,
+                "Half of the condition number's excess over one.",
+            ),
             assumptions=(
                 *_BALLS,
                 "L at least the corollary's depth",
@@ -371,22 +348,21 @@ CLAIMS = (
             ),
         )
     ),
-    Claim(
+    certified(
         id="dc/B-order",
         items=("B",),
         title="The burn-in takes at most log(1/delta) / (nu log(3/2)) layers",
         statement=r"\frac{\log(1 + \nu/2)}{\nu} \ge \log\tfrac32, \quad 0 < \nu \le 1",
         source=Source(KEY, "After the definition of L_0 (constant ours)", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=({},),
         predict=_predict_wait,
         measure=_measure_wait,
         compare=CertifiedAtLeast(),
-        must_refute=_wrong_wait,
+        must_refute=always(0.5, "1/2 in the place of log(3/2)."),
         uses=("dc/B",),
         assumptions=_BALLS,
     ),
-    Claim(
+    certified(
         id="dc/thmE.8-step",
         items=("ThmE.8",),
         title=(
@@ -396,16 +372,17 @@ CLAIMS = (
         statement=r"\frac{e^{-x} - (1 - x)}{x^2} \ge e^{-1}, \quad"
         r" x = \lambda / \lambda_{\max} \in (0, 1]",
         source=Source(KEY, "Theorem E.8 (with twice its rate)", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=({},),
         predict=_predict_descent,
         measure=_measure_descent,
         compare=CertifiedAtLeast(),
-        must_refute=_wrong_descent,
+        must_refute=always(
+            0.5, "The share 1/2 at every step size, its limit at small steps."
+        ),
         uses=("dc/thmE.8-values",),
         assumptions=_BALLS,
     ),
-    Claim(
+    certified(
         id="dc/thmH.1-two-points-bound",
         items=("ThmH.1",),
         title=(
@@ -415,12 +392,11 @@ CLAIMS = (
         statement=r"\frac{\lambda_{\min}}{\delta} \ge \frac{\pi - 1}{2 \pi},"
         r"\quad 0 < \delta \le 1",
         source=Source(KEY, "Theorem H.1 (for two points)", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=({},),
         predict=_predict_two_points,
         measure=_measure_two_points,
         compare=CertifiedAtLeast(),
-        must_refute=_wrong_two_points,
+        must_refute=always(0.5, "The limit at coinciding points, at every distance."),
         uses=("dc/thmH.1-two-points", "dc/tab1"),
         assumptions=_BALLS,
         finding="Attained by orthogonal points; close points have nearly delta/2.",

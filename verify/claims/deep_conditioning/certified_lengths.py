@@ -11,8 +11,9 @@ import flint
 
 from theory import activations as act
 from theory import lengths
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Claim, Source, certified, grid
 from verify.claims._certified import agree, points
+from verify.claims._predictors import always
 from verify.claims.deep_conditioning._lengths import predicted_activation
 from verify.claims.deep_conditioning._normrelu import (
     KEY,
@@ -250,11 +251,6 @@ def _predict_nonlinearity() -> float:
     return 0.5
 
 
-def _wrong_nonlinearity() -> float:
-    """All of mu in the place of its half."""
-    return 1.0
-
-
 def _measure_convex(**_: Any) -> Enclosure:
     # log asin(e^u) has the slope tan(z)/z, whose own is (z - sin z cos z)/(z cos z)^2.
     def bend(z: Any) -> Any:
@@ -303,11 +299,10 @@ def _claim(part: str, title: str, **fields: Any) -> Claim:
     fields.setdefault("cases", ({},))
     fields.setdefault("compare", CertifiedAtLeast())
     fields.setdefault("assumptions", (_BALLS,))
-    return Claim(
+    return certified(
         id=f"dc/{part}",
         title=title,
         source=Source(KEY, fields.pop("where"), reading),
-        evidence=Evidence.CERTIFICATE,
         **fields,
     )
 
@@ -384,7 +379,7 @@ CLAIMS = (
         r" |\gamma - 1| \le \mu(1)/2",
         predict=_predict_nonlinearity,
         measure=_measure_nonlinearity,
-        must_refute=_wrong_nonlinearity,
+        must_refute=always(1.0, "All of mu in the place of its half."),
         uses=("dc/eq20",),
     ),
     _claim(

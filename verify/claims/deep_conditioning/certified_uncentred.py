@@ -18,7 +18,8 @@ from typing import Any
 import flint
 
 from theory import conditioning
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Claim, Source, certified, grid
+from verify.claims._predictors import always, scaled
 from verify.claims.deep_conditioning import _energies
 from verify.claims.deep_conditioning._energies import energies_with_mean, powers
 from verify.claims.deep_conditioning._normrelu import KEY
@@ -88,11 +89,6 @@ def _predict_parabola(*, activation: str) -> float:
     return subject(activation).nu * (1.0 - 1e-12)
 
 
-def _wrong_parabola(*, activation: str) -> float:
-    """Twice the coefficient nu of the second-order term."""
-    return 2.0 * _predict_parabola(activation=activation)
-
-
 def _measure_near_one(*, activation: str) -> Enclosure:
     with flint.ctx.workprec(BITS):
         found, b = _setting(activation)
@@ -152,10 +148,6 @@ def _measure_below(*, activation: str) -> Enclosure:
     )
 
 
-def _predict_below(*, activation: str) -> float:
-    return 0.0
-
-
 def _wrong_below(*, activation: str) -> float:
     """5 % more than the term of second order has at correlation zero."""
     a = subject(activation)
@@ -172,10 +164,6 @@ def _measure_negative(*, activation: str) -> Enclosure:
         least = sum(found.p[2::2], flint.arb(0)).nonnegative_part()
         upper = above(sum(found.p[2:], found.q[-1]))
     return Enclosure(below(least), upper, "every rho in [-1, 0), and rho -> 0", 1)
-
-
-def _predict_negative(*, activation: str) -> float:
-    return 0.0
 
 
 def _wrong_negative(*, activation: str) -> float:
@@ -217,11 +205,10 @@ def _claim(part: str, title: str, **fields: Any) -> Claim:
     plain = f"dc/{part.removesuffix('-certified')}"
     fields.setdefault("uses", (plain, "dc/lemC.26-enclosed"))
     where, reading = fields.pop("where"), fields.pop("reading", None)
-    return Claim(
+    return certified(
         id=f"dc/{part}",
         title=title,
         source=Source(KEY, where, reading),
-        evidence=Evidence.CERTIFICATE,
         **fields,
     )
 
@@ -237,7 +224,9 @@ CLAIMS = (
         predict=_predict_parabola,
         measure=_measure_parabola,
         compare=CertifiedAtLeast(),
-        must_refute=_wrong_parabola,
+        must_refute=scaled(
+            _predict_parabola, 2.0, "Twice the coefficient nu of the second-order term."
+        ),
     ),
     _claim(
         "lemC.28-near-one-certified",
@@ -277,7 +266,7 @@ CLAIMS = (
         statement=r"\frac{\hat\sigma'(\bar\rho)(\bar\rho - \rho) -"
         r" (\bar\rho - \hat\sigma(\rho))}{(\bar\rho - \rho)^2} \ge 0,"
         r"\quad 0 \le \rho < \bar\rho",
-        predict=_predict_below,
+        predict=always(0.0),
         measure=_measure_below,
         compare=CertifiedAtLeast(),
         must_refute=_wrong_below,
@@ -294,7 +283,7 @@ CLAIMS = (
         r"\quad -1 \le \rho < 0",
         cases=grid(activation=(*_EXPANDING, "relu", "softplus", "exp", "cos")),
         uses=("dc/lemC.28-negative",),
-        predict=_predict_negative,
+        predict=always(0.0),
         measure=_measure_negative,
         compare=CertifiedAtLeast(),
         must_refute=_wrong_negative,

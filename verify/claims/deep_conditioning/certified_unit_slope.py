@@ -12,10 +12,11 @@ from typing import Any
 import flint
 
 from theory import conditioning
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, certified, grid
 from verify.claims._certified import agree, points
+from verify.claims._predictors import changed
 from verify.claims.deep_conditioning._normrelu import KEY
-from verify.claims.deep_conditioning._subjects import subject
+from verify.claims.deep_conditioning._subjects import mu_of, subject
 from verify.compare import CertifiedAtLeast, Enclosure
 from verify.enclose import Cover, above, below, minimum, quotient
 from verify.reading import Reading
@@ -107,11 +108,6 @@ def _predict_algebraic(*, activation: str) -> float:
     return (1.0 / conditioning.unit_slope_bound(1, nu) - 1.0) * (1.0 - 1e-12)
 
 
-def _wrong_algebraic(*, activation: str) -> float:
-    """The coefficient mu of the centred activation in the place of nu."""
-    return subject(activation).mu
-
-
 def _measure_square(*, activation: str) -> Enclosure:
     return _times(_square_root_rate(), _defined(activation))
 
@@ -130,7 +126,7 @@ def _wrong_square(*, activation: str) -> float:
 _BALLS = ("E s'^2 = E s^2", "rho >= 0", "Ball arithmetic (Arb), 160 bits")
 
 CLAIMS = (
-    Claim(
+    certified(
         id="dc/lemC.32-certified",
         items=("LemC.32",),
         title=(
@@ -140,16 +136,17 @@ CLAIMS = (
         statement=r"\frac{\hat\sigma(1 - u) - (1 - u)}{u^2} \ge \nu,\ 0 < u \le 1"
         r"\;\Rightarrow\; 1 - \hat\sigma^{(L)}(\rho) \le \frac{1}{1 + \nu L}",
         source=Source(KEY, "Lemma C.32 (constants ours)", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(activation=(*_KINKED, "exp")),
         predict=_predict_algebraic,
         measure=_measure_algebraic,
         compare=CertifiedAtLeast(),
-        must_refute=_wrong_algebraic,
+        must_refute=changed(
+            mu_of, "The coefficient mu of the centred activation in the place of nu."
+        ),
         uses=("dc/lemC.32",),
         assumptions=_BALLS,
     ),
-    Claim(
+    certified(
         id="dc/lemC.32-kinked",
         items=("LemC.32",),
         title=(
@@ -159,8 +156,7 @@ CLAIMS = (
         r" \frac{\sqrt2}{3\pi} \frac{w^2}{E\,\sigma^2} \;\Rightarrow\;"
         r" 1 - \hat\sigma^{(L)}(\rho) \le \frac{1}{(1 + c L)^2}",
         source=Source(KEY, "Lemma C.32 (sharpened)", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
-        cases=grid(activation=_KINKED),
+        cases=grid(activation=tuple(_KINKED)),
         predict=_predict_square,
         measure=_measure_square,
         compare=CertifiedAtLeast(),

@@ -6,19 +6,21 @@ from fractions import Fraction
 from typing import Any
 
 import mpmath
+from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from theory import kernels
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Claim, Source, adversarial, grid, numeric
+from verify.claims._predictors import changed, plus
+from verify.claims._searches import SEEDS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
-from verify.claims.deep_conditioning._subjects import KEY, Subject, law, mixtures
+from verify.claims.deep_conditioning._subjects import KEY, Subject, law, mixtures, mu_of
 from verify.claims.deep_conditioning.conditioning import (
     burn_in,
     exact_bound,
     exact_burn_in,
     extremal,
     quadratic_law,
-    rate,
 )
 from verify.compare import AgreesTo, AtLeast, AtMost, Identical
 from verify.integrals import BITS
@@ -52,7 +54,7 @@ def _separation(n: int, data: Mapping[str, Any]) -> float:
 
 def _bound(case: Mapping[str, Any], **form: Any) -> float:
     """Corollary 3.3 `extra` layers beyond the depth from which it holds."""
-    n, mu = case["n"], rate(case["activation"])
+    n, mu = case["n"], mu_of(case["activation"])
     delta = _separation(n, case["data"])
     depth = dc.depth_for_condition_number(delta, mu, n) + case["extra"]
     return dc.nngp_condition_bound(depth, delta, mu, n, **form)
@@ -80,7 +82,7 @@ def _measure_condition(
     *, activation: Subject, n: int, data: Mapping[str, Any], extra: int
 ) -> Any:
     delta = _separation(n, data)
-    depth = dc.depth_for_condition_number(delta, rate(activation), n) + extra
+    depth = dc.depth_for_condition_number(delta, mu_of(activation), n) + extra
     gram = (
         _equal_gram(n, delta)
         if "equal" in data
@@ -89,41 +91,30 @@ def _measure_condition(
     return recursion.condition_number(_kernel(activation, gram, depth))
 
 
-def _data() -> Any:
-    from hypothesis import strategies as st
-
-    points = st.fixed_dictionaries(
-        {
-            "dim": st.integers(2, 5),
-            "spread": st.floats(0.05, 3.0),
-            "seed": st.integers(0, 10_000),
-        }
-    )
-    equal = st.fixed_dictionaries({"equal": st.floats(0.05, 1.0)})
-    return st.fixed_dictionaries(
-        {
-            # Not too near affine: depth grows like 1/mu.
-            "activation": mixtures(centred=True).filter(
-                lambda a: (
-                    sum(v * v for v in a["a"][2:]) > 0.1 * sum(v * v for v in a["a"])
-                )
-            ),
-            "n": st.integers(2, 6),
-            "data": st.one_of(points, equal),
-            "extra": st.integers(0, 20),
-        }
-    )
+_DRAWN = searched(
+    # Not too near affine: depth grows like 1/mu.
+    activation=mixtures(centred=True).filter(
+        lambda a: sum(v * v for v in a["a"][2:]) > 0.1 * sum(v * v for v in a["a"])
+    ),
+    n=st.integers(2, 6),
+    data=st.one_of(
+        st.fixed_dictionaries(
+            {"dim": st.integers(2, 5), "spread": st.floats(0.05, 3.0), "seed": SEEDS}
+        ),
+        st.fixed_dictionaries({"equal": st.floats(0.05, 1.0)}),
+    ),
+    extra=st.integers(0, 20),
+)
 
 
 def _of_corollary_33(**fields: Any) -> Claim:
-    return Claim(
+    return adversarial(
         items=("Cor3.3", "AsmA"),
-        evidence=Evidence.SEARCH,
         cases=(
             *grid(
                 activation=(extremal(0.3), extremal(1.0)),
                 n=(2, 3),
-                data=({"equal": 0.5},),
+                data={"equal": 0.5},
                 extra=(0, 3),
             ),
             *grid(
@@ -138,7 +129,7 @@ def _of_corollary_33(**fields: Any) -> Claim:
         measure=_measure_condition,
         # mu to 1e-13 of activations found by quadrature, over 1 - (n - 1) r >= 1/2.
         compare=AtMost(relative=1e-9, origin=1.0),
-        examples=_data,
+        examples=_DRAWN,
         max_examples=40,
         **fields,
     )
@@ -203,14 +194,13 @@ def _wrong_worst(*, n: int, mu: float, delta: float, extra: int) -> float:
     return 1.0 + (dc.nngp_condition_bound(depth, delta, mu, n) - 1.0) / 2.0
 
 
-COR_33_WORST = Claim(
+COR_33_WORST = numeric(
     id="dc/cor3.3-worst",
     items=("Cor3.3",),
     title="Corollary 3.3 holds where every pair is as correlated as the bound allows",
     statement=r"K_{ij} = \pm B \;\Rightarrow\;"
     r" \kappa(K) \le 1 + 2n (1 - \mu/2)^{L - L_0}",
     source=Source(KEY, "Corollary 3.3"),
-    evidence=Evidence.NUMERIC,
     cases=grid(n=(2, 10, 50), mu=(0.1, 0.2665, 1.0), delta=(1e-4, 0.1), extra=(0, 3)),
     predict=_predict_worst,
     measure=_measure_worst,
@@ -238,14 +228,13 @@ def _wrong_depth(*, delta: str, mu: str, n: int) -> int:
     return _predict_depth(delta=delta, mu=mu, n=n) - burn_in(delta=delta, mu=mu)
 
 
-COR_33_DEPTH = Claim(
+COR_33_DEPTH = numeric(
     id="dc/cor3.3-depth",
     items=("Cor3.3",),
     title="The depth from which Corollary 3.3 bounds the condition number",
     statement=r"L_1(\delta) = \left\lceil \frac{\log n}{-\log(1 - \mu/2)} \right\rceil"
     r" + L_0(\delta)",
     source=Source(KEY, "Corollary 3.3"),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(
             delta=("1/100", "1/1000000"),
@@ -304,23 +293,16 @@ def _wrong_transfer(*, c: list[float], kind: str, n: int, delta: float, seed: in
     return slope * float(_gram(kind, n, delta, seed)[1])
 
 
-def _series_cases() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {
-            "c": st.lists(
-                st.floats(0.0, 2.0).map(lambda v: round(v, 6)), min_size=1, max_size=8
-            ),
-            "kind": st.sampled_from(("equal", "random")),
-            "n": st.integers(2, 6),
-            "delta": st.floats(1e-3, 1.0),
-            "seed": st.integers(0, 10_000),
-        }
-    )
+_SERIES_CASES = searched(
+    c=st.lists(st.floats(0.0, 2.0).map(lambda v: round(v, 6)), min_size=1, max_size=8),
+    kind=st.sampled_from(("equal", "random")),
+    n=st.integers(2, 6),
+    delta=st.floats(1e-3, 1.0),
+    seed=SEEDS,
+)
 
 
-LEM_C8 = Claim(
+LEM_C8 = adversarial(
     id="dc/lemC.8",
     items=("LemC.8",),
     title=(
@@ -331,21 +313,20 @@ LEM_C8 = Claim(
     r" \lambda_{\min}(f[M]) \ge f(1) - f(1 - \delta)",
     assumptions=("non-negative coefficients", "f applied entry by entry"),
     source=Source(KEY, "Lemma C.8"),
-    evidence=Evidence.SEARCH,
     # Equality for a constant off-diagonal 1 - delta.
     cases=grid(
         c=([0.0, 1.0], [0.5, 0.0, 0.25, 1.0], [0.0, 0.0, 0.0, 0.0, 1.0]),
         kind=("equal", "random"),
         n=(2, 5),
         delta=(1e-3, 0.3, 1.0),
-        seed=(8,),
+        seed=8,
     ),
     predict=_predict_transfer,
     measure=_measure_transfer,
     # f(1) is below 20 and rounded once.
     compare=AtLeast(rounding=1e-14),
     must_refute=_wrong_transfer,
-    examples=_series_cases,
+    examples=_SERIES_CASES,
     max_examples=100,
 )
 
@@ -354,7 +335,7 @@ def _predict_least(
     *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
 ) -> float:
     least = _below(_gram(kind, n, delta, seed)[1])
-    return float(dc.nngp_min_eigenvalue_bound(depth, least, rate(activation)))
+    return float(dc.nngp_min_eigenvalue_bound(depth, least, mu_of(activation)))
 
 
 def _measure_least(
@@ -369,22 +350,17 @@ def _wrong_least(
 ) -> float:
     """Twice the rate, in the first layers and after them."""
     least = _below(_gram(kind, n, delta, seed)[1])
-    return min(least * (1.0 + rate(activation)) ** depth, 1.0)
+    return min(least * (1.0 + mu_of(activation)) ** depth, 1.0)
 
 
-def _assumption_b() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {
-            "activation": mixtures(centred=True),
-            "kind": st.sampled_from(("equal", "random")),
-            "n": st.integers(2, 5),
-            "delta": st.floats(1e-4, 1.0),
-            "depth": st.integers(1, 25),
-            "seed": st.integers(0, 10_000),
-        }
-    )
+_ASSUMPTION_B = searched(
+    activation=mixtures(centred=True),
+    kind=st.sampled_from(("equal", "random")),
+    n=st.integers(2, 5),
+    delta=st.floats(1e-4, 1.0),
+    depth=st.integers(1, 25),
+    seed=SEEDS,
+)
 
 
 _B_CASES = grid(
@@ -393,23 +369,22 @@ _B_CASES = grid(
     n=(2, 5),
     delta=(1e-3, 0.3),
     depth=(1, 8, 30),
-    seed=(36,),
+    seed=36,
 )
 
-THM_36 = Claim(
+THM_36 = adversarial(
     id="dc/thm3.6",
     items=("Thm3.6", "AsmB"),
     title="The smallest eigenvalue of the top-layer kernel grows with depth",
     statement=r"\lambda_{\min}(K) \ge 1 - B(L, \delta)",
     assumptions=("assumption B",),
     source=Source(KEY, "Theorem 3.6"),
-    evidence=Evidence.SEARCH,
     cases=_B_CASES,
     predict=_predict_least,
     measure=_measure_least,
     compare=AtLeast(rounding=1e-13, trivial=0.0, origin=1.0),
     must_refute=_wrong_least,
-    examples=_assumption_b,
+    examples=_ASSUMPTION_B,
     max_examples=60,
     uses=("dc/lemC.8",),
 )
@@ -419,7 +394,7 @@ def _predict_condition_b(
     *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
 ) -> float:
     least = _below(_gram(kind, n, delta, seed)[1])
-    return dc.nngp_condition_bound(depth, least, rate(activation), n, assumption="B")
+    return dc.nngp_condition_bound(depth, least, mu_of(activation), n, assumption="B")
 
 
 def _measure_condition_b(
@@ -434,7 +409,7 @@ def _wrong_condition_b(**case: Any) -> float:
     return 1.0 + (_predict_condition_b(**case) - 1.0) / case["n"]
 
 
-COR_37 = Claim(
+COR_37 = adversarial(
     id="dc/cor3.7",
     items=("Cor3.7", "AsmB"),
     title=(
@@ -445,13 +420,12 @@ COR_37 = Claim(
     r" \end{cases}",
     assumptions=("assumption B",),
     source=Source(KEY, "Corollary 3.7", Reading.READING),
-    evidence=Evidence.SEARCH,
     cases=_B_CASES,
     predict=_predict_condition_b,
     measure=_measure_condition_b,
     compare=AtMost(relative=1e-11, origin=1.0),
     must_refute=_wrong_condition_b,
-    examples=_assumption_b,
+    examples=_ASSUMPTION_B,
     max_examples=60,
     uses=("dc/thm3.6", "dc/cor3.7-values"),
 )
@@ -480,24 +454,20 @@ def _measure_attained(*, mu: float, n: int, delta: float, depth: int) -> list[An
     ]
 
 
-def _wrong_attained(*, mu: float, n: int, delta: float, depth: int) -> list[float]:
-    """The bound one layer further on."""
-    return _predict_attained(mu=mu, n=n, delta=delta, depth=depth + 1)
-
-
-COR_37_ATTAINED = Claim(
+COR_37_ATTAINED = numeric(
     id="dc/cor3.7-attained",
     items=("Thm3.6", "Cor3.7", "Cor3.3"),
     title="Equally correlated inputs attain the best bounds on the condition number",
     statement=r"\lambda_{\min}(K) = 1 - r_L, \quad \kappa(K) = 1 + \frac{n r_L}{1 - r_L}",
     assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2", "x_i . x_j = 1 - delta"),
     source=Source(KEY, "Corollaries 3.3 and 3.7 (sharpened)", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(mu=(0.05, 0.4), n=(2, 5), delta=(1e-9, 0.01, 0.5), depth=(0, 3, 40)),
     predict=_predict_attained,
     measure=_measure_attained,
     # Three roundings a layer, and 1 - delta, which the measured side holds to 60 digits.
     compare=AgreesTo(relative=1e-13),
-    must_refute=_wrong_attained,
+    must_refute=changed(
+        _predict_attained, "The bound one layer further on.", depth=plus(1)
+    ),
     uses=("dc/thm3.2-sharp",),
 )

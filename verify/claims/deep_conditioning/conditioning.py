@@ -6,11 +6,13 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
+from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from theory import kernels
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, adversarial, grid, numeric
+from verify.claims._predictors import changed, plus
+from verify.claims._searches import SIGNS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import (
     KEY,
@@ -18,15 +20,14 @@ from verify.claims.deep_conditioning._subjects import (
     Subject,
     law,
     mixtures,
+    mu_of,
     nonlinear,
     separations,
     subject,
 )
-from verify.compare import AgreesTo, AtMost, Identical
+from verify.compare import AgreesTo, Array, AtMost, Identical
 from verify.integrals import BITS, of_coefficients
 from verify.reading import Reading
-
-Array = npt.NDArray[np.float64]
 
 
 def extremal(mu: float) -> dict[str, Any]:
@@ -41,16 +42,11 @@ def quadratic_law(mu: float) -> Any:
         return of_coefficients([0, mpmath.sqrt(1 - m), mpmath.sqrt(m)])
 
 
-def rate(activation: Subject) -> float:
-    """Return mu."""
-    return subject(activation).mu
-
-
 # --- one layer --------------------------------------------------------------------------
 
 
 def _predict_one_layer(*, activation: Subject, delta: float, sign: int) -> float:
-    return float(dc.one_layer_bound(delta, rate(activation)))
+    return float(dc.one_layer_bound(delta, mu_of(activation)))
 
 
 def _measure_one_layer(*, activation: Subject, delta: float, sign: int) -> Any:
@@ -60,24 +56,12 @@ def _measure_one_layer(*, activation: Subject, delta: float, sign: int) -> Any:
 
 def _wrong_one_layer(*, activation: Subject, delta: float, sign: int) -> float:
     """Twice the rate of contraction."""
-    mu = rate(activation)
+    mu = mu_of(activation)
     near = 1.0 - (1.0 + mu) * delta
     return near if delta <= 0.5 else (1.0 - mu) * (1.0 - delta)
 
 
-def _one_layer_cases() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {
-            "activation": nonlinear(),
-            "delta": separations(),
-            "sign": st.sampled_from((1, -1)),
-        }
-    )
-
-
-LEM_C5 = Claim(
+LEM_C5 = adversarial(
     id="dc/lemC.5",
     items=("LemC.5",),
     title="One layer separates inputs at a rate set by mu",
@@ -85,16 +69,15 @@ LEM_C5 = Claim(
     r" \delta \le 1/2 \\ (1 - \mu/2)(1 - \delta) & \delta > 1/2 \end{cases}",
     assumptions=("normalised", "|rho| = 1 - delta"),
     source=Source(KEY, "Lemma C.5"),
-    evidence=Evidence.SEARCH,
     cases=(
         # Equality at delta = 1/2 for the extremal activation, of either sign of h_1.
         *grid(
             activation=(extremal(0.3), extremal(1e-3), extremal(1.0)),
             delta=(0.5, 0.1, 1e-6),
-            sign=(1,),
+            sign=1,
         ),
-        *grid(activation=NONLINEAR, delta=(0.05,), sign=(1,)),
-        *grid(activation=NONLINEAR, delta=(0.6,), sign=(-1,)),
+        *grid(activation=NONLINEAR, delta=0.05, sign=1),
+        *grid(activation=NONLINEAR, delta=0.6, sign=-1),
     ),
     predict=_predict_one_layer,
     measure=_measure_one_layer,
@@ -102,7 +85,7 @@ LEM_C5 = Claim(
     compare=AtMost(rounding=2e-15),
     must_refute=_wrong_one_layer,
     uses=("dc/def3.1", "dc/defC.1", "dc/lemC.5-values"),
-    examples=_one_layer_cases,
+    examples=searched(activation=nonlinear(), delta=separations(), sign=SIGNS),
     max_examples=50,
 )
 
@@ -133,8 +116,6 @@ def _wrong_burn_in(*, delta: str, mu: str) -> int:
 
 
 def _schedules() -> Any:
-    from hypothesis import strategies as st
-
     # Whole powers: 2 delta = (1 + mu/2)^-l exactly, where one layer is easily lost.
     exact = st.tuples(st.integers(0, 40), st.integers(1, 16)).map(
         lambda t: {
@@ -148,13 +129,12 @@ def _schedules() -> Any:
     return st.one_of(exact, any_other)
 
 
-B_SCHEDULE = Claim(
+B_SCHEDULE = adversarial(
     id="dc/B",
     items=("B",),
     title="The burn-in depth L_0, also where its logarithms have a whole quotient",
     statement=r"L_0(\delta) = \min\{l \ge 0 : 2\delta (1 + \mu/2)^l \ge 1\}",
     source=Source(KEY, "Definition of L_0 and B"),
-    evidence=Evidence.SEARCH,
     cases=(
         *grid(delta=("1/100", "1/1000000", "1"), mu=("1/64", "1/4", "1")),
         # 2 delta (3/2)^l = 1 in floats and in fractions; logarithms round above l.
@@ -180,10 +160,6 @@ B_SCHEDULE = Claim(
 )
 
 
-def _predict_bound(*, depth: float, delta: float, mu: float) -> float:
-    return float(dc.correlation_bound(depth, delta, mu))
-
-
 def exact_bound(*, depth: float, delta: float, mu: float) -> Any:
     """B by its definition, at 60 digits."""
     with mpmath.workprec(BITS):
@@ -201,19 +177,7 @@ def _wrong_bound(*, depth: float, delta: float, mu: float) -> float:
     return float(dc.correlation_bound(max(depth - 1.0, 0.0), delta, mu))
 
 
-def _bounds() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {
-            "depth": st.integers(0, 400).map(lambda k: k / 2),
-            "delta": st.floats(1e-6, 1.0),
-            "mu": st.floats(0.02, 1.0),
-        }
-    )
-
-
-B_VALUES = Claim(
+B_VALUES = adversarial(
     id="dc/B-values",
     items=("B", "E5"),
     title=(
@@ -222,25 +186,24 @@ B_VALUES = Claim(
     statement=r"B(L, \delta) = \begin{cases} \frac12 (1 - \mu/2)^{L - L_0} & L > L_0 \\"
     r" 1 - \delta (1 + \mu/2)^L & L \le L_0 \end{cases}",
     source=Source(KEY, "Definition of B; L/2 with L odd in Theorem 3.4"),
-    evidence=Evidence.SEARCH,
     cases=grid(
         depth=(0, 10, 32, 33, 82, 20.5),
         delta=(0.01, 1e-6, 0.95),
         mu=(0.26652889653787007, 0.015858317676985129, 1.0),
     ),
-    predict=_predict_bound,
+    predict=dc.correlation_bound,
     measure=exact_bound,
     # Powers to order 500 of a rounded base; the early branch is a difference.
     compare=AgreesTo(relative=5e-13, absolute=5e-14),
     must_refute=_wrong_bound,
     uses=("dc/B",),
-    examples=_bounds,
+    examples=searched(
+        depth=st.integers(0, 400).map(lambda k: k / 2),
+        delta=st.floats(1e-6, 1.0),
+        mu=st.floats(0.02, 1.0),
+    ),
     max_examples=150,
 )
-
-
-def _predict_next(*, depth: int, delta: float, mu: float) -> float:
-    return float(dc.correlation_bound(depth, delta, mu))
 
 
 def _measure_next(*, depth: int, delta: float, mu: float) -> Any:
@@ -252,7 +215,7 @@ def _wrong_next(*, depth: int, delta: float, mu: float) -> float:
     return (1.0 - mu) * float(dc.correlation_bound(depth, delta, mu))
 
 
-E4_CORRECTED = Claim(
+E4_CORRECTED = adversarial(
     id="dc/E4-corrected",
     items=("E4", "B"),
     title=(
@@ -260,9 +223,8 @@ E4_CORRECTED = Claim(
     ),
     statement=r"B(L + 1, \delta) \le B(L, \delta), \quad L \ge 1",
     source=Source(KEY, "Definition of B"),
-    evidence=Evidence.SEARCH,
     cases=grid(depth=(1, 2, 31, 32, 33), delta=(0.01, 0.1, 0.95), mu=(0.2665, 1.0)),
-    predict=_predict_next,
+    predict=dc.correlation_bound,
     measure=_measure_next,
     compare=AtMost(rounding=1e-14),
     must_refute=_wrong_next,
@@ -277,14 +239,8 @@ E4_CORRECTED = Claim(
 # --- decay of correlations --------------------------------------------------------------
 
 
-def _predict_decay(
-    *,
-    activation: Subject,
-    delta: float,
-    sign: int,
-    depth: int,
-) -> float:
-    return float(dc.correlation_bound(depth, delta, rate(activation)))
+def _predict_decay(*, activation: Subject, delta: float, depth: int, **_: Any) -> float:
+    return float(dc.correlation_bound(depth, delta, mu_of(activation)))
 
 
 def _measure_decay(*, activation: Subject, delta: float, sign: int, depth: int) -> Any:
@@ -293,26 +249,12 @@ def _measure_decay(*, activation: Subject, delta: float, sign: int, depth: int) 
         return abs(recursion.correlations(law(activation), start, depth)[-1])
 
 
-def _wrong_decay(*, activation: Subject, delta: float, sign: int, depth: int) -> float:
+def _wrong_decay(*, activation: Subject, delta: float, depth: int, **_: Any) -> float:
     """Decay from the first layer on, without the burn-in."""
-    del sign
-    return 0.5 * (1.0 - rate(activation) / 2.0) ** depth if delta < 0.5 else 1.0
+    return 0.5 * (1.0 - mu_of(activation) / 2.0) ** depth if delta < 0.5 else 1.0
 
 
-def _decays(most: int = 40) -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {
-            "activation": mixtures(centred=True),
-            "delta": separations(),
-            "sign": st.sampled_from((1, -1)),
-            "depth": st.integers(1, most),
-        }
-    )
-
-
-THM_32 = Claim(
+THM_32 = adversarial(
     id="dc/thm3.2",
     items=("Thm3.2", "LemC.7", "AsmA"),
     title=(
@@ -321,19 +263,18 @@ THM_32 = Claim(
     statement=r"|K_{ij}| \le B(L, \delta), \quad K_{ii} = 1",
     assumptions=("assumption A", "normalised, not affine"),
     source=Source(KEY, "Theorem 3.2 and Lemma C.7"),
-    evidence=Evidence.SEARCH,
     cases=(
         *grid(
             activation=(extremal(0.05), extremal(0.5), extremal(1.0)),
             delta=(1e-6, 0.01, 0.5),
-            sign=(1,),
+            sign=1,
             depth=(1, 10, 40, 100),
         ),
         *grid(
             activation=("relu", "tanh", "gelu", "exp"),
-            delta=(0.01,),
+            delta=0.01,
             sign=(1, -1),
-            depth=(20,),
+            depth=20,
         ),
     ),
     predict=_predict_decay,
@@ -341,7 +282,12 @@ THM_32 = Claim(
     # As dc/B-values.
     compare=AtMost(rounding=5e-14, trivial=1.0),
     must_refute=_wrong_decay,
-    examples=_decays,
+    examples=searched(
+        activation=mixtures(centred=True),
+        delta=separations(),
+        sign=SIGNS,
+        depth=st.integers(1, 40),
+    ),
     max_examples=120,
     uses=("dc/lemC.5", "dc/B"),
 )
@@ -363,7 +309,7 @@ def _wrong_envelope(*, mu: float, delta: float, depth: int) -> list[float]:
     return [float(dc.correlation_bound(depth, delta, mu))]
 
 
-THM_32_SHARP = Claim(
+THM_32_SHARP = numeric(
     id="dc/thm3.2-sharp",
     items=("Thm3.2", "LemC.7"),
     title=(
@@ -372,7 +318,6 @@ THM_32_SHARP = Claim(
     statement=r"r_0 = 1 - \delta, \quad r_{l+1} = r_l \left(1 - \mu (1 - r_l)\right)",
     assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2",),
     source=Source(KEY, "Theorem 3.2 (sharpened)", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(mu=(0.015, 0.2665, 1.0), delta=(1e-12, 1e-3, 0.5), depth=(1, 30, 200)),
     predict=_predict_envelope,
     measure=_measure_envelope,
@@ -417,27 +362,20 @@ def _predict_map(*, activation: str, depth: int) -> Array:
     return kernels.nngp_map(np.array(_MAP_POINTS), a, depth)
 
 
-def _wrong_map(*, activation: str, depth: int) -> Array:
-    """The kernel of one layer more."""
-    a = subject(activation).normalized()
-    return kernels.nngp_map(np.array(_MAP_POINTS), a, depth + 1)
-
-
-THM_32_MAP = Claim(
+THM_32_MAP = numeric(
     id="dc/thm3.2-map",
     items=("Thm3.2", "DefC.1"),
     title="A thousand layers evaluated from one interpolation table, to twelve digits",
     statement=r"K_{ij} = \hat\sigma^{(L)}(x_i \cdot x_j)",
     source=Source(KEY, "Lemma C.4, the limit"),
-    evidence=Evidence.NUMERIC,
     cases=(
-        *grid(activation=("relu",), depth=(1, 10, 100, 1000)),
+        *grid(activation="relu", depth=(1, 10, 100, 1000)),
         *grid(activation=("erf", "sin"), depth=(2, 300)),
     ),
     predict=_predict_map,
     measure=_measure_map,
     # The promise of theory.kernels. Values below 1e-290 have left float64's range.
     compare=AgreesTo(relative=1e-12, absolute=1e-290),
-    must_refute=_wrong_map,
+    must_refute=changed(_predict_map, "The kernel of one layer more.", depth=plus(1)),
     uses=("dc/eq1-matrices",),
 )

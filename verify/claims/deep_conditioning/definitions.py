@@ -6,16 +6,18 @@ computed another way (`verify.integrals`).
 
 import math
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
+from hypothesis import strategies as st
 
 from theory import kernels
 from verify import integrals
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Evidence, Source, adversarial, grid, numeric
+from verify.claims._predictors import always, changed
+from verify.claims._searches import SEEDS, searched
 from verify.claims.deep_conditioning._recursions import (
     eigenvalues,
     exact_gram,
@@ -29,16 +31,17 @@ from verify.claims.deep_conditioning._subjects import (
     NORMRELU,
     SMOOTH,
     Subject,
-    energies,
+    energy_from,
     law,
     mixtures,
+    mu_of,
     nonlinear,
     piecewise_linear,
     subject,
 )
-from verify.compare import AgreesTo, AtLeast, AtMost
+from verify.compare import AgreesTo, Array, AtLeast, AtMost
 
-Array = npt.NDArray[np.float64]
+Points = tuple[float, ...]
 
 RHOS = (-1.0, -0.999, -0.4, 1e-6, 0.7, 1.0 - 1e-6, 1.0)
 # NormReLU has its own duals in `verify.claims.deep_conditioning.normrelu`.
@@ -65,14 +68,13 @@ def _wrong_uncentred(*, activation: Subject) -> Array:
     return raw.hermite(6) / math.sqrt(raw.second_moment)
 
 
-EQ2 = Claim(
+EQ2 = numeric(
     id="dc/eq2",
     items=("Eq2",),
     title="Normalised activations have mean 0 and second moment 1",
     statement=r"\sigma = \frac{s - \mathbb{E}\,s(X)}{\mathrm{sd}(s(X))}, \quad"
     r" a_0 = 0, \quad \sum_{k \ge 1} a_k^2 = 1",
     source=Source(KEY, "Equation 2"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=(*NONLINEAR, "identity")),
     predict=_predict_normalised,
     measure=_measure_normalised,
@@ -99,15 +101,14 @@ def _wrong_separation(*, n: int, dim: int, spread: float, seed: int) -> float:
     return float((1.0 - np.abs(cosines[np.triu_indices(n, 1)])).min())
 
 
-ASM_A = Claim(
+ASM_A = numeric(
     id="dc/asmA",
     items=("AsmA",),
     title="The separation of near-duplicate inputs is computed without losing digits",
     statement=r"\delta = \min_{i \ne j} \left(1 - |x_i \cdot x_j|\right)",
     assumptions=("unit inputs",),
     source=Source(KEY, "Assumption A"),
-    evidence=Evidence.NUMERIC,
-    cases=grid(n=(6,), dim=(4,), spread=(1e-7, 1e-4, 1e-2, 3.0), seed=(1, 2)),
+    cases=grid(n=6, dim=4, spread=(1e-7, 1e-4, 1e-2, 3.0), seed=(1, 2)),
     predict=_predict_separation,
     measure=_measure_separation,
     # Differences of float64 coordinates are exact to an ulp of each: 2^-53 sqrt(dim)
@@ -117,50 +118,37 @@ ASM_A = Claim(
 )
 
 
-def _predict_implied(*, n: int, dim: int, spread: float, seed: int) -> float:
-    return kernels.separation(unit_points(n, dim, spread, seed))
-
-
 def _measure_least(*, n: int, dim: int, spread: float, seed: int) -> Any:
     return eigenvalues(exact_gram(n, dim, spread, seed))[0]
 
 
 def _wrong_implied(**case: Any) -> float:
     """Half of 1 - rho^2, a pair's determinant over the most its trace allows."""
-    delta = _predict_implied(**case)
+    delta = _predict_separation(**case)
     return delta * (2.0 - delta) / 2.0
 
 
-def _point_sets() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {
-            "n": st.integers(2, 6),
-            "dim": st.integers(2, 6),
-            "spread": st.floats(0.01, 4.0),
-            "seed": st.integers(0, 10_000),
-        }
-    )
-
-
-ASM_B = Claim(
+ASM_B = adversarial(
     id="dc/asmB",
     items=("AsmB", "AsmA"),
     title="Assumption B implies Assumption A with the same delta",
     statement=r"\lambda_{\min}(G) \le \min_{i \ne j} \left(1 - |G_{ij}|\right)",
     assumptions=("unit diagonal",),
     source=Source(KEY, "Assumptions A and B"),
-    evidence=Evidence.SEARCH,
     # Two inputs: both sides are 1 - |rho|.
-    cases=grid(n=(2, 5), dim=(3, 6), spread=(0.1, 1.0), seed=(3,)),
-    predict=_predict_implied,
+    cases=grid(n=(2, 5), dim=(3, 6), spread=(0.1, 1.0), seed=3),
+    predict=_predict_separation,
     measure=_measure_least,
     # As dc/asmA, of a separation of at least 1e-5.
     compare=AtMost(rounding=1e-14, relative=1e-9),
     must_refute=_wrong_implied,
     uses=("dc/asmA",),
-    examples=_point_sets,
+    examples=searched(
+        n=st.integers(2, 6),
+        dim=st.integers(2, 6),
+        spread=st.floats(0.01, 4.0),
+        seed=SEEDS,
+    ),
     max_examples=100,
 )
 
@@ -171,8 +159,8 @@ def _predict_dual(*, activation: Subject) -> Array:
     return subject(activation).dual(np.array(RHOS))
 
 
-def _measure_dual(*, activation: Subject) -> list[Any]:
-    return [law(activation).dual(rho) for rho in RHOS]
+def _measure_dual(*, activation: Subject, rhos: Points = RHOS) -> list[Any]:
+    return [law(activation).dual(rho) for rho in rhos]
 
 
 def _wrong_dual(*, activation: Subject) -> Array:
@@ -180,22 +168,16 @@ def _wrong_dual(*, activation: Subject) -> Array:
     return subject(activation).dual(np.abs(RHOS))
 
 
-def _searched() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {"activation": st.one_of(mixtures(), piecewise_linear())}
-    )
+_SEARCHED = searched(activation=st.one_of(mixtures(), piecewise_linear()))
 
 
-DUAL = Claim(
+DUAL = adversarial(
     id="dc/defC.1",
     items=("DefC.1",),
     title="Dual activations at every correlation, -1 and 1 included",
     statement=r"\hat\sigma(\rho) = \mathbb{E}[\sigma(u) \sigma(v)]"
     r" = \sum_{k \ge 0} a_k^2 \rho^k",
     source=Source(KEY, "Definition C.1"),
-    evidence=Evidence.SEARCH,
     cases=grid(activation=(*SMOOTH, *KINKED, "hermite(5)")),
     predict=_predict_dual,
     measure=_measure_dual,
@@ -203,7 +185,7 @@ DUAL = Claim(
     compare=AgreesTo(relative=1e-13, of_largest=True),
     must_refute=_wrong_dual,
     uses=("dc/tab2-coefficients",),
-    examples=_searched,
+    examples=_SEARCHED,
     max_examples=8,
 )
 
@@ -212,8 +194,8 @@ def _predict_slope(*, activation: Subject) -> Array:
     return subject(activation).dual_derivative(np.array(RHOS))
 
 
-def _measure_slope(*, activation: Subject) -> list[Any]:
-    return [law(activation).slope(rho) for rho in RHOS]
+def _measure_slope(*, activation: Subject, rhos: Points = RHOS) -> list[Any]:
+    return [law(activation).slope(rho) for rho in rhos]
 
 
 def _wrong_slope(*, activation: Subject) -> Array:
@@ -221,21 +203,20 @@ def _wrong_slope(*, activation: Subject) -> Array:
     return subject(activation).dual(np.array(RHOS))
 
 
-SLOPE = Claim(
+SLOPE = adversarial(
     id="dc/defC.1-derivative",
     items=("DefC.1",),
     title="The derivative of the dual is the dual of the derivative",
     statement=r"\hat\sigma'(\rho) = \mathbb{E}[\sigma'(u) \sigma'(v)]",
     assumptions=("the derivative is square integrable",),
     source=Source(KEY, "Definition C.1"),
-    evidence=Evidence.SEARCH,
     cases=grid(activation=(*_DIFFERENTIABLE, "hermite(5)")),
     predict=_predict_slope,
     measure=_measure_slope,
     compare=AgreesTo(relative=1e-13, of_largest=True),
     must_refute=_wrong_slope,
     uses=("dc/defC.1",),
-    examples=_searched,
+    examples=_SEARCHED,
     max_examples=8,
 )
 
@@ -244,24 +225,23 @@ def _predict_distance(*, activation: Subject) -> Array:
     return subject(activation).distance_map(np.array(DELTAS))
 
 
-def _measure_distance(*, activation: Subject) -> list[Any]:
-    return [law(activation).distance(delta) for delta in DELTAS]
+def _measure_distance(*, activation: Subject, deltas: Points = DELTAS) -> list[Any]:
+    return [law(activation).distance(delta) for delta in deltas]
 
 
-def _wrong_distance(*, activation: Subject) -> Array:
+def _wrong_distance(*, activation: Subject, deltas: Points = DELTAS) -> Array:
     """The difference in float64, which has no digits below delta = 1e-16."""
     a = subject(activation)
-    return 1.0 - a.dual(1.0 - np.array(DELTAS)) / a.second_moment
+    return 1.0 - a.dual(1.0 - np.array(deltas)) / a.second_moment
 
 
-DISTANCE = Claim(
+DISTANCE = numeric(
     id="dc/defC.1-distance",
     items=("DefC.1",),
     title="Small distances between near-duplicates keep every digit through a layer",
     statement=r"\delta \mapsto 1 - \frac{\hat\sigma(1 - \delta)}{\hat\sigma(1)}, \quad"
     r" 10^{-18} \le \delta \le 2",
     source=Source(KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=(*SMOOTH, *KINKED)),
     predict=_predict_distance,
     measure=_measure_distance,
@@ -280,22 +260,13 @@ _TABLED = grid(
 )
 
 
-def _first_of_many(function: Any, points: tuple[float, ...]) -> Array:
+def _first_of_many(*, method: str, points: Points, activation: Subject) -> Array:
+    function = getattr(subject(activation), method)
     return function(np.resize(points, _MANY))[: len(points)]
 
 
-def _predict_duals(*, activation: Subject) -> Array:
-    """The duals themselves."""
-    return _first_of_many(subject(activation).dual, _TRIED)
-
-
-def _measure_duals(*, activation: Subject) -> list[Any]:
-    return [law(activation).dual(rho) for rho in _TRIED]
-
-
-def _wrong_duals(*, activation: Subject) -> Array:
-    """The absolute correlations, as if every activation were even."""
-    return _first_of_many(subject(activation).dual, tuple(np.abs(_TRIED)))
+_DUALS = partial(_first_of_many, method="dual", points=_TRIED)
+_SLOPES = partial(_first_of_many, method="dual_derivative", points=_TRIED)
 
 
 DUAL_MANY = replace(
@@ -304,20 +275,16 @@ DUAL_MANY = replace(
     title="Dual activations, vectorised over thousands of correlations",
     evidence=Evidence.NUMERIC,
     cases=_TABLED,
-    predict=_predict_duals,
-    measure=_measure_duals,
-    must_refute=_wrong_duals,
+    predict=_DUALS,
+    measure=partial(_measure_dual, rhos=_TRIED),
+    must_refute=changed(
+        _DUALS,
+        "The absolute correlations, as if every activation were even.",
+        points=tuple(np.abs(_TRIED)),
+    ),
     uses=("dc/defC.1",),
     examples=None,
 )
-
-
-def _predict_slopes(*, activation: Subject) -> Array:
-    return _first_of_many(subject(activation).dual_derivative, _TRIED)
-
-
-def _measure_slopes(*, activation: Subject) -> list[Any]:
-    return [law(activation).slope(rho) for rho in _TRIED]
 
 
 SLOPE_MANY = replace(
@@ -326,26 +293,12 @@ SLOPE_MANY = replace(
     title="Derivatives of duals, vectorised over thousands of correlations",
     evidence=Evidence.NUMERIC,
     cases=_TABLED,
-    predict=_predict_slopes,
-    measure=_measure_slopes,
-    must_refute=_predict_duals,
+    predict=_SLOPES,
+    measure=partial(_measure_slope, rhos=_TRIED),
+    must_refute=changed(_DUALS, "The duals themselves."),
     uses=("dc/defC.1-derivative",),
     examples=None,
 )
-
-
-def _predict_distances(*, activation: Subject) -> Array:
-    return _first_of_many(subject(activation).distance_map, _APART)
-
-
-def _measure_distances(*, activation: Subject) -> list[Any]:
-    return [law(activation).distance(delta) for delta in _APART]
-
-
-def _wrong_distances(*, activation: Subject) -> Array:
-    """The differences in float64, without digits below delta = 1e-16."""
-    a = subject(activation)
-    return 1.0 - a.dual(1.0 - np.array(_APART)) / a.second_moment
 
 
 DISTANCE_MANY = replace(
@@ -353,9 +306,13 @@ DISTANCE_MANY = replace(
     id="dc/defC.1-distance-many",
     title="The distance map, vectorised over thousands of near-duplicates",
     cases=_TABLED,
-    predict=_predict_distances,
-    measure=_measure_distances,
-    must_refute=_wrong_distances,
+    predict=partial(_first_of_many, method="distance_map", points=_APART),
+    measure=partial(_measure_distance, deltas=_APART),
+    must_refute=changed(
+        _wrong_distance,
+        "The differences in float64, without digits below delta = 1e-16.",
+        deltas=_APART,
+    ),
     uses=("dc/defC.1-distance",),
 )
 
@@ -385,26 +342,25 @@ def _wrong_unequal(*, activation: str, var_x: float, var_y: float) -> Array:
     return subject(activation).dual(np.array(RHOS), var_x=v, var_y=v)
 
 
-UNEQUAL = Claim(
+UNEQUAL = numeric(
     id="dc/defC.1-unequal",
     items=("DefC.1", "D.0"),
     title="Dual activations of inputs with unequal variances",
     statement=r"\hat\sigma(\rho; \gamma_1, \gamma_2) = \mathbb{E}[\sigma(z_1)"
     r" \sigma(z_2)]",
     source=Source(KEY, "Definition C.1 and Appendix D"),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(
             activation=("hard_tanh", "leaky_relu(0.1)", "elu", "selu", "relu_squared"),
-            var_x=(1.7,),
+            var_x=1.7,
             var_y=(0.25, 1.69),
         ),
         # So short that the function is read from its series at zero.
-        *grid(activation=("hard_swish",), var_x=(0.09,), var_y=(0.04,)),
+        *grid(activation="hard_swish", var_x=0.09, var_y=0.04),
         *grid(
             activation=("erf", "tanh", "gelu", "sin", "softplus", "sigmoid"),
-            var_x=(1.5,),
-            var_y=(0.25,),
+            var_x=1.5,
+            var_y=0.25,
         ),
     ),
     predict=_predict_unequal,
@@ -417,10 +373,6 @@ UNEQUAL = Claim(
 # --- the coefficient of non-linearity ---------------------------------------------------
 
 
-def _predict_mu(*, activation: Subject) -> float:
-    return subject(activation).mu
-
-
 def _measure_mu(*, activation: Subject) -> Any:
     return law(activation).mu()
 
@@ -431,34 +383,26 @@ def _wrong_mu(*, activation: Subject) -> float:
     return 1.0 - float(raw.hermite(1)[1]) ** 2 / raw.second_moment
 
 
-def _any_nonlinear() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries({"activation": nonlinear()})
+_ANY_NONLINEAR = searched(activation=nonlinear())
 
 
-DEF_31 = Claim(
+DEF_31 = adversarial(
     id="dc/def3.1",
     items=("Def3.1",),
     title="The coefficient of non-linearity mu of any activation",
     statement=r"\mu = 1 - \left(\mathbb{E}[X \sigma(X)]\right)^2",
     source=Source(KEY, "Definition 3.1"),
-    evidence=Evidence.SEARCH,
     # The least nonlinear: mu = 1e-8, where 1 - a_1^2 has lost eight digits.
     cases=grid(activation=(*NONLINEAR, {"a": [0.0, 1.0, 1e-4]})),
-    predict=_predict_mu,
+    predict=mu_of,
     measure=_measure_mu,
     # Energies to 1e-13 relative; callables by quadrature, absolute 1e-15 of the whole.
     compare=AgreesTo(relative=1e-13, absolute=1e-15),
     must_refute=_wrong_mu,
     uses=("dc/eq2",),
-    examples=_any_nonlinear,
+    examples=_ANY_NONLINEAR,
     max_examples=60,
 )
-
-
-def _predict_one(*, activation: Subject) -> float:
-    return 1.0
 
 
 def _wrong_uncentred_share(*, activation: Subject) -> float:
@@ -467,54 +411,45 @@ def _wrong_uncentred_share(*, activation: Subject) -> float:
     return 1.0 - raw.mean**2 / raw.second_moment
 
 
-LEM_C2 = Claim(
+LEM_C2 = adversarial(
     id="dc/lemC.2",
     items=("LemC.2",),
     title="mu is at most one, with equality for even activations",
     statement=r"\mu \le 1",
     source=Source(KEY, "Lemma C.2"),
-    evidence=Evidence.SEARCH,
     cases=grid(activation=NONLINEAR),
-    predict=_predict_one,
+    predict=always(1.0),
     measure=_measure_mu,
     # 256 bits on the measured side.
     compare=AtMost(rounding=1e-40),
     must_refute=_wrong_uncentred_share,
     uses=("dc/def3.1",),
-    examples=_any_nonlinear,
+    examples=_ANY_NONLINEAR,
     max_examples=100,
 )
 
 
-def _predict_first_energies(*, activation: Subject) -> float:
-    return float(energies(activation, centred=True)[2:].sum())
+_ENERGY = partial(energy_from, centred=True)
 
-
-def _wrong_first_energies(*, activation: Subject) -> float:
-    """The energies from the linear part on."""
-    return float(energies(activation, centred=True)[1:].sum())
-
-
-LEM_C2_POSITIVE = Claim(
+LEM_C2_POSITIVE = adversarial(
     id="dc/lemC.2-positive",
     items=("LemC.2",),
     title="mu is at least the energy of higher Hermite terms: positive unless affine",
     statement=r"\mu \ge \sum_{k=2}^{8} a_k^2 > 0",
     assumptions=("not affine almost everywhere",),
     source=Source(KEY, "Lemma C.2"),
-    evidence=Evidence.SEARCH,
     # Equality for polynomials up to that degree.
     cases=grid(
         activation=(*NONLINEAR, {"a": [0.0, 1.0, 1e-4]}, {"a": [0.5, 0.5, 0, 1]})
     ),
-    predict=_predict_first_energies,
+    predict=_ENERGY,
     measure=_measure_mu,
     # Energies to 1e-13 relative; of callables by quadrature, 1e-15 of the whole.
     compare=AtLeast(rounding=1e-15, relative=1e-12, trivial=0.0),
-    must_refute=_wrong_first_energies,
+    must_refute=changed(_ENERGY, "The energies from the linear part on.", first=1),
     uses=("dc/def3.1",),
     version=2,
-    examples=_any_nonlinear,
+    examples=_ANY_NONLINEAR,
     max_examples=100,
 )
 
@@ -531,13 +466,12 @@ def _wrong_from_dual(*, activation: Subject) -> float:
     return 1.0 - raw.dual_derivative(0.0) / raw.dual(1.0)
 
 
-C_4 = Claim(
+C_4 = numeric(
     id="dc/C.4",
     items=("C.4",),
     title="The coefficient mu of an unnormalised activation, from its dual",
     statement=r"\mu = 1 - \frac{\hat\sigma'(0)}{\hat\sigma(1) - \hat\sigma(0)}",
     source=Source(KEY, "Appendix C.4"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=NONLINEAR),
     predict=_predict_from_dual,
     measure=_measure_mu,
@@ -582,7 +516,7 @@ def _wrong_table_1(*, activation: str) -> list[float]:
     return [*np.asarray(a.dual(np.array(RHOS))).tolist(), *mu]
 
 
-TAB_1 = Claim(
+TAB_1 = numeric(
     id="dc/tab1",
     items=("Tab1",),
     title="Table 1: dual activations and their coefficients",
@@ -590,7 +524,6 @@ TAB_1 = Claim(
     r" \arccos \rho) \rho}{\pi}, \quad \mu = \frac{\pi - 2}{2 (\pi - 1)}",
     assumptions=("unit second moment, not centred",),
     source=Source(KEY, "Table 1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=_TABLE_1),
     predict=_predict_table_1,
     measure=_measure_table_1,
@@ -657,14 +590,13 @@ def _wrong_table_2(*, activation: str) -> list[float]:
     return [row[0], row[2], row[1], *row[3:]]
 
 
-TAB_2 = Claim(
+TAB_2 = numeric(
     id="dc/tab2",
     items=("Tab2",),
     title="Variance, mu, nu, mean and slope of twenty-nine activations",
     statement=r"\mathrm{Var}\,s, \quad \mu, \quad \nu, \quad \mathbb{E}\,s, \quad"
     r" D = \mathbb{E}[\sigma'^2]",
     source=Source(KEY, "Table 1, continued"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=_TABLE_2),
     predict=_predict_table_2,
     measure=_measure_table_2,
@@ -728,13 +660,12 @@ def _wrong_coefficients(*, activation: str) -> list[Any]:
         ]
 
 
-COEFFICIENTS = Claim(
+COEFFICIENTS = numeric(
     id="dc/tab2-coefficients",
     items=("Tab2", "DefC.1"),
     title="Hermite coefficients of the catalogued activations, to order 200",
     statement=r"a_k = \mathbb{E}[s(X) h_k(X)], \quad k \le 200",
     source=Source(KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
     # SELU's mean vanishes by the choice of its constants: dc/tab2 leaves it out too. Of
     # the identity nothing is left from order 2 on.
     cases=grid(

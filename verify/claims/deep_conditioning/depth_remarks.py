@@ -7,11 +7,11 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 
 from theory import conditioning as dc
 from theory import optimization as rates
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
+from verify.claims._predictors import changed, plus
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import KEY, subject
 from verify.claims.deep_conditioning.conditioning import (
@@ -19,11 +19,9 @@ from verify.claims.deep_conditioning.conditioning import (
     quadratic_law,
 )
 from verify.claims.deep_conditioning.nonsingularity import smallest_arc_eigenvalue
-from verify.compare import AtLeast, AtMost
+from verify.compare import Array, AtLeast, AtMost
 from verify.integrals import BITS
 from verify.reading import Reading
-
-Array = npt.NDArray[np.float64]
 
 # --- Remark E.4: rates at any depth -------------------------------------------------------
 
@@ -33,11 +31,6 @@ def _predict_descent(*, mu: float, n: int, delta: float, depth: int, t: int) -> 
         depth, delta, mu, n, assumption="B", form="attained"
     )
     return math.log(rates.gradient_descent_bound(t, kappa))
-
-
-def _wrong_descent(**case: Any) -> float:
-    """The condition number one layer further on."""
-    return _predict_descent(**case | {"depth": case["depth"] + 1})
 
 
 def _measure_descent(*, mu: float, n: int, delta: float, depth: int, t: int) -> float:
@@ -59,7 +52,7 @@ def _measure_descent(*, mu: float, n: int, delta: float, depth: int, t: int) -> 
         return float(mpmath.log((residual.T * residual)[0] / start))
 
 
-REM_E4 = Claim(
+REM_E4 = numeric(
     id="dc/remE.4",
     items=("RemE.4", "ThmE.2"),
     title=(
@@ -73,13 +66,14 @@ REM_E4 = Claim(
         "step n / lambda_max",
     ),
     source=Source(KEY, "Remark E.4 (with the attained condition number)", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     # 2 log(1 - 1/kappa) a step: nearly -2/kappa where the kernel is badly conditioned.
-    cases=grid(mu=(0.2665, 1.0), n=(2, 7), delta=(0.01,), depth=(0, 2, 5), t=(1, 40)),
+    cases=grid(mu=(0.2665, 1.0), n=(2, 7), delta=0.01, depth=(0, 2, 5), t=(1, 40)),
     predict=_predict_descent,
     measure=_measure_descent,
     compare=AtMost(relative=1e-12),
-    must_refute=_wrong_descent,
+    must_refute=changed(
+        _predict_descent, "The condition number one layer further on.", depth=plus(1)
+    ),
     uses=("dc/thmE.8", "dc/cor3.7-attained"),
 )
 
@@ -110,7 +104,7 @@ def _measure_power(*, delta: str, mu: str, n: int, base: float) -> float:
     return layers * math.log(base)
 
 
-REM_E7 = Claim(
+REM_E7 = numeric(
     id="dc/remE.7",
     items=("RemE.7",),
     title="A width exponential in the prescribed depth is polynomial in n and 1/delta",
@@ -118,7 +112,6 @@ REM_E7 = Claim(
     r" a = \frac{\log C}{\log(1 + \mu/2)}, \; b = \frac{\log C}{-\log(1 - \mu/2)}",
     assumptions=("delta <= 1/2",),
     source=Source(KEY, "Remark E.7"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         delta=("1/100", "1/100000", "1/2"),
         mu=("1/64", "4/15", "1"),
@@ -167,8 +160,7 @@ def _measure_log_mgf(*, activation: str, rho: float) -> list[float]:
     return out
 
 
-def _predict_log_mgf(*, activation: str, rho: float) -> list[float]:
-    del rho
+def _predict_log_mgf(*, activation: str, **_: Any) -> list[float]:
     # Hoeffding's lemma: (range)^2 t^2 / 8, of ranges 2 C^2 and C^2.
     top = subject(activation).variance ** -2
     return [w * top * t * t / 2.0 for w in (1.0, 0.25) for t in _TIMES]
@@ -180,7 +172,7 @@ def _wrong_log_mgf(*, activation: str, rho: float) -> list[float]:
     return squares + squares
 
 
-EQ22 = Claim(
+EQ22 = numeric(
     id="dc/eq22",
     items=("Eq22", "Eq23"),
     title=(
@@ -192,7 +184,6 @@ EQ22 = Claim(
     r" \frac{C^4 t^2}{8}",
     assumptions=("|sigma| <= C; the paper's constant is not specified",),
     source=Source(KEY, "Equations 22 and 23", Reading.READING),
-    evidence=Evidence.NUMERIC,
     # Attained for t -> 0 by the sign of uncorrelated units.
     cases=grid(activation=("sign", "sin"), rho=(0.0, 0.5, -0.9)),
     predict=_predict_log_mgf,
@@ -225,7 +216,7 @@ def _measure_window(*, n: int, delta: float) -> float:
         return float(mpmath.erf(theta / mpmath.sqrt(2 * (1 - theta**2))))
 
 
-EQ27 = Claim(
+EQ27 = numeric(
     id="dc/eq27",
     items=("Eq27", "LemH.3"),
     title=(
@@ -235,7 +226,6 @@ EQ27 = Claim(
     statement=r"\Pr(|g_1| \le \theta) \ge \frac{\sqrt{\delta}}{\sqrt{8\pi}\, n},"
     r" \quad \theta = \frac{\sqrt{\delta}}{4n}, \; g_1 \sim N(0, 1 - \theta^2)",
     source=Source(KEY, "Equation 27 (with its constant)", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(n=(2, 3, 50), delta=(1.0, 0.1, 1e-8)),
     predict=_predict_window,
     measure=_measure_window,
@@ -257,11 +247,7 @@ def _wrong_note(*, n: int, delta: str) -> float:
     return _PANIGRAHI * float(delta) ** 0.5 / math.log(n) ** 1.5
 
 
-def _measure_note(*, n: int, delta: str) -> float:
-    return smallest_arc_eigenvalue(n, delta)
-
-
-NOTE_H1 = Claim(
+NOTE_H1 = numeric(
     id="dc/thmH.1-logarithms",
     items=("NoteH.1", "ThmH.1"),
     title="A stronger bound on the ReLU kernel's smallest eigenvalue, logarithmic in n",
@@ -270,13 +256,12 @@ NOTE_H1 = Claim(
     source=Source(
         KEY, "Note after Theorem H.1, citing Panigrahi et al.", Reading.READING
     ),
-    evidence=Evidence.NUMERIC,
     cases=(
-        *grid(n=(2, 3, 4, 6, 8, 20), delta=("1e-6",)),
+        *grid(n=(2, 3, 4, 6, 8, 20), delta="1e-6"),
         *grid(n=(2, 4), delta=("0.3", "1e-2")),
     ),
     predict=_predict_note,
-    measure=_measure_note,
+    measure=smallest_arc_eigenvalue,
     # The eigenvalue is proved to 1e-12.
     compare=AtLeast(relative=2e-12),
     must_refute=_wrong_note,

@@ -5,7 +5,7 @@ import numpy.typing as npt
 import torch
 
 from empirical.normrelu.tangent import conditions
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.compare import AgreesTo
 
 _KEY = "agarwal2021deep"
@@ -41,14 +41,13 @@ def _by_the_trace(*, seed: int) -> list[float]:
     return [known[0], -1.0, *known[1:]]
 
 
-CONDITIONS = Claim(
+CONDITIONS = numeric(
     id="dc/sec7-conditions",
     items=("Sec11",),
     uses=("dc/sec7-steps",),
     title="Condition numbers of measured kernels, none of networks that diverged",
     statement=r"\log_{10} \frac{\lambda_1}{\lambda_n}",
     source=Source(_KEY, "Section 7"),
-    evidence=Evidence.NUMERIC,
     cases=grid(seed=(1, 2)),
     predict=_predict,
     measure=_measure,

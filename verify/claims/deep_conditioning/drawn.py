@@ -1,21 +1,19 @@
 """Pictures of `theory.plots`: the numbers behind their curves and heat maps."""
 
+from functools import partial
 from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 from matplotlib.figure import Figure
 
 from theory import activations as act
 from theory import plots
 from theory.phase.diagram import Diagram
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import KEY
 from verify.compare import AgreesTo, Identical
-
-Array = npt.NDArray[np.float64]
 
 _POINTS = 9
 _DEPTHS = (1, 3, 8)
@@ -36,10 +34,6 @@ def _drawn(activation: str, depths: tuple[int, ...]) -> list[Any]:
         *plots.depth_map(a, depths, ax=_axes(), points=_POINTS).lines,
     ]
     return [float(y) for line in lines for y in np.asarray(line.get_ydata())]
-
-
-def _predict_curves(*, activation: str) -> list[Any]:
-    return _drawn(activation, _DEPTHS)
 
 
 def _measure_curves(*, activation: str) -> list[Any]:
@@ -67,7 +61,7 @@ def _wrong_curves(*, activation: str) -> list[Any]:
     return _drawn(activation, tuple(depth + 1 for depth in _DEPTHS))
 
 
-CURVES = Claim(
+CURVES = numeric(
     id="dc/defC.1-drawn",
     items=("DefC.1", "D.0"),
     title="Drawn duals and depth maps: each curve is the function that its label names",
@@ -75,9 +69,8 @@ CURVES = Claim(
     r" \hat\sigma^{(L)}(\rho) = \hat\sigma(\hat\sigma(\cdots\hat\sigma(\rho)))",
     assumptions=("normalised activation",),
     source=Source(KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=("relu", "erf", "gelu")),
-    predict=_predict_curves,
+    predict=partial(_drawn, depths=_DEPTHS),
     measure=_measure_curves,
     # The functions' 1e-12 relative to one, which a correlation is at most.
     compare=AgreesTo(absolute=1e-12),
@@ -117,14 +110,13 @@ def _wrong_heat() -> list[float]:
     return found
 
 
-HEAT = Claim(
+HEAT = numeric(
     id="dc/eq1-drawn",
     items=("Eq1",),
     title="Drawn kernels: every cell is an entry, and white is zero",
     statement=r"K_{ij} \in [-\max_{kl} |K_{kl}|,\ \max_{kl} |K_{kl}|]",
     assumptions=("a finite real matrix",),
     source=Source(KEY, "Equation 1"),
-    evidence=Evidence.NUMERIC,
     cases=({},),
     predict=_predict_heat,
     measure=_measure_heat,
@@ -169,14 +161,13 @@ def _wrong_labels() -> dict[str, list[str]]:
     return _labels(list(range(1, 7)))
 
 
-LABELS = Claim(
+LABELS = numeric(
     id="dc/defC.1-labels",
     items=("DefC.1", "D.0"),
     uses=("dc/defC.1-drawn", "dc/D.0-edge"),
     title="Drawn depth maps double the depth, and an edge of chaos is named once",
     statement=r"L = 1, 2, 4, \ldots, 32",
     source=Source(KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
     cases=({},),
     predict=_predict_labels,
     measure=_measure_labels,

@@ -12,17 +12,14 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 
 from theory import activations as act
 from theory import kernels
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import KEY, law, subject
-from verify.compare import AgreesTo
+from verify.compare import AgreesTo, Array
 from verify.integrals import BITS
-
-Array = npt.NDArray[np.float64]
 
 # --- opposite inputs --------------------------------------------------------------------
 
@@ -43,14 +40,13 @@ def _wrong_opposite(*, activation: str) -> Array:
     return subject(activation).dual_derivative(0.5 * np.array(_DISTANCES) - 1.0)
 
 
-OPPOSITE = Claim(
+OPPOSITE = numeric(
     id="dc/defC.1-opposite",
     items=("DefC.1",),
     title="Slopes of duals keep every digit next to opposite inputs",
     statement=r"\hat\sigma'(-1 + d) = \mathbb{E}[\sigma'(u) \sigma'(v)], \quad"
     r" 2^{-40} \le d \le \tfrac14",
     source=Source(KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=("relu", "relu_squared", "hard_tanh", "leaky_relu(0.1)")),
     predict=_predict_opposite,
     measure=_measure_opposite,
@@ -107,13 +103,12 @@ def _by_nodes(f: Callable[[Array], Any], rho: float) -> float:
     return float(weights @ (f(z)[:, None] * f(v)) @ weights)
 
 
-WAVE = Claim(
+WAVE = numeric(
     id="dc/defC.1-waves",
     items=("DefC.1",),
     title="Duals of functions with many waves",
     statement=r"\sigma(x) = \tfrac{x}{2} + \sin \omega x, \quad \omega \in \{9, 40\}",
     source=Source(KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(frequency=_WAVES),
     predict=_predict_wave,
     measure=_measure_wave,
@@ -173,7 +168,7 @@ def _wrong_steep(*, power: float) -> list[float]:
     ]
 
 
-STEEP = Claim(
+STEEP = numeric(
     id="dc/defC.1-steep",
     items=("DefC.1",),
     title="Duals of functions with an infinite slope at zero",
@@ -181,7 +176,6 @@ STEEP = Claim(
     r" \frac{2^{p+1} \Gamma(1 + p/2)^2}{\pi} \rho\,"
     r" {}_2F_1(\tfrac{1-p}2, \tfrac{1-p}2; \tfrac32; \rho^2)",
     source=Source(KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(power=(0.4, 0.6, 0.75, 0.9)),
     predict=_predict_steep,
     measure=_measure_steep,
@@ -240,15 +234,14 @@ def _wrong_unequal(*, rho: float, var_x: float, var_y: float) -> float:
     return float(_both().dual(rho, var_x=mean, var_y=mean))
 
 
-STEEP_UNEQUAL = Claim(
+STEEP_UNEQUAL = numeric(
     id="dc/defC.1-steep-unequal",
     items=("DefC.1", "D.0"),
     title="Duals of a function with an infinite slope and a kink, of unequal inputs",
     statement=r"\sigma(x) = \mathrm{sgn}(x) |x|^{3/4} + \tfrac12 (x - 1)_+, \quad"
     r" \hat\sigma(\rho; \gamma_1, \gamma_2) = \mathbb{E}[\sigma(z_1) \sigma(z_2)]",
     source=Source(KEY, "Definition C.1 and Appendix D"),
-    evidence=Evidence.NUMERIC,
-    cases=grid(rho=(-0.6, 0.5, 0.98), var_x=(0.5,), var_y=(3.0,)),
+    cases=grid(rho=(-0.6, 0.5, 0.98), var_x=0.5, var_y=3.0),
     predict=_predict_unequal,
     measure=_measure_unequal,
     compare=AgreesTo(relative=1e-12),
@@ -278,14 +271,13 @@ def _wrong_slope(*, activation: str) -> Array:
         return np.array([float(one(mpmath.mpf(q))[1]) for q in _SQUARES])
 
 
-SLOPE = Claim(
+SLOPE = numeric(
     id="dc/D.0-derivative",
     items=("D.0",),
     title="Derivatives of length maps, of short and long inputs",
     statement=r"\frac{d}{d\gamma} \mathbb{E}\, \sigma(\sqrt\gamma X)^2 ="
     r" \mathbb{E}[\sigma'^2 + \sigma \sigma'']",
     source=Source(KEY, "Appendix D"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=("erf", "gelu", "sin", "cos", "exp")),
     predict=_predict_slope,
     measure=_measure_slope,
@@ -340,13 +332,12 @@ def _wrong_kernel(*, activation: str) -> Array:
     return kernels.ntk_map(0.5 * np.array(_DISTANCES) - 1.0, a, depth=1)
 
 
-KERNEL = Claim(
+KERNEL = numeric(
     id="dc/eq7-opposite",
     items=("Eq7", "DefC.1"),
     title="Tangent kernels of opposite inputs through one layer",
     statement=r"T(-1 + d) = \hat\sigma(-1 + d) + (-1 + d)\, \hat\sigma'(-1 + d)",
     source=Source(KEY, "Equation 7"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=("relu", "relu_squared", "hard_tanh", "elu")),
     predict=_predict_kernel,
     measure=_measure_kernel,

@@ -7,7 +7,8 @@ import flint
 
 from theory import activations as act
 from theory import lengths
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, certified, grid
+from verify.claims._predictors import always, changed
 from verify.claims.deep_conditioning._energies import (
     CATALOGUE,
     SLOPED,
@@ -23,7 +24,7 @@ from verify.claims.deep_conditioning._normrelu import (
     shift_of,
     upper_tail,
 )
-from verify.claims.deep_conditioning._subjects import NORMRELU, subject
+from verify.claims.deep_conditioning._subjects import NORMRELU, mu_of, nu_of, subject
 from verify.compare import Enclosed, Enclosure
 from verify.enclose import BITS, above, below
 from verify.reading import Reading
@@ -46,19 +47,10 @@ def _measure_mu(*, activation: str) -> Enclosure:
         return _ball(1 - a[1] * a[1] / variance)
 
 
-def _predict_mu(*, activation: str) -> float:
-    return subject(activation).mu
-
-
 def _measure_nu(*, activation: str) -> Enclosure:
     a, square = coefficients(activation)
     with flint.ctx.workprec(BITS):
         return _ball(1 - (a[0] * a[0] + a[1] * a[1]) / square)
-
-
-def _predict_nu(*, activation: str) -> float:
-    """The coefficient of non-affinity, nu."""
-    return subject(activation).nu
 
 
 def _uncentred_mu(*, activation: str) -> float:
@@ -139,10 +131,6 @@ def fixed_point_enclosed(activation: str) -> Enclosure:
     return _bisected(above_diagonal, 0.0, 0.95, 60)
 
 
-def _measure_fixed_point(*, activation: str) -> Enclosure:
-    return fixed_point_enclosed(activation)
-
-
 def _predict_fixed_point(*, activation: str) -> float:
     return subject(activation).fixed_point()
 
@@ -165,11 +153,6 @@ def _predict_kink(*, scale: float) -> float:
     return act.normrelu(scale=scale).kinks[0]
 
 
-def _published(*, scale: float) -> float:
-    """The kink of SELU's scale to the four digits that are published."""
-    return -1.5975
-
-
 def _measure_stable() -> Enclosure:
     # The limit of length(gamma)/gamma is lambda^2/2: below one for scales below sqrt(2).
     return _bisected(_kink_sign(2.0**0.5), -6.0, 4.0, 100)
@@ -177,11 +160,6 @@ def _measure_stable() -> Enclosure:
 
 def _predict_stable() -> float:
     return _predict_kink(scale=2.0**0.5)
-
-
-def _unit_slope() -> float:
-    """The kink at which the length map's slope at one is one."""
-    return 0.0
 
 
 def _measure_unstable(*, c: float) -> Enclosure:
@@ -199,10 +177,6 @@ def _measure_unstable(*, c: float) -> Enclosure:
     return Enclosure(below(ends[0]), above(ends[1]), "a root above one", 2)
 
 
-def _predict_unstable(*, c: float) -> float:
-    return lengths.unstable_length(c)
-
-
 def _not_squared(*, c: float) -> float:
     """The length in the place of its square."""
     return lengths.unstable_length(c) ** 0.5
@@ -211,7 +185,7 @@ def _not_squared(*, c: float) -> float:
 _UNCENTRED = ("gelu", "silu", "mish", "elu", "step", "relu_squared")
 
 CLAIMS = (
-    Claim(
+    certified(
         id="dc/def3.1-enclosed",
         items=("Def3.1", "C.4", "LemC.2", "Tab1", "Tab2"),
         title=(
@@ -220,17 +194,16 @@ CLAIMS = (
         ),
         statement=r"\mu = 1 - \frac{(E\,X\sigma(X))^2}{\operatorname{Var}\sigma(X)}",
         source=Source(KEY, "Definition 3.1"),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(activation=CATALOGUE),
-        predict=_predict_mu,
+        predict=mu_of,
         measure=_measure_mu,
         # One minus a share of at most one, from moments of a few ulp.
         compare=Enclosed(radius=1e-15, rounding=4e-15),
-        must_refute=_predict_nu,
+        must_refute=changed(nu_of, "The coefficient of non-affinity, nu."),
         uses=("dc/def3.1",),
         assumptions=_SETTING,
     ),
-    Claim(
+    certified(
         id="dc/defC.20-enclosed",
         items=("DefC.20", "LemC.21", "Tab2"),
         title=(
@@ -240,22 +213,20 @@ CLAIMS = (
         statement=r"\nu = 1 - \frac{(E\,\sigma(X))^2 + (E\,X\sigma(X))^2}"
         r"{E\,\sigma(X)^2} \in (0, 1]",
         source=Source(KEY, "Definition C.20"),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(activation=tuple(n for n in CATALOGUE if n != NORMRELU)),
-        predict=_predict_nu,
+        predict=nu_of,
         measure=_measure_nu,
         compare=Enclosed(radius=1e-15, rounding=4e-15),
         must_refute=_uncentred_mu,
         uses=("dc/defC.20",),
         assumptions=_SETTING,
     ),
-    Claim(
+    certified(
         id="dc/tab2-enclosed",
         items=("Tab2", "Eq2"),
         title="Means and variances of every catalogued activation, enclosed",
         statement=r"E\,\sigma(X), \quad \operatorname{Var}\sigma(X)",
         source=Source(KEY, "Equation 2; the table is ours", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         # The pieces of SELU and NormReLU are enclosed up to their scale alone.
         cases=grid(
             activation=tuple(n for n in CATALOGUE if n not in ("selu", NORMRELU)),
@@ -269,7 +240,7 @@ CLAIMS = (
         uses=("dc/tab2",),
         assumptions=_SETTING,
     ),
-    Claim(
+    certified(
         id="dc/tab2-slopes-enclosed",
         items=("Tab2", "Eq7", "E7"),
         title=(
@@ -278,7 +249,6 @@ CLAIMS = (
         ),
         statement=r"D = \frac{E\,\sigma'(X)^2}{\operatorname{Var}\sigma(X)}",
         source=Source(KEY, "Equation 7; the table is ours", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(activation=SLOPED),
         predict=_predict_slope,
         measure=_measure_slope,
@@ -287,67 +257,67 @@ CLAIMS = (
         uses=("dc/tab2",),
         assumptions=_SETTING,
     ),
-    Claim(
+    certified(
         id="dc/lemC.26-enclosed",
         items=("LemC.26", "Thm3.10"),
         title="Fixed points of the duals of uncentred activations, enclosed",
         statement=r"\hat\sigma(\bar\rho) = \bar\rho < 1,\quad E\,\sigma'^2 > E\,\sigma^2",
         source=Source(KEY, "Lemma C.26"),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(activation=_UNCENTRED),
         predict=_predict_fixed_point,
-        measure=_measure_fixed_point,
+        measure=fixed_point_enclosed,
         # What is left of the sum moves the root by its size over 1 - slope.
         compare=Enclosed(radius=5e-4, rounding=1e-12),
         must_refute=_quadratic_fixed_point,
         assumptions=(*_SETTING, "The dual is convex on [0, 1]: one root below one"),
         uses=("dc/lemC.23", "dc/lemC.26"),
     ),
-    Claim(
+    certified(
         id="dc/E10-kink",
         items=("E10", "Eq4"),
         title="The kink of the NormReLU of a given scale, enclosed",
         statement=r"\lambda(c) = \lambda,\quad"
         r" \lambda(c)^{-2} = (1 + c^2)\Phi(-c) - c\varphi(c) - b(c)^2",
         source=Source(KEY, "Equation 4"),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(scale=(1.0507009873554805, 1.05, 1.5)),
         larger_cases={"certify": grid(scale=(1.001, 1.1, 2.0, 10.0))},
         predict=_predict_kink,
         measure=_measure_kink,
         compare=Enclosed(radius=1e-15, rounding=1e-13),
-        must_refute=_published,
+        must_refute=always(
+            -1.5975, "The kink of SELU's scale to the four digits that are published."
+        ),
         uses=("dc/eq4-increasing",),
         finding=(
             "SELU's scale gives -1.59077, and 1.05 gives -1.59751: -1.5975 is the kink"
             " of a scale rounded to three digits."
         ),
     ),
-    Claim(
+    certified(
         id="dc/E12-threshold",
         items=("E12", "I.len"),
         title="The kink below which NormReLU keeps lengths bounded, enclosed",
         statement=r"\lim_{\gamma \to \infty} \frac{\hat\sigma_0(\gamma)}{\gamma}"
         r" = \frac{\lambda^2}{2} < 1 \iff c < -0.37666",
         source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=({},),
         predict=_predict_stable,
         measure=_measure_stable,
         compare=Enclosed(radius=1e-15, rounding=1e-13),
-        must_refute=_unit_slope,
+        must_refute=always(
+            0.0, "The kink at which the length map's slope at one is one."
+        ),
         uses=("dc/eq4-increasing",),
     ),
-    Claim(
+    certified(
         id="dc/E12-unstable-enclosed",
         items=("E12",),
         title="The squared length above which lengths diverge under NormReLU, enclosed",
         statement=r"\hat\sigma_0(\gamma) = \gamma > 1,\quad c \in (-0.3767, 0)",
         source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(c=(-0.35, -0.3, -0.2, -0.1)),
         larger_cases={"certify": grid(c=(-0.36, -0.25, -0.15, -0.09))},
-        predict=_predict_unstable,
+        predict=lengths.unstable_length,
         measure=_measure_unstable,
         # Relative 1e-12 of lengths up to 255.
         compare=Enclosed(radius=1e-12, rounding=3e-10),

@@ -10,14 +10,12 @@ from typing import Any
 
 import flint
 import numpy as np
-import numpy.typing as npt
 
 from theory import activations as act
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
+from verify.claims._predictors import changed, plus
 from verify.claims.deep_conditioning._subjects import KEY, subject
-from verify.compare import AgreesTo
-
-Array = npt.NDArray[np.float64]
+from verify.compare import AgreesTo, Array
 
 # --- square integrable functions --------------------------------------------------------
 
@@ -57,7 +55,7 @@ def _cut_norm(*, rate: float, one_sided: bool) -> float:
     return 1.0 / (half + (0.5 if one_sided else half))
 
 
-NORM = Claim(
+NORM = numeric(
     id="dc/eq2-norm",
     items=("Eq2", "DefC.1"),
     uses=("dc/eq2",),
@@ -65,7 +63,6 @@ NORM = Claim(
     statement=r"\mathbb{E}\, e^{2 c Z^2} = (1 - 4 c)^{-1/2} \text{ for } c < \tfrac14,"
     r" \quad \infty \text{ for } c \ge \tfrac14",
     source=Source(KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(rate=(-1.0, 0.1, 0.2, 0.25, 0.3), one_sided=(False, True)),
     predict=_predict_norm,
     measure=_measure_norm,
@@ -115,7 +112,7 @@ def _first_order(*, activation: str, var: float, order: int) -> float:
     return float(found * var ** (order / 2))
 
 
-HIGH = Claim(
+HIGH = numeric(
     id="dc/defC.1-high-order",
     items=("DefC.1",),
     uses=("dc/tab2-coefficients",),
@@ -123,7 +120,6 @@ HIGH = Claim(
     statement=r"a_k = \mathbb{E}\, \sigma(\sqrt v Z)\, h_k(Z), \quad"
     r" 10^{-42} < |a_k| < 10^{-4}",
     source=Source(KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
     cases=(
         {"activation": "sigmoid", "var": 0.75, "order": 11},
         {"activation": "sigmoid", "var": 0.0625, "order": 101},
@@ -153,23 +149,19 @@ def _measure_power(*, order: int) -> list[float]:
     return [float(v) for v in (*values, *slopes)]
 
 
-def _next_power(*, order: int) -> Array:
-    """The dual of the next polynomial."""
-    return _predict_power(order=order + 1)
-
-
-POWER = Claim(
+POWER = numeric(
     id="dc/defC.1-powers",
     items=("DefC.1",),
     uses=("dc/defC.1-callable",),
     title="The dual of a Hermite polynomial given as a callable is a power",
     statement=r"\sigma = h_k \implies \hat\sigma(\rho) = \rho^k",
     source=Source(KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(order=(2, 11)),
     predict=_predict_power,
     measure=_measure_power,
     # Of the largest, the slope at one: quadrature and rounding of the library, 1e-13.
     compare=AgreesTo(absolute=1e-13),
-    must_refute=_next_power,
+    must_refute=changed(
+        _predict_power, "The dual of the next polynomial.", order=plus(1)
+    ),
 )

@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from empirical.conditioning import condition_by_depth, gram_chain, named, normalised
@@ -21,11 +20,11 @@ from empirical.randomness import torch_generator
 from theory import activations as act
 from theory import conditioning as dc
 from theory import kernels
-from verify.claim import Claim, Evidence, Source, grid
-from verify.compare import Estimate, MeanAtMost, MeanEquals, Outcome, SlopeEquals
+from verify.claim import Source, grid, statistical, trend
+from verify.claims._predictors import always, changed, plus
+from verify.compare import Array, Estimate, MeanAtMost, MeanEquals, Outcome, SlopeEquals
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
 
 # --- the measured side ---------------------------------------------------------------
@@ -72,19 +71,22 @@ def digits(n: int) -> Array:
     return unit_rows(load("mnist", cached=False).head(n).images)
 
 
-def _measure_mean(**case: Any) -> Estimate:
+def _entries(**case: Any) -> Array:
+    """Return the entries of drawn kernels of `pair_inputs`, (draws, 10)."""
     upper = np.triu_indices(4)
-    return Estimate.of(_drawn(pair_inputs(), **case)[:, upper[0], upper[1]])
+    return _drawn(pair_inputs(), **case)[:, upper[0], upper[1]]
+
+
+def _measure_mean(**case: Any) -> Estimate:
+    return Estimate.of(_entries(**case))
 
 
 def _measure_extrapolated(*, width: int, seed: int, **case: Any) -> Estimate:
     """2 E(2m) - E(m): the bias of order 1/m cancels."""
     wide, narrow = (
-        _drawn(pair_inputs(), width=width * factor, seed=seed + factor, **case)
-        for factor in (2, 1)
+        _entries(width=width * factor, seed=seed + factor, **case) for factor in (2, 1)
     )
-    upper = np.triu_indices(4)
-    return Estimate.of((2.0 * wide - narrow)[:, upper[0], upper[1]])
+    return Estimate.of(2.0 * wide - narrow)
 
 
 def _measure_error(
@@ -116,12 +118,9 @@ def _measure_slope(
     The deviation of a draw from the mean over all draws and seeds of its width: the
     standard deviation, so that the finite-width bias plays no part.
     """
-    upper = np.triu_indices(4)
     logs = np.empty((len(widths), seeds))
     for row, width in enumerate(widths):
-        drawn = _drawn(
-            pair_inputs(), width=width, draws=seeds * draws, seed=seed + row, **case
-        )[:, upper[0], upper[1]]
+        drawn = _entries(width=width, draws=seeds * draws, seed=seed + row, **case)
         squares = ((drawn - drawn.mean(axis=0)) ** 2).reshape(seeds, draws, -1)
         logs[row] = 0.5 * np.log(squares.mean(axis=(1, 2)))
     return Estimate.of(np.polyfit(np.log(widths), logs, 1)[0])
@@ -210,19 +209,13 @@ def _theory(name: str) -> act.Activation:
     return raw.normalized()
 
 
-def _limit(kernel: str, activation: str, depth: int) -> Array:
+def _predict_limit(*, kernel: str, activation: str, depth: int, **_: Any) -> Array:
     function = kernels.ntk if kernel == "ntk" else kernels.nngp
     matrix = np.asarray(function(pair_inputs(), _theory(activation), depth))
     return matrix[np.triu_indices(4)]
 
 
-def _predict_limit(*, kernel: str, activation: str, depth: int, **_: Any) -> Array:
-    return _limit(kernel, activation, depth)
-
-
-def _wrong_limit(*, kernel: str, activation: str, depth: int, **_: Any) -> Array:
-    """One hidden layer too many."""
-    return _limit(kernel, activation, depth + 1)
+_A_LAYER_MORE = changed(_predict_limit, "One hidden layer too many.", depth=plus(1))
 
 
 def _predict_error(*, activation: str, rho: float, **_: Any) -> float:
@@ -242,15 +235,6 @@ def _wrong_error(**case: Any) -> float:
     """E (s s)^2 without the square of its mean taken off."""
     product = float(_theory(case["activation"]).dual(case["rho"]))
     return _predict_error(**case) + product**2
-
-
-def _predict_half(**_: Any) -> float:
-    return -0.5
-
-
-def _wrong_one(**_: Any) -> float:
-    """The exponent -1 in the place of -1/2."""
-    return -1.0
 
 
 def _edge(activation: str, n: int, width: int) -> float:
@@ -290,7 +274,7 @@ def _predict_digit_bound(
 
 
 def _wrong_digit_bound(
-    *, activation: str, n: int, width: int, depths: list[int], **_: Any
+    *, activation: str, n: int, depths: list[int], **_: Any
 ) -> Array:
     """Condition numbers that tend to one, without the width's share."""
     return np.log(_bounds(activation, n, depths))
@@ -299,11 +283,6 @@ def _wrong_digit_bound(
 def _predict_variance(*, activation: str, **_: Any) -> float:
     mu = _theory(activation).mu
     return 1.0 / (mu * (2.0 - mu))
-
-
-def _wrong_variance(*, activation: str, **_: Any) -> float:
-    """One layer's fluctuation, without those of earlier layers."""
-    return 1.0
 
 
 def _predict_vanishing(*, activation: str, n: int, depth: int, **_: Any) -> float:
@@ -316,7 +295,7 @@ def _predict_plateau(*, activation: str, n: int, width: int, **_: Any) -> float:
     return (1.0 + edge) / (1.0 - edge)
 
 
-EQ1 = Claim(
+EQ1 = statistical(
     id="dc/eq1",
     items=("Eq1", "LemC.4"),
     title=(
@@ -327,23 +306,22 @@ EQ1 = Claim(
     r" + \rho\, \hat\sigma'(\rho)",
     assumptions=("standard Gaussian weights", "unit inputs, one of them antipodal"),
     source=Source(_KEY, "Equation 1"),
-    evidence=Evidence.STATISTICAL,
     cases=grid(
         kernel=("nngp", "ntk"),
         activation=("relu", "erf", "tanh"),
-        depth=(1,),
-        width=(64,),
-        draws=(4000,),
-        seed=(1,),
+        depth=1,
+        width=64,
+        draws=4000,
+        seed=1,
     ),
     larger_cases={
         "full": grid(
             kernel=("nngp", "ntk"),
             activation=("relu", "erf", "tanh", "tanh3"),
-            depth=(1,),
+            depth=1,
             width=(16, 64, 1024),
-            draws=(20_000,),
-            seed=(1,),
+            draws=20_000,
+            seed=1,
         )
     },
     predict=_predict_limit,
@@ -352,11 +330,11 @@ EQ1 = Claim(
     # 7 standard errors are 7 * 5 / sqrt(64 * 4000) = 0.07. Rounding: float32 sums.
     # Discrepancy: the readout's own term and every factor are of size 0.2 or more.
     compare=MeanEquals(discrepancy=0.15, rounding=1e-5),
-    must_refute=_wrong_limit,
+    must_refute=_A_LAYER_MORE,
     uses=("dc/eq7", "dc/eq2-named"),
 )
 
-DEEP_MEAN = Claim(
+DEEP_MEAN = statistical(
     id="dc/lemC.4",
     items=("LemC.4", "Eq1", "Eq7"),
     title=(
@@ -367,26 +345,25 @@ DEEP_MEAN = Claim(
     r" + O\left(\frac{1}{m^2}\right)",
     assumptions=("three hidden layers", "standard Gaussian weights"),
     source=Source(_KEY, "Lemma C.4 and equation 7"),
-    evidence=Evidence.STATISTICAL,
     # Kernels of erf spread half as far as those of ReLU.
     cases=tuple(
         {**case, "draws": 3500 if case["activation"] == "relu" else 1200}
         for case in grid(
             kernel=("nngp", "ntk"),
             activation=("relu", "erf"),
-            depth=(3,),
-            width=(128,),
-            seed=(4,),
+            depth=3,
+            width=128,
+            seed=4,
         )
     ),
     larger_cases={
         "full": grid(
             kernel=("nngp", "ntk"),
             activation=("relu", "erf", "tanh"),
-            depth=(3,),
+            depth=3,
             width=(128, 512),
-            draws=(8000,),
-            seed=(4,),
+            draws=8000,
+            seed=4,
         )
     },
     predict=_predict_limit,
@@ -397,11 +374,11 @@ DEEP_MEAN = Claim(
     # a diagonal entry of the NTK by 3 and an off-diagonal one of the NNGP by 0.05-0.1
     # only, which the controls of dc/eq1 resolve; here the NTK decides.
     compare=MeanEquals(discrepancy=0.7, rounding=0.03),
-    must_refute=_wrong_limit,
+    must_refute=_A_LAYER_MORE,
     uses=("dc/eq1",),
 )
 
-ERROR = Claim(
+ERROR = statistical(
     id="dc/lemC.4-error",
     items=("LemC.4", "Eq1"),
     title=(
@@ -412,21 +389,16 @@ ERROR = Claim(
     r" - \hat\sigma(\rho)^2",
     assumptions=("normalised ReLU, one hidden layer",),
     source=Source(_KEY, "Lemma C.4, at finite width", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=grid(
-        activation=("relu",),
-        rho=(0.5,),
-        width=(16, 64, 256, 1024),
-        draws=(20_000,),
-        seed=(6,),
+        activation="relu", rho=0.5, width=(16, 64, 256, 1024), draws=20_000, seed=6
     ),
     larger_cases={
         "full": grid(
-            activation=("relu",),
-            rho=(0.5,),
+            activation="relu",
+            rho=0.5,
             width=(16, 64, 256, 1024, 4096, 16_384),
-            draws=(20_000,),
-            seed=(6,),
+            draws=20_000,
+            seed=6,
         )
     },
     predict=_predict_error,
@@ -443,50 +415,45 @@ ERROR = Claim(
     figure="finite_width",
 )
 
-RATE = Claim(
+RATE = trend(
     id="dc/lemC.4-rate",
     items=("LemC.4", "Eq1"),
     title="Kernel errors of deep networks fall like width^(-1/2)",
     statement=r"\mathrm{sd}(K^{(m)}_{ij}) \propto m^{-1/2}",
     assumptions=("three hidden layers",),
     source=Source(_KEY, "Lemma C.4, at finite width", Reading.OURS),
-    evidence=Evidence.TREND,
     cases=grid(
         kernel=("nngp", "ntk"),
         activation=("relu", "erf"),
-        depth=(3,),
+        depth=3,
         widths=([64, 128, 256, 512],),
-        seeds=(16,),
-        draws=(16,),
-        seed=(8,),
+        seeds=16,
+        draws=16,
+        seed=8,
     ),
     larger_cases={
-        "gpu": tuple(
-            {
-                "kernel": kernel,
-                "activation": activation,
-                "depth": 3,
-                "widths": [256, 512, 1024, 2048, 4096, 8192],
-                "seeds": 16,
-                "draws": 16,
-                "seed": 8,
-            }
-            for kernel in ("nngp", "ntk")
-            for activation in ("relu", "erf")
+        "gpu": grid(
+            kernel=("nngp", "ntk"),
+            activation=("relu", "erf"),
+            depth=3,
+            widths=([256, 512, 1024, 2048, 4096, 8192],),
+            seeds=16,
+            draws=16,
+            seed=8,
         )
     },
-    predict=_predict_half,
+    predict=always(-0.5),
     measure=_measure_slope,
     # Corrections of relative order L/m change the slope by at most
     # log(1 + 9/64)/log(8)/2 = 0.03. Sampling: 16 draws of correlated entries give a
     # log RMS to 0.2, a slope over log 8 to 0.12, its mean over 16 seeds to 0.03; the
     # t quantile is 12. Discrepancy: -1/2 told from 0 and from -1.
     compare=SlopeEquals(discrepancy=0.49, rounding=0.03),
-    must_refute=_wrong_one,
+    must_refute=always(-1.0, "The exponent -1 in the place of -1/2."),
     uses=("dc/lemC.4",),
 )
 
-DIGIT_BOUNDS = Claim(
+DIGIT_BOUNDS = statistical(
     id="dc/E13-digits",
     items=("E13", "Cor3.3", "Cor3.7"),
     title=(
@@ -500,29 +467,23 @@ DIGIT_BOUNDS = Claim(
         "correlation matrices of the last layer",
     ),
     source=Source(_KEY, "Corollaries 3.3 and 3.7, at finite width", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
-    cases=(
-        {
-            "activation": "tanh3",
-            "n": 20,
-            "width": 4096,
-            "depths": [1, 2, 4, 8, 16, 32, 64, 128],
-            "draws": 16,
-            "seed": 13,
-        },
+    cases=grid(
+        activation="tanh3",
+        n=20,
+        width=4096,
+        depths=([1, 2, 4, 8, 16, 32, 64, 128],),
+        draws=16,
+        seed=13,
     ),
     larger_cases={
-        "gpu": tuple(
-            {
-                "activation": "tanh3",
-                "n": 100,
-                "width": width,
-                "depths": [1, 2, 4, 8, 16, 32, 64, 128, 256],
-                "draws": 32,
-                "seed": 13,
-                "device": "cuda",
-            }
-            for width in (1024, 4096, 16_384)
+        "gpu": grid(
+            activation="tanh3",
+            n=100,
+            width=(1024, 4096, 16_384),
+            depths=([1, 2, 4, 8, 16, 32, 64, 128, 256],),
+            draws=32,
+            seed=13,
+            device="cuda",
         )
     },
     predict=_predict_digit_bound,
@@ -535,7 +496,7 @@ DIGIT_BOUNDS = Claim(
     figure="condition_numbers",
 )
 
-VARIANCE = Claim(
+VARIANCE = statistical(
     id="dc/E13-variance",
     items=("E13", "E3"),
     title=(
@@ -544,14 +505,8 @@ VARIANCE = Claim(
     statement=r"m\, \mathbb{E}\, \rho_L^2 \to \frac{1}{\mu (2 - \mu)}",
     assumptions=("odd activation, depth large against 1/mu",),
     source=Source(_KEY, "Theorem 3.2, at finite width", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=grid(
-        activation=("tanh3",),
-        n=(20,),
-        width=(2048, 4096),
-        depth=(80,),
-        draws=(24,),
-        seed=(21,),
+        activation="tanh3", n=20, width=(2048, 4096), depth=80, draws=24, seed=21
     ),
     predict=_predict_variance,
     measure=_measure_off_diagonal,
@@ -560,7 +515,9 @@ VARIANCE = Claim(
     # 10 standard errors of 24 draws 1.2 * 2. Discrepancy: one layer's variance alone
     # would be 1, an error of 1.6.
     compare=MeanEquals(discrepancy=1.5, rounding=0.05),
-    must_refute=_wrong_variance,
+    must_refute=always(
+        1.0, "One layer's fluctuation, without those of earlier layers."
+    ),
     uses=("dc/def3.1", "dc/lemC.4-variance"),
     finding=(
         "Depth adds up the layers' fluctuations: their variance is 1/(mu (2 - mu)) times"
@@ -568,7 +525,7 @@ VARIANCE = Claim(
     ),
 )
 
-PLATEAU_PRINTED = Claim(
+PLATEAU_PRINTED = statistical(
     id="dc/E13-as-read",
     items=("E13",),
     title=(
@@ -577,15 +534,7 @@ PLATEAU_PRINTED = Claim(
     statement=r"\kappa(K^{(m)}) \le 1 + 2n \left(1 - \frac{\mu}{2}\right)^{L - L_0}",
     assumptions=("the infinite-width statement, read at a fixed width",),
     source=Source(_KEY, "Corollary 3.3 and Theorem 4.1", Reading.READING),
-    evidence=Evidence.STATISTICAL,
-    cases=grid(
-        activation=("tanh3",),
-        n=(20,),
-        width=(8192,),
-        depth=(100,),
-        draws=(24,),
-        seed=(22,),
-    ),
+    cases=grid(activation="tanh3", n=20, width=8192, depth=100, draws=24, seed=22),
     predict=_predict_vanishing,
     measure=_measure_plateau,
     must_hold=_predict_plateau,
@@ -601,42 +550,37 @@ PLATEAU_PRINTED = Claim(
     ),
 )
 
-PLATEAU_SLOPE = Claim(
+PLATEAU_SLOPE = trend(
     id="dc/E13-slope",
     items=("E13",),
     title="The plateau of the condition number falls like width^(-1/2)",
     statement=r"\frac{\kappa - 1}{\kappa + 1} \propto m^{-1/2}",
     assumptions=("depth at which the infinite-width condition number is 1.0001",),
     source=Source(_KEY, "Corollary 3.3, at finite width", Reading.OURS),
-    evidence=Evidence.TREND,
-    cases=(
-        {
-            "activation": "tanh3",
-            "n": 12,
-            "widths": [512, 1024, 2048, 4096],
-            "depth": 80,
-            "draws": 20,
-            "seed": 31,
-        },
+    cases=grid(
+        activation="tanh3",
+        n=12,
+        widths=([512, 1024, 2048, 4096],),
+        depth=80,
+        draws=20,
+        seed=31,
     ),
     larger_cases={
-        "full": (
-            {
-                "activation": "tanh3",
-                "n": 20,
-                "widths": [512, 1024, 2048, 4096, 8192, 16_384],
-                "depth": 120,
-                "draws": 32,
-                "seed": 31,
-            },
+        "full": grid(
+            activation="tanh3",
+            n=20,
+            widths=([512, 1024, 2048, 4096, 8192, 16_384],),
+            depth=120,
+            draws=32,
+            seed=31,
         )
     },
-    predict=_predict_half,
+    predict=always(-0.5),
     measure=_measure_plateau_slope,
     # The edges of 12 x 12 matrices fluctuate by 15 %: a slope over log 8 to 0.1, its
     # mean over 20 draws to 0.023, times a t quantile of 11. Second order e^2 at the
     # narrowest width: 0.05 in log over log 8. Discrepancy: told from 0 and from -1.
     compare=SlopeEquals(discrepancy=0.45, rounding=0.03),
-    must_refute=_wrong_one,
+    must_refute=always(-1.0, "The exponent -1 in the place of -1/2."),
     uses=("dc/E13-variance", "dc/sec7-depth"),
 )

@@ -12,18 +12,17 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 
 from theory import activations as act
 from theory import conditioning, hermite, kernels, lengths, optimization
 from verify import integrals
-from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claim import Case, Claim, Source, grid, numeric
+from verify.claims._predictors import changed, plus, scaled, times
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import KEY, law, subject
-from verify.compare import AgreesTo
+from verify.compare import AgreesTo, Array
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 _MODULES = {
     "conditioning": conditioning,
     "lengths": lengths,
@@ -217,11 +216,6 @@ def _measure(*, function: str, **case: Any) -> Any:
         return _mpf(_FORMULAS[function](**case))
 
 
-def _wrong(**case: Any) -> float:
-    """Twice every value, a factor of one half lost."""
-    return 2.0 * _predict(**case)
-
-
 def _cases(function: str, **axes: Any) -> tuple[Case, ...]:
     return grid(function=(function,), **axes)
 
@@ -234,19 +228,20 @@ def _formula(
     *cases: Case,
     uses: tuple[str, ...] = (),
 ) -> Claim:
-    return Claim(
+    return numeric(
         id=f"dc/{name}",
         items=items,
         title=title,
         statement=statement,
         source=Source(KEY, ", ".join(items)),
-        evidence=Evidence.NUMERIC,
         cases=cases,
         predict=_predict,
         measure=_measure,
         # Powers to order 300 of a base rounded once: 300 ulp; whole numbers exactly.
         compare=AgreesTo(relative=1e-13, absolute=1e-14),
-        must_refute=_wrong,
+        must_refute=scaled(
+            _predict, 2.0, "Twice every value, a factor of one half lost."
+        ),
         uses=uses,
     )
 
@@ -489,13 +484,12 @@ def _wrong_transfer(*, power: int, delta: float) -> Any:
     return delta
 
 
-LEM_C8 = Claim(
+LEM_C8 = numeric(
     id="dc/lemC.8-attained",
     items=("LemC.8",),
     title="Two inputs attain the eigenvalue bound of Lemma C.8",
     statement=r"\lambda_{\min}(f[M]) = f(1) - f(1 - \delta), \quad n = 2",
     source=Source(KEY, "Lemma C.8"),
-    evidence=Evidence.NUMERIC,
     cases=grid(power=(1, 2, 7), delta=(0.1, 0.7)),
     predict=_predict_transfer,
     measure=_measure_transfer,
@@ -531,12 +525,7 @@ def _measure_convergence(*, activation: str, delta: float) -> list[Any]:
         return [point, slope, max(1 - nu * gap / 2, slope), start]
 
 
-def _wrong_convergence(**case: Any) -> Any:
-    """The burn-in from twice the separation."""
-    return _predict_convergence(**{**case, "delta": 2.0 * case["delta"]})
-
-
-THM_310 = Claim(
+THM_310 = numeric(
     id="dc/thm3.10-constants",
     items=("Thm3.10", "LemC.30"),
     title="Fixed point, slope, rate and burn-in depth of an uncentred activation",
@@ -545,13 +534,14 @@ THM_310 = Claim(
     r"{\log(1 + \nu \bar\delta / 2)}\right)",
     assumptions=("D > 1",),
     source=Source(KEY, "Theorem 3.10 and Lemma C.30"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=("gelu", "silu"), delta=(1e-4, 0.05)),
     predict=_predict_convergence,
     measure=_measure_convergence,
     # The fixed point to an absolute 1e-13, and all that is read off there.
     compare=AgreesTo(absolute=1e-12),
-    must_refute=_wrong_convergence,
+    must_refute=changed(
+        _predict_convergence, "The burn-in from twice the separation.", delta=times(2.0)
+    ),
     uses=("dc/lemC.26", "dc/defC.20"),
 )
 
@@ -572,13 +562,12 @@ def _wrong_floor(*, activation: str, width: int) -> float:
     return subject(activation).mu * _predict_floor(activation=activation, width=width)
 
 
-E3_FLOOR = Claim(
+E3_FLOOR = numeric(
     id="dc/E3-floor",
     items=("E3",),
     title="Values of the finite-width floor of the mean correlation, from a_2 and mu",
     statement=r"\frac{a_2^2}{\mu^2 (2 - \mu)\, m}",
     source=Source(KEY, "Theorem F.1 (corrected)", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=("relu", "gelu", "exp", "sigmoid"), width=(1, 128)),
     predict=_predict_floor,
     measure=_measure_floor,
@@ -612,24 +601,22 @@ def _measure_shares(*, activation: str, gamma: float) -> list[Any]:
         return [1 - a[1] ** 2 / length, 1 - (a[0] ** 2 + a[1] ** 2) / length]
 
 
-def _wrong_shares(*, activation: str, gamma: float) -> list[float]:
-    """The shares at unit length, whatever the input's length."""
-    return _predict_shares(activation=activation, gamma=1.0)
-
-
-LEM_D6 = Claim(
+LEM_D6 = numeric(
     id="dc/lemD.6-mu",
     items=("LemD.6",),
     title="The coefficient of non-linearity mu(gamma) at any input length",
     statement=r"\mu(\gamma) = 1 - \frac{a_1(\gamma)^2}{\hat\sigma_0(\gamma)}",
     source=Source(KEY, "Lemma D.6"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=("tanh", "erf", "gelu"), gamma=(0.5, 1.0, 1.75)),
     predict=_predict_shares,
     measure=_measure_shares,
     # Energies to 1e-13 relative, a quotient of two.
     compare=AgreesTo(relative=5e-13),
-    must_refute=_wrong_shares,
+    must_refute=changed(
+        _predict_shares,
+        "The shares at unit length, whatever the input's length.",
+        gamma=1.0,
+    ),
     uses=("dc/def3.1", "dc/eq15"),
 )
 
@@ -665,7 +652,7 @@ def _wrong_settled(**case: Any) -> list[float]:
     return _predict_settled(**unit)
 
 
-THM_311 = Claim(
+THM_311 = numeric(
     id="dc/thm3.11-values",
     items=("Thm3.11", "ThmD.9"),
     title=(
@@ -674,13 +661,12 @@ THM_311 = Claim(
     statement=r"\hat L = \left\lceil \frac{\log(2 |\gamma - 1| / \mu)}{-\log \alpha}"
     r" \right\rceil, \quad |\rho_L| \le B_{\mu/2}(L - \hat L, \delta)",
     source=Source(KEY, "Theorems 3.11 and D.9", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(
             activation=("tanh", "erf"),
             gamma_x=(0.5, 9.0),
-            gamma_y=(1.2,),
-            delta=(0.1,),
+            gamma_y=1.2,
+            delta=0.1,
             depth=(2, 40, 300),
         ),
     ),
@@ -709,19 +695,18 @@ def _wrong_terms(**case: Any) -> float:
     return _predict_terms(**{**case, "start": case["alpha"] * case["start"]})
 
 
-THM_I1 = Claim(
+THM_I1 = numeric(
     id="dc/thmI.1-bound",
     items=("ThmI.1",),
     title="The bound of Theorem I.1 solves its recursion",
     statement=r"|\rho_{l+1}| \le \alpha_\rho |\rho_l| + \beta t_l, \quad"
     r" t_{l+1} = \alpha t_l",
     source=Source(KEY, "Theorem I.1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         alpha=(0.2, 0.7),
-        beta=(0.03,),
-        start=(0.5,),
-        rate=(0.6,),
+        beta=0.03,
+        start=0.5,
+        rate=0.6,
         rho=(-0.4, 0.9),
         depth=(0, 1, 12),
     ),
@@ -756,12 +741,7 @@ def _measure_kernels(*, activation: str, depth: int) -> list[Any]:
     return [far, tangent[0], *top, *tangent[1:], *cosines]
 
 
-def _wrong_kernels(*, activation: str, depth: int) -> list[float]:
-    """One hidden layer too many."""
-    return _predict_kernels(activation=activation, depth=depth + 1)
-
-
-EQ1 = Claim(
+EQ1 = numeric(
     id="dc/eq1-matrices",
     items=("Eq1", "Eq7", "AsmA"),
     title="Top-layer and tangent kernel matrices and cosines, entry by entry",
@@ -769,13 +749,12 @@ EQ1 = Claim(
     r" \hat\sigma^{(h-1)} \prod_{l=h}^{L} \hat\sigma'(\hat\sigma^{(l-1)})",
     assumptions=("unit inputs", "normalised"),
     source=Source(KEY, "Equations 1 and 7"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=("relu", "tanh", "hard_tanh", "gelu"), depth=(1, 4)),
     predict=_predict_kernels,
     measure=_measure_kernels,
     # 1e-12 of the recursion; cosines of float64 rows to 3 ulp, with slope 2 a layer.
     compare=AgreesTo(relative=1e-12, absolute=1e-13),
-    must_refute=_wrong_kernels,
+    must_refute=changed(_predict_kernels, "One hidden layer too many.", depth=plus(1)),
     uses=("dc/eq7",),
 )
 
@@ -802,12 +781,7 @@ def _measure_raw(*, activation: str, depth: int) -> list[Any]:
         return values
 
 
-def _wrong_raw(*, activation: str, depth: int) -> Any:
-    """One hidden layer too many."""
-    return _predict_raw(activation=activation, depth=depth + 1)
-
-
-EQ1_RAW = Claim(
+EQ1_RAW = numeric(
     id="dc/eq1-raw",
     items=("Eq1", "D.0"),
     title=(
@@ -817,13 +791,12 @@ EQ1_RAW = Claim(
     statement=r"K^{(l)} = \hat\sigma(K^{(l-1)}; \gamma_{l-1}, \gamma_{l-1})",
     assumptions=("unit inputs", "not normalised"),
     source=Source(KEY, "Equation 1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=("relu", "tanh", "gelu"), depth=(1, 3)),
     predict=_predict_raw,
     measure=_measure_raw,
     # 1e-12 of the recursion.
     compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=_wrong_raw,
+    must_refute=changed(_predict_raw, "One hidden layer too many.", depth=plus(1)),
     uses=("dc/defC.1-unequal",),
 )
 
@@ -856,25 +829,21 @@ def _measure_rate(*, kink: float, gamma: float, delta: float) -> list[Any]:
         ]
 
 
-def _wrong_rate(**case: Any) -> Any:
-    """The rate of inputs that are orthogonal at the start."""
-    return _predict_rate(**{**case, "delta": 1.0})
-
-
-THM_I1_RATE = Claim(
+THM_I1_RATE = numeric(
     id="dc/thmI.1-constants",
     items=("ThmI.1", "Eq28"),
     title="Values of the constants in NormReLU's decay of correlations",
     statement=r"\alpha_\rho = 1 - \min_\gamma \nu(\gamma) \left(\delta -"
     r" \frac{\beta t_0}{1 - \alpha}\right)",
     source=Source(KEY, "Theorem I.1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(kink=(-1.59, -1.0), gamma=(0.5, 1.25), delta=(0.5, 0.9)),
     predict=_predict_rate,
     measure=_measure_rate,
     # Energies to 1e-13, differences of numbers of size one.
     compare=AgreesTo(relative=5e-13, absolute=1e-13),
-    must_refute=_wrong_rate,
+    must_refute=changed(
+        _predict_rate, "The rate of inputs that are orthogonal at the start.", delta=1.0
+    ),
     uses=("dc/eq28", "dc/thmI.1-rest"),
 )
 
@@ -914,23 +883,19 @@ def _measure_callable(*, what: str) -> Any:
     return [getattr(found, what)(rho) for rho in _RHOS]
 
 
-def _wrong_callable(*, what: str) -> Any:
-    """The function without its linear part."""
-    return _predict_callable(what=what, linear=0.0)
-
-
-CALLABLE = Claim(
+CALLABLE = numeric(
     id="dc/defC.1-callable",
     items=("DefC.1",),
     title="Dual and slope of a user-defined function with a kink",
     statement=r"s(x) = (x - c)_+^2 + x/2",
     source=Source(KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(what=("energy", "dual", "slope", "distance")),
     predict=_predict_callable,
     measure=_measure_callable,
     compare=AgreesTo(relative=1e-13),
-    must_refute=_wrong_callable,
+    must_refute=changed(
+        _predict_callable, "The function without its linear part.", linear=0.0
+    ),
     uses=("dc/defC.1-derivative", "dc/defC.1-distance"),
 )
 
@@ -953,13 +918,12 @@ def _wrong_cubic(*, var_x: float, var_y: float) -> Array:
     return (var_x * var_y) ** 1.5 * np.array(_RHOS) ** 3
 
 
-CUBIC = Claim(
+CUBIC = numeric(
     id="dc/defC.1-cubic",
     items=("DefC.1", "D.0"),
     title="The dual of a Hermite polynomial at unequal variances",
     statement=r"h_3(sx) = s^3 h_3(x) + \frac{3 s (s^2 - 1)}{\sqrt 6} h_1(x)",
     source=Source(KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(var_x=(0.5, 2.0), var_y=(1.0, 1.5)),
     predict=_predict_cubic,
     measure=_measure_cubic,
@@ -996,13 +960,12 @@ def _wrong_polynomial(*, k: int) -> list[float]:
     return [float(v) for v in hermite.hermite(k, math.sqrt(2.0) * np.array(_POINTS))]
 
 
-POLYNOMIAL = Claim(
+POLYNOMIAL = numeric(
     id="dc/defC.1-polynomials",
     items=("DefC.1",),
     title="Normalised Hermite polynomials, by Rodrigues' formula",
     statement=r"h_k(x) = \frac{(-1)^k}{\sqrt{k!}} e^{x^2/2} \frac{d^k}{dx^k} e^{-x^2/2}",
     source=Source(KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(k=(0, 1, 2, 3, 8, 25)),
     predict=_predict_polynomial,
     measure=_measure_polynomial,
@@ -1032,13 +995,12 @@ def _wrong_sample(*, rows: list[list[int]]) -> float:
     return found * (2.0 - found)
 
 
-DELTA = Claim(
+DELTA = numeric(
     id="dc/delta-sample",
     items=("delta", "AsmA"),
     title="The separation of a sample, from its most correlated pair",
     statement=r"\min_{i < j} \left(1 - \frac{|x_i \cdot x_j|}{|x_i| |x_j|}\right)",
     source=Source(KEY, "Section 6, the definition of delta(s, eta)"),
-    evidence=Evidence.NUMERIC,
     cases=grid(rows=([[3, 4], [-4, 3], [1, 7]], [[1, 2, 2], [-2, -3, -6], [4, 0, 3]])),
     predict=_predict_sample,
     measure=_measure_sample,

@@ -9,16 +9,13 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 
 from theory import kernels
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import KEY, subject
-from verify.compare import AgreesTo
+from verify.compare import AgreesTo, Array
 from verify.integrals import BITS
-
-Array = npt.NDArray[np.float64]
 
 
 def _law(name: str) -> pairs.Law:
@@ -77,20 +74,19 @@ def _wrong_copies(*, activation: str, depth: int, seed: int) -> list[Any]:
 # Three entries, each rounded twice.
 _STORED = 2.0**-50
 
-COPIES = Claim(
+COPIES = numeric(
     id="dc/eq1-copies",
     items=("Eq1", "D.0"),
     title="An input and its exact copy keep correlation one at any depth",
     statement=r"x = y \;\Rightarrow\; K_{xy} = \sqrt{K_{xx} K_{yy}}",
     assumptions=("normalised activation", "other inputs of other lengths present"),
     source=Source(KEY, "Equation 1 and Appendix D"),
-    evidence=Evidence.NUMERIC,
     cases=(
         {"activation": "erf", "depth": 200, "seed": 11},
         {"activation": "relu", "depth": 5, "seed": 12},
     ),
     larger_cases={
-        "full": tuple(grid(activation=("erf", "sin", "relu"), depth=(200,), seed=(11,)))
+        "full": tuple(grid(activation=("erf", "sin", "relu"), depth=200, seed=11))
     },
     predict=_predict_copies,
     measure=_measure_copies,
@@ -134,7 +130,7 @@ def _wrong_near(*, activation: str, turn: float, ratio: float, depth: int) -> li
     return [_rounded(_law(activation), *entries, depth)]
 
 
-DUPLICATES = Claim(
+DUPLICATES = numeric(
     id="dc/eq1-duplicates",
     items=("Eq1", "D.0", "AsmA"),
     title=(
@@ -146,15 +142,14 @@ DUPLICATES = Claim(
     r" |x_2| / |x_1| \in \{1, 1 + 10^{-12}, 1.5\}",
     assumptions=("normalised activation",),
     source=Source(KEY, "Equation 1 and Appendix D"),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(
             activation=("relu", "erf", "sin", "tanh"),
             turn=(_ANGLE,),
-            ratio=(1.0,),
-            depth=(200,),
+            ratio=1.0,
+            depth=200,
         ),
-        *grid(activation=("erf",), turn=(0.0, _ANGLE), ratio=(_STEP,), depth=(200,)),
+        *grid(activation="erf", turn=(0.0, _ANGLE), ratio=(_STEP,), depth=200),
         {"activation": "erf", "turn": _ANGLE, "ratio": 1.5, "depth": 200},
     ),
     larger_cases={
@@ -163,11 +158,9 @@ DUPLICATES = Claim(
                 activation=("relu", "erf", "sin"),
                 turn=(0.0, _ANGLE),
                 ratio=(_STEP, 1.5),
-                depth=(200,),
+                depth=200,
             ),
-            *grid(
-                activation=("tanh",), turn=(0.0, _ANGLE), ratio=(_STEP,), depth=(200,)
-            ),
+            *grid(activation="tanh", turn=(0.0, _ANGLE), ratio=(_STEP,), depth=200),
         )
     },
     predict=_predict_near,
@@ -201,14 +194,13 @@ def _wrong_unless_equal(*, ratio: float, **given: Any) -> list[Any]:
     return near(ratio=ratio, **given)
 
 
-CONTINUITY = Claim(
+CONTINUITY = numeric(
     id="dc/eq1-continuity",
     items=("Eq1", "D.0"),
     title="The deep kernel does not jump between equal and nearly equal input lengths",
     statement=r"|x_2| / |x_1| = 1 + n 2^{-52}, \quad n = 0, 1, 20, 60, 10^3, 10^6",
     assumptions=("normalised activation whose lengths converge",),
     source=Source(KEY, "Appendix D"),
-    evidence=Evidence.NUMERIC,
     # Between 20 and 60 the library stops taking the two lengths for one.
     cases=({"activation": "erf", "turn": 1e-4, "depth": 60},),
     predict=partial(_at_each_ratio, _predict_near),

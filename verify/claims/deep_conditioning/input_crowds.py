@@ -11,15 +11,12 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from theory import kernels
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import KEY, subject
-from verify.compare import AgreesTo
-
-Array = npt.NDArray[np.float64]
+from verify.compare import AgreesTo, Array
 
 CROWD = 400
 """Other rows: pairs enough at any angle for tables of all layers."""
@@ -105,38 +102,31 @@ _FORMULAS = (
         activation=("relu", "erf", "gelu", "sin"),
         squares=((0.5, 30.0),),
         turns=((0.02, 0.3, 1.2, 2.0, 3.1),),
-        depth=(4,),
+        depth=4,
     ),
     # Lengths so close that tables of all layers are worth their while.
     *grid(
         activation=("gelu", "sin"),
         squares=((2.0, 8.0),),
         turns=((0.3, 1.2, 2.0),),
-        depth=(3,),
+        depth=3,
     ),
     # Where a layer saturates between inputs a small angle apart.
     *grid(
-        activation=("erf",),
-        squares=((100.0, 3072.0),),
-        turns=((0.02, 0.1, 0.5),),
-        depth=(1,),
+        activation="erf", squares=((100.0, 3072.0),), turns=((0.02, 0.1, 0.5),), depth=1
     ),
 )
 _KINKED = grid(
-    activation=("hard_tanh",),
-    squares=((0.5, 30.0),),
-    turns=((0.1, 2.9),),
-    depth=(1,),
+    activation="hard_tanh", squares=((0.5, 30.0),), turns=((0.1, 2.9),), depth=1
 )
 
-NNGP = Claim(
+NNGP = numeric(
     id="dc/eq1-crowd",
     items=("Eq1", "D.0"),
     title="Kernels of pairs among hundreds of inputs of unequal lengths",
     statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad n > 400",
     assumptions=("normalised activation, as it is at any length",),
     source=Source(KEY, "Equation 1 and Appendix D"),
-    evidence=Evidence.NUMERIC,
     cases=_FORMULAS,
     predict=partial(_predict, 0),
     measure=partial(_measure, "k"),
@@ -180,7 +170,7 @@ _TWO_SETS = grid(
     activation=("gelu", "sin", "erf"),
     squares=((2.0, 8.0),),
     turns=((0.02, 0.3, 1.2, 2.0, 3.1),),
-    depth=(3,),
+    depth=3,
 )
 
 NNGP_ACROSS = replace(

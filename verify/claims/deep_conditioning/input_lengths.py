@@ -11,17 +11,14 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 
 from theory import activations as act
 from theory import kernels
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import KEY, subject
-from verify.compare import AgreesTo
+from verify.compare import AgreesTo, Array
 from verify.integrals import BITS, Pieces
-
-Array = npt.NDArray[np.float64]
 
 SQUARES = (1e-4, 100.0, 784.0, 3072.0, 1e4)
 
@@ -73,14 +70,13 @@ def _wrong_dual(
 _EQUAL = tuple((q, q) for q in SQUARES)
 _UNEQUAL = ((784.0, 3072.0), (1e-4, 1e4))
 
-DUALS = Claim(
+DUALS = numeric(
     id="dc/defC.1-scales",
     items=("DefC.1", "D.0"),
     title="Dual activations of very short, very long and unequal inputs",
     statement=r"\hat\sigma(\rho; \gamma_1, \gamma_2) = \mathbb{E}[\sigma(z_1)"
     r" \sigma(z_2)], \quad 10^{-4} \le \gamma \le 10^4",
     source=Source(KEY, "Definition C.1 and Appendix D"),
-    evidence=Evidence.NUMERIC,
     cases=(
         *(
             {"activation": name, "var_x": p, "var_y": q, "rhos": [-0.9, 0.3, 0.9]}
@@ -125,14 +121,13 @@ def _wrong_lengths(*, activation: str) -> list[float]:
     return [float(_fixed_nodes(a, q, q, 1.0)[0]) / min(q, 1.0) for q in SQUARES]
 
 
-LENGTHS = Claim(
+LENGTHS = numeric(
     id="dc/D.0-scales",
     items=("D.0",),
     title="Length maps of very short and very long inputs",
     statement=r"\hat\sigma_0(\gamma) = \mathbb{E}\, \sigma(\sqrt\gamma X)^2, \quad"
     r" 10^{-4} \le \gamma \le 10^4",
     source=Source(KEY, "Appendix D"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=("relu", "erf", "gelu", "tanh", "selu", "sin")),
     predict=_predict_lengths,
     measure=_measure_lengths,
@@ -228,16 +223,11 @@ _PARALLEL = (
         activation=("sin", "erf", "gelu"),
         squares=([0.01, 0.02], [0.3, 0.5], [4.0, 4.1], [0.5, 16.0]),
         turn=(0.0, 1e-4, 3.0),
-        depth=(2,),
+        depth=2,
     ),
-    *grid(activation=("selu",), squares=([0.3, 0.5],), turn=(0.0, 1e-4), depth=(1,)),
+    *grid(activation="selu", squares=([0.3, 0.5],), turn=(0.0, 1e-4), depth=1),
     # Both shorter than the kinks, and on both sides of them.
-    *grid(
-        activation=("hard_tanh",),
-        squares=([0.3, 0.5], [0.7, 1.5]),
-        turn=(0.0,),
-        depth=(1,),
-    ),
+    *grid(activation="hard_tanh", squares=([0.3, 0.5], [0.7, 1.5]), turn=0.0, depth=1),
     *grid(
         activation=("cos", "exp"),
         squares=([0.01, 0.02], [0.3, 0.5]),
@@ -253,7 +243,7 @@ def _a_layer_more(**case: Any) -> list[Any]:
     return _predict(0, **more)
 
 
-NNGP = Claim(
+NNGP = numeric(
     id="dc/eq1-lengths",
     items=("Eq1", "D.0"),
     title="Deep top-layer kernels of short, long and unequal inputs",
@@ -261,7 +251,6 @@ NNGP = Claim(
     r" 10^{-4} \le |x|^2 \le 10^4",
     assumptions=("normalised activation, as it is at any length",),
     source=Source(KEY, "Equation 1 and Appendix D"),
-    evidence=Evidence.NUMERIC,
     cases=_KERNELS,
     larger_cases={"full": _MORE},
     predict=partial(_predict, 0),
@@ -349,7 +338,7 @@ NNGP_RESIDUAL = replace(
         *grid(
             activation=("relu", "erf", "gelu"),
             squares=([2.0, 2.0], [0.5, 9.0]),
-            turn=(1.2,),
+            turn=1.2,
             skip=(0.0, 0.6, 1.5),
             depth=(1, 3),
         ),
@@ -357,8 +346,8 @@ NNGP_RESIDUAL = replace(
         *grid(
             activation=("relu", "erf"),
             squares=([2.0, 2.1],),
-            turn=(0.001,),
-            skip=(0.6,),
+            turn=0.001,
+            skip=0.6,
             depth=(1, 3),
         ),
     ),
@@ -488,20 +477,18 @@ def _measure_threshold(*, squares: list[float], turn: float) -> list[Any]:
     return pairs.entries(one.dual(1), two.dual(1), both)
 
 
-def _as_long_as_one(*, squares: list[float], turn: float) -> list[Any]:
+def _as_long_as_one(*, turn: float, **_: Any) -> list[Any]:
     """Inputs of unit length."""
-    del squares
     return _predict_threshold(squares=[1.0, 1.0], turn=turn)
 
 
-THRESHOLD = Claim(
+THRESHOLD = numeric(
     id="dc/eq1-threshold",
     items=("Eq1", "D.0"),
     uses=("dc/defC.1-unequal",),
     title="The kernel of threshold units, of two inputs of unequal lengths",
     statement=r"K_{ij} = P(u > \tfrac12, v > \tfrac12)",
     source=Source(KEY, "Equation 1 and Appendix D"),
-    evidence=Evidence.NUMERIC,
     cases=grid(squares=([0.49, 1.69],), turn=(0.01, 0.5, 3.1)),
     predict=_predict_threshold,
     measure=_measure_threshold,

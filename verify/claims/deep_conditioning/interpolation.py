@@ -9,19 +9,26 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from empirical.conditioning import DigitProblem, accuracy, digit_problem, minimum_norm
 from theory import activations as act
 from theory import kernels
 from theory import optimization as rates
-from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claim import (
+    Case,
+    Claim,
+    Source,
+    grid,
+    numeric,
+    statistical,
+    trend,
+)
+from verify.claims._predictors import always
 from verify.claims.deep_conditioning import _populations as pop
 from verify.claims.deep_conditioning.overfitting import circle_case
-from verify.compare import AgreesTo, AtMost, Estimate, MeanAtMost, MeanEquals
+from verify.compare import AgreesTo, Array, AtMost, Estimate, MeanAtMost, MeanEquals
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
 
 # --- Theorem 6.1 ---------------------------------------------------------------------
@@ -172,11 +179,6 @@ def _predict_error(*, depth: int, n: int, m: int, centre: bool) -> float:
     return int(np.count_nonzero(votes.argmax(axis=1) != digits.test_labels)) / m
 
 
-def _wrong_error(**_: Any) -> float:
-    """Errors at chance, as if small predictions carried no order."""
-    return 0.9
-
-
 def _measure_gain(
     *, shallow: int, deep: int, n: int, m: int, batches: int, centre: bool
 ) -> Estimate:
@@ -184,10 +186,6 @@ def _measure_gain(
     digits = _digits(n * batches, m, centre=centre)
     errors = [_fits((shallow, deep), digits, r)[1] for r in _batches(n, batches)]
     return Estimate.of([e[0] - e[1] for e in errors])
-
-
-def _predict_no_gain(**_: Any) -> float:
-    return 0.0
 
 
 def _wrong_gain(**_: Any) -> float:
@@ -209,13 +207,12 @@ _HYPOTHESIS = (
 
 
 def _of_theorem(**fields: Any) -> Claim:
-    return Claim(
+    return numeric(
         items=("Thm6.1",),
         assumptions=(
             *_HYPOTHESIS,
             "N >= n^4 / (2 log 2) equal atoms: points of a circle, or of a cube",
         ),
-        evidence=Evidence.NUMERIC,
         measure=_measure_draws,
         **fields,
     )
@@ -286,7 +283,7 @@ THM_61_EXACT = _of_theorem(
     uses=("dc/lemG.1",),
 )
 
-THM_61_ZERO = Claim(
+THM_61_ZERO = numeric(
     id="dc/thm6.1-zero",
     items=("Thm6.1",),
     title=(
@@ -301,7 +298,6 @@ THM_61_ZERO = Claim(
         "points of a circle, one heavier, in whose direction the optimum lies",
     ),
     source=Source(_KEY, "Theorem 6.1 (what its hypothesis implies)", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=(_heavy(4, 6561, 1.6, 1.0), _heavy(8, 177_147, 1.64, 0.5)),
     predict=_predict_signal,
     measure=_measure_signal,
@@ -318,7 +314,7 @@ THM_61_ZERO = Claim(
     version=2,
 )
 
-DIGITS_RATE = Claim(
+DIGITS_RATE = trend(
     id="dc/thm6.1-digits-rate",
     items=("Thm6.1",),
     title="On digits, the share that a deep kernel explains falls by 1 - mu per layer",
@@ -333,7 +329,6 @@ DIGITS_RATE = Claim(
     source=Source(
         _KEY, "Section 6 (what its depth does to a given data set)", Reading.OURS
     ),
-    evidence=Evidence.TREND,
     cases=(
         {"first": 40, "last": 60, "n": 100, "m": 100, "batches": 6, "centre": False},
         {"first": 40, "last": 60, "n": 100, "m": 100, "batches": 6, "centre": True},
@@ -351,7 +346,7 @@ DIGITS_RATE = Claim(
     ),
 )
 
-DIGITS_LIMIT = Claim(
+DIGITS_LIMIT = numeric(
     id="dc/thm6.1-digits",
     items=("Thm6.1",),
     title=(
@@ -366,13 +361,14 @@ DIGITS_LIMIT = Claim(
     source=Source(
         _KEY, "Section 6 (what its depth does to a given data set)", Reading.OURS
     ),
-    evidence=Evidence.NUMERIC,
-    cases=grid(depth=(60,), n=(200,), m=(300,), centre=(False, True)),
+    cases=grid(depth=60, n=200, m=300, centre=(False, True)),
     predict=_predict_error,
     measure=_measure_error,
     # K = I + O(1e-5): at most two near-ties of 300 digits.
     compare=AgreesTo(absolute=2 / 300),
-    must_refute=_wrong_error,
+    must_refute=always(
+        0.9, "Errors at chance, as if small predictions carried no order."
+    ),
     uses=("dc/thm6.1-digits-rate",),
     finding=(
         "Accuracy does not fall to chance with depth. Predictions vanish, but their"
@@ -384,7 +380,7 @@ DIGITS_LIMIT = Claim(
     ),
 )
 
-DIGITS_GAIN = Claim(
+DIGITS_GAIN = statistical(
     id="dc/thm6.1-digits-no-gain",
     items=("Thm6.1",),
     title="Better conditioning does not make interpolants of digits generalise better",
@@ -396,11 +392,10 @@ DIGITS_GAIN = Claim(
     source=Source(
         _KEY, "Section 6 (what its depth does to a given data set)", Reading.OURS
     ),
-    evidence=Evidence.STATISTICAL,
     cases=(
         {"shallow": 4, "deep": 32, "n": 100, "m": 100, "batches": 40, "centre": False},
     ),
-    predict=_predict_no_gain,
+    predict=always(0.0),
     measure=_measure_gain,
     # Forty sets and one percent of standard error: eleven of these, 0.1, less the
     # fall of accuracy that is there. A gain of five points would be seen.

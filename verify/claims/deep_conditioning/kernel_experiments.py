@@ -149,7 +149,7 @@ DEPTH = closed(
     cases=(
         *grid(kind=("a", "b"), tangent=(False, True), depths=([0, 1, 3],)),
         # Four points of a plane have no condition number of their own.
-        *grid(kind=("arc",), tangent=(False, True), depths=([1, 3],)),
+        *grid(kind="arc", tangent=(False, True), depths=([1, 3],)),
     ),
     twin=_plain_depth,
     measure=_found_depth,

@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from theory import lengths as closed
-from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claim import Case, Source, adversarial, grid
+from verify.claims._searches import searched
 from verify.claims.deep_conditioning._lengths import (
     KEY,
     ODD,
@@ -123,7 +125,7 @@ _NO_BOUND = 1e6  # nothing is claimed for these layers
 
 
 def _predict_settled(
-    *, name: str, scale: float, gamma_x: float, gamma_y: float, rho: float, depth: int
+    *, name: str, scale: float, gamma_x: float, gamma_y: float, depth: int, **_: Any
 ) -> Array:
     late = _settling_depth(name, scale, gamma_x, gamma_y)
     allowed = np.full(depth + 1, _NO_BOUND)
@@ -132,7 +134,7 @@ def _predict_settled(
 
 
 def _wrong_settled(
-    *, name: str, scale: float, gamma_x: float, gamma_y: float, rho: float, depth: int
+    *, name: str, scale: float, gamma_x: float, gamma_y: float, depth: int, **_: Any
 ) -> Array:
     """Lengths settled after a third of the layers."""
     late = _settling_depth(name, scale, gamma_x, gamma_y) // 3
@@ -148,33 +150,14 @@ def _measure_settled(
     return np.abs(states[:, :2] - 1.0).max(axis=1)
 
 
-def _one_layer_examples() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {
-            "name": st.sampled_from(ODD),
-            "scale": st.floats(0.1, 5.0),
-            "gamma_x": st.floats(0.05, 8.0),
-            "gamma_y": st.floats(0.05, 8.0),
-            "rho": st.floats(-1.0, 1.0),
-        }
-    )
-
-
-def _decay_examples() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {
-            "name": st.sampled_from(ODD),
-            "scale": st.floats(0.5, 5.0),
-            "gamma_x": st.floats(0.5, 4.0),
-            "gamma_y": st.floats(0.5, 4.0),
-            "rho": st.floats(-0.999, 0.999),
-            "depth": st.just(40),
-        }
-    )
+_DECAY_EXAMPLES = searched(
+    name=st.sampled_from(ODD),
+    scale=st.floats(0.5, 5.0),
+    gamma_x=st.floats(0.5, 4.0),
+    gamma_y=st.floats(0.5, 4.0),
+    rho=st.floats(-0.999, 0.999),
+    depth=st.just(40),
+)
 
 
 _DECAY_CASES: tuple[Case, ...] = (
@@ -190,21 +173,14 @@ _DECAY_CASES: tuple[Case, ...] = (
     *grid(
         name=("tanh", "erf"),
         scale=(1.0, 3.0),
-        gamma_x=(2.0,),
+        gamma_x=2.0,
         gamma_y=(0.5, 4.0),
         rho=(0.9, -0.99),
-        depth=(60,),
+        depth=60,
     ),
-    *grid(
-        name=("softsign",),
-        scale=(1.0,),
-        gamma_x=(1.0,),
-        gamma_y=(1.0,),
-        rho=(0.3,),
-        depth=(60,),
-    ),
+    *grid(name="softsign", scale=1.0, gamma_x=1.0, gamma_y=1.0, rho=0.3, depth=60),
 )
-LEM_D6 = Claim(
+LEM_D6 = adversarial(
     id="dc/lemD.6",
     items=("LemD.6",),
     title=(
@@ -218,11 +194,10 @@ LEM_D6 = Claim(
         "g_mu(delta) = 1 - (1 + mu/2) delta up to 1/2, (1 - mu/2)(1 - delta) beyond",
     ),
     source=Source(KEY, "Lemma D.6"),
-    evidence=Evidence.SEARCH,
     cases=grid(
         name=ODD,
-        scale=(3.0,),
-        gamma_x=(2.0,),
+        scale=3.0,
+        gamma_x=2.0,
         gamma_y=(0.5, 1.0),
         rho=(-1.0, 0.0, 0.5, 0.9, 1.0),
     ),
@@ -232,10 +207,16 @@ LEM_D6 = Claim(
     compare=AtMost(rounding=1e-11),
     must_refute=_wrong_one_layer,
     uses=("dc/lemC.5", "dc/eq16", "dc/lemD.6-mu"),
-    examples=_one_layer_examples,
+    examples=searched(
+        name=st.sampled_from(ODD),
+        scale=st.floats(0.1, 5.0),
+        gamma_x=st.floats(0.05, 8.0),
+        gamma_y=st.floats(0.05, 8.0),
+        rho=st.floats(-1.0, 1.0),
+    ),
     max_examples=100,
 )
-EQ20 = Claim(
+EQ20 = adversarial(
     id="dc/eq20",
     items=("Eq20",),
     title=(
@@ -244,7 +225,6 @@ EQ20 = Claim(
     statement=r"|\gamma - 1| \le \mu / 2 \;\Rightarrow\; \mu(\gamma) \ge \mu / 2",
     assumptions=("odd, increasing, concave on the positive half line", "E s(X)^2 = 1"),
     source=Source(KEY, "Equation 20"),
-    evidence=Evidence.SEARCH,
     cases=grid(name=ODD, scale=(0.2, 3.0)),
     predict=_predict_half_mu,
     measure=_measure_nonlinearity,
@@ -253,7 +233,7 @@ EQ20 = Claim(
     must_refute=_wrong_whole_mu,
     uses=("dc/lemD.6-mu", "dc/thmD.1"),
 )
-THM_311 = Claim(
+THM_311 = adversarial(
     id="dc/thm3.11",
     items=("Thm3.11", "ThmD.9"),
     title="Correlations also decay for inputs that are not on the unit sphere",
@@ -263,14 +243,13 @@ THM_311 = Claim(
         "squared lengths at least 1/2, |cos| <= 1 - delta",
     ),
     source=Source(KEY, "Theorems 3.11 and D.9", Reading.READING),
-    evidence=Evidence.SEARCH,
     cases=_DECAY_CASES,
     predict=_predict_decay,
     measure=_measure_decay,
     # As in dc/lemD.6; errors shrink from layer to layer below |rho| = 1 - delta.
     compare=AtMost(rounding=1e-10),
     must_refute=_wrong_decay,
-    examples=_decay_examples,
+    examples=_DECAY_EXAMPLES,
     max_examples=40,
     uses=("dc/thmD.1", "dc/lemD.6", "dc/eq20", "dc/thm3.11-values"),
     finding=(
@@ -279,7 +258,7 @@ THM_311 = Claim(
         " mu/4."
     ),
 )
-THM_311_LENGTHS = Claim(
+THM_311_LENGTHS = adversarial(
     id="dc/thm3.11-lengths",
     items=("Thm3.11", "ThmD.9", "ThmD.1"),
     title="After the settling depth both squared lengths are within mu/2 of one",
@@ -287,13 +266,12 @@ THM_311_LENGTHS = Claim(
     r" \frac{\log(2 t_0 / \mu)}{\log(1 / \alpha_\sigma)} \right\rceil",
     assumptions=("as dc/thm3.11", "t_0 is the larger of |gamma_x - 1|, |gamma_y - 1|"),
     source=Source(KEY, "Theorems 3.11 and D.9", Reading.READING),
-    evidence=Evidence.SEARCH,
     cases=_DECAY_CASES,
     predict=_predict_settled,
     measure=_measure_settled,
     compare=AtMost(rounding=1e-11),
     must_refute=_wrong_settled,
-    examples=_decay_examples,
+    examples=_DECAY_EXAMPLES,
     max_examples=40,
     uses=("dc/thmD.1",),
 )

@@ -9,7 +9,7 @@ import numpy as np
 from theory import activations as act
 from theory import lengths
 from verify import integrals
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims.deep_conditioning._lengths import (
     FUNCTIONS,
     KEY,
@@ -39,9 +39,8 @@ def _wrong_lengths(*, least: float, **case: Any) -> Array:
 
 
 def _measure_lengths(
-    *, name: str, scale: float, least: float, gamma: float, depth: int
+    *, name: str, scale: float, gamma: float, depth: int, **_case: Any
 ) -> Array:
-    del least
     out = []
     for _ in range(depth):
         gamma = length(name, scale, gamma)
@@ -55,7 +54,7 @@ def _wrong_slope(*, least: float, **case: Any) -> Array:
     return _predict_lengths(least=1.0 - 1e-6, **case)
 
 
-REM_D2 = Claim(
+REM_D2 = numeric(
     id="dc/remD.2",
     items=("RemD.2", "ThmD.1"),
     title=(
@@ -65,7 +64,6 @@ REM_D2 = Claim(
     r" \left(\frac{1 - \hat\sigma_0(c)}{1 - c}\right)^L |\gamma_0 - 1|",
     assumptions=("as Theorem D.1", "0 < c < 1"),
     source=Source(KEY, "Remark D.2"),
-    evidence=Evidence.NUMERIC,
     # Attained by one layer from c itself.
     cases=tuple(
         {"name": name, "scale": s, "least": c, "gamma": gamma, "depth": 5}
@@ -87,8 +85,7 @@ def _at_zero(*, name: str) -> float:
     return float(FUNCTIONS[name](np.zeros(1))[0])
 
 
-def _predict_zero(*, name: str) -> float:
-    del name
+def _predict_zero(**_: Any) -> float:
     return 0.0
 
 
@@ -98,13 +95,12 @@ def _value_at_zero(*, name: str) -> float:
     return float(raw(0.0))
 
 
-D4_SIGMOID_READ = Claim(
+D4_SIGMOID_READ = numeric(
     id="dc/D.4-sigmoid-as-read",
     items=("D.4",),
     title="The sigmoid vanishes at zero, as the theorem on lengths requires (as read)",
     statement=r"\sigma(0) = 0, \quad \sigma(x) = \frac{1}{1 + e^{-x}}",
     source=Source(KEY, "Appendix D.4, list of activations covered", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=({"name": "sigmoid"},),
     predict=_predict_zero,
     measure=_at_zero,
@@ -118,7 +114,7 @@ D4_SIGMOID_READ = Claim(
     ),
 )
 
-D4_SIGMOID = Claim(
+D4_SIGMOID = numeric(
     id="dc/D.4-sigmoid",
     items=("D.4", "ThmD.1"),
     title=(
@@ -128,13 +124,8 @@ D4_SIGMOID = Claim(
     r" |\gamma_L - 1| \le \alpha_\sigma^L |\gamma_0 - 1|",
     assumptions=("s the sigmoid", "squared lengths of 1/2 and more"),
     source=Source(KEY, "Appendix D.4 (corrected)", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(
-        name=("sigmoid",),
-        scale=(0.3, 1.0, 4.0),
-        least=(0.5,),
-        gamma=(0.5, 0.8, 3.0),
-        depth=(6,),
+        name="sigmoid", scale=(0.3, 1.0, 4.0), least=0.5, gamma=(0.5, 0.8, 3.0), depth=6
     ),
     predict=_predict_lengths,
     measure=_measure_lengths,
@@ -151,9 +142,8 @@ def _predict_chain(*, name: str, scale: float, gamma: float, rho: float) -> list
     return [(1.0 - mu) * r + mu * r**3, r * (1.0 - mu * (1.0 - r))]
 
 
-def _wrong_chain(*, name: str, scale: float, gamma: float, rho: float) -> list[float]:
+def _wrong_chain(*, name: str, scale: float, rho: float, **_: Any) -> list[float]:
     """The value of mu at unit length, at every length."""
-    del gamma
     return _predict_chain(name=name, scale=scale, gamma=1.0, rho=rho)
 
 
@@ -164,7 +154,7 @@ def _measure_chain(*, name: str, scale: float, gamma: float, rho: float) -> list
     return [found, found]
 
 
-EQ17 = Claim(
+EQ17 = numeric(
     id="dc/eq17",
     items=("Eq17", "Eq18", "Eq19"),
     title=(
@@ -176,7 +166,6 @@ EQ17 = Claim(
     r" |\rho| (1 - \mu(\gamma) (1 - |\rho|))",
     assumptions=("odd activation; the first bound is ours",),
     source=Source(KEY, "Equations 17 to 19"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         name=("tanh", "erf", "arctan"),
         scale=(1.0, 3.0),
@@ -230,7 +219,7 @@ def _measure_step(*, kink: str, gammas: list[float], rho: float) -> float:
     return abs(float(_dual(kink, (gammas[0], gammas[1]), rho)))
 
 
-EQ29 = Claim(
+EQ29 = numeric(
     id="dc/eq29",
     items=("Eq29", "ThmI.1"),
     title="One NormReLU layer at any two lengths: bound by bias, linear part and rest",
@@ -238,7 +227,6 @@ EQ29 = Claim(
     r" \quad S(\gamma, r) = \beta(\gamma) + r \left(1 - \beta(\gamma)"
     r" - \mu_{\mathrm{rest}}(\gamma)(1 - r)\right)",
     source=Source(KEY, "Equation 29", Reading.READING),
-    evidence=Evidence.NUMERIC,
     # Attained at correlation zero, where the means alone are left.
     cases=grid(
         kink=("-1.59076585644126852", "-1"),
@@ -274,7 +262,7 @@ def _predict_range(
 
 
 def _wrong_range(
-    *, kink: str, least: float, gammas: list[float], rho: float, depth: int
+    *, kink: str, gammas: list[float], rho: float, depth: int, **_: Any
 ) -> Array:
     """The constants of [1/2, 3/2] beyond it, biases left out."""
     found = _constants(kink, 0.5, gammas, rho)
@@ -282,9 +270,8 @@ def _wrong_range(
 
 
 def _measure_range(
-    *, kink: str, least: float, gammas: list[float], rho: float, depth: int
+    *, kink: str, gammas: list[float], rho: float, depth: int, **_case: Any
 ) -> Array:
-    del least
     (x, y), out = gammas, []
     for _ in range(depth):
         rho = float(_dual(kink, (x, y), rho))
@@ -293,7 +280,7 @@ def _measure_range(
     return np.array(out)
 
 
-REM_I2 = Claim(
+REM_I2 = numeric(
     id="dc/remI.2",
     items=("RemI.2", "ThmI.1"),
     title=(
@@ -304,7 +291,6 @@ REM_I2 = Claim(
     r" t_0 \sum_{i < L} \alpha_c^i q^{L - 1 - i}",
     assumptions=("|cos| <= 1 - delta, delta above the sum of biases",),
     source=Source(KEY, "Remark I.2"),
-    evidence=Evidence.NUMERIC,
     cases=tuple(
         {"kink": kink, "least": c, "gammas": gammas, "rho": rho, "depth": 3}
         for kink in ("-1.59076585644126852", "-1.2")

@@ -2,12 +2,12 @@
 
 import math
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
 from theory import activations as act
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims.deep_conditioning._lengths import (
     FUNCTIONS,
     KEY,
@@ -130,10 +130,6 @@ def _wrong_orthogonality(*, root_x: str, root_y: str, rho: str) -> Array:
 _ORDER = 30
 
 
-def _measure_coefficients(*, name: str, gamma: float) -> Array:
-    return coefficients(name, gamma, _ORDER)
-
-
 def _predict_coefficients(*, name: str, gamma: float) -> Array:
     return np.asarray(predicted_activation(name).scaled(gamma).hermite(_ORDER))
 
@@ -159,14 +155,13 @@ def _wrong_dual(*, name: str, gamma_x: float, gamma_y: float, rho: float) -> flo
     return float(predicted_activation(name).dual(rho, var_x=mean, var_y=mean))
 
 
-EQ14 = Claim(
+EQ14 = numeric(
     id="dc/eq14",
     items=("Eq14",),
     title="Generating function of the Hermite polynomials of variance gamma",
     statement=r"e^{t z - \gamma t^2 / 2} = \sum_{j} \frac{t^j}{j!} H_j^{\gamma}(z),"
     r" \quad H_j^{\gamma}(z) = \sqrt{\gamma^j j!}\, h_j(z / \sqrt{\gamma})",
     source=Source(KEY, "Equation 14"),
-    evidence=Evidence.NUMERIC,
     cases=grid(order=(1, 2, 3, 7, 20), gamma=("1/4", "1", "9/4", "4")),
     predict=_predict_generating,
     measure=_measure_generating,
@@ -176,7 +171,7 @@ EQ14 = Claim(
     must_refute=_wrong_generating,
     uses=("dc/defC.1-polynomials",),
 )
-LEM_D5 = Claim(
+LEM_D5 = numeric(
     id="dc/lemD.5",
     items=("LemD.5",),
     title=(
@@ -186,7 +181,6 @@ LEM_D5 = Claim(
     r" = \rho^j\, 1\{j = k\}",
     assumptions=("exact Gaussian moments in rational arithmetic, degrees below 8",),
     source=Source(KEY, "Lemma D.5"),
-    evidence=Evidence.NUMERIC,
     cases=(
         {"root_x": "2", "root_y": "3/2", "rho": "1/2"},
         {"root_x": "1/3", "root_y": "5", "rho": "-7/8"},
@@ -200,33 +194,31 @@ LEM_D5 = Claim(
     must_refute=_wrong_orthogonality,
     uses=("dc/eq14",),
 )
-EQ15 = Claim(
+EQ15 = numeric(
     id="dc/eq15",
     items=("Eq15",),
     title="Hermite coefficients of an activation at input variance gamma",
     statement=r"a_k(\gamma) = \mathbb{E}\, \sigma(\sqrt{\gamma} X) h_k(X)",
     source=Source(KEY, "Equation 15"),
-    evidence=Evidence.NUMERIC,
     cases=grid(name=("tanh", "relu", "normrelu", "selu"), gamma=(0.5, 1.0, 3.0)),
     predict=_predict_coefficients,
-    measure=_measure_coefficients,
+    measure=partial(coefficients, order=_ORDER),
     # Prediction 1e-13 of the largest; quadrature: sums of 2,000 weights with
     # |h_k| e^{-x^2/4} <= 1 and |s| e^{-x^2/4} <= 4 round to 2e-13.
     compare=AgreesTo(relative=1e-12, of_largest=True),
     must_refute=_wrong_coefficients,
     uses=("dc/tab2-coefficients",),
 )
-EQ16 = Claim(
+EQ16 = numeric(
     id="dc/eq16",
     items=("Eq16", "D.0"),
     title="The dual at two variances is the series of products of Hermite coefficients",
     statement=r"\hat\sigma(\rho; \gamma_1, \gamma_2)"
     r" = \sum_k a_k(\gamma_1) a_k(\gamma_2) \rho^k",
     source=Source(KEY, "Equation 16"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         name=("tanh", "relu", "normrelu"),
-        gamma_x=(0.5,),
+        gamma_x=0.5,
         gamma_y=(0.5, 3.0),
         rho=(-0.8, 0.0, 0.6),
     ),

@@ -4,12 +4,21 @@ The measured side integrates the definitions with its own quadratures; wide netw
 drawn as well.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
+from hypothesis import strategies as st
 
 from theory import lengths as closed
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import (
+    Source,
+    adversarial,
+    grid,
+    numeric,
+    statistical,
+)
+from verify.claims._searches import searched
 from verify.claims.deep_conditioning._lengths import (
     KEY,
     ODD,
@@ -50,12 +59,6 @@ def _wrong_layers(
             (float(a.length_map(x)), float(a.length_map(y)), float(a.dual(r)))
         )
     return np.array(states)
-
-
-def _measure_layers(
-    *, name: str, gamma_x: float, gamma_y: float, rho: float, depth: int
-) -> Array:
-    return iterate(name, 1.0, gamma_x, gamma_y, rho, depth)
 
 
 # --- Lemma D.3, Theorem D.1: lengths --------------------------------------------------
@@ -182,25 +185,12 @@ def _wrong_networks(
     )[1:]
 
 
-def _length_examples() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {
-            "name": st.sampled_from(ODD),
-            "scale": st.floats(0.1, 5.0),
-            "gamma": st.floats(0.5, 8.0),
-            "depth": st.just(30),
-        }
-    )
-
-
 _HYPOTHESES = (
     "s non-decreasing, s(0) = 0",
     "concave on the positive, convex on the negative half line",
     "E s(X)^2 = 1",
 )
-D0 = Claim(
+D0 = numeric(
     id="dc/D.0",
     items=("D.0",),
     title="One layer's map of two squared lengths and a correlation",
@@ -209,23 +199,22 @@ D0 = Claim(
     r"{\sqrt{\hat\sigma_0(\gamma_1) \hat\sigma_0(\gamma_2)}}",
     assumptions=("odd activations", "infinite width"),
     source=Source(KEY, "Appendix D"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         name=("tanh", "erf"),
-        gamma_x=(2.0,),
-        gamma_y=(0.5,),
+        gamma_x=2.0,
+        gamma_y=0.5,
         rho=(-1.0, -0.3, 0.0, 0.9, 1.0),
-        depth=(2,),
+        depth=2,
     ),
     predict=_predict_layers,
-    measure=_measure_layers,
+    measure=partial(iterate, scale=1.0),
     # Prediction 1e-13 a layer; quadrature: panels leave 1e-13 on the line, graded
     # sectors 1e-12 in the plane; maps have slopes below 1.1, two layers.
     compare=AgreesTo(absolute=2e-11),
     must_refute=_wrong_layers,
     uses=("dc/defC.1-unequal",),
 )
-LEM_D3 = Claim(
+LEM_D3 = adversarial(
     id="dc/lemD.3",
     items=("LemD.3",),
     title="The length map of activations as in Lemma D.3 is concave",
@@ -233,11 +222,10 @@ LEM_D3 = Claim(
     r" + \hat\sigma_0'(\gamma_0)(\gamma - \gamma_0)",
     assumptions=_HYPOTHESES,
     source=Source(KEY, "Lemma D.3", Reading.READING),
-    evidence=Evidence.SEARCH,
     cases=(
         *grid(name=ODD, scale=(1.0, 5.0), at=(0.25, 1.0, 4.0)),
         # Other scales of SELU have a mean, and centring them breaks s(0) = 0.
-        *grid(name=("selu",), scale=(1.0,), at=(0.25, 1.0, 4.0)),
+        *grid(name="selu", scale=1.0, at=(0.25, 1.0, 4.0)),
     ),
     predict=_predict_tangent,
     measure=_measure_lengths,
@@ -247,7 +235,7 @@ LEM_D3 = Claim(
     uses=("dc/defC.1-moments",),
     figure="length_maps",
 )
-LEM_D3_MONOTONE = Claim(
+LEM_D3_MONOTONE = adversarial(
     id="dc/lemD.3-monotone",
     items=("LemD.3",),
     title="The length map of activations as in Lemma D.3 is non-decreasing",
@@ -255,7 +243,6 @@ LEM_D3_MONOTONE = Claim(
     r" \hat\sigma_0(\gamma) \le \hat\sigma_0(\gamma')",
     assumptions=_HYPOTHESES,
     source=Source(KEY, "Lemma D.3", Reading.READING),
-    evidence=Evidence.SEARCH,
     cases=(*grid(name=ODD, scale=(0.2, 5.0)), {"name": "selu", "scale": 1.0}),
     predict=_predict_increase,
     measure=_measure_increase,
@@ -263,7 +250,7 @@ LEM_D3_MONOTONE = Claim(
     must_refute=_wrong_increase,
     uses=("dc/defC.1-moments",),
 )
-THM_D1 = Claim(
+THM_D1 = adversarial(
     id="dc/thmD.1",
     items=("ThmD.1", "LemD.3"),
     title="Squared lengths converge to one at the rate of a chord of the length map",
@@ -271,12 +258,8 @@ THM_D1 = Claim(
     r" \quad \alpha_\sigma = 2(1 - \hat\sigma_0(1/2))",
     assumptions=(*_HYPOTHESES, "gamma_0 >= 1/2"),
     source=Source(KEY, "Theorem D.1"),
-    evidence=Evidence.SEARCH,
     cases=grid(
-        name=(*ODD, "selu"),
-        scale=(1.0,),
-        gamma=(0.5, 0.75, 1.0, 2.0, 8.0),
-        depth=(30,),
+        name=(*ODD, "selu"), scale=1.0, gamma=(0.5, 0.75, 1.0, 2.0, 8.0), depth=30
     ),
     predict=_predict_deviation,
     measure=_measure_deviation,
@@ -284,13 +267,18 @@ THM_D1 = Claim(
     # alpha < 0.99 for the families searched.
     compare=AtMost(rounding=1e-11),
     must_refute=_wrong_deviation,
-    examples=_length_examples,
+    examples=searched(
+        name=st.sampled_from(ODD),
+        scale=st.floats(0.1, 5.0),
+        gamma=st.floats(0.5, 8.0),
+        depth=st.just(30),
+    ),
     max_examples=60,
     uses=("dc/lemD.3", "dc/lemD.3-monotone"),
     finding="The bound is attained in the first layer from gamma_0 = 1/2.",
     figure="length_maps",
 )
-THM_D1_ABOVE = Claim(
+THM_D1_ABOVE = adversarial(
     id="dc/thmD.1-above-one",
     items=("ThmD.1",),
     title=(
@@ -300,17 +288,14 @@ THM_D1_ABOVE = Claim(
     r" \le \hat\sigma_0'(1)^L |\gamma_0 - 1|",
     assumptions=_HYPOTHESES,
     source=Source(KEY, "Theorem D.1 (sharpened)", Reading.OURS),
-    evidence=Evidence.SEARCH,
-    cases=grid(
-        name=(*ODD, "selu"), scale=(1.0,), gamma=(1.0, 1.001, 1.5, 8.0), depth=(20,)
-    ),
+    cases=grid(name=(*ODD, "selu"), scale=1.0, gamma=(1.0, 1.001, 1.5, 8.0), depth=20),
     predict=_predict_deviation_above,
     measure=_measure_deviation,
     compare=AtMost(rounding=1e-11),
     must_refute=_wrong_deviation_above,
     uses=("dc/lemD.3",),
 )
-WIDE = Claim(
+WIDE = statistical(
     id="dc/thm3.11-wide-networks",
     items=("Thm3.11", "ThmD.9", "D.0"),
     title="Wide networks with scaled inputs follow the maps of lengths and correlations",
@@ -319,27 +304,26 @@ WIDE = Claim(
     r" \sqrt{\gamma_l \gamma_l'} + O\left(\frac{1}{m}\right)",
     assumptions=("standard Gaussian weights", "tanh; NormReLU with SELU's scale"),
     source=Source(KEY, "Theorem 3.11, at finite width", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=grid(
         name=("tanh", "normrelu"),
-        gamma_x=(2.0,),
-        gamma_y=(0.5,),
-        rho=(0.9,),
-        depth=(8,),
-        width=(4096,),
-        draws=(64,),
-        seed=(311,),
+        gamma_x=2.0,
+        gamma_y=0.5,
+        rho=0.9,
+        depth=8,
+        width=4096,
+        draws=64,
+        seed=311,
     ),
     larger_cases={
         "full": grid(
             name=("tanh", "normrelu"),
             gamma_x=(2.0, 4.0),
-            gamma_y=(0.5,),
+            gamma_y=0.5,
             rho=(0.9, -0.5),
-            depth=(8,),
+            depth=8,
             width=(1024, 4096, 16_384),
-            draws=(256,),
-            seed=(311,),
+            draws=256,
+            seed=311,
         )
     },
     predict=_predict_networks,

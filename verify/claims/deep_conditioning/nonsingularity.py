@@ -7,20 +7,30 @@ arithmetic with 400 bits.
 """
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import flint
 import mpmath
 import numpy as np
-import numpy.typing as npt
+from hypothesis import strategies as st
 
 from theory import activations as act
 from theory import kernels
 from theory import optimization as rates
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import (
+    Source,
+    adversarial,
+    grid,
+    numeric,
+    statistical,
+)
+from verify.claims._predictors import always, changed
+from verify.claims._searches import SEEDS, searched
+from verify.claims.deep_conditioning import _recursions as recursion
 from verify.compare import (
     AgreesTo,
+    Array,
     AtLeast,
     Estimate,
     Identical,
@@ -29,7 +39,6 @@ from verify.compare import (
 )
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
 # Interval elimination loses a few bits a row: 100 rows need most of these.
 _BITS = 1600
@@ -152,10 +161,6 @@ def _wrong_arc_value(*, n: int, delta: str) -> float:
     return math.sqrt(2.0) / (12.0 * math.pi)
 
 
-def _measure_two_points(*, delta: str) -> float:
-    return smallest_arc_eigenvalue(2, delta)
-
-
 def _predict_two_points(*, delta: str) -> float:
     # Two points: lambda_min = dual(1) - dual(1 - delta).
     return act.relu.second_moment * float(act.relu.distance_map(float(delta)))
@@ -262,12 +267,6 @@ def _wrong_event(*, n: int, delta: float, **_: Any) -> float:
 # --- infinitely many coefficients (Theorem H.5) --------------------------------------
 
 
-def _random_points(n: int, dim: int, spread: float, seed: int) -> Array:
-    rng = np.random.default_rng(seed)
-    points = np.eye(dim)[0] + spread * rng.standard_normal((n, dim))
-    return points / np.linalg.norm(points, axis=1, keepdims=True)
-
-
 def _mp_dual(name: str, rho: Any) -> Any:
     pi = mpmath.pi
     if name == "relu":
@@ -288,21 +287,9 @@ def _measure_smallest(
     *, activation: str, n: int, dim: int, spread: float, seed: int
 ) -> Any:
     """Smallest eigenvalue of the raw one-layer kernel, 60 digits."""
-    with mpmath.workdps(60):
-        rows = [
-            [mpmath.mpf(float(value)) for value in point]
-            for point in _random_points(n, dim, spread, seed)
-        ]
-        rows = [
-            [value / mpmath.sqrt(mpmath.fdot(row, row)) for value in row]
-            for row in rows
-        ]
-        kernel = mpmath.matrix(n, n)
-        for i in range(n):
-            for j in range(n):
-                rho = mpmath.mpf(1) if i == j else mpmath.fdot(rows[i], rows[j])
-                kernel[i, j] = _mp_dual(activation, rho)
-        return mpmath.eigsy(kernel, eigvals_only=True)[0]
+    gram = recursion.exact_gram(n, dim, spread, seed)
+    kernel = recursion.entrywise(gram, partial(_mp_dual, activation))
+    return recursion.eigenvalues(kernel)[0]
 
 
 _ACTIVATIONS = {
@@ -314,15 +301,21 @@ _ACTIVATIONS = {
 }
 
 
-def _tail_bound(
-    activation: str, n: int, dim: int, spread: float, seed: int, *, first: int | None
+def _predict_tail(
+    *,
+    activation: str,
+    n: int,
+    dim: int,
+    spread: float,
+    seed: int,
+    first: int | None = None,
 ) -> float:
     r"""Sum over k >= k_0 of a_k^2 (1 - (n-1) (1-delta)^k), by Gershgorin.
 
     k_0 is the least k for which the bracket is positive; order 400 truncates a sum of
     positive terms, so what is left is still a lower bound.
     """
-    points = _random_points(n, dim, spread, seed)
+    points = recursion.unit_points(n, dim, spread, seed)
     log = np.arange(401) * math.log1p(-kernels.separation(points))
     energies = np.asarray(_ACTIVATIONS[activation].hermite(400)) ** 2
     # 1 - (n - 1) e^log without cancellation for near-duplicates.
@@ -332,43 +325,9 @@ def _tail_bound(
     return float((energies * np.maximum(brackets, 0.0)).sum())
 
 
-def _predict_tail(
-    *, activation: str, n: int, dim: int, spread: float, seed: int
-) -> float:
-    return _tail_bound(activation, n, dim, spread, seed, first=None)
-
-
-def _wrong_tail(
-    *, activation: str, n: int, dim: int, spread: float, seed: int
-) -> float:
-    """Powers of the Gram matrix that are the identity from the first on."""
-    return _tail_bound(activation, n, dim, spread, seed, first=1)
-
-
-def _examples() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {
-            "activation": st.sampled_from(sorted(_ACTIVATIONS)),
-            "n": st.integers(2, 5),
-            "dim": st.integers(2, 4),
-            "spread": st.sampled_from((0.01, 0.1, 1.0, 10.0)),
-            "seed": st.integers(0, 10_000),
-        }
-    )
-
-
-def _predict_zero(**_: Any) -> float:
-    return 0.0
-
-
-def _by_float64(
-    *, activation: str, n: int, dim: int, spread: float, seed: int
-) -> float:
+def _by_float64(*, n: int, dim: int, spread: float, seed: int, **_: Any) -> float:
     """The eigenvalue in float64, which rounding moves away from zero."""
-    del activation
-    points = _random_points(n, dim, spread, seed)
+    points = recursion.unit_points(n, dim, spread, seed)
     gram = points @ points.T
     return float(np.linalg.eigvalsh(gram + gram**2)[0])
 
@@ -405,7 +364,7 @@ def _tanh_coefficients(last: int) -> list[Any]:
     return [h * total / mpmath.sqrt(2 * mpmath.pi) for total in sums]
 
 
-def _predict_infinitely_many(*, activation: str, parity: str) -> int:
+def _predict_infinitely_many(*, parity: str, **_: Any) -> int:
     # "Infinitely many of each parity", read on the first orders as: all of them.
     return len(range(1 if parity == "odd" else 0, _ORDERS + 1, 2))
 
@@ -420,15 +379,14 @@ def _count_from_theory(*, activation: str, parity: str) -> int:
     return int((wanted > 1e-10).sum())
 
 
-ARC_LAW = Claim(
+ARC_LAW = numeric(
     id="dc/thmH.1-arc-law",
     items=("ThmH.1",),
     title="On an arc, the ReLU kernel's smallest eigenvalue scales as delta^(3/2)",
     statement=r"\frac{\lambda_{\min}}{\delta^{3/2}} \to \frac{\sqrt{2}}{12 \pi}",
     assumptions=("n equally spaced points, neighbours of correlation 1 - delta",),
     source=Source(_KEY, "Theorem H.1", Reading.READING),
-    evidence=Evidence.NUMERIC,
-    cases=grid(n=(100,), delta=("1e-6", "1e-8")),
+    cases=grid(n=100, delta=("1e-6", "1e-8")),
     larger_cases={"full": grid(n=(100, 200), delta=("1e-6", "1e-8", "1e-10"))},
     predict=_predict_arc_law,
     measure=_measure_arc,
@@ -444,15 +402,14 @@ ARC_LAW = Claim(
     ),
 )
 
-ARC_VALUES = Claim(
+ARC_VALUES = numeric(
     id="dc/thmH.1-arc-values",
     items=("ThmH.1",),
     title="Smallest eigenvalues of the ReLU kernel for a few points on an arc",
     statement=r"\lambda_{\min}(n, \delta) / \delta^{3/2}, \quad \delta = 10^{-6}",
     assumptions=("equally spaced points",),
     source=Source(_KEY, "Theorem H.1", Reading.READING),
-    evidence=Evidence.NUMERIC,
-    cases=grid(n=(3, 5, 10, 20), delta=("1e-6",)),
+    cases=grid(n=(3, 5, 10, 20), delta="1e-6"),
     predict=_predict_arc_value,
     measure=_measure_arc,
     # The tabulated numbers have ten digits.
@@ -461,7 +418,7 @@ ARC_VALUES = Claim(
     uses=("dc/tab1",),
 )
 
-TWO_POINTS = Claim(
+TWO_POINTS = numeric(
     id="dc/thmH.1-two-points",
     items=("ThmH.1",),
     title=(
@@ -471,17 +428,16 @@ TWO_POINTS = Claim(
     r" = \frac{\delta}{2} + O(\delta^{3/2})",
     assumptions=("n = 2",),
     source=Source(_KEY, "Theorem H.1", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(delta=("1", "0.1", "1e-3", "1e-6", "1e-12", "1e-18")),
     predict=_predict_two_points,
-    measure=_measure_two_points,
+    measure=partial(smallest_arc_eigenvalue, 2),
     # distance_map: relative accuracy 1e-13; the eigenvalue is proved to 1e-12.
     compare=AgreesTo(relative=1.2e-12),
     must_refute=_half_delta,
     uses=("dc/lemC.8-attained", "dc/defC.1-distance"),
 )
 
-THM_H1 = Claim(
+THM_H1 = statistical(
     id="dc/thmH.1",
     items=("ThmH.1",),
     title="Enough random ReLU features have a non-singular Gram matrix",
@@ -492,7 +448,6 @@ THM_H1 = Claim(
         "points on an arc",
     ),
     source=Source(_KEY, "Theorem H.1", Reading.READING),
-    evidence=Evidence.STATISTICAL,
     cases=(
         {"n": 2, "delta": 1.0, "width": 4160, "draws": 60, "seed": 11},
         {"n": 2, "delta": 0.5, "width": 11_800, "draws": 60, "seed": 11},
@@ -514,7 +469,7 @@ THM_H1 = Claim(
     ),
 )
 
-THM_H1_LIMIT = Claim(
+THM_H1_LIMIT = statistical(
     id="dc/thmH.1-half-of-limit",
     items=("ThmH.1",),
     title=(
@@ -524,7 +479,6 @@ THM_H1_LIMIT = Claim(
     statement=r"\lambda_{\min}(\Phi_W \Phi_W^T) \ge \frac{1}{2} \lambda_{\min}(K)",
     assumptions=("m >= n^2 log(n/delta) / sqrt(delta)", "points on an arc"),
     source=Source(_KEY, "Theorem H.1 (sharpened)", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=(
         {"n": 8, "delta": 0.01, "width": 4278, "draws": 60, "seed": 12},
         {"n": 4, "delta": 1e-4, "width": 16_960, "draws": 60, "seed": 12},
@@ -536,7 +490,7 @@ THM_H1_LIMIT = Claim(
     uses=("dc/thmH.1",),
 )
 
-LEM_H3 = Claim(
+LEM_H3 = statistical(
     id="dc/lemH.3",
     items=("LemH.3",),
     title=(
@@ -548,8 +502,7 @@ LEM_H3 = Claim(
         "planar clusters at distance arccos(1 - delta)",
     ),
     source=Source(_KEY, "Lemma H.3"),
-    evidence=Evidence.STATISTICAL,
-    cases=grid(n=(2, 5, 10, 20), delta=(0.01, 1e-4), draws=(40_000,), seed=(5,)),
+    cases=grid(n=(2, 5, 10, 20), delta=(0.01, 1e-4), draws=40_000, seed=5),
     predict=_predict_event,
     measure=_measure_event,
     # In units of sqrt(delta)/n. The window's density is flat to 1e-4 (see measure).
@@ -559,7 +512,7 @@ LEM_H3 = Claim(
     uses=("dc/eq27", "dc/thmH.1-values"),
 )
 
-THM_H5 = Claim(
+THM_H5 = adversarial(
     id="dc/thmH.5",
     items=("ThmH.5", "E2"),
     title=(
@@ -575,22 +528,31 @@ THM_H5 = Claim(
         "infinitely many a_k are not zero (of either parity)",
     ),
     source=Source(_KEY, "Theorem H.5 (with an explicit constant)", Reading.OURS),
-    evidence=Evidence.SEARCH,
     # Two inputs: both sides are the dual's difference between 1 and the correlation.
     cases=grid(
         activation=("relu", "step", "exp", "erf", "sin"),
         n=(2, 4),
-        dim=(3,),
+        dim=3,
         spread=(0.1, 1.0),
-        seed=(1,),
+        seed=1,
     ),
     predict=_predict_tail,
     measure=_measure_smallest,
     # Coefficients to 1e-13 of the largest, squared and summed; the bound is below 1.
     compare=AtLeast(relative=1e-11),
-    must_refute=_wrong_tail,
+    must_refute=changed(
+        _predict_tail,
+        "Powers of the Gram matrix that are the identity from the first on.",
+        first=1,
+    ),
     uses=("dc/asmA", "dc/defC.1"),
-    examples=_examples,
+    examples=searched(
+        activation=st.sampled_from(sorted(_ACTIVATIONS)),
+        n=st.integers(2, 5),
+        dim=st.integers(2, 4),
+        spread=st.sampled_from((0.01, 0.1, 1.0, 10.0)),
+        seed=SEEDS,
+    ),
     max_examples=60,
     finding=(
         "ReLU has one non-zero odd coefficient and the error function no even one."
@@ -599,7 +561,7 @@ THM_H5 = Claim(
     ),
 )
 
-POLYNOMIAL = Claim(
+POLYNOMIAL = numeric(
     id="dc/thmH.5-polynomial",
     items=("ThmH.5",),
     title="A polynomial activation has a singular kernel on enough points",
@@ -607,9 +569,8 @@ POLYNOMIAL = Claim(
     r" \;\Rightarrow\; \lambda_{\min}(K) = 0",
     assumptions=("n exceeds the number of monomials, 2 + 3 = 5",),
     source=Source(_KEY, "Theorem H.5 (its hypothesis is needed)", Reading.OURS),
-    evidence=Evidence.NUMERIC,
-    cases=grid(activation=("quadratic",), n=(7,), dim=(2,), spread=(1.0,), seed=(1, 2)),
-    predict=_predict_zero,
+    cases=grid(activation="quadratic", n=7, dim=2, spread=1.0, seed=(1, 2)),
+    predict=always(0.0),
     measure=_measure_smallest,
     # 60-digit eigenvalues of a matrix of size one.
     compare=AgreesTo(absolute=1e-50),
@@ -617,7 +578,7 @@ POLYNOMIAL = Claim(
     uses=("dc/thmH.5",),
 )
 
-E2_PRINTED = Claim(
+E2_PRINTED = numeric(
     id="dc/E2-as-read",
     items=("E2", "ThmH.5"),
     title="ReLU and tanh satisfy the hypothesis of Theorem H.5 (as read)",
@@ -627,7 +588,6 @@ E2_PRINTED = Claim(
     source=Source(
         _KEY, "Theorem H.5, described as generalising Theorem H.1", Reading.READING
     ),
-    evidence=Evidence.NUMERIC,
     cases=(
         {"activation": "relu", "parity": "odd"},
         {"activation": "tanh", "parity": "even"},

@@ -7,18 +7,18 @@ layers on the same weights and inputs.
 
 import math
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch.nn import functional
 
 from theory import activations as act
-from verify.claim import Claim, Evidence, Source, grid
-from verify.compare import AgreesTo
+from verify.claim import Source, grid, numeric
+from verify.compare import AgreesTo, Array
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
 _WIDTH, _BATCH, _LAYERS = 50, 16, 3
 
@@ -63,7 +63,7 @@ def _raw(name: str) -> act.Activation:
     return {"relu": act.relu, "tanh": act.tanh, "gelu": act.gelu}[name]
 
 
-def _predict_batch(*, activation: str, shift: float, scale: float, seed: int) -> Array:
+def _predict_batch(*, activation: str, seed: int, **_: Any) -> Array:
     # Whatever shift and scale: the network of the normalised activation.
     normalised = _raw(activation).normalized()
     return _network(normalised, seed, axis=0, normalise_output=True)
@@ -134,9 +134,7 @@ def _predict_sign_corrected(*, activation: str, scale: float, seed: int) -> Arra
     )
 
 
-def _predict_eps_printed(
-    *, activation: str, scale: float, eps: float, seed: int
-) -> Array:
+def _predict_eps_printed(*, activation: str, eps: float, seed: int, **_: Any) -> Array:
     """The same epsilon for the scaled activation."""
     return _network(_raw(activation), seed, axis=0, normalise_output=True, eps=eps)
 
@@ -221,19 +219,13 @@ def _measure_sign(*, activation: str, scale: float, seed: int) -> Array:
     )
 
 
-def _measure_eps(*, activation: str, scale: float, eps: float, seed: int) -> Array:
-    return _torch_network(
-        activation, seed, shift=0.3, scale=scale, normalise_output=True, eps=eps
-    )
-
-
 # Rounding: each of 4 standardisations divides by a spread of at least 1/10 of its
 # input's size and sums 50 products, so an output of size one carries at most
 # 4 * 10 * 50 * 2.2e-16 = 4e-13; a kink at zero is continuous.
 _EXACT = AgreesTo(absolute=1e-11)
 _ACTIVATIONS = ("relu", "tanh", "gelu")
 
-LEM_21 = Claim(
+LEM_21 = numeric(
     id="dc/lem2.1",
     items=("Lem2.1", "Eq5"),
     title="Batch normalisation absorbs the shift and scale of an activation",
@@ -245,9 +237,8 @@ LEM_21 = Claim(
         "the output is normalised too",
     ),
     source=Source(_KEY, "Lemma 2.1 and equation 5"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
-        activation=_ACTIVATIONS, shift=(0.0, -2.5), scale=(0.1, 1.0, 7.0), seed=(1,)
+        activation=_ACTIVATIONS, shift=(0.0, -2.5), scale=(0.1, 1.0, 7.0), seed=1
     ),
     predict=_predict_batch,
     measure=_measure_batch,
@@ -255,7 +246,7 @@ LEM_21 = Claim(
     must_refute=_wrong_batch,
 )
 
-APP_B = Claim(
+APP_B = numeric(
     id="dc/lem2.1-affine",
     items=("AppB", "Lem2.1"),
     title="Batch normalisation with learned gain and bias also absorbs shift and scale",
@@ -263,9 +254,8 @@ APP_B = Claim(
     r" \gamma\, \mathrm{BN}(w \cdot \sigma(z_i)) + \beta",
     assumptions=LEM_21.assumptions[:2],
     source=Source(_KEY, "Appendix B, standard batch normalisation"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
-        activation=_ACTIVATIONS, shift=(0.0, -2.5), scale=(0.1, 1.0, 7.0), seed=(6,)
+        activation=_ACTIVATIONS, shift=(0.0, -2.5), scale=(0.1, 1.0, 7.0), seed=6
     ),
     predict=_predict_affine,
     measure=_measure_affine,
@@ -275,16 +265,15 @@ APP_B = Claim(
     uses=("dc/lem2.1",),
 )
 
-EQ6 = Claim(
+EQ6 = numeric(
     id="dc/eq6",
     items=("Lem2.1", "Eq6"),
     title="Layer normalisation absorbs the shift and scale of an activation",
     statement=r"\mathrm{LN}(\tilde\sigma(z)) = \mathrm{LN}(\sigma(z))",
     assumptions=("s > 0, no epsilon", "over the units of one input"),
     source=Source(_KEY, "Lemma 2.1 and equation 6"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
-        activation=_ACTIVATIONS, shift=(0.0, -2.5), scale=(0.1, 1.0, 7.0), seed=(2,)
+        activation=_ACTIVATIONS, shift=(0.0, -2.5), scale=(0.1, 1.0, 7.0), seed=2
     ),
     predict=_predict_layer,
     measure=_measure_layer,
@@ -292,15 +281,14 @@ EQ6 = Claim(
     must_refute=_wrong_layer,
 )
 
-E8_HIDDEN = Claim(
+E8_HIDDEN = numeric(
     id="dc/lem2.1-hidden-only",
     items=("E8", "Lem2.1"),
     title="If the output is not normalised, shift and scale change it by an affine map",
     statement=r"f_{\tilde\sigma}(x) = (f_{\sigma}(x) - t\, w \cdot 1) / s",
     assumptions=("batch normalisation before each activation, none at the output",),
     source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),
-    evidence=Evidence.NUMERIC,
-    cases=grid(activation=("relu", "gelu"), seed=(3,)),
+    cases=grid(activation=("relu", "gelu"), seed=3),
     predict=_predict_hidden_corrected,
     measure=_measure_hidden_only,
     compare=_EXACT,
@@ -308,7 +296,7 @@ E8_HIDDEN = Claim(
     uses=("dc/lem2.1",),
 )
 
-E8_SIGN = Claim(
+E8_SIGN = numeric(
     id="dc/lem2.1-negative-scale",
     items=("E8", "Lem2.1"),
     title=(
@@ -319,8 +307,7 @@ E8_SIGN = Claim(
     r" = -\mathrm{BN}(w \cdot \sigma(z))",
     assumptions=("s < 0",),
     source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),
-    evidence=Evidence.NUMERIC,
-    cases=grid(activation=("relu", "gelu"), scale=(-1.0, -0.2), seed=(4,)),
+    cases=grid(activation=("relu", "gelu"), scale=(-1.0, -0.2), seed=4),
     predict=_predict_sign_corrected,
     measure=_measure_sign,
     compare=_EXACT,
@@ -328,7 +315,7 @@ E8_SIGN = Claim(
     uses=("dc/lem2.1",),
 )
 
-E8_EPSILON = Claim(
+E8_EPSILON = numeric(
     id="dc/lem2.1-epsilon",
     items=("E8", "Lem2.1"),
     title=(
@@ -338,10 +325,9 @@ E8_EPSILON = Claim(
     statement=r"f_{\tilde\sigma}(x; \epsilon / s^2) = f_{\sigma}(x; \epsilon)",
     assumptions=("epsilon = 1e-5 or 1e-3",),
     source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),
-    evidence=Evidence.NUMERIC,
-    cases=grid(activation=("relu", "tanh"), scale=(0.5,), eps=(1e-5, 1e-3), seed=(5,)),
+    cases=grid(activation=("relu", "tanh"), scale=0.5, eps=(1e-5, 1e-3), seed=5),
     predict=_predict_eps_corrected,
-    measure=_measure_eps,
+    measure=partial(_torch_network, shift=0.3, normalise_output=True),
     compare=_EXACT,
     must_refute=_predict_eps_printed,
     uses=("dc/lem2.1",),

@@ -4,10 +4,6 @@ Measurements: the defining Gaussian integrals, enclosed by Arb; a cover of all k
 boxes (`verify.enclose`) for the growth of the scale.
 """
 
-# mpmath has no type information:
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import math
 from typing import Any
 
@@ -16,11 +12,13 @@ import mpmath
 from theory import activations as act
 from theory import conditioning, gaussian, lengths
 from verify import integrals
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, certified, grid, numeric
+from verify.claims._predictors import always, changed
 from verify.claims.deep_conditioning._normrelu import (
     KEY,
     PUBLISHED,
     STAR,
+    closed_constants,
     constants_of,
     inverse_scale_squared,
     shift_of,
@@ -41,9 +39,8 @@ def _predict_constant(*, constant: str, kink: str) -> float:
     return getattr(conditioning.normrelu_constants(float(kink)), constant)
 
 
-def _wrong_kink(*, constant: str, kink: str) -> float:
-    """max(x + c, 0), with the kink's sign flipped."""
-    return getattr(conditioning.normrelu_constants(-float(kink)), constant)
+def _mirrored(kink: str) -> str:
+    return str(-float(kink))
 
 
 def _measure_tails(*, kink: str) -> list[Any]:
@@ -58,12 +55,7 @@ def _predict_tails(*, kink: str) -> list[float]:
     return [f(k, float(kink)) for f in functions for k in range(3)]
 
 
-def _wrong_tails(*, kink: str) -> list[float]:
-    """The tail on the other side of the kink."""
-    return _predict_tails(kink=str(-float(kink)))
-
-
-def _kink_of(scale: str) -> Any:
+def _measure_kink(*, scale: str) -> Any:
     """Solve ``lambda(c) = scale`` by the secant method, lambda from its integrals."""
     with mpmath.workdps(60):
         target = mpmath.sqrt(2) if scale == "sqrt(2)" else mpmath.mpf(scale)
@@ -75,10 +67,6 @@ def _kink_of(scale: str) -> Any:
         return mpmath.findroot(excess, start, tol=mpmath.mpf(10) ** -90)
 
 
-def _measure_kink(*, scale: str) -> Any:
-    return _kink_of(scale)
-
-
 def _predict_kink(*, scale: str) -> float:
     """The kink that gives NormReLU this scale."""
     if scale == _SELU:
@@ -87,22 +75,11 @@ def _predict_kink(*, scale: str) -> float:
     return act.normrelu(scale=value).kinks[0]
 
 
-def _wrong_scale(*, scale: str) -> float:
-    """The kink of SELU's other constant, alpha."""
-    return act.normrelu(scale=1.6732632423543772).kinks[0]
-
-
-def _predict_critical(*, scale: str) -> float:
-    return lengths.CRITICAL_KINK
-
-
-def _star_kink(**_: Any) -> float:
-    """The kink whose scale is SELU's, to the last bit."""
-    return STAR
-
-
-def _published_kink(**_: Any) -> float:
-    return PUBLISHED
+_OF_ALPHA = changed(
+    _predict_kink,
+    "The kink of SELU's other constant, alpha.",
+    scale="1.6732632423543772",
+)
 
 
 # --- the dual activation --------------------------------------------------------------
@@ -120,11 +97,6 @@ def _predict_dual(*, kink: str, rho: str) -> float:
     return act.normrelu(float(kink)).dual(float(rho))
 
 
-def _wrong_dual(*, kink: str, rho: str) -> float:
-    """ReLU's dual, whatever the kink."""
-    return act.normrelu(0.0).dual(float(rho))
-
-
 def _measure_dual_slope(*, kink: str, rho: str) -> Any:
     return _law(kink).normalised_slope(mpmath.mpf(float(rho)))
 
@@ -133,18 +105,11 @@ def _predict_dual_slope(*, kink: str, rho: str) -> float:
     return act.normrelu(float(kink)).dual_derivative(float(rho))
 
 
-def _wrong_dual_slope(*, kink: str, rho: str) -> float:
-    """The derivative of ReLU's dual, whatever the kink."""
-    return act.normrelu(0.0).dual_derivative(float(rho))
-
-
 def _formula(kink: str, rho: str, *, exponent: int = 1) -> Any:
     r"""Integrate I.dual; `exponent` 2 squares the 1 + sin u by mistake."""
     with mpmath.workdps(40):
         c, r = mpmath.mpf(kink), mpmath.mpf(rho)
-        upper = mpmath.ncdf(-c)
-        b = c * upper - mpmath.npdf(c)
-        variance = (1 + c * c) * upper - c * mpmath.npdf(c) - b * b
+        upper, _, variance = closed_constants(c)
         top = mpmath.asin(r)
         # Near u = -pi/2 the integrand vanishes like e^{-2 c^2 / t^2}: split there.
         cuts = [mpmath.mpf(0), top / 2, 3 * top / 4, 7 * top / 8, top]
@@ -156,15 +121,6 @@ def _formula(kink: str, rho: str, *, exponent: int = 1) -> Any:
 
         area = mpmath.quad(integrand, cuts)
         return (r * upper**2 + area / (2 * mpmath.pi)) / variance
-
-
-def _predict_formula(*, kink: str, rho: str) -> Any:
-    return _formula(kink, rho)
-
-
-def _wrong_formula(*, kink: str, rho: str) -> Any:
-    """The square of 1 + sin u in the exponent."""
-    return _formula(kink, rho, exponent=2)
 
 
 # --- the scale grows with the kink (uniqueness in Eq. 4) ------------------------------
@@ -216,7 +172,7 @@ _KINKS = ("-30", "-8", "-4", "-1.5975", "-1", "0", "0.5", "3", "8", "30")
 
 
 CLAIMS = (
-    Claim(
+    numeric(
         id="dc/eq4",
         items=("Eq4",),
         title="NormReLU's scale, shift, non-linearity and slope for any kink",
@@ -225,43 +181,46 @@ CLAIMS = (
         r" \lambda^{-2} = (1 + c^2)\Phi(-c) - c\varphi(c) - b^2,\quad"
         r" \mu = 1 - \lambda^2 \Phi(-c)^2,\quad D = \lambda^2 \Phi(-c)",
         source=Source(KEY, "Section 2, Eq. 4"),
-        evidence=Evidence.NUMERIC,
         cases=grid(constant=("scale", "shift", "mu", "slope"), kink=_KINKS),
         predict=_predict_constant,
         measure=_measure_constant,
         # The library's promise for every kink in [-30, 30].
         compare=AgreesTo(relative=1e-13),
-        must_refute=_wrong_kink,
+        must_refute=changed(
+            _predict_constant,
+            "max(x + c, 0), with the kink's sign flipped.",
+            kink=_mirrored,
+        ),
         uses=("dc/eq2", "dc/eq4-tails"),
     ),
-    Claim(
+    numeric(
         id="dc/eq4-tails",
         items=("Eq4",),
         title="Moments of a Gaussian variable beyond a kink, near and far",
         statement=r"\mathbb{E} (X - c)_+^k \text{ and the same over } \varphi(c), \quad"
         r" k = 0, 1, 2",
         source=Source(KEY, "Section 2, Eq. 4"),
-        evidence=Evidence.NUMERIC,
         cases=grid(kink=("-30", "-1.5", "-0.25", "0", "0.5", "3", "30")),
         predict=_predict_tails,
         measure=_measure_tails,
         compare=AgreesTo(relative=1e-13),
-        must_refute=_wrong_tails,
+        must_refute=changed(
+            _predict_tails, "The tail on the other side of the kink.", kink=_mirrored
+        ),
     ),
-    Claim(
+    numeric(
         id="dc/eq4-kink",
         items=("Eq4", "E10"),
         title="The kink at which NormReLU has a given scale, to the last digit",
         statement=r"\lambda(c) = \lambda_{\mathrm{SELU}} = 1.0507009873554805"
         r" \iff c = -1.59076585644126852193\ldots",
         source=Source(KEY, "Section 2, choice of c", Reading.READING),
-        evidence=Evidence.NUMERIC,
         cases=grid(scale=(_SELU, "1.05", "1.2", "2")),
         predict=_predict_kink,
         measure=_measure_kink,
         # The kink is the float64 next to the root: 2^-53 relative.
         compare=AgreesTo(relative=2.0**-53),
-        must_refute=_wrong_scale,
+        must_refute=_OF_ALPHA,
         uses=("dc/eq4-increasing",),
         figure="normrelu_selu",
         finding=(
@@ -269,7 +228,7 @@ CLAIMS = (
             " moves the kink by 4e-16."
         ),
     ),
-    Claim(
+    certified(
         id="dc/eq4-increasing",
         items=("Eq4",),
         title=(
@@ -279,7 +238,6 @@ CLAIMS = (
         statement=r"\frac{d \log\lambda}{dc} = -\lambda^2 b\, \Phi(c)"
         r" \ge 1.155\, \Phi(c) > 0,\quad c \in \mathbb{R}",
         source=Source(KEY, "Section 2, choice of c", Reading.READING),
-        evidence=Evidence.CERTIFICATE,
         cases=({},),
         predict=_predict_increasing,
         measure=_measure_increasing,
@@ -288,7 +246,7 @@ CLAIMS = (
         assumptions=("Ball arithmetic (Arb) of 160 bits on [-2, 3]",),
         uses=("dc/eq4",),
     ),
-    Claim(
+    numeric(
         id="dc/I.dual",
         items=("I.dual",),
         title=(
@@ -297,7 +255,6 @@ CLAIMS = (
         statement=r"\hat\sigma(\rho) = \lambda^2 \left[\rho \Phi(-c)^2 + \frac{1}{2\pi}"
         r" \int_0^{\arcsin\rho} (\rho - \sin u) e^{-c^2/(1 + \sin u)} du\right]",
         source=Source(KEY, "Appendix I (closed form ours)", Reading.OURS),
-        evidence=Evidence.NUMERIC,
         cases=grid(
             kink=("-3", "-1.5975", "-1", "0", "0.5", "2"),
             rho=("-1", "-0.875", "-0.5", "0", "0.25", "0.9", "0.9999", "1"),
@@ -306,17 +263,16 @@ CLAIMS = (
         measure=_measure_dual,
         # The library's promise, relative to the dual's value one at rho = 1.
         compare=AgreesTo(relative=1e-13, absolute=1e-14),
-        must_refute=_wrong_dual,
+        must_refute=changed(_predict_dual, "ReLU's dual, whatever the kink.", kink="0"),
         uses=("dc/defC.1", "dc/eq4"),
     ),
-    Claim(
+    numeric(
         id="dc/I.dual-slope",
         items=("I.dual",),
         title="The slope of NormReLU's dual is the dual of its derivative",
         statement=r"\hat\sigma'(\rho) = \lambda^2 \left[\Phi(-c)^2 + \frac{1}{2\pi}"
         r" \int_0^{\arcsin\rho} e^{-c^2/(1 + \sin u)} du\right]",
         source=Source(KEY, "Appendix I (closed form ours)", Reading.OURS),
-        evidence=Evidence.NUMERIC,
         cases=grid(
             kink=("-3", "-1.5975", "0", "2"),
             rho=("-1", "-0.5", "0", "0.25", "0.9999", "1"),
@@ -324,10 +280,14 @@ CLAIMS = (
         predict=_predict_dual_slope,
         measure=_measure_dual_slope,
         compare=AgreesTo(relative=1e-13, absolute=1e-14),
-        must_refute=_wrong_dual_slope,
+        must_refute=changed(
+            _predict_dual_slope,
+            "The derivative of ReLU's dual, whatever the kink.",
+            kink="0",
+        ),
         uses=("dc/I.dual", "dc/defC.1-derivative"),
     ),
-    Claim(
+    numeric(
         id="dc/I.dual-formula",
         items=("I.dual",),
         title=(
@@ -338,28 +298,28 @@ CLAIMS = (
         r" \int_0^{\arcsin\rho} (\rho - \sin u) e^{-c^2/(1 + \sin u)} du\right]"
         r" = E\,\sigma_c(X)\sigma_c(Y)",
         source=Source(KEY, "Appendix I (closed form ours)", Reading.OURS),
-        evidence=Evidence.NUMERIC,
         cases=grid(
             kink=("-1.5975", "0", "2"),
             rho=("-1", "-0.875", "-0.5", "0.25", "0.9375", "1"),
         ),
-        predict=_predict_formula,
+        predict=_formula,
         measure=_measure_dual,
         # 40 digits of quadrature on pieces where the integrand is analytic; at rho = -1
         # and c = 0 it is a trigonometric polynomial.
         compare=AgreesTo(absolute=1e-35),
-        must_refute=_wrong_formula,
+        must_refute=changed(
+            _formula, "The square of 1 + sin u in the exponent.", exponent=2
+        ),
         uses=("dc/I.dual",),
     ),
-    Claim(
+    numeric(
         id="dc/E10-as-read",
         items=("E10", "Eq4"),
         title="The kink c = -1.5975 gives NormReLU the scale of SELU (as read)",
         statement=r"\lambda(-1.5975) = 1.0507009873554805",
         source=Source(KEY, "Section 2, choice of c", Reading.READING),
-        evidence=Evidence.NUMERIC,
         cases=grid(scale=(_SELU,)),
-        predict=_published_kink,
+        predict=always(PUBLISHED),
         measure=_measure_kink,
         # Half a unit of the last printed digit.
         compare=AgreesTo(absolute=5e-5),
@@ -368,21 +328,20 @@ CLAIMS = (
         expected=Outcome.REFUTED,
         finding="SELU's scale needs c = -1.590766; -1.5975 belongs to the scale 1.05.",
     ),
-    Claim(
+    numeric(
         id="dc/E10-corrected",
         items=("E10",),
         title="The kink c = -1.5975 gives NormReLU the scale 1.05",
         statement=r"\lambda(c) = 1.05 \iff c = -1.59750936764707\ldots",
         source=Source(KEY, "Section 2, choice of c", Reading.READING),
-        evidence=Evidence.NUMERIC,
-        cases=grid(scale=("1.05",)),
-        predict=_published_kink,
+        cases=grid(scale="1.05"),
+        predict=always(PUBLISHED),
         measure=_measure_kink,
         compare=AgreesTo(absolute=5e-5),
-        must_refute=_star_kink,
+        must_refute=always(STAR, "The kink whose scale is SELU's, to the last bit."),
         uses=("dc/eq4-kink",),
     ),
-    Claim(
+    numeric(
         id="dc/E12-critical",
         items=("E12", "E1"),
         title=(
@@ -392,12 +351,11 @@ CLAIMS = (
         statement=r"\lim_{\gamma\to\infty} \hat\sigma_0(\gamma)/\gamma"
         r" = \lambda^2/2 < 1 \iff c < -0.376657093117569877\ldots",
         source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
-        evidence=Evidence.NUMERIC,
-        cases=grid(scale=("sqrt(2)",)),
-        predict=_predict_critical,
+        cases=grid(scale="sqrt(2)"),
+        predict=always(lengths.CRITICAL_KINK),
         measure=_measure_kink,
         compare=AgreesTo(relative=2e-16),
-        must_refute=_wrong_scale,
+        must_refute=_OF_ALPHA,
         uses=("dc/eq4-kink", "dc/I.len"),
     ),
 )

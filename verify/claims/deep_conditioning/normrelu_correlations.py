@@ -3,10 +3,6 @@
 Measurements: the layers themselves, by the defining Gaussian integrals.
 """
 
-# mpmath has no type information:
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from functools import lru_cache
 from typing import Any
 
@@ -15,7 +11,8 @@ import mpmath
 from theory import activations as act
 from theory import lengths
 from verify import integrals
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
+from verify.claims._predictors import scaled
 from verify.claims.deep_conditioning._normrelu import (
     KEY,
     constants_of,
@@ -55,11 +52,6 @@ def _measure_eq28(*, kink: str, which: str) -> Any:
 def _predict_eq28(*, kink: str, which: str) -> float:
     a = act.normrelu(float(kink))
     return getattr(lengths.normrelu_decay(0.5, 1.5, 1.0, a), which)
-
-
-def _wrong_eq28(*, kink: str, which: str) -> float:
-    """Half of each constant."""
-    return _predict_eq28(kink=kink, which=which) / 2.0
 
 
 def _centred_product(kink: str, gamma: tuple[Any, Any], rho: Any) -> Any:
@@ -125,7 +117,7 @@ def _predict_trajectory(
 
 
 def _wrong_trajectory(
-    *, kink: str, gamma_x: float, gamma_y: float, rho: float, depth: int
+    *, kink: str, rho: float, depth: int, **_case: Any
 ) -> list[float]:
     """Correlations of two inputs of length one."""
     out, r, a = [], rho, act.normrelu(float(kink))
@@ -135,9 +127,7 @@ def _wrong_trajectory(
     return out
 
 
-def _predict_never_increases(
-    *, kink: str, gamma_x: float, gamma_y: float, rho: float, depth: int
-) -> list[float]:
+def _predict_never_increases(*, rho: float, depth: int, **_: Any) -> list[float]:
     """Correlations that never grow."""
     return [abs(rho)] * depth
 
@@ -146,31 +136,29 @@ _STAR_TEXT = "-1.5907658564412685"
 
 
 CLAIMS = (
-    Claim(
+    numeric(
         id="dc/eq28",
         items=("Eq28",),
         title="Values of NormReLU's constants alpha_1 and beta_0",
         statement=r"\alpha_1 = 2(1 - \hat\sigma_0(1/2)),\quad"
         r" \beta_0 = 2\max(\beta(1/2), \beta(3/2))",
         source=Source(KEY, "Appendix I, Eq. 28", Reading.READING),
-        evidence=Evidence.NUMERIC,
         cases=grid(kink=(_STAR_TEXT, "-1.5975"), which=("alpha", "beta")),
         predict=_predict_eq28,
         measure=_measure_eq28,
         # beta is the square of a mean of 0.02, a difference of numbers near 1.6 known
         # to 4e-16: relative error 2 * 80 * 4e-16.
         compare=AgreesTo(relative=1e-13),
-        must_refute=_wrong_eq28,
+        must_refute=scaled(_predict_eq28, 1.0 / 2.0, "Half of each constant."),
         uses=("dc/I.len", "dc/eq28-bias"),
     ),
-    Claim(
+    numeric(
         id="dc/eq28-bias",
         items=("Eq28", "I.len"),
         title="Values of NormReLU's bias function beta(gamma)",
         statement=r"\beta(\gamma) = \frac{(E\,\sigma_c(\sqrt\gamma X))^2}"
         r"{\hat\sigma_0(\gamma)}",
         source=Source(KEY, "Appendix I, Eq. 28", Reading.READING),
-        evidence=Evidence.NUMERIC,
         cases=grid(
             kink=(_STAR_TEXT, "-1.5975", "0"), gamma=("0.5", "0.75", "1.5", "4")
         ),
@@ -181,29 +169,22 @@ CLAIMS = (
         must_refute=_wrong_bias,
         uses=("dc/I.len",),
     ),
-    Claim(
+    numeric(
         id="dc/thmI.1",
         items=("ThmI.1",),
         title="NormReLU decorrelates inputs of unequal length",
         statement=r"|\rho_L| \le q^L |\rho_0| + \beta_0 t_0"
         r" \sum_{i<L} \alpha_1^i q^{L-1-i},\quad q = 1 - \mu_-(\delta - S)",
         source=Source(KEY, "Theorem I.1 (constants ours)", Reading.OURS),
-        evidence=Evidence.NUMERIC,
         cases=(
             *grid(
                 kink=(_STAR_TEXT,),
-                gamma_x=(0.5,),
+                gamma_x=0.5,
                 gamma_y=(0.5, 1.5),
                 rho=(0.5, 0.0, -0.9),
-                depth=(10,),
+                depth=10,
             ),
-            {
-                "kink": "-1.5975",
-                "gamma_x": 1.5,
-                "gamma_y": 1.0,
-                "rho": 0.9,
-                "depth": 10,
-            },
+            *grid(kink="-1.5975", gamma_x=1.5, gamma_y=1.0, rho=0.9, depth=10),
         ),
         predict=_predict_decay,
         measure=_measure_decay,
@@ -219,7 +200,7 @@ CLAIMS = (
             "dc/thmI.1-constants",
         ),
     ),
-    Claim(
+    numeric(
         id="dc/thmI.1-trajectory",
         items=("ThmI.1", "I.len"),
         title="Correlations of inputs of unequal length under NormReLU, layer by layer",
@@ -227,13 +208,12 @@ CLAIMS = (
         r"\sigma(\sqrt{\gamma_y} Y)}"
         r"{\sqrt{\hat\sigma_0(\gamma_x)\hat\sigma_0(\gamma_y)}}",
         source=Source(KEY, "Appendix I"),
-        evidence=Evidence.NUMERIC,
         cases=grid(
             kink=(_STAR_TEXT,),
-            gamma_x=(0.5,),
+            gamma_x=0.5,
             gamma_y=(0.5, 1.5),
             rho=(0.5, 0.0, -0.9),
-            depth=(10,),
+            depth=10,
         ),
         predict=_predict_trajectory,
         measure=_measure_trajectory,
@@ -242,13 +222,12 @@ CLAIMS = (
         must_refute=_wrong_trajectory,
         uses=("dc/D.0", "dc/I.len"),
     ),
-    Claim(
+    numeric(
         id="dc/lemD.6-odd-needed",
         items=("E11", "LemD.6"),
         title="Activations that are not odd can correlate orthogonal inputs",
         statement=r"\gamma = 1/2,\ \rho_0 = 0,\ c = 0 \;\Rightarrow\; \rho_1 > 0",
         source=Source(KEY, "Appendix D.2 (its hypothesis is needed)", Reading.OURS),
-        evidence=Evidence.NUMERIC,
         cases=({"kink": "0", "gamma_x": 0.5, "gamma_y": 0.5, "rho": 0.0, "depth": 1},),
         predict=_predict_trajectory,
         measure=_measure_trajectory,

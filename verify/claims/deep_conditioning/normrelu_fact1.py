@@ -4,10 +4,7 @@ Measurements: covers of ``(gamma, c)`` by boxes (`verify.enclose`), for statemen
 whole intervals.
 """
 
-# mpmath has no type information:
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +12,8 @@ import flint
 
 from theory import activations as act
 from theory import conditioning, lengths
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Claim, Source, certified, grid
+from verify.claims._predictors import always, changed
 from verify.claims.deep_conditioning._normrelu import (
     KEY,
     PUBLISHED,
@@ -113,26 +111,6 @@ def _extremum(find: Callable[..., Any], function: Any, kinks: list[float]) -> En
     return cover.enclosure(_words(kinks))
 
 
-def _measure_monotone(*, kinks: list[float]) -> Enclosure:
-    return _extremum(minimum, _length_slope, kinks)
-
-
-def _measure_concave(*, kinks: list[float]) -> Enclosure:
-    return _extremum(maximum, _length_curvature, kinks)
-
-
-def _measure_convex(*, kinks: list[float]) -> Enclosure:
-    return _extremum(minimum, _bias_curvature, kinks)
-
-
-def _measure_square_curvature(*, kinks: list[float]) -> Enclosure:
-    return _extremum(minimum, _square_curvature, kinks)
-
-
-def _measure_rest(*, kinks: list[float]) -> Enclosure:
-    return _extremum(minimum, _rest_share, kinks)
-
-
 def _predict_monotone(*, kinks: list[float]) -> float:
     # Concave, so the slope is least at 3/2. Rounded down by its float64 accuracy.
     if kinks[0] < kinks[1]:
@@ -145,28 +123,16 @@ def _wrong_monotone(*, kinks: list[float]) -> float:
     return lengths.normrelu_length_slope(0.5, kinks[0])
 
 
-def _predict_nought(**_: Any) -> float:
-    return 0.0
-
-
 def _wrong_concave(*, kinks: list[float]) -> float:
     """The mean of the second derivative in the place of its largest value."""
     ends = (lengths.normrelu_length_slope(gamma, kinks[0]) for gamma in (1.5, 0.5))
     return next(ends) - next(ends)
 
 
-def _concave_limit(**_: Any) -> float:
-    return 0.0147
-
-
 def _wrong_concave_limit(**_: Any) -> float:
     """The second derivative of ReLU's length map, of the kink zero."""
     relu = conditioning.normrelu_constants(0.0)
     return (relu.scale * relu.shift) ** 2 * 2.0**0.5
-
-
-def _convex_limit(**_: Any) -> float:
-    return -3e-6
 
 
 def _wrong_convex_limit(**_: Any) -> float:
@@ -250,18 +216,10 @@ def _wrong_beta(*, kinks: list[float]) -> float:
     return 2.0 * lengths.normrelu_bias(1.5, kinks[0])
 
 
-def _predict_square_curvature(*, kinks: list[float]) -> float:
-    """The second derivative at gamma = 1/2, rounded down."""
-    return -0.0030662
-
-
-def _predict_rest(*, kinks: list[float]) -> float:
-    return lengths.rest_share(act.normrelu(kinks[0]), 0.5) - 1e-11
-
-
-def _wrong_rest(*, kinks: list[float]) -> float:
-    """The share at gamma = 1, the coefficient of non-linearity itself."""
-    return lengths.rest_share(act.normrelu(kinks[0]), 1.0)
+def _predict_rest(
+    *, kinks: list[float], gamma: float = 0.5, rounding: float = 1e-11
+) -> float:
+    return lengths.rest_share(act.normrelu(kinks[0]), gamma) - rounding
 
 
 _ONE_KINK = ([STAR, STAR], [PUBLISHED, PUBLISHED])
@@ -269,63 +227,60 @@ _ALL_KINKS = (*_ONE_KINK, list(_RANGE))
 _BOXES = ("gamma in [1/2, 3/2]", "Ball arithmetic (Arb) of 160 bits")
 
 
+def _on_boxes(**fields: Any) -> Claim:
+    """Return a claim on the stated boxes: by default of Fact 1, for all its kinks."""
+    settled: dict[str, Any] = {
+        "items": ("Fact1",),
+        "source": Source(KEY, "Appendix I, Fact 1", Reading.READING),
+        "cases": grid(kinks=_ALL_KINKS),
+        "assumptions": _BOXES,
+    }
+    return certified(**settled | fields)
+
+
 CLAIMS = (
-    Claim(
+    _on_boxes(
         id="dc/fact1-monotone",
-        items=("Fact1",),
         title="NormReLU's length map is increasing between 1/2 and 3/2 (certified)",
         statement=r"\hat\sigma_0'(\gamma) \ge \hat\sigma_0'(3/2) > 0,\quad"
         r" \gamma \in [1/2, 3/2]",
-        source=Source(KEY, "Appendix I, Fact 1", Reading.READING),
-        evidence=Evidence.CERTIFICATE,
-        cases=grid(kinks=_ALL_KINKS),
         predict=_predict_monotone,
-        measure=_measure_monotone,
+        measure=functools.partial(_extremum, minimum, _length_slope),
         compare=CertifiedAtLeast(),
         must_refute=_wrong_monotone,
-        assumptions=_BOXES,
         uses=("dc/I.len", "dc/I.len-slope"),
         finding="Proved for every kink in [-1.9, -0.6], not only the paper's.",
     ),
-    Claim(
+    _on_boxes(
         id="dc/fact1-concave",
-        items=("Fact1",),
         title="NormReLU's length map is concave between 1/2 and 3/2 (certified)",
         statement=r"\hat\sigma_0''(\gamma) \le 0,\quad \gamma \in [1/2, 3/2]",
-        source=Source(KEY, "Appendix I, Fact 1", Reading.READING),
-        evidence=Evidence.CERTIFICATE,
-        cases=grid(kinks=_ALL_KINKS),
-        predict=_predict_nought,
-        measure=_measure_concave,
+        predict=always(0.0),
+        measure=functools.partial(_extremum, maximum, _length_curvature),
         compare=CertifiedAtMost(),
         must_refute=_wrong_concave,
-        assumptions=_BOXES,
         uses=("dc/I.len",),
         finding=(
             "Proved for every kink in [-1.9, -0.6]. It fails at c = -0.5, where the"
             " second derivative at gamma = 3/2 is 0.0147: dc/fact1-concave-limit."
         ),
     ),
-    Claim(
+    _on_boxes(
         id="dc/fact1-concave-limit",
-        items=("Fact1",),
         title="NormReLU's length map is not concave for every negative kink: c = -1/2",
         statement=r"\max_{\gamma \in [1/2, 3/2]} \hat\sigma_0''(\gamma) \ge 0.0147 > 0,"
         r"\quad c = -\tfrac12",
         source=Source(KEY, "Appendix I, Fact 1 (its limits)", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=([-0.5, -0.5],)),
-        predict=_concave_limit,
-        measure=_measure_concave,
+        predict=always(0.0147),
+        measure=functools.partial(_extremum, maximum, _length_curvature),
         compare=CertifiedAtLeast(),
         must_refute=_wrong_concave_limit,
         uses=("dc/fact1-concave",),
-        assumptions=_BOXES,
         finding="Fact 1 needs a kink below about -0.585.",
     ),
-    Claim(
+    _on_boxes(
         id="dc/fact1-convex-limit",
-        items=("Fact1",),
         title=(
             "NormReLU's bias function is not convex for kinks far below the"
             " paper's: c = -5/2"
@@ -333,46 +288,37 @@ CLAIMS = (
         statement=r"\min_{\gamma \in [1/2, 3/2]} \beta''(\gamma) \le -3 \cdot 10^{-6},"
         r"\quad c = -\tfrac52",
         source=Source(KEY, "Appendix I, Fact 1 (its limits)", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=([-2.5, -2.5],)),
-        predict=_convex_limit,
-        measure=_measure_convex,
+        predict=always(-3e-06),
+        measure=functools.partial(_extremum, minimum, _bias_curvature),
         compare=CertifiedAtMost(),
         must_refute=_wrong_convex_limit,
         uses=("dc/fact1-convex",),
-        assumptions=_BOXES,
         finding="Fact 1 needs a kink above about -2.43.",
     ),
-    Claim(
+    _on_boxes(
         id="dc/fact1-convex",
         items=("Fact1", "E9"),
         title="NormReLU's bias function is convex between 1/2 and 3/2 (certified)",
         statement=r"\beta''(\gamma) \ge 0,\quad"
         r" \beta(\gamma) = \frac{(E\,\sigma(\sqrt\gamma X))^2}{\hat\sigma_0(\gamma)},"
         r"\quad \gamma \in [1/2, 3/2]",
-        source=Source(KEY, "Appendix I, Fact 1", Reading.READING),
-        evidence=Evidence.CERTIFICATE,
-        cases=grid(kinks=_ALL_KINKS),
-        predict=_predict_nought,
-        measure=_measure_convex,
+        predict=always(0.0),
+        measure=functools.partial(_extremum, minimum, _bias_curvature),
         compare=CertifiedAtLeast(),
         must_refute=_wrong_convex,
-        assumptions=_BOXES,
         uses=("dc/I.len", "dc/eq28-bias"),
         finding=(
             "Proved for every kink in [-1.9, -0.6], of the bias divided by the squared"
             " length; of the undivided one it is false (dc/E9-as-read)."
         ),
     ),
-    Claim(
+    _on_boxes(
         id="dc/fact1-minimum",
-        items=("Fact1",),
         title="NormReLU's bias vanishes at gamma = 1 and only there (certified)",
         statement=r"\beta(\gamma) \ge 4 \beta(3/2) (\gamma - 1)^2,\quad \beta(1) = 0,"
         r"\quad \gamma \in [1/2, 3/2]",
         source=Source(KEY, "Appendix I, Fact 1 (with a constant)", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
-        cases=grid(kinks=_ALL_KINKS),
         predict=_predict_minimum,
         measure=_measure_minimum,
         compare=CertifiedAtLeast(),
@@ -380,7 +326,7 @@ CLAIMS = (
         assumptions=(*_BOXES, "a range of kinks: only that the quotient is positive"),
         uses=("dc/eq28-bias",),
     ),
-    Claim(
+    _on_boxes(
         id="dc/fact1-alpha",
         items=("Fact1", "Eq28"),
         title=(
@@ -390,16 +336,14 @@ CLAIMS = (
         statement=r"|\hat\sigma_0(\gamma) - 1| \le \alpha_1 |\gamma - 1|,\quad"
         r" \alpha_1 = 2(1 - \hat\sigma_0(1/2)) < 1",
         source=Source(KEY, "Appendix I, Fact 1 and Eq. 28"),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=_ONE_KINK),
         predict=_predict_alpha,
         measure=_measure_alpha,
         compare=CertifiedAtMost(),
         must_refute=_wrong_alpha,
-        assumptions=_BOXES,
         uses=("dc/I.len",),
     ),
-    Claim(
+    _on_boxes(
         id="dc/fact1-beta",
         items=("Fact1", "Eq28"),
         title=(
@@ -409,32 +353,33 @@ CLAIMS = (
         statement=r"\beta(\gamma) \le \beta_0 |\gamma - 1|,\quad"
         r" \beta_0 = 2 \max(\beta(1/2), \beta(3/2))",
         source=Source(KEY, "Appendix I, Fact 1 and Eq. 28"),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=_ONE_KINK),
         predict=_predict_beta,
         measure=_measure_beta,
         compare=CertifiedAtMost(),
         must_refute=_wrong_beta,
-        assumptions=_BOXES,
         uses=("dc/eq28-bias",),
     ),
-    Claim(
+    _on_boxes(
         id="dc/thmI.1-rest",
         items=("ThmI.1",),
         title="The least share of NormReLU's energy beyond its linear part (certified)",
         statement=r"1 - \frac{a_0(\gamma)^2 + a_1(\gamma)^2}{\hat\sigma_0(\gamma)}"
         r" \ge \mu_-,\quad \mu_- \text{ its value at } \gamma = 1/2",
         source=Source(KEY, "Theorem I.1 (constants ours)", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=_ONE_KINK),
         predict=_predict_rest,
-        measure=_measure_rest,
+        measure=functools.partial(_extremum, minimum, _rest_share),
         compare=CertifiedAtLeast(),
-        must_refute=_wrong_rest,
+        must_refute=changed(
+            _predict_rest,
+            "The share at gamma = 1, the coefficient of non-linearity itself.",
+            gamma=1.0,
+            rounding=0.0,
+        ),
         uses=("dc/lemD.6-mu", "dc/eq28-bias"),
-        assumptions=_BOXES,
     ),
-    Claim(
+    _on_boxes(
         id="dc/E9-as-read",
         items=("E9", "Fact1"),
         title=(
@@ -443,16 +388,15 @@ CLAIMS = (
         ),
         statement=r"\frac{d^2}{d\gamma^2} (E\,\sigma_c(\sqrt\gamma X))^2 \ge 0,\quad"
         r" \gamma \in [1/2, 3/2]",
-        source=Source(KEY, "Appendix I, Fact 1", Reading.READING),
-        evidence=Evidence.CERTIFICATE,
         cases=grid(kinks=_ONE_KINK),
-        predict=_predict_nought,
-        measure=_measure_square_curvature,
+        predict=always(0.0),
+        measure=functools.partial(_extremum, minimum, _square_curvature),
         compare=CertifiedAtLeast(),
-        must_hold=_predict_square_curvature,
+        must_hold=always(
+            -0.0030662, "The second derivative at gamma = 1/2, rounded down."
+        ),
         uses=("dc/fact1-convex",),
         expected=Outcome.REFUTED,
-        assumptions=_BOXES,
         finding=(
             "At gamma = 1/2 the second derivative is -0.0030661. Divided by the"
             " squared length, as in the normalised dot product, the function is"

@@ -4,10 +4,6 @@ Measurements: the defining Gaussian integrals, enclosed by Arb, for values; a co
 an unbounded range by boxes (`verify.enclose`) for the divergence.
 """
 
-# mpmath has no type information:
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from dataclasses import replace
 from typing import Any
 
@@ -17,9 +13,11 @@ import mpmath
 from theory import activations as act
 from theory import conditioning, lengths
 from verify import integrals
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, certified, grid, numeric
+from verify.claims._predictors import always, changed
 from verify.claims.deep_conditioning._normrelu import (
     KEY,
+    closed_constants,
     inverse_scale_squared,
     measure_length,
     moments_at,
@@ -69,9 +67,7 @@ def _measure_trajectory_length(*, kink: str, gamma: float, depth: int) -> Any:
     # The closed form of I.len at 50 digits, which dc/I.len ties to the integrals.
     with mpmath.workdps(50):
         c, g = mpmath.mpf(kink), mpmath.mpf(gamma)
-        upper = mpmath.ncdf(-c)
-        b = c * upper - mpmath.npdf(c)
-        variance = (1 + c * c) * upper - c * mpmath.npdf(c) - b * b
+        _, b, variance = closed_constants(c)
         for _ in range(depth):
             g = _closed_length(c, b, g) / variance
         return g
@@ -90,17 +86,10 @@ def _predict_trajectory_length(*, kink: str, gamma: float, depth: int) -> float:
     return float(lengths.length_trajectory(a, gamma, depth)[-1])
 
 
-def _predict_converged(**_: Any) -> float:
-    """A squared length of one."""
-    return 1.0
-
-
 def _unstable(*, kink: str) -> Any:
     with mpmath.workdps(50):
         c = mpmath.mpf(kink)
-        upper = mpmath.ncdf(-c)
-        b = c * upper - mpmath.npdf(c)
-        variance = (1 + c * c) * upper - c * mpmath.npdf(c) - b * b
+        _, b, variance = closed_constants(c)
 
         def excess(log: Any) -> Any:
             g = mpmath.exp(log)
@@ -121,37 +110,21 @@ def _measure_alpha_of(*, activation: str) -> Any:
         return 2 * (1 - half.dual(1) / whole.dual(1))
 
 
-def _predict_contracts(**_: Any) -> float:
-    # alpha < 1, read as below it by a thousandth at least.
-    return 0.999
-
-
 def _predict_alpha_of(*, activation: str) -> float:
     """The rate of contraction from one half."""
     a = subject(activation)
     return 2.0 * (1.0 - a.length_map(0.5) / a.second_moment)
 
 
-def _measure_unstable(*, kink: str) -> Any:
-    return _unstable(kink=kink)
-
-
-def _predict_unstable(*, kink: str) -> float:
-    return lengths.unstable_length(float(kink))
-
-
-def _wrong_unstable(*, kink: str) -> float:
-    """The length in the place of its square."""
-    return lengths.unstable_length(float(kink)) ** 0.5
+def _predict_unstable(*, kink: str, power: float = 1.0) -> float:
+    return lengths.unstable_length(float(kink)) ** power
 
 
 def _measure_excess(*, kink: str) -> Any:
     """Root x > 0 of length(1 + x) = 1 + x, from the closed form at 60 digits."""
     with mpmath.workdps(60):
         c = mpmath.mpf(float(kink))
-        upper = mpmath.ncdf(-c)
-        b = c * upper - mpmath.npdf(c)
-        variance = (1 + c * c) * upper - c * mpmath.npdf(c) - b * b
+        _, b, variance = closed_constants(c)
 
         def growth(log: Any) -> Any:
             x = mpmath.exp(log)
@@ -205,7 +178,7 @@ def _wrong_growth(**_: Any) -> float:
 
 
 CLAIMS = (
-    Claim(
+    numeric(
         id="dc/I.len",
         items=("I.len",),
         title="NormReLU's length map in closed form",
@@ -213,7 +186,6 @@ CLAIMS = (
         r" - cs\varphi(c/s) + 2b(s\varphi(c/s) - c\Phi(-c/s)) + b^2],\quad"
         r" s = \sqrt\gamma",
         source=Source(KEY, "Appendix I"),
-        evidence=Evidence.NUMERIC,
         cases=grid(
             kink=("-1.5975", "-1", "0", "2"), gamma=("0.03125", "0.5", "1", "1.5", "10")
         ),
@@ -225,7 +197,7 @@ CLAIMS = (
         uses=("dc/eq4",),
         figure="length_maps",
     ),
-    Claim(
+    numeric(
         id="dc/I.len-map",
         items=("I.len",),
         title=(
@@ -233,7 +205,6 @@ CLAIMS = (
         ),
         statement=r"E\,\sigma_c(\sqrt\gamma X)^2 = \hat\sigma_0(\gamma)",
         source=Source(KEY, "Appendix I"),
-        evidence=Evidence.NUMERIC,
         cases=grid(kink=("-1.5975", "0", "2"), gamma=("0.5", "1", "1.5", "10")),
         predict=_predict_length_map,
         measure=measure_length,
@@ -241,13 +212,12 @@ CLAIMS = (
         must_refute=_wrong_length,
         uses=("dc/I.len",),
     ),
-    Claim(
+    numeric(
         id="dc/I.len-slope",
         items=("I.len",),
         title="The slope of NormReLU's length map in closed form",
         statement=r"\hat\sigma_0'(\gamma) = \lambda^2[\Phi(-c/s) + b\varphi(c/s)/s]",
         source=Source(KEY, "Appendix I"),
-        evidence=Evidence.NUMERIC,
         cases=grid(kink=("-1.5975", "0", "2"), gamma=("0.5", "1", "1.5", "10")),
         predict=_predict_length_slope,
         measure=_measure_length_slope,
@@ -255,7 +225,7 @@ CLAIMS = (
         must_refute=_wrong_length_slope,
         uses=("dc/I.len",),
     ),
-    Claim(
+    numeric(
         id="dc/E1-as-read",
         items=("E1",),
         title=(
@@ -264,9 +234,9 @@ CLAIMS = (
         ),
         statement=r"\alpha_\sigma = 2(1 - \hat\sigma_0(1/2)) < 1",
         source=Source(KEY, "Remark D.2 and appendix D.4", Reading.READING),
-        evidence=Evidence.NUMERIC,
         cases=grid(activation=("relu", "leaky_relu(0.1)")),
-        predict=_predict_contracts,
+        # alpha < 1, read as below it by a thousandth at least.
+        predict=always(0.999),
         measure=_measure_alpha_of,
         compare=AtMost(rounding=1e-13),
         must_hold=_predict_alpha_of,
@@ -278,13 +248,12 @@ CLAIMS = (
             " is not positively homogeneous."
         ),
     ),
-    Claim(
+    numeric(
         id="dc/E12-lengths",
         items=("E12", "E1"),
         title="Squared lengths under NormReLU do not converge to one from every start",
         statement=r"\gamma_{l+1} = \hat\sigma_0(\gamma_l) \not\to 1",
         source=Source(KEY, "Appendix D.4 (its counterexample, followed)", Reading.OURS),
-        evidence=Evidence.NUMERIC,
         cases=(
             {"kink": "0", "gamma": 2.0, "depth": 20},
             {"kink": "0", "gamma": 2.0, "depth": 60},
@@ -295,7 +264,7 @@ CLAIMS = (
         measure=_measure_trajectory_length,
         # Float64 in the map, amplified by gamma_60/gamma_0 in the worst case.
         compare=AgreesTo(relative=1e-11),
-        must_refute=_predict_converged,
+        must_refute=always(1.0, "A squared length of one."),
         uses=("dc/E12-diverges", "dc/E12-unstable"),
         finding=(
             "With kink 0, every start above one diverges (dc/E12-diverges); with a"
@@ -304,7 +273,7 @@ CLAIMS = (
         ),
         figure="diverging_lengths",
     ),
-    Claim(
+    certified(
         id="dc/E12-diverges",
         items=("E12",),
         title="Centred, normalised ReLU increases every length above one (certified)",
@@ -313,7 +282,6 @@ CLAIMS = (
         source=Source(
             KEY, "Appendix D.4 (its counterexample, made exact)", Reading.OURS
         ),
-        evidence=Evidence.CERTIFICATE,
         cases=({"kinks": [0.0, 0.0]},),
         predict=_predict_growth,
         measure=_measure_growth,
@@ -322,22 +290,23 @@ CLAIMS = (
         uses=("dc/I.len",),
         assumptions=("the unbounded range is mapped onto [0, 1] by gamma^{-1/2}",),
     ),
-    Claim(
+    numeric(
         id="dc/E12-unstable",
         items=("E12", "E1"),
         title="The squared length above which lengths diverge under NormReLU",
         statement=r"\hat\sigma_0(\gamma) = \gamma > 1,\quad c \in (-0.3767, 0)",
         source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
-        evidence=Evidence.NUMERIC,
         cases=grid(kink=("-0.35", "-0.3", "-0.2", "-0.1")),
         predict=_predict_unstable,
-        measure=_measure_unstable,
+        measure=_unstable,
         # A root of a function known to 1e-15 whose slope in log gamma is at least 1e-3.
         compare=AgreesTo(relative=2e-12),
-        must_refute=_wrong_unstable,
+        must_refute=changed(
+            _predict_unstable, "The length in the place of its square.", power=0.5
+        ),
         uses=("dc/I.len",),
     ),
-    Claim(
+    numeric(
         id="dc/E12-unstable-near-one",
         items=("E12",),
         title=(
@@ -346,7 +315,6 @@ CLAIMS = (
         ),
         statement=r"\gamma - 1 \sim -2\sqrt{2\pi}\, c, \quad c \to 0",
         source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
-        evidence=Evidence.NUMERIC,
         cases=grid(kink=("-1e-2", "-1e-5", "-1e-9", "-1e-12")),
         predict=_predict_excess,
         measure=_measure_excess,

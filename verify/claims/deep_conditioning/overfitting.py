@@ -9,17 +9,23 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
 from theory import activations as act
 from theory import optimization as rates
-from verify.claim import Case, Claim, Evidence, Source
+from verify.claim import (
+    Case,
+    Claim,
+    Source,
+    adversarial,
+    numeric,
+    statistical,
+)
+from verify.claims._predictors import scaled
 from verify.claims.deep_conditioning import _populations as pop
-from verify.compare import AgreesTo, AtMost, Estimate, MeanAtMost, MeanEquals
+from verify.compare import AgreesTo, Array, AtMost, Estimate, MeanAtMost, MeanEquals
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
 
 # --- delta(s, eta) -------------------------------------------------------------------
@@ -82,11 +88,6 @@ def _predict_sphere(*, s: int, dim: int, delta: float, **_: Any) -> float:
     return float(tail) * s * (s - 1) / 2
 
 
-def _wrong_sphere(*, s: int, dim: int, delta: float, **case: Any) -> float:
-    """Opposite points taken for far apart."""
-    return _predict_sphere(s=s, dim=dim, delta=delta, **case) / 2.0
-
-
 # --- the covariance of a deep kernel (Lemma G.1) -------------------------------------
 
 
@@ -113,8 +114,7 @@ def circle_case(s: int, atoms: int, first: float) -> Case:
     return {"s": s, "atoms": atoms, "first": first, "depth": depth}
 
 
-def _measure_norm(*, s: int, atoms: int, first: float, depth: int) -> float:
-    del s
+def _measure_norm(*, atoms: int, first: float, depth: int, **_: Any) -> float:
     return pop.circle_norm(atoms, depth, first)
 
 
@@ -194,7 +194,7 @@ def _wrong_noise(**spec: Any) -> float:
     return _predict_noise(**spec) * (1.0 + size**2) / (1.0 + size) ** 2
 
 
-DELTA = Claim(
+DELTA = statistical(
     id="dc/delta",
     items=("delta",),
     title="Separation of random points on a circle, in closed form",
@@ -204,7 +204,6 @@ DELTA = Claim(
     ),
     assumptions=("x uniform on N equally spaced points, N odd",),
     source=Source(_KEY, "Theorem 6.1, definition of delta(s, eta)", Reading.READING),
-    evidence=Evidence.STATISTICAL,
     cases=(
         {"s": 2, "atoms": 9, "steps": 2, "draws": 20_000, "seed": 1},
         {"s": 12, "atoms": 101, "steps": 1, "draws": 20_000, "seed": 2},
@@ -225,7 +224,7 @@ DELTA = Claim(
     ),
 )
 
-DELTA_SPHERE = Claim(
+DELTA_SPHERE = statistical(
     id="dc/delta-sphere",
     items=("delta",),
     title="Separation of random points on a sphere, by the union bound",
@@ -235,13 +234,14 @@ DELTA_SPHERE = Claim(
     ),
     assumptions=("x uniform on the sphere of R^d",),
     source=Source(_KEY, "Theorem 6.1, definition of delta(s, eta)", Reading.READING),
-    evidence=Evidence.STATISTICAL,
     cases=(_sphere(8, 3, 0.1), _sphere(16, 3, 0.1), _sphere(16, 10, 0.1)),
     predict=_predict_sphere,
     measure=_measure_sphere,
     # Near-sharp: pairs are almost independent, so that 0.095 of 0.1 is attained.
     compare=MeanAtMost(discrepancy=0.02),
-    must_refute=_wrong_sphere,
+    must_refute=scaled(
+        _predict_sphere, 1.0 / 2.0, "Opposite points taken for far apart."
+    ),
     uses=("dc/delta-sample",),
     finding="Hence delta(s, eta) is of order (eta/s^2)^{2/(d-1)} in dimension d.",
 )
@@ -256,14 +256,13 @@ _CIRCLES = (
 
 
 def _of_lemma(**fields: Any) -> Claim:
-    return Claim(
+    return numeric(
         items=("LemG.1",),
         assumptions=(
             "normalised ReLU, eta = 1/2, s >= 10",
             "population: equally spaced points of a circle, one possibly heavier",
             "depth L_0(delta(s, eta)) + log s / -log(1 - mu/2)",
         ),
-        evidence=Evidence.NUMERIC,
         cases=_CIRCLES,
         measure=_measure_norm,
         # Largest eigenvalue by FFT or Lanczos: 1e-12.
@@ -312,12 +311,11 @@ LEM_G1_SHARPER = _of_lemma(
 
 
 def _of_small_problems(**fields: Any) -> Claim:
-    return Claim(
+    return adversarial(
         assumptions=(
             "finite population, unit features, labels in [-1, 1]",
             "K non-singular",
         ),
-        evidence=Evidence.SEARCH,
         cases=pop.SHARP,
         examples=pop.problems,
         max_examples=60,

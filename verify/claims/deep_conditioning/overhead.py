@@ -6,18 +6,15 @@ Time is no claim, since it depends on the machine: ``benchmarks/bench_normrelu.p
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from empirical.activations import NormReLU
 from empirical.normrelu.networks import KINK
 from empirical.randomness import torch_generator
-from verify.claim import Claim, Evidence, Source, grid
-from verify.compare import AtMost
+from verify.claim import Source, grid, numeric
+from verify.compare import Array, AtMost
 from verify.reading import Reading
-
-Array = npt.NDArray[np.float64]
 
 
 def network(kind: str, *, width: int, depth: int) -> nn.Sequential:
@@ -73,7 +70,7 @@ def _of_relu(*, rival: str, **sizes: Any) -> Array:
     return cost("relu", **sizes)
 
 
-OVERHEAD = Claim(
+OVERHEAD = numeric(
     id="dc/sec1-overhead",
     items=("Sec11",),
     title=(
@@ -85,8 +82,7 @@ OVERHEAD = Claim(
         r" \text{kept for the backward pass: NormReLU} \le \text{norm and ReLU}"
     ),
     source=Source("agarwal2021deep", "Section 1", Reading.READING),
-    evidence=Evidence.NUMERIC,
-    cases=grid(rival=("batch", "layer"), width=(128,), depth=(3, 32), batch=(7, 100)),
+    cases=grid(rival=("batch", "layer"), width=128, depth=(3, 32), batch=(7, 100)),
     predict=_of_rival,
     measure=_of_normrelu,
     compare=AtMost(),

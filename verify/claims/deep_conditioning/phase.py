@@ -12,16 +12,14 @@ from typing import Any
 import flint
 import mpmath as mp
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
 from theory import activations as act
 from theory import phase
 from verify import integrals
-from verify.claim import Claim, Evidence, Source
-from verify.compare import AgreesTo, Estimate, MeanEquals
-
-Array = npt.NDArray[np.float64]
+from verify.claim import Source, numeric, statistical
+from verify.claims._predictors import changed
+from verify.compare import AgreesTo, Array, Estimate, MeanEquals
 
 _POOLE, _SCHOENHOLZ = "poole2016exponential", "schoenholz2017deep"
 
@@ -191,14 +189,14 @@ def _measure_rate(*, depth: int, near: list[float], **case: Any) -> Estimate:
 
 
 def _predict_state(
-    *, name: str, weight_var: float, bias_var: float, start: float, apart: float = 0.0
+    *, name: str, weight_var: float, bias_var: float, start: float, **_: Any
 ) -> Array:
     p = phase.classify(act.CATALOGUE[name], weight_var, bias_var, start=start)
     return np.array([p.variance, p.chi_q, p.chi_1, p.distance, p.chi_c])
 
 
 def _wrong_state(
-    *, name: str, weight_var: float, bias_var: float, start: float, apart: float = 0.0
+    *, name: str, weight_var: float, bias_var: float, start: float, **_case: Any
 ) -> Array:
     """The variance after ten layers in the place of the fixed one."""
     a, q = act.CATALOGUE[name], start
@@ -212,7 +210,7 @@ def _wrong_state(
 
 
 def _predict_functions(
-    *, name: str, weight_var: float, bias_var: float, start: float, apart: float = 0.0
+    *, name: str, weight_var: float, bias_var: float, start: float, **_: Any
 ) -> Array:
     a = act.CATALOGUE[name]
     where = (a, weight_var, bias_var)
@@ -290,26 +288,15 @@ def _wrong_layer(**case: Any) -> Array:
     return out
 
 
-def _limit(name: str, weight_var: float, bias_var: float, starts: int) -> Array:
+def _predict_limit(
+    *, name: str, weight_var: float, bias_var: float, far: list[float], **_: Any
+) -> Array:
     a = act.CATALOGUE[name]
     pair = [
         phase.fixed_variance(a, weight_var, bias_var),
         phase.fixed_correlation(a, weight_var, bias_var),
     ]
-    return np.array([[v] * starts for v in pair])
-
-
-def _predict_limit(
-    *, name: str, weight_var: float, bias_var: float, far: list[float], **_: Any
-) -> Array:
-    return _limit(name, weight_var, bias_var, len(far))
-
-
-def _wrong_limit(
-    *, name: str, weight_var: float, bias_var: float, far: list[float], **_: Any
-) -> Array:
-    """Networks without biases."""
-    return _limit(name, weight_var, 0.0, len(far))
+    return np.array([[v] * len(far) for v in pair])
 
 
 def _predict_rate(*, name: str, weight_var: float, bias_var: float, **_: Any) -> float:
@@ -345,7 +332,7 @@ _STATES = (
 
 _MAP = r"q^* = \sigma_w^2\, \mathbb{E}\, \sigma(\sqrt{q^*} Z)^2 + \sigma_b^2"
 
-STATE = Claim(
+STATE = numeric(
     id="dc/D.0-phase",
     items=("D.0", "Thm3.10"),
     title=(
@@ -356,7 +343,6 @@ STATE = Claim(
     r" \sigma(u) \sigma(v) + \sigma_b^2}{q^*}",
     assumptions=("infinite width", "independent Gaussian weights and biases"),
     source=Source(_POOLE, "Section 3, equations 3 to 6"),
-    evidence=Evidence.NUMERIC,
     cases=_STATES,
     predict=_predict_state,
     measure=_measure_state,
@@ -366,14 +352,13 @@ STATE = Claim(
     uses=("dc/D.0", "dc/defC.1-derivative"),
 )
 
-FUNCTIONS = Claim(
+FUNCTIONS = numeric(
     id="dc/D.0-phase-functions",
     items=("D.0", "Thm3.10"),
     title="Networks with biases: q*, chi_1 and c* from the separate functions for each",
     statement=_MAP + r", \quad \chi_q, \chi_1, 1 - c^*, \chi_{c^*}",
     assumptions=STATE.assumptions,
     source=Source(_SCHOENHOLZ, "Sections 2 and 3"),
-    evidence=Evidence.NUMERIC,
     cases=(_STATES[0], _STATES[2]),
     predict=_predict_functions,
     measure=_measure_state,
@@ -388,7 +373,7 @@ _EDGES = (
     {"name": "hard_tanh", "bias_var": 0.1, "start": 0.6},
 )
 
-EDGE = Claim(
+EDGE = numeric(
     id="dc/D.0-edge",
     items=("D.0", "Thm3.10"),
     title=(
@@ -398,7 +383,6 @@ EDGE = Claim(
     statement=r"\sigma_w^2\, \mathbb{E}\, \sigma'(\sqrt{q^*} Z)^2 = 1, \quad " + _MAP,
     assumptions=STATE.assumptions,
     source=Source(_SCHOENHOLZ, "Section 2"),
-    evidence=Evidence.NUMERIC,
     cases=_EDGES,
     predict=_predict_edge,
     measure=_measure_edge,
@@ -419,7 +403,7 @@ CURVE = dataclasses.replace(
     uses=("dc/D.0-edge",),
 )
 
-LAYER = Claim(
+LAYER = numeric(
     id="dc/D.0-phase-maps",
     items=("D.0",),
     title=(
@@ -431,7 +415,6 @@ LAYER = Claim(
     r" + \sigma_b^2}{q^*}",
     assumptions=STATE.assumptions,
     source=Source(_POOLE, "Equations 3 and 5"),
-    evidence=Evidence.NUMERIC,
     cases=tuple(
         {
             **{k: v for k, v in case.items() if k != "apart"},
@@ -453,14 +436,13 @@ LAYER = Claim(
     uses=("dc/D.0-phase",),
 )
 
-LIMIT = Claim(
+LIMIT = statistical(
     id="dc/thm3.10-phase-limit",
     items=("Thm3.10", "D.0"),
     title="Wide networks with biases forget their inputs: variance q*, correlation c*",
     statement=r"q_L \to q^*, \quad c_L \to c^* \quad \text{from every start}",
     assumptions=("width 1000", "Gaussian weights and biases"),
     source=Source(_SCHOENHOLZ, "Section 3"),
-    evidence=Evidence.STATISTICAL,
     cases=tuple(
         {
             **case,
@@ -499,18 +481,17 @@ LIMIT = Claim(
     # sqrt(120) draws, times t quantiles of 10: 0.12. Width's bias: a few thousandths.
     # Discrepancy: without biases c* is 0 for sin, and q* is 0 for tanh and ReLU.
     compare=MeanEquals(discrepancy=0.15, rounding=0.02),
-    must_refute=_wrong_limit,
+    must_refute=changed(_predict_limit, "Networks without biases.", bias_var=0.0),
     uses=("dc/D.0-phase",),
 )
 
-RATE = Claim(
+RATE = statistical(
     id="dc/thm3.10-phase-rate",
     items=("Thm3.10", "LemC.30"),
     title="Wide networks with biases: correlations converge like exp(-layers / xi_c)",
     statement=r"c_L - c^* \propto e^{-L/\xi_c}, \quad \xi_c = -1/\log \chi_{c^*}",
     assumptions=("width 4000", "starts close to the fixed point", "Gaussian weights"),
     source=Source(_SCHOENHOLZ, "Equations 9 and 13"),
-    evidence=Evidence.STATISTICAL,
     # Starts at the fixed point but for its fourth digit, and on both sides of it.
     cases=tuple(
         {**case, "width": 4000, "depth": 5, "draws": 160, "seed": 43}

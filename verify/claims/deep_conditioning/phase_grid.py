@@ -10,16 +10,13 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 from matplotlib.figure import Figure
 
 from theory import activations as act
 from theory import phase, plots
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims.deep_conditioning import _pairs as pairs
-from verify.compare import AgreesTo
-
-Array = npt.NDArray[np.float64]
+from verify.compare import AgreesTo, Array
 
 _SOURCE = Source("schoenholz2017deep", "Sections 2 and 3")
 _ASSUMPTIONS = ("infinite width", "independent Gaussian weights and biases")
@@ -89,7 +86,7 @@ def _wrong_grid(*, activation: str) -> list[Any]:
     return [float(values[i - 1, j]) for i, j in _TRIED for values in found]
 
 
-GRID = Claim(
+GRID = numeric(
     id="dc/D.0-phase-grid",
     items=("D.0", "Thm3.10"),
     title="Phase diagrams of hundreds of networks agree with each network alone",
@@ -97,7 +94,6 @@ GRID = Claim(
     r" \sigma(u) \sigma(v) + \sigma_b^2}{q^*}",
     assumptions=_ASSUMPTIONS,
     source=_SOURCE,
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=("erf", "sin")),
     predict=_predict_grid,
     measure=_measure_grid,
@@ -133,7 +129,7 @@ def _wrong_zero(*, activation: str) -> list[float]:
     return [weight, 1.0, *curve]
 
 
-ZERO = Claim(
+ZERO = numeric(
     id="dc/D.0-edge-zero",
     items=("D.0",),
     title="The edge of chaos at zero variance, and on which side of it networks settle",
@@ -141,7 +137,6 @@ ZERO = Claim(
     r"\quad\text{stable where } \mathbb{E}\,\sigma(\sqrt q Z)^2 / q \text{ falls}",
     assumptions=_ASSUMPTIONS,
     source=_SOURCE,
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=("erf", "sin", "gelu")),
     predict=_predict_zero,
     measure=_measure_zero,
@@ -256,14 +251,13 @@ def _wrong_picture(*, activation: str) -> list[float]:
     return [*(float(cells[cell]) for cell in _SHOWN), *right[len(_SHOWN) :]]
 
 
-PICTURE = Claim(
+PICTURE = numeric(
     id="dc/D.0-drawn",
     items=("D.0", "Thm3.10"),
     title="The drawn phase diagram: depth scales, the edge and the names of phases",
     statement=r"\xi_c = -1 / \log \chi_c, \quad \chi_1 = 1",
     assumptions=_ASSUMPTIONS,
     source=_SOURCE,
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=tuple(_WINDOWS)),
     predict=_predict_picture,
     measure=_measure_picture,

@@ -7,15 +7,13 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 
 from theory import activations as act
 from theory import spectrum
-from verify.claim import Claim, Evidence, Source, grid
-from verify.compare import AgreesTo
+from verify.claim import Source, grid, numeric
+from verify.claims._predictors import changed, plus
+from verify.compare import AgreesTo, Array
 from verify.reading import Reading
-
-Array = npt.NDArray[np.float64]
 
 _ORDERS = {
     "power": (3,),
@@ -78,24 +76,18 @@ def _predict(*, kernel: str, dim: int, degrees: list[int]) -> Array:
     return spectrum.series_eigenvalues(_series(kernel), degrees, dim)
 
 
-def _wrong(*, kernel: str, dim: int, degrees: list[int]) -> Array:
-    """Eigenvalues in a space of one dimension more."""
-    return _predict(kernel=kernel, dim=dim + 1, degrees=degrees)
-
-
-POLYNOMIAL = Claim(
+POLYNOMIAL = numeric(
     id="dc/D.0-spectrum-polynomial",
     items=("D.0",),
     title="Eigenvalues of polynomial kernels on the sphere are those of fractions",
     statement=r"\lambda_k = \mathbb{E}\, \kappa(t) P_k(t), \quad"
     r" \kappa(t) = \sum_{n \le 44} b_n t^n",
     source=Source("agarwal2021deep", "Appendix D; Funk-Hecke", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=(
-        *grid(kernel=("cubic",), dim=(2, 3, 8, 1000), degrees=([1, 3],)),
-        *grid(kernel=("sparse",), dim=(3, 10), degrees=([0, 1, 5, 9, 11],)),
+        *grid(kernel="cubic", dim=(2, 3, 8, 1000), degrees=([1, 3],)),
+        *grid(kernel="sparse", dim=(3, 10), degrees=([0, 1, 5, 9, 11],)),
         *grid(
-            kernel=("full",),
+            kernel="full",
             dim=(2, 3, 4, 9, 17, 100),
             degrees=([0, 1, 2, 3, 7, 8, 12, 20, 44],),
         ),
@@ -104,7 +96,9 @@ POLYNOMIAL = Claim(
     measure=_measure,
     # The library's promise: 1e-15 times the degree, and rounding of logarithms.
     compare=AgreesTo(relative=1e-12),
-    must_refute=_wrong,
+    must_refute=changed(
+        _predict, "Eigenvalues in a space of one dimension more.", dim=plus(1)
+    ),
     uses=("dc/defC.1-spectrum",),
 )
 
@@ -120,7 +114,7 @@ ACTIVATION = replace(
     title="Eigenvalues of a Hermite polynomial's kernel, where there are any",
     statement=r"\sigma = h_3: \quad \kappa(t) = t^3, \quad \lambda_k = 0"
     r" \text{ for } k \notin \{1, 3\}",
-    cases=grid(kernel=("power",), dim=(2, 3, 20), degrees=([0, 1, 2, 3, 4, 7],)),
+    cases=grid(kernel="power", dim=(2, 3, 20), degrees=([0, 1, 2, 3, 4, 7],)),
     predict=_predict_activation,
     compare=AgreesTo(relative=1e-12, of_largest=True),
     uses=("dc/D.0-spectrum-polynomial",),

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from theory import activations as act
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims._twins import Array
 from verify.compare import AgreesTo
 from verify.reading import Reading
@@ -64,7 +64,7 @@ def _of_mean_variance(*, name: str, var_x: float, var_y: float) -> Array:
     return np.asarray(a.dual(np.array(_RHOS), var_x=both, var_y=both))
 
 
-UNEQUAL = Claim(
+UNEQUAL = numeric(
     id="dc/defC.1-double",
     items=("DefC.1",),
     title=(
@@ -73,8 +73,7 @@ UNEQUAL = Claim(
     ),
     statement=r"\hat\sigma(\rho;q,p)=E\,\sigma(\sqrt qX)\sigma(\sqrt pY)",
     source=Source(KEY, "Definition C.1", Reading.OURS),
-    evidence=Evidence.NUMERIC,
-    cases=grid(name=NAMES, var_x=(0.4,), var_y=(2.5,)),
+    cases=grid(name=NAMES, var_x=0.4, var_y=2.5),
     predict=_predict,
     measure=_measure,
     # Of sums of ten thousand terms that cancel to a hundredth: 1e-12 of the largest.
@@ -105,7 +104,7 @@ def _at_the_deviation(*, name: str) -> list[float]:
     return [float(_subject(name).length_map(math.sqrt(q))) for q in _VARIANCES]
 
 
-LENGTHS = Claim(
+LENGTHS = numeric(
     id="dc/defC.1-moments",
     items=("DefC.1",),
     title=(
@@ -114,7 +113,6 @@ LENGTHS = Claim(
     ),
     statement=r"E\,\sigma(\sqrt qZ)^2",
     source=Source(KEY, "Definition C.1", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(name=NAMES),
     predict=_predict_lengths,
     measure=_measure_lengths,

@@ -5,43 +5,32 @@ matrix, or linear solves, at 77 digits.
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 
 from theory import kernels
 from theory import regression as wide
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
+from verify.claims._predictors import changed
+from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import subject
-from verify.claims.deep_conditioning.tangent import _ARC
-from verify.compare import AgreesTo
+from verify.claims.deep_conditioning.tangent import four_inputs
+from verify.compare import AgreesTo, Array
 from verify.integrals import BITS
-
-Array = npt.NDArray[np.float64]
 
 _TRAIN = 3
 _TARGETS = (1.0, -2.0, 0.5)
 
 
-def _inputs(seed: int) -> Array:
-    return np.random.default_rng(seed).standard_normal((4, 3))
-
-
 # --- the measured side ------------------------------------------------------------------
 
 
-def _kernels(activation: str, depth: int, seed: int) -> tuple[Any, Any]:
+def _closed(activation: str, depth: int, seed: int) -> tuple[Any, Any]:
     """Both kernels of four inputs, layer by layer from closed forms."""
-    exact = [[mpmath.mpf(float(v)) for v in row] for row in _inputs(seed)]
-    k = [[mpmath.fdot(a, b) for b in exact] for a in exact]
-    t = [list(row) for row in k]
-    for _ in range(depth):
-        new, slope = _ARC[activation](k)
-        t = [[new[i][j] + t[i][j] * slope[i][j] for j in range(4)] for i in range(4)]
-        k = new
-    return mpmath.matrix(k), mpmath.matrix(t)
+    return pairs.matrices(pairs.LAWS[activation], four_inputs(seed), depth)
 
 
 def _spread(k: Any, a: Any, noise: Any) -> Any:
@@ -55,7 +44,7 @@ def _measure_flow(
     *, activation: str, depth: int, time: float, ridge: float, seed: int
 ) -> list[Any]:
     with mpmath.workprec(BITS):
-        n, (k, t) = _TRAIN, _kernels(activation, depth, seed)
+        n, (k, t) = _TRAIN, _closed(activation, depth, seed)
         # exp [[-S, 1], [0, 0]] t has the integral of e^{-S u} over [0, t] at its corner.
         block = mpmath.zeros(2 * n)
         block[:n, :n] = -time * (t[:n, :n] + ridge * mpmath.eye(n))
@@ -70,7 +59,7 @@ def _measure_posterior(
 ) -> list[Any]:
     """Mean and variance of the last output given the others, by Schur's complement."""
     with mpmath.workprec(BITS):
-        n, (k, _) = _TRAIN, _kernels(activation, depth, seed)
+        n, (k, _) = _TRAIN, _closed(activation, depth, seed)
         noisy = k[:n, :n] + mpmath.mpf(noise_var) * mpmath.eye(n)
         solved = mpmath.lu_solve(noisy, mpmath.matrix(_TARGETS))
         across = mpmath.lu_solve(noisy, k[:n, n])
@@ -82,28 +71,21 @@ def _measure_posterior(
 
 
 def _found(activation: str, depth: int, seed: int, **given: Any) -> Array:
-    x, n = _inputs(seed), _TRAIN
+    x, n = four_inputs(seed), _TRAIN
     found = wide.predict(x[:n], _TARGETS, x[n:], subject(activation), depth, **given)
     return np.array([found.mean[0], found.variance[0]])
 
 
 def _predict_flow(
-    *, activation: str, depth: int, time: float, ridge: float, seed: int
+    *, activation: str, depth: int, time: float, ridge: float, seed: int, **other: Any
 ) -> Array:
-    return _found(activation, depth, seed, times=time, ridge=ridge)
-
-
-def _wrong_flow(
-    *, activation: str, depth: int, time: float, ridge: float, seed: int
-) -> Array:
-    """The top layer's kernel, as if the readout alone learnt."""
-    return _found(activation, depth, seed, times=time, ridge=ridge, kernel="nngp")
+    return _found(activation, depth, seed, times=time, ridge=ridge, **other)
 
 
 def _predict_kernels(
     *, activation: str, depth: int, time: float, ridge: float, seed: int
 ) -> Array:
-    k, t = kernels.nngp_ntk(_inputs(seed), subject(activation), depth)
+    k, t = kernels.nngp_ntk(four_inputs(seed), subject(activation), depth)
     found = wide.predict_from_kernels(_TARGETS, t, k, times=time, ridge=ridge)
     return np.array([found.mean[0], found.variance[0]])
 
@@ -112,17 +94,11 @@ def _wrong_kernels(
     *, activation: str, depth: int, time: float, ridge: float, seed: int
 ) -> Array:
     """The linear response's spread, without the covariance of A f_x and f_*."""
-    k, t = kernels.nngp_ntk(_inputs(seed), subject(activation), depth)
+    k, t = kernels.nngp_ntk(four_inputs(seed), subject(activation), depth)
     n = _TRAIN
     found = wide.predict_from_kernels(np.eye(n), t, k, times=time, ridge=ridge)
     a = found.mean[0]
     return np.array([a @ _TARGETS, k[n, n] + a @ k[:n, :n] @ a])
-
-
-def _predict_posterior(
-    *, activation: str, depth: int, noise_var: float, seed: int
-) -> Array:
-    return _found(activation, depth, seed, noise_var=noise_var, kernel="nngp")
 
 
 def _wrong_posterior(
@@ -134,7 +110,7 @@ def _wrong_posterior(
 
 # Kernels to 1e-12, times condition numbers of three inputs, at most 100.
 _CLOSE = AgreesTo(relative=1e-10, of_largest=True)
-FLOW = Claim(
+FLOW = numeric(
     id="dc/eq7-flow",
     items=("Eq7", "D.0"),
     title="Mean and covariance of infinitely wide networks' outputs during training",
@@ -143,18 +119,21 @@ FLOW = Claim(
     r" \quad A_t = T_{*x} \int_0^t e^{-(T_{xx} + \lambda) u} du",
     assumptions=("gradient flow on half the sum of squares", "all layers are trained"),
     source=Source("lee2019wide", "Equations 14 to 16, with the kernels of equation 7"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         activation=("relu", "erf", "sin"),
         depth=(1, 3),
         time=(1e-3, 0.5, 20.0),
         ridge=(0.0, 0.3),
-        seed=(7,),
+        seed=7,
     ),
     predict=_predict_flow,
     measure=_measure_flow,
     compare=_CLOSE,
-    must_refute=_wrong_flow,
+    must_refute=changed(
+        _predict_flow,
+        "The top layer's kernel, as if the readout alone learnt.",
+        kernel="nngp",
+    ),
     uses=("dc/eq7-matrix",),
 )
 
@@ -170,7 +149,7 @@ FLOW_OF_KERNELS = replace(
     uses=("dc/eq7-flow",),
 )
 
-POSTERIOR = Claim(
+POSTERIOR = numeric(
     id="dc/eq1-posterior",
     items=("Eq1", "D.0"),
     title=(
@@ -181,14 +160,13 @@ POSTERIOR = Claim(
     r" C = \Sigma_{**} - \Sigma_{*x} (\Sigma_{xx} + \sigma^2)^{-1} \Sigma_{x*}",
     assumptions=("Gaussian noise of variance sigma^2 in the targets",),
     source=Source("lee2018deep", "Equations 8 and 9, with the kernel of equation 1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         activation=("relu", "erf", "sin"),
         depth=(1, 3),
         noise_var=(0.0, 1e-3, 2.0),
-        seed=(7,),
+        seed=7,
     ),
-    predict=_predict_posterior,
+    predict=partial(_found, kernel="nngp"),
     measure=_measure_posterior,
     compare=_CLOSE,
     must_refute=_wrong_posterior,

@@ -5,7 +5,7 @@ They are trained at the full scale and above; a published record stands for each
 
 from dataclasses import replace
 
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Claim, Source, grid, trend
 from verify.claims._predictors import stated
 from verify.claims.deep_conditioning.training import CLOSED, NETWORKS, after, learnt
 from verify.compare import Contrast, EffectWithin
@@ -36,16 +36,15 @@ def _test_accuracies(*, scale: str, depth: int, rival: str) -> Contrast:
 
 
 def _trained(rival: str, item: str, title: str, name: str) -> Claim:
-    return Claim(
+    return trend(
         id=f"dc/{item.lower()}",
         items=(item,),
         title=title,
         statement=rf"\text{{test accuracy: NormReLU}} - \text{{{name}}} \ge -0.05",
         source=Source("agarwal2021deep", f"Figure {item[3:]}", Reading.READING),
-        evidence=Evidence.TREND,
         larger_cases={
-            "full": grid(scale=("full",), depth=_DEPTHS, rival=(rival,)),
-            "gpu": grid(scale=("paper",), depth=_DEPTHS, rival=(rival,)),
+            "full": grid(scale="full", depth=_DEPTHS, rival=(rival,)),
+            "gpu": grid(scale="paper", depth=_DEPTHS, rival=(rival,)),
         },
         measure=_test_accuracies,
         compare=EffectWithin(),
@@ -84,7 +83,7 @@ FIG_4_DEEP = replace(
     title="ResNet-110 with NormReLU is ahead of batch normalisation",
     statement=r"\text{test accuracy of 110 layers: NormReLU} > \text{BatchNorm}",
     larger_cases={
-        profile: grid(scale=(scale,), depth=(110,), rival=("batch",))
+        profile: grid(scale=(scale,), depth=110, rival="batch")
         for profile, scale in (("full", "full"), ("gpu", "paper"))
     },
     # Ahead at all; wrong would be as far ahead as fully connected networks are.

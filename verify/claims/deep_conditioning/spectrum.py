@@ -13,7 +13,6 @@ from typing import Any
 import flint
 import mpmath
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from empirical.conditioning import named
@@ -22,11 +21,11 @@ from empirical.networks import FullyConnected
 from empirical.randomness import torch_generator
 from theory import activations as act
 from theory import kernels, spectrum
-from verify.claim import Claim, Evidence, Source, grid
-from verify.compare import AgreesTo, Estimate, MeanEquals
+from verify.claim import Source, grid, numeric, statistical
+from verify.claims._predictors import always, changed, plus
+from verify.compare import AgreesTo, Array, Estimate, MeanEquals
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
 _DIGITS = 100
 
@@ -158,10 +157,6 @@ def _measure_kernel(*, activation: str, depth: int, dim: int) -> list[Any]:
     return [_kernel("nngp", activation, depth, mpmath.mpf(r)) for r in _MERCER]
 
 
-def _measure_one(**_: Any) -> float:
-    return 1.0
-
-
 def _measure_harmonics(*, degrees: list[int], dim: int) -> list[Any]:
     """Homogeneous polynomials of degree k, less those that |x|^2 divides."""
 
@@ -266,32 +261,15 @@ def _predict_values(
     return spectrum.eigenvalues(lambda t: which(t, s, depth), degrees, dim)
 
 
-def _next_dimension(
-    *, kernel: str, activation: str, depth: int, degrees: list[int], dim: int
-) -> Any:
-    """Eigenvalues in a space of one dimension more."""
-    return _predict_values(
-        kernel=kernel, activation=activation, depth=depth, degrees=degrees, dim=dim + 1
-    )
-
-
 def _predict_rank(*, activation: str, depth: int, dim: int) -> float:
     s = _theory(activation)
     return spectrum.effective_rank(lambda t: kernels.nngp_map(t, s, depth), dim)
 
 
-def _wrong_rank(*, activation: str, depth: int, dim: int) -> float:
-    """One layer too many."""
-    return _predict_rank(activation=activation, depth=depth + 1, dim=dim)
-
-
-def _predict_powers(*, power: float, degrees: list[int], dim: int) -> Any:
-    return spectrum.power_eigenvalues(power, degrees, dim)
-
-
-def _wrong_powers(*, power: float, degrees: list[int], dim: int) -> Any:
-    """The eigenvalue of the next degree in the place of each."""
-    return spectrum.power_eigenvalues(power, np.array(degrees) + 1, dim)
+def _predict_powers(
+    *, power: float, degrees: list[int], dim: int, later: int = 0
+) -> Any:
+    return spectrum.power_eigenvalues(power, np.array(degrees) + later, dim)
 
 
 def _predict_bessel(*, degrees: list[int], dim: int) -> Any:
@@ -307,22 +285,15 @@ def _wrong_bessel(*, degrees: list[int], dim: int) -> Any:
     ]
 
 
-def _predict_kernel(*, activation: str, depth: int, dim: int) -> Array:
-    return _mercer(activation, depth, dim, range(80))
-
-
-def _mercer(activation: str, depth: int, dim: int, degrees: range) -> Array:
+def _predict_kernel(
+    *, activation: str, depth: int, dim: int, degrees: range = range(80)
+) -> Array:
     k = np.array(degrees)
     masses = spectrum.multiplicity(k, dim) * spectrum.nngp_eigenvalues(
         _theory(activation), depth, k, dim
     )
     zonal = np.array([spectrum.gegenbauer(int(n), np.array(_MERCER), dim) for n in k])
     return masses @ zonal
-
-
-def _wrong_kernel(*, activation: str, depth: int, dim: int) -> Array:
-    """The sum without degrees above six."""
-    return _mercer(activation, depth, dim, range(7))
 
 
 def _predict_shares(*, kernel: str, activation: str, depth: int, dim: int) -> float:
@@ -344,21 +315,9 @@ def _predict_harmonics(*, degrees: list[int], dim: int) -> Array:
     return np.concatenate([counts, spectrum.log_multiplicity(degrees, dim)])
 
 
-def _wrong_harmonics(*, degrees: list[int], dim: int) -> Array:
-    """Harmonics in a space of one dimension more."""
-    return _predict_harmonics(degrees=degrees, dim=dim + 1)
-
-
 def _predict_taylor(*, kernel: str, activation: str, depth: int, order: int) -> Array:
     return spectrum.taylor_coefficients(
         _theory(activation), depth, order, kernel=kernel
-    )
-
-
-def _wrong_taylor(*, kernel: str, activation: str, depth: int, order: int) -> Array:
-    """One layer too many."""
-    return _predict_taylor(
-        kernel=kernel, activation=activation, depth=depth + 1, order=order
     )
 
 
@@ -379,7 +338,7 @@ _DEEP_CASES = (
     {"activation": "erf", "depth": 3, "degrees": [1, 3, 11, 31], "dim": 10},
 )
 
-SPECTRUM = Claim(
+SPECTRUM = numeric(
     id="dc/defC.1-spectrum",
     items=("DefC.1", "Eq1"),
     title="Eigenvalues of the deep top-layer kernel on the sphere, to the last digits",
@@ -391,7 +350,6 @@ SPECTRUM = Claim(
         "b_n: Taylor of the dual",
     ),
     source=Source(_KEY, "Definition C.1 and equation 1"),
-    evidence=Evidence.NUMERIC,
     cases=tuple({"kernel": "nngp", **case} for case in _DEEP_CASES),
     predict=_predict_eigenvalues,
     measure=_measure_eigenvalues,
@@ -407,14 +365,13 @@ SPECTRUM = Claim(
     ),
 )
 
-NTK_SPECTRUM = Claim(
+NTK_SPECTRUM = numeric(
     id="dc/eq7-spectrum",
     items=("Eq7",),
     title="Eigenvalues of the deep tangent kernel on the sphere, to the last digits",
     statement=r"\lambda_k = \mathbb{E}\,\Theta^{(L)}(t) P_k(t)",
     assumptions=("uniform measure on the sphere in d dimensions",),
     source=Source(_KEY, "Equation 7"),
-    evidence=Evidence.NUMERIC,
     cases=tuple({"kernel": "ntk", **case} for case in _DEEP_CASES),
     predict=_predict_eigenvalues,
     measure=_measure_eigenvalues,
@@ -424,7 +381,7 @@ NTK_SPECTRUM = Claim(
     uses=("dc/defC.1-spectrum",),
 )
 
-VALUES = Claim(
+VALUES = numeric(
     id="dc/defC.1-quadrature",
     items=("DefC.1", "Eq7"),
     title="Eigenvalues of a kernel on the sphere, by quadrature of its values",
@@ -432,7 +389,6 @@ VALUES = Claim(
     r" \sin^{d-2}\theta\, d\theta}{\int_0^\pi \sin^{d-2}\theta\, d\theta}",
     assumptions=("absolute accuracy, relative to one harmonic",),
     source=Source(_KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
     cases=(
         {"kernel": "nngp", **_DEEP_CASES[2]},
         {"kernel": "ntk", **_DEEP_CASES[0]},
@@ -441,17 +397,18 @@ VALUES = Claim(
     measure=_measure_eigenvalues,
     # Values to 1e-13 of the diagonal, which is 2.5 at most; weights add up to one.
     compare=AgreesTo(absolute=3e-13),
-    must_refute=_next_dimension,
+    must_refute=changed(
+        _predict_values, "Eigenvalues in a space of one dimension more.", dim=plus(1)
+    ),
     uses=("dc/eq7",),
 )
 
-BESSEL = Claim(
+BESSEL = numeric(
     id="dc/defC.1-exponential",
     items=("DefC.1", "LemC.8"),
     title="Eigenvalues of the exponential kernel on the sphere are Bessel functions",
     statement=r"\mathbb{E}\, e^t P_k(t) = \Gamma(d/2)\, 2^{d/2-1} I_{k+d/2-1}(1)",
     source=Source(_KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(degrees=([0, 1, 2, 5, 20, 100],), dim=(2, 3, 50, 2000)),
     predict=_predict_bessel,
     measure=_measure_bessel,
@@ -461,49 +418,52 @@ BESSEL = Claim(
     uses=("dc/defC.1-spectrum",),
 )
 
-POWERS = Claim(
+POWERS = numeric(
     id="dc/lemC.14-singularity",
     items=("LemC.14", "DefC.1"),
     title="The eigenvalues that a kink leaves decay like a power of the degree",
     statement=r"\mathbb{E}\,(1-t)^p P_k(t) = \frac{2^{p+d-2}\,\Gamma(d/2)\,"
     r" \Gamma(p+\frac{d-1}{2})}{\sqrt\pi}\, \frac{(-p)_k}{\Gamma(p+k+d-1)}",
     source=Source(_KEY, "Lemma C.14 and Definition C.1", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(power=(0.5, 1.5), degrees=([0, 1, 2, 3, 11, 40],), dim=(2, 20)),
     predict=_predict_powers,
     measure=_measure_powers,
     # 40 quotients of half an ulp each, and gamma functions of 20 and less.
     compare=AgreesTo(relative=3e-14),
-    must_refute=_wrong_powers,
+    must_refute=changed(
+        _predict_powers,
+        "The eigenvalue of the next degree in the place of each.",
+        later=1,
+    ),
     uses=("dc/defC.1-quadrature",),
 )
 
-MERCER = Claim(
+MERCER = numeric(
     id="dc/defC.1-mercer",
     items=("DefC.1", "AsmA"),
     title="A deep kernel is recovered from its eigenvalues by Mercer's sum",
     statement=r"\hat\sigma^{(L)}(\rho) = \sum_k N(d, k)\, \lambda_k\, P_k(\rho)",
     source=Source(_KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
-    cases=grid(activation=("erf",), depth=(1, 3), dim=(2, 3, 12)),
+    cases=grid(activation="erf", depth=(1, 3), dim=(2, 3, 12)),
     predict=_predict_kernel,
     measure=_measure_kernel,
     # Degrees beyond 79 hold at most the Taylor mass beyond order 79: 1.9e-10 at depth 3.
     compare=AgreesTo(absolute=2e-10),
-    must_refute=_wrong_kernel,
+    must_refute=changed(
+        _predict_kernel, "The sum without degrees above six.", degrees=range(7)
+    ),
     uses=("dc/defC.1-spectrum", "dc/defC.1-harmonics"),
 )
 
-SHARES = Claim(
+SHARES = numeric(
     id="dc/defC.1-trace",
     items=("DefC.1", "Eq7"),
     title="Eigenvalues times multiplicities sum to the trace of the kernel",
     statement=r"\sum_k N(d, k)\, \lambda_k = \kappa(1)",
     source=Source(_KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
-    cases=grid(kernel=("nngp", "ntk"), activation=("erf",), depth=(2,), dim=(10, 100)),
+    cases=grid(kernel=("nngp", "ntk"), activation="erf", depth=2, dim=(10, 100)),
     predict=_predict_shares,
-    measure=_measure_one,
+    measure=always(1.0),
     # Degrees beyond 79 hold at most the Taylor mass beyond that order, 1.2e-11 of
     # the tangent kernel; rounding as dc/defC.1-spectrum.
     compare=AgreesTo(relative=1.3e-11),
@@ -511,41 +471,41 @@ SHARES = Claim(
     uses=("dc/defC.1-spectrum", "dc/defC.1-harmonics"),
 )
 
-HARMONICS = Claim(
+HARMONICS = numeric(
     id="dc/defC.1-harmonics",
     items=("DefC.1",),
     title="The number of spherical harmonics of each degree",
     statement=r"N(d, k) = \binom{k+d-1}{k} - \binom{k+d-3}{k-2}",
     source=Source(_KEY, "Definition C.1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(degrees=([0, 1, 2, 3, 17, 60],), dim=(2, 3, 4, 1000)),
     predict=_predict_harmonics,
     measure=_measure_harmonics,
     # Whole numbers rounded once, and their logarithms.
     compare=AgreesTo(relative=3e-16, absolute=1e-300),
-    must_refute=_wrong_harmonics,
+    must_refute=changed(
+        _predict_harmonics, "Harmonics in a space of one dimension more.", dim=plus(1)
+    ),
 )
 
-TAYLOR = Claim(
+TAYLOR = numeric(
     id="dc/defC.1-taylor",
     items=("DefC.1", "Eq7"),
     title="Taylor coefficients of the deep top-layer kernel, degree by degree",
     statement=r"\hat\sigma^{(L)}(\rho) = \sum_n b_n \rho^n, \quad b_n \ge 0",
     source=Source(_KEY, "Definition C.1 and equation 7"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
-        kernel=("nngp", "ntk"), activation=("relu", "erf"), depth=(1, 2, 6), order=(60,)
+        kernel=("nngp", "ntk"), activation=("relu", "erf"), depth=(1, 2, 6), order=60
     ),
     predict=_predict_taylor,
     measure=_measure_taylor,
     # 16 products of 129 terms a layer, half an ulp a term: 16 * 129 * 6 / 2 ulps at worst.
     # Absolute: coefficients that vanish, in balls of 50 digits less what cancels.
     compare=AgreesTo(relative=1.4e-12, absolute=1e-40),
-    must_refute=_wrong_taylor,
+    must_refute=changed(_predict_taylor, "One layer too many.", depth=plus(1)),
     uses=("dc/eq7",),
 )
 
-RANK = Claim(
+RANK = numeric(
     id="dc/thm3.2-rank",
     items=("Thm3.2", "Cor3.3"),
     title="Effective rank of the deep kernel on the sphere",
@@ -553,34 +513,27 @@ RANK = Claim(
     r" \frac{1}{\mathbb{E}\,\hat\sigma^{(L)}(t)^2}",
     assumptions=("normalised activation",),
     source=Source(_KEY, "Theorem 3.2"),
-    evidence=Evidence.NUMERIC,
-    cases=grid(activation=("relu",), depth=(1, 5), dim=(3, 50)),
+    cases=grid(activation="relu", depth=(1, 5), dim=(3, 50)),
     predict=_predict_rank,
     measure=_measure_rank,
     # Values of the map to a relative 1e-12 each, squared; those of one sign prevail.
     compare=AgreesTo(relative=2e-12),
-    must_refute=_wrong_rank,
+    must_refute=changed(_predict_rank, "One layer too many.", depth=plus(1)),
     uses=("dc/defC.1-quadrature",),
     finding=(
         "With depth the kernel approaches full rank: all directions get equal weight."
     ),
 )
 
-NETWORKS = Claim(
+NETWORKS = statistical(
     id="dc/eq1-spectrum",
     items=("Eq1", "LemC.4"),
     title="Kernels of sampled networks at random points have the predicted eigenvalues",
     statement=r"\mathbb{E}\, K_{ij} P_k(x_i \cdot x_j) = \lambda_k",
     assumptions=("one hidden layer of ReLU", "independent uniform points, d = 3"),
     source=Source(_KEY, "Equation 1"),
-    evidence=Evidence.STATISTICAL,
     cases=grid(
-        dim=(3,),
-        points=(24,),
-        width=(32,),
-        degrees=([0, 1, 2, 4],),
-        draws=(4000,),
-        seed=(26,),
+        dim=3, points=24, width=32, degrees=([0, 1, 2, 4],), draws=4000, seed=26
     ),
     predict=_predict_projections,
     measure=_measure_projections,

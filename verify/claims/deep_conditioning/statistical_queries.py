@@ -17,7 +17,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from scipy import stats
 
@@ -30,8 +29,10 @@ from theory import activations as act
 from theory import conditioning as dc
 from theory import kernels
 from theory import optimization as rates
-from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claim import Case, Source, grid, numeric, statistical
+from verify.claims._predictors import changed
 from verify.compare import (
+    Array,
     AtMost,
     Estimate,
     MeanAtMost,
@@ -40,7 +41,6 @@ from verify.compare import (
 )
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
 
 # --- the measured side: nothing below, down to `_theory`, knows of `theory` -----------
@@ -113,39 +113,9 @@ def correlation_chain(
 
 
 @lru_cache(maxsize=8)
-def _layer_means(
-    activation: str,
-    rho: float,
-    width: int,
-    depth: int,
-    chains: int,
-    seed: int,
-    device: str,
-) -> Estimate:
+def _measure_chain(*, activation: str, width: int, **case: Any) -> Estimate:
     # In units of 1/m: the floor is then one number for all widths.
-    draws = correlation_chain(
-        activation,
-        rho=rho,
-        width=width,
-        depth=depth,
-        chains=chains,
-        seed=seed,
-        device=device,
-    )
-    return Estimate.of(width * draws)
-
-
-def _measure_chain(
-    *,
-    activation: str,
-    rho: float,
-    width: int,
-    depth: int,
-    chains: int,
-    seed: int,
-    device: str = "cpu",
-) -> Estimate:
-    return _layer_means(activation, rho, width, depth, chains, seed, device)
+    return Estimate.of(width * correlation_chain(activation, width=width, **case))
 
 
 def _measure_chain_end(**case: Any) -> Estimate:
@@ -233,7 +203,7 @@ def _floor(activation: str) -> float:
     return float(rates.correlation_floor(_theory(activation), 1.0))
 
 
-def _rising_mean(activation: str, depth: int) -> Array:
+def _predict_rise(*, activation: str, depth: int, **_: Any) -> Array:
     r"""M E rho_l from rho_0 = 0, to leading order in 1/m.
 
     .. math:: v' = (1-\mu)^2 v + 1, \qquad e' = (1-\mu) e + a_2^2 v
@@ -245,10 +215,6 @@ def _rising_mean(activation: str, depth: int) -> Array:
         mean, square = keep * mean + second * square, keep**2 * square + 1.0
         means[layer] = mean
     return means
-
-
-def _predict_rise(*, activation: str, depth: int, **_: Any) -> Array:
-    return _rising_mean(activation, depth)
 
 
 def _wrong_no_quadratic(*, depth: int, **_: Any) -> Array:
@@ -285,11 +251,6 @@ def _wrong_odd_decay(
     a = _theory(activation)
     limit = [kernels.nngp_map(abs(rho), a, layer + 2) for layer in range(depth)]
     return width * np.array(limit)
-
-
-def _relu_floor(**_: Any) -> float:
-    """The floor of ReLU, which is not odd."""
-    return _floor("relu")
 
 
 def _sign_kernel(width: int) -> tuple[Array, Array]:
@@ -493,7 +454,7 @@ def _cube(activation: str | None, depth: int, nets: int) -> Case:
     return {**case, "nets": nets, "seed": 51}
 
 
-EQ21 = Claim(
+EQ21 = numeric(
     id="dc/eq21",
     items=("Eq21",),
     title="Lipschitz or bounded activations of a Gaussian variable are subgaussian",
@@ -503,7 +464,6 @@ EQ21 = Claim(
         "alpha is the Lipschitz constant, or half of the range",
     ),
     source=Source(_KEY, "Equation 21"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=("relu", "tanh", "sin", "sign", "normrelu")),
     predict=_predict_log_mgf,
     measure=_measure_log_mgf,
@@ -517,7 +477,7 @@ EQ21 = Claim(
     ),
 )
 
-EQ3 = Claim(
+EQ3 = statistical(
     id="dc/eq3",
     items=("Eq3",),
     title="Layer correlations of projected sign networks, exact at finite width",
@@ -527,7 +487,6 @@ EQ3 = Claim(
     ),
     assumptions=("sign activation", "standard Gaussian weights"),
     source=Source(_KEY, "Equation 3"),
-    evidence=Evidence.STATISTICAL,
     cases=(
         {"rho": 0.8, "width": 16, "depth": 20, "nets": 4000, "seed": 3},
         {"rho": -0.5, "width": 33, "depth": 8, "nets": 4000, "seed": 3},
@@ -548,14 +507,13 @@ EQ3 = Claim(
 )
 
 
-THM_F1_PRINTED = Claim(
+THM_F1_PRINTED = statistical(
     id="dc/thmF.1-as-read",
     items=("ThmF.1", "E3"),
     title="Random deep networks of polynomial width decorrelate all inputs (as read)",
     statement=r"|\mathbb{E}_W\, \rho_L| \le e^{-\Omega(L)}",
     assumptions=("width polynomial in the depth", "any normalised activation"),
     source=Source(_KEY, "Theorem F.1", Reading.READING),
-    evidence=Evidence.STATISTICAL,
     cases=(_end("relu", 0.9, 128, 100), _end("hermite2", 0.5, 128, 40)),
     predict=_predict_printed_decay,
     measure=_measure_chain_end,
@@ -575,7 +533,7 @@ THM_F1_PRINTED = Claim(
     figure="correlation_floor",
 )
 
-E3_CORRECTED = Claim(
+E3_CORRECTED = statistical(
     id="dc/E3-corrected",
     items=("E3", "ThmF.1"),
     title=(
@@ -588,7 +546,6 @@ E3_CORRECTED = Claim(
     ),
     assumptions=("orthogonal inputs (rho_0 = 0)", "m >= 128"),
     source=Source(_KEY, "Theorem F.1 (corrected)", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=(
         _curve("relu", 128),
         _curve("relu", 256),
@@ -622,14 +579,13 @@ E3_CORRECTED = Claim(
     figure="correlation_floor",
 )
 
-THM_F1_ODD = Claim(
+THM_F1_ODD = statistical(
     id="dc/thmF.1-odd",
     items=("ThmF.1", "E3"),
     title="Odd activations decorrelate inputs with depth, at finite width too",
     statement=r"a_2 = 0 \;\Rightarrow\; \mathbb{E}\,\rho_L \to 0",
     assumptions=("odd activation", "m >= 128", "L of the order of log(m)/mu or more"),
     source=Source(_KEY, "Theorem F.1 (odd activations)"),
-    evidence=Evidence.STATISTICAL,
     # Depths at which m (1 - mu)^L < 0.02: below the discrepancy by far.
     cases=(_end("sign", 0.9, 128, 60), _end("sin", -0.9, 128, 80)),
     larger_cases={
@@ -642,11 +598,13 @@ THM_F1_ODD = Claim(
     predict=_corrected_floor,
     measure=_measure_chain_end,
     compare=MeanEquals(discrepancy=0.6, rounding=0.19),
-    must_refute=_relu_floor,
+    must_refute=changed(
+        _corrected_floor, "The floor of ReLU, which is not odd.", activation="relu"
+    ),
     uses=("dc/E3-corrected", "dc/eq22"),
 )
 
-THM_F1_ODD_RATE = Claim(
+THM_F1_ODD_RATE = statistical(
     id="dc/thmF.1-odd-rate",
     items=("ThmF.1", "E3"),
     title=(
@@ -656,7 +614,6 @@ THM_F1_ODD_RATE = Claim(
     r" \quad l = 1, \dots, L",
     assumptions=("odd activation", "m >= 128"),
     source=Source(_KEY, "Theorem F.1 (odd activations)", Reading.READING),
-    evidence=Evidence.STATISTICAL,
     cases=tuple(
         {**_end(name, rho, 128, 20), "chains": 8000}
         for name, rho in (("sign", 0.9), ("sin", 0.7))
@@ -669,7 +626,7 @@ THM_F1_ODD_RATE = Claim(
     uses=("dc/thm3.2", "dc/eq3"),
 )
 
-EQ24 = Claim(
+EQ24 = statistical(
     id="dc/eq24",
     items=("Eq24",),
     title="No statistical query beats the mean absolute correlation of two random inputs",
@@ -683,7 +640,6 @@ EQ24 = Claim(
         "queries: constant, coordinates, two parities, majority",
     ),
     source=Source(_KEY, "Equation 24"),
-    evidence=Evidence.STATISTICAL,
     cases=(_cube("sign", 3, 400), _cube("sign", 10, 200)),
     predict=_predict_query_bound,
     measure=_measure_queries,
@@ -693,7 +649,7 @@ EQ24 = Claim(
     uses=("dc/eq3",),
 )
 
-THM_51_PRINTED = Claim(
+THM_51_PRINTED = statistical(
     id="dc/thm5.1-as-read",
     items=("Thm5.1", "ThmF.2", "E3"),
     title="No constant predictor correlates with a deep random ReLU network (as read)",
@@ -702,7 +658,6 @@ THM_51_PRINTED = Claim(
     ),
     assumptions=("half hypercube", "width polynomial in the depth", "normalised ReLU"),
     source=Source(_KEY, "Theorems 5.1 and F.2", Reading.READING),
-    evidence=Evidence.STATISTICAL,
     cases=(_cube("relu", 60, 200),),
     predict=_printed_query_size,
     measure=_measure_constant_query,
@@ -719,7 +674,7 @@ THM_51_PRINTED = Claim(
     ),
 )
 
-THM_51_ODD = Claim(
+THM_51_ODD = statistical(
     id="dc/thm5.1-odd",
     loose=True,
     items=("Thm5.1", "ThmF.2", "Eq24"),
@@ -730,7 +685,6 @@ THM_51_ODD = Claim(
     ),
     assumptions=("sign activation", "half hypercube", "Gaussian readout"),
     source=Source(_KEY, "Theorems 5.1 and F.2", Reading.READING),
-    evidence=Evidence.STATISTICAL,
     cases=tuple({**_cube(None, 20, 200), "tolerance": t} for t in (0.15, 0.3)),
     predict=_predict_query_success,
     measure=_measure_query_success,
@@ -747,7 +701,7 @@ THM_51_ODD = Claim(
     ),
 )
 
-THM_51_GAUSSIAN = Claim(
+THM_51_GAUSSIAN = statistical(
     id="dc/thm5.1-gaussian",
     items=("Thm5.1", "ThmF.2"),
     title=(
@@ -760,7 +714,6 @@ THM_51_GAUSSIAN = Claim(
     ),
     assumptions=THM_51_ODD.assumptions,
     source=Source(_KEY, "Theorems 5.1 and F.2 (sharpened)", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=tuple({**_cube(None, 20, 200), "tolerance": t} for t in (0.15, 0.2)),
     predict=_predict_gaussian_success,
     measure=_measure_query_success,

@@ -272,8 +272,8 @@ def _found_steps(*, arm: str, kind: str) -> list[float]:
 
 
 _ARMS: tuple[Case, ...] = (
-    *grid(arm=("normrelu", "selu", "relu", "batch", "layer"), kind=("dense",)),
-    *grid(arm=("normrelu", "batch", "layer", "fixup"), kind=("residual",)),
+    *grid(arm=("normrelu", "selu", "relu", "batch", "layer"), kind="dense"),
+    *grid(arm=("normrelu", "batch", "layer", "fixup"), kind="residual"),
 )
 
 STEPS = closed(
@@ -396,9 +396,9 @@ COURSE = closed(
     key=KEY,
     where="Section 7 and appendix on experiments",
     cases=(
-        *grid(arm=("normrelu", "relu", "batch"), kind=("dense",), fault=("",)),
-        *grid(arm=("normrelu", "batch", "fixup"), kind=("residual",), fault=("",)),
-        *grid(arm=("selu",), kind=("dense",), fault=("slow", "shuffled", "frozen")),
+        *grid(arm=("normrelu", "relu", "batch"), kind="dense", fault=""),
+        *grid(arm=("normrelu", "batch", "fixup"), kind="residual", fault=""),
+        *grid(arm="selu", kind="dense", fault=("slow", "shuffled", "frozen")),
     ),
     twin=_plain_course,
     measure=_found_course,

@@ -5,11 +5,14 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
+from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from theory import kernels
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, adversarial, grid, numeric
+from verify.claims._predictors import always, changed, plus
+from verify.claims._searches import SIGNS, searched
+from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import (
     DIFFERENTIABLE,
@@ -23,11 +26,9 @@ from verify.claims.deep_conditioning._subjects import (
     subject,
 )
 from verify.claims.deep_conditioning.conditioning import extremal
-from verify.compare import AgreesTo, AtLeast, AtMost, Outcome
+from verify.compare import AgreesTo, Array, AtLeast, AtMost, Outcome
 from verify.integrals import BITS
 from verify.reading import Reading
-
-Array = npt.NDArray[np.float64]
 
 # --- the kernel -------------------------------------------------------------------------
 
@@ -51,22 +52,17 @@ def _wrong_tangent(*, activation: Subject, rho: float, depth: int) -> list[float
     return [right[0] - right[1], right[1]]
 
 
-def _tangents() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {
-            # With a linear part: dc/eq7-no-linear-part has the others.
-            "activation": mixtures(centred=True).filter(
-                lambda a: a["a"][1] ** 2 > 0.05 * sum(v * v for v in a["a"])
-            ),
-            "rho": st.floats(-1.0, 1.0),
-            "depth": st.integers(1, 12),
-        }
-    )
+_TANGENTS = searched(
+    # With a linear part: dc/eq7-no-linear-part has the others.
+    activation=mixtures(centred=True).filter(
+        lambda a: a["a"][1] ** 2 > 0.05 * sum(v * v for v in a["a"])
+    ),
+    rho=st.floats(-1.0, 1.0),
+    depth=st.integers(1, 12),
+)
 
 
-EQ_7 = Claim(
+EQ_7 = adversarial(
     id="dc/eq7",
     items=("Eq7",),
     title="The tangent kernel as a sum over layers",
@@ -74,16 +70,15 @@ EQ_7 = Claim(
     r" \prod_{l=h}^{L} \hat\sigma'\left(\hat\sigma^{(l-1)}(\rho)\right)",
     assumptions=("all layers and the readout trained", "square-integrable derivative"),
     source=Source(KEY, "Equation 7"),
-    evidence=Evidence.SEARCH,
     cases=(
         *grid(
             activation=("relu", "tanh", "gelu"),
             rho=(-1.0, -0.3, 0.9, 1.0),
             depth=(1, 2, 10),
         ),
-        *grid(activation=("hermite(2)", "hermite(3)"), rho=(-0.3, 0.9), depth=(1,)),
-        *grid(activation=("erf", "sigmoid", "exp"), rho=(0.9, 1.0), depth=(30,)),
-        *grid(activation=("leaky_relu(0.2)", NORMRELU), rho=(0.5,), depth=(3,)),
+        *grid(activation=("hermite(2)", "hermite(3)"), rho=(-0.3, 0.9), depth=1),
+        *grid(activation=("erf", "sigmoid", "exp"), rho=(0.9, 1.0), depth=30),
+        *grid(activation=("leaky_relu(0.2)", NORMRELU), rho=0.5, depth=3),
     ),
     predict=_predict_tangent,
     measure=_measure_tangent,
@@ -91,7 +86,7 @@ EQ_7 = Claim(
     compare=AgreesTo(relative=1e-12, absolute=1e-290, of_largest=True),
     must_refute=_wrong_tangent,
     uses=("dc/defC.1-derivative",),
-    examples=_tangents,
+    examples=_TANGENTS,
     max_examples=30,
 )
 
@@ -110,19 +105,13 @@ def _measure_powers(*, activation: Subject, rho: float, depth: int) -> list[Any]
         return [t / top, recursion.correlations(found, rho, depth)[-1]]
 
 
-def _wrong_powers(*, activation: Subject, rho: float, depth: int) -> list[float]:
-    """Kernels of one layer more."""
-    return _predict_powers(activation=activation, rho=rho, depth=depth + 1)
-
-
-POWERS = Claim(
+POWERS = numeric(
     id="dc/eq7-no-linear-part",
     items=("Eq7", "Thm3.2"),
     title="Both kernels of activations without a linear part, relative to the diagonal",
     statement=r"a_1 = 0: \quad K_{ij} \;\mathrm{and}\; T_{ij} / T_{11}",
     assumptions=("small correlations are squared, or cubed, in every layer",),
     source=Source(KEY, "Equation 7"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         activation=("hermite(2)", "hermite(3)", "cos"),
         rho=(-0.999, 0.3, 0.9, 1.0 - 1e-9),
@@ -131,7 +120,7 @@ POWERS = Claim(
     predict=_predict_powers,
     measure=_measure_powers,
     compare=AgreesTo(absolute=1e-13),
-    must_refute=_wrong_powers,
+    must_refute=changed(_predict_powers, "Kernels of one layer more.", depth=plus(1)),
     uses=("dc/eq7",),
 )
 
@@ -150,14 +139,13 @@ def _wrong_diagonal(*, activation: Subject, depth: int) -> float:
     return _predict_diagonal(activation=activation, depth=depth) - 1.0
 
 
-DIAGONAL = Claim(
+DIAGONAL = numeric(
     id="dc/eq7-diagonal",
     items=("Eq7", "Thm3.4"),
     title="The tangent kernel's diagonal is a geometric sum",
     statement=r"T_{ii} = \sum_{h=0}^{L} D^h, \quad D = \mathbb{E}[\sigma'(X)^2]",
     assumptions=("normalised activation, unit inputs",),
     source=Source(KEY, "Equation 7"),
-    evidence=Evidence.NUMERIC,
     cases=grid(activation=("relu", "tanh", "hermite(2)", "sin"), depth=(1, 5, 20)),
     predict=_predict_diagonal,
     measure=_measure_diagonal,
@@ -168,119 +156,60 @@ DIAGONAL = Claim(
 )
 
 
-def _predict_least_slope(*, activation: Subject) -> float:
-    return 1.0 + subject(activation).mu
+def _predict_least_slope(*, activation: Subject, rise: float = 1.0) -> float:
+    return 1.0 + rise * subject(activation).mu
 
 
 def _measure_slope(*, activation: Subject) -> Any:
     return law(activation).normalised_slope(1)
 
 
-def _wrong_least_slope(*, activation: Subject) -> float:
-    """1 + 2 mu, the linear part's energy 1 - mu taken for one."""
-    return 1.0 + 2.0 * subject(activation).mu
-
-
-def _differentiable() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries({"activation": nonlinear(names=DIFFERENTIABLE)})
-
-
-SLOPE = Claim(
+SLOPE = adversarial(
     id="dc/eq7-slope",
     items=("Eq7", "Thm3.4"),
     title="The slope of the dual at one is at least 1 + mu",
     statement=r"D \ge 1 + \mu",
     source=Source(KEY, "Section 3, used with equation 7"),
-    evidence=Evidence.SEARCH,
     # Equality for quadratics.
     cases=grid(activation=(*DIFFERENTIABLE, extremal(0.2), extremal(1.0))),
     predict=_predict_least_slope,
     measure=_measure_slope,
     # mu to 1e-13, rounded with one.
     compare=AtLeast(rounding=5e-13),
-    must_refute=_wrong_least_slope,
+    must_refute=changed(
+        _predict_least_slope,
+        "1 + 2 mu, the linear part's energy 1 - mu taken for one.",
+        rise=2.0,
+    ),
     uses=("dc/def3.1", "dc/defC.1-derivative"),
-    examples=_differentiable,
+    examples=searched(activation=nonlinear(names=DIFFERENTIABLE)),
     max_examples=60,
 )
 
 
-def _inputs(seed: int) -> Array:
+def four_inputs(seed: int) -> Array:
+    """Return four inputs of different lengths."""
     return np.random.default_rng(seed).standard_normal((4, 3))
 
 
-def _predict_matrix(*, activation: str, depth: int, seed: int) -> Array:
-    k, t = kernels.nngp_ntk(_inputs(seed), subject(activation), depth)
+def _predict_matrix(
+    *, activation: str, depth: int, seed: int, unit: bool = False
+) -> Array:
+    x = four_inputs(seed)
+    if unit:
+        x = x / np.linalg.norm(x, axis=1, keepdims=True)
+    k, t = kernels.nngp_ntk(x, subject(activation), depth)
     upper = np.triu_indices(4)
     return np.concatenate([k[upper], t[upper]])
 
 
 def _measure_matrix(*, activation: str, depth: int, seed: int) -> list[Any]:
     """The recursion on covariances of inputs of any lengths, closed forms."""
-    x = _inputs(seed)
-    with mpmath.workprec(BITS):
-        exact = [[mpmath.mpf(float(v)) for v in row] for row in x]
-        k = [[mpmath.fdot(a, b) for b in exact] for a in exact]
-        t = [list(row) for row in k]
-        for _ in range(depth):
-            new, slope = _ARC[activation](k)
-            t = [
-                [new[i][j] + t[i][j] * slope[i][j] for j in range(4)] for i in range(4)
-            ]
-            k = new
-        pairs = [(i, j) for i in range(4) for j in range(i, 4)]
-        return [k[i][j] for i, j in pairs] + [t[i][j] for i, j in pairs]
+    both = pairs.matrices(pairs.LAWS[activation], four_inputs(seed), depth)
+    return [m[i, j] for m in both for i in range(4) for j in range(i, 4)]
 
 
-def _relu_step(k: Any) -> tuple[Any, Any]:
-    def entry(i: int, j: int) -> tuple[Any, Any]:
-        size = mpmath.sqrt(k[i][i] * k[j][j])
-        c = mpmath.mpf(1) if i == j else k[i][j] / size
-        angle = mpmath.acos(c)
-        value = size * (mpmath.sin(angle) + (mpmath.pi - angle) * c) / (2 * mpmath.pi)
-        return value, (mpmath.pi - angle) / (2 * mpmath.pi)
-
-    return _filled(entry)
-
-
-def _erf_step(k: Any) -> tuple[Any, Any]:
-    def entry(i: int, j: int) -> tuple[Any, Any]:
-        a, b = 1 + 2 * k[i][i], 1 + 2 * k[j][j]
-        value = 2 / mpmath.pi * mpmath.asin(2 * k[i][j] / mpmath.sqrt(a * b))
-        slope = 4 / mpmath.pi / mpmath.sqrt(a * b - 4 * k[i][j] ** 2)
-        return value, slope
-
-    return _filled(entry)
-
-
-def _sin_step(k: Any) -> tuple[Any, Any]:
-    def entry(i: int, j: int) -> tuple[Any, Any]:
-        decay = mpmath.exp(-(k[i][i] + k[j][j]) / 2)
-        return decay * mpmath.sinh(k[i][j]), decay * mpmath.cosh(k[i][j])
-
-    return _filled(entry)
-
-
-def _filled(entry: Any) -> tuple[Any, Any]:
-    both = [[entry(i, j) for j in range(4)] for i in range(4)]
-    return [[e[0] for e in row] for row in both], [[e[1] for e in row] for row in both]
-
-
-_ARC = {"relu": _relu_step, "erf": _erf_step, "sin": _sin_step}
-
-
-def _wrong_matrix(*, activation: str, depth: int, seed: int) -> Array:
-    """The matrix of inputs scaled to unit length."""
-    x = _inputs(seed)
-    x = x / np.linalg.norm(x, axis=1, keepdims=True)
-    k, t = kernels.nngp_ntk(x, subject(activation), depth)
-    upper = np.triu_indices(4)
-    return np.concatenate([k[upper], t[upper]])
-
-
-MATRIX = Claim(
+MATRIX = numeric(
     id="dc/eq7-matrix",
     items=("Eq7", "D.0", "Eq1"),
     title="Top-layer and tangent kernels of inputs of different lengths",
@@ -288,12 +217,13 @@ MATRIX = Claim(
     r" K^{(l)}_{ij} + T^{(l-1)}_{ij}\, \mathbb{E}[s'(u) s'(v)]",
     assumptions=("any activation, not normalised", "any non-zero inputs"),
     source=Source(KEY, "Equation 7 and Appendix D"),
-    evidence=Evidence.NUMERIC,
-    cases=grid(activation=("relu", "erf", "sin"), depth=(1, 3, 12), seed=(7,)),
+    cases=grid(activation=("relu", "erf", "sin"), depth=(1, 3, 12), seed=7),
     predict=_predict_matrix,
     measure=_measure_matrix,
     compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=_wrong_matrix,
+    must_refute=changed(
+        _predict_matrix, "The matrix of inputs scaled to unit length.", unit=True
+    ),
     uses=("dc/eq7", "dc/defC.1-unequal"),
 )
 
@@ -327,7 +257,7 @@ def _wrong_antipodal(*, gap: float) -> list[float]:
     return [k, k + rho * a.dual_derivative(rho)]
 
 
-ANTIPODAL = Claim(
+ANTIPODAL = numeric(
     id="dc/eq7-antipodal",
     items=("Eq7", "DefC.1"),
     title="Kernels of nearly opposite inputs keep their digits",
@@ -335,7 +265,6 @@ ANTIPODAL = Claim(
     r" \quad \theta \to \pi",
     assumptions=("one hidden layer, ReLU as it is", "inputs given by coordinates"),
     source=Source(KEY, "Equation 7 with Table 1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(gap=(1e-1, 1e-3, 1e-6, 1e-7)),
     predict=_predict_antipodal,
     measure=_measure_antipodal,
@@ -351,8 +280,7 @@ ANTIPODAL = Claim(
 # --- Lemma C.14 -------------------------------------------------------------------------
 
 
-def _predict_derivative(*, activation: Subject, delta: float, sign: int) -> float:
-    del activation, sign
+def _predict_derivative(*, delta: float, **_: Any) -> float:
     return float(dc.derivative_bound(delta, 1.0, form="printed"))
 
 
@@ -362,51 +290,43 @@ def _measure_derivative(*, activation: Subject, delta: float, sign: int) -> Any:
         return abs(law(activation).normalised_slope(rho))
 
 
-def _wrong_derivative(*, activation: Subject, delta: float, sign: int) -> float:
+def _wrong_derivative(*, delta: float, **_: Any) -> float:
     """1/(e delta), the bound for Hermite polynomials of high degree."""
-    del activation, sign
     return 1.0 / (math.e * delta)
 
 
-def _slopes() -> Any:
-    from hypothesis import strategies as st
-
-    return st.fixed_dictionaries(
-        {
-            "activation": st.one_of(mixtures(), nonlinear(names=("relu", "tanh"))),
-            "delta": separations(),
-            "sign": st.sampled_from((1, -1)),
-        }
-    )
+_SLOPES = searched(
+    activation=st.one_of(mixtures(), nonlinear(names=("relu", "tanh"))),
+    delta=separations(),
+    sign=SIGNS,
+)
 
 
-LEM_C14 = Claim(
+LEM_C14 = adversarial(
     id="dc/lemC.14",
     items=("LemC.14",),
     title="The slope of the dual is at most 1/(1 - |rho|)",
     statement=r"|\hat\sigma'(\rho)| \le \frac{1}{1 - |\rho|}",
     assumptions=("normalised",),
     source=Source(KEY, "Lemma C.14", Reading.READING),
-    evidence=Evidence.SEARCH,
     # h_k with delta = 1/k comes within a factor e of it.
     cases=(
         *grid(
             activation=("hermite(2)", "hermite(20)"), delta=(0.05, 0.5), sign=(1, -1)
         ),
-        *grid(activation=("relu", "exp", "gelu"), delta=(1e-6, 0.1, 1.0), sign=(1,)),
+        *grid(activation=("relu", "exp", "gelu"), delta=(1e-6, 0.1, 1.0), sign=1),
     ),
     predict=_predict_derivative,
     measure=_measure_derivative,
     compare=AtMost(relative=1e-15),
     must_refute=_wrong_derivative,
     uses=("dc/defC.1-derivative", "dc/lemC.14-values"),
-    examples=_slopes,
+    examples=_SLOPES,
     max_examples=60,
 )
 
 
-def _predict_share(*, activation: Subject, delta: float, sign: int) -> float:
-    del sign
+def _predict_share(*, activation: Subject, delta: float, **_: Any) -> float:
     return float(dc.derivative_bound(delta, subject(activation).mu))
 
 
@@ -417,13 +337,12 @@ def _measure_share(*, activation: Subject, delta: float, sign: int) -> Any:
         return abs(found.normalised_slope(rho)) / found.normalised_slope(1)
 
 
-def _wrong_share(*, activation: Subject, delta: float, sign: int) -> float:
+def _wrong_share(*, activation: Subject, delta: float, **_: Any) -> float:
     """2 mu (1 - |rho|), not divided by 1 + mu."""
-    del sign
     return max(1.0 - 2.0 * subject(activation).mu * delta, 0.0)
 
 
-LEM_C14_SHARP = Claim(
+LEM_C14_SHARP = adversarial(
     id="dc/lemC.14-sharp",
     items=("LemC.14",),
     title="The slope of the dual relative to its slope at one: the sharp bound",
@@ -431,26 +350,26 @@ LEM_C14_SHARP = Claim(
     r" (1 - |\rho|)",
     assumptions=("normalised", "square-integrable derivative"),
     source=Source(KEY, "Lemma C.14 (sharpened)", Reading.OURS),
-    evidence=Evidence.SEARCH,
     # Equality for quadratics.
     cases=(
         *grid(
-            activation=(extremal(0.1), extremal(0.7)), delta=(1e-6, 0.5, 1.0), sign=(1,)
+            activation=(extremal(0.1), extremal(0.7)), delta=(1e-6, 0.5, 1.0), sign=1
         ),
-        *grid(activation=("relu", "tanh", "gelu", "sin"), delta=(0.1,), sign=(1, -1)),
+        *grid(activation=("relu", "tanh", "gelu", "sin"), delta=0.1, sign=(1, -1)),
     ),
     predict=_predict_share,
     measure=_measure_share,
     compare=AtMost(rounding=2e-15),
     must_refute=_wrong_share,
     uses=("dc/def3.1", "dc/defC.1-derivative", "dc/lemC.14-values"),
-    examples=_slopes,
+    examples=_SLOPES,
     max_examples=60,
 )
 
 # --- activations with jumps (E7) --------------------------------------------------------
 
 _PARTIAL = (400, 1600)
+_CONVERGED = always(1.0, "A sum over coefficients that has converged.")
 
 
 def _partial_ratio(*, activation: str) -> Any:
@@ -467,38 +386,28 @@ def _partial_ratio(*, activation: str) -> Any:
         return sums[1] / sums[0]
 
 
-def _converged(*, activation: str) -> float:
-    """A sum over coefficients that has converged."""
-    del activation
-    return 1.0
-
-
-def _diverging(*, activation: str) -> float:
-    """A sum that grows like the root of the order."""
-    del activation
-    return (_PARTIAL[1] / _PARTIAL[0]) ** 0.5
-
-
 def _predict_partial(*, activation: str) -> float:
     k = np.arange(_PARTIAL[1] + 1)
     terms = k * subject(activation).hermite(_PARTIAL[1]) ** 2
     return float(terms.sum() / terms[: _PARTIAL[0] + 1].sum())
 
 
-E7_PRINTED = Claim(
+E7_PRINTED = numeric(
     id="dc/E7-as-read",
     items=("E7", "Eq7"),
     title="Every activation of Table 1 has a tangent kernel (as read)",
     statement=r"\sum_k k\, a_k^2 < \infty \quad"
     r" \mathrm{for}\; \sigma(x) = \sqrt{2}\, 1\{x \ge 0\}",
     source=Source(KEY, "Section 3.2 with Table 1", Reading.READING),
-    evidence=Evidence.NUMERIC,
-    cases=grid(activation=("step",)),
-    predict=_converged,
+    cases=grid(activation="step"),
+    predict=_CONVERGED,
     measure=_partial_ratio,
     # A convergent sum has stopped growing; the other grows like the square root.
     compare=AgreesTo(relative=5e-3),
-    must_hold=_diverging,
+    must_hold=always(
+        (_PARTIAL[1] / _PARTIAL[0]) ** 0.5,
+        "A sum that grows like the root of the order.",
+    ),
     uses=("dc/E7-corrected",),
     expected=Outcome.REFUTED,
     finding=(
@@ -507,17 +416,16 @@ E7_PRINTED = Claim(
     ),
 )
 
-E7_CORRECTED = Claim(
+E7_CORRECTED = numeric(
     id="dc/E7-corrected",
     items=("E7", "Eq7"),
     title="The slope energy of the step function grows like the root of the order",
     statement=r"\sum_{k \le N} k\, a_k^2 \sim c \sqrt N",
     source=Source(KEY, "Section 3.2 with Table 1", Reading.READING),
-    evidence=Evidence.NUMERIC,
-    cases=grid(activation=("step",)),
+    cases=grid(activation="step"),
     predict=_predict_partial,
     measure=_partial_ratio,
     compare=AgreesTo(relative=1e-12),
-    must_refute=_converged,
+    must_refute=_CONVERGED,
     uses=("dc/tab2-coefficients",),
 )

@@ -1,23 +1,26 @@
 """How fast depth makes the tangent kernel diagonal: printed, sharp and best possible."""
 
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
 from typing import Any
 
 import mpmath
 import numpy as np
+from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from theory import kernels
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, adversarial, grid, numeric
+from verify.claims._predictors import changed, plus, times
+from verify.claims._searches import SIGNS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import (
     KEY,
     Subject,
     law,
     mixtures,
+    mu_of,
     separations,
-    subject,
 )
 from verify.claims.deep_conditioning.conditioning import extremal, quadratic_law
 from verify.compare import AgreesTo, AtLeast, AtMost
@@ -25,10 +28,6 @@ from verify.integrals import BITS
 from verify.reading import Reading
 
 # Wrong predictions below are what is attained, a layer further on.
-
-
-def _mu(activation: Subject) -> float:
-    return subject(activation).mu
 
 
 # --- the ratio off the diagonal ---------------------------------------------------------
@@ -51,59 +50,44 @@ def _measure_ratio(*, activation: Subject, delta: float, sign: int, depth: int) 
         return _ratio(law(activation), sign * (1 - mpmath.mpf(delta)), depth)
 
 
-def _predict_printed(
-    *, activation: Subject, delta: float, sign: int, depth: int
+def _predict_ratio(
+    *, activation: Subject, delta: float, depth: int, form: Any, **_: Any
 ) -> float:
-    del sign
-    return dc.ntk_ratio_bound(depth, delta, _mu(activation))
+    return dc.ntk_ratio_bound(depth, delta, mu_of(activation), form=form)
 
 
-def _predict_maximum(
-    *, activation: Subject, delta: float, sign: int, depth: int
-) -> float:
-    del sign
-    return dc.ntk_ratio_bound(depth, delta, _mu(activation), form="attained")
+_LARGEST = partial(_predict_ratio, form="attained")
+_LATER = changed(_LARGEST, "The largest ratio one layer further on.", depth=plus(1))
 
 
-def _wrong_maximum(
-    *, activation: Subject, delta: float, sign: int, depth: int
-) -> float:
-    """The largest ratio one layer further on."""
-    del sign
-    return dc.ntk_ratio_bound(depth + 1, delta, _mu(activation), form="attained")
+def _twice(measure: Callable[..., Any], **case: Any) -> list[Any]:
+    """Return one measurement for two bounds of it."""
+    return [measure(**case)] * 2
 
 
-def _ratios(most: int = 40) -> Any:
-    from hypothesis import strategies as st
-
-    # Activations close to the quadratic, which attains the maximum, and any others.
-    near = st.tuples(
-        st.floats(0.01, 0.9),
-        st.lists(st.floats(-4.0, 0.0), min_size=1, max_size=5),
-    ).map(
-        lambda t: {
-            "a": [
-                0.0,
-                (1.0 - t[0]) ** 0.5,
-                t[0] ** 0.5,
-                *(round(10.0**e * t[0] ** 0.5, 6) for e in t[1]),
-            ]
-        }
-    )
-    return st.fixed_dictionaries(
-        {
-            "activation": st.one_of(near, mixtures(centred=True)),
-            "delta": separations(),
-            "sign": st.sampled_from((1, -1)),
-            "depth": st.integers(1, most),
-        }
-    )
+# Activations close to the quadratic, which attains the maximum, and any others.
+_NEAR = st.tuples(
+    st.floats(0.01, 0.9), st.lists(st.floats(-4.0, 0.0), min_size=1, max_size=5)
+).map(
+    lambda t: {
+        "a": [
+            0.0,
+            (1.0 - t[0]) ** 0.5,
+            t[0] ** 0.5,
+            *(round(10.0**e * t[0] ** 0.5, 6) for e in t[1]),
+        ]
+    }
+)
+_RATIOS = searched(
+    activation=st.one_of(_NEAR, mixtures(centred=True)),
+    delta=separations(),
+    sign=SIGNS,
+    depth=st.integers(1, 40),
+)
 
 
 _ANY = (
-    *grid(
-        activation=("relu", "tanh", "gelu"), delta=(0.5,), sign=(1, -1), depth=(9, 20)
-    ),
+    *grid(activation=("relu", "tanh", "gelu"), delta=0.5, sign=(1, -1), depth=(9, 20)),
     *grid(
         activation=({"a": [0.0, 0.9, 0.4, 0.05]}, {"a": [0.0, 0.9, 0.1, 0.4]}),
         delta=(0.1, 0.5),
@@ -112,7 +96,7 @@ _ANY = (
     ),
 )
 
-THM_34 = Claim(
+THM_34 = adversarial(
     id="dc/thm3.4",
     loose=True,
     items=("Thm3.4", "E5"),
@@ -120,28 +104,27 @@ THM_34 = Claim(
     statement=r"\frac{|T_{ij}|}{T_{11}} \le 2 B(L/2, \delta), \quad L \ge 2 L_0(\delta)",
     assumptions=("assumption A", "L/2 need not be whole (E5)"),
     source=Source(KEY, "Theorem 3.4", Reading.READING),
-    evidence=Evidence.SEARCH,
     # Twice the burn-in depth and more, where the bound is below one.
     cases=(
         *grid(
             activation=(extremal(0.005), extremal(0.05), extremal(0.3)),
-            delta=(0.5,),
-            sign=(1,),
+            delta=0.5,
+            sign=1,
             depth=(1, 2, 13, 60),
         ),
         *grid(
             activation=(extremal(0.3), extremal(1.0)),
-            delta=(0.01,),
-            sign=(1,),
+            delta=0.01,
+            sign=1,
             depth=(60, 75),
         ),
         *_ANY,
     ),
-    predict=_predict_printed,
+    predict=partial(_predict_ratio, form="printed"),
     measure=_measure_ratio,
     compare=AtMost(rounding=1e-13, trivial=1.0),
-    must_refute=_wrong_maximum,
-    examples=_ratios,
+    must_refute=_LATER,
+    examples=_RATIOS,
     max_examples=100,
     uses=("dc/lemC.14", "dc/thm3.2", "dc/thm3.4-values"),
     finding=(
@@ -167,12 +150,7 @@ def _measure_attained(*, mu: float, delta: float, depth: int) -> list[Any]:
         return [t, 1 - t]
 
 
-def _wrong_attained(*, mu: float, delta: float, depth: int) -> list[float]:
-    """The ratio one layer further on."""
-    return _predict_attained(mu=mu, delta=delta, depth=depth + 1)
-
-
-THM_34_ATTAINED = Claim(
+THM_34_ATTAINED = numeric(
     id="dc/thm3.4-attained",
     items=("Thm3.4", "E6"),
     title="The tangent ratio of the quadratic activation at every depth",
@@ -180,7 +158,6 @@ THM_34_ATTAINED = Claim(
     r"{\sum_h (1 + \mu)^h}, \quad r_{l+1} = r_l (1 - \mu (1 - r_l))",
     assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2",),
     source=Source(KEY, "Theorem 3.4 (sharpened)", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         mu=(0.015, 0.2665, 0.9, 1.0), delta=(1e-12, 1e-3, 0.5), depth=(0, 1, 2, 30, 200)
     ),
@@ -189,12 +166,14 @@ THM_34_ATTAINED = Claim(
     # Ten roundings a layer in sums of positive terms: 200 * 10 * 1.1e-16. Below 1e-290
     # numbers have left float64's range.
     compare=AgreesTo(relative=3e-13, absolute=1e-290),
-    must_refute=_wrong_attained,
+    must_refute=changed(
+        _predict_attained, "The ratio one layer further on.", depth=plus(1)
+    ),
     uses=("dc/eq7", "dc/thm3.2-sharp"),
     figure="ntk_ratio",
 )
 
-THM_34_MAXIMUM = Claim(
+THM_34_MAXIMUM = adversarial(
     id="dc/thm3.4-maximum",
     items=("Thm3.4", "E6"),
     title=(
@@ -204,23 +183,22 @@ THM_34_MAXIMUM = Claim(
     statement=r"\frac{|T_{ij}|}{T_{11}} \le t_L, \quad L \ge 0",
     assumptions=("assumption A", "square-integrable derivative"),
     source=Source(KEY, "Theorem 3.4 (sharpened)", Reading.OURS),
-    evidence=Evidence.SEARCH,
     cases=(
         *grid(
             activation=(extremal(0.05), extremal(0.3), extremal(0.8)),
             delta=(1e-4, 0.01, 0.5),
-            sign=(1,),
+            sign=1,
             depth=(1, 13, 60),
         ),
         *_ANY,
     ),
-    predict=_predict_maximum,
+    predict=_LARGEST,
     measure=_measure_ratio,
     # mu to 1e-13; t falls by (1 - mu)/(1 + mu) a layer, 60 of which make at most 2 * 60
     # * 0.9/0.19 of it.
     compare=AtMost(rounding=1e-13, relative=1e-10, trivial=1.0),
-    must_refute=_wrong_maximum,
-    examples=_ratios,
+    must_refute=_LATER,
+    examples=_RATIOS,
     max_examples=100,
     uses=(
         "dc/lemC.14-every",
@@ -239,53 +217,36 @@ THM_34_MAXIMUM = Claim(
 
 
 def _predict_envelope(
-    *, activation: Subject, delta: float, sign: int, depth: int
+    *, activation: Subject, delta: float, depth: int, **_: Any
 ) -> list[float]:
-    del sign
-    case = depth, delta, _mu(activation)
+    case = depth, delta, mu_of(activation)
     return [dc.correlation_envelope(*case), dc.ntk_ratio_bound(*case, form="sharp")]
 
 
-def _measure_twice(**case: Any) -> list[Any]:
-    t = _measure_ratio(**case)
-    return [t, t]
-
-
-def _wrong_envelope(
-    *, activation: Subject, delta: float, sign: int, depth: int
-) -> list[float]:
-    """An exponent twice as large."""
-    del sign
-    mu = _mu(activation)
-    return [
-        dc.correlation_envelope(2 * depth, delta, mu),
-        dc.ntk_ratio_bound(2 * depth, delta, mu, form="sharp"),
-    ]
-
-
-THM_34_ENVELOPE = Claim(
+THM_34_ENVELOPE = adversarial(
     id="dc/thm3.4-envelope",
     items=("Thm3.4", "E6"),
     title="The tangent ratio obeys the bound on correlations, at every depth",
     statement=r"\frac{|T_{ij}|}{T_{11}} \le r_L \le B(L, \delta), \quad L \ge 0",
     assumptions=("assumption A", "square-integrable derivative"),
     source=Source(KEY, "Theorem 3.4 (sharpened)", Reading.OURS),
-    evidence=Evidence.SEARCH,
     cases=(
         # From the first layer on; at delta = 1/2 nothing has to be waited for.
         *grid(
             activation=(extremal(0.05), extremal(0.3), extremal(0.8)),
             delta=(1e-4, 0.1, 0.5),
-            sign=(1,),
+            sign=1,
             depth=(1, 4, 20),
         ),
         *_ANY,
     ),
     predict=_predict_envelope,
-    measure=_measure_twice,
+    measure=partial(_twice, _measure_ratio),
     compare=AtMost(rounding=1e-13, trivial=1.0),
-    must_refute=_wrong_envelope,
-    examples=_ratios,
+    must_refute=changed(
+        _predict_envelope, "An exponent twice as large.", depth=times(2)
+    ),
+    examples=_RATIOS,
     max_examples=100,
     uses=("dc/thm3.4-maximum", "dc/thm3.2", "dc/thm3.4-envelope-values"),
     finding=(
@@ -313,10 +274,6 @@ def _inputs(kind: str, n: int, delta: float, seed: int) -> tuple[Any, float, flo
     return gram, delta, delta
 
 
-def _depth(activation: Subject, n: int, delta: float, extra: int, form: Any) -> int:
-    return max(dc.ntk_threshold_depth(delta, _mu(activation), n, form=form), 1) + extra
-
-
 def _tangent_matrix(activation: Subject, gram: Any, depth: int) -> Any:
     found = law(activation)
 
@@ -328,98 +285,75 @@ def _tangent_matrix(activation: Subject, gram: Any, depth: int) -> Any:
     return recursion.entrywise(gram, entry)
 
 
-def _measure_condition(case: Mapping[str, Any], form: str) -> Any:
-    a, n = case["activation"], case["n"]
-    gram, delta, _ = _inputs(case["kind"], n, case["delta"], case["seed"])
-    depth = _depth(a, n, delta, case["extra"], form)
-    return recursion.condition_number(_tangent_matrix(a, gram, depth))
+def _at_threshold(case: Mapping[str, Any], form: Any) -> int:
+    _, delta, _ = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
+    least = dc.ntk_threshold_depth(
+        delta, mu_of(case["activation"]), case["n"], form=form
+    )
+    return max(least, 1) + case["extra"]
 
 
-def _predict_condition(case: Mapping[str, Any], form: Any) -> float:
-    a, n = case["activation"], case["n"]
-    _, delta, _ = _inputs(case["kind"], n, case["delta"], case["seed"])
-    depth = _depth(a, n, delta, case["extra"], form)
-    return dc.ntk_condition_bound(depth, delta, _mu(a), n, form=form)
+def _measure_condition(form: str, **case: Any) -> Any:
+    gram, _, _ = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
+    depth = _at_threshold(case, form)
+    return recursion.condition_number(_tangent_matrix(case["activation"], gram, depth))
 
 
-def _wrong_condition(case: Mapping[str, Any], form: str) -> float:
-    # The largest condition number under assumption B.
-    a, n = case["activation"], case["n"]
-    _, delta, least = _inputs(case["kind"], n, case["delta"], case["seed"])
-    depth = _depth(a, n, delta, case["extra"], form)
+def _predict_condition(form: Any, **case: Any) -> float:
+    _, delta, _ = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
+    mu, depth = mu_of(case["activation"]), _at_threshold(case, form)
+    return dc.ntk_condition_bound(depth, delta, mu, case["n"], form=form)
+
+
+def _wrong_condition(form: str, **case: Any) -> float:
+    """The largest condition number one layer further on."""
+    # Under assumption B, which all inputs meet with their smallest eigenvalue.
+    _, _, least = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
+    mu, depth = mu_of(case["activation"]), _at_threshold(case, form) + 1
     return dc.ntk_condition_bound(
-        depth + 1, least, _mu(a), n, assumption="B", form="attained"
+        depth, least, mu, case["n"], assumption="B", form="attained"
     )
 
 
-def _measure_printed_condition(**case: Any) -> Any:
-    return _measure_condition(case, "printed")
-
-
-def _predict_printed_condition(**case: Any) -> float:
-    return _predict_condition(case, "printed")
-
-
-def _wrong_printed_condition(**case: Any) -> float:
-    """The largest condition number one layer further on."""
-    return _wrong_condition(case, "printed")
-
-
-def _measure_sharp_condition(**case: Any) -> Any:
-    return _measure_condition(case, "sharp")
-
-
-def _predict_sharp_condition(**case: Any) -> float:
-    return _predict_condition(case, "sharp")
-
-
-def _wrong_sharp_condition(**case: Any) -> float:
-    """The largest condition number one layer further on."""
-    return _wrong_condition(case, "sharp")
-
-
-def _measure_best_condition(**case: Any) -> Any:
-    return _measure_condition(case, "attained")
-
-
-def _predict_best_condition(**case: Any) -> float:
-    return _predict_condition(case, "attained")
-
-
-def _wrong_best_condition(**case: Any) -> float:
-    """The largest condition number one layer further on."""
-    return _wrong_condition(case, "attained")
+def _in_form(form: str) -> dict[str, Any]:
+    """Return the parts of a claim on the condition number from a threshold depth on."""
+    return {
+        "cases": _A_CASES,
+        "predict": partial(_predict_condition, form),
+        "measure": partial(_measure_condition, form),
+        "must_refute": partial(_wrong_condition, form),
+    }
 
 
 _A_CASES = (
     # Where the bounds of Corollary 3.5 are least loose: the sharp form, the printed one.
     *grid(
         activation=(extremal(1.0), extremal(0.59)),
-        kind=("equal",),
-        n=(2,),
-        delta=(0.5,),
-        seed=(0,),
-        extra=(0,),
+        kind="equal",
+        n=2,
+        delta=0.5,
+        seed=0,
+        extra=0,
     ),
     *grid(
         activation=(extremal(0.05), extremal(0.3), extremal(0.6)),
-        kind=("equal",),
+        kind="equal",
         n=(2, 5),
         delta=(0.1, 0.5),
-        seed=(0,),
+        seed=0,
         extra=(0, 1, 12),
     ),
     *grid(
         activation=(extremal(0.4), {"a": [0.0, 0.5, 0.1, 0.8]}),
-        kind=("random",),
-        n=(5,),
-        delta=(0.0,),
-        seed=(38,),
+        kind="random",
+        n=5,
+        delta=0.0,
+        seed=38,
         extra=(0, 3),
     ),
 )
 
-COR_35 = Claim(
+COR_35 = adversarial(
     id="dc/cor3.5",
     loose=True,
     items=("Cor3.5", "AsmA"),
@@ -427,12 +361,8 @@ COR_35 = Claim(
     statement=r"\kappa(T) \le 1 + 4n (1 - \mu/2)^{L/2 - L_0}",
     assumptions=("assumption A", "L at least the printed threshold"),
     source=Source(KEY, "Corollary 3.5", Reading.READING),
-    evidence=Evidence.SEARCH,
-    cases=_A_CASES,
-    predict=_predict_printed_condition,
-    measure=_measure_printed_condition,
+    **_in_form("printed"),
     compare=AtMost(relative=1e-12, origin=1.0),
-    must_refute=_wrong_printed_condition,
     uses=("dc/thm3.4", "dc/cor3.5-values"),
     version=2,
     finding=(
@@ -444,7 +374,7 @@ COR_35 = Claim(
     ),
 )
 
-COR_35_SHARP = Claim(
+COR_35_SHARP = adversarial(
     id="dc/cor3.5-sharp",
     loose=True,
     items=("Cor3.5", "E6", "AsmA"),
@@ -453,12 +383,8 @@ COR_35_SHARP = Claim(
     r" = \left\lceil \frac{\log n}{-\log(1 - \mu/2)} \right\rceil + L_0(\delta)",
     assumptions=("assumption A",),
     source=Source(KEY, "Corollary 3.5 (sharpened)", Reading.OURS),
-    evidence=Evidence.SEARCH,
-    cases=_A_CASES,
-    predict=_predict_sharp_condition,
-    measure=_measure_sharp_condition,
+    **_in_form("sharp"),
     compare=AtMost(relative=1e-12, origin=1.0),
-    must_refute=_wrong_sharp_condition,
     uses=("dc/thm3.4-envelope", "dc/cor3.3", "dc/cor3.5-sharp-values"),
     finding=(
         "As for the top-layer kernel (dc/cor3.3), kappa - 1 is at most a third of its"
@@ -466,7 +392,7 @@ COR_35_SHARP = Claim(
     ),
 )
 
-COR_35_MAXIMUM = Claim(
+COR_35_MAXIMUM = adversarial(
     id="dc/cor3.5-maximum",
     items=("Cor3.5", "E6", "AsmA"),
     title=(
@@ -476,37 +402,17 @@ COR_35_MAXIMUM = Claim(
     r" \quad (n - 1) t_L < 1",
     assumptions=("assumption A",),
     source=Source(KEY, "Corollary 3.5 (sharpened)", Reading.OURS),
-    evidence=Evidence.SEARCH,
-    cases=_A_CASES,
-    predict=_predict_best_condition,
-    measure=_measure_best_condition,
+    **_in_form("attained"),
     # t to 1e-13 and mu to 1e-13 of subjects found by quadrature; where rows are barely
     # dominant the quotient of a difference 1 - (n - 1) t above 1e-3.
     compare=AtMost(relative=1e-9, origin=1.0),
-    must_refute=_wrong_best_condition,
     uses=("dc/thm3.4-maximum",),
 )
-
-
-def _b(case: Mapping[str, Any], more: int = 0) -> tuple[int, float, float]:
-    _, _, least = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
-    return case["depth"] + more, least, _mu(case["activation"])
 
 
 def _matrix_b(case: Mapping[str, Any]) -> Any:
     gram, _, _ = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
     return _tangent_matrix(case["activation"], gram, case["depth"])
-
-
-def _predict_eigenvalue(**case: Any) -> float:
-    return dc.ntk_min_eigenvalue_bound(*_b(case))
-
-
-def _predict_best_eigenvalue(**case: Any) -> list[float]:
-    return [
-        dc.ntk_min_eigenvalue_bound(*_b(case), form="sharp"),
-        dc.ntk_min_eigenvalue_bound(*_b(case), form="attained"),
-    ]
 
 
 def _measure_eigenvalue(**case: Any) -> Any:
@@ -515,42 +421,54 @@ def _measure_eigenvalue(**case: Any) -> Any:
         return recursion.eigenvalues(matrix)[0] / matrix[0, 0]
 
 
-def _measure_eigenvalue_twice(**case: Any) -> list[Any]:
-    found = _measure_eigenvalue(**case)
-    return [found, found]
+def _measure_condition_b(**case: Any) -> Any:
+    return recursion.condition_number(_matrix_b(case))
 
 
-def _wrong_eigenvalue(**case: Any) -> float:
-    """The smallest eigenvalue one layer further on."""
-    return dc.ntk_min_eigenvalue_bound(*_b(case, 1), form="attained")
+def _least(form: Any, **case: Any) -> float:
+    """Bound the smallest eigenvalue under assumption B."""
+    _, _, least = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
+    mu = mu_of(case["activation"])
+    return dc.ntk_min_eigenvalue_bound(case["depth"], least, mu, form=form)
 
 
-def _wrong_best_eigenvalue(**case: Any) -> list[float]:
-    """The smallest eigenvalue one layer further on."""
-    wrong = _wrong_eigenvalue(**case)
-    return [wrong, wrong]
+def _condition(form: Any, **case: Any) -> float:
+    """Bound the condition number under assumption B."""
+    _, _, least = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
+    mu, n = mu_of(case["activation"]), case["n"]
+    return dc.ntk_condition_bound(
+        case["depth"], least, mu, n, assumption="B", form=form
+    )
+
+
+def _both(bound: Callable[..., float], *forms: str, **case: Any) -> list[float]:
+    return [bound(form, **case) for form in forms]
+
+
+_LATER_EIGENVALUE = "The smallest eigenvalue one layer further on."
+_LATER_CONDITION = "The condition number one layer further on."
 
 
 _B_CASES = (
     *grid(
         activation=(extremal(0.05), extremal(0.4), {"a": [0.0, 0.5, 0.1, 0.8]}),
-        kind=("equal",),
+        kind="equal",
         n=(2, 5),
         delta=(0.01, 0.5),
-        seed=(0,),
+        seed=0,
         depth=(2, 9, 40),
     ),
     *grid(
         activation=(extremal(0.4), {"a": [0.0, 0.5, 0.1, 0.8]}),
-        kind=("random",),
-        n=(5,),
-        delta=(0.0,),
+        kind="random",
+        n=5,
+        delta=0.0,
         seed=(38, 39),
         depth=(2, 24),
     ),
 )
 
-THM_38 = Claim(
+THM_38 = adversarial(
     id="dc/thm3.8",
     loose=True,
     items=("Thm3.8", "AsmB"),
@@ -559,12 +477,11 @@ THM_38 = Claim(
     r" \quad L \ge 2 L_0(\delta)",
     assumptions=("assumption B",),
     source=Source(KEY, "Theorem 3.8"),
-    evidence=Evidence.SEARCH,
     cases=_B_CASES,
-    predict=_predict_eigenvalue,
+    predict=partial(_least, "printed"),
     measure=_measure_eigenvalue,
     compare=AtLeast(rounding=1e-13, trivial=0.0, origin=1.0),
-    must_refute=_wrong_eigenvalue,
+    must_refute=changed(partial(_least, "attained"), _LATER_EIGENVALUE, depth=plus(1)),
     uses=("dc/lemC.8", "dc/thm3.4-values"),
     version=2,
     finding=(
@@ -573,7 +490,7 @@ THM_38 = Claim(
     ),
 )
 
-THM_38_MAXIMUM = Claim(
+THM_38_MAXIMUM = adversarial(
     id="dc/thm3.8-maximum",
     items=("Thm3.8", "AsmB", "E6"),
     title=(
@@ -584,51 +501,19 @@ THM_38_MAXIMUM = Claim(
     r" \quad L \ge 0",
     assumptions=("assumption B",),
     source=Source(KEY, "Theorem 3.8 (sharpened)", Reading.OURS),
-    evidence=Evidence.SEARCH,
     cases=_B_CASES,
-    predict=_predict_best_eigenvalue,
-    measure=_measure_eigenvalue_twice,
+    predict=partial(_both, _least, "sharp", "attained"),
+    measure=partial(_twice, _measure_eigenvalue),
     # As dc/thm3.4-maximum.
     compare=AtLeast(rounding=1e-11, trivial=0.0, origin=1.0),
-    must_refute=_wrong_best_eigenvalue,
+    must_refute=changed(
+        partial(_both, _least, "attained", "attained"), _LATER_EIGENVALUE, depth=plus(1)
+    ),
     uses=("dc/lemC.8", "dc/thm3.4-maximum"),
 )
 
 
-def _predict_condition_b(**case: Any) -> float:
-    return dc.ntk_condition_bound(*_b(case), case["n"], assumption="B")
-
-
-def _predict_best_condition_b(**case: Any) -> list[float]:
-    return [
-        dc.ntk_condition_bound(*_b(case), case["n"], assumption="B", form="sharp"),
-        dc.ntk_condition_bound(*_b(case), case["n"], assumption="B", form="attained"),
-    ]
-
-
-def _measure_condition_b(**case: Any) -> Any:
-    return recursion.condition_number(_matrix_b(case))
-
-
-def _measure_condition_b_twice(**case: Any) -> list[Any]:
-    found = _measure_condition_b(**case)
-    return [found, found]
-
-
-def _wrong_condition_b(**case: Any) -> float:
-    """The condition number one layer further on."""
-    return dc.ntk_condition_bound(
-        *_b(case, 1), case["n"], assumption="B", form="attained"
-    )
-
-
-def _wrong_best_condition_b(**case: Any) -> list[float]:
-    """The condition number one layer further on."""
-    wrong = _wrong_condition_b(**case)
-    return [wrong, wrong]
-
-
-COR_39 = Claim(
+COR_39 = adversarial(
     id="dc/cor3.9",
     loose=True,
     items=("Cor3.9", "AsmB"),
@@ -639,39 +524,40 @@ COR_39 = Claim(
     statement=r"\kappa(T) \le 1 + 2n (1 - \mu/2)^{L/2 - L_0}",
     assumptions=("assumption B", "L at least the printed threshold"),
     source=Source(KEY, "Corollary 3.9", Reading.READING),
-    evidence=Evidence.SEARCH,
     # From the threshold on: 2 log 2 / -log(1 - mu/2) layers past twice the burn-in.
     cases=(
         # Least loose.
         *grid(
-            activation=(extremal(1.0),),
-            kind=("equal",),
+            activation=extremal(1.0),
+            kind="equal",
             n=(2, 5),
-            delta=(0.5,),
-            seed=(0,),
+            delta=0.5,
+            seed=0,
             depth=(2, 3),
         ),
         *grid(
             activation=(extremal(0.05), extremal(0.4)),
-            kind=("equal",),
+            kind="equal",
             n=(2, 5),
-            delta=(0.5,),
-            seed=(0,),
+            delta=0.5,
+            seed=0,
             depth=(56, 70),
         ),
         *grid(
             activation=(extremal(0.4), {"a": [0.0, 0.5, 0.1, 0.8]}),
-            kind=("random",),
-            n=(5,),
-            delta=(0.0,),
-            seed=(38,),
-            depth=(40,),
+            kind="random",
+            n=5,
+            delta=0.0,
+            seed=38,
+            depth=40,
         ),
     ),
-    predict=_predict_condition_b,
+    predict=partial(_condition, "printed"),
     measure=_measure_condition_b,
     compare=AtMost(relative=1e-12, origin=1.0),
-    must_refute=_wrong_condition_b,
+    must_refute=changed(
+        partial(_condition, "attained"), _LATER_CONDITION, depth=plus(1)
+    ),
     uses=("dc/thm3.8", "dc/cor3.5-values"),
     version=2,
     finding=(
@@ -681,7 +567,7 @@ COR_39 = Claim(
     ),
 )
 
-COR_39_MAXIMUM = Claim(
+COR_39_MAXIMUM = adversarial(
     id="dc/cor3.9-maximum",
     items=("Cor3.9", "AsmB", "E6"),
     title=(
@@ -694,12 +580,15 @@ COR_39_MAXIMUM = Claim(
     r" \end{cases}",
     assumptions=("assumption B",),
     source=Source(KEY, "Corollary 3.9 (sharpened)", Reading.OURS),
-    evidence=Evidence.SEARCH,
     cases=_B_CASES,
-    predict=_predict_best_condition_b,
-    measure=_measure_condition_b_twice,
+    predict=partial(_both, _condition, "sharp", "attained"),
+    measure=partial(_twice, _measure_condition_b),
     # 1 - t above 1e-2, t to 1e-11.
     compare=AtMost(relative=1e-9, origin=1.0),
-    must_refute=_wrong_best_condition_b,
+    must_refute=changed(
+        partial(_both, _condition, "attained", "attained"),
+        _LATER_CONDITION,
+        depth=plus(1),
+    ),
     uses=("dc/thm3.8-maximum",),
 )

@@ -9,18 +9,16 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from empirical.normrelu.experiments import Configuration
 from empirical.normrelu.study import STUDY
 from empirical.testbed.records import RunRecord
-from verify.claim import Claim, Evidence, Source, grid
-from verify.claims._predictors import stated, unmet
-from verify.compare import AtLeast, Contrast, EffectWithin
+from verify.claim import Claim, Source, grid, trend
+from verify.claims._predictors import always, stated, unmet
+from verify.compare import Array, AtLeast, Contrast, EffectWithin
 from verify.reading import Reading
 from verify.trained import NotLearnt, Run, Trainer
 
-Array = npt.NDArray[np.float64]
 NETWORKS = Trainer(STUDY)
 CLOSED = ("dc/sec7-steps", "dc/sec7-course")
 """What every claim on trained networks rests on: their steps and measures."""
@@ -98,10 +96,6 @@ def _stable_steps(*, scale: str, depth: int, rival: str) -> int:
     return rival_at - own
 
 
-def _one_step(**_case: Any) -> int:
-    return 1
-
-
 def _the_whole_grid(*, scale: str, depth: int, rival: str) -> int:
     """NormReLU stable at the least rate of the grid alone, the rival at all."""
     return len(configuration(rival, scale, depth).rates) - 1
@@ -124,9 +118,8 @@ def trained(
         for scale, each in DEPTHS.items()
     }
     parts["uses"] = (*CLOSED, *parts.get("uses", ()))
-    return Claim(
+    return trend(
         source=Source("agarwal2021deep", where, reading),
-        evidence=Evidence.TREND,
         cases=cases["small"],
         larger_cases={"full": cases["full"], "gpu": cases["paper"]},
         runs=runs_of,
@@ -273,7 +266,7 @@ RATES = trained(
     statement=r"\eta_{stable}(\text{BatchNorm}) \ge 3\,\eta_{stable}(\text{NormReLU})",
     rivals=("batch",),
     where="Section 7",
-    predict=_one_step,
+    predict=always(1),
     measure=_stable_steps,
     # Rates of the grid: a step is a factor of about 3.
     compare=AtLeast(),

@@ -12,7 +12,7 @@ import numpy as np
 from empirical.normrelu.study import examples_of, problem_of
 from empirical.normrelu.training import KERNEL
 from theory import kernels
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, trend
 from verify.claims._predictors import stated, unmet
 from verify.claims.deep_conditioning.training import (
     CLOSED,
@@ -73,9 +73,9 @@ def _at_start(*, scale: str, depth: int, arm: str) -> Contrast:
     return Contrast.alone(measured - math.log10(largest / least))
 
 
-_SMALL = grid(scale=("small",), depth=DEPTHS["small"], arm=("normrelu", "selu"))
+_SMALL = grid(scale="small", depth=DEPTHS["small"], arm=("normrelu", "selu"))
 
-START = Claim(
+START = trend(
     id="dc/sec11-condition-start",
     items=("Sec11",),
     title=(
@@ -86,7 +86,6 @@ START = Claim(
         r"|\log_{10} \kappa(\Theta_0) - \log_{10} \kappa(\Theta_\infty)| \le 0.15"
     ),
     source=_SOURCE,
-    evidence=Evidence.TREND,
     cases=_SMALL,
     runs=_runs,
     uses=CLOSED,
@@ -113,7 +112,7 @@ def _conditions(
     return Contrast(rivals, own)
 
 
-END = Claim(
+END = trend(
     id="dc/sec11-condition-end",
     items=("Sec11",),
     title=(
@@ -124,8 +123,7 @@ END = Claim(
         r"\log_{10} \kappa(\Theta_T)\text{: norm} - \text{NormReLU} \ge \tfrac12"
     ),
     source=_SOURCE,
-    evidence=Evidence.TREND,
-    cases=grid(scale=("small",), depth=DEPTHS["small"], rival=("batch", "layer")),
+    cases=grid(scale="small", depth=DEPTHS["small"], rival=("batch", "layer")),
     runs=runs_of,
     uses=CLOSED,
     measure=partial(_conditions, "condition", -1),
@@ -189,10 +187,6 @@ TOP_BATCH = _END(
 )
 
 
-def _stable_step(*, scale: str, depth: int, arm: str) -> int:
-    return stable_step(arm, scale, depth)
-
-
 def _predicted_step(*, scale: str, depth: int, arm: str, scaled: bool = False) -> int:
     """Return the step of the grid below 2 (1 + beta) / lambda, -1 below them all.
 
@@ -206,7 +200,7 @@ def _predicted_step(*, scale: str, depth: int, arm: str, scaled: bool = False) -
     return int(np.searchsorted(found.rates, limit, side="right")) - 1
 
 
-STABLE = Claim(
+STABLE = trend(
     id="dc/sec7-rates-kernel",
     items=("Sec7-rates", "Sec11"),
     title=(
@@ -217,12 +211,11 @@ STABLE = Claim(
         r"\quad\text{within a factor 3}"
     ),
     source=_SOURCE,
-    evidence=Evidence.TREND,
     cases=_SMALL,
     runs=_runs,
     uses=CLOSED,
     predict=_predicted_step,
-    measure=_stable_step,
+    measure=stable_step,
     # A step of the grid, a factor of about 3.
     compare=AgreesTo(absolute=1.0),
     must_refute=partial(_predicted_step, scaled=True),

@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -18,12 +17,11 @@ from empirical.randomness import torch_generator
 from theory import activations as act
 from theory import kernels, width
 from theory.activations import Activation
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, statistical
 from verify.claims.deep_conditioning.training import configuration
-from verify.compare import Estimate, MeanEquals
+from verify.compare import Array, Estimate, MeanEquals
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 ACTIVATIONS: dict[str, Activation] = {
     "normrelu": act.normrelu(),
     "selu": act.selu,
@@ -104,7 +102,7 @@ def _rival_signals(*, arm: str, depth: int) -> Array:
     )
 
 
-SIGNALS = Claim(
+SIGNALS = statistical(
     id="dc/fig1-start",
     items=("Fig1", "Sec11"),
     title=(
@@ -116,7 +114,6 @@ SIGNALS = Claim(
         r"\qquad n = 128"
     ),
     source=_SOURCE,
-    evidence=Evidence.STATISTICAL,
     cases=grid(arm=tuple(ACTIVATIONS), depth=(1, 4, 8, _DEEPEST)),
     predict=_predicted_signals,
     measure=_measured_signals,
@@ -183,7 +180,7 @@ def _cosine_without(*, layer: int, **_case: Any) -> float:
     return float(kernels.nngp_map(0.0, ACTIVATIONS["relu"], depth=layer))
 
 
-BATCHES = Claim(
+BATCHES = statistical(
     id="dc/fig1-batch-start",
     items=("Fig1", "Sec11"),
     title=(
@@ -192,11 +189,10 @@ BATCHES = Claim(
     ),
     statement=r"\cos_l = \hat\kappa\left(-\tfrac{1}{B-1}\right) \approx \tfrac1\pi",
     source=_SOURCE,
-    evidence=Evidence.STATISTICAL,
     # Cosines of ten inputs spread three times as far as those of a hundred.
     cases=(
-        *grid(batch=(10,), units=(256,), networks=(64,), depth=(12,), layer=(2, 5, 9)),
-        *grid(batch=(100,), units=(256,), networks=(24,), depth=(12,), layer=(2, 5, 9)),
+        *grid(batch=10, units=256, networks=64, depth=12, layer=(2, 5, 9)),
+        *grid(batch=100, units=256, networks=24, depth=12, layer=(2, 5, 9)),
     ),
     predict=_predicted_cosine,
     measure=_measured_cosines,
@@ -227,7 +223,7 @@ def _kept(**_case: Any) -> float:
     return float(ACTIVATIONS["relu"].dual_derivative(1.0))
 
 
-GRADIENTS = Claim(
+GRADIENTS = statistical(
     id="dc/sec7-batch-gradients",
     items=("Sec7-rates", "Sec11"),
     title=(
@@ -238,8 +234,7 @@ GRADIENTS = Claim(
         r" \frac{E\,s'^2}{\mathrm{Var}\,s} = \frac{\pi}{\pi - 1}"
     ),
     source=_SOURCE,
-    evidence=Evidence.STATISTICAL,
-    cases=grid(batch=(200,), units=(256,), networks=(40,), depth=(10,)),
+    cases=grid(batch=200, units=256, networks=40, depth=10),
     predict=_predicted_growth,
     measure=_measured_growth,
     compare=MeanEquals(discrepancy=0.05),

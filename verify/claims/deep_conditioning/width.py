@@ -5,10 +5,11 @@ the Markov chain of the Gram matrices of successive layers.
 """
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from empirical.conditioning import named, pair_chains
@@ -16,12 +17,13 @@ from empirical.kernels import sample
 from empirical.networks import FullyConnected
 from empirical.randomness import torch_generator
 from theory import activations as act
-from theory import kernels, width
-from verify.claim import Claim, Evidence, Source, grid
-from verify.compare import Estimate, MeanEquals
+from theory import kernels
+from theory import width as finite
+from verify.claim import Source, grid, statistical
+from verify.claims._predictors import changed
+from verify.compare import Array, Estimate, MeanEquals
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 _KEY = "agarwal2021deep"
 
 # --- the measured side ---------------------------------------------------------------
@@ -59,30 +61,23 @@ def _measure_variance(*, width: int, groups: int, **case: Any) -> Estimate:
     return Estimate.of(width * _spread(_drawn(width=width, **case), groups))
 
 
-def _measure_deep_variance(
-    *, width: int, groups: int, seed: int, **case: Any
+def _measure_extrapolated(
+    drawn: Callable[..., Array], *, width: int, groups: int, seed: int, **case: Any
 ) -> Estimate:
     """Twice the width's variance less the narrow one's: the order 1/width^2 cancels."""
     narrow, wide = (
-        size * _spread(_products(width=size, seed=seed + size, **case), groups)
+        size * _spread(drawn(width=size, seed=seed + size, **case), groups)
         for size in (width, 2 * width)
     )
     return Estimate.of(2.0 * wide - narrow)
 
 
-def _measure_tangent_variance(
-    *, width: int, groups: int, seed: int, **case: Any
-) -> Estimate:
-    """As `_measure_deep_variance`, of the tangent kernel."""
-    narrow, wide = (
-        size * _spread(_drawn(width=size, seed=seed + size, **case)[:, 2:], groups)
-        for size in (width, 2 * width)
-    )
-    return Estimate.of(2.0 * wide - narrow)
+def _tangents(**case: Any) -> Array:
+    return _drawn(**case)[:, 2:]
 
 
 def _measure_tangent_mean(**case: Any) -> Estimate:
-    return Estimate.of(_drawn(**case)[:, 2:])
+    return Estimate.of(_tangents(**case))
 
 
 def _measure_mean(**case: Any) -> Estimate:
@@ -128,97 +123,63 @@ def _theory(name: str) -> act.Activation:
     return {"relu": act.relu, "erf": act.erf, "tanh": act.tanh}[name].normalized()
 
 
+_EVERY, _TOP, _TANGENT = slice(None), slice(2), slice(2, None)
+"""Of both kernels, in the order measured: all entries, those of one, of the other."""
+
+
 def _predict_variance(
-    *, activation: str, rho: float, depth: int, width: int, **_: Any
+    which: slice, *, activation: str, rho: float, depth: int, width: int, **_: Any
 ) -> Array:
-    size = width
-    return size * _variances(rho, _theory(activation), depth, size)
+    return width * _variances(rho, _theory(activation), depth, width)[which]
 
 
 def _variances(rho: float, s: act.Activation, depth: int, size: int) -> Array:
-    """Return both kernels' on the diagonal and at `rho`, in the order measured."""
+    """Return both kernels' on the diagonal and at `rho`."""
     pair = np.array([1.0, rho])
-    nngp = width.nngp_variance(pair, s, depth, size)
-    return np.concatenate([nngp, width.ntk_variance(pair, s, depth, size)])
+    nngp = finite.nngp_variance(pair, s, depth, size)
+    return np.concatenate([nngp, finite.ntk_variance(pair, s, depth, size)])
 
 
-def _gaussian_variance(
-    *, activation: str, rho: float, depth: int, width: int, **_: Any
-) -> Array:
+def _gaussian_variance(*, activation: str, rho: float, **_: Any) -> Array:
     """Wick's rule as if s(u) were Gaussian, without the fourth cumulant."""
     s = _theory(activation)
-    out = np.array(_predict_variance(activation=activation, rho=rho, depth=1, width=1))
+    out = _variances(rho, s, 1, 1)
     product = float(s.dual(rho))
     out[:2] = 2.0, 1.0 + product**2
     return out
 
 
-def _predict_deep_variance(**case: Any) -> Array:
-    return _predict_variance(**case)[:2]
-
-
-def _predict_tangent_variance(**case: Any) -> Array:
-    return _predict_variance(**case)[2:]
-
-
 def _last_layer(
-    *, activation: str, rho: float, depth: int, width: int, **_: Any
+    which: slice, *, activation: str, rho: float, depth: int, **_: Any
 ) -> Array:
-    # The last layer's own fluctuation alone: that of a single layer whose inputs have
-    # the correlation of the layer before.
+    """The last layer's own fluctuation alone."""
+    # That of a single layer whose inputs have the correlation of the layer before.
     s = _theory(activation)
     before = float(kernels.nngp_map(rho, s, depth - 1))
-    return _variances(before, s, 1, 1)
-
-
-def _last_layer_variance(**case: Any) -> Array:
-    """The last layer's own fluctuation alone."""
-    return _last_layer(**case)[:2]
-
-
-def _last_layer_tangent(**case: Any) -> Array:
-    """The last layer's own fluctuation alone."""
-    return _last_layer(**case)[2:]
+    return _variances(before, s, 1, 1)[which]
 
 
 def _predict_mean(
-    *, activation: str, rho: float, depth: int, width: int, **_: Any
+    mean: Callable[..., Array],
+    *,
+    activation: str,
+    rho: float,
+    depth: int,
+    width: int,
+    **_: Any,
 ) -> Array:
-    return _means(rho, _theory(activation), depth, width)
+    return np.asarray(mean([1.0, rho], _theory(activation), depth, width))
 
 
-def _means(rho: float, s: act.Activation, depth: int, size: int) -> Array:
-    return np.asarray(width.nngp_mean([1.0, rho], s, depth, size))
-
-
-def _infinite_mean(*, activation: str, rho: float, depth: int, **_: Any) -> Array:
+def _infinite_mean(
+    limit: Callable[..., Array], *, activation: str, rho: float, depth: int, **_: Any
+) -> Array:
     """The kernel of infinite width, without its correction."""
-    return np.asarray(kernels.nngp_map([1.0, rho], _theory(activation), depth))
-
-
-def _predict_tangent_mean(
-    *, activation: str, rho: float, depth: int, width: int, **_: Any
-) -> Array:
-    return _tangent_means(rho, _theory(activation), depth, width)
-
-
-def _tangent_means(rho: float, s: act.Activation, depth: int, size: int) -> Array:
-    return np.asarray(width.ntk_mean([1.0, rho], s, depth, size))
-
-
-def _infinite_tangent_mean(
-    *, activation: str, rho: float, depth: int, **_: Any
-) -> Array:
-    """The tangent kernel of infinite width, without its correction."""
-    return np.asarray(kernels.ntk_map([1.0, rho], _theory(activation), depth))
+    return np.asarray(limit([1.0, rho], _theory(activation), depth))
 
 
 def _predict_length(*, depth: int, width: int, **_: Any) -> float:
-    return _length(depth, width)
-
-
-def _length(depth: int, size: int) -> float:
-    return width.length_moment(act.relu, depth, size)
+    return finite.length_moment(act.relu, depth, width)
 
 
 def _exponential_length(*, depth: int, width: int, **_: Any) -> float:
@@ -226,7 +187,7 @@ def _exponential_length(*, depth: int, width: int, **_: Any) -> float:
     return math.exp(5.0 * depth / width)
 
 
-ONE_LAYER = Claim(
+ONE_LAYER = statistical(
     id="dc/lemC.4-variance",
     items=("LemC.4", "Eq1", "Eq7"),
     title=(
@@ -239,28 +200,27 @@ ONE_LAYER = Claim(
     r" \rho^2 (3\,\mathbb{E}\,\sigma'(u)^2\sigma'(v)^2 - \hat\sigma'(\rho)^2)",
     assumptions=("one hidden layer, one output", "standard Gaussian weights"),
     source=Source(_KEY, "Lemma C.4 and equation 7, at finite width", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=grid(
         activation=("relu", "erf", "tanh"),
-        rho=(0.5,),
-        depth=(1,),
-        width=(16,),
-        draws=(40_000,),
-        groups=(100,),
-        seed=(21,),
+        rho=0.5,
+        depth=1,
+        width=16,
+        draws=40_000,
+        groups=100,
+        seed=21,
     ),
     larger_cases={
         "full": grid(
             activation=("relu", "erf", "tanh"),
             rho=(-0.5, 0.0, 0.9),
-            depth=(1,),
+            depth=1,
             width=(4, 64),
-            draws=(100_000,),
-            groups=(100,),
-            seed=(21,),
+            draws=100_000,
+            groups=100,
+            seed=21,
         )
     },
-    predict=_predict_variance,
+    predict=partial(_predict_variance, _EVERY),
     measure=_measure_variance,
     # Sampling: a variance from 40,000 draws is known to sqrt((k - 1)/40,000) = 1 % for
     # a kurtosis k of 5; 10 standard errors of the largest, the NTK's 17, are 1.7. The
@@ -273,7 +233,7 @@ ONE_LAYER = Claim(
     " moments of one unit enter.",
 )
 
-DEEP = Claim(
+DEEP = statistical(
     id="dc/E13-fluctuations",
     items=("E13", "E3"),
     title="Finite-width fluctuations of the deep kernel accumulate layer by layer",
@@ -281,39 +241,32 @@ DEEP = Claim(
     r" V^{(l)}\, \partial F^T, \quad m\,\mathrm{Var}\,K^{(m)} = V^{(L)} + O(1/m)",
     assumptions=("three hidden layers", "extrapolated from widths m and 2 m"),
     source=Source(_KEY, "Equation 1, at finite width", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=grid(
-        activation=("tanh",),
-        rho=(0.5,),
-        depth=(3,),
-        width=(32,),
-        draws=(60_000,),
-        groups=(100,),
-        seed=(28,),
+        activation="tanh", rho=0.5, depth=3, width=32, draws=60_000, groups=100, seed=28
     ),
     larger_cases={
         "full": grid(
             activation=("erf", "tanh"),
             rho=(0.0, 0.9),
-            depth=(3,),
-            width=(64,),
-            draws=(100_000,),
-            groups=(100,),
-            seed=(28,),
+            depth=3,
+            width=64,
+            draws=100_000,
+            groups=100,
+            seed=28,
         )
     },
-    predict=_predict_deep_variance,
-    measure=_measure_deep_variance,
+    predict=partial(_predict_variance, _TOP),
+    measure=partial(_measure_extrapolated, _products),
     # 0.8 and 2.2. Sampling: each of the two variances to sqrt((k - 1)/60,000) = 0.7 % at
     # a kurtosis k of 4, combined with weights 2 and 1 to 1.6 %; 10 times that of 2.2 is
     # 0.35. Second order in L/m: (3/32)^2 = 0.9 %, some three times over: 0.06. The last
     # layer alone is off by 1.2.
     compare=MeanEquals(discrepancy=0.5, rounding=0.06),
-    must_refute=_last_layer_variance,
+    must_refute=partial(_last_layer, _TOP),
     uses=("dc/lemC.4-variance",),
 )
 
-TANGENT = Claim(
+TANGENT = statistical(
     id="dc/eq7-fluctuations",
     items=("Eq7", "E13"),
     title=(
@@ -326,39 +279,32 @@ TANGENT = Claim(
         "extrapolated from widths m and 2 m",
     ),
     source=Source(_KEY, "Equation 7, at finite width", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=grid(
-        activation=("tanh",),
-        rho=(0.5,),
-        depth=(3,),
-        width=(32,),
-        draws=(24_000,),
-        groups=(80,),
-        seed=(25,),
+        activation="tanh", rho=0.5, depth=3, width=32, draws=24_000, groups=80, seed=25
     ),
     larger_cases={
         "full": grid(
             activation=("erf", "tanh"),
             rho=(0.0, 0.9),
-            depth=(2,),
-            width=(64,),
-            draws=(40_000,),
-            groups=(80,),
-            seed=(25,),
+            depth=2,
+            width=64,
+            draws=40_000,
+            groups=80,
+            seed=25,
         )
     },
-    predict=_predict_tangent_variance,
-    measure=_measure_tangent_variance,
+    predict=partial(_predict_variance, _TANGENT),
+    measure=partial(_measure_extrapolated, _tangents),
     # 106 and 20. Sampling: each of the two variances to sqrt((k - 1)/24,000) = 1.4 % at
     # a kurtosis k of 6, combined with weights 2 and 1 to 3.2 %; 11 times that of 106 is
     # 38 (Student's t with 79 degrees of freedom). Second order in L/m: (3/32)^2 = 0.9 %,
     # some three times over: 2.8. The last layer alone is off by 100.
     compare=MeanEquals(discrepancy=45.0, rounding=2.8),
-    must_refute=_last_layer_tangent,
+    must_refute=partial(_last_layer, _TANGENT),
     uses=("dc/E13-fluctuations",),
 )
 
-CHAIN = Claim(
+CHAIN = statistical(
     id="dc/E13-length",
     items=("E13", "Eq16"),
     title=(
@@ -369,8 +315,7 @@ CHAIN = Claim(
     source=Source(
         _KEY, "equation 1, at finite width; Hanin and Nica (2020)", Reading.OURS
     ),
-    evidence=Evidence.STATISTICAL,
-    cases=grid(width=(16,), depth=(4,), draws=(120_000,), seed=(23,)),
+    cases=grid(width=16, depth=4, draws=120_000, seed=23),
     predict=_predict_length,
     measure=_measure_length,
     # (1 + 5/16)^4 = 2.97, and e^{5/4} = 3.49. The eighth moment of the length is
@@ -382,7 +327,7 @@ CHAIN = Claim(
     " of 5 L/m is the limit of wide networks only.",
 )
 
-BIAS = Claim(
+BIAS = statistical(
     id="dc/lemC.4-bias",
     items=("LemC.4", "E3"),
     title="Deep narrow networks: the mean top-layer kernel to order 1/width",
@@ -390,37 +335,29 @@ BIAS = Claim(
     r" \partial^2 F : V\right) + O\left(\frac{1}{m^2}\right)",
     assumptions=("three hidden layers",),
     source=Source(_KEY, "Lemma C.4, at finite width", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
-    cases=grid(
-        activation=("relu",),
-        rho=(0.5,),
-        depth=(3,),
-        width=(24,),
-        draws=(60_000,),
-        seed=(27,),
-    ),
+    cases=grid(activation="relu", rho=0.5, depth=3, width=24, draws=60_000, seed=27),
     larger_cases={
         "full": grid(
             activation=("relu", "erf"),
             rho=(0.0, 0.5),
             depth=(2, 3),
-            width=(24,),
-            draws=(400_000,),
-            seed=(27,),
+            width=24,
+            draws=400_000,
+            seed=27,
         )
     },
-    predict=_predict_mean,
+    predict=partial(_predict_mean, finite.nngp_mean),
     measure=_measure_mean,
     # The corrections are 0.064 and 0.052. Second order: a factor 3 L/m = 0.38 of the
     # first, 0.024. Sampling: spreads 0.85 and 0.5 over 245, 10 standard errors of the
     # first are 0.035; 6.5 of the second 0.013, so that a mean without correction is
     # refuted by the product.
     compare=MeanEquals(discrepancy=0.06, rounding=0.024),
-    must_refute=_infinite_mean,
+    must_refute=partial(_infinite_mean, kernels.nngp_map),
     uses=("dc/E13-fluctuations",),
 )
 
-TANGENT_BIAS = Claim(
+TANGENT_BIAS = statistical(
     id="dc/eq7-bias",
     items=("Eq7", "LemC.4"),
     title="Deep narrow networks: the mean tangent kernel to order 1/width",
@@ -428,32 +365,27 @@ TANGENT_BIAS = Claim(
     r" + O\left(\frac{1}{m^2}\right)",
     assumptions=("three hidden layers, one output",),
     source=Source(_KEY, "equation 7, at finite width", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
-    cases=grid(
-        activation=("relu",),
-        rho=(0.5,),
-        depth=(3,),
-        width=(24,),
-        draws=(16_000,),
-        seed=(24,),
-    ),
+    cases=grid(activation="relu", rho=0.5, depth=3, width=24, draws=16_000, seed=24),
     larger_cases={
         "full": grid(
             activation=("relu", "erf"),
             rho=(0.0, 0.5),
             depth=(2, 3),
-            width=(24,),
-            draws=(100_000,),
-            seed=(24,),
+            width=24,
+            draws=100_000,
+            seed=24,
         )
     },
-    predict=_predict_tangent_mean,
+    predict=partial(_predict_mean, finite.ntk_mean),
     measure=_measure_tangent_mean,
     # Corrections: 0.1 on the diagonal and 0.22 off it. Second order: a factor 3 L/m =
     # 0.38 of them, 0.08. Sampling: spreads 5.1 and 1.7 over 126: 10 standard errors of
     # the diagonal are 0.4; 6.5 of the other entry 0.09, so that a mean without the
     # correction is refuted by it.
     compare=MeanEquals(discrepancy=0.5, rounding=0.08),
-    must_refute=_infinite_tangent_mean,
+    must_refute=changed(
+        partial(_infinite_mean, kernels.ntk_map),
+        "The tangent kernel of infinite width, without its correction.",
+    ),
     uses=("dc/eq7-fluctuations",),
 )

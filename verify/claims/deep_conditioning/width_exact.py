@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from theory import activations as act
 from theory import kernels, width
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.compare import AgreesTo
 from verify.reading import Reading
 
@@ -59,7 +59,7 @@ def _alike(*, slope: str, depth: int, rho: str) -> float:
     )
 
 
-LINEAR = Claim(
+LINEAR = numeric(
     id="dc/eq7-linear",
     items=("Eq7", "E13"),
     uses=("dc/eq7-fluctuations",),
@@ -68,7 +68,6 @@ LINEAR = Claim(
     r" (1 + 3\rho^2) + O(1/m)",
     assumptions=("activation c x", "L hidden layers, one output"),
     source=Source(_KEY, "Equation 7, at finite width", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(slope=("1", "6/5", "2/3"), depth=(1, 2, 5), rho=("1/2", "-3/10")),
     predict=_predict_linear,
     measure=_measure_linear,
@@ -191,7 +190,7 @@ def _apart(*, square: str, rho: str) -> float:
     return width.nngp_mean(r, s, 2, 1) - kernels.nngp_map(r, s, 2)
 
 
-QUADRATIC = Claim(
+QUADRATIC = numeric(
     id="dc/eq7-quadratic",
     items=("Eq7", "LemC.4"),
     uses=("dc/eq7-bias",),
@@ -202,7 +201,6 @@ QUADRATIC = Claim(
     r" P(G) = \mathbb{E}[\Theta^{(m)} \mid G]",
     assumptions=("activation x + q (x^2 - 1/2)", "two hidden layers, one output"),
     source=Source(_KEY, "Equation 7, at finite width", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(square=("1/4", "-1/2"), rho=("1/2", "-2/5")),
     predict=_predict_quadratic,
     measure=_measure_quadratic,

@@ -18,7 +18,7 @@ from verify.claims.identity_map.steps import plain
 
 SHAPE = (2, 3, 4)
 RHOS = (-0.5, 0.0, 0.3, 1.0)
-COUNT, SEED, DIGITS, EXAMPLES = 3, 3, 7, (40, 15)
+COUNT, SEED, DIGITS, POINTS, EXAMPLES = 3, 3, 7, 50, (40, 15)
 SIZES, UPPER = (3, 5, 2), (1, 2, 3, 4)
 LAYERS = {"cnn": 3, "residual": 4, "fcn": 3}
 Found = dict[str, Any]
@@ -307,6 +307,58 @@ def probed(net: nn.Sequential, *, centred: bool, law: str) -> list[list[float]]:
     each.append([close(net, x, image, centred=centred) for x in seen])
     found = [means(rows) for rows in each]
     return [[m[0] for m in found], [m[1] for m in found]]
+
+
+def edges_of(x: Tensor) -> Array:
+    """Return the magnitude of Sobel's gradient, neighbour by neighbour."""
+    wide = np.pad(x.numpy(), ((0, 0), (1, 1), (1, 1)), mode="edge")
+    found = np.zeros(x.shape)
+    for place in np.ndindex(*x.shape):
+        c, i, j = place
+        near = wide[c, i : i + 3, j : j + 3]
+        down = (near[2] - near[0]) @ [1.0, 2.0, 1.0]
+        right = (near[:, 2] - near[:, 0]) @ [1.0, 2.0, 1.0]
+        found[place] = math.hypot(down, right)
+    return found
+
+
+def gained(y: Array, known: Sequence[Array], more: Array) -> float:
+    """Return what one regressor more explains, as a share of the variance."""
+    left: list[float] = []
+    for basis in (np.stack(known, 1), np.stack([*known, more], 1)):
+        fit = basis @ np.linalg.lstsq(basis, y, rcond=None)[0]
+        left.append(float(np.sum((y - fit) ** 2)))
+    total = float(np.sum((y - y.mean()) ** 2))
+    return (left[0] - left[1]) / total if total else math.nan
+
+
+def edged(net: nn.Sequential) -> Found:
+    """Return the share of edges in outputs on digits, own and of the digit before."""
+    x, constant = small_digits("test", DIGITS)[0], flat(trained_on()[0])
+    edges = [edges_of(one).ravel() for one in x]
+    rows: list[list[float]] = []
+    for place, one in enumerate(x):
+        with torch.no_grad():
+            y = flat(net(one[None])[0])
+        known = [np.ones_like(constant), flat(one), constant]
+        rows.append([gained(y, known, edges[p]) for p in (place, place - 1)])
+    own, other = np.array(rows).T
+    return {"own": float(own.mean()), "other": float(other.mean())}
+
+
+def sampled(net: nn.Sequential) -> Array:
+    """Return outputs at pixels drawn once, on digits and on Gaussian probes."""
+    probes = [
+        moved(trained_on()[0], z, r) for r in RHOS for z in drawn_noise(0, "gaussian")
+    ]
+    found: list[Array] = []
+    shown = {"digits": small_digits("test", DIGITS)[0], "gaussian": torch.stack(probes)}
+    for kind, x in shown.items():
+        with torch.no_grad():
+            y = flat(net(x))
+        drawn = torch.randperm(len(y), generator=torch_generator(SEED, "points", kind))
+        found.append(y[drawn[:POINTS].numpy()])
+    return np.stack(found)
 
 
 def change(old: nn.Module, new: nn.Module, *, wrong: bool) -> list[float]:

@@ -40,6 +40,9 @@ def _plain_one(
     identity, constant = by.probed(new, centred=centred, law=law)
     found |= {"probes/identity": identity, "probes/constant": constant}
     found["probes/untrained_constant"] = by.probed(old, centred=centred, law=law)[1]
+    found["edges/untrained"] = by.edged(old)["own"]
+    found |= {f"edges/{k}": v for k, v in by.edged(new).items()}
+    found["points/outputs"] = by.sampled(new)
     for name, net in (("trained", new), ("untrained", old)):
         found[f"layer-error/{name}"] = by.averaging(net, kind)
         sizes = [
@@ -120,6 +123,7 @@ def _found_measure(*, kind: Any, law: Any, centred: bool, dead: bool) -> list[fl
         shown=("a", "b"),
         replicates=1,
         digits=by.DIGITS,
+        points=by.POINTS,
         examples=by.EXAMPLES,
     )
     found = measures.measure(
@@ -141,7 +145,7 @@ def _found_measure(*, kind: Any, law: Any, centred: bool, dead: bool) -> list[fl
 
 MEASURES = closed(
     id="id/corr-records",
-    items=("Corr", "MSE", "Layer", "SVD", "Upper", "Rel"),
+    items=("Corr", "MSE", "Layer", "SVD", "Upper", "Rel", "Edges"),
     title="Recorded measures of image-copying networks follow their definitions",
     statement=(
         r"\cos(f(x),x),\ \overline{(f(x)-x)^2},\ \|W^0-W^*\|/\|W^0\|,\ \ldots"

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from empirical.identity_map.experiments import Scale, configurations
+from empirical.identity_map.experiments import configurations
+from empirical.testbed.study import Scale
 from verify.claim import Claim, Evidence, Source, grid
 from verify.compare import Identical
 from verify.reading import Reading
@@ -50,35 +51,43 @@ DEPTHS = Claim(
 
 
 def _printed_shape(*, figure: int) -> list[int]:
-    return [3, 32, 32] if figure in (42, 43) else [1, 28, 28]
+    colour = figure in (42, 43)
+    wide = {2: [2048], 3: [128]}.get(figure, [128, 3072])
+    return [*([3, 32, 32] if colour else [1, 28, 28]), *wide]
 
 
 def _configured_shape(*, figure: int) -> list[int]:
-    shapes: set[Any] = {
-        c.network.input_shape for c in configurations("paper") if figure in c.figures
-    }
+    """Return the shape of the images, and the units or channels of hidden layers."""
+    networks = [c.network for c in configurations("paper") if figure in c.figures]
+    shapes: set[Any] = {network.input_shape for network in networks}
     (found,) = shapes
-    return list(found)
+    return [*found, *sorted({n for network in networks for n in network.units[1:-1]})]
 
 
-def _grey(*, figure: int) -> list[int]:
-    """Images of the other data set."""
-    return _printed_shape(figure=3 if figure in (42, 43) else 42)
+def _thrice(*, figure: int) -> list[int]:
+    """On colour images three times the width that networks of grey ones have."""
+    return [6144 if n == 3072 else n for n in _printed_shape(figure=figure)]
 
 
 SHAPES = Claim(
     id="id/Fig42-shapes",
     items=("Fig42", "Fig43", "Fig3"),
     uses=("id/Fig42-pictures",),
-    title="At the paper's scale, networks take whole images of MNIST and of CIFAR-10",
-    statement=r"1 \times 28 \times 28 \text{ and } 3 \times 32 \times 32",
-    source=Source(KEY, "Appendices A and O"),
+    title=(
+        "At the paper's scale, networks take whole images and have the printed widths"
+    ),
+    statement=(
+        r"1 \times 28 \times 28: 2048,\ 128\text{ channels};\quad "
+        r"3 \times 32 \times 32: 3072,\ 128\text{ channels}"
+    ),
+    source=Source(KEY, "Section 3, appendices A and O"),
     evidence=Evidence.NUMERIC,
     cases=grid(figure=(2, 3, 42, 43)),
     predict=_printed_shape,
     measure=_configured_shape,
     compare=Identical(),
-    must_refute=_grey,
+    must_refute=_thrice,
+    version=2,
 )
 
 

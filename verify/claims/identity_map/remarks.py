@@ -1,4 +1,4 @@
-"""Statements of the text beside its theorems: schedules, depth, biases; what is open."""
+"""Statements of the text beside its theorems: schedules, depth, biases."""
 
 from itertools import pairwise
 from typing import Any
@@ -338,66 +338,4 @@ SHARP = Claim(
     compare=AgreesTo(relative=1e-12),
     must_refute=_of_one_channel,
     uses=("id/thm2-sharp",),
-)
-
-
-# --- what needs training --------------------------------------------------------------
-
-
-def _open(
-    claim: str, items: tuple[str, ...], title: str, where: str, reason: str, *uses: str
-) -> Claim:
-    return Claim(
-        id=claim,
-        items=items,
-        title=title,
-        statement=rf"\text{{{title}}}",
-        source=Source(KEY, where),
-        evidence=Evidence.TREND,
-        open_reason=f"needs training: {reason}",
-        uses=uses,
-    )
-
-
-UNTRAINED = (
-    _open(
-        "id/edges",
-        ("Edges",),
-        "CNNs of intermediate depth act as edge detectors",
-        "Section 3.2",
-        "a measure of edges, of depths between 6 and 14",
-        "id/Fig3-neither",
-    ),
-    _open(
-        "id/Fig5-bottom",
-        ("Fig5Bottom",),
-        (
-            "Bottom layers of a trained deep network classify a little better than"
-            " random ones"
-        ),
-        "Section 3.2, Figure 5",
-        "more networks at 28 x 28: of five with biases the first five of 20 layers err"
-        " about as much trained as untrained, undecided",
-        "id/Fig5-untrained",
-    ),
-    _open(
-        "id/Fig19-fcn",
-        ("Fig19Lower",),
-        (
-            "Training hardly changes the lower five layers of FCNs with 11 hidden"
-            " ReLU layers"
-        ),
-        "Appendix G",
-        "the paper's schedule, not clipped: with rescaled gradients they change as much as"
-        " the middle ones",
-        "id/Fig19-lower",
-    ),
-    _open(
-        "id/Fig31-kaiming",
-        ("Kaiming",),
-        "Kaiming's initialisation gives artefacts, Xavier's is like the default",
-        "Appendix I",
-        "several seeds of each scheme, against the distance of two seeds: not yet run",
-        "id/Fig31-starts",
-    ),
 )

@@ -1,4 +1,4 @@
-"""Networks trained on one image: sizes, kernels, channels, starts, other images.
+"""Networks trained on one image: sizes, kernels, channels, other images.
 
 What is tried, by how much at least and on how many networks stands in
 ``docs/identity-map.md``.
@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from verify.claim import Claim, Evidence, Source
+from verify.claim import Claim
 from verify.claims._predictors import stated
 from verify.claims.identity_map._runs import (
-    KEY,
     contrast,
     curve,
     deepest,
@@ -142,34 +141,6 @@ MANY = contrast(
     version=3,
     figure="identity_figure_1",
     uses=("id/Fig38-loss", "id/Fig6-pictures"),
-)
-
-# --- starts and optimisers --------------------------------------------------------------
-
-
-def _farther_than_seeds(figure: int, what: str, found: str, *uses: str) -> Claim:
-    return Claim(
-        id=f"id/Fig{figure}",
-        items=(f"Fig{figure}",),
-        title=f"{what} give functions farther apart than two seeds of one of them do",
-        statement=r"\|f_s-f_{s'}\|/\|f\|>\text{that of two seeds, on unseen images}",
-        source=Source(KEY, f"Figure {figure}"),
-        evidence=Evidence.TREND,
-        open_reason=(
-            "needs the outputs of several seeds of each: two seeds of one scheme are as far"
-            f" apart as {found}"
-        ),
-        uses=uses,
-        figure=f"identity_figure_{figure}",
-        version=2,
-    )
-
-
-SCHEMES = _farther_than_seeds(
-    31, "Initialisations", "some schemes are", "id/Fig31-starts"
-)
-OPTIMISERS = _farther_than_seeds(
-    32, "Optimisers", "no two optimisers are", "id/Fig32-steps"
 )
 
 # --- other images -----------------------------------------------------------------------

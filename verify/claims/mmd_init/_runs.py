@@ -9,18 +9,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from empirical.mmd_init.experiments import REACHED
 from empirical.mmd_init.study import STUDY
 from empirical.testbed.records import Draws
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims._predictors import Limits, stated
-from verify.compare import Contrast, EffectWithin
+from verify.compare import Array, Contrast, EffectWithin
 from verify.reading import Reading
 from verify.trained import NotLearnt, Trainer
-
-Array = npt.NDArray[np.float64]
 
 KEY = "lee2023unsupervised"
 NETWORKS = Trainer(STUDY)
@@ -65,10 +62,10 @@ def trained(
     few = every if small is None else small
     given: dict[str, Any] = {
         "evidence": Evidence.TREND,
-        "cases": grid(scale=("small",), **few) if quick else (),
+        "cases": grid(scale="small", **few) if quick else (),
         "larger_cases": {
-            "full": grid(scale=("full",), **(every if full is None else full)),
-            "gpu": grid(scale=("paper",), **every),
+            "full": grid(scale="full", **(every if full is None else full)),
+            "gpu": grid(scale="paper", **every),
         },
         "compare": EffectWithin(paired=True),
     }

@@ -6,8 +6,9 @@ from typing import Any
 import flint
 
 from theory import mmd
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Claim, Source, certified, grid
 from verify.claims._certified import agree, common, points
+from verify.claims._predictors import scaled
 from verify.compare import CertifiedAtLeast, CertifiedAtMost, Enclosure
 from verify.enclose import BITS, Cover, maximum, minimum, partial, quotient
 from verify.reading import Reading
@@ -113,11 +114,6 @@ def _predict_theorem(*, form: str) -> float:
     return common(_exponents(form), relative=1e-9) * (1.0 - 2e-9)
 
 
-def _twice_theorem(*, form: str) -> float:
-    """A fourth in the place of an eighth."""
-    return 2.0 * _predict_theorem(form=form)
-
-
 def _measure_proposition() -> Enclosure:
     # With x = t alpha/nu^2 and lambda alpha = min(x, 1), the exponent over t/alpha is
     # 1/(2x) - 1 beyond x = 1: at most -1/2. z = 1/x.
@@ -136,11 +132,6 @@ def _predict_proposition() -> float:
         for n, a, share in points((0.5, 9.0), (0.5, 9.0), (0.0, 1.0))
     ]
     return min(found) * (1.0 - 1e-12)
-
-
-def _wrong_proposition() -> float:
-    """The exponent without its factor 1/2."""
-    return 2.0 * _predict_proposition()
 
 
 # --- the segment ----------------------------------------------------------------------
@@ -214,11 +205,10 @@ def _claim(part: str, title: str, **fields: Any) -> Claim:
     fields.setdefault("cases", ({},))
     fields.setdefault("assumptions", (_BALLS,))
     reading = fields.pop("reading", None)
-    return Claim(
+    return certified(
         id=f"mmd/{part}",
         title=title,
         source=Source(KEY, fields.pop("where"), reading),
-        evidence=Evidence.CERTIFICATE,
         **fields,
     )
 
@@ -268,7 +258,9 @@ CLAIMS = (
         cases=grid(form=("printed", "sharp")),
         predict=_predict_theorem,
         measure=_measure_theorem,
-        must_refute=_twice_theorem,
+        must_refute=scaled(
+            _predict_theorem, 2.0, "A fourth in the place of an eighth."
+        ),
         assumptions=(
             _BALLS,
             "Chernoff's bound of a sum of squares, which grows with each variance",
@@ -289,7 +281,9 @@ CLAIMS = (
         predict=_predict_proposition,
         measure=_measure_proposition,
         compare=CertifiedAtMost(),
-        must_refute=_wrong_proposition,
+        must_refute=scaled(
+            _predict_proposition, 2.0, "The exponent without its factor 1/2."
+        ),
         uses=("mmd/prop1",),
     ),
     _claim(

@@ -4,6 +4,7 @@ PyTorch counts those of matrix products; the count by formula is of the definiti
 """
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +15,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from empirical.mmd_init.losses import losses
 from empirical.mmd_init.networks import classifier, start
 from empirical.mmd_init.recipes import Recipe
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims.mmd_init._runs import KEY
 from verify.compare import AgreesTo
 
@@ -51,10 +52,6 @@ def _of_models(hidden: list[int], models: Sequence[int]) -> list[int]:
     return [2 * _BATCH * m * (3 * weights - first) for m in models]
 
 
-def _predict_models(*, hidden: list[int]) -> list[int]:
-    return _of_models(hidden, _MODELS)
-
-
 def _one_network_more(*, hidden: list[int]) -> list[int]:
     """The unperturbed network beside its perturbations."""
     return _of_models(hidden, [m + 1 for m in _MODELS])
@@ -62,7 +59,7 @@ def _one_network_more(*, hidden: list[int]) -> list[int]:
 
 _WIDTHS = ([7, 5, 6, 3], [4, 9, 8])
 
-MODELS = Claim(
+MODELS = numeric(
     id="mmd/cost",
     items=("Cost",),
     title="The cost of the uniformity loss is proportional to the perturbed models",
@@ -72,9 +69,8 @@ MODELS = Claim(
     ),
     assumptions=("two classes", "weights drawn one model at a time, as printed"),
     source=Source(KEY, "Appendix E"),
-    evidence=Evidence.NUMERIC,
     cases=grid(hidden=_WIDTHS),
-    predict=_predict_models,
+    predict=partial(_of_models, models=_MODELS),
     measure=_measure_models,
     # Whole numbers.
     compare=AgreesTo(absolute=0.5),
@@ -105,7 +101,7 @@ def _of_outputs(*, hidden: list[int]) -> list[int]:
     return [2 * _BATCH * hidden[-1]] * (len(_CLASSES) - 1)
 
 
-CLASSES = Claim(
+CLASSES = numeric(
     id="mmd/cost-classes",
     items=("Cost",),
     title="The cost of the detachment loss grows linearly with the classes",
@@ -115,7 +111,6 @@ CLASSES = Claim(
     ),
     assumptions=("fully connected, without batch normalisation",),
     source=Source(KEY, "Appendix E"),
-    evidence=Evidence.NUMERIC,
     cases=grid(hidden=_WIDTHS),
     predict=_predict_classes,
     measure=_measure_classes,

@@ -1,5 +1,6 @@
 """Degenerate softmax: Theorem 2, the loss L_sd and its floor."""
 
+import functools
 import math
 from typing import Any
 
@@ -9,8 +10,9 @@ import numpy as np
 import torch
 
 from theory import mmd
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, adversarial, certified, grid, numeric
 from verify.claims._certified import common
+from verify.claims._predictors import always
 from verify.claims.mmd_init._samples import Array, generator, vertex_distances
 from verify.compare import (
     AgreesTo,
@@ -40,24 +42,19 @@ def _measure_norm(*, classes: int) -> Enclosure:
     return cover.enclosure("every point of the simplex")
 
 
-def _predict_norm(*, classes: int) -> float:
-    return mmd.least_square_norm(classes)
-
-
 def _one_less(*, classes: int) -> float:
     """The simplex's dimension d - 1 in the place of d."""
     return 1.0 / (classes - 1.0)
 
 
-LEM_4 = Claim(
+LEM_4 = certified(
     id="mmd/lem4",
     items=("Lem4",),
     title="The least squared norm on the simplex is 1/d, at its centre",
     statement=r"\min_{a\in\Delta^{d-1}}\|a\|^2=1/d",
     source=Source(KEY, "Lemma 4"),
-    evidence=Evidence.CERTIFICATE,
     cases=grid(classes=_CLASSES),
-    predict=_predict_norm,
+    predict=mmd.least_square_norm,
     measure=_measure_norm,
     compare=Enclosed(radius=1e-14, rounding=4e-16),
     must_refute=_one_less,
@@ -117,12 +114,7 @@ def _predict_outside(*, classes: int, form: Any) -> float:
     return (1.0 - 4e-15) / common(slopes, relative=1e-15)
 
 
-def _unit_slope(*, classes: int, form: str) -> float:
-    """1 - E|v - f|, without the root of d."""
-    return 1.0
-
-
-THM_2 = Claim(
+THM_2 = certified(
     id="mmd/thm2",
     items=("Thm2",),
     title="Predictions that are near a vertex on average are often of its class",
@@ -132,12 +124,11 @@ THM_2 = Claim(
         r"\sqrt2\text{ for }\sqrt d\text{ as well}"
     ),
     source=Source(KEY, "Theorem 2; the second form is ours", Reading.OURS),
-    evidence=Evidence.CERTIFICATE,
     cases=grid(classes=_CLASSES, form=("printed", "sharp")),
     predict=_predict_outside,
     measure=_measure_outside,
     compare=CertifiedAtLeast(),
-    must_refute=_unit_slope,
+    must_refute=always(1.0, "1 - E|v - f|, without the root of d."),
     version=2,
     assumptions=("Markov's inequality, for every law of the predictions",),
     uses=("mmd/lem4", "mmd/thm2-radius"),
@@ -149,7 +140,7 @@ THM_2 = Claim(
 )
 
 
-REACH = Claim(
+REACH = certified(
     id="mmd/thm2-radius",
     items=("Thm2",),
     title=(
@@ -161,7 +152,6 @@ REACH = Claim(
         r"\|v^{(i)}-a\|<1/\sqrt2\;\Rightarrow\;a\in A_i"
     ),
     source=Source(KEY, "Proof of Theorem 2; the larger radius is ours", Reading.OURS),
-    evidence=Evidence.CERTIFICATE,
     cases=grid(classes=_CLASSES, form=("printed", "sharp")),
     predict=_predict_reach,
     measure=_measure_reach,
@@ -209,7 +199,7 @@ def _all_at_once(*, classes: int, seed: int) -> float:
     return mmd.degeneracy_loss(f.reshape(1, -1, classes))
 
 
-EQ_14 = Claim(
+EQ_14 = numeric(
     id="mmd/eq14",
     items=("Eq14",),
     title="The degeneracy loss, which penalises degenerate softmax outputs",
@@ -217,7 +207,6 @@ EQ_14 = Claim(
         r"L_{sd}=E_\epsilon\bigl[\max\{\max_iE_x\|v^{(i)}-f\|,\,d^{-1/2}\}-d^{-1/2}\bigr]"
     ),
     source=Source(KEY, "Equation 14"),
-    evidence=Evidence.NUMERIC,
     cases=grid(classes=_CLASSES, seed=(0, 1)),
     predict=_predict_loss,
     measure=_measure_loss,
@@ -230,16 +219,12 @@ def _predict_segment(*, seed: int) -> float:
     return mmd.segment_degeneracy_loss(_models(2, seed)[..., 0])
 
 
-def _measure_segment(*, seed: int) -> float:
-    return _measure_loss(classes=2, seed=seed)
-
-
 def _without_the_root(*, seed: int) -> float:
     """The distance without the root of two."""
     return float(np.mean(np.abs(_models(2, seed)[..., 0].mean(axis=1) - 0.5)))
 
 
-SEGMENT = Claim(
+SEGMENT = numeric(
     id="mmd/eq14-segment",
     items=("Eq14", "SdFloor"),
     title=(
@@ -247,10 +232,9 @@ SEGMENT = Claim(
     ),
     statement=r"L_{sd}=\sqrt2\,E_\epsilon\bigl|E_xp-\tfrac12\bigr|",
     source=Source(KEY, "Equation 14; the identity is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(seed=(0, 1, 2)),
     predict=_predict_segment,
-    measure=_measure_segment,
+    measure=functools.partial(_measure_loss, classes=2),
     compare=AgreesTo(absolute=2e-15),
     must_refute=_without_the_root,
     uses=("mmd/eq14",),
@@ -285,7 +269,7 @@ def _centroid_misplaced(*, classes: int) -> float:
     return 1.0 - classes**-0.5
 
 
-FLOOR = Claim(
+FLOOR = certified(
     id="mmd/sdfloor",
     items=("SdFloor", "Eq14"),
     title=(
@@ -294,7 +278,6 @@ FLOOR = Claim(
     ),
     statement=r"L_{sd}\ge\frac{\sqrt{d-1}-1}{\sqrt d}",
     source=Source(KEY, "Equation 14; the floor is ours", Reading.OURS),
-    evidence=Evidence.CERTIFICATE,
     cases=grid(classes=_CLASSES),
     predict=_predict_floor,
     measure=_measure_any,
@@ -329,7 +312,7 @@ def _classifier_first(*, classes: int) -> list[float]:
     return _predict_extremes(classes=classes)[::-1]
 
 
-EXTREMES = Claim(
+EXTREMES = numeric(
     id="mmd/sdfloor-values",
     items=("SdFloor",),
     title=(
@@ -341,7 +324,6 @@ EXTREMES = Claim(
         r"\text{certain and balanced: }\frac{\sqrt2(d-1)}d-\frac1{\sqrt d}"
     ),
     source=Source(KEY, "Equation 14; the values are ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(classes=_CLASSES),
     predict=_predict_extremes,
     measure=_measure_extremes,
@@ -371,24 +353,19 @@ def _measure_least(*, classes: int, seed: int) -> float:
     return least
 
 
-def _nothing_left(*, classes: int, seed: int) -> float:
-    return 0.0
-
-
 def _predict_least(*, classes: int, seed: int) -> float:
     """The floor, which is positive from three classes on."""
     return mmd.degeneracy_floor(classes)
 
 
-ERR_1 = Claim(
+ERR_1 = adversarial(
     id="mmd/err1",
     items=("Err1", "SdFloor"),
     title="With three or more classes, the degeneracy loss can be brought to zero",
     statement=r"\min L_{sd}=0,\text{ where all classes are predicted}",
     source=Source(KEY, "After Equation 14", Reading.READING),
-    evidence=Evidence.SEARCH,
-    cases=grid(classes=(2, 3, 4), seed=(0,)),
-    predict=_nothing_left,
+    cases=grid(classes=(2, 3, 4), seed=0),
+    predict=always(0.0),
     measure=_measure_least,
     # The largest of d distances is not smooth: the last steps are 2e-4 long.
     compare=AgreesTo(absolute=2e-3),

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from theory import mmd
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims.mmd_init._samples import laws
 from verify.compare import AgreesTo, Outcome
 
@@ -36,13 +36,12 @@ def _both_indices(*, size: int, seed: int) -> float:
     return mmd.median_bandwidth(x, y)
 
 
-ERR_9 = Claim(
+ERR_9 = numeric(
     id="mmd/err9",
     items=("Err9", "C1"),
     title="The printed list of distances pairs outputs and points of equal index",
     statement=r"\|f_{\theta_0+\epsilon_i}(x)-u_i\|\text{ for all }i\le M,\,j\le N",
     source=Source(KEY, "Appendix C.1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(size=(5, 40), seed=(0, 1)),
     predict=_printed_indices,
     measure=_measure_median,

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from theory import mmd
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric, statistical
+from verify.claims._predictors import always
 from verify.claims.mmd_init._samples import (
     Array,
     generator,
@@ -61,7 +62,7 @@ def _without_masks(*, widths: list[int], seed: int) -> Array:
     return _flat(np.broadcast_to(j, (4, *j.shape)) for j in found[::-1])
 
 
-JAC = Claim(
+JAC = numeric(
     id="mmd/jac",
     items=("Jac",),
     title=(
@@ -69,7 +70,6 @@ JAC = Claim(
     ),
     statement=(r"J_{L-1}=W^{(L)}D_{L-1},\quad J_{l-1}=(J_lW^{(l)})D_{l-1},\quad D_0=I"),
     source=Source(KEY, "Equations 15 to 22; the recursion is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(widths=_SHAPES, seed=(0, 1)),
     predict=_predict_recursion,
     measure=_measure_recursion,
@@ -127,7 +127,7 @@ def _whole_matrix(*, widths: list[int], seed: int) -> Array:
     return np.concatenate(found)
 
 
-SENSITIVITY = Claim(
+SENSITIVITY = numeric(
     id="mmd/eq15",
     items=("Eq15", "Eq16", "Eq17", "Eq18", "Eq19"),
     title=(
@@ -139,7 +139,6 @@ SENSITIVITY = Claim(
         r"=\|J_l^{(i)}\|\text{ while no ReLU flips}"
     ),
     source=Source(KEY, "Equations 15 to 19"),
-    evidence=Evidence.NUMERIC,
     cases=grid(widths=_SHAPES, seed=(0, 1)),
     predict=_predict_reach,
     measure=_measure_reach,
@@ -166,7 +165,7 @@ def _largest_mean(*, widths: list[int], seed: int) -> float:
     return max(mmd.detachment_loss([j]) for j in _found(widths, seed))
 
 
-EQ_22 = Claim(
+EQ_22 = numeric(
     id="mmd/eq22",
     items=("Eq20", "Eq22"),
     title="The detachment loss: the worst layer, class by class",
@@ -174,7 +173,6 @@ EQ_22 = Claim(
         r"L_{iod}=E_x\tfrac1d\textstyle\sum_i\max_{0\le l<L}\bigl(1-\|J_l^{(i)}\|\bigr)^2"
     ),
     source=Source(KEY, "Equations 20 and 22"),
-    evidence=Evidence.NUMERIC,
     cases=grid(widths=_SHAPES, seed=(0, 1)),
     predict=_predict_loss,
     measure=_measure_loss,
@@ -214,7 +212,7 @@ def _half_the_variance(*, inputs: int, seed: int) -> list[float]:
     return [found.mean, inputs * found.variance]
 
 
-THM_3 = Claim(
+THM_3 = statistical(
     id="mmd/thm3",
     items=("Thm3", "Err5"),
     title="A row of one layer's Jacobian has squared norm of mean 1 and variance 5/n",
@@ -222,8 +220,7 @@ THM_3 = Claim(
         r"E\|W_k\odot1(x>0)\|^2=1,\quad\operatorname{Var}=5/n,\qquad W_{kj}\sim N(0,2/n)"
     ),
     source=Source(KEY, "Theorem 3; the variance is ours", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
-    cases=grid(inputs=(20, 392), seed=(0,)),
+    cases=grid(inputs=(20, 392), seed=0),
     predict=_predict_rows,
     measure=_measure_rows,
     compare=MeanEquals(discrepancy=1.5, false_fail=1e-9),
@@ -258,7 +255,7 @@ def _fixed_mask(*, inputs: int, active: list[int]) -> list[float]:
     return [mean, 2.0 * inputs * q * (3.0 / 7.0) ** 2]
 
 
-ROWS = Claim(
+ROWS = numeric(
     id="mmd/thm3-moments",
     items=("Thm3",),
     title=(
@@ -266,7 +263,6 @@ ROWS = Claim(
     ),
     statement=r"E=nq\sigma^2,\quad\operatorname{Var}=n\sigma^4(3q-q^2)",
     source=Source(KEY, "Proof of Theorem 3; the variance is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(inputs=(1, 2, 17), active=([1, 2], [1, 1], [1, 8])),
     predict=_predict_law,
     measure=_measure_law,
@@ -301,7 +297,7 @@ def _masked_input(*, start: Any) -> Array:
     return found
 
 
-CHAIN = Claim(
+CHAIN = statistical(
     id="mmd/thm3-chain",
     items=("Thm3", "Err6"),
     title="Mean squared norms of Jacobian rows at every layer, from He and from Xavier",
@@ -310,7 +306,6 @@ CHAIN = Claim(
         r" q_0=1,\;q_k=\tfrac12"
     ),
     source=Source(KEY, "Equation 20 and Theorem 3; the chain is ours", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=grid(start=("he", "xavier")),
     predict=_predict_chain,
     measure=_measure_chain,
@@ -329,7 +324,7 @@ def _one_everywhere(*, start: Any) -> Array:
     return np.ones(len(_NARROW) - 1)
 
 
-ERR_6 = Claim(
+ERR_6 = statistical(
     id="mmd/err6",
     items=("Err6", "Eq20"),
     title=(
@@ -337,8 +332,7 @@ ERR_6 = Claim(
     ),
     statement=r"\text{He's start makes }\|J_l^{(i)}\|=1\text{ for }l=0,\dots,L-1",
     source=Source(KEY, "After Equation 20"),
-    evidence=Evidence.STATISTICAL,
-    cases=grid(start=("he",)),
+    cases=grid(start="he"),
     predict=_one_everywhere,
     measure=_measure_chain,
     compare=MeanEquals(discrepancy=0.5, false_fail=1e-9),
@@ -371,12 +365,7 @@ def _predict_limit(*, start: Any) -> float:
     return mmd.detachment_limit(_WIDE, start)
 
 
-def _at_the_goal(*, start: Any) -> float:
-    """The value where rows have norm one."""
-    return 0.0
-
-
-LIMIT = Claim(
+LIMIT = statistical(
     id="mmd/eq22-limit",
     items=("Eq22", "Thm3"),
     title="The value of the detachment loss at He's and at Xavier's initialisation",
@@ -385,14 +374,13 @@ LIMIT = Claim(
         r"0.2513\text{ (Xavier, 784-392-392-392-2)}"
     ),
     source=Source(KEY, "Equation 22 and Theorem 3; the limits are ours", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=grid(start=("he", "xavier")),
     predict=_predict_limit,
     measure=_measure_limit,
     # At width n = 600 a norm has variance (5 / 4) L J^2 / n <= 0.017, which adds to the
     # square, and the largest of layers another (5 / n)^(1/2) J |1 - J| <= 0.03.
     compare=MeanEquals(discrepancy=0.17, false_fail=1e-9, rounding=0.047),
-    must_refute=_at_the_goal,
+    must_refute=always(0.0, "The value where rows have norm one."),
     uses=("mmd/thm3-chain", "mmd/eq22"),
 )
 
@@ -409,24 +397,19 @@ def _measure_matrix(*, outputs: int, inputs: int) -> Estimate:
     return Estimate.of(found)
 
 
-def _printed_norm(*, outputs: int, inputs: int) -> float:
-    return 1.0
-
-
 def _rows_added(*, outputs: int, inputs: int) -> float:
     """The squared norm of the whole matrix."""
     return outputs * mmd.jacobian_row_moments(inputs).mean
 
 
-ERR_5 = Claim(
+ERR_5 = statistical(
     id="mmd/err5",
     items=("Err5", "Thm3"),
     title="The norm printed in Theorem 3 is that of a row of the Jacobian",
     statement=r"1\approx\|W^{(l+1)}1(x_l>0)\|_F",
     source=Source(KEY, "Equation 21"),
-    evidence=Evidence.STATISTICAL,
-    cases=grid(outputs=(10, 40), inputs=(30,)),
-    predict=_printed_norm,
+    cases=grid(outputs=(10, 40), inputs=30),
+    predict=always(1.0),
     measure=_measure_matrix,
     compare=MeanEquals(discrepancy=8.0, false_fail=1e-9),
     must_hold=_rows_added,
@@ -483,7 +466,7 @@ def _one_constant(*, draws: int) -> list[float]:
     return [0.0, loss, loss]
 
 
-EQ_11 = Claim(
+EQ_11 = statistical(
     id="mmd/eq11",
     items=("Eq11",),
     title="Models that ignore their input can have the least uniformity loss",
@@ -492,8 +475,7 @@ EQ_11 = Claim(
         r"\;\Rightarrow\;L_{uni}=0"
     ),
     source=Source(KEY, "Equation 11"),
-    evidence=Evidence.STATISTICAL,
-    cases=grid(draws=(40,)),
+    cases=grid(draws=40),
     predict=_blind,
     measure=_measure_detached,
     compare=MeanEquals(discrepancy=0.02, false_fail=1e-9, rounding=1e-15),

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from empirical.mmd_init import noise, regularisers, uniformity
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, statistical
+from verify.claims._predictors import always
 from verify.claims.mmd_init._samples import Array, generator, network
 from verify.compare import Estimate, MeanEquals
 from verify.reading import Reading
@@ -22,7 +23,7 @@ _WIDTHS = (16, 16, 16, 2)
 _FORMS, _DIRECTIONS = 6, 18
 # With two examples, noise is drawn on the 32 weights of the last layer.
 _CASES = (
-    *grid(way=("gram",), kind=("zero", "bias", "duplicates", "dead"), batch=(16,)),
+    *grid(way="gram", kind=("zero", "bias", "duplicates", "dead"), batch=16),
     {"way": "auto", "kind": "zero", "batch": 2},
 )
 
@@ -186,10 +187,6 @@ def _apart(statistics: Statistics, sampler: str, kind: str, batch: int) -> Array
     return (statistics(sampler, kind, batch) - usual) / usual.std(axis=0, ddof=1)
 
 
-def _predict_none(*, way: str, kind: str, batch: int) -> float:
-    return 0.0
-
-
 def _measure_law(*, way: str, kind: str, batch: int) -> Estimate:
     return Estimate.of(_apart(_statistics, way, kind, batch))
 
@@ -208,7 +205,7 @@ def _noise_held_fixed(*, way: str, kind: str, batch: int) -> Array:
     return _apart(_slopes, "without slope", kind, batch).mean(axis=0)
 
 
-LAW = Claim(
+LAW = statistical(
     id="mmd/gram",
     items=("Gram",),
     title="Noise sampled on layer outputs has the same law as noise on the weights",
@@ -217,9 +214,8 @@ LAW = Claim(
         r"C=\tfrac{s^2}{n_{in}}HH^T+\tfrac{s^2}{n_{out}}11^T"
     ),
     source=Source(KEY, "Section 3.3; the shortcut is ours", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=_CASES,
-    predict=_predict_none,
+    predict=always(0.0),
     measure=_measure_law,
     compare=_TEST,
     must_refute=_each_example_alone,
@@ -235,7 +231,7 @@ LAW = Claim(
     ),
 )
 
-SLOPE = Claim(
+SLOPE = statistical(
     id="mmd/gram-slope",
     items=("Gram",),
     title=(
@@ -247,9 +243,8 @@ SLOPE = Claim(
         r"\;\Rightarrow\;\mathbb E\,\nabla_{\theta_0}L\text{ is the same}"
     ),
     source=Source(KEY, "Equation 10; the slope is ours", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=_CASES,
-    predict=_predict_none,
+    predict=always(0.0),
     measure=_measure_slope,
     compare=_TEST,
     must_refute=_noise_held_fixed,
@@ -316,7 +311,7 @@ def _covariance(inputs: str, depth: int, *, biases: float) -> Array:
     return _pairs(c)
 
 
-COVARIANCE = Claim(
+COVARIANCE = statistical(
     id="mmd/gram-covariance",
     items=("Gram",),
     title=(
@@ -327,7 +322,6 @@ COVARIANCE = Claim(
         r"+\tfrac{s^2}{n_{out}}11^T"
     ),
     source=Source(KEY, "Section 3.3; the formula is ours", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     # With the second layer, whose inputs are noisy already: C has a mean in closed form.
     cases=grid(
         sampler=("definition", "gram"),

@@ -7,7 +7,7 @@ from empirical.mmd_init import measures, networks
 from empirical.mmd_init.losses import constant_share
 from empirical.mmd_init.networks import classifier
 from empirical.networks import FullyConnected, Params
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims.mmd_init._samples import Array, generator
 from verify.compare import AgreesTo
 
@@ -42,7 +42,7 @@ def _share_constant(*, classes: int, models: int, inputs: int) -> float:
     return float(constant_share(torch.from_numpy(_logits(classes, models, inputs))))
 
 
-CONSTANT = Claim(
+CONSTANT = numeric(
     id="mmd/ds",
     items=("DS",),
     title=(
@@ -51,8 +51,7 @@ CONSTANT = Claim(
     ),
     statement=r"DS=\operatorname{mean}_i\,1\{|\{\operatorname{argmax}f_i(x):x\}|<d\}",
     source=Source(KEY, "Section 5.2 and appendix C.2"),
-    evidence=Evidence.NUMERIC,
-    cases=grid(classes=(2, 3, 10), models=(256,), inputs=(32,)),
+    cases=grid(classes=(2, 3, 10), models=256, inputs=32),
     predict=_count_constant,
     measure=_share_constant,
     compare=AgreesTo(absolute=1e-12),
@@ -111,7 +110,7 @@ def _share_dead(*, seed: int) -> list[float]:
     return [*shares.tolist(), float(shares.max())]
 
 
-DEAD = Claim(
+DEAD = numeric(
     id="mmd/dead",
     items=("Dead", "IOD"),
     title=(
@@ -120,7 +119,6 @@ DEAD = Claim(
     ),
     statement=r"x_{l,j}\le0\text{ on all 32 examples},\quad IOD=\max_l\text{share}_l",
     source=Source(KEY, "Section 5.2, appendices B.3 and C.2"),
-    evidence=Evidence.NUMERIC,
     cases=grid(seed=(1, 2, 3)),
     predict=_count_dead,
     measure=_share_dead,

@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 
 from theory import gaussian, mmd
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric, statistical
 from verify.claims.mmd_init._samples import Array, noise_energy
 from verify.compare import AgreesTo, Estimate, Identical, MeanEquals
 from verify.reading import Reading
@@ -31,10 +31,6 @@ def _predict_noise(*, widths: list[int], scale: float) -> list[float]:
     return _summary(mmd.noise_rule(widths, scale))
 
 
-def _measure_noise(*, widths: list[int], scale: float) -> list[float]:
-    return noise_energy(widths, scale)
-
-
 def _weights_alone(*, widths: list[int], scale: float) -> list[float]:
     """Noise on the weights alone, not on biases."""
     noise = mmd.noise_rule(widths, scale)
@@ -47,7 +43,7 @@ def _weights_alone(*, widths: list[int], scale: float) -> list[float]:
     ]
 
 
-SIGMA = Claim(
+SIGMA = numeric(
     id="mmd/sigma",
     items=("Sigma",),
     title="The variance of the noise on every parameter, and its squared norm",
@@ -56,10 +52,9 @@ SIGMA = Claim(
         r"\;\Rightarrow\;E\|\epsilon\|^2=s^2\textstyle\sum_k(n_k+1)"
     ),
     source=Source(KEY, "Section 3.3; the sums are ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(widths=_WIDTHS, scale=(0.5**0.5, 2.0)),
     predict=_predict_noise,
-    measure=_measure_noise,
+    measure=noise_energy,
     # Sums of 600,000 rounded numbers, added pairwise.
     compare=AgreesTo(relative=1e-13),
     must_refute=_weights_alone,
@@ -69,10 +64,6 @@ SIGMA = Claim(
         " the logits of every perturbed model, whatever the input."
     ),
 )
-
-
-def _predict_ball(*, radius: float, dimension: int) -> float:
-    return mmd.ball_mean_square(radius, dimension)
 
 
 def _measure_ball(*, radius: float, dimension: int) -> Any:
@@ -89,15 +80,14 @@ def _on_the_sphere(*, radius: float, dimension: int) -> float:
     return radius**2
 
 
-BALL = Claim(
+BALL = numeric(
     id="mmd/claim1-ball",
     items=("Claim1",),
     title="The mean squared norm of a uniform point in a ball",
     statement=r"E\|\theta-\theta_0\|^2=\frac{r^2m}{m+2},\quad\theta\sim U(B_r(\theta_0))",
     source=Source(KEY, "Claim 1; the moment is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(radius=(0.5, 24.0), dimension=(1, 2, 10, 616_618)),
-    predict=_predict_ball,
+    predict=mmd.ball_mean_square,
     measure=_measure_ball,
     compare=AgreesTo(relative=1e-14),
     must_refute=_on_the_sphere,
@@ -133,7 +123,7 @@ def _flat(*, dimension: int) -> Array:
     return np.clip(0.5 + _LEVELS / np.sqrt(12.0), 0.0, 1.0)
 
 
-PROJECTION = Claim(
+PROJECTION = statistical(
     id="mmd/claim1-projection",
     items=("Claim1", "Eq9"),
     title="In high dimension, any coordinate of a uniform point in a ball is Gaussian",
@@ -142,7 +132,6 @@ PROJECTION = Claim(
         r"\theta\sim U(B_r(\theta_0))"
     ),
     source=Source(KEY, "After Equation 7, on relaxing the ball to a normal law"),
-    evidence=Evidence.STATISTICAL,
     cases=grid(dimension=(10_000, 616_618)),
     predict=_predict_projection,
     measure=_measure_projection,
@@ -169,13 +158,12 @@ def _swapped(*, parts: list[float], weights: list[float]) -> float:
     return _predict_total(parts=parts, weights=weights[::-1])
 
 
-EQ_23 = Claim(
+EQ_23 = numeric(
     id="mmd/eq23",
     items=("Eq23",),
     title="The total loss is a sum of three, with weights 0.4 and 1",
     statement=r"L=L_{uni}+\lambda L_{sd}+\xi L_{iod},\quad\lambda=0.4,\;\xi=1",
     source=Source(KEY, "Equation 23"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         parts=([-0.002, 0.1, 0.3], [0.8, 0.0, 0.2]), weights=([0.4, 1.0], [0.0, 2.0])
     ),
@@ -206,13 +194,12 @@ def _constant_ones_too(*, classes: int) -> list[int]:
     return [2**classes, 2 ** (classes - 1)]
 
 
-PRELIM = Claim(
+PRELIM = numeric(
     id="mmd/prelim",
     items=("Prelim",),
     title="Ten digits give 1,022 binary tasks, 511 up to swapping the labels",
     statement=r"2^{10}-2=1022",
     source=Source(KEY, "Section 4"),
-    evidence=Evidence.NUMERIC,
     cases=grid(classes=(2, 3, 10)),
     predict=_predict_tasks,
     measure=_measure_tasks,

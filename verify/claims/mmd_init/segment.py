@@ -1,5 +1,6 @@
 """Two classes: the discrepancy from the uniform law itself, in closed form."""
 
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -7,7 +8,8 @@ import numpy as np
 import torch
 
 from theory import mmd
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric, statistical
+from verify.claims._predictors import always
 from verify.claims.mmd_init._samples import Array, generator
 from verify.compare import AgreesTo, Estimate, MeanEquals
 from verify.reading import Reading
@@ -46,16 +48,12 @@ def _measure_mean(*, gamma: float) -> Any:
         return _mean(mpmath.mpf(gamma))
 
 
-def _predict_mean(*, gamma: float) -> float:
-    return mmd.segment_kernel_mean(gamma)
-
-
 def _whole_line(*, gamma: float) -> float:
     """Distances on the whole line, as if the segment had no ends."""
     return gamma * np.sqrt(np.pi)
 
 
-MEAN = Claim(
+MEAN = numeric(
     id="mmd/seg-mean",
     items=("Seg",),
     title="The mean kernel of two uniform points of the segment",
@@ -64,9 +62,8 @@ MEAN = Claim(
         r"-\gamma^2\bigl(1-e^{-1/\gamma^2}\bigr)"
     ),
     source=Source(KEY, "Equation 9, last term; the closed form is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(gamma=(*_GAMMAS, 1e-12)),
-    predict=_predict_mean,
+    predict=mmd.segment_kernel_mean,
     measure=_measure_mean,
     compare=AgreesTo(relative=2e-15),
     must_refute=_whole_line,
@@ -95,7 +92,7 @@ def _kernel_of_distances(*, p: float, gamma: float) -> list[float]:
     return _predict_embedding(p=p, gamma=np.sqrt(2.0) * gamma)
 
 
-EMBEDDING = Claim(
+EMBEDDING = numeric(
     id="mmd/seg-embedding",
     items=("Seg", "Eq9"),
     title="The mean kernel of a prediction and a uniform point, and its derivative",
@@ -107,7 +104,6 @@ EMBEDDING = Claim(
     source=Source(
         KEY, "Equation 9, middle term; the closed form is ours", Reading.OURS
     ),
-    evidence=Evidence.NUMERIC,
     cases=grid(p=(0.0, 1e-3, 0.3, 0.75, 1.0), gamma=(0.02, 0.3, 1.0, 1e6)),
     predict=_predict_embedding,
     measure=_measure_embedding,
@@ -124,24 +120,19 @@ def _measure_point(*, p: float, gamma: float) -> Any:
         return 1 - 2 * _embedding(x, g) + _mean(g)
 
 
-def _predict_point(*, p: float, gamma: float) -> float:
-    return mmd.segment_point_mmd(p, gamma)
-
-
 def _subtracted(*, p: float, gamma: float) -> float:
     """The three terms subtracted in float64."""
     return 1.0 - 2.0 * mmd.segment_embedding(p, gamma) + mmd.segment_kernel_mean(gamma)
 
 
-POINT = Claim(
+POINT = numeric(
     id="mmd/seg-point",
     items=("Seg", "Eq7"),
     title="The squared MMD of one constant prediction from the uniform law",
     statement=r"\mathrm{MMD}(\delta_p,U)=1-2h_\gamma(p)+E\,k(u,u')",
     source=Source(KEY, "Equation 7; the closed form is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(p=(0.0, 0.1, 0.5, 0.75), gamma=_GAMMAS),
-    predict=_predict_point,
+    predict=mmd.segment_point_mmd,
     measure=_measure_point,
     compare=AgreesTo(relative=1e-14),
     must_refute=_subtracted,
@@ -195,7 +186,7 @@ def _midpoints(*, count: int, bandwidths: list[float], seed: int) -> list[float]
     ]
 
 
-LAW = Claim(
+LAW = numeric(
     id="mmd/seg",
     items=("Seg", "Eq9", "Est"),
     title=(
@@ -206,10 +197,7 @@ LAW = Claim(
         r"V=\tfrac1{M^2}\textstyle\sum_{i,j}k(p_i,p_j)-\tfrac2M\sum_ih(p_i)+E\,k(u,u')"
     ),
     source=Source(KEY, "Equation 9; the closed form is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
-    cases=grid(
-        count=(2, 6), bandwidths=([0.1], [0.3, 0.6], [0.5], [1.0, 1e5]), seed=(0,)
-    ),
+    cases=grid(count=(2, 6), bandwidths=([0.1], [0.3, 0.6], [0.5], [1.0, 1e5]), seed=0),
     predict=_predict_law,
     measure=_measure_law,
     # A few eps a bandwidth.
@@ -252,7 +240,7 @@ def _other_estimator(
     return mmd.segment_mmd_gradient(_predictions(count, seed), bandwidths, other)
 
 
-SLOPES = Claim(
+SLOPES = numeric(
     id="mmd/est-gradient",
     items=("Est", "Seg"),
     title="The gradients of the two MMD estimates differ in the weight of one term",
@@ -263,12 +251,11 @@ SLOPES = Claim(
     source=Source(
         KEY, "Equation 9 with appendix C.1; the gradient is ours", Reading.OURS
     ),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         count=(2, 20),
         bandwidths=([0.1], [0.3, 2.0]),
         estimator=("unbiased", "biased"),
-        seed=(0,),
+        seed=0,
     ),
     predict=_predict_slopes,
     measure=_measure_slopes,
@@ -319,16 +306,12 @@ def _descent(gamma: float, seed: int, *, slope: float) -> Array:
     return np.array([*(local.sum() * x), local.sum()])
 
 
-def _predict_descent(*, gamma: float, seed: int) -> Array:
-    return _descent(gamma, seed, slope=1.0)
-
-
 def _without_softmax(*, gamma: float, seed: int) -> Array:
     """The gradient without the softmax's own slope."""
     return _descent(gamma, seed, slope=0.0)
 
 
-DESCENT = Claim(
+DESCENT = numeric(
     id="mmd/eq9",
     items=("Eq7", "Eq9", "Eq10"),
     title=(
@@ -339,9 +322,8 @@ DESCENT = Claim(
         r"=E_\epsilon\nabla_\theta\ell(f_{\theta_0+\epsilon}(x))"
     ),
     source=Source(KEY, "Equations 9 and 10"),
-    evidence=Evidence.NUMERIC,
     cases=grid(gamma=(0.1, 0.5), seed=(0, 1)),
-    predict=_predict_descent,
+    predict=partial(_descent, slope=1.0),
     measure=_measure_descent,
     # Truncation h^2 / 6 f''' with f''' <= 1e3 at gamma = 0.1; rounding eps / h.
     compare=AgreesTo(relative=1e-5, of_largest=True, absolute=1e-11),
@@ -387,12 +369,7 @@ def _predict_ratio(*, sizes: list[int], gamma: float) -> float:
     return mmd.segment_null_variance_ratio(sizes[0], sizes[1])
 
 
-def _as_good(*, sizes: list[int], gamma: float) -> float:
-    """The same deviation as without sampling."""
-    return 1.0
-
-
-RATIO = Claim(
+RATIO = statistical(
     id="mmd/seg-null",
     items=("Seg", "Est"),
     title="Sampling the uniform law doubles the standard deviation of the loss",
@@ -401,14 +378,13 @@ RATIO = Claim(
         r"=1+\tfrac{M(M-1)}2\Bigl(\tfrac2{N(N-1)}+\tfrac4{MN}\Bigr)=4-\tfrac2M\;(N=M)"
     ),
     source=Source(KEY, "Equation 9 with appendix C.1; the ratio is ours", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
-    cases=grid(sizes=([12, 12], [8, 20]), gamma=(0.3,)),
+    cases=grid(sizes=([12, 12], [8, 20]), gamma=0.3),
     predict=_predict_ratio,
     measure=_measure_ratio,
     # A ratio of means of 1,000 squares is biased by their relative variance, kurtosis
     # / 1,000 <= 0.03, times the ratio.
     compare=MeanEquals(discrepancy=1.5, false_fail=1e-9, rounding=0.12),
-    must_refute=_as_good,
+    must_refute=always(1.0, "The same deviation as without sampling."),
     assumptions=("predictions are uniform already", "both estimates are unbiased"),
     uses=("mmd/seg",),
 )

@@ -180,8 +180,8 @@ STEPS = closed(
     key=KEY,
     where="Section 3, equation (11), and appendix B",
     cases=(
-        *grid(way=("explicit", "auto"), classes=(3,)),
-        *grid(way=("gram", "auto"), classes=(2,)),
+        *grid(way=("explicit", "auto"), classes=3),
+        *grid(way=("gram", "auto"), classes=2),
     ),
     twin=_plain_steps,
     measure=_stacked_steps,

@@ -9,7 +9,8 @@ import mpmath
 from hypothesis import strategies as st
 
 from theory import mmd
-from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claim import Source, adversarial, grid, numeric
+from verify.claims._searches import searched
 from verify.compare import AgreesTo, AtMost, Outcome
 from verify.reading import Reading
 
@@ -66,13 +67,12 @@ _GRID = tuple(
     if case["count"] * case["eta"] < 5000.0
 )
 
-EXACT = Claim(
+EXACT = numeric(
     id="mmd/thm1-exact",
     items=("Thm1",),
     title="With equal variances, the norm of the noise has a chi-square tail",
     statement=r"P(\|\theta-\theta_0\|\ge r)=Q\bigl(\tfrac m2,\tfrac{r^2}{2\sigma^2}\bigr)",
     source=Source(KEY, "Theorem 1; the exact law is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=tuple(c for c in _GRID if c["count"] * c["eta"] <= 300.0),
     predict=_predict_exact,
     measure=_measure_tail,
@@ -82,7 +82,7 @@ EXACT = Claim(
     uses=("mmd/thm1",),
 )
 
-PRINTED = Claim(
+PRINTED = numeric(
     id="mmd/thm1",
     loose=True,
     items=("Thm1",),
@@ -92,7 +92,6 @@ PRINTED = Claim(
         r"\eta=\frac{r^2}{m\alpha_*}-1>0"
     ),
     source=Source(KEY, "Theorem 1"),
-    evidence=Evidence.NUMERIC,
     cases=_GRID,
     predict=_predict_printed,
     measure=_measure_tail,
@@ -103,7 +102,7 @@ PRINTED = Claim(
     figure="mmd_vacuous_tail",
 )
 
-SHARP = Claim(
+SHARP = numeric(
     id="mmd/thm1-sharp",
     loose=True,
     items=("Thm1", "Err2"),
@@ -112,7 +111,6 @@ SHARP = Claim(
     source=Source(
         KEY, "Theorem 1; the sharper form is ours, by the same proof", Reading.OURS
     ),
-    evidence=Evidence.NUMERIC,
     cases=_GRID,
     predict=_predict_sharp,
     measure=_measure_tail,
@@ -165,16 +163,15 @@ def _all_halved(*, variances: list[float], share: float) -> list[float]:
     return [v**8 for v in _predict_unequal(variances=variances, share=share)]
 
 
-def _groups() -> st.SearchStrategy[Case]:
-    distinct = st.lists(st.integers(1, 60), min_size=1, max_size=6, unique=True).map(
+_GROUPS = searched(
+    variances=st.lists(st.integers(1, 60), min_size=1, max_size=6, unique=True).map(
         lambda values: [v / 20.0 for v in values]
-    )
-    return st.fixed_dictionaries(
-        {"variances": distinct, "share": st.floats(1.001, 20.0)}
-    )
+    ),
+    share=st.floats(1.001, 20.0),
+)
 
 
-UNEQUAL = Claim(
+UNEQUAL = adversarial(
     id="mmd/thm1-unequal",
     loose=True,
     items=("Thm1",),
@@ -184,12 +181,11 @@ UNEQUAL = Claim(
         r"\sum\sigma_i^4,\;(r^2-\sum\sigma_i^2)/\alpha_*\}}"
     ),
     source=Source(KEY, "Theorem 1 and Equation 30"),
-    evidence=Evidence.SEARCH,
     cases=grid(
         variances=([1.0], [0.1, 1.0], [0.9, 1.0, 1.1], [0.01, 0.02, 0.05, 0.5]),
         share=(1.1, 1.5, 4.0),
     ),
-    examples=_groups,
+    examples=_GROUPS,
     max_examples=100,
     predict=_predict_unequal,
     measure=_measure_unequal,
@@ -238,7 +234,7 @@ def _vacuous(*, scale: float) -> float:
     return mmd.vacuous_radius(noise.variances, noise.counts)
 
 
-ERR_2 = Claim(
+ERR_2 = numeric(
     id="mmd/err2",
     items=("Err2", "Thm1"),
     title="Theorem 1 shows that perturbed models stay near the initialisation",
@@ -247,7 +243,6 @@ ERR_2 = Claim(
         r"\Sigma\text{ of section 3.3}"
     ),
     source=Source(KEY, "After Theorem 1, with section 3.3"),
-    evidence=Evidence.NUMERIC,
     cases=grid(scale=(0.2**0.5, 0.5**0.5, 2.0**0.5)),
     predict=_near,
     measure=_measure_spoken,
@@ -301,7 +296,7 @@ def _without_the_eighth(*, share: float) -> float:
     return _predict_intermediate(share=share) ** 8
 
 
-INTERMEDIATE = Claim(
+INTERMEDIATE = numeric(
     id="mmd/err2-corrected",
     items=("Err2", "Thm1"),
     title=(
@@ -312,7 +307,6 @@ INTERMEDIATE = Claim(
         r"e^{-\frac18\min\{t^2/\sum\sigma_i^4,\,t/\alpha_*\}}<10^{-12},\quad t=0.1\cdot591"
     ),
     source=Source(KEY, "Equation 30"),
-    evidence=Evidence.NUMERIC,
     cases=grid(share=(1.001, 1.005, 1.02, 1.1, 1.5)),
     predict=_predict_intermediate,
     measure=_measure_chernoff,
@@ -347,24 +341,19 @@ def _measure_moment(*, lam: float) -> Any:
         return _log_moment(mpmath.mpf(lam))
 
 
-def _predict_moment(*, lam: float) -> float:
-    return mmd.chi_square_log_moment(lam)
-
-
 def _mirrored(*, lam: float) -> float:
     """The moment at -lambda."""
     return mmd.chi_square_log_moment(-lam)
 
 
-MOMENT = Claim(
+MOMENT = numeric(
     id="mmd/lem1-moment",
     items=("Lem1",),
     title="The exponential moment of a squared normal variable",
     statement=r"\log E\,e^{\lambda(z^2-1)}=-\lambda-\tfrac12\log(1-2\lambda)",
     source=Source(KEY, "Equation 24, second line"),
-    evidence=Evidence.NUMERIC,
     cases=grid(lam=_LAMBDAS),
-    predict=_predict_moment,
+    predict=mmd.chi_square_log_moment,
     measure=_measure_moment,
     compare=AgreesTo(relative=1e-14),
     must_refute=_mirrored,
@@ -381,13 +370,12 @@ def _half_the_bound(*, lam: float) -> float:
     return 0.5 * mmd.CHI_SQUARE.log_moment_bound(lam)
 
 
-LEM_1 = Claim(
+LEM_1 = numeric(
     id="mmd/lem1",
     items=("Lem1",),
     title="A squared normal variable is sub-exponential with parameters (4, 4)",
     statement=r"\log E\,e^{\lambda(z^2-1)}\le2\lambda^2,\quad|\lambda|<\tfrac14",
     source=Source(KEY, "Lemma 1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(lam=_LAMBDAS),
     predict=_predict_lemma,
     measure=_measure_moment,
@@ -411,7 +399,7 @@ def _factor_once(*, factor: float, share: float) -> float:
     return _predict_scaled(factor=factor, share=share) / factor
 
 
-LEM_2 = Claim(
+LEM_2 = numeric(
     id="mmd/lem2",
     items=("Lem2",),
     title="Scaling a sub-exponential variable scales its two parameters",
@@ -420,7 +408,6 @@ LEM_2 = Claim(
         r"\sigma^2x\in SE(\sigma^4\nu^2,\sigma^2\alpha)"
     ),
     source=Source(KEY, "Lemma 2"),
-    evidence=Evidence.NUMERIC,
     cases=grid(factor=(0.1, 1.0, 3.0), share=(-0.99, -0.3, 0.3, 0.99)),
     predict=_predict_scaled,
     measure=_measure_scaled,
@@ -454,7 +441,7 @@ def _largest_alone(*, variances: list[float], share: float) -> float:
 
 _SUMS = ([1.0], [1.0, 1.0, 1.0], [0.1, 0.5, 2.0])
 
-LEM_3 = Claim(
+LEM_3 = numeric(
     id="mmd/lem3",
     items=("Lem3",),
     title=(
@@ -463,7 +450,6 @@ LEM_3 = Claim(
     ),
     statement=r"\textstyle\sum_ix_i\in SE\bigl(\sum_i\nu_i^2,\max_i\alpha_i\bigr)",
     source=Source(KEY, "Lemma 3"),
-    evidence=Evidence.NUMERIC,
     cases=grid(variances=_SUMS, share=(-0.9, -0.4, 0.4, 0.9)),
     predict=_predict_sum,
     measure=_measure_sum,
@@ -478,13 +464,12 @@ def _printed_display(*, variances: list[float], share: float) -> float:
     return 0.5 * lam * _sum_of(variances).nu_squared
 
 
-ERR_4 = Claim(
+ERR_4 = numeric(
     id="mmd/err4",
     items=("Err4", "Lem3"),
     title="The last display of Lemma 3's proof, with lambda in place of its square",
     statement=r"\log E\,e^{\lambda(\sum x_i-E\sum x_i)}\le\frac{\lambda\sum_i\nu_i^2}2",
     source=Source(KEY, "Proof of Lemma 3"),
-    evidence=Evidence.NUMERIC,
     cases=grid(variances=_SUMS, share=(-0.9, -0.4, 0.4, 0.9)),
     predict=_printed_display,
     measure=_measure_sum,
@@ -503,7 +488,7 @@ def _printed_step(*, lam: float) -> float:
     return lam * lam / (1.0 - 2.0 * lam)
 
 
-ERR_3 = Claim(
+ERR_3 = numeric(
     id="mmd/err3",
     items=("Err3", "Lem1"),
     title="The last step of Lemma 1's proof holds for every lambda",
@@ -512,7 +497,6 @@ ERR_3 = Claim(
         r"|\lambda|<\tfrac12"
     ),
     source=Source(KEY, "Equation 24, last line"),
-    evidence=Evidence.NUMERIC,
     cases=grid(lam=(-0.2, -0.1, 0.1, 0.2)),
     predict=_printed_step,
     measure=_measure_moment,
@@ -578,13 +562,12 @@ def _squares_alone(
     return math.exp(-t * t / _variable(variances, share).nu_squared)
 
 
-PROP_1 = Claim(
+PROP_1 = numeric(
     id="mmd/prop1",
     items=("Prop1",),
     title="The tail of a sub-exponential variable: Gaussian at first, then exponential",
     statement=(r"P(x-Ex\ge t)\le\exp\bigl(-\tfrac12\min\{t^2/\nu^2,\,t/\alpha\}\bigr)"),
     source=Source(KEY, "Proposition 1, after Wainwright 2019"),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(
             variances=([1.0], [0.5, 1.0], [0.1, 0.2, 0.4, 0.8]),
@@ -620,13 +603,12 @@ def _root_lost(*, nu_squared: float, alpha: float, t: float) -> float:
     return _predict_form(nu_squared=nu_squared**2, alpha=alpha, t=t)
 
 
-PROP_1_VALUES = Claim(
+PROP_1_VALUES = numeric(
     id="mmd/prop1-values",
     items=("Prop1",),
     title="Values of both parts of the tail bound for sub-exponential variables",
     statement=r"\exp\bigl(-\tfrac12\min\{t^2/\nu^2,\,t/\alpha\}\bigr)",
     source=Source(KEY, "Proposition 1, after Wainwright 2019"),
-    evidence=Evidence.NUMERIC,
     cases=grid(nu_squared=(0.3, 1.0, 9.0), alpha=(0.5, 4.0), t=(0.0, 0.2, 3.0, 40.0)),
     predict=_predict_form,
     measure=_measure_form,

@@ -139,18 +139,13 @@ UNIFORMITY = closed(
             classes=(2, 3, 4),
             sizes=([6, 3, 8], [7, 2, 9]),
             estimator=("unbiased", "biased"),
-            own=(True,),
+            own=True,
         ),
         *grid(
-            classes=(2, 3),
-            sizes=([2, 1, 5],),
-            estimator=("unbiased",),
-            own=(True, False),
+            classes=(2, 3), sizes=([2, 1, 5],), estimator="unbiased", own=(True, False)
         ),
         # More than one block, and predictions that outnumber the reference.
-        *grid(
-            classes=(2, 3), sizes=([61, 20, 30],), estimator=("unbiased",), own=(False,)
-        ),
+        *grid(classes=(2, 3), sizes=([61, 20, 30],), estimator="unbiased", own=False),
     ),
     twin=_plain_uniformity,
     measure=_found_uniformity,

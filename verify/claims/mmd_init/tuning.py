@@ -180,8 +180,8 @@ TUNING = closed(
     key=KEY,
     where="Section 5.1, on fine-tuning",
     cases=(
-        *grid(norm=(False, True), frozen=(False,), widths=([5, 6, 2], [5, 4, 6, 2])),
-        *grid(norm=(True,), frozen=(True,), widths=([5, 4, 2],)),
+        *grid(norm=(False, True), frozen=False, widths=([5, 6, 2], [5, 4, 6, 2])),
+        *grid(norm=True, frozen=True, widths=([5, 4, 2],)),
     ),
     twin=_plain_tuning,
     measure=_found_tuning,

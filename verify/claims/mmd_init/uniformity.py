@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from theory import mmd
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric, statistical
 from verify.claims.mmd_init._samples import Array, kernel, laws, simplex
 from verify.compare import AgreesTo, Estimate, MeanEquals
 from verify.reading import Reading
@@ -42,14 +42,13 @@ def _folded_normal(*, classes: int, seed: int) -> Array:
     return (e / e.sum(axis=1, keepdims=True)).ravel()
 
 
-SAMPLER = Claim(
+SAMPLER = numeric(
     id="mmd/eq2",
     items=("Eq2",),
     title="Exponential variables divided by their sum are uniform on the simplex",
     statement=r"u=e/\textstyle\sum_ie_i,\quad e_i\sim\mathrm{Exp}(1)",
     source=Source(KEY, "Equation 2"),
-    evidence=Evidence.NUMERIC,
-    cases=grid(classes=(2, 3, 10), seed=(0,)),
+    cases=grid(classes=(2, 3, 10), seed=0),
     predict=_predict_flat,
     measure=_measure_points,
     # A sum of ten numbers and a division.
@@ -81,7 +80,7 @@ def _angles(*, classes: int, seed: int) -> Array:
     return 2.0 / np.pi * np.arctan(t / (1.0 - t))
 
 
-MARGINAL = Claim(
+MARGINAL = statistical(
     id="mmd/eq1",
     items=("Eq1", "Eq2"),
     title=(
@@ -89,7 +88,6 @@ MARGINAL = Claim(
     ),
     statement=r"P(u_i\le t)=1-(1-t)^{d-1}",
     source=Source(KEY, "Equations 1 and 2"),
-    evidence=Evidence.STATISTICAL,
     cases=grid(classes=(2, 3, 10), seed=(0, 1)),
     predict=_predict_marginal,
     measure=_measure_marginal,
@@ -130,7 +128,7 @@ def _independent(*, classes: int) -> list[float]:
     return [mean, variance, 0.0]
 
 
-MOMENTS = Claim(
+MOMENTS = numeric(
     id="mmd/eq2-moments",
     items=("Eq2",),
     title="Mean and covariance of a uniform point of the simplex",
@@ -139,7 +137,6 @@ MOMENTS = Claim(
         r"\operatorname{Cov}(u_i,u_j)=-\frac1{d^2(d+1)}"
     ),
     source=Source(KEY, "Equation 2; the moments are ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(classes=(2, 3, 4, 10)),
     predict=_predict_moments,
     measure=_measure_moments,
@@ -189,7 +186,7 @@ def _root(
     return np.sqrt(found)
 
 
-EQ_3 = Claim(
+EQ_3 = numeric(
     id="mmd/eq3",
     items=("Eq3",),
     title=(
@@ -201,12 +198,11 @@ EQ_3 = Claim(
         r"k_\gamma(x,y)=e^{-\|x-y\|^2/(2\gamma^2)}"
     ),
     source=Source(KEY, "Equation 3"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         classes=(2, 5),
         sizes=([1, 1], [30, 20]),
         bandwidths=([0.3], [0.05, 0.5, 4.0]),
-        seed=(0,),
+        seed=0,
     ),
     predict=_predict_discrepancy,
     measure=_measure_moved,
@@ -264,7 +260,7 @@ def _one_estimator(
     return [v, v, 0.0]
 
 
-ESTIMATES = Claim(
+ESTIMATES = numeric(
     id="mmd/est",
     items=("Est",),
     title=(
@@ -277,7 +273,6 @@ ESTIMATES = Claim(
     source=Source(
         KEY, "Appendix C.1, on the pairs; the relation is ours", Reading.OURS
     ),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         classes=(2, 4),
         sizes=([2, 2], [7, 4]),
@@ -325,7 +320,7 @@ def _both_centred(*, sizes: list[int], median: float) -> list[float]:
     return [0.0, 0.0]
 
 
-NULL = Claim(
+NULL = statistical(
     id="mmd/est-null",
     items=("Est", "Seg"),
     title=(
@@ -334,8 +329,7 @@ NULL = Claim(
     ),
     statement=r"E\,V=\Bigl(\tfrac1M+\tfrac1N\Bigr)\bigl(9-E\,k(u,u')\bigr),\quad E\,U=0",
     source=Source(KEY, "Appendix C.1; the means are ours", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
-    cases=grid(sizes=([64, 64], [32, 96]), median=(0.5,)),
+    cases=grid(sizes=([64, 64], [32, 96]), median=0.5),
     predict=_predict_null,
     measure=_measure_null,
     compare=MeanEquals(discrepancy=0.05, false_fail=1e-9),
@@ -373,7 +367,7 @@ def _cross_alone(*, classes: int, sizes: list[int], seed: int) -> list[float]:
     return [float(np.median(cross))] * 2
 
 
-MEDIAN = Claim(
+MEDIAN = numeric(
     id="mmd/c1",
     items=("C1",),
     title="The bandwidth is the median of all pairwise distances in the pool",
@@ -382,12 +376,11 @@ MEDIAN = Claim(
         r"\text{ distances}"
     ),
     source=Source(KEY, "Appendix C.1; which median is not said", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     # Pools of 2, 3, 6 and 7 points have 1, 3, 15 and 21 distances; 4, 5 and 512 even ones.
     cases=grid(
         classes=(2, 5),
         sizes=([1, 1], [2, 1], [2, 2], [1, 4], [3, 3], [4, 3], [256, 256]),
-        seed=(0,),
+        seed=0,
     ),
     predict=_predict_median,
     measure=_measure_median,
@@ -431,7 +424,7 @@ def _eight(*, median: float) -> Array:
     return mmd.mixture_kernel(_on_a_line(), np.zeros((1, 2)), gammas)[:, 0]
 
 
-KERNEL = Claim(
+KERNEL = numeric(
     id="mmd/c1-kernel",
     items=("C1",),
     title=(
@@ -440,7 +433,6 @@ KERNEL = Claim(
     ),
     statement=r"k=\textstyle\sum_{i=-4}^4k_{2^i\gamma_{med}},\quad k(0)=9",
     source=Source(KEY, "Appendix C.1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(median=(1e-3, 0.5, 3.0)),
     predict=_predict_kernel,
     measure=_measure_kernel,

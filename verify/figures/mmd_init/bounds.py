@@ -8,7 +8,7 @@ import numpy as np
 
 from theory import mmd
 from theory.mmd.tails import Form
-from verify.figures.mmd_init.reference import WIDTHS
+from verify.claims.mmd_init._printed import WIDTHS
 from verify.figures.runs import Array
 from verify.figures.style import DASHES, FAINT, INK, SERIES, axes, label_end
 

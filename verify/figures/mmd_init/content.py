@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from verify.figures.mmd_init import reference
-from verify.figures.mmd_init.reference import ByRow, Number, Row
+from verify.claims.mmd_init import _printed as reference
+from verify.claims.mmd_init._printed import ByRow, Number, Row
 from verify.figures.mmd_init.runs import Run, Stack, Stacks, runs_of
 from verify.figures.runs import Array
 from verify.figures.tables import DASH, Cell, Table

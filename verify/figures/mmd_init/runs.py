@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from empirical.testbed.records import Draw, RunRecord
-from verify.figures.mmd_init import reference
+from verify.claims.mmd_init import _printed as reference
 from verify.figures.runs import Array, Missing, Records, complete, training_command
 
 MODULE = "empirical.mmd_init"

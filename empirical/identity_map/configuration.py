@@ -1,0 +1,113 @@
+"""One batch of networks to train: what is trained, how, and what is measured."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from empirical.checks import check_choice
+from empirical.data import NAMES
+from empirical.identity_map.networks import Copier
+from empirical.identity_map.recipes import Recipe
+from empirical.identity_map.scales import checked_measurements
+from empirical.networks import initial
+from empirical.testbed.study import checked_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """One batch of networks to train and to measure.
+
+    Attributes
+    ----------
+    name : str
+        Also that of its record.
+    figures : tuple of int
+        Figures of the paper that it serves.
+    network : FullyConnected, Convolutional or Residual
+    recipe : Recipe
+    data : str
+        A data set, or ``"channelled"``: three digits as the channels of one image.
+    labels : tuple of tuple of int
+        Training sets, one a group: an example of each label.
+    skip : int
+        Skip this many examples of each label.
+    image : str
+        File of a picture of one's own, in the place of a data set.
+    examples : int, optional
+        Train on this many examples of the data set, drawn for each update; `labels` then
+        names those that are looked at.
+    schemes : tuple of str
+        Initialisations; one network of each for every seed.
+    rates : tuple of float, optional
+        Learning rates, one a group; the recipe's when absent.
+    seeds : tuple of int
+        Seeds of the networks' first weights.
+    fault : str
+        What is wrong with the training, one of `FAULTS`, or nothing.
+    measurements : tuple of str
+        What the record holds beside the losses.
+    settings : mapping
+        Arguments of `measures.Settings`.
+    """
+
+    name: str
+    network: Copier
+    recipe: Recipe
+    figures: tuple[int, ...] = ()
+    data: str = "mnist"
+    labels: tuple[tuple[int, ...], ...] = ((7,),)
+    skip: int = 0
+    image: str = ""
+    examples: int | None = None
+    schemes: tuple[str, ...] = ("framework",)
+    rates: tuple[float, ...] | None = None
+    seeds: tuple[int, ...] = (0,)
+    fault: str = ""
+    measurements: tuple[str, ...] = ("curve",)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        checked_name(self.name)
+        checked_measurements(self.measurements)
+        check_choice("Configuration", "fault", self.fault, ("", *FAULTS))
+        for scheme in self.schemes:
+            initial.checked(scheme)
+        if self.data not in (*NAMES, "channelled"):
+            raise ValueError(
+                f"Configuration: `data` must be one of {', '.join(NAMES)}, channelled, "
+                f"but it is {self.data!r}"
+            )
+        sizes = {len(labels) for labels in self.labels}
+        if len(sizes) != 1 or 0 in sizes or not self.seeds or not self.schemes:
+            raise ValueError(
+                "Configuration: `labels`, `schemes` and `seeds` must not be empty, and "
+                f"all training sets as large, but they are {self.labels}, "
+                f"{self.schemes} and {self.seeds}"
+            )
+        if self.examples is not None and self.recipe.batch is None:
+            raise ValueError(
+                "Configuration: `recipe` must have a batch when trained on `examples`"
+            )
+
+
+FAULTS = ("slow", "short", "frozen", "untrained")
+"""Those of `testbed.faults` that concern networks without labels."""
+
+
+def faulty(configuration: Configuration) -> tuple[Recipe, float]:
+    """Return the recipe with the configuration's fault, and a factor of its rates."""
+    recipe = configuration.recipe
+    match configuration.fault:
+        case "slow":
+            return recipe, 0.01
+        case "short":
+            limit = recipe.limit and max(1, recipe.limit // 15)
+            return replace(recipe, steps=max(1, recipe.steps // 15), limit=limit), 1.0
+        case "frozen":
+            return replace(recipe, trained="top"), 1.0
+        case "untrained":
+            # One update at a rate that rounding swallows.
+            one = replace(recipe, steps=1, release=None, rescale=False, schedule=())
+            return one, 1e-30
+        case _:
+            return recipe, 1.0

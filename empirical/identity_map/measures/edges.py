@@ -1,0 +1,82 @@
+r"""Whether outputs show the edges of their inputs.
+
+The edges g of an image x are the magnitude of its gradient by Sobel's kernels. What an
+output holds of them is what they add to a fit by the constant image, x and the training
+image, as a share of the output's variance over pixels: 0 for any mixture of those three.
+"""
+
+import torch
+from torch import Tensor
+from torch.nn.functional import conv2d, pad
+
+_ACROSS = ((1.0, 0.0, -1.0), (2.0, 0.0, -2.0), (1.0, 0.0, -1.0))
+
+
+def sobel(images: Tensor) -> Tensor:
+    """Return the magnitude of the gradient of every channel; borders are repeated.
+
+    Parameters
+    ----------
+    images : Tensor, shape (n, C, H, W)
+
+    Returns
+    -------
+    Tensor, shape (n, C, H, W), float64
+
+    Examples
+    --------
+    A step of height one, across four of its neighbours' rows:
+
+    >>> sobel(torch.tensor([[[[0.0, 0.0, 1.0, 1.0]]]]))
+    tensor([[[[0., 4., 4., 0.]]]], dtype=torch.float64)
+    """
+    single = images.to(torch.float64).flatten(0, 1)[:, None]
+    across = torch.tensor(_ACROSS, dtype=torch.float64, device=images.device)
+    kernels = torch.stack([across, across.T])[:, None]
+    slopes = conv2d(pad(single, (1, 1, 1, 1), mode="replicate"), kernels)
+    return slopes.norm(dim=1).reshape(images.shape)
+
+
+def edge_share(
+    outputs: Tensor, images: Tensor, training: Tensor, edges: Tensor
+) -> Tensor:
+    """Return the share of every output's variance that `edges` add to its fit.
+
+    Parameters
+    ----------
+    outputs : Tensor, shape (replicates, n, C, H, W)
+    images, edges : Tensor, shape (n, C, H, W)
+        What was put in, and a picture of the edges of each.
+    training : Tensor, shape (C, H, W)
+
+    Returns
+    -------
+    Tensor, shape (replicates, n), float64
+        In [0, 1]; NaN for an output without variance, or one that is not finite.
+
+    Examples
+    --------
+    The edges of an image are none of the image itself:
+
+    >>> x = torch.eye(6)[None, None]
+    >>> both = torch.stack([x, sobel(x)])
+    >>> own, detector = edge_share(both, x, x[0].flip(-1), sobel(x)).flatten().tolist()
+    >>> own < 1e-12 < 0.1 < detector <= 1.0
+    True
+    """
+    flat = outputs.to(torch.float64).flatten(2)
+    centred = flat - flat.mean(dim=-1, keepdim=True)
+    size = centred.square().sum(dim=-1)
+    shares: list[Tensor] = []
+    for row, (x, g) in enumerate(zip(images, edges, strict=True)):
+        known = torch.stack(
+            [torch.ones_like(x).flatten(), x.flatten(), training.flatten()], dim=1
+        )
+        basis = torch.linalg.qr(known.to(torch.float64))[0]
+        edge = g.to(torch.float64).flatten()
+        for _ in range(2):
+            edge = edge - basis @ (basis.T @ edge)
+        along = flat[:, row] @ (edge / edge.norm())
+        shares.append(along.square() / size[:, row])
+    found = torch.stack(shares, dim=1)
+    return torch.where(torch.isfinite(found), found, torch.nan).clamp(max=1.0)

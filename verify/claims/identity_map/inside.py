@@ -1,0 +1,144 @@
+"""Edges, bottom layers and lower layers: remarks of the text on trained networks.
+
+What is tried, by how much at least and on how many networks stands in
+``docs/identity-map.md``.
+"""
+
+from functools import partial
+from typing import Any
+
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import stated, unmet
+from verify.claims.identity_map._runs import (
+    KEY,
+    Array,
+    effect,
+    fitted,
+    looks,
+    named,
+)
+from verify.compare import Contrast
+from verify.trained import NotLearnt, Run
+
+FULL = grid(scale=("full",))
+LOWER = 5
+"""Layers that the text calls the lower or bottom ones."""
+
+ASSUMPTIONS = (
+    "28 x 28, 32 channels, biases, gradients clipped at 0.5; 2,000 updates, of more than",
+    "ten layers 5,000; the paper: 128 channels, two million updates, not clipped",
+)
+
+_full: Any = partial(effect, cases=(), assumptions=ASSUMPTIONS)
+
+# --- edges ------------------------------------------------------------------------------
+
+
+def _edges(layers: int) -> Any:
+    return named(f"edges-depth-{layers}")
+
+
+def _shown(name: str, scale: str) -> Array:
+    """Share of its output that a digit's edges add, less that of another digit's."""
+    draws = fitted(name, scale)
+    return draws.series("edges/own") - draws.series("edges/other")
+
+
+def _more_edges(*, scale: str, layers: int) -> Contrast:
+    return Contrast(*(_shown(_edges(n)(scale), scale) for n in (layers, 3)))
+
+
+def _edge_runs(*, scale: str, layers: int) -> tuple[Run, ...]:
+    return looks(_edges(layers), _edges(3))(scale=scale)
+
+
+EDGES = _full(
+    id="id/edges",
+    items=("Edges",),
+    title="CNNs of intermediate depth act as edge detectors, shallow ones do not",
+    statement=(
+        r"\frac{\|\Pi_{g_\perp}f(x)\|^2}{\|f(x)-\bar f(x)\|^2}:\ 7,10,13-3"
+        r"\text{ layers}\ge0.05,\quad g=|\nabla x|\text{ (Sobel)},\ "
+        r"g_\perp\perp1,x,\hat x"
+    ),
+    where="Section 3.2",
+    larger_cases={"full": grid(scale=("full",), layers=(7, 10, 13))},
+    runs=_edge_runs,
+    measure=_more_edges,
+    **stated(0.05),
+    version=2,
+    uses=("id/Fig3-neither",),
+)
+
+# --- bottom layers ----------------------------------------------------------------------
+
+
+BOTTOM = Claim(
+    id="id/Fig5-bottom",
+    items=("Fig5Bottom",),
+    title=(
+        "Bottom layers of a trained deep network classify a little better than"
+        " random ones"
+    ),
+    statement=(
+        r"\overline{\mathrm{err}}_{l\le5}:\ \text{untrained}-\text{trained}\ge0.02,"
+        r"\ 20\text{ layers}"
+    ),
+    source=Source(KEY, "Section 3.2, Figure 5"),
+    evidence=Evidence.TREND,
+    open_reason=(
+        "needs training: ten new networks of 20 layers with biases, half an hour of a core"
+        " (`bottom-depth-20`, by a protocol that is written); five left it undecided"
+    ),
+    uses=("id/Fig5-untrained",),
+    version=2,
+)
+
+# --- lower layers of fully connected networks -------------------------------------------
+
+UNCLIPPED = ("framework", "default-sqrt")
+"""Starts of networks that are trained without clipping, in the order of preference."""
+
+
+def _relative(*, scale: str) -> Contrast:
+    """Change of the lower layers over the largest, of the first start that trains."""
+    missing: list[str] = []
+    for scheme in UNCLIPPED:
+        try:
+            draws = fitted(f"unclipped-fcn-{scheme}", scale)
+        except NotLearnt as error:
+            missing.append(str(error))
+            continue
+        changes = draws.series("change/relative")
+        return Contrast.alone(changes[:, :LOWER].mean(axis=1) / changes.max(axis=1))
+    raise NotLearnt("; ".join(missing))
+
+
+LOWER_FCN = _full(
+    id="id/Fig19-fcn",
+    items=("Fig19Lower",),
+    title=(
+        "Training hardly changes the lower five layers of FCNs with 11 hidden ReLU layers"
+    ),
+    statement=(
+        r"\overline{\delta}_{l\le5}/\max_l\delta_l\le0.1,\quad "
+        r"\delta_l=\|W_l^0-W_l^*\|/\|W_l^0\|"
+    ),
+    where="Appendix G",
+    larger_cases={"full": FULL},
+    runs=looks(*(named(f"unclipped-fcn-{scheme}") for scheme in UNCLIPPED)),
+    paired=True,
+    measure=_relative,
+    assumptions=(
+        "28 x 28, 784 units, no biases, 2,000 updates behind the plateau, not clipped",
+        "the framework's start where it trains, else the printed variance as a deviation",
+    ),
+    **unmet((None, 0.1), (0.1, None)),
+    version=2,
+    finding=(
+        "The lower five change little, but no less than the layers in the middle: all"
+        " but the last few change alike, and by more than a tenth of what the last one"
+        " does. From the framework's start no network leaves the plateau unclipped."
+    ),
+    uses=("id/Fig19-lower",),
+)
