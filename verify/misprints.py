@@ -29,6 +29,15 @@ class Misprint:
 MISPRINTS: tuple[Misprint, ...] = (
     Misprint(
         "id",
+        "Err5",
+        "Lemma 1",
+        "N ≤ d, the number of outputs; Y of N × 1; Π∥ = Xᵀ(XXᵀ)⁻¹X, once without its"
+        " transpose",
+        "N ≤ D, the dimension of the inputs, as the rank N that it asks for needs; Y of"
+        " N × d",
+    ),
+    Misprint(
+        "id",
         "Err9",
         "Captions of Figures 14 and 33",
         "Figure 33: linear networks, the same as Figure 14 (a); Figure 14: (a) is ReLU",

@@ -589,13 +589,13 @@ def _half(*, kernel: int, side: int, row: int, column: int) -> float:
 
 
 ERR_7 = Claim(
-    id="id/Err7-as-printed",
+    id="id/Err7-as-read",
     items=("Err7",),
     title=(
         "With 29 x 29 kernels, each neuron sees at least half of a 28 x 28 feature map"
     ),
     statement=r"K = 29,\ 28\times28:\quad \text{coverage} \ge \tfrac12",
-    source=Source(KEY, "Section 3.4"),
+    source=Source(KEY, "Section 3.4", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=grid(kernel=(29,), side=(28,), row=(0,), column=(0, 27)),
     predict=_half,
@@ -604,7 +604,8 @@ ERR_7 = Claim(
     must_hold=_predict_coverage,
     expected=Outcome.REFUTED,
     finding=(
-        "A corner neuron sees 15 × 15 of 784 pixels, 28.7 %. Only from K = 55 on does"
+        "True along each axis, 15 of 28 pixels, and not of the area: a corner neuron"
+        " sees 15 × 15 of 784, 28.7 %. Only from K = 55 on does"
         " every neuron see everything."
     ),
     uses=("id/Err7-corrected",),

@@ -136,7 +136,7 @@ CLAIMS = (
         compare=CertifiedAtMost(),
         must_refute=_wrong_printed,
         assumptions=(_BALLS,),
-        uses=("id/Err4-as-printed",),
+        uses=("id/Err4-exact",),
         finding=(
             "The printed value is valid, since it is the larger one, but sometimes above"
             " one and then vacuous."

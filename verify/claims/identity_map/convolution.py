@@ -594,11 +594,11 @@ def _printed_rank(*, kind: str, side: int, channels: int, kernel: int) -> int:
 
 
 ERR_1 = Claim(
-    id="id/Err1-as-printed",
+    id="id/Err1-as-read",
     items=("Err1",),
-    title="No more pixels than weights make an image's patches linearly independent",
-    statement=r"|\xi|\le K^2C^2 \;\Rightarrow\; \operatorname{rank}X = |\xi|",
-    source=Source(KEY, "Appendix D, the case split"),
+    title="An image with no more pixels than weights can have independent patches",
+    statement=r"|\xi|\le K^2C^2:\quad \operatorname{rank}X = |\xi|",
+    source=Source(KEY, "Appendix D, cases 1 and 2", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=grid(kind=("noise",), side=(7, 8), channels=(3,), kernel=(3,)),
     predict=_printed_rank,
@@ -607,10 +607,10 @@ ERR_1 = Claim(
     must_hold=_predict_rank,
     expected=Outcome.REFUTED,
     finding=(
-        "Each output channel has K²C unknowns of its own. The 49 patches of a 7 × 7"
-        " colour image lie in 27 dimensions and span them, so that the layer becomes"
-        " the identity, whereas the printed case split expects 49 independent"
-        " patches."
+        "The paper splits cases by |ξ| ≤ K²C² and assumes independent patches in the"
+        " first. Each output channel has K²C unknowns of its own, so between K²C and"
+        " K²C² pixels no patches are: the 49 of a 7 × 7 colour image span their 27"
+        " dimensions, and the layer becomes the identity."
     ),
     uses=("id/rank",),
 )

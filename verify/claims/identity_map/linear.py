@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import flint
 import mpmath
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +15,7 @@ from theory import identity_map as idm
 from verify.claim import Case, Claim, Evidence, Source, grid
 from verify.claims.identity_map._framework import descend, squared_error
 from verify.claims.identity_map._rational import floats, pseudo_inverse, rational
-from verify.compare import AgreesTo, Estimate, Identical, MeanEquals, Outcome
+from verify.compare import AgreesTo, Estimate, Identical, MeanEquals
 from verify.reading import Reading
 
 Array = npt.NDArray[np.float64]
@@ -550,45 +549,6 @@ DESCENT = Claim(
     compare=AgreesTo(relative=1e-12, of_largest=True),
     must_refute=_other_lemma,
     assumptions=("full rank", "rate below 2 over the largest squared singular value"),
-)
-
-
-def _measure_rank(*, rows: int, columns: int, outputs: int, seed: int) -> int:
-    x = _integers((rows, columns), seed)
-    gram = flint.fmpz_mat(x.tolist()) * flint.fmpz_mat(x.T.tolist())
-    return int(gram.rank())
-
-
-def _printed_rank(*, rows: int, columns: int, outputs: int, seed: int) -> int:
-    # N <= d, the number of outputs, is said to make X X^T invertible.
-    return rows if rows <= outputs else min(rows, columns)
-
-
-def _rank(*, rows: int, columns: int, outputs: int, seed: int) -> int:
-    """The smaller of the numbers of rows and columns."""
-    return min(rows, columns)
-
-
-ERR_5 = Claim(
-    id="id/Err5-as-printed",
-    items=("Err5",),
-    title="Lemma 1 applies whenever there are no more examples than outputs",
-    statement=r"N\le d \;\Rightarrow\; XX^T \text{ invertible}",
-    source=Source(KEY, "Lemma 1"),
-    evidence=Evidence.NUMERIC,
-    cases=grid(rows=(3,), columns=(2,), outputs=(5,), seed=(0, 1)),
-    predict=_printed_rank,
-    measure=_measure_rank,
-    compare=Identical(),
-    must_hold=_rank,
-    expected=Outcome.REFUTED,
-    uses=("id/lem1",),
-    finding=(
-        "What counts is the dimension D of the inputs, not the number d of outputs:"
-        " three examples in two dimensions have a singular XXᵀ, whatever the outputs."
-        " (The text also prints Π∥ once as Xᵀ(XXᵀ)⁻¹X and once without its transpose,"
-        " and gives Y the shape N×1 instead of N×d.)"
-    ),
 )
 
 # --- two layers -----------------------------------------------------------------------
