@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.optimize import brentq
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
@@ -166,14 +167,41 @@ def _angles(vectors: Array) -> list[float]:
     ]
 
 
+def _lost(g: Tensor, y: Tensor, loss: str) -> tuple[float, Tensor]:
+    """Return the sum of outputs' losses, and e: half its slopes by them."""
+    leaf = g.detach().clone().requires_grad_()
+    if loss == "square":
+        total = (leaf - y).square().sum()
+    elif g.shape[1] == 1:
+        bce = nn.functional.binary_cross_entropy_with_logits
+        total = bce(leaf, 0.5 * (y + 1.0), reduction="sum")
+    else:
+        total = nn.functional.cross_entropy(leaf, y.argmax(dim=1), reduction="sum")
+    (slopes,) = torch.autograd.grad(total, leaf)
+    return total.item(), 0.5 * slopes
+
+
+def _rests(f: Tensor, y: Tensor, loss: str) -> float:
+    """Return where the norm of fixed outputs rests; 0 where it shrinks to nothing."""
+    if loss == "square":
+        return float((f * y).sum() / (_PENALTY + (f * f).sum()))
+
+    def pull(rho: float) -> float:
+        return float((_lost(rho * f, y, loss)[1] * f).sum()) + _PENALTY * rho
+
+    high = float(f.norm(dim=1).sum()) / _PENALTY
+    found: Any = brentq(pull, 0.0, high, xtol=1e-15) if pull(0.0) < 0.0 else 0.0
+    return found
+
+
 def _critical(
-    net: nn.Sequential, x: Tensor, y: Tensor, rho: float, *, wrong: bool
+    net: nn.Sequential, x: Tensor, y: Tensor, rho: float, loss: str, *, wrong: bool
 ) -> tuple[list[float], list[float]]:
     """Return r_k over |e|, and the norms of the weights that act."""
     found, sizes = list[float](), list[float]()
     with parametrize.cached():
         g = net(x)
-        e = (g - y).detach()
+        _, e = _lost(g, y, loss)
         for layer in _layers(net):
             w = layer.weight
             (slope,) = torch.autograd.grad((e * g).sum(), w, retain_graph=True)
@@ -187,7 +215,7 @@ def _critical(
 
 
 def _plain_observed(
-    *, family: str, shape: str, outputs: int, wrong: bool
+    *, family: str, shape: str, outputs: int, loss: str = "square", wrong: bool
 ) -> list[float]:
     """Compute each quantity example by example with autograd.
 
@@ -198,19 +226,19 @@ def _plain_observed(
     for row in range(2):
         net = _net(family, shape, outputs, row)
         norms, rho = _sizes(net, family)
-        residual, acting = _critical(net, x, y, rho, wrong=wrong)
+        residual, acting = _critical(net, x, y, rho, loss, wrong=wrong)
         with torch.no_grad():
             g = net(x)
             features = net[:-1](x).flatten(1).numpy() if len(net) > 1 else x.numpy()
             rows = _layers(net)[-1].weight.numpy()
         f, labels = (g / rho).numpy(), y.numpy()
-        e, length = g.numpy() - labels, np.linalg.norm(f, axis=1)
+        (total, slopes), length = _lost(g, y, loss), np.linalg.norm(f, axis=1)
         margin = _margins(f, classes)
         squares, overlap = float((f * f).sum()), float((f * labels).sum())
         error = _error(f, labels)
-        told += [float((e * e).sum()) / 9, error, rho, math.prod(acting), *norms]
-        told += [squares, overlap, overlap / (_PENALTY + squares)]
-        told += [-rho * float((e * f).sum()), *residual]
+        told += [total / 9, error, rho, math.prod(acting), *norms]
+        told += [squares, overlap, _rests(g / rho, y, loss)]
+        told += [-rho * float((slopes.numpy() * f).sum()), *residual]
         told += [float(length.mean()), float(margin.mean())]
         told += [*_quantiles(length, _LEVELS), *_quantiles(margin, _LEVELS)]
         told += _collapse(features, classes, rows)
@@ -224,7 +252,9 @@ _TOLD = (
 )
 
 
-def _found_observed(*, family: str, shape: str, outputs: int) -> list[float]:
+def _found_observed(
+    *, family: str, shape: str, outputs: int, loss: str = "square"
+) -> list[float]:
     found = measures.observe(
         _network(family, shape, outputs),
         _stacked(family, shape, outputs),
@@ -232,6 +262,7 @@ def _found_observed(*, family: str, shape: str, outputs: int) -> list[float]:
         _targets(outputs),
         _classes(outputs),
         penalty=_PENALTY,
+        loss=loss,
     )
     assert set(found) == set(_TOLD)
     return [
@@ -259,7 +290,10 @@ OBSERVED = closed(
     ),
     key=KEY,
     where="Equations (1), (5), (6), section 5",
-    cases=_each((1, 3)),
+    cases=(
+        *_each((1, 3)),
+        *grid(family=("bn", "wn"), shape=("dense",), outputs=(1, 3), loss=("entropy",)),
+    ),
     twin=_plain_observed,
     measure=_found_observed,
     uses=(
