@@ -211,7 +211,7 @@ FITTING_ALIKE = _farther(
 
 UNSEEN = tuple("0123456789")
 PRINTED = ("default", "default-sqrt")
-"""The default as printed: that variance, or a standard deviation of this size."""
+"""The default as printed, and its standard deviation taken for the variance."""
 
 
 def beside(identity: Array, constant: Array, between: Array) -> Array:
@@ -285,8 +285,8 @@ KAIMING_PRINTED = _artefact_claim(
     statement=_MORE,
     **unmet((0.1, None), (None, 0.1)),
     finding=(
-        "The printed variance gives as many artefacts as Kaiming's start. Read as a"
-        " deviation it gives fewer, by about the smallest effect: undecided."
+        "The printed variance gives as many artefacts as Kaiming's start. Its square root"
+        " gives fewer, by about the smallest effect: undecided."
     ),
     uses=("id/Fig31-kaiming",),
 )
@@ -308,8 +308,8 @@ XAVIER_PRINTED = _artefact_claim(
     statement=_ALIKE,
     **_XAVIER,
     finding=(
-        "Of the printed variance read as a deviation. The variance as printed gives more"
-        " artefacts than Xavier's start, by about the margin: undecided."
+        "As many as the square root of the printed variance. The variance as printed gives"
+        " more artefacts than Xavier's start, by about the margin: undecided."
     ),
     uses=("id/Fig31-xavier",),
 )
