@@ -25,8 +25,8 @@ LOWER = 5
 """Layers that the text calls the lower or bottom ones."""
 
 ASSUMPTIONS = (
-    "28 x 28, 32 channels, biases, gradients clipped at 0.5; 2,000 updates, of more than",
-    "ten layers 5,000; the paper: 128 channels, two million updates, not clipped",
+    "28 x 28, 32 channels, biases, 2,000 updates (13 layers: 5,000), clipped at 0.5",
+    "the paper: 128 channels, two million updates, not clipped",
 )
 
 _full: Any = partial(effect, cases=(), assumptions=ASSUMPTIONS)
