@@ -76,11 +76,11 @@ IDENTITY_MAP = {
     "id/Fig31": "distance of networks of two starts less that of two seeds",
     "id/Fig31-kaiming": "artefacts, Kaiming's start less the framework's",
     "id/Fig31-kaiming-printed": (
-        "the same, less the printed default's: as a variance; as a deviation"
+        "the same, less the printed default's: its variance; the square root of it"
     ),
     "id/Fig31-xavier": "artefacts, Xavier's start less the framework's",
     "id/Fig31-xavier-printed": (
-        "the same, less the printed default's: as a variance; as a deviation"
+        "the same, less the printed default's: its variance; the square root of it"
     ),
     "id/Fig32": "distance of networks of two optimisers less that of two seeds",
     "id/Fig32-fitted": "the same, of those with at most a fiftieth of the loss left",

@@ -30,7 +30,7 @@ from verify.trained import NotLearnt, Run
 
 ASSUMPTIONS = (
     "28 x 28, 32 channels, 5 layers, no biases, 2,000 updates, gradients clipped at 0.5",
-    "the printed steps: two million",
+    "the paper: 128 channels, two million updates, not clipped",
 )
 SCHEMES = "schemes-depth-5"
 
@@ -155,11 +155,11 @@ _full: Any = partial(
 def _farther(number: int, what: str, **parts: Any) -> Claim:
     return _full(
         items=(f"Fig{number}",),
-        title=f"{what} give functions farther apart than two seeds of one of them do",
+        title=f"{what} give functions farther apart than two seeds of one do",
         statement=(
             r"\overline{d}(f_{s,i},f_{s',j})-\overline{d}(f_{s,i},f_{s,j})\ge0.05"
-            r"\text{ on unseen images},\quad d(f,g)=\|f-g\|/"
-            r"\sqrt{(\|f\|^2+\|g\|^2)/2}"
+            r"\text{ on unseen images},\quad "
+            r"d^2(f,g)=\frac{2\|f-g\|^2}{\|f\|^2+\|g\|^2}"
         ),
         where=f"Figure {number}",
         **stated(0.05),
@@ -199,7 +199,7 @@ _CLOSELY = 0.02
 
 FITTING_ALIKE = _farther(
     32,
-    "Optimisers that fit the image to a fiftieth",
+    "Optimisers that fit closely",
     id="id/Fig32-fitted",
     runs=_optimiser_runs,
     measure=partial(_of_optimisers, most=_CLOSELY),
@@ -211,7 +211,7 @@ FITTING_ALIKE = _farther(
 
 UNSEEN = tuple("0123456789")
 PRINTED = ("default", "default-sqrt")
-"""The default as printed: that variance, or a standard deviation of this size."""
+"""The default as printed, and its standard deviation taken for the variance."""
 
 
 def beside(identity: Array, constant: Array, between: Array) -> Array:
@@ -285,8 +285,8 @@ KAIMING_PRINTED = _artefact_claim(
     statement=_MORE,
     **unmet((0.1, None), (None, 0.1)),
     finding=(
-        "The printed variance gives as many artefacts as Kaiming's start. Read as a"
-        " deviation it gives fewer, by about the smallest effect: undecided."
+        "The printed variance gives as many artefacts as Kaiming's start. Its square root"
+        " gives fewer, by about the smallest effect: undecided."
     ),
     uses=("id/Fig31-kaiming",),
 )
@@ -308,8 +308,8 @@ XAVIER_PRINTED = _artefact_claim(
     statement=_ALIKE,
     **_XAVIER,
     finding=(
-        "Of the printed variance read as a deviation. The variance as printed gives more"
-        " artefacts than Xavier's start, by about the margin: undecided."
+        "As many as the square root of the printed variance. The variance as printed gives"
+        " more artefacts than Xavier's start, by about the margin: undecided."
     ),
     uses=("id/Fig31-xavier",),
 )
