@@ -17,7 +17,7 @@ from theory import activations as act
 from theory import conditioning, hermite, kernels, lengths, optimization
 from verify import integrals
 from verify.claim import Case, Claim, Source, grid, numeric
-from verify.claims._predictors import changed, plus, scaled, times
+from verify.claims._predictors import changed, mapped, plus, scaled, times
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import KEY, law, subject
 from verify.compare import AgreesTo, Array
@@ -989,12 +989,6 @@ def _measure_sample(*, rows: list[list[int]]) -> Any:
         return 1 - max(cosines)
 
 
-def _wrong_sample(*, rows: list[list[int]]) -> float:
-    """A separation of 1 - rho^2 in the place of 1 - |rho|."""
-    found = _predict_sample(rows=rows)
-    return found * (2.0 - found)
-
-
 DELTA = numeric(
     id="dc/delta-sample",
     items=("delta", "AsmA"),
@@ -1006,6 +1000,10 @@ DELTA = numeric(
     measure=_measure_sample,
     # Squares of differences and sums of unit rows: d + 10 roundings.
     compare=AgreesTo(relative=1e-14),
-    must_refute=_wrong_sample,
+    must_refute=mapped(
+        _predict_sample,
+        "A separation of 1 - rho^2 in the place of 1 - |rho|.",
+        lambda found: found * (2.0 - found),
+    ),
     uses=("dc/asmA",),
 )

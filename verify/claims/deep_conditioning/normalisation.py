@@ -16,6 +16,7 @@ from torch.nn import functional
 
 from theory import activations as act
 from verify.claim import Source, grid, numeric
+from verify.claims._predictors import changed
 from verify.compare import AgreesTo, Array
 from verify.reading import Reading
 
@@ -63,16 +64,12 @@ def _raw(name: str) -> act.Activation:
     return {"relu": act.relu, "tanh": act.tanh, "gelu": act.gelu}[name]
 
 
-def _predict_batch(*, activation: str, seed: int, **_: Any) -> Array:
+def _predict_batch(
+    *, activation: str, seed: int, normalise_output: bool = True, **_: Any
+) -> Array:
     # Whatever shift and scale: the network of the normalised activation.
     normalised = _raw(activation).normalized()
-    return _network(normalised, seed, axis=0, normalise_output=True)
-
-
-def _wrong_batch(*, activation: str, shift: float, scale: float, seed: int) -> Array:
-    """The shift and the scale seen at an output without normalisation."""
-    normalised = _raw(activation).normalized()
-    return _network(normalised, seed, axis=0, normalise_output=False)
+    return _network(normalised, seed, axis=0, normalise_output=normalise_output)
 
 
 def _affine_draws(seed: int) -> tuple[Array, Array]:
@@ -243,7 +240,11 @@ LEM_21 = numeric(
     predict=_predict_batch,
     measure=_measure_batch,
     compare=_EXACT,
-    must_refute=_wrong_batch,
+    must_refute=changed(
+        _predict_batch,
+        "The shift and the scale seen at an output without normalisation.",
+        normalise_output=False,
+    ),
 )
 
 APP_B = numeric(
