@@ -320,10 +320,6 @@ CHAIN = statistical(
 )
 
 
-def _one_everywhere(*, start: Any) -> Array:
-    return np.ones(len(_NARROW) - 1)
-
-
 ERR_6 = statistical(
     id="mmd/err6",
     items=("Err6", "Eq20"),
@@ -333,7 +329,7 @@ ERR_6 = statistical(
     statement=r"\text{He's start makes }\|J_l^{(i)}\|=1\text{ for }l=0,\dots,L-1",
     source=Source(KEY, "After Equation 20"),
     cases=grid(start="he"),
-    predict=_one_everywhere,
+    predict=always(np.ones(len(_NARROW) - 1)),
     measure=_measure_chain,
     compare=MeanEquals(discrepancy=0.5, false_fail=1e-9),
     must_hold=_predict_chain,
