@@ -37,6 +37,7 @@ from verify.compare import (
     MeanAtMost,
     Outcome,
 )
+from verify.integrals import BITS
 from verify.reading import Reading
 
 _KEY = "agarwal2021deep"
@@ -278,8 +279,9 @@ def _measure_smallest(
 ) -> Any:
     """Smallest eigenvalue of the raw one-layer kernel, 60 digits."""
     gram = recursion.exact_gram(n, dim, spread, seed)
-    kernel = recursion.entrywise(gram, partial(_mp_dual, activation))
-    return recursion.eigenvalues(kernel)[0]
+    with mpmath.workprec(BITS):
+        kernel = recursion.entrywise(gram, partial(_mp_dual, activation))
+        return recursion.eigenvalues(kernel)[0]
 
 
 _ACTIVATIONS = {

@@ -181,12 +181,6 @@ def _torch_network(
     return output[:, 0].numpy()
 
 
-def _measure_batch(*, activation: str, shift: float, scale: float, seed: int) -> Array:
-    return _torch_network(
-        activation, seed, shift=shift, scale=scale, normalise_output=True, eps=_NO_EPS
-    )
-
-
 def _measure_affine(*, activation: str, shift: float, scale: float, seed: int) -> Array:
     inputs, weights, _ = _draws(seed)
     z = torch.from_numpy(inputs) @ torch.from_numpy(weights[0])
@@ -202,18 +196,6 @@ def _measure_layer(*, activation: str, shift: float, scale: float, seed: int) ->
     z = torch.from_numpy(inputs) @ torch.from_numpy(weights[0])
     shifted = (_TORCH[activation](z) - shift) / scale
     return functional.layer_norm(shifted, (_WIDTH,), eps=0.0).numpy()
-
-
-def _measure_hidden_only(*, activation: str, seed: int) -> Array:
-    return _torch_network(
-        activation, seed, shift=0.0, scale=1.0, normalise_output=False, eps=_NO_EPS
-    )
-
-
-def _measure_sign(*, activation: str, scale: float, seed: int) -> Array:
-    return _torch_network(
-        activation, seed, shift=0.3, scale=scale, normalise_output=True, eps=_NO_EPS
-    )
 
 
 # Rounding: each of 4 standardisations divides by a spread of at least 1/10 of its
@@ -238,7 +220,7 @@ LEM_21 = numeric(
         activation=_ACTIVATIONS, shift=(0.0, -2.5), scale=(0.1, 1.0, 7.0), seed=1
     ),
     predict=_predict_batch,
-    measure=_measure_batch,
+    measure=partial(_torch_network, normalise_output=True, eps=_NO_EPS),
     compare=_EXACT,
     must_refute=changed(
         _predict_batch,
@@ -291,7 +273,9 @@ E8_HIDDEN = numeric(
     source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),
     cases=grid(activation=("relu", "gelu"), seed=3),
     predict=_predict_hidden_corrected,
-    measure=_measure_hidden_only,
+    measure=partial(
+        _torch_network, shift=0.0, scale=1.0, normalise_output=False, eps=_NO_EPS
+    ),
     compare=_EXACT,
     must_refute=_predict_hidden_printed,
     uses=("dc/lem2.1",),
@@ -310,7 +294,7 @@ E8_SIGN = numeric(
     source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),
     cases=grid(activation=("relu", "gelu"), scale=(-1.0, -0.2), seed=4),
     predict=_predict_sign_corrected,
-    measure=_measure_sign,
+    measure=partial(_torch_network, shift=0.3, normalise_output=True, eps=_NO_EPS),
     compare=_EXACT,
     must_refute=_predict_sign_printed,
     uses=("dc/lem2.1",),

@@ -451,10 +451,6 @@ def _measure_detached(*, draws: int) -> Estimate:
     return Estimate.of(found)
 
 
-def _blind(*, draws: int) -> list[float]:
-    return [0.0, 0.0, 0.0]
-
-
 def _one_constant(*, draws: int) -> list[float]:
     """One answer alone for a detached network, that of no preference."""
     # |x - y|^2 / (2 gamma^2) is (p - p')^2 / gamma^2: the bandwidths are the same.
@@ -472,7 +468,7 @@ EQ_11 = statistical(
     ),
     source=Source(KEY, "Equation 11"),
     cases=grid(draws=40),
-    predict=_blind,
+    predict=always([0.0, 0.0, 0.0]),
     measure=_measure_detached,
     compare=MeanEquals(discrepancy=0.02, false_fail=1e-9, rounding=1e-15),
     must_refute=_one_constant,
