@@ -38,19 +38,26 @@ def changed(predict: Prediction, mistake: str, /, **changes: Any) -> Prediction:
     return control
 
 
-def scaled(predict: Prediction, factor: float, mistake: str) -> Prediction:
-    """Return a control: a factor times what `predict` says.
+def mapped(
+    predict: Prediction, mistake: str, change: Callable[[Any], Any]
+) -> Prediction:
+    """Return a control: what `predict` says, changed afterwards.
 
-    >>> scaled(lambda depth: 10 * depth, 0.5, "Half of it.")(depth=2)
-    10.0
+    >>> mapped(lambda depth: 10 * depth, "Its square.", lambda v: v**2)(depth=2)
+    400
     """
 
     @wraps(predict)
     def control(**case: Any) -> Any:
-        return factor * predict(**case)
+        return change(predict(**case))
 
     control.__doc__ = mistake
     return control
+
+
+def scaled(predict: Prediction, factor: float, mistake: str) -> Prediction:
+    """Return a control: a factor times what `predict` says."""
+    return mapped(predict, mistake, times(factor))
 
 
 def plus(more: float) -> Callable[[Any], Any]:

@@ -22,9 +22,9 @@ from verify.claims.deep_conditioning._normrelu import (
     upper_tail,
 )
 from verify.claims.deep_conditioning.normrelu import (
+    _AT_ZERO,
     _measure_increasing,
     _predict_increasing,
-    _wrong_increasing,
 )
 from verify.compare import CertifiedAtLeast, CertifiedAtMost, Enclosure
 from verify.enclose import BITS, above, below, jet, maximum, minimum, quotient, ratio
@@ -275,11 +275,6 @@ def _predict_convex() -> float:
     return 1.0 / z**2 - 1e-7
 
 
-def _wrong_convex() -> float:
-    """The limit at short inputs, 2/3, at every length."""
-    return 2.0 / 3.0
-
-
 # --- NormReLU -------------------------------------------------------------------------
 
 
@@ -395,7 +390,9 @@ CLAIMS = (
         r" \hat\sigma(\rho; \gamma, \gamma)\, \hat\sigma(\rho; \gamma', \gamma')",
         predict=_predict_convex,
         measure=_measure_convex,
-        must_refute=_wrong_convex,
+        must_refute=always(
+            2.0 / 3.0, "The limit at short inputs, 2/3, at every length."
+        ),
         uses=("dc/lemD.6",),
         assumptions=(_BALLS, "(z - sin z cos z)/z^3 is bounded, z = asin y"),
         finding="With Lemma C.5 at each length, this gives the lemma at every scale.",
@@ -413,7 +410,7 @@ CLAIMS = (
         r" \quad c \in \mathbb{R}",
         predict=_predict_stable,
         measure=_measure_increasing,
-        must_refute=_wrong_increasing,
+        must_refute=_AT_ZERO,
         uses=("dc/eq4-increasing", "dc/I.len-proof"),
     ),
 )

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from theory import kernels
 from verify import integrals
 from verify.claim import Evidence, Source, adversarial, grid, numeric
-from verify.claims._predictors import always, changed
+from verify.claims._predictors import always, changed, mapped
 from verify.claims._searches import SEEDS, searched
 from verify.claims.deep_conditioning._recursions import (
     eigenvalues,
@@ -122,12 +122,6 @@ def _measure_least(*, n: int, dim: int, spread: float, seed: int) -> Any:
     return eigenvalues(exact_gram(n, dim, spread, seed))[0]
 
 
-def _wrong_implied(**case: Any) -> float:
-    """Half of 1 - rho^2, a pair's determinant over the most its trace allows."""
-    delta = _predict_separation(**case)
-    return delta * (2.0 - delta) / 2.0
-
-
 ASM_B = adversarial(
     id="dc/asmB",
     items=("AsmB", "AsmA"),
@@ -141,7 +135,11 @@ ASM_B = adversarial(
     measure=_measure_least,
     # As dc/asmA, of a separation of at least 1e-5.
     compare=AtMost(rounding=1e-14, relative=1e-9),
-    must_refute=_wrong_implied,
+    must_refute=mapped(
+        _predict_separation,
+        "Half of 1 - rho^2, a pair's determinant over the most its trace allows.",
+        lambda delta: delta * (2.0 - delta) / 2.0,
+    ),
     uses=("dc/asmA",),
     examples=searched(
         n=st.integers(2, 6),
@@ -584,12 +582,6 @@ def _measure_table_2(*, activation: str) -> list[Any]:
     return row
 
 
-def _wrong_table_2(*, activation: str) -> list[float]:
-    """The coefficients mu and nu exchanged."""
-    row = _predict_table_2(activation=activation)
-    return [row[0], row[2], row[1], *row[3:]]
-
-
 TAB_2 = numeric(
     id="dc/tab2",
     items=("Tab2",),
@@ -601,7 +593,11 @@ TAB_2 = numeric(
     predict=_predict_table_2,
     measure=_measure_table_2,
     compare=AgreesTo(relative=1e-13, absolute=1e-16),
-    must_refute=_wrong_table_2,
+    must_refute=mapped(
+        _predict_table_2,
+        "The coefficients mu and nu exchanged.",
+        lambda row: [row[0], row[2], row[1], *row[3:]],
+    ),
     uses=("dc/def3.1", "dc/defC.20", "dc/defC.1-derivative"),
     finding="The slope is infinite for the step: it has no tangent kernel (E7).",
 )

@@ -16,6 +16,7 @@ import numpy as np
 from theory import activations as act
 from theory import kernels
 from verify.claim import Source, grid, numeric
+from verify.claims._predictors import changed
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import KEY, law, subject
 from verify.compare import AgreesTo, Array
@@ -27,17 +28,13 @@ _DISTANCES = tuple(2.0**-k for k in (2, 6, 10, 20, 30, 40))
 """Of the correlation from -1: -1 + d is a float64."""
 
 
-def _predict_opposite(*, activation: str) -> Array:
-    return subject(activation).dual_derivative(np.array(_DISTANCES) - 1.0)
+def _predict_opposite(*, activation: str, nearer: float = 1.0) -> Array:
+    rho = nearer * np.array(_DISTANCES) - 1.0
+    return subject(activation).dual_derivative(rho)
 
 
 def _measure_opposite(*, activation: str) -> list[Any]:
     return [law(activation).slope(d - 1.0) for d in _DISTANCES]
-
-
-def _wrong_opposite(*, activation: str) -> Array:
-    """The value at half the distance."""
-    return subject(activation).dual_derivative(0.5 * np.array(_DISTANCES) - 1.0)
 
 
 OPPOSITE = numeric(
@@ -51,7 +48,9 @@ OPPOSITE = numeric(
     predict=_predict_opposite,
     measure=_measure_opposite,
     compare=AgreesTo(relative=1e-12),
-    must_refute=_wrong_opposite,
+    must_refute=changed(
+        _predict_opposite, "The value at half the distance.", nearer=0.5
+    ),
     uses=("dc/defC.1-derivative",),
 )
 
@@ -314,9 +313,9 @@ LENGTHS = replace(
 # --- the tangent kernel of opposite inputs ----------------------------------------------
 
 
-def _predict_kernel(*, activation: str) -> Array:
+def _predict_kernel(*, activation: str, nearer: float = 1.0) -> Array:
     a = subject(activation).normalized()
-    return kernels.ntk_map(np.array(_DISTANCES) - 1.0, a, depth=1)
+    return kernels.ntk_map(nearer * np.array(_DISTANCES) - 1.0, a, depth=1)
 
 
 def _measure_kernel(*, activation: str) -> list[Any]:
@@ -324,12 +323,6 @@ def _measure_kernel(*, activation: str) -> list[Any]:
     with mpmath.workprec(BITS):
         each = [mpmath.mpf(d) - 1 for d in _DISTANCES]
         return [found.normalised_dual(r) + r * found.normalised_slope(r) for r in each]
-
-
-def _wrong_kernel(*, activation: str) -> Array:
-    """The kernel at half the distance."""
-    a = subject(activation).normalized()
-    return kernels.ntk_map(0.5 * np.array(_DISTANCES) - 1.0, a, depth=1)
 
 
 KERNEL = numeric(
@@ -343,7 +336,9 @@ KERNEL = numeric(
     measure=_measure_kernel,
     # The library's promise: 1e-12 of the diagonal.
     compare=AgreesTo(absolute=1e-12),
-    must_refute=_wrong_kernel,
+    must_refute=changed(
+        _predict_kernel, "The kernel at half the distance.", nearer=0.5
+    ),
     uses=("dc/defC.1-opposite",),
 )
 

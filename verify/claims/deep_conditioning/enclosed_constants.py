@@ -1,6 +1,6 @@
 """Constants of the paper and of our tables, each in a proved enclosure."""
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import flint
@@ -8,7 +8,7 @@ import flint
 from theory import activations as act
 from theory import lengths
 from verify.claim import Source, certified, grid
-from verify.claims._predictors import always, changed
+from verify.claims._predictors import always, changed, mapped
 from verify.claims.deep_conditioning._energies import (
     CATALOGUE,
     SLOPED,
@@ -153,15 +153,6 @@ def _predict_kink(*, scale: float) -> float:
     return act.normrelu(scale=scale).kinks[0]
 
 
-def _measure_stable() -> Enclosure:
-    # The limit of length(gamma)/gamma is lambda^2/2: below one for scales below sqrt(2).
-    return _bisected(_kink_sign(2.0**0.5), -6.0, 4.0, 100)
-
-
-def _predict_stable() -> float:
-    return _predict_kink(scale=2.0**0.5)
-
-
 def _measure_unstable(*, c: float) -> Enclosure:
     def shrinks(x: Any) -> Any:
         gamma, kink = x.exp(), flint.arb(c)
@@ -175,11 +166,6 @@ def _measure_unstable(*, c: float) -> Enclosure:
     with flint.ctx.workprec(BITS):
         ends = flint.arb(found.lower).exp(), flint.arb(found.upper).exp()
     return Enclosure(below(ends[0]), above(ends[1]), "a root above one", 2)
-
-
-def _not_squared(*, c: float) -> float:
-    """The length in the place of its square."""
-    return lengths.unstable_length(c) ** 0.5
 
 
 _UNCENTRED = ("gelu", "silu", "mish", "elu", "step", "relu_squared")
@@ -301,8 +287,10 @@ CLAIMS = (
         r" = \frac{\lambda^2}{2} < 1 \iff c < -0.37666",
         source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
         cases=({},),
-        predict=_predict_stable,
-        measure=_measure_stable,
+        predict=partial(_predict_kink, scale=2.0**0.5),
+        # The limit of length(gamma)/gamma is lambda^2/2: below one for scales below
+        # sqrt(2).
+        measure=partial(_measure_kink, scale=2.0**0.5),
         compare=Enclosed(radius=1e-15, rounding=1e-13),
         must_refute=always(
             0.0, "The kink at which the length map's slope at one is one."
@@ -321,7 +309,11 @@ CLAIMS = (
         measure=_measure_unstable,
         # Relative 1e-12 of lengths up to 255.
         compare=Enclosed(radius=1e-12, rounding=3e-10),
-        must_refute=_not_squared,
+        must_refute=mapped(
+            lengths.unstable_length,
+            "The length in the place of its square.",
+            lambda square: square**0.5,
+        ),
         uses=("dc/E12-unstable",),
         assumptions=("a root is proved, not that it is the only one",),
     ),

@@ -17,7 +17,7 @@ from theory import activations as act
 from theory import conditioning, hermite, kernels, lengths, optimization
 from verify import integrals
 from verify.claim import Case, Claim, Source, grid, numeric
-from verify.claims._predictors import changed, plus, scaled, times
+from verify.claims._predictors import changed, mapped, plus, scaled, times
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import KEY, law, subject
 from verify.compare import AgreesTo, Array
@@ -646,12 +646,6 @@ def _measure_settled(
         return [rate, late, bound]
 
 
-def _wrong_settled(**case: Any) -> list[float]:
-    """Inputs of unit length, whose lengths need not settle."""
-    unit: dict[str, Any] = {**case, "gamma_x": 1.0, "gamma_y": 1.0}
-    return _predict_settled(**unit)
-
-
 THM_311 = numeric(
     id="dc/thm3.11-values",
     items=("Thm3.11", "ThmD.9"),
@@ -674,7 +668,12 @@ THM_311 = numeric(
     measure=_measure_settled,
     # Powers to order 300 of 1 - mu/4.
     compare=AgreesTo(relative=1e-12, absolute=1e-13),
-    must_refute=_wrong_settled,
+    must_refute=changed(
+        _predict_settled,
+        "Inputs of unit length, whose lengths need not settle.",
+        gamma_x=1.0,
+        gamma_y=1.0,
+    ),
     uses=("dc/B-values",),
 )
 
@@ -935,8 +934,8 @@ CUBIC = numeric(
 _POINTS = (-3.0, -0.7, 0.0, 1.3, 4.0)
 
 
-def _predict_polynomial(*, k: int) -> list[float]:
-    return [float(v) for v in hermite.hermite(k, np.array(_POINTS))]
+def _predict_polynomial(*, k: int, scale: float = 1.0) -> list[float]:
+    return [float(v) for v in hermite.hermite(k, scale * np.array(_POINTS))]
 
 
 def _measure_polynomial(*, k: int) -> list[Any]:
@@ -955,11 +954,6 @@ def _measure_polynomial(*, k: int) -> list[Any]:
         ]
 
 
-def _wrong_polynomial(*, k: int) -> list[float]:
-    """The physicists' Hermite polynomials."""
-    return [float(v) for v in hermite.hermite(k, math.sqrt(2.0) * np.array(_POINTS))]
-
-
 POLYNOMIAL = numeric(
     id="dc/defC.1-polynomials",
     items=("DefC.1",),
@@ -971,7 +965,11 @@ POLYNOMIAL = numeric(
     measure=_measure_polynomial,
     # k steps of a recurrence, of the largest value.
     compare=AgreesTo(relative=1e-14, of_largest=True),
-    must_refute=_wrong_polynomial,
+    must_refute=changed(
+        _predict_polynomial,
+        "The physicists' Hermite polynomials.",
+        scale=math.sqrt(2.0),
+    ),
 )
 
 
@@ -989,12 +987,6 @@ def _measure_sample(*, rows: list[list[int]]) -> Any:
         return 1 - max(cosines)
 
 
-def _wrong_sample(*, rows: list[list[int]]) -> float:
-    """A separation of 1 - rho^2 in the place of 1 - |rho|."""
-    found = _predict_sample(rows=rows)
-    return found * (2.0 - found)
-
-
 DELTA = numeric(
     id="dc/delta-sample",
     items=("delta", "AsmA"),
@@ -1006,6 +998,10 @@ DELTA = numeric(
     measure=_measure_sample,
     # Squares of differences and sums of unit rows: d + 10 roundings.
     compare=AgreesTo(relative=1e-14),
-    must_refute=_wrong_sample,
+    must_refute=mapped(
+        _predict_sample,
+        "A separation of 1 - rho^2 in the place of 1 - |rho|.",
+        lambda found: found * (2.0 - found),
+    ),
     uses=("dc/asmA",),
 )

@@ -15,6 +15,7 @@ import numpy as np
 from theory import activations as act
 from theory import kernels
 from verify.claim import Source, grid, numeric
+from verify.claims._predictors import changed
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import KEY, subject
 from verify.compare import AgreesTo, Array
@@ -477,11 +478,6 @@ def _measure_threshold(*, squares: list[float], turn: float) -> list[Any]:
     return pairs.entries(one.dual(1), two.dual(1), both)
 
 
-def _as_long_as_one(*, turn: float, **_: Any) -> list[Any]:
-    """Inputs of unit length."""
-    return _predict_threshold(squares=[1.0, 1.0], turn=turn)
-
-
 THRESHOLD = numeric(
     id="dc/eq1-threshold",
     items=("Eq1", "D.0"),
@@ -494,5 +490,7 @@ THRESHOLD = numeric(
     measure=_measure_threshold,
     # The library's promise: 1e-12 of the diagonal.
     compare=AgreesTo(absolute=1e-13),
-    must_refute=_as_long_as_one,
+    must_refute=changed(
+        _predict_threshold, "Inputs of unit length.", squares=[1.0, 1.0]
+    ),
 )

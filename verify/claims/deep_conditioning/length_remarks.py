@@ -10,6 +10,7 @@ from theory import activations as act
 from theory import lengths
 from verify import integrals
 from verify.claim import Source, grid, numeric
+from verify.claims._predictors import always, changed
 from verify.claims.deep_conditioning._lengths import (
     FUNCTIONS,
     KEY,
@@ -32,12 +33,6 @@ def _predict_lengths(
     return abs(gamma - 1.0) * np.power(rate, np.arange(1.0, depth + 1.0))
 
 
-def _wrong_lengths(*, least: float, **case: Any) -> Array:
-    """The rate from one half, whatever the input's length."""
-    del least
-    return _predict_lengths(least=0.5, **case)
-
-
 def _measure_lengths(
     *, name: str, scale: float, gamma: float, depth: int, **_case: Any
 ) -> Array:
@@ -46,12 +41,6 @@ def _measure_lengths(
         gamma = length(name, scale, gamma)
         out.append(abs(gamma - 1.0))
     return np.array(out)
-
-
-def _wrong_slope(*, least: float, **case: Any) -> Array:
-    """The slope at one in the place of the chord's, too fast from below."""
-    del least
-    return _predict_lengths(least=1.0 - 1e-6, **case)
 
 
 REM_D2 = numeric(
@@ -74,7 +63,11 @@ REM_D2 = numeric(
     measure=_measure_lengths,
     # Length maps to 1e-13, five times.
     compare=AtMost(rounding=1e-12),
-    must_refute=_wrong_lengths,
+    must_refute=changed(
+        _predict_lengths,
+        "The rate from one half, whatever the input's length.",
+        least=0.5,
+    ),
     uses=("dc/thmD.1",),
 )
 
@@ -83,10 +76,6 @@ REM_D2 = numeric(
 
 def _at_zero(*, name: str) -> float:
     return float(FUNCTIONS[name](np.zeros(1))[0])
-
-
-def _predict_zero(**_: Any) -> float:
-    return 0.0
 
 
 def _value_at_zero(*, name: str) -> float:
@@ -102,7 +91,7 @@ D4_SIGMOID_READ = numeric(
     statement=r"\sigma(0) = 0, \quad \sigma(x) = \frac{1}{1 + e^{-x}}",
     source=Source(KEY, "Appendix D.4, list of activations covered", Reading.READING),
     cases=({"name": "sigmoid"},),
-    predict=_predict_zero,
+    predict=always(0.0),
     measure=_at_zero,
     compare=AgreesTo(absolute=1e-15),
     must_hold=_value_at_zero,
@@ -130,7 +119,11 @@ D4_SIGMOID = numeric(
     predict=_predict_lengths,
     measure=_measure_lengths,
     compare=AtMost(rounding=1e-12),
-    must_refute=_wrong_slope,
+    must_refute=changed(
+        _predict_lengths,
+        "The slope at one in the place of the chord's, too fast from below.",
+        least=1.0 - 1e-6,
+    ),
     uses=("dc/remD.2",),
 )
 
@@ -140,11 +133,6 @@ D4_SIGMOID = numeric(
 def _predict_chain(*, name: str, scale: float, gamma: float, rho: float) -> list[float]:
     mu, r = lengths.generalised_mu(predicted_activation(name, scale), gamma), abs(rho)
     return [(1.0 - mu) * r + mu * r**3, r * (1.0 - mu * (1.0 - r))]
-
-
-def _wrong_chain(*, name: str, scale: float, rho: float, **_: Any) -> list[float]:
-    """The value of mu at unit length, at every length."""
-    return _predict_chain(name=name, scale=scale, gamma=1.0, rho=rho)
 
 
 def _measure_chain(*, name: str, scale: float, gamma: float, rho: float) -> list[float]:
@@ -176,7 +164,9 @@ EQ17 = numeric(
     measure=_measure_chain,
     # Polar quadrature to 1e-12.
     compare=AtMost(rounding=1e-11),
-    must_refute=_wrong_chain,
+    must_refute=changed(
+        _predict_chain, "The value of mu at unit length, at every length.", gamma=1.0
+    ),
     uses=("dc/lemD.6",),
 )
 

@@ -18,6 +18,7 @@ from verify.claim import (
     numeric,
     statistical,
 )
+from verify.claims._predictors import changed
 from verify.claims._searches import searched
 from verify.claims.deep_conditioning._lengths import (
     KEY,
@@ -30,11 +31,6 @@ from verify.claims.deep_conditioning._lengths import (
 )
 from verify.compare import AgreesTo, AtLeast, AtMost, Estimate, MeanEquals
 from verify.reading import Reading
-
-
-def _slope_at_one(name: str, scale: float) -> float:
-    return float(predicted_activation(name, scale).length_map_derivative(1.0))
-
 
 # --- D.0: the layers by definition ----------------------------------------------------
 
@@ -104,32 +100,20 @@ def _measure_deviation(*, name: str, scale: float, gamma: float, depth: int) -> 
     return np.abs(np.array(values) - 1.0)
 
 
-def _predict_deviation(*, name: str, scale: float, gamma: float, depth: int) -> Array:
-    rate = closed.chord_rate(predicted_activation(name, scale))
+def _decay(rate: float, gamma: float, depth: int) -> Array:
     return np.power(rate, np.arange(depth + 1.0)) * abs(gamma - 1.0)
 
 
-def _wrong_deviation(*, name: str, scale: float, gamma: float, depth: int) -> Array:
-    """The slope at one in the place of the chord's, too fast below one."""
-    return np.power(_slope_at_one(name, scale), np.arange(depth + 1.0)) * abs(
-        gamma - 1.0
-    )
+def _predict_deviation(*, name: str, scale: float, gamma: float, depth: int) -> Array:
+    rate = closed.chord_rate(predicted_activation(name, scale))
+    return _decay(rate, gamma, depth)
 
 
 def _predict_deviation_above(
-    *, name: str, scale: float, gamma: float, depth: int
+    *, name: str, scale: float, gamma: float, depth: int, at: float = 1.0
 ) -> Array:
-    return np.power(_slope_at_one(name, scale), np.arange(depth + 1.0)) * abs(
-        gamma - 1.0
-    )
-
-
-def _wrong_deviation_above(
-    *, name: str, scale: float, gamma: float, depth: int
-) -> Array:
-    """The slope at squared length two in the place of one."""
-    slope = float(predicted_activation(name, scale).length_map_derivative(2.0))
-    return np.power(slope, np.arange(depth + 1.0)) * abs(gamma - 1.0)
+    slope = float(predicted_activation(name, scale).length_map_derivative(at))
+    return _decay(slope, gamma, depth)
 
 
 # --- wide networks --------------------------------------------------------------------
@@ -266,7 +250,10 @@ THM_D1 = adversarial(
     # Each layer rounds to 1e-13 and contracts: their sum is below 1e-13/(1 - alpha),
     # alpha < 0.99 for the families searched.
     compare=AtMost(rounding=1e-11),
-    must_refute=_wrong_deviation,
+    must_refute=changed(
+        _predict_deviation_above,
+        "The slope at one in the place of the chord's, too fast below one.",
+    ),
     examples=searched(
         name=st.sampled_from(ODD),
         scale=st.floats(0.1, 5.0),
@@ -292,7 +279,11 @@ THM_D1_ABOVE = adversarial(
     predict=_predict_deviation_above,
     measure=_measure_deviation,
     compare=AtMost(rounding=1e-11),
-    must_refute=_wrong_deviation_above,
+    must_refute=changed(
+        _predict_deviation_above,
+        "The slope at squared length two in the place of one.",
+        at=2.0,
+    ),
     uses=("dc/lemD.3",),
 )
 WIDE = statistical(

@@ -37,6 +37,7 @@ from verify.compare import (
     MeanAtMost,
     Outcome,
 )
+from verify.integrals import BITS
 from verify.reading import Reading
 
 _KEY = "agarwal2021deep"
@@ -144,11 +145,6 @@ def _predict_arc_law(*, delta: str, **_: Any) -> float:
     return float(rates.arc_min_eigenvalue(float(delta))) / float(delta) ** 1.5
 
 
-def _wrong_arc_law(**_: Any) -> float:
-    """The cube of the angle at a spacing of sqrt(delta)."""
-    return 1.0 / (24.0 * math.pi)
-
-
 _ARC_VALUES = {3: 0.2000705291, 5: 0.06377981623, 10: 0.04213411585, 20: 0.03853397673}
 
 
@@ -156,22 +152,17 @@ def _predict_arc_value(*, n: int, delta: str) -> float:
     return _ARC_VALUES[n]
 
 
-def _wrong_arc_value(*, n: int, delta: str) -> float:
-    """sqrt(2)/(12 pi), whatever the number of points."""
-    return math.sqrt(2.0) / (12.0 * math.pi)
-
-
 def _predict_two_points(*, delta: str) -> float:
     # Two points: lambda_min = dual(1) - dual(1 - delta).
     return act.relu.second_moment * float(act.relu.distance_map(float(delta)))
 
 
+# --- finite width --------------------------------------------------------------------
+
+
 def _half_delta(*, delta: str) -> float:
     """The leading term delta/2 alone."""
     return float(delta) / 2.0
-
-
-# --- finite width --------------------------------------------------------------------
 
 
 def _arc_points(n: int, delta: float) -> Array:
@@ -288,8 +279,9 @@ def _measure_smallest(
 ) -> Any:
     """Smallest eigenvalue of the raw one-layer kernel, 60 digits."""
     gram = recursion.exact_gram(n, dim, spread, seed)
-    kernel = recursion.entrywise(gram, partial(_mp_dual, activation))
-    return recursion.eigenvalues(kernel)[0]
+    with mpmath.workprec(BITS):
+        kernel = recursion.entrywise(gram, partial(_mp_dual, activation))
+        return recursion.eigenvalues(kernel)[0]
 
 
 _ACTIVATIONS = {
@@ -394,7 +386,9 @@ ARC_LAW = numeric(
     # whose curvature is of order one, and the ends O(1/n): 1 % at n = 100. Finite
     # delta: n sqrt(2 delta) <= 0.15 rad of curvature enters squared over n^2.
     compare=AgreesTo(relative=0.01),
-    must_refute=_wrong_arc_law,
+    must_refute=always(
+        1.0 / (24.0 * math.pi), "The cube of the angle at a spacing of sqrt(delta)."
+    ),
     uses=("dc/thmH.1-arc-values",),
     finding=(
         "The power 3/2 is right and sharp for equally spaced points; the paper's"
@@ -414,7 +408,10 @@ ARC_VALUES = numeric(
     measure=_measure_arc,
     # The tabulated numbers have ten digits.
     compare=AgreesTo(relative=1e-9),
-    must_refute=_wrong_arc_value,
+    must_refute=always(
+        math.sqrt(2.0) / (12.0 * math.pi),
+        "sqrt(2)/(12 pi), whatever the number of points.",
+    ),
     uses=("dc/tab1",),
 )
 

@@ -16,6 +16,7 @@ from torch.nn import functional
 
 from theory import activations as act
 from verify.claim import Source, grid, numeric
+from verify.claims._predictors import changed
 from verify.compare import AgreesTo, Array
 from verify.reading import Reading
 
@@ -63,16 +64,12 @@ def _raw(name: str) -> act.Activation:
     return {"relu": act.relu, "tanh": act.tanh, "gelu": act.gelu}[name]
 
 
-def _predict_batch(*, activation: str, seed: int, **_: Any) -> Array:
+def _predict_batch(
+    *, activation: str, seed: int, normalise_output: bool = True, **_: Any
+) -> Array:
     # Whatever shift and scale: the network of the normalised activation.
     normalised = _raw(activation).normalized()
-    return _network(normalised, seed, axis=0, normalise_output=True)
-
-
-def _wrong_batch(*, activation: str, shift: float, scale: float, seed: int) -> Array:
-    """The shift and the scale seen at an output without normalisation."""
-    normalised = _raw(activation).normalized()
-    return _network(normalised, seed, axis=0, normalise_output=False)
+    return _network(normalised, seed, axis=0, normalise_output=normalise_output)
 
 
 def _affine_draws(seed: int) -> tuple[Array, Array]:
@@ -184,12 +181,6 @@ def _torch_network(
     return output[:, 0].numpy()
 
 
-def _measure_batch(*, activation: str, shift: float, scale: float, seed: int) -> Array:
-    return _torch_network(
-        activation, seed, shift=shift, scale=scale, normalise_output=True, eps=_NO_EPS
-    )
-
-
 def _measure_affine(*, activation: str, shift: float, scale: float, seed: int) -> Array:
     inputs, weights, _ = _draws(seed)
     z = torch.from_numpy(inputs) @ torch.from_numpy(weights[0])
@@ -205,18 +196,6 @@ def _measure_layer(*, activation: str, shift: float, scale: float, seed: int) ->
     z = torch.from_numpy(inputs) @ torch.from_numpy(weights[0])
     shifted = (_TORCH[activation](z) - shift) / scale
     return functional.layer_norm(shifted, (_WIDTH,), eps=0.0).numpy()
-
-
-def _measure_hidden_only(*, activation: str, seed: int) -> Array:
-    return _torch_network(
-        activation, seed, shift=0.0, scale=1.0, normalise_output=False, eps=_NO_EPS
-    )
-
-
-def _measure_sign(*, activation: str, scale: float, seed: int) -> Array:
-    return _torch_network(
-        activation, seed, shift=0.3, scale=scale, normalise_output=True, eps=_NO_EPS
-    )
 
 
 # Rounding: each of 4 standardisations divides by a spread of at least 1/10 of its
@@ -241,9 +220,13 @@ LEM_21 = numeric(
         activation=_ACTIVATIONS, shift=(0.0, -2.5), scale=(0.1, 1.0, 7.0), seed=1
     ),
     predict=_predict_batch,
-    measure=_measure_batch,
+    measure=partial(_torch_network, normalise_output=True, eps=_NO_EPS),
     compare=_EXACT,
-    must_refute=_wrong_batch,
+    must_refute=changed(
+        _predict_batch,
+        "The shift and the scale seen at an output without normalisation.",
+        normalise_output=False,
+    ),
 )
 
 APP_B = numeric(
@@ -290,7 +273,9 @@ E8_HIDDEN = numeric(
     source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),
     cases=grid(activation=("relu", "gelu"), seed=3),
     predict=_predict_hidden_corrected,
-    measure=_measure_hidden_only,
+    measure=partial(
+        _torch_network, shift=0.0, scale=1.0, normalise_output=False, eps=_NO_EPS
+    ),
     compare=_EXACT,
     must_refute=_predict_hidden_printed,
     uses=("dc/lem2.1",),
@@ -309,7 +294,7 @@ E8_SIGN = numeric(
     source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),
     cases=grid(activation=("relu", "gelu"), scale=(-1.0, -0.2), seed=4),
     predict=_predict_sign_corrected,
-    measure=_measure_sign,
+    measure=partial(_torch_network, shift=0.3, normalise_output=True, eps=_NO_EPS),
     compare=_EXACT,
     must_refute=_predict_sign_printed,
     uses=("dc/lem2.1",),

@@ -163,11 +163,10 @@ def _predict_increasing(**_: Any) -> float:
     return float(minimize_scalar(growth, bounds=(-2.0, 3.0)).fun) - 2e-9
 
 
-def _wrong_increasing(**_: Any) -> float:
-    """The value at the kink c = 0, that of ReLU, in the place of the least one."""
-    return math.sqrt(2.0 * math.pi) / (math.pi - 1.0)
-
-
+_AT_ZERO = always(
+    math.sqrt(2.0 * math.pi) / (math.pi - 1.0),
+    "The value at the kink c = 0, that of ReLU, in the place of the least one.",
+)
 _KINKS = ("-30", "-8", "-4", "-1.5975", "-1", "0", "0.5", "3", "8", "30")
 
 
@@ -242,7 +241,7 @@ CLAIMS = (
         predict=_predict_increasing,
         measure=_measure_increasing,
         compare=CertifiedAtLeast(),
-        must_refute=_wrong_increasing,
+        must_refute=_AT_ZERO,
         assumptions=("Ball arithmetic (Arb) of 160 bits on [-2, 3]",),
         uses=("dc/eq4",),
     ),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from theory import conditioning as dc
 from theory import kernels
 from verify.claim import Source, adversarial, grid, numeric
-from verify.claims._predictors import always, changed, plus
+from verify.claims._predictors import always, changed, mapped, plus
 from verify.claims._searches import SIGNS, searched
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning import _recursions as recursion
@@ -46,12 +46,6 @@ def _measure_tangent(*, activation: Subject, rho: float, depth: int) -> list[Any
     ]
 
 
-def _wrong_tangent(*, activation: Subject, rho: float, depth: int) -> list[float]:
-    """The sum without the readout's layer."""
-    right = _predict_tangent(activation=activation, rho=rho, depth=depth)
-    return [right[0] - right[1], right[1]]
-
-
 _TANGENTS = searched(
     # With a linear part: dc/eq7-no-linear-part has the others.
     activation=mixtures(centred=True).filter(
@@ -84,7 +78,11 @@ EQ_7 = adversarial(
     measure=_measure_tangent,
     # The promise of theory.kernels, relative to the larger of the two kernels.
     compare=AgreesTo(relative=1e-12, absolute=1e-290, of_largest=True),
-    must_refute=_wrong_tangent,
+    must_refute=mapped(
+        _predict_tangent,
+        "The sum without the readout's layer.",
+        lambda both: [both[0] - both[1], both[1]],
+    ),
     uses=("dc/defC.1-derivative",),
     examples=_TANGENTS,
     max_examples=30,
@@ -134,11 +132,6 @@ def _measure_diagonal(*, activation: Subject, depth: int) -> Any:
     return recursion.tangent(law(activation), 1, depth)
 
 
-def _wrong_diagonal(*, activation: Subject, depth: int) -> float:
-    """L terms in the place of L + 1."""
-    return _predict_diagonal(activation=activation, depth=depth) - 1.0
-
-
 DIAGONAL = numeric(
     id="dc/eq7-diagonal",
     items=("Eq7", "Thm3.4"),
@@ -151,7 +144,7 @@ DIAGONAL = numeric(
     measure=_measure_diagonal,
     # D to 1e-15, raised to the 20th power.
     compare=AgreesTo(relative=1e-13),
-    must_refute=_wrong_diagonal,
+    must_refute=mapped(_predict_diagonal, "L terms in the place of L + 1.", plus(-1.0)),
     uses=("dc/eq7",),
 )
 

@@ -320,10 +320,6 @@ CHAIN = statistical(
 )
 
 
-def _one_everywhere(*, start: Any) -> Array:
-    return np.ones(len(_NARROW) - 1)
-
-
 ERR_6 = statistical(
     id="mmd/err6",
     items=("Err6", "Eq20"),
@@ -333,7 +329,7 @@ ERR_6 = statistical(
     statement=r"\text{He's start makes }\|J_l^{(i)}\|=1\text{ for }l=0,\dots,L-1",
     source=Source(KEY, "After Equation 20"),
     cases=grid(start="he"),
-    predict=_one_everywhere,
+    predict=always(np.ones(len(_NARROW) - 1)),
     measure=_measure_chain,
     compare=MeanEquals(discrepancy=0.5, false_fail=1e-9),
     must_hold=_predict_chain,
@@ -455,10 +451,6 @@ def _measure_detached(*, draws: int) -> Estimate:
     return Estimate.of(found)
 
 
-def _blind(*, draws: int) -> list[float]:
-    return [0.0, 0.0, 0.0]
-
-
 def _one_constant(*, draws: int) -> list[float]:
     """One answer alone for a detached network, that of no preference."""
     # |x - y|^2 / (2 gamma^2) is (p - p')^2 / gamma^2: the bandwidths are the same.
@@ -476,7 +468,7 @@ EQ_11 = statistical(
     ),
     source=Source(KEY, "Equation 11"),
     cases=grid(draws=40),
-    predict=_blind,
+    predict=always([0.0, 0.0, 0.0]),
     measure=_measure_detached,
     compare=MeanEquals(discrepancy=0.02, false_fail=1e-9, rounding=1e-15),
     must_refute=_one_constant,

@@ -9,6 +9,7 @@ import numpy as np
 
 from theory import gaussian, mmd
 from verify.claim import Source, grid, numeric, statistical
+from verify.claims._predictors import changed
 from verify.claims.mmd_init._samples import Array, noise_energy
 from verify.compare import AgreesTo, Estimate, Identical, MeanEquals
 from verify.reading import Reading
@@ -153,11 +154,6 @@ def _measure_total(*, parts: list[float], weights: list[float]) -> float:
     return float(first + sum(terms))
 
 
-def _swapped(*, parts: list[float], weights: list[float]) -> float:
-    """The two weights exchanged."""
-    return _predict_total(parts=parts, weights=weights[::-1])
-
-
 EQ_23 = numeric(
     id="mmd/eq23",
     items=("Eq23",),
@@ -170,7 +166,9 @@ EQ_23 = numeric(
     predict=_predict_total,
     measure=_measure_total,
     compare=AgreesTo(relative=1e-15, absolute=1e-16),
-    must_refute=_swapped,
+    must_refute=changed(
+        _predict_total, "The two weights exchanged.", weights=lambda two: two[::-1]
+    ),
     uses=("mmd/eq14", "mmd/eq22", "mmd/eq7-loss"),
 )
 

@@ -9,7 +9,7 @@ import torch
 
 from theory import mmd
 from verify.claim import Source, grid, numeric, statistical
-from verify.claims._predictors import always
+from verify.claims._predictors import always, changed, times
 from verify.claims.mmd_init._samples import Array, generator
 from verify.compare import AgreesTo, Estimate, MeanEquals
 from verify.reading import Reading
@@ -87,11 +87,6 @@ def _predict_embedding(*, p: float, gamma: float) -> list[float]:
     return [mmd.segment_embedding(p, gamma), mmd.segment_embedding_derivative(p, gamma)]
 
 
-def _kernel_of_distances(*, p: float, gamma: float) -> list[float]:
-    """Distances |p - p'| in the place of sqrt(2) |p - p'|."""
-    return _predict_embedding(p=p, gamma=np.sqrt(2.0) * gamma)
-
-
 EMBEDDING = numeric(
     id="mmd/seg-embedding",
     items=("Seg", "Eq9"),
@@ -109,7 +104,11 @@ EMBEDDING = numeric(
     measure=_measure_embedding,
     # The absolute part is for slopes whose integral cancels, 0.02 wide: 1e-28 / 0.02.
     compare=AgreesTo(relative=4e-15, absolute=1e-25),
-    must_refute=_kernel_of_distances,
+    must_refute=changed(
+        _predict_embedding,
+        "Distances |p - p'| in the place of sqrt(2) |p - p'|.",
+        gamma=times(2.0**0.5),
+    ),
     uses=("mmd/eq3",),
 )
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from theory import mmd
 from verify.claim import Source, adversarial, grid, numeric
+from verify.claims._predictors import changed, mapped, scaled, times
 from verify.claims._searches import searched
 from verify.compare import AgreesTo, AtMost, Outcome
 from verify.reading import Reading
@@ -50,15 +51,7 @@ def _one_more(*, count: int, eta: float) -> float:
     return mmd.norm_tail(_radius(count, eta), count + 1)
 
 
-def _half_for_an_eighth(*, count: int, eta: float) -> float:
-    """1/2 in the place of 1/8 in the exponent."""
-    return _predict_printed(count=count, eta=eta) ** 4
-
-
-def _sharp_half_for_an_eighth(*, count: int, eta: float) -> float:
-    """1/2 in the place of 1/8 in the exponent."""
-    return _predict_sharp(count=count, eta=eta) ** 4
-
+_HALF = "1/2 in the place of 1/8 in the exponent."
 
 _GRID = tuple(
     case
@@ -96,7 +89,7 @@ PRINTED = numeric(
     predict=_predict_printed,
     measure=_measure_tail,
     compare=AtMost(relative=1e-13),
-    must_refute=_half_for_an_eighth,
+    must_refute=mapped(_predict_printed, _HALF, lambda bound: bound**4),
     uses=("mmd/lem1", "mmd/lem2", "mmd/lem3", "mmd/prop1"),
     finding="At m = 100 and eta = 0.5 it is 0.969, where the tail is 0.0009.",
     figure="mmd_vacuous_tail",
@@ -115,7 +108,7 @@ SHARP = numeric(
     predict=_predict_sharp,
     measure=_measure_tail,
     compare=AtMost(relative=1e-13),
-    must_refute=_sharp_half_for_an_eighth,
+    must_refute=mapped(_predict_sharp, _HALF, lambda bound: bound**4),
     uses=("mmd/thm1",),
     finding=(
         "The sum of squared variances is at most m alpha^2; the printed proof uses the"
@@ -158,11 +151,6 @@ def _predict_unequal(*, variances: list[float], share: float) -> list[float]:
     ]
 
 
-def _all_halved(*, variances: list[float], share: float) -> list[float]:
-    """Each bound to the eighth power."""
-    return [v**8 for v in _predict_unequal(variances=variances, share=share)]
-
-
 _GROUPS = searched(
     variances=st.lists(st.integers(1, 60), min_size=1, max_size=6, unique=True).map(
         lambda values: [v / 20.0 for v in values]
@@ -190,7 +178,9 @@ UNEQUAL = adversarial(
     predict=_predict_unequal,
     measure=_measure_unequal,
     compare=AtMost(relative=1e-13),
-    must_refute=_all_halved,
+    must_refute=mapped(
+        _predict_unequal, "Each bound to the eighth power.", lambda b: [v**8 for v in b]
+    ),
     assumptions=("each variance is that of two parameters: the tail is a sum then",),
     uses=("mmd/thm1", "mmd/thm1-sharp"),
     finding=(
@@ -291,11 +281,6 @@ def _predict_intermediate(*, share: float) -> float:
     return mmd.tail_bound(r, noise.variances, noise.counts, form="intermediate")
 
 
-def _without_the_eighth(*, share: float) -> float:
-    """The bound to the eighth power."""
-    return _predict_intermediate(share=share) ** 8
-
-
 INTERMEDIATE = numeric(
     id="mmd/err2-corrected",
     items=("Err2", "Thm1"),
@@ -311,7 +296,9 @@ INTERMEDIATE = numeric(
     predict=_predict_intermediate,
     measure=_measure_chernoff,
     compare=AtMost(relative=1e-13),
-    must_refute=_without_the_eighth,
+    must_refute=mapped(
+        _predict_intermediate, "The bound to the eighth power.", lambda bound: bound**8
+    ),
     assumptions=("what is measured bounds the tail from above: Chernoff's bound",),
     uses=("mmd/sigma", "mmd/thm1-unequal"),
 )
@@ -341,11 +328,6 @@ def _measure_moment(*, lam: float) -> Any:
         return _log_moment(mpmath.mpf(lam))
 
 
-def _mirrored(*, lam: float) -> float:
-    """The moment at -lambda."""
-    return mmd.chi_square_log_moment(-lam)
-
-
 MOMENT = numeric(
     id="mmd/lem1-moment",
     items=("Lem1",),
@@ -356,18 +338,15 @@ MOMENT = numeric(
     predict=mmd.chi_square_log_moment,
     measure=_measure_moment,
     compare=AgreesTo(relative=1e-14),
-    must_refute=_mirrored,
+    must_refute=changed(
+        mmd.chi_square_log_moment, "The moment at -lambda.", lam=times(-1.0)
+    ),
 )
 
 
 def _predict_lemma(*, lam: float) -> float:
     """The bound 2 lambda^2 of the lemma itself."""
     return mmd.CHI_SQUARE.log_moment_bound(lam)
-
-
-def _half_the_bound(*, lam: float) -> float:
-    """Half of the bound."""
-    return 0.5 * mmd.CHI_SQUARE.log_moment_bound(lam)
 
 
 LEM_1 = numeric(
@@ -380,7 +359,7 @@ LEM_1 = numeric(
     predict=_predict_lemma,
     measure=_measure_moment,
     compare=AtMost(relative=1e-14),
-    must_refute=_half_the_bound,
+    must_refute=scaled(_predict_lemma, 0.5, "Half of the bound."),
     uses=("mmd/lem1-moment",),
 )
 
@@ -598,11 +577,6 @@ def _measure_form(*, nu_squared: float, alpha: float, t: float) -> Any:
         return mpmath.exp(-min(at**2 / mpmath.mpf(nu_squared), at / alpha) / 2)
 
 
-def _root_lost(*, nu_squared: float, alpha: float, t: float) -> float:
-    """nu^2 squared once more."""
-    return _predict_form(nu_squared=nu_squared**2, alpha=alpha, t=t)
-
-
 PROP_1_VALUES = numeric(
     id="mmd/prop1-values",
     items=("Prop1",),
@@ -614,6 +588,8 @@ PROP_1_VALUES = numeric(
     measure=_measure_form,
     # The exponent is at most 40, and has a rounding or four.
     compare=AgreesTo(relative=4e-14),
-    must_refute=_root_lost,
+    must_refute=changed(
+        _predict_form, "nu^2 squared once more.", nu_squared=lambda square: square**2
+    ),
     uses=("mmd/prop1",),
 )

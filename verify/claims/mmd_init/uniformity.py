@@ -9,6 +9,7 @@ import torch
 
 from theory import mmd
 from verify.claim import Source, grid, numeric, statistical
+from verify.claims._predictors import always, changed, mapped
 from verify.claims.mmd_init._samples import Array, kernel, laws, simplex
 from verify.compare import AgreesTo, Estimate, MeanEquals
 from verify.reading import Reading
@@ -122,12 +123,6 @@ def _measure_moments(*, classes: int) -> list[Any]:
         return [mean, square - mean**2, cross - mean**2]
 
 
-def _independent(*, classes: int) -> list[float]:
-    """Coordinates without covariance."""
-    mean, variance, _ = _predict_moments(classes=classes)
-    return [mean, variance, 0.0]
-
-
 MOMENTS = numeric(
     id="mmd/eq2-moments",
     items=("Eq2",),
@@ -142,7 +137,11 @@ MOMENTS = numeric(
     measure=_measure_moments,
     # Correctly rounded; the quadrature has 30 digits.
     compare=AgreesTo(relative=4e-16),
-    must_refute=_independent,
+    must_refute=mapped(
+        _predict_moments,
+        "Coordinates without covariance.",
+        lambda found: [*found[:2], 0.0],
+    ),
     uses=("mmd/eq1",),
 )
 
@@ -176,16 +175,6 @@ def _predict_discrepancy(
     return [mmd.mmd_squared(x, y, bandwidths, "biased")] * 2
 
 
-def _root(
-    *, classes: int, sizes: list[int], bandwidths: list[float], seed: int
-) -> Array:
-    """The distance in the place of its square."""
-    found = _predict_discrepancy(
-        classes=classes, sizes=sizes, bandwidths=bandwidths, seed=seed
-    )
-    return np.sqrt(found)
-
-
 EQ_3 = numeric(
     id="mmd/eq3",
     items=("Eq3",),
@@ -208,7 +197,9 @@ EQ_3 = numeric(
     measure=_measure_moved,
     # Moved points have coordinates of a few units, in error by as many eps.
     compare=AgreesTo(absolute=1e-13),
-    must_refute=_root,
+    must_refute=mapped(
+        _predict_discrepancy, "The distance in the place of its square.", np.sqrt
+    ),
 )
 
 
@@ -315,11 +306,6 @@ def _predict_null(*, sizes: list[int], median: float) -> list[float]:
     return [bias, 0.0]
 
 
-def _both_centred(*, sizes: list[int], median: float) -> list[float]:
-    """Both estimates with mean zero."""
-    return [0.0, 0.0]
-
-
 NULL = statistical(
     id="mmd/est-null",
     items=("Est", "Seg"),
@@ -333,7 +319,7 @@ NULL = statistical(
     predict=_predict_null,
     measure=_measure_null,
     compare=MeanEquals(discrepancy=0.05, false_fail=1e-9),
-    must_refute=_both_centred,
+    must_refute=always([0.0, 0.0], "Both estimates with mean zero."),
     uses=("mmd/est", "mmd/seg-mean"),
     finding=(
         "At the paper's 256 and 256 samples and a median of 0.5, the floor of the"
@@ -413,14 +399,8 @@ def _on_a_line() -> Array:
     return np.stack([np.array(_SPREAD), np.zeros(len(_SPREAD))], axis=1)
 
 
-def _predict_kernel(*, median: float) -> Array:
-    gammas = mmd.kernel_bandwidths(median)
-    return mmd.mixture_kernel(_on_a_line(), np.zeros((1, 2)), gammas)[:, 0]
-
-
-def _eight(*, median: float) -> Array:
-    """The first of the nine bandwidths left out."""
-    gammas = mmd.kernel_bandwidths(median)[1:]
+def _predict_kernel(*, median: float, first: int = 0) -> Array:
+    gammas = mmd.kernel_bandwidths(median)[first:]
     return mmd.mixture_kernel(_on_a_line(), np.zeros((1, 2)), gammas)[:, 0]
 
 
@@ -438,6 +418,8 @@ KERNEL = numeric(
     measure=_measure_kernel,
     # Nine kernels of size at most one.
     compare=AgreesTo(absolute=1e-14),
-    must_refute=_eight,
+    must_refute=changed(
+        _predict_kernel, "The first of the nine bandwidths left out.", first=1
+    ),
     uses=("mmd/c1",),
 )

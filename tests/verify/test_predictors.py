@@ -1,0 +1,74 @@
+"""Predictions and controls made of other predictions."""
+
+import functools
+from typing import Any
+
+import pytest
+
+from verify.claim import Evidence, Source, grid, numeric
+from verify.claims import _predictors as made
+from verify.claims._searches import SIGNS, searched
+from verify.compare import AgreesTo
+from verify.report import functions
+
+
+def _predict(*, depth: int, rate: float = 2.0) -> float:
+    return rate**depth
+
+
+CONTROLS = {
+    "always": (made.always(3.0, "Three."), 3.0),
+    "changed by a value": (made.changed(_predict, "Three.", rate=3.0), 9.0),
+    "changed by a function": (
+        made.changed(_predict, "Three.", depth=made.plus(1)),
+        8.0,
+    ),
+    "mapped": (made.mapped(_predict, "Three.", lambda found: found - 1.0), 3.0),
+    "scaled": (made.scaled(_predict, 0.5, "Three."), 2.0),
+    "of a partial": (
+        made.changed(functools.partial(_predict, rate=3.0), "Three.", depth=1),
+        3.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_a_control_predicts_and_says_what_is_wrong(name: str) -> None:
+    control, value = CONTROLS[name]
+    assert control(depth=2) == value
+    claim = numeric(
+        id="dc/eq1",
+        items=("Eq1",),
+        title="",
+        statement="",
+        source=Source("agarwal2021deep", "Equation 1"),
+        cases=grid(depth=2),
+        predict=_predict,
+        measure=_predict,
+        compare=AgreesTo(),
+        must_refute=control,
+    )
+    assert claim.evidence is Evidence.NUMERIC
+    assert functions.control(claim) == ("would have caught", "Three")
+    expected = "always" if name == "always" else "_predict"
+    assert functions.places(claim)["must_refute"].startswith(expected)
+
+
+def test_a_prediction_is_left_as_it_is() -> None:
+    made.changed(_predict, "A layer more.", depth=made.plus(1))(depth=2)
+    assert _predict(depth=2) == 4.0
+    assert _predict.__doc__ is None
+
+
+def test_a_value_is_the_same_in_every_case_unless_it_is_a_collection() -> None:
+    data: dict[str, Any] = {"a": [1.0]}
+    cases = grid(name="relu", data=data, rho=(0.0, 1.0), sizes=([1, 2],))
+    same = {"name": "relu", "data": data, "sizes": [1, 2]}
+    assert [*cases] == [same | {"rho": rho} for rho in (0.0, 1.0)]
+
+
+def test_a_search_draws_every_argument_and_keeps_what_is_asked_for() -> None:
+    from hypothesis import find
+
+    cases = searched(lambda case: case["sign"] < 0, sign=SIGNS)()
+    assert find(cases, lambda _: True) == {"sign": -1}
