@@ -149,6 +149,9 @@ MMD_INIT = {
     "mmd/tab1-few": "that gain at N = 5 less at N = 40, after ten epochs",
     "mmd/tab1-updates": "that gain at N = 5 less at N = 40, after 10 updates",
     "mmd/tab1-steps": "that gain at N = 40 after 10 updates less after 80",
+    "mmd/tab1-plain": (
+        "accuracy without pre-training, less the paper's; N = 5, 10, 20, 40"
+    ),
     "mmd/tab1-labels": "N = 5: accuracy without pre-training less random labels",
     "mmd/tab1-best": (
         "accuracy: learned start less random labels, less batch norm, less both;"

@@ -389,6 +389,11 @@ TABLES = (
         "results/full/mmd-*.json",
         full="from Xavier's starts",
     ),
+    _of_effects(
+        *("learned starts, paper", "docs/mmd-init.md", "mmd_init"),
+        "results/paper/mmd-*.json",
+        gpu="paper's network",
+    ),
 )
 
 
