@@ -198,7 +198,8 @@ def length_moment(activation: Activation, depth: int, width: int) -> float:
     Raises
     ------
     ValueError
-        For another activation, or a depth or width out of range.
+        For another activation, a depth or width out of range, or a moment beyond what
+        float64 holds.
 
     Examples
     --------
@@ -216,7 +217,9 @@ def length_moment(activation: Activation, depth: int, width: int) -> float:
         )
     found = moments(activation, np.ones((1, 1)), tangent=False, derivatives=False)
     spread = float(found.second[0, 0] / found.value[0] ** 2)
-    return math.exp(layers * math.log1p(spread / n))
+    with np.errstate(over="ignore"):
+        out = np.exp(layers * math.log1p(spread / n))
+    return float(_checks.result("length_moment", out, "depth", "width"))
 
 
 # --- the recursion ---------------------------------------------------------------------

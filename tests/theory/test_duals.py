@@ -435,3 +435,38 @@ def test_many_values_take_little_memory():
 def test_a_step_without_a_common_jump_has_no_slope_at_minus_one():
     step = PiecewisePolynomial("step at 1", 0, (0.0,), (1.0,), (1.0,))
     assert step.dual_derivative([-1.0, 1.0]).tolist() == [0.0, math.inf]
+
+
+def _clipped(low: float, high: float, rho: float) -> mpmath.mpf:
+    """The dual of x clipped to [low, high], less `low`, by one integral over x."""
+    with mpmath.workdps(40):
+        a, b, r = mpmath.mpf(low), mpmath.mpf(high), mpmath.mpf(rho)
+        s = mpmath.sqrt(1 - r**2)
+
+        def above(mean: mpmath.mpf) -> mpmath.mpf:
+            return mean * mpmath.ncdf(mean / s) + s * mpmath.npdf(mean / s)
+
+        def given_x(x: mpmath.mpf) -> mpmath.mpf:
+            return (above(r * x - a) - above(r * x - b)) * mpmath.npdf(x)
+
+        rising = mpmath.quad(lambda x: (x - a) * given_x(x), [a, (a + b) / 2, b])
+        return rising + (b - a) * mpmath.quad(given_x, [b, b + 1, b + 3, b + 6, b + 12])
+
+
+@pytest.mark.parametrize("rho", [-0.95, -0.7, -0.2, 0.5])
+@pytest.mark.parametrize("high", [1e-8, 1e-4, 1e-2])
+def test_a_narrow_step_at_zero_keeps_its_digits(high: float, rho: float) -> None:
+    """Kinks next to each other, of weights that add up to zero, at either sign."""
+    clip = PiecewisePolynomial("clip", 1, (0.0, 0.0), (0.0, high), (1.0, -1.0))
+    assert clip.dual(rho) == pytest.approx(float(_clipped(0.0, high, rho)), rel=1e-13)
+    wide = act.relu6.dual(rho, var_x=(6.0 / high) ** 2, var_y=(6.0 / high) ** 2)
+    assert wide == pytest.approx(36.0 / high**2 * clip.dual(rho), rel=1e-13)
+
+
+@pytest.mark.parametrize("width", [1e-2, 1e-3, 1e-4])
+def test_a_narrow_step_off_zero_loses_digits_in_proportion(width: float) -> None:
+    low, high = 0.3, 0.3 + width
+    clip = PiecewisePolynomial("clip", 1, (0.0, 0.0), (low, high), (1.0, -1.0))
+    for rho in (-0.7, -0.2, 0.5, 0.9):
+        off = clip.dual(rho) - float(_clipped(low, high, rho))
+        assert abs(off) < 1e-16 / width * clip.second_moment

@@ -792,3 +792,22 @@ def test_kinks_of_long_inputs_keep_their_digits(size: float) -> None:
         )
     k = kernels.nngp(size * x, act.hard_tanh, 1)
     assert k[0, 1] == pytest.approx(float(exact), rel=3e-14)
+
+
+@pytest.mark.parametrize(
+    "activation", [act.relu, act.abs, act.leaky_relu(0.3), act.identity]
+)
+@pytest.mark.parametrize("depth", [1, 2, 5])
+def test_kernels_of_nearly_opposite_rows_scale_with_their_weights(
+    activation: act.Activation, depth: int
+) -> None:
+    """Next to -1 the slope is known from the distance, in every recursion."""
+    angle = 1e-9
+    x = np.array([[1.0, 0.0], [-1.7 * math.cos(angle), -1.7 * math.sin(angle)]])
+    plain = kernels.ntk(x, activation, depth)
+    doubled = kernels.ntk(x, activation, depth, weight_var=2.0) / 2.0 ** (depth + 1)
+    size = np.sqrt(plain[0, 0] * plain[1, 1])
+    assert abs(doubled[0, 1] - plain[0, 1]) < 1e-14 * size
+    if activation is act.relu and depth == 1:
+        # theta J^2 / 2 pi of the angle to the opposite.
+        assert doubled[0, 1] == pytest.approx(-1.7 * angle / (2 * math.pi), rel=1e-7)

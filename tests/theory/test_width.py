@@ -149,3 +149,5 @@ def test_other_bad_input():
         width.length_moment(act.tanh, 1, 10)
     with pytest.raises(ValueError, match="`width` must"):
         width.length_moment(act.relu, 1, 0)
+    with pytest.raises(ValueError, match="`depth` and `width` must keep"):
+        width.length_moment(act.relu, 1_000_000, 1000)

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from theory import _one_layer
 from theory._recursion.row_maps import Pairs, settled
 from theory._recursion.rows import Index, LogLengths
 from theory.activations import Activation, pair
@@ -44,20 +45,30 @@ class Homogeneous:
 
     alone: PowerMap
 
+    @cached_property
+    def parity(self) -> int:
+        """-1, 1 or 0; see `_one_layer.parity_of`."""
+        return _one_layer.parity_of(self.alone.activation)
+
     def pairs(
         self, i: Index, j: Index, rho: Array, d: Array, *, tangent: bool
     ) -> Pairs:
         """Return correlations, their distances from +-1, and E s'(u) s'(v)."""
         a, m = self.alone.activation, self.alone.m
-        e, power = pair(a, a), a.second_moment
-        delta = np.full_like(rho, math.inf)
-        near = (d < CLOSE) & (rho > 0.0)
-        delta[near] = e.distance(d[near]) / power
-        after, gap = settled(e.dual(rho) / power, delta)
+        e = pair(a, a)
+        far = np.full_like(rho, math.inf)
+        after, gap = settled(e.dual(rho) / a.second_moment, far)
+        # Next to either end all three are known from the distance.
+        ends = np.flatnonzero(d < CLOSE)
+        found = _one_layer.values(a, self.parity, rho[ends], d[ends])
+        after[ends], gap[ends], share = found
         if not tangent:
             return after, gap, None
         slope = e.slope(rho)
-        slope[near] = e.slope(rho[near], 2.0 * np.arcsin(np.sqrt(0.5 * d[near])))
+        if m:
+            slope[ends] = a.derivative_second_moment * share
+        else:
+            slope[ends] = e.slope(rho[ends], 2.0 * np.arcsin(np.sqrt(0.5 * d[ends])))
         if m != 1:
             r = np.exp((m - 1) * self.alone.before.high)
             slope *= r[i] * r[j]

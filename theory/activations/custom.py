@@ -311,7 +311,7 @@ def from_function(
         every variance at which f can be resolved: sin x + x^2 up to 1e8, in kernels of
         unequal lengths up to 1e4. Piecewise constant and continuous piecewise linear
         functions are recognised on all of the panels and get their closed form, a
-        `PiecewisePolynomial`. A feature narrower than about 0.002 may lie between all
+        `PiecewisePolynomial`. A feature narrower than about 0.02 may lie between all
         points where f is asked for: name its ends as kinks.
 
     Raises

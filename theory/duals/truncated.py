@@ -22,6 +22,23 @@ def _chunks(x: Array) -> list[Array]:
     return np.array_split(np.ravel(x), max(1, -(-np.size(x) // CHUNK)))
 
 
+def _farther(
+    one: tuple[float, float], other: tuple[float, float], sine: Array, cosine: Array
+) -> Array:
+    """Return by how much the exponent of a pair of kinks exceeds that of another.
+
+    From how far apart the kinks are, so that next to each other all digits are left;
+    `sine` and `cosine` are those of half the angle.
+    """
+    (c, d), a, b = one, other[0] - one[0], other[1] - one[1]
+    product = 0.5 * (c * b + d * a + a * b)
+    # Of the nearer end of the angle, where its sine vanishes.
+    s = np.where(sine <= cosine, 1.0, -1.0)
+    gap = (a - s * b) * (2.0 * (c - s * d) + (a - s * b))
+    far = np.maximum(sine, cosine)
+    return gap / (8.0 * np.square(sine * cosine)) + s * product / np.square(far)
+
+
 def balanced(weights: Iterable[float]) -> bool:
     """Whether weights add up to zero, up to rounding."""
     weights = tuple(weights)
@@ -75,7 +92,7 @@ class Truncated:
         """Whether weights add up to zero, as those of bounded functions do.
 
         Next to each other the kinks' densities nearly cancel, and what is left of them
-        is what is left of each less one.
+        is what each differs from that of one pair.
         """
         return balanced(w for w, _, _ in self._merged)
 
@@ -92,7 +109,7 @@ class Truncated:
         sine = 2.0 * tangent / (1.0 + square)
         cosine = (1.0 - tangent) * (1.0 + tangent) / (1.0 + square)
         total, small = np.zeros_like(u), np.zeros_like(u)
-        largest = np.zeros_like(u)
+        largest, first = np.zeros_like(u), np.zeros_like(u)
         # Beyond what a float holds an exponent is infinite, and what it is for is 0.
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             for weight, c, d in self._merged:
@@ -108,10 +125,13 @@ class Truncated:
                 z = np.where(np.isfinite(z), z, np.inf)
                 total += weight * np.exp(-z)
                 if self._balanced:
-                    small += weight * np.expm1(-z)
-                    np.maximum(largest, z, out=largest)
-        if self._balanced:
-            total = np.where(largest < 1.0, small, total)
+                    if (c, d) == self._merged[0][1:]:
+                        first = np.exp(-z)
+                    more = _farther(self._merged[0][1:], (c, d), sine, cosine)
+                    small += weight * np.expm1(-more)
+                    np.maximum(largest, np.abs(more), out=largest)
+            if self._balanced:
+                total = np.where(largest < 1.0, first * small, total)
         return total / (2.0 * np.pi)
 
     def _integral(self, start: Array, stop: Array, rho: Array, power: int) -> Array:
@@ -204,8 +224,9 @@ class Truncated:
         base += [-self._integral(quarter, t, rho, self.m - order)]
         out = sum(base, np.zeros_like(rho))
         size = sum(map(np.abs, base), np.zeros_like(rho))
-        # From -1 there is more to cancel where rho > 0.
-        at = np.flatnonzero(rho < 0.0)
+        # From -1 there is more to cancel where rho > 0, and within the terms themselves
+        # where the weights of close kinks do.
+        at = np.flatnonzero((rho < 0.0) & (not self._balanced))
         r = rho[at]
         start = self.at_minus_one[0] - (self.low[0] - mean)
         other = [np.full_like(r, start)] if order == 0 else []

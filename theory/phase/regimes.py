@@ -32,7 +32,8 @@ class Phase:
         The parameters, broadcast.
     phase : str or array of str
         ``ordered`` (chi_1 < 1), ``chaotic`` (chi_1 > 1), ``critical`` (chi_1 = 1 within
-        `EDGE`), or ``divergent`` (variances grow without bound).
+        `EDGE`), or ``divergent`` (variances grow without bound, or beyond 1e8; see
+        `fixed_variance`).
     variance : float or array
         q*, the variance of pre-activations: ``inf`` where divergent.
     chi_q : float or array

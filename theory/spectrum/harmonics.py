@@ -83,7 +83,8 @@ def gegenbauer(degree: int, rho: Any, dim: int) -> Any:
     Returns
     -------
     float or array
-        In [-1, 1], to about k ulps of the largest value near by.
+        In [-1, 1], to about k ulps of the largest value near by; next to +-1,
+        where the slope is k^2, to about k^2 ulps.
 
     Raises
     ------
