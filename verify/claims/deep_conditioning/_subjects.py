@@ -38,6 +38,11 @@ def subject(spec: Subject) -> act.Activation:
     return _linear(tuple(spec["line"]), tuple(spec["kinks"]), tuple(spec["jumps"]))
 
 
+def normalised(spec: Subject) -> act.Activation:
+    """Return the library's activation with mean zero and unit variance."""
+    return subject(spec).normalized()
+
+
 def law(spec: Subject) -> integrals.Law:
     """Return the same from its definition, never from the library."""
     if isinstance(spec, str):

@@ -25,7 +25,7 @@ from verify.claims.deep_conditioning._energies import (
     least,
     powers,
 )
-from verify.claims.deep_conditioning._subjects import subject
+from verify.claims.deep_conditioning._subjects import mu_of, subject
 from verify.compare import CertifiedAtLeast, Enclosure
 from verify.enclose import BITS, above, below
 from verify.reading import Reading
@@ -146,11 +146,6 @@ def _predict_slope(*, activation: str) -> float:
     return (1.0 - bound) * (1.0 - 1e-12)
 
 
-def _wrong_slope(*, activation: str) -> float:
-    """2 mu, not divided by 1 + mu."""
-    return 2.0 * subject(activation).mu
-
-
 CLAIMS = (
     certified(
         id="dc/lemC.5-certificate",
@@ -204,7 +199,7 @@ CLAIMS = (
         predict=_predict_slope,
         measure=_measure_slope,
         compare=CertifiedAtLeast(),
-        must_refute=_wrong_slope,
+        must_refute=scaled(mu_of, 2.0, "2 mu, not divided by 1 + mu."),
         uses=("dc/lemC.14-sharp", "dc/tab2-slopes-enclosed"),
         assumptions=(
             "energies are squares and sum to the variance (Parseval)",

@@ -13,7 +13,7 @@ from theory import conditioning as dc
 from theory import kernels, optimization
 from verify.claim import Source, certified, grid
 from verify.claims._certified import agree, common, points
-from verify.claims._predictors import always, scaled
+from verify.claims._predictors import always, mapped, scaled
 from verify.claims.deep_conditioning._energies import (
     SLOPED,
     coefficients,
@@ -21,7 +21,7 @@ from verify.claims.deep_conditioning._energies import (
     slope_energy,
 )
 from verify.claims.deep_conditioning._normrelu import KEY
-from verify.claims.deep_conditioning._subjects import subject
+from verify.claims.deep_conditioning._subjects import mu_of, subject
 from verify.compare import CertifiedAtLeast, CertifiedAtMost, Enclosure
 from verify.enclose import (
     BITS,
@@ -123,11 +123,6 @@ def _predict_tangent(*, activation: str) -> float:
     a = subject(activation).normalized()
     # Attained as rho tends to zero; to the rounding of mu and D.
     return (1.0 - a.mu) * (1.0 - 1.0 / a.derivative_second_moment) - 2e-14
-
-
-def _wrong_tangent(*, activation: str) -> float:
-    """1 - mu, without the factor 1 - 1/D."""
-    return 1.0 - subject(activation).mu
 
 
 # --- condition numbers ----------------------------------------------------------------
@@ -286,7 +281,9 @@ CLAIMS = (
         predict=_predict_tangent,
         measure=_measure_tangent,
         compare=CertifiedAtLeast(),
-        must_refute=_wrong_tangent,
+        must_refute=mapped(
+            mu_of, "1 - mu, without the factor 1 - 1/D.", lambda mu: 1.0 - mu
+        ),
         assumptions=(*_BALLS, "energies are non-negative: signs change once"),
         uses=("dc/tab2-slopes-enclosed", "dc/lemC.5-certificate"),
     ),

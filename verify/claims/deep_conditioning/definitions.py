@@ -196,11 +196,6 @@ def _measure_slope(*, activation: Subject, rhos: Points = RHOS) -> list[Any]:
     return [law(activation).slope(rho) for rho in rhos]
 
 
-def _wrong_slope(*, activation: Subject) -> Array:
-    """The dual of the activation itself, not of its derivative."""
-    return subject(activation).dual(np.array(RHOS))
-
-
 SLOPE = adversarial(
     id="dc/defC.1-derivative",
     items=("DefC.1",),
@@ -212,7 +207,9 @@ SLOPE = adversarial(
     predict=_predict_slope,
     measure=_measure_slope,
     compare=AgreesTo(relative=1e-13, of_largest=True),
-    must_refute=_wrong_slope,
+    must_refute=changed(
+        _predict_dual, "The dual of the activation itself, not of its derivative."
+    ),
     uses=("dc/defC.1",),
     examples=_SEARCHED,
     max_examples=8,

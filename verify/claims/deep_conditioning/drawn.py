@@ -11,6 +11,7 @@ from theory import activations as act
 from theory import plots
 from theory.phase.diagram import Diagram
 from verify.claim import Source, grid, numeric
+from verify.claims._predictors import changed
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import KEY
 from verify.compare import AgreesTo, Identical
@@ -56,11 +57,6 @@ def _measure_curves(*, activation: str) -> list[Any]:
         return found
 
 
-def _wrong_curves(*, activation: str) -> list[Any]:
-    """Curves of one layer more than their labels say."""
-    return _drawn(activation, tuple(depth + 1 for depth in _DEPTHS))
-
-
 CURVES = numeric(
     id="dc/defC.1-drawn",
     items=("DefC.1", "D.0"),
@@ -74,7 +70,11 @@ CURVES = numeric(
     measure=_measure_curves,
     # The functions' 1e-12 relative to one, which a correlation is at most.
     compare=AgreesTo(absolute=1e-12),
-    must_refute=_wrong_curves,
+    must_refute=changed(
+        _drawn,
+        "Curves of one layer more than their labels say.",
+        depths=tuple(depth + 1 for depth in _DEPTHS),
+    ),
     uses=("dc/defC.1",),
 )
 

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from theory import activations as act
 from verify.claim import Source, grid, numeric
 from verify.claims._predictors import changed
+from verify.claims.deep_conditioning._subjects import normalised, subject
 from verify.compare import AgreesTo, Array
 from verify.reading import Reading
 
@@ -60,16 +60,13 @@ def _network(
     return _standardised(output, 0, eps) if normalise_output else output
 
 
-def _raw(name: str) -> act.Activation:
-    return {"relu": act.relu, "tanh": act.tanh, "gelu": act.gelu}[name]
-
-
 def _predict_batch(
     *, activation: str, seed: int, normalise_output: bool = True, **_: Any
 ) -> Array:
     # Whatever shift and scale: the network of the normalised activation.
-    normalised = _raw(activation).normalized()
-    return _network(normalised, seed, axis=0, normalise_output=normalise_output)
+    return _network(
+        normalised(activation), seed, axis=0, normalise_output=normalise_output
+    )
 
 
 def _affine_draws(seed: int) -> tuple[Array, Array]:
@@ -80,7 +77,7 @@ def _affine_draws(seed: int) -> tuple[Array, Array]:
 
 def _predict_affine(*, activation: str, shift: float, scale: float, seed: int) -> Array:
     z, weights, _ = _draws(seed)
-    hidden = np.asarray(_raw(activation).normalized()(z @ weights[0])) @ weights[1]
+    hidden = np.asarray(normalised(activation)(z @ weights[0])) @ weights[1]
     gain, bias = _affine_draws(seed)
     return gain * _standardised(hidden, 0) + bias
 
@@ -94,46 +91,45 @@ def _wrong_affine(*, activation: str, shift: float, scale: float, seed: int) -> 
 
 def _predict_layer(*, activation: str, shift: float, scale: float, seed: int) -> Array:
     z, weights, _ = _draws(seed)
-    normalised = _raw(activation).normalized()
-    return _standardised(np.asarray(normalised(z @ weights[0])), 1)
+    return _standardised(np.asarray(normalised(activation)(z @ weights[0])), 1)
 
 
 def _wrong_layer(*, activation: str, shift: float, scale: float, seed: int) -> Array:
     """The normalised activation without layer normalisation."""
     z, weights, _ = _draws(seed)
-    return np.asarray(_raw(activation).normalized()(z @ weights[0]))
+    return np.asarray(normalised(activation)(z @ weights[0]))
 
 
 def _predict_hidden_printed(*, activation: str, seed: int) -> Array:
     """No change, as where the output is normalised too."""
-    a = _raw(activation)
+    a = subject(activation)
     return _network(a.normalized(), seed, axis=0, normalise_output=False)
 
 
 def _predict_hidden_corrected(*, activation: str, seed: int) -> Array:
     # Raw = c * normalised + t at the last activation, which no normalisation follows.
-    a = _raw(activation)
-    normalised = _network(a.normalized(), seed, axis=0, normalise_output=False)
+    a = subject(activation)
+    found = _network(a.normalized(), seed, axis=0, normalise_output=False)
     readout = _draws(seed)[2].sum() / math.sqrt(_WIDTH)
-    return math.sqrt(a.variance) * normalised + a.mean * readout
+    return math.sqrt(a.variance) * found + a.mean * readout
 
 
 def _predict_sign_printed(*, activation: str, scale: float, seed: int) -> Array:
     """No change of sign."""
-    return _network(_raw(activation), seed, axis=0, normalise_output=True)
+    return _network(subject(activation), seed, axis=0, normalise_output=True)
 
 
 def _predict_sign_corrected(*, activation: str, scale: float, seed: int) -> Array:
     # A negative scale flips every unit that a normalisation follows.
     sign = math.copysign(1.0, scale)
     return _network(
-        _raw(activation), seed, axis=0, normalise_output=True, hidden_sign=sign
+        subject(activation), seed, axis=0, normalise_output=True, hidden_sign=sign
     )
 
 
 def _predict_eps_printed(*, activation: str, eps: float, seed: int, **_: Any) -> Array:
     """The same epsilon for the scaled activation."""
-    return _network(_raw(activation), seed, axis=0, normalise_output=True, eps=eps)
+    return _network(subject(activation), seed, axis=0, normalise_output=True, eps=eps)
 
 
 def _predict_eps_corrected(
@@ -144,7 +140,7 @@ def _predict_eps_corrected(
     for layer, weight in enumerate(weights):
         own = eps if layer == 0 else eps * scale**2
         z = _standardised(z @ weight / math.sqrt(_WIDTH), 0, own)
-        z = np.asarray(_raw(activation)(z))
+        z = np.asarray(subject(activation)(z))
     return _standardised(z @ readout / math.sqrt(_WIDTH), 0, eps * scale**2)
 
 

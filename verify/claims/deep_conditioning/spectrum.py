@@ -19,10 +19,10 @@ from empirical.conditioning import named
 from empirical.kernels import nngp
 from empirical.networks import FullyConnected
 from empirical.randomness import torch_generator
-from theory import activations as act
 from theory import kernels, spectrum
 from verify.claim import Source, grid, numeric, statistical
 from verify.claims._predictors import always, changed, plus
+from verify.claims.deep_conditioning._subjects import normalised
 from verify.compare import AgreesTo, Array, Estimate, MeanEquals
 from verify.reading import Reading
 
@@ -231,14 +231,10 @@ _MERCER = (-1.0, -0.6, 0.0, 0.3, 0.9)
 """Correlations at which a kernel is put together from its spectrum."""
 
 
-def _theory(name: str) -> act.Activation:
-    return {"relu": act.relu, "erf": act.erf}[name].normalized()
-
-
 def _predict_eigenvalues(
     *, kernel: str, activation: str, depth: int, degrees: list[int], dim: int
 ) -> Any:
-    s = _theory(activation)
+    s = normalised(activation)
     if kernel == "ntk":
         return spectrum.ntk_eigenvalues(s, depth, degrees, dim)
     return spectrum.nngp_eigenvalues(s, depth, degrees, dim)
@@ -248,7 +244,7 @@ def _cut_eigenvalues(
     *, kernel: str, activation: str, depth: int, degrees: list[int], dim: int
 ) -> Any:
     """2,049 Taylor coefficients, and nothing beyond."""
-    s = _theory(activation)
+    s = normalised(activation)
     b = spectrum.taylor_coefficients(s, depth, 2048, kernel=kernel)
     return spectrum.series_eigenvalues(b, degrees, dim)
 
@@ -256,13 +252,13 @@ def _cut_eigenvalues(
 def _predict_values(
     *, kernel: str, activation: str, depth: int, degrees: list[int], dim: int
 ) -> Any:
-    s = _theory(activation)
+    s = normalised(activation)
     which = kernels.ntk_map if kernel == "ntk" else kernels.nngp_map
     return spectrum.eigenvalues(lambda t: which(t, s, depth), degrees, dim)
 
 
 def _predict_rank(*, activation: str, depth: int, dim: int) -> float:
-    s = _theory(activation)
+    s = normalised(activation)
     return spectrum.effective_rank(lambda t: kernels.nngp_map(t, s, depth), dim)
 
 
@@ -290,14 +286,14 @@ def _predict_kernel(
 ) -> Array:
     k = np.array(degrees)
     masses = spectrum.multiplicity(k, dim) * spectrum.nngp_eigenvalues(
-        _theory(activation), depth, k, dim
+        normalised(activation), depth, k, dim
     )
     zonal = np.array([spectrum.gegenbauer(int(n), np.array(_MERCER), dim) for n in k])
     return masses @ zonal
 
 
 def _predict_shares(*, kernel: str, activation: str, depth: int, dim: int) -> float:
-    s, k = _theory(activation), np.arange(80)
+    s, k = normalised(activation), np.arange(80)
     return math.fsum(spectrum.degree_shares(s, depth, k, dim, kernel=kernel))
 
 
@@ -317,12 +313,12 @@ def _predict_harmonics(*, degrees: list[int], dim: int) -> Array:
 
 def _predict_taylor(*, kernel: str, activation: str, depth: int, order: int) -> Array:
     return spectrum.taylor_coefficients(
-        _theory(activation), depth, order, kernel=kernel
+        normalised(activation), depth, order, kernel=kernel
     )
 
 
 def _predict_projections(*, dim: int, degrees: list[int], **_: Any) -> Any:
-    return spectrum.nngp_eigenvalues(_theory("relu"), 1, degrees, dim)
+    return spectrum.nngp_eigenvalues(normalised("relu"), 1, degrees, dim)
 
 
 def _wrong_projections(*, dim: int, degrees: list[int], **_: Any) -> Any:

@@ -21,6 +21,7 @@ from theory import kernels
 from theory import width as finite
 from verify.claim import Source, grid, statistical
 from verify.claims._predictors import changed
+from verify.claims.deep_conditioning._subjects import normalised
 from verify.compare import Array, Estimate, MeanEquals
 from verify.reading import Reading
 
@@ -119,10 +120,6 @@ def _measure_length(*, width: int, depth: int, draws: int, seed: int) -> Estimat
 # --- the predicted side --------------------------------------------------------------
 
 
-def _theory(name: str) -> act.Activation:
-    return {"relu": act.relu, "erf": act.erf, "tanh": act.tanh}[name].normalized()
-
-
 _EVERY, _TOP, _TANGENT = slice(None), slice(2), slice(2, None)
 """Of both kernels, in the order measured: all entries, those of one, of the other."""
 
@@ -130,7 +127,7 @@ _EVERY, _TOP, _TANGENT = slice(None), slice(2), slice(2, None)
 def _predict_variance(
     which: slice, *, activation: str, rho: float, depth: int, width: int, **_: Any
 ) -> Array:
-    return width * _variances(rho, _theory(activation), depth, width)[which]
+    return width * _variances(rho, normalised(activation), depth, width)[which]
 
 
 def _variances(rho: float, s: act.Activation, depth: int, size: int) -> Array:
@@ -142,7 +139,7 @@ def _variances(rho: float, s: act.Activation, depth: int, size: int) -> Array:
 
 def _gaussian_variance(*, activation: str, rho: float, **_: Any) -> Array:
     """Wick's rule as if s(u) were Gaussian, without the fourth cumulant."""
-    s = _theory(activation)
+    s = normalised(activation)
     out = _variances(rho, s, 1, 1)
     product = float(s.dual(rho))
     out[:2] = 2.0, 1.0 + product**2
@@ -154,7 +151,7 @@ def _last_layer(
 ) -> Array:
     """The last layer's own fluctuation alone."""
     # That of a single layer whose inputs have the correlation of the layer before.
-    s = _theory(activation)
+    s = normalised(activation)
     before = float(kernels.nngp_map(rho, s, depth - 1))
     return _variances(before, s, 1, 1)[which]
 
@@ -168,14 +165,14 @@ def _predict_mean(
     width: int,
     **_: Any,
 ) -> Array:
-    return np.asarray(mean([1.0, rho], _theory(activation), depth, width))
+    return np.asarray(mean([1.0, rho], normalised(activation), depth, width))
 
 
 def _infinite_mean(
     limit: Callable[..., Array], *, activation: str, rho: float, depth: int, **_: Any
 ) -> Array:
     """The kernel of infinite width, without its correction."""
-    return np.asarray(limit([1.0, rho], _theory(activation), depth))
+    return np.asarray(limit([1.0, rho], normalised(activation), depth))
 
 
 def _predict_length(*, depth: int, width: int, **_: Any) -> float:

@@ -16,6 +16,7 @@ from empirical.mmd_init.losses import losses
 from empirical.mmd_init.networks import classifier, start
 from empirical.mmd_init.recipes import Recipe
 from verify.claim import Source, grid, numeric
+from verify.claims._predictors import changed
 from verify.claims.mmd_init._runs import KEY
 from verify.compare import AgreesTo
 
@@ -52,11 +53,6 @@ def _of_models(hidden: list[int], models: Sequence[int]) -> list[int]:
     return [2 * _BATCH * m * (3 * weights - first) for m in models]
 
 
-def _one_network_more(*, hidden: list[int]) -> list[int]:
-    """The unperturbed network beside its perturbations."""
-    return _of_models(hidden, [m + 1 for m in _MODELS])
-
-
 _WIDTHS = ([7, 5, 6, 3], [4, 9, 8])
 
 MODELS = numeric(
@@ -74,7 +70,11 @@ MODELS = numeric(
     measure=_measure_models,
     # Whole numbers.
     compare=AgreesTo(absolute=0.5),
-    must_refute=_one_network_more,
+    must_refute=changed(
+        _of_models,
+        "The unperturbed network beside its perturbations.",
+        models=[m + 1 for m in _MODELS],
+    ),
     uses=("mmd/eq11-steps",),
 )
 
