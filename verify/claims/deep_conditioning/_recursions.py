@@ -76,8 +76,8 @@ def entrywise(gram: Any, function: Any) -> Any:
     """Apply a function to the entries of a symmetric matrix, once for each pair."""
     n = gram.rows
     out = mpmath.matrix(n)
-    diagonal = function(mpmath.mpf(1))
     with mpmath.workprec(BITS):
+        diagonal = function(mpmath.mpf(1))
         for i in range(n):
             out[i, i] = diagonal
             for j in range(i):
