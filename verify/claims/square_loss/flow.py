@@ -1,4 +1,4 @@
-"""Flows of scale and directions together, normalised and not (section 1)."""
+"""Flows of scale and directions together, normalised and not (section 2)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -712,7 +712,7 @@ UNNORMALISED = Claim(
         r"\tfrac{d}{dt}\|W_k\|^2=-4\textstyle\sum e_ng_n-4\lambda\|W_k\|^2,\quad"
         r" \dot\rho=2\rho^2\sum_k\rho_k^{-2}(B-\rho S)-2L\lambda\rho"
     ),
-    source=Source(KEY, "Section 2, without normalisation; ours", Reading.OURS),
+    source=Source(KEY, "Section 1, without normalisation; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1], [4, 4, 4, 4, 1]),
@@ -761,7 +761,7 @@ UNNORMALISED_VELOCITY = Claim(
         r"\dot W_k=-2\textstyle\sum_n(g_n-y_n)\,\partial g_n/\partial W_k"
         r"-2\lambda W_k"
     ),
-    source=Source(KEY, "Section 2, without normalisation"),
+    source=Source(KEY, "Section 1, without normalisation; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1], [4, 4, 4, 4, 1]),
@@ -811,7 +811,7 @@ DIFFERENCE = Claim(
         " exponentially with decay"
     ),
     statement=r"\|W_k\|^2-\|W_j\|^2=\text{const}\cdot e^{-4\lambda t}",
-    source=Source(KEY, "Section 2, without normalisation; ours", Reading.OURS),
+    source=Source(KEY, "Section 1, without normalisation; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(seed=(0, 1), weight_decay=(0.0, 0.5), time=(0.4,)),
     predict=_predict_difference,
@@ -849,7 +849,7 @@ UNNORMALISED_FLOW = Claim(
     items=("Unnorm",),
     title="The gradient flow of a network without normalisation",
     statement=r"\dot W_k=-\partial L/\partial W_k,\; L=\sum(g-y)^2+\lambda\sum\|W_k\|^2",
-    source=Source(KEY, "Section 2, without normalisation"),
+    source=Source(KEY, "Section 1, without normalisation; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(seed=(2, 9), weight_decay=(0.0, 0.3)),
     predict=_predict_unnormalised,

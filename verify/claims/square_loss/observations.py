@@ -644,7 +644,7 @@ MINIMUM = Claim(
         " from every start"
     ),
     statement=(r"\rho V_L\cdots V_1=(X^TX+\lambda I)^{-1}X^Ty,\qquad\rho_{eq}=\|w\|"),
-    source=Source(KEY, "Observation 2 and its footnote; ours", Reading.OURS),
+    source=Source(KEY, "Observation 2 and footnote 3; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=(
         *grid(depth=(1,), weight_decay=(0.1, 0.5)),
@@ -687,7 +687,7 @@ START = Claim(
         "The end of a linear network depends on its start without decay, not with decay"
     ),
     statement=(r"d>N:\quad\rho V\text{ at the end depends on }V(0)\iff\lambda=0"),
-    source=Source(KEY, "Observation 2, footnote"),
+    source=Source(KEY, "Footnote 3"),
     evidence=Evidence.NUMERIC,
     cases=grid(weight_decay=(0.0, 0.3), starts=(20,)),
     predict=_depends_on_the_start,
@@ -732,7 +732,7 @@ DEGENERATE = Claim(
     items=("Degen",),
     title="Zero-loss solutions form sets of dimension W - N",
     statement=r"\operatorname{rank}\,[\partial g_n/\partial W]=N,\quad\text{nullity }W-N",
-    source=Source(KEY, "Observation 2, on degenerate minima"),
+    source=Source(KEY, "Section 2, below Observation 2"),
     evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=(4,), seed=(0, 1)
@@ -784,7 +784,7 @@ ERR_7 = Claim(
     items=("Err7", "nuSign"),
     title="The Lagrange multiplier always brings the layers' norms back to one",
     statement=(r"\nu\text{ shrinks }\|V_k\|>1\text{ and grows }\|V_k\|<1"),
-    source=Source(KEY, "Section 2, below Equation 2"),
+    source=Source(KEY, "Section 4.1"),
     evidence=Evidence.NUMERIC,
     cases=(
         *grid(length=(1.1,), seed=(-1,)),
