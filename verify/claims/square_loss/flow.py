@@ -566,6 +566,7 @@ def _measure_motion(*, rows: int, columns: int, seed: int) -> Array:
 
 
 def _predict_motion(*, rows: int, columns: int, seed: int) -> Array:
+    """The part across the weights, over their norm, and the part along them."""
     speed, move = sl.direction_from_weight_velocity(*_motion(rows, columns, seed))
     return flat([np.asarray(speed), move])
 
