@@ -30,6 +30,9 @@ RETIRED: Mapping[str, str] = {
         "the footnote says no such thing: rows of equal norm normalise the matrix, and"
         " its equations are to be read row by row; now sl/fn2"
     ),
+    "sl/obs2c-critical": (
+        "it was about any outputs, and no network was at rest: now sl/obs2c-minima"
+    ),
     "sl/Fig4-law": "Cauchy-Schwarz for any numbers, no trend of training: sl/margin-law",
     "sl/persample-trained": (
         "true of every network of both classes, trained or not: sl/err3-corrected"

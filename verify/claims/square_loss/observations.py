@@ -519,52 +519,6 @@ OBS_2C = Claim(
 )
 
 
-def _measure_rise(*, examples: int, decay: float, delta: float) -> float:
-    """Sign of the change of the equilibrium as all margins grow by a little."""
-    with mpmath.workdps(40):
-        small, n = mpmath.mpf(10) ** -12, examples
-        first, second = mpmath.mpf(delta), mpmath.mpf(delta) + small
-        ends = [n * d / (mpmath.mpf(decay) + n * d * d) for d in (first, second)]
-        return float(mpmath.sign(ends[1] - ends[0]))
-
-
-def _larger_margins_smaller_scale(
-    *, examples: int, decay: float, delta: float
-) -> float:
-    return -1.0
-
-
-def _rise_below_the_peak(*, examples: int, decay: float, delta: float) -> float:
-    """A scale that rises with the margin below the peak."""
-    h = 1e-6 * delta
-    y = np.ones(examples)
-    ends = [sl.rho_equilibrium(d * y, y, decay) for d in (delta - h, delta + h)]
-    return float(np.sign(ends[1] - ends[0]))
-
-
-OBS_2C_CRITICAL = Claim(
-    id="sl/obs2c-critical",
-    items=("Obs2c",),
-    title=(
-        "At critical points, larger margins always go with a smaller equilibrium scale"
-    ),
-    statement=(
-        r"f=\delta y:\quad\rho_{eq}=N\delta/(\lambda+N\delta^2)"
-        r"\text{ falls as }\textstyle\sum y_nf_n=N\delta\text{ rises}"
-    ),
-    source=Source(KEY, "Observation 2"),
-    evidence=Evidence.NUMERIC,
-    cases=grid(examples=(4, 100), decay=(1.0,), delta=(0.01, 0.05, 0.2, 0.9)),
-    predict=_larger_margins_smaller_scale,
-    measure=_measure_rise,
-    compare=Identical(),
-    must_hold=_rise_below_the_peak,
-    expected=Outcome.REFUTED,
-    uses=("sl/obs2c", "sl/obs2c-peak"),
-    finding="It rises up to delta = sqrt(lambda/N), where the scale is sqrt(N/lambda)/2.",
-)
-
-
 # --- linear networks ------------------------------------------------------------------
 
 
