@@ -119,7 +119,7 @@ OBS_1 = Claim(
     statement=(
         r"\rho(t)<\rho_{eq}(V(t))\text{ on }[0,T)\;\Rightarrow\;\dot\rho>0\text{ on }[0,T)"
     ),
-    source=Source(KEY, "Observation 1, corrected", Reading.OURS),
+    source=Source(KEY, "Observation 1", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=_FLOWS,
     predict=_not_falling,
@@ -213,12 +213,12 @@ def _predict_overshoot(*, example: int) -> Array:
 ERR_2 = Claim(
     id="sl/err2",
     items=("Err2", "Obs1"),
-    title="From a small start, the scale increases monotonically to its equilibrium",
+    title="From a small start, the scale increases monotonically to where it ends",
     statement=(
         r"\rho(0)\approx0,\;\sum y_nf_n>0\;\Rightarrow\;"
         r"\rho(t)\text{ increases monotonically to }\rho_{eq}"
     ),
-    source=Source(KEY, "Observation 1"),
+    source=Source(KEY, "Observation 1", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=grid(example=(1, 2)),
     predict=_no_overshoot,
@@ -233,7 +233,8 @@ ERR_2 = Claim(
         "With one example and decay 0.01 the scale rises to 1.1354 and falls back to"
         " 1/1.01; with two examples and no decay it rises to 1.1362 and falls back to"
         " 1.0102, the smallest norm. While the directions are still turning, their"
-        " equilibrium falls."
+        " equilibrium falls. If the minimum that the observation speaks of is that at"
+        " the current directions, it is true: sl/obs1."
     ),
     figure="square_loss_overshoot",
 )
