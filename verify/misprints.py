@@ -59,6 +59,14 @@ MISPRINTS: tuple[Misprint, ...] = (
         "scales of 0.1 and 5, as the figure shows: all gradients are zero at scale zero",
     ),
     Misprint(
+        "sl",
+        "Err10",
+        "Section 2, above Observation 3, against Figures 1, 5 and 9",
+        "the same networks with both, with normalisation alone, and with neither",
+        "by the captions two are fully connected and the second convolutional, at a tenth"
+        " of their rate; widths are not printed",
+    ),
+    Misprint(
         "mmd",
         "Err7",
         "Appendix B",
@@ -117,6 +125,6 @@ def of(paper: str) -> tuple[Misprint, ...]:
     """Return the misprints of a paper.
 
     >>> [misprint.item for misprint in of("sl")]
-    ['Err8', 'Err9']
+    ['Err8', 'Err9', 'Err10']
     """
     return tuple(misprint for misprint in MISPRINTS if misprint.paper == paper)

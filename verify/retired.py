@@ -25,7 +25,14 @@ RETIRED: Mapping[str, str] = {
     "dc/E12-as-printed": _TEXT.format(
         "shifted ReLU is its own counterexample", "dc/E12-lengths"
     ),
-    **{f"sl/err{k}": _MISPRINT for k in (8, 9)},
+    **{f"sl/err{k}": _MISPRINT for k in (8, 9, 10)},
+    "sl/err11": (
+        "the footnote says no such thing: rows of equal norm normalise the matrix, and"
+        " its equations are to be read row by row; now sl/fn2"
+    ),
+    "sl/obs2c-critical": (
+        "it was about any outputs, and no network was at rest: now sl/obs2c-minima"
+    ),
     "sl/Fig4-law": "Cauchy-Schwarz for any numbers, no trend of training: sl/margin-law",
     "sl/persample-trained": (
         "true of every network of both classes, trained or not: sl/err3-corrected"

@@ -1,5 +1,6 @@
 """Which trained networks count for a claim, and by which replicates it is decided."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from verify.claims.square_loss._runs import (
     norm_rests,
     rests,
 )
+from verify.ledger import load
 from verify.trained import NotLearnt, Run, given
 
 
@@ -138,3 +140,19 @@ def test_a_spread_is_that_of_each_seed() -> None:
     with given(dict([record(NORMALISED, pair)])):
         found = measure(scale="small", data="mnist")
         assert (found.treated - found.baseline).tolist() == pytest.approx([0.1] * 4)
+
+
+SECTIONS = {"1", "1.1", "1.2", "2", "2.1", "3", "4", "4.1"}
+"""Every numbered section of the paper."""
+
+
+def test_sources_name_sections_that_the_paper_has():
+    cited = {
+        number
+        for claim in load()
+        if claim.paper == "sl"
+        for places in re.findall(r"[Ss]ections? ([\d., and]+)", claim.source.where)
+        for number in re.findall(r"\d+(?:\.\d+)*", places)
+    }
+    assert cited
+    assert cited <= SECTIONS

@@ -1,4 +1,4 @@
-"""Observation 1 refuted by enclosed flows."""
+"""Scales that rise and then fall, by enclosed flows."""
 
 from typing import Any
 
@@ -111,7 +111,8 @@ CLAIMS = (
         ),
         uses=("sl/err2",),
         finding=(
-            "This proves that Observation 1 is false, and certifies the library's flows."
+            "This proves that the rise of Observation 1 need not last to the end, and"
+            " certifies the library's flows."
         ),
     ),
 )

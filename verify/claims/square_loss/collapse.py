@@ -1,4 +1,4 @@
-"""Neural collapse: its measures by definition, and in trained networks (section 3)."""
+"""Neural collapse: its measures by definition, and in trained networks (section 2.1)."""
 
 from typing import Any
 
@@ -83,9 +83,7 @@ NC_1 = Claim(
         " between classes"
     ),
     statement=r"\operatorname{Tr}(\Sigma_W\Sigma_B^\dagger)/C",
-    source=Source(
-        KEY, "Section 4, neural collapse; defined by Papyan, Han, Donoho 2020"
-    ),
+    source=Source(KEY, "Section 2.1; defined by Papyan, Han, Donoho 2020"),
     evidence=Evidence.NUMERIC,
     cases=_MEASURES,
     predict=_predict_nc1,
@@ -140,9 +138,7 @@ NC_2 = Claim(
         r"\operatorname{sd}\|\mu_c-\mu_G\|/\overline{\|\mu_c-\mu_G\|},\quad"
         r"\operatorname{sd}\cos_{cc'},\quad\overline{|\cos_{cc'}+1/(C-1)|}"
     ),
-    source=Source(
-        KEY, "Section 4, neural collapse; defined by Papyan, Han, Donoho 2020"
-    ),
+    source=Source(KEY, "Section 2.1; defined by Papyan, Han, Donoho 2020"),
     evidence=Evidence.NUMERIC,
     cases=_MEASURES,
     predict=_predict_simplex,
@@ -180,9 +176,7 @@ NC_2_CLASSIFIER = Claim(
         r"\operatorname{sd}\|w_c\|/\overline{\|w_c\|},\quad"
         r"\operatorname{sd}\cos_{cc'},\quad\overline{|\cos_{cc'}+1/(C-1)|}"
     ),
-    source=Source(
-        KEY, "Section 4, neural collapse; defined by Papyan, Han, Donoho 2020"
-    ),
+    source=Source(KEY, "Section 2.1; defined by Papyan, Han, Donoho 2020"),
     evidence=Evidence.NUMERIC,
     cases=_MEASURES,
     predict=_predict_rows,
@@ -226,9 +220,7 @@ NC_3 = Claim(
     items=("NC3",),
     title="NC3: how far the classifier is from the class means",
     statement=r"\|W/\|W\|_F-M^T/\|M\|_F\|_F^2",
-    source=Source(
-        KEY, "Section 4, neural collapse; defined by Papyan, Han, Donoho 2020"
-    ),
+    source=Source(KEY, "Section 2.1; defined by Papyan, Han, Donoho 2020"),
     evidence=Evidence.NUMERIC,
     cases=_MEASURES,
     predict=_predict_duality,
@@ -268,9 +260,7 @@ NC_4 = Claim(
         r"\tfrac1n\sum_i\mathbf 1[\operatorname{argmax}_c\langle w_c,h_i\rangle+b_c"
         r"\ne\operatorname{argmin}_c\|h_i-\mu_c\|]"
     ),
-    source=Source(
-        KEY, "Section 4, neural collapse; defined by Papyan, Han, Donoho 2020"
-    ),
+    source=Source(KEY, "Section 2.1; defined by Papyan, Han, Donoho 2020"),
     evidence=Evidence.NUMERIC,
     cases=_MEASURES,
     predict=_predict_disagreement,
@@ -325,7 +315,7 @@ NC_BINARY = Claim(
         r"W=(-w,w):\quad NC3=2\,(1-\cos\angle(w,\mu_+-\mu_-)),\qquad"
         r" \operatorname{argmax}_c\langle w_c,h\rangle=+\iff w\cdot h>0"
     ),
-    source=Source(KEY, "Section 4, neural collapse; the formula is ours", Reading.OURS),
+    source=Source(KEY, "Section 2.1; the formula is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(features=(2, 6), seed=(0, 1, 2)),
     predict=_predict_binary,
@@ -393,7 +383,7 @@ COLLAPSED = Claim(
         "All collapse measures vanish for collapsed features, however rotated or scaled"
     ),
     statement=r"h_{i,c}=\mu_c\text{ at a simplex, }W\propto M^T:\;NC1=NC2=NC3=0",
-    source=Source(KEY, "Section 4, neural collapse"),
+    source=Source(KEY, "Section 2.1"),
     evidence=Evidence.NUMERIC,
     cases=grid(classes=(2, 3, 10), seed=(0, 1)),
     predict=_predict_collapsed,

@@ -1,4 +1,4 @@
-"""Neural collapse in trained networks (section 3).
+"""Neural collapse in trained networks (section 2.1).
 
 Estimands and smallest effects are those of the protocol in ``docs/square-loss.md``.
 """
@@ -83,7 +83,7 @@ def _by_scale(*, scale: str, data: str) -> Contrast:
 
 
 def _claim(name: str, items: tuple[str, ...], **parts: Any) -> Claim:
-    return effect(id=name, items=items, where="Section 4, neural collapse", **parts)
+    return effect(id=name, items=items, where="Section 2.1", **parts)
 
 
 TRAINED = (

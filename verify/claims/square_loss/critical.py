@@ -1,4 +1,4 @@
-"""Critical points: where the directions rest, and what that says (section 1.2)."""
+"""Critical points: where the directions rest, and what that says (section 2)."""
 
 import itertools
 from collections.abc import Sequence

@@ -289,7 +289,7 @@ OBSERVED = closed(
         r"\nu=-\rho\sum e_nf_n,\ r_k,\ NC1..4"
     ),
     key=KEY,
-    where="Equations (1), (5), (6), section 5",
+    where="Equations 1, 5 and 6, and section 2.1",
     cases=(
         *_each((1, 3)),
         *grid(family=("bn", "wn"), shape=("dense",), outputs=(1, 3), loss=("entropy",)),
@@ -361,7 +361,7 @@ SINGLE = closed(
     ),
     statement=r"D_{n,k}=\|\partial f_n/\partial V_k-V_kf_n\|_F/|f_n|",
     key=KEY,
-    where="Equation (6) and the remark on single examples",
+    where="Equation 6 and section 2.1, on single examples",
     cases=grid(family=FAMILIES, shape=tuple(_SHAPES)),
     twin=_plain_single,
     measure=_found_single,
@@ -415,7 +415,7 @@ HELD_OUT = closed(
     title="Test outputs use the training batch's statistics and are divided by rho",
     statement=r"f(x)=g(x;\hat\mu,\hat\sigma)/\rho",
     key=KEY,
-    where="Section 4, on training",
+    where="Captions of Figures 1, 5 and 9",
     cases=grid(family=FAMILIES, shape=tuple(_SHAPES)),
     twin=_plain_held_out,
     measure=_found_held_out,

@@ -176,7 +176,7 @@ BATCH_NORMALISED = trained(
     compare=AgreesTo(relative=5e-2),
     must_refute=_over_all_layers,
     where="Equation 5 and Figures 2, 6 and 10",
-    uses=("sl/eq5", "sl/err11"),
+    uses=("sl/eq5", "sl/fn2"),
     finding=(
         "Rates fall here. At the paper's constant rate norms stay further from it:"
         " decay shrinks the normalised layers, which then turn faster and never come to"

@@ -69,7 +69,7 @@ PROBLEM = closed(
     title="Training examples are the first of each class in turn, scaled to unit norm",
     statement=r"\|x_n\|=1,\qquad y_n=\pm1\text{ or one-hot}",
     key=KEY,
-    where="Section 4, on data",
+    where="Captions of Figures 1, 5 and 9",
     cases=(
         {"labels": [3, 8], "side": None, "constant": None},
         {"labels": [8, 1], "side": 7, "constant": 0.5},
@@ -107,7 +107,7 @@ TIMES = closed(
     title="Recording times are evenly spaced in the logarithm of time, and few",
     statement=r"t_k=[10^{k/m}],\qquad\#\le\max(8,T/40)",
     key=KEY,
-    where="Section 4, on training",
+    where="Captions of Figures 1, 5 and 9",
     cases=grid(epochs=(7, 100, 330, 999, 6000)),
     compare=Identical(),
     twin=_plain_times,

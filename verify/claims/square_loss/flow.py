@@ -1,4 +1,4 @@
-"""Flows of scale and directions together, normalised and not (section 1)."""
+"""Flows of scale and directions together, normalised and not (section 2)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,6 +23,7 @@ from verify.claims.square_loss._networks import (
     gradients,
     outputs,
     problem,
+    projected,
     square_error,
     tensors,
 )
@@ -565,15 +566,9 @@ def _measure_motion(*, rows: int, columns: int, seed: int) -> Array:
 
 
 def _predict_motion(*, rows: int, columns: int, seed: int) -> Array:
+    """The part across the weights, over their norm, and the part along them."""
     speed, move = sl.direction_from_weight_velocity(*_motion(rows, columns, seed))
     return flat([np.asarray(speed), move])
-
-
-def _multiplied(*, rows: int, columns: int, seed: int) -> Array:
-    """Multiply by the norm, as printed, where it divides."""
-    weight, _ = _motion(rows, columns, seed)
-    speed, *move = _predict_motion(rows=rows, columns=columns, seed=seed)
-    return np.array([speed, *(np.vdot(weight, weight) * np.array(move))])
 
 
 def _not_projected(*, rows: int, columns: int, seed: int) -> Array:
@@ -604,40 +599,88 @@ PROJECTION = Claim(
 )
 
 
-def _printed_motion(*, rows: int, columns: int, seed: int, form: int) -> Array:
-    first = _multiplied if form == 1 else _not_projected
-    return first(rows=rows, columns=columns, seed=seed)
-
-
-def _corrected_motion(*, rows: int, columns: int, seed: int, form: int) -> Array:
-    """The velocity projected across the direction, over the norm."""
-    return _predict_motion(rows=rows, columns=columns, seed=seed)
-
-
-def _measured_motion(*, rows: int, columns: int, seed: int, form: int) -> Array:
-    return _measure_motion(rows=rows, columns=columns, seed=seed)
-
-
 ERR_1 = Claim(
     id="sl/err1",
     items=("Err1",),
-    title="The printed formulas for the motion of a layer's direction",
-    statement=(
-        r"\dot V_k=\rho S\dot W_k\text{ (form 1)},\qquad"
-        r" \dot V_k=\dot W_k/\rho_k\text{ (form 2)}"
-    ),
-    source=Source(KEY, "Section 2"),
+    title="Where W is the norm times a direction, W's motion over the norm moves it",
+    statement=r"W_k=\rho_kV_k\;\Rightarrow\;\dot V_k=\dot W_k/\rho_k",
+    source=Source(KEY, "Section 2, below Equation 1"),
     evidence=Evidence.NUMERIC,
-    cases=grid(rows=(0, 1, 5), columns=(4,), seed=(0,), form=(1, 2)),
-    predict=_printed_motion,
-    measure=_measured_motion,
+    cases=grid(rows=(0, 1, 5), columns=(4,), seed=(0,)),
+    predict=_not_projected,
+    measure=_measure_motion,
     compare=AgreesTo(relative=1e-13, of_largest=True),
-    must_hold=_corrected_motion,
+    must_hold=_predict_motion,
     expected=Outcome.REFUTED,
-    uses=("sl/proj",),
+    uses=("sl/proj", "sl/err1-gradient"),
     finding=(
-        "W = (3, 4) moving by (1, 0): the direction moves by (0.128, -0.096); the first"
-        " form says (3.2, -2.4), the second (0.2, 0)."
+        "W = (3, 4) moving by (1, 0): the direction moves by (0.128, -0.096), not by"
+        " (0.2, 0): the part along the weights moves their norm. The formula printed"
+        " before it is right where the weights' motion stands for the loss's slope"
+        " (sl/err1-gradient)."
+    ),
+    version=2,
+)
+
+
+def _unfolded(widths: Sequence[int], examples: int, seed: int) -> Any:
+    """Return a problem and its weights, all but the last layer of length one."""
+    p = problem(widths, examples, seed)
+    *hidden, top = p.directions
+    return p, [*hidden, p.rho * top]
+
+
+def _measure_sloped(*, widths: list[int], examples: int, seed: int) -> Array:
+    """V^T W' of the last layer and rho_k S W' of every one, W' minus the slope."""
+    p, weights = _unfolded(widths, examples, seed)
+    leaves = tensors(weights)
+    slopes = gradients(square_error(1.0, outputs(leaves, p.x), p.labels), leaves)
+    speed = -np.vdot(p.directions[-1], slopes[-1])
+    moves = [
+        -np.linalg.norm(w) * projected(v, slope)
+        for w, v, slope in zip(weights, p.directions, slopes, strict=True)
+    ]
+    return flat([np.array(speed), *moves])
+
+
+def _predict_sloped(*, widths: list[int], examples: int, seed: int) -> Array:
+    p = problem(widths, examples, seed)
+    f = sl.outputs(p.directions, p.x)
+    speed = sl.rho_velocity(p.rho, f, p.labels, 0.0)
+    moves = sl.directions_velocity(p.rho, p.directions, p.x, p.labels)
+    return flat([np.array(speed), *moves])
+
+
+def _by_moving_weights(*, widths: list[int], examples: int, seed: int) -> Array:
+    """The motion of directions while the weights themselves go down the slope."""
+    p, weights = _unfolded(widths, examples, seed)
+    velocities = sl.weights_velocity(weights, p.x, p.labels, 0.0)
+    pairs = zip(weights, velocities, strict=True)
+    found = [sl.direction_from_weight_velocity(w, velocity) for w, velocity in pairs]
+    return flat([np.array(found[-1][0]), *(move for _, move in found)])
+
+
+SLOPED = Claim(
+    id="sl/err1-gradient",
+    items=("Err1", "WN"),
+    title="Norm and directions move by the loss's slope in the weights, as printed",
+    statement=(
+        r"\dot W_k=-\partial L/\partial W_k:\quad\dot\rho_k=V_k^T\dot W_k,\;"
+        r"\dot V_k=\rho_kS\dot W_k\text{ are (3) and (4)}"
+    ),
+    source=Source(KEY, "Section 2, below Equation 1", Reading.READING),
+    evidence=Evidence.NUMERIC,
+    cases=grid(widths=([3, 1], [6, 5, 4, 1]), examples=(1, 7), seed=(0, 1)),
+    predict=_predict_sloped,
+    measure=_measure_sloped,
+    # Sums of up to seven terms in four layers, each rounded to 1.1e-16 of the largest.
+    compare=AgreesTo(relative=1e-13, of_largest=True),
+    must_refute=_by_moving_weights,
+    assumptions=("all norms but the last layer's are one", "no decay"),
+    uses=("sl/eq3", "sl/eq4"),
+    finding=(
+        "The dot over W has to be read as minus the slope of the loss. Weights that move"
+        " like that themselves turn more slowly by the norm's square (sl/proj)."
     ),
 )
 
@@ -712,7 +755,7 @@ UNNORMALISED = Claim(
         r"\tfrac{d}{dt}\|W_k\|^2=-4\textstyle\sum e_ng_n-4\lambda\|W_k\|^2,\quad"
         r" \dot\rho=2\rho^2\sum_k\rho_k^{-2}(B-\rho S)-2L\lambda\rho"
     ),
-    source=Source(KEY, "Section 2, without normalisation; ours", Reading.OURS),
+    source=Source(KEY, "Section 1, without normalisation; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1], [4, 4, 4, 4, 1]),
@@ -761,7 +804,7 @@ UNNORMALISED_VELOCITY = Claim(
         r"\dot W_k=-2\textstyle\sum_n(g_n-y_n)\,\partial g_n/\partial W_k"
         r"-2\lambda W_k"
     ),
-    source=Source(KEY, "Section 2, without normalisation"),
+    source=Source(KEY, "Section 1, without normalisation; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1], [4, 4, 4, 4, 1]),
@@ -811,7 +854,7 @@ DIFFERENCE = Claim(
         " exponentially with decay"
     ),
     statement=r"\|W_k\|^2-\|W_j\|^2=\text{const}\cdot e^{-4\lambda t}",
-    source=Source(KEY, "Section 2, without normalisation; ours", Reading.OURS),
+    source=Source(KEY, "Section 1, without normalisation; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(seed=(0, 1), weight_decay=(0.0, 0.5), time=(0.4,)),
     predict=_predict_difference,
@@ -849,7 +892,7 @@ UNNORMALISED_FLOW = Claim(
     items=("Unnorm",),
     title="The gradient flow of a network without normalisation",
     statement=r"\dot W_k=-\partial L/\partial W_k,\; L=\sum(g-y)^2+\lambda\sum\|W_k\|^2",
-    source=Source(KEY, "Section 2, without normalisation"),
+    source=Source(KEY, "Section 1, without normalisation; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(seed=(2, 9), weight_decay=(0.0, 0.3)),
     predict=_predict_unnormalised,

@@ -1,4 +1,4 @@
-"""The scale alone, directions frozen: trajectory, steps, equilibria (section 1.1)."""
+"""The scale alone, directions frozen: trajectory, steps, equilibria (section 2)."""
 
 from typing import Any
 

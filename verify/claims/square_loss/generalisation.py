@@ -1,4 +1,4 @@
-"""Bounds on the error, and layers that are close to orthogonal (section 2)."""
+"""Bounds on the error, and layers that are close to orthogonal (sections 2 and 2.1)."""
 
 import itertools
 import math
@@ -514,7 +514,7 @@ ERR_5 = Claim(
     items=("Err5", "Orth"),
     title="Orthogonal layers satisfy the condition on gradients",
     statement=r"V_k^TV_k\propto I\;\Rightarrow\;\partial f/\partial V_k=V_kf",
-    source=Source(KEY, "Section 2, on orthogonal solutions of (9)"),
+    source=Source(KEY, "Section 2.1, on orthogonal solutions of (9)"),
     evidence=Evidence.NUMERIC,
     cases=grid(n=(1, 2, 3, 8, 30), seed=(0, 1)),
     predict=_solutions,
@@ -565,7 +565,7 @@ ORTH = Claim(
     title="Aligned layers of rank one satisfy the condition on gradients",
     statement=(r"V_k=v_kv_{k-1}^T,\;x=v_0\;\Rightarrow\;\partial f/\partial V_k=V_kf"),
     source=Source(
-        KEY, "Section 2, on orthogonal solutions of (9), corrected", Reading.OURS
+        KEY, "Section 2.1, on orthogonal solutions of (9), corrected", Reading.OURS
     ),
     evidence=Evidence.NUMERIC,
     cases=grid(widths=([4, 1], [3, 5, 1], [6, 4, 7, 1]), seed=(0, 1)),
@@ -600,7 +600,7 @@ RANDOM = Claim(
     title="The mean squared distance of a random matrix from orthogonality",
     statement=r"E\|W^TW-I\|_F^2=c(c+1)/r,\qquad W_{ij}\sim N(0,1/r)",
     source=Source(
-        KEY, "Section 2, on random initialisation; the formula is ours", Reading.OURS
+        KEY, "Section 2.1, on random initialisation; the formula is ours", Reading.OURS
     ),
     evidence=Evidence.STATISTICAL,
     cases=grid(rows=(4, 40, 200), columns=(2, 30)),
@@ -651,7 +651,7 @@ MOMENTS = Claim(
     ),
     statement=(r"\operatorname{Var}\|W^TW-I\|_F^2=4c\,[(c+1)r+2c^2+5c+5]/r^3"),
     source=Source(
-        KEY, "Section 2, on random initialisation; the formula is ours", Reading.OURS
+        KEY, "Section 2.1, on random initialisation; the formula is ours", Reading.OURS
     ),
     evidence=Evidence.NUMERIC,
     cases=(
@@ -695,7 +695,9 @@ EDGES = Claim(
         r"\text{ up to }O(r^{-2/3})"
     ),
     source=Source(
-        KEY, "Section 2, on random initialisation; the law is well known", Reading.OURS
+        KEY,
+        "Section 2.1, on random initialisation; the law is well known",
+        Reading.OURS,
     ),
     evidence=Evidence.STATISTICAL,
     cases=grid(rows=(800,), columns=(8, 200, 800)),

@@ -1,4 +1,4 @@
-"""Normalised networks: homogeneity, gradients, the terms of the loss (section 1)."""
+"""Normalised networks: homogeneity, gradients, the terms of the loss (sections 1 and 2)."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -119,7 +119,7 @@ OBS_1 = Claim(
     statement=(
         r"\rho(t)<\rho_{eq}(V(t))\text{ on }[0,T)\;\Rightarrow\;\dot\rho>0\text{ on }[0,T)"
     ),
-    source=Source(KEY, "Observation 1, corrected", Reading.OURS),
+    source=Source(KEY, "Observation 1", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=_FLOWS,
     predict=_not_falling,
@@ -213,12 +213,12 @@ def _predict_overshoot(*, example: int) -> Array:
 ERR_2 = Claim(
     id="sl/err2",
     items=("Err2", "Obs1"),
-    title="From a small start, the scale increases monotonically to its equilibrium",
+    title="From a small start, the scale increases monotonically to where it ends",
     statement=(
         r"\rho(0)\approx0,\;\sum y_nf_n>0\;\Rightarrow\;"
         r"\rho(t)\text{ increases monotonically to }\rho_{eq}"
     ),
-    source=Source(KEY, "Observation 1"),
+    source=Source(KEY, "Observation 1", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=grid(example=(1, 2)),
     predict=_no_overshoot,
@@ -233,7 +233,8 @@ ERR_2 = Claim(
         "With one example and decay 0.01 the scale rises to 1.1354 and falls back to"
         " 1/1.01; with two examples and no decay it rises to 1.1362 and falls back to"
         " 1.0102, the smallest norm. While the directions are still turning, their"
-        " equilibrium falls."
+        " equilibrium falls. If the minimum that the observation speaks of is that at"
+        " the current directions, it is true: sl/obs1."
     ),
     figure="square_loss_overshoot",
 )
@@ -519,52 +520,6 @@ OBS_2C = Claim(
 )
 
 
-def _measure_rise(*, examples: int, decay: float, delta: float) -> float:
-    """Sign of the change of the equilibrium as all margins grow by a little."""
-    with mpmath.workdps(40):
-        small, n = mpmath.mpf(10) ** -12, examples
-        first, second = mpmath.mpf(delta), mpmath.mpf(delta) + small
-        ends = [n * d / (mpmath.mpf(decay) + n * d * d) for d in (first, second)]
-        return float(mpmath.sign(ends[1] - ends[0]))
-
-
-def _larger_margins_smaller_scale(
-    *, examples: int, decay: float, delta: float
-) -> float:
-    return -1.0
-
-
-def _rise_below_the_peak(*, examples: int, decay: float, delta: float) -> float:
-    """A scale that rises with the margin below the peak."""
-    h = 1e-6 * delta
-    y = np.ones(examples)
-    ends = [sl.rho_equilibrium(d * y, y, decay) for d in (delta - h, delta + h)]
-    return float(np.sign(ends[1] - ends[0]))
-
-
-OBS_2C_CRITICAL = Claim(
-    id="sl/obs2c-critical",
-    items=("Obs2c",),
-    title=(
-        "At critical points, larger margins always go with a smaller equilibrium scale"
-    ),
-    statement=(
-        r"f=\delta y:\quad\rho_{eq}=N\delta/(\lambda+N\delta^2)"
-        r"\text{ falls as }\textstyle\sum y_nf_n=N\delta\text{ rises}"
-    ),
-    source=Source(KEY, "Observation 2"),
-    evidence=Evidence.NUMERIC,
-    cases=grid(examples=(4, 100), decay=(1.0,), delta=(0.01, 0.05, 0.2, 0.9)),
-    predict=_larger_margins_smaller_scale,
-    measure=_measure_rise,
-    compare=Identical(),
-    must_hold=_rise_below_the_peak,
-    expected=Outcome.REFUTED,
-    uses=("sl/obs2c", "sl/obs2c-peak"),
-    finding="It rises up to delta = sqrt(lambda/N), where the scale is sqrt(N/lambda)/2.",
-)
-
-
 # --- linear networks ------------------------------------------------------------------
 
 
@@ -644,7 +599,7 @@ MINIMUM = Claim(
         " from every start"
     ),
     statement=(r"\rho V_L\cdots V_1=(X^TX+\lambda I)^{-1}X^Ty,\qquad\rho_{eq}=\|w\|"),
-    source=Source(KEY, "Observation 2 and its footnote; ours", Reading.OURS),
+    source=Source(KEY, "Observation 2 and footnote 3; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=(
         *grid(depth=(1,), weight_decay=(0.1, 0.5)),
@@ -687,7 +642,7 @@ START = Claim(
         "The end of a linear network depends on its start without decay, not with decay"
     ),
     statement=(r"d>N:\quad\rho V\text{ at the end depends on }V(0)\iff\lambda=0"),
-    source=Source(KEY, "Observation 2, footnote"),
+    source=Source(KEY, "Footnote 3"),
     evidence=Evidence.NUMERIC,
     cases=grid(weight_decay=(0.0, 0.3), starts=(20,)),
     predict=_depends_on_the_start,
@@ -732,7 +687,7 @@ DEGENERATE = Claim(
     items=("Degen",),
     title="Zero-loss solutions form sets of dimension W - N",
     statement=r"\operatorname{rank}\,[\partial g_n/\partial W]=N,\quad\text{nullity }W-N",
-    source=Source(KEY, "Observation 2, on degenerate minima"),
+    source=Source(KEY, "Section 2, below Observation 2"),
     evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=(4,), seed=(0, 1)
@@ -784,7 +739,7 @@ ERR_7 = Claim(
     items=("Err7", "nuSign"),
     title="The Lagrange multiplier always brings the layers' norms back to one",
     statement=(r"\nu\text{ shrinks }\|V_k\|>1\text{ and grows }\|V_k\|<1"),
-    source=Source(KEY, "Section 2, below Equation 2"),
+    source=Source(KEY, "Section 4.1"),
     evidence=Evidence.NUMERIC,
     cases=(
         *grid(length=(1.1,), seed=(-1,)),

@@ -315,7 +315,7 @@ CLAIMS = (
             " proof)"
         ),
         statement=r"\frac{d}{dt} \|W_k\|^2 = -4 \sum_n e_n g_n - 4 \lambda \|W_k\|^2",
-        source=(KEY, "Section 2, without normalisation; ours"),
+        source=(KEY, "Section 1, without normalisation; ours"),
         reading=Reading.OURS,
         derived=_free_rates,
         formula=lambda: _free_formula(4),

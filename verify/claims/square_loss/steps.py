@@ -291,7 +291,7 @@ STEPS = closed(
         r" W\leftarrow W-\eta m"
     ),
     key=KEY,
-    where="Section 4, on training",
+    where="Captions of Figures 1, 5 and 9",
     cases=_cases(),
     twin=_plain_steps,
     measure=_stacked_steps,
@@ -386,7 +386,7 @@ ENDS = closed(
     ),
     statement=r"f=0\text{ on all},\quad f\approx0\text{ on a class},\quad\ell_t>10^3\ell_0",
     key=KEY,
-    where="Section 4, on training",
+    where="Captions of Figures 1, 5 and 9",
     cases=({},),
     twin=_plain_ends,
     measure=_found_ends,

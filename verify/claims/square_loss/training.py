@@ -1,4 +1,4 @@
-"""Trained networks: the figures of experiments A, B and C (section 4).
+"""Trained networks: the figures of experiments A, B and C (Figures 1 to 11).
 
 With batch normalisation and decay (A), normalisation alone (B), neither (C). Estimands
 and smallest effects are those of the protocol in ``docs/square-loss.md``.
@@ -194,7 +194,7 @@ INITIAL = effect(
     axes={"without": (NORMALISED, NEITHER)},
     measure=_forgetting,
     least=0.2,
-    where="Section 2, on initialisation",
+    where="Section 2, above Observation 3, and Lemma 1.2",
     figure="square_loss_families",
     version=2,
 )
