@@ -174,7 +174,7 @@ MMD_INIT: tuple[tuple[str, tuple[str, ...]], ...] = (
         "Remarks on what is learnt",
         (
             *("Best", "BatchNorm", "Values", "Layers", "Choice", "Degenerate"),
-            *("Ablation", "BothFall", "Cost", "Fig2chain", "Fig2chosen"),
+            *("Ablation", "BothFall", "Cost", "Fig2chain", "Fig2chosen", "Fig3rise"),
         ),
     ),
     # Err13 was no fair reading: the sentence says why xi stays at one.

@@ -186,9 +186,13 @@ MMD_INIT = {
     "mmd/Fig1-untreated": "L_uni: models of one class in %, after less before",
     "mmd/Fig2": "log L_iod around the start, noise 0.2: first less last",
     "mmd/Fig2-chosen": "log L_iod around the start, noise 0.5: first less last",
+    "mmd/Fig3-rise": (
+        "largest rise of L_uni, weight 1 of L_sd less weight 0.2; noise 1, 2"
+    ),
     "mmd/both-fall": "log of L_uni; of L_sd: first window less last",
     "mmd/eq5": "R² of log t less R² of the root of t",
     "mmd/ablation": "accuracy at N = 5: all losses less without L_uni",
+    "mmd/ablation-iod": "accuracy at N = 5: all losses less without L_iod",
     "mmd/ablation-alone": "accuracy at N = 5: no pre-training less without L_uni",
 }
 

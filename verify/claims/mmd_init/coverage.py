@@ -165,6 +165,58 @@ REACH = certified(
 )
 
 
+_DISTANCES = (0.125, 0.5, 1.25)
+
+
+def _predict_values(*, classes: int, form: Any) -> list[float]:
+    """The radius, and the bound at some mean distances."""
+    bounds = (mmd.coverage_bound(x, classes, form=form) for x in _DISTANCES)
+    return [mmd.coverage_radius(classes, form=form), *bounds]
+
+
+def _measure_values(*, classes: int, form: str) -> list[Any]:
+    """Markov's inequality on the radius.
+
+    The printed one is the norm of the centroid: 2 a_i > 1 + |a|^2 - r^2 is at least one
+    for every a just while r^2 is at most the least |a|^2. The sharp one is half of the
+    distance of two vertices.
+    """
+    with mpmath.workdps(30):
+        centroid = mpmath.matrix([mpmath.mpf(1) / classes] * classes)
+        edge = mpmath.matrix([1, -1, *[0] * (classes - 2)])
+        radius = mpmath.norm(centroid) if form == "printed" else mpmath.norm(edge) / 2
+        return [radius, *(1 - x / radius for x in _DISTANCES)]
+
+
+def _root_lost(*, classes: int, form: Any) -> list[float]:
+    """The radius squared, as if no root had been taken."""
+    radius = mmd.coverage_radius(classes, form=form) ** 2
+    return [radius, *(1.0 - x / radius for x in _DISTANCES)]
+
+
+VALUES = numeric(
+    id="mmd/thm2-values",
+    items=("Thm2",),
+    title="Values of Theorem 2's radius and bound, as printed and sharp",
+    statement=(
+        r"\tfrac1{\sqrt d},\;1-\sqrt d\,E\|v^{(i)}-f\|;\qquad"
+        r"\tfrac1{\sqrt2},\;1-\sqrt2\,E\|v^{(i)}-f\|"
+    ),
+    source=Source(KEY, "Theorem 2; the second form is ours", Reading.OURS),
+    cases=grid(classes=_CLASSES, form=("printed", "sharp")),
+    predict=_predict_values,
+    measure=_measure_values,
+    # Numbers of size 3 at most, of three rounded operations.
+    compare=AgreesTo(absolute=2e-15),
+    must_refute=_root_lost,
+    uses=("mmd/thm2", "mmd/thm2-radius"),
+    finding=(
+        "For two classes the forms are the same. A bound with d in the place of its root"
+        " is true as well, only weaker: it takes values to tell them apart."
+    ),
+)
+
+
 # --- the loss -------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""Noise drawn in the space of the outputs, against noise on the weights (section 5)."""
+"""Noise drawn in the space of the outputs, against noise on the weights."""
 
 import itertools
 from collections.abc import Callable

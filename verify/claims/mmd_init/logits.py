@@ -157,7 +157,7 @@ LOGITS = closed(
         r"HW^T+b+Lz,\quad LL^T=\tfrac{s^2}{n_{in}}HH^T+\tfrac{s^2}{n_{out}}11^T"
     ),
     key=KEY,
-    where="Section 3.3, on sampling perturbations",
+    where="Section 3.3, on the noise",
     # Of two inputs "auto" has noise on the last layer's weights, of five on most.
     cases=grid(way=("auto", "gram", "explicit", "local"), batch=(1, 2, 5)),
     twin=_plain_logits,
@@ -211,7 +211,7 @@ ROOT = closed(
     ),
     statement=r"LL^T=C+10^{k}\cdot10^{-9}\,\tfrac{\operatorname{tr}C}{n}I",
     key=KEY,
-    where="Section 3.3, on sampling perturbations",
+    where="Section 3.3, on the noise",
     cases=grid(kind=("definite", "singular")),
     twin=_plain_root,
     measure=_found_root,

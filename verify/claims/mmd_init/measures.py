@@ -50,7 +50,7 @@ CONSTANT = numeric(
         " unpredicted"
     ),
     statement=r"DS=\operatorname{mean}_i\,1\{|\{\operatorname{argmax}f_i(x):x\}|<d\}",
-    source=Source(KEY, "Section 5.2 and appendix C.2"),
+    source=Source(KEY, "Appendices B.3.1 and C.2"),
     cases=grid(classes=(2, 3, 10), models=256, inputs=32),
     predict=_count_constant,
     measure=_share_constant,
@@ -118,7 +118,7 @@ DEAD = numeric(
         " worst layer"
     ),
     statement=r"x_{l,j}\le0\text{ on all 32 examples},\quad IOD=\max_l\text{share}_l",
-    source=Source(KEY, "Section 5.2, appendices B.3 and C.2"),
+    source=Source(KEY, "Appendices B.3.2 and C.2"),
     cases=grid(seed=(1, 2, 3)),
     predict=_count_dead,
     measure=_share_dead,

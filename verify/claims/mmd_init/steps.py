@@ -171,14 +171,14 @@ def _stacked_steps(*, way: str, classes: int) -> list[float]:
 
 STEPS = closed(
     id="mmd/eq11-steps",
-    items=("Eq11", "Eq5"),
+    items=("Eq23",),
     title="Pre-training takes Adam's steps on the loss as it is defined",
     statement=(
         r"\theta\leftarrow\theta"
         r"-\eta\,\mathrm{Adam}(\nabla(L_{uni}+\lambda L_{sd}+\xi L_{iod}))"
     ),
     key=KEY,
-    where="Section 3, equation (11), and appendix B",
+    where="Equation 23 and appendix D.2",
     cases=(
         *grid(way=("explicit", "auto"), classes=3),
         *grid(way=("gram", "auto"), classes=2),
@@ -272,13 +272,13 @@ def _found_module(*, inputs: str) -> list[float]:
 
 MODULE = closed(
     id="mmd/eq11-module",
-    items=("Eq11",),
+    items=("Eq23",),
     title=(
         "Pre-training a convolutional module takes the steps of the definition as well"
     ),
     statement=r"\theta_{t+1}=\theta_t-\eta\,\mathrm{Adam}(\nabla L)",
     key=KEY,
-    where="Section 3, equation (11)",
+    where="Equation 23 and appendix D.2",
     cases=grid(inputs=("module", "stack")),
     twin=_plain_module,
     measure=_found_module,

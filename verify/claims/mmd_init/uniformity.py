@@ -1,4 +1,4 @@
-"""The simplex, the squared discrepancy, its estimators and its bandwidth (section 1)."""
+"""The simplex, the squared discrepancy, its estimators and its bandwidth."""
 
 import itertools
 from typing import Any
