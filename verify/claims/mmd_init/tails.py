@@ -10,11 +10,7 @@ from hypothesis import strategies as st
 
 from theory import mmd
 from verify.claim import Source, adversarial, grid, numeric
-<<<<<<< HEAD
-from verify.claims._predictors import changed, mapped, scaled, times
-=======
-from verify.claims._predictors import always
->>>>>>> mendmmd
+from verify.claims._predictors import always, changed, mapped, scaled, times
 from verify.claims._searches import searched
 from verify.compare import AgreesTo, AtMost, Outcome
 from verify.reading import Reading
