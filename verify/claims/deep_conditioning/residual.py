@@ -87,10 +87,9 @@ FIG_5 = replace(
     ),
     version=2,
     finding=(
-        "The protocol first asked that NormReLU be not behind, of NormReLU's networks"
-        " alone that they have learnt; what is comparable is not far ahead either. Then"
-        " it was seen that Fixup's networks have not learnt within eight epochs: these"
-        " networks decide nothing."
+        "The protocol first asked that NormReLU be not behind, and its networks alone to"
+        " have learnt. Fixup's were seen not to have learnt within eight epochs, so that"
+        " they decide nothing. What is comparable is not far ahead either."
     ),
 )
 
