@@ -115,7 +115,9 @@ def _log_deviations(drawn: Array, seeds: int) -> Array:
 
     The standard deviation, so that the finite-width bias plays no part.
     """
-    squares = ((drawn - drawn.mean(axis=0)) ** 2).reshape(seeds, len(drawn) // seeds, -1)
+    squares = ((drawn - drawn.mean(axis=0)) ** 2).reshape(
+        seeds, len(drawn) // seeds, -1
+    )
     return 0.5 * np.log(squares.mean(axis=(1, 2)))
 
 
