@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from empirical.normrelu.experiments import Configuration
 from verify import paths, records
+from verify.claims.deep_conditioning.training_kernels import RATES
 from verify.records import CaseRecord
 from verify.report.numbers import as_fields, flatten
 
@@ -149,7 +149,7 @@ def _deviation(cases: Sequence[CaseRecord]) -> str:
 
 
 def _rate(place: int, side: str) -> Callable[[Sequence[CaseRecord]], str]:
-    return lambda cases: f"{Configuration.rates[getattr(cases[place], side)]:g}"
+    return lambda cases: f"{RATES[getattr(cases[place], side)]:.2g}"
 
 
 _START = "dc/fig1-start"
@@ -181,10 +181,10 @@ SMALL = (
         "top condition, end",
         _between(lambda value: 10.0**value),
     ),
-    Observed(_RATES, "rate, 16", _rate(0, "measured")),
-    Observed(_RATES, "rate, 16, predicted", _rate(0, "predicted")),
-    Observed(_RATES, "rate, 32", _rate(2, "measured")),
-    Observed(_RATES, "rate, 32, predicted", _rate(2, "predicted")),
+    Observed(_RATES, "rate, 4", _rate(0, "measured")),
+    Observed(_RATES, "rate, 4, predicted", _rate(0, "predicted")),
+    Observed(_RATES, "rate, 16", _rate(1, "measured")),
+    Observed(_RATES, "rate, 16, predicted", _rate(1, "predicted")),
     Observed("mmd/tab1", "deviation of the gain", _deviation),
     Observed("id/bias-forgets", "image's share", _rounding),
 )

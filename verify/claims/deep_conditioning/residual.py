@@ -14,7 +14,10 @@ from verify.trained import Run
 
 _DEPTHS = (20, 32)
 LEARNT = 0.3
-"""Training accuracy that every network with NormReLU must reach, three times chance."""
+"""Training accuracy that every network must reach, three times chance."""
+_AS_GOOD = 0.05
+"""Smallest effect on test accuracies; wrong would be twice as far ahead."""
+_AHEAD = (2.0 * _AS_GOOD, None)
 
 
 def _name(arm: str, depth: int) -> str:
@@ -26,21 +29,27 @@ def _runs(*, scale: str, depth: int, rival: str) -> tuple[Run, ...]:
 
 
 def _test_accuracies(*, scale: str, depth: int, rival: str) -> Contrast:
-    own, other = (
-        NETWORKS.record(_name(arm, depth), scale) for arm in ("normrelu", rival)
+    return Contrast(
+        *(
+            after(
+                learnt(NETWORKS.record(_name(arm, depth), scale), LEARNT),
+                "test_accuracy",
+                -1,
+            )
+            for arm in ("normrelu", rival)
+        )
     )
-    accuracies = (
-        after(each, "test_accuracy", -1) for each in (learnt(own, LEARNT), other)
-    )
-    return Contrast(*accuracies)
 
 
-def _trained(rival: str, item: str, title: str, name: str) -> Claim:
+def _trained(
+    rival: str, item: str, title: str, name: str, most: float | None = None
+) -> Claim:
+    effect = rf"\text{{test accuracy: NormReLU}} - \text{{{name}}}"
     return trend(
         id=f"dc/{item.lower()}",
         items=(item,),
         title=title,
-        statement=rf"\text{{test accuracy: NormReLU}} - \text{{{name}}} \ge -0.05",
+        statement=rf"{effect} \ge -0.05" if most is None else rf"|{effect}| \le {most}",
         source=Source("agarwal2021deep", f"Figure {item[3:]}", Reading.READING),
         larger_cases={
             "full": grid(scale="full", depth=_DEPTHS, rival=(rival,)),
@@ -56,9 +65,8 @@ def _trained(rival: str, item: str, title: str, name: str) -> Claim:
             "weights N(0, 1/fan in), the last of a block's smaller by the root of blocks",
             "rates chosen for each arm on examples held out",
         ),
-        # Not worse by the smallest effect; wrong would be as far ahead as fully connected
-        # networks of 32 layers are of batch normalisation.
-        **stated(-0.05, wrong=(0.3, None)),
+        # Not worse by the smallest effect.
+        **stated(-_AS_GOOD, most, wrong=_AHEAD),
     )
 
 
@@ -69,8 +77,20 @@ FIG_4 = _trained(
     "BatchNorm",
 )
 
-FIG_5 = _trained(
-    "fixup", "Fig5", "Residual networks with NormReLU are comparable to Fixup", "Fixup"
+FIG_5 = replace(
+    _trained(
+        "fixup",
+        "Fig5",
+        "Residual networks with NormReLU are comparable to Fixup",
+        "Fixup",
+        most=_AS_GOOD,
+    ),
+    version=2,
+    finding=(
+        "The protocol first asked that NormReLU be not behind, and its networks alone to"
+        " have learnt. Fixup's were seen not to have learnt within eight epochs, so that"
+        " they decide nothing. What is comparable is not far ahead either."
+    ),
 )
 
 FIG_8 = _trained(
@@ -86,6 +106,6 @@ FIG_4_DEEP = replace(
         profile: grid(scale=(scale,), depth=110, rival="batch")
         for profile, scale in (("full", "full"), ("gpu", "paper"))
     },
-    # Ahead at all; wrong would be as far ahead as fully connected networks are.
-    **stated(0.0, wrong=(0.3, None)),
+    # Ahead at all: slightly, as the paper says.
+    **stated(0.0, wrong=_AHEAD),
 )
