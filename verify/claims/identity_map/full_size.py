@@ -236,7 +236,7 @@ BREAK = _full(
     biased(13),
     items=("Break",),
     title=(
-        "The last layer alone draws the digit in networks of 15 or more layers, not in"
+        "The last layer alone draws the digit from 15 layers on, and not in"
         " shallower ones"
     ),
     statement=r"\cos(f_L(x),\hat x):\ L=20\text{ less }L=13\ge 0.2",
