@@ -108,6 +108,10 @@ BOTTOM = _full(
     **stated(0.02, wrong=(None, -0.02)),
     version=2,
     uses=("id/Fig5-untrained",),
+    finding=(
+        "Undecided: on the mean of ten networks training changes the error of the lower"
+        " five layers by nothing, and networks differ by more than the smallest effect."
+    ),
 )
 
 # --- lower layers of fully connected networks -------------------------------------------
