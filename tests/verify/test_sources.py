@@ -37,7 +37,6 @@ KNOWN = {
     "id/Fig31-starts": "initialisations are in appendix I",
     "id/Fig38-loss": "more than one training image is in appendix L",
     "id/Fig42-pictures": "the appendix on colour is O",
-    "sl/obs1-records": "there is no section 5: the equations are in section 2",
 }
 """Claims whose source is known to be wrong, with what is right: a line to take out each."""
 

@@ -229,7 +229,7 @@ VALUES = numeric(
     items=("Thm1",),
     title="Values of all three forms of Theorem 1, on both sides of their minima",
     statement=(
-        r"e^{-\frac18\min\{\eta^2,m\eta\}},\quad e^{-\frac m8\min\{\eta^2,\eta\}},\quad"
+        r"e^{-\frac18\min\{\eta^2,m\eta\}},\quad e^{-\frac m8\min\{\eta^2,\eta\}},\quad "
         r"e^{-\frac18\min\{(r^2-\sum\sigma_i^2)^2/\sum\sigma_i^4,\;"
         r"(r^2-\sum\sigma_i^2)/\alpha_*\}}"
     ),
