@@ -37,6 +37,10 @@ RETIRED: Mapping[str, str] = {
     "sl/persample-trained": (
         "true of every network of both classes, trained or not: sl/err3-corrected"
     ),
+    "sl/nc-scale": (
+        "it was measured without decay, which the text presupposes: now"
+        " sl/nc-norm-decay and, ours, sl/nc-norm-free"
+    ),
     "sl/err14": (
         "it left out 'and large enough', and counted networks that answer for one class:"
         " now sl/sec1.2-trained and sl/sec1.2-cost"

@@ -127,7 +127,8 @@ SQUARE_LOSS = {
     "sl/nc2-simplex": "NC2: class means approach a simplex",
     "sl/nc3-trained": "NC3: the classifier approaches the class means",
     "sl/nc4-trained": "NC4: share of examples not given the nearest class mean",
-    "sl/nc-scale": "NC1 at the end is the same whatever the norm",
+    "sl/nc-norm-decay": "with decay: NC1 at a seed's larger final norm over the smaller",
+    "sl/nc-norm-free": "no decay, ours: NC1 from 5 over that from 0.1",
     "sl/nc-entropy": "cross entropy: NC1 falls after the last error",
     "sl/nc-entropy-angles": "cross entropy: angles between class means become equal",
     "sl/nc-entropy-simplex": "cross entropy: class means approach a simplex",
@@ -141,7 +142,7 @@ SQUARE_LOSS = {
     "sl/sgd-batches": "no decay: the same, batches of 128 less batches of 20",
     "sl/sgd-noise-norm": "no decay, ours: noisy labels lower the norm from 5",
     "sl/sgd-noise-weight": "weight norm, ours: the same, from 0.1",
-    "sl/autotuning": "A fits at more learning rates than C",
+    "sl/autotuning": "A fits at more learning rates than C, by a decade",
 }
 
 MMD_INIT = {

@@ -16,6 +16,7 @@ from verify.claims.square_loss._networks import Array
 from verify.claims.square_loss._runs import (
     DECAYED,
     FITS_SLOWLY,
+    FITTED,
     NOISE,
     NORMALISED,
     Start,
@@ -29,6 +30,7 @@ from verify.claims.square_loss._runs import (
     trained,
 )
 from verify.compare import Contrast, EffectWithin
+from verify.reading import Reading
 
 CLASSES = "classes"
 ENDS_OF_A: tuple[Start, ...] = ((DECAYED, -1), (DECAYED, 0))
@@ -82,6 +84,14 @@ def _by_scale(*, scale: str, data: str) -> Contrast:
     return Contrast(high, low)
 
 
+def _by_norm(*, scale: str, data: str) -> Contrast:
+    """Log10 of NC1 at the end, of the extreme starts: larger and smaller final norm."""
+    high, low = learnt(*ENDS_OF_A, scale=scale, data=data)
+    first_is_larger = last(high, "rho") >= last(low, "rho")
+    a, b = (np.log10(last(found, "nc1")) for found in (high, low))
+    return Contrast(np.where(first_is_larger, a, b), np.where(first_is_larger, b, a))
+
+
 def _claim(name: str, items: tuple[str, ...], **parts: Any) -> Claim:
     return effect(id=name, items=items, where="Section 2.1", **parts)
 
@@ -110,6 +120,7 @@ TRAINED = (
         ),
         measure=_further,
         least=math.log10(2.0),
+        reading=Reading.OURS,
         runs=looks(DECAYED, NORMALISED),
     ),
     _claim(
@@ -193,17 +204,40 @@ NEAREST = _claim(
     version=2,
 )
 
-SCALE = trained(
-    id="sl/nc-scale",
-    runs=looks(NORMALISED),
+BY_NORM = trained(
+    id="sl/nc-norm-decay",
+    runs=looks(DECAYED),
     items=("NCscale",),
-    title="Neural collapse is the same whatever the final norm",
-    statement=r"\tfrac12\le NC1_{end}(\rho_0=5)/NC1_{end}(\rho_0=0.1)\le2",
+    title=(
+        "With decay, features are as collapsed at the larger of two final norms as at the"
+        " smaller"
+    ),
+    statement=(
+        r"\tfrac12\le NC1_{end}(\rho_{eq})/NC1_{end}(\rho_{eq}')\le2,"
+        r"\quad\rho_{eq}>\rho_{eq}'\text{ of one seed}"
+    ),
+    reading=Reading.READING,
     where="Section 2.1",
-    measure=_by_scale,
+    measure=_by_norm,
     compare=EffectWithin(paired=True),
     **unmet((-math.log10(2.0), math.log10(2.0)), (math.log10(2.0), None)),
-    version=2,
+    finding=(
+        "Where two starts of a seed end at unlike norms, as at the small scale, the larger"
+        " norm is the less collapsed one. At the full scale they end so near each other"
+        " that nothing is decided."
+    ),
+)
+
+FREE = _claim(
+    "sl/nc-norm-free",
+    ("NCscale",),
+    title="Without decay, features end less collapsed where the norm starts larger",
+    statement=r"NC1_{end}(\rho_0=5)\ge2\,NC1_{end}(\rho_0=0.1)\text{ (BN alone)}",
+    measure=_by_scale,
+    least=math.log10(2.0),
+    reading=Reading.OURS,
+    withstands={**NOISE, **FITTED},
+    runs=looks(NORMALISED),
 )
 
 ENTROPY: tuple[Start, ...] = (("classes-entropy", 0),)
