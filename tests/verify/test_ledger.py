@@ -151,6 +151,25 @@ def test_no_formula_that_was_restored_is_called_printed() -> None:
             assert "as printed" not in claim.title, claim.id
 
 
+def test_values_are_known_no_better_than_the_formulas_that_they_are_of() -> None:
+    """A value is of the formula in whose name it is, and of those that it uses."""
+    by_id = {claim.id: claim for claim in ledger.load()}
+    strength = list(Reading).index
+    values = {
+        name: (claim, name.rpartition("-")[0])
+        for name, claim in by_id.items()
+        if claim.paper == "dc" and re.search(r"-(values|constants)$", name)
+    }
+    assert len(values) > 10
+    too_strong = {
+        (name, formula)
+        for name, (claim, own) in values.items()
+        for formula in {own, *claim.uses} & by_id.keys()
+        if strength(claim.reading) < strength(by_id[formula].reading)
+    }
+    assert too_strong == set()
+
+
 @pytest.mark.parametrize(
     ("more", "fault"),
     [

@@ -226,6 +226,7 @@ def _formula(
     title: str,
     statement: str,
     *cases: Case,
+    reading: Reading,
     uses: tuple[str, ...] = (),
 ) -> Claim:
     return numeric(
@@ -233,7 +234,7 @@ def _formula(
         items=items,
         title=title,
         statement=statement,
-        source=Source(KEY, ", ".join(items)),
+        source=Source(KEY, ", ".join(items), reading),
         cases=cases,
         predict=_predict,
         measure=_measure,
@@ -285,6 +286,7 @@ BOUNDS = (
         "Values of the one-layer bound, on both sides of delta = 1/2",
         r"1 - (1 + \mu/2) \delta, \quad (1 - \mu/2) (1 - \delta)",
         *_cases("conditioning.one_layer_bound", delta=(1e-6, 0.3, 0.5, 0.8), mu=_MUS),
+        reading=Reading.FORCED,
     ),
     _formula(
         "lemC.14-values",
@@ -297,6 +299,7 @@ BOUNDS = (
             mu=_MUS,
             form=("printed", "sharp"),
         ),
+        reading=Reading.OURS,
     ),
     replace(
         _formula(
@@ -310,6 +313,7 @@ BOUNDS = (
                 delta=(1e-9, 1e-3, 0.3),
                 mu=(0.0155, 0.003),
             ),
+            reading=Reading.OURS,
         ),
         # The promise of the library.
         compare=AgreesTo(relative=1e-13),
@@ -339,6 +343,7 @@ BOUNDS = (
             n=(7, 100),
             assumption=("B",),
         ),
+        reading=Reading.READING,
         uses=("dc/B-values",),
     ),
     _formula(
@@ -347,6 +352,7 @@ BOUNDS = (
         "Values of the printed tangent-kernel bounds, at even and odd depth",
         r"2 B(L/2, \delta), \quad 1 - 2 B(L/2, \delta)",
         *_tangent_cases("printed", depth=(4, 9, 13, 40, 80, 101)),
+        reading=Reading.READING,
         uses=("dc/B-values",),
     ),
     _formula(
@@ -355,6 +361,7 @@ BOUNDS = (
         "Values of the sharp tangent-kernel bounds, before and after the burn-in",
         r"B(L, \delta), \quad 1 - B(L, \delta)",
         *_tangent_cases("sharp", depth=(1, 9, 80, 101)),
+        reading=Reading.OURS,
         uses=("dc/B-values",),
     ),
     _formula(
@@ -367,6 +374,7 @@ BOUNDS = (
         r"1 + 4n (1 - \mu/2)^{L/2 - L_0}, \quad L \ge 2 L_0 + \frac{2 \log 2n}"
         r"{-\log(1 - \mu/2)}",
         *_tangent_condition_cases("printed"),
+        reading=Reading.READING,
         uses=("dc/B",),
     ),
     _formula(
@@ -376,6 +384,7 @@ BOUNDS = (
         r"1 + 2n (1 - \mu/2)^{L - L_0}, \quad L \ge L_0 + \frac{\log n}"
         r"{-\log(1 - \mu/2)}",
         *_tangent_condition_cases("sharp"),
+        reading=Reading.OURS,
         uses=("dc/B",),
     ),
     _formula(
@@ -389,6 +398,7 @@ BOUNDS = (
             condition_number=(1.0, 7.5),
             printed=(True, False),
         ),
+        reading=Reading.OURS,
     ),
     _formula(
         "thmE.5-factor",
@@ -403,6 +413,7 @@ BOUNDS = (
             min_eigenvalue=(1, 3),
             max_eigenvalue=(4, 100),
         ),
+        reading=Reading.OURS,
     ),
     _formula(
         "thmE.9-values",
@@ -423,6 +434,7 @@ BOUNDS = (
         *_cases(
             "optimization.sgd_restarts", initial=(1.0, 3.0, 64.0), target=(0.5, 0.01)
         ),
+        reading=Reading.READING,
     ),
     _formula(
         "thmF.2-values",
@@ -434,6 +446,7 @@ BOUNDS = (
             tolerance=(0.1, 0.5),
             squared_correlation=(1e-3, 1e-9),
         ),
+        reading=Reading.READING,
         uses=("dc/thm5.1-odd",),
     ),
     _formula(
@@ -454,6 +467,7 @@ BOUNDS = (
             s=(2, 100),
         ),
         *_cases("optimization.excess_risk_bound", n=(4, 5000), optimum_norm=(0.0, 2.5)),
+        reading=Reading.OURS,
         uses=("dc/B",),
     ),
     _formula(
@@ -463,6 +477,7 @@ BOUNDS = (
         r"\frac{\delta^{3/2}}{n^4}, \quad \frac{\sqrt\delta}{10 n}",
         *_cases("optimization.one_layer_min_eigenvalue", n=(1, 3), delta=(0.3, 1.0)),
         *_cases("optimization.separation_event_bound", n=(1, 7), delta=(0.04, 1.0)),
+        reading=Reading.READING,
     ),
 )
 
@@ -533,7 +548,7 @@ THM_310 = numeric(
     r" L_1 = \max\left(\frac{1}{a_0^2}, \frac{\log(\bar\delta / 2\delta)}"
     r"{\log(1 + \nu \bar\delta / 2)}\right)",
     assumptions=("D > 1",),
-    source=Source(KEY, "Theorem 3.10 and Lemma C.30"),
+    source=Source(KEY, "Theorem 3.10 and Lemma C.30", Reading.OURS),
     cases=grid(activation=("gelu", "silu"), delta=(1e-4, 0.05)),
     predict=_predict_convergence,
     measure=_measure_convergence,
@@ -700,7 +715,7 @@ THM_I1 = numeric(
     title="The bound of Theorem I.1 solves its recursion",
     statement=r"|\rho_{l+1}| \le \alpha_\rho |\rho_l| + \beta t_l, \quad"
     r" t_{l+1} = \alpha t_l",
-    source=Source(KEY, "Theorem I.1"),
+    source=Source(KEY, "Theorem I.1", Reading.OURS),
     cases=grid(
         alpha=(0.2, 0.7),
         beta=0.03,
@@ -834,7 +849,7 @@ THM_I1_RATE = numeric(
     title="Values of the constants in NormReLU's decay of correlations",
     statement=r"\alpha_\rho = 1 - \min_\gamma \nu(\gamma) \left(\delta -"
     r" \frac{\beta t_0}{1 - \alpha}\right)",
-    source=Source(KEY, "Theorem I.1"),
+    source=Source(KEY, "Theorem I.1", Reading.OURS),
     cases=grid(kink=(-1.59, -1.0), gamma=(0.5, 1.25), delta=(0.5, 0.9)),
     predict=_predict_rate,
     measure=_measure_rate,

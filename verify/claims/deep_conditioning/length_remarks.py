@@ -280,7 +280,7 @@ REM_I2 = numeric(
     statement=r"\gamma \in [c, 2 - c] \;\Rightarrow\; |\rho_L| \le q^L |\rho_0| + \beta_c"
     r" t_0 \sum_{i < L} \alpha_c^i q^{L - 1 - i}",
     assumptions=("|cos| <= 1 - delta, delta above the sum of biases",),
-    source=Source(KEY, "Remark I.2"),
+    source=Source(KEY, "Remark I.2", Reading.OURS),
     cases=tuple(
         {"kink": kink, "least": c, "gammas": gammas, "rho": rho, "depth": 3}
         for kink in ("-1.59076585644126852", "-1.2")

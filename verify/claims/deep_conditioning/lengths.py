@@ -241,7 +241,7 @@ THM_D1 = adversarial(
     statement=r"|\gamma_L - 1| \le \alpha_\sigma^L |\gamma_0 - 1|,"
     r" \quad \alpha_\sigma = 2(1 - \hat\sigma_0(1/2))",
     assumptions=(*_HYPOTHESES, "gamma_0 >= 1/2"),
-    source=Source(KEY, "Theorem D.1"),
+    source=Source(KEY, "Theorem D.1", Reading.READING),
     cases=grid(
         name=(*ODD, "selu"), scale=1.0, gamma=(0.5, 0.75, 1.0, 2.0, 8.0), depth=30
     ),

@@ -492,7 +492,7 @@ LEM_H3 = statistical(
         "theta = sqrt(delta)/(4n)",
         "planar clusters at distance arccos(1 - delta)",
     ),
-    source=Source(_KEY, "Lemma H.3"),
+    source=Source(_KEY, "Lemma H.3", Reading.READING),
     cases=grid(n=(2, 5, 10, 20), delta=(0.01, 1e-4), draws=40_000, seed=5),
     predict=_predict_event,
     measure=_measure_event,

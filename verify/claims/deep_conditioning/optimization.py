@@ -403,7 +403,7 @@ THM_E8 = adversarial(
     title="Gradient descent on frozen features converges at twice the paper's rate",
     statement=r"f(w_t) \le e^{-2t / \kappa(K)} f(w_0)",
     assumptions=("step n / lambda_max(K)", "K is not singular"),
-    source=Source(_KEY, "Theorem E.8"),
+    source=Source(_KEY, "Theorem E.8 (with twice its rate)", Reading.OURS),
     cases=_DESCENTS,
     predict=_predict_descent,
     measure=_measure_descent,
@@ -427,7 +427,7 @@ THM_E9 = statistical(
     statement=r"\mathbb{E} f(\bar w_T) \le \frac{1}{2} f(w_0), \quad"
     r" T = \left\lceil \frac{2 n \beta}{\lambda_{\min}(K)} \right\rceil",
     assumptions=("uniform single samples, step 1/beta", "beta = max of the diagonal"),
-    source=Source(_KEY, "Theorem E.9"),
+    source=Source(_KEY, "Theorem E.9", Reading.READING),
     # Orthonormal features: 1/2 - 3/2 e^-2 = 0.297 in the limit of many.
     cases=grid(kind=("inputs", "deep", "orthonormal"), n=20, replicates=400, seed=9),
     predict=always(0.5),
@@ -522,7 +522,7 @@ THM_41 = statistical(
         "tanh(3x), n = 20 digits, the depth L_1 of Corollary 3.3",
         "width of a thousand or more; the paper's polynomial is not specified",
     ),
-    source=Source(_KEY, "Theorems 4.1 and E.2"),
+    source=Source(_KEY, "Theorems 4.1 and E.2", Reading.READING),
     cases=_TOP,
     larger_cases={
         "full": grid(n=20, width=(2048, 8192), depth=48, draws=24, seed=41)
@@ -555,7 +555,7 @@ THM_E3 = statistical(
     statement=r"f(w_t) \le \epsilon f(w_0) \quad \mathrm{after} \quad"
     r" t = 8 n \left\lceil \log_2 \frac{1}{\epsilon} \right\rceil",
     assumptions=("beta <= 2, lambda_min >= 1/2", "single samples, step 1/beta"),
-    source=Source(_KEY, "Theorem E.3"),
+    source=Source(_KEY, "Theorem E.3", Reading.READING),
     cases=tuple(
         {**case, "draws": 48} if case["width"] == 1024 else case for case in _TOP
     ),
@@ -694,7 +694,7 @@ THM_42 = trend(
         "centred cosine (mu = 1), four random points, depth beyond Corollary 3.5",
         "widths 512 and 1,024; the paper's polynomial is not specified",
     ),
-    source=Source(_KEY, "Theorem 4.2 and Corollary E.6"),
+    source=Source(_KEY, "Theorem 4.2 and Corollary E.6", Reading.READING),
     cases=tuple(
         {
             "activation": "cos",

@@ -585,7 +585,7 @@ THM_F1_ODD = statistical(
     title="Odd activations decorrelate inputs with depth, at finite width too",
     statement=r"a_2 = 0 \;\Rightarrow\; \mathbb{E}\,\rho_L \to 0",
     assumptions=("odd activation", "m >= 128", "L of the order of log(m)/mu or more"),
-    source=Source(_KEY, "Theorem F.1 (odd activations)"),
+    source=Source(_KEY, "Theorem F.1 (odd activations)", Reading.READING),
     # Depths at which m (1 - mu)^L < 0.02: below the discrepancy by far.
     cases=(_end("sign", 0.9, 128, 60), _end("sin", -0.9, 128, 80)),
     larger_cases={

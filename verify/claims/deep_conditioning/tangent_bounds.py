@@ -476,7 +476,7 @@ THM_38 = adversarial(
     statement=r"\lambda_{\min}(T) \ge \left(1 - 2 B(L/2, \delta)\right) T_{11},"
     r" \quad L \ge 2 L_0(\delta)",
     assumptions=("assumption B",),
-    source=Source(KEY, "Theorem 3.8"),
+    source=Source(KEY, "Theorem 3.8", Reading.READING),
     cases=_B_CASES,
     predict=partial(_least, "printed"),
     measure=_measure_eigenvalue,
