@@ -27,19 +27,6 @@ HEADINGS = {
 
 NO_NUMBER = "names a section or an appendix without its number"
 
-KNOWN = {
-    "dc/sec7-course": "the appendix on experiments is I.3",
-    "dc/sec7-steps": "the appendix on experiments is I.3",
-    "id/corr-records": "which appendices is not said; of both correlations it is J",
-    "id/Fig2-steps": "the appendix on residual networks is N",
-    "id/Fig8-cover": "sizes of training images are in section 3.4",
-    "id/Fig24-slopes": "the last layers are in appendix H.2",
-    "id/Fig31-starts": "initialisations are in appendix I",
-    "id/Fig38-loss": "more than one training image is in appendix L",
-    "id/Fig42-pictures": "the appendix on colour is O",
-}
-"""Claims whose source is known to be wrong, with what is right: a line to take out each."""
-
 _NUMBER = r"(?:[A-Z]|\d+)(?:\.\d+)*(?![A-Za-z\d])"
 _NAMED = re.compile(
     r"\b(?:sections?|appendi(?:x|ces))\b"
@@ -95,8 +82,7 @@ def test_sources_name_sections_that_exist() -> None:
         if claim.source.key == keys[claim.paper]
     }
     wrong = {name: why for name, why in said.items() if why}
-    assert {name: why for name, why in wrong.items() if name not in KNOWN} == {}
-    assert sorted(set(KNOWN) - set(wrong)) == [], "right by now: to be taken out"
+    assert wrong == {}
 
 
 def test_misprints_are_in_sections_that_exist() -> None:

@@ -195,8 +195,8 @@ def overshoot_curvature(
 
     Notes
     -----
-    By two products with gradients, without K. Source: ours; it refutes Observation 1 of
-    Poggio and Liao 2021, that the norm increases monotonically.
+    By two products with gradients, without K. Source: ours; it refutes one sense of
+    Observation 1 of Poggio and Liao 2021, that the norm increases monotonically.
 
     Examples
     --------

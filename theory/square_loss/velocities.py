@@ -1,7 +1,8 @@
 r"""Velocities of directions and weights along the gradient flow, network by network.
 
 Source: Poggio and Liao 2021, eq. (4) and the change of variables ``W = rho V`` before it,
-whose printed form is wrong by powers of rho or lacks the projection.
+printed in two forms: with the gradient of the loss for the velocity of the weights the
+first is eq. (4); the second lacks the projection.
 """
 
 from collections.abc import Sequence
@@ -141,8 +142,8 @@ def direction_from_weight_velocity(
     Notes
     -----
     Error a few eps of ``|W'|`` (over the norm, for the direction). Source: Poggio and
-    Liao 2021, before eq. (4), where the velocity of the direction is printed without its
-    1/rho, or without the projection.
+    Liao 2021, before eq. (4), where the velocity of the direction is printed for the
+    gradient in the place of W', and once more without the projection.
 
     Examples
     --------

@@ -285,7 +285,7 @@ STEPS = closed(
     ),
     statement=r"m\leftarrow0.9\,m+\nabla L,\qquad\theta\leftarrow\theta-\eta m",
     key=KEY,
-    where="Section 7 and appendix on experiments",
+    where="Section 7 and Appendix I.3",
     cases=_ARMS,
     twin=_plain_steps,
     measure=_found_steps,
@@ -394,7 +394,7 @@ COURSE = closed(
     title="A whole training run equals that of plain PyTorch, to float32 rounding",
     statement=r"W\sim N(0,\mathrm{gain}/n_{in}),\quad\text{two epochs at momentum }0.9",
     key=KEY,
-    where="Section 7 and appendix on experiments",
+    where="Section 7 and Appendix I.3",
     cases=(
         *grid(arm=("normrelu", "relu", "batch"), kind="dense", fault=""),
         *grid(arm=("normrelu", "batch", "fixup"), kind="residual", fault=""),

@@ -187,7 +187,7 @@ OVER_ALL = closed(
     ),
     statement=r"\tfrac1{nd}\textstyle\sum(f(x)-y)^2\quad\text{or}\quad\tfrac12\sum(f(x)-y)^2",
     key=KEY,
-    where="Section on more than one training image",
+    where="Appendix L",
     cases=grid(examples=(3, 2300), loss=("mean", "half-sum")),
     twin=_plain_over_all,
     measure=_found_over_all,

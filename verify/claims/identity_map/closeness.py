@@ -152,7 +152,7 @@ MEASURES = closed(
         r"\text{ one image after the other}"
     ),
     key=KEY,
-    where="Section 3.2 and appendices",
+    where="Section 3.2 and Appendix J",
     cases=(
         *grid(
             kind=tuple(by.LAYERS), law=("gaussian",), centred=(False,), dead=(False,)

@@ -193,7 +193,7 @@ COVER = closed(
     title="The receptive field is measured as the pixels with a non-zero gradient",
     statement=r"|\{p:\partial f_q/\partial x_p\ne0\}|/(HW)",
     key=KEY,
-    where="Section on the sizes of images",
+    where="Section 3.4",
     cases=(
         {"kernel": 3, "shape": [7, 6], "at": [0, 0]},
         {"kernel": 5, "shape": [9, 12], "at": [4, 6]},

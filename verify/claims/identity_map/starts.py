@@ -122,7 +122,7 @@ START = closed(
     title="Initial weights of every scheme are PyTorch's, drawn in the same order",
     statement=r"\sigma^2=\tfrac{2}{f_i+f_o},\ \tfrac2{f_i},\ \tfrac1{f_if_o},\ \ldots",
     key=KEY,
-    where="Appendix on initialisations",
+    where="Appendix I",
     cases=grid(scheme=(*SCHEMES, UNIT), kind=("cnn", "fcn")),
     twin=_plain_start,
     measure=_found_start,
