@@ -198,6 +198,8 @@ SHALLOW = _effect(
         "The protocol first asked for the smallest effect in accuracy, and the claim was"
         " entered as refuted. Where both arms fit nearly all of the digits it cannot be"
         " had. Direction and logarithm were chosen after these networks had been seen."
+        " At the small scale it depends on the draw: six other networks an arm, three"
+        " times, have the same direction and leave it undecided."
     ),
     version=2,
 )
