@@ -237,6 +237,13 @@ BOTTOM_ONLY = effect(
 # --- residual networks ------------------------------------------------------------------
 
 
+NEAR_THE_START = {
+    "short": "26 updates fit the image: such networks begin near the identity",
+    "frozen": "so does one layer that learns: they begin near the identity",
+}
+"""Faults that change nothing of residual networks, and why."""
+
+
 def _noise(name: str, scale: str) -> Array:
     """Logarithm of what the output's cosine with the input lacks of one."""
     return np.log(1.0 - curve("identity")(name, scale))
@@ -256,6 +263,7 @@ RESIDUAL = contrast(
     where="Figure 41",
     **stated(math.log(1.5)),
     version=3,
+    withstands=NEAR_THE_START,
     figure="identity_figure_41",
 )
 
@@ -285,8 +293,5 @@ NEAR_IDENTITY = effect(
     # As a constant has.
     **stated(0.75, wrong=(None, 0.5)),
     version=2,
-    withstands={
-        "short": "26 updates fit the image: such networks begin near the identity",
-        "frozen": "so does one layer that learns: they begin near the identity",
-    },
+    withstands=NEAR_THE_START,
 )
