@@ -91,7 +91,8 @@ def _thinned(
             line += points
             continue
         if line:
-            kept = _simplified(line)
+            # The edge of a band is pale.
+            kept = _simplified(line, 2.0 * NEAR if letter == "z" else NEAR)
             yield from (("M" if k == 0 else "L", [p]) for k, p in enumerate(kept))
         line = []
         if letter == "M":
@@ -100,7 +101,7 @@ def _thinned(
             yield letter, points
 
 
-def _simplified(line: Sequence[Point]) -> list[Point]:
+def _simplified(line: Sequence[Point], near: float) -> list[Point]:
     """Return the line with few of its points, by Douglas and Peucker's method."""
     kept = {0, len(line) - 1}
     waiting = [(0, len(line) - 1)]
@@ -108,7 +109,7 @@ def _simplified(line: Sequence[Point]) -> list[Point]:
         first, last = waiting.pop()
         (x, y), (u, v) = line[first], line[last]
         length = math.hypot(u - x, v - y)
-        far, at = NEAR, 0
+        far, at = near, 0
         for k in range(first + 1, last):
             a, b = line[k][0] - x, line[k][1] - y
             along = (a * (u - x) + b * (v - y)) / length if length else -1.0

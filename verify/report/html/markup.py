@@ -61,6 +61,20 @@ def _dress(words: str) -> str:
     return re.sub(r"<sup>-", "<sup>−", words)
 
 
+_THIN = re.compile(
+    r'(<mo>[^<]</mo>)<mspace width="0\.(?:167|278)em"/>'
+    r'|<mspace width="0\.(?:167|278)em"/>(<mo>[^<]</mo>)'
+)
+
+
+_UPRIGHT = re.compile(r'<mi mathvariant="normal">([A-Za-z])</mi>')
+_UPRIGHTS = re.compile(rf"(?:{_UPRIGHT.pattern}){{2,}}")
+_SMALL = re.compile(
+    r'<mstyle displaystyle="false" scriptlevel="0"><mfrac>'
+    r"((?:(?!</?mstyle|</mfrac>).)*)</mfrac></mstyle>"
+)
+
+
 @cache
 def formula(latex: str) -> Markup:
     r"""Return LaTeX as a MathML block; what cannot be rendered is shown as an error.
@@ -79,6 +93,12 @@ def formula(latex: str) -> Markup:
         rendered = re.sub(
             r'<mo stretchy="false">([()[\]{}|‖])</mo>', r"<mi>\1</mi>", rendered
         )
+        # A relation has space around it, words are upright, fractions know their size.
+        rendered = _THIN.sub(lambda m: m[1] or m[2], rendered)
+        rendered = _UPRIGHTS.sub(
+            lambda m: "<mi>" + _UPRIGHT.sub(r"\1", m[0]) + "</mi>", rendered
+        )
+        rendered = _SMALL.sub(r'<mfrac displaystyle="false">\1</mfrac>', rendered)
     except Exception as error:  # the converter raises many kinds, and none is ours
         return Markup(
             '<p class="formula-error"><strong>This formula cannot be rendered</strong>'

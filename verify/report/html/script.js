@@ -58,12 +58,12 @@ function bring(target, frames = 10) {
 
 // A reference names its claim to who asks; those of the coverage have its colour too.
 addEventListener("mouseover", (event) => {
-  const link = event.target.closest?.("a.ref:not([title]), .items a:not([title])");
+  const link = event.target.closest?.("a.ref:not([title]), .refs a:not([title]), .items a:not([title])");
   const article = link && document.getElementById(link.hash.slice(1));
   if (article) link.title = article.querySelector("h4").textContent;
 });
 const kinds = new Map(lines.map((one) =>
-  [`#${one.article.id}`, one.line.cells[3].className]));
+  [`#${one.article.id}`, one.line.cells[3].className || "holds"]));
 for (const link of document.querySelectorAll(".items a"))
   link.classList.add(kinds.get(link.getAttribute("href")));
 

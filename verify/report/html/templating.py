@@ -96,7 +96,7 @@ def _control(row: Row) -> Markup:
     kind, words = functions.control(row.claim)
     found = "not run yet"
     if row.record is not None:
-        found = functions.tried(row.claim, row.record)
+        found = functions.tried(row.claim, row.record).removeprefix("refuted ")
     line = Markup("<dt>{}</dt><dd><i>{}</i> ({})")
     return line.format(kind.capitalize(), markup.text(words), found)
 
