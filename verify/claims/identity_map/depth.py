@@ -319,8 +319,8 @@ ROBUST = effect(
     **unmet((-0.1, None), (None, -0.1)),
     version=3,
     finding=(
-        "Elsewhere the paper has it hold over a smaller range than the identity, which it does"
-        " (id/Fig7-smaller). The constant is produced from the boundary inwards; at"
+        "Elsewhere the paper has it hold over a smaller range than the identity, which it"
+        " does (id/Fig7-smaller). The constant is produced from the boundary inwards; at"
         " other sizes the parts that grow from opposite sides do not meet. Biases do not"
         " change this (docs/identity-map.md)."
     ),
