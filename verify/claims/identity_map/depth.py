@@ -212,6 +212,8 @@ LAYER_PICTURES = effect(
     measure=_seen,
     **stated(0.05),
     assumptions=("an image that was not trained on",),
+    # At 14 x 14 five networks leave it undecided, and in three redraws.
+    cases=(),
     figure="identity_figure_15",
 )
 
