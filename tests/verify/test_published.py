@@ -64,12 +64,12 @@ def test_scales_stand_side_by_side(tmp_path: Path) -> None:
     written(CLAIM, Profile.QUICK, tmp_path)
     (row,) = build([ENTRY], tmp_path / "quick")
     assert (row.scale, row.published) == ("small", ())
-    assert "At other scales" not in as_html([row])
+    assert "By scale" not in as_html([row])
     written(CLAIM, Profile.FULL, tmp_path)
     (row,) = build([ENTRY], tmp_path / "quick")
     assert [(r.scale, r.verdict) for r in row.published] == [("full", "holds")]
     page = as_html([row])
-    assert "At other scales of the networks" in page
+    assert "By scale of the networks" in page
     assert "2.1 against 0.1" in page
     (data,) = json.loads(as_json([row]))
     assert data["scale"] == "small"
