@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 from distributed import Nanny, Scheduler
+from distributed.core import Status
 from distributed.scheduler import WorkerState
 from distributed.utils import LoopRunner
 
@@ -45,6 +46,12 @@ class _Nanny(Nanny):
 
     exits: dict[str, int]
     last: int = 0
+
+    async def instantiate(self) -> Status:
+        if self.process is not None and not self.process.is_alive():
+            # It would be taken for the address of the worker that starts now.
+            self.process.worker_address = None
+        return await super().instantiate()
 
     def _on_worker_exit_sync(self, exitcode: int) -> None:
         self.last = exitcode

@@ -257,6 +257,17 @@ def test_a_death_before_the_nanny_knows_its_worker_is_told(monkeypatch):
     assert "2 times; the last one was killed by SIGKILL" in deadly.error
 
 
+def test_a_death_before_the_nanny_knows_a_restarted_worker_is_told(monkeypatch):
+    """It still knows where the worker was that died before."""
+    with Engine(workers=2, deaths=3) as engine:
+        run(engine, *(Task(f"a{i}", jobs.sleep, (0.3,)) for i in range(4)))
+        monkeypatch.setattr(WorkerProcess, "_init_msg_interval", 3.0)
+        tasks = [Task(f"add {i}", jobs.add, (i, 1)) for i in range(3)]
+        deadly = run(engine, Task("deadly", jobs.die), *tasks)["deadly"]
+    assert deadly.end is End.DIED
+    assert "3 times; the last one was killed by SIGKILL" in deadly.error
+
+
 def test_a_worker_killed_between_tasks_is_replaced(pair):
     before = run(pair, *(Task(f"a{i}", jobs.sleep, (0.3,)) for i in range(4)))
     for pid in {result.value for result in before.values()}:
