@@ -179,6 +179,10 @@ TRAINED = (
         least=math.log10(1.5),
         runs=looks(DECAYED),
         larger=ON_COLOURS,
+        finding=(
+            "Networks that learn digits do so at either scale. With colours the distance"
+            " falls by less than a third after the last error."
+        ),
         version=2,
     ),
 )
