@@ -154,6 +154,7 @@ _EXTENTS = (
 )
 
 _STARTS = tuple(f"results/full/runs/*-{start}.json" for start in ("xavier", "he"))
+_PRINTED_STARTS = tuple(each.replace("full", "paper") for each in _STARTS)
 _TRAINED = ("ten epochs", "10 updates")
 
 
@@ -348,6 +349,15 @@ TABLES = (
             *(f"learned starts, table {number}", "docs/mmd-init.md"),
             ("start", "pre-training", "N = 5", "10", "20", "40"),
             *(_STARTS, "learned_tasks", "full", number),
+            words=2,
+        )
+        for number in (1, 2)
+    ),
+    *(
+        _of_networks(
+            *(f"learned starts, table {number} at its size", "docs/mmd-init.md"),
+            ("start", "pre-training", "N = 5", "10", "20", "40"),
+            *(_PRINTED_STARTS, "unlearned_tasks", "paper", number),
             words=2,
         )
         for number in (1, 2)
