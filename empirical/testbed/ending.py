@@ -139,6 +139,17 @@ def spread(values: Sequence[float] | Array, form: str = ".3g") -> str:
     return shown if format(high, form) == shown else f"{shown} to {format(high, form)}"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number of things.
+
+    Examples
+    --------
+    >>> counted(1, "network"), counted(2000, "network")
+    ('1 network', '2,000 networks')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def ended(record: RunRecord, noun: str = "network") -> str:
     """Say how the replicates of a record ended.
 
