@@ -5,10 +5,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from empirical.testbed import command
+from empirical.testbed import before, command
 from empirical.testbed.options import add_options, explained, helping, made
 from empirical.testbed.study import Setting
 
@@ -65,6 +66,22 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     command.add_files(parser)
 
 
+def _check(options: argparse.Namespace) -> None:
+    """Refuse options that the others make useless."""
+    from empirical.identity_map.networks import copier
+
+    example = _example()
+    if options.optimiser != "sgd":
+        unused = {"momentum": example.recipe.momentum}
+        before.check_used(options, unused, f"with `--optimiser {options.optimiser}`")
+    if options.kind != "cnn":
+        unused = {"kernel": signature(copier).parameters["kernel"].default}
+        before.check_used(options, unused, f"with `--kind {options.kind}`")
+    if options.image:
+        unused = {"data": example.data, "skip": example.skip, "labels": [7]}
+        before.check_used(options, unused, "with `--image`")
+
+
 def _train(options: argparse.Namespace, setting: Setting) -> int:
     from empirical.identity_map.ending import ending
     from empirical.identity_map.images import own
@@ -72,6 +89,7 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
     from empirical.identity_map.shown import draw
     from empirical.identity_map.study import trained_record
 
+    _check(options)
     size, width = options.size, options.width
     if width is None and options.kind != "residual":
         width = 16 if options.kind == "cnn" else size**2
@@ -94,7 +112,7 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
         image=options.image,
     )
     if options.pictures is not None:
-        command.check_outputs(options.pictures)
+        before.check_outputs(options.pictures)
         wanted = (*configuration.measurements, "predictions")
         configuration = replace(
             configuration, measurements=tuple(dict.fromkeys(wanted))

@@ -290,7 +290,14 @@ class TestCommand:
             (["train", "--schemes", "orthogonl"], "Did you mean 'orthogonal'"),
             (["train", "--device", "tpu"], "`device` must be auto, cpu or cuda"),
             (["train", "--figure", "x.gif"], "--figure must end in .png, .svg, .pdf"),
-            (["list", "--figures", "44"], "no configuration of scale small"),
+            (["list", "--figures", "44"], "scale small is for figure 44 of the paper"),
+            (
+                ["train", "--optimiser", "adam", "--momentum", "0.5"],
+                "changes nothing with",
+            ),
+            (["train", "--kind", "fcn", "--kernel", "3"], "changes nothing with"),
+            (["train", "--image", "x.png", "--labels", "3"], "changes nothing with"),
+            (["train", "--data-folder", "absent"], "must exist, but absent does not"),
         ],
     )
     def test_misuse(self, argv, said, capsys):
