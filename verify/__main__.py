@@ -97,7 +97,11 @@ def _parser() -> argparse.ArgumentParser:
         action.add_argument(
             "--package", default=index.CLAIMS_PACKAGE, help=argparse.SUPPRESS
         )
-        command.add_common_options(action)
+        # The list is of what there is, and what is shown is not run.
+        if name == "show":
+            command.add_place_options(action)
+        elif name == "run":
+            command.add_common_options(action)
     return parser
 
 

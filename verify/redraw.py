@@ -108,7 +108,11 @@ def _parser() -> argparse.ArgumentParser:
         "claims", nargs="*", metavar="CLAIM", help="claims on training; all by default"
     )
     parser.add_argument(
-        "--draws", type=command.positive, default=3, help="redraws (default: 3)"
+        "--draws",
+        type=command.positive,
+        default=3,
+        metavar="N",
+        help="redraws (default: 3)",
     )
     command.add_common_options(parser)
     return parser
