@@ -70,8 +70,8 @@ def trained(
     )
     if not found:
         raise ValueError(
-            "redraw: CLAIM must name a claim on networks trained for several claims, "
-            f"but none of these {len(entries)} is one. Try id, sl or mmd."
+            "CLAIM must name a claim on networks trained for several claims, but none of"
+            f" these {len(entries)} is one at this profile. Try dc/fig, id, sl or mmd."
         )
     return found
 

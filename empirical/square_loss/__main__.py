@@ -113,8 +113,12 @@ def _add_batch(parser: argparse.ArgumentParser) -> None:
 
 
 def _fewer(configuration: Any, options: argparse.Namespace) -> Any:
-    given = configuration.per_class
-    return replace(configuration, per_class=min(options.per_class or given, given))
+    given, wanted = configuration.per_class, options.per_class
+    if wanted is None:
+        return configuration
+    if wanted < 1:
+        raise ValueError(f"`--per-class` must be at least 1, but it is {wanted}")
+    return replace(configuration, per_class=min(wanted, given))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -172,6 +172,8 @@ class TestCommand:
         assert command.main(argv) == 0
         assert RunRecord.read(tmp_path / "c0.json").fact("examples") == 12
         assert "c0: done" in capsys.readouterr().err
+        assert command.main([*argv[:-1], "0", "--rerun"]) == 2
+        assert "`--per-class` must be at least 1" in capsys.readouterr().err
 
     def test_help_names_every_choice(self, capsys):
         with pytest.raises(SystemExit, match="0"):

@@ -260,7 +260,7 @@ def test_a_claim_is_judged_on_other_networks(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["mmd/seg"], "none of these 1 is one. Try id, sl or mmd."),
+        (["mmd/seg"], "none of these 1 is one at this profile. Try dc/fig,"),
         (["nothing"], "nothing"),
     ],
 )
