@@ -42,7 +42,8 @@ def _run_or_show(options: argparse.Namespace) -> int:
     from verify.claim import Profile
 
     try:
-        entries = ledger.select(options.claims, options.package)
+        with command.reading():
+            entries = ledger.select(options.claims, options.package)
     except ValueError as error:
         command.complain(str(error))
         return command.EXIT_USAGE

@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +83,16 @@ def positive(text: str) -> int:
 def complain(message: str) -> None:
     """Write a message to stderr."""
     sys.stderr.write(message.rstrip() + "\n")
+
+
+def reading() -> AbstractContextManager[object]:
+    """Show at a terminal that the ledger is being read: all of it takes seconds."""
+    if not sys.stderr.isatty():
+        return nullcontext()
+    # Loaded here: `list` and `--help` wait for nothing.
+    from rich.console import Console
+
+    return Console(stderr=True).status("reading the ledger")
 
 
 def interruptible(run: Callable[[], int], *, kept: str) -> int:

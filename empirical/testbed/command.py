@@ -294,15 +294,17 @@ def alone(
     Ended
         After a signal or the deadline, with its checkpoint written.
     """
-    listener, asked = Listener(minutes), math.inf
-    bar = Bar(1)
+    listener, bar, asked, told = Listener(minutes), Bar(1), math.inf, False
 
     def watch(seconds: float) -> None:
-        nonlocal asked
+        nonlocal asked, told
         bar.look({name: telling.said()})
         if listener.code and asked == math.inf:
             asked = seconds
             stopping.request()
+        if seconds - asked > 1.0 and not told and grace > 1.0:
+            told = True
+            bar.say(f"stopping at the next pause, or after {grace:.0f} s")
         if seconds - asked > grace:
             asked = -math.inf
             listener.interrupt(Interruption(listener.reason))

@@ -136,6 +136,20 @@ def test_exit_code_2_for_an_unknown_claim(
     assert "Did you mean" in capsys.readouterr().err
 
 
+def test_a_terminal_shows_that_the_ledger_is_read(
+    toy: Toy, report: Command, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    package = toy(one=GOOD)
+    assert report(package, "--no-run") == 0
+    assert capsys.readouterr().err == ""
+    # What rich takes for a terminal.
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert report(package, "--no-run") == 0
+    assert "reading the ledger" in capsys.readouterr().err
+
+
 def test_what_cannot_be_written_is_a_line_before_the_work(
     toy: Toy, report: Command, ran: list[str], tmp_path: Path, capsys: Captured
 ) -> None:

@@ -31,7 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.profile = Profile(options.profile)
     folder = paths.folder_of(options.profile, options.records)
     try:
-        found = ledger.select(options.claims, options.package)
+        with command.reading():
+            found = ledger.select(options.claims, options.package)
         entries = _chosen(ledger.in_profile(found, options.profile), options)
     except ValueError as error:
         command.complain(str(error))
@@ -48,7 +49,8 @@ def _reported(
     if options.output is not None:
         _check(options.output)
     ran = _run_missing(entries, folder, options)
-    rows = build(entries, folder, options.profile)
+    with command.reading():
+        rows = build(entries, folder, options.profile)
     shown = [row for row in rows if options.outcome in (None, row.kind)]
     if not shown:
         asked = {n: getattr(options, n) for n in ("paper", "evidence", "outcome")}
@@ -146,7 +148,8 @@ def _run_missing(
         return True
     chosen = entries
     if not options.rerun:
-        rows = build(entries, folder, options.profile)
+        with command.reading():
+            rows = build(entries, folder, options.profile)
         # What went wrong may go right: a full disk, memory, data that were not there.
         again = (NOT_RUN, STALE, Outcome.ERROR)
         pending = {r.claim.id for r in rows if r.outcome in again}
