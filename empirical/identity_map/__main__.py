@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from empirical.testbed import before, command
+from empirical.testbed.ending import advised
 from empirical.testbed.options import add_options, explained, helping, made
 from empirical.testbed.study import Setting
 
@@ -17,6 +18,12 @@ SKIPPED = (
     *("name", "figures", "settings", "rates", "network", "labels", "fault"),
     "image",
 )
+
+
+ADVICE = {
+    "stalled": "the loss stayed near the first one; try a larger `--rate` or `--limit`"
+}
+"""What may help networks that ended so."""
 
 
 @cache
@@ -125,7 +132,7 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
         return record, trained
 
     def told(record: Any) -> Any:
-        found = ending(record)
+        found = advised(ending(record), record, ADVICE)
         if options.pictures is None:
             return found
         made = f"What the first network makes of pictures is in {options.pictures}."

@@ -9,8 +9,16 @@ from inspect import signature
 from typing import Any
 
 from empirical.testbed import before, command
+from empirical.testbed.ending import advised
 from empirical.testbed.options import add_options, explained, helping, made
 from empirical.testbed.study import Setting
+
+ADVICE = {
+    "dead": "the output is zero on every example; try a smaller `--weight-decay`",
+    "one-class": "the output is zero on most examples of a class; try a smaller"
+    " `--weight-decay`",
+}
+"""What may help networks that ended so."""
 
 
 @cache
@@ -102,7 +110,11 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
         constant=None if options.conv else options.constant,
     )
     trained = command.train_one(
-        trained_record, configuration, options, setting, ending=ending
+        trained_record,
+        configuration,
+        options,
+        setting,
+        ending=lambda record: advised(ending(record), record, ADVICE),
     )
     return 1 if {"diverged", "dead"} & set(trained.status) else 0
 

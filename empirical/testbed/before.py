@@ -29,12 +29,18 @@ def check_outputs(*paths: Path | None, figure: Path | None = None) -> None:
     Raises
     ------
     ValueError
-        If a file's folder does not exist, or it is a folder itself; or if no figure can
-        be drawn.
+        If a file's folder does not exist, or it is a folder itself; if two are the same;
+        or if no figure can be drawn.
     OSError
         If nothing can be written there.
     """
     check_figure(figure)
+    files = [path.resolve() for path in (*paths, figure) if path not in (None, STDOUT)]
+    if len(set(files)) < len(files):
+        raise ValueError(
+            "outputs must be different files, but they are"
+            f" {', '.join(str(path) for path in (*paths, figure) if path is not None)}"
+        )
     for path in (*paths, figure):
         if path in (None, STDOUT):
             continue

@@ -2,8 +2,8 @@
 
 import sys
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,23 @@ class Ending:
     x: str
     y: str
     log: bool = False
+
+
+def advised(found: Ending, record: RunRecord, advice: Mapping[str, str]) -> Ending:
+    """Return an ending whose second sentence gives advice on how all networks ended.
+
+    Parameters
+    ----------
+    found : Ending
+    record : RunRecord
+    advice : mapping
+        By status. Where a network has another one, the ending stays as it is.
+    """
+    kinds = dict.fromkeys(record.draws.status)
+    if not kinds or not set(kinds) <= set(advice):
+        return found
+    said = f"{ended(record)}: {'; '.join(advice[kind] for kind in kinds)}."
+    return replace(found, said=(found.said[0], said, *found.said[2:]))
 
 
 def check_figure(path: Path | None) -> None:

@@ -281,9 +281,20 @@ class TestCommand:
         assert command.main([*argv, "--retries", "0", "--release", "none"]) == 1
         assert "The network diverged" in capsys.readouterr().out
 
+    def test_who_stalled_is_not_told_to_go_slower(self, capsys):
+        argv = ["train", "--layers", "30", "--width", "4", "--size", "8"]
+        assert command.main([*argv, "--steps", "5", "--limit", "20"]) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert "The network stalled: the loss stayed near the first one; try a" in said
+        assert "smaller `--rate`" not in said
+
     @pytest.mark.parametrize(
         ("argv", "said"),
         [
+            (
+                ["train", "--output", "x.png", "--figure", "./x.png"],
+                "outputs must be different files",
+            ),
             (["train", "--kernel", "4"], "`kernel` must be odd"),
             (["train", "--size", "-3"], "`shape` must be"),
             (["train", "--optimiser", "adam2"], "Did you mean 'adam'"),
