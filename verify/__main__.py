@@ -49,6 +49,8 @@ def _run_or_show(options: argparse.Namespace) -> int:
         return command.EXIT_USAGE
     profile = Profile(options.profile)
     entries = ledger.in_profile(entries, profile)
+    if not entries:
+        command.complain(f"none of the claims asked for is left by --profile {profile}")
     return command.interruptible(
         lambda: _shown(entries, profile, options), kept="finished claims are kept"
     )

@@ -354,7 +354,12 @@ def test_filters_say_what_is_run_and_what_is_shown(
         "Claim(id='dc/eq7', **COMMON | dict(evidence=Evidence.SEARCH)))"
     )
     assert report(package, "--paper", "sl") == 0
-    assert "no claim of those asked for is --paper sl" in capsys.readouterr().err
+    said = "none of the claims asked for is left by --profile quick --paper sl"
+    assert said in capsys.readouterr().err
+    options = ("--profile", "certify", "--package", package)
+    assert verify_command.main(["show", "dc/eq1", *options]) == 0
+    said = "none of the claims asked for is left by --profile certify\n"
+    assert said in capsys.readouterr().err
     assert report(package, "--evidence", "search") == 0
     assert ran == ["dc/eq7"]
     # What is not shown counts, too.

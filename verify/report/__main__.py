@@ -53,9 +53,10 @@ def _reported(
         rows = build(entries, folder, options.profile)
     shown = [row for row in rows if options.outcome in (None, row.kind)]
     if not shown:
-        asked = {n: getattr(options, n) for n in ("paper", "evidence", "outcome")}
-        named = " ".join(f"--{name} {value}" for name, value in asked.items() if value)
-        command.complain(f"no claim of those asked for is {named}")
+        given = {n: getattr(options, n) for n in ("paper", "evidence", "outcome")}
+        given = {"profile": options.profile.value, **given}
+        named = " ".join(f"--{name} {value}" for name, value in given.items() if value)
+        command.complain(f"none of the claims asked for is left by {named}")
     _write(_rendered(shown, folder, options), options.output)
     if options.output is not None:
         command.complain(
