@@ -151,8 +151,11 @@ MMD_INIT = {
     "mmd/tab1-updates": "that gain at N = 5 less at N = 40, after 10 updates",
     "mmd/tab1-steps": "that gain at N = 40 after 10 updates less after 80",
     "mmd/tab1-plain": (
-        "accuracy without pre-training, less the paper's; N = 5, 10, 20, 40"
+        "accuracy without pre-training, less the paper's; N = 5, 10, 20, 40; Xavier, He"
     ),
+    "mmd/tab1-labels-values": "the same with random labels",
+    "mmd/tab1-bn-values": "the same with batch normalisation",
+    "mmd/tab1-labels-bn-values": "the same with random labels and batch normalisation",
     "mmd/tab1-labels": "N = 5: accuracy without pre-training less random labels",
     "mmd/tab1-best": (
         "accuracy: learned start less random labels, less batch norm, less both;"

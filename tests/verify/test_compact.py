@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from verify.figures.compact import Common
+from verify.figures.compact import Common, compacted
 from verify.figures.paths import shortened
 from verify.figures.pixels import sheet
 from verify.figures.style import SERIES, as_svg, axes, settled, styled
@@ -180,3 +180,24 @@ def test_drawings_of_a_page_share_styles_and_markers() -> None:
     named = set(re.findall(r"\.(c\d+)\{", common.sheet("svg")))
     classes = re.findall(r'class="(c[^"]*)"', "".join(texts))
     assert {name for each in classes for name in each.split()} <= named
+
+
+@pytest.mark.parametrize("opacity", [1.0, 0.5])
+def test_lines_of_one_look_are_a_group(opacity: float) -> None:
+    generator = np.random.default_rng(3)
+    with styled():
+        figure, (ax,) = axes(1)
+        for _ in range(5):
+            line = generator.random(9).cumsum()
+            ax.plot(line, color=SERIES[0], alpha=opacity, linewidth=0.7)
+        text = as_svg(settled(figure), name="f", title="T", description="D")
+    groups = re.findall(r'<g class="c[^"]*">((?:<path d="[^"]*"/>)*)</g>', text)
+    assert [group.count("<path") for group in groups] == [5]
+
+
+def test_what_is_seen_through_as_a_whole_is_no_group() -> None:
+    """The opacity of a group shows each path once, where they overlap, too."""
+    paths = '<path d="M 0 0 L 9 9" style="fill: #123456; opacity: 0.5"/>' * 5
+    made = compacted(f"<svg>{paths}</svg>", Common())
+    assert made.count("class=") == 5
+    assert "<g" not in made

@@ -9,6 +9,7 @@ and clips are named once; for a page with many drawings, once for all of them (`
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 from xml.etree import ElementTree as ET
 
 from verify.figures.paths import moved, rounded, shortened
@@ -18,6 +19,10 @@ _DROPPED = re.compile(r"font-family: [^;\"]*;? ?|; ?$")
 _INVISIBLE = "fill:none;opacity:0"
 _EVEN = 0.05
 """Points by which an image may be beyond its clip without being cut off."""
+_LOOKS = {"style", "clip-path"}
+"""Attributes that paths have from their group as well."""
+_FEW = 3
+"""Paths that make a group worth its own characters."""
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 
 
@@ -107,7 +112,7 @@ class _Drawing:
 
     def dissolve(self) -> None:
         """Rewrite all elements in place."""
-        self.root[:] = list(self._each(self.root))
+        self.root[:] = _grouped(self._each(self.root))
         self._gather()
         for element in (each for child in self.root for each in child.iter()):
             element.attrib.pop("id", None)
@@ -287,6 +292,37 @@ def _place(image: ET.Element) -> None:
         image.set(key, str(value))
     if abs(across - down) > 1e-3 * down:
         image.set("preserveAspectRatio", "none")
+
+
+def _grouped(elements: Iterable[ET.Element]) -> list[ET.Element]:
+    """Return elements, with paths of one look that follow each other in a group."""
+    found: list[ET.Element] = []
+    for _, same in groupby(elements, key=_look):
+        each = list(same)
+        if len(each) < _FEW or _look(each[0]) is None:
+            found += each
+            continue
+        group = ET.Element(
+            "g", {k: v for k, v in each[0].attrib.items() if k in _LOOKS}
+        )
+        for path in each:
+            for key in _LOOKS & set(path.attrib):
+                del path.attrib[key]
+        group[:] = each
+        found.append(group)
+    return found
+
+
+def _look(element: ET.Element) -> tuple[str, ...] | None:
+    """Return what a path may have from its group; None if it must stand alone.
+
+    The opacity of a group is not that of each of its paths.
+    """
+    style = element.get("style", "")
+    alone = element.tag != "path" or set(element.attrib) - _LOOKS - {"d", "id"}
+    if alone or re.search("(^|;)opacity", style):
+        return None
+    return style, element.get("clip-path", "")
 
 
 def _joined(elements: Iterable[ET.Element]) -> Iterator[ET.Element]:

@@ -350,6 +350,8 @@ UNEQUAL = numeric(
             var_x=1.7,
             var_y=(0.25, 1.69),
         ),
+        # So long that kinks come close.
+        *grid(activation=("hard_tanh", "relu6"), var_x=1e6, var_y=4e6),
         # So short that the function is read from its series at zero.
         *grid(activation="hard_swish", var_x=0.09, var_y=0.04),
         *grid(

@@ -259,8 +259,9 @@ UNTRAINED = (
         ("Tab1", "Tab2", "Values"),
         "The accuracies and spreads of Tables 1 and 2, number by number",
         "Tables 1 and 2",
-        "needs the paper's network, data and 9,375 steps, of which only plain networks are"
-        " within reach of a CPU (mmd/tab1-plain); narrower ones have other accuracies",
+        "needs the paper's network, data and 9,375 steps, of which those of a learned start"
+        " are beyond a CPU; the other rows of Table 1 are claims of their own"
+        " (mmd/tab1-plain)",
         "mmd/tab1-plain",
         "mmd/tab1",
         "mmd/tab2",

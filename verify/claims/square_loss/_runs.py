@@ -34,6 +34,8 @@ LARGER: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "full": {"scale": ("full",), "data": ("mnist",)},
     "gpu": {"scale": ("paper",), "data": ("cifar10",)},
 }
+ON_COLOURS = LARGER | {"full": {"scale": ("full",), "data": ("mnist", "cifar10")}}
+"""Of claims that are tried on the paper's images, too, from as few examples."""
 
 ERRS, LOSS, AWAY = 0.01, 0.05, 0.05
 """A network fits: largest training error; without decay, largest mean loss. It rests:

@@ -19,6 +19,7 @@ from verify.claims.square_loss._runs import (
     FITTED,
     NOISE,
     NORMALISED,
+    ON_COLOURS,
     Start,
     effect,
     first,
@@ -107,6 +108,7 @@ TRAINED = (
         measure=partial(_collapse, "nc1", ENDS_OF_A),
         least=math.log10(2.0),
         runs=looks(DECAYED),
+        larger=ON_COLOURS,
         figure="square_loss_collapse",
         version=2,
     ),
@@ -122,6 +124,7 @@ TRAINED = (
         least=math.log10(2.0),
         reading=Reading.OURS,
         runs=looks(DECAYED, NORMALISED),
+        larger=ON_COLOURS,
     ),
     _claim(
         "sl/nc1-classes",
@@ -175,6 +178,11 @@ TRAINED = (
         measure=partial(_collapse, "nc3", ENDS_OF_A),
         least=math.log10(1.5),
         runs=looks(DECAYED),
+        larger=ON_COLOURS,
+        finding=(
+            "Networks that learn digits do so at either scale. With colours the distance"
+            " falls by less than a third after the last error."
+        ),
         version=2,
     ),
 )
@@ -196,6 +204,7 @@ NEAREST = _claim(
     most=0.01,
     wrong=(0.1, None),
     runs=looks(DECAYED),
+    larger=ON_COLOURS,
     small=False,
     finding=(
         "In most networks the two agree on every example; single ones, in which they"
@@ -207,6 +216,7 @@ NEAREST = _claim(
 BY_NORM = trained(
     id="sl/nc-norm-decay",
     runs=looks(DECAYED),
+    larger=ON_COLOURS,
     items=("NCscale",),
     title=(
         "With decay, features are as collapsed at the larger of two final norms as at the"
@@ -238,6 +248,7 @@ FREE = _claim(
     reading=Reading.OURS,
     withstands={**NOISE, **FITTED},
     runs=looks(NORMALISED),
+    larger=ON_COLOURS,
 )
 
 ENTROPY: tuple[Start, ...] = (("classes-entropy", 0),)

@@ -18,6 +18,7 @@ from verify.claims.square_loss._runs import (
     KEY,
     NEITHER,
     NORMALISED,
+    ON_COLOURS,
     configuration,
     draws,
     effect,
@@ -50,6 +51,7 @@ def _spread(*, scale: str, data: str) -> Contrast:
 LEAST_NORM = trained(
     id="sl/abs-trained",
     runs=looks(DECAYED),
+    larger=ON_COLOURS,
     items=("MinNormFlow",),
     title=(
         "With normalisation and decay, interpolating networks all end at the"
@@ -68,6 +70,7 @@ LEAST_NORM = trained(
 LOWERED = effect(
     id="sl/abs-decay",
     runs=looks(DECAYED, NORMALISED),
+    larger=ON_COLOURS,
     items=("MinNormFlow",),
     title=(
         "From a large start, weight decay lowers the norm at which networks interpolate"
@@ -97,6 +100,7 @@ def _peaks(*, scale: str, data: str) -> Contrast:
 OVERSHOOT = effect(
     id="sl/obs1-trained",
     runs=looks(DECAYED, NORMALISED),
+    larger=ON_COLOURS,
     items=("Obs1", "ExpA"),
     title="From a small start, experiment A's norm overshoots its final value",
     statement=(
@@ -121,6 +125,7 @@ def _dips(*, scale: str, data: str) -> Contrast:
 FALLS = effect(
     id="sl/obs1-dip",
     runs=looks(DECAYED),
+    larger=ON_COLOURS,
     items=("Obs1large", "ExpA"),
     title=(
         "From a large start, experiment A's norm never falls far below its final value"
@@ -156,6 +161,7 @@ def _by_start(*, scale: str, data: str) -> Contrast:
 SMALLER_ERROR = effect(
     id="sl/obs3-trained",
     runs=looks(NORMALISED),
+    larger=ON_COLOURS,
     items=("Obs3error", "Lemma1"),
     title=(
         "Interpolating networks of small norm, from a small start, have lower"
@@ -183,6 +189,7 @@ def _by_decay(*, scale: str, data: str) -> Contrast:
 DECAY_ERROR = effect(
     id="sl/obs3-decay",
     runs=looks(DECAYED, NORMALISED),
+    larger=ON_COLOURS,
     items=("Obs3error", "Lemma1"),
     title=(
         "From a large start, networks that decay has made smaller have lower test error"

@@ -20,6 +20,7 @@ from verify.claims.square_loss._runs import (
     DECAYED,
     KEY,
     NOISE,
+    ON_COLOURS,
     configuration,
     draws,
     last,
@@ -165,6 +166,7 @@ def _over_all_layers(*, scale: str, data: str) -> Array:
 BATCH_NORMALISED = trained(
     id="sl/eq5-bn",
     runs=looks(DECAYED),
+    larger=ON_COLOURS,
     items=("Eq5", "ExpA"),
     title="With batch normalisation, it is the last layer's norm that obeys Equation 5",
     statement=r"\rho_L=\|W_L\|\to\rho_{eq},\text{ not }\textstyle\prod_k\|W_k\|",

@@ -6,6 +6,7 @@ and smallest effects are those of the protocol in ``docs/square-loss.md``.
 
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from verify.claims.square_loss._runs import (
     NEITHER,
     NOISE,
     NORMALISED,
+    ON_COLOURS,
     Start,
     draws,
     effect,
@@ -84,7 +86,7 @@ _ARMS = {
 }
 
 
-def _curves(number: int, item: str, family: str) -> Claim:
+def _curves(number: int, item: str, family: str, **parts: Any) -> Claim:
     return trained(
         id=f"sl/Fig{number}",
         runs=looks(family),
@@ -100,12 +102,13 @@ def _curves(number: int, item: str, family: str) -> Claim:
         where=f"Figure {number}",
         figure=f"square_loss_figure_{number}",
         version=2,
+        **parts,
     )
 
 
 CURVES = (
-    _curves(1, "ExpA", DECAYED),
-    _curves(5, "ExpB", CONVOLUTION),
+    _curves(1, "ExpA", DECAYED, larger=ON_COLOURS),
+    _curves(5, "ExpB", CONVOLUTION, larger=ON_COLOURS),
     _curves(9, "ExpC", NEITHER),
 )
 
@@ -132,6 +135,7 @@ def _kept(family: str, *, scale: str, data: str) -> Contrast:
 MERGING = effect(
     id="sl/Fig2",
     runs=looks(DECAYED),
+    larger=ON_COLOURS,
     items=("Fig2", "ExpA"),
     title=(
         "With normalisation and decay, runs from scales 0.1 and 5 end at nearly"
@@ -153,6 +157,7 @@ MERGING = effect(
 REMAINS = effect(
     id="sl/Fig6-spread",
     runs=looks(NORMALISED),
+    larger=ON_COLOURS,
     items=("Fig6", "ExpB"),
     title=(
         "With normalisation alone, much of the initial difference of norms"
@@ -202,6 +207,7 @@ INITIAL = effect(
 CONVOLUTION_SCALES = effect(
     id="sl/Fig6",
     runs=looks(CONVOLUTION),
+    larger=ON_COLOURS,
     items=("Fig6", "ExpB"),
     title=(
         "Normalised convolutional networks without decay end in the order of"
@@ -219,6 +225,7 @@ CONVOLUTION_SCALES = effect(
 CONVOLUTION_MARGINS = effect(
     id="sl/Fig7",
     runs=looks(CONVOLUTION),
+    larger=ON_COLOURS,
     items=("Fig7", "ExpB"),
     title="With normalisation alone, the larger start ends with smaller margins",
     statement=r"\overline{yf}(0.1)\ge2\,\overline{yf}(5)",
@@ -298,6 +305,7 @@ def _growth(found: Draws) -> Array:
 OUTPUTS = effect(
     id="sl/Fig3",
     runs=looks(DECAYED),
+    larger=ON_COLOURS,
     items=("Fig3", "ExpA"),
     title="With normalisation and decay, the normalised outputs grow during training",
     statement=r"\overline{|f_n|}_{end}\ge1.5\,\overline{|f_n|}_{start}",
@@ -316,6 +324,7 @@ def _variation(found: Draws) -> Array:
 FLAT = effect(
     id="sl/Fig4",
     runs=looks(DECAYED),
+    larger=ON_COLOURS,
     items=("Fig4", "ExpA"),
     title="With normalisation and decay, all margins are nearly the same",
     statement=r"\operatorname{sd}(y_nf_n)/\overline{yf}\le0.1",
@@ -346,6 +355,7 @@ def _narrowing(*, scale: str, data: str) -> Contrast:
 NARROW = effect(
     id="sl/Fig8",
     runs=looks(CONVOLUTION),
+    larger=ON_COLOURS,
     items=("Fig8", "ExpB"),
     title=(
         "The relative spread of a normalised network's outputs halves during training"
