@@ -28,6 +28,7 @@ README = ROOT / "README.md"
         ("docs/mmd-init.md", 30),
         ("docs/phases.md", 25),
         ("docs/normrelu.md", 6),
+        ("docs/own-module.md", 25),
         ("docs/findings/depth-not-half-of-it.md", 4),
         ("docs/findings/kinks.md", 9),
         ("docs/findings/the-constant-on-the-floor.md", 8),

@@ -42,12 +42,15 @@ def _run_or_show(options: argparse.Namespace) -> int:
     from verify.claim import Profile
 
     try:
-        entries = ledger.select(options.claims, options.package)
+        with command.reading():
+            entries = ledger.select(options.claims, options.package)
     except ValueError as error:
         command.complain(str(error))
         return command.EXIT_USAGE
     profile = Profile(options.profile)
     entries = ledger.in_profile(entries, profile)
+    if not entries:
+        command.complain(f"none of the claims asked for is left by --profile {profile}")
     return command.interruptible(
         lambda: _shown(entries, profile, options), kept="finished claims are kept"
     )
@@ -97,7 +100,11 @@ def _parser() -> argparse.ArgumentParser:
         action.add_argument(
             "--package", default=index.CLAIMS_PACKAGE, help=argparse.SUPPRESS
         )
-        command.add_common_options(action)
+        # The list is of what there is, and what is shown is not run.
+        if name == "show":
+            command.add_place_options(action)
+        elif name == "run":
+            command.add_common_options(action)
     return parser
 
 

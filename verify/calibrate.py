@@ -293,10 +293,18 @@ def _parser() -> argparse.ArgumentParser:
         help="try this fault alone; can be repeated",
     )
     parser.add_argument(
-        "--draws", type=command.positive, default=3, help="redraws (default: 3)"
+        "--draws",
+        type=command.positive,
+        default=3,
+        metavar="N",
+        help="redraws (default: 3)",
     )
     parser.add_argument(
-        "--trials", type=command.positive, default=200, help="A/A trials (default: 200)"
+        "--trials",
+        type=command.positive,
+        default=200,
+        metavar="N",
+        help="A/A trials (default: 200)",
     )
     parser.add_argument(
         "--alike",

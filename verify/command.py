@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from verify.claim import Profile
     from verify.records import Record
     from verify.report.rows import Row
-    from verify.run import Report
+    from verify.run import Report, Say
 
 EXIT_GREEN, EXIT_RED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 """A signal that the engine handles ends a command with 128 and its number."""
@@ -31,7 +31,25 @@ def records_root() -> Path:
 
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options both commands understand."""
+    """Add the options of all commands that run claims."""
+    add_place_options(parser)
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--workers",
+        type=positive,
+        default=2,
+        metavar="N",
+        help="processes that run claims, with one thread each (default: 2)",
+    )
+    where.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="address or file of a Dask scheduler, to run claims on its workers",
+    )
+
+
+def add_place_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which records are meant."""
     parser.add_argument(
         "--profile",
         choices=tuple(SCALES),
@@ -45,19 +63,6 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="folder of the records (default: results in a checkout, else the"
         " user's cache)",
-    )
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument(
-        "--workers",
-        type=positive,
-        default=2,
-        metavar="N",
-        help="processes that run claims, with one thread each (default: 2)",
-    )
-    where.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="address or file of a Dask scheduler, to run claims on its workers",
     )
 
 
@@ -80,8 +85,21 @@ def complain(message: str) -> None:
     sys.stderr.write(message.rstrip() + "\n")
 
 
+def reading() -> AbstractContextManager[object]:
+    """Show at a terminal that the ledger is being read: all of it takes seconds."""
+    if not sys.stderr.isatty():
+        return nullcontext()
+    # Loaded here: `list` and `--help` wait for nothing.
+    from rich.console import Console
+
+    return Console(stderr=True).status("reading the ledger")
+
+
 def interruptible(run: Callable[[], int], *, kept: str) -> int:
-    """Return the exit code of `run`, or of what interrupts it, saying what is kept."""
+    """Return the exit code of `run`, or of what interrupts it, saying what is kept.
+
+    What cannot be read or written is said in a line.
+    """
     # Loaded here: `list` and `--help` run nothing.
     from empirical.testbed.signals import Ended
 
@@ -91,6 +109,11 @@ def interruptible(run: Callable[[], int], *, kept: str) -> int:
         code = ended.exit_code
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        complain(f"error: {error}")
+        return EXIT_RED
     complain(f"interrupted; {kept}")
     return code
 
@@ -110,7 +133,7 @@ def run_with_progress(
     from verify import run
 
     total = sum(bool(entry.claim.cases_for(profile)) for entry in entries)
-    with _progress(total) as report:
+    with _progress(total) as (report, say):
         try:
             run.run_many(
                 entries,
@@ -119,6 +142,7 @@ def run_with_progress(
                 workers=workers,
                 scheduler=scheduler,
                 report=report,
+                say=say,
                 redraw=redraw,
                 fault=fault,
             )
@@ -129,8 +153,8 @@ def run_with_progress(
 
 
 @contextmanager
-def _progress(total: int) -> "Generator[Report, None, None]":
-    """Yield a reporter: a progress bar at a terminal, plain lines elsewhere."""
+def _progress(total: int) -> "Generator[tuple[Report, Say], None, None]":
+    """Yield what reports and what says: by a bar at a terminal, by lines elsewhere."""
     if not sys.stderr.isatty():
         done = 0
 
@@ -139,7 +163,7 @@ def _progress(total: int) -> "Generator[Report, None, None]":
             done += 1
             complain(f"[{done:>{len(str(total))}}/{total}] {_result(name, record)}")
 
-        yield line
+        yield line, complain
         return
     from rich.console import Console
     from rich.progress import (
@@ -165,7 +189,10 @@ def _progress(total: int) -> "Generator[Report, None, None]":
                 progress.console.print(_result(name, record), style="red")
             progress.update(task, advance=1)
 
-        yield advance
+        def say(text: str) -> None:
+            progress.console.print(text, markup=False, highlight=False)
+
+        yield advance, say
 
 
 def _result(name: str, record: "Record") -> str:

@@ -70,8 +70,8 @@ def trained(
     )
     if not found:
         raise ValueError(
-            "redraw: CLAIM must name a claim on networks trained for several claims, "
-            f"but none of these {len(entries)} is one. Try id, sl or mmd."
+            "CLAIM must name a claim on networks trained for several claims, but none of"
+            f" these {len(entries)} is one at this profile. Try dc/fig, id, sl or mmd."
         )
     return found
 
@@ -108,7 +108,11 @@ def _parser() -> argparse.ArgumentParser:
         "claims", nargs="*", metavar="CLAIM", help="claims on training; all by default"
     )
     parser.add_argument(
-        "--draws", type=command.positive, default=3, help="redraws (default: 3)"
+        "--draws",
+        type=command.positive,
+        default=3,
+        metavar="N",
+        help="redraws (default: 3)",
     )
     command.add_common_options(parser)
     return parser

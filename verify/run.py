@@ -23,13 +23,16 @@ from empirical.testbed.tasks import End, Task
 from verify import ledger, records
 from verify.claim import Claim, Profile, declared
 from verify.judging import control_of, judge, outcome_of
-from verify.paths import Place, place, placed
+from verify.paths import RUNS, Place, folder_of, place, placed
 from verify.records import CaseRecord, Record
 from verify.search import search
 from verify.trained import Found, Run, given
 
 Report = Callable[[str, Record], None]
 """Called with a claim's id and its record."""
+
+Say = Callable[[str], None]
+"""Called with a sentence on what is trained, and what became of it."""
 
 GRACE = 5.0
 """Seconds that claims have to stop in, once asked: training does so at its next pause."""
@@ -154,6 +157,7 @@ def run_many(
     workers: int = 2,
     scheduler: str | None = None,
     report: Report | None = None,
+    say: Say | None = None,
     redraw: int = 0,
     fault: str = "",
 ) -> dict[str, Record]:
@@ -173,6 +177,8 @@ def run_many(
         Address or file of a Dask scheduler, whose workers run them instead.
     report : callable, optional
         Called with a claim's id and its record as soon as it is written.
+    say : callable, optional
+        Called with what has to be trained first, and with the end of each training.
     redraw : int
         How many times over the seeds of trained networks are moved.
     fault : str
@@ -190,8 +196,10 @@ def run_many(
     expected = {e.claim.id: _earlier_seconds(e.claim, folder) for e in runnable}
     runnable.sort(key=lambda e: -expected[e.claim.id])
     paths, names, tasks = _graph(runnable, profile, Place(folder, redraw, fault))
-    for parent in {path.parent for path in paths.values()}:
+    for parent in {folder, *(path.parent for path in paths.values())}:
         open_folder(parent)
+    if paths and say is not None:
+        say(_planned([*paths.values()], profile))
     done: dict[str, Record] = {}
     failures: list[str] = []
     local = workers if scheduler is None else None
@@ -199,6 +207,8 @@ def run_many(
         for task, result in engine.run(tasks):
             if task.key in paths:
                 outcome = settled(paths[task.key], result)
+                if say is not None:
+                    say(f"{paths[task.key].stem}: {outcome}")
                 if outcome.startswith("failed: its record"):
                     failures.append(f"{paths[task.key].stem}: {outcome}")
             elif result.end is End.DONE:
@@ -212,6 +222,22 @@ def run_many(
     if failures:
         raise RuntimeError("\n".join(["some claims could not be run", *failures]))
     return done
+
+
+def _planned(missing: Sequence[Path], profile: Profile) -> str:
+    """Say what is trained, since there is no record of it, and where there are some."""
+    folder, usual = missing[0].parent, folder_of(profile.value) / RUNS
+    said = (
+        f"trained first, for want of current records in {folder}:"
+        f" {', '.join(path.stem for path in missing)}"
+    )
+    there = sum((usual / path.name).is_file() for path in missing)
+    if there and usual.resolve() != folder.resolve():
+        said += (
+            f" ({there} of {len(missing)} have a record in {usual}, which is looked at"
+            " only without `--records`)"
+        )
+    return said
 
 
 def _graph(

@@ -27,10 +27,10 @@ def named(selector: str, known: Sequence[str]) -> set[str]:
     if matching := {each for each in known if start.match(each)}:
         return matching
     near = difflib.get_close_matches(selector, known, n=3, cutoff=0.5)
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
     raise ValueError(
-        f"ledger: no claim is called {selector!r}{hint} `python -m verify list` shows"
-        " every id"
+        f"ledger: no claim is called {selector!r}.{hint} `python -m verify list` shows"
+        " every id."
     )
 
 

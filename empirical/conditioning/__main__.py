@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 from inspect import signature
 
-from empirical.testbed import command
+from empirical.testbed import before, command
 from empirical.testbed.ending import finish
 from empirical.testbed.options import add_options, explained
+from empirical.testbed.signals import Ended
 from empirical.testbed.study import Setting
 
 SKIPPED = ("device", "directory")
@@ -46,7 +47,7 @@ def _run(kind: str, options: argparse.Namespace, setting: Setting) -> int:
     from empirical.conditioning.ending import ending
     from empirical.conditioning.study import EXPERIMENTS, STUDY, Configuration
 
-    command.check_outputs(options.output, figure=options.figure)
+    before.check_outputs(options.output, figure=options.figure)
     names = signature(EXPERIMENTS[kind]).parameters.keys() - {"seed", *SKIPPED}
     made = Configuration(
         name=kind,
@@ -54,7 +55,14 @@ def _run(kind: str, options: argparse.Namespace, setting: Setting) -> int:
         arguments={n: v for n, v in vars(options).items() if n in names},
         seed=options.seed,
     )
-    record = command.alone(lambda: STUDY.run(made, setting), kind, options.minutes)
+    try:
+        # It has no pauses: there is nothing to wait for.
+        record = command.alone(
+            lambda: STUDY.run(made, setting), kind, options.minutes, grace=0.0
+        )
+    except Ended:
+        command.say_interrupted(None, resumes=False)
+        raise
     shown = ending(record, kind)
     finish(record, shown, output=options.output, figure=options.figure)
     return 0

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from empirical.testbed.ending import Array, Curve, Ending, spread
+from empirical.testbed.ending import Array, Curve, Ending, counted, spread
 from empirical.testbed.records import RunRecord
 
 Result = Mapping[str, Any]
@@ -26,14 +26,14 @@ def _depth(result: Result, settings: Mapping[str, Any]) -> Ending:
             continue
         each = np.asarray(result[f"{name}_conditions"], dtype=float)
         curves.append(_means(f"condition number of the {words}", depths, each))
-        first, last = each[:, 0], each[:, -1]
-        said.append(
-            f"The condition number of the {words} goes from {spread(first)} at depth"
-            f" {depths[0]} to {spread(last)} at depth {depths[-1]}."
-        )
+        shown = [
+            f"{spread(c)} at depth {d}" for d, c in zip(depths, each.T, strict=True)
+        ]
+        said.append(f"The condition number of the {words} is {_ends(shown)}.")
     what = (
-        f"Measured kernels of {settings['draws']} networks with {settings['activation']}"
-        f" and {settings['width']} units a layer on {settings['n']} inputs."
+        f"Measured kernels of {counted(settings['draws'], 'network')} with"
+        f" {settings['activation']} and {settings['width']} units a layer on"
+        f" {settings['n']} inputs."
     )
     return Ending(
         said=(what, *said),
@@ -54,13 +54,12 @@ def _width(result: Result, settings: Mapping[str, Any]) -> Ending:
         spreads = np.asarray(result[f"{name}_deviations"], dtype=float)
         typical = np.sqrt((spreads**2).mean(axis=(1, 2)))
         curves.append(Curve(f"deviation of the {words}", widths, typical))
-        said.append(
-            f"An entry of the {words} deviates by {typical[0]:.2g} at width {widths[0]}"
-            f" and by {typical[-1]:.2g} at width {widths[-1]}."
-        )
+        pairs = zip(widths, typical, strict=True)
+        shown = [f"by {value:.2g} at width {width}" for width, value in pairs]
+        said.append(f"An entry of the {words} deviates {_ends(shown)}.")
     what = (
         f"Measured kernels of {settings['draws']} networks with {settings['activation']}"
-        f" and {settings['depth']} hidden layers on {settings['n']} inputs."
+        f" and {counted(settings['depth'], 'hidden layer')} on {settings['n']} inputs."
     )
     return Ending(
         said=(what, *said),
@@ -81,13 +80,14 @@ def _norms(result: Result, settings: Mapping[str, Any]) -> Ending:
     )
     said = (
         (
-            f"Drew {settings['draws']} networks with {settings['activation']} and"
-            f" {settings['width']} units a layer."
+            f"Drew {counted(settings['draws'], 'network')} with {settings['activation']}"
+            f" and {settings['width']} units a layer."
         ),
         (
-            f"After {len(squared) - 1} layers the squared lengths {spread(squared[0])} have"
-            f" become {spread(squared[-1])}, and the cosine {result['correlations'][0]:.3g}"
-            f" has become {result['correlations'][-1]:.3g}."
+            f"After {counted(len(squared) - 1, 'layer')} the squared lengths"
+            f" {spread(squared[0])} have become {spread(squared[-1])}, and the cosine"
+            f" {result['correlations'][0]:.3g} has become"
+            f" {result['correlations'][-1]:.3g}."
         ),
     )
     return Ending(said=said, curves=curves, x="layer", y="squared length")
@@ -99,13 +99,13 @@ def _chain(result: Result, settings: Mapping[str, Any]) -> Ending:
     curve = Curve("mean correlation", np.arange(len(mean)), mean, error)
     said = (
         (
-            f"Drew {settings['chains']} networks with {settings['activation']} and"
-            f" {settings['width']} units a layer."
+            f"Drew {counted(settings['chains'], 'network')} with {settings['activation']}"
+            f" and {settings['width']} units a layer."
         ),
         (
             f"Two inputs of correlation {mean[0]:.3g} have {mean[-1]:.3g} ± {error[-1]:.1g}"
-            f" after {len(mean) - 1} layers; at infinite width a normalised activation"
-            " leaves less with every layer."
+            f" after {counted(len(mean) - 1, 'layer')}; at infinite width a normalised"
+            " activation leaves less with every layer."
         ),
     )
     return Ending(said=said, curves=(curve,), x="layer", y="mean correlation")
@@ -116,16 +116,17 @@ def _train(result: Result, settings: Mapping[str, Any]) -> Ending:
     losses = [np.asarray(each, dtype=float) for each in result["losses"]]
     left = [float(each[-1] / each[0]) for each in losses]
     away = sum(step >= 0 for step in result["diverged_at"])
+    layers = "the top layer" if settings["layers"] == "top" else "all layers"
     said = (
         (
-            f"Trained {settings['layers']} layers of {len(losses)} networks with"
-            f" {settings['depth']} hidden layers of {settings['width']} units by gradient"
-            f" descent on {settings['n']} random signs."
+            f"Trained {layers} of {counted(len(losses), 'network')} with"
+            f" {counted(settings['depth'], 'hidden layer')} of {settings['width']} units by"
+            f" gradient descent on {settings['n']} random signs."
         ),
         (
-            f"After {steps[-1]} steps {spread(left, '.1e')} of the first loss is left;"
-            f" {away} of {len(losses)} diverged. The kernel's condition number was at first"
-            f" {spread(np.asarray(result['conditions'], dtype=float))}."
+            f"After {counted(steps[-1], 'step')} {spread(left, '.1e')} of the first loss is"
+            f" left; {away} of {len(losses)} diverged. The kernel's condition number was at"
+            f" first {spread(np.asarray(result['conditions'], dtype=float))}."
         ),
     )
     curves = (
@@ -139,15 +140,15 @@ def _digits(result: Result, settings: Mapping[str, Any]) -> Ending:
     rows = result["rows"]
     depths = np.asarray([row["depth"] for row in rows])
     right = np.asarray([row["test_accuracy"] for row in rows], dtype=float)
+    shown = [
+        f"{100.0 * r:.3g} % at depth {d}" for d, r in zip(depths, right, strict=True)
+    ]
     said = (
         (
             f"Interpolated {settings['n']} digits with kernels averaged over"
-            f" {settings['draws']} networks of {settings['width']} units."
+            f" {counted(settings['draws'], 'network')} of {settings['width']} units."
         ),
-        (
-            f"Of {settings['tests']} other digits {spread(100.0 * right)} % are right,"
-            f" at depth {spread(depths, '.0f')}."
-        ),
+        f"Of {settings['tests']} other digits it has right {_ends(shown)}.",
     )
     curve = Curve("digits right", depths, right)
     return Ending(said=said, curves=(curve,), x="depth", y="share right")
@@ -156,8 +157,15 @@ def _digits(result: Result, settings: Mapping[str, Any]) -> Ending:
 def _means(label: str, x: Array, each: Array) -> Curve:
     """Return means over networks with their standard errors."""
     count = len(each)
-    error = each.std(axis=0, ddof=1) / count**0.5 if count > 1 else None
+    # Of singular kernels they are infinite.
+    with np.errstate(invalid="ignore"):
+        error = each.std(axis=0, ddof=1) / count**0.5 if count > 1 else None
     return Curve(label, x, each.mean(axis=0), error)
+
+
+def _ends(shown: list[str]) -> str:
+    """Return the first and the last of several, or the only one."""
+    return shown[0] if len(shown) == 1 else f"{shown[0]} and {shown[-1]}"
 
 
 _ENDINGS: Mapping[str, Callable[[Result, Mapping[str, Any]], Ending]] = {

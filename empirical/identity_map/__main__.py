@@ -5,10 +5,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from empirical.testbed import command
+from empirical.testbed import before, command
+from empirical.testbed.ending import advised
 from empirical.testbed.options import add_options, explained, helping, made
 from empirical.testbed.study import Setting
 
@@ -16,6 +18,12 @@ SKIPPED = (
     *("name", "figures", "settings", "rates", "network", "labels", "fault"),
     "image",
 )
+
+
+ADVICE = {
+    "stalled": "the loss stayed near the first one; try a larger `--rate` or `--limit`"
+}
+"""What may help networks that ended so."""
 
 
 @cache
@@ -65,6 +73,22 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     command.add_files(parser)
 
 
+def _check(options: argparse.Namespace) -> None:
+    """Refuse options that the others make useless."""
+    from empirical.identity_map.networks import copier
+
+    example = _example()
+    if options.optimiser != "sgd":
+        unused = {"momentum": example.recipe.momentum}
+        before.check_used(options, unused, f"with `--optimiser {options.optimiser}`")
+    if options.kind != "cnn":
+        unused = {"kernel": signature(copier).parameters["kernel"].default}
+        before.check_used(options, unused, f"with `--kind {options.kind}`")
+    if options.image:
+        unused = {"data": example.data, "skip": example.skip, "labels": [7]}
+        before.check_used(options, unused, "with `--image`")
+
+
 def _train(options: argparse.Namespace, setting: Setting) -> int:
     from empirical.identity_map.ending import ending
     from empirical.identity_map.images import own
@@ -72,6 +96,7 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
     from empirical.identity_map.shown import draw
     from empirical.identity_map.study import trained_record
 
+    _check(options)
     size, width = options.size, options.width
     if width is None and options.kind != "residual":
         width = 16 if options.kind == "cnn" else size**2
@@ -94,7 +119,7 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
         image=options.image,
     )
     if options.pictures is not None:
-        command.check_outputs(options.pictures)
+        before.check_outputs(options.pictures)
         wanted = (*configuration.measurements, "predictions")
         configuration = replace(
             configuration, measurements=tuple(dict.fromkeys(wanted))
@@ -107,7 +132,7 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
         return record, trained
 
     def told(record: Any) -> Any:
-        found = ending(record)
+        found = advised(ending(record), record, ADVICE)
         if options.pictures is None:
             return found
         made = f"What the first network makes of pictures is in {options.pictures}."

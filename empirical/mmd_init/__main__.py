@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from empirical.testbed import command, telling
+from empirical.testbed import before, command, telling
 from empirical.testbed.ending import FORMATS, Curve, Ending, draw
 from empirical.testbed.options import add_options, among, helping, made
 from empirical.testbed.signals import Ended
@@ -87,6 +87,7 @@ def _inputs(
             )
         x, mean, std = found.inputs, found.mean, found.std
         return x, _about(source, x, mean, std)
+    before.check_used(options, {"data": "mnist", "side": None}, "with `--inputs`")
     given = _read(path)
     if not isinstance(given, Tensor) or given.ndim < 2 or not len(given):
         raise ValueError(
@@ -138,7 +139,7 @@ def _files(options: argparse.Namespace, setting: Setting) -> Path:
     """Return where the state on the way lies; see that files can be, and are, apart."""
     output: Path = options.output
     kept = setting.checkpoint or output.with_name(f"{output.name}.checkpoint")
-    command.check_outputs(output, options.record, kept, figure=options.figure)
+    before.check_outputs(output, options.record, kept, figure=options.figure)
     every = [p for p in (output, options.record, kept, options.inputs) if p is not None]
     if len({p.resolve() for p in every}) < len(every):
         raise ValueError(
@@ -164,7 +165,8 @@ def _pretrain(options: argparse.Namespace, setting: Setting) -> int:
     about["steps"] = recipe.updates(len(x))
     _say(
         f"{about['rows']} inputs of {about['source']}, mean {about['mean']:.4g} and"
-        f" deviation {about['deviation']:.4g}; {about['steps']} steps"
+        f" deviation {about['deviation']:.4g}; {about['steps']} steps, with a pause after"
+        f" each {recipe.window}"
     )
 
     def run() -> "Pretrained":
@@ -243,15 +245,22 @@ def _ending(found: "Pretrained", widths: Sequence[int]) -> Ending:
     steps = np.arange(len(history["loss"]))
     window = min(100, len(steps))
     means = {name: float(v[-window:].mean()) for name, v in history.items()}
-    last = [f"{name} {v:.4f}" for name, v in means.items() if math.isfinite(v)]
+    one_class = means.pop("constant", math.nan)
+    last = [f"{name} {v:.4g}" for name, v in means.items() if math.isfinite(v)]
+    kept = f"; the one kept is that after update {found.best}" if found.best else ""
     said = [
         (
-            f"Learnt a start for networks {shown} in {len(steps)} updates: {found.status},"
-            f" kept after step {found.best}."
+            f"Learnt a start for networks {shown} in {len(steps)} updates:"
+            f" {found.status}{kept}."
         )
     ]
     if last:
         said.append(f"Means over the last {window} updates: {', '.join(last)}.")
+    if math.isfinite(one_class):
+        said.append(
+            f"Of the perturbed networks {100.0 * one_class:.3g} % predict one class for"
+            " all inputs of a batch."
+        )
     if found.degenerate is not None:
         advice = "Raise --lam or lower --s."
         if widths[-1] > 2:

@@ -1,7 +1,7 @@
 """What an initialisation is like: constant models, dead units, norms, densities.
 
 Every function takes a stack of S networks and a generator for each, or one that some
-share. Source: Lee and Cho 2023, section 5.2 and appendices B and C.
+share. Source: Lee and Cho 2023, appendices B.1 to B.3 and C.2.
 """
 
 from collections.abc import Sequence

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from empirical.normrelu.experiments import NAMES, NETWORKS, Configuration
 from empirical.normrelu.recipes import AUGMENTATIONS, STARTS
-from empirical.testbed import command
+from empirical.testbed import before, command
 from empirical.testbed.faults import FAULTS
 from empirical.testbed.options import add_options, made
 from empirical.testbed.study import Setting
@@ -27,20 +27,32 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         "augmentation": AUGMENTATIONS,
     }
     add_options(parser, EXAMPLE, skip=("name",), choices=choices)
-    command.add_files(parser)
+    command.add_output(parser)
 
 
 def _run(configuration: Configuration, setting: Setting) -> tuple[object, None]:
     # Loaded here: it loads PyTorch.
     from empirical.normrelu.study import run_configuration
 
-    return run_configuration(configuration, setting), None
+    try:
+        return run_configuration(configuration, setting), None
+    except KeyError as error:
+        if error.args != ("test_accuracy",):
+            raise
+        # No network is left to be tested where the rates are compared.
+        rates = " ".join(f"{rate:g}" for rate in configuration.rates)
+        raise RuntimeError(
+            f"train: every network diverged at every rate of `--rates {rates}`. Give"
+            " smaller ones"
+        ) from error
 
 
 def _train(options: argparse.Namespace, setting: Setting) -> int:
     # Loaded here: `--help` does without.
     from empirical.normrelu.ending import ending
 
+    if options.arm != EXAMPLE.arm:
+        before.check_used(options, {"kink": EXAMPLE.kink}, f"of the arm {options.arm}")
     configuration = made(EXAMPLE, options)
     command.train_one(_run, configuration, options, setting, ending=ending)
     return 0

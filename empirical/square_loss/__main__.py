@@ -5,11 +5,20 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from inspect import signature
 from typing import Any
 
-from empirical.testbed import command
+from empirical.testbed import before, command
+from empirical.testbed.ending import advised
 from empirical.testbed.options import add_options, explained, helping, made
 from empirical.testbed.study import Setting
+
+ADVICE = {
+    "dead": "the output is zero on every example; try a smaller `--weight-decay`",
+    "one-class": "the output is zero on most examples of a class; try a smaller"
+    " `--weight-decay`",
+}
+"""What may help networks that ended so."""
 
 
 @cache
@@ -54,12 +63,36 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     command.add_files(parser)
 
 
+def _check(options: argparse.Namespace) -> None:
+    """Refuse options that mean nothing, or nothing with the others."""
+    from empirical.square_loss.classifiers import classifier
+
+    if len(options.labels) < 2:
+        raise ValueError("`--labels` must name two classes or more")
+    defaults = {n: p.default for n, p in signature(classifier).parameters.items()}
+    if options.conv:
+        unused = {"constant": _example().constant}
+        before.check_used(options, unused, "with `--conv`")
+    else:
+        unused = {name: defaults[name] for name in ("kernel", "stride")}
+        before.check_used(options, unused, "without `--conv`")
+        if options.constant is None:
+            raise ValueError(
+                "`--constant` must be a number without `--conv`; 0 is as good as none"
+            )
+    if not options.family.startswith("bn"):
+        before.check_used(
+            options, {"eps": defaults["eps"]}, f"with `--family {options.family}`"
+        )
+
+
 def _train(options: argparse.Namespace, setting: Setting) -> int:
     from empirical.square_loss.classifiers import classifier
     from empirical.square_loss.ending import ending
     from empirical.square_loss.experiments import input_shape
     from empirical.square_loss.study import trained_record
 
+    _check(options)
     outputs = 1 if len(options.labels) == 2 else len(options.labels)
     shape = input_shape(options.data, options.side, flat=not options.conv)
     configuration = made(
@@ -77,19 +110,27 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
         constant=None if options.conv else options.constant,
     )
     trained = command.train_one(
-        trained_record, configuration, options, setting, ending=ending
+        trained_record,
+        configuration,
+        options,
+        setting,
+        ending=lambda record: advised(ending(record), record, ADVICE),
     )
     return 1 if {"diverged", "dead"} & set(trained.status) else 0
 
 
 def _add_batch(parser: argparse.ArgumentParser) -> None:
     text = "fewer examples of each class than the scale's"
-    parser.add_argument("--per-class", type=int, help=text)
+    parser.add_argument("--per-class", type=int, metavar="N", help=text)
 
 
 def _fewer(configuration: Any, options: argparse.Namespace) -> Any:
-    given = configuration.per_class
-    return replace(configuration, per_class=min(options.per_class or given, given))
+    given, wanted = configuration.per_class, options.per_class
+    if wanted is None:
+        return configuration
+    if wanted < 1:
+        raise ValueError(f"`--per-class` must be at least 1, but it is {wanted}")
+    return replace(configuration, per_class=min(wanted, given))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

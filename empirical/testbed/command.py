@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 
 from empirical.testbed import stopping, telling
 from empirical.testbed.bar import Bar
-from empirical.testbed.batch import open_folder, run_batch, summary
-from empirical.testbed.ending import FORMATS, STDOUT, Ending, check_figure, finish
+from empirical.testbed.batch import run_batch, summary
+from empirical.testbed.before import check_folder, check_outputs
+from empirical.testbed.ending import FORMATS, Ending, finish
 from empirical.testbed.engine import Engine
 from empirical.testbed.options import add_options, made
 from empirical.testbed.records import RunRecord
@@ -132,6 +133,7 @@ def main(
             else study
         )
         setting = made(_setting(), options)
+        check_folder(setting.data_folder)
         if getattr(options, "scheduler", None) is None or setting.device == "auto":
             # Loaded here: it loads PyTorch.
             from empirical import devices
@@ -150,7 +152,10 @@ def main(
 
 def _fill(single: Single, parser: argparse.ArgumentParser) -> None:
     single.add(parser)
-    _add_setting(parser, *(() if single.resumes else ("checkpoint",)))
+    left, skip = "with `--checkpoint` the next call goes on from there", ()
+    if not single.resumes:
+        left, skip = "nothing is kept", ("checkpoint",)
+    _add_setting(parser, left, *skip)
 
 
 def _setting() -> Setting:
@@ -159,10 +164,10 @@ def _setting() -> Setting:
     return Setting(device="auto", data_folder=Path(folder) if folder else None)
 
 
-def _add_setting(parser: argparse.ArgumentParser, *skip: str) -> None:
-    """Add the options of a `Setting`, and the deadline."""
+def _add_setting(parser: argparse.ArgumentParser, left: str, *skip: str) -> None:
+    """Add the options of a `Setting`, and the deadline with what is left at it."""
     add_options(parser, _setting(), skip=("progress", "rows", *skip))
-    text = "stop after this time, with exit code 124; the next call goes on from there"
+    text = f"stop after this time, with exit code 124; {left}"
     parser.add_argument("--minutes", type=float, metavar="X", help=text)
 
 
@@ -178,7 +183,7 @@ def _add_batch(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--scheduler", metavar="ADDRESS", help=text)
     text = "tasks that the seeds of a configuration are divided among (default: 1)"
     parser.add_argument("--parts", type=int, default=1, metavar="N", help=text)
-    _add_setting(parser, "checkpoint")
+    _add_setting(parser, "the next call goes on from there", "checkpoint")
 
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:
@@ -211,10 +216,16 @@ def chosen(configurations: Sequence[Named], options: argparse.Namespace) -> list
         and (figures is None or set(figures) & set(getattr(c, "figures", ())))
     ]
     if not found:
-        also = "" if figures is None else f" and one of the figures {figures}"
+        wanted: list[str] = []
+        if words:
+            wanted.append(f"has {' and '.join(words)} in its name")
+        if figures is not None:
+            wanted.append(
+                f"is for figure {' or '.join(map(str, figures))} of the paper"
+            )
         raise ValueError(
-            f"batch: no configuration of scale {options.scale} holds {options.only}"
-            f"{also}"
+            f"no configuration of scale {options.scale} {' and '.join(wanted)}; `list`"
+            " names them all, and their figures where they have any"
         )
     return found
 
@@ -267,24 +278,34 @@ def _batch(
     return 0 if all(o.startswith(fine) for o in outcomes.values()) else 1
 
 
-def alone(function: Callable[[], Value], name: str, minutes: float | None) -> Value:
+def alone(
+    function: Callable[[], Value],
+    name: str,
+    minutes: float | None,
+    *,
+    grace: float = GRACE,
+) -> Value:
     """Call a function that tells where it stands and stops on request, below a bar.
+
+    It has `grace` seconds to do so, and is interrupted after them.
 
     Raises
     ------
     Ended
         After a signal or the deadline, with its checkpoint written.
     """
-    listener, asked = Listener(minutes), math.inf
-    bar = Bar(1)
+    listener, bar, asked, told = Listener(minutes), Bar(1), math.inf, False
 
     def watch(seconds: float) -> None:
-        nonlocal asked
+        nonlocal asked, told
         bar.look({name: telling.said()})
         if listener.code and asked == math.inf:
             asked = seconds
             stopping.request()
-        if seconds - asked > GRACE:
+        if seconds - asked > 1.0 and not told and grace > 1.0:
+            told = True
+            bar.say(f"stopping at the next pause, or after {grace:.0f} s")
+        if seconds - asked > grace:
             asked = -math.inf
             listener.interrupt(Interruption(listener.reason))
 
@@ -298,38 +319,16 @@ def alone(function: Callable[[], Value], name: str, minutes: float | None) -> Va
         stopping.withdraw()
 
 
-def say_interrupted(checkpoint: Path | None) -> None:
+def say_interrupted(checkpoint: Path | None, *, resumes: bool = True) -> None:
     """Say on stderr what is left of a run that was interrupted."""
     left = "nothing is kept"
-    if checkpoint is None:
+    if not resumes:
+        left += ", a run of this kind is made in one go"
+    elif checkpoint is None:
         left += "; with `--checkpoint FILE` the next call would go on from there"
     elif checkpoint.exists():
         left = f"the same command goes on from {checkpoint}"
     sys.stderr.write(f"interrupted; {left}\n")
-
-
-def check_outputs(*paths: Path | None, figure: Path | None = None) -> None:
-    """Check before hours of work that files can be written and a figure drawn.
-
-    Raises
-    ------
-    ValueError
-        If a file's folder does not exist, or it is a folder itself; or if no figure can
-        be drawn.
-    OSError
-        If nothing can be written there.
-    """
-    check_figure(figure)
-    for path in (*paths, figure):
-        if path in (None, STDOUT):
-            continue
-        if not path.absolute().parent.is_dir():
-            raise ValueError(f"the folder of {path} must exist, but it does not")
-        if path.is_dir():
-            raise ValueError(f"{path} must be a file, but it is a folder")
-        if path.exists() and not path.is_file():
-            raise ValueError(f"{path} must be a file, but it is a device or a pipe")
-        open_folder(path.absolute().parent)
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
@@ -355,12 +354,10 @@ def train_one(
     *,
     ending: Callable[[RunRecord], Ending],
 ) -> Any:
-    """Train one configuration to record and weights; return the latter.
-
-    Both are written where the options say, and `ending` says what came out.
-    """
-    outputs = (options.output, options.weights, setting.checkpoint)
-    check_outputs(*outputs, figure=options.figure)
+    """Train one configuration; write record and weights, and return the latter."""
+    weights: Path | None = getattr(options, "weights", None)
+    files = (options.output, weights, setting.checkpoint)
+    check_outputs(*files, figure=options.figure)
     told = replace(setting, progress=telling.tell)
     try:
         record, trained = alone(
@@ -369,13 +366,18 @@ def train_one(
     except Ended:
         say_interrupted(setting.checkpoint)
         raise
-    if options.weights is not None:
+    shown, more = ending(record), list[str]()
+    if data := record.facts.get("problem"):
+        more.append(f"The images are of {data['source']}.")
+    if weights is not None:
         import torch
 
         kept = {"initial": list(trained.initial), "final": list(trained.final)}
-        with whole(options.weights) as partial:
+        with whole(weights) as partial:
             torch.save(kept, partial)
-    finish(record, ending(record), output=options.output, figure=options.figure)
+        more.append(f"The first and last weights are in {weights}.")
+    shown = replace(shown, said=(*shown.said, *more))
+    finish(record, shown, output=options.output, figure=options.figure)
     if setting.checkpoint is not None:
         remove_checkpoints(setting.checkpoint)
     return trained

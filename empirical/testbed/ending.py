@@ -2,8 +2,8 @@
 
 import sys
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,23 @@ class Ending:
     x: str
     y: str
     log: bool = False
+
+
+def advised(found: Ending, record: RunRecord, advice: Mapping[str, str]) -> Ending:
+    """Return an ending whose second sentence gives advice on how all networks ended.
+
+    Parameters
+    ----------
+    found : Ending
+    record : RunRecord
+    advice : mapping
+        By status. Where a network has another one, the ending stays as it is.
+    """
+    kinds = dict.fromkeys(record.draws.status)
+    if not kinds or not set(kinds) <= set(advice):
+        return found
+    said = f"{ended(record)}: {'; '.join(advice[kind] for kind in kinds)}."
+    return replace(found, said=(found.said[0], said, *found.said[2:]))
 
 
 def check_figure(path: Path | None) -> None:
@@ -137,6 +154,17 @@ def spread(values: Sequence[float] | Array, form: str = ".3g") -> str:
     low, high = float(np.min(values)), float(np.max(values))
     shown = format(low, form)
     return shown if format(high, form) == shown else f"{shown} to {format(high, form)}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of things.
+
+    Examples
+    --------
+    >>> counted(1, "network"), counted(2000, "network")
+    ('1 network', '2,000 networks')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def ended(record: RunRecord, noun: str = "network") -> str:

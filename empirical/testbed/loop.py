@@ -187,6 +187,7 @@ def train(
         Which examples each update learns from; all by default.
     observers : sequence of Observer
         Asked in this order; the first that sends a replicate away gives it its status.
+        Where none is `observers.Diverged`, a replicate that explodes goes on to the end.
     together : int, optional
         Replicates that are updated together, up to the next pause before the others:
         few enough stay in a processor's cache. All by default.

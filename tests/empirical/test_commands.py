@@ -5,6 +5,7 @@ import importlib
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,9 @@ from empirical.networks.layers import ACTIVATIONS
 from empirical.networks.plan import NAMED
 from empirical.normrelu import ARMS
 from empirical.normrelu.experiments import NAMES
-from empirical.testbed import command, telling
+from empirical.testbed import command, stopping, telling
 from empirical.testbed.bar import Bar
+from empirical.testbed.signals import Ended
 
 ROOT = Path(__file__).parents[2]
 
@@ -138,3 +140,16 @@ def test_an_interrupted_run_says_what_is_left_of_it(name, said, tmp_path, capsys
     path = None if name is None else tmp_path / name
     command.say_interrupted(path)
     assert capsys.readouterr().err.startswith(f"interrupted; {said.format(path)}")
+
+
+def test_who_waits_for_a_pause_is_told_so(capsys):
+    def run() -> None:
+        while not stopping.requested():
+            time.sleep(0.05)
+        # Longer than a second, after which it is said.
+        time.sleep(2.0)
+        stopping.check()
+
+    with pytest.raises(Ended, match="124"):
+        command.alone(run, "run", 0.0)
+    assert "stopping at the next pause, or after 20 s" in capsys.readouterr().err

@@ -4,6 +4,7 @@ import inspect
 import json
 import subprocess
 import sys
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from empirical.conditioning import __main__ as command
 from empirical.conditioning import experiments, study
 from empirical.networks import FullyConnected
 from empirical.randomness import torch_generator
+from empirical.testbed import command as testbed_command
 from empirical.testbed.batch import run_batch
 from empirical.testbed.engine import Engine
 from empirical.testbed.options import explained
@@ -175,6 +177,39 @@ class TestCommand:
         assert len(said) >= 2
         assert last.endswith("figure.png.")
         assert path.read_bytes().startswith(b"\x89PNG")
+
+    @pytest.mark.parametrize(
+        ("argv", "said"),
+        [
+            (["depth", "--n", "4", "--depths", "0", "--draws", "1"], "at depth 0."),
+            (["width", "--n", "3", "--widths", "8", "--draws", "2"], "at width 8."),
+        ],
+    )
+    def test_of_one_thing_it_says_one(self, argv, said, capsys):
+        assert command.main([*argv, "--device", "cpu"]) == 0
+        shown = " ".join(capsys.readouterr().out.split())
+        assert said in shown
+        assert " 1 networks" not in shown
+        assert said.removesuffix(".") + " and" not in shown
+
+    def test_accuracies_are_told_with_their_depths(self, capsys):
+        argv = ["digits", "--n", "20", "--tests", "5", "--width", "32", "--output", "-"]
+        assert command.main([*argv, "--depths", "1", "8", "--device", "cpu"]) == 0
+        out, err = capsys.readouterr()
+        rows = RunRecord.of(json.loads(out)).fact("result")["rows"]
+        shown = [
+            f"{100 * r['test_accuracy']:.3g} % at depth {r['depth']}" for r in rows
+        ]
+        assert " and ".join(shown) in " ".join(err.split())
+
+    def test_a_deadline_ends_it_at_once_and_says_so(self, capsys, monkeypatch):
+        monkeypatch.setattr(testbed_command, "GRACE", 600.0)
+        argv = ["chain", "--chains", "1000000", "--device", "cpu", "--minutes", "0"]
+        start = time.monotonic()
+        assert command.main(argv) == 124
+        # Computed to the end it would take minutes.
+        assert time.monotonic() - start < 60.0
+        assert "interrupted; nothing is kept, a run of this" in capsys.readouterr().err
 
     def test_small_batch(self, tmp_path, capsys):
         argv = ["batch", "--workers", "2", "--device", "cpu"]

@@ -281,16 +281,34 @@ class TestCommand:
         assert command.main([*argv, "--retries", "0", "--release", "none"]) == 1
         assert "The network diverged" in capsys.readouterr().out
 
+    def test_who_stalled_is_not_told_to_go_slower(self, capsys):
+        argv = ["train", "--layers", "30", "--width", "4", "--size", "8"]
+        assert command.main([*argv, "--steps", "5", "--limit", "20"]) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert "The network stalled: the loss stayed near the first one; try a" in said
+        assert "smaller `--rate`" not in said
+
     @pytest.mark.parametrize(
         ("argv", "said"),
         [
+            (
+                ["train", "--output", "x.png", "--figure", "./x.png"],
+                "outputs must be different files",
+            ),
             (["train", "--kernel", "4"], "`kernel` must be odd"),
             (["train", "--size", "-3"], "`shape` must be"),
             (["train", "--optimiser", "adam2"], "Did you mean 'adam'"),
             (["train", "--schemes", "orthogonl"], "Did you mean 'orthogonal'"),
             (["train", "--device", "tpu"], "`device` must be auto, cpu or cuda"),
             (["train", "--figure", "x.gif"], "--figure must end in .png, .svg, .pdf"),
-            (["list", "--figures", "44"], "no configuration of scale small"),
+            (["list", "--figures", "44"], "scale small is for figure 44 of the paper"),
+            (
+                ["train", "--optimiser", "adam", "--momentum", "0.5"],
+                "changes nothing with",
+            ),
+            (["train", "--kind", "fcn", "--kernel", "3"], "changes nothing with"),
+            (["train", "--image", "x.png", "--labels", "3"], "changes nothing with"),
+            (["train", "--data-folder", "absent"], "must exist, but absent does not"),
         ],
     )
     def test_misuse(self, argv, said, capsys):

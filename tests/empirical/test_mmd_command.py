@@ -100,7 +100,8 @@ class TestPretrain:
         assert code == 0
         said = " ".join(capsys.readouterr().out.split())
         assert "for networks 16-6-5-2 in" in said
-        assert "finished, kept after step" in said
+        assert "finished; the one kept is that after update" in said
+        assert "% predict one class for all inputs of a batch." in said
         assert said.endswith(f"The figure is in {figure}.")
         assert figure.read_bytes().startswith(b"\x89PNG")
         module = as_module(NET)
@@ -225,7 +226,7 @@ class TestPretrain:
         assert code == 1
         # Two windows in a row, after that of grace.
         said = " ".join(capsys.readouterr().out.split())
-        assert "degenerate, kept after step" in said
+        assert "degenerate; the one kept is that after update" in said
         assert (
             "degenerate from step 2: most perturbed networks predict one class" in said
         )
@@ -249,7 +250,7 @@ class TestPretrain:
         told = capsys.readouterr()
         said = " ".join(told.out.split())
         assert "16-6-5-2 in" in said
-        assert "diverged, kept after step 0" in said
+        assert "in 3 updates: diverged. Of" in said
         assert "error: pretrain: nothing is learnt, and nothing written" in told.err
         assert json.loads(record.read_text())["status"] == "diverged"
         assert not list(tmp_path.glob(".*"))
@@ -408,6 +409,13 @@ class TestMisuse:
         assert told.splitlines()[-1].startswith("error: pretrain: ")
         assert len(told.splitlines()) <= 2
 
+    def test_of_ones_own_inputs_no_option_is_passed_over(
+        self, pretrain, tmp_path, capsys
+    ):
+        np.save(tmp_path / "x.npy", np.eye(5))
+        assert pretrain("--inputs", tmp_path / "x.npy", "--side", 4) == (2, None)
+        assert "`--side` changes nothing with `--inputs`" in capsys.readouterr().err
+
     def test_a_file_that_is_not_there(self, pretrain, tmp_path, capsys):
         assert pretrain("--inputs", tmp_path / "absent.npy") == (1, None)
         assert "No such file" in capsys.readouterr().err
@@ -463,7 +471,7 @@ class TestMisuse:
         ("argv", "said"),
         [
             (["--figures", "4"], "no configuration of scale small"),
-            (["--only", "bert"], "no configuration of scale small holds ['bert']"),
+            (["--only", "bert"], "of scale small has bert in its name; `list` names"),
         ],
     )
     def test_choice(self, argv, said, tmp_path, capsys):

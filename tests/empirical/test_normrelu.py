@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from empirical.activations import NormReLU, normalize
 from empirical.normrelu import ARMS, Configuration, configurations, run_configuration
+from empirical.normrelu import __main__ as command
 from empirical.normrelu.augmentation import Augmentation
 from empirical.normrelu.experiments import RESIDUAL
 from empirical.normrelu.networks import KINK
@@ -421,6 +422,23 @@ def test_networks_that_diverge_choose_no_rate():
     record = run_configuration(hot)
     assert record.fact("grid")[1] == [0.0, 0.0]
     assert (record.fact("rate"), record.fact("stable")) == (0.003, 0.003)
+
+
+def test_where_all_diverge_the_command_says_so(capsys):
+    argv = ["train", "--depth", "2", "--width", "8", "--epochs", "1", "--rates", "1e9"]
+    assert command.main([*argv, "--per-class", "60", "--device", "cpu"]) == 1
+    assert "diverged at every rate of `--rates 1e+09`" in capsys.readouterr().err
+
+
+def test_it_offers_no_file_of_weights_for_it_keeps_none(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        command.main(["train", "--weights", "x"])
+    assert "unrecognized arguments: --weights" in capsys.readouterr().err
+
+
+def test_the_kink_of_another_arm_is_refused(capsys):
+    assert command.main(["train", "--arm", "relu", "--kink", "1"]) == 2
+    assert "changes nothing of the arm relu" in capsys.readouterr().err
 
 
 def test_held_out_examples_are_not_trained_on():

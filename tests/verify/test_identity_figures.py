@@ -455,6 +455,17 @@ def test_the_command_refuses_other_numbers(
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.parametrize("what", ["id", "length_maps"])
+def test_a_folder_that_cannot_be_written_is_a_line(
+    what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    out = tmp_path / "file" / "figures"
+    argv = [what, "--out", str(out), "--records", str(tmp_path)]
+    assert command.main(argv) == 2
+    assert f"error: nothing can be written to {out}" in capsys.readouterr().err
+
+
 def test_an_interrupt_keeps_what_is_drawn(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

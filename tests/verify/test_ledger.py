@@ -63,7 +63,7 @@ def test_a_start_does_not_end_inside_a_number(toy: Toy) -> None:
 
 
 def test_an_unknown_id_suggests_near_ones(toy: Toy) -> None:
-    with pytest.raises(ValueError, match=r"did you mean .*dc/eq14"):
+    with pytest.raises(ValueError, match=r"Did you mean .*dc/eq14"):
         ledger.find("dc/ep14", toy(one=THREE))
 
 

@@ -80,7 +80,10 @@ def test_a_claim_that_takes_more_is_shown_by_its_published_record(
     tmp_path: Path,
 ) -> None:
     (row,) = build([FULL], tmp_path / "quick")
-    assert (row.verdict, row.remark) == ("not run", "it is tried at full scale")
+    assert (row.verdict, row.remark) == (
+        "not run",
+        "it is tried at full scale: --profile full",
+    )
     written(LARGER, Profile.FULL, tmp_path)
     (row,) = build([FULL], tmp_path / "quick")
     assert (row.verdict, row.scale, row.green) == ("holds", "full", True)

@@ -185,7 +185,8 @@ def test_runs_are_trained_once_before_the_claims_that_look_at_them(
     source = LOOKS.format(folder=str(Path(__file__).parent))
     entries = ledger.entries(toy(looking=source))
     folder = tmp_path / "records"
-    done = run.run_many(entries, folder=folder, workers=workers)
+    said: list[str] = []
+    done = run.run_many(entries, folder=folder, workers=workers, say=said.append)
     outcomes = {name: record.outcome for name, record in done.items()}
     assert outcomes == {
         "dc/a": Outcome.HOLDS,
@@ -196,9 +197,30 @@ def test_runs_are_trained_once_before_the_claims_that_look_at_them(
     assert "broken (small): nothing to learn" in done["dc/c"].worst.error
     assert "without saying so" in done["dc/d"].worst.error
     assert [p.name for p in (folder / "runs").iterdir()] == ["tiny.json"]
+    plan, *ends = said
+    assert plan.startswith(f"trained first, for want of current records in {folder}")
+    assert set(plan.partition("runs: ")[2].split(", ")) == {"tiny", "broken"}
+    assert "tiny: done" in ends
+    assert any(end.startswith("broken: failed") for end in ends)
     written = (folder / "runs" / "tiny.json").stat().st_mtime_ns
-    run.run_many(entries[:1], folder=folder, workers=workers)
+    said.clear()
+    run.run_many(entries[:1], folder=folder, workers=workers, say=said.append)
     assert (folder / "runs" / "tiny.json").stat().st_mtime_ns == written
+    assert said == []
+
+
+def test_records_that_lie_where_nobody_looks_are_told_of(
+    toy: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = LOOKS.format(folder=str(Path(__file__).parent))
+    entries = ledger.entries(toy(looking=source))[:1]
+    said: list[str] = []
+    for folder in (Path("results/quick"), Path("elsewhere/quick")):
+        run.run_many(entries, folder=folder, workers=1, say=said.append)
+    usual, elsewhere = (each for each in said if each.startswith("trained first"))
+    assert usual.endswith("runs: tiny")
+    assert "1 of 1 have a record in results/quick/runs, which is looked at" in elsewhere
 
 
 def test_every_claim_declares_runs_of_each_profile() -> None:
@@ -238,7 +260,7 @@ def test_a_claim_is_judged_on_other_networks(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["mmd/seg"], "none of these 1 is one. Try id, sl or mmd."),
+        (["mmd/seg"], "none of these 1 is one at this profile. Try dc/fig,"),
         (["nothing"], "nothing"),
     ],
 )

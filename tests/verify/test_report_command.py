@@ -133,7 +133,63 @@ def test_exit_code_2_for_an_unknown_claim(
     toy: Toy, report: Command, capsys: Captured
 ) -> None:
     assert report(toy(one=GOOD), "dc/eq7") == 2
-    assert "did you mean" in capsys.readouterr().err
+    assert "Did you mean" in capsys.readouterr().err
+
+
+def test_a_terminal_shows_that_the_ledger_is_read(
+    toy: Toy, report: Command, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    package = toy(one=GOOD)
+    assert report(package, "--no-run") == 0
+    assert capsys.readouterr().err == ""
+    # What rich takes for a terminal.
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert report(package, "--no-run") == 0
+    assert "reading the ledger" in capsys.readouterr().err
+
+
+def test_what_cannot_be_written_is_a_line_before_the_work(
+    toy: Toy, report: Command, ran: list[str], tmp_path: Path, capsys: Captured
+) -> None:
+    package, file = toy(one=GOOD), tmp_path / "file"
+    file.touch()
+    assert report(package, "--output", str(file / "page.html")) == 1
+    assert report(package, "--output", str(tmp_path)) == 1
+    assert ran == []
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith(f"error: nothing can be written to {file}")
+    assert second == f"error: {tmp_path} must be a file, but it is a folder"
+
+
+def test_a_folder_of_records_that_cannot_be_written_is_a_line(
+    toy: Toy, tmp_path: Path, capsys: Captured
+) -> None:
+    package, file = toy(one=GOOD), tmp_path / "file"
+    file.touch()
+    argv = ["run", "--package", package, "--records", str(file), "dc/eq1"]
+    assert verify_command.main([*argv, "--workers", "1"]) == 1
+    out, err = capsys.readouterr()
+    assert (out, len(err.splitlines())) == ("", 1)
+    assert err.startswith(f"error: nothing can be written to {file / 'quick'}")
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        (report_command.main, ["--rerun", "--no-run"]),
+        (verify_command.main, ["list", "--workers", "2"]),
+        (verify_command.main, ["show", "dc/eq1", "--workers", "2"]),
+    ],
+)
+def test_exit_code_2_for_options_that_mean_nothing_there(
+    argv: tuple[Command, list[str]], capsys: Captured
+) -> None:
+    command, arguments = argv
+    with pytest.raises(SystemExit, match="2"):
+        command(arguments)
+    assert "usage: python -m verify" in capsys.readouterr().err
 
 
 def test_exit_code_2_for_an_unknown_option(
@@ -259,8 +315,12 @@ def test_markdown_has_a_line_for_every_claim(
 @pytest.fixture
 def verify(tmp_path: Path) -> Command:
     def call(package: str, *arguments: str) -> int:
-        folder = ("--records", str(tmp_path / "results"), "--workers", "1")
-        return verify_command.main([*arguments, "--package", package, *folder])
+        options = {
+            "list": (),
+            "show": ("--records", str(tmp_path / "results")),
+            "run": ("--records", str(tmp_path / "results"), "--workers", "1"),
+        }[arguments[0]]
+        return verify_command.main([*arguments, "--package", package, *options])
 
     return call
 
@@ -294,6 +354,12 @@ def test_filters_say_what_is_run_and_what_is_shown(
         "Claim(id='dc/eq7', **COMMON | dict(evidence=Evidence.SEARCH)))"
     )
     assert report(package, "--paper", "sl") == 0
+    said = "none of the claims asked for is left by --profile quick --paper sl"
+    assert said in capsys.readouterr().err
+    options = ("--profile", "certify", "--package", package)
+    assert verify_command.main(["show", "dc/eq1", *options]) == 0
+    said = "none of the claims asked for is left by --profile certify\n"
+    assert said in capsys.readouterr().err
     assert report(package, "--evidence", "search") == 0
     assert ran == ["dc/eq7"]
     # What is not shown counts, too.

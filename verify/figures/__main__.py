@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from empirical.digest import code_digest
+from empirical.testbed.batch import open_folder
 from verify import ledger
 from verify.claim import Profile
 from verify.command import records_root
@@ -92,8 +93,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.only:
             parser.error(f"--only is for the numbers of {', '.join(PAPERS)}")
         try:
-            return _draw_each(_asked(options.what), profile, options)
-        except ValueError as error:
+            chosen = _asked(options.what)
+            open_folder(options.out)
+            return _draw_each(chosen, profile, options)
+        except (OSError, ValueError) as error:
             sys.stderr.write(f"error: {error}\n")
             return EXIT_MISSING
     paper = PAPERS[options.what]
@@ -112,12 +115,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"error: --only must be figures 1 to {last}, but has {unknown}\n"
         )
         return EXIT_MISSING
-    options.out.mkdir(parents=True, exist_ok=True)
     try:
+        open_folder(options.out)
         absent = _draw(paper, numbers, expected, records, options)
     except KeyboardInterrupt:
         sys.stderr.write(f"interrupted; what is drawn stays in {options.out}\n")
         return EXIT_INTERRUPTED
+    except OSError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return EXIT_MISSING
     # Those who choose figures want no tables.
     tables, lacking = ([], []) if options.only else _tables(paper, records)
     _index(paper, numbers, options.out, options.format, tables)
@@ -144,12 +150,15 @@ def _parser() -> argparse.ArgumentParser:
         "--profile",
         choices=[profile.value for profile in Profile],
         default=Profile.QUICK.value,
-        help="profile of the records",
+        help="profile of the records (default: quick)",
     )
-    parser.add_argument("--out", type=Path, metavar="DIR", required=True)
+    text = "folder of the drawings"
+    parser.add_argument("--out", type=Path, metavar="DIR", required=True, help=text)
     text = f"of {', '.join(PAPERS)}: figures of these numbers alone"
     parser.add_argument("--only", type=int, nargs="+", metavar="NUMBER", help=text)
-    parser.add_argument("--format", choices=("svg", "png"), default="svg")
+    text = "kind of the files (default: svg)"
+    kinds = ("svg", "png")
+    parser.add_argument("--format", choices=kinds, default="svg", help=text)
     return parser
 
 
@@ -193,7 +202,6 @@ def _draw_one(picture: Picture, profile: Profile, options: argparse.Namespace) -
     record = fullest(picture.name, folder) if picture.of_record is not None else None
     runs = Folder(options.records) if options.records else beside(folder, profile.value)
     made = picture(record, runs=runs)
-    options.out.mkdir(parents=True, exist_ok=True)
     path: Path = options.out / f"{picture.name}.{options.format}"
     if isinstance(made, Table):
         path = path.with_suffix(".md")

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from empirical.testbed.batch import open_folder
 from verify import command, index, ledger, paths
 from verify.claim import Evidence, Profile
 from verify.compare import Outcome
@@ -30,7 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.profile = Profile(options.profile)
     folder = paths.folder_of(options.profile, options.records)
     try:
-        found = ledger.select(options.claims, options.package)
+        with command.reading():
+            found = ledger.select(options.claims, options.package)
         entries = _chosen(ledger.in_profile(found, options.profile), options)
     except ValueError as error:
         command.complain(str(error))
@@ -44,9 +46,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _reported(
     entries: Sequence[ledger.Entry], folder: Path, options: argparse.Namespace
 ) -> int:
+    if options.output is not None:
+        _check(options.output)
     ran = _run_missing(entries, folder, options)
-    rows = build(entries, folder, options.profile)
+    with command.reading():
+        rows = build(entries, folder, options.profile)
     shown = [row for row in rows if options.outcome in (None, row.kind)]
+    if not shown:
+        given = {n: getattr(options, n) for n in ("paper", "evidence", "outcome")}
+        given = {"profile": options.profile.value, **given}
+        named = " ".join(f"--{name} {value}" for name, value in given.items() if value)
+        command.complain(f"none of the claims asked for is left by {named}")
     _write(_rendered(shown, folder, options), options.output)
     if options.output is not None:
         command.complain(
@@ -93,12 +103,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="PATH",
         help="file of the report (default: stdout)",
     )
-    parser.add_argument(
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
         "--rerun",
         action="store_true",
         help="run all claims, even if their record is current",
     )
-    parser.add_argument(
+    which.add_argument(
         "--no-run",
         action="store_true",
         help="show the existing records and run nothing",
@@ -138,7 +149,8 @@ def _run_missing(
         return True
     chosen = entries
     if not options.rerun:
-        rows = build(entries, folder, options.profile)
+        with command.reading():
+            rows = build(entries, folder, options.profile)
         # What went wrong may go right: a full disk, memory, data that were not there.
         again = (NOT_RUN, STALE, Outcome.ERROR)
         pending = {r.claim.id for r in rows if r.outcome in again}
@@ -180,11 +192,23 @@ def _seen_from(output: Path | None, folder: Path) -> Path:
     return Path(os.path.relpath(folder, here))
 
 
+def _check(output: Path) -> None:
+    """Check before minutes of work that a file can be written.
+
+    Raises
+    ------
+    OSError
+        If not.
+    """
+    open_folder(output.absolute().parent)
+    if output.is_dir():
+        raise IsADirectoryError(f"{output} must be a file, but it is a folder")
+
+
 def _write(text: str, output: Path | None) -> None:
     if output is None:
         sys.stdout.write(text)
     else:
-        output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(text, encoding="utf-8")
 
 

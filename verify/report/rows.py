@@ -146,7 +146,8 @@ def _row(claim: Claim, folder: Path, profile: Profile, code: str) -> Row:
     if others:
         return replace(others[0], published=others[1:])
     remark = (
-        f"it is tried at {' or '.join(SCALES[p] for p in claim.larger_cases)} scale"
+        f"it is tried at {' or '.join(SCALES[p] for p in claim.larger_cases)} scale:"
+        f" {' or '.join(f'--profile {p}' for p in claim.larger_cases)}"
     )
     return Row(claim=claim, record=None, outcome=NOT_RUN, remark=remark)
 
@@ -229,6 +230,8 @@ def by_evidence(rows: Sequence[Row]) -> list[tuple[str, Counter[str]]]:
 
 def summary(rows: Sequence[Row]) -> str:
     """Return the counts as one line of text."""
+    if not rows:
+        return "0 claims"
     parts = [f"{count} {name}" for name, count in counts(rows).items()]
     seconds = sum(row.record.seconds for row in rows if row.record is not None)
     noun = "claim" if len(rows) == 1 else "claims"

@@ -65,7 +65,7 @@ LINEAR = Claim(
         r"\rho(t)=\frac BA+\Bigl(\rho(0)-\frac BA\Bigr)e^{-2At},\quad"
         r" A=\lambda+\textstyle\sum f_n^2,\; B=\sum y_nf_n"
     ),
-    source=Source(KEY, "Equation 3, with V frozen"),
+    source=Source(KEY, "Equation 3, solved with V frozen; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(
         examples=(1, 30),
@@ -120,8 +120,8 @@ SETTLING = Claim(
     id="sl/lin-time",
     items=("Lin",),
     title="The time the scale takes to come within a fraction of its initial gap",
-    statement=r"t=\ln(1/\varepsilon)/(2A)",
-    source=Source(KEY, "Equation 3, with V frozen"),
+    statement=(r"t=\ln(1/\varepsilon)/(2A),\quad A=\lambda+\textstyle\sum f_n^2"),
+    source=Source(KEY, "Equation 3, solved with V frozen; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(examples=(2,), seed=(0, 1), weight_decay=(0.3,), fraction=(0.5, 1e-3)),
     predict=_predict_settling,
