@@ -1717,7 +1717,10 @@ for _a in (
 ACTIVATIONS += tuple(
     call(
         f,
-        {"q": (NOT_NEGATIVE - LARGE) & ONE, "order": COUNT},
+        {
+            "q": (NOT_NEGATIVE - (LARGE if f is closed.exponential else HUGE)) & ONE,
+            "order": COUNT,
+        },
         q=0.5,
         order=3,
     )

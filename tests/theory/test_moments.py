@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from theory import activations as act
+from theory.activations import closed
 from verify import integrals
 
 TOLERANCE = 1e-12
@@ -293,3 +294,26 @@ def test_lengths_after_a_shifted_exponential(q, error):
     assert error(a.length_map(q), true) <= TOLERANCE
     slope = 2 * c * c * mpmath.exp(2 * x) + mixed
     assert error(a.length_map_derivative(q), slope) <= TOLERANCE
+
+
+# --- coefficients at large variances ----------------------------------------------------
+
+
+@pytest.mark.parametrize(("q", "k"), [(1e3, 900), (2e3, 1501), (1e4, 9801), (3e3, 5)])
+def test_coefficients_of_waves_are_roots_of_poisson_weights(q, k):
+    wave = closed.sine if k % 2 else closed.cosine
+    with mpmath.workdps(40):
+        v = mpmath.mpf(q)
+        true = mpmath.exp((k * mpmath.log(v) - v - mpmath.loggamma(k + 1)) / 2)
+        # Beyond q = 1400 the exponent, of terms of k log q, is rounded.
+        assert (
+            abs(abs(wave(q, k)[k]) - true) <= 1e-15 * k * mpmath.log(v) * true + 1e-300
+        )
+
+
+def test_coefficients_far_out_are_those_of_limits():
+    # erf becomes sign, and GELU a ramp.
+    one = act.sign.hermite(9)
+    assert act.erf.scaled(1e50).hermite(9) == pytest.approx(one, rel=1e-13, abs=1e-300)
+    ramp = closed.gaussian_linear(1e280, 8) / 1e140
+    assert ramp == pytest.approx(act.relu.hermite(8), rel=1e-13, abs=1e-300)
