@@ -132,8 +132,7 @@ def length_slope(s: Any) -> float:
     for reach in REACHES:
         x, w = gaussian.rule(_slope_edges(s, reach), reach)
         with np.errstate(over="ignore", invalid="ignore"):
-            f = _of_least_size(w * _by_parts(s, x), _slope_forms(s, x))
-            f = w * _by_parts(s, x) * f
+            f = _of_least_size(np.ones(len(x)), _slope_forms(s, x, w * _by_parts(s, x)))
         total = float(np.abs(f).sum())
         outside = float(np.abs(f[np.abs(x) > reach - 2.0]).sum())
         if math.isfinite(total) and outside <= TAIL * total:
@@ -149,18 +148,19 @@ def _slope_edges(s: Any, reach: float) -> Array:
     return np.union1d(edges, s.derivative._edges(reach)) if s._has_slope else edges
 
 
-def _slope_forms(s: Any, x: Array) -> list[Array]:
-    """Return functions that all have the mean E s s' x; see `_by_parts`.
+def _slope_forms(s: Any, x: Array, weight: Array | float = 1.0) -> list[Array]:
+    """Return functions that all have the mean E s s' x, times a weight; see `_by_parts`.
 
     The values of s and s' next to zero add nothing to it, but to its rounding.
     """
     value, (rise, start) = s._value(x), s._rise(x)
     if s._has_slope:
         slope, (bend, _) = s.derivative._value(x), s.derivative._rise(x)
-        return [value * slope * x, (rise * slope + start * bend) * x]
+        one, other = weight * value * slope, weight * rise * slope
+        return [one * x, (other + weight * start * bend) * x]
     # E (Z^2 - 1) vanishes on each half of the axis, and s may jump at zero.
     near = np.where(x < 0.0, *s._rise(np.array([-1e-100, 1e-100]))[0])
-    return [value * value, (rise - near) * (value + near + start)]
+    return [weight * value * value, weight * (rise - near) * (value + near + start)]
 
 
 def _of_least_size(weight: Array, forms: list[Array]) -> Array:

@@ -283,7 +283,7 @@ class PiecewisePolynomial(Activation):
         jumps = np.array(self.jumps)[order]
         levels = sum(self.poly[:1]) + np.cumsum([0.0, *jumps])
         r = np.array(self.kinks)[order] / np.sqrt(q)[:, None]
-        rates = r * gaussian.pdf(r) / (2.0 * q)[:, None]
+        rates = 0.5 * r * gaussian.pdf(r) / q[:, None]
         return rates @ jumps, rates @ np.diff(levels**2)
 
     def _engine(self, other: Activation) -> duals.Engine:
