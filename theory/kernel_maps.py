@@ -12,6 +12,7 @@ from theory._recursion.spheres import Sphere, sphere
 Array = npt.NDArray[np.float64]
 
 
+@_checks.in_own_name
 def nngp_map(
     rho: Any,
     activation: Network,
@@ -64,6 +65,7 @@ def nngp_map(
     return _checks.like(rho, k.reshape(r.shape))
 
 
+@_checks.in_own_name
 def ntk_map(
     rho: Any,
     activation: Network,

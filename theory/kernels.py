@@ -103,6 +103,7 @@ def separation(x: Any) -> float:
     return matrices.least_distance(matrices.Inputs(v, norms))
 
 
+@_checks.in_own_name
 def nngp(
     x: Any,
     activation: Network,
@@ -166,6 +167,7 @@ def nngp(
     return kernels("nngp", network, rows, frozenset())[0]
 
 
+@_checks.in_own_name
 def ntk(
     x: Any,
     activation: Network,
@@ -204,6 +206,7 @@ def ntk(
     return t
 
 
+@_checks.in_own_name
 def nngp_ntk(
     x: Any,
     activation: Network,

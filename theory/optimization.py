@@ -106,6 +106,7 @@ def kernel_descent_factor(min_eigenvalue: Any, max_eigenvalue: Any) -> Any:
     return _checks.plain((((high - low) / high) / (1.0 + part)) ** 2)
 
 
+@_checks.in_own_name
 def correlation_floor(activation: Activation, width: Any) -> Any:
     r"""Return the mean correlation at which random deep nets of fixed width settle.
 

@@ -68,6 +68,7 @@ class Prediction:
         return np.einsum("...ii->...i", self.covariance)
 
 
+@_checks.in_own_name
 def predict(
     x_train: Any,
     targets: Any,

@@ -49,7 +49,7 @@ for the exact moments of ReLU networks.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -66,6 +66,7 @@ NEAR = 1e-5
 """Distance of a layer's correlation from +-1 below which derivatives lose their digits."""
 
 
+@_checks.in_own_name
 def nngp_mean(rho: Any, activation: Activation, depth: int, width: int) -> Any:
     """Return the mean of a finite network's NNGP kernel, up to errors of 1/width^2.
 
@@ -83,9 +84,10 @@ def nngp_mean(rho: Any, activation: Activation, depth: int, width: int) -> Any:
     Returns
     -------
     float or array
-        The correction of order 1/width to a relative 1e-13 / (1 - r^2)^2, with r the
-        correlation of any layer between the first and the last. Some 15 ms for each
-        layer and correlation below one, kept for the next call.
+        The limit as `theory.kernels.nngp_map` gives it, and the correction of order
+        1/width to a relative 1e-13 / (1 - r^2)^2, with r the correlation of any layer
+        between the first and the last. Some 15 ms for each layer and correlation below
+        one, kept for the next call.
 
     Raises
     ------
@@ -108,6 +110,7 @@ def nngp_mean(rho: Any, activation: Activation, depth: int, width: int) -> Any:
     return _over("nngp_mean", rho, activation, depth, width, "nngp")[0]
 
 
+@_checks.in_own_name
 def nngp_variance(rho: Any, activation: Activation, depth: int, width: int) -> Any:
     r"""Return the variance of an entry of a finite network's NNGP kernel.
 
@@ -128,6 +131,7 @@ def nngp_variance(rho: Any, activation: Activation, depth: int, width: int) -> A
     return _over("nngp_variance", rho, activation, depth, width, "nngp")[1]
 
 
+@_checks.in_own_name
 def ntk_mean(rho: Any, activation: Activation, depth: int, width: int) -> Any:
     """Return the mean of a finite network's tangent kernel, up to errors of 1/width^2.
 
@@ -143,6 +147,7 @@ def ntk_mean(rho: Any, activation: Activation, depth: int, width: int) -> Any:
     return _over("ntk_mean", rho, activation, depth, width, "ntk")[0]
 
 
+@_checks.in_own_name
 def ntk_variance(rho: Any, activation: Activation, depth: int, width: int) -> Any:
     r"""Return the variance of an entry of a finite network's tangent kernel.
 
@@ -171,6 +176,7 @@ def ntk_variance(rho: Any, activation: Activation, depth: int, width: int) -> An
     return _over("ntk_variance", rho, activation, depth, width, "ntk")[1]
 
 
+@_checks.in_own_name
 def length_moment(activation: Activation, depth: int, width: int) -> float:
     r"""Return the second moment of a finite network's squared length over its mean squared.
 
@@ -307,13 +313,18 @@ def _after(
         if r > 1.0 - NEAR:
             return layer
     found = moments(activation, k, tangent=tangent, derivatives=layer > 0)
-    return _next(state, found, index)
+    # Lengths that are at rest stay there: rounding grows where their map is steep.
+    length = activation._one(float(k[0, 0])).second_moment
+    if abs(length - k[0, 0]) <= 2.0 * math.ulp(k[0, 0]):
+        length = float(k[0, 0])
+    value = np.where([a == b for a, b in index], length, found.value)
+    return _next(state, replace(found, value=value), index)
 
 
 def _entry(
     who: str, activation: Activation, depth: int, rho: float, kernel: str
-) -> tuple[float, float, float]:
-    """Return limit, n times the mean's correction and n times the variance."""
+) -> tuple[float, float]:
+    """Return n times the mean's correction and n times the variance."""
     sign = 1.0
     if rho == -1.0:
         # Even and odd functions: the second input is the first, but for the sign.
@@ -332,11 +343,9 @@ def _entry(
         )
     i = 0 if rho == 1.0 else 1
     if kernel == "nngp":
-        out = (state.k[i], state.k_mean[i], state.v[i, i])
-    else:
-        spread = state.a[i, i] + state.same[i] + state.turned[i]
-        out = (state.h[i], state.h_mean[i], spread)
-    return sign * float(out[0]), sign * float(out[1]), float(out[2])
+        return sign * float(state.k_mean[i]), float(state.v[i, i])
+    spread = state.a[i, i] + state.same[i] + state.turned[i]
+    return sign * float(state.h_mean[i]), float(spread)
 
 
 def _over(
@@ -348,9 +357,10 @@ def _over(
     layers = _checks.integer(who, "depth", depth, 1)
     n = _checks.integer(who, "width", width, 1)
     limit = kernels.nngp_map if kernel == "nngp" else kernels.ntk_map
-    limit(1.0, activation, layers)  # complains about lengths and slopes
-    found = [_entry(who, activation, layers, float(v), kernel) for v in r.ravel()]
-    table = np.array(found).reshape(-1, 3)
-    mean = (table[:, 0] + table[:, 1] / n).reshape(r.shape)
-    variance = (table[:, 2] / n).reshape(r.shape)
+    limits = np.asarray(limit(r, activation, layers))  # complains about lengths, slopes
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = [_entry(who, activation, layers, float(v), kernel) for v in r.ravel()]
+    table = _checks.result(who, np.array(found), "depth").reshape(-1, 2)
+    mean = limits + (table[:, 0] / n).reshape(r.shape)
+    variance = (table[:, 1] / n).reshape(r.shape)
     return _checks.like(rho, mean), _checks.like(rho, variance)

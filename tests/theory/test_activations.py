@@ -94,6 +94,15 @@ def test_values(name):
     assert act.CATALOGUE[name](x.reshape(3, 3)).shape == (3, 3)
 
 
+def test_values_next_to_zero_keep_their_digits():
+    x = np.array([-1e-3, -1e-9, -1e-300, 0.0, 1e-17, 1e-9])
+    for a in (act.identity, act.hard_tanh):
+        assert a(x).tolist() == x.tolist()
+    assert act.relu6(x).tolist() == np.maximum(x, 0.0).tolist()
+    slope = act.hard_tanh.length_map_derivative(1e-20)
+    assert slope == pytest.approx(1.0, rel=1e-14)
+
+
 @pytest.mark.parametrize("name", REFERENCED)
 def test_moments(name, law, error):
     a, ref = act.CATALOGUE[name], law(name)
@@ -278,6 +287,8 @@ def test_length_map_derivative(name):
 def test_lengths_do_not_move_when_values_are_constant(name):
     a = act.CATALOGUE[name]
     assert a.length_map([0.1, 1.0, 7.0]).tolist() == [a.second_moment] * 3
+    for one in (a, a.normalized(), a.scaled(3.0)):
+        assert one.length_map_derivative([0.1, 1.0, 7.0]).tolist() == [0.0] * 3
 
 
 def test_equality_and_hash():

@@ -8,7 +8,7 @@ import pytest
 
 from theory import activations as act
 from theory import conditioning as dc
-from theory import kernels, lengths, phase, spectrum
+from theory import kernels, lengths, phase, spectrum, width
 
 NAN, INF = math.nan, math.inf
 RELU, TANH = act.relu.normalized(), act.tanh.normalized()
@@ -363,9 +363,7 @@ def test_kernels_that_leave_float64():
         ValueError, match=r"`depth` must keep the kernel within float64"
     ):
         kernels.nngp_map(0.5, act.relu, 2000)
-    with pytest.raises(
-        ValueError, match=r"`depth` must keep the kernel within float64"
-    ):
+    with pytest.raises(ValueError, match=r"`depth` must keep the variance of what exp"):
         kernels.nngp(2.0 * X, act.exp, 9)
     with pytest.raises(
         ValueError, match=r"`depth` must keep the kernel within float64"
@@ -373,6 +371,47 @@ def test_kernels_that_leave_float64():
         kernels.nngp(2.0 * X, act.relu_squared, 20)
     with pytest.raises(ValueError, match=r"`depth` must keep the variance of what .*"):
         kernels.nngp([[1e3, 0.0], [0.0, 1e3]], act.log_cosh.normalized(), 20)
+
+
+PLANE = [[1.0, 0.0], [0.0, 2.0]]
+CONSTANT = act.hermite(0)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "text"),
+    [
+        (kernels.nngp_map, (0.5, act.relu, 2000), "`depth` must keep the kernel"),
+        (kernels.ntk_map, (0.5, act.relu_squared, 99), "`depth` must keep the kernel"),
+        (kernels.ntk, (PLANE, act.exp, 9), "`depth` must keep the kernel"),
+        (kernels.nngp_ntk, (PLANE, act.exp, 9), "`depth` must keep the kernel"),
+        (width.ntk_mean, (0.5, act.step, 3, 9), "`activation` must have a square"),
+        (width.nngp_variance, (0.5, act.exp, 9, 9), "`depth` must keep"),
+        (width.nngp_mean, (1.0, act.hermite(12), 160, 9), "`depth` must keep"),
+        (spectrum.ntk_eigenvalues, (act.sign, 2, 2, 4), "`activation` must have a sq"),
+        (spectrum.nngp_eigenvalues, (act.exp, 9, 2, 4), "`depth` must keep"),
+        (kernels.nngp_map, (0.5, CONSTANT, 2), "`activation` must not be constant"),
+        (phase.edge_curve, (1.0, CONSTANT), "`activation` must not be constant"),
+        (lengths.settling_depth, (CONSTANT, 2.0, 1.0), r"hermite\(0\)\.mu: activation"),
+        (lengths.generalised_mu, (act.exp, 1e9), "exp: `var` must"),
+    ],
+)
+def test_errors_begin_with_the_function_that_was_called(function, arguments, text):
+    with pytest.raises(ValueError, match=f"^{function.__name__}: {text}"):
+        function(*arguments)
+
+
+def test_shares_of_a_degree_are_refused_in_their_own_name():
+    with pytest.raises(ValueError, match=r"^degree_shares: `activation` must have"):
+        spectrum.degree_shares(act.sign, 2, 2, 4, kernel="ntk")
+
+
+@pytest.mark.parametrize("q", [1e9, 1e12])
+def test_layers_wider_than_any_are_refused_or_known(q):
+    # A layer of erf at this variance is sign but for 1 / sqrt(q).
+    found = kernels.nngp_map(0.5, act.erf, 1, weight_var=q) / q
+    assert found == pytest.approx(2.0 / math.pi * math.asin(0.5), rel=1e-8)
+    with pytest.raises(ValueError, match=r"^nngp_map: `depth` must keep the variance"):
+        kernels.nngp_map(0.5, act.exp, 2, weight_var=1e8)
 
 
 def test_whole_numbers_of_numpy_are_accepted():

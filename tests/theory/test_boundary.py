@@ -1688,7 +1688,6 @@ def _methods(a: act.Activation) -> tuple[Call, ...]:
     lists = POSITIVE - {"tiny", *LARGE}
     wide = lists | {k for k in LARGE if SOMETIMES[k] <= a._widest}
     one = wide & ONE
-    slopes = () if a is act.step else (a.length_map_derivative,)
     top = {"exp": LARGE, "hermite(3)": HUGE, "mine": HUGE}.get(a.name, frozenset())
     return (
         call(a.__call__, {"x": REAL - top}, x=0.5),
@@ -1704,7 +1703,7 @@ def _methods(a: act.Activation) -> tuple[Call, ...]:
         ),
         call(a.distance_map, {"delta": UNIT}, delta=0.5),
         call(a.hermite, {"order": COUNT, "var": one}, order=2, var=0.5),
-        *(call(f, {"q": wide}, q=2.0) for f in (a.length_map, *slopes)),
+        *(call(f, {"q": wide}, q=2.0) for f in (a.length_map, a.length_map_derivative)),
         call(a.scaled, {"var": one}, var=2.0),
     )
 
@@ -1718,7 +1717,10 @@ for _a in (
 ACTIVATIONS += tuple(
     call(
         f,
-        {"q": (NOT_NEGATIVE - LARGE) & ONE, "order": COUNT},
+        {
+            "q": (NOT_NEGATIVE - (LARGE if f is closed.exponential else HUGE)) & ONE,
+            "order": COUNT,
+        },
         q=0.5,
         order=3,
     )

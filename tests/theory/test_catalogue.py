@@ -175,7 +175,6 @@ def _answers(a):
 def test_every_method_answers(name):
     refused = _answers(act.CATALOGUE[name])
     allowed = {"mu"} if name == "identity" else set()
-    allowed |= {"length_map_derivative"} if name in JUMPS else set()
     assert set(refused) == allowed
 
 
@@ -186,7 +185,7 @@ def test_every_method_answers_after_another(name):
     a = act.CATALOGUE[name]
     scaled, normal = a.scaled(3.0), a.normalized()
     for other in (scaled, normal, normal.scaled(0.5), scaled.normalized()):
-        assert set(_answers(other)) <= {"mu", "length_map_derivative"}
+        assert set(_answers(other)) <= {"mu"}
     if name in JUMPS:
         with pytest.raises(ValueError, match="a function with a jump"):
             a.derivative(0.5)

@@ -702,7 +702,9 @@ def test_a_short_row_beside_a_long_one_of_an_exponential(r):
 def test_exponentials_that_leave_float64_say_so():
     for lengths in ([10.0, 10.0], [10.0, 15.0]):
         for a in (act.exp, act.exp.normalized()):
-            with pytest.raises(ValueError, match="`depth` must keep the kernel within"):
+            with pytest.raises(
+                ValueError, match=r"`depth` must keep the (kernel|variance of what)"
+            ):
                 kernels.nngp(np.diag(lengths), a, 2)
 
 
@@ -726,7 +728,7 @@ def test_oscillations_beyond_the_order_of_a_series_are_seen() -> None:
     """The slope 1 + 1.5 cos 150 x has next to no coefficients up to order 10240."""
     a = act.from_function(lambda v: v + 0.01 * np.sin(150.0 * v))
     lengths = np.array([1.0, 1.2])
-    with pytest.raises(ValueError, match=r"^kernels: `x` must .* oscillates so often"):
+    with pytest.raises(ValueError, match=r"^`x` must .* oscillates so often"):
         _ = slope_tables.Slopes(a, (0.0, 0.2), 0.0).near
     # Resolved: E s'(u) s'(v) = 1 + c (e_u + e_v) + c^2 e_u e_v cosh(9 r_u r_v cos t).
     t = np.array([0.01, 0.5, 1.5])

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from theory import activations as act
+from theory.activations import closed
 from verify import integrals
 
 TOLERANCE = 1e-12
@@ -182,11 +183,61 @@ def test_many_lengths_are_those_of_each(name):
     q = np.geomspace(1e-8, 1e8 if name != "exp" else 300.0, 100)
     many, each = a.length_map(q), np.array([a.length_map(float(v)) for v in q])
     assert np.abs(many / each - 1.0).max() < 5e-13
-    if name in ("step", "sign"):
-        return
     many = a.length_map_derivative(q)
     slopes = np.array([a.length_map_derivative(float(v)) for v in q])
     assert np.abs((many - slopes) * q / each).max() < 5e-13
+
+
+# Activations without closed form of the slope in q, by mpmath: s and its kinks.
+SLOPES = {
+    "sigmoid": (act.sigmoid, lambda x: 1 / (1 + mpmath.exp(-x)), ()),
+    "softplus": (act.softplus, lambda x: mpmath.log1p(mpmath.exp(x)), ()),
+    "tanh": (act.tanh, mpmath.tanh, ()),
+    "tanh'": (act.tanh.derivative, lambda x: mpmath.sech(x) ** 2, ()),
+    "elu'": (act.elu(2.0).derivative, lambda x: 1 if x > 0 else 2 * mpmath.exp(x), ()),
+    "hard_tanh": (act.hard_tanh, lambda x: max(-1, min(x, 1)), (-1, 1)),
+}
+
+
+@pytest.mark.parametrize("name", SLOPES)
+@pytest.mark.parametrize("q", [1e-12, 1e-5, 0.3, 40.0, 1e7])
+def test_slopes_of_lengths_keep_their_digits(name, q):
+    # By parts, d/dq E s^2 = E s^2 (Z^2 - 1) / (2 q): tanh-sinh sums on panels that double
+    # away from zero, where s bends, and at the kinks.
+    a, f, kinks = SLOPES[name]
+    with mpmath.workdps(40):
+        v, root = mpmath.mpf(q), mpmath.sqrt(q)
+        top = 16 * root
+        cuts = {mpmath.mpf(2) ** j for j in range(-6, 20)}
+        cuts |= {root * t for t in (0.5, 1, 2, 3, 5, 8, 11)} | {top}
+        ends = {s * c for s in (-1, 1) for c in cuts if c <= top}
+        ends |= {mpmath.mpf(c) for c in kinks if abs(c) < top}
+        exact = mpmath.quad(
+            lambda x: f(x) ** 2 * ((x / root) ** 2 - 1) * mpmath.npdf(x / root) / root,
+            sorted({*ends, 0}),
+        ) / (2 * v)
+        # Rounding of some 1,000 terms. Next to a jump the change of s is a difference of
+        # values, rounded by 2e-16 of them: E s^2 and not q times its slope.
+        size = abs(exact) + (2e-2 * f(1) ** 2 / v if name == "elu'" else 0)
+        assert abs(a.length_map_derivative(q) - exact) < 1e-14 * size
+        # Tables of 32 terms.
+        many = a.length_map_derivative(np.full(65, q))
+        assert abs(many[3] - exact) < 5e-13 * size
+
+
+@pytest.mark.parametrize("q", [0.02, 0.3, 40.0, 1e7])
+def test_slopes_of_the_lengths_of_steps_are_densities(q):
+    # E 1{|x| < c}^2 = erf(c / sqrt(2 q)).
+    for a, c, height in ((act.hard_tanh, 1, 1), (act.hard_sigmoid, 3, 1 / 6)):
+        with mpmath.workdps(40):
+            r = c / mpmath.sqrt(q)
+            exact = -(mpmath.mpf(height) ** 2) * r * mpmath.npdf(r) / q
+            for found in (
+                a.derivative.length_map_derivative(q),
+                a.derivative.length_map_derivative(np.full(65, q))[3],
+            ):
+                # exp of -r^2 / 2, rounded.
+                assert abs(found - exact) < (1e-15 + 3e-16 * r * r) * abs(exact)
 
 
 @pytest.mark.parametrize("name", sorted(act.CATALOGUE))
@@ -243,3 +294,26 @@ def test_lengths_after_a_shifted_exponential(q, error):
     assert error(a.length_map(q), true) <= TOLERANCE
     slope = 2 * c * c * mpmath.exp(2 * x) + mixed
     assert error(a.length_map_derivative(q), slope) <= TOLERANCE
+
+
+# --- coefficients at large variances ----------------------------------------------------
+
+
+@pytest.mark.parametrize(("q", "k"), [(1e3, 900), (2e3, 1501), (1e4, 9801), (3e3, 5)])
+def test_coefficients_of_waves_are_roots_of_poisson_weights(q, k):
+    wave = closed.sine if k % 2 else closed.cosine
+    with mpmath.workdps(40):
+        v = mpmath.mpf(q)
+        true = mpmath.exp((k * mpmath.log(v) - v - mpmath.loggamma(k + 1)) / 2)
+        # Beyond q = 1400 the exponent, of terms of k log q, is rounded.
+        assert (
+            abs(abs(wave(q, k)[k]) - true) <= 1e-15 * k * mpmath.log(v) * true + 1e-300
+        )
+
+
+def test_coefficients_far_out_are_those_of_limits():
+    # erf becomes sign, and GELU a ramp.
+    one = act.sign.hermite(9)
+    assert act.erf.scaled(1e50).hermite(9) == pytest.approx(one, rel=1e-13, abs=1e-300)
+    ramp = closed.gaussian_linear(1e280, 8) / 1e140
+    assert ramp == pytest.approx(act.relu.hermite(8), rel=1e-13, abs=1e-300)

@@ -146,6 +146,38 @@ def test_fixed_correlations_match_integrals_over_the_plane(name, w, b):
 # --- closed forms ---------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("w", [0.5, 5.0, 50.0, 300.0])
+def test_the_slopes_of_waves_are_exponentials(w):
+    # E sin^2 = (1 - e^-2q)/2, E cos^2 = (1 + e^-2q)/2; with E cos = e^-q/2 the normalised
+    # cosine has the slope (e^(-(q+1)/2) - e^-2q) / Var.
+    b = 0.1
+    with mp.workdps(DIGITS):
+        for a in (act.sin, act.sin.normalized(), act.cos, act.cos.normalized()):
+            p = phase.classify(a, w, b)
+            q, normal = mp.mpf(p.variance), isinstance(a, act.Affine)
+            scale = w / mp.mpf(a.base.variance) if normal else w
+            true = size = scale * mp.exp(-2 * q)
+            if "cos" in a.name:
+                shift = scale * mp.exp(-(q + 1) / 2) if normal else 0
+                true, size = shift - true, shift + true
+            # exp's argument is rounded, to 2 q ulps.
+            assert abs(p.chi_q - true) < (4e-15 + 4e-16 * q) * size
+            depth, rounding = -1 / mp.log(abs(true)), 8e-15 * size / abs(true)
+            assert abs(p.variance_depth - depth) < rounding * depth * (1 + abs(depth))
+
+
+@pytest.mark.parametrize("w", [30.0, 1e4, 1e7])
+def test_the_slope_of_a_saturated_map_keeps_its_digits(w):
+    # E erf^2 = (2/pi) asin(2q / (1 + 2q)), whose slope in q is below 1e-10 at last.
+    p = phase.classify(act.erf, w, 0.1)
+    with mp.workdps(DIGITS):
+        q = mp.mpf(p.variance)
+        true = 4 * w / mp.pi / ((1 + 2 * q) * mp.sqrt(1 + 4 * q))
+        # The table of a panel: twenty terms, each known to an ulp or two.
+        assert abs(p.chi_q - true) < 1e-14 * true
+    assert phase.classify(act.sign, w, 0.1).chi_q == 0.0
+
+
 @pytest.mark.parametrize("q", [1e-6, 0.3, 2.0, 50.0, 1e4, 1e7])
 def test_the_edge_of_erf_is_the_arcsine_law(q):
     # E erf^2 = (2/pi) asin(2q / (1 + 2q)), E erf'^2 = (4/pi) / sqrt(1 + 4q).

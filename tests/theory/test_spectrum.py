@@ -282,7 +282,9 @@ def test_other_bad_input():
         spectrum.taylor_coefficients(RELU, 1, 5000)
     with pytest.raises(ValueError, match="`kernel` must be one of"):
         spectrum.taylor_coefficients(RELU, 1, 5, kernel="gp")
-    with pytest.raises(ValueError, match="ntk_map: `activation` must have a square"):
+    with pytest.raises(
+        ValueError, match="ntk_eigenvalues: `activation` must have a square"
+    ):
         spectrum.ntk_eigenvalues(act.sign, 1, 1, 3)
     with pytest.raises(ValueError, match="below 1e307"):
         spectrum.multiplicity(1000, 1000)

@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -151,3 +152,29 @@ def test_other_bad_input():
         width.length_moment(act.relu, 1, 0)
     with pytest.raises(ValueError, match="`depth` and `width` must keep"):
         width.length_moment(act.relu, 1_000_000, 1000)
+
+
+@pytest.mark.parametrize(("k", "depth"), [(2, 60), (3, 40), (4, 200)])
+def test_lengths_whose_map_is_steep_stay_at_rest(k, depth):
+    # E h_k(sqrt(q) Z)^2 has the slope k at its fixed point q = 1, where rounding would grow
+    # like k^depth. One input: V' = Var h_k^2 + k^2 V.
+    a = act.hermite(k)
+    with mpmath.workdps(50):
+        root = mpmath.sqrt(mpmath.factorial(k))
+        fourth = mpmath.quad(
+            lambda x: (
+                (
+                    mpmath.hermite(k, x / mpmath.sqrt(2))
+                    / 2 ** (mpmath.mpf(k) / 2)
+                    / root
+                )
+                ** 4
+                * mpmath.npdf(x)
+            ),
+            mpmath.linspace(-20, 20, 41),
+        )
+        exact = (fourth - 1) * (mpmath.mpf(k) ** (2 * depth) - 1) / (k * k - 1)
+        found = width.nngp_variance(1.0, a, depth, 10)
+        # Some ten roundings a layer, and those of the quadrature once.
+        assert abs(10 * found / exact - 1) < 1e-15 * depth + 1e-13
+    assert width.nngp_mean(1.0, a, 1, 10) == 1.0

@@ -92,8 +92,8 @@ class Layers:
         ------
         ValueError
             If `activation` is neither an Activation nor layers of them; if `depth` is
-            missing, or is not the number of layers given; if `tangent` and a derivative
-            is not square integrable.
+            missing, or is not the number of layers given; if an activation is constant;
+            if `tangent` and a derivative is not square integrable.
         """
         w = _variance(who, "weight_var", weight_var, positive=True)
         b = _variance(who, "bias_var", bias_var)
@@ -103,10 +103,15 @@ class Layers:
             (a, count * len(list(same))) for a, same in itertools.groupby(each)
         )
         for layer, _ in runs:
-            if tangent and not math.isfinite(layer.activation.derivative_second_moment):
+            a = layer.activation
+            if a.degree == 0 and not a.kinks:
+                raise ValueError(
+                    f"{who}: `activation` must not be constant, got {a.name}."
+                )
+            if tangent and not math.isfinite(a.derivative_second_moment):
                 raise ValueError(
                     f"{who}: `activation` must have a square-integrable derivative, got"
-                    f" {layer.activation.name}."
+                    f" {a.name}."
                 )
         return cls(runs, w, b)
 

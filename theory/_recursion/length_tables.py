@@ -264,7 +264,7 @@ class LengthPanel:
             energy, slopes = density @ (s * s), density @ (slope * slope)
         if not (np.isfinite(energy).all() and np.isfinite(slopes).all()):
             raise ValueError(
-                "kernels: lengths must keep moments within float64 where they are"
+                "`depth` must keep moments within float64 where they are"
                 f" tabulated, but those of {self.activation.name} leave it below length"
                 f" {math.exp(self.interval.high):.3g}. Use fewer layers or shorter inputs."
             )

@@ -50,13 +50,14 @@ def density(
 
     `sign` is -1 where that is rho = -1.
     """
-    out, less, largest = (np.zeros_like(t) for _ in range(3))
+    out = np.zeros_like(t)
     with np.errstate(divide="ignore"):
         sine = 1.0 / np.sin(t)
     cosine = np.square(1.0 / np.cos(0.5 * t))
     kinks = tuple(zip(activation.kinks, activation.jumps, strict=True))
     # Slopes to both ends of bounded functions are the same.
     bounded = balanced(activation.jumps)
+    less, largest = (np.zeros_like(t if bounded else 0.0) for _ in range(2))
     for c, a in kinks:
         for d, b in kinks:
             near, far = c / r, sign * d / other
@@ -204,13 +205,14 @@ def _from_end(
     shares, weights = gaussian.composite(
         np.append(0.0, 2.0 ** np.arange(-octaves, 1.0)), NODES
     )
-    lost, held, lost_slope = np.empty((3, len(t)))
+    lost, held, lost_slope = np.zeros((3, len(t)))
     for at in _blocks(t, len(shares)):
         u = shares[:, None] * t[at]
         each = density(activation, r[at], other[at], u, sign[at])
         each *= weights[:, None] * t[at]
         lost_slope[at] = each.sum(axis=0)
-        held[at] = 2.0 * (each * np.square(np.sin(0.5 * u))).sum(axis=0)
+        if (sign[at] > 0.0).any():  # at the other end it is not asked for
+            held[at] = 2.0 * (each * np.square(np.sin(0.5 * u))).sum(axis=0)
         each *= np.sin(0.5 * (t[at] + u)) * np.sin(0.5 * (t[at] - u))
         lost[at] = 2.0 * each.sum(axis=0)
     return lost, held, lost_slope

@@ -147,7 +147,7 @@ def _within(rows: LogLengths) -> LogLengths:
     if not np.all(np.abs(rows.high) < 345.0):
         worst = 2.0 * rows.high[np.abs(rows.high).argmax()]
         raise ValueError(
-            "kernels: `depth` must keep the kernel within float64, got"
+            "`depth` must keep the kernel within float64, got"
             f" e^{worst:.3g} on the diagonal. Use fewer layers, shorter inputs or"
             " `activation.normalized()`."
         )

@@ -108,7 +108,7 @@ class Slopes:
             n += MORE
         low, high = math.exp(self.lengths.low), math.exp(self.lengths.high)
         raise ValueError(
-            f"kernels: `x` must have lengths between which {self.activation.name} is"
+            f"`x` must have lengths between which {self.activation.name} is"
             f" smooth, but {MOST} lengths do not resolve it between {low:.3g} and"
             f" {high:.3g}. Rescale the inputs."
         )
@@ -276,7 +276,7 @@ def _by_plane(activation: Activation, r: Array, end: float) -> Build:
     most = max(len(df._edges(REACH * v)) for v in r)
     if most > PANELS:
         raise ValueError(
-            f"kernels: `x` must have lengths at which {PANELS} panels resolve"
+            f"`x` must have lengths at which {PANELS} panels resolve"
             f" {activation.name}, but at {r.max():.3g} it oscillates so often that it"
             f" needs {most}. Rescale the inputs."
         )

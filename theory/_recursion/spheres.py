@@ -84,16 +84,16 @@ def sphere(network: Layers, start: float) -> Sphere:
                         power = float(np.float64(length) ** m)
                     length = within(here.second_moment * power)
                 break
-            here = _at(layer, length)
-            with np.errstate(over="ignore", invalid="ignore"):
-                new = within(here.second_moment)
             if length > layer.activation._widest:
                 raise ValueError(
-                    "kernels: `depth` must keep the variance of what"
+                    "`depth` must keep the variance of what"
                     f" {layer.activation.name} is applied to at most"
                     f" {layer.activation._widest:g}, got {length:.3g}. Use fewer layers or"
                     " shorter inputs."
                 )
+            here = _at(layer, length)
+            with np.errstate(over="ignore", invalid="ignore"):
+                new = within(here.second_moment)
             if abs(new - length) <= 2.0 * math.ulp(length):
                 steps.append((here, count - done))  # a fixed point, to rounding
                 break
@@ -151,7 +151,7 @@ def within(length: float) -> float:
     """Return a diagonal that float64 holds, or raise."""
     if not 1e-300 < length < 1e300:
         raise ValueError(
-            "kernels: `depth` must keep the kernel within float64, got"
+            "`depth` must keep the kernel within float64, got"
             f" {length:g} on the diagonal. Use `activation.normalized()`."
         )
     return length

@@ -283,7 +283,7 @@ def fill(
     logs = net.logs
     if len(logs) > 1 and not relative and logs[1].max() > 709.0:
         raise ValueError(
-            "kernels: `depth` must keep the tangent kernel within float64, got a diagonal"
+            "`depth` must keep the tangent kernel within float64, got a diagonal"
             f" of e^{logs[1].max():.0f}. Use `normalized=True`."
         )
     scales = [np.exp(logs[0])]

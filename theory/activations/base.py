@@ -235,6 +235,15 @@ class Activation(GaussianFunction):
 
     # --- lengths ------------------------------------------------------------------
 
+    @property
+    def _has_slope(self) -> bool:
+        """Whether `derivative` has values, and s is their integral."""
+        return True
+
+    def _closed_slopes(self, q: Array) -> tuple[Array, Array] | None:  # noqa: ARG002
+        """Return the derivatives in q of E s(sqrt(q) Z) and E s(sqrt(q) Z)^2, if known."""
+        return None
+
     def length_map(self, q: Any) -> Any:
         r"""Return :math:`E\,s(\sqrt q Z)^2`: squared norms from layer to layer.
 
@@ -265,7 +274,16 @@ class Activation(GaussianFunction):
         return _checks.like(q, self._lengths(v.ravel()).reshape(v.shape))
 
     def length_map_derivative(self, q: Any) -> Any:
-        r"""Return the derivative of `length_map`, :math:`E[s s'(\sqrt q Z) Z]/\sqrt q`."""
+        r"""Return the derivative of `length_map`, :math:`E[s s'(\sqrt q Z) Z]/\sqrt q`.
+
+        Where s jumps, or s' is not to be had, :math:`E[s(\sqrt q Z)^2 (Z^2 - 1)]/(2q)`.
+
+        Examples
+        --------
+        >>> from theory import activations as act
+        >>> act.relu.length_map_derivative(4.0), act.sign.length_map_derivative(4.0)
+        (0.5, 0.0)
+        """
         v = self._variances("length_map_derivative", "q", q)
         return _checks.like(q, self._length_slopes(v.ravel()).reshape(v.shape))
 
@@ -275,6 +293,9 @@ class Activation(GaussianFunction):
         return np.array([self._one(v).second_moment for v in q.tolist()])
 
     def _length_slopes(self, q: Array) -> Array:
+        known = self._closed_slopes(q)
+        if known is not None:
+            return known[1]
         if q.size > moments.FEW:
             return moments.length_slopes(self, q)
         at = [self._one(v) for v in q.tolist()]
@@ -364,6 +385,17 @@ class Affine(Activation):
     @property
     def _linear(self) -> float:
         return self.base._linear
+
+    @property
+    def _has_slope(self) -> bool:
+        return self.base._has_slope
+
+    def _closed_slopes(self, q: Array) -> tuple[Array, Array] | None:
+        known = self.base._closed_slopes(q)
+        if known is None:
+            return None
+        mean = self.scale * known[0]
+        return mean, self.scale**2 * known[1] + 2.0 * self.shift * mean
 
     @cached_property
     def derivative_second_moment(self) -> float:

@@ -10,6 +10,11 @@ from theory import _checks
 
 Array = npt.NDArray[np.float64]
 
+WIDEST = 1e300
+
+FACTORS = 1400.0
+"""Variance to which e^{-q/2}, and what it is multiplied by, stay within float64."""
+
 
 def exponential(q: float, order: int) -> Array:
     """exp: e^{q/2} q^{k/2} / sqrt(k!).
@@ -18,19 +23,19 @@ def exponential(q: float, order: int) -> Array:
     [1.6487212707, 1.6487212707, 1.165821990799]
     """
     q, order = _checked("exponential", q, order)
-    return np.exp(0.5 * q) * _powers(q, order)
+    return _checks.result("exponential", _powers(q, order, 0.5), "q")
 
 
 def sine(q: float, order: int) -> Array:
     """sin: (-1)^((k-1)/2) e^{-q/2} q^{k/2} / sqrt(k!) for odd k."""
     q, order = _checked("sine", q, order)
-    return np.exp(-0.5 * q) * _powers(q, order) * _cycle((0, 1, 0, -1), order)
+    return _powers(q, order, -0.5) * _cycle((0, 1, 0, -1), order)
 
 
 def cosine(q: float, order: int) -> Array:
     """cos: (-1)^(k/2) e^{-q/2} q^{k/2} / sqrt(k!) for even k."""
     q, order = _checked("cosine", q, order)
-    return np.exp(-0.5 * q) * _powers(q, order) * _cycle((1, 0, -1, 0), order)
+    return _powers(q, order, -0.5) * _cycle((1, 0, -1, 0), order)
 
 
 def bump(q: float, order: int) -> Array:
@@ -68,15 +73,23 @@ def gaussian_linear(q: float, order: int) -> Array:
 
 
 def _checked(who: str, q: float, order: int) -> tuple[float, int]:
-    return _checks.number(who, "q", q, 0.0, 1e12), _checks.integer(
+    return _checks.number(who, "q", q, 0.0, WIDEST), _checks.integer(
         who, "order", order, 0
     )
 
 
-def _powers(q: float, order: int) -> Array:
-    """q^{k/2} / sqrt(k!)."""
+def _powers(q: float, order: int, rate: float) -> Array:
+    """e^{rate q} q^{k/2} / sqrt(k!)."""
     k = np.arange(1, order + 1)
-    return np.concatenate([[1.0], np.cumprod(np.sqrt(q / k))])
+    if q > FACTORS:
+        from scipy.special import gammaln
+
+        logs = 0.5 * (
+            np.arange(order + 1) * np.log(q) - gammaln(np.arange(order + 1) + 1)
+        )
+        with np.errstate(over="ignore"):
+            return np.exp(rate * q + logs)
+    return np.exp(rate * q) * np.concatenate([[1.0], np.cumprod(np.sqrt(q / k))])
 
 
 def _cycle(pattern: tuple[int, ...], order: int) -> Array:

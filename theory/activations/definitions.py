@@ -166,8 +166,9 @@ exp = Smooth(
         precise=lambda mp, x: mp.exp(x),
         widest=354.0,
         closed=Closed(
-            coefficients=closed.exponential,
+            coefficients=lambda q, order: closed._powers(q, order, 0.5),
             dual=duals.Exponential,
+            mean_slope=lambda q: 0.5 * np.exp(0.5 * q),
             energy=lambda q: np.exp(2.0 * q),
             energy_slope=lambda q: 2.0 * np.exp(2.0 * q),
             variance=lambda q: np.exp(q) * np.expm1(q),
@@ -185,6 +186,7 @@ sin = Smooth(
         closed=Closed(
             coefficients=closed.sine,
             dual=lambda v, w: duals.Trigonometric(v, w, odd=True),
+            mean_slope=np.zeros_like,
             energy=lambda q: -0.5 * np.expm1(-2.0 * q),
             energy_slope=lambda q: np.exp(-2.0 * q),
             variance=lambda q: -0.5 * np.expm1(-2.0 * q),
@@ -202,6 +204,7 @@ cos = Smooth(
         closed=Closed(
             coefficients=closed.cosine,
             dual=lambda v, w: duals.Trigonometric(v, w, odd=False),
+            mean_slope=lambda q: -0.5 * np.exp(-0.5 * q),
             energy=lambda q: 0.5 * (1.0 + np.exp(-2.0 * q)),
             energy_slope=lambda q: -np.exp(-2.0 * q),
             variance=lambda q: 0.5 * np.expm1(-q) ** 2,

@@ -101,6 +101,10 @@ class _ExponentialSlope(Activation):
         return _ExponentialSlope(self.unit._scaled(var), self.factor)
 
     @property
+    def _has_slope(self) -> bool:
+        return False
+
+    @property
     def derivative(self) -> Activation:
         """Not available."""
         raise ValueError(f"{self.name}.derivative: not available.")

@@ -128,12 +128,11 @@ def sample(a: Sampled) -> Samples:
 
 def length_slope(s: Any) -> float:
     """Return E s(Z) s'(Z) Z of an activation: the slope of its map of lengths at 1."""
-    slope, total = s.derivative, 0.0
+    total = 0.0
     for reach in REACHES:
-        edges = np.union1d(s._edges(reach), slope._edges(reach))
-        x, w = gaussian.rule(edges, reach)
+        x, w = gaussian.rule(_slope_edges(s, reach), reach)
         with np.errstate(over="ignore", invalid="ignore"):
-            f = w * s._value(x) * slope._value(x) * x
+            f = _of_least_size(np.ones(len(x)), _slope_forms(s, x, w * _by_parts(s, x)))
         total = float(np.abs(f).sum())
         outside = float(np.abs(f[np.abs(x) > reach - 2.0]).sum())
         if math.isfinite(total) and outside <= TAIL * total:
@@ -142,6 +141,36 @@ def length_slope(s: Any) -> float:
         f"{s.name}.length_map_derivative: `q` must leave E s(sqrt(q) Z)^2 within float64,"
         f" but the activation grows too fast: {total:.3g} on |Z| < {REACHES[-1]:g}."
     )
+
+
+def _slope_edges(s: Any, reach: float) -> Array:
+    edges = s._edges(reach)
+    return np.union1d(edges, s.derivative._edges(reach)) if s._has_slope else edges
+
+
+def _slope_forms(s: Any, x: Array, weight: Array | float = 1.0) -> list[Array]:
+    """Return functions that all have the mean E s s' x, times a weight; see `_by_parts`.
+
+    The values of s and s' next to zero add nothing to it, but to its rounding.
+    """
+    value, (rise, start) = s._value(x), s._rise(x)
+    if s._has_slope:
+        slope, (bend, _) = s.derivative._value(x), s.derivative._rise(x)
+        one, other = weight * value * slope, weight * rise * slope
+        return [one * x, (other + weight * start * bend) * x]
+    # E (Z^2 - 1) vanishes on each half of the axis, and s may jump at zero.
+    near = np.where(x < 0.0, *s._rise(np.array([-1e-100, 1e-100]))[0])
+    return [weight * value * value, weight * (rise - near) * (value + near + start)]
+
+
+def _of_least_size(weight: Array, forms: list[Array]) -> Array:
+    """Return the function of which most is left when it is integrated."""
+    return min(forms, key=lambda f: float(np.sum(np.abs(weight) @ np.abs(f))))
+
+
+def _by_parts(s: Any, z: Array) -> Array | float:
+    """Return the weight of these in E s s' x = E s^2 (Z^2 - 1) / 2."""
+    return 1.0 if s._has_slope else 0.5 * (z * z - 1.0)
 
 
 def lengths(a: Any, q: Array) -> Array:
@@ -188,15 +217,20 @@ def together(a: Any, r: Array, *, slope: bool = False) -> Array:
         top = reach * high
         count = math.ceil(top / low)
         own = low * np.arange(-count, count + 1, dtype=np.float64)
-        both = [a, a.derivative] if slope else [a]
-        edges = np.unique(np.concatenate([own, *(f._edges(top) for f in both)]))
+        edges = np.union1d(own, _slope_edges(a, top) if slope else a._edges(top))
         x, w = gaussian.composite(edges[np.abs(edges) <= top])
+        z = x / r[:, None]
+        density = w * gaussian.pdf(z) / r[:, None]
         with np.errstate(over="ignore", invalid="ignore"):
-            f = a._value(x) * (a.derivative._value(x) * x if slope else a._value(x))
-        density = w * gaussian.pdf(x / r[:, None]) / r[:, None]
-        total = density @ f
-        outside = density @ np.where(np.abs(x) > top - 2.0 * low, np.abs(f), 0.0)
-        if np.isfinite(total).all() and np.all(outside <= TAIL * (density @ np.abs(f))):
+            if slope:
+                density = density * _by_parts(a, z)
+                f = _of_least_size(density, _slope_forms(a._scaled(low * low), x / low))
+            else:
+                f = a._value(x) ** 2
+        total, size = density @ f, np.abs(density) @ np.abs(f)
+        far = np.abs(x) > top - 2.0 * low
+        outside = np.abs(density[:, far]) @ np.abs(f[far])
+        if np.isfinite(total).all() and np.all(outside <= TAIL * size):
             return np.asarray(total, dtype=np.float64)
     raise ValueError(
         f"{a.name}.length_map: `q` must leave E s(sqrt(q) Z)^2 within float64, but the"

@@ -60,6 +60,9 @@ class PiecewisePolynomial(Activation):
         for i, (c, jump) in enumerate(zip(kinks, jumps, strict=True)):
             rows[i + 1] = _moved(rows[i], float(c - centres[i]))
             rows[i + 1, self.m] += jump / math.factorial(self.m)
+        # Near zero relative accuracy: the piece there has zero for its centre.
+        i = int(np.searchsorted(kinks, 0.0))
+        rows[i], centres[i] = _moved(rows[i], -float(centres[i])), 0.0
         return kinks, centres, rows
 
     def _value(self, x: Array) -> Array:
@@ -267,6 +270,21 @@ class PiecewisePolynomial(Activation):
         squares = np.convolve(above, above) + np.convolve(below, below)
         moments = [0.5 * v * _absolute_moment(k) for k, v in enumerate(squares)]
         return np.asarray(np.polynomial.polynomial.polyval(np.sqrt(q), moments), float)
+
+    @property
+    def _has_slope(self) -> bool:
+        return self.m > 0 or not self.jumps
+
+    def _closed_slopes(self, q: Array) -> tuple[Array, Array] | None:
+        if self.m:
+            return None
+        # Of a step at c: d/dq P(sqrt(q) Z > c) = r phi(r) / (2 q), r = c / sqrt(q).
+        order = np.argsort(self.kinks)
+        jumps = np.array(self.jumps)[order]
+        levels = sum(self.poly[:1]) + np.cumsum([0.0, *jumps])
+        r = np.array(self.kinks)[order] / np.sqrt(q)[:, None]
+        rates = 0.5 * r * gaussian.pdf(r) / q[:, None]
+        return rates @ jumps, rates @ np.diff(levels**2)
 
     def _engine(self, other: Activation) -> duals.Engine:
         if not isinstance(other, PiecewisePolynomial) or self.m != other.m:

@@ -34,8 +34,10 @@ class Closed:
         (q, order) -> a_0, ..., a_order.
     first : int
         The coefficients before this one are integrated.
+    mean_slope : callable, optional
+        The derivative of E s in q, of arrays.
     energy, energy_slope : callable, optional
-        E s^2 and its derivative in q, of arrays.
+        E s^2 and its derivative in q.
     variance : callable, optional
     slope_energy : callable, optional
         E (d/dZ s(sqrt(q) Z))^2.
@@ -45,6 +47,7 @@ class Closed:
 
     coefficients: Callable[[float, int], Array]
     first: int = 0
+    mean_slope: Function | None = None
     energy: Function | None = None
     energy_slope: Function | None = None
     variance: Function | None = None
@@ -322,13 +325,18 @@ class Smooth(Activation):
         known = self._energy(q)
         return super()._lengths(q) if known is None else self._finite(known)
 
-    def _length_slopes(self, q: Array) -> Array:
+    @property
+    def _has_slope(self) -> bool:
+        return not self.order
+
+    def _closed_slopes(self, q: Array) -> tuple[Array, Array] | None:
         closed = self.definition.closed
-        if self.order or closed is None or closed.energy_slope is None:
-            return super()._length_slopes(q)
+        if self.order or not (closed and closed.mean_slope and closed.energy_slope):
+            return None
         with np.errstate(over="ignore"):
-            slope = closed.energy_slope(self.var * q)
-        return self.factor**2 * self.var * self._finite(slope)
+            mean = self.factor * self.var * closed.mean_slope(self.var * q)
+            energy = self.factor**2 * self.var * closed.energy_slope(self.var * q)
+        return self._finite(mean), self._finite(energy)
 
     def _engine(self, other: Activation) -> duals.Engine:
         self._finite(np.array([self.second_moment, other.second_moment]), "var")

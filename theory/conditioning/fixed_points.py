@@ -24,6 +24,7 @@ class FixedPoint:
     start: Any
 
 
+@_checks.in_own_name
 def fixed_point_convergence(activation: Activation, delta: Any) -> FixedPoint:
     r"""Return the constants of Lemma C.30 for ``activation / sqrt(E activation^2)``.
 

@@ -108,30 +108,20 @@ class Truncated:
         square = tangent * tangent
         sine = 2.0 * tangent / (1.0 + square)
         cosine = (1.0 - tangent) * (1.0 + tangent) / (1.0 + square)
-        total, small = np.zeros_like(u), np.zeros_like(u)
-        largest, first = np.zeros_like(u), np.zeros_like(u)
+        total = np.zeros_like(u)
         # Beyond what a float holds an exponent is infinite, and what it is for is 0.
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             for weight, c, d in self._merged:
-                # (c^2 - 2 c d cos u + d^2) / (2 sin^2 u), as a sum of positive terms.
-                gap = c - d if c * d > 0.0 else c + d
-                near = cosine if c * d > 0.0 else sine
-                if c == d:
-                    z = np.square(sine / cosine) * (0.5 * c * c) + 0.5 * c * c
-                else:
-                    z = np.square((0.5 * gap) / (sine * cosine))
-                    z += abs(c * d) / np.square(near)
-                    z *= 0.5
-                z = np.where(np.isfinite(z), z, np.inf)
-                total += weight * np.exp(-z)
-                if self._balanced:
-                    if (c, d) == self._merged[0][1:]:
-                        first = np.exp(-z)
-                    more = _farther(self._merged[0][1:], (c, d), sine, cosine)
+                total += weight * np.exp(-_exponent(c, d, sine, cosine))
+            if self._balanced:
+                small, largest = np.zeros_like(u), np.zeros_like(u)
+                first = self._merged[0][1:]
+                for weight, *pair in self._merged:
+                    more = _farther(first, (pair[0], pair[1]), sine, cosine)
                     small += weight * np.expm1(-more)
                     np.maximum(largest, np.abs(more), out=largest)
-            if self._balanced:
-                total = np.where(largest < 1.0, first * small, total)
+                small *= np.exp(-_exponent(*first, sine, cosine))
+                total = np.where(largest < 1.0, small, total)
         return total / (2.0 * np.pi)
 
     def _integral(self, start: Array, stop: Array, rho: Array, power: int) -> Array:
@@ -301,6 +291,19 @@ class Truncated:
         for k in range(1, self.m + 1):
             out -= self.at_one[k] * (-delta) ** k / math.factorial(k)
         return out
+
+
+def _exponent(c: float, d: float, sine: Array, cosine: Array) -> Array:
+    """(c^2 - 2 c d cos u + d^2) / (2 sin^2 u), as a sum of positive terms."""
+    gap = c - d if c * d > 0.0 else c + d
+    near = cosine if c * d > 0.0 else sine
+    if c == d:
+        z = np.square(sine / cosine) * (0.5 * c * c) + 0.5 * c * c
+    else:
+        z = np.square((0.5 * gap) / (sine * cosine))
+        z += abs(c * d) / np.square(near)
+        z *= 0.5
+    return np.where(np.isfinite(z), z, np.inf)
 
 
 def _sine(v: Array) -> Array:

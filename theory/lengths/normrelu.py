@@ -180,6 +180,7 @@ class NormReLUDecay:
         return _checks.plain(rate**l * r + self.beta * np.asarray(self.start) * total)
 
 
+@_checks.in_own_name
 def normrelu_decay(
     gamma_x: Any, gamma_y: Any, delta: Any, activation: Activation
 ) -> NormReLUDecay:

@@ -50,6 +50,7 @@ def odd_correlation_bound(rho: Any, mu_x: Any, mu_y: Any) -> Any:
     return _checks.plain(np.sqrt(x * y))
 
 
+@_checks.in_own_name
 def settling_depth(activation: Activation, gamma_x: Any, gamma_y: Any) -> Any:
     r"""Return the layers until both squared lengths are within mu/2 of 1 (Theorem D.9).
 
@@ -101,6 +102,7 @@ def _settling(who: str, activation: Activation, gamma_x: Any, gamma_y: Any) -> A
     return _arrays.integers(who, "activation", found)
 
 
+@_checks.in_own_name
 def correlation_bound_any_length(
     activation: Activation, gamma_x: Any, gamma_y: Any, delta: Any, depth: Any
 ) -> Any:

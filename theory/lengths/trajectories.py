@@ -16,6 +16,7 @@ MOST = 1e16
 """The largest squared length at which duals are tabulated."""
 
 
+@_checks.in_own_name
 def chord_rate(activation: Activation, *, least: float = 0.5) -> float:
     r"""Return ``(1 - length_map(c)) / (1 - c)``, the contraction rate of Theorem D.1.
 
@@ -37,6 +38,7 @@ def chord_rate(activation: Activation, *, least: float = 0.5) -> float:
     return (1.0 - float(activation.length_map(c))) / (1.0 - c)
 
 
+@_checks.in_own_name
 def length_trajectory(activation: Activation, gamma: Any, depth: int) -> Array:
     """Return squared lengths ``gamma_0, ..., gamma_depth``.
 
@@ -88,6 +90,7 @@ def _lengths(
     return np.array(out)
 
 
+@_checks.in_own_name
 def joint_trajectory(
     activation: Activation, gamma_x: Any, gamma_y: Any, rho: Any, depth: int
 ) -> tuple[Array, Array, Array]:
@@ -153,6 +156,7 @@ def joint_trajectory(
     return x, y, found
 
 
+@_checks.in_own_name
 def generalised_mu(activation: Activation, gamma: Any) -> Any:
     r"""Return ``mu(gamma) = 1 - a_1(gamma)^2 / length_map(gamma)`` (Lemma D.6).
 
@@ -184,6 +188,7 @@ def generalised_mu(activation: Activation, gamma: Any) -> Any:
     return _each("generalised_mu", share, gamma)
 
 
+@_checks.in_own_name
 def rest_share(activation: Activation, gamma: Any) -> Any:
     r"""Return ``1 - (a_0(gamma)^2 + a_1(gamma)^2) / length_map(gamma)``.
 

@@ -31,9 +31,6 @@ LOW, HIGH = -37, 19
 FINEST = 5
 """How often a panel is halved."""
 
-NEAR = 3
-"""The end of the range of log q in which `Moments.second_slope` is resolved."""
-
 UNRESOLVED = 1e-6
 """Last coefficients of a panel on which the moments are not to be relied on."""
 
@@ -198,7 +195,7 @@ class Moments:
                 self.at(high)  # complains about what is not resolved
                 a = _within_reach(self.activation, high)
                 f = a.derivative if of == "slope" else a
-                return together(f, np.sqrt(q), slope=of == "both")
+                return together(f, np.sqrt(q), slope=of == "change")
             except ValueError as error:
                 self.unresolved.append(str(error))
                 return np.full(q.shape, np.inf)
@@ -229,12 +226,12 @@ class Moments:
 
     @cached_property
     def second_slope(self) -> Curve:
-        """Derivative of E s^2 in log q, E s s'(sqrt(q) Z) sqrt(q) Z, below `NEAR`.
+        """Derivative of E s^2 in log q, E s s'(sqrt(q) Z) sqrt(q) Z.
 
         A table of its own: that of E s^2 loses two digits when it is differentiated.
         """
         if self._by_values:
-            return Curve(self._together("both"), signed=True)
+            return Curve(self._together("change"), signed=True)
         a = self.activation
         return Curve(
             _each(lambda q: q * float(a.length_map_derivative(q))), signed=True

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory.phase import _roots
-from theory.phase._curves import HIGH, LOW, NEAR, Moments
+from theory.phase._curves import HIGH, LOW, Moments
 
 Array = npt.NDArray[np.float64]
 
@@ -31,11 +31,10 @@ def variance_slope(m: Moments, q: Array, w: Array) -> Array:
     out = np.full(q.shape, np.nan)
     zero, inside = q < math.exp(LOW), (q >= math.exp(LOW)) & np.isfinite(q)
     out[zero] = w[zero] * m.at_zero[1]
-    t = np.log(q[inside])
-    change = m.second.read(t)[1]
-    if math.isfinite(m.activation.derivative_second_moment):
-        change[t < NEAR] = m.second_slope.read(t[t < NEAR])[0]
-    out[inside] = w[inside] * change / q[inside]
+    at = q[inside]
+    known = m.activation._closed_slopes(at)
+    change = m.second_slope.read(np.log(at))[0] / at if known is None else known[1]
+    out[inside] = w[inside] * change
     return out
 
 

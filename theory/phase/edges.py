@@ -49,6 +49,7 @@ class Edge:
     stable: Any
 
 
+@_checks.in_own_name
 def edge_curve(q: Any, activation: Activation) -> Edge:
     r"""Return the networks with chi_1 = 1 at the variances q.
 
@@ -68,7 +69,8 @@ def edge_curve(q: Any, activation: Activation) -> Edge:
     Raises
     ------
     ValueError
-        If `q` is out of range, or the activation jumps: chi_1 is infinite then.
+        If `q` is out of range, or the activation jumps or is constant: chi_1 is infinite
+        or zero then.
 
     Notes
     -----
@@ -98,6 +100,7 @@ def edge_curve(q: Any, activation: Activation) -> Edge:
     )
 
 
+@_checks.in_own_name
 def edge_points(activation: Activation, bias_var: float = 0.0) -> tuple[Edge, ...]:
     r"""Return every network at the edge of chaos with one bias variance.
 
@@ -116,7 +119,7 @@ def edge_points(activation: Activation, bias_var: float = 0.0) -> tuple[Edge, ..
     Raises
     ------
     ValueError
-        If `bias_var` is negative or the activation jumps.
+        If `bias_var` is negative, or the activation jumps or is constant.
 
     Examples
     --------
@@ -134,6 +137,7 @@ def edge_points(activation: Activation, bias_var: float = 0.0) -> tuple[Edge, ..
     return _points(m, np.array([b]))[0]
 
 
+@_checks.in_own_name
 def edge_of_chaos(activation: Activation, bias_var: Any = 0.0) -> Any:
     r"""Return the weight variance at which networks with these biases are critical.
 
@@ -185,6 +189,8 @@ def _smooth_enough(who: str, activation: Activation) -> Moments:
             f"{who}: `activation` must have a square-integrable derivative, got"
             f" {activation.name}: chi_1 is infinite everywhere."
         )
+    if activation.derivative_second_moment == 0.0:
+        raise ValueError(f"{who}: `activation` must not be constant: chi_1 is zero.")
     return m
 
 

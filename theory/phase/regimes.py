@@ -88,6 +88,7 @@ class Phase:
         )
 
 
+@_checks.in_own_name
 def classify(
     activation: Activation,
     weight_var: Any,
@@ -162,6 +163,7 @@ def classify(
     )
 
 
+@_checks.in_own_name
 def chi_1(
     activation: Activation,
     weight_var: Any,

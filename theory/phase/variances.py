@@ -44,6 +44,7 @@ class FixedVariance:
     stable: bool
 
 
+@_checks.in_own_name
 def variance_map(
     q: Any, activation: Activation, weight_var: Any, bias_var: Any = 0.0
 ) -> Any:
@@ -89,6 +90,7 @@ def variance_map(
     return like((q, weight_var, bias_var), out)
 
 
+@_checks.in_own_name
 def fixed_variances(
     activation: Activation, weight_var: float, bias_var: float = 0.0
 ) -> tuple[FixedVariance, ...]:
@@ -148,6 +150,7 @@ def fixed_variances(
     return tuple(points)
 
 
+@_checks.in_own_name
 def fixed_variance(
     activation: Activation,
     weight_var: Any,
