@@ -375,6 +375,7 @@ def test_kernels_that_leave_float64():
 
 PLANE = [[1.0, 0.0], [0.0, 2.0]]
 CONSTANT = act.hermite(0)
+THREE = act.from_function(lambda x: 0.0 * x + 3.0, name="three")
 
 
 @pytest.mark.parametrize(
@@ -390,6 +391,7 @@ CONSTANT = act.hermite(0)
         (spectrum.ntk_eigenvalues, (act.sign, 2, 2, 4), "`activation` must have a sq"),
         (spectrum.nngp_eigenvalues, (act.exp, 9, 2, 4), "`depth` must keep"),
         (kernels.nngp_map, (0.5, CONSTANT, 2), "`activation` must not be constant"),
+        (kernels.nngp, (PLANE, THREE, 2), "`activation` must not be constant"),
         (phase.edge_curve, (1.0, CONSTANT), "`activation` must not be constant"),
         (lengths.settling_depth, (CONSTANT, 2.0, 1.0), r"hermite\(0\)\.mu: activation"),
         (lengths.generalised_mu, (act.exp, 1e9), "exp: `var` must"),

@@ -104,7 +104,7 @@ class Layers:
         )
         for layer, _ in runs:
             a = layer.activation
-            if a.degree == 0 and not a.kinks:
+            if a.variance == 0.0:
                 raise ValueError(
                     f"{who}: `activation` must not be constant, got {a.name}."
                 )
