@@ -196,6 +196,7 @@ MMD_INIT = {
     "mmd/both-fall": "log of L_uni; of L_sd: first window less last",
     "mmd/eq5": "R² of log t less R² of the root of t",
     "mmd/ablation": "accuracy at N = 5: all losses less without L_uni",
+    "mmd/ablation-sd": "accuracy at N = 5: all losses less without L_sd",
     "mmd/ablation-iod": "accuracy at N = 5: all losses less without L_iod",
     "mmd/ablation-alone": "accuracy at N = 5: no pre-training less without L_uni",
 }
