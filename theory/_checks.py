@@ -7,21 +7,19 @@ name the function, the argument, what was required and what came.
 """
 
 import difflib
-import functools
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from numbers import Real
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 T = TypeVar("T")
-P = ParamSpec("P")
 
 ROUNDING = 4.0 * np.finfo(np.float64).eps
 """How far outside [-1, 1] a correlation may be by rounding alone."""
@@ -33,35 +31,6 @@ BYTES = (bytes, bytearray, memoryview)
 
 PLAIN: frozenset[type] = frozenset({float, int, np.float64})
 """Types of list entries that need no look."""
-
-
-SPEAKERS: set[str] = set()
-"""Names of the functions whose errors `in_own_name` has begin with them."""
-
-
-def in_own_name(function: Callable[P, T]) -> Callable[P, T]:
-    """Let whatever refuses the arguments of a public function speak in its name.
-
-    What it calls does not know what the user called: tables that several functions share
-    say what is wrong with an argument, other public functions give their own name, which
-    is replaced, and activations theirs, which is kept.
-    """
-    who = function.__name__
-    SPEAKERS.add(who)
-
-    @functools.wraps(function)
-    def speaking(*args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return function(*args, **kwargs)
-        except ValueError as error:
-            text = str(error)
-            inner, _, rest = text.partition(": ")
-            if inner == who:
-                raise
-            rest = rest if inner in SPEAKERS else text
-            raise ValueError(f"{who}: {rest}") from error
-
-    return speaking
 
 
 def reject(who: str, name: str, need: str, bad: Any, values: Any, hint: str) -> None:

@@ -6,13 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
+from theory._naming import in_own_name
 from theory._recursion.layers import Layers, Network
 from theory._recursion.spheres import Sphere, sphere
 
 Array = npt.NDArray[np.float64]
 
 
-@_checks.in_own_name
+@in_own_name
 def nngp_map(
     rho: Any,
     activation: Network,
@@ -65,7 +66,7 @@ def nngp_map(
     return _checks.like(rho, k.reshape(r.shape))
 
 
-@_checks.in_own_name
+@in_own_name
 def ntk_map(
     rho: Any,
     activation: Network,

@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks, matrices
+from theory._naming import in_own_name
 from theory._recursion.kernel_matrices import Rows, chosen, kernels, normed
 from theory._recursion.layers import Layer as Layer
 from theory._recursion.layers import Layers, Network
@@ -103,7 +104,7 @@ def separation(x: Any) -> float:
     return matrices.least_distance(matrices.Inputs(v, norms))
 
 
-@_checks.in_own_name
+@in_own_name
 def nngp(
     x: Any,
     activation: Network,
@@ -167,7 +168,7 @@ def nngp(
     return kernels("nngp", network, rows, frozenset())[0]
 
 
-@_checks.in_own_name
+@in_own_name
 def ntk(
     x: Any,
     activation: Network,
@@ -206,7 +207,7 @@ def ntk(
     return t
 
 
-@_checks.in_own_name
+@in_own_name
 def nngp_ntk(
     x: Any,
     activation: Network,

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
+from theory._naming import in_own_name
 from theory.activations import Activation
 from theory.conditioning import depth_for_condition_number
 
@@ -106,7 +107,7 @@ def kernel_descent_factor(min_eigenvalue: Any, max_eigenvalue: Any) -> Any:
     return _checks.plain((((high - low) / high) / (1.0 + part)) ** 2)
 
 
-@_checks.in_own_name
+@in_own_name
 def correlation_floor(activation: Activation, width: Any) -> Any:
     r"""Return the mean correlation at which random deep nets of fixed width settle.
 

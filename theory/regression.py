@@ -27,6 +27,7 @@ import numpy.typing as npt
 from scipy.linalg import lapack
 
 from theory import _checks
+from theory._naming import in_own_name
 from theory._recursion.kernel_matrices import Rows, chosen, kernels, normed
 from theory._recursion.layers import Layers, Network
 
@@ -68,7 +69,7 @@ class Prediction:
         return np.einsum("...ii->...i", self.covariance)
 
 
-@_checks.in_own_name
+@in_own_name
 def predict(
     x_train: Any,
     targets: Any,

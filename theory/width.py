@@ -57,6 +57,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks, kernels
+from theory._naming import in_own_name
 from theory._pair_moments import Moments, moments, pairs
 from theory.activations import Activation
 
@@ -66,7 +67,7 @@ NEAR = 1e-5
 """Distance of a layer's correlation from +-1 below which derivatives lose their digits."""
 
 
-@_checks.in_own_name
+@in_own_name
 def nngp_mean(rho: Any, activation: Activation, depth: int, width: int) -> Any:
     """Return the mean of a finite network's NNGP kernel, up to errors of 1/width^2.
 
@@ -110,7 +111,7 @@ def nngp_mean(rho: Any, activation: Activation, depth: int, width: int) -> Any:
     return _over("nngp_mean", rho, activation, depth, width, "nngp")[0]
 
 
-@_checks.in_own_name
+@in_own_name
 def nngp_variance(rho: Any, activation: Activation, depth: int, width: int) -> Any:
     r"""Return the variance of an entry of a finite network's NNGP kernel.
 
@@ -131,7 +132,7 @@ def nngp_variance(rho: Any, activation: Activation, depth: int, width: int) -> A
     return _over("nngp_variance", rho, activation, depth, width, "nngp")[1]
 
 
-@_checks.in_own_name
+@in_own_name
 def ntk_mean(rho: Any, activation: Activation, depth: int, width: int) -> Any:
     """Return the mean of a finite network's tangent kernel, up to errors of 1/width^2.
 
@@ -147,7 +148,7 @@ def ntk_mean(rho: Any, activation: Activation, depth: int, width: int) -> Any:
     return _over("ntk_mean", rho, activation, depth, width, "ntk")[0]
 
 
-@_checks.in_own_name
+@in_own_name
 def ntk_variance(rho: Any, activation: Activation, depth: int, width: int) -> Any:
     r"""Return the variance of an entry of a finite network's tangent kernel.
 
@@ -176,7 +177,7 @@ def ntk_variance(rho: Any, activation: Activation, depth: int, width: int) -> An
     return _over("ntk_variance", rho, activation, depth, width, "ntk")[1]
 
 
-@_checks.in_own_name
+@in_own_name
 def length_moment(activation: Activation, depth: int, width: int) -> float:
     r"""Return the second moment of a finite network's squared length over its mean squared.
 

@@ -24,8 +24,10 @@ def test_linear_networks_are_products_of_wishart_matrices(rho, depth):
     assert width.nngp_variance(rho, LINEAR, depth, N) == pytest.approx(
         depth * (1.0 + rho**2) / N, rel=1e-12 / (1.0 - rho**2)
     )
+    limit = kernels.nngp_map(rho, LINEAR, depth)
+    assert limit == pytest.approx(rho, rel=1e-13, abs=1e-14)
     assert width.nngp_mean(rho, LINEAR, depth, N) == pytest.approx(
-        rho, abs=1e-12 / (1.0 - rho**2) ** 2 / N
+        limit, abs=1e-12 / (1.0 - rho**2) ** 2 / N
     )
 
 

@@ -15,7 +15,7 @@ from theory._recursion.row_maps import Pairs, RowMap, settled
 from theory._recursion.rows import Index
 from theory._recursion.spheres import homogeneity
 from theory.activations import Activation, pair
-from theory.activations.base import split
+from theory.activations.affine import split
 from theory.duals import Engine
 from theory.duals import _closed_pairs as closed_pairs
 from theory.grids import CLOSE

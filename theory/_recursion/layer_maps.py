@@ -25,7 +25,7 @@ from theory._recursion.rows import Index, distinct
 from theory._recursion.series_tables import series_at, whole_at
 from theory._recursion.slope_tables import Slopes
 from theory.activations import Activation, PiecewisePolynomial, pair
-from theory.activations.base import split
+from theory.activations.affine import split
 from theory.grids import CLOSE
 
 Array = npt.NDArray[np.float64]

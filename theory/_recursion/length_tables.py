@@ -29,7 +29,7 @@ import numpy.typing as npt
 from theory import gaussian, meshes
 from theory._recursion import short_rows
 from theory.activations import Activation, PiecewisePolynomial
-from theory.activations.base import split
+from theory.activations.affine import split
 from theory.duals._planes import chebyshev
 
 Array = npt.NDArray[np.float64]

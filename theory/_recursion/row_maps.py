@@ -22,7 +22,7 @@ from theory._recursion.length_tables import Lengths
 from theory._recursion.rows import Index, LogLengths
 from theory._recursion.wave_lengths import WaveLengths
 from theory.activations import Activation
-from theory.activations.base import split
+from theory.activations.affine import split
 from theory.grids import CLOSE
 
 Array = npt.NDArray[np.float64]

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from theory import gaussian
 from theory.activations import Activation, PiecewisePolynomial
-from theory.activations.base import split
+from theory.activations.affine import split
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

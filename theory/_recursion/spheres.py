@@ -10,7 +10,7 @@ import numpy as np
 from theory._recursion.layers import Layer, Layers
 from theory._recursion.length_families import Family, families
 from theory.activations import Activation, Affine, PiecewisePolynomial
-from theory.activations.base import split
+from theory.activations.affine import split
 from theory.depth_maps import DepthMap
 
 

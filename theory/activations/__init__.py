@@ -6,8 +6,8 @@ function.
 """
 
 from theory.activations import definitions as _definitions
+from theory.activations.affine import Affine as Affine
 from theory.activations.base import Activation as Activation
-from theory.activations.base import Affine as Affine
 from theory.activations.base import pair as pair
 from theory.activations.custom import from_function as from_function
 from theory.activations.definitions import CATALOGUE as CATALOGUE

@@ -2,8 +2,7 @@
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from theory import _checks, duals
 from theory.activations import _engines as engines
 from theory.activations import moments
-from theory.activations.function import ODD, GaussianFunction
+from theory.activations.function import GaussianFunction
 
 Array = npt.NDArray[np.float64]
 
@@ -94,6 +93,8 @@ class Activation(GaussianFunction):
             raise ValueError(
                 f"{self.name}.normalized: activation must not be constant."
             )
+        from theory.activations.affine import Affine  # an activation itself
+
         scale = 1.0 / math.sqrt(self.variance)
         return Affine(self, scale, -self.mean * scale, is_normalized=True)
 
@@ -303,106 +304,6 @@ class Activation(GaussianFunction):
         return np.array(slopes) / q
 
 
-@dataclass(frozen=True)
-class Affine(Activation):
-    """scale * base + shift, above all the normalisation of an activation."""
-
-    base: Activation
-    scale: float
-    shift: float
-    is_normalized: bool = False
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """The base's name, marked when normalised."""
-        return f"normalized {self.base.name}" if self.is_normalized else self.base.name
-
-    @property
-    def kinks(self) -> tuple[float, ...]:  # type: ignore[override]
-        """Those of the base."""
-        return self.base.kinks
-
-    @property
-    def parity(self) -> int | None:  # type: ignore[override]
-        """That of the base; a shifted odd function has none."""
-        return None if self.shift and self.base.parity == ODD else self.base.parity
-
-    @property
-    def degree(self) -> int | None:  # type: ignore[override]
-        """That of the base."""
-        return self.base.degree
-
-    def _value(self, x: Array) -> Array:
-        return self.scale * self.base._value(x) + self.shift
-
-    def _edges(self, reach: float) -> Array:
-        return self.base._edges(reach)
-
-    def _rise(self, x: Array) -> tuple[Array, float]:
-        rise, c = self.base._rise(x)
-        return self.scale * rise, self.scale * c + self.shift
-
-    def _bend(self, x: Array) -> Array:
-        return self.scale * self.base._bend(x)
-
-    def _parts(self) -> tuple[Activation, float, float]:
-        base, scale, _ = self.base._parts()
-        return base, self.scale * scale, self.mean
-
-    def _scaled(self, var: float) -> "Affine":
-        return Affine(self.base._scaled(var), self.scale, self.shift)
-
-    @property
-    def _widest(self) -> float:
-        return self.base._widest
-
-    @property
-    def derivative(self) -> Activation:
-        """The base's derivative times the scale."""
-        return Affine(self.base.derivative, self.scale, 0.0)
-
-    def _coefficients(self, order: int) -> Array:
-        out = self.scale * self.base._coefficients(order)
-        out[0] = 0.0 if self.is_normalized else out[0] + self.shift
-        return out
-
-    @cached_property
-    def variance(self) -> float:
-        """E s(Z)^2 - (E s(Z))^2: the base's."""
-        return 1.0 if self.is_normalized else self.scale**2 * self.base.variance
-
-    @cached_property
-    def second_moment(self) -> float:
-        """E s(Z)^2, of positive terms; infinite beyond float64."""
-        if self.is_normalized or math.isinf(self.variance):
-            return self.variance
-        return self.variance + (self.scale * self.base.mean + self.shift) ** 2
-
-    @cached_property
-    def _rest(self) -> float:
-        return self.scale**2 * self.base._rest
-
-    @property
-    def _linear(self) -> float:
-        return self.base._linear
-
-    @property
-    def _has_slope(self) -> bool:
-        return self.base._has_slope
-
-    def _closed_slopes(self, q: Array) -> tuple[Array, Array] | None:
-        known = self.base._closed_slopes(q)
-        if known is None:
-            return None
-        mean = self.scale * known[0]
-        return mean, self.scale**2 * known[1] + 2.0 * self.shift * mean
-
-    @cached_property
-    def derivative_second_moment(self) -> float:
-        """D = E s'(Z)^2."""
-        return self.scale**2 * self.base.derivative_second_moment
-
-
 @lru_cache(maxsize=512)
 def pair(a: Activation, b: Activation) -> duals.Engine:
     """Return the engine that evaluates E[a(X) b(Y)], whatever the correlation."""
@@ -416,14 +317,6 @@ def pair(a: Activation, b: Activation) -> duals.Engine:
 def _entries(a: Activation, b: Activation) -> duals.Engine:
     """Return the same for arrays of any size: many entries are read from tables."""
     return duals.for_arrays(pair(a, b))
-
-
-def split(activation: Activation) -> tuple[Activation, float, float]:
-    """Return b, c and h of c b(x) + h."""
-    if not isinstance(activation, Affine):
-        return activation, 1.0, 0.0
-    base, scale, shift = split(activation.base)
-    return base, activation.scale * scale, activation.scale * shift + activation.shift
 
 
 _SOME = np.linspace(0.1, 3.0, 30)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from theory import _arrays, _checks
+from theory._naming import in_own_name
 from theory.activations import Activation
 
 
@@ -24,7 +25,7 @@ class FixedPoint:
     start: Any
 
 
-@_checks.in_own_name
+@in_own_name
 def fixed_point_convergence(activation: Activation, delta: Any) -> FixedPoint:
     r"""Return the constants of Lemma C.30 for ``activation / sqrt(E activation^2)``.
 

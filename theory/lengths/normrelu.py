@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from theory import _arrays, _checks, gaussian
+from theory._naming import in_own_name
 from theory.activations import Activation, normrelu, normrelu_constants
 from theory.lengths.trajectories import rest_share
 
@@ -180,7 +181,7 @@ class NormReLUDecay:
         return _checks.plain(rate**l * r + self.beta * np.asarray(self.start) * total)
 
 
-@_checks.in_own_name
+@in_own_name
 def normrelu_decay(
     gamma_x: Any, gamma_y: Any, delta: Any, activation: Activation
 ) -> NormReLUDecay:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from theory import _arrays, _checks
+from theory._naming import in_own_name
 from theory.activations import Activation
 from theory.conditioning import correlation_bound
 from theory.lengths.trajectories import chord_rate
@@ -50,7 +51,7 @@ def odd_correlation_bound(rho: Any, mu_x: Any, mu_y: Any) -> Any:
     return _checks.plain(np.sqrt(x * y))
 
 
-@_checks.in_own_name
+@in_own_name
 def settling_depth(activation: Activation, gamma_x: Any, gamma_y: Any) -> Any:
     r"""Return the layers until both squared lengths are within mu/2 of 1 (Theorem D.9).
 
@@ -102,7 +103,7 @@ def _settling(who: str, activation: Activation, gamma_x: Any, gamma_y: Any) -> A
     return _arrays.integers(who, "activation", found)
 
 
-@_checks.in_own_name
+@in_own_name
 def correlation_bound_any_length(
     activation: Activation, gamma_x: Any, gamma_y: Any, delta: Any, depth: Any
 ) -> Any:

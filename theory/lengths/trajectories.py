@@ -6,6 +6,7 @@ import numpy as np
 
 from theory import _checks
 from theory._arrays import Array
+from theory._naming import in_own_name
 from theory.activations import Activation
 from theory.activations.function import NARROWEST
 
@@ -16,7 +17,7 @@ MOST = 1e16
 """The largest squared length at which duals are tabulated."""
 
 
-@_checks.in_own_name
+@in_own_name
 def chord_rate(activation: Activation, *, least: float = 0.5) -> float:
     r"""Return ``(1 - length_map(c)) / (1 - c)``, the contraction rate of Theorem D.1.
 
@@ -38,7 +39,7 @@ def chord_rate(activation: Activation, *, least: float = 0.5) -> float:
     return (1.0 - float(activation.length_map(c))) / (1.0 - c)
 
 
-@_checks.in_own_name
+@in_own_name
 def length_trajectory(activation: Activation, gamma: Any, depth: int) -> Array:
     """Return squared lengths ``gamma_0, ..., gamma_depth``.
 
@@ -90,7 +91,7 @@ def _lengths(
     return np.array(out)
 
 
-@_checks.in_own_name
+@in_own_name
 def joint_trajectory(
     activation: Activation, gamma_x: Any, gamma_y: Any, rho: Any, depth: int
 ) -> tuple[Array, Array, Array]:
@@ -156,7 +157,7 @@ def joint_trajectory(
     return x, y, found
 
 
-@_checks.in_own_name
+@in_own_name
 def generalised_mu(activation: Activation, gamma: Any) -> Any:
     r"""Return ``mu(gamma) = 1 - a_1(gamma)^2 / length_map(gamma)`` (Lemma D.6).
 
@@ -188,7 +189,7 @@ def generalised_mu(activation: Activation, gamma: Any) -> Any:
     return _each("generalised_mu", share, gamma)
 
 
-@_checks.in_own_name
+@in_own_name
 def rest_share(activation: Activation, gamma: Any) -> Any:
     r"""Return ``1 - (a_0(gamma)^2 + a_1(gamma)^2) / length_map(gamma)``.
 

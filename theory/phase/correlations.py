@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
+from theory._naming import in_own_name
 from theory.activations import Activation
 from theory.activations.base import pair
 from theory.phase._settling import settle
@@ -22,7 +23,7 @@ from theory.phase._state import State, like, parameters, tables
 Array = npt.NDArray[np.float64]
 
 
-@_checks.in_own_name
+@in_own_name
 def fixed_correlation(
     activation: Activation,
     weight_var: Any,
@@ -45,7 +46,7 @@ def fixed_correlation(
     return _fixed("fixed_correlation", activation, weight_var, bias_var, start)[0]
 
 
-@_checks.in_own_name
+@in_own_name
 def fixed_distance(
     activation: Activation,
     weight_var: Any,
@@ -68,7 +69,7 @@ def fixed_distance(
     return _fixed("fixed_distance", activation, weight_var, bias_var, start)[1]
 
 
-@_checks.in_own_name
+@in_own_name
 def correlation_map(
     rho: Any,
     activation: Activation,
@@ -116,7 +117,7 @@ def correlation_map(
     return like((rho, weight_var, bias_var), out)
 
 
-@_checks.in_own_name
+@in_own_name
 def correlation_distance_map(
     delta: Any,
     activation: Activation,

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
+from theory._naming import in_own_name
 from theory.activations import Activation
 from theory.phase import _roots
 from theory.phase._curves import LOW, Moments
@@ -49,7 +50,7 @@ class Edge:
     stable: Any
 
 
-@_checks.in_own_name
+@in_own_name
 def edge_curve(q: Any, activation: Activation) -> Edge:
     r"""Return the networks with chi_1 = 1 at the variances q.
 
@@ -100,7 +101,7 @@ def edge_curve(q: Any, activation: Activation) -> Edge:
     )
 
 
-@_checks.in_own_name
+@in_own_name
 def edge_points(activation: Activation, bias_var: float = 0.0) -> tuple[Edge, ...]:
     r"""Return every network at the edge of chaos with one bias variance.
 
@@ -137,7 +138,7 @@ def edge_points(activation: Activation, bias_var: float = 0.0) -> tuple[Edge, ..
     return _points(m, np.array([b]))[0]
 
 
-@_checks.in_own_name
+@in_own_name
 def edge_of_chaos(activation: Activation, bias_var: Any = 0.0) -> Any:
     r"""Return the weight variance at which networks with these biases are critical.
 

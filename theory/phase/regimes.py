@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
+from theory._naming import in_own_name
 from theory.activations import Activation
 from theory.phase._settling import settle
 from theory.phase._state import State, depth, first_slope, like, parameters, tables
@@ -88,7 +89,7 @@ class Phase:
         )
 
 
-@_checks.in_own_name
+@in_own_name
 def classify(
     activation: Activation,
     weight_var: Any,
@@ -163,7 +164,7 @@ def classify(
     )
 
 
-@_checks.in_own_name
+@in_own_name
 def chi_1(
     activation: Activation,
     weight_var: Any,

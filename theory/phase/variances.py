@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
+from theory._naming import in_own_name
 from theory.activations import Activation
 from theory.activations.function import NARROWEST
 from theory.phase._settling import NOISE, Grid, below_the_range, settle, variance_slope
@@ -44,7 +45,7 @@ class FixedVariance:
     stable: bool
 
 
-@_checks.in_own_name
+@in_own_name
 def variance_map(
     q: Any, activation: Activation, weight_var: Any, bias_var: Any = 0.0
 ) -> Any:
@@ -90,7 +91,7 @@ def variance_map(
     return like((q, weight_var, bias_var), out)
 
 
-@_checks.in_own_name
+@in_own_name
 def fixed_variances(
     activation: Activation, weight_var: float, bias_var: float = 0.0
 ) -> tuple[FixedVariance, ...]:
@@ -150,7 +151,7 @@ def fixed_variances(
     return tuple(points)
 
 
-@_checks.in_own_name
+@in_own_name
 def fixed_variance(
     activation: Activation,
     weight_var: Any,

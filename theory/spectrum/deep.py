@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks, kernels
+from theory._naming import in_own_name
 from theory.activations import Activation
 from theory.spectrum import _funk_hecke
 from theory.spectrum._inputs import count, degrees, dimension
@@ -25,7 +26,7 @@ GOOD, WORST = 1e-10, 1e-6
 KERNELS = ("nngp", "ntk")
 
 
-@_checks.in_own_name
+@in_own_name
 def taylor_coefficients(
     activation: Activation, depth: int, order: int, *, kernel: str = "nngp"
 ) -> Array:
@@ -93,7 +94,7 @@ def taylor_coefficients(
     return np.concatenate([b, np.zeros(top + 1 - b.size)])
 
 
-@_checks.in_own_name
+@in_own_name
 def nngp_eigenvalues(
     activation: Activation, depth: int, degree: Any, dim: int, *, log: bool = False
 ) -> Any:
@@ -144,7 +145,7 @@ def nngp_eigenvalues(
     return _deep("nngp_eigenvalues", "nngp", activation, depth, degree, dim, log=log)
 
 
-@_checks.in_own_name
+@in_own_name
 def ntk_eigenvalues(
     activation: Activation, depth: int, degree: Any, dim: int, *, log: bool = False
 ) -> Any:
@@ -165,7 +166,7 @@ def ntk_eigenvalues(
     return _deep("ntk_eigenvalues", "ntk", activation, depth, degree, dim, log=log)
 
 
-@_checks.in_own_name
+@in_own_name
 def degree_shares(
     activation: Activation, depth: int, degree: Any, dim: int, *, kernel: str = "nngp"
 ) -> Any:

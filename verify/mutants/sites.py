@@ -25,9 +25,12 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("theory", "empirical", "verify/compare")
 
 APART = {
-    "argument checks": ("_checks.py", "_inputs.py", "_requirements.py", "_recipes.py"),
+    "argument checks": (
+        *("_checks.py", "_inputs.py", "_naming.py", "_requirements.py", "_recipes.py"),
+    ),
     "command lines": (
-        *("__main__.py", "testbed/command.py", "testbed/options.py"),
+        *("__main__.py", "testbed/before.py", "testbed/command.py"),
+        "testbed/options.py",
         # What a command says and draws once it has ended, or meanwhile.
         *("ending.py", "shown.py", "testbed/bar.py"),
     ),
