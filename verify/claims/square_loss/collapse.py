@@ -383,7 +383,7 @@ COLLAPSED = Claim(
         "All collapse measures vanish for collapsed features, however rotated or scaled"
     ),
     statement=r"h_{i,c}=\mu_c\text{ at a simplex, }W\propto M^T:\;NC1=NC2=NC3=0",
-    source=Source(KEY, "Section 2.1"),
+    source=Source(KEY, "Section 2.1", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(classes=(2, 3, 10), seed=(0, 1)),
     predict=_predict_collapsed,

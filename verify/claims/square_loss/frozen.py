@@ -468,7 +468,7 @@ EQ_5 = Claim(
         r" \rho_{eq}=\frac{\sum y_nf_n}{\lambda+\sum f_n^2},\qquad"
         r" \operatorname{sign}\dot\rho=\operatorname{sign}(\rho_{eq}-\rho)"
     ),
-    source=Source(KEY, "Equations 5 and 7"),
+    source=Source(KEY, "Equations 5 and 7", Reading.OURS),
     evidence=Evidence.SEARCH,
     cases=grid(examples=(1, 40), seed=(0,), rho=(0.01, 2.0), weight_decay=(0.0, 0.5)),
     examples=_outputs,
