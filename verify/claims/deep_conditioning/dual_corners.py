@@ -297,23 +297,31 @@ SLOPE = numeric(
 
 
 def _predict_length(*, activation: str) -> Array:
-    return np.array([subject(activation).length_map(q) for q in _SQUARES])
+    a = subject(activation)
+    slopes = [a.scaled(q).derivative_second_moment for q in _SQUARES]
+    return np.array([*(a.length_map(q) for q in _SQUARES), *slopes])
 
 
 def _measure_length(*, activation: str) -> list[Any]:
-    return [pairs.LAWS[activation].one(mpmath.mpf(q))[0] for q in _SQUARES]
+    with mpmath.workprec(BITS):
+        squares = [mpmath.mpf(q) for q in _SQUARES]
+        each = [pairs.LAWS[activation].one(q) for q in squares]
+        slopes = [q * slope for q, (_, slope) in zip(squares, each, strict=True)]
+        return [*(value for value, _ in each), *slopes]
 
 
 def _wrong_length(*, activation: str) -> Array:
-    """The derivative of the length map in the place of its value."""
-    return _predict_slope(activation=activation)
+    """The second of the two in the place of the first."""
+    both = _predict_length(activation=activation)
+    return np.tile(both[len(_SQUARES) :], 2)
 
 
 LENGTHS = replace(
     SLOPE,
     id="dc/D.0-waves",
-    title="Length maps of waves and exponentials",
-    statement=r"\hat\sigma_0(\gamma) = \mathbb{E}\, \sigma(\sqrt\gamma X)^2",
+    title="Length maps of waves and exponentials, and mean squares of their slopes",
+    statement=r"\hat\sigma_0(\gamma) = \mathbb{E}\, \sigma(\sqrt\gamma X)^2, \quad"
+    r" \gamma\, \mathbb{E}\, \sigma'(\sqrt\gamma X)^2",
     cases=grid(activation=("cos", "exp")),
     predict=_predict_length,
     measure=_measure_length,
