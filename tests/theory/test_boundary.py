@@ -59,8 +59,8 @@ called with flat arrays of checked numbers, thousands of times for one public ca
 Pictures take Matplotlib's axes, and have tests of their own."""
 
 INNER = {
+    "theory.activations.affine.split",
     "theory.activations.base.pair",
-    "theory.activations.base.split",
     "theory.hermite.weighted_at",
     "theory.gaussian.composite",
     "theory.gaussian.graded",
