@@ -2,10 +2,13 @@
 
 import os
 import platform
+import re
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 
 import torch
 
@@ -104,20 +107,17 @@ def timed(
 
 
 def describe(device: str | torch.device) -> dict[str, str | int]:
-    """Return what a record says about where it was measured.
+    """Return what a record says about where and on which day (UTC) it was made.
 
     Examples
     --------
     >>> sorted(describe("cpu"))
-    ['cores', 'device', 'hardware', 'python', 'threads', 'torch']
+    ['cores', 'device', 'hardware', 'made', 'python', 'threads', 'torch']
     """
     chosen = torch.device(device)
-    name = (
-        torch.cuda.get_device_name(chosen)
-        if chosen.type == "cuda"
-        else platform.processor() or platform.machine()
-    )
+    name = torch.cuda.get_device_name(chosen) if chosen.type == "cuda" else _processor()
     return {
+        "made": datetime.now(UTC).date().isoformat(),
         "device": chosen.type,
         "hardware": name,
         "cores": os.cpu_count() or 1,
@@ -125,3 +125,15 @@ def describe(device: str | torch.device) -> dict[str, str | int]:
         "python": platform.python_version(),
         "torch": str(torch.__version__),
     }
+
+
+def _processor() -> str:
+    """Return the processor's name and architecture, as far as the system tells."""
+    found = platform.processor()
+    listing = Path("/proc/cpuinfo")
+    if listing.exists():
+        named = re.search(r"^model name\s*:\s*(.+)$", listing.read_text(), flags=re.M)
+        found = named[1].strip() if named else found
+    return ", ".join(
+        dict.fromkeys(part for part in (found, platform.machine()) if part)
+    )
