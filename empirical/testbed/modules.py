@@ -5,13 +5,15 @@ computed for all replicates at once.
 """
 
 import copy
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
+from torch.nn.parameter import is_lazy
 
 Params = tuple[Tensor, ...]
 """Parameters of a stack, replicates in front."""
@@ -30,7 +32,7 @@ def apply(
     Parameters
     ----------
     module : nn.Module
-        In training mode it updates `buffers` in place, as it does its own.
+        What its own buffers would be after the pass, `buffers` are.
     params, buffers : tuple of Tensor
         In the order of the module's own.
     inputs : Tensor
@@ -39,12 +41,19 @@ def apply(
     names = [name for name, _ in module.named_parameters()]
     held = [name for name, _ in module.named_buffers()]
 
-    def one(mine: Params, state: Params, x: Tensor) -> Tensor:
+    def one(mine: Params, state: Params, x: Tensor) -> tuple[Tensor, Params]:
         given = dict(zip([*names, *held], [*mine, *state], strict=True))
-        return functional_call(module, given, (x,))
+        outputs = functional_call(module, given, (x,))
+        # Changed in place or assigned anew: both are in `given` now.
+        return outputs, tuple(given[name].detach() for name in held)
 
+    # Copies: the gradient may need a buffer as it was.
+    before = tuple(b.clone() for b in buffers)
     in_dims = (0, 0, None if shared else 0)
-    return torch.vmap(one, in_dims=in_dims)(params, buffers, inputs)
+    outputs, after = torch.vmap(one, in_dims=in_dims)(params, before, inputs)
+    for kept, new in zip(buffers, after, strict=True):
+        kept.copy_(new)
+    return outputs
 
 
 def drawn(
@@ -58,19 +67,22 @@ def drawn(
     Raises
     ------
     ValueError
-        If the module can't be stacked, or a part with parameters has no
-        ``reset_parameters``.
+        If the module can't be stacked, a part with parameters has no
+        ``reset_parameters``, or one needs arguments.
     """
     check(module)
     if not generators:
         raise ValueError("drawn: `generators` must not be empty")
     for name, part in module.named_modules():
-        own = list(part.parameters(recurse=False))
-        if own and not callable(getattr(part, "reset_parameters", None)):
+        own, reset = list(part.parameters(recurse=False)), _reset(part)
+        lacks = "has no `reset_parameters`" if own and reset is None else ""
+        if reset is not None and not _callable_bare(reset):
+            lacks = "has a `reset_parameters` that needs arguments"
+        if lacks:
             raise ValueError(
                 f"drawn: `module` must know how to draw its parameters, but {name!r} "
-                f"({type(part).__name__}) has no `reset_parameters`. Build the modules "
-                "yourself and use `stacked`."
+                f"({type(part).__name__}) {lacks}. Build the modules yourself and use "
+                "`Stack.of_modules`."
             )
     return stacked([_one(module, generator) for generator in generators])
 
@@ -81,19 +93,34 @@ def stacked(modules: Sequence[nn.Module]) -> tuple[Params, Params]:
     Raises
     ------
     ValueError
-        If there are none, they differ in shapes, or can't be stacked.
+        If there are none, they differ in more than values, or can't be stacked.
     """
     if not modules:
         raise ValueError("stacked: `modules` must not be empty")
-    shapes = {_shapes(module) for module in modules}
-    if len(shapes) > 1:
+    for module in modules:
+        check(module)
+    kinds = {_kind(module) for module in modules}
+    if len(kinds) > 1:
         raise ValueError(
-            "stacked: `modules` must have parameters of the same names and shapes, but "
-            f"there are {len(shapes)} kinds"
+            "stacked: `modules` must be of one class and mode, with parameters of the "
+            "same names, shapes, dtypes and `requires_grad`, but there are "
+            f"{len(kinds)} kinds"
         )
-    check(modules[0])
     params, buffers = stack_module_state(list(modules))
     return tuple(params.values()), tuple(buffers.values())
+
+
+def learnt(module: nn.Module) -> tuple[int, ...]:
+    """Return which parameters of a module are trained, by index.
+
+    Examples
+    --------
+    >>> net = nn.Sequential(nn.Linear(3, 2).requires_grad_(False), nn.Linear(2, 1))
+    >>> learnt(net)
+    (2, 3)
+    """
+    every = enumerate(module.parameters())
+    return tuple(index for index, p in every if p.requires_grad)
 
 
 def check(module: nn.Module) -> None:
@@ -103,10 +130,21 @@ def check(module: nn.Module) -> None:
     ------
     ValueError
         If it draws random numbers, shares a parameter between parts, has parameters of
-        several dtypes, or none; the message says what to do.
+        several dtypes, complex ones, some without a shape yet, or none to train; the
+        message says what to do.
     """
     if not list(module.parameters()):
         raise ValueError("Stack.of: `module` must have parameters, but it has none")
+    if any(is_lazy(t) for t in (*module.parameters(), *module.buffers())):
+        raise ValueError(
+            "Stack.of: `module` must know its shapes, but some are left to the first "
+            "inputs. Call it on an example first: module(inputs[:1])."
+        )
+    if not learnt(module):
+        raise ValueError(
+            "Stack.of: `module` must have parameters that are trained, but none has "
+            "`requires_grad`"
+        )
     for name, part in module.named_modules():
         if isinstance(part, _DropoutNd) and part.training and part.p > 0.0:
             raise ValueError(
@@ -130,6 +168,11 @@ def check(module: nn.Module) -> None:
             "Stack.of: `module` must have parameters of one dtype, but they are of "
             f"{', '.join(sorted(map(str, kinds)))}. Convert it with module.to(...)."
         )
+    if every[0].is_complex():
+        raise ValueError(
+            f"Stack.of: `module` must have real parameters, but they are {every[0].dtype}. "
+            "Give it real and imaginary parts, and join them by `torch.complex`."
+        )
 
 
 def _one(module: nn.Module, generator: torch.Generator) -> nn.Module:
@@ -138,13 +181,28 @@ def _one(module: nn.Module, generator: torch.Generator) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.set_state(generator.get_state())
         for part in made.modules():
-            reset = getattr(part, "reset_parameters", None)
-            if callable(reset):
+            reset = _reset(part)
+            if reset is not None:
                 reset()
         generator.set_state(torch.default_generator.get_state())
     return made.to(next(module.parameters()).device)
 
 
-def _shapes(module: nn.Module) -> tuple[tuple[str, torch.Size], ...]:
+def _reset(part: nn.Module) -> Callable[..., object] | None:
+    reset = getattr(part, "reset_parameters", None)
+    return reset if callable(reset) else None
+
+
+def _callable_bare(function: Callable[..., object]) -> bool:
+    try:
+        inspect.signature(function).bind()
+    except TypeError:
+        return False
+    return True
+
+
+def _kind(module: nn.Module) -> tuple[object, ...]:
+    """Return all that a module is but for values."""
     named = (*module.named_parameters(), *module.named_buffers())
-    return tuple((name, tensor.shape) for name, tensor in named)
+    each = [(name, t.shape, t.dtype, t.requires_grad) for name, t in named]
+    return type(module), module.training, *each

@@ -14,7 +14,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from empirical.testbed.modules import Params, drawn
+from empirical.testbed import modules as nets
+from empirical.testbed.modules import Params
 
 __all__ = ["Params", "Stack", "along", "checked_rates"]
 
@@ -61,7 +62,7 @@ class Stack:
     ------
     ValueError
         If there is no replicate, parameters differ in their number, values are not
-        finite, or a rate is not positive.
+        finite (buffers may be infinite, as masks are), or a rate is not positive.
 
     Examples
     --------
@@ -87,7 +88,9 @@ class Stack:
         first, replicates = self.params[0], len(params[0])
         self.rows = torch.arange(replicates, device=first.device)
         self.rates = torch.zeros(replicates, dtype=first.dtype, device=first.device)
-        self.clock = torch.zeros_like(self.rates)
+        # In half precision it would stop: 256 + 1 is 256 there.
+        counts = torch.promote_types(first.dtype, torch.float32)
+        self.clock = torch.zeros_like(self.rates, dtype=counts)
         self.state: dict[str, tuple[Tensor, ...]] = {}
         self.set_rates(checked_rates(rates, replicates))
         self._whole: tuple[Stack, slice] | None = None
@@ -106,8 +109,9 @@ class Stack:
         Parameters
         ----------
         module : nn.Module
-            Not changed. In training mode, batch normalisation's running statistics are
-            the stack's buffers; see `empirical.testbed.supervised` for its training.
+            Not changed. What has no ``requires_grad`` is not trained. In training mode,
+            batch normalisation's running statistics are the stack's buffers; see
+            `empirical.testbed.supervised` for its training.
         generators : sequence of torch.Generator
             On the CPU, one a replicate.
         rates : array, shape () or (replicates,)
@@ -124,8 +128,22 @@ class Stack:
         >>> [tuple(p.shape) for p in stack.params]
         [(8, 2, 3), (8, 2)]
         """
-        params, buffers = drawn(module, generators)
-        return cls(params, rates=rates, buffers=buffers)
+        params, buffers = nets.drawn(module, generators)
+        return cls(params, rates=rates, buffers=buffers, learnt=nets.learnt(module))
+
+    @classmethod
+    def of_modules(
+        cls, modules: Sequence[nn.Module], *, rates: npt.ArrayLike
+    ) -> "Stack":
+        """Return a stack of modules of one kind, which keep their own values; see `of`.
+
+        Examples
+        --------
+        >>> len(Stack.of_modules([nn.Linear(3, 2) for _ in range(8)], rates=0.1))
+        8
+        """
+        params, buffers = nets.stacked(modules)
+        return cls(params, rates=rates, buffers=buffers, learnt=nets.learnt(modules[0]))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -280,12 +298,14 @@ def _check(params: Sequence[Tensor], buffers: Sequence[Tensor]) -> None:
             f"least one, but their shapes are {[tuple(p.shape) for p in params]}"
         )
     # A sum is finite only if all entries are, and needs no memory.
-    doubtful = [p for p in (*params, *buffers) if not bool(torch.isfinite(p.sum()))]
+    doubtful = [p for p in params if not bool(torch.isfinite(p.sum()))]
     bad = sum(int((~torch.isfinite(p)).sum()) for p in doubtful)
     if bad:
-        raise ValueError(
-            f"Stack: `params` and `buffers` must be finite, but {bad} entries are not"
-        )
+        raise ValueError(f"Stack: `params` must be finite, but {bad} entries are not")
+    # A mask may have infinities.
+    bad = sum(int(torch.isnan(b).sum()) for b in buffers)
+    if bad:
+        raise ValueError(f"Stack: `buffers` must be numbers, but {bad} entries are nan")
 
 
 def _listed(value: object) -> list[Tensor]:

@@ -15,12 +15,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from empirical.testbed.loop import Task, Trained
-from empirical.testbed.modules import apply, check
+from empirical.testbed.loop import Task, Trained, by_autograd
+from empirical.testbed.modules import apply
 from empirical.testbed.stack import Params, Stack
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 """Outputs and targets of one replicate to its loss."""
+
+FEW = 8
+"""Examples on which it is tried whether a module can be stacked."""
 
 
 class Supervised(Task):
@@ -49,7 +52,6 @@ class Supervised(Task):
         targets: Tensor,
         loss: Loss = functional.cross_entropy,
     ) -> None:
-        check(module)
         if not len(inputs) or len(inputs) != len(targets):
             raise ValueError(
                 "Supervised: `inputs` and `targets` must be as many, at least one, but "
@@ -61,6 +63,7 @@ class Supervised(Task):
             targets,
             loss,
         )
+        _try(self)
 
     def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
         """Return each replicate's loss; see `Task.losses`."""
@@ -75,6 +78,38 @@ class Supervised(Task):
             self.module, params, x[mine], buffers=stack.buffers, shared=False
         )
         return torch.vmap(self.loss)(outputs, y[mine])
+
+
+def _try(task: Supervised) -> None:
+    """Refuse a module that has a gradient alone, but not beside others.
+
+    An error that it makes alone, too, is left to training.
+    """
+    stack = Stack.of_modules([task.module], rates=1.0)
+    few = torch.arange(min(len(task.inputs), FEW), device=task.inputs.device)
+    try:
+        by_autograd(task, stack, few)
+    except Exception as error:
+        if _alone(task, few):
+            said = str(error).partition("\n")[0].partition(". ")[0]
+            raise ValueError(
+                "Supervised: replicates of `module` must be computed side by side, by "
+                f"`torch.vmap`, but PyTorch says: {said}. Its `forward` must not draw "
+                "random numbers (set dropout to 0), branch on values, call `.item()`, or "
+                "use nn.RNN, nn.GRU, nn.LSTM (write the cell in nn.Linear) or sparse "
+                "gradients. Change that part, or train the modules one by one."
+            ) from error
+
+
+def _alone(task: Supervised, few: Tensor) -> bool:
+    """Whether a module has a gradient of its own."""
+    module, x = copy.deepcopy(task.module), task.inputs[few]
+    try:
+        with torch.random.fork_rng(devices=[x.device] if x.is_cuda else []):
+            task.loss(module(x), task.targets[few]).backward()
+    except Exception:
+        return False
+    return True
 
 
 def loaded(module: nn.Module, trained: Trained, *, replicate: int) -> nn.Module:

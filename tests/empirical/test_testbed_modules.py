@@ -1,6 +1,7 @@
 """Stacks of PyTorch's modules against the modules, one by one."""
 
 import copy
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -39,6 +40,11 @@ NETS = {
         nn.Flatten(), nn.Linear(36, 8), nn.LayerNorm(8), nn.Tanh(), head(8)
     ),
     "residual": lambda: nn.Sequential(nn.Flatten(), Residual(36), head(36)),
+    "frozen": lambda: nn.Sequential(
+        nn.Flatten(), nn.Linear(36, 8).requires_grad_(False), nn.Tanh(), head(8)
+    ),
+    "a buffer assigned anew": lambda: nn.Sequential(nn.Flatten(), Running(36, 3)),
+    "mask": lambda: nn.Sequential(nn.Flatten(), Masked(36, 3)),
 }
 
 
@@ -53,6 +59,33 @@ class Residual(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x + torch.relu(self.inner(x))
+
+
+class Running(nn.Linear):
+    """Scales by a mean over earlier batches, which it assigns."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__(inputs, outputs)
+        self.register_buffer("mean", torch.ones(outputs))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        z = super().forward(x)
+        scaled = z * self.mean
+        self.mean = 0.9 * self.mean + 0.1 * z.detach().mean(dim=0)
+        return scaled
+
+
+class Masked(nn.Linear):
+    """Attends to the outputs so far only."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__(inputs, outputs)
+        ones = torch.full((outputs, outputs), -torch.inf)
+        self.register_buffer("mask", ones.triu(diagonal=1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        z = super().forward(x)
+        return torch.einsum("ij,nj->ni", self.mask.softmax(dim=1), z)
 
 
 def generators(name: str = "start") -> list[torch.Generator]:
@@ -153,6 +186,34 @@ def test_a_checkpoint_holds_running_statistics(tmp_path) -> None:
         assert torch.equal(mine, theirs)
 
 
+def test_modules_of_ones_own_keep_what_is_frozen() -> None:
+    nets = [NETS["frozen"]().double() for _ in range(REPLICATES)]
+    stack = Stack.of_modules(nets, rates=0.1)
+    trained = train(Supervised(nets[0], X, Y), stack, Adam(), steps=3)
+    moved = [
+        not torch.equal(a, b)
+        for a, b in zip(trained.initial, trained.final, strict=True)
+    ]
+    assert moved == [False, False, True, True]
+    assert torch.equal(trained.initial[0][1], nets[1][1].weight)
+
+
+@pytest.mark.parametrize("rates", [1e-3, [1e-3, 2e-3, 1e-3]])
+def test_updates_are_counted_in_half_precision(rates) -> None:
+    stack = Stack.of(nn.Linear(2, 1).bfloat16(), generators(), rates=rates)
+    x = torch.ones(1, 2, dtype=torch.bfloat16)
+    task = Supervised(nn.Linear(2, 1).bfloat16(), x, x[:, :1], functional.mse_loss)
+    train(task, stack, Adam(), steps=300)
+    assert stack.clock.tolist() == [300.0] * REPLICATES
+
+
+def test_a_buffer_that_is_no_number_is_refused() -> None:
+    net = NETS["batch norm"]()
+    net[2].running_var.fill_(torch.nan)
+    with pytest.raises(ValueError, match="`buffers` must be numbers, but 8 entries"):
+        Stack.of_modules([net], rates=0.1)
+
+
 class Bare(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -167,6 +228,17 @@ class Tied(nn.Module):
         self.two.weight = self.one.weight
 
 
+class Asking(nn.Module):
+    """Draws its parameters only if it is told a scale."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(2))
+
+    def reset_parameters(self, scale: float) -> None:
+        self.w.data.normal_(std=scale)
+
+
 @pytest.mark.parametrize(
     ("module", "way_out"),
     [
@@ -175,7 +247,14 @@ class Tied(nn.Module):
         (Tied(), "Copy them"),
         (nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2).double()), r"module\.to"),
         (nn.BatchNorm1d(2, momentum=None), "track_running_stats=False"),
-        (Bare(), "use `stacked`"),
+        (Bare(), "use `Stack.of_modules`"),
+        (Asking(), "that needs arguments.*use `Stack.of_modules`"),
+        (nn.Linear(2, 2, dtype=torch.complex64), r"by `torch\.complex`"),
+        (nn.LazyLinear(2), r"module\(inputs\[:1\]\)"),
+        (
+            nn.Linear(2, 2).requires_grad_(False),
+            "must have parameters that are trained",
+        ),
     ],
 )
 def test_modules_that_cannot_be_stacked_are_refused_with_the_way_out(
@@ -183,6 +262,63 @@ def test_modules_that_cannot_be_stacked_are_refused_with_the_way_out(
 ) -> None:
     with pytest.raises(ValueError, match=way_out):
         Stack.of(module, generators(), rates=0.1)
+
+
+class Recurrent(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.LSTM(36, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x.flatten(1))[0]
+
+
+class Does(nn.Module):
+    """Does something to the outputs of a linear layer."""
+
+    def __init__(self, what: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.inner, self.what = nn.Linear(36, 3), what
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.what(self.inner(x.flatten(1)))
+
+
+class Sparse(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Embedding(2, 3, sparse=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner((x.flatten(1)[:, 0] > 0.0).long())
+
+
+ALONE = {
+    "dropout": lambda: Does(functional.dropout),
+    "noise": lambda: Does(lambda z: z + torch.randn_like(z)),
+    "a random slope": lambda: Does(nn.RReLU()),
+    "a branch": lambda: Does(lambda z: z if z.sum() > 0.0 else -z),
+    "a number": lambda: Does(lambda z: z / z.detach().norm().item()),
+    "recurrence": Recurrent,
+    "sparse gradients": Sparse,
+}
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_modules_that_can_only_be_trained_alone_are_refused_before(name: str) -> None:
+    before = torch.random.get_rng_state()
+    net = ALONE[name]().double()
+    torch.random.set_rng_state(before)
+    with pytest.raises(ValueError, match=r"PyTorch says: .*train the modules one by"):
+        Supervised(net, X, Y)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_what_a_module_can_not_do_alone_either_is_pytorchs_to_say() -> None:
+    net = nn.Linear(5, 3).double()
+    task = Supervised(net, X, Y)
+    with pytest.raises(RuntimeError, match="Expected size"):
+        train(task, Stack.of(net, generators(), rates=0.1), SGD(), steps=1)
 
 
 def test_refusals() -> None:
