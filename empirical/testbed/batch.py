@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
+from empirical.checks import check_counts
 from empirical.testbed import telling
 from empirical.testbed.engine import Engine, Progress
 from empirical.testbed.records import Draw, Draws, RunRecord, digest
@@ -101,8 +102,9 @@ def run_batch(
     OSError
         If nothing can be written to the folder.
     ValueError
-        If `parts` is more than 1, and the study makes a configuration whole.
+        If `parts` is less than 1, or more and the study makes a configuration whole.
     """
+    check_counts("run_batch", parts=parts)
     folder = folder.absolute()
     setting, code = setting or Setting(), study.code
     say = report or (lambda _name, _outcome: None)

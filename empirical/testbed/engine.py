@@ -145,8 +145,6 @@ class Engine:
             raise ValueError(f"Engine: `workers` must be at least 1, not {workers}")
         if workers is not None and scheduler is not None:
             raise ValueError("Engine: give `workers` or `scheduler`, not both")
-        if minutes is not None and not minutes >= 0:
-            raise ValueError(f"Engine: `minutes` must not be negative, as is {minutes}")
         self._workers = workers or _cores()
         self._scheduler = scheduler
         self._gpus, self._grace, self._deaths = gpus, grace, deaths

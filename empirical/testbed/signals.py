@@ -37,9 +37,18 @@ class Listener:
     ----------
     minutes : float, optional
         Until the deadline.
+
+    Raises
+    ------
+    ValueError
+        If `minutes` are negative, or no number.
     """
 
     def __init__(self, minutes: float | None = None) -> None:
+        if minutes is not None and not minutes >= 0:
+            raise ValueError(
+                f"Listener: `minutes` must not be negative, but it is {minutes}"
+            )
         self._until = None if minutes is None else time.monotonic() + 60.0 * minutes
         self._signal = 0
         self._interruption: Interruption | None = None
