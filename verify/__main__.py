@@ -20,11 +20,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.action != "list":
         return _run_or_show(options)
     try:
-        lines = [f"{each}\n" for each in _listed(options)]
+        command.put("".join(f"{each}\n" for each in _listed(options)))
     except ValueError as error:
         command.complain(str(error))
         return command.EXIT_USAGE
-    sys.stdout.write("".join(lines))
+    except OSError as error:
+        command.complain(f"error: {error}")
+        return command.EXIT_RED
     return command.EXIT_GREEN
 
 
@@ -74,9 +76,9 @@ def _shown(
         command.complain(f"records are in {folder}")
     rows = build(entries, folder, profile)
     if options.action == "show":
-        sys.stdout.write("\n".join(describe(e.claim) for e in entries))
+        command.put("\n".join(describe(e.claim) for e in entries))
     colour, width = sys.stdout.isatty(), shutil.get_terminal_size().columns
-    sys.stdout.write(as_text(rows, width=width, colour=colour))
+    command.put(as_text(rows, width=width, colour=colour))
     return command.exit_code(rows) if ran else command.EXIT_RED
 
 

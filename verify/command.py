@@ -1,6 +1,7 @@
 """What the two commands share: options, running with progress, exit codes."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -83,6 +84,23 @@ def positive(text: str) -> int:
 def complain(message: str) -> None:
     """Write a message to stderr."""
     sys.stderr.write(message.rstrip() + "\n")
+
+
+def put(text: str) -> None:
+    """Write a result to stdout, all of it before the program ends.
+
+    Raises
+    ------
+    OSError
+        If it can't be written.
+    """
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError:
+        # What is left would be tried again at the very end, outside of any handler.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        raise
 
 
 def reading() -> AbstractContextManager[object]:

@@ -190,7 +190,7 @@ def run_many(
         After Ctrl-C or another signal, with its exit code; finished records stay.
     RuntimeError
         If a claim could not be run at all (its worker died, its module fails to
-        import); all others were run and recorded.
+        import), or its record not be written; all others were run and recorded.
     """
     runnable = [entry for entry in entries if entry.claim.cases_for(profile)]
     expected = {e.claim.id: _earlier_seconds(e.claim, folder) for e in runnable}
@@ -213,14 +213,20 @@ def run_many(
                     failures.append(f"{paths[task.key].stem}: {outcome}")
             elif result.end is End.DONE:
                 name = names[task.key]
-                records.write(result.value, folder)
+                try:
+                    records.write(result.value, folder)
+                except OSError as error:
+                    failures.append(f"{name}: its record can't be written: {error}")
+                    continue
                 done[name] = result.value
                 if report is not None:
                     report(name, result.value)
             elif result.end is not End.STOPPED:
                 failures.append(f"{names[task.key]}: {result.error}")
     if failures:
-        raise RuntimeError("\n".join(["some claims could not be run", *failures]))
+        raise RuntimeError(
+            "\n".join(["some claims could not be run or recorded", *failures])
+        )
     return done
 
 

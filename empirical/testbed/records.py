@@ -281,7 +281,8 @@ class RunRecord:
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             return cls.of(content)
-        except FileNotFoundError:
+        except OSError:
+            # Not there, a folder, or not for us to read.
             return None
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             # Cut, of another type, or no JSON: no record.

@@ -79,6 +79,18 @@ def test_runs_keeps_and_tells(tmp_path):
     assert run(out, TOYS[1:]) == {"c1": "done", "c2": "done"}
 
 
+def test_a_folder_in_the_place_of_a_record_costs_the_others_nothing(tmp_path):
+    (tmp_path / "c1.json").mkdir()
+    outcomes = run(tmp_path)
+    assert outcomes.pop("c1").startswith("failed: its record can't be written: ")
+    assert set(outcomes.values()) == {"done"}
+
+
+def test_there_is_at_least_one_part(tmp_path):
+    with pytest.raises(ValueError, match="`parts` must be at least 1, but it is 0"):
+        run(tmp_path, parts=0)
+
+
 def test_the_command_ends_with_what_came_out_and_where_it_lies(tmp_path, capsys):
     given = ["batch", "--device", "cpu", "--workers", "1", "--out", str(tmp_path)]
     for kind in ("done", "kept"):

@@ -1,6 +1,8 @@
 """The two commands, ``verify`` and ``verify.report``: exit codes, what they write."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -260,6 +262,31 @@ def test_a_damaged_record_is_named_and_made_again(
     assert "not a readable record" in shown
     assert report(package) == 0
     assert records.read(path).green
+
+
+def test_a_folder_in_the_place_of_a_record_is_told(
+    toy: Toy, report: Command, tmp_path: Path, capsys: Captured
+) -> None:
+    records.path_of("dc/eq1", tmp_path / "results" / "quick").mkdir(parents=True)
+    assert report(toy(one=GOOD)) == 1
+    out, err = capsys.readouterr()
+    assert "dc/eq1: its record can't be written: " in err
+    assert "1 not run" in out
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
+@pytest.mark.parametrize("given", [["list"], ["list", "dc/lemC.8"]])
+def test_a_list_that_cannot_be_written_is_a_line(given: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "verify", *given],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "error: [Errno 28] No space left on device\n"
 
 
 def test_a_claim_that_cannot_be_run_at_all_is_red(

@@ -151,6 +151,19 @@ def test_many_claims_run_in_workers_and_are_written(toy: Toy, tmp_path: Path) ->
     assert records.read(folder / "dc-eq1.json").green
 
 
+def test_a_record_that_cannot_be_written_costs_the_others_nothing(
+    toy: Toy, tmp_path: Path
+) -> None:
+    package = toy(
+        one="CLAIMS = (Claim(id='dc/eq1', **COMMON),"
+        " Claim(id='dc/eq2', **COMMON | dict(items=('Eq2',))))\n"
+    )
+    records.path_of("dc/eq1", tmp_path).mkdir()
+    with pytest.raises(RuntimeError, match="dc/eq1: its record can't be written: "):
+        run.run_many(ledger.entries(package), folder=tmp_path, workers=1)
+    assert records.read(tmp_path / "dc-eq2.json").green
+
+
 def test_claims_run_on_the_workers_of_a_scheduler(toy: Toy, tmp_path: Path) -> None:
     from distributed import LocalCluster
 

@@ -207,7 +207,7 @@ def _check(output: Path) -> None:
 
 def _write(text: str, output: Path | None) -> None:
     if output is None:
-        sys.stdout.write(text)
+        command.put(text)
     else:
         output.write_text(text, encoding="utf-8")
 
