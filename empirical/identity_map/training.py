@@ -221,6 +221,7 @@ class _Start:
             (self.network, self.recipe, self.rates.tolist(), kind),
             (*self.params, self.images, self.targets),
             [] if self.generator is None else [self.generator],
+            module=__name__,
         )
 
 

@@ -191,7 +191,9 @@ def finetune(
     buffers = buffers or network.running(params)
     kept = checkpoint and Checkpoint(
         checkpoint,
-        of=fingerprint(described, (*params, *buffers, *data.tensors), generators),
+        of=fingerprint(
+            described, (*params, *buffers, *data.tensors), generators, module=__name__
+        ),
         seconds=checkpoint_seconds,
     )
     of = torch.arange(replicates, device=params[0].device)

@@ -253,7 +253,7 @@ def pretrain_stack(
     # The fingerprint is taken before the task draws from the generators.
     kept = checkpoint and Checkpoint(
         checkpoint,
-        of=fingerprint(described, (*params, x), generators),
+        of=fingerprint(described, (*params, x), generators, module=__name__),
         seconds=checkpoint_seconds,
     )
     whole = len(x) // batch * batch

@@ -127,7 +127,7 @@ def pretrain_random_labels(
     described = (network, recipe, together, x.device.type)
     kept = checkpoint and Checkpoint(
         checkpoint,
-        of=fingerprint(described, (*params, x), generators),
+        of=fingerprint(described, (*params, x), generators, module=__name__),
         seconds=checkpoint_seconds,
     )
     # Each input with each label is an example.

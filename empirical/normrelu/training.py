@@ -182,9 +182,13 @@ def trained(
     if recipe.augmentation:
         streams = {s: torch_generator(s, "normrelu", "augmentation") for s in seeds}
         augmentation = Augmentation(recipe.augmentation, [streams[s] for _, s in names])
-    of = fingerprint(
-        (arm, network, names, epochs, batch, every_epoch, recipe, fault),
-        [*stack.params, *data.values()],
+    kept = checkpoint and Checkpoint(
+        checkpoint,
+        of=fingerprint(
+            (arm, network, names, epochs, batch, every_epoch, recipe, fault),
+            [*stack.params, *data.values()],
+            module=__name__,
+        ),
     )
     done = train(
         CrossEntropy(network, data["inputs"], data["classes"], augmentation),
@@ -198,7 +202,7 @@ def trained(
             Drops(recipe.drops(epochs * batches.per_epoch), 0.1),
             Diverged(every=batches.per_epoch),
         ],
-        checkpoint=checkpoint and Checkpoint(checkpoint, of=of),
+        checkpoint=kept,
         progress=progress,
     )
     series = {name: values for look in looks for name, values in look.values.items()}

@@ -180,6 +180,7 @@ def train(
             (network, recipe, used.tolist(), inputs.device.type, recorded),
             (*params, inputs, targets),
             tuple(orders),
+            module=__name__,
         )
         kept = Checkpoint(checkpoint, of=of, seconds=checkpoint_seconds)
     trained = loop.train(

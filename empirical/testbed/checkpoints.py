@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from empirical.digest import code_digest, roots_of
 from empirical.testbed.writing import whole
 
 
@@ -18,10 +19,16 @@ class UnreadableCheckpointWarning(UserWarning):
     """A checkpoint could not be read; training starts anew."""
 
 
+class UnwrittenCheckpointWarning(UserWarning):
+    """A checkpoint could not be written; training goes on."""
+
+
 def fingerprint(
     described: object,
     tensors: Sequence[Tensor],
     generators: Sequence[torch.Generator] = (),
+    *,
+    module: str | None = None,
 ) -> str:
     """Return a digest of everything that a run was started with.
 
@@ -31,6 +38,8 @@ def fingerprint(
         Arguments whose ``repr`` tells them apart.
     tensors : sequence of Tensor
     generators : sequence of torch.Generator
+    module : str, optional
+        Name of a module whose code, with all that it imports, belongs to it.
 
     Examples
     --------
@@ -41,6 +50,8 @@ def fingerprint(
     False
     """
     digest = hashlib.sha256(repr(described).encode())
+    if module is not None:
+        digest.update(code_digest(module, roots_of(module)).encode())
     for tensor in tensors:
         digest.update(repr((tensor.dtype, tuple(tensor.shape))).encode())
         digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
@@ -67,6 +78,7 @@ class Checkpoint:
     def __init__(self, path: Path, *, of: str, seconds: float = 30.0) -> None:
         self.path, self.of, self.seconds = path, of, seconds
         self._written, self._took = time.monotonic(), 0.0
+        self._told = False
 
     @property
     def due(self) -> bool:
@@ -75,11 +87,24 @@ class Checkpoint:
         return since >= self.seconds * max(1.0, self._took)
 
     def write(self, state: Mapping[str, Any]) -> None:
-        """Write a state."""
+        """Write a state; the first time that it can't be written, warn.
+
+        Training is worth more than its checkpoint: the disk may have room again later.
+        """
         begun = time.monotonic()
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with whole(self.path) as partial:
-            torch.save({**state, "fingerprint": self.of}, partial)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with whole(self.path) as partial:
+                torch.save({**state, "fingerprint": self.of}, partial)
+        except (OSError, RuntimeError) as error:  # PyTorch's own where a disk is full
+            if not self._told:
+                self._told = True
+                warnings.warn(
+                    f"train: {self.path} can't be written ({error}); training goes on,"
+                    " and would start anew, or from an earlier state, if interrupted",
+                    UnwrittenCheckpointWarning,
+                    stacklevel=3,
+                )
         self._written = time.monotonic()
         self._took = self._written - begun
 
@@ -111,8 +136,8 @@ class Checkpoint:
             return None
         if found != self.of:
             raise ValueError(
-                f"train: `checkpoint` must be of the same arguments, but {self.path} is "
-                "of others. Remove it to start anew."
+                f"train: `checkpoint` must be of the same arguments and code, but "
+                f"{self.path} is of others. Remove it to start anew."
             )
         return state
 

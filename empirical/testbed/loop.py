@@ -6,7 +6,7 @@ from a checkpoint makes the same updates in the same parts.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -346,8 +346,10 @@ class _Run:
         if state is None:
             return
         try:
+            if _entries(state) != _entries(self.state()):
+                raise ValueError("its entries are not those of a run's state")
             self.stack.load(state["stack"])
-        except ValueError as error:
+        except (ValueError, LookupError, TypeError) as error:
             checkpoint.set_aside(error)
             return
         self.t, self.status = state["t"], state["status"]
@@ -362,6 +364,13 @@ class _Run:
         self.task.load(state["task"])
         for observer, saved in zip(self.observers, state["observers"], strict=True):
             observer.load(saved)
+
+
+def _entries(state: Mapping[str, Any]) -> list[list[str]]:
+    """Return the names in a run's state, and in what its parts have said of theirs."""
+    whole = sorted(set(state) - {"fingerprint"})
+    parts = (state["stack"], state["batches"], state["task"], *state["observers"])
+    return [whole, *(sorted(part) for part in parts)]
 
 
 class _Part:

@@ -16,6 +16,7 @@ from empirical.testbed.budgets import Floor, Released
 from empirical.testbed.checkpoints import (
     Checkpoint,
     UnreadableCheckpointWarning,
+    UnwrittenCheckpointWarning,
     fingerprint,
 )
 from empirical.testbed.loop import Compiled, Task, by_autograd, train
@@ -523,6 +524,43 @@ def test_a_checkpoint_of_other_shapes_is_set_aside(tmp_path) -> None:
         found, _ = everything(Checkpoint(path, of="x"))
     wanted, _ = everything(None)
     assert torch.equal(found.nan_to_num(), wanted.nan_to_num())
+
+
+@pytest.mark.parametrize("at", ["observers", "task", "stack/clock", "observers/2"])
+def test_a_checkpoint_that_lacks_an_entry_is_set_aside(at: str, tmp_path) -> None:
+    path = tmp_path / "c"
+    everything(Checkpoint(path, of="x"))
+    state = torch.load(path)
+    first, _, second = at.partition("/")
+    held = state[first] if second else state
+    del held[int(second) if second.isdigit() else second or first]
+    torch.save(state, path)
+    with pytest.warns(UnreadableCheckpointWarning, match="training starts anew"):
+        found, _ = everything(Checkpoint(path, of="x"))
+    wanted, _ = everything(None)
+    assert torch.equal(found.nan_to_num(), wanted.nan_to_num())
+
+
+def test_a_checkpoint_that_cannot_be_written_costs_no_training(tmp_path) -> None:
+    # A folder in its place: no permission holds a superuser back.
+    (tmp_path / "c" / "full").mkdir(parents=True)
+    kept = Checkpoint(tmp_path / "c", of="x", seconds=0.0)
+    kept.read = lambda _: None
+    with pytest.warns(UnwrittenCheckpointWarning, match="training goes on") as told:
+        found, _ = everything(kept)
+    assert len(told) == 1
+    wanted, _ = everything(None)
+    assert torch.equal(found.nan_to_num(), wanted.nan_to_num())
+
+
+def test_a_fingerprint_is_of_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    def of() -> str:
+        return fingerprint("a", [], module="empirical.testbed.loop")
+
+    before = of()
+    assert before == of() != fingerprint("a", [], module="empirical.testbed.batch")
+    monkeypatch.setattr(checkpoints, "code_digest", lambda *_: "other")
+    assert of() != before
 
 
 def test_outer_products_are_what_they_stand_for() -> None:
