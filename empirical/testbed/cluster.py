@@ -39,6 +39,9 @@ from empirical.testbed.tasks import (
 TOPIC = "deep-ledger"
 """Of the events by which workers tell what they run, and of published results."""
 
+PATIENCE = 5.0
+"""Seconds without a worker for what is next, after which this is told."""
+
 _lock = threading.Lock()
 _key = ""  # of the task that this worker runs
 
@@ -112,6 +115,7 @@ class Cluster:
         self._restarting = 0
         self._stopped: tuple[str, float] | None = None  # why, when
         self._asked = 0.0
+        self._idle, self._told, self._lacks = time.monotonic(), False, ""
         client.subscribe_topic(TOPIC, self._hear)
 
     def _hear(self, event: tuple[float, Mapping[str, Any]]) -> None:
@@ -131,7 +135,9 @@ class Cluster:
             gpus = sum(int(w["resources"].get("GPU", 0)) for w in every)
             taken = sum(held.gpu for held in self._tasks.values())
             if taken >= gpus and not self._lacks_gpus():
+                self._lacks = " that offers a GPU"
                 return False
+        self._lacks = ""
         threads = sum(w["nthreads"] for w in every) - self._restarting
         return len(self._futures) < threads
 
@@ -164,6 +170,7 @@ class Cluster:
         """Wait a little; return what has ended, by key."""
         with self._talking():
             self._check()
+            self._tell()
             ended = [*self._arrived(), *self._exceeding()]
             if self._stopped is not None:
                 ended += self._press(*self._stopped)
@@ -197,6 +204,18 @@ class Cluster:
         if time.monotonic() - self._asked_workers > 0.3:
             self._workers = self._client.scheduler_info(n_workers=-1)["workers"]
             self._asked_workers = time.monotonic()
+
+    def _tell(self) -> None:
+        """Say what is waited for, where nothing can be submitted."""
+        now = time.monotonic()
+        if self._futures or self._crew is not None:
+            self._idle, self._told = now, False
+        elif now - self._idle > PATIENCE and not self._told:
+            self._told = True
+            sys.stderr.write(
+                f"waiting for a worker{self._lacks}: the Dask scheduler at "
+                f"{self._address} has none\n"
+            )
 
     def _gone(self) -> ConnectionError:
         return ConnectionError(

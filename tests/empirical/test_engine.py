@@ -13,9 +13,10 @@ from pathlib import Path
 import engine_tasks as jobs
 import psutil
 import pytest
-from distributed import Client
+from distributed import Client, LocalCluster
 from distributed.nanny import WorkerProcess
 
+from empirical.testbed import cluster
 from empirical.testbed.cluster import TOPIC
 from empirical.testbed.engine import Engine
 from empirical.testbed.signals import Ended
@@ -710,6 +711,24 @@ def test_limits_hold_on_a_scheduler_too(dask_cluster):
         )
     assert results.pop("good").value == 3
     assert set(ends(results).values()) == {End.TIMED_OUT}
+
+
+@pytest.mark.parametrize(("workers", "lacks"), [(0, ""), (1, " that offers a GPU")])
+def test_a_scheduler_without_a_worker_is_told(workers, lacks, monkeypatch, capsys):
+    monkeypatch.setattr(cluster, "PATIENCE", 0.2)
+    with LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tcp://",
+        host="127.0.0.1",
+        dashboard_address=None,
+    ) as scheduler:
+        address = scheduler.scheduler_address
+        with Engine(scheduler=address, minutes=0.05) as engine, pytest.raises(Ended):
+            run(engine, Task("a", jobs.add, (1, 2), gpu=bool(workers)))
+    told = f"waiting for a worker{lacks}: the Dask scheduler at {address} has none"
+    assert capsys.readouterr().err.count(told) == 1
 
 
 def test_a_scheduler_that_is_not_there_is_an_error():
