@@ -8,6 +8,7 @@ some of which ``meta`` alone lets pass.
 
 import itertools
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import pytest
@@ -19,21 +20,28 @@ from torch.utils._pytree import tree_leaves
 import empirical.conditioning.descent as descent
 from empirical.activations import NormReLU
 from empirical.identity_map import copier
+from empirical.identity_map.measures.edges import edge_share, sobel
+from empirical.identity_map.measures.layers import layer_errors, signal_sizes
+from empirical.identity_map.measures.similarity import closeness
 from empirical.identity_map.task import Copy, CopyDense
+from empirical.mmd_init import measures as starts
 from empirical.mmd_init import networks as mmd
-from empirical.mmd_init.task import Classify
+from empirical.mmd_init.recipes import Recipe
+from empirical.mmd_init.task import TERMS, Classify, Perturbed
 from empirical.networks import FullyConnected, Norm
-from empirical.normrelu.training import CrossEntropy
+from empirical.normrelu.training import CrossEntropy, conditioned, measured
 from empirical.randomness import torch_generator
+from empirical.square_loss import measures as margins
 from empirical.square_loss.classifiers import FAMILIES, classifier
 from empirical.square_loss.networks import start
 from empirical.square_loss.task import Classification
 from empirical.testbed import optimisers
 from empirical.testbed.capture import captured
 from empirical.testbed.loop import Task, train
-from empirical.testbed.stack import Stack
+from empirical.testbed.stack import Params, Stack
 from empirical.testbed.supervised import Supervised
 
+aten = torch.ops.aten
 REPLICATES = 3
 Made = tuple[Task, Stack, Tensor | None]
 
@@ -49,6 +57,46 @@ class OneDevice(TorchDispatchMode):
         if len(devices) > 1:
             raise AssertionError(f"{func} mixes {' and '.join(sorted(devices))}")
         return func(*args, **(kwargs or {}))
+
+
+class Answering(OneDevice):
+    """Answers what a measurement may ask for: all numbers alike, masks that take all.
+
+    Random numbers need no generator of the device: ``meta`` has none.
+    """
+
+    def __init__(self, number: int = 0) -> None:
+        super().__init__()
+        self.number = number
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        given = dict(kwargs or {})
+        there = bool(args) and isinstance(args[0], Tensor) and args[0].is_meta
+        if there and func is aten._local_scalar_dense.default:
+            return torch.tensor(self.number, dtype=args[0].dtype).item()
+        to = torch.device(given.get("device") or "meta").type
+        if there and func is aten._to_copy.default and to == "cpu":
+            kind = given.get("dtype") or args[0].dtype
+            return torch.full(args[0].shape, self.number, dtype=kind)
+        if there and func is aten.index.Tensor:
+            places = [place for index in args[1] for place in _places(index)]
+            args = args[0], places
+        if given.get("generator") is not None:
+            given["generator"] = None
+        return super().__torch_dispatch__(func, types, args, given)
+
+
+def _places(index: Tensor | None) -> list[Tensor | None]:
+    """Return the indices of all entries of a mask; others as they are."""
+    if index is None or index.dtype != torch.bool:
+        return [index]
+    shape = (index.numel(),)
+    return [
+        torch.zeros(shape, dtype=torch.int64, device=index.device)
+        for _ in range(index.ndim)
+    ]
 
 
 def generators() -> list[torch.Generator]:
@@ -178,6 +226,99 @@ def update(
     how.update(stack, seen if seen.ndim == 1 else seen[0], slopes)
     stack.clock.add_(1.0)
     return seen
+
+
+def perturbed() -> Made:
+    net = mmd.classifier((5, 6, 2))
+    params = mmd.start(net, "he", generators(), dtype=torch.float64)
+    made = Perturbed(net, normal(8, 5), [Recipe()] * REPLICATES, generators())
+    return made, Stack(params, rates=0.1), rows_of_each()
+
+
+def of_copies(task: Any, params: Params) -> list[object]:
+    net, x = task.network, task.images[0]
+    classes = torch.zeros(len(x), dtype=torch.int64, device=x.device)
+    layers, made = partial(net.layer_outputs, params), net.apply(params, x)
+    return [
+        task.over_all(params),
+        signal_sizes(layers, x),
+        layer_errors(layers, training=(x, classes), tests=(x, classes)),
+        closeness(made, x, x[0]),
+        edge_share(made, x, x[0], sobel(x)),
+    ]
+
+
+def of_margins(task: Any, params: Params) -> list[object]:
+    x, y = task.inputs, task.targets
+    classes = torch.zeros(len(x), dtype=torch.int64, device=x.device)
+    return [
+        margins.observe(task.network, params, x, y, classes, penalty=0.1),
+        margins.example_residuals(task.network, params, x, classes),
+    ]
+
+
+def of_starts(task: Any, params: Params) -> list[object]:
+    net, x = task.network, task.inputs
+    return [
+        starts.jacobian_squares(net, params, x),
+        starts.detachment(net, params, x),
+        starts.dead_shares(net, params, x, generators=generators(), batch=4, batches=2),
+    ]
+
+
+def of_depth(task: Any, params: Params) -> list[object]:
+    data = {
+        "inputs": task.inputs,
+        "classes": task.classes,
+        "test_inputs": task.inputs,
+        "test_classes": task.classes,
+    }
+    stack = Stack.__new__(Stack)
+    stack.params, stack.buffers = params, ()
+    return [made(task.network, stack, data) for made in (measured, conditioned)]
+
+
+MEASUREMENTS: dict[str, tuple[Callable[[], Made], Callable[..., list[object]]]] = {
+    "copies": (lambda: copy_of("cnn", Copy), of_copies),
+    **{f"margins {f}": (lambda f=f: square(f), of_margins) for f in FAMILIES},
+    "margins, convolution": (lambda: square("bn", (1, 4, 4)), of_margins),
+    "starts": (perturbed, of_starts),
+    "depth": (lambda: cross_entropy(None), of_depth),
+}
+
+
+@pytest.mark.parametrize("name", MEASUREMENTS)
+def test_a_measurement_stays_on_its_device(name: str) -> None:
+    made, measure = MEASUREMENTS[name]
+    task, stack, _ = made()
+    move(task, "meta")
+    move(stack, "meta")
+    # The last of two classes, where a measurement asks for it.
+    with torch.no_grad(), Answering(1):
+        assert measure(task, stack.params)
+
+
+def test_an_update_of_a_start_stays_on_its_device() -> None:
+    task, stack, examples = perturbed()
+    adam = OPTIMISERS["adam"]
+    adam.prepare(stack)
+    stack.set_rates(stack.rates.numpy() * [1.0, 0.5, 0.25])
+    move(task, "meta")
+    move(stack, "meta")
+    assert examples is not None
+    with torch.no_grad(), Answering():
+        seen = update(task, stack, adam, examples.to("meta"))
+    assert seen.shape == (len(TERMS), REPLICATES)
+    assert {t.device.type for t in stack.params} == {"meta"}
+
+
+def test_the_answers_are_not_of_two_devices() -> None:
+    here, there = torch.ones(2, 2), torch.ones(2, 2, device="meta")
+    with Answering(1):
+        assert (there.sum().item(), there[there > 0.0].shape) == (1.0, (4,))
+        assert there.cpu().device.type == "cpu"
+        with pytest.raises(AssertionError, match="mixes cpu and meta"):
+            there @ here
 
 
 @pytest.mark.parametrize("how", OPTIMISERS)
