@@ -4,6 +4,7 @@ This side submits no more tasks than there are threads, so that a worker that di
 one task with it; it keeps results, so that none is computed again for a lost worker.
 """
 
+import asyncio
 import logging
 import os
 import queue
@@ -23,7 +24,7 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 from distributed.utils import sync
 
 from empirical.testbed import stopping, telling
-from empirical.testbed.crew import CONFIG, Crew, die_with_parent
+from empirical.testbed.crew import CONFIG, STOP, Crew, die_with_parent
 from empirical.testbed.tasks import (
     UNGUARDED,
     End,
@@ -62,6 +63,8 @@ def serve(task: Task, payload: bytes, *, shared: bool) -> tuple[End, Any, float]
         )
         if found is not None:
             return End.DONE, *found
+    elif STOP is not None:
+        sync(worker.loop, _heed)
     die_with_parent()
     os.dup2(2, 1)  # what is printed, by libraries in C too, goes to stderr
 
@@ -88,11 +91,18 @@ def serve(task: Task, payload: bytes, *, shared: bool) -> tuple[End, Any, float]
             _key = ""
 
 
-def ask(keys: Sequence[str]) -> None:
-    """Ask the task that this worker runs to stop, if it is one of these."""
+def ask(keys: Sequence[str] | None = None) -> None:
+    """Ask the task that this worker runs to stop, if it is one of these, or any."""
     with _lock:
-        if _key in keys:
+        if _key and (keys is None or _key in keys):
             stopping.request()
+
+
+async def _heed() -> None:
+    """Heed `STOP`, in a worker's main thread."""
+    assert STOP is not None
+    asyncio.get_running_loop().add_signal_handler(STOP, ask)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [STOP])
 
 
 class Cluster:
@@ -294,6 +304,8 @@ class Cluster:
             for key in self._shared():
                 self._forget(key)
                 yield key, Result(End.STOPPED, error=f"{reason}; others go on with it")
+            if self._crew is not None:
+                self._crew.ask()
             # In a thread of its own: a busy worker does not answer.
             threading.Thread(target=self._ask, daemon=True).start()
         for key in list(self._futures):

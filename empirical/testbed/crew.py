@@ -41,6 +41,13 @@ CONFIG: dict[str, Any] = {
 }
 
 
+STOP: signal.Signals | None = getattr(signal, "SIGUSR2", None)
+"""Asks a worker to stop its task: one that is busy hears it before any message.
+
+It is blocked, as `SIGNALS` are, until the worker begins its first task.
+"""
+
+
 class _Nanny(Nanny):
     """Keeps a worker process alive, and notes how each has ended."""
 
@@ -66,11 +73,12 @@ def _blocked() -> Generator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    these = SIGNALS if STOP is None else (*SIGNALS, STOP)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, these)
     try:
         # It inherits the mask, too, but unblocks some in the thread that starts it.
         resource_tracker.ensure_running()
-        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        signal.pthread_sigmask(signal.SIG_BLOCK, these)
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -107,6 +115,13 @@ class Crew:
     def open(self, deaths: int) -> None:
         """Start the scheduler; workers come by and by."""
         self.address: str = self._runner.run_sync(self._open, deaths)
+
+    def ask(self) -> None:
+        """Send `STOP` to the workers."""
+        for nanny in list(self._nannies):
+            if STOP is not None and nanny.pid is not None:
+                with suppress(ProcessLookupError):
+                    os.kill(nanny.pid, STOP)
 
     def exit_of(self, worker: WorkerState, patience: float = 5.0) -> int | None:
         """Return how a worker's process ended; None if its nanny never says."""

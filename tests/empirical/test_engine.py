@@ -434,6 +434,28 @@ def gone(processes, seconds):
     return [p for p in alive if p.is_running() and p.status() != "zombie"] == []
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR2"), reason="no such signal")
+def test_workers_too_busy_for_messages_are_stopped(tmp_path, monkeypatch):
+    # Messages may take longer than the grace: here they never come.
+    monkeypatch.setattr(Client, "run", lambda *_, **__: None)
+    tasks = [Task(f"t{i}", jobs.train, (str(tmp_path), f"t{i}", 10**6)) for i in (0, 1)]
+
+    asked = []
+
+    def look(_):
+        if not asked and len(list(tmp_path.glob("*.begun"))) == 2:
+            asked.append(os.kill(os.getpid(), signal.SIGTERM))
+
+    results = {}
+    with Engine(workers=2, grace=30.0) as engine, pytest.raises(Ended):  # noqa: PT012
+        for task, result in engine.run(tasks, progress=look):
+            results[task.key] = result
+    assert {r.error for r in results.values()} == {
+        "stopped on request; run again to go on"
+    }
+    assert len(list(tmp_path.glob("*.checkpoint"))) == 2
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_signals_leave_checkpoints_and_the_right_exit_code(tmp_path, name, workers):
