@@ -68,11 +68,6 @@ class Trained:
     initial: Params
     final: Params
 
-    @property
-    def usable(self) -> npt.NDArray[np.bool_]:
-        """Which replicates were trained to an end, shape (replicates,)."""
-        return np.array([s in ("finished", "floor") for s in self.status])
-
 
 def train(
     network: Network,

@@ -99,10 +99,6 @@ class Pictures:
         """Return the pictures scaled to another size, see `resize`."""
         return self._with(resize(self.pixels, size))
 
-    def placed(self, size: int | tuple[int, int]) -> "Pictures":
-        """Return the pictures on black of another size, or their middle: `place`."""
-        return self._with(place(self.pixels, size, fill=self.black))
-
     def coloured(self, channels: int = 3) -> "Pictures":
         """Return grey pictures with their channel repeated."""
         if self.shape[0] != 1:
