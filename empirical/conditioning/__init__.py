@@ -1,8 +1,7 @@
 """Measurements for deep conditioning: condition numbers, lengths, correlations.
 
 Pure functions of inputs, activations (any entrywise callable on tensors), sizes and a
-generator. `EXPERIMENTS` wraps them for ``python -m empirical.conditioning``, which runs
-one experiment or the resumable batch.
+generator. `EXPERIMENTS` wraps them for ``python -m empirical.conditioning``.
 """
 
 from typing import TYPE_CHECKING
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from empirical.conditioning.chains import pair_chains as pair_chains
     from empirical.conditioning.experiments import EXPERIMENTS as EXPERIMENTS
     from empirical.conditioning.experiments import inputs as inputs
-    from empirical.conditioning.grid import Configuration as Configuration
-    from empirical.conditioning.grid import configurations as configurations
     from empirical.conditioning.interpolation import DigitProblem as DigitProblem
     from empirical.conditioning.interpolation import Interpolation as Interpolation
     from empirical.conditioning.interpolation import accuracy as accuracy
@@ -38,7 +35,6 @@ if TYPE_CHECKING:
     from empirical.conditioning.spectra import condition_by_depth as condition_by_depth
     from empirical.conditioning.spectra import normalised as normalised
     from empirical.conditioning.spectra import spectrum as spectrum
-    from empirical.conditioning.study import run_configuration as run_configuration
     from empirical.conditioning.widths import Slope as Slope
     from empirical.conditioning.widths import WidthCurves as WidthCurves
     from empirical.conditioning.widths import error_slope as error_slope
