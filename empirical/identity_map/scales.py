@@ -58,11 +58,9 @@ class Sizes:
     image_depths: tuple[int, ...]
     kernels: tuple[int, ...]
     kernel_channels: int
-    kernel_depths: tuple[int, ...]
     channel_counts: tuple[int, ...]
     channel_depths: tuple[int, ...]
     scheme_depths: tuple[int, ...]
-    digits: tuple[int, ...]
     digit_depths: tuple[int, ...]
     set_depths: tuple[int, ...]
     residual: tuple[int, ...]
@@ -109,11 +107,9 @@ _SMALL = Sizes(
     image_depths=(8,),
     kernels=(3, 11),
     kernel_channels=16,
-    kernel_depths=(5,),
     channel_counts=(3, 24),
     channel_depths=(5, 12),
     scheme_depths=(5,),
-    digits=tuple(range(10)),
     digit_depths=(5,),
     set_depths=(5, 12),
     residual=(2, 4, 8),
