@@ -6,7 +6,7 @@ from typing import Literal, TypeVar
 
 from torch import Tensor
 
-from empirical.checks import check_choice
+from empirical.checks import check_choice, check_finite
 from empirical.networks import Params
 
 Outputs = Literal["mean", "sum", "all"]
@@ -108,7 +108,5 @@ def check(
                     f"{tuple(tensor.shape)}"
                 )
             # One pass; a sum of finite numbers may be infinite, not the reverse.
-            if not tensor.sum().isfinite() and not tensor.isfinite().all():
-                raise ValueError(
-                    f"{who}: `{name}` must be finite, but it holds NaN or infinity"
-                )
+            if not tensor.sum().isfinite():
+                check_finite(who, name, tensor)
