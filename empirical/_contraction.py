@@ -57,8 +57,8 @@ def by_blocks(
 ) -> tuple[Tensor, ...]:
     """Contract blocks of at most `size` inputs, which lie along `dim`, in pairs.
 
-    Unless all sides are `held`, there are two at once, and a block's is made anew for
-    every block it meets. Without `y` half of the pairs are the other half, transposed.
+    Without `held` only two sides are in memory, and sides are computed again for each
+    pair of blocks. Without `y` half of the pairs are the other half, transposed.
     """
     blocks = x.split(size, dim)
     others = blocks if y is None else y.split(size, dim)

@@ -25,11 +25,20 @@ def checked_measurements(names: Sequence[str]) -> None:
 class Sizes:
     """Sizes of the figures' experiments at a scale.
 
-    Networks that are looked into, `detailed` ones and fully connected, have the seeds
-    `starts`, others `seeds`, large ones the first three of them; sets of images,
-    initialisations and optimisers have `varied_seeds`, and convolutional networks of
-    colour images `colour_seeds`. With biases more than ten layers take `slow` updates.
-    Networks of the text's remarks have the seeds `fresh`, twenty layers twice as many.
+    Attributes
+    ----------
+    starts
+        Seeds of networks with `detailed` many layers, and of fully connected ones.
+    seeds
+        Seeds of the others; the largest networks have the first three.
+    varied_seeds
+        Seeds of the comparisons of image sets, initialisations and optimisers.
+    colour_seeds
+        Seeds of convolutional networks on colour images.
+    fresh
+        Seeds for the remarks of the text: all for twenty layers, else the first half.
+    slow
+        Updates of networks with biases and more than ten layers.
     """
 
     size: int

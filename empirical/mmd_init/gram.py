@@ -1,8 +1,8 @@
 """Noise on a layer's parameters, drawn in the space of its outputs.
 
-See `empirical.mmd_init.noise` for the law. A whole network is one function to autograd,
-with slopes by hand: what is kept for them, and they, lie in memory that is taken again
-by the next step.
+See `empirical.mmd_init.noise` for the law. A whole network is one autograd function with
+a hand-written backward pass; the tensors that it saves, and its gradients, lie in scratch
+buffers that the next step reuses.
 """
 
 import math
@@ -128,11 +128,10 @@ def cholesky(
 
 
 class Room:
-    """Memory of a step that the next one takes again.
+    """Scratch buffers that every step reuses: new ones would cost a tenth of its time.
 
-    Fresh memory comes by the page, and pages cost a step a tenth of its time. Only one
-    loss at a time may have its slopes to come: autograd refuses those of memory that
-    has been taken again.
+    Call ``backward()`` on a loss before the next one is computed, which overwrites its
+    buffers: autograd refuses slopes of overwritten tensors.
     """
 
     def __init__(self) -> None:

@@ -175,7 +175,8 @@ class Perturbed(Task):
 class Degenerate(Observer):
     """Finds replicates most of whose perturbed networks predict one class for a batch.
 
-    Those are so in two windows on end, the second of them after the grace.
+    A replicate counts when two consecutive windows reach the share, the second of them
+    after the grace period.
 
     Parameters
     ----------

@@ -261,8 +261,8 @@ def measured(
                 outputs.flatten(0, 1), classes.repeat(len(outputs)), reduction="none"
             )
             found["train_loss"] = each.view(len(outputs), -1).double().mean(dim=1)
-    # A norm over batches takes these as its batch: running statistics are those of no
-    # inputs before the first update.
+    # With the statistics of this batch: running ones are still 0 and 1 before the first
+    # update.
     pairs = data["test_inputs"][: 2 * PAIRS]
     return found | hidden_signals(network.run(stack.params, pairs).hidden)
 

@@ -53,10 +53,9 @@ class Single:
 
 
 class _Chosen(argparse.ArgumentParser):
-    """A subcommand's parser, whose options are added when it is the one that is meant.
+    """A subcommand's parser, whose options are added only when it is chosen.
 
-    What they come from takes seconds to load, which nobody wants to wait for who asks
-    which subcommands there are.
+    They come from modules that load PyTorch, which `--help` need not wait for.
     """
 
     fill: Callable[[argparse.ArgumentParser], None] | None = None

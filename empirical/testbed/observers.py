@@ -120,7 +120,7 @@ class Diverged(Observer):
         return dict.fromkeys(gone.tolist(), "diverged")
 
     def leaving(self, t: int, leaving: dict[int, str], stack: Stack) -> None:
-        """Name those that have exploded and leave before their time for it."""
+        """Call exploded replicates diverged that another observer sends away first."""
         del t
         rows = stack.rows.cpu().numpy()
         for column in leaving:
