@@ -9,12 +9,13 @@ import torch
 from torch import Tensor
 
 from empirical.data import Dataset
-from empirical.identity_map.images import Pictures
+from empirical.identity_map.images import Pictures, unseen
 from empirical.identity_map.measures.sections import MEASUREMENTS
-from empirical.identity_map.measures.subjects import Settings, subject
+from empirical.identity_map.measures.subjects import Settings, Subject, check
+from empirical.identity_map.networks import image_shape
 from empirical.identity_map.scales import checked_measurements
 from empirical.networks import Network, Params
-from empirical.randomness import Seed
+from empirical.randomness import Seed, torch_generator
 from empirical.testbed.writing import Array
 
 
@@ -134,15 +135,23 @@ def measure(
     [[0.0, 0.0], [0.0, 0.0]]
     """
     checked_measurements(names)
-    measured = subject(
-        network,
-        initial,
-        final,
-        training_images=training_images,
-        test_images=test_images,
+    settings = settings or Settings()
+    given = isinstance(training_images, Pictures)
+    images = training_images.pixels if given else training_images
+    labels = training_images.names if given else map(str, range(len(images)))
+    shape, generator = image_shape(network), torch_generator(seed, "unseen")
+    tests = test_images or unseen(shape, generator=generator)
+    check(network, initial, final, images=images, tests=tests, shown=settings.shown)
+    measured = Subject(
+        network=network,
+        initial=initial,
+        final=final,
+        training=images.to(final[0]),
+        names=tuple(f"train {label}" for label in labels),
+        tests=tests,
         digits=digits,
         seed=seed,
-        settings=settings or Settings(),
+        settings=settings,
     )
     header = {
         "settings": {
