@@ -53,10 +53,7 @@ class Single:
 
 
 class _Chosen(argparse.ArgumentParser):
-    """A subcommand's parser, whose options are added only when it is chosen.
-
-    They come from modules that load PyTorch, which `--help` need not wait for.
-    """
+    """A subcommand's parser; its options, which load PyTorch, come when it is chosen."""
 
     fill: Callable[[argparse.ArgumentParser], None] | None = None
 
