@@ -6,7 +6,7 @@ from typing import Literal, TypeVar
 
 from torch import Tensor
 
-from empirical.checks import check_choice
+from empirical.checks import check_choice, check_finite
 from empirical.networks import Params
 
 Outputs = Literal["mean", "sum", "all"]
@@ -57,8 +57,8 @@ def by_blocks(
 ) -> tuple[Tensor, ...]:
     """Contract blocks of at most `size` inputs, which lie along `dim`, in pairs.
 
-    Unless all sides are `held`, there are two at once, and a block's is made anew for
-    every block it meets. Without `y` half of the pairs are the other half, transposed.
+    Without `held` only two sides are in memory, and sides are computed again for each
+    pair of blocks. Without `y` half of the pairs are the other half, transposed.
     """
     blocks = x.split(size, dim)
     others = blocks if y is None else y.split(size, dim)
@@ -108,7 +108,5 @@ def check(
                     f"{tuple(tensor.shape)}"
                 )
             # One pass; a sum of finite numbers may be infinite, not the reverse.
-            if not tensor.sum().isfinite() and not tensor.isfinite().all():
-                raise ValueError(
-                    f"{who}: `{name}` must be finite, but it holds NaN or infinity"
-                )
+            if not tensor.sum().isfinite():
+                check_finite(who, name, tensor)

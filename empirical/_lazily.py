@@ -1,23 +1,34 @@
 """Public names of a package that are loaded when they are asked for."""
 
+import ast
 import importlib
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 
-def names_of(package: str, *modules: str) -> Callable[[str], Any]:
-    """Return a package's ``__getattr__``: its ``__all__``, from these of its modules.
+def names_of(package: str) -> Callable[[str], Any]:
+    """Return a package's ``__getattr__``, and set its ``__all__``.
 
-    So ``python -m`` a package's command line loads no more than it needs.
+    Its names are those that its file imports below ``if TYPE_CHECKING``, where only type
+    checkers do so: ``python -m`` the package's command line loads no more than it needs.
     """
+    module = sys.modules[package]
+    tree = ast.parse(Path(str(module.__file__)).read_bytes())
+    homes = {
+        alias.name: str(node.module)
+        for block in tree.body
+        if isinstance(block, ast.If)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    vars(module)["__all__"] = sorted(homes)
 
     def get(name: str) -> Any:
-        if name in sys.modules[package].__all__:
-            for module in modules:
-                home = importlib.import_module(f"{package}.{module}")
-                if name in vars(home):
-                    return vars(home)[name]
+        if name in homes:
+            return getattr(importlib.import_module(homes[name]), name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return get

@@ -3,7 +3,11 @@
 import difflib
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    # Command lines check values before they load PyTorch.
+    from torch import Tensor
 
 
 def check_choice(who: str, name: str, value: Any, known: Iterable[str]) -> None:
@@ -77,4 +81,22 @@ def check_schedule(who: str, schedule: tuple[float, ...]) -> None:
         raise ValueError(
             f"{who}: `schedule` must be increasing fractions in (0, 1), but it is "
             f"{schedule}"
+        )
+
+
+def check_finite(who: str, name: str, values: "Tensor", advice: str = "") -> None:
+    """Refuse tensors with an entry that is not finite.
+
+    Examples
+    --------
+    >>> import torch
+    >>> check_finite("train", "images", torch.tensor([1.0, torch.inf]))
+    Traceback (most recent call last):
+    ValueError: train: `images` must be finite, but 1 of 2 entries are not, e.g. inf
+    """
+    bad = ~values.isfinite()
+    if bool(bad.any()):
+        raise ValueError(
+            f"{who}: `{name}` must be finite, but {int(bad.sum())} of {values.numel()} "
+            f"entries are not, e.g. {float(values[bad][0])}{advice}"
         )

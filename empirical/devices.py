@@ -1,18 +1,12 @@
-"""Devices: choosing one, waiting for it, timing it, describing it."""
+"""Devices: choosing one, waiting for it, describing it."""
 
 import os
 import platform
 import re
-import statistics
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import torch
-
-from empirical.checks import check_counts
 
 
 def resolve(device: str | torch.device = "auto") -> torch.device:
@@ -57,53 +51,6 @@ def synchronise(device: str | torch.device) -> None:
     """Wait until `device` has finished what was queued; nothing to do on the CPU."""
     if torch.device(device).type == "cuda":
         torch.cuda.synchronize(device)
-
-
-@dataclass(frozen=True)
-class Timing:
-    """Wall-clock seconds of repeated calls.
-
-    Attributes
-    ----------
-    best, median, worst : float
-        Seconds of one call. `best` estimates the cost without interference.
-    repeats : int
-        Timed calls; the warm-up calls before them are not counted.
-    """
-
-    best: float
-    median: float
-    worst: float
-    repeats: int
-
-
-def timed(
-    function: Callable[[], object],
-    *,
-    device: str | torch.device = "cpu",
-    repeats: int = 5,
-    warmup: int = 1,
-) -> Timing:
-    """Time `function`, synchronising `device` before and after every call.
-
-    Examples
-    --------
-    >>> t = timed(lambda: sum(range(100)), repeats=3)
-    >>> 0.0 < t.best <= t.median <= t.worst, t.repeats
-    (True, 3)
-    """
-    check_counts("timed", repeats=repeats)
-    check_counts("timed", 0, warmup=warmup)
-    for _ in range(warmup):
-        function()
-    seconds: list[float] = []
-    for _ in range(repeats):
-        synchronise(device)
-        start = time.perf_counter()
-        function()
-        synchronise(device)
-        seconds.append(time.perf_counter() - start)
-    return Timing(min(seconds), statistics.median(seconds), max(seconds), repeats)
 
 
 def describe(device: str | torch.device) -> dict[str, str | int]:

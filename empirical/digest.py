@@ -1,24 +1,22 @@
 """A digest of the code behind a result: when it changes, older records are stale.
 
 The code is that of a module and, transitively, of every module of this project it
-imports, wherever in a file the import stands, without comments, docstrings, blank lines
-and the remarks of claims: what cannot change a number changes no digest.
+imports, wherever in a file the import stands, without comments, docstrings, layout and
+the remarks of claims: what cannot change a number changes no digest.
 """
 
 import ast
 import hashlib
-import io
 import sys
-import tokenize
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, cast
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("theory", "empirical", "verify")
 REMARKS = ("finding", "open_reason", "uses")
 """Arguments that say what came out, or what a claim rests on."""
-TEXTS = ("STRING", "FSTRING_START", "FSTRING_MIDDLE", "FSTRING_END")
 
 
 def code_digest(module: str, roots: tuple[Path, ...] = (ROOT,)) -> str:
@@ -81,117 +79,47 @@ def _followed(module: str, roots: tuple[Path, ...]) -> dict[str, tuple[Path, str
     return found
 
 
-def substance(source: bytes) -> bytes:
-    r"""Return a module's source without comments, docstrings, remarks and blank lines.
+def substance(source: bytes) -> str:
+    r"""Return what a module says, without comments, texts as statements and remarks.
 
-    The text of what is left stays as it is, so that every version of Python gives the
-    same.
+    Its syntax tree as a text that every version of Python gives alike: what a version
+    adds to a node is empty where it is not used, and left out.
 
     Examples
     --------
-    >>> substance(b'"Doc."\n\nx = "#"  # a remark\n')
-    b'x = "#"'
-    >>> substance(b'Claim(\n    "x",\n    finding="It holds.",\n)')
-    b'Claim(\n    "x",\n)'
+    >>> substance(b'"Doc."\n\nx = "#"  # a remark')
+    "Module(body=Assign(targets=Name(id='x');value=Constant(value='#')))"
+    >>> with_remark = b'claim(\n    "x",\n    finding="It holds.",\n)'
+    >>> substance(with_remark) == substance(b'claim("x")')
+    True
     """
-    lines = source.splitlines()
-    kept = [bytearray(line) for line in lines]
-    inside: dict[int, list[range]] = {}
-    tree = ast.parse(source)
-    for remark in filter(_is_remark, ast.walk(tree)):
-        assert isinstance(remark, ast.keyword)
-        for number, columns in _whole(remark, lines):
-            kept[number][columns.start : columns.stop] = b" " * len(columns)
-    for node in _strings(tree):
-        docstring = isinstance(node, ast.Expr)
-        for number, columns in _spans(node, lines):
-            if docstring:
-                kept[number][columns.start : columns.stop] = b" " * len(columns)
-            else:
-                inside.setdefault(number, []).append(columns)
-    for number, line in enumerate(kept):
-        at = line.find(b"#")
-        while at >= 0 and any(at in columns for columns in inside.get(number, ())):
-            at = line.find(b"#", at + 1)
-        if at >= 0:
-            del line[at:]
-    shown = [bytes(line.rstrip()) for line in kept]
-    # A blank line of a text is part of it.
-    return b"\n".join(line for n, line in enumerate(shown) if line or n in inside)
+    return _shown(ast.parse(source))
 
 
-def _is_remark(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.keyword)
-        and node.arg in REMARKS
-        and (
-            isinstance(node.value, ast.Constant | ast.JoinedStr)
-            or (
-                isinstance(node.value, ast.Tuple)
-                and all(isinstance(each, ast.Constant) for each in node.value.elts)
-            )
-        )
+def _shown(node: Any) -> str:
+    if isinstance(node, list):
+        entries = cast("list[Any]", node)
+        return ",".join(_shown(each) for each in entries if not _is_remark(each))
+    if not isinstance(node, ast.AST):
+        return ascii(node)
+    parts = (
+        f"{name}={text}"
+        for name, value in ast.iter_fields(node)
+        if value is not None and name not in ("ctx", "kind") and (text := _shown(value))
     )
+    return f"{type(node).__name__}({';'.join(parts)})"
 
 
-def _whole(node: ast.keyword, lines: list[bytes]) -> Iterator[tuple[int, range]]:
-    """Return the columns of each line that an argument and its comma take up."""
-    first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
-    for number in range(first, last + 1):
-        start = node.col_offset if number == first else 0
-        stop = len(lines[number])
-        if number == last:
-            stop = node.end_col_offset or 0
-            rest = lines[number][stop:]
-            stop += rest.startswith(b",")
-        yield number, range(start, stop)
-
-
-def _strings(tree: ast.Module) -> Iterator[ast.Expr | ast.expr]:
-    """Go through docstrings, as statements, and all other texts."""
-    waiting: list[ast.AST] = [tree]
-    while waiting:
-        node = waiting.pop()
-        if _is_remark(node):
-            continue
-        if isinstance(node, ast.JoinedStr) or (
-            isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
-        ):
-            yield node
-            continue
-        children = list(ast.iter_child_nodes(node))
-        documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-        if isinstance(node, documented) and ast.get_docstring(node) is not None:
-            first = node.body[0]
-            assert isinstance(first, ast.Expr)
-            yield first
-            children.remove(first)
-        waiting += children
-
-
-def _spans(
-    node: ast.Expr | ast.expr, lines: list[bytes]
-) -> Iterator[tuple[int, range]]:
-    """Return the columns, in bytes, of each line that a text takes up."""
-    first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
-    stop = node.end_col_offset or 0
-    if first == last:
-        yield first, range(node.col_offset, stop)
-        return
-    part = [b"(" + lines[first][node.col_offset :], *lines[first + 1 : last]]
-    part.append(lines[last][:stop] + b")")
-    # Texts side by side are one node: what stands between them may be a comment.
-    for token in tokenize.tokenize(io.BytesIO(b"\n".join(part)).readline):
-        if tokenize.tok_name[token.type] not in TEXTS:
-            continue
-        (top, left), (bottom, right) = token.start, token.end
-        for row in range(top, bottom + 1):
-            text = part[row - 1].decode()
-            begin = text[:left] if row == top else ""
-            upto = text[:right] if row == bottom else text
-            shift = node.col_offset - 1 if row == 1 else 0
-            columns = (len(t.encode()) + shift for t in (begin, upto))
-            yield first + row - 1, range(*columns)
+def _is_remark(node: object) -> bool:
+    """Return whether a statement is a text, as docstrings are, or an argument a remark."""
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Constant) and isinstance(
+            node.value.value, str
+        )
+    if not isinstance(node, ast.keyword) or node.arg not in REMARKS:
+        return False
+    texts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+    return all(isinstance(text, ast.Constant | ast.JoinedStr) for text in texts)
 
 
 def _locate(module: str, roots: tuple[Path, ...]) -> Path | None:
@@ -212,9 +140,10 @@ def _read(name: str, path: Path) -> tuple[str, tuple[str, ...]]:
 # By content: an edit is seen whatever the clock says.
 @lru_cache(maxsize=1024)
 def _parsed(source: bytes, package: str, top: str) -> tuple[str, tuple[str, ...]]:
-    found = dict.fromkeys(_imported(ast.parse(source), package))
+    tree = ast.parse(source)
+    found = dict.fromkeys(_imported(tree, package))
     names = tuple(n for n in found if n.partition(".")[0] in (*PACKAGES, top))
-    return hashlib.sha256(substance(source)).hexdigest(), names
+    return hashlib.sha256(_shown(tree).encode()).hexdigest(), names
 
 
 def _imported(tree: ast.Module, package: str) -> Iterator[str]:

@@ -323,9 +323,9 @@ def _blocks(
 ) -> tuple[int, bool]:
     """Return how many inputs make a block, and whether all blocks' sides are held.
 
-    They are where a budget of numbers allows; `others` inputs are on the other side, or
-    none if `n` meet themselves: then half of the blocks are another's transpose. Beside
-    sides there are four matrices of every pair of a block's inputs.
+    All sides are held if the budget, in numbers, allows it. `others` are the inputs of
+    ``y``, 0 if ``x`` is compared with itself, when half of the blocks are transposes.
+    Beside the sides there are four matrices of all pairs of a block's inputs.
     """
     each = _numbers(network)
     size = max(n, others) if others else max(1, TILE // pairs)

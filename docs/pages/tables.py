@@ -75,7 +75,7 @@ class Table:
             text = path.read_text(encoding="utf-8")
             if path.suffix == ".py":
                 # Comments and docstrings make no difference.
-                text = substance(path.read_bytes()).decode()
+                text = substance(path.read_bytes())
             if path.name == "pyproject.toml":
                 # Nor do the version and the tools' settings.
                 text = _installed(text)

@@ -1,8 +1,7 @@
 """Measurements for deep conditioning: condition numbers, lengths, correlations.
 
 Pure functions of inputs, activations (any entrywise callable on tensors), sizes and a
-generator. `EXPERIMENTS` wraps them for ``python -m empirical.conditioning``, which runs
-one experiment or the resumable batch.
+generator. `EXPERIMENTS` wraps them for ``python -m empirical.conditioning``.
 """
 
 from typing import TYPE_CHECKING
@@ -10,82 +9,35 @@ from typing import TYPE_CHECKING
 from empirical._lazily import names_of
 
 if TYPE_CHECKING:
-    from empirical.conditioning.activations import (
-        NAMES,
-        Standardised,
-        gaussian_mean,
-        named,
-        shifted_relu,
-        standardised,
-    )
-    from empirical.conditioning.chains import (
-        LayerStatistics,
-        PairChains,
-        gram_chain,
-        layer_statistics,
-        pair_chains,
-    )
-    from empirical.conditioning.experiments import EXPERIMENTS, inputs
-    from empirical.conditioning.grid import Configuration, configurations
+    from empirical.conditioning.activations import NAMES as NAMES
+    from empirical.conditioning.activations import Standardised as Standardised
+    from empirical.conditioning.activations import gaussian_mean as gaussian_mean
+    from empirical.conditioning.activations import named as named
+    from empirical.conditioning.activations import shifted_relu as shifted_relu
+    from empirical.conditioning.activations import standardised as standardised
+    from empirical.conditioning.chains import LayerStatistics as LayerStatistics
+    from empirical.conditioning.chains import PairChains as PairChains
+    from empirical.conditioning.chains import gram_chain as gram_chain
+    from empirical.conditioning.chains import layer_statistics as layer_statistics
+    from empirical.conditioning.chains import pair_chains as pair_chains
+    from empirical.conditioning.experiments import EXPERIMENTS as EXPERIMENTS
+    from empirical.conditioning.experiments import inputs as inputs
+    from empirical.conditioning.interpolation import DigitProblem as DigitProblem
+    from empirical.conditioning.interpolation import Interpolation as Interpolation
+    from empirical.conditioning.interpolation import accuracy as accuracy
+    from empirical.conditioning.interpolation import digit_problem as digit_problem
+    from empirical.conditioning.interpolation import minimum_norm as minimum_norm
     from empirical.conditioning.interpolation import (
-        DigitProblem,
-        Interpolation,
-        accuracy,
-        digit_problem,
-        minimum_norm,
-        with_label_noise,
+        with_label_noise as with_label_noise,
     )
-    from empirical.conditioning.spectra import (
-        DepthCurves,
-        Spectrum,
-        condition_by_depth,
-        normalised,
-        spectrum,
-    )
-    from empirical.conditioning.study import run_configuration
-    from empirical.conditioning.widths import (
-        Slope,
-        WidthCurves,
-        error_slope,
-        kernels_by_width,
-    )
+    from empirical.conditioning.spectra import DepthCurves as DepthCurves
+    from empirical.conditioning.spectra import Spectrum as Spectrum
+    from empirical.conditioning.spectra import condition_by_depth as condition_by_depth
+    from empirical.conditioning.spectra import normalised as normalised
+    from empirical.conditioning.spectra import spectrum as spectrum
+    from empirical.conditioning.widths import Slope as Slope
+    from empirical.conditioning.widths import WidthCurves as WidthCurves
+    from empirical.conditioning.widths import error_slope as error_slope
+    from empirical.conditioning.widths import kernels_by_width as kernels_by_width
 
-__all__ = [
-    "EXPERIMENTS",
-    "NAMES",
-    "Configuration",
-    "DepthCurves",
-    "DigitProblem",
-    "Interpolation",
-    "LayerStatistics",
-    "PairChains",
-    "Slope",
-    "Spectrum",
-    "Standardised",
-    "WidthCurves",
-    "accuracy",
-    "condition_by_depth",
-    "configurations",
-    "digit_problem",
-    "error_slope",
-    "gaussian_mean",
-    "gram_chain",
-    "inputs",
-    "kernels_by_width",
-    "layer_statistics",
-    "minimum_norm",
-    "named",
-    "normalised",
-    "pair_chains",
-    "run_configuration",
-    "shifted_relu",
-    "spectrum",
-    "standardised",
-    "with_label_noise",
-]
-
-__getattr__ = names_of(
-    __name__,
-    *("activations", "chains", "experiments", "interpolation", "spectra", "study"),
-    "widths",
-)
+__getattr__ = names_of(__name__)

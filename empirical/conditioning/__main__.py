@@ -1,4 +1,4 @@
-"""Command line: one experiment, or all of them; what came out, in sentences."""
+"""Command line: one experiment; what came out, in sentences."""
 
 import argparse
 import sys
@@ -8,7 +8,7 @@ from inspect import signature
 
 from empirical.testbed import before, command
 from empirical.testbed.ending import finish
-from empirical.testbed.options import add_options, explained
+from empirical.testbed.options import add_options
 from empirical.testbed.signals import Ended
 from empirical.testbed.study import Setting
 
@@ -27,17 +27,46 @@ ABOUT = {
 }
 """What the experiments say of themselves; there without loading them."""
 
+HELP = {
+    "activation": "Activation, standardised; any that empirical.conditioning.named knows.",
+    "chains": "Independent networks.",
+    "data": (
+        "Inputs: points of the paper's Assumption A or B, on an arc, or handwritten"
+        " digits."
+    ),
+    "delta": "Separation of the inputs (a, arc), or their smallest eigenvalue (b).",
+    "depth": "Hidden layers.",
+    "depths": "Numbers of hidden layers, increasing.",
+    "draws": "Independent networks.",
+    "every": "Steps from one recorded loss to the next.",
+    "layers": "Train the top layer, or all.",
+    "n": "Training inputs.",
+    "noise": "Standard deviation of noise on the targets.",
+    "rho": "Correlation of the two inputs.",
+    "seed": "Seed of all random numbers.",
+    "squared_norms": "Squared norms of the two inputs.",
+    "steps": "Steps of gradient descent.",
+    "tangent": "Measure tangent kernels too.",
+    "tests": "Test inputs.",
+    "units": (
+        "Draw the units' values instead of the weights, which makes wide and deep"
+        " networks cheap."
+    ),
+    "width": "Units of every hidden layer.",
+    "widths": "Numbers of units of every hidden layer.",
+}
+"""What the arguments of the experiments mean, in all of them the same."""
+
 
 def _add(kind: str, parser: argparse.ArgumentParser) -> None:
     # Loaded here, as below: they load PyTorch.
-    from empirical.conditioning import study
     from empirical.conditioning.experiments import DATA, EXPERIMENTS
 
     add_options(
         parser,
         EXPERIMENTS[kind],
         skip=SKIPPED,
-        said=explained(study),
+        said=HELP,
         choices={"data": DATA, "layers": ("top", "all")},
     )
     command.add_output(parser)
@@ -45,20 +74,19 @@ def _add(kind: str, parser: argparse.ArgumentParser) -> None:
 
 def _run(kind: str, options: argparse.Namespace, setting: Setting) -> int:
     from empirical.conditioning.ending import ending
-    from empirical.conditioning.study import EXPERIMENTS, STUDY, Configuration
+    from empirical.conditioning.experiments import EXPERIMENTS
+    from empirical.conditioning.record import recorded
 
     before.check_outputs(options.output, figure=options.figure)
-    names = signature(EXPERIMENTS[kind]).parameters.keys() - {"seed", *SKIPPED}
-    made = Configuration(
-        name=kind,
-        kind=kind,
-        arguments={n: v for n, v in vars(options).items() if n in names},
-        seed=options.seed,
-    )
+    names = signature(EXPERIMENTS[kind]).parameters.keys() - set(SKIPPED)
+    arguments = {n: v for n, v in vars(options).items() if n in names}
     try:
         # It has no pauses: there is nothing to wait for.
         record = command.alone(
-            lambda: STUDY.run(made, setting), kind, options.minutes, grace=0.0
+            lambda: recorded(kind, arguments, setting),
+            kind,
+            options.minutes,
+            grace=0.0,
         )
     except Ended:
         command.say_interrupted(None, resumes=False)
@@ -81,7 +109,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         singles,
         argv,
         about="Measure networks of finite width.",
-        listed="grid",
+        batch=False,
     )
 
 

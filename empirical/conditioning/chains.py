@@ -74,11 +74,10 @@ def pair_chains(
     depth: int,
     chains: int,
     generator: torch.Generator,
-    squared_norms: tuple[float, float] = (1.0, 1.0),
     project: bool = False,
     dtype: torch.dtype = torch.float64,
 ) -> PairChains:
-    r"""Follow two inputs through random networks of one width.
+    r"""Follow two inputs of unit length through random networks of one width.
 
     With independent standard normal :math:`g_i, g_i'`, i = 1..m,
 
@@ -102,8 +101,6 @@ def pair_chains(
         Independent networks.
     generator : torch.Generator
         The computation runs on its device.
-    squared_norms : pair of float
-        Of the two inputs, positive.
     project : bool
         Scale every representation to unit norm before it enters the next layer (the
         norms recorded are then those before scaling).
@@ -116,7 +113,7 @@ def pair_chains(
     Raises
     ------
     ValueError
-        If `rho` is outside [-1, 1], a count is below one, or a norm is not positive.
+        If `rho` is outside [-1, 1], or a count is below one.
 
     References
     ----------
@@ -142,11 +139,6 @@ def pair_chains(
     check_counts("pair_chains", width=width, depth=depth, chains=chains)
     if not -1.0 <= rho <= 1.0:
         raise ValueError(f"pair_chains: `rho` must lie in [-1, 1], but it is {rho}")
-    if not all(math.isfinite(q) and q > 0.0 for q in squared_norms):
-        raise ValueError(
-            "pair_chains: `squared_norms` must be positive and finite, but they are "
-            f"{squared_norms}"
-        )
     size = max(1, CHUNK // (2 * width))
     rhos, norms = [], []
     with torch.no_grad():
@@ -154,7 +146,7 @@ def pair_chains(
             now = min(size, chains - start)
             device = generator.device
             r = torch.full((now,), float(rho), dtype=dtype, device=device)
-            q = torch.tensor(squared_norms, dtype=dtype, device=device).expand(now, 2)
+            q = torch.ones((now, 2), dtype=dtype, device=device)
             path = [(r, q)]
             for _ in range(depth):
                 scale = torch.ones_like(q) if project else q

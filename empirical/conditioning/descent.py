@@ -114,11 +114,9 @@ def train_top_layer(
     *,
     step: float | npt.ArrayLike,
     steps: int,
-    readout: Tensor | None = None,
     every: int = 1,
-    exploded: float = EXPLODED,
 ) -> Curves:
-    """Train the readout on frozen features by gradient descent.
+    """Train the readout on frozen features by gradient descent, from zero.
 
     Parameters
     ----------
@@ -129,12 +127,8 @@ def train_top_layer(
         Step sizes; see `step_sizes`.
     steps : int
         At least one.
-    readout : Tensor, shape (runs, outputs, m), optional
-        Where the readout starts, by default at zero.
     every : int
         Record the loss after each so many steps, and after the last.
-    exploded : float
-        A loss above so many times the first one counts as diverged.
 
     Returns
     -------
@@ -166,24 +160,9 @@ def train_top_layer(
         )
     runs, n, width = features.shape
     goal = _targets(who, targets, runs=runs, n=n, like=features)
-    shape = (runs, goal.shape[-1], width)
-    if readout is not None and readout.shape != shape:
-        raise ValueError(
-            f"{who}: `readout` must have shape {shape}, but it has "
-            f"{tuple(readout.shape)}"
-        )
-    start = torch.zeros(shape, dtype=features.dtype, device=features.device)
-    params = (start if readout is None else readout.clone(),)
-
-    return _descend(
-        who,
-        _TopLayer(features, goal),
-        params,
-        step=step,
-        steps=steps,
-        every=every,
-        exploded=exploded,
-    )
+    readout = features.new_zeros((runs, goal.shape[-1], width))
+    task = _TopLayer(features, goal)
+    return _descend(who, task, (readout,), step=step, steps=steps, every=every)
 
 
 def train_all_layers(
@@ -195,8 +174,6 @@ def train_all_layers(
     step: float | npt.ArrayLike,
     steps: int,
     every: int = 1,
-    centred: bool = False,
-    exploded: float = EXPLODED,
 ) -> Curves:
     """Train all weights by gradient descent, in the NTK parametrisation.
 
@@ -209,11 +186,8 @@ def train_all_layers(
     targets : Tensor, shape (n, outputs) or (runs, n, outputs)
     step : float or array, shape (runs,)
         Step sizes; see `step_sizes`.
-    steps, every, exploded
+    steps, every
         As in `train_top_layer`.
-    centred : bool
-        Subtract the outputs at initialisation, so that training starts from the zero
-        function: that changes no tangent kernel.
 
     Returns
     -------
@@ -248,18 +222,9 @@ def train_all_layers(
             f"{who}: `targets` must have {outputs} columns, the network's outputs, but "
             f"it has {goal.shape[-1]}"
         )
-    if centred:
-        goal = goal + start
-
-    return _descend(
-        who,
-        _AllLayers(network, x if x.ndim == 3 else x[None], goal),
-        network.arranged(params),
-        step=step,
-        steps=steps,
-        every=every,
-        exploded=exploded,
-    )
+    task = _AllLayers(network, x if x.ndim == 3 else x[None], goal)
+    first = network.arranged(params)
+    return _descend(who, task, first, step=step, steps=steps, every=every)
 
 
 class _TopLayer(Task):
@@ -324,13 +289,12 @@ def _descend(
     step: float | npt.ArrayLike,
     steps: int,
     every: int,
-    exploded: float,
 ) -> Curves:
     check_counts(who, steps=steps, every=every)
     stack = Stack(params, rates=checked_rates(step, len(params[0]), who, "step"))
     rates = stack.rates.double().cpu().numpy()
     times = np.unique(np.append(np.arange(0, steps, every), steps))
-    diverged, curve = Diverged(exploded), Curve(times)
+    diverged, curve = Diverged(EXPLODED), Curve(times)
     train(task, stack, SGD(), steps=steps, observers=[diverged, curve])
     with torch.no_grad():
         last = task.losses(stack.params, stack, None)[None, None]

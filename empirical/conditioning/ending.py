@@ -17,57 +17,49 @@ def ending(record: RunRecord, kind: str) -> Ending:
     return _ENDINGS[kind](record.fact("result"), settings)
 
 
+KERNELS = {"nngp": "last layer's kernel", "ntk": "tangent kernel"}
+
+
 def _depth(result: Result, settings: Mapping[str, Any]) -> Ending:
     depths = np.asarray(result["depths"])
     curves: list[Curve] = []
-    said: list[str] = []
-    for name, words in (("nngp", "last layer's kernel"), ("ntk", "tangent kernel")):
-        if f"{name}_conditions" not in result:
-            continue
-        each = np.asarray(result[f"{name}_conditions"], dtype=float)
-        curves.append(_means(f"condition number of the {words}", depths, each))
-        shown = [
-            f"{spread(c)} at depth {d}" for d, c in zip(depths, each.T, strict=True)
-        ]
-        said.append(f"The condition number of the {words} is {_ends(shown)}.")
-    what = (
-        f"Measured kernels of {counted(settings['draws'], 'network')} with"
-        f" {settings['activation']} and {settings['width']} units a layer on"
-        f" {settings['n']} inputs."
-    )
-    return Ending(
-        said=(what, *said),
-        curves=tuple(curves),
-        x="depth",
-        y="condition number",
-        log=True,
-    )
+    said = [
+        (
+            f"Measured kernels of {counted(settings['draws'], 'network')} with"
+            f" {settings['activation']} and {settings['width']} units a layer on"
+            f" {settings['n']} inputs."
+        )
+    ]
+    for name, words in KERNELS.items():
+        if f"{name}_conditions" in result:
+            each = np.asarray(result[f"{name}_conditions"], dtype=float)
+            curves.append(_means(f"condition number of the {words}", depths, each))
+            pairs = zip(depths, each.T, strict=True)
+            shown = [f"{spread(c)} at depth {d}" for d, c in pairs]
+            said.append(f"The condition number of the {words} is {_ends(shown)}.")
+    return _ending(said, curves, x="depth", y="condition number", log=True)
 
 
 def _width(result: Result, settings: Mapping[str, Any]) -> Ending:
     widths = np.asarray(result["widths"])
     curves: list[Curve] = []
-    said: list[str] = []
-    for name, words in (("nngp", "last layer's kernel"), ("ntk", "tangent kernel")):
-        if f"{name}_deviations" not in result:
-            continue
-        spreads = np.asarray(result[f"{name}_deviations"], dtype=float)
-        typical = np.sqrt((spreads**2).mean(axis=(1, 2)))
-        curves.append(Curve(f"deviation of the {words}", widths, typical))
-        pairs = zip(widths, typical, strict=True)
-        shown = [f"by {value:.2g} at width {width}" for width, value in pairs]
-        said.append(f"An entry of the {words} deviates {_ends(shown)}.")
-    what = (
-        f"Measured kernels of {settings['draws']} networks with {settings['activation']}"
-        f" and {counted(settings['depth'], 'hidden layer')} on {settings['n']} inputs."
-    )
-    return Ending(
-        said=(what, *said),
-        curves=tuple(curves),
-        x="width",
-        y="standard deviation of an entry",
-        log=True,
-    )
+    said = [
+        (
+            f"Measured kernels of {settings['draws']} networks with"
+            f" {settings['activation']} and"
+            f" {counted(settings['depth'], 'hidden layer')} on {settings['n']} inputs."
+        )
+    ]
+    for name, words in KERNELS.items():
+        if f"{name}_deviations" in result:
+            spreads = np.asarray(result[f"{name}_deviations"], dtype=float)
+            typical = np.sqrt((spreads**2).mean(axis=(1, 2)))
+            curves.append(Curve(f"deviation of the {words}", widths, typical))
+            pairs = zip(widths, typical, strict=True)
+            shown = [f"by {value:.2g} at width {width}" for width, value in pairs]
+            said.append(f"An entry of the {words} deviates {_ends(shown)}.")
+    y = "standard deviation of an entry"
+    return _ending(said, curves, x="width", y=y, log=True)
 
 
 def _norms(result: Result, settings: Mapping[str, Any]) -> Ending:
@@ -152,6 +144,10 @@ def _digits(result: Result, settings: Mapping[str, Any]) -> Ending:
     )
     curve = Curve("digits right", depths, right)
     return Ending(said=said, curves=(curve,), x="depth", y="share right")
+
+
+def _ending(said: list[str], curves: list[Curve], **axes: Any) -> Ending:
+    return Ending(said=tuple(said), curves=tuple(curves), **axes)
 
 
 def _means(label: str, x: Array, each: Array) -> Curve:

@@ -329,7 +329,7 @@ EXPERIMENTS: Mapping[str, Callable[..., Result]] = {
     "train": train,
     "digits": digits,
 }
-"""What the command line and the batch can run."""
+"""What the command line can run."""
 
 
 def _source(data: str, n: int, directory: Path | str | None) -> dict[str, Any]:

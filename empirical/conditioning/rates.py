@@ -32,12 +32,12 @@ def steps_to(curves: Curves, fraction: float) -> npt.NDArray[np.int64]:
     return np.where(there.any(axis=1), first, -1)
 
 
-def slowest_rates(curves: Curves, *, floor: float = 1e-24) -> Array:
+def slowest_rates(curves: Curves) -> Array:
     r"""Return the largest r with loss(t) <= exp(-r t) loss(0) at all recorded t.
 
     .. math:: r = \min_t \frac{-\log(\mathcal{L}_t/\mathcal{L}_0)}{t}
 
-    This is what a bound "for all t" speaks of. Losses under `floor` times the first
+    This is what a bound "for all t" speaks of. Losses under 1e-24 times the first
     are rounding and are left out; a diverged run has rate ``-inf``, one that starts at
     zero loss has none, ``nan``.
 
@@ -61,7 +61,7 @@ def slowest_rates(curves: Curves, *, floor: float = 1e-24) -> Array:
         if curve[0] == 0.0:
             rates[run] = np.nan
             continue
-        used = (curves.steps > 0) & (curve > floor * curve[0])
+        used = (curves.steps > 0) & (curve > 1e-24 * curve[0])
         # Rounded away at the first record already: faster than can be told.
         ratios = -np.log(curve[used] / curve[0]) / curves.steps[used]
         rates[run] = ratios.min() if len(ratios) else np.inf

@@ -204,10 +204,8 @@ def condition_by_depth(
     )
     if tangent:
         rows = list(_held(network, x, wanted, draws, generator, max_bytes))
-    elif units:
-        rows = list(_drawn_units(network, x, wanted, draws, generator))
     else:
-        rows = list(_streamed(network, x, wanted, draws, generator))
+        rows = list(_one_by_one(network, x, wanted, draws, generator, units=units))
     features = torch.cat([nngp for nngp, _ in rows])
     off = normalised(features).abs()
     off.diagonal(dim1=-2, dim2=-1).zero_()
@@ -219,45 +217,32 @@ def condition_by_depth(
     )
 
 
-def _streamed(
+def _one_by_one(
     network: FullyConnected,
     x: Tensor,
     depths: list[int],
     draws: int,
     generator: torch.Generator,
+    *,
+    units: bool,
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """One draw at a time, one weight matrix at a time: shapes (1, depths, n, n)."""
+    """One draw, one layer's units or weights at a time: shapes (1, depths, n, n)."""
     with torch.no_grad():
         for _ in range(draws):
+            if units:
+                chain = gram_chain(
+                    gram(x),
+                    activation=network.activations()[0],
+                    width=network.widths[1],
+                    depth=network.depth,
+                    generator=generator,
+                )
+                layers = (k[0] for k in chain)
+            else:
+                layers = map(gram, network.stream_features(x, generator=generator))
             kept = [gram(x)] if depths[0] == 0 else []
-            layers = network.stream_features(x, generator=generator)
-            for depth, h in enumerate(layers, start=1):
-                if depth in depths:
-                    kept.append(gram(h))
+            kept += [k for depth, k in enumerate(layers, start=1) if depth in depths]
             yield torch.stack(kept)[None], x.new_empty(0)
-
-
-def _drawn_units(
-    network: FullyConnected,
-    x: Tensor,
-    depths: list[int],
-    draws: int,
-    generator: torch.Generator,
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """One draw at a time: shapes (1, depths, n, n)."""
-    for _ in range(draws):
-        chain = gram_chain(
-            gram(x),
-            activation=network.activations()[0],
-            width=network.widths[1],
-            depth=network.depth,
-            generator=generator,
-        )
-        kept = [gram(x)] if depths[0] == 0 else []
-        for depth, k in enumerate(chain, start=1):
-            if depth in depths:
-                kept.append(k[0])
-        yield torch.stack(kept)[None], x.new_empty(0)
 
 
 def _held(

@@ -28,43 +28,34 @@ class IdxSet:
         return f"{stem}-images-idx3-ubyte.gz", f"{stem}-labels-idx1-ubyte.gz"
 
 
+def _digests(*sha256: str) -> dict[str, str]:
+    """Return digests by file: images and labels of the tests, then of the training."""
+    kinds = ("images-idx3-ubyte.gz", "labels-idx1-ubyte.gz")
+    names = [f"{stem}-{kind}" for stem in ("t10k", "train") for kind in kinds]
+    return dict(zip(names, sha256, strict=True))
+
+
 IDX_SETS = {
     "mnist": IdxSet(
         mirrors=(
             "https://ossci-datasets.s3.amazonaws.com/mnist/",
             "https://storage.googleapis.com/cvdf-datasets/mnist/",
         ),
-        sha256={
-            "t10k-images-idx3-ubyte.gz": (
-                "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"
-            ),
-            "t10k-labels-idx1-ubyte.gz": (
-                "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"
-            ),
-            "train-images-idx3-ubyte.gz": (
-                "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"
-            ),
-            "train-labels-idx1-ubyte.gz": (
-                "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"
-            ),
-        },
+        sha256=_digests(
+            "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+            "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+            "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+            "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+        ),
     ),
     "fashion-mnist": IdxSet(
         mirrors=("http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",),
-        sha256={
-            "t10k-images-idx3-ubyte.gz": (
-                "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b"
-            ),
-            "t10k-labels-idx1-ubyte.gz": (
-                "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"
-            ),
-            "train-images-idx3-ubyte.gz": (
-                "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888"
-            ),
-            "train-labels-idx1-ubyte.gz": (
-                "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9"
-            ),
-        },
+        sha256=_digests(
+            "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+            "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+            "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+            "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+        ),
     ),
 }
 

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from empirical._lazily import names_of
 
 if TYPE_CHECKING:
-    from empirical.identity_map.networks import copier
-    from empirical.identity_map.recipes import Recipe
-    from empirical.identity_map.training import Trained, train
+    from empirical.identity_map.networks import copier as copier
+    from empirical.identity_map.recipes import Recipe as Recipe
+    from empirical.identity_map.training import Trained as Trained
+    from empirical.identity_map.training import train as train
 
-__all__ = ["Recipe", "Trained", "copier", "train"]
-
-__getattr__ = names_of(__name__, "networks", "recipes", "training")
+__getattr__ = names_of(__name__)

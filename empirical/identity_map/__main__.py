@@ -4,14 +4,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from empirical.testbed import before, command
 from empirical.testbed.ending import advised
-from empirical.testbed.options import add_options, explained, helping, made
+from empirical.testbed.options import add_options, called, helping, made
 from empirical.testbed.study import Setting
 
 SKIPPED = (
@@ -41,7 +41,7 @@ def _example() -> Any:
 def _add_train(parser: argparse.ArgumentParser) -> None:
     from empirical.data import NAMES
     from empirical.identity_map.measures import MEASUREMENTS
-    from empirical.identity_map.networks import KINDS, copier
+    from empirical.identity_map.networks import copier
     from empirical.identity_map.recipes import RATES
     from empirical.networks.initial import SCHEMES
 
@@ -53,11 +53,8 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     }
     add_options(parser, _example(), skip=SKIPPED, choices=choices)
     network = parser.add_argument_group("network")
-    text = helping(explained(copier)["kind"], "cnn")
-    network.add_argument("--kind", choices=KINDS, default="cnn", help=text)
-    text = helping("weight layers", 5)
-    network.add_argument("--layers", type=int, metavar="N", default=5, help=text)
-    add_options(network, copier, skip=("kind", "shape", "layers", "width"))
+    usual = partial(copier, kind="cnn", layers=5)
+    add_options(network, usual, skip=("shape", "width"))
     text = "units or channels (default: 16 channels, or as many units as pixels)"
     network.add_argument("--width", type=int, metavar="N", help=text)
     text = helping("edge of the images", 14)
@@ -106,15 +103,7 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
     configuration = made(
         _example(),
         options,
-        network=copier(
-            options.kind,
-            shape=(channels, size, size),
-            layers=options.layers,
-            width=width,
-            kernel=options.kernel,
-            activation=options.activation,
-            bias=options.bias,
-        ),
+        network=called(copier, options, shape=(channels, size, size), width=width),
         labels=(tuple(options.labels),),
         image=options.image,
     )

@@ -6,6 +6,7 @@ images, initialisations, learning rates) times its seeds train as one batch.
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from empirical.identity_map.configuration import Configuration
@@ -56,6 +57,19 @@ def _cnn(s: Sizes, layers: int, **changes: Any) -> Copier:
     return copier("cnn", layers=layers, **given)
 
 
+def _fcn(s: Sizes, layers: int, **changes: Any) -> Copier:
+    given: dict[str, Any] = {"shape": s.shape(), "width": s.fcn_widths[0]} | changes
+    return copier("fcn", layers=layers, **given)
+
+
+def _one(
+    s: Sizes, name: str, figures: tuple[int, ...], network: Copier, **changes: Any
+) -> Configuration:
+    """Return a configuration with a scale's recipe and seeds, and what most record."""
+    given = {"recipe": s.recipe, "seeds": s.seeds, "measurements": _SEEN} | changes
+    return Configuration(name=name, figures=figures, network=network, **given)
+
+
 def _depth_curves(s: Sizes) -> list[Configuration]:
     """Figures 3 to 7, 15 to 24, 35, 36: convolutional networks of every depth.
 
@@ -78,10 +92,11 @@ def _depth_curves(s: Sizes) -> list[Configuration]:
                 figures += (5, 6, 7, 20, 21, 15, 16, 17, 18, 24)
                 wanted += ("layer-error", "pictures", "sizes", "signal")
             made.append(
-                Configuration(
-                    name=f"{kind}-depth-{layers}",
-                    figures=figures,
-                    network=_cnn(s, layers, bias=bias),
+                _one(
+                    s,
+                    f"{kind}-depth-{layers}",
+                    figures,
+                    _cnn(s, layers, bias=bias),
                     recipe=replace(recipe, steps=slow)
                     if bias and layers > 10
                     else recipe,
@@ -95,18 +110,11 @@ def _depth_curves(s: Sizes) -> list[Configuration]:
 def _fully_connected(s: Sizes) -> list[Configuration]:
     """Figures 2, 11 to 14, 33, 34, 41, and the fully connected part of 19."""
     made = [
-        Configuration(
-            name=f"fcn-{activation}-depth-{layers}-width-{width}",
-            figures=(2, 13, 14, 34, 19) if activation == "relu" else (11, 14, 33),
-            network=copier(
-                "fcn",
-                shape=s.shape(),
-                layers=layers,
-                width=width,
-                activation=activation,
-            ),
-            recipe=s.recipe,
-            seeds=s.starts,
+        _one(
+            s,
+            f"fcn-{activation}-depth-{layers}-width-{width}",
+            (2, 13, 14, 34, 19) if activation == "relu" else (11, 14, 33),
+            _fcn(s, layers, width=width, activation=activation),
             measurements=(*_SEEN, "change"),
         )
         for activation in ("relu", "linear")
@@ -116,50 +124,38 @@ def _fully_connected(s: Sizes) -> list[Configuration]:
         if width == s.fcn_widths[0] or 1 < layers <= s.wide_depth
     ]
     made += [
-        Configuration(
-            name=f"two-layer-{trained}-width-{width}",
-            figures=(12,),
-            network=copier("fcn", shape=s.shape(), layers=2, width=width),
+        _one(
+            s,
+            f"two-layer-{trained}-width-{width}",
+            (12,),
+            _fcn(s, 2, width=width),
             recipe=replace(s.recipe, trained=trained),
-            seeds=s.starts,
-            measurements=_SEEN,
         )
         for trained in ("bottom", "all")
         for width in s.two_layer_widths
     ]
-    made += [
-        Configuration(
-            name=f"residual-depth-{layers}",
-            figures=(41,),
-            network=copier("residual", shape=s.shape(), layers=layers),
-            recipe=s.recipe,
-            seeds=s.starts,
-            measurements=_SEEN,
-        )
-        for layers in s.residual
-    ]
-    return made
+    for layers in s.residual:
+        network = copier("residual", shape=s.shape(), layers=layers)
+        made.append(_one(s, f"residual-depth-{layers}", (41,), network))
+    return [replace(each, seeds=s.starts) for each in made]
 
 
 def _many_examples(s: Sizes) -> list[Configuration]:
     """Figures 1 and 40: many examples."""
     networks = {f"cnn-{s.all_cnn}": _cnn(s, s.all_cnn)} | {
-        f"fcn-{layers}": copier(
-            "fcn", shape=s.shape(), layers=layers, width=s.fcn_widths[0]
-        )
-        for layers in s.all_fcn
+        f"fcn-{layers}": _fcn(s, layers) for layers in s.all_fcn
     }
     return [
-        Configuration(
-            name=f"many-{name}",
-            figures=(1, 40),
-            network=network,
+        _one(
+            s,
+            f"many-{name}",
+            (1, 40),
+            network,
             recipe=s.many,
             # A signal that does not shrink: minibatches leave no plateau quickly.
             schemes=("kaiming-normal",),
             examples=s.examples,
             seeds=s.seeds[:_FEW],
-            measurements=_SEEN,
         )
         for name, network in networks.items()
     ]
@@ -167,33 +163,27 @@ def _many_examples(s: Sizes) -> list[Configuration]:
 
 def _shapes(s: Sizes) -> list[Configuration]:
     """Figures 8 to 10 and 25 to 30: image size, kernel, channels."""
-    networks: dict[str, tuple[tuple[int, ...], Copier]] = {}
+    made: list[Configuration] = []
+
+    def add(name: str, figures: tuple[int, ...], net: Copier, *more: str) -> None:
+        seeds = _seeds(net, s)
+        made.append(_one(s, name, figures, net, seeds=seeds, measurements=_SEEN + more))
+
     for layers in s.image_depths:
         for size in s.image_sizes:
             net = _cnn(s, layers, shape=(1, size, size))
-            networks[f"size-{size}-depth-{layers}"] = ((8,), net)
-    for layers in s.kernel_depths:
-        for kernel in s.kernels:
-            net = _cnn(s, layers, kernel=kernel, width=s.kernel_channels)
-            networks[f"kernel-{kernel}-depth-{layers}"] = ((9, 25, 26), net)
+            add(f"size-{size}-depth-{layers}", (8,), net)
+    for kernel in s.kernels:
+        net = _cnn(s, 5, kernel=kernel, width=s.kernel_channels)
+        add(f"kernel-{kernel}-depth-5", (9, 25, 26), net)
     for layers in s.channel_depths:
         for width in s.channel_counts:
-            net = _cnn(s, layers, width=width)
-            figures = (10, 27, 28)
+            name, net = f"channels-{width}-depth-{layers}", _cnn(s, layers, width=width)
             if layers == 5:
-                figures += (29, 30)
-            networks[f"channels-{width}-depth-{layers}"] = (figures, net)
-    return [
-        Configuration(
-            name=name,
-            figures=figures,
-            network=network,
-            recipe=s.recipe,
-            seeds=_seeds(network, s),
-            measurements=(*_SEEN, "pictures") if 30 in figures else _SEEN,
-        )
-        for name, (figures, network) in networks.items()
-    ]
+                add(name, (10, 27, 28, 29, 30), net, "pictures")
+            else:
+                add(name, (10, 27, 28), net)
+    return made
 
 
 def _seeds(network: Copier, s: Sizes) -> tuple[int, ...]:
@@ -207,10 +197,11 @@ def _seeds(network: Copier, s: Sizes) -> tuple[int, ...]:
 def _procedures(s: Sizes) -> list[Configuration]:
     """Figures 31 and 32: initialisations, and optimisers with their rates."""
     made = [
-        Configuration(
-            name=f"printed-depth-{layers}",
-            figures=(31,),
-            network=_cnn(s, layers),
+        _one(
+            s,
+            f"printed-depth-{layers}",
+            (31,),
+            _cnn(s, layers),
             # Neither clipped nor rescaled: which first weights train at all?
             recipe=s.printed,
             schemes=("default", "default-sqrt", "framework"),
@@ -221,82 +212,81 @@ def _procedures(s: Sizes) -> list[Configuration]:
     ]
     for layers in s.scheme_depths:
         made.append(
-            Configuration(
-                name=f"schemes-depth-{layers}",
-                figures=(31,),
-                network=_cnn(s, layers),
-                recipe=s.recipe,
+            _one(
+                s,
+                f"schemes-depth-{layers}",
+                (31,),
+                _cnn(s, layers),
                 schemes=initial.SCHEMES,
                 seeds=s.varied_seeds,
                 measurements=(*_SEEN, "signal", "points"),
             )
         )
-        for optimiser in ("sgd", "adagrad", "rmsprop", "adam", "adamax"):
-            rates = (0.01, 0.001, 0.0001) if optimiser == "sgd" else None
-            made.append(
-                Configuration(
-                    name=f"optimiser-{optimiser}-depth-{layers}",
-                    figures=(32,),
-                    network=_cnn(s, layers),
-                    recipe=replace(s.recipe, optimiser=optimiser, rate=None),
-                    rates=rates,
-                    seeds=s.varied_seeds,
-                    measurements=(*_SEEN, "points"),
-                )
+        made += [
+            _one(
+                s,
+                f"optimiser-{optimiser}-depth-{layers}",
+                (32,),
+                _cnn(s, layers),
+                recipe=replace(s.recipe, optimiser=optimiser, rate=None),
+                rates=(0.01, 0.001, 0.0001) if optimiser == "sgd" else None,
+                seeds=s.varied_seeds,
+                measurements=(*_SEEN, "points"),
             )
+            for optimiser in ("sgd", "adagrad", "rmsprop", "adam", "adamax")
+        ]
     return made
 
 
 def _other_images(s: Sizes) -> list[Configuration]:
     """Figures 37 to 39, 42, 43: other digits, two and three images, colour."""
     made = [
-        Configuration(
-            name=f"digits-depth-{layers}",
-            figures=(37,),
-            network=_cnn(s, layers),
-            recipe=s.recipe,
-            labels=tuple((digit,) for digit in s.digits),
+        _one(
+            s,
+            f"digits-depth-{layers}",
+            (37,),
+            _cnn(s, layers),
+            labels=tuple((digit,) for digit in range(10)),
             seeds=s.seeds[:1],
-            measurements=_SEEN,
         )
         for layers in s.digit_depths
     ]
     made += [
-        Configuration(
-            name=f"images-{len(labels)}-depth-{layers}",
-            figures=(38,) if len(labels) == 2 else (39,),
-            network=_cnn(s, layers),
-            recipe=s.recipe,
+        _one(
+            s,
+            f"images-{len(labels)}-depth-{layers}",
+            (38,) if len(labels) == 2 else (39,),
+            _cnn(s, layers),
             labels=(labels,),
             seeds=s.varied_seeds,
-            measurements=_SEEN,
         )
         for labels in ((7, 3), (7, 3, 1))
         for layers in s.set_depths
     ]
     # Two images: of CIFAR-10 a dog and an aeroplane.
     labels = ((7, 3, 1), (4, 0, 9)) if s.colour == "channelled" else ((5,), (0,))
-    networks = {
-        f"colour-cnn-{layers}": _cnn(s, layers, shape=s.shape(3))
-        for layers in s.colour_depths
-    } | {
-        f"colour-fcn-{layers}": copier(
-            "fcn", shape=s.shape(3), layers=layers, width=math.prod(s.shape(3))
-        )
-        for layers in s.colour_fcn
-    }
+    shape = s.shape(3)
+    arms = (
+        ("cnn", s.colour_depths, s.colour_seeds, partial(_cnn, s, shape=shape)),
+        (
+            "fcn",
+            s.colour_fcn,
+            s.seeds[:2],
+            partial(_fcn, s, shape=shape, width=math.prod(shape)),
+        ),
+    )
     made += [
-        Configuration(
-            name=name,
-            figures=(42, 43),
-            network=network,
-            recipe=s.recipe,
+        _one(
+            s,
+            f"colour-{kind}-{layers}",
+            (42, 43),
+            network(layers),
             data=s.colour,
             labels=labels,
-            seeds=s.colour_seeds if name.startswith("colour-cnn") else s.seeds[:2],
-            measurements=_SEEN,
+            seeds=seeds,
         )
-        for name, network in networks.items()
+        for kind, depths, seeds, network in arms
+        for layers in depths
     ]
     return made
 
@@ -312,10 +302,11 @@ def _remarks(s: Sizes) -> list[Configuration]:
     plainly, five = replace(s.recipe, rescale=False), s.fresh[: len(s.fresh) // 2]
     slow = replace(plainly, steps=s.slow or s.recipe.steps)
     made = [
-        Configuration(
-            name=f"edges-depth-{layers}",
-            figures=(3,),
-            network=_cnn(s, layers, bias=True),
+        _one(
+            s,
+            f"edges-depth-{layers}",
+            (3,),
+            _cnn(s, layers, bias=True),
             recipe=slow if layers > 10 else plainly,
             seeds=five,
             measurements=("curve", "edges"),
@@ -323,21 +314,23 @@ def _remarks(s: Sizes) -> list[Configuration]:
         for layers in _MIDDLE
     ]
     made.append(
-        Configuration(
-            name="bottom-depth-20",
-            figures=(5,),
-            network=_cnn(s, 20, bias=True),
+        _one(
+            s,
+            "bottom-depth-20",
+            (5,),
+            _cnn(s, 20, bias=True),
             recipe=slow,
             seeds=s.fresh,
             measurements=("curve", "layer-error"),
         )
     )
     made += [
-        Configuration(
-            name=f"unclipped-fcn-{scheme}",
-            figures=(19,),
+        _one(
+            s,
+            f"unclipped-fcn-{scheme}",
+            (19,),
             # Eleven hidden layers.
-            network=copier("fcn", shape=s.shape(), layers=12, width=s.fcn_widths[0]),
+            _fcn(s, 12),
             recipe=replace(plainly, clip=None, limit=4000, retries=0),
             schemes=(scheme,),
             seeds=five,

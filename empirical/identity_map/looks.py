@@ -1,4 +1,4 @@
-"""What looks at a run of a recipe, and what moves its weights."""
+"""Observers and optimiser of a recipe."""
 
 from dataclasses import dataclass
 

@@ -25,11 +25,20 @@ def checked_measurements(names: Sequence[str]) -> None:
 class Sizes:
     """Sizes of the figures' experiments at a scale.
 
-    Networks that are looked into, `detailed` ones and fully connected, have the seeds
-    `starts`, others `seeds`, large ones the first three of them; sets of images,
-    initialisations and optimisers have `varied_seeds`, and convolutional networks of
-    colour images `colour_seeds`. With biases more than ten layers take `slow` updates.
-    Networks of the text's remarks have the seeds `fresh`, twenty layers twice as many.
+    Attributes
+    ----------
+    starts
+        Seeds of networks with `detailed` many layers, and of fully connected ones.
+    seeds
+        Seeds of the others; the largest networks have the first three.
+    varied_seeds
+        Seeds of the comparisons of image sets, initialisations and optimisers.
+    colour_seeds
+        Seeds of convolutional networks on colour images.
+    fresh
+        Seeds for the remarks of the text: all for twenty layers, else the first half.
+    slow
+        Updates of networks with biases and more than ten layers.
     """
 
     size: int
@@ -58,11 +67,9 @@ class Sizes:
     image_depths: tuple[int, ...]
     kernels: tuple[int, ...]
     kernel_channels: int
-    kernel_depths: tuple[int, ...]
     channel_counts: tuple[int, ...]
     channel_depths: tuple[int, ...]
     scheme_depths: tuple[int, ...]
-    digits: tuple[int, ...]
     digit_depths: tuple[int, ...]
     set_depths: tuple[int, ...]
     residual: tuple[int, ...]
@@ -109,11 +116,9 @@ _SMALL = Sizes(
     image_depths=(8,),
     kernels=(3, 11),
     kernel_channels=16,
-    kernel_depths=(5,),
     channel_counts=(3, 24),
     channel_depths=(5, 12),
     scheme_depths=(5,),
-    digits=tuple(range(10)),
     digit_depths=(5,),
     set_depths=(5, 12),
     residual=(2, 4, 8),

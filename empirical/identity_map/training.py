@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from empirical.checks import check_finite
 from empirical.identity_map.looks import Observers, observers_of, optimiser_of
 from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.task import Copy, CopyDense, by_hand
@@ -67,11 +68,6 @@ class Trained:
     starts: tuple[tuple[tuple[float, int], ...], ...]
     initial: Params
     final: Params
-
-    @property
-    def usable(self) -> npt.NDArray[np.bool_]:
-        """Which replicates were trained to an end, shape (replicates,)."""
-        return np.array([s in ("finished", "floor") for s in self.status])
 
 
 def train(
@@ -338,8 +334,7 @@ def _check_images(network: Network, params: Params, images: Tensor, name: str) -
             f"train: `{name}` must have the network's shape {network.input_shape}, but "
             f"they have {tuple(images.shape[-3:])}"
         )
-    if not bool(torch.isfinite(images).all()):
-        raise ValueError(f"train: `{name}` must be finite, but some pixels are not")
+    check_finite("train", name, images)
     zero = (images.flatten(-3) == 0.0).all(dim=-1)
     if name == "images" and bool(zero.any()):
         raise ValueError(

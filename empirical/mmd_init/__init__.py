@@ -11,17 +11,11 @@ from typing import TYPE_CHECKING
 from empirical._lazily import names_of
 
 if TYPE_CHECKING:
-    from empirical.mmd_init.networks import classifier, start
-    from empirical.mmd_init.pretraining import Pretrained, pretrain, pretrain_stack
-    from empirical.mmd_init.recipes import Recipe
+    from empirical.mmd_init.networks import classifier as classifier
+    from empirical.mmd_init.networks import start as start
+    from empirical.mmd_init.pretraining import Pretrained as Pretrained
+    from empirical.mmd_init.pretraining import pretrain as pretrain
+    from empirical.mmd_init.pretraining import pretrain_stack as pretrain_stack
+    from empirical.mmd_init.recipes import Recipe as Recipe
 
-__all__ = [
-    "Pretrained",
-    "Recipe",
-    "classifier",
-    "pretrain",
-    "pretrain_stack",
-    "start",
-]
-
-__getattr__ = names_of(__name__, "networks", "pretraining", "recipes")
+__getattr__ = names_of(__name__)

@@ -1,8 +1,8 @@
 """What trainings of stacks refuse."""
 
 import numpy as np
-import torch
 
+from empirical.checks import check_finite
 from empirical.mmd_init.tasks import Bools, Images, Split
 from empirical.networks import FullyConnected, Params
 
@@ -11,12 +11,7 @@ def check_params(who: str, network: FullyConnected, params: Params) -> int:
     """Return the number of replicates; refuse what is no finite stack of `network`."""
     network.check_params(params)
     for index, p in enumerate(params):
-        bad = int((~torch.isfinite(p)).sum())
-        if bad:
-            raise ValueError(
-                f"{who}: `params` must be finite, but {bad} of {p.numel()} entries of "
-                f"tensor {index} are not. Leave replicates that diverged out."
-            )
+        check_finite(who, f"params[{index}]", p, ". Leave out what diverged.")
     return len(params[0])
 
 

@@ -20,7 +20,6 @@ from empirical.mmd_init._checks import check_tuning
 from empirical.mmd_init.recipes import FinetuneRecipe
 from empirical.mmd_init.task import (
     Classify,
-    cross_entropy,
     replicates_at_once,
     stack_of,
 )
@@ -32,6 +31,7 @@ from empirical.testbed.checkpoints import Checkpoint, fingerprint
 from empirical.testbed.observers import BestWindow, Curve, Series
 from empirical.testbed.optimisers import Adam
 from empirical.testbed.stack import Params, Stack
+from empirical.testbed.supervised import cross_entropy
 
 Floats = npt.NDArray[np.float64]
 

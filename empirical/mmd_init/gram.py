@@ -1,8 +1,8 @@
 """Noise on a layer's parameters, drawn in the space of its outputs.
 
-See `empirical.mmd_init.noise` for the law. A whole network is one function to autograd,
-with slopes by hand: what is kept for them, and they, lie in memory that is taken again
-by the next step.
+See `empirical.mmd_init.noise` for the law. A whole network is one autograd function with
+a hand-written backward pass; the tensors that it saves, and its gradients, lie in scratch
+buffers that the next step reuses.
 """
 
 import math
@@ -15,7 +15,6 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from empirical.mmd_init.draws import noises, normal
 from empirical.mmd_init.networks import Weights
 
 JITTER, WORST_JITTER = 1e-9, 1e-3
@@ -38,6 +37,47 @@ class Escalations:
 
     count: int = 0
     largest: float = field(default=JITTER)
+
+
+def on_device(
+    generators: Sequence[torch.Generator], device: torch.device
+) -> list[torch.Generator]:
+    """Return generators on the device, seeded by those on the CPU, shared as they are."""
+    own = {
+        g: torch.Generator(device=device).manual_seed(
+            int(torch.randint(2**62, (), generator=g))
+        )
+        for g in dict.fromkeys(generators)
+    }
+    return [own[g] for g in generators]
+
+
+def normal(out: Tensor, generators: Sequence[torch.Generator]) -> Tensor:
+    """Fill a tensor (S, ...) with normal numbers.
+
+    Networks that share a generator share them.
+    """
+    drawn: dict[torch.Generator, Tensor] = {}
+    for row, generator in zip(out, generators, strict=True):
+        if generator in drawn:
+            row.copy_(drawn[generator])
+        else:
+            drawn[generator] = row.normal_(generator=generator)
+    return out
+
+
+def noises(
+    weight: Tensor,
+    perturbations: int,
+    s: Tensor,
+    generators: Sequence[torch.Generator],
+) -> tuple[Tensor, Tensor]:
+    """Draw noise on a layer's weights, (S, perturbations, out, in), and biases."""
+    stack, out, fan = weight.shape
+    scale = s.to(weight)[:, None, None]
+    e = normal(weight.new_empty(stack, perturbations, out, fan), generators)
+    b = normal(weight.new_empty(stack, perturbations, out), generators)
+    return e.mul_(scale[..., None] * fan**-0.5), b.mul_(scale * out**-0.5)
 
 
 def cholesky(
@@ -88,11 +128,10 @@ def cholesky(
 
 
 class Room:
-    """Memory of a step that the next one takes again.
+    """Scratch buffers that every step reuses: new ones would cost a tenth of its time.
 
-    Fresh memory comes by the page, and pages cost a step a tenth of its time. Only one
-    loss at a time may have its slopes to come: autograd refuses those of memory that
-    has been taken again.
+    Call ``backward()`` on a loss before the next one is computed, which overwrites its
+    buffers: autograd refuses slopes of overwritten tensors.
     """
 
     def __init__(self) -> None:

@@ -84,7 +84,7 @@ def losses(
             )
         f = logits.softmax(dim=-1)
         constant = single_share(f.detach())
-        # Also where no weight asks for them: in a stack a run has the numbers it has alone.
+        # Drawn even if unused: a run takes the same random numbers alone and in a stack.
         points = _points(f, recipes[0], generators)
         if any(r.uni > 0.0 for r in recipes):
             uni = _uniformity(f, recipes[0], points, bandwidths)

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from empirical.mmd_init import noise, regularisers
-from empirical.mmd_init.draws import on_device
-from empirical.mmd_init.gram import Room
+from empirical.mmd_init.gram import Room, on_device
 from empirical.mmd_init.losses import constant_share
 from empirical.mmd_init.networks import entering, pairs
 from empirical.networks import FullyConnected, Params

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
-from empirical.mmd_init.draws import normal
+from empirical.mmd_init.gram import normal
 from empirical.mmd_init.networks import altered, check_apart
 from empirical.mmd_init.regularisers import norm
 from empirical.networks import Params

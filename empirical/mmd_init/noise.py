@@ -13,16 +13,16 @@ whole batch is the same.
 
 Networks come stacked, each with a batch and a generator (or one that some share, and then
 their noise): weights (S, out, in), biases (S, out), inputs (S, n, features), s (S,), and
-logits (S, perturbations, n, d).
+logits (S, perturbations, n, d). What `gram` takes besides is given to each way.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from empirical.mmd_init.draws import noises, normal
-from empirical.mmd_init.gram import Escalations, Room, gram
+from empirical.mmd_init.gram import gram, noises, normal
 from empirical.mmd_init.networks import Weights
 from empirical.mmd_init.recipes import Way
 
@@ -37,21 +37,11 @@ def auto(
     perturbations: int,
     s: Tensor,
     generators: Sequence[torch.Generator],
-    *,
-    escalations: Escalations | None = None,
-    room: Room | None = None,
+    **memory: Any,
 ) -> Tensor:
     """Return logits as `gram` does, with noise on weights where it is cheaper."""
-    return gram(
-        weights,
-        inputs,
-        perturbations,
-        s,
-        generators,
-        escalations=escalations,
-        room=room,
-        few=_FEW * inputs.shape[1] ** 2,
-    )
+    few = _FEW * inputs.shape[1] ** 2
+    return gram(weights, inputs, perturbations, s, generators, few=few, **memory)
 
 
 def explicit(
@@ -60,12 +50,9 @@ def explicit(
     perturbations: int,
     s: Tensor,
     generators: Sequence[torch.Generator],
-    *,
-    escalations: Escalations | None = None,
-    room: Room | None = None,
+    **_memory: object,
 ) -> Tensor:
     """Return logits with noise on every weight: the definition, for reference."""
-    del escalations, room
     x = inputs.unsqueeze(1)
     noisy = perturbed(weights, perturbations, s, generators)
     for index, (weight, bias) in enumerate(noisy):
@@ -93,16 +80,13 @@ def local(
     perturbations: int,
     s: Tensor,
     generators: Sequence[torch.Generator],
-    *,
-    escalations: Escalations | None = None,
-    room: Room | None = None,
+    **_memory: object,
 ) -> Tensor:
     """Return the same with independent noise for each example: the wrong distribution.
 
     It has the right law at each example and none of the correlations between them;
     kept to be refuted.
     """
-    del escalations, room
     x, count = inputs.unsqueeze(1), inputs.shape[1]
     scale = s.to(inputs)[:, None, None, None]
     for index, (weight, bias) in enumerate(weights):

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from empirical.checks import check_finite
 from empirical.mmd_init.gram import Escalations
 from empirical.mmd_init.inputs import checked, table
 from empirical.mmd_init.modules import Explicit, explicit
@@ -369,8 +370,8 @@ def _check_network(network: FullyConnected | Explicit, params: Params) -> None:
                 f"{network.widths}"
             )
     network.check_params(params)
-    if not all(bool(torch.isfinite(p).all()) for p in params):
-        raise ValueError("pretrain: the start must be finite, but it is not")
+    for p in params:
+        check_finite("pretrain", "params", p)
 
 
 def _warn_of(x: Tensor) -> None:

@@ -126,10 +126,10 @@ class Recipe:
     def __post_init__(self) -> None:
         check_numbers(self)
         check_positive("Recipe", s=self.s, rate=self.rate, degenerate=self.degenerate)
-        for name in ("batch", "steps", "epochs", "window"):
-            check_counts("Recipe", **{name: getattr(self, name)})
-        for name in ("perturbations", "reference"):
-            check_counts("Recipe", 2, **{name: getattr(self, name)})
+        counts = ("batch", "steps", "epochs", "window")
+        check_counts("Recipe", **{name: getattr(self, name) for name in counts})
+        several = {"perturbations": self.perturbations, "reference": self.reference}
+        check_counts("Recipe", 2, **several)
         check_counts("Recipe", 0, grace=self.grace)
         weights = {"lam": self.lam, "xi": self.xi, "uni": self.uni}
         check_weights("Recipe", **weights)
@@ -147,14 +147,16 @@ class Recipe:
         return self.epochs * max(1, inputs // self.batch)
 
 
-def check_adam(
-    who: str, *, rate: float, betas: tuple[float, float], eps: float, batch: int
-) -> None:
-    """Refuse numbers that Adam has no use for."""
-    check_positive(who, rate=rate, eps=eps)
-    if len(betas) != 2 or not all(0.0 <= b < 1.0 for b in betas):
-        raise ValueError(f"{who}: `betas` must be two in [0, 1), but they are {betas}")
-    check_counts(who, batch=batch)
+def check_adam(recipe: Any) -> None:
+    """Refuse numbers that training by Adam has no use for."""
+    check_numbers(recipe)
+    who = type(recipe).__name__
+    check_positive(who, rate=recipe.rate, eps=recipe.eps)
+    if len(recipe.betas) != 2 or not all(0.0 <= b < 1.0 for b in recipe.betas):
+        raise ValueError(
+            f"{who}: `betas` must be two in [0, 1), but they are {recipe.betas}"
+        )
+    check_counts(who, batch=recipe.batch, epochs=recipe.epochs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,12 +188,7 @@ class FinetuneRecipe:
     frozen: bool = False
 
     def __post_init__(self) -> None:
-        check_numbers(self)
-        who = "FinetuneRecipe"
-        check_adam(
-            who, rate=self.rate, betas=self.betas, eps=self.eps, batch=self.batch
-        )
-        check_counts(who, epochs=self.epochs)
+        check_adam(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,11 +226,5 @@ class RandomLabelRecipe:
     frozen: bool = False
 
     def __post_init__(self) -> None:
-        check_numbers(self)
-        who = "RandomLabelRecipe"
-        check_adam(
-            who, rate=self.rate, betas=self.betas, eps=self.eps, batch=self.batch
-        )
-        check_counts(who, epochs=self.epochs)
-        check_counts(who, window=self.window)
-        check_counts(who, steps=self.steps)
+        check_adam(self)
+        check_counts("RandomLabelRecipe", window=self.window, steps=self.steps)

@@ -145,7 +145,7 @@ def _pretrained(
             c.network,
             start,
             found.inputs,
-            # One each: here a generator that is shared would be drawn from in turn.
+            # One a run: labels are drawn run after run, so that sharing would mix them.
             generators=[
                 torch_generator(seed, records.TOPIC, "labels") for _, seed in c.runs
             ],
@@ -200,7 +200,7 @@ def _finetune(
     for shots in c.shots:
         tune = partial(_tuned, c, params, buffers, found, setting, shots)
         each = math.ceil(10 * shots / c.finetune.batch)
-        # At once, where the usual epochs make as many updates.
+        # One training does if it is long enough for every entry of `reached`.
         enough = c.finetune.epochs * each >= max(c.reached, default=0)
         tuned = tune(c.finetune, reached=c.reached if enough else ())
         for index, run in enumerate(runs):

@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
-from empirical.mmd_init.draws import on_device
-from empirical.mmd_init.gram import Escalations, Room
+from empirical.mmd_init.gram import Escalations, Room, on_device
 from empirical.mmd_init.losses import losses
 from empirical.mmd_init.modules import Explicit
 from empirical.mmd_init.recipes import Recipe
@@ -17,6 +15,7 @@ from empirical.networks import FullyConnected
 from empirical.testbed.loop import Task
 from empirical.testbed.observers import Array, Observer
 from empirical.testbed.stack import Params, Stack
+from empirical.testbed.supervised import cross_entropy
 
 TERMS = ("loss", "uniformity", "degeneracy", "detachment", "constant")
 """What `Perturbed` notes of each update, in this order."""
@@ -58,14 +57,6 @@ class Classify(Task):
             rows, classes = rows.gather(1, chosen), classes.gather(1, chosen)
         signals = self.network.run(params, self.inputs[rows], buffers=stack.buffers)
         return cross_entropy(signals.outputs, classes)
-
-
-def cross_entropy(logits: Tensor, classes: Tensor) -> Tensor:
-    """Return the mean over the batch, (replicates,), of (replicates, batch, classes)."""
-    each = functional.cross_entropy(
-        logits.flatten(0, 1), classes.flatten(), reduction="none"
-    )
-    return each.view(classes.shape).mean(dim=-1)
 
 
 def stack_of(
@@ -184,7 +175,8 @@ class Perturbed(Task):
 class Degenerate(Observer):
     """Finds replicates most of whose perturbed networks predict one class for a batch.
 
-    Those are so in two windows on end, the second of them after the grace.
+    A replicate counts when two consecutive windows reach the share, the second of them
+    after the grace period.
 
     Parameters
     ----------

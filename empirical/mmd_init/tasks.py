@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.checks import check_counts
+from empirical.checks import check_counts, check_finite
 from empirical.data import load
 from empirical.data.pixels import pixels
 from empirical.data.sources import Dataset
@@ -79,12 +79,7 @@ def check_inputs(who: str, name: str, x: Tensor) -> None:
             f"{who}: `{name}` must be a table (examples, features), neither 0, but the "
             f"shape is {tuple(x.shape)}"
         )
-    finite = torch.isfinite(x)
-    if not bool(finite.all()):
-        raise ValueError(
-            f"{who}: `{name}` must be finite, but {int((~finite).sum())} of {x.numel()} "
-            f"entries are not, e.g. {float(x[~finite][0])}. Remove these examples."
-        )
+    check_finite(who, name, x, ". Remove these examples.")
 
 
 def images(

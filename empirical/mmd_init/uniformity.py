@@ -156,7 +156,7 @@ def segment_median(p: Tensor, reference: int) -> Tensor:
     rank = (pairs + 1) // 2
     low = torch.zeros(n, 1, dtype=torch.float64, device=p.device)
     high = pool[:, -1:] - pool[:, :1]
-    # So that the interval keeps a pair or so.
+    # Halvings enough to isolate about one pair.
     for _ in range(pairs.bit_length() + 2):
         middle = 0.5 * (low + high)
         enough = _within(pool, middle)[1] >= rank
@@ -165,7 +165,7 @@ def segment_median(p: Tensor, reference: int) -> Tensor:
     found = _of_rank(pool, low, rank)
     if pairs % 2 == 0:
         found = 0.5 * (found + _of_rank(pool, found, rank + 1))
-    # Numbers are not sorted among what is none: a diverged network has no median.
+    # NaN breaks the sort: the median of a diverged network is NaN.
     found = torch.where(p.isfinite().all(dim=0), found[:, 0], math.nan)
     return _positive("segment_median", math.sqrt(2.0) * found)
 
@@ -272,7 +272,7 @@ class _Closed(Function):
             apart = _each_pair(x[rows])
             total, slopes = _mixture(apart.square().mul_(halvings[rows]))
             if count % 2 == 0:
-                # Half way round, a pair is met from both sides.
+                # At the shift M/2 every pair is counted twice.
                 total[:, -1] *= 0.5
                 slopes[:, -1] *= 0.5
             sums = 2.0 * total.sum(dim=2).double().sum(dim=1)
@@ -301,7 +301,7 @@ def _on_each(pull: Tensor) -> Tensor:
     """Return each point's sum over its pairs, of an odd quantity at `_each_pair`."""
     n, shifts, count = pull.shape
     twice = torch.cat([pull, pull], dim=2)
-    # Point i is i - k's other half for each k.
+    # Point i is also the partner of i - k, for every shift k.
     behind = twice.as_strided(
         (n, shifts, count), (2 * shifts * count, 2 * count - 1, 1), count - 1
     )

@@ -11,29 +11,20 @@ from typing import TYPE_CHECKING
 from empirical._lazily import names_of
 
 if TYPE_CHECKING:
-    from empirical.networks.convolution import convolve
-    from empirical.networks.layers import ACTIVATIONS, Signals, derivative, joined
-    from empirical.networks.network import Network
-    from empirical.networks.plan import Activation, Elementwise, Layer, Norm
-    from empirical.networks.specs import Convolutional, FullyConnected, Residual, ResNet
-    from empirical.testbed.modules import Params
+    from empirical.networks.convolution import convolve as convolve
+    from empirical.networks.layers import ACTIVATIONS as ACTIVATIONS
+    from empirical.networks.layers import Signals as Signals
+    from empirical.networks.layers import derivative as derivative
+    from empirical.networks.layers import joined as joined
+    from empirical.networks.network import Network as Network
+    from empirical.networks.plan import Activation as Activation
+    from empirical.networks.plan import Elementwise as Elementwise
+    from empirical.networks.plan import Layer as Layer
+    from empirical.networks.plan import Norm as Norm
+    from empirical.networks.specs import Convolutional as Convolutional
+    from empirical.networks.specs import FullyConnected as FullyConnected
+    from empirical.networks.specs import Residual as Residual
+    from empirical.networks.specs import ResNet as ResNet
+    from empirical.testbed.modules import Params as Params
 
-__all__ = [
-    "ACTIVATIONS",
-    "Activation",
-    "Convolutional",
-    "Elementwise",
-    "FullyConnected",
-    "Layer",
-    "Network",
-    "Norm",
-    "Params",
-    "ResNet",
-    "Residual",
-    "Signals",
-    "convolve",
-    "derivative",
-    "joined",
-]
-
-__getattr__ = names_of(__name__, "specs", "plan", "network", "layers", "convolution")
+__getattr__ = names_of(__name__)

@@ -1,4 +1,4 @@
-r"""X, with their exact scales.
+r"""Schemes of initial weights, with their exact standard deviations.
 
 A weight of shape (fan_out, fan_in) or (channels out, channels in, K, K) is drawn
 with independent entries (but for ``"orthogonal"``), mean zero. With

@@ -150,7 +150,7 @@ def after(
     if layer.early and skipped is not None:
         kept, seen = False, shown(layer, z, len(own["weight"]))
         z = stored(layer, seen + _fitted(skipped, seen))
-    # In place where z is ours, and nothing else needs it.
+    # In place only if no caller keeps z.
     mine = function(layer) is torch.relu and not kept
     z = z.relu_() if mine else function(layer)(z)
     return z if layer.divisor == 1.0 else z / layer.divisor
@@ -210,7 +210,7 @@ def run(
     for layer, own, weight in zip(plan, owns, weights, strict=True):
         inputs.append(h)
         if "ahead" in own:
-            # Without replicates in front there is one axis less, of images as of units.
+            # Replicates are in front where the axes are odd: 3 of units, 5 of images.
             h = h if h.ndim % 2 else h[None]
             h = h + along(own["ahead"], h)
         z = linear(layer, weight, own.get("bias"), h)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from empirical.checks import check_choice
+from empirical.checks import check_choice, check_finite
 from empirical.networks import initial
 from empirical.networks.plan import (
     NAMED,
@@ -228,8 +228,8 @@ class Network(ABC):
                 f"holds {len(params)}"
             )
         self.check_params(tuple(loaded))
-        if not all(bool(torch.isfinite(p).all()) for p in loaded):
-            raise ValueError(f"{who}.load: `params` must be finite, but some are not")
+        for tensor in loaded:
+            check_finite(f"{who}.load", "params", tensor)
         return tuple(p.clone() for p in loaded)
 
     def arranged(self, params: "Params") -> "Params":

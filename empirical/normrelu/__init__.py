@@ -10,18 +10,12 @@ from typing import TYPE_CHECKING
 from empirical._lazily import names_of
 
 if TYPE_CHECKING:
-    from empirical.normrelu.experiments import Configuration, configurations
-    from empirical.normrelu.networks import ARMS, KINK, Arm
-    from empirical.normrelu.study import STUDY, run_configuration
+    from empirical.normrelu.experiments import Configuration as Configuration
+    from empirical.normrelu.experiments import configurations as configurations
+    from empirical.normrelu.networks import ARMS as ARMS
+    from empirical.normrelu.networks import KINK as KINK
+    from empirical.normrelu.networks import Arm as Arm
+    from empirical.normrelu.study import STUDY as STUDY
+    from empirical.normrelu.study import run_configuration as run_configuration
 
-__all__ = [
-    "ARMS",
-    "KINK",
-    "STUDY",
-    "Arm",
-    "Configuration",
-    "configurations",
-    "run_configuration",
-]
-
-__getattr__ = names_of(__name__, "experiments", "networks", "study")
+__getattr__ = names_of(__name__)

@@ -13,7 +13,6 @@ from torch.nn import functional
 
 from empirical.kernels import gram
 from empirical.networks import Network, Params
-from empirical.normrelu.augmentation import Augmentation
 from empirical.normrelu.networks import Arm
 from empirical.normrelu.recipes import PLAIN, Recipe
 from empirical.normrelu.tangent import conditions, tangent_kernels
@@ -24,6 +23,7 @@ from empirical.testbed.loop import Task, train
 from empirical.testbed.observers import Diverged, Drops, Series
 from empirical.testbed.optimisers import SGD
 from empirical.testbed.stack import Stack
+from empirical.testbed.supervised import cross_entropy
 
 Array = npt.NDArray[np.float64]
 PAIRS = 200
@@ -48,6 +48,50 @@ class Examples:
     classes: Tensor
     test_inputs: Tensor
     test_classes: Tensor
+
+
+class Augmentation:
+    """Moves and mirrors the images of an update.
+
+    What one network sees does not depend on the others, nor on how many have left.
+
+    Parameters
+    ----------
+    kinds : collection of str
+        Of `recipes.AUGMENTATIONS`.
+    generators : sequence of torch.Generator
+        On the CPU, one a replicate; those that are given the same one see the same.
+    """
+
+    def __init__(
+        self, kinds: Sequence[str], generators: Sequence[torch.Generator]
+    ) -> None:
+        self.kinds = frozenset(kinds)
+        self.generators = list(dict.fromkeys(generators))
+        self.whose = [self.generators.index(g) for g in generators]
+
+    def __call__(self, images: Tensor, stack: Stack) -> Tensor:
+        """Return images, shape (replicates, batch, channels, height, width), as shown."""
+        batch, sides = images.shape[1], images.shape[-2:]
+        border = min(sides) // 8 if "crop" in self.kinds else 0
+        drawn = torch.stack([self._draw(g, batch, border) for g in self.generators])
+        mine = drawn[self.whose].to(images.device)[stack.rows]
+        down, across = (
+            torch.arange(side, device=images.device) + mine[..., i, None]
+            for i, side in enumerate(sides)
+        )
+        across = torch.where(mine[..., 2, None] > 0, across.flip(-1), across)
+        wide = functional.pad(images, [border] * 4).movedim(2, -1)
+        row = torch.arange(len(images), device=images.device)[:, None, None, None]
+        image = torch.arange(batch, device=images.device)[:, None, None]
+        seen = wide[row, image, down[..., :, None], across[..., None, :]]
+        return seen.movedim(-1, 2)
+
+    def _draw(self, generator: torch.Generator, batch: int, border: int) -> Tensor:
+        """Return shifts down and across, and whether to mirror: int64, (batch, 3)."""
+        shifts = torch.randint(2 * border + 1, (batch, 2), generator=generator)
+        mirrored = torch.randint(2, (batch, 1), generator=generator)
+        return torch.cat([shifts, mirrored * ("flip" in self.kinds)], dim=1)
 
 
 class CrossEntropy(Task):
@@ -96,10 +140,7 @@ class CrossEntropy(Task):
             if self.augmentation is not None:
                 x = self.augmentation(x, stack)
         outputs = self.network.run(params, x, buffers=stack.buffers).outputs
-        each = functional.cross_entropy(
-            outputs.flatten(0, 1), y.flatten(), reduction="none"
-        )
-        return each.view(len(stack), -1).mean(dim=1)
+        return cross_entropy(outputs, y)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -224,8 +265,8 @@ def measured(
                 outputs.flatten(0, 1), classes.repeat(len(outputs)), reduction="none"
             )
             found["train_loss"] = each.view(len(outputs), -1).double().mean(dim=1)
-    # A norm over batches takes these as its batch: running statistics are those of no
-    # inputs before the first update.
+    # With the statistics of this batch: running ones are still 0 and 1 before the first
+    # update.
     pairs = data["test_inputs"][: 2 * PAIRS]
     return found | hidden_signals(network.run(stack.params, pairs).hidden)
 

@@ -10,30 +10,15 @@ from typing import TYPE_CHECKING
 from empirical._lazily import names_of
 
 if TYPE_CHECKING:
-    from empirical.square_loss.classifiers import classifier
-    from empirical.square_loss.networks import Params, start
-    from empirical.square_loss.problems import Problem, problem
-    from empirical.square_loss.recipes import Recipe
-    from empirical.square_loss.training import (
-        Trained,
-        held_out_outputs,
-        normalised_outputs,
-        train,
-    )
+    from empirical.square_loss.classifiers import classifier as classifier
+    from empirical.square_loss.networks import Params as Params
+    from empirical.square_loss.networks import start as start
+    from empirical.square_loss.problems import Problem as Problem
+    from empirical.square_loss.problems import problem as problem
+    from empirical.square_loss.recipes import Recipe as Recipe
+    from empirical.square_loss.training import Trained as Trained
+    from empirical.square_loss.training import held_out_outputs as held_out_outputs
+    from empirical.square_loss.training import normalised_outputs as normalised_outputs
+    from empirical.square_loss.training import train as train
 
-__all__ = [
-    "Params",
-    "Problem",
-    "Recipe",
-    "Trained",
-    "classifier",
-    "held_out_outputs",
-    "normalised_outputs",
-    "problem",
-    "start",
-    "train",
-]
-
-__getattr__ = names_of(
-    __name__, "classifiers", "networks", "problems", "recipes", "training"
-)
+__getattr__ = names_of(__name__)

@@ -4,13 +4,13 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from inspect import signature
 from typing import Any
 
 from empirical.testbed import before, command
 from empirical.testbed.ending import advised
-from empirical.testbed.options import add_options, explained, helping, made
+from empirical.testbed.options import add_options, called, made
 from empirical.testbed.study import Setting
 
 ADVICE = {
@@ -42,22 +42,15 @@ def _example() -> Any:
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
     from empirical.data import NAMES
-    from empirical.square_loss.classifiers import FAMILIES, classifier
+    from empirical.square_loss.classifiers import classifier
     from empirical.square_loss.experiments import DTYPES
 
     choices = {"data": NAMES, "dtype": DTYPES}
     skip = ("name", "figures", "network")
     add_options(parser, _example(), skip=skip, choices=choices)
     network = parser.add_argument_group("network")
-    said = explained(classifier)
-    text = helping(said["family"], "bn")
-    network.add_argument("--family", choices=FAMILIES, default="bn", help=text)
-    widths = [32, 32, 32]
-    text = helping(said["widths"], tuple(widths))
-    network.add_argument(
-        "--widths", nargs="*", type=int, metavar="N", default=widths, help=text
-    )
-    add_options(network, classifier, skip=("family", "shape", "widths", "outputs"))
+    usual = partial(classifier, family="bn", widths=(32, 32, 32))
+    add_options(network, usual, skip=("shape", "outputs"))
     text = "convolutions instead of matrices; --widths are channels"
     network.add_argument("--conv", action="store_true", help=text)
     command.add_files(parser)
@@ -98,15 +91,7 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
     configuration = made(
         _example(),
         options,
-        network=classifier(
-            options.family,
-            shape=shape,
-            widths=tuple(options.widths),
-            outputs=outputs,
-            kernel=options.kernel,
-            stride=options.stride,
-            eps=options.eps,
-        ),
+        network=called(classifier, options, shape=shape, outputs=outputs),
         constant=None if options.conv else options.constant,
     )
     trained = command.train_one(

@@ -45,7 +45,7 @@ def shuffled(configuration: Configuration) -> Configuration:
 
 
 def untrained(configuration: Configuration) -> Configuration:
-    """Leave the networks as they start, but for one update of no size."""
+    """Make one update at the rate 1e-30: the weights stay as drawn."""
     return _with(configuration, epochs=1, rate=1e-30)
 
 

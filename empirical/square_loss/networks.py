@@ -47,9 +47,9 @@ def start(
     ----------
     network : FullyConnected or Convolutional
     scales : sequence of float
-        One a replicate: the norm of every layer. In the family ``"wn"`` directions start
-        at norm one and rho at the scale: there the sizes of v are the optimiser's
-        clock, not the network's.
+        One a replicate: the norm of every layer. In the family ``"wn"`` every v starts
+        at norm one and rho at the scale: the size of a v does not change the function,
+        only how fast its direction moves.
     generators : sequence of torch.Generator
         One a replicate, so that a start does not depend on who is beside it; drawn in
         float64 on the generator's device, whatever `dtype` is.

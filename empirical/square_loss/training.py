@@ -10,6 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from empirical.checks import check_finite
 from empirical.networks import Convolutional, Params
 from empirical.square_loss import measures
 from empirical.square_loss.networks import Classifier, rho, statistics
@@ -241,8 +242,8 @@ def _check(
     recipe: Recipe,
     orders: Sequence[torch.Generator],
 ) -> None:
-    if not all(bool(torch.isfinite(p).all()) for p in params):
-        raise ValueError("train: `params` must be finite, but some are not")
+    for p in params:
+        check_finite("train", "params", p)
     n = len(problem.inputs)
     if (1 if problem.count == 2 else problem.count) != network.units[-1]:
         raise ValueError(

@@ -9,7 +9,7 @@ from empirical.testbed.ending import STDOUT, check_figure
 
 
 def check_folder(folder: Path | None) -> None:
-    """Check a folder of data sets; where it is none others may be trained on instead.
+    """Check a folder of data sets: without it small embedded digits might be trained on.
 
     Raises
     ------

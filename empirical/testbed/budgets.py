@@ -87,7 +87,7 @@ class Released(Observer):
 
     @property
     def last(self) -> int:
-        """The last of the ends that those in training have."""
+        """Latest update at which a replicate still in training ends."""
         return int(self.ends[self.rows].max())
 
     def following(self, t: int) -> int | None:
@@ -96,7 +96,7 @@ class Released(Observer):
         since = self.at[self.rows]
         events += (since[since >= 0, None] + self.drops).ravel().tolist()
         if (since < 0).any():
-            # A release in the coming updates must not have its first event behind it.
+            # Soon enough for the first drop of a replicate that is released meanwhile.
             events.append(t + max(1, min([*self.drops.tolist(), self.steps])))
         return min((e for e in events if e > t), default=None)
 
@@ -132,7 +132,8 @@ class Floor(Observer):
     patience : int
         A replicate ends once its loss has been low for more than so many updates.
     every : int
-        It ends at the next multiple of so many updates, whoever else asks for pauses.
+        Replicates end only at multiples of this, so that the pauses of other observers
+        change no result.
 
     Raises
     ------

@@ -53,11 +53,7 @@ class Single:
 
 
 class _Chosen(argparse.ArgumentParser):
-    """A subcommand's parser, whose options are added when it is the one that is meant.
-
-    What they come from takes seconds to load, which nobody wants to wait for who asks
-    which subcommands there are.
-    """
+    """A subcommand's parser; its options, which load PyTorch, come when it is chosen."""
 
     fill: Callable[[argparse.ArgumentParser], None] | None = None
 
@@ -74,7 +70,7 @@ def main(
     argv: Sequence[str] | None,
     *,
     about: str,
-    listed: str = "experiments",
+    batch: bool = True,
     changed: Callable[[Any, argparse.Namespace], Any] | None = None,
     add: Callable[[argparse.ArgumentParser], None] | None = None,
 ) -> int:
@@ -84,11 +80,12 @@ def main(
     ----------
     study : Study or str
         A package's name stands for the ``STUDY`` of its module ``study``, loaded when it
-        is needed; `listed` has its ``configurations``, which are loaded for the list.
+        is needed; its ``experiments`` have the configurations of the list.
     singles : sequence of Single
-        Beside ``batch`` and ``list``.
     argv : sequence of str, optional
     about : str
+    batch : bool
+        Whether there are ``batch`` and ``list`` too.
     changed, add : callable, optional
         What the batch makes of a configuration with options of its own, and those.
 
@@ -108,30 +105,26 @@ def main(
             single.name, help=single.about, description=single.about
         )
         one.fill = partial(_fill, single)
-    text = "run every configuration that has no record yet"
-    many = commands.add_parser("batch", help=text, description=text)
-    _add_batch(many)
-    if add is not None:
-        add(many)
-    names = commands.add_parser("list", help="print the configurations' names")
-    for each in (many, names):
-        _add_choice(each)
+    if batch:
+        text = "run every configuration that has no record yet"
+        many = commands.add_parser("batch", help=text, description=text)
+        _add_batch(many)
+        if add is not None:
+            add(many)
+        names = commands.add_parser("list", help="print the configurations' names")
+        for each in (many, names):
+            _add_choice(each)
     options = parser.parse_args(argv)
 
     def run() -> int:
         if options.command == "list":
             if isinstance(study, str):
-                every = importlib.import_module(f"{study}.{listed}").configurations
+                every = importlib.import_module(f"{study}.experiments").configurations
             else:
                 every = study.configurations
             found = chosen(every(options.scale), options)
             sys.stdout.write("".join(f"{_line(c)}\n" for c in found))
             return 0
-        known: Study[Any] = (
-            importlib.import_module(f"{study}.study").STUDY
-            if isinstance(study, str)
-            else study
-        )
         setting = made(_setting(), options)
         check_folder(setting.data_folder)
         if getattr(options, "scheduler", None) is None or setting.device == "auto":
@@ -140,6 +133,11 @@ def main(
 
             setting = replace(setting, device=str(devices.resolve(setting.device)))
         if options.command == "batch":
+            known: Study[Any] = (
+                importlib.import_module(f"{study}.study").STUDY
+                if isinstance(study, str)
+                else study
+            )
             found = chosen(known.configurations(options.scale), options)
             if changed is not None:
                 found = [changed(c, options) for c in found]

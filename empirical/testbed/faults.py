@@ -1,4 +1,4 @@
-"""What can be wrong with training, so that what is said of trained networks is not so."""
+"""Faults planted in training; claims about trained networks must notice them."""
 
 from collections.abc import Callable
 from dataclasses import replace

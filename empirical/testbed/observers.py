@@ -120,7 +120,7 @@ class Diverged(Observer):
         return dict.fromkeys(gone.tolist(), "diverged")
 
     def leaving(self, t: int, leaving: dict[int, str], stack: Stack) -> None:
-        """Name those that have exploded and leave before their time for it."""
+        """Call exploded replicates diverged that another observer sends away first."""
         del t
         rows = stack.rows.cpu().numpy()
         for column in leaving:
@@ -162,7 +162,18 @@ class Curve(Observer):
         return {}
 
 
-class Series(Observer):
+class _Timed(Observer):
+    """Has training pause at its times."""
+
+    times: Integers
+
+    def following(self, t: int) -> int | None:
+        """Return the next of its times."""
+        place = int(np.searchsorted(self.times, t, side="right"))
+        return int(self.times[place]) if place < len(self.times) else None
+
+
+class Series(_Timed):
     """Measures the stack at given times.
 
     Parameters
@@ -183,17 +194,13 @@ class Series(Observer):
     def __init__(
         self, times: npt.ArrayLike, measure: Callable[[Stack], Mapping[str, Tensor]]
     ) -> None:
-        self.times: Integers = np.asarray(times, dtype=np.int64)
+        self.times = np.asarray(times, dtype=np.int64)
         self.measure = measure
 
     def begin(self, stack: Stack) -> None:
         """Set up; see `Observer.begin`."""
         self.replicates = len(stack)
         self.values: dict[str, Array] = {}
-
-    def following(self, t: int) -> int | None:
-        """Return the next time of measurement."""
-        return _next(self.times, t)
 
     def before(self, t: int, stack: Stack) -> None:
         """Measure, if it is time."""
@@ -206,7 +213,7 @@ class Series(Observer):
             values[place, stack.rows.cpu().numpy()] = found.double().cpu().numpy()
 
 
-class Drops(Observer):
+class Drops(_Timed):
     """Multiplies every replicate's learning rate at given times.
 
     Parameters
@@ -218,16 +225,12 @@ class Drops(Observer):
     """
 
     def __init__(self, times: Sequence[int], factor: float) -> None:
-        self.times: Integers = np.asarray(times, dtype=np.int64)
+        self.times = np.asarray(times, dtype=np.int64)
         self.factor = factor
 
     def begin(self, stack: Stack) -> None:
         """Store the learning rates of the start."""
         self.rates = stack.rates.double().cpu().numpy().copy()
-
-    def following(self, t: int) -> int | None:
-        """Return the next drop."""
-        return _next(self.times, t)
 
     def before(self, t: int, stack: Stack) -> None:
         """Set the rates, if it is time."""
@@ -304,7 +307,7 @@ class BestWindow(Observer):
         return {}
 
 
-class Snapshots(Observer):
+class Snapshots(_Timed):
     """Keeps the parameters after given numbers of updates, off the device.
 
     Parameters
@@ -320,16 +323,12 @@ class Snapshots(Observer):
     kept = ("taken",)
 
     def __init__(self, times: Sequence[int]) -> None:
-        self.times: Integers = np.unique(np.asarray(times, dtype=np.int64))
+        self.times = np.unique(np.asarray(times, dtype=np.int64))
 
     def begin(self, stack: Stack) -> None:
         """Set up; see `Observer.begin`."""
         self.replicates = len(stack)
         self.taken: dict[int, Params] = {}
-
-    def following(self, t: int) -> int | None:
-        """Return the next time of a snapshot."""
-        return _next(self.times, t)
 
     def before(self, t: int, stack: Stack) -> None:
         """Copy the parameters, if it is time."""
@@ -350,11 +349,6 @@ def take_(kept: Params, params: Params, stack: Stack, columns: Integers) -> None
             target.copy_(source)
             continue
         target[stack.rows[here].to(target.device)] = source[here].to(target.device)
-
-
-def _next(times: Integers, t: int) -> int | None:
-    place = int(np.searchsorted(times, t, side="right"))
-    return int(times[place]) if place < len(times) else None
 
 
 def _stored(value: Any) -> Any:

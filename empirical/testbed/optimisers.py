@@ -187,7 +187,7 @@ class Adam(_Entrywise):
             [_in_memory(m) for m in stack.state["first"]],
             [_in_memory(m) for m in stack.state["second"]],
             [],
-            # Copies, in every precision: each of them is counted up, the clock is not.
+            # The fused kernel counts its step tensors up: copies, so that the clock stays.
             [stack.clock[0].to(torch.float32, copy=True) for _ in params],
             fused=True,
             amsgrad=False,

@@ -10,6 +10,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
@@ -78,8 +79,9 @@ def add_options(
     Parameters
     ----------
     parser : argparse.ArgumentParser or group of one
-    example : dataclass or callable
-        Its values are the defaults. What is a dataclass inside it makes a group.
+    example : dataclass or function
+        Its values are the defaults, a `functools.partial` function's those it is given.
+        What is a dataclass inside it makes a group.
     skip : iterable of str
         Fields without an option.
     said : mapping, optional
@@ -168,13 +170,30 @@ def made(example: Value, options: argparse.Namespace, **others: Any) -> Value:
     return replace(cast("Any", example), **{**given, **others})
 
 
+def called(function: Callable[..., Value], options: Any, **others: Any) -> Value:
+    """Return what a function makes of the options that it has parameters for, and others.
+
+    Examples
+    --------
+    >>> options = argparse.Namespace(base=16, name="x")
+    >>> def whole(text, base=10):
+    ...     return int(text, base)
+    >>> called(whole, options, text="ff")
+    255
+    """
+    names = inspect.signature(function).parameters.keys() & vars(options).keys()
+    return function(**{**{name: getattr(options, name) for name in names}, **others})
+
+
 def _home(example: object) -> Any:
     """Return what has the annotations and the docstring."""
+    if isinstance(example, partial):
+        example = cast("partial[Any]", example).func
     return example if inspect.isfunction(example) else type(example)
 
 
 def _defaults(example: object) -> dict[str, Any]:
-    if inspect.isfunction(example):
+    if inspect.isfunction(example) or isinstance(example, partial):
         parameters = inspect.signature(example).parameters
         return {name: each.default for name, each in parameters.items()}
     assert is_dataclass(example)

@@ -247,13 +247,7 @@ class RunRecord:
         parts = {each.name: getattr(self, each.name) for each in fields(self)}
         parts["arrays"] = _packed(self.arrays)
         parts["draws"] = [
-            {
-                "keys": draw.keys,
-                "status": draw.status,
-                "facts": draw.facts,
-                "arrays": _packed(draw.arrays),
-            }
-            for draw in self.draws
+            {**vars(draw), "arrays": _packed(draw.arrays)} for draw in self.draws
         ]
         return laid_out({"record": RECORD, **parts}) + "\n"
 

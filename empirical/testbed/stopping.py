@@ -11,7 +11,7 @@ _asked = threading.Event()
 class Stopped(BaseException):
     """Training stopped because it was asked to; its checkpoint is written.
 
-    Like Ctrl-C it is no error, and passes by whoever handles errors.
+    No `Exception`, as Ctrl-C is none: handlers of errors let it pass.
     """
 
 

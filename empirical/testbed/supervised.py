@@ -112,6 +112,14 @@ def _alone(task: Supervised, few: Tensor) -> bool:
     return True
 
 
+def cross_entropy(logits: Tensor, classes: Tensor) -> Tensor:
+    """Return the mean over the batch, (replicates,), of (replicates, batch, classes)."""
+    each = functional.cross_entropy(
+        logits.flatten(0, 1), classes.flatten(), reduction="none"
+    )
+    return each.view(classes.shape).mean(dim=-1)
+
+
 def loaded(module: nn.Module, trained: Trained, *, replicate: int) -> nn.Module:
     """Return a copy of a module with the last parameters of a replicate.
 

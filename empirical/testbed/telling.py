@@ -1,4 +1,4 @@
-"""How far the task that this process runs has come, for whoever looks on."""
+"""Progress of the task in this process."""
 
 import math
 from collections.abc import Mapping
@@ -48,6 +48,6 @@ def said() -> Said | None:
 
 
 def forget() -> None:
-    """Begin a task that has told nothing yet."""
+    """Clear the progress, before a new task starts."""
     global _said
     _said = None

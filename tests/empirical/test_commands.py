@@ -12,7 +12,6 @@ import pytest
 
 from empirical.conditioning import EXPERIMENTS
 from empirical.conditioning.__main__ import ABOUT
-from empirical.conditioning.grid import KINDS
 from empirical.identity_map import measures
 from empirical.identity_map.scales import MEASURED
 from empirical.networks.layers import ACTIVATIONS
@@ -25,14 +24,17 @@ from empirical.testbed.signals import Ended
 
 ROOT = Path(__file__).parents[2]
 
-STUDIES = ("conditioning", "identity_map", "mmd_init", "normrelu", "square_loss")
+BATCHES = ("identity_map", "mmd_init", "normrelu", "square_loss")
+STUDIES = ("conditioning", *BATCHES)
 
 # What takes a second or more to load.
 HEAVY = ("torch", "distributed", "matplotlib", "scipy")
 
 
-@pytest.mark.parametrize("study", STUDIES)
-@pytest.mark.parametrize("option", ["--help", "list"])
+@pytest.mark.parametrize(
+    ("study", "option"),
+    [*((s, "--help") for s in STUDIES), *((s, "list") for s in BATCHES)],
+)
 def test_help_and_the_list_load_nothing_heavy(study, option):
     program = f"""
 import runpy, sys
@@ -85,8 +87,8 @@ def test_every_option_says_what_it_is(study, monkeypatch):
 
     monkeypatch.setattr(argparse.ArgumentParser, "format_help", shown)
     command = importlib.import_module(f"empirical.{study}.__main__")
-    single = {"conditioning": KINDS, "mmd_init": ("pretrain",)}.get(study, ("train",))
-    for name in (*single, "batch", "list"):
+    names = ["pretrain" if study == "mmd_init" else "train", "batch", "list"]
+    for name in EXPERIMENTS if study == "conditioning" else names:
         with pytest.raises(SystemExit):
             command.main([name, "--help"])
     assert len(seen) > 20
@@ -107,7 +109,6 @@ def test_packages_have_their_public_names(study):
 
 def test_what_there_is_has_the_names_that_configurations_know():
     assert set(measures.MEASUREMENTS) == set(MEASURED)
-    assert set(EXPERIMENTS) == set(KINDS)
     assert set(ACTIVATIONS) == set(NAMED)
 
 

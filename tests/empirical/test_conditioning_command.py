@@ -1,11 +1,10 @@
-"""Experiments, the resumable batch and the command line."""
+"""Experiments and the command line."""
 
 import inspect
 import json
 import subprocess
 import sys
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,15 +12,11 @@ import torch
 
 from empirical import conditioning as ec
 from empirical.conditioning import __main__ as command
-from empirical.conditioning import experiments, study
+from empirical.conditioning import experiments
 from empirical.networks import FullyConnected
 from empirical.randomness import torch_generator
 from empirical.testbed import command as testbed_command
-from empirical.testbed.batch import run_batch
-from empirical.testbed.engine import Engine
-from empirical.testbed.options import explained
 from empirical.testbed.records import RunRecord
-from empirical.testbed.study import SCALES
 
 
 class TestExperiments:
@@ -96,55 +91,6 @@ class TestExperiments:
                 ec.EXPERIMENTS[kind](**arguments)
 
 
-TINY = tuple(
-    ec.Configuration(
-        name=f"c{i}",
-        kind="chain",
-        arguments={"depth": 2, "width": 4, "chains": 3, "rho": i / 10},
-    )
-    for i in range(3)
-)
-
-
-class TestConfigurations:
-    def test_records_have_what_they_are_of(self, tmp_path):
-        with Engine(workers=1) as engine:
-            outcomes = run_batch(study.STUDY, TINY, folder=tmp_path, engine=engine)
-            assert set(outcomes.values()) == {"done"}
-            again = run_batch(study.STUDY, TINY, folder=tmp_path, engine=engine)
-            assert set(again.values()) == {"kept"}
-        record = RunRecord.read(tmp_path / "c0.json")
-        assert record.code == study.STUDY.code
-        assert (record.entry("kind"), record.entry("seed")) == ("chain", 7)
-        with Engine(workers=1) as engine:
-            other = [replace(TINY[0], seed=8), ec.Configuration(name="x", kind="train")]
-            bad = replace(other[1], arguments={"layers": "both"})
-            outcomes = run_batch(
-                study.STUDY, [other[0], bad], folder=tmp_path, engine=engine
-            )
-        assert outcomes["c0"] == "done"
-        assert outcomes["x"].startswith(
-            "failed: train: `layers` must be one of top, all"
-        )
-
-    def test_names_are_unique_and_kinds_covered(self):
-        for scale in SCALES:
-            made = ec.configurations(scale)
-            assert len({c.name for c in made}) == len(made)
-            assert {c.kind for c in made} == set(ec.EXPERIMENTS)
-
-    def test_refusals(self):
-        with pytest.raises(ValueError, match="`kind` must be one of"):
-            ec.Configuration(name="x", kind="y")
-        for bad in ("", "../x", ".x", "a/b"):
-            with pytest.raises(ValueError, match="`name` must be letters"):
-                ec.Configuration(name=bad, kind="chain")
-        with pytest.raises(
-            ValueError, match="`scale` must be one of small, full, paper"
-        ):
-            ec.configurations("medium")  # pyright: ignore[reportArgumentType]
-
-
 class TestCommand:
     def test_one_experiment(self, capsys, tmp_path):
         argv = ["chain", "--width", "8", "--depth", "2", "--chains", "5"]
@@ -155,6 +101,7 @@ class TestCommand:
         argv += ["--device", "cpu", "--output", str(path)]
         assert command.main(argv) == 0
         record = RunRecord.read(path)
+        assert record.entry("kind") == "chain"
         assert record.fact("result") == shown
         assert record.environment["device"] == "cpu"
 
@@ -211,22 +158,6 @@ class TestCommand:
         assert time.monotonic() - start < 60.0
         assert "interrupted; nothing is kept, a run of this" in capsys.readouterr().err
 
-    def test_small_batch(self, tmp_path, capsys):
-        argv = ["batch", "--workers", "2", "--device", "cpu"]
-        argv += ["--out", str(tmp_path), "--only", "tanh3"]
-        assert command.main(["list", "--only", "tanh3"]) == 0
-        names = capsys.readouterr().out.split()
-        assert command.main(argv) == 0
-        assert sorted(p.stem for p in tmp_path.iterdir()) == sorted(names)
-
-    @pytest.mark.gpu
-    @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-    def test_small_batch_on_a_gpu(self, tmp_path):
-        argv = ["batch", "--scale", "small", "--device", "cuda"]
-        assert command.main([*argv, "--out", str(tmp_path)]) == 0
-        for path in tmp_path.iterdir():
-            assert RunRecord.read(path).environment["device"] == "cuda"
-
     @pytest.mark.parametrize("kind", sorted(ec.EXPERIMENTS))
     def test_help_names_every_argument(self, kind, capsys):
         with pytest.raises(SystemExit, match="0"):
@@ -236,7 +167,7 @@ class TestCommand:
         for name in inspect.signature(ec.EXPERIMENTS[kind]).parameters:
             if name not in command.SKIPPED:
                 assert "--" + name.replace("_", "-") in shown
-                assert name in explained(study)
+                assert name in command.HELP
 
     def test_the_environment_names_the_data(self, capsys, monkeypatch, tmp_path):
         argv = ["digits", "--n", "20", "--tests", "5", "--device", "cpu"]
@@ -250,14 +181,12 @@ class TestCommand:
         assert source["examples"] == 4
         assert len(source["sha256"]) == 64
 
-    def test_misuse(self, capsys, tmp_path):
+    def test_misuse(self, capsys):
         assert command.main(["chain", "--rho", "3", "--device", "cpu"]) == 2
         assert "`rho` must lie in" in capsys.readouterr().err
         assert command.main(["chain", "--device", "tpu"]) == 2
-        argv = ["batch", "--out", str(tmp_path), "--only", "nothing"]
-        assert command.main([*argv, "--device", "cpu"]) == 2
         with pytest.raises(SystemExit, match="2"):
-            command.main(["batch"])
+            command.main(["chain", "--width"])
 
     def test_help_runs_as_a_module(self):
         done = subprocess.run(
@@ -266,4 +195,4 @@ class TestCommand:
             text=True,
             check=True,
         )
-        assert "batch" in done.stdout
+        assert "chain" in done.stdout

@@ -135,13 +135,6 @@ class TestSizes:
         if larger:
             assert torch.equal(images.place(got, source, fill=0.0), x)
 
-    def test_placed_on_black_in_the_middle(self):
-        seven = images.chosen((7,))
-        wide = seven.placed(112).pixels
-        assert torch.equal(wide[..., 42:70, 42:70], seven.pixels)
-        assert float(wide[0, 0, 0, 0]) == float(images.level(0.0))
-        assert torch.equal(seven.placed(7).pixels, seven.pixels[..., 10:17, 10:17])
-
     @pytest.mark.parametrize("size", [7, 14, 28, 56, 112, (9, 31)])
     def test_resizing_keeps_constants_and_commutes_with_levels(self, size):
         x = torch.rand(2, 1, 28, 28, generator=torch_generator(7)).double()
@@ -218,9 +211,3 @@ class TestMade:
         assert all(o["split"] == "test" for o in shown.origins[:10])
         # No direction is missing: every image has a cosine with every other.
         assert bool(shown.pixels.flatten(1).any(dim=1).all())
-
-    def test_unseen_takes_another_data_set_too(self):
-        more = load("mnist", "train", cached=False)
-        shown = images.unseen((1, 7, 7), generator=torch_generator(7), others=more)
-        assert len(shown) == 29
-        assert shown.names[-1] == "mnist 9"

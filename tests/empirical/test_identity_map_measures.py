@@ -453,20 +453,21 @@ class TestMeasure:
         )
         image = chosen((7,)).fitted(net.input_shape)
         found = self.found(net, old, new, *measures.MEASUREMENTS, training_images=image)
-        text = json.dumps(found, allow_nan=False)
-        assert json.loads(text) == found
-        assert len(text) < 200_000
-        assert found["finite"] == [True, True]
+        shared, each = measures.by_replicate(found)
+        text = json.dumps(shared, allow_nan=False)
+        assert json.loads(text) == shared
+        assert len(text) + sum(v.nbytes for one in each for v in one.values()) < 200_000
+        assert len(each) == 2
         assert np.shape(found["curve"]["identity"]) == (2, 1)
         assert np.shape(found["heatmap"]["constant"]) == (2, 1, 11)
         assert np.shape(found["layer-error"]["trained"]) == (2, net.layers + 1)
         assert np.shape(found["change"]["relative"]) == (2, net.layers)
         assert np.shape(found["signal"]["untrained"]) == (2, net.layers + 1)
-        seen = found["pictures"]["trained"]
-        assert (len(seen), len(seen[0]), len(seen[0][0])) == (2, 2, net.layers)
+        seen = found["pictures"]
         # Pictures of the first network, numbers of both.
-        assert np.shape(seen[0][0][-1]["singular"]) == (7, 7)
-        assert set(seen[1][0][-1]) == {"share", "channel", "cosine"}
+        assert np.shape(seen["trained/singular"]) == (1, 2, net.layers, 7, 7)
+        for name in ("share", "channel", "cosine"):
+            assert np.shape(seen[f"trained/{name}"]) == (2, 2, net.layers)
         assert np.shape(found["probes"]["identity"]) == (2, 4)
         assert np.shape(found["probes"]["untrained_constant"]) == (2, 4)
         outputs = found["predictions"]["outputs"]
@@ -480,7 +481,7 @@ class TestMeasure:
         found = self.found(net, params, params, "curve", "heatmap")
         np.testing.assert_allclose(
             found["curve"]["identity"],
-            np.mean(found["heatmap"]["identity"], axis=-1),
+            found["heatmap"]["identity"].mean(dim=-1),
             rtol=0,
             atol=1e-14,
         )
@@ -495,16 +496,17 @@ class TestMeasure:
         np.testing.assert_allclose(
             np.ravel(found["heatmap"]["constant"]), RHOS, rtol=0, atol=1e-12
         )
-        assert found["predictions"]["outputs"][0] == found["predictions"]["inputs"]
+        predictions, sizes = found["predictions"], found["sizes"]
+        assert torch.equal(predictions["outputs"], predictions["inputs"])
         for rule in ("resized", "placed"):
-            sized = found["sizes"][rule]
-            np.testing.assert_allclose(sized["identity"], 1.0, rtol=0, atol=1e-12)
-            assert np.shape(sized["identity"]) == (1, 3, 20)
+            identity = sizes[f"{rule}/identity"]
+            np.testing.assert_allclose(identity, 1.0, rtol=0, atol=1e-12)
+            assert np.shape(identity) == (1, 3, 20)
             # The first is the training image itself, sized as the constant is.
-            own = [row[0] for row in sized["constant"][0]]
+            own = sizes[f"{rule}/constant"][0, :, 0]
             np.testing.assert_allclose(own, 1.0, rtol=0, atol=1e-12)
-            assert np.shape(sized["outputs"][0][1]) == (2, 7, 7)
-            assert sized["outputs"][0][2] is None
+            assert np.shape(sizes[f"{rule}/outputs/7"]) == (1, 2, 7, 7)
+            assert f"{rule}/outputs/9" not in sizes
 
     def test_probes_are_what_their_names_say(self):
         net = self.cnn(activation="linear")
@@ -518,22 +520,22 @@ class TestMeasure:
         assert constant[1] == pytest.approx(0.5, abs=1e-12)
         assert constant[2] == pytest.approx(0.5, abs=1e-12)
         assert 0.2 < constant[3] < 0.9
-        assert found["untrained_constant"] == found["constant"]
+        assert torch.equal(found["untrained_constant"], found["constant"])
 
     def test_changes_are_of_weights_whose_layers_have_biases(self):
         net = self.cnn(bias=True)
         old = net.init("kaiming-normal", generator=torch_generator(7))
         new = tuple(3.0 * p if p.ndim > 2 else p + 1.0 for p in old)
         change = self.found(net, old, new, "change")["change"]["relative"]
-        assert change == [pytest.approx([2.0, 2.0, 2.0])]
+        assert change.tolist() == [pytest.approx([2.0, 2.0, 2.0])]
 
     def test_layers_at_other_sizes(self):
         net = self.cnn()
         params = net.init(generator=torch_generator(7), replicates=2)
-        found = self.found(net, params, params, "sizes")["sizes"]["resized"]
-        (each,) = found["layers"]
-        assert [len(one) if one else 0 for one in each] == [3, 3, 0]
-        assert np.shape(each[0]) == (3, *np.shape(found["outputs"][0][0])[1:])
+        found = self.found(net, params, params, "sizes")["sizes"]
+        for edge in (4, 7):
+            assert found[f"resized/layers/{edge}"].shape == (1, 3, edge, edge)
+        assert "resized/layers/9" not in found
 
     def test_upper_layers_are_fed_the_image_in_every_channel(self):
         net = self.cnn()
@@ -543,10 +545,10 @@ class TestMeasure:
         x = self.image.pixels.expand(1, 3, 7, 7)
         want = net.upper(params, x, 2)
         cosines = measures.cosine(want[:, 0], self.image.pixels[0])
-        got = np.array(found["identity"])[:, 1, 0]
+        got = found["identity"][:, 1, 0].numpy()
         np.testing.assert_allclose(got, cosines.numpy(), rtol=0, atol=1e-12)
         np.testing.assert_allclose(
-            found["outputs"][0][1][0], want[0, 0, 0].numpy(), rtol=1e-3
+            found["outputs"][0, 1, 0].numpy(), want[0, 0, 0].numpy(), rtol=1e-3
         )
 
     def test_upper_of_another_width_says_why_not(self):
@@ -556,23 +558,25 @@ class TestMeasure:
         assert "does not fit 20" in found["upper"]["reason"]
         assert "one size" in found["sizes"]["reason"]
 
-    def test_dead_and_diverged_draws_are_none_and_counted(self):
+    def test_dead_and_diverged_draws_are_nan_and_counted(self):
         net = self.cnn()
         params = net.init(generator=torch_generator(7), replicates=3)
         final = tuple(w.clone() for w in params)
         final[1][0] = 0.0
         final[2][1] = math.nan
         found = self.found(net, params, final, *measures.MEASUREMENTS)
-        json.dumps(found, allow_nan=False)
-        assert found["finite"] == [True, False, True]
-        curve = found["curve"]
-        assert curve["zero"] == [[22], [0], [0]]
-        assert curve["nonfinite"] == [[0], [22], [0]]
-        assert curve["identity"][:2] == [[None], [None]]
-        assert curve["identity"][2][0] is not None
-        assert found["layer-error"]["trained"][0][2:] == [pytest.approx(0.9)] * 2
-        assert found["layer-error"]["trained"][1][3] is None
-        assert found["pictures"]["trained"][0][0][1:] == [None, None]
+        shared, each = measures.by_replicate(found)
+        json.dumps(shared, allow_nan=False)
+        assert [one["curve/zero"].item() for one in each] == [22, 0, 0]
+        assert [one["curve/nonfinite"].item() for one in each] == [0, 22, 0]
+        cosines = [one["curve/identity"].item() for one in each]
+        assert np.isnan(cosines).tolist() == [True, True, False]
+        dead, diverged, _ = (one["layer-error/trained"] for one in each)
+        assert dead[2:] == pytest.approx([0.9, 0.9])
+        assert np.isnan(diverged[3])
+        share = each[0]["pictures/trained/share"]
+        assert np.isnan(share[0]).tolist() == [False, True, True]
+        assert not any(np.isinf(v).any() for one in each for v in one.values())
 
     def test_several_training_images(self):
         net = self.cnn()
@@ -609,7 +613,9 @@ class TestMeasure:
         first, second = (
             self.found(net, params, params, "curve", "predictions") for _ in range(2)
         )
-        assert first == second
+        np.testing.assert_equal(
+            measures.by_replicate(first), measures.by_replicate(second)
+        )
         other = measure(
             net,
             params,
@@ -619,7 +625,7 @@ class TestMeasure:
             seed=8,
             settings=SMALL,
         )
-        assert other["curve"] != first["curve"]
+        assert not torch.equal(other["curve"]["identity"], first["curve"]["identity"])
 
     def test_every_training_image_has_its_own_probes(self):
         net = self.cnn()
@@ -645,11 +651,12 @@ class TestMeasure:
         found = self.found(
             net, params, params, "pictures", settings=Settings(kinds=("first",))
         )["pictures"]
-        seen = found["trained"][0][0][1]
-        assert sorted(seen) == ["channel", "cosine", "first", "share"]
+        seen = [key for key in found if key.startswith("trained/")]
+        assert seen == [f"trained/{k}" for k in ("share", "channel", "cosine", "first")]
         want = net.layer_outputs(params, self.image.pixels)[1][0, 0, 0].numpy()
         # Four digits.
-        np.testing.assert_allclose(seen["first"], want, rtol=5e-4)
+        got = found["trained/first"][0, 0, 1].numpy()
+        np.testing.assert_allclose(got, want, rtol=5e-4)
         with pytest.raises(ValueError, match="but one is 'last'"):
             Settings(kinds=("last",))
 
@@ -754,4 +761,4 @@ class TestEdges:
         digits = standardised(load("mnist", "test").head(6).images, data="mnist")
         images = resize(digits, (10, 10))
         want = sorted(float(f"{v:.4g}") for v in images.flatten().tolist())
-        assert sorted(kinds[0]) == pytest.approx(want, rel=1e-3, abs=1e-9)
+        assert sorted(kinds[0].tolist()) == pytest.approx(want, rel=1e-3, abs=1e-9)

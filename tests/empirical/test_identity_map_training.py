@@ -274,7 +274,6 @@ class TestEnds:
         np.testing.assert_array_equal(fresh.losses, done.losses)
         refused = train(net, params, x, Recipe(loss="half-sum", steps=500, retries=0))
         assert refused.status == ("diverged",)
-        assert not refused.usable.any()
         assert refused.starts[0][0][1] > 0
 
     def test_an_explosion_touches_no_other_replicate(self):
@@ -457,4 +456,3 @@ def test_networks_that_die_after_the_plateau_are_not_called_finished():
     dead = done.final_losses >= 0.95 * done.losses[:, 0]
     assert (dead & (done.released >= 0)).any()
     assert done.status == tuple("stalled" if d else "finished" for d in dead)
-    assert (done.usable == ~dead).all()

@@ -449,7 +449,9 @@ class TestFinetune:
         net, state = start()
         bad = (state[0].clone(), *state[1:])
         bad[0][0, 0, 0] = torch.inf
-        with pytest.raises(ValueError, match="1 of 1536 entries of tensor 0 are"):
+        with pytest.raises(
+            ValueError, match=r"params\[0\]` must be finite, but 1 of 1536 entries are"
+        ):
             tuned(net, bad)
         with pytest.raises(ValueError, match="`params` must have the shapes"):
             tuned(net, tuple(p[0] for p in state))

@@ -5,9 +5,8 @@ import pytest
 import torch
 
 from empirical.mmd_init import gram, networks, noise
-from empirical.mmd_init.draws import noises
-from empirical.mmd_init.draws import normal as fill
-from empirical.mmd_init.gram import Escalations, Room, cholesky
+from empirical.mmd_init.gram import Escalations, Room, cholesky, noises
+from empirical.mmd_init.gram import normal as fill
 from empirical.mmd_init.networks import classifier
 from empirical.mmd_init.recipes import WAYS
 from empirical.randomness import torch_generator

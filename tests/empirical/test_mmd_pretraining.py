@@ -517,7 +517,7 @@ class TestRefuses:
             learnt(net=normed)
         broken = start()
         broken[3][0, 1] = torch.nan
-        with pytest.raises(ValueError, match="start must be finite"):
+        with pytest.raises(ValueError, match="`params` must be finite"):
             learnt(state=broken)
         with pytest.raises(ValueError, match="`params` must be given for a FullyC"):
             pretrain(NET, DATA, SHORT, generator=g)

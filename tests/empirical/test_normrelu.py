@@ -13,12 +13,11 @@ from torch.nn import functional
 from empirical.activations import NormReLU, normalize
 from empirical.normrelu import ARMS, Configuration, configurations, run_configuration
 from empirical.normrelu import __main__ as command
-from empirical.normrelu.augmentation import Augmentation
 from empirical.normrelu.experiments import RESIDUAL
 from empirical.normrelu.networks import KINK
 from empirical.normrelu.recipes import PLAIN, Recipe
 from empirical.normrelu.study import STUDY, examples_of, problem_of
-from empirical.normrelu.training import Examples, hidden_signals, trained
+from empirical.normrelu.training import Augmentation, Examples, hidden_signals, trained
 from empirical.randomness import torch_generator
 from empirical.testbed import stopping
 from empirical.testbed.faults import FAULTS

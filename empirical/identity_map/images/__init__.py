@@ -3,42 +3,19 @@
 Every picture carries where it comes from, for the record.
 """
 
-from empirical.identity_map.images.own import own
-from empirical.identity_map.images.pictures import (
-    STANDARDS,
-    Pictures,
-    checked,
-    joined,
-    level,
-    place,
-    resize,
-    standardised,
-)
-from empirical.identity_map.images.sources import (
-    MIXED,
-    PATTERNS,
-    channelled,
-    chosen,
-    mixture,
-    patterns,
-    unseen,
-)
-
-__all__ = [
-    "MIXED",
-    "PATTERNS",
-    "STANDARDS",
-    "Pictures",
-    "channelled",
-    "checked",
-    "chosen",
-    "joined",
-    "level",
-    "mixture",
-    "own",
-    "patterns",
-    "place",
-    "resize",
-    "standardised",
-    "unseen",
-]
+from empirical.identity_map.images.own import own as own
+from empirical.identity_map.images.pictures import STANDARDS as STANDARDS
+from empirical.identity_map.images.pictures import Pictures as Pictures
+from empirical.identity_map.images.pictures import checked as checked
+from empirical.identity_map.images.pictures import joined as joined
+from empirical.identity_map.images.pictures import level as level
+from empirical.identity_map.images.pictures import place as place
+from empirical.identity_map.images.pictures import resize as resize
+from empirical.identity_map.images.pictures import standardised as standardised
+from empirical.identity_map.images.sources import MIXED as MIXED
+from empirical.identity_map.images.sources import PATTERNS as PATTERNS
+from empirical.identity_map.images.sources import channelled as channelled
+from empirical.identity_map.images.sources import chosen as chosen
+from empirical.identity_map.images.sources import mixture as mixture
+from empirical.identity_map.images.sources import patterns as patterns
+from empirical.identity_map.images.sources import unseen as unseen

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from empirical.checks import check_choice
+from empirical.checks import check_choice, check_finite
 
 STANDARDS: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "mnist": ((0.1307,), (0.3081,)),
@@ -98,10 +98,6 @@ class Pictures:
     def resized(self, size: int | tuple[int, int]) -> "Pictures":
         """Return the pictures scaled to another size, see `resize`."""
         return self._with(resize(self.pixels, size))
-
-    def placed(self, size: int | tuple[int, int]) -> "Pictures":
-        """Return the pictures on black of another size, or their middle: `place`."""
-        return self._with(place(self.pixels, size, fill=self.black))
 
     def coloured(self, channels: int = 3) -> "Pictures":
         """Return grey pictures with their channel repeated."""
@@ -280,12 +276,7 @@ def checked(images: Tensor, *, who: str, name: str = "images") -> Tensor:
             f"{who}: `{name}` must be floating point of shape (n, C, H, W) with at "
             f"least one pixel, but they are {images.dtype} of {tuple(images.shape)}"
         )
-    bad = ~torch.isfinite(images)
-    if bool(bad.any()):
-        raise ValueError(
-            f"{who}: `{name}` must be finite, but {int(bad.sum())} of {bad.numel()} "
-            f"pixels are not, e.g. {float(images[bad][0])}"
-        )
+    check_finite(who, name, images)
     return images
 
 

@@ -8,7 +8,6 @@ only as a '7'; `chosen` fixes which one and reports its index and digest.
 
 import hashlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -35,8 +34,6 @@ def chosen(
     data: str | Dataset = "mnist",
     split: Literal["train", "test"] = "train",
     skip: int = 0,
-    directory: Path | str | None = None,
-    cached: bool = False,
 ) -> Pictures:
     """Return one example of each label, the paper's '7' by default.
 
@@ -45,16 +42,12 @@ def chosen(
     labels : sequence of int
         One picture each; a label given twice takes two examples.
     data : str or Dataset
-        What to look in. A name is loaded.
+        What to look in. A name is loaded, though not from the user's cache: it means the
+        same picture on every machine.
     split : {"train", "test"}
         Of a data set given by name.
     skip : int
         How many examples of each label to pass over, in the order of the data set.
-    directory : path, optional
-        Of the full data sets.
-    cached : bool
-        Look in the user's cache. Not the default, so that a name means the same
-        picture on every machine.
 
     Raises
     ------
@@ -68,7 +61,7 @@ def chosen(
     ((1, 28, 28), ('7',), 7)
     """
     if isinstance(data, str):
-        data = load(data, split, directory=directory, cached=cached)
+        data = load(data, split, cached=False)
     rows: list[int] = []
     for position, label in enumerate(labels):
         found = np.flatnonzero(data.labels == label)
@@ -214,23 +207,18 @@ def unseen(
     shape: tuple[int, int, int],
     *,
     generator: torch.Generator,
-    examples: Dataset | None = None,
-    others: Dataset | None = None,
 ) -> Pictures:
     """Return the images that a trained network is shown: digits, mixtures, patterns.
+
+    One MNIST test digit of each class, the same on every machine, the pairs `MIXED`, and
+    `PATTERNS`.
 
     Parameters
     ----------
     shape : tuple of int
-        Channels, height, width; examples are resized, grey ones repeated over channels.
+        Channels, height, width; digits are resized, and repeated over channels.
     generator : torch.Generator
         For the random pattern.
-    examples : Dataset, optional
-        One example of each of its ten classes is taken, and the pairs `MIXED` are
-        mixed. By default the MNIST test digits, the same on every machine.
-    others : Dataset, optional
-        One example of each class more: Fashion-MNIST, say. Of the same number of
-        channels as `examples`.
 
     Examples
     --------
@@ -239,21 +227,7 @@ def unseen(
     >>> len(pictures), pictures.names[9:12]
     (19, ('9', '0+1', '2+7'))
     """
-    source = load("mnist", "test", cached=False) if examples is None else examples
-    digits = chosen(tuple(range(10)), data=source)
+    digits = chosen(tuple(range(10)), split="test")
     mixed = [mixture(digits, str(a), str(b)) for a, b in MIXED]
-    groups = [joined(digits, *mixed).fitted(shape)]
-    groups.append(patterns(shape, generator=generator, data=groups[0].data))
-    if others is not None:
-        more = chosen(tuple(range(10)), data=others).fitted(shape)
-        named = tuple(f"{others.name} {name}" for name in more.names)
-        # Kept under the first group's standard: black is only asked of those.
-        groups.append(
-            Pictures(
-                pixels=more.pixels,
-                names=named,
-                origins=more.origins,
-                data=groups[0].data,
-            )
-        )
-    return joined(*groups)
+    fitted = joined(digits, *mixed).fitted(shape)
+    return joined(fitted, patterns(shape, generator=generator, data=fitted.data))

@@ -5,17 +5,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from empirical.data import Dataset
-from empirical.identity_map.images import Pictures
+from empirical.identity_map.images import Pictures, unseen
 from empirical.identity_map.measures.sections import MEASUREMENTS
-from empirical.identity_map.measures.subjects import Settings, subject
+from empirical.identity_map.measures.subjects import Settings, Subject, check
+from empirical.identity_map.networks import image_shape
 from empirical.identity_map.scales import checked_measurements
 from empirical.networks import Network, Params
-from empirical.randomness import Seed
+from empirical.randomness import Seed, torch_generator
 from empirical.testbed.writing import Array
 
 
@@ -31,14 +31,14 @@ def measure(
     digits: tuple[Dataset, Dataset] | None = None,
     settings: Settings | None = None,
 ) -> dict[str, Any]:
-    """Measure a stack of trained networks; return what ``json.dumps`` takes.
+    """Measure a stack of trained networks.
 
     Parameters
     ----------
     network : Network
     initial, final : tuple of Tensor
         Weights before and after training, replicates in front. One whose weights are not
-        finite gives None, and is counted, wherever it has no number.
+        finite is counted wherever it has no number.
     training_images : Pictures or Tensor, shape (m, C, H, W)
         What was trained on, or the few of it that are to be looked at. None zero.
     names : sequence of str
@@ -56,11 +56,10 @@ def measure(
     Returns
     -------
     dict
-        ``"settings"``, ``"training"`` (what the training images are), ``"replicates"``,
-        ``"finite"`` (of each, whether all its final weights are) and one entry for each of
-        `names`. Lists are indexed in the order given here; images of a list are rows of
-        pixels, (C, H, W) flattened to (C * H, W), four digits each; None stands for what
-        is undefined.
+        ``"settings"``, ``"training"`` (what the training images are), ``"replicates"``
+        and one entry for each of `names`. What is told of each replicate is a tensor with
+        the axes given here; its images are rows of pixels, (C, H, W) flattened to
+        (C * H, W), four digits each. The rest is as JSON has it.
 
         ``"curve"``
             ``identity, constant, identity_mse, constant_mse``: [replicate][training image],
@@ -72,10 +71,11 @@ def measure(
             ``trained, untrained``: [replicate][layer], layer 0 the input; ``training,
             tests``: the examples' description.
         ``"pictures"``
-            ``images``: names; ``trained, untrained``: [replicate][image][layer], each None
-            or ``share, channel, cosine`` and the kinds that the settings name:
-            ``singular, correlated, first``, of the first few; hidden layers of fully
-            connected networks have a picture only if they are as large as the image.
+            ``images``: names; behind ``trained/`` and ``untrained/``
+            ``share, channel, cosine``: [replicate][image][layer], and the kinds that the
+            settings name, ``singular, correlated, first``, of the first few. NaN where
+            there is nothing to see; hidden layers of fully connected networks have a
+            picture only if they are as large as the image.
         ``"upper"``
             ``counts``, ``images``; ``identity, constant``: [replicate][count][image];
             ``outputs``: [replicate][count][image]. For fully connected networks of another
@@ -86,15 +86,16 @@ def measure(
             ``untrained, trained``: [replicate][layer 0..L], root mean squares over the
             training images.
         ``"sizes"``
-            ``sizes``, ``images``; for ``resized`` and ``placed`` test images
-            ``identity, constant, zero, nonfinite``: [replicate][size][image], and
-            ``outputs``: [replicate][size][shown image], None beyond the largest size kept;
-            ``layers``: [first replicate][size][layer], the last of these images in up to
+            ``sizes``, ``images``, ``shown``; behind ``resized/`` and ``placed/``
+            ``identity, constant, zero, nonfinite``: [replicate][size][image], and with
+            each edge up to the largest size kept behind them
+            ``outputs/``: [replicate][shown image] and
+            ``layers/``: [first replicate][layer], the last of these images in up to
             eight layers, evenly spaced, the output last;
             the constant is the first training image resized or placed likewise. For
             fully connected networks a ``reason`` alone.
         ``"predictions"``
-            ``images``: descriptions; ``inputs``: [image]; ``outputs``:
+            ``images``: descriptions; ``inputs, outputs``:
             [replicate][image]; ``identity``: [replicate][image]; ``constant``:
             [replicate][training image][image]; ``coefficients``:
             [replicate][image][training image] and ``explained``: [replicate][image], the
@@ -130,21 +131,28 @@ def measure(
     >>> found = measure(
     ...     net, params, params, training_images=image, names=("change",), seed=7
     ... )
-    >>> found["change"]
-    {'relative': [[0.0, 0.0], [0.0, 0.0]]}
+    >>> found["change"]["relative"].tolist()
+    [[0.0, 0.0], [0.0, 0.0]]
     """
     checked_measurements(names)
-    measured = subject(
-        network,
-        initial,
-        final,
-        training_images=training_images,
-        test_images=test_images,
+    settings = settings or Settings()
+    given = isinstance(training_images, Pictures)
+    images = training_images.pixels if given else training_images
+    labels = training_images.names if given else map(str, range(len(images)))
+    shape, generator = image_shape(network), torch_generator(seed, "unseen")
+    tests = test_images or unseen(shape, generator=generator)
+    check(network, initial, final, images=images, tests=tests, shown=settings.shown)
+    measured = Subject(
+        network=network,
+        initial=initial,
+        final=final,
+        training=images.to(final[0]),
+        names=tuple(f"train {label}" for label in labels),
+        tests=tests,
         digits=digits,
         seed=seed,
-        settings=settings or Settings(),
+        settings=settings,
     )
-    finite = [torch.isfinite(w).flatten(1).all(dim=1) for w in final]
     header = {
         "settings": {
             key: list(value) if isinstance(value, tuple) else value
@@ -152,18 +160,9 @@ def measure(
         },
         "training": _described(training_images),
         "replicates": len(final[0]),
-        "finite": torch.stack(finite).all(dim=0).tolist(),
     }
     with torch.no_grad():
         return header | {name: MEASUREMENTS[name](measured) for name in names}
-
-
-_EACH = (
-    *("identity", "constant", "identity_mse", "constant_mse", "zero", "nonfinite"),
-    *("trained", "untrained", "outputs", "relative", "coefficients", "explained"),
-    *("untrained_constant", "layers", "own", "other"),
-)
-"""Names of lists that are indexed by network."""
 
 
 def by_replicate(
@@ -176,67 +175,24 @@ def by_replicate(
     shared : dict
         Settings, training images, and by section names, sizes and the like.
     each : list of dict
-        Of each network arrays by ``section/name``, as `measure` has them. In the place
-        of ``pictures/trained/`` there are ``share, channel, cosine`` and the kinds, of
-        shape (images, layers, ...), NaN where there is nothing to see;
-        ``sizes/resized/outputs/`` have the edge behind them. Those with outputs have
-        the inputs too.
+        Of each network arrays by ``section/name``, as `measure` has them, NaN for what
+        is not finite.
     """
     each: list[dict[str, Array]] = [{} for _ in range(measured["replicates"])]
-    shared = {
-        name: _shared(name, part, each) if name in MEASUREMENTS else part
-        for name, part in measured.items()
-        if name not in ("replicates", "finite")
-    }
+    shared: dict[str, Any] = {}
+    for section, part in measured.items():
+        if section not in MEASUREMENTS:
+            shared[section] = part
+            continue
+        own = {k: v for k, v in part.items() if isinstance(v, Tensor)}
+        shared[section] = {k: v for k, v in part.items() if k not in own}
+        for name, values in own.items():
+            # Some are kept of the first few networks alone.
+            for one, row in zip(each, values, strict=False):
+                known = torch.where(row.isfinite(), row.double(), torch.nan)
+                one[f"{section}/{name}"] = known.cpu().numpy()
+    del shared["replicates"]
     return shared, each
-
-
-def _shared(
-    path: str, section: Mapping[str, Any], each: list[dict[str, Array]]
-) -> dict[str, Any]:
-    """Move what belongs to one network to it; return the rest of a section."""
-    rest: dict[str, Any] = {}
-    for key, value in section.items():
-        name = f"{path}/{key}"
-        if key in ("resized", "placed"):
-            _shared(name, {"sizes": section["sizes"], **value}, each)
-        elif key == "inputs":
-            for one in each[: len(section["outputs"])]:
-                one[name] = np.array(value, dtype=np.float64)
-        elif key not in _EACH or not isinstance(value, list):
-            rest[key] = value
-        else:
-            # Outputs are kept of the first few alone.
-            for one, part in zip(each, value, strict=False):
-                one |= _arrays(name, part, section)
-    return rest
-
-
-def _arrays(name: str, part: Any, section: Mapping[str, Any]) -> dict[str, Array]:
-    if name.startswith("pictures/"):
-        return {f"{name}/{kind}": table for kind, table in _tables(part).items()}
-    if name.startswith("sizes/") and name.endswith(("/outputs", "/layers")):
-        return {
-            f"{name}/{edge}": np.array(images, dtype=np.float64)
-            for edge, images in zip(section["sizes"], part, strict=True)
-            if images is not None
-        }
-    return {name: np.array(part, dtype=np.float64)}
-
-
-def _tables(pictures: list[list[dict[str, Any] | None]]) -> dict[str, Array]:
-    """Return what is said of pictures, (images, layers, ...), NaN where there is none."""
-    seen = [one for row in pictures for one in row if one is not None]
-    kinds = dict.fromkeys(("share", "channel", "cosine", *(k for s in seen for k in s)))
-    tables: dict[str, Array] = {}
-    for kind in kinds:
-        shape = np.shape(seen[0][kind]) if seen else ()
-        nothing = np.full(shape, np.nan)
-        tables[kind] = np.array(
-            [[nothing if o is None else o[kind] for o in row] for row in pictures],
-            dtype=np.float64,
-        )
-    return tables
 
 
 def _described(images: Pictures | Tensor) -> list[dict[str, Any]]:

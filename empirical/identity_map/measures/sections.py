@@ -1,4 +1,7 @@
-"""The sections of a record: plain numbers and lists for each measurement by name."""
+"""The sections of a record, by name of a measurement.
+
+What belongs to networks is a tensor, replicates in front; the rest is as JSON has it.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -12,11 +15,11 @@ from empirical.data import Dataset, load
 from empirical.identity_map.images import place, resize, standardised
 from empirical.identity_map.measures.edges import edge_share, sobel
 from empirical.identity_map.measures.layers import (
+    Picture,
     layer_errors,
     picture,
     signal_sizes,
 )
-from empirical.identity_map.measures.numbers import pixels, plain
 from empirical.identity_map.measures.similarity import (
     Closeness,
     closeness,
@@ -28,11 +31,12 @@ from empirical.identity_map.measures.weights import cover, relative_change
 from empirical.identity_map.probes import Law
 from empirical.networks import Convolutional, Params, Residual
 from empirical.randomness import torch_generator
+from empirical.testbed.writing import rounded
 
 
 def _means(maps: Sequence[Closeness], *axes: int) -> dict[str, Any]:
     found = [each.mean(*axes) for each in maps]
-    return {key: plain(torch.stack([m[key] for m in found], dim=1)) for key in found[0]}
+    return {key: torch.stack([m[key] for m in found], dim=1) for key in found[0]}
 
 
 def _curve(subject: Subject) -> dict[str, Any]:
@@ -85,9 +89,9 @@ def _probes(subject: Subject) -> dict[str, Any]:
     return {
         "kinds": list(KINDS),
         "digits": digits.head(s.digits).describe(),
-        "identity": plain(identity),
-        "constant": plain(constant),
-        "untrained_constant": plain(means(subject.initial)[1]),
+        "identity": identity,
+        "constant": constant,
+        "untrained_constant": means(subject.initial)[1],
     }
 
 
@@ -100,13 +104,11 @@ def _layer_error(subject: Subject) -> dict[str, Any]:
         )
     pairs = [_examples(subject, part) for part in (train, test)]
     found = {
-        key: plain(
-            layer_errors(
-                partial(subject.network.layer_outputs, params),
-                training=pairs[0],
-                tests=pairs[1],
-                chunk=subject.chunk(pairs[0][0]),
-            )
+        key: layer_errors(
+            partial(subject.network.layer_outputs, params),
+            training=pairs[0],
+            tests=pairs[1],
+            chunk=subject.chunk(pairs[0][0]),
         )
         for key, params in (("trained", subject.final), ("untrained", subject.initial))
     }
@@ -132,39 +134,51 @@ def _examples(subject: Subject, data: Dataset) -> tuple[Tensor, Tensor]:
 
 def _pictures(subject: Subject) -> dict[str, Any]:
     names, images = subject.shown
-    replicates, kinds = subject.settings.replicates, subject.settings.kinds
     found: dict[str, Any] = {"images": list(names)}
     for key, params in (("trained", subject.final), ("untrained", subject.initial)):
         outputs = subject.network.layer_outputs(params, images)
-        found[key] = [
+        seen = [
             [
-                [
-                    # Numbers are kept of all, pictures of the first few.
-                    _picture(
-                        h[replicate, row],
-                        image,
-                        kinds if replicate < replicates else (),
-                    )
-                    for h in outputs
-                ]
+                [_picture(h[replicate, row], image) for h in outputs]
                 for row, image in enumerate(images)
             ]
             for replicate in range(len(params[0]))
         ]
+        for name in ("share", "channel", "cosine"):
+            found[f"{key}/{name}"] = _table(seen, name)
+        # Numbers are kept of all, pictures of the first few.
+        first = seen[: subject.settings.replicates]
+        if any(each for rows in first for row in rows for each in row):
+            for kind in subject.settings.kinds:
+                found[f"{key}/{kind}"] = _four_digits(_table(first, kind))
     return found
 
 
-def _picture(
-    representation: Tensor, image: Tensor, kinds: Sequence[str]
-) -> dict[str, Any] | None:
-    if representation.ndim != 3 and representation.numel() != image.numel():
+def _picture(representation: Tensor, image: Tensor) -> Picture | None:
+    if representation.ndim == 3:
+        return picture(representation, image)
+    if representation.numel() != image.numel():
         return None
-    spatial = representation.ndim == 3
-    seen = picture(representation if spatial else representation.view_as(image), image)
-    if seen is None:
-        return None
-    numbers = {"share": seen.share, "channel": seen.channel, "cosine": seen.cosine}
-    return {**numbers, **{kind: pixels(getattr(seen, kind)) for kind in kinds}}
+    return picture(representation.view_as(image), image)
+
+
+def _table(seen: Sequence[Sequence[Sequence[Picture | None]]], name: str) -> Tensor:
+    """Return an attribute of pictures, NaN where there is nothing to see.
+
+    Shape (replicates, images, layers, ...), float64.
+    """
+    values = [
+        None
+        if each is None
+        else torch.as_tensor(getattr(each, name), dtype=torch.float64)
+        for rows in seen
+        for row in rows
+        for each in row
+    ]
+    like = next((v for v in values if v is not None), torch.tensor(0.0).double())
+    nothing = torch.full_like(like, torch.nan)
+    flat = torch.stack([nothing if v is None else v for v in values])
+    return flat.unflatten(0, (len(seen), len(seen[0]), -1))
 
 
 def _upper(subject: Subject) -> dict[str, Any]:
@@ -191,8 +205,8 @@ def _upper(subject: Subject) -> dict[str, Any]:
     return {
         "counts": counts,
         "images": list(names),
-        "identity": plain(found.identity),
-        "constant": plain(found.constant),
+        "identity": found.identity,
+        "constant": found.constant,
         "outputs": _shown(subject, outputs),
     }
 
@@ -203,15 +217,15 @@ def _change(subject: Subject) -> dict[str, Any]:
         tuple(own["weight"] for own in subject.network.grouped(params))
         for params in (subject.initial, subject.final)
     )
-    return {"relative": plain(relative_change(before, after))}
+    return {"relative": relative_change(before, after)}
 
 
 def _signal(subject: Subject) -> dict[str, Any]:
     run = subject.network.layer_outputs
     images = subject.training[: subject.chunk(subject.training)]
     return {
-        "untrained": plain(signal_sizes(partial(run, subject.initial), images)),
-        "trained": plain(signal_sizes(partial(run, subject.final), images)),
+        "untrained": signal_sizes(partial(run, subject.initial), images),
+        "trained": signal_sizes(partial(run, subject.final), images),
     }
 
 
@@ -227,36 +241,32 @@ def _sizes(subject: Subject) -> dict[str, Any]:
         "sizes": list(subject.settings.sizes),
         "images": [subject.names[0], *subject.tests.names],
         "shown": list(subject.shown[0]),
-        **{key: _sized(subject, images, rule) for key, rule in rules.items()},
+        **{
+            f"{key}/{name}": values
+            for key, rule in rules.items()
+            for name, values in _sized(subject, images, rule).items()
+        },
     }
 
 
 def _sized(
     subject: Subject, images: Tensor, rule: Callable[[Tensor, int], Tensor]
-) -> dict[str, Any]:
+) -> dict[str, Tensor]:
     s = subject.settings
     rows = [0, *(1 + subject.tests.names.index(name) for name in s.shown)]
     columns: list[Closeness] = []
-    outputs: list[Tensor | None] = []
-    within: list[list[Tensor] | None] = []
+    shown: dict[str, Tensor] = {}
     for edge in s.sizes:
         inputs = rule(images, edge)
         found = subject.apply(inputs)
         columns.append(closeness(found, inputs, inputs[0], centred=s.centred))
-        kept = edge <= s.largest
-        outputs.append(found[: s.replicates, rows] if kept else None)
-        within.append(_through(subject, inputs[rows[-1:]]) if kept else None)
+        if edge <= s.largest:
+            shown[f"outputs/{edge}"] = _shown(subject, found[:, rows])
+            shown[f"layers/{edge}"] = _through(subject, inputs[rows[-1:]])
     fields = ("identity", "constant", "zero", "nonfinite")
-    return {
-        **{
-            field: plain(torch.stack([getattr(c, field) for c in columns], dim=1))
-            for field in fields
-        },
-        "outputs": [
-            [None if each is None else _nested(each[replicate]) for each in outputs]
-            for replicate in range(min(s.replicates, len(subject.final[0])))
-        ],
-        "layers": [[each and [pixels(h) for h in each] for each in within]],
+    return shown | {
+        field: torch.stack([getattr(c, field) for c in columns], dim=1)
+        for field in fields
     }
 
 
@@ -264,13 +274,19 @@ _STOPS = 8
 """Layers at most whose pictures "sizes" keeps."""
 
 
-def _through(subject: Subject, image: Tensor) -> list[Tensor]:
-    """Return pictures of one image in layers of the first network, evenly spaced."""
+def _through(subject: Subject, image: Tensor) -> Tensor:
+    """Return pictures of one image in layers of the first network, evenly spaced.
+
+    Shape (1, layers, H, W).
+    """
     first = tuple(w[:1] for w in subject.final)
     each = subject.network.layer_outputs(first, image)
     chosen = sorted({round(k * len(each) / _STOPS) for k in range(1, _STOPS + 1)} - {0})
     seen = [picture(each[k - 1][0, 0], image[0]) for k in chosen]
-    return [torch.zeros(image.shape[2:]) if p is None else p.singular for p in seen]
+    dead = image.new_zeros(image.shape[2:], dtype=torch.float64)
+    return _four_digits(torch.stack([dead if p is None else p.singular for p in seen]))[
+        None
+    ]
 
 
 def _predictions(subject: Subject) -> dict[str, Any]:
@@ -281,22 +297,19 @@ def _predictions(subject: Subject) -> dict[str, Any]:
     compared = [
         closeness(outputs, inputs, image, centred=centred) for image in subject.training
     ]
+    shown = _shown(subject, outputs)
     found: dict[str, Any] = {
         "images": [{"name": name} for name in subject.names] + subject.tests.describe(),
-        "inputs": [pixels(image) for image in inputs],
-        "outputs": _shown(subject, outputs),
-        "identity": plain(compared[0].identity),
-        "constant": plain(torch.stack([c.constant for c in compared], dim=1)),
+        "inputs": _pixels(inputs).expand(shown.shape),
+        "outputs": shown,
+        "identity": compared[0].identity,
+        "constant": torch.stack([c.constant for c in compared], dim=1),
     }
     try:
         coefficients, explained = shares(outputs, subject.training)
     except ValueError as error:
         return {**found, "reason": str(error)}
-    return {
-        **found,
-        "coefficients": plain(coefficients),
-        "explained": plain(explained),
-    }
+    return {**found, "coefficients": coefficients, "explained": explained}
 
 
 SAMPLED = ("digits", "gaussian")
@@ -313,10 +326,8 @@ def _points(subject: Subject) -> dict[str, Any]:
         generator = torch_generator(subject.seed, "points", kind)
         order = torch.randperm(each.shape[1], generator=generator)[:count]
         found.append(each[:, order.to(each.device)])
-    return {
-        "kinds": list(SAMPLED),
-        "outputs": [pixels(each) for each in torch.stack(found, dim=1)],
-    }
+    outputs = _four_digits(torch.stack(found, dim=1))
+    return {"kinds": list(SAMPLED), "outputs": outputs}
 
 
 def _edges(subject: Subject) -> dict[str, Any]:
@@ -327,10 +338,10 @@ def _edges(subject: Subject) -> dict[str, Any]:
         return edge_share(seen, images, constant, pictures).nanmean(dim=1)
 
     return {
-        "own": plain(share(outputs, edges)),
-        # As smooth and as large, but of the digit before.
-        "other": plain(share(outputs, edges.roll(1, dims=0))),
-        "untrained": plain(share(subject.apply(images, subject.initial), edges)),
+        "own": share(outputs, edges),
+        # Control: edges of another digit.
+        "other": share(outputs, edges.roll(1, dims=0)),
+        "untrained": share(subject.apply(images, subject.initial), edges),
         "detector": float(share(edges[None], edges)),
     }
 
@@ -343,8 +354,8 @@ def _test_digits(subject: Subject) -> Tensor:
 def _cover(subject: Subject) -> dict[str, Any]:
     _, height, width = subject.network.input_shape
     return {
-        "corner": plain(cover(subject.network, (0, 0))),
-        "centre": plain(cover(subject.network, (height // 2, width // 2))),
+        "corner": cover(subject.network, (0, 0)).tolist(),
+        "centre": cover(subject.network, (height // 2, width // 2)).tolist(),
     }
 
 
@@ -366,10 +377,15 @@ MEASUREMENTS: Mapping[str, Callable[[Subject], dict[str, Any]]] = {
 """What `measure` knows, by name."""
 
 
-def _shown(subject: Subject, outputs: Tensor) -> list[Any]:
-    """Pixels of the first replicates' outputs, (replicates, ..., C, H, W), nested alike."""
-    return _nested(outputs[: subject.settings.replicates])
+def _shown(subject: Subject, outputs: Tensor) -> Tensor:
+    """Return pixels of the first replicates' outputs."""
+    return _pixels(outputs[: subject.settings.replicates])
 
 
-def _nested(images: Tensor) -> list[Any]:
-    return pixels(images) if images.ndim == 3 else [_nested(each) for each in images]
+def _pixels(images: Tensor) -> Tensor:
+    """Return images (..., C, H, W) as rows of pixels (..., C * H, W)."""
+    return _four_digits(images).flatten(-3, -2)
+
+
+def _four_digits(values: Tensor) -> Tensor:
+    return torch.from_numpy(rounded(values.cpu().double().numpy(), 4))

@@ -1,5 +1,6 @@
 """What is measured: a stack of networks, and the images they are shown."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -7,9 +8,8 @@ import torch
 from torch import Tensor
 
 from empirical.data import Dataset
-from empirical.identity_map.images import Pictures, checked, unseen
+from empirical.identity_map.images import Pictures, checked
 from empirical.identity_map.measures.similarity import Closeness, heat_map
-from empirical.identity_map.networks import image_shape
 from empirical.identity_map.probes import RHOS, Law, probes
 from empirical.networks import Convolutional, Network, Params
 from empirical.randomness import Seed, torch_generator
@@ -149,21 +149,16 @@ class Subject:
         return (self.names[0], *chosen.names), images
 
 
-def subject(
+def check(
     network: Network,
     initial: Params,
     final: Params,
     *,
-    training_images: Pictures | Tensor,
-    test_images: Pictures | None,
-    digits: tuple[Dataset, Dataset] | None,
-    seed: Seed,
-    settings: Settings,
-) -> Subject:
-    """Check what `measure` was given and put it together."""
-    given = isinstance(training_images, Pictures)
-    images = training_images.pixels if given else training_images
-    names = training_images.names if given else map(str, range(len(images)))
+    images: Tensor,
+    tests: Pictures,
+    shown: Sequence[str],
+) -> None:
+    """Refuse what `measure` can make nothing of."""
     checked(images, who="measure", name="training_images")
     zero = ~images.flatten(1).any(dim=1)
     if bool(zero.any()):
@@ -171,9 +166,6 @@ def subject(
             f"measure: `training_images` must not be zero, but {int(zero.sum())} of "
             f"{len(zero)} are, e.g. image {int(zero.nonzero()[0])}"
         )
-    tests = test_images or unseen(
-        image_shape(network), generator=torch_generator(seed, "unseen")
-    )
     for name, shape in (("training", images.shape[1:]), ("test", tests.shape)):
         if tuple(shape) != network.input_shape:
             raise ValueError(
@@ -182,15 +174,4 @@ def subject(
             )
     if [w.shape for w in initial] != [w.shape for w in final]:
         raise ValueError("measure: `initial` and `final` must have the same shapes")
-    tests.select(settings.shown)
-    return Subject(
-        network=network,
-        initial=initial,
-        final=final,
-        training=images.to(final[0]),
-        names=tuple(f"train {name}" for name in names),
-        tests=tests,
-        digits=digits,
-        seed=seed,
-        settings=settings,
-    )
+    tests.select(shown)
