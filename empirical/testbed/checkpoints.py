@@ -60,6 +60,13 @@ def fingerprint(
     return digest.hexdigest()
 
 
+def entries_of(state: Mapping[str, Any]) -> list[list[str]]:
+    """Return the names in a run's state, and in what its parts have said of theirs."""
+    whole = sorted(set(state) - {"fingerprint"})
+    parts = (state["stack"], state["batches"], state["task"], *state["observers"])
+    return [whole, *(sorted(part) for part in parts)]
+
+
 class Checkpoint:
     """File of a run's state, from which an interrupted run goes on.
 

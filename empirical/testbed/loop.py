@@ -6,7 +6,7 @@ from a checkpoint makes the same updates in the same parts.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from empirical.checks import check_counts
 from empirical.testbed import stopping
 from empirical.testbed.batches import Batches, Whole
 from empirical.testbed.capture import captured
-from empirical.testbed.checkpoints import Checkpoint
+from empirical.testbed.checkpoints import Checkpoint, entries_of
 from empirical.testbed.observers import Array, Observer, take_
 from empirical.testbed.optimisers import Optimiser
 from empirical.testbed.slopes import Slope
@@ -346,7 +346,7 @@ class _Run:
         if state is None:
             return
         try:
-            if _entries(state) != _entries(self.state()):
+            if entries_of(state) != entries_of(self.state()):
                 raise ValueError("its entries are not those of a run's state")
             self.stack.load(state["stack"])
         except (ValueError, LookupError, TypeError) as error:
@@ -364,13 +364,6 @@ class _Run:
         self.task.load(state["task"])
         for observer, saved in zip(self.observers, state["observers"], strict=True):
             observer.load(saved)
-
-
-def _entries(state: Mapping[str, Any]) -> list[list[str]]:
-    """Return the names in a run's state, and in what its parts have said of theirs."""
-    whole = sorted(set(state) - {"fingerprint"})
-    parts = (state["stack"], state["batches"], state["task"], *state["observers"])
-    return [whole, *(sorted(part) for part in parts)]
 
 
 class _Part:

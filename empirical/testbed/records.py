@@ -275,11 +275,10 @@ class RunRecord:
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             return cls.of(content)
-        except OSError:
-            # Not there, a folder, or not for us to read.
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            # Not there, a folder, cut, of another type, or no JSON: no record.
             return None
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-            # Cut, of another type, or no JSON: no record.
+        except RecursionError:
             return None
 
     @classmethod

@@ -17,8 +17,8 @@ from distributed import Client, LocalCluster
 from distributed.nanny import WorkerProcess
 
 from empirical.testbed import cluster
-from empirical.testbed.cluster import TOPIC
 from empirical.testbed.engine import Engine
+from empirical.testbed.serving import TOPIC
 from empirical.testbed.signals import Ended
 from empirical.testbed.tasks import End, Graph, Task
 
