@@ -66,7 +66,8 @@ def _one(
     s: Sizes, name: str, figures: tuple[int, ...], network: Copier, **changes: Any
 ) -> Configuration:
     """Return a configuration with a scale's recipe and seeds, and what most record."""
-    given = {"recipe": s.recipe, "seeds": s.seeds, "measurements": _SEEN} | changes
+    given: dict[str, Any] = {"recipe": s.recipe, "seeds": s.seeds}
+    given |= {"measurements": _SEEN, **changes}
     return Configuration(name=name, figures=figures, network=network, **given)
 
 
