@@ -397,7 +397,7 @@ TABLES = (
     _of_effects(
         *("learned starts, full", "docs/mmd-init.md", "mmd_init"),
         "results/full/mmd-*.json",
-        full="from Xavier's starts",
+        full="eight starts of each law",
     ),
     _of_effects(
         *("learned starts, paper", "docs/mmd-init.md", "mmd_init"),
