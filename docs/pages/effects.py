@@ -156,6 +156,13 @@ MMD_INIT = {
     "mmd/tab1-labels-values": "the same with random labels",
     "mmd/tab1-bn-values": "the same with batch normalisation",
     "mmd/tab1-labels-bn-values": "the same with random labels and batch normalisation",
+    "mmd/tab1-differences": (
+        "accuracy: random labels, batch norm, both; each less none, less that difference as"
+        " printed; mean of cells"
+    ),
+    "mmd/tab1-differences-cells": (
+        "the same by cell: random labels, batch norm, both; each at N = 5, 10, 20, 40"
+    ),
     "mmd/tab1-labels": "N = 5: accuracy without pre-training less random labels",
     "mmd/tab1-best": (
         "accuracy: learned start less random labels, less batch norm, less both;"
