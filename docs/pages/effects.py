@@ -251,7 +251,9 @@ def _by_start(told: Sequence[tuple[CaseRecord, str]]) -> str:
     """Return what is said of the cases, those of a law of starts together."""
     groups: dict[str, list[str]] = {}
     for case, words in told:
-        groups.setdefault(_STARTS.get(str(case.case.get("start")), ""), []).append(words)
+        groups.setdefault(_STARTS.get(str(case.case.get("start")), ""), []).append(
+            words
+        )
     if len(groups) < 2:
         return "; ".join(words for _, words in told)
     return "; ".join(f"{start}: {'; '.join(said)}" for start, said in groups.items())
@@ -261,6 +263,8 @@ def _effect(case: CaseRecord) -> str:
     if case.measured is None:
         return "networks have not learnt"
     effect, half = _of(case)
+    if half == 0.0:
+        return f"{_digits(effect, half)}, all alike"
     return f"{_digits(effect, half)} ± {_digits(half, half)}"
 
 
