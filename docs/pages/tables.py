@@ -217,6 +217,13 @@ def _of_seconds(
     )
 
 
+def _alike(profile: str) -> Rows:
+    """Try arms alike of the published networks of a profile."""
+    from pages import alike
+
+    return alike.published(profile, ROOT / "results")
+
+
 def _of_networks(
     name: str,
     document: str,
@@ -403,6 +410,21 @@ TABLES = (
         *("learned starts, paper", "docs/mmd-init.md", "mmd_init"),
         "results/paper/mmd-*.json",
         gpu="paper's network",
+    ),
+    *(
+        Table(
+            name=f"alike, {scale}",
+            document="docs/calibration-full.md",
+            head=("claim", "tried", "told apart", "networks", "one arrangement, %"),
+            sources=(
+                f"results/{scale}/runs/*.json",
+                "verify/alike.py",
+                "verify/compare/contrast.py",
+            ),
+            measure=partial(_alike, profile),
+            words=2,
+        )
+        for scale, profile in (("full", "full"), ("paper", "gpu"))
     ),
 )
 

@@ -437,8 +437,10 @@ _differing = partial(
     runs=NETWORKS.looks(r"(none|labels)(-bn)?-(xavier|he)"),
     items=("Tab1", "Values"),
     assumptions=(
-        "within twice the error that four runs of each method leave; other tasks add to"
-        " it, which is not allowed for",
+        (
+            "within twice the error that four runs of each method leave; other tasks add"
+            " to it, which is not allowed for"
+        ),
     ),
     where="Table 1",
     quick=False,
@@ -449,9 +451,11 @@ DIFFERENCES = (
     _differing(
         id="mmd/tab1-differences",
         title="On the mean of cells, methods differ from the plain start as in Table 1",
-        statement=r"\operatorname{mean}_{cells}(\text{method}-\text{scratch})="
-        + r",\,".join(f"{_printed_difference(each, EACH)[0]:.2f}" for each in RIVALS)
-        + r"\text{ (R.label; BN; BN, R.label)}",
+        statement=(
+            r"\operatorname{mean}_{cells}(\text{method}-\text{scratch})="
+            + r",\,".join(f"{_printed_difference(r, EACH)[0]:.2f}" for r in RIVALS)
+            + r"\text{ (R.label; BN; BN, R.label)}"
+        ),
         larger_cases={"gpu": grid(scale=("paper",), rival=RIVALS)},
         finding=(
             "No difference is refuted, and none is decided: eight starts and the paper's"
@@ -462,8 +466,10 @@ DIFFERENCES = (
     _differing(
         id="mmd/tab1-differences-cells",
         title="In each cell, methods differ from the plain start as in Table 1",
-        statement=r"\text{accuracy(method)}-\text{accuracy(scratch)}"
-        r"\text{ as printed, by start and N}",
+        statement=(
+            r"\text{accuracy(method)}-\text{accuracy(scratch)}"
+            r"\text{ as printed, by start and N}"
+        ),
         larger_cases={
             "gpu": grid(scale=("paper",), rival=RIVALS, **BY_START, shots=SHOTS)
         },
