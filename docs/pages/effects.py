@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from verify import paths, records
+from verify import calibrated, ledger, paths, records
 from verify.compare import Outcome
 from verify.records import CaseRecord, Record, number
 from verify.report.numbers import as_fields, between, flatten
+from verify.report.rows import by_draw
 
 Rows = list[list[str]]
 
@@ -227,6 +228,13 @@ def effects(words: Mapping[str, str], results: Path, *profiles: str) -> Rows:
             row += [_effects(record.cases), _verdict(record.cases)] if record else _NONE
         rows.append(row)
     return rows
+
+
+def redrawn(claim_id: str) -> str:
+    """Say of a claim whether its verdict on small networks depends on the draw."""
+    (entry,) = ledger.select([claim_id])
+    drawn = calibrated.redrawn(claim_id)
+    return by_draw(drawn, entry.claim.expected)
 
 
 _NONE = ["", "no record"]
