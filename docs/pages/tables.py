@@ -409,6 +409,11 @@ TABLES = (
         full="28 x 28",
     ),
     _of_effects(
+        *("identity map, paper", "docs/identity-map.md", "identity_map"),
+        "results/paper/id-*.json",
+        gpu="the paper's networks",
+    ),
+    _of_effects(
         *("identity map, small", "docs/identity-map.md", "identity_map"),
         "empirical/identity_map/[a-z]*.py",
         quick="14 x 14",
