@@ -36,6 +36,18 @@ def test_numbers_are_not_older_than_what_they_are_of(table: Table) -> None:
     assert table.kept()["digest"] == table.digest, AGAIN.format(table.name)
 
 
+@pytest.mark.parametrize("page", sorted({table.document for table in SHOWN}))
+def test_a_page_names_the_command_of_its_tables(page: str) -> None:
+    text = (tables.ROOT / page).read_text(encoding="utf-8")
+    assert "docs/pages/tables.py" in text
+
+
+def test_published_records_take_no_more_than_was_asked_for() -> None:
+    folders = (tables.ROOT / "results" / scale for scale in ("full", "paper"))
+    sizes = [p.stat().st_size for each in folders for p in each.rglob("*.json")]
+    assert sum(sizes) < 20_000_000
+
+
 TYPED = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
 WRITTEN = re.compile(r"<!-- (.*): start -->.*?<!-- \1: end -->", re.DOTALL)
 DATED = re.compile(r"\b\d{1,2} [A-Z][a-z]+ 20\d\d\b")

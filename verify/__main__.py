@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from verify import command, index, paths, references
+from verify import calibrated, command, index, paths, references
 from verify.selecting import named, order
 
 if TYPE_CHECKING:
@@ -128,6 +128,8 @@ def describe(claim: "Claim") -> str:
         lines.append(f"  rests on: {', '.join(claim.uses)}")
     if claim.finding:
         lines.append(f"  finding: {claim.finding}")
+    if drawn := calibrated.redrawn(claim.id):
+        lines.append(f"  redrawn: {', '.join(drawn)}")
     if claim.compare is None:
         return "\n".join([*lines, f"  open: {claim.open_reason}", ""])
     kind = claim.evidence

@@ -9,7 +9,8 @@ Two things are tried, and a page written with what came out:
   as different no more often than the comparison's level says.
 
 The networks are kept apart from those of the report, and what is there is not trained
-again.
+again. With ``--keep`` what came out replaces what ``verify/calibrated.json`` had of these
+claims, and the page is of all that is there; ``--page`` writes it and tries nothing.
 """
 
 import argparse
@@ -17,11 +18,14 @@ import datetime as dt
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from empirical.testbed.faults import FAULTS
+from empirical.testbed.records import RunRecord
+from verify import calibrated as keeping
 from verify import command, ledger, paths
 from verify.alike import Trial, trial_of
 from verify.claim import Claim, Profile
@@ -31,7 +35,7 @@ from verify.paths import Place, placed
 from verify.redraw import KEPT, trained
 from verify.report import Row, build
 from verify.report.rows import NOT_RUN
-from verify.trained import given
+from verify.trained import NotLearnt, given
 
 REFUSED = "refused"
 """Of a claim that says nothing of networks that have not learnt."""
@@ -55,12 +59,33 @@ class Calibration:
     alike : Trial, optional
         The A/A trials; absent where the comparison has no level, so that there is
         nothing to try.
+    made : str
+        The day, year first.
     """
 
     claim: Claim
     faults: Mapping[str, str]
     redrawn: tuple[str, ...] = ()
     alike: Trial | None = None
+    made: str = ""
+
+    @classmethod
+    def of(cls, claim: Claim, kept: keeping.Kept) -> "Calibration":
+        """Return what is kept of a claim."""
+        alike = None
+        if kept.alike is not None:
+            decided, trials = kept.alike
+            # What the pool was is not kept: of three draws, it tells any level apart.
+            level = getattr(claim.compare, "level", 1.0)
+            alike = Trial(decided, trials, level, 0)
+        return cls(claim, kept.faults, kept.redrawn, alike, kept.made)
+
+    @property
+    def kept(self) -> keeping.Kept:
+        """Return what is to be kept."""
+        alike = self.alike
+        found = None if alike is None else (alike.decided, alike.trials)
+        return keeping.Kept(self.made, dict(self.faults), self.redrawn, found)
 
     @property
     def fooled(self) -> tuple[str, ...]:
@@ -81,7 +106,7 @@ class Calibration:
     @property
     def unlike(self) -> bool:
         """Whether it came out otherwise than expected in some redraw."""
-        return set(self.redrawn) > {self.claim.expected.value}
+        return bool(set(self.redrawn) - {self.claim.expected.value})
 
     @property
     def contrary(self) -> bool:
@@ -121,13 +146,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValueError as error:
         command.complain(str(error))
         return command.EXIT_USAGE
-    work = _alike if options.alike else _written
+    work = _alike if options.alike else _paged if options.page else _written
     return command.interruptible(lambda: work(entries, options), kept=KEPT)
 
 
 def _written(entries: Sequence[Entry], options: argparse.Namespace) -> int:
     done = calibrated(entries, options)
-    text = as_markdown(done, dt.date.today())
+    if options.keep:
+        kept = keeping.read() | {each.claim.id: each.kept for each in done}
+        entries = trained(ledger.select([]), options.profile)
+        order = [e.claim.id for e in entries]
+        keeping.write({name: kept[name] for name in order if name in kept})
+        return _paged(entries, options)
+    return _out(done, (), options)
+
+
+def _paged(entries: Sequence[Entry], options: argparse.Namespace) -> int:
+    """Write the page of what is kept."""
+    kept = keeping.read()
+    claims = [e.claim for e in entries]
+    done = [Calibration.of(c, kept[c.id]) for c in claims if c.id in kept]
+    return _out(done, [c.id for c in claims if c.id not in kept], options)
+
+
+def _out(
+    done: Sequence[Calibration], missing: Sequence[str], options: argparse.Namespace
+) -> int:
+    text = as_markdown(done, missing)
     if options.output is None:
         sys.stdout.write(text)
     else:
@@ -139,18 +184,69 @@ def _written(entries: Sequence[Entry], options: argparse.Namespace) -> int:
 def _alike(entries: Sequence[Entry], options: argparse.Namespace) -> int:
     """Say how often arms alike are told apart, of networks that have records."""
     here = Place(paths.folder_of(options.profile, options.records))
-    generator, kept = np.random.default_rng(2026), True
-    for claim in (e.claim for e in entries):
-        draws = [measured_again(claim, options.profile, here)]
-        trial = trial_of(claim.compare, draws, options.trials, generator)
-        if trial is None:
+    found = alike(entries, options.profile, here, options.trials)
+    for claim, trial in found:
+        if isinstance(trial, str):
+            sys.stdout.write(f"{claim.id}: not tried, {trial}\n")
             continue
-        kept &= trial.chance >= BY_CHANCE
         sys.stdout.write(
             f"{claim.id}: {trial.decided} of {trial.trials} A/A trials decide, at the"
             f" level {trial.level:g}; {trial.pool} networks\n"
         )
+    tried = [trial for _, trial in found if isinstance(trial, Trial)]
+    kept = all(trial.chance >= BY_CHANCE for trial in tried)
     return command.EXIT_GREEN if kept else command.EXIT_RED
+
+
+def alike(
+    entries: Sequence[Entry], profile: Profile, here: Place, trials: int = 200
+) -> list[tuple[Claim, Trial | str]]:
+    """Return the A/A trials of claims on the networks that have records in a place.
+
+    A text in the place of trials says why there are none.
+    """
+    generator = np.random.default_rng(2026)
+    tried = partial(_tried_alike, trials=trials, generator=generator)
+    return [(e.claim, tried(e.claim, profile, here)) for e in entries]
+
+
+def _tried_alike(
+    claim: Claim,
+    profile: Profile,
+    here: Place,
+    *,
+    trials: int,
+    generator: np.random.Generator,
+) -> Trial | str:
+    """Return a claim's A/A trials on published networks, or why there are none."""
+    scale = paths.SCALES[profile.value]
+    cases = [c for c in claim.cases_for(profile) if c.get("scale", scale) == scale]
+    if not cases:
+        return f"it is not tried on networks of the {scale} scale"
+    assert claim.measure is not None
+    measured: list[object] = []
+    with placed(here):
+        found = {each: each.find(here) for each in claim.runs_for(profile)}
+        with given({run: record for run, record in found.items() if record}):
+            for case in cases:
+                # Runs that this case looks at, and no others.
+                looks = claim.runs(**case) if claim.runs is not None else ()
+                if not all(isinstance(found.get(run), RunRecord) for run in looks):
+                    continue
+                try:
+                    measured.append(claim.measure(**case))
+                except NotLearnt:
+                    continue
+    if not measured:
+        whole = all(isinstance(record, RunRecord) for record in found.values())
+        if whole:
+            return "its networks have not learnt what it presupposes"
+        return "its networks are not published"
+    try:
+        trial = trial_of(claim.compare, [measured], trials, generator)
+    except ValueError:
+        return "there are too few networks for two arms of two"
+    return trial or "it compares numbers, without a level"
 
 
 def calibrated(
@@ -179,6 +275,7 @@ def calibrated(
             found[claim.id],
             tuple(redrawn[claim.id]),
             trial_of(claim.compare, pools[claim.id], options.trials, generator),
+            dt.datetime.now(dt.UTC).date().isoformat(),
         )
         for claim in (e.claim for e in entries)
     ]
@@ -206,8 +303,11 @@ def _tried(
     return build(entries, here.folder, options.profile)
 
 
-def as_markdown(done: Sequence[Calibration], made: dt.date) -> str:
-    """Return the page: what came out, a table of it, and what claims withstand."""
+def as_markdown(done: Sequence[Calibration], missing: Sequence[str] = ()) -> str:
+    """Return the page: what came out, a table of it, and what claims withstand.
+
+    `missing` are claims of which nothing is kept.
+    """
     faults = [f for f in FAULTS if any(f in c.faults for c in done)]
     result = (
         f"**Result.** Of {len(done)} claims, {_count(done, 'fooled')} hold of networks"
@@ -215,15 +315,19 @@ def as_markdown(done: Sequence[Calibration], made: dt.date) -> str:
         f" otherwise in some redraw, {_count(done, 'contrary')} of them with the opposite"
         f" verdict. {sum(not c.trusted for c in done)} are not to be trusted: they hold"
         " of a fault, cannot be tried under one, or tell groups of one kind apart too"
-        f" often. Made on {made.day} {made:%B %Y} by `python -m verify.calibrate`, which"
-        " takes an hour of two cores for all claims."
+        " often. Rows are of the day in their last column; `python -m verify.calibrate"
+        " CLAIM --keep --output docs/calibration.md` makes those of a claim anew, for all"
+        " claims in an hour of two cores."
     )
+    if missing:
+        names = ", ".join(f"`{name}`" for name in missing)
+        result += f" Not tried yet: {names}."
     lines = [
         *HEAD.format(result=result).splitlines(),
         *(f"- *{name}*: {FAULTS[name]}" for name in faults),
         "",
-        f"| claim | expected | {' | '.join(faults)} | redrawn | A/A |",
-        f"| --- | --- |{' --- |' * len(faults)} --- | --- |",
+        f"| claim | expected | {' | '.join(faults)} | redrawn | A/A | made |",
+        f"| --- | --- |{' --- |' * len(faults)} --- | --- | --- |",
     ]
     for each in done:
         cells = [_cell(each, fault) for fault in faults]
@@ -232,7 +336,7 @@ def as_markdown(done: Sequence[Calibration], made: dt.date) -> str:
             alike = f"{each.alike.decided} of {each.alike.trials}"
         redrawn = ", ".join(each.redrawn)
         expected = each.claim.expected.value
-        cells = [f"`{each.claim.id}`", expected, *cells, redrawn, alike]
+        cells = [f"`{each.claim.id}`", expected, *cells, redrawn, alike, each.made]
         lines.append(f"| {' | '.join(cells)} |")
     why: dict[tuple[str, str], list[str]] = {}
     for claim in (each.claim for each in done):
@@ -310,6 +414,16 @@ def _parser() -> argparse.ArgumentParser:
         "--alike",
         action="store_true",
         help="A/A trials alone, on the networks of the records that there are",
+    )
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="keep what comes out, and write the page of all that is kept",
+    )
+    parser.add_argument(
+        "--page",
+        action="store_true",
+        help="try nothing: write the page of what is kept",
     )
     parser.add_argument(
         "--output",

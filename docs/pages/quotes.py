@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 Rows = list[list[str]]
 
 QUOTED = re.compile(r"<!--= (?P<cell>[^>]*?) -->(?P<said>[^<]*)<!--/-->")
-_PARTS = re.compile(r"; | / | \(| to |\)")
+_PARTS = re.compile(r"(?:^|; )[A-Z]\w+: |; | / | \(| to |\)")
+"""What stands between the numbers of a cell, or before those of a law of starts."""
 
 TURNED: Mapping[str, Callable[[float], float]] = {
     "percent": lambda value: 100.0 * value,

@@ -50,6 +50,8 @@ class Table:
     words : int
     dated : bool
         Whether the day and the commit stand above it, as they do of seconds.
+    added : tuple, optional
+        A column, and what returns of a row's name what is said there besides.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Table:
     measure: Callable[[], Rows]
     words: int = 1
     dated: bool = False
+    added: tuple[int, Callable[[str], str]] | None = None
 
     @property
     def file(self) -> Path:
@@ -97,9 +100,20 @@ class Table:
         """Return the numbers of the file as a Markdown table."""
         rule = ["---"] * self.words + ["---:"] * (len(self.head) - self.words)
         kept = self.kept()
-        lines = [self.head, rule, *kept["rows"]]
+        rows = [self._whole(row) for row in kept["rows"]]
+        lines = [self.head, rule, *rows]
         above = f"Measured on {kept['measured']}.\n\n" if self.dated else ""
         return above + "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+    def _whole(self, row: list[str]) -> list[str]:
+        if self.added is None:
+            return row
+        column, tell = self.added
+        words = tell(row[0].strip("`"))
+        cells = row[column : column + 1]
+        if words and cells != ["no record"]:
+            cells = [f"{cell}; {words}" for cell in cells]
+        return [*row[:column], *cells, *row[column + 1 :]]
 
     def block(self) -> re.Pattern[str]:
         """Return the pattern of its place in the document, comments included."""
@@ -156,6 +170,13 @@ _EXTENTS = (
 _STARTS = tuple(f"results/full/runs/*-{start}.json" for start in ("xavier", "he"))
 _PRINTED_STARTS = tuple(each.replace("full", "paper") for each in _STARTS)
 _TRAINED = ("ten epochs", "10 updates")
+
+
+def _redrawn(claim_id: str) -> str:
+    """Say of a claim whether its verdict on small networks depends on the draw."""
+    from pages import effects
+
+    return effects.redrawn(claim_id)
 
 
 def _effects(paper: str, profiles: Sequence[str]) -> Rows:
@@ -217,6 +238,13 @@ def _of_seconds(
     )
 
 
+def _alike(profile: str) -> Rows:
+    """Try arms alike of the published networks of a profile."""
+    from pages import alike
+
+    return alike.published(profile, ROOT / "results")
+
+
 def _of_networks(
     name: str,
     document: str,
@@ -241,6 +269,8 @@ def _of_effects(
         sources=sources,
         measure=partial(_effects, paper, tuple(scales)),
         words=2,
+        # Behind the verdict of small networks, which are drawn anew.
+        added=(4, _redrawn) if next(iter(scales)) == "quick" else None,
     )
 
 
@@ -379,6 +409,11 @@ TABLES = (
         full="28 x 28",
     ),
     _of_effects(
+        *("identity map, paper", "docs/identity-map.md", "identity_map"),
+        "results/paper/id-*.json",
+        gpu="the paper's networks",
+    ),
+    _of_effects(
         *("identity map, small", "docs/identity-map.md", "identity_map"),
         "empirical/identity_map/[a-z]*.py",
         quick="14 x 14",
@@ -397,12 +432,27 @@ TABLES = (
     _of_effects(
         *("learned starts, full", "docs/mmd-init.md", "mmd_init"),
         "results/full/mmd-*.json",
-        full="from Xavier's starts",
+        full="eight starts of each law",
     ),
     _of_effects(
         *("learned starts, paper", "docs/mmd-init.md", "mmd_init"),
         "results/paper/mmd-*.json",
         gpu="paper's network",
+    ),
+    *(
+        Table(
+            name=f"alike, {scale}",
+            document="docs/calibration-full.md",
+            head=("claim", "tried", "told apart", "networks", "one arrangement, %"),
+            sources=(
+                f"results/{scale}/runs/*.json",
+                "verify/alike.py",
+                "verify/compare/contrast.py",
+            ),
+            measure=partial(_alike, profile),
+            words=2,
+        )
+        for scale, profile in (("full", "full"), ("paper", "gpu"))
     ),
 )
 

@@ -1,5 +1,7 @@
 """What decides claims on training is tried itself: planted faults, A/A trials."""
 
+import json
+import re
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,8 +13,9 @@ import pytest
 from empirical.testbed.faults import FAULTS, planting
 from empirical.testbed.records import Draw, Draws, RunRecord
 from empirical.testbed.study import CPU, Setting, Study
-from verify import calibrate, ledger, paths
-from verify.alike import trial_of
+from verify import calibrate, ledger, paths, redraw
+from verify import calibrated as calibrated_rows
+from verify.alike import Trial, trial_of
 from verify.claim import Claim, Evidence, Profile, Source
 from verify.compare import (
     AtLeast,
@@ -168,6 +171,78 @@ def test_arms_alike_are_tried_on_the_networks_that_have_records(
     monkeypatch.setattr(calibrate.ledger, "select", lambda _names: (entry,))
     assert calibrate.main(["--alike", "--records", str(tmp_path)]) == 0
     assert capsys.readouterr().out.startswith("dc/toy: ")
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_claims_without_trials_say_why(tmp_path: Path, there: bool) -> None:
+    here = Place(paths.folder_of(Profile.QUICK, tmp_path))
+    (run,) = runs()
+
+    def nothing(**_case: Any) -> Contrast:
+        raise NotLearnt("toy: nothing is learnt")
+
+    claim = replace(CLAIM, measure=nothing)
+    if there:
+        run.path(here).parent.mkdir(parents=True)
+        learn(run.configuration(here), CPU).write(run.path(here))
+    entry = ledger.Entry(module=__name__, claim=claim)
+    ((_, why),) = calibrate.alike([entry], Profile.QUICK, here)
+    expected = "have not learnt what it presupposes" if there else "are not published"
+    assert why == f"its networks {expected}"
+
+
+def test_shares_that_all_agree_are_not_told_apart() -> None:
+    full = [[Contrast.alone(np.ones(10))]]
+    found = trial_of(EffectWithin(paired=True), full, 50, np.random.default_rng(1))
+    assert found is not None
+    assert found.decided == 0
+
+
+PAGE = Path("docs/calibration.md")
+UNTRIED = ("dc/sec11-top-batch", "dc/sec11-top-end", "dc/sec11-top-start")
+"""Claims of the quick profile that the page has no row of, and says so."""
+
+
+def test_the_page_is_of_what_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    assert calibrate.main(["--page"]) == 0
+    assert capsys.readouterr().out == PAGE.read_text(encoding="utf-8")
+    claims = {e.claim.id for e in redraw.trained(ledger.select([]))}
+    assert claims - set(calibrated_rows.read()) == set(UNTRIED)
+    assert set(calibrated_rows.read()) <= claims
+
+
+def test_what_came_out_replaces_what_was_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "kept.json"
+    old = calibrated_rows.Kept("2026-01-01", {"slow": "holds"}, ("refuted",), None)
+    calibrated_rows.write({"dc/toy": old, "dc/gone": old}, kept)
+    assert calibrated_rows.read(kept)["dc/gone"] == old
+    read, write = calibrated_rows.read, calibrated_rows.write
+    monkeypatch.setattr(calibrate.keeping, "read", lambda: read(kept))
+    monkeypatch.setattr(calibrate.keeping, "write", lambda made: write(made, kept))
+    _, page = calibrated(CLAIM, tmp_path, monkeypatch, "--keep", "--draws", "1")
+    assert set(read(kept)) == {"dc/toy"}
+    assert cells(page)["slow"] == "refuted"
+    assert cells(page)["made"] != "2026-01-01"
+
+
+@pytest.mark.parametrize(("name", "profile"), [("full", "full"), ("paper", "gpu")])
+def test_each_claim_of_a_published_scale_has_trials_or_a_reason(
+    name: str, profile: str
+) -> None:
+    path = Path(f"docs/numbers/alike-{name}.json")
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    named = re.findall(r"`([^`]+)`", " ".join(row[0] for row in rows))
+    entries = redraw.trained(ledger.select([]), Profile(profile))
+    assert sorted(named) == sorted(e.claim.id for e in entries)
+    for claim, tried, told, pool, finest in rows[1:]:
+        if tried != "yes":
+            assert re.fullmatch("no: .{20,}", tried)
+            continue
+        decided, trials = map(int, told.split(" of "))
+        trial = Trial(decided, trials, 0.01, int(pool), float(finest) / 100.0)
+        assert trial.chance >= calibrate.BY_CHANCE, claim
 
 
 def test_unknown_faults_are_refused() -> None:

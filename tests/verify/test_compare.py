@@ -437,18 +437,33 @@ def test_a_mean_below_a_bound_has_slack_too() -> None:
         ((1.0, 1.9, 0.6, 1.5), (0.1, None), Outcome.UNDECIDED),
         ((1.01, 1.02, 0.98, 0.99), (-0.1, 0.1), Outcome.HOLDS),
         ((1.2, 1.3, 1.25, 1.22), (-0.1, 0.1), Outcome.REFUTED),
-        # Arms without any spread: the interval is a point.
-        ((1.5, 1.5, 1.5, 1.5), (0.1, None), Outcome.HOLDS),
-        ((1.05, 1.05, 1.05, 1.05), (0.1, None), Outcome.REFUTED),
+        # Arms without any spread: there is no interval, and seven of a side decide.
+        ((1.5,) * 6, (0.1, None), Outcome.UNDECIDED),
+        ((1.5,) * 7, (0.1, None), Outcome.HOLDS),
+        ((1.05,) * 7, (0.1, None), Outcome.REFUTED),
     ],
 )
 def test_an_effect_lies_within_limits(
     treated: Any, limits: Any, outcome: Outcome
 ) -> None:
     same = len(set(treated)) == 1
-    baseline = (1.0, 1.0, 1.0, 1.0) if same else (1.0, 1.03, 0.98, 0.99)
+    baseline = (1.0,) * len(treated) if same else (1.0, 1.03, 0.98, 0.99)
     verdict = EffectWithin().judge(limits, Contrast(treated, baseline))
     assert verdict.outcome is outcome
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_networks_that_all_agree_decide_by_their_number(paired: bool) -> None:
+    """Ten shares of 1 are no interval of width 0, and on a limit they are of no side."""
+    compare = EffectWithin(paired=paired)
+    full, none = np.ones(10), np.zeros(10)
+    assert compare.judge((1.0, None), Contrast(full, none)).outcome is Outcome.UNDECIDED
+    assert compare.judge((0.5, None), Contrast(full, none)).outcome is Outcome.HOLDS
+    few = Contrast(full[:5], none[:5])
+    assert compare.judge((0.5, None), few).outcome is Outcome.UNDECIDED
+    # Rounding is no spread.
+    nearly = full + 1e-16 * np.arange(10) * (-1.0) ** np.arange(10)
+    assert compare.judge((1.5, None), Contrast(nearly, none)).outcome is Outcome.REFUTED
 
 
 def test_welchs_interval_is_scipys() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from verify import items, ledger
+from verify.claim import Profile
 from verify.claims._predictors import limits
 from verify.items import PAPERS
 from verify.misprints import MISPRINTS
@@ -254,3 +255,15 @@ def test_a_control_speaks_of_its_mistake_alone() -> None:
     ):
         claim = dataclasses.replace(holds, must_refute=control)
         assert functions.control(claim) == ("would have caught", said)
+
+
+@pytest.mark.parametrize("profile", [Profile.QUICK, Profile.FULL, Profile.GPU])
+def test_the_runs_of_claims_are_configurations(profile: Profile) -> None:
+    """At every scale: a claim that looks at others cannot be run there."""
+    missing = {
+        (claim.id, run.name, run.scale)
+        for claim in ledger.load()
+        for run in claim.runs_for(profile)
+        if run.name not in run.trainer.names(run.scale)
+    }
+    assert missing == set()

@@ -11,7 +11,7 @@ from verify import records
 from verify.claim import Claim, Evidence, Profile, Source
 from verify.compare import Contrast, EffectWithin
 from verify.ledger import Entry
-from verify.report import as_json, as_text, build
+from verify.report import as_json, as_markdown, as_text, build, rows
 from verify.report.html import as_html
 from verify.run import run_claim
 
@@ -74,6 +74,41 @@ def test_scales_stand_side_by_side(tmp_path: Path) -> None:
     (data,) = json.loads(as_json([row]))
     assert data["scale"] == "small"
     assert [each["scale"] for each in data["published"]] == ["full"]
+
+
+def test_what_larger_scales_say_otherwise_stands_beside_the_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The headline is the smallest scale's, and must not hide that another refutes it."""
+    written(CLAIM, Profile.QUICK, tmp_path)
+    monkeypatch.setitem(TREATED, "full", (-2.0, -2.1, -2.2))
+    written(CLAIM, Profile.FULL, tmp_path)
+    (row,) = build([ENTRY], tmp_path / "quick")
+    assert (row.verdict, row.said) == ("holds", "holds (small); refuted (full)")
+    assert row.said in as_text([row], width=140, colour=False)
+    assert row.said in as_markdown([row])
+    assert "1 otherwise at a larger scale" in as_text([row], width=140, colour=False)
+    assert "(small); refuted (full)</small>" in as_html([row])
+    (data,) = json.loads(as_json([row]))
+    assert (data["verdict"], data["said"]) == ("holds", row.said)
+    # Not run here, but published.
+    (tmp_path / "quick" / "dc-toy.json").unlink()
+    (row,) = build([ENTRY], tmp_path / "quick")
+    assert row.said == "not run; refuted (full)"
+
+
+def test_a_verdict_that_depends_on_the_draw_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(CLAIM, Profile.QUICK, tmp_path)
+    drawn = ("undecided", "holds", "undecided")
+    monkeypatch.setattr(rows.calibrated, "redrawn", lambda _id: drawn)
+    (row,) = build([ENTRY], tmp_path / "quick")
+    assert row.said == "holds; 1 of 3 redraws"
+    assert "Depends on the draw: undecided in 2 of 3 redraws." in as_html([row])
+    assert "1 otherwise in some redraw" in as_text([row], width=140, colour=False)
+    monkeypatch.setattr(rows.calibrated, "redrawn", lambda _id: ("holds",) * 3)
+    assert row.said == "holds"
 
 
 def test_a_claim_that_takes_more_is_shown_by_its_published_record(

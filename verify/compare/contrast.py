@@ -7,6 +7,9 @@ import numpy as np
 
 from verify.compare.outcomes import Contrast, Outcome, Verdict, check_finite, small
 
+ROUNDING = 1e-12
+"""Relative to the largest, replicates that differ by less than this are equal."""
+
 
 @dataclass(frozen=True)
 class EffectWithin:
@@ -18,9 +21,12 @@ class EffectWithin:
     networks are too few. Replicates are independent networks, not what is nested in them.
 
     The interval is Welch's, from Student's t, so the arms may vary differently; an arm
-    whose replicates all agree has no deviation of its own. `gap` is how far the mean
-    difference lies beyond the nearer limit (negative: within), `resolves` the interval's
-    half-width.
+    whose replicates all agree has no deviation of its own. Where those of both do, a share
+    of 0 or 1 say, there is no interval. The side of a limit they lie on is then decided by
+    a test of signs: as many networks would all lie there by chance with probability
+    ``2**-count``, which must not exceed the level; on the limit itself it is neither side.
+    `gap` is how far the mean difference lies beyond the nearer limit (negative: within),
+    `resolves` the interval's half-width.
 
     Attributes
     ----------
@@ -69,8 +75,10 @@ class EffectWithin:
             )
         effect = float(treated.mean() - baseline.mean())
         arms = (treated - baseline,) if self.paired else (treated, baseline)
+        largest = float(max(np.abs(arm).max() for arm in (treated, baseline)))
+        alike = all(np.ptp(arm) <= ROUNDING * largest for arm in arms)
         variances = [arm.var(ddof=1) / arm.size for arm in arms]
-        total = float(sum(variances))
+        total = 0.0 if alike else float(sum(variances))
         half = 0.0
         if total > 0.0:
             each = zip(variances, arms, strict=True)
@@ -80,7 +88,10 @@ class EffectWithin:
         beyond += [effect - most] if most is not None else []
         gap = float(max(beyond))
         outcome = Outcome.UNDECIDED
-        if gap + half <= 0.0:
+        if alike:
+            if 0.5 ** min(arm.size for arm in arms) <= self.level and gap != 0.0:
+                outcome = Outcome.HOLDS if gap < 0.0 else Outcome.REFUTED
+        elif gap + half <= 0.0:
             outcome = Outcome.HOLDS
         elif gap - half > 0.0:
             outcome = Outcome.REFUTED

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, cast
 
-from verify import records, references
+from verify import calibrated, records, references
 from verify.records import CaseRecord
 from verify.report import functions
 from verify.report.numbers import as_fields, worst_entry
@@ -45,6 +45,7 @@ def as_mapping(row: Row) -> dict[str, Any]:
         "outcome": row.outcome,
         "green": row.green,
         "verdict": row.verdict,
+        "said": row.said,
         "source": f"{references.short_citation(claim.source.key)},"
         f" {claim.source.where}",
         "uses": claim.uses,
@@ -66,6 +67,7 @@ def as_mapping(row: Row) -> dict[str, Any]:
             for each in row.published
             if each.record is not None
         ],
+        "redrawn": list(calibrated.redrawn(claim.id)),
     }
     if record is not None and worst is not None:
         data |= {

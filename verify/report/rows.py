@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from empirical.digest import code_digest, roots_of
-from verify import records
+from verify import calibrated, records
 from verify.claim import FAULTS, Claim, Evidence, Profile
 from verify.compare import Outcome
 from verify.items import Paper, papers
@@ -54,6 +54,44 @@ class Row:
         """Rows that have a record: its own and the published ones."""
         every = (self, *self.published)
         return tuple(row for row in every if row.record is not None)
+
+    @property
+    def otherwise(self) -> tuple["Row", ...]:
+        """Published rows that say something else than its own, which may be nothing."""
+        found = (each for each in self.published if each.record is not None)
+        return tuple(each for each in found if each.outcome != self.outcome)
+
+    @property
+    def turned(self) -> tuple[str, ...]:
+        """Outcomes of all redraws where some is not what is expected, see `calibrated`."""
+        if self.scale != SCALES[Profile.QUICK]:
+            return ()
+        found = calibrated.redrawn(self.claim.id)
+        return found if set(found) - {self.claim.expected.value} else ()
+
+    @property
+    def besides(self) -> tuple[str, ...]:
+        """What the verdict alone would hide: other scales, other draws."""
+        found = [f"{each.outcome} ({each.scale})" for each in self.otherwise]
+        if self.turned:
+            same = self.turned.count(self.claim.expected.value)
+            found.append(f"{same} of {len(self.turned)} redraws")
+        return tuple(found)
+
+    @property
+    def by_draw(self) -> str:
+        """In words, what redraws say if they do not agree with what is expected."""
+        return by_draw(self.turned, self.claim.expected)
+
+    @property
+    def said(self) -> str:
+        """The verdict and `besides`, with its scale if another says otherwise.
+
+        Of what several scales say the headline is the smallest's: it is told whose.
+        """
+        alone = not self.otherwise and bool(self.claim.cases)
+        scale = "" if alone or not self.scale else f" ({self.scale})"
+        return "; ".join((f"{self.verdict}{scale}", *self.besides))
 
     @property
     def green(self) -> bool:
@@ -121,6 +159,17 @@ class Row:
         if self.record is not None and self.record.green:
             return f"{self.outcome}, looser than declared"
         return f"{self.outcome}, but its control failed"
+
+
+def by_draw(redrawn: Sequence[str], expected: Outcome) -> str:
+    """Say that a verdict depends on the draw, if some redraw is not as expected.
+
+    >>> by_draw(["holds", "undecided", "undecided"], Outcome.HOLDS)
+    'depends on the draw: undecided in 2 of 3 redraws'
+    """
+    other = Counter(outcome for outcome in redrawn if outcome != expected.value)
+    told = " and ".join(f"{outcome} in {count}" for outcome, count in other.items())
+    return f"depends on the draw: {told} of {len(redrawn)} redraws" if told else ""
 
 
 def build(
@@ -235,7 +284,13 @@ def summary(rows: Sequence[Row]) -> str:
     parts = [f"{count} {name}" for name, count in counts(rows).items()]
     seconds = sum(row.record.seconds for row in rows if row.record is not None)
     noun = "claim" if len(rows) == 1 else "claims"
-    return f"{len(rows)} {noun}: {', '.join(parts)} ({seconds:.0f} s of work)"
+    text = f"{len(rows)} {noun}: {', '.join(parts)} ({seconds:.0f} s of work)"
+    decided = [row for row in rows if row.outcome not in (STALE, NOT_RUN)]
+    asides = (
+        (sum(bool(row.otherwise) for row in decided), "otherwise at a larger scale"),
+        (sum(bool(row.turned) for row in decided), "otherwise in some redraw"),
+    )
+    return "; ".join((text, *(f"{n} {words}" for n, words in asides if n)))
 
 
 # --- values --------------------------------------------------------------------------

@@ -97,6 +97,8 @@ def _table(rows: Sequence[Row], *, width: int) -> Table:
         for row in these:
             *start, verdict = lines[row.claim.id]
             style = _STYLES.get(row.verdict, "bold red")
+            if style == "green" and row.besides:
+                style = "yellow"
             table.add_row(*start, Text(verdict, style=style))
     return table
 
@@ -107,11 +109,7 @@ def _line(row: Row, *, wide: bool) -> list[str]:
         *(numbers.predicted_text(row, 4), numbers.measured_text(row, 4)),
         *(numbers.gap_text(row), numbers.resolves_text(row), seconds),
     )
-    verdict = row.verdict
-    if row.scale and not row.claim.cases:
-        # No case of the profile tries it.
-        verdict = f"{verdict} ({row.scale})"
-    return [row.claim.id, row.claim.title, *(each if wide else ()), verdict]
+    return [row.claim.id, row.claim.title, *(each if wide else ()), row.said]
 
 
 def explain(row: Row) -> str:
@@ -185,7 +183,7 @@ def as_markdown(rows: Sequence[Row]) -> str:
             numbers.measured_text(row),
             numbers.gap_text(row),
             numbers.resolves_text(row),
-            row.verdict,
+            row.said,
             f"{references.short_citation(source.key)}, {source.where}",
         )
         lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")

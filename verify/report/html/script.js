@@ -10,7 +10,8 @@ const lines = [...document.querySelectorAll("table.claims tr:not(.group)")].flat
     article,
     paper: line.parentElement.dataset.paper,
     evidence: line.cells[1].textContent,
-    verdict: line.cells[3].textContent,
+    // Without what stands beside it.
+    verdict: line.cells[3].firstChild.textContent,
     words: "",
   }];
 });

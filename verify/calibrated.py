@@ -1,0 +1,74 @@
+"""What `verify.calibrate` found, claim by claim: ``verify/calibrated.json``.
+
+The report says of a claim whether it depends on the draw by what is kept here; the page
+``docs/calibration.md`` is written from it.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+KEPT = Path(__file__).with_name("calibrated.json")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What came of a claim of the quick profile.
+
+    Attributes
+    ----------
+    made : str
+        The day, year first.
+    faults : mapping
+        Faults to what was found under them.
+    redrawn : tuple of str
+        Outcomes on networks of other seeds.
+    alike : tuple of int, optional
+        How many A/A trials decided, and of how many; absent where there is no level.
+    """
+
+    made: str
+    faults: Mapping[str, str]
+    redrawn: tuple[str, ...]
+    alike: tuple[int, int] | None
+
+
+def read(path: Path = KEPT) -> dict[str, Kept]:
+    """Return what is kept, by claim."""
+    data: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    return {
+        name: Kept(
+            made=each["made"],
+            faults=each["faults"],
+            redrawn=tuple(each["redrawn"]),
+            alike=tuple(each["alike"]) if each["alike"] else None,
+        )
+        for name, each in data.items()
+    }
+
+
+def write(kept: Mapping[str, Kept], path: Path = KEPT) -> None:
+    """Keep what came out, a claim a line."""
+    lines = [
+        f"{json.dumps(name)}: {json.dumps(vars(each))}" for name, each in kept.items()
+    ]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+@cache
+def _all() -> Mapping[str, Kept]:
+    return MappingProxyType(read() if KEPT.exists() else {})
+
+
+def redrawn(claim_id: str) -> tuple[str, ...]:
+    """Return the outcomes of a claim's redraws, none where it was not drawn anew.
+
+    >>> redrawn("mmd/tab1-few")
+    ('undecided', 'undecided', 'undecided')
+    """
+    found = _all().get(claim_id)
+    return found.redrawn if found is not None else ()
