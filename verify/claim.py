@@ -1,7 +1,7 @@
 """What a claim is: one value that says what is predicted, measured and refutable.
 
 A claim joins a statement of a paper to three named functions: ``predict`` (closed
-form, from `theory`), ``measure`` (from `empirical` or `verify.reference`, never from
+form, from `theory`), ``measure`` (from `empirical` or `verify.integrals`, never from
 `theory`) and a control, a prediction known to be wrong (or, for a statement that is
 false, one known to be right). Nothing here runs anything: `verify.run`
 does.
@@ -200,7 +200,8 @@ class Claim:
     Raises
     ------
     ValueError
-        If the id is malformed, a control is missing, or an open claim has functions.
+        If the id is malformed, a control is missing, one function is prediction and
+        measurement, or an open claim has functions.
     """
 
     id: str
@@ -250,7 +251,9 @@ class Claim:
             if self.cases or any(part is not None for part in parts):
                 raise ValueError(f"{self.id}: an open claim has no cases or functions")
             return
-        larger = self.larger_cases if self.runs is not None else ()
+        if self.predict is not None and self.predict is self.measure:
+            raise ValueError(f"{self.id}: `measure` must share no code with `predict`")
+        larger = self.runs is not None and any(self.larger_cases.values())
         if not (self.cases or larger) or any(part is None for part in parts):
             raise ValueError(
                 f"{self.id}: `cases`, `predict`, `measure` and `compare` are required;"

@@ -12,6 +12,10 @@ def _one(x: int) -> int:
     return x
 
 
+def _same(x: int) -> int:
+    return 1 * x
+
+
 PARTS: dict[str, Any] = {
     "id": "dc/thm3.2",
     "items": ("Thm3.2",),
@@ -21,7 +25,7 @@ PARTS: dict[str, Any] = {
     "evidence": Evidence.NUMERIC,
     "cases": grid(x=(1,)),
     "predict": _one,
-    "measure": _one,
+    "measure": _same,
     "compare": Identical(),
     "must_refute": _one,
 }
@@ -59,6 +63,18 @@ def test_a_control_is_required() -> None:
     with pytest.raises(ValueError, match="needs `must_hold`"):
         Claim(**PARTS | {"expected": Outcome.REFUTED})
     Claim(**PARTS | {"expected": Outcome.REFUTED, "must_hold": _one})
+
+
+def test_a_prediction_is_not_its_own_measurement() -> None:
+    with pytest.raises(ValueError, match="must share no code with `predict`"):
+        Claim(**PARTS | {"measure": _one})
+
+
+def test_some_profile_has_cases() -> None:
+    trained = {"cases": (), "runs": lambda **_case: ()}
+    with pytest.raises(ValueError, match="are required"):
+        Claim(**PARTS | trained | {"larger_cases": {"full": ()}})
+    Claim(**PARTS | trained | {"larger_cases": {"full": grid(x=(1,))}})
 
 
 def test_an_open_claim_has_no_functions() -> None:

@@ -507,3 +507,10 @@ def test_two_arms_of_one_law_are_decided_no_more_often_than_the_level() -> None:
 def test_too_few_replicates_are_refused(treated: Any, limits: Any) -> None:
     with pytest.raises(ValueError, match=r"EffectWithin|finite"):
         EffectWithin().judge(limits, Contrast(treated, (1.0, 2.0)))
+
+
+def test_an_enclosure_has_its_ends_in_order_and_a_proof() -> None:
+    with pytest.raises(ValueError, match="`lower` must be at most `upper`"):
+        Enclosure(1.0, 0.5, "x in [0, 1]", 3)
+    with pytest.raises(ValueError, match="`boxes` must be at least 1"):
+        Enclosure(0.5, 1.0, "x in [0, 1]", 0)

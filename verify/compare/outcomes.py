@@ -85,12 +85,27 @@ class Enclosure:
 
     `covers` says in words for which points it was proved, `boxes` how many boxes the
     proof used.
+
+    Raises
+    ------
+    ValueError
+        If the ends are not in order, or no box was used.
     """
 
     lower: float
     upper: float
     covers: str
     boxes: int
+
+    def __post_init__(self) -> None:
+        # What is not finite is an error of the case that measures it.
+        if math.inf > self.lower > self.upper > -math.inf:
+            raise ValueError(
+                "Enclosure: `lower` must be at most `upper`, but they are"
+                f" {self.lower} and {self.upper}"
+            )
+        if self.boxes < 1:
+            raise ValueError(f"Enclosure: `boxes` must be at least 1, not {self.boxes}")
 
 
 @dataclass(frozen=True)
