@@ -338,7 +338,9 @@ TABLES = (
         name="workers",
         document="docs/clusters.md",
         head=("workers", "wall clock, s", "CPU, s", "times as fast as one"),
-        sources=("empirical/testbed/engine.py", "empirical/testbed/cluster.py"),
+        sources=tuple(
+            f"empirical/testbed/{name}.py" for name in ("engine", "cluster", "serving")
+        ),
         measure=partial(_timed, "workers"),
         dated=True,
     ),
