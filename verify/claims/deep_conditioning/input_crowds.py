@@ -117,9 +117,7 @@ _FORMULAS = (
     ),
 )
 _KINKED = (
-    *grid(
-        activation="hard_tanh", squares=((0.5, 30.0),), turns=((0.1, 2.9),), depth=1
-    ),
+    *grid(activation="hard_tanh", squares=((0.5, 30.0),), turns=((0.1, 2.9),), depth=1),
     # An angle that the closed form is for; ReLU6 is not odd.
     *grid(
         activation=("hard_tanh", "relu6"),
