@@ -10,6 +10,7 @@ from empirical.randomness import torch_generator
 from empirical.square_loss import classifier, measures, start
 from empirical.square_loss.classifiers import FAMILIES
 from empirical.square_loss.networks import rho, statistics
+from empirical.square_loss.task import wrong_answers
 
 SPECS = {
     "dense": {"shape": (5,), "widths": (16, 12)},
@@ -231,3 +232,9 @@ def test_the_norm_rests_where_cross_entropy_and_decay_balance(outputs):
             assert abs(float(slope[draw])) < 1e-11
     free = measures.observe(net, params, x, y, classes, penalty=0.0, loss="entropy")
     assert bool(torch.isinf(free["rho_eq"]).all())
+
+
+def test_outputs_below_the_root_of_rounding_are_no_answers():
+    # Of four right signs; 2^-27 and 2^-25 of the largest lie on both sides of 2^-26.
+    g = torch.tensor([1.0, 2.0**-25, 2.0**-27, 2.0**-40], dtype=torch.float64)
+    assert wrong_answers(g[None, :, None], torch.ones_like(g)[:, None]).tolist() == [2]

@@ -228,6 +228,20 @@ def test_small_gradients_are_raised_until_the_loss_has_fallen() -> None:
     assert final.item() == pytest.approx(-1.5 - 2e-6, abs=1e-12)
 
 
+def test_small_gradients_stay_as_they_are_when_the_loss_rises_again() -> None:
+    clipped = optimisers.Clipped(base=optimisers.SGD(), largest=0.5, rescale_above=0.5)
+    stack = Stack([torch.zeros(1, 1, dtype=torch.float64)], rates=1.0)
+    clipped.prepare(stack)
+    found = []
+    for loss in (1.0, 0.25, 0.75):
+        told = torch.tensor([loss], dtype=torch.float64)
+        clipped.update(stack, told, [torch.full_like(stack.params[0], 0.125)])
+        stack.clock += 1.0
+        found.append(stack.params[0].item())
+    # By half, as long as the loss has not fallen to half, and by the gradient from then on.
+    assert found == [-0.5, -0.625, -0.75]
+
+
 @pytest.mark.parametrize(
     "make",
     [

@@ -297,3 +297,15 @@ def test_samplers_use_their_generator_alone():
     np.testing.assert_array_equal(*draws)
     np.testing.assert_allclose(draws[0].sum(axis=1), 1.0, rtol=4 * EPS)
     assert mmd.simplex_sample(0, 2, generator=np.random.default_rng(7)).shape == (0, 2)
+
+
+@pytest.mark.parametrize("gamma", [0.3, 0.999, 1.0, 1.3, 40.0, 1e6])
+def test_the_bias_of_uniform_samples_is_an_integral(gamma):
+    with mpmath.workdps(40):
+        g = mpmath.mpf(gamma)
+        # Two uniform points are t apart with density 2 (1 - t).
+        gap = mpmath.quad(
+            lambda t: -2 * (1 - t) * mpmath.expm1(-((t / g) ** 2)), [0, 1]
+        )
+        exact = gap * (mpmath.mpf(1) / 3 + mpmath.mpf(1) / 5)
+    assert relative(mmd.segment_null_bias(3, 5, gamma), exact) <= 1e-14

@@ -6,7 +6,7 @@ with (u, v) of covariance K^(l-1). The expectations come from three algorithms, 
 them the library's:
 
 - formulas at 256 bits for ReLU, erf, sin, cos, exp and GELU;
-- enclosed integrals for SELU and hard tanh (`verify.integrals.Pieces`);
+- enclosed integrals for SELU, hard tanh and ReLU6 (`verify.integrals.Pieces`);
 - for tanh Price's theorem, dE s(u)s(v)/dk = E s'(u)s'(v), whose right side lives within
   twenty units at any variance: a trapezoid rule in the plane and Gauss-Legendre nodes in
   arcsin(correlation), both taken twice with other nodes;
@@ -278,6 +278,7 @@ LAWS: dict[str, Law] = {
     "gelu": Formula(lambda p: p / mpmath.sqrt(2 * mpmath.pi * (1 + p)), _gelu),
     "selu": Enclosed(integrals.PIECES["selu"]),
     "hard_tanh": Enclosed(integrals.PIECES["hard_tanh"]),
+    "relu6": Enclosed(integrals.PIECES["relu6"]),
     # Poles at i pi/2: e^{-pi^2 / 0.16} = 2e-27; s' is 4 e^{-2|x|}.
     "tanh": Plane(np.tanh, _tanh_slope, step=0.16, reach=21.0),
 }

@@ -116,8 +116,15 @@ _FORMULAS = (
         activation="erf", squares=((100.0, 3072.0),), turns=((0.02, 0.1, 0.5),), depth=1
     ),
 )
-_KINKED = grid(
-    activation="hard_tanh", squares=((0.5, 30.0),), turns=((0.1, 2.9),), depth=1
+_KINKED = (
+    *grid(activation="hard_tanh", squares=((0.5, 30.0),), turns=((0.1, 2.9),), depth=1),
+    # An angle that the closed form is for; ReLU6 is not odd.
+    *grid(
+        activation=("hard_tanh", "relu6"),
+        squares=((0.5, 30.0),),
+        turns=((1.2, 2.9),),
+        depth=1,
+    ),
 )
 
 NNGP = numeric(

@@ -359,7 +359,11 @@ FUNCTIONS = numeric(
     statement=_MAP + r", \quad \chi_q, \chi_1, 1 - c^*, \chi_{c^*}",
     assumptions=STATE.assumptions,
     source=Source(_SCHOENHOLZ, "Sections 2 and 3"),
-    cases=(_STATES[0], _STATES[2]),
+    cases=(
+        *(_STATES[0], _STATES[2]),
+        # A variance so small that the layer is linear.
+        {"name": "erf", "weight_var": 0.5, "bias_var": 1e-20, "start": 2.75e-20},
+    ),
     predict=_predict_functions,
     measure=_measure_state,
     compare=AgreesTo(relative=1e-12),

@@ -230,26 +230,47 @@ NC_3 = Claim(
 )
 
 
-def _measure_disagreement(*, classes: int, features: int, seed: int) -> float:
-    """Count, example by example, where the classifier and the nearest mean part."""
+def _with_biases(
+    classes: int, features: int, seed: int, scale: float | None
+) -> tuple[Array, Any, Array, Array | None]:
+    """Features and weights at a scale, with biases of the size of their products."""
     h, labels, weights = _features(classes, features, seed)
+    if scale is None:
+        return h, labels, weights, None
+    biases = np.random.default_rng([59, seed]).standard_normal(classes)
+    return scale * h, labels, scale * weights, scale**2 * biases
+
+
+def _measure_disagreement(
+    *, classes: int, features: int, seed: int, scale: float | None = None
+) -> float:
+    """Count, example by example, where the classifier and the nearest mean part."""
+    h, labels, weights, biases = _with_biases(classes, features, seed, scale)
+    shifts = [0.0] * classes if biases is None else biases.tolist()
     means = [h[labels == c].mean(axis=0) for c in range(classes)]
     parted = 0
     for row in h:
-        scores = [float(np.dot(w, row)) for w in weights]
+        scores = [
+            float(np.dot(w, row)) + b for w, b in zip(weights, shifts, strict=True)
+        ]
         distances = [float(np.linalg.norm(row - mean)) for mean in means]
         parted += scores.index(max(scores)) != distances.index(min(distances))
     return parted / len(h)
 
 
-def _predict_disagreement(*, classes: int, features: int, seed: int) -> float:
-    return nc.nc4(*_features(classes, features, seed))
+def _predict_disagreement(
+    *, classes: int, features: int, seed: int, scale: float | None = None
+) -> float:
+    return nc.nc4(*_with_biases(classes, features, seed, scale))
 
 
-def _errors_instead(*, classes: int, features: int, seed: int) -> float:
+def _errors_instead(
+    *, classes: int, features: int, seed: int, scale: float | None = None
+) -> float:
     """The classifier's errors on the labels."""
-    h, labels, weights = _features(classes, features, seed)
-    return float(np.mean(np.argmax(h @ weights.T, axis=1) != labels))
+    h, labels, weights, biases = _with_biases(classes, features, seed, scale)
+    scores = h @ weights.T + (0.0 if biases is None else biases)
+    return float(np.mean(np.argmax(scores, axis=1) != labels))
 
 
 NC_4 = Claim(
@@ -262,7 +283,11 @@ NC_4 = Claim(
     ),
     source=Source(KEY, "Section 2.1; defined by Papyan, Han, Donoho 2020"),
     evidence=Evidence.NUMERIC,
-    cases=_MEASURES,
+    # With biases, both where products are larger than one and where they are smaller.
+    cases=(
+        *_MEASURES,
+        *grid(classes=(3, 5), features=(6,), seed=(0, 1), scale=(0.1, 3.0)),
+    ),
     predict=_predict_disagreement,
     measure=_measure_disagreement,
     compare=AgreesTo(absolute=1e-15),
