@@ -180,3 +180,32 @@ def test_lengths_whose_map_is_steep_stay_at_rest(k, depth):
         # Some ten roundings a layer, and those of the quadrature once.
         assert abs(10 * found / exact - 1) < 1e-15 * depth + 1e-13
     assert width.nngp_mean(1.0, a, 1, 10) == 1.0
+
+
+def test_gradients_of_two_outputs_meet_as_in_drawn_networks():
+    # The tangent kernel between outputs 1 and 2 has mean zero: its value at inputs (a, b),
+    # squared, and times the one at (b, a). Of opposite sides, the layer below adds little.
+    rho, n, rng = -0.3, 100, np.random.default_rng(31)
+    found = np.empty((6000, 2))
+    for products in found:
+        u, other = rng.standard_normal((2, n))
+        u = np.stack([u, rho * u + math.sqrt(1.0 - rho**2) * other])
+        w, v = rng.standard_normal((n, n)), rng.standard_normal((2, n))
+        first = math.sqrt(2.0) * np.maximum(u, 0.0)
+        z = first @ w.T / math.sqrt(n)
+        slopes, gates = (math.sqrt(2.0) * (x > 0.0) for x in (z, u))
+        # Of outputs by units of the first layer, (inputs, outputs, n).
+        back = (slopes[:, None] * v) @ w / math.sqrt(n)
+        middle = np.mean(v[0] * v[1] * slopes[0] * slopes[1]) * np.mean(
+            first[0] * first[1]
+        )
+        both = rho * gates[0] * gates[1]
+        here = middle + np.mean(both * back[0, 0] * back[1, 1])
+        turned = middle + np.mean(both * back[1, 0] * back[0, 1])
+        products[:] = here * here, here * turned
+    state = width._after(RELU, 2, rho, tangent=True)
+    mean, error = n * found.mean(axis=0), n * found.std(axis=0) / math.sqrt(len(found))
+    expected = np.array([state.same[1], state.turned[1]])
+    # Five standard errors, and the next order in 1/n. They are apart by a factor of three.
+    assert np.all(np.abs(mean - expected) <= 5.0 * error + 10.0 / n * expected)
+    assert np.all(error <= 0.05 * expected)
