@@ -31,12 +31,15 @@ def test_lines_fit_the_terminal(toy_entry: Toy, tmp_path: Path, width: int) -> N
     assert ("predicted" in text) == (width >= 120)
 
 
-def test_a_red_claim_is_explained_below_the_table(
+def test_a_red_claim_is_explained_above_the_table(
     toy_entry: Toy, tmp_path: Path
 ) -> None:
     row = _row(toy_entry("predict=doubled, must_refute=square"), tmp_path)
     text = as_text((row,), width=100, colour=False)
-    assert "dc/eq1: refuted, expected: holds" in text
+    assert f"dc/eq1: refuted, expected: holds\n  {row.claim.title}\n" in text
+    # Lines that are folded stay indented.
+    above = as_text((row,), width=40, colour=False).partition("\n\n")[0].splitlines()
+    assert all(line.startswith("  ") for line in above[1:])
     assert "expected 2, observed 1 (gap 1 rel) at x = 1" in text
     assert "control: square (refuted in 0 of 3 cases)" in text
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from rich import box
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -52,7 +53,9 @@ def as_text(rows: Sequence[Row], *, width: int, colour: bool) -> str:
     )
     for row in rows:
         if not row.settled and (row.remark or row.outcome != values.NOT_RUN):
-            console.print(_explained(row))
+            console.print(Text(f"{row.claim.id}: {row.verdict}", style="bold"))
+            for line in (row.claim.title, *reasons(row)):
+                console.print(Padding(Text(line), (0, 0, 0, 2)))
     console.print(_table(rows, width=width))
     console.print(_evidence_table(rows, width=width))
     console.print(Text(values.summary(rows), style="bold"))
@@ -114,38 +117,35 @@ def _line(row: Row, *, wide: bool) -> list[str]:
 
 def explain(row: Row) -> str:
     """Say in words why a row is not green."""
-    return _explained(row).plain
+    return "\n  ".join(
+        [f"{row.claim.id}: {row.verdict}", row.claim.title, *reasons(row)]
+    )
 
 
-def _explained(row: Row) -> Text:
-    """Why a row is not green, in words."""
-    text = Text(f"{row.claim.id}: {row.verdict}", style="bold")
+def reasons(row: Row) -> list[str]:
+    """Return why a row is not green, in words, a line each."""
+    found = [row.remark] if row.remark else []
     worst = row.worst
-    if row.remark:
-        text.append(f"\n  {row.remark}", style="not bold")
     if worst is None:
-        return text
+        return found
     case = ", ".join(f"{key} = {value}" for key, value in worst.case.items())
     if worst.error:
-        text.append(f"\n{worst.error.strip()}", style="not bold")
+        found += worst.error.strip().splitlines()
     else:
-        text.append(
-            f"\n  expected {numbers.predicted_text(row, 12)}, observed"
-            f" {numbers.measured_text(row, 12)}"
-            f" (gap {numbers.gap_text(row)}) at {case or 'its only case'}",
-            style="not bold",
+        found.append(
+            f"expected {numbers.predicted_text(row, 12)}, observed"
+            f" {numbers.measured_text(row, 12)} (gap {numbers.gap_text(row)}) at"
+            f" {case or 'its only case'}"
         )
     if row.loose and not row.claim.loose:
-        text.append(
-            f"\n  the bound could be {row.slack:.3g} times as small in every case: add"
-            " cases near it, or declare it `loose` and find out why",
-            style="not bold",
+        found.append(
+            f"the bound could be {row.slack:.3g} times as small in every case: add cases"
+            " near it, or declare it `loose` and find out why"
         )
     if row.record is not None and not row.record.control_passed:
         _, words = functions.control(row.claim)
-        found = functions.tried(row.claim, row.record)
-        text.append(f"\n  control: {words} ({found})", style="not bold")
-    return text
+        found.append(f"control: {words} ({functions.tried(row.claim, row.record)})")
+    return found
 
 
 def _evidence_table(rows: Sequence[Row], *, width: int) -> Table:

@@ -16,7 +16,7 @@ from verify.records import CaseRecord, Record, badness
 from verify.report import functions, numbers
 from verify.report.html import markup
 from verify.report.rows import Row
-from verify.report.text import explain
+from verify.report.text import reasons
 
 SHOWN_CASES = 3
 """So many cases of a claim are shown, the worst; its record has the others."""
@@ -83,7 +83,7 @@ def _reason(row: Row) -> str:
     """Say why a row is not green, of a traceback only its last line."""
     if row.worst is not None and row.worst.error:
         return row.worst.error.strip().splitlines()[-1]
-    return "\n".join(line.strip() for line in explain(row).splitlines()[1:])
+    return "\n".join(reasons(row))
 
 
 def _local(traceback: str) -> str:
