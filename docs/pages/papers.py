@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from jinja2 import ChoiceLoader, Environment, FileSystemLoader
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, Template
 from markupsafe import Markup, escape
 
 from pages import found
@@ -16,6 +16,7 @@ from pages.graph import Node, picture
 from pages.writing import write_all
 from verify import figures, ledger, misprints, references
 from verify.claim import FAULTS
+from verify.compare import Outcome
 from verify.items import Paper, papers
 from verify.report import rows as values
 from verify.report.html.markup import anchor, text
@@ -89,8 +90,15 @@ class Site:
         }
         write_all(docs / "generated", every)
 
+    @cached_property
+    def _environments(self) -> dict[str, Environment]:
+        """Templates by prefix: each is compiled once, not once a page."""
+        return {}
+
     def _render(self, template: str, prefix: str, **context: Any) -> str:
-        environment = _environment(prefix, self.rows)
+        if prefix not in self._environments:
+            self._environments[prefix] = _environment(prefix, self.rows)
+        environment = self._environments[prefix]
         context |= {
             "everything": self.rows,
             "shown_cases": SHOWN_CASES,
@@ -136,6 +144,11 @@ class Site:
             "rows": mine,
             "counts": values.counts(mine),
             "faults": [(fault, rows) for fault, rows in faults if rows],
+            "untried": [
+                r
+                for r in mine
+                if r.record is None and r.claim.expected is Outcome.REFUTED
+            ],
             "slips": misprints.of(paper.prefix),
             "earlier": sum(row.remark == found.EARLIER for row in mine),
         }
@@ -224,8 +237,11 @@ class _Inline:
         one = self.figures.get(row.claim.figure)
         if one is None:
             return Markup()
-        template = _environment("../", {}).get_template("inline_figure.html")
-        return Markup(template.render(one=one))
+        return Markup(self._template.render(one=one))
+
+    @cached_property
+    def _template(self) -> Template:
+        return _environment("../", {}).get_template("inline_figure.html")
 
 
 def _environment(prefix: str, rows: Mapping[str, Row]) -> Environment:
