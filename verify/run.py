@@ -37,6 +37,9 @@ Say = Callable[[str], None]
 GRACE = 5.0
 """Seconds that claims have to stop in, once asked: training does so at its next pause."""
 
+NAMED = 6
+"""So many networks are named, of those that are trained first."""
+
 PACKAGES = ("numpy", "scipy", "mpmath", "sympy", "python-flint", "torch", "hypothesis")
 
 
@@ -233,9 +236,11 @@ def run_many(
 def _planned(missing: Sequence[Path], profile: Profile) -> str:
     """Say what is trained, since there is no record of it, and where there are some."""
     folder, usual = missing[0].parent, folder_of(profile.value) / RUNS
+    named = ", ".join(path.stem for path in missing[:NAMED])
+    more = len(missing) - NAMED
     said = (
-        f"trained first, for want of current records in {folder}:"
-        f" {', '.join(path.stem for path in missing)}"
+        f"trained first, for want of current records in {folder}: {named}"
+        f"{f' and {more} more' if more > 0 else ''}"
     )
     there = sum((usual / path.name).is_file() for path in missing)
     if there and usual.resolve() != folder.resolve():
