@@ -117,7 +117,7 @@ def _sources(package: str) -> Iterator[tuple[str, str]]:
         yield package, ""
         return
     files = sorted(folder.rglob("*.py"))
-    # Of the claims' class are the words of the remarks.
+    # claim.py words some of what an index holds: it counts as shared code.
     shared = hashlib.sha256(Path(__file__).with_name("claim.py").read_bytes())
     for path in files:
         if path.name.startswith("_"):

@@ -217,7 +217,7 @@ def _beside(s: Sizes, data: str) -> list[Configuration]:
     # Full batches and, with decay, steps that end small: equilibria met to rounding.
     still: dict[str, Any] = {"rate": 0.5, "batch": None}
     ends = (0.6, 0.8, 0.9)
-    # Rest takes as many steps of full batches as of others.
+    # Coming to rest takes full batches as many updates as minibatches.
     rests = s.epochs * (1 if s.batch is None else -(-2 * s.per_class // s.batch))
     made = [
         _configuration(

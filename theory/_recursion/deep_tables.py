@@ -283,7 +283,7 @@ def _agree(recursion: Recursion, angles: Angles, basis: Array, values: Array) ->
 
 
 def _sizes(values: Array, to: Array) -> Array:
-    """Return the largest coefficients, by degree in the angle, cell and its degree."""
+    """Return the largest coefficients by degree in the angle, cell, degree in the cell."""
     out = np.zeros((values.shape[1], *to.shape[:2]))
     every = to.reshape(-1, to.shape[2]).T
     for cell, left in enumerate(to):

@@ -109,7 +109,7 @@ class Truncated:
         sine = 2.0 * tangent / (1.0 + square)
         cosine = (1.0 - tangent) * (1.0 + tangent) / (1.0 + square)
         total = np.zeros_like(u)
-        # Beyond what a float holds an exponent is infinite, and what it is for is 0.
+        # Where the exponent overflows to infinity, exp(-exponent) is 0, as it should be.
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             for weight, c, d in self._merged:
                 total += weight * np.exp(-_exponent(c, d, sine, cosine))

@@ -193,7 +193,7 @@ class Plane:
         top = math.asin(k / math.sqrt(p * q))
         sides = []
         for root in (math.sqrt(p), math.sqrt(q)):
-            # Given the other one a variable is that much narrower.
+            # Given the other variable, this one has deviation root cos(top).
             most, reach = 0.45 * root * math.cos(top), min(self.reach, _REACH * root)
             x, h = self._nodes(most, reach, shift)
             sides.append((x / root, h * self.slope(x)))

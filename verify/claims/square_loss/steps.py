@@ -87,7 +87,7 @@ def own(net: nn.Module) -> list[tuple[str, nn.Parameter]]:
 
 
 def drawn(net: nn.Module, family: str, seed: int) -> list[nn.Parameter]:
-    """Draw parameters; return those that there are: hidden sizes of "wn" are one."""
+    """Draw parameters; return those that are trained: hidden sizes of "wn" stay one."""
     named = own(net)
     drawn_into([p for _, p in named], [44, seed], size=1.1)
     if family == "wn":
