@@ -8,10 +8,14 @@ prediction of no size must then be as rare as the comparison's level says.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from empirical.testbed.records import RunRecord
+from verify import paths
+from verify.claim import Claim, Profile
 from verify.compare import (
     Array,
     Contrast,
@@ -21,6 +25,9 @@ from verify.compare import (
     SignedRankTest,
     SignTest,
 )
+from verify.ledger import Entry
+from verify.paths import Place, placed
+from verify.trained import NotLearnt, given
 
 Tried = EffectWithin | RankTrend | SignedRankTest | SignTest
 """Comparisons with a level that can be kept."""
@@ -175,3 +182,54 @@ def _arms_alike(
         # Centred: what is left is their spread.
         return (0.0, None), Contrast.alone(signs * (drawn - pool.mean()))
     return 1, signs * drawn
+
+
+def alike(
+    entries: Sequence[Entry], profile: Profile, here: Place, trials: int = 200
+) -> list[tuple[Claim, Trial | str]]:
+    """Return the A/A trials of claims on the networks that have records in a place.
+
+    A text in the place of trials says why there are none.
+    """
+    generator = np.random.default_rng(2026)
+    tried = partial(_tried_alike, trials=trials, generator=generator)
+    return [(e.claim, tried(e.claim, profile, here)) for e in entries]
+
+
+def _tried_alike(
+    claim: Claim,
+    profile: Profile,
+    here: Place,
+    *,
+    trials: int,
+    generator: np.random.Generator,
+) -> Trial | str:
+    """Return a claim's A/A trials on published networks, or why there are none."""
+    scale = paths.SCALES[profile.value]
+    cases = [c for c in claim.cases_for(profile) if c.get("scale", scale) == scale]
+    if not cases:
+        return f"it is not tried on networks of the {scale} scale"
+    assert claim.measure is not None
+    measured: list[object] = []
+    with placed(here):
+        found = {each: each.find(here) for each in claim.runs_for(profile)}
+        with given({run: record for run, record in found.items() if record}):
+            for case in cases:
+                # Runs that this case looks at, and no others.
+                looks = claim.runs(**case) if claim.runs is not None else ()
+                if not all(isinstance(found.get(run), RunRecord) for run in looks):
+                    continue
+                try:
+                    measured.append(claim.measure(**case))
+                except NotLearnt:
+                    continue
+    if not measured:
+        whole = all(isinstance(record, RunRecord) for record in found.values())
+        if whole:
+            return "its networks have not learnt what it presupposes"
+        return "its networks are not published"
+    try:
+        trial = trial_of(claim.compare, [measured], trials, generator)
+    except ValueError:
+        return "there are too few networks for two arms of two"
+    return trial or "it compares numbers, without a level"

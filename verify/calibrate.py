@@ -18,16 +18,14 @@ import datetime as dt
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from empirical.testbed.faults import FAULTS
-from empirical.testbed.records import RunRecord
 from verify import calibrated as keeping
 from verify import command, ledger, paths
-from verify.alike import Trial, trial_of
+from verify.alike import Trial, alike, trial_of
 from verify.claim import Claim, Profile
 from verify.compare import Outcome
 from verify.ledger import Entry
@@ -35,7 +33,7 @@ from verify.paths import Place, placed
 from verify.redraw import KEPT, trained
 from verify.report import Row, build
 from verify.report.rows import NOT_RUN
-from verify.trained import NotLearnt, given
+from verify.trained import given
 
 REFUSED = "refused"
 """Of a claim that says nothing of networks that have not learnt."""
@@ -196,57 +194,6 @@ def _alike(entries: Sequence[Entry], options: argparse.Namespace) -> int:
     tried = [trial for _, trial in found if isinstance(trial, Trial)]
     kept = all(trial.chance >= BY_CHANCE for trial in tried)
     return command.EXIT_GREEN if kept else command.EXIT_RED
-
-
-def alike(
-    entries: Sequence[Entry], profile: Profile, here: Place, trials: int = 200
-) -> list[tuple[Claim, Trial | str]]:
-    """Return the A/A trials of claims on the networks that have records in a place.
-
-    A text in the place of trials says why there are none.
-    """
-    generator = np.random.default_rng(2026)
-    tried = partial(_tried_alike, trials=trials, generator=generator)
-    return [(e.claim, tried(e.claim, profile, here)) for e in entries]
-
-
-def _tried_alike(
-    claim: Claim,
-    profile: Profile,
-    here: Place,
-    *,
-    trials: int,
-    generator: np.random.Generator,
-) -> Trial | str:
-    """Return a claim's A/A trials on published networks, or why there are none."""
-    scale = paths.SCALES[profile.value]
-    cases = [c for c in claim.cases_for(profile) if c.get("scale", scale) == scale]
-    if not cases:
-        return f"it is not tried on networks of the {scale} scale"
-    assert claim.measure is not None
-    measured: list[object] = []
-    with placed(here):
-        found = {each: each.find(here) for each in claim.runs_for(profile)}
-        with given({run: record for run, record in found.items() if record}):
-            for case in cases:
-                # Runs that this case looks at, and no others.
-                looks = claim.runs(**case) if claim.runs is not None else ()
-                if not all(isinstance(found.get(run), RunRecord) for run in looks):
-                    continue
-                try:
-                    measured.append(claim.measure(**case))
-                except NotLearnt:
-                    continue
-    if not measured:
-        whole = all(isinstance(record, RunRecord) for record in found.values())
-        if whole:
-            return "its networks have not learnt what it presupposes"
-        return "its networks are not published"
-    try:
-        trial = trial_of(claim.compare, [measured], trials, generator)
-    except ValueError:
-        return "there are too few networks for two arms of two"
-    return trial or "it compares numbers, without a level"
 
 
 def calibrated(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from verify import ledger, paths
 from verify.alike import Trial
-from verify.calibrate import alike
+from verify.alike import alike
 from verify.claim import Claim, Profile
 from verify.paths import Place
 from verify.redraw import trained
