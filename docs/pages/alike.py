@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from verify import ledger, paths
-from verify.alike import Trial
-from verify.alike import alike
+from verify.alike import Trial, alike
 from verify.claim import Claim, Profile
 from verify.paths import Place
 from verify.redraw import trained
