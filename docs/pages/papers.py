@@ -95,6 +95,10 @@ class Site:
         """Templates by prefix: each is compiled once, not once a page."""
         return {}
 
+    @cached_property
+    def _inline(self) -> "_Inline":
+        return _Inline(self.figures)
+
     def _render(self, template: str, prefix: str, **context: Any) -> str:
         if prefix not in self._environments:
             self._environments[prefix] = _environment(prefix, self.rows)
@@ -123,7 +127,7 @@ class Site:
             paper=paper,
             chapter=chapter,
             chapter_link=f"../papers/{paper.prefix}.html#{_slug(paper, chapter)}",
-            drawn=_Inline(self.figures),
+            drawn=self._inline,
             used_by=[r for r in self.rows.values() if claim.id in r.claim.uses],
             before=mine[at - 1] if at else None,
             after=mine[at + 1] if at + 1 < len(mine) else None,
