@@ -27,7 +27,8 @@ from pages.quotes import Quotes  # noqa: E402
 
 Rows = list[list[str]]
 
-PAGES = ("README.md", "CONTRIBUTING.md", "docs/*.md", "docs/findings/*.md")
+_FOLDERS = ("docs", "docs/trained", "docs/findings")
+PAGES = ("README.md", "CONTRIBUTING.md", *(f"{each}/*.md" for each in _FOLDERS))
 """Documents that may quote numbers."""
 
 
@@ -72,7 +73,10 @@ class Table:
     @property
     def digest(self) -> str:
         """Digest of the files that decide the numbers, as they are now."""
-        paths = sorted(path for each in self.sources for path in ROOT.glob(each))
+        found = {each: list(ROOT.glob(each)) for each in self.sources}
+        if missing := [each for each, paths in found.items() if not paths]:
+            raise LookupError(f"{self.name}: no file is {' or '.join(missing)}")
+        paths = sorted(path for paths in found.values() for path in paths)
         digest = hashlib.sha256()
         for path in paths:
             text = path.read_text(encoding="utf-8")
@@ -227,7 +231,10 @@ def _of_seconds(
     page: str = "docs/accuracy.md",
     which: str = "",
 ) -> Table:
-    """Return a table of a benchmark's seconds, by a function of `timings`."""
+    """Return a table of a benchmark's seconds, by a function of `timings`.
+
+    It is old when the benchmark has changed, or what the benchmark times.
+    """
     return Table(
         name=name,
         document=page,
@@ -346,23 +353,23 @@ TABLES = (
     ),
     _of_seconds(
         *("overhead", "normrelu", "units", "NormReLU", "LayerNorm", "BatchNorm"),
-        page="docs/normrelu.md",
+        page="docs/trained/normrelu.md",
     ),
     _of_networks(
-        *("normrelu", "docs/normrelu.md", _NORMRELU),
+        *("normrelu", "docs/trained/normrelu.md", _NORMRELU),
         *(("empirical/normrelu/[a-z]*.py",), "normrelu", "quick", (16, 32)),
     ),
     _of_networks(
-        *("normrelu, full", "docs/normrelu.md", _NORMRELU),
+        *("normrelu, full", "docs/trained/normrelu.md", _NORMRELU),
         *(("results/full/runs/*-depth-[36][24].json",), "normrelu", "full", (32, 64)),
     ),
     _of_networks(
-        *("normrelu, residual", "docs/normrelu.md"),
+        *("normrelu, residual", "docs/trained/normrelu.md"),
         ("arm", "layers", "rate chosen", "largest stable", "fit", "test"),
         *(("results/full/runs/*-residual-[0-9]*.json",), "residual", "full"),
     ),
     _of_networks(
-        *("depth and biases", "docs/identity-map.md", _BY_DEPTH),
+        *("depth and biases", "docs/trained/identity-map.md", _BY_DEPTH),
         *(_BIASED, "by_depth", "full"),
         words=2,
     ),
@@ -372,13 +379,13 @@ TABLES = (
         words=2,
     ),
     _of_networks(
-        *("learned starts, accuracies", "docs/mmd-init.md"),
+        *("learned starts, accuracies", "docs/trained/mmd-init.md"),
         ("pre-training", *(f"N = {n}, {t}" for t in _TRAINED for n in (5, 40))),
         *(("empirical/mmd_init/[a-z]*.py",), "learned_small", "quick"),
     ),
     *(
         _of_networks(
-            *(f"learned starts, table {number}", "docs/mmd-init.md"),
+            *(f"learned starts, table {number}", "docs/trained/mmd-init.md"),
             ("start", "pre-training", "N = 5", "10", "20", "40"),
             *(_STARTS, "learned_tasks", "full", number),
             words=2,
@@ -387,7 +394,10 @@ TABLES = (
     ),
     *(
         _of_networks(
-            *(f"learned starts, table {number} at its size", "docs/mmd-init.md"),
+            *(
+                f"learned starts, table {number} at its size",
+                "docs/trained/mmd-init.md",
+            ),
             ("start", "pre-training", "N = 5", "10", "20", "40"),
             *(_PRINTED_STARTS, "unlearned_tasks", "paper", number),
             words=2,
@@ -395,49 +405,49 @@ TABLES = (
         for number in (1, 2)
     ),
     _of_networks(
-        *("learned starts, tables 3 and 4", "docs/mmd-init.md"),
+        *("learned starts, tables 3 and 4", "docs/trained/mmd-init.md"),
         ("λ, ξ", "constant", "layer 1", "2", "3"),
         *(("results/full/runs/*-xavier.json",), "learned_units", "full"),
     ),
     _of_networks(
-        *("learned starts, table 5", "docs/mmd-init.md"),
+        *("learned starts, table 5", "docs/trained/mmd-init.md"),
         ("s²", "λ", "constant", "dead, worst layer"),
         *(("results/full/runs/sweep.json",), "learned_sweep", "full"),
         words=2,
     ),
     _of_effects(
-        *("identity map, full", "docs/identity-map.md", "identity_map"),
+        *("identity map, full", "docs/trained/identity-map.md", "identity_map"),
         "results/full/id-*.json",
         full="28 x 28",
     ),
     _of_effects(
-        *("identity map, paper", "docs/identity-map.md", "identity_map"),
+        *("identity map, paper", "docs/trained/identity-map.md", "identity_map"),
         "results/paper/id-*.json",
         gpu="the paper's networks",
     ),
     _of_effects(
-        *("identity map, small", "docs/identity-map.md", "identity_map"),
+        *("identity map, small", "docs/trained/identity-map.md", "identity_map"),
         "empirical/identity_map/[a-z]*.py",
         quick="14 x 14",
     ),
     _of_effects(
-        *("square loss", "docs/square-loss.md", "square_loss"),
+        *("square loss", "docs/trained/square-loss.md", "square_loss"),
         *("results/full/sl-*.json", "empirical/square_loss/[a-z]*.py"),
         quick="small",
         full="full",
     ),
     _of_effects(
-        *("learned starts, small", "docs/mmd-init.md", "mmd_init"),
+        *("learned starts, small", "docs/trained/mmd-init.md", "mmd_init"),
         "empirical/mmd_init/[a-z]*.py",
         quick="from He's starts",
     ),
     _of_effects(
-        *("learned starts, full", "docs/mmd-init.md", "mmd_init"),
+        *("learned starts, full", "docs/trained/mmd-init.md", "mmd_init"),
         "results/full/mmd-*.json",
         full="eight starts of each law",
     ),
     _of_effects(
-        *("learned starts, paper", "docs/mmd-init.md", "mmd_init"),
+        *("learned starts, paper", "docs/trained/mmd-init.md", "mmd_init"),
         "results/paper/mmd-*.json",
         gpu="paper's network",
     ),

@@ -1,8 +1,9 @@
 """Deep networks with NormReLU against batch and layer normalisation.
 
 The experiments of section 7 of Agarwal, Awasthi and Kale 2021, whose protocol
-``docs/normrelu.md`` states: arms that differ in what stands between two weight layers,
-each at a rate chosen on examples held out, then networks of other seeds at that rate.
+``docs/trained/normrelu.md`` states: arms that differ in what stands between two weight
+layers, each at a rate chosen on examples held out, then networks of other seeds at that
+rate.
 """
 
 from typing import TYPE_CHECKING

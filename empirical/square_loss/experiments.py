@@ -292,7 +292,8 @@ def _added(s: Sizes, data: str) -> list[Configuration]:
         "weight_decay": 0.01,
         "schedule": s.schedule,
     }
-    # Normalised over batches, as many updates as without noise; see docs/square-loss.md.
+    # Normalised over batches, as many updates as without noise, see
+    # docs/trained/square-loss.md.
     per_epoch = -(-2 * s.per_class // NOISY_BATCH)
     updates = s.epochs * (1 if s.batch is None else -(-2 * s.per_class // s.batch))
     small: dict[str, Any] = {"batch": NOISY_BATCH, "schedule": (0.8,)}

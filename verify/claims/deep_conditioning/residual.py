@@ -1,4 +1,4 @@
-"""Residual networks with NormReLU: section 7's, by the protocol of ``docs/normrelu.md``.
+"""Section 7's residual networks, by the protocol of ``docs/trained/normrelu.md``.
 
 They are trained at the full scale and above; a published record stands for each claim.
 """

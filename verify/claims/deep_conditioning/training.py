@@ -1,4 +1,4 @@
-"""NormReLU in training: section 7's comparisons, by the protocol of ``docs/normrelu.md``.
+"""NormReLU in training: section 7's comparisons, see ``docs/trained/normrelu.md``.
 
 The replicates are networks of their own start and order of examples, six an arm, trained
 at the rate that two others chose on examples held out. One that diverged counts as one

@@ -1,4 +1,4 @@
-"""Section 7's networks and their tangent kernels: see ``docs/normrelu.md``.
+"""Section 7's networks and their tangent kernels: see ``docs/trained/normrelu.md``.
 
 Condition numbers at the start and after training, and the rates at which training is
 stable, met with the kernels of infinite width.

@@ -1,4 +1,4 @@
-"""What theory says of section 7's networks before any training: see ``docs/normrelu.md``.
+"""Section 7's networks before training, see ``docs/trained/normrelu.md``.
 
 Networks as the experiments draw them, and batches of inputs behind batch normalisation.
 """

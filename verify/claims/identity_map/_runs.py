@@ -1,6 +1,7 @@
 """The networks of the claims on training, by name and scale, and what they show.
 
-A number of each network that has fitted its image, as ``docs/identity-map.md`` states.
+A number of each network that has fitted its image, as
+``docs/trained/identity-map.md`` states.
 """
 
 import re

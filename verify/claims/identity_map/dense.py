@@ -1,7 +1,7 @@
 """Fully connected networks of every depth, trained on one image (section 3.1, appendix E).
 
 What is tried, by how much at least and on how many networks stands in
-``docs/identity-map.md``.
+``docs/trained/identity-map.md``.
 """
 
 import math

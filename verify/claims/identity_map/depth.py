@@ -1,7 +1,7 @@
 """Convolutional networks of every depth, trained on one image (section 3.2).
 
 What is tried, by how much at least and on how many networks stands in
-``docs/identity-map.md``; the same at 28 x 28 is in `full_size`.
+``docs/trained/identity-map.md``; the same at 28 x 28 is in `full_size`.
 """
 
 from functools import partial
@@ -326,7 +326,7 @@ ROBUST = effect(
         "Elsewhere the paper has it hold over a smaller range than the identity, which it"
         " does (id/Fig7-smaller). The constant is produced from the boundary inwards; at"
         " other sizes the parts that grow from opposite sides do not meet. Biases do not"
-        " change this (docs/identity-map.md)."
+        " change this (docs/trained/identity-map.md)."
     ),
     figure="identity_figure_7",
 )

@@ -1,7 +1,7 @@
 """Starts and optimisers: how far apart the functions are that they end in.
 
 What is tried, by how much at least and on how many networks stands in
-``docs/identity-map.md``.
+``docs/trained/identity-map.md``.
 """
 
 from collections.abc import Mapping

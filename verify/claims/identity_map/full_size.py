@@ -2,7 +2,7 @@
 
 Twenty layers of 32 channels take a network five minutes of one core, so that they are
 trained by hand (``results/full/README.md``) and read here. What is tried, by how much at
-least and on how many networks stands in ``docs/identity-map.md``.
+least and on how many networks stands in ``docs/trained/identity-map.md``.
 """
 
 from functools import partial

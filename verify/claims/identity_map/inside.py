@@ -1,7 +1,7 @@
 """Edges, bottom layers and lower layers: remarks of the text on trained networks.
 
 What is tried, by how much at least and on how many networks stands in
-``docs/identity-map.md``.
+``docs/trained/identity-map.md``.
 """
 
 from functools import partial

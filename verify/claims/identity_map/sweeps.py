@@ -1,7 +1,7 @@
 """Networks trained on one image: sizes, kernels, channels, other images.
 
 What is tried, by how much at least and on how many networks stands in
-``docs/identity-map.md``.
+``docs/trained/identity-map.md``.
 """
 
 from functools import partial

@@ -2,7 +2,7 @@
 
 A replicate is a start: its number is a mean over the tasks, inputs or units nested in it.
 Arms hold the same starts in one order, that of their seeds. What is asked of them is
-written in ``docs/mmd-init.md``.
+written in ``docs/trained/mmd-init.md``.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,7 +1,7 @@
 """The trained networks of this paper's claims, by name and scale, and what they show.
 
 A replicate is a seed: the networks that it starts from several scales are paired. Which
-of them count, and what a claim presupposes, is written in ``docs/square-loss.md``.
+of them count, and what a claim presupposes, is written in ``docs/trained/square-loss.md``.
 """
 
 from collections.abc import Callable, Mapping

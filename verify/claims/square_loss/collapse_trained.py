@@ -1,6 +1,6 @@
 """Neural collapse in trained networks (section 2.1).
 
-Estimands and smallest effects are those of the protocol in ``docs/square-loss.md``.
+Estimands and smallest effects are those of the protocol in ``docs/trained/square-loss.md``.
 """
 
 import math

@@ -1,6 +1,6 @@
 """What the norms of trained networks end at, and what their errors have to do with it.
 
-Estimands and smallest effects are those of the protocol in ``docs/square-loss.md``.
+Estimands and smallest effects are those of the protocol in ``docs/trained/square-loss.md``.
 """
 
 import math

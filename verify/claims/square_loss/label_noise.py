@@ -6,7 +6,8 @@ label one, and one normalised layer at an angle theta to it. Every norm
 
 .. math:: I = \rho^2 / 2 + \ln \sin\theta .
 
-Estimands and smallest effects of the trained part are those of ``docs/square-loss.md``.
+Estimands and smallest effects of the trained part are those of
+``docs/trained/square-loss.md``.
 """
 
 import math

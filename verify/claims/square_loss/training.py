@@ -1,7 +1,7 @@
 """Trained networks: the figures of experiments A, B and C (Figures 1 to 11).
 
 With batch normalisation and decay (A), normalisation alone (B), neither (C). Estimands
-and smallest effects are those of the protocol in ``docs/square-loss.md``.
+and smallest effects are those of the protocol in ``docs/trained/square-loss.md``.
 """
 
 import math
