@@ -22,6 +22,7 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.intersphinx",
+    "pages.claim_links",
     "pages.examples",
     "pages.mathml",
 ]

@@ -4,10 +4,14 @@ import doctest
 import re
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pages import checking, elsewhere, graph, reference, writing
+from docutils import nodes
+from docutils.utils import new_document
+from pages import checking, claim_links, elsewhere, graph, reference, writing
+from pages import figures as drawing
 from pages.figures import Shown
 from pages.graph import Node
 from pages.papers import Site
@@ -69,6 +73,19 @@ def test_a_paper_lists_its_claims_by_chapter_with_prose_and_figures(site: Path) 
     assert "(dc-conditioning-of-the-neural-tangent-kernel)=" in page
     mmd = _text(site, "papers/mmd.md")
     assert "Not run here. No network has a record." in mmd
+
+
+def test_a_paper_shows_all_its_claims_and_what_they_rest_on(site: Path) -> None:
+    page = _text(site, "papers/dc.md")
+    drawn = page[page.index('<svg class="graph overview"') :].partition("</svg>")[0]
+    assert drawn.count("<circle") == 4
+    assert "Conditioning of the neural tangent kernel</text>" in drawn
+    used = sum(
+        len(set(_row(name).claim.uses) & set(CLAIMS))
+        for name in CLAIMS
+        if name[0] == "d"
+    )
+    assert drawn.count('class="edge"') == used > 1
 
 
 def test_a_chapter_shows_what_its_claims_rest_on(site: Path) -> None:
@@ -135,6 +152,52 @@ def test_names_of_other_projects_are_found_without_a_network(tmp_path: Path) -> 
     assert found["torch.Tensor"].startswith("https://docs.pytorch.org/")
     assert found["ValueError"].endswith("exceptions.html#ValueError")
     assert set(elsewhere.ALIASES.values()) <= set(found)
+
+
+def test_names_of_claims_in_documents_lead_to_their_pages() -> None:
+    document = new_document("page")
+    known, unknown, heading = (
+        nodes.literal(text=name) for name in ("dc/thm3.2", "dc/none", "dc/cor3.3")
+    )
+    document += [nodes.paragraph("", "", known, unknown), nodes.title("", "", heading)]
+    app: Any = SimpleNamespace(
+        builder=SimpleNamespace(get_relative_uri=lambda page, to: f"{page} -> {to}")
+    )
+    claim_links._link(app, document, "trained/page")
+    (link,) = document.findall(nodes.reference)
+    assert link["refuri"] == "trained/page -> claims/dc-thm3.2"
+    assert link["reftitle"] == next(
+        c.title for c in ledger.load() if c.id == "dc/thm3.2"
+    )
+    assert link.astext() == "dc/thm3.2"
+
+
+def test_the_front_page_says_what_has_no_record(site: Path) -> None:
+    assert "5 of 5 claims have no record" in _text(site, "generated/notice.html")
+    assert "4 of 4 claims have no record here" in _text(site, "papers/dc.md")
+
+
+def test_a_picture_that_cannot_be_drawn_is_not_tried_again(tmp_path: Path) -> None:
+    picture = figures.named("mmd_table_1")
+    tried: list[str] = []
+
+    def markup(*_: object, **__: object) -> str:
+        tried.append(picture.name)
+        raise ValueError(f"there is no record in {tmp_path}/results")
+
+    none: Any = SimpleNamespace(
+        **{n: getattr(picture, n) for n in ("name", "title", "caption", "of_theory")},
+        of_record=None,
+        of_runs=picture.of_runs,
+        markup=markup,
+    )
+    (tmp_path / "kept").mkdir()
+    for _ in range(2):
+        found = drawing._drawn(
+            none, "full", "full", tmp_path / "results", tmp_path / "kept"
+        )
+        assert (found.body, found.missing) == ("", "there is no record in results.")
+    assert tried == ["mmd_table_1"]
 
 
 # --- the graph -----------------------------------------------------------------------

@@ -21,6 +21,9 @@ from verify.paths import RUNS
 SCALES = (("paper", "paper"), ("full", "full"), ("quick", "small"))
 """Folders of records, the largest networks first, and what their scale is called."""
 
+ABSENT = "absent: "
+"""What a kept drawing starts with that is none."""
+
 _SIZE = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
@@ -125,20 +128,33 @@ def _drawn(picture: Picture, name: str, scale: str, root: Path, kept: Path) -> S
         f"{picture.title}{picture.caption}{_code(picture)}{_state(folder)}".encode()
     ).hexdigest()
     path = kept / f"{picture.name}-{name}-{key[:16]}.html"
-    if path.exists():
-        return Shown(picture, path.read_text(encoding="utf-8"), scale=scale)
+    if not path.exists():
+        body = _body(picture, folder, scale, root)
+        for old in kept.glob(f"{picture.name}-{name}-*.html"):
+            old.unlink()
+        path.write_text(body, encoding="utf-8")
+    body = path.read_text(encoding="utf-8")
+    if body.startswith(ABSENT):
+        return Shown(picture, missing=body.removeprefix(ABSENT), scale=scale)
+    return Shown(picture, body, scale=scale)
+
+
+def _body(picture: Picture, folder: Path, scale: str, root: Path) -> str:
+    """Return a picture, or why there is none: that takes as long to find out."""
     try:
         record = (
             fullest(picture.name, folder) if picture.of_record is not None else None
         )
-        body = picture.markup(record, runs=Folder(folder / RUNS, scale=scale))
+        return picture.markup(record, runs=_runs(folder, scale))
     except ValueError as error:  # of which `Missing` is one
         reason = str(error).replace(f"{root.parent}/", "")
-        return Shown(picture, missing=f"{reason}.", scale=scale)
-    for old in kept.glob(f"{picture.name}-{name}-*.html"):
-        old.unlink()
-    path.write_text(body, encoding="utf-8")
-    return Shown(picture, body, scale=scale)
+        return f"{ABSENT}{reason}."
+
+
+@cache
+def _runs(folder: Path, scale: str) -> Folder:
+    """Return a folder of runs: pictures share what it has read."""
+    return Folder(folder / RUNS, scale=scale)
 
 
 def _code(picture: Picture) -> str:

@@ -1,6 +1,7 @@
-"""How claims rest on each other, as a picture: layers by dependency, inline SVG.
+"""How claims rest on each other, as pictures in inline SVG: of a paper, of a chapter.
 
-Graphs of a chapter's claims are small and shallow. Each component is laid out in columns,
+Of a paper every claim is a dot, chapter below chapter. Graphs of a chapter's claims are
+small and shallow. Each component is laid out in columns,
 a claim right of all that it rests on, rows ordered by the mean of their neighbours;
 components are then packed side by side. That takes no system dependency.
 """
@@ -136,11 +137,88 @@ def picture(nodes: Sequence[Node], *, title: str, width: float = 860.0) -> str:
         if used in placed
     ]
     boxes = [_box(node, *placed[node.name]) for node in known.values()]
-    size = f"0 0 {right + 2:.0f} {y + shelf + 2:.0f}"
+    return _drawing("graph", right, y + shelf, [*edges, *boxes], title)
+
+
+STEP, DOT, TITLE = 17.0, 5.0, 22.0
+"""Between dots, their radius, height of a chapter's title: pixels."""
+
+
+def overview(
+    chapters: Mapping[str, Sequence[Node]], *, title: str, width: float = 820.0
+) -> str:
+    """Return an SVG of all claims of a paper, a dot each, with lines to what they rest on.
+
+    Parameters
+    ----------
+    chapters : mapping
+        Of each chapter's title its claims.
+    title : str
+        What the picture is of, for those who can't see it.
+    width : float
+        In pixels; dots go on in the next row.
+
+    Examples
+    --------
+    >>> a, b = (Node(n, n, n, f"{n}.html", "holds", u) for n, u in (("a", ()), ("b", "a")))
+    >>> drawn = overview({"First": [a], "Second": [b]}, title="All")
+    >>> drawn.count("<circle"), drawn.count('class="edge"')
+    (2, 1)
+    """
+    across = int(width // STEP)
+    places: dict[str, tuple[float, float]] = {}
+    heads: list[str] = []
+    y = 0.0
+    for chapter, nodes in chapters.items():
+        heads.append(f'<text x="0" y="{y + 14:.0f}">{escape(chapter)}</text>')
+        y += TITLE
+        for k, node in enumerate(nodes):
+            row, column = divmod(k, across)
+            places[node.name] = (STEP * (column + 0.5), y + STEP * (row + 0.5))
+        y += STEP * math.ceil(len(nodes) / across) + 10.0
+    every = [node for nodes in chapters.values() for node in nodes]
+    edges = [
+        _arc(places[used], places[node.name])
+        for node in every
+        for used in node.uses
+        if used in places
+    ]
+    dots = [_dot(node, *places[node.name]) for node in every]
+    return _drawing("graph overview", width, y, [*edges, *heads, *dots], title)
+
+
+def _drawing(
+    kind: str, width: float, height: float, parts: Sequence[str], title: str
+) -> str:
+    """Return parts as an SVG that shrinks a little before it has to be scrolled."""
+    wide = width + 2.0
+    size = f"min({wide:.0f}px, max(100%, {0.75 * wide:.0f}px))"
     return (
-        f'<svg class="graph" viewBox="{size}" style="width: {right + 2:.0f}px"'
-        f' role="group" aria-label="{escape(title)}"><g transform="translate(1 1)">'
-        f"{''.join(edges)}{''.join(boxes)}</g></svg>"
+        f'<svg class="{kind}" viewBox="0 0 {wide:.0f} {height + 2:.0f}"'
+        f' style="width: {size}" role="group" aria-label="{escape(title)}">'
+        f'<g transform="translate(1 1)">{"".join(parts)}</g></svg>'
+    )
+
+
+def _arc(start: tuple[float, float], end: tuple[float, float]) -> str:
+    """Return a line from what is used to its user, bent so that rows do not hide it."""
+    bend = 0.25 * abs(end[0] - start[0]) + 6.0
+    x, y = 0.5 * (start[0] + end[0]), 0.5 * (start[1] + end[1])
+    if abs(start[1] - end[1]) < STEP:
+        y -= min(bend, 2.0 * TITLE)
+    else:
+        x += min(bend, 4.0 * STEP)
+    return (
+        f'<path class="edge" d="M{start[0]:.0f} {start[1]:.1f}'
+        f'Q{x:.0f} {y:.1f} {end[0]:.0f} {end[1]:.1f}"/>'
+    )
+
+
+def _dot(node: Node, x: float, y: float) -> str:
+    return (
+        f'<a href="{escape(node.link)}" class="{node.kind}">'
+        f"<title>{escape(f'{node.name}: {node.title}')}</title>"
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{DOT:.0f}"/></a>'
     )
 
 

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from pages import found
 from pages.figures import Shown, shown, write_files
-from pages.graph import Node, picture
+from pages.graph import Node, overview, picture
 from pages.writing import write_all
 from verify import figures, ledger, misprints, references
 from verify.claim import FAULTS
@@ -76,6 +76,7 @@ class Site:
             "cards.html": self._render(
                 "cards.html", "", papers=list(map(self._trial, papers()))
             ),
+            "notice.html": self._render("notice.html", "", rows=self.rows.values()),
             "picture.html": self._render("front_figure.html", "", one=fronts[0]),
             "gallery.html": self._render(
                 "gallery.html", "", groups=list(self._groups())
@@ -155,6 +156,7 @@ class Site:
             ],
             "slips": misprints.of(paper.prefix),
             "earlier": sum(row.remark == found.EARLIER for row in mine),
+            "without": sum(row.outcome == values.NOT_RUN for row in mine),
         }
 
     def _paper(self, paper: Paper) -> tuple[str, str]:
@@ -170,7 +172,11 @@ class Site:
             "## What is false, or not reproduced",
             _raw(self._render("paper_faults.html", "../", **trial)),
             "## Claims",
-            _raw(self._render("paper_legend.html", "../")),
+            _raw(
+                self._render(
+                    "paper_legend.html", "../", graph=self._overview(paper), **trial
+                )
+            ),
         ]
         for _, chapter, rows in self._chapters(paper):
             parts += [
@@ -201,6 +207,15 @@ class Site:
 
     def _naming(self, one: Shown) -> list[Row]:
         return [r for r in self.rows.values() if r.claim.figure == one.picture.name]
+
+    def _overview(self, paper: Paper) -> Markup:
+        """Draw every claim of a paper, and what it rests on."""
+        chapters = {
+            chapter: [_node(row, row.kind, row.claim.uses) for row in rows]
+            for _, chapter, rows in self._chapters(paper)
+        }
+        title = f"All claims of the paper, and what they rest on: {paper.title}"
+        return Markup(overview(chapters, title=title))
 
     def _graph(self, rows: Sequence[Row], chapter: str) -> Markup:
         """Draw a chapter's claims, and those of other chapters that they rest on."""
