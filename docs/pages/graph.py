@@ -140,8 +140,8 @@ def picture(nodes: Sequence[Node], *, title: str, width: float = 860.0) -> str:
     return _drawing("graph", right, y + shelf, [*edges, *boxes], title)
 
 
-STEP, DOT, TITLE = 17.0, 5.0, 22.0
-"""Between dots, their radius, height of a chapter's title: pixels."""
+STEPS, TITLE = (17.0, 30.0), 24.0
+"""Least and largest distance between dots, height of a chapter's title: pixels."""
 
 
 def overview(
@@ -165,7 +165,9 @@ def overview(
     >>> drawn.count("<circle"), drawn.count('class="edge"')
     (2, 1)
     """
-    across = int(width // STEP)
+    longest = max(map(len, chapters.values()), default=1)
+    step = min(max(STEPS[0], width / longest), STEPS[1])
+    across = int(width / step + 1e-9)
     places: dict[str, tuple[float, float]] = {}
     heads: list[str] = []
     y = 0.0
@@ -174,17 +176,12 @@ def overview(
         y += TITLE
         for k, node in enumerate(nodes):
             row, column = divmod(k, across)
-            places[node.name] = (STEP * (column + 0.5), y + STEP * (row + 0.5))
-        y += STEP * math.ceil(len(nodes) / across) + 10.0
-    every = [node for nodes in chapters.values() for node in nodes]
-    edges = [
-        _arc(places[used], places[node.name])
-        for node in every
-        for used in node.uses
-        if used in places
+            places[node.name] = (step * (column + 0.5), y + step * (row + 0.5))
+        y += step * math.ceil(len(nodes) / across) + 10.0
+    dots = [
+        _dot(node, places, 0.3 * step) for nodes in chapters.values() for node in nodes
     ]
-    dots = [_dot(node, *places[node.name]) for node in every]
-    return _drawing("graph overview", width, y, [*edges, *heads, *dots], title)
+    return _drawing("graph overview", width, y, [*heads, *dots], title)
 
 
 def _drawing(
@@ -200,25 +197,30 @@ def _drawing(
     )
 
 
-def _arc(start: tuple[float, float], end: tuple[float, float]) -> str:
-    """Return a line from what is used to its user, bent so that rows do not hide it."""
-    bend = 0.25 * abs(end[0] - start[0]) + 6.0
-    x, y = 0.5 * (start[0] + end[0]), 0.5 * (start[1] + end[1])
-    if abs(start[1] - end[1]) < STEP:
-        y -= min(bend, 2.0 * TITLE)
-    else:
-        x += min(bend, 4.0 * STEP)
+def _dot(node: Node, places: Mapping[str, tuple[float, float]], radius: float) -> str:
+    """Return a claim with lines to what it rests on, which a pointer on it brings out."""
+    x, y = places[node.name]
+    lines = "".join(
+        _arc(places[used], (x, y), 3.0 * radius) for used in node.uses if used in places
+    )
     return (
-        f'<path class="edge" d="M{start[0]:.0f} {start[1]:.1f}'
-        f'Q{x:.0f} {y:.1f} {end[0]:.0f} {end[1]:.1f}"/>'
+        f'<a href="{escape(node.link)}" class="{node.kind}">'
+        f"<title>{escape(f'{node.name}: {node.title}')}</title>{lines}"
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}"/></a>'
     )
 
 
-def _dot(node: Node, x: float, y: float) -> str:
+def _arc(start: tuple[float, float], end: tuple[float, float], near: float) -> str:
+    """Return a line from what is used to its user, bent so that rows do not hide it."""
+    bend = min(0.25 * abs(end[0] - start[0]) + 6.0, 44.0)
+    x, y = 0.5 * (start[0] + end[0]), 0.5 * (start[1] + end[1])
+    if abs(start[1] - end[1]) < near:
+        y -= bend
+    else:
+        x += bend
     return (
-        f'<a href="{escape(node.link)}" class="{node.kind}">'
-        f"<title>{escape(f'{node.name}: {node.title}')}</title>"
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{DOT:.0f}"/></a>'
+        f'<path class="edge" d="M{start[0]:.0f} {start[1]:.1f}'
+        f'Q{x:.0f} {y:.1f} {end[0]:.0f} {end[1]:.1f}"/>'
     )
 
 
