@@ -5,7 +5,8 @@ r"""Kernels of a pair of inputs of any lengths, layer by layer: the measured sid
 with (u, v) of covariance K^(l-1). The expectations come from three algorithms, none of
 them the library's:
 
-- formulas at 256 bits for ReLU, erf, sin, cos, exp and GELU;
+- formulas at 256 bits for ReLU and its square, erf, sin, cos, a sum of both, exp, GELU
+  and exp(-x^2/2);
 - enclosed integrals for SELU, hard tanh and ReLU6 (`verify.integrals.Pieces`);
 - for tanh Price's theorem, dE s(u)s(v)/dk = E s'(u)s'(v), whose right side lives within
   twenty units at any variance: a trapezoid rule in the plane and Gauss-Legendre nodes in
@@ -80,6 +81,21 @@ def _relu(p: Any, q: Any, k: Any) -> Moments:
     return size * (sine / (2 * mpmath.pi) + share * cosine), share
 
 
+def _relu_squared(p: Any, q: Any, k: Any) -> Moments:
+    size = mpmath.sqrt(p * q)
+    cosine = max(min(k / size, mpmath.mpf(1)), mpmath.mpf(-1))
+    angle = mpmath.pi - mpmath.acos(cosine)
+    sine = mpmath.sqrt((1 - cosine) * (1 + cosine))
+    value = 3 * sine * cosine + angle * (1 + 2 * cosine * cosine)
+    turn = 2 * mpmath.pi
+    return size * size * value / turn, 4 * size * (sine + angle * cosine) / turn
+
+
+def _gaussian(p: Any, q: Any, k: Any) -> Moments:
+    det = (1 + p) * (1 + q) - k * k
+    return 1 / mpmath.sqrt(det), k / mpmath.sqrt(det) ** 3
+
+
 def _erf(p: Any, q: Any, k: Any) -> Moments:
     size = (1 + 2 * p) * (1 + 2 * q)
     value = 2 / mpmath.pi * mpmath.asin(2 * k / mpmath.sqrt(size))
@@ -94,6 +110,12 @@ def _sin(p: Any, q: Any, k: Any) -> Moments:
 def _cos(p: Any, q: Any, k: Any) -> Moments:
     decay = mpmath.exp(-(p + q) / 2)
     return decay * mpmath.cosh(k), decay * mpmath.sinh(k)
+
+
+def _waves(p: Any, q: Any, k: Any) -> Moments:
+    """Return those of 2 sin + cos: products of one with the other have mean zero."""
+    (sine, cosine), (even, odd) = _sin(p, q, k), _cos(p, q, k)
+    return 4 * sine + even, 4 * cosine + odd
 
 
 def _exp(p: Any, q: Any, k: Any) -> Moments:
@@ -271,9 +293,12 @@ def _near(name: str, variance: str) -> list[Any]:
 
 LAWS: dict[str, Law] = {
     "relu": Formula(lambda p: mpmath.sqrt(p / (2 * mpmath.pi)), _relu),
+    "relu_squared": Formula(lambda p: p / 2, _relu_squared),
+    "gaussian": Formula(lambda p: 1 / mpmath.sqrt(1 + p), _gaussian),
     "erf": Formula(lambda p: 0 * p, _erf),
     "sin": Formula(lambda p: 0 * p, _sin),
     "cos": Formula(lambda p: mpmath.exp(-p / 2), _cos),
+    "2 sin + cos": Formula(lambda p: mpmath.exp(-p / 2), _waves),
     "exp": Formula(lambda p: mpmath.exp(p / 2), _exp),
     "gelu": Formula(lambda p: p / mpmath.sqrt(2 * mpmath.pi * (1 + p)), _gelu),
     "selu": Enclosed(integrals.PIECES["selu"]),

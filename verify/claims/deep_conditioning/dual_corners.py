@@ -248,6 +248,67 @@ STEEP_UNEQUAL = numeric(
     uses=("dc/defC.1-steep",),
 )
 
+# --- formulas at any variances ----------------------------------------------------------
+
+_CORRELATIONS = (-1.0, -0.999, -0.3, 0.0, 0.6, 0.999)
+_DELTAS = (1e-9, 1e-3, 0.4, 1.0, 1.7, 2.0)
+
+
+def _predict_formula(*, activation: str, var_x: float, var_y: float) -> Array:
+    a, rho = subject(activation), np.array(_CORRELATIONS)
+    # Both orders of the variances at once.
+    both = {"var_x": [[var_x], [var_y]], "var_y": [[var_y], [var_x]]}
+    apart = a.normalized().distance_map(np.array(_DELTAS))
+    each = (a.dual(rho, **both), a.dual_derivative(rho, **both))
+    return np.concatenate([*(v.ravel() for v in each), apart])
+
+
+def _measure_formula(*, activation: str, var_x: float, var_y: float) -> list[Any]:
+    law = pairs.LAWS[activation]
+    with mpmath.workprec(BITS):
+        p, q, one = mpmath.mpf(var_x), mpmath.mpf(var_y), mpmath.mpf(1)
+        root = mpmath.sqrt(p * q)
+        at = [law.two(p, q, mpmath.mpf(rho) * root) for rho in _CORRELATIONS]
+        values, slopes = [v for v, _ in at], [root * s for _, s in at]
+        top, m = law.two(one, one, one)[0], law.mean(one)
+        gaps = [
+            (top - law.two(one, one, 1 - mpmath.mpf(d))[0]) / (top - m * m)
+            for d in _DELTAS
+        ]
+    return [*values, *values, *slopes, *slopes, *gaps]
+
+
+def _wrong_formula(*, activation: str, var_x: float, var_y: float) -> Array:
+    """The geometric mean for both variances."""
+    mean = math.sqrt(var_x * var_y)
+    return _predict_formula(activation=activation, var_x=mean, var_y=mean)
+
+
+FORMULAS = numeric(
+    id="dc/defC.1-formulas",
+    items=("DefC.1", "D.0"),
+    title="Duals in closed form, their slopes and their distances from one",
+    statement=r"\hat\sigma(\rho; \gamma_1, \gamma_2),\quad"
+    r" \partial_\rho \hat\sigma(\rho; \gamma_1, \gamma_2),\quad"
+    r" 1 - \hat\sigma(1 - \delta)",
+    source=Source(KEY, "Definition C.1 and Appendix D"),
+    cases=grid(
+        activation=(
+            *("relu", "relu_squared", "erf", "gelu"),
+            *("sin", "cos", "exp", "gaussian", "2 sin + cos"),
+        ),
+        var_x=0.49,
+        var_y=(0.49, 1.7),
+    ),
+    predict=_predict_formula,
+    measure=_measure_formula,
+    # The library's promise for functions without a formula; of sums that vanish, of the
+    # rounding of sizes below ten.
+    compare=AgreesTo(relative=1e-12, absolute=1e-15),
+    must_refute=_wrong_formula,
+    uses=("dc/defC.1", "dc/defC.1-unequal", "dc/defC.1-distance"),
+)
+
 # --- how lengths change -----------------------------------------------------------------
 
 _SQUARES = (1e-4, 0.3, 1.0, 4.0, 50.0)
@@ -258,22 +319,30 @@ def _slope_law(activation: str, *, normalised: bool) -> pairs.Law:
     return pairs.Normalised(found) if normalised else found
 
 
-def _predict_slope(*, activation: str, normalised: bool = False) -> Array:
+def _predict_slope(
+    *, activation: str, normalised: bool = False, count: int = len(_SQUARES)
+) -> Array:
     a = subject(activation).normalized() if normalised else subject(activation)
-    return np.array([a.length_map_derivative(q) for q in _SQUARES])
+    return np.array([a.length_map_derivative(q) for q in _SQUARES[:count]])
 
 
-def _measure_slope(*, activation: str, normalised: bool = False) -> list[Any]:
+def _measure_slope(
+    *, activation: str, normalised: bool = False, count: int = len(_SQUARES)
+) -> list[Any]:
     one = _slope_law(activation, normalised=normalised).one
     with mpmath.workprec(2 * BITS):
-        return [mpmath.diff(lambda q: one(q)[0], mpmath.mpf(q)) for q in _SQUARES]
+        return [
+            mpmath.diff(lambda q: one(q)[0], mpmath.mpf(q)) for q in _SQUARES[:count]
+        ]
 
 
-def _wrong_slope(*, activation: str, normalised: bool = False) -> Array:
+def _wrong_slope(
+    *, activation: str, normalised: bool = False, count: int = len(_SQUARES)
+) -> Array:
     """E s'(u)^2 alone, without E s(u) s''(u)."""
     with mpmath.workprec(BITS):
         one = _slope_law(activation, normalised=normalised).one
-        return np.array([float(one(mpmath.mpf(q))[1]) for q in _SQUARES])
+        return np.array([float(one(mpmath.mpf(q))[1]) for q in _SQUARES[:count]])
 
 
 SLOPE = numeric(
@@ -284,9 +353,12 @@ SLOPE = numeric(
     r" \mathbb{E}[\sigma'^2 + \sigma \sigma'']",
     source=Source(KEY, "Appendix D"),
     cases=(
-        *grid(activation=("erf", "gelu", "sin", "cos", "exp")),
+        *grid(activation=("erf", "gelu", "sin", "cos", "exp", "gaussian")),
+        *grid(activation="relu_squared"),
         # Their means change with the length, too.
         *grid(activation=("gelu", "cos", "exp"), normalised=True),
+        # Its length no longer changes at 50.
+        *grid(activation="2 sin + cos", normalised=(False, True), count=4),
     ),
     predict=_predict_slope,
     measure=_measure_slope,
@@ -322,7 +394,7 @@ LENGTHS = replace(
     title="Length maps of waves and exponentials, and mean squares of their slopes",
     statement=r"\hat\sigma_0(\gamma) = \mathbb{E}\, \sigma(\sqrt\gamma X)^2, \quad"
     r" \gamma\, \mathbb{E}\, \sigma'(\sqrt\gamma X)^2",
-    cases=grid(activation=("cos", "exp")),
+    cases=grid(activation=("cos", "exp", "gaussian", "relu_squared", "2 sin + cos")),
     predict=_predict_length,
     measure=_measure_length,
     must_refute=_wrong_length,

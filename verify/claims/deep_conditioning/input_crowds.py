@@ -200,3 +200,27 @@ NTK_ACROSS = replace(
     must_refute=partial(_a_layer_less, 1),
     uses=("dc/eq7-crowd",),
 )
+
+# Closed forms at any lengths, and tables of all layers: within a second.
+_WAVES = grid(
+    activation=("sin", "cos"),
+    squares=((2.0, 8.0),),
+    turns=((0.02, 0.3, 1.2, 2.0, 3.1),),
+    depth=3,
+)
+
+NNGP_WAVES = replace(
+    NNGP,
+    id="dc/eq1-crowd-waves",
+    title="Kernels of pairs among hundreds of inputs, of a sine and a cosine",
+    cases=_WAVES,
+    uses=("dc/eq1-lengths",),
+)
+
+NTK_WAVES = replace(
+    NTK,
+    id="dc/eq7-crowd-waves",
+    title="Tangent kernels of pairs among hundreds of inputs, of a sine and a cosine",
+    cases=_WAVES,
+    uses=("dc/eq7-lengths",),
+)

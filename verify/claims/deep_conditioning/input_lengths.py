@@ -226,6 +226,13 @@ _PARALLEL = (
         turn=(0.0, 1e-4, 3.0),
         depth=2,
     ),
+    # Normalised, of powers of lengths and of a bump, each with a shift.
+    *grid(
+        activation=("relu_squared", "gaussian"),
+        squares=([0.01, 0.02], [0.5, 16.0]),
+        turn=(0.0, 1e-4, 1.2, 3.0),
+        depth=1,
+    ),
     *grid(activation="selu", squares=([0.3, 0.5],), turn=(0.0, 1e-4), depth=1),
     # Both shorter than the kinks, and on both sides of them.
     *grid(activation="hard_tanh", squares=([0.3, 0.5], [0.7, 1.5]), turn=0.0, depth=1),
@@ -238,10 +245,10 @@ _PARALLEL = (
 )
 
 
-def _a_layer_more(**case: Any) -> list[Any]:
+def _a_layer_more(which: int, **case: Any) -> list[Any]:
     """One hidden layer too many."""
     more: dict[str, Any] = {**case, "depth": case["depth"] + 1}
-    return _predict(0, **more)
+    return _predict(which, **more)
 
 
 NNGP = numeric(
@@ -343,6 +350,21 @@ NNGP_RESIDUAL = replace(
             skip=(0.0, 0.6, 1.5),
             depth=(1, 3),
         ),
+        # Of any form, not normalised: waves, an exponential, a bump, powers, pieces.
+        *grid(
+            activation=("sin", "cos", "exp", "gaussian", "relu_squared"),
+            squares=([0.3, 0.5],),
+            turn=(0.001, 1.2),
+            skip=0.6,
+            depth=(1, 2),
+        ),
+        *grid(
+            activation=("hard_tanh", "relu6"),
+            squares=([0.3, 0.5],),
+            turn=1.2,
+            skip=0.6,
+            depth=1,
+        ),
         # Nearly parallel: what biases add turns rows of unequal lengths.
         *grid(
             activation=("relu", "erf"),
@@ -421,8 +443,23 @@ NNGP_PARALLEL = replace(
     r" x_j = c\, x_i",
     cases=_PARALLEL,
     larger_cases={},
-    must_refute=_a_layer_more,
+    must_refute=partial(_a_layer_more, 0),
     uses=("dc/eq1-lengths",),
+)
+
+NTK_PARALLEL = replace(
+    NTK,
+    id="dc/eq7-parallel",
+    title=(
+        "Tangent kernels of parallel, nearly parallel and opposite inputs of"
+        " unequal lengths"
+    ),
+    statement=r"T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
+    r" \sigma'(v)], \quad x_j = c\, x_i",
+    cases=_PARALLEL,
+    larger_cases={},
+    must_refute=partial(_a_layer_more, 1),
+    uses=("dc/eq7-lengths",),
 )
 
 NNGP_MANY = replace(
@@ -449,30 +486,103 @@ NTK_MANY = replace(
     uses=("dc/eq7-lengths",),
 )
 
+# --- a function known by its values -----------------------------------------------------
+
+_BY_VALUES = "2 sin + cos"
+
+_FEW = 60
+"""Other rows, of lengths between those of the pair: tables in the lengths resolve it."""
+
+
+@lru_cache(maxsize=8)
+def _by_values(p: float, q: float, turn: float, depth: int) -> Any:
+    rng = np.random.default_rng(19)
+    others = rng.standard_normal((_FEW, 2))
+    others /= np.linalg.norm(others, axis=1, keepdims=True)
+    others *= np.sqrt(rng.uniform(p, q, (_FEW, 1)))
+    x = np.vstack([_rows(p, q, turn), others])
+    found = kernels.nngp_ntk(x, subject(_BY_VALUES), depth)
+    return [k[:2, :2] for k in found]
+
+
+def _predict_values(
+    which: int, *, squares: list[float], turn: float, depth: int
+) -> list[Any]:
+    return pairs.entries_of(_by_values(*squares, turn, depth)[which])
+
+
+def _measure_values(
+    which: str, *, squares: list[float], turn: float, depth: int
+) -> list[Any]:
+    first = pairs.start(*_rows(*squares, turn))
+    states = pairs.recursion(pairs.LAWS[_BY_VALUES], first, depth)
+    return pairs.entries(*getattr(states[-1], which))
+
+
+NNGP_VALUES = replace(
+    NNGP,
+    id="dc/eq1-values",
+    title="Top-layer kernels of a function that is known by its values alone",
+    statement=r"K_{ij} = e^{-(k_{ii} + k_{jj}) / 2} (4 \sinh k_{ij} + \cosh k_{ij}),"
+    r" \quad \sigma(x) = 2 \sin x + \cos x",
+    assumptions=(
+        "one hidden layer of raw units",
+        "other inputs of other lengths present",
+    ),
+    cases=grid(squares=([2.0, 3.0],), turn=(0.02, 1.2, 3.1), depth=1),
+    larger_cases={},
+    predict=partial(_predict_values, 0),
+    measure=partial(_measure_values, "k"),
+    must_refute=changed(
+        partial(_predict_values, 0), "One hidden layer too many.", depth=2
+    ),
+    uses=("dc/eq1-lengths",),
+)
+
+NTK_VALUES = replace(
+    NNGP_VALUES,
+    id="dc/eq7-values",
+    items=("Eq7", "D.0"),
+    title="Tangent kernels of a function that is known by its values alone",
+    statement=r"T_{ij} = K_{ij} + k_{ij}\, e^{-(k_{ii} + k_{jj}) / 2}"
+    r" (4 \cosh k_{ij} + \sinh k_{ij}), \quad \sigma(x) = 2 \sin x + \cos x",
+    source=Source(KEY, "Equation 7 and Appendix D"),
+    predict=partial(_predict_values, 1),
+    measure=partial(_measure_values, "t"),
+    must_refute=changed(
+        partial(_predict_values, 1), "One hidden layer too many.", depth=2
+    ),
+    uses=("dc/eq7-lengths",),
+)
+
 # --- threshold units --------------------------------------------------------------------
 
-_THRESHOLD = 0.5
 
-
-@lru_cache(maxsize=1)
-def _threshold() -> Any:
+@lru_cache(maxsize=2)
+def _unit(threshold: float) -> Any:
+    if threshold == 0.0:
+        return act.step
     return act.from_function(
-        lambda x: (x > _THRESHOLD).astype(np.float64),
-        kinks=(_THRESHOLD,),
+        lambda x: (x > threshold).astype(np.float64),
+        kinks=(threshold,),
         name="threshold",
     )
 
 
-def _predict_threshold(*, squares: list[float], turn: float) -> list[Any]:
+def _predict_threshold(
+    *, threshold: float, squares: list[float], turn: float
+) -> list[Any]:
     p, q = squares
-    return pairs.entries_of(kernels.nngp(_rows(p, q, turn), _threshold(), 1))
+    return pairs.entries_of(kernels.nngp(_rows(p, q, turn), _unit(threshold), 1))
 
 
-def _measure_threshold(*, squares: list[float], turn: float) -> list[Any]:
+def _measure_threshold(
+    *, threshold: float, squares: list[float], turn: float
+) -> list[Any]:
     """Probabilities that one unit is on, and that both are."""
     first, second = _rows(squares[0], squares[1], turn)
     p, q, k = pairs.start(first, second).k
-    one, two = (Pieces(0, kinks=(_THRESHOLD,), jumps=(1,), variance=v) for v in (p, q))
+    one, two = (Pieces(0, kinks=(threshold,), jumps=(1,), variance=v) for v in (p, q))
     with mpmath.workprec(BITS):
         both = one.dual(k / mpmath.sqrt(p * q), two)
     return pairs.entries(one.dual(1), two.dual(1), both)
@@ -483,9 +593,9 @@ THRESHOLD = numeric(
     items=("Eq1", "D.0"),
     uses=("dc/defC.1-unequal",),
     title="The kernel of threshold units, of two inputs of unequal lengths",
-    statement=r"K_{ij} = P(u > \tfrac12, v > \tfrac12)",
+    statement=r"K_{ij} = P(u > \theta, v > \theta), \quad \theta \in \{0, \tfrac12\}",
     source=Source(KEY, "Equation 1 and Appendix D"),
-    cases=grid(squares=([0.49, 1.69],), turn=(0.01, 0.5, 3.1)),
+    cases=grid(threshold=(0.0, 0.5), squares=([0.49, 1.69],), turn=(0.01, 0.5, 3.1)),
     predict=_predict_threshold,
     measure=_measure_threshold,
     # The library's promise: 1e-12 of the diagonal.
