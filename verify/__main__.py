@@ -1,9 +1,10 @@
-"""``python -m verify list | run CLAIM... | show CLAIM``."""
+"""``python -m verify list | run CLAIM... | show CLAIM | remeasure``."""
 
 import argparse
 import shutil
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from verify import calibrated, command, index, paths, references
@@ -49,6 +50,11 @@ def _run_or_show(options: argparse.Namespace) -> int:
     except ValueError as error:
         command.complain(str(error))
         return command.EXIT_USAGE
+    if options.action == "remeasure":
+        return command.interruptible(
+            lambda: _remeasured([e.claim for e in entries], options.records),
+            kept="nothing is written",
+        )
     profile = Profile(options.profile)
     entries = ledger.in_profile(entries, profile)
     if not entries:
@@ -82,6 +88,25 @@ def _shown(
     return command.exit_code(rows) if ran else command.EXIT_RED
 
 
+def _remeasured(claims: "Sequence[Claim]", root: Path) -> int:
+    """Say of each published record whether its networks still show what it says."""
+    from verify import records, remeasure
+
+    told: list[remeasure.Again] = []
+    try:
+        for each in remeasure.published(claims, root):
+            told.append(remeasure.remeasured(*each, root))
+            command.put(f"{told[-1]}\n")
+    except records.RecordError as error:
+        command.complain(str(error))
+        return command.EXIT_RED
+    same = sum(each.same for each in told)
+    command.put(
+        f"{same} of {len(told)} published records are what was measured again\n"
+    )
+    return command.EXIT_GREEN if same == len(told) else command.EXIT_RED
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m verify", description="List, run and explain claims."
@@ -95,6 +120,11 @@ def _parser() -> argparse.ArgumentParser:
             "+",
         ),
         ("show", "say what a claim states, how it is tested, and the outcome", "+"),
+        (
+            "remeasure",
+            "measure published claims again, from the networks beside their records",
+            "*",
+        ),
     ):
         action = actions.add_parser(name, help=what, description=what)
         text = "ids (dc/thm3.2), beginnings of ids (dc/thm) or papers (dc)"
@@ -107,6 +137,8 @@ def _parser() -> argparse.ArgumentParser:
             command.add_place_options(action)
         elif name == "run":
             command.add_common_options(action)
+        elif name == "remeasure":
+            command.add_records_option(action)
     return parser
 
 

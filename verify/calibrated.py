@@ -64,6 +64,16 @@ def _all() -> Mapping[str, Kept]:
     return MappingProxyType(read() if KEPT.exists() else {})
 
 
+def faults(claim_id: str) -> Mapping[str, str]:
+    """Return what a claim says of networks trained with each fault that was planted.
+
+    >>> faults("sl/obs1-trained")["short"]
+    'refuted'
+    """
+    found = _all().get(claim_id)
+    return found.faults if found is not None else {}
+
+
 def redrawn(claim_id: str) -> tuple[str, ...]:
     """Return the outcomes of a claim's redraws, none where it was not drawn anew.
 

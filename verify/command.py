@@ -57,6 +57,11 @@ def add_place_options(parser: argparse.ArgumentParser) -> None:
         default="quick",
         help="how much is run (default: quick)",
     )
+    add_records_option(parser)
+
+
+def add_records_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that says where records are."""
     parser.add_argument(
         "--records",
         type=Path,

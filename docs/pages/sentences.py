@@ -94,11 +94,21 @@ def _between(
     """Show the least and the largest effect of the cases, turned and rounded."""
 
     def read(cases: Sequence[CaseRecord]) -> str:
-        found = sorted(map(turn, _differences(cases)[where]))
-        shown = [f"{float(format(value, form)):,g}" for value in (found[0], found[-1])]
-        return " to ".join(dict.fromkeys(shown))
+        return _range(list(map(turn, _differences(cases)[where])), form)
 
     return read
+
+
+def _range(found: Sequence[float], form: str) -> str:
+    ends = (f"{float(format(value, form)):,g}" for value in (min(found), max(found)))
+    return " to ".join(dict.fromkeys(ends))
+
+
+def _power_over_predicted(cases: Sequence[CaseRecord]) -> str:
+    """Show the least and the largest of 10 to the effect over 10 to the one predicted."""
+    middles = [sum(map(records.number, case.predicted)) / 2.0 for case in cases]
+    pairs = zip(_differences(cases), middles, strict=True)
+    return _range([10.0 ** (effect - middle) for effect, middle in pairs], ".2g")
 
 
 def _effect(place: int, factor: float, digits: int) -> Callable[..., str]:
@@ -161,11 +171,7 @@ SMALL = (
     Observed(_START, "ReLU's products", _estimate(11, 0, 2)),
     Observed(_START, "ReLU's products, predicted", _predicted(11, 0, 2)),
     Observed("dc/sec7-batch-gradients", "gradients' growth", _estimate(0, 0, 3)),
-    Observed(
-        "dc/sec11-condition-start",
-        "tangent condition",
-        _between(lambda value: 10.0**value),
-    ),
+    Observed("dc/sec11-condition-start", "tangent condition", _power_over_predicted),
     Observed(
         "dc/sec11-top-start",
         "top condition, 16",

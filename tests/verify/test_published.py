@@ -11,7 +11,7 @@ from verify import records
 from verify.claim import Claim, Evidence, Profile, Source
 from verify.compare import Contrast, EffectWithin
 from verify.ledger import Entry
-from verify.report import as_json, as_markdown, as_text, build, rows
+from verify.report import as_json, as_markdown, as_text, build, functions, rows
 from verify.report.html import as_html
 from verify.run import run_claim
 
@@ -144,3 +144,22 @@ def test_it_is_not_run_in_a_profile_without_cases() -> None:
         run_claim(LARGER, module=__name__)
     with pytest.raises(ValueError, match="`cases`, `predict`"):
         replace(CLAIM, cases=(), runs=None)
+
+
+def a_larger_effect(**_case: Any) -> tuple[float, None]:
+    return 1.5, None
+
+
+def test_a_control_that_the_verdict_implies_is_said_to_be_one() -> None:
+    """Limits that the claim's leave out are refuted wherever it holds: that is no news."""
+    claim = replace(CLAIM, id="sl/obs1-trained", items=("Obs1",))
+    record = run_claim(claim, module=__name__)
+    assert functions.tried(claim, record) == (
+        "refuted in the only case, as the verdict implies: its limits and the claim's are"
+        " disjoint; of 5 trainings with a planted fault: holds 1, refused 2, refuted 2"
+    )
+    record = run_claim(CLAIM, module=__name__)
+    assert functions.tried(CLAIM, record).endswith("with a planted fault was tried")
+    telling = replace(CLAIM, must_refute=a_larger_effect)
+    record = run_claim(telling, module=__name__)
+    assert functions.tried(telling, record) == "refuted in the only case"

@@ -2,15 +2,16 @@
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from empirical.digest import ROOT
-from verify import judging
+from verify import calibrated, judging
 from verify.claim import Claim
 from verify.claims._predictors import limits
-from verify.compare import Outcome
+from verify.compare import EffectWithin, Outcome
 from verify.records import Record
 from verify.report import numbers
 
@@ -31,14 +32,45 @@ def control(claim: Claim) -> tuple[str, str]:
 
 
 def tried(claim: Claim, record: Record) -> str:
-    """Say in how many cases a control did what it must."""
+    """Say in how many cases a control did what it must, and whether that is news.
+
+    Limits of an effect that are disjoint from the claim's are refuted wherever it holds:
+    what tells then is what it says of networks that were trained wrongly.
+    """
     did, cases = judging.tried(claim, record.cases, record.search)
     if claim.expected is not Outcome.HOLDS:
         return (
             f"holds in {_share(did, cases)} that refute{'s' * (cases == 1)} the claim"
         )
     telling = cases == len(record.cases)
-    return f"refuted in {_share(did, cases)}{'' if telling else ' that say something'}"
+    found = f"refuted in {_share(did, cases)}{'' if telling else ' that say something'}"
+    return f"{found}, {_elsewhere(claim)}" if implied(claim, record) else found
+
+
+def implied(claim: Claim, record: Record) -> bool:
+    """Whether a control is refuted wherever its claim holds: limits that are disjoint."""
+    if claim.expected is not Outcome.HOLDS or not isinstance(
+        claim.compare, EffectWithin
+    ):
+        return False
+    pairs = ((c.predicted, c.control_predicted) for c in record.cases if c.control)
+    return all(_disjoint(mine, other) for mine, other in pairs)
+
+
+def _disjoint(mine: Sequence[float | None], other: Sequence[float | None]) -> bool:
+    (least, most), (low, high) = mine, other
+    above = most is not None and low is not None and low >= most
+    return above or (least is not None and high is not None and high <= least)
+
+
+def _elsewhere(claim: Claim) -> str:
+    """Say that a verdict implies its control's, and what tells in its place."""
+    words = "as the verdict implies: its limits and the claim's are disjoint"
+    planted = Counter(calibrated.faults(claim.id).values())
+    if not planted:
+        return f"{words}; no training with a planted fault was tried"
+    told = ", ".join(f"{outcome} {count}" for outcome, count in sorted(planted.items()))
+    return f"{words}; of {planted.total()} trainings with a planted fault: {told}"
 
 
 def _share(part: int, whole: int) -> str:

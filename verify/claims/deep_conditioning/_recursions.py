@@ -85,6 +85,34 @@ def entrywise(gram: Any, function: Any) -> Any:
     return out
 
 
+def separation(gram: Any) -> Any:
+    """Least 1 - |g_ij| off the diagonal: the delta of assumption A."""
+    with mpmath.workprec(BITS):
+        pairs = ((i, j) for i in range(gram.rows) for j in range(i))
+        return min(1 - abs(gram[i, j]) for i, j in pairs)
+
+
+def burn_in(delta: Any, mu: Any) -> int:
+    """L_0, counted: the least l with 2 delta (1 + mu/2)^l >= 1."""
+    with mpmath.workprec(BITS):
+        return _counted(1 / (2 * mpmath.mpf(delta)), 1 / (1 + mpmath.mpf(mu) / 2))
+
+
+def shrunk(start: Any, mu: Any) -> int:
+    """The least l with start (1 - mu/2)^l <= 1, counted."""
+    with mpmath.workprec(BITS):
+        return _counted(mpmath.mpf(start), 1 - mpmath.mpf(mu) / 2)
+
+
+def _counted(left: Any, factor: Any) -> int:
+    # A power that is one but for the rounding of its float64 arguments counts as one.
+    layers, one = 0, 1 + mpmath.mpf(2) ** -48
+    while left > one:
+        left *= factor
+        layers += 1
+    return layers
+
+
 def eigenvalues(matrix: Any) -> list[Any]:
     """Eigenvalues of a symmetric matrix at 60 digits, ascending."""
     with mpmath.workprec(BITS):

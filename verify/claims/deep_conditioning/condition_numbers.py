@@ -9,7 +9,6 @@ import mpmath
 from hypothesis import strategies as st
 
 from theory import conditioning as dc
-from theory import kernels
 from verify.claim import Claim, Source, adversarial, grid, numeric
 from verify.claims._predictors import changed, plus
 from verify.claims._searches import SEEDS, searched
@@ -46,10 +45,20 @@ def _equal_gram(n: int, delta: float) -> Any:
         return gram
 
 
-def _separation(n: int, data: Mapping[str, Any]) -> float:
+def _inputs(n: int, data: Mapping[str, Any]) -> Any:
+    """Return a Gram matrix at 60 digits."""
     if "equal" in data:
-        return data["equal"]
-    return kernels.separation(recursion.unit_points(n, **data))
+        return _equal_gram(n, data["equal"])
+    return recursion.exact_gram(n, data["dim"], data["spread"], data["seed"])
+
+
+def _separation(n: int, data: Mapping[str, Any]) -> float:
+    return float(recursion.separation(_inputs(n, data)))
+
+
+def _threshold(delta: Any, mu: Any, n: int) -> int:
+    """L_1 of Corollary 3.3, counted."""
+    return recursion.burn_in(delta, mu) + recursion.shrunk(n, mu)
 
 
 def _bound(case: Mapping[str, Any], **form: Any) -> float:
@@ -81,13 +90,9 @@ def _wrong_best_condition(**case: Any) -> float:
 def _measure_condition(
     *, activation: Subject, n: int, data: Mapping[str, Any], extra: int
 ) -> Any:
-    delta = _separation(n, data)
-    depth = dc.depth_for_condition_number(delta, mu_of(activation), n) + extra
-    gram = (
-        _equal_gram(n, delta)
-        if "equal" in data
-        else recursion.exact_gram(n, data["dim"], data["spread"], data["seed"])
-    )
+    gram = _inputs(n, data)
+    delta, mu = recursion.separation(gram), law(activation).mu()
+    depth = _threshold(delta, mu, n) + extra
     return recursion.condition_number(_kernel(activation, gram, depth))
 
 
@@ -175,7 +180,7 @@ def _predict_worst(*, n: int, mu: float, delta: float, extra: int) -> float:
 
 def _measure_worst(*, n: int, mu: float, delta: float, extra: int) -> Any:
     """Largest condition number of matrices with every off-diagonal entry B or -B."""
-    depth = dc.depth_for_condition_number(delta, mu, n) + extra
+    depth = _threshold(delta, mu, n) + extra
     b = exact_bound(depth=depth, delta=delta, mu=mu)
     with mpmath.workprec(BITS):
         # Eigenvalues 1 + (n-1) B and 1 - B; with the signs reversed 1 + B, 1 - (n-1) B.

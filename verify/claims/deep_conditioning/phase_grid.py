@@ -157,8 +157,18 @@ _CELLS = 24
 _SHOWN = ((2, 2), (20, 3), (3, 21), (12, 4), (7, 19))
 """Cells that are measured: indices of bias and weight variances."""
 _PHASES = ("ordered", "chaotic", "divergent")
-_ALONG = (0.1, 0.4, 0.7)
-"""Where on each drawn part of the edge a point is measured, as a share of its points."""
+_PLACES = {
+    "erf": ((1.0, 0.34), (2.8, 0.14)),
+    "relu": ((1.2, 0.19), (2.5, 0.19)),
+    "sin": ((1.0, 0.30), (2.3, 0.11)),
+}
+"""Variances of weights and biases at which a phase is looked up, by what is drawn there."""
+_ACROSS = {
+    "erf": ((1e-6, 0.8), (0.01, 1.1), (0.3, 2.0)),
+    "relu": ((0.0, 2.0),),
+    "sin": ((1e-6, 1.0), (0.01, 1.3), (0.3, 1.8)),
+}
+"""Bias variances at which the edge is, and about which weight variance to look for it."""
 
 
 @lru_cache(maxsize=8)
@@ -169,27 +179,26 @@ def _picture(name: str) -> Any:
     )
 
 
-def _edge_points(name: str) -> list[tuple[float, float]]:
-    """Return points of the lines that are drawn for the edge: their variances."""
-    found = list[tuple[float, float]]()
-    for line in _picture(name).lines:
-        w, b = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
-        # The window shows what is at most half as large again.
-        inside = np.flatnonzero((w <= _WINDOWS[name][0][1]) & (b <= 0.5))
-        for share in _ALONG:
-            at = inside[int(share * inside.size)]
-            found.append((float(w[at]), float(b[at])))
-    return found
+def _drawn_edge(name: str) -> list[float]:
+    """Return the weight variances at which the drawn edge has given bias variances."""
+    line = _picture(name).lines[-1]
+    w, b = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
+    return [float(np.interp(at, b, w)) for at, _ in _ACROSS[name]]
 
 
-def _named(name: str) -> list[tuple[str, float, float]]:
-    """Return the phases that are written, and the variances of the place of each."""
+def _named(name: str) -> list[float]:
+    """Return the phases that are written nearest to some places."""
     (left, right), (low, high) = _WINDOWS[name]
-    return [
-        (text.get_text(), left + x * (right - left), low + y * (high - low))
-        for text in _picture(name).texts
-        for x, y in [text.get_position()]
-    ]
+
+    def nearest(w: float, b: float) -> Any:
+        place = np.array([(w - left) / (right - left), (b - low) / (high - low)])
+        return min(
+            _picture(name).texts,
+            key=lambda text: float(np.linalg.norm(text.get_position() - place)),
+        )
+
+    found = (nearest(w, b).get_text() for w, b in _PLACES[name])
+    return [float(_PHASES.index(phase)) for phase in found]
 
 
 def _predict_picture(*, activation: str) -> list[float]:
@@ -199,8 +208,8 @@ def _predict_picture(*, activation: str) -> list[float]:
     return [
         *(float(cells[cell]) for cell in _SHOWN),
         *image.get_extent(),
-        *(w for w, _ in _edge_points(activation)),
-        *(float(_PHASES.index(phase)) for phase, _, _ in _named(activation)),
+        *_drawn_edge(activation),
+        *_named(activation),
     ]
 
 
@@ -237,9 +246,9 @@ def _measure_picture(*, activation: str) -> list[Any]:
             b = low + (high - low) * (i + mpmath.mpf(1) / 2) / _CELLS
             out.append(_state(law, w, b)[1])
         out += [left, right, low, high]
-        for w, b in _edge_points(activation):
-            out.append(_edge_weight(law, mpmath.mpf(b), mpmath.mpf(w)))
-        for _, w, b in _named(activation):
+        for b, near in _ACROSS[activation]:
+            out.append(_edge_weight(law, mpmath.mpf(b), mpmath.mpf(near)))
+        for w, b in _PLACES[activation]:
             out.append(_state(law, mpmath.mpf(w), mpmath.mpf(b))[0])
     return out
 
@@ -261,7 +270,8 @@ PICTURE = numeric(
     cases=grid(activation=tuple(_WINDOWS)),
     predict=_predict_picture,
     measure=_measure_picture,
-    # What a diagram promises for its cells.
+    # What a diagram promises for its cells; straight lines between points of the edge,
+    # half a hundredth of the window apart, are nearer.
     compare=AgreesTo(relative=1e-4, absolute=1e-12),
     must_refute=_wrong_picture,
     uses=("dc/D.0-phase-grid", "dc/D.0-edge-curve"),

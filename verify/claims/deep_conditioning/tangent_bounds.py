@@ -1,5 +1,6 @@
 """How fast depth makes the tangent kernel diagonal: printed, sharp and best possible."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import Any
@@ -9,7 +10,6 @@ import numpy as np
 from hypothesis import strategies as st
 
 from theory import conditioning as dc
-from theory import kernels
 from verify.claim import Source, adversarial, grid, numeric
 from verify.claims._predictors import changed, plus, times
 from verify.claims._searches import SIGNS, searched
@@ -262,10 +262,9 @@ THM_34_ENVELOPE = adversarial(
 def _inputs(kind: str, n: int, delta: float, seed: int) -> tuple[Any, float, float]:
     """A Gram matrix, the separation of its inputs and its smallest eigenvalue."""
     if kind == "random":
-        points = recursion.unit_points(n, 2 * n, 1.0, seed)
         gram = recursion.exact_gram(n, 2 * n, 1.0, seed)
         least = float(np.nextafter(float(recursion.eigenvalues(gram)[0]), 0.0))
-        return gram, kernels.separation(points), least
+        return gram, float(recursion.separation(gram)), least
     with mpmath.workprec(BITS):
         gram = mpmath.matrix(n)
         for i in range(n):
@@ -293,9 +292,28 @@ def _at_threshold(case: Mapping[str, Any], form: Any) -> int:
     return max(least, 1) + case["extra"]
 
 
+def _counted(form: str, activation: Subject, gram: Any) -> int:
+    """Return the threshold depth of a form, counted layer by layer from its definition."""
+    found, delta, n = law(activation), recursion.separation(gram), gram.rows
+    start, mu = recursion.burn_in(delta, found.mu()), found.mu()
+    if form == "printed":
+        return 2 * start + recursion.shrunk(4 * n * n, mu)
+    sharp = start + recursion.shrunk(n, mu)
+    if form == "sharp":
+        return sharp
+    quadratic = quadratic_law(mu)
+
+    def dominance(depth: int) -> Any:
+        with mpmath.workprec(BITS):
+            return 1 - (n - 1) * _ratio(quadratic, 1 - delta, depth)
+
+    # The ratio falls with depth.
+    return 1 + bisect_right(range(1, sharp), 0, key=dominance)
+
+
 def _measure_condition(form: str, **case: Any) -> Any:
     gram, _, _ = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
-    depth = _at_threshold(case, form)
+    depth = max(_counted(form, case["activation"], gram), 1) + case["extra"]
     return recursion.condition_number(_tangent_matrix(case["activation"], gram, depth))
 
 

@@ -7,6 +7,7 @@ stable, met with the kernels of infinite width.
 import math
 from dataclasses import replace
 from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from empirical.normrelu.study import examples_of, network_of, problem_of
 from empirical.normrelu.training import KERNEL
 from theory import kernels
 from verify.claim import Source, grid, trend
-from verify.claims._predictors import changed, stated, unmet
+from verify.claims._predictors import Limits, changed, stated
 from verify.claims.deep_conditioning.training import (
     CLOSED,
     DEPTHS,
@@ -28,7 +29,7 @@ from verify.claims.deep_conditioning.training import (
     trained,
 )
 from verify.claims.deep_conditioning.training_start import ACTIVATIONS
-from verify.compare import AgreesTo, Contrast, EffectWithin
+from verify.compare import AgreesTo, Contrast, EffectWithin, Outcome
 from verify.reading import Reading
 from verify.trained import Run
 
@@ -69,10 +70,23 @@ def _eigenvalues(found: Configuration) -> tuple[float, float]:
 
 
 def _at_start(*, scale: str, depth: int, arm: str) -> Contrast:
-    """Measured less predicted log10 of the condition number, one a network."""
-    measured = arm_of(arm, scale, depth).draws.series("condition")[:, 0]
+    """log10 of the condition number, one a network."""
+    return Contrast.alone(arm_of(arm, scale, depth).draws.series("condition")[:, 0])
+
+
+def _wide(*, scale: str, depth: int, arm: str) -> float:
+    """log10 of the condition number at infinite width."""
     largest, least = _eigenvalues(configuration(arm, scale, depth))
-    return Contrast.alone(measured - math.log10(largest / least))
+    return math.log10(largest / least)
+
+
+def _as_wide(**case: Any) -> Limits:
+    return _wide(**case) - NEAR, _wide(**case) + NEAR
+
+
+def _above_wide(**case: Any) -> Limits:
+    """At least the condition number at infinite width."""
+    return _wide(**case), None
 
 
 _SMALL = grid(scale="small", depth=DEPTHS["small"], arm=("normrelu", "selu"))
@@ -91,15 +105,18 @@ START = trend(
     cases=_SMALL,
     runs=_runs,
     uses=CLOSED,
+    predict=_as_wide,
     measure=_at_start,
+    must_hold=_above_wide,
+    expected=Outcome.REFUTED,
     compare=EffectWithin(),
+    version=2,
     assumptions=_ASSUMPTIONS,
     finding=(
         "Layers of 128 units are too narrow: at initialisation the least eigenvalues"
         " are smaller than at infinite width, the more so the deeper the network. The"
         " infinite-width values give the order of magnitude at best."
     ),
-    **unmet((-NEAR, NEAR), (0.0, None)),
 )
 
 

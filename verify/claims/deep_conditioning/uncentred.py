@@ -452,12 +452,22 @@ def _predict_distance(
     return found.rate**extra
 
 
+def _counted_start(found: Law, point: Any, delta: float) -> int:
+    """Layers until an interval around the fixed point is reached, counted."""
+    with mpmath.workprec(BITS):
+        total, gap = found.moment(), 1 - point
+        start = int(mpmath.ceil(total / found.coefficient(0) ** 2))
+        if found.slope(1) < total:
+            return start
+        return max(start, recursion.burn_in(delta / gap, found.nu() * gap))
+
+
 def _measure_distance(
     *, activation: Subject, delta: float, sign: int, extra: int
 ) -> Any:
-    start = dc.fixed_point_convergence(subject(activation), delta).start
     found = law(activation)
     point = _exact_fixed_point(found)
+    start = _counted_start(found, point, delta)
     with mpmath.workprec(BITS):
         rho = sign * (1 - mpmath.mpf(delta))
         return abs(recursion.uncentred(found, rho, start + extra)[-1] - point)

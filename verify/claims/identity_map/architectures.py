@@ -55,17 +55,19 @@ def _weights(kind: str, layers: int, channels: int, side: int, kernel: int) -> A
     )
 
 
-def _measure_identity(
+def _predict_identity(
     *, kind: str, layers: int, channels: int, side: int, kernel: int, seed: int
 ) -> list[str]:
+    """What comes out of the layers with these weights."""
     weights = _weights(kind, layers, channels, side, kernel)
     images = _images(channels, side, seed)
     return _bits(_forward(weights, images, relu=kind.startswith("relu")))
 
 
-def _predict_identity(
+def _measure_image(
     *, kind: str, layers: int, channels: int, side: int, kernel: int, seed: int
 ) -> list[str]:
+    """The images themselves: nothing less is their identity."""
     return _bits(_images(channels, side, seed))
 
 
@@ -114,7 +116,7 @@ def _identity_claim(
         examples=partial(_shapes, *kinds),
         max_examples=30,
         predict=_predict_identity,
-        measure=_measure_identity,
+        measure=_measure_image,
         compare=Identical(),
         must_refute=_half_lost,
         uses=uses,

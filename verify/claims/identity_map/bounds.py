@@ -238,15 +238,21 @@ EQ_10 = Claim(
 
 
 def _measure_any(*, nullity: int, channels: int, delta: float) -> Any:
-    """Probability that one of n independent chi-squares reaches the printed bound."""
-    level = idm.direction_bound(nullity, channels, delta)
+    """Probability that one of n independent chi-squares reaches the printed bound.
+
+    With the least M, where M - 1 - log M = (2/C) log(n/delta), that is C M.
+    """
     with mpmath.workdps(DIGITS):
-        tail = _tail(mpmath.mpf(level) / channels, channels)
+        excess = mpmath.log(nullity / mpmath.mpf(delta)) * 2 / channels
+        least = -mpmath.lambertw(-mpmath.exp(-1 - excess), -1).real
+        tail = _tail(least, channels)
         return -mpmath.expm1(nullity * mpmath.log1p(-tail))
 
 
 def _predict_any(*, nullity: int, channels: int, delta: float) -> float:
-    return delta
+    """Chernoff's bound on all n at the level of Equation 11: delta."""
+    level = idm.direction_bound(nullity, channels, delta)
+    return nullity * float(idm.chi_square_tail_bound(level / channels, channels))
 
 
 def _of_one(*, nullity: int, channels: int, delta: float) -> float:

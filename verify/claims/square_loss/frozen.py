@@ -255,9 +255,14 @@ STEPS = Claim(
 )
 
 
+def _rate(momentum: float, share: float, weight_decay: float) -> float:
+    """Return the rate at which h is this share of 2 (1 + momentum)."""
+    f, _ = _values(10, 3)
+    return share * (1.0 + momentum) / (weight_decay + float(f @ f))
+
+
 def _measure_stable(*, momentum: float, share: float, weight_decay: float) -> bool:
     f, y = _values(10, 3)
-    limit = sl.stability_limit(f, weight_decay, momentum=momentum)
     steps = (0, 400)
     # On the sum loss the optimiser's weight decay is twice the penalty.
     first, last = _descended(
@@ -265,7 +270,7 @@ def _measure_stable(*, momentum: float, share: float, weight_decay: float) -> bo
         y,
         rho0=3.0,
         reduction="sum",
-        rate=share * limit,
+        rate=_rate(momentum, share, weight_decay),
         decay=2.0 * weight_decay,
         momentum=momentum,
         steps=steps,
@@ -275,7 +280,9 @@ def _measure_stable(*, momentum: float, share: float, weight_decay: float) -> bo
 
 
 def _predict_stable(*, momentum: float, share: float, weight_decay: float) -> bool:
-    return share < 1.0
+    f, _ = _values(10, 3)
+    limit = sl.stability_limit(f, weight_decay, momentum=momentum)
+    return _rate(momentum, share, weight_decay) < limit
 
 
 def _always_stable(*, momentum: float, share: float, weight_decay: float) -> bool:

@@ -531,16 +531,17 @@ ERR_5 = Claim(
 )
 
 
-def _rank_one(widths: Sequence[int], seed: int) -> tuple[Sequence[Array], Array]:
-    """Aligned layers of rank one, all positive so that ReLU is idle."""
+def _positive(widths: Sequence[int], seed: int) -> list[Array]:
+    """Unit vectors v_0, v_1, ..., all positive so that ReLU is idle."""
     rng = np.random.default_rng([55, seed])
     vectors = [rng.uniform(0.1, 1.0, n) for n in widths]
-    vectors = [v / np.linalg.norm(v) for v in vectors]
-    return sl.aligned_directions(vectors), vectors[0][None]
+    return [v / np.linalg.norm(v) for v in vectors]
 
 
 def _measure_aligned(*, widths: list[int], seed: int) -> float:
-    directions, x = _rank_one(widths, seed)
+    vectors = _positive(widths, seed)
+    directions = [np.outer(b, a) for a, b in itertools.pairwise(vectors)]
+    x = vectors[0][None]
     f = float(outputs(tensors(directions), x).detach()[0])
     slopes = jacobians(directions, x)
     return max(
@@ -550,7 +551,9 @@ def _measure_aligned(*, widths: list[int], seed: int) -> float:
 
 
 def _solves(*, widths: list[int], seed: int) -> float:
-    return 0.0
+    vectors = _positive(widths, seed)
+    directions = sl.aligned_directions(vectors)
+    return float(np.max(sl.per_sample_residual(directions, vectors[0][None])))
 
 
 def _as_random(*, widths: list[int], seed: int) -> float:

@@ -1,7 +1,6 @@
 """Normalised networks: homogeneity, gradients, the terms of the loss (sections 1 and 2)."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -323,16 +322,20 @@ NU = Claim(
 )
 
 
-def _at_rest(widths: Sequence[int], examples: int, seed: int, decay: float) -> Any:
-    p = problem(widths, examples, seed)
+def _at_rest(
+    widths: Sequence[int], examples: int, seed: int, weight_decay: float
+) -> float:
     f = _f(widths, examples, seed)
-    return p, f, sl.rho_equilibrium(f, p.labels, decay)
+    return sl.rho_equilibrium(f, problem(widths, examples, seed).labels, weight_decay)
 
 
 def _measure_multiplier_at_rest(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> float:
-    p, _, rho = _at_rest(widths, examples, seed, weight_decay)
+    """The multiplier at the least squares in rho, where decay is one more example."""
+    p, f = problem(widths, examples, seed), _f(widths, examples, seed)
+    rows, goals = np.append(f, np.sqrt(weight_decay)), np.append(p.labels, 0.0)
+    rho = float(np.linalg.lstsq(rows[:, None], goals, rcond=None)[0][0])
     leaves = tensors(p.directions)
     (slope, *_) = gradients(square_error(rho, outputs(leaves, p.x), p.labels), leaves)
     return float(-0.5 * np.vdot(p.directions[0], slope))
@@ -341,15 +344,14 @@ def _measure_multiplier_at_rest(
 def _predict_multiplier_at_rest(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> float:
-    _, _, rho = _at_rest(widths, examples, seed, weight_decay)
-    return weight_decay * rho**2
+    return weight_decay * _at_rest(widths, examples, seed, weight_decay) ** 2
 
 
 def _without_the_square(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> float:
     """The scale rho in the place of its square."""
-    return weight_decay * _at_rest(widths, examples, seed, weight_decay)[2]
+    return weight_decay * _at_rest(widths, examples, seed, weight_decay)
 
 
 NU_AT_REST = Claim(

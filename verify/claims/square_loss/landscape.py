@@ -318,20 +318,28 @@ def _loss(x: Array, y: Array, decay: float, shapes: Sequence[Any], flat: Tensor)
 
 
 def _at_partition(parts: Parts, labels: Sequence[int], decay: float, units: int) -> Any:
-    """Build the equilibrium of a partition, units of a part unequal; return its loss."""
-    found = sl.cluster_equilibrium([len(p) for p in parts], _OVERLAP, decay)
+    """Build the equilibrium of a partition, units of a part unequal; return its loss.
+
+    With units along the middle of each part the loss is a quadratic of their sizes, whose
+    least squares have a row for each example and one for the decay.
+    """
     x, y = _simplex(len(labels)), np.array(labels, dtype=np.float64)
+    middles = np.array([x[list(part)].sum(axis=0) for part in parts])
+    middles /= np.linalg.norm(middles, axis=1, keepdims=True)
+    seen = np.array([[n in part for part in parts] for n in range(len(labels))])
+    rows = np.vstack([seen * (x @ middles.T), np.full(len(parts), np.sqrt(decay))])
+    goals = np.append(np.ones(len(labels)), 0.0)
+    sizes = np.linalg.lstsq(rows, goals, rcond=None)[0]
+    rho = sizes.sum()
     shares = np.arange(1.0, units + 1.0)
     shares /= shares.sum()
     first, last = [], []
-    for part, share in zip(parts, found.shares, strict=True):
-        middle = x[list(part)].sum(axis=0)
-        middle /= np.linalg.norm(middle)
+    for part, middle, share in zip(parts, middles, sizes / rho, strict=True):
         for each in np.sqrt(share * shares):
             first.append(each * middle)
             last.append(y[part[0]] * each)
     arrays = [np.array(first), np.array([last])]
-    flat = np.concatenate([[found.rho], *(a.ravel() for a in arrays)])
+    flat = np.concatenate([[rho], *(a.ravel() for a in arrays)])
     return x, y, [a.shape for a in arrays], flat
 
 

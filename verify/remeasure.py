@@ -1,0 +1,147 @@
+"""Measure published claims again, from the networks that are published beside them.
+
+A record says what was measured; whoever changes it, with its digest, changes what the
+report shows. Here each claim is measured again from the committed runs, predicted and
+judged, and compared with its record, case by case. Runs of older code will do: what is
+asked is whether the record says what they show, not whether today's code would train the
+same networks.
+"""
+
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+from empirical.testbed.records import RunRecord
+from verify import records
+from verify.claim import Claim, Profile
+from verify.judging import control_of, judge, outcome_of
+from verify.paths import Place, folder_of, placed
+from verify.records import CaseRecord, Record
+from verify.trained import Run, given
+
+PUBLISHED = (Profile.FULL, Profile.GPU)
+"""Profiles whose records are committed, with the networks that claims look at."""
+
+RELATIVE, ABSOLUTE = 1e-9, 1e-15
+"""Rounding of sums of up to a million numbers, in another order on another machine."""
+
+
+@dataclass(frozen=True)
+class Again:
+    """A published record, and what its networks say now.
+
+    Attributes
+    ----------
+    claim : str
+    profile : Profile
+    missing : tuple of str
+        Networks that it looks at and that are not published: it can't be measured.
+    differences : tuple of str
+        What the record says otherwise, in words.
+    """
+
+    claim: str
+    profile: Profile
+    missing: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()
+
+    @property
+    def same(self) -> bool:
+        """Whether it could be measured again, and the record says the same."""
+        return not self.missing and not self.differences
+
+    def __str__(self) -> str:
+        """Say what came out, in a line."""
+        said = "; ".join(self.differences) or "the same"
+        if self.missing:
+            said = f"its networks are not published: {', '.join(self.missing)}"
+        return f"{self.claim} ({folder_of(self.profile).name}): {said}"
+
+
+def published(
+    claims: Sequence[Claim], root: Path
+) -> Iterator[tuple[Claim, Profile, Record]]:
+    """Yield the published records of claims on trained networks.
+
+    Raises
+    ------
+    RecordError
+        If one cannot be read.
+    """
+    for claim in claims:
+        for profile in PUBLISHED:
+            if claim.runs is None or not claim.cases_for(profile):
+                continue
+            record = records.find(claim, folder_of(profile, root))
+            if record is not None:
+                yield claim, profile, record
+
+
+def remeasured(claim: Claim, profile: Profile, record: Record, root: Path) -> Again:
+    """Measure a published claim again, and compare it with its record."""
+    here = Place(folder_of(profile, root))
+    with placed(here):
+        found = {run: _found(run, here) for run in claim.runs_for(profile)}
+        there = {r: f for r, f in found.items() if isinstance(f, RunRecord)}
+        if missing := tuple(run.name for run in found if run not in there):
+            return Again(claim.id, profile, missing=missing)
+        with warnings.catch_warnings(), given(there):
+            warnings.simplefilter("error", RuntimeWarning)
+            cases = tuple(judge(claim, case) for case in claim.cases_for(profile))
+    outcome = outcome_of(cases, None)
+    passed, control = control_of(claim, cases, None)
+    now: dict[str, Any] = {
+        "version": claim.version,
+        "expected": claim.expected,
+        "comparison": type(claim.compare).__name__,
+        "outcome": outcome,
+        "green": passed and outcome is claim.expected,
+        "control": control,
+        "control_passed": passed,
+    }
+    differences = [
+        _said(name, value, getattr(record, name))
+        for name, value in now.items()
+        if value != getattr(record, name)
+    ]
+    if [case.case for case in record.cases] != [case.case for case in cases]:
+        differences.append("it is of other cases")
+    else:
+        for number, (old, new) in enumerate(zip(record.cases, cases, strict=True)):
+            differences += (f"case {number}: {each}" for each in _of_case(old, new))
+    return Again(claim.id, profile, differences=tuple(differences))
+
+
+@lru_cache(maxsize=32)  # Claims in order look at the same networks.
+def _found(run: Run, here: Place) -> RunRecord | str | None:
+    return run.find(here)
+
+
+def _of_case(old: CaseRecord, new: CaseRecord) -> Iterator[str]:
+    """Yield what was predicted, measured and found otherwise."""
+    for name in ("outcome", "control", "predicted", "measured", "control_predicted"):
+        before, now = getattr(old, name), getattr(new, name)
+        if not _alike(before, now):
+            yield _said(name, now, before)
+
+
+def _said(name: str, now: object, before: object) -> str:
+    return f"{name} {now!s:.60}, in the record {before!s:.60}"
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether encoded values are the same but for the rounding of sums."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        these, those = cast("Mapping[str, Any]", one), cast("Mapping[str, Any]", other)
+        same = these.keys() == those.keys()
+        return same and all(_alike(these[key], those[key]) for key in these)
+    if isinstance(one, list) and isinstance(other, list):
+        first, second = cast("list[Any]", one), cast("list[Any]", other)
+        return len(first) == len(second) and all(map(_alike, first, second))
+    if type(one) is float and type(other) is float:
+        return math.isclose(one, other, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+    return one == other
