@@ -8,6 +8,8 @@ from looking import PHONE, Open, faint, sticking_out
 PAGES = (
     "index.html",
     "learn.html",
+    "normrelu.html",
+    "trained/mmd-init.html",
     "explore.html",
     "tutorial.html",
     "gallery.html",
@@ -70,10 +72,20 @@ def test_the_search_finds_pages(show: Open, site: Path) -> None:
     assert shown.page.locator("#search-results li a").count() > 3
 
 
-def test_a_box_of_the_graph_leads_to_its_claim(show: Open, site: Path) -> None:
+@pytest.mark.parametrize("mark", [".overview a circle", ".graph a rect"])
+def test_a_claim_in_a_graph_leads_to_its_page(
+    show: Open, site: Path, mark: str
+) -> None:
     shown = show(site / "papers" / "dc.html")
-    link = shown.page.locator("svg.graph a").first
-    target = link.get_attribute("href")
-    link.click()
+    box = shown.page.locator(mark).first
+    target = box.locator("..").get_attribute("href")
+    box.click()
     shown.page.wait_for_url(lambda url: url.endswith(target.removeprefix("..")))
+    assert shown.page.locator("h1").is_visible()
+
+
+def test_a_claim_named_in_a_document_leads_to_its_page(show: Open, site: Path) -> None:
+    shown = show(site / "trained" / "mmd-init.html")
+    shown.page.locator("article a:has(code)", has_text="mmd/tab1").first.click()
+    shown.page.wait_for_url(lambda url: "/claims/mmd-tab1" in url)
     assert shown.page.locator("h1").is_visible()
