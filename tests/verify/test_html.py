@@ -203,8 +203,8 @@ def test_the_same_records_give_the_same_page(page: str, rows: tuple[Row, ...]) -
 
 def test_every_formula_is_well_formed_mathml(page: str) -> None:
     formulas = re.findall(r"<math.*?</math>", page, flags=re.DOTALL)
-    # One in each section, one more for what is false as printed.
-    assert len(formulas) == 7
+    # One in each section.
+    assert len(formulas) == 6
     for text in formulas:
         assert ET.fromstring(text).tag.endswith("math")
 
