@@ -92,7 +92,7 @@ START = trend(
     runs=_runs,
     uses=CLOSED,
     measure=_at_start,
-    compare=EffectWithin(),
+    compare=EffectWithin(unit="decades"),
     assumptions=_ASSUMPTIONS,
     finding=(
         "Layers of 128 units are too narrow: at initialisation the least eigenvalues"
@@ -129,7 +129,7 @@ END = trend(
     runs=runs_of,
     uses=CLOSED,
     measure=partial(_conditions, "condition", -1),
-    compare=EffectWithin(),
+    compare=EffectWithin(unit="decades"),
     assumptions=_ASSUMPTIONS,
     finding=(
         "The protocol first named plain ReLU, whose kernels are worse conditioned on"
@@ -145,7 +145,7 @@ _TOP = partial(
     items=("Sec11",),
     where="Section 7",
     reading=Reading.OURS,
-    compare=EffectWithin(),
+    compare=EffectWithin(unit="decades"),
 )
 
 TOP_START = _TOP(

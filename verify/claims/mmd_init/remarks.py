@@ -296,6 +296,7 @@ ONE_CLASS = tuple(
         where="Figure 1 (b) and appendix B.1",
         reading=Reading.READING,
         quick=False,
+        unit="points",
         withstands=UNLABELLED,
         uses=("mmd/ds", *uses),
         version=version,
