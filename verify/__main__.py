@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         command.put("".join(f"{each}\n" for each in _listed(options)))
     except ValueError as error:
-        command.complain(str(error))
+        command.complain(f"error: {error}")
         return command.EXIT_USAGE
     except OSError as error:
         command.complain(f"error: {error}")
@@ -47,12 +47,17 @@ def _run_or_show(options: argparse.Namespace) -> int:
         with command.reading():
             entries = ledger.select(options.claims, options.package)
     except ValueError as error:
-        command.complain(str(error))
+        command.complain(f"error: {error}")
         return command.EXIT_USAGE
     profile = Profile(options.profile)
-    entries = ledger.in_profile(entries, profile)
+    found, entries = entries, ledger.in_profile(entries, profile)
     if not entries:
-        command.complain(f"none of the claims asked for is left by --profile {profile}")
+        command.complain(
+            f"error: no claim is left by `{' '.join(options.claims)} --profile {profile}`:"
+            f" the {len(found)} asked for have no cases there, only interval certificates"
+            " with wider boxes do"
+        )
+        return command.EXIT_USAGE
     return command.interruptible(
         lambda: _shown(entries, profile, options), kept="finished claims are kept"
     )

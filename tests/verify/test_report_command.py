@@ -12,6 +12,7 @@ import pytest
 from verify import __main__ as verify_command
 from verify import records, run
 from verify.report import __main__ as report_command
+from verify.report.rows import KINDS
 
 Toy = Callable[..., str]
 Command = Callable[..., int]
@@ -380,13 +381,23 @@ def test_filters_say_what_is_run_and_what_is_shown(
         "Claim(id='dc/eq2', **COMMON | dict(predict=doubled)),"
         "Claim(id='dc/eq7', **COMMON | dict(evidence=Evidence.SEARCH)))"
     )
-    assert report(package, "--paper", "sl") == 0
-    said = "none of the claims asked for is left by --profile quick --paper sl"
-    assert said in capsys.readouterr().err
+    # What matches nothing is misuse, and is told with what there is.
+    assert report(package, "--paper", "sl") == 2
+    out, err = capsys.readouterr()
+    said = (
+        "no claim is left by `--profile quick --paper sl`; there are: 3 dc, 2 numeric"
+    )
+    assert out == ""
+    assert said in err
     options = ("--profile", "certify", "--package", package)
-    assert verify_command.main(["show", "dc/eq1", *options]) == 0
-    said = "none of the claims asked for is left by --profile certify\n"
-    assert said in capsys.readouterr().err
+    assert verify_command.main(["show", "dc/eq1", *options]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "no claim is left by `dc/eq1 --profile certify`" in err
+    assert report(package, "--outcome", "undecided", "--no-run") == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "no claim is left by `--outcome undecided`; there are: 3 pending" in err
     assert report(package, "--evidence", "search") == 0
     assert ran == ["dc/eq7"]
     # What is not shown counts, too.
@@ -405,6 +416,14 @@ def test_show_says_which_functions_predict_and_measure(
     for part in ("predict: square (", "measure: ", "must_refute: off_by_one ("):
         (line,) = (line for line in lines if line.startswith(part))
         assert "one.py:" in line
+
+
+def test_help_says_what_each_outcome_means(capsys: Captured) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        report_command.main(["--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    for kind, meaning in KINDS.items():
+        assert f"{kind}, {meaning}" in shown
 
 
 @pytest.mark.parametrize(
