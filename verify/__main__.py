@@ -3,14 +3,15 @@
 import argparse
 import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from verify import calibrated, command, index, paths, references
+from verify import command, index, paths
 from verify.selecting import named, order
 
 if TYPE_CHECKING:
-    from verify.claim import Claim, Profile
+    from verify.claim import Profile
     from verify.ledger import Entry
 
 
@@ -67,9 +68,11 @@ def _shown(
     entries: "Sequence[Entry]", profile: "Profile", options: argparse.Namespace
 ) -> int:
     from verify.report import as_text, build
+    from verify.report.rows import summary
+    from verify.report.shown import describe
 
     folder = paths.folder_of(profile, options.records)
-    ran = True
+    ran, width = True, shutil.get_terminal_size().columns
     if options.action == "run":
         ran = command.run_with_progress(
             entries,
@@ -81,9 +84,11 @@ def _shown(
         command.complain(f"records are in {folder}")
     rows = build(entries, folder, profile)
     if options.action == "show":
-        command.put("\n".join(describe(e.claim) for e in entries))
-    colour, width = sys.stdout.isatty(), shutil.get_terminal_size().columns
-    command.put(as_text(rows, width=width, colour=colour))
+        each = [describe(row, folder.parent, width=width) for row in rows]
+        counted = [textwrap.fill(summary(rows), width) + "\n"] if len(rows) > 1 else []
+        command.put("\n".join((*each, *counted)))
+    else:
+        command.put(as_text(rows, width=width, colour=sys.stdout.isatty()))
     return command.exit_code(rows) if ran else command.EXIT_RED
 
 
@@ -113,42 +118,6 @@ def _parser() -> argparse.ArgumentParser:
         elif name == "run":
             command.add_common_options(action)
     return parser
-
-
-def describe(claim: "Claim") -> str:
-    """Return what a claim states, and on what it rests, as plain text."""
-    # Loaded here: `list` and `--help` do without.
-    from verify.report import functions
-    from verify.report.plain import formula
-
-    lines = [
-        f"{claim.id}  {claim.title}",
-        f"  {formula(claim.statement)}",
-        *(f"  assuming {assumption}" for assumption in claim.assumptions),
-        f"  source: {references.full_citation(claim.source.key)} {claim.source.where}.",
-        f"  statement: {claim.reading.value}, {claim.reading.meaning}",
-        f"  covers: {', '.join(claim.items)}",
-    ]
-    if claim.uses:
-        lines.append(f"  rests on: {', '.join(claim.uses)}")
-    if claim.finding:
-        lines.append(f"  finding: {claim.finding}")
-    if drawn := calibrated.redrawn(claim.id):
-        lines.append(f"  redrawn: {', '.join(drawn)}")
-    if claim.compare is None:
-        return "\n".join([*lines, f"  open: {claim.open_reason}", ""])
-    kind = claim.evidence
-    caught, words = functions.control(claim)
-    lines += [
-        f"  evidence: {kind.value}; holds means: {kind.meaning}",
-        f"  expected: {claim.expected.value}",
-        f"  refuted if: {claim.compare.criterion()}",
-        f"  {caught}: {words}",
-        *(f"  {name}: {place}" for name, place in functions.places(claim).items()),
-        f"  run only this: {functions.again(claim)}",
-        "",
-    ]
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":
