@@ -174,6 +174,9 @@ def kernel(matrix: npt.ArrayLike, *, ax: "Axes | None" = None) -> "Axes":
     image = axes.imshow(values, cmap="RdBu_r", vmin=-largest, vmax=largest)
     axes.figure.colorbar(image, ax=axes)
     axes.set(xlabel="input", ylabel="input")
+    # Inputs are numbered: there is none between two of them.
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     return axes
 
 

@@ -3,11 +3,12 @@
 import argparse
 import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from verify import calibrated, command, index, paths, references
+from verify import command, index, paths
 from verify.selecting import named, order
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         command.put("".join(f"{each}\n" for each in _listed(options)))
     except ValueError as error:
-        command.complain(str(error))
+        command.complain(f"error: {error}")
         return command.EXIT_USAGE
     except OSError as error:
         command.complain(f"error: {error}")
@@ -48,7 +49,7 @@ def _run_or_show(options: argparse.Namespace) -> int:
         with command.reading():
             entries = ledger.select(options.claims, options.package)
     except ValueError as error:
-        command.complain(str(error))
+        command.complain(f"error: {error}")
         return command.EXIT_USAGE
     if options.action == "remeasure":
         return command.interruptible(
@@ -56,9 +57,14 @@ def _run_or_show(options: argparse.Namespace) -> int:
             kept="nothing is written",
         )
     profile = Profile(options.profile)
-    entries = ledger.in_profile(entries, profile)
+    found, entries = entries, ledger.in_profile(entries, profile)
     if not entries:
-        command.complain(f"none of the claims asked for is left by --profile {profile}")
+        command.complain(
+            f"error: no claim is left by `{' '.join(options.claims)} --profile {profile}`:"
+            f" the {len(found)} asked for have no cases there, only interval certificates"
+            " with wider boxes do"
+        )
+        return command.EXIT_USAGE
     return command.interruptible(
         lambda: _shown(entries, profile, options), kept="finished claims are kept"
     )
@@ -68,9 +74,11 @@ def _shown(
     entries: "Sequence[Entry]", profile: "Profile", options: argparse.Namespace
 ) -> int:
     from verify.report import as_text, build
+    from verify.report.rows import summary
+    from verify.report.shown import describe
 
     folder = paths.folder_of(profile, options.records)
-    ran = True
+    ran, width = True, shutil.get_terminal_size().columns
     if options.action == "run":
         ran = command.run_with_progress(
             entries,
@@ -82,9 +90,11 @@ def _shown(
         command.complain(f"records are in {folder}")
     rows = build(entries, folder, profile)
     if options.action == "show":
-        command.put("\n".join(describe(e.claim) for e in entries))
-    colour, width = sys.stdout.isatty(), shutil.get_terminal_size().columns
-    command.put(as_text(rows, width=width, colour=colour))
+        each = [describe(row, folder.parent, width=width) for row in rows]
+        counted = [textwrap.fill(summary(rows), width) + "\n"] if len(rows) > 1 else []
+        command.put("\n".join((*each, *counted)))
+    else:
+        command.put(as_text(rows, width=width, colour=sys.stdout.isatty()))
     return command.exit_code(rows) if ran else command.EXIT_RED
 
 
@@ -140,42 +150,6 @@ def _parser() -> argparse.ArgumentParser:
         elif name == "remeasure":
             command.add_records_option(action)
     return parser
-
-
-def describe(claim: "Claim") -> str:
-    """Return what a claim states, and on what it rests, as plain text."""
-    # Loaded here: `list` and `--help` do without.
-    from verify.report import functions
-    from verify.report.plain import formula
-
-    lines = [
-        f"{claim.id}  {claim.title}",
-        f"  {formula(claim.statement)}",
-        *(f"  assuming {assumption}" for assumption in claim.assumptions),
-        f"  source: {references.full_citation(claim.source.key)} {claim.source.where}.",
-        f"  statement: {claim.reading.value}, {claim.reading.meaning}",
-        f"  covers: {', '.join(claim.items)}",
-    ]
-    if claim.uses:
-        lines.append(f"  rests on: {', '.join(claim.uses)}")
-    if claim.finding:
-        lines.append(f"  finding: {claim.finding}")
-    if drawn := calibrated.redrawn(claim.id):
-        lines.append(f"  redrawn: {', '.join(drawn)}")
-    if claim.compare is None:
-        return "\n".join([*lines, f"  open: {claim.open_reason}", ""])
-    kind = claim.evidence
-    caught, words = functions.control(claim)
-    lines += [
-        f"  evidence: {kind.value}; holds means: {kind.meaning}",
-        f"  expected: {claim.expected.value}",
-        f"  refuted if: {claim.compare.criterion()}",
-        f"  {caught}: {words}",
-        *(f"  {name}: {place}" for name, place in functions.places(claim).items()),
-        f"  run only this: {functions.again(claim)}",
-        "",
-    ]
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -142,7 +142,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         entries = trained(ledger.select(options.claims), options.profile)
     except ValueError as error:
-        command.complain(str(error))
+        command.complain(f"error: {error}")
         return command.EXIT_USAGE
     work = _alike if options.alike else _paged if options.page else _written
     return command.interruptible(lambda: work(entries, options), kept=KEPT)

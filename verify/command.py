@@ -78,12 +78,13 @@ def positive(text: str) -> int:
     Raises
     ------
     argparse.ArgumentTypeError
-        If it is less than 1.
+        If it is none, or less than 1.
     """
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return number
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(
+            f"must be a whole number of at least 1, but it is {text!r}"
+        )
+    return int(text)
 
 
 def complain(message: str) -> None:

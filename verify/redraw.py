@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         entries = trained(ledger.select(options.claims), options.profile)
     except ValueError as error:
-        command.complain(str(error))
+        command.complain(f"error: {error}")
         return command.EXIT_USAGE
     return command.interruptible(lambda: _redrawn(entries, options), kept=KEPT)
 

@@ -20,7 +20,7 @@ def named(selector: str, known: Sequence[str]) -> set[str]:
         If nothing matches, with near ids, or what it names is retired, with the reason.
     """
     if selector in RETIRED:
-        raise ValueError(f"ledger: {selector} is retired: {RETIRED[selector]}")
+        raise ValueError(f"{selector} is retired: {RETIRED[selector]}")
     if selector in known:
         return {selector}
     start = re.compile(re.escape(selector) + r"(?!(?<=\d)\d)", re.IGNORECASE)
@@ -29,8 +29,8 @@ def named(selector: str, known: Sequence[str]) -> set[str]:
     near = difflib.get_close_matches(selector, known, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
     raise ValueError(
-        f"ledger: no claim is called {selector!r}.{hint} `python -m verify list` shows"
-        " every id."
+        f"CLAIM must be an id, the beginning of one or a paper, but no claim is called"
+        f" {selector!r}.{hint} `python -m verify list` shows every id."
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from inspect import signature
 
+from empirical.checks import check_counts
 from empirical.testbed import before, command
 from empirical.testbed.ending import finish
 from empirical.testbed.options import add_options
@@ -58,6 +59,17 @@ HELP = {
 """What the arguments of the experiments mean, in all of them the same."""
 
 
+LEAST = {
+    **dict.fromkeys(("chains", "depth", "draws", "every", "steps", "tests"), 1),
+    **dict.fromkeys(("width", "widths"), 1),
+    "n": 2,
+}
+"""The least that these arguments can be."""
+
+NAMED = {"name": "--activation"}
+"""Options of parameters that are called otherwise."""
+
+
 def _add(kind: str, parser: argparse.ArgumentParser) -> None:
     # Loaded here, as below: they load PyTorch.
     from empirical.conditioning.experiments import DATA, EXPERIMENTS
@@ -72,12 +84,27 @@ def _add(kind: str, parser: argparse.ArgumentParser) -> None:
     command.add_output(parser)
 
 
+def _check(options: argparse.Namespace) -> None:
+    """Refuse numbers of things that there must be."""
+    for name, least in LEAST.items():
+        value = getattr(options, name, None)
+        for each in value if isinstance(value, list) else (value,):
+            check_counts(options.command, least, **{name: each})
+    squared = getattr(options, "squared_norms", (1.0, 1.0))
+    if len(squared) != 2:
+        raise ValueError(
+            "`--squared-norms` must be two numbers, one for each input, but it is"
+            f" {' '.join(f'{each:g}' for each in squared) or 'none'}"
+        )
+
+
 def _run(kind: str, options: argparse.Namespace, setting: Setting) -> int:
     from empirical.conditioning.ending import ending
     from empirical.conditioning.experiments import EXPERIMENTS
     from empirical.conditioning.record import recorded
 
-    before.check_outputs(options.output, figure=options.figure)
+    before.check_outputs(output=options.output, figure=options.figure)
+    _check(options)
     names = signature(EXPERIMENTS[kind]).parameters.keys() - set(SKIPPED)
     arguments = {n: v for n, v in vars(options).items() if n in names}
     try:
@@ -110,6 +137,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv,
         about="Measure networks of finite width.",
         batch=False,
+        named=NAMED,
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from empirical.data.fetch import fetch
 from empirical.data.sources import NAMES, load
+from empirical.testbed.options import spoken
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -55,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             allow_unverified=getattr(options, "allow_unverified", False),
         )
     except (OSError, ValueError) as error:
-        sys.stderr.write(f"error: {error}\n")
+        sys.stderr.write(f"error: {spoken(str(error), options)}\n")
         return 1
     except KeyboardInterrupt:
         return 130

@@ -26,6 +26,10 @@ ADVICE = {
 """What may help networks that ended so."""
 
 
+NAMED = {"names": "--measurements", "scheme": "--schemes", "shape": "--size"}
+"""Options of parameters that are called otherwise."""
+
+
 @cache
 def _example() -> Any:
     """Return the configuration whose values are the defaults."""
@@ -84,6 +88,12 @@ def _check(options: argparse.Namespace) -> None:
     if options.image:
         unused = {"data": example.data, "skip": example.skip, "labels": [7]}
         before.check_used(options, unused, "with `--image`")
+        if not Path(options.image).is_file():
+            raise ValueError(
+                f"`--image` must be a picture, but there is no file {options.image}"
+            )
+    if options.examples is not None and options.batch is None:
+        raise ValueError("`--batch` must be given with `--examples`, but it is not")
 
 
 def _train(options: argparse.Namespace, setting: Setting) -> int:
@@ -99,7 +109,10 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
         width = 16 if options.kind == "cnn" else size**2
     channels = 3 if options.data in ("cifar10", "channelled") else 1
     if options.image:
-        channels = own(options.image).shape[0]
+        try:
+            channels = own(options.image).shape[0]
+        except ValueError as error:
+            raise ValueError(f"`--image` must be a picture: {error}") from error
     configuration = made(
         _example(),
         options,
@@ -108,7 +121,7 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
         image=options.image,
     )
     if options.pictures is not None:
-        before.check_outputs(options.pictures)
+        before.check_outputs(pictures=options.pictures)
         wanted = (*configuration.measurements, "predictions")
         configuration = replace(
             configuration, measurements=tuple(dict.fromkeys(wanted))
@@ -138,6 +151,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         [command.Single("train", "train one network", _add_train, _train)],
         argv,
         about="Train networks to copy images, and show what they learnt.",
+        named=NAMED,
     )
 
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from empirical.mmd_init.pretraining import Pretrained
 
+NAMED = {"name": "--data", "widths": "--hidden` and `--classes"}
+"""Options of parameters that are called otherwise."""
+
 SAMPLE = "mnist-sample"
 """Digits of MNIST that are always at hand, asked for by their name alone."""
 
@@ -120,6 +123,10 @@ def _read(path: Path) -> object:
         raise ValueError(
             f"pretrain: `--inputs` must be a .npy or .pt file, but it is {path}"
         )
+    if not path.is_file():
+        raise ValueError(
+            f"pretrain: `--inputs` must be a file, but there is no file {path}"
+        )
     try:
         if path.suffix == ".npy":
             return torch.from_numpy(np.load(path, allow_pickle=False))
@@ -139,7 +146,9 @@ def _files(options: argparse.Namespace, setting: Setting) -> Path:
     """Return where the state on the way lies; see that files can be, and are, apart."""
     output: Path = options.output
     kept = setting.checkpoint or output.with_name(f"{output.name}.checkpoint")
-    before.check_outputs(output, options.record, kept, figure=options.figure)
+    before.check_outputs(
+        output=output, record=options.record, checkpoint=kept, figure=options.figure
+    )
     every = [p for p in (output, options.record, kept, options.inputs) if p is not None]
     if len({p.resolve() for p in every}) < len(every):
         raise ValueError(
@@ -287,6 +296,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         [command.Single("pretrain", about, _add, _pretrain)],
         argv,
         about="Learn initialisations from unlabelled inputs.",
+        named=NAMED,
     )
 
 

@@ -8,6 +8,7 @@ from functools import cache, partial
 from inspect import signature
 from typing import Any
 
+from empirical.checks import check_counts, check_positive
 from empirical.testbed import before, command
 from empirical.testbed.ending import advised
 from empirical.testbed.options import add_options, called, made
@@ -61,7 +62,15 @@ def _check(options: argparse.Namespace) -> None:
     from empirical.square_loss.classifiers import classifier
 
     if len(options.labels) < 2:
-        raise ValueError("`--labels` must name two classes or more")
+        raise ValueError(
+            "`--labels` must name two classes or more, but it names"
+            f" {', '.join(map(str, options.labels))}"
+        )
+    check_counts("train", side=options.side)
+    for width in options.widths:
+        check_counts("train", widths=width)
+    for scale in options.scales:
+        check_positive("train", scales=scale)
     defaults = {n: p.default for n, p in signature(classifier).parameters.items()}
     if options.conv:
         unused = {"constant": _example().constant}
@@ -71,7 +80,8 @@ def _check(options: argparse.Namespace) -> None:
         before.check_used(options, unused, "without `--conv`")
         if options.constant is None:
             raise ValueError(
-                "`--constant` must be a number without `--conv`; 0 is as good as none"
+                "`--constant` must be a number without `--conv`, but it is none; 0 is as"
+                " good"
             )
     if not options.family.startswith("bn"):
         before.check_used(

@@ -18,13 +18,19 @@ def check_folder(folder: Path | None) -> None:
     """
     if folder is not None and not folder.is_dir():
         raise ValueError(
-            f"the folder of the data sets must exist, but {folder} does not (it is that of"
-            " `--data-folder`, or of DEEP_LEDGER_DATA)"
+            "`--data-folder`, or else DEEP_LEDGER_DATA, must be a folder that exists, but"
+            f" {folder} is none"
         )
 
 
-def check_outputs(*paths: Path | None, figure: Path | None = None) -> None:
+def check_outputs(*, figure: Path | None = None, **files: Path | None) -> None:
     """Check before hours of work that files can be written and a figure drawn.
+
+    Parameters
+    ----------
+    figure : Path, optional
+    files : Path, optional
+        By the option that names it.
 
     Raises
     ------
@@ -35,21 +41,26 @@ def check_outputs(*paths: Path | None, figure: Path | None = None) -> None:
         If nothing can be written there.
     """
     check_figure(figure)
-    files = [path.resolve() for path in (*paths, figure) if path not in (None, STDOUT)]
-    if len(set(files)) < len(files):
-        raise ValueError(
-            "outputs must be different files, but they are"
-            f" {', '.join(str(path) for path in (*paths, figure) if path is not None)}"
-        )
-    for path in (*paths, figure):
-        if path in (None, STDOUT):
-            continue
+    given = {
+        f"`--{name.replace('_', '-')}`": path
+        for name, path in {**files, "figure": figure}.items()
+        if path is not None and path != STDOUT
+    }
+    if len({path.resolve() for path in given.values()}) < len(given):
+        told = ", ".join(f"{option} {path}" for option, path in given.items())
+        raise ValueError(f"outputs must be different files, but they are {told}")
+    for option, path in given.items():
         if not path.absolute().parent.is_dir():
-            raise ValueError(f"the folder of {path} must exist, but it does not")
+            raise ValueError(
+                f"{option} must be a file in a folder that exists, but"
+                f" {path.absolute().parent} does not"
+            )
         if path.is_dir():
-            raise ValueError(f"{path} must be a file, but it is a folder")
+            raise ValueError(f"{option} must be a file, but {path} is a folder")
         if path.exists() and not path.is_file():
-            raise ValueError(f"{path} must be a file, but it is a device or a pipe")
+            raise ValueError(
+                f"{option} must be a file, but {path} is a device or a pipe"
+            )
         open_folder(path.absolute().parent)
 
 

@@ -5,7 +5,7 @@ import importlib
 import math
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from empirical.testbed.batch import run_batch, summary
 from empirical.testbed.before import check_folder, check_outputs
 from empirical.testbed.ending import FORMATS, Ending, finish
 from empirical.testbed.engine import Engine
-from empirical.testbed.options import add_options, made
+from empirical.testbed.options import add_options, made, spoken
 from empirical.testbed.records import RunRecord
 from empirical.testbed.signals import Ended, Interruption, Listener
 from empirical.testbed.study import SCALES, Named, Setting, Study, remove_checkpoints
@@ -73,6 +73,7 @@ def main(
     batch: bool = True,
     changed: Callable[[Any, argparse.Namespace], Any] | None = None,
     add: Callable[[argparse.ArgumentParser], None] | None = None,
+    named: Mapping[str, str] | None = None,
 ) -> int:
     """Run a study's command line.
 
@@ -88,6 +89,8 @@ def main(
         Whether there are ``batch`` and ``list`` too.
     changed, add : callable, optional
         What the batch makes of a configuration with options of its own, and those.
+    named : mapping, optional
+        Options of parameters that are called otherwise, for messages.
 
     Returns
     -------
@@ -145,7 +148,7 @@ def main(
         (single,) = (s for s in singles if s.name == options.command)
         return single.run(options, setting)
 
-    return guarded(run)
+    return guarded(run, lambda told: spoken(told, options, named))
 
 
 def _fill(single: Single, parser: argparse.ArgumentParser) -> None:
@@ -354,8 +357,12 @@ def train_one(
 ) -> Any:
     """Train one configuration; write record and weights, and return the latter."""
     weights: Path | None = getattr(options, "weights", None)
-    files = (options.output, weights, setting.checkpoint)
-    check_outputs(*files, figure=options.figure)
+    check_outputs(
+        output=options.output,
+        weights=weights,
+        checkpoint=setting.checkpoint,
+        figure=options.figure,
+    )
     told = replace(setting, progress=telling.tell)
     try:
         record, trained = alone(
@@ -381,8 +388,8 @@ def train_one(
     return trained
 
 
-def guarded(run: Callable[[], int]) -> int:
-    """Return the exit code of `run`: see `main`."""
+def guarded(run: Callable[[], int], worded: Callable[[str], str] = str) -> int:
+    """Return the exit code of `run`, see `main`; what went wrong is said as `worded`."""
     try:
         return run()
     except BrokenPipeError:
@@ -390,7 +397,7 @@ def guarded(run: Callable[[], int]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 141
     except (OSError, RuntimeError, ValueError) as error:
-        sys.stderr.write(f"error: {error}\n")
+        sys.stderr.write(f"error: {worded(str(error))}\n")
         return 2 if isinstance(error, ValueError) else 1
     except Ended as ended:
         return ended.exit_code

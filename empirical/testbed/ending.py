@@ -88,7 +88,9 @@ def check_figure(path: Path | None) -> None:
     if path is None:
         return
     if path.suffix.lower() not in FORMATS:
-        raise ValueError(f"--figure must end in {', '.join(FORMATS)}, but it is {path}")
+        raise ValueError(
+            f"`--figure` must end in {', '.join(FORMATS)}, but it is {path}"
+        )
     _figure()
 
 
@@ -138,7 +140,7 @@ def _figure() -> Any:
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
         raise ValueError(
-            'a figure needs Matplotlib: python -m pip install "deep-ledger[plots]"'
+            '`--figure` needs Matplotlib: python -m pip install "deep-ledger[plots]"'
         ) from error
     return Figure(figsize=(6.4, 4.0), layout="constrained")
 

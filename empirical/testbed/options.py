@@ -185,6 +185,45 @@ def called(function: Callable[..., Value], options: Any, **others: Any) -> Value
     return function(**{**{name: getattr(options, name) for name in names}, **others})
 
 
+PHRASES = {
+    "give a directory": "name its folder with `--data-folder`",
+    "give the directory of": "name with `--data-folder` the folder of",
+}
+"""What functions advise, and what a command offers instead."""
+
+
+def spoken(
+    message: str, options: argparse.Namespace, named: Mapping[str, str] | None = None
+) -> str:
+    """Return a function's complaint as a command's: of options, not of parameters.
+
+    Parameters
+    ----------
+    message : str
+        ``who: `parameter` must ...``, as all functions here word it.
+    options : argparse.Namespace
+        Whose names are parameters' too.
+    named : mapping, optional
+        Options of parameters that are called otherwise.
+
+    Examples
+    --------
+    >>> told = "copier: `width` must be at least 1, but it is 0"
+    >>> spoken(told, argparse.Namespace(width=0))
+    '`--width` must be at least 1, but it is 0'
+    """
+    known = {name: "--" + name.replace("_", "-") for name in vars(options)}
+    known |= named or {}
+    # The function's name, which no one has typed.
+    message = re.sub(r"^(?:error: )?[A-Za-z_][\w.]*: ", "", message)
+    message = re.sub(
+        r"`(\w+)`", lambda found: f"`{known.get(found[1], found[1])}`", message
+    )
+    for words, others in PHRASES.items():
+        message = message.replace(words, others)
+    return message
+
+
 def _home(example: object) -> Any:
     """Return what has the annotations and the docstring."""
     if isinstance(example, partial):

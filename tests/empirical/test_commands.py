@@ -154,3 +154,30 @@ def test_who_waits_for_a_pause_is_told_so(capsys):
     with pytest.raises(Ended, match="124"):
         command.alone(run, "run", 0.0)
     assert "stopping at the next pause, or after 20 s" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("study", "given", "said"),
+    [
+        ("identity_map", "train --width 0", "`--width` must be at least 1"),
+        ("identity_map", "train --kind residual --layers 3", "`--layers` must be"),
+        ("identity_map", "train --image README.md", "`--image` must be a picture"),
+        ("identity_map", "train --measurements x", "`--measurements` must be one of"),
+        ("identity_map", "train --examples 9", "`--batch` must be given with"),
+        ("identity_map", "train --output /no/x", "`--output` must be a file in a f"),
+        ("square_loss", "train --side 0", "`--side` must be at least 1, but it is 0"),
+        ("square_loss", "train --labels 3", "`--labels` must name two classes or m"),
+        ("mmd_init", "pretrain --data x --output x", "`--data` must be one of mnist"),
+        ("conditioning", "depth --activation x", "`--activation` must be one of"),
+        ("conditioning", "depth --width 0", "`--width` must be at least 1, but it is"),
+        ("conditioning", "norms --squared-norms 1", "`--squared-norms` must be two n"),
+    ],
+)
+def test_messages_are_about_options(study, given, said, capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    known = importlib.import_module(f"empirical.{study}.__main__")
+    assert known.main(given.split()) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"error: {said}")
+    # What came is in the message, too, whatever was required.
+    assert "but " in told or "picture: " in told

@@ -183,7 +183,7 @@ class TestCommand:
 
     def test_misuse(self, capsys):
         assert command.main(["chain", "--rho", "3", "--device", "cpu"]) == 2
-        assert "`rho` must lie in" in capsys.readouterr().err
+        assert "error: `--rho` must lie in" in capsys.readouterr().err
         assert command.main(["chain", "--device", "tpu"]) == 2
         with pytest.raises(SystemExit, match="2"):
             command.main(["chain", "--width"])

@@ -151,8 +151,8 @@ class TestOwnPicture:
         assert record.entry("network/bias")
         assert plt.imread(drawn).ndim == 3
         argv[argv.index(str(colours))] = str(tmp_path / "none.png")
-        assert command.main(argv) == 1
-        assert "no file" in capsys.readouterr().err
+        assert command.main(argv) == 2
+        assert "error: `--image` must be a picture" in capsys.readouterr().err
 
 
 class TestRecords:
@@ -295,12 +295,15 @@ class TestCommand:
                 ["train", "--output", "x.png", "--figure", "./x.png"],
                 "outputs must be different files",
             ),
-            (["train", "--kernel", "4"], "`kernel` must be odd"),
-            (["train", "--size", "-3"], "`shape` must be"),
+            (["train", "--kernel", "4"], "error: `--kernel` must be odd"),
+            (["train", "--size", "-3"], "error: `--size` must be"),
             (["train", "--optimiser", "adam2"], "Did you mean 'adam'"),
             (["train", "--schemes", "orthogonl"], "Did you mean 'orthogonal'"),
-            (["train", "--device", "tpu"], "`device` must be auto, cpu or cuda"),
-            (["train", "--figure", "x.gif"], "--figure must end in .png, .svg, .pdf"),
+            (
+                ["train", "--device", "tpu"],
+                "error: `--device` must be auto, cpu or cuda",
+            ),
+            (["train", "--figure", "x.gif"], "`--figure` must end in .png, .svg, .pdf"),
             (["list", "--figures", "44"], "scale small is for figure 44 of the paper"),
             (
                 ["train", "--optimiser", "adam", "--momentum", "0.5"],
@@ -308,7 +311,10 @@ class TestCommand:
             ),
             (["train", "--kind", "fcn", "--kernel", "3"], "changes nothing with"),
             (["train", "--image", "x.png", "--labels", "3"], "changes nothing with"),
-            (["train", "--data-folder", "absent"], "must exist, but absent does not"),
+            (
+                ["train", "--data-folder", "absent"],
+                "error: `--data-folder`, or else",
+            ),
         ],
     )
     def test_misuse(self, argv, said, capsys):

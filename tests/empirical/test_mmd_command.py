@@ -251,7 +251,7 @@ class TestPretrain:
         said = " ".join(told.out.split())
         assert "16-6-5-2 in" in said
         assert "in 3 updates: diverged. Of" in said
-        assert "error: pretrain: nothing is learnt, and nothing written" in told.err
+        assert "error: nothing is learnt, and nothing written" in told.err
         assert json.loads(record.read_text())["status"] == "diverged"
         assert not list(tmp_path.glob(".*"))
         # What was there stays.
@@ -305,7 +305,7 @@ class TestPretrain:
         np.save(tmp_path / "toy.npy", table(600))
         few = ("--inputs", tmp_path / "toy.npy", "--window", 100, "--steps", 90)
         assert pretrain(*few) == (2, None)
-        assert "`steps` must be at least a window of 100" in capsys.readouterr().err
+        assert "`--steps` must be at least a window of 100" in capsys.readouterr().err
 
     @pytest.mark.parametrize(
         "more",
@@ -406,7 +406,7 @@ class TestMisuse:
         told = capsys.readouterr().err
         assert said in told
         # Behind what was to be learnt from.
-        assert told.splitlines()[-1].startswith("error: pretrain: ")
+        assert told.splitlines()[-1].startswith("error: `--")
         assert len(told.splitlines()) <= 2
 
     def test_of_ones_own_inputs_no_option_is_passed_over(
@@ -417,30 +417,36 @@ class TestMisuse:
         assert "`--side` changes nothing with `--inputs`" in capsys.readouterr().err
 
     def test_a_file_that_is_not_there(self, pretrain, tmp_path, capsys):
-        assert pretrain("--inputs", tmp_path / "absent.npy") == (1, None)
-        assert "No such file" in capsys.readouterr().err
+        assert pretrain("--inputs", tmp_path / "absent.npy") == (2, None)
+        assert (
+            "error: `--inputs` must be a file, but there is no"
+            in capsys.readouterr().err
+        )
 
     @pytest.mark.parametrize(
         ("more", "said"),
         [
-            ("--s 0", "`s` must be positive and finite, but it is 0.0"),
-            ("--s -1", "`s` must be positive and finite, but it is -1.0"),
-            ("--s nan", "`s` must be positive and finite, but it is nan"),
-            ("--s inf", "`s` must be positive and finite, but it is inf"),
-            ("--lam -1", "`lam` must not be negative, but it is -1.0"),
-            ("--uni 0 --lam 0 --xi 0", "one of `uni`, `lam` and `xi` must be positive"),
-            ("--steps 0", "`steps` must be at least 1"),
-            ("--perturbations 1", "`perturbations` must be at least 2"),
-            ("--rate inf", "`rate` must be"),
+            ("--s 0", "`--s` must be positive and finite, but it is 0.0"),
+            ("--s -1", "`--s` must be positive and finite, but it is -1.0"),
+            ("--s nan", "`--s` must be positive and finite, but it is nan"),
+            ("--s inf", "`--s` must be positive and finite, but it is inf"),
+            ("--lam -1", "`--lam` must not be negative, but it is -1.0"),
+            (
+                "--uni 0 --lam 0 --xi 0",
+                "one of `--uni`, `--lam` and `--xi` must be",
+            ),
+            ("--steps 0", "`--steps` must be at least 1"),
+            ("--perturbations 1", "`--perturbations` must be at least 2"),
+            ("--rate inf", "`--rate` must be"),
             ("--classes 1", "must end in at least 2 classes"),
-            ("--hidden 6 0", "`widths` must be"),
+            ("--hidden 6 0", "`--hidden` and `--classes` must be"),
             ("--data minst", "must be one of mnist"),
-            ("--window 8", "`steps` must be at least a window of 8"),
-            ("--side 0", "`side` must be at least 1"),
-            ("--seed -1", "`seed` must be non-negative"),
-            ("--device tpu", "`device` must be auto, cpu or cuda"),
-            ("--record absent/r.json", "the folder of absent/r.json must exist"),
-            ("--checkpoint absent/c", "the folder of absent/c must exist"),
+            ("--window 8", "`--steps` must be at least a window of 8"),
+            ("--side 0", "`--side` must be at least 1"),
+            ("--seed -1", "`--seed` must be non-negative"),
+            ("--device tpu", "`--device` must be auto, cpu or cuda"),
+            ("--record absent/r.json", "`--record` must be a file in a folder"),
+            ("--checkpoint absent/c", "`--checkpoint` must be a file in a folder"),
         ],
     )
     def test_options(self, more, said, pretrain, capsys):
@@ -449,7 +455,10 @@ class TestMisuse:
 
     def test_a_folder_that_is_not_there(self, pretrain, capsys):
         assert pretrain("--side", 4, name="absent/init.pt") == (2, None)
-        assert "must exist, but it does not" in capsys.readouterr().err
+        assert (
+            "`--output` must be a file in a folder that exists"
+            in capsys.readouterr().err
+        )
 
     @pytest.mark.parametrize(
         "argv",

@@ -43,6 +43,13 @@ def test_a_kernel_is_drawn_with_zero_in_the_middle(ax):
     assert image.get_clim() == (-2.0, 2.0)
 
 
+@pytest.mark.parametrize("count", [1, 3, 4, 40])
+def test_ticks_of_a_kernel_are_inputs(ax, count):
+    plots.kernel(np.eye(count), ax=ax)
+    ticks = np.concatenate([ax.get_xticks(), ax.get_yticks()])
+    np.testing.assert_array_equal(ticks, np.round(ticks))
+
+
 def test_a_kernel_of_zeros_has_colours(ax):
     (image,) = plots.kernel(np.zeros((2, 2)), ax=ax).images
     assert image.get_clim() == (-1.0, 1.0)

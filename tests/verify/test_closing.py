@@ -28,7 +28,7 @@ def row(toy_entry: Callable[..., Any], tmp_path: Path) -> Row:
 
 def test_counts_come_first_and_a_command_last(row: Row) -> None:
     lines = closing((row,)).splitlines()
-    assert lines[0].startswith("1 claim: 1 hold (")
+    assert lines[0].startswith("1 claim: 1 hold")
     assert f"python -m verify show {row.claim.id}" in lines[-2]
     assert len(lines) == 4
 

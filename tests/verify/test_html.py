@@ -229,6 +229,12 @@ def test_a_picture_without_a_record_says_so(page: str) -> None:
     assert "Drawn from a record, and none of the claims shown here has one." in page
 
 
+def test_a_missing_picture_shows_its_command_as_code() -> None:
+    note = pictures._note("no record; `python -m x batch` makes it", "pending")
+    assert "`" not in note
+    assert "<code>python -m x batch</code> makes it" in note
+
+
 def test_every_claim_has_a_line_a_section_and_its_command(
     page: str, rows: tuple[Row, ...]
 ) -> None:

@@ -3,14 +3,17 @@
 import dataclasses
 import functools
 import re
+import runpy
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from empirical.digest import ROOT
 from verify import items, ledger
 from verify.claim import Profile
 from verify.claims._predictors import limits
+from verify.compare import Outcome
 from verify.items import PAPERS
 from verify.misprints import MISPRINTS
 from verify.reading import Reading
@@ -220,6 +223,12 @@ def test_titles_can_be_read_alone() -> None:
     )
     assert [name for name, title in titles.items() if leaning.match(title)] == []
     assert [name for name, title in titles.items() if len(title) > 90] == []
+    # Words of this project alone, which no reader of the papers knows.
+    private = re.compile(
+        r"^Drawn|condition on gradients|answers? for one class|around it\b|motion over"
+        r"|^Of the\b|whole quotient"
+    )
+    assert [name for name, title in titles.items() if private.search(title)] == []
 
 
 def test_cards_say_in_words_which_mistake_would_have_been_caught() -> None:
@@ -267,3 +276,17 @@ def test_the_runs_of_claims_are_configurations(profile: Profile) -> None:
         if run.name not in run.trainer.names(run.scale)
     }
     assert missing == set()
+
+
+def test_the_built_package_is_tried_on_every_paper_and_kind_of_evidence() -> None:
+    tried = runpy.run_path(str(ROOT / "tests" / "packaging" / "try_package.py"))["SOME"]
+    known = {claim.id: claim for claim in ledger.load()}
+    covered = {(known[name].paper, known[name].evidence) for name in tried}
+    there = {
+        (c.paper, c.evidence)
+        for c in known.values()
+        if c.cases and c.expected is Outcome.HOLDS
+    }
+    assert covered == there
+    # Networks are trained for it, too.
+    assert any(known[name].runs is not None for name in tried)

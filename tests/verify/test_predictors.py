@@ -50,7 +50,7 @@ def test_a_control_predicts_and_says_what_is_wrong(name: str) -> None:
     )
     assert claim.evidence is Evidence.NUMERIC
     assert functions.control(claim) == ("would have caught", "Three")
-    expected = "always" if name == "always" else "_predict"
+    expected = "Three (" if name == "always" else "_predict"
     assert functions.places(claim)["must_refute"].startswith(expected)
 
 

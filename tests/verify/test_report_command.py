@@ -1,6 +1,7 @@
 """The two commands, ``verify`` and ``verify.report``: exit codes, what they write."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import pytest
 from verify import __main__ as verify_command
 from verify import records, run
 from verify.report import __main__ as report_command
+from verify.report.rows import KINDS
 
 Toy = Callable[..., str]
 Command = Callable[..., int]
@@ -366,9 +368,10 @@ def test_verify_lists_runs_and_shows(
     assert ran == ["dc/eq1", "dc/eq1"]
     capsys.readouterr()
     assert verify(package, "show", "dc/eq") == 0
-    shown = capsys.readouterr().out
+    shown = " ".join(capsys.readouterr().out.split())
     assert "holds means: no difference at the listed points" in shown
-    assert "open: later" in shown
+    assert "open later" in shown
+    assert "2 claims: 1 hold, 1 open" in shown
     assert verify(package, "run", "dc/eq9") == 2
 
 
@@ -380,13 +383,23 @@ def test_filters_say_what_is_run_and_what_is_shown(
         "Claim(id='dc/eq2', **COMMON | dict(predict=doubled)),"
         "Claim(id='dc/eq7', **COMMON | dict(evidence=Evidence.SEARCH)))"
     )
-    assert report(package, "--paper", "sl") == 0
-    said = "none of the claims asked for is left by --profile quick --paper sl"
-    assert said in capsys.readouterr().err
+    # What matches nothing is misuse, and is told with what there is.
+    assert report(package, "--paper", "sl") == 2
+    out, err = capsys.readouterr()
+    said = (
+        "no claim is left by `--profile quick --paper sl`; there are: 3 dc, 2 numeric"
+    )
+    assert out == ""
+    assert said in err
     options = ("--profile", "certify", "--package", package)
-    assert verify_command.main(["show", "dc/eq1", *options]) == 0
-    said = "none of the claims asked for is left by --profile certify\n"
-    assert said in capsys.readouterr().err
+    assert verify_command.main(["show", "dc/eq1", *options]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "no claim is left by `dc/eq1 --profile certify`" in err
+    assert report(package, "--outcome", "undecided", "--no-run") == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "no claim is left by `--outcome undecided`; there are: 3 pending" in err
     assert report(package, "--evidence", "search") == 0
     assert ran == ["dc/eq7"]
     # What is not shown counts, too.
@@ -396,15 +409,35 @@ def test_filters_say_what_is_run_and_what_is_shown(
 
 
 def test_show_says_which_functions_predict_and_measure(
-    toy: Toy, capsys: Captured, tmp_path: Path
+    toy: Toy, capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "72")
     package = toy(one=GOOD)
     folder = ("--records", str(tmp_path / "results"))
     verify_command.main(["show", "dc/eq1", "--package", package, *folder])
-    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
-    for part in ("predict: square (", "measure: ", "must_refute: off_by_one ("):
-        (line,) = (line for line in lines if line.startswith(part))
-        assert "one.py:" in line
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 72
+    # Paths of a temporary folder are longer than a line.
+    text = "".join("".join(lines).split())
+    for part in (
+        r"predicted by square \(\S+one\.py:\d+\)",
+        r"measured by power \(\S+one\.py:\d+\)",
+        r"caught off by one: off_by_one \(\S+one\.py:\d+\)",
+        r"cases, quick 3 cases: x = 1, 2, 3",
+        r"refuted if the two sides differ by more than 1e−15 of the measured value",
+        r"cost, quick not checked yet",
+        r"last record none: not run yet",
+        r"run it python -m verify run dc/eq1",
+    ):
+        assert re.search(part.replace(" ", ""), text), part
+
+
+def test_help_says_what_each_outcome_means(capsys: Captured) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        report_command.main(["--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    for kind, meaning in KINDS.items():
+        assert f"{kind}, {meaning}" in shown
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
 """The terminal table, and numbers with the digits they deserve."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy import stats
 
 from verify import run
 from verify.claim import Profile
@@ -12,7 +14,7 @@ from verify.compare import Outcome
 from verify.records import CaseRecord
 from verify.report import as_text, build, numbers
 from verify.report.plain import formula
-from verify.report.rows import Row
+from verify.report.rows import Row, summary
 
 Toy = Callable[..., Any]
 
@@ -29,6 +31,73 @@ def test_lines_fit_the_terminal(toy_entry: Toy, tmp_path: Path, width: int) -> N
     assert "dc/eq1" in text
     assert "\x1b" not in text
     assert ("predicted" in text) == (width >= 120)
+    assert ("gap" in text) == (width >= 160)
+
+
+def test_titles_have_the_room_that_outcomes_leave(
+    toy_entry: Toy, tmp_path: Path
+) -> None:
+    short, long = (
+        replace(_row(toy_entry(f"title='{'A title of sixty letters ' * 4}'"), tmp_path))
+        for _ in range(2)
+    )
+    older = Row(claim=long.claim, record=long.record, outcome="undecided")
+    long = replace(long, published=(older, older))
+    lines = as_text((short, long), width=80, colour=False).splitlines()
+    found = [line for line in lines if line.startswith("dc/eq1")]
+    # 19 columns of the claim's name and two in front of the outcome.
+    assert [line.index("…") for line in found] == [
+        len(line) - len(line.split("…")[1]) - 1 for line in found
+    ]
+    assert all(len(line) == 80 for line in found)
+    assert found[0].endswith("…  holds")
+    # What would cut the title to a few letters stands below it.
+    assert len(found[1].partition("…")[0]) > 19 + 28
+    below = lines[lines.index(found[0]) + 2]
+    assert below.startswith(" ")
+    assert below.strip() == "undecided (); undecided ()"
+
+
+ARMS = ((5.0, 5.1, 5.2, 5.12), (1.0, 1.1, 1.0, 1.2))
+EFFECT = f"""
+from verify.compare import Contrast, EffectWithin
+
+def arms(x):
+    return Contrast(*{ARMS})
+
+def least(x):
+    return (0.5, None)
+
+def none(x):
+    return (None, 0.0)
+"""
+
+
+def test_an_effect_has_its_interval_and_its_unit(
+    toy_entry: Toy, tmp_path: Path
+) -> None:
+    arguments = (
+        "measure=arms, predict=least, must_refute=none, evidence=Evidence.TREND,"
+        " compare=EffectWithin(unit='points')"
+    )
+    row = _row(toy_entry(arguments, EFFECT), tmp_path)
+    (line,) = (
+        line
+        for line in as_text((row,), width=120, colour=False).splitlines()
+        if line.startswith("dc/eq1")
+    )
+    again = stats.ttest_ind(*ARMS, equal_var=False).confidence_interval(0.98)
+    ends = f"[{again.low:.2f}, {again.high:.2f}]"
+    assert f"4.03 {ends} points (≥ 0.5)  holds" in line
+
+
+def test_the_sum_says_seconds_of_what(toy_entry: Toy, tmp_path: Path) -> None:
+    row = _row(toy_entry(""), tmp_path)
+    assert row.record is not None
+    longer = replace(row, record=replace(row.record, seconds=7.3))
+    assert summary([longer]).endswith(
+        "(checked in 7 s of computing, training not counted)"
+    )
 
 
 def test_a_red_claim_is_explained_above_the_table(

@@ -35,10 +35,13 @@ class EffectWithin:
     paired : bool
         Whether the arms are the same networks in one order, before and after: then the
         interval is that of the mean of their differences.
+    unit : str
+        Of the effect: ``"points"`` of per cent, ``"decades"``; empty for a pure number.
     """
 
     level: float = 1e-2
     paired: bool = False
+    unit: str = ""
 
     def criterion(self) -> str:
         """Say in words which measurement refutes a prediction."""

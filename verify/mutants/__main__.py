@@ -31,7 +31,13 @@ OFTEN = 10.0
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return 0 when the list of survivors is up to date."""
-    options = _parser().parse_args(argv)
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if unknown := set(options.packages) - set(sites.PACKAGES):
+        parser.error(
+            f"PACKAGE must be one of {', '.join(sites.PACKAGES)}, but it is"
+            f" {', '.join(sorted(unknown))}"
+        )
     for number in (signal.SIGINT, signal.SIGTERM):
         # In the background the first of them would be ignored.
         signal.signal(number, signal.default_int_handler)

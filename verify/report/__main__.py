@@ -4,6 +4,7 @@ import argparse
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -35,8 +36,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             found = ledger.select(options.claims, options.package)
         entries = _chosen(ledger.in_profile(found, options.profile), options)
     except ValueError as error:
-        command.complain(str(error))
+        command.complain(f"error: {error}")
         return command.EXIT_USAGE
+    if not entries:
+        given = {n: getattr(options, n) for n in ("profile", "paper", "evidence")}
+        asked = " ".join(f"--{name} {value}" for name, value in given.items() if value)
+        return _nothing(" ".join((*options.claims, asked)), _there(found))
     return command.interruptible(
         lambda: _reported(entries, folder, options),
         kept="finished claims are kept, run again to resume",
@@ -53,10 +58,9 @@ def _reported(
         rows = build(entries, folder, options.profile)
     shown = [row for row in rows if options.outcome in (None, row.kind)]
     if not shown:
-        given = {n: getattr(options, n) for n in ("paper", "evidence", "outcome")}
-        given = {"profile": options.profile.value, **given}
-        named = " ".join(f"--{name} {value}" for name, value in given.items() if value)
-        command.complain(f"none of the claims asked for is left by {named}")
+        found = Counter(row.kind for row in rows)
+        there = ", ".join(f"{found[kind]} {kind}" for kind in KINDS if found[kind])
+        return _nothing(f"--outcome {options.outcome}", there)
     _write(_rendered(shown, folder, options), options.output)
     if options.output is not None:
         command.complain(
@@ -66,6 +70,12 @@ def _reported(
     if not ran:
         return command.EXIT_RED
     return command.exit_code(rows, strict=options.strict)
+
+
+def _nothing(asked: str, there: str) -> int:
+    """Say that a selection matches no claim, and what there is instead."""
+    command.complain(f"error: no claim is left by `{asked}`; there are: {there}")
+    return command.EXIT_USAGE
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -95,7 +105,10 @@ def _parser() -> argparse.ArgumentParser:
         help="only claims with this kind of evidence",
     )
     parser.add_argument(
-        "--outcome", choices=KINDS, help="show only claims with this outcome"
+        "--outcome",
+        choices=tuple(KINDS),
+        help="show only claims with this outcome: "
+        + "; ".join(f"{kind}, {meaning}" for kind, meaning in KINDS.items()),
     )
     parser.add_argument(
         "--output",
@@ -136,6 +149,16 @@ def _chosen(
         if options.paper in (None, entry.claim.paper)
         and options.evidence in (None, entry.claim.evidence.name.lower())
     ]
+
+
+def _there(entries: Sequence[ledger.Entry]) -> str:
+    """Count the claims that were asked for by paper, and by kind of evidence."""
+    kinds = Counter(
+        kind
+        for entry in entries
+        for kind in (entry.claim.paper, entry.claim.evidence.name.lower())
+    )
+    return ", ".join(f"{count} {kind}" for kind, count in kinds.items())
 
 
 def _filtered(options: argparse.Namespace) -> bool:

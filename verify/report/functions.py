@@ -3,19 +3,21 @@
 import functools
 import inspect
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from empirical.digest import ROOT
 from verify import calibrated, judging
 from verify.claim import Claim
-from verify.claims._predictors import limits
+from verify.claims._predictors import always, limits
 from verify.compare import EffectWithin, Outcome
 from verify.records import Record
 from verify.report import numbers
 
 _NAMES = ("predict", "measure", "must_refute", "must_hold", "examples", "runs")
+_LISTED = 8
+"""Longer lists are told by their ends."""
 
 
 def control(claim: Claim) -> tuple[str, str]:
@@ -86,21 +88,94 @@ def again(claim: Claim) -> str:
 
 
 def places(claim: Claim) -> dict[str, str]:
-    """Return the functions of a claim with the file and line of each."""
+    """Return the functions of a claim in words, with the file and line of each."""
     found: dict[str, str] = {}
     for name in _NAMES:
         function = getattr(claim, name)
         if function is None:
             continue
-        bound = ""
-        if isinstance(function, functools.partial):
-            settled = [*function.args, *function.keywords.values()]
-            bound = f", of {', '.join(map(_shown, settled))}"
         plain = _plain(function)
         file, line = Path(plain.__code__.co_filename), plain.__code__.co_firstlineno
         place = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file
-        found[name] = f"{plain.__qualname__}{bound} ({place}:{line})"
+        words = in_words(function)
+        limited = _limits(function)
+        if limited is not None:
+            words = f"an effect of {numbers.between(limited)} {unit(claim)}".rstrip()
+            place, line = _home(claim), 0
+        found[name] = f"{words} ({place}{f':{line}' if line else ''})"
     return found
+
+
+def purpose(function: Callable[..., Any] | None) -> str:
+    """Return the first sentence of what a function says of itself, if it says any."""
+    if function is None or _settled(function) is limits:
+        return ""
+    said = inspect.getdoc(_plain(function)) or ""
+    first = " ".join(said.partition("\n\n")[0].split()).partition(". ")[0]
+    told = first.rstrip(".").replace("`", "")
+    return "" if told.startswith(("Wrong: ", "Always ")) else told
+
+
+def unit(claim: Claim) -> str:
+    """Return the unit of the effect that a claim is about, if it has one."""
+    return getattr(claim.compare, "unit", "")
+
+
+def in_words(value: object) -> str:
+    """Return an argument or a function as it is said in a sentence, not as Python's text.
+
+    >>> in_words(functools.partial(sorted, key=abs)), in_words((0.5, None, "a"))
+    ('sorted with key abs', '(0.5, nothing, a)')
+    """
+    if isinstance(value, functools.partial):
+        given: functools.partial[Any] = value
+        bound = [*map(in_words, given.args)]
+        bound += [f"{name} {in_words(each)}" for name, each in given.keywords.items()]
+        said = ", ".join(each for each in bound if each)
+        return f"{in_words(given.func)}{' with ' if said else ''}{said}"
+    if callable(value):
+        return _called(value)
+    if isinstance(value, list | tuple):
+        each = [in_words(part) for part in value]
+        if len(each) > _LISTED:
+            return f"{len(each)} values from {each[0]} to {each[-1]}"
+        return f"({', '.join(each)})"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{k} {in_words(v)}" for k, v in value.items())
+    if isinstance(value, float):
+        return f"{value:.6g}".replace("-", "−")
+    if value is None:
+        return "nothing"
+    if isinstance(value, slice):
+        return f"entries {value.start or 0} to {value.stop or 'the last'}"
+    return str(value) if isinstance(value, str | int) else ""
+
+
+def _called(function: Callable[..., Any]) -> str:
+    """Return the name of a function; of one made by another, that one's too."""
+    plain = _plain(function)
+    names = getattr(plain, "__qualname__", type(plain).__qualname__).split(".")
+    outer, inner = names[0], names[-1]
+    if outer == always.__name__ and plain.__doc__:
+        return plain.__doc__.rstrip(".")
+    if inner == "<lambda>":
+        inner = f"an unnamed function of {plain.__module__}"
+    return f"{inner}, made by {outer}" if "<locals>" in names else inner
+
+
+def _limits(function: Callable[..., Any]) -> tuple[Any, ...] | None:
+    """Return the limits that a prediction of an effect is made of, if it is one."""
+    if isinstance(function, functools.partial) and _settled(function) is limits:
+        return function.args
+    return None
+
+
+def _home(claim: Claim) -> str:
+    """Return the file that declares a claim."""
+    from verify import index
+
+    module = index.homes().get(claim.id, "")
+    return f"{module.replace('.', '/')}.py" if module else "limits of the claim"
 
 
 def _plain(function: Callable[..., Any]) -> Any:
@@ -117,17 +192,12 @@ def _settled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _words(function: Callable[..., Any]) -> str:
     # Not unwrapped: a control made of a prediction has words of its own.
-    plain = _settled(function)
-    if plain is limits and isinstance(function, functools.partial):
-        if function.args == (None, 0.0):
+    plain, limited = _settled(function), _limits(function)
+    if limited is not None:
+        if limited == (None, 0.0):
             return "No effect, or one in the other direction"
-        return f"An effect of {numbers.between(function.args)}"
+        return f"An effect of {numbers.between(limited)}"
     said = inspect.getdoc(plain) or plain.__name__.strip("_").replace("_", " ")
     paragraphs = [" ".join(part.split()) for part in said.split("\n\n")]
     wrong = (part for part in paragraphs if part.startswith("Wrong: "))
     return next(wrong, paragraphs[0]).removeprefix("Wrong: ").rstrip(".")
-
-
-def _shown(value: object) -> str:
-    name = getattr(value, "__qualname__", repr(value))
-    return name if len(name) < 60 else f"{name[:57]}..."

@@ -31,6 +31,28 @@ def predicted_of(case: CaseRecord | None, digits: int = 6) -> str:
     return _short(value, digits) if stderr is None else _to_error(value, stderr)
 
 
+def effect_of(case: CaseRecord | None, unit: str = "") -> str:
+    """Return a difference of two arms' means with its interval and unit.
+
+    Empty for a measurement that is no effect of training.
+    """
+    arms = as_fields(case.measured) if case is not None else {}
+    if case is None or "treated" not in arms:
+        return ""
+    treated, baseline = (
+        [records.number(value) for value in flatten(arms[arm])]
+        for arm in ("treated", "baseline")
+    )
+    effect = sum(treated) / len(treated) - sum(baseline) / len(baseline)
+    half = case.resolves
+    # Two digits of the half-width are enough to see on which side of a limit it ends.
+    places = 1 - math.floor(math.log10(half)) if half > 0.0 else 3
+    shown = [f"{effect + side * half:.{max(0, places)}f}" for side in (0.0, -1.0, 1.0)]
+    mean, least, most = (text.replace("-", "−") for text in shown)
+    interval = f" [{least}, {most}]" if half > 0.0 else ""
+    return f"{mean}{interval} {unit}".rstrip()
+
+
 def between(limits: Sequence[float | None], digits: int = 3) -> str:
     """Return limits of an effect in words.
 

@@ -17,8 +17,16 @@ from verify.records import CaseRecord, Record
 
 STALE = "stale"
 NOT_RUN = "not run"
-KINDS = ("holds", "loose", "refuted", "undecided", "bad", "pending", "open")
-"""Of verdicts: as expected, not decided, otherwise than expected, not run, open."""
+KINDS: Mapping[str, str] = {
+    "holds": "found as stated",
+    "loose": "a bound that holds but is nowhere within a factor 2",
+    "refuted": "a statement that is false, or was not reproduced, as expected",
+    "undecided": "the measurement could not tell right from wrong",
+    "bad": "otherwise than expected, or in error",
+    "pending": "no current record: not run, or run with older code",
+    "open": "not checked yet",
+}
+"""Kinds of verdicts, as `--outcome` takes them, and what each means."""
 LOOSE = 2.0
 """A bound that could shrink by more than this factor unnoticed is a loose one."""
 
@@ -284,7 +292,10 @@ def summary(rows: Sequence[Row]) -> str:
     parts = [f"{count} {name}" for name, count in counts(rows).items()]
     seconds = sum(row.record.seconds for row in rows if row.record is not None)
     noun = "claim" if len(rows) == 1 else "claims"
-    text = f"{len(rows)} {noun}: {', '.join(parts)} ({seconds:.0f} s of work)"
+    text = f"{len(rows)} {noun}: {', '.join(parts)}"
+    if seconds >= 0.5:
+        # A record's seconds are those of its cases; networks are trained once for many.
+        text += f" (checked in {seconds:.0f} s of computing, training not counted)"
     decided = [row for row in rows if row.outcome not in (STALE, NOT_RUN)]
     asides = (
         (sum(bool(row.otherwise) for row in decided), "otherwise at a larger scale"),

@@ -1,7 +1,7 @@
 """The report as a terminal table and as Markdown."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich import box
 from rich.console import Console
@@ -28,12 +28,20 @@ _COLUMNS = (
     *("claim", "title", "evidence", "predicted", "measured"),
     *("gap", "resolves", "outcome", "source"),
 )
-_NUMBERS = ("predicted", "measured", "gap", "resolves", "s")
 WIDE = 120
-"""From so many columns on a line says what was predicted and measured, too."""
+"""From so many columns on a line says what was measured and predicted, too."""
+FULL = 160
+"""From so many on it also says the gap, what that resolves, and the seconds it took."""
+_HEADS = (
+    "outcome",
+    "measured (predicted)  outcome",
+    "measured (predicted)  gap, resolves, seconds  outcome",
+)
 _EXPECTED = f", expected: {Outcome.HOLDS.value}"
 _NAME = 18
-"""Columns for a claim's name where lines are short."""
+"""Columns for a claim's name; few are longer."""
+_TITLE = 30
+"""Columns that a title has at least, if it needs them."""
 
 
 def as_text(rows: Sequence[Row], *, width: int, colour: bool) -> str:
@@ -42,8 +50,9 @@ def as_text(rows: Sequence[Row], *, width: int, colour: bool) -> str:
     Parameters
     ----------
     width : int
-        Columns; from 120 on the predicted and measured values of the worst case, the gap
-        and what it resolves are shown too.
+        Columns; from 120 on the measured and predicted values of the worst case are shown
+        too, an effect of training with its interval and unit; from 160 on also the gap,
+        what it resolves and the seconds.
     colour : bool
         Whether to write ANSI colours.
     """
@@ -56,63 +65,79 @@ def as_text(rows: Sequence[Row], *, width: int, colour: bool) -> str:
             console.print(Text(f"{row.claim.id}: {row.verdict}", style="bold"))
             for line in (row.claim.title, *reasons(row)):
                 console.print(Padding(Text(line), (0, 0, 0, 2)))
-    console.print(_table(rows, width=width))
+    console.print()
+    for line in _lines(rows, width=width):
+        console.print(line, no_wrap=True, overflow="ignore")
+    console.print()
     console.print(_evidence_table(rows, width=width))
     console.print(Text(values.summary(rows), style="bold"))
     # A table pads its lines to the full width; files and diffs are better without.
     return "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"
 
 
-def _table(rows: Sequence[Row], *, width: int) -> Table:
-    wide = width >= WIDE
-    lines = {row.claim.id: _line(row, wide=wide) for row in rows}
-    names = ("claim", "title", *(_NUMBERS if wide else ()), "outcome")
-    if not wide:
-        # Few names are long: on their lines the title has less room, not on all. What
-        # was expected of the unsettled stands above the table.
-        names = (f"{'claim':{_NAME}} title", "outcome")
-        lines = {
-            name: [f"{claim:{_NAME}} {title}", verdict.replace(_EXPECTED, "")]
-            for name, (claim, title, verdict) in lines.items()
-        }
-    cells = [names, *lines.values()]
-    widths = [max(len(each) for each in column) for column in zip(*cells, strict=True)]
-    # The title has what the others leave.
-    at = 1 if wide else 0
-    left = width - sum(widths) + widths[at] - 3 * len(names)
-    widths[at] = max(12, min(widths[at], left))
-    table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False)
-    for name, size in zip(names, widths, strict=True):
-        table.add_column(
-            name,
-            justify="right" if name in _NUMBERS else "left",
-            width=size,
-            no_wrap=True,
-            overflow="ellipsis",
-        )
-    for paper, chapter, these in values.chapters(rows):
-        table.add_section()
-        above = (paper.prefix, chapter)
-        table.add_row(
-            *(above if wide else (f"{paper.prefix:{_NAME}} {chapter}",)),
-            style="bold dim",
-        )
+def _lines(rows: Sequence[Row], *, width: int) -> Iterator[Text]:
+    """Yield a heading for each chapter and a line for each claim.
+
+    What was found stands at the right end, and the title has all the room it leaves.
+    """
+    head = f"{'claim':{_NAME}} title"
+    yield Text(f"{head}{_HEADS[_level(width)]:>{width - len(head)}}", style="bold")
+    yield Text("─" * width)
+    for number, (paper, chapter, these) in enumerate(values.chapters(rows)):
+        if number:
+            yield Text()
+        above = f"{paper.prefix:{_NAME}} {chapter}"
+        yield Text(_cut(above, width), style="bold dim")
         for row in these:
-            *start, verdict = lines[row.claim.id]
-            style = _STYLES.get(row.verdict, "bold red")
-            if style == "green" and row.besides:
-                style = "yellow"
-            table.add_row(*start, Text(verdict, style=style))
-    return table
+            yield from _line(row, width=width)
 
 
-def _line(row: Row, *, wide: bool) -> list[str]:
-    seconds = f"{row.record.seconds:.1f}" if row.record else ""
-    each = (
-        *(numbers.predicted_text(row, 4), numbers.measured_text(row, 4)),
-        *(numbers.gap_text(row), numbers.resolves_text(row), seconds),
-    )
-    return [row.claim.id, row.claim.title, *(each if wide else ()), row.said]
+def _line(row: Row, *, width: int) -> Iterator[Text]:
+    style = _STYLES.get(row.verdict, "bold red")
+    if style == "green" and row.besides:
+        style = "yellow"
+    name = f"{row.claim.id:{_NAME}} "
+    # What was expected of the unsettled stands above the table.
+    verdict = row.said.replace(_EXPECTED, "")
+    rest = ""
+    if len(verdict) + len(name) + 2 + _TITLE > width:
+        # A title cut to a few letters would be a riddle: other scales and draws get a
+        # line of their own.
+        verdict, _, rest = verdict.partition("; ")
+    found = [] if _level(width) == 0 else [_found(row, full=_level(width) == 2)]
+    right = "  ".join(("", *filter(None, found), verdict))
+    if len(name) + _TITLE + len(right) > width:
+        right = f"  {verdict}"
+    room = max(1, width - len(name) - len(right))
+    title = f"{_cut(row.claim.title, room):{room}}"
+    line = Text(f"{name}{title}{right}"[:width])
+    line.stylize(style, len(line) - len(verdict))
+    yield line
+    if rest:
+        yield Text(f"{_cut(rest, width - 2):>{width}}", style=style)
+
+
+def _level(width: int) -> int:
+    """Return how much is said of numbers: nothing, both sides, all."""
+    return (width >= WIDE) + (width >= FULL)
+
+
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else f"{text[: room - 1].rstrip()}…"
+
+
+def _found(row: Row, *, full: bool) -> str:
+    """Return what was measured and, in brackets, what was predicted."""
+    if row.worst is None or row.outcome in (values.NOT_RUN, values.STALE):
+        return ""
+    unit = getattr(row.claim.compare, "unit", "")
+    measured = numbers.effect_of(row.worst, unit) or numbers.measured_text(row, 4)
+    predicted = numbers.predicted_text(row, 4)
+    found = f"{measured} ({predicted})" if measured and predicted else measured
+    gap, resolves = numbers.gap_text(row), numbers.resolves_text(row)
+    if full and gap and row.record is not None:
+        found += f"  gap {gap}, resolves {resolves}, {row.record.seconds:.1f} s"
+    return found
 
 
 def explain(row: Row) -> str:
@@ -132,9 +157,11 @@ def reasons(row: Row) -> list[str]:
     if worst.error:
         found += worst.error.strip().splitlines()
     else:
+        # Limits of effects are two or three digits, closed forms up to all they have.
+        digits = 3 if numbers.effect_of(worst) else 12
         found.append(
-            f"expected {numbers.predicted_text(row, 12)}, observed"
-            f" {numbers.measured_text(row, 12)} (gap {numbers.gap_text(row)}) at"
+            f"expected {numbers.predicted_text(row, digits)}, observed"
+            f" {_observed(row)} (gap {numbers.gap_text(row)}) at"
             f" {case or 'its only case'}"
         )
     if row.loose and not row.claim.loose:
@@ -146,6 +173,13 @@ def reasons(row: Row) -> list[str]:
         _, words = functions.control(row.claim)
         found.append(f"control: {words} ({functions.tried(row.claim, row.record)})")
     return found
+
+
+def _observed(row: Row) -> str:
+    unit = getattr(row.claim.compare, "unit", "")
+    effect = numbers.effect_of(row.worst, unit)
+    measured = numbers.measured_text(row, 12)
+    return f"{effect}: {measured}" if effect else measured
 
 
 def _evidence_table(rows: Sequence[Row], *, width: int) -> Table:

@@ -132,7 +132,7 @@ def _schedules() -> Any:
 B_SCHEDULE = adversarial(
     id="dc/B",
     items=("B",),
-    title="The burn-in depth L_0, also where its logarithms have a whole quotient",
+    title="The burn-in depth L_0, also where a quotient of logarithms is an integer",
     statement=r"L_0(\delta) = \min\{l \ge 0 : 2\delta (1 + \mu/2)^l \ge 1\}",
     source=Source(KEY, "Definition of L_0 and B"),
     cases=(
@@ -365,7 +365,7 @@ def _predict_map(*, activation: str, depth: int) -> Array:
 THM_32_MAP = numeric(
     id="dc/thm3.2-map",
     items=("Thm3.2", "DefC.1"),
-    title="A thousand layers evaluated from one interpolation table, to twelve digits",
+    title="Kernels of a thousand layers from one table, to twelve digits",
     statement=r"K_{ij} = \hat\sigma^{(L)}(x_i \cdot x_j)",
     source=Source(KEY, "Lemma C.4, the limit"),
     cases=(

@@ -45,7 +45,7 @@ CONDITIONS = numeric(
     id="dc/sec7-conditions",
     items=("Sec11",),
     uses=("dc/sec7-steps",),
-    title="Condition numbers of measured kernels, none of networks that diverged",
+    title="Measured condition numbers leave out networks that diverged",
     statement=r"\log_{10} \frac{\lambda_1}{\lambda_n}",
     source=Source(_KEY, "Section 7"),
     cases=grid(seed=(1, 2)),

@@ -60,7 +60,7 @@ def _measure_curves(*, activation: str) -> list[Any]:
 CURVES = numeric(
     id="dc/defC.1-drawn",
     items=("DefC.1", "D.0"),
-    title="Drawn duals and depth maps: each curve is the function that its label names",
+    title="Plots of duals and depth maps: each curve is what its label names",
     statement=r"\hat\sigma(\rho),\quad"
     r" \hat\sigma^{(L)}(\rho) = \hat\sigma(\hat\sigma(\cdots\hat\sigma(\rho)))",
     assumptions=("normalised activation",),
@@ -113,7 +113,7 @@ def _wrong_heat() -> list[float]:
 HEAT = numeric(
     id="dc/eq1-drawn",
     items=("Eq1",),
-    title="Drawn kernels: every cell is an entry, and white is zero",
+    title="Plots of kernels: every cell shows one entry, and white is zero",
     statement=r"K_{ij} \in [-\max_{kl} |K_{kl}|,\ \max_{kl} |K_{kl}|]",
     assumptions=("a finite real matrix",),
     source=Source(KEY, "Equation 1"),
@@ -165,7 +165,7 @@ LABELS = numeric(
     id="dc/defC.1-labels",
     items=("DefC.1", "D.0"),
     uses=("dc/defC.1-drawn", "dc/D.0-edge"),
-    title="Drawn depth maps double the depth, and an edge of chaos is named once",
+    title="Plots: depth maps at doubling depths, the edge of chaos labelled once",
     statement=r"L = 1, 2, 4, \ldots, 32",
     source=Source(KEY, "Definition C.1"),
     cases=({},),

@@ -237,7 +237,7 @@ THM_61 = _of_theorem(
 THM_61_SHARPER = _of_theorem(
     id="dc/thm6.1-without-log",
     loose=True,
-    title="Theorem 6.1 without its logarithm",
+    title="The excess-risk bound of Theorem 6.1 without its logarithm",
     statement=(
         r"R(\hat\theta) - R(\theta^*) \le \left(2 + \frac{2n}{1 - 1/(2n)}\right)"
         r" \frac{3.18}{n^2} (1 + \|\theta^*\|)^2"

@@ -263,7 +263,7 @@ def _wrong_picture(*, activation: str) -> list[float]:
 PICTURE = numeric(
     id="dc/D.0-drawn",
     items=("D.0", "Thm3.10"),
-    title="The drawn phase diagram: depth scales, the edge and the names of phases",
+    title="Plot of the phase diagram: depth scales, the edge and names of phases",
     statement=r"\xi_c = -1 / \log \chi_c, \quad \chi_1 = 1",
     assumptions=_ASSUMPTIONS,
     source=_SOURCE,

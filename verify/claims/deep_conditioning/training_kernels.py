@@ -109,7 +109,7 @@ START = trend(
     measure=_at_start,
     must_hold=_above_wide,
     expected=Outcome.REFUTED,
-    compare=EffectWithin(),
+    compare=EffectWithin(unit="decades"),
     version=2,
     assumptions=_ASSUMPTIONS,
     finding=(
@@ -146,7 +146,7 @@ END = trend(
     runs=runs_of,
     uses=CLOSED,
     measure=partial(_conditions, "condition", -1),
-    compare=EffectWithin(),
+    compare=EffectWithin(unit="decades"),
     assumptions=_ASSUMPTIONS,
     finding=(
         "The protocol first named plain ReLU, whose kernels are worse conditioned on"
@@ -162,7 +162,7 @@ _TOP = partial(
     items=("Sec11",),
     where="Section 7",
     reading=Reading.OURS,
-    compare=EffectWithin(),
+    compare=EffectWithin(unit="decades"),
 )
 
 TOP_START = _TOP(

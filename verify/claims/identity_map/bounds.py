@@ -355,7 +355,7 @@ _FAILURES = (
 LEAST_FAILURE = Claim(
     id="id/Err4-exact",
     items=("Err4",),
-    title="The least probability of failure for which a constant M is enough",
+    title="The least failure probability for which Theorem 2's constant M is enough",
     statement=r"\delta_0 = n\, e^{-\frac C2 (M-1-\log M)} \le \frac{2n}{C(M-\log M-1)}",
     source=Source(KEY, "After equation 11; the exact form is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,

@@ -660,7 +660,7 @@ def _split_corrected(*, side: int, size: float) -> float:
 ERR_2 = Claim(
     id="id/Err2-as-printed",
     items=("Err2",),
-    title="The error splits into initial weights and identity as printed",
+    title="Theorem 2's error splits into initial weights and identity as printed",
     statement=(
         r"\|(W^0-\Lambda)^T\Pi_\perp P\|^2 \le"
         r" (\|W^{0T}\Pi_\perp\| + \|\Lambda^T\Pi_\parallel\|)\,\|P\|^2"

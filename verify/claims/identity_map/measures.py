@@ -132,7 +132,7 @@ def _nearest(*, train_size: int, tests: int, side: int) -> float:
 CLASSIFIER = Claim(
     id="id/layer",
     items=("Layer",),
-    title="The averaging classifier from class sums equals the one from pairs",
+    title="The averaging classifier computed from class sums equals that from pairs",
     statement=(
         r"\operatorname{argmax}_c\textstyle\sum_j\langle r_i,r_j\rangle[y_j=c]"
         r" = \operatorname{argmax}_c\langle r_i,\sum_{j:\,y_j=c}r_j\rangle"

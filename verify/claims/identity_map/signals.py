@@ -244,7 +244,7 @@ def _same_units(*, apart: float) -> list[Any]:
 CLOSE = Claim(
     id="id/bias-close",
     items=("Bias",),
-    title="What wide networks tell apart of two close images, to twelve digits",
+    title="How far apart wide networks keep two close images, to twelve digits",
     statement=(
         r"d_{l+1}=\tfrac{\sigma_w^2}2\overline{d_l-\tfrac{\sqrt{q_lq_l'}}\pi"
         r"(\sin\theta_l-\theta_l\cos\theta_l)},\quad|x-x'|\ge10^{-8}|x|"

@@ -159,7 +159,7 @@ DIGITS = contrast(
     named("digits-depth-5"),
     named("cnn-depth-1"),
     items=("Fig37",),
-    title="Of each of the ten digits, five layers are nearer the constant map than one",
+    title="Five layers are nearer the constant map than one, for each of ten digits",
     statement=(
         r"\overline{\cos}(f(x),\hat x):\ 5\text{ layers, one for each of ten digits}"
         r"-1\text{ layer}\ge 0.1"

@@ -51,12 +51,14 @@ def trained(
     full: Mapping[str, tuple[Any, ...]] | None = None,
     quick: bool = True,
     reading: Reading | None = None,
+    unit: str = "",
     **parts: Any,
 ) -> Claim:
     """Return a claim on trained networks.
 
     `axes` are those of its cases beside the scale, `small` and `full` others at these
     scales; the quick profile tries it unless it takes longer training than it affords.
+    `unit` is that of its effect.
     """
     every = axes or {}
     few = every if small is None else small
@@ -67,7 +69,7 @@ def trained(
             "full": grid(scale="full", **(every if full is None else full)),
             "gpu": grid(scale="paper", **every),
         },
-        "compare": EffectWithin(paired=True),
+        "compare": EffectWithin(paired=True, unit=unit),
     }
     parts["uses"] = (*CLOSED, *parts.get("uses", ()))
     return Claim(source=Source(KEY, where, reading), **(given | parts))

@@ -30,6 +30,9 @@ RIVALS = ("labels", "none-bn", "labels-bn")
 """Random labels, batch normalisation, both."""
 
 CELLS = {"start": STARTS, "shots": SHOTS}
+_effect, _trained = (partial(f, unit="points") for f in (effect, trained))
+"""Claims on accuracies in per cent, whose differences are percentage points."""
+
 FEW = {"start": ("he",), "shots": (5,)}
 BY_START: dict[str, tuple[Any, ...]] = {"start": STARTS}
 HE: dict[str, tuple[Any, ...]] = {"start": ("he",)}
@@ -64,7 +67,7 @@ def _gain(scale: str, start: str, shots: int, updates: int | None = None) -> Arr
 
 # --- table 1 --------------------------------------------------------------------------
 
-GAIN = effect(
+GAIN = _effect(
     partial(_against, "none", "mmd"),
     0.5,
     id="mmd/tab1",
@@ -91,7 +94,7 @@ def _few_and_many(*, scale: str, start: str) -> Contrast:
     return Contrast(_gain(scale, start, 5), _gain(scale, start, 40))
 
 
-MORE = effect(
+MORE = _effect(
     _few_and_many,
     0.5,
     id="mmd/tab1-few",
@@ -130,7 +133,7 @@ def _at_equal_updates(*, scale: str, start: str, updates: int) -> Contrast:
     return Contrast(few, many)
 
 
-UPDATES = effect(
+UPDATES = _effect(
     _at_equal_updates,
     -2.0,
     2.0,
@@ -151,7 +154,7 @@ def _early_and_late(*, scale: str, start: str) -> Contrast:
     return Contrast(_gain(scale, start, 40, 10), _gain(scale, start, 40, 80))
 
 
-STEPS = effect(
+STEPS = _effect(
     _early_and_late,
     0.5,
     id="mmd/tab1-steps",
@@ -170,7 +173,7 @@ STEPS = effect(
     ),
 )
 
-LABELS = effect(
+LABELS = _effect(
     partial(_against, "labels", "none"),
     0.5,
     id="mmd/tab1-labels",
@@ -184,7 +187,7 @@ LABELS = effect(
     version=3,
 )
 
-NORMED_FEW = effect(
+NORMED_FEW = _effect(
     partial(_against, "none-bn", "none"),
     0.5,
     id="mmd/tab1-bn",
@@ -198,7 +201,7 @@ NORMED_FEW = effect(
     version=2,
 )
 
-NORMED_MANY = trained(
+NORMED_MANY = _trained(
     measure=partial(_against, "none", "none-bn"),
     **unmet((0.2, None), (None, 0.2)),
     id="mmd/tab1-bn-many",
@@ -220,7 +223,7 @@ def _ahead(*, scale: str, start: str, shots: int, rival: str) -> Contrast:
     return _against(rival, "mmd", scale=scale, start=start, shots=shots)
 
 
-BEST = effect(
+BEST = _effect(
     _ahead,
     0.0,
     id="mmd/tab1-best",
@@ -240,7 +243,7 @@ BEST = effect(
     version=2,
 )
 
-EITHER = effect(
+EITHER = _effect(
     _ahead,
     0.0,
     id="mmd/tab1-either",
@@ -314,7 +317,7 @@ def _values(method: str, id: str, title: str, version: int = 1) -> Claim:
         start: r",\,".join(f"{_printed_cell(method, start, n)[0]:.2f}" for n in SHOTS)
         for start in STARTS
     }
-    return trained(
+    return _trained(
         id=id,
         title=title,
         statement=rf"\text{{Xavier: }}{cells['xavier']};\;\text{{He: }}{cells['he']}\;\%",
@@ -430,7 +433,7 @@ def _apart(
 
 
 _differing = partial(
-    trained,
+    _trained,
     measure=_apart,
     predict=_as_printed_apart,
     must_refute=_of_other_methods,
@@ -505,7 +508,7 @@ def _cell_spread(*, scale: str, start: str, shots: int) -> Contrast:
     return Contrast(*(_spread(m, scale, start, shots) for m in ("none", "mmd")))
 
 
-SPREAD = effect(
+SPREAD = _effect(
     _mean_spread,
     0.25,
     id="mmd/tab2",
@@ -524,7 +527,7 @@ SPREAD = effect(
     version=3,
 )
 
-SPREAD_BY_CELL = effect(
+SPREAD_BY_CELL = _effect(
     _cell_spread,
     0.0,
     id="mmd/tab2-cells",
@@ -568,7 +571,7 @@ def _with_and_without_detachment(*, scale: str) -> Contrast:
 
 
 _necessary = partial(
-    effect, items=("Ablation",), reading=Reading.READING, where="Section 3.3"
+    _effect, items=("Ablation",), reading=Reading.READING, where="Section 3.3"
 )
 """All three losses are, the text says, each of them in a claim of its own."""
 
@@ -613,7 +616,7 @@ def _harm(*, scale: str) -> Contrast:
     )
 
 
-REGULARISED = effect(
+REGULARISED = _effect(
     _harm,
     0.5,
     id="mmd/ablation-alone",

@@ -25,7 +25,9 @@ SWEEP = NETWORKS.looks("sweep")
 XI: dict[str, tuple[Any, ...]] = {"xi": (0.0, 1.0)}
 LAMBDAS: dict[str, tuple[Any, ...]] = {"lam": (0.2, 0.4, 1.0)}
 
-_effect, _trained = (partial(f, withstands=UNLABELLED) for f in (effect, trained))
+_effect, _trained = (
+    partial(f, withstands=UNLABELLED, unit="points") for f in (effect, trained)
+)
 
 
 # --- tables 3 and 4 -------------------------------------------------------------------

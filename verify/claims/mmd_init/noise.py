@@ -157,7 +157,7 @@ def _measure_total(*, parts: list[float], weights: list[float]) -> float:
 EQ_23 = numeric(
     id="mmd/eq23",
     items=("Eq23",),
-    title="The total loss is a sum of three, with weights 0.4 and 1",
+    title="The total loss adds three losses, two of them with weights 0.4 and 1",
     statement=r"L=L_{uni}+\lambda L_{sd}+\xi L_{iod},\quad\lambda=0.4,\;\xi=1",
     source=Source(KEY, "Equation 23"),
     cases=grid(

@@ -292,7 +292,7 @@ def _predict_spoken(*, scale: float) -> float:
 ERR_2 = numeric(
     id="mmd/err2",
     items=("Err2", "Thm1"),
-    title="Of the recommended noise, Theorem 1 speaks only at 16 times its norm or more",
+    title="For the recommended noise, Theorem 1 says nothing below 16 times its norm",
     statement=(
         r"\sqrt{m\alpha_*}=16.15\sqrt{E\|\theta-\theta_0\|^2}\text{ for }\Sigma"
         r"\text{ of section 3.3, whatever }s"

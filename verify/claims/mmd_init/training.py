@@ -185,10 +185,7 @@ FIGURE_2 = _effect(
     id="mmd/Fig2",
     runs=DETACHED,
     items=("Fig2", "Eq20", "Eq22"),
-    title=(
-        "Minimising detachment at the initialisation lowers it around it under"
-        " small noise"
-    ),
+    title=("Minimising the detachment loss at a start lowers it nearby (small noise)"),
     statement=r"L_{iod}(\theta_0+\epsilon)\text{ falls with }L_{iod}(\theta_0),\;s^2=0.2",
     where="Figure 2",
     figure="mmd_figure_2",
@@ -202,10 +199,7 @@ FIGURE_2_CHOSEN = _trained(
     id="mmd/Fig2-chosen",
     runs=DETACHED,
     items=("Fig2", "Fig2chosen"),
-    title=(
-        "Minimising detachment at the initialisation lowers it around it at the"
-        " chosen noise"
-    ),
+    title=("Minimising the detachment loss at a start lowers it nearby (chosen noise)"),
     statement=r"L_{iod}(\theta_0+\epsilon)\text{ falls with }L_{iod}(\theta_0),\;s^2=0.5",
     where="Figure 2",
     figure="mmd_figure_2",

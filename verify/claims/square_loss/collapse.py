@@ -332,10 +332,7 @@ def _rows_exchanged(*, features: int, seed: int) -> list[float]:
 NC_BINARY = Claim(
     id="sl/nc3-binary",
     items=("NC3", "NC4"),
-    title=(
-        "A single output is a classifier of two rows: collapse of two classes"
-        " is one angle"
-    ),
+    title=("For two classes and one output, NC3 is a function of one angle"),
     statement=(
         r"W=(-w,w):\quad NC3=2\,(1-\cos\angle(w,\mu_+-\mu_-)),\qquad"
         r" \operatorname{argmax}_c\langle w_c,h\rangle=+\iff w\cdot h>0"

@@ -308,7 +308,7 @@ _WIDE = grid(widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=(4,), seed=(
 PER_SAMPLE = Claim(
     id="sl/persample",
     items=("PerSample",),
-    title="How far each example is from the condition on single examples' gradients",
+    title="How far each example's gradients are from parallel to the layers",
     statement=(
         r"D_{j,k}=\|\partial f_j/\partial V_k-V_kf_j\|_F/|f_j|"
         r"=\sqrt{\|\partial f_j/\partial V_k\|_F^2/f_j^2-1}"
@@ -327,7 +327,7 @@ PER_SAMPLE = Claim(
 ERR_3 = Claim(
     id="sl/err3",
     items=("Err3", "PerSample", "Lemma1"),
-    title="At zero loss, every single example satisfies the condition on gradients",
+    title="At zero loss, every example's gradient is parallel to each layer",
     statement=(
         r"L=0\;\Rightarrow\;\partial f(x_j)/\partial V_k=V_kf(x_j)\text{ for every }j"
     ),
@@ -372,8 +372,7 @@ ERR_12 = Claim(
     id="sl/err12",
     items=("Err12", "Sing"),
     title=(
-        "At zero loss the directions are at rest even where footnote 3's"
-        " bracket is not zero"
+        "At zero loss directions rest, whether or not gradients are parallel to them"
     ),
     statement=(
         r"\lambda=0,\;e=0:\quad\dot V_k=0\text{ even when }"
@@ -447,10 +446,7 @@ def _nets() -> st.SearchStrategy[Case]:
 ERR_3_CORRECTED = Claim(
     id="sl/err3-corrected",
     items=("Err3",),
-    title=(
-        "Of two classes, at least one violates the per-example condition by its"
-        " own size"
-    ),
+    title=("Of two classes, at least one has gradients not parallel to the layers"),
     statement=(
         r"f_i>0>f_j\;\Rightarrow\;D_{i,L}\,D_{j,L}\ge 1\text{ in any ReLU network}"
     ),

@@ -602,7 +602,7 @@ PROJECTION = Claim(
 ERR_1 = Claim(
     id="sl/err1",
     items=("Err1",),
-    title="Where W is the norm times a direction, W's motion over the norm moves it",
+    title="A weight vector's direction moves by its motion divided by its norm",
     statement=r"W_k=\rho_kV_k\;\Rightarrow\;\dot V_k=\dot W_k/\rho_k",
     source=Source(KEY, "Section 2, below Equation 1"),
     evidence=Evidence.NUMERIC,
@@ -750,7 +750,7 @@ def _without_decay(
 UNNORMALISED = Claim(
     id="sl/unnorm",
     items=("Unnorm",),
-    title="Without normalisation, the data pull all squared layer norms alike",
+    title="Without normalisation, the data change all squared layer norms equally",
     statement=(
         r"\tfrac{d}{dt}\|W_k\|^2=-4\textstyle\sum e_ng_n-4\lambda\|W_k\|^2,\quad"
         r" \dot\rho=2\rho^2\sum_k\rho_k^{-2}(B-\rho S)-2L\lambda\rho"

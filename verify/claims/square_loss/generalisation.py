@@ -512,7 +512,7 @@ def _gap_of_rank(*, n: int, seed: int) -> Array:
 ERR_5 = Claim(
     id="sl/err5",
     items=("Err5", "Orth"),
-    title="Orthogonal layers satisfy the condition on gradients",
+    title="With orthogonal layers, the output's gradient is parallel to each layer",
     statement=r"V_k^TV_k\propto I\;\Rightarrow\;\partial f/\partial V_k=V_kf",
     source=Source(KEY, "Section 2.1, on orthogonal solutions of (9)"),
     evidence=Evidence.NUMERIC,
@@ -565,7 +565,7 @@ def _as_random(*, widths: list[int], seed: int) -> float:
 ORTH = Claim(
     id="sl/orth",
     items=("Orth",),
-    title="Aligned layers of rank one satisfy the condition on gradients",
+    title="With aligned layers of rank one, gradients are parallel to the layers",
     statement=(r"V_k=v_kv_{k-1}^T,\;x=v_0\;\Rightarrow\;\partial f/\partial V_k=V_kf"),
     source=Source(
         KEY, "Section 2.1, on orthogonal solutions of (9), corrected", Reading.OURS

@@ -260,7 +260,7 @@ def _only_a_single_unit(*, after: int, before: int) -> bool:
 ERR_4 = Claim(
     id="sl/err4",
     items=("Err4",),
-    title="The two brackets of the printed Equation 9 can be multiplied",
+    title="The two brackets of Equation 9 have matching shapes as printed",
     statement=(r"[V_L\cdots D_k]^T\,[D_{k-1}V_{k-1}\cdots D_1V_1x]\text{ is defined}"),
     source=Source(KEY, "Equation 9, as printed"),
     evidence=Evidence.NUMERIC,

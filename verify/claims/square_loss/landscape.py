@@ -416,7 +416,7 @@ _PARTITIONS = (
 NULLITY = Claim(
     id="sl/degen-decay",
     items=("Degen", "Sing"),
-    title="With weight decay, minima are degenerate with dimension W - N",
+    title="With weight decay, minima form sets of dimension weights less examples",
     statement=r"\lambda>0:\quad\dim\ker\nabla^2L=W-N\text{ at a minimum}",
     source=Source(KEY, "Section 2, below Observation 2", Reading.READING),
     evidence=Evidence.NUMERIC,

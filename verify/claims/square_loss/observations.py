@@ -685,7 +685,7 @@ def _isolated(*, widths: list[int], examples: int, seed: int) -> list[int]:
 DEGENERATE = Claim(
     id="sl/degen",
     items=("Degen",),
-    title="Zero-loss solutions form sets of dimension W - N",
+    title="Zero-loss solutions form sets of dimension W - N (weights less examples)",
     statement=r"\operatorname{rank}\,[\partial g_n/\partial W]=N,\quad\text{nullity }W-N",
     source=Source(KEY, "Section 2, below Observation 2"),
     evidence=Evidence.NUMERIC,

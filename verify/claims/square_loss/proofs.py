@@ -311,8 +311,7 @@ CLAIMS = (
         id="sl/unnorm-proof",
         items=("Unnorm",),
         title=(
-            "Without normalisation, the data pull all squared norms alike (symbolic"
-            " proof)"
+            "Without normalisation, the data change squared norms equally (symbolic proof)"
         ),
         statement=r"\frac{d}{dt} \|W_k\|^2 = -4 \sum_n e_n g_n - 4 \lambda \|W_k\|^2",
         source=(KEY, "Section 1, without normalisation; ours"),

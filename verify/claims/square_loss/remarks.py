@@ -189,7 +189,7 @@ def _by_rank(*, kind: str, rows: int, rank: int) -> float:
 PROJECTIONS = Claim(
     id="sl/err5-projections",
     items=("Err5", "Orth"),
-    title="Projections and Stiefel matrices satisfy the condition on gradients",
+    title="With projections or Stiefel matrices, gradients are parallel to layers",
     statement=r"V_k\propto P\text{ or }V_k^TV_k\propto I\Rightarrow\nabla_{V_k}f=V_kf",
     source=Source(KEY, "Section 2.1, below Equation 9"),
     evidence=Evidence.NUMERIC,

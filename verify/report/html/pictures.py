@@ -13,7 +13,7 @@ from verify.figures.compact import Common
 from verify.figures.runs import Records
 from verify.records import CaseRecord, Record
 from verify.report.html import templating
-from verify.report.html.markup import anchor
+from verify.report.html.markup import anchor, text
 from verify.report.numbers import as_fields, flatten
 from verify.report.rows import Row
 
@@ -164,7 +164,8 @@ def _missing(picture: Picture, rows: Sequence[Row]) -> Drawn:
 
 
 def _note(reason: str, kind: str) -> str:
-    return str(Markup('<p class="no-figure {}">{}</p>').format(kind, reason))
+    # What it quotes, a command say, stands in backticks.
+    return str(Markup('<p class="no-figure {}">{}</p>').format(kind, text(reason)))
 
 
 def _size(row: Row) -> int:

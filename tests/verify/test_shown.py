@@ -1,0 +1,61 @@
+"""What ``python -m verify show`` says of each claim: words, not Python's own text."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from verify import ledger
+from verify.claim import Claim, Evidence
+from verify.report.rows import NOT_RUN, Row
+from verify.report.shown import describe
+
+PYTHON = re.compile(r"0x[0-9a-f]{6}|<function|<locals>|<lambda>|functools|partial\(")
+CLAIMS = {claim.id: claim for claim in ledger.load()}
+
+
+def _shown(claim: Claim, folder: Path, width: int = 80) -> str:
+    return describe(Row(claim=claim, record=None, outcome=NOT_RUN), folder, width=width)
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_no_claim_is_described_in_pythons_own_words(tmp_path: Path) -> None:
+    shown = {name: _shown(claim, tmp_path) for name, claim in CLAIMS.items()}
+    assert [name for name, text in shown.items() if PYTHON.search(text)] == []
+    # Formulas and paths may be longer than a line; what is said in words is not.
+    words = (line for text in shown.values() for line in text.splitlines())
+    assert [line for line in words if len(line) > 80 and line.count(" ") > 30] == []
+
+
+@pytest.mark.parametrize("width", [60, 100])
+def test_a_claim_on_training_says_at_which_networks_it_looks(
+    width: int, tmp_path: Path
+) -> None:
+    lines = _shown(CLAIMS["mmd/tab1"], tmp_path, width).splitlines()
+    assert max(map(len, lines)) <= width
+    text = _flat("\n".join(lines))
+    for part in (
+        "predicted by an effect of at least 0.5 points",
+        "measured by _against with none, mmd (verify/claims/mmd_init/accuracy.py:",
+        "cases, quick 1 case: scale = small; start = he; shots = 5",
+        "2 trained runs: none-he (seeds 0 to 7), mmd-he (seeds 0 to 7)",
+        "caught No effect, or one in the other direction",
+        "cost, quick 2 runs to be trained, none has a record; not checked yet",
+    ):
+        assert part in text
+
+
+def test_a_function_without_a_name_is_told_by_its_module(tmp_path: Path) -> None:
+    searched = next(
+        c
+        for c in CLAIMS.values()
+        if c.evidence is Evidence.SEARCH
+        and c.examples is not None
+        and "<lambda>" in c.examples.__qualname__
+    )
+    text = _flat(_shown(searched, tmp_path))
+    assert "an unnamed function of verify.claims._searches" in text
+    assert "(verify/claims/_searches.py:" in text
