@@ -773,6 +773,36 @@ EQ1 = numeric(
 )
 
 
+def _predict_between(*, activation: str, depth: int, step: int = 1) -> list[float]:
+    x, a = _points(), subject(activation).normalized()
+    found = kernels.nngp_ntk(x[:2], a, depth, y=x[1:][::step])
+    return [float(v) for k in found for v in k.ravel()]
+
+
+def _measure_between(*, activation: str, depth: int) -> list[Any]:
+    gram, found = recursion.exact_gram(4, 3, 1.0, 5), law(activation)
+    cosines = [gram[i, j] for i in range(2) for j in range(1, 4)]
+    top = [recursion.correlations(found, r, depth)[-1] for r in cosines]
+    return [*top, *(recursion.tangent(found, r, depth) for r in cosines)]
+
+
+BETWEEN = numeric(
+    id="dc/eq1-between",
+    items=("Eq1", "Eq7", "AsmA"),
+    title="Kernels between two sets of unit inputs, one input in both",
+    statement=r"K(x_i, y_j) = \hat\sigma^{(L)}(x_i \cdot y_j)",
+    assumptions=("unit inputs", "normalised"),
+    source=Source(KEY, "Equations 1 and 7"),
+    cases=grid(activation="relu", depth=2),
+    predict=_predict_between,
+    measure=_measure_between,
+    # As in dc/eq1-matrices.
+    compare=AgreesTo(relative=1e-12, absolute=1e-13),
+    must_refute=changed(_predict_between, "The second set in reverse order.", step=-1),
+    uses=("dc/eq1-matrices",),
+)
+
+
 def _predict_raw(*, activation: str, depth: int) -> Any:
     return kernels.nngp_map(np.array(_RHOS), subject(activation), depth)
 

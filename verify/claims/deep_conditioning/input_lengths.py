@@ -529,7 +529,7 @@ NNGP_VALUES = replace(
         "one hidden layer of raw units",
         "other inputs of other lengths present",
     ),
-    cases=grid(squares=([2.0, 3.0],), turn=(0.02, 1.2, 3.1), depth=1),
+    cases=grid(squares=([2.0, 3.0],), turn=(0.02, 3.1), depth=1),
     larger_cases={},
     predict=partial(_predict_values, 0),
     measure=partial(_measure_values, "k"),
