@@ -236,6 +236,7 @@ _PARALLEL = (
     *grid(activation="selu", squares=([0.3, 0.5],), turn=(0.0, 1e-4), depth=1),
     # Both shorter than the kinks, and on both sides of them.
     *grid(activation="hard_tanh", squares=([0.3, 0.5], [0.7, 1.5]), turn=0.0, depth=1),
+    *grid(activation=("hard_tanh", "relu6"), squares=([0.7, 1.5],), turn=0.4, depth=1),
     *grid(
         activation=("cos", "exp"),
         squares=([0.01, 0.02], [0.3, 0.5]),
