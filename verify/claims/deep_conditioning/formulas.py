@@ -944,6 +944,51 @@ CALLABLE = numeric(
 )
 
 
+_SOME, _NEAR = (-0.9, 0.6), (1e-6, 0.4)
+
+
+def _shape(order: int, kink: float, linear: float) -> Callable[[Array], Array]:
+    """Return (x - c)_+^m and a line, or for m = 0 a step alone."""
+    if order == 0:
+        return lambda x: (x > kink) * 1.0
+    return lambda x: np.maximum(x - kink, 0.0) ** order + linear * x
+
+
+def _predict_found(*, order: int, kink: float, linear: float = 0.5) -> list[float]:
+    a = act.from_function(_shape(order, kink, linear), name="found")
+    values = [*a.kinks, *a.dual(np.array(_SOME)), *a.distance_map(np.array(_NEAR))]
+    return values if order == 0 else [*values, *a.dual_derivative(np.array(_SOME))]
+
+
+def _measure_found(*, order: int, kink: float) -> list[Any]:
+    line = (0, "0.5" if order else 0)
+    pieces = integrals.Pieces(order, line, (kink,), (max(order, 1),))
+    found = integrals.of_pieces(pieces)
+    distances = [found.distance(delta) for delta in _NEAR]
+    values = [kink, *(found.dual(rho) for rho in _SOME), *distances]
+    return [*values, *(found.slope(rho) for rho in _SOME if order)]
+
+
+FOUND = replace(
+    CALLABLE,
+    id="dc/defC.1-found-kinks",
+    title="Kinks and jumps of user-defined functions are found where they are",
+    statement=r"s(x) = (x - c)_+^m + x/2,\quad m = 1, 2,\qquad s(x) = 1\{x > c\}",
+    cases=(
+        *grid(order=(0, 2), kink=0.3),
+        *grid(order=1, kink=-(2.0**-0.5)),
+    ),
+    predict=_predict_found,
+    measure=_measure_found,
+    # The kink to rounding; the rest is what it is with the kink.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=changed(
+        _predict_found, "The functions without their linear part.", linear=0.0
+    ),
+    uses=("dc/defC.1-callable",),
+)
+
+
 def _predict_cubic(*, var_x: float, var_y: float) -> Array:
     return act.hermite(3).dual(np.array(_RHOS), var_x=var_x, var_y=var_y)
 
