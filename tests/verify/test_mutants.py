@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from verify.mutants import lines, sites, survivors, uncovered, verdicts
-from verify.mutants.__main__ import SEED, SHARES
+from verify.mutants.__main__ import SEED, SHARES, kept_in
 from verify.mutants.children import each
 from verify.mutants.verdicts import Fate, Verdict
 
@@ -278,6 +278,24 @@ def test_what_is_listed_and_kept_agrees_with_the_source():
         for m in sites.mutants_of((ROOT / file).read_text(encoding="utf-8"), file)
     }
     assert list(survivors.complaints(listed, kept, known)) == []
+
+
+def test_survivors_of_other_seeds_are_in_the_source_and_in_no_list_twice():
+    listed, others = survivors.read(), survivors.read(survivors.OTHERS)
+    files = {m.partition(":")[0] for m in others}
+    known = {
+        m.key
+        for file in files
+        for m in sites.mutants_of((ROOT / file).read_text(encoding="utf-8"), file)
+    }
+    assert others
+    assert set(others) <= known
+    assert not set(others) & set(listed)
+
+
+def test_other_seeds_leave_the_verdicts_alone(tmp_path):
+    assert kept_in(SEED, tmp_path) == verdicts.PLACE
+    assert kept_in(SEED + 1, tmp_path).parent == tmp_path / "quick"
 
 
 def test_what_is_kept_is_of_the_sample():

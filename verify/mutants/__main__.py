@@ -43,6 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         signal.signal(number, signal.default_int_handler)
     children.prepare()
     folder = options.records / "quick" / "lines"
+    options.verdicts = options.verdicts or kept_in(options.seed, options.records)
     try:
         executed = _executed(folder, options.workers, trained=options.uncovered)
         if options.uncovered:
@@ -54,13 +55,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         complain("interrupted; what was found is kept")
         return EXIT_INTERRUPTED
     reasons = survivors.read()
+    if options.seed != SEED:
+        reasons |= survivors.read(survivors.OTHERS)
     for score in survivors.scores(found.values(), reasons):
         sys.stdout.write(f"{score}\n")
     known = {mutant.key for mutant in sample}
-    listed = [m for m in reasons if _package(m) in options.packages]
+    # Lists are of the sample that is kept, and of those of other seeds once tried.
+    kept = [m for m in reasons if _package(m) in options.packages]
+    listed = kept if options.seed == SEED else [m for m in kept if m in found]
     wrong = list(survivors.complaints(listed, found, known))
     sys.stdout.write("".join(f"{each}\n" for each in wrong))
     return EXIT_RED if wrong else EXIT_GREEN
+
+
+def kept_in(seed: int, records: Path) -> Path:
+    """Return where the verdicts on a sample are kept: its own file for another seed."""
+    return PLACE if seed == SEED else records / "quick" / f"mutants-{seed}.json"
 
 
 def _package(mutant: str) -> str:
@@ -204,9 +214,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--verdicts",
         type=Path,
-        default=PLACE,
         metavar="FILE",
-        help="where verdicts are kept (default: beside this program)",
+        help="where verdicts are kept (default: beside this program, and for another"
+        " seed with the records)",
     )
     return parser
 

@@ -13,6 +13,9 @@ from verify.mutants.sites import PACKAGES
 from verify.mutants.verdicts import Fate, Verdict
 
 PLACE = Path(__file__).with_name("survivors.toml")
+OTHERS = Path(__file__).with_name("other_seeds.toml")
+"""Of samples that other seeds drew, where no one looked before."""
+
 KINDS = ("equivalent: ", "open: ")
 
 

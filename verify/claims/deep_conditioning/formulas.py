@@ -773,6 +773,36 @@ EQ1 = numeric(
 )
 
 
+def _predict_between(*, activation: str, depth: int, step: int = 1) -> list[float]:
+    x, a = _points(), subject(activation).normalized()
+    found = kernels.nngp_ntk(x[:2], a, depth, y=x[1:][::step])
+    return [float(v) for k in found for v in k.ravel()]
+
+
+def _measure_between(*, activation: str, depth: int) -> list[Any]:
+    gram, found = recursion.exact_gram(4, 3, 1.0, 5), law(activation)
+    cosines = [gram[i, j] for i in range(2) for j in range(1, 4)]
+    top = [recursion.correlations(found, r, depth)[-1] for r in cosines]
+    return [*top, *(recursion.tangent(found, r, depth) for r in cosines)]
+
+
+BETWEEN = numeric(
+    id="dc/eq1-between",
+    items=("Eq1", "Eq7", "AsmA"),
+    title="Kernels between two sets of unit inputs, one input in both",
+    statement=r"K(x_i, y_j) = \hat\sigma^{(L)}(x_i \cdot y_j)",
+    assumptions=("unit inputs", "normalised"),
+    source=Source(KEY, "Equations 1 and 7"),
+    cases=grid(activation="relu", depth=2),
+    predict=_predict_between,
+    measure=_measure_between,
+    # As in dc/eq1-matrices.
+    compare=AgreesTo(relative=1e-12, absolute=1e-13),
+    must_refute=changed(_predict_between, "The second set in reverse order.", step=-1),
+    uses=("dc/eq1-matrices",),
+)
+
+
 def _predict_raw(*, activation: str, depth: int) -> Any:
     return kernels.nngp_map(np.array(_RHOS), subject(activation), depth)
 
@@ -911,6 +941,51 @@ CALLABLE = numeric(
         _predict_callable, "The function without its linear part.", linear=0.0
     ),
     uses=("dc/defC.1-derivative", "dc/defC.1-distance"),
+)
+
+
+_SOME, _NEAR = (-0.9, 0.6), (1e-6, 0.4)
+
+
+def _shape(order: int, kink: float, linear: float) -> Callable[[Array], Array]:
+    """Return (x - c)_+^m and a line, or for m = 0 a step alone."""
+    if order == 0:
+        return lambda x: (x > kink) * 1.0
+    return lambda x: np.maximum(x - kink, 0.0) ** order + linear * x
+
+
+def _predict_found(*, order: int, kink: float, linear: float = 0.5) -> list[float]:
+    a = act.from_function(_shape(order, kink, linear), name="found")
+    values = [*a.kinks, *a.dual(np.array(_SOME)), *a.distance_map(np.array(_NEAR))]
+    return values if order == 0 else [*values, *a.dual_derivative(np.array(_SOME))]
+
+
+def _measure_found(*, order: int, kink: float) -> list[Any]:
+    line = (0, "0.5" if order else 0)
+    pieces = integrals.Pieces(order, line, (kink,), (max(order, 1),))
+    found = integrals.of_pieces(pieces)
+    distances = [found.distance(delta) for delta in _NEAR]
+    values = [kink, *(found.dual(rho) for rho in _SOME), *distances]
+    return [*values, *(found.slope(rho) for rho in _SOME if order)]
+
+
+FOUND = replace(
+    CALLABLE,
+    id="dc/defC.1-found-kinks",
+    title="Kinks and jumps of user-defined functions are found where they are",
+    statement=r"s(x) = (x - c)_+^m + x/2,\quad m = 1, 2,\qquad s(x) = 1\{x > c\}",
+    cases=(
+        *grid(order=(0, 2), kink=0.3),
+        *grid(order=1, kink=-(2.0**-0.5)),
+    ),
+    predict=_predict_found,
+    measure=_measure_found,
+    # The kink to rounding; the rest is what it is with the kink.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=changed(
+        _predict_found, "The functions without their linear part.", linear=0.0
+    ),
+    uses=("dc/defC.1-callable",),
 )
 
 

@@ -236,6 +236,7 @@ _PARALLEL = (
     *grid(activation="selu", squares=([0.3, 0.5],), turn=(0.0, 1e-4), depth=1),
     # Both shorter than the kinks, and on both sides of them.
     *grid(activation="hard_tanh", squares=([0.3, 0.5], [0.7, 1.5]), turn=0.0, depth=1),
+    *grid(activation=("hard_tanh", "relu6"), squares=([0.7, 1.5],), turn=0.4, depth=1),
     *grid(
         activation=("cos", "exp"),
         squares=([0.01, 0.02], [0.3, 0.5]),
@@ -529,7 +530,7 @@ NNGP_VALUES = replace(
         "one hidden layer of raw units",
         "other inputs of other lengths present",
     ),
-    cases=grid(squares=([2.0, 3.0],), turn=(0.02, 1.2, 3.1), depth=1),
+    cases=grid(squares=([2.0, 3.0],), turn=(0.02, 3.1), depth=1),
     larger_cases={},
     predict=partial(_predict_values, 0),
     measure=partial(_measure_values, "k"),

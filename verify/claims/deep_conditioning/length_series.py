@@ -3,11 +3,15 @@
 import math
 from fractions import Fraction
 from functools import cache, partial
+from typing import Any
 
+import mpmath
 import numpy as np
 
 from theory import activations as act
+from theory import hermite
 from verify.claim import Source, grid, numeric
+from verify.claims._predictors import changed
 from verify.claims.deep_conditioning._lengths import (
     FUNCTIONS,
     KEY,
@@ -16,6 +20,7 @@ from verify.claims.deep_conditioning._lengths import (
     predicted_activation,
 )
 from verify.compare import AgreesTo
+from verify.integrals import BITS
 
 
 def _kinked_rule(kink: float) -> tuple[Array, Array]:
@@ -229,4 +234,109 @@ EQ16 = numeric(
     compare=AgreesTo(absolute=5e-12),
     must_refute=_wrong_dual,
     uses=("dc/eq15", "dc/lemD.5", "dc/defC.1-unequal"),
+)
+
+# --- in closed form, and of values ------------------------------------------------------
+
+
+def _bump_energy(gamma: Any, order: int) -> list[Any]:
+    """(1 + g)^(-1/2) (-g / 2(1 + g))^j sqrt((2j)!) / j!, of exp(-x^2 / 2), k = 2j."""
+    t = -gamma / (2 * (1 + gamma))
+    return [
+        0
+        if k % 2
+        else t ** (k // 2)
+        * mpmath.sqrt(mpmath.factorial(k) / (1 + gamma))
+        / mpmath.factorial(k // 2)
+        for k in range(order + 1)
+    ]
+
+
+def _measure_closed(*, name: str, gamma: float, order: int) -> list[Any]:
+    """Coefficients of exp, sin, cos: e^(+-g/2) g^(k/2) / sqrt(k!), with their signs.
+
+    Those of the slope at the same length follow: sqrt(k + 1) a_{k+1} / sqrt(g).
+    """
+    with mpmath.workprec(BITS):
+        g, count = mpmath.mpf(gamma), order + 2
+        if name == "gaussian":
+            a = _bump_energy(g, count)
+        else:
+            sign = {"exp": (1, 1, 1, 1), "sin": (0, 1, 0, -1), "cos": (1, 0, -1, 0)}
+            top = mpmath.exp(g / 2 if name == "exp" else -g / 2)
+            a = [
+                sign[name][k % 4] * top * mpmath.sqrt(g**k / mpmath.factorial(k))
+                for k in range(count)
+            ]
+        slopes = [mpmath.sqrt((k + 1) / g) * a[k + 1] for k in range(order + 1)]
+        return [*a[: order + 1], *slopes]
+
+
+def _predict_closed(*, name: str, gamma: float, order: int) -> Array:
+    a = act.CATALOGUE[name]
+    # The derivative of the scaled activation has the factor sqrt(gamma).
+    slopes = a.derivative.scaled(gamma).hermite(order)
+    return np.concatenate([a.scaled(gamma).hermite(order), slopes])
+
+
+def _wrong_closed(*, name: str, gamma: float, order: int) -> Array:
+    """The coefficients at variance one."""
+    return _predict_closed(name=name, gamma=1.0, order=order)
+
+
+CLOSED = numeric(
+    id="dc/eq15-formulas",
+    items=("Eq15",),
+    title="Hermite coefficients of exponentials and waves and of their slopes",
+    statement=r"a_k(\gamma) = e^{\gamma/2} \gamma^{k/2} / \sqrt{k!}, \quad"
+    r" \mathbb{E}\, \sigma'(\sqrt\gamma X) h_k(X) = \sqrt{(k+1)/\gamma}\,"
+    r" a_{k+1}(\gamma)",
+    source=Source(KEY, "Equation 15"),
+    cases=(
+        *grid(name=("exp", "sin", "cos", "gaussian"), gamma=(0.3, 2.5), order=9),
+        # Powers of lengths beyond the range of factorials.
+        *grid(name=("sin", "cos"), gamma=1450.0, order=1460),
+    ),
+    predict=_predict_closed,
+    measure=_measure_closed,
+    # Formulas of a few operations; long ones by logarithms of about 1e4.
+    compare=AgreesTo(relative=1e-11, of_largest=True),
+    must_refute=_wrong_closed,
+    uses=("dc/eq15",),
+)
+
+_AT = 0.7
+
+
+def _predict_of_values(*, order: int, kinks: tuple[float, ...] = (_AT,)) -> Array:
+    ramp = hermite.coefficients(lambda x: np.maximum(x - _AT, 0.0), order, kinks=kinks)
+    return np.concatenate([ramp, hermite.coefficients(np.exp, order)])
+
+
+def _measure_of_values(*, order: int) -> list[Any]:
+    """E (X - c)_+ h_k = phi(c) h_{k-2}(c) / sqrt(k(k - 1)), and sqrt(e / k!)."""
+    with mpmath.workprec(BITS):
+        c = mpmath.mpf(_AT)
+        phi, above = mpmath.npdf(c), mpmath.ncdf(-c)
+        low, high, found = mpmath.mpf(0), mpmath.mpf(1), [phi - c * above, above]
+        for k in range(2, order + 1):
+            found.append(phi * high / mpmath.sqrt(k * (k - 1)))
+            low, high = high, (c * high - mpmath.sqrt(k - 2) * low) / mpmath.sqrt(k - 1)
+        each = range(order + 1)
+        return [*found, *(mpmath.sqrt(mpmath.e / mpmath.factorial(k)) for k in each)]
+
+
+OF_VALUES = numeric(
+    id="dc/eq15-values",
+    items=("Eq15",),
+    title="Hermite coefficients of a function that is known by its values alone",
+    statement=r"a_k = \mathbb{E}\, \sigma(X) h_k(X)",
+    source=Source(KEY, "Equation 15"),
+    cases=grid(order=(30, 120)),
+    predict=_predict_of_values,
+    measure=_measure_of_values,
+    # Sums over a few hundred nodes, of sizes up to E exp(X)^2 = 7.
+    compare=AgreesTo(absolute=1e-13),
+    must_refute=changed(_predict_of_values, "Panels across the kink.", kinks=(0.0,)),
+    uses=("dc/eq15",),
 )

@@ -14,7 +14,9 @@ from matplotlib.figure import Figure
 
 from theory import activations as act
 from theory import phase, plots
+from theory.phase.diagram import diagram
 from verify.claim import Source, grid, numeric
+from verify.claims._predictors import changed
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.compare import AgreesTo, Array
 
@@ -275,4 +277,42 @@ PICTURE = numeric(
     compare=AgreesTo(relative=1e-4, absolute=1e-12),
     must_refute=_wrong_picture,
     uses=("dc/D.0-phase-grid", "dc/D.0-edge-curve"),
+)
+
+
+_STABLE = (0.5, 1.0, 1.8)
+"""Weight variances below that of the edge of ReLU, and one beyond it."""
+_BEYOND = 3.5
+
+
+def _predict_homogeneous(*, bias: float, most: float = _BEYOND) -> list[float]:
+    found = diagram(act.relu, (0.0, most), (0.0, 2.0 * bias), 70)
+    cells = [int(w / most * 70) for w in (*_STABLE, 2.5)]
+    middles = [(k + 0.5) * most / 70 for k in cells]
+    depths = np.nan_to_num(found.depth[35, cells], nan=-1.0)
+    ((w, b),) = found.edges
+    return [*middles, *depths.tolist(), *map(float, (*w, *b))]
+
+
+def _measure_homogeneous(*, bias: float) -> list[Any]:
+    """-1 / log(w / 2) for w below 2, where the edge is, without biases."""
+    cells = [mpmath.floor(w / _BEYOND * 70) for w in (*_STABLE, 2.5)]
+    w = [(k + mpmath.mpf("0.5")) * _BEYOND / 70 for k in cells]
+    return [*w, *(-1 / mpmath.log(v / 2) for v in w[:-1]), -1, 2, 0]
+
+
+HOMOGENEOUS = numeric(
+    id="dc/D.0-diagram-relu",
+    items=("D.0",),
+    title="The phase diagram of ReLU: its lengths settle below one weight variance",
+    statement=r"\xi_c = -1 / \log(\sigma_w^2 / 2), \quad \sigma_w^2 < 2",
+    assumptions=_ASSUMPTIONS,
+    source=_SOURCE,
+    cases=grid(bias=(0.1, 0.5)),
+    predict=_predict_homogeneous,
+    measure=_measure_homogeneous,
+    # What a diagram promises for its cells.
+    compare=AgreesTo(relative=1e-4, absolute=1e-12),
+    must_refute=changed(_predict_homogeneous, "Cells of another window.", most=3.0),
+    uses=("dc/D.0-phase-grid",),
 )

@@ -22,46 +22,60 @@ from verify.compare import AgreesTo, Array
 from verify.integrals import BITS
 
 _TRAIN = 3
-_TARGETS = (1.0, -2.0, 0.5)
+_TARGETS = (1.0, -2.0, 0.5, -0.7)
+"""Of the training inputs, and of the first one once more."""
+
+
+def _rows(again: int) -> list[int]:
+    """Training inputs, the first ones again, and the test input."""
+    return [*range(_TRAIN), *range(again), _TRAIN]
 
 
 # --- the measured side ------------------------------------------------------------------
 
 
-def _closed(activation: str, depth: int, seed: int) -> tuple[Any, Any]:
+def _closed(activation: str, depth: int, seed: int, again: int) -> list[Any]:
     """Both kernels of four inputs, layer by layer from closed forms."""
-    return pairs.matrices(pairs.LAWS[activation], four_inputs(seed), depth)
+    rows = _rows(again)
+    both = pairs.matrices(pairs.LAWS[activation], four_inputs(seed), depth)
+    return [mpmath.matrix([[k[i, j] for j in rows] for i in rows]) for k in both]
 
 
 def _spread(k: Any, a: Any, noise: Any) -> Any:
     """Return the variance of the last output less `a` times the others and their noise."""
-    n = _TRAIN
+    n = k.rows - 1
     square = (a * (k[:n, :n] + noise * mpmath.eye(n)) * a.T)[0, 0]
     return k[n, n] - 2 * (a * k[:n, n])[0, 0] + square
 
 
 def _measure_flow(
-    *, activation: str, depth: int, time: float, ridge: float, seed: int
+    *,
+    activation: str,
+    depth: int,
+    time: float,
+    ridge: float,
+    seed: int,
+    again: int = 0,
 ) -> list[Any]:
     with mpmath.workprec(BITS):
-        n, (k, t) = _TRAIN, _closed(activation, depth, seed)
+        n, (k, t) = _TRAIN + again, _closed(activation, depth, seed, again)
         # exp [[-S, 1], [0, 0]] t has the integral of e^{-S u} over [0, t] at its corner.
         block = mpmath.zeros(2 * n)
         block[:n, :n] = -time * (t[:n, :n] + ridge * mpmath.eye(n))
         block[:n, n:] = time * mpmath.eye(n)
         a = t[n:, :n] * mpmath.expm(block, method="taylor")[:n, n:]
-        mean = (a * mpmath.matrix(_TARGETS))[0, 0]
+        mean = (a * mpmath.matrix(_TARGETS[:n]))[0, 0]
         return [mean, _spread(k, a, mpmath.mpf(0))]
 
 
 def _measure_posterior(
-    *, activation: str, depth: int, noise_var: float, seed: int
+    *, activation: str, depth: int, noise_var: float, seed: int, again: int = 0
 ) -> list[Any]:
     """Mean and variance of the last output given the others, by Schur's complement."""
     with mpmath.workprec(BITS):
-        n, (k, _) = _TRAIN, _closed(activation, depth, seed)
+        n, (k, _) = _TRAIN + again, _closed(activation, depth, seed, again)
         noisy = k[:n, :n] + mpmath.mpf(noise_var) * mpmath.eye(n)
-        solved = mpmath.lu_solve(noisy, mpmath.matrix(_TARGETS))
+        solved = mpmath.lu_solve(noisy, mpmath.matrix(_TARGETS[:n]))
         across = mpmath.lu_solve(noisy, k[:n, n])
         mean, drop = (k[n:, :n] * solved)[0, 0], (k[n:, :n] * across)[0, 0]
         return [mean, k[n, n] - drop]
@@ -70,9 +84,12 @@ def _measure_posterior(
 # --- the predicted side -----------------------------------------------------------------
 
 
-def _found(activation: str, depth: int, seed: int, **given: Any) -> Array:
-    x, n = four_inputs(seed), _TRAIN
-    found = wide.predict(x[:n], _TARGETS, x[n:], subject(activation), depth, **given)
+def _found(
+    activation: str, depth: int, seed: int, again: int = 0, **given: Any
+) -> Array:
+    x, n = four_inputs(seed)[_rows(again)], _TRAIN + again
+    y = _TARGETS[:n]
+    found = wide.predict(x[:n], y, x[n:], subject(activation), depth, **given)
     return np.array([found.mean[0], found.variance[0]])
 
 
@@ -86,7 +103,8 @@ def _predict_kernels(
     *, activation: str, depth: int, time: float, ridge: float, seed: int
 ) -> Array:
     k, t = kernels.nngp_ntk(four_inputs(seed), subject(activation), depth)
-    found = wide.predict_from_kernels(_TARGETS, t, k, times=time, ridge=ridge)
+    y = _TARGETS[:_TRAIN]
+    found = wide.predict_from_kernels(y, t, k, times=time, ridge=ridge)
     return np.array([found.mean[0], found.variance[0]])
 
 
@@ -98,18 +116,30 @@ def _wrong_kernels(
     n = _TRAIN
     found = wide.predict_from_kernels(np.eye(n), t, k, times=time, ridge=ridge)
     a = found.mean[0]
-    return np.array([a @ _TARGETS, k[n, n] + a @ k[:n, :n] @ a])
+    return np.array([a @ _TARGETS[:n], k[n, n] + a @ k[:n, :n] @ a])
 
 
 def _wrong_posterior(
-    *, activation: str, depth: int, noise_var: float, seed: int
+    *, activation: str, depth: int, noise_var: float, seed: int, again: int = 0
 ) -> Array:
     """Noise as a penalty only, its share of the variance missing."""
-    return _found(activation, depth, seed, ridge=noise_var, kernel="nngp")
+    return _found(activation, depth, seed, again, ridge=noise_var, kernel="nngp")
 
 
 # Kernels to 1e-12, times condition numbers of three inputs, at most 100.
 _CLOSE = AgreesTo(relative=1e-10, of_largest=True)
+_CASES = grid(
+    activation=("relu", "erf", "sin"),
+    depth=(1, 3),
+    time=(1e-3, 0.5, 20.0),
+    ridge=(0.0, 0.3),
+    seed=7,
+)
+# One input twice, with two targets.
+_TWICE = grid(
+    activation="erf", depth=2, time=(0.5, 20.0), ridge=(0.0, 0.3), seed=7, again=1
+)
+
 FLOW = numeric(
     id="dc/eq7-flow",
     items=("Eq7", "D.0"),
@@ -119,13 +149,7 @@ FLOW = numeric(
     r" \quad A_t = T_{*x} \int_0^t e^{-(T_{xx} + \lambda) u} du",
     assumptions=("gradient flow on half the sum of squares", "all layers are trained"),
     source=Source("lee2019wide", "Equations 14 to 16, with the kernels of equation 7"),
-    cases=grid(
-        activation=("relu", "erf", "sin"),
-        depth=(1, 3),
-        time=(1e-3, 0.5, 20.0),
-        ridge=(0.0, 0.3),
-        seed=7,
-    ),
+    cases=(*_CASES, *_TWICE),
     predict=_predict_flow,
     measure=_measure_flow,
     compare=_CLOSE,
@@ -144,6 +168,7 @@ FLOW_OF_KERNELS = replace(
         "Outputs of infinitely wide networks during training, from given kernel"
         " matrices"
     ),
+    cases=_CASES,
     predict=_predict_kernels,
     must_refute=_wrong_kernels,
     uses=("dc/eq7-flow",),
@@ -160,11 +185,14 @@ POSTERIOR = numeric(
     r" C = \Sigma_{**} - \Sigma_{*x} (\Sigma_{xx} + \sigma^2)^{-1} \Sigma_{x*}",
     assumptions=("Gaussian noise of variance sigma^2 in the targets",),
     source=Source("lee2018deep", "Equations 8 and 9, with the kernel of equation 1"),
-    cases=grid(
-        activation=("relu", "erf", "sin"),
-        depth=(1, 3),
-        noise_var=(0.0, 1e-3, 2.0),
-        seed=7,
+    cases=(
+        *grid(
+            activation=("relu", "erf", "sin"),
+            depth=(1, 3),
+            noise_var=(0.0, 1e-3, 2.0),
+            seed=7,
+        ),
+        *grid(activation="erf", depth=2, noise_var=(1e-3, 2.0), seed=7, again=1),
     ),
     predict=partial(_found, kernel="nngp"),
     measure=_measure_posterior,

@@ -190,7 +190,8 @@ def _predict_close(*, apart: float) -> Array:
         weight_var=1.7,
         bias_var=np.array(_CLOSE_BIASES),
     )
-    return np.concatenate([found.lengths.ravel(), found.differences.ravel()])
+    both = (found.lengths.ravel(), found.differences.ravel())
+    return np.concatenate([*both, found.shares])
 
 
 def _patched(values: Any) -> Any:
@@ -202,10 +203,11 @@ def _patched(values: Any) -> Any:
 
 
 def _through(apart: float, relu: Callable[[Any, Any, Any], Any]) -> list[Any]:
-    """The three covariances by layer, 80 digits: squares of one, mean squares of u - v."""
+    """Covariances by layer, 80 digits: squares of one, mean squares of u - v, shares."""
     with mpmath.workdps(80):
         x, y = (np.vectorize(mpmath.mpf, otypes=[object])(v) for v in _close(apart))
         squares, lengths, differences = [x * x, y * y, x * y], [], []
+        shares: list[Any] = []
         for layer, bias in enumerate(_CLOSE_BIASES):
             if layer:
                 a, b, both = squares
@@ -219,7 +221,9 @@ def _through(apart: float, relu: Callable[[Any, Any, Any], Any]) -> list[Any]:
             a, b, both = squares
             lengths += list(a.ravel())
             differences += list(((a + b) / 2 - both).ravel())
-        return [*lengths, *differences]
+            some = ((a + b) / 2 - both).sum() / a.sum()
+            shares.append(mpmath.sqrt(some))
+        return [*lengths, *differences, *shares]
 
 
 def _arc_cosine(a: Any, b: Any, both: Any) -> Any:

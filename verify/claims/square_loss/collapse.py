@@ -14,14 +14,18 @@ from verify.reading import Reading
 KEY = "poggio2021explicit"
 
 _MEASURES = grid(classes=(2, 3, 5), features=(6,), seed=(0, 1))
+_FAR = grid(classes=3, features=6, seed=0, offset=1e6)
+"""Features of which most is the same for all."""
 
 
-def _features(classes: int, features: int, seed: int) -> tuple[Array, Any, Array]:
+def _features(
+    classes: int, features: int, seed: int, offset: float = 0.0
+) -> tuple[Array, Any, Array]:
     """Random last hidden features, four of each class, and a classifier."""
     rng = np.random.default_rng([58, seed])
     labels = np.repeat(np.arange(classes), 4)
     h = np.maximum(rng.standard_normal((len(labels), features)) + 0.5, 0.0)
-    return h, labels, rng.standard_normal((classes, features))
+    return h + offset, labels, rng.standard_normal((classes, features))
 
 
 def _exact_means(h: Array, labels: Any) -> tuple[list[Any], Any]:
@@ -40,9 +44,9 @@ def _exact_means(h: Array, labels: Any) -> tuple[list[Any], Any]:
 # --- the measures ---------------------------------------------------------------------
 
 
-def _measure_nc1(*, classes: int, features: int, seed: int) -> Any:
+def _measure_nc1(*, classes: int, features: int, seed: int, offset: float = 0.0) -> Any:
     """Tr(Sigma_W Sigma_B^+)/C, through eigenvectors of Sigma_B to 40 digits."""
-    h, labels, _ = _features(classes, features, seed)
+    h, labels, _ = _features(classes, features, seed, offset)
     with mpmath.workdps(40):
         means, centre = _exact_means(h, labels)
         between, within = mpmath.zeros(features), mpmath.zeros(features)
@@ -61,14 +65,18 @@ def _measure_nc1(*, classes: int, features: int, seed: int) -> Any:
         return total / classes
 
 
-def _predict_nc1(*, classes: int, features: int, seed: int) -> float:
-    h, labels, _ = _features(classes, features, seed)
+def _predict_nc1(
+    *, classes: int, features: int, seed: int, offset: float = 0.0
+) -> float:
+    h, labels, _ = _features(classes, features, seed, offset)
     return nc.nc1(h, labels)
 
 
-def _traces_apart(*, classes: int, features: int, seed: int) -> float:
+def _traces_apart(
+    *, classes: int, features: int, seed: int, offset: float = 0.0
+) -> float:
     """The quotient of the traces, the same for round clouds only."""
-    h, labels, _ = _features(classes, features, seed)
+    h, labels, _ = _features(classes, features, seed, offset)
     means = np.array([h[labels == c].mean(axis=0) for c in range(classes)])
     within = np.sum((h - means[labels]) ** 2) / len(h)
     between = np.sum((means - means.mean(axis=0)) ** 2) / classes
@@ -85,7 +93,7 @@ NC_1 = Claim(
     statement=r"\operatorname{Tr}(\Sigma_W\Sigma_B^\dagger)/C",
     source=Source(KEY, "Section 2.1; defined by Papyan, Han, Donoho 2020"),
     evidence=Evidence.NUMERIC,
-    cases=_MEASURES,
+    cases=(*_MEASURES, *_FAR),
     predict=_predict_nc1,
     measure=_measure_nc1,
     # The pseudo-inverse carries the condition of the means, below 1e3.
@@ -94,9 +102,11 @@ NC_1 = Claim(
 )
 
 
-def _measure_simplex(*, classes: int, features: int, seed: int) -> list[Any]:
+def _measure_simplex(
+    *, classes: int, features: int, seed: int, offset: float = 0.0
+) -> list[Any]:
     """Equal norms, equal angles, largest angles, pair by pair, to 40 digits."""
-    h, labels, _ = _features(classes, features, seed)
+    h, labels, _ = _features(classes, features, seed, offset)
     with mpmath.workdps(40):
         means, centre = _exact_means(h, labels)
         return _simplex([mean - centre for mean in means])
@@ -119,13 +129,17 @@ def _simplex(rows: list[Any]) -> list[Any]:
     return [spread / average, mpmath.sqrt(angles), mpmath.fsum(off) / len(off)]
 
 
-def _predict_simplex(*, classes: int, features: int, seed: int) -> list[float]:
-    h, labels, _ = _features(classes, features, seed)
+def _predict_simplex(
+    *, classes: int, features: int, seed: int, offset: float = 0.0
+) -> list[float]:
+    h, labels, _ = _features(classes, features, seed, offset)
     found = nc.nc2(h, labels)
     return [found.equinorm, found.equiangle, found.maximal_angle]
 
 
-def _a_simplex(*, classes: int, features: int, seed: int) -> list[float]:
+def _a_simplex(
+    *, classes: int, features: int, seed: int, offset: float = 0.0
+) -> list[float]:
     """A distance of zero, whatever the classes."""
     return [0.0, 0.0, 0.0]
 
@@ -140,7 +154,7 @@ NC_2 = Claim(
     ),
     source=Source(KEY, "Section 2.1; defined by Papyan, Han, Donoho 2020"),
     evidence=Evidence.NUMERIC,
-    cases=_MEASURES,
+    cases=(*_MEASURES, *_FAR),
     predict=_predict_simplex,
     measure=_measure_simplex,
     # For two classes all three are zero identically.
