@@ -251,7 +251,10 @@ _MANY = 5000
 _TRIED = (*RHOS, 1e-9, -1e-6, -0.4999, 0.5001, 0.25, -0.97)
 _APART = (*DELTAS, 1e-20, 0.7499, 0.2501, 1.9999)
 _TABLED = grid(
-    activation=("relu", "tanh", "erf", "gelu", "sin", "cos", "selu", "hermite(5)")
+    activation=(
+        *("relu", "tanh", "erf", "gelu", "sin", "cos", "selu", "hermite(5)"),
+        "hard_tanh",
+    )
 )
 
 
