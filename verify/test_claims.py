@@ -1,5 +1,8 @@
 """`tox -e verify`: one test for each claim, and the laws of the ledger itself."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,6 +57,19 @@ def test_every_item_has_a_claim_or_an_open_entry(prefix: str) -> None:
 def test_statistical_claims_share_one_false_alarm_budget() -> None:
     """A run of true claims fails by chance at most once in a million."""
     assert ledger.false_alarm_probability(ledger.load()) <= FALSE_ALARM_BUDGET
+
+
+def test_every_public_function_of_theory_is_executed_by_a_claim() -> None:
+    """By the prediction of the claim that is named for it, in a process of its own."""
+    program = (
+        "import json\n"
+        "from verify.mutants import uncovered\n"
+        "print(json.dumps(uncovered.unexecuted(uncovered.executing())))\n"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert json.loads(told.stdout) == []
 
 
 def test_every_figure_that_a_claim_names_can_be_drawn() -> None:

@@ -1718,14 +1718,14 @@ ACTIVATIONS += tuple(
     call(
         f,
         {
-            "q": (NOT_NEGATIVE - (LARGE if f is closed.exponential else HUGE)) & ONE,
+            "q": (NOT_NEGATIVE - HUGE) & ONE,
             "order": COUNT,
         },
         q=0.5,
         order=3,
     )
     for f in (
-        *(closed.exponential, closed.sine, closed.cosine, closed.bump),
+        *(closed.sine, closed.cosine, closed.bump),
         *(closed.error_function, closed.gaussian_linear),
     )
 )

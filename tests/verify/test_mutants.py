@@ -356,6 +356,20 @@ def test_public_functions_that_nothing_executes():
     assert {f.name for f in missing if f.file == file} == set(whole) - {some}
 
 
+def test_every_public_function_of_theory_has_a_claim():
+    """Whether the claims do execute them is asked by `tox -e verify`."""
+    named = [key for keys in uncovered.executing().values() for key in keys]
+    wanted = [function.key for function in uncovered.of_package("theory")]
+    assert sorted(named) == sorted(wanted), (
+        "name a claim that executes it in verify/mutants/executing.json"
+    )
+
+
+def test_a_function_that_its_claim_does_not_enter():
+    known = {"dc/lemD.3-callable": ["theory/hermite.py:coefficients", "theory/a.py:b"]}
+    assert uncovered.unexecuted(known) == sorted(known["dc/lemD.3-callable"])
+
+
 def test_the_lines_of_a_claim(tmp_path):
     # In a process of its own: coverage.py traces one thing at a time.
     program = (

@@ -16,16 +16,6 @@ FACTORS = 1400.0
 """Variance to which e^{-q/2}, and what it is multiplied by, stay within float64."""
 
 
-def exponential(q: float, order: int) -> Array:
-    """exp: e^{q/2} q^{k/2} / sqrt(k!).
-
-    >>> exponential(1.0, 2).round(12).tolist()
-    [1.6487212707, 1.6487212707, 1.165821990799]
-    """
-    q, order = _checked("exponential", q, order)
-    return _checks.result("exponential", _powers(q, order, 0.5), "q")
-
-
 def sine(q: float, order: int) -> Array:
     """sin: (-1)^((k-1)/2) e^{-q/2} q^{k/2} / sqrt(k!) for odd k."""
     q, order = _checked("sine", q, order)

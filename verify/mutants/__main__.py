@@ -47,8 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         executed = _executed(folder, options.workers, trained=options.uncovered)
         if options.uncovered:
-            _tell_uncovered(executed)
-            return EXIT_GREEN
+            return EXIT_RED if _tell_uncovered(executed) else EXIT_GREEN
         sample = chosen(options.packages, options.share, options.seed)
         found = _judge(sample, executed, options)
     except KeyboardInterrupt:
@@ -151,8 +150,8 @@ def _line(verdict: Verdict) -> str:
     return f"{verdict.fate}{by}: {verdict.mutant}"
 
 
-def _tell_uncovered(executed: Mapping[str, lines.Executed]) -> None:
-    """Print the public functions that no claim executes, by module."""
+def _tell_uncovered(executed: Mapping[str, lines.Executed]) -> bool:
+    """Print the public functions that no claim executes; return whether of `theory`."""
     missing, counts = uncovered.uncovered(executed)
     for file, functions in groupby(missing, key=lambda f: f.file):
         names = ", ".join(function.name for function in functions)
@@ -160,6 +159,7 @@ def _tell_uncovered(executed: Mapping[str, lines.Executed]) -> None:
     for package, count in counts.items():
         here = sum(f.file.startswith(f"{package}/") for f in missing)
         sys.stdout.write(f"{package}: {here} of {count} public functions\n")
+    return any(function.file.startswith("theory/") for function in missing)
 
 
 def _parser() -> argparse.ArgumentParser:

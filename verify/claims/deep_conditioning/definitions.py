@@ -253,6 +253,8 @@ _APART = (*DELTAS, 1e-20, 0.7499, 0.2501, 1.9999)
 _TABLED = grid(
     activation=("relu", "tanh", "erf", "gelu", "sin", "cos", "selu", "hermite(5)")
 )
+# Of enclosed integrals, which take their time.
+_PIECEWISE = grid(activation="hard_tanh")
 
 
 def _first_of_many(*, method: str, points: Points, activation: Subject) -> Array:
@@ -269,7 +271,7 @@ DUAL_MANY = replace(
     id="dc/defC.1-many",
     title="Dual activations, vectorised over thousands of correlations",
     evidence=Evidence.NUMERIC,
-    cases=_TABLED,
+    cases=(*_TABLED, *_PIECEWISE),
     predict=_DUALS,
     measure=partial(_measure_dual, rhos=_TRIED),
     must_refute=changed(
@@ -287,7 +289,7 @@ SLOPE_MANY = replace(
     id="dc/defC.1-derivative-many",
     title="Derivatives of duals, vectorised over thousands of correlations",
     evidence=Evidence.NUMERIC,
-    cases=_TABLED,
+    cases=(*_TABLED, *_PIECEWISE),
     predict=_SLOPES,
     measure=partial(_measure_slope, rhos=_TRIED),
     must_refute=changed(_DUALS, "The duals themselves."),

@@ -155,6 +155,8 @@ _WINDOWS = {
     "relu": ((0.5, 3.0), (0.0, 0.4)),
     "sin": ((0.2, 3.0), (0.0, 0.5)),
 }
+_BY_ITSELF = "erf"
+"""The diagram whose weights reach as far as the library finds: 1.6 times the edge."""
 _CELLS = 24
 _SHOWN = ((2, 2), (20, 3), (3, 21), (12, 4), (7, 19))
 """Cells that are measured: indices of bias and weight variances."""
@@ -175,9 +177,13 @@ _ACROSS = {
 
 @lru_cache(maxsize=8)
 def _picture(name: str) -> Any:
-    axes = Figure().subplots()
+    axes, (weights, biases) = Figure().subplots(), _WINDOWS[name]
     return plots.phase_diagram(
-        act.CATALOGUE[name], *_WINDOWS[name], points=_CELLS, ax=axes
+        act.CATALOGUE[name],
+        None if name == _BY_ITSELF else weights,
+        biases,
+        points=_CELLS,
+        ax=axes,
     )
 
 
@@ -247,6 +253,9 @@ def _measure_picture(*, activation: str) -> list[Any]:
             w = left + (right - left) * (j + mpmath.mpf(1) / 2) / _CELLS
             b = low + (high - low) * (i + mpmath.mpf(1) / 2) / _CELLS
             out.append(_state(law, w, b)[1])
+        if activation == _BY_ITSELF:
+            farthest = 1.6 * _edge_weight(law, mpmath.mpf(high), mpmath.mpf(2))
+            right = float(f"{float(farthest):.1g}")
         out += [left, right, low, high]
         for b, near in _ACROSS[activation]:
             out.append(_edge_weight(law, mpmath.mpf(b), mpmath.mpf(near)))

@@ -401,13 +401,12 @@ def _measure_error(
     return worst
 
 
-def _bound(
+def _promise(
     kind: str, side: int, channels: int, kernel: int, scale: float, form: Any
-) -> idm.ErrorBound:
-    return idm.mse_bound(
-        _nullity(kind, side, channels, kernel),
+) -> idm.Promise:
+    return idm.promise(
+        _image(kind, side, channels),
         kernel,
-        channels,
         pixel_bound=1.0,
         scale=scale,
         delta=_DELTA,
@@ -418,20 +417,20 @@ def _bound(
 def _predict_printed(
     *, kind: str, side: int, channels: int, kernel: int, draws: int, scale: float
 ) -> float:
-    return _bound(kind, side, channels, kernel, scale, "printed").total
+    return _promise(kind, side, channels, kernel, scale, "printed").total
 
 
 def _predict_sharp(
     *, kind: str, side: int, channels: int, kernel: int, draws: int, scale: float
 ) -> float:
-    return _bound(kind, side, channels, kernel, scale, "sharp").total
+    return _promise(kind, side, channels, kernel, scale, "sharp").total
 
 
 def _patch_of_one_channel(
     *, kind: str, side: int, channels: int, kernel: int, draws: int, scale: float
 ) -> float:
     """B K for the length of a patch of C channels."""
-    found = _bound(kind, side, channels, kernel, scale, "printed")
+    found = _promise(kind, side, channels, kernel, scale, "printed").bound
     return replace(found, patch=float(kernel)).total
 
 
@@ -439,16 +438,16 @@ def _freedom_of_one_channel(
     *, kind: str, side: int, channels: int, kernel: int, draws: int, scale: float
 ) -> float:
     """The weights of one channel, n degrees of freedom and not n C."""
-    found = _bound(kind, side, channels, kernel, scale, "sharp")
+    found = _promise(kind, side, channels, kernel, scale, "sharp")
     one = idm.mse_bound(
-        _nullity(kind, side, channels, kernel),
+        found.nullity,
         *(2 * side + 1, 1),
         pixel_bound=1.0,
         scale=scale,
         delta=_DELTA,
         form="sharp",
     )
-    return replace(found, weights=one.weights).total
+    return replace(found.bound, weights=one.weights).total
 
 
 _ERRORS = (

@@ -1,0 +1,309 @@
+"""What else can be asked of activations: given as functions, or at many variances."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import mpmath
+import numpy as np
+from scipy import special
+
+from theory import activations as act
+from theory import hermite
+from verify.claim import Source, grid, numeric
+from verify.claims._predictors import changed
+from verify.claims.deep_conditioning._subjects import KEY, law, subject
+from verify.compare import AgreesTo, Array, AtMost, Identical
+from verify.integrals import BITS
+from verify.reading import Reading
+
+_CORNER = -0.7
+_FUNCTIONS: dict[str, tuple[Callable[[Array], Array], tuple[float, ...]]] = {
+    "tanh": (np.tanh, ()),
+    "erf": (special.erf, ()),
+    "relu": (lambda x: np.maximum(x, 0.0), (0.0,)),
+    "relu6": (lambda x: np.clip(x, 0.0, 6.0), (0.0, 6.0)),
+    "selu": (act.selu, (0.0,)),
+    f"normrelu({_CORNER})": (lambda x: np.maximum(x - _CORNER, 0.0), (_CORNER,)),
+}
+"""A function and where it has kinks, by the name of its law."""
+_ORDER = 8
+
+# --- coefficients -----------------------------------------------------------------------
+
+
+def _predict_coefficients(*, name: str, kinks: bool = True) -> Array:
+    function, places = _FUNCTIONS[name]
+    return hermite.coefficients(function, _ORDER, places if kinks else ())
+
+
+def _measure_coefficients(*, name: str) -> list[Any]:
+    return [law(name).coefficient(k) for k in range(_ORDER + 1)]
+
+
+COEFFICIENTS = numeric(
+    id="dc/tab2-coefficients-callable",
+    items=("Tab2", "C.4"),
+    title="Hermite coefficients of any function, with panels that end at its kinks",
+    statement=r"a_k = E[\sigma(Z) h_k(Z)], \quad k \le 8",
+    source=Source(KEY, "Appendix C, Hermite expansion"),
+    cases=grid(name=tuple(_FUNCTIONS)),
+    predict=_predict_coefficients,
+    measure=_measure_coefficients,
+    # Sums of a thousand rounded terms below one; polynomials of order 8 below 30.
+    compare=AgreesTo(relative=1e-13, of_largest=True),
+    must_refute=changed(
+        _predict_coefficients, "Panels that run across the kinks.", kinks=False
+    ),
+    uses=("dc/tab2-coefficients",),
+)
+
+# --- lengths ----------------------------------------------------------------------------
+
+
+def _softsign(x: Any) -> Any:
+    return x / (1 + x)
+
+
+_SQUARES = (1e-3, 0.5, 1.0, 4.0)
+
+
+def _predict_slopes(*, squares: list[float]) -> Array:
+    return np.asarray(
+        act.from_function(special.erf, name="erf").length_map_derivative(squares)
+    )
+
+
+def _measure_slopes(*, squares: list[float]) -> list[Any]:
+    """Differentiate the closed form of E erf(sqrt(q) Z)^2 numerically, to 30 digits."""
+
+    def length(q: Any) -> Any:
+        return 2 * mpmath.asin(2 * q / (1 + 2 * q)) / mpmath.pi
+
+    with mpmath.workprec(BITS):
+        return [mpmath.diff(length, mpmath.mpf(q)) for q in squares]
+
+
+def _wrong_slopes(*, squares: list[float]) -> Array:
+    """E (s')^2, the slope of the dual in the place of that of the length."""
+    a = act.from_function(special.erf, name="erf")
+    return np.array([a.scaled(q).derivative_second_moment / q for q in squares])
+
+
+SLOPES = numeric(
+    id="dc/lemD.3-callable",
+    items=("LemD.3",),
+    title="How the length map of a function rises, by quadrature",
+    statement=r"\frac{d}{dq} E\,\sigma(\sqrt q Z)^2 ="
+    r" E[\sigma(\sqrt q Z)\, \sigma'(\sqrt q Z)\, Z] / \sqrt q",
+    source=Source(KEY, "Lemma D.3", Reading.OURS),
+    cases=grid(squares=([*_SQUARES],)),
+    predict=_predict_slopes,
+    measure=_measure_slopes,
+    # The derivative of what is given is taken numerically, to 1e-12 of the function.
+    compare=AgreesTo(relative=1e-11),
+    must_refute=_wrong_slopes,
+    uses=("dc/defC.1",),
+)
+
+_MANY = 10.0 ** np.linspace(-2.0, 1.0, 100)
+"""Variances that are asked for at once: beyond 64 they share quadratures."""
+_TRIED = (0, 40, 70, 99)
+
+
+def _predict_many(*, activation: str, sooner: int = 0) -> Array:
+    a = subject(activation)
+    slopes = np.asarray(a.length_map_derivative(_MANY))
+    at = [max(k - sooner, 0) for k in _TRIED]
+    return np.concatenate([np.asarray(a.length_map(_MANY))[at], slopes[at]])
+
+
+def _measure_many(*, activation: str) -> list[Any]:
+    """E s(r Z)^2 and, by the rule for E[Z f(Z)], E s(r Z)^2 (Z^2 - 1) / 2 r^2."""
+    function = _PRECISE[activation]
+
+    def mean(q: Any, weight: Callable[[Any], Any]) -> Any:
+        def integrand(z: Any) -> Any:
+            square = function(mpmath.sqrt(q) * z) ** 2
+            return square * weight(z) * mpmath.npdf(z)
+
+        return 2 * mpmath.quad(integrand, [0, 1, 2, 4, 8, 12])
+
+    with mpmath.workdps(25):
+        squares = [mpmath.mpf(float(_MANY[k])) for k in _TRIED]
+        lengths = [mean(q, lambda _: 1) for q in squares]
+        slopes = [mean(q, lambda z: z * z - 1) / (2 * q) for q in squares]
+    return lengths + slopes
+
+
+_PRECISE: dict[str, Callable[[Any], Any]] = {"tanh": mpmath.tanh, "softsign": _softsign}
+"""Odd functions, for positive arguments."""
+
+MANY = numeric(
+    id="dc/lemD.3-many",
+    items=("LemD.3",),
+    title="Length maps and their slopes at a hundred variances at once",
+    statement=r"E\,\sigma(\sqrt q Z)^2, \quad"
+    r" \frac{E[\sigma(\sqrt q Z)^2 (Z^2 - 1)]}{2q}",
+    source=Source(KEY, "Lemma D.3", Reading.OURS),
+    cases=grid(activation=tuple(_PRECISE)),
+    predict=_predict_many,
+    measure=_measure_many,
+    # Chebyshev series in log q, to 1e-13 of the length; a slope is a few times smaller.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=changed(_predict_many, "The variance before.", sooner=1),
+    uses=("dc/lemD.3-callable",),
+)
+
+# --- the error that is stated -----------------------------------------------------------
+
+_RHO = np.linspace(-0.9, 0.9, 7)
+
+
+@lru_cache(maxsize=2)
+def _stating(values: str) -> Any:
+    """ReLU, whose moments have closed forms, or tanh in single precision."""
+    if values == "closed":
+        return act.relu
+    return act.from_function(
+        lambda x: np.tanh(x.astype(np.float32)).astype(np.float64),
+        tolerance=1e-5,
+        name="single",
+    )
+
+
+def _predict_within(*, values: str, share: float = 3.0) -> Array:
+    a = _stating(values)
+    error = share * a.quadrature_error * a.second_moment
+    dual = np.asarray(a.dual(_RHO))
+    return np.concatenate([dual + error, error - dual])
+
+
+def _measure_within(*, values: str) -> list[Any]:
+    exact = law("relu" if values == "closed" else "tanh")
+    dual = [exact.dual(float(rho)) for rho in _RHO]
+    return [*dual, *(-value for value in dual)]
+
+
+STATED = numeric(
+    id="dc/defC.1-stated-error",
+    items=("DefC.1",),
+    title="The error that a dual states is right to a factor 3, in single precision",
+    statement=r"|\hat\sigma(\rho) - \hat\sigma_0(\rho)| \le 3\, \epsilon\,"
+    r" E\,\sigma(Z)^2",
+    source=Source(KEY, "Definition C.1", Reading.OURS),
+    cases=grid(values=("closed", "single")),
+    predict=_predict_within,
+    measure=_measure_within,
+    # Where the error is said to be zero, it is that of a few roundings.
+    compare=AtMost(rounding=4e-16),
+    must_refute=changed(_predict_within, "A tenth of the stated error.", share=0.1),
+    uses=("dc/defC.1", "dc/defC.1-callable"),
+    finding=(
+        "An estimate, no bound: it compares two quadratures, whose errors may be alike by"
+        " chance. Tanh with noise of 1e-6 that neither resolves is off by 25 times as"
+        " much as is said, with noise of 1e-7 by 3, of 1e-9 by 1.1."
+    ),
+)
+
+# --- normalised duals, degrees and derivatives ------------------------------------------
+
+_RHOS = (-1.0, -0.4, 1e-6, 0.7, 1.0)
+
+
+def _predict_normalised(*, activation: str) -> Array:
+    return np.asarray(subject(activation).normalized().dual(np.array(_RHOS)))
+
+
+def _measure_normalised(*, activation: str) -> list[Any]:
+    return [law(activation).normalised_dual(rho) for rho in _RHOS]
+
+
+def _uncentred(*, activation: str) -> Array:
+    """The dual over E s^2, its mean left in."""
+    a = subject(activation)
+    return np.asarray(a.dual(np.array(_RHOS))) / a.second_moment
+
+
+NORMALISED = numeric(
+    id="dc/defC.1-normalised",
+    items=("DefC.1",),
+    title="Duals of normalised activations, without the mean's cancellation",
+    statement=r"\rho \mapsto \frac{\hat\sigma(\rho) - a_0^2}{\mathrm{Var}\, \sigma}",
+    source=Source(KEY, "Definition C.1"),
+    cases=grid(activation=("gaussian", "exp", "relu", "cos")),
+    predict=_predict_normalised,
+    measure=_measure_normalised,
+    # Relative, also where rho is 1e-6 and the dual 1e-12.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_uncentred,
+    uses=("dc/defC.1",),
+)
+
+
+def _predict_degree(*, activation: str, more: int = 0) -> int | None:
+    found = subject(activation).normalized().degree
+    return None if found is None else found + more
+
+
+def _measure_degree(*, activation: str) -> int | None:
+    """The last of twenty energies that is not zero; none where the twentieth is one."""
+    energies = [law(activation).coefficient(k) ** 2 for k in range(1, 21)]
+    found = [k for k, energy in enumerate(energies, start=1) if energy > 1e-40]
+    return None if found[-1] > 18 else found[-1]
+
+
+DEGREE = numeric(
+    id="dc/tab1-degree",
+    items=("Tab1",),
+    title="Which activations are polynomials, and of which degree",
+    statement=r"\hat\sigma(\rho) = \sum_{k \le n} a_k^2 \rho^k",
+    source=Source(KEY, "Table 1"),
+    cases=grid(
+        activation=("identity", "hermite(1)", "hermite(2)", "hermite(5)", "relu", "sin")
+    ),
+    predict=_predict_degree,
+    measure=_measure_degree,
+    compare=Identical(),
+    must_refute=changed(_predict_degree, "A degree more.", more=1),
+    uses=("dc/tab1",),
+)
+
+
+def _predict_finite(*, activation: str) -> list[bool]:
+    first = subject(activation).derivative
+    return [bool(np.isfinite(a.second_moment)) for a in (first, first.derivative)]
+
+
+def _measure_finite(*, activation: str) -> list[bool]:
+    """Whether energies of derivatives, sums of k a_k^2 and k (k-1) a_k^2, come to an end.
+
+    With a jump they grow like the root of the number of terms, by 1.41 as it doubles.
+    """
+    a = [law(activation).coefficient(k) ** 2 for k in range(2 * _TERMS)]
+    weights = (lambda k: k, lambda k: k * (k - 1))
+    sums = [[w(k) * v for k, v in enumerate(a)] for w in weights]
+    return [bool(sum(each) < 1.2 * sum(each[:_TERMS])) for each in sums]
+
+
+def _always_finite(*, activation: str) -> list[bool]:
+    """Square-integrable derivatives of every order."""
+    return [True, True]
+
+
+_TERMS = 128
+
+FINITE = numeric(
+    id="dc/defC.1-square-integrable",
+    items=("DefC.1",),
+    title="Which activations have square-integrable first and second derivatives",
+    statement=r"E\,\sigma'(Z)^2 = \sum_k k\, a_k^2 < \infty, \quad"
+    r" E\,\sigma''(Z)^2 = \sum_k k (k - 1)\, a_k^2 < \infty",
+    source=Source(KEY, "Definition C.1", Reading.OURS),
+    cases=grid(activation=("step", "sign", "relu", "hard_tanh")),
+    predict=_predict_finite,
+    measure=_measure_finite,
+    compare=Identical(),
+    must_refute=_always_finite,
+    uses=("dc/defC.1-derivative",),
+)
