@@ -100,7 +100,7 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
     from empirical.identity_map.ending import ending
     from empirical.identity_map.images import own
     from empirical.identity_map.networks import copier
-    from empirical.identity_map.shown import draw
+    from empirical.identity_map.shown import draw, panels
     from empirical.identity_map.study import trained_record
 
     _check(options)
@@ -120,8 +120,8 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
         labels=(tuple(options.labels),),
         image=options.image,
     )
-    if options.pictures is not None:
-        before.check_outputs(pictures=options.pictures)
+    before.check_outputs(pictures=options.pictures)
+    if options.pictures is not None or options.figure is not None:
         wanted = (*configuration.measurements, "predictions")
         configuration = replace(
             configuration, measurements=tuple(dict.fromkeys(wanted))
@@ -129,7 +129,7 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
 
     def run(configuration: Any, setting: Setting) -> tuple[Any, Any]:
         record, trained = trained_record(configuration, setting)
-        if options.pictures is not None:
+        if options.pictures is not None and panels(record):
             draw(record, options.pictures)
         return record, trained
 
@@ -138,6 +138,8 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
         if options.pictures is None:
             return found
         made = f"What the first network makes of pictures is in {options.pictures}."
+        if not panels(record):
+            made = "No pictures are drawn, for want of a network that makes any."
         return replace(found, said=(*found.said, made))
 
     trained = command.train_one(run, configuration, options, setting, ending=told)

@@ -1,7 +1,13 @@
 """What is said of networks that were trained to copy images, and their figure."""
 
-from empirical.testbed.ending import Curve, Ending, ended, spread
+from dataclasses import replace
+
+from empirical.identity_map.shown import panels
+from empirical.testbed.ending import Curve, Ending, Panel, ended, spread
 from empirical.testbed.records import RunRecord
+
+BESIDE = 8
+"""So many pictures stand beside the loss curve."""
 
 NEAR = 0.1
 """Correlations closer than this are called equal."""
@@ -41,8 +47,21 @@ def ending(record: RunRecord) -> Ending:
         for losses in (draw.series("losses"),)
     ]
     return Ending(
-        said=tuple(said), curves=tuple(curves), x="update", y="training loss", log=True
+        said=tuple(said),
+        curves=tuple(curves),
+        x="update",
+        y="training loss",
+        log=True,
+        panels=_panels(record),
     )
+
+
+def _panels(record: RunRecord) -> tuple[Panel, ...]:
+    """Return pictures beside the loss: what is trained on is input and target at once."""
+    found = panels(record, BESIDE)
+    if not found:
+        return ()
+    return (replace(found[0], name=f"{found[0].name}\n= target"), *found[1:])
 
 
 def _meaning(record: RunRecord) -> list[str]:

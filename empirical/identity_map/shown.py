@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from empirical.testbed.ending import Panel, draw_panels
 from empirical.testbed.records import RunRecord
 
 MOST = 12
@@ -30,30 +31,35 @@ def draw(record: RunRecord, path: Path) -> None:
     """
     from matplotlib.figure import Figure
 
-    draws = record.draws.having("predictions/outputs")
+    shown = panels(record)
+    figure = Figure(figsize=(1.1 * len(shown), 2.6), layout="constrained")
+    draw_panels(figure, shown)
+    figure.savefig(path, dpi=150)
+
+
+def panels(record: RunRecord, most: int = MOST) -> tuple[Panel, ...]:
+    """Return the first network's inputs and outputs, the training image first.
+
+    None where no network has the section ``predictions``, or all of them diverged.
+    """
+    every = record.draws.having("predictions/outputs")
+    draws = [draw for draw in every if draw.status != "diverged"]
+    if not draws:
+        return ()
     inputs, outputs = (
         draws[0].series(f"predictions/{each}") for each in ("inputs", "outputs")
     )
     names = [str(image["name"]) for image in record.fact("predictions/images")]
-    chosen = range(min(MOST, len(names)))
-    shape = record.fact("training")[0]["shape"]
+    channels = record.fact("training")[0]["shape"][0]
     low, high = float(inputs.min()), float(inputs.max())
-    figure = Figure(figsize=(1.1 * len(chosen), 2.6), layout="constrained")
-    panels = figure.subplots(2, len(chosen), squeeze=False)
-    for column in chosen:
-        for row, images in enumerate((inputs, outputs)):
-            ax = panels[row, column]
-            ax.imshow(
-                _image((images[column] - low) / (high - low or 1.0), shape[0]),
-                cmap="gray",
-                vmin=0.0,
-                vmax=1.0,
-            )
-            ax.set(xticks=[], yticks=[])
-        panels[0, column].set_title(names[column], fontsize=8)
-    panels[0, 0].set_ylabel("in")
-    panels[1, 0].set_ylabel("out")
-    figure.savefig(path, dpi=150)
+
+    def shown(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        return _image((rows - low) / (high - low or 1.0), channels)
+
+    return tuple(
+        Panel(name, shown(given), shown(made))
+        for name, given, made in zip(names[:most], inputs, outputs, strict=False)
+    )
 
 
 def _image(rows: npt.NDArray[np.float64], channels: int) -> npt.NDArray[np.float64]:

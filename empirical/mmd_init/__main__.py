@@ -270,6 +270,7 @@ def _ending(found: "Pretrained", widths: Sequence[int]) -> Ending:
             f"Of the perturbed networks {100.0 * one_class:.3g} % predict one class for"
             " all inputs of a batch."
         )
+    said += _spread(history["uniformity"], window)
     if found.degenerate is not None:
         advice = "Raise --lam or lower --s."
         if widths[-1] > 2:
@@ -282,6 +283,25 @@ def _ending(found: "Pretrained", widths: Sequence[int]) -> Ending:
         Curve(name, steps, v) for name, v in history.items() if np.isfinite(v).any()
     ]
     return Ending(said=tuple(said), curves=tuple(curves), x="update", y="loss, terms")
+
+
+def _spread(uniformity: Any, window: int) -> list[str]:
+    """Say what the uniformity loss means for networks that are trained from the start."""
+    first, last = (float(v.mean()) for v in (uniformity[:window], uniformity[-window:]))
+    if not (math.isfinite(first) and math.isfinite(last)):
+        return []
+    if last < first:
+        means = (
+            "networks drawn around this start spread more evenly over all answers than"
+            " around the first one, so that more of the labellings of the inputs are near:"
+            " what the paper learns a start for"
+        )
+    else:
+        means = (
+            "networks drawn around it spread no more evenly over the answers than around"
+            " the first one: nothing is gained yet; try more `--steps` or another `--rate`"
+        )
+    return [f"The uniformity loss went from {first:.3g} to {last:.3g}: {means}."]
 
 
 def _say(text: str) -> None:

@@ -37,6 +37,22 @@ class Curve:
     error: Array | None = None
 
 
+@dataclass(frozen=True)
+class Panel:
+    """A picture given to a network, and what it makes of it.
+
+    Attributes
+    ----------
+    name : str
+    given, made : array, shape (H, W) or (H, W, 3)
+        In [0, 1].
+    """
+
+    name: str
+    given: Array
+    made: Array
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ending:
     """Sentence about a run that has ended, and the content of its figure.
@@ -50,6 +66,8 @@ class Ending:
         What the axes are.
     log : bool
         Whether the vertical axis is logarithmic.
+    panels : tuple of Panel
+        Pictures beside the curves, from left to right.
     """
 
     said: tuple[str, ...]
@@ -57,6 +75,7 @@ class Ending:
     x: str
     y: str
     log: bool = False
+    panels: tuple[Panel, ...] = ()
 
 
 def advised(found: Ending, record: RunRecord, advice: Mapping[str, str]) -> Ending:
@@ -114,7 +133,7 @@ def finish(
 
 
 def draw(ending: Ending, path: Path) -> None:
-    """Draw an ending's curves to a file.
+    """Draw an ending's curves, and its pictures beside them, to a file.
 
     Raises
     ------
@@ -122,7 +141,13 @@ def draw(ending: Ending, path: Path) -> None:
         If Matplotlib is not installed; the message names the extra.
     """
     figure: Any = _figure()
-    ax: Any = figure.subplots()
+    beside: Any = figure
+    if ending.panels:
+        count = len(ending.panels)
+        figure.set_size_inches(5.0 + 1.1 * count, 3.6)
+        beside, right = figure.subfigures(1, 2, width_ratios=(4.6, 0.4 + 1.1 * count))
+        draw_panels(right, ending.panels)
+    ax: Any = beside.subplots()
     for curve in ending.curves:
         style = {"linewidth": 1.4, "label": curve.label}
         if curve.error is None:
@@ -133,6 +158,18 @@ def draw(ending: Ending, path: Path) -> None:
     if len(ending.curves) > 1:
         ax.legend(frameon=False, fontsize="small")
     figure.savefig(path, dpi=150)
+
+
+def draw_panels(figure: Any, panels: Sequence[Panel]) -> None:
+    """Draw what a network makes of pictures below them, in a figure or a part of one."""
+    cells = figure.subplots(2, len(panels), squeeze=False)
+    for column, panel in enumerate(panels):
+        for ax, image in zip(cells[:, column], (panel.given, panel.made), strict=True):
+            ax.imshow(image, cmap="gray", vmin=0.0, vmax=1.0)
+            ax.set(xticks=[], yticks=[])
+        cells[0, column].set_title(panel.name, fontsize=8)
+    cells[0, 0].set_ylabel("in")
+    cells[1, 0].set_ylabel("out")
 
 
 def _figure() -> Any:

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import torch
 from empirical import conditioning as ec
 from empirical.conditioning import __main__ as command
 from empirical.conditioning import experiments
+from empirical.conditioning.ending import ending
 from empirical.networks import FullyConnected
 from empirical.randomness import torch_generator
 from empirical.testbed import command as testbed_command
@@ -121,9 +123,29 @@ class TestCommand:
         path = tmp_path / "figure.png"
         assert command.main([*argv, "--device", "cpu", "--figure", str(path)]) == 0
         *said, last = capsys.readouterr().out.splitlines()
-        assert len(said) >= 2
+        assert len(said) >= 3
+        # What it means, in the paper's terms.
+        assert "paper" in " ".join(said)
         assert last.endswith("figure.png.")
         assert path.read_bytes().startswith(b"\x89PNG")
+
+    def test_what_depth_did_follows_from_the_numbers(self):
+        record = RunRecord(
+            configuration={
+                "arguments": {"draws": 2, "activation": "relu", "width": 9, "n": 3}
+            },
+            schema=1,
+            device="cpu",
+            code="",
+            facts={"result": {"depths": [1, 9], "nngp_conditions": [[8, 2], [8, 2]]}},
+        )
+        fell = " ".join(ending(record, "depth").said)
+        assert "Depth conditions it: by the median, a factor 4 less" in fell
+        rose = replace(
+            record,
+            facts={"result": {"depths": [1, 9], "nngp_conditions": [[2, 8], [2, 8]]}},
+        )
+        assert "Depth has not conditioned it" in " ".join(ending(rose, "depth").said)
 
     @pytest.mark.parametrize(
         ("argv", "said"),

@@ -15,6 +15,7 @@ from empirical.identity_map import copier, images, study
 from empirical.identity_map.configuration import Configuration
 from empirical.identity_map.experiments import configurations
 from empirical.identity_map.recipes import Recipe
+from empirical.identity_map.shown import panels
 from empirical.testbed import stopping, telling
 from empirical.testbed.batch import run_batch
 from empirical.testbed.checkpoints import UnreadableCheckpointWarning
@@ -249,10 +250,39 @@ class TestCommand:
         path = tmp_path / "losses.svg"
         argv = ["train", *QUICK, "--steps", "5", "--figure", str(path)]
         assert command.main(argv) == 0
-        assert "</svg>" in path.read_text()
+        drawn = path.read_text()
+        assert "</svg>" in drawn
+        # Eight pictures, the first of which is trained on, and what comes out.
+        assert drawn.count("<image") == 16
+        assert "= target" in drawn
         said = " ".join(capsys.readouterr().out.split())
         assert "No record is kept" in said
         assert f"The figure is in {path}." in said
+
+    def test_panels_are_what_is_given_and_made(self, tmp_path):
+        path, out = tmp_path / "x.png", tmp_path / "r.json"
+        argv = ["train", *QUICK, "--steps", "5", "--output", str(out)]
+        assert command.main([*argv, "--pictures", str(path)]) == 0
+        record = RunRecord.read(out)
+        assert record is not None
+        first = record.draws[0]
+        given, made = (
+            first.series(f"predictions/{each}") for each in ("inputs", "outputs")
+        )
+        found = panels(record)
+        low, high = given.min(), given.max()
+        for panel, x, y in zip(found, given, made, strict=False):
+            for shown, image in ((panel.given, x), (panel.made, y)):
+                again = np.clip((image - low) / (high - low), 0.0, 1.0)
+                np.testing.assert_allclose(shown, again.reshape(shown.shape))
+
+    def test_of_no_network_there_are_no_pictures(self, tmp_path, capsys):
+        path = tmp_path / "x.png"
+        argv = ["train", *QUICK, "--rate", "1e9", "--clip", "none", "--no-rescale"]
+        argv += ["--retries", "0", "--release", "none", "--pictures", str(path)]
+        assert command.main(argv) == 1
+        assert "No pictures are drawn" in " ".join(capsys.readouterr().out.split())
+        assert not path.exists()
 
     @pytest.mark.parametrize("kind", ["fcn", "residual"])
     def test_kinds_and_two_images(self, kind, capsys):

@@ -102,6 +102,10 @@ class TestPretrain:
         assert "for networks 16-6-5-2 in" in said
         assert "finished; the one kept is that after update" in said
         assert "% predict one class for all inputs of a batch." in said
+        losses = json.loads(record.read_text())["history"]["uniformity"]
+        window = min(100, len(losses))
+        first, last = np.mean(losses[:window]), np.mean(losses[-window:])
+        assert f"The uniformity loss went from {first:.3g} to {last:.3g}: " in said
         assert said.endswith(f"The figure is in {figure}.")
         assert figure.read_bytes().startswith(b"\x89PNG")
         module = as_module(NET)

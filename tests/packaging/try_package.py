@@ -5,8 +5,8 @@ Python that is present a fresh environment with the wheel and its extra ``verify
 in an empty folder, the quick report is asked for: of a claim of every paper and every kind
 of evidence that the paper has, trained networks included, which takes a minute or two; with
 ``--whole`` of all claims, which takes as long as the README says. Every one of the former
-must hold; of all, none may be otherwise than expected. Records must lie in the user's cache,
-and nothing may be written beside the installed modules.
+must hold; of all, none may be otherwise than expected. Records must lie in the user's
+cache, and nothing may be written beside the installed modules.
 """
 
 import argparse

@@ -15,12 +15,23 @@ from theory.phase.diagram import diagram
 @pytest.mark.parametrize("kind", ["svg", "png"])
 def test_the_diagram_of_erf_is_drawn(kind, tmp_path, capsys):
     output = tmp_path / f"erf.{kind}"
-    assert main(["--activation", "erf", "--output", str(output), "--points", "8"]) == 0
+    assert main(["--activation", "erf", "--figure", str(output), "--points", "8"]) == 0
     start = output.read_bytes()[:100]
     assert start.startswith(b"\x89PNG" if kind == "png" else b"<?xml")
     out = capsys.readouterr().out
     assert f"{np.pi / 4:.6f}" in out
     assert str(output) in out
+    said = " ".join(out.split())
+    assert (
+        f"networks of erf are at the edge of chaos at weight variance {np.pi / 4:.6g}"
+        in said
+    )
+
+
+def test_without_an_edge_it_says_so(capsys):
+    assert main(["--activation", "sign"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "sign has no edge of chaos with bias variance 0" in said
 
 
 def test_a_diagram_without_matplotlib_names_the_extra(tmp_path, capsys, monkeypatch):

@@ -1,6 +1,7 @@
 """Every picture can be drawn, the same way twice, and says what it shows."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -8,6 +9,7 @@ import pytest
 
 from verify import figures
 from verify.compare import Outcome
+from verify.figures import __main__ as command
 from verify.figures import theoretical
 from verify.figures.style import INK, SERIES, as_svg
 from verify.records import CaseRecord, Record
@@ -125,3 +127,12 @@ def test_colours_are_themed_only_inside_a_page() -> None:
     assert f"var(--ink, {INK})" in inside
     assert "var(--" not in alone
     assert SERIES[0] in alone
+
+
+def test_an_unknown_picture_is_told_by_the_argument(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command.main(["nothing", "--out", str(tmp_path)]) != 0
+    told = capsys.readouterr().err
+    assert told.startswith("error: `PAPER|NAME` must be a paper, one of dc, id")
+    assert "'nothing'" in told

@@ -3,6 +3,7 @@
 import argparse
 import difflib
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,7 +23,8 @@ DESCRIPTION = """\
 Phase diagram of wide random networks: for every variance of the weights (times the
 width) and of the biases, whether inputs become parallel with depth (ordered) or part
 (chaotic), and over how many layers. Between them lies the edge of chaos, where the depth
-scale is infinite. Prints the edge and a few networks; draws the diagram with --output.
+scale is infinite. Prints the edge and a few networks; draws the diagram with --output
+(or --figure).
 Grey: variances grow without bound there, and no correlation settles."""
 
 EPILOG = """\
@@ -57,6 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"--output: there is no folder {output.parent}")
     sys.stdout.write(_edge_table(activation, biases))
     sys.stdout.write(_network_table(activation, weights, biases))
+    sys.stdout.write("\n" + textwrap.fill(_meaning(activation, biases[0]), 88) + "\n")
     if output is not None:
         try:
             ax: Any = plots.phase_diagram(
@@ -123,6 +126,27 @@ def _network_table(
     return "\n".join([*lines, ""])
 
 
+def _meaning(activation: Activation, bias: float) -> str:
+    """Say what the edge of chaos means for networks that are to be trained."""
+    name = activation.name
+    edges: list[float] = []
+    if np.isfinite(activation.derivative_second_moment):
+        edges = [p.weight_var for p in edge_points(activation, bias) if p.stable]
+    if not edges:
+        return (
+            f"Meaning: {name} has no edge of chaos with bias variance {bias:g}; xi_c says"
+            " for how many layers each network above still tells inputs apart."
+        )
+    at = " and ".join(f"{edge:.6g}" for edge in edges)
+    return (
+        f"Meaning: with bias variance {bias:g}, networks of {name} are at the edge of chaos"
+        f" at weight variance {at}. On one side all inputs become parallel with depth"
+        " (ordered), over xi_c layers; on the other close ones part (chaotic), or variances"
+        " grow without bound (divergent). The nearer the edge, the more layers a signal and"
+        " its gradient survive, and the deeper a network can be and still be trained."
+    )
+
+
 def _activation(parser: argparse.ArgumentParser, name: str) -> Activation:
     if name not in CATALOGUE:
         _unknown(parser, name)
@@ -161,6 +185,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--output",
+        "--figure",
         type=Path,
         metavar="FILE",
         help="draw the diagram to a .svg, .png or .pdf file",

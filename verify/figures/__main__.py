@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from empirical.digest import code_digest
 from empirical.testbed.batch import open_folder
+from empirical.testbed.options import spoken
 from verify import ledger
 from verify.claim import Profile
 from verify.command import records_root
@@ -91,13 +92,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     scale = SCALES[profile.value]
     if options.what not in PAPERS:
         if options.only:
-            parser.error(f"--only is for the numbers of {', '.join(PAPERS)}")
+            parser.error(
+                f"--only must come with a paper whose figures are numbered, one of"
+                f" {', '.join(PAPERS)}, but it comes with {options.what}"
+            )
         try:
             chosen = _asked(options.what)
             open_folder(options.out)
             return _draw_each(chosen, profile, options)
         except (OSError, ValueError) as error:
-            sys.stderr.write(f"error: {error}\n")
+            told = spoken(str(error), options, {"name": "PAPER|NAME"})
+            sys.stderr.write(f"error: {told}\n")
             return EXIT_MISSING
     paper = PAPERS[options.what]
     expected = paper.expected(scale)
