@@ -258,9 +258,10 @@ def _predict_formula(*, activation: str, var_x: float, var_y: float) -> Array:
     a, rho = subject(activation), np.array(_CORRELATIONS)
     # Both orders of the variances at once.
     both = {"var_x": [[var_x], [var_y]], "var_y": [[var_y], [var_x]]}
-    apart = a.normalized().distance_map(np.array(_DELTAS))
+    one = a.normalized()
     each = (a.dual(rho, **both), a.dual_derivative(rho, **both))
-    return np.concatenate([*(v.ravel() for v in each), apart])
+    apart = (one.distance_map(np.array(_DELTAS)), one.dual(rho))
+    return np.concatenate([*(v.ravel() for v in each), *apart])
 
 
 def _measure_formula(*, activation: str, var_x: float, var_y: float) -> list[Any]:
@@ -275,7 +276,9 @@ def _measure_formula(*, activation: str, var_x: float, var_y: float) -> list[Any
             (top - law.two(one, one, 1 - mpmath.mpf(d))[0]) / (top - m * m)
             for d in _DELTAS
         ]
-    return [*values, *values, *slopes, *slopes, *gaps]
+        rest = [law.two(one, one, mpmath.mpf(rho))[0] for rho in _CORRELATIONS]
+        rest = [(value - m * m) / (top - m * m) for value in rest]
+    return [*values, *values, *slopes, *slopes, *gaps, *rest]
 
 
 def _wrong_formula(*, activation: str, var_x: float, var_y: float) -> Array:

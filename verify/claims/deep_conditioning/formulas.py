@@ -775,15 +775,25 @@ EQ1 = numeric(
 
 def _predict_between(*, activation: str, depth: int, step: int = 1) -> list[float]:
     x, a = _points(), subject(activation).normalized()
+    # Sixteen times over and once more, in the second block of rows.
+    many = np.concatenate([*[x[:4]] * 16, x[1:2]])
     found = kernels.nngp_ntk(x[:2], a, depth, y=x[1:][::step])
-    return [float(v) for k in found for v in k.ravel()]
+    other = kernels.nngp_ntk(many, a, depth, y=x[1:])
+    square = kernels.nngp_ntk(many, a, depth)
+    parts = [k.ravel() for k in found]
+    parts += [k[-1] for k in other] + [k[-1, [1, 2, 3, 64]] for k in square]
+    return [float(v) for part in parts for v in part]
 
 
 def _measure_between(*, activation: str, depth: int) -> list[Any]:
     gram, found = recursion.exact_gram(4, 3, 1.0, 5), law(activation)
     cosines = [gram[i, j] for i in range(2) for j in range(1, 4)]
     top = [recursion.correlations(found, r, depth)[-1] for r in cosines]
-    return [*top, *(recursion.tangent(found, r, depth) for r in cosines)]
+    slow = [recursion.tangent(found, r, depth) for r in cosines]
+    second = [values[3:] for values in (top, slow)]
+    rest = [v for values in second for v in values]
+    rest += [v for values in second for v in (*values, values[0])]
+    return [*top, *slow, *rest]
 
 
 BETWEEN = numeric(

@@ -463,6 +463,32 @@ NTK_PARALLEL = replace(
     uses=("dc/eq7-lengths",),
 )
 
+
+def _predict_turned(
+    *, activation: str, squares: list[float], turn: float, depth: int
+) -> list[Any]:
+    # In the opposite direction, and in one more dimension, in which neither extends.
+    rows = [[0.0, *(-v for v in row)] for row in _rows(*squares, turn)]
+    a = subject(activation).normalized()
+    return pairs.entries_of(kernels.nngp(rows, a, depth))
+
+
+NNGP_TURNED = replace(
+    NNGP_PARALLEL,
+    id="dc/eq1-turned",
+    title="Top-layer kernels of close inputs of negative coordinates, and a zero",
+    statement=r"K(U x, U y) = K(x, y), \quad U^T U = I",
+    cases=grid(
+        activation="erf",
+        squares=([1.0, 1.0], [0.5, 2.0]),
+        turn=(1e-3, 1.2),
+        depth=2,
+    ),
+    predict=_predict_turned,
+    must_refute=changed(_predict_turned, "One hidden layer too many.", depth=3),
+    uses=("dc/eq1-parallel",),
+)
+
 NNGP_MANY = replace(
     NNGP,
     id="dc/eq1-many",
@@ -520,6 +546,15 @@ def _measure_values(
     return pairs.entries(*getattr(states[-1], which))
 
 
+def _odd_part(
+    which: str, *, squares: list[float], turn: float, depth: int
+) -> list[Any]:
+    """The odd part of the function alone, 2 sin x."""
+    first = pairs.start(*_rows(*squares, turn))
+    states = pairs.recursion(pairs.LAWS["sin"], first, depth)
+    return pairs.entries(*(4 * v for v in getattr(states[-1], which)))
+
+
 NNGP_VALUES = replace(
     NNGP,
     id="dc/eq1-values",
@@ -530,13 +565,11 @@ NNGP_VALUES = replace(
         "one hidden layer of raw units",
         "other inputs of other lengths present",
     ),
-    cases=grid(squares=([2.0, 3.0],), turn=(0.02, 3.1), depth=1),
+    cases=grid(squares=([2.0, 3.0],), turn=0.02, depth=1),
     larger_cases={},
     predict=partial(_predict_values, 0),
     measure=partial(_measure_values, "k"),
-    must_refute=changed(
-        partial(_predict_values, 0), "One hidden layer too many.", depth=2
-    ),
+    must_refute=partial(_odd_part, "k"),
     uses=("dc/eq1-lengths",),
 )
 
@@ -550,9 +583,7 @@ NTK_VALUES = replace(
     source=Source(KEY, "Equation 7 and Appendix D"),
     predict=partial(_predict_values, 1),
     measure=partial(_measure_values, "t"),
-    must_refute=changed(
-        partial(_predict_values, 1), "One hidden layer too many.", depth=2
-    ),
+    must_refute=partial(_odd_part, "t"),
     uses=("dc/eq7-lengths",),
 )
 

@@ -295,6 +295,8 @@ EQ_11 = Claim(
 
 def _measure_level(*, nullity: int, channels: int, delta: float) -> Any:
     """The level that all n chi-squares stay below with probability 1 - delta."""
+    if nullity == 0:
+        return mpmath.mpf(0)  # none of no weights moves
     with mpmath.workdps(DIGITS):
         tail = -mpmath.expm1(mpmath.log1p(-mpmath.mpf(delta)) / nullity)
         half = mpmath.mpf(channels) / 2
@@ -322,7 +324,10 @@ EQ_11_SHARP = Claim(
     statement=r"P(\chi^2_C < q)^n = 1-\delta",
     source=Source(KEY, "Equation 11; the exact level is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
-    cases=grid(nullity=(1, 60), channels=(1, 3, 64), delta=(0.05, 1e-6)),
+    cases=(
+        *grid(nullity=(1, 60), channels=(1, 3, 64), delta=(0.05, 1e-6)),
+        *grid(nullity=0, channels=3, delta=0.05),
+    ),
     predict=_predict_level,
     measure=_measure_level,
     compare=AgreesTo(relative=1e-12),

@@ -351,7 +351,11 @@ ONE_MSE = Claim(
     statement=r"\mathrm{MSE}=\frac1{|\xi|C}\textstyle\sum\|(W^0-\Lambda)^T\Pi_\perp P\|^2",
     source=Source(KEY, "Appendix D"),
     evidence=Evidence.NUMERIC,
-    cases=grid(side=(2, 3, 7), test=(1, 12), channels=(1, 2), kernel=(3,), seed=(0,)),
+    cases=(
+        *grid(side=(2, 3, 7), test=(1, 12), channels=(1, 2), kernel=(3,), seed=(0,)),
+        # So large that its patches are multiplied in blocks.
+        *grid(side=2, test=500, channels=2, kernel=3, seed=0),
+    ),
     predict=_predict_one_mse,
     measure=_measure_one_mse,
     # Outputs within 1e-13 of pixels up to 5: the square of that where the error is 0.
