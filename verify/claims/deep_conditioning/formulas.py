@@ -957,7 +957,7 @@ CALLABLE = numeric(
 _SOME, _NEAR = (-0.9, 0.6), (1e-6, 0.4)
 
 
-def _shape(order: int, kink: float, linear: float) -> Callable[[Array], Array]:
+def _shape(order: int, kink: float, linear: float) -> Callable[[Array], Any]:
     """Return (x - c)_+^m and a line, or for m = 0 a step alone."""
     if order == 0:
         return lambda x: (x > kink) * 1.0

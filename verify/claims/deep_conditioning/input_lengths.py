@@ -468,7 +468,7 @@ def _predict_turned(
     *, activation: str, squares: list[float], turn: float, depth: int
 ) -> list[Any]:
     # In the opposite direction, and in one more dimension, in which neither extends.
-    rows = [[0.0, *(-v for v in row)] for row in _rows(*squares, turn)]
+    rows = [[0.0, *(-v for v in row)] for row in _rows(squares[0], squares[1], turn)]
     a = subject(activation).normalized()
     return pairs.entries_of(kernels.nngp(rows, a, depth))
 
@@ -541,7 +541,7 @@ def _predict_values(
 def _measure_values(
     which: str, *, squares: list[float], turn: float, depth: int
 ) -> list[Any]:
-    first = pairs.start(*_rows(*squares, turn))
+    first = pairs.start(*_rows(squares[0], squares[1], turn))
     states = pairs.recursion(pairs.LAWS[_BY_VALUES], first, depth)
     return pairs.entries(*getattr(states[-1], which))
 
@@ -550,7 +550,7 @@ def _odd_part(
     which: str, *, squares: list[float], turn: float, depth: int
 ) -> list[Any]:
     """The odd part of the function alone, 2 sin x."""
-    first = pairs.start(*_rows(*squares, turn))
+    first = pairs.start(*_rows(squares[0], squares[1], turn))
     states = pairs.recursion(pairs.LAWS["sin"], first, depth)
     return pairs.entries(*(4 * v for v in getattr(states[-1], which)))
 
