@@ -3,7 +3,9 @@
 import hashlib
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from unittest.mock import patch
 
 from verify import records
 from verify.claim import Case, Claim
@@ -41,7 +43,8 @@ def search(claim: Claim) -> SearchRecord:
 
     run = _hypothesis(claim)(attempt)
     try:
-        run()
+        with _whatever_is_loaded():
+            run()
     except _Refuted as refuted:
         return _searched(len(tried), refuted.case.outcome, refuted.case, start)
     except HypothesisException:
@@ -53,6 +56,27 @@ def search(claim: Claim) -> SearchRecord:
     outcome = records.worst_outcome(case.outcome for case in tried)
     closest = max(tried, key=records.badness)
     return _searched(len(tried), outcome, closest, start)
+
+
+@contextmanager
+def _whatever_is_loaded() -> Generator[None, None, None]:
+    """Draw the same examples whatever modules are loaded.
+
+    Hypothesis also tries numbers that it reads in the modules of a checkout, those that
+    happen to be loaded: a worker's examples would be others than the report's, and an
+    installed ledger's others again. Versions before 6.131 read none.
+    """
+    from hypothesis.internal.conjecture import providers
+
+    own = "_get_local_constants"
+    if not hasattr(providers, own):
+        yield
+        return
+    # What is remembered of them, too.
+    providers.CONSTANTS_CACHE.cache.clear()
+    with patch.object(providers, own, providers.Constants):
+        yield
+    providers.CONSTANTS_CACHE.cache.clear()
 
 
 def _searched(

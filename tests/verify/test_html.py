@@ -255,7 +255,7 @@ def test_a_section_says_what_was_found_and_how_to_refute_it(page: str) -> None:
         "Holds for μ ≥ 1/2 &amp; a<sub>2</sub> &lt; 1, see <code>dc/eq2</code>.",
         "x is whole",
         "<dt>Source<dd>Equation 1;",
-        "<dt>Evidence<dd>high-precision numeric; refuted if the two sides differ",
+        "<dt>Evidence<dd>numeric; refuted if the two sides differ",
         "differ by more than 1e−15 of the measured value",
         "<dt>Would have caught<dd><i>off by one</i> (in all 3 cases)",
         "In the worst of 3 cases and 1 searched ones",
@@ -431,7 +431,9 @@ def test_a_record_that_a_picture_cannot_draw_is_said(
     run.run_and_write(entry, Profile.QUICK, tmp_path)
     (row,) = build((entry,), tmp_path)
     shown = pictures.draw((row,)).of(row)
-    assert "This figure cannot be drawn: dc/eq1: its record has no" in shown
+    assert (
+        "This figure cannot be drawn: <code>dc/eq1</code>: its record has no" in shown
+    )
     # The same note stands twice on a page, its id only once.
     assert ' id="' not in shown
 

@@ -1,5 +1,6 @@
 """Running claims: what is wrong goes red, and controls do their work."""
 
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,28 @@ def test_the_search_is_the_same_on_every_run(toy_entry: Toy) -> None:
     assert first.search.closest is not None
     assert second.search.closest is not None
     assert first.search.closest.case == second.search.closest.case
+
+
+def test_the_search_is_the_same_whatever_is_loaded(
+    toy_entry: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted = (
+        SEARCH + "\nSEEN = []\ndef noted(x):\n    SEEN.append(x)\n    return x * x\n"
+    )
+    entry = toy_entry("measure=noted, examples=draws, max_examples=500", noted)
+    seen: list[int] = importlib.import_module(entry.module).SEEN
+    _run(entry)
+    first = list(seen)
+    # Numbers of a module of one's own, of which Hypothesis knows when it is loaded.
+    (tmp_path / "of_ones_own.py").write_text(
+        f"NUMBERS = {list(range(10**5, 10**5 + 99))}"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("of_ones_own")
+    seen.clear()
+    _run(entry)
+    assert seen == first
+    assert len(first) >= 500
 
 
 def test_an_error_of_the_search_is_an_error(toy_entry: Toy) -> None:
