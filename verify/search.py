@@ -5,6 +5,7 @@ import time
 import traceback
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import Any
 from unittest.mock import patch
 
 from verify import records
@@ -20,6 +21,18 @@ class _Refuted(Exception):
     def __init__(self, case: CaseRecord) -> None:
         super().__init__(str(case.case))
         self.case = case
+
+
+class _Enough(BaseException):
+    """Ends a search that has drawn all it may."""
+
+
+DRAWS = 10
+"""Draws for each example that is asked for, those that come to nothing among them.
+
+Climbing towards refutation, Hypothesis goes on as long as new examples are no worse,
+which may be ten thousand of them that it draws in part and gives up.
+"""
 
 
 def search(claim: Claim) -> SearchRecord:
@@ -41,18 +54,34 @@ def search(claim: Claim) -> SearchRecord:
         if found.outcome is Outcome.REFUTED:
             raise _Refuted(found)
 
-    run = _hypothesis(claim)(attempt)
+    left = iter(range(DRAWS * claim.max_examples))
+    spent = False
+
+    def draw() -> None:
+        nonlocal spent
+        if next(left, None) is None:
+            spent = True
+            raise _Enough
+
+    run = _hypothesis(claim, draw)(attempt)
     try:
         with _whatever_is_loaded():
             run()
     except _Refuted as refuted:
         return _searched(len(tried), refuted.case.outcome, refuted.case, start)
-    except HypothesisException:
+    except (HypothesisException, _Enough):
+        # To Hypothesis a strategy that ends is one that differs from run to run.
+        if spent and tried:
+            return _found(tried, start)
         # The strategy itself, or a measurement that differs from run to run.
         broken = CaseRecord(
             case={}, outcome=Outcome.ERROR, error=traceback.format_exc()
         )
         return _searched(len(tried), Outcome.ERROR, broken, start)
+    return _found(tried, start)
+
+
+def _found(tried: list[CaseRecord], start: float) -> SearchRecord:
     outcome = records.worst_outcome(case.outcome for case in tried)
     closest = max(tried, key=records.badness)
     return _searched(len(tried), outcome, closest, start)
@@ -72,9 +101,11 @@ def _whatever_is_loaded() -> Generator[None, None, None]:
     if not hasattr(providers, own):
         yield
         return
+    from hypothesis.internal.constants_ast import Constants
+
     # What is remembered of them, too.
     providers.CONSTANTS_CACHE.cache.clear()
-    with patch.object(providers, own, providers.Constants):
+    with patch.object(providers, own, Constants):
         yield
     providers.CONSTANTS_CACHE.cache.clear()
 
@@ -90,9 +121,14 @@ def _searched(
     )
 
 
-def _hypothesis(claim: Claim) -> Callable[[Callable[[Case], None]], Callable[[], None]]:
-    """Return the decorator that draws a claim's examples, the same ones on every run."""
-    import hypothesis
+def _hypothesis(
+    claim: Claim, before: Callable[[], None]
+) -> Callable[[Callable[[Case], None]], Callable[[], None]]:
+    """Return the decorator that draws a claim's examples, the same ones on every run.
+
+    `before` is called before each draw.
+    """
+    import hypothesis.strategies
 
     assert claim.examples is not None
     seed = int.from_bytes(hashlib.sha256(claim.id.encode()).digest()[:8])
@@ -110,5 +146,12 @@ def _hypothesis(claim: Claim) -> Callable[[Callable[[Case], None]], Callable[[],
             hypothesis.Phase.shrink,
         ),
     )
-    given = hypothesis.given(claim.examples())
+    cases = claim.examples()
+
+    @hypothesis.strategies.composite
+    def drawn(draw: Callable[[Any], Case]) -> Case:
+        before()
+        return draw(cases)
+
+    given = hypothesis.given(drawn())
     return lambda test: hypothesis.seed(seed)(settings(given(test)))

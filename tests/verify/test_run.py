@@ -133,6 +133,22 @@ def test_the_search_is_the_same_whatever_is_loaded(
     assert len(first) >= 500
 
 
+def test_a_search_ends_when_it_has_drawn_enough(toy_entry: Toy) -> None:
+    extra = SEARCH + (
+        "\nDRAWN = []\ndef rare():\n"
+        "    return draws().map(lambda c: DRAWN.append(c) or c).filter("
+        "lambda c: c['x'] % 60 == 7)\n"
+    )
+    entry = toy_entry("examples=rare, max_examples=30", extra)
+    record = _run(entry)
+    assert record.search is not None
+    assert record.search.examples < 30
+    # A filter asks three times for each of ten draws an example.
+    assert 300 <= len(importlib.import_module(entry.module).DRAWN) <= 900
+    assert record.search.outcome is Outcome.HOLDS, record.search.closest
+    assert record.green
+
+
 def test_an_error_of_the_search_is_an_error(toy_entry: Toy) -> None:
     extra = SEARCH + "\ndef fails(x):\n    return x * x if x < 4 else broken(x)\n"
     record = _run(toy_entry("measure=fails, examples=draws", extra))
