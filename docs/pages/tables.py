@@ -12,7 +12,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -217,6 +217,29 @@ def documents() -> list[Path]:
     return sorted(page for pattern in PAGES for page in ROOT.glob(pattern))
 
 
+_CLOSED = (
+    *("theory/activations/*.py", "theory/duals/*.py", "theory/_pair_moments.py"),
+    *("theory/_twofold.py", "theory/gaussian.py", "theory/hermite.py"),
+)
+_LOOP = (
+    *("empirical/networks/*.py", "empirical/testbed/loop.py"),
+    *("empirical/testbed/stack.py", "empirical/testbed/optimisers.py"),
+)
+_TIMED: Mapping[str, tuple[str, ...]] = {
+    "kernels": ("theory/_recursion/*.py", "theory/kernel*.py", *_CLOSED),
+    "duals": _CLOSED,
+    "identity_map": ("empirical/identity_map/task.py", *_LOOP),
+    "square_loss": ("empirical/square_loss/task.py", *_LOOP),
+    "normrelu": ("empirical/activations.py",),
+    "mmd_pretraining": (
+        *("empirical/mmd_init/task.py", "empirical/mmd_init/gram.py"),
+        *("empirical/mmd_init/noise.py", "empirical/mmd_init/uniformity.py", *_LOOP),
+    ),
+    "mmd_finetuning": ("empirical/mmd_init/finetuning.py", *_LOOP),
+}
+"""What a benchmark times, by its name."""
+
+
 def _timed(which: str) -> Rows:
     """Measure seconds."""
     from pages import timings
@@ -239,7 +262,7 @@ def _of_seconds(
         name=name,
         document=page,
         head=head,
-        sources=(f"benchmarks/bench_{script}.py",),
+        sources=(f"benchmarks/bench_{script}.py", *_TIMED[script]),
         measure=partial(_timed, which or script.removeprefix("mmd_")),
         dated=True,
     )
