@@ -8,9 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from docutils import nodes
-from docutils.utils import new_document
-from pages import checking, claim_links, elsewhere, graph, reference, writing
+from pages import checking, elsewhere, graph, reference, writing
 from pages import figures as drawing
 from pages.figures import Shown
 from pages.graph import Node
@@ -152,24 +150,6 @@ def test_names_of_other_projects_are_found_without_a_network(tmp_path: Path) -> 
     assert found["torch.Tensor"].startswith("https://docs.pytorch.org/")
     assert found["ValueError"].endswith("exceptions.html#ValueError")
     assert set(elsewhere.ALIASES.values()) <= set(found)
-
-
-def test_names_of_claims_in_documents_lead_to_their_pages() -> None:
-    document = new_document("page")
-    known, unknown, heading = (
-        nodes.literal(text=name) for name in ("dc/thm3.2", "dc/none", "dc/cor3.3")
-    )
-    document += [nodes.paragraph("", "", known, unknown), nodes.title("", "", heading)]
-    app: Any = SimpleNamespace(
-        builder=SimpleNamespace(get_relative_uri=lambda page, to: f"{page} -> {to}")
-    )
-    claim_links._link(app, document, "trained/page")
-    (link,) = document.findall(nodes.reference)
-    assert link["refuri"] == "trained/page -> claims/dc-thm3.2"
-    assert link["reftitle"] == next(
-        c.title for c in ledger.load() if c.id == "dc/thm3.2"
-    )
-    assert link.astext() == "dc/thm3.2"
 
 
 def test_the_front_page_says_what_has_no_record(site: Path) -> None:

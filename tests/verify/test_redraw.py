@@ -275,4 +275,4 @@ def test_refuses_no_draws(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as found:
         redraw.main(["mmd/Fig2", "--draws", "0"])
     assert found.value.code == 2
-    assert "must be at least 1" in capsys.readouterr().err
+    assert "must be a whole number of at least 1" in capsys.readouterr().err
