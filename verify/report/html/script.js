@@ -11,7 +11,7 @@ const lines = [...document.querySelectorAll("table.claims tr:not(.group)")].flat
     paper: line.parentElement.dataset.paper,
     evidence: line.cells[1].textContent,
     // Without what stands beside it.
-    verdict: line.cells[3].firstChild.textContent,
+    verdict: line.cells[3].firstChild.textContent.trim(),
     words: "",
   }];
 });
