@@ -54,13 +54,12 @@ def search(claim: Claim) -> SearchRecord:
         if found.outcome is Outcome.REFUTED:
             raise _Refuted(found)
 
-    left = iter(range(DRAWS * claim.max_examples))
-    spent = False
+    drawn, most = 0, DRAWS * claim.max_examples
 
     def draw() -> None:
-        nonlocal spent
-        if next(left, None) is None:
-            spent = True
+        nonlocal drawn
+        drawn += 1
+        if drawn > most:
             raise _Enough
 
     run = _hypothesis(claim, draw)(attempt)
@@ -71,7 +70,7 @@ def search(claim: Claim) -> SearchRecord:
         return _searched(len(tried), refuted.case.outcome, refuted.case, start)
     except (HypothesisException, _Enough):
         # To Hypothesis a strategy that ends is one that differs from run to run.
-        if spent and tried:
+        if drawn > most and tried:
             return _found(tried, start)
         # The strategy itself, or a measurement that differs from run to run.
         broken = CaseRecord(

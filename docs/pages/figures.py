@@ -128,12 +128,13 @@ def _drawn(picture: Picture, name: str, scale: str, root: Path, kept: Path) -> S
         f"{picture.title}{picture.caption}{_code(picture)}{_state(folder)}".encode()
     ).hexdigest()
     path = kept / f"{picture.name}-{name}-{key[:16]}.html"
-    if not path.exists():
+    if path.exists():
+        body = path.read_text(encoding="utf-8")
+    else:
         body = _body(picture, folder, scale, root)
         for old in kept.glob(f"{picture.name}-{name}-*.html"):
             old.unlink()
         path.write_text(body, encoding="utf-8")
-    body = path.read_text(encoding="utf-8")
     if body.startswith(ABSENT):
         return Shown(picture, missing=body.removeprefix(ABSENT), scale=scale)
     return Shown(picture, body, scale=scale)

@@ -1,7 +1,7 @@
 """Pages of papers, claims and figures, and the cards of the front page."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -76,7 +76,9 @@ class Site:
             "cards.html": self._render(
                 "cards.html", "", papers=list(map(self._trial, papers()))
             ),
-            "notice.html": self._render("notice.html", "", rows=self.rows.values()),
+            "notice.html": self._render(
+                "notice.html", "", without=_without(self.rows.values())
+            ),
             "picture.html": self._render("front_figure.html", "", one=fronts[0]),
             "gallery.html": self._render(
                 "gallery.html", "", groups=list(self._groups())
@@ -156,7 +158,7 @@ class Site:
             ],
             "slips": misprints.of(paper.prefix),
             "earlier": sum(row.remark == found.EARLIER for row in mine),
-            "without": sum(row.outcome == values.NOT_RUN for row in mine),
+            "without": _without(mine),
         }
 
     def _paper(self, paper: Paper) -> tuple[str, str]:
@@ -261,6 +263,11 @@ class _Inline:
     @cached_property
     def _template(self) -> Template:
         return _environment("../", {}).get_template("inline_figure.html")
+
+
+def _without(rows: Iterable[Row]) -> int:
+    """Count claims without a record."""
+    return sum(row.outcome == values.NOT_RUN for row in rows)
 
 
 def _environment(prefix: str, rows: Mapping[str, Row]) -> Environment:

@@ -5,7 +5,7 @@ import difflib
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,7 +14,7 @@ import numpy as np
 from theory import plots
 from theory.activations import CATALOGUE, Activation
 from theory.phase.diagram import reach
-from theory.phase.edges import edge_points
+from theory.phase.edges import Edge, edge_points
 from theory.phase.regimes import classify
 
 FORMATS = (".svg", ".png", ".pdf")
@@ -57,9 +57,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"--output must end in {known}, got {output}")
     if output is not None and not output.parent.is_dir():
         parser.error(f"--output: there is no folder {output.parent}")
-    sys.stdout.write(_edge_table(activation, biases))
+    edges = _edges(activation, biases)
+    sys.stdout.write(_edge_table(activation, edges))
     sys.stdout.write(_network_table(activation, weights, biases))
-    sys.stdout.write("\n" + textwrap.fill(_meaning(activation, biases[0]), 88) + "\n")
+    sys.stdout.write(
+        "\n" + textwrap.fill(_meaning(activation, biases[0], edges), 88) + "\n"
+    )
     if output is not None:
         try:
             ax: Any = plots.phase_diagram(
@@ -87,14 +90,24 @@ def _told() -> Callable[[int, int], None]:
     return tell
 
 
-def _edge_table(activation: Activation, biases: tuple[float, float]) -> str:
-    lines = [f"Edge of chaos of {activation.name}", ""]
+def _edges(
+    activation: Activation, biases: tuple[float, float]
+) -> dict[float, tuple[Edge, ...]]:
+    """Return the edge of chaos at six variances of the biases, none where chi_1 is not."""
     if not np.isfinite(activation.derivative_second_moment):
+        return {}
+    return {
+        float(b): edge_points(activation, float(b)) for b in np.linspace(*biases, 6)
+    }
+
+
+def _edge_table(activation: Activation, edges: Mapping[float, Sequence[Edge]]) -> str:
+    lines = [f"Edge of chaos of {activation.name}", ""]
+    if not edges:
         lines += ["none: chi_1 is infinite for a function with jumps", ""]
         return "\n".join(lines)
     lines.append(f"{'bias_var':>10} {'weight_var':>12} {'q*':>12} {'chi_q':>9}")
-    for bias in np.linspace(*biases, 6):
-        points = edge_points(activation, float(bias))
+    for bias, points in edges.items():
         for p in points:
             q = "any" if np.isnan(p.variance) else f"{p.variance:.6g}"
             note = "" if p.stable else "  (q* is not stable)"
@@ -126,12 +139,12 @@ def _network_table(
     return "\n".join([*lines, ""])
 
 
-def _meaning(activation: Activation, bias: float) -> str:
+def _meaning(
+    activation: Activation, bias: float, points: Mapping[float, Sequence[Edge]]
+) -> str:
     """Say what the edge of chaos means for networks that are to be trained."""
     name = activation.name
-    edges: list[float] = []
-    if np.isfinite(activation.derivative_second_moment):
-        edges = [p.weight_var for p in edge_points(activation, bias) if p.stable]
+    edges = [p.weight_var for p in points.get(bias, ()) if p.stable]
     if not edges:
         return (
             f"Meaning: {name} has no edge of chaos with bias variance {bias:g}; xi_c says"

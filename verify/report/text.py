@@ -130,7 +130,7 @@ def _found(row: Row, *, full: bool) -> str:
     """Return what was measured and, in brackets, what was predicted."""
     if row.worst is None or row.outcome in (values.NOT_RUN, values.STALE):
         return ""
-    unit = getattr(row.claim.compare, "unit", "")
+    unit = functions.unit(row.claim)
     measured = numbers.effect_of(row.worst, unit) or numbers.measured_text(row, 4)
     predicted = numbers.predicted_text(row, 4)
     found = f"{measured} ({predicted})" if measured and predicted else measured
@@ -176,7 +176,7 @@ def reasons(row: Row) -> list[str]:
 
 
 def _observed(row: Row) -> str:
-    unit = getattr(row.claim.compare, "unit", "")
+    unit = functions.unit(row.claim)
     effect = numbers.effect_of(row.worst, unit)
     measured = numbers.measured_text(row, 12)
     return f"{effect}: {measured}" if effect else measured
