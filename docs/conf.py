@@ -23,6 +23,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.intersphinx",
     "pages.claim_links",
+    "pages.drawn",
     "pages.examples",
     "pages.mathml",
 ]

@@ -3,6 +3,7 @@
 import doctest
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 
 from verify import ledger
@@ -40,6 +41,7 @@ README = ROOT / "README.md"
 )
 def test_the_tours_run_as_printed(page: str, least: int) -> None:
     result = doctest.testfile(str(ROOT / page), module_relative=False)
+    plt.close("all")
     assert result.attempted >= least
     assert result.failed == 0
 

@@ -1,5 +1,6 @@
 """The built site, as a reader sees it."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,17 @@ def test_a_claim_named_in_a_document_leads_to_its_page(show: Open, site: Path) -
     shown.page.locator("article a:has(code)", has_text="mmd/tab1").first.click()
     shown.page.wait_for_url(lambda url: "/claims/mmd-tab1" in url)
     assert shown.page.locator("h1").is_visible()
+
+
+@pytest.mark.parametrize("name", ["explore.html", "tutorial.html", "phases.html"])
+def test_an_example_that_draws_is_followed_by_what_it_draws(
+    show: Open, site: Path, name: str
+) -> None:
+    page = show(site / name).page
+    lines = page.locator("pre", has_text="plots.").all_inner_texts()
+    calls = sum(len(re.findall(r"\bplots\.\w+\(", text)) for text in lines)
+    joined = sum("ax=" in line for text in lines for line in text.splitlines())
+    pictures = page.locator(".drawn svg.plot")
+    # Two calls that are given axes of theirs share a picture.
+    assert pictures.count() == calls - joined // 2 > 0
+    assert all(box is not None for box in (p.bounding_box() for p in pictures.all()))
