@@ -168,7 +168,6 @@ def learned_small(folder: Path) -> Rows:
     lines = (
         Line(("none",), "none-he"),
         Line(("all three losses",), "mmd-he", _OURS),
-        Line(("without L_sd",), "ablation-he", {"uni": 1.0, "lam": 0.0}),
         Line(("without L_uni",), "ablation-he", {"uni": 0.0, "lam": 0.4}),
     )
     of_tasks = [_by_task(partial(np.mean, axis=1), shots) for shots in (5, 40)]
