@@ -928,7 +928,15 @@ _DELTAS = (1e-6, 0.1, 1.0, 1.7)
 _KINK = 0.3
 
 
-def _predict_callable(*, what: str, linear: float = 0.5) -> Any:
+def _predict_callable(*, what: str, linear: float = 0.5, symbolic: bool = False) -> Any:
+    if symbolic:
+        import sympy
+
+        # Its derivative and its kink are found.
+        x = sympy.Symbol("x")
+        over = (x - _KINK + sympy.Abs(x - _KINK)) / 2
+        return _of_callable(act.from_function(over**2 + linear * x), what)
+
     def ramp(x: Array) -> Array:
         return np.maximum(x - _KINK, 0.0) ** 2 + linear * x
 
@@ -940,6 +948,10 @@ def _predict_callable(*, what: str, linear: float = 0.5) -> Any:
         a = act.from_function(ramp, kinks=(_KINK,), name="ramp")
         return [a.derivative_second_moment, a.derivative.mean]
     a = act.from_function(ramp, kinks=(_KINK,), derivative=slope, name="ramp")
+    return _of_callable(a, what)
+
+
+def _of_callable(a: act.Activation, what: str) -> Any:
     if what == "dual":
         return a.dual(np.array(_RHOS))
     if what == "slope":
@@ -947,7 +959,8 @@ def _predict_callable(*, what: str, linear: float = 0.5) -> Any:
     return a.distance_map(np.array(_DELTAS))
 
 
-def _measure_callable(*, what: str) -> Any:
+def _measure_callable(*, what: str, symbolic: bool = False) -> Any:
+    del symbolic  # the same function, given in another form
     piece = integrals.Pieces(2, (0, "0.5"), (_KINK,), (2,))
     found = integrals.of_pieces(piece)
     if what == "energy":
@@ -964,7 +977,10 @@ CALLABLE = numeric(
     title="Dual and slope of a user-defined function with a kink",
     statement=r"s(x) = (x - c)_+^2 + x/2",
     source=Source(KEY, "Definition C.1"),
-    cases=grid(what=("energy", "dual", "slope", "distance")),
+    cases=(
+        *grid(what=("energy", "dual", "slope", "distance")),
+        *grid(what=("dual", "slope"), symbolic=True),
+    ),
     predict=_predict_callable,
     measure=_measure_callable,
     compare=AgreesTo(relative=1e-13),
