@@ -13,6 +13,7 @@ import pytest
 
 from verify.mutants import lines, sites, survivors, uncovered, verdicts
 from verify.mutants.__main__ import SEED, SHARES, kept_in
+from verify.mutants.cases import Said, numbers
 from verify.mutants.children import each
 from verify.mutants.verdicts import Fate, Verdict
 
@@ -99,8 +100,9 @@ def test_the_sample_is_reproducible_and_stable():
 
 
 def executed(claim, seconds=1.0, imports=(), **run):
-    run = {f"theory/{name}.py": numbers for name, numbers in run.items()}
-    return lines.Executed(claim, "module", f"code of {claim}", seconds, [*imports], run)
+    run = {f"theory/{name}.py": frozenset(numbers) for name, numbers in run.items()}
+    parts = [lines.Part(0, seconds, Said("holds", "refuted"), run)]
+    return lines.Executed(claim, "module", f"code of {claim}", [*imports], parts)
 
 
 def test_claims_that_execute_the_line_are_asked_cheapest_first():
@@ -116,9 +118,9 @@ def test_claims_that_execute_the_line_are_asked_cheapest_first():
             executed("dc/importing", 0.1, imports=["theory/f.py"]),
         )
     }
-    names = [e.claim for e in verdicts.asked(plus, known)]
+    names = [q.claim.claim for q in verdicts.asked(plus, known)]
     assert names == ["dc/quick", "dc/slow"]
-    names = [e.claim for e in verdicts.asked(constant, known)]
+    names = [q.claim.claim for q in verdicts.asked(constant, known)]
     assert names == ["dc/elsewhere", "dc/quick", "dc/slow"]
     found = list(verdicts.judged([plus], {}, workers=1))
     assert [v.fate for v in found] == [Fate.NOT_COVERED]
@@ -133,11 +135,18 @@ def one(file: str, function: str, operator: str, before: str) -> sites.Mutant:
     )
 
 
-def judged(mutant: sites.Mutant, *claims: tuple[str, str]) -> Verdict:
-    known = {
-        name: lines.Executed(name, module, "", 1.0, [], {mutant.file: [*mutant.lines]})
-        for name, module in claims
-    }
+def judged(
+    mutant: sites.Mutant, claim: tuple[str, str], case: int | None = None
+) -> Verdict:
+    """Return the verdict of a claim, all of whose cases are asked, or of one case."""
+    from verify import ledger
+
+    name, module = claim
+    asked = numbers(ledger.find(name)[0].claim) if case is None else [case]
+    run = {mutant.file: frozenset(mutant.lines)}
+    seconds = 1.0 / len(asked)
+    parts = [lines.Part(n, seconds, Said("", ""), run) for n in asked]
+    known = {name: lines.Executed(name, module, "", [], parts)}
     (found,) = verdicts.judged([mutant], known, workers=1)
     return found
 
@@ -158,7 +167,9 @@ def test_a_planted_mistake_is_killed():
     wrong = one(*RECURSION)
     found = judged(wrong, POLYNOMIALS)
     assert (found.mutant, found.fate) == (wrong.key, Fate.KILLED)
-    assert (found.claim, found.asked) == (POLYNOMIALS[0], 1)
+    # Constant and linear polynomials are not by the recursion.
+    assert (found.claim, found.case, found.asked) == (POLYNOMIALS[0], 2, 3)
+    assert judged(wrong, POLYNOMIALS, 1).fate is Fate.SURVIVED
 
 
 def test_a_planted_survivor_is_reported():
@@ -198,7 +209,7 @@ def test_children_that_raise_die_or_do_not_end_are_told_apart():
 
 def test_verdicts_are_kept_as_they_are(tmp_path):
     some = [
-        Verdict("theory/a.py:f sign: a -> b", Fate.KILLED, "dc/eq1", 2, "code"),
+        Verdict("theory/a.py:f sign: a -> b", Fate.KILLED, "dc/eq1", 2, "code", case=3),
         Verdict("verify/compare/a.py:f sign: a -> b", Fate.SURVIVED, "", 9, "c", "t"),
     ]
     verdicts.write(some, tmp_path / "v.json")
@@ -214,7 +225,7 @@ def test_a_verdict_is_current_until_its_claim_changes():
     lives = Verdict("m", Fate.SURVIVED, "", 2, verdicts.code_of(None, known))
     assert verdicts.is_current(killed, known)
     assert verdicts.is_current(lives, known)
-    other = known | {"dc/b": lines.Executed("dc/b", "module", "new", 1.0, [], {})}
+    other = known | {"dc/b": lines.Executed("dc/b", "module", "new", [], [])}
     assert verdicts.is_current(killed, other)
     assert not verdicts.is_current(lives, other)
     assert not verdicts.is_current(killed, {"dc/b": known["dc/b"]})
@@ -309,7 +320,7 @@ QUICKLY = 8
 
 
 def test_some_of_the_sample_are_killed_still():
-    # Those whose lots are lowest, of those that one claim kills; others move none of
+    # Those whose lots are lowest, of those that the first asked kills; others move none of
     # them. A mutation that is no longer in the source is left to `tox -e mutants`.
     from verify import ledger
 
@@ -322,14 +333,15 @@ def test_some_of_the_sample_are_killed_still():
         if (ROOT / file).exists():
             source = (ROOT / file).read_text(encoding="utf-8")
             found += [
-                (m, each_of.claim)
+                (m, each_of.claim, each_of.case)
                 for m in sites.mutants_of(source, file)
                 if m.key == each_of.mutant
             ]
     chosen = list(itertools.islice(found, QUICKLY))
     assert len(chosen) == QUICKLY
-    for mutant, claim in chosen:
-        assert judged(mutant, (claim, homes[claim])).fate is Fate.KILLED, mutant.key
+    for mutant, claim, case in chosen:
+        found = judged(mutant, (claim, homes[claim]), case)
+        assert found.fate is Fate.KILLED, mutant.key
 
 
 # --- functions that no claim executes -------------------------------------------------
@@ -350,7 +362,7 @@ def test_public_functions_that_nothing_executes():
     text = (ROOT / file).read_text(encoding="utf-8")
     whole = {f.name: f.lines for f in uncovered.public(file, text)}
     some = sorted(whole)[0]
-    ran = lines.Executed("dc/a", "", "", 0.0, [], {file: [*whole[some]]})
+    ran = executed("dc/a", hermite=whole[some])
     missing, counts = uncovered.uncovered({"dc/a": ran})
     assert counts["theory"] > 300
     assert {f.name for f in missing if f.file == file} == set(whole) - {some}
@@ -385,7 +397,12 @@ def test_the_lines_of_a_claim(tmp_path):
         check=True,
         cwd=ROOT,
     )
-    kept = lines.path_of(POLYNOMIALS[0], tmp_path)
-    found = lines.Executed(**json.loads(kept.read_text()))
+    kept = json.loads(lines.path_of(POLYNOMIALS[0], tmp_path).read_text())
+    found = lines.unpacked(kept)
+    # The control agrees where the polynomial is constant.
+    controls = ["holds", *["refuted"] * 5]
+    assert [p.said for p in found.parts] == [Said("holds", each) for each in controls]
     wrong = one(*RECURSION)
-    assert set(wrong.lines) <= set(found.run[wrong.file])
+    by_case = [set(wrong.lines) <= p.run[wrong.file] for p in found.parts]
+    assert by_case == [False, False, True, True, True, True]
+    assert lines.packed(found) == kept

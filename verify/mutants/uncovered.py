@@ -128,8 +128,8 @@ def uncovered(
 ) -> tuple[list[Function], dict[str, int]]:
     """Return the public functions no line of which a claim executes, and all counted."""
     ran: dict[str, set[int]] = {}
-    for claim in executed.values():
-        for file, numbers in claim.run.items():
+    for part in (part for claim in executed.values() for part in claim.parts):
+        for file, numbers in part.run.items():
             ran.setdefault(file, set()).update(numbers)
     missing: list[Function] = []
     counts = dict.fromkeys(PACKAGES, 0)

@@ -12,7 +12,7 @@ from theory import activations as act
 from theory import hermite
 from verify.claim import Source, grid, numeric
 from verify.claims._predictors import changed
-from verify.claims.deep_conditioning._subjects import KEY, law, subject
+from verify.claims.deep_conditioning._subjects import KEY, NORMRELU, law, subject
 from verify.compare import AgreesTo, Array, AtMost, Identical
 from verify.integrals import BITS
 from verify.reading import Reading
@@ -238,6 +238,39 @@ NORMALISED = numeric(
     compare=AgreesTo(relative=1e-12),
     must_refute=_uncentred,
     uses=("dc/defC.1",),
+)
+
+
+_DELTAS = (1e-18, 1e-6, 0.1, 1.0, 1.5, 2.0)
+
+
+def _predict_distance(*, activation: str) -> Array:
+    return np.asarray(subject(activation).normalized().distance_map(np.array(_DELTAS)))
+
+
+def _measure_distance(*, activation: str) -> list[Any]:
+    return [law(activation).normalised_distance(delta) for delta in _DELTAS]
+
+
+def _of_the_raw(*, activation: str) -> Array:
+    """The distance over E s^2, of the activation with its mean left in."""
+    return np.asarray(subject(activation).distance_map(np.array(_DELTAS)))
+
+
+NORMALISED_DISTANCE = numeric(
+    id="dc/defC.1-normalised-distance",
+    items=("DefC.1",),
+    title="Distances through a layer of a normalised activation, from 1e-18 to 2",
+    statement=r"\delta \mapsto"
+    r" \frac{\hat\sigma(1) - \hat\sigma(1 - \delta)}{\mathrm{Var}\, \sigma}",
+    source=Source(KEY, "Definition C.1"),
+    cases=grid(activation=("gaussian", "relu", "cos", "tanh", NORMRELU)),
+    predict=_predict_distance,
+    measure=_measure_distance,
+    # Relative, whichever series or integral a distance takes.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_of_the_raw,
+    uses=("dc/defC.1-distance", "dc/defC.1-normalised"),
 )
 
 

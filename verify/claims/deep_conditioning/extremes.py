@@ -5,6 +5,7 @@ few hundred digits.
 """
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -86,9 +87,16 @@ def _sigmoid(x: Any) -> Any:
     return 1 / (1 + (-x).exp())
 
 
+_ANALYTIC: dict[str, Callable[[Any], Any]] = {
+    "sigmoid": _sigmoid,
+    "silu": lambda x: x * _sigmoid(x),
+    "quick_gelu": lambda x: x * _sigmoid(flint.arb("1.702") * x),
+}
+
+
 def _measure_coefficient(*, activation: str, var: float, order: int) -> float:
     """An integral in ball arithmetic, 1e-330 of it certain."""
-    function = {"sigmoid": _sigmoid}[activation]
+    function = _ANALYTIC[activation]
     with flint.ctx.workprec(_BITS):
         root = flint.arb(var).sqrt()
         # He_k / sqrt(k!) by its own recurrence, as a polynomial.
@@ -123,6 +131,8 @@ HIGH = numeric(
     cases=(
         {"activation": "sigmoid", "var": 0.75, "order": 11},
         {"activation": "sigmoid", "var": 0.0625, "order": 101},
+        {"activation": "silu", "var": 0.0625, "order": 12},
+        {"activation": "quick_gelu", "var": 0.0625, "order": 12},
     ),
     predict=_predict_coefficient,
     measure=_measure_coefficient,

@@ -67,6 +67,11 @@ def _one_layer(*, delta: float, mu: float) -> Any:
     return 1 - d - m * d / 2 if d <= 0.5 else (1 - d) - m * (1 - d) / 2
 
 
+def _two_lengths(*, rho: float, mu_x: float, mu_y: float) -> Any:
+    each = [_one_layer(delta=1.0 - abs(rho), mu=mu) for mu in (mu_x, mu_y)]
+    return mpmath.sqrt(each[0] * each[1])
+
+
 def _slope_bound(*, delta: float, mu: float, form: str) -> Any:
     d, m = _mpf(delta), _mpf(mu)
     return 1 / d if form == "printed" else (1 + m - 2 * m * d) / (1 + m)
@@ -193,6 +198,7 @@ _FORMULAS: dict[str, Callable[..., Any]] = {
     "conditioning.ntk_min_eigenvalue_bound": _tangent_least,
     "conditioning.ntk_condition_bound": _tangent_condition,
     "conditioning.ntk_threshold_depth": _tangent_threshold,
+    "lengths.odd_correlation_bound": _two_lengths,
     "optimization.gradient_descent_bound": _descent,
     "optimization.kernel_descent_factor": _two_eigenvalues,
     "optimization.sgd_steps": _steps,
@@ -287,6 +293,21 @@ BOUNDS = (
         r"1 - (1 + \mu/2) \delta, \quad (1 - \mu/2) (1 - \delta)",
         *_cases("conditioning.one_layer_bound", delta=(1e-6, 0.3, 0.5, 0.8), mu=_MUS),
         reading=Reading.FORCED,
+    ),
+    _formula(
+        "lemD.6-values",
+        ("LemD.6",),
+        "Values of the one-layer bound for odd functions at two lengths",
+        r"\sqrt{B_{\mu_x} B_{\mu_y}}, \quad"
+        r" B_\mu = \max\{1 - (1 + \mu/2) \delta, (1 - \mu/2) (1 - \delta)\}",
+        *_cases(
+            "lengths.odd_correlation_bound",
+            rho=(-0.75, 0.125),
+            mu_x=(_RELU_MU,),
+            mu_y=(0.0158, 1.0),
+        ),
+        reading=Reading.FORCED,
+        uses=("dc/lemC.5-values",),
     ),
     _formula(
         "lemC.14-values",
@@ -907,7 +928,15 @@ _DELTAS = (1e-6, 0.1, 1.0, 1.7)
 _KINK = 0.3
 
 
-def _predict_callable(*, what: str, linear: float = 0.5) -> Any:
+def _predict_callable(*, what: str, linear: float = 0.5, symbolic: bool = False) -> Any:
+    if symbolic:
+        import sympy
+
+        # Its derivative and its kink are found.
+        x = sympy.Symbol("x")
+        over = (x - _KINK + sympy.Abs(x - _KINK)) / 2
+        return _of_callable(act.from_function(over**2 + linear * x), what)
+
     def ramp(x: Array) -> Array:
         return np.maximum(x - _KINK, 0.0) ** 2 + linear * x
 
@@ -919,6 +948,10 @@ def _predict_callable(*, what: str, linear: float = 0.5) -> Any:
         a = act.from_function(ramp, kinks=(_KINK,), name="ramp")
         return [a.derivative_second_moment, a.derivative.mean]
     a = act.from_function(ramp, kinks=(_KINK,), derivative=slope, name="ramp")
+    return _of_callable(a, what)
+
+
+def _of_callable(a: act.Activation, what: str) -> Any:
     if what == "dual":
         return a.dual(np.array(_RHOS))
     if what == "slope":
@@ -926,7 +959,8 @@ def _predict_callable(*, what: str, linear: float = 0.5) -> Any:
     return a.distance_map(np.array(_DELTAS))
 
 
-def _measure_callable(*, what: str) -> Any:
+def _measure_callable(*, what: str, symbolic: bool = False) -> Any:
+    del symbolic  # the same function, given in another form
     piece = integrals.Pieces(2, (0, "0.5"), (_KINK,), (2,))
     found = integrals.of_pieces(piece)
     if what == "energy":
@@ -943,7 +977,10 @@ CALLABLE = numeric(
     title="Dual and slope of a user-defined function with a kink",
     statement=r"s(x) = (x - c)_+^2 + x/2",
     source=Source(KEY, "Definition C.1"),
-    cases=grid(what=("energy", "dual", "slope", "distance")),
+    cases=(
+        *grid(what=("energy", "dual", "slope", "distance")),
+        *grid(what=("dual", "slope"), symbolic=True),
+    ),
     predict=_predict_callable,
     measure=_measure_callable,
     compare=AgreesTo(relative=1e-13),

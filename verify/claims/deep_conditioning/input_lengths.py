@@ -290,21 +290,33 @@ _INPUT_VAR, _INPUT_BIAS = 1.3, 0.2
 
 @lru_cache(maxsize=64)
 def _residual(
-    name: str, p: float, q: float, turn: float, skip: float, depth: int
+    name: str,
+    p: float,
+    q: float,
+    turn: float,
+    skip: float,
+    depth: int,
+    bias_var: float = 0.3,
 ) -> Any:
-    layer = kernels.Layer(subject(name), weight_var=1.7, bias_var=0.3, skip=skip)
+    layer = kernels.Layer(subject(name), weight_var=1.7, bias_var=bias_var, skip=skip)
     x, network = _rows(p, q, turn), [layer] * depth
     return kernels.nngp_ntk(x, network, weight_var=_INPUT_VAR, bias_var=_INPUT_BIAS)
 
 
 @lru_cache(maxsize=64)
 def _residual_states(
-    name: str, p: float, q: float, turn: float, skip: float, depth: int
+    name: str,
+    p: float,
+    q: float,
+    turn: float,
+    skip: float,
+    depth: int,
+    bias_var: float = 0.3,
 ) -> Any:
     """K' = c^2 K + w E s s + b and T' = w E s s + b + T (w E s' s' + c^2)."""
     law = pairs.LAWS[name]
     with mpmath.workprec(BITS):
-        w, b, c2 = mpmath.mpf(1.7), mpmath.mpf(0.3), mpmath.mpf(skip) ** 2
+        w, b, c2 = mpmath.mpf(1.7), mpmath.mpf(bias_var), mpmath.mpf(skip) ** 2
         first = pairs.start(*_rows(p, q, turn))
         k = [mpmath.mpf(_INPUT_VAR) * v + mpmath.mpf(_INPUT_BIAS) for v in first.k]
         t = list(k)
@@ -373,6 +385,15 @@ NNGP_RESIDUAL = replace(
             turn=0.001,
             skip=0.6,
             depth=(1, 3),
+        ),
+        # Weights alone: nothing is added to what they scale.
+        *grid(
+            activation=("relu", "erf"),
+            squares=([0.5, 9.0],),
+            turn=1.2,
+            skip=0.0,
+            depth=(1, 3),
+            bias_var=0.0,
         ),
     ),
     larger_cases={},

@@ -252,6 +252,25 @@ def _bump_energy(gamma: Any, order: int) -> list[Any]:
     ]
 
 
+def _exponential_unit(gamma: Any, count: int) -> list[Any]:
+    """Coefficients of x for x > 0 and e^x - 1 below, by parts.
+
+    Those of the slope at x < 0, e^x, are I_k, with I_0 = e^(g/2) P(X < -sqrt(g)): from
+    sqrt(k) h_k phi = -(h_{k-1} phi)' the step at zero cancels, and the slope's k-th is
+    sqrt(g / k) I_{k-1}.
+    """
+    root = mpmath.sqrt(gamma)
+    below = [mpmath.exp(gamma / 2) * mpmath.ncdf(-root)]
+    a = [root * mpmath.npdf(0) + below[0] - 0.5, root * (below[0] + 0.5)]
+    low, high = mpmath.mpf(0), mpmath.mpf(1)  # h_{k-2}(0) and h_{k-1}(0)
+    for k in range(1, count - 1):
+        step = -high * mpmath.npdf(0)
+        below.append((step + root * below[-1]) / mpmath.sqrt(k))
+        a.append(gamma * below[k - 1] / mpmath.sqrt(k * (k + 1)))
+        low, high = high, -mpmath.sqrt(k - 1) * low / mpmath.sqrt(k)
+    return a
+
+
 def _measure_closed(*, name: str, gamma: float, order: int) -> list[Any]:
     """Coefficients of exp, sin, cos: e^(+-g/2) g^(k/2) / sqrt(k!), with their signs.
 
@@ -261,6 +280,8 @@ def _measure_closed(*, name: str, gamma: float, order: int) -> list[Any]:
         g, count = mpmath.mpf(gamma), order + 2
         if name == "gaussian":
             a = _bump_energy(g, count)
+        elif name == "elu":
+            a = _exponential_unit(g, count)
         else:
             sign = {"exp": (1, 1, 1, 1), "sin": (0, 1, 0, -1), "cos": (1, 0, -1, 0)}
             top = mpmath.exp(g / 2 if name == "exp" else -g / 2)
@@ -293,7 +314,7 @@ CLOSED = numeric(
     r" a_{k+1}(\gamma)",
     source=Source(KEY, "Equation 15"),
     cases=(
-        *grid(name=("exp", "sin", "cos", "gaussian"), gamma=(0.3, 2.5), order=9),
+        *grid(name=("exp", "sin", "cos", "gaussian", "elu"), gamma=(0.3, 2.5), order=9),
         # Powers of lengths beyond the range of factorials.
         *grid(name=("sin", "cos"), gamma=1450.0, order=1460),
     ),

@@ -9,12 +9,17 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
+
+import mpmath
 
 from theory import activations as act
 from theory import kernels, width
 from verify.claim import Source, grid, numeric
 from verify.compare import AgreesTo
+from verify.integrals import BITS, Pieces
 from verify.reading import Reading
 
 _KEY = "agarwal2021deep"
@@ -207,4 +212,120 @@ QUADRATIC = numeric(
     # As for linear networks; the limit that is taken off is as large as the correction.
     compare=AgreesTo(relative=1e-12),
     must_refute=_apart,
+)
+
+# --- pieces, of lengths other than one ------------------------------------------------
+
+_CLIPPED = {
+    1: Pieces(1, line=(-1, 0), kinks=(-1, 1), jumps=(1, -1)),
+    2: Pieces(
+        2,
+        line=(1, 0),
+        kinks=(-1, -1, 1, 1),
+        jumps=(-2, 2, -2, -2),
+        orders=(1, 2, 1, 2),
+    ),
+    3: Pieces(
+        3,
+        line=(-1, 0),
+        kinks=(-1, -1, -1, 1, 1, 1),
+        jumps=(3, -6, 6, -3, -6, -6),
+        orders=(1, 2, 3, 1, 2, 3),
+    ),
+}
+"""Powers of x clipped to -1 and 1, from left to right by their Taylor series."""
+
+
+def _clipped(i: int, j: int, p: Any, k: Any, q: Any) -> Any:
+    """Return E s(u)^i s(v)^j for variances p and q and covariance k."""
+    if i < j:  # `Pieces` takes the mean of the second factor, up to squares
+        return _clipped(j, i, q, k, p)
+    if j == 0:
+        return replace(_CLIPPED[i // 2], variance=p).dual(1)
+    one, two = replace(_CLIPPED[i], variance=p), replace(_CLIPPED[j], variance=q)
+    return one.dual(k / mpmath.sqrt(p * q), two)
+
+
+_ENTRIES = ((2, 0), (1, 1), (0, 2))
+"""Entries of a kernel of two inputs, as powers of s at the first and the second."""
+
+
+def _spread(at: Sequence[Any]) -> list[list[Any]]:
+    """Return the covariances of a unit's products, of variances p, q and covariance k."""
+    means = [_clipped(i, j, *at) for i, j in _ENTRIES]
+    return [
+        [
+            _clipped(i + m, j + n, *at) - a * b
+            for (m, n), b in zip(_ENTRIES, means, strict=True)
+        ]
+        for (i, j), a in zip(_ENTRIES, means, strict=True)
+    ]
+
+
+def _measure_clipped(*, rho: float) -> list[Any]:
+    """Half of the second differences of E s s in K, by their covariances; and variances.
+
+    The first layer's kernel K has a covariance of order 1/n; the second's entry is a
+    mean of n products given K, and a smooth function of it in the mean.
+    """
+    with mpmath.workprec(BITS):
+        first = (mpmath.mpf(1), mpmath.mpf(rho), mpmath.mpf(1))
+        spread = _spread(first)
+        k = [_clipped(i, j, *first) for i, j in _ENTRIES]
+        # Differences are off by its square, 1e-18, and by 1e-40 over that.
+        step = mpmath.mpf(2) ** -30
+
+        def at(*moved: tuple[int, int]) -> Any:
+            here = list(k)
+            for entry, sign in moved:
+                here[entry] += sign * step
+            return _clipped(1, 1, *here)
+
+        rise = [(at((e, 1)) - at((e, -1))) / (2 * step) for e in range(3)]
+        mean = mpmath.mpf(0)
+        for e, f in itertools.combinations_with_replacement(range(3), 2):
+            signs = itertools.product((1, -1), repeat=2)
+            bend = sum(s * t * at((e, s), (f, t)) for s, t in signs) / (4 * step**2)
+            mean += bend * spread[e][f] * (0.5 if e == f else 1.0)
+        passed = sum(
+            rise[e] * spread[e][f] * rise[f]
+            for e, f in itertools.product(range(3), repeat=2)
+        )
+        return [mean, _clipped(2, 2, *k) - _clipped(1, 1, *k) ** 2 + passed]
+
+
+def _predict_clipped(*, rho: float) -> list[float]:
+    return _corrections(act.hard_tanh, rho)
+
+
+def _corrections(unit: act.Activation, rho: float) -> list[float]:
+    # Both are linear in 1/n: those of n = 1.
+    mean = width.nngp_mean(rho, unit, 2, 1) - kernels.nngp_map(rho, unit, 2)
+    return [float(mean), width.nngp_variance(rho, unit, 2, 1)]
+
+
+def _of_length_one(*, rho: float) -> list[float]:
+    """The unit scaled so that inputs keep their length, and its kernel scaled back."""
+    mean, variance = _corrections(act.hard_tanh.normalized(), rho)
+    square = act.hard_tanh.second_moment
+    return [square * mean, square**2 * variance]
+
+
+CLIPPED = numeric(
+    id="dc/eq1-clipped-width",
+    items=("Eq1", "LemC.4"),
+    uses=("dc/eq7-bias",),
+    title="Units that are clipped and shorten inputs: kernels to order 1/width",
+    statement=r"\lim_{m \to \infty} m\,(\mathbb{E}\,K^{(m)} - K) = \tfrac12\,"
+    r" \partial^2 F : \mathrm{Cov}(\sigma \sigma^T), \quad"
+    r" m\,\mathrm{Var}\,K^{(m)} \to \mathrm{Var}(\sigma \sigma) + \partial F :"
+    r" \mathrm{Cov}(\sigma \sigma^T) : \partial F, \quad F = \mathbb{E}[\sigma \sigma]",
+    assumptions=("activation x clipped to -1 and 1", "two hidden layers, one output"),
+    source=Source(_KEY, "Equation 1, at finite width", Reading.OURS),
+    cases=grid(rho=(0.5, 0.0)),
+    predict=_predict_clipped,
+    measure=_measure_clipped,
+    # The promise of `theory.width`, 1e-12 over 1 - r^2 of a correlation r.
+    compare=AgreesTo(relative=1e-11, absolute=1e-15),
+    must_refute=_of_length_one,
 )

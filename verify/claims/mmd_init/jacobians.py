@@ -1,5 +1,7 @@
 """Detachment from the input: Jacobians, their loss, and what random weights give."""
 
+import itertools
+import math
 from fractions import Fraction
 from math import comb
 from typing import Any
@@ -388,6 +390,48 @@ LIMIT = statistical(
     must_refute=_other_start,
     version=2,
     uses=("mmd/thm3-chain", "mmd/eq22"),
+)
+
+
+def _predict_values(*, start: Any, widths: list[int]) -> list[float]:
+    chain = mmd.jacobian_chain(widths, start)
+    return [*chain.tolist(), mmd.detachment_limit(widths, start)]
+
+
+def _measure_values(*, start: str, widths: list[int]) -> list[float]:
+    """A layer of n inputs adds n variances, a ReLU at hidden units keeps half."""
+    squares: list[Fraction] = []
+    for layer, (before, after) in reversed([*enumerate(itertools.pairwise(widths))]):
+        variance = Fraction(2, before if start == "he" else before + after)
+        kept = Fraction(1, 2) if layer else Fraction(1)
+        above = squares[0] if squares else Fraction(1)
+        squares.insert(0, above * before * variance * kept)
+    worst = max((1.0 - math.sqrt(square)) ** 2 for square in squares)
+    return [*map(float, squares), worst]
+
+
+def _masked_inputs(*, start: Any, widths: list[int]) -> list[float]:
+    """A ReLU at the inputs, too, which halves their squared norm alone."""
+    first, *rest, worst = _predict_values(start=start, widths=widths)
+    return [0.5 * first, *rest, worst]
+
+
+LIMIT_VALUES = numeric(
+    id="mmd/eq22-limit-values",
+    items=("Eq22", "Thm3"),
+    title="Squared norms of Jacobians layer by layer, and the loss that they leave",
+    statement=(
+        r"E\|J_l\|^2=\prod_{k\ge l}n_kv_k\,2^{-[k>0]},\qquad"
+        r"\max_l\bigl(1-\sqrt{E\|J_l\|^2}\bigr)^2"
+    ),
+    source=Source(KEY, "Equation 22 and Theorem 3; the limits are ours", Reading.OURS),
+    cases=grid(start=("he", "xavier"), widths=([784, 392, 392, 392, 2], [5, 7, 3])),
+    predict=_predict_values,
+    measure=_measure_values,
+    # A product of four factors, and a root whose distance from one is some tenths.
+    compare=AgreesTo(relative=1e-13, absolute=1e-15),
+    must_refute=_masked_inputs,
+    uses=("mmd/thm3-chain", "mmd/eq22-limit"),
 )
 
 

@@ -546,17 +546,25 @@ ROWS = Claim(
 # --- from weights to scale and direction ----------------------------------------------
 
 
-def _motion(rows: int, columns: int, seed: int) -> tuple[Array, Array]:
+def _motion(rows: int, columns: int, seed: int, power: int = 0) -> tuple[Array, Array]:
+    """Return weights, over 2^power, and their velocity.
+
+    With a power they are negative, and the first row is that much above the others.
+    """
     if rows == 0:  # the example that is worked by hand in the finding
         return np.array([[3.0, 4.0]]), np.array([[1.0, 0.0]])
     rng = np.random.default_rng([45, seed])
     weight = 3.0 * rng.standard_normal((rows, columns))
+    if power:
+        weight = -np.abs(weight)
+        weight[1:] = np.ldexp(weight[1:], -power)
     return weight, rng.standard_normal((rows, columns))
 
 
-def _measure_motion(*, rows: int, columns: int, seed: int) -> Array:
-    """Differentiate the norm and the direction along a straight line."""
-    weight, velocity = (torch.from_numpy(a) for a in _motion(rows, columns, seed))
+def _measure_motion(*, rows: int, columns: int, seed: int, power: int = 0) -> Array:
+    """Differentiate the norm and the direction, times 2^power, along a straight line."""
+    moving = _motion(rows, columns, seed, power)
+    weight, velocity = (torch.from_numpy(a) for a in moving)
 
     time = torch.zeros((), dtype=torch.float64, requires_grad=True)
     moved = weight + time * velocity
@@ -565,20 +573,26 @@ def _measure_motion(*, rows: int, columns: int, seed: int) -> Array:
     return np.array([float(gradients(part, [time])[0]) for part in parts])
 
 
-def _predict_motion(*, rows: int, columns: int, seed: int) -> Array:
+def _predict_motion(*, rows: int, columns: int, seed: int, power: int = 0) -> Array:
     """The part across the weights, over their norm, and the part along them."""
-    speed, move = sl.direction_from_weight_velocity(*_motion(rows, columns, seed))
-    return flat([np.asarray(speed), move])
+    weight, velocity = _motion(rows, columns, seed, power)
+    whole = np.ldexp(weight, power)
+    speed, move = sl.direction_from_weight_velocity(whole, velocity)
+    return flat([np.asarray(speed), np.ldexp(move, power)])
 
 
-def _not_projected(*, rows: int, columns: int, seed: int) -> Array:
+def _not_projected(*, rows: int, columns: int, seed: int, power: int = 0) -> Array:
     """The whole velocity, not projected across the weights."""
-    weight, velocity = _motion(rows, columns, seed)
-    speed, *_ = _predict_motion(rows=rows, columns=columns, seed=seed)
+    weight, velocity = _motion(rows, columns, seed, power)
+    speed, *_ = _predict_motion(rows=rows, columns=columns, seed=seed, power=power)
     return flat([np.array(speed), velocity / np.linalg.norm(weight)])
 
 
-_MOTIONS = grid(rows=(0, 1, 5), columns=(4,), seed=(0, 1))
+_MOTIONS = (
+    *grid(rows=(0, 1, 5), columns=(4,), seed=(0, 1)),
+    # Weights whose squares float64 can't hold, beside others.
+    *grid(rows=3, columns=4, seed=0, power=600),
+)
 
 
 PROJECTION = Claim(
