@@ -226,12 +226,11 @@ def _mean(piece: Pieces, spread: Any, level: int) -> Callable[[Any], Any]:
         out = b0 + b1 * m if level == 0 else b1
         for c, jump, power in terms:
             t = (m - c) / s
-            moment = upper = (-half * t).erfc() / 2
-            if power:
-                density = norm * (-t * t / 2).exp()
-                moment = s * (density + t * upper)
-            if power == 2:
-                moment = (s * t * moment + s * s * upper) / 2
+            # E (m - c + s Z)_+^p / p!, by parts from p = 0 on.
+            moment = (-half * t).erfc() / 2
+            before = norm * (-t * t / 2).exp() / s if power else None
+            for p in range(1, power + 1):
+                before, moment = moment, s * (s * before + t * moment) / p
             out += jump * moment
         if piece.elu:
             t = m / s
