@@ -370,11 +370,11 @@ def _change(
         for stop, c in zip(stops[1:-1], kinks, strict=True):
             stop[:] = np.clip(np.nan_to_num((c - start) / wide), 0.0, 1.0)
     stops[1:-1].sort(axis=0)
-    change = np.zeros_like(wide)
+    change, slope = np.zeros_like(wide), activation.derivative
     for a, b in itertools.pairwise(stops):
+        half, first = 0.5 * (b - a) * wide, start + a * wide
         for node, weight in zip(x, share, strict=True):
-            at = start + wide * (a + 0.5 * (b - a) * (1.0 + node))
-            change += 0.5 * weight * (b - a) * wide * activation.derivative._value(at)
+            change += weight * half * slope._value(first + (1.0 + node) * half)
     # A stretch over several panels is not resolved, and long enough for a difference.
     edges = r.max() * activation._scaled(float(r.max()) ** 2)._edges(REACH)
     inner = np.setdiff1d(edges, activation.kinks)
