@@ -30,6 +30,7 @@ ORDER = 640
 # h_k(x) phi(x) is below e^{-x^2/4} = 1e-52.
 _STEP, _NODES = 20, 440
 _REACH = 18  # of the outer integral: e^{-162} = 1e-70
+_FAR = 22  # spreads from a kink: what is missing is below phi(21) = 7e-97
 GOAL = flint.arb(2) ** -170
 """What an outer integral's error is brought below: 7e-52, absolute or relative."""
 
@@ -194,10 +195,15 @@ def _sides(piece: Pieces) -> list[Any]:
     return [*out, flint.arb(0)] if piece.elu else out
 
 
-def _branch(piece: Pieces, side: Any, level: int) -> Callable[[Any], Any] | None:
-    """s^(level) on the piece that contains `side`, entire; None where it vanishes."""
+def _branch(
+    piece: Pieces, side: Any, level: int, spread: Any = 0
+) -> Callable[[Any], Any] | None:
+    """s^(level) on the piece that contains `side`, entire; None where it vanishes.
+
+    With a spread its mean about the argument, as if there were no other piece.
+    """
     root = arb(piece.variance).sqrt()
-    at, y = root * side, flint.arb_poly([0, root])
+    at, y, noise = root * side, flint.arb_poly([0, root]), (root * spread) ** 2 / 2
     b0, b1 = (arb(b) for b in piece.line)
     line = b0 + b1 * y if level == 0 else flint.arb_poly([b1])
     for c, jump, order in piece.terms:
@@ -205,12 +211,16 @@ def _branch(piece: Pieces, side: Any, level: int) -> Callable[[Any], Any] | None
         if power < 0:
             raise ValueError("Pieces: a function with a jump has no derivative")
         if at > arb(c):
-            line += arb(jump) * (y - arb(c)) ** power * (1 / flint.arb.fac_ui(power))
+            # exp(noise d^2/dy^2) of the power, as far as it goes.
+            for j in range(power // 2 + 1):
+                scale = arb(jump) * noise**j / flint.arb.fac_ui(j)
+                rest = power - 2 * j
+                line += scale * (y - arb(c)) ** rest * (1 / flint.arb.fac_ui(rest))
     if not (piece.elu and at < 0):
         return line if line.degree() >= 0 else None
     elu = arb(piece.elu)
     line -= elu if level == 0 else 0
-    return lambda x: line(x) + elu * (root * x).exp()
+    return lambda x: line(x) + elu * (root * x + noise).exp()
 
 
 def _mean(piece: Pieces, spread: Any, level: int) -> Callable[[Any], Any]:
@@ -242,6 +252,18 @@ def _mean(piece: Pieces, spread: Any, level: int) -> Callable[[Any], Any]:
     return mean
 
 
+def _beyond(piece: Pieces, spread: Any, level: int) -> Any:
+    """Bound what `_mean` differs by from its branch, more than `_FAR` - 1 spreads away.
+
+    With t spreads between, a kink adds J s^p E (Z - t)_+^p / p! at most, which is below
+    J s^p phi(t), and the exponential branch less than twice phi(t).
+    """
+    s = arb(piece.variance).sqrt() * spread
+    sizes = [abs(arb(jump)) * s ** (order - level) for _, jump, order in piece.terms]
+    total = sum(sizes, 2 * abs(arb(piece.elu)))
+    return total * _density(flint.arb(_FAR - 1))
+
+
 def _density(x: Any) -> Any:
     return (-x * x / 2).exp() / (2 * flint.arb.pi()).sqrt()
 
@@ -258,19 +280,30 @@ def _segments(cuts: list[Any]) -> list[tuple[Any, Any]]:
 
 def _expectation(a: Pieces, b: Pieces, rho: Any, level: int) -> Any:
     spread = ((1 - rho) * (1 + rho)).sqrt()
-    cuts = _sides(a)
-    exact = not spread > 0
+    cuts, sides = _sides(a), _sides(b)
+    if exact := not spread > 0:
+        spread = flint.arb(0)
     if rho != 0:
         # The inner mean turns within a few spreads of b's kinks.
-        for centre in _sides(b):
-            near = (0,) if exact else (-12, -2, 0, 2, 12)
+        for centre in sides:
+            near = (0,) if exact else (-_FAR, -12, -2, 0, 2, 12, _FAR)
             cuts += [(centre + j * spread) / rho for j in near]
     total, mean = flint.acb(0), _mean(b, spread, level)
+    beyond = _beyond(b, spread, level)
+    # An exponential that rises over so many spreads leaves its branch all the same.
+    settles = not b.elu or spread * arb(b.variance).sqrt() < _FAR - 1
     for start, stop in _segments(cuts):
         middle = (start + stop) / 2
         outer = _branch(a, middle, level)
-        inner = _branch(b, rho * middle, level) if exact else mean
-        if outer is None or inner is None:
+        apart = (abs(rho * middle - c) > (_FAR - 1) * spread for c in sides)
+        far = exact or (settles and all(apart))
+        inner = _branch(b, rho * middle, level, spread) if far else mean
+        if outer is None:
+            continue
+        if far and not exact:
+            size = abs(outer(start.union(stop))) * (stop - start) * beyond
+            total += flint.arb(0, size.upper())
+        if inner is None:
             continue
 
         def integrand(x: Any, _analytic: Any, f: Any = outer, g: Any = inner) -> Any:

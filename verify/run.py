@@ -9,10 +9,11 @@ import importlib.metadata
 import platform
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
+from types import MappingProxyType
 
 from empirical.digest import ROOT, code_digest, roots_of
 from empirical.testbed.batch import Failure, attempt, open_folder, settled, task_of
@@ -70,7 +71,7 @@ def run_claim(
             f"{claim.id} has no cases in the profile {profile.value}: it takes {larger}"
         )
     # The digest first: a source edited meanwhile makes the record stale, not wrong.
-    code, start = code_digest(module, roots), time.perf_counter()
+    code, start = _code(module, roots), time.perf_counter()
     if found is None:
         found = _found_here(claim.runs_for(profile), place())
     with warnings.catch_warnings(), given(found):
@@ -98,8 +99,14 @@ def run_claim(
         dtype=str(dict(cases[0].case).get("dtype", "float64")),
         machine=f"{platform.system()} {platform.machine()}",
         made=datetime.now(UTC).date().isoformat(),
-        packages=_versions(),
+        packages=dict(_versions()),
     )
+
+
+@cache
+def _code(module: str, roots: tuple[Path, ...]) -> str:
+    """Return the digest of a module's code, that of this process: as it was first seen."""
+    return code_digest(module, roots)
 
 
 def _found_here(runs: Sequence[Run], here: Place) -> Found:
@@ -133,14 +140,15 @@ def _device(cases: Sequence[CaseRecord]) -> str:
     return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
 
 
-def _versions() -> dict[str, str]:
+@cache
+def _versions() -> Mapping[str, str]:
     found = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
             found[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             found[package] = "not installed"
-    return found
+    return MappingProxyType(found)
 
 
 def run_and_write(entry: ledger.Entry, profile: Profile, folder: Path) -> Record:
@@ -270,7 +278,7 @@ def _graph(
     tasks, names = list(training.values()), dict[str, str]()
     for entry in entries:
         # Two programs on one scheduler share what is of the same code.
-        code = code_digest(entry.module, roots_of(entry.module))
+        code = _code(entry.module, roots_of(entry.module))
         key = f"{entry.claim.id} {profile.value} {here.redraw}{here.fault} {code}"
         names[key] = entry.claim.id
         runs = wanted[entry.claim.id]

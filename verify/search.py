@@ -1,6 +1,7 @@
 """Adversarial search: cases drawn by Hypothesis, driven towards refutation."""
 
 import hashlib
+import json
 import time
 import traceback
 from collections.abc import Callable, Generator
@@ -28,7 +29,10 @@ class _Enough(BaseException):
 
 
 DRAWS = 10
-"""Draws for each example that is asked for, those that come to nothing among them.
+"""Draws for each example that is asked for, those that come to nothing among them."""
+
+FRUITLESS = 2
+"""Draws in a row for each of them, after which a search that finds no more ends.
 
 Climbing towards refutation, Hypothesis goes on as long as new examples are no worse,
 which may be ten thousand of them that it draws in part and gives up.
@@ -42,10 +46,15 @@ def search(claim: Claim) -> SearchRecord:
 
     assert claim.examples is not None
     tried: list[CaseRecord] = []
+    known: dict[str, CaseRecord] = {}
     start = time.perf_counter()
 
     def attempt(case: Case) -> None:
-        found = judge(claim, case)
+        nonlocal fruitless
+        fruitless = 0
+        # Hypothesis draws many a case again, its arguments in another order.
+        key = json.dumps(records.encode(case), sort_keys=True)
+        found = known.get(key) or judge(claim, case)
         tried.append(found)
         if found.outcome is Outcome.ERROR:
             raise _Refuted(found)
@@ -53,13 +62,17 @@ def search(claim: Claim) -> SearchRecord:
         hypothesis.target(min(max(found.strain, -1e9), 1e9), label="strain")
         if found.outcome is Outcome.REFUTED:
             raise _Refuted(found)
+        known[key] = found
 
-    drawn, most = 0, DRAWS * claim.max_examples
+    drawn, fruitless, most = 0, 0, claim.max_examples
+
+    def is_over() -> bool:
+        return drawn > DRAWS * most or fruitless > FRUITLESS * most
 
     def draw() -> None:
-        nonlocal drawn
-        drawn += 1
-        if drawn > most:
+        nonlocal drawn, fruitless
+        drawn, fruitless = drawn + 1, fruitless + 1
+        if is_over():
             raise _Enough
 
     run = _hypothesis(claim, draw)(attempt)
@@ -70,7 +83,7 @@ def search(claim: Claim) -> SearchRecord:
         return _searched(len(tried), refuted.case.outcome, refuted.case, start)
     except (HypothesisException, _Enough):
         # To Hypothesis a strategy that ends is one that differs from run to run.
-        if drawn > most and tried:
+        if is_over() and tried:
             return _found(tried, start)
         # The strategy itself, or a measurement that differs from run to run.
         broken = CaseRecord(

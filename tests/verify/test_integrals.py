@@ -1,7 +1,12 @@
-"""Integrals of piecewise polynomials, which duals are compared with."""
+"""Duals of piecewise functions from their definitions, which theory is compared with."""
 
+from dataclasses import replace
+from typing import Any
+
+import mpmath
 import pytest
 
+from verify import integrals
 from verify.integrals import Pieces
 
 CUBE = Pieces(order=3, kinks=("0.25", "-0.5"), jumps=("1", "-2"))
@@ -20,3 +25,30 @@ def test_independent_arguments_give_the_product_of_means() -> None:
     hinge = Pieces(order=1, kinks=("0",), jumps=("1",))  # of mean phi(0)
     for found in (cube.dual("0", hinge), hinge.dual("0", cube)):
         assert float(found) == pytest.approx(0.3183098861837907, rel=1e-15)  # 1 / pi
+
+
+@pytest.mark.parametrize("level", ["dual", "slope"])
+@pytest.mark.parametrize("variance", [0.01, 2.0, 1e5])
+@pytest.mark.parametrize("rho", [0.99, -0.999999])
+@pytest.mark.parametrize(
+    "piece",
+    [*(integrals.PIECES[n] for n in ("hard_tanh", "relu_squared", "selu")), CUBE],
+    ids=["hard_tanh", "relu_squared", "selu", "cube"],
+)
+def test_far_from_its_kinks_a_mean_is_that_of_its_branch(
+    piece: Pieces,
+    rho: float,
+    variance: float,
+    level: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A branch is integrated far from kinks; with no argument far, the mean itself."""
+
+    def value() -> Any:
+        return getattr(piece, level)(rho, replace(piece, variance=variance))
+
+    found = value()
+    # Farther than the axis reaches.
+    monkeypatch.setattr(integrals, "_FAR", 100_000_000)
+    with mpmath.workprec(integrals.BITS):
+        assert abs(found - value()) < 1e-40 * max(1, abs(found))

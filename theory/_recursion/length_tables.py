@@ -361,6 +361,12 @@ def _change(
 ) -> Array:
     """Return s(r z) - s(r_0 z), by a stretch that may have kinks inside, or as it is."""
     start, wide = r[0] * z, (r[0] * z) * np.expm1(gaps)[:, None]
+    # A stretch over several panels is not resolved, and long enough for a difference.
+    edges = r.max() * activation._scaled(float(r.max()) ** 2)._edges(REACH)
+    inner = np.setdiff1d(edges, activation.kinks)
+    ends = np.searchsorted(inner, start + wide) - np.searchsorted(inner, start)
+    near, change = np.abs(ends) <= 1, difference.copy()
+    start, wide = np.broadcast_to(start, near.shape)[near], wide[near]
     linear = isinstance(activation, PiecewisePolynomial) and activation.m == 1
     x, share = gaussian.legendre(1 if linear else 12)
     # A kink at zero stays at zero for every length.
@@ -370,16 +376,16 @@ def _change(
         for stop, c in zip(stops[1:-1], kinks, strict=True):
             stop[:] = np.clip(np.nan_to_num((c - start) / wide), 0.0, 1.0)
     stops[1:-1].sort(axis=0)
-    change = np.zeros_like(wide)
+    total, slope = np.zeros_like(wide), activation.derivative
     for a, b in itertools.pairwise(stops):
+        at = np.flatnonzero(b > a)
+        half, first = (0.5 * (b - a) * wide)[at], (start + a * wide)[at]
+        mean = np.zeros_like(half)
         for node, weight in zip(x, share, strict=True):
-            at = start + wide * (a + 0.5 * (b - a) * (1.0 + node))
-            change += 0.5 * weight * (b - a) * wide * activation.derivative._value(at)
-    # A stretch over several panels is not resolved, and long enough for a difference.
-    edges = r.max() * activation._scaled(float(r.max()) ** 2)._edges(REACH)
-    inner = np.setdiff1d(edges, activation.kinks)
-    ends = np.searchsorted(inner, start + wide) - np.searchsorted(inner, start)
-    return np.where(np.abs(ends) > 1, difference, change)
+            mean += weight * slope._value(first + (1.0 + node) * half)
+        total[at] += half * mean
+    change[near] = total
+    return change
 
 
 def rule_of(

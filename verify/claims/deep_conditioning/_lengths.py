@@ -74,8 +74,9 @@ def length(name: str, scale: float, gamma: float) -> float:
 def _polar() -> tuple[Array, Array, Array, Array]:
     """Radial and angular rules on [0, 13] and [0, 1], graded towards the ends."""
     # Steep activations turn within 1/(scale sqrt(gamma)) >= 1/15 of the origin and,
-    # far out, within that over 13 of a sector's edge.
-    nodes, weights = np.polynomial.legendre.leggauss(16)
+    # far out, within that over 13 of a sector's edge. With 24 nodes a panel the product
+    # differs by 1e-14, with 8 by 2e-12.
+    nodes, weights = np.polynomial.legendre.leggauss(10)
     radii = np.concatenate([[0.0], 2.0 ** np.arange(-6.0, 0.0), np.arange(1.0, 13.5)])
     inner = 2.0 ** np.arange(-9.0, 0.0)
     angles = np.concatenate([[0.0], inner, 1.0 - inner[-2::-1], [1.0]])
@@ -110,24 +111,25 @@ def odd_product(
     return total / math.pi
 
 
-def _layer(
-    name: str, scale: float, state: tuple[float, float, float]
-) -> tuple[float, float, float]:
-    gamma_x, gamma_y, rho = state
-    new_x, new_y = length(name, scale, gamma_x), length(name, scale, gamma_y)
-    product = odd_product(name, scale, gamma_x, gamma_y, rho)
-    return new_x, new_y, max(-1.0, min(1.0, product / math.sqrt(new_x * new_y)))
+def iterated_lengths(name: str, scale: float, gamma: float, depth: int) -> Array:
+    """Squared lengths after 0..depth layers, shape (depth + 1,)."""
+    found = [gamma]
+    for _ in range(depth):
+        found.append(length(name, scale, found[-1]))
+    return np.array(found)
 
 
-@lru_cache(maxsize=256)
 def iterate(
     name: str, scale: float, gamma_x: float, gamma_y: float, rho: float, depth: int
 ) -> Array:
     """(gamma_x, gamma_y, rho) after 0..depth layers, shape (depth + 1, 3)."""
-    states = [(gamma_x, gamma_y, rho)]
-    for _ in range(depth):
-        states.append(_layer(name, scale, states[-1]))
-    return np.array(states)
+    x, y = (iterated_lengths(name, scale, gamma, depth) for gamma in (gamma_x, gamma_y))
+    found = [rho]
+    for l in range(depth):
+        product = odd_product(name, scale, float(x[l]), float(y[l]), found[-1])
+        size = math.sqrt(x[l + 1] * y[l + 1])
+        found.append(max(-1.0, min(1.0, product / size)))
+    return np.stack([x, y, found], axis=1)
 
 
 # --- the predicted side ---------------------------------------------------------------

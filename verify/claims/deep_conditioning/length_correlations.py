@@ -22,6 +22,7 @@ from verify.claims.deep_conditioning._lengths import (
     function,
     gaussian_rule,
     iterate,
+    iterated_lengths,
     length,
     predicted_activation,
 )
@@ -92,8 +93,7 @@ def _decay(case: Mapping[str, Any], strength: float) -> Array:
     late = _settling_depth(name, scale, case["gamma_x"], case["gamma_y"])
     delta, nu = 1.0 - abs(case["rho"]), strength * predicted_activation(name, scale).mu
     bounds = np.ones(depth + 1)
-    for layer in range(late, depth + 1):
-        bounds[layer] = float(dc.correlation_bound(layer - late, delta, nu))
+    bounds[late:] = dc.correlation_bound(np.arange(depth + 1 - late), delta, nu)
     return bounds
 
 
@@ -101,12 +101,8 @@ def _predict_decay(
     *, name: str, scale: float, gamma_x: float, gamma_y: float, rho: float, depth: int
 ) -> Array:
     a, delta = predicted_activation(name, scale), 1.0 - abs(rho)
-    layers = range(depth + 1)
-    return np.array(
-        [
-            closed.correlation_bound_any_length(a, gamma_x, gamma_y, delta, layer)
-            for layer in layers
-        ]
+    return closed.correlation_bound_any_length(
+        a, gamma_x, gamma_y, delta, range(depth + 1)
     )
 
 
@@ -144,10 +140,10 @@ def _wrong_settled(
 
 
 def _measure_settled(
-    *, name: str, scale: float, gamma_x: float, gamma_y: float, rho: float, depth: int
+    *, name: str, scale: float, gamma_x: float, gamma_y: float, depth: int, **_: Any
 ) -> Array:
-    states = iterate(name, scale, gamma_x, gamma_y, rho, depth)
-    return np.abs(states[:, :2] - 1.0).max(axis=1)
+    found = [iterated_lengths(name, scale, g, depth) for g in (gamma_x, gamma_y)]
+    return np.abs(np.array(found) - 1.0).max(axis=0)
 
 
 _DECAY_EXAMPLES = searched(
