@@ -515,6 +515,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             continue
         if not options.check:
             table.refresh()
+        elif not table.file.exists():
+            old += 1
+            sys.stdout.write(f"{table.name}: never measured\n")
         elif table.kept()["digest"] != table.digest:
             old += 1
             sys.stdout.write(
