@@ -132,7 +132,7 @@ _BETWEEN = re.compile(r"\n+(</?(?:article|dl|div|h[2-4]|header|p|section)\b)")
 """Line breaks before blocks, which nobody sees."""
 
 _TAG = re.compile(r"<[a-z][^<>]*>|<(script|style)>.*?</\1>", re.DOTALL)
-_QUOTED = re.compile(r' ([a-z-]+)="([\w.:#-]+)"(?=[ >]|(/))')
+_QUOTED = re.compile(r' ([a-z-]+)="([\w.:#/-]*[\w.:#-])"(?=[ >]|(/))')
 
 
 def _unquoted(tag: re.Match[str]) -> str:
