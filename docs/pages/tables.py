@@ -337,14 +337,6 @@ TABLES = (
         measure=partial(_timed, "extras"),
         words=2,
     ),
-    Table(
-        name="two commands",
-        document="README.md",
-        head=("command", "minutes"),
-        sources=("pyproject.toml", "constraints.txt", "tox.ini"),
-        measure=partial(_timed, "commands"),
-        dated=True,
-    ),
     _of_seconds(
         *("seconds of kernels", "kernels", "activation"),
         *("depth 1 over floor", "depth 1,000 over floor", "depth 1,000 over depth 1"),

@@ -238,35 +238,6 @@ def extras() -> Rows:
     return rows
 
 
-def commands() -> Rows:
-    """Follow the README's commands in a fresh clone and environment; return minutes.
-
-    Every part of a line between ``&&`` is a row.
-    """
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    section = readme[readme.index("## Two commands") :]
-    lines = re.findall(r"```bash\n(.*?)\n```", section, re.DOTALL)[:2]
-    rows: Rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        clone, home = Path(folder) / "clone", Path(folder) / "env"
-        subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
-        subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
-        env = os.environ | {"PATH": f"{home / 'bin'}{os.pathsep}{os.environ['PATH']}"}
-        # As on a machine that has nothing else.
-        for name in ("PYTHONPATH", "PIP_CONSTRAINT", "DEEP_LEDGER_DATA", *ONE_THREAD):
-            env.pop(name, None)
-        for part in (part for line in lines for part in line.split(" && ")):
-            start = time.perf_counter()
-            done = subprocess.run(
-                part, shell=True, cwd=clone, env=env, capture_output=True, text=True
-            )
-            if done.returncode:
-                raise RuntimeError(f"{part}\n{done.stdout}{done.stderr}")
-            minutes = (time.perf_counter() - start) / 60.0
-            rows.append([f"`{part}`", f"{minutes:.1f}"])
-    return rows
-
-
 def _spent() -> float:
     """Return the processor's seconds of all programs that were run and have ended."""
     times = os.times()

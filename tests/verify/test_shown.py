@@ -41,7 +41,7 @@ def test_a_claim_on_training_says_at_which_networks_it_looks(
         "predicted by an effect of at least 0.5 points",
         "measured by _against with none, mmd (verify/claims/mmd_init/accuracy.py:",
         "cases, quick 1 case: scale = small; start = he; shots = 5",
-        "2 trained runs: none-he (seeds 0 to 7), mmd-he (seeds 0 to 7)",
+        "2 trained runs: none-he (seeds 8 to 23), mmd-he (seeds 8 to 23)",
         "caught No effect, or one in the other direction",
         "cost, quick 2 runs to be trained, none has a record; not checked yet",
     ):
