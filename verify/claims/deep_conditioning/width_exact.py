@@ -238,10 +238,9 @@ _CLIPPED = {
 
 def _clipped(i: int, j: int, p: Any, k: Any, q: Any) -> Any:
     """Return E s(u)^i s(v)^j for variances p and q and covariance k."""
-    if i < j:  # `Pieces` takes the mean of the second factor, up to squares
-        return _clipped(j, i, q, k, p)
-    if j == 0:
-        return replace(_CLIPPED[i // 2], variance=p).dual(1)
+    if not (i and j):
+        power, variance = (i, p) if i else (j, q)
+        return replace(_CLIPPED[power // 2], variance=variance).dual(1)
     one, two = replace(_CLIPPED[i], variance=p), replace(_CLIPPED[j], variance=q)
     return one.dual(k / mpmath.sqrt(p * q), two)
 
