@@ -82,13 +82,13 @@ class Executed:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A claim to be measured, and how many parts it has."""
+    """A claim to be measured, and the numbers of its parts."""
 
     claim: str
     module: str
     code: str
     imports: tuple[str, ...]
-    parts: int
+    parts: tuple[int, ...]
 
 
 def path_of(claim: str, folder: Path) -> Path:
@@ -159,7 +159,7 @@ def closed(*, trained: bool = False) -> list[Wanted]:
     from verify import ledger
 
     return [
-        Wanted(e.claim.id, e.module, *_behind(e.module), len(numbers(e.claim)))
+        Wanted(e.claim.id, e.module, *_behind(e.module), tuple(numbers(e.claim)))
         for e in ledger.entries()
         if not e.claim.open_reason and (e.claim.runs is not None) is trained
     ]
@@ -187,25 +187,19 @@ def measure(wanted: Iterable[Wanted], folder: Path, *, workers: int) -> Iterator
         missing,
         _measured,
         workers=workers,
-        seconds=lambda job: LONGEST * job.parts,
+        seconds=lambda job: LONGEST * len(job.parts),
         anew=False,
     )
     for job, told in running:
         if told and isinstance(told[-1], str):
             raise RuntimeError(f"{job.claim} cannot be measured:\n{told[-1]}")
         # Where a part took too long, nothing is known of it and of those behind it.
-        ended = [Part(n, TOO_LONG, None, {}) for n in _numbers(job)[len(told) :]]
+        ended = [Part(n, TOO_LONG, None, {}) for n in job.parts[len(told) :]]
         found = Executed(
             job.claim, job.module, job.code, [*job.imports], [*told, *ended]
         )
         write_json(path_of(job.claim, folder), packed(found))
         yield job.claim
-
-
-def _numbers(job: Wanted) -> list[int]:
-    from verify import ledger
-
-    return numbers(ledger.find(job.claim)[0].claim)
 
 
 def _measured(job: Wanted, tell: Tell) -> None:
@@ -222,7 +216,7 @@ def _measured(job: Wanted, tell: Tell) -> None:
     )
     every: dict[int, Said] = {}
     recorder.start()
-    for number in numbers(claim):
+    for number in job.parts:
         allow(LONGEST)
         recorder.switch_context(str(number))
         start = time.process_time()
