@@ -10,7 +10,8 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from theory import plots as drawing
+from pages.examples import examples
+from theory import plots
 from verify.figures.style import as_svg
 
 DRAWS = re.compile(r"\bplots\.\w+\(")
@@ -37,11 +38,11 @@ def drawn(blocks: list[str], name: str) -> Iterator[list[str]]:
     names: dict[str, Any] = {"__name__": "__main__"}
     count = 0
     for block in blocks:
-        examples = doctest.DocTestParser().get_examples(block)
+        lines = doctest.DocTestParser().get_examples(block)
         with contextlib.redirect_stdout(io.StringIO()):
-            for example in examples:
-                exec(compile(example.source, name, "single"), names)
-        lines = [e.source.strip() for e in examples if DRAWS.search(e.source)]
+            for line in lines:
+                exec(compile(line.source, name, "single"), names)
+        drawing = [e.source.strip() for e in lines if DRAWS.search(e.source)]
         found: list[str] = []
         for number in plt.get_fignums():
             count += 1
@@ -49,7 +50,7 @@ def drawn(blocks: list[str], name: str) -> Iterator[list[str]]:
                 plt.figure(number),
                 name=f"drawn-{count}",
                 title="What the example draws",
-                description="; ".join(lines),
+                description="; ".join(drawing),
                 # As at a prompt, on white: colour maps suit no dark page.
                 themed=False,
             )
@@ -59,20 +60,14 @@ def drawn(blocks: list[str], name: str) -> Iterator[list[str]]:
 
 
 def _show(app: Sphinx, document: nodes.document) -> None:
-    printed = [
-        block
-        for block in document.findall(nodes.literal_block)
-        if block.astext().startswith(">>> ")
-    ]
-    last = max(
-        (k for k, block in enumerate(printed) if DRAWS.search(block.astext())),
-        default=-1,
-    )
-    printed = printed[: last + 1]
+    printed = list(examples(document))
+    # What comes behind the last that draws need not run.
+    while printed and not DRAWS.search(printed[-1].astext()):
+        printed.pop()
     if not printed:
         return
     # Drawn anew when the functions that draw change, or this.
-    for path in (drawing.__file__, __file__):
+    for path in (plots.__file__, __file__):
         app.env.note_dependency(path)
     name = app.env.docname
     for block, pictures in zip(
