@@ -549,6 +549,26 @@ def test_parallel_rows_of_lengths_far_apart(lengths):
         assert abs(found / true - 1) <= 1e-13
 
 
+# E s(u) s(v) at a correlation: a short u sees the slope of s at 0, a long v its ends.
+SHORT_BESIDE_LONG = {
+    "tanh": (act.tanh, lambda u, v, rho: rho * u * math.sqrt(2 / math.pi)),
+    "erf": (act.erf, lambda u, v, rho: rho * u * math.sqrt(8) / math.pi),
+    "gelu": (act.gelu, lambda u, v, rho: rho * u * v / 4),
+    "elu": (act.elu(), lambda u, v, rho: rho * u * v / 2),
+    "relu6": (act.relu6, lambda u, v, rho: 3 * (1 + rho) * u / math.sqrt(2 * math.pi)),
+}
+
+
+@pytest.mark.parametrize("size", [1e80, 1e149])
+@pytest.mark.parametrize("name", SHORT_BESIDE_LONG)
+def test_rows_whose_squares_leave_float64_together(name, size):
+    s, expected = SHORT_BESIDE_LONG[name]
+    x = np.array([[0.28 / size, 0.96 / size], [0.6 * size, -0.8 * size]])
+    rho = 0.28 * 0.6 - 0.96 * 0.8
+    found = kernels.nngp(x, s, 1)[0, 1]
+    assert found == pytest.approx(expected(1 / size, size, rho), rel=1e-12)
+
+
 @pytest.mark.parametrize("name", ["sign", "step"])
 def test_jumps_at_zero_do_not_see_lengths(name):
     a = act.CATALOGUE[name].normalized()

@@ -54,14 +54,21 @@ class LogLengths:
     @classmethod
     def of_rows(cls, x: Array) -> "LogLengths":
         """Take the lengths of rows of shape (n, d), none of them zero."""
-        unit = 2.0 ** np.round(np.log2(np.abs(x).max()))
-        q = dot(x / unit, x / unit)
-        order = np.lexsort((q[1], q[0]))
-        high, low = q[0][order], q[1][order]
-        rise, _ = _twofold.add((high[1:], low[1:]), (-high[:-1], -low[:-1]))
-        gaps = 0.5 * np.log1p(rise / high[:-1])
-        start = 0.5 * float(np.log(high[0])), 0.0
-        return cls.from_gaps(_plus(start, float(np.log(unit))), gaps, order)
+        # Each row by its own power of two: squares of all by one would leave float64.
+        shift = np.round(np.log2(np.abs(x).max(axis=1)))
+        unit = np.exp2(-shift)[:, None]
+        q = dot(x * unit, x * unit)
+        high, power = np.frexp(q[0])
+        low, power = np.ldexp(q[1], -power), power + 2 * shift.astype(int)
+        order = np.lexsort((low, high, power))
+        high, low, power = high[order], low[order], power[order]
+        rises = np.diff(power)
+        shown = np.minimum(rises, 500)  # what is above that adds to the logarithm
+        above = np.ldexp(high[1:], shown), np.ldexp(low[1:], shown)
+        rise, _ = _twofold.add(above, (-high[:-1], -low[:-1]))
+        gaps = 0.5 * (np.log1p(rise / high[:-1]) + (rises - shown) * np.log(2.0))
+        start = 0.5 * float(np.log(np.ldexp(high[0], power[0])))
+        return cls.from_gaps((start, 0.0), gaps, order)
 
     @classmethod
     def from_gaps(cls, start: Start, gaps: Array, order: Index) -> "LogLengths":
