@@ -28,9 +28,15 @@ import torch
 from torch.nn import functional
 
 from empirical.mmd_init import networks
+from empirical.mmd_init.binary_tasks import (
+    Images,
+    Split,
+    draw_splits,
+    images,
+    random_tasks,
+)
 from empirical.mmd_init.finetuning import FinetuneRecipe, finetune
 from empirical.mmd_init.networks import classifier
-from empirical.mmd_init.tasks import Images, Split, draw_splits, images, random_tasks
 from empirical.networks import FullyConnected, Params
 from empirical.randomness import numpy_generator, torch_generator
 

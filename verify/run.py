@@ -16,11 +16,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 from empirical.digest import ROOT, code_digest, roots_of
-from empirical.testbed.batch import Failure, attempt, open_folder, settled, task_of
 from empirical.testbed.engine import Engine
+from empirical.testbed.graph import End, Task
 from empirical.testbed.records import RunRecord
+from empirical.testbed.runner import Failure, attempt, open_folder, settled, task_of
 from empirical.testbed.study import run_here
-from empirical.testbed.tasks import End, Task
 from verify import ledger, records
 from verify.claim import Claim, Profile, declared
 from verify.judging import control_of, judge, outcome_of

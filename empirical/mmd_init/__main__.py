@@ -69,12 +69,12 @@ def _inputs(
     """Return standardised inputs, of a file or a data set, and what is said of them."""
     from torch import Tensor
 
-    from empirical.mmd_init import inputs, tasks
+    from empirical.mmd_init import binary_tasks, inputs
 
     path: Path | None = options.inputs
     if path is None:
         sample = options.data == SAMPLE
-        found = tasks.images(
+        found = binary_tasks.images(
             "mnist" if sample else options.data,
             side=options.side,
             directory=None if sample else setting.data_folder,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from empirical.checks import check_finite
-from empirical.mmd_init.tasks import Bools, Images, Split
+from empirical.mmd_init.binary_tasks import Bools, Images, Split
 from empirical.networks import FullyConnected, Params
 
 

@@ -17,13 +17,13 @@ from torch import Tensor
 
 from empirical.checks import check_counts
 from empirical.mmd_init._checks import check_tuning
+from empirical.mmd_init.binary_tasks import Bools, Images, Ints, Split
 from empirical.mmd_init.recipes import FinetuneRecipe
 from empirical.mmd_init.task import (
     Classify,
     replicates_at_once,
     stack_of,
 )
-from empirical.mmd_init.tasks import Bools, Images, Ints, Split
 from empirical.networks import FullyConnected
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
@@ -164,7 +164,7 @@ def finetune(
     Examples
     --------
     >>> from empirical.mmd_init.networks import classifier, start
-    >>> from empirical.mmd_init.tasks import draw_splits, images, random_tasks
+    >>> from empirical.mmd_init.binary_tasks import draw_splits, images, random_tasks
     >>> from empirical.randomness import numpy_generator, torch_generator
     >>> digits = images(side=8, limit=1000, tests=500, cached=False)
     >>> tasks = random_tasks(3, numpy_generator(7, "tasks"))

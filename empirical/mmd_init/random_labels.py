@@ -15,9 +15,9 @@ from torch import Tensor
 
 from empirical.checks import check_counts
 from empirical.mmd_init._checks import check_params
+from empirical.mmd_init.binary_tasks import check_inputs
 from empirical.mmd_init.recipes import RandomLabelRecipe
 from empirical.mmd_init.task import Classify, replicates_at_once, stack_of
-from empirical.mmd_init.tasks import check_inputs
 from empirical.networks import FullyConnected, Params
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs

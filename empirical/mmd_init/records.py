@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from empirical.mmd_init import measures
+from empirical.mmd_init.binary_tasks import Images
 from empirical.mmd_init.experiments import NOISES, Configuration
 from empirical.mmd_init.pretraining import Pretrained
-from empirical.mmd_init.tasks import Images
 from empirical.networks import Params
 from empirical.randomness import torch_generator
 from empirical.testbed.records import Draw, Draws

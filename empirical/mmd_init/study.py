@@ -12,6 +12,7 @@ import torch
 
 from empirical import devices
 from empirical.mmd_init import networks, records
+from empirical.mmd_init.binary_tasks import Images, draw_splits, images, random_tasks
 from empirical.mmd_init.experiments import Configuration, configurations
 from empirical.mmd_init.faults import FAULTS
 from empirical.mmd_init.finetuning import FineTuned, finetune
@@ -19,7 +20,6 @@ from empirical.mmd_init.pretraining import pretrain_stack
 from empirical.mmd_init.random_labels import pretrain_random_labels
 from empirical.mmd_init.recipes import FinetuneRecipe, RandomLabelRecipe
 from empirical.mmd_init.records import Found
-from empirical.mmd_init.tasks import Images, draw_splits, images, random_tasks
 from empirical.networks import Params, joined
 from empirical.randomness import numpy_generator, torch_generator
 from empirical.testbed.records import RunRecord, digest

@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-from empirical.testbed.batch import open_folder
 from empirical.testbed.ending import STDOUT, check_figure
+from empirical.testbed.runner import open_folder
 
 
 def check_folder(folder: Path | None) -> None:

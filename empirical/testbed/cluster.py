@@ -22,8 +22,7 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 
 from empirical.testbed import telling
 from empirical.testbed.crew import CONFIG, Crew
-from empirical.testbed.serving import TOPIC, ask, serve
-from empirical.testbed.tasks import (
+from empirical.testbed.graph import (
     UNGUARDED,
     End,
     Result,
@@ -32,6 +31,7 @@ from empirical.testbed.tasks import (
     exceeded,
     result_of,
 )
+from empirical.testbed.serving import TOPIC, ask, serve
 
 PATIENCE = 5.0
 """Seconds without a worker for what is next, after which this is told."""

@@ -13,15 +13,15 @@ from typing import Any, TypeVar
 
 from empirical.testbed import stopping, telling
 from empirical.testbed.bar import Bar
-from empirical.testbed.batch import run_batch, summary
 from empirical.testbed.before import check_folder, check_outputs
 from empirical.testbed.ending import FORMATS, Ending, finish
 from empirical.testbed.engine import Engine
+from empirical.testbed.graph import beside
 from empirical.testbed.options import add_options, made, spoken
 from empirical.testbed.records import RunRecord
+from empirical.testbed.runner import run_batch, summary
 from empirical.testbed.signals import Ended, Interruption, Listener
 from empirical.testbed.study import SCALES, Named, Setting, Study, remove_checkpoints
-from empirical.testbed.tasks import beside
 from empirical.testbed.writing import whole
 
 Value = TypeVar("Value")

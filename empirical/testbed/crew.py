@@ -18,8 +18,8 @@ from distributed.core import Status
 from distributed.scheduler import WorkerState
 from distributed.utils import LoopRunner
 
+from empirical.testbed.graph import UNGUARDED
 from empirical.testbed.signals import SIGNALS
-from empirical.testbed.tasks import UNGUARDED
 from empirical.testbed.threads import THREADS
 
 CONFIG: dict[str, Any] = {

@@ -27,8 +27,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from empirical.testbed import stopping, telling
-from empirical.testbed.signals import Ended, Interruption, Listener
-from empirical.testbed.tasks import (
+from empirical.testbed.graph import (
     UNGUARDED,
     End,
     Graph,
@@ -40,6 +39,7 @@ from empirical.testbed.tasks import (
     resident,
     result_of,
 )
+from empirical.testbed.signals import Ended, Interruption, Listener
 from empirical.testbed.threads import one_thread
 
 

@@ -12,7 +12,7 @@ from distributed.utils import sync
 
 from empirical.testbed import stopping, telling
 from empirical.testbed.crew import STOP, die_with_parent
-from empirical.testbed.tasks import End, Task, beside, call, exceeded, resident
+from empirical.testbed.graph import End, Task, beside, call, exceeded, resident
 
 TOPIC = "deep-ledger"
 """Of the events by which workers tell what they run, and of published results."""

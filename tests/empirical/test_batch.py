@@ -29,9 +29,9 @@ from empirical.mmd_init.study import STUDY as STARTS
 from empirical.square_loss import experiments
 from empirical.square_loss.study import STUDY as SQUARE_LOSS
 from empirical.testbed import command, stopping
-from empirical.testbed.batch import joined, open_folder, run_batch
 from empirical.testbed.engine import Engine
 from empirical.testbed.records import RunRecord, digest
+from empirical.testbed.runner import joined, open_folder, run_batch
 from empirical.testbed.signals import Ended
 from empirical.testbed.study import CPU, Setting, checkpoint_at
 

@@ -18,9 +18,9 @@ from distributed.nanny import WorkerProcess
 
 from empirical.testbed import cluster
 from empirical.testbed.engine import Engine
+from empirical.testbed.graph import End, Graph, Task
 from empirical.testbed.serving import TOPIC
 from empirical.testbed.signals import Ended
-from empirical.testbed.tasks import End, Graph, Task
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -367,7 +367,7 @@ import sys
 sys.path.insert(0, {here!r})
 import engine_tasks as jobs
 from empirical.testbed.engine import Engine
-from empirical.testbed.tasks import Task
+from empirical.testbed.graph import Task
 
 def main():
     folder, workers, name = sys.argv[1], int(sys.argv[2]), sys.argv[3]
@@ -535,7 +535,7 @@ import sys
 sys.path.insert(0, {here!r})
 import engine_tasks as jobs
 from empirical.testbed.engine import Engine
-from empirical.testbed.tasks import Task
+from empirical.testbed.graph import Task
 if __name__ == "__main__":
     tasks = [Task(name, jobs.shout, (name,)) for name in ("one", "two")]
     with Engine(workers={workers}) as engine:
@@ -546,7 +546,7 @@ if __name__ == "__main__":
 UNGUARDED = """
 import operator
 from empirical.testbed.engine import Engine
-from empirical.testbed.tasks import Task
+from empirical.testbed.graph import Task
 with Engine(workers=2) as engine:
     for task, result in engine.run([Task(str(i), operator.add, (i, i)) for i in (1, 2)]):
         print(result.value)

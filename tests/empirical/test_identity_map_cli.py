@@ -17,10 +17,10 @@ from empirical.identity_map.experiments import configurations
 from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.shown import panels
 from empirical.testbed import stopping, telling
-from empirical.testbed.batch import run_batch
 from empirical.testbed.checkpoints import UnreadableCheckpointWarning
 from empirical.testbed.engine import Engine
 from empirical.testbed.records import RunRecord
+from empirical.testbed.runner import run_batch
 from empirical.testbed.study import SCALES
 
 NET = copier(kind="cnn", shape=(1, 7, 7), layers=2, width=3, kernel=3)

@@ -23,9 +23,9 @@ from empirical.mmd_init.finetuning import FinetuneRecipe
 from empirical.mmd_init.networks import classifier
 from empirical.mmd_init.recipes import Recipe
 from empirical.testbed import stopping, telling
-from empirical.testbed.batch import run_batch
 from empirical.testbed.engine import Engine
 from empirical.testbed.records import RunRecord
+from empirical.testbed.runner import run_batch
 from empirical.testbed.study import CPU
 
 NET = classifier((16, 8, 6, 2))

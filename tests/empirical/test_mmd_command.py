@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from empirical.mmd_init import __main__ as command
-from empirical.mmd_init import networks, pretraining, study, tasks
+from empirical.mmd_init import binary_tasks, networks, pretraining, study
 from empirical.mmd_init.experiments import Configuration, configurations
 from empirical.mmd_init.networks import classifier
 from empirical.mmd_init.recipes import Recipe
@@ -23,7 +23,7 @@ from empirical.testbed.study import SCALES
 NET = classifier((16, 6, 5, 2))
 QUICK = "--hidden 6 5 --steps 7 --window 3 --batch 8 --perturbations 8 --reference 8"
 TERMS = {"loss", "uniformity", "degeneracy", "detachment", "constant"}
-IMAGES = cache(tasks.images)
+IMAGES = cache(binary_tasks.images)
 
 
 def as_module(net):
@@ -39,7 +39,7 @@ def surroundings(monkeypatch):
     def at_hand(*name, **given):
         return IMAGES(*name, **(given | {"cached": False}))
 
-    monkeypatch.setattr("empirical.mmd_init.tasks.images", at_hand)
+    monkeypatch.setattr("empirical.mmd_init.binary_tasks.images", at_hand)
     monkeypatch.setattr(study, "images", IMAGES)
 
 

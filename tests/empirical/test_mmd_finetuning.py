@@ -9,6 +9,13 @@ from torch.nn import functional
 
 from empirical.data import load
 from empirical.mmd_init import networks
+from empirical.mmd_init.binary_tasks import (
+    Images,
+    Split,
+    draw_splits,
+    images,
+    random_tasks,
+)
 from empirical.mmd_init.finetuning import FineTuned, FinetuneRecipe, finetune
 from empirical.mmd_init.networks import classifier
 from empirical.mmd_init.random_labels import (
@@ -16,13 +23,6 @@ from empirical.mmd_init.random_labels import (
     pretrain_random_labels,
 )
 from empirical.mmd_init.task import Classify, stack_of
-from empirical.mmd_init.tasks import (
-    Images,
-    Split,
-    draw_splits,
-    images,
-    random_tasks,
-)
 from empirical.randomness import numpy_generator, torch_generator
 from empirical.testbed import optimisers
 
@@ -141,7 +141,9 @@ class TestImages:
             load("mnist", cached=False).head(30),
             images=np.full((30, 28, 28), 1, dtype=np.uint8),
         )
-        monkeypatch.setattr("empirical.mmd_init.tasks.load", lambda *_, **__: grey)
+        monkeypatch.setattr(
+            "empirical.mmd_init.binary_tasks.load", lambda *_, **__: grey
+        )
         for side in (None, 5):
             with pytest.raises(ValueError, match="pixels must not all be equal, but"):
                 images(side=side, cached=False)

@@ -572,7 +572,7 @@ def test_a_fingerprint_is_of_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
         return fingerprint("a", [], module="empirical.testbed.loop")
 
     before = of()
-    assert before == of() != fingerprint("a", [], module="empirical.testbed.batch")
+    assert before == of() != fingerprint("a", [], module="empirical.testbed.runner")
     monkeypatch.setattr(checkpoints, "code_digest", lambda *_: "other")
     assert of() != before
 

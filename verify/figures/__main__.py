@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from empirical.digest import code_digest
-from empirical.testbed.batch import open_folder
 from empirical.testbed.options import spoken
+from empirical.testbed.runner import open_folder
 from verify import ledger
 from verify.claim import Profile
 from verify.command import records_root

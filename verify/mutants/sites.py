@@ -41,7 +41,7 @@ APART = {
     "processes": (
         *("testbed/cluster.py", "testbed/crew.py", "testbed/engine.py", "devices.py"),
         "testbed/serving.py",
-        *("testbed/signals.py", "testbed/tasks.py", "testbed/batch.py"),
+        *("testbed/signals.py", "testbed/graph.py", "testbed/runner.py"),
         *("testbed/budgets.py", "testbed/stopping.py", "testbed/telling.py"),
     ),
     "pictures": ("_picture.py",),

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from empirical.testbed.batch import open_folder
+from empirical.testbed.runner import open_folder
 from verify import command, index, ledger, paths
 from verify.claim import Evidence, Profile
 from verify.compare import Outcome

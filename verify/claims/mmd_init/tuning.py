@@ -8,12 +8,18 @@ import torch
 from torch import Tensor, nn
 
 from empirical import data
+from empirical.mmd_init.binary_tasks import (
+    Images,
+    Split,
+    draw_splits,
+    images,
+    random_tasks,
+)
 from empirical.mmd_init.classifiers import classifier
 from empirical.mmd_init.finetuning import finetune
 from empirical.mmd_init.networks import from_module
 from empirical.mmd_init.random_labels import pretrain_random_labels
 from empirical.mmd_init.recipes import FinetuneRecipe, RandomLabelRecipe
-from empirical.mmd_init.tasks import Images, Split, draw_splits, images, random_tasks
 from verify.claim import grid
 from verify.claims._twins import closed, drawn_into, normal, orders, sketch
 from verify.compare import Identical

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from empirical.checks import check_counts
 from empirical.testbed import telling
 from empirical.testbed.engine import Engine, Progress
+from empirical.testbed.graph import End, Result, Task
 from empirical.testbed.records import Draw, Draws, RunRecord, digest
 from empirical.testbed.study import (
     Named,
@@ -25,7 +26,6 @@ from empirical.testbed.study import (
     parts_of,
     remove_checkpoints,
 )
-from empirical.testbed.tasks import End, Result, Task
 
 Item = TypeVar("Item", bound=Named)
 
