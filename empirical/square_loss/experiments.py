@@ -4,8 +4,9 @@ A configuration is one network, recipe and problem; its initial scales times its
 train as one stack.
 """
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from empirical.checks import check_choice
@@ -329,22 +330,31 @@ def _added(s: Sizes, data: str) -> list[Configuration]:
 
 
 def _rates(s: Sizes, data: str) -> list[Configuration]:
-    """Return experiments A and C from one start each, over a range of rates."""
-    families: tuple[tuple[str, Family, dict[str, Any], float], ...] = (
-        ("bn-decay", "bn", {"weight_decay": 0.01, "schedule": s.schedule}, 1.0),
-        ("none", "none", {}, s.plain[1]),
+    """Return experiments A and C from one start each, over ranges of rates."""
+    with_decay: dict[str, Any] = {"weight_decay": 0.01, "schedule": s.schedule}
+    # A start that keeps the size of signals, layer by layer: with neither, deep networks
+    # from the paper's would say nothing of their rates.
+    kept = math.sqrt(2.0 * max(s.deep, default=0))
+    grids = (
+        ("rate", s, s.rates, s.plain[1]),
+        ("deep-rate", replace(s, widths=s.deep), s.deep_rates, kept),
+    )
+    families: tuple[tuple[str, Family, dict[str, Any]], ...] = (
+        ("bn-decay", "bn", with_decay),
+        ("none", "none", {}),
     )
     return [
         _configuration(
-            s,
-            f"{name}-rate-{rate:g}",
+            sizes,
+            f"{name}-{grid}-{rate:g}",
             data,
             family,
             # The rate as it stands: what is tried is whether it suits.
             {**recipe, "rate": rate},
-            scales=(scale,),
+            scales=(1.0 if family == "bn" else start,),
             seeds=s.seeds[:FEW],
         )
-        for name, family, recipe, scale in families
-        for rate in s.rates
+        for grid, sizes, rates, start in grids
+        for name, family, recipe in families
+        for rate in rates
     ]

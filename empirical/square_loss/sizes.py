@@ -26,6 +26,8 @@ class Sizes:
     plain: tuple[float, ...]
     plain_rate: float
     rates: tuple[float, ...]
+    deep: tuple[int, ...]
+    deep_rates: tuple[float, ...]
 
 
 FEW = 8
@@ -58,6 +60,8 @@ _SMALL = Sizes(
     # At the paper's 0.1 one of sixteen such narrow networks ends at one class.
     plain_rate=0.03,
     rates=(),
+    deep=(),
+    deep_rates=(),
 )
 
 _FULL = replace(
@@ -78,6 +82,8 @@ _FULL = replace(
     plain=(1.75, 5.25, 10.5),
     plain_rate=0.1,
     rates=(0.001, 0.01, 0.1, 1.0),
+    deep=(32,) * 19,
+    deep_rates=tuple(0.001 * 2**k for k in range(12)),
 )
 
 _PAPER = replace(
@@ -87,6 +93,7 @@ _PAPER = replace(
     tests=1000,
     side=None,
     widths=(1024, 1024, 1024),
+    deep=(1024,) * 19,
     channels=(32, 64, 128),
     seeds=tuple(range(5)),
     # As printed: a constant rate, at which networks that decay never quite rest.
