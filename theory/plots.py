@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks, kernels
+from theory._naming import in_own_name
 from theory.activations import Activation
 from theory.phase import diagram as diagrams
 
@@ -180,6 +181,7 @@ def kernel(matrix: npt.ArrayLike, *, ax: "Axes | None" = None) -> "Axes":
     return axes
 
 
+@in_own_name
 def phase_diagram(
     activation: Activation,
     weight_var: tuple[float, float] | None = None,
@@ -230,18 +232,12 @@ def phase_diagram(
     >>> sorted(text.get_text() for text in ax.texts)
     ['chaotic', 'ordered']
     """
-    _checks.instance("plots.phase_diagram", "activation", activation, Activation)
-    ends = {"weight_var": weight_var, "bias_var": bias_var}
-    for name, pair in ends.items():
-        _range(name, pair)
-    if not 2 <= points <= 1000:
-        raise ValueError(
-            f"plots.phase_diagram: `points` must be from 2 to 1000, got {points}"
-        )
-    axes: Any = _axes(ax)
-    weights = weight_var or (0.0, diagrams.reach(activation, bias_var))
-    made = diagrams.diagram(activation, weights, bias_var, points, progress=progress)
-    return draw_diagram(made, ax=axes)
+    if ax is None:
+        _pyplot()  # whatever is missing is said before the work
+    if weight_var is None:
+        weight_var = 0.0, diagrams.reach(activation, bias_var)
+    made = diagrams.diagram(activation, weight_var, bias_var, points, progress=progress)
+    return draw_diagram(made, ax=ax)
 
 
 def draw_diagram(made: diagrams.Diagram, *, ax: "Axes | None" = None) -> "Axes":
@@ -345,20 +341,14 @@ def _check(name: str, what: str, given: Sequence[Any], points: int) -> None:
         raise ValueError(f"plots.{name}: `points` must be at least 2, got {points}")
 
 
-def _range(name: str, pair: Any) -> None:
-    """Refuse what is no range of variances; None stands for the usual one."""
-    who, need = "plots.phase_diagram", "be two numbers, 0 <= low < high"
-    if pair is None:
-        return
-    ends = _checks.real(who, name, pair)
-    if ends.shape != (2,) or not 0.0 <= ends[0] < ends[1]:
-        raise _checks.refuse(who, name, need, pair)
-
-
 def _axes(ax: Any) -> Any:
     """Return `ax`, or axes of a new figure."""
     if ax is not None:
         return ax
+    return _pyplot().subplots(figsize=(6.0, 4.2), layout="constrained")[1]
+
+
+def _pyplot() -> Any:
     try:
         from matplotlib import pyplot as plt
     except ModuleNotFoundError as error:
@@ -366,7 +356,7 @@ def _axes(ax: Any) -> Any:
             "theory.plots needs Matplotlib: install the extra, "
             'python -m pip install "deep-ledger[plots]"'
         ) from error
-    return plt.subplots(figsize=(6.0, 4.2), layout="constrained")[1]
+    return plt
 
 
 def _shades(count: int) -> list[Any]:

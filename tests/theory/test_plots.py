@@ -110,7 +110,7 @@ def test_names_of_phases_stay_within_their_regions(ax, width):
         (lambda: plots.phase_diagram(act.erf, (2.0, 1.0)), "`weight_var` must be"),
         (lambda: plots.phase_diagram(act.erf, 2.0), "`weight_var` must be two num"),
         (lambda: plots.phase_diagram(act.erf, ("a", "b")), "`weight_var` must be real"),
-        (lambda: plots.phase_diagram(act.erf, points=1), "`points` must be from 2"),
+        (lambda: plots.phase_diagram(act.erf, points=1), "`points` must be at least 2"),
     ],
 )
 def test_bad_input_is_named(call, text):

@@ -5,15 +5,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from theory import _checks
+from theory._naming import in_own_name
 from theory.activations import Activation
 from theory.phase._correlations import coarse
-from theory.phase._curves import moments
 from theory.phase._settling import settle
-from theory.phase._state import State, first_slope
+from theory.phase._state import State, first_slope, tables
 from theory.phase._state import depth as depths
 from theory.phase.edges import edge_curve, edge_points
 
@@ -21,6 +23,9 @@ Array = npt.NDArray[np.float64]
 
 BLOCK = 20_000
 """Networks that are classified together."""
+
+LARGEST = 1e8
+"""Variances beyond it count as divergent."""
 
 START = 1.0
 """Variance of the first layer's pre-activations."""
@@ -53,10 +58,11 @@ class Diagram:
     edges: tuple[tuple[Array, Array], ...]
 
 
+@in_own_name
 def diagram(
     activation: Activation,
-    weights: tuple[float, float],
-    biases: tuple[float, float],
+    weight_var: tuple[float, float],
+    bias_var: tuple[float, float],
     points: int,
     *,
     progress: Callable[[int, int], None] | None = None,
@@ -68,16 +74,21 @@ def diagram(
     Parameters
     ----------
     activation : Activation
-    weights, biases : tuple of float
-        The ends of both axes, 0 <= low < high.
+    weight_var, bias_var : tuple of float
+        The ends of both axes, 0 <= low < high <= 1e8.
     points : int
-        Cells a side.
+        Cells a side, 2 to 1000.
     progress : callable, optional
         Takes the number of networks that are classified, and of all.
 
     Returns
     -------
     Diagram
+
+    Raises
+    ------
+    ValueError
+        If an argument is not as said.
 
     Notes
     -----
@@ -90,9 +101,13 @@ def diagram(
     >>> found.phase[0].tolist()  # the smallest biases
     ['ordered', 'chaotic', 'chaotic', 'chaotic']
     """
+    m = tables("diagram", activation)
+    weights, biases = _axis("weight_var", weight_var), _axis("bias_var", bias_var)
+    points = _checks.integer("diagram", "points", points, 2, 1000)
+    if progress is not None:
+        _checks.function("diagram", "progress", progress)
     w, b = (low + (high - low) * _centres(points) for low, high in (weights, biases))
     w, b = (v.ravel() for v in np.broadcast_arrays(w, b[:, None]))
-    m = moments(activation)
     q = settle(m, w, b, START)
     panels = coarse(q[first_slope(m, q, w) > 1.0])
     depth, phase = np.empty(w.size), np.empty(w.size, dtype="U9")
@@ -112,6 +127,15 @@ def diagram(
         phase.reshape(shape),
         edges,
     )
+
+
+def _axis(name: str, ends: Any) -> tuple[float, float]:
+    """Return the ends of an axis of variances, checked."""
+    found = _checks.real("diagram", name, ends)
+    if found.shape != (2,) or not 0.0 <= found[0] < found[1] <= LARGEST:
+        need = f"be two numbers, 0 <= low < high <= {LARGEST:g}"
+        raise _checks.refuse("diagram", name, need, ends)
+    return float(found[0]), float(found[1])
 
 
 def _centres(points: int) -> Array:
@@ -140,8 +164,11 @@ def _edges(
     return tuple((w[p], b[p]) for p in pieces if keep[p[0]] and p.size > 1)
 
 
-def reach(activation: Activation, biases: tuple[float, float]) -> float:
+@in_own_name
+def reach(activation: Activation, bias_var: tuple[float, float]) -> float:
     """Return an end of the axis of weights that shows both phases.
+
+    Parameters and errors as `diagram`.
 
     Examples
     --------
@@ -149,8 +176,10 @@ def reach(activation: Activation, biases: tuple[float, float]) -> float:
     >>> reach(act.tanh, (0.0, 0.5))
     5.0
     """
-    if not np.isfinite(activation.derivative_second_moment):
+    s = _checks.instance("reach", "activation", activation, Activation)
+    biases = _axis("bias_var", bias_var)
+    if not np.isfinite(s.derivative_second_moment):
         return 4.0
-    points = [p for b in biases for p in edge_points(activation, b)]
+    points = [p for b in biases for p in edge_points(s, b)]
     largest = max((p.weight_var for p in points if p.stable), default=2.5)
     return float(f"{1.6 * largest:.1g}")
