@@ -292,3 +292,58 @@ def test_other_bad_input():
         spectrum.power_eigenvalues(-0.5, 1, 3)
     with pytest.raises(ValueError, match=r"`kernel\(1\)` must be positive"):
         spectrum.effective_rank(lambda t: t - 1.0, 3)
+
+
+def _near_one(depth: int, dim: int, function) -> float:
+    """E[K(t) f(t)] of normalised ReLU, by its distance map, on a grid in log distance."""
+    relu = act.relu.normalized()
+    x, w = np.polynomial.legendre.leggauss(40)
+
+    def half(far: bool, low: float, panels: int) -> float:
+        ends = np.linspace(low, 0.0, panels + 1)
+        u = 0.5 * (ends[1:] + ends[:-1])[:, None] - 0.5 * low / panels * x
+        d = np.exp(u.ravel())
+        k, t = (d - 1.0, d - 1.0) if far else (1.0 - d, 1.0 - d)
+        gap = 2.0 - d if far else d
+        for _ in range(depth):
+            gap = relu.distance_map(np.minimum(gap, 2.0))
+            k = np.where(gap < 0.5, 1.0 - gap, relu.dual(np.clip(k, -1.0, 1.0)))
+            gap = np.where(gap < 0.5, gap, 1.0 - k)
+        density = d * (d * (2.0 - d)) ** (0.5 * (dim - 3.0))
+        values = (k * function(t) * density).reshape(u.shape)
+        return -0.5 * low / panels * float((values @ w).sum())
+
+    whole = half(False, -300.0, 600) + half(True, -80.0, 300)
+    norm = math.lgamma(0.5 * (dim - 1.0)) - math.lgamma(0.5 * dim)
+    return whole / (math.sqrt(math.pi) * math.exp(norm))
+
+
+@pytest.mark.parametrize("dim", [2, 3, 9])
+@pytest.mark.parametrize("depth", [8, 30, 90])
+def test_eigenvalues_of_networks_that_tell_neighbouring_floats_apart(depth, dim):
+    expected = [
+        _near_one(depth, dim, f)
+        for f in (
+            np.ones_like,
+            lambda t: t,
+            lambda t: (dim * t * t - 1.0) / (dim - 1.0),
+        )
+    ]
+    found = spectrum.nngp_eigenvalues(act.relu.normalized(), depth, [0, 1, 2], dim)
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("depth", [90, 150])
+def test_a_kernel_that_float64_does_not_resolve_is_refused(depth):
+    relu = act.relu.normalized()
+    for who in ("eigenvalues", "effective_rank"):
+        function = getattr(spectrum, who)
+        given = (lambda t: kernels.nngp_map(t, relu, depth), 1, 2)
+        with pytest.raises(ValueError, match=f"^{who}: `kernel` must hardly change"):
+            function(*(given if who == "eigenvalues" else given[::2]))
+
+
+def test_ranks_beyond_float64_are_infinite():
+    relu = act.relu.normalized()
+    rank = spectrum.effective_rank(lambda t: kernels.nngp_map(t, relu, 10**6), 20)
+    assert rank == math.inf

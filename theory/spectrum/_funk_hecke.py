@@ -27,6 +27,12 @@ NODES = 20
 ROUNDING = 2e-14
 """Error of one value of a kernel, relative to its root mean square: tables included."""
 
+RESOLVED = 1e-10
+"""How much a kernel may change from one float to the next, as a share of its size."""
+
+HALVINGS = 45
+"""Panels towards a pole, each half as long as the one before."""
+
 ULPS = 1e-13
 """Rounding of a kernel's diagonal and of the sum of its Taylor coefficients."""
 
@@ -58,42 +64,72 @@ def _recurrence(degree: int, dim: int) -> Array:
     return np.sqrt(square)
 
 
-def rule(degree: int, dim: int) -> tuple[Array, Array]:
-    """Return cosines t and weights that sum to one, for products with P_k, k <= degree.
+def rule(degree: int, dim: int, halvings: int = HALVINGS) -> tuple[Array, Array, Array]:
+    """Return cosines t, distances 1 - |t|, and weights that sum to one.
 
-    Panels in the angle: so short that a polynomial turns at most once in each, as short
-    as the measure's width around the equator, and halved again and again towards both
-    poles, where kernels may be singular.
+    For products with P_k, k <= degree. Panels in the angle: so short that a polynomial
+    turns at most once in each, as short as the measure's width around the equator, and
+    halved again and again towards both poles, where kernels may be singular.
     """
     width = min(0.25, 3.0 / (degree + 1.0), 1.5 / math.sqrt(dim))
     count = math.ceil(0.5 * math.pi / width)
     edges = np.linspace(0.0, 0.5 * math.pi, count + 1)
-    cuts = np.concatenate([[0.0], edges[1] * 2.0 ** np.arange(-45.0, 0.0), edges[1:]])
+    halves = edges[1] * 2.0 ** np.arange(-float(halvings), 0.0)
+    cuts = np.concatenate([[0.0], halves, edges[1:]])
     x, w = gaussian.legendre(NODES)
     half, mid = 0.5 * np.diff(cuts), 0.5 * (cuts[1:] + cuts[:-1])
     angle = (mid[:, None] + half[:, None] * x).ravel()
-    t = np.cos(angle)
+    t, d = np.cos(angle), 2.0 * np.sin(0.5 * angle) ** 2
     # Around the equator a power of the sine would lose as many ulps as its exponent.
     near = np.log(np.sin(angle))
     sine = np.where(angle > 0.8, 0.5 * np.log1p(-(np.minimum(t, 0.8) ** 2)), near)
     weights = (half[:, None] * w).ravel() * np.exp((dim - 2) * sine)
-    kept = weights > weights.max() * 1e-40
-    t, weights = t[kept], weights[kept]
     total = 2.0 * math.fsum(weights)
-    return np.concatenate([t, -t]), np.concatenate([weights, weights]) / total
+    both = np.concatenate([weights, weights]) / total
+    return np.concatenate([t, -t]), np.concatenate([d, d]), both
 
 
 def by_quadrature(
     kernel: Callable[[Array], Array], degree: int, dim: int
 ) -> tuple[Array, float]:
     """Return E[kernel(t) p_k(t)], k <= degree, and a bound of their rounding."""
-    t, weights = rule(degree, dim)
+    t, _, weights = rule(degree, dim)
+    # Elsewhere, next to the poles, kernels may be infinite.
+    kept = weights > weights.max() * 1e-40
+    t, weights = t[kept], weights[kept]
+    values = _values(kernel, t)
+    # A kernel of t alone is not known between two floats, next to one above all.
+    unknown = weights @ np.abs(_values(kernel, np.nextafter(t, 0.0)) - values)
+    if unknown > RESOLVED * math.sqrt(float(weights @ values**2)):
+        raise ValueError(
+            "eigenvalues: `kernel` must hardly change from a correlation to the next"
+            " float64, as that of a deep network does at one. `nngp_eigenvalues` and"
+            " `ntk_eigenvalues` know how far from one it is."
+        )
+    return _expected(values, t, weights, degree, dim)
+
+
+def by_distances(
+    kernel: Callable[[Array, Array], Array], degree: int, dim: int, halvings: int
+) -> tuple[Array, float]:
+    """Return the same of a kernel of t and 1 - |t|, which has digits where t has none."""
+    t, d, weights = rule(degree, dim, halvings)
+    return _expected(kernel(t, d), t, weights, degree, dim)
+
+
+def _values(kernel: Callable[[Array], Array], t: Array) -> Array:
     values = np.asarray(kernel(t), dtype=np.float64)
     if values.shape != t.shape or not np.isfinite(values).all():
         raise ValueError(
             "eigenvalues: `kernel` must send an array of correlations to an array of"
             " finite numbers of its shape."
         )
+    return values
+
+
+def _expected(
+    values: Array, t: Array, weights: Array, degree: int, dim: int
+) -> tuple[Array, float]:
     out = np.zeros(degree + 1)
     for part in np.array_split(np.arange(t.size), max(1, t.size * degree >> 22)):
         out += orthonormal(degree, dim, t[part]) @ (weights[part] * values[part])
@@ -172,6 +208,8 @@ def _tail(
     # Euler and Maclaurin from half a step beyond the last term, in z = log x: terms rise
     # to a peak, then fall like e^(-pace z): by e^-10 a panel at most.
     pace = 0.5 * (dim - 1.0) + law.pace - 1.0
+    if pace <= 0.0:
+        return 0.0, float(bound)  # the coefficients have not begun to fall
     rise = math.log1p(degree * (degree + dim) / (pace * last))
     span = rise + 40.0 / pace + 10.0 / math.sqrt(pace)
     nodes, weights = gaussian.legendre(NODES)

@@ -9,19 +9,28 @@ import numpy.typing as npt
 
 from theory import _checks, kernels
 from theory._naming import in_own_name
+from theory._recursion.layers import Layers
+from theory._recursion.spheres import sphere
 from theory.activations import Activation
 from theory.spectrum import _funk_hecke
-from theory.spectrum._inputs import count, degrees, dimension
+from theory.spectrum._inputs import degrees, dimension
 from theory.spectrum._taylor_series import Series, series
 from theory.spectrum.harmonics import log_multiplicity
 
 Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.intp]
 
 ORDER = 2048
 """Taylor coefficients behind the eigenvalues; what is beyond is extrapolated."""
 
-GOOD, WORST = 1e-10, 1e-6
-"""Relative errors: where quadrature is not asked, and the largest ever returned."""
+GOOD, BETTER, WORST = 1e-10, 1e-12, 1e-6
+"""Relative errors: of series and quadrature that are enough, the largest ever returned."""
+
+SHALLOW = 5
+"""Layers up to which the series is asked first."""
+
+MOST_HALVINGS = 500
+"""Panels towards a pole: distances from one down to 1e-300."""
 
 KERNELS = ("nngp", "ntk")
 
@@ -130,7 +139,9 @@ def nngp_eigenvalues(
     Notes
     -----
     From 2,049 Taylor coefficients, whose tail is continued by a fitted power law, or
-    from the quadrature of `eigenvalues`, whichever knows its error to be smaller.
+    from a quadrature that knows how far from one a correlation is, down to 1e-300:
+    whichever knows its error to be smaller. Beyond five layers the quadrature is asked
+    first, since a series costs tenths of a second a layer.
 
     Examples
     --------
@@ -220,23 +231,17 @@ def _deep(
     _checks.flag(who, "log", log)
     layers = _checks.integer(who, "depth", depth, 1)
     k, d = degrees(who, degree), dimension(who, dim)
-    kappa = _kernel_map(kernel, activation, layers)
-    total = float(kappa(1.0))
-    found = series(activation, layers, ORDER)
+    total = float(_kernel_map(kernel, activation, layers)(1.0))
+    routes, good = (_by_series, _by_quadrature), GOOD
+    if layers > SHALLOW:  # a series costs tenths of a second a layer
+        routes, good = (_by_quadrature, _by_series), BETTER
     logs, errors = np.full(k.size, -math.inf), np.full(k.size, math.inf)
-    for i, v in enumerate(k.ravel()):
-        if found.agrees:
-            b = _part(found, kernel)
-            logs[i], errors[i] = _funk_hecke.by_series(b, int(v), d, total)
-    unsure = np.flatnonzero(errors > GOOD)
-    if unsure.size:
-        asked = k.ravel()[unsure]
-        values, rounding = _funk_hecke.by_quadrature(kappa, int(asked.max()), d)
-        for i, v in zip(unsure, asked, strict=True):
-            value = float(values[v])
-            if rounding < errors[i] * value:
-                errors[i] = rounding / value
-                logs[i] = math.log(value) - 0.5 * math.log(count(int(v), d))
+    for route in routes:
+        unsure = np.flatnonzero(errors > good)
+        if unsure.size:
+            found = route(who, kernel, activation, layers, total, k.ravel()[unsure], d)
+            better = found[1] < errors[unsure]
+            logs[unsure[better]], errors[unsure[better]] = found[:, better]
     _checks.reject(
         who,
         "degree",
@@ -247,3 +252,47 @@ def _deep(
     )
     out = logs if log else np.exp(logs)
     return _checks.like(degree, out.reshape(k.shape))
+
+
+def _by_series(
+    _who: str,
+    kernel: str,
+    activation: Activation,
+    layers: int,
+    total: float,
+    degree: Index,
+    dim: int,
+) -> Array:
+    """Return log eigenvalues and their relative errors, from Taylor coefficients."""
+    found = series(activation, layers, ORDER)
+    if not found.agrees:
+        return np.full((2, degree.size), math.inf)
+    b = _part(found, kernel)
+    return np.array([_funk_hecke.by_series(b, int(v), dim, total) for v in degree]).T
+
+
+def _by_quadrature(
+    who: str,
+    kernel: str,
+    activation: Activation,
+    layers: int,
+    total: float,
+    degree: Index,
+    dim: int,
+) -> Array:
+    """Return the same, from the kernel's values at distances from one."""
+    slopes = kernel == "ntk"
+    network = Layers.read(who, activation, layers, 1.0, 0.0, tangent=slopes)
+    deep = sphere(network, 1.0)
+
+    def at(rho: Array, distance: Array) -> Array:
+        return total * deep.map.close(rho, distance)[int(slopes)]
+
+    # Layers enlarge distances: panels reach to what they make one of.
+    more = max(0.0, 0.5 * deep.map.exact.growth / math.log(2.0))
+    halvings = int(min(_funk_hecke.HALVINGS + more, MOST_HALVINGS))
+    values, rounding = _funk_hecke.by_distances(at, int(degree.max()), dim, halvings)
+    counts = np.asarray(log_multiplicity(degree, dim))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs, errors = np.log(values[degree]) - 0.5 * counts, rounding / values[degree]
+    return np.where(values[degree] > 0.0, [logs, errors], math.inf)

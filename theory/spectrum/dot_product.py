@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
+from theory._naming import in_own_name
 from theory.spectrum import _funk_hecke
 from theory.spectrum._inputs import count, degrees, dimension, largest
 
@@ -18,6 +19,7 @@ HIGHEST = 1000.0
 """Largest power of 1 - t: eigenvalues are as large as its power of two."""
 
 
+@in_own_name
 def eigenvalues(kernel: Callable[[Any], Any], degree: Any, dim: int) -> Any:
     r"""Return the eigenvalues :math:`\lambda_k = E[\kappa(t) P_k(t)]` of any kernel.
 
@@ -42,8 +44,9 @@ def eigenvalues(kernel: Callable[[Any], Any], degree: Any, dim: int) -> Any:
     Raises
     ------
     ValueError
-        For a degree or a dimension that is not a whole number in its range, or a kernel
-        that does not return finite numbers.
+        For a degree or a dimension that is not a whole number in its range, a kernel
+        that does not return finite numbers, or one that changes from a correlation to the
+        next float64: next to one, deep networks tell them apart.
 
     Notes
     -----
@@ -160,6 +163,7 @@ def power_eigenvalues(power: float, degree: Any, dim: int) -> Any:
     return _checks.like(degree, out.reshape(k.shape))
 
 
+@in_own_name
 def effective_rank(kernel: Callable[[Any], Any], dim: int) -> float:
     r"""Return the participation ratio of the spectrum, between 1 and infinity.
 
@@ -182,7 +186,8 @@ def effective_rank(kernel: Callable[[Any], Any], dim: int) -> float:
     Returns
     -------
     float
-        Relative error 1e-14 and what the kernel's own errors are worth.
+        Relative error 1e-14 and what the kernel's own errors are worth; infinite where its
+        squares leave float64.
 
     Raises
     ------
@@ -211,4 +216,5 @@ def effective_rank(kernel: Callable[[Any], Any], dim: int) -> float:
         return np.asarray(kernel(t), dtype=np.float64) ** 2
 
     mean, _ = _funk_hecke.by_quadrature(squared, 0, d)
-    return float(diagonal[0] ** 2 / mean[0])
+    # A kernel may be too small to square wherever it is looked at.
+    return float(diagonal[0] ** 2 / mean[0]) if mean[0] > 0.0 else math.inf
