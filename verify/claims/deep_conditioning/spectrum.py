@@ -8,6 +8,7 @@ import math
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import lru_cache, wraps
+from itertools import pairwise
 from typing import Any
 
 import flint
@@ -77,18 +78,21 @@ def _zonal(degree: int, dim: int) -> list[Any]:
 
 
 @lru_cache(maxsize=8)
-def _nodes(dim: int) -> tuple[tuple[Any, Any], ...]:
+def _nodes(dim: int, halvings: int = 0) -> tuple[tuple[Any, Any], ...]:
     """Cosines and weights of sin^{d-2} on [0, pi]: Gauss-Legendre in ten panels.
 
-    Exact for 120 orders of a function that is analytic around a tenth of the range.
+    Exact for 120 orders of a function that is analytic around a tenth of the range; the
+    panel next to 0, where depth makes kernels steep, is halved towards it.
     """
     points = [flint.arb.legendre_p_root(60, j, weight=True) for j in range(60)]
     rule = [(_mpf(x), _mpf(w)) for x, w in points]
+    ends = [0, *(mpmath.mpf(2) ** -j for j in range(halvings, -1, -1)), *range(2, 11)]
     out: list[tuple[Any, Any]] = []
-    for panel in range(10):
+    for low, high in pairwise(ends):
         for x, w in rule:
-            angle = mpmath.pi * (panel + (x + 1) / 2) / 10
-            out.append((mpmath.cos(angle), w * mpmath.sin(angle) ** (dim - 2)))
+            angle = mpmath.pi * (low + (high - low) * (x + 1) / 2) / 10
+            weight = (high - low) * w * mpmath.sin(angle) ** (dim - 2)
+            out.append((mpmath.cos(angle), weight))
     total = mpmath.fsum(w for _, w in out)
     return tuple((t, w / total) for t, w in out)
 
@@ -108,9 +112,11 @@ def _precise(measure: Any) -> Any:
     return run
 
 
-def _projections(function: Any, degrees: list[int], dim: int) -> list[Any]:
+def _projections(
+    function: Any, degrees: list[int], dim: int, halvings: int = 0
+) -> list[Any]:
     """E[function(t) P_k(t)] for t the cosine of two uniform points."""
-    nodes = _nodes(dim)
+    nodes = _nodes(dim, halvings)
     weighted = [w * function(t) for t, w in nodes]
     rows = [_zonal(k, dim) for k in degrees]
     return [
@@ -126,7 +132,11 @@ def _projections(function: Any, degrees: list[int], dim: int) -> list[Any]:
 def _measure_eigenvalues(
     *, kernel: str, activation: str, depth: int, degrees: list[int], dim: int
 ) -> list[Any]:
-    return _projections(lambda t: _kernel(kernel, activation, depth, t), degrees, dim)
+    # A layer of ReLU turns angles apart by a factor of 1.2.
+    halvings = max(0, depth - 5) // 2
+    return _projections(
+        lambda t: _kernel(kernel, activation, depth, t), degrees, dim, halvings
+    )
 
 
 @_precise
@@ -334,6 +344,9 @@ _DEEP_CASES = (
     {"activation": "erf", "depth": 3, "degrees": [1, 3, 11, 31], "dim": 10},
 )
 
+_DEEPEST = {"activation": "relu", "depth": 20, "degrees": [0, 1, 2, 9], "dim": 2}
+"""So many layers that the coefficients of the series have not begun to fall."""
+
 SPECTRUM = numeric(
     id="dc/defC.1-spectrum",
     items=("DefC.1", "Eq1"),
@@ -346,7 +359,7 @@ SPECTRUM = numeric(
         "b_n: Taylor of the dual",
     ),
     source=Source(_KEY, "Definition C.1 and equation 1"),
-    cases=tuple({"kernel": "nngp", **case} for case in _DEEP_CASES),
+    cases=tuple({"kernel": "nngp", **case} for case in (*_DEEP_CASES, _DEEPEST)),
     predict=_predict_eigenvalues,
     measure=_measure_eigenvalues,
     # Rounding: 2,049 products a layer and a step, sqrt(2049) 64 ulps at worst: 6e-13.
