@@ -397,7 +397,12 @@ LENGTHS = replace(
     title="Length maps of waves and exponentials, and mean squares of their slopes",
     statement=r"\hat\sigma_0(\gamma) = \mathbb{E}\, \sigma(\sqrt\gamma X)^2, \quad"
     r" \gamma\, \mathbb{E}\, \sigma'(\sqrt\gamma X)^2",
-    cases=grid(activation=("cos", "exp", "gaussian", "relu_squared", "2 sin + cos")),
+    cases=grid(
+        activation=(
+            *("sin", "cos", "2 sin + cos", "exp", "gaussian"),
+            *("erf", "gelu", "relu_squared"),
+        )
+    ),
     predict=_predict_length,
     measure=_measure_length,
     must_refute=_wrong_length,

@@ -926,6 +926,7 @@ THM_I1_RATE = numeric(
 
 _DELTAS = (1e-6, 0.1, 1.0, 1.7)
 _KINK = 0.3
+_VAR = 3.0
 
 
 def _predict_callable(*, what: str, linear: float = 0.5, symbolic: bool = False) -> Any:
@@ -952,6 +953,9 @@ def _predict_callable(*, what: str, linear: float = 0.5, symbolic: bool = False)
 
 
 def _of_callable(a: act.Activation, what: str) -> Any:
+    if what == "bend":
+        twice = a.scaled(_VAR).derivative.derivative
+        return [twice.mean, twice.second_moment]
     if what == "dual":
         return a.dual(np.array(_RHOS))
     if what == "slope":
@@ -961,6 +965,10 @@ def _of_callable(a: act.Activation, what: str) -> Any:
 
 def _measure_callable(*, what: str, symbolic: bool = False) -> Any:
     del symbolic  # the same function, given in another form
+    if what == "bend":
+        # (s(r x))'' is 2 r^2 beyond c / r, and zero before.
+        beyond = mpmath.ncdf(-_KINK / mpmath.sqrt(_VAR))
+        return [2 * _VAR * beyond, (2 * _VAR) ** 2 * beyond]
     piece = integrals.Pieces(2, (0, "0.5"), (_KINK,), (2,))
     found = integrals.of_pieces(piece)
     if what == "energy":
@@ -978,8 +986,8 @@ CALLABLE = numeric(
     statement=r"s(x) = (x - c)_+^2 + x/2",
     source=Source(KEY, "Definition C.1"),
     cases=(
-        *grid(what=("energy", "dual", "slope", "distance")),
-        *grid(what=("dual", "slope"), symbolic=True),
+        *grid(what=("energy", "dual", "slope", "distance", "bend")),
+        *grid(what=("dual", "slope", "bend"), symbolic=True),
     ),
     predict=_predict_callable,
     measure=_measure_callable,

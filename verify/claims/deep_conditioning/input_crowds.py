@@ -43,14 +43,25 @@ def _rows(squares: Squares, turns: Turns) -> list[list[list[float]]]:
 
 @lru_cache(maxsize=64)
 def _library(
-    name: str, squares: Squares, turns: Turns, depth: int, *, across: bool = False
+    name: str,
+    squares: Squares,
+    turns: Turns,
+    depth: int,
+    *,
+    across: bool = False,
+    cone: float = math.inf,
 ) -> list[Array]:
     """Return both kernels of every pair, shape (pairs, 2, 2), from those of a crowd.
 
-    Of all rows with all, or `across`: with themselves and half of the others.
+    Of all rows with all, or `across`: with themselves and half of the others. The others
+    lie in all directions, or in a `cone` of this width around the first row's, and its
+    mirror image.
     """
     rng, (low, high) = np.random.default_rng(29), 0.5 * np.log(squares)
     others = rng.standard_normal((CROWD, 3))
+    if cone < math.inf:
+        others = cone * others + np.array([1.0, 0.0, 0.0])
+        others[::2] *= -1.0
     others /= np.linalg.norm(others, axis=1, keepdims=True)
     others *= np.exp(rng.uniform(low, high, (CROWD, 1)))
     flat = np.pad(np.concatenate(_rows(squares, turns)), ((0, 0), (0, 1)))
@@ -69,8 +80,11 @@ def _predict(
     turns: Turns,
     depth: int,
     across: bool = False,
+    cone: float = math.inf,
 ) -> list[Any]:
-    found = _library(activation, tuple(squares), tuple(turns), depth, across=across)
+    found = _library(
+        activation, tuple(squares), tuple(turns), depth, across=across, cone=cone
+    )
     return [entry for k in found[which] for entry in pairs.entries_of(k)]
 
 
@@ -80,8 +94,15 @@ def _a_layer_less(which: int, **case: Any) -> list[Any]:
 
 
 def _measure(
-    which: str, *, activation: str, squares: Squares, turns: Turns, depth: int
+    which: str,
+    *,
+    activation: str,
+    squares: Squares,
+    turns: Turns,
+    depth: int,
+    cone: float = math.inf,
 ) -> list[Any]:
+    del cone
     law = pairs.Normalised(pairs.LAWS[activation])
     states = (
         pairs.recursion(law, pairs.start(*both), depth)[-1]
@@ -116,15 +137,24 @@ _FORMULAS = (
         activation="erf", squares=((100.0, 3072.0),), turns=((0.02, 0.1, 0.5),), depth=1
     ),
 )
-_KINKED = (
-    *grid(activation="hard_tanh", squares=((0.5, 30.0),), turns=((0.1, 2.9),), depth=1),
-    # An angle that the closed form is for; ReLU6 is not odd.
-    *grid(
-        activation=("hard_tanh", "relu6"),
-        squares=((0.5, 30.0),),
-        turns=((1.2, 2.9),),
-        depth=1,
-    ),
+# An angle of 1.2 is one that the closed form is for.
+_KINKED = grid(
+    activation="hard_tanh", squares=((0.5, 30.0),), turns=((0.1, 1.2, 2.9),), depth=1
+)
+_NOT_ODD = grid(
+    activation="relu6", squares=((0.5, 30.0),), turns=((1.2, 2.9),), depth=1
+)
+# Rows so close that slopes are read off tables of both lengths: up to long ones, and
+# where kinks meet at different places for different lengths.
+_CONE_OF_LONG = grid(
+    activation="selu", squares=((50.0, 400.0),), turns=((0.01,),), depth=1, cone=0.01
+)
+_CONE_OF_KINKED = grid(
+    activation="relu6",
+    squares=((400.0, 400.1),),
+    turns=((0.01, 3.12),),
+    depth=1,
+    cone=0.01,
 )
 
 NNGP = numeric(
@@ -161,7 +191,7 @@ NNGP_KINKED = replace(
     NNGP,
     id="dc/eq1-crowd-kinked",
     title="Kernels of pairs among hundreds of inputs, of a piecewise linear activation",
-    cases=_KINKED,
+    cases=(*_KINKED, *_CONE_OF_LONG),
     uses=("dc/eq1-crowd",),
 )
 
@@ -169,7 +199,7 @@ NTK_KINKED = replace(
     NTK,
     id="dc/eq7-crowd-kinked",
     title="Tangent kernels among hundreds of inputs, of a piecewise linear activation",
-    cases=_KINKED,
+    cases=(*_KINKED, *_NOT_ODD, *_CONE_OF_KINKED),
     uses=("dc/eq7-crowd",),
 )
 

@@ -243,6 +243,8 @@ _PARALLEL = (
         turn=(0.0, 1e-4, 3.0),
         depth=(1, 2),
     ),
+    # Longer than one.
+    *grid(activation=("sin", "cos", "exp"), squares=([1.44, 1.5],), turn=0.0, depth=1),
 )
 
 

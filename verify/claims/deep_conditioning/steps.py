@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from empirical.networks import Network
 from empirical.normrelu.networks import ARMS, KINK
+from empirical.normrelu.recipes import PLAIN, Recipe
 from empirical.normrelu.training import CrossEntropy, Examples, measured, trained
 from empirical.randomness import torch_generator
 from empirical.testbed.batches import Epochs
@@ -26,6 +27,7 @@ KEY = "agarwal2021deep"
 _RATES = (0.02, 0.01)
 _N, _TESTS, _BATCH, _STEPS = 8, 9, 3, 6
 _SHAPE = (2, 6, 5)
+_MOVED = (2, 16, 24)
 _DEPTH = {"dense": 3, "residual": 14}
 _WIDTH = {"dense": 11, "residual": 2}
 
@@ -164,16 +166,18 @@ def _stacked(nets: list[nn.Sequential]) -> tuple[Tensor, ...]:
     return tuple(torch.stack(same).detach() for same in zip(*each, strict=True))
 
 
-def network(arm: str, kind: str) -> Network:
+def network(arm: str, kind: str, shape: tuple[int, int, int] = _SHAPE) -> Network:
     """Return the specification of an arm."""
     if kind == "dense":
         size = math.prod(_SHAPE)
         return ARMS[arm].network(inputs=size, width=_WIDTH[kind], depth=_DEPTH[kind])
-    return ARMS[arm].residual(shape=_SHAPE, width=_WIDTH[kind], depth=_DEPTH[kind])
+    return ARMS[arm].residual(shape=shape, width=_WIDTH[kind], depth=_DEPTH[kind])
 
 
-def _inputs(kind: str, count: int, seed: int) -> Tensor:
-    x = normal(count, *_SHAPE, seed=[21, seed])
+def _inputs(
+    kind: str, count: int, seed: int, shape: tuple[int, int, int] = _SHAPE
+) -> Tensor:
+    x = normal(count, *shape, seed=[21, seed])
     return x.flatten(1) if kind == "dense" else x
 
 
@@ -294,9 +298,12 @@ STEPS = closed(
 # --- starts and whole courses, as they are trained --------------------------------------
 
 _GAIN = {"normrelu": 1.0, "selu": 1.0}
+_DECAY = 0.05
 
 
-def _filled(net: nn.Sequential, arm: str, generator: torch.Generator) -> nn.Sequential:
+def _filled(
+    net: nn.Sequential, arm: str, generator: torch.Generator, start: str = ""
+) -> nn.Sequential:
     """Draw a network's weights by the definition, in float32."""
     net = net.float()
     layers = _layers(net)
@@ -306,6 +313,10 @@ def _filled(net: nn.Sequential, arm: str, generator: torch.Generator) -> nn.Sequ
             fan = weight[0].numel()
             last = place == len(layers) - 1
             variance = (1.0 if last else _GAIN.get(arm, 2.0)) / fan
+            if start == "he" and not last:
+                variance = 2.0 / fan
+            if start == "glorot":
+                variance = 2.0 / (fan + weight[:, 0].numel())
             residual = weight.ndim == 4 and not last
             outer = residual and place and place % 2 == 0
             if arm == "fixup":
@@ -330,7 +341,26 @@ def _filled(net: nn.Sequential, arm: str, generator: torch.Generator) -> nn.Sequ
     return net
 
 
-def _plain_course(*, arm: str, kind: str, fault: str, wrong: bool) -> list[float]:
+def _moved(images: Tensor, generator: torch.Generator) -> Tensor:
+    """Shift each image by up to an eighth of its shorter side; mirror every second."""
+    height, breadth = images.shape[2:]
+    border = min(height, breadth) // 8
+    shifts = torch.randint(2 * border + 1, (len(images), 2), generator=generator)
+    mirrored = torch.randint(2, (len(images), 1), generator=generator)
+    seen = torch.empty_like(images)
+    for k, (down, across) in enumerate(shifts.tolist()):
+        framed = torch.zeros(2, height + 2 * border, breadth + 2 * border)
+        framed[:, border : border + height, border : border + breadth] = images[k]
+        part = framed[:, down : down + height, across : across + breadth]
+        seen[k] = torch.from_numpy(
+            part.numpy()[..., :: -1 if mirrored[k] else 1].copy()
+        )
+    return seen
+
+
+def _plain_course(
+    *, arm: str, kind: str, fault: str, start: str, wrong: bool
+) -> list[float]:
     """Train from the definition's start, in float32 as networks of the paper are.
 
     Wrong: Nesterov's momentum in the place of heavy-ball momentum.
@@ -341,17 +371,30 @@ def _plain_course(*, arm: str, kind: str, fault: str, wrong: bool) -> list[float
         order = torch_generator(5, "normrelu", "shuffled labels")
         classes = classes[torch.randperm(_N, generator=order)]
     names = [(rate, seed) for rate in _RATES for seed in (5, 6)]
+    shape = _MOVED if start else _SHAPE
     for rate, seed in names:
         generator = torch_generator(seed, "normrelu", "weights")
-        net = _filled(plain(arm, kind, 0), arm, generator)
-        x = _inputs(kind, _N, _N).float()
+        net = _filled(plain(arm, kind, 0), arm, generator, start)
+        x = _inputs(kind, _N, _N, shape).float()
         params = list(net.parameters())
         learnt = params[-1:] if fault == "frozen" else params
         size = {"slow": 0.01}.get(fault, 1.0)
-        sgd = torch.optim.SGD(learnt, lr=size * rate, momentum=0.9, nesterov=wrong)
-        order = torch_generator(seed, "normrelu", "batches")
-        for chosen in orders(_N, _BATCH, 6, order):
-            loss = functional.cross_entropy(net(x[chosen]), classes[chosen])
+        sgd = torch.optim.SGD(
+            learnt,
+            lr=size * rate,
+            momentum=0.9,
+            nesterov=wrong,
+            weight_decay=_DECAY if start else 0.0,
+        )
+        order, shown = (
+            torch_generator(seed, "normrelu", name)
+            for name in ("batches", "augmentation")
+        )
+        for step, chosen in enumerate(orders(_N, _BATCH, _STEPS, order)):
+            if start and step == _STEPS // 2:
+                sgd.param_groups[0]["lr"] = 0.1 * rate
+            seen = _moved(x[chosen], shown) if start else x[chosen]
+            loss = functional.cross_entropy(net(seen), classes[chosen])
             sgd.zero_grad()
             loss.backward()  # pyright: ignore[reportUnknownMemberType]
             sgd.step()
@@ -359,16 +402,23 @@ def _plain_course(*, arm: str, kind: str, fault: str, wrong: bool) -> list[float
             net.eval()
             found.append(float(functional.cross_entropy(net(x), classes)))
             net.train()
-            hidden = _hidden(net, _inputs(kind, _TESTS, _TESTS).float())
+            hidden = _hidden(net, _inputs(kind, _TESTS, _TESTS, shape).float())
             found += [float(h.square().mean()) for h in hidden]
     return found
 
 
-def _found_course(*, arm: str, kind: str, fault: str) -> list[float]:
-    inputs, tests = (_inputs(kind, n, n).float() for n in (_N, _TESTS))
+def _found_course(*, arm: str, kind: str, fault: str, start: str) -> list[float]:
+    shape = _MOVED if start else _SHAPE
+    inputs, tests = (_inputs(kind, n, n, shape).float() for n in (_N, _TESTS))
+    practice = Recipe(
+        schedule=(0.5,),
+        decay=_DECAY,
+        augmentation=("crop", "flip"),
+        start=start or "arm",
+    )
     done = trained(
         ARMS[arm],
-        network(arm, kind),
+        network(arm, kind, shape),
         Examples(
             inputs=inputs,
             classes=_classes(_N),
@@ -380,6 +430,7 @@ def _found_course(*, arm: str, kind: str, fault: str) -> list[float]:
         epochs=2,
         batch=_BATCH,
         every_epoch=fault != "",
+        recipe=practice if start else PLAIN,
         fault=fault,
     )
     losses, lengths = done.series["train_loss"][-1], done.series["lengths"][-1]
@@ -396,9 +447,12 @@ COURSE = closed(
     key=KEY,
     where="Section 7 and Appendix I.3",
     cases=(
-        *grid(arm=("normrelu", "relu", "batch"), kind="dense", fault=""),
-        *grid(arm=("normrelu", "batch", "fixup"), kind="residual", fault=""),
-        *grid(arm="selu", kind="dense", fault=("slow", "shuffled", "frozen")),
+        *grid(arm=("normrelu", "relu", "batch"), kind="dense", fault="", start=""),
+        *grid(arm=("normrelu", "batch", "fixup"), kind="residual", fault="", start=""),
+        *grid(arm="selu", kind="dense", fault=("slow", "shuffled", "frozen"), start=""),
+        # With what practice adds: a rate that falls, decay, images shifted and mirrored.
+        *grid(arm="normrelu", kind="residual", fault="", start="he"),
+        *grid(arm="batch", kind="residual", fault="", start="glorot"),
     ),
     twin=_plain_course,
     measure=_found_course,

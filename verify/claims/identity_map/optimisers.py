@@ -1,6 +1,6 @@
 """Optimisers, batches and what looks at training, against plain PyTorch (closed claims)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from empirical.testbed import optimisers
-from empirical.testbed.batches import Afresh, Epochs
+from empirical.testbed.batches import Afresh, Batches, Epochs, Whole
 from empirical.testbed.budgets import Floor, Released
 from empirical.testbed.loop import Task, train
 from empirical.testbed.modules import Params
@@ -112,7 +112,7 @@ def _clip(net: nn.Module, largest: float | None) -> None:
 
 
 def _plain_steps(
-    *, name: str, clip: float | None, common: bool, wrong: bool
+    *, name: str, clip: float | None, common: bool, examples: str, wrong: bool
 ) -> list[float]:
     """Train each network by itself.
 
@@ -126,7 +126,9 @@ def _plain_steps(
         make = WRONG[name] if wrong else OPTIMISERS[name][1]
         optimiser = make([*net.parameters()], lr=rate)
         losses: list[float] = []
-        for chosen in orders(_EXAMPLES, 3, _STEPS, _own_order(replicate)):
+        order = _own_order(replicate if examples == "own" else 0)
+        batch = None if examples == "all" else 3
+        for chosen in orders(_EXAMPLES, batch, _STEPS, order):
             optimiser.zero_grad()
             loss = nn.functional.cross_entropy(net(x[chosen]), y[chosen])
             loss.backward()  # pyright: ignore[reportUnknownMemberType]
@@ -137,7 +139,9 @@ def _plain_steps(
     return found
 
 
-def _stacked_steps(*, name: str, clip: float | None, common: bool) -> list[float]:
+def _stacked_steps(
+    *, name: str, clip: float | None, common: bool, examples: str
+) -> list[float]:
     x, y = _examples()
     rule = OPTIMISERS[name][0]
     if clip is not None:
@@ -149,7 +153,7 @@ def _stacked_steps(*, name: str, clip: float | None, common: bool) -> list[float
         rule,
         steps=_STEPS,
         check=5,
-        batches=Epochs(_EXAMPLES, 3, [_own_order(r) for r in range(3)]),
+        batches=_BATCHES[examples](),
         observers=[curve],
         # Two together and one alone.
         together=2,
@@ -161,6 +165,13 @@ def _stacked_steps(*, name: str, clip: float | None, common: bool) -> list[float
     return found
 
 
+_BATCHES: Mapping[str, Callable[[], Batches]] = {
+    "own": lambda: Epochs(_EXAMPLES, 3, [_own_order(r) for r in range(3)]),
+    "shared": lambda: Epochs(_EXAMPLES, 3, [_own_order(0)]),
+    "all": Whole,
+}
+"""Of each network's own order, of one for all, or all examples."""
+
 STEPS = closed(
     id="id/Fig32-steps",
     items=("Fig32",),
@@ -169,9 +180,15 @@ STEPS = closed(
     key=KEY,
     where="Section 3, on optimisers",
     cases=(
-        *grid(name=tuple(OPTIMISERS), clip=(None,), common=(False,)),
-        *grid(name=("adam", "adam, other moments"), clip=(None,), common=(True,)),
-        *grid(name=("momentum", "adamax"), clip=(0.4,), common=(False,)),
+        *grid(name=tuple(OPTIMISERS), clip=(None,), common=False, examples="own"),
+        *grid(
+            name=("adam", "adam, other moments"),
+            clip=(None,),
+            common=True,
+            examples="own",
+        ),
+        *grid(name=("momentum", "adamax"), clip=(0.4,), common=False, examples="own"),
+        *grid(name="momentum", clip=(None,), common=False, examples=("shared", "all")),
     ),
     twin=_plain_steps,
     measure=_stacked_steps,

@@ -46,18 +46,29 @@ def _flat(parts: Any) -> Array:
     return np.concatenate([np.asarray(p).ravel() for p in parts])
 
 
-def _measure_recursion(*, widths: list[int], seed: int) -> Array:
+def _parameters(widths: list[int], seed: int, *, whole: bool) -> tuple[Any, Any, Array]:
+    """Return weights, biases and inputs: of whole numbers many units are exactly zero."""
     weights, biases = network(widths, seed)
-    return _flat(j.numpy() for j in jacobians(weights, biases, _inputs(widths, seed)))
+    x = _inputs(widths, seed)
+    if whole:
+        weights, biases = ([p.round() for p in part] for part in (weights, biases))
+        x = np.round(x)
+    return weights, biases, x
 
 
-def _predict_recursion(*, widths: list[int], seed: int) -> Array:
-    return _flat(_found(widths, seed))
+def _measure_recursion(*, widths: list[int], seed: int, whole: bool) -> Array:
+    return _flat(j.numpy() for j in jacobians(*_parameters(widths, seed, whole=whole)))
 
 
-def _without_masks(*, widths: list[int], seed: int) -> Array:
+def _predict_recursion(*, widths: list[int], seed: int, whole: bool) -> Array:
+    weights, biases, x = _parameters(widths, seed, whole=whole)
+    w, b = [p.numpy() for p in weights], [p.numpy() for p in biases]
+    return _flat(mmd.layer_jacobians(w, b, x))
+
+
+def _without_masks(*, widths: list[int], seed: int, whole: bool) -> Array:
     """The product of the weights alone, every unit on."""
-    weights = [w.numpy() for w in network(widths, seed)[0]]
+    weights = [w.numpy() for w in _parameters(widths, seed, whole=whole)[0]]
     found = [weights[-1]]
     for w in weights[-2::-1]:
         found.append(found[-1] @ w)
@@ -72,7 +83,10 @@ JAC = numeric(
     ),
     statement=(r"J_{L-1}=W^{(L)}D_{L-1},\quad J_{l-1}=(J_lW^{(l)})D_{l-1},\quad D_0=I"),
     source=Source(KEY, "Equations 15 to 22; the recursion is ours", Reading.OURS),
-    cases=grid(widths=_SHAPES, seed=(0, 1)),
+    cases=(
+        *grid(widths=_SHAPES, seed=(0, 1), whole=False),
+        *grid(widths=_SHAPES[1:], seed=0, whole=True),
+    ),
     predict=_predict_recursion,
     measure=_measure_recursion,
     # Products of four small matrices.
