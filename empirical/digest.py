@@ -8,6 +8,7 @@ the remarks of claims: what cannot change a number changes no digest.
 import ast
 import hashlib
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from pathlib import Path
@@ -67,16 +68,18 @@ def _followed(module: str, roots: tuple[Path, ...]) -> dict[str, tuple[Path, str
     """Return files, and the digests of their own code."""
     found: dict[str, tuple[Path, str]] = {}
     # Most names are met many times over, and most of what is imported is no module.
-    seen, waiting = set[str](), [module]
+    seen, waiting = set[str](), deque([module])
     while waiting:
-        name = waiting.pop()
-        path = None if name in seen else _locate(name, roots)
+        name = waiting.popleft()
+        parent = name.rpartition(".")[0]
+        # In turn: where a module's attribute is imported, the module has been found.
+        inside = parent not in found or found[parent][0].name == "__init__.py"
+        path = _locate(name, roots) if inside and name not in seen else None
         seen.add(name)
         if path is None:
             continue
         code, names = _read(name, path)
         found[name] = path, code
-        parent = name.rpartition(".")[0]
         waiting += [*([parent] if parent else []), *names]
     return found
 
