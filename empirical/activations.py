@@ -51,7 +51,8 @@ class Normalized(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Evaluate entrywise."""
-        return (self.function(x) - self.mean) * (1.0 / self.deviation)
+        # The difference is a tensor of its own, unlike what the function returns.
+        return (self.function(x) - self.mean).mul_(1.0 / self.deviation)
 
     def extra_repr(self) -> str:
         """Return mean and deviation."""

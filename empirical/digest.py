@@ -8,8 +8,9 @@ the remarks of claims: what cannot change a number changes no digest.
 import ast
 import hashlib
 import sys
-from collections.abc import Iterator
-from functools import lru_cache
+from collections import deque
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -66,15 +67,19 @@ def sources(module: str, roots: tuple[Path, ...] = (ROOT,)) -> dict[str, Path]:
 def _followed(module: str, roots: tuple[Path, ...]) -> dict[str, tuple[Path, str]]:
     """Return files, and the digests of their own code."""
     found: dict[str, tuple[Path, str]] = {}
-    waiting = [module]
+    # Most names are met many times over, and most of what is imported is no module.
+    seen, waiting = set[str](), deque([module])
     while waiting:
-        name = waiting.pop()
-        path = _locate(name, roots)
-        if path is None or name in found:
+        name = waiting.popleft()
+        parent = name.rpartition(".")[0]
+        # In turn: where a module's attribute is imported, the module has been found.
+        inside = parent not in found or found[parent][0].name == "__init__.py"
+        path = _locate(name, roots) if inside and name not in seen else None
+        seen.add(name)
+        if path is None:
             continue
         code, names = _read(name, path)
         found[name] = path, code
-        parent = name.rpartition(".")[0]
         waiting += [*([parent] if parent else []), *names]
     return found
 
@@ -99,15 +104,25 @@ def substance(source: bytes) -> str:
 def _shown(node: Any) -> str:
     if isinstance(node, list):
         entries = cast("list[Any]", node)
-        return ",".join(_shown(each) for each in entries if not _is_remark(each))
-    if not isinstance(node, ast.AST):
+        return ",".join([_shown(each) for each in entries if not _is_remark(each)])
+    # Looked up once a class: a run reads hundreds of thousands of nodes.
+    fields = _fields(type(node))
+    if fields is None:
         return ascii(node)
-    parts = (
-        f"{name}={text}"
-        for name, value in ast.iter_fields(node)
-        if value is not None and name not in ("ctx", "kind") and (text := _shown(value))
-    )
+    parts: list[str] = []
+    for name in fields:
+        value = getattr(node, name, None)
+        if value is not None and (text := _shown(value)):
+            parts.append(f"{name}={text}")
     return f"{type(node).__name__}({';'.join(parts)})"
+
+
+@cache
+def _fields(kind: type) -> tuple[str, ...] | None:
+    """Return what is shown of a class of nodes; None of what is no node."""
+    if not issubclass(kind, ast.AST):
+        return None
+    return tuple(name for name in kind._fields if name not in ("ctx", "kind"))
 
 
 def _is_remark(node: object) -> bool:
@@ -123,9 +138,9 @@ def _is_remark(node: object) -> bool:
 
 
 def _locate(module: str, roots: tuple[Path, ...]) -> Path | None:
+    below = module.replace(".", "/")
     for root in roots:
-        base = root.joinpath(*module.split("."))
-        for path in (base / "__init__.py", base.with_name(base.name + ".py")):
+        for path in (root / f"{below}/__init__.py", root / f"{below}.py"):
             if path.is_file():
                 return path
     return None
@@ -148,7 +163,7 @@ def _parsed(source: bytes, package: str, top: str) -> tuple[str, tuple[str, ...]
 
 def _imported(tree: ast.Module, package: str) -> Iterator[str]:
     """Names of every import, `from a import b` as both ``a`` and ``a.b``."""
-    for node in ast.walk(tree):
+    for node in _statements(tree.body):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -158,3 +173,13 @@ def _imported(tree: ast.Module, package: str) -> Iterator[str]:
                 base = ".".join([*parts, base]) if base else ".".join(parts)
             yield base
             yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def _statements(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Walk through statements and those inside them, not through expressions."""
+    for each in body:
+        yield each
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inside = getattr(each, name, None)
+            if isinstance(inside, list):
+                yield from _statements(cast("list[ast.AST]", inside))

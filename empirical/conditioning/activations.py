@@ -106,7 +106,7 @@ def shifted_relu(kink: float) -> Elementwise:
     """
     if not math.isfinite(kink):
         raise ValueError(f"shifted_relu: `kink` must be finite, but it is {kink}")
-    return lambda z: torch.relu(z - kink)
+    return lambda z: (z - kink).relu_()
 
 
 def _hermite(*polynomial: float) -> Elementwise:

@@ -183,7 +183,7 @@ def _by_layer(norm: Norm, z: Tensor, own: Mapping[str, Tensor]) -> Tensor:
     if not norm.affine:
         return out
     shape = (len(z), 1, -1, *[1] * (z.ndim - 3))
-    return out * own["gain"].view(shape) + own["shift"].view(shape)
+    return (out * own["gain"].view(shape)).add_(own["shift"].view(shape))
 
 
 def _fitted(h: Tensor, like: Tensor) -> Tensor:

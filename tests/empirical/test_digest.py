@@ -2,7 +2,7 @@
 
 import pytest
 
-from empirical.digest import code_digest, substance
+from empirical.digest import code_digest, sources, substance
 
 PLAIN = b"""\
 def f(x):
@@ -85,6 +85,46 @@ def test_what_a_claim_remarks_is_no_code(remark):
     # What is computed is.
     other = bare.replace("finding=other", "finding=another")
     assert substance(other.encode()) != substance(bare.encode())
+
+
+IMPORTS = b"""\
+import theory.a
+def f():
+    if x:
+        import theory.b
+    elif y:
+        import theory.c
+    else:
+        import theory.d
+    for _ in z:
+        import theory.e
+    else:
+        import theory.f
+try:
+    import theory.g
+except OSError:
+    import theory.h
+else:
+    import theory.i
+finally:
+    import theory.j
+class C:
+    with a, b:
+        async def f(self):
+            from theory import k
+match x:
+    case 1:
+        from . import l
+"""
+
+
+def test_an_import_is_found_wherever_it_stands(tmp_path):
+    (tmp_path / "theory").mkdir()
+    (tmp_path / "theory" / "__init__.py").write_bytes(IMPORTS)
+    for name in "abcdefghijkl":
+        (tmp_path / "theory" / f"{name}.py").write_text("1\n")
+    found = sources("theory", (tmp_path,))
+    assert sorted(found) == ["theory", *(f"theory.{name}" for name in "abcdefghijkl")]
 
 
 def test_a_module_that_is_not_there_is_named():
