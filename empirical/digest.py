@@ -66,11 +66,14 @@ def sources(module: str, roots: tuple[Path, ...] = (ROOT,)) -> dict[str, Path]:
 def _followed(module: str, roots: tuple[Path, ...]) -> dict[str, tuple[Path, str]]:
     """Return files, and the digests of their own code."""
     found: dict[str, tuple[Path, str]] = {}
-    waiting = [module]
+    waiting, seen = [module], set[str]()
     while waiting:
         name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
         path = _locate(name, roots)
-        if path is None or name in found:
+        if path is None:
             continue
         code, names = _read(name, path)
         found[name] = path, code
@@ -99,14 +102,16 @@ def substance(source: bytes) -> str:
 def _shown(node: Any) -> str:
     if isinstance(node, list):
         entries = cast("list[Any]", node)
-        return ",".join(_shown(each) for each in entries if not _is_remark(each))
+        return ",".join([_shown(each) for each in entries if not _is_remark(each)])
     if not isinstance(node, ast.AST):
         return ascii(node)
-    parts = (
+    parts = [
         f"{name}={text}"
-        for name, value in ast.iter_fields(node)
-        if value is not None and name not in ("ctx", "kind") and (text := _shown(value))
-    )
+        for name in node._fields
+        if name not in ("ctx", "kind")
+        and (value := getattr(node, name, None)) is not None
+        and (text := _shown(value))
+    ]
     return f"{type(node).__name__}({';'.join(parts)})"
 
 
@@ -123,9 +128,9 @@ def _is_remark(node: object) -> bool:
 
 
 def _locate(module: str, roots: tuple[Path, ...]) -> Path | None:
+    inside = module.replace(".", "/")
     for root in roots:
-        base = root.joinpath(*module.split("."))
-        for path in (base / "__init__.py", base.with_name(base.name + ".py")):
+        for path in (root / inside / "__init__.py", root / f"{inside}.py"):
             if path.is_file():
                 return path
     return None
@@ -148,7 +153,7 @@ def _parsed(source: bytes, package: str, top: str) -> tuple[str, tuple[str, ...]
 
 def _imported(tree: ast.Module, package: str) -> Iterator[str]:
     """Names of every import, `from a import b` as both ``a`` and ``a.b``."""
-    for node in ast.walk(tree):
+    for node in _statements(tree.body):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -158,3 +163,11 @@ def _imported(tree: ast.Module, package: str) -> Iterator[str]:
                 base = ".".join([*parts, base]) if base else ".".join(parts)
             yield base
             yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def _statements(body: list[Any]) -> Iterator[Any]:
+    """Yield statements, and those inside of them; handlers and cases, too."""
+    for node in body:
+        yield node
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            yield from _statements(getattr(node, name, []))
