@@ -28,7 +28,7 @@ ACTIVATIONS: dict[str, Activation] = {
     "relu": act.relu.scaled(2.0),
 }
 """Of the arms without a norm, second moment 1: weights' gain is part of it."""
-_NETWORKS, _AT_ONCE = 320, 40
+_NETWORKS, _AT_ONCE = 320, 4
 _PAIRS = 200
 _DEEPEST = 16
 _SOURCE = Source("agarwal2021deep", "Section 7", Reading.OURS)
