@@ -19,6 +19,7 @@ import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -211,7 +212,9 @@ def minimum(
         if not (math.isfinite(low) and math.isfinite(high) and low <= high):
             raise ValueError(f"minimum: `box` must have finite ends, got {box}")
     with flint.ctx.workprec(BITS):
-        bound = _bounder(function, gradient)
+        # Of both halves: bounds ask for it again.
+        centre = lru_cache(2)(lambda part: function(*map(ball, _middle(part))))
+        bound = _bounder(function, gradient, centre)
         upper = min(above(function(*map(ball, corner))) for corner in _points(box))
         heap = [(bound(box), box)]
         while len(heap) < budget:
@@ -225,7 +228,7 @@ def minimum(
             if halves is None:
                 break
             for half in halves:
-                upper = min(upper, above(function(*map(ball, _middle(half)))))
+                upper = min(upper, above(centre(half)))
             # A bound of the whole holds on its parts.
             first, second = ((max(lower, bound(half)), half) for half in halves)
             heapq.heapreplace(heap, first)
@@ -273,7 +276,9 @@ def _negative(function: Function) -> Function:
 
 
 def _bounder(
-    function: Function, gradient: Sequence[Function] | None
+    function: Function,
+    gradient: Sequence[Function] | None,
+    centre: Callable[[Box], Any],
 ) -> Callable[[Box], float]:
     def plain(box: Box) -> float:
         return below(function(*map(ball, box)))
@@ -289,7 +294,7 @@ def _bounder(
             elif slope <= 0:
                 face[axis] = (box[axis][1], box[axis][1])
         # The minimum lies on the face; bound it plainly and by the mean value form.
-        value = function(*map(ball, _middle(tuple(face))))
+        value = centre(tuple(face))
         for slope, side in zip(slopes, face, strict=True):
             value += slope * (ball(side) - flint.arb(_centre(side)))
         return max(below(value), plain(tuple(face)))

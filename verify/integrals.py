@@ -16,7 +16,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cmp_to_key, lru_cache
+from functools import cached_property, cmp_to_key, lru_cache
 from typing import Any
 
 import flint
@@ -37,16 +37,15 @@ GOAL = flint.arb(2) ** -170
 
 def mpf(x: Any) -> Any:
     """Return the midpoint of a ball as an mpmath number."""
+    mantissa, exponent = flint.arb(x).mid().man_exp()
     with mpmath.workprec(BITS):
-        return mpmath.mpf(flint.arb(x).mid().str(75, radius=False))
+        return mpmath.ldexp(int(mantissa), int(exponent))
 
 
 def arb(x: Any) -> Any:
     """Return an exact ball of a float, an int, an mpmath number or decimal text."""
     if isinstance(x, Fraction):
         return flint.arb(flint.fmpq(x.numerator, x.denominator))
-    if isinstance(x, mpmath.mpf):
-        return flint.arb(mpmath.nstr(x, 80))
     return flint.arb(x)
 
 
@@ -133,15 +132,20 @@ class Series:
 
     energies: tuple[Any, ...]
 
+    @cached_property
+    def _polynomials(self) -> tuple[Any, Any]:
+        whole = flint.arb_poly(list(self.energies))
+        return whole, whole.derivative()
+
     def dual(self, rho: Any) -> Any:
         """Evaluate at one correlation."""
         with flint.ctx.workprec(BITS):
-            return mpf(flint.arb_poly(list(self.energies))(arb(rho)))
+            return mpf(self._polynomials[0](arb(rho)))
 
     def slope(self, rho: Any) -> Any:
         """Evaluate the derivative in rho."""
         with flint.ctx.workprec(BITS):
-            return mpf(flint.arb_poly(list(self.energies)).derivative()(arb(rho)))
+            return mpf(self._polynomials[1](arb(rho)))
 
 
 # --- piecewise functions -------------------------------------------------------------
@@ -447,9 +451,14 @@ class Law:
             return self.slope(rho) / self.variance()
 
 
+def _remembered(*functions: Callable[[Any], Any]) -> Law:
+    """Law of a dual, its slope and coefficients, each value computed once."""
+    return Law(*map(lru_cache(None), functions))
+
+
 def of_pieces(piece: Pieces) -> Law:
     """Law of a piecewise function."""
-    return Law(*map(lru_cache(None), (piece.dual, piece.slope, piece.coefficient)))
+    return _remembered(piece.dual, piece.slope, piece.coefficient)
 
 
 def of_coefficients(values: Sequence[Any]) -> Law:
@@ -457,7 +466,7 @@ def of_coefficients(values: Sequence[Any]) -> Law:
     with flint.ctx.workprec(BITS):
         a = [arb(value) for value in values]
         series = Series(tuple(value * value for value in a))
-    return Law(
+    return _remembered(
         series.dual,
         series.slope,
         lambda k: mpf(a[k]) if k < len(a) else mpmath.mpf(0),
@@ -541,4 +550,4 @@ def law(name: str) -> Law:
     a = smooth_coefficients(name)
     with flint.ctx.workprec(BITS):
         series = Series(tuple(value * value for value in a))
-    return Law(series.dual, series.slope, lambda k: mpf(a[k]))
+    return _remembered(series.dual, series.slope, lambda k: mpf(a[k]))

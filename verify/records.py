@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -346,17 +347,24 @@ Kind = TypeVar("Kind", CaseRecord, SearchRecord, Record)
 
 def _typed(kind: type[Kind], data: dict[str, Any]) -> Kind:
     """Return a record of these fields, all there, none else, each of its type."""
-    hints = get_type_hints(kind)
-    if set(data) != set(hints):
-        raise ValueError(f"fields {sorted(set(data) ^ set(hints))} missing or unknown")
-    for name, hint in hints.items():
-        allowed = tuple(get_origin(each) or each for each in get_args(hint) or (hint,))
-        if get_origin(hint) in (tuple, Mapping):
-            allowed = (get_origin(hint),)
-        if float in allowed:
-            allowed += (int,)
+    types = _types(kind)
+    if set(data) != set(types):
+        raise ValueError(f"fields {sorted(set(data) ^ set(types))} missing or unknown")
+    for name, allowed in types.items():
         value = data[name]
         bad = isinstance(value, bool) and bool not in allowed
         if Any not in allowed and (bad or not isinstance(value, allowed)):
             raise TypeError(f"`{name}` is {value!r:.80}")
     return kind(**data)
+
+
+@cache
+def _types(kind: type[Any]) -> Mapping[str, tuple[Any, ...]]:
+    """Return what each field of a record may be."""
+    found: dict[str, tuple[Any, ...]] = {}
+    for name, hint in get_type_hints(kind).items():
+        allowed = tuple(get_origin(each) or each for each in get_args(hint) or (hint,))
+        if get_origin(hint) in (tuple, Mapping):
+            allowed = (get_origin(hint),)
+        found[name] = (*allowed, int) if float in allowed else allowed
+    return found

@@ -33,6 +33,10 @@ Rule = Literal["largest", "balanced"]
 EXPLODED = 1e6
 """A loss this many times the first one counts as diverged."""
 
+CACHED = 16 * 2**20
+"""Bytes of weights that a CPU updates together, a few updates in a row: they stay in a
+cache."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Curves:
@@ -295,7 +299,9 @@ def _descend(
     rates = stack.rates.double().cpu().numpy()
     times = np.unique(np.append(np.arange(0, steps, every), steps))
     diverged, curve = Diverged(EXPLODED), Curve(times)
-    train(task, stack, SGD(), steps=steps, observers=[diverged, curve])
+    together = None if stack.rates.is_cuda else max(2, CACHED // stack.bytes)
+    watching = [diverged, curve]
+    train(task, stack, SGD(), steps=steps, observers=watching, together=together)
     with torch.no_grad():
         last = task.losses(stack.params, stack, None)[None, None]
     # The loss after the last step is one more to look at.

@@ -289,7 +289,8 @@ def fill(
     scales = [np.exp(logs[0])]
     if len(logs) > 1:
         scales.append(np.ones(len(x)) if relative else np.exp(0.5 * logs[1]))
-    kernels = [np.empty((m, n)) for _ in scales]
+    # Zeros, for all of it is scaled: entries that are left for later, too.
+    kernels = [np.zeros((m, n)) for _ in scales]
     at = split or 0
     left: list[Listed] = []
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from theory import _checks
+from theory import _checks, gaussian
 from theory.activations import _engines as engines
 from theory.activations import _linear_pieces as linear_pieces
 from theory.activations import _requirements as requirements
@@ -234,7 +234,7 @@ class FromFunction(Activation):
             a = self if s == 1.0 else self._scaled(float(s))
             x, root = Samples.rule(a._slope._ends(DEVIATIONS, needed=False), 20)
             product = (a._value(x) * root) * (a._slope._value(x) * root)
-            out[k] = math.fsum(np.nan_to_num(product * x)) / s
+            out[k] = gaussian.total(np.nan_to_num(product * x)) / s
         return _checks.like(q, out.reshape(v.shape))
 
     # --- accuracy -----------------------------------------------------------------

@@ -76,30 +76,30 @@ class Samples:
     def mean(self) -> float:
         """E s(Z)."""
         rise, start = self._rise
-        return math.fsum([start, math.fsum(self.w * rise)])
+        return math.fsum([start, gaussian.total(self.w * rise)])
 
     @cached_property
     def linear(self) -> float:
         """E s(Z) Z."""
-        return math.fsum(self.w * self._rise[0] * self.x)
+        return gaussian.total(self.w * self._rise[0] * self.x)
 
     @property
     def second_moment(self) -> float:
         """E s(Z)^2."""
-        return math.fsum(self.w * self.s**2)
+        return gaussian.total(self.w * self.s**2)
 
     @property
     def variance(self) -> float:
         """E (s(Z) - E s(Z))^2."""
         rise, _ = self._rise
-        return math.fsum(self.w * (rise - math.fsum(self.w * rise)) ** 2)
+        return gaussian.total(self.w * (rise - gaussian.total(self.w * rise)) ** 2)
 
     @property
     def rest(self) -> float:
         """E (s(Z) - a_0 - a_1 Z)^2."""
         k = self.of._bend(self.x)
-        line = math.fsum(self.w * k) + math.fsum(self.w * k * self.x) * self.x
-        return math.fsum(self.w * (k - line) ** 2)
+        line = gaussian.total(self.w * k) + gaussian.total(self.w * k * self.x) * self.x
+        return gaussian.total(self.w * (k - line) ** 2)
 
 
 def sample(a: Sampled) -> Samples:
@@ -136,7 +136,7 @@ def length_slope(s: Any) -> float:
         total = float(np.abs(f).sum())
         outside = float(np.abs(f[np.abs(x) > reach - 2.0]).sum())
         if math.isfinite(total) and outside <= TAIL * total:
-            return math.fsum(f)
+            return gaussian.total(f)
     raise ValueError(
         f"{s.name}.length_map_derivative: `q` must leave E s(sqrt(q) Z)^2 within float64,"
         f" but the activation grows too fast: {total:.3g} on |Z| < {REACHES[-1]:g}."

@@ -149,6 +149,8 @@ def is_finite(value: Any) -> bool:
     >>> is_finite([1.0, "inf"]), is_finite(np.array([1.0, np.nan]))
     (True, False)
     """
+    if isinstance(value, float):
+        return math.isfinite(value)
     if isinstance(value, np.ndarray) and value.dtype.kind in "fc":
         return bool(np.isfinite(value).all())
     if isinstance(value, np.ndarray | list | tuple):
@@ -157,7 +159,7 @@ def is_finite(value: Any) -> bool:
         return all(map(is_finite, value.values()))
     if isinstance(value, Estimate | Enclosure | Contrast):
         return all(is_finite(getattr(value, f.name)) for f in fields(value))
-    if isinstance(value, float | complex | np.generic):
+    if isinstance(value, complex | np.generic):
         return (
             bool(np.isfinite(value)) if np.asarray(value).dtype.kind in "fc" else True
         )

@@ -95,11 +95,15 @@ def unexecuted(known: Mapping[str, Iterable[str]]) -> list[str]:
     from verify import ledger
 
     functions = {f.key: f for f in of_package("theory")}
-    codes: set[CodeType] = set()
+    codes: dict[str, set[CodeType]] = {}
 
     def enter(frame: FrameType, _event: str, _argument: object) -> None:
         # Nothing is returned: no line of what was entered is traced.
-        codes.add(frame.f_code)
+        codes.setdefault(frame.f_code.co_name, set()).add(frame.f_code)
+
+    def entered(function: Function) -> bool:
+        last = function.name.rpartition(".")[2]
+        return any(map(function.is_of, codes.get(last, ())))
 
     claims = {claim.id: claim for claim in ledger.load()}
     missing: list[str] = []
@@ -117,8 +121,7 @@ def unexecuted(known: Mapping[str, Iterable[str]]) -> list[str]:
                     left = {
                         key
                         for key in left
-                        if key not in functions
-                        or not any(map(functions[key].is_of, codes))
+                        if key not in functions or not entered(functions[key])
                     }
         missing += sorted(left)
     return missing

@@ -40,13 +40,11 @@ def tangent(law: Law, rho: Any, depth: int) -> Any:
     """
     with mpmath.workprec(BITS):
         values = correlations(law, rho, depth)
-        slopes = [law.normalised_slope(v) for v in values[:-1]]
-        total = mpmath.mpf(0)
-        for h in range(depth + 1):
-            term = values[h]
-            for slope in slopes[h:]:
-                term *= slope
-            total += term
+        # From the last layer on: each term has one slope more.
+        total, product = values[-1], mpmath.mpf(1)
+        for value in reversed(values[:-1]):
+            product *= law.normalised_slope(value)
+            total += value * product
         return total
 
 

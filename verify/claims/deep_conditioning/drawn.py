@@ -5,7 +5,6 @@ from typing import Any
 
 import mpmath
 import numpy as np
-from matplotlib.figure import Figure
 
 from theory import activations as act
 from theory import plots
@@ -24,6 +23,9 @@ _DIGITS = 50
 
 
 def _axes() -> Any:
+    # Loaded here: the other claims do without.
+    from matplotlib.figure import Figure
+
     return Figure().subplots()
 
 

@@ -33,30 +33,35 @@ _KEY = "agarwal2021deep"
 def _drawn(
     inputs: Array,
     *,
-    kernel: str,
     activation: str,
     depth: int,
     width: int,
     draws: int,
     seed: int,
-) -> Array:
-    """Return NNGP or NTK Gram matrices of drawn networks, (draws, n, n).
+    tangent: bool = True,
+) -> tuple[Array, Array]:
+    """Return NNGP and NTK Gram matrices of drawn networks, (draws, n, n) each.
 
     Computed in float32: rounding 1e-6 of a kernel, against sampling errors above 1e-3.
     """
     network = FullyConnected.uniform(
         inputs=inputs.shape[1], width=width, depth=depth, activation=named(activation)
     )
-    chunks = sample(
-        network,
-        torch.from_numpy(inputs).float(),
-        draws=draws,
-        generator=torch_generator(seed, "weights"),
-        tangent=kernel == "ntk",
-        # What the processor's caches hold: a quarter faster.
-        max_bytes=1 << 24,
+    chunks = [
+        *sample(
+            network,
+            torch.from_numpy(inputs).float(),
+            draws=draws,
+            generator=torch_generator(seed, "weights"),
+            tangent=tangent,
+            # What the processor's caches hold: a quarter faster.
+            max_bytes=1 << 24,
+        )
+    ]
+    nngp, ntk = (
+        torch.cat(each) for each in zip(*((c.nngp, c.ntk) for c in chunks), strict=True)
     )
-    return torch.cat([getattr(chunk, kernel) for chunk in chunks]).double().numpy()
+    return nngp.double().numpy(), ntk.double().numpy()
 
 
 def pair_inputs() -> Array:
@@ -71,10 +76,16 @@ def digits(n: int) -> Array:
     return unit_rows(load("mnist", cached=False).head(n).images)
 
 
-def _entries(**case: Any) -> Array:
-    """Return the entries of drawn kernels of `pair_inputs`, (draws, 10)."""
-    upper = np.triu_indices(4)
-    return _drawn(pair_inputs(), **case)[:, upper[0], upper[1]]
+@lru_cache(maxsize=8)
+def _both_entries(**case: Any) -> tuple[Array, Array]:
+    """Return the entries of both kernels of `pair_inputs`, (draws, 10) each."""
+    i, j = np.triu_indices(4)
+    nngp, ntk = _drawn(pair_inputs(), **case)
+    return nngp[:, i, j], ntk[:, i, j]
+
+
+def _entries(*, kernel: str, **case: Any) -> Array:
+    return _both_entries(**case)[kernel == "ntk"]
 
 
 def _measure_mean(**case: Any) -> Estimate:
@@ -94,14 +105,14 @@ def _measure_error(
 ) -> Estimate:
     """Width times the squared error of one kernel entry, one hidden layer."""
     pair = np.array([[1.0, 0.0], [rho, math.sqrt(1.0 - rho * rho)]])
-    nngp = _drawn(
+    nngp, _ = _drawn(
         pair,
-        kernel="nngp",
         activation=activation,
         width=width,
         depth=1,
         draws=draws,
         seed=seed,
+        tangent=False,
     )
     angle = math.acos(rho)
     raw = (math.sin(angle) + (math.pi - angle) * rho) / (2.0 * math.pi)

@@ -10,7 +10,6 @@ from typing import Any
 
 import mpmath
 import numpy as np
-from matplotlib.figure import Figure
 
 from theory import activations as act
 from theory import phase, plots
@@ -177,6 +176,9 @@ _ACROSS = {
 
 @lru_cache(maxsize=8)
 def _picture(name: str) -> Any:
+    # Loaded here: the other claims do without.
+    from matplotlib.figure import Figure
+
     axes, (weights, biases) = Figure().subplots(), _WINDOWS[name]
     return plots.phase_diagram(
         act.CATALOGUE[name],

@@ -28,7 +28,7 @@ ACTIVATIONS: dict[str, Activation] = {
     "relu": act.relu.scaled(2.0),
 }
 """Of the arms without a norm, second moment 1: weights' gain is part of it."""
-_NETWORKS, _AT_ONCE = 320, 40
+_NETWORKS, _AT_ONCE = 320, 4
 _PAIRS = 200
 _DEEPEST = 16
 _SOURCE = Source("agarwal2021deep", "Section 7", Reading.OURS)
@@ -141,16 +141,17 @@ def _behind_batches(batch: int, units: int, networks: int, depth: int) -> Array:
     params = arm.init(network, generators)
     draw = generators[0]
     x = torch.randn(batch, units, generator=draw).requires_grad_()
-    signals = network.run(params, x, kept=True)
-    last = signals.hidden[-1]
-    gradients = torch.autograd.grad(
-        last, signals.hidden[:-1], torch.randn(last.shape, generator=draw)
-    )
-    sizes = torch.stack([g.double().square().mean(dim=(1, 2)) for g in gradients])
-    growth = torch.ones(depth, networks, dtype=torch.float64)
-    growth[1:-1] = sizes[:-1] / sizes[1:]
-    cosines = torch.stack([_mean_cosine(h.detach()) for h in signals.hidden])
-    return torch.stack([cosines, growth], dim=2).transpose(0, 1).numpy()
+    directions = torch.randn(networks, batch, units, generator=draw)
+    found = []
+    for part in (slice(k, k + _AT_ONCE) for k in range(0, networks, _AT_ONCE)):
+        hidden = network.run(tuple(p[part] for p in params), x, kept=True).hidden
+        gradients = torch.autograd.grad(hidden[-1], hidden[:-1], directions[part])
+        sizes = torch.stack([g.double().square().mean(dim=(1, 2)) for g in gradients])
+        cosines = torch.stack([_mean_cosine(h.detach()) for h in hidden])
+        growth = torch.ones_like(cosines)
+        growth[1:-1] = sizes[:-1] / sizes[1:]
+        found.append(torch.stack([cosines, growth], dim=2).transpose(0, 1))
+    return torch.cat(found).numpy()
 
 
 def _mean_cosine(h: Tensor) -> Tensor:

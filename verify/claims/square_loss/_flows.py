@@ -38,12 +38,18 @@ def integrate(
     ValueError
         If the flow slides along a kink, where steps shrink to nothing.
     """
-    calls = itertools.count()
+    calls, ends = itertools.count(), np.cumsum([0, *(a.size for a in start)]).tolist()
+
+    def parts(state: Array) -> list[Array]:
+        cuts = itertools.pairwise(ends)
+        return [
+            state[i:j].reshape(a.shape) for (i, j), a in zip(cuts, start, strict=True)
+        ]
 
     def moving(_: float, state: Array) -> Array:
         if next(calls) == _CALLS:
             raise ValueError(f"integrate: no end in sight after {_CALLS} evaluations")
-        return flat(velocity(_parts(state, start)))
+        return flat(velocity(parts(state)))
 
     solution = solve_ivp(
         moving,
@@ -54,16 +60,7 @@ def integrate(
         rtol=tolerance,
         atol=0.01 * tolerance,
     )
-    return [_parts(column, start) for column in solution.y.T]
-
-
-def _parts(state: Array, like: Sequence[Array]) -> list[Array]:
-    """Cut a state into arrays of the given shapes."""
-    ends = np.cumsum([a.size for a in like])[:-1]
-    return [
-        part.reshape(a.shape)
-        for part, a in zip(np.split(state, ends), like, strict=True)
-    ]
+    return [parts(column) for column in solution.y.T]
 
 
 def down(loss: Loss) -> Velocity:

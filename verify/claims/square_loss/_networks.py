@@ -81,7 +81,7 @@ def problems() -> st.SearchStrategy[Case]:
 
 def tensors(arrays: Sequence[Array]) -> tuple[Tensor, ...]:
     """Return copies as leaves to differentiate by."""
-    return tuple(torch.tensor(a, requires_grad=True) for a in arrays)
+    return tuple(torch.from_numpy(np.array(a)).requires_grad_() for a in arrays)
 
 
 def preactivations(

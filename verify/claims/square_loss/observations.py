@@ -200,6 +200,7 @@ def _no_overshoot(*, example: int) -> Array:
     return np.array([end, end])
 
 
+@lru_cache(maxsize=2)
 def _predict_overshoot(*, example: int) -> Array:
     """The scale where it meets its equilibrium, and at the end."""
     p, weight_decay, end = _example(example)
