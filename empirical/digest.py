@@ -20,7 +20,9 @@ REMARKS = ("finding", "open_reason", "uses")
 """Arguments that say what came out, or what a claim rests on."""
 
 
-def code_digest(module: str, roots: tuple[Path, ...] = (ROOT,)) -> str:
+def code_digest(
+    module: str, roots: tuple[Path, ...] = (ROOT,), others: tuple[str, ...] = ()
+) -> str:
     """Return 16 hexadecimal digits that change with any code `module` depends on.
 
     Parameters
@@ -29,13 +31,15 @@ def code_digest(module: str, roots: tuple[Path, ...] = (ROOT,)) -> str:
         Dotted name, e.g. ``verify.claims.deep_conditioning.lengths``.
     roots : tuple of Path
         Folders in which packages are looked up, in order.
+    others : tuple of str
+        Modules whose code counts, too.
 
     Raises
     ------
     ValueError
         If there is no such module.
     """
-    found = _followed(module, roots)
+    found = _followed((module, *others), roots)
     if module not in found:
         raise ValueError(
             f"code_digest: `module` must be of this project, got {module!r}"
@@ -61,14 +65,16 @@ def roots_of(module: str) -> tuple[Path, ...]:
 
 def sources(module: str, roots: tuple[Path, ...] = (ROOT,)) -> dict[str, Path]:
     """Return the file of every module that `module` depends on, itself included."""
-    return {name: path for name, (path, _) in _followed(module, roots).items()}
+    return {name: path for name, (path, _) in _followed((module,), roots).items()}
 
 
-def _followed(module: str, roots: tuple[Path, ...]) -> dict[str, tuple[Path, str]]:
+def _followed(
+    modules: tuple[str, ...], roots: tuple[Path, ...]
+) -> dict[str, tuple[Path, str]]:
     """Return files, and the digests of their own code."""
     found: dict[str, tuple[Path, str]] = {}
     # Most names are met many times over, and most of what is imported is no module.
-    seen, waiting = set[str](), deque([module])
+    seen, waiting = set[str](), deque(modules)
     while waiting:
         name = waiting.popleft()
         parent = name.rpartition(".")[0]

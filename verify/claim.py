@@ -284,6 +284,11 @@ class Claim:
             return trend
         return {Reading.QUOTED: printed, Reading.OURS: other}.get(self.reading, read)
 
+    @property
+    def engine(self) -> tuple[str, ...]:
+        """Modules that its record depends on beside its own: what draws a search."""
+        return () if self.examples is None else ("verify.search",)
+
     def cases_for(self, profile: Profile) -> tuple[Case, ...]:
         """Cases of a profile: its own where given, else those of `quick`."""
         return self.larger_cases.get(profile.value, self.cases)

@@ -71,7 +71,7 @@ def run_claim(
             f"{claim.id} has no cases in the profile {profile.value}: it takes {larger}"
         )
     # The digest first: a source edited meanwhile makes the record stale, not wrong.
-    code, start = _code(module, roots), time.perf_counter()
+    code, start = _code(module, roots, claim.engine), time.process_time()
     if found is None:
         found = _found_here(claim.runs_for(profile), place())
     with warnings.catch_warnings(), given(found):
@@ -93,7 +93,7 @@ def run_claim(
         comparison=type(claim.compare).__name__,
         cases=cases,
         search=searched,
-        seconds=round(time.perf_counter() - start, 3),
+        seconds=round(time.process_time() - start, 3),
         code=code,
         device=_device(cases),
         dtype=str(dict(cases[0].case).get("dtype", "float64")),
@@ -104,9 +104,9 @@ def run_claim(
 
 
 @cache
-def _code(module: str, roots: tuple[Path, ...]) -> str:
-    """Return the digest of a module's code, that of this process: as it was first seen."""
-    return code_digest(module, roots)
+def _code(module: str, roots: tuple[Path, ...], engine: tuple[str, ...]) -> str:
+    """Return the digest of a claim's code, that of this process: as it was first seen."""
+    return code_digest(module, roots, engine)
 
 
 def _found_here(runs: Sequence[Run], here: Place) -> Found:
@@ -278,7 +278,7 @@ def _graph(
     tasks, names = list(training.values()), dict[str, str]()
     for entry in entries:
         # Two programs on one scheduler share what is of the same code.
-        code = _code(entry.module, roots_of(entry.module))
+        code = _code(entry.module, roots_of(entry.module), entry.claim.engine)
         key = f"{entry.claim.id} {profile.value} {here.redraw}{here.fault} {code}"
         names[key] = entry.claim.id
         runs = wanted[entry.claim.id]

@@ -17,6 +17,7 @@ from verify import ledger, records, run
 from verify.claim import Profile
 from verify.compare import Estimate, Outcome
 from verify.records import RecordError
+from verify.report import rows
 
 Toy = Callable[..., Any]
 
@@ -120,6 +121,19 @@ def test_a_record_is_stale_when_the_claim_means_something_else(
     assert not record.is_current(false, digest)
 
 
+def test_a_searched_claim_is_stale_when_searches_change(
+    toy_entry: Toy, tmp_path: Path
+) -> None:
+    search = "examples=lambda: st.fixed_dictionaries({'x': st.integers(1, 9)})"
+    entry = toy_entry(search, "from hypothesis import strategies as st")
+    record = run.run_and_write(entry, Profile.QUICK, tmp_path)
+    roots = roots_of(entry.module)
+    assert record.code == code_digest(entry.module, roots, ("verify.search",))
+    assert record.code != _digest(entry)
+    (row,) = rows.build([entry], tmp_path)
+    assert row.outcome == "holds"
+
+
 def test_the_digest_follows_imports_wherever_they_stand(
     toy: Toy, tmp_path: Path
 ) -> None:
@@ -132,8 +146,10 @@ def test_the_digest_follows_imports_wherever_they_stand(
     roots = (tmp_path,)
     before = code_digest(f"{package}.one", roots)
     unrelated = tmp_path / package / "_apart.py"
+    with_it = code_digest(f"{package}.one", roots, (f"{package}._apart",))
     unrelated.write_text("VALUE = 3\n")
     assert code_digest(f"{package}.one", roots) == before
+    assert code_digest(f"{package}.one", roots, (f"{package}._apart",)) != with_it
     deeper = tmp_path / package / "_deeper.py"
     # Of one length and within one tick of the clock: only the content tells.
     deeper.write_text("VALUE = 3\n")

@@ -188,8 +188,11 @@ def build(
     A record that cannot be read, or is not what follows from its numbers, is none.
     Published ones of other profiles are looked for beside that folder.
     """
-    digests = {m: code_digest(m, roots_of(m)) for m in {e.module for e in entries}}
-    return tuple(_row(e.claim, folder, profile, digests[e.module]) for e in entries)
+    known = {(e.module, e.claim.engine) for e in entries}
+    code = {(m, engine): code_digest(m, roots_of(m), engine) for m, engine in known}
+    return tuple(
+        _row(e.claim, folder, profile, code[e.module, e.claim.engine]) for e in entries
+    )
 
 
 def _row(claim: Claim, folder: Path, profile: Profile, code: str) -> Row:
