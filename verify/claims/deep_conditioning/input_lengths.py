@@ -299,10 +299,16 @@ def _residual(
     skip: float,
     depth: int,
     bias_var: float = 0.3,
+    across: bool = False,
 ) -> Any:
     layer = kernels.Layer(subject(name), weight_var=1.7, bias_var=bias_var, skip=skip)
+    both = partial(kernels.nngp_ntk, weight_var=_INPUT_VAR, bias_var=_INPUT_BIAS)
     x, network = _rows(p, q, turn), [layer] * depth
-    return kernels.nngp_ntk(x, network, weight_var=_INPUT_VAR, bias_var=_INPUT_BIAS)
+    found = both(x, network)
+    if across:  # the same pair, as one input of either of two sets
+        for k, between in zip(found, both(x[:1], network, y=x[1:]), strict=True):
+            k[0, 1] = between[0, 0]
+    return found
 
 
 @lru_cache(maxsize=64)
@@ -314,8 +320,10 @@ def _residual_states(
     skip: float,
     depth: int,
     bias_var: float = 0.3,
+    across: bool = False,
 ) -> Any:
     """K' = c^2 K + w E s s + b and T' = w E s s + b + T (w E s' s' + c^2)."""
+    del across
     law = pairs.LAWS[name]
     with mpmath.workprec(BITS):
         w, b, c2 = mpmath.mpf(1.7), mpmath.mpf(bias_var), mpmath.mpf(skip) ** 2
@@ -396,6 +404,15 @@ NNGP_RESIDUAL = replace(
             skip=0.0,
             depth=(1, 3),
             bias_var=0.0,
+        ),
+        # Between two sets of inputs.
+        *grid(
+            activation=("relu", "erf"),
+            squares=([0.5, 9.0],),
+            turn=1.2,
+            skip=0.6,
+            depth=2,
+            across=True,
         ),
     ),
     larger_cases={},
