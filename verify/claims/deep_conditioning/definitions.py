@@ -666,7 +666,10 @@ COEFFICIENTS = numeric(
     # SELU's mean vanishes by the choice of its constants: dc/tab2 leaves it out too. Of
     # the identity nothing is left from order 2 on.
     cases=grid(
-        activation=tuple(n for n in (*SMOOTH, *KINKED) if n not in ("selu", "identity"))
+        activation=(
+            *(n for n in (*SMOOTH, *KINKED) if n not in ("selu", "identity")),
+            *("relu6", "hard_swish"),
+        )
     ),
     predict=_predict_coefficients,
     measure=_measure_coefficients,

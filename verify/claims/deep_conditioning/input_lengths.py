@@ -299,6 +299,7 @@ def _residual(
     skip: float,
     depth: int,
     bias_var: float = 0.3,
+    *,
     across: bool = False,
 ) -> Any:
     layer = kernels.Layer(subject(name), weight_var=1.7, bias_var=bias_var, skip=skip)
@@ -320,6 +321,7 @@ def _residual_states(
     skip: float,
     depth: int,
     bias_var: float = 0.3,
+    *,
     across: bool = False,
 ) -> Any:
     """K' = c^2 K + w E s s + b and T' = w E s s + b + T (w E s' s' + c^2)."""
