@@ -381,3 +381,32 @@ AUTOTUNING_DEEP = effect(
     where="Section 3",
     uses=("sl/autotuning",),
 )
+
+
+# --- rest -----------------------------------------------------------------------------
+
+
+def _residuals(*, scale: str, data: str) -> Contrast:
+    """Log10 of the largest residual r_k over the error, without decay and with it."""
+    starts = (("wn", 0), ("wn-decay", 0))
+    free, decayed = (
+        np.log10(last(found, "residual").max(axis=1))
+        for found in learnt(*starts, scale=scale, data=data)
+    )
+    return Contrast(free, decayed)
+
+
+REST = effect(
+    id="sl/eq6-trained",
+    runs=looks("wn", "wn-decay"),
+    items=("Eq6", "Sing"),
+    title=(
+        "With decay the directions come to rest; without decay only the errors vanish"
+    ),
+    statement=r"\max_kr_k/\|e\|\text{ at the end: without decay}\ge3\times\text{with it}",
+    measure=_residuals,
+    least=math.log10(3.0),
+    where="Equation 6 and the singular case below it",
+    version=2,
+    uses=("sl/sing",),
+)
