@@ -8,11 +8,11 @@ prediction of no size must then be as rare as the comparison's level says.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
+from empirical.randomness import numpy_generator
 from empirical.testbed.records import RunRecord
 from verify import paths
 from verify.claim import Claim, Profile
@@ -191,18 +191,16 @@ def alike(
 
     A text in the place of trials says why there are none.
     """
-    generator = np.random.default_rng(2026)
-    tried = partial(_tried_alike, trials=trials, generator=generator)
-    return [(e.claim, tried(e.claim, profile, here)) for e in entries]
+    return [(e.claim, _tried_alike(e.claim, profile, here, trials)) for e in entries]
+
+
+def generator_of(claim: Claim) -> np.random.Generator:
+    """Return what draws a claim's trials: other claims beside it change nothing."""
+    return numpy_generator(2026, "alike", claim.id)
 
 
 def _tried_alike(
-    claim: Claim,
-    profile: Profile,
-    here: Place,
-    *,
-    trials: int,
-    generator: np.random.Generator,
+    claim: Claim, profile: Profile, here: Place, trials: int
 ) -> Trial | str:
     """Return a claim's A/A trials on published networks, or why there are none."""
     scale = paths.SCALES[profile.value]
@@ -229,7 +227,7 @@ def _tried_alike(
             return "its networks have not learnt what it presupposes"
         return "its networks are not published"
     try:
-        trial = trial_of(claim.compare, [measured], trials, generator)
+        trial = trial_of(claim.compare, [measured], trials, generator_of(claim))
     except ValueError:
         return "there are too few networks for two arms of two"
     return trial or "it compares numbers, without a level"

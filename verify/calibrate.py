@@ -20,12 +20,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from empirical.testbed.faults import FAULTS
 from verify import calibrated as keeping
 from verify import command, ledger, paths
-from verify.alike import Trial, alike, trial_of
+from verify.alike import Trial, alike, generator_of, trial_of
 from verify.claim import Claim, Profile
 from verify.compare import Outcome
 from verify.ledger import Entry
@@ -215,13 +213,17 @@ def calibrated(
             if found_in(row) not in (Outcome.ERROR, NOT_RUN, REFUSED):
                 measured = measured_again(row.claim, options.profile, here)
                 pools[row.claim.id].append(measured)
-    generator = np.random.default_rng(2026)
     return [
         Calibration(
             claim,
             found[claim.id],
             tuple(redrawn[claim.id]),
-            trial_of(claim.compare, pools[claim.id], options.trials, generator),
+            trial_of(
+                claim.compare,
+                pools[claim.id],
+                options.trials,
+                generator_of(claim),
+            ),
             dt.datetime.now(dt.UTC).date().isoformat(),
         )
         for claim in (e.claim for e in entries)

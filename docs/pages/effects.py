@@ -144,6 +144,7 @@ SQUARE_LOSS = {
     "sl/sgd-noise-norm": "no decay, ours: noisy labels lower the norm from 5",
     "sl/sgd-noise-weight": "weight norm, ours: the same, from 0.1",
     "sl/autotuning": "A fits at more learning rates than C, by a decade",
+    "sl/autotuning-deep": "of 20 layers, A learns at more rates than C, by a factor of two",
 }
 
 MMD_INIT = {
