@@ -51,7 +51,10 @@ class TestConfigurations:
         assert isinstance(made["bn-conv"].network, Convolutional)
         assert made["bn-conv"].recipe.weight_decay == 0.0
         assert made["none"].scales == (5.0, 15.0, 30.0)
-        assert all(len(c.seeds) >= 5 and c.network.layers == 4 for c in made.values())
+        assert all(len(c.seeds) >= 5 for c in made.values())
+        layers = {c.network.layers for n, c in made.items() if "deep" not in n}
+        assert layers == {4}
+        assert made["none-deep-rate-0.001"].network.layers == 20
 
     @pytest.mark.parametrize(
         ("changes", "match"),

@@ -58,7 +58,10 @@ def test_distance_map(name, law, error):
     a, ref = act.CATALOGUE[name], law(name)
     exact = ref.normalised_distance if name == "normrelu" else ref.distance
     for delta in DELTAS:
-        assert error(a.distance_map(delta), exact(delta)) < TOLERANCE, delta
+        true = exact(delta)
+        # Balls leave 1e-77 of a distance that is zero, of an even function at 2.
+        gap = error(a.distance_map(delta), true, max(abs(true), 1e-60))
+        assert gap < TOLERANCE, delta
     assert a.distance_map(0.0) == 0.0
 
 
