@@ -17,15 +17,12 @@ from theory.phase._correlations import coarse
 from theory.phase._settling import settle
 from theory.phase._state import State, first_slope, tables
 from theory.phase._state import depth as depths
-from theory.phase.edges import edge_curve, edge_points
+from theory.phase.edges import LARGEST, edge_curve, edge_points
 
 Array = npt.NDArray[np.float64]
 
 BLOCK = 20_000
 """Networks that are classified together."""
-
-LARGEST = 1e8
-"""Variances beyond it count as divergent."""
 
 START = 1.0
 """Variance of the first layer's pre-activations."""

@@ -26,6 +26,9 @@ from theory.phase._state import like, tables
 
 Array = npt.NDArray[np.float64]
 
+LARGEST = 1e8
+"""Variances beyond it count as divergent."""
+
 
 @dataclass(frozen=True, eq=False)
 class Edge:
@@ -86,8 +89,7 @@ def edge_curve(q: Any, activation: Activation) -> Edge:
     """
     who = "edge_curve"
     m = _smooth_enough(who, activation)
-    high = 1e8
-    v = _checks.interval(who, "q", q, math.exp(LOW), high)
+    v = _checks.interval(who, "q", q, math.exp(LOW), LARGEST)
     w, b, _ = _curve(m, np.log(v.ravel()))
     chi = variance_slope(m, v.ravel(), w)
     shape = v.shape

@@ -12,6 +12,7 @@ from theory._naming import in_own_name
 from theory._recursion.layers import Layers
 from theory._recursion.spheres import sphere
 from theory.activations import Activation
+from theory.depth_maps import DepthMap
 from theory.spectrum import _funk_hecke
 from theory.spectrum._inputs import degrees, dimension
 from theory.spectrum._taylor_series import Series, series
@@ -232,14 +233,28 @@ def _deep(
     layers = _checks.integer(who, "depth", depth, 1)
     k, d = degrees(who, degree), dimension(who, dim)
     total = float(_kernel_map(kernel, activation, layers)(1.0))
-    routes, good = (_by_series, _by_quadrature), GOOD
+
+    def by_series(degree: Index) -> Array:
+        found = series(activation, layers, ORDER)
+        if not found.agrees:
+            return np.full((2, degree.size), math.inf)
+        b = _part(found, kernel)
+        return np.array([_funk_hecke.by_series(b, int(v), d, total) for v in degree]).T
+
+    def by_quadrature(degree: Index) -> Array:
+        slopes = kernel == "ntk"
+        network = Layers.read(who, activation, layers, 1.0, 0.0, tangent=slopes)
+        return _by_quadrature(sphere(network, 1.0).map, int(slopes), total, degree, d)
+
+    # Each returns log eigenvalues and their relative errors.
+    routes, good = (by_series, by_quadrature), GOOD
     if layers > SHALLOW:  # a series costs tenths of a second a layer
-        routes, good = (_by_quadrature, _by_series), BETTER
+        routes, good = (by_quadrature, by_series), BETTER
     logs, errors = np.full(k.size, -math.inf), np.full(k.size, math.inf)
     for route in routes:
         unsure = np.flatnonzero(errors > good)
         if unsure.size:
-            found = route(who, kernel, activation, layers, total, k.ravel()[unsure], d)
+            found = route(k.ravel()[unsure])
             better = found[1] < errors[unsure]
             logs[unsure[better]], errors[unsure[better]] = found[:, better]
     _checks.reject(
@@ -254,42 +269,16 @@ def _deep(
     return _checks.like(degree, out.reshape(k.shape))
 
 
-def _by_series(
-    _who: str,
-    kernel: str,
-    activation: Activation,
-    layers: int,
-    total: float,
-    degree: Index,
-    dim: int,
-) -> Array:
-    """Return log eigenvalues and their relative errors, from Taylor coefficients."""
-    found = series(activation, layers, ORDER)
-    if not found.agrees:
-        return np.full((2, degree.size), math.inf)
-    b = _part(found, kernel)
-    return np.array([_funk_hecke.by_series(b, int(v), dim, total) for v in degree]).T
-
-
 def _by_quadrature(
-    who: str,
-    kernel: str,
-    activation: Activation,
-    layers: int,
-    total: float,
-    degree: Index,
-    dim: int,
+    deep: DepthMap, which: int, total: float, degree: Index, dim: int
 ) -> Array:
-    """Return the same, from the kernel's values at distances from one."""
-    slopes = kernel == "ntk"
-    network = Layers.read(who, activation, layers, 1.0, 0.0, tangent=slopes)
-    deep = sphere(network, 1.0)
+    """Integrate one of a depth map's kernels, from its values at distances from one."""
 
     def at(rho: Array, distance: Array) -> Array:
-        return total * deep.map.close(rho, distance)[int(slopes)]
+        return total * deep.close(rho, distance)[which]
 
     # Layers enlarge distances: panels reach to what they make one of.
-    more = max(0.0, 0.5 * deep.map.exact.growth / math.log(2.0))
+    more = max(0.0, 0.5 * deep.exact.growth / math.log(2.0))
     halvings = int(min(_funk_hecke.HALVINGS + more, MOST_HALVINGS))
     values, rounding = _funk_hecke.by_distances(at, int(degree.max()), dim, halvings)
     counts = np.asarray(log_multiplicity(degree, dim))
