@@ -4,7 +4,8 @@ import errno
 import time
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -22,6 +23,14 @@ from verify.compare import (
     Outcome,
 )
 from verify.records import CaseRecord, Record, RecordError, SearchRecord
+
+
+@contextmanager
+def strict() -> Iterator[None]:
+    """Make an overflow or an invalid operation an error of the claim, not a remark."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        yield
 
 
 def judged(
@@ -196,8 +205,7 @@ def checked(claim: Claim, record: Record, profile: Profile) -> Record:
         ),
         "search": (record.search is not None, claim.examples is not None),
     }
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)
+    with strict():
         true = derived(claim, record)
     said |= {
         name: (getattr(record, name), getattr(true, name))

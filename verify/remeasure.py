@@ -8,7 +8,6 @@ same networks.
 """
 
 import math
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,7 +17,7 @@ from typing import Any, cast
 from empirical.testbed.records import RunRecord
 from verify import records
 from verify.claim import Claim, Profile
-from verify.judging import control_of, judge, outcome_of
+from verify.judging import control_of, judge, outcome_of, strict
 from verify.paths import Place, folder_of, placed
 from verify.records import CaseRecord, Record
 from verify.trained import Run, given
@@ -89,8 +88,7 @@ def remeasured(claim: Claim, profile: Profile, record: Record, root: Path) -> Ag
         there = {r: f for r, f in found.items() if isinstance(f, RunRecord)}
         if missing := tuple(run.name for run in found if run not in there):
             return Again(claim.id, profile, missing=missing)
-        with warnings.catch_warnings(), given(there):
-            warnings.simplefilter("error", RuntimeWarning)
+        with strict(), given(there):
             cases = tuple(judge(claim, case) for case in claim.cases_for(profile))
     outcome = outcome_of(cases, None)
     passed, control = control_of(claim, cases, None)

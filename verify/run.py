@@ -8,7 +8,6 @@ that an interrupted run keeps what it has.
 import importlib.metadata
 import platform
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -23,7 +22,7 @@ from empirical.testbed.runner import Failure, attempt, open_folder, settled, tas
 from empirical.testbed.study import run_here
 from verify import ledger, records
 from verify.claim import Claim, Profile, declared
-from verify.judging import control_of, judge, outcome_of
+from verify.judging import control_of, judge, outcome_of, strict
 from verify.paths import RUNS, Place, folder_of, place, placed
 from verify.records import CaseRecord, Record
 from verify.search import search
@@ -74,9 +73,7 @@ def run_claim(
     code, start = _code(module, roots, claim.engine), time.process_time()
     if found is None:
         found = _found_here(claim.runs_for(profile), place())
-    with warnings.catch_warnings(), given(found):
-        # An overflow or invalid operation is an error of the claim, not a remark.
-        warnings.simplefilter("error", RuntimeWarning)
+    with strict(), given(found):
         cases = tuple(judge(claim, case) for case in claim.cases_for(profile))
         searched = search(claim) if claim.examples is not None else None
     outcome = outcome_of(cases, searched)

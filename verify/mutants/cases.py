@@ -5,7 +5,6 @@ must be refuted in some of them. Where only some are run, the others are taken t
 they were without a mutation, or as they ought to be.
 """
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -33,11 +32,10 @@ def numbers(claim: "Claim") -> list[int]:
 
 def ask(claim: "Claim", number: int) -> Said:
     """Run one case of a claim, or its search, as the ledger does."""
-    from verify.judging import judge
+    from verify.judging import judge, strict
     from verify.search import search
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)
+    with strict():
         if number != SEARCH:
             found = judge(claim, claim.cases[number])
             return Said(found.outcome.value, found.control)
