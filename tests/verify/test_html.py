@@ -24,6 +24,8 @@ from verify.report.rows import Row
 
 Toy = Callable[..., str]
 VOID = {"meta", "br", "link", "img", "hr", "input"}
+_BLOCKS = {"article", "details", "div", "dl", "figcaption", "figure", "form", "header"}
+_BLOCKS |= {"h1", "h2", "h3", "h4", "ol", "p", "pre", "section", "table", "ul"}
 CLOSED_BY: dict[str, set[str]] = {
     "td": {"td", "th", "tr", "tbody", "tfoot"},
     "th": {"td", "th", "tr", "tbody", "tfoot"},
@@ -34,6 +36,7 @@ CLOSED_BY: dict[str, set[str]] = {
     "li": {"li"},
     "dt": {"dt", "dd"},
     "dd": {"dt", "dd"},
+    "p": {*_BLOCKS, "li", "dt", "dd"},
 }
 """Elements whose end HTML lets be left out, and those that end them."""
 

@@ -125,10 +125,15 @@ def as_html(
     return _TAG.sub(_unquoted, _BETWEEN.sub(r"\1", page))
 
 
-_CLOSED = re.compile(r"</(?:td|th|tr|thead|tbody|tfoot|li|dt|dd)>\s*")
-"""End tags that HTML lets be left out: of thousands of cells, a tenth of the page."""
+_CLOSED = re.compile(r"</(?:td|th|tr|thead|tbody|tfoot|li|dt|dd|p)>\s*")
+"""End tags that HTML lets be left out: of thousands of cells, a tenth of the page.
 
-_BETWEEN = re.compile(r"\n+(</?(?:article|dl|div|h[2-4]|header|p|section)\b)")
+No paragraph stands in a link, where its end tag would be needed.
+"""
+
+_BETWEEN = re.compile(
+    r"\s*\n\s*(</?(?:article|details|div|dl|figure|h[2-4]|header|p|section|svg|table|tr|ul)\b)"
+)
 """Line breaks before blocks, which nobody sees."""
 
 _TAG = re.compile(r"<[a-z][^<>]*>|<(script|style)>.*?</\1>", re.DOTALL)
