@@ -104,12 +104,13 @@ def blank(width: float, height: float, *, layout: Any = "none") -> Any:
 def settled(figure: Any) -> Any:
     """Lay a figure out once and for all.
 
-    The layout engine moves the axes a little each time it runs, so that a figure would
-    be drawn differently a second time.
+    The layout engine moves the axes a little each time it runs, and it runs whenever a
+    figure is drawn: a figure would be drawn differently a second time.
     """
-    for _ in range(2):
-        figure.draw_without_rendering()
-    figure.set_layout_engine("none")
+    engine: Any = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine("none")
     return figure
 
 
