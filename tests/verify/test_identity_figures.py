@@ -378,7 +378,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_report_shows_figures_of_runs_or_says_what_is_missing(
-    made: Records, few: None
+    made: Records, written: Path, tmp_path: Path, few: None
 ) -> None:
     from verify.report.html import pictures
 
@@ -388,6 +388,13 @@ def test_the_report_shows_figures_of_runs_or_says_what_is_missing(
     assert "Drawn from trained networks, not all of which are there" in drawn[1].body
     assert "size-*-depth-*" in drawn[1].body
     assert all("pending" in one.body for one in pictures.draw(()).gallery)
+    # What the page's own networks lack, published ones of another scale may have.
+    published = (Folder(tmp_path, scale="full"), Folder(written, scale="paper"))
+    drawn = pictures.draw((), runs=known, published=published).gallery
+    assert [one.scale for one in drawn] == ["", "paper"]
+    assert "<svg" in drawn[1].whole()
+    assert "Published networks of the paper scale." in drawn[1].whole()
+    assert "Published" not in drawn[0].whole()
     # No report of nothing about them.
     assert pictures.draw((), whole=False).gallery == ()
 

@@ -203,6 +203,11 @@ def _rendered(rows: Sequence[Row], folder: Path, options: argparse.Namespace) ->
             profile=options.profile,
             whole=not (options.claims or _filtered(options)),
             runs=beside(folder, options.profile.value),
+            published=[
+                beside(paths.folder_of(each, folder.parent), each)
+                for each in (Profile.FULL, Profile.GPU)
+                if each is not options.profile
+            ],
             records=_seen_from(options.output, folder.parent),
         )
     colour = options.output is None and sys.stdout.isatty()

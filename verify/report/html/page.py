@@ -15,7 +15,7 @@ from markupsafe import Markup
 from verify import misprints, references
 from verify.claim import FAULTS, Evidence, Profile
 from verify.compare import Outcome
-from verify.figures.runs import Records
+from verify.figures.runs import Folder, Records
 from verify.items import Paper, papers
 from verify.paths import SCALES, folder_of
 from verify.reading import Reading
@@ -58,6 +58,7 @@ def as_html(
     profile: Profile = Profile.QUICK,
     whole: bool = True,
     runs: Records | None = None,
+    published: Sequence[Folder] = (),
     records: Path | None = None,
 ) -> str:
     """Return the report as one self-contained HTML page, figures and style included.
@@ -76,10 +77,12 @@ def as_html(
         out, and of the figures only those of `rows` are drawn.
     runs : mapping, optional
         Records of trained networks by configuration, which some figures show.
+    published : sequence of Folder
+        Those of other scales, for figures of which `runs` lack a network.
     records : Path, optional
         Folder of the records, by profile, as seen from the page: claims link to theirs.
     """
-    drawn = pictures.draw(rows, whole=whole, runs=runs)
+    drawn = pictures.draw(rows, whole=whole, runs=runs, published=published)
     papers = tuple(OnTrial.of(rows))
     script = _file("script.js")
     red = sum(not row.settled for row in rows)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from markupsafe import Markup
@@ -10,7 +10,7 @@ from markupsafe import Markup
 from verify import figures
 from verify.figures import Missing, Picture
 from verify.figures.compact import Common
-from verify.figures.runs import Records
+from verify.figures.runs import Folder, Records
 from verify.records import CaseRecord, Record
 from verify.report.html import templating
 from verify.report.html.markup import anchor, text
@@ -24,7 +24,9 @@ _FALLBACK = re.compile(r", #\w+\)")
 class Drawn:
     """A picture as markup: SVG, a table, or the reason why there is neither.
 
-    `view` is the box of an SVG, empty of anything else.
+    `view` is the box of an SVG, empty of anything else; `scale` is that of the networks
+    that it shows, where it is not the page's own; it `lacks` networks if that is why there
+    is none.
     """
 
     picture: Picture
@@ -32,6 +34,8 @@ class Drawn:
     body: str
     view: str
     rows: tuple[Row, ...]
+    scale: str = ""
+    lacks: bool = False
 
     def whole(self) -> Markup:
         """Return the figure itself."""
@@ -53,7 +57,7 @@ class Drawn:
     def _figure(self, name: str, body: Markup) -> Markup:
         template = templating.templates().get_template("figure.html")
         return Markup(
-            template.render(name=name, body=body, picture=self.picture, rows=self.rows)
+            template.render(name=name, body=body, drawn=self, picture=self.picture)
         )
 
 
@@ -91,13 +95,18 @@ class Pictures:
 
 
 def draw(
-    rows: Sequence[Row], *, whole: bool = True, runs: Records | None = None
+    rows: Sequence[Row],
+    *,
+    whole: bool = True,
+    runs: Records | None = None,
+    published: Sequence[Folder] = (),
 ) -> Pictures:
     """Draw every picture of theory, and those of the records that there are.
 
     Unless the rows are not the `whole` ledger: then only the pictures that they name,
     and those of the topic that several of them share. `runs` are the records of trained
-    networks, none by default.
+    networks, none by default; what they lack is drawn from the first of the `published`
+    that has it.
     """
     common = Common(prefix="s")
     gallery: list[Drawn] = []
@@ -107,7 +116,7 @@ def draw(
         if not (mine or whole or _shared(picture.topic, rows)):
             continue
         if picture.from_runs:
-            gallery.append(_drawn(picture, common, mine, runs=runs))
+            gallery.append(_of_runs(picture, common, mine, runs, published))
             continue
         if picture.from_theory:
             gallery.append(_drawn(picture, common, mine))
@@ -134,6 +143,23 @@ def _shared(topic: str, rows: Sequence[Row]) -> bool:
     return bool(topic) and len(rows) > 1 and same
 
 
+def _of_runs(
+    picture: Picture,
+    common: Common,
+    rows: Sequence[Row],
+    runs: Records | None,
+    published: Sequence[Folder],
+) -> Drawn:
+    own = _drawn(picture, common, rows, runs=runs)
+    if not own.lacks:
+        return own
+    others = (
+        replace(_drawn(picture, common, rows, runs=each), scale=each.scale)
+        for each in published
+    )
+    return next((other for other in others if not other.lacks), own)
+
+
 def _drawn(
     picture: Picture,
     common: Common,
@@ -148,7 +174,8 @@ def _drawn(
         body = picture.markup(record, runs=runs, name=name, common=common)
     except Missing as error:
         reason = f"Drawn from trained networks, not all of which are there: {error}."
-        return Drawn(picture, name, _note(reason, "pending"), "", tuple(rows))
+        body = _note(reason, "pending")
+        return Drawn(picture, name, body, "", tuple(rows), lacks=True)
     except (KeyError, TypeError, ValueError) as error:
         reason = f"This figure cannot be drawn: {error}"
         return Drawn(picture, name, _note(reason, "bad"), "", tuple(rows))
