@@ -112,7 +112,9 @@ _WIDER = 2.0
 def _predict_many(
     *, activation: str, alone: bool, twice: bool = False, sooner: int = 0
 ) -> Array:
-    a, at = subject(activation), [max(k - sooner, 0) for k in _TRIED]
+    at = [max(k - sooner, 0) for k in _TRIED]
+    name = _SLOPES.get(activation, activation)
+    a = subject(name) if name == activation else subject(name).derivative
     if twice:
         a = a.normalized().scaled(_WIDER).normalized()
     q, at = (_MANY[at], slice(None)) if alone else (_MANY, at)
@@ -180,11 +182,14 @@ def _log1p_exp(x: Any) -> Any:
 
 _SQUARED: dict[str, Callable[[Any], Any]] = {
     "tanh": lambda x: 2 * mpmath.tanh(x) ** 2,
+    "sech^2": lambda x: 2 * mpmath.sech(x) ** 4,
     "softsign": lambda x: 2 * (x / (1 + x)) ** 2,
     # The only one that is not zero at zero, beside which its slopes are small.
     "softplus": lambda x: _log1p_exp(x) ** 2 + _log1p_exp(-x) ** 2,
 }
 """s(x)^2 + s(-x)^2 at positive x."""
+_SLOPES = {"sech^2": "tanh"}
+"""A function of which no derivative is known, and whose it is."""
 
 MANY = numeric(
     id="dc/lemD.3-many",

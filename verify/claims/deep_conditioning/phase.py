@@ -415,6 +415,8 @@ CURVE = dataclasses.replace(
     uses=("dc/D.0-edge",),
 )
 
+_UNBIASED = {"name": "erf", "weight_var": 2.0, "bias_var": 0.0, "start": 0.8}
+
 LAYER = numeric(
     id="dc/D.0-phase-maps",
     items=("D.0",),
@@ -436,6 +438,7 @@ LAYER = numeric(
         for case, rho, delta in (
             (_STATES[0], -0.4, 1e-15),
             (_STATES[3], 0.7, 1e-6),
+            (_UNBIASED, 0.6, 0.1),
             (_STATES[7], 0.2, 1e-9),
             (_STATES[8], 0.95, 1.3),
         )
