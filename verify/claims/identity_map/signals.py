@@ -66,7 +66,7 @@ def _bias_vars(*, biases: bool) -> Array:
     return biases / (3.0 * inputs)
 
 
-def _wide(*, biases: bool, **weights: float) -> idm.Signals:
+def _wide(*, biases: bool, **weights: Any) -> idm.Signals:
     """Return the limit, at PyTorch's variance of weights if no other is given."""
     if biases:
         weights |= {"bias_var": _bias_vars(biases=True)}
