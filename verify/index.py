@@ -2,15 +2,17 @@
 
 ``verify/claims/index.json`` has a line for every claim, by module, and what the module's
 source was. A module whose source is another now is imported instead, so that a list is
-never out of date; ``python -m verify.index`` writes the index anew.
+never out of date; ``python -m verify.index`` writes the index anew. It refuses where a
+claim of the old one has gone, unless ``--drop`` names it: an edit may have cut it off.
 """
 
+import argparse
 import hashlib
 import importlib
 import importlib.util
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -86,6 +88,45 @@ def written(package: str = CLAIMS_PACKAGE) -> str:
     return json.dumps(content, indent=1) + "\n"
 
 
+def dropped(text: str, package: str = CLAIMS_PACKAGE) -> list[str]:
+    """Return the ids of claims that the index has and another one has no more."""
+    before, after = _ids(_read(package)), _ids(json.loads(text))
+    return sorted(before - after)
+
+
+def _ids(content: dict[str, Any]) -> set[str]:
+    return {each["id"] for kept in content.values() for each in kept["claims"]}
+
+
+def main(argv: Sequence[str] | None = None, package: str = CLAIMS_PACKAGE) -> int:
+    """Write the index anew; return 1 where that would drop claims, 0 otherwise."""
+    parser = argparse.ArgumentParser(
+        prog="python -m verify.index", description="Write the index of claims anew."
+    )
+    parser.add_argument(
+        "--drop",
+        nargs="+",
+        default=[],
+        metavar="ID",
+        help="claims that are no longer in the sources, on purpose",
+    )
+    named: Collection[str] = parser.parse_args(argv).drop
+    text = written(package)
+    gone = dropped(text, package)
+    if lost := [name for name in gone if name not in named]:
+        sys.stderr.write(
+            f"{place(package)} is left as it is: {len(lost)} of its claims are in no"
+            f" source any more, e.g. {lost[0]}. If that is meant, say"
+            f" --drop {' '.join(lost)}\n"
+        )
+        return 1
+    if kept := [name for name in named if name not in gone]:
+        parser.error(f"--drop: no claim that has gone is called {kept[0]}")
+    place(package).write_text(text, encoding="utf-8")
+    sys.stdout.write(f"{place(package)} is written\n")
+    return 0
+
+
 def place(package: str = CLAIMS_PACKAGE) -> Path:
     """Return the file of a package's index."""
     return _folder(package) / "index.json"
@@ -144,5 +185,4 @@ def _imported(module: str) -> list[Listed]:
 
 
 if __name__ == "__main__":
-    place().write_text(written(), encoding="utf-8")
-    sys.stdout.write(f"{place()} is written\n")
+    raise SystemExit(main())

@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from verify import index, ledger
 from verify.selecting import order
 
@@ -56,6 +58,37 @@ def test_a_module_that_has_changed_is_imported(tmp_path, monkeypatch):
     assert imported()
     index.place("toyclaims").write_text("{")
     assert titles() == ["another"]
+
+
+def test_no_claim_is_dropped_unless_it_is_named(tmp_path, monkeypatch, capsys):
+    package = tmp_path / "lostclaims"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    one = package / "one.py"
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def write(*argv, text):
+        one.write_text(text)
+        sys.modules.pop("lostclaims.one", None)
+        return index.main(argv, "lostclaims")
+
+    def ids():
+        content = json.loads(index.place("lostclaims").read_text())
+        return [each["id"] for kept in content.values() for each in kept["claims"]]
+
+    first = MODULE.format(title="first")
+    second = first.replace("CLAIM", "OTHER").replace("dc/toy", "dc/other")
+    assert write(text=first + second) == 0
+    # The last lines of a module are cut off.
+    assert write(text=first) == 1
+    assert "dc/other" in capsys.readouterr().err
+    assert sorted(ids()) == ["dc/other", "dc/toy"]
+    # A slip in the name drops nothing either.
+    with pytest.raises(SystemExit):
+        write("--drop", "dc/other", "dc/toy", text=first)
+    assert sorted(ids()) == ["dc/other", "dc/toy"]
+    assert write("--drop", "dc/other", text=first) == 0
+    assert ids() == ["dc/toy"]
 
 
 def test_listing_imports_nothing_heavy():

@@ -1,6 +1,6 @@
 """Predictions and controls made of other predictions, or the same in every case."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from typing import Any
 
@@ -58,6 +58,19 @@ def mapped(
 def scaled(predict: Prediction, factor: float, mistake: str) -> Prediction:
     """Return a control: a factor times what `predict` says."""
     return mapped(predict, mistake, times(factor))
+
+
+def unlike(assumed: Mapping[str, Any], **arguments: Any) -> dict[str, Any]:
+    """Return the arguments that are not what a function is to assume without them.
+
+    >>> unlike({"momentum": 0.0}, momentum=0.0, curvature=1.0)
+    {'curvature': 1.0}
+    """
+    return {
+        name: value
+        for name, value in arguments.items()
+        if name not in assumed or value != assumed[name]
+    }
 
 
 def plus(more: float) -> Callable[[Any], Any]:

@@ -105,18 +105,26 @@ SLOPES = numeric(
 _MANY = 10.0 ** np.linspace(-8.0, 1.0, 100)
 """Variances that are asked for at once: beyond 64 they share quadratures."""
 _TRIED = (0, 66, 81, 99)
+_WIDER = 2.0
+"""The variance at which an activation is normalised for the second time."""
 
 
-def _predict_many(*, activation: str, alone: bool, sooner: int = 0) -> Array:
-    a, at = subject(activation), [max(k - sooner, 0) for k in _TRIED]
+def _predict_many(
+    *, activation: str, alone: bool, twice: bool = False, sooner: int = 0
+) -> Array:
+    at = [max(k - sooner, 0) for k in _TRIED]
+    name = _SLOPES.get(activation, activation)
+    a = subject(name) if name == activation else subject(name).derivative
+    if twice:
+        a = a.normalized().scaled(_WIDER).normalized()
     q, at = (_MANY[at], slice(None)) if alone else (_MANY, at)
     both = a.length_map(q), a.length_map_derivative(q)
     return np.concatenate([np.asarray(each)[at] for each in both])
 
 
-def _measure_many(*, activation: str, alone: bool) -> list[Any]:
+def _measure_many(*, activation: str, alone: bool, twice: bool = False) -> list[Any]:
     del alone
-    return _by_definition(activation)
+    return _normalised_again(activation) if twice else _by_definition(activation)
 
 
 @lru_cache(maxsize=1)
@@ -138,17 +146,50 @@ def _by_definition(activation: str) -> list[Any]:
     return lengths + slopes
 
 
+def _normalised_again(activation: str) -> list[Any]:
+    """The same of f(sqrt(w) x), less its mean m, over its deviation, by formulas.
+
+    E (f(r Z) - m)^2 is E f(r Z)^2 - 2 m E f(r Z) + m^2, whatever was added to f before.
+    """
+    average, energy = _FORMULAS[activation]
+    with mpmath.workdps(50):
+        w = mpmath.mpf(_WIDER)
+        m = average(w)
+
+        def length(q: Any) -> Any:
+            about = energy(w * q) - 2 * m * average(w * q) + m * m
+            return about / (energy(w) - m * m)
+
+        squares = [mpmath.mpf(float(_MANY[k])) for k in _TRIED]
+        # In log q, so that steps are small beside the smallest variance.
+        slopes = [
+            mpmath.diff(lambda t: length(mpmath.exp(t)), mpmath.log(q)) / q
+            for q in squares
+        ]
+        return [*map(length, squares), *slopes]
+
+
+_FORMULAS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "cos": (lambda q: mpmath.exp(-q / 2), lambda q: (1 + mpmath.exp(-2 * q)) / 2),
+    "relu": (lambda q: mpmath.sqrt(q / (2 * mpmath.pi)), lambda q: q / 2),
+}
+"""E f(sqrt(q) Z) and E f(sqrt(q) Z)^2."""
+
+
 def _log1p_exp(x: Any) -> Any:
     return mpmath.log1p(mpmath.exp(x))
 
 
 _SQUARED: dict[str, Callable[[Any], Any]] = {
     "tanh": lambda x: 2 * mpmath.tanh(x) ** 2,
+    "sech^2": lambda x: 2 * mpmath.sech(x) ** 4,
     "softsign": lambda x: 2 * (x / (1 + x)) ** 2,
     # The only one that is not zero at zero, beside which its slopes are small.
     "softplus": lambda x: _log1p_exp(x) ** 2 + _log1p_exp(-x) ** 2,
 }
 """s(x)^2 + s(-x)^2 at positive x."""
+_SLOPES = {"sech^2": "tanh"}
+"""A function of which no derivative is known, and whose it is."""
 
 MANY = numeric(
     id="dc/lemD.3-many",
@@ -160,6 +201,7 @@ MANY = numeric(
     cases=(
         *grid(activation=tuple(_SQUARED), alone=False),
         *grid(activation="softplus", alone=True),
+        *grid(activation=tuple(_FORMULAS), alone=False, twice=True),
     ),
     predict=_predict_many,
     measure=_measure_many,

@@ -1000,6 +1000,7 @@ CALLABLE = numeric(
 
 
 _SOME, _NEAR = (-0.9, 0.6), (1e-6, 0.4)
+_ORDERS = 3
 
 
 def _shape(order: int, kink: float, linear: float) -> Callable[[Array], Any]:
@@ -1009,13 +1010,25 @@ def _shape(order: int, kink: float, linear: float) -> Callable[[Array], Any]:
     return lambda x: np.maximum(x - kink, 0.0) ** order + linear * x
 
 
-def _predict_found(*, order: int, kink: float, linear: float = 0.5) -> list[float]:
-    a = act.from_function(_shape(order, kink, linear), name="found")
+def _bent(order: int, kink: float, linear: float) -> Callable[[Array], Any]:
+    """Return (x - c)_+^m and a multiple of tanh, smooth on both sides of the kink."""
+    return lambda x: np.maximum(x - kink, 0.0) ** order + 2.0 * linear * np.tanh(x)
+
+
+def _predict_found(
+    *, order: int, kink: float, bent: bool = False, linear: float = 0.5
+) -> list[float]:
+    shape = (_bent if bent else _shape)(order, kink, linear)
+    a = act.from_function(shape, name="found")
+    if bent:
+        return [*a.kinks, *a.hermite(_ORDERS), a.second_moment]
     values = [*a.kinks, *a.dual(np.array(_SOME)), *a.distance_map(np.array(_NEAR))]
     return values if order == 0 else [*values, *a.dual_derivative(np.array(_SOME))]
 
 
-def _measure_found(*, order: int, kink: float) -> list[Any]:
+def _measure_found(*, order: int, kink: float, bent: bool = False) -> list[Any]:
+    if bent:
+        return [kink, *_bent_moments(order, kink)]
     line = (0, "0.5" if order else 0)
     pieces = integrals.Pieces(order, line, (kink,), (max(order, 1),))
     found = integrals.of_pieces(pieces)
@@ -1024,14 +1037,33 @@ def _measure_found(*, order: int, kink: float) -> list[Any]:
     return [*values, *(found.slope(rho) for rho in _SOME if order)]
 
 
+def _bent_moments(order: int, kink: float) -> list[float]:
+    """E s h_k for k to 3, and E s^2, by quadratures that end at the kink."""
+    # 20 nodes on half-panels of 1/2 at most, poles of tanh at distance pi/2: 6^-40 of
+    # a panel is left.
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+    edges = np.union1d(np.arange(-13.0, 13.5), kink)[:, None]
+    half = np.diff(edges, axis=0) / 2.0
+    z = edges[:-1] + half * (1.0 + nodes)
+    w = half * weights * np.exp(-z * z / 2.0) / math.sqrt(2.0 * math.pi)
+    s = np.tanh(z) + np.where(z > kink, z - kink, 0.0) ** order
+    polynomials = (1.0, z, z**2 - 1.0, z**3 - 3.0 * z)
+    means = [math.fsum((w * s * h).ravel()) for h in polynomials]
+    sizes = (1.0, 1.0, math.sqrt(2.0), math.sqrt(6.0))
+    square = math.fsum((w * s * s).ravel())
+    return [*(m / size for m, size in zip(means, sizes, strict=True)), square]
+
+
 FOUND = replace(
     CALLABLE,
     id="dc/defC.1-found-kinks",
     title="Kinks and jumps of user-defined functions are found where they are",
-    statement=r"s(x) = (x - c)_+^m + x/2,\quad m = 1, 2,\qquad s(x) = 1\{x > c\}",
+    statement=r"s(x) = (x - c)_+^m + x/2 \text{ or } \tanh x,\qquad s(x) = 1\{x > c\}",
     cases=(
         *grid(order=(0, 2), kink=0.3),
         *grid(order=1, kink=-(2.0**-0.5)),
+        *grid(order=(1, 2, 3), kink=0.3, bent=True),
+        *grid(order=1, kink=-(2.0**-0.5), bent=True),
     ),
     predict=_predict_found,
     measure=_measure_found,

@@ -18,7 +18,7 @@ from theory import activations as act
 from theory import phase
 from verify import integrals
 from verify.claim import Source, numeric, statistical
-from verify.claims._predictors import changed
+from verify.claims._predictors import changed, unlike
 from verify.compare import AgreesTo, Array, Estimate, MeanEquals
 
 _POOLE, _SCHOENHOLZ = "poole2016exponential", "schoenholz2017deep"
@@ -188,10 +188,17 @@ def _measure_rate(*, depth: int, near: list[float], **case: Any) -> Estimate:
 # --- the predicted side -----------------------------------------------------------------
 
 
+def _biases(var: float) -> dict[str, Any]:
+    """Return their variance, or nothing of none."""
+    return unlike({"bias_var": 0.0}, bias_var=var)
+
+
 def _predict_state(
     *, name: str, weight_var: float, bias_var: float, start: float, **_: Any
 ) -> Array:
-    p = phase.classify(act.CATALOGUE[name], weight_var, bias_var, start=start)
+    p = phase.classify(
+        act.CATALOGUE[name], weight_var, start=start, **_biases(bias_var)
+    )
     return np.array([p.variance, p.chi_q, p.chi_1, p.distance, p.chi_c])
 
 
@@ -213,17 +220,18 @@ def _predict_functions(
     *, name: str, weight_var: float, bias_var: float, start: float, **_: Any
 ) -> Array:
     a = act.CATALOGUE[name]
-    where = (a, weight_var, bias_var)
+    where, biases = (a, weight_var), _biases(bias_var)
     point = min(
-        phase.fixed_variances(*where), key=lambda p: abs(math.log(p.variance / start))
+        phase.fixed_variances(*where, **biases),
+        key=lambda p: abs(math.log(p.variance / start)),
     )
     return np.array(
         [
-            phase.fixed_variance(*where, start=start),
+            phase.fixed_variance(*where, start=start, **biases),
             point.slope,
-            phase.chi_1(*where, start=start),
-            phase.fixed_distance(*where, start=start),
-            phase.classify(*where, start=start).chi_c,
+            phase.chi_1(*where, start=start, **biases),
+            phase.fixed_distance(*where, start=start, **biases),
+            phase.classify(*where, start=start, **biases).chi_c,
         ]
     )
 
@@ -269,12 +277,12 @@ def _predict_layer(
     delta: float,
 ) -> Array:
     a = act.CATALOGUE[name]
-    where = (a, weight_var, bias_var)
+    where, biases = (a, weight_var), _biases(bias_var)
     return np.array(
         [
-            phase.variance_map(start, *where),
-            phase.correlation_map(rho, *where, start=start),
-            phase.correlation_distance_map(delta, *where, start=start),
+            phase.variance_map(start, *where, **biases),
+            phase.correlation_map(rho, *where, start=start, **biases),
+            phase.correlation_distance_map(delta, *where, start=start, **biases),
         ]
     )
 
@@ -360,7 +368,7 @@ FUNCTIONS = numeric(
     assumptions=STATE.assumptions,
     source=Source(_SCHOENHOLZ, "Sections 2 and 3"),
     cases=(
-        *(_STATES[0], _STATES[2]),
+        *(_STATES[0], _STATES[2], _STATES[4]),
         # A variance so small that the layer is linear.
         {"name": "erf", "weight_var": 0.5, "bias_var": 1e-20, "start": 2.75e-20},
     ),
@@ -407,6 +415,8 @@ CURVE = dataclasses.replace(
     uses=("dc/D.0-edge",),
 )
 
+_UNBIASED = {"name": "erf", "weight_var": 2.0, "bias_var": 0.0, "start": 0.8}
+
 LAYER = numeric(
     id="dc/D.0-phase-maps",
     items=("D.0",),
@@ -428,6 +438,7 @@ LAYER = numeric(
         for case, rho, delta in (
             (_STATES[0], -0.4, 1e-15),
             (_STATES[3], 0.7, 1e-6),
+            (_UNBIASED, 0.6, 0.1),
             (_STATES[7], 0.2, 1e-9),
             (_STATES[8], 0.95, 1.3),
         )

@@ -108,7 +108,7 @@ GRID = numeric(
 
 
 def _predict_zero(*, activation: str) -> list[float]:
-    edge = phase.edge_points(act.CATALOGUE[activation], 0.0)[0]
+    edge = phase.edge_points(act.CATALOGUE[activation])[0]
     curve = phase.edge_curve([1e-12, 1e-9], act.CATALOGUE[activation])
     return [edge.weight_var, float(edge.stable), *np.asarray(curve.weight_var)]
 

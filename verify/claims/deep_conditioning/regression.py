@@ -4,6 +4,7 @@ The measured side runs the recursion of the kernels and the exponential of the f
 matrix, or linear solves, at 77 digits.
 """
 
+import math
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 from theory import kernels
 from theory import regression as wide
 from verify.claim import Source, grid, numeric
-from verify.claims._predictors import changed
+from verify.claims._predictors import changed, unlike
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import subject
 from verify.claims.deep_conditioning.tangent import four_inputs
@@ -93,10 +94,15 @@ def _found(
     return np.array([found.mean[0], found.variance[0]])
 
 
+_ASSUMED = {"times": math.inf, "ridge": 0.0, "noise_var": 0.0, "bias_var": 0.0}
+"""Networks without biases, trained to the end on targets as they are."""
+
+
 def _predict_flow(
     *, activation: str, depth: int, time: float, ridge: float, seed: int, **other: Any
 ) -> Array:
-    return _found(activation, depth, seed, times=time, ridge=ridge, **other)
+    given = unlike(_ASSUMED, times=time, ridge=ridge, **other)
+    return _found(activation, depth, seed, **given)
 
 
 def _predict_kernels(
@@ -104,7 +110,8 @@ def _predict_kernels(
 ) -> Array:
     k, t = kernels.nngp_ntk(four_inputs(seed), subject(activation), depth)
     y = _TARGETS[:_TRAIN]
-    found = wide.predict_from_kernels(y, t, k, times=time, ridge=ridge)
+    given = unlike(_ASSUMED, times=time, ridge=ridge)
+    found = wide.predict_from_kernels(y, t, k, **given)
     return np.array([found.mean[0], found.variance[0]])
 
 

@@ -13,6 +13,7 @@ from empirical.identity_map import images
 from theory import gaussian
 from theory import identity_map as idm
 from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claims._predictors import unlike
 from verify.claims.identity_map._framework import descend, squared_error
 from verify.claims.identity_map._rational import floats, pseudo_inverse, rational
 from verify.compare import AgreesTo, Estimate, Identical, MeanEquals
@@ -189,7 +190,10 @@ def _measure_factors(*, shrink: float, momentum: float, steps: list[int]) -> lis
 
 def _predict_factors(*, shrink: float, momentum: float, steps: list[int]) -> Array:
     return idm.residual_factors(
-        np.array(steps), learning_rate=1.0, curvature=shrink, momentum=momentum
+        np.array(steps),
+        learning_rate=1.0,
+        curvature=shrink,
+        **unlike({"momentum": 0.0}, momentum=momentum),
     )
 
 

@@ -1,12 +1,17 @@
 """The unseen images that trained networks are shown, pixel by pixel (closed claims)."""
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch.nn import functional
 
 from empirical import data
-from empirical.identity_map.images import chosen
+from empirical.identity_map.images import chosen, own
 from empirical.identity_map.images.sources import channelled, mixture, patterns, unseen
+from verify.claim import grid
 from verify.claims._twins import Array, closed, sketch
 
 KEY = "zhang2020identity"
@@ -86,26 +91,70 @@ UNSEEN = closed(
 )
 
 
-def _plain_mixed(*, share: float, wrong: bool) -> list[float]:
-    """Mix two digits, put three into channels, and colour patterns.
+def _plain_mixed(*, share: float, file: str = "", wrong: bool) -> list[float]:
+    """Mix two digits, put three into channels, and colour patterns; or read a file.
 
     Wrong: Mixtures with the two shares exchanged.
     """
+    if file:
+        return sketch(*(_standard(each) for each in _seen(file)))
     a, b, c = (_digit(label) for label in (4, 9, 2))
     part = 1.0 - share if wrong else share
     mixed = part * a + (1.0 - part) * b
     coloured = [
-        [(one[k] - _COLOUR[0][k]) / _COLOUR[1][k] for k in range(3)]
-        for one in _patterns([3, 8, 7])
+        _standard(np.moveaxis(255.0 * one, 0, -1)) for one in _patterns([3, 8, 7])
     ]
-    return sketch(mixed, np.array([a, b, c]), *(np.array(one) for one in coloured))
+    return sketch(mixed, np.array([a, b, c]), *coloured)
 
 
-def _found_mixed(*, share: float) -> list[float]:
+def _standard(levels: Array) -> Array:
+    """Return the channels of levels (H, W) or (H, W, 3), standardised."""
+    if levels.ndim == 2:
+        return _grey(levels / 255.0)[None]
+    parts = zip(np.moveaxis(levels, -1, 0), *_COLOUR, strict=True)
+    return np.array([(part / 255.0 - mean) / scale for part, mean, scale in parts])
+
+
+def _found_mixed(*, share: float, file: str = "") -> list[float]:
+    if file:
+        return sketch(*_read(file))
     found = chosen((4, 9, 2), split="test")
     mixed = mixture(found, "4", "9", share).pixels
     drawn = patterns((3, 8, 7), generator=_own(), data="cifar10").pixels
     return sketch(mixed, channelled(found).pixels, *drawn)
+
+
+def _levels(channels: int) -> npt.NDArray[np.uint8]:
+    """Return the levels of a picture of 3 x 4, and how opaque it is where that is asked."""
+    drawn = np.random.default_rng(channels).integers(0, 256, (3, 4, channels))
+    # A fifth of a level and four of white: no half that could be rounded either way.
+    drawn[..., 3:] = np.array([0, 51, 255, 51])[:, None]
+    return drawn.astype(np.uint8)
+
+
+def _seen(file: str) -> list[Array]:
+    """Return the levels that are seen: those of transparent parts on white."""
+    if file == "ppm":
+        return [_levels(3).astype(float), _levels(1)[..., 0].astype(float)]
+    levels = _levels(4).astype(float)
+    cover = levels[..., 3:] / 255.0
+    return [np.round(cover * levels[..., :3] + (1.0 - cover) * 255.0)]
+
+
+def _read(file: str) -> list[torch.Tensor]:
+    """Write pictures in colour and grey, as bytes, or one with transparent parts."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"own.{file}"
+        if file == "png":
+            from matplotlib.image import imsave
+
+            imsave(path, _levels(4))
+            return [own(path).pixels[0]]
+        found: list[torch.Tensor] = []
+        for kind, channels in ((b"P6", 3), (b"P5", 1)):
+            path.write_bytes(kind + b" 4 3 255\n" + _levels(channels).tobytes())
+            found.append(own(path).pixels[0])
+        return found
 
 
 MIXED = closed(
@@ -115,7 +164,10 @@ MIXED = closed(
     statement=r"\lambda x_a+(1-\lambda)x_b",
     key=KEY,
     where="Section 3 and Appendix O",
-    cases=({"share": 0.3}, {"share": 1.0}),
+    cases=(
+        *grid(share=(0.3, 1.0)),
+        *grid(share=1.0, file=("ppm", "png")),
+    ),
     twin=_plain_mixed,
     measure=_found_mixed,
     uses=("id/Fig6-pictures",),

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from theory import identity_map as idm
 from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import unlike
 from verify.claims.identity_map._framework import squared_error
 from verify.compare import AgreesTo, Identical
 from verify.reading import Reading
@@ -50,7 +51,8 @@ def _measure_scheduled(*, dim: int, steps: int, momentum: float, seed: int) -> A
 
 def _predict_scheduled(*, dim: int, steps: int, momentum: float, seed: int) -> Array:
     x, w0 = _layer(dim, seed)
-    left = idm.scheduled_factors(_rates(steps, 0.3), curvature=1.0, momentum=momentum)
+    ball = unlike({"momentum": 0.0}, momentum=momentum)
+    left = idm.scheduled_factors(_rates(steps, 0.3), curvature=1.0, **ball)
     return w0 + (1.0 - left[-1]) * np.outer(x - w0 @ x, x)
 
 

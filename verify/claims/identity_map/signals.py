@@ -66,14 +66,11 @@ def _bias_vars(*, biases: bool) -> Array:
     return biases / (3.0 * inputs)
 
 
-def _wide(*, biases: bool, weight_var: float = 1.0 / 3.0) -> idm.Signals:
-    return idm.wide_signals(
-        *_pair(),
-        KERNEL,
-        DEPTH,
-        weight_var=weight_var,
-        bias_var=_bias_vars(biases=biases),
-    )
+def _wide(*, biases: bool, **weights: Any) -> idm.Signals:
+    """Return the limit, at PyTorch's variance of weights if no other is given."""
+    if biases:
+        weights |= {"bias_var": _bias_vars(biases=True)}
+    return idm.wide_signals(*_pair(), KERNEL, DEPTH, **weights)
 
 
 _UNITS = 6.0 ** np.arange(LAYERS[-1])

@@ -1,6 +1,7 @@
 """Updates of a start under noise, against plain PyTorch (closed claims)."""
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from empirical.mmd_init.classifiers import classifier
+from empirical.mmd_init.losses import losses
 from empirical.mmd_init.modules import explicit
 from empirical.mmd_init.pretraining import Pretrained, pretrain, pretrain_stack
 from empirical.mmd_init.recipes import Recipe
@@ -87,17 +89,26 @@ class _Course:
 
 
 def _terms(
-    logits: Tensor, iod: Tensor, recipe: Recipe, g: torch.Generator
+    logits: Tensor,
+    iod: Tensor,
+    recipe: Recipe,
+    g: torch.Generator,
+    bandwidths: Sequence[float] | None = None,
 ) -> list[Tensor]:
-    """Return the loss and its parts from logits (P, n, d)."""
+    """Return the loss and its parts from logits (P, n, d).
+
+    Bandwidths, one for each input, stand in the place of medians.
+    """
     f, classes = logits.softmax(dim=2), logits.shape[2]
     u, even = None, (torch.arange(6, dtype=torch.float64) + 0.5) / 6
     if classes > 2:
         e = torch.empty(6, classes, dtype=torch.float64).exponential_(generator=g)
         u = e / e.sum(dim=1, keepdim=True)
     pool = torch.stack([even, 1.0 - even], dim=1) if u is None else u
+    gammas = bandwidths or [median(one, pool) for one in f.unbind(dim=1)]
     each = [
-        discrepancy(one, u, median(one, pool), "unbiased") for one in f.unbind(dim=1)
+        discrepancy(one, u, gamma, "unbiased")
+        for one, gamma in zip(f.unbind(dim=1), gammas, strict=True)
     ]
     uni, sd = torch.stack(each).mean(), torch.stack([degenerate(p) for p in f]).mean()
     chosen = f.argmax(dim=2)
@@ -107,12 +118,16 @@ def _terms(
 
 
 def _of_layers(
-    params: list[Tensor], x: Tensor, recipe: Recipe, g: torch.Generator
+    params: list[Tensor],
+    x: Tensor,
+    recipe: Recipe,
+    g: torch.Generator,
+    bandwidths: Sequence[float] | None = None,
 ) -> list[Tensor]:
     weights = list(zip(params[::2], params[1::2], strict=True))
     few = 10 * len(x) ** 2 if recipe.noise == "auto" else 0
     logits = noisy(weights, x, _MODELS, recipe.s, g, way=recipe.noise, few=few)
-    return _terms(logits, detached(weights, x), recipe, g)
+    return _terms(logits, detached(weights, x), recipe, g, bandwidths)
 
 
 _WEIGHTS = ((0.7, 1.0, 0.4, 1.0), (1.2, 0.5, 1.5, 0.25))
@@ -136,11 +151,45 @@ def _recipes(way: str, classes: int) -> list[Recipe]:
     ]
 
 
-def _plain_steps(*, way: str, classes: int, wrong: bool) -> list[float]:
+_GIVEN = (0.3, 0.9, 0.5, 1.4, 0.7, 0.2, 1.1, 0.4)
+"""Bandwidths of the inputs of both networks."""
+
+
+def _given_terms(way: str, classes: int) -> list[float]:
+    """Return the terms of both losses on four inputs each, of bandwidths that are given."""
+    found: list[float] = []
+    pairs = zip(_starts(classes), _recipes(way, classes), strict=True)
+    for k, (params, recipe) in enumerate(pairs):
+        part = slice(_BATCH * k, _BATCH * (k + 1))
+        x = _data(6)[part]
+        found += map(float, _of_layers(params, x, recipe, seeded(k), _GIVEN[part]))
+    return found
+
+
+def _stacked_terms(way: str, classes: int) -> list[float]:
+    network = classifier((6, 8, 7, classes))
+    params = [torch.stack(same) for same in zip(*_starts(classes), strict=True)]
+    found = losses(
+        network,
+        network.load(params),
+        _data(6)[: 2 * _BATCH].view(2, _BATCH, 6),
+        _recipes(way, classes),
+        [seeded(0), seeded(1)],
+        bandwidths=torch.tensor(_GIVEN, dtype=torch.float64),
+    )
+    each = [getattr(found, name).tolist() for name in TERMS]
+    return [value for one in zip(*each, strict=True) for value in one]
+
+
+def _plain_steps(
+    *, way: str, classes: int, given: bool = False, wrong: bool
+) -> list[float]:
     """Train each start by PyTorch's Adam on the definition of the loss.
 
     Wrong: Adam's second moment decaying at 0.99 in the place of 0.999.
     """
+    if given:
+        return _given_terms(way, classes)
     found: list[float] = []
     pairs = zip(_starts(classes), _recipes(way, classes), strict=True)
     for seed, (params, recipe) in enumerate(pairs):
@@ -155,7 +204,9 @@ def _told(result: Pretrained) -> list[float]:
     return [result.best, *noted.ravel().tolist(), *sketch(*kept)]
 
 
-def _stacked_steps(*, way: str, classes: int) -> list[float]:
+def _stacked_steps(*, way: str, classes: int, given: bool = False) -> list[float]:
+    if given:
+        return _stacked_terms(way, classes)
     network = classifier((6, 8, 7, classes))
     params = [torch.stack(same) for same in zip(*_starts(classes), strict=True)]
     results = pretrain_stack(
@@ -182,6 +233,7 @@ STEPS = closed(
     cases=(
         *grid(way=("explicit", "auto"), classes=3),
         *grid(way=("gram", "auto"), classes=2),
+        *grid(way="explicit", classes=(2, 3), given=True),
     ),
     twin=_plain_steps,
     measure=_stacked_steps,

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from theory import square_loss as sl
 from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claims._predictors import unlike
 from verify.claims.square_loss._networks import Array
 from verify.compare import AgreesTo, Identical, Outcome
 from verify.reading import Reading
@@ -212,7 +213,7 @@ def _iterates(
         y,
         scale.penalty,
         rate=scale.time_per_step * (1.0 - momentum),
-        momentum=momentum,
+        **unlike({"momentum": 0.0}, momentum=momentum),
     )
 
 
@@ -281,7 +282,9 @@ def _measure_stable(*, momentum: float, share: float, weight_decay: float) -> bo
 
 def _predict_stable(*, momentum: float, share: float, weight_decay: float) -> bool:
     f, _ = _values(10, 3)
-    limit = sl.stability_limit(f, weight_decay, momentum=momentum)
+    limit = sl.stability_limit(
+        f, weight_decay, **unlike({"momentum": 0.0}, momentum=momentum)
+    )
     return _rate(momentum, share, weight_decay) < limit
 
 

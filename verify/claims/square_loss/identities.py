@@ -139,7 +139,9 @@ def _subject(
 ) -> tuple[Sequence[Array], Array]:
     if aligned:
         directions, x = _aligned(widths, seed)
-        return directions, np.tile(x, (examples, 1))
+        return directions, np.tile(x, (examples, 1)) * np.arange(1.0, 1.0 + examples)[
+            :, None
+        ]
     p = problem(widths, examples, seed)
     return p.directions, p.x
 
@@ -156,8 +158,8 @@ def _predict_size(
 ) -> Array:
     directions, x = _subject(widths, examples, seed, aligned=aligned)
     bound = sl.output_bound(directions, x)
-    # A bound above one would say less than the lengths of the layers do.
-    return np.minimum(bound, 1.0)
+    # A bound above the inputs would say less than the lengths of the layers do.
+    return np.minimum(bound, np.linalg.norm(x, axis=-1))
 
 
 def _halved_by_relu(
@@ -177,7 +179,7 @@ BOUND = Claim(
     evidence=Evidence.SEARCH,
     cases=(
         *grid(widths=([3, 1], [6, 5, 4, 1]), examples=(7,), seed=(0,)),
-        *grid(widths=([3, 1], [6, 5, 4, 1]), examples=(1,), seed=(0,), aligned=(True,)),
+        *grid(widths=([3, 1], [6, 5, 4, 1]), examples=(2,), seed=(0,), aligned=(True,)),
     ),
     examples=problems,
     max_examples=40,
