@@ -191,6 +191,23 @@ def test_the_fused_adam_counts_every_update_once(dtype: torch.dtype) -> None:
         )
 
 
+def test_a_stack_that_trains_again_is_a_new_start() -> None:
+    stack = Stack(start(), rates=0.05)
+    half = train(Regression(), stack, optimisers.Adam(), steps=15).final
+    again = train(Regression(), stack, optimisers.Adam(), steps=15).final
+    fresh = Stack(half, rates=0.05)
+    wanted = train(Regression(), fresh, optimisers.Adam(), steps=15).final
+    for found, other in zip(again, wanted, strict=True):
+        assert torch.equal(found, other)
+
+
+def test_a_stack_that_lacks_replicates_is_no_start() -> None:
+    stack = Stack(start(), rates=0.05)
+    stack.leave([1])
+    with pytest.raises(ValueError, match=r"have left.*Stack\(stack\.params, rates="):
+        train(Regression(), stack, optimisers.SGD(), steps=1)
+
+
 def test_clipped_gradients_are_those_of_pytorch() -> None:
     clipped = optimisers.Clipped(base=optimisers.SGD(momentum=0.9), largest=0.3)
     final = train(Regression(), Stack(start(), rates=RATES), clipped, steps=20).final
