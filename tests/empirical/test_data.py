@@ -293,7 +293,9 @@ class TestCommand:
 
     def test_what_is_absent_is_an_error(self, capsys):
         assert command.main(["show", "cifar10"]) == 1
-        assert "cifar10 (train) is in none of" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert "cifar10 (train) is in none of" in said
+        assert "need `--allow-unverified`." in said
 
     def test_the_environment_names_a_directory(self, capsys, monkeypatch, tmp_path):
         monkeypatch.setenv("DEEP_LEDGER_DATA", str(tmp_path))
