@@ -207,8 +207,8 @@ def train(
     Raises
     ------
     ValueError
-        If `steps` or `check` is less than 1, replicates have left the stack before, or
-        the checkpoint is of other arguments.
+        If `steps` or `check` is less than 1, replicates have left the stack before,
+        batches are for other replicates, or the checkpoint is of other arguments.
     stopping.Stopped
         If a stop was requested; the checkpoint has been written.
 
@@ -304,10 +304,20 @@ class _Run:
         if not self.parts:
             views = self.stack.parts(together)
             self.parts = [_Part(self.task, view, self.optimiser) for view in views]
-        device = self.stack.rows.device
+        device, drawn = self.stack.rows.device, self.batches.draw(self.t, until)
+        for chosen in drawn:
+            if (
+                chosen is not None
+                and chosen.ndim == 2
+                and len(chosen) != len(self.steps)
+            ):
+                raise ValueError(
+                    "train: `batches` must draw for all replicates together or for each "
+                    f"of the {len(self.steps)}, but it draws for {len(chosen)}"
+                )
         examples = [
             None if chosen is None else chosen.to(device, non_blocking=True)
-            for chosen in self.batches.draw(self.t, until)
+            for chosen in drawn
         ]
         found = [torch.stack([part.step(e) for e in examples]) for part in self.parts]
         seen = torch.cat(found, dim=-1).double().cpu().numpy()

@@ -288,6 +288,15 @@ def test_each_update_learns_from_its_examples(make: Callable[[], Batches]) -> No
             torch.testing.assert_close(found[row], other, **CLOSE)
 
 
+@pytest.mark.parametrize("number", [REPLICATES - 1, REPLICATES + 2])
+def test_orders_are_for_all_replicates_or_one_for_each(number: int) -> None:
+    orders = Epochs(EXAMPLES, 3, [torch_generator(7, "o", k) for k in range(number)])
+    stack = Stack(start(), rates=0.05)
+    said = f"for each of the {REPLICATES}, but it draws for {number}"
+    with pytest.raises(ValueError, match=said):
+        train(Regression(), stack, optimisers.SGD(), steps=1, batches=orders)
+
+
 def test_replicates_that_share_a_generator_share_its_orders() -> None:
     one, other = torch_generator(7, "one"), torch_generator(7, "other")
     (chosen,) = Epochs(EXAMPLES, EXAMPLES, [one, other, one]).draw(0, 1)
