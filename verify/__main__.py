@@ -26,6 +26,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValueError as error:
         command.complain(f"error: {error}")
         return command.EXIT_USAGE
+    except BrokenPipeError:
+        return command.EXIT_PIPE
     except OSError as error:
         command.complain(f"error: {error}")
         return command.EXIT_RED

@@ -15,7 +15,6 @@ claims, and the page is of all that is there; ``--page`` writes it and tries not
 
 import argparse
 import datetime as dt
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,6 +146,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _written(entries: Sequence[Entry], options: argparse.Namespace) -> int:
+    if options.output is not None:
+        command.check_output(options.output)
     done = calibrated(entries, options)
     if options.keep:
         kept = keeping.read() | {each.claim.id: each.kept for each in done}
@@ -170,7 +171,7 @@ def _out(
 ) -> int:
     text = as_markdown(done, missing)
     if options.output is None:
-        sys.stdout.write(text)
+        command.put(text)
     else:
         options.output.write_text(text, encoding="utf-8")
         command.complain(f"written to {options.output}")
@@ -183,9 +184,9 @@ def _alike(entries: Sequence[Entry], options: argparse.Namespace) -> int:
     found = alike(entries, options.profile, here, options.trials)
     for claim, trial in found:
         if isinstance(trial, str):
-            sys.stdout.write(f"{claim.id}: not tried, {trial}\n")
+            command.put(f"{claim.id}: not tried, {trial}\n")
             continue
-        sys.stdout.write(
+        command.put(
             f"{claim.id}: {trial.decided} of {trial.trials} A/A trials decide, at the"
             f" level {trial.level:g}; {trial.pool} networks\n"
         )

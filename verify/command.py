@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from verify.report.rows import Row
     from verify.run import Report, Say
 
-EXIT_GREEN, EXIT_RED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
+EXIT_GREEN, EXIT_RED, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE = 0, 1, 2, 130, 141
 """A signal that the engine handles ends a command with 128 and its number."""
 
 
@@ -92,6 +92,22 @@ def complain(message: str) -> None:
     sys.stderr.write(message.rstrip() + "\n")
 
 
+def check_output(path: Path) -> None:
+    """Check before minutes of work that a file can be written.
+
+    Raises
+    ------
+    OSError
+        If not.
+    """
+    # Loaded here: `list` and `--help` write nothing.
+    from empirical.testbed.runner import open_folder
+
+    open_folder(path.absolute().parent)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} must be a file, but it is a folder")
+
+
 def put(text: str) -> None:
     """Write a result to stdout, all of it before the program ends.
 
@@ -134,7 +150,8 @@ def interruptible(run: Callable[[], int], *, kept: str) -> int:
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
     except BrokenPipeError:
-        raise
+        # Whoever read the output has had enough.
+        return EXIT_PIPE
     except OSError as error:
         complain(f"error: {error}")
         return EXIT_RED

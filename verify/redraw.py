@@ -6,7 +6,6 @@ records are kept apart from those of the report.
 """
 
 import argparse
-import sys
 from collections.abc import Sequence
 
 from verify import command, ledger, paths
@@ -46,7 +45,7 @@ def _redrawn(entries: Sequence[Entry], options: argparse.Namespace) -> int:
             return command.EXIT_RED
         for row in build(entries, folder):
             found[row.claim.id].append(row.outcome)
-    sys.stdout.write(as_text(entries, found))
+    command.put(as_text(entries, found))
     errors = any("error" in outcomes for outcomes in found.values())
     return command.EXIT_RED if errors else command.EXIT_GREEN
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from empirical.data.fetch import fetch
 from empirical.data.sources import NAMES, load
+from empirical.testbed.command import guarded
 from empirical.testbed.options import spoken
 
 
@@ -37,12 +38,21 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _put(text: str) -> int:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+    return 0
+
+
 def _say(line: str) -> None:
     sys.stderr.write(line + "\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; 0 when all went well, 1 when not, 130 on Ctrl-C."""
+    """Run the command line; 0 when all went well, 1 when not, 130 on Ctrl-C.
+
+    141 when whoever read the output has closed it.
+    """
     options = _parser().parse_args(argv)
     named = os.environ.get("DEEP_LEDGER_DATA")
     directory = options.data_folder or (Path(named) if named else None)
@@ -60,8 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
-    sys.stdout.write(json.dumps(found.describe(), indent=1) + "\n")
-    return 0
+    return guarded(lambda: _put(json.dumps(found.describe(), indent=1) + "\n"))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from empirical.testbed.ending import Curve, Ending, ended
+from empirical.testbed.ending import Curve, Ending, counted, ended, spread
 from empirical.testbed.records import RunRecord
 
 Array = npt.NDArray[np.float64]
@@ -33,16 +33,19 @@ def ending(record: RunRecord) -> Ending:
     """Say how well an arm has fitted its images, at which rate and how fast."""
     configuration, draws = record.configuration, record.draws
     depth, width = configuration["depth"], configuration["width"]
-    size = f"{depth} hidden layers of {width} units"
+    size = f"{counted(depth, 'hidden layer')} of {width} units"
     if configuration["network"] == "residual":
         size = f"{depth} layers, the first stage of {width} channels,"
-    rates = ", ".join(f"{rate:g}" for rate in configuration["rates"])
+    rates = configuration["rates"]
+    chosen = f"{record.fact('rate'):g}"
+    if len(rates) > 1:
+        tried = ", ".join(f"{rate:g}" for rate in rates)
+        chosen += f", the best of {tried} on images held out"
     said = [
         (
-            f"Trained {len(draws)} networks of the arm {configuration['arm']} with"
-            f" {size} on {record.fact('examples'):,} images, for"
-            f" {configuration['epochs']} epochs at the rate {record.fact('rate'):g}, the"
-            f" best of {rates} on images held out."
+            f"Trained {counted(len(draws), 'network')} of the arm"
+            f" {configuration['arm']} with {size} on {record.fact('examples'):,} images,"
+            f" for {counted(configuration['epochs'], 'epoch')} at the rate {chosen}."
         )
     ]
     done = draws.ended("finished")
@@ -52,17 +55,19 @@ def ending(record: RunRecord) -> Ending:
     else:
         train, test = done.series("train_accuracy"), done.series("test_accuracy")
         stable = record.fact("stable")
-        largest = f"{stable:g}" if stable else "none of them"
+        largest = "the largest rate at which no network diverges is "
+        largest += f"{stable:g}" if stable else "none of them"
+        if stable == max(rates):
+            largest = "no network diverged at any rate that was tried"
         said.append(
             f"{ended(record)}, with {100 * train[:, -1].mean():.0f} % of the images right"
-            f" and {100 * test[:, -1].mean():.0f} % of those it had not seen; the largest"
-            f" rate at which no network diverges is {largest}."
+            f" and {100 * test[:, -1].mean():.0f} % of those it had not seen; {largest}."
         )
         fast = epochs_to(train, FITTED)
         if np.isfinite(fast).all():
             said.append(
-                f"{100 * FITTED:.0f} % of the images are fitted after {fast.min():.0f} to"
-                f" {fast.max():.0f} epochs."
+                f"{100 * FITTED:.0f} % of the images are fitted after"
+                f" {spread(fast, '.0f')} epochs."
             )
         epochs = np.arange(train.shape[1])
         for label, each in (("training", train), ("test", test)):

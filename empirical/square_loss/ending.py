@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from empirical.testbed.ending import Curve, Ending, ended, spread
+from empirical.testbed.ending import Curve, Ending, counted, ended, spread
 from empirical.testbed.records import RunRecord
 
 
@@ -14,10 +14,10 @@ def ending(record: RunRecord) -> Ending:
     scales = ", ".join(f"{scale:g}" for scale in configuration["scales"])
     said = [
         (
-            f"Trained {len(record.draws)} {network['kind']} networks ({widths}) from"
-            f" weights scaled by {scales}, on {record.fact('examples')} images of"
-            f" {configuration['data']} {labels}, for"
-            f" {configuration['recipe']['epochs']} epochs."
+            f"Trained {counted(len(record.draws), network['kind'] + ' network')}"
+            f" ({widths}) from weights scaled by {scales}, on {record.fact('examples')}"
+            f" images of {configuration['data']} {labels}, for"
+            f" {counted(configuration['recipe']['epochs'], 'epoch')}."
         )
     ]
     done = record.draws.ended("finished")
@@ -26,7 +26,7 @@ def ending(record: RunRecord) -> Ending:
     else:
         errors = [100.0 * error for error in done.fact("test_error")]
         said.append(
-            f"{ended(record)}, and misclassify {spread(errors)} % of the tests."
+            f"{ended(record)}; of the tests {spread(errors)} % are misclassified."
         )
         last = done.series("rho")[:, -1]
         said.append(

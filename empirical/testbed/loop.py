@@ -177,7 +177,8 @@ def train(
     ----------
     task : Task
     stack : Stack
-        Changed in place; at the end it holds the replicates that finished.
+        Changed in place; at the end it holds the replicates that finished. Its clock and
+        what an optimiser keeps start at zero.
     optimiser : Optimiser
     steps : int
         Updates, for replicates that no observer sends away.
@@ -206,7 +207,8 @@ def train(
     Raises
     ------
     ValueError
-        If `steps` or `check` is less than 1, or the checkpoint is of other arguments.
+        If `steps` or `check` is less than 1, replicates have left the stack before,
+        batches are for other replicates, or the checkpoint is of other arguments.
     stopping.Stopped
         If a stop was requested; the checkpoint has been written.
 
@@ -268,9 +270,18 @@ class _Run:
         batches: Batches,
         observers: Sequence[Observer],
     ) -> None:
+        if stack.rows.tolist() != list(range(len(stack))):
+            raise ValueError(
+                "train: `stack` must hold all replicates of its start, but some have "
+                "left. Make a new one of those that stayed: "
+                "Stack(stack.params, rates=stack.rates, buffers=stack.buffers, "
+                "learnt=stack.learnt)."
+            )
         self.task, self.stack, self.optimiser = task, stack, optimiser
         self.batches, self.observers = batches, observers
         self.t = 0
+        # Moments are new: a clock that went on would not correct their bias.
+        stack.clock.zero_()
         self.status = ["running"] * len(stack)
         self.steps = np.zeros(len(stack), dtype=np.int64)
         self.initial = tuple(p.clone() for p in stack.params)
@@ -293,10 +304,20 @@ class _Run:
         if not self.parts:
             views = self.stack.parts(together)
             self.parts = [_Part(self.task, view, self.optimiser) for view in views]
-        device = self.stack.rows.device
+        device, drawn = self.stack.rows.device, self.batches.draw(self.t, until)
+        for chosen in drawn:
+            if (
+                chosen is not None
+                and chosen.ndim == 2
+                and len(chosen) != len(self.steps)
+            ):
+                raise ValueError(
+                    "train: `batches` must draw for all replicates together or for each "
+                    f"of the {len(self.steps)}, but it draws for {len(chosen)}"
+                )
         examples = [
             None if chosen is None else chosen.to(device, non_blocking=True)
-            for chosen in self.batches.draw(self.t, until)
+            for chosen in drawn
         ]
         found = [torch.stack([part.step(e) for e in examples]) for part in self.parts]
         seen = torch.cat(found, dim=-1).double().cpu().numpy()

@@ -138,7 +138,8 @@ class _Entrywise(Optimiser):
 class Adam(_Entrywise):
     """Adam (Kingma and Ba 2015), as PyTorch has it.
 
-    Replicates of one rate are updated by PyTorch's own fused pass over memory.
+    Replicates of one rate are updated by PyTorch's own fused pass over memory, where
+    parameters lie in it in their order, or matrices transposed.
 
     Parameters
     ----------
@@ -165,7 +166,9 @@ class Adam(_Entrywise):
     def update(self, stack: Stack, losses: Tensor, slopes: Sequence[Slope]) -> None:
         """Make one update in place; see `Optimiser.update`."""
         rate = stack.common_rate
-        if rate is None:
+        # The fused kernel takes memory as it lies, without regard to strides.
+        packed = all(_in_memory(param).is_contiguous() for param in stack.trained)
+        if rate is None or not packed:
             super().update(stack, losses, slopes)
         else:
             self._fused(stack, [dense(slope) for slope in slopes], rate)

@@ -188,6 +188,7 @@ def called(function: Callable[..., Value], options: Any, **others: Any) -> Value
 PHRASES = {
     "give a directory": "name its folder with `--data-folder`",
     "give the directory of": "name with `--data-folder` the folder of",
+    "need allow_unverified=True": "need `--allow-unverified`",
 }
 """What functions advise, and what a command offers instead."""
 

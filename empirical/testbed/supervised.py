@@ -42,7 +42,8 @@ class Supervised(Task):
     Raises
     ------
     ValueError
-        If the module can't be stacked, or there are not as many targets as inputs.
+        If the module can't be stacked, there are not as many targets as inputs, or the
+        loss of a replicate is not one number.
     """
 
     def __init__(
@@ -81,14 +82,14 @@ class Supervised(Task):
 
 
 def _try(task: Supervised) -> None:
-    """Refuse a module that has a gradient alone, but not beside others.
+    """Refuse a module that has a gradient alone, but not beside others, or many losses.
 
     An error that it makes alone, too, is left to training.
     """
     stack = Stack.of_modules([task.module], rates=1.0)
     few = torch.arange(min(len(task.inputs), FEW), device=task.inputs.device)
     try:
-        by_autograd(task, stack, few)
+        losses, _ = by_autograd(task, stack, few)
     except Exception as error:
         if _alone(task, few):
             said = str(error).partition("\n")[0].partition(". ")[0]
@@ -99,6 +100,13 @@ def _try(task: Supervised) -> None:
                 "use nn.RNN, nn.GRU, nn.LSTM (write the cell in nn.Linear) or sparse "
                 "gradients. Change that part, or train the modules one by one."
             ) from error
+        return
+    if losses.ndim > 1:
+        raise ValueError(
+            "Supervised: `loss` must return one number for a replicate's outputs and "
+            f"targets, but of {len(few)} examples it returns the shape "
+            f"{tuple(losses.shape[1:])}. Take the mean over them, or the sum."
+        )
 
 
 def _alone(task: Supervised, few: Tensor) -> bool:

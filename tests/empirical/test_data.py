@@ -3,7 +3,10 @@
 import gzip
 import hashlib
 import json
+import os
 import struct
+import subprocess
+import sys
 import urllib.request
 
 import numpy as np
@@ -290,7 +293,9 @@ class TestCommand:
 
     def test_what_is_absent_is_an_error(self, capsys):
         assert command.main(["show", "cifar10"]) == 1
-        assert "cifar10 (train) is in none of" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert "cifar10 (train) is in none of" in said
+        assert "need `--allow-unverified`." in said
 
     def test_the_environment_names_a_directory(self, capsys, monkeypatch, tmp_path):
         monkeypatch.setenv("DEEP_LEDGER_DATA", str(tmp_path))
@@ -300,3 +305,14 @@ class TestCommand:
     def test_unknown_names_are_misuse(self):
         with pytest.raises(SystemExit, match="2"):
             command.main(["show", "emnist"])
+
+
+def test_a_description_that_nobody_reads_any_more_is_no_error() -> None:
+    source, sink = os.pipe()
+    os.close(source)
+    given = [sys.executable, "-m", "empirical.data", "show", "mnist"]
+    with os.fdopen(sink, "wb") as closed:
+        done = subprocess.run(
+            given, stdout=closed, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (141, "")

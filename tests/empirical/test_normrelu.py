@@ -13,6 +13,7 @@ from torch.nn import functional
 from empirical.activations import NormReLU, normalize
 from empirical.normrelu import ARMS, Configuration, configurations, run_configuration
 from empirical.normrelu import __main__ as command
+from empirical.normrelu.ending import ending
 from empirical.normrelu.experiments import RESIDUAL
 from empirical.normrelu.networks import KINK
 from empirical.normrelu.recipes import PLAIN, Recipe
@@ -421,6 +422,20 @@ def test_networks_that_diverge_choose_no_rate():
     record = run_configuration(hot)
     assert record.fact("grid")[1] == [0.0, 0.0]
     assert (record.fact("rate"), record.fact("stable")) == (0.003, 0.003)
+
+
+def test_what_is_said_of_rates_is_what_was_tried():
+    record = run_configuration(replace(TINY, rates=(0.003, 0.01), seeds=(5,)))
+    first, second = ending(record).said[:2]
+    assert first.startswith("Trained 1 network of the arm ")
+    assert "at the rate 0.0" in first
+    assert ", the best of 0.003, 0.01 on" in first
+    assert "; no network diverged at any rate that was tried." in second
+    hot = run_configuration(replace(TINY, rates=(0.003, 1e6), arm="relu"))
+    largest = "the largest rate at which no network diverges is 0.003."
+    assert largest in ending(hot).said[1]
+    (alone, *_) = ending(run_configuration(replace(TINY, rates=(0.003,)))).said
+    assert alone.endswith("at the rate 0.003.")
 
 
 def test_where_all_diverge_the_command_says_so(capsys):

@@ -191,6 +191,23 @@ def test_the_fused_adam_counts_every_update_once(dtype: torch.dtype) -> None:
         )
 
 
+def test_a_stack_that_trains_again_is_a_new_start() -> None:
+    stack = Stack(start(), rates=0.05)
+    half = train(Regression(), stack, optimisers.Adam(), steps=15).final
+    again = train(Regression(), stack, optimisers.Adam(), steps=15).final
+    fresh = Stack(half, rates=0.05)
+    wanted = train(Regression(), fresh, optimisers.Adam(), steps=15).final
+    for found, other in zip(again, wanted, strict=True):
+        assert torch.equal(found, other)
+
+
+def test_a_stack_that_lacks_replicates_is_no_start() -> None:
+    stack = Stack(start(), rates=0.05)
+    stack.leave([1])
+    with pytest.raises(ValueError, match=r"have left.*Stack\(stack\.params, rates="):
+        train(Regression(), stack, optimisers.SGD(), steps=1)
+
+
 def test_clipped_gradients_are_those_of_pytorch() -> None:
     clipped = optimisers.Clipped(base=optimisers.SGD(momentum=0.9), largest=0.3)
     final = train(Regression(), Stack(start(), rates=RATES), clipped, steps=20).final
@@ -269,6 +286,15 @@ def test_each_update_learns_from_its_examples(make: Callable[[], Batches]) -> No
         wanted, _ = alone(row, PAIRS["adam"][1], 25, chosen)
         for found, other in zip(final, wanted, strict=True):
             torch.testing.assert_close(found[row], other, **CLOSE)
+
+
+@pytest.mark.parametrize("number", [REPLICATES - 1, REPLICATES + 2])
+def test_orders_are_for_all_replicates_or_one_for_each(number: int) -> None:
+    orders = Epochs(EXAMPLES, 3, [torch_generator(7, "o", k) for k in range(number)])
+    stack = Stack(start(), rates=0.05)
+    said = f"for each of the {REPLICATES}, but it draws for {number}"
+    with pytest.raises(ValueError, match=said):
+        train(Regression(), stack, optimisers.SGD(), steps=1, batches=orders)
 
 
 def test_replicates_that_share_a_generator_share_its_orders() -> None:

@@ -1,6 +1,7 @@
 """Stacks of PyTorch's modules against the modules, one by one."""
 
 import copy
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -319,6 +320,37 @@ def test_what_a_module_can_not_do_alone_either_is_pytorchs_to_say() -> None:
     task = Supervised(net, X, Y)
     with pytest.raises(RuntimeError, match="Expected size"):
         train(task, Stack.of(net, generators(), rates=0.1), SGD(), steps=1)
+
+
+@pytest.mark.parametrize("name", ["dense", "convolution"])
+def test_the_order_of_parameters_in_memory_moves_no_update(name: str) -> None:
+    net = NETS[name]().double()
+    first = Stack.of(net, generators(), rates=0.01).params
+    # The replicates behind; and channels last, as far as there are channels.
+    behind = [p.movedim(0, -1).contiguous().movedim(-1, 0) for p in first]
+    last = [p.movedim(1, -1).contiguous().movedim(-1, 1) for p in first]
+    task = Supervised(net, X, Y)
+    wanted = train(task, Stack(first, rates=0.01), Adam(), steps=5).final
+    for params in (behind, last):
+        for together in (None, 2):
+            stack = Stack(params, rates=0.01)
+            final = train(task, stack, Adam(), steps=5, together=together).final
+            for found, other in zip(final, wanted, strict=True):
+                # Rounding of sums in another order; Adam's eps is 1e-8 of a gradient.
+                torch.testing.assert_close(found, other, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", ["(8,)", "(8, 3)", "(1,)"])
+def test_a_loss_is_one_number(shape: str) -> None:
+    losses = {
+        "(8,)": nn.CrossEntropyLoss(reduction="none"),
+        "(8, 3)": lambda z, y: (z - y[:, None]).square(),
+        "(1,)": lambda z, y: functional.cross_entropy(z, y)[None],
+    }
+    net = NETS["dense"]().double()
+    said = rf"`loss` must return one number.*{re.escape(shape)}.*mean"
+    with pytest.raises(ValueError, match=said):
+        Supervised(net, X, Y, loss=losses[shape])
 
 
 def test_refusals() -> None:

@@ -321,3 +321,16 @@ def test_too_small_a_pool_is_told() -> None:
     one = [[Contrast(np.zeros(3), np.arange(3.0))]]
     with pytest.raises(ValueError, match="need a pool of as many, but it holds 3"):
         trial_of(EffectWithin(), one, 10, np.random.default_rng(1))
+
+
+def test_a_page_that_cannot_be_written_is_an_error_before_the_work(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def work(*_: object) -> None:
+        raise AssertionError("nothing must run")
+
+    monkeypatch.setattr(calibrate, "calibrated", work)
+    assert calibrate.main(["dc/sec7-rates", "--output", str(tmp_path)]) == 1
+    assert f"{tmp_path} must be a file" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """Every figure of the paper on copying networks is drawn from records, or says why."""
 
 import json
+import shlex
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -182,6 +183,8 @@ def test_the_command_names_the_folder_and_the_scale(tmp_path: Path) -> None:
     assert training_command(MODULE, empty, "--figures 8").endswith(wanted)
     with pytest.raises(Missing, match="--scale full --figures 8"):
         FIGURES[8](empty)
+    spaced = training_command(MODULE, Folder(tmp_path / "two words", scale="full"))
+    assert shlex.split(spaced)[-1] == str(tmp_path / "two words")
 
 
 @pytest.mark.parametrize(

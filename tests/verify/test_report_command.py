@@ -1,6 +1,7 @@
 """The two commands, ``verify`` and ``verify.report``: exit codes, what they write."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -289,6 +290,26 @@ def test_a_list_that_cannot_be_written_is_a_line(given: list[str]) -> None:
         )
     assert done.returncode == 1
     assert done.stderr == "error: [Errno 28] No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    "given", [["verify", "list"], ["verify", "show", "dc/lemC.8"], ["verify.report"]]
+)
+def test_output_that_nobody_reads_any_more_is_no_error(
+    given: list[str], tmp_path: Path
+) -> None:
+    source, sink = os.pipe()
+    os.close(source)
+    own = ["--no-run", "--records", str(tmp_path), "dc/lemC.8"]
+    with os.fdopen(sink, "wb") as closed:
+        done = subprocess.run(
+            [sys.executable, "-m", *given, *(own if len(given) == 1 else ())],
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (141, "")
 
 
 def test_a_claim_that_cannot_be_run_at_all_is_red(

@@ -3,6 +3,7 @@
 Those of every paper lie side by side in one folder of a profile.
 """
 
+import shlex
 from collections.abc import Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -104,6 +105,6 @@ def training_command(module: str, records: Records, options: str = "") -> str:
     """
     where, scale = "DIR", ""
     if isinstance(records, Folder):
-        where, scale = str(records.folder), f"--scale {records.scale}"
+        where, scale = shlex.quote(str(records.folder)), f"--scale {records.scale}"
     parts = ("python -m", module, "batch", scale, options, "--out", where)
     return " ".join(part for part in parts if part)

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from empirical.testbed.runner import open_folder
 from verify import command, index, ledger, paths
 from verify.claim import Evidence, Profile
 from verify.compare import Outcome
@@ -23,7 +22,8 @@ SUFFIXES = {".md": "markdown", ".html": "html", ".htm": "html", ".json": "json"}
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code.
 
-    0: every claim is as expected; 1: some are not; 2: wrong usage; 130: interrupted.
+    0: every claim is as expected; 1: some are not; 2: wrong usage; 130: interrupted;
+    141: whoever read the output has closed it.
     """
     options = _parser().parse_args(argv)
     if options.format is None:
@@ -52,7 +52,7 @@ def _reported(
     entries: Sequence[ledger.Entry], folder: Path, options: argparse.Namespace
 ) -> int:
     if options.output is not None:
-        _check(options.output)
+        command.check_output(options.output)
     ran = _run_missing(entries, folder, options)
     with command.reading():
         rows = build(entries, folder, options.profile)
@@ -218,19 +218,6 @@ def _seen_from(output: Path | None, folder: Path) -> Path:
     """Return the way from a page to a folder."""
     here = Path.cwd() if output is None else output.parent
     return Path(os.path.relpath(folder, here))
-
-
-def _check(output: Path) -> None:
-    """Check before minutes of work that a file can be written.
-
-    Raises
-    ------
-    OSError
-        If not.
-    """
-    open_folder(output.absolute().parent)
-    if output.is_dir():
-        raise IsADirectoryError(f"{output} must be a file, but it is a folder")
 
 
 def _write(text: str, output: Path | None) -> None:

@@ -58,7 +58,10 @@ NEARER = _effect(
     runs=BOTH,
     items=("Claim1", "Fig1"),
     title="Pre-training brings the distributions of predictions closer to uniform",
-    statement=r"\sup_p|P(f_{\theta_0+\epsilon}(x)_1\le p)-p|\text{ falls by }1.5",
+    statement=(
+        r"\sup_p|P(f_{\theta_0+\epsilon}(x)_1\le p)-p|"
+        r"\text{ falls by a factor of at least }1.5"
+    ),
     where="Claim 1 and Figure 1",
     figure="mmd_figure_1",
     axes={"lam": (0.0, 0.4), "xi": (0.0, 1.0)},

@@ -109,7 +109,7 @@ def _margins(kind: str, widths: Sequence[int]) -> Any:
 
 
 def _measure_exponential(*, kind: str, widths: list[int], rho: float) -> list[float]:
-    """The multiplier of each layer's length, and its sign."""
+    """The multiplier of each layer's length."""
     p, _, labels = _margins(kind, widths)
     leaves = tensors(p.directions)
     f = outputs(leaves, p.x)
@@ -120,8 +120,10 @@ def _measure_exponential(*, kind: str, widths: list[int], rho: float) -> list[fl
 
 
 def _predict_exponential(*, kind: str, widths: list[int], rho: float) -> list[float]:
+    """The formula's size, with the sign that the sentence gives it."""
     _, f, labels = _margins(kind, widths)
-    return [float(sl.exponential_multiplier(rho, f, labels))] * (len(widths) - 1)
+    size = abs(float(sl.exponential_multiplier(rho, f, labels)))
+    return [size if kind == "separable" else -size] * (len(widths) - 1)
 
 
 def _of_squares(*, kind: str, widths: list[int], rho: float) -> list[float]:
