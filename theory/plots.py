@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
+MOST = 10**6
+"""Points of a curve, at most."""
+
 
 def dual(
     *activations: Activation, ax: "Axes | None" = None, points: int = 201
@@ -37,7 +40,7 @@ def dual(
     ax : matplotlib.axes.Axes, optional
         Axes to draw on; new ones if absent.
     points : int
-        On each curve, at least 2.
+        On each curve, 2 to 1,000,000.
 
     Returns
     -------
@@ -47,7 +50,7 @@ def dual(
     Raises
     ------
     ValueError
-        If there is no activation, or fewer than two points.
+        If there is no activation, or the number of points is not as said.
     ModuleNotFoundError
         If Matplotlib is not installed; the message names the extra.
 
@@ -58,7 +61,7 @@ def dual(
     >>> [line.get_label() for line in ax.lines[:2]]
     ['normalized relu', 'normalized tanh']
     """
-    _check("dual", "activations", activations, points)
+    points = _check("dual", "activations", activations, points)
     for activation in activations:
         _checks.instance("plots.dual", "activations", activation, Activation)
     axes: Any = _axes(ax)
@@ -90,7 +93,7 @@ def depth_map(
         Numbers of hidden layers, darker the more.
     ax : matplotlib.axes.Axes, optional
     points : int
-        On each curve, at least 2.
+        On each curve, 2 to 1,000,000.
 
     Returns
     -------
@@ -99,7 +102,8 @@ def depth_map(
     Raises
     ------
     ValueError
-        If there is no depth, one is no positive whole number, or fewer than two points.
+        If there is no depth, one is no positive whole number, or the number of points
+        is not as said.
     ModuleNotFoundError
         If Matplotlib is not installed; the message names the extra.
 
@@ -116,7 +120,7 @@ def depth_map(
         _checks.integer("plots.depth_map", "depths", depth, 1)
         for depth in _checks.listed("plots.depth_map", "depths", depths, "depths")
     ]
-    _check("depth_map", "depths", depths, points)
+    points = _check("depth_map", "depths", depths, points)
     axes: Any = _axes(ax)
     rho = np.linspace(-1.0, 1.0, points)
     shades = _shades(len(depths))
@@ -334,11 +338,11 @@ def _stretch(line: npt.NDArray[np.bool_], at: int) -> tuple[float, float]:
     return (outside[k - 1] + 1) / line.size, outside[k] / line.size
 
 
-def _check(name: str, what: str, given: Sequence[Any], points: int) -> None:
+def _check(name: str, what: str, given: Sequence[Any], points: Any) -> int:
+    """Return how many points a curve has."""
     if not given:
         raise ValueError(f"plots.{name}: `{what}` must be at least one, got none")
-    if points < 2:
-        raise ValueError(f"plots.{name}: `points` must be at least 2, got {points}")
+    return _checks.integer(f"plots.{name}", "points", points, 2, MOST)
 
 
 def _axes(ax: Any) -> Any:

@@ -833,3 +833,56 @@ def test_kernels_of_nearly_opposite_rows_scale_with_their_weights(
     if activation is act.relu and depth == 1:
         # theta J^2 / 2 pi of the angle to the opposite.
         assert doubled[0, 1] == pytest.approx(-1.7 * angle / (2 * math.pi), rel=1e-7)
+
+
+def _off_centre(x):
+    """tanh x + 0.3 |x - 2/5|, whose kink has no mirror image."""
+    return mpmath.tanh(x) + mpmath.mpf(3) / 10 * abs(x - mpmath.mpf(2) / 5)
+
+
+def _off_centre_slope(x):
+    return mpmath.sech(x) ** 2 + mpmath.sign(x - mpmath.mpf(2) / 5) * mpmath.mpf(3) / 10
+
+
+def _average(f, *lengths):
+    """E of the product of f(r Z) over lengths r, split at the kinks."""
+    kinks = {2 / (5 * mpmath.mpf(r)) for r in lengths}
+    ends = sorted({mpmath.mpf(-12), mpmath.mpf(0), mpmath.mpf(12), *kinks})
+    return mpmath.quad(
+        lambda z: mpmath.fprod(f(r * z) for r in lengths) * mpmath.npdf(z), ends
+    )
+
+
+OFF_CENTRE = act.from_function(
+    lambda x: np.tanh(x) + 0.3 * np.abs(x - 0.4), kinks=(0.4,)
+)
+
+
+@pytest.mark.parametrize("lengths", [(0.5, 1.0), (1.0, 1.3), (0.2, 3.0)])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_a_kink_without_a_mirror_image_keeps_digits_of_parallel_rows(
+    lengths: tuple[float, float], sign: int
+) -> None:
+    x = np.array([[lengths[0]], [sign * lengths[1]]])
+    k, t = kernels.nngp_ntk(x, OFF_CENTRE, 1)
+    with mpmath.workdps(20):
+        r, other = mpmath.mpf(lengths[0]), sign * mpmath.mpf(lengths[1])
+        value = _average(_off_centre, r, other)
+        slope = _average(_off_centre_slope, r, other)
+        both = value, value + r * other * slope
+    for found, true in zip((k, t), both, strict=True):
+        size = math.sqrt(found[0, 0] * found[1, 1])
+        assert abs(found[0, 1] - float(true)) <= TOLERANCE * size
+
+
+def test_a_kink_without_a_mirror_image_keeps_digits_of_tables() -> None:
+    r = np.array([0.5, 0.8, 1.3])
+    near, far = slope_tables._whole(OFF_CENTRE, r)
+    with mpmath.workdps(20):
+        mean = [_average(_off_centre, v) for v in r.tolist()]
+        for i, j in itertools.product(range(3), repeat=2):
+            for found, sign in ((near, 1), (far, -1)):
+                one, other = float(r[i]), sign * float(r[j])
+                both = _average(_off_centre, one, other) - mean[i] * mean[j]
+                true = both / (mpmath.mpf(r[i]) * mpmath.mpf(r[j]))
+                assert abs(found[i, j] - float(true)) <= 1e-13

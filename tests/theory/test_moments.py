@@ -317,3 +317,51 @@ def test_coefficients_far_out_are_those_of_limits():
     assert act.erf.scaled(1e50).hermite(9) == pytest.approx(one, rel=1e-13, abs=1e-300)
     ramp = closed.gaussian_linear(1e280, 8) / 1e140
     assert ramp == pytest.approx(act.relu.hermite(8), rel=1e-13, abs=1e-300)
+
+
+FAST = {
+    "cosh": (
+        act.from_function(np.cosh, name="cosh"),
+        lambda q: 0.5 * (1.0 + np.exp(2.0 * q)),
+    ),
+    "e^(2x)": (
+        act.from_function(lambda x: np.exp(2.0 * x), name="e^(2x)"),
+        lambda q: np.exp(8.0 * q),
+    ),
+    # Zeros at complex q: E s^2 = 15!! q^8 + q.
+    "x^8 - x": (
+        act.from_function(lambda x: x**8 - x, name="x^8 - x"),
+        lambda q: 2027025.0 * q**8 + q,
+    ),
+    # (e^(2x) - e^2)^2 / (e^8 - e^4), of which no closed form is asked.
+    "normalized exp": (
+        act.exp.scaled(4.0).normalized(),
+        lambda q: (
+            (np.exp(8.0 * q) - 2.0 * np.exp(2.0 + 2.0 * q) + np.exp(4.0))
+            / (math.exp(8.0) - math.exp(4.0))
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(FAST))
+def test_many_lengths_of_functions_that_grow_fast_keep_their_digits(name: str) -> None:
+    """Over a panel of log q the mean square grows by up to e^50."""
+    activation, known = FAST[name]
+    q = np.linspace(1.01, 7.3, 70)
+    np.testing.assert_allclose(activation.length_map(q), known(q), rtol=1e-12)
+
+
+def test_slopes_of_many_lengths_of_a_polynomial_keep_their_digits() -> None:
+    a = act.HermiteMixture((0.1, 0.2, 0.3, 0, 0, 0, 0, 0, 0.5)).normalized()
+    q = np.linspace(1.01, 7.3, 70)
+    each = [a.length_map_derivative(v) for v in q.tolist()]
+    np.testing.assert_allclose(a.length_map_derivative(q), each, rtol=1e-12)
+
+
+def test_lengths_are_known_where_a_panel_leaves_float64() -> None:
+    """Up to e^708 of 1e308, among lengths up to e^4 of which a panel is made."""
+    a = act.exp.normalized()
+    q = np.linspace(340.0, 352.0, 70)
+    size = math.exp(2.0) - math.exp(1.0)
+    np.testing.assert_allclose(a.length_map(q), np.exp(2.0 * q) / size, rtol=2e-12)

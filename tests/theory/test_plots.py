@@ -103,6 +103,12 @@ def test_names_of_phases_stay_within_their_regions(ax, width):
         (lambda: plots.depth_map(act.relu, (0, 1)), "`depths` must be at least 1"),
         (lambda: plots.phase_diagram("erf"), "`activation` must be a theory Activ"),
         (lambda: plots.dual(act.relu, points=1), "`points` must be at least 2"),
+        (lambda: plots.dual(act.relu, points=2.5), "`points` must be a whole number"),
+        (lambda: plots.dual(act.relu, points=10**9), "`points` must be at most"),
+        (
+            lambda: plots.depth_map(act.relu, points="many"),
+            "`points` must be a whole number",
+        ),
         (lambda: plots.depth_map(act.relu, ()), "`depths` must be at least one"),
         (lambda: plots.depth_map(act.relu, (0.5,)), "depth"),
         (lambda: plots.kernel([1.0, 2.0]), "two axes"),

@@ -42,7 +42,8 @@ def integrals(
     `d` is 1 - |rho|, at most 1/2.
     """
     sign = -1.0 if rho < 0.0 else 1.0
-    z, w = _both_ways(*rule_of(activation, np.array([r, other])))
+    both = np.array([r, other])
+    z, w = rule_of(activation, both, mirrored=True)
     left, right = activation._value(r * z), activation._value(sign * other * z)
     left -= w @ left
     right -= w @ right
@@ -50,7 +51,7 @@ def integrals(
     # The activation at each length: panels far out matter to the longer row alone.
     df = [activation._scaled(v * v).derivative for v in dict.fromkeys((r, other))]
     if d == 0.0:
-        z, w = _both_ways(*rule_of(activation, np.array([r, other]), nodes=SLOPES))
+        z, w = rule_of(activation, both, nodes=SLOPES, mirrored=True)
         slope = float((df[0]._value(z) * w) @ df[-1]._value(sign * z))
         return whole, 0.0, slope / (r * other)
     size = math.sqrt(float((left * left) @ w) * float((right * right) @ w))
@@ -68,7 +69,3 @@ def integrals(
     slopes = plane(u)[:, 0, -1] / (r * other)
     lost = t * float((half * share).ravel() @ (slopes * np.sin(u))[:-1])
     return whole - sign * lost, lost, float(slopes[-1])
-
-
-def _both_ways(z: Array, w: Array) -> tuple[Array, Array]:
-    return np.concatenate([-z[::-1], z]), 0.5 * np.concatenate([w[::-1], w])

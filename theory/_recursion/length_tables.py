@@ -389,16 +389,25 @@ def _change(
 
 
 def rule_of(
-    activation: Activation, r: Array, step: float = 0.5, nodes: int = meshes.NODES
+    activation: Activation,
+    r: Array,
+    step: float = 0.5,
+    nodes: int = meshes.NODES,
+    *,
+    mirrored: bool = False,
 ) -> tuple[Array, Array]:
     """Return z and w with ``E f(Z) = w @ f(z)`` for functions of s(r Z), at all r (m,).
 
-    Panels are at most a `step` wide and end at the edges of s(r z), within `REACH`.
+    Panels are at most a `step` wide and end at the edges of s(r z), within `REACH`. With
+    `mirrored` at those of s(-r z) as well, and -z are the same nodes in falling order.
     """
     grid = np.arange(-REACH, REACH + step, step)
     ends = [-REACH, REACH]
     each = [activation._scaled(v * v) for v in r.tolist()]
     own = [np.union1d(ends, a._edges(REACH)) for a in each]
     kinks = {c for a in each for c in a.kinks}
-    z, w = gaussian.composite(np.union1d(grid, meshes.merged(own, kinks)), nodes)
+    edges = np.union1d(grid, meshes.merged(own, kinks))
+    if mirrored:
+        edges = np.union1d(edges, -edges)
+    z, w = gaussian.composite(edges, nodes)
     return z, w * gaussian.pdf(z)

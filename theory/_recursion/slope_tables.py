@@ -200,8 +200,7 @@ def _panels(
 
 def _whole(activation: Activation, r: Array) -> Array:
     """Return the integrals of S over [0, 1] and over [0, -1], (2, n, n)."""
-    z, w = rule_of(activation, r)
-    z, w = np.concatenate([-z[::-1], z]), 0.5 * np.concatenate([w[::-1], w])
+    z, w = rule_of(activation, r, mirrored=True)
     s = activation._value(r[:, None] * z)
     s = (s - (s @ w)[:, None]) / r[:, None]
     return np.stack([(s * w) @ s.T, (s * w) @ s[:, ::-1].T])

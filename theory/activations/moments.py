@@ -31,6 +31,16 @@ NODES = 32
 """Of a panel of log q of width 2: the Bernstein ellipse of semi-axis 1.5 leaves
 (1.5 + sqrt(1 + 1.5^2))^-32 = 1e-17."""
 
+STEEP = 100.0
+"""Growth over a panel of which the least values would lose digits to the largest. The
+logarithm is interpolated there, whose singularities are complex zeros, by up to"""
+
+MOST = 256
+"""nodes, as many as leave its last coefficients below"""
+
+LAST = 1e-14
+"""of the largest."""
+
 
 class Sampled(Protocol):
     """A function whose moments are integrated."""
@@ -175,31 +185,53 @@ def _by_parts(s: Any, z: Array) -> Array | float:
 
 def lengths(a: Any, q: Array) -> Array:
     """Return E s(sqrt(q) Z)^2 for many q, (n,), from Chebyshev series in log q."""
-    return _read(q, lambda j: _panel(a, j))
+    return _read(a, q, "value", lambda v: a._one(v).second_moment)
 
 
 def length_slopes(a: Any, q: Array) -> Array:
     """Return its derivative in q."""
-    return _read(q, lambda j: _panel(a, j, by="slope")) / q
+    return _read(a, q, "slope", lambda v: length_slope(a._one(v))) / q
 
 
-def _read(q: Array, panel: Callable[[int], Array]) -> Array:
+def _read(a: Any, q: Array, by: str, alone: Callable[[float], float]) -> Array:
     u = 0.5 * np.log(q)
     cell = np.floor(u).astype(np.int64)
     out = np.empty_like(q)
     for j in np.unique(cell):
         at = cell == j
+        found = _panel(a, int(j), by)
+        if found is None:
+            out[at] = [alone(v) for v in q[at].tolist()]
+            continue
+        c, steep = found
         y = 2.0 * (u[at] - float(j)) - 1.0
-        out[at] = np.polynomial.chebyshev.chebval(y, panel(int(j)))
+        read = np.polynomial.chebyshev.chebval(y, c)
+        out[at] = np.exp(read) if steep else read
     return out
 
 
 @lru_cache(maxsize=2048)
-def _panel(a: Any, j: int, by: str = "value") -> Array:
-    """Chebyshev coefficients of E s(r Z)^2 or E s(r Z) s'(r Z) r Z, r = e^j to e^(j+1)."""
-    y = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
-    total = together(a, np.exp(j + 0.5 * (1.0 + y)), slope=by == "slope")
-    return np.asarray(np.polynomial.chebyshev.chebfit(y, total, NODES - 1), np.float64)
+def _panel(a: Any, j: int, by: str) -> tuple[Array, bool] | None:
+    """Chebyshev coefficients of E s(r Z)^2 or E s(r Z) s'(r Z) r Z, r = e^j to e^(j+1).
+
+    Those of the logarithm, and True, where that is steep; nothing where no series is
+    resolved, or a part of the panel leaves float64.
+    """
+    n = NODES
+    while n <= MOST:
+        y = np.cos(np.pi * (np.arange(n) + 0.5) / n)
+        try:
+            total = together(a, np.exp(j + 0.5 * (1.0 + y)), slope=by == "slope")
+        except ValueError:  # what is needed of the panel may be within float64
+            return None
+        least = float(total.min())
+        steep = 0.0 < least < total.max() / STEEP
+        values = np.log(total) if steep else total
+        c = np.polynomial.chebyshev.chebfit(y, values, n - 1)
+        if not steep or np.abs(c[-3:]).max() <= LAST * max(1.0, np.abs(c).max()):
+            return np.asarray(c, np.float64), steep
+        n *= 2
+    return None
 
 
 def together(a: Any, r: Array, *, slope: bool = False) -> Array:
@@ -227,9 +259,9 @@ def together(a: Any, r: Array, *, slope: bool = False) -> Array:
                 f = _of_least_size(density, _slope_forms(a._scaled(low * low), x / low))
             else:
                 f = a._value(x) ** 2
-        total, size = density @ f, np.abs(density) @ np.abs(f)
-        far = np.abs(x) > top - 2.0 * low
-        outside = np.abs(density[:, far]) @ np.abs(f[far])
+            total, size = density @ f, np.abs(density) @ np.abs(f)
+            far = np.abs(x) > top - 2.0 * low
+            outside = np.abs(density[:, far]) @ np.abs(f[far])
         if np.isfinite(total).all() and np.all(outside <= TAIL * size):
             return np.asarray(total, dtype=np.float64)
     raise ValueError(

@@ -6,7 +6,7 @@ with (u, v) of covariance K^(l-1). The expectations come from three algorithms, 
 them the library's:
 
 - formulas at 256 bits for ReLU and its square, erf, sin, cos, a sum of both, exp, GELU
-  and exp(-x^2/2);
+  and exp(-x^2/2), and for rows of one direction a function with a kink at 1/2;
 - enclosed integrals for SELU, hard tanh and ReLU6 (`verify.integrals.Pieces`);
 - for tanh Price's theorem, dE s(u)s(v)/dk = E s'(u)s'(v), whose right side lives within
   twenty units at any variance: a trapezoid rule in the plane and Gauss-Legendre nodes in
@@ -131,6 +131,40 @@ def _gelu(p: Any, q: Any, k: Any) -> Moments:
     top = p * q + k * k * (1 / (1 + q) - p / (1 + p))
     rise = k + 2 * k * (1 / (1 + q) - p / (1 + p)) + top * k / det
     return k * both + top / (turn * root), both + rise / (turn * root)
+
+
+def _above(c: Any, *factors: list[Any]) -> Any:
+    """Return E of a product of polynomials in Z over Z > c, from truncated moments."""
+    powers = np.array([mpmath.mpf(1)], dtype=object)
+    for factor in factors:
+        powers = np.convolve(powers, np.array(factor, dtype=object))
+    moments = [mpmath.ncdf(-c), mpmath.npdf(c)]
+    for n in range(2, len(powers)):
+        moments.append(c ** (n - 1) * moments[1] + (n - 1) * moments[n - 2])
+    return mpmath.fdot(powers.tolist(), moments[: len(powers)])
+
+
+def _ramp(r: Any) -> list[Any]:
+    """Return the powers of z in (r z - 1/2)^2."""
+    return [mpmath.mpf(1) / 4, -r, r * r]
+
+
+def _bent(p: Any, q: Any, k: Any) -> Moments:
+    """Return those of x + (x - 1/2)^2 above 1/2, x below, of rows of one direction."""
+    assert abs(k * k - p * q) <= mpmath.mpf(2) ** -200 * p * q
+    r, o = mpmath.sqrt(min(p, q)), mpmath.sqrt(max(p, q))
+    far, near = 1 / (2 * r), 1 / (2 * o)
+    value = r * o + _above(near, [0, r], _ramp(o)) + _above(far, [0, o], _ramp(r))
+    slope = 1 + _above(near, [-1, 2 * o]) + _above(far, [-1, 2 * r])
+    return (
+        value + _above(far, _ramp(r), _ramp(o)),
+        slope + _above(far, [-1, 2 * r], [-1, 2 * o]),
+    )
+
+
+def _bent_mean(p: Any) -> Any:
+    r = mpmath.sqrt(p)
+    return _above(1 / (2 * r), _ramp(r))
 
 
 # --- pieces -----------------------------------------------------------------------------
@@ -299,6 +333,7 @@ LAWS: dict[str, Law] = {
     "sin": Formula(lambda p: 0 * p, _sin),
     "cos": Formula(lambda p: mpmath.exp(-p / 2), _cos),
     "2 sin + cos": Formula(lambda p: mpmath.exp(-p / 2), _waves),
+    "bent at 1/2": Formula(_bent_mean, _bent),
     "exp": Formula(lambda p: mpmath.exp(p / 2), _exp),
     "gelu": Formula(lambda p: p / mpmath.sqrt(2 * mpmath.pi * (1 + p)), _gelu),
     "selu": Enclosed(integrals.PIECES["selu"]),

@@ -245,6 +245,13 @@ _PARALLEL = (
     ),
     # Longer than one.
     *grid(activation=("sin", "cos", "exp"), squares=([1.44, 1.5],), turn=0.0, depth=1),
+    # A kink that has no mirror image, of no piecewise linear function.
+    *grid(
+        activation="bent at 1/2",
+        squares=([0.01, 0.02], [0.3, 0.5], [0.5, 16.0]),
+        turn=0.0,
+        depth=1,
+    ),
 )
 
 
