@@ -68,11 +68,17 @@ def drawn(
     ------
     ValueError
         If the module can't be stacked, a part with parameters has no
-        ``reset_parameters``, or one needs arguments.
+        ``reset_parameters``, or one needs arguments; if a generator is none.
     """
     check(module)
     if not generators:
         raise ValueError("drawn: `generators` must not be empty")
+    for one in generators:
+        if not isinstance(one, torch.Generator):
+            raise ValueError(
+                f"drawn: `generators` must be torch.Generator, got {one!r};"
+                " `torch.Generator().manual_seed(1)` makes one"
+            )
     for name, part in module.named_modules():
         own, reset = list(part.parameters(recurse=False)), _reset(part)
         lacks = "has no `reset_parameters`" if own and reset is None else ""

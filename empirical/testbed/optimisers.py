@@ -84,7 +84,14 @@ class SGD(Optimiser):
         check_weights("Optimiser", weight_decay=self.weight_decay)
 
     def prepare(self, stack: Stack) -> None:
-        """Add the momenta, if there are any."""
+        """Add the momenta, if there are any; refuse to decay what is not trained."""
+        count = len(stack.trained)
+        for index in self.decayed or ():
+            if not 0 <= index < count:
+                raise ValueError(
+                    f"SGD: `decayed` must be positions among the {count} trained"
+                    f" parameters, from 0 to {count - 1}, got {index}"
+                )
         if self.momentum:
             stack.state["momentum"] = _zeros(stack)
 

@@ -3,6 +3,7 @@
 import copy
 import re
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -363,8 +364,14 @@ def test_refusals() -> None:
         modules.stacked([])
     with pytest.raises(ValueError, match="must not be empty"):
         modules.drawn(net, [])
+    numbers: Any = [1, 2]
+    with pytest.raises(ValueError, match=r"must be torch.Generator, got 1; `torch"):
+        Stack.of(net, numbers, rates=0.1)
     stack = Stack.of(net, generators(), rates=0.1)
     task = Supervised(net, torch.zeros(3, 2), torch.zeros(3, dtype=torch.int64))
+    for index in (2, -1):
+        with pytest.raises(ValueError, match=f"from 0 to 1, got {index}"):
+            train(task, stack, SGD(weight_decay=0.1, decayed=(index,)), steps=1)
     trained = train(task, stack, SGD(), steps=1)
     with pytest.raises(IndexError, match=r"must lie in 0..2, but it is 3"):
         loaded(net, trained, replicate=3)
