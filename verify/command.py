@@ -25,7 +25,7 @@ EXIT_GREEN, EXIT_RED, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE = 0, 1, 2, 130, 14
 
 
 def records_root() -> Path:
-    """Return the folder of records: ``results`` in a checkout, else in the user's cache."""
+    """Return the folder of records: ``./results``, or the user's cache if installed."""
     if (ROOT / "pyproject.toml").is_file():
         return Path("results")
     return Path(platformdirs.user_cache_dir("deep-ledger", appauthor=False)) / "results"
@@ -67,7 +67,7 @@ def add_records_option(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=records_root(),
         metavar="FOLDER",
-        help="folder of the records (default: results in a checkout, else the"
+        help="folder of the records (default: ./results; installed from a wheel, the"
         " user's cache)",
     )
 
