@@ -162,7 +162,8 @@ def _given_terms(way: str, classes: int) -> list[float]:
     for k, (params, recipe) in enumerate(pairs):
         part = slice(_BATCH * k, _BATCH * (k + 1))
         x = _data(6)[part]
-        found += map(float, _of_layers(params, x, recipe, seeded(k), _GIVEN[part]))
+        terms = _of_layers(params, x, recipe, seeded(k), _GIVEN[part])
+        found += [float(term.detach()) for term in terms]
     return found
 
 
