@@ -4,7 +4,7 @@ import errno
 import time
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any
@@ -26,7 +26,7 @@ from verify.records import CaseRecord, Record, RecordError, SearchRecord
 
 
 @contextmanager
-def strict() -> Iterator[None]:
+def strict() -> Generator[None]:
     """Make an overflow or an invalid operation an error of the claim, not a remark."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)

@@ -73,7 +73,8 @@ def drawn(
     check(module)
     if not generators:
         raise ValueError("drawn: `generators` must not be empty")
-    for one in generators:
+    given: Sequence[object] = generators
+    for one in given:
         if not isinstance(one, torch.Generator):
             raise ValueError(
                 f"drawn: `generators` must be torch.Generator, got {one!r};"

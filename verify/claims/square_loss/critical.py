@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
@@ -482,12 +482,13 @@ def _measure_lowest(*, widths: list[int], rho: float, starts: int) -> Array:
 
     Along the spheres and in all of space, the most of any layer.
     """
-    return np.array(_lowest(tuple(widths), rho, starts)[:2])
+    end = _lowest(tuple(widths), rho, starts)
+    return np.array([end.along, end.whole])
 
 
 def _at_rest(*, widths: list[int], rho: float, starts: int) -> Array:
     """Nothing along the spheres; across them sum_n (rho f_n - y_n) f_n, in every layer."""
-    return np.array([0.0, abs(_lowest(tuple(widths), rho, starts)[2])])
+    return np.array([0.0, abs(_lowest(tuple(widths), rho, starts).multiplier)])
 
 
 def _at_rest_in_space(*, widths: list[int], rho: float, starts: int) -> Array:
@@ -496,41 +497,55 @@ def _at_rest_in_space(*, widths: list[int], rho: float, starts: int) -> Array:
 
 
 @cache
-def _lowest(widths: tuple[int, ...], rho: float, starts: int) -> tuple[float, ...]:
-    """Of the starts that reach the least loss, the one that is nearest to rest."""
+def _lowest(widths: tuple[int, ...], rho: float, starts: int) -> "_Point":
+    """Of the ends of least loss, the one that is nearest to rest."""
     ends = [_descended(widths, rho, seed) for seed in range(starts)]
-    least = min(loss for loss, *_ in ends)
-    return min(end for loss, *end in ends if loss <= least * (1.0 + 1e-9))
+    least = min(end.loss for end in ends)
+    lowest = [end for end in ends if end.loss <= least * (1.0 + 1e-9)]
+    return min(lowest, key=lambda end: end.along)
 
 
-def _descended(widths: Sequence[int], rho: float, seed: int) -> tuple[float, ...]:
-    """Projected descent with a step that halves when the loss would rise.
+class _Point(NamedTuple):
+    """Directions: their loss, the gradient's lengths over 2 rho, and the multiplier."""
 
-    Returns the loss at its end, both lengths of the gradient, and the multiplier.
-    """
+    loss: float
+    along: float
+    whole: float
+    multiplier: float
+    moves: list[Array]
+
+
+def _point(directions: Sequence[Array], p: Problem, rho: float) -> _Point:
+    leaves = tensors(directions)
+    outs = outputs(leaves, p.x)
+    loss = square_error(rho, outs, p.labels)
+    slopes = gradients(loss, leaves)
+    moves = [projected(v, s) for v, s in zip(directions, slopes, strict=True)]
+    along, whole = (
+        max(float(np.linalg.norm(m)) for m in each) / (2.0 * rho)
+        for each in (moves, slopes)
+    )
+    f = outs.detach().numpy()
+    multiplier = float((rho * f - p.labels) @ f)
+    return _Point(float(loss.detach()), along, whole, multiplier, moves)
+
+
+def _descended(widths: Sequence[int], rho: float, seed: int) -> _Point:
+    """Projected descent with a step that halves when the loss would rise."""
     p = problem(widths, 4, 5)
     directions, rate = list(problem(widths, 4, seed + 100).directions), 0.5
+    here = _point(directions, p, rho)
     for _ in range(2000):
-        leaves = tensors(directions)
-        f = outputs(leaves, p.x)
-        loss = square_error(rho, f, p.labels)
-        slopes = gradients(loss, leaves)
-        moves = [projected(v, s) for v, s in zip(directions, slopes, strict=True)]
-        along, whole = (
-            max(float(np.linalg.norm(m)) for m in each) / (2.0 * rho)
-            for each in (moves, slopes)
-        )
-        if along < 1e-8 or rate < 1e-12:
+        if here.along < 1e-8 or rate < 1e-12:
             break
-        tried = [v - rate * m for v, m in zip(directions, moves, strict=True)]
+        tried = [v - rate * m for v, m in zip(directions, here.moves, strict=True)]
         tried = [v / np.linalg.norm(v) for v in tried]
-        after = square_error(rho, outputs(tensors(tried), p.x), p.labels)
-        if float(after.detach()) < float(loss.detach()):
-            directions, rate = tried, 1.2 * rate
+        there = _point(tried, p, rho)
+        if there.loss < here.loss:
+            directions, here, rate = tried, there, 1.2 * rate
         else:
             rate *= 0.5
-    f = f.detach().numpy()
-    return float(loss.detach()), along, whole, float((rho * f - p.labels) @ f)
+    return here
 
 
 EXISTS = Claim(
