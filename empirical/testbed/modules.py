@@ -7,6 +7,7 @@ computed for all replicates at once.
 import copy
 import inspect
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -73,8 +74,7 @@ def drawn(
     check(module)
     if not generators:
         raise ValueError("drawn: `generators` must not be empty")
-    given: Sequence[object] = generators
-    for one in given:
+    for one in cast("Sequence[object]", generators):
         if not isinstance(one, torch.Generator):
             raise ValueError(
                 f"drawn: `generators` must be torch.Generator, got {one!r};"
