@@ -70,6 +70,10 @@ def report(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
         rows,
         profile=Profile.QUICK,
         runs=beside(folder, "quick"),
+        published=[
+            beside(folder.parent / "full", "full"),
+            beside(folder.parent / "paper", "gpu"),
+        ],
         records=Path("results"),
     )
     path.write_text(page, encoding="utf-8")
