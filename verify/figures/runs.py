@@ -10,9 +10,17 @@ from pathlib import Path
 
 from empirical.testbed.records import Missing, RunRecord
 from empirical.testbed.writing import Array
-from verify.paths import RUNS, SCALES
+from verify.paths import RUNS, SCALES, folder_of
 
-__all__ = ["Array", "Folder", "Missing", "Records", "beside", "training_command"]
+__all__ = [
+    "Array",
+    "Folder",
+    "Missing",
+    "Records",
+    "beside",
+    "published",
+    "training_command",
+]
 
 Records = Mapping[str, RunRecord]
 
@@ -93,6 +101,12 @@ def complete(name: str, module: str) -> Generator[None]:
 def beside(records: Path, profile: str) -> Folder:
     """Return the folder of runs inside a profile's folder of records."""
     return Folder(records / RUNS, scale=SCALES[profile])
+
+
+def published(records: Path, profile: str) -> tuple[Folder, ...]:
+    """Return the published runs of other profiles, next to a profile's folder."""
+    others = (each for each in ("full", "gpu") if each != profile)
+    return tuple(beside(folder_of(each, records.parent), each) for each in others)
 
 
 def training_command(module: str, records: Records, options: str = "") -> str:

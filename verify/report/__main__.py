@@ -195,7 +195,7 @@ def _rendered(rows: Sequence[Row], folder: Path, options: argparse.Namespace) ->
     if options.format == "markdown":
         return as_markdown(rows)
     if options.format == "html":
-        from verify.figures.runs import beside
+        from verify.figures.runs import beside, published
         from verify.report.html import as_html
 
         return as_html(
@@ -203,11 +203,7 @@ def _rendered(rows: Sequence[Row], folder: Path, options: argparse.Namespace) ->
             profile=options.profile,
             whole=not (options.claims or _filtered(options)),
             runs=beside(folder, options.profile.value),
-            published=[
-                beside(paths.folder_of(each, folder.parent), each)
-                for each in (Profile.FULL, Profile.GPU)
-                if each is not options.profile
-            ],
+            published=published(folder, options.profile.value),
             records=_seen_from(options.output, folder.parent),
         )
     colour = options.output is None and sys.stdout.isatty()
