@@ -119,7 +119,7 @@ def configurations(scale: Scale) -> tuple[Configuration, ...]:
     scale : {"small", "full", "paper"}
         ``"small"``: 160 digits of 8 x 8 pixels, full batches, under a minute.
         ``"full"``: 500 images of 14 x 14, minibatches, 1,000 epochs, about an hour on
-        two cores. ``"paper"``: 10,000 whole CIFAR-10 images, for a GPU.
+        two cores. ``"paper"``: 4,000 whole CIFAR-10 images, for a GPU.
 
     Examples
     --------
@@ -147,6 +147,7 @@ def _configuration(
     conv: bool = False,
     **changes: Any,
 ) -> Configuration:
+    dense = changes.pop("widths", s.widths)
     labels = changes.pop("labels", s.pairs[data])
     steps: dict[str, Any] = {"epochs": s.conv_epochs if conv else s.epochs}
     steps["batch"] = s.batch
@@ -164,7 +165,7 @@ def _configuration(
         network=classifier(
             family,
             shape=input_shape(data, s.side, flat=not conv),
-            widths=s.channels if conv else s.widths,
+            widths=s.channels if conv else dense,
             outputs=1 if len(labels) == 2 else len(labels),
         ),
         recipe=Recipe(**(steps | dict(recipe))),
@@ -207,6 +208,7 @@ def _paper(s: Sizes, data: str) -> list[Configuration]:
             # At these scales the printed rate suits wide networks only.
             {"rate": s.plain_rate, "stable": s.stable},
             scales=s.plain,
+            widths=s.plain_widths,
             seeds=s.seeds[:FEW],
             figures=(9, 10, 11),
         ),
@@ -336,8 +338,8 @@ def _rates(s: Sizes, data: str) -> list[Configuration]:
     # from the paper's would say nothing of their rates.
     kept = math.sqrt(2.0 * max(s.deep, default=0))
     grids = (
-        ("rate", s, s.rates, s.plain[1]),
-        ("deep-rate", replace(s, widths=s.deep), s.deep_rates, kept),
+        ("rate", (s.widths, s.plain_widths), s.rates, s.plain[1]),
+        ("deep-rate", (s.deep, s.deep), s.deep_rates, kept),
     )
     families: tuple[tuple[str, Family, dict[str, Any]], ...] = (
         ("bn-decay", "bn", with_decay),
@@ -345,7 +347,7 @@ def _rates(s: Sizes, data: str) -> list[Configuration]:
     )
     return [
         _configuration(
-            sizes,
+            s,
             f"{name}-{grid}-{rate:g}",
             data,
             family,
@@ -353,8 +355,9 @@ def _rates(s: Sizes, data: str) -> list[Configuration]:
             {**recipe, "rate": rate},
             scales=(1.0 if family == "bn" else start,),
             seeds=s.seeds[:FEW],
+            widths=widths,
         )
-        for grid, sizes, rates, start in grids
-        for name, family, recipe in families
+        for grid, both, rates, start in grids
+        for (name, family, recipe), widths in zip(families, both, strict=True)
         for rate in rates
     ]

@@ -383,8 +383,11 @@ def _shown(subject: Subject, outputs: Tensor) -> Tensor:
 
 
 def _pixels(images: Tensor) -> Tensor:
-    """Return images (..., C, H, W) as rows of pixels (..., C * H, W)."""
-    return _four_digits(images).flatten(-3, -2)
+    """Return images (..., C, H, W) as rows of pixels (..., C * H, W), to 0.001.
+
+    That is an eighth of a grey level of data of eight bits.
+    """
+    return images.cpu().double().round(decimals=3).flatten(-3, -2)
 
 
 def _four_digits(values: Tensor) -> Tensor:
