@@ -16,6 +16,7 @@ from empirical.square_loss.problems import Problem, problem_at
 from empirical.testbed.faults import FAULTS, planting
 from empirical.testbed.records import Draw, Draws, RunRecord
 from empirical.testbed.study import CPU, Setting, Study
+from empirical.testbed.writing import rounded
 
 
 def problem_of(configuration: Configuration, setting: Setting = CPU) -> Problem:
@@ -161,12 +162,19 @@ def _draws(configuration: Configuration, course: Course) -> Draws:
             keys={"seed": seed},
             status=course.status[index],
             arrays={
-                name: np.asarray(values[:, index], dtype=np.float32)
+                name: _kept(name, values[:, index])
                 for name, values in course.series.items()
             },
         )
         for index, seed in enumerate(configuration.seeds)
     )
+
+
+def _kept(name: str, values: Any) -> Any:
+    """Return a series of a replicate: in single precision, layer by layer four digits."""
+    if name in ("cosines", "lengths"):
+        return rounded(values, 4)
+    return np.asarray(values, dtype=np.float32)
 
 
 def data_of(configuration: Configuration, setting: Setting) -> str:

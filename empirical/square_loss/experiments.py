@@ -6,7 +6,7 @@ train as one stack.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from empirical.checks import check_choice
