@@ -63,7 +63,10 @@ IDENTITY_MAP = {
     "id/Fig33-mse": "FCNs: error to the training image, 1 layer less 11; ReLU, linear",
     "id/Fig12": "two layers: cosine with the training image, both less the bottom alone",
     "id/Fig41": "residual FCNs: log of 1 less the cosine with the input, 8 layers less 2",
-    "id/Fig41-identity": "residual FCNs: cosine with the input; 2, 4 and 8 layers",
+    "id/Fig41-identity": (
+        "residual FCNs: cosine with the input; 2, 4 and 8 layers (full: 12, too; the"
+        " paper's: 12 and 20)"
+    ),
     "id/Fig8": "cosine with the training image, 7 x 7 less 28 x 28 pixels",
     "id/Fig9": "cosine with the training image, kernels of 11 (full: 29) less 5",
     "id/Fig25": "mean squared error to the training image, kernels of 5 less 29",
@@ -155,6 +158,7 @@ MMD_INIT = {
     "mmd/tab1-plain": (
         "accuracy without pre-training, less the paper's; N = 5, 10, 20, 40"
     ),
+    "mmd/tab1-ours-values": "the same from a learned start",
     "mmd/tab1-labels-values": "the same with random labels",
     "mmd/tab1-bn-values": "the same with batch normalisation",
     "mmd/tab1-labels-bn-values": "the same with random labels and batch normalisation",
@@ -177,6 +181,10 @@ MMD_INIT = {
         " less learned"
     ),
     "mmd/tab2-cells": "spread over tasks: none less learned; N = 5, 10, 20, 40",
+    "mmd/tab2-values": (
+        "spread over tasks, less the paper's: none, random labels, learned, batch norm, both;"
+        " each at N = 5, 10, 20, 40"
+    ),
     "mmd/tab3": "constant models in %: without L_sd less with it; weights 0, 1 of L_iod",
     "mmd/tab3-fifth": "a fifth of the constant models without L_sd less those with it",
     "mmd/tab4": "dead units of layer 3 in %: without L_sd less with it",

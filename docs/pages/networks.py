@@ -4,7 +4,7 @@ A line of a table names a run and one variant of it; a column turns the networks
 run into a text: a mean with its 95 % interval, or with the least and the largest network.
 """
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
@@ -185,7 +185,7 @@ METHODS = {
 """Start of a run's name, and its row in the paper's tables."""
 
 
-def learned_tasks(table: int, folder: Path, arms: Container[str] = METHODS) -> Rows:
+def learned_tasks(table: int, folder: Path) -> Rows:
     """Return table 1 or 2 beside the paper's: accuracies, or their spread over tasks."""
     printed = (reference.ACCURACY, reference.SPREAD)[table - 1]
     over = (partial(np.mean, axis=1), partial(np.std, axis=1, ddof=1))[table - 1]
@@ -196,14 +196,8 @@ def learned_tasks(table: int, folder: Path, arms: Container[str] = METHODS) -> R
         )
         for start in ("Xavier", "He")
         for words, (arm, model, pretrained) in METHODS.items()
-        if words in arms
     ]
     return rows(lines, [_by_task(over, shots) for shots in _SHOTS], folder)
-
-
-def unlearned_tasks(table: int, folder: Path) -> Rows:
-    """Return that table without learned starts, which no CPU has trained at its size."""
-    return learned_tasks(table, folder, METHODS.keys() - {"learned"})
 
 
 def learned_units(folder: Path) -> Rows:

@@ -422,15 +422,18 @@ TABLES = (
                 "docs/trained/mmd-init.md",
             ),
             ("start", "pre-training", "N = 5", "10", "20", "40"),
-            *(_PRINTED_STARTS, "unlearned_tasks", "paper", number),
+            *(_PRINTED_STARTS, "learned_tasks", "paper", number),
             words=2,
         )
         for number in (1, 2)
     ),
-    _of_networks(
-        *("learned starts, tables 3 and 4", "docs/trained/mmd-init.md"),
-        ("λ, ξ", "constant", "layer 1", "2", "3"),
-        *(("results/full/runs/*-xavier.json",), "learned_units", "full"),
+    *(
+        _of_networks(
+            *(f"learned starts, tables 3 and 4{where}", "docs/trained/mmd-init.md"),
+            ("λ, ξ", "constant", "layer 1", "2", "3"),
+            *((f"results/{scale}/runs/*-xavier.json",), "learned_units", scale),
+        )
+        for scale, where in (("full", ""), ("paper", " at its size"))
     ),
     _of_networks(
         *("learned starts, table 5", "docs/trained/mmd-init.md"),
@@ -458,6 +461,11 @@ TABLES = (
         *("results/full/sl-*.json", "empirical/square_loss/[a-z]*.py"),
         quick="small",
         full="full",
+    ),
+    _of_effects(
+        *("square loss, paper", "docs/trained/square-loss.md", "square_loss"),
+        "results/paper/sl-*.json",
+        gpu="of the paper's size",
     ),
     _of_effects(
         *("learned starts, small", "docs/trained/mmd-init.md", "mmd_init"),

@@ -235,39 +235,6 @@ ZERO = Claim(
 )
 
 
-# --- what needs training --------------------------------------------------------------
-
-
-def _open(
-    claim: str, items: tuple[str, ...], title: str, where: str, reason: str, *uses: str
-) -> Claim:
-    return Claim(
-        id=claim,
-        items=items,
-        title=title,
-        statement=rf"\text{{{title}}}",
-        source=Source(KEY, where),
-        evidence=Evidence.TREND,
-        open_reason=reason,
-        uses=uses,
-    )
-
-
-UNTRAINED = (
-    _open(
-        "mmd/tab1-values",
-        ("Tab1", "Tab2", "Values"),
-        "The accuracies and spreads of Tables 1 and 2, number by number",
-        "Tables 1 and 2",
-        "needs the paper's network, data and 9,375 steps, of which those of a learned start"
-        " are beyond a CPU; the other rows of Table 1 are claims of their own"
-        " (mmd/tab1-plain)",
-        "mmd/tab1-plain",
-        "mmd/tab1",
-        "mmd/tab2",
-    ),
-)
-
 # --- models that answer for one class: the third plot of figure 1 (b) -----------------
 
 
