@@ -182,8 +182,8 @@ MMD_INIT = {
     ),
     "mmd/tab2-cells": "spread over tasks: none less learned; N = 5, 10, 20, 40",
     "mmd/tab2-values": (
-        "spread over tasks, less the paper's: none, random labels, learned, batch norm, both;"
-        " each at N = 5, 10, 20, 40"
+        "spread over tasks, less the paper's: none, random labels, learned, batch norm,"
+        " both; each at N = 5, 10, 20, 40"
     ),
     "mmd/tab3": "constant models in %: without L_sd less with it; weights 0, 1 of L_iod",
     "mmd/tab3-fifth": "a fifth of the constant models without L_sd less those with it",

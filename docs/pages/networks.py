@@ -138,6 +138,55 @@ def start_and_end(name: str, *place: int, digits: int) -> Column:
     return shown
 
 
+# --- the square loss --------------------------------------------------------------------
+
+
+def _at_the_end(name: str, factor: float = 1.0) -> Number:
+    return lambda _, draws: factor * draws.series(name)[:, -1]
+
+
+def _test_error(_record: RunRecord, draws: Draws) -> Array:
+    return np.array([100.0 * draw.fact("test_error") for draw in draws])
+
+
+def _few_wrong(_record: RunRecord, draws: Draws) -> str:
+    """Show how many networks have at most 1 % of the examples wrong."""
+    return str(int((draws.series("error")[:, -1] <= 0.01).sum()))
+
+
+def norms(folder: Path) -> Rows:
+    """Return where the paper's three experiments end, by the scale of the start."""
+    lines = [
+        Line((name, f"{scale:g}"), run, {"scale": scale})
+        for name, run, scales in (
+            ("A", "bn-decay", (0.1, 1.0, 5.0)),
+            ("B", "bn-conv", (0.1, 5.0)),
+            ("C", "none", (5.0, 15.0, 30.0)),
+        )
+        for scale in scales
+    ]
+    columns = [
+        networks,
+        _few_wrong,
+        extent(_at_the_end("error", 100.0), digits=1),
+        extent(_test_error, digits=1),
+        _significant(_at_the_end("rho")),
+        _significant(_at_the_end("rho_eq")),
+    ]
+    return rows(lines, columns, folder)
+
+
+def _significant(number: Number) -> Column:
+    """Show the least and the largest network to two digits."""
+
+    def written(record: RunRecord, draws: Draws) -> str:
+        values = number(record, draws)
+        ends = [f"{float(f'{v:.2g}'):,g}" for v in (values.min(), values.max())]
+        return " to ".join(dict.fromkeys(ends))
+
+    return written
+
+
 # --- learned initialisations ----------------------------------------------------------
 
 _SHOTS = reference.SHOTS

@@ -171,6 +171,7 @@ _EXTENTS = (
     *("constant: orthogonal images", "Gaussian", "digits", "identity: digits"),
 )
 
+_ENDS = ("test errors, %", "norm", "equilibrium")
 _STARTS = tuple(f"results/full/runs/*-{start}.json" for start in ("xavier", "he"))
 _PRINTED_STARTS = tuple(each.replace("full", "paper") for each in _STARTS)
 _TRAINED = ("ten epochs", "10 updates")
@@ -461,6 +462,13 @@ TABLES = (
         *("results/full/sl-*.json", "empirical/square_loss/[a-z]*.py"),
         quick="small",
         full="full",
+    ),
+    _of_networks(
+        *("square loss, ends at its size", "docs/trained/square-loss.md"),
+        ("experiment", "start", "networks", "fit", "training errors, %", *_ENDS),
+        ("results/paper/runs/bn-*.json", "results/paper/runs/none.json"),
+        *("norms", "paper"),
+        words=2,
     ),
     _of_effects(
         *("square loss, paper", "docs/trained/square-loss.md", "square_loss"),
