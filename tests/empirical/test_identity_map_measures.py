@@ -548,7 +548,7 @@ class TestMeasure:
         got = found["identity"][:, 1, 0].numpy()
         np.testing.assert_allclose(got, cosines.numpy(), rtol=0, atol=1e-12)
         np.testing.assert_allclose(
-            found["outputs"][0, 1, 0].numpy(), want[0, 0, 0].numpy(), rtol=1e-3
+            found["outputs"][0, 1, 0].numpy(), want[0, 0, 0].numpy(), rtol=0, atol=5e-4
         )
 
     def test_upper_of_another_width_says_why_not(self):
@@ -654,9 +654,9 @@ class TestMeasure:
         seen = [key for key in found if key.startswith("trained/")]
         assert seen == [f"trained/{k}" for k in ("share", "channel", "cosine", "first")]
         want = net.layer_outputs(params, self.image.pixels)[1][0, 0, 0].numpy()
-        # Four digits.
+        # Three digits.
         got = found["trained/first"][0, 0, 1].numpy()
-        np.testing.assert_allclose(got, want, rtol=5e-4)
+        np.testing.assert_allclose(got, want, rtol=5e-3)
         with pytest.raises(ValueError, match="but one is 'last'"):
             Settings(kinds=("last",))
 

@@ -47,7 +47,9 @@ class TestConfigurations:
         assert (first.recipe.batch, first.recipe.epochs) == (128, 1000)
         assert (first.recipe.weight_decay, first.recipe.rate) == (0.01, 0.1)
         assert first.scales == (0.1, 1.0, 5.0)
-        assert first.recipe.penalty(2 * first.per_class) == 50.0
+        assert first.recipe.penalty(10_000) == 50.0
+        # Of 5,000: what a copy of CIFAR-10 at hand has.
+        assert (first.per_class, first.tests) == (2000, 500)
         assert isinstance(made["bn-conv"].network, Convolutional)
         assert made["bn-conv"].recipe.weight_decay == 0.0
         assert made["none"].scales == (5.0, 15.0, 30.0)

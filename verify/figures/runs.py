@@ -105,7 +105,8 @@ def beside(records: Path, profile: str) -> Folder:
 
 def published(records: Path, profile: str) -> tuple[Folder, ...]:
     """Return the published runs of other profiles, next to a profile's folder."""
-    others = (each for each in ("full", "gpu") if each != profile)
+    # The paper's own size first.
+    others = (each for each in ("gpu", "full") if each != profile)
     return tuple(beside(folder_of(each, records.parent), each) for each in others)
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from empirical.digest import code_digest, roots_of
@@ -12,7 +13,7 @@ from verify.compare import Outcome
 from verify.items import Paper, papers
 from verify.judging import checked
 from verify.ledger import Entry
-from verify.paths import SCALES, folder_of
+from verify.paths import RUNS, SCALES, folder_of
 from verify.records import CaseRecord, Record
 
 STALE = "stale"
@@ -41,7 +42,8 @@ class Row:
 
     `published` are the rows of the same claim at other scales, the larger ones last: they
     need not be of the present sources, for they took hours. A claim that no case of the
-    profile tries has the first of them for its own.
+    profile tries has the first of them for its own. `folder` is that of its record and
+    of the networks it looked at.
     """
 
     claim: Claim
@@ -49,6 +51,20 @@ class Row:
     outcome: str
     remark: str = ""
     published: tuple["Row", ...] = ()
+    folder: Path | None = None
+
+    @property
+    def trained_on(self) -> tuple[str, ...]:
+        """Hardware that trained the networks it looked at, as far as records say."""
+        if self.record is None or self.claim.runs is None or self.folder is None:
+            return ()
+        names = {
+            run.name
+            for case in self.record.cases
+            for run in self.claim.runs(**case.case)
+        }
+        every = (_hardware(self.folder / RUNS / f"{name}.json") for name in names)
+        return tuple(sorted({each for each in every if each}))
 
     @property
     def scale(self) -> str:
@@ -219,8 +235,9 @@ def _published(
     for other in (Profile.FULL, Profile.GPU):
         if other is profile or not claim.cases_for(other):
             continue
+        there = folder_of(other, folder.parent)
         try:
-            record = records.find(claim, folder_of(other, folder.parent))
+            record = records.find(claim, there)
             if record is None or record.version != claim.version:
                 continue
             current = record.is_current(claim, code)
@@ -230,8 +247,22 @@ def _published(
             yield Row(claim=claim, record=None, outcome=NOT_RUN, remark=str(error))
             continue
         remark = "" if current else "of older code"
-        outcome = record.outcome.value
-        yield Row(claim=claim, record=record, outcome=outcome, remark=remark)
+        yield Row(
+            claim=claim,
+            record=record,
+            outcome=record.outcome.value,
+            remark=remark,
+            folder=there,
+        )
+
+
+@cache
+def _hardware(path: Path) -> str:
+    # Loaded where it matters: a text has no need of networks.
+    from empirical.testbed.records import RunRecord
+
+    record = RunRecord.read(path)
+    return "" if record is None else str(record.environment.get("hardware", ""))
 
 
 def _own(claim: Claim, folder: Path, profile: Profile, code: str) -> Row:

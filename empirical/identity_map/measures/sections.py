@@ -150,7 +150,7 @@ def _pictures(subject: Subject) -> dict[str, Any]:
         first = seen[: subject.settings.replicates]
         if any(each for rows in first for row in rows for each in row):
             for kind in subject.settings.kinds:
-                found[f"{key}/{kind}"] = _digits(_table(first, kind), 3)
+                found[f"{key}/{kind}"] = _significant(_table(first, kind), 3)
     return found
 
 
@@ -285,7 +285,7 @@ def _through(subject: Subject, image: Tensor) -> Tensor:
     seen = [picture(each[k - 1][0, 0], image[0]) for k in chosen]
     dead = image.new_zeros(image.shape[2:], dtype=torch.float64)
     pictures = torch.stack([dead if p is None else p.singular for p in seen])
-    return _digits(pictures, 3)[None]
+    return _significant(pictures, 3)[None]
 
 
 def _predictions(subject: Subject) -> dict[str, Any]:
@@ -325,7 +325,7 @@ def _points(subject: Subject) -> dict[str, Any]:
         generator = torch_generator(subject.seed, "points", kind)
         order = torch.randperm(each.shape[1], generator=generator)[:count]
         found.append(each[:, order.to(each.device)])
-    outputs = _digits(torch.stack(found, dim=1), 4)
+    outputs = _significant(torch.stack(found, dim=1), 4)
     return {"kinds": list(SAMPLED), "outputs": outputs}
 
 
@@ -389,5 +389,5 @@ def _pixels(images: Tensor) -> Tensor:
     return images.cpu().double().round(decimals=3).flatten(-3, -2)
 
 
-def _digits(values: Tensor, digits: int) -> Tensor:
+def _significant(values: Tensor, digits: int) -> Tensor:
     return torch.from_numpy(rounded(values.cpu().double().numpy(), digits))

@@ -165,8 +165,8 @@ FEW_DEAD = _effect(
     uses=("mmd/dead",),
     finding=(
         "In narrow networks eight starts lie on both sides of the limit. In the paper's"
-        " network a third of the second layer's units is dead, where it prints 5 %, and"
-        " 22 % without the detachment loss."
+        " network a third of the second layer's units is dead, with the detachment loss and"
+        " without it, where it prints few, and a fifth without it."
     ),
 )
 
