@@ -3,14 +3,17 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from empirical.testbed.records import RunRecord, identity
 from verify import records
 from verify.claim import Claim, Evidence, Profile, Source
 from verify.compare import Contrast, EffectWithin
 from verify.ledger import Entry
+from verify.paths import RUNS
 from verify.report import as_json, as_markdown, as_text, build, functions, rows
 from verify.report.html import as_html
 from verify.run import run_claim
@@ -74,6 +77,24 @@ def test_scales_stand_side_by_side(tmp_path: Path) -> None:
     (data,) = json.loads(as_json([row]))
     assert data["scale"] == "small"
     assert [each["scale"] for each in data["published"]] == ["full"]
+
+
+def test_the_page_names_what_trained_the_networks(tmp_path: Path) -> None:
+    """Not what compared their numbers, which any machine may do."""
+    trained = replace(CLAIM, runs=lambda **_case: (SimpleNamespace(name="net"),))
+    written(CLAIM, Profile.QUICK, tmp_path)
+    written(CLAIM, Profile.FULL, tmp_path)
+    (row,) = build([replace(ENTRY, claim=trained)], tmp_path / "quick")
+    assert row.published[0].trained_on == ()
+    own = identity({"name": "net"}, device="cuda", schema=1)
+    made = RunRecord(**own, code="0", environment={"hardware": "A card of 80 GB"})
+    (tmp_path / "full" / RUNS).mkdir()
+    made.write(tmp_path / "full" / RUNS / "net.json")
+    rows.hardware.cache_clear()
+    page = as_html([row])
+    assert "A card of 80 GB" in page
+    (data,) = json.loads(as_json([row]))
+    assert data["published"][0]["trained_on"] == ["A card of 80 GB"]
 
 
 def test_what_larger_scales_say_otherwise_stands_beside_the_verdict(

@@ -63,7 +63,12 @@ def as_mapping(row: Row) -> dict[str, Any]:
         "seconds": None,
         "scale": row.scale,
         "published": [
-            {"scale": each.scale, "verdict": each.verdict, "made": each.record.made}
+            {
+                "scale": each.scale,
+                "verdict": each.verdict,
+                "made": each.record.made,
+                "trained_on": each.trained_on,
+            }
             for each in row.published
             if each.record is not None
         ],

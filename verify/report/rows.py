@@ -63,7 +63,7 @@ class Row:
             for case in self.record.cases
             for run in self.claim.runs(**case.case)
         }
-        every = (_hardware(self.folder / RUNS / f"{name}.json") for name in names)
+        every = (hardware(self.folder / RUNS / f"{name}.json") for name in names)
         return tuple(sorted({each for each in every if each}))
 
     @property
@@ -257,7 +257,8 @@ def _published(
 
 
 @cache
-def _hardware(path: Path) -> str:
+def hardware(path: Path) -> str:
+    """Return what trained the networks of a run's record; nothing if it does not say."""
     # Loaded where it matters: a text has no need of networks.
     from empirical.testbed.records import RunRecord
 
