@@ -108,7 +108,7 @@ def test_what_larger_scales_say_otherwise_stands_beside_the_verdict(
     assert (row.verdict, row.said) == ("holds", "holds (small); refuted (full)")
     assert row.said in as_text([row], width=140, colour=False)
     assert row.said in as_markdown([row])
-    assert "1 otherwise at a larger scale" in as_text([row], width=140, colour=False)
+    assert "1 otherwise at another scale" in as_text([row], width=140, colour=False)
     assert "(small); refuted (full)</small>" in as_html([row])
     (data,) = json.loads(as_json([row]))
     assert (data["verdict"], data["said"]) == ("holds", row.said)

@@ -42,7 +42,7 @@ class Row:
 
     `published` are the rows of the same claim at other scales, the larger ones last: they
     need not be of the present sources, for they took hours. A claim that no case of the
-    profile tries has the first of them for its own. `folder` is that of its record and
+    profile tries has the last of them for its own. `folder` is that of its record and
     of the networks it looked at.
     """
 
@@ -75,9 +75,12 @@ class Row:
 
     @property
     def scales(self) -> tuple["Row", ...]:
-        """Rows that have a record: its own and the published ones."""
-        every = (self, *self.published)
-        return tuple(row for row in every if row.record is not None)
+        """Rows that have a record, its own among them, by scale."""
+        every = (row for row in (self, *self.published) if row.record is not None)
+        order = list(SCALES.values())
+        return tuple(
+            sorted(every, key=lambda r: order.index(r.scale) if r.scale else 0)
+        )
 
     @property
     def otherwise(self) -> tuple["Row", ...]:
@@ -111,7 +114,8 @@ class Row:
     def said(self) -> str:
         """The verdict and `besides`, with its scale if another says otherwise.
 
-        Of what several scales say the headline is the smallest's: it is told whose.
+        Of what several scales say the headline is the profile's own, or else the
+        largest's: it is told whose.
         """
         alone = not self.otherwise and bool(self.claim.cases)
         scale = "" if alone or not self.scale else f" ({self.scale})"
@@ -220,7 +224,8 @@ def _row(claim: Claim, folder: Path, profile: Profile, code: str) -> Row:
     if claim.cases_for(profile):
         return replace(_own(claim, folder, profile, code), published=others)
     if others:
-        return replace(others[0], published=others[1:])
+        # The size next to the paper's.
+        return replace(others[-1], published=others[:-1])
     remark = (
         f"it is tried at {' or '.join(SCALES[p] for p in claim.larger_cases)} scale:"
         f" {' or '.join(f'--profile {p}' for p in claim.larger_cases)}"
@@ -333,7 +338,7 @@ def summary(rows: Sequence[Row]) -> str:
         text += f" (checked in {seconds:.0f} s of computing, training not counted)"
     decided = [row for row in rows if row.outcome not in (STALE, NOT_RUN)]
     asides = (
-        (sum(bool(row.otherwise) for row in decided), "otherwise at a larger scale"),
+        (sum(bool(row.otherwise) for row in decided), "otherwise at another scale"),
         (sum(bool(row.turned) for row in decided), "otherwise in some redraw"),
     )
     return "; ".join((text, *(f"{n} {words}" for n, words in asides if n)))
