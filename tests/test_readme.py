@@ -37,6 +37,7 @@ README = ROOT / "README.md"
         ("docs/findings/a-frame-of-zeros.md", 4),
         ("docs/findings/lengths-that-diverge.md", 4),
         ("docs/findings/random-networks-keep-a-floor.md", 4),
+        ("docs/findings/rates-that-bound-widths.md", 2),
     ],
 )
 def test_the_tours_run_as_printed(page: str, least: int) -> None:
