@@ -54,8 +54,9 @@ class Trained:
         When the series were recorded, and ``"example_residuals"`` of them.
     steps_per_epoch : int
     series : dict
-        Name to array, shape (epochs, replicates, ...), nan after one's end; see
-        `measures.observe` and `measures.example_residuals`.
+        Name to array, shape (epochs, replicates, ...), nan after one's end, empty if none
+        reached an epoch of them; see `measures.observe` and
+        `measures.example_residuals`.
     initial, final : tuple of Tensor
         First and last parameters.
     """
@@ -323,8 +324,9 @@ def _status(
     inputs: Tensor,
     classes: Tensor,
 ) -> tuple[str, ...]:
-    dead = series["S"][-1] == 0.0
-    one = np.zeros(len(dead), dtype=bool)
+    one = np.zeros(len(trained.status), dtype=bool)
+    # Without series, the last epoch alone is looked at, and none came to it.
+    dead = series["S"][-1] == 0.0 if "S" in series else one
     if network.units[-1] == 1:
         off = silent(normalised_outputs(network, trained.final, inputs))[..., 0]
         each = [off[:, classes == c].double().mean(dim=1) > 0.5 for c in (0, 1)]

@@ -222,6 +222,14 @@ class TestCourse:
                 others.series[name], rel=1e-9
             )
 
+    def test_networks_that_all_diverge_leave_nothing_to_record_at_the_end(self):
+        net, params = start("none", (30.0, 40.0))
+        recipe = Recipe(epochs=60, rate=0.05, check=10)
+        done = train(net, params, TWO, recipe, recorded=False)
+        assert done.status == ("diverged", "diverged")
+        assert done.series == {}
+        assert set(done.steps.tolist()) == {10}
+
     def test_a_dead_network_is_told_from_a_trained_one(self):
         net, params = start("none", (1.0, 30.0))
         done = train(net, params, TWO, Recipe(epochs=20, rate=0.05))

@@ -906,6 +906,12 @@ SQUARE_LOSS = (
         batch=5,
     ),
     call(
+        sl.largest_stable_width,
+        {"rate": POSITIVE - {"tiny"}, "momentum": UNIT},
+        rate=0.1,
+        momentum=0.5,
+    ),
+    call(
         sl.gradient_flow,
         STEPPED | {"rho0": frozenset({"tiny", "half", "three"}), "linear": FLAG},
         directions=V,

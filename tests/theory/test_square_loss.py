@@ -239,6 +239,24 @@ def test_what_decays_decides_the_law():
     assert sl.torch_scale("mean", 0.01, 100, 0.1, batch=10) == mean
 
 
+@pytest.mark.parametrize("momentum", [0.0, 0.5, 0.9])
+def test_heavy_ball_on_equal_features_is_stable_up_to_the_largest_width(momentum):
+    rate = 0.3
+    limit = sl.largest_stable_width(rate, momentum)
+    assert limit == pytest.approx(2.0 * np.pi * (1.0 + momentum) / rate, rel=2 * EPS)
+    for share, stable in ((0.99, True), (1.01, False)):
+        curvature = share * limit / np.pi
+        step = [[1.0 + momentum - rate * curvature, -momentum], [1.0, 0.0]]
+        assert (np.abs(np.linalg.eigvals(step)).max() < 1.0) == stable
+
+
+def test_the_largest_width_falls_with_the_rate():
+    widths = sl.largest_stable_width([0.01, 0.1], [[0.0], [0.9]])
+    assert widths.shape == (2, 2)
+    np.testing.assert_allclose(widths[:, 0], 10.0 * widths[:, 1], rtol=4 * EPS)
+    np.testing.assert_allclose(widths[1], 1.9 * widths[0], rtol=4 * EPS)
+
+
 def nets(seed, widths, n):
     generator = np.random.default_rng(seed)
     w = [generator.normal(size=s) for s in zip(widths[1:], widths[:-1], strict=True)]

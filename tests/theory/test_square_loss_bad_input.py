@@ -109,6 +109,14 @@ REFUSED = [
             (sl.torch_scale, ("sum", 0.1, 0, 0.1), "`examples` must be at least 1"),
             (sl.torch_scale, ("sum", 0.1, 10, 0.0), "`rate` must be positive"),
             (sl.torch_scale, (*SCALE, 1.0), r"`momentum` must lie in \[0, 1\)"),
+            (sl.largest_stable_width, (0.0,), "`rate` must be positive, got 0.0"),
+            (sl.largest_stable_width, (0.1, 1.0), r"`momentum` must lie in \[0, 1\)"),
+            (sl.largest_stable_width, (1e-320,), "`rate` must keep the result within"),
+            (
+                sl.largest_stable_width,
+                ([0.1, 0.2], [0.0, 0.5, 0.9]),
+                "`rate` and `momentum` must broadcast",
+            ),
             (sl.torch_scale, (*SCALE, 0.0, "none"), "`decayed` must be one of 'scale'"),
         ]
     ),

@@ -52,6 +52,7 @@ from theory.square_loss.networks import output_bound as output_bound
 from theory.square_loss.networks import outputs as outputs
 from theory.square_loss.networks import weighted_gradients as weighted_gradients
 from theory.square_loss.optimisers import OptimiserScale as OptimiserScale
+from theory.square_loss.optimisers import largest_stable_width as largest_stable_width
 from theory.square_loss.optimisers import torch_scale as torch_scale
 from theory.square_loss.random_matrices import (
     gram_deviation_mean as gram_deviation_mean,
