@@ -179,7 +179,8 @@ def exponential_multiplier(rho: Any, outputs: Any, labels: Any) -> Any:
     f, y = _inputs.outputs_and_labels(who, outputs, labels)
     size = _checks.positive(who, "rho", rho)
     with np.errstate(over="ignore", invalid="ignore"):
-        margins = y * f * size[..., np.newaxis]
+        # From 746 on the exponential is 0, and infinity times it would be NaN.
+        margins = np.minimum(y * f * size[..., np.newaxis], 1e3)
         out = 0.5 * np.sum(margins * np.exp(-margins), axis=-1)
     return _checks.plain(_checks.result(who, out, "rho", "outputs"))
 
