@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import mpmath
 import numpy as np
@@ -313,3 +314,19 @@ def test_cosines_at_the_ends():
     ends = idm.expected_cosine_to_train([-1.0, 0.0, 1.0], **case)
     assert ends.tolist() == [-1.0, 0.0, 1.0]
     assert idm.expected_squared_norm(0.0, **case) == pytest.approx(1.96, rel=1e-14)
+
+
+def test_cosines_at_any_scale():
+    ratio = partial(idm.expected_cosine_to_train, dim=4, form="ratio")
+    assert ratio([0.0, 1.0], scale=1e200).tolist() == [0.0, 1.0]
+    assert ratio(0.5, scale=1e200) == pytest.approx(0.25e-200 / 0.75**0.5, rel=1e-15)
+    assert ratio([0.0, 1e-200], scale=1e-200) == pytest.approx([0.0, 0.2**0.5])
+    assert idm.expected_squared_norm(1.0, scale=1e200, dim=4) == 1.0
+
+
+def test_cosines_of_more_pixels_than_sums_can_take():
+    for cosine in (idm.expected_cosine_to_train, idm.expected_squared_cosine_to_train):
+        with pytest.raises(ValueError, match="`dim` must be at most 16777216, got"):
+            cosine(0.5, scale=0.1, dim=10**12)
+    found = idm.expected_cosine_to_train(0.5, scale=1e-6, dim=10**12, form="ratio")
+    assert found == pytest.approx(0.5, rel=1e-12)
