@@ -330,3 +330,21 @@ def test_cosines_of_more_pixels_than_sums_can_take():
             cosine(0.5, scale=0.1, dim=10**12)
     found = idm.expected_cosine_to_train(0.5, scale=1e-6, dim=10**12, form="ratio")
     assert found == pytest.approx(0.5, rel=1e-12)
+
+
+def test_descent_that_leaves_float64_is_refused():
+    wild = {"steps": 5000, "learning_rate": 1e3}
+    with pytest.raises(
+        ValueError, match=r"one_layer_weights: .*4 of 4 entries are not"
+    ):
+        idm.one_layer_weights([1.0, 0.0], np.zeros((2, 2)), **wild)
+    with pytest.raises(ValueError, match=r"least_squares_weights: .* within float64"):
+        idm.least_squares_weights(np.eye(2), [[1.0], [0.0]], [[0.0], [0.0]], **wild)
+    with pytest.raises(ValueError, match="one_layer_prediction: `x` and `w0` must"):
+        idm.one_layer_prediction([1e200, 1e200], [1.0, 0.0], np.full((2, 2), 1e200))
+
+
+def test_rates_as_large_as_curvatures_are_small(error):
+    found = idm.residual_factors(3, learning_rate=1.6e308, curvature=1e-308)
+    exact = (1 - Fraction(1.6e308) * Fraction(1e-308)) ** 3
+    assert error(found, mpmath.mpf(exact.numerator) / exact.denominator) <= 1e-15
