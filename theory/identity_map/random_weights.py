@@ -337,16 +337,18 @@ def wide_signals(
             f" got {given.shape}."
         )
     # Of both images the squares, their difference, and what tells them apart.
-    q = (x**2).mean(axis=2)
+    q, other_q = (x**2).mean(axis=2), (y**2).mean(axis=2)
     gap = ((x - y) * (x + y)).mean(axis=2)
     d = 0.5 * ((x - y) ** 2).mean(axis=2)
     lengths, differences = [], []
     with np.errstate(over="ignore", invalid="ignore"):
         for layer, bias in enumerate(np.broadcast_to(given, (count,))):
             if layer:
-                q, gap, d = 0.5 * q, 0.5 * gap, _behind_relu(q, gap, d)
-            q, gap, d = (weight * _patch_mean(v, size) for v in (q, gap, d))
-            q = q + bias
+                d = _behind_relu(q, other_q, gap, d)
+                q, other_q, gap = 0.5 * q, 0.5 * other_q, 0.5 * gap
+            parts = (weight * _patch_mean(v, size) for v in (q, other_q, gap, d))
+            q, other_q, gap, d = parts
+            q, other_q = q + bias, other_q + bias
             lengths.append(q)
             differences.append(d)
     names = ("image", "other", "weight_var", "bias_var")
@@ -368,9 +370,8 @@ def _patch_mean(values: Array, size: int) -> Array:
     return values
 
 
-def _behind_relu(q: Array, gap: Array, d: Array) -> Array:
-    """Half the mean squared difference of two ReLUs."""
-    other = np.maximum(q - gap, 0.0)
+def _behind_relu(q: Array, other: Array, gap: Array, d: Array) -> Array:
+    """Half the mean squared difference of two ReLUs; ``gap`` is that of lengths."""
     product = np.sqrt(q) * np.sqrt(other)
     roots = np.sqrt(q) + np.sqrt(other)
     between = np.divide(gap, roots, out=np.zeros_like(gap), where=roots > 0.0)
