@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from theory import identity_map as idm
+from theory import mmd
 
 EPS = float(np.finfo(float).eps)
 
@@ -469,3 +470,20 @@ def test_bounds_beyond_float64():
         idm.direction_bound(2**200, 1, 1e-300, form="sharp")
     with pytest.raises(ValueError, match="mse_order: `kernel_size` and `channels`"):
         idm.mse_order(2**199 + 1, 2**199, 0)
+
+
+@pytest.mark.parametrize("dof", [2 * 10**5 + 1, 10**6, 10**8, 10**10])
+@pytest.mark.parametrize("below", [4.1, 5.0, 6.0, 8.0, 40.0])
+def test_tails_far_below_the_mean_of_many_degrees(dof, below, error):
+    zeta = 1.0 - below * math.sqrt(2.0 / dof)
+    with mpmath.workdps(40):
+        a = mpmath.mpf(dof) / 2
+        x, step = a * mpmath.mpf(zeta), mpmath.sqrt(a) / 2
+        ends = [x - k * step for k in range(12, -1, -1)]
+
+        def density(t):
+            return mpmath.exp((a - 1) * mpmath.log(t) - t - mpmath.loggamma(a))
+
+        exact = 1 - mpmath.quad(density, ends)
+    assert error(idm.chi_square_tail(zeta, dof), exact) <= 1e-15
+    assert error(mmd.norm_tail(math.sqrt(dof * zeta), dof), exact) <= 2e-13
