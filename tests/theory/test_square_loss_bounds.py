@@ -295,3 +295,13 @@ def test_spectrum_edges_keep_their_digits(r, c, error):
     low, high = sl.gram_spectrum_edges(r, c)
     assert error(low, (1 - root) ** 2) <= 8 * EPS
     assert error(high, (1 + root) ** 2) <= 8 * EPS
+
+
+@pytest.mark.parametrize("slope", [1.0, 1e-3, 1e-5, 1e-6])
+def test_small_margins_keep_their_digits(slope, error):
+    # By symmetry w = (0, 1): the first two hold it, whatever the third is.
+    x = np.array([[1.0, slope], [-1.0, slope], [0.3, 2.0 * slope], [0.1, -3.0]])
+    turn = np.array([[0.6, -0.8], [0.8, 0.6]])
+    margin, w = sl.maximum_margin(x @ turn, [1, 1, 1, -1])
+    assert error(margin, slope) <= 40 * EPS / slope
+    np.testing.assert_allclose(w, turn[1], atol=40 * EPS / slope)

@@ -222,7 +222,7 @@ def maximum_margin(x: Any, labels: Any) -> tuple[float, Array]:
     ------
     ValueError
         If an argument is outside its range, or the classes are not separable through
-        zero to about 1e-7 of the inputs' lengths.
+        zero with a margin above 1e-7 of the longest input.
 
     Notes
     -----
@@ -245,12 +245,13 @@ def maximum_margin(x: Any, labels: Any) -> tuple[float, Array]:
     signed = np.ldexp(rows, -power) * y[:, np.newaxis]
     target = np.append(np.zeros(rows.shape[1]), 1.0)
     dual, left = nnls(np.vstack([signed.T, np.ones(len(signed))]), target)
-    hint = "No linear function of `x` without offset gets every label right."
+    hint = "The margin must exceed 1e-7 of the longest input; there is no offset."
     _checks.reject(
         who, "labels", "be separable", left <= 1e-7, "classes that are not", hint
     )
-    # The residual is a multiple of (-w, margin): its last entry is left^2.
-    w = signed.T @ dual
+    # The least w of margin 1 at the points that hold it: their weighted sum, which is
+    # parallel to it, cancels to the order of the margin.
+    w = np.linalg.lstsq(signed[dual > 0.0], np.ones(np.count_nonzero(dual)))[0]
     w /= np.linalg.norm(w)
     return float(np.ldexp((signed @ w).min(), power)), w
 
