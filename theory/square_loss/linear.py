@@ -245,13 +245,14 @@ def maximum_margin(x: Any, labels: Any) -> tuple[float, Array]:
     signed = np.ldexp(rows, -power) * y[:, np.newaxis]
     target = np.append(np.zeros(rows.shape[1]), 1.0)
     dual, left = nnls(np.vstack([signed.T, np.ones(len(signed))]), target)
-    hint = "The margin must exceed 1e-7 of the longest input; there is no offset."
+    hint = "The margin must exceed 1e-7 of the longest row of `x`; no offset is added."
     _checks.reject(
         who, "labels", "be separable", left <= 1e-7, "classes that are not", hint
     )
     # The least w of margin 1 at the points that hold it: their weighted sum, which is
     # parallel to it, cancels to the order of the margin.
-    w = np.linalg.lstsq(signed[dual > 0.0], np.ones(np.count_nonzero(dual)))[0]
+    held = signed[dual > 0.0]
+    w = np.asarray(np.linalg.lstsq(held, np.ones(len(held)))[0], dtype=np.float64)
     w /= np.linalg.norm(w)
     return float(np.ldexp((signed @ w).min(), power)), w
 
