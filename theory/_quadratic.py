@@ -44,8 +44,10 @@ def residual_pair(
     count, rate, g, m, low = np.broadcast_arrays(count, rate, g, m, low)
     shape = count.shape
     flat = [np.atleast_1d(part).ravel() for part in (rate, g, m, low)]
-    g_pair = flat[1], flat[3]
-    out = _residual(np.atleast_1d(count).ravel(), flat[0], g_pair, flat[2])
+    # Only their product counts: a power of two keeps the factors from overflowing.
+    part, power = np.frexp(flat[0])
+    g_pair = two.scale((flat[1], flat[3]), power.astype(np.int64))
+    out = _residual(np.atleast_1d(count).ravel(), part, g_pair, flat[2])
     return out[0].reshape(shape), out[1].reshape(shape)
 
 

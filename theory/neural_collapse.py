@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.spatial.distance import cdist
 
 from theory import _checks
 
@@ -70,9 +71,9 @@ def nc1(features: Any, labels: Any) -> float:
 
     Notes
     -----
-    Relative error a few ``(p + n) eps`` times the condition number of MQ. Where class
-    means span less than C - 1 dimensions (as they must if p < C - 1), singular values
-    below ``max(p, C) eps`` of the largest count as zero.
+    Relative error a few ``(p + n) eps`` times the condition number of MQ, however tight
+    the classes are. Where class means span less than C - 1 dimensions (as they must if
+    p < C - 1), singular values below ``max(p, C) eps`` of the largest count as zero.
 
     Examples
     --------
@@ -122,7 +123,7 @@ def nc2(features: Any, labels: Any) -> Simplex:
     """
     h, c = _given("nc2", features, labels)
     means, _ = _centres("nc2", h, c)
-    return _simplex("nc2", "features", means)
+    return _simplex("nc2", "features", means, 8.0 * EPS * float(np.abs(means).max()))
 
 
 def nc2_classifier(weights: Any) -> Simplex:
@@ -228,13 +229,13 @@ def nc4(features: Any, labels: Any, weights: Any, biases: Any = None) -> float:
     b = np.zeros(len(w))
     if biases is not None:
         b = _checks.shaped(who, "biases", biases, b.shape)
-    # The larger of the two exponents is taken off, that neither part overflows.
+    # The larger exponent of the two parts is taken off: neither over- or underflows.
     power = _power(features) + _power(weights)
-    logits = np.ldexp(h @ w.T, min(power, 0)) + np.ldexp(b, -max(power, 0))
+    top = max(power, _power(b)) if b.any() else power
+    logits = np.ldexp(h @ w.T, power - top) + np.ldexp(b, -top)
     chosen = np.argmax(logits, axis=1)
-    # Twice the inner product less the square, for features centred as the means are.
-    centred = within + means[c]
-    nearest = np.argmax(2.0 * centred @ means.T - np.sum(means**2, axis=1), axis=1)
+    # By differences: squares of far classes would drown those of near ones.
+    nearest = np.argmin(cdist(within + means[c], means, "sqeuclidean"), axis=1)
     return float(np.mean(chosen != nearest))
 
 
@@ -265,7 +266,7 @@ def binary_rows(weights: Any) -> Array:
            [ 1., -2.]])
     """
     w = _checks.real("binary_rows", "weights", weights)
-    if w.ndim == 0 or w.size != w.shape[-1] or w.size == 0:
+    if w.ndim not in (1, 2) or w.size != w.shape[-1] or w.size == 0:
         need = "have shape (p,) or (1, p)"
         raise _checks.misshapen("binary_rows", "weights", need, w)
     return np.stack((-w.ravel(), w.ravel()))
@@ -311,10 +312,11 @@ def _refuse_empty(who: str, index: int) -> None:
 
 def _centres(who: str, h: Array, c: Labels) -> tuple[Array, Array]:
     """Return class means less their mean, and features less their class mean."""
-    # Shifted first, that a common offset takes no digits.
-    within = h - h.mean(axis=0)
+    # From one example of each class: its distance from the others takes no digits.
+    anchors = h[np.unique(c, return_index=True)[1]]
+    within = h - anchors[c]
     counts = np.bincount(c).astype(np.float64)
-    means = np.zeros((len(counts), h.shape[1]))
+    means = anchors - anchors.mean(axis=0)
     for _ in range(2):
         # A second pass takes the rounding of the first off again.
         sums = np.stack([within[c == k].sum(axis=0) for k in range(len(counts))])
@@ -335,13 +337,16 @@ def _contrasts(classes: int) -> Array:
     return out
 
 
-def _simplex(who: str, name: str, rows: Array) -> Simplex:
-    norms = np.linalg.norm(rows, axis=1)
-    top = float(norms.max())
-    zero = norms <= 8.0 * EPS * top
+def _simplex(who: str, name: str, rows: Array, least: float = 0.0) -> Simplex:
+    """Measure vectors; those whose entries are all at most `least` count as zero."""
+    largest = np.abs(rows).max(axis=1)
     need = "give every class a vector that is not zero"
-    _checks.reject(who, name, need, zero, norms, "")
-    units = rows / norms[:, np.newaxis]
+    _checks.reject(who, name, need, largest <= least, largest, "")
+    power = np.frexp(largest)[1]
+    parts = np.ldexp(rows, -power[:, np.newaxis])
+    lengths = np.linalg.norm(parts, axis=1)
+    units = parts / lengths[:, np.newaxis]
+    norms = np.ldexp(lengths, power)
     cosines = (units @ units.T)[~np.eye(len(rows), dtype=bool)]
     gap = np.abs(cosines + 1.0 / (len(rows) - 1.0))
     return Simplex(

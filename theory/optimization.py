@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
+from theory._decomposition import row_space
 from theory._naming import in_own_name
 from theory.activations import Activation
 from theory.conditioning import depth_for_condition_number
@@ -42,7 +43,8 @@ def gradient_descent_bound(
     _checks.reject(who, "condition_number", "be at least 1", k < 1.0, k, "")
     _checks.broadcast(who, step=t, condition_number=k)
     factor = 1.0 if _checks.flag(who, "printed", printed) else 2.0
-    return _checks.plain(np.exp(-factor * (t / k)))
+    with np.errstate(over="ignore"):
+        return _checks.plain(np.exp(-factor * (t / k)))
 
 
 def sgd_steps(n: int, squared_norm: Real, min_eigenvalue: Real) -> int:
@@ -136,7 +138,10 @@ def query_lower_bound(tolerance: Any, squared_correlation: Any) -> Any:
     c = _checks.positive(who, "squared_correlation", squared_correlation)
     _checks.broadcast(who, tolerance=tau, squared_correlation=c)
     with np.errstate(over="ignore"):
-        out = np.maximum(0.0, tau * tau / (2.0 * c) - 1.0)
+        # Exponents apart: the square of a tolerance alone may leave float64.
+        (part, power), (least, less) = np.frexp(tau), np.frexp(c)
+        ratio = np.ldexp(part * part / (2.0 * least), 2 * power - less)
+        out = np.maximum(0.0, ratio - 1.0)
     names = ("tolerance", "squared_correlation")
     return _checks.plain(_checks.result(who, out, *names))
 
@@ -204,9 +209,15 @@ def excess_risk_terms(
     features : array, shape (n, d)
         Rows are feature vectors of the sample, with ``K = X X'`` non-singular.
     covariance : array, shape (d, d)
+        No variance on its diagonal negative.
     optimum : array, shape (d,)
     noise : array, shape (n,)
         ``y - X theta*``.
+
+    Notes
+    -----
+    By singular values of X, never of K: relative error a few ``(n + d) eps`` times the
+    condition number of X.
     """
     who = "excess_risk_terms"
     x = _checks.real(who, "features", features)
@@ -217,16 +228,18 @@ def excess_risk_terms(
     sigma = _checks.shaped(who, "covariance", covariance, (d, d), hint)
     theta = _checks.shaped(who, "optimum", optimum, (d,), hint)
     eps = _checks.shaped(who, "noise", noise, (n,), hint)
+    diagonal = np.diagonal(sigma)
+    need = "have variances of at least 0 on its diagonal"
+    _checks.reject(who, "covariance", need, diagonal < 0.0, diagonal, "")
     top = float(np.abs(x).max())
     bad = not 1e-100 < top < 1e100  # whose Gram matrix is within float64
     _checks.reject(who, "features", "have entries near 1", bad, top, "Rescale them.")
-    k = x @ x.T
-    spectrum = np.linalg.eigvalsh(k)
-    bad = spectrum[0] <= n * np.finfo(np.float64).eps * spectrum[-1]
+    u, s, v = row_space(x)
+    bad = n > d or s[-1] <= max(n, d) * np.finfo(np.float64).eps * s[0]
     need = "have linearly independent rows"
     _checks.reject(who, "features", need, bad, "a singular Gram matrix", "")
-    missed = theta - x.T @ np.linalg.solve(k, x @ theta)
-    spread = x.T @ np.linalg.solve(k, eps)
+    missed = theta - v @ (v.T @ theta)
+    spread = v @ ((eps @ u) / s)
     with np.errstate(over="ignore", invalid="ignore"):
         parts = [2.0 * (v @ sigma @ v) for v in (missed, spread)]
     names = ("features", "covariance", "optimum", "noise")
@@ -255,7 +268,7 @@ def one_layer_min_eigenvalue(n: int, delta: Any, *, constant: float = 1.0) -> An
     count = _checks.integer(who, "n", n, 1)
     d = _checks.interval(who, "delta", delta, 0.0, 1.0)
     c = _checks.scalar(who, "constant", constant, positive=True)
-    return _checks.plain(c * d**1.5 / float(count) ** 4)
+    return _checks.plain(c * d * np.sqrt(d) / float(count) ** 4)
 
 
 def arc_min_eigenvalue(delta: Any) -> Any:

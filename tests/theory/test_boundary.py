@@ -740,7 +740,7 @@ SQUARE_LOSS = (
     call(sl.normalise, {"weights": OWN}, weights=V),
     call(
         sl.output_bound,
-        NETWORK | {"x": AXIS | {"axes"}},
+        NETWORK | {"x": AXIS | {"axes"} | OWN_HUGE},
         weights=V,
         x=ROWS,
     ),
@@ -790,7 +790,7 @@ SQUARE_LOSS = (
         weight_velocity=W + 1.0,
     ),
     call(sl.critical_residual, {"rho": POSITIVE & ONE}, **TRAINED),
-    call(sl.per_sample_residual, {}, directions=V, x=ROWS[:1]),
+    call(sl.per_sample_residual, {"x": OWN_HUGE}, directions=V, x=ROWS[:1]),
     call(sl.projected_kernel, {}, directions=V, x=ROWS),
     call(sl.overshoot_curvature, {"rho": POSITIVE & ONE - HUGE}, **TRAINED),
     call(sl.alignment_gap, {}, direction=V[0]),

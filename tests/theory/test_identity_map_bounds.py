@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from theory import identity_map as idm
+from theory import mmd
 
 EPS = float(np.finfo(float).eps)
 
@@ -445,3 +446,44 @@ def test_receptive_field_by_an_impulse(kernel, layers):
     for _ in range(layers):
         image = (idm.patches(image, kernel) @ np.ones(kernel**2)).reshape(image.shape)
     assert int(np.count_nonzero(image)) == size**2
+
+
+@pytest.mark.parametrize("above", [1e-12, 1e-9, 1e-5, 1e-3, 0.5, 1.0, 30.0])
+def test_constants_next_to_one(above, error):
+    m = 1.0 + above
+    with mpmath.workdps(60):
+        excess = mpmath.mpf(m) - 1 - mpmath.log(mpmath.mpf(m))
+        printed, channels = 20 / excess, max(1, int(4 / excess))
+        sharp = 10 * mpmath.exp(-channels * excess / 2)
+        bound = mpmath.exp(-channels * excess / 2)
+    found = idm.least_failure_probability(10, 1, m, form="printed")
+    assert error(found, printed) <= 2e-15
+    assert error(idm.least_failure_probability(10, channels, m), sharp) <= 1e-14
+    assert error(idm.chi_square_tail_bound(m, channels), bound) <= 1e-14
+
+
+def test_bounds_beyond_float64():
+    assert idm.chi_square_tail_bound(1e200, 1e200) == 0.0
+    # 2 (log 2^200 + 300 log 10) and a little more; the quotient is no float.
+    assert 1600.0 < idm.direction_bound(2**200, 1, 1e-300) < 1700.0
+    with pytest.raises(ValueError, match="direction_bound: `nullity` and `delta`"):
+        idm.direction_bound(2**200, 1, 1e-300, form="sharp")
+    with pytest.raises(ValueError, match="mse_order: `kernel_size` and `channels`"):
+        idm.mse_order(2**199 + 1, 2**199, 0)
+
+
+@pytest.mark.parametrize("dof", [2 * 10**5 + 1, 10**6, 10**8, 10**10])
+@pytest.mark.parametrize("below", [4.1, 5.0, 6.0, 8.0, 40.0])
+def test_tails_far_below_the_mean_of_many_degrees(dof, below, error):
+    zeta = 1.0 - below * math.sqrt(2.0 / dof)
+    with mpmath.workdps(40):
+        a = mpmath.mpf(dof) / 2
+        x, step = a * mpmath.mpf(zeta), mpmath.sqrt(a) / 2
+        ends = [x - k * step for k in range(12, -1, -1)]
+
+        def density(t):
+            return mpmath.exp((a - 1) * mpmath.log(t) - t - mpmath.loggamma(a))
+
+        exact = 1 - mpmath.quad(density, ends)
+    assert error(idm.chi_square_tail(zeta, dof), exact) <= 1e-15
+    assert error(mmd.norm_tail(math.sqrt(dof * zeta), dof), exact) <= 2e-13

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import mpmath
 import numpy as np
@@ -313,3 +314,37 @@ def test_cosines_at_the_ends():
     ends = idm.expected_cosine_to_train([-1.0, 0.0, 1.0], **case)
     assert ends.tolist() == [-1.0, 0.0, 1.0]
     assert idm.expected_squared_norm(0.0, **case) == pytest.approx(1.96, rel=1e-14)
+
+
+def test_cosines_at_any_scale():
+    ratio = partial(idm.expected_cosine_to_train, dim=4, form="ratio")
+    assert ratio([0.0, 1.0], scale=1e200).tolist() == [0.0, 1.0]
+    assert ratio(0.5, scale=1e200) == pytest.approx(0.25e-200 / 0.75**0.5, rel=1e-15)
+    assert ratio([0.0, 1e-200], scale=1e-200) == pytest.approx([0.0, 0.2**0.5])
+    assert idm.expected_squared_norm(1.0, scale=1e200, dim=4) == 1.0
+
+
+def test_cosines_of_more_pixels_than_sums_can_take():
+    for cosine in (idm.expected_cosine_to_train, idm.expected_squared_cosine_to_train):
+        with pytest.raises(ValueError, match="`dim` must be at most 16777216, got"):
+            cosine(0.5, scale=0.1, dim=10**12)
+    found = idm.expected_cosine_to_train(0.5, scale=1e-6, dim=10**12, form="ratio")
+    assert found == pytest.approx(0.5, rel=1e-12)
+
+
+def test_descent_that_leaves_float64_is_refused():
+    wild = {"steps": 5000, "learning_rate": 1e3}
+    with pytest.raises(
+        ValueError, match=r"one_layer_weights: .*4 of 4 entries are not"
+    ):
+        idm.one_layer_weights([1.0, 0.0], np.zeros((2, 2)), **wild)
+    with pytest.raises(ValueError, match=r"least_squares_weights: .* within float64"):
+        idm.least_squares_weights(np.eye(2), [[1.0], [0.0]], [[0.0], [0.0]], **wild)
+    with pytest.raises(ValueError, match="one_layer_prediction: `x` and `w0` must"):
+        idm.one_layer_prediction([1e200, 1e200], [1.0, 0.0], np.full((2, 2), 1e200))
+
+
+def test_rates_as_large_as_curvatures_are_small(error):
+    found = idm.residual_factors(3, learning_rate=1.6e308, curvature=1e-308)
+    exact = (1 - Fraction(1.6e308) * Fraction(1e-308)) ** 3
+    assert error(found, mpmath.mpf(exact.numerator) / exact.denominator) <= 1e-15

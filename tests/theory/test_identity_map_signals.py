@@ -101,3 +101,20 @@ def test_channels_come_last(shape):
         with pytest.raises(ValueError, match=r"channels last, .*PyTorch's"):
             call(image)
     assert idm.patch_rank(np.moveaxis(image, 0, -1), 5).full
+
+
+@pytest.mark.parametrize("share", [0.0, 1e-5, 1e-8])
+@pytest.mark.parametrize("bias_var", [1e-9, 1e-16])
+def test_differences_from_a_far_darker_image(share, bias_var, error):
+    found = idm.wide_signals(
+        [[1.3]], [[share * 1.3]], 1, 6, weight_var=2.0, bias_var=bias_var
+    )
+    with mpmath.workdps(60):
+        x, y, bias = mpmath.mpf(1.3), mpmath.mpf(share * 1.3), mpmath.mpf(bias_var)
+        q, r, c = (2 * v + bias for v in (x * x, y * y, x * y))
+        for difference in found.differences.ravel().tolist():
+            assert error(difference, (q + r) / 2 - c) <= 4e-15
+            size = mpmath.sqrt(q * r)
+            angle = mpmath.acos(min(c / size, 1))
+            turned = mpmath.sin(angle) + (mpmath.pi - angle) * mpmath.cos(angle)
+            q, r, c = q + bias, r + bias, size / mpmath.pi * turned + bias

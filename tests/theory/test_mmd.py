@@ -309,3 +309,21 @@ def test_the_bias_of_uniform_samples_is_an_integral(gamma):
         )
         exact = gap * (mpmath.mpf(1) / 3 + mpmath.mpf(1) / 5)
     assert relative(mmd.segment_null_bias(3, 5, gamma), exact) <= 1e-14
+
+
+@pytest.mark.parametrize("form", ["printed", "sharp", "intermediate"])
+@pytest.mark.parametrize("alpha", [1e-200, 7.3, 1e200])
+@pytest.mark.parametrize("count", [10**3, 10**6, 10**12])
+def test_tails_just_beyond_the_length_they_are_compared_with(form, alpha, count, error):
+    variances, counts = [0.3 * alpha, alpha], [count, count]
+    with mpmath.workdps(60):
+        groups = [(n, mpmath.mpf(v)) for n, v in zip(counts, variances, strict=True)]
+        fourth = mpmath.fsum(n * v * v for n, v in groups)
+        total = mpmath.fsum(n * v for n, v in groups)
+        base = total if form == "intermediate" else 2 * count * groups[1][1]
+        radius = float(mpmath.sqrt(base + 5 * mpmath.sqrt(fourth)))
+        excess = (mpmath.mpf(radius) ** 2 - base) / groups[1][1]
+        weight = fourth / groups[1][1] ** 2 if form == "intermediate" else 2 * count
+        squares = excess**2 / weight / (2 * count if form == "printed" else 1)
+        exact = mpmath.exp(-min(squares, excess) / 8)
+    assert error(mmd.tail_bound(radius, variances, counts, form=form), exact) <= 4e-15

@@ -168,3 +168,34 @@ REFUSED = [
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("spread", [1e-5, 1e-9, 1e-12])
+def test_nc1_keeps_its_digits_as_classes_collapse(spread, error):
+    h, c = drawn(3, 6, 4, spread=spread)
+    assert error(nc.nc1(h, c), nc1_by_pseudoinverse(h, c)) <= 1e-14
+
+
+def test_nc4_tells_near_classes_apart_beside_a_far_one():
+    generator = np.random.default_rng(1)
+    labels = np.repeat(np.arange(3), 20)
+    centres = np.array([[0.0, 0.0], [1e-7, 0.0], [1e3, 1e3]])
+    h = centres[labels] + 1e-7 * generator.normal(size=(60, 2))
+    means = [h[labels == k].mean(axis=0) for k in range(3)]
+    nearest = np.argmin([np.linalg.norm(h - m, axis=1) for m in means], axis=0)
+    weights = np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
+    shares = np.mean(np.argmax(h @ weights.T, axis=1) != nearest)
+    assert nc.nc4(h, labels, weights) == shares
+
+
+@pytest.mark.parametrize("biases", [None, [0.0, 0.0]])
+def test_nc4_sees_logits_too_small_for_a_float(biases):
+    h = [[0.0, 1e-200], [0.0, 3e-200], [1e-200, 0.0], [3e-200, 0.0]]
+    rows = np.array([[0.0, 1e-200], [1e-200, 0.0]])
+    assert nc.nc4(h, [0, 0, 1, 1], rows, biases) == 0.0
+    assert nc.nc4(h, [0, 0, 1, 1], rows[::-1], biases) == 1.0
+
+
+def test_a_short_classifier_row_still_has_a_direction():
+    found = nc.nc2_classifier([[1.0, 0.0], [0.0, 1e-200]])
+    assert found == nc.Simplex(1.0, 0.0, 1.0)

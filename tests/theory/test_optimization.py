@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
@@ -182,3 +183,37 @@ def test_the_arc_constant_is_the_limit():
     least = np.linalg.eigvalsh(kernels.nngp(x, act.relu, 1))[0]
     # Ends of the arc change it by O(1/n).
     assert least == pytest.approx(opt.arc_min_eigenvalue(delta), rel=0.1)
+
+
+@pytest.mark.parametrize("near", [1e-3, 1e-5, 1e-7])
+def test_excess_risk_of_nearly_dependent_features(near, error):
+    rng = np.random.default_rng(3)
+    x, theta, eps = (
+        rng.standard_normal((3, 6)),
+        rng.standard_normal(6),
+        rng.normal(size=3),
+    )
+    x[1] = x[0] + near * x[1]
+    found = opt.excess_risk_terms(x, np.eye(6), theta, eps)
+    with mpmath.workdps(50):
+        rows, optimum = mpmath.matrix(x.tolist()), mpmath.matrix(theta.tolist())
+        gram = rows * rows.T
+        missed = optimum - rows.T * mpmath.lu_solve(gram, rows * optimum)
+        spread = rows.T * mpmath.lu_solve(gram, mpmath.matrix(eps.tolist()))
+        exact = [2 * mpmath.norm(part) ** 2 for part in (missed, spread)]
+    # (n + d) eps times the condition number, a few over `near`.
+    allowed = 9 * np.finfo(float).eps * 10.0 / near
+    assert error(found.bias, exact[0]) <= allowed
+    assert error(found.noise, exact[1]) <= allowed
+
+
+def test_excess_risk_needs_variances():
+    with pytest.raises(ValueError, match="`covariance` must have variances of at"):
+        opt.excess_risk_terms([[1.0, 0.0]], -np.eye(2), [1.0, 1.0], [1.0])
+
+
+def test_bounds_whose_powers_alone_leave_float64():
+    assert opt.query_lower_bound(1e200, 1e200) == pytest.approx(5e199, rel=1e-15)
+    assert opt.gradient_descent_bound(1e308, 1.0) == 0.0
+    found = opt.one_layer_min_eigenvalue(1, 1e-220, constant=1e200)
+    assert found == pytest.approx(1e-130, rel=1e-14)

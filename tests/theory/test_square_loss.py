@@ -398,3 +398,23 @@ def test_orthogonal_directions_are_never_critical():
         )
         # Off unit inputs too: gradient and output scale alike.
         assert np.all(left >= sl.alignment_gap(q) * (1.0 - 8 * EPS))
+
+
+def test_output_bounds_beyond_the_range_of_squares_and_partial_products():
+    w = [[[3.0, 4.0]]]
+    for size in (1e-200, 1e200):
+        found = sl.output_bound(w, [[size, 0.0]])
+        assert found == pytest.approx(5.0 * size, rel=4 * EPS)
+    chain = [[[1e-200]], [[1e-200]], [[1e200]], [[1e200]]]
+    assert sl.output_bound(chain, [[1.0]]) == pytest.approx(1.0, rel=4 * EPS)
+
+
+def test_residuals_of_single_examples_do_not_see_their_length():
+    v, x = [[[0.6, 0.8]]], np.array([[1.0, 0.0], [0.3, 0.7]])
+    far = sl.per_sample_residual(v, x)
+    for size in (1e-200, 1e200):
+        assert sl.per_sample_residual(v, size * x) == pytest.approx(far, rel=8 * EPS)
+
+
+def test_an_infinite_exponent_leaves_no_multiplier():
+    assert sl.exponential_multiplier(1e10, [1e300, 0.7], [1, 1]) == 0.0

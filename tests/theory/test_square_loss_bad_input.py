@@ -11,6 +11,7 @@ NAN = math.nan
 F, Y = [0.5, -0.2], [1, -1]
 V = [np.array([[0.6, 0.8], [0.0, 0.0]]), np.array([[1.0, 0.0]])]
 X = np.eye(2)
+EVEN = [[1.0, 0.3], [1.0, 0.3]]
 ZERO = [np.zeros((2, 2)), np.array([[1.0, 0.0]])]
 BROKEN = [np.full((2, 2), NAN), np.array([[1.0, 0.0]])]
 LONG = [2.0 * V[0], V[1]]
@@ -90,6 +91,8 @@ REFUSED = [
             (sl.ridge_solution, (X, Y, -0.1), DECAY),
             (sl.linear_minimiser, (X, [0, 1], 0.1, ()), LABELS),
             (sl.linear_minimiser, (0.0 * X, Y, 0.1, ()), "correlate with an input"),
+            (sl.linear_minimiser, (EVEN, [1, -1], 0.1, ()), "got X.T y = 0"),
+            (sl.regularisation_path, (EVEN, [1, -1], [0.1]), "got X.T y = 0"),
             (sl.linear_minimiser, (X, Y, 0.1, (0,)), "`widths` must be at least 1"),
             (sl.regularisation_path, (X, Y, [-0.1]), DECAY),
             (sl.rademacher_linear, (np.eye(30),), "with N <= 24"),

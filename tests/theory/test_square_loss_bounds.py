@@ -83,6 +83,59 @@ def test_clusters_are_at_rest(sizes, decay):
     assert found.loss == pytest.approx(loss, rel=1e-12, abs=1e-14)
 
 
+def clusters(sizes, overlap, decay):
+    """Norm and shares as the formulas are printed, to 60 digits."""
+    with mpmath.workdps(360):
+        o, decay = mpmath.mpf(overlap), mpmath.mpf(decay)
+        s = [1 - (m - 1) * o for m in sizes]
+        lengths = [mpmath.sqrt(m / v) for m, v in zip(sizes, s, strict=True)]
+        rho = mpmath.fsum(lengths) / (1 + decay * mpmath.fsum(1 / v for v in s))
+        pairs = zip(lengths, s, strict=True)
+        return rho, [(a - decay * rho / v) / rho for a, v in pairs]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "overlap", "decay"),
+    [
+        ((11,), 0.1 - 1e-15, 0.0),  # 1 - 10 overlap has one digit in float64
+        ((3,), 0.5 - 1e-16, 0.1),
+        ((3,), 0.1, 1e300),  # a single cluster has all of the norm
+        ((2, 2, 2), 0.1, 1e12),
+        ((5, 5, 4), 0.05, 0.5),
+    ],
+)
+def test_clusters_near_the_largest_overlap_and_with_any_decay(
+    sizes, overlap, decay, error
+):
+    found = sl.cluster_equilibrium(sizes, overlap, decay)
+    rho, shares = clusters(sizes, overlap, decay)
+    assert error(found.rho, rho) <= 1e-15
+    assert max(map(error, found.shares.tolist(), shares)) <= 1e-15
+
+
+def test_typical_outputs_of_networks_beyond_float64():
+    assert sl.typical_output([2] * 200) == pytest.approx(2.0**-199.5, rel=1e-15)
+    assert sl.typical_output([2**31] * 40) == pytest.approx(2.0**-639.5, rel=1e-15)
+    assert sl.typical_output([2] * 2000) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("time", "start", "target"),
+    [
+        (0.0, 1e200, 1e-200),
+        (1.0, 1e-300, 1e300),
+        (1e-10, 1e20, 5e-324),
+        (170.0, 1e-300, 1.0),
+    ],
+)
+def test_a_linear_mode_of_any_size(time, start, target, error):
+    with mpmath.workdps(900):
+        t, a, b = (mpmath.mpf(v) for v in (time, start, target))
+        left = mpmath.exp(-min(4 * b * t, 2000))
+        exact = a * b / (a * (1 - left) + b * left)
+    assert error(sl.linear_mode(time, start, target), exact) <= 1e-13
+
+
 def test_a_linear_flow_passes_where_relu_has_a_kink():
     v = sl.normalise([np.array([[1.0, -0.4], [0.3, 1.0]]), np.array([[1.0, 0.7]])])[1]
     x = np.array([[0.8, 0.6], [-0.6, 0.8]])
@@ -242,3 +295,13 @@ def test_spectrum_edges_keep_their_digits(r, c, error):
     low, high = sl.gram_spectrum_edges(r, c)
     assert error(low, (1 - root) ** 2) <= 8 * EPS
     assert error(high, (1 + root) ** 2) <= 8 * EPS
+
+
+@pytest.mark.parametrize("slope", [1.0, 1e-3, 1e-5, 1e-6])
+def test_small_margins_keep_their_digits(slope, error):
+    # By symmetry w = (0, 1): the first two hold it, whatever the third is.
+    x = np.array([[1.0, slope], [-1.0, slope], [0.3, 2.0 * slope], [0.1, -3.0]])
+    turn = np.array([[0.6, -0.8], [0.8, 0.6]])
+    margin, w = sl.maximum_margin(x @ turn, [1, 1, 1, -1])
+    assert error(margin, slope) <= 40 * EPS / slope
+    np.testing.assert_allclose(w, turn[1], atol=40 * EPS / slope)

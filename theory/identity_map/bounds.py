@@ -284,7 +284,8 @@ def mse_order(kernel_size: int, channels: int, rank: int) -> float:
     width = size * size * depth
     if r > width:
         raise ValueError(f"{who}: `rank` must be at most K^2 C = {width}, got {r}.")
-    return float(width * (width - r))
+    out = float(width) * float(width - r)
+    return _checks.result(who, out, "kernel_size", "channels")
 
 
 @dataclass(frozen=True)

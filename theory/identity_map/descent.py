@@ -196,11 +196,11 @@ def least_squares_weights(
     rank.require_decided(who)
     u, s, v = u[:, : rank.rank], s[: rank.rank], v[:, : rank.rank]
     left = _left_after(who, steps, learning_rate, momentum, scale * s**2)
-    wrong = u.T @ (target - data @ start)
-    if left is None:
-        return start + v @ (wrong / s[:, np.newaxis])
-    done = ((1.0 - left[0]) - left[1]) / s
-    return start + v @ (done[..., np.newaxis] * wrong)
+    done = np.ones(rank.rank) if left is None else (1.0 - left[0]) - left[1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        wrong = u.T @ (target - data @ start)
+        out = start + v @ ((done / s)[..., np.newaxis] * wrong)
+    return _checks.result(who, out, "y", "w0", "steps", "learning_rate")
 
 
 def _left_after(

@@ -61,8 +61,10 @@ def one_layer_prediction(x: Any, x_train: Any, w0: Any) -> Array:
     _, unit = _inputs.direction(who, "x_train", x_train)
     rows = _rows(who, x, unit.size)
     w = _inputs.matrix(who, "w0", w0, unit.size, unit.size)
-    along = np.multiply.outer(rows @ unit, unit)
-    return along + (rows - along) @ w.T
+    with np.errstate(over="ignore", invalid="ignore"):
+        along = np.multiply.outer(rows @ unit, unit)
+        out = along + (rows - along) @ w.T
+    return _checks.result(who, out, "x", "w0")
 
 
 def one_layer_weights(
@@ -102,7 +104,8 @@ def one_layer_weights(
     ------
     ValueError
         If shapes do not match, an entry is not finite, `x_train` is zero, momentum or
-        the rate is outside its range, the rate is missing, or the limit does not exist.
+        the rate is outside its range, the rate is missing, the limit does not exist, or
+        descent leaves float64.
 
     Notes
     -----
@@ -127,13 +130,13 @@ def one_layer_weights(
     w = _inputs.matrix(who, "w0", w0, unit.size, unit.size, hint)
     _checks.choice(who, "loss", loss, _inputs.LOSSES)
     g, low = curvature_pair(who, loss, example)
-    change = np.outer(unit - w @ unit, unit)
     left = _left_after(who, steps, learning_rate, momentum, g, low)
-    if left is None:
-        return w + change
     # 1 - a_t is exact where it cancels.
-    done = (1.0 - left[0]) - left[1]
-    return w + np.asarray(done)[..., np.newaxis, np.newaxis] * change
+    done = np.asarray(1.0 if left is None else (1.0 - left[0]) - left[1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        change = np.outer(unit - w @ unit, unit)
+        out = w + done[..., np.newaxis, np.newaxis] * change
+    return _checks.result(who, out, "w0", "steps", "learning_rate")
 
 
 def curvature(x_train: Any, *, loss: Loss = "half_sum") -> float:

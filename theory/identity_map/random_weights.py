@@ -13,6 +13,7 @@ not. Sources: Neal 1996; Poole, Lahiri, Raghu, Sohl-Dickstein, Ganguli 2016;
 Garriga-Alonso, Rasmussen, Aitchison 2019 for convolutions.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -27,6 +28,9 @@ Array = npt.NDArray[np.float64]
 
 _SMALL = 0.3
 """Angle below which the series is used: its first term left out is below 1e-17."""
+
+_MOST = 2**24
+"""Pixels up to which sums over half of them, and a little more, fit into memory."""
 
 
 def expected_squared_norm(rho: Any, *, scale: float, dim: int) -> Any:
@@ -51,7 +55,7 @@ def expected_squared_norm(rho: Any, *, scale: float, dim: int) -> Any:
     """
     r, s, d = _arguments("expected_squared_norm", rho, scale, dim)
     with np.errstate(over="ignore", invalid="ignore"):
-        out = r * r + s * s * d * ((1.0 - r) * (1.0 + r))
+        out = r * r + s * (s * (d * ((1.0 - r) * (1.0 + r))))
     return _checks.like(rho, _checks.result("expected_squared_norm", out, "scale"))
 
 
@@ -76,7 +80,7 @@ def expected_cosine_to_train(
     scale : float
         Standard deviation s > 0 of the initial weights.
     dim : int
-        Number of pixels d >= 2.
+        Number of pixels d >= 2; at most 2^24, but for the second form.
     form : {"exact", "ratio"}
 
     Returns
@@ -103,8 +107,11 @@ def _cosine(who: str, rho: Any, scale: Any, dim: Any, form: str) -> tuple[Array,
     """Return rho and the mean cosine to the training example."""
     r, s, d = _arguments(who, rho, scale, dim)
     if _checks.choice(who, "form", form, ("exact", "ratio")) == "ratio":
-        out = r / np.sqrt(r * r + s * s * d * ((1.0 - r) * (1.0 + r)))
-        return r, np.asarray(out)
+        noise = s * (math.sqrt(d) * np.sqrt((1.0 - r) * (1.0 + r)))
+        length = np.hypot(r, noise)
+        # No length: a cosine too small for a float beside a scale as small.
+        return r, np.asarray(r / np.where(length > 0.0, length, 1.0))
+    _summable(who, d, "The form 'ratio' takes more: it is off by O(1/d).")
     return r, _each(lambda k: _mean_cosine(k, d), r, s)
 
 
@@ -151,7 +158,9 @@ def expected_squared_cosine_to_train(rho: Any, *, scale: float, dim: int) -> Any
     >>> expected_squared_cosine_to_train([0.0, 1.0], scale=0.05, dim=4)
     array([0.25, 1.  ])
     """
-    r, s, d = _arguments("expected_squared_cosine_to_train", rho, scale, dim)
+    who = "expected_squared_cosine_to_train"
+    r, s, d = _arguments(who, rho, scale, dim)
+    _summable(who, d)
 
     def square(kappa: float) -> float:
         half = 0.5 * kappa * kappa
@@ -164,6 +173,11 @@ def _arguments(who: str, rho: Any, scale: Any, dim: Any) -> tuple[Array, float, 
     r = _checks.correlation(who, rho)
     s = _checks.scalar(who, "scale", scale, positive=True)
     return r, s, _checks.integer(who, "dim", dim, 2)
+
+
+def _summable(who: str, dim: int, hint: str = "") -> None:
+    need = f"be at most {_MOST}"
+    _checks.reject(who, "dim", need, dim > _MOST, dim, hint)
 
 
 def _each(function: Callable[[float], float], rho: Array, scale: float) -> Array:
@@ -200,7 +214,7 @@ def _confluent(a: float, dim: int, x: float, front: float) -> float:
     Otherwise Kummer's ``e^-x 1F1(b - a; b; x)``: all terms are positive.
     """
     b = 0.5 * dim + 1.0
-    if x > max(100.0, 40.0 * b):
+    if x > max(100.0, 4.0 * b):
         n = np.arange(0.0, 60.0)
         ratios = (a + n) * (a - b + 1.0 + n) / ((n + 1.0) * x)
         total = 1.0 + float(np.cumprod(ratios).sum())
@@ -323,16 +337,18 @@ def wide_signals(
             f" got {given.shape}."
         )
     # Of both images the squares, their difference, and what tells them apart.
-    q = (x**2).mean(axis=2)
+    q, other_q = (x**2).mean(axis=2), (y**2).mean(axis=2)
     gap = ((x - y) * (x + y)).mean(axis=2)
     d = 0.5 * ((x - y) ** 2).mean(axis=2)
     lengths, differences = [], []
     with np.errstate(over="ignore", invalid="ignore"):
         for layer, bias in enumerate(np.broadcast_to(given, (count,))):
             if layer:
-                q, gap, d = 0.5 * q, 0.5 * gap, _behind_relu(q, gap, d)
-            q, gap, d = (weight * _patch_mean(v, size) for v in (q, gap, d))
-            q = q + bias
+                d = _behind_relu(q, other_q, gap, d)
+                q, other_q, gap = 0.5 * q, 0.5 * other_q, 0.5 * gap
+            parts = (weight * _patch_mean(v, size) for v in (q, other_q, gap, d))
+            q, other_q, gap, d = parts
+            q, other_q = q + bias, other_q + bias
             lengths.append(q)
             differences.append(d)
     names = ("image", "other", "weight_var", "bias_var")
@@ -354,9 +370,8 @@ def _patch_mean(values: Array, size: int) -> Array:
     return values
 
 
-def _behind_relu(q: Array, gap: Array, d: Array) -> Array:
-    """Half the mean squared difference of two ReLUs."""
-    other = np.maximum(q - gap, 0.0)
+def _behind_relu(q: Array, other: Array, gap: Array, d: Array) -> Array:
+    """Half the mean squared difference of two ReLUs; ``gap`` is that of lengths."""
     product = np.sqrt(q) * np.sqrt(other)
     roots = np.sqrt(q) + np.sqrt(other)
     between = np.divide(gap, roots, out=np.zeros_like(gap), where=roots > 0.0)

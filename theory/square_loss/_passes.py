@@ -36,6 +36,13 @@ def pull_back(
     return tuple(a.swapaxes(-1, -2) @ h for a, h in zip(back, hidden, strict=True))
 
 
+def lengths(rows: Array) -> Array:
+    """Return the norms of rows, however small: no square underflows."""
+    power = np.frexp(np.abs(rows).max(axis=-1, keepdims=True))[1]
+    parts = np.linalg.norm(np.ldexp(rows, -power), axis=-1)
+    return np.asarray(np.ldexp(parts, power[..., 0]))
+
+
 def frobenius(weights: Weights) -> Array:
     """Return the norms, (..., L)."""
     lengths = [np.linalg.norm(v, axis=(-2, -1)) for v in weights]

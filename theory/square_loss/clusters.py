@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.special as sp
 
 from theory import _checks
+from theory import _twofold as two
 
 Array = npt.NDArray[np.float64]
 
@@ -75,7 +77,8 @@ def cluster_equilibrium(
 
     Notes
     -----
-    Relative error a few eps, where shares do not cancel. By the inequality between means
+    Relative error a few eps, next to the largest overlap and at any weight decay too; of
+    a share, relative to what it is without decay. By the inequality between means
     ``|W_1||a| >= sum |w_g||a_g|``, and the loss is convex in the outputs of the units.
 
     Examples
@@ -98,18 +101,42 @@ def cluster_equilibrium(
     need = f"be below 1 / (N - 1) = {1.0 / max(pairs, 1.0):.6g}"
     _checks.reject(who, "overlap", need, bad, between, "")
     decay = _checks.scalar(who, "weight_decay", weight_decay)
-    s = 1.0 - (m - 1.0) * between
-    cosine = np.sqrt(s / m)
-    rho = math.fsum(1.0 / cosine) / (1.0 + decay * math.fsum(1.0 / s))
+    s = _one_less(m - 1.0, between)
+    root = np.sqrt(s * m)
+    total, inverse = math.fsum(m / root), math.fsum(1.0 / s)
+    rho = total / (1.0 + decay * inverse)
     _checks.reject(who, "weight_decay", "leave a norm", rho == 0.0, decay, "")
-    lengths = 1.0 / cosine - decay * rho / s
+    with np.errstate(over="ignore"):
+        # Its formula, without the difference: equal clusters have equal shares.
+        shares = (m / root + decay * _gains(m, s, root, between)) / total
     hint = "With this `weight_decay` and these `sizes` its unit dies out."
-    _checks.reject(who, "sizes", "leave each a share", lengths <= 0.0, m, hint)
+    _checks.reject(who, "sizes", "leave each a share", shares <= 0.0, m, hint)
+    cosine = root / m
     # rho p c - 1 = -lambda rho / (s / c): no difference of near numbers.
     errors = decay * rho * cosine / s
     loss = math.fsum(m * errors * errors) + decay * rho * rho
-    shares = lengths / rho
     return ClusterEquilibrium(float(rho), shares, shares * cosine, float(loss))
+
+
+def _one_less(count: Array, overlap: float) -> Array:
+    """Return ``1 - count * overlap``, exact where it cancels."""
+    product, rest = two.multiply_exactly(count, np.asarray(overlap))
+    return (1.0 - product) - rest
+
+
+def _gains(m: Array, s: Array, root: Array, overlap: float) -> Array:
+    r"""Return ``sum_h (k_g - k_h) / (s_g s_h)``, ``k = sqrt(s m)``, of every cluster.
+
+    .. math:: k_g^2 - k_h^2 = (m_g - m_h)\,\big(1 - (m_g + m_h - 1)\,\text{overlap}\big)
+    """
+    _, first, place, count = np.unique(
+        m, return_index=True, return_inverse=True, return_counts=True
+    )
+    m, s, root = m[first], s[first], root[first]
+    ours = m[:, np.newaxis]
+    squares = (ours - m) * _one_less(ours + m - 1.0, overlap)
+    gaps = squares / (root[:, np.newaxis] + root)
+    return ((gaps / s) @ count / s)[place]
 
 
 def typical_output(widths: Sequence[Any]) -> float:
@@ -144,7 +171,10 @@ def typical_output(widths: Sequence[Any]) -> float:
     sizes = [_checks.integer(who, "widths", n, 1, 2**31) for n in listed]
     if not sizes:
         raise ValueError(f"{who}: `widths` must hold the inputs' dimension, got none.")
-    return 1.0 / math.sqrt(2.0 ** (len(sizes) - 1) * math.prod(sizes))
+    square = 2 ** (len(sizes) - 1) * math.prod(sizes)
+    # Of many layers it is no float: the leading digits and an even power of two.
+    half = max(square.bit_length() - 900, 0) // 2
+    return math.ldexp(1.0 / math.sqrt(square >> 2 * half), -half)
 
 
 def linear_mode(time: Any, start: float, target: float) -> Any:
@@ -190,11 +220,12 @@ def linear_mode(time: Any, start: float, target: float) -> Any:
     first = _checks.scalar(who, "start", start, positive=True)
     last = _checks.scalar(who, "target", target, positive=True)
     with np.errstate(all="ignore"):
-        rate = -4.0 * last * t
-        gone, left = -np.expm1(rate), np.exp(rate)
-        # Over the larger of the two, so that no quotient overflows.
-        if first < last:
-            out = first / (first / last * gone + left)
-        else:
-            out = last / (gone + last / first * left)
+        x = 4.0 * last * t
+        # (1 - exp(-x)) / target, however small x is.
+        spent = np.where(x < 1.0, 4.0 * t * sp.exprel(-x), -np.expm1(-x) / last)
+        over = np.exp(-x) + first * spent
+        # By logarithms where both terms are too small for a float.
+        small = math.log(first) - np.logaddexp(-x, math.log(first) + np.log(spent))
+        out = np.where(over > 1e-290, first / over, np.exp(small))
+        out = np.where(np.isinf(over), 1.0 / spent, out)
     return _checks.plain(_checks.result(who, out, "start", "target"))

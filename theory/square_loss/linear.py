@@ -5,6 +5,7 @@ the network is: the least penalty on rho is that on w. Source: Poggio and Liao 2
 footnote on linear networks; the minimiser and the path are ours.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ import numpy.typing as npt
 
 from theory import _checks
 from theory._decomposition import row_space
-from theory.square_loss import _inputs
+from theory.square_loss import _inputs, _passes
 from theory.square_loss.networks import aligned_directions
 
 Array = npt.NDArray[np.float64]
@@ -113,13 +114,11 @@ def linear_minimiser(
     rows, y = _design(who, x, _inputs.labels(who, labels), "labels")
     hidden = _checks.listed(who, "widths", widths, "the widths of the hidden layers")
     sizes = [_checks.integer(who, "widths", n, 1, 2**31) for n in hidden]
-    w = ridge_solution(rows, y, _checks.scalar(who, "weight_decay", weight_decay))
-    rho = float(_norms(w))
-    if rho == 0.0:
-        raise ValueError(
-            f"{who}: `labels` must correlate with an input of `x` against `weight_decay`,"
-            " got X^T y = 0. The minimum is the zero map, and every direction attains it."
-        )
+    penalty = _checks.scalar(who, "weight_decay", weight_decay)
+    _refuse_uncorrelated(who, rows, y)
+    w = ridge_solution(rows, y, penalty)
+    rho = float(_passes.lengths(w))
+    _refuse_zero(who, np.asarray(rho))
     return rho, aligned_directions([w, *(np.ones(n) for n in sizes), [1.0]])
 
 
@@ -184,12 +183,12 @@ def regularisation_path(x: Any, labels: Any, weight_decay: Any) -> Regularisatio
     grid = np.atleast_1d(_checks.not_negative(who, "weight_decay", weight_decay))
     if grid.ndim != 1 or grid.size == 0:
         raise _checks.misshapen(who, "weight_decay", "be a list of numbers", grid)
+    _refuse_uncorrelated(who, rows, y)
     u, s, _ = row_space(rows)
     along = y @ u
     w = _shrunk(s, grid[:, np.newaxis], rows.shape) * along
-    rho = _norms(w)
-    need = "correlate with an input of `x` against `weight_decay`"
-    _checks.reject(who, "labels", need, rho == 0.0, "X^T y = 0", "")
+    rho = _passes.lengths(w)
+    _refuse_zero(who, rho)
     with np.errstate(over="ignore", invalid="ignore"):
         fitted = s * (w / rho[:, np.newaxis])
         sums = fitted @ along, np.sum(fitted * fitted, axis=1)
@@ -223,7 +222,7 @@ def maximum_margin(x: Any, labels: Any) -> tuple[float, Array]:
     ------
     ValueError
         If an argument is outside its range, or the classes are not separable through
-        zero to about 1e-7 of the inputs' lengths.
+        zero with a margin above 1e-7 of the longest input.
 
     Notes
     -----
@@ -246,21 +245,30 @@ def maximum_margin(x: Any, labels: Any) -> tuple[float, Array]:
     signed = np.ldexp(rows, -power) * y[:, np.newaxis]
     target = np.append(np.zeros(rows.shape[1]), 1.0)
     dual, left = nnls(np.vstack([signed.T, np.ones(len(signed))]), target)
-    hint = "No linear function of `x` without offset gets every label right."
+    hint = "The margin must exceed 1e-7 of the longest row of `x`; no offset is added."
     _checks.reject(
         who, "labels", "be separable", left <= 1e-7, "classes that are not", hint
     )
-    # The residual is a multiple of (-w, margin): its last entry is left^2.
-    w = signed.T @ dual
+    # The least w of margin 1 at the points that hold it: their weighted sum, which is
+    # parallel to it, cancels to the order of the margin.
+    held = signed[dual > 0.0]
+    w = np.asarray(np.linalg.lstsq(held, np.ones(len(held)))[0], dtype=np.float64)
     w /= np.linalg.norm(w)
     return float(np.ldexp((signed @ w).min(), power)), w
 
 
-def _norms(rows: Array) -> Array:
-    """Return the norms of rows, however small: no square underflows."""
-    power = np.frexp(np.abs(rows).max(axis=-1, keepdims=True))[1]
-    lengths = np.linalg.norm(np.ldexp(rows, -power), axis=-1)
-    return np.asarray(np.ldexp(lengths, power[..., 0]))
+def _refuse_uncorrelated(who: str, rows: Array, y: Array) -> None:
+    """Refuse ``X^T y = 0``, which a decomposition would round to a direction."""
+    signed = np.ldexp(rows, -int(np.frexp(np.abs(rows).max())[1])) * y[:, np.newaxis]
+    noise = len(rows) * EPS * np.abs(signed).sum(axis=0)
+    if np.all(np.abs(signed.sum(axis=0)) <= noise):
+        _refuse_zero(who, np.asarray(max(abs(math.fsum(v)) for v in signed.T)))
+
+
+def _refuse_zero(who: str, size: Array) -> None:
+    need = "correlate with an input of `x` against `weight_decay`"
+    hint = "The minimum is the zero map, and every direction attains it."
+    _checks.reject(who, "labels", need, size == 0.0, "X^T y = 0", hint)
 
 
 def _design(who: str, x: Any, y: Any, name: str) -> tuple[Array, Array]:

@@ -21,6 +21,7 @@ from theory.square_loss._passes import (
     backward,
     forward,
     frobenius,
+    lengths,
     project,
     pull_back,
 )
@@ -121,8 +122,8 @@ def normalise(weights: Sequence[Any]) -> tuple[Array, Weights]:
     """
     w = _inputs.network("normalise", "weights", weights)
     _inputs.nonzero("normalise", "weights", w)
-    lengths, parts = _sizes("normalise", w)
-    return lengths, project(parts)
+    rho, parts = _sizes("normalise", w)
+    return rho, project(parts)
 
 
 def output_bound(weights: Sequence[Any], x: Any) -> Array:
@@ -151,8 +152,11 @@ def output_bound(weights: Sequence[Any], x: Any) -> Array:
     w, rows = _network_and_data(who, weights, x)
     with np.errstate(over="ignore", invalid="ignore"):
         spectral = [np.linalg.norm(v, 2, axis=(-2, -1)) for v in w]
-        product = np.prod(np.stack(np.broadcast_arrays(*spectral), axis=-1), axis=-1)
-        out = np.asarray(product[..., np.newaxis] * np.linalg.norm(rows, axis=-1))
+        # Exponents apart: partial products may leave float64.
+        part, power = np.frexp(np.stack(np.broadcast_arrays(*spectral), axis=-1))
+        size, shift = np.frexp(lengths(rows))
+        product = np.prod(part, axis=-1)[..., np.newaxis] * size
+        out = np.ldexp(product, power.sum(axis=-1)[..., np.newaxis] + shift)
     return _checks.result(who, out, "weights", "x")
 
 
@@ -309,5 +313,5 @@ def _sizes(who: str, w: Weights) -> tuple[Array, Weights]:
     parts = tuple(np.ldexp(v, -p) for v, p in zip(w, powers, strict=True))
     shift = np.stack(np.broadcast_arrays(*(p[..., 0, 0] for p in powers)), axis=-1)
     with np.errstate(over="ignore"):
-        lengths = np.ldexp(frobenius(parts), shift)
-    return _checks.result(who, lengths, "weights"), parts
+        rho = np.ldexp(frobenius(parts), shift)
+    return _checks.result(who, rho, "weights"), parts

@@ -136,7 +136,7 @@ def critical_weight_decay(outputs: Any, labels: Any, depth: int) -> Any:
 
     Notes
     -----
-    Relative error below 1e-14 for outputs above 1e-20.
+    Relative error below 1e-14 for outputs of 1e-20 to 1e20, and 3e-14 at any.
 
     Examples
     --------

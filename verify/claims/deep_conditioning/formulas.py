@@ -467,6 +467,11 @@ BOUNDS = (
             tolerance=(0.1, 0.5),
             squared_correlation=(1e-3, 1e-9),
         ),
+        *_cases(
+            "optimization.query_lower_bound",
+            tolerance=(1e200,),
+            squared_correlation=(1e200,),
+        ),
         reading=Reading.READING,
         uses=("dc/thm5.1-odd",),
     ),

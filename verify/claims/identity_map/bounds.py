@@ -355,6 +355,8 @@ def _exact_failure(*, nullity: int, channels: int, constant: float) -> float:
 _FAILURES = (
     {"nullity": 10, "channels": 1, "constant": 10.0},
     {"nullity": 100, "channels": 3, "constant": 8.0},
+    # M - 1 - log M is 5e-11, the difference of numbers of 1e-5.
+    {"nullity": 10, "channels": 10**11, "constant": 1.00001},
 )
 
 LEAST_FAILURE = Claim(

@@ -16,15 +16,20 @@ KEY = "poggio2021explicit"
 _MEASURES = grid(classes=(2, 3, 5), features=(6,), seed=(0, 1))
 _FAR = grid(classes=3, features=6, seed=0, offset=1e6)
 """Features of which most is the same for all."""
+_TIGHT = grid(classes=(2, 3), features=6, seed=0, spread=1e-9)
+"""Features that have nearly collapsed."""
 
 
 def _features(
-    classes: int, features: int, seed: int, offset: float = 0.0
+    classes: int, features: int, seed: int, offset: float = 0.0, spread: float = 1.0
 ) -> tuple[Array, Any, Array]:
     """Random last hidden features, four of each class, and a classifier."""
     rng = np.random.default_rng([58, seed])
     labels = np.repeat(np.arange(classes), 4)
     h = np.maximum(rng.standard_normal((len(labels), features)) + 0.5, 0.0)
+    if spread < 1.0:
+        first = h[4 * labels]
+        h = first + spread * (h - first)
     return h + offset, labels, rng.standard_normal((classes, features))
 
 
@@ -44,9 +49,16 @@ def _exact_means(h: Array, labels: Any) -> tuple[list[Any], Any]:
 # --- the measures ---------------------------------------------------------------------
 
 
-def _measure_nc1(*, classes: int, features: int, seed: int, offset: float = 0.0) -> Any:
+def _measure_nc1(
+    *,
+    classes: int,
+    features: int,
+    seed: int,
+    offset: float = 0.0,
+    spread: float = 1.0,
+) -> Any:
     """Tr(Sigma_W Sigma_B^+)/C, through eigenvectors of Sigma_B to 40 digits."""
-    h, labels, _ = _features(classes, features, seed, offset)
+    h, labels, _ = _features(classes, features, seed, offset, spread)
     with mpmath.workdps(40):
         means, centre = _exact_means(h, labels)
         between, within = mpmath.zeros(features), mpmath.zeros(features)
@@ -66,17 +78,27 @@ def _measure_nc1(*, classes: int, features: int, seed: int, offset: float = 0.0)
 
 
 def _predict_nc1(
-    *, classes: int, features: int, seed: int, offset: float = 0.0
+    *,
+    classes: int,
+    features: int,
+    seed: int,
+    offset: float = 0.0,
+    spread: float = 1.0,
 ) -> float:
-    h, labels, _ = _features(classes, features, seed, offset)
+    h, labels, _ = _features(classes, features, seed, offset, spread)
     return nc.nc1(h, labels)
 
 
 def _traces_apart(
-    *, classes: int, features: int, seed: int, offset: float = 0.0
+    *,
+    classes: int,
+    features: int,
+    seed: int,
+    offset: float = 0.0,
+    spread: float = 1.0,
 ) -> float:
     """The quotient of the traces, the same for round clouds only."""
-    h, labels, _ = _features(classes, features, seed, offset)
+    h, labels, _ = _features(classes, features, seed, offset, spread)
     means = np.array([h[labels == c].mean(axis=0) for c in range(classes)])
     within = np.sum((h - means[labels]) ** 2) / len(h)
     between = np.sum((means - means.mean(axis=0)) ** 2) / classes
@@ -93,7 +115,7 @@ NC_1 = Claim(
     statement=r"\operatorname{Tr}(\Sigma_W\Sigma_B^\dagger)/C",
     source=Source(KEY, "Section 2.1; defined by Papyan, Han, Donoho 2020"),
     evidence=Evidence.NUMERIC,
-    cases=(*_MEASURES, *_FAR),
+    cases=(*_MEASURES, *_FAR, *_TIGHT),
     predict=_predict_nc1,
     measure=_measure_nc1,
     # The pseudo-inverse carries the condition of the means, below 1e3.
@@ -245,10 +267,14 @@ NC_3 = Claim(
 
 
 def _with_biases(
-    classes: int, features: int, seed: int, scale: float | None
+    classes: int, features: int, seed: int, scale: float | None, away: float
 ) -> tuple[Array, Any, Array, Array | None]:
-    """Features and weights at a scale, with biases of the size of their products."""
+    """Features and weights at a scale, with biases of the size of their products.
+
+    The last class is moved `away` from all others.
+    """
     h, labels, weights = _features(classes, features, seed)
+    h[labels == classes - 1] += away
     if scale is None:
         return h, labels, weights, None
     biases = np.random.default_rng([59, seed]).standard_normal(classes)
@@ -256,10 +282,15 @@ def _with_biases(
 
 
 def _measure_disagreement(
-    *, classes: int, features: int, seed: int, scale: float | None = None
+    *,
+    classes: int,
+    features: int,
+    seed: int,
+    scale: float | None = None,
+    away: float = 0.0,
 ) -> float:
     """Count, example by example, where the classifier and the nearest mean part."""
-    h, labels, weights, biases = _with_biases(classes, features, seed, scale)
+    h, labels, weights, biases = _with_biases(classes, features, seed, scale, away)
     shifts = [0.0] * classes if biases is None else biases.tolist()
     means = [h[labels == c].mean(axis=0) for c in range(classes)]
     parted = 0
@@ -273,16 +304,26 @@ def _measure_disagreement(
 
 
 def _predict_disagreement(
-    *, classes: int, features: int, seed: int, scale: float | None = None
+    *,
+    classes: int,
+    features: int,
+    seed: int,
+    scale: float | None = None,
+    away: float = 0.0,
 ) -> float:
-    return nc.nc4(*_with_biases(classes, features, seed, scale))
+    return nc.nc4(*_with_biases(classes, features, seed, scale, away))
 
 
 def _errors_instead(
-    *, classes: int, features: int, seed: int, scale: float | None = None
+    *,
+    classes: int,
+    features: int,
+    seed: int,
+    scale: float | None = None,
+    away: float = 0.0,
 ) -> float:
     """The classifier's errors on the labels."""
-    h, labels, weights, biases = _with_biases(classes, features, seed, scale)
+    h, labels, weights, biases = _with_biases(classes, features, seed, scale, away)
     scores = h @ weights.T + (0.0 if biases is None else biases)
     return float(np.mean(np.argmax(scores, axis=1) != labels))
 
@@ -297,9 +338,11 @@ NC_4 = Claim(
     ),
     source=Source(KEY, "Section 2.1; defined by Papyan, Han, Donoho 2020"),
     evidence=Evidence.NUMERIC,
-    # With biases, both where products are larger than one and where they are smaller.
+    # With biases, both where products are larger than one and where they are smaller,
+    # and with one class so far that its square exceeds what sets the others apart.
     cases=(
         *_MEASURES,
+        *grid(classes=(3, 5), features=6, seed=0, away=1e9),
         *grid(classes=(3, 5), features=(6,), seed=(0, 1), scale=(0.1, 3.0)),
     ),
     predict=_predict_disagreement,
