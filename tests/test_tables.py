@@ -109,6 +109,7 @@ SETTINGS: Mapping[str, set[str]] = {
     "normrelu.md": {"0.1", "1.4", "0.5"},
     "one-image.md": {"0.1"},
     "phases.md": {"0.9", "-0.1"},
+    "rates-that-bound-widths.md": {"0.9", "0.1", "0.01"},
     "square-loss.md": {"0.01", "0.1", "0.5", "0.001"},
 }
 """Settings of runs, limits and a paper's own numbers, by page."""
