@@ -6,6 +6,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import nn
 
@@ -16,6 +17,7 @@ from verify.claims._twins import closed
 from verify.claims.identity_map import _definitions as by
 
 KEY = "zhang2020identity"
+Array = npt.NDArray[np.float64]
 
 
 def _plain_one(
@@ -64,7 +66,22 @@ def _plain_one(
     return found
 
 
-_ROUNDED = ("outputs", "inputs", "layers", "singular", "correlated", "first")
+_IMAGES = ("outputs", "inputs")
+_PICTURES = ("layers", "singular", "correlated", "first")
+
+
+def _as_kept(name: str, values: Array) -> Array | None:
+    """Return what a record keeps of pixels; None of what is no picture."""
+    parts = name.split("/")
+    if name != "points/outputs" and any(part in parts for part in _IMAGES):
+        return np.round(values, 3)
+    if name == "points/outputs":
+        return _significant(values, 4)
+    return _significant(values, 3) if any(p in parts for p in _PICTURES) else None
+
+
+def _significant(values: Array, digits: int) -> Array:
+    return np.array([float(f"{v:.{digits}g}") for v in values])
 
 
 def _told(each: Sequence[Mapping[str, Any]]) -> list[float]:
@@ -73,13 +90,12 @@ def _told(each: Sequence[Mapping[str, Any]]) -> list[float]:
     for row, one in enumerate(each):
         for name in sorted(one):
             values = np.nan_to_num(np.asarray(one[name], dtype=np.float64), nan=-9.0)
-            if any(part in name.split("/") for part in _ROUNDED):
-                # Four digits each, as records have them.
-                digits = np.array([float(f"{v:.4g}") for v in values.ravel()])
-                weights = np.cos(np.sqrt(np.arange(1.0, len(digits) + 1.0)))
-                found += [] if row else [float(digits @ weights)]
-            else:
+            kept = _as_kept(name, values.ravel())
+            if kept is None:
                 found += values.ravel().tolist()
+            elif row == 0:
+                weights = np.cos(np.sqrt(np.arange(1.0, len(kept) + 1.0)))
+                found.append(float(kept @ weights))
     return found
 
 
