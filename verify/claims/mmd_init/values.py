@@ -72,14 +72,16 @@ _MEASURED: dict[Cell, Callable[[str, str, str, int], Array]] = {
 """Of a table's cells, what is measured of networks, by start."""
 
 
-def _as_printed(cell: Cell, *, method: str, start: str, shots: int, **_: Any) -> Limits:
+def _as_printed(
+    cell: Cell, *, method: str, start: str, shots: int, **_case: Any
+) -> Limits:
     """Allow what chance does, around the printed number."""
     _, allowed = cell(method, start, shots)
     return -allowed, allowed
 
 
 def _of_other_labels(
-    cell: Cell, *, method: str, start: str, shots: int, **_: Any
+    cell: Cell, *, method: str, start: str, shots: int, **_case: Any
 ) -> Limits:
     """The number with four times the labels, or a quarter."""
     other = 4 * shots if 4 * shots in SHOTS else shots // 4
