@@ -20,6 +20,7 @@ from empirical.normrelu.ending import FITTED, epochs_to
 from empirical.normrelu.experiments import DENSE, RESIDUAL
 from empirical.testbed.records import Draws, RunRecord
 from verify.claims.mmd_init import _printed as reference
+from verify.claims.square_loss._runs import ERRS
 from verify.figures.normrelu import LABELS
 
 Array = npt.NDArray[np.float64]
@@ -104,18 +105,30 @@ def interval(name: str, number: Number) -> Column:
     return shown
 
 
-def extent(number: Number, *, centre: bool = False, digits: int = 2) -> Column:
-    """Show the least and the largest network, behind their mean where it is asked for."""
+def extent(
+    number: Number,
+    *,
+    centre: bool = False,
+    digits: int = 2,
+    written: Callable[[float], str] | None = None,
+) -> Column:
+    """Show the least and the largest network, behind their mean where it is asked for.
 
-    def written(record: RunRecord, draws: Draws) -> str:
-        values = number(record, draws)
+    To so many digits behind the point, or `written` so.
+    """
+
+    def fixed(value: float) -> str:
         # Adding zero turns -0.00 into 0.00.
-        ends, middle = (values.min(), values.max()), values.mean()
-        shown = [f"{v.round(digits) + 0.0:.{digits}f}" for v in (*ends, middle)]
-        text = " to ".join(shown[:2] if centre else dict.fromkeys(shown[:2]))
-        return f"{shown[2]} ({text})" if centre else text
+        return f"{round(value, digits) + 0.0:.{digits}f}"
 
-    return written
+    def shown(record: RunRecord, draws: Draws) -> str:
+        values = number(record, draws)
+        told = map(written or fixed, (values.min(), values.max(), values.mean()))
+        least, most, middle = told
+        text = " to ".join((least, most) if centre else dict.fromkeys((least, most)))
+        return f"{middle} ({text})" if centre else text
+
+    return shown
 
 
 def networks(_record: RunRecord, draws: Draws) -> str:
@@ -150,8 +163,12 @@ def _test_error(_record: RunRecord, draws: Draws) -> Array:
 
 
 def _few_wrong(_record: RunRecord, draws: Draws) -> str:
-    """Show how many networks have at most 1 % of the examples wrong."""
-    return str(int((draws.series("error")[:, -1] <= 0.01).sum()))
+    """Show how many networks err on as few examples as claims ask for."""
+    return str(int((draws.series("error")[:, -1] <= ERRS).sum()))
+
+
+def _two_digits(value: float) -> str:
+    return f"{float(f'{value:.2g}'):,g}"
 
 
 def norms(folder: Path) -> Rows:
@@ -170,21 +187,10 @@ def norms(folder: Path) -> Rows:
         _few_wrong,
         extent(_at_the_end("error", 100.0), digits=1),
         extent(_test_error, digits=1),
-        _significant(_at_the_end("rho")),
-        _significant(_at_the_end("rho_eq")),
+        extent(_at_the_end("rho"), written=_two_digits),
+        extent(_at_the_end("rho_eq"), written=_two_digits),
     ]
     return rows(lines, columns, folder)
-
-
-def _significant(number: Number) -> Column:
-    """Show the least and the largest network to two digits."""
-
-    def written(record: RunRecord, draws: Draws) -> str:
-        values = number(record, draws)
-        ends = [f"{float(f'{v:.2g}'):,g}" for v in (values.min(), values.max())]
-        return " to ".join(dict.fromkeys(ends))
-
-    return written
 
 
 # --- learned initialisations ----------------------------------------------------------

@@ -1,5 +1,6 @@
 """What a learnt start is worth in fine-tuning: tables 1 and 2, and what each loss adds."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -42,14 +43,19 @@ def _looks(*, start: str, **_case: Any) -> tuple[Any, ...]:
     return NETWORKS.looks(f"(mmd|none)-{start}")(**_case)
 
 
+def _variant(method: str) -> Mapping[str, float]:
+    """Of a method's starts those of the whole loss, where there are several."""
+    return OURS if method == "mmd" else {}
+
+
+def by_method(method: str, scale: str, start: str, shots: int) -> Array:
+    """Return the accuracy of a method's networks in per cent, by start."""
+    return accuracy(f"{method}-{start}", scale, shots, **_variant(method))
+
+
 def _against(rival: str, own: str, *, scale: str, start: str, shots: int) -> Contrast:
     """Accuracy of one method's networks, and of another's from the same starts."""
-    return Contrast(
-        *(
-            accuracy(f"{m}-{start}", scale, shots, **(OURS if m == "mmd" else {}))
-            for m in (own, rival)
-        )
-    )
+    return Contrast(*(by_method(m, scale, start, shots) for m in (own, rival)))
 
 
 def _gain(scale: str, start: str, shots: int, updates: int | None = None) -> Array:
@@ -261,8 +267,7 @@ EITHER = _effect(
 
 def spread(method: str, scale: str, start: str, shots: int) -> Array:
     """Standard deviation of the accuracy over tasks, by start."""
-    variant = OURS if method == "mmd" else {}
-    found = by_task(f"{method}-{start}", scale, shots, **variant)
+    found = by_task(f"{method}-{start}", scale, shots, **_variant(method))
     return found.std(axis=1, ddof=1)
 
 

@@ -11,8 +11,14 @@ from empirical.mmd_init.experiments import SHOTS
 from verify.claim import Claim, grid
 from verify.claims._predictors import Limits
 from verify.claims.mmd_init import _printed
-from verify.claims.mmd_init._runs import NETWORKS, OURS, Array, accuracy, trained
-from verify.claims.mmd_init.accuracy import BY_START, RIVALS, STARTS, spread
+from verify.claims.mmd_init._runs import NETWORKS, Array, trained
+from verify.claims.mmd_init.accuracy import (
+    BY_START,
+    RIVALS,
+    STARTS,
+    by_method,
+    spread,
+)
 from verify.compare import Contrast
 
 _trained = partial(trained, unit="points")
@@ -59,17 +65,10 @@ def _spread_cell(method: str, start: str, shots: int) -> tuple[float, float]:
     return mean, 2.0 * math.sqrt(variance)
 
 
-def _accuracy_of(method: str, scale: str, start: str, shots: int) -> Array:
-    variant = OURS if method == "mmd" else {}
-    return accuracy(f"{method}-{start}", scale, shots, **variant)
-
-
 Cell = Callable[[str, str, int], tuple[float, float]]
-_MEASURED: dict[Cell, Callable[[str, str, str, int], Array]] = {
-    _accuracy_cell: _accuracy_of,
-    _spread_cell: spread,
-}
-"""Of a table's cells, what is measured of networks, by start."""
+"""Method, start and labels to the paper's number, and how far chance may take ours."""
+Measured = Callable[[str, str, str, int], Array]
+"""Method, scale, start and labels to the numbers of networks, by start."""
 
 
 def _as_printed(
@@ -91,10 +90,10 @@ def _of_other_labels(
 
 
 def _beside_printed(
-    cell: Cell, *, scale: str, method: str, start: str, shots: int
+    measured: Measured, cell: Cell, *, scale: str, method: str, start: str, shots: int
 ) -> Contrast:
     """The number of a method's networks, and the paper's."""
-    found = _MEASURED[cell](method, scale, start, shots)
+    found = measured(method, scale, start, shots)
     return Contrast(found, np.full_like(found, cell(method, start, shots)[0]))
 
 
@@ -102,10 +101,12 @@ def _look(*, method: str, start: str, **case: Any) -> tuple[Any, ...]:
     return NETWORKS.looks(f"{method}-{start}")(**case)
 
 
-def _values(cell: Cell, methods: Sequence[str], table: int, **parts: Any) -> Claim:
+def _values(
+    measured: Measured, cell: Cell, methods: Sequence[str], table: int, **parts: Any
+) -> Claim:
     """Return the claim that networks of the paper's size have the numbers of a table."""
     return _trained(
-        measure=partial(_beside_printed, cell),
+        measure=partial(_beside_printed, measured, cell),
         predict=partial(_as_printed, cell),
         must_refute=partial(_of_other_labels, cell),
         runs=_look,
@@ -138,6 +139,7 @@ _NOT_METHODS = (
 
 VALUES = tuple(
     _values(
+        by_method,
         _accuracy_cell,
         (method,),
         1,
@@ -162,6 +164,7 @@ VALUES = tuple(
 )
 
 SPREADS = _values(
+    spread,
     _spread_cell,
     tuple(_ROWS),
     2,
@@ -233,7 +236,7 @@ def _apart(
     cells = _cells(start, shots)
     found = np.mean(
         [
-            accuracy(f"{rival}-{s}", scale, n) - accuracy(f"none-{s}", scale, n)
+            by_method(rival, scale, s, n) - by_method("none", scale, s, n)
             for s, n in cells
         ],
         axis=0,
