@@ -197,6 +197,8 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
         metavar="WORD",
         help="only configurations whose name holds every WORD",
     )
+    text = "only the configurations of these names"
+    parser.add_argument("--names", nargs="+", metavar="NAME", help=text)
     text = "only what one of these figures of the paper shows"
     parser.add_argument("--figures", nargs="+", type=int, metavar="NUMBER", help=text)
 
@@ -207,19 +209,27 @@ def chosen(configurations: Sequence[Named], options: argparse.Namespace) -> list
     Raises
     ------
     ValueError
-        If there are none.
+        If there are none, or none of a name that is asked for.
     """
-    words, figures = options.only or (), options.figures
+    words, names, figures = options.only or (), options.names, options.figures
+    if unknown := set(names or ()) - {c.name for c in configurations}:
+        raise ValueError(
+            f"no configuration of scale {options.scale} has the name"
+            f" {' or '.join(sorted(unknown))}; `list` names them all"
+        )
     found = [
         c
         for c in configurations
         if all(word in c.name for word in words)
+        and (names is None or c.name in names)
         and (figures is None or set(figures) & set(getattr(c, "figures", ())))
     ]
     if not found:
         wanted: list[str] = []
         if words:
             wanted.append(f"has {' and '.join(words)} in its name")
+        if names is not None and (words or figures is not None):
+            wanted.append(f"is named {' or '.join(names)}")
         if figures is not None:
             wanted.append(
                 f"is for figure {' or '.join(map(str, figures))} of the paper"

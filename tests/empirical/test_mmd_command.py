@@ -90,6 +90,9 @@ class TestList:
         ]
         assert command.main(["list", "--only", "labels", "bn", "he"]) == 0
         assert capsys.readouterr().out.startswith("labels-bn-he")
+        assert command.main(["list", "--names", "none-he", "mmd-he"]) == 0
+        names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+        assert sorted(names) == ["mmd-he", "none-he"]
 
 
 class TestPretrain:
@@ -485,6 +488,11 @@ class TestMisuse:
         [
             (["--figures", "4"], "no configuration of scale small"),
             (["--only", "bert"], "of scale small has bert in its name; `list` names"),
+            (["--names", "mmd-he", "mmd"], "of scale small has the name mmd; `list`"),
+            (
+                ["--names", "mmd-he", "--only", "none"],
+                "has none in its name and is named mmd-he",
+            ),
         ],
     )
     def test_choice(self, argv, said, tmp_path, capsys):

@@ -480,3 +480,13 @@ def test_the_file_says_how_the_report_is_written(
     asked = tmp_path / "asked.json"
     assert report(package, "--format", form, "--output", str(asked)) == 0
     assert target.read_text() == asked.read_text()
+
+
+def test_a_file_of_another_kind_is_refused(
+    toy: Toy, report: Command, tmp_path: Path, capsys: Captured
+) -> None:
+    package, target = toy(one=OPEN), tmp_path / "report.docx"
+    assert report(package, "--output", str(target)) == 2
+    assert "must end in one of .txt, .md, .html" in capsys.readouterr().err
+    assert not target.exists()
+    assert report(package, "--format", "text", "--output", str(target)) == 0

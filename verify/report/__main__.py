@@ -15,7 +15,14 @@ from verify.items import papers
 from verify.report import as_json, as_markdown, as_text
 from verify.report.rows import KINDS, NOT_RUN, STALE, Row, build
 
-SUFFIXES = {".md": "markdown", ".html": "html", ".htm": "html", ".json": "json"}
+SUFFIXES = {
+    "": "text",
+    ".txt": "text",
+    ".md": "markdown",
+    ".html": "html",
+    ".htm": "html",
+    ".json": "json",
+}
 """Ends of the report's file, and how it is then written unless an option says."""
 
 
@@ -28,7 +35,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     if options.format is None:
         suffix = "" if options.output is None else options.output.suffix.lower()
-        options.format = SUFFIXES.get(suffix, "text")
+        if suffix not in SUFFIXES:
+            ends = ", ".join(filter(None, SUFFIXES))
+            command.complain(
+                f"error: `--output` must end in one of {ends}, or `--format` say how the"
+                f" report is written, but it is {options.output}"
+            )
+            return command.EXIT_USAGE
+        options.format = SUFFIXES[suffix]
     options.profile = Profile(options.profile)
     folder = paths.folder_of(options.profile, options.records)
     try:
