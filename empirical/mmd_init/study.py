@@ -22,8 +22,9 @@ from empirical.mmd_init.recipes import FinetuneRecipe, RandomLabelRecipe
 from empirical.mmd_init.records import Found
 from empirical.networks import Params, joined
 from empirical.randomness import numpy_generator, torch_generator
+from empirical.testbed.checkpoints import spent
 from empirical.testbed.records import RunRecord, digest
-from empirical.testbed.study import CPU, Setting, Study
+from empirical.testbed.study import CPU, Setting, Study, checkpoints_of
 from empirical.testbed.writing import rounded
 
 
@@ -72,6 +73,8 @@ def run_configuration(
     >>> run_configuration(tiny).draws.status
     ['finished', 'finished']
     """
+    before = spent(setting.checkpoint)
+    whole = sum(spent(path) for path in checkpoints_of(setting.checkpoint))
     start_time = time.perf_counter()
     c = setting.mine(configuration)
     found = images_of(c, setting)
@@ -93,8 +96,8 @@ def run_configuration(
         configuration,
         setting,
         seconds={
-            "pretraining": pretraining,
-            "all": time.perf_counter() - start_time,
+            "pretraining": before + pretraining,
+            "all": whole + time.perf_counter() - start_time,
         },
         facts={
             "images": found.source,

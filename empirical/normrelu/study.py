@@ -13,6 +13,7 @@ from empirical.normrelu.experiments import Configuration, configurations
 from empirical.normrelu.networks import arm_of
 from empirical.normrelu.training import Course, Examples, trained
 from empirical.square_loss.problems import Problem, problem_at
+from empirical.testbed.checkpoints import spent
 from empirical.testbed.faults import FAULTS, planting
 from empirical.testbed.records import Draw, Draws, RunRecord
 from empirical.testbed.study import CPU, Setting, Study
@@ -97,6 +98,8 @@ def run_configuration(
     start, c = time.perf_counter(), configuration
     arm, found = arm_of(c.arm, c.kink), problem_of(c, setting)
     network, kept = network_of(c, found), setting.checkpoint
+    rates_kept = kept and kept.with_name(f"{kept.name}.0-rates")
+    before = {"choice": spent(rates_kept), "training": spent(kept)}
     common: dict[str, Any] = {
         "batch": c.batch,
         "recipe": c.recipe,
@@ -111,7 +114,7 @@ def run_configuration(
         seeds=c.chosen_by,
         epochs=max(1, c.epochs // 2),
         every_epoch=False,
-        checkpoint=kept and kept.with_name(f"{kept.name}.0-rates"),
+        checkpoint=rates_kept,
         **common,
     )
     # A planted fault begins after the rate has been chosen.
@@ -136,8 +139,8 @@ def run_configuration(
         c,
         setting,
         seconds={
-            "choice": chosen - start,
-            "training": time.perf_counter() - chosen,
+            "choice": before["choice"] + chosen - start,
+            "training": before["training"] + time.perf_counter() - chosen,
         },
         facts={
             "rate": c.rates[best],

@@ -21,6 +21,7 @@ from empirical.square_loss.training import (
     normalised_outputs,
     train,
 )
+from empirical.testbed.checkpoints import spent
 from empirical.testbed.records import Draw, Draws, RunRecord
 from empirical.testbed.study import CPU, Setting, Study
 from empirical.testbed.writing import rounded
@@ -115,7 +116,7 @@ def trained_record(
     configuration: Configuration, setting: Setting = CPU
 ) -> tuple[RunRecord, Trained]:
     """Return the record, and the weights too."""
-    start = time.perf_counter()
+    start = time.perf_counter() - spent(setting.checkpoint)
     trained, learnt = train_configuration(configuration, setting)
     devices.synchronise(setting.device)
     seconds = time.perf_counter() - start

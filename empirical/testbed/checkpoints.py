@@ -23,6 +23,17 @@ class UnwrittenCheckpointWarning(UserWarning):
     """A checkpoint could not be written; training goes on."""
 
 
+UNREADABLE = (
+    RuntimeError,
+    ValueError,
+    LookupError,
+    TypeError,
+    EOFError,
+    pickle.UnpicklingError,
+)
+"""What reading a file ends with that is no checkpoint."""
+
+
 def fingerprint(
     described: object,
     tensors: Sequence[Tensor],
@@ -62,9 +73,25 @@ def fingerprint(
 
 def entries_of(state: Mapping[str, Any]) -> list[list[str]]:
     """Return the names in a run's state, and in what its parts have said of theirs."""
-    whole = sorted(set(state) - {"fingerprint"})
+    whole = sorted(set(state) - {"fingerprint", "seconds"})
     parts = (state["stack"], state["batches"], state["task"], *state["observers"])
     return [whole, *(sorted(part) for part in parts)]
+
+
+def spent(path: Path | None) -> float:
+    """Return the seconds of training that led to an interrupted run's state.
+
+    A run that goes on from there adds them to its own. Without a path, or where no state
+    is, they are none.
+    """
+    if path is None:
+        return 0.0
+    try:
+        # Mapped, for a state may have gigabytes, of which one number is wanted.
+        state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+        return float(state["seconds"])
+    except (FileNotFoundError, *UNREADABLE):
+        return 0.0
 
 
 class Checkpoint:
@@ -85,6 +112,7 @@ class Checkpoint:
     def __init__(self, path: Path, *, of: str, seconds: float = 30.0) -> None:
         self.path, self.of, self.seconds = path, of, seconds
         self._written, self._took = time.monotonic(), 0.0
+        self._begun = self._written
         self._told = False
 
     @property
@@ -101,8 +129,9 @@ class Checkpoint:
         begun = time.monotonic()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            own = {"fingerprint": self.of, "seconds": begun - self._begun}
             with whole(self.path) as partial:
-                torch.save({**state, "fingerprint": self.of}, partial)
+                torch.save({**state, **own}, partial)
         except (OSError, RuntimeError) as error:  # PyTorch's own where a disk is full
             if not self._told:
                 self._told = True
@@ -128,17 +157,10 @@ class Checkpoint:
         """
         try:
             state = torch.load(self.path, map_location=device, weights_only=True)
-            found = state["fingerprint"]
+            found, before = state["fingerprint"], float(state["seconds"])
         except FileNotFoundError:
             return None
-        except (
-            RuntimeError,
-            ValueError,
-            LookupError,
-            TypeError,
-            EOFError,
-            pickle.UnpicklingError,
-        ) as error:
+        except UNREADABLE as error:
             self.set_aside(error)
             return None
         if found != self.of:
@@ -146,10 +168,12 @@ class Checkpoint:
                 f"train: `checkpoint` must be of the same arguments and code, but "
                 f"{self.path} is of others. Remove it to start anew."
             )
+        self._begun -= before
         return state
 
     def set_aside(self, reason: Exception) -> None:
         """Rename a file that holds no state of this run, and warn."""
+        self._begun = time.monotonic()
         aside = self.path.with_name(f"{self.path.name}.unreadable")
         self.path.replace(aside)
         warnings.warn(

@@ -232,11 +232,18 @@ def checkpoint_at(path: Path, of: str = "[0-9a-f]" * 16) -> Path:
     return path.with_name(f"{path.stem}.{of}.checkpoint")
 
 
+def checkpoints_of(path: Path | None) -> list[Path]:
+    """Return where a run's state lies, and those of its parts, numbered behind its name."""
+    if path is None:
+        return []
+    patterns = (path.name, f"{path.name}.[0-9]*")
+    return [found for pattern in patterns for found in path.parent.glob(pattern)]
+
+
 def remove_checkpoints(path: Path) -> None:
-    """Remove a run's state, and those of its parts, numbered behind its name."""
-    for pattern in (path.name, f"{path.name}.[0-9]*"):
-        for left in path.parent.glob(pattern):
-            left.unlink(missing_ok=True)
+    """Remove a run's state, and those of its parts."""
+    for left in checkpoints_of(path):
+        left.unlink(missing_ok=True)
 
 
 def checked_name(name: str) -> str:

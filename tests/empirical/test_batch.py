@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
+import torch
 from toy_study import STUDY, Toy, ToyStudy, configurations
 
 from empirical import identity_map, mmd_init, square_loss
@@ -26,14 +27,17 @@ from empirical.mmd_init import experiments as starts
 from empirical.mmd_init import networks
 from empirical.mmd_init.recipes import FinetuneRecipe
 from empirical.mmd_init.study import STUDY as STARTS
+from empirical.normrelu import experiments as normrelu
+from empirical.normrelu.study import STUDY as NORMRELU
 from empirical.square_loss import experiments
 from empirical.square_loss.study import STUDY as SQUARE_LOSS
 from empirical.testbed import command, stopping
+from empirical.testbed.checkpoints import spent
 from empirical.testbed.engine import Engine
 from empirical.testbed.records import RunRecord, digest
 from empirical.testbed.runner import joined, open_folder, run_batch
 from empirical.testbed.signals import Ended
-from empirical.testbed.study import CPU, Setting, checkpoint_at
+from empirical.testbed.study import CPU, Setting, checkpoint_at, checkpoints_of
 
 HERE = Path(__file__).resolve().parent
 TOYS = configurations("small")
@@ -610,6 +614,55 @@ def test_parts_agree_with_the_whole(tmp_path, name):
                 )
     # The whole is kept, whoever asks for it in parts.
     assert run(whole, [tiny], study=study, parts=2) == {"c0": "kept"}
+
+
+RESUMED = SPREAD | {
+    "normrelu": (
+        NORMRELU,
+        normrelu.Configuration(
+            name="c0",
+            arm="selu",
+            depth=2,
+            width=8,
+            rates=(0.01,),
+            epochs=2,
+            per_class=10,
+            tests=2,
+            held_out=2,
+            seeds=(5, 6),
+        ),
+    )
+}
+
+
+@pytest.mark.parametrize("name", RESUMED)
+def test_seconds_are_those_of_all_pieces(tmp_path, name):
+    study, tiny = RESUMED[name]
+    kept = Setting(checkpoint=tmp_path / "c")
+    try:
+        with pytest.raises(stopping.Stopped):
+            study.run(tiny, replace(kept, progress=lambda *_: stopping.request()))
+    finally:
+        stopping.withdraw()
+    (path,) = checkpoints_of(tmp_path / "c")
+    state = torch.load(path, weights_only=True)
+    assert 0.0 < state["seconds"] == spent(path) < 60.0
+    torch.save({**state, "seconds": 1e4}, path)
+    seconds = study.run(tiny, kept).seconds
+    # The first piece of networks with NormReLU ended in the choice of rates.
+    first = {"normrelu": "choice", "learnt starts": "pretraining"}.get(name, "training")
+    assert 1e4 < seconds[first] < 1e4 + 60.0
+    if "all" in seconds:
+        assert 1e4 < seconds["all"] < 1e4 + 60.0
+    assert sum(spent(each) for each in checkpoints_of(tmp_path / "c")) > 1e4
+
+
+@pytest.mark.parametrize("content", [None, b"", b"noise"])
+def test_what_is_no_state_took_no_seconds(tmp_path, content):
+    if content is not None:
+        (tmp_path / "c").write_bytes(content)
+    assert spent(tmp_path / "c") == spent(None) == 0.0
+    assert checkpoints_of(None) == []
 
 
 def test_parts_of_a_whole_are_refused(tmp_path):
