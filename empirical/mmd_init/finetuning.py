@@ -187,7 +187,8 @@ def finetune(
     together = replicates_at_once(network, params) if together is None else together
     check_counts("finetune", together=together)
     data = _Data(images, tasks, splits, runs, params[0])
-    described = (network, recipe, together, recorded, data.inputs.device.type)
+    device = data.inputs.device.type
+    described = (network, recipe, together, recorded, tuple(reached), device)
     buffers = buffers or network.running(params)
     kept = checkpoint and Checkpoint(
         checkpoint,

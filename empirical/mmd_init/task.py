@@ -69,19 +69,19 @@ def stack_of(
 ) -> Stack:
     """Return a stack of replicates to be trained; parameters and statistics are copied.
 
-    With `frozen`, weight and bias of the last layer alone learn.
+    With `frozen` the last layer alone learns.
     """
     return Stack(
         network.arranged(params),
         rates=rate,
         buffers=buffers,
-        learnt=learnt_of(params, frozen),
+        learnt=learnt_of(params, frozen, len(network.plan[-1].shapes)),
     )
 
 
-def learnt_of(params: Params, frozen: bool) -> range | None:  # noqa: FBT001
-    """Return which parameters learn: all, or weight and bias of the last layer."""
-    return range(len(params) - 2, len(params)) if frozen else None
+def learnt_of(params: Params, frozen: bool, last: int = 2) -> range | None:  # noqa: FBT001
+    """Return which parameters learn: all, or those of the last layer, weight and bias."""
+    return range(len(params) - last, len(params)) if frozen else None
 
 
 def replicates_at_once(network: FullyConnected, params: Params) -> int:

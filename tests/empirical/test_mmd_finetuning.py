@@ -296,6 +296,11 @@ class TestFinetune:
         assert stay.distances[..., 1].max() <= 1.001 * SHORT.rate * 22**0.5
         assert move.distances[..., 1].min() > 2.0 * SHORT.rate * 22**0.5
 
+    def test_the_last_layer_is_its_weight_where_it_has_no_bias(self):
+        bare = replace(classifier((64, 12, 10, 2)), bias=False)
+        state = bare.init(generator=torch_generator(7), replicates=2)
+        assert stack_of(bare, state, (), 0.1, frozen=True).learnt == (2,)
+
     @pytest.mark.parametrize("batch_norm", [False, True])
     def test_stacked_equals_looped(self, batch_norm):
         net, state = start(batch_norm=batch_norm)
@@ -345,6 +350,15 @@ class TestFinetune:
         assert [p.name for p in tmp_path.iterdir()] == ["run.checkpoint"]
         with pytest.raises(ValueError, match="`checkpoint` must be of the same argum"):
             tuned(net, state, **(options | {"recorded": False}))
+
+    def test_a_checkpoint_is_of_the_updates_that_are_looked_at(self, tmp_path):
+        net, state = start()
+        kept = tmp_path / "run.checkpoint"
+        options = {"checkpoint": kept, "progress": interrupt_at(4)}
+        with pytest.raises(KeyboardInterrupt):
+            tuned(net, state, reached=(1, 12), **options)
+        with pytest.raises(ValueError, match="`checkpoint` must be of the same argum"):
+            tuned(net, state, reached=(2, 12), checkpoint=kept)
 
     def test_accuracy_is_that_of_the_best_epoch(self):
         net, state = start()
