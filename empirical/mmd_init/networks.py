@@ -42,8 +42,26 @@ def start(
     return tuple(p.to(device, dtype) for p in params)
 
 
+def check_classifier(who: str, network: FullyConnected, *, batch_norm: bool) -> None:
+    """Refuse what `classifier` does not make.
+
+    Raises
+    ------
+    ValueError
+        If there are no biases, or other activations, normalisation, divisors or
+        weightings, which nothing here would heed.
+    """
+    if network != classifier(network.widths, batch_norm=batch_norm):
+        but = "" if batch_norm else ", without batch normalisation"
+        raise ValueError(
+            f"{who}: `network` must be one that `mmd_init.classifier` makes{but}, but it"
+            f" is {network}"
+        )
+
+
 def pairs(network: FullyConnected, params: Params) -> Weights:
-    """Return weight and bias of every layer."""
+    """Return weight and bias of every layer; raises as `check_classifier`."""
+    check_classifier("pairs", network, batch_norm=False)
     return [(own["weight"], own["bias"]) for own in network.grouped(params)]
 
 
@@ -55,7 +73,7 @@ def entering(network: FullyConnected, params: Params, inputs: Tensor) -> Params:
 def as_module(
     network: FullyConnected, params: Params, buffers: Params = (), *, replicate: int = 0
 ) -> nn.Sequential:
-    """Return a replicate as a module of PyTorch.
+    """Return a replicate as a module of PyTorch; raises as `check_classifier`.
 
     Examples
     --------
@@ -65,6 +83,7 @@ def as_module(
     >>> torch.allclose(as_module(net, params)(x), net.apply(params, x)[0])
     True
     """
+    check_classifier("as_module", network, batch_norm=network.norm is not None)
     parts: list[nn.Module] = []
     # On this device modules draw no weights from the global generator.
     with torch.device("meta"):

@@ -17,7 +17,7 @@ from empirical.checks import check_finite
 from empirical.mmd_init.gram import Escalations
 from empirical.mmd_init.inputs import checked, table
 from empirical.mmd_init.modules import Explicit, explicit
-from empirical.mmd_init.networks import as_module, from_module
+from empirical.mmd_init.networks import as_module, check_classifier, from_module
 from empirical.mmd_init.recipes import Recipe
 from empirical.mmd_init.task import TERMS, Degenerate, Perturbed, learnt_of
 from empirical.networks import FullyConnected, Params
@@ -151,9 +151,9 @@ def pretrain(
     TypeError
         If the network is not of this kind, or data are no array of numbers.
     ValueError
-        If data are fewer than a batch, constant, not finite, of other features or
-        labels; steps fewer than a window, so that nothing could be kept; or the
-        checkpoint is of other arguments.
+        If a FullyConnected is none that `classifier` makes; data are fewer than a batch,
+        constant, not finite, of other features or labels; steps fewer than a window, so
+        that nothing could be kept; or the checkpoint is of other arguments.
 
     References
     ----------
@@ -364,6 +364,7 @@ def _check_network(network: FullyConnected | Explicit, params: Params) -> None:
                 " noise of a layer's outputs is not Gaussian. `random_labels` trains such"
                 " networks."
             )
+        check_classifier("pretrain", network, batch_norm=False)
         if len(network.widths) < 3:
             raise ValueError(
                 f"pretrain: `network` must have a hidden layer, but its widths are "

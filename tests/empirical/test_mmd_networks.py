@@ -1,6 +1,7 @@
 """Fully connected networks: starts, runs against PyTorch's modules, what is refused."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ from torch import nn
 
 from empirical.mmd_init import networks
 from empirical.mmd_init.networks import as_module, classifier, from_module
+from empirical.networks import Norm
 from empirical.randomness import torch_generator
 
 WIDTHS = (7, 6, 5, 3)
@@ -51,6 +53,24 @@ class TestStart:
     def test_unknown(self):
         with pytest.raises(ValueError, match="`kind` must be one of he, xavier"):
             networks.start(classifier(WIDTHS), "zeros", [torch_generator(7)])  # pyright: ignore[reportArgumentType]
+
+
+OTHERS = (
+    replace(classifier(WIDTHS), activation="tanh"),
+    replace(classifier(WIDTHS), parametrisation="ntk"),
+    replace(classifier(WIDTHS), bias=False),
+    replace(classifier(WIDTHS), weighting="rows"),
+    replace(classifier(WIDTHS), norm=Norm(over="layer")),
+)
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_what_is_no_classifier_is_refused(other):
+    params = other.init(generator=torch_generator(7))
+    with pytest.raises(ValueError, match="pairs: `network` must be one that `mmd_init"):
+        networks.pairs(other, params)
+    with pytest.raises(ValueError, match="as_module: `network` must be one that `mmd"):
+        as_module(other, params)
 
 
 class TestAsModule:

@@ -515,6 +515,10 @@ class TestRefuses:
         normed = classifier(NET.widths, batch_norm=True)
         with pytest.raises(ValueError, match="without batch normalisation: with it"):
             learnt(net=normed)
+        # They would be trained as what they are not.
+        for other in ({"activation": "tanh"}, {"parametrisation": "ntk"}):
+            with pytest.raises(ValueError, match="must be one that `mmd_init"):
+                learnt(net=replace(NET, **other), state=start())
         broken = start()
         broken[3][0, 1] = torch.nan
         with pytest.raises(ValueError, match="`params` must be finite"):
