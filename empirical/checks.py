@@ -3,6 +3,7 @@
 import difflib
 import math
 from collections.abc import Iterable
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -29,8 +30,25 @@ def check_choice(who: str, name: str, value: Any, known: Iterable[str]) -> None:
         )
 
 
-def check_counts(who: str, least: int = 1, /, **counts: float | None) -> None:
-    """Refuse numbers below `least` and those that are not finite; None is absent.
+def check_whole(who: str, /, **values: Any) -> None:
+    """Refuse what is no whole number, bool and 3.0 included; None is absent.
+
+    Examples
+    --------
+    >>> check_whole("train", steps=2.5)
+    Traceback (most recent call last):
+    ValueError: train: `steps` must be a whole number, but it is 2.5
+    """
+    for name, value in values.items():
+        whole = not isinstance(value, bool) and isinstance(value, Integral)
+        if value is not None and not whole:
+            raise ValueError(
+                f"{who}: `{name}` must be a whole number, but it is {value!r}"
+            )
+
+
+def check_counts(who: str, least: int = 1, /, **counts: int | None) -> None:
+    """Refuse what is no whole number or below `least`; None is absent.
 
     Examples
     --------
@@ -38,8 +56,9 @@ def check_counts(who: str, least: int = 1, /, **counts: float | None) -> None:
     Traceback (most recent call last):
     ValueError: train: `steps` must be at least 1, but it is 0
     """
+    check_whole(who, **counts)
     for name, value in counts.items():
-        if value is not None and not least <= value < math.inf:
+        if value is not None and value < least:
             raise ValueError(
                 f"{who}: `{name}` must be at least {least}, but it is {value}"
             )

@@ -5,6 +5,7 @@ Adding a stream moves no other, and no global state is read or written.
 """
 
 import hashlib
+from numbers import Integral
 
 import numpy as np
 import torch
@@ -36,7 +37,7 @@ def seed_sequence(seed: Seed, *names: str | int) -> np.random.SeedSequence:
     Raises
     ------
     ValueError
-        If `seed` is negative.
+        If `seed` is negative or no whole number.
     TypeError
         If a name is neither text nor an integer.
 
@@ -56,9 +57,11 @@ def seed_sequence(seed: Seed, *names: str | int) -> np.random.SeedSequence:
             )
     if isinstance(seed, np.random.SeedSequence):
         root = seed
-    elif seed < 0:
+    # Not 7.5 for 7.
+    elif not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ValueError(
-            f"seed_sequence: `seed` must be non-negative, but it is {seed}"
+            "seed_sequence: `seed` must be non-negative and a whole number, but it is "
+            f"{seed!r}"
         )
     else:
         root = np.random.SeedSequence(int(seed))

@@ -63,6 +63,12 @@ class Network(ABC):
         for each in given if isinstance(given, tuple) else [given]:
             if isinstance(each, str):
                 check_choice(who, "activation", each, NAMED)
+            elif not callable(each):
+                raise ValueError(
+                    f"{who}: `activation` must be a name or a callable, but it is {each!r}"
+                )
+        if not isinstance(self.norm, Norm | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(f"{who}: `norm` must be a Norm, but it is {self.norm!r}")
         if self.weighting is not None:
             check_choice(who, "weighting", self.weighting, WEIGHTINGS)
 

@@ -3,11 +3,11 @@
 Nothing here loads PyTorch, so that configurations can be listed at once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from empirical.checks import check_choice, check_weights
+from empirical.checks import check_choice, check_weights, check_whole
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -140,11 +140,20 @@ class Layer:
         return self.norm is not None and self.norm.over == "batch"
 
 
-def checked_image(name: str, shape: tuple[int, ...]) -> tuple[int, int, int]:
+def checked_sizes(who: str, name: str, sizes: Iterable[int]) -> tuple[int, ...]:
+    """Return whole numbers as a tuple of int; refuse others."""
+    found = tuple(sizes)
+    for size in found:
+        check_whole(who, **{name: size})
+    return tuple(int(size) for size in found)
+
+
+def checked_image(who: str, name: str, shape: Iterable[int]) -> tuple[int, int, int]:
     """Return channels, height and width; refuse what they can't be."""
-    found = tuple(int(n) for n in shape)
+    found = checked_sizes(who, name, shape)
     if len(found) != 3 or min(found) < 1:
         raise ValueError(
-            f"{name} must be channels, height and width, each at least 1, but it is {found}"
+            f"{who}: `{name}` must be channels, height and width, each at least 1, but it"
+            f" is {found}"
         )
     return found

@@ -6,10 +6,16 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from empirical.checks import check_choice
+from empirical.checks import check_choice, check_whole
 from empirical.networks.initial import UNIT
 from empirical.networks.network import Network
-from empirical.networks.plan import Activation, Elementwise, Layer, checked_image
+from empirical.networks.plan import (
+    Activation,
+    Elementwise,
+    Layer,
+    checked_image,
+    checked_sizes,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -70,7 +76,8 @@ class FullyConnected(Network):
     image: tuple[int, int, int] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "widths", tuple(int(w) for w in self.widths))
+        widths = checked_sizes("FullyConnected", "widths", self.widths)
+        object.__setattr__(self, "widths", widths)
         if len(self.widths) < 2 or min(self.widths) < 1:
             raise ValueError(
                 "FullyConnected: `widths` must be positive and name at least the input "
@@ -84,7 +91,7 @@ class FullyConnected(Network):
         who, known = "FullyConnected", ("ntk", "standard")
         check_choice(who, "parametrisation", self.parametrisation, known)
         if self.image is not None:
-            image = checked_image("FullyConnected: `image`", self.image)
+            image = checked_image(who, "image", self.image)
             object.__setattr__(self, "image", image)
             if math.prod(image) != self.widths[0]:
                 raise ValueError(
@@ -222,10 +229,10 @@ class Convolutional(_Shaped):
     activation: Activation = "relu"
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "shape", checked_image("Convolutional: `shape`", self.shape)
-        )
-        object.__setattr__(self, "widths", tuple(int(w) for w in self.widths))
+        who = "Convolutional"
+        object.__setattr__(self, "shape", checked_image(who, "shape", self.shape))
+        object.__setattr__(self, "widths", checked_sizes(who, "widths", self.widths))
+        check_whole(who, outputs=self.outputs, kernel=self.kernel, stride=self.stride)
         if min((1, *self.widths, 1 if self.outputs is None else self.outputs)) < 1:
             raise ValueError(
                 "Convolutional: `widths` and `outputs` must be at least 1, but they are "
@@ -282,7 +289,9 @@ class Residual(_Shaped):
     activation: Activation = "relu"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", tuple(int(n) for n in self.shape))
+        shape = checked_sizes("Residual", "shape", self.shape)
+        object.__setattr__(self, "shape", shape)
+        check_whole("Residual", blocks=self.blocks)
         if len(self.shape) not in (1, 3) or min(self.shape) < 1 or self.blocks < 1:
             raise ValueError(
                 "Residual: `shape` must be (d,), or channels, height and width, each at "
@@ -353,8 +362,10 @@ class ResNet(_Shaped):
     activation: Activation = "relu"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", checked_image("ResNet: `shape`", self.shape))
-        object.__setattr__(self, "widths", tuple(int(w) for w in self.widths))
+        who = "ResNet"
+        object.__setattr__(self, "shape", checked_image(who, "shape", self.shape))
+        object.__setattr__(self, "widths", checked_sizes(who, "widths", self.widths))
+        check_whole(who, blocks=self.blocks, outputs=self.outputs)
         rising = self.widths and all(a <= b for a, b in pairwise((1, *self.widths)))
         if not rising or min(self.blocks, self.outputs) < 1:
             raise ValueError(

@@ -401,6 +401,24 @@ class TestFixup:
         (lambda: Convolutional(shape=(1, 3, 3), outputs=0), "must be at least 1"),
         (lambda: ResNet(blocks=0), "ResNet: `widths`, `blocks` and"),
         (lambda: ResNet(blocks=1, widths=(8, 4)), "not fall"),
+        (lambda: FullyConnected(widths=(2.7, 3)), "`widths` must be a whole number"),
+        (lambda: FullyConnected(widths=(True, 3)), "`widths` must be a whole number"),
+        (lambda: FullyConnected(widths=(3, 2), image=(1, 1.5, 2)), "but it is 1.5"),
+        (
+            lambda: FullyConnected(widths=(3, 2), activation=None),
+            "a name or a callable",
+        ),
+        (lambda: FullyConnected(widths=(3, 2), norm="batch"), "`norm` must be a Norm"),
+        (
+            lambda: Convolutional(shape=(1, 3, 3), kernel=3.5),
+            "`kernel` must be a whole",
+        ),
+        (
+            lambda: Convolutional(shape=(1, 3, 3), stride=1.5),
+            "`stride` must be a whole",
+        ),
+        (lambda: Residual(shape=(3,), blocks=1.5), "`blocks` must be a whole number"),
+        (lambda: ResNet(blocks=float("nan")), "`blocks` must be a whole number"),
         (lambda: Norm(over="units"), "`over` must be one of batch, layer"),
         (lambda: Norm(over="batch", momentum=0.0), "`momentum` must lie"),
     ],
@@ -442,6 +460,9 @@ class TestRandomness:
     def test_bad_seed(self):
         with pytest.raises(ValueError, match="`seed` must be non-negative"):
             seed_sequence(-1)
+        for seed in (7.5, True, "7", None):
+            with pytest.raises(ValueError, match="a whole number, but it is"):
+                seed_sequence(seed)  # pyright: ignore[reportArgumentType]
         with pytest.raises(TypeError, match="`names` must be text or integers"):
             seed_sequence(7, 0.5)  # pyright: ignore[reportArgumentType]
 
