@@ -207,8 +207,8 @@ def train(
     Raises
     ------
     ValueError
-        If `steps` or `check` is less than 1, replicates have left the stack before,
-        batches are for other replicates, or the checkpoint is of other arguments.
+        If `steps`, `check` or `together` is less than 1, replicates have left the stack
+        before, batches are for other replicates, or the checkpoint is of other arguments.
     stopping.Stopped
         If a stop was requested; the checkpoint has been written.
 
@@ -224,7 +224,7 @@ def train(
     >>> train(HalfSquare(), stack, SGD(), steps=2).final[0].tolist()
     [0.25, 0.5625]
     """
-    check_counts("train", steps=steps, check=check)
+    check_counts("train", steps=steps, check=check, together=together)
     if compile:
         task = Compiled(task)
     run = _Run(task, stack, optimiser, batches or Whole(), observers)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.checks import check_exploded
+from empirical.checks import check_counts, check_exploded, check_weights
 from empirical.testbed.stack import Params, Stack
 
 Array = npt.NDArray[np.float64]
@@ -90,13 +90,14 @@ class Diverged(Observer):
     Raises
     ------
     ValueError
-        If `exploded` is not above 1.
+        If `exploded` is not above 1, or `every` is less.
     """
 
     kept = ("first", "at")
 
     def __init__(self, exploded: float = 1e3, *, every: int = 1) -> None:
         check_exploded("Diverged", exploded)
+        check_counts("Diverged", every=every)
         self.exploded, self.every = exploded, every
 
     def begin(self, stack: Stack) -> None:
@@ -147,7 +148,7 @@ class Curve(Observer):
     kept = ("values",)
 
     def __init__(self, times: npt.ArrayLike, *, note: int = 0) -> None:
-        self.times: Integers = np.asarray(times, dtype=np.int64)
+        self.times = checked_times("Curve", times)
         self.note = note
 
     def begin(self, stack: Stack) -> None:
@@ -194,7 +195,7 @@ class Series(_Timed):
     def __init__(
         self, times: npt.ArrayLike, measure: Callable[[Stack], Mapping[str, Tensor]]
     ) -> None:
-        self.times = np.asarray(times, dtype=np.int64)
+        self.times = checked_times("Series", times)
         self.measure = measure
 
     def begin(self, stack: Stack) -> None:
@@ -204,13 +205,14 @@ class Series(_Timed):
 
     def before(self, t: int, stack: Stack) -> None:
         """Measure, if it is time."""
-        place = int(np.searchsorted(self.times, t))
-        if place == len(self.times) or self.times[place] != t:
+        places = np.flatnonzero(self.times == t)
+        if not len(places):
             return
         for name, found in self.measure(stack).items():
             shape = (len(self.times), self.replicates, *found.shape[1:])
             values = self.values.setdefault(name, np.full(shape, np.nan))
-            values[place, stack.rows.cpu().numpy()] = found.double().cpu().numpy()
+            rows = np.ix_(places, stack.rows.cpu().numpy())
+            values[rows] = found.double().cpu().numpy()
 
 
 class Drops(_Timed):
@@ -219,13 +221,14 @@ class Drops(_Timed):
     Parameters
     ----------
     times : sequence of int
-        Updates before which the rate drops.
+        Updates before which the rate drops, increasing; twice at a time given twice.
     factor : float
         Of each drop.
     """
 
     def __init__(self, times: Sequence[int], factor: float) -> None:
-        self.times = np.asarray(times, dtype=np.int64)
+        check_weights("Drops", factor=factor)
+        self.times = checked_times("Drops", times)
         self.factor = factor
 
     def begin(self, stack: Stack) -> None:
@@ -265,6 +268,7 @@ class BestWindow(Observer):
     def __init__(
         self, updates: int, judge: Callable[[Stack], Tensor] | None = None
     ) -> None:
+        check_counts("BestWindow", updates=updates)
         self.updates, self.judge = updates, judge
 
     def begin(self, stack: Stack) -> None:
@@ -323,7 +327,7 @@ class Snapshots(_Timed):
     kept = ("taken",)
 
     def __init__(self, times: Sequence[int]) -> None:
-        self.times = np.unique(np.asarray(times, dtype=np.int64))
+        self.times = checked_times("Snapshots", np.unique(np.asarray(times)))
 
     def begin(self, stack: Stack) -> None:
         """Set up; see `Observer.begin`."""
@@ -339,6 +343,25 @@ class Snapshots(_Timed):
             )
             take_(empty, stack.params, stack, np.arange(len(stack)))
             self.taken[t] = empty
+
+
+def checked_times(who: str, times: npt.ArrayLike) -> Integers:
+    """Return numbers of updates.
+
+    Raises
+    ------
+    ValueError
+        If they are not whole numbers from 0 on that do not fall.
+    """
+    given = np.asarray(times)
+    found = given.astype(np.int64)
+    fits = given.ndim == 1 and bool((found == given).all())
+    if not fits or bool((np.diff(found, prepend=0) < 0).any()):
+        raise ValueError(
+            f"{who}: `times` must be whole numbers from 0 on, increasing, but they are "
+            f"{given.tolist()}"
+        )
+    return found
 
 
 def take_(kept: Params, params: Params, stack: Stack, columns: Integers) -> None:

@@ -13,7 +13,12 @@ import torch
 from torch import Tensor
 from torch.optim.adam import adam
 
-from empirical.checks import check_positive, check_share, check_weights
+from empirical.checks import (
+    check_positive,
+    check_share,
+    check_weights,
+    check_whole,
+)
 from empirical.testbed.slopes import Slope, dense, fold_into_, scaled, square_norms
 from empirical.testbed.stack import Stack, along
 
@@ -82,6 +87,8 @@ class SGD(Optimiser):
     def __post_init__(self) -> None:
         check_share("Optimiser", momentum=self.momentum)
         check_weights("Optimiser", weight_decay=self.weight_decay)
+        for index in self.decayed or ():
+            check_whole("Optimiser", decayed=index)
 
     def prepare(self, stack: Stack) -> None:
         """Add the momenta, if there are any; refuse to decay what is not trained."""
@@ -166,8 +173,7 @@ class Adam(_Entrywise):
     moments = ("first", "second")
 
     def __post_init__(self) -> None:
-        for beta in self.betas:
-            check_share("Optimiser", betas=beta)
+        _check_betas(self.betas)
         check_positive("Optimiser", eps=self.eps)
 
     def update(self, stack: Stack, losses: Tensor, slopes: Sequence[Slope]) -> None:
@@ -219,8 +225,7 @@ class Adamax(_Entrywise):
     moments = ("first", "largest")
 
     def __post_init__(self) -> None:
-        for beta in self.betas:
-            check_share("Optimiser", betas=beta)
+        _check_betas(self.betas)
         check_positive("Optimiser", eps=self.eps)
 
     def change(self, g: Tensor, clock: Tensor, *moments: Tensor) -> Tensor:
@@ -317,6 +322,13 @@ class Clipped(Optimiser):
             below |= losses < self.rescale_above * first
             clipped = torch.where(below, clipped, factors)
         self.base.update(stack, losses, [scaled(s, clipped) for s in slopes])
+
+
+def _check_betas(betas: tuple[float, ...]) -> None:
+    if len(betas) != 2:
+        raise ValueError(f"Optimiser: `betas` must be two, but it is {betas}")
+    for beta in betas:
+        check_share("Optimiser", betas=beta)
 
 
 def _in_memory(tensor: Tensor) -> Tensor:

@@ -61,8 +61,9 @@ class Stack:
     Raises
     ------
     ValueError
-        If there is no replicate, parameters differ in their number, values are not
-        finite (buffers may be infinite, as masks are), or a rate is not positive.
+        If there is no replicate, parameters differ in their number or dtype or are not
+        real numbers, values are not finite (buffers may be infinite, as masks are), a
+        rate is not positive, or `learnt` names no parameter.
 
     Examples
     --------
@@ -85,6 +86,11 @@ class Stack:
         self.params: Params = tuple(p.detach().clone() for p in params)
         self.buffers: Params = tuple(b.detach().clone() for b in buffers)
         self.learnt = tuple(range(len(params)) if learnt is None else learnt)
+        if not self.learnt or not {*self.learnt} <= {*range(len(params))}:
+            raise ValueError(
+                f"Stack: `learnt` must be positions among the {len(params)} parameters, "
+                f"from 0 on and at least one, but they are {list(self.learnt)}"
+            )
         first, replicates = self.params[0], len(params[0])
         self.rows = torch.arange(replicates, device=first.device)
         self.rates = torch.zeros(replicates, dtype=first.dtype, device=first.device)
@@ -93,6 +99,11 @@ class Stack:
         self.clock = torch.zeros_like(self.rates, dtype=counts)
         self.state: dict[str, tuple[Tensor, ...]] = {}
         self.set_rates(checked_rates(rates, replicates))
+        if not bool((torch.isfinite(self.rates) & (self.rates > 0.0)).all()):
+            raise ValueError(
+                f"Stack: `rates` must be positive and finite in {first.dtype}, but they "
+                f"are {self.rates.tolist()}"
+            )
         self._whole: tuple[Stack, slice] | None = None
         self._selected: dict[int, tuple[Tensor, Tensor]] = {}
 
@@ -163,9 +174,21 @@ class Stack:
         """Memory of one replicate: parameters and what the optimiser keeps."""
         return sum(t[0].numel() * t.element_size() for t in self._tensors())
 
-    def set_rates(self, rates: npt.NDArray[np.float64]) -> None:
-        """Set the learning rates of the replicates in training, shape (replicates,)."""
-        self.rates.copy_(torch.from_numpy(rates))
+    def set_rates(self, rates: npt.ArrayLike) -> None:
+        """Set the learning rates of the replicates in training, shape (replicates,).
+
+        Raises
+        ------
+        ValueError
+            If they are not one for each, finite and not negative.
+        """
+        sizes = np.asarray(rates, dtype=np.float64)
+        if sizes.shape != (len(self),) or not ((sizes >= 0.0) & (sizes < np.inf)).all():
+            raise ValueError(
+                f"Stack.set_rates: `rates` must be finite and not negative, one for each "
+                f"of {len(self)} replicates, but they are {sizes.tolist()}"
+            )
+        self.rates.copy_(torch.from_numpy(sizes))
         # As rounded to the dtype: a checkpoint holds no other.
         values = set(self.rates.tolist())
         self._common = values.pop() if len(values) == 1 else None
@@ -200,7 +223,18 @@ class Stack:
         return chosen if len(chosen) == len(self) else chosen[self.rows]
 
     def leave(self, columns: Sequence[int]) -> None:
-        """Drop the replicates in these columns."""
+        """Drop the replicates in these columns.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column.
+        """
+        if not {*columns} <= {*range(len(self))}:
+            raise ValueError(
+                f"Stack.leave: `columns` must lie in 0..{len(self) - 1}, but they are "
+                f"{list(columns)}"
+            )
         stay = np.setdiff1d(np.arange(len(self)), np.asarray(columns, dtype=np.int64))
         self.keep(torch.from_numpy(stay).to(self.rows.device))
 
@@ -296,6 +330,12 @@ def _check(params: Sequence[Tensor], buffers: Sequence[Tensor]) -> None:
         raise ValueError(
             "Stack: `params` and `buffers` must have the same replicates in front, at "
             f"least one, but their shapes are {[tuple(p.shape) for p in params]}"
+        )
+    kinds = {p.dtype for p in params}
+    if len(kinds) > 1 or not params[0].is_floating_point():
+        raise ValueError(
+            "Stack: `params` must be of one floating-point dtype, but they are of "
+            f"{', '.join(sorted(map(str, kinds)))}"
         )
     # A sum is finite only if all entries are, and needs no memory.
     doubtful = [p for p in params if not bool(torch.isfinite(p.sum()))]

@@ -326,7 +326,8 @@ def test_orders_of_each_replicate_go_on_from_a_checkpoint() -> None:
 def test_a_parameter_that_no_loss_depends_on_stays(
     optimiser: optimisers.Optimiser,
 ) -> None:
-    stack = Stack([*start(), torch.ones(REPLICATES, 2)], rates=0.1)
+    rest = torch.ones(REPLICATES, 2, dtype=torch.float64)
+    stack = Stack([*start(), rest], rates=0.1)
 
     class Rest(Task):
         def losses(
@@ -335,7 +336,7 @@ def test_a_parameter_that_no_loss_depends_on_stays(
             return Regression().losses(params[:2], stack, examples)
 
     final = train(Rest(), stack, optimiser, steps=3).final
-    assert torch.equal(final[2], torch.ones(REPLICATES, 2))
+    assert torch.equal(final[2], rest)
     assert not torch.equal(final[0], start()[0])
 
 
@@ -641,6 +642,17 @@ def test_what_is_not_learnt_stays() -> None:
         ({"params": [torch.full((5, 1), torch.nan)]}, "5 entries are not"),
         ({"params": [torch.zeros(5, 1), torch.zeros(4)]}, "same replicates in front"),
         ({"params": []}, "same replicates in front"),
+        # Rates in whole numbers are 0: nothing would be learnt.
+        ({"params": [torch.ones(5, 1, dtype=torch.int64)]}, "one floating-point dtype"),
+        (
+            {"params": [torch.ones(5, 1), torch.ones(5, dtype=torch.float64)]},
+            r"one floating-point dtype.* torch\.float32, torch\.float64",
+        ),
+        ({"params": [torch.ones(5, 1)], "rates": 1e-60}, r"finite in torch\.float32"),
+        ({"params": [torch.ones(5, 1)], "rates": 1e60}, r"finite in torch\.float32"),
+        ({"learnt": [2]}, "`learnt` must be positions among the 2 parameters"),
+        ({"learnt": [-1]}, "`learnt` must be positions among the 2 parameters"),
+        ({"learnt": []}, "at least one"),
     ],
 )
 def test_a_stack_refuses_what_does_not_fit(change: dict, match: str) -> None:
@@ -661,6 +673,9 @@ def test_a_stack_refuses_what_does_not_fit(change: dict, match: str) -> None:
         lambda v: optimisers.RMSprop(alpha=v),
         lambda v: optimisers.Clipped(base=optimisers.SGD(), largest=-v),
         lambda v: Diverged(-v),
+        lambda v: Drops([1], -v),
+        lambda _: optimisers.Adam(betas=(0.9,)),
+        lambda _: optimisers.SGD(decayed=(0.5,)),
     ],
 )
 @pytest.mark.parametrize("value", [1.0, np.nan])
@@ -682,11 +697,52 @@ def test_optimisers_refuse_numbers_that_do_not_fit(
         lambda: Floor(np.nan, patience=1),
         lambda: Floor(1e-9, patience=0),
         lambda: Floor(1e-9, patience=1, every=0),
+        lambda: Floor(1e-9, patience=1.5),
+        lambda: Diverged(every=0),
+        lambda: BestWindow(0),
+        lambda: Snapshots([-1]),
+        lambda: Snapshots([0.5]),
     ],
 )
-def test_budgets_refuse_numbers_that_do_not_fit(make: Callable[[], object]) -> None:
-    with pytest.raises(ValueError, match="but it is"):
+def test_observers_refuse_numbers_that_do_not_fit(make: Callable[[], object]) -> None:
+    with pytest.raises(ValueError, match=r"but (it is|they are)"):
         make()
+
+
+@pytest.mark.parametrize("make", [Curve, lambda times: Drops(times, 0.5)])
+@pytest.mark.parametrize("times", [[3, 1], [-1, 2], [0.5], [[1, 2]], 3])
+def test_times_that_would_be_missed_are_refused(make, times) -> None:
+    with pytest.raises(ValueError, match="`times` must be whole numbers from 0 on"):
+        make(times)
+
+
+def test_a_time_that_is_given_twice_is_measured_twice() -> None:
+    series = Series([1, 1, 2], lambda stack: {"first": stack.params[0][:, 0, 0]})
+    stack = Stack(start(), rates=RATES)
+    train(Regression(), stack, optimisers.SGD(), steps=2, observers=[series])
+    found = series.values["first"]
+    np.testing.assert_array_equal(found[0], found[1])
+    assert np.isfinite(found).all()
+
+
+def test_a_stack_refuses_columns_and_rates_that_it_has_not() -> None:
+    stack = Stack(start(), rates=RATES)
+    for columns in ([5], [-1]):
+        with pytest.raises(ValueError, match=r"`columns` must lie in 0\.\.4"):
+            stack.leave(columns)
+    for rates in ([0.1], [-1.0] * 5, [np.nan] * 5):
+        with pytest.raises(ValueError, match="`rates` must be finite and not negative"):
+            stack.set_rates(rates)
+    assert len(stack) == 5
+
+
+@pytest.mark.parametrize(
+    "number", [{"steps": 2.5}, {"steps": True}, {"check": 1.5}, {"together": 0}]
+)
+def test_training_takes_whole_numbers(number: dict) -> None:
+    stack = Stack(start(), rates=RATES)
+    with pytest.raises(ValueError, match="must be a"):
+        train(Regression(), stack, optimisers.SGD(), **{"steps": 3, **number})
 
 
 def test_autograd_gives_each_replicate_its_own_gradient() -> None:
