@@ -120,16 +120,26 @@ def minimum_norm(
 def accuracy(predictions: npt.ArrayLike, labels: npt.ArrayLike) -> float:
     """Return the share of rows whose largest entry is that of the label.
 
+    Raises
+    ------
+    ValueError
+        If labels are not one a row, there is no row, or an entry is NaN.
+
     Examples
     --------
     >>> accuracy([[0.2, 0.1], [0.0, 0.3]], [0, 0])
     0.5
     """
     scores, named = np.asarray(predictions), np.asarray(labels)
-    if scores.ndim != 2 or named.shape != (len(scores),) or not len(scores):
+    if scores.ndim != 2 or named.shape != scores.shape[:1] or not scores.size:
         raise ValueError(
             "accuracy: `labels` must have one entry for each row of predictions, but "
             f"the shapes are {named.shape} and {scores.shape}"
+        )
+    if np.isnan(scores).any():
+        raise ValueError(
+            f"accuracy: `predictions` must be numbers, but {np.isnan(scores).sum()} of "
+            f"{scores.size} are NaN"
         )
     return float(np.mean(scores.argmax(axis=1) == named))
 
@@ -196,7 +206,7 @@ def with_label_noise(
 
 
 def _check(kernel: Array, targets: Array, cross: Array) -> None:
-    who, n = "minimum_norm", len(kernel)
+    who, n = "minimum_norm", kernel.shape[0] if kernel.ndim else 0
     for name, value, fits in (
         ("kernel", kernel, kernel.shape == (n, n) and n > 0),
         ("targets", targets, targets.ndim == 2 and len(targets) == n),

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.checks import check_counts
+from empirical.checks import check_counts, check_finite
 from empirical.conditioning.chains import gram_chain
 from empirical.kernels import MAX_BYTES, draws_per_chunk, gram, nngp_ntk
 from empirical.networks import Elementwise, FullyConnected
@@ -61,7 +61,7 @@ def normalised(kernels: Tensor) -> Tensor:
     Raises
     ------
     ValueError
-        If a diagonal entry is not positive and finite.
+        If an entry is not finite, or one of a diagonal not positive.
 
     Examples
     --------
@@ -82,6 +82,7 @@ def normalised(kernels: Tensor) -> Tensor:
             f"{int(bad.sum())} of {bad.numel()} entries are not, e.g. "
             f"{float(diagonal[bad][0])}"
         )
+    check_finite("normalised", "kernels", kernels)
     root = diagonal.sqrt()
     scaled = kernels / root[..., :, None] / root[..., None, :]
     # Exactly one, so that the trace is n.

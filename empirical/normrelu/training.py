@@ -258,8 +258,9 @@ def measured(
     for split, name in (("train", ""), ("test", "test_")):
         outputs = _outputs(network, stack, data[f"{name}inputs"])
         classes = data[f"{name}classes"]
-        right = (outputs.argmax(dim=2) == classes).double()
-        found[f"{split}_accuracy"] = right.mean(dim=1)
+        # The largest of numbers that are none would be the first class's.
+        right = (outputs.argmax(dim=2) == classes) & ~outputs.isnan().any(dim=2)
+        found[f"{split}_accuracy"] = right.double().mean(dim=1)
         if split == "train":
             each = functional.cross_entropy(
                 outputs.flatten(0, 1), classes.repeat(len(outputs)), reduction="none"

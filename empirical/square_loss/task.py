@@ -71,11 +71,18 @@ def wrong_answers(g: Tensor, targets: Tensor) -> Tensor:
     -------
     Tensor, shape (replicates,)
         Of signs with one output, where one that is `silent` is wrong; of the largest
-        output with several.
+        output with several. One that is not a number is wrong.
+
+    Examples
+    --------
+    >>> g = torch.tensor([[[2.0], [-1.0], [torch.nan]]])
+    >>> wrong_answers(g, torch.tensor([[1.0], [1.0], [1.0]])).tolist()
+    [2]
     """
     if g.shape[2] == 1:
-        return ((g * targets <= 0.0) | silent(g)).sum(dim=(1, 2))
-    return (g.argmax(dim=2) != targets.argmax(dim=-1)).sum(dim=1)
+        return (~(g * targets > 0.0) | silent(g)).sum(dim=(1, 2))
+    wrong = g.argmax(dim=2) != targets.argmax(dim=-1)
+    return (wrong | g.isnan().any(dim=2)).sum(dim=1)
 
 
 def silent(g: Tensor) -> Tensor:

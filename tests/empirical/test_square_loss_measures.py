@@ -234,6 +234,13 @@ def test_the_norm_rests_where_cross_entropy_and_decay_balance(outputs):
     assert bool(torch.isinf(free["rho_eq"]).all())
 
 
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_outputs_that_are_no_numbers_are_wrong(outputs):
+    g = torch.full((2, 4, outputs), torch.nan)
+    targets = torch.eye(outputs)[[0] * 4]
+    assert wrong_answers(g, targets).tolist() == [4, 4]
+
+
 def test_outputs_below_the_root_of_rounding_are_no_answers():
     # Of four right signs; 2^-27 and 2^-25 of the largest lie on both sides of 2^-26.
     g = torch.tensor([1.0, 2.0**-25, 2.0**-27, 2.0**-40], dtype=torch.float64)
