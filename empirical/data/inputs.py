@@ -5,6 +5,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from empirical.checks import check_counts
+
 Array = npt.NDArray[np.float64]
 
 
@@ -26,7 +28,8 @@ def unit_rows(images: npt.ArrayLike, *, centre: bool | npt.ArrayLike = False) ->
     Raises
     ------
     ValueError
-        If an entry is not finite, or a row is zero and has no direction.
+        If an entry is not finite, a row is zero and has no direction, or `centre` is no
+        row of finite numbers.
 
     Examples
     --------
@@ -42,11 +45,19 @@ def unit_rows(images: npt.ArrayLike, *, centre: bool | npt.ArrayLike = False) ->
     x = x.reshape(len(x), -1)
     if not np.isfinite(x).all():
         raise ValueError("unit_rows: `images` must be finite, but some entries are not")
-    if isinstance(centre, bool):
+    if isinstance(centre, bool | np.bool_):
         row = x.mean(axis=0) if centre else np.zeros(x.shape[1])
     else:
         row = np.asarray(centre, dtype=np.float64).reshape(-1)
+        if row.shape != x.shape[1:] or not np.isfinite(row).all():
+            raise ValueError(
+                f"unit_rows: `centre` must be {x.shape[1]} finite numbers, but it has "
+                f"shape {row.shape}, or an entry is not finite"
+            )
     x = x - row
+    # By powers of two, which round nothing: squares neither overflow nor vanish.
+    exponents = np.frexp(np.abs(x).max(axis=1, initial=0.0))[1]
+    x = np.ldexp(x, -exponents[:, None])
     norms = np.linalg.norm(x, axis=1)
     if not norms.all():
         bad = np.flatnonzero(norms == 0.0)
@@ -58,7 +69,7 @@ def unit_rows(images: npt.ArrayLike, *, centre: bool | npt.ArrayLike = False) ->
 
 
 def sphere_inputs(n: int, dim: int, *, generator: np.random.Generator) -> Array:
-    """Return n independent points, uniform on the unit sphere of R^dim.
+    """Return n >= 1 independent points, uniform on the unit sphere of R^dim.
 
     Examples
     --------
@@ -66,6 +77,7 @@ def sphere_inputs(n: int, dim: int, *, generator: np.random.Generator) -> Array:
     >>> bool(np.allclose((x**2).sum(axis=1), 1.0, rtol=1e-15))
     True
     """
+    check_counts("sphere_inputs", n=n, dim=dim)
     return unit_rows(generator.standard_normal((n, dim)))
 
 
@@ -214,7 +226,7 @@ def assumption_b_inputs(
 
 
 def planar_cluster(n: int, delta: float) -> Array:
-    """Return n unit vectors on an arc, neighbours with inner product 1 - delta.
+    """Return n >= 1 unit vectors on an arc, neighbours with inner product 1 - delta.
 
     The hardest data for one layer of ReLU features: shape (n, 2).
 
@@ -229,6 +241,7 @@ def planar_cluster(n: int, delta: float) -> Array:
     [[1.0, 0.5, -0.5], [0.5, 1.0, 0.5], [-0.5, 0.5, 1.0]]
     """
     _check_delta("planar_cluster", delta)
+    check_counts("planar_cluster", n=n)
     # 2 asin(sqrt(delta/2)) = arccos(1 - delta) without cancellation.
     angles = 2.0 * math.asin(math.sqrt(delta / 2.0)) * np.arange(n)
     return np.column_stack([np.cos(angles), np.sin(angles)])

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from empirical.checks import check_counts, check_whole
 from empirical.data import load
 from empirical.data.pixels import pixels
 from empirical.randomness import torch_generator
@@ -111,6 +112,9 @@ def problem(
     >>> digits.inputs.shape, digits.targets(digits.classes)[:4, 0].tolist()
     (torch.Size([10, 65]), [-1.0, 1.0, -1.0, 1.0])
     """
+    check_counts("problem", per_class=per_class, tests=tests)
+    for label in labels:
+        check_whole("problem", labels=label)
     chosen = tuple(int(label) for label in labels)
     if len(chosen) < 2 or len(set(chosen)) < len(chosen):
         raise ValueError(
@@ -179,10 +183,6 @@ def _balanced(
     labels: npt.NDArray[np.uint8], chosen: Sequence[int], wanted: int, where: str
 ) -> npt.NDArray[np.int64]:
     """Return indices: the first of each class, the second of each, ..."""
-    if wanted < 1:
-        raise ValueError(
-            f"problem: `per_class` and `tests` must be at least 1, but one is {wanted}"
-        )
     rows = [np.flatnonzero(labels == label)[:wanted] for label in chosen]
     for label, row in zip(chosen, rows, strict=True):
         if len(row) < wanted:

@@ -16,6 +16,7 @@ from empirical import data
 from empirical.conditioning import digit_problem
 from empirical.data import __main__ as command
 from empirical.data import _files
+from empirical.data.pixels import pixels
 
 _URLOPEN = urllib.request.urlopen
 
@@ -228,6 +229,26 @@ class TestInputs:
             data.unit_rows([[np.nan, 1.0]])
         with pytest.raises(ValueError, match="`images` must have shape"):
             data.unit_rows([1.0])
+        for centre in ([1.0], [1.0, np.nan]):
+            with pytest.raises(ValueError, match="`centre` must be 2 finite numbers"):
+                data.unit_rows([[3.0, 4.0]], centre=centre)
+
+    @pytest.mark.parametrize("size", [1e200, 1e-200, 1e-320])
+    def test_unit_rows_of_any_size(self, size):
+        # Squares of these numbers overflow or vanish.
+        found = data.unit_rows([[size, -size]])
+        np.testing.assert_allclose(found, [[0.5**0.5, -(0.5**0.5)]], rtol=1e-15)
+
+    def test_pixels(self):
+        byte = np.zeros((1, 3, 4), dtype=np.uint8)
+        for images, side, match in (
+            (byte / 255.0, None, "`images` must be uint8"),
+            (byte[0], None, "`images` must be uint8"),
+            (byte, 4, "`side` must not be above the images' 3"),
+            (byte, 0, "`side` must be at least 1"),
+        ):
+            with pytest.raises(ValueError, match=match):
+                pixels(images, side=side)
 
     @pytest.mark.parametrize("rho", [-1.0, -0.3, 0.0, 1 - 1e-12, 1.0])
     @pytest.mark.parametrize("dim", [2, 9])
@@ -279,6 +300,8 @@ class TestInputs:
                 r"`rank` must lie in 1\.\.4",
             ),
             (lambda g: data.planar_cluster(5, 1.0), "`delta` must lie in"),
+            (lambda g: data.planar_cluster(-1, 0.1), "`n` must be at least 1"),
+            (lambda g: data.sphere_inputs(0, 3, generator=g), "`n` must be at least 1"),
         ],
     )
     def test_refusals(self, call, match):
