@@ -93,6 +93,12 @@ def check(
 ) -> None:
     """Refuse what no kernel can be made of; shapes are checked by the network."""
     check_choice(who, "outputs", outputs, ("mean", "sum", "all"))
+    for name, inputs in (("x", x), ("y", x if y is None else y)):
+        if inputs.ndim < 2:
+            raise ValueError(
+                f"{who}: `{name}` must be inputs in rows, but its shape is "
+                f"{tuple(inputs.shape)}"
+            )
     if y is not None and (y.shape[-1], y.dtype) != (x.shape[-1], x.dtype):
         raise ValueError(
             f"{who}: `y` must have the last axis and the dtype of `x`, "

@@ -75,7 +75,8 @@ def nngp(network: FullyConnected, params: Params, x: Tensor) -> Tensor:
     >>> bool((k.diagonal(dim1=1, dim2=2) - 0.5).abs().max() < 0.05)
     True
     """
-    _check_plain("nngp", network)
+    check("nngp", params, x, None, "mean")
+    network.check_plain("nngp")
     with torch.no_grad():
         return gram(network.features(params, x)[-1])
 
@@ -116,7 +117,8 @@ def nngp_ntk(
     Raises
     ------
     ValueError
-        If `x`, `y` or `params` do not fit the network or hold NaN or infinity, or
+        If `x`, `y` or `params` do not fit the network or hold NaN or infinity, the
+        network has biases or a normalisation (`ntk_by_jacobian` takes those), or
         `outputs` is unknown.
 
     Notes
@@ -140,7 +142,8 @@ def nngp_ntk(
     torch.Size([5, 3, 2, 2, 2])
     """
     check("nngp_ntk", params, x, y, outputs)
-    _check_plain("nngp_ntk", network)
+    check_counts("nngp_ntk", 0, max_bytes=max_bytes)
+    network.check_plain("nngp_ntk")
 
     count = network.widths[-1]
     size, held = _blocks(
@@ -226,9 +229,12 @@ def sample(
     Raises
     ------
     ValueError
-        If `draws` is below one, or `outputs` is unknown.
+        If `draws` is below one, `x` does not fit the network or is not finite, or
+        `outputs` is unknown.
     """
+    check("sample", (), x, None, outputs)
     check_counts("sample", draws=draws)
+    check_counts("sample", 0, max_bytes=max_bytes)
     size = draws_per_chunk(
         network, x.shape[-2], max_bytes=max_bytes, itemsize=x.element_size()
     )
@@ -261,17 +267,6 @@ TILE = 256
 
 _Layer = tuple[Tensor, Tensor]
 """Features (..., n, m) that enter a layer, signals (draws, n, outputs, units)."""
-
-
-def _check_plain(who: str, network: FullyConnected) -> None:
-    """Refuse networks whose tangent kernel has more terms, or other factors."""
-    if network.parametrisation != "ntk" or any(
-        set(layer.shapes) != {"weight"} or layer.norm for layer in network.plan
-    ):
-        raise ValueError(
-            f"{who}: `network` must be in the NTK parametrisation, without biases and "
-            f"normalisation, but it is {network}. Use `ntk_by_jacobian`."
-        )
 
 
 def _layer_by_layer(

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.checks import check_counts
+from empirical.checks import check_counts, check_finite
 from empirical.kernels import gram
 from empirical.networks import Elementwise, FullyConnected
 
@@ -267,6 +267,12 @@ def layer_statistics(
     draws : int
     generator : torch.Generator
 
+    Raises
+    ------
+    ValueError
+        If `x` is not finite, there is no draw, or the network has biases, a
+        normalisation or the standard parametrisation.
+
     Examples
     --------
     >>> from empirical.randomness import torch_generator
@@ -279,6 +285,7 @@ def layer_statistics(
     True
     """
     check_counts("layer_statistics", draws=draws)
+    check_finite("layer_statistics", "x", x)
     grams = []
     with torch.no_grad():
         for _ in range(draws):

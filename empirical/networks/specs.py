@@ -150,6 +150,16 @@ class FullyConnected(Network):
 
         return tuple(function(layer) for layer in self.plan[:-1])
 
+    def check_plain(self, who: str) -> None:
+        """Raise ValueError where there is more to it than weights drawn unit normal."""
+        if self.parametrisation != "ntk" or any(
+            set(layer.shapes) != {"weight"} or layer.norm for layer in self.plan
+        ):
+            raise ValueError(
+                f"{who}: `network` must be in the NTK parametrisation, without biases and"
+                f" normalisation, but it is {self}"
+            )
+
     def features(self, params: "Params", x: "Tensor") -> "Params":
         """Return h_0, ..., h_L; h_0 is `x`, h_l has shape (replicates, n, m_l)."""
         self.check(params, x)
@@ -164,7 +174,13 @@ class FullyConnected(Network):
         depth 100 at width 16,384 fit. With `project` every row is scaled to unit norm
         before it is yielded and enters the next layer (Agarwal, Awasthi, Kale 2020,
         equation 3).
+
+        Raises
+        ------
+        ValueError
+            As `check_plain`: weights are all that is drawn, unit normal.
         """
+        self.check_plain("stream_features")
         h = x
         for layer, function in zip(self.plan, self.activations(), strict=False):
             weight = x.new_empty(layer.weight, device=generator.device)

@@ -53,6 +53,11 @@ class TestActivations:
                 ec.named(bad)
         with pytest.raises(ValueError, match="`function` must have a finite"):
             ec.standardised(torch.zeros_like)
+        # Its variance is 0.57; what is left out of it could be more.
+        with pytest.raises(ValueError, match="all of it within 13 deviations"):
+            ec.standardised(lambda z: torch.exp(0.2 * z * z))
+        with pytest.raises(ValueError, match="`kinks` must be numbers"):
+            ec.standardised(torch.relu, kinks=(math.nan,))
         with pytest.raises(ValueError, match="`kink` must be finite"):
             ec.shifted_relu(math.nan)
 
@@ -77,6 +82,9 @@ class TestSpectrum:
             ec.normalised(torch.diag(torch.tensor([1.0, 0.0])))
         with pytest.raises(ValueError, match="`kernels` must have shape"):
             ec.normalised(torch.zeros(2, 3))
+        one, nan = 1.0, math.nan
+        with pytest.raises(ValueError, match="`kernels` must be finite, but 2 of 4"):
+            ec.spectrum(torch.tensor([[one, nan], [nan, one]]))
 
 
 class TestConditionByDepth:
@@ -380,6 +388,11 @@ class TestChains:
         network = FullyConnected(widths=(2, 3, 1), activation=torch.tanh)
         with pytest.raises(ValueError, match="`draws` must be at least 1"):
             ec.layer_statistics(network, eye, draws=0, generator=torch_generator(7))
+        with pytest.raises(ValueError, match="`x` must be finite"):
+            ec.layer_statistics(network, eye / 0, draws=1, generator=torch_generator(7))
+        usual = FullyConnected(widths=(2, 3, 1), parametrisation="standard")
+        with pytest.raises(ValueError, match="must be in the NTK parametrisation"):
+            ec.layer_statistics(usual, eye, draws=1, generator=torch_generator(7))
 
 
 class TestInterpolation:
@@ -445,5 +458,10 @@ class TestInterpolation:
     def test_other_refusals(self):
         with pytest.raises(ValueError, match="`labels` must have one entry"):
             ec.accuracy(np.eye(2), [0])
+        # The largest of them is the first that is none.
+        with pytest.raises(ValueError, match="`predictions` must be numbers, but 1 of"):
+            ec.accuracy([[np.nan, 1.0]], [0])
+        with pytest.raises(ValueError, match="`kernel` must be finite and fit"):
+            ec.minimum_norm(3.0, [[1.0]], cross=[[1.0]])
         with pytest.raises(ValueError, match="`deviation` must be finite"):
             ec.with_label_noise([[0.0]], deviation=-1.0, generator=numpy_generator(7))

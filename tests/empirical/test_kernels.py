@@ -285,6 +285,24 @@ def test_bad_inputs():
             function(network, params, x[:0])
         with pytest.raises(ValueError, match="`y` must have the last axis and the d"):
             function(network, params, x, x.float())
+        with pytest.raises(ValueError, match="`y` must be inputs in rows"):
+            function(network, params, x, x[0])
+    with pytest.raises(ValueError, match="nngp: `x` must be finite"):
+        kernels.nngp(network, params, x * torch.nan)
+    with pytest.raises(ValueError, match="sample: `x` must be finite"):
+        next(kernels.sample(network, x / 0, draws=1, generator=torch_generator(7)))
+    with pytest.raises(ValueError, match="`max_bytes` must be at least 0"):
+        kernels.ntk(network, params, x, max_bytes=-1)
+
+
+@pytest.mark.parametrize("more", [{"parametrisation": "standard"}, {"bias": True}])
+def test_what_is_not_drawn_unit_normal_is_no_stream(more):
+    # Its numbers would not be those of `init`.
+    network = FullyConnected(widths=(5, 4, 1), **more)
+    with pytest.raises(
+        ValueError, match="stream_features: `network` must be in the NTK"
+    ):
+        next(network.stream_features(inputs(), generator=torch_generator(7)))
 
 
 def test_finite_weights_may_have_an_infinite_sum():
