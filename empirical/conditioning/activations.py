@@ -52,6 +52,8 @@ def gaussian_mean(
     >>> abs(gaussian_mean(torch.square) - 1.0) < 1e-14
     True
     """
+    if any(math.isnan(kink) for kink in kinks):
+        raise ValueError(f"gaussian_mean: `kinks` must be numbers, but are {kinks}")
     nodes, weights = np.polynomial.legendre.leggauss(20)
     inner = sorted(k for k in kinks if -_REACH < k < _REACH)
     ends = [-_REACH, *inner, _REACH]
@@ -71,7 +73,8 @@ def standardised(function: Elementwise, *, kinks: Sequence[float] = ()) -> Stand
     Raises
     ------
     ValueError
-        If `function` is constant, or its variance is not finite.
+        If `function` is constant, its variance is not finite, or what lies beyond 13
+        deviations may count, as it does for exp(x^2/5).
 
     References
     ----------
@@ -91,7 +94,8 @@ def standardised(function: Elementwise, *, kinks: Sequence[float] = ()) -> Stand
     if not (0.0 < variance < math.inf and left_out < 1e-12 * variance):
         raise ValueError(
             "standardised: `function` must have a finite, positive variance under the "
-            f"standard normal, but it is {variance}"
+            f"standard normal, all of it within {_REACH:g} deviations, but there it is "
+            f"{variance}"
         )
     return Standardised(function=function, mean=mean, deviation=math.sqrt(variance))
 

@@ -85,7 +85,8 @@ def step_sizes(kernels: npt.ArrayLike | Tensor, *, rule: Rule = "largest") -> Ar
     Raises
     ------
     ValueError
-        If `kernels` is not square and finite, or `rule` is unknown.
+        If `kernels` is not square and finite, `rule` is unknown, or the step would not
+        be positive and finite.
 
     References
     ----------
@@ -100,7 +101,8 @@ def step_sizes(kernels: npt.ArrayLike | Tensor, *, rule: Rule = "largest") -> Ar
     if isinstance(kernels, Tensor):
         kernels = kernels.detach().cpu().numpy()
     k = np.asarray(kernels, dtype=np.float64)
-    if k.ndim < 2 or k.shape[-1] != k.shape[-2] or not np.isfinite(k).all():
+    square = k.ndim > 1 and k.shape[-1] == k.shape[-2] > 0
+    if not square or not np.isfinite(k).all():
         raise ValueError(
             "step_sizes: `kernels` must be finite and of shape (..., n, n), but it has "
             f"shape {k.shape} and {np.count_nonzero(~np.isfinite(k))} entries that are "
@@ -109,7 +111,13 @@ def step_sizes(kernels: npt.ArrayLike | Tensor, *, rule: Rule = "largest") -> Ar
     check_choice("step_sizes", "rule", rule, ("largest", "balanced"))
     values = np.linalg.eigvalsh(k)
     n, low, high = k.shape[-1], values[..., 0], values[..., -1]
-    return np.asarray(n / high if rule == "largest" else 2.0 * n / (low + high))
+    slowed = np.asarray(high if rule == "largest" else 0.5 * (low + high))
+    if not (slowed > 0.0).all():
+        raise ValueError(
+            "step_sizes: `kernels` must be positive semi-definite and not zero, but "
+            f"eigenvalues run from {low.min():.3g} to {high.max():.3g}"
+        )
+    return np.asarray(n / slowed)
 
 
 def train_top_layer(

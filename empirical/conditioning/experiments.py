@@ -14,7 +14,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.checks import check_choice
+from empirical.checks import check_choice, check_positive
 from empirical.conditioning.activations import named
 from empirical.conditioning.chains import layer_statistics, pair_chains
 from empirical.conditioning.descent import (
@@ -175,6 +175,8 @@ def norms(
     device: str = "cpu",
 ) -> Result:
     """Lengths and cosine of two non-unit inputs at every layer of drawn networks."""
+    for each in squared_norms:
+        check_positive("norms", squared_norms=each)
     x = pair_inputs(rho) * np.sqrt(np.asarray(squared_norms, dtype=float))[:, None]
     statistics = layer_statistics(
         FullyConnected.uniform(

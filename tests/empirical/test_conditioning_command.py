@@ -88,6 +88,11 @@ class TestExperiments:
             ("train", {"layers": "both"}, "`layers` must be one of top, all"),
             ("digits", {"width": 2, "draws": 1}, "`width` times `draws` must exceed"),
             ("chain", {"activation": "x"}, "`name` must be one of"),
+            (
+                "norms",
+                {"squared_norms": (-1.0, 2.0)},
+                "`squared_norms` must be positive",
+            ),
         ):
             with pytest.raises(ValueError, match=match):
                 ec.EXPERIMENTS[kind](**arguments)

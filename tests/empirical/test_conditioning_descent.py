@@ -34,6 +34,14 @@ class TestStepSizes:
             step_sizes([[np.nan]])
         with pytest.raises(ValueError, match="`kernels` must be finite and of shape"):
             step_sizes([1.0, 2.0])
+        # Neither infinite steps nor steps uphill.
+        for kernels in (np.zeros((2, 2)), -np.eye(2)):
+            with pytest.raises(
+                ValueError, match="must be positive semi-definite and no"
+            ):
+                step_sizes(kernels)
+        with pytest.raises(ValueError, match=r"finite and of shape \(..., n, n\)"):
+            step_sizes(np.zeros((0, 0)))
         with pytest.raises(ValueError, match="`rule` must be one of largest, balanced"):
             step_sizes([[1.0]], rule="best")  # pyright: ignore[reportArgumentType]
 
