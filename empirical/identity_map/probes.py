@@ -86,7 +86,7 @@ def probes(
     True
     """
     target = _checked_image("probes", image)
-    rho = _checked_rhos(rhos)
+    rho = _checked_rhos("probes", rhos)
     check_counts("probes", count=count)
     noise = random_pixels((count, *image.shape), generator=generator, law=law)
     return placed_at(noise.to(target.device), target, rho)
@@ -109,16 +109,19 @@ def placed_at(noise: Tensor, image: Tensor, rhos: Sequence[float]) -> Tensor:
     Raises
     ------
     ValueError
-        If the noise has no part across the image, as far as float64 can tell.
+        If the noise is not of such images, or has no part across this one, as far as
+        float64 can tell.
     """
     target = _checked_image("placed_at", image)
-    rho = torch.tensor(_checked_rhos(rhos), dtype=torch.float64, device=target.device)
+    checked = _checked_rhos("placed_at", rhos)
+    rho = torch.tensor(checked, dtype=torch.float64, device=target.device)
     along = (target / target.norm()).flatten()
-    z = noise.to(torch.float64).flatten(1)
-    if z.shape[1] != len(along) or not bool(torch.isfinite(z).all()):
+    z = noise.to(torch.float64).flatten(1) if noise.ndim > 1 else noise
+    if noise.shape[1:] != image.shape or not bool(torch.isfinite(z).all()):
         raise ValueError(
-            f"placed_at: `noise` must be finite images of shape {tuple(image.shape)}, "
-            f"but it has shape {tuple(noise.shape)}, or is not finite"
+            "placed_at: `noise` must be finite images of shape (count, "
+            f"{', '.join(map(str, image.shape))}), but it has shape {tuple(noise.shape)}, "
+            "or is not finite"
         )
     across = z - (z @ along)[:, None] * along
     lost = across.norm(dim=1) <= 1e-8 * z.norm(dim=1)
@@ -164,12 +167,12 @@ def _checked_image(who: str, image: Tensor) -> Tensor:
     return target
 
 
-def _checked_rhos(rhos: Sequence[float]) -> tuple[float, ...]:
+def _checked_rhos(who: str, rhos: Sequence[float]) -> tuple[float, ...]:
     values = tuple(float(rho) for rho in rhos)
     bad = [rho for rho in values if not -1.0 <= rho <= 1.0]
     if bad or not values:
         raise ValueError(
-            f"probes: `rhos` must lie in [-1, 1], at least one, but {len(bad)} of "
+            f"{who}: `rhos` must lie in [-1, 1], at least one, but {len(bad)} of "
             f"{len(values)} do not{f', e.g. {bad[0]}' if bad else ''}"
         )
     return values

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from empirical.checks import check_choice
+from empirical.checks import check_choice, check_counts
 from empirical.mmd_init.recipes import ESTIMATORS, Estimator
 
 _SCALES = tuple(4.0**-i for i in range(-4, 5))
@@ -79,7 +79,8 @@ def closed(
     Raises
     ------
     ValueError
-        If there are fewer than two perturbations, or a median is zero.
+        If there are fewer than two perturbations, `reference` is negative, a median is
+        zero, or `bandwidths` are not positive numbers, one an input.
 
     Examples
     --------
@@ -93,6 +94,8 @@ def closed(
     _check("closed", p, 2, estimator)
     if bandwidths is None:
         bandwidths = segment_median(p.detach(), reference)
+    else:
+        _check_given("closed", bandwidths, p.shape[1])
     return _value(_Closed, p, bandwidths, estimator == "unbiased")
 
 
@@ -121,7 +124,8 @@ def sampled(
     Raises
     ------
     ValueError
-        If there are fewer than two perturbations or points, or a median is zero.
+        If there are fewer than two perturbations or points, a median is zero, or
+        `bandwidths` are not positive numbers, one an input.
     """
     _check("sampled", f, 3, estimator)
     if len(u) < 2 or u.shape[1:] != f.shape[2:]:
@@ -131,6 +135,8 @@ def sampled(
         )
     if bandwidths is None:
         bandwidths = simplex_median(f.detach(), u)
+    else:
+        _check_given("sampled", bandwidths, f.shape[1])
     return _value(_Sampled, f, u, bandwidths, estimator == "unbiased")
 
 
@@ -147,6 +153,7 @@ def segment_median(p: Tensor, reference: int) -> Tensor:
     >>> (segment_median(p, 2) / 2**0.5).tolist()
     [0.625]
     """
+    check_counts("segment_median", 0, reference=reference)
     n = p.shape[1]
     even = torch.arange(reference, dtype=torch.float64, device=p.device)
     even = (even + 0.5) / max(reference, 1)
@@ -227,6 +234,15 @@ def _check(who: str, f: Tensor, dimensions: int, estimator: str) -> None:
         raise ValueError(
             f"{who}: predictions must have {dimensions} axes, at least 2 perturbations "
             f"first and then inputs, but their shape is {tuple(f.shape)}"
+        )
+
+
+def _check_given(who: str, bandwidths: Tensor, inputs: int) -> None:
+    fits = bandwidths.shape == (inputs,)
+    if not fits or not bool((bandwidths.isfinite() & (bandwidths > 0.0)).all()):
+        raise ValueError(
+            f"{who}: `bandwidths` must be {inputs} positive numbers, one an input, but "
+            f"their shape is {tuple(bandwidths.shape)}, or one is not"
         )
 
 

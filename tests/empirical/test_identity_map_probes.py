@@ -152,6 +152,11 @@ class TestProbes:
             placed_at(noise, x, (0.5,))
         with pytest.raises(ValueError, match="part across the image"):
             placed_at(0.0 * noise, x, (0.5,))
+        for noise in (torch.rand(4, 1, 3, 2), torch.rand(4, 6), torch.rand(1, 2, 3)):
+            with pytest.raises(ValueError, match=r"of shape \(count, 1, 2, 3\), but"):
+                placed_at(noise, torch.rand(1, 2, 3), (0.3,))
+        with pytest.raises(ValueError, match=r"placed_at: `rhos` must lie in"):
+            placed_at(torch.rand(4, 1, 2, 3), torch.rand(1, 2, 3), (3.0,))
         with pytest.raises(ValueError, match="must be finite images of shape"):
             placed_at(noise * math.nan, x, (0.5,))
         with pytest.raises(ValueError, match="must be finite images of shape"):

@@ -263,6 +263,21 @@ class TestMedians:
             lambda p, f, u: uniformity.closed(p, estimator="v"),
             "one of unbiased, biased, but it is 'v'",
         ),
+        (
+            lambda p, f, u: uniformity.closed(p, reference=-1),
+            "`reference` must be at least 0",
+        ),
+        *(
+            (
+                lambda p, f, u, g=given: uniformity.closed(p, bandwidths=g),
+                "closed: `bandwidths` must be 2 positive numbers",
+            )
+            for given in (torch.zeros(2), -torch.ones(2), torch.ones(3))
+        ),
+        (
+            lambda p, f, u: uniformity.sampled(f, u, bandwidths=torch.ones(1)),
+            "sampled: `bandwidths` must be 2 positive numbers",
+        ),
     ],
 )
 def test_refuses(run, match):
