@@ -65,7 +65,9 @@ def fingerprint(
         digest.update(code_digest(module, roots_of(module)).encode())
     for tensor in tensors:
         digest.update(repr((tensor.dtype, tuple(tensor.shape))).encode())
-        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+        # Of bytes: NumPy lacks some of PyTorch's kinds of numbers.
+        plain = tensor.detach().cpu().contiguous().flatten()
+        digest.update(plain.view(torch.uint8).numpy().tobytes())
     for generator in generators:
         digest.update(generator.get_state().numpy().tobytes())
     return digest.hexdigest()

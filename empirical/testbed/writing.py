@@ -114,11 +114,19 @@ def laid_out(value: Any, depth: int = 0) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return `value` as JSON can hold it: lists, text for what is not finite."""
+    """Return `value` as JSON can hold it: lists, text for what is not finite.
+
+    Examples
+    --------
+    >>> plain({7: (np.int64(3), math.nan)})
+    {'7': [3, 'nan']}
+    """
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value

@@ -147,6 +147,16 @@ def test_more_than_a_megabyte_is_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_numbers_of_numpy_are_written(tmp_path: Path) -> None:
+    draw = Draw(keys={"seed": np.int64(3)}, facts={"best": (np.float32(0.5), np.nan)})
+    own = identity({"name": "a"}, device="cpu", schema=1)
+    RunRecord(**own, code="0", draws=Draws([draw])).write(tmp_path / "a.json")
+    record = RunRecord.read(tmp_path / "a.json")
+    assert record is not None
+    assert record.draws[0].keys == {"seed": 3}
+    assert record.draws[0].fact("best") == [0.5, "nan"]
+
+
 def test_what_is_lacking_is_named() -> None:
     with pytest.raises(Missing, match="no series 'rh'; there are: rho, end"):
         record().draws.series("rh")

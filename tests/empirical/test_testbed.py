@@ -594,6 +594,12 @@ def test_a_checkpoint_that_cannot_be_written_costs_no_training(tmp_path) -> None
     assert torch.equal(found.nan_to_num(), wanted.nan_to_num())
 
 
+def test_a_fingerprint_is_of_any_kind_of_number() -> None:
+    kinds = (torch.bfloat16, torch.float16, torch.bool, torch.complex64)
+    every = [torch.zeros(2), *(torch.zeros(2, dtype=kind) for kind in kinds)]
+    assert len({fingerprint("a", [tensor]) for tensor in every}) == len(every)
+
+
 def test_a_fingerprint_is_of_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
     def of() -> str:
         return fingerprint("a", [], module="empirical.testbed.loop")
