@@ -4,6 +4,7 @@ This side submits no more tasks than there are threads, so that a worker that di
 one task with it; it keeps results, so that none is computed again for a lost worker.
 """
 
+import json
 import logging
 import queue
 import signal
@@ -18,6 +19,7 @@ from typing import Any
 
 import dask.config
 from distributed import Client, Future, KilledWorker, Scheduler
+from distributed.comm.addressing import get_address_host_port, normalize_address
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 from empirical.testbed import telling
@@ -328,20 +330,38 @@ def connect(scheduler: str | Path, grace: float) -> Generator[Cluster]:
     ------
     OSError
         If it does not answer.
+    ValueError
+        If there is no such address, or the file does not hold one.
     """
-    where = str(scheduler)
+    where = _address(scheduler)
     _quiet()
     try:
-        if Path(scheduler).is_file():
-            client = Client(scheduler_file=where, set_as_default=False)
-        else:
-            client = Client(where, set_as_default=False)
+        client = Client(where, set_as_default=False)
     except (OSError, TimeoutError) as error:
         text = f"no Dask scheduler answers at {scheduler}: {error}"
         raise ConnectionError(text) from None
     with client:
         client.register_plugin(sweeper())
         yield Cluster(client, None, grace)
+
+
+def _address(scheduler: str | Path) -> str:
+    """Return an address, from a scheduler's file where it is one.
+
+    Dask would wait for what is none without an end.
+    """
+    where = str(scheduler)
+    try:
+        if Path(scheduler).is_file():
+            where = str(json.loads(Path(scheduler).read_text("utf-8"))["address"])
+        if not where.startswith("inproc://"):
+            get_address_host_port(normalize_address(where), strict=True)
+    except (ValueError, LookupError, TypeError):
+        raise ValueError(
+            "Engine: `scheduler` must be an address, as tcp://127.0.0.1:8786, or a file "
+            f"that `dask scheduler --scheduler-file` has written, but it is {scheduler}"
+        ) from None
+    return where
 
 
 @contextmanager

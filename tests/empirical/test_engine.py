@@ -763,6 +763,16 @@ def test_a_scheduler_that_is_not_there_is_an_error():
         run(engine, *tasks)
 
 
+@pytest.mark.parametrize("content", [None, "no JSON", "[1]", '{"a": 1}'])
+def test_what_is_no_address_is_refused_at_once(content, tmp_path):
+    scheduler = tmp_path / "scheduler.json"
+    if content is not None:
+        scheduler.write_text(content)
+    refused = pytest.raises(ValueError, match="`scheduler` must be an address, as tcp:")
+    with Engine(scheduler=str(scheduler)) as engine, refused:
+        run(engine, Task("a", jobs.add))
+
+
 @pytest.mark.slow
 def test_twenty_kills_lose_nothing(tmp_path):
     tasks = [
