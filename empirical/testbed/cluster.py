@@ -21,6 +21,7 @@ import dask.config
 from distributed import Client, Future, KilledWorker, Scheduler
 from distributed.comm.addressing import get_address_host_port, normalize_address
 from distributed.diagnostics.plugin import SchedulerPlugin
+from distributed.security import Security
 
 from empirical.testbed import telling
 from empirical.testbed.crew import CONFIG, Crew
@@ -331,7 +332,8 @@ def connect(scheduler: str | Path, grace: float) -> Generator[Cluster]:
     OSError
         If it does not answer.
     ValueError
-        If there is no such address, or the file does not hold one.
+        If there is no such address, the file does not hold one, or Dask's settings of
+        encryption do not fit it.
     """
     where = _address(scheduler)
     _quiet()
@@ -348,7 +350,7 @@ def connect(scheduler: str | Path, grace: float) -> Generator[Cluster]:
 def _address(scheduler: str | Path) -> str:
     """Return an address, from a scheduler's file where it is one.
 
-    Dask would wait for what is none without an end.
+    Refuses what ends in a Client of Dask's that is never made, and never closed.
     """
     where = str(scheduler)
     try:
@@ -361,6 +363,22 @@ def _address(scheduler: str | Path) -> str:
             "Engine: `scheduler` must be an address, as tcp://127.0.0.1:8786, or a file "
             f"that `dask scheduler --scheduler-file` has written, but it is {scheduler}"
         ) from None
+    try:
+        settings = Security().get_connection_args("client")
+    except OSError as error:
+        text = f"Dask's settings distributed.comm.tls name no usable files: {error}"
+        raise ValueError(text) from None
+    encrypted = where.startswith(("tls://", "wss://"))
+    if encrypted and settings["ssl_context"] is None:
+        raise ValueError(
+            f"Engine: `scheduler` {where} needs certificates, but Dask's settings"
+            " distributed.comm.tls name none; see docs/clusters.md"
+        )
+    if settings["require_encryption"] and not encrypted:
+        raise ValueError(
+            f"Engine: `scheduler` must be encrypted, as Dask's settings require, but it is"
+            f" {where}"
+        )
     return where
 
 

@@ -773,6 +773,27 @@ def test_what_is_no_address_is_refused_at_once(content, tmp_path):
         run(engine, Task("a", jobs.add))
 
 
+@pytest.mark.parametrize(
+    ("address", "settings", "match"),
+    [
+        ("tls://127.0.0.1:9", {}, "needs certificates, but Dask's settings"),
+        (
+            "tls://127.0.0.1:9",
+            {"tls.ca-file": "absent.pem", "tls.client.cert": "absent.pem"},
+            "name no usable files",
+        ),
+        ("tcp://127.0.0.1:9", {"require-encryption": True}, "must be encrypted, as Da"),
+    ],
+)
+def test_settings_that_do_not_fit_the_address_are_refused(address, settings, match):
+    import dask.config
+
+    given = dask.config.set({f"distributed.comm.{k}": v for k, v in settings.items()})
+    refused = pytest.raises(ValueError, match=match)
+    with given, Engine(scheduler=address) as engine, refused:
+        run(engine, Task("a", jobs.add))
+
+
 @pytest.mark.slow
 def test_twenty_kills_lose_nothing(tmp_path):
     tasks = [
