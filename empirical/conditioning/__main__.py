@@ -88,7 +88,7 @@ def _check(options: argparse.Namespace) -> None:
     """Refuse numbers of things that there must be."""
     for name, least in LEAST.items():
         value = getattr(options, name, None)
-        for each in value if isinstance(value, list) else (value,):
+        for each in value if isinstance(value, list | tuple) else (value,):
             check_counts(options.command, least, **{name: each})
     squared = getattr(options, "squared_norms", (1.0, 1.0))
     if len(squared) != 2:

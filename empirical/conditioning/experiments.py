@@ -14,7 +14,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.checks import check_choice, check_positive
+from empirical.checks import check_choice, check_positive, check_weights
 from empirical.conditioning.activations import named
 from empirical.conditioning.chains import layer_statistics, pair_chains
 from empirical.conditioning.descent import (
@@ -287,6 +287,12 @@ def digits(
 
     The width times the draws must exceed n, or no kernel has full rank.
     """
+    check_weights("digits", noise=noise)
+    # The kernel of depth 0 would be the last one.
+    if not depths or depths[0] < 1 or sorted(set(depths)) != list(depths):
+        raise ValueError(
+            f"digits: `depths` must be increasing, from 1 on, but it is {tuple(depths)}"
+        )
     if width * draws <= n:
         raise ValueError(
             f"digits: `width` times `draws` must exceed n = {n}, but it is "

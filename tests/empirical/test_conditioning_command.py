@@ -93,6 +93,11 @@ class TestExperiments:
                 {"squared_norms": (-1.0, 2.0)},
                 "`squared_norms` must be positive",
             ),
+            *(
+                ("digits", {"depths": depths}, "`depths` must be increasing, from 1 on")
+                for depths in ((), (0, 2), (-1,), (3, 1))
+            ),
+            ("digits", {"noise": np.nan}, "`noise` must not be negative"),
         ):
             with pytest.raises(ValueError, match=match):
                 ec.EXPERIMENTS[kind](**arguments)
@@ -117,6 +122,7 @@ class TestCommand:
         [
             ["depth", "--n", "4", "--depths", "0", "2", "--width", "16", "--tangent"],
             ["width", "--n", "3", "--widths", "8", "16", "--draws", "2"],
+            ["width", "--n", "3", "--draws", "2"],
             ["norms", "--width", "16", "--depth", "2", "--squared-norms", "2", "0.5"],
             ["train", "--layers", "all", "--n", "4", "--width", "16", "--steps", "3"],
             ["digits", "--n", "20", "--tests", "5", "--depths", "1", "--width", "32"],
