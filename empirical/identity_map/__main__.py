@@ -120,7 +120,6 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
         labels=(tuple(options.labels),),
         image=options.image,
     )
-    before.check_outputs(pictures=options.pictures)
     if options.pictures is not None or options.figure is not None:
         wanted = (*configuration.measurements, "predictions")
         configuration = replace(

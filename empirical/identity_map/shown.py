@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from empirical.testbed.ending import Panel, draw_panels
+from empirical.testbed.ending import Panel, draw_panels, save_figure
 from empirical.testbed.records import RunRecord
 
 MOST = 12
@@ -28,13 +28,15 @@ def draw(record: RunRecord, path: Path) -> None:
         If Matplotlib is not installed.
     ValueError
         If the format is unknown.
+    OSError
+        If it can't be written.
     """
     from matplotlib.figure import Figure
 
     shown = panels(record)
     figure = Figure(figsize=(1.1 * len(shown), 2.6), layout="constrained")
     draw_panels(figure, shown)
-    figure.savefig(path, dpi=150)
+    save_figure(figure, path)
 
 
 def panels(record: RunRecord, most: int = MOST) -> tuple[Panel, ...]:

@@ -13,7 +13,7 @@ from empirical.testbed.ending import FORMATS, Curve, Ending, draw
 from empirical.testbed.options import add_options, among, helping, made
 from empirical.testbed.signals import Ended
 from empirical.testbed.study import Setting, remove_checkpoints
-from empirical.testbed.writing import whole, write_json
+from empirical.testbed.writing import save_tensors, whole, write_json
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -226,10 +226,8 @@ def _print(sentences: Sequence[str]) -> None:
 
 
 def _save(path: Path, found: "Pretrained", about: dict[str, Any]) -> None:
-    import torch
-
     state = {name: tensor.cpu() for name, tensor in found.state.items()}
-    torch.save({"state": state, "inputs": about, "best": found.best}, path)
+    save_tensors({"state": state, "inputs": about, "best": found.best}, path)
 
 
 def _record(

@@ -23,12 +23,17 @@ def check_folder(folder: Path | None) -> None:
         )
 
 
-def check_outputs(*, figure: Path | None = None, **files: Path | None) -> None:
-    """Check before hours of work that files can be written and a figure drawn.
+def check_outputs(
+    *,
+    figure: Path | None = None,
+    pictures: Path | None = None,
+    **files: Path | None,
+) -> None:
+    """Check before hours of work that files can be written and figures drawn.
 
     Parameters
     ----------
-    figure : Path, optional
+    figure, pictures : Path, optional
     files : Path, optional
         By the option that names it.
 
@@ -41,9 +46,10 @@ def check_outputs(*, figure: Path | None = None, **files: Path | None) -> None:
         If nothing can be written there.
     """
     check_figure(figure)
+    check_figure(pictures, "--pictures")
     given = {
         f"`--{name.replace('_', '-')}`": path
-        for name, path in {**files, "figure": figure}.items()
+        for name, path in {**files, "figure": figure, "pictures": pictures}.items()
         if path is not None and path != STDOUT
     }
     if len({path.resolve() for path in given.values()}) < len(given):

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from empirical.digest import code_digest, roots_of
-from empirical.testbed.writing import whole
+from empirical.testbed.writing import save_tensors, whole
 
 
 class UnreadableCheckpointWarning(UserWarning):
@@ -133,8 +133,8 @@ class Checkpoint:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             own = {"fingerprint": self.of, "seconds": begun - self._begun}
             with whole(self.path) as partial:
-                torch.save({**state, **own}, partial)
-        except (OSError, RuntimeError) as error:  # PyTorch's own where a disk is full
+                save_tensors({**state, **own}, partial)
+        except OSError as error:
             if not self._told:
                 self._told = True
                 warnings.warn(

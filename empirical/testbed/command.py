@@ -22,7 +22,7 @@ from empirical.testbed.records import RunRecord
 from empirical.testbed.runner import run_batch, summary
 from empirical.testbed.signals import Ended, Interruption, Listener
 from empirical.testbed.study import SCALES, Named, Setting, Study, remove_checkpoints
-from empirical.testbed.writing import whole
+from empirical.testbed.writing import save_tensors, whole
 
 Value = TypeVar("Value")
 
@@ -372,6 +372,7 @@ def train_one(
         weights=weights,
         checkpoint=setting.checkpoint,
         figure=options.figure,
+        pictures=getattr(options, "pictures", None),
     )
     told = replace(setting, progress=telling.tell)
     try:
@@ -385,11 +386,9 @@ def train_one(
     if data := record.facts.get("problem"):
         more.append(f"The images are of {data['source']}.")
     if weights is not None:
-        import torch
-
         kept = {"initial": list(trained.initial), "final": list(trained.final)}
         with whole(weights) as partial:
-            torch.save(kept, partial)
+            save_tensors(kept, partial)
         more.append(f"The first and last weights are in {weights}.")
     shown = replace(shown, said=(*shown.said, *more))
     finish(record, shown, output=options.output, figure=options.figure)

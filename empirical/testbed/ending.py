@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from empirical.testbed.records import RunRecord
+from empirical.testbed.writing import whole
 
 Array = npt.NDArray[Any]
 
@@ -95,7 +96,7 @@ def advised(found: Ending, record: RunRecord, advice: Mapping[str, str]) -> Endi
     return replace(found, said=(found.said[0], said, *found.said[2:]))
 
 
-def check_figure(path: Path | None) -> None:
+def check_figure(path: Path | None, option: str = "--figure") -> None:
     """Check before any work that a figure can be drawn.
 
     Raises
@@ -108,9 +109,9 @@ def check_figure(path: Path | None) -> None:
         return
     if path.suffix.lower() not in FORMATS:
         raise ValueError(
-            f"`--figure` must end in {', '.join(FORMATS)}, but it is {path}"
+            f"`{option}` must end in {', '.join(FORMATS)}, but it is {path}"
         )
-    _figure()
+    _figure(option)
 
 
 def finish(
@@ -140,7 +141,7 @@ def draw(ending: Ending, path: Path) -> None:
     ValueError
         If Matplotlib is not installed; the message names the extra.
     """
-    figure: Any = _figure()
+    figure: Any = _figure("--figure")
     beside: Any = figure
     if ending.panels:
         count = len(ending.panels)
@@ -157,7 +158,13 @@ def draw(ending: Ending, path: Path) -> None:
     ax.set(xlabel=ending.x, ylabel=ending.y, yscale="log" if ending.log else "linear")
     if len(ending.curves) > 1:
         ax.legend(frameon=False, fontsize="small")
-    figure.savefig(path, dpi=150)
+    save_figure(figure, path)
+
+
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a figure of Matplotlib's, whole or not at all, in the format of its ending."""
+    with whole(path) as partial:
+        figure.savefig(partial, dpi=150, format=path.suffix[1:].lower())
 
 
 def draw_panels(figure: Any, panels: Sequence[Panel]) -> None:
@@ -172,12 +179,12 @@ def draw_panels(figure: Any, panels: Sequence[Panel]) -> None:
     cells[1, 0].set_ylabel("out")
 
 
-def _figure() -> Any:
+def _figure(option: str) -> Any:
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
         raise ValueError(
-            '`--figure` needs Matplotlib: python -m pip install "deep-ledger[plots]"'
+            f'`{option}` needs Matplotlib: python -m pip install "deep-ledger[plots]"'
         ) from error
     return Figure(figsize=(6.4, 4.0), layout="constrained")
 

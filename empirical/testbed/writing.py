@@ -155,13 +155,40 @@ def write_text(path: Path, text: str) -> None:
         os.fsync(stream.fileno())
 
 
+def save_tensors(content: Mapping[str, Any], path: Path) -> None:
+    """Write what `torch.load` reads.
+
+    Raises
+    ------
+    OSError
+        If it can't be written.
+    """
+    import torch
+
+    try:
+        torch.save(content, path)
+    except RuntimeError as error:  # PyTorch's own where a disk is full
+        raise OSError(f"{path} can't be written: {error}") from error
+
+
 @contextmanager
 def whole(path: Path) -> Generator[Path]:
-    """Give a path to write to, which takes the place of `path` if nothing goes wrong."""
+    """Give a path to write to, which takes the place of `path` if nothing goes wrong.
+
+    Raises
+    ------
+    OSError
+        If it can't be written; it names a file.
+    """
     # In the same folder, so that the rename stays within one file system.
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         yield partial
         partial.replace(path)
+    except OSError as error:
+        # Of a disk that is full it has none.
+        if error.errno is not None and error.filename is None:
+            error.filename = str(path)
+        raise
     finally:
         partial.unlink(missing_ok=True)

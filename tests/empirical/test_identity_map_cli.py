@@ -334,6 +334,11 @@ class TestCommand:
                 "error: `--device` must be auto, cpu or cuda",
             ),
             (["train", "--figure", "x.gif"], "`--figure` must end in .png, .svg, .pdf"),
+            (["train", "--pictures", "x"], "`--pictures` must end in .png, .svg, .pdf"),
+            (
+                ["train", "--pictures", "x.png", "--figure", "x.png"],
+                "outputs must be different files",
+            ),
             (["list", "--figures", "44"], "scale small is for figure 44 of the paper"),
             (
                 ["train", "--optimiser", "adam", "--momentum", "0.5"],

@@ -1,6 +1,8 @@
 """Records of runs: what is written is read, what cannot be read is absent."""
 
+import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from empirical.testbed.records import (
     digest,
     identity,
 )
-from empirical.testbed.writing import pack, unpack
+from empirical.testbed.writing import pack, save_tensors, unpack, whole
 
 CONFIGURATION = {"name": "a", "network": {"widths": [4, 2]}, "seeds": [0, 1]}
 
@@ -145,6 +147,20 @@ def test_more_than_a_megabyte_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"a\.json would have .* arrays 'many' take"):
         record(draws=Draws([draw])).write(tmp_path / "a.json")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_disk_that_is_full_is_told_with_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.pt"
+    path.write_text("before")
+    told = pytest.raises(OSError, match=r"No space left on device: '.*a\.pt'")
+    with told, whole(path) as partial:
+        partial.write_text("half of it")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert [each.name for each in tmp_path.iterdir()] == ["a.pt"]
+    assert path.read_text() == "before"
+    # PyTorch says it in words of its own.
+    with pytest.raises(OSError, match="can't be written"):
+        save_tensors({}, tmp_path / "absent" / "a.pt")
 
 
 def test_numbers_of_numpy_are_written(tmp_path: Path) -> None:
