@@ -9,6 +9,7 @@ import matplotlib.image as plt
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from empirical.identity_map import __main__ as command
 from empirical.identity_map import copier, images, study
@@ -131,6 +132,14 @@ class TestOwnPicture:
         one = images.own(grey)
         assert (one.shape, one.data) == ((1, 3, 4), "mnist")
         assert torch.equal(one.pixels[0, 0, -1, -1], images.level(1.0).squeeze())
+
+    @pytest.mark.parametrize("bits", [8, 16])
+    def test_words_are_levels_as_bytes_are(self, bits, tmp_path):
+        levels = np.array([[0, 51], [102, 255]]) * (257 if bits == 16 else 1)
+        path = tmp_path / "grey.tiff"
+        Image.fromarray(levels.astype(f"uint{bits}")).save(path)
+        wanted = [images.level(v / 255.0).item() for v in (0, 51, 102, 255)]
+        assert images.own(path).pixels.flatten().tolist() == wanted
 
     def test_what_is_no_picture(self, tmp_path):
         with pytest.raises(FileNotFoundError, match="no file"):

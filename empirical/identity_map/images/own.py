@@ -60,8 +60,9 @@ def _levels(path: Path) -> npt.NDArray[np.uint8]:
         found: npt.NDArray[Any] = np.asarray(imread(path))
     except (OSError, SyntaxError, ValueError) as error:
         raise ValueError(f"own: {path} cannot be read as a picture: {error}") from error
-    # Portable network graphics are read as levels of 0..1.
-    values = found.astype(np.float64) / (255.0 if found.dtype == np.uint8 else 1.0)
+    # Portable network graphics are read as levels of 0..1, others as bytes or words.
+    whole = np.issubdtype(found.dtype, np.integer)
+    values = found.astype(np.float64) / (np.iinfo(found.dtype).max if whole else 1.0)
     if values.ndim == 2:
         values = values[..., None]
     if values.ndim != 3 or values.shape[2] not in (1, 2, 3, 4):
