@@ -1,7 +1,7 @@
 """What an initialisation is like: constant models, dead units, norms, densities.
 
-Every function takes a stack of S networks and a generator for each, or one that some
-share. Source: Lee and Cho 2023, appendices B.1 to B.3 and C.2.
+Every function takes a stack of S networks without batch normalisation and a generator
+for each, or one that some share. Source: Lee and Cho 2023, appendices B.1 to B.3 and C.2.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from torch import Tensor
 from empirical.mmd_init import noise, regularisers
 from empirical.mmd_init.gram import Room, on_device
 from empirical.mmd_init.losses import constant_share
-from empirical.mmd_init.networks import entering, pairs
+from empirical.mmd_init.networks import Weights, check_classifier, entering, pairs
 from empirical.networks import FullyConnected, Params
 
 Generators = Sequence[torch.Generator]
@@ -45,7 +45,7 @@ def constant_shares(
     own, room = on_device(generators, inputs.device), Room()
     shares: list[Tensor] = []
     with torch.no_grad():
-        weights = pairs(network, params)
+        weights = _plain(network, params)
         for rows in chosen.unbind(dim=1):
             logits = noise.auto(
                 weights, inputs[rows], perturbations, levels, own, room=room
@@ -68,6 +68,7 @@ def dead_shares(
     At the start itself, without noise. Detachment (IOD) is the largest of their means
     over minibatches.
     """
+    _plain(network, params)
     chosen = _minibatches(inputs, generators, batch, batches)
     shares: list[Tensor] = []
     with torch.no_grad():
@@ -102,7 +103,7 @@ def perturbed_detachment(
     with torch.no_grad():
         levels = inputs.new_full((len(generators),), s)
         noisy = noise.perturbed(
-            pairs(network, params),
+            _plain(network, params),
             perturbations,
             levels,
             on_device(generators, inputs.device),
@@ -129,7 +130,7 @@ def predictions(
     with torch.no_grad():
         replicates = len(generators)
         logits = (noise.explicit if few else noise.gram)(
-            pairs(network, params),
+            _plain(network, params),
             inputs.expand(replicates, *inputs.shape),
             perturbations,
             inputs.new_full((replicates,), s),
@@ -159,10 +160,16 @@ def distance_to_uniform(p: Tensor) -> Tensor:
     return torch.maximum(above, below)
 
 
+def _plain(network: FullyConnected, params: Params) -> Weights:
+    """Return weights and biases of a network that nothing normalises."""
+    check_classifier("measures", network, batch_norm=False)
+    return pairs(network, params)
+
+
 def _norms(network: FullyConnected, params: Params, inputs: Tensor) -> Tensor:
     with torch.no_grad():
         found = entering(network, params, inputs)
-        return regularisers.jacobian_norms(pairs(network, params), found)
+        return regularisers.jacobian_norms(_plain(network, params), found)
 
 
 def _minibatches(

@@ -61,7 +61,7 @@ def check_classifier(who: str, network: FullyConnected, *, batch_norm: bool) -> 
 
 def pairs(network: FullyConnected, params: Params) -> Weights:
     """Return weight and bias of every layer; raises as `check_classifier`."""
-    check_classifier("pairs", network, batch_norm=False)
+    check_classifier("pairs", network, batch_norm=network.norm is not None)
     return [(own["weight"], own["bias"]) for own in network.grouped(params)]
 
 

@@ -379,3 +379,22 @@ class TestSharing:
         self.constant(start(), streams(2))
         perturbed(0.7)
         assert torch.equal(before, torch.get_rng_state())
+
+
+def test_what_is_normalised_is_not_measured_as_if_it_were_not():
+    normed = classifier((6, 5, 4, 2), batch_norm=True)
+    generator = torch_generator(7)
+    state = networks.start(normed, "he", [generator], dtype=torch.float64)
+    x = torch.randn(60, 6, generator=generator, dtype=torch.float64)
+    drawn = {"generators": [generator]}
+    noisy = {"s": 0.5, **drawn}
+    for measure in (
+        lambda: measures.detachment(normed, state, x),
+        lambda: measures.jacobian_squares(normed, state, x),
+        lambda: measures.dead_shares(normed, state, x, **drawn),
+        lambda: measures.constant_shares(normed, state, x, s=[0.5], **drawn),
+        lambda: measures.perturbed_detachment(normed, state, x, **noisy),
+        lambda: measures.predictions(normed, state, x, perturbations=3, **noisy),
+    ):
+        with pytest.raises(ValueError, match="without batch normalisation, but it is"):
+            measure()
