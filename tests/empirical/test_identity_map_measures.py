@@ -727,6 +727,18 @@ class TestEdges:
             # Least squares of 30 numbers by two methods, condition numbers below ten.
             assert got[network, row].item() == pytest.approx(want, abs=1e-12)
 
+    def test_pictures_that_others_make_up_count_once(self):
+        # The training image itself is put in; and edges that are a mixture add nothing.
+        images = normal(1, 1, 6, 5)
+        edges = measures.sobel(images)
+        got = measures.edge_share(edges[None], images, images[0], edges)
+        y = edges.numpy().ravel()
+        known = np.stack([np.ones(30), images.numpy().ravel()], 1)
+        left = np.linalg.lstsq(known, y, rcond=None)[1].item()
+        assert got.item() == pytest.approx(left / (y.var() * y.size), abs=1e-12)
+        none = measures.edge_share(edges[None], images, images[0], 2.0 * images + 1.0)
+        assert none.item() == 0.0
+
     def test_mixtures_and_constants_have_none(self):
         images, training = normal(2, 1, 6, 6), normal(1, 6, 6, name="training")
         edges = measures.sobel(images)

@@ -9,6 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import conv2d, pad
 
+_ROUNDING = 2.0**-50
+"""Of a number in float64, and a little."""
+
 _ACROSS = ((1.0, 0.0, -1.0), (2.0, 0.0, -2.0), (1.0, 0.0, -1.0))
 
 
@@ -35,6 +38,13 @@ def sobel(images: Tensor) -> Tensor:
     kernels = torch.stack([across, across.T])[:, None]
     slopes = conv2d(pad(single, (1, 1, 1, 1), mode="replicate"), kernels)
     return slopes.norm(dim=1).reshape(images.shape)
+
+
+def _basis(columns: Tensor) -> Tensor:
+    """Return an orthonormal basis of columns, without those that others make up."""
+    q, r = torch.linalg.qr(columns)
+    least = _ROUNDING * len(columns) * columns.norm(dim=0)
+    return q[:, r.diagonal().abs() > least]
 
 
 def edge_share(
@@ -72,11 +82,14 @@ def edge_share(
         known = torch.stack(
             [torch.ones_like(x).flatten(), x.flatten(), training.flatten()], dim=1
         )
-        basis = torch.linalg.qr(known.to(torch.float64))[0]
+        basis = _basis(known.to(torch.float64))
         edge = g.to(torch.float64).flatten()
+        least = _ROUNDING * len(edge) * edge.norm()
         for _ in range(2):
             edge = edge - basis @ (basis.T @ edge)
-        along = flat[:, row] @ (edge / edge.norm())
+        # Of edges that the three pictures make up rounding is left, which adds nothing.
+        size_left = edge.norm()
+        along = flat[:, row] @ torch.where(size_left > least, edge / size_left, 0.0)
         shares.append(along.square() / size[:, row])
     found = torch.stack(shares, dim=1)
     return torch.where(torch.isfinite(found), found, torch.nan).clamp(max=1.0)
