@@ -44,7 +44,9 @@ def _basis(columns: Tensor) -> Tensor:
     """Return an orthonormal basis of columns, without those that others make up."""
     q, r = torch.linalg.qr(columns)
     least = _ROUNDING * len(columns) * columns.norm(dim=0)
-    return q[:, r.diagonal().abs() > least]
+    own = r.diagonal().abs() > least
+    # A copy of all would lie otherwise in memory, and round otherwise.
+    return q if bool(own.all()) else q[:, own]
 
 
 def edge_share(
