@@ -135,6 +135,8 @@ def loaded(module: nn.Module, trained: Trained, *, replicate: int) -> nn.Module:
     ------
     IndexError
         If there is no such replicate.
+    ValueError
+        If the module has parameters of other shapes than were trained.
     """
     if not 0 <= replicate < len(trained.status):
         raise IndexError(
@@ -142,6 +144,13 @@ def loaded(module: nn.Module, trained: Trained, *, replicate: int) -> nn.Module:
             f"{replicate}"
         )
     made = copy.deepcopy(module)
+    mine = [p.shape for p in made.parameters()]
+    if mine != [p.shape[1:] for p in trained.final]:
+        raise ValueError(
+            "loaded: `module` must have the parameters that were trained, of shapes "
+            f"{[tuple(p.shape[1:]) for p in trained.final]}, but they are of "
+            f"{[tuple(shape) for shape in mine]}"
+        )
     with torch.no_grad():
         for own, kept in zip(made.parameters(), trained.final, strict=True):
             own.copy_(kept[replicate])

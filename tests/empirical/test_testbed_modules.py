@@ -375,4 +375,8 @@ def test_refusals() -> None:
     trained = train(task, stack, SGD(), steps=1)
     with pytest.raises(IndexError, match=r"must lie in 0..2, but it is 3"):
         loaded(net, trained, replicate=3)
+    # PyTorch would spread one row over all.
+    other = nn.Sequential(nn.Linear(99, 99), nn.Linear(99, 1))
+    with pytest.raises(ValueError, match="must have the parameters that were trained"):
+        loaded(other, trained, replicate=0)
     assert np.array_equal(trained.steps, [1, 1, 1])
