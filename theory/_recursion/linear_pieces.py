@@ -144,14 +144,16 @@ def _by_angles(
 def _octaves(
     activation: PiecewisePolynomial, r: Array, other: Array, d: Array
 ) -> Array:
-    """Return the octaves of the angle over which w varies, at least one, of pairs (m,)."""
+    """Return the octaves of the angle over which w varies, at least one, of pairs (m,).
+
+    Towards rho = 1: at the other end nothing is integrated from there.
+    """
     t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
     least = np.full_like(t, np.inf)
     for c in activation.kinks:
         for e in activation.kinks:
-            for s in (1.0, -1.0):
-                gap = np.abs(c / r - s * e / other)
-                least = np.minimum(least, np.where(gap > 0.0, gap, np.inf))
+            gap = np.abs(c / r - e / other)
+            least = np.minimum(least, np.where(gap > 0.0, gap, np.inf))
     # Kinks a distance g apart leave nothing below angles of g / 12.
     with np.errstate(divide="ignore"):
         return np.maximum(np.ceil(np.log2(12.0 * t / np.maximum(least, 1e-15))), 1.0)
