@@ -1,5 +1,6 @@
 """The scale alone, directions frozen: trajectory, steps, equilibria (section 2)."""
 
+import warnings
 from typing import Any
 
 import mpmath
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from theory import square_loss as sl
 from verify.claim import Case, Claim, Evidence, Source, grid
-from verify.claims._predictors import unlike
+from verify.claims._predictors import changed, unlike
 from verify.claims.square_loss._networks import Array
 from verify.compare import AgreesTo, Identical, Outcome
 from verify.reading import Reading
@@ -253,6 +254,72 @@ STEPS = Claim(
     compare=AgreesTo(relative=1e-12, of_largest=True),
     must_refute=_one_step_later,
     uses=("sl/eq3", "sl/sec0.1"),
+)
+
+
+_OUTPUTS, _LABELS, _PENALTY = (0.5, -0.8, 0.25), (1.0, -1.0, -1.0), 0.3
+
+
+def _measure_growing(
+    *, rate: float, momentum: float, rho0: float, at_rest: bool, steps: list[int]
+) -> list[Any]:
+    """Take the steps one by one, with sixty digits."""
+    f, y, penalty = ((1.0,), (1.0,), 0.0) if at_rest else (_OUTPUTS, _LABELS, _PENALTY)
+    with mpmath.workdps(60):
+        each = [(mpmath.mpf(a), mpmath.mpf(b)) for a, b in zip(f, y, strict=True)]
+        pull = mpmath.fsum(a * b for a, b in each)
+        push = mpmath.fsum(a * a for a, _ in each) + mpmath.mpf(penalty)
+        path, moved = [mpmath.mpf(rho0)], mpmath.mpf(0)
+        for _ in range(max(steps)):
+            moved = momentum * moved + 2 * (push * path[-1] - pull)
+            path.append(path[-1] - rate * moved)
+        return [path[step] for step in steps]
+
+
+def _predict_growing(
+    *, rate: float, momentum: float, rho0: float, at_rest: bool, steps: list[int]
+) -> Array:
+    f, y, penalty = ((1.0,), (1.0,), 0.0) if at_rest else (_OUTPUTS, _LABELS, _PENALTY)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sl.StabilityWarning)
+        return sl.rho_iterates(
+            np.array(steps), rho0, f, y, penalty, rate=rate, momentum=momentum
+        )
+
+
+def _growing(rate: float, steps: list[int], **others: Any) -> Case:
+    usual = {"momentum": 0.0, "rho0": 3.0, "at_rest": False}
+    return {"rate": rate, "steps": steps, **usual, **others}
+
+
+GROWING = Claim(
+    id="sl/lin-gd-unstable",
+    items=("Lin-GD",),
+    title="Gradient steps on the scale above the limit of stability, in closed form",
+    statement=(
+        r"\rho_{t+1}=\rho_t-\eta b_{t+1},\quad b_{t+1}=\mu b_t+2(A\rho_t-B);\qquad"
+        r"\eta A\ge1+\mu"
+    ),
+    source=Source(KEY, "Equation 3 in discrete time; ours", Reading.OURS),
+    evidence=Evidence.NUMERIC,
+    cases=(
+        _growing(1.0, [0, 1, 2, 9, 50]),
+        # Up to 1e290, from where on a factor cannot be split into two halves.
+        _growing(20.0, [0, 1, 2, 5, 40, 149, 155, 173]),
+        _growing(20.0, [0, 1, 2, 5, 40, 149, 155, 173], momentum=0.5),
+        # What is at rest stays there.
+        _growing(20.0, [0, 1, 40, 160], rho0=1.0, at_rest=True),
+    ),
+    predict=_predict_growing,
+    measure=_measure_growing,
+    # The library's promise, four roundings, and one of what is compared.
+    compare=AgreesTo(relative=1.2e-15),
+    must_refute=changed(
+        _predict_growing,
+        "The scale one step later.",
+        steps=lambda steps: [step + 1 for step in steps],
+    ),
+    uses=("sl/lin-gd",),
 )
 
 
