@@ -1,5 +1,7 @@
 """The measurements themselves, against their definitions (section 2)."""
 
+import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from empirical.identity_map.training import train
 from empirical.randomness import torch_generator
 from theory import identity_map as idm
 from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claims._twins import closed
 from verify.compare import AgreesTo
 
 Array = npt.NDArray[np.float64]
@@ -78,6 +81,69 @@ PROBE = Claim(
     # Norms and products of up to 200 pixels.
     compare=AgreesTo(absolute=1e-13),
     must_refute=_mixed_linearly,
+)
+
+# --- cosines --------------------------------------------------------------------------
+
+
+def _measure_cosine(
+    *, first: list[float], second: list[float], sizes: list[float], centred: bool
+) -> float:
+    """Cosine of two images of one row of pixels; -9 where there is none."""
+    a, b = (
+        torch.tensor(pixels, dtype=torch.float64)[None, None] * size
+        for pixels, size in zip((first, second), sizes, strict=True)
+    )
+    return float(measures.cosine(a, b, centred=centred).nan_to_num(nan=-9.0))
+
+
+def _cosine(
+    *,
+    first: list[float],
+    second: list[float],
+    sizes: list[float],
+    centred: bool,
+    wrong: bool,
+) -> float:
+    """Sum pixels as fractions, of which sizes are no part.
+
+    Wrong: The cosine of the mean-free images in the place of the plain one, and the other
+    way round.
+    """
+    a, b = ([Fraction(pixel) for pixel in each] for each in (first, second))
+    if centred is not wrong:
+        a, b = ([p - sum(each) / len(each) for p in each] for each in (a, b))
+    inner = sum(p * q for p, q in zip(a, b, strict=True))
+    squares = sum(p * p for p in a) * sum(q * q for q in b)
+    return float(inner) / math.sqrt(squares) if squares else -9.0
+
+
+COSINE = closed(
+    id="id/corr-pixels",
+    items=("Corr",),
+    title="Cosines of images with black pixels, faint, bright and of one grey",
+    statement=r"\cos(a, b) = \frac{\langle a, b\rangle}{\|a\|\,\|b\|}",
+    key=KEY,
+    where="Section 3.2",
+    cases=(
+        *grid(
+            first=([3.0, 0.0, -4.0, 1.0],),
+            second=([1.0, 2.0, 0.0, -2.0],),
+            sizes=([1.0, 1.0], [1e-200, 1e200], [1e200, 1e200]),
+            centred=(False, True),
+        ),
+        # One grey has no contrast, though the mean of its pixels is rounded.
+        *grid(
+            first=([0.1] * 7,),
+            second=([0.0, 1.0, 2.0, 0.0, 5.0, 0.0, 1.0],),
+            sizes=([1.0, 1.0],),
+            centred=(False, True),
+        ),
+    ),
+    twin=_cosine,
+    measure=_measure_cosine,
+    # A few terms of order one.
+    compare=AgreesTo(absolute=1e-14),
 )
 
 # --- the averaging classifier ---------------------------------------------------------
