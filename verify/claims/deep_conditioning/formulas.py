@@ -881,6 +881,61 @@ EQ1_RAW = numeric(
 )
 
 
+_CLOSE = (2.0**-53, 2.0**-51, 2.0**-47, 2.0**-40)
+
+
+def _predict_apart(*, waves: int, powers: int, first: int = 0) -> list[float]:
+    def polynomials(count: int) -> list[kernels.Layer]:
+        return [kernels.Layer(act.hermite(30))] * count
+
+    # A variance of weights that keeps the length at one.
+    wave = kernels.Layer(act.cos, weight_var=1.0 / act.cos.second_moment)
+    network = [*polynomials(first), *[wave] * waves, *polynomials(powers)]
+    rho = 1.0 - np.array(_CLOSE)
+    top = kernels.nngp_map(rho, network)
+    return [*top, *kernels.ntk_map(rho, network, normalized=True)]
+
+
+def _measure_apart(*, waves: int, powers: int, first: int = 0) -> list[Any]:
+    """cosh(rho) / cosh(1) and rho^30, layer by layer to 60 digits."""
+    with mpmath.workdps(60):
+        one = mpmath.cosh(1)
+        cosine = (lambda r: mpmath.cosh(r) / one, lambda r: mpmath.sinh(r) / one)
+        power = (lambda r: r**30, lambda r: 30 * r**29)
+        steps = [power] * first + [cosine] * waves + [power] * powers
+        top: list[Any] = []
+        slow: list[Any] = []
+        for delta in _CLOSE:
+            f, t, whole = 1 - _mpf(delta), 1 - _mpf(delta), _mpf(1)
+            for value, slope in steps:
+                f, t = value(f), value(f) + t * slope(f)
+                whole = 1 + whole * slope(1)
+            top.append(f)
+            slow.append(t / whole)
+        return top + slow
+
+
+EQ1_APART = numeric(
+    id="dc/eq1-apart",
+    items=("Eq1", "Eq7"),
+    title="Close inputs that some layers bring together and later ones take apart",
+    statement=r"K^{(l+1)} = \cosh K^{(l)} / \cosh 1 \text{ or } (K^{(l)})^{30}, \quad"
+    r" 1 - \rho \ge 2^{-53}",
+    assumptions=("cosines of second moment one, and Hermite polynomials of order 30",),
+    source=Source(KEY, "Equations 1 and 7"),
+    cases=(
+        *grid(waves=40, powers=(11, 12)),
+        {"waves": 60, "powers": 9, "first": 5},
+    ),
+    predict=_predict_apart,
+    measure=_measure_apart,
+    # The library's promise: 1e-12 of the diagonal.
+    compare=AgreesTo(absolute=1e-12),
+    must_refute=changed(_predict_apart, "One wave more.", waves=plus(1)),
+    uses=("dc/eq1-raw",),
+)
+
+
 def _predict_rate(*, kink: float, gamma: float, delta: float) -> list[float]:
     a = act.normrelu(kink)
     found = lengths.normrelu_decay(gamma, 1.0, delta, a)

@@ -630,6 +630,8 @@ NTK_VALUES = replace(
     statement=r"T_{ij} = K_{ij} + k_{ij}\, e^{-(k_{ii} + k_{jj}) / 2}"
     r" (4 \cosh k_{ij} + \sinh k_{ij}), \quad \sigma(x) = 2 \sin x + \cos x",
     source=Source(KEY, "Equation 7 and Appendix D"),
+    # The values above are part of these: nearly opposite rows are asked here alone.
+    cases=grid(squares=([2.0, 3.0],), turn=(0.02, 3.1), depth=1),
     predict=partial(_predict_values, 1),
     measure=partial(_measure_values, "t"),
     must_refute=partial(_odd_part, "t"),

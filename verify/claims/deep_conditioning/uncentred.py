@@ -226,6 +226,8 @@ LEM_C26 = adversarial(
         activation=(
             *("step", "gelu", "silu", "mish", "elu", "softplus", "sigmoid"),
             *({"a": [0.6, 0.0, 0.8]}, {"a": [0.6, 0.5, 0.1]}),
+            # Of slope one: what quadrature makes it more is rounding.
+            *({"a": [0.8, -0.4, 0.8]}, {"a": [0.9, 0.2, 0.9]}),
         )
     ),
     predict=_predict_fixed_point,
