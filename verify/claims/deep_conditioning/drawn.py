@@ -1,5 +1,6 @@
 """Pictures of `theory.plots`: the numbers behind their curves and heat maps."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -142,19 +143,49 @@ def _predict_labels() -> dict[str, list[str]]:
         edges=((edge, edge), (edge + 0.5, edge)),
     )
     drawn = plots.draw_diagram(made, ax=_axes())
+    phase = np.full((_ROWS, _COLUMNS), "", dtype="U9")
+    for name, (first, last) in _REGIONS.items():
+        phase[:_UP_TO, first:last] = name
+    regions = plots.draw_diagram(
+        replace(made, depth=np.full(phase.shape, 5.0), phase=phase, edges=()),
+        ax=_axes(),
+    )
     return {
         "layers": layers.get_legend_handles_labels()[1],
         "edges": drawn.get_legend_handles_labels()[1],
+        "regions": [
+            _written(text.get_text(), *text.get_position(), text.get_rotation())
+            for text in regions.texts
+        ],
     }
+
+
+_ROWS, _COLUMNS, _UP_TO = 11, 25, 7
+_REGIONS = {"ordered": (0, 3), "chaotic": (3, 18), "divergent": (18, 25)}
+"""Columns of the phases of a picture; no phase is above the rows up to `_UP_TO`."""
+
+
+def _written(name: str, x: float, y: float, turned: float) -> str:
+    return f"{name} at {x:.6f}, {y:.6f}, turned by {turned:g}"
 
 
 def _labels(depths: list[int]) -> dict[str, list[str]]:
     names = [f"{n} layers" if n > 1 else "1 layer" for n in depths]
-    return {"layers": names, "edges": ["edge of chaos, χ = 1"]}
+    regions = [
+        # In the middle of each, upwards where that is an eighth of the picture wide.
+        _written(
+            name,
+            0.5 * (first + last) / _COLUMNS,
+            0.5 * _UP_TO / _ROWS,
+            90.0 if last - first == 3 else 0.0,
+        )
+        for name, (first, last) in _REGIONS.items()
+    ]
+    return {"layers": names, "edges": ["edge of chaos, χ = 1"], "regions": regions}
 
 
 def _measure_labels() -> dict[str, list[str]]:
-    """Depths that double, and one name for all parts of an edge."""
+    """Depths that double, one name for all parts of an edge, and one for each phase."""
     return _labels([2**k for k in range(6)])
 
 
@@ -167,7 +198,10 @@ LABELS = numeric(
     id="dc/defC.1-labels",
     items=("DefC.1", "D.0"),
     uses=("dc/defC.1-drawn", "dc/D.0-edge"),
-    title="Plots: depth maps at doubling depths, the edge of chaos labelled once",
+    title=(
+        "Plots: depth maps at doubling depths, the edge of chaos labelled once, phases"
+        " named in their middle"
+    ),
     statement=r"L = 1, 2, 4, \ldots, 32",
     source=Source(KEY, "Definition C.1"),
     cases=({},),
