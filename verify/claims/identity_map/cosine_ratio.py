@@ -1,7 +1,8 @@
-"""The cosine of a trained layer's output by its mean square: a ratio of moments.
+"""Mean cosines of a trained layer's output, exactly and by its mean square.
 
 The measured side takes the moments of f(x) = W0 (x - t z) + t z, t = z . x, from vectors
-and the covariance of every pixel, in fractions.
+and the covariance of every pixel, in fractions; of the cosines themselves it integrates
+Gaussian means of exponentials of a squared length, to 20 digits.
 """
 
 from fractions import Fraction
@@ -77,5 +78,80 @@ RATIO = Claim(
     compare=AgreesTo(relative=1e-13),
     must_refute=_one_pixel,
     assumptions=("initial weights independent N(0, s²)", "unit images"),
+    uses=("id/thm1-cosines",),
+)
+
+
+# --- the cosines themselves -------------------------------------------------------------
+
+
+def _predict_exact(*, dim: int, rho: float, scale: float) -> list[float]:
+    functions = (
+        idm.expected_cosine_to_train,
+        idm.expected_cosine_to_input,
+        idm.expected_squared_cosine_to_train,
+    )
+    return [float(f(rho, scale=scale, dim=dim)) for f in functions]
+
+
+def _measure_exact(*, dim: int, rho: float, scale: float) -> list[Any]:
+    r"""Integrate over s and t, as |u|^-1 = 2/sqrt(pi) int e^{-s^2 |u|^2} ds has it.
+
+    And |u|^-2 = int e^{-t |u|^2} dt, where u = k e_1 + g of independent normal numbers.
+    """
+    with mpmath.workdps(20):
+        r, half = mpmath.mpf(rho), mpmath.mpf(dim) / 2
+        k = r / (mpmath.mpf(scale) * mpmath.sqrt(1 - r * r))
+
+        def moment(t: Any) -> Any:
+            """E e^{-t |u|^2}, which is also E u_1 e^{-t |u|^2} (1 + 2 t) / k."""
+            return (1 + 2 * t) ** -half * mpmath.exp(-k * k * t / (1 + 2 * t))
+
+        def first(s: Any) -> Any:
+            return 2 / mpmath.sqrt(mpmath.pi) * k * moment(s * s) / (1 + 2 * s * s)
+
+        def second(t: Any) -> Any:
+            wide = 1 + 2 * t
+            return moment(t) * (1 / wide + k * k / wide**2)
+
+        # Both end where t is like the inverse of the mean squared length.
+        size = 1 / (k * k + dim)
+        edges = [0, *(mpmath.mpf(8) ** n for n in range(-2, 4))]
+        cosine = mpmath.quad(
+            first, [e * mpmath.sqrt(size) for e in edges] + [mpmath.inf]
+        )
+        square = mpmath.quad(second, [e * size for e in edges] + [mpmath.inf])
+        return [cosine, r * cosine, square]
+
+
+def _ratio_of_moments(*, dim: int, rho: float, scale: float) -> list[float]:
+    """The ratio of moments, and its square."""
+    cosines = [
+        float(f(rho, scale=scale, dim=dim, form="ratio"))
+        for f in (idm.expected_cosine_to_train, idm.expected_cosine_to_input)
+    ]
+    return [*cosines, cosines[0] ** 2]
+
+
+EXACT = Claim(
+    id="id/thm1-cosines-exact",
+    items=("Thm1-orth", "Corr"),
+    title="Mean cosines of a trained layer's output, also where little of it is noise",
+    statement=(
+        r"E\frac{k+g_1}{|k e_1+g|},\quad E\frac{(k+g_1)^2}{|k e_1+g|^2},\qquad"
+        r" k=\frac{\rho}{s\sqrt{1-\rho^2}}"
+    ),
+    source=Source("zhang2020identity", "After Theorem 1; ours", Reading.OURS),
+    evidence=Evidence.NUMERIC,
+    cases=(
+        *grid(dim=(3, 400), rho=(-0.4, 0.9), scale=0.002),
+        *grid(dim=(2, 5), rho=0.4, scale=(0.05, 1.0)),
+    ),
+    predict=_predict_exact,
+    measure=_measure_exact,
+    # The library's promise, of numbers up to one.
+    compare=AgreesTo(absolute=1e-13),
+    must_refute=_ratio_of_moments,
+    assumptions=RATIO.assumptions,
     uses=("id/thm1-cosines",),
 )
