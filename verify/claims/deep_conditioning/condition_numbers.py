@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from verify.claim import Claim, Source, adversarial, grid, numeric
-from verify.claims._predictors import changed, plus
+from verify.claims._predictors import changed, plus, unlike
 from verify.claims._searches import SEEDS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import KEY, Subject, law, mixtures, mu_of
@@ -215,22 +215,44 @@ COR_33_WORST = numeric(
 )
 
 
-def _predict_depth(*, delta: str, mu: str, n: int) -> int:
-    return dc.depth_for_condition_number(float(Fraction(delta)), float(Fraction(mu)), n)
+def _predict_depth(
+    *, delta: str, mu: str, n: int, target: str = "", assumption: Any = "A"
+) -> int:
+    return dc.depth_for_condition_number(
+        float(Fraction(delta)),
+        float(Fraction(mu)),
+        n,
+        *([float(Fraction(target))] if target else []),
+        **unlike({"assumption": "A"}, assumption=assumption),
+    )
 
 
-def _measure_depth(*, delta: str, mu: str, n: int) -> int:
-    """Least l with n (1 - mu/2)^l <= 1, after L_0 layers, in fractions."""
-    layers, left, factor = 0, Fraction(n), 1 - Fraction(mu) / 2
-    while left > 1:
-        left *= factor
-        layers += 1
+def _measure_depth(
+    *, delta: str, mu: str, n: int, target: str = "", assumption: str = "A"
+) -> int:
+    """Least l with n (1 - mu/2)^l <= 1, after L_0 layers, in fractions.
+
+    With a target, also 2 n (1 - mu/2)^l <= target - 1, and l >= 1; under assumption B
+    with n in the place of 2 n, and without the first.
+    """
+
+    def needed(left: Fraction) -> int:
+        layers = 0
+        while left > 1:
+            left *= 1 - Fraction(mu) / 2
+            layers += 1
+        return layers
+
+    layers = needed(Fraction(n)) if assumption == "A" else 0
+    if target:
+        twice = 2 if assumption == "A" else 1
+        layers = max(layers, 1, needed(twice * n / (Fraction(target) - 1)))
     return layers + exact_burn_in(delta=delta, mu=mu)
 
 
-def _wrong_depth(*, delta: str, mu: str, n: int) -> int:
+def _wrong_depth(*, delta: str, mu: str, **rest: Any) -> int:
     """A depth that does not depend on the inputs' separation."""
-    return _predict_depth(delta=delta, mu=mu, n=n) - burn_in(delta=delta, mu=mu)
+    return _predict_depth(delta=delta, mu=mu, **rest) - burn_in(delta=delta, mu=mu)
 
 
 COR_33_DEPTH = numeric(
@@ -248,6 +270,14 @@ COR_33_DEPTH = numeric(
         ),
         # log 2^29 / log 2 is 29.000000000000004 in float64.
         {"delta": "1/100", "mu": "1", "n": 2**29},
+        # With a target: one that asks for more, or for less, than the bound's range.
+        *grid(
+            delta="1/100",
+            mu=("0.2665288965378700", "1"),
+            n=(1, 16),
+            target=("5/4", "9", "1000"),
+            assumption=("A", "B"),
+        ),
     ),
     predict=_predict_depth,
     measure=_measure_depth,

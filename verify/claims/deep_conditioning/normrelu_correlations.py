@@ -160,7 +160,8 @@ CLAIMS = (
         r"{\hat\sigma_0(\gamma)}",
         source=Source(KEY, "Appendix I, Eq. 28", Reading.READING),
         cases=grid(
-            kink=(_STAR_TEXT, "-1.5975", "0"), gamma=("0.5", "0.75", "1.5", "4")
+            kink=(_STAR_TEXT, "-1.5975", "0", "0.5"),
+            gamma=("0.1", "0.5", "0.75", "1.5", "4", "9"),
         ),
         predict=_predict_bias,
         measure=_measure_bias,
