@@ -17,8 +17,8 @@ from scipy import special
 from theory import activations as act
 from theory import phase
 from verify import integrals
-from verify.claim import Source, numeric, statistical
-from verify.claims._predictors import changed, unlike
+from verify.claim import Source, grid, numeric, statistical
+from verify.claims._predictors import changed, times, unlike
 from verify.compare import AgreesTo, Array, Estimate, MeanEquals
 
 _POOLE, _SCHOENHOLZ = "poole2016exponential", "schoenholz2017deep"
@@ -376,6 +376,65 @@ FUNCTIONS = numeric(
     measure=_measure_state,
     compare=AgreesTo(relative=1e-12),
     must_refute=_wrong_functions,
+    uses=("dc/D.0-phase",),
+)
+
+
+def _predict_points(*, name: str, weight_var: float, bias_var: float) -> list[float]:
+    points = phase.fixed_variances(act.CATALOGUE[name], weight_var, **_biases(bias_var))
+    each = [(p.variance, p.slope, float(p.stable)) for p in points]
+    return _listed(each)
+
+
+def _listed(points: list[Any]) -> list[Any]:
+    """Return their number, and those of two at most; -1 for what there is not."""
+    numbers = [number for point in points for number in point]
+    return [float(len(points)), *numbers, *[-1.0] * (6 - len(numbers))]
+
+
+def _measure_points(*, name: str, weight_var: float, bias_var: float) -> list[Any]:
+    """A line for ReLU; for erf a concave map, with one root beyond zero at most."""
+    with mp.workdps(_DIGITS):
+        w, b = mp.mpf(weight_var), mp.mpf(bias_var)
+
+        def layer(q: Any) -> Any:
+            if name == "relu":
+                return w * q / 2 + b
+            return w * 2 / mp.pi * mp.asin(2 * q / (1 + 2 * q)) + b
+
+        def slope(q: Any) -> Any:
+            return mp.diff(layer, q, direction=1 if q == 0 else 0)
+
+        rises = slope(mp.mpf(0)) > 1
+        roots = [mp.mpf(0)] if b == 0 else []
+        if name == "erf" and (b > 0 or rises):
+            roots.append(mp.findroot(lambda q: layer(q) - q, w))
+        if name == "relu" and b > 0 and slope(mp.mpf(0)) < 1:
+            roots.append(b / (1 - w / 2))
+        each = [(q, slope(q), float(slope(q) < 1)) for q in roots]
+        return _listed(each)
+
+
+POINTS = numeric(
+    id="dc/D.0-phase-points",
+    items=("D.0", "Thm3.10"),
+    title="All variances that layers keep, zero and none among them, and which attract",
+    statement=_MAP + r", \quad \chi_q = \partial_q (\sigma_w^2\, \mathbb{E}\,"
+    r" \sigma(\sqrt q Z)^2)",
+    assumptions=STATE.assumptions,
+    source=Source(_POOLE, "Section 3, equations 3 to 6"),
+    cases=(
+        *grid(name="relu", weight_var=(1.6, 2.5), bias_var=(0.0, 0.3)),
+        *grid(name="erf", weight_var=(0.5, 2.0), bias_var=(0.0, 0.3)),
+        # A line beside the diagonal meets it nowhere.
+        {"name": "relu", "weight_var": 2.0, "bias_var": 0.3},
+    ),
+    predict=_predict_points,
+    measure=_measure_points,
+    compare=AgreesTo(relative=1e-12),
+    must_refute=changed(
+        _predict_points, "Weights of half their variance.", weight_var=times(0.5)
+    ),
     uses=("dc/D.0-phase",),
 )
 
