@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise, product
 from typing import Any
 
 import mpmath
@@ -406,6 +407,107 @@ LENGTHS = replace(
     predict=_predict_length,
     measure=_measure_length,
     must_refute=_wrong_length,
+)
+
+# --- polynomials and steps --------------------------------------------------------------
+
+_HERMITE = (0.5, 1.0, -0.3, 0.4)
+_FIRST, _PLACES, _HEIGHTS = 0.5, (1.0, -0.5), (2.0, 1.0)
+"""The level on the left, and where what is added to it, not in order."""
+
+
+def _pieced(shape: str, *, normalised: bool) -> act.Activation:
+    a = (
+        act.HermiteMixture(_HERMITE)
+        if shape == "cubic"
+        else act.PiecewisePolynomial("stairs", 0, (_FIRST,), _PLACES, _HEIGHTS)
+    )
+    return a.normalized() if normalised else a
+
+
+def _predict_pieced(
+    *, shape: str, normalised: bool, further: float = 1.0
+) -> list[float]:
+    a = _pieced(shape, normalised=normalised)
+    slopes = a.dual_derivative(np.array(_CORRELATIONS[1:]))
+    lengths = [a.length_map(further * q) for q in _SQUARES[1:]]
+    rates = [a.length_map_derivative(further * q) for q in _SQUARES[1:]]
+    return [*lengths, *rates, *slopes]
+
+
+def _moments(shape: str, q: Any) -> tuple[Any, Any]:
+    """E s and E s^2 at variance q."""
+    if shape == "step":
+        r, places = mpmath.sqrt(q), sorted(zip(_PLACES, _HEIGHTS, strict=True))
+        level, total, square = mpmath.mpf(_FIRST), mpmath.mpf(0), mpmath.mpf(0)
+        edges = [-mpmath.inf, *(c for c, _ in places), mpmath.inf]
+        for (a, b), (_, jump) in zip(pairwise(edges), [*places, (0, 0)], strict=True):
+            share = mpmath.ncdf(b / r) - mpmath.ncdf(a / r)
+            total, square = total + level * share, square + level**2 * share
+            level += jump
+        return total, square
+    powers = _powers()
+    square = [
+        mpmath.fsum(powers[i] * powers[n - i] for i in range(n + 1) if n - i < 4 > i)
+        for n in range(7)
+    ]
+    means = [q ** (n // 2) * mpmath.fac2(n - 1) if n % 2 == 0 else 0 for n in range(7)]
+    return mpmath.fdot(powers, means[:4]), mpmath.fdot(square, means)
+
+
+def _powers() -> list[Any]:
+    """Return the cubic's coefficients, of h_2 = (x^2 - 1)/sqrt 2 and its likes."""
+    a, b, c, d = map(mpmath.mpf, _HERMITE)
+    c, d = c / mpmath.sqrt(2), d / mpmath.sqrt(6)
+    return [a - c, b - 3 * d, c, d]
+
+
+def _measure_pieced(*, shape: str, normalised: bool) -> list[Any]:
+    with mpmath.workprec(BITS):
+        mean, whole = _moments(shape, mpmath.mpf(1))
+        shift, size = (mean, whole - mean**2) if normalised else (0, 1)
+
+        def length(q: Any) -> Any:
+            average, square = _moments(shape, q)
+            return (square - 2 * shift * average + shift**2) / size
+
+        squares = [mpmath.mpf(q) for q in _SQUARES[1:]]
+        rates = [mpmath.diff(length, q) for q in squares]
+        rho = [mpmath.mpf(r) for r in _CORRELATIONS[1:]]
+        if shape == "cubic":
+            energies = [mpmath.mpf(a) ** 2 for a in _HERMITE]
+            slopes = [
+                sum(k * e * r ** (k - 1) for k, e in enumerate(energies) if k)
+                for r in rho
+            ]
+        else:
+            # Jumps multiply the density of both numbers at their places.
+            each = list(zip(_PLACES, _HEIGHTS, strict=True))
+            slopes = [
+                mpmath.fsum(
+                    a
+                    * b
+                    * mpmath.exp(-(c * c - 2 * r * c * d + d * d) / (2 * (1 - r * r)))
+                    / (2 * mpmath.pi * mpmath.sqrt(1 - r * r))
+                    for (c, a), (d, b) in product(each, repeat=2)
+                )
+                for r in rho
+            ]
+        return [*map(length, squares), *rates, *(s / size for s in slopes)]
+
+
+PIECED = replace(
+    SLOPE,
+    id="dc/D.0-pieces",
+    title="Lengths, their derivatives and slopes of a polynomial and of a staircase",
+    statement=r"\gamma \mapsto \mathbb{E}\, \sigma(\sqrt\gamma X)^2, \quad"
+    r" \sigma = \sum_{k \le 3} a_k h_k \text{ or } \sum_j b_j 1\{x > c_j\}",
+    cases=grid(shape=("cubic", "step"), normalised=(False, True)),
+    predict=_predict_pieced,
+    measure=_measure_pieced,
+    # Of sums that cancel, of the rounding of sizes below a thousand.
+    compare=AgreesTo(relative=1e-12, absolute=1e-15),
+    must_refute=changed(_predict_pieced, "Lengths a thousandth longer.", further=1.001),
 )
 
 # --- the tangent kernel of opposite inputs ----------------------------------------------

@@ -310,6 +310,42 @@ def _of_length_one(*, rho: float) -> list[float]:
     return [square * mean, square**2 * variance]
 
 
+def _predict_mirrored(*, activation: str) -> list[float]:
+    unit = act.CATALOGUE[activation]
+    return [
+        float(of(-1.0, unit, 2, 1)) for of in (width.nngp_mean, width.nngp_variance)
+    ]
+
+
+def _measure_mirrored(*, activation: str) -> list[float]:
+    """Two layers multiply by independent chi-squares over n, of mean 1 and variance 2/n.
+
+    The sign of the second input is lost where the function is even, or kept.
+    """
+    return [1.0 if activation == "abs" else -1.0, 4.0]
+
+
+def _of_equal_inputs(*, activation: str) -> list[float]:
+    """The kernel of an input with itself."""
+    unit = act.CATALOGUE[activation]
+    return [float(width.nngp_mean(1.0, unit, 2, 1)), 2.0]
+
+
+MIRRORED = numeric(
+    id="dc/eq1-opposite-width",
+    items=("Eq1", "LemC.4"),
+    uses=("dc/eq7-bias",),
+    title="Opposite inputs of even and odd units: kernels to order 1/width",
+    statement=r"K^{(m)}(x, -x) = \pm K^{(m)}(x, x)",
+    assumptions=("identity or absolute value", "two hidden layers, one output"),
+    source=Source(_KEY, "Equation 1, at finite width", Reading.OURS),
+    cases=grid(activation=("abs", "identity")),
+    predict=_predict_mirrored,
+    measure=_measure_mirrored,
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_of_equal_inputs,
+)
+
 CLIPPED = numeric(
     id="dc/eq1-clipped-width",
     items=("Eq1", "LemC.4"),
