@@ -18,6 +18,7 @@ from theory import conditioning, hermite, kernels, lengths, optimization
 from verify import integrals
 from verify.claim import Case, Claim, Source, grid, numeric
 from verify.claims._predictors import changed, mapped, plus, scaled, times
+from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import KEY, law, subject
 from verify.compare import AgreesTo, Array
@@ -880,6 +881,66 @@ EQ1_RAW = numeric(
     uses=("dc/defC.1-unequal",),
 )
 
+
+_DEEP_RHOS = (-1.0, -0.5, 0.3, 0.999, 1.0)
+_TURNS = (1e-6, 1e-2, 3.14)
+
+
+def _predict_deep(*, weight_var: float, bias_var: float, depth: int) -> list[float]:
+    variances = {"weight_var": weight_var, "bias_var": bias_var}
+    rho = np.array(_DEEP_RHOS)
+    found = [
+        of(rho, act.erf, depth, **variances)
+        for of in (kernels.nngp_map, kernels.ntk_map)
+    ]
+    for turn in _TURNS:
+        rows = pairs.rows(1.0, 1.0, turn)
+        both = kernels.nngp_ntk(rows, act.erf, depth, **variances)
+        found.append(np.array([k[0, 1] for k in both]))
+    return [float(v) for each in found for v in each]
+
+
+def _measure_deep(*, weight_var: float, bias_var: float, depth: int) -> list[Any]:
+    """Arcsines (Williams 1997), layer by layer at 256 bits."""
+    law = pairs.LAWS["erf"]
+    with mpmath.workprec(integrals.BITS):
+        w, b = _mpf(weight_var), _mpf(bias_var)
+
+        def between(p: Any, q: Any, k: Any) -> tuple[Any, Any]:
+            p, q, k = (w * v + b for v in (p, q, k))
+            t = k
+            for _ in range(depth):
+                (value, slope), one, two = law.two(p, q, k), law.one(p), law.one(q)
+                p, q, k = w * one[0] + b, w * two[0] + b, w * value + b
+                t = k + w * t * slope
+            return k, t
+
+        maps = [between(_mpf(1), _mpf(1), _mpf(r)) for r in _DEEP_RHOS]
+        rows = [between(*pairs.start(*pairs.rows(1.0, 1.0, t)).k) for t in _TURNS]
+        top, slow = zip(*maps, strict=True)
+        return [*top, *slow, *(v for both in rows for v in both)]
+
+
+EQ1_DEEP = numeric(
+    id="dc/eq1-raw-deep",
+    items=("Eq1", "Eq7", "D.0"),
+    title="Deep networks of erf, with biases and without, whose lengths keep changing",
+    statement=r"K^{(l)} = \sigma_w^2 \tfrac2\pi \arcsin \tfrac{2 K^{(l-1)}}"
+    r"{1 + 2 \gamma_{l-1}} + \sigma_b^2",
+    assumptions=("unit inputs", "not normalised"),
+    source=Source(KEY, "Equations 1 and 7"),
+    cases=(
+        {"weight_var": 1.3, "bias_var": 0.1, "depth": 60},
+        {"weight_var": 1.3, "bias_var": 0.1, "depth": 2},
+        {"weight_var": 1.0, "bias_var": 0.0, "depth": 4},
+    ),
+    predict=_predict_deep,
+    measure=_measure_deep,
+    # 1e-12 of the recursion.
+    compare=AgreesTo(relative=1e-12, of_largest=True),
+    must_refute=changed(_predict_deep, "One hidden layer too many.", depth=plus(1)),
+    uses=("dc/eq1-raw",),
+)
 
 _CLOSE = (2.0**-53, 2.0**-51, 2.0**-47, 2.0**-40)
 
