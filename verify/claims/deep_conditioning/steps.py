@@ -1,5 +1,6 @@
 """NormReLU and its rivals in training, against plain PyTorch (closed claims)."""
 
+import copy
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -358,6 +359,22 @@ def _moved(images: Tensor, generator: torch.Generator) -> Tensor:
     return seen
 
 
+def _conditions(net: nn.Sequential, x: Tensor) -> list[float]:
+    """Return the decades of the tangent kernel's eigenvalues, and the top layer's."""
+    exact = copy.deepcopy(net).double()
+    rows: list[Tensor] = []
+    for one in x.double():
+        slopes = torch.autograd.grad(exact(one[None])[0, 0], [*exact.parameters()])
+        rows.append(torch.cat([s.flatten() for s in slopes]))
+    with torch.no_grad():
+        top = _hidden(net, x)[-1].double()
+    found: list[float] = []
+    for features in (torch.stack(rows), top):
+        values = torch.linalg.eigvalsh(features @ features.T)
+        found.append(math.log10(float(values[-1] / values[0])))
+    return found
+
+
 def _plain_course(
     *, arm: str, kind: str, fault: str, start: str, wrong: bool
 ) -> list[float]:
@@ -390,6 +407,7 @@ def _plain_course(
             torch_generator(seed, "normrelu", name)
             for name in ("batches", "augmentation")
         )
+        conditions = _conditions(net, x) if fault else []
         for step, chosen in enumerate(orders(_N, _BATCH, _STEPS, order)):
             if start and step == _STEPS // 2:
                 sgd.param_groups[0]["lr"] = 0.1 * rate
@@ -404,6 +422,7 @@ def _plain_course(
             net.train()
             hidden = _hidden(net, _inputs(kind, _TESTS, _TESTS, shape).float())
             found += [float(h.square().mean()) for h in hidden]
+        found += [*conditions, *(_conditions(net, x) if fault else [])]
     return found
 
 
@@ -434,9 +453,13 @@ def _found_course(*, arm: str, kind: str, fault: str, start: str) -> list[float]
         fault=fault,
     )
     losses, lengths = done.series["train_loss"][-1], done.series["lengths"][-1]
-    return [
-        float(number) for row in range(4) for number in (losses[row], *lengths[row])
-    ]
+    found: list[float] = []
+    for row in range(4):
+        found += [losses[row], *lengths[row]]
+        for when in (0, -1) if fault else ():
+            names = ("condition", "top_condition")
+            found += [done.series[name][when, row] for name in names]
+    return [float(number) for number in found]
 
 
 COURSE = closed(
