@@ -22,7 +22,6 @@ from theory import _twofold as two
 from theory._decomposition import row_space
 from theory._quadratic import (
     Loss,
-    Steps,
     checked_momentum,
     loss_scale,
     rate_limit,
@@ -80,7 +79,7 @@ def residual_factors(
     0.0
     """
     who = "residual_factors"
-    count = _counts(who, steps)
+    count = whole_steps(who, steps)
     rate = _checks.positive(who, "learning_rate", learning_rate)
     g = _checks.not_negative(who, "curvature", curvature)
     m = checked_momentum(who, momentum)
@@ -225,7 +224,7 @@ def _left_after(
         _checks.broadcast(who, learning_rate=rate, momentum=m)
         _check_convergence(who, rate, m, float(np.max(curvatures, initial=0.0)))
         return None
-    count = _counts(who, steps)
+    count = whole_steps(who, steps)
     _checks.broadcast(who, steps=count, learning_rate=rate, momentum=m)
     axes = (..., *[np.newaxis] * np.ndim(curvatures))
     return residual_pair(who, count[axes], rate[axes], curvatures, m[axes], low=low)
@@ -245,12 +244,6 @@ def _check_convergence(who: str, rate: Array, momentum: Array, top: float) -> No
             rate,
             "Descent diverges there and has no limit; `steps` gives its iterates.",
         )
-
-
-def _counts(who: str, steps: Any) -> Steps:
-    if not isinstance(steps, int):
-        _checks.real(who, "steps", steps)
-    return whole_steps(who, steps)
 
 
 def scheduled_factors(

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 import flint
+import mpmath
 import numpy as np
 
 from theory import activations as act
@@ -70,6 +71,60 @@ NORM = numeric(
     # The library's promise for functions without a formula, 1e-12.
     compare=AgreesTo(absolute=1e-12),
     must_refute=_cut_norm,
+)
+
+# --- coefficients by parts --------------------------------------------------------------
+
+_BENDS: dict[bool, Callable[[Any], Any]] = {
+    False: lambda x: x / (1 + x),
+    True: lambda x: (1 + x) ** -2,
+}
+_LOW = 5
+
+
+def _predict_low(*, slope: bool, var: float) -> Array:
+    a = act.softsign.derivative if slope else act.softsign
+    return a.scaled(var).hermite(_LOW)
+
+
+def _measure_low(*, slope: bool, var: float) -> list[Any]:
+    """Integrate from the kink on: odd functions have the odd coefficients alone."""
+    function = _BENDS[slope]
+    with mpmath.workdps(25):
+        root, found = mpmath.sqrt(mpmath.mpf(var)), list[Any]()
+        for k in range(_LOW + 1):
+            if k % 2 == slope:
+                found.append(mpmath.mpf(0))
+                continue
+
+            def integrand(z: Any, k: int = k) -> Any:
+                bare = mpmath.hermite(k, z / mpmath.sqrt(2)) / mpmath.sqrt(2) ** k
+                return function(root * z) * bare * mpmath.npdf(z)
+
+            total = 2 * mpmath.quad(integrand, [0, 1, 3, 6, 12])
+            found.append(total / mpmath.sqrt(mpmath.factorial(k)))
+        return found
+
+
+def _at_variance_one(*, slope: bool, var: float) -> Array:
+    """Coefficients at variance one."""
+    return _predict_low(slope=slope, var=3.0 - var)
+
+
+LOW = numeric(
+    id="dc/defC.1-low-order",
+    items=("DefC.1",),
+    uses=("dc/tab2-coefficients",),
+    title="Hermite coefficients of a function that bends at a kink, at variance two",
+    statement=r"a_k = \mathbb{E}\, \sigma(\sqrt v Z)\, h_k(Z), \quad"
+    r" \sigma = \frac{x}{1 + |x|}, \ \frac{1}{(1 + |x|)^2}",
+    source=Source(KEY, "Definition C.1"),
+    cases=grid(slope=(False, True), var=2.0),
+    predict=_predict_low,
+    measure=_measure_low,
+    # The library's promise for functions without a formula.
+    compare=AgreesTo(relative=1e-12, of_largest=True),
+    must_refute=_at_variance_one,
 )
 
 # --- coefficients of high order ---------------------------------------------------------

@@ -1050,14 +1050,33 @@ _KINK = 0.3
 _VAR = 3.0
 
 
-def _predict_callable(*, what: str, linear: float = 0.5, symbolic: bool = False) -> Any:
-    if symbolic:
+def _predict_callable(*, what: str, linear: float = 0.5, form: str = "arrays") -> Any:
+    if form in ("abs", "max", "piecewise"):
         import sympy
 
         # Its derivative and its kink are found.
         x = sympy.Symbol("x")
-        over = (x - _KINK + sympy.Abs(x - _KINK)) / 2
+        over = {
+            "abs": (x - _KINK + sympy.Abs(x - _KINK)) / 2,
+            "max": sympy.Max(x - _KINK, 0),
+            "piecewise": sympy.Piecewise((x - _KINK, x > _KINK), (0, True)),
+        }[form]
         return _of_callable(act.from_function(over**2 + linear * x), what)
+    if form == "tensors":
+        import torch
+
+        # Differentiated by PyTorch.
+        a = act.from_function(
+            lambda x: torch.relu(x - _KINK) ** 2 + linear * x, kinks=(_KINK,)
+        )
+        return _of_callable(a, what)
+    if form == "numbers":
+        a = act.from_function(
+            lambda x: max(x - _KINK, 0.0) ** 2 + linear * x,
+            kinks=(_KINK,),
+            derivative=lambda x: 2.0 * max(x - _KINK, 0.0) + linear,
+        )
+        return _of_callable(a, what)
 
     def ramp(x: Array) -> Array:
         return np.maximum(x - _KINK, 0.0) ** 2 + linear * x
@@ -1084,8 +1103,8 @@ def _of_callable(a: act.Activation, what: str) -> Any:
     return a.distance_map(np.array(_DELTAS))
 
 
-def _measure_callable(*, what: str, symbolic: bool = False) -> Any:
-    del symbolic  # the same function, given in another form
+def _measure_callable(*, what: str, form: str = "arrays") -> Any:
+    del form  # of the same function
     if what == "bend":
         # (s(r x))'' is 2 r^2 beyond c / r, and zero before.
         beyond = mpmath.ncdf(-_KINK / mpmath.sqrt(_VAR))
@@ -1108,7 +1127,8 @@ CALLABLE = numeric(
     source=Source(KEY, "Definition C.1"),
     cases=(
         *grid(what=("energy", "dual", "slope", "distance", "bend")),
-        *grid(what=("dual", "slope", "bend"), symbolic=True),
+        *grid(what=("dual", "slope", "bend"), form="abs"),
+        *grid(what="slope", form=("max", "piecewise", "tensors", "numbers")),
     ),
     predict=_predict_callable,
     measure=_measure_callable,

@@ -5,7 +5,7 @@ raw ones. The measured side is `verify.claims.deep_conditioning._pairs`.
 """
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -571,34 +571,64 @@ _FEW = 60
 
 
 @lru_cache(maxsize=8)
-def _by_values(p: float, q: float, turn: float, depth: int) -> Any:
+def _by_values(
+    p: float, q: float, turn: float, depth: int, *, more: float = 0.0
+) -> Any:
     rng = np.random.default_rng(19)
     others = rng.standard_normal((_FEW, 2))
     others /= np.linalg.norm(others, axis=1, keepdims=True)
     others *= np.sqrt(rng.uniform(p, q, (_FEW, 1)))
     x = np.vstack([_rows(p, q, turn), others])
-    found = kernels.nngp_ntk(x, subject(_BY_VALUES), depth)
+    a = act.from_function(
+        lambda z: 2.0 * np.sin(z) + np.cos(z) + more,
+        derivative=lambda z: 2.0 * np.cos(z) - np.sin(z),
+        name=_BY_VALUES,
+    )
+    found = kernels.nngp_ntk(x, a, depth)
     return [k[:2, :2] for k in found]
 
 
 def _predict_values(
-    which: int, *, squares: list[float], turn: float, depth: int
+    which: int, *, squares: list[float], turn: float, depth: int, more: float = 0.0
 ) -> list[Any]:
-    return pairs.entries_of(_by_values(*squares, turn, depth)[which])
+    return pairs.entries_of(_by_values(*squares, turn, depth, more=more)[which])
+
+
+@dataclass(frozen=True)
+class _Raised:
+    """The law of a function with a number added."""
+
+    law: pairs.Law
+    more: float
+
+    def mean(self, p: Any) -> Any:
+        """E s(u)."""
+        return self.law.mean(p) + self.more
+
+    def one(self, p: Any) -> pairs.Moments:
+        """E s(u)^2 and E s'(u)^2."""
+        return self.two(p, p, p)
+
+    def two(self, p: Any, q: Any, k: Any) -> pairs.Moments:
+        """E s(u) s(v) and E s'(u) s'(v)."""
+        value, slope = self.law.two(p, q, k)
+        means = self.law.mean(p) + self.law.mean(q)
+        return value + self.more * (means + self.more), slope
 
 
 def _measure_values(
-    which: str, *, squares: list[float], turn: float, depth: int
+    which: str, *, squares: list[float], turn: float, depth: int, more: float = 0.0
 ) -> list[Any]:
     first = pairs.start(*_rows(squares[0], squares[1], turn))
-    states = pairs.recursion(pairs.LAWS[_BY_VALUES], first, depth)
-    return pairs.entries(*getattr(states[-1], which))
+    law = _Raised(pairs.LAWS[_BY_VALUES], more)
+    return pairs.entries(*getattr(pairs.recursion(law, first, depth)[-1], which))
 
 
 def _odd_part(
-    which: str, *, squares: list[float], turn: float, depth: int
+    which: str, *, squares: list[float], turn: float, depth: int, more: float = 0.0
 ) -> list[Any]:
     """The odd part of the function alone, 2 sin x."""
+    del more
     first = pairs.start(*_rows(squares[0], squares[1], turn))
     states = pairs.recursion(pairs.LAWS["sin"], first, depth)
     return pairs.entries(*(4 * v for v in getattr(states[-1], which)))
@@ -631,7 +661,11 @@ NTK_VALUES = replace(
     r" (4 \cosh k_{ij} + \sinh k_{ij}), \quad \sigma(x) = 2 \sin x + \cos x",
     source=Source(KEY, "Equation 7 and Appendix D"),
     # The values above are part of these: nearly opposite rows are asked here alone.
-    cases=grid(squares=([2.0, 3.0],), turn=(0.02, 3.1), depth=1),
+    cases=(
+        *grid(squares=([2.0, 3.0],), turn=(0.02, 3.1), depth=1),
+        # A mean so large that a layer takes rows apart nearly to equal ones.
+        {"squares": [0.5, 0.6], "turn": 0.3, "depth": 1, "more": 5.0},
+    ),
     predict=partial(_predict_values, 1),
     measure=partial(_measure_values, "t"),
     must_refute=partial(_odd_part, "t"),

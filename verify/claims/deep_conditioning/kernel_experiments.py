@@ -384,7 +384,8 @@ def _plain_chain(*, rho: float, chains: int, wrong: bool) -> list[float]:
         paths.append(path)
     found: list[float] = []
     for values in (np.array(paths), np.array(paths) ** 2):
-        spread = values.std(axis=0, ddof=1) / (1.0 if wrong else math.sqrt(chains))
+        spread = values.std(axis=0, ddof=min(1, chains - 1))
+        spread /= 1.0 if wrong else math.sqrt(chains)
         found += [*values.mean(axis=0), *spread]
     return [float(number) for number in found]
 
@@ -404,7 +405,7 @@ CHAIN = closed(
     r"\sqrt{1-\rho_l^2}\,g'",
     key=KEY,
     where="Equation 3",
-    cases=({"rho": 0.5, "chains": 4}, {"rho": -0.8, "chains": 2}),
+    cases=grid(rho=(0.5, -0.8), chains=(1, 4)),
     twin=_plain_chain,
     measure=_found_chain,
     uses=("dc/eq2-named",),

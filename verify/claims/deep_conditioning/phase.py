@@ -19,6 +19,7 @@ from theory import phase
 from verify import integrals
 from verify.claim import Source, grid, numeric, statistical
 from verify.claims._predictors import changed, times, unlike
+from verify.claims.deep_conditioning import _pairs as pairs
 from verify.compare import AgreesTo, Array, Estimate, MeanEquals
 
 _POOLE, _SCHOENHOLZ = "poole2016exponential", "schoenholz2017deep"
@@ -371,6 +372,8 @@ FUNCTIONS = numeric(
         *(_STATES[0], _STATES[2], _STATES[4]),
         # A variance so small that the layer is linear.
         {"name": "erf", "weight_var": 0.5, "bias_var": 1e-20, "start": 2.75e-20},
+        # Longer inputs leave a layer shorter: variances swing about the fixed one.
+        {"name": "cos", "weight_var": 1.5, "bias_var": 0.1, "start": 0.96},
     ),
     predict=_predict_functions,
     measure=_measure_state,
@@ -393,20 +396,29 @@ def _listed(points: list[Any]) -> list[Any]:
 
 
 def _measure_points(*, name: str, weight_var: float, bias_var: float) -> list[Any]:
-    """A line for ReLU; for erf a concave map, with one root beyond zero at most."""
+    """A line for ReLU, a concave map for erf, and a convex one for GELU.
+
+    The second has one root beyond zero at most; the third one on either side of where
+    its slope is one.
+    """
     with mp.workdps(_DIGITS):
         w, b = mp.mpf(weight_var), mp.mpf(bias_var)
 
         def layer(q: Any) -> Any:
-            if name == "relu":
-                return w * q / 2 + b
-            return w * 2 / mp.pi * mp.asin(2 * q / (1 + 2 * q)) + b
+            return w * (q / 2 if name == "relu" else pairs.LAWS[name].one(q)[0]) + b
 
         def slope(q: Any) -> Any:
             return mp.diff(layer, q, direction=1 if q == 0 else 0)
 
         rises = slope(mp.mpf(0)) > 1
         roots = [mp.mpf(0)] if b == 0 else []
+        if name == "gelu":
+            middle = mp.findroot(lambda q: slope(q) - 1, b)
+            for end in (b, 3 * middle):
+                ends = (middle, end)
+                roots.append(
+                    mp.findroot(lambda q: layer(q) - q, ends, solver="anderson")
+                )
         if name == "erf" and (b > 0 or rises):
             roots.append(mp.findroot(lambda q: layer(q) - q, w))
         if name == "relu" and b > 0 and slope(mp.mpf(0)) < 1:
@@ -426,6 +438,8 @@ POINTS = numeric(
     cases=(
         *grid(name="relu", weight_var=(1.6, 2.5), bias_var=(0.0, 0.3)),
         *grid(name="erf", weight_var=(0.5, 2.0), bias_var=(0.0, 0.3)),
+        # So close that they are next to each other, and nearly none.
+        {"name": "gelu", "weight_var": 3.0, "bias_var": 0.0128672},
         # A line beside the diagonal meets it nowhere.
         {"name": "relu", "weight_var": 2.0, "bias_var": 0.3},
     ),
@@ -435,6 +449,44 @@ POINTS = numeric(
     must_refute=changed(
         _predict_points, "Weights of half their variance.", weight_var=times(0.5)
     ),
+    uses=("dc/D.0-phase",),
+)
+
+
+def _predict_lines(*, slope: float, start: float) -> list[float]:
+    a = act.leaky_relu(slope)
+    edge = phase.edge_curve(start, a)
+    (point,) = phase.edge_points(a, 0.0)
+    return [
+        *(edge.weight_var, edge.bias_var, edge.chi_q, point.weight_var, point.chi_q),
+        float(len(phase.edge_points(a, 0.3))),
+    ]
+
+
+def _measure_lines(*, slope: float, start: float) -> list[Any]:
+    """Layers are lines, of slope w (1 + a^2)/2: with biases none of slope one ends."""
+    del start
+    weights = 2 / (1 + mp.mpf(slope) ** 2)
+    return [weights, 0.0, 1.0, weights, 1.0, 0.0]
+
+
+def _wrong_lines(*, slope: float, start: float) -> list[float]:
+    """The edge of ReLU."""
+    return [2.0, *_predict_lines(slope=slope, start=start)[1:3], 2.0, 1.0, 0.0]
+
+
+LINES = numeric(
+    id="dc/D.0-edge-lines",
+    items=("D.0", "Thm3.10"),
+    title="The edge of chaos of two slopes is one weight variance, without biases",
+    statement=r"\sigma_w^2 \tfrac12 (1 + a^2) = 1, \quad \sigma_b^2 = 0",
+    assumptions=STATE.assumptions,
+    source=Source(_SCHOENHOLZ, "Section 2"),
+    cases=grid(slope=(-0.5, 0.1), start=(0.1, 3.0)),
+    predict=_predict_lines,
+    measure=_measure_lines,
+    compare=AgreesTo(relative=1e-14),
+    must_refute=_wrong_lines,
     uses=("dc/D.0-phase",),
 )
 

@@ -18,6 +18,7 @@ import mpmath
 from theory import activations as act
 from theory import kernels, width
 from verify.claim import Source, grid, numeric
+from verify.claims._predictors import changed
 from verify.compare import AgreesTo
 from verify.integrals import BITS, Pieces
 from verify.reading import Reading
@@ -310,40 +311,49 @@ def _of_length_one(*, rho: float) -> list[float]:
     return [square * mean, square**2 * variance]
 
 
-def _predict_mirrored(*, activation: str) -> list[float]:
-    unit = act.CATALOGUE[activation]
-    return [
-        float(of(-1.0, unit, 2, 1)) for of in (width.nngp_mean, width.nngp_variance)
-    ]
+_OTHER_SIDE = {"abs": -1.0, "identity": 1.0, "leaky_relu": 0.1}
+"""Slopes left of zero; right of it they are one."""
 
 
-def _measure_mirrored(*, activation: str) -> list[float]:
-    """Two layers multiply by independent chi-squares over n, of mean 1 and variance 2/n.
+def _predict_mirrored(*, activation: str, depth: int, rho: float = -1.0) -> list[float]:
+    a = _OTHER_SIDE[activation]
+    unit = act.leaky_relu(a) if abs(a) < 1.0 else act.CATALOGUE[activation]
+    each = (width.nngp_mean, width.nngp_variance, width.ntk_mean)
+    return [float(of(rho, unit, depth, 1)) for of in each]
 
-    The sign of the second input is lost where the function is even, or kept.
+
+def _measure_mirrored(*, activation: str, depth: int) -> list[float]:
+    """s(u) s(-u) is -a u^2, of mean -a, and s'(u) s'(-u) = a, the slopes' product.
+
+    Every layer multiplies by a chi-square over n, of mean 1 and variance 2/n; behind an
+    even function inputs are equal.
     """
-    return [1.0 if activation == "abs" else -1.0, 4.0]
-
-
-def _of_equal_inputs(*, activation: str) -> list[float]:
-    """The kernel of an input with itself."""
-    unit = act.CATALOGUE[activation]
-    return [float(width.nngp_mean(1.0, unit, 2, 1)), 2.0]
+    a = _OTHER_SIDE[activation]
+    mean, slopes = -a, [a, 1.0 if activation == "abs" else a]
+    tangent = -1.0
+    for slope in slopes[:depth]:
+        tangent = mean + slope * tangent
+    return [mean, 2.0 * depth * a * a, tangent]
 
 
 MIRRORED = numeric(
     id="dc/eq1-opposite-width",
     items=("Eq1", "LemC.4"),
     uses=("dc/eq7-bias",),
-    title="Opposite inputs of even and odd units: kernels to order 1/width",
-    statement=r"K^{(m)}(x, -x) = \pm K^{(m)}(x, x)",
-    assumptions=("identity or absolute value", "two hidden layers, one output"),
+    title="Opposite inputs and units of two slopes: kernels to order 1/width",
+    statement=r"s(u) s(-u) = -a u^2, \quad s(x) = \max(x, 0) + a \min(x, 0)",
+    assumptions=("a of one layer is 1/10, of one or two layers 1 or -1", "one output"),
     source=Source(_KEY, "Equation 1, at finite width", Reading.OURS),
-    cases=grid(activation=("abs", "identity")),
+    cases=(
+        *grid(activation=("abs", "identity"), depth=(1, 2)),
+        {"activation": "leaky_relu", "depth": 1},
+    ),
     predict=_predict_mirrored,
     measure=_measure_mirrored,
     compare=AgreesTo(relative=1e-12),
-    must_refute=_of_equal_inputs,
+    must_refute=changed(
+        _predict_mirrored, "The kernel of an input with itself.", rho=1.0
+    ),
 )
 
 CLIPPED = numeric(

@@ -124,7 +124,7 @@ PATCH = Claim(
 def _measure_path(
     *, size: int, channels: int, kernel: int, momentum: float, seed: int
 ) -> list[Array]:
-    """Weights after each of some steps of the framework's descent."""
+    """Weights after each of some steps of the framework's descent, and their error."""
     image, w0 = _float_problem(size, channels, kernel, seed)
     weight, inputs = torch.from_numpy(w0), as_batch(image)
     found = descend(
@@ -136,7 +136,13 @@ def _measure_path(
         rate=_rate(image, kernel),
         momentum=momentum,
     )
-    return [weights.ravel() for (weights,) in found]
+    return [np.append(weights.ravel(), _error(image, weights)) for (weights,) in found]
+
+
+def _error(image: Array, weights: Array) -> float:
+    """Return the mean squared error on an image, by the framework's convolution."""
+    x, w = as_batch(image), torch.from_numpy(weights)
+    return float((conv2d(x, w, padding=w.shape[-1] // 2) - x).square().mean())
 
 
 _STEPS = (0, 1, 2, 7, 30, 120)
@@ -159,16 +165,19 @@ def _path(
     size: int, channels: int, kernel: int, momentum: float, seed: int, later: int
 ) -> list[Array]:
     image, w0 = _float_problem(size, channels, kernel, seed)
-    weights = idm.one_layer_conv_weights(
-        image,
-        kernel,
-        idm.weights_from_framework(w0),
-        steps=np.array(_STEPS) + later,
-        learning_rate=_rate(image, kernel),
-        momentum=momentum,
-        loss="mean",
-    )
-    return [idm.weights_to_framework(w, kernel).ravel() for w in weights]
+    start = idm.weights_from_framework(w0)
+    descent: dict[str, Any] = {
+        "steps": np.array(_STEPS) + later,
+        "learning_rate": _rate(image, kernel),
+        "momentum": momentum,
+        "loss": "mean",
+    }
+    weights = idm.one_layer_conv_weights(image, kernel, start, **descent)
+    errors = idm.one_layer_conv_mse(image, image, start, **descent)
+    return [
+        np.append(idm.weights_to_framework(w, kernel).ravel(), error)
+        for w, error in zip(weights, errors, strict=True)
+    ]
 
 
 def _predict_path(
