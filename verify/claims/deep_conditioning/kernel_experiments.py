@@ -10,7 +10,10 @@ import torch
 from torch import Tensor
 
 from empirical import data
+from empirical.conditioning.activations import named
 from empirical.conditioning.experiments import EXPERIMENTS
+from empirical.kernels import sample
+from empirical.networks import FullyConnected
 from empirical.randomness import numpy_generator, torch_generator
 from verify.claim import grid
 from verify.claims._predictors import unlike
@@ -209,6 +212,58 @@ WIDTH = closed(
     cases=({"widths": [5, 8], "depth": 2}, {"widths": [7], "depth": 3}),
     twin=_plain_width,
     measure=_found_width,
+    uses=("dc/eq2-named",),
+)
+
+
+def _plain_sampled(*, tangent: bool, max_bytes: int, wrong: bool) -> list[float]:
+    """Draw one network after the other, readouts too, from one stream.
+
+    Wrong: Networks without their readouts.
+    """
+    del max_bytes
+    x, g = torch.from_numpy(inputs("b")), torch_generator(_SEED, "weights")
+    found: list[float] = []
+    for _ in range(_DRAWS):
+        weights = _weights(g, [x.shape[1], *[_WIDTH] * 2, *([] if wrong else [1])])
+        hidden = weights if wrong else weights[:-1]
+        k = _gram(_layers(x, hidden)[-1])
+        found += [*k.ravel(), *(_tangent(x, weights).ravel() if tangent else [])]
+    return [float(number) for number in found]
+
+
+def _found_sampled(*, tangent: bool, max_bytes: int) -> list[float]:
+    x = torch.from_numpy(inputs("b"))
+    network = FullyConnected.uniform(
+        inputs=x.shape[1], width=_WIDTH, depth=2, activation=named("tanh")
+    )
+    chunks = sample(
+        network,
+        x,
+        draws=_DRAWS,
+        generator=torch_generator(_SEED, "weights"),
+        max_bytes=max_bytes,
+        **unlike({"tangent": True}, tangent=tangent),
+    )
+    found: list[float] = []
+    for chunk in chunks:
+        for row, k in enumerate(chunk.nngp):
+            found += k.ravel().tolist()
+            found += chunk.ntk[row].ravel().tolist() if tangent else []
+    return found
+
+
+SAMPLED = closed(
+    id="dc/eq1-sampled",
+    items=("Eq1", "Eq7"),
+    title="Kernels of networks that are drawn together or one by one, from one stream",
+    statement=r"K_m(x,y)=\langle h_m(x),h_m(y)\rangle,\qquad m=1,2,3",
+    key=KEY,
+    where="Equations 1 and 7",
+    # So little memory that each is alone, or enough for all.
+    cases=grid(tangent=(False, True), max_bytes=(1, 2**30)),
+    twin=_plain_sampled,
+    measure=_found_sampled,
     uses=("dc/eq2-named",),
 )
 
