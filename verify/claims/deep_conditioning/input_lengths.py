@@ -574,10 +574,11 @@ _FEW = 60
 def _by_values(
     p: float, q: float, turn: float, depth: int, *, more: float = 0.0
 ) -> Any:
-    rng = np.random.default_rng(19)
-    others = rng.standard_normal((_FEW, 2))
+    # Behind a large mean pairs cost more, and fewer rows do.
+    rng, count = np.random.default_rng(19), 16 if more else _FEW
+    others = rng.standard_normal((count, 2))
     others /= np.linalg.norm(others, axis=1, keepdims=True)
-    others *= np.sqrt(rng.uniform(p, q, (_FEW, 1)))
+    others *= np.sqrt(rng.uniform(p, q, (count, 1)))
     x = np.vstack([_rows(p, q, turn), others])
     a = act.from_function(
         lambda z: 2.0 * np.sin(z) + np.cos(z) + more,
@@ -663,8 +664,9 @@ NTK_VALUES = replace(
     # The values above are part of these: nearly opposite rows are asked here alone.
     cases=(
         *grid(squares=([2.0, 3.0],), turn=(0.02, 3.1), depth=1),
-        # A mean so large that a layer takes rows apart nearly to equal ones.
-        {"squares": [0.5, 0.6], "turn": 0.3, "depth": 1, "more": 5.0},
+        # A mean so large that rows far apart are nearly equal behind a layer; of lengths
+        # on both sides of one, which tables part at.
+        {"squares": [0.9, 1.1], "turn": 0.3, "depth": 1, "more": 5.0},
     ),
     predict=partial(_predict_values, 1),
     measure=partial(_measure_values, "t"),
