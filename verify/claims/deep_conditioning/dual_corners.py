@@ -411,15 +411,19 @@ LENGTHS = replace(
 
 # --- polynomials and steps --------------------------------------------------------------
 
-_HERMITE = (0.5, 1.0, -0.3, 0.4)
+_HERMITE = {
+    "cubic": (0.5, 1.0, -0.3, 0.4),
+    "late": (0.0, 0.0, 0.0, 0.0, 0.0, 0.6, 0.0, 0.8),
+}
+"""Coefficients of polynomials: all of them, and late ones alone."""
 _FIRST, _PLACES, _HEIGHTS = 0.5, (1.0, -0.5), (2.0, 1.0)
 """The level on the left, and where what is added to it, not in order."""
 
 
 def _pieced(shape: str, *, normalised: bool) -> act.Activation:
     a = (
-        act.HermiteMixture(_HERMITE)
-        if shape == "cubic"
+        act.HermiteMixture(_HERMITE[shape])
+        if shape in _HERMITE
         else act.PiecewisePolynomial("stairs", 0, (_FIRST,), _PLACES, _HEIGHTS)
     )
     return a.normalized() if normalised else a
@@ -446,20 +450,24 @@ def _moments(shape: str, q: Any) -> tuple[Any, Any]:
             total, square = total + level * share, square + level**2 * share
             level += jump
         return total, square
-    powers = _powers()
-    square = [
-        mpmath.fsum(powers[i] * powers[n - i] for i in range(n + 1) if n - i < 4 > i)
-        for n in range(7)
+    powers = _powers(shape)
+    squares = np.convolve(powers, powers)
+    means = [
+        q ** (n // 2) * mpmath.fac2(n - 1) if n % 2 == 0 else mpmath.mpf(0)
+        for n in range(len(squares))
     ]
-    means = [q ** (n // 2) * mpmath.fac2(n - 1) if n % 2 == 0 else 0 for n in range(7)]
-    return mpmath.fdot(powers, means[:4]), mpmath.fdot(square, means)
+    return mpmath.fdot(powers, means[: len(powers)]), mpmath.fdot(squares, means)
 
 
-def _powers() -> list[Any]:
-    """Return the cubic's coefficients, of h_2 = (x^2 - 1)/sqrt 2 and its likes."""
-    a, b, c, d = map(mpmath.mpf, _HERMITE)
-    c, d = c / mpmath.sqrt(2), d / mpmath.sqrt(6)
-    return [a - c, b - 3 * d, c, d]
+def _powers(shape: str) -> list[Any]:
+    """Return a polynomial's coefficients, by He_k+1 = x He_k - k He_k-1."""
+    a = _HERMITE[shape]
+    low, high = np.zeros((2, len(a)), dtype=object)
+    high[0], total = mpmath.mpf(1), np.zeros(len(a), dtype=object)
+    for k, value in enumerate(a):
+        total = total + mpmath.mpf(value) / mpmath.sqrt(mpmath.factorial(k)) * high
+        low, high = high, np.roll(high, 1) - k * low
+    return list(total)
 
 
 def _measure_pieced(*, shape: str, normalised: bool) -> list[Any]:
@@ -474,8 +482,8 @@ def _measure_pieced(*, shape: str, normalised: bool) -> list[Any]:
         squares = [mpmath.mpf(q) for q in _SQUARES[1:]]
         rates = [mpmath.diff(length, q) for q in squares]
         rho = [mpmath.mpf(r) for r in _CORRELATIONS[1:]]
-        if shape == "cubic":
-            energies = [mpmath.mpf(a) ** 2 for a in _HERMITE]
+        if shape in _HERMITE:
+            energies = [mpmath.mpf(a) ** 2 for a in _HERMITE[shape]]
             slopes = [
                 sum(k * e * r ** (k - 1) for k, e in enumerate(energies) if k)
                 for r in rho
@@ -499,10 +507,13 @@ def _measure_pieced(*, shape: str, normalised: bool) -> list[Any]:
 PIECED = replace(
     SLOPE,
     id="dc/D.0-pieces",
-    title="Lengths, their derivatives and slopes of a polynomial and of a staircase",
+    title="Lengths, their derivatives and slopes of polynomials and of a staircase",
     statement=r"\gamma \mapsto \mathbb{E}\, \sigma(\sqrt\gamma X)^2, \quad"
-    r" \sigma = \sum_{k \le 3} a_k h_k \text{ or } \sum_j b_j 1\{x > c_j\}",
-    cases=grid(shape=("cubic", "step"), normalised=(False, True)),
+    r" \sigma = \sum_{k \le 7} a_k h_k \text{ or } \sum_j b_j 1\{x > c_j\}",
+    cases=(
+        *grid(shape=("cubic", "step"), normalised=(False, True)),
+        {"shape": "late", "normalised": False},
+    ),
     predict=_predict_pieced,
     measure=_measure_pieced,
     # Of sums that cancel, of the rounding of sizes below a thousand.

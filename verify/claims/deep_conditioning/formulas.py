@@ -887,7 +887,7 @@ _TURNS = (1e-6, 1e-2, 3.14)
 
 
 def _predict_deep(*, weight_var: float, bias_var: float, depth: int) -> list[float]:
-    variances = {"weight_var": weight_var, "bias_var": bias_var}
+    variances: dict[str, Any] = {"weight_var": weight_var, "bias_var": bias_var}
     rho = np.array(_DEEP_RHOS)
     found = [
         of(rho, act.erf, depth, **variances)

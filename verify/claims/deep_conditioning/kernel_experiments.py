@@ -471,7 +471,7 @@ CHAIN = closed(
 _TESTS = 5
 
 
-def _unit_digits(split: Any, count: int) -> tuple[Array, Array, Array]:
+def _unit_digits(split: Any, count: int) -> tuple[Array, Array, Any]:
     """Return unit rows of pixels, 0.9 for the class and -0.1 for others, and classes."""
     digits = data.load("mnist", split).head(count)
     rows = digits.images.reshape(count, -1).astype(np.float64)
