@@ -199,8 +199,8 @@ LABELS = numeric(
     items=("DefC.1", "D.0"),
     uses=("dc/defC.1-drawn", "dc/D.0-edge"),
     title=(
-        "Plots: depth maps at doubling depths, the edge of chaos labelled once, phases"
-        " named in their middle"
+        "Plots: depth maps at doubling depths, one label of the edge, phases named"
+        " inside"
     ),
     statement=r"L = 1, 2, 4, \ldots, 32",
     source=Source(KEY, "Definition C.1"),

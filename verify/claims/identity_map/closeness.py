@@ -177,5 +177,5 @@ MEASURES = closed(
     ),
     twin=_plain_measure,
     measure=_found_measure,
-    uses=("id/layer", "id/probe", "id/svd", "id/upper"),
+    uses=("id/corr-pixels", "id/layer", "id/probe", "id/svd", "id/upper"),
 )
