@@ -43,6 +43,12 @@ HERE = Path(__file__).resolve().parent
 TOYS = configurations("small")
 
 
+@pytest.fixture(autouse=True)
+def no_data_folder(monkeypatch):
+    """Children take theirs from the environment, which their records would name."""
+    monkeypatch.delenv("DEEP_LEDGER_DATA", raising=False)
+
+
 def run(folder, toys=TOYS, *, workers=1, study=STUDY, **more):
     with Engine(workers=workers) as engine:
         return run_batch(study, toys, folder=folder, engine=engine, **more)
