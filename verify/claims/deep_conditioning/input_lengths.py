@@ -580,11 +580,9 @@ def _by_values(
     others /= np.linalg.norm(others, axis=1, keepdims=True)
     others *= np.sqrt(rng.uniform(p, q, (count, 1)))
     x = np.vstack([_rows(p, q, turn), others])
-    a = act.from_function(
-        lambda z: 2.0 * np.sin(z) + np.cos(z) + more,
-        derivative=lambda z: 2.0 * np.cos(z) - np.sin(z),
-        name=_BY_VALUES,
-    )
+    a = base = subject(_BY_VALUES)
+    if more:
+        a = act.from_function(lambda z: base(z) + more, derivative=base.derivative)
     found = kernels.nngp_ntk(x, a, depth)
     return [k[:2, :2] for k in found]
 

@@ -51,10 +51,13 @@ def _rho(dim: int, numerator: int) -> float:
     return float(_dot(*_pair(dim, numerator)))
 
 
-def _predict(*, dim: int, numerator: int, scale: float) -> list[float]:
+def _ratios(*, dim: int, rho: float, scale: float) -> list[float]:
     functions = (idm.expected_cosine_to_train, idm.expected_cosine_to_input)
-    rho = _rho(dim, numerator)
     return [float(f(rho, scale=scale, dim=dim, form="ratio")) for f in functions]
+
+
+def _predict(*, dim: int, numerator: int, scale: float) -> list[float]:
+    return _ratios(dim=dim, rho=_rho(dim, numerator), scale=scale)
 
 
 def _one_pixel(*, dim: int, numerator: int, scale: float) -> list[float]:
@@ -126,10 +129,7 @@ def _measure_exact(*, dim: int, rho: float, scale: float) -> list[Any]:
 
 def _ratio_of_moments(*, dim: int, rho: float, scale: float) -> list[float]:
     """The ratio of moments, and its square."""
-    cosines = [
-        float(f(rho, scale=scale, dim=dim, form="ratio"))
-        for f in (idm.expected_cosine_to_train, idm.expected_cosine_to_input)
-    ]
+    cosines = _ratios(dim=dim, rho=rho, scale=scale)
     return [*cosines, cosines[0] ** 2]
 
 

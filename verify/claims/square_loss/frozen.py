@@ -257,14 +257,16 @@ STEPS = Claim(
 )
 
 
-_OUTPUTS, _LABELS, _PENALTY = (0.5, -0.8, 0.25), (1.0, -1.0, -1.0), 0.3
+_PULLED = (0.5, -0.8, 0.25), (1.0, -1.0, -1.0), 0.3
+_AT_REST = (1.0,), (1.0,), 0.0
+"""Outputs, labels and penalty; the second has nothing left to learn at a scale of one."""
 
 
 def _measure_growing(
     *, rate: float, momentum: float, rho0: float, at_rest: bool, steps: list[int]
 ) -> list[Any]:
     """Take the steps one by one, with sixty digits."""
-    f, y, penalty = ((1.0,), (1.0,), 0.0) if at_rest else (_OUTPUTS, _LABELS, _PENALTY)
+    f, y, penalty = _AT_REST if at_rest else _PULLED
     with mpmath.workdps(60):
         each = [(mpmath.mpf(a), mpmath.mpf(b)) for a, b in zip(f, y, strict=True)]
         pull = mpmath.fsum(a * b for a, b in each)
@@ -279,7 +281,7 @@ def _measure_growing(
 def _predict_growing(
     *, rate: float, momentum: float, rho0: float, at_rest: bool, steps: list[int]
 ) -> Array:
-    f, y, penalty = ((1.0,), (1.0,), 0.0) if at_rest else (_OUTPUTS, _LABELS, _PENALTY)
+    f, y, penalty = _AT_REST if at_rest else _PULLED
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sl.StabilityWarning)
         return sl.rho_iterates(
