@@ -323,7 +323,9 @@ Each claim is measured again in three ways:
 - *Planted faults*: on networks that were trained with one of the faults below. The claim
   must not hold of them; it is printed bold where it does. *Refused* means that the claim
   says nothing, because the networks have not learnt what it presupposes.
-- *Redrawn*: on networks of other seeds, trained as they should be.
+- *Redrawn*: on networks of other seeds, trained as they should be. Training amplifies
+  rounding: a processor of another kind is one more redraw, and `tox -e verify` lets a
+  claim stay undecided that a redraw left undecided.
 - *A/A*: on two groups of networks of one kind, which the comparison should tell apart in
   one of a hundred trials, its level.
 

@@ -22,11 +22,14 @@ LARGER = [e for e in ENTRIES if e.claim.larger_cases and not e.claim.cases]
 
 @pytest.mark.parametrize("entry", CHECKED, ids=[e.claim.id for e in CHECKED])
 def test_claim(entry: ledger.Entry, pytestconfig: pytest.Config) -> None:
-    """The claim is found as expected, and its control does its work."""
+    """The claim is found as expected, and its control does its work.
+
+    Networks may also leave undecided what redraws of them left undecided.
+    """
     folder = paths.folder_of(Profile.QUICK, Path(pytestconfig.rootpath) / "results")
     record = run.run_and_write(entry, Profile.QUICK, folder)
     row = Row(claim=entry.claim, record=record, outcome=record.outcome.value)
-    assert row.green, explain(row)
+    assert row.green or row.foreseen, explain(row)
     if entry.claim.loose:
         assert row.loose, f"the bound is not `loose`: {row.slack} times what it bounds"
 

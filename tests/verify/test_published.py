@@ -132,6 +132,32 @@ def test_a_verdict_that_depends_on_the_draw_says_so(
     assert row.said == "holds"
 
 
+@pytest.mark.parametrize(
+    ("effects", "drawn", "outcome", "foreseen"),
+    [
+        ((2.0, -0.1, 0.2), ("holds", "undecided"), "undecided", True),
+        ((2.0, -0.1, 0.2), ("holds", "holds"), "undecided", False),
+        ((2.0, -0.1, 0.2), (), "undecided", False),
+        ((-2.0, -2.1, -2.2), ("holds", "undecided"), "refuted", False),
+        ((-2.0, -2.1, -2.2), ("holds", "refuted"), "refuted", False),
+    ],
+)
+def test_undecided_is_foreseen_where_a_redraw_was_undecided(
+    effects: tuple[float, ...],
+    drawn: tuple[str, ...],
+    outcome: str,
+    foreseen: bool,  # noqa: FBT001
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another processor rounds otherwise, which draws other networks."""
+    monkeypatch.setitem(TREATED, "small", effects)
+    written(CLAIM, Profile.QUICK, tmp_path)
+    monkeypatch.setattr(rows.calibrated, "redrawn", lambda _id: drawn)
+    (row,) = build([ENTRY], tmp_path / "quick")
+    assert (row.outcome, row.foreseen, row.green) == (outcome, foreseen, False)
+
+
 def test_a_claim_that_takes_more_is_shown_by_its_published_record(
     tmp_path: Path,
 ) -> None:

@@ -130,6 +130,15 @@ class Row:
         return found and (self.claim.loose or not self.loose)
 
     @property
+    def foreseen(self) -> bool:
+        """Whether it is undecided where redraws are known to leave it undecided.
+
+        Training amplifies rounding: on another processor the same seeds give other
+        networks, which is one more redraw.
+        """
+        return self.outcome == Outcome.UNDECIDED and self.outcome in self.turned
+
+    @property
     def settled(self) -> bool:
         """Whether nothing is left to do: green, or knowingly open."""
         return self.green or self.outcome == Outcome.OPEN
