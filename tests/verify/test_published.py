@@ -146,7 +146,7 @@ def test_undecided_is_foreseen_where_a_redraw_was_undecided(
     effects: tuple[float, ...],
     drawn: tuple[str, ...],
     outcome: str,
-    foreseen: bool,  # noqa: FBT001
+    foreseen: bool,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
