@@ -194,3 +194,20 @@ def _used(array: np.ndarray) -> np.ndarray:
     if array.dtype == np.float64:
         array.fill(1.7e308)
     return array
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_slopes_that_grow_like_exponentials_keep_their_digits(depth: int) -> None:
+    """E s'(r Z)^2 of exp is exp(2 r^2): a factor 1e30 within a table of lengths."""
+    rows = [[1.4, 0.1], [0.0, 2.8], [-3.0, 1.0], [0.5, 5.6]]
+    x = np.array(rows) / (1.0 if depth == 1 else 6.0)
+    k, t = kernels.nngp_ntk(x, act.from_function(np.exp), depth)
+    covariance = x @ x.T
+    tangent = covariance
+    for _ in range(depth):
+        q = np.diag(covariance)
+        covariance = np.exp(0.5 * (q[:, None] + q) + covariance)
+        tangent = covariance * (1.0 + tangent)
+    for found, true in ((k, covariance), (t, tangent)):
+        size = np.sqrt(np.outer(np.diag(true), np.diag(true)))
+        assert np.all(np.abs(found - true) <= 1e-12 * size)

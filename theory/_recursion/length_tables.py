@@ -277,7 +277,8 @@ class LengthPanel:
             )
         variance = np.einsum("nm,nm->n", density, np.square(s - mean[:, None]))
         over = (mean / np.sqrt(energy), variance / energy, growth / energy)
-        return np.stack([gain, *over, slopes], axis=1)
+        # Slopes may grow like exp(r^2): their share of the energy does not.
+        return np.stack([gain, *over, slopes * np.exp(-gain)], axis=1)
 
     def _read(self, which: int, logs: Array) -> Array:
         c = self._rows[:, which]
@@ -300,7 +301,7 @@ class LengthPanel:
 
     def slope(self, logs: Array) -> Array:
         """Return E s'(r Z)^2."""
-        return self._read(4, logs)
+        return self._read(4, logs) * np.exp(self._read(0, logs))
 
     @cached_property
     def _angles(self) -> dict[int, Array]:

@@ -243,6 +243,8 @@ def _series(activation: Activation, r: Array, order: int) -> tuple[Array, bool]:
         if not ended and (most == order or not activation.kinks):
             c, ended = _coefficients(activation, r, most)
     energy = np.square(c).max(axis=1) * np.arange(1.0, len(c) + 1.0)
+    if not np.isfinite(energy).all():
+        return c, ended
     last = np.flatnonzero(energy > NOTHING * energy.max(initial=1e-300))
     return c[: int(last[-1]) + 1 if last.size else 1], ended
 

@@ -6,7 +6,6 @@ integrated at the Chebyshev nodes of cells of width one, once for an activation,
 the rows, the layer and the network.
 """
 
-import math
 from functools import lru_cache
 
 import numpy as np
@@ -52,15 +51,12 @@ def _series(activation: Activation, k: int, order: int) -> Array | None:
     """
     n = NODES
     while n <= MOST:
-        r = np.exp(_cell(k).nodes(n))
-        alone = RowSeries.none(activation, r).raised(np.arange(n), order)
-        every = np.append(r, math.exp(k + LONGER))
+        r = np.exp(np.append(_cell(k).nodes(n), k + LONGER))
         with np.errstate(over="ignore", invalid="ignore"):
-            series = RowSeries.none(activation, every).raised(np.arange(n + 1), order)
-        found = series.coefficients[:, :n]
-        if len(found) < len(alone.coefficients) or not np.isfinite(found).all():
-            return None  # the longer row has left float64
-        c = chebyshev(n) @ found.T
+            found = RowSeries.none(activation, r).raised(np.arange(n + 1), order)
+            if not np.isfinite(found.coefficients**2).all():
+                return None  # the longer row has left float64
+        c = chebyshev(n) @ found.coefficients[:, :n].T
         if _resolved(c * np.sqrt(np.arange(1.0, c.shape[1] + 1.0))):
             return c
         n *= 2
