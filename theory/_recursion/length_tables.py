@@ -67,8 +67,23 @@ SEVERAL = 4
 WIDEST = 4096.0
 """More than any difference of log lengths."""
 
-REACH = 20.0
-"""Half-width, in standard deviations, of integrals over one variable."""
+NEAR, FARTHEST = 20.0, 38.0
+"""Half-widths, in standard deviations, of integrals over one variable: at least and at
+most. The density is 1e-314 at the last,"""
+
+STEP = 0.25
+"""and this far apart are the values that tell how far an energy reaches,"""
+
+FALL = 42.0
+"""which ends where it has fallen by so many natural logarithms, to 1e-18."""
+
+STEEP = 8.0
+"""Growth of E s'^2 over half of a panel from which its share of E s^2 is tabulated."""
+
+OUTSIDE = (
+    "`depth` must keep moments within float64 where they are tabulated, but those of {}"
+    " leave it below length {:.3g}. Use fewer layers or shorter inputs."
+)
 
 
 @dataclass(frozen=True)
@@ -218,7 +233,8 @@ class LengthPanel:
         its differences have.
         """
         unit = math.exp(self.interval.low)
-        top = REACH * math.exp(self.interval.high - self.interval.low)
+        far = reach(self.activation, math.exp(self.interval.high))
+        top = far * math.exp(self.interval.high - self.interval.low)
         count = math.ceil(top)
         edges = [np.arange(-count, count + 1, dtype=np.float64)]
         edges.append(self.activation._edges(top * unit) / unit)
@@ -247,7 +263,11 @@ class LengthPanel:
         """
         n = NODES
         while True:
-            c = chebyshev(n) @ self._averages(n)
+            values = self._averages(n)
+            if self._steep:
+                # They may grow like exp(r^2): their share of the energy does not.
+                values[:, 4] *= np.exp(-values[:, 0])
+            c = chebyshev(n) @ values
             size = np.abs(c).max(axis=0)
             size[1] = max(size[1], 1.0)  # a mean is added to correlations
             if np.all(np.abs(c[-3:]).max(axis=0) <= RESOLVED * size) or n >= MOST:
@@ -261,24 +281,25 @@ class LengthPanel:
         r = np.exp(shares)[:, None]
         density = w * gaussian.pdf(y / r) / r
         with np.errstate(over="ignore", invalid="ignore"):
-            energy, slopes = density @ (s * s), density @ (slope * slope)
+            energy, slopes = (_mean_product(density, f, f) for f in (s, slope))
         if not (np.isfinite(energy).all() and np.isfinite(slopes).all()):
-            raise ValueError(
-                "`depth` must keep moments within float64 where they are"
-                f" tabulated, but those of {self.activation.name} leave it below length"
-                f" {math.exp(self.interval.high):.3g}. Use fewer layers or shorter inputs."
-            )
+            top = math.exp(self.interval.high)
+            raise ValueError(OUTSIDE.format(self.activation.name, top))
         gain = np.log(energy) - 2.0 * shares
-        mean, growth = density @ s, density @ (s * y * slope)
+        mean, growth = density @ s, _mean_product(density, s, y * slope)
         if not self.has_slope:
             # By parts: s may jump.
-            growth = 0.5 * np.einsum(
-                "nm,nm->n", density, s * s * (np.square(y / r) - 1.0)
-            )
-        variance = np.einsum("nm,nm->n", density, np.square(s - mean[:, None]))
+            growth = 0.5 * _mean_product(density, s, s * (np.square(y / r) - 1.0))
+        off = s - mean[:, None]
+        variance = _mean_product(density, off, off)
         over = (mean / np.sqrt(energy), variance / energy, growth / energy)
-        # Slopes may grow like exp(r^2): their share of the energy does not.
-        return np.stack([gain, *over, slopes * np.exp(-gain)], axis=1)
+        return np.stack([gain, *over, slopes], axis=1)
+
+    @cached_property
+    def _steep(self) -> bool:
+        """Whether slopes grow so much that the least of them would lose digits."""
+        slopes = self._averages(2)[:, 4]
+        return bool(slopes.max() > STEEP * slopes.min())
 
     def _read(self, which: int, logs: Array) -> Array:
         c = self._rows[:, which]
@@ -301,7 +322,8 @@ class LengthPanel:
 
     def slope(self, logs: Array) -> Array:
         """Return E s'(r Z)^2."""
-        return self._read(4, logs) * np.exp(self._read(0, logs))
+        found = self._read(4, logs)
+        return found * np.exp(self._read(0, logs)) if self._steep else found
 
     @cached_property
     def _angles(self) -> dict[int, Array]:
@@ -331,6 +353,19 @@ class LengthPanel:
         found = np.einsum("ma,ma->m", left @ self._angles[cell], right)
         over = gap * gap if cell == 0 else np.ones_like(gap)
         return over * found, over * (EPS * float(np.abs(self._angles[cell]).sum()))
+
+
+def _mean_product(density: Array, f: Array, g: Array) -> Array:
+    """Return sums of f g by each of densities (n, m); f and g are (m,) or (n, m)."""
+    with np.errstate(over="ignore"):
+        product = f * g
+    if not np.isfinite(product).all():
+        # Products of far values leave float64 where their energy does not.
+        root = np.sqrt(density)
+        return ((root * f) * (root * g)).sum(axis=1)
+    if product.ndim == 1:
+        return density @ product
+    return np.einsum("nm,nm->n", density, product)
 
 
 def _constant_between_kinks(activation: Activation) -> bool:
@@ -363,7 +398,8 @@ def _change(
     """Return s(r z) - s(r_0 z), by a stretch that may have kinks inside, or as it is."""
     start, wide = r[0] * z, (r[0] * z) * np.expm1(gaps)[:, None]
     # A stretch over several panels is not resolved, and long enough for a difference.
-    edges = r.max() * activation._scaled(float(r.max()) ** 2)._edges(REACH)
+    most = float(r.max())
+    edges = most * activation._scaled(most**2)._edges(reach(activation, most))
     inner = np.setdiff1d(edges, activation.kinks)
     ends = np.searchsorted(inner, start + wide) - np.searchsorted(inner, start)
     near, change = np.abs(ends) <= 1, difference.copy()
@@ -389,6 +425,40 @@ def _change(
     return change
 
 
+@lru_cache(maxsize=4096)
+def reach_of(activation: Activation, r: float) -> float | None:
+    """Return the standard deviations within which the energy of s(r Z) lies.
+
+    20 but for functions that grow like exponentials, or overflow before. None if the
+    energy does not lie within float64.
+    """
+    z = np.arange(0.0, FARTHEST + STEP, STEP)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        size = np.abs(activation._value(r * z)) + np.abs(activation._value(-r * z))
+        log = 2.0 * np.log(size) - 0.5 * z * z
+    finite = int(np.isfinite(size).cumprod().sum())
+    inside = log[:finite] > log[:finite].max(initial=-math.inf) - FALL
+    # A panel more: values are a step apart.
+    needed = z[finite - 1 if inside.all() else int(np.flatnonzero(inside)[-1])] + 1.0
+    if not finite or needed > z[finite - 1]:
+        return None
+    return max(math.ceil(needed), min(NEAR, math.floor(z[finite - 1])))
+
+
+def reach(activation: Activation, r: float) -> float:
+    """Return what `reach_of` does.
+
+    Raises
+    ------
+    ValueError
+        If the energy does not lie within float64.
+    """
+    found = reach_of(activation, r)
+    if found is None:
+        raise ValueError(OUTSIDE.format(activation.name, r))
+    return found
+
+
 def rule_of(
     activation: Activation,
     r: Array,
@@ -399,13 +469,14 @@ def rule_of(
 ) -> tuple[Array, Array]:
     """Return z and w with ``E f(Z) = w @ f(z)`` for functions of s(r Z), at all r (m,).
 
-    Panels are at most a `step` wide and end at the edges of s(r z), within `REACH`. With
+    Panels are at most a `step` wide and end at the edges of s(r z), within `reach`. With
     `mirrored` at those of s(-r z) as well, and -z are the same nodes in falling order.
     """
-    grid = np.arange(-REACH, REACH + step, step)
-    ends = [-REACH, REACH]
+    far = reach(activation, float(r.max()))
+    grid = np.arange(-far, far + step, step)
+    ends = [-far, far]
     each = [activation._scaled(v * v) for v in r.tolist()]
-    own = [np.union1d(ends, a._edges(REACH)) for a in each]
+    own = [np.union1d(ends, a._edges(far)) for a in each]
     kinks = {c for a in each for c in a.kinks}
     edges = np.union1d(grid, meshes.merged(own, kinks))
     if mirrored:

@@ -6,12 +6,13 @@ integrated at the Chebyshev nodes of cells of width one, once for an activation,
 the rows, the layer and the network.
 """
 
+import math
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from theory._recursion.length_tables import Interval, rule_of
+from theory._recursion.length_tables import Interval, reach_of, rule_of
 from theory._recursion.row_series import NOTHING, RowSeries
 from theory.activations import Activation
 from theory.duals._planes import chebyshev
@@ -49,6 +50,8 @@ def _series(activation: Activation, k: int, order: int) -> Array | None:
 
     None if `MOST` lengths do not resolve them.
     """
+    if reach_of(activation, math.exp(k + LONGER)) is None:
+        return None
     n = NODES
     while n <= MOST:
         r = np.exp(np.append(_cell(k).nodes(n), k + LONGER))

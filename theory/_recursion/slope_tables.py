@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from theory._recursion.length_tables import REACH, Interval, rule_of
+from theory._recursion.length_tables import Interval, reach, rule_of
 from theory._recursion.linear_pieces import from_right_angle, mean_slope
 from theory._recursion.row_series import RowSeries
 from theory._recursion.rows import Index, distinct
@@ -272,7 +272,7 @@ def _by_series(activation: Activation, r: Array) -> Build | None:
 def _by_plane(activation: Activation, r: Array, end: float) -> Build:
     """Quadrature of the slopes at every length, whatever the kinks, up to an angle."""
     df = activation.derivative
-    most = max(len(df._edges(REACH * v)) for v in r)
+    most = max(len(df._edges(reach(activation, float(v)) * v)) for v in r)
     if most > PANELS:
         raise ValueError(
             f"`x` must have lengths at which {PANELS} panels resolve"

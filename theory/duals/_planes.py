@@ -32,6 +32,8 @@ KAPPAS = 26
 which is analytic up to kappa = 0."""
 DEVIATIONS = 12.0
 """Of q, beyond which its density is nothing even beside growth of the inner integral."""
+FARTHEST = 37.0
+"""Deviations at which anything is looked for: the density is 1e-298 there."""
 MOST = 4096
 """Panels that one round may leave unresolved: more is noise."""
 
@@ -58,8 +60,8 @@ class Broken:
     @cached_property
     def reach(self) -> float:
         """Distance beyond which f(x)^2 exp(-x^2/2) is below 1e-18 of its maximum."""
-        x = np.linspace(0.0, 20.0, 321)
-        cuts = self.edges(20.0)
+        x = np.linspace(0.0, FARTHEST, 593)
+        cuts = self.edges(FARTHEST)
         x = np.unique(np.concatenate([x, np.abs(cuts)]))
         with np.errstate(over="ignore", invalid="ignore"):
             size = np.maximum(np.abs(self.f(x)), np.abs(self.f(-x)))
