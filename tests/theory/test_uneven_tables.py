@@ -211,3 +211,30 @@ def test_slopes_that_grow_like_exponentials_keep_their_digits(depth: int) -> Non
     for found, true in ((k, covariance), (t, tangent)):
         size = np.sqrt(np.outer(np.diag(true), np.diag(true)))
         assert np.all(np.abs(found - true) <= 1e-12 * size)
+
+
+def test_tables_keep_the_digits_of_short_rows_of_a_polynomial() -> None:
+    """E (r u)^3 (o v)^3 is r^3 o^3 (6 c^3 + 9 c): 1e8 between these rows."""
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((30, 2)) * np.exp(rng.uniform(-2.0, 1.3, 30))[:, None]
+    k, t = kernels.nngp_ntk(x, act.from_function(lambda v: v**3), 1)
+    c, q = x @ x.T, np.square(x).sum(axis=1)
+    both = np.outer(q, q)
+    true = c * (6.0 * c * c + 9.0 * both)
+    tangent = true + c * 9.0 * (both + 2.0 * c * c)
+    for found, expected in ((k, true), (t, tangent)):
+        size = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
+        assert np.all(np.abs(found - expected) <= 1e-13 * size)
+
+
+def test_energies_far_out_are_integrated_or_refused() -> None:
+    """Those of exp(a x) lie around 2 a r deviations, beyond 20 for long rows."""
+    x = np.array([[3.0, 0.0], [4.2, 5.6]])
+    c = x @ x.T
+    q = np.diag(c)
+    true = np.exp(1.5**2 * (0.5 * (q[:, None] + q) + c))
+    k = kernels.nngp(x, act.from_function(lambda v: np.exp(1.5 * v)), 1)
+    size = np.sqrt(np.outer(np.diag(true), np.diag(true)))
+    assert np.all(np.abs(k - true) <= 1e-12 * size)
+    with pytest.raises(ValueError, match="within float64"):
+        kernels.nngp(x, act.from_function(lambda v: np.exp(2.0 * v)), 1)

@@ -212,6 +212,21 @@ class Lengths:
         return out
 
 
+def sizes(activation: Activation, logs: Array, interval: Interval) -> Array:
+    """Return what slopes are divided by in tables of an interval, at log lengths (m,).
+
+    The root of E s'(r Z)^2 where it grows much: polynomials and exponentials then keep
+    their digits at short lengths, too. Where kinks do not meet at zero dead zones would
+    make this too steep.
+    """
+    if any(activation.kinks) or not math.isfinite(activation.derivative_second_moment):
+        return np.ones_like(logs)
+    of = Lengths(activation)
+    both = of.slope(interval.nodes(2))
+    steep = both.max() > STEEP * both.min()
+    return np.sqrt(of.slope(logs)) if steep else np.ones_like(logs)
+
+
 @lru_cache(maxsize=256)
 def panel(activation: Activation, k: int) -> "LengthPanel":
     """Return the tables on log lengths from k to k + 1."""

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from theory._recursion.length_tables import Interval, reach_of, rule_of
+from theory._recursion.length_tables import Interval, reach_of, rule_of, sizes
 from theory._recursion.row_series import NOTHING, RowSeries
 from theory.activations import Activation
 from theory.duals._planes import chebyshev
@@ -35,6 +35,12 @@ def _cell(k: int) -> Interval:
     return Interval(float(k), float(k + 1))
 
 
+def _basis(activation: Activation, k: int, logs: Array, n: int) -> Array:
+    """Return n polynomials of log lengths (m,) in a cell, times their `sizes`, (m, n)."""
+    own = sizes(activation, logs, _cell(k))
+    return _cell(k).basis(logs, n) * own[:, None]
+
+
 def _resolved(c: Array) -> bool:
     """Whether the last rows, of Chebyshev coefficients, are rounding."""
     size = np.abs(c).reshape(len(c), -1).max(axis=1)
@@ -43,7 +49,7 @@ def _resolved(c: Array) -> bool:
 
 @lru_cache(maxsize=256)
 def _series(activation: Activation, k: int, order: int) -> Array | None:
-    """Return polynomials of b_k / sqrt(k + 1), (nodes, orders).
+    """Return polynomials of b_k / sqrt(k + 1) over `sizes`, (nodes, orders).
 
     A series is cut where its square is rounding, but a longer row's has not fallen as far:
     one such row is in the group that is cut together.
@@ -54,12 +60,14 @@ def _series(activation: Activation, k: int, order: int) -> Array | None:
         return None
     n = NODES
     while n <= MOST:
-        r = np.exp(np.append(_cell(k).nodes(n), k + LONGER))
+        logs = _cell(k).nodes(n)
+        r = np.exp(np.append(logs, k + LONGER))
         with np.errstate(over="ignore", invalid="ignore"):
             found = RowSeries.none(activation, r).raised(np.arange(n + 1), order)
             if not np.isfinite(found.coefficients**2).all():
                 return None  # the longer row has left float64
-        c = chebyshev(n) @ found.coefficients[:, :n].T
+        own = sizes(activation, logs, _cell(k))
+        c = chebyshev(n) @ (found.coefficients[:, :n] / own).T
         if _resolved(c * np.sqrt(np.arange(1.0, c.shape[1] + 1.0))):
             return c
         n *= 2
@@ -84,19 +92,24 @@ def series_at(activation: Activation, logs: Array, order: int) -> RowSeries | No
     out = np.zeros((last, len(logs)))
     for at, k, c in found:
         some = c[:, :last]
-        out[: some.shape[1], at] = some.T @ _cell(k).basis(logs[at], len(c)).T
+        out[: some.shape[1], at] = some.T @ _basis(activation, k, logs[at], len(c)).T
     return RowSeries(activation, np.exp(logs), out, np.zeros(len(logs), dtype=bool))
 
 
 @lru_cache(maxsize=256)
 def _whole(activation: Activation, k: int, other: int) -> Array | None:
-    """Return polynomials of Cov(s(r Z), s(o Z)) / (r o), (nodes, nodes)."""
+    """Return polynomials of Cov(s(r Z), s(o Z)) / (r o) over `sizes`, (nodes, nodes)."""
     n = NODES
     while n <= MOST:
-        r = np.exp(np.concatenate([_cell(c).nodes(n) for c in (k, other)]))
+        logs = [_cell(c).nodes(n) for c in (k, other)]
+        own = [
+            sizes(activation, v, _cell(c))
+            for v, c in zip(logs, (k, other), strict=True)
+        ]
+        r = np.exp(np.concatenate(logs))
         z, w = rule_of(activation, r)
         s = activation._value(r[:, None] * z)
-        s = (s - (s @ w)[:, None]) / r[:, None]
+        s = (s - (s @ w)[:, None]) / (r * np.concatenate(own))[:, None]
         to = chebyshev(n)
         c = to @ ((s[:n] * w) @ s[n:].T) @ to.T
         if _resolved(c) and _resolved(c.T):
@@ -115,7 +128,8 @@ def whole_at(activation: Activation, left: Array, right: Array) -> Array | None:
             return None
         at = np.flatnonzero((cells[0] == k) & (cells[1] == other))
         p, q = (
-            _cell(v).basis(logs[at], len(c)) for v, logs in ((k, left), (other, right))
+            _basis(activation, v, logs[at], len(c))
+            for v, logs in ((k, left), (other, right))
         )
         out[at] = np.einsum("ma,ma->m", p @ c, q)
     return out

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from theory._recursion.length_tables import Interval, reach, rule_of
+from theory._recursion.length_tables import Interval, reach, rule_of, sizes
 from theory._recursion.linear_pieces import from_right_angle, mean_slope
 from theory._recursion.row_series import RowSeries
 from theory._recursion.rows import Index, distinct
@@ -81,8 +81,13 @@ class Slopes:
             return _whole(self.activation, np.exp(np.array(self.lengths)))
         if self.start:
             return None
-        r, to = np.exp(self.lengths.nodes(MOST)), chebyshev(MOST)
+        r, to = self._nodes(self.lengths, MOST)
         return to @ _whole(self.activation, r) @ to.T
+
+    def _nodes(self, interval: Interval, n: int) -> tuple[Array, Array]:
+        """Return n lengths, and what takes values at them to coefficients, (n, n)."""
+        logs = interval.nodes(n)
+        return np.exp(logs), chebyshev(n) / sizes(self.activation, logs, interval)
 
     def _side(self, *, mirrored: bool) -> Panels:
         if not isinstance(self.lengths, Interval):
@@ -92,7 +97,7 @@ class Slopes:
         end = 0.5 * math.pi if self.start else _angle(self.least)
         n = _needed(self.activation, self.lengths)
         while n <= MOST:
-            r, to = np.exp(self.lengths.nodes(n)), chebyshev(n)
+            r, to = self._nodes(self.lengths, n)
             at = _panels(self.activation, r, self.start, end, mirrored=mirrored)
             found = Panels(
                 at.edges,
@@ -114,9 +119,13 @@ class Slopes:
         )
 
     def basis(self, logs: Array) -> Array:
-        """Return the polynomials of log lengths, (m, `MOST`), or which length it is."""
+        """Return the polynomials of log lengths, (m, `MOST`), or which length it is.
+
+        Polynomials times `sizes`: tables are of what is divided by those of both rows.
+        """
         if isinstance(self.lengths, Interval):
-            return self.lengths.basis(logs, MOST)
+            own = sizes(self.activation, logs, self.lengths)
+            return self.lengths.basis(logs, MOST) * own[:, None]
         at = np.array(self.lengths)
         nearest = np.abs(np.subtract.outer(logs, at)).argmin(axis=1)
         return np.eye(len(at))[nearest]
@@ -210,8 +219,9 @@ def _needed(activation: Activation, interval: Interval) -> int:
     """Return the nodes in log length that resolve the slopes' energy, and some more."""
     if interval.high - interval.low <= 1e-15:
         return 1
-    n = MOST
-    c = np.abs(chebyshev(n) @ _energies(activation, np.exp(interval.nodes(n))))
+    n, logs = MOST, interval.nodes(MOST)
+    own = sizes(activation, logs, interval)
+    c = np.abs(chebyshev(n) @ (_energies(activation, np.exp(logs)) / (own * own)))
     return min(int(np.flatnonzero(c > 1e-14 * c.max())[-1]) + 2 + MORE, MOST)
 
 
