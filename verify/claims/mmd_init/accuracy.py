@@ -80,6 +80,7 @@ GAIN = _effect(
         " number of labels"
     ),
     statement=r"\text{accuracy(Ours)}-\text{accuracy(scratch)}\ge0.5\text{ points}",
+    reading=Reading.READING,
     where="Table 1",
     figure="mmd_table_1",
     axes=CELLS,
@@ -297,6 +298,7 @@ SPREAD = _effect(
     ),
     statement=r"\operatorname{mean}_{cells}\operatorname{sd}_{tasks}(\text{rival})-"
     r"\operatorname{mean}_{cells}\operatorname{sd}_{tasks}(\text{Ours})\ge0.25",
+    reading=Reading.READING,
     where="Table 2",
     figure="mmd_table_2",
     axes={"rival": ("none", *RIVALS)},

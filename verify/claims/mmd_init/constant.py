@@ -18,6 +18,7 @@ from verify.claims.mmd_init._runs import (
     trained,
 )
 from verify.compare import Contrast
+from verify.reading import Reading
 
 BOTH = NETWORKS.looks("mmd-xavier", "uniform-xavier")
 UNIFORM, REGULARISED = NETWORKS.looks("uniform-xavier"), NETWORKS.looks("mmd-xavier")
@@ -47,6 +48,7 @@ DEGENERATE = _effect(
     items=("Tab3", "DS"),
     title="The degeneracy loss lowers the share of constant models",
     statement=r"DS(\lambda=0)-DS(\lambda=0.4)\ge10\,\%",
+    reading=Reading.READING,
     where="Table 3",
     figure="mmd_table_3",
     axes=XI,
@@ -66,6 +68,7 @@ A_FIFTH = _trained(
     items=("Tab3",),
     title="The degeneracy loss lowers the share of constant models to less than a fifth",
     statement=r"89.32\to0.41\;(\xi=0),\quad80.83\to1.39\;(\xi=1)",
+    reading=Reading.READING,
     where="Table 3",
     axes=XI,
     quick=False,
@@ -134,6 +137,7 @@ DEAD_DETACHED = _trained(
     statement=r"8.21\,(\xi=0)\to0.02\,(\xi=1)\;\%\text{ in layer 3}",
     measure=_tenth_left,
     **unmet((0.0, None), (None, 0.0)),
+    reading=Reading.READING,
     where="Table 4",
     figure="mmd_table_4",
     quick=False,
@@ -158,7 +162,8 @@ FEW_DEAD = _trained(
     items=("Tab4", "Layers"),
     title="With both regularisers, few units are dead in any layer",
     statement=r"3.75,\,5.12,\,0.02\;\%:\quad\max_l\le10\,\%",
-    where="Table 4 and appendix B.3",
+    reading=Reading.READING,
+    where="Table 4 and appendix B.3.2",
     quick=False,
     uses=("mmd/dead",),
     finding=(
@@ -194,6 +199,7 @@ NOISE = _trained(
     ),
     statement=r"DS(s^2=0.5)\le\tfrac13DS(s^2=2):\;1.33,\,44.20;\;1.58,\,35.57;\;"
     r"1.41,\,16.93",
+    reading=Reading.READING,
     where="Table 5",
     figure="mmd_table_5",
     axes=LAMBDAS,

@@ -10,6 +10,7 @@ from theory import mmd
 from verify.claim import Source, grid, numeric
 from verify.claims.mmd_init._samples import Array
 from verify.compare import AgreesTo
+from verify.reading import Reading
 
 KEY = "lee2023unsupervised"
 _INPUTS = 4
@@ -63,7 +64,7 @@ MEDIAN = numeric(
         r"\gamma = \operatorname{median}\{\sqrt2\,|p_i - p_j|\}_{i<j}"
         r"\text{ over predictions and an even reference}"
     ),
-    source=Source(KEY, "Appendix C.1"),
+    source=Source(KEY, "Appendix C.1; diverged networks are ours", Reading.OURS),
     cases=grid(networks=(5, 12), reference=(6, 9), seed=1),
     predict=_predict,
     measure=_measure,

@@ -154,7 +154,7 @@ SENSITIVITY = numeric(
         r"\sup_{\|\xi\|=1}\tfrac1h\bigl|f^{(i)}(x_l+h\xi)-f^{(i)}(x_l)\bigr|"
         r"=\|J_l^{(i)}\|\text{ while no ReLU flips}"
     ),
-    source=Source(KEY, "Equations 15 to 19"),
+    source=Source(KEY, "Equations 15 to 19", Reading.READING),
     cases=grid(widths=_SHAPES, seed=(0, 1)),
     predict=_predict_reach,
     measure=_measure_reach,
@@ -343,7 +343,7 @@ ERR_6 = statistical(
         "He's initialisation gives every Jacobian norm one, that of the input included"
     ),
     statement=r"\text{He's start makes }\|J_l^{(i)}\|=1\text{ for }l=0,\dots,L-1",
-    source=Source(KEY, "After Equation 20"),
+    source=Source(KEY, "After Equation 20", Reading.READING),
     cases=grid(start="he"),
     predict=always(np.ones(len(_NARROW) - 1)),
     measure=_measure_chain,

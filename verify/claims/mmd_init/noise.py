@@ -132,7 +132,11 @@ PROJECTION = statistical(
         r"\langle\theta-\theta_0,e\rangle\sqrt{m+2}/r\to N(0,1),\quad"
         r"\theta\sim U(B_r(\theta_0))"
     ),
-    source=Source(KEY, "After Equation 7, on relaxing the ball to a normal law"),
+    source=Source(
+        KEY,
+        "After Equation 7, on relaxing the ball to a normal law; the limit is ours",
+        Reading.OURS,
+    ),
     cases=grid(dimension=(10_000, 616_618)),
     predict=_predict_projection,
     measure=_measure_projection,
@@ -162,7 +166,7 @@ EQ_23 = numeric(
     items=("Eq23",),
     title="The total loss adds three losses, two of them with weights 0.4 and 1",
     statement=r"L=L_{uni}+\lambda L_{sd}+\xi L_{iod},\quad\lambda=0.4,\;\xi=1",
-    source=Source(KEY, "Equation 23"),
+    source=Source(KEY, "Equation 23 and section 3.3"),
     cases=grid(
         parts=([-0.002, 0.1, 0.3], [0.8, 0.0, 0.2]), weights=([0.4, 1.0], [0.0, 2.0])
     ),

@@ -357,7 +357,9 @@ INTERMEDIATE = numeric(
         r"P(\|\epsilon\|^2\ge1.1\,E\|\epsilon\|^2)\le "
         r"e^{-\frac18\min\{t^2/\sum\sigma_i^4,\,t/\alpha_*\}}<10^{-12},\quad t=0.1\cdot591"
     ),
-    source=Source(KEY, "Equation 30"),
+    source=Source(
+        KEY, "Equation 30 with section 3.3; the numbers are ours", Reading.OURS
+    ),
     cases=grid(share=(1.001, 1.005, 1.02, 1.1, 1.5)),
     predict=_predict_intermediate,
     measure=_measure_chernoff,

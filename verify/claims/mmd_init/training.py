@@ -22,6 +22,7 @@ from verify.claims.mmd_init._runs import (
     window,
 )
 from verify.compare import Contrast
+from verify.reading import Reading
 from verify.trained import NotLearnt
 
 BOTH = NETWORKS.looks("mmd-xavier", "uniform-xavier")
@@ -62,6 +63,7 @@ NEARER = _effect(
         r"\sup_p|P(f_{\theta_0+\epsilon}(x)_1\le p)-p|"
         r"\text{ falls by a factor of at least }1.5"
     ),
+    reading=Reading.READING,
     where="Claim 1 and Figure 1",
     figure="mmd_figure_1",
     axes={"lam": (0.0, 0.4), "xi": (0.0, 1.0)},
@@ -81,7 +83,13 @@ def _third(over_inputs: Any, variant: dict[str, float], *, scale: str) -> Contra
 
 
 _uniform_claim = partial(
-    _effect, least=0.0, wrong=(None, -0.05), where="Claim 1", quick=False, version=3
+    _effect,
+    least=0.0,
+    wrong=(None, -0.05),
+    where="Claim 1 and Figure 1 (a)",
+    reading=Reading.READING,
+    quick=False,
+    version=3,
 )
 
 UNIFORM_LAW = _uniform_claim(
@@ -151,6 +159,7 @@ FIGURE_1B = _trained(
     items=("Fig1",),
     title="With the uniformity loss alone, models become constant over inputs",
     statement=r"\operatorname{median}_\epsilon\operatorname{sd}_x\,f(x)_1\le0.05",
+    reading=Reading.READING,
     where="Figure 1 (b)",
     figure="mmd_figure_1",
     quick=False,
@@ -238,7 +247,8 @@ FIGURE_3 = _effect(
     items=("Fig3",),
     title="A larger weight on the degeneracy loss leaves more of the uniformity loss",
     statement=r"L_{uni}\text{ at the end}:\quad\lambda=0.2\;<\;\lambda=1",
-    where="Figure 3",
+    reading=Reading.READING,
+    where="Figure 3 and appendix C.2",
     figure="mmd_figure_3",
     axes={"s2": NOISES},
     quick=False,
@@ -272,6 +282,7 @@ NOT_MONOTONE = _trained(
         r"\max_{t>t'}\bigl(L_{uni}(t)-L_{uni}(t')\bigr):\quad"
         r"\lambda=1\;\ge\;\lambda=0.2\text{ and }0.01,\;s^2\in\{1,2\}"
     ),
+    reading=Reading.READING,
     where="Caption of Figure 3",
     figure="mmd_figure_3",
     axes={"s2": NOISES[2:]},
@@ -358,6 +369,7 @@ EQ_5 = effect(
         " like its root"
     ),
     statement=r"\|\theta_t-\theta_0\|\sim\log t:\;R^2(\log t)-R^2(\sqrt t)\ge0.01",
+    reading=Reading.READING,
     where="Equation 5, after Hoffer, Hubara and Soudry 2017",
     version=2,
 )

@@ -88,7 +88,7 @@ MARGINAL = statistical(
         "Each coordinate of a uniform point of the simplex has the law Beta(1, d - 1)"
     ),
     statement=r"P(u_i\le t)=1-(1-t)^{d-1}",
-    source=Source(KEY, "Equations 1 and 2"),
+    source=Source(KEY, "Equations 1 and 2; the law is ours", Reading.OURS),
     cases=grid(classes=(2, 3, 10), seed=(0, 1)),
     predict=_predict_marginal,
     measure=_measure_marginal,
@@ -361,7 +361,7 @@ MEDIAN = numeric(
         r"\gamma_{med}=\operatorname{median}\text{ of }\tbinom M2+MN+\tbinom N2"
         r"\text{ distances}"
     ),
-    source=Source(KEY, "Appendix C.1; which median is not said", Reading.OURS),
+    source=Source(KEY, "Appendix C.1; which median is not said", Reading.READING),
     # Pools of 2, 3, 6 and 7 points have 1, 3, 15 and 21 distances; 4, 5 and 512 even ones.
     cases=grid(
         classes=(2, 5),
