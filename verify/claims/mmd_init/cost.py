@@ -64,7 +64,11 @@ MODELS = numeric(
         r"2 B N \Big(3 \sum_{l} n_l n_{l-1} - n_1 n_0\Big)"
         r"\text{ operations for } N \text{ models, } B \text{ inputs}"
     ),
-    assumptions=("two classes", "weights drawn one model at a time, as printed"),
+    assumptions=(
+        "two classes",
+        "weights drawn one model at a time, as printed",
+        "matrix products alone: the kernel of all pairs of models is not counted",
+    ),
     source=Source(KEY, "Appendix E; the counts are ours", Reading.READING),
     cases=grid(hidden=_WIDTHS),
     predict=partial(_of_models, models=_MODELS),

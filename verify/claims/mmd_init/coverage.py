@@ -159,8 +159,8 @@ REACH = certified(
     must_refute=_to_the_centroid,
     version=2,
     finding=(
-        "The printed radius 1/sqrt(d) is loose from three classes on: 0.577 instead"
-        " of 0.612."
+        "The printed radius 1/sqrt(d) is loose from three classes on: there half of the"
+        " mass is reached at 0.612, not at 0.577."
     ),
 )
 
@@ -363,8 +363,8 @@ EXTREMES = numeric(
     id="mmd/sdfloor-values",
     items=("SdFloor",),
     title=(
-        "The degeneracy loss prefers a constant predictor to a balanced, certain"
-        " classifier"
+        "From three classes on, the degeneracy loss prefers a constant predictor to a"
+        " certain one"
     ),
     statement=(
         r"\text{centroid: }\frac{\sqrt{d-1}-1}{\sqrt d};\qquad"

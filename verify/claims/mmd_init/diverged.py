@@ -59,7 +59,10 @@ MEDIAN = numeric(
     id="mmd/seg-median",
     items=("Seg", "C1"),
     uses=("mmd/seg",),
-    title="The median bandwidth of two classes counts all pairs, of finite networks alone",
+    title=(
+        "The median bandwidth of two classes counts all pairs; a diverged network leaves"
+        " none"
+    ),
     statement=(
         r"\gamma = \operatorname{median}\{\sqrt2\,|p_i - p_j|\}_{i<j}"
         r"\text{ over predictions and an even reference}"

@@ -241,7 +241,10 @@ THM_3 = statistical(
     measure=_measure_rows,
     compare=MeanEquals(discrepancy=1.5, false_fail=1e-9),
     must_refute=_half_the_variance,
-    assumptions=("independent entries of x, symmetric about 0", "no biases"),
+    assumptions=(
+        "independent entries of x, symmetric about 0 and without mass there",
+        "no biases",
+    ),
     uses=("mmd/thm3-moments",),
 )
 
@@ -275,7 +278,8 @@ ROWS = numeric(
     id="mmd/thm3-moments",
     items=("Thm3",),
     title=(
-        "Mean and variance of a Jacobian row's squared norm, for any weights and masks"
+        "Mean and variance of a masked normal row's squared norm, for any share of"
+        " units on"
     ),
     statement=r"E=nq\sigma^2,\quad\operatorname{Var}=n\sigma^4(3q-q^2)",
     source=Source(KEY, "Proof of Theorem 3; the variance is ours", Reading.OURS),

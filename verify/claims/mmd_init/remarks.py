@@ -170,8 +170,8 @@ UNIT = Claim(
     uses=("mmd/eq15",),
     finding=(
         "It is true to first order (mmd/eq15) and for one layer. At length one, ReLUs"
-        " flip and logits move farther than the row's norm: with two layers up to"
-        " twice as far here."
+        " flip and logits move farther than the row's norm: with two or three layers up"
+        " to three times as far here."
     ),
 )
 

@@ -320,8 +320,8 @@ ESTIMATES = numeric(
     must_refute=_one_estimator,
     uses=("mmd/eq3",),
     finding=(
-        "The paper lists pairs i < j and independent perturbations, which implies the"
-        " unbiased estimate. That one may be negative, the biased one may not."
+        "The paper names no estimate. It lists pairs i < j and independent perturbations,"
+        " as the unbiased one has them. That one may be negative, the biased one may not."
     ),
 )
 
