@@ -178,7 +178,7 @@ MMD_INIT: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     # Err13 was no fair reading: the sentence says why xi stays at one.
-    ("Errata and caveats", tuple(f"Err{k}" for k in range(1, 16) if k != 13)),
+    ("Errata and caveats", tuple(f"Err{k}" for k in range(1, 17) if k != 13)),
 )
 
 
