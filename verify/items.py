@@ -280,9 +280,9 @@ PAPERS: tuple[Paper, ...] = (
         ),
         sections=MMD_INIT,
         finding=(
-            "The two-sample test and its chain of bounds hold. But from three"
-            " classes on, the loss that should prevent constant predictors is least"
-            " for a constant predictor."
+            "Its losses and bounds are right for two classes, which the experiments have."
+            " From three on, the loss that should have every class predicted is least for"
+            " a constant predictor, which prefers none."
         ),
     ),
 )

@@ -186,8 +186,8 @@ MMD_INIT = {
         "spread over tasks, less the paper's: none, random labels, learned, batch norm,"
         " both; each at N = 5, 10, 20, 40"
     ),
-    "mmd/tab3": "constant models in %: without L_sd less with it; weights 0, 1 of L_iod",
-    "mmd/tab3-fifth": "a fifth of the constant models without L_sd less those with it",
+    "mmd/tab3": "degenerate models in %: without L_sd less with it; weights 0, 1 of L_iod",
+    "mmd/tab3-fifth": "a fifth of the degenerate models without L_sd less those with it",
     "mmd/tab4": "dead units of layer 3 in %: without L_sd less with it",
     "mmd/tab4-layers": "L_uni alone: dead units of layer 3 less layer 1",
     "mmd/tab4-deeper": "L_uni alone: dead units of layer 2 less 1; of 3 less 2",
@@ -195,7 +195,7 @@ MMD_INIT = {
     "mmd/tab4-iod": "a tenth of layer 3's dead units without L_iod less those with it",
     "mmd/tab4-few": "all losses: dead units of the worst layer",
     "mmd/tab5": (
-        "a third of the constant models at noise 2 less those at 0.5; weights 0.2, 0.4, 1"
+        "a third of the degenerate models at noise 2 less those at 0.5; weights 0.2, 0.4, 1"
     ),
     "mmd/tab5-iod": "dead units, noise of variance 2 less 0.5; weights 0.2, 0.4",
     "mmd/tab5-choice": (

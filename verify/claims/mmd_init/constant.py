@@ -36,7 +36,7 @@ _effect, _trained = (
 
 
 def _constant(part: float = 1.0, *, scale: str, xi: float) -> Contrast:
-    """Share of constant models without the loss against them, and with it."""
+    """Share of models that miss a class without the loss against them, and with it."""
     without = constant("uniform-xavier", scale, lam=0.0, xi=xi)
     return Contrast(part * without, constant("mmd-xavier", scale, lam=0.4, xi=xi))
 
@@ -47,7 +47,7 @@ DEGENERATE = _effect(
     id="mmd/tab3",
     runs=BOTH,
     items=("Tab3", "DS"),
-    title="The degeneracy loss lowers the share of constant models",
+    title="The degeneracy loss lowers the share of models with a degenerate softmax",
     statement=r"DS(\lambda=0)-DS(\lambda=0.4)\ge10\,\%",
     reading=Reading.READING,
     where="Table 3",
@@ -67,7 +67,7 @@ A_FIFTH = _trained(
     id="mmd/tab3-fifth",
     runs=BOTH,
     items=("Tab3",),
-    title="The degeneracy loss lowers the share of constant models to less than a fifth",
+    title="The degeneracy loss leaves less than a fifth of the degenerate models",
     statement=r"89.32\to0.41\;(\xi=0),\quad80.83\to1.39\;(\xi=1)",
     reading=Reading.READING,
     where="Table 3",
@@ -241,7 +241,7 @@ NOISE = _trained(
     measure=_constant_at,
     **unmet((0.0, None), (None, 0.0)),
     finding=(
-        "At the smaller noise constant models become fewer with the weight of the"
+        "At the smaller noise degenerate models become fewer with the weight of the"
         " degeneracy loss, at the larger they hardly do: less than a third is certain"
         " at the largest weight alone."
     ),
@@ -249,7 +249,7 @@ NOISE = _trained(
     runs=SWEEP,
     items=("Tab5", "DS"),
     title=(
-        "Noise of variance 0.5 leaves at most a third of the constant models of"
+        "Noise of variance 0.5 leaves at most a third of the degenerate models of"
         " variance 2"
     ),
     statement=r"DS(s^2=0.5)\le\tfrac13DS(s^2=2):\;1.33,\,44.20;\;1.58,\,35.57;\;"

@@ -438,7 +438,7 @@ ERR_1 = adversarial(
     uses=("mmd/sdfloor",),
     finding=(
         "From three classes on, the only minimiser is the constant predictor at the"
-        " centre of the simplex, the very degeneracy that the loss is meant to"
-        " prevent. In the paper's experiments d = 2."
+        " centre of the simplex, which prefers no class for any input; the loss is to"
+        " have each class preferred for some. In the paper's experiments d = 2."
     ),
 )
