@@ -182,6 +182,7 @@ MMD_INIT = {
         " less learned"
     ),
     "mmd/tab2-cells": "spread over tasks: none less learned; N = 5, 10, 20, 40",
+    "mmd/tab2-few": "spread over tasks: none less learned, at N = 5 less at N = 40",
     "mmd/tab2-values": (
         "spread over tasks, less the paper's: none, random labels, learned, batch norm,"
         " both; each at N = 5, 10, 20, 40"
