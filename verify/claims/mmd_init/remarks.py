@@ -191,7 +191,7 @@ def _measure_nearby(*, widths: list[int], step: float, seed: int) -> Array:
     weights, biases, x = _example(widths, seed)
     parts = zip((weights, biases), _moves(widths, seed), strict=True)
     near = [[p + step * e for p, e in zip(*part, strict=True)] for part in parts]
-    both = (jacobians(weights, biases, x), jacobians(*near, x))
+    both = (jacobians(weights, biases, x), jacobians(near[0], near[1], x))
     pairs = [[j.norm(dim=2) for j in level] for level in zip(*both, strict=True)]
     return np.array([float((b - a).abs().max()) for a, b in pairs])
 
