@@ -403,9 +403,12 @@ MOMENT = numeric(
     id="mmd/lem1-moment",
     items=("Lem1",),
     title="The exponential moment of a squared normal variable",
-    statement=r"\log E\,e^{\lambda(z^2-1)}=-\lambda-\tfrac12\log(1-2\lambda)",
+    statement=(
+        r"\log E\,e^{\lambda(z^2-1)}=-\lambda-\tfrac12\log(1-2\lambda),\quad"
+        r"\lambda<\tfrac12"
+    ),
     source=Source(KEY, "Equation 24, second line"),
-    cases=grid(lam=_LAMBDAS),
+    cases=grid(lam=(-0.45, *_LAMBDAS, 0.45)),
     predict=mmd.chi_square_log_moment,
     measure=_measure_moment,
     compare=AgreesTo(relative=1e-14),
