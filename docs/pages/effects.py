@@ -152,6 +152,7 @@ SQUARE_LOSS = {
 
 MMD_INIT = {
     "mmd/tab1": "accuracy: learned start less none; N = 5 (full: 5, 10, 20, 40)",
+    "mmd/abs-most": "share of tasks that gain in %, less 50; N = 5, 10, 20, 40",
     "mmd/tab1-few": "that gain at N = 5 less at N = 40, after ten epochs",
     "mmd/tab1-updates": "that gain at N = 5 less at N = 40, after 10 updates",
     "mmd/tab1-steps": "that gain at N = 40 after 10 updates less after 80",
@@ -181,18 +182,21 @@ MMD_INIT = {
         " less learned"
     ),
     "mmd/tab2-cells": "spread over tasks: none less learned; N = 5, 10, 20, 40",
+    "mmd/tab2-few": "spread over tasks: none less learned, at N = 5 less at N = 40",
     "mmd/tab2-values": (
         "spread over tasks, less the paper's: none, random labels, learned, batch norm,"
         " both; each at N = 5, 10, 20, 40"
     ),
-    "mmd/tab3": "constant models in %: without L_sd less with it; weights 0, 1 of L_iod",
-    "mmd/tab3-fifth": "a fifth of the constant models without L_sd less those with it",
+    "mmd/tab3": "degenerate models in %: without L_sd less with it; weights 0, 1 of L_iod",
+    "mmd/tab3-fifth": "a fifth of the degenerate models without L_sd less those with it",
     "mmd/tab4": "dead units of layer 3 in %: without L_sd less with it",
     "mmd/tab4-layers": "L_uni alone: dead units of layer 3 less layer 1",
+    "mmd/tab4-deeper": "L_uni alone: dead units of layer 2 less 1; of 3 less 2",
+    "mmd/tab4-second": "dead units of layer 2 without L_iod less those with it",
     "mmd/tab4-iod": "a tenth of layer 3's dead units without L_iod less those with it",
     "mmd/tab4-few": "all losses: dead units of the worst layer",
     "mmd/tab5": (
-        "a third of the constant models at noise 2 less those at 0.5; weights 0.2, 0.4, 1"
+        "a third of the degenerate models at noise 2 less those at 0.5; weights 0.2, 0.4, 1"
     ),
     "mmd/tab5-iod": "dead units, noise of variance 2 less 0.5; weights 0.2, 0.4",
     "mmd/tab5-choice": (
@@ -207,6 +211,7 @@ MMD_INIT = {
     "mmd/Fig1-untreated": "L_uni: models of one class in %, after less before",
     "mmd/Fig2": "log L_iod around the start, noise 0.2: first less last",
     "mmd/Fig2-chosen": "log L_iod around the start, noise 0.5: first less last",
+    "mmd/Fig2-less": "the same, noise 0.2 less noise 0.5, 1, 2",
     "mmd/Fig3-rise": (
         "largest rise of L_uni, weight 1 of L_sd less weight 0.2; noise 1, 2"
     ),

@@ -126,6 +126,7 @@ ALONE = {
     "dc/sec1-overhead": "a count of parameters and memory, of any NormReLU",
     "id/B2-slopes": "slopes for tangent kernels, which no claim of its paper is about",
     "id/Fig2-tangent": "tangent kernels by Jacobians; no claim is measured by them",
+    "mmd/claim1-support": "what a definition cannot be given; no claim is measured by it",
 }
 """Claims that rest on no other, and on which none rests, with why."""
 

@@ -270,7 +270,8 @@ CLAIMS = (
             " (certified)"
         ),
         items=("Prop1",),
-        where="Proposition 1, after Wainwright 2019",
+        where="Proposition 1, after Wainwright 2019; the step is ours",
+        reading=Reading.OURS,
         statement=r"\min_{\lambda \alpha \le 1} \Big(\frac{\lambda^2 \nu^2}2 -"
         r" \lambda t\Big) \le -\frac{t}{2\alpha}, \quad t \alpha \ge \nu^2",
         predict=_predict_proposition,

@@ -19,6 +19,7 @@ from verify.claim import Source, grid, numeric
 from verify.claims._predictors import changed
 from verify.claims.mmd_init._runs import KEY
 from verify.compare import AgreesTo
+from verify.reading import Reading
 
 _BATCH = 4
 _MODELS, _CLASSES = (8, 16, 64), (2, 3, 6)
@@ -63,8 +64,12 @@ MODELS = numeric(
         r"2 B N \Big(3 \sum_{l} n_l n_{l-1} - n_1 n_0\Big)"
         r"\text{ operations for } N \text{ models, } B \text{ inputs}"
     ),
-    assumptions=("two classes", "weights drawn one model at a time, as printed"),
-    source=Source(KEY, "Appendix E"),
+    assumptions=(
+        "two classes",
+        "weights drawn one model at a time, as printed",
+        "matrix products alone: the kernel of all pairs of models is not counted",
+    ),
+    source=Source(KEY, "Appendix E; the counts are ours", Reading.READING),
     cases=grid(hidden=_WIDTHS),
     predict=partial(_of_models, models=_MODELS),
     measure=_measure_models,
@@ -110,7 +115,7 @@ CLASSES = numeric(
         r"\text{ operations for each class, } B \text{ inputs}"
     ),
     assumptions=("fully connected, without batch normalisation",),
-    source=Source(KEY, "Appendix E"),
+    source=Source(KEY, "Appendix E; the counts are ours", Reading.READING),
     cases=grid(hidden=_WIDTHS),
     predict=_predict_classes,
     measure=_measure_classes,

@@ -10,6 +10,7 @@ from theory import mmd
 from verify.claim import Source, grid, numeric
 from verify.claims.mmd_init._samples import Array
 from verify.compare import AgreesTo
+from verify.reading import Reading
 
 KEY = "lee2023unsupervised"
 _INPUTS = 4
@@ -58,12 +59,15 @@ MEDIAN = numeric(
     id="mmd/seg-median",
     items=("Seg", "C1"),
     uses=("mmd/seg",),
-    title="The median bandwidth of two classes counts all pairs, of finite networks alone",
+    title=(
+        "The median bandwidth of two classes counts all pairs; a diverged network leaves"
+        " none"
+    ),
     statement=(
         r"\gamma = \operatorname{median}\{\sqrt2\,|p_i - p_j|\}_{i<j}"
         r"\text{ over predictions and an even reference}"
     ),
-    source=Source(KEY, "Appendix C.1"),
+    source=Source(KEY, "Appendix C.1; diverged networks are ours", Reading.OURS),
     cases=grid(networks=(5, 12), reference=(6, 9), seed=1),
     predict=_predict,
     measure=_measure,

@@ -154,7 +154,7 @@ SENSITIVITY = numeric(
         r"\sup_{\|\xi\|=1}\tfrac1h\bigl|f^{(i)}(x_l+h\xi)-f^{(i)}(x_l)\bigr|"
         r"=\|J_l^{(i)}\|\text{ while no ReLU flips}"
     ),
-    source=Source(KEY, "Equations 15 to 19"),
+    source=Source(KEY, "Equations 15 to 19", Reading.READING),
     cases=grid(widths=_SHAPES, seed=(0, 1)),
     predict=_predict_reach,
     measure=_measure_reach,
@@ -241,7 +241,10 @@ THM_3 = statistical(
     measure=_measure_rows,
     compare=MeanEquals(discrepancy=1.5, false_fail=1e-9),
     must_refute=_half_the_variance,
-    assumptions=("independent entries of x, symmetric about 0", "no biases"),
+    assumptions=(
+        "independent entries of x, symmetric about 0 and without mass there",
+        "no biases",
+    ),
     uses=("mmd/thm3-moments",),
 )
 
@@ -275,7 +278,8 @@ ROWS = numeric(
     id="mmd/thm3-moments",
     items=("Thm3",),
     title=(
-        "Mean and variance of a Jacobian row's squared norm, for any weights and masks"
+        "Mean and variance of a masked normal row's squared norm, for any share of"
+        " units on"
     ),
     statement=r"E=nq\sigma^2,\quad\operatorname{Var}=n\sigma^4(3q-q^2)",
     source=Source(KEY, "Proof of Theorem 3; the variance is ours", Reading.OURS),
@@ -343,7 +347,7 @@ ERR_6 = statistical(
         "He's initialisation gives every Jacobian norm one, that of the input included"
     ),
     statement=r"\text{He's start makes }\|J_l^{(i)}\|=1\text{ for }l=0,\dots,L-1",
-    source=Source(KEY, "After Equation 20"),
+    source=Source(KEY, "After Equation 20", Reading.READING),
     cases=grid(start="he"),
     predict=always(np.ones(len(_NARROW) - 1)),
     measure=_measure_chain,

@@ -8,8 +8,9 @@ from empirical.mmd_init.losses import constant_share
 from empirical.mmd_init.networks import classifier
 from empirical.networks import FullyConnected, Params
 from verify.claim import Source, grid, numeric
+from verify.claims._predictors import changed
 from verify.claims.mmd_init._samples import Array, generator
-from verify.compare import AgreesTo
+from verify.compare import AgreesTo, Identical
 
 KEY = "lee2023unsupervised"
 
@@ -63,20 +64,20 @@ CONSTANT = numeric(
 )
 
 
-def _network(seed: int) -> tuple[FullyConnected, Params, Array]:
+def _network(seed: int, lowered: float = 0.7) -> tuple[FullyConnected, Params, Array]:
     network = classifier((9, 12, 12, 12, 2))
     state = networks.start(
         network, "xavier", [generator(91, seed)], dtype=torch.float64
     )
     rng = np.random.default_rng([92, seed])
     for _, bias in networks.pairs(network, state):
-        bias -= 0.7
+        bias -= lowered
     return network, state, rng.standard_normal((32, 9))
 
 
-def _forward(seed: int) -> list[Array]:
+def _forward(seed: int, lowered: float = 0.7) -> list[Array]:
     """What enters each ReLU, by the definition."""
-    network, state, x = _network(seed)
+    network, state, x = _network(seed, lowered)
     entering: list[Array] = []
     for pair in networks.pairs(network, state)[:-1]:
         weight, bias = (part[0].numpy() for part in pair)
@@ -108,6 +109,51 @@ def _share_dead(*, seed: int) -> list[float]:
     )
     shares = found[0].mean(dim=0)
     return [*shares.tolist(), float(shares.max())]
+
+
+_LOWERED = 0.4
+
+
+def _predict_blocked(*, seed: int, inputs: int = 32) -> list[int]:
+    """Units that are off on all inputs, layer by layer."""
+    entering = _forward(seed, _LOWERED)
+    return [int((x[:inputs] <= 0.0).all(axis=0).sum()) for x in entering]
+
+
+def _measure_blocked(*, seed: int) -> list[int]:
+    """Those of them whose weights and bias have the gradient zero, by autograd."""
+    network, state, x = _network(seed, _LOWERED)
+    layers = [[part[0].clone() for part in p] for p in networks.pairs(network, state)]
+    h, entering = torch.from_numpy(x), list[torch.Tensor]()
+    for k, pair in enumerate(layers):
+        weight, bias = (part.requires_grad_() for part in pair)
+        h = (h.relu() if k else h) @ weight.T + bias
+        entering.append(h)
+    loss = torch.nn.functional.cross_entropy(h, torch.arange(len(x)) % 2)
+    found: list[int] = []
+    for pair, met in zip(layers[:-1], entering, strict=False):
+        weight, bias = torch.autograd.grad(loss, pair, retain_graph=True)
+        still = (weight == 0.0).all(dim=1) & (bias == 0.0)
+        found.append(int((still & (met <= 0.0).all(dim=0)).sum()))
+    return found
+
+
+BLOCKED = numeric(
+    id="mmd/dead-gradient",
+    items=("Dead",),
+    title="Parameters that lead into a unit that is off on all inputs have no gradient",
+    statement=(
+        r"x_{l,j}\le0\text{ on all inputs}\Rightarrow"
+        r"\nabla_{W^{(l)}_j}L=0,\;\nabla_{b^{(l)}_j}L=0"
+    ),
+    source=Source(KEY, "Appendix B.3.2"),
+    cases=grid(seed=(1, 2, 3)),
+    predict=_predict_blocked,
+    measure=_measure_blocked,
+    compare=Identical(),
+    must_refute=changed(_predict_blocked, "Units off on the first input.", inputs=1),
+    uses=("mmd/dead",),
+)
 
 
 DEAD = numeric(

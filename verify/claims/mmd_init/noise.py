@@ -6,6 +6,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import torch
 
 from theory import gaussian, mmd
 from verify.claim import Source, grid, numeric, statistical
@@ -132,7 +133,11 @@ PROJECTION = statistical(
         r"\langle\theta-\theta_0,e\rangle\sqrt{m+2}/r\to N(0,1),\quad"
         r"\theta\sim U(B_r(\theta_0))"
     ),
-    source=Source(KEY, "After Equation 7, on relaxing the ball to a normal law"),
+    source=Source(
+        KEY,
+        "After Equation 7, on relaxing the ball to a normal law; the limit is ours",
+        Reading.OURS,
+    ),
     cases=grid(dimension=(10_000, 616_618)),
     predict=_predict_projection,
     measure=_measure_projection,
@@ -140,6 +145,62 @@ PROJECTION = statistical(
     compare=MeanEquals(discrepancy=0.02, false_fail=1e-9, rounding=1e-3),
     must_refute=_flat,
     uses=("mmd/claim1-ball",),
+)
+
+
+def _linear(inputs: int, seed: int) -> tuple[Array, Array]:
+    """Return weights and biases of a layer with two classes, flat, and an input."""
+    rng = np.random.default_rng([96, inputs, seed])
+    return rng.standard_normal(2 * inputs + 2), rng.standard_normal(inputs)
+
+
+def _measure_farthest(*, inputs: int, radius: float, seed: int) -> float:
+    """Ascend the first class's probability on the closed ball, back onto it each time."""
+    start, x = (torch.from_numpy(part) for part in _linear(inputs, seed))
+    theta = start.clone()
+    for _ in range(50):
+        theta.requires_grad_()
+        weights, biases = theta[:-2].view(2, inputs), theta[-2:]
+        p = (weights @ x + biases).softmax(dim=0)[0]
+        (slope,) = torch.autograd.grad(p.log(), theta)
+        moved = theta.detach() + 1e6 * slope - start
+        theta = start + moved * min(1.0, radius / float(moved.norm()))
+    weights, biases = theta[:-2].view(2, inputs), theta[-2:]
+    return float((weights @ x + biases).softmax(dim=0)[1])
+
+
+def _predict_farthest(
+    *, inputs: int, radius: float, seed: int, classes: int = 2
+) -> float:
+    """What is left to the other class: logits part by so much along their gradient."""
+    start, x = _linear(inputs, seed)
+    logits = start[:-2].reshape(2, inputs) @ x + start[-2:]
+    reach = radius * np.sqrt(classes * (1.0 + x @ x))
+    return float(1.0 / (1.0 + np.exp(logits[0] - logits[1] + reach)))
+
+
+SUPPORT = numeric(
+    id="mmd/claim1-support",
+    items=("Claim1",),
+    title="On a ball of parameters, softmax predictions stay away from the vertices",
+    statement=(
+        r"\min_{\|\theta-\theta_0\|\le r}f_\theta(x)_2"
+        r"=\frac1{1+e^{z_1-z_2+ra}}>0,\quad a^2=2(1+\|x\|^2)"
+    ),
+    source=Source(KEY, "Claim 1; the minimum is ours", Reading.OURS),
+    cases=grid(inputs=(1, 5), radius=(0.1, 1.0, 3.0), seed=(0, 1)),
+    predict=_predict_farthest,
+    measure=_measure_farthest,
+    # Logits of some tens, in error by an eps of them each.
+    compare=AgreesTo(relative=1e-13),
+    must_refute=changed(_predict_farthest, "One class's logit alone.", classes=1),
+    assumptions=("one layer of weights and biases, two classes",),
+    finding=(
+        "Claim 1 calls a start good if predictions on a ball have all of the simplex as"
+        " their support. No softmax network has: its predictions are continuous and"
+        " positive on the closed ball, so that they keep a distance from every vertex."
+        " Normal noise, by which the paper replaces the ball, has no such bound."
+    ),
 )
 
 
@@ -162,7 +223,7 @@ EQ_23 = numeric(
     items=("Eq23",),
     title="The total loss adds three losses, two of them with weights 0.4 and 1",
     statement=r"L=L_{uni}+\lambda L_{sd}+\xi L_{iod},\quad\lambda=0.4,\;\xi=1",
-    source=Source(KEY, "Equation 23"),
+    source=Source(KEY, "Equation 23 and section 3.3"),
     cases=grid(
         parts=([-0.002, 0.1, 0.3], [0.8, 0.0, 0.2]), weights=([0.4, 1.0], [0.0, 2.0])
     ),

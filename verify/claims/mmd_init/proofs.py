@@ -206,7 +206,7 @@ CLAIMS = (
             " (symbolic proof)"
         ),
         statement=r"\big(E\,e^{\lambda z^2}\big)^2 = \frac1{1 - 2\lambda}",
-        source=(_KEY, "Equation 24, second line"),
+        source=(_KEY, "Proof of Lemma 1, first display"),
         derived=_moment,
         formula=lambda: [1 / (1 - 2 * lam)],
         wrong=lambda: [1 / (1 - lam)],
@@ -374,7 +374,8 @@ CLAIMS = (
         ),
         statement=r"\|J\|^2 \|\xi\|^2 - (J \xi)^2 ="
         r" \sum_{i < j} (J_i \xi_j - J_j \xi_i)^2 \ge 0",
-        source=(_KEY, "Equations 15 to 19"),
+        source=(_KEY, "Equations 15 to 19; the identity is ours"),
+        reading=Reading.OURS,
         derived=lambda: _supremum(0),
         formula=lambda: _supremum(1),
         wrong=lambda: _supremum(2),

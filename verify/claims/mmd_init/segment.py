@@ -315,7 +315,11 @@ DESCENT = numeric(
         r"\nabla_{\theta_0}E_\epsilon\,\ell(f_{\theta_0+\epsilon}(x))"
         r"=E_\epsilon\nabla_\theta\ell(f_{\theta_0+\epsilon}(x))"
     ),
-    source=Source(KEY, "Equations 9 and 10"),
+    source=Source(
+        KEY,
+        "Section 3.1, on reparametrisation; Equations 9 and 10",
+        Reading.READING,
+    ),
     cases=grid(gamma=(0.1, 0.5), seed=(0, 1)),
     predict=partial(_descent, slope=1.0),
     measure=_measure_descent,

@@ -10,7 +10,7 @@ import torch
 from theory import mmd
 from verify.claim import Source, grid, numeric, statistical
 from verify.claims._predictors import always, changed, mapped
-from verify.claims.mmd_init._samples import Array, kernel, laws, simplex
+from verify.claims.mmd_init._samples import Array, generator, kernel, laws, simplex
 from verify.compare import AgreesTo, Estimate, MeanEquals
 from verify.reading import Reading
 
@@ -46,7 +46,7 @@ def _folded_normal(*, classes: int, seed: int) -> Array:
 SAMPLER = numeric(
     id="mmd/eq2",
     items=("Eq2",),
-    title="Exponential variables divided by their sum are uniform on the simplex",
+    title="Points of the simplex are exponential variables divided by their sum",
     statement=r"u=e/\textstyle\sum_ie_i,\quad e_i\sim\mathrm{Exp}(1)",
     source=Source(KEY, "Equation 2"),
     cases=grid(classes=(2, 3, 10), seed=0),
@@ -88,13 +88,56 @@ MARGINAL = statistical(
         "Each coordinate of a uniform point of the simplex has the law Beta(1, d - 1)"
     ),
     statement=r"P(u_i\le t)=1-(1-t)^{d-1}",
-    source=Source(KEY, "Equations 1 and 2"),
+    source=Source(KEY, "Equations 1 and 2; the law is ours", Reading.OURS),
     cases=grid(classes=(2, 3, 10), seed=(0, 1)),
     predict=_predict_marginal,
     measure=_measure_marginal,
     compare=MeanEquals(discrepancy=0.02, false_fail=1e-9),
     must_refute=_angles,
     uses=("mmd/eq2",),
+)
+
+
+_CORNERS = (0.1, 0.3, 0.6)
+
+
+def _measure_corner(*, classes: int, seed: int) -> Estimate:
+    """Share of draws in a corner that leaves so much to one, two or all coordinates."""
+    g = generator(95, classes, seed)
+    e = torch.empty(_DRAWS, classes, dtype=torch.float64).exponential_(generator=g)
+    u = (e / e.sum(dim=1, keepdim=True)).numpy()
+    inside = [(u[:, :k] > t / k).all(axis=1) for k in (1, 2, classes) for t in _CORNERS]
+    return Estimate.of(np.stack(inside, axis=1))
+
+
+def _predict_corner(*, classes: int, seed: int) -> Array:
+    """The share of the volume, which depends on the sum of the thresholds alone."""
+    return np.tile(1.0 - mmd.simplex_cdf(np.array(_CORNERS), classes), 3)
+
+
+def _one_by_one(*, classes: int, seed: int) -> Array:
+    """Coordinates of the right law, but independent of each other."""
+    t = np.array(_CORNERS)
+    each = [(1.0 - mmd.simplex_cdf(t / k, classes)) ** k for k in (1, 2, classes)]
+    return np.concatenate(each)
+
+
+UNIFORM = statistical(
+    id="mmd/eq2-uniform",
+    items=("Eq2",),
+    title="Exponential variables divided by their sum are uniform on the simplex",
+    statement=(
+        r"P(u_1>a_1,\dots,u_k>a_k)=(1-\textstyle\sum_ia_i)^{d-1},\quad "
+        r"u=e/\sum_ie_i,\;e_i\sim\mathrm{Exp}(1)"
+    ),
+    source=Source(KEY, "Equation 2, tried by corners, which fix a law"),
+    cases=grid(classes=(2, 3, 10), seed=(0, 1)),
+    predict=_predict_corner,
+    measure=_measure_corner,
+    compare=MeanEquals(discrepancy=0.02, false_fail=1e-9),
+    must_refute=_one_by_one,
+    assumptions=("corners of three sizes that touch one, two or all sides",),
+    uses=("mmd/eq1", "mmd/eq2"),
 )
 
 
@@ -277,8 +320,8 @@ ESTIMATES = numeric(
     must_refute=_one_estimator,
     uses=("mmd/eq3",),
     finding=(
-        "The paper lists pairs i < j and independent perturbations, which implies the"
-        " unbiased estimate. That one may be negative, the biased one may not."
+        "The paper names no estimate. It lists pairs i < j and independent perturbations,"
+        " as the unbiased one has them. That one may be negative, the biased one may not."
     ),
 )
 
@@ -361,7 +404,7 @@ MEDIAN = numeric(
         r"\gamma_{med}=\operatorname{median}\text{ of }\tbinom M2+MN+\tbinom N2"
         r"\text{ distances}"
     ),
-    source=Source(KEY, "Appendix C.1; which median is not said", Reading.OURS),
+    source=Source(KEY, "Appendix C.1; which median is not said", Reading.READING),
     # Pools of 2, 3, 6 and 7 points have 1, 3, 15 and 21 distances; 4, 5 and 512 even ones.
     cases=grid(
         classes=(2, 5),
