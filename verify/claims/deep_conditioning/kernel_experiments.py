@@ -151,7 +151,7 @@ DEPTH = closed(
     statement=r"\kappa(D^{-1/2}KD^{-1/2}),\qquad K_{ij}=\langle h_i,h_j\rangle"
     r"\text{ or }\langle\nabla f_i,\nabla f_j\rangle",
     key=KEY,
-    where="Section 7",
+    where="Corollaries 3.3 and 3.5, at finite width",
     cases=(
         *grid(kind=("a", "b"), tangent=(False, True), depths=([0, 1, 3],)),
         # Four points of a plane have no condition number of their own.
@@ -208,7 +208,7 @@ WIDTH = closed(
     ),
     statement=r"\bar K_m,\qquad\sqrt{\tfrac1{D-1}\sum(K-\bar K_m)^2}",
     key=KEY,
-    where="Section 7",
+    where="Equations 1 and 7, at finite width",
     cases=({"widths": [5, 8], "depth": 2}, {"widths": [7], "depth": 3}),
     twin=_plain_width,
     measure=_found_width,
@@ -309,14 +309,14 @@ def _found_norms(*, rho: float, sizes: list[float], draws: int) -> list[float]:
 
 NORMS = closed(
     id="dc/eq14-norms",
-    items=("Eq14",),
+    items=("D.0",),
     title=(
         "Recorded lengths and cosines by layer are means over networks with"
         " standard errors"
     ),
     statement=r"\|h_l(x)\|^2,\ \cos(h_l(x),h_l(y)),\qquad s/\sqrt D",
     key=KEY,
-    where="Appendix D",
+    where="Appendix D, at finite width",
     cases=(
         {"rho": 0.9, "sizes": [2.0, 0.5], "draws": 3},
         {"rho": -0.3, "sizes": [1.0, 3.0], "draws": 2},

@@ -303,14 +303,14 @@ TANGENT = statistical(
 
 CHAIN = statistical(
     id="dc/E13-length",
-    items=("E13", "Eq16"),
+    items=("E13", "Eq1"),
     title=(
         "Fourth moment of the output length of deep ReLU networks, exact at every width"
     ),
     statement=r"\mathbb{E}|\Phi(x)|^4 = (1 + 5/m)^L \,(\mathbb{E}|\Phi(x)|^2)^2",
     assumptions=("ReLU, uncentred, scaled to keep the mean squared length",),
     source=Source(
-        _KEY, "equation 1, at finite width; Hanin and Nica (2020)", Reading.OURS
+        _KEY, "Equation 1, at finite width; Hanin and Nica (2020)", Reading.OURS
     ),
     cases=grid(width=16, depth=4, draws=120_000, seed=23),
     predict=_predict_length,
@@ -361,7 +361,7 @@ TANGENT_BIAS = statistical(
     statement=r"\mathbb{E}\,\Theta^{(m)} = \Theta + \frac1m \theta"
     r" + O\left(\frac{1}{m^2}\right)",
     assumptions=("three hidden layers, one output",),
-    source=Source(_KEY, "equation 7, at finite width", Reading.OURS),
+    source=Source(_KEY, "Equation 7, at finite width", Reading.OURS),
     cases=grid(activation="relu", rho=0.5, depth=3, width=24, draws=16_000, seed=24),
     larger_cases={
         "full": grid(
