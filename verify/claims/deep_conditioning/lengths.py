@@ -169,6 +169,7 @@ def _wrong_networks(
     )[1:]
 
 
+_TANGENTS = (0.05, 0.25, 0.5, 1.0, 1.5, 2.5, 4.0, 7.0)
 _HYPOTHESES = (
     "s non-decreasing, s(0) = 0",
     "concave on the positive, convex on the negative half line",
@@ -207,9 +208,9 @@ LEM_D3 = adversarial(
     assumptions=_HYPOTHESES,
     source=Source(KEY, "Lemma D.3", Reading.READING),
     cases=(
-        *grid(name=ODD, scale=(1.0, 5.0), at=(0.25, 1.0, 4.0)),
+        *grid(name=ODD, scale=(1.0, 5.0), at=_TANGENTS),
         # Other scales of SELU have a mean, and centring them breaks s(0) = 0.
-        *grid(name="selu", scale=1.0, at=(0.25, 1.0, 4.0)),
+        *grid(name="selu", scale=1.0, at=_TANGENTS),
     ),
     predict=_predict_tangent,
     measure=_measure_lengths,
