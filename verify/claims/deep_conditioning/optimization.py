@@ -523,7 +523,7 @@ THM_41 = statistical(
     r" t = \left\lceil \frac{\kappa}{2} \log \frac{1}{\epsilon} \right\rceil,"
     r" \quad \kappa = 1 + 2n \left(1 - \frac{\mu}{2}\right)^{L - L_0}",
     assumptions=(
-        "tanh(3x), n = 20 digits, the depth L_1 of Corollary 3.3",
+        "tanh(3x), n = 20 digits, the depth L_1 = 41 of Corollary 3.3, and 48",
         "width of a thousand or more; the paper's polynomial is not specified",
     ),
     source=Source(_KEY, "Theorems 4.1 and E.2", Reading.READING),
