@@ -629,7 +629,7 @@ DIGIT_BOUNDS = statistical(
     # 0.45 here; an excess over the bound of half of it would be seen.
     compare=MeanAtMost(discrepancy=0.22),
     must_refute=_wrong_digit_bound,
-    uses=("dc/E13-variance", "dc/sec7-depth"),
+    uses=("dc/E13-variance", "dc/cor3.3-sampled"),
     figure="condition_numbers",
 )
 
@@ -686,7 +686,7 @@ PLATEAU_PRINTED = statistical(
     # Discrepancy: half of the excess.
     compare=MeanEquals(discrepancy=0.17, rounding=0.04),
     expected=Outcome.REFUTED,
-    uses=("dc/E13-variance", "dc/sec7-depth"),
+    uses=("dc/E13-variance", "dc/cor3.3-sampled"),
     finding=(
         "At width m the off-diagonal entries stop at about 1/sqrt(m mu (2 - mu)), so the"
         " condition number stops near 1 + 4 sqrt(n / (m mu (2 - mu)))."
@@ -728,6 +728,6 @@ PLATEAU_SLOPE = trend(
     # narrowest width: 0.05 in log over log 8. Discrepancy: told from -1/3 and -2/3.
     compare=SlopeEquals(discrepancy=0.16, rounding=0.03),
     must_refute=always(-1.0 / 3.0, "The exponent -1/3 in the place of -1/2."),
-    uses=("dc/E13-variance", "dc/sec7-depth"),
+    uses=("dc/E13-variance", "dc/cor3.3-sampled"),
     version=2,
 )

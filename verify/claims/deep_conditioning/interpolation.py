@@ -330,7 +330,7 @@ DIGITS_RATE = trend(
     must_refute=changed(
         _predict_slope, "The rate of the paper's bound on correlations.", share=0.5
     ),
-    uses=("dc/def3.1", "dc/eq25-digits"),
+    uses=("dc/def3.1", "dc/thm6.1-interpolant"),
     finding=(
         "Depth conditions the kernel by removing what distinguishes inputs from"
         " orthogonal ones: where the kernel of the training digits is nearly the"

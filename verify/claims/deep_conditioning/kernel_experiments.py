@@ -142,7 +142,7 @@ def _found_depth(*, kind: str, tangent: bool, depths: list[int]) -> list[float]:
 
 
 DEPTH = closed(
-    id="dc/sec7-depth",
+    id="dc/cor3.3-sampled",
     items=("Cor3.3", "Cor3.5"),
     title=(
         "Condition numbers of sampled networks equal those of kernels formed"
@@ -201,7 +201,7 @@ def _found_width(*, widths: list[int], depth: int) -> list[float]:
 
 
 WIDTH = closed(
-    id="dc/sec7-width",
+    id="dc/eq7-sampled",
     items=("Eq1", "Eq7"),
     title=(
         "Means and spreads of sampled kernels equal those of kernels formed one by one"
@@ -308,7 +308,7 @@ def _found_norms(*, rho: float, sizes: list[float], draws: int) -> list[float]:
 
 
 NORMS = closed(
-    id="dc/eq14-norms",
+    id="dc/D.0-norms",
     items=("D.0",),
     title=(
         "Recorded lengths and cosines by layer are means over networks with"
@@ -325,7 +325,7 @@ NORMS = closed(
     ),
     twin=_plain_norms,
     measure=_found_norms,
-    uses=("dc/eq14-pair", "dc/eq2-named"),
+    uses=("dc/asmA-pair", "dc/eq2-named"),
 )
 
 # --- descent ----------------------------------------------------------------------------
@@ -408,7 +408,7 @@ TRAIN = closed(
     cases=grid(layers=("top", "all"), kind=("a", "b"), every=(1, 4)),
     twin=_plain_train,
     measure=_found_train,
-    uses=("dc/eq2-named", "dc/sec7-fitted"),
+    uses=("dc/eq2-named", "dc/thmE.8-fitted"),
 )
 
 # --- pairs through many layers ----------------------------------------------------------

@@ -67,7 +67,7 @@ def _found_digits(*, n: int, tests: int, noise: float, centre: bool) -> list[flo
 
 
 DIGITS = closed(
-    id="dc/eq25-digits",
+    id="dc/thm6.1-interpolant",
     items=("Thm6.1",),
     title=(
         "Minimum-norm interpolants of digits are solutions of the kernel's"
@@ -139,7 +139,7 @@ def _found_rates(*, above: float, below: float) -> list[float]:
 
 
 RATES = closed(
-    id="dc/sec7-fitted",
+    id="dc/thmE.8-fitted",
     items=("ThmE.8", "ThmE.5"),
     title="Rates of decay are least-squares slopes through the late losses alone",
     statement=r"r=-\frac{\sum(t-\bar t)\log\mathcal L_t}{\sum(t-\bar t)^2}",
@@ -170,7 +170,7 @@ def _found_pair(*, rho: float, dim: int, turned: bool) -> list[float]:
 
 
 PAIR = closed(
-    id="dc/eq14-pair",
+    id="dc/asmA-pair",
     items=("AsmA",),
     title=(
         "Generated pairs of inputs have unit length and exactly the requested"
