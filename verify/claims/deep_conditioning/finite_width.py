@@ -598,7 +598,7 @@ DIGIT_BOUNDS = statistical(
         " set by width"
     ),
     statement=r"\kappa(K^{(m)}) \le \kappa_L\, \frac{1 + e_m}{1 - e_m},"
-    r" \quad e_m = O\left(\sqrt{n / m}\right)",
+    r" \quad e_m = \left(2 - 1.2\, n^{-2/3}\right) \sqrt{\frac{n}{m \mu (2 - \mu)}}",
     assumptions=(
         "kappa_L: the better of the infinite-width bounds under Assumptions A and B",
         "correlation matrices of the last layer",

@@ -78,7 +78,7 @@ _STORED = 2.0**-50
 COPIES = numeric(
     id="dc/eq1-copies",
     items=("Eq1", "D.0"),
-    title="An input and its exact copy keep correlation one at any depth",
+    title="An input and its exact copy keep correlation one through 200 layers",
     statement=r"x = y \;\Rightarrow\; K_{xy} = \sqrt{K_{xx} K_{yy}}",
     assumptions=("normalised activation", "other inputs of other lengths present"),
     source=Source(KEY, "Equation 1 and Appendix D"),

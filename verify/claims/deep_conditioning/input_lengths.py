@@ -660,6 +660,7 @@ NTK_VALUES = replace(
     title="Tangent kernels of a function that is known by its values alone",
     statement=r"T_{ij} = K_{ij} + k_{ij}\, e^{-(k_{ii} + k_{jj}) / 2}"
     r" (4 \cosh k_{ij} + \sinh k_{ij}), \quad \sigma(x) = 2 \sin x + \cos x",
+    assumptions=(*NNGP_VALUES.assumptions, "in one case five is added to the function"),
     source=Source(KEY, "Equation 7 and Appendix D"),
     # The values above are part of these: nearly opposite rows are asked here alone.
     cases=(

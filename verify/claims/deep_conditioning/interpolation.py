@@ -307,7 +307,9 @@ THM_61_ZERO = numeric(
 DIGITS_RATE = trend(
     id="dc/thm6.1-digits-rate",
     items=("Thm6.1",),
-    title="On digits, the share that a deep kernel explains falls by 1 - mu per layer",
+    title=(
+        "On digits, every layer multiplies the share that a deep kernel explains by 1 - mu"
+    ),
     statement=(
         r"\frac{d}{dL} \log\left(1 - \frac{R(\hat\theta_L)}{R(0)}\right)"
         r" \to \log(1 - \mu)"

@@ -662,7 +662,9 @@ def _erf(*, width: Any, seeds: int, **where: Any) -> tuple[Case, ...]:
 THM_E5 = trend(
     id="dc/thmE.5",
     items=("ThmE.5", "Thm4.2"),
-    title="Training all layers of wide networks: the tangent kernel sets the rate",
+    title=(
+        "Training all layers of wide networks: at least half the tangent kernel's rate"
+    ),
     statement=r"\log \frac{\mathrm{loss}_t}{\mathrm{loss}_0} \le -\frac{2t}{\kappa(T)}",
     assumptions=(
         "step 2/(lambda_min(T) + lambda_max(T))",
