@@ -64,6 +64,9 @@ def _of(element: ET.Element) -> str:
     match element.tag:
         case "mfrac":
             above, below = map(_grouped, parts)
+            product = _unwrapped(parts[1]).tag == "mrow" and below.isalnum()
+            if product and below[0] != "d":  # of d/dt
+                below = f"({below})"
             if element.get("linethickness") == "0":
                 return f"{_of(parts[0])} choose {_of(parts[1])}"
             return f"{above}/{below}"
