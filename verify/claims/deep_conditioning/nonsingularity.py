@@ -416,7 +416,7 @@ THM_H1 = statistical(
     id="dc/thmH.1",
     items=("ThmH.1",),
     title="Enough random ReLU features have a non-singular Gram matrix",
-    statement=r"\mathbb{E} \min_{10\, W} \lambda_{\min}(\Phi_W \Phi_W^T) \ge"
+    statement=r"\mathbb{E} \min_{W_1, \ldots, W_{10}} \lambda_{\min}(\Phi_W \Phi_W^T) \ge"
     r" \frac{5\, \delta^{3/2}}{n^4},"
     r" \quad m \ge \frac{n^2 \log(n / \delta)}{\sqrt{\delta}}",
     assumptions=(
