@@ -227,6 +227,8 @@ EQ20 = adversarial(
     # 1 - a_1^2/E s^2 of quadratures with relative rounding 1e-13.
     compare=AtLeast(rounding=1e-12),
     must_refute=_wrong_whole_mu,
+    examples=searched(name=st.sampled_from(ODD), scale=st.floats(0.1, 5.0)),
+    max_examples=60,
     uses=("dc/lemD.6-mu", "dc/thmD.1"),
 )
 THM_311 = adversarial(

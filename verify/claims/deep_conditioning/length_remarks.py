@@ -282,7 +282,7 @@ REM_I2 = numeric(
     assumptions=("|cos| <= 1 - delta, delta above the sum of biases",),
     source=Source(KEY, "Remark I.2", Reading.OURS),
     cases=tuple(
-        {"kink": kink, "least": c, "gammas": gammas, "rho": rho, "depth": 3}
+        {"kink": kink, "least": c, "gammas": gammas, "rho": rho, "depth": 10}
         for kink in ("-1.59076585644126852", "-1.2")
         for c, gammas, rho in (
             (0.25, [0.25, 1.75], 0.5),
