@@ -35,7 +35,8 @@ DEEP_CONDITIONING: tuple[tuple[str, tuple[str, ...]], ...] = (
         "Inputs that are not on the unit sphere",
         (
             *("D.0", "Eq14", "LemD.5", "Eq15", "Eq16", "LemD.3", "ThmD.1", "LemD.6"),
-            *("RemD.2", "Eq17", "Eq18", "Eq19", "Eq20", "Thm3.11", "ThmD.9", "D.4"),
+            *("RemD.2", "Eq12", "Eq13"),
+            *("Eq17", "Eq18", "Eq19", "Eq20", "Thm3.11", "ThmD.9", "D.4"),
         ),
     ),
     (

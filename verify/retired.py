@@ -26,6 +26,17 @@ RETIRED: Mapping[str, str] = {
         "shifted ReLU is its own counterexample", "dc/E12-lengths"
     ),
     **{f"sl/err{k}": _MISPRINT for k in (8, 9, 10)},
+    **{
+        f"dc/{old}": f"named for a part of the paper that says nothing of it: now dc/{new}"
+        for old, new in {
+            "eq14-norms": "D.0-norms",
+            "eq14-pair": "asmA-pair",
+            "eq25-digits": "thm6.1-interpolant",
+            "sec7-depth": "cor3.3-sampled",
+            "sec7-fitted": "thmE.8-fitted",
+            "sec7-width": "eq7-sampled",
+        }.items()
+    },
     "sl/err11": (
         "the footnote says no such thing: rows of equal norm normalise the matrix, and"
         " its equations are to be read row by row; now sl/fn2"

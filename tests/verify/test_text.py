@@ -201,6 +201,12 @@ def test_a_case_in_error_shows_no_numbers() -> None:
             "x > −1 ⟺ overline(|f_n|) ≤ √(1/2)",
         ),
         (r"K^{(m)}_{ij} = \|x\|^2, \quad m \to \infty", "K_ij^(m) = ‖x‖², m → ∞"),
+        (r"\frac{k}{\sqrt{1 - \rho^2}}", "k/√(1 − ρ²)"),
+        (
+            r"\frac{1}{2\pi} n + \frac{1}{m^2} \frac{d}{dt} f",
+            "1/(2π) · n + 1/m² · d/dt · f",
+        ),
+        (r"\sqrt{K_{xx} K_{yy}} \sqrt[3]{2}", "√(K_xx K_yy)³√2"),
     ],
 )
 def test_formulas_as_text(latex: str, shown: str) -> None:

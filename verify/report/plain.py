@@ -64,12 +64,17 @@ def _of(element: ET.Element) -> str:
     match element.tag:
         case "mfrac":
             above, below = map(_grouped, parts)
+            product = _unwrapped(parts[1]).tag == "mrow" and below.isalnum()
+            if product and below[0] != "d":  # of d/dt
+                below = f"({below})"
             if element.get("linethickness") == "0":
                 return f"{_of(parts[0])} choose {_of(parts[1])}"
             return f"{above}/{below}"
-        case "msqrt" | "mroot":
-            root = f"√{_grouped(parts[0])}"
-            return root if len(parts) == 1 else f"{_raised(parts[1])}{root}"
+        case "msqrt":
+            # Several children are a row: of a root, only "mroot" has an index.
+            return f"√{_grouped(parts[0]) if len(parts) == 1 else f'({_row(parts)})'}"
+        case "mroot":
+            return f"{_raised(parts[1])}√{_grouped(parts[0])}"
         case "msub" | "munder":
             return _of(parts[0]) + _lowered(parts[1])
         case "msup":

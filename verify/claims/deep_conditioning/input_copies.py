@@ -16,6 +16,7 @@ from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import KEY, subject
 from verify.compare import AgreesTo, Array
 from verify.integrals import BITS
+from verify.reading import Reading
 
 
 def _law(name: str) -> pairs.Law:
@@ -77,7 +78,7 @@ _STORED = 2.0**-50
 COPIES = numeric(
     id="dc/eq1-copies",
     items=("Eq1", "D.0"),
-    title="An input and its exact copy keep correlation one at any depth",
+    title="An input and its exact copy keep correlation one through 200 layers",
     statement=r"x = y \;\Rightarrow\; K_{xy} = \sqrt{K_{xx} K_{yy}}",
     assumptions=("normalised activation", "other inputs of other lengths present"),
     source=Source(KEY, "Equation 1 and Appendix D"),
@@ -137,11 +138,11 @@ DUPLICATES = numeric(
         "Near-duplicate inputs stay distinguishable at depth 200, of equal"
         " lengths or not"
     ),
-    statement=r"1 - \frac{K_{12}}{\sqrt{K_{11} K_{22}}}, \quad"
-    r" \angle(x_1, x_2) \in \{0, 10^{-8}\}, \quad"
+    statement=r"1 - \frac{K_{12}}{\sqrt{K_{11} K_{22}}} > 0, \quad"
+    r" x_1 \ne x_2, \quad \angle(x_1, x_2) \in \{0, 10^{-8}\}, \quad"
     r" |x_2| / |x_1| \in \{1, 1 + 10^{-12}, 1.5\}",
     assumptions=("normalised activation",),
-    source=Source(KEY, "Equation 1 and Appendix D"),
+    source=Source(KEY, "Equation 1 and Appendix D, for close inputs", Reading.OURS),
     cases=(
         *grid(
             activation=("relu", "erf", "sin", "tanh"),
@@ -200,7 +201,7 @@ CONTINUITY = numeric(
     title="The deep kernel does not jump between equal and nearly equal input lengths",
     statement=r"|x_2| / |x_1| = 1 + n 2^{-52}, \quad n = 0, 1, 20, 60, 10^3, 10^6",
     assumptions=("normalised activation whose lengths converge",),
-    source=Source(KEY, "Appendix D"),
+    source=Source(KEY, "Appendix D, for close lengths", Reading.OURS),
     # Between 20 and 60 the library stops taking the two lengths for one.
     cases=({"activation": "erf", "turn": 1e-4, "depth": 60},),
     predict=partial(_at_each_ratio, _predict_near),

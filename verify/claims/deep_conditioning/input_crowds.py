@@ -190,7 +190,7 @@ NTK = replace(
 NNGP_KINKED = replace(
     NNGP,
     id="dc/eq1-crowd-kinked",
-    title="Kernels of pairs among hundreds of inputs, of a piecewise linear activation",
+    title="Kernels of pairs among hundreds of inputs, of activations with kinks",
     cases=(*_KINKED, *_CONE_OF_LONG),
     uses=("dc/eq1-crowd",),
 )

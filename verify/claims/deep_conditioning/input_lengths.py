@@ -20,6 +20,7 @@ from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import KEY, subject
 from verify.compare import AgreesTo, Array
 from verify.integrals import BITS, Pieces
+from verify.reading import Reading
 
 SQUARES = (1e-4, 100.0, 784.0, 3072.0, 1e4)
 
@@ -374,6 +375,7 @@ NNGP_RESIDUAL = replace(
     title="Top-layer kernels with weight variances, bias variances and residual layers",
     statement=r"K' = c^2 K + \sigma_w^2 \mathbb{E}[\sigma(u) \sigma(v)] + \sigma_b^2",
     assumptions=("weights of the inputs have variance 1.3, their biases 0.2",),
+    source=Source(KEY, "Equation 1, with biases and skip connections", Reading.OURS),
     cases=(
         *grid(
             activation=("relu", "erf", "gelu"),
@@ -438,7 +440,7 @@ NTK_RESIDUAL = replace(
     title="Tangent kernels with weight variances, bias variances and residual layers",
     statement=r"T' = \sigma_w^2 \mathbb{E}[\sigma(u) \sigma(v)] + \sigma_b^2"
     r" + T (\sigma_w^2 \mathbb{E}[\sigma'(u) \sigma'(v)] + c^2)",
-    source=Source(KEY, "Equation 7 and Appendix D"),
+    source=Source(KEY, "Equation 7, with biases and skip connections", Reading.OURS),
     predict=partial(_predict_residual, 1),
     measure=partial(_measure_residual, 1),
     must_refute=partial(_wrong_residual, 1),
@@ -525,7 +527,7 @@ def _predict_turned(
 NNGP_TURNED = replace(
     NNGP_PARALLEL,
     id="dc/eq1-turned",
-    title="Top-layer kernels of close inputs of negative coordinates, and a zero",
+    title="Turning both inputs leaves their top-layer kernel as it is",
     statement=r"K(U x, U y) = K(x, y), \quad U^T U = I",
     cases=grid(
         activation="erf",
@@ -658,6 +660,7 @@ NTK_VALUES = replace(
     title="Tangent kernels of a function that is known by its values alone",
     statement=r"T_{ij} = K_{ij} + k_{ij}\, e^{-(k_{ii} + k_{jj}) / 2}"
     r" (4 \cosh k_{ij} + \sinh k_{ij}), \quad \sigma(x) = 2 \sin x + \cos x",
+    assumptions=(*NNGP_VALUES.assumptions, "in one case five is added to the function"),
     source=Source(KEY, "Equation 7 and Appendix D"),
     # The values above are part of these: nearly opposite rows are asked here alone.
     cases=(

@@ -142,7 +142,7 @@ def _found_depth(*, kind: str, tangent: bool, depths: list[int]) -> list[float]:
 
 
 DEPTH = closed(
-    id="dc/sec7-depth",
+    id="dc/cor3.3-sampled",
     items=("Cor3.3", "Cor3.5"),
     title=(
         "Condition numbers of sampled networks equal those of kernels formed"
@@ -151,7 +151,7 @@ DEPTH = closed(
     statement=r"\kappa(D^{-1/2}KD^{-1/2}),\qquad K_{ij}=\langle h_i,h_j\rangle"
     r"\text{ or }\langle\nabla f_i,\nabla f_j\rangle",
     key=KEY,
-    where="Section 7",
+    where="Corollaries 3.3 and 3.5, at finite width",
     cases=(
         *grid(kind=("a", "b"), tangent=(False, True), depths=([0, 1, 3],)),
         # Four points of a plane have no condition number of their own.
@@ -201,14 +201,14 @@ def _found_width(*, widths: list[int], depth: int) -> list[float]:
 
 
 WIDTH = closed(
-    id="dc/sec7-width",
+    id="dc/eq7-sampled",
     items=("Eq1", "Eq7"),
     title=(
         "Means and spreads of sampled kernels equal those of kernels formed one by one"
     ),
     statement=r"\bar K_m,\qquad\sqrt{\tfrac1{D-1}\sum(K-\bar K_m)^2}",
     key=KEY,
-    where="Section 7",
+    where="Equations 1 and 7, at finite width",
     cases=({"widths": [5, 8], "depth": 2}, {"widths": [7], "depth": 3}),
     twin=_plain_width,
     measure=_found_width,
@@ -308,15 +308,15 @@ def _found_norms(*, rho: float, sizes: list[float], draws: int) -> list[float]:
 
 
 NORMS = closed(
-    id="dc/eq14-norms",
-    items=("Eq14",),
+    id="dc/D.0-norms",
+    items=("D.0",),
     title=(
         "Recorded lengths and cosines by layer are means over networks with"
         " standard errors"
     ),
     statement=r"\|h_l(x)\|^2,\ \cos(h_l(x),h_l(y)),\qquad s/\sqrt D",
     key=KEY,
-    where="Appendix D",
+    where="Appendix D, at finite width",
     cases=(
         {"rho": 0.9, "sizes": [2.0, 0.5], "draws": 3},
         {"rho": -0.3, "sizes": [1.0, 3.0], "draws": 2},
@@ -325,7 +325,7 @@ NORMS = closed(
     ),
     twin=_plain_norms,
     measure=_found_norms,
-    uses=("dc/eq14-pair", "dc/eq2-named"),
+    uses=("dc/asmA-pair", "dc/eq2-named"),
 )
 
 # --- descent ----------------------------------------------------------------------------
@@ -408,7 +408,7 @@ TRAIN = closed(
     cases=grid(layers=("top", "all"), kind=("a", "b"), every=(1, 4)),
     twin=_plain_train,
     measure=_found_train,
-    uses=("dc/eq2-named", "dc/sec7-fitted"),
+    uses=("dc/eq2-named", "dc/thmE.8-fitted"),
 )
 
 # --- pairs through many layers ----------------------------------------------------------

@@ -67,15 +67,15 @@ def _found_digits(*, n: int, tests: int, noise: float, centre: bool) -> list[flo
 
 
 DIGITS = closed(
-    id="dc/eq25-digits",
-    items=("Eq25",),
+    id="dc/thm6.1-interpolant",
+    items=("Thm6.1",),
     title=(
         "Minimum-norm interpolants of digits are solutions of the kernel's"
         " linear system"
     ),
     statement=r"f(x)=k(x)^TK^{-1}y,\qquad\|f\|^2=y^TK^{-1}y",
     key=KEY,
-    where="Section 6",
+    where="Section 6 and Appendix G, the minimum-norm interpolant",
     cases=(
         {"n": 12, "tests": 7, "noise": 0.0, "centre": False},
         {"n": 9, "tests": 11, "noise": 0.3, "centre": True},
@@ -139,12 +139,12 @@ def _found_rates(*, above: float, below: float) -> list[float]:
 
 
 RATES = closed(
-    id="dc/sec7-fitted",
-    items=("Sec7-rates",),
+    id="dc/thmE.8-fitted",
+    items=("ThmE.8", "ThmE.5"),
     title="Rates of decay are least-squares slopes through the late losses alone",
     statement=r"r=-\frac{\sum(t-\bar t)\log\mathcal L_t}{\sum(t-\bar t)^2}",
     key=KEY,
-    where="Section 7",
+    where="Theorems E.5 and E.8, as measured",
     cases=grid(above=(1e-20, 1e-6), below=(1e-2, 0.6)),
     twin=_plain_rates,
     measure=_found_rates,
@@ -170,15 +170,15 @@ def _found_pair(*, rho: float, dim: int, turned: bool) -> list[float]:
 
 
 PAIR = closed(
-    id="dc/eq14-pair",
-    items=("Eq14",),
+    id="dc/asmA-pair",
+    items=("AsmA",),
     title=(
         "Generated pairs of inputs have unit length and exactly the requested"
         " correlation"
     ),
     statement=r"\|x\|=\|y\|=1,\qquad x\cdot y=\rho",
     key=KEY,
-    where="Section 3",
+    where="Assumption A, of two inputs",
     cases=grid(rho=(-1.0, -0.4, 0.0, 0.999999, 1.0), dim=(2, 5), turned=(False, True)),
     twin=_plain_pair,
     measure=_found_pair,

@@ -220,19 +220,23 @@ EQ20 = adversarial(
     ),
     statement=r"|\gamma - 1| \le \mu / 2 \;\Rightarrow\; \mu(\gamma) \ge \mu / 2",
     assumptions=("odd, increasing, concave on the positive half line", "E s(X)^2 = 1"),
-    source=Source(KEY, "Equation 20"),
+    source=Source(KEY, "Equation 20", Reading.READING),
     cases=grid(name=ODD, scale=(0.2, 3.0)),
     predict=_predict_half_mu,
     measure=_measure_nonlinearity,
     # 1 - a_1^2/E s^2 of quadratures with relative rounding 1e-13.
     compare=AtLeast(rounding=1e-12),
     must_refute=_wrong_whole_mu,
+    examples=searched(name=st.sampled_from(ODD), scale=st.floats(0.1, 5.0)),
+    max_examples=60,
     uses=("dc/lemD.6-mu", "dc/thmD.1"),
 )
 THM_311 = adversarial(
     id="dc/thm3.11",
     items=("Thm3.11", "ThmD.9"),
-    title="Correlations also decay for inputs that are not on the unit sphere",
+    title=(
+        "Under odd activations, correlations also decay for inputs off the unit sphere"
+    ),
     statement=r"|\rho_L| \le B_{\mu/2}(L - \hat L, \delta), \quad L \ge \hat L",
     assumptions=(
         "odd, increasing, concave on the positive half line, not linear",

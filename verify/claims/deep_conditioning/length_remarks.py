@@ -52,7 +52,7 @@ REM_D2 = numeric(
     statement=r"\gamma_0 \ge c \;\Rightarrow\; |\gamma_L - 1| \le"
     r" \left(\frac{1 - \hat\sigma_0(c)}{1 - c}\right)^L |\gamma_0 - 1|",
     assumptions=("as Theorem D.1", "0 < c < 1"),
-    source=Source(KEY, "Remark D.2"),
+    source=Source(KEY, "Remark D.2", Reading.READING),
     # Attained by one layer from c itself.
     cases=tuple(
         {"name": name, "scale": s, "least": c, "gamma": gamma, "depth": 5}
@@ -146,14 +146,14 @@ EQ17 = numeric(
     id="dc/eq17",
     items=("Eq17", "Eq18", "Eq19"),
     title=(
-        "One layer of an odd activation at any length: linear part plus an at"
-        " most cubic rest"
+        "One layer of an odd activation at any length: at most a linear part and a"
+        " quadratic rest"
     ),
     statement=r"\frac{|\hat\sigma(\rho; \gamma, \gamma)|}{\hat\sigma_0(\gamma)} \le"
     r" (1 - \mu(\gamma)) |\rho| + \mu(\gamma) |\rho|^3 \le"
     r" |\rho| (1 - \mu(\gamma) (1 - |\rho|))",
-    assumptions=("odd activation; the first bound is ours",),
-    source=Source(KEY, "Equations 17 to 19"),
+    assumptions=("odd activation",),
+    source=Source(KEY, "Equations 17 to 19; the bound with the cube is ours"),
     cases=grid(
         name=("tanh", "erf", "arctan"),
         scale=(1.0, 3.0),
@@ -282,7 +282,7 @@ REM_I2 = numeric(
     assumptions=("|cos| <= 1 - delta, delta above the sum of biases",),
     source=Source(KEY, "Remark I.2", Reading.OURS),
     cases=tuple(
-        {"kink": kink, "least": c, "gammas": gammas, "rho": rho, "depth": 3}
+        {"kink": kink, "least": c, "gammas": gammas, "rho": rho, "depth": 10}
         for kink in ("-1.59076585644126852", "-1.2")
         for c, gammas, rho in (
             (0.25, [0.25, 1.75], 0.5),

@@ -21,6 +21,7 @@ from verify.claims.deep_conditioning._lengths import (
 )
 from verify.compare import AgreesTo
 from verify.integrals import BITS
+from verify.reading import Reading
 
 
 def _kinked_rule(kink: float) -> tuple[Array, Array]:
@@ -204,7 +205,7 @@ EQ15 = numeric(
     items=("Eq15",),
     title="Hermite coefficients of an activation at input variance gamma",
     statement=r"a_k(\gamma) = \mathbb{E}\, \sigma(\sqrt{\gamma} X) h_k(X)",
-    source=Source(KEY, "Equation 15"),
+    source=Source(KEY, "Appendix D.2, before equation 15"),
     cases=grid(name=("tanh", "relu", "normrelu", "selu"), gamma=(0.5, 1.0, 3.0)),
     predict=_predict_coefficients,
     measure=partial(coefficients, order=_ORDER),
@@ -216,21 +217,27 @@ EQ15 = numeric(
 )
 EQ16 = numeric(
     id="dc/eq16",
-    items=("Eq16", "D.0"),
+    items=("Eq15", "Eq16", "D.0"),
     title="The dual at two variances is the series of products of Hermite coefficients",
     statement=r"\hat\sigma(\rho; \gamma_1, \gamma_2)"
-    r" = \sum_k a_k(\gamma_1) a_k(\gamma_2) \rho^k",
-    source=Source(KEY, "Equation 16"),
-    cases=grid(
-        name=("tanh", "relu", "normrelu"),
-        gamma_x=0.5,
-        gamma_y=(0.5, 3.0),
-        rho=(-0.8, 0.0, 0.6),
+    r" = \sum_k a_k(\gamma_1) a_k(\gamma_2) \rho^k, \quad"
+    r" \hat\sigma_0(\gamma) = \sum_k a_k(\gamma)^2",
+    source=Source(KEY, "Equations 15 and 16"),
+    cases=(
+        *grid(
+            name=("tanh", "relu", "normrelu"),
+            gamma_x=0.5,
+            gamma_y=(0.5, 3.0),
+            rho=(-0.8, 0.0, 0.6),
+        ),
+        # Equation 16, of the one whose coefficients fall fast enough.
+        *({"name": "tanh", "gamma_x": g, "gamma_y": g, "rho": 1.0} for g in (0.5, 1.0)),
     ),
     predict=_predict_dual,
     measure=_measure_series,
-    # Truncation after order 150: 0.8^151 = 2e-15 of sqrt(E s^2 E s^2) <= 3. Rounding
-    # as in dc/eq15, both sides.
+    # Truncation after order 150: 0.8^151 = 2e-15 of sqrt(E s^2 E s^2) <= 3; at rho = 1
+    # the energies of tanh fall like e^{-pi sqrt(k / gamma)}, e^-38. Rounding as in
+    # dc/eq15, both sides.
     compare=AgreesTo(absolute=5e-12),
     must_refute=_wrong_dual,
     uses=("dc/eq15", "dc/lemD.5", "dc/defC.1-unequal"),
@@ -312,7 +319,11 @@ CLOSED = numeric(
     statement=r"a_k(\gamma) = e^{\gamma/2} \gamma^{k/2} / \sqrt{k!}, \quad"
     r" \mathbb{E}\, \sigma'(\sqrt\gamma X) h_k(X) = \sqrt{(k+1)/\gamma}\,"
     r" a_{k+1}(\gamma)",
-    source=Source(KEY, "Equation 15"),
+    assumptions=(
+        "the first formula is that of exp(x)",
+        "sin(x), cos(x), exp(-x^2/2) and ELU by their own",
+    ),
+    source=Source(KEY, "Appendix D.2, the coefficients of equation 15", Reading.OURS),
     cases=(
         *grid(name=("exp", "sin", "cos", "gaussian", "elu"), gamma=(0.3, 2.5), order=9),
         # Powers of lengths beyond the range of factorials.
@@ -352,7 +363,7 @@ OF_VALUES = numeric(
     items=("Eq15",),
     title="Hermite coefficients of a function that is known by its values alone",
     statement=r"a_k = \mathbb{E}\, \sigma(X) h_k(X)",
-    source=Source(KEY, "Equation 15"),
+    source=Source(KEY, "Appendix D.2, before equation 15"),
     cases=grid(order=(30, 120)),
     predict=_predict_of_values,
     measure=_measure_of_values,

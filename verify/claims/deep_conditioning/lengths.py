@@ -169,6 +169,7 @@ def _wrong_networks(
     )[1:]
 
 
+_TANGENTS = (0.05, 0.25, 0.5, 1.0, 1.5, 2.5, 4.0, 7.0)
 _HYPOTHESES = (
     "s non-decreasing, s(0) = 0",
     "concave on the positive, convex on the negative half line",
@@ -207,9 +208,9 @@ LEM_D3 = adversarial(
     assumptions=_HYPOTHESES,
     source=Source(KEY, "Lemma D.3", Reading.READING),
     cases=(
-        *grid(name=ODD, scale=(1.0, 5.0), at=(0.25, 1.0, 4.0)),
+        *grid(name=ODD, scale=(1.0, 5.0), at=_TANGENTS),
         # Other scales of SELU have a mean, and centring them breaks s(0) = 0.
-        *grid(name="selu", scale=1.0, at=(0.25, 1.0, 4.0)),
+        *grid(name="selu", scale=1.0, at=_TANGENTS),
     ),
     predict=_predict_tangent,
     measure=_measure_lengths,
@@ -236,12 +237,12 @@ LEM_D3_MONOTONE = adversarial(
 )
 THM_D1 = adversarial(
     id="dc/thmD.1",
-    items=("ThmD.1", "LemD.3"),
+    items=("ThmD.1", "Eq12", "LemD.3"),
     title="Squared lengths converge to one at the rate of a chord of the length map",
     statement=r"|\gamma_L - 1| \le \alpha_\sigma^L |\gamma_0 - 1|,"
     r" \quad \alpha_\sigma = 2(1 - \hat\sigma_0(1/2))",
     assumptions=(*_HYPOTHESES, "gamma_0 >= 1/2"),
-    source=Source(KEY, "Theorem D.1", Reading.READING),
+    source=Source(KEY, "Theorem D.1 and equation 12", Reading.READING),
     cases=grid(
         name=(*ODD, "selu"), scale=1.0, gamma=(0.5, 0.75, 1.0, 2.0, 8.0), depth=30
     ),
@@ -267,14 +268,14 @@ THM_D1 = adversarial(
 )
 THM_D1_ABOVE = adversarial(
     id="dc/thmD.1-above-one",
-    items=("ThmD.1",),
+    items=("Eq13", "ThmD.1"),
     title=(
         "Squared lengths above one shrink at the rate of the length map's slope at one"
     ),
     statement=r"\gamma_0 \ge 1 \;\Rightarrow\; |\gamma_L - 1|"
     r" \le \hat\sigma_0'(1)^L |\gamma_0 - 1|",
     assumptions=_HYPOTHESES,
-    source=Source(KEY, "Theorem D.1 (sharpened)", Reading.OURS),
+    source=Source(KEY, "Equation 13, layer by layer", Reading.READING),
     cases=grid(name=(*ODD, "selu"), scale=1.0, gamma=(1.0, 1.001, 1.5, 8.0), depth=20),
     predict=_predict_deviation_above,
     measure=_measure_deviation,

@@ -247,7 +247,7 @@ APP_B = numeric(
 EQ6 = numeric(
     id="dc/eq6",
     items=("Lem2.1", "Eq6"),
-    title="Layer normalisation absorbs the shift and scale of an activation",
+    title="Layer normalisation of an activation's outputs absorbs its shift and scale",
     statement=r"\mathrm{LN}(\tilde\sigma(z)) = \mathrm{LN}(\sigma(z))",
     assumptions=("s > 0, no epsilon", "over the units of one input"),
     source=Source(_KEY, "Lemma 2.1 and equation 6"),

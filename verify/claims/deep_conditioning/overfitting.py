@@ -187,7 +187,7 @@ DELTA = statistical(
         r" = \frac{s!}{N^s} \frac{N}{M} \binom{M}{s}, \quad M = N - (k-1)s"
     ),
     assumptions=("x uniform on N equally spaced points, N odd",),
-    source=Source(_KEY, "Theorem 6.1, definition of delta(s, eta)", Reading.READING),
+    source=Source(_KEY, "Section 6, delta(s, eta) of points on a circle", Reading.OURS),
     cases=(
         {"s": 2, "atoms": 9, "steps": 2, "draws": 20_000, "seed": 1},
         {"s": 12, "atoms": 101, "steps": 1, "draws": 20_000, "seed": 2},
@@ -217,7 +217,7 @@ DELTA_SPHERE = statistical(
         r" \binom{s}{2} I_{\delta(2 - \delta)}\left(\tfrac{d-1}{2}, \tfrac12\right)"
     ),
     assumptions=("x uniform on the sphere of R^d",),
-    source=Source(_KEY, "Theorem 6.1, definition of delta(s, eta)", Reading.READING),
+    source=Source(_KEY, "Section 6, delta(s, eta) of points on a sphere", Reading.OURS),
     cases=(_sphere(8, 3, 0.1), _sphere(16, 3, 0.1), _sphere(16, 10, 0.1)),
     predict=_predict_sphere,
     measure=_measure_sphere,
@@ -280,7 +280,7 @@ LEM_G1 = _of_lemma(
 LEM_G1_SHARPER = _of_lemma(
     id="dc/lemG.1-without-log",
     title="Lemma G.1 holds without its logarithm, and that rate is sharp",
-    statement=r"\frac{1.64}{s} \le \sup \|\Sigma\| \le \frac{3.18}{s}",
+    statement=r"\frac{3}{2s} < \sup \|\Sigma\| \le \frac{3.18}{s}",
     source=Source(_KEY, "Lemma G.1 (sharpened)", Reading.OURS),
     predict=_predict_norm_without_log,
     finding=(

@@ -81,7 +81,7 @@ OVERHEAD = numeric(
         r"\text{numbers: NormReLU} \le \text{ReLU}, \qquad"
         r" \text{kept for the backward pass: NormReLU} \le \text{norm and ReLU}"
     ),
-    source=Source("agarwal2021deep", "Section 1", Reading.READING),
+    source=Source("agarwal2021deep", "Section 1.1, contribution 5", Reading.READING),
     cases=grid(rival=("batch", "layer"), width=128, depth=(3, 32), batch=(7, 100)),
     predict=_of_rival,
     measure=_of_normrelu,

@@ -150,7 +150,7 @@ _TWICE = grid(
 FLOW = numeric(
     id="dc/eq7-flow",
     items=("Eq7", "D.0"),
-    title="Mean and covariance of infinitely wide networks' outputs during training",
+    title="Mean and variance of infinitely wide networks' outputs during training",
     statement=r"\mu_t = A_t y, \quad C_t = \Sigma_{**} - A_t \Sigma_{x*}"
     r" - \Sigma_{*x} A_t^T + A_t \Sigma_{xx} A_t^T,"
     r" \quad A_t = T_{*x} \int_0^t e^{-(T_{xx} + \lambda) u} du",
@@ -185,8 +185,8 @@ POSTERIOR = numeric(
     id="dc/eq1-posterior",
     items=("Eq1", "D.0"),
     title=(
-        "Networks whose readout is trained to convergence are samples of the GP"
-        " posterior"
+        "The posterior of a Bayesian network of infinite width: mean and variance at a"
+        " test input"
     ),
     statement=r"\mu = \Sigma_{*x} (\Sigma_{xx} + \sigma^2)^{-1} y, \quad"
     r" C = \Sigma_{**} - \Sigma_{*x} (\Sigma_{xx} + \sigma^2)^{-1} \Sigma_{x*}",

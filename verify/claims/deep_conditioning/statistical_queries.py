@@ -498,7 +498,7 @@ EQ3 = statistical(
     # Sampling: |rho| <= 1 and spread about 1/4, 6.4/sqrt(4000) * 0.4 = 0.04.
     compare=MeanEquals(discrepancy=0.1, rounding=1e-6),
     must_refute=_wrong_sign_network,
-    uses=("dc/defC.1", "dc/eq14-pair"),
+    uses=("dc/defC.1", "dc/asmA-pair"),
     finding=(
         "For the sign activation, pairs of units agree independently, so the chain is"
         " a product of binomial transition matrices. Sampled networks follow it layer"

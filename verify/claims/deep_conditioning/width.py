@@ -236,7 +236,11 @@ DEEP = statistical(
     title="Finite-width fluctuations of the deep kernel accumulate layer by layer",
     statement=r"V^{(l+1)} = \mathrm{Cov}(\sigma\sigma, \sigma\sigma) + \partial F\,"
     r" V^{(l)}\, \partial F^T, \quad m\,\mathrm{Var}\,K^{(m)} = V^{(L)} + O(1/m)",
-    assumptions=("three hidden layers", "extrapolated from widths m and 2 m"),
+    assumptions=(
+        "F_ab(K) = E s(u_a) s(u_b), a layer's kernel as a function of the one before",
+        "three hidden layers",
+        "extrapolated from widths m and 2 m",
+    ),
     source=Source(_KEY, "Equation 1, at finite width", Reading.OURS),
     cases=grid(
         activation="tanh", rho=0.5, depth=3, width=32, draws=60_000, groups=100, seed=28
@@ -272,6 +276,7 @@ TANGENT = statistical(
     statement=r"m\,\mathrm{Var}\,\Theta^{(m)}_{ab} = A_{ab,ab} + B_{ab,ab} + B_{ab,ba}"
     r" + O(1/m)",
     assumptions=(
+        "A and B: covariances of tangent kernels of two units, derived in theory.width",
         "three hidden layers, one output",
         "extrapolated from widths m and 2 m",
     ),
@@ -303,14 +308,14 @@ TANGENT = statistical(
 
 CHAIN = statistical(
     id="dc/E13-length",
-    items=("E13", "Eq16"),
+    items=("E13", "Eq1"),
     title=(
         "Fourth moment of the output length of deep ReLU networks, exact at every width"
     ),
     statement=r"\mathbb{E}|\Phi(x)|^4 = (1 + 5/m)^L \,(\mathbb{E}|\Phi(x)|^2)^2",
     assumptions=("ReLU, uncentred, scaled to keep the mean squared length",),
     source=Source(
-        _KEY, "equation 1, at finite width; Hanin and Nica (2020)", Reading.OURS
+        _KEY, "Equation 1, at finite width; Hanin and Nica (2020)", Reading.OURS
     ),
     cases=grid(width=16, depth=4, draws=120_000, seed=23),
     predict=_predict_length,
@@ -328,9 +333,9 @@ BIAS = statistical(
     id="dc/lemC.4-bias",
     items=("LemC.4", "E3"),
     title="Deep narrow networks: the mean top-layer kernel to order 1/width",
-    statement=r"\mathbb{E}\,K^{(m)} = K + \frac1m \left(\partial F\, k + \tfrac12\,"
-    r" \partial^2 F : V\right) + O\left(\frac{1}{m^2}\right)",
-    assumptions=("three hidden layers",),
+    statement=r"\mathbb{E}\,K^{(m)} = K + \frac{k^{(L)}}{m} + O\left(\frac{1}{m^2}\right),"
+    r" \quad k^{(l+1)} = \partial F\, k^{(l)} + \tfrac12\, \partial^2 F : V^{(l)}",
+    assumptions=("F and V as dc/E13-fluctuations", "three hidden layers"),
     source=Source(_KEY, "Lemma C.4, at finite width", Reading.OURS),
     cases=grid(activation="relu", rho=0.5, depth=3, width=24, draws=60_000, seed=27),
     larger_cases={
@@ -360,8 +365,11 @@ TANGENT_BIAS = statistical(
     title="Deep narrow networks: the mean tangent kernel to order 1/width",
     statement=r"\mathbb{E}\,\Theta^{(m)} = \Theta + \frac1m \theta"
     r" + O\left(\frac{1}{m^2}\right)",
-    assumptions=("three hidden layers, one output",),
-    source=Source(_KEY, "equation 7, at finite width", Reading.OURS),
+    assumptions=(
+        "the correction theta as theory.width derives it",
+        "three hidden layers, one output",
+    ),
+    source=Source(_KEY, "Equation 7, at finite width", Reading.OURS),
     cases=grid(activation="relu", rho=0.5, depth=3, width=24, draws=16_000, seed=24),
     larger_cases={
         "full": grid(

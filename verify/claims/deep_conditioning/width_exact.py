@@ -341,7 +341,9 @@ MIRRORED = numeric(
     items=("Eq1", "LemC.4"),
     uses=("dc/eq7-bias",),
     title="Opposite inputs and units of two slopes: kernels to order 1/width",
-    statement=r"s(u) s(-u) = -a u^2, \quad s(x) = \max(x, 0) + a \min(x, 0)",
+    statement=r"\mathbb{E}\,K^{(m)}(x, -x) = -a, \quad m\,\mathrm{Var}\,K^{(m)}(x, -x)"
+    r" \to 2 L a^2, \quad \mathbb{E}\,\Theta^{(m)}(x, -x) = -(L + 1) a, \quad"
+    r" s(x) = \max(x, 0) + a \min(x, 0)",
     assumptions=("a of one layer is 1/10, of one or two layers 1 or -1", "one output"),
     source=Source(_KEY, "Equation 1, at finite width", Reading.OURS),
     cases=(
