@@ -333,7 +333,7 @@ FORMULA = Claim(
         r"\text{FCN: } d^2 \text{ or } 2dh+(L-2)h^2;\qquad"
         r" \text{CNN: } K^2C^2 \text{ or } K^2(2Cc+(L-2)c^2)"
     ),
-    source=Source(KEY, "Table 1"),
+    source=Source(KEY, "Table 1; the formulas are ours", Reading.OURS),
     evidence=Evidence.SYMBOLIC,
     cases=_ENTRIES,
     predict=_predict_count,
@@ -399,7 +399,11 @@ VARIANCES = Claim(
         r"\tfrac1{f_if_o},\; \tfrac1{\sqrt{f_if_o}},\; \tfrac1{3f_i},\;"
         r" \tfrac2{f_i+f_o},\; \tfrac2{f_i},\; \tfrac1{\max(f_i,f_o)}"
     ),
-    source=Source(KEY, "Section 3 and Figure 31"),
+    source=Source(
+        KEY,
+        "Appendix I, initialisation schemes; 1/√(f_i f_o), 1/(3f_i) and 1/max are ours",
+        Reading.OURS,
+    ),
     evidence=Evidence.STATISTICAL,
     cases=grid(scheme=idm.SCHEMES, fan_in=(30,), fan_out=(20, 60), draws=(1000,)),
     predict=_predict_variance,
@@ -448,7 +452,7 @@ SHRINK = Claim(
     title="The factor by which a ReLU layer shrinks its signal at initialisation",
     statement=r"\mathrm{rms}(z_{l+1}) = \sqrt{f_i s^2/2}\;\mathrm{rms}(z_l)",
     source=Source(
-        KEY, "Section 3, default initialisation; the law is He et al.'s", Reading.OURS
+        KEY, "Appendix I, default scheme; the law is He et al.'s", Reading.OURS
     ),
     evidence=Evidence.STATISTICAL,
     cases=(
@@ -464,8 +468,11 @@ SHRINK = Claim(
 )
 
 
-def _measure_moves(*, scheme: str, layers: int, channels: int) -> bool:
-    """Whether a step of descent at the paper's rate changes any weight of a CNN."""
+def _measure_moves(*, scheme: str, layers: int, channels: int, biases: bool) -> bool:
+    """Whether a step of descent at the paper's rate changes any weight of a CNN.
+
+    Biases, if any, begin as the framework has them: uniform in +-1/sqrt(f_i).
+    """
     rng = torch.Generator().manual_seed(9)
     sizes = [1, *[channels] * (layers - 1), 1]
     weights = []
@@ -481,7 +488,9 @@ def _measure_moves(*, scheme: str, layers: int, channels: int) -> bool:
     image = torch.randn(1, 1, 14, 14, generator=rng)
     x = image
     for last, weight in enumerate(weights, start=1 - layers):
-        x = nn.functional.conv2d(x, weight, padding=2)
+        half = float(biases) / (25 * weight.shape[1]) ** 0.5
+        bias = torch.empty(len(weight)).uniform_(-half, half, generator=rng)
+        x = nn.functional.conv2d(x, weight, bias, padding=2)
         x = torch.relu(x) if last else x
     (x - image).square().mean().backward()  # pyright: ignore[reportUnknownMemberType]
     before = [weight.detach().clone() for weight in weights]
@@ -489,35 +498,35 @@ def _measure_moves(*, scheme: str, layers: int, channels: int) -> bool:
     return any(not torch.equal(a, b) for a, b in zip(before, weights, strict=True))
 
 
-def _moves(*, scheme: str, layers: int, channels: int) -> bool:
+def _moves(*, scheme: str, layers: int, channels: int, biases: bool) -> bool:
     return True
 
 
-def _stays(*, scheme: str, layers: int, channels: int) -> bool:
+def _stays(*, scheme: str, layers: int, channels: int, biases: bool) -> bool:
     """No network of this initialisation can be trained."""
     return False
 
 
 ERR_6 = Claim(
-    id="id/Err6-as-printed",
+    id="id/Err6-as-read",
     items=("Err6",),
-    title="The printed default initialisation can train a CNN of 20 layers",
-    statement=r"\sigma^2 = \frac1{f_if_o}:\quad W - \eta\nabla\mathcal L \ne W",
-    source=Source(KEY, "Section 3"),
+    title="Without biases, the printed default initialisation can train a CNN of 20 layers",
+    statement=r"\sigma^2 = \frac1{f_if_o},\ b=0:\quad W - \eta\nabla\mathcal L \ne W",
+    source=Source(KEY, "Appendix I, default scheme", Reading.READING),
     evidence=Evidence.NUMERIC,
-    cases=grid(scheme=("default",), layers=(20,), channels=(128,)),
+    cases=grid(scheme="default", layers=20, channels=128, biases=False),
     predict=_moves,
     measure=_measure_moves,
     compare=Identical(),
     must_hold=_stays,
     expected=Outcome.REFUTED,
-    assumptions=("float32", "128 channels, 5 × 5", "no biases"),
+    assumptions=("float32", "128 channels, 5 × 5", "no biases, as Table 1 counts"),
     finding=(
         "With variance 1/(f_i f_o) a signal shrinks 80-fold in every ReLU layer. At"
         " 20 layers the gradients are so small that in float32 a step at the paper's"
         " rate leaves every weight unchanged, bit for bit. If 1/(f_i f_o) is read as"
-        " the square of the variance, or the framework's default is used, the weights"
-        " move."
+        " the square of the variance, if the framework's default is used, or if there are"
+        " biases of its making, weights move (id/Err6-corrected)."
     ),
     uses=("id/Err6-shrink",),
 )
@@ -526,15 +535,21 @@ START = Claim(
     id="id/Err6-corrected",
     items=("Err6",),
     title=(
-        "Initial variances at which gradient steps move a CNN of 20 layers in float32"
+        "Starts from which a gradient step moves weights of a CNN of 20 layers in float32"
     ),
     statement=(
-        r"W - \eta\nabla\mathcal L\ne W \text{ in float32 at } \sigma^2=(f_if_o)^{-1/2}"
-        r"\text{ and } \tfrac1{3f_i}"
+        r"W - \eta\nabla\mathcal L\ne W \text{ at } \sigma^2=(f_if_o)^{-1/2},"
+        r"\ \tfrac1{3f_i};\text{ at } \tfrac1{f_if_o}\text{ with biases in }"
+        r"\pm f_i^{-1/2}"
     ),
-    source=Source(KEY, "Section 3"),
+    source=Source(KEY, "Appendix I, default scheme; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
-    cases=grid(scheme=("default-sqrt", "framework"), layers=(20,), channels=(128,)),
+    cases=(
+        *grid(
+            scheme=("default-sqrt", "framework"), layers=20, channels=128, biases=False
+        ),
+        *grid(scheme="default", layers=20, channels=128, biases=True),
+    ),
     predict=_moves,
     measure=_measure_moves,
     compare=Identical(),
@@ -573,10 +588,10 @@ COVERAGE = Claim(
         r"\frac{|\{(i,j):\; |i-r|\le\lfloor K/2\rfloor,\;"
         r" |j-c|\le\lfloor K/2\rfloor\}|}{HW}"
     ),
-    source=Source(KEY, "Section 3.4, receptive fields"),
+    source=Source(KEY, "Section 3.4, convolution filters; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=(
-        *grid(kernel=(5, 29, 53, 55), side=(28,), row=(0,), column=(0,)),
+        *grid(kernel=(5, 29, 53, 55, 57), side=(28,), row=(0,), column=(0,)),
         *grid(kernel=(5, 29), side=(28,), row=(3, 14), column=(14,)),
     ),
     predict=_predict_coverage,
@@ -597,7 +612,9 @@ ERR_7 = Claim(
         "With 29 x 29 kernels, each neuron sees at least half of a 28 x 28 feature map"
     ),
     statement=r"K = 29,\ 28\times28:\quad \text{coverage} \ge \tfrac12",
-    source=Source(KEY, "Section 3.4", Reading.READING),
+    source=Source(
+        KEY, "Section 3.4 and appendix I, convolution filters", Reading.READING
+    ),
     evidence=Evidence.NUMERIC,
     cases=grid(kernel=(29,), side=(28,), row=(0,), column=(0, 27)),
     predict=_half,
@@ -607,8 +624,8 @@ ERR_7 = Claim(
     expected=Outcome.REFUTED,
     finding=(
         "True along each axis, 15 of 28 pixels, and not of the area: a corner neuron"
-        " sees 15 × 15 of 784, 28.7 %. Only from K = 55 on does"
-        " every neuron see everything."
+        " sees 15 × 15 of 784, 28.7 %. From K = 55 on every neuron sees everything, so that"
+        " the text is right about 57."
     ),
     uses=("id/Err7-corrected",),
 )
@@ -640,7 +657,7 @@ FIELD = Claim(
     items=("Err7", "Fig9"),
     title="The receptive field of several convolutional layers",
     statement=r"L(K-1)+1",
-    source=Source(KEY, "Section 3.4, receptive fields"),
+    source=Source(KEY, "Section 3.4, convolution filters; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(kernel=(3, 5, 7), layers=(1, 2, 5)),
     predict=_predict_field,
