@@ -144,7 +144,8 @@ EQ_9 = Claim(
     compare=AtMost(rounding=1e-12),
     must_refute=_spectral,
     finding=(
-        "Attained by one direction of one channel; otherwise too large by √n or √C."
+        "Attained by one direction of one channel; otherwise too large by the larger of √n"
+        " and √C, at least."
     ),
 )
 
@@ -206,7 +207,7 @@ CHI_2 = Claim(
     items=("Chi2",),
     title="Exact tail probabilities of the chi-square distribution",
     statement=r"P(\chi^2_C\ge\zeta C) = Q(C/2,\,\zeta C/2)",
-    source=Source(KEY, "Before equation 10"),
+    source=Source(KEY, "Before equation 10; the exact tail is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=(
         *(c for c in _TAILS if c["zeta"] * c["dof"] < 700 or c["dof"] < 20),
@@ -233,9 +234,9 @@ EQ_10 = Claim(
     id="id/eq10",
     loose=True,
     items=("Eq10", "Chi2"),
-    title="The initial weights of one untrained direction have a chi-square tail",
+    title="Chernoff's bound on the initial weights of one untrained direction",
     statement=r"P(\rho_k\ge\zeta C)\le\exp\big(-\tfrac C2(\zeta-1-\log\zeta)\big)",
-    source=Source(KEY, "Equation 10"),
+    source=Source(KEY, "Before equation 10, at the best t"),
     evidence=Evidence.NUMERIC,
     cases=_TAILS,
     predict=_predict_chernoff,
@@ -531,7 +532,10 @@ THEOREM_2 = Claim(
     measure=_measure_error,
     compare=AtMost(rounding=1e-12),
     must_refute=_patch_of_one_channel,
-    assumptions=("initial weights independent N(0, σ²)", "|pixels| ≤ B", "δ = 10⁻¹⁰"),
+    assumptions=(
+        *("initial weights independent N(0, σ²)", "|pixels| ≤ B", "δ = 10⁻¹⁰"),
+        "the least M that is allowed",
+    ),
     uses=("id/conv", "id/eq8", "id/eq9", "id/eq11"),
     finding=(
         "On small images the bound is 480 to 13,500 times the largest error found,"
@@ -632,10 +636,10 @@ def _growth(*, nullity: int, kernel: int, channels: int) -> float:
 GROWTH = Claim(
     id="id/Err8-growth",
     items=("Err8",),
-    title="At one nullity the bound of Theorem 2 grows in proportion to the channels",
+    title="At one nullity Theorem 2's bound grows with C, at most in proportion to it",
     statement=r"\tilde O\big(\tfrac mC(\tfrac mC-r)\big) = \tilde O(K^2Cn),\quad"
     r" n=K^2C-r",
-    source=Source(KEY, "Theorem 2 and the sentence below it", Reading.READING),
+    source=Source(KEY, "Theorem 2 and the paragraph below it", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=grid(nullity=(1, 5), kernel=(3, 5), channels=(3, 128)),
     predict=_growth,

@@ -122,7 +122,7 @@ CLAIMS = (
     Claim(
         id="id/Err4-bound",
         items=("Err4",),
-        title=("Theorem 2's printed failure probability is too large by e or more"),
+        title="Theorem 2's printed failure probability is at least e times too large",
         statement=r"n\, e^{-x} \le \frac1e \cdot \frac nx, \quad"
         r" x = \tfrac C2 (M - 1 - \log M) > 0",
         source=Source(KEY, "After equation 11; ours", Reading.OURS),

@@ -482,7 +482,7 @@ RANK = Claim(
         r"r=\operatorname{rank}X:\quad \text{noise and digits reach } K^2C"
         r"\text{ quickly, equal colours stop at } K^2"
     ),
-    source=Source(KEY, "Appendix D"),
+    source=Source(KEY, "After Theorem 2; the ranks are ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=(
         *grid(kind=("noise",), side=(1, 2, 3, 4, 5, 7), channels=(1,), kernel=(3, 5)),
@@ -623,7 +623,9 @@ ERR_1 = Claim(
         "The paper splits cases by |ξ| ≤ K²C² and assumes independent patches in the"
         " first. Each output channel has K²C unknowns of its own, so between K²C and"
         " K²C² pixels no patches are: the 49 of a 7 × 7 colour image span their 27"
-        " dimensions, and the layer becomes the identity."
+        " dimensions, and the layer becomes the identity. The paper's footnote passes from"
+        " dependent patches to a basis of them, so that its proof stands with any rank: it"
+        " is the split that should be at K²C."
     ),
     uses=("id/rank",),
 )
@@ -700,7 +702,7 @@ WORST = Claim(
     title="The largest error of a trained convolution on any patch of unit norm",
     statement=r"\max_{\|P\|=1}\|(W^0-\Lambda)^T\Pi_\perp P\|^2"
     r"=\|(W^0-\Lambda)^T\Pi_\perp\|_2^2",
-    source=Source(KEY, "Proof of Theorem 2"),
+    source=Source(KEY, "Proof of Theorem 2; the maximum is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(side=(2, 3), size=(10.0, 3.0)),
     predict=_predict_worst,
@@ -753,7 +755,8 @@ ERR_3 = Claim(
     finding=(
         "The patches of a 2 × 2 image span 4 of 9 directions, and with zero padding"
         " all 9, so that the bound drops to zero and the layer becomes the identity."
-        " For a single pixel the rank goes from 1 to 9."
+        " For a single pixel the rank goes from 1 to 9. Of images that leave no direction"
+        " unseen there is nothing to reduce."
     ),
 )
 
@@ -800,7 +803,7 @@ def _frames() -> st.SearchStrategy[Case]:
 FRAME = Claim(
     id="id/Err3-corrected",
     items=("Err3", "Rank"),
-    title="Zero padding makes one trained convolution the identity, whatever the image",
+    title="Framed by zeros, any image of one channel makes a convolution the identity",
     statement=(
         r"x \ne 0 \text{ of one channel, framed by } \lfloor K/2\rfloor"
         r"\text{ zeros}:\quad \operatorname{rank}X = K^2"

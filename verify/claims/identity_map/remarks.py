@@ -158,7 +158,7 @@ DEEP = Claim(
     items=("TwoLayer", "AnyDepth"),
     title="At any depth, training never changes the first layer on orthogonal images",
     statement=r"x\perp\hat x\Rightarrow W_1^tx=W_1^0x\text{ for every }t",
-    source=Source(KEY, "Appendix E.2, below equation 16"),
+    source=Source(KEY, "Appendix E.2, below equation 18", Reading.FORCED),
     evidence=Evidence.NUMERIC,
     cases=(
         *grid(
@@ -271,7 +271,7 @@ FLAT = Claim(
     items=("Bias",),
     title="Output biases give an FCN any constant image, but a CNN only uniform ones",
     statement=r"W=0:\quad f(x)=b\in\mathbb R^{HW};\qquad f(x)=b\,\mathbf 1\ (\text{CNN})",
-    source=Source(KEY, "Section 1 and appendix H.1"),
+    source=Source(KEY, "Section 1 and appendix H.1, on biases", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=grid(
         kind=("fully connected", "convolutional"), padding=("zeros", "circular")
@@ -282,8 +282,9 @@ FLAT = Claim(
     must_refute=_by_pixel,
     uses=("id/bias-homogeneous",),
     finding=(
-        "To draw a digit, a CNN has to start from its zero padding, as appendix H.1"
-        " says."
+        "Of a uniform image a CNN without its zero padding makes a uniform one, whatever"
+        " its weights: to draw a digit from that, it has to start at the boundary, as"
+        " appendix H.1 supposes."
     ),
 )
 
