@@ -42,38 +42,45 @@ def _forward(weights: list[Array], images: Array, *, relu: bool) -> Array:
     return x.numpy().reshape(images.shape)
 
 
-def _weights(kind: str, layers: int, channels: int, side: int, kernel: int) -> Any:
+def _weights(
+    kind: str, layers: int, channels: int, side: int, kernel: int, spare: int
+) -> Any:
     dim = channels * side * side
     if kind == "linear":
-        return idm.linear_identity(dim, layers, width=dim + 3)
+        return idm.linear_identity(dim, layers, width=dim + spare)
     if kind == "relu":
-        return idm.relu_identity(dim, layers, width=2 * dim + 1)
+        return idm.relu_identity(dim, layers, width=2 * dim + spare)
     if kind == "convolution":
-        return idm.linear_convolution_identity(kernel, channels, layers)
+        return idm.linear_convolution_identity(
+            kernel, channels, layers, channels=channels + spare
+        )
     return idm.relu_convolution_identity(
-        kernel, channels, layers, channels=2 * channels + 1
+        kernel, channels, layers, channels=2 * channels + spare
     )
 
 
 def _predict_identity(
-    *, kind: str, layers: int, channels: int, side: int, kernel: int, seed: int
+    *,
+    kind: str,
+    layers: int,
+    channels: int,
+    side: int,
+    kernel: int,
+    spare: int,
+    seed: int,
 ) -> list[str]:
     """What comes out of the layers with these weights."""
-    weights = _weights(kind, layers, channels, side, kernel)
+    weights = _weights(kind, layers, channels, side, kernel, spare)
     images = _images(channels, side, seed)
     return _bits(_forward(weights, images, relu=kind.startswith("relu")))
 
 
-def _measure_image(
-    *, kind: str, layers: int, channels: int, side: int, kernel: int, seed: int
-) -> list[str]:
+def _measure_image(*, channels: int, side: int, seed: int, **_case: Any) -> list[str]:
     """The images themselves: nothing less is their identity."""
     return _bits(_images(channels, side, seed))
 
 
-def _half_lost(
-    *, kind: str, layers: int, channels: int, side: int, kernel: int, seed: int
-) -> list[str]:
+def _half_lost(*, channels: int, side: int, seed: int, **_case: Any) -> list[str]:
     """The part of the image that is left if signs are not split."""
     return _bits(np.maximum(_images(channels, side, seed), 0.0))
 
@@ -90,6 +97,7 @@ def _shapes(*kinds: str) -> st.SearchStrategy[Case]:
             "channels": st.integers(1, 3),
             "side": st.integers(1, 6),
             "kernel": st.sampled_from((1, 3, 5, 9)),
+            "spare": st.integers(0, 3),
             "seed": st.integers(0, 1000),
         }
     )
@@ -103,15 +111,17 @@ def _identity_claim(
         items=(item,),
         title=title,
         statement=r"f(x) = x \text{ for every image } x \text{, to the last bit}",
-        source=Source(KEY, "Appendix B"),
+        source=Source(KEY, "Appendix B, and Section 3.4 on channels"),
         evidence=Evidence.SEARCH,
         cases=grid(
             kind=kinds,
             layers=(2, 5),
             channels=(1, 3),
-            side=(5,),
-            kernel=(5,),
-            seed=(0,),
+            side=5,
+            kernel=5,
+            # None: the fewest units or channels that the paper asks for.
+            spare=(0, 1),
+            seed=0,
         ),
         examples=partial(_shapes, *kinds),
         max_examples=30,
@@ -124,16 +134,23 @@ def _identity_claim(
 
 
 B1 = _identity_claim(
-    "B1", "B1", ("linear",), ("Linear networks can represent the identity exactly")
+    "B1",
+    "B1",
+    ("linear",),
+    "Linear networks as wide as their input can represent the identity exactly",
 )
 B2 = _identity_claim(
-    "B2", "B2", ("relu",), ("ReLU networks can represent the identity exactly"), "id/B1"
+    "B2",
+    "B2",
+    ("relu",),
+    "ReLU networks twice as wide as their input can represent the identity exactly",
+    "id/B1",
 )
 B3 = _identity_claim(
     "B3",
     "B3",
     ("convolution", "relu_conv"),
-    ("Convolutional networks can represent the identity exactly, at any image size"),
+    "Convolutions of twice the image's channels can represent the identity exactly",
     "id/B2",
 )
 
