@@ -68,15 +68,20 @@ def _measure_layer(
         torch.from_numpy(w0).double(),
         padding=kernel // 2,
     )
-    return outputs[0].numpy().transpose(1, 2, 0)
+    return np.concatenate([outputs[0].numpy().transpose(1, 2, 0), image], axis=2)
 
 
 def _predict_layer(
     *, height: int, width: int, channels: int, kernel: int, seed: int
 ) -> Array:
     image, w0 = _noise(height, width, channels, seed), _start(kernel, channels, seed)
-    outputs = idm.patches(image, kernel) @ idm.weights_from_framework(w0)
-    return outputs.reshape(height, width, channels)
+    return _by_patches(image, kernel, idm.weights_from_framework(w0))
+
+
+def _by_patches(image: Integers, kernel: int, weights: Array) -> Array:
+    """What these weights make of the patches, and what their centre taps do."""
+    both = np.hstack([weights, idm.centre_selector(kernel, image.shape[2])])
+    return (idm.patches(image, kernel) @ both).reshape(*image.shape[:2], -1)
 
 
 def _mirrored(
@@ -84,8 +89,7 @@ def _mirrored(
 ) -> Array:
     """The convolution of mathematics, with its kernel turned round."""
     image, w0 = _noise(height, width, channels, seed), _start(kernel, channels, seed)
-    weights = idm.weights_from_framework(w0[:, :, ::-1, ::-1])
-    return (idm.patches(image, kernel) @ weights).reshape(height, width, channels)
+    return _by_patches(image, kernel, idm.weights_from_framework(w0[:, :, ::-1, ::-1]))
 
 
 def _layers() -> st.SearchStrategy[Case]:
@@ -103,7 +107,7 @@ def _layers() -> st.SearchStrategy[Case]:
 PATCH = Claim(
     id="id/patch",
     items=("Patch",),
-    title="A convolution is a matrix of patches times its weights",
+    title="A convolution is patches times weights, and its target the patches' centres",
     statement=r"\mathrm{conv}(x, W) = X W,\quad X\in\mathbb R^{HW\times K^2C},\quad"
     r" Y = X\Lambda",
     source=Source(KEY, "Appendix D"),
