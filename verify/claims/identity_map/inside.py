@@ -137,9 +137,7 @@ def _relative(*, scale: str) -> Contrast:
 LOWER_FCN = _full(
     id="id/Fig19-fcn",
     items=("Fig19Lower",),
-    title=(
-        "Training hardly changes the lower five layers of FCNs with 11 hidden ReLU layers"
-    ),
+    title="The lower five of 12 dense layers change by under a tenth of the most changed",
     statement=(
         r"\overline{\delta}_{l\le5}/\max_l\delta_l\le0.1,\quad "
         r"\delta_l=\|W_l^0-W_l^*\|/\|W_l^0\|"
@@ -156,9 +154,10 @@ LOWER_FCN = _full(
     **unmet((None, 0.1), (0.1, None)),
     version=2,
     finding=(
-        "The lower five change little, but no less than the layers in the middle: all"
-        " but the last few change alike, and by more than a tenth of what the last one"
-        " does. From the framework's start no network leaves the plateau unclipped."
+        "In itself their change is near zero, as the text has it: weights move by less than"
+        " a hundredth of their norm. But so it is in the middle: all but the last few"
+        " layers change alike, and by more than a tenth of what the last one does. From the"
+        " framework's start no network leaves the plateau unclipped."
     ),
     uses=("id/Fig19-lower",),
 )
