@@ -54,6 +54,9 @@ IDENTITY_MAP = {
     ),
     "id/Fig2": "ReLU FCNs: cosine with the training image, 11 layers less 1",
     "id/Fig11": "linear FCNs: cosine with the training image, 11 layers less 1",
+    "id/Fig11-example": (
+        "linear FCNs: the same, 4 layers of 784 units less 2 layers of 2,048"
+    ),
     "id/Fig11-width": "linear FCNs: the same, twice the width less the width",
     "id/Fig14": (
         "FCNs on orthogonal images: cosine with the input; ReLU at 1, 2, 4 and 11 layers,"

@@ -107,6 +107,26 @@ WIDTH = contrast(
     withstands={"frozen": "width makes no difference to random layers either"},
 )
 
+EXAMPLE = contrast(
+    "id/Fig11-example",
+    curve("constant"),
+    named("fcn-linear-depth-4-width-784"),
+    named("fcn-linear-depth-2-width-2048"),
+    items=("Fig11", "Width"),
+    title="Three linear hidden layers of 784 are less like one layer than one of 2,048",
+    statement=(
+        r"\overline{\cos}(f(x),\hat x),\text{ linear}:\ 784,784,784-2048\ge 0.1"
+    ),
+    where="Appendix E.1",
+    cases=(),
+    larger_cases={"full": grid(scale=("full",))},
+    **stated(0.1),
+    uses=("id/Fig11", "id/tab1"),
+    finding=(
+        "Entered after its networks were seen, which were trained for id/Fig11-width."
+    ),
+)
+
 SOONER = contrast(
     "id/Fig14-sooner",
     curve("constant"),
