@@ -36,6 +36,7 @@ IDENTITY_MAP = {
     "id/edges": "share of the output that edges add, 7, 10, 13 layers less 3",
     "id/Fig5": "5 layers: error of the worst layer less the output's",
     "id/Fig5-untrained": "20 untrained layers: error of the last layer less the first's",
+    "id/Fig5-sixth": "20 untrained layers: mean error of those above the sixth",
     "id/Fig5-deep": "20 layers: least error of the upper ten",
     "id/Fig5-bottom": "20 layers: error of the lower five, untrained less trained",
     "id/Fig19": "relative change of the last layer less the largest of the others",
@@ -81,6 +82,10 @@ IDENTITY_MAP = {
     ),
     "id/Fig1": "many digits: cosine with the input on patterns, CNN less FCN",
     "id/Fig31": "distance of networks of two starts less that of two seeds",
+    "id/Fig31-identity": (
+        "5 layers from each of 8 starts: cosine with the input less that with the training"
+        " image, on digits"
+    ),
     "id/Fig31-kaiming": "artefacts, Kaiming's start less the framework's",
     "id/Fig31-kaiming-printed": (
         "the same, less the printed default's: its variance; the square root of it"

@@ -125,7 +125,7 @@ RECOVERY = effect(
         " it at the output"
     ),
     statement=r"\max_l \mathrm{err}_l-\mathrm{err}_L \ge 0.1",
-    where="Figure 5",
+    where="Section 3.2, Figure 5",
     paired=True,
     measure=_recovered,
     **stated(0.1),
@@ -150,7 +150,7 @@ WASHED_OUT = effect(
     items=("Fig5", "Layer"),
     title="The deepest CNNs lose the class information for good",
     statement=r"\min_{l\ge L/2}\mathrm{err}_l \ge 0.7;\ \text{chance is } 0.9",
-    where="Figure 5",
+    where="Section 3.2, Figure 5",
     paired=True,
     measure=_washed_out,
     # As on pixels.
@@ -178,13 +178,43 @@ UNTRAINED = effect(
     items=("Fig5", "Layer"),
     title="Twenty untrained layers wash class information out",
     statement=r"\mathrm{err}_{20}-\mathrm{err}_1 \ge 0.2\text{ before training}",
-    where="Figure 5",
+    where="Section 3.2, Figure 5",
     paired=True,
     measure=_washed_untrained,
     **stated(0.2),
     version=2,
     # At 14 x 14 five networks leave it undecided: 0.35 +- 0.19.
     cases=(),
+)
+
+
+SIXTH = 6
+"""The layer beyond which the text finds untrained representations useless."""
+
+
+def _beyond_sixth(*, scale: str) -> Contrast:
+    """Mean error of the layers above the sixth before training."""
+    errors = run(deep(scale), scale).draws.series("layer-error/untrained")
+    return Contrast.alone(errors[:, SIXTH + 1 :].mean(axis=1))
+
+
+USELESS = effect(
+    id="id/Fig5-sixth",
+    runs=looks(deep),
+    items=("Fig5", "Layer"),
+    title="Beyond the sixth untrained layer, representations hardly tell the classes",
+    statement=(
+        r"\overline{\mathrm{err}}_{l>6} \ge 0.8\text{ before training};\ "
+        r"\text{chance is } 0.9"
+    ),
+    where="Section 3.2, Figure 5",
+    paired=True,
+    measure=_beyond_sixth,
+    # As on the third layer, at most.
+    **stated(0.8, wrong=(None, 0.6)),
+    uses=("id/Fig5-untrained",),
+    cases=(),
+    finding="Entered after its networks were seen.",
 )
 
 # --- inside the networks ----------------------------------------------------------------
