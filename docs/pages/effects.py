@@ -33,6 +33,9 @@ IDENTITY_MAP = {
     "id/identity-depths": "cosine with the input on digits, 5 layers",
     "id/identity-ten": "cosine with the input on digits, 10 layers",
     "id/Fig3-neither": "13 layers, digits: cosine with the input; the training image",
+    "id/Fig3-boundary": (
+        "5 layers: log of the error on patterns, at the boundary less inside"
+    ),
     "id/edges": "share of the output that edges add, 7, 10, 13 layers less 3",
     "id/Fig5": "5 layers: error of the worst layer less the output's",
     "id/Fig5-untrained": "20 untrained layers: error of the last layer less the first's",

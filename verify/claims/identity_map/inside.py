@@ -4,8 +4,11 @@ What is tried, by how much at least and on how many networks stands in
 ``docs/trained/identity-map.md``.
 """
 
+import math
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from verify.claim import grid
 from verify.claims._predictors import stated, unmet
@@ -73,6 +76,46 @@ EDGES = _full(
         " the gradient's magnitude here: signed ones are not looked for."
     ),
     uses=("id/Fig3-neither",),
+)
+
+# --- boundaries -------------------------------------------------------------------------
+
+MARGIN = 2
+"""Pixels of the boundary: of a 5 x 5 kernel there, some see zeros that are no image."""
+PATTERNS = ("constant", "rows", "columns", "checkerboard", "disc", "random")
+
+
+def _at_the_boundary(*, scale: str) -> Contrast:
+    """Logarithms of the mean squared error at the boundary and inside, on patterns."""
+    draws = fitted("digits-depth-5", scale)
+    # They differ in the training image, which comes first.
+    shown = [image["name"] for image in draws[0].fact("predictions/images")]
+    rows = [k for k, name in enumerate(shown) if name in PATTERNS]
+    gaps = draws.series("predictions/outputs") - draws.series("predictions/inputs")
+    errors = np.square(gaps[:, rows])
+    inside = errors[..., MARGIN:-MARGIN, MARGIN:-MARGIN]
+    outside = errors.sum(axis=(1, 2, 3)) - inside.sum(axis=(1, 2, 3))
+    count = errors[0].size - inside[0].size
+    return Contrast(np.log(outside / count), np.log(inside.mean(axis=(1, 2, 3))))
+
+
+BOUNDARY = _full(
+    id="id/Fig3-boundary",
+    items=("Fig3", "Identity5"),
+    title="CNNs of five layers err at the boundary of an image more than inside",
+    statement=(
+        r"\log\overline{(f(x)-x)^2}:\ \text{two outermost pixels}-\text{inside}"
+        r"\ge\log2\text{ on patterns}"
+    ),
+    where="Section 3.2, Figure 3",
+    larger_cases={"full": FULL},
+    runs=looks(named("digits-depth-5")),
+    paired=True,
+    measure=_at_the_boundary,
+    **stated(math.log(2.0)),
+    assumptions=(
+        "28 x 28, 32 channels, no biases, one network for each of ten digits",
+    ),
 )
 
 # --- bottom layers ----------------------------------------------------------------------
