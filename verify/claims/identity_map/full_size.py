@@ -238,10 +238,7 @@ BREAK = _full(
     biased(20),
     biased(13),
     items=("Break",),
-    title=(
-        "The last layer alone draws the digit from 15 layers on, and not in"
-        " shallower ones"
-    ),
+    title="The last layer alone draws the digit in networks of 20 layers, not of 13",
     statement=r"\cos(f_L(x),\hat x):\ L=20\text{ less }L=13\ge 0.2",
     where="Appendix H.2, Figure 22",
     **unmet((0.2, None), (None, 0.2)),

@@ -41,9 +41,7 @@ IMAGE_SIZE = contrast(
     named("size-7-depth-8"),
     _large_image,
     items=("Fig8",),
-    title=(
-        "The smaller the training image, the closer deep CNNs are to the constant map"
-    ),
+    title="Trained on 7 x 7 pixels, eight layers are nearer the constant than on 28 x 28",
     statement=(
         r"\cos(f(x),\hat x)\text{ at }x\perp\hat x,\ 8\text{ layers}:\ 7\times7"
         r"-28\times28\ge 0.2"
@@ -140,9 +138,7 @@ MANY = contrast(
     partial(deepest, r"many-cnn-(\d+)"),
     partial(deepest, r"many-fcn-(\d+)"),
     items=("Fig1", "Fig40"),
-    title=(
-        "With many training digits, CNNs learn the identity beyond digits, FCNs do not"
-    ),
+    title="With many training digits, CNNs copy what is no digit better than FCNs do",
     statement=r"\overline{\cos}(f(x),x)\text{ on patterns: CNN}-\text{FCN}\ge 0.1",
     where="Section 1 and appendix L, Figures 1 and 40",
     **stated(0.1),
