@@ -387,9 +387,9 @@ def _start(scheme: str, fan_out: int, fan_in: int, rng: torch.Generator) -> Tens
 def _measure_variance(
     *, scheme: str, fan_in: int, fan_out: int, draws: int
 ) -> Estimate:
-    """Mean square of the weights of each draw, over draws, times both fans' mean."""
+    """Mean square of the weights of each draw, over draws, in a unit of its order."""
     rng = torch.Generator().manual_seed(fan_in + 1000 * fan_out)
-    size = (fan_in + fan_out) / 2
+    size = _unit(scheme, fan_in, fan_out)
     squares = [
         float(_start(scheme, fan_out, fan_in, rng)[0].square().mean()) * size
         for _ in range(draws)
@@ -398,7 +398,13 @@ def _measure_variance(
 
 
 def _predict_variance(*, scheme: str, fan_in: int, fan_out: int, draws: int) -> float:
-    return idm.initial_variance(scheme, fan_in, fan_out) * (fan_in + fan_out) / 2
+    variance = idm.initial_variance(scheme, fan_in, fan_out)
+    return variance * _unit(scheme, fan_in, fan_out)
+
+
+def _unit(scheme: str, fan_in: int, fan_out: int) -> float:
+    """Return the product of both fans for the printed default, else their mean."""
+    return fan_in * fan_out if scheme == "default" else (fan_in + fan_out) / 2
 
 
 def _fans_exchanged(*, scheme: str, fan_in: int, fan_out: int, draws: int) -> float:
