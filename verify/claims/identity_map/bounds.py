@@ -1,5 +1,6 @@
 """How wrong one trained convolution can be: equations 8 to 12 and Theorem 2."""
 
+import math
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -626,6 +627,69 @@ EQ_12 = Claim(
     compare=AgreesTo(relative=1e-12),
     must_refute=_one_more,
     uses=("id/thm2",),
+)
+
+
+def _measure_fixed(
+    *, nullity: int, channels: int, logarithm: float, constant: float, scale: float
+) -> Any:
+    """Equation 12 with a given M, B = 1 and K = 5, where log(n/delta) is as given."""
+    with mpmath.workdps(DIGITS):
+        n, c, most = (mpmath.mpf(v) for v in (nullity, channels, constant))
+        level = 2 * mpmath.mpf(logarithm) + c * (1 + mpmath.log(most))
+        weights = mpmath.sqrt(n * mpmath.mpf(scale) ** 2 * level)
+        return (weights + mpmath.sqrt(n * c)) ** 2 * 25
+
+
+def _in_order(
+    *, nullity: int, channels: int, logarithm: float, constant: float, scale: float
+) -> float:
+    """From (a + b)^2 <= 2 a^2 + 2 b^2, and 2 l + 1 + log M <= (2 + log M)(1 + l)."""
+    order = idm.mse_order(5, channels, 25 * channels - nullity)
+    factor = 2.0 * scale**2 * (2.0 + math.log(constant)) + 2.0
+    return factor * order * (1.0 + logarithm / channels)
+
+
+def _no_logarithm(
+    *, nullity: int, channels: int, logarithm: float, constant: float, scale: float
+) -> float:
+    """The order without its logarithm."""
+    return _in_order(
+        nullity=nullity,
+        channels=channels,
+        logarithm=0.0,
+        constant=constant,
+        scale=scale,
+    )
+
+
+EQ_12_ORDER = Claim(
+    id="id/eq12-order",
+    items=("Eq12", "Thm2"),
+    title="The explicit bound is of the order that Equation 12 gives it",
+    statement=(
+        r"\Big[\ldots\Big]^2 B^2K^2 \le c\,K^2Cn\big(1+\tfrac1C\log\tfrac n\delta\big),"
+        r"\quad c = B^2\big(2\sigma^2(2+\log M)+2\big)"
+    ),
+    source=Source(KEY, "Equation 12, last line; the constant is ours", Reading.OURS),
+    evidence=Evidence.NUMERIC,
+    # The factor 2 of (a + b)^2 is needed where both parts are alike.
+    cases=(
+        *grid(
+            nullity=(1, 20),
+            channels=(1, 128),
+            logarithm=(3.0, 20.0),
+            constant=(400.0,),
+            scale=(0.01, 1.0),
+        ),
+        *grid(nullity=1, channels=1, logarithm=490.0, constant=1000.0, scale=1.0),
+    ),
+    predict=_in_order,
+    measure=_measure_fixed,
+    compare=AtMost(relative=1e-12),
+    must_refute=_no_logarithm,
+    assumptions=("M a constant, chosen beforehand",),
+    uses=("id/eq12", "id/Err8-corrected"),
 )
 
 
