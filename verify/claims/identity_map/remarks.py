@@ -222,7 +222,7 @@ HOMOGENEOUS = Claim(
         "Without biases a ReLU network cannot be constant: its output scales"
         " with its input"
     ),
-    statement=r"f(cx)=c\,f(x),\;f(0)=0\text{ without biases};\text{ with them, neither}",
+    statement=r"f(cx)=c\,f(x)\ (c\ge0)\text{ without biases};\text{ with them, not}",
     source=Source(KEY, "Section 1 and appendix H.1, on biases; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(
