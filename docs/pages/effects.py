@@ -44,6 +44,7 @@ IDENTITY_MAP = {
     "id/Fig5-bottom": "20 layers: error of the lower five, untrained less trained",
     "id/Fig19": "relative change of the last layer less the largest of the others",
     "id/Fig19-lower": "relative change of the lower half, 5 layers less 20",
+    "id/Fig19-zero": "12 fully connected layers: change of the lower five",
     "id/Fig19-fcn": "12 fully connected layers: change of the lower five over the largest",
     "id/Fig6": "cosine with the input at twice the size less at half",
     "id/Fig6-resized": "the same, images resized",
