@@ -63,12 +63,10 @@ def _measure_layer(
     *, height: int, width: int, channels: int, kernel: int, seed: int
 ) -> Array:
     image, w0 = _noise(height, width, channels, seed), _start(kernel, channels, seed)
-    outputs = conv2d(
-        as_batch(image).double(),
-        torch.from_numpy(w0).double(),
-        padding=kernel // 2,
-    )
-    return np.concatenate([outputs[0].numpy().transpose(1, 2, 0), image], axis=2)
+    """Outputs by the framework, and the image itself, which is the target."""
+    x = as_batch(image).double()
+    outputs = conv2d(x, torch.from_numpy(w0).double(), padding=kernel // 2)
+    return torch.cat([outputs, x], dim=1)[0].numpy().transpose(1, 2, 0)
 
 
 def _predict_layer(
