@@ -251,8 +251,8 @@ PAPERS: tuple[Paper, ...] = (
         ),
         sections=IDENTITY_MAP,
         finding=(
-            "Whether one layer becomes the identity depends on the rank of the"
-            " image's patches, not on its number of pixels; zero padding makes that"
+            "One layer becomes the identity if the image's patches have full rank, as"
+            " the paper says, and zero padding, which it says does nothing, makes that"
             " rank full. Shallow networks learn the identity. At 28 x 28 pixels"
             " twenty layers learn the constant with biases, and cannot without"
             " them."

@@ -30,11 +30,11 @@ MISPRINTS: tuple[Misprint, ...] = (
     Misprint(
         "id",
         "Err5",
-        "Lemma 1",
-        "N ≤ d, the number of outputs; Y of N × 1; Π∥ = Xᵀ(XXᵀ)⁻¹X, once without its"
-        " transpose",
+        "Lemma 1 and the proofs of it and of Theorem 1",
+        "N ≤ d, the number of outputs; Y of N × 1; in its proof a sum up to t − 1; in that"
+        " of Theorem 1 W⁰ + u x̂x̂ᵀ",
         "N ≤ D, the dimension of the inputs, as the rank N that it asks for needs; Y of"
-        " N × d",
+        " N × d; t terms, as many as steps; W⁰ + u x̂ᵀ, as in Equation 4",
     ),
     Misprint(
         "id",

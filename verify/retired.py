@@ -60,6 +60,7 @@ RETIRED: Mapping[str, str] = {
     "id/Err1-as-printed": "one sense of a case split: now id/Err1-as-read",
     "id/Err4-as-printed": "the text has it as enough, which it is: now id/Err4-exact",
     "id/Err5-as-printed": _MISPRINT,
+    "id/Err6-as-printed": "biases are not printed, and matter: now id/Err6-as-read",
     "id/Err7-as-printed": "true along each axis: now id/Err7-as-read",
     "id/Err8-as-printed": _TEXT.format(
         "the bound only seems to decrease", "id/Err8-growth"

@@ -33,13 +33,18 @@ IDENTITY_MAP = {
     "id/identity-depths": "cosine with the input on digits, 5 layers",
     "id/identity-ten": "cosine with the input on digits, 10 layers",
     "id/Fig3-neither": "13 layers, digits: cosine with the input; the training image",
+    "id/Fig3-boundary": (
+        "5 layers: log of the error on patterns, at the boundary less inside"
+    ),
     "id/edges": "share of the output that edges add, 7, 10, 13 layers less 3",
     "id/Fig5": "5 layers: error of the worst layer less the output's",
     "id/Fig5-untrained": "20 untrained layers: error of the last layer less the first's",
+    "id/Fig5-sixth": "20 untrained layers: mean error of those above the sixth",
     "id/Fig5-deep": "20 layers: least error of the upper ten",
     "id/Fig5-bottom": "20 layers: error of the lower five, untrained less trained",
     "id/Fig19": "relative change of the last layer less the largest of the others",
     "id/Fig19-lower": "relative change of the lower half, 5 layers less 20",
+    "id/Fig19-zero": "12 fully connected layers: change of the lower five",
     "id/Fig19-fcn": "12 fully connected layers: change of the lower five over the largest",
     "id/Fig6": "cosine with the input at twice the size less at half",
     "id/Fig6-resized": "the same, images resized",
@@ -54,6 +59,9 @@ IDENTITY_MAP = {
     ),
     "id/Fig2": "ReLU FCNs: cosine with the training image, 11 layers less 1",
     "id/Fig11": "linear FCNs: cosine with the training image, 11 layers less 1",
+    "id/Fig11-example": (
+        "linear FCNs: the same, 4 layers of 784 units less 2 layers of 2,048"
+    ),
     "id/Fig11-width": "linear FCNs: the same, twice the width less the width",
     "id/Fig14": (
         "FCNs on orthogonal images: cosine with the input; ReLU at 1, 2, 4 and 11 layers,"
@@ -78,6 +86,10 @@ IDENTITY_MAP = {
     ),
     "id/Fig1": "many digits: cosine with the input on patterns, CNN less FCN",
     "id/Fig31": "distance of networks of two starts less that of two seeds",
+    "id/Fig31-identity": (
+        "5 layers from each of 8 starts: cosine with the input less that with the training"
+        " image, on digits"
+    ),
     "id/Fig31-kaiming": "artefacts, Kaiming's start less the framework's",
     "id/Fig31-kaiming-printed": (
         "the same, less the printed default's: its variance; the square root of it"

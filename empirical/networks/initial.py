@@ -50,7 +50,7 @@ SCHEMES = (
     "kaiming-uniform",
     "orthogonal",
 )
-"""Those that the paper compares."""
+"""Those that the paper compares, and two more senses of its default."""
 
 UNIT = "unit"
 """Of the NTK parametrisation."""

@@ -265,8 +265,8 @@ def mse_order(kernel_size: int, channels: int, rank: int) -> float:
     r"""Return ``m (m/C - r) / C`` with ``m = K^2 C^2``, the form of Theorem 2.
 
     It is ``K^2 C (K^2 C - r)``: at a given nullity it grows with C, and at a given rank
-    with C^2. More channels do not lower it, as the division by C suggests. Constants and
-    logarithms are left out; `mse_bound` has them.
+    with C^2. More channels do not lower it, though the division by C suggests so.
+    Constants and logarithms are left out; `mse_bound` has them.
 
     Raises
     ------

@@ -356,8 +356,7 @@ def _seen(half: int, size: int, at: int) -> int:
 def receptive_field(kernel_size: int, layers: int) -> int:
     """Return the side of the square of inputs that one output depends on.
 
-    ``L (K - 1) + 1``; an image of this side or less reaches every output that is at its
-    centre.
+    ``L (K - 1) + 1``; of an image of this side or less the output at the centre sees all.
 
     Raises
     ------

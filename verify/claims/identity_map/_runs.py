@@ -16,6 +16,7 @@ from empirical.identity_map.study import STUDY
 from empirical.testbed.records import Draw, Draws, RunRecord
 from verify.claim import Claim, Evidence, Source, grid
 from verify.compare import Contrast, EffectWithin
+from verify.reading import Reading
 from verify.trained import NotLearnt, Run, Trainer
 
 Array = npt.NDArray[np.float64]
@@ -170,13 +171,22 @@ def _looked_at(arms: tuple[Arm, ...], *, scale: str, **_case: Any) -> tuple[Run,
 # --- claims -----------------------------------------------------------------------------
 
 
-def effect(*, where: str, paired: bool = False, **parts: Any) -> Claim:
-    """Return a claim on an effect of training, small networks in the quick profile."""
+def effect(
+    *,
+    where: str,
+    reading: Reading = Reading.READING,
+    paired: bool = False,
+    **parts: Any,
+) -> Claim:
+    """Return a claim on an effect of training, small networks in the quick profile.
+
+    What is measured, and how much of it is an effect, the text leaves open.
+    """
     parts.setdefault("cases", grid(scale=("small",)))
     parts.setdefault("larger_cases", LARGER)
     parts["uses"] = (*CLOSED, *parts.get("uses", ()))
     return Claim(
-        source=Source(KEY, where),
+        source=Source(KEY, where, reading),
         evidence=Evidence.TREND,
         compare=EffectWithin(paired=paired),
         **parts,

@@ -42,38 +42,45 @@ def _forward(weights: list[Array], images: Array, *, relu: bool) -> Array:
     return x.numpy().reshape(images.shape)
 
 
-def _weights(kind: str, layers: int, channels: int, side: int, kernel: int) -> Any:
+def _weights(
+    kind: str, layers: int, channels: int, side: int, kernel: int, spare: int
+) -> Any:
     dim = channels * side * side
     if kind == "linear":
-        return idm.linear_identity(dim, layers, width=dim + 3)
+        return idm.linear_identity(dim, layers, width=dim + spare)
     if kind == "relu":
-        return idm.relu_identity(dim, layers, width=2 * dim + 1)
+        return idm.relu_identity(dim, layers, width=2 * dim + spare)
     if kind == "convolution":
-        return idm.linear_convolution_identity(kernel, channels, layers)
+        return idm.linear_convolution_identity(
+            kernel, channels, layers, channels=channels + spare
+        )
     return idm.relu_convolution_identity(
-        kernel, channels, layers, channels=2 * channels + 1
+        kernel, channels, layers, channels=2 * channels + spare
     )
 
 
 def _predict_identity(
-    *, kind: str, layers: int, channels: int, side: int, kernel: int, seed: int
+    *,
+    kind: str,
+    layers: int,
+    channels: int,
+    side: int,
+    kernel: int,
+    spare: int,
+    seed: int,
 ) -> list[str]:
     """What comes out of the layers with these weights."""
-    weights = _weights(kind, layers, channels, side, kernel)
+    weights = _weights(kind, layers, channels, side, kernel, spare)
     images = _images(channels, side, seed)
     return _bits(_forward(weights, images, relu=kind.startswith("relu")))
 
 
-def _measure_image(
-    *, kind: str, layers: int, channels: int, side: int, kernel: int, seed: int
-) -> list[str]:
+def _measure_image(*, channels: int, side: int, seed: int, **_case: Any) -> list[str]:
     """The images themselves: nothing less is their identity."""
     return _bits(_images(channels, side, seed))
 
 
-def _half_lost(
-    *, kind: str, layers: int, channels: int, side: int, kernel: int, seed: int
-) -> list[str]:
+def _half_lost(*, channels: int, side: int, seed: int, **_case: Any) -> list[str]:
     """The part of the image that is left if signs are not split."""
     return _bits(np.maximum(_images(channels, side, seed), 0.0))
 
@@ -90,6 +97,7 @@ def _shapes(*kinds: str) -> st.SearchStrategy[Case]:
             "channels": st.integers(1, 3),
             "side": st.integers(1, 6),
             "kernel": st.sampled_from((1, 3, 5, 9)),
+            "spare": st.integers(0, 3),
             "seed": st.integers(0, 1000),
         }
     )
@@ -103,15 +111,17 @@ def _identity_claim(
         items=(item,),
         title=title,
         statement=r"f(x) = x \text{ for every image } x \text{, to the last bit}",
-        source=Source(KEY, "Appendix B"),
+        source=Source(KEY, "Appendix B, and Section 3.4 on channels"),
         evidence=Evidence.SEARCH,
         cases=grid(
             kind=kinds,
             layers=(2, 5),
             channels=(1, 3),
-            side=(5,),
-            kernel=(5,),
-            seed=(0,),
+            side=5,
+            kernel=5,
+            # None: the fewest units or channels that the paper asks for.
+            spare=(0, 1),
+            seed=0,
         ),
         examples=partial(_shapes, *kinds),
         max_examples=30,
@@ -124,16 +134,23 @@ def _identity_claim(
 
 
 B1 = _identity_claim(
-    "B1", "B1", ("linear",), ("Linear networks can represent the identity exactly")
+    "B1",
+    "B1",
+    ("linear",),
+    "Linear networks as wide as their input can represent the identity exactly",
 )
 B2 = _identity_claim(
-    "B2", "B2", ("relu",), ("ReLU networks can represent the identity exactly"), "id/B1"
+    "B2",
+    "B2",
+    ("relu",),
+    "ReLU networks twice as wide as their input can represent the identity exactly",
+    "id/B1",
 )
 B3 = _identity_claim(
     "B3",
     "B3",
     ("convolution", "relu_conv"),
-    ("Convolutional networks can represent the identity exactly, at any image size"),
+    "Convolutions of twice the image's channels can represent the identity exactly",
     "id/B2",
 )
 
@@ -333,7 +350,7 @@ FORMULA = Claim(
         r"\text{FCN: } d^2 \text{ or } 2dh+(L-2)h^2;\qquad"
         r" \text{CNN: } K^2C^2 \text{ or } K^2(2Cc+(L-2)c^2)"
     ),
-    source=Source(KEY, "Table 1"),
+    source=Source(KEY, "Table 1; the formulas are ours", Reading.OURS),
     evidence=Evidence.SYMBOLIC,
     cases=_ENTRIES,
     predict=_predict_count,
@@ -370,9 +387,9 @@ def _start(scheme: str, fan_out: int, fan_in: int, rng: torch.Generator) -> Tens
 def _measure_variance(
     *, scheme: str, fan_in: int, fan_out: int, draws: int
 ) -> Estimate:
-    """Mean square of the weights of each draw, over draws, times both fans' mean."""
+    """Mean square of the weights of each draw, over draws, in a unit of its order."""
     rng = torch.Generator().manual_seed(fan_in + 1000 * fan_out)
-    size = (fan_in + fan_out) / 2
+    size = _unit(scheme, fan_in, fan_out)
     squares = [
         float(_start(scheme, fan_out, fan_in, rng)[0].square().mean()) * size
         for _ in range(draws)
@@ -381,7 +398,13 @@ def _measure_variance(
 
 
 def _predict_variance(*, scheme: str, fan_in: int, fan_out: int, draws: int) -> float:
-    return idm.initial_variance(scheme, fan_in, fan_out) * (fan_in + fan_out) / 2
+    variance = idm.initial_variance(scheme, fan_in, fan_out)
+    return variance * _unit(scheme, fan_in, fan_out)
+
+
+def _unit(scheme: str, fan_in: int, fan_out: int) -> float:
+    """Return the product of both fans for the printed default, else their mean."""
+    return fan_in * fan_out if scheme == "default" else (fan_in + fan_out) / 2
 
 
 def _fans_exchanged(*, scheme: str, fan_in: int, fan_out: int, draws: int) -> float:
@@ -399,7 +422,11 @@ VARIANCES = Claim(
         r"\tfrac1{f_if_o},\; \tfrac1{\sqrt{f_if_o}},\; \tfrac1{3f_i},\;"
         r" \tfrac2{f_i+f_o},\; \tfrac2{f_i},\; \tfrac1{\max(f_i,f_o)}"
     ),
-    source=Source(KEY, "Section 3 and Figure 31"),
+    source=Source(
+        KEY,
+        "Appendix I, initialisation schemes; 1/√(f_i f_o), 1/(3f_i) and 1/max are ours",
+        Reading.OURS,
+    ),
     evidence=Evidence.STATISTICAL,
     cases=grid(scheme=idm.SCHEMES, fan_in=(30,), fan_out=(20, 60), draws=(1000,)),
     predict=_predict_variance,
@@ -448,7 +475,7 @@ SHRINK = Claim(
     title="The factor by which a ReLU layer shrinks its signal at initialisation",
     statement=r"\mathrm{rms}(z_{l+1}) = \sqrt{f_i s^2/2}\;\mathrm{rms}(z_l)",
     source=Source(
-        KEY, "Section 3, default initialisation; the law is He et al.'s", Reading.OURS
+        KEY, "Appendix I, default scheme; the law is He et al.'s", Reading.OURS
     ),
     evidence=Evidence.STATISTICAL,
     cases=(
@@ -464,8 +491,11 @@ SHRINK = Claim(
 )
 
 
-def _measure_moves(*, scheme: str, layers: int, channels: int) -> bool:
-    """Whether a step of descent at the paper's rate changes any weight of a CNN."""
+def _measure_moves(*, scheme: str, layers: int, channels: int, biases: bool) -> bool:
+    """Whether a step of descent at the paper's rate changes any weight of a CNN.
+
+    Biases, if any, begin as the framework has them: uniform in +-1/sqrt(f_i).
+    """
     rng = torch.Generator().manual_seed(9)
     sizes = [1, *[channels] * (layers - 1), 1]
     weights = []
@@ -481,7 +511,9 @@ def _measure_moves(*, scheme: str, layers: int, channels: int) -> bool:
     image = torch.randn(1, 1, 14, 14, generator=rng)
     x = image
     for last, weight in enumerate(weights, start=1 - layers):
-        x = nn.functional.conv2d(x, weight, padding=2)
+        half = float(biases) / (25 * weight.shape[1]) ** 0.5
+        bias = torch.empty(len(weight)).uniform_(-half, half, generator=rng)
+        x = nn.functional.conv2d(x, weight, bias, padding=2)
         x = torch.relu(x) if last else x
     (x - image).square().mean().backward()  # pyright: ignore[reportUnknownMemberType]
     before = [weight.detach().clone() for weight in weights]
@@ -489,35 +521,35 @@ def _measure_moves(*, scheme: str, layers: int, channels: int) -> bool:
     return any(not torch.equal(a, b) for a, b in zip(before, weights, strict=True))
 
 
-def _moves(*, scheme: str, layers: int, channels: int) -> bool:
+def _moves(*, scheme: str, layers: int, channels: int, biases: bool) -> bool:
     return True
 
 
-def _stays(*, scheme: str, layers: int, channels: int) -> bool:
+def _stays(*, scheme: str, layers: int, channels: int, biases: bool) -> bool:
     """No network of this initialisation can be trained."""
     return False
 
 
 ERR_6 = Claim(
-    id="id/Err6-as-printed",
+    id="id/Err6-as-read",
     items=("Err6",),
-    title="The printed default initialisation can train a CNN of 20 layers",
-    statement=r"\sigma^2 = \frac1{f_if_o}:\quad W - \eta\nabla\mathcal L \ne W",
-    source=Source(KEY, "Section 3"),
+    title="Without biases, the printed default initialisation can train a CNN of 20 layers",
+    statement=r"\sigma^2 = \frac1{f_if_o},\ b=0:\quad W - \eta\nabla\mathcal L \ne W",
+    source=Source(KEY, "Appendix I, default scheme", Reading.READING),
     evidence=Evidence.NUMERIC,
-    cases=grid(scheme=("default",), layers=(20,), channels=(128,)),
+    cases=grid(scheme="default", layers=20, channels=128, biases=False),
     predict=_moves,
     measure=_measure_moves,
     compare=Identical(),
     must_hold=_stays,
     expected=Outcome.REFUTED,
-    assumptions=("float32", "128 channels, 5 × 5", "no biases"),
+    assumptions=("float32", "128 channels, 5 × 5", "no biases, as Table 1 counts"),
     finding=(
         "With variance 1/(f_i f_o) a signal shrinks 80-fold in every ReLU layer. At"
         " 20 layers the gradients are so small that in float32 a step at the paper's"
         " rate leaves every weight unchanged, bit for bit. If 1/(f_i f_o) is read as"
-        " the square of the variance, or the framework's default is used, the weights"
-        " move."
+        " the square of the variance, if the framework's default is used, or if there are"
+        " biases of its making, weights move (id/Err6-corrected)."
     ),
     uses=("id/Err6-shrink",),
 )
@@ -526,15 +558,21 @@ START = Claim(
     id="id/Err6-corrected",
     items=("Err6",),
     title=(
-        "Initial variances at which gradient steps move a CNN of 20 layers in float32"
+        "Starts from which a gradient step moves weights of a CNN of 20 layers in float32"
     ),
     statement=(
-        r"W - \eta\nabla\mathcal L\ne W \text{ in float32 at } \sigma^2=(f_if_o)^{-1/2}"
-        r"\text{ and } \tfrac1{3f_i}"
+        r"W - \eta\nabla\mathcal L\ne W \text{ at } \sigma^2=(f_if_o)^{-1/2},"
+        r"\ \tfrac1{3f_i};\text{ at } \tfrac1{f_if_o}\text{ with biases in }"
+        r"\pm f_i^{-1/2}"
     ),
-    source=Source(KEY, "Section 3"),
+    source=Source(KEY, "Appendix I, default scheme; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
-    cases=grid(scheme=("default-sqrt", "framework"), layers=(20,), channels=(128,)),
+    cases=(
+        *grid(
+            scheme=("default-sqrt", "framework"), layers=20, channels=128, biases=False
+        ),
+        *grid(scheme="default", layers=20, channels=128, biases=True),
+    ),
     predict=_moves,
     measure=_measure_moves,
     compare=Identical(),
@@ -573,10 +611,10 @@ COVERAGE = Claim(
         r"\frac{|\{(i,j):\; |i-r|\le\lfloor K/2\rfloor,\;"
         r" |j-c|\le\lfloor K/2\rfloor\}|}{HW}"
     ),
-    source=Source(KEY, "Section 3.4, receptive fields"),
+    source=Source(KEY, "Section 3.4, convolution filters; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=(
-        *grid(kernel=(5, 29, 53, 55), side=(28,), row=(0,), column=(0,)),
+        *grid(kernel=(5, 29, 53, 55, 57), side=(28,), row=(0,), column=(0,)),
         *grid(kernel=(5, 29), side=(28,), row=(3, 14), column=(14,)),
     ),
     predict=_predict_coverage,
@@ -597,7 +635,9 @@ ERR_7 = Claim(
         "With 29 x 29 kernels, each neuron sees at least half of a 28 x 28 feature map"
     ),
     statement=r"K = 29,\ 28\times28:\quad \text{coverage} \ge \tfrac12",
-    source=Source(KEY, "Section 3.4", Reading.READING),
+    source=Source(
+        KEY, "Section 3.4 and appendix I, convolution filters", Reading.READING
+    ),
     evidence=Evidence.NUMERIC,
     cases=grid(kernel=(29,), side=(28,), row=(0,), column=(0, 27)),
     predict=_half,
@@ -607,8 +647,8 @@ ERR_7 = Claim(
     expected=Outcome.REFUTED,
     finding=(
         "True along each axis, 15 of 28 pixels, and not of the area: a corner neuron"
-        " sees 15 × 15 of 784, 28.7 %. Only from K = 55 on does"
-        " every neuron see everything."
+        " sees 15 × 15 of 784, 28.7 %. From K = 55 on every neuron sees everything, so that"
+        " the text is right about 57."
     ),
     uses=("id/Err7-corrected",),
 )
@@ -640,7 +680,7 @@ FIELD = Claim(
     items=("Err7", "Fig9"),
     title="The receptive field of several convolutional layers",
     statement=r"L(K-1)+1",
-    source=Source(KEY, "Section 3.4, receptive fields"),
+    source=Source(KEY, "Section 3.4, convolution filters; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(kernel=(3, 5, 7), layers=(1, 2, 5)),
     predict=_predict_field,

@@ -148,7 +148,7 @@ BUDGETS = closed(
     ),
     statement=r"t_{end}=t_r+T,\qquad\eta\leftarrow\eta\,r\text{ where }\ell_t>50\,\ell_0",
     key=KEY,
-    where="Section 3, on training",
+    where="Appendix A, on training",
     cases=grid(how=tuple(_BUDGET_RATES)),
     twin=_plain_budgets,
     measure=_found_budgets,

@@ -94,14 +94,13 @@ CLAIMS = (
     Claim(
         id="id/eq10-certified",
         items=("Eq10", "Chi2"),
-        title=(
-            "The chi-square tail is at most half of its bound in Equation 10"
-            " (certified)"
-        ),
+        title="The chi-square tail is at most half of Chernoff's bound (certified)",
         statement=r"\frac{P(\chi^2_C \ge \zeta C)}"
         r"{\exp(-\frac C2 (\zeta - 1 - \log\zeta))} \le \tfrac12,"
         r" \quad 1 \le \zeta \le \zeta_{\max}",
-        source=Source(KEY, "Equation 10; half of its bound is ours", Reading.OURS),
+        source=Source(
+            KEY, "Before equation 10; half of its bound is ours", Reading.OURS
+        ),
         evidence=Evidence.CERTIFICATE,
         cases=grid(dof=(1, 2, 3, 16, 128), most=(40.0,)),
         larger_cases={
@@ -115,14 +114,14 @@ CLAIMS = (
         measure=_measure_ratio,
         compare=CertifiedAtMost(),
         must_refute=_wrong_ratio,
-        assumptions=(_BALLS,),
+        assumptions=(_BALLS, "the numbers of channels C of the cases"),
         uses=("id/eq10",),
         finding="Nearly attained at zeta = 1 for many channels: 0.483 at C = 128.",
     ),
     Claim(
         id="id/Err4-bound",
         items=("Err4",),
-        title=("Theorem 2's printed failure probability is too large by e or more"),
+        title="Theorem 2's printed failure probability is at least e times too large",
         statement=r"n\, e^{-x} \le \frac1e \cdot \frac nx, \quad"
         r" x = \tfrac C2 (M - 1 - \log M) > 0",
         source=Source(KEY, "After equation 11; ours", Reading.OURS),

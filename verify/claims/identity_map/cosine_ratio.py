@@ -11,10 +11,13 @@ from typing import Any
 import mpmath
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from theory import identity_map as idm
 from verify.claim import Claim, Evidence, Source, grid
-from verify.compare import AgreesTo
+from verify.claims._predictors import always
+from verify.claims.identity_map._framework import descend, squared_error
+from verify.compare import AgreesTo, AtLeast, Outcome
 from verify.reading import Reading
 
 Array = npt.NDArray[np.float64]
@@ -154,4 +157,44 @@ EXACT = Claim(
     must_refute=_ratio_of_moments,
     assumptions=RATIO.assumptions,
     uses=("id/thm1-cosines",),
+)
+
+
+# --- their range ------------------------------------------------------------------------
+
+
+def _measure_least(*, dim: int, draws: int) -> float:
+    """Least cosine of output and input of trained layers, inputs across the image."""
+    rng = np.random.default_rng([28, dim])
+    x, z = torch.from_numpy(np.linalg.qr(rng.standard_normal((dim, 2)))[0]).T
+    weight = torch.from_numpy(rng.standard_normal((draws, dim, dim)))
+    ((trained,),) = descend(
+        [weight],
+        lambda: squared_error(weight @ x, x, "half_sum"),
+        steps=(30,),
+        rate=0.9,
+    )
+    outputs = trained @ z.numpy()
+    return float((outputs @ z.numpy() / np.linalg.norm(outputs, axis=1)).min())
+
+
+RANGE = Claim(
+    id="id/corr-range",
+    items=("Corr", "MSE"),
+    title="The correlation of a network's output with a reference lies between 0 and 1",
+    statement=r"0\le\cos(f(x),x)\le1",
+    source=Source("zhang2020identity", "Appendix J", Reading.READING),
+    evidence=Evidence.NUMERIC,
+    cases=grid(dim=(3, 25), draws=40),
+    predict=always(0.0),
+    measure=_measure_least,
+    compare=AtLeast(rounding=1e-12),
+    must_hold=always(-1.0, "Correlations from -1 on."),
+    expected=Outcome.REFUTED,
+    uses=("id/thm1-cosines",),
+    finding=(
+        "On images orthogonal to the training image one layer's output is noise, which"
+        " half of all starts turn away from the input. The plots may well have that range;"
+        " what they show has not, so that a mean near zero can hide both signs."
+    ),
 )

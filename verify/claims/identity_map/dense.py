@@ -50,12 +50,9 @@ CONSTANT = contrast(
     partial(_deepest, "relu"),
     partial(_shallowest, "relu"),
     items=("Fig2", "Fig13", "Fig14"),
-    title=(
-        "Shallow fully connected networks map unseen images to noise, deep ones"
-        " to a constant"
-    ),
+    title="Deep fully connected ReLU networks map unseen images to the training image",
     statement=r"\cos(f(x),\hat x)\text{ at }x\perp\hat x:\ \text{deepest}-1\ge 0.3",
-    where="Figures 2 and 13",
+    where="Section 3.1 and appendix E.3, Figures 2 and 13",
     **stated(0.3),
     version=2,
     figure="identity_figure_2",
@@ -72,7 +69,7 @@ LINEAR_DEPTH = contrast(
         r"\overline{\cos}(f(x),\hat x),\text{ linear}:\ \text{deepest}-1"
         r"\ge 0.1"
     ),
-    where="Figure 11 and appendix E.1",
+    where="Section 3.1 and appendix E.1, Figure 11",
     **stated(0.1),
     version=2,
 )
@@ -110,18 +107,38 @@ WIDTH = contrast(
     withstands={"frozen": "width makes no difference to random layers either"},
 )
 
+EXAMPLE = contrast(
+    "id/Fig11-example",
+    curve("constant"),
+    named("fcn-linear-depth-4-width-784"),
+    named("fcn-linear-depth-2-width-2048"),
+    items=("Fig11", "Width"),
+    title="Three linear hidden layers of 784 are less like one layer than one of 2,048",
+    statement=(
+        r"\overline{\cos}(f(x),\hat x),\text{ linear}:\ 784,784,784-2048\ge 0.1"
+    ),
+    where="Appendix E.1",
+    cases=(),
+    larger_cases={"full": grid(scale=("full",))},
+    **stated(0.1),
+    uses=("id/Fig11", "id/tab1"),
+    finding=(
+        "Entered after its networks were seen, which were trained for id/Fig11-width."
+    ),
+)
+
 SOONER = contrast(
     "id/Fig14-sooner",
     curve("constant"),
     partial(_of_four, "relu"),
     partial(_of_four, "linear"),
     items=("Fig14",),
-    title="ReLU networks become constant at smaller depth than linear ones",
+    title="Four ReLU layers are nearer the constant map than four linear ones",
     statement=(
         r"\overline{\cos}(f(x),\hat x),\ 4\text{ layers}:\ "
         r"\text{ReLU}-\text{linear}\ge 0.1"
     ),
-    where="Figure 14",
+    where="Appendix E.3, Figure 14",
     **stated(0.1),
     version=3,
 )
@@ -178,9 +195,9 @@ def _every_depth(scale: str, *depths: int) -> tuple[Case, ...]:
 NEVER = effect(
     id="id/Fig14",
     items=("Fig14", "Fig2", "Fig13", "Fig33", "Fig34"),
-    title="Fully connected networks never learn the identity beyond the training image",
-    statement=r"|\cos(f(x),x)| \le 0.2 \text{ at } x\perp\hat x,\ \text{any depth}",
-    where="Figures 2, 14, 33",
+    title="FCNs of no depth map images orthogonal to the training image to themselves",
+    statement=r"|\cos(f(x),x)| \le 0.2 \text{ at } x\perp\hat x,\ \text{depths tried}",
+    where="Section 3.1 and appendix E.3, Figures 2, 13 and 14",
     cases=_every_depth("small", 1, 2, 4, 11),
     larger_cases={
         "full": _every_depth("full", 1, 2, 4, 7, 11),
@@ -217,14 +234,14 @@ BOTTOM_ONLY = effect(
     id="id/Fig12",
     items=("Fig12",),
     title=(
-        "Training both of two layers leads to the constant map; the bottom one"
-        " alone, to noise"
+        "Training both of two layers tends to the constant map, training the bottom one"
+        " less so"
     ),
     statement=(
         r"\cos(f(x),\hat x)\text{ at }x\perp\hat x:\ \text{both layers}-"
         r"\text{bottom alone}\ge 0.1"
     ),
-    where="Figure 12",
+    where="Appendix E.2, Figure 12",
     cases=_two_layers("small"),
     larger_cases={"full": _two_layers("full"), "gpu": _two_layers("paper")},
     runs=_look_at_two,
@@ -260,7 +277,7 @@ RESIDUAL = contrast(
         r"\log(1-\overline{\cos}(f(x),x)):\ 8\text{ layers}-2\text{ layers}"
         r"\ge \log 1.5"
     ),
-    where="Figure 41",
+    where="Appendix N, Figure 41",
     **stated(math.log(1.5)),
     version=3,
     withstands=NEAR_THE_START,
@@ -281,7 +298,7 @@ NEAR_IDENTITY = effect(
     items=("Fig41",),
     title="Residual connections bias fully connected networks towards the identity",
     statement=r"\overline{\cos}(f(x),x) \ge 0.75;\ \text{a constant has } 0.5",
-    where="Figure 41",
+    where="Appendix N, Figure 41",
     cases=grid(scale=("small",), layers=(2, 4, 8)),
     larger_cases={
         "full": grid(scale=("full",), layers=(2, 4, 8, 12)),

@@ -29,6 +29,7 @@ from verify.claims.identity_map._runs import (
 )
 from verify.claims.identity_map.depth import twice_and_half
 from verify.compare import Contrast
+from verify.reading import Reading
 from verify.trained import NotLearnt
 
 FULL = grid(scale=("full",))
@@ -88,7 +89,8 @@ BIASES = _full(
         r"\overline{\cos}(f(x),\hat x),\ 20\text{ layers: with}-\text{without biases}"
         r"\ge 0.2,\ 0.05,\ 0.1\ (x\perp\hat x;\ \text{Gaussian; digits})"
     ),
-    where="Section 3.2 and appendix H.1",
+    where="Sections 1 and 3.2, appendix H.1; ours",
+    reading=Reading.OURS,
     larger=grid(scale=("full",), probes=tuple(LEAST)),
     runs=looks(biased(20), plain(20)),
     measure=_with_and_without,
@@ -113,7 +115,8 @@ RESCALED = _full(
         r"\cos(f(x),\hat x)\text{ at }x\perp\hat x,\ 20\text{ layers, rescaled}:\ "
         r"\text{with}-\text{without biases}\ge 0.2"
     ),
-    where="Section 3.2 and appendix H.1",
+    where="Sections 1 and 3.2, appendix H.1; ours",
+    reading=Reading.OURS,
     **stated(0.2),
 )
 
@@ -235,10 +238,7 @@ BREAK = _full(
     biased(20),
     biased(13),
     items=("Break",),
-    title=(
-        "The last layer alone draws the digit from 15 layers on, and not in"
-        " shallower ones"
-    ),
+    title="The last layer alone draws the digit in networks of 20 layers, not of 13",
     statement=r"\cos(f_L(x),\hat x):\ L=20\text{ less }L=13\ge 0.2",
     where="Appendix H.2, Figure 22",
     **unmet((0.2, None), (None, 0.2)),
@@ -285,7 +285,7 @@ THREE_CHANNELS = _full(
     items=("Fig10", "Fig27", "Fig30", "ThreeChannels"),
     title="CNNs of three channels lose the identity",
     statement=r"\overline{\cos}(f(x),x),\ 5\text{ layers}:\ 32-3\text{ channels}\ge 0.05",
-    where="Section 3.3, Figures 10, 27 and 28",
+    where="Section 3.4 and appendix I, Figures 10 and 27",
     assumptions=PLAIN,
     **stated(0.05),
     finding=(
@@ -315,7 +315,7 @@ UNFITTED = _full(
         r"\log_{10}\frac{\ell_{end}}{\ell_0},\text{ three channels}:\ "
         r"10\text{ layers}-5\text{ layers}\ge 1"
     ),
-    where="Figure 28",
+    where="Appendix I, Figure 28",
     assumptions=PLAIN,
     **stated(1.0),
     figure="identity_figure_27",
@@ -334,7 +334,7 @@ KERNEL_ERROR = _full(
     statement=(
         r"\overline{\mathrm{MSE}}(f(x),\hat x):\ \text{kernel }5-\text{kernel }29\ge 0.1"
     ),
-    where="Figures 25 and 26",
+    where="Appendix I, Figures 25 and 26",
     assumptions=PLAIN,
     **stated(0.1),
     version=3,
@@ -390,7 +390,7 @@ def _mixtures(count: int, figure: int) -> Claim:
             r"\|\Pi_{\mathrm{span}(\hat x_i)}f(x)\|^2/\|f(x)\|^2:"
             r"\ 14-5\text{ layers}\ge 0.1"
         ),
-        where=f"Figure {figure}",
+        where=f"Appendix L, Figure {figure}",
         assumptions=(*PLAIN, "networks of one image learn its constant"),
         **stated(0.1),
         version=5,

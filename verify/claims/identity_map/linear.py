@@ -157,7 +157,7 @@ EQ_4 = Claim(
         r"W^t = W^0 + (1-a_t)\,\hat u\,\hat x^T,\quad \hat u=(I-W^0)\hat x/\|\hat x\|^2,"
         r"\quad a_{t+1}=a_t-\eta b_{t+1},\; b_{t+1}=m b_t+g a_t"
     ),
-    source=Source(KEY, "Equation 4"),
+    source=Source(KEY, "Equation 4; the path is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(
         dim=(3, 25, 100), momentum=(0.0, 0.5, 0.9), loss=("half_sum", "mean"), seed=(1,)
@@ -273,7 +273,11 @@ STABILITY = Claim(
         " mean loss"
     ),
     statement=r"0<\eta g<2(1+m),\qquad g=\|\hat x\|^2 \text{ or } 2\|\hat x\|^2/d",
-    source=Source(KEY, "Equation 4, and the recipe of the experiments"),
+    source=Source(
+        KEY,
+        "Appendices A and C, the recipe and the loss; the limit is ours",
+        Reading.OURS,
+    ),
     evidence=Evidence.NUMERIC,
     cases=(
         *grid(loss=("half_sum", "mean"), momentum=(0.0, 0.9), rate=(0.01,)),
@@ -349,7 +353,7 @@ ORTHOGONAL = Claim(
         "A trained linear layer maps an image orthogonal to the training image to noise"
     ),
     statement=r"x\perp\hat x:\quad f(x)_i = (W^0x)_i\sim N(0,\,s^2\|x\|^2)",
-    source=Source(KEY, "After Theorem 1"),
+    source=Source(KEY, "After Theorem 1, and appendix E.2", Reading.READING),
     evidence=Evidence.STATISTICAL,
     cases=grid(dim=(20,), scale=(0.05, 1.0), draws=(4000,), seed=(0,)),
     predict=_predict_orthogonal,
@@ -540,7 +544,7 @@ DESCENT = Claim(
         r"N\le D:\; W^\infty=W^0+X^T(XX^T)^{-1}(Y-XW^0);\qquad"
         r" N\ge D:\; W^\infty=(X^TX)^{-1}X^TY"
     ),
-    source=Source(KEY, "Lemmas 1 and 2"),
+    source=Source(KEY, "Lemmas 1 and 2", Reading.FORCED),
     evidence=Evidence.NUMERIC,
     cases=(
         *grid(rows=(3,), columns=(8,), steps=(1, 20, 400), seed=(0,)),
@@ -553,6 +557,10 @@ DESCENT = Claim(
     compare=AgreesTo(relative=1e-12, of_largest=True),
     must_refute=_other_lemma,
     assumptions=("full rank", "rate below 2 over the largest squared singular value"),
+    finding=(
+        "Printed is N ≤ d, the number of outputs; the rank N that the lemma asks for needs"
+        " N ≤ D, and its proof inverts XXᵀ."
+    ),
 )
 
 # --- two layers -----------------------------------------------------------------------
@@ -641,9 +649,11 @@ def _decayed(*, dim: int, units: int, steps: int, seed: int) -> Array:
 UNMOVED = Claim(
     id="id/twolayer-orth",
     items=("TwoLayer", "Eq16", "Fig12"),
-    title="The first layer's response to an orthogonal image never changes in training",
+    title=(
+        "With the upper layer fixed, the lower one's response to an orthogonal image stays"
+    ),
     statement=r"x\perp\hat x:\quad W^tx = W^0x \text{ for all } t",
-    source=Source(KEY, "After equation 16"),
+    source=Source(KEY, "Appendix E.2, below equation 18", Reading.FORCED),
     evidence=Evidence.NUMERIC,
     cases=grid(dim=(10, 25), units=(50, 400), steps=(30, 200), seed=(0,)),
     predict=_predict_unmoved,
@@ -702,7 +712,7 @@ NOISE = Claim(
         r"E f=\tfrac{s\|x\|}{\sqrt{2\pi}}\textstyle\sum_i\alpha_i,\quad"
         r" \mathrm{Var} f=s^2\|x\|^2\big(\tfrac12-\tfrac1{2\pi}\big)\sum_i\alpha_i^2"
     ),
-    source=Source(KEY, "After equation 16; the moments are ours", Reading.OURS),
+    source=Source(KEY, "Appendix E.2; the moments are ours", Reading.OURS),
     evidence=Evidence.STATISTICAL,
     cases=grid(dim=(6,), units=(10, 40), scale=(0.5,), draws=(20_000,)),
     predict=_predict_noise,

@@ -19,6 +19,7 @@ from theory import identity_map as idm
 from verify.claim import Case, Claim, Evidence, Source, grid
 from verify.claims._twins import closed
 from verify.compare import AgreesTo
+from verify.reading import Reading
 
 Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
@@ -299,7 +300,7 @@ UPPER = Claim(
     items=("Upper",),
     title="The upper layers applied to the lower layers' output are the whole network",
     statement=r"f = f_{k+1..L}\circ f_{1..k}",
-    source=Source(KEY, "Appendix H.2"),
+    source=Source(KEY, "Appendix H.2; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(layers=(4,), count=(1, 2, 3, 4), seed=(0,)),
     predict=_predict_upper,
@@ -343,7 +344,7 @@ CHANGE = Claim(
     items=("Rel", "Thm1"),
     title="The relative change of one trained layer, in closed form",
     statement=r"\|W^0-W^*\|/\|W^0\| = \|(I-W^0)\hat x\|/(\|\hat x\|\,\|W^0\|)",
-    source=Source(KEY, "Figure 19"),
+    source=Source(KEY, "Appendix G; the closed form is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(side=(3, 6), seed=(0, 1)),
     predict=_predict_change,

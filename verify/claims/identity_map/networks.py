@@ -108,7 +108,7 @@ NORM = closed(
     title="Batch and layer normalisation match PyTorch's, running statistics included",
     statement=r"z\mapsto g\,(z-\hat\mu)/\sqrt{\hat\sigma^2+\epsilon}+b",
     key=KEY,
-    where="Section 3",
+    where="not in the paper, whose networks have no normalisation",
     cases=(
         *grid(
             over=("batch", "layer"), affine=(True,), bias=(True, False), act=("tanh",)
@@ -270,7 +270,7 @@ KERNEL = closed(
     ),
     statement=r"\Theta_{ij}=\langle\nabla_\theta f(x_i),\nabla_\theta f(x_j)\rangle",
     key=KEY,
-    where="Section 3",
+    where="not in the paper, which has no tangent kernels",
     cases=(
         *grid(kind=("fcn", "cnn", "residual"), outputs=("mean",), cross=(False,)),
         *grid(kind=("fcn",), outputs=("sum", "all"), cross=(True,)),
@@ -316,7 +316,7 @@ UPPER = closed(
     title="The last layers of a residual network are its last blocks",
     statement=r"h\mapsto h+W_{2b}\sigma(W_{2b-1}h)",
     key=KEY,
-    where="Section 3.2",
+    where="Appendices H.2 and N",
     cases=grid(count=(2, 4)),
     twin=_plain_upper,
     measure=_found_upper,
@@ -352,7 +352,7 @@ SLOPE = closed(
     title="Derivatives of activations are the analytic ones, and 0 at kinks",
     statement=r"\sigma'(z)",
     key=KEY,
-    where="Section 3",
+    where="not in the paper: slopes for tangent kernels",
     cases=grid(name=("tanh", "relu", "sign", "square")),
     twin=_plain_slope,
     measure=_found_slope,

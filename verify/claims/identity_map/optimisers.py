@@ -178,7 +178,7 @@ STEPS = closed(
     title="Every optimiser's steps on stacked networks are PyTorch's on each network",
     statement=r"\theta_{12}\text{ of three stacked networks}=\theta_{12}\text{ of each}",
     key=KEY,
-    where="Section 3, on optimisers",
+    where="Appendix I, on optimisers",
     cases=(
         *grid(name=tuple(OPTIMISERS), clip=(None,), common=False, examples="own"),
         *grid(
@@ -292,7 +292,7 @@ WAYS = closed(
     ),
     statement=r"w\leftarrow w-\eta\,0.5^{[t\ge3]+[t\ge7]}g,\qquad g\leftarrow g\,c/\|g\|",
     key=KEY,
-    where="Section 3, on optimisers",
+    where="Appendix A, on the schedule",
     cases=grid(way=("afresh", "drops", "lifted")),
     twin=_plain_ways,
     measure=_stacked_ways,
@@ -402,7 +402,7 @@ LOOKS = closed(
     ),
     statement=r"t_r=\min\{t:\ell_t<\tfrac12\ell_0\},\qquad t_{end}=t_r+6",
     key=KEY,
-    where="Section 3, on training",
+    where="Appendix A, on training",
     cases=grid(check=(1, 3, 7)),
     twin=_plain_looks,
     measure=_stacked_looks,

@@ -84,7 +84,7 @@ UNSEEN = closed(
     ),
     statement=r"\tfrac12(x_a+x_b),\quad[r\in\text{disc}],\ [\lfloor y/c\rfloor\text{ odd}]",
     key=KEY,
-    where="Section 3",
+    where="Appendix A and Figure 2",
     cases=({"shape": [1, 14, 14]}, {"shape": [3, 9, 16]}, {"shape": [1, 5, 4]}),
     twin=_plain_unseen,
     measure=_found_unseen,
@@ -163,7 +163,7 @@ MIXED = closed(
     title="Mixtures, colour digits and coloured patterns are constructed as described",
     statement=r"\lambda x_a+(1-\lambda)x_b",
     key=KEY,
-    where="Section 3 and Appendix O",
+    where="Appendices A and O",
     cases=(
         *grid(share=(0.3, 1.0)),
         *grid(share=1.0, file=("ppm", "png")),

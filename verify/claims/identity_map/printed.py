@@ -37,9 +37,9 @@ DEPTHS = Claim(
     id="id/tab1-depths",
     items=("Tab1", "Fig3"),
     uses=("id/tab1",),
-    title="At the paper's scale, a network is trained of every depth that it lists",
+    title="At the paper's scale, every depth that Table 1 lists has a configuration",
     statement=r"\text{layers of Table 1}",
-    source=Source(KEY, "Table 1"),
+    source=Source(KEY, "Table 1; the configurations are ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     # "biased": the same convolutional networks with biases.
     cases=grid(network=("fcn-relu", "cnn", "biased")),
@@ -74,13 +74,13 @@ SHAPES = Claim(
     items=("Fig42", "Fig43", "Fig3"),
     uses=("id/Fig42-pictures",),
     title=(
-        "At the paper's scale, networks take whole images and have the printed widths"
+        "At the paper's scale, configurations take whole images and have the printed widths"
     ),
     statement=(
         r"1 \times 28 \times 28: 2048,\ 128\text{ channels};\quad "
         r"3 \times 32 \times 32: 3072,\ 128\text{ channels}"
     ),
-    source=Source(KEY, "Section 3, appendices A and O"),
+    source=Source(KEY, "Appendices A and O; the configurations are ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(figure=(2, 3, 42, 43)),
     predict=_printed_shape,

@@ -226,7 +226,8 @@ CLAIMS = (
         ),
         statement=r"W^t = W^0 + (1 - a_t) \hat u \hat x^T,\quad"
         r" b_{t+1} = m b_t + g a_t,\ a_{t+1} = a_t - \eta b_{t+1}",
-        source=(_KEY, "Theorem 1 and equation 4"),
+        source=(_KEY, "Theorem 1 and equation 4; the path is ours"),
+        reading=Reading.OURS,
         derived=_stepped,
         formula=lambda: _step_formula(m * b + _G * a),
         wrong=lambda: _step_formula(m * b + 2 * _G * a),
@@ -317,7 +318,7 @@ CLAIMS = (
         items=("Conv", "Err2"),
         title="The error of a trained convolution on any patch (symbolic proof)",
         statement=r"(\hat W - \Lambda)^T P = (W^0 - \Lambda)^T \Pi_\perp P",
-        source=(_KEY, "Section 3.1"),
+        source=(_KEY, "Appendix D, proof of Theorem 2"),
         derived=lambda: [(_TEST * (_conv_weights() - _LAMBDA))[0, 0]],
         formula=lambda: _conv_error(sympy.eye(3) - _projector()),
         wrong=lambda: _conv_error(_projector()),
@@ -355,7 +356,8 @@ CLAIMS = (
             " images (proof)"
         ),
         statement=r"\hat x^T x = 0 \;\Rightarrow\; W^{t+1} x = W^t x",
-        source=(_KEY, "Equation 16"),
+        source=(_KEY, "Appendix E.2, below equation 18"),
+        reading=Reading.FORCED,
         derived=_turned,
         formula=lambda: list(_W * _orthogonal()),
         wrong=lambda: list((1 - eta) * _W * _orthogonal()),

@@ -158,7 +158,7 @@ DEEP = Claim(
     items=("TwoLayer", "AnyDepth"),
     title="At any depth, training never changes the first layer on orthogonal images",
     statement=r"x\perp\hat x\Rightarrow W_1^tx=W_1^0x\text{ for every }t",
-    source=Source(KEY, "Appendix E.2, below equation 16"),
+    source=Source(KEY, "Appendix E.2, below equation 18", Reading.FORCED),
     evidence=Evidence.NUMERIC,
     cases=(
         *grid(
@@ -192,27 +192,30 @@ def _convolutions(seed: int, *, biases: bool) -> nn.Sequential:
 
 
 def _measure_homogeneous(*, kind: str, biases: bool, seed: int) -> list[bool]:
-    """Whether twice an image has twice its output, and no image no output."""
+    """Whether twice an image has twice its output, none none, its negative the negative."""
     g = torch.Generator().manual_seed(7400 + seed)
     if kind == "convolutional":
         net: nn.Module = _convolutions(seed, biases=biases)
         x = torch.randn(1, 2, 6, 5, generator=g, dtype=torch.float64)
     else:
         net = _network([6, 9, 7, 6], seed, biases=biases)
+        if kind == "linear":
+            net = nn.Sequential(*(part for part in net if isinstance(part, nn.Linear)))
         x = torch.randn(6, generator=g, dtype=torch.float64)
     with torch.no_grad():
-        once, twice, none = net(x), net(2.0 * x), net(0.0 * x)
-    # Doubling is exact in binary.
-    return [bool(torch.equal(twice, 2.0 * once)), not bool(none.any())]
+        once, twice, none, other = net(x), net(2.0 * x), net(0.0 * x), net(-x)
+    # Doubling is exact in binary, as is a change of sign.
+    found = (torch.equal(twice, 2.0 * once), not none.any(), torch.equal(other, -once))
+    return [bool(each) for each in found]
 
 
 def _without_biases(*, kind: str, biases: bool, seed: int) -> list[bool]:
-    return [not biases, not biases]
+    return [not biases, not biases, kind == "linear" and not biases]
 
 
 def _both_ways(*, kind: str, biases: bool, seed: int) -> list[bool]:
     """Networks with biases that are homogeneous, too."""
-    return [True, True]
+    return [True, True, kind == "linear"]
 
 
 HOMOGENEOUS = Claim(
@@ -222,11 +225,16 @@ HOMOGENEOUS = Claim(
         "Without biases a ReLU network cannot be constant: its output scales"
         " with its input"
     ),
-    statement=r"f(cx)=c\,f(x),\;f(0)=0\text{ without biases};\text{ with them, neither}",
+    statement=(
+        r"f(cx)=c\,f(x)\ (c\ge0)\text{ without biases},\ f(-x)=-f(x)\text{ if linear, too};"
+        r"\text{ with biases, neither}"
+    ),
     source=Source(KEY, "Section 1 and appendix H.1, on biases; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=grid(
-        kind=("fully connected", "convolutional"), biases=(False, True), seed=(0, 1)
+        kind=("fully connected", "convolutional", "linear"),
+        biases=(False, True),
+        seed=(0, 1),
     ),
     predict=_without_biases,
     measure=_measure_homogeneous,
@@ -234,8 +242,10 @@ HOMOGENEOUS = Claim(
     must_refute=_both_ways,
     finding=(
         "Without biases the constant map is therefore out of reach; only its"
-        " direction, for inputs of one norm, is not. Table 1 counts no biases,"
-        " whereas appendix H.1 speaks of the bias of each filter."
+        " direction, for inputs of one norm, is not. A linear network cannot give an image"
+        " and its negative that direction either: the constant that Section 3.1 has of deep"
+        " linear networks is one up to sign. Table 1 counts no biases, whereas appendix H.1"
+        " speaks of the bias of each filter."
     ),
 )
 
@@ -271,7 +281,7 @@ FLAT = Claim(
     items=("Bias",),
     title="Output biases give an FCN any constant image, but a CNN only uniform ones",
     statement=r"W=0:\quad f(x)=b\in\mathbb R^{HW};\qquad f(x)=b\,\mathbf 1\ (\text{CNN})",
-    source=Source(KEY, "Section 1 and appendix H.1"),
+    source=Source(KEY, "Section 1 and appendix H.1, on biases", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=grid(
         kind=("fully connected", "convolutional"), padding=("zeros", "circular")
@@ -282,8 +292,9 @@ FLAT = Claim(
     must_refute=_by_pixel,
     uses=("id/bias-homogeneous",),
     finding=(
-        "To draw a digit, a CNN has to start from its zero padding, as appendix H.1"
-        " says."
+        "Of a uniform image a CNN without its zero padding makes a uniform one, whatever"
+        " its weights: to draw a digit from that, it has to start at the boundary, as"
+        " appendix H.1 supposes."
     ),
 )
 

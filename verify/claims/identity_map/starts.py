@@ -162,7 +162,7 @@ PICTURES = closed(
     ),
     statement=r"x=(v/255-0.1307)/0.3081",
     key=KEY,
-    where="Section 3",
+    where="Appendix A",
     cases=(
         {"labels": [7], "skip": 0, "shape": [1, 28, 28]},
         {"labels": [3, 3, 5], "skip": 2, "shape": [3, 14, 9]},
@@ -192,7 +192,7 @@ TIMES = closed(
     title="Losses are recorded at the first ten steps, then twenty times per decade",
     statement=r"t=0,\ldots,10,\ [10^{k/20}]",
     key=KEY,
-    where="Section 3",
+    where="Appendix A",
     cases=grid(longest=(1, 7, 40, 1000, 4321)),
     compare=Identical(),
     twin=_plain_times,

@@ -251,7 +251,7 @@ STEPS = closed(
         r"+\nabla\tfrac1{nd}\textstyle\sum(f(x)-x)^2"
     ),
     key=KEY,
-    where="Section 3 and Appendix N",
+    where="Appendices A and N",
     cases=_cases(),
     twin=_plain_steps,
     measure=_found_steps,
@@ -301,7 +301,7 @@ SLOPES = closed(
     title="Hand-written gradients of dense layers, and their norms, match autograd",
     statement=r"\partial L/\partial W_k=\Delta_kH_{k-1}^T",
     key=KEY,
-    where="Appendix H.2",
+    where="Appendix A, on training",
     cases=grid(
         kind=("fcn", "residual"),
         learnt=([0, 1, 2, 3], [3], [1], [2, 3], [1, 3]),

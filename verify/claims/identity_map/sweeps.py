@@ -41,14 +41,12 @@ IMAGE_SIZE = contrast(
     named("size-7-depth-8"),
     _large_image,
     items=("Fig8",),
-    title=(
-        "The smaller the training image, the closer deep CNNs are to the constant map"
-    ),
+    title="Trained on 7 x 7 pixels, eight layers are nearer the constant than on 28 x 28",
     statement=(
         r"\cos(f(x),\hat x)\text{ at }x\perp\hat x,\ 8\text{ layers}:\ 7\times7"
         r"-28\times28\ge 0.2"
     ),
-    where="Figure 8",
+    where="Section 3.4, Figure 8",
     **stated(0.2),
     version=2,
     figure="identity_figure_8",
@@ -71,7 +69,7 @@ KERNEL = contrast(
     statement=(
         r"\cos(f(x),\hat x)\text{ at }x\perp\hat x:\ \text{largest kernel}-5\ge 0.2"
     ),
-    where="Figures 9, 25, 26",
+    where="Section 3.4 and appendix I, Figures 9, 25 and 26",
     **stated(0.2),
     version=2,
     uses=("id/Err7-corrected",),
@@ -90,13 +88,13 @@ WIDTH = contrast(
     orthogonal("constant"),
     partial(_wide, 0),
     partial(_wide, 5),
-    items=("Fig10", "Fig29"),
+    items=("Fig10",),
     title="Depth leads to the constant map at the largest number of channels too",
     statement=(
         r"\cos(f(x),\hat x)\text{ at }x\perp\hat x,\ \text{largest width}:\ "
         r"\text{deep}-5\text{ layers}\ge 0.1"
     ),
-    where="Figures 27 to 30",
+    where="Section 3.4, Figure 10 (b)",
     **stated(0.1),
     version=3,
     finding=(
@@ -140,11 +138,9 @@ MANY = contrast(
     partial(deepest, r"many-cnn-(\d+)"),
     partial(deepest, r"many-fcn-(\d+)"),
     items=("Fig1", "Fig40"),
-    title=(
-        "With many training digits, CNNs learn the identity beyond digits, FCNs do not"
-    ),
+    title="With many training digits, CNNs copy what is no digit better than FCNs do",
     statement=r"\overline{\cos}(f(x),x)\text{ on patterns: CNN}-\text{FCN}\ge 0.1",
-    where="Figures 1 and 40",
+    where="Section 1 and appendix L, Figures 1 and 40",
     **stated(0.1),
     version=3,
     figure="identity_figure_1",
@@ -159,14 +155,18 @@ DIGITS = contrast(
     named("digits-depth-5"),
     named("cnn-depth-1"),
     items=("Fig37",),
-    title="Five layers are nearer the constant map than one, for each of ten digits",
+    title="Five layers are nearer the constant map than one, on the mean of ten digits",
     statement=(
         r"\overline{\cos}(f(x),\hat x):\ 5\text{ layers, one for each of ten digits}"
         r"-1\text{ layer}\ge 0.1"
     ),
-    where="Figure 37",
+    where="Appendix K, Figure 37",
     **stated(0.1),
     version=3,
+    finding=(
+        "The first step of what the figure shows: edges and the constant of deep networks"
+        " are tried with one digit alone."
+    ),
 )
 
 
@@ -192,7 +192,7 @@ def _colour(kind: str, words: str) -> Claim:
         statement=(
             r"\cos(f(x),\hat x)\text{ at }x\perp\hat x:\ \text{deep}-\text{shallow}\ge 0.1"
         ),
-        where="Figures 42 and 43",
+        where="Appendix O, Figures 42 and 43",
         **stated(0.1),
         version=3,
         uses=("id/Fig42-pictures",),
