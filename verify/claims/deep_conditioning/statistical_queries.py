@@ -1,4 +1,4 @@
-"""Random deep networks as hard functions for statistical queries (section 8).
+"""Random deep networks as hard functions for statistical queries (section 5).
 
 The quantity behind the lower bound is the inner product rho_l of two inputs' normalised
 representations in layer l of a random network. Given rho_l, the m pairs of

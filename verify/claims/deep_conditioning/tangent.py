@@ -1,4 +1,4 @@
-"""The neural tangent kernel under depth (section 2 of the specification)."""
+"""The neural tangent kernel under depth (section 3.2 and appendix C.2)."""
 
 import math
 from typing import Any

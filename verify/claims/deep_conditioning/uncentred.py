@@ -1,4 +1,4 @@
-"""Activations with a mean: correlations converge to a fixed point (section 3)."""
+"""Activations with a mean: correlations converge to a fixed point (section 3.4)."""
 
 import itertools
 import math
