@@ -335,7 +335,7 @@ CLAIMS = (
         ),
         statement=r"|\hat\sigma_0(\gamma) - 1| \le \alpha_1 |\gamma - 1|,\quad"
         r" \alpha_1 = 2(1 - \hat\sigma_0(1/2)) < 1",
-        source=Source(KEY, "Appendix I, Fact 1 and Eq. 28"),
+        source=Source(KEY, "Appendix I, Fact 1 and Eq. 28", Reading.READING),
         cases=grid(kinks=_ONE_KINK),
         predict=_predict_alpha,
         measure=_measure_alpha,
@@ -352,7 +352,7 @@ CLAIMS = (
         ),
         statement=r"\beta(\gamma) \le \beta_0 |\gamma - 1|,\quad"
         r" \beta_0 = 2 \max(\beta(1/2), \beta(3/2))",
-        source=Source(KEY, "Appendix I, Fact 1 and Eq. 28"),
+        source=Source(KEY, "Appendix I, Fact 1 and Eq. 28", Reading.READING),
         cases=grid(kinks=_ONE_KINK),
         predict=_predict_beta,
         measure=_measure_beta,

@@ -463,7 +463,7 @@ EQ21 = numeric(
         "X standard Gaussian, E s(X) = 0",
         "alpha is the Lipschitz constant, or half of the range",
     ),
-    source=Source(_KEY, "Equation 21"),
+    source=Source(_KEY, "Equation 21 (constants ours)", Reading.OURS),
     cases=grid(activation=("relu", "tanh", "sin", "sign", "normrelu")),
     predict=_predict_log_mgf,
     measure=_measure_log_mgf,

@@ -162,7 +162,7 @@ SLOPE = adversarial(
     items=("Eq7", "Thm3.4"),
     title="The slope of the dual at one is at least 1 + mu",
     statement=r"D \ge 1 + \mu",
-    source=Source(KEY, "Section 3, used with equation 7"),
+    source=Source(KEY, "Section 3.2 (an addition)", Reading.OURS),
     # Equality for quadratics.
     cases=grid(activation=(*DIFFERENTIABLE, extremal(0.2), extremal(1.0))),
     predict=_predict_least_slope,
@@ -208,8 +208,8 @@ MATRIX = numeric(
     title="Top-layer and tangent kernels of inputs of different lengths",
     statement=r"K^{(l)}_{ij} = \mathbb{E}[s(u) s(v)], \quad T^{(l)}_{ij} ="
     r" K^{(l)}_{ij} + T^{(l-1)}_{ij}\, \mathbb{E}[s'(u) s'(v)]",
-    assumptions=("any activation, not normalised", "any non-zero inputs"),
-    source=Source(KEY, "Equation 7 and Appendix D"),
+    assumptions=("activations as they are, not normalised", "any non-zero inputs"),
+    source=Source(KEY, "Equation 7 and Appendix D", Reading.OURS),
     cases=grid(activation=("relu", "erf", "sin"), depth=(1, 3, 12), seed=7),
     predict=_predict_matrix,
     measure=_measure_matrix,
@@ -257,7 +257,7 @@ ANTIPODAL = numeric(
     statement=r"K_{12} = \frac{\sin\theta + (\pi - \theta) \cos\theta}{2\pi},"
     r" \quad \theta \to \pi",
     assumptions=("one hidden layer, ReLU as it is", "inputs given by coordinates"),
-    source=Source(KEY, "Equation 7 with Table 1"),
+    source=Source(KEY, "Equation 7 with Table 1", Reading.OURS),
     cases=grid(gap=(1e-1, 1e-3, 1e-6, 1e-7)),
     predict=_predict_antipodal,
     measure=_measure_antipodal,

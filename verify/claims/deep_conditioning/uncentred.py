@@ -398,7 +398,7 @@ LEM_C28_3 = adversarial(
     title="Uncentred activations: correlations below the fixed point contract to it",
     statement=r"0 \le \bar\rho - \hat\sigma(\rho) \le \hat\sigma'(\bar\rho)"
     r" (\bar\rho - \rho), \quad 0 \le \rho \le \bar\rho",
-    source=Source(KEY, "Lemma C.28 (3)"),
+    source=Source(KEY, "Lemma C.28 (3)", Reading.READING),
     cases=grid(activation=_EXPANDING, share=(0.0, 0.5, 0.99)),
     predict=_predict_below,
     measure=_measure_below,
@@ -429,7 +429,7 @@ LEM_C28_4 = adversarial(
         " per layer"
     ),
     statement=r"\hat\sigma(\rho) \ge \rho + a_0^2 (1 - \rho), \quad -1 \le \rho \le 0",
-    source=Source(KEY, "Lemma C.28 (4)"),
+    source=Source(KEY, "Lemma C.28 (4), sharpened", Reading.OURS),
     # Equality for affine activations.
     cases=grid(
         activation=("relu", "gelu", "exp", "sigmoid", {"a": [0.6, 0.8, 0.0, 1e-6]}),
