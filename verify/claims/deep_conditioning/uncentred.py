@@ -340,17 +340,25 @@ LEM_C28_1 = adversarial(
 )
 
 
-def _predict_above(*, activation: Subject, share: float, whole: bool = False) -> float:
+def _between(most: Any) -> list[Any]:
+    """Return the two sides of 0 <= value <= most, as bounds of -value and value."""
+    return [0.0, most]
+
+
+def _predict_above(
+    *, activation: Subject, share: float, whole: bool = False
+) -> list[float]:
     point, rate = _contraction(activation, whole=whole)
-    return (1.0 - rate) * share * (1.0 - point) / 2.0
+    return _between((1.0 - rate) * share * (1.0 - point) / 2.0)
 
 
-def _measure_above(*, activation: Subject, share: float) -> Any:
+def _measure_above(*, activation: Subject, share: float) -> list[Any]:
     found = law(activation)
     point = _exact_fixed_point(found)
     with mpmath.workprec(BITS):
         rho = point + mpmath.mpf(share) * (1 - point) / 2
-        return found.dual(rho) / found.moment() - point
+        value = found.dual(rho) / found.moment() - point
+        return [-value, value]
 
 
 LEM_C28_2 = adversarial(
@@ -366,30 +374,32 @@ LEM_C28_2 = adversarial(
     compare=AtMost(rounding=1e-12),
     must_refute=changed(_predict_above, _WHOLE, whole=True),
     uses=("dc/lemC.24",),
+    version=2,
     examples=_DRAWN,
     max_examples=40,
 )
 
 
-def _predict_below(*, activation: Subject, share: float) -> float:
+def _predict_below(*, activation: Subject, share: float) -> list[float]:
     a = subject(activation)
     point = a.fixed_point()
     slope = float(a.dual_derivative(point)) / a.second_moment
-    return slope * (1.0 - share) * point
+    return _between(slope * (1.0 - share) * point)
 
 
-def _measure_below(*, activation: Subject, share: float) -> Any:
+def _measure_below(*, activation: Subject, share: float) -> list[Any]:
     found = law(activation)
     point = _exact_fixed_point(found)
     with mpmath.workprec(BITS):
-        return point - found.dual(mpmath.mpf(share) * point) / found.moment()
+        value = point - found.dual(mpmath.mpf(share) * point) / found.moment()
+        return [-value, value]
 
 
-def _wrong_below(*, activation: Subject, share: float) -> float:
+def _wrong_below(*, activation: Subject, share: float) -> list[float]:
     """The slope at zero, the other end."""
     a = subject(activation)
     slope = float(a.dual_derivative(0.0)) / a.second_moment
-    return slope * (1.0 - share) * a.fixed_point()
+    return _between(slope * (1.0 - share) * a.fixed_point())
 
 
 LEM_C28_3 = adversarial(
@@ -405,20 +415,25 @@ LEM_C28_3 = adversarial(
     compare=AtMost(rounding=1e-12),
     must_refute=_wrong_below,
     uses=("dc/lemC.23", "dc/lemC.26"),
+    version=2,
     examples=_DRAWN,
     max_examples=40,
 )
 
 
-def _predict_negative(*, activation: Subject, rho: float, rise: float = 1.0) -> float:
+def _predict_negative(
+    *, activation: Subject, rho: float, rise: float = 1.0
+) -> list[float]:
     a = subject(activation)
-    return rho + rise * a.mean**2 / a.second_moment * (1.0 - rho)
+    return [rho + rise * a.mean**2 / a.second_moment * (1.0 - rho), 0.0]
 
 
-def _measure_negative(*, activation: Subject, rho: float) -> Any:
+def _measure_negative(*, activation: Subject, rho: float) -> list[Any]:
+    """The dual, and by how much that at |rho| exceeds its absolute value."""
     found = law(activation)
     with mpmath.workprec(BITS):
-        return found.dual(rho) / found.moment()
+        value, other = (found.dual(r) / found.moment() for r in (rho, -rho))
+        return [value, other - abs(value)]
 
 
 LEM_C28_4 = adversarial(
@@ -428,7 +443,8 @@ LEM_C28_4 = adversarial(
         "Uncentred activations: negative correlations rise by the mean's energy"
         " per layer"
     ),
-    statement=r"\hat\sigma(\rho) \ge \rho + a_0^2 (1 - \rho), \quad -1 \le \rho \le 0",
+    statement=r"\hat\sigma(\rho) \ge \rho + a_0^2 (1 - \rho), \quad"
+    r" |\hat\sigma(\rho)| \le \hat\sigma(|\rho|), \quad -1 \le \rho \le 0",
     source=Source(KEY, "Lemma C.28 (4), sharpened", Reading.OURS),
     # Equality for affine activations.
     cases=grid(
@@ -440,6 +456,7 @@ LEM_C28_4 = adversarial(
     compare=AtLeast(rounding=5e-15),
     must_refute=changed(_predict_negative, "Twice the mean's energy.", rise=2.0),
     uses=("dc/defC.1",),
+    version=2,
     examples=searched(activation=mixtures(), rho=st.floats(-1.0, 0.0)),
     max_examples=80,
 )
