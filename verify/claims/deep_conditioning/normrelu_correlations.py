@@ -236,8 +236,9 @@ CLAIMS = (
         must_refute=_predict_never_increases,
         uses=("dc/lemD.6", "dc/thmI.1-trajectory"),
         finding=(
-            "Only odd activations never increase a correlation. NormReLU with kink 0"
-            " maps orthogonal inputs of squared length 1/2 to correlation 0.0741723."
+            "At every length, only odd activations never increase a correlation: others"
+            " have a mean at some length. NormReLU with kink 0 maps orthogonal inputs of"
+            " squared length 1/2 to correlation 0.0741723."
         ),
     ),
 )
