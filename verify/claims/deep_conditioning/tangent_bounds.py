@@ -129,9 +129,9 @@ THM_34 = adversarial(
     uses=("dc/lemC.14", "dc/thm3.2", "dc/thm3.4-values"),
     finding=(
         "The bound is at least twice what is needed: by dc/thm3.4-envelope the ratio"
-        " is at most B(L, delta), half of the square of this bound. The factor tends"
-        " to 2 where the bound tends to one, and grows with depth like the inverse of"
-        " the bound."
+        " is at most B(L, delta), and that at most half of the square of this bound. The"
+        " factor tends to 2 where the bound tends to one, and grows with depth like the"
+        " inverse of the bound."
     ),
 )
 
@@ -386,7 +386,7 @@ COR_35 = adversarial(
     finding=(
         "Loose: over all mu, delta, L and n the bound on kappa - 1 is at least 4,100"
         " times what any activation reaches (dc/cor3.5-maximum): that is at n = 2, mu ="
-        " 2 - sqrt(2), delta = 1/2 and 8 layers; for three inputs it is 40,000 times."
+        " 2 - sqrt(2), delta = 1/2 and 8 layers; for three inputs it is 43,000 times."
         " The estimate of the ratio wastes half of the depth (dc/thm3.4), and the"
         " threshold depth is twice what is needed."
     ),
