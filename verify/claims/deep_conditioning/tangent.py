@@ -388,10 +388,10 @@ def _predict_partial(*, activation: str) -> float:
 E7_PRINTED = numeric(
     id="dc/E7-as-read",
     items=("E7", "Eq7"),
-    title="Every activation of Table 1 has a tangent kernel (as read)",
+    title="Every normalised activation has a tangent kernel (as read)",
     statement=r"\sum_k k\, a_k^2 < \infty \quad"
     r" \mathrm{for}\; \sigma(x) = \sqrt{2}\, 1\{x \ge 0\}",
-    source=Source(KEY, "Section 3.2 with Table 1", Reading.READING),
+    source=Source(KEY, "Sections 1.1 and 3.2, table of C.4", Reading.READING),
     cases=grid(activation="step"),
     predict=_CONVERGED,
     measure=_partial_ratio,
@@ -404,8 +404,9 @@ E7_PRINTED = numeric(
     uses=("dc/E7-corrected",),
     expected=Outcome.REFUTED,
     finding=(
-        "The slope of the step's dual is infinite at one: T_11 diverges from the first"
-        " layer on. The statements on the tangent kernel need E[sigma'^2] finite."
+        "The results are stated for arbitrary normalised activations, and the table of"
+        " C.4 has the step. The slope of its dual is infinite at one: T_11 diverges from"
+        " the first layer on. The statements on the tangent kernel need E[sigma'^2] finite."
     ),
 )
 
@@ -414,7 +415,7 @@ E7_CORRECTED = numeric(
     items=("E7", "Eq7"),
     title="The slope energy of the step function grows like the root of the order",
     statement=r"\sum_{k \le N} k\, a_k^2 \sim c \sqrt N",
-    source=Source(KEY, "Section 3.2 with Table 1", Reading.READING),
+    source=Source(KEY, "Sections 1.1 and 3.2, table of C.4", Reading.OURS),
     cases=grid(activation="step"),
     predict=_predict_partial,
     measure=_partial_ratio,
