@@ -351,7 +351,7 @@ STATE = numeric(
     r" \sigma'(\sqrt{q^*} Z)^2, \quad c^* = \frac{\sigma_w^2\, \mathbb{E}\,"
     r" \sigma(u) \sigma(v) + \sigma_b^2}{q^*}",
     assumptions=("infinite width", "independent Gaussian weights and biases"),
-    source=Source(_POOLE, "Section 3, equations 3 to 6"),
+    source=Source(_POOLE, "Equations 3 to 6"),
     cases=_STATES,
     predict=_predict_state,
     measure=_measure_state,
@@ -434,7 +434,7 @@ POINTS = numeric(
     statement=_MAP + r", \quad \chi_q = \partial_q (\sigma_w^2\, \mathbb{E}\,"
     r" \sigma(\sqrt q Z)^2)",
     assumptions=STATE.assumptions,
-    source=Source(_POOLE, "Section 3, equations 3 to 6"),
+    source=Source(_POOLE, "Equations 3 to 6"),
     cases=(
         *grid(name="relu", weight_var=(1.6, 2.5), bias_var=(0.0, 0.3)),
         *grid(name="erf", weight_var=(0.5, 2.0), bias_var=(0.0, 0.3)),
@@ -478,7 +478,7 @@ def _wrong_lines(*, slope: float, start: float) -> list[float]:
 LINES = numeric(
     id="dc/D.0-edge-lines",
     items=("D.0", "Thm3.10"),
-    title="The edge of chaos of two slopes is one weight variance, without biases",
+    title="The edge of chaos of leaky ReLU is a single point, without biases",
     statement=r"\sigma_w^2 \tfrac12 (1 + a^2) = 1, \quad \sigma_b^2 = 0",
     assumptions=STATE.assumptions,
     source=Source(_SCHOENHOLZ, "Section 2"),
@@ -566,7 +566,7 @@ LIMIT = statistical(
     id="dc/thm3.10-phase-limit",
     items=("Thm3.10", "D.0"),
     title="Wide networks with biases forget their inputs: variance q*, correlation c*",
-    statement=r"q_L \to q^*, \quad c_L \to c^* \quad \text{from every start}",
+    statement=r"q_L \to q^*, \quad c_L \to c^*, \quad c_0 \in \{0.98, -0.5\}",
     assumptions=("width 1000", "Gaussian weights and biases"),
     source=Source(_SCHOENHOLZ, "Section 3"),
     cases=tuple(
