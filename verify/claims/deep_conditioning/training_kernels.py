@@ -21,6 +21,7 @@ from verify.claim import Source, grid, trend
 from verify.claims._predictors import Limits, changed, stated
 from verify.claims.deep_conditioning.training import (
     CLOSED,
+    DATA,
     DEPTHS,
     SHALLOWER,
     arm_of,
@@ -35,6 +36,7 @@ from verify.trained import Run
 
 _SOURCE = Source("agarwal2021deep", "Section 7", Reading.OURS)
 _ASSUMPTIONS = (
+    DATA,
     "fully connected networks, SGD with momentum, no biases",
     "256 training examples, the first class's output, all weight matrices",
 )
