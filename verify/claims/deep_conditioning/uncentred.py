@@ -25,6 +25,7 @@ from verify.claims.deep_conditioning._subjects import (
     mixtures,
     mu_of,
     nonlinear,
+    normalised,
     nu_of,
     subject,
 )
@@ -58,6 +59,31 @@ DEF_C20 = adversarial(
     compare=AgreesTo(relative=1e-13, absolute=1e-15),
     must_refute=changed(mu_of, "The coefficient mu of the centred activation."),
     uses=("dc/tab2-coefficients",),
+    examples=_ANY,
+    max_examples=60,
+)
+
+
+def _predict_centred(*, activation: Subject) -> float:
+    return normalised(activation).nu
+
+
+def _measure_mu(*, activation: Subject) -> Any:
+    return law(activation).mu()
+
+
+DEF_C20_CENTRED = adversarial(
+    id="dc/defC.20-centred",
+    items=("DefC.20", "Def3.1"),
+    title="For normalised activations, non-affinity nu and non-linearity mu coincide",
+    statement=r"\mathbb{E}\,\sigma(X) = 0 \;\Rightarrow\; \nu = \mu",
+    source=Source(KEY, "Definition C.20 and the sentence after it"),
+    cases=grid(activation=_RAW),
+    predict=_predict_centred,
+    measure=_measure_mu,
+    compare=DEF_C20.compare,
+    must_refute=changed(nu_of, "The coefficient nu of the activation as it is."),
+    uses=("dc/defC.20", "dc/def3.1"),
     examples=_ANY,
     max_examples=60,
 )
