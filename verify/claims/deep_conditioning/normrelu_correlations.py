@@ -173,10 +173,15 @@ CLAIMS = (
     numeric(
         id="dc/thmI.1",
         items=("ThmI.1",),
-        title="NormReLU decorrelates inputs of unequal length",
+        title="NormReLU decorrelates inputs of squared lengths between 1/2 and 3/2",
         statement=r"|\rho_L| \le q^L |\rho_0| + \beta_0 t_0"
         r" \sum_{i<L} \alpha_1^i q^{L-1-i},\quad q = 1 - \mu_-(\delta - S)",
         source=Source(KEY, "Theorem I.1 (constants ours)", Reading.OURS),
+        assumptions=(
+            "squared lengths of both inputs within t_0 <= 1/2 of one",
+            "|cos| <= 1 - delta, and S = beta_0 t_0 / (1 - alpha_1) < delta",
+            "alpha_1, beta_0: dc/eq28; mu_-: dc/thmI.1-rest",
+        ),
         cases=(
             *grid(
                 kink=(_STAR_TEXT,),
