@@ -519,6 +519,8 @@ THM_F1_PRINTED = statistical(
     source=Source(_KEY, "Theorem F.1", Reading.READING),
     # ReLU is subgaussian (dc/eq21), the second Hermite polynomial is not.
     cases=(_end("relu", 0.9, 128, 100), _end("relu", 0.0, 256, 60)),
+    # A width of the square of the depth.
+    larger_cases={"full": (_end("relu", 0.0, 4096, 64),)},
     predict=_predict_printed_decay,
     measure=_measure_chain_end,
     must_hold=_corrected_floor,
@@ -533,7 +535,8 @@ THM_F1_PRINTED = statistical(
     finding=(
         "A fixed width keeps a fluctuation of variance 1/(m mu (2 - mu)) in every layer,"
         " and a non-zero a_2 turns it into a mean. The statistical-query bound"
-        " therefore needs odd activations or a width exponential in the depth."
+        " therefore needs odd activations or a width exponential in the depth. The full"
+        " profile has a width that is the square of the depth."
     ),
     figure="correlation_floor",
 )
