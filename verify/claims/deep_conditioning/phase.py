@@ -430,7 +430,7 @@ def _measure_points(*, name: str, weight_var: float, bias_var: float) -> list[An
 POINTS = numeric(
     id="dc/D.0-phase-points",
     items=("D.0", "Thm3.10"),
-    title="All variances that layers keep, zero and none among them, and which attract",
+    title="Fixed points of the variance map, none and zero among them, and which attract",
     statement=_MAP + r", \quad \chi_q = \partial_q (\sigma_w^2\, \mathbb{E}\,"
     r" \sigma(\sqrt q Z)^2)",
     assumptions=STATE.assumptions,
