@@ -301,13 +301,15 @@ _EXPANDING = (
     "silu",
 )
 
+_BELOW_ONE = ("unit second moment", "a fixed point below one")
+
 LEM_C24 = adversarial(
     id="dc/lemC.24",
     items=("LemC.24",),
     title="Above its fixed point the dual lies below a parabola",
     statement=r"\hat\sigma(\rho) \le \rho - \nu (\rho - \bar\rho)(1 - \rho),"
     r" \quad \rho \in [\bar\rho, 1]",
-    assumptions=("unit second moment", "a fixed point below one"),
+    assumptions=_BELOW_ONE,
     source=Source(KEY, "Lemma C.24"),
     cases=grid(activation=_EXPANDING, share=(0.0, 0.3, 0.9, 1.0)),
     predict=_predict_line,
@@ -355,6 +357,7 @@ LEM_C28_1 = adversarial(
     statement=r"\hat\sigma(1 - \delta) \le 1 - (1 + \nu \bar\delta / 2)\,\delta,"
     r" \quad 0 \le \delta \le \bar\delta / 2, \quad \bar\delta = 1 - \bar\rho",
     source=Source(KEY, "Lemma C.28 (1)"),
+    assumptions=_BELOW_ONE,
     cases=grid(activation=_EXPANDING, share=(1e-6, 0.5, 1.0)),
     predict=_predict_near_one,
     measure=_measure_near_one,
@@ -394,6 +397,7 @@ LEM_C28_2 = adversarial(
     statement=r"0 \le \hat\sigma(\rho) - \bar\rho \le (1 - \nu \bar\delta / 2)"
     r" (\rho - \bar\rho), \quad \bar\rho \le \rho \le (1 + \bar\rho) / 2",
     source=Source(KEY, "Lemma C.28 (2)"),
+    assumptions=_BELOW_ONE,
     cases=grid(activation=_EXPANDING, share=(0.1, 1.0)),
     predict=_predict_above,
     measure=_measure_above,
@@ -435,7 +439,12 @@ LEM_C28_3 = adversarial(
     statement=r"0 \le \bar\rho - \hat\sigma(\rho) \le \hat\sigma'(\bar\rho)"
     r" (\bar\rho - \rho), \quad 0 \le \rho \le \bar\rho",
     source=Source(KEY, "Lemma C.28 (3)", Reading.READING),
-    cases=grid(activation=_EXPANDING, share=(0.0, 0.5, 0.99)),
+    assumptions=("unit second moment", "not affine"),
+    # The fixed point of the last three is one: D is below one, and one for ReLU.
+    cases=grid(
+        activation=(*_EXPANDING, "sigmoid", "softplus", "relu"),
+        share=(0.0, 0.5, 0.99),
+    ),
     predict=_predict_below,
     measure=_measure_below,
     compare=AtMost(rounding=1e-12),
@@ -472,6 +481,7 @@ LEM_C28_4 = adversarial(
     statement=r"\hat\sigma(\rho) \ge \rho + a_0^2 (1 - \rho), \quad"
     r" |\hat\sigma(\rho)| \le \hat\sigma(|\rho|), \quad -1 \le \rho \le 0",
     source=Source(KEY, "Lemma C.28 (4), sharpened", Reading.OURS),
+    assumptions=("unit second moment",),
     # Equality for affine activations.
     cases=grid(
         activation=("relu", "gelu", "exp", "sigmoid", {"a": [0.6, 0.8, 0.0, 1e-6]}),
