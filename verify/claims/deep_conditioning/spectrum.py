@@ -369,7 +369,7 @@ SPECTRUM = numeric(
     must_refute=_cut_eigenvalues,
     uses=("dc/defC.1-taylor",),
     finding=(
-        "All terms are positive, so that even an eigenvalue of 1e-27 keeps thirteen"
+        "All terms are positive, so that even an eigenvalue of 5e-27 keeps thirteen"
         " digits."
     ),
 )
