@@ -1,4 +1,4 @@
-"""Closed forms of the catalogue against one double quadrature (closed claims).
+"""Closed forms of the catalogue against one double quadrature.
 
 The functions under the integrals are PyTorch's, by `empirical.conditioning`.
 """
