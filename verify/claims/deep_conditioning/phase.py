@@ -617,7 +617,7 @@ RATE = statistical(
     title="Wide networks with biases: correlations converge like exp(-layers / xi_c)",
     statement=r"c_L - c^* \propto e^{-L/\xi_c}, \quad \xi_c = -1/\log \chi_{c^*}",
     assumptions=("width 4000", "starts close to the fixed point", "Gaussian weights"),
-    source=Source(_SCHOENHOLZ, "Equations 9 and 13"),
+    source=Source(_SCHOENHOLZ, "Section 3, depth scale of correlations"),
     # Starts at the fixed point but for its fourth digit, and on both sides of it.
     cases=tuple(
         {**case, "width": 4000, "depth": 5, "draws": 160, "seed": 43}
