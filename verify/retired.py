@@ -9,7 +9,14 @@ _TEXT = "the text says what this corrected ({}); now {}"
 RETIRED: Mapping[str, str] = {
     **{
         f"dc/{item}-as-printed": _RENAMED.format(f"dc/{item}-as-read")
-        for item in ("E1", "E2", "E7", "E9", "E10", "E13", "E14", "thm5.1", "thmF.1")
+        for item in ("E1", "E2", "E7", "E9", "E13", "E14", "thm5.1", "thmF.1")
+    },
+    **{
+        f"dc/E10-as-{word}": (
+            "the text before us has no value of c, and 1.05 is SELU's scale to two"
+            " decimals; now dc/E10-corrected"
+        )
+        for word in ("printed", "read")
     },
     "dc/E4-as-printed": "nobody says so; dc/E4-corrected says from where it holds",
     "dc/E8-hidden-only-as-printed": _TEXT.format(

@@ -95,9 +95,14 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _named(code: types.CodeType, known: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the globals that code loads and what it imports; of a module, what it takes."""
+    """Yield the globals that code loads and what it imports; of a module, what it takes.
+
+    Where `getattr` takes from a module whatever is named, the module itself.
+    """
     module: Any = None
-    for operation, argument in _steps(code):
+    steps = _steps(code)
+    any_name = ("LOAD_GLOBAL", "getattr") in steps
+    for operation, argument in steps:
         value: Any = None
         if operation in ("LOAD_GLOBAL", "LOAD_NAME"):
             value = known.get(argument)
@@ -107,6 +112,8 @@ def _named(code: types.CodeType, known: Mapping[str, Any]) -> Iterator[Any]:
             value = getattr(module, argument, None) if module else None
         if isinstance(value, types.ModuleType):
             module = value
+            if any_name and _home(value).partition(".")[0] == "theory":
+                yield value
         elif value is not None:
             yield value
             module = module if operation == "IMPORT_FROM" else None
@@ -177,6 +184,7 @@ def _alone(x: Any) -> Any:
         (Held(kernels.separation).measure, "separation"),
         (_subjects.mu_of, "CATALOGUE"),
         (_within, "correlation"),
+        (lambda name: getattr(kernels, name), "module"),
         (_alone, ""),
     ],
 )

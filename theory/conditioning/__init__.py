@@ -4,9 +4,10 @@ Every bound is a function of plain numbers: the separation ``delta = 1 - |rho|``
 inputs, the coefficient of non-linearity ``mu`` (or of non-affinity ``nu``) of the
 activation and the number of hidden layers ``depth``. Arguments broadcast; numbers in,
 Python numbers out. Source: Agarwal, Awasthi, Kale, *A Deep Conditioning Treatment of
-Neural Networks* (2021). Where a function has a ``form``, "printed" is the paper's bound,
-"sharp" a stronger one in closed form, and "attained" the best that holds for every
-activation with that mu: the one with energies ``(0, 1 - mu, mu)`` attains it.
+Neural Networks* (2021). Where a function has a ``form``, "printed" is the paper's bound as
+restored from its proof, the text before us having no formulas, "sharp" a stronger one in
+closed form, and "attained" the best that holds for every activation with that mu: the one
+with energies ``(0, 1 - mu, mu)`` attains it.
 """
 
 from theory.activations import normrelu_constants as normrelu_constants

@@ -371,7 +371,7 @@ BOUNDS = (
     _formula(
         "thm3.4-values",
         ("Thm3.4", "Thm3.8", "E5"),
-        "Values of the printed tangent-kernel bounds, at even and odd depth",
+        "Values of the restored tangent-kernel bounds, at even and odd depth",
         r"2 B(L/2, \delta), \quad 1 - 2 B(L/2, \delta)",
         *_tangent_cases("printed", depth=(4, 9, 13, 40, 80, 101)),
         reading=Reading.READING,
@@ -390,7 +390,7 @@ BOUNDS = (
         "cor3.5-values",
         ("Cor3.5", "Cor3.9"),
         (
-            "Values of the printed condition bound and threshold depth of the"
+            "Values of the restored condition bound and threshold depth of the"
             " tangent kernel"
         ),
         r"1 + 4n (1 - \mu/2)^{L/2 - L_0}, \quad L \ge 2 L_0 + \frac{2 \log 2n}"

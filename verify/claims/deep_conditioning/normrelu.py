@@ -1,4 +1,4 @@
-"""NormReLU (section 2 and appendix I): its constants for any kink, and its dual.
+"""NormReLU (section 7 and appendix I): its constants for any kink, and its dual.
 
 Measurements: the defining Gaussian integrals, enclosed by Arb; a cover of all kinks by
 boxes (`verify.enclose`) for the growth of the scale.
@@ -25,7 +25,7 @@ from verify.claims.deep_conditioning._normrelu import (
     shift_of,
     tail_moments,
 )
-from verify.compare import AgreesTo, CertifiedAtLeast, Enclosure, Outcome
+from verify.compare import AgreesTo, CertifiedAtLeast, Enclosure
 from verify.enclose import minimum, partial, ratio
 from verify.reading import Reading
 
@@ -179,7 +179,7 @@ EQ4 = numeric(
     r" b = c\Phi(-c) - \varphi(c),\quad"
     r" \lambda^{-2} = (1 + c^2)\Phi(-c) - c\varphi(c) - b^2,\quad"
     r" \mu = 1 - \lambda^2 \Phi(-c)^2,\quad D = \lambda^2 \Phi(-c)",
-    source=Source(KEY, "Section 2, Eq. 4"),
+    source=Source(KEY, "Section 7, equation 4, and appendix C.4"),
     cases=grid(constant=_CONSTANTS, kink=_KINKS),
     predict=_predict_constant,
     measure=_measure_constant,
@@ -212,7 +212,7 @@ CLAIMS = (
         title="Moments of a Gaussian variable beyond a kink, near and far",
         statement=r"\mathbb{E} (X - c)_+^k \text{ and the same over } \varphi(c), \quad"
         r" k = 0, 1, 2",
-        source=Source(KEY, "Section 2, Eq. 4"),
+        source=Source(KEY, "Appendix I, used for equation 4"),
         cases=grid(kink=("-30", "-1.5", "-0.25", "0", "0.5", "3", "30")),
         predict=_predict_tails,
         measure=_measure_tails,
@@ -227,7 +227,7 @@ CLAIMS = (
         title="The kink at which NormReLU has a given scale, to the last digit",
         statement=r"\lambda(c) = \lambda_{\mathrm{SELU}} = 1.0507009873554805"
         r" \iff c = -1.59076585644126852193\ldots",
-        source=Source(KEY, "Section 2, choice of c", Reading.READING),
+        source=Source(KEY, "Section 7, choice of c", Reading.READING),
         cases=grid(scale=(_SELU, "1.05", "1.2", "2")),
         predict=_predict_kink,
         measure=_measure_kink,
@@ -250,7 +250,7 @@ CLAIMS = (
         ),
         statement=r"\frac{d \log\lambda}{dc} = -\lambda^2 b\, \Phi(c)"
         r" \ge 1.155\, \Phi(c) > 0,\quad c \in \mathbb{R}",
-        source=Source(KEY, "Section 2, choice of c", Reading.READING),
+        source=Source(KEY, "Section 7, choice of c", Reading.OURS),
         cases=({},),
         predict=_predict_increasing,
         measure=_measure_increasing,
@@ -326,33 +326,23 @@ CLAIMS = (
         uses=("dc/I.dual",),
     ),
     numeric(
-        id="dc/E10-as-read",
-        items=("E10", "Eq4"),
-        title="The kink c = -1.5975 gives NormReLU the scale of SELU (as read)",
-        statement=r"\lambda(-1.5975) = 1.0507009873554805",
-        source=Source(KEY, "Section 2, choice of c", Reading.READING),
-        cases=grid(scale=(_SELU,)),
-        predict=always(PUBLISHED),
-        measure=_measure_kink,
-        # Half a unit of the last printed digit.
-        compare=AgreesTo(absolute=5e-5),
-        must_hold=_predict_kink,
-        uses=("dc/E10-corrected",),
-        expected=Outcome.REFUTED,
-        finding="SELU's scale needs c = -1.590766; -1.5975 belongs to the scale 1.05.",
-    ),
-    numeric(
         id="dc/E10-corrected",
         items=("E10",),
         title="The kink c = -1.5975 gives NormReLU the scale 1.05",
         statement=r"\lambda(c) = 1.05 \iff c = -1.59750936764707\ldots",
-        source=Source(KEY, "Section 2, choice of c", Reading.READING),
+        source=Source(KEY, "Section 7, choice of c", Reading.READING),
         cases=grid(scale="1.05"),
         predict=always(PUBLISHED),
         measure=_measure_kink,
+        # Half a unit of the last printed digit.
         compare=AgreesTo(absolute=5e-5),
         must_refute=always(STAR, "The kink whose scale is SELU's, to the last bit."),
         uses=("dc/eq4-kink",),
+        finding=(
+            "The text before us has lost the number: -1.5975 is how the published paper is"
+            " remembered. SELU's scale is 1.05 to two decimals; all of its digits need"
+            " c = -1.590766 (dc/eq4-kink)."
+        ),
     ),
     numeric(
         id="dc/E12-critical",

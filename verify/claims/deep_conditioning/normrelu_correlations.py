@@ -3,10 +3,12 @@
 Measurements: the layers themselves, by the defining Gaussian integrals.
 """
 
+import math
 from functools import lru_cache
 from typing import Any
 
 import mpmath
+import numpy as np
 
 from theory import activations as act
 from theory import lengths
@@ -104,6 +106,25 @@ def _wrong_decay(
     return [rate**layer * abs(rho) for layer in range(1, depth + 1)]
 
 
+def _predict_layers(
+    *, kink: str, gamma_x: float, gamma_y: float, rho: float, epsilon: float
+) -> int:
+    bounds = _decay(gamma_x, gamma_y, rho, kink).bound(rho, np.arange(1, 20_000))
+    return 1 + int(np.argmax(bounds <= epsilon))
+
+
+def _measure_layers(*, epsilon: float, **case: Any) -> int:
+    """Layers until the correlation is at most epsilon."""
+    found = _correlations(depth=250, **case)
+    return next(l for l, r in enumerate(found, start=1) if abs(r) <= epsilon)
+
+
+def _wrong_layers(*, kink: str, rho: float, epsilon: float, **_case: Any) -> int:
+    """The rate 1 - mu, which orthogonal inputs of length one have."""
+    rate = math.log1p(-act.normrelu(float(kink)).mu)
+    return math.ceil(math.log(epsilon / abs(rho)) / rate)
+
+
 def _measure_trajectory(**case: Any) -> list[Any]:
     return list(_correlations(**case))
 
@@ -173,10 +194,15 @@ CLAIMS = (
     numeric(
         id="dc/thmI.1",
         items=("ThmI.1",),
-        title="NormReLU decorrelates inputs of unequal length",
+        title="NormReLU decorrelates inputs of squared lengths between 1/2 and 3/2",
         statement=r"|\rho_L| \le q^L |\rho_0| + \beta_0 t_0"
         r" \sum_{i<L} \alpha_1^i q^{L-1-i},\quad q = 1 - \mu_-(\delta - S)",
         source=Source(KEY, "Theorem I.1 (constants ours)", Reading.OURS),
+        assumptions=(
+            "squared lengths of both inputs within t_0 <= 1/2 of one",
+            "|cos| <= 1 - delta, and S = beta_0 t_0 / (1 - alpha_1) < delta",
+            "alpha_1, beta_0: dc/eq28; mu_-: dc/thmI.1-rest",
+        ),
         cases=(
             *grid(
                 kink=(_STAR_TEXT,),
@@ -199,6 +225,36 @@ CLAIMS = (
             "dc/thmI.1-rest",
             "dc/thmI.1-bound",
             "dc/thmI.1-constants",
+        ),
+    ),
+    numeric(
+        id="dc/thmI.1-depth",
+        loose=True,
+        items=("ThmI.1", "RemI.2"),
+        title="Layers after which NormReLU has brought a correlation down to epsilon",
+        statement=r"|\rho_L| \le \epsilon \text{ after } L ="
+        r" O\left(\frac{\log(1/\epsilon)}{\mu_- (\delta - S)}\right) \text{ layers}",
+        source=Source(KEY, "Theorem I.1 and Remark I.2 (constants ours)", Reading.OURS),
+        assumptions=("as dc/thmI.1; L: where its bound is epsilon",),
+        cases=(
+            *grid(
+                kink=_STAR_TEXT,
+                gamma_x=0.5,
+                gamma_y=1.5,
+                rho=0.5,
+                epsilon=(0.25, 0.1),
+            ),
+            *grid(kink=_STAR_TEXT, gamma_x=1.5, gamma_y=1.5, rho=0.9, epsilon=0.1),
+        ),
+        predict=_predict_layers,
+        measure=_measure_layers,
+        compare=AtMost(),
+        must_refute=_wrong_layers,
+        uses=("dc/thmI.1",),
+        finding=(
+            "Ten times too many layers for a correlation of 1/2, and 48 times for 0.9:"
+            " mu_- is the share at squared length 1/2, a sixth of that at length one,"
+            " where lengths soon are, and the separation stays what it was at the start."
         ),
     ),
     numeric(
@@ -236,8 +292,9 @@ CLAIMS = (
         must_refute=_predict_never_increases,
         uses=("dc/lemD.6", "dc/thmI.1-trajectory"),
         finding=(
-            "Only odd activations never increase a correlation. NormReLU with kink 0"
-            " maps orthogonal inputs of squared length 1/2 to correlation 0.0741723."
+            "At every length, only odd activations never increase a correlation: others"
+            " have a mean at some length. NormReLU with kink 0 maps orthogonal inputs of"
+            " squared length 1/2 to correlation 0.0741723."
         ),
     ),
 )

@@ -335,7 +335,7 @@ CLAIMS = (
         ),
         statement=r"|\hat\sigma_0(\gamma) - 1| \le \alpha_1 |\gamma - 1|,\quad"
         r" \alpha_1 = 2(1 - \hat\sigma_0(1/2)) < 1",
-        source=Source(KEY, "Appendix I, Fact 1 and Eq. 28"),
+        source=Source(KEY, "Appendix I, Fact 1 and Eq. 28", Reading.READING),
         cases=grid(kinks=_ONE_KINK),
         predict=_predict_alpha,
         measure=_measure_alpha,
@@ -352,7 +352,7 @@ CLAIMS = (
         ),
         statement=r"\beta(\gamma) \le \beta_0 |\gamma - 1|,\quad"
         r" \beta_0 = 2 \max(\beta(1/2), \beta(3/2))",
-        source=Source(KEY, "Appendix I, Fact 1 and Eq. 28"),
+        source=Source(KEY, "Appendix I, Fact 1 and Eq. 28", Reading.READING),
         cases=grid(kinks=_ONE_KINK),
         predict=_predict_beta,
         measure=_measure_beta,
@@ -383,8 +383,8 @@ CLAIMS = (
         id="dc/E9-as-read",
         items=("E9", "Fact1"),
         title=(
-            "NormReLU's squared mean is convex in the squared length (Fact 1 read"
-            " literally)"
+            "NormReLU's squared mean is convex in the squared length (one reading of"
+            " Fact 1)"
         ),
         statement=r"\frac{d^2}{d\gamma^2} (E\,\sigma_c(\sqrt\gamma X))^2 \ge 0,\quad"
         r" \gamma \in [1/2, 3/2]",
@@ -398,7 +398,8 @@ CLAIMS = (
         uses=("dc/fact1-convex",),
         expected=Outcome.REFUTED,
         finding=(
-            "At gamma = 1/2 the second derivative is -0.0030661. Divided by the"
+            "The text has lost the bias function. At gamma = 1/2 the second derivative of"
+            " the squared mean is -0.0030661. Divided by the"
             " squared length, as in the normalised dot product, the function is"
             " convex: dc/fact1-convex."
         ),

@@ -102,12 +102,19 @@ def _unstable(*, kink: str) -> Any:
         )
 
 
+def _second_moment(activation: str, variance: str) -> Any:
+    if activation in integrals.PIECES:
+        return replace(integrals.PIECES[activation], variance=variance).dual(1)
+    with flint.ctx.workprec(integrals.BITS):
+        a = integrals.smooth_coefficients(activation, variance)
+        return integrals.Series(tuple(v * v for v in a)).dual(1)
+
+
 def _measure_alpha_of(*, activation: str) -> Any:
     """2 (1 - E s(sqrt(1/2) X)^2 / E s(X)^2), from the definition."""
-    whole = integrals.PIECES[activation]
-    half = replace(whole, variance="0.5")
     with mpmath.workdps(50):
-        return 2 * (1 - half.dual(1) / whole.dual(1))
+        half, whole = (_second_moment(activation, v) for v in ("0.5", "1"))
+        return 2 * (1 - half / whole)
 
 
 def _predict_alpha_of(*, activation: str) -> float:
@@ -229,12 +236,18 @@ CLAIMS = (
         id="dc/E1-as-read",
         items=("E1",),
         title=(
-            "Squared lengths contract for every monotone activation with s(0) = 0"
+            "Squared lengths contract under every activation that meets Theorem D.1"
             " (as read)"
         ),
         statement=r"\alpha_\sigma = 2(1 - \hat\sigma_0(1/2)) < 1",
         source=Source(KEY, "Remark D.2 and appendix D.4", Reading.READING),
-        cases=grid(activation=("relu", "leaky_relu(0.1)")),
+        assumptions=(
+            "non-decreasing, s(0) = 0, concave on [0, inf), convex on (-inf, 0]",
+            "unit second moment",
+            "twice differentiable, but for finitely many kinks (appendix D.4)",
+        ),
+        # The identity has no kink; appendix D.4 names the other two.
+        cases=grid(activation=("identity", "relu", "leaky_relu(0.1)")),
         # alpha < 1, read as below it by a thousandth at least.
         predict=always(0.999),
         measure=_measure_alpha_of,
@@ -243,9 +256,9 @@ CLAIMS = (
         uses=("dc/remD.2",),
         expected=Outcome.REFUTED,
         finding=(
-            "ReLU and leaky ReLU meet the listed hypotheses, but multiply every squared"
-            " length by the same factor: alpha = 1. The remark needs an activation that"
-            " is not positively homogeneous."
+            "The identity, ReLU and leaky ReLU meet the listed hypotheses, but keep every"
+            " squared length once they are scaled to unit second moment: alpha = 1. The"
+            " remark needs an activation that is not positively homogeneous."
         ),
     ),
     numeric(
@@ -310,10 +323,10 @@ CLAIMS = (
         id="dc/E12-unstable-near-one",
         items=("E12",),
         title=(
-            "For kinks near zero, lengths diverge from just above one: first-order"
-            " threshold"
+            "For kinks near zero, lengths diverge from just above one: by how much above"
         ),
-        statement=r"\gamma - 1 \sim -2\sqrt{2\pi}\, c, \quad c \to 0",
+        statement=r"\hat\sigma_0(1 + x) = 1 + x,\ x > 0; \quad"
+        r" x \sim -2\sqrt{2\pi}\, c \text{ as } c \to 0",
         source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
         cases=grid(kink=("-1e-2", "-1e-5", "-1e-9", "-1e-12")),
         predict=_predict_excess,

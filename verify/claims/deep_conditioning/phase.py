@@ -351,7 +351,7 @@ STATE = numeric(
     r" \sigma'(\sqrt{q^*} Z)^2, \quad c^* = \frac{\sigma_w^2\, \mathbb{E}\,"
     r" \sigma(u) \sigma(v) + \sigma_b^2}{q^*}",
     assumptions=("infinite width", "independent Gaussian weights and biases"),
-    source=Source(_POOLE, "Section 3, equations 3 to 6"),
+    source=Source(_POOLE, "Equations 3 to 6"),
     cases=_STATES,
     predict=_predict_state,
     measure=_measure_state,
@@ -430,11 +430,11 @@ def _measure_points(*, name: str, weight_var: float, bias_var: float) -> list[An
 POINTS = numeric(
     id="dc/D.0-phase-points",
     items=("D.0", "Thm3.10"),
-    title="All variances that layers keep, zero and none among them, and which attract",
+    title="Fixed points of the variance map, none and zero among them, and which attract",
     statement=_MAP + r", \quad \chi_q = \partial_q (\sigma_w^2\, \mathbb{E}\,"
     r" \sigma(\sqrt q Z)^2)",
     assumptions=STATE.assumptions,
-    source=Source(_POOLE, "Section 3, equations 3 to 6"),
+    source=Source(_POOLE, "Equations 3 to 6"),
     cases=(
         *grid(name="relu", weight_var=(1.6, 2.5), bias_var=(0.0, 0.3)),
         *grid(name="erf", weight_var=(0.5, 2.0), bias_var=(0.0, 0.3)),
@@ -478,7 +478,7 @@ def _wrong_lines(*, slope: float, start: float) -> list[float]:
 LINES = numeric(
     id="dc/D.0-edge-lines",
     items=("D.0", "Thm3.10"),
-    title="The edge of chaos of two slopes is one weight variance, without biases",
+    title="The edge of chaos of leaky ReLU is a single point, without biases",
     statement=r"\sigma_w^2 \tfrac12 (1 + a^2) = 1, \quad \sigma_b^2 = 0",
     assumptions=STATE.assumptions,
     source=Source(_SCHOENHOLZ, "Section 2"),
@@ -566,7 +566,7 @@ LIMIT = statistical(
     id="dc/thm3.10-phase-limit",
     items=("Thm3.10", "D.0"),
     title="Wide networks with biases forget their inputs: variance q*, correlation c*",
-    statement=r"q_L \to q^*, \quad c_L \to c^* \quad \text{from every start}",
+    statement=r"q_L \to q^*, \quad c_L \to c^*, \quad c_0 \in \{0.98, -0.5\}",
     assumptions=("width 1000", "Gaussian weights and biases"),
     source=Source(_SCHOENHOLZ, "Section 3"),
     cases=tuple(
@@ -617,7 +617,7 @@ RATE = statistical(
     title="Wide networks with biases: correlations converge like exp(-layers / xi_c)",
     statement=r"c_L - c^* \propto e^{-L/\xi_c}, \quad \xi_c = -1/\log \chi_{c^*}",
     assumptions=("width 4000", "starts close to the fixed point", "Gaussian weights"),
-    source=Source(_SCHOENHOLZ, "Equations 9 and 13"),
+    source=Source(_SCHOENHOLZ, "Section 3, depth scale of correlations"),
     # Starts at the fixed point but for its fourth digit, and on both sides of it.
     cases=tuple(
         {**case, "width": 4000, "depth": 5, "draws": 160, "seed": 43}

@@ -1,4 +1,4 @@
-"""Phase diagrams: hundreds of networks at once, and where the edge of chaos begins.
+"""Phase diagrams: a thousand networks at once, and where the edge of chaos begins.
 
 The measured side takes one network after another, by the formulas of
 `verify.claims.deep_conditioning._pairs`, from iterates that secants sharpen.
@@ -90,7 +90,7 @@ def _wrong_grid(*, activation: str) -> list[Any]:
 GRID = numeric(
     id="dc/D.0-phase-grid",
     items=("D.0", "Thm3.10"),
-    title="Phase diagrams of hundreds of networks agree with each network alone",
+    title="A phase diagram of a thousand networks agrees with six of them, each alone",
     statement=r"q^*, \quad 1 - c^*, \quad c \mapsto \frac{\sigma_w^2\, \mathbb{E}\,"
     r" \sigma(u) \sigma(v) + \sigma_b^2}{q^*}",
     assumptions=_ASSUMPTIONS,
@@ -315,7 +315,7 @@ def _measure_homogeneous(*, bias: float) -> list[Any]:
 HOMOGENEOUS = numeric(
     id="dc/D.0-diagram-relu",
     items=("D.0",),
-    title="The phase diagram of ReLU: its lengths settle below one weight variance",
+    title="The phase diagram of ReLU: lengths settle below a weight variance of 2",
     statement=r"\xi_c = -1 / \log(\sigma_w^2 / 2), \quad \sigma_w^2 < 2",
     assumptions=_ASSUMPTIONS,
     source=_SOURCE,

@@ -78,11 +78,11 @@ def _predict(*, kernel: str, dim: int, degrees: list[int]) -> Array:
 
 POLYNOMIAL = numeric(
     id="dc/D.0-spectrum-polynomial",
-    items=("D.0",),
-    title="Eigenvalues of polynomial kernels on the sphere are those of fractions",
+    items=("DefC.1",),
+    title="Eigenvalues of polynomial kernels on the sphere equal exact rational numbers",
     statement=r"\lambda_k = \mathbb{E}\, \kappa(t) P_k(t), \quad"
     r" \kappa(t) = \sum_{n \le 44} b_n t^n",
-    source=Source("agarwal2021deep", "Appendix D; Funk-Hecke", Reading.OURS),
+    source=Source("agarwal2021deep", "Definition C.1; Funk-Hecke", Reading.OURS),
     cases=(
         *grid(kernel="cubic", dim=(2, 3, 8, 1000), degrees=([1, 3],)),
         *grid(kernel="sparse", dim=(3, 10), degrees=([0, 1, 5, 9, 11],)),

@@ -166,7 +166,10 @@ CLAIMS = (
     proof(
         id="dc/lemD.5-proof",
         items=("LemD.5", "Eq14"),
-        title="Hermite polynomials of two variances are orthogonal (symbolic proof)",
+        title=(
+            "Hermite polynomials of two variances are orthogonal up to order three"
+            " (symbolic proof)"
+        ),
         statement=r"E\, H_j^{\gamma}(z) H_k^{\gamma'}(z') ="
         r" j!\, (\gamma \gamma')^{j/2} \rho^j 1\{j = k\}",
         source=(_KEY, "Equation 14 and Lemma D.5"),
@@ -267,7 +270,8 @@ CLAIMS = (
         id="dc/eq7-proof",
         items=("Eq7",),
         title=(
-            "The tangent kernel's sum over layers equals its recursion (symbolic proof)"
+            "The tangent kernel's sum over four layers equals its recursion (symbolic"
+            " proof)"
         ),
         statement=r"\sum_{h=0}^{L} K^{(h)} \prod_{h' = h}^{L-1} \dot K^{(h')}:\quad"
         r" T_{l+1} = K_{l+1} + \dot K_l T_l, \quad T_{11} ="
@@ -285,7 +289,8 @@ CLAIMS = (
         id="dc/lem2.1-proof",
         items=("Lem2.1", "Eq5", "Eq6"),
         title=(
-            "Batch and layer normalisation absorb a shift and a scale (symbolic proof)"
+            "Batch and layer normalisation of three entries absorb shift and scale"
+            " (symbolic proof)"
         ),
         statement=r"\tilde z = (z - t)/s:\quad \frac{(\tilde z_1 - \bar{\tilde z})"
         r"(\tilde z_k - \bar{\tilde z})}{\operatorname{Var} \tilde z} ="

@@ -1,9 +1,14 @@
-"""Closed forms of the catalogue against one double quadrature (closed claims)."""
+"""Closed forms of the catalogue against one double quadrature.
+
+The functions under the integrals are PyTorch's, by `empirical.conditioning`.
+"""
 
 import math
 
 import numpy as np
+import torch
 
+from empirical.conditioning import named
 from theory import activations as act
 from verify.claim import Source, grid, numeric
 from verify.claims._twins import Array
@@ -18,8 +23,24 @@ _RHOS = (-0.97, -0.4, 0.0, 0.9)
 NAMES = tuple(sorted(set(act.NAMES)))
 
 
+_KINKS = {
+    **dict.fromkeys(("absolute", "relu", "relu_squared", "selu"), (0.0,)),
+    **dict.fromkeys(("sign", "softsign", "step"), (0.0,)),
+    **dict.fromkeys(("hard_sigmoid", "hard_swish"), (-3.0, 3.0)),
+    "hard_tanh": (-1.0, 1.0),
+    "relu6": (0.0, 6.0),
+}
+"""Where panels end; other functions are smooth."""
+_CALLED = {"absolute": "abs", "gaussian_bump": "gaussian"}
+
+
 def _subject(name: str) -> act.Activation:
     return getattr(act, name)
+
+
+def _values(name: str, x: Array) -> Array:
+    function = named(_CALLED.get(name, name)).function
+    return function(torch.from_numpy(x)).numpy()
 
 
 def _grid(cuts: Array) -> tuple[Array, Array]:
@@ -37,16 +58,16 @@ def _cuts(kinks: Array) -> Array:
     return np.sort(np.hstack([rows, np.clip(kinks, -_REACH, _REACH)]), axis=1)
 
 
-def moment(a: act.Activation, rho: float, x: float, y: float) -> float:
+def moment(name: str, rho: float, x: float, y: float) -> float:
     """Return E[s(X) s(Y)] of variances x and y: first over Y given X, then over X."""
-    kinks = np.asarray(a.kinks, dtype=np.float64)
+    kinks = np.asarray(_KINKS.get(name, ()), dtype=np.float64)
     u, w = _grid(_cuts(kinks[None] / math.sqrt(x)))
     sine = math.sqrt((1.0 - rho) * (1.0 + rho))
     given = (kinks / math.sqrt(y) - rho * u.T) / sine
     v, inner = _grid(_cuts(given))
-    values = np.asarray(a(math.sqrt(y) * (rho * u.T + sine * v)))
+    values = _values(name, math.sqrt(y) * (rho * u.T + sine * v))
     means = (values * inner).sum(axis=1)
-    return float(np.asarray(a(math.sqrt(x) * u[0])) @ (w[0] * means))
+    return float(_values(name, math.sqrt(x) * u[0]) @ (w[0] * means))
 
 
 def _predict(*, name: str, var_x: float, var_y: float) -> Array:
@@ -55,7 +76,7 @@ def _predict(*, name: str, var_x: float, var_y: float) -> Array:
 
 
 def _measure(*, name: str, var_x: float, var_y: float) -> list[float]:
-    return [moment(_subject(name), rho, var_x, var_y) for rho in _RHOS]
+    return [moment(name, rho, var_x, var_y) for rho in _RHOS]
 
 
 def _of_mean_variance(*, name: str, var_x: float, var_y: float) -> Array:
@@ -91,11 +112,11 @@ def _predict_lengths(*, name: str) -> list[float]:
 
 
 def _measure_lengths(*, name: str) -> list[float]:
-    a, found = _subject(name), list[float]()
+    found = list[float]()
     for q in _VARIANCES:
-        kinks = np.asarray(a.kinks, dtype=np.float64)[None] / math.sqrt(q)
+        kinks = np.asarray(_KINKS.get(name, ()), dtype=np.float64)[None] / math.sqrt(q)
         x, w = _grid(_cuts(kinks))
-        found.append(float(np.asarray(a(math.sqrt(q) * x[0])) ** 2 @ w[0]))
+        found.append(float(_values(name, math.sqrt(q) * x[0]) ** 2 @ w[0]))
     return found
 
 

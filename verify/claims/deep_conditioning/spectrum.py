@@ -358,7 +358,7 @@ SPECTRUM = numeric(
         "uniform measure on the sphere in d dimensions",
         "b_n: Taylor of the dual",
     ),
-    source=Source(_KEY, "Definition C.1 and equation 1"),
+    source=Source(_KEY, "Definition C.1 and equation 1", Reading.OURS),
     cases=tuple({"kernel": "nngp", **case} for case in (*_DEEP_CASES, _DEEPEST)),
     predict=_predict_eigenvalues,
     measure=_measure_eigenvalues,
@@ -369,7 +369,7 @@ SPECTRUM = numeric(
     must_refute=_cut_eigenvalues,
     uses=("dc/defC.1-taylor",),
     finding=(
-        "All terms are positive, so that even an eigenvalue of 1e-27 keeps thirteen"
+        "All terms are positive, so that even an eigenvalue of 5e-27 keeps thirteen"
         " digits."
     ),
 )
@@ -380,7 +380,7 @@ NTK_SPECTRUM = numeric(
     title="Eigenvalues of the deep tangent kernel on the sphere, to the last digits",
     statement=r"\lambda_k = \mathbb{E}\,\Theta^{(L)}(t) P_k(t)",
     assumptions=("uniform measure on the sphere in d dimensions",),
-    source=Source(_KEY, "Equation 7"),
+    source=Source(_KEY, "Equation 7", Reading.OURS),
     cases=tuple({"kernel": "ntk", **case} for case in _DEEP_CASES),
     predict=_predict_eigenvalues,
     measure=_measure_eigenvalues,
@@ -397,7 +397,7 @@ VALUES = numeric(
     statement=r"\lambda_k = \frac{\int_0^\pi \kappa(\cos\theta) P_k(\cos\theta)"
     r" \sin^{d-2}\theta\, d\theta}{\int_0^\pi \sin^{d-2}\theta\, d\theta}",
     assumptions=("absolute accuracy, relative to one harmonic",),
-    source=Source(_KEY, "Definition C.1"),
+    source=Source(_KEY, "Definition C.1", Reading.OURS),
     cases=(
         {"kernel": "nngp", **_DEEP_CASES[2]},
         {"kernel": "ntk", **_DEEP_CASES[0]},
@@ -417,7 +417,7 @@ BESSEL = numeric(
     items=("DefC.1", "LemC.8"),
     title="Eigenvalues of the exponential kernel on the sphere are Bessel functions",
     statement=r"\mathbb{E}\, e^t P_k(t) = \Gamma(d/2)\, 2^{d/2-1} I_{k+d/2-1}(1)",
-    source=Source(_KEY, "Definition C.1"),
+    source=Source(_KEY, "Definition C.1", Reading.OURS),
     cases=grid(degrees=([0, 1, 2, 5, 20, 100],), dim=(2, 3, 50, 2000)),
     predict=_predict_bessel,
     measure=_measure_bessel,
@@ -430,10 +430,10 @@ BESSEL = numeric(
 POWERS = numeric(
     id="dc/lemC.14-singularity",
     items=("LemC.14", "DefC.1"),
-    title="The eigenvalues that a kink leaves decay like a power of the degree",
+    title="Eigenvalues of (1 - t)^p, the singularity that a kink leaves, in closed form",
     statement=r"\mathbb{E}\,(1-t)^p P_k(t) = \frac{2^{p+d-2}\,\Gamma(d/2)\,"
     r" \Gamma(p+\frac{d-1}{2})}{\sqrt\pi}\, \frac{(-p)_k}{\Gamma(p+k+d-1)}",
-    source=Source(_KEY, "Lemma C.14 and Definition C.1", Reading.READING),
+    source=Source(_KEY, "Lemma C.14 and Definition C.1", Reading.OURS),
     cases=grid(power=(0.5, 1.5), degrees=([0, 1, 2, 3, 11, 40],), dim=(2, 20)),
     predict=_predict_powers,
     measure=_measure_powers,
@@ -452,7 +452,7 @@ MERCER = numeric(
     items=("DefC.1", "AsmA"),
     title="A deep kernel is recovered from its eigenvalues by Mercer's sum",
     statement=r"\hat\sigma^{(L)}(\rho) = \sum_k N(d, k)\, \lambda_k\, P_k(\rho)",
-    source=Source(_KEY, "Definition C.1"),
+    source=Source(_KEY, "Definition C.1", Reading.OURS),
     cases=grid(activation="erf", depth=(1, 3), dim=(2, 3, 12)),
     predict=_predict_kernel,
     measure=_measure_kernel,
@@ -469,7 +469,7 @@ SHARES = numeric(
     items=("DefC.1", "Eq7"),
     title="Eigenvalues times multiplicities sum to the trace of the kernel",
     statement=r"\sum_k N(d, k)\, \lambda_k = \kappa(1)",
-    source=Source(_KEY, "Definition C.1"),
+    source=Source(_KEY, "Definition C.1", Reading.OURS),
     cases=grid(kernel=("nngp", "ntk"), activation="erf", depth=2, dim=(10, 100)),
     predict=_predict_shares,
     measure=always(1.0),
@@ -485,7 +485,7 @@ HARMONICS = numeric(
     items=("DefC.1",),
     title="The number of spherical harmonics of each degree",
     statement=r"N(d, k) = \binom{k+d-1}{k} - \binom{k+d-3}{k-2}",
-    source=Source(_KEY, "Definition C.1"),
+    source=Source(_KEY, "Definition C.1", Reading.OURS),
     cases=grid(degrees=([0, 1, 2, 3, 17, 60],), dim=(2, 3, 4, 1000)),
     predict=_predict_harmonics,
     measure=_measure_harmonics,
@@ -501,7 +501,7 @@ TAYLOR = numeric(
     items=("DefC.1", "Eq7"),
     title="Taylor coefficients of the deep top-layer kernel, degree by degree",
     statement=r"\hat\sigma^{(L)}(\rho) = \sum_n b_n \rho^n, \quad b_n \ge 0",
-    source=Source(_KEY, "Definition C.1 and equation 7"),
+    source=Source(_KEY, "Proofs C.11 and C.17, by Schoenberg's theorem"),
     cases=grid(
         kernel=("nngp", "ntk"), activation=("relu", "erf"), depth=(1, 2, 6), order=60
     ),
@@ -521,7 +521,7 @@ RANK = numeric(
     statement=r"\frac{(\mathrm{tr}\,K)^2}{\mathrm{tr}\,K^2} ="
     r" \frac{1}{\mathbb{E}\,\hat\sigma^{(L)}(t)^2}",
     assumptions=("normalised activation",),
-    source=Source(_KEY, "Theorem 3.2"),
+    source=Source(_KEY, "Theorem 3.2", Reading.OURS),
     cases=grid(activation="relu", depth=(1, 5), dim=(3, 50)),
     predict=_predict_rank,
     measure=_measure_rank,
@@ -530,7 +530,8 @@ RANK = numeric(
     must_refute=changed(_predict_rank, "One layer too many.", depth=plus(1)),
     uses=("dc/defC.1-quadrature",),
     finding=(
-        "With depth the kernel approaches full rank: all directions get equal weight."
+        "With depth the effective rank grows without bound: more and more harmonics"
+        " weigh alike."
     ),
 )
 
@@ -540,7 +541,7 @@ NETWORKS = statistical(
     title="Kernels of sampled networks at random points have the predicted eigenvalues",
     statement=r"\mathbb{E}\, K_{ij} P_k(x_i \cdot x_j) = \lambda_k",
     assumptions=("one hidden layer of ReLU", "independent uniform points, d = 3"),
-    source=Source(_KEY, "Equation 1"),
+    source=Source(_KEY, "Equation 1", Reading.OURS),
     cases=grid(
         dim=3, points=24, width=32, degrees=([0, 1, 2, 4],), draws=4000, seed=26
     ),

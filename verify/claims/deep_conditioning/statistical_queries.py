@@ -1,4 +1,4 @@
-"""Random deep networks as hard functions for statistical queries (section 8).
+"""Random deep networks as hard functions for statistical queries (section 5).
 
 The quantity behind the lower bound is the inner product rho_l of two inputs' normalised
 representations in layer l of a random network. Given rho_l, the m pairs of
@@ -428,8 +428,8 @@ def _wrong_query_success(
     return wrong / tolerance**2
 
 
-# 16,000 chains: a pilot of 4,000 with another seed showed a spread of about 5/m once the
-# martingale is subtracted; 6.5 standard errors are then 0.3/m, half of the discrepancy.
+# 11,000 chains: a pilot of 4,000 with another seed showed a spread of about 5/m once the
+# martingale is subtracted; 6.5 standard errors are then 0.31/m, half of the discrepancy.
 def _curve(activation: str, width: int, chains: int = 11_000, depth: int = 40) -> Case:
     return {
         "activation": activation,
@@ -463,7 +463,7 @@ EQ21 = numeric(
         "X standard Gaussian, E s(X) = 0",
         "alpha is the Lipschitz constant, or half of the range",
     ),
-    source=Source(_KEY, "Equation 21"),
+    source=Source(_KEY, "Equation 21 (constants ours)", Reading.OURS),
     cases=grid(activation=("relu", "tanh", "sin", "sign", "normrelu")),
     predict=_predict_log_mgf,
     measure=_measure_log_mgf,
@@ -473,7 +473,7 @@ EQ21 = numeric(
     uses=("dc/eq2",),
     finding=(
         "The definition excludes the second Hermite polynomial and the exponential,"
-        " whose moment generating functions are infinite."
+        " whose moment generating functions are infinite for large t."
     ),
 )
 
@@ -512,9 +512,15 @@ THM_F1_PRINTED = statistical(
     items=("ThmF.1", "E3"),
     title="Random deep networks of polynomial width decorrelate all inputs (as read)",
     statement=r"|\mathbb{E}_W\, \rho_L| \le e^{-\Omega(L)}",
-    assumptions=("width polynomial in the depth", "any normalised activation"),
+    assumptions=(
+        "width polynomial in the depth",
+        "any normalised activation that is subgaussian (equation 21)",
+    ),
     source=Source(_KEY, "Theorem F.1", Reading.READING),
-    cases=(_end("relu", 0.9, 128, 100), _end("hermite2", 0.5, 128, 40)),
+    # ReLU is subgaussian (dc/eq21), the second Hermite polynomial is not.
+    cases=(_end("relu", 0.9, 128, 100), _end("relu", 0.0, 256, 60)),
+    # A width of the square of the depth.
+    larger_cases={"full": (_end("relu", 0.0, 4096, 64),)},
     predict=_predict_printed_decay,
     measure=_measure_chain_end,
     must_hold=_corrected_floor,
@@ -524,11 +530,13 @@ THM_F1_PRINTED = statistical(
     # it by at least 1.39.
     compare=MeanEquals(discrepancy=0.6, rounding=0.19),
     expected=Outcome.REFUTED,
-    uses=("dc/E3-corrected",),
+    uses=("dc/E3-corrected", "dc/eq21"),
+    version=2,
     finding=(
         "A fixed width keeps a fluctuation of variance 1/(m mu (2 - mu)) in every layer,"
         " and a non-zero a_2 turns it into a mean. The statistical-query bound"
-        " therefore needs odd activations or a width exponential in the depth."
+        " therefore needs odd activations or a width exponential in the depth. The full"
+        " profile has a width that is the square of the depth."
     ),
     figure="correlation_floor",
 )
@@ -583,8 +591,11 @@ THM_F1_ODD = statistical(
     id="dc/thmF.1-odd",
     items=("ThmF.1", "E3"),
     title="Odd activations decorrelate inputs with depth, at finite width too",
-    statement=r"a_2 = 0 \;\Rightarrow\; \mathbb{E}\,\rho_L \to 0",
-    assumptions=("odd activation", "m >= 128", "L of the order of log(m)/mu or more"),
+    statement=r"\sigma \text{ odd} \;\Rightarrow\; m\, \mathbb{E}\,\rho_L \to 0",
+    assumptions=(
+        "m >= 128: no network maps the pair to correlation 1 or -1, but for e^{-Omega(m)}",
+        "L of the order of log(m)/mu or more",
+    ),
     source=Source(_KEY, "Theorem F.1 (odd activations)", Reading.READING),
     # Depths at which m (1 - mu)^L < 0.02: below the discrepancy by far.
     cases=(_end("sign", 0.9, 128, 60), _end("sin", -0.9, 128, 80)),
@@ -610,9 +621,9 @@ THM_F1_ODD_RATE = statistical(
     title=(
         "Odd activations at finite width obey the infinite-width bound, layer by layer"
     ),
-    statement=r"a_2 = 0 \;\Rightarrow\; \mathbb{E}\,\rho_l \le B(l, \delta),"
-    r" \quad l = 1, \dots, L",
-    assumptions=("odd activation", "m >= 128"),
+    statement=r"\sigma \text{ odd} \;\Rightarrow\; \mathbb{E}\,\rho_l"
+    r" \le B(l, \delta), \quad l = 1, \dots, L",
+    assumptions=("m >= 128",),
     source=Source(_KEY, "Theorem F.1 (odd activations)", Reading.READING),
     cases=tuple(
         {**_end(name, rho, 128, 20), "chains": 8000}
@@ -657,7 +668,9 @@ THM_51_PRINTED = statistical(
         r"\mathbb{E}_W (\mathbb{E}_x f_W)^2 \le \frac{1}{2^{d-1}} + e^{-\Omega(L)}"
     ),
     assumptions=("half hypercube", "width polynomial in the depth", "normalised ReLU"),
-    source=Source(_KEY, "Theorems 5.1 and F.2", Reading.READING),
+    source=Source(
+        _KEY, "Equation 24, on which Theorems 5.1 and F.2 rest", Reading.READING
+    ),
     cases=(_cube("relu", 60, 200),),
     predict=_printed_query_size,
     measure=_measure_constant_query,

@@ -1,4 +1,4 @@
-"""Activations with a mean: correlations converge to a fixed point (section 3)."""
+"""Activations with a mean: correlations converge to a fixed point (section 3.4)."""
 
 import itertools
 import math
@@ -25,6 +25,7 @@ from verify.claims.deep_conditioning._subjects import (
     mixtures,
     mu_of,
     nonlinear,
+    normalised,
     nu_of,
     subject,
 )
@@ -58,6 +59,31 @@ DEF_C20 = adversarial(
     compare=AgreesTo(relative=1e-13, absolute=1e-15),
     must_refute=changed(mu_of, "The coefficient mu of the centred activation."),
     uses=("dc/tab2-coefficients",),
+    examples=_ANY,
+    max_examples=60,
+)
+
+
+def _predict_centred(*, activation: Subject) -> float:
+    return normalised(activation).nu
+
+
+def _measure_mu(*, activation: Subject) -> Any:
+    return law(activation).mu()
+
+
+DEF_C20_CENTRED = adversarial(
+    id="dc/defC.20-centred",
+    items=("DefC.20", "Def3.1"),
+    title="For normalised activations, non-affinity nu and non-linearity mu coincide",
+    statement=r"\mathbb{E}\,\sigma(X) = 0 \;\Rightarrow\; \nu = \mu",
+    source=Source(KEY, "Definition C.20 and the sentence after it"),
+    cases=grid(activation=_RAW),
+    predict=_predict_centred,
+    measure=_measure_mu,
+    compare=DEF_C20.compare,
+    must_refute=changed(nu_of, "The coefficient nu of the activation as it is."),
+    uses=("dc/defC.20", "dc/def3.1"),
     examples=_ANY,
     max_examples=60,
 )
@@ -275,13 +301,15 @@ _EXPANDING = (
     "silu",
 )
 
+_BELOW_ONE = ("unit second moment", "a fixed point below one")
+
 LEM_C24 = adversarial(
     id="dc/lemC.24",
     items=("LemC.24",),
     title="Above its fixed point the dual lies below a parabola",
     statement=r"\hat\sigma(\rho) \le \rho - \nu (\rho - \bar\rho)(1 - \rho),"
     r" \quad \rho \in [\bar\rho, 1]",
-    assumptions=("unit second moment", "a fixed point below one"),
+    assumptions=_BELOW_ONE,
     source=Source(KEY, "Lemma C.24"),
     cases=grid(activation=_EXPANDING, share=(0.0, 0.3, 0.9, 1.0)),
     predict=_predict_line,
@@ -329,6 +357,7 @@ LEM_C28_1 = adversarial(
     statement=r"\hat\sigma(1 - \delta) \le 1 - (1 + \nu \bar\delta / 2)\,\delta,"
     r" \quad 0 \le \delta \le \bar\delta / 2, \quad \bar\delta = 1 - \bar\rho",
     source=Source(KEY, "Lemma C.28 (1)"),
+    assumptions=_BELOW_ONE,
     cases=grid(activation=_EXPANDING, share=(1e-6, 0.5, 1.0)),
     predict=_predict_near_one,
     measure=_measure_near_one,
@@ -340,17 +369,25 @@ LEM_C28_1 = adversarial(
 )
 
 
-def _predict_above(*, activation: Subject, share: float, whole: bool = False) -> float:
+def _between(most: Any) -> list[Any]:
+    """Return the two sides of 0 <= value <= most, as bounds of -value and value."""
+    return [0.0, most]
+
+
+def _predict_above(
+    *, activation: Subject, share: float, whole: bool = False
+) -> list[float]:
     point, rate = _contraction(activation, whole=whole)
-    return (1.0 - rate) * share * (1.0 - point) / 2.0
+    return _between((1.0 - rate) * share * (1.0 - point) / 2.0)
 
 
-def _measure_above(*, activation: Subject, share: float) -> Any:
+def _measure_above(*, activation: Subject, share: float) -> list[Any]:
     found = law(activation)
     point = _exact_fixed_point(found)
     with mpmath.workprec(BITS):
         rho = point + mpmath.mpf(share) * (1 - point) / 2
-        return found.dual(rho) / found.moment() - point
+        value = found.dual(rho) / found.moment() - point
+        return [-value, value]
 
 
 LEM_C28_2 = adversarial(
@@ -360,36 +397,39 @@ LEM_C28_2 = adversarial(
     statement=r"0 \le \hat\sigma(\rho) - \bar\rho \le (1 - \nu \bar\delta / 2)"
     r" (\rho - \bar\rho), \quad \bar\rho \le \rho \le (1 + \bar\rho) / 2",
     source=Source(KEY, "Lemma C.28 (2)"),
+    assumptions=_BELOW_ONE,
     cases=grid(activation=_EXPANDING, share=(0.1, 1.0)),
     predict=_predict_above,
     measure=_measure_above,
     compare=AtMost(rounding=1e-12),
     must_refute=changed(_predict_above, _WHOLE, whole=True),
     uses=("dc/lemC.24",),
+    version=2,
     examples=_DRAWN,
     max_examples=40,
 )
 
 
-def _predict_below(*, activation: Subject, share: float) -> float:
+def _predict_below(*, activation: Subject, share: float) -> list[float]:
     a = subject(activation)
     point = a.fixed_point()
     slope = float(a.dual_derivative(point)) / a.second_moment
-    return slope * (1.0 - share) * point
+    return _between(slope * (1.0 - share) * point)
 
 
-def _measure_below(*, activation: Subject, share: float) -> Any:
+def _measure_below(*, activation: Subject, share: float) -> list[Any]:
     found = law(activation)
     point = _exact_fixed_point(found)
     with mpmath.workprec(BITS):
-        return point - found.dual(mpmath.mpf(share) * point) / found.moment()
+        value = point - found.dual(mpmath.mpf(share) * point) / found.moment()
+        return [-value, value]
 
 
-def _wrong_below(*, activation: Subject, share: float) -> float:
+def _wrong_below(*, activation: Subject, share: float) -> list[float]:
     """The slope at zero, the other end."""
     a = subject(activation)
     slope = float(a.dual_derivative(0.0)) / a.second_moment
-    return slope * (1.0 - share) * a.fixed_point()
+    return _between(slope * (1.0 - share) * a.fixed_point())
 
 
 LEM_C28_3 = adversarial(
@@ -398,27 +438,37 @@ LEM_C28_3 = adversarial(
     title="Uncentred activations: correlations below the fixed point contract to it",
     statement=r"0 \le \bar\rho - \hat\sigma(\rho) \le \hat\sigma'(\bar\rho)"
     r" (\bar\rho - \rho), \quad 0 \le \rho \le \bar\rho",
-    source=Source(KEY, "Lemma C.28 (3)"),
-    cases=grid(activation=_EXPANDING, share=(0.0, 0.5, 0.99)),
+    source=Source(KEY, "Lemma C.28 (3)", Reading.READING),
+    assumptions=("unit second moment", "not affine"),
+    # The fixed point of the last three is one: D is below one, and one for ReLU.
+    cases=grid(
+        activation=(*_EXPANDING, "sigmoid", "softplus", "relu"),
+        share=(0.0, 0.5, 0.99),
+    ),
     predict=_predict_below,
     measure=_measure_below,
     compare=AtMost(rounding=1e-12),
     must_refute=_wrong_below,
     uses=("dc/lemC.23", "dc/lemC.26"),
+    version=2,
     examples=_DRAWN,
     max_examples=40,
 )
 
 
-def _predict_negative(*, activation: Subject, rho: float, rise: float = 1.0) -> float:
+def _predict_negative(
+    *, activation: Subject, rho: float, rise: float = 1.0
+) -> list[float]:
     a = subject(activation)
-    return rho + rise * a.mean**2 / a.second_moment * (1.0 - rho)
+    return [rho + rise * a.mean**2 / a.second_moment * (1.0 - rho), 0.0]
 
 
-def _measure_negative(*, activation: Subject, rho: float) -> Any:
+def _measure_negative(*, activation: Subject, rho: float) -> list[Any]:
+    """The dual, and by how much that at |rho| exceeds its absolute value."""
     found = law(activation)
     with mpmath.workprec(BITS):
-        return found.dual(rho) / found.moment()
+        value, other = (found.dual(r) / found.moment() for r in (rho, -rho))
+        return [value, other - abs(value)]
 
 
 LEM_C28_4 = adversarial(
@@ -428,8 +478,10 @@ LEM_C28_4 = adversarial(
         "Uncentred activations: negative correlations rise by the mean's energy"
         " per layer"
     ),
-    statement=r"\hat\sigma(\rho) \ge \rho + a_0^2 (1 - \rho), \quad -1 \le \rho \le 0",
-    source=Source(KEY, "Lemma C.28 (4)"),
+    statement=r"\hat\sigma(\rho) \ge \rho + a_0^2 (1 - \rho), \quad"
+    r" |\hat\sigma(\rho)| \le \hat\sigma(|\rho|), \quad -1 \le \rho \le 0",
+    source=Source(KEY, "Lemma C.28 (4), sharpened", Reading.OURS),
+    assumptions=("unit second moment",),
     # Equality for affine activations.
     cases=grid(
         activation=("relu", "gelu", "exp", "sigmoid", {"a": [0.6, 0.8, 0.0, 1e-6]}),
@@ -440,6 +492,7 @@ LEM_C28_4 = adversarial(
     compare=AtLeast(rounding=5e-15),
     must_refute=changed(_predict_negative, "Twice the mean's energy.", rise=2.0),
     uses=("dc/defC.1",),
+    version=2,
     examples=searched(activation=mixtures(), rho=st.floats(-1.0, 0.0)),
     max_examples=80,
 )
