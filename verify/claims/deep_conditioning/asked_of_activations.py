@@ -347,7 +347,7 @@ DEGREE = numeric(
     items=("Tab1",),
     title="Which activations are polynomials, and of which degree",
     statement=r"\hat\sigma(\rho) = \sum_{k \le n} a_k^2 \rho^k",
-    source=Source(KEY, "Table 1"),
+    source=Source(KEY, "Appendix C.4, beyond its table", Reading.OURS),
     cases=grid(
         activation=("identity", "hermite(1)", "hermite(2)", "hermite(5)", "relu", "sin")
     ),

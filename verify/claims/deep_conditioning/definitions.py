@@ -40,6 +40,7 @@ from verify.claims.deep_conditioning._subjects import (
     subject,
 )
 from verify.compare import AgreesTo, Array, AtLeast, AtMost
+from verify.reading import Reading
 
 Points = tuple[float, ...]
 
@@ -518,11 +519,11 @@ def _wrong_table_1(*, activation: str) -> list[float]:
 TAB_1 = numeric(
     id="dc/tab1",
     items=("Tab1",),
-    title="Table 1: dual activations and their coefficients",
+    title="Five activations in the table of Appendix C.4: their duals and mu",
     statement=r"\mathrm{ReLU:}\; \hat\sigma(\rho) = \frac{\sqrt{1 - \rho^2} + (\pi -"
     r" \arccos \rho) \rho}{\pi}, \quad \mu = \frac{\pi - 2}{2 (\pi - 1)}",
     assumptions=("unit second moment, not centred",),
-    source=Source(KEY, "Table 1"),
+    source=Source(KEY, "Appendix C.4, table"),
     cases=grid(activation=_TABLE_1),
     predict=_predict_table_1,
     measure=_measure_table_1,
@@ -530,8 +531,9 @@ TAB_1 = numeric(
     must_refute=_wrong_table_1,
     uses=("dc/defC.1", "dc/C.4"),
     finding=(
-        "The table prints mu = 0 for the identity. The library refuses to give mu for"
-        " an affine activation, because no rate follows from it."
+        "The text before us has lost the entries of the five rows; it takes the duals from"
+        " Table 1 of Daniely et al. (2016). Of the identity the dual alone is compared: its"
+        " mu is 0, from which no rate follows, and the library refuses to give it."
     ),
     figure="dual_activations",
 )
@@ -589,7 +591,7 @@ TAB_2 = numeric(
     title="Variance, mu, nu, mean and slope of twenty-nine activations",
     statement=r"\mathrm{Var}\,s, \quad \mu, \quad \nu, \quad \mathbb{E}\,s, \quad"
     r" D = \mathbb{E}[\sigma'^2]",
-    source=Source(KEY, "Table 1, continued"),
+    source=Source(KEY, "Appendix C.4, beyond its table", Reading.OURS),
     cases=grid(activation=_TABLE_2),
     predict=_predict_table_2,
     measure=_measure_table_2,
