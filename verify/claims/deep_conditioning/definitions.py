@@ -189,12 +189,32 @@ DUAL = adversarial(
 )
 
 
-def _predict_slope(*, activation: Subject) -> Array:
-    return subject(activation).dual_derivative(np.array(RHOS))
-
-
 def _measure_slope(*, activation: Subject, rhos: Points = RHOS) -> list[Any]:
     return [law(activation).slope(rho) for rho in rhos]
+
+
+_SLOPED = tuple(n for n in _DIFFERENTIABLE if n not in ("arctan", "elu", "selu"))
+"""Activations whose derivatives are activations of the library as well."""
+
+
+def _predict_slopes(*, activation: Subject) -> Array:
+    a, rhos = subject(activation), np.array(RHOS)
+    dual = a.derivative.dual if activation in _SLOPED else a.dual_derivative
+    return np.concatenate([a.dual_derivative(rhos[1:-1]), dual(rhos)])
+
+
+def _measure_slopes(*, activation: Subject) -> list[Any]:
+    """Differentiate the dual numerically between its ends; below it, E s'(u) s'(v)."""
+    # 100 bits: the steps take a third of the 256 that the dual has.
+    with mpmath.workprec(100):
+        rises = [mpmath.diff(law(activation).dual, rho) for rho in RHOS[1:-1]]
+    return [*rises, *_measure_slope(activation=activation)]
+
+
+def _wrong_slopes(*, activation: Subject) -> Array:
+    """The dual of the activation itself, not of its derivative."""
+    dual = _predict_dual(activation=activation)
+    return np.concatenate([dual[1:-1], dual])
 
 
 SLOPE = adversarial(
@@ -205,12 +225,10 @@ SLOPE = adversarial(
     assumptions=("the derivative is square integrable",),
     source=Source(KEY, "Definition C.1"),
     cases=grid(activation=(*_DIFFERENTIABLE, "hermite(5)")),
-    predict=_predict_slope,
-    measure=_measure_slope,
+    predict=_predict_slopes,
+    measure=_measure_slopes,
     compare=AgreesTo(relative=1e-13, of_largest=True),
-    must_refute=changed(
-        _predict_dual, "The dual of the activation itself, not of its derivative."
-    ),
+    must_refute=_wrong_slopes,
     uses=("dc/defC.1",),
     examples=_SEARCHED,
     max_examples=8,
