@@ -173,7 +173,7 @@ _SEARCHED = searched(activation=st.one_of(mixtures(), piecewise_linear()))
 DUAL = adversarial(
     id="dc/defC.1",
     items=("DefC.1",),
-    title="Dual activations at every correlation, -1 and 1 included",
+    title="Dual activations at correlations from -1 to 1, both ends included",
     statement=r"\hat\sigma(\rho) = \mathbb{E}[\sigma(u) \sigma(v)]"
     r" = \sum_{k \ge 0} a_k^2 \rho^k",
     source=Source(KEY, "Definition C.1"),
@@ -407,8 +407,9 @@ _ANY_NONLINEAR = searched(activation=nonlinear())
 DEF_31 = adversarial(
     id="dc/def3.1",
     items=("Def3.1",),
-    title="The coefficient of non-linearity mu of any activation",
+    title="The coefficient of non-linearity mu, down to 1e-8",
     statement=r"\mu = 1 - \left(\mathbb{E}[X \sigma(X)]\right)^2",
+    assumptions=("sigma normalised: mean 0 and second moment 1",),
     source=Source(KEY, "Definition 3.1"),
     # The least nonlinear: mu = 1e-8, where 1 - a_1^2 has lost eight digits.
     cases=grid(activation=(*NONLINEAR, {"a": [0.0, 1.0, 1e-4]})),
@@ -432,13 +433,13 @@ def _wrong_uncentred_share(*, activation: Subject) -> float:
 LEM_C2 = adversarial(
     id="dc/lemC.2",
     items=("LemC.2",),
-    title="mu is at most one, with equality for even activations",
+    title="The coefficient of non-linearity mu is at most one",
     statement=r"\mu \le 1",
     source=Source(KEY, "Lemma C.2"),
     cases=grid(activation=NONLINEAR),
     predict=always(1.0),
     measure=_measure_mu,
-    # 256 bits on the measured side.
+    # 256 bits on the measured side; equality for even activations.
     compare=AtMost(rounding=1e-40),
     must_refute=_wrong_uncentred_share,
     uses=("dc/def3.1",),
@@ -452,9 +453,9 @@ _ENERGY = partial(energy_from, centred=True)
 LEM_C2_POSITIVE = adversarial(
     id="dc/lemC.2-positive",
     items=("LemC.2",),
-    title="mu is at least the energy of higher Hermite terms: positive unless affine",
-    statement=r"\mu \ge \sum_{k=2}^{8} a_k^2 > 0",
-    assumptions=("not affine almost everywhere",),
+    title="The coefficient mu is positive: at least the energies of orders 2 to 8",
+    statement=r"\mu = \sum_{k \ge 2} a_k^2 \ge \sum_{k=2}^{8} a_k^2 > 0",
+    assumptions=("not affine: one of a_2 to a_8 is not zero",),
     source=Source(KEY, "Lemma C.2"),
     # Equality for polynomials up to that degree.
     cases=grid(
