@@ -319,7 +319,7 @@ NORMALISED_DISTANCE = numeric(
     title="Distances through a layer of a normalised activation, from 1e-18 to 2",
     statement=r"\delta \mapsto"
     r" \frac{\hat\sigma(1) - \hat\sigma(1 - \delta)}{\mathrm{Var}\, \sigma}",
-    source=Source(KEY, "Definition C.1"),
+    source=Source(KEY, "Definition C.1", Reading.OURS),
     cases=grid(activation=("gaussian", "relu", "cos", "tanh", NORMRELU)),
     predict=_predict_distance,
     measure=_measure_distance,

@@ -222,7 +222,7 @@ E4_CORRECTED = adversarial(
         "The bound B(L, delta) falls with every layer, except at L = 0 with delta > 1/2"
     ),
     statement=r"B(L + 1, \delta) \le B(L, \delta), \quad L \ge 1",
-    source=Source(KEY, "Definition of B"),
+    source=Source(KEY, "Definition of B", Reading.OURS),
     cases=grid(depth=(1, 2, 31, 32, 33), delta=(0.01, 0.1, 0.95), mu=(0.2665, 1.0)),
     predict=dc.correlation_bound,
     measure=_measure_next,

@@ -255,7 +255,7 @@ DISTANCE = numeric(
     title="Small distances between near-duplicates keep every digit through a layer",
     statement=r"\delta \mapsto 1 - \frac{\hat\sigma(1 - \delta)}{\hat\sigma(1)}, \quad"
     r" 10^{-18} \le \delta \le 2",
-    source=Source(KEY, "Definition C.1"),
+    source=Source(KEY, "Definition C.1", Reading.OURS),
     cases=grid(activation=(*SMOOTH, *KINKED)),
     predict=_predict_distance,
     measure=_measure_distance,

@@ -928,7 +928,7 @@ EQ1_DEEP = numeric(
     statement=r"K^{(l)} = \sigma_w^2 \tfrac2\pi \arcsin \tfrac{2 K^{(l-1)}}"
     r"{1 + 2 \gamma_{l-1}} + \sigma_b^2",
     assumptions=("unit inputs", "not normalised"),
-    source=Source(KEY, "Equations 1 and 7"),
+    source=Source(KEY, "Equations 1 and 7", Reading.OURS),
     cases=(
         {"weight_var": 1.3, "bias_var": 0.1, "depth": 60},
         {"weight_var": 1.3, "bias_var": 0.1, "depth": 2},
@@ -983,7 +983,7 @@ EQ1_APART = numeric(
     statement=r"K^{(l+1)} = \cosh K^{(l)} / \cosh 1 \text{ or } (K^{(l)})^{30}, \quad"
     r" 1 - \rho \ge 2^{-53}",
     assumptions=("cosines of second moment one, and Hermite polynomials of order 30",),
-    source=Source(KEY, "Equations 1 and 7"),
+    source=Source(KEY, "Equations 1 and 7", Reading.OURS),
     cases=(
         *grid(waves=40, powers=(11, 12)),
         {"waves": 60, "powers": 9, "first": 5},
@@ -1124,7 +1124,7 @@ CALLABLE = numeric(
     items=("DefC.1",),
     title="Dual and slope of a user-defined function with a kink",
     statement=r"s(x) = (x - c)_+^2 + x/2",
-    source=Source(KEY, "Definition C.1"),
+    source=Source(KEY, "Definition C.1", Reading.OURS),
     cases=(
         *grid(what=("energy", "dual", "slope", "distance", "bend")),
         *grid(what=("dual", "slope", "bend"), form="abs"),
@@ -1240,7 +1240,7 @@ CUBIC = numeric(
     items=("DefC.1", "D.0"),
     title="The dual of a Hermite polynomial at unequal variances",
     statement=r"h_3(sx) = s^3 h_3(x) + \frac{3 s (s^2 - 1)}{\sqrt 6} h_1(x)",
-    source=Source(KEY, "Definition C.1"),
+    source=Source(KEY, "Definition C.1", Reading.OURS),
     cases=grid(var_x=(0.5, 2.0), var_y=(1.0, 1.5)),
     predict=_predict_cubic,
     measure=_measure_cubic,
