@@ -44,7 +44,7 @@ def _measure_coefficients(*, name: str) -> list[Any]:
 COEFFICIENTS = numeric(
     id="dc/tab2-coefficients-callable",
     items=("Tab2", "C.4"),
-    title="Hermite coefficients of any function, with panels that end at its kinks",
+    title="Hermite coefficients of functions given by values, on panels that end at kinks",
     statement=r"a_k = E[\sigma(Z) h_k(Z)], \quad k \le 8",
     source=Source(KEY, "Appendix C, Hermite expansion"),
     cases=grid(name=tuple(_FUNCTIONS)),
@@ -89,7 +89,7 @@ def _wrong_slopes(*, squares: list[float]) -> Array:
 SLOPES = numeric(
     id="dc/lemD.3-callable",
     items=("LemD.3",),
-    title="How the length map of a function rises, by quadrature",
+    title="The slope of a length map by quadrature, of erf given by its values",
     statement=r"\frac{d}{dq} E\,\sigma(\sqrt q Z)^2 ="
     r" E[\sigma(\sqrt q Z)\, \sigma'(\sqrt q Z)\, Z] / \sqrt q",
     source=Source(KEY, "Lemma D.3", Reading.OURS),

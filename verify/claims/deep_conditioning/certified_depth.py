@@ -270,8 +270,8 @@ CLAIMS = (
         id="dc/thm3.4-induction",
         items=("Thm3.4", "E6"),
         title=(
-            "No layer lets the tangent ratio exceed the correlation: whole"
-            " catalogue (certified)"
+            "No layer lets the tangent ratio exceed the correlation: 18 activations"
+            " (certified)"
         ),
         statement=r"\frac{1}{1 - \rho} \left(\frac{\hat\sigma(\rho)}{\rho} -"
         r" \frac{\hat\sigma'(\rho)}{D}\right) \ge (1 - \mu)\left(1 - \frac1D\right),"
@@ -306,7 +306,8 @@ CLAIMS = (
             assumptions=(
                 *_BALLS,
                 "L at least the corollary's depth",
-                "t: the bound on an entry, B(L, delta) or 2 B(L/2, delta)",
+                "unit diagonal; t bounds entries off it, or one less an eigenvalue",
+                "t: B(L, delta) or 2 B(L/2, delta)",
             ),
             uses=(uses,),
         )
@@ -383,8 +384,8 @@ CLAIMS = (
         id="dc/thmH.1-two-points-bound",
         items=("ThmH.1",),
         title=(
-            "For two points at any distance, the ReLU kernel's smallest eigenvalue"
-            " (certified)"
+            "Two points at any distance: the ReLU kernel's least eigenvalue, at least"
+            " 0.34 delta"
         ),
         statement=r"\frac{\lambda_{\min}}{\delta} \ge \frac{\pi - 1}{2 \pi},"
         r"\quad 0 < \delta \le 1",
@@ -395,7 +396,7 @@ CLAIMS = (
         compare=CertifiedAtLeast(),
         must_refute=always(0.5, "The limit at coinciding points, at every distance."),
         uses=("dc/thmH.1-two-points", "dc/tab1"),
-        assumptions=_BALLS,
+        assumptions=(*_BALLS, "x . y = 1 - delta: opposite signs leave more"),
         finding="Attained by orthogonal points; close points have nearly delta/2.",
     ),
 )
