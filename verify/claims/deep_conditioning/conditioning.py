@@ -305,7 +305,7 @@ def _measure_envelope(*, mu: float, delta: float, depth: int) -> list[Any]:
 
 
 def _wrong_envelope(*, mu: float, delta: float, depth: int) -> list[float]:
-    """The printed bound in the place of the sharp one."""
+    """The paper's bound, as restored, in the place of the sharp one."""
     return [float(dc.correlation_bound(depth, delta, mu))]
 
 

@@ -1,4 +1,4 @@
-"""Every bound as a number: the printed formula at 60 digits against the library's.
+"""Every bound as a number: the restored formula at 60 digits against the library's.
 
 A bound that is checked as an inequality alone may be wrong by a factor and still hold.
 Here it is compared with its own formula, written out a second time.
@@ -227,6 +227,18 @@ def _cases(function: str, **axes: Any) -> tuple[Case, ...]:
     return grid(function=(function,), **axes)
 
 
+_KINDS = {"Lem": "Lemma", "Thm": "Theorem", "Cor": "Corollary"}
+
+
+def _place(items: tuple[str, ...]) -> str:
+    """Return the places of the paper among items, in words.
+
+    >>> _place(("Thm3.4", "Cor3.5", "E5"))
+    'Theorem 3.4, Corollary 3.5'
+    """
+    return ", ".join(f"{_KINDS[i[:3]]} {i[3:]}" for i in items if i[:3] in _KINDS)
+
+
 def _formula(
     name: str,
     items: tuple[str, ...],
@@ -241,7 +253,7 @@ def _formula(
         items=items,
         title=title,
         statement=statement,
-        source=Source(KEY, ", ".join(items), reading),
+        source=Source(KEY, _place(items), reading),
         cases=cases,
         predict=_predict,
         measure=_measure,
@@ -371,7 +383,7 @@ BOUNDS = (
     _formula(
         "thm3.4-values",
         ("Thm3.4", "Thm3.8", "E5"),
-        "Values of the printed tangent-kernel bounds, at even and odd depth",
+        "Values of the restored tangent-kernel bounds, at even and odd depth",
         r"2 B(L/2, \delta), \quad 1 - 2 B(L/2, \delta)",
         *_tangent_cases("printed", depth=(4, 9, 13, 40, 80, 101)),
         reading=Reading.READING,
@@ -380,7 +392,7 @@ BOUNDS = (
     _formula(
         "thm3.4-envelope-values",
         ("Thm3.4", "Thm3.8", "E6"),
-        "Values of the sharp tangent-kernel bounds, before and after the burn-in",
+        "Values of the sharpened tangent-kernel bounds, before and after the burn-in",
         r"B(L, \delta), \quad 1 - B(L, \delta)",
         *_tangent_cases("sharp", depth=(1, 9, 80, 101)),
         reading=Reading.OURS,
@@ -390,7 +402,7 @@ BOUNDS = (
         "cor3.5-values",
         ("Cor3.5", "Cor3.9"),
         (
-            "Values of the printed condition bound and threshold depth of the"
+            "Values of the restored condition bound and threshold depth of the"
             " tangent kernel"
         ),
         r"1 + 4n (1 - \mu/2)^{L/2 - L_0}, \quad L \ge 2 L_0 + \frac{2 \log 2n}"
@@ -402,7 +414,7 @@ BOUNDS = (
     _formula(
         "cor3.5-sharp-values",
         ("Cor3.5", "Cor3.9", "E6"),
-        "Values of the sharp condition bound and threshold depth of the tangent kernel",
+        "Values of the sharpened condition bound and depth of the tangent kernel",
         r"1 + 2n (1 - \mu/2)^{L - L_0}, \quad L \ge L_0 + \frac{\log n}"
         r"{-\log(1 - \mu/2)}",
         *_tangent_condition_cases("sharp"),
