@@ -155,8 +155,8 @@ COR_33 = _of_corollary_33(
     finding=(
         "Loose: two inputs have kappa - 1 = 2r/(1 - r) with r <= B <= 1/4, and the"
         " bound has 8B. In the best case (mu = 1, correlation 1/2, one layer) 2/3 is"
-        " bounded by 2. With more inputs it is looser: by a factor of 3.3 for three, of"
-        " 20 for twenty. dc/cor3.3-maximum is attained."
+        " bounded by 2. Beside dc/cor3.3-maximum, which two inputs attain, it is at least"
+        " 3 times as large for two inputs, 3.3 times for three and 20 times for twenty."
     ),
 )
 

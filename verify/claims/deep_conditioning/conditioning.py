@@ -221,9 +221,13 @@ E4_CORRECTED = adversarial(
     title=(
         "The bound B(L, delta) falls with every layer, except at L = 0 with delta > 1/2"
     ),
-    statement=r"B(L + 1, \delta) \le B(L, \delta), \quad L \ge 1",
+    statement=r"B(L + 1, \delta) \le B(L, \delta), \quad L \ge 1 \text{ or }"
+    r" \delta \le \tfrac12",
     source=Source(KEY, "Definition of B", Reading.OURS),
-    cases=grid(depth=(1, 2, 31, 32, 33), delta=(0.01, 0.1, 0.95), mu=(0.2665, 1.0)),
+    cases=(
+        *grid(depth=(1, 2, 31, 32, 33), delta=(0.01, 0.1, 0.95), mu=(0.2665, 1.0)),
+        *grid(depth=0, delta=(0.01, 0.1, 0.5), mu=(0.2665, 1.0)),
+    ),
     predict=dc.correlation_bound,
     measure=_measure_next,
     compare=AtMost(rounding=1e-14),
@@ -260,7 +264,7 @@ THM_32 = adversarial(
     title=(
         "Depth decorrelates inputs: off-diagonal entries of the top-layer kernel decay"
     ),
-    statement=r"|K_{ij}| \le B(L, \delta), \quad K_{ii} = 1",
+    statement=r"|K_{ij}| \le B(L, \delta), \quad i \ne j",
     assumptions=("assumption A", "normalised, not affine"),
     source=Source(KEY, "Theorem 3.2 and Lemma C.7"),
     cases=(

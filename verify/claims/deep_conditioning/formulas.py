@@ -659,7 +659,8 @@ LEM_D6 = numeric(
     id="dc/lemD.6-mu",
     items=("LemD.6",),
     title="The coefficient of non-linearity mu(gamma) at any input length",
-    statement=r"\mu(\gamma) = 1 - \frac{a_1(\gamma)^2}{\hat\sigma_0(\gamma)}",
+    statement=r"\mu(\gamma) = 1 - \frac{a_1(\gamma)^2}{\hat\sigma_0(\gamma)}, \quad"
+    r" 1 - \frac{a_0(\gamma)^2 + a_1(\gamma)^2}{\hat\sigma_0(\gamma)}",
     source=Source(KEY, "Lemma D.6"),
     cases=grid(activation=("tanh", "erf", "gelu"), gamma=(0.5, 1.0, 1.75)),
     predict=_predict_shares,
