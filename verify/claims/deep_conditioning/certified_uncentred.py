@@ -248,7 +248,7 @@ CLAIMS = (
         ),
         items=("LemC.28",),
         where="Lemma C.28 (2)",
-        statement=r"0 \le \frac{\hat\sigma(\rho) - \bar\rho}{\rho - \bar\rho} \le"
+        statement=r"\frac{\hat\sigma(\rho) - \bar\rho}{\rho - \bar\rho} \le"
         r" 1 - \frac{\nu \bar\delta}{2}, \quad \bar\rho < \rho \le (1 + \bar\rho) / 2",
         predict=_predict_above,
         measure=_measure_above,

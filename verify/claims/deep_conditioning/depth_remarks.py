@@ -249,7 +249,7 @@ def _wrong_note(*, n: int, delta: str) -> float:
 NOTE_H1 = numeric(
     id="dc/thmH.1-logarithms",
     items=("NoteH.1", "ThmH.1"),
-    title="A stronger bound on the ReLU kernel's smallest eigenvalue, logarithmic in n",
+    title="The cited bound on the ReLU kernel, logarithmic in n, holds for points on arcs",
     statement=r"\lambda_{\min} \ge \frac{0.1\, \delta^{3/2}}{\log^{3/2} n}",
     assumptions=("infinite width", "equally spaced points on an arc; constant ours"),
     source=Source(
