@@ -321,7 +321,7 @@ CLAIMS = (
                 r"\frac{\kappa(K) - 1}{n B} \le 4, \quad n B \le \tfrac12",
             ),
             (
-                *("Cor3.5", "AsmA", "ntk", Reading.READING, "dc/thm3.4-induction"),
+                *("Cor3.5", "AsmA", "ntk", Reading.READING, "dc/thm3.4"),
                 (
                     "Corollary 3.5: from tangent ratios to condition numbers, for every"
                     " matrix and n"
@@ -329,7 +329,7 @@ CLAIMS = (
                 r"\frac{\kappa(T) - 1}{n t} \le 4, \quad n t \le \tfrac12",
             ),
             (
-                *("Cor3.7", "AsmB", "nngp", Reading.READING, "dc/thm3.2-induction"),
+                *("Cor3.7", "AsmB", "nngp", Reading.READING, "dc/thm3.6"),
                 (
                     "Corollary 3.7: from the least eigenvalue to condition numbers, for"
                     " every matrix and n"
@@ -337,7 +337,7 @@ CLAIMS = (
                 r"\frac{\kappa(K) - 1}{n B} \le 2, \quad B \le \tfrac12",
             ),
             (
-                *("Cor3.9", "AsmB", "ntk", Reading.READING, "dc/thm3.4-induction"),
+                *("Cor3.9", "AsmB", "ntk", Reading.READING, "dc/thm3.8"),
                 (
                     "Corollary 3.9: from the least tangent eigenvalue to condition numbers,"
                     " every matrix"

@@ -308,7 +308,7 @@ CLAIMS = (
     _claim(
         "lemD.3-certified",
         (
-            "The length map of activations as in Lemma D.3 is concave everywhere"
+            "The length maps of six activations as in Lemma D.3 are concave everywhere"
             " (certified)"
         ),
         items=("LemD.3",),

@@ -492,7 +492,8 @@ BOUNDS = (
         "lemG.1-values",
         ("LemG.1", "Thm6.1"),
         "Values of the depth, covariance bound and risk bound of benign overfitting",
-        r"L_0(\delta) + \frac{\log s}{-\log(1 - \mu/2)}, \quad \frac{28}{3}"
+        r"L_0(\delta) + \left\lceil \frac{\log s}{-\log(1 - \mu/2)} \right\rceil,"
+        r" \quad \frac{28}{3}"
         r" \frac{\log(8s/3)}{s}, \quad 56 (1 + |\theta|)^2 \frac{\log(8n^2/3)}{n}",
         *_cases(
             "optimization.covariance_norm_bound",
@@ -584,8 +585,9 @@ THM_310 = numeric(
     items=("Thm3.10", "LemC.30"),
     title="Fixed point, slope, rate and burn-in depth of an uncentred activation",
     statement=r"\alpha = \max(1 - \nu \bar\delta / 2, \hat\sigma'(\bar\rho)), \quad"
-    r" L_1 = \max\left(\frac{1}{a_0^2}, \frac{\log(\bar\delta / 2\delta)}"
-    r"{\log(1 + \nu \bar\delta / 2)}\right)",
+    r" L_1 = \max\left(\left\lceil \frac{1}{a_0^2} \right\rceil, \left\lceil"
+    r" \frac{\log(\bar\delta / 2\delta)}{\log(1 + \nu \bar\delta / 2)}"
+    r" \right\rceil\right)",
     assumptions=("D > 1",),
     source=Source(KEY, "Theorem 3.10 and Lemma C.30", Reading.OURS),
     cases=grid(activation=("gelu", "silu"), delta=(1e-4, 0.05)),
@@ -658,7 +660,7 @@ def _measure_shares(*, activation: str, gamma: float) -> list[Any]:
 LEM_D6 = numeric(
     id="dc/lemD.6-mu",
     items=("LemD.6",),
-    title="The coefficient of non-linearity mu(gamma) at any input length",
+    title="The coefficient of non-linearity mu(gamma) at squared lengths from 1/2 to 7/4",
     statement=r"\mu(\gamma) = 1 - \frac{a_1(\gamma)^2}{\hat\sigma_0(\gamma)}, \quad"
     r" 1 - \frac{a_0(\gamma)^2 + a_1(\gamma)^2}{\hat\sigma_0(\gamma)}",
     source=Source(KEY, "Lemma D.6"),
@@ -705,7 +707,7 @@ THM_311 = numeric(
     id="dc/thm3.11-values",
     items=("Thm3.11", "ThmD.9"),
     title=(
-        "Values of contraction rate, settling depth and bound for inputs of any length"
+        "Contraction rate, settling depth and bound of inputs of squared length from 1/2"
     ),
     statement=r"\hat L = \left\lceil \frac{\log(2 |\gamma - 1| / \mu)}{-\log \alpha}"
     r" \right\rceil, \quad |\rho_L| \le B_{\mu/2}(L - \hat L, \delta)",
