@@ -137,14 +137,16 @@ B_SCHEDULE = adversarial(
     source=Source(KEY, "Definition of L_0 and B"),
     cases=(
         *grid(delta=("1/100", "1/1000000", "1"), mu=("1/64", "1/4", "1")),
-        # 2 delta (3/2)^l = 1 in floats and in fractions; logarithms round above l.
+        # 2 delta (1 + mu/2)^k = 1; the quotient of rounded logarithms is above k for the
+        # second and the last of the first row, and for all of the third.
         *(
-            {"delta": str(Fraction(1, 2) * Fraction(2, 3) ** k), "mu": "1"}
-            for k in (5, 7, 10, 19, 23, 29)
-        ),
-        *(
-            {"delta": str(Fraction(1, 2) * Fraction(4, 5) ** k), "mu": "1/2"}
-            for k in (3, 6, 12, 13, 17, 24)
+            {"delta": str(Fraction(1, 2) / (1 + Fraction(mu) / 2) ** k), "mu": mu}
+            for mu, powers in (
+                ("1", (5, 10, 19, 23, 29, 51)),
+                ("1/2", (3, 6, 12, 13, 17, 24)),
+                ("1/4", (5, 24, 29)),
+            )
+            for k in powers
         ),
     ),
     predict=burn_in,
@@ -154,8 +156,8 @@ B_SCHEDULE = adversarial(
     examples=_schedules,
     max_examples=150,
     finding=(
-        "The quotient of logarithms is often a whole number, and its rounding would"
-        " then cost a layer; the code compares powers instead."
+        "Where the quotient of logarithms is a whole number, its rounding may add a layer:"
+        " for mu = 1 and 2 delta = (2/3)^10, say. The code compares powers instead."
     ),
 )
 
