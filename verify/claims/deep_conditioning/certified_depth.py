@@ -369,7 +369,7 @@ CLAIMS = (
         ),
         statement=r"\frac{e^{-x} - (1 - x)}{x^2} \ge e^{-1}, \quad"
         r" x = \lambda / \lambda_{\max} \in (0, 1]",
-        source=Source(KEY, "Theorem E.8 (its rate is lost; ours)", Reading.OURS),
+        source=Source(KEY, "Theorem E.8 (one step)", Reading.OURS),
         cases=({},),
         predict=_predict_descent,
         measure=_measure_descent,
