@@ -85,8 +85,8 @@ def separation(x: Any) -> float:
     Returns
     -------
     float
-        Relative accuracy 1e-14 even for near-duplicates, where 1 - abs(correlation(x))
-        has lost its digits.
+        Relative accuracy 1e-14 in up to a thousand dimensions, even for near-duplicates,
+        where 1 - abs(correlation(x)) has lost its digits.
 
     Raises
     ------

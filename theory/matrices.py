@@ -248,7 +248,20 @@ def least_distance(inputs: Inputs) -> float:
         upper = p < s
         p, s = p[upper], s[upper]
         near = inputs.distances(first + p, first + s, rho[p, s])[1]
-        least.append(min(float(d[d >= CLOSE].min(initial=1.0)), *near.tolist(), 1.0))
+        found = min(float(d[d >= CLOSE].min(initial=1.0)), *near.tolist(), 1.0)
+        if found < 0.5:
+            # Both are off by 1e-13 where cosines or norms are close: those that may be
+            # the smallest, once more.
+            tied = (1.0 + 1e-9) * found
+            far = np.divmod(np.flatnonzero((d >= CLOSE) & (d <= tied)), rho.shape[1])
+            p, s = (
+                first + np.concatenate([k[near <= tied], other])
+                for k, other in zip((p, s), far, strict=True)
+            )
+            blocks = (slice(start, start + 4096) for start in range(0, len(p), 4096))
+            again = [_from_across(inputs.v[p[b]], inputs.v[s[b]]).min() for b in blocks]
+            found = float(min(again))
+        least.append(found)
 
     each(panel, range(0, len(inputs.v), ROWS))
     return min(least)

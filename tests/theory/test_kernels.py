@@ -148,8 +148,8 @@ def test_raw_activations_stay_raw():
     # E relu^2 = 1/2: the diagonal halves with each layer.
     assert kernels.nngp_map(1.0, act.relu, 3) == pytest.approx(1 / 8, rel=1e-15)
     assert kernels.ntk_map(1.0, act.relu, 3) == pytest.approx(4 / 8, rel=1e-15)
-    assert kernels.nngp_map(0.5, act.identity, 9) == pytest.approx(0.5, rel=1e-15)
-    assert kernels.ntk_map(0.5, act.identity, 9) == pytest.approx(5.0, rel=1e-15)
+    assert kernels.nngp_map(0.5, act.identity, 9) == pytest.approx(0.5, rel=TOLERANCE)
+    assert kernels.ntk_map(0.5, act.identity, 9) == pytest.approx(5.0, rel=TOLERANCE)
 
 
 def test_normalized_tangent_kernels_never_overflow():
@@ -344,11 +344,22 @@ def test_correlation():
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_separation(size, sign):
     # 1 - cos of (1, 0) and (1, e): e^2 / (2 + e^2 + ...) to relative 1e-14.
-    exact = 1 - 1 / mpmath.sqrt(1 + mpmath.mpf(size) ** 2)
     with mpmath.workdps(260):
         exact = 1 - 1 / mpmath.sqrt(1 + mpmath.mpf(size) ** 2)
     found = kernels.separation([[1.0, 0.0], [sign, size], [0.0, 5.0]])
-    assert found == pytest.approx(float(exact), rel=1e-14)
+    assert found == pytest.approx(float(exact), rel=1e-14, abs=0.0)
+
+
+@pytest.mark.parametrize("size", [0.03, 0.12109375, 0.3])
+def test_separation_of_rows_that_are_not_close(size: float):
+    # 1 - |cos| loses two digits there, and so do differences of squared lengths.
+    for seed in range(20):
+        x = np.eye(3)[0] + size * np.random.default_rng(seed).standard_normal((2, 3))
+        with mpmath.workdps(50):
+            first, second = ([mpmath.mpf(float(v)) for v in row] for row in x)
+            size_of = mpmath.sqrt(mpmath.norm(first) ** 2 * mpmath.norm(second) ** 2)
+            exact = 1 - mpmath.fdot(first, second) / size_of
+        assert kernels.separation(x) == pytest.approx(float(exact), rel=2e-15, abs=0.0)
 
 
 def test_homogeneity():

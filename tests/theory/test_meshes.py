@@ -77,8 +77,9 @@ def test_kinks_are_found(name):
     f, kinks = KINKED[name]
     mesh = resolve(f)
     if name == "no short decimal":
-        # max(x - 5/9, x/10) bends at 50/81, found to a few roundings over the jump 0.9.
-        assert mesh.found == pytest.approx((50 / 81,), rel=16.0 * EPS)
+        # max(x - 5/9, x/10) bends at 50/81; found is the shortest decimal that is as near
+        # as the polynomials on both sides tell.
+        assert mesh.found == pytest.approx((50 / 81,), rel=1e-13, abs=0.0)
     else:
         assert mesh.found == kinks
     assert mesh.rough == mesh.jumps == ()

@@ -44,7 +44,7 @@ def _measure_coefficients(*, name: str) -> list[Any]:
 COEFFICIENTS = numeric(
     id="dc/tab2-coefficients-callable",
     items=("Tab2", "C.4"),
-    title="Hermite coefficients of any function, with panels that end at its kinks",
+    title="Hermite coefficients of functions given by values, on panels that end at kinks",
     statement=r"a_k = E[\sigma(Z) h_k(Z)], \quad k \le 8",
     source=Source(KEY, "Appendix C, Hermite expansion"),
     cases=grid(name=tuple(_FUNCTIONS)),
@@ -89,7 +89,7 @@ def _wrong_slopes(*, squares: list[float]) -> Array:
 SLOPES = numeric(
     id="dc/lemD.3-callable",
     items=("LemD.3",),
-    title="How the length map of a function rises, by quadrature",
+    title="The slope of a length map by quadrature, of erf given by its values",
     statement=r"\frac{d}{dq} E\,\sigma(\sqrt q Z)^2 ="
     r" E[\sigma(\sqrt q Z)\, \sigma'(\sqrt q Z)\, Z] / \sqrt q",
     source=Source(KEY, "Lemma D.3", Reading.OURS),
@@ -257,8 +257,8 @@ STATED = numeric(
     uses=("dc/defC.1", "dc/defC.1-callable"),
     finding=(
         "An estimate, no bound: it compares two quadratures, whose errors may be alike by"
-        " chance. Tanh with noise of 1e-6 that neither resolves is off by 25 times as"
-        " much as is said, with noise of 1e-7 by 3, of 1e-9 by 1.1."
+        " chance. Of functions with noise that neither resolves the error may be several"
+        " times as large as is said."
     ),
 )
 
@@ -319,7 +319,7 @@ NORMALISED_DISTANCE = numeric(
     title="Distances through a layer of a normalised activation, from 1e-18 to 2",
     statement=r"\delta \mapsto"
     r" \frac{\hat\sigma(1) - \hat\sigma(1 - \delta)}{\mathrm{Var}\, \sigma}",
-    source=Source(KEY, "Definition C.1"),
+    source=Source(KEY, "Definition C.1", Reading.OURS),
     cases=grid(activation=("gaussian", "relu", "cos", "tanh", NORMRELU)),
     predict=_predict_distance,
     measure=_measure_distance,
@@ -347,7 +347,7 @@ DEGREE = numeric(
     items=("Tab1",),
     title="Which activations are polynomials, and of which degree",
     statement=r"\hat\sigma(\rho) = \sum_{k \le n} a_k^2 \rho^k",
-    source=Source(KEY, "Table 1"),
+    source=Source(KEY, "Appendix C.4, beyond its table", Reading.OURS),
     cases=grid(
         activation=("identity", "hermite(1)", "hermite(2)", "hermite(5)", "relu", "sin")
     ),

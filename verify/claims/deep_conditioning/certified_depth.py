@@ -270,8 +270,8 @@ CLAIMS = (
         id="dc/thm3.4-induction",
         items=("Thm3.4", "E6"),
         title=(
-            "No layer lets the tangent ratio exceed the correlation: whole"
-            " catalogue (certified)"
+            "No layer lets the tangent ratio exceed the correlation: 18 activations"
+            " (certified)"
         ),
         statement=r"\frac{1}{1 - \rho} \left(\frac{\hat\sigma(\rho)}{\rho} -"
         r" \frac{\hat\sigma'(\rho)}{D}\right) \ge (1 - \mu)\left(1 - \frac1D\right),"
@@ -306,7 +306,8 @@ CLAIMS = (
             assumptions=(
                 *_BALLS,
                 "L at least the corollary's depth",
-                "t: the bound on an entry, B(L, delta) or 2 B(L/2, delta)",
+                "unit diagonal; t bounds entries off it, or one less an eigenvalue",
+                "t: B(L, delta) or 2 B(L/2, delta)",
             ),
             uses=(uses,),
         )
@@ -320,7 +321,7 @@ CLAIMS = (
                 r"\frac{\kappa(K) - 1}{n B} \le 4, \quad n B \le \tfrac12",
             ),
             (
-                *("Cor3.5", "AsmA", "ntk", Reading.READING, "dc/thm3.4-induction"),
+                *("Cor3.5", "AsmA", "ntk", Reading.READING, "dc/thm3.4"),
                 (
                     "Corollary 3.5: from tangent ratios to condition numbers, for every"
                     " matrix and n"
@@ -328,7 +329,7 @@ CLAIMS = (
                 r"\frac{\kappa(T) - 1}{n t} \le 4, \quad n t \le \tfrac12",
             ),
             (
-                *("Cor3.7", "AsmB", "nngp", Reading.READING, "dc/thm3.2-induction"),
+                *("Cor3.7", "AsmB", "nngp", Reading.READING, "dc/thm3.6"),
                 (
                     "Corollary 3.7: from the least eigenvalue to condition numbers, for"
                     " every matrix and n"
@@ -336,7 +337,7 @@ CLAIMS = (
                 r"\frac{\kappa(K) - 1}{n B} \le 2, \quad B \le \tfrac12",
             ),
             (
-                *("Cor3.9", "AsmB", "ntk", Reading.READING, "dc/thm3.4-induction"),
+                *("Cor3.9", "AsmB", "ntk", Reading.READING, "dc/thm3.8"),
                 (
                     "Corollary 3.9: from the least tangent eigenvalue to condition numbers,"
                     " every matrix"
@@ -383,8 +384,8 @@ CLAIMS = (
         id="dc/thmH.1-two-points-bound",
         items=("ThmH.1",),
         title=(
-            "For two points at any distance, the ReLU kernel's smallest eigenvalue"
-            " (certified)"
+            "Two points at any distance: the ReLU kernel's least eigenvalue, at least"
+            " 0.34 delta"
         ),
         statement=r"\frac{\lambda_{\min}}{\delta} \ge \frac{\pi - 1}{2 \pi},"
         r"\quad 0 < \delta \le 1",
@@ -395,7 +396,7 @@ CLAIMS = (
         compare=CertifiedAtLeast(),
         must_refute=always(0.5, "The limit at coinciding points, at every distance."),
         uses=("dc/thmH.1-two-points", "dc/tab1"),
-        assumptions=_BALLS,
+        assumptions=(*_BALLS, "x . y = 1 - delta: opposite signs leave more"),
         finding="Attained by orthogonal points; close points have nearly delta/2.",
     ),
 )

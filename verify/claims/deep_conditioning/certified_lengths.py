@@ -308,7 +308,7 @@ CLAIMS = (
     _claim(
         "lemD.3-certified",
         (
-            "The length map of activations as in Lemma D.3 is concave everywhere"
+            "The length maps of six activations as in Lemma D.3 are concave everywhere"
             " (certified)"
         ),
         items=("LemD.3",),
@@ -331,6 +331,7 @@ CLAIMS = (
         ),
         items=("ThmD.1",),
         where="Theorem D.1",
+        reading=Reading.READING,
         statement=r"\frac{\hat\sigma_0(\gamma) - 1}{\gamma - 1} \le \alpha_\sigma ="
         r" 2(1 - \hat\sigma_0(1/2)), \quad \gamma \ge \tfrac12",
         cases=grid(scale=_SCALES),
@@ -394,7 +395,7 @@ CLAIMS = (
             2.0 / 3.0, "The limit at short inputs, 2/3, at every length."
         ),
         uses=("dc/lemD.6",),
-        assumptions=(_BALLS, "(z - sin z cos z)/z^3 is bounded, z = asin y"),
+        assumptions=(_BALLS, "bounded below: (z - sin z cos z)/z^3, z = asin y"),
         finding="With Lemma C.5 at each length, this gives the lemma at every scale.",
     ),
     _claim(

@@ -248,7 +248,7 @@ CLAIMS = (
         ),
         items=("LemC.28",),
         where="Lemma C.28 (2)",
-        statement=r"0 \le \frac{\hat\sigma(\rho) - \bar\rho}{\rho - \bar\rho} \le"
+        statement=r"\frac{\hat\sigma(\rho) - \bar\rho}{\rho - \bar\rho} \le"
         r" 1 - \frac{\nu \bar\delta}{2}, \quad \bar\rho < \rho \le (1 + \bar\rho) / 2",
         predict=_predict_above,
         measure=_measure_above,
@@ -263,6 +263,7 @@ CLAIMS = (
         ),
         items=("LemC.28",),
         where="Lemma C.28 (3)",
+        reading=Reading.READING,
         statement=r"\frac{\hat\sigma'(\bar\rho)(\bar\rho - \rho) -"
         r" (\bar\rho - \hat\sigma(\rho))}{(\bar\rho - \rho)^2} \ge 0,"
         r"\quad 0 \le \rho < \bar\rho",
@@ -278,7 +279,8 @@ CLAIMS = (
             " (certified)"
         ),
         items=("LemC.28",),
-        where="Lemma C.28 (4)",
+        where="Lemma C.28 (4), sharpened",
+        reading=Reading.OURS,
         statement=r"\frac{\hat\sigma(\rho) - \rho - a_0^2 (1 - \rho)}{|\rho|} \ge 0,"
         r"\quad -1 \le \rho < 0",
         cases=grid(activation=(*_EXPANDING, "relu", "softplus", "exp", "cos")),

@@ -150,7 +150,7 @@ CLAIMS = (
         id="dc/lemC.32-kinked",
         items=("LemC.32",),
         title=(
-            "Slope one and a kink: the distance from correlation one falls like 1/L^2"
+            "Slope one and a kink: correlations tend to one at least as fast as 1/L^2"
         ),
         statement=r"\frac{\hat\sigma(1 - u) - (1 - u)}{u^{3/2}} \ge 2c ="
         r" \frac{\sqrt2}{3\pi} \frac{w^2}{E\,\sigma^2} \;\Rightarrow\;"
@@ -165,7 +165,7 @@ CLAIMS = (
         assumptions=(*_BALLS, "w: the jump of the slope at zero"),
         finding=(
             "For ReLU c = sqrt(2)/(3 pi), and L^2 (1 - rho_L) tends to 1/c^2 = 9 pi^2/2:"
-            " the lemma's 1/L is the rate of smooth activations alone."
+            " 1/L is the rate of smooth activations alone."
         ),
     ),
 )

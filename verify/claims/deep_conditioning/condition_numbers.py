@@ -9,11 +9,19 @@ import mpmath
 from hypothesis import strategies as st
 
 from theory import conditioning as dc
+from theory import kernels
 from verify.claim import Claim, Source, adversarial, grid, numeric
 from verify.claims._predictors import changed, plus, unlike
 from verify.claims._searches import SEEDS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
-from verify.claims.deep_conditioning._subjects import KEY, Subject, law, mixtures, mu_of
+from verify.claims.deep_conditioning._subjects import (
+    KEY,
+    Subject,
+    law,
+    mixtures,
+    mu_of,
+    subject,
+)
 from verify.claims.deep_conditioning.conditioning import (
     burn_in,
     exact_bound,
@@ -155,8 +163,8 @@ COR_33 = _of_corollary_33(
     finding=(
         "Loose: two inputs have kappa - 1 = 2r/(1 - r) with r <= B <= 1/4, and the"
         " bound has 8B. In the best case (mu = 1, correlation 1/2, one layer) 2/3 is"
-        " bounded by 2. With more inputs it is looser: by a factor of 3.3 for three, of"
-        " 20 for twenty. dc/cor3.3-maximum is attained."
+        " bounded by 2. Beside dc/cor3.3-maximum, which two inputs attain, it is at least"
+        " 3 times as large for two inputs, 3.3 times for three and 20 times for twenty."
     ),
 )
 
@@ -422,6 +430,50 @@ THM_36 = adversarial(
     examples=_ASSUMPTION_B,
     max_examples=60,
     uses=("dc/lemC.8",),
+)
+
+
+def _predict_tangent(
+    *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
+) -> float:
+    least = _below(_gram(kind, n, delta, seed)[1])
+    t = kernels.ntk_map([1.0, 1.0 - least], subject(activation).normalized(), depth)
+    return dc.eigenvalue_transfer(float(t[0]), float(t[1]))
+
+
+def _measure_tangent(
+    *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
+) -> Any:
+    gram, found = _gram(kind, n, delta, seed)[0], law(activation)
+    return recursion.eigenvalues(
+        recursion.entrywise(gram, lambda r: recursion.tangent(found, r, depth))
+    )[0]
+
+
+THM_38_TRANSFER = numeric(
+    id="dc/thm3.8-transfer",
+    items=("Thm3.8", "LemC.8", "AsmB"),
+    title="The tangent kernel keeps eigenvalues bounded below, as a positive power series",
+    statement=r"\lambda_{\min}(T) \ge T(1) - T(1 - \delta)",
+    assumptions=("assumption B", "normalised"),
+    source=Source(KEY, "Theorem C.16, proof of part 2"),
+    # Equality where all pairs are equally correlated.
+    cases=grid(
+        activation=(extremal(0.3), "relu", "tanh"),
+        kind=("equal", "random"),
+        n=(2, 5),
+        delta=0.3,
+        depth=(1, 4),
+        seed=36,
+    ),
+    predict=_predict_tangent,
+    measure=_measure_tangent,
+    # The library's 1e-12 of a diagonal below twenty.
+    compare=AtLeast(rounding=4e-11),
+    must_refute=changed(
+        _predict_tangent, "The tangent kernel of one layer more.", depth=plus(1)
+    ),
+    uses=("dc/lemC.8", "dc/eq7"),
 )
 
 

@@ -137,14 +137,16 @@ B_SCHEDULE = adversarial(
     source=Source(KEY, "Definition of L_0 and B"),
     cases=(
         *grid(delta=("1/100", "1/1000000", "1"), mu=("1/64", "1/4", "1")),
-        # 2 delta (3/2)^l = 1 in floats and in fractions; logarithms round above l.
+        # 2 delta (1 + mu/2)^k = 1; the quotient of rounded logarithms is above k for the
+        # second and the last of the first row, and for all of the third.
         *(
-            {"delta": str(Fraction(1, 2) * Fraction(2, 3) ** k), "mu": "1"}
-            for k in (5, 7, 10, 19, 23, 29)
-        ),
-        *(
-            {"delta": str(Fraction(1, 2) * Fraction(4, 5) ** k), "mu": "1/2"}
-            for k in (3, 6, 12, 13, 17, 24)
+            {"delta": str(Fraction(1, 2) / (1 + Fraction(mu) / 2) ** k), "mu": mu}
+            for mu, powers in (
+                ("1", (5, 10, 19, 23, 29, 51)),
+                ("1/2", (3, 6, 12, 13, 17, 24)),
+                ("1/4", (5, 24, 29)),
+            )
+            for k in powers
         ),
     ),
     predict=burn_in,
@@ -154,8 +156,8 @@ B_SCHEDULE = adversarial(
     examples=_schedules,
     max_examples=150,
     finding=(
-        "The quotient of logarithms is often a whole number, and its rounding would"
-        " then cost a layer; the code compares powers instead."
+        "Where the quotient of logarithms is a whole number, its rounding may add a layer:"
+        " for mu = 1 and 2 delta = (2/3)^10, say. The code compares powers instead."
     ),
 )
 
@@ -221,9 +223,13 @@ E4_CORRECTED = adversarial(
     title=(
         "The bound B(L, delta) falls with every layer, except at L = 0 with delta > 1/2"
     ),
-    statement=r"B(L + 1, \delta) \le B(L, \delta), \quad L \ge 1",
-    source=Source(KEY, "Definition of B"),
-    cases=grid(depth=(1, 2, 31, 32, 33), delta=(0.01, 0.1, 0.95), mu=(0.2665, 1.0)),
+    statement=r"B(L + 1, \delta) \le B(L, \delta), \quad L \ge 1 \text{ or }"
+    r" \delta \le \tfrac12",
+    source=Source(KEY, "Definition of B", Reading.OURS),
+    cases=(
+        *grid(depth=(1, 2, 31, 32, 33), delta=(0.01, 0.1, 0.95), mu=(0.2665, 1.0)),
+        *grid(depth=0, delta=(0.01, 0.1, 0.5), mu=(0.2665, 1.0)),
+    ),
     predict=dc.correlation_bound,
     measure=_measure_next,
     compare=AtMost(rounding=1e-14),
@@ -260,7 +266,7 @@ THM_32 = adversarial(
     title=(
         "Depth decorrelates inputs: off-diagonal entries of the top-layer kernel decay"
     ),
-    statement=r"|K_{ij}| \le B(L, \delta), \quad K_{ii} = 1",
+    statement=r"|K_{ij}| \le B(L, \delta), \quad i \ne j",
     assumptions=("assumption A", "normalised, not affine"),
     source=Source(KEY, "Theorem 3.2 and Lemma C.7"),
     cases=(
@@ -305,7 +311,7 @@ def _measure_envelope(*, mu: float, delta: float, depth: int) -> list[Any]:
 
 
 def _wrong_envelope(*, mu: float, delta: float, depth: int) -> list[float]:
-    """The printed bound in the place of the sharp one."""
+    """The paper's bound, as restored, in the place of the sharp one."""
     return [float(dc.correlation_bound(depth, delta, mu))]
 
 

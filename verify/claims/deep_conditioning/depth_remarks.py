@@ -84,22 +84,21 @@ def _predict_power(*, delta: str, mu: str, n: int, base: float) -> float:
     d, m = float(Fraction(delta)), float(Fraction(mu))
     early, late = math.log1p(m / 2.0), -math.log1p(-m / 2.0)
     log = math.log(base)
-    # (1/(2 delta))^a n^b and two layers for the two ceilings, as a logarithm.
+    # (1/(2 delta))^2a (2 n)^2b and three layers for the ceilings, as a logarithm.
     first = max(math.log(1.0 / (2.0 * d)), 0.0) * log / early
-    return first + math.log(n) * log / late + 2.0 * log
+    return 2.0 * (first + math.log(2.0 * n) * log / late) + 3.0 * log
 
 
 def _wrong_power(*, base: float, **case: Any) -> float:
     """The depth without its ceilings."""
-    return _predict_power(base=base, **case) - 2.0 * math.log(base)
+    return _predict_power(base=base, **case) - 3.0 * math.log(base)
 
 
 def _measure_power(*, delta: str, mu: str, n: int, base: float) -> float:
-    """Log base^L_1 of the depth L_1, counted layer by layer in fractions."""
-    layers, left, factor = exact_burn_in(delta=delta, mu=mu), Fraction(n), 1
+    """Log base^L of Corollary 3.5's depth L, counted layer by layer in fractions."""
+    layers, left = 2 * exact_burn_in(delta=delta, mu=mu), Fraction(4 * n * n)
     while left > 1:
-        factor = 1 - Fraction(mu) / 2
-        left *= factor
+        left *= 1 - Fraction(mu) / 2
         layers += 1
     return layers * math.log(base)
 
@@ -108,10 +107,10 @@ REM_E7 = numeric(
     id="dc/remE.7",
     items=("RemE.7",),
     title="A width exponential in the prescribed depth is polynomial in n and 1/delta",
-    statement=r"C^{L_1} \le C^2 \left(\frac{1}{2\delta}\right)^{a} n^{b}, \quad"
+    statement=r"C^L \le C^3 \left(\frac{1}{2\delta}\right)^{2a} (2n)^{2b}, \quad"
     r" a = \frac{\log C}{\log(1 + \mu/2)}, \; b = \frac{\log C}{-\log(1 - \mu/2)}",
-    assumptions=("delta <= 1/2",),
-    source=Source(KEY, "Remark E.7"),
+    assumptions=("delta <= 1/2", "L: the depth from which Corollary 3.5 holds"),
+    source=Source(KEY, "Remark E.7 (exponents ours)", Reading.READING),
     cases=grid(
         delta=("1/100", "1/100000", "1/2"),
         mu=("1/64", "4/15", "1"),
@@ -122,10 +121,10 @@ REM_E7 = numeric(
     measure=_measure_power,
     compare=AtMost(relative=1e-12),
     must_refute=_wrong_power,
-    uses=("dc/cor3.3-depth",),
+    uses=("dc/cor3.5-values",),
     finding=(
-        "The exponents are large: with 4 C^4 = 25.7 for normalised tanh (dc/lemE.1) and"
-        " its mu of 0.07 the width grows like n^92."
+        "The exponents are large: with 25.7 a layer, the 4 C^4 of normalised tanh in"
+        " dc/lemE.1, and its mu of 0.07 the width grows like n^184."
     ),
 )
 
@@ -250,7 +249,7 @@ def _wrong_note(*, n: int, delta: str) -> float:
 NOTE_H1 = numeric(
     id="dc/thmH.1-logarithms",
     items=("NoteH.1", "ThmH.1"),
-    title="A stronger bound on the ReLU kernel's smallest eigenvalue, logarithmic in n",
+    title="The cited bound on the ReLU kernel, logarithmic in n, holds for points on arcs",
     statement=r"\lambda_{\min} \ge \frac{0.1\, \delta^{3/2}}{\log^{3/2} n}",
     assumptions=("infinite width", "equally spaced points on an arc; constant ours"),
     source=Source(

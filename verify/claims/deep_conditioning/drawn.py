@@ -15,6 +15,7 @@ from verify.claims._predictors import changed
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import KEY
 from verify.compare import AgreesTo, Identical
+from verify.reading import Reading
 
 _POINTS = 9
 _DEPTHS = (1, 3, 8)
@@ -67,7 +68,7 @@ CURVES = numeric(
     statement=r"\hat\sigma(\rho),\quad"
     r" \hat\sigma^{(L)}(\rho) = \hat\sigma(\hat\sigma(\cdots\hat\sigma(\rho)))",
     assumptions=("normalised activation",),
-    source=Source(KEY, "Definition C.1"),
+    source=Source(KEY, "Definition C.1", Reading.OURS),
     cases=grid(activation=("relu", "erf", "gelu")),
     predict=partial(_drawn, depths=_DEPTHS),
     measure=_measure_curves,
@@ -119,7 +120,7 @@ HEAT = numeric(
     title="Plots of kernels: every cell shows one entry, and white is zero",
     statement=r"K_{ij} \in [-\max_{kl} |K_{kl}|,\ \max_{kl} |K_{kl}|]",
     assumptions=("a finite real matrix",),
-    source=Source(KEY, "Equation 1"),
+    source=Source(KEY, "Equation 1", Reading.OURS),
     cases=({},),
     predict=_predict_heat,
     measure=_measure_heat,
@@ -203,7 +204,7 @@ LABELS = numeric(
         " inside"
     ),
     statement=r"L = 1, 2, 4, \ldots, 32",
-    source=Source(KEY, "Definition C.1"),
+    source=Source(KEY, "Definition C.1", Reading.OURS),
     cases=({},),
     predict=_predict_labels,
     measure=_measure_labels,

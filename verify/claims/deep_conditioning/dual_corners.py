@@ -22,6 +22,7 @@ from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import KEY, law, subject
 from verify.compare import AgreesTo, Array
 from verify.integrals import BITS
+from verify.reading import Reading
 
 # --- opposite inputs --------------------------------------------------------------------
 
@@ -108,7 +109,7 @@ WAVE = numeric(
     items=("DefC.1",),
     title="Duals of functions with many waves",
     statement=r"\sigma(x) = \tfrac{x}{2} + \sin \omega x, \quad \omega \in \{9, 40\}",
-    source=Source(KEY, "Definition C.1"),
+    source=Source(KEY, "Definition C.1", Reading.OURS),
     cases=grid(frequency=_WAVES),
     predict=_predict_wave,
     measure=_measure_wave,
@@ -175,7 +176,7 @@ STEEP = numeric(
     statement=r"\sigma(x) = \mathrm{sgn}(x) |x|^p, \quad \hat\sigma(\rho) ="
     r" \frac{2^{p+1} \Gamma(1 + p/2)^2}{\pi} \rho\,"
     r" {}_2F_1(\tfrac{1-p}2, \tfrac{1-p}2; \tfrac32; \rho^2)",
-    source=Source(KEY, "Definition C.1"),
+    source=Source(KEY, "Definition C.1", Reading.OURS),
     cases=grid(power=(0.4, 0.6, 0.75, 0.9)),
     predict=_predict_steep,
     measure=_measure_steep,
@@ -240,7 +241,7 @@ STEEP_UNEQUAL = numeric(
     title="Duals of a function with an infinite slope and a kink, of unequal inputs",
     statement=r"\sigma(x) = \mathrm{sgn}(x) |x|^{3/4} + \tfrac12 (x - 1)_+, \quad"
     r" \hat\sigma(\rho; \gamma_1, \gamma_2) = \mathbb{E}[\sigma(z_1) \sigma(z_2)]",
-    source=Source(KEY, "Definition C.1 and Appendix D"),
+    source=Source(KEY, "Definition C.1 and Appendix D", Reading.OURS),
     cases=grid(rho=(-0.6, 0.5, 0.98), var_x=0.5, var_y=3.0),
     predict=_predict_unequal,
     measure=_measure_unequal,
@@ -355,7 +356,7 @@ SLOPE = numeric(
     title="Derivatives of length maps, of short and long inputs",
     statement=r"\frac{d}{d\gamma} \mathbb{E}\, \sigma(\sqrt\gamma X)^2 ="
     r" \mathbb{E}[\sigma'^2 + \sigma \sigma'']",
-    source=Source(KEY, "Appendix D"),
+    source=Source(KEY, "Appendix D", Reading.OURS),
     cases=(
         *grid(activation=("erf", "gelu", "sin", "cos", "exp", "gaussian")),
         *grid(activation="relu_squared"),

@@ -18,6 +18,7 @@ from verify.claim import Source, grid, numeric
 from verify.claims._predictors import changed, plus
 from verify.claims.deep_conditioning._subjects import KEY, subject
 from verify.compare import AgreesTo, Array
+from verify.reading import Reading
 
 # --- square integrable functions --------------------------------------------------------
 
@@ -64,7 +65,7 @@ NORM = numeric(
     title="Functions without a second moment are refused, on whichever side they grow",
     statement=r"\mathbb{E}\, e^{2 c Z^2} = (1 - 4 c)^{-1/2} \text{ for } c < \tfrac14,"
     r" \quad \infty \text{ for } c \ge \tfrac14",
-    source=Source(KEY, "Definition C.1"),
+    source=Source(KEY, "Definition C.1", Reading.OURS),
     cases=grid(rate=(-1.0, 0.1, 0.2, 0.25, 0.3), one_sided=(False, True)),
     predict=_predict_norm,
     measure=_measure_norm,
@@ -118,7 +119,7 @@ LOW = numeric(
     title="Hermite coefficients of a function that bends at a kink, at variance two",
     statement=r"a_k = \mathbb{E}\, \sigma(\sqrt v Z)\, h_k(Z), \quad"
     r" \sigma = \frac{x}{1 + |x|}, \ \frac{1}{(1 + |x|)^2}",
-    source=Source(KEY, "Definition C.1"),
+    source=Source(KEY, "Definition C.1", Reading.OURS),
     cases=grid(slope=(False, True), var=2.0),
     predict=_predict_low,
     measure=_measure_low,

@@ -1,4 +1,4 @@
-"""Every bound as a number: the printed formula at 60 digits against the library's.
+"""Every bound as a number: the restored formula at 60 digits against the library's.
 
 A bound that is checked as an inequality alone may be wrong by a factor and still hold.
 Here it is compared with its own formula, written out a second time.
@@ -227,6 +227,18 @@ def _cases(function: str, **axes: Any) -> tuple[Case, ...]:
     return grid(function=(function,), **axes)
 
 
+_KINDS = {"Lem": "Lemma", "Thm": "Theorem", "Cor": "Corollary"}
+
+
+def _place(items: tuple[str, ...]) -> str:
+    """Return the places of the paper among items, in words.
+
+    >>> _place(("Thm3.4", "Cor3.5", "E5"))
+    'Theorem 3.4, Corollary 3.5'
+    """
+    return ", ".join(f"{_KINDS[i[:3]]} {i[3:]}" for i in items if i[:3] in _KINDS)
+
+
 def _formula(
     name: str,
     items: tuple[str, ...],
@@ -241,7 +253,7 @@ def _formula(
         items=items,
         title=title,
         statement=statement,
-        source=Source(KEY, ", ".join(items), reading),
+        source=Source(KEY, _place(items), reading),
         cases=cases,
         predict=_predict,
         measure=_measure,
@@ -380,7 +392,7 @@ BOUNDS = (
     _formula(
         "thm3.4-envelope-values",
         ("Thm3.4", "Thm3.8", "E6"),
-        "Values of the sharp tangent-kernel bounds, before and after the burn-in",
+        "Values of the sharpened tangent-kernel bounds, before and after the burn-in",
         r"B(L, \delta), \quad 1 - B(L, \delta)",
         *_tangent_cases("sharp", depth=(1, 9, 80, 101)),
         reading=Reading.OURS,
@@ -402,7 +414,7 @@ BOUNDS = (
     _formula(
         "cor3.5-sharp-values",
         ("Cor3.5", "Cor3.9", "E6"),
-        "Values of the sharp condition bound and threshold depth of the tangent kernel",
+        "Values of the sharpened condition bound and depth of the tangent kernel",
         r"1 + 2n (1 - \mu/2)^{L - L_0}, \quad L \ge L_0 + \frac{\log n}"
         r"{-\log(1 - \mu/2)}",
         *_tangent_condition_cases("sharp"),
@@ -480,7 +492,8 @@ BOUNDS = (
         "lemG.1-values",
         ("LemG.1", "Thm6.1"),
         "Values of the depth, covariance bound and risk bound of benign overfitting",
-        r"L_0(\delta) + \frac{\log s}{-\log(1 - \mu/2)}, \quad \frac{28}{3}"
+        r"L_0(\delta) + \left\lceil \frac{\log s}{-\log(1 - \mu/2)} \right\rceil,"
+        r" \quad \frac{28}{3}"
         r" \frac{\log(8s/3)}{s}, \quad 56 (1 + |\theta|)^2 \frac{\log(8n^2/3)}{n}",
         *_cases(
             "optimization.covariance_norm_bound",
@@ -572,8 +585,9 @@ THM_310 = numeric(
     items=("Thm3.10", "LemC.30"),
     title="Fixed point, slope, rate and burn-in depth of an uncentred activation",
     statement=r"\alpha = \max(1 - \nu \bar\delta / 2, \hat\sigma'(\bar\rho)), \quad"
-    r" L_1 = \max\left(\frac{1}{a_0^2}, \frac{\log(\bar\delta / 2\delta)}"
-    r"{\log(1 + \nu \bar\delta / 2)}\right)",
+    r" L_1 = \max\left(\left\lceil \frac{1}{a_0^2} \right\rceil, \left\lceil"
+    r" \frac{\log(\bar\delta / 2\delta)}{\log(1 + \nu \bar\delta / 2)}"
+    r" \right\rceil\right)",
     assumptions=("D > 1",),
     source=Source(KEY, "Theorem 3.10 and Lemma C.30", Reading.OURS),
     cases=grid(activation=("gelu", "silu"), delta=(1e-4, 0.05)),
@@ -646,8 +660,9 @@ def _measure_shares(*, activation: str, gamma: float) -> list[Any]:
 LEM_D6 = numeric(
     id="dc/lemD.6-mu",
     items=("LemD.6",),
-    title="The coefficient of non-linearity mu(gamma) at any input length",
-    statement=r"\mu(\gamma) = 1 - \frac{a_1(\gamma)^2}{\hat\sigma_0(\gamma)}",
+    title="The coefficient of non-linearity mu(gamma) at squared lengths from 1/2 to 7/4",
+    statement=r"\mu(\gamma) = 1 - \frac{a_1(\gamma)^2}{\hat\sigma_0(\gamma)}, \quad"
+    r" 1 - \frac{a_0(\gamma)^2 + a_1(\gamma)^2}{\hat\sigma_0(\gamma)}",
     source=Source(KEY, "Lemma D.6"),
     cases=grid(activation=("tanh", "erf", "gelu"), gamma=(0.5, 1.0, 1.75)),
     predict=_predict_shares,
@@ -692,7 +707,7 @@ THM_311 = numeric(
     id="dc/thm3.11-values",
     items=("Thm3.11", "ThmD.9"),
     title=(
-        "Values of contraction rate, settling depth and bound for inputs of any length"
+        "Contraction rate, settling depth and bound of inputs of squared length from 1/2"
     ),
     statement=r"\hat L = \left\lceil \frac{\log(2 |\gamma - 1| / \mu)}{-\log \alpha}"
     r" \right\rceil, \quad |\rho_L| \le B_{\mu/2}(L - \hat L, \delta)",
@@ -928,7 +943,7 @@ EQ1_DEEP = numeric(
     statement=r"K^{(l)} = \sigma_w^2 \tfrac2\pi \arcsin \tfrac{2 K^{(l-1)}}"
     r"{1 + 2 \gamma_{l-1}} + \sigma_b^2",
     assumptions=("unit inputs", "not normalised"),
-    source=Source(KEY, "Equations 1 and 7"),
+    source=Source(KEY, "Equations 1 and 7", Reading.OURS),
     cases=(
         {"weight_var": 1.3, "bias_var": 0.1, "depth": 60},
         {"weight_var": 1.3, "bias_var": 0.1, "depth": 2},
@@ -983,7 +998,7 @@ EQ1_APART = numeric(
     statement=r"K^{(l+1)} = \cosh K^{(l)} / \cosh 1 \text{ or } (K^{(l)})^{30}, \quad"
     r" 1 - \rho \ge 2^{-53}",
     assumptions=("cosines of second moment one, and Hermite polynomials of order 30",),
-    source=Source(KEY, "Equations 1 and 7"),
+    source=Source(KEY, "Equations 1 and 7", Reading.OURS),
     cases=(
         *grid(waves=40, powers=(11, 12)),
         {"waves": 60, "powers": 9, "first": 5},
@@ -1124,7 +1139,7 @@ CALLABLE = numeric(
     items=("DefC.1",),
     title="Dual and slope of a user-defined function with a kink",
     statement=r"s(x) = (x - c)_+^2 + x/2",
-    source=Source(KEY, "Definition C.1"),
+    source=Source(KEY, "Definition C.1", Reading.OURS),
     cases=(
         *grid(what=("energy", "dual", "slope", "distance", "bend")),
         *grid(what=("dual", "slope", "bend"), form="abs"),
@@ -1240,7 +1255,7 @@ CUBIC = numeric(
     items=("DefC.1", "D.0"),
     title="The dual of a Hermite polynomial at unequal variances",
     statement=r"h_3(sx) = s^3 h_3(x) + \frac{3 s (s^2 - 1)}{\sqrt 6} h_1(x)",
-    source=Source(KEY, "Definition C.1"),
+    source=Source(KEY, "Definition C.1", Reading.OURS),
     cases=grid(var_x=(0.5, 2.0), var_y=(1.0, 1.5)),
     predict=_predict_cubic,
     measure=_measure_cubic,
