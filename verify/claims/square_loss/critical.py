@@ -63,7 +63,7 @@ EQ_6 = Claim(
         r" r_k=\Bigl\|\sum_ne_n\bigl(\tfrac{\partial f_n}{\partial V_k}-V_kf_n\bigr)"
         r"\Bigr\|_F"
     ),
-    source=Source(KEY, "Equation 6"),
+    source=Source(KEY, "Equations 4 and 6"),
     evidence=Evidence.SEARCH,
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]), examples=(1, 7), seed=(0,)
@@ -314,7 +314,7 @@ PER_SAMPLE = Claim(
         r"D_{j,k}=\|\partial f_j/\partial V_k-V_kf_j\|_F/|f_j|"
         r"=\sqrt{\|\partial f_j/\partial V_k\|_F^2/f_j^2-1}"
     ),
-    source=Source(KEY, "Section 2, critical points; the formula is ours", Reading.OURS),
+    source=Source(KEY, "Section 2.1; the formula is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=_WIDE,
     predict=_predict_single,
@@ -332,7 +332,7 @@ ERR_3 = Claim(
     statement=(
         r"L=0\;\Rightarrow\;\partial f(x_j)/\partial V_k=V_kf(x_j)\text{ for every }j"
     ),
-    source=Source(KEY, "Section 2 and Lemma 1"),
+    source=Source(KEY, "Section 2.1 and Lemma 1"),
     evidence=Evidence.NUMERIC,
     cases=_WIDE,
     predict=_none_left,
@@ -379,7 +379,9 @@ ERR_12 = Claim(
         r"\lambda=0,\;e=0:\quad\dot V_k=0\text{ even when }"
         r"V_kf_n-\partial f_n/\partial V_k\ne 0"
     ),
-    source=Source(KEY, "Footnote 3, with the missing inequality restored"),
+    source=Source(
+        KEY, "Footnote 3, with the missing inequality restored", Reading.FORCED
+    ),
     evidence=Evidence.NUMERIC,
     cases=_WIDE,
     predict=_rest_all_the_same,

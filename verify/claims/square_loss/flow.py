@@ -286,7 +286,7 @@ WEIGHT_NORMALISATION = Claim(
         r"W_k=g_kv_k/\|v_k\|_F,\;\|v_k(0)\|=1:\quad (g,v)\text{ moves as }(\rho,V)"
         r"\text{ of (3), (4), and }\|v_k\|\text{ stays}"
     ),
-    source=Source(KEY, "Section 2 and Equation 1"),
+    source=Source(KEY, "Section 2, below Equation 1", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=SMOOTH,
     predict=_predict_normalised,

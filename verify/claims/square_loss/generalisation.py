@@ -78,7 +78,7 @@ RADEMACHER = Claim(
         r"\hat R_N(\rho\tilde F)=\rho\hat R_N(\tilde F),\qquad"
         r" \hat R_N(\tilde F)=\tfrac1N E\,\|\textstyle\sum_n\sigma_nx_n\|"
     ),
-    source=Source(KEY, "Equation 8"),
+    source=Source(KEY, "Equation 8; linear functions are ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=_AVERAGES,
     predict=_predict_average,
@@ -451,7 +451,7 @@ ERR_13 = Claim(
     items=("Err13",),
     title="The generalisation bound holds without the training loss",
     statement=r"P(yf\le0)\le c_1\rho\,\hat R_N(\tilde F)+c_2\,\epsilon(N,\delta)",
-    source=Source(KEY, "Equation 8, as printed"),
+    source=Source(KEY, "Observation 3 and Equation 8", Reading.READING),
     evidence=Evidence.STATISTICAL,
     cases=grid(kind=("noise",), share=(0.45,), examples=(2000,), depth=(1,)),
     predict=_without_training_loss,

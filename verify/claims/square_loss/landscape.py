@@ -472,7 +472,7 @@ LARGE_DECAY = Claim(
     items=("Sec1.2", "Err14"),
     title="A large enough weight decay makes the end independent of the start",
     statement=r"\exists\lambda_0:\;\lambda>\lambda_0\Rightarrow\text{ one minimum}",
-    source=Source(KEY, "Section 1.2"),
+    source=Source(KEY, "Section 1.2", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=grid(examples=(2, 4, 6), weight_decay=(0.1, 10.0, 1000.0)),
     predict=_one_minimum,

@@ -326,7 +326,7 @@ OBS_2A = Claim(
     items=("Obs2a", "Lemma1"),
     title="At zero loss every margin is 1/rho",
     statement=r"\rho f_n=y_n\;\Rightarrow\;y_nf_n=1/\rho\text{ for every }n",
-    source=Source(KEY, "Observation 2"),
+    source=Source(KEY, "Section 1.2 and Observation 2"),
     evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=(4,), seed=(0, 1)
@@ -483,7 +483,7 @@ PATH = Claim(
 
 
 def _measure_monotone(*, examples: int, inputs: int, seed: int) -> float:
-    """Smallest of the falls of rho and the rises of B and S towards less decay."""
+    """Smallest of the falls of rho and the rises of B and S towards more decay."""
     values = _measure_decay_path(examples=examples, inputs=inputs, seed=seed)
     steps: list[float] = []
     for k, sign in ((0, 1), (1, -1), (2, -1)):
@@ -504,12 +504,12 @@ def _a_tenth_each(*, examples: int, inputs: int, seed: int) -> float:
 OBS_2C = Claim(
     id="sl/obs2c",
     items=("Obs2c", "Lemma1"),
-    title="For global minimisers, more decay means a smaller scale and larger margins",
+    title="For global minimisers, more decay means a smaller scale, a larger mean margin",
     statement=(
         r"\lambda\uparrow\;\Rightarrow\;\rho_{eq}\downarrow,\;"
         r"\textstyle\sum y_nf_n\uparrow,\;\sum f_n^2\uparrow"
     ),
-    source=Source(KEY, "Observation 2"),
+    source=Source(KEY, "Observation 2", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=_LINEAR,
     predict=_zero,
@@ -688,7 +688,7 @@ DEGENERATE = Claim(
     items=("Degen",),
     title="Zero-loss solutions form sets of dimension W - N (weights less examples)",
     statement=r"\operatorname{rank}\,[\partial g_n/\partial W]=N,\quad\text{nullity }W-N",
-    source=Source(KEY, "Section 2, below Observation 2"),
+    source=Source(KEY, "Section 2, below Observation 2", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=(4,), seed=(0, 1)

@@ -84,7 +84,7 @@ EXPONENTIAL = Claim(
         r"\min_ny_nx_n^Tw(t)/\|w(t)\|\to\max_{\|v\|=1}\min_ny_nx_n^Tv,\quad"
         r"\dot w=-\nabla\log\textstyle\sum_ne^{-y_nx_n^Tw}"
     ),
-    source=Source(KEY, "Section 3"),
+    source=Source(KEY, "Section 3, for one layer", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=grid(examples=(3, 9), inputs=(2, 5), seed=(0, 1)),
     predict=_predict_direction,

@@ -132,7 +132,7 @@ STEPS = Claim(
     statement=(
         r"v_k^{(t)}/\|v_k^{(t)}\|\text{ of WN}=V_k^{(t)}\text{ of descent on (1)}"
     ),
-    source=Source(KEY, "Section 2, below Equation 1"),
+    source=Source(KEY, "Section 2, below Equation 1", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=grid(widths=([3, 1], [4, 5, 3, 1]), seed=(0, 1), rate=(0.01, 0.1)),
     predict=_equal_steps,
@@ -415,7 +415,7 @@ SGD_STOPS = Claim(
     id="sl/fn4",
     items=("Fn4",),
     title="Stochastic gradient descent stops only at zero loss on every example",
-    statement=r"\text{SGD stops}\iff\ell_n=0\text{ for every }n",
+    statement=r"\text{SGD stops}\Rightarrow\ell_n=0\text{ for every }n",
     source=Source(KEY, "Footnote 4"),
     evidence=Evidence.NUMERIC,
     cases=grid(kind=("average", "zero", "dead")),
@@ -475,7 +475,7 @@ FOOTNOTE_2 = Claim(
         r"BN(DWx)=BN(Wx)\text{ for every diagonal }D>0:"
         r"\text{ rows count as if of length one}"
     ),
-    source=Source(KEY, "Footnote 2"),
+    source=Source(KEY, "Footnote 2", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=grid(rows=(1, 4, 30), columns=(5,), seed=(0, 1)),
     predict=_of_unit_rows,

@@ -174,7 +174,7 @@ FROM_ABOVE = Claim(
     items=("Obs1large",),
     title="From a large start, the scale decreases until it reaches a minimum",
     statement=r"\rho(0)\gg\rho_{eq}\Rightarrow\rho(t)\text{ decreases to a minimum}",
-    source=Source(KEY, "Section 2, below Equation 7"),
+    source=Source(KEY, "Section 2, below Equation 7", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=grid(start=(5.0,)),
     predict=_falls_to_a_minimum,
