@@ -344,7 +344,7 @@ ERR_3 = Claim(
     finding=(
         "At zero loss all directions are at rest, whatever they are: the flow stops"
         " because the errors are zero, not because each example satisfies the"
-        " condition."
+        " condition. Nor does each where decay keeps the errors off zero (sl/err3-decay)."
     ),
 )
 

@@ -14,6 +14,7 @@ from verify.claims.square_loss._networks import (
     Array,
     Problem,
     gradients,
+    jacobians,
     outputs,
     tensors,
 )
@@ -432,6 +433,77 @@ NULLITY = Claim(
         " 0.4, a minimum of two layers is strict if each cluster has one unit, as"
         " footnote 3 says for lambda > 0; otherwise its dimension counts the ways in"
         " which units share a cluster."
+    ),
+)
+
+
+def _directions(parts: Parts, labels: Sequence[int], decay: float) -> Any:
+    """Inputs and unit layers of a partition's minimum, near zero loss; checked."""
+    x, y, shapes, flat = _at_partition(parts, labels, decay, 1)
+    first, last = np.split(flat[1:], [int(np.prod(shapes[0]))])
+    layers = [first.reshape(shapes[0]), last.reshape(shapes[1])]
+    unit = [v / np.linalg.norm(v) for v in layers]
+    slope, values = _curvature(parts, labels, decay, 1)
+    misses = flat[0] * outputs(tensors(unit), x).detach().numpy() - y
+    # At rest, a strict minimum, and errors of the order of the decay.
+    if slope > 1e-9 or values.min() < decay or np.abs(misses).max() > 10.0 * decay:
+        raise ValueError("the partition is no minimum near zero loss")
+    return unit, x
+
+
+def _measure_single(
+    *, parts: list[list[int]], labels: list[int], weight_decay: float
+) -> Array:
+    """Return ||df_j/dV_k - V_k f_j|| / |f_j|, (layers, examples)."""
+    unit, x = _directions(parts, labels, weight_decay)
+    f = outputs(tensors(unit), x).detach().numpy()[:, None, None]
+    return np.array(
+        [
+            np.linalg.norm(s - v * f, axis=(1, 2)) / np.abs(f[:, 0, 0])
+            for v, s in zip(unit, jacobians(unit, x), strict=True)
+        ]
+    )
+
+
+def _none_left(
+    *, parts: list[list[int]], labels: list[int], weight_decay: float
+) -> Array:
+    return np.zeros((2, len(labels)))
+
+
+def _left_singly(
+    *, parts: list[list[int]], labels: list[int], weight_decay: float
+) -> Array:
+    """The residual of each single example."""
+    return np.asarray(sl.per_sample_residual(*_directions(parts, labels, weight_decay)))
+
+
+ERR_3_DECAYED = Claim(
+    id="sl/err3-decay",
+    items=("Err3", "PerSample", "Lemma1"),
+    title="At rest with decay, near zero loss, gradients are parallel to the layers",
+    statement=(
+        r"\lambda>0,\;L\approx0,\;\dot\rho=\dot V_k=0\;\Rightarrow\;"
+        r"\partial f(x_j)/\partial V_k=V_kf(x_j)\text{ for every }j"
+    ),
+    source=Source(KEY, "Section 2.1 and Lemma 1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        parts=([[0, 1, 2], [3, 4]], [[0, 1], [2], [3, 4]]),
+        labels=([1, 1, 1, -1, -1],),
+        weight_decay=(0.001, 0.01),
+    ),
+    predict=_none_left,
+    measure=_measure_single,
+    # Sums of a few products, and a least squares of condition below ten.
+    compare=AgreesTo(absolute=1e-11),
+    must_hold=_left_singly,
+    expected=Outcome.REFUTED,
+    uses=("sl/persample", "sl/err3-corrected", "sl/degen-decay"),
+    finding=(
+        "At strict minima of both classes, with a decay of 0.001, errors below 0.005 and"
+        " all directions at rest, the two sides differ by 0.86 to 2.5 times the output."
+        " Only the sum over examples, weighed by their errors, is parallel (Equation 6)."
     ),
 )
 
