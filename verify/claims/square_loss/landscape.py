@@ -121,7 +121,7 @@ MINIMUM_NORM = Claim(
     uses=("sl/degen-decay",),
     finding=(
         "Counterexample: three inputs, any two of which have the product -0.15. Every"
-        " partition of them among hidden units is a strict minimum, at any decay. The"
+        " partition of them among hidden units is a strict minimum at this decay. The"
         " least norm is that of one unit, but from a start of 0.1 as from 5 the flow"
         ' stays where its units point. The paper says "is expected" and gives no'
         " condition on the start."
@@ -222,7 +222,7 @@ SAME_NORM_NEAR = Claim(
         r"\qquad e_n=\rho f_n-y_n"
     ),
     source=Source(KEY, "Section 3", Reading.READING),
-    evidence=Evidence.SEARCH,
+    evidence=Evidence.NUMERIC,
     cases=(
         *grid(weight_decay=(0.1, 0.03), error=0.0),
         *grid(weight_decay=0.0, error=(0.3, 1e-3)),
@@ -430,9 +430,9 @@ NULLITY = Claim(
     uses=("sl/degen",),
     finding=(
         "W - N is right without decay (sl/degen). With every decay tried, 0.01 to"
-        " 0.4, a minimum of two layers is strict if each cluster has one unit, as"
-        " footnote 3 says for lambda > 0; otherwise its dimension counts the ways in"
-        " which units share a cluster."
+        " 0.4, a minimum of two layers is strict if each cluster has one unit: not"
+        " singular, as the text says of any lambda > 0. Otherwise its dimension counts"
+        " the ways in which units share a cluster."
     ),
 )
 
@@ -555,7 +555,9 @@ LARGE_DECAY = Claim(
     uses=("sl/degen-decay", "sl/minnorm"),
     finding=(
         "Partitions into parts of equal size are strict minima at every decay, up to"
-        " 1,000 here, and their norms differ. The statement is true for linear"
-        " networks (sl/minnorm)."
+        " 1,000 here, and their norms differ: where a flow ends depends on the directions"
+        " it starts with. The least curvature falls as 1/lambda^2, and stays positive."
+        " The statement is true for linear networks (sl/minnorm); whether the scale of a"
+        " start is forgotten is asked by sl/sec1.2-trained."
     ),
 )

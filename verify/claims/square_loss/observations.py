@@ -17,8 +17,10 @@ from verify.claims.square_loss._flows import integrate, scale_and_directions
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
+    flat,
     gradients,
     interpolator,
+    jacobians,
     outputs,
     problem,
     projected,
@@ -666,7 +668,11 @@ START = Claim(
 
 
 def _measure_rank(*, widths: list[int], examples: int, seed: int) -> list[int]:
-    """Rank of the derivative of the outputs by all weights, and what it leaves."""
+    """Rank of the derivative of the outputs by all weights, and what it leaves.
+
+    Of networks with hidden layers also what is left at unit layers and this scale; the
+    linear interpolator is that of least norm, and the only one of its scale.
+    """
     p = interpolator(widths, examples, seed)
     weights = [*p.directions[:-1], p.rho * p.directions[-1]]
     leaves = tensors(weights)
@@ -677,18 +683,31 @@ def _measure_rank(*, widths: list[int], examples: int, seed: int) -> list[int]:
     values = np.linalg.svd(np.array(rows), compute_uv=False)
     # Random data: the last value is far from the rounding of the first, or zero.
     rank = int(np.sum(values > 1e-10 * values[0]))
-    return [rank, len(rows[0]) - rank]
+    found = [rank, len(rows[0]) - rank]
+    if len(widths) == 2:
+        return found
+    slopes = jacobians(p.directions, p.x)
+    spheres = [
+        flat([projected(v, s[n]) for v, s in zip(p.directions, slopes, strict=True)])
+        for n in range(examples)
+    ]
+    values = np.linalg.svd(np.array(spheres), compute_uv=False)
+    # A sphere has one dimension less than its matrix entries.
+    free = len(rows[0]) - len(leaves)
+    return [*found, free - int(np.sum(values > 1e-10 * values[0]))]
 
 
 def _predict_rank(*, widths: list[int], examples: int, seed: int) -> list[int]:
     count = sum(a * b for a, b in itertools.pairwise(widths))
-    return [examples, count - examples]
+    found = [examples, count - examples]
+    fixed = [count - examples - (len(widths) - 1)]
+    return found + (fixed if len(widths) > 2 else [])
 
 
 def _isolated(*, widths: list[int], examples: int, seed: int) -> list[int]:
     """Isolated solutions, as with as many equations as weights."""
     count = sum(a * b for a, b in itertools.pairwise(widths))
-    return [count, 0]
+    return [count, 0, 0][: len(widths)]
 
 
 DEGENERATE = Claim(
@@ -705,6 +724,10 @@ DEGENERATE = Claim(
     measure=_measure_rank,
     compare=Identical(),
     must_refute=_isolated,
+    finding=(
+        "W - N counts solutions of every norm. At a fixed scale and with unit layers, of"
+        " which the sentence speaks, the dimension is smaller by the number of layers."
+    ),
 )
 
 
