@@ -113,7 +113,7 @@ SQUARE_LOSS = {
     "sl/Fig10": "C: the larger start ends with the larger norm (two pairs of starts)",
     "sl/Fig11": "C: the larger start ends with smaller margins (two pairs of starts)",
     "sl/init": "only decay forgets the start (less without decay; without both)",
-    "sl/init-zero": "C: a start near zero ends at a small norm",
+    "sl/init-zero": "C: the smallest start ends at the smallest norm",
     "sl/abs-trained": "A: all starts end at one norm, the least",
     "sl/abs-decay": "decay lowers the norm",
     "sl/obs1-trained": "A, ours: from 0.1 the norm rises past its end",

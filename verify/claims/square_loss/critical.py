@@ -191,7 +191,7 @@ SINGULAR = Claim(
     items=("Sing",),
     title=(
         "Without decay, interpolators with layers of any norm are at rest; with"
-        " decay, only one"
+        " decay, only those of norm one"
     ),
     statement=(
         r"V_k\to cV_k,\;\rho\to c^{-L}\rho\text{ at rest}:\quad"

@@ -538,7 +538,8 @@ ROWS = Claim(
     uses=("sl/wn",),
     finding=(
         "Libraries normalise each row by default. Only normalising the whole matrix"
-        " gives the printed flow; the two agree for a layer of one unit."
+        " gives the printed flow; the two agree for a layer of one unit, and footnote 2"
+        " lets the equations be read for each row instead."
     ),
 )
 
