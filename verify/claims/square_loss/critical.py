@@ -190,8 +190,8 @@ SINGULAR = Claim(
     id="sl/sing",
     items=("Sing",),
     title=(
-        "Without decay, interpolators with layers of any norm are at rest; with"
-        " decay, only those of norm one"
+        "Without decay, interpolators of any layer norms are at rest; with decay, of"
+        " norm one alone"
     ),
     statement=(
         r"V_k\to cV_k,\;\rho\to c^{-L}\rho\text{ at rest}:\quad"

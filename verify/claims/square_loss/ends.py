@@ -175,6 +175,8 @@ SMALLER_ERROR = effect(
     least=0.01,
     withstands=FITTED,
     where="Section 2, above Observation 3, and Lemma 1",
+    # Which of the two norms is the larger.
+    uses=("sl/Fig6-spread",),
     version=2,
 )
 

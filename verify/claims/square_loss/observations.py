@@ -607,7 +607,6 @@ MINIMUM = Claim(
     items=("MinNorm",),
     title=(
         "With decay, linear networks of one to three layers end at the ridge solution"
-        " from any of their starts"
     ),
     statement=(r"\rho V_L\cdots V_1=(X^TX+\lambda I)^{-1}X^Ty,\qquad\rho_{eq}=\|w\|"),
     source=Source(KEY, "Observation 2 and footnote 3; ours", Reading.OURS),
