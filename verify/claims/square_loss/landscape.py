@@ -437,6 +437,53 @@ NULLITY = Claim(
 )
 
 
+def _measure_loss(
+    *, parts: list[list[int]], labels: list[int], weight_decay: float
+) -> float:
+    x, y, shapes, flat = _at_partition(parts, labels, weight_decay, 1)
+    return float(_loss(x, y, weight_decay, shapes, torch.tensor(flat)))
+
+
+def _of_interpolation(
+    *, parts: list[list[int]], labels: list[int], weight_decay: float
+) -> float:
+    return weight_decay * _rho(parts, 0.0) ** 2
+
+
+def _half_of_that(
+    *, parts: list[list[int]], labels: list[int], weight_decay: float
+) -> float:
+    """Half of it, the decay's convention of optimisers."""
+    return 0.5 * _of_interpolation(
+        parts=parts, labels=labels, weight_decay=weight_decay
+    )
+
+
+SMALL_DECAY = Claim(
+    id="sl/sing-small",
+    items=("Sing", "Landscape"),
+    title="With small decay, minima are as near to zero loss as one likes",
+    statement=(
+        r"0<L_{min}(\lambda)\le\lambda\rho_{eq}(0)^2\to0,\qquad"
+        r" L=\textstyle\sum_n(\rho f_n-y_n)^2+\lambda\rho^2"
+    ),
+    source=Source(KEY, "Section 2, below Equation 5", Reading.READING),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        parts=([[0, 1, 2]], [[0, 1], [2]], [[0], [1], [2]]),
+        labels=(_THREE,),
+        weight_decay=(1e-6, 0.01, 0.4),
+    ),
+    predict=_of_interpolation,
+    measure=_measure_loss,
+    # Squared errors of rounding, and the decay's products below ten.
+    compare=AtMost(rounding=1e-14),
+    must_refute=_half_of_that,
+    uses=("sl/degen-decay",),
+    finding="The interpolator of a partition has this loss; its minimum has less.",
+)
+
+
 def _directions(parts: Parts, labels: Sequence[int], decay: float) -> Any:
     """Inputs and unit layers of a partition's minimum, near zero loss; checked."""
     x, y, shapes, flat = _at_partition(parts, labels, decay, 1)
