@@ -1,4 +1,4 @@
-"""Other losses and margins, and ranks (sections 3 and 4)."""
+"""Other losses and rules, margins, and ranks (sections 3 and 4)."""
 
 import itertools
 from collections.abc import Sequence
@@ -165,6 +165,56 @@ NU_EXPONENTIAL = Claim(
         " is negative and grows: the sentence needs separability, which it does not"
         " state."
     ),
+)
+
+
+# --- Oja's rule -----------------------------------------------------------------------
+
+
+def _neuron(inputs: int, seed: int) -> tuple[Array, Array]:
+    """Weights of length one, and an input of any length."""
+    rng = np.random.default_rng([70, inputs, seed])
+    w = rng.standard_normal((1, inputs))
+    return w / np.linalg.norm(w), rng.standard_normal(inputs)
+
+
+def _measure_oja(*, inputs: int, seed: int) -> list[Any]:
+    """Oja's rule, y (x - y w) with y = w.x, to 30 digits."""
+    w, x = (each.ravel().tolist() for each in _neuron(inputs, seed))
+    with mpmath.workdps(30):
+        y = mpmath.fdot(w, x)
+        return [y * (b - y * a) for a, b in zip(w, x, strict=True)]
+
+
+def _predict_oja(*, inputs: int, seed: int) -> Array:
+    """The direction's motion under Hebb's rule y x, whatever the multiplier takes off."""
+    w, x = _neuron(inputs, seed)
+    return sl.direction_from_weight_velocity(w, (w @ x) * x[None])[1].ravel()
+
+
+def _sum_kept(*, inputs: int, seed: int) -> Array:
+    """Normalisation by subtraction, which keeps the sum of the weights."""
+    w, x = _neuron(inputs, seed)
+    return float((w @ x)[0]) * (x - x.mean())
+
+
+OJA = Claim(
+    id="sl/oja",
+    items=("Sec4.1oja",),
+    title="Oja's rule is Hebb's with a Lagrange multiplier that keeps the norm at one",
+    statement=(
+        r"\|w\|=1,\;y=w^Tx:\qquad y\,(x-yw)=y\,x-\nu w,\quad"
+        r" \nu\text{ from }\tfrac{d}{dt}\|w\|^2=0"
+    ),
+    source=Source(KEY, "Section 4.1", Reading.READING),
+    evidence=Evidence.NUMERIC,
+    cases=grid(inputs=(1, 2, 7, 50), seed=(0, 1)),
+    predict=_predict_oja,
+    measure=_measure_oja,
+    # Sums of fifty products of size one, of which a part is taken off.
+    compare=AgreesTo(absolute=1e-13),
+    must_refute=_sum_kept,
+    uses=("sl/proj",),
 )
 
 
