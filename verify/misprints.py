@@ -48,8 +48,8 @@ MISPRINTS: tuple[Misprint, ...] = (
         "Err8",
         "Caption of Figure 1",
         "weight decay 0.01, and also no weight decay; one start of 5; ConvNets",
-        "two runs: Figures 2 and 3 show starts of 0.1, 1 and 5, and the networks have"
-        " four fully connected layers",
+        "with weight decay, by the figure's title; Figures 2 and 3 show starts of 0.1, 1"
+        " and 5, and the networks have four fully connected layers",
     ),
     Misprint(
         "sl",

@@ -794,6 +794,7 @@ ERR_7 = Claim(
     uses=("sl/norm",),
     finding=(
         "V = (1.1, 0) with inputs (0.8, 0.6) and (1, 0) at scale 3 keeps growing. The"
-        " sign is that of the sum of e_n f_n, whatever the length."
+        " sign is that of the sum of e_n f_n, whatever the length; below rho = B/S, as on"
+        " the way from a small start, the norms do come back (sl/norm)."
     ),
 )
