@@ -490,12 +490,17 @@ def _measure_lowest(*, widths: list[int], rho: float, starts: int) -> Array:
 
 def _at_rest(*, widths: list[int], rho: float, starts: int) -> Array:
     """Nothing along the spheres; across them sum_n (rho f_n - y_n) f_n, in every layer."""
-    return np.array([0.0, abs(_lowest(tuple(widths), rho, starts).multiplier)])
+    p, end = problem(widths, _EXAMPLES, 5), _lowest(tuple(widths), rho, starts)
+    multiplier = sl.lagrange_multiplier(rho, sl.outputs(end.directions, p.x), p.labels)
+    return np.array([0.0, abs(multiplier) / rho])
 
 
 def _at_rest_in_space(*, widths: list[int], rho: float, starts: int) -> Array:
     """At a minimum without the constraint no gradient is left."""
     return np.zeros(2)
+
+
+_EXAMPLES = 4
 
 
 @cache
@@ -508,43 +513,40 @@ def _lowest(widths: tuple[int, ...], rho: float, starts: int) -> "_Point":
 
 
 class _Point(NamedTuple):
-    """Directions: their loss, the gradient's lengths over 2 rho, and the multiplier."""
+    """Directions: their loss, the gradient's lengths over 2 rho, and its projections."""
 
+    directions: list[Array]
     loss: float
     along: float
     whole: float
-    multiplier: float
     moves: list[Array]
 
 
 def _point(directions: Sequence[Array], p: Problem, rho: float) -> _Point:
     leaves = tensors(directions)
-    outs = outputs(leaves, p.x)
-    loss = square_error(rho, outs, p.labels)
+    loss = square_error(rho, outputs(leaves, p.x), p.labels)
     slopes = gradients(loss, leaves)
     moves = [projected(v, s) for v, s in zip(directions, slopes, strict=True)]
     along, whole = (
         max(float(np.linalg.norm(m)) for m in each) / (2.0 * rho)
         for each in (moves, slopes)
     )
-    f = outs.detach().numpy()
-    multiplier = float((rho * f - p.labels) @ f)
-    return _Point(float(loss.detach()), along, whole, multiplier, moves)
+    return _Point(list(directions), float(loss.detach()), along, whole, moves)
 
 
 def _descended(widths: Sequence[int], rho: float, seed: int) -> _Point:
     """Projected descent with a step that halves when the loss would rise."""
-    p = problem(widths, 4, 5)
-    directions, rate = list(problem(widths, 4, seed + 100).directions), 0.5
-    here = _point(directions, p, rho)
+    p, rate = problem(widths, _EXAMPLES, 5), 0.5
+    here = _point(problem(widths, _EXAMPLES, seed + 100).directions, p, rho)
     for _ in range(2000):
         if here.along < 1e-8 or rate < 1e-12:
             break
-        tried = [v - rate * m for v, m in zip(directions, here.moves, strict=True)]
+        pairs = zip(here.directions, here.moves, strict=True)
+        tried = [v - rate * m for v, m in pairs]
         tried = [v / np.linalg.norm(v) for v in tried]
         there = _point(tried, p, rho)
         if there.loss < here.loss:
-            directions, here, rate = tried, there, 1.2 * rate
+            here, rate = there, 1.2 * rate
         else:
             rate *= 0.5
     return here
