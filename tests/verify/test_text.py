@@ -201,6 +201,8 @@ def test_a_case_in_error_shows_no_numbers() -> None:
             "x > −1 ⟺ overline(|f_n|) ≤ √(1/2)",
         ),
         (r"K^{(m)}_{ij} = \|x\|^2, \quad m \to \infty", "K_ij^(m) = ‖x‖², m → ∞"),
+        (r"3\sqrt{\ln(2/\delta)/(2N)}", "3√(ln(2/δ)/(2N))"),
+        (r"\sqrt[3]{a + b} \ge \sqrt{1 - \rho^2}", "³√(a + b) ≥ √(1 − ρ²)"),
     ],
 )
 def test_formulas_as_text(latex: str, shown: str) -> None:

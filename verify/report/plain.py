@@ -67,9 +67,13 @@ def _of(element: ET.Element) -> str:
             if element.get("linethickness") == "0":
                 return f"{_of(parts[0])} choose {_of(parts[1])}"
             return f"{above}/{below}"
-        case "msqrt" | "mroot":
-            root = f"√{_grouped(parts[0])}"
-            return root if len(parts) == 1 else f"{_raised(parts[1])}{root}"
+        case "msqrt":
+            # It holds a row, as `mathml.tree` leaves it.
+            body = ET.Element("mrow")
+            body.extend(parts)
+            return f"√{_grouped(body)}"
+        case "mroot":
+            return f"{_raised(parts[1])}√{_grouped(parts[0])}"
         case "msub" | "munder":
             return _of(parts[0]) + _lowered(parts[1])
         case "msup":

@@ -123,7 +123,7 @@ def _as_a_power(*, away: float, time: float) -> float:
 SLOW = Claim(
     id="sl/exp-slow",
     items=("Sec3exp",),
-    title="With the exponential loss, the margin approaches the largest at the pace of ln t",
+    title="With the exponential loss, margins approach the largest at the pace of ln t",
     statement=(
         r"w(0)\perp x,\;\|w(0)\|=c,\;s=\ln(1+t):\qquad\frac{w\cdot x}{\|w\|}"
         r"=\frac s{\sqrt{s^2+c^2}}"
