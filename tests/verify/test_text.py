@@ -202,6 +202,8 @@ def test_a_case_in_error_shows_no_numbers() -> None:
         ),
         (r"K^{(m)}_{ij} = \|x\|^2, \quad m \to \infty", "K_ij^(m) = ‖x‖², m → ∞"),
         (r"3\sqrt{\ln(2/\delta)/(2N)}", "3√(ln(2/δ)/(2N))"),
+        (r"\frac{dL}{dt} = \frac1{m^2\sqrt{8\pi}}", "dL/dt = 1/(m²√(8π))"),
+        (r"\frac N{2b} |x + \tfrac13| + \tfrac12 |y|", "N/(2b) · |x + 1/3|+1/2 · |y|"),
         (r"\sqrt[3]{a + b} \ge \sqrt{1 - \rho^2}", "³√(a + b) ≥ √(1 − ρ²)"),
     ],
 )

@@ -39,7 +39,8 @@ def _row(elements: list[ET.Element]) -> str:
         elif element.tag == "mo" and word in (",", ";"):
             shown = f"{word} "
         elif _is_fraction(before) and (word[:1].isalnum() or word[:1] in "([|‖⟨∑∏√"):
-            shown = f" · {shown}" if word else shown
+            closes = word in ("|", "‖") and text.count(word) % 2
+            shown = f" · {shown}" if word and not closes else shown
         elif text[-1:].isalnum() and word[:1].isalnum():
             apart = _is_long(before) or _is_long(element)
             shown = f" {shown}" if apart else shown
@@ -63,15 +64,19 @@ def _of(element: ET.Element) -> str:
     parts = list(element)
     match element.tag:
         case "mfrac":
-            above, below = map(_grouped, parts)
             if element.get("linethickness") == "0":
                 return f"{_of(parts[0])} choose {_of(parts[1])}"
-            return f"{above}/{below}"
+            above, below = map(_grouped, parts)
+            # A product below a line, as 1/2b is read as b/2; not so dx/dt.
+            product = below.isalnum() and _unwrapped(parts[1]).tag == "mrow"
+            product = product and not above[:1] == below[:1] == "d"
+            return f"{above}/({below})" if product else f"{above}/{below}"
         case "msqrt":
             # It holds a row, as `mathml.tree` leaves it.
             body = ET.Element("mrow")
             body.extend(parts)
-            return f"√{_grouped(body)}"
+            text = _grouped(body)
+            return f"√({text})" if len(parts) > 1 and text.isalnum() else f"√{text}"
         case "mroot":
             return f"{_raised(parts[1])}√{_grouped(parts[0])}"
         case "msub" | "munder":
