@@ -57,7 +57,7 @@ LEAST_NORM = trained(
         "With normalisation and decay, interpolating networks all end at the"
         " smallest norm"
     ),
-    statement=r"|\ln\rho_{end}(5)/\rho_{end}(0.1)|\le\ln1.1\text{ of one seed}",
+    statement=r"|\ln(\rho_{end}(5)/\rho_{end}(0.1))|\le\ln1.1\text{ of one seed}",
     reading=Reading.READING,
     where="Abstract and section 3",
     measure=_spread,
@@ -234,7 +234,7 @@ LARGE = effect(
     title=(
         "With the paper's decay, weight-normalised networks forget their initial scale"
     ),
-    statement=r"|\ln\rho_{end}(5)/\rho_{end}(0.1)|\le\ln1.1",
+    statement=r"|\ln(\rho_{end}(5)/\rho_{end}(0.1))|\le\ln1.1",
     measure=_from_both,
     least=-math.log(1.1),
     most=math.log(1.1),
@@ -273,7 +273,7 @@ TWO_CLASSES = trained(
     runs=looks(WEIGHED),
     items=("Sec1.2", "Err14"),
     title="Networks that predict both classes end at one norm from either start",
-    statement=r"|\ln\rho_{end}(5)/\rho_{end}(0.1)|\le\ln1.1\text{ of both classes}",
+    statement=r"|\ln(\rho_{end}(5)/\rho_{end}(0.1))|\le\ln1.1\text{ of both classes}",
     reading=Reading.OURS,
     measure=_of_both_classes,
     # Not the same seeds from both starts.
