@@ -20,6 +20,7 @@ from verify.claims.square_loss._networks import (
     problem,
     problems,
     projected,
+    single_residuals,
     square_error,
     tensors,
 )
@@ -284,13 +285,7 @@ ERROR = Claim(
 def _measure_single(*, widths: list[int], examples: int, seed: int) -> Array:
     """Return ||df_j/dV_k - V_k f_j|| / |f_j|, (layers, examples)."""
     p = interpolator(widths, examples, seed)
-    f = outputs(tensors(p.directions), p.x).detach().numpy()[:, None, None]
-    return np.array(
-        [
-            np.linalg.norm(s - v * f, axis=(1, 2)) / np.abs(f[:, 0, 0])
-            for v, s in zip(p.directions, jacobians(p.directions, p.x), strict=True)
-        ]
-    )
+    return single_residuals(p.directions, p.x)
 
 
 def _predict_single(*, widths: list[int], examples: int, seed: int) -> Array:

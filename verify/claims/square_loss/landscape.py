@@ -14,8 +14,8 @@ from verify.claims.square_loss._networks import (
     Array,
     Problem,
     gradients,
-    jacobians,
     outputs,
+    single_residuals,
     tensors,
 )
 from verify.compare import AgreesTo, AtMost, Identical, Outcome
@@ -502,14 +502,7 @@ def _measure_single(
     *, parts: list[list[int]], labels: list[int], weight_decay: float
 ) -> Array:
     """Return ||df_j/dV_k - V_k f_j|| / |f_j|, (layers, examples)."""
-    unit, x = _directions(parts, labels, weight_decay)
-    f = outputs(tensors(unit), x).detach().numpy()[:, None, None]
-    return np.array(
-        [
-            np.linalg.norm(s - v * f, axis=(1, 2)) / np.abs(f[:, 0, 0])
-            for v, s in zip(unit, jacobians(unit, x), strict=True)
-        ]
-    )
+    return single_residuals(*_directions(parts, labels, weight_decay))
 
 
 def _none_left(
