@@ -55,8 +55,9 @@ MISPRINTS: tuple[Misprint, ...] = (
         "sl",
         "Err9",
         "Caption of Figure 6",
-        "an initialisation of rho_k = 0",
-        "scales of 0.1 and 5, as the figure shows: all gradients are zero at scale zero",
+        "an initialisation of rho_k = 0; a factor of normalisation that starts from 0",
+        "scales of 0.1 and 5, as the caption says: all gradients are zero at scale zero;"
+        " by Figure 5's caption batch normalisation has no such factor",
     ),
     Misprint(
         "sl",

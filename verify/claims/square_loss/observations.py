@@ -336,7 +336,7 @@ OBS_2A = Claim(
     items=("Obs2a", "Lemma1"),
     title="At zero loss every margin is 1/rho",
     statement=r"\rho f_n=y_n\;\Rightarrow\;y_nf_n=1/\rho\text{ for every }n",
-    source=Source(KEY, "Section 1.2 and Observation 2"),
+    source=Source(KEY, "Section 1.2, Observation 2, and caption of Figure 7"),
     evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=(4,), seed=(0, 1)
