@@ -137,7 +137,7 @@ SQUARE_LOSS: tuple[tuple[str, tuple[str, ...]], ...] = (
         (
             *("MinNormFlow", "Sec1.2", "SameNorm", "Obs2first", "Obs1large"),
             *("Landscape", "SmallOutput", "NearZero", "Fn3", "Fn4", "Sec3exp"),
-            *("Sec3rank", "Sec3tuning", "Sec4.1nu"),
+            *("Sec3rank", "Sec3tuning", "Sec4.1nu", "Sec4.1oja"),
         ),
     ),
     ("Generalisation", ("Obs3", "Obs3error", "Eq8")),

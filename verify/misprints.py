@@ -48,15 +48,16 @@ MISPRINTS: tuple[Misprint, ...] = (
         "Err8",
         "Caption of Figure 1",
         "weight decay 0.01, and also no weight decay; one start of 5; ConvNets",
-        "two runs: Figures 2 and 3 show starts of 0.1, 1 and 5, and the networks have"
-        " four fully connected layers",
+        "with weight decay, by the figure's title; Figures 2 and 3 show starts of 0.1, 1"
+        " and 5, and the networks have four fully connected layers",
     ),
     Misprint(
         "sl",
         "Err9",
         "Caption of Figure 6",
-        "an initialisation of rho_k = 0",
-        "scales of 0.1 and 5, as the figure shows: all gradients are zero at scale zero",
+        "an initialisation of rho_k = 0; a factor of normalisation that starts from 0",
+        "scales of 0.1 and 5, as the caption says: all gradients are zero at scale zero;"
+        " by Figure 5's caption batch normalisation has no such factor",
     ),
     Misprint(
         "sl",

@@ -20,7 +20,7 @@ other families it is the product over all layers.
 
 References
 ----------
-Poggio, Liao 2021, sections 2 and 4. Theirs keeps the hidden layers' norms at one in
+Poggio, Liao 2021, section 2. Theirs keeps the hidden layers' norms at one in
 theory and trains ordinary batch normalisation; here both exist.
 """
 

@@ -120,7 +120,7 @@ def train(
 
     References
     ----------
-    Poggio, Liao 2021, section 4.
+    Poggio, Liao 2021, captions of Figures 1, 5 and 9.
 
     Examples
     --------

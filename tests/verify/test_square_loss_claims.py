@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from empirical.testbed.records import Draw, Draws, RunRecord
-from verify.claims.square_loss import ends
+from verify.claims.square_loss import ends, observations
 from verify.claims.square_loss._runs import (
     DECAYED,
     NETWORKS,
@@ -140,6 +140,19 @@ def test_a_spread_is_that_of_each_seed() -> None:
     with given(dict([record(NORMALISED, pair)])):
         found = measure(scale="small", data="mnist")
         assert (found.treated - found.baseline).tolist() == pytest.approx([0.1] * 4)
+
+
+def test_a_scale_that_falls_on_its_way_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    case: Any = {"widths": [3, 1], "examples": 1, "seed": 0, "weight_decay": 0.0}
+    path = {"rho": np.array([0.1, 0.2, 0.15, 0.3]), "equilibrium": np.ones(4)}
+    monkeypatch.setattr(observations, "_path", lambda *_: path)
+    rising, tracking = observations.OBS_1.measure, observations.TRACKING.measure
+    assert rising is not None
+    assert tracking is not None
+    assert rising(**case) == pytest.approx(-0.05)
+    # It never meets its equilibrium: there is nothing to follow.
+    with pytest.raises(ValueError, match="does not meet"):
+        tracking(**case)
 
 
 SECTIONS = {"1", "1.1", "1.2", "2", "2.1", "3", "4", "4.1"}

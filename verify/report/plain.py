@@ -39,7 +39,8 @@ def _row(elements: list[ET.Element]) -> str:
         elif element.tag == "mo" and word in (",", ";"):
             shown = f"{word} "
         elif _is_fraction(before) and (word[:1].isalnum() or word[:1] in "([|‖⟨∑∏√"):
-            shown = f" · {shown}" if word else shown
+            closes = word in ("|", "‖") and text.count(word) % 2
+            shown = f" · {shown}" if word and not closes else shown
         elif text[-1:].isalnum() and word[:1].isalnum():
             apart = _is_long(before) or _is_long(element)
             shown = f" {shown}" if apart else shown

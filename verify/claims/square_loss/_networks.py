@@ -126,6 +126,14 @@ def jacobians(directions: Sequence[Array], x: Array) -> tuple[Array, ...]:
     return tuple(np.array(layer) for layer in zip(*rows, strict=True))
 
 
+def single_residuals(directions: Sequence[Array], x: Array) -> Array:
+    """Return ||df_j/dV_k - V_k f_j|| / |f_j|, (layers, examples)."""
+    f = outputs(tensors(directions), x).detach().numpy()[:, None, None]
+    pairs = zip(directions, jacobians(directions, x), strict=True)
+    gaps = [np.linalg.norm(s - v * f, axis=(1, 2)) for v, s in pairs]
+    return np.array(gaps) / np.abs(f[:, 0, 0])
+
+
 def flat(arrays: Sequence[npt.NDArray[Any]]) -> Array:
     """Return all entries in a row."""
     return np.concatenate([np.ravel(a) for a in arrays])

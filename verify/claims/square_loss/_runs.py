@@ -58,7 +58,7 @@ MISSING = 0.25
 def trained(
     *,
     where: str = "Section 3",
-    reading: Reading | None = None,
+    reading: Reading = Reading.READING,
     axes: Mapping[str, tuple[Any, ...]] | None = None,
     withstands: Mapping[str, str] = NOISE,
     small: bool = True,
@@ -66,8 +66,9 @@ def trained(
 ) -> Claim:
     """Return a claim on trained networks, small ones in the quick profile.
 
-    Not so without `small`: those do not decide it. `axes` are those of its cases beside
-    scale and data; `withstands` as of a claim that is not on test errors.
+    Not so without `small`: those do not decide it. The text prints no limits: what it
+    or a figure says is read as an effect of a size that is ours. `axes` are those of its
+    cases beside scale and data; `withstands` as of a claim that is not on test errors.
     """
     more = axes or {}
     larger = parts.pop("larger", LARGER)

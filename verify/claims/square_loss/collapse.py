@@ -1,4 +1,4 @@
-"""Neural collapse: its measures by definition, and in trained networks (section 2.1)."""
+"""Neural collapse: its measures by definition (section 2.1)."""
 
 from typing import Any
 
@@ -12,6 +12,7 @@ from verify.compare import AgreesTo
 from verify.reading import Reading
 
 KEY = "poggio2021explicit"
+_PAPYAN = "Section 2.1; defined by Papyan, Han, Donoho 2020"
 
 _MEASURES = grid(classes=(2, 3, 5), features=(6,), seed=(0, 1))
 _FAR = grid(classes=3, features=6, seed=0, offset=1e6)
@@ -113,7 +114,7 @@ NC_1 = Claim(
         " between classes"
     ),
     statement=r"\operatorname{Tr}(\Sigma_W\Sigma_B^\dagger)/C",
-    source=Source(KEY, "Section 2.1; defined by Papyan, Han, Donoho 2020"),
+    source=Source(KEY, _PAPYAN, Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=(*_MEASURES, *_FAR, *_TIGHT),
     predict=_predict_nc1,
@@ -174,7 +175,7 @@ NC_2 = Claim(
         r"\operatorname{sd}\|\mu_c-\mu_G\|/\overline{\|\mu_c-\mu_G\|},\quad"
         r"\operatorname{sd}\cos_{cc'},\quad\overline{|\cos_{cc'}+1/(C-1)|}"
     ),
-    source=Source(KEY, "Section 2.1; defined by Papyan, Han, Donoho 2020"),
+    source=Source(KEY, _PAPYAN, Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=(*_MEASURES, *_FAR),
     predict=_predict_simplex,
@@ -212,7 +213,7 @@ NC_2_CLASSIFIER = Claim(
         r"\operatorname{sd}\|w_c\|/\overline{\|w_c\|},\quad"
         r"\operatorname{sd}\cos_{cc'},\quad\overline{|\cos_{cc'}+1/(C-1)|}"
     ),
-    source=Source(KEY, "Section 2.1; defined by Papyan, Han, Donoho 2020"),
+    source=Source(KEY, _PAPYAN, Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=_MEASURES,
     predict=_predict_rows,
@@ -256,7 +257,7 @@ NC_3 = Claim(
     items=("NC3",),
     title="NC3: how far the classifier is from the class means",
     statement=r"\|W/\|W\|_F-M^T/\|M\|_F\|_F^2",
-    source=Source(KEY, "Section 2.1; defined by Papyan, Han, Donoho 2020"),
+    source=Source(KEY, _PAPYAN, Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=_MEASURES,
     predict=_predict_duality,
@@ -336,7 +337,7 @@ NC_4 = Claim(
         r"\tfrac1n\sum_i\mathbf 1[\operatorname{argmax}_c\langle w_c,h_i\rangle+b_c"
         r"\ne\operatorname{argmin}_c\|h_i-\mu_c\|]"
     ),
-    source=Source(KEY, "Section 2.1; defined by Papyan, Han, Donoho 2020"),
+    source=Source(KEY, _PAPYAN, Reading.READING),
     evidence=Evidence.NUMERIC,
     # With biases, both where products are larger than one and where they are smaller,
     # and with one class so far that its square exceeds what sets the others apart.

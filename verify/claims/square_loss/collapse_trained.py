@@ -102,7 +102,8 @@ TRAINED = (
         "sl/nc1-trained",
         ("NC1",),
         title=(
-            "With two classes, features go on collapsing after the last training error"
+            "With two classes, features go on collapsing after the first epoch without an"
+            " error"
         ),
         statement=r"NC1_{\text{no error}}\ge2\,NC1_{end}\text{ (two classes)}",
         measure=partial(_collapse, "nc1", ENDS_OF_A),
@@ -130,7 +131,8 @@ TRAINED = (
         "sl/nc1-classes",
         ("NC1",),
         title=(
-            "With four classes, features go on collapsing after the last training error"
+            "With four classes, features go on collapsing after the first epoch without an"
+            " error"
         ),
         statement=r"NC1_{\text{no error}}\ge2\,NC1_{end}\text{ (four classes)}",
         measure=partial(_collapse, "nc1", ((CLASSES, 0),)),
@@ -173,7 +175,10 @@ TRAINED = (
     _claim(
         "sl/nc3-trained",
         ("NC3",),
-        title="During training, the classifier approaches the class means",
+        title=(
+            "After the first epoch without an error, the classifier approaches the class"
+            " means"
+        ),
         statement=r"NC3_{\text{no error}}\ge1.5\,NC3_{end}",
         measure=partial(_collapse, "nc3", ENDS_OF_A),
         least=math.log10(1.5),
@@ -181,7 +186,7 @@ TRAINED = (
         larger=ON_COLOURS,
         finding=(
             "Networks that learn digits do so at either scale. With colours the distance"
-            " falls by less than a third after the last error."
+            " falls by less than a third."
         ),
         version=2,
     ),
@@ -269,7 +274,7 @@ def _with_entropy(name: str, what: str, measure: Any, **parts: Any) -> Claim:
 WITH_ENTROPY = (
     _with_entropy(
         "",
-        "features go on collapsing after the last training error",
+        "features go on collapsing after the first epoch without an error",
         partial(_collapse, "nc1", ENTROPY),
         statement=r"NC1_{\text{no error}}\ge2\,NC1_{end}\text{ (cross entropy)}",
         least=math.log10(2.0),
@@ -296,7 +301,7 @@ WITH_ENTROPY = (
     ),
     _with_entropy(
         "-dual",
-        "the classifier approaches the class means",
+        "the classifier nears the class means after an epoch without error",
         partial(_collapse, "nc3", ENTROPY),
         statement=r"NC3_{\text{no error}}\ge1.5\,NC3_{end}\text{ (cross entropy)}",
         least=math.log10(1.5),

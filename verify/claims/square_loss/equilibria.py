@@ -86,6 +86,7 @@ WEIGHT_NORMALISED = trained(
     compare=AgreesTo(relative=5e-3),
     must_refute=_with_decay_as_it_stands,
     where="Equation 5",
+    reading=Reading.QUOTED,
     uses=("sl/eq5",),
     finding=(
         "Networks come close enough to tell lambda from the optimiser's number in its"
@@ -177,12 +178,12 @@ BATCH_NORMALISED = trained(
     # a twentieth is asked for, of starts a factor of fifty apart.
     compare=AgreesTo(relative=5e-2),
     must_refute=_over_all_layers,
-    where="Equation 5 and Figures 2, 6 and 10",
+    where="Equation 5 and Figure 2",
     uses=("sl/eq5", "sl/fn2"),
     finding=(
         "Rates fall here. At the paper's constant rate norms stay further from it:"
         " decay shrinks the normalised layers, which then turn faster and never come to"
-        " rest. The figures' 'rho from all layers' does not affect the output."
+        " rest. The 'rho from all layers' of Figure 2 does not affect the output."
     ),
 )
 

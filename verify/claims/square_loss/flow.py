@@ -286,7 +286,7 @@ WEIGHT_NORMALISATION = Claim(
         r"W_k=g_kv_k/\|v_k\|_F,\;\|v_k(0)\|=1:\quad (g,v)\text{ moves as }(\rho,V)"
         r"\text{ of (3), (4), and }\|v_k\|\text{ stays}"
     ),
-    source=Source(KEY, "Section 2 and Equation 1"),
+    source=Source(KEY, "Section 2, below Equation 1", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=SMOOTH,
     predict=_predict_normalised,
@@ -538,7 +538,8 @@ ROWS = Claim(
     uses=("sl/wn",),
     finding=(
         "Libraries normalise each row by default. Only normalising the whole matrix"
-        " gives the printed flow; the two agree for a layer of one unit."
+        " gives the printed flow; the two agree for a layer of one unit, and footnote 2"
+        " lets the equations be read for each row instead."
     ),
 )
 
@@ -629,9 +630,11 @@ ERR_1 = Claim(
     uses=("sl/proj", "sl/err1-gradient"),
     finding=(
         "W = (3, 4) moving by (1, 0): the direction moves by (0.128, -0.096), not by"
-        " (0.2, 0): the part along the weights moves their norm. The formula printed"
-        " before it is right where the weights' motion stands for the loss's slope"
-        " (sl/err1-gradient)."
+        " (0.2, 0): the part along the weights moves their norm. It is true of weights"
+        " that move across themselves, as a loss that their norm does not change moves"
+        " them: [8], which the sentence cites, has such layers. The formula printed"
+        " before it is right where the weights' motion stands for the loss's slope, and"
+        " rho for the layer's own norm (sl/err1-gradient)."
     ),
     version=2,
 )
@@ -677,7 +680,7 @@ def _by_moving_weights(*, widths: list[int], examples: int, seed: int) -> Array:
 SLOPED = Claim(
     id="sl/err1-gradient",
     items=("Err1", "WN"),
-    title="Norm and directions move by the loss's slope in the weights, as printed",
+    title="Norm and directions of a layer move by the loss's slope in its weights",
     statement=(
         r"\dot W_k=-\partial L/\partial W_k:\quad\dot\rho_k=V_k^T\dot W_k,\;"
         r"\dot V_k=\rho_kS\dot W_k\text{ are (3) and (4)}"
@@ -693,8 +696,10 @@ SLOPED = Claim(
     assumptions=("all norms but the last layer's are one", "no decay"),
     uses=("sl/eq3", "sl/eq4"),
     finding=(
-        "The dot over W has to be read as minus the slope of the loss. Weights that move"
-        " like that themselves turn more slowly by the norm's square (sl/proj)."
+        "The dot over W has to be read as minus the slope of the loss, and the printed"
+        " rho S, without an index, as rho_k S: times the whole rho it is off by that"
+        " factor in all layers but the last. Weights that move down the slope themselves"
+        " turn more slowly by the norm's square (sl/proj)."
     ),
 )
 

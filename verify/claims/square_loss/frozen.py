@@ -698,9 +698,9 @@ BARRIER = Claim(
     must_refute=_nothing_collapses,
     uses=("sl/eq5b",),
     finding=(
-        "Without normalisation, weight decay can end training at zero: from small"
-        " starts at any decay, from any start at a large one. Behind a normalisation"
-        " it cannot."
+        "Without normalisation, weight decay can end training of three layers or more at"
+        " zero: from small starts at any decay, from any start at a large one. Behind a"
+        " normalisation it cannot while the sum of y_n f_n is positive."
     ),
 )
 

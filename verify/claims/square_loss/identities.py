@@ -68,7 +68,7 @@ HOMOGENEITY = Claim(
     items=("Hom",),
     title="A ReLU network is homogeneous of degree one in each of its layers",
     statement=(r"\langle V_k,\partial f_n/\partial V_k\rangle=f_n\text{ for every }k"),
-    source=Source(KEY, "Section 1.1"),
+    source=Source(KEY, "Section 1.1; the formula is ours", Reading.OURS),
     evidence=Evidence.SEARCH,
     cases=CASES,
     examples=problems,
@@ -174,8 +174,8 @@ BOUND = Claim(
     id="sl/bound",
     items=("Bound",),
     title="The output of a normalised network is at most the norm of its input",
-    statement=r"|f(x)|\le\textstyle\prod_k\|V_k\|_2\,\|x\|\le 1",
-    source=Source(KEY, "Section 1.2"),
+    statement=r"|f(x)|\le\textstyle\prod_k\|V_k\|_2\,\|x\|\le\|x\|",
+    source=Source(KEY, "Section 1.1; ours", Reading.OURS),
     evidence=Evidence.SEARCH,
     cases=(
         *grid(widths=([3, 1], [6, 5, 4, 1]), examples=(7,), seed=(0,)),
@@ -228,7 +228,7 @@ EQ_9 = Claim(
         r"\partial f/\partial V_k=[V_LD_{L-1}V_{L-1}\cdots V_{k+1}D_k]^T"
         r"[D_{k-1}V_{k-1}\cdots D_1V_1x]^T"
     ),
-    source=Source(KEY, "Equation 9"),
+    source=Source(KEY, "Equation 9, the transpose restored", Reading.OURS),
     evidence=Evidence.SEARCH,
     cases=CASES,
     examples=problems,
@@ -262,7 +262,7 @@ def _only_a_single_unit(*, after: int, before: int) -> bool:
 ERR_4 = Claim(
     id="sl/err4",
     items=("Err4",),
-    title="The two brackets of Equation 9 have matching shapes as printed",
+    title="The two factors of Equation 9 have matching shapes as printed",
     statement=(r"[V_L\cdots D_k]^T\,[D_{k-1}V_{k-1}\cdots D_1V_1x]\text{ is defined}"),
     source=Source(KEY, "Equation 9, as printed"),
     evidence=Evidence.NUMERIC,
@@ -273,7 +273,7 @@ ERR_4 = Claim(
     must_hold=_only_a_single_unit,
     expected=Outcome.REFUTED,
     uses=("sl/eq9",),
-    finding="The second bracket lacks a transpose; sl/eq9 restores it.",
+    finding="The second factor lacks a transpose; sl/eq9 restores it.",
 )
 
 

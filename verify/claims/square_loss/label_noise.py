@@ -214,7 +214,7 @@ def _less_left(rival: str, *, scale: str, data: str) -> Contrast:
     return Contrast(share(high, low), share(other_high, other_low))
 
 
-_LEFT = r"\text{share of }\ln\rho_0(5)/\rho_0(0.1)\text{ left, }\lambda=0:\quad"
+_LEFT = r"\text{share of }\ln(\rho_0(5)/\rho_0(0.1))\text{ left, }\lambda=0:\quad"
 
 SGD_NOISE = effect(
     id="sl/sgd-noise",

@@ -15,6 +15,7 @@ from verify.claims.square_loss._networks import (
     Problem,
     gradients,
     outputs,
+    single_residuals,
     tensors,
 )
 from verify.compare import AgreesTo, AtMost, Identical, Outcome
@@ -120,7 +121,7 @@ MINIMUM_NORM = Claim(
     uses=("sl/degen-decay",),
     finding=(
         "Counterexample: three inputs, any two of which have the product -0.15. Every"
-        " partition of them among hidden units is a strict minimum, at any decay. The"
+        " partition of them among hidden units is a strict minimum at this decay. The"
         " least norm is that of one unit, but from a start of 0.1 as from 5 the flow"
         ' stays where its units point. The paper says "is expected" and gives no'
         " condition on the start."
@@ -221,7 +222,7 @@ SAME_NORM_NEAR = Claim(
         r"\qquad e_n=\rho f_n-y_n"
     ),
     source=Source(KEY, "Section 3", Reading.READING),
-    evidence=Evidence.SEARCH,
+    evidence=Evidence.NUMERIC,
     cases=(
         *grid(weight_decay=(0.1, 0.03), error=0.0),
         *grid(weight_decay=0.0, error=(0.3, 1e-3)),
@@ -429,9 +430,120 @@ NULLITY = Claim(
     uses=("sl/degen",),
     finding=(
         "W - N is right without decay (sl/degen). With every decay tried, 0.01 to"
-        " 0.4, a minimum of two layers is strict if each cluster has one unit, as"
-        " footnote 3 says for lambda > 0; otherwise its dimension counts the ways in"
-        " which units share a cluster."
+        " 0.4, a minimum of two layers is strict if each cluster has one unit: not"
+        " singular, as the text says of any lambda > 0. Otherwise its dimension counts"
+        " the ways in which units share a cluster."
+    ),
+)
+
+
+def _measure_loss(
+    *, parts: list[list[int]], labels: list[int], weight_decay: float
+) -> float:
+    x, y, shapes, flat = _at_partition(parts, labels, weight_decay, 1)
+    return float(_loss(x, y, weight_decay, shapes, torch.tensor(flat)))
+
+
+def _of_interpolation(
+    *, parts: list[list[int]], labels: list[int], weight_decay: float
+) -> float:
+    return weight_decay * _rho(parts, 0.0) ** 2
+
+
+def _half_of_that(
+    *, parts: list[list[int]], labels: list[int], weight_decay: float
+) -> float:
+    """Half of it, the decay's convention of optimisers."""
+    return 0.5 * _of_interpolation(
+        parts=parts, labels=labels, weight_decay=weight_decay
+    )
+
+
+SMALL_DECAY = Claim(
+    id="sl/sing-small",
+    items=("Sing", "Landscape"),
+    title="With small decay, minima are as near to zero loss as one likes",
+    statement=(
+        r"0<L_{min}(\lambda)\le\lambda\rho_{eq}(0)^2\to0,\qquad"
+        r" L=\textstyle\sum_n(\rho f_n-y_n)^2+\lambda\rho^2"
+    ),
+    source=Source(KEY, "Section 2, below Equation 5", Reading.READING),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        parts=([[0, 1, 2]], [[0, 1], [2]], [[0], [1], [2]]),
+        labels=(_THREE,),
+        weight_decay=(1e-6, 0.01, 0.4),
+    ),
+    predict=_of_interpolation,
+    measure=_measure_loss,
+    # Squared errors of rounding, and the decay's products below ten.
+    compare=AtMost(rounding=1e-14),
+    must_refute=_half_of_that,
+    uses=("sl/degen-decay",),
+    finding="The interpolator of a partition has this loss; its minimum has less.",
+)
+
+
+def _directions(parts: Parts, labels: Sequence[int], decay: float) -> Any:
+    """Inputs and unit layers of a partition's minimum, near zero loss; checked."""
+    x, y, shapes, flat = _at_partition(parts, labels, decay, 1)
+    first, last = np.split(flat[1:], [int(np.prod(shapes[0]))])
+    layers = [first.reshape(shapes[0]), last.reshape(shapes[1])]
+    unit = [v / np.linalg.norm(v) for v in layers]
+    slope, values = _curvature(parts, labels, decay, 1)
+    misses = flat[0] * outputs(tensors(unit), x).detach().numpy() - y
+    # At rest, a strict minimum, and errors of the order of the decay.
+    if slope > 1e-9 or values.min() < decay or np.abs(misses).max() > 10.0 * decay:
+        raise ValueError("the partition is no minimum near zero loss")
+    return unit, x
+
+
+def _measure_single(
+    *, parts: list[list[int]], labels: list[int], weight_decay: float
+) -> Array:
+    """Return ||df_j/dV_k - V_k f_j|| / |f_j|, (layers, examples)."""
+    return single_residuals(*_directions(parts, labels, weight_decay))
+
+
+def _none_left(
+    *, parts: list[list[int]], labels: list[int], weight_decay: float
+) -> Array:
+    return np.zeros((2, len(labels)))
+
+
+def _left_singly(
+    *, parts: list[list[int]], labels: list[int], weight_decay: float
+) -> Array:
+    """The residual of each single example."""
+    return np.asarray(sl.per_sample_residual(*_directions(parts, labels, weight_decay)))
+
+
+ERR_3_DECAYED = Claim(
+    id="sl/err3-decay",
+    items=("Err3", "PerSample", "Lemma1"),
+    title="At rest with decay, near zero loss, gradients are parallel to the layers",
+    statement=(
+        r"\lambda>0,\;L\approx0,\;\dot\rho=\dot V_k=0\;\Rightarrow\;"
+        r"\partial f(x_j)/\partial V_k=V_kf(x_j)\text{ for every }j"
+    ),
+    source=Source(KEY, "Section 2.1 and Lemma 1"),
+    evidence=Evidence.NUMERIC,
+    cases=grid(
+        parts=([[0, 1, 2], [3, 4]], [[0, 1], [2], [3, 4]]),
+        labels=([1, 1, 1, -1, -1],),
+        weight_decay=(0.001, 0.01),
+    ),
+    predict=_none_left,
+    measure=_measure_single,
+    # Sums of a few products, and a least squares of condition below ten.
+    compare=AgreesTo(absolute=1e-11),
+    must_hold=_left_singly,
+    expected=Outcome.REFUTED,
+    uses=("sl/persample", "sl/err3-corrected", "sl/degen-decay"),
+    finding=(
+        "At strict minima of both classes, with a decay of 0.001, errors below 0.005 and"
+        " all directions at rest, the two sides differ by 0.86 to 2.5 times the output."
+        " Only the sum over examples, weighed by their errors, is parallel (Equation 6)."
     ),
 )
 
@@ -472,7 +584,7 @@ LARGE_DECAY = Claim(
     items=("Sec1.2", "Err14"),
     title="A large enough weight decay makes the end independent of the start",
     statement=r"\exists\lambda_0:\;\lambda>\lambda_0\Rightarrow\text{ one minimum}",
-    source=Source(KEY, "Section 1.2"),
+    source=Source(KEY, "Section 1.2", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=grid(examples=(2, 4, 6), weight_decay=(0.1, 10.0, 1000.0)),
     predict=_one_minimum,
@@ -483,7 +595,9 @@ LARGE_DECAY = Claim(
     uses=("sl/degen-decay", "sl/minnorm"),
     finding=(
         "Partitions into parts of equal size are strict minima at every decay, up to"
-        " 1,000 here, and their norms differ. The statement is true for linear"
-        " networks (sl/minnorm)."
+        " 1,000 here, and their norms differ: where a flow ends depends on the directions"
+        " it starts with. The least curvature falls as 1/lambda^2, and stays positive."
+        " The statement is true for linear networks (sl/minnorm); whether the scale of a"
+        " start is forgotten is asked by sl/sec1.2-trained."
     ),
 )

@@ -17,8 +17,10 @@ from verify.claims.square_loss._flows import integrate, scale_and_directions
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
+    flat,
     gradients,
     interpolator,
+    jacobians,
     outputs,
     problem,
     projected,
@@ -47,7 +49,7 @@ def _states(
 def _path(
     widths: tuple[int, ...], examples: int, seed: int, weight_decay: float
 ) -> dict[str, Array]:
-    """Return scale, its velocity, outputs and the moving equilibrium, by time."""
+    """Return scale, outputs and the moving equilibrium, by time."""
     p = _start(widths, examples, seed, rho=0.01)
     states = _states(p, weight_decay, _TIMES, tolerance=1e-7)
     rho = np.array([float(scale[0]) for scale, *_ in states])
@@ -58,7 +60,6 @@ def _path(
         "f": f,
         "push": push,
         "equilibrium": f @ p.labels / push,
-        "speed": 2.0 * (f @ p.labels - push * rho),
     }
 
 
@@ -82,11 +83,11 @@ _TIMES = np.linspace(0.0, 4.0, 401)
 def _measure_rising(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> float:
-    """Slowest speed until the scale first meets the equilibrium of its directions."""
+    """Least rise in 0.01 of time until the scale meets its directions' equilibrium."""
     path = _path(tuple(widths), examples, seed, weight_decay)
     met = np.flatnonzero(path["rho"] >= path["equilibrium"])
     end = met[0] if len(met) else len(_TIMES)
-    return float(path["speed"][:end].min())
+    return float(np.diff(path["rho"][:end]).min())
 
 
 def _not_falling(
@@ -101,7 +102,7 @@ def _never_slower(
     """A scale that keeps its first speed until it meets the equilibrium."""
     p = _start(widths, examples, seed, rho=0.01)
     f = sl.outputs(p.directions, p.x)
-    return sl.rho_velocity(p.rho, f, p.labels, weight_decay)
+    return _TIMES[1] * sl.rho_velocity(p.rho, f, p.labels, weight_decay)
 
 
 _FLOWS = (
@@ -110,6 +111,15 @@ _FLOWS = (
     *grid(widths=([3, 8, 6, 1],), examples=(1,), seed=(0, 1), weight_decay=(0.2,)),
 )
 """Flows that do not come to slide along a kink before time four."""
+
+_MEETING = (
+    *grid(widths=([3, 1],), examples=(1,), seed=(0,), weight_decay=(0.2,)),
+    *grid(widths=([3, 1],), examples=(1, 3), seed=(1,), weight_decay=(0.2,)),
+    *grid(widths=([3, 1],), examples=(2,), seed=(6,), weight_decay=(0.0,)),
+    *grid(widths=([3, 8, 1],), examples=(1,), seed=(2,), weight_decay=(0.2,)),
+    *grid(widths=([3, 8, 6, 1],), examples=(1,), seed=(1,), weight_decay=(0.2,)),
+)
+"""Such whose scale meets its equilibrium by then."""
 
 
 OBS_1 = Claim(
@@ -124,7 +134,7 @@ OBS_1 = Claim(
     cases=_FLOWS,
     predict=_not_falling,
     measure=_measure_rising,
-    # Near the meeting the speed is nothing, but for ten tolerances of the integrator.
+    # Near the meeting the rise is nothing, but for ten tolerances of the integrator.
     compare=AtLeast(rounding=1e-6),
     must_refute=_never_slower,
     assumptions=("average separability at the start", "gradient flow"),
@@ -139,7 +149,7 @@ def _measure_tracking(
     path = _path(tuple(widths), examples, seed, weight_decay)
     met = np.flatnonzero(path["rho"] >= path["equilibrium"])
     if not len(met):
-        return 0.0  # never met: nothing to bound
+        raise ValueError("the scale does not meet its equilibrium: nothing to bound")
     after = slice(int(met[0]), None)
     gap = np.abs(path["rho"] - path["equilibrium"])[after]
     drift = np.abs(np.gradient(path["equilibrium"], _TIMES))[after]
@@ -164,7 +174,7 @@ TRACKING = Claim(
     statement=(r"|\rho-\rho_{eq}(V)|\le\max|\dot\rho_{eq}|/(2\min A)\text{ once met}"),
     source=Source(KEY, "Observation 1; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
-    cases=_FLOWS,
+    cases=_MEETING,
     predict=_one,
     measure=_measure_tracking,
     # The slope of the equilibrium is taken by differences over 0.01.
@@ -326,7 +336,7 @@ OBS_2A = Claim(
     items=("Obs2a", "Lemma1"),
     title="At zero loss every margin is 1/rho",
     statement=r"\rho f_n=y_n\;\Rightarrow\;y_nf_n=1/\rho\text{ for every }n",
-    source=Source(KEY, "Observation 2"),
+    source=Source(KEY, "Section 1.2, Observation 2, and caption of Figure 7"),
     evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=(4,), seed=(0, 1)
@@ -483,7 +493,7 @@ PATH = Claim(
 
 
 def _measure_monotone(*, examples: int, inputs: int, seed: int) -> float:
-    """Smallest of the falls of rho and the rises of B and S towards less decay."""
+    """Smallest of the falls of rho and the rises of B and S towards more decay."""
     values = _measure_decay_path(examples=examples, inputs=inputs, seed=seed)
     steps: list[float] = []
     for k, sign in ((0, 1), (1, -1), (2, -1)):
@@ -504,12 +514,12 @@ def _a_tenth_each(*, examples: int, inputs: int, seed: int) -> float:
 OBS_2C = Claim(
     id="sl/obs2c",
     items=("Obs2c", "Lemma1"),
-    title="For global minimisers, more decay means a smaller scale and larger margins",
+    title="For global minimisers, more decay means a smaller scale, a larger mean margin",
     statement=(
         r"\lambda\uparrow\;\Rightarrow\;\rho_{eq}\downarrow,\;"
         r"\textstyle\sum y_nf_n\uparrow,\;\sum f_n^2\uparrow"
     ),
-    source=Source(KEY, "Observation 2"),
+    source=Source(KEY, "Observation 2", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=_LINEAR,
     predict=_zero,
@@ -596,8 +606,7 @@ MINIMUM = Claim(
     id="sl/minnorm",
     items=("MinNorm",),
     title=(
-        "With decay, linear networks of any depth end at the ridge solution"
-        " from every start"
+        "With decay, linear networks of one to three layers end at the ridge solution"
     ),
     statement=(r"\rho V_L\cdots V_1=(X^TX+\lambda I)^{-1}X^Ty,\qquad\rho_{eq}=\|w\|"),
     source=Source(KEY, "Observation 2 and footnote 3; ours", Reading.OURS),
@@ -614,26 +623,33 @@ MINIMUM = Claim(
 )
 
 
-def _measure_spread(*, weight_decay: float, starts: int) -> float:
+def _measure_spread(*, depth: int, weight_decay: float, starts: int) -> float:
     """Largest spread of an end point's entries over starts, fewer examples than inputs."""
     x, y = _regression(3, 8)
     scales, directions = _descend_linear(
-        x, y, depth=1, weight_decay=weight_decay, seeds=range(starts), steps=1500
+        x,
+        y,
+        depth=depth,
+        weight_decay=weight_decay,
+        seeds=range(starts),
+        steps=1500 * depth,
     )
     return float(np.std(scales[:, None] * directions, axis=0).max())
 
 
-def _depends_on_the_start(*, weight_decay: float, starts: int) -> bool:
+def _depends_on_the_start(*, depth: int, weight_decay: float, starts: int) -> bool:
     return weight_decay == 0.0
 
 
-def _depends_never(*, weight_decay: float, starts: int) -> bool:
+def _depends_never(*, depth: int, weight_decay: float, starts: int) -> bool:
     """An end that never depends on the start."""
     return False
 
 
-def _measure_depends(*, weight_decay: float, starts: int) -> bool:
-    return _measure_spread(weight_decay=weight_decay, starts=starts) > 1e-2
+def _measure_depends(*, depth: int, weight_decay: float, starts: int) -> bool:
+    # Of ends of norm one or two; what is left of the approach is below 1e-4.
+    spread = _measure_spread(depth=depth, weight_decay=weight_decay, starts=starts)
+    return spread > 1e-2
 
 
 START = Claim(
@@ -642,10 +658,13 @@ START = Claim(
     title=(
         "The end of a linear network depends on its start without decay, not with decay"
     ),
-    statement=(r"d>N:\quad\rho V\text{ at the end depends on }V(0)\iff\lambda=0"),
+    statement=(
+        r"d>N:\quad\rho V_L\cdots V_1\text{ at the end depends on the start}"
+        r"\iff\lambda=0"
+    ),
     source=Source(KEY, "Footnote 3"),
     evidence=Evidence.NUMERIC,
-    cases=grid(weight_decay=(0.0, 0.3), starts=(20,)),
+    cases=grid(depth=(1, 2, 3), weight_decay=(0.0, 0.3), starts=(20,)),
     predict=_depends_on_the_start,
     measure=_measure_depends,
     compare=Identical(),
@@ -658,7 +677,11 @@ START = Claim(
 
 
 def _measure_rank(*, widths: list[int], examples: int, seed: int) -> list[int]:
-    """Rank of the derivative of the outputs by all weights, and what it leaves."""
+    """Rank of the derivative of the outputs by all weights, and what it leaves.
+
+    Of networks with hidden layers also what is left at unit layers and this scale; the
+    linear interpolator is that of least norm, and the only one of its scale.
+    """
     p = interpolator(widths, examples, seed)
     weights = [*p.directions[:-1], p.rho * p.directions[-1]]
     leaves = tensors(weights)
@@ -669,18 +692,31 @@ def _measure_rank(*, widths: list[int], examples: int, seed: int) -> list[int]:
     values = np.linalg.svd(np.array(rows), compute_uv=False)
     # Random data: the last value is far from the rounding of the first, or zero.
     rank = int(np.sum(values > 1e-10 * values[0]))
-    return [rank, len(rows[0]) - rank]
+    found = [rank, len(rows[0]) - rank]
+    if len(widths) == 2:
+        return found
+    slopes = jacobians(p.directions, p.x)
+    spheres = [
+        flat([projected(v, s[n]) for v, s in zip(p.directions, slopes, strict=True)])
+        for n in range(examples)
+    ]
+    values = np.linalg.svd(np.array(spheres), compute_uv=False)
+    # A sphere has one dimension less than its matrix entries.
+    free = len(rows[0]) - len(leaves)
+    return [*found, free - int(np.sum(values > 1e-10 * values[0]))]
 
 
 def _predict_rank(*, widths: list[int], examples: int, seed: int) -> list[int]:
     count = sum(a * b for a, b in itertools.pairwise(widths))
-    return [examples, count - examples]
+    found = [examples, count - examples]
+    fixed = [count - examples - (len(widths) - 1)]
+    return found + (fixed if len(widths) > 2 else [])
 
 
 def _isolated(*, widths: list[int], examples: int, seed: int) -> list[int]:
     """Isolated solutions, as with as many equations as weights."""
     count = sum(a * b for a, b in itertools.pairwise(widths))
-    return [count, 0]
+    return [count, 0, 0][: len(widths)]
 
 
 DEGENERATE = Claim(
@@ -688,7 +724,7 @@ DEGENERATE = Claim(
     items=("Degen",),
     title="Zero-loss solutions form sets of dimension W - N (weights less examples)",
     statement=r"\operatorname{rank}\,[\partial g_n/\partial W]=N,\quad\text{nullity }W-N",
-    source=Source(KEY, "Section 2, below Observation 2"),
+    source=Source(KEY, "Section 2, below Observation 2", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=(4,), seed=(0, 1)
@@ -697,6 +733,10 @@ DEGENERATE = Claim(
     measure=_measure_rank,
     compare=Identical(),
     must_refute=_isolated,
+    finding=(
+        "W - N counts solutions of every norm. At a fixed scale and with unit layers, of"
+        " which the sentence speaks, the dimension is smaller by the number of layers."
+    ),
 )
 
 
@@ -754,6 +794,7 @@ ERR_7 = Claim(
     uses=("sl/norm",),
     finding=(
         "V = (1.1, 0) with inputs (0.8, 0.6) and (1, 0) at scale 3 keeps growing. The"
-        " sign is that of the sum of e_n f_n, whatever the length."
+        " sign is that of the sum of e_n f_n, whatever the length; below rho = B/S, as on"
+        " the way from a small start, the norms do come back (sl/norm)."
     ),
 )

@@ -16,7 +16,7 @@ _CAPTIONS = {
 """Of Figures 1, 5 and 9."""
 _NORMS = {"bn-decay": [0.1, 1.0, 5.0], "bn-conv": [0.1, 5.0], "none": [5.0, 15.0, 30.0]}
 """Of Figures 2, 6 and 10."""
-_ALIKE = {"batch": 128, "momentum": 0.9, "epochs": 1000}
+_ALIKE = {"batch": 128, "momentum": 0.9, "epochs": 1000, "drops": 0, "layers": 4}
 
 
 def _made(experiment: str, scale: Scale) -> list[Configuration]:
@@ -35,6 +35,8 @@ def _configured(*, experiment: str) -> dict[str, Any]:
         "batch": found.recipe.batch,
         "momentum": found.recipe.momentum,
         "epochs": found.recipe.epochs,
+        "drops": len(found.recipe.schedule),
+        "layers": len(found.network.shapes),
         "rate": found.recipe.rate,
         "weight decay": found.recipe.weight_decay,
         "norms": list(found.scales),
@@ -51,8 +53,10 @@ SETTINGS = Claim(
     id="sl/fig1-settings",
     items=("Fig1", "Fig5", "Fig9"),
     uses=("sl/expA-examples",),
-    title="At the paper's scale, experiments have the settings that their captions print",
-    statement=r"\text{rate, momentum, decay, batch, epochs and initial norms}",
+    title="At the paper's scale, experiments are set up as their captions print",
+    statement=(
+        r"\text{layers, constant rate, momentum, decay, batch, epochs, initial norms}"
+    ),
     source=Source(KEY, "Captions of Figures 1, 2, 5, 6, 9 and 10"),
     evidence=Evidence.NUMERIC,
     cases=grid(experiment=tuple(_CAPTIONS)),
@@ -60,6 +64,10 @@ SETTINGS = Claim(
     measure=_configured,
     compare=Identical(),
     must_refute=_of_another,
+    assumptions=(
+        "experiment C's rate is an upper limit: lowered as a start's curvature asks for",
+        "four layers of convolutions: three, and a linear one on what they put out",
+    ),
 )
 
 

@@ -283,7 +283,7 @@ CLAIMS = (
             " (symbolic proof)"
         ),
         statement=r"E \|W^T W - I\|_F^2 = \frac{c (c + 1)}{r}",
-        source=(KEY, "Section 2.1, on orthogonal solutions of (9)"),
+        source=(KEY, "Section 2.1, on random initialisation; ours"),
         reading=Reading.OURS,
         derived=_gram_mean,
         formula=lambda: [_c * (_c + 1) / _r],

@@ -65,8 +65,8 @@ SMALL = Claim(
     must_refute=_without_halves,
     uses=("sl/bound",),
     finding=(
-        "|f| is at most one (sl/bound); its root mean square is 2.4e-4 for 64 inputs"
-        " and three layers of 32 units."
+        "|f| is at most one, which aligned layers attain (sl/bound); its root mean square"
+        " is 2.4e-4 for 64 inputs and three layers of 32 units."
     ),
 )
 
@@ -74,8 +74,13 @@ SMALL = Claim(
 # --- steps, not a flow ----------------------------------------------------------------
 
 
-def _stepped(widths: Sequence[int], seed: int, rate: float, *, wn: bool) -> Array:
-    """Directions after two steps: weight normalisation, or the loss with multiplier."""
+def _stepped(
+    widths: Sequence[int], seed: int, rate: float, *, wn: bool, back: bool
+) -> Array:
+    """Directions after two steps: weight normalisation, or the loss with multiplier.
+
+    The latter put `back` on their spheres after each step, or not.
+    """
     p = problem(widths, 6, seed)
     vectors = list(p.directions)
     for _ in range(2):
@@ -89,21 +94,22 @@ def _stepped(widths: Sequence[int], seed: int, rate: float, *, wn: bool) -> Arra
             loss = loss + nu * torch.stack([v.square().sum() for v in leaves]).sum()
         slopes = gradients(loss, leaves)
         vectors = [v - rate * s for v, s in zip(vectors, slopes, strict=True)]
+        if back and not wn:
+            vectors = [v / np.linalg.norm(v) for v in vectors]
     return flat([v / np.linalg.norm(v) for v in vectors])
 
 
-def _measure_steps(*, widths: list[int], seed: int, rate: float) -> Array:
+def _measure_steps(*, widths: list[int], seed: int, rate: float, back: bool) -> Array:
     """What the two differ by after two steps; the scale stays."""
-    return _stepped(widths, seed, rate, wn=True) - _stepped(
-        widths, seed, rate, wn=False
-    )
+    ends = [_stepped(widths, seed, rate, wn=wn, back=back) for wn in (True, False)]
+    return ends[0] - ends[1]
 
 
-def _equal_steps(*, widths: list[int], seed: int, rate: float) -> Array:
+def _equal_steps(*, widths: list[int], seed: int, rate: float, back: bool) -> Array:
     return np.zeros(sum(a * b for a, b in itertools.pairwise(widths)))
 
 
-def _predict_steps(*, widths: list[int], seed: int, rate: float) -> Array:
+def _predict_steps(*, widths: list[int], seed: int, rate: float, back: bool) -> Array:
     """Two steps of each by formula (9): by directions, and off their spheres."""
     p = problem(widths, 6, seed)
     ends: list[Array] = []
@@ -121,6 +127,8 @@ def _predict_steps(*, widths: list[int], seed: int, rate: float) -> Array:
                 v - rate * (s - np.vdot(u, s) * u if wn else s + 2.0 * nu * v) / (c**wn)
                 for v, u, s, c in zip(vectors, unit, slopes, lengths, strict=True)
             ]
+            if back and not wn:
+                vectors = list(sl.normalise(vectors)[1])
         ends.append(flat([v / np.linalg.norm(v) for v in vectors]))
     return ends[0] - ends[1]
 
@@ -132,9 +140,14 @@ STEPS = Claim(
     statement=(
         r"v_k^{(t)}/\|v_k^{(t)}\|\text{ of WN}=V_k^{(t)}\text{ of descent on (1)}"
     ),
-    source=Source(KEY, "Section 2, below Equation 1"),
+    source=Source(KEY, "Section 2, below Equation 1", Reading.READING),
     evidence=Evidence.NUMERIC,
-    cases=grid(widths=([3, 1], [4, 5, 3, 1]), seed=(0, 1), rate=(0.01, 0.1)),
+    cases=grid(
+        widths=([3, 1], [4, 5, 3, 1]),
+        seed=(0, 1),
+        rate=(0.01, 0.1),
+        back=(False, True),
+    ),
     predict=_equal_steps,
     measure=_measure_steps,
     # Two steps of sums of terms below 1e2.
@@ -144,7 +157,9 @@ STEPS = Claim(
     uses=("sl/wn",),
     finding=(
         "The first step is the same, but both leave the sphere by it, and the second"
-        " step differs. The flows are equivalent (sl/wn); the paper says descent."
+        " step differs, even if descent is put back onto the sphere: the longer vectors"
+        " of weight normalisation turn more slowly. The flows are equivalent (sl/wn),"
+        " which may be what is meant: section 4.1 restricts the analysis to them."
     ),
 )
 
@@ -415,7 +430,7 @@ SGD_STOPS = Claim(
     id="sl/fn4",
     items=("Fn4",),
     title="Stochastic gradient descent stops only at zero loss on every example",
-    statement=r"\text{SGD stops}\iff\ell_n=0\text{ for every }n",
+    statement=r"\text{SGD stops}\Rightarrow\ell_n=0\text{ for every }n",
     source=Source(KEY, "Footnote 4"),
     evidence=Evidence.NUMERIC,
     cases=grid(kind=("average", "zero", "dead")),
@@ -475,7 +490,7 @@ FOOTNOTE_2 = Claim(
         r"BN(DWx)=BN(Wx)\text{ for every diagonal }D>0:"
         r"\text{ rows count as if of length one}"
     ),
-    source=Source(KEY, "Footnote 2"),
+    source=Source(KEY, "Footnote 2", Reading.READING),
     evidence=Evidence.NUMERIC,
     cases=grid(rows=(1, 4, 30), columns=(5,), seed=(0, 1)),
     predict=_of_unit_rows,
