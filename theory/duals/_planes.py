@@ -34,6 +34,8 @@ DEVIATIONS = 12.0
 """Of q, beyond which its density is nothing even beside growth of the inner integral."""
 FARTHEST = 37.0
 """Deviations at which anything is looked for: the density is 1e-298 there."""
+FALL = 43.7
+"""Logarithms below its maximum at which a function is nothing: to 1e-19."""
 MOST = 4096
 """Panels that one round may leave unresolved: more is noise."""
 
@@ -59,15 +61,15 @@ class Broken:
 
     @cached_property
     def reach(self) -> float:
-        """Distance beyond which f(x)^2 exp(-x^2/2) is below 1e-18 of its maximum."""
+        """Distance beyond which f(x)^2 exp(-x^2/2) is below 1e-19 of its maximum."""
         x = np.linspace(0.0, FARTHEST, 593)
         cuts = self.edges(FARTHEST)
         x = np.unique(np.concatenate([x, np.abs(cuts)]))
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             size = np.maximum(np.abs(self.f(x)), np.abs(self.f(-x)))
-        size = np.where(np.isfinite(size), size, 0.0)
-        weight = np.maximum.accumulate(size) ** 2 * np.exp(-0.5 * x * x)
-        return max(8.0, 0.5 + float(x[weight > 1e-19 * weight.max()].max(initial=0.0)))
+            size = np.where(np.isfinite(size), size, 0.0)
+            log = 2.0 * np.log(np.maximum.accumulate(size)) - 0.5 * x * x
+        return max(8.0, 0.5 + float(x[log > log.max() - FALL].max(initial=0.0)))
 
 
 @dataclass(frozen=True, eq=False)
