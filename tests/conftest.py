@@ -1,17 +1,22 @@
-"""A relative tolerance is relative alone: to ``rel`` pytest adds an absolute 1e-12.
-
-Numbers below it would be compared with nothing.
-"""
+"""What all tests share: tolerances and examples."""
 
 from typing import Any
 
+import hypothesis
 import pytest
+
+# An example takes as long as the machine needs.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 _approx = pytest.approx
 
 
 def approx(expected: Any, rel: Any = None, abs: Any = None, **options: Any) -> Any:
-    """Return what pytest does, with no absolute tolerance beside a relative one."""
+    """Return what pytest does, with no absolute tolerance beside a relative one.
+
+    To ``rel`` pytest adds 1e-12: smaller numbers would be compared with nothing.
+    """
     if rel is not None and abs is None:
         abs = 0.0
     return _approx(expected, rel=rel, abs=abs, **options)

@@ -119,7 +119,7 @@ class TestPictures:
 
 
 class TestSizes:
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=40)
     @given(
         source=st.tuples(st.integers(1, 9), st.integers(1, 9)),
         target=st.tuples(st.integers(1, 20), st.integers(1, 20)),

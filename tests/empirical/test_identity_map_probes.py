@@ -30,7 +30,7 @@ def cosines(drawn, target):
 
 
 class TestProbes:
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(
         rho=st.floats(-1.0, 1.0),
         shape=st.tuples(st.integers(1, 3), st.integers(1, 8), st.integers(2, 8)),

@@ -183,7 +183,7 @@ def test_patches_by_their_definition(height, width, channels, kernel):
     assert (idm.centre_selector(kernel, channels) ** 2).sum() == channels
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(1, 2), kernels, seeds)
 def test_ranks_are_exact(height, width, channels, kernel, seed):
     rng = np.random.default_rng(seed)
@@ -199,7 +199,7 @@ def test_ranks_are_exact(height, width, channels, kernel, seed):
     found.require_decided("anyone")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 4), st.integers(1, 4), kernels, seeds)
 def test_zeros_around_an_image_always_complete_its_rank(height, width, kernel, seed):
     # The columns of the padded image's patches are its K^2 shifts: as polynomials in two
@@ -295,7 +295,7 @@ def naive(image, weights, kernel):
     return out
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 2), kernels, seeds)
 def test_the_solution_in_fractions(height, width, channels, kernel, seed):
     rng = np.random.default_rng(seed)
@@ -361,7 +361,7 @@ def test_the_layer_follows_descent(loss, momentum):
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(1, 4), st.integers(1, 2), st.sampled_from([1, 3]), seeds)
 def test_the_expected_error_is_the_mean_over_weights(side, channels, kernel, seed):
     rng = np.random.default_rng(seed)
@@ -439,7 +439,7 @@ def test_the_printed_split_is_no_bound():
     assert round(idm.split_patch_bound(image, 3, w0), 2) == 322.38
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 4), st.integers(1, 3), kernels, seeds)
 def test_the_corrected_split_bounds_every_patch(side, channels, kernel, seed):
     rng = np.random.default_rng(seed)
