@@ -238,3 +238,15 @@ def test_energies_far_out_are_integrated_or_refused() -> None:
     assert np.all(np.abs(k - true) <= 1e-12 * size)
     with pytest.raises(ValueError, match="within float64"):
         kernels.nngp(x, act.from_function(lambda v: np.exp(2.0 * v)), 1)
+
+
+def test_functions_that_grow_get_tables_of_their_own_lengths() -> None:
+    """A wider interval, which layers might share, takes more nodes than there are."""
+    lengths = np.geomspace(0.1, 2.0, 20)
+    x = lengths[:, None] * np.stack([np.cos(2.4 * lengths), np.sin(2.4 * lengths)], 1)
+    c = x @ x.T
+    q = np.diag(c)
+    true = np.exp(0.5 * (q[:, None] + q)) * np.cosh(c)
+    k = kernels.nngp(x, act.from_function(np.cosh), 1)
+    size = np.sqrt(np.outer(np.diag(true), np.diag(true)))
+    assert np.all(np.abs(k - true) <= 1e-13 * size)

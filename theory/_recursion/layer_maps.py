@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory._recursion import close_pairs
-from theory._recursion.length_tables import Interval
+from theory._recursion.length_tables import Interval, steep
 from theory._recursion.linear_pieces import angle_integrals
 from theory._recursion.row_maps import Pairs, RowMap
 from theory._recursion.row_series import CLASSES, RowSeries
@@ -89,6 +89,8 @@ class Interpolated:
             return self.tables
         logs = self.alone.before.high
         whole = Interval(float(logs.min()), float(logs.max()))
+        if steep(self.activation, whole):
+            return whole  # a longer one takes many more nodes
         return whole.rounded(SHARED if self.smooth else 0.0)
 
     @cached_property

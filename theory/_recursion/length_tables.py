@@ -212,19 +212,26 @@ class Lengths:
         return out
 
 
+def steep(activation: Activation, interval: Interval) -> bool:
+    """Whether slopes grow much over an interval, and no kink but at zero is in the way.
+
+    Where kinks do not meet dead zones would make what is divided by `sizes` too steep.
+    """
+    if any(activation.kinks) or not math.isfinite(activation.derivative_second_moment):
+        return False
+    both = Lengths(activation).slope(interval.nodes(2))
+    return bool(both.max() > STEEP * both.min())
+
+
 def sizes(activation: Activation, logs: Array, interval: Interval) -> Array:
     """Return what slopes are divided by in tables of an interval, at log lengths (m,).
 
     The root of E s'(r Z)^2 where it grows much: polynomials and exponentials then keep
-    their digits at short lengths, too. Where kinks do not meet at zero dead zones would
-    make this too steep.
+    their digits at short lengths, too.
     """
-    if any(activation.kinks) or not math.isfinite(activation.derivative_second_moment):
+    if not steep(activation, interval):
         return np.ones_like(logs)
-    of = Lengths(activation)
-    both = of.slope(interval.nodes(2))
-    steep = both.max() > STEEP * both.min()
-    return np.sqrt(of.slope(logs)) if steep else np.ones_like(logs)
+    return np.sqrt(Lengths(activation).slope(logs))
 
 
 @lru_cache(maxsize=256)

@@ -219,9 +219,8 @@ def _needed(activation: Activation, interval: Interval) -> int:
     """Return the nodes in log length that resolve the slopes' energy, and some more."""
     if interval.high - interval.low <= 1e-15:
         return 1
-    n, logs = MOST, interval.nodes(MOST)
-    own = sizes(activation, logs, interval)
-    c = np.abs(chebyshev(n) @ (_energies(activation, np.exp(logs)) / (own * own)))
+    n = MOST
+    c = np.abs(chebyshev(n) @ _energies(activation, np.exp(interval.nodes(n))))
     return min(int(np.flatnonzero(c > 1e-14 * c.max())[-1]) + 2 + MORE, MOST)
 
 

@@ -1,0 +1,110 @@
+"""Kernels of functions that grow fast, at inputs of different lengths (equations 1, 7)."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from theory import activations as act
+from theory import kernels
+from verify.claim import Source, numeric
+from verify.claims.deep_conditioning._lengths import KEY, Array
+from verify.compare import AgreesTo
+from verify.integrals import BITS
+from verify.reading import Reading
+
+_VALUES: Mapping[str, Callable[[Any], Any]] = {
+    "exp": np.exp,
+    "steep exp": lambda x: np.exp(1.5 * x),
+    "cosh": np.cosh,
+    "cube": lambda x: x**3,
+}
+
+
+def _rows(count: int, longest: float) -> Array:
+    """Points of the plane at lengths from 0.1 to `longest`, in every direction."""
+    k = np.arange(count)
+    lengths = 0.1 * (10.0 * longest) ** (k / (count - 1.0))
+    angle = 2.4 * k
+    return lengths[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+
+
+def _formulas(name: str, c: Any, q: Any, o: Any) -> tuple[Any, Any]:
+    """E s(u) s(v) and E s'(u) s'(v) of variances q and o and covariance c."""
+    if name == "cube":
+        return 6 * c**3 + 9 * c * q * o, 9 * (q * o + 2 * c * c)
+    if name == "cosh":
+        top = mpmath.exp((q + o) / 2)
+        return top * mpmath.cosh(c), top * mpmath.sinh(c)
+    a = mpmath.mpf(1.5 if name == "steep exp" else 1.0) ** 2
+    both = mpmath.exp(a * ((q + o) / 2 + c))
+    return both, a * both
+
+
+def _over_diagonals(k: Any, t: Any) -> Array:
+    """Both over the roots of their diagonal entries, and these in logarithms."""
+    sizes = [np.diag(m) for m in (k, t)]
+    parts = [m / np.sqrt(np.outer(d, d)) for m, d in zip((k, t), sizes, strict=True)]
+    return np.concatenate([*map(np.ravel, parts), *map(np.log, sizes)])
+
+
+def _measure(*, name: str, count: int, longest: float) -> Array:
+    x = [[mpmath.mpf(float(v)) for v in row] for row in _rows(count, longest)]
+    with mpmath.workprec(BITS):
+        c = [[mpmath.fdot(p, q) for q in x] for p in x]
+        each = range(count)
+        found = [
+            [_formulas(name, c[i][j], c[i][i], c[j][j]) for j in each] for i in each
+        ]
+        k = [[pair[0] for pair in row] for row in found]
+        t = [[k[i][j] + c[i][j] * found[i][j][1] for j in each] for i in each]
+        sizes = [[mpmath.sqrt(m[i][i]) for i in each] for m in (k, t)]
+        parts = [
+            [float(m[i][j] / (s[i] * s[j])) for i in each for j in each]
+            for m, s in zip((k, t), sizes, strict=True)
+        ]
+        logs = [[float(2 * mpmath.log(v)) for v in s] for s in sizes]
+    return np.concatenate([*parts, *logs])
+
+
+def _predict(*, name: str, count: int, longest: float) -> Array:
+    x = _rows(count, longest)
+    return _over_diagonals(*kernels.nngp_ntk(x, act.from_function(_VALUES[name]), 1))
+
+
+def _wrong(*, name: str, count: int, longest: float) -> Array:
+    """Kernels of the directions alone, as if every row had the mean length."""
+    x = _rows(count, longest)
+    lengths = np.linalg.norm(x, axis=1)
+    x *= (np.exp(np.mean(np.log(lengths))) / lengths)[:, None]
+    return _over_diagonals(*kernels.nngp_ntk(x, act.from_function(_VALUES[name]), 1))
+
+
+GROWING = numeric(
+    id="dc/eq1-growing",
+    items=("Eq1", "Eq7"),
+    title="Kernels of exponentials, hyperbolic cosines and cubes at unequal lengths",
+    statement=r"\mathbb{E}\, e^{u} e^{v} = e^{(q + o)/2 + c}, \quad"
+    r" \mathbb{E}\, \cosh u \cosh v = e^{(q + o)/2} \cosh c, \quad"
+    r" \mathbb{E}\, u^3 v^3 = 6 c^3 + 9 c q o",
+    assumptions=(
+        "one hidden layer; q and o are the variances of u and v, c their covariance",
+        "the functions are known by their values alone",
+    ),
+    source=Source(KEY, "Equations 1 and 7", Reading.OURS),
+    cases=(
+        {"name": "exp", "count": 5, "longest": 5.6},
+        {"name": "steep exp", "count": 4, "longest": 6.0},
+        {"name": "cosh", "count": 6, "longest": 3.0},
+        {"name": "cosh", "count": 20, "longest": 2.0},
+        {"name": "cube", "count": 30, "longest": 4.0},
+    ),
+    predict=_predict,
+    measure=_measure,
+    # Entries over the roots of their diagonals: a few hundred roundings of sums; of
+    # logarithms up to 170 their own.
+    compare=AgreesTo(absolute=1e-12),
+    must_refute=_wrong,
+    uses=("dc/eq1", "dc/eq7"),
+)
