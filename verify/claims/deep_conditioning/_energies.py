@@ -65,6 +65,15 @@ def _tanh(z: Any) -> Any:
     return 1 - 2 / ((2 * z).exp() + 1)
 
 
+def _quick_gelu(z: Any) -> Any:
+    return z * _sigmoid(flint.arb(1.702) * z)
+
+
+def _quick_gelu_slope(z: Any) -> Any:
+    y = flint.arb(1.702) * z
+    return _sigmoid(y) * (1 + y * _sigmoid(-y))
+
+
 def _nought(z: Any) -> Any:
     return 0 * z
 
@@ -109,6 +118,11 @@ PIECES: dict[str, tuple[tuple[float, ...], tuple[Analytic, ...]]] = {
     "step": ((0.0,), (_nought, _one)),
     "sign": ((0.0,), (lambda z: 0 * z - 1, _one)),
     "hard_tanh": ((-1.0, 1.0), (lambda z: 0 * z - 1, _itself, _one)),
+    "relu6": ((0.0, 6.0), (_nought, _itself, lambda z: 0 * z + 6)),
+    "hard_sigmoid": ((-3.0, 3.0), (_nought, lambda z: (z + 3) / 6, _one)),
+    "hard_swish": ((-3.0, 3.0), (_nought, lambda z: z * (z + 3) / 6, _itself)),
+    "quick_gelu": ((), (_quick_gelu,)),
+    "log_cosh": ((), (lambda z: z + _softplus(-2 * z) - flint.arb(2).log(),)),
     "elu": ((0.0,), (_elu, _itself)),
     "selu": ((0.0,), (_selu, _itself)),
     NORMRELU: (
@@ -116,7 +130,7 @@ PIECES: dict[str, tuple[tuple[float, ...], tuple[Analytic, ...]]] = {
         (_nought, lambda z: z - flint.arb(-1.5907658564412685)),
     ),
 }
-_POLYNOMIALS = {"hermite(2)": 2, "hermite(3)": 3}
+_POLYNOMIALS = {"hermite(2)": 2, "hermite(3)": 3, "hermite(4)": 4}
 CATALOGUE = (*_POLYNOMIALS, *PIECES)
 
 # --- rigorous energies ----------------------------------------------------------------
@@ -226,6 +240,11 @@ _SLOPES: dict[str, tuple[Analytic, ...]] = {
     "abs": (lambda z: 0 * z - 1, _one),
     "relu_squared": (_nought, lambda z: 2 * z),
     "hard_tanh": (_nought, _one, _nought),
+    "relu6": (_nought, _one, _nought),
+    "hard_sigmoid": (_nought, lambda z: 0 * z + flint.arb(1) / 6, _nought),
+    "hard_swish": (_nought, lambda z: (2 * z + 3) / 6, _one),
+    "quick_gelu": (_quick_gelu_slope,),
+    "log_cosh": (_tanh,),
     "elu": (lambda z: z.exp(), _one),
     NORMRELU: (_nought, _one),
 }

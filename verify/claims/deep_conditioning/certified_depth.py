@@ -270,7 +270,7 @@ CLAIMS = (
         id="dc/thm3.4-induction",
         items=("Thm3.4", "E6"),
         title=(
-            "No layer lets the tangent ratio exceed the correlation: 18 activations"
+            "No layer lets the tangent ratio exceed the correlation: 23 activations"
             " (certified)"
         ),
         statement=r"\frac{1}{1 - \rho} \left(\frac{\hat\sigma(\rho)}{\rho} -"
