@@ -250,3 +250,18 @@ def test_functions_that_grow_get_tables_of_their_own_lengths() -> None:
     k = kernels.nngp(x, act.from_function(np.cosh), 1)
     size = np.sqrt(np.outer(np.diag(true), np.diag(true)))
     assert np.all(np.abs(k - true) <= 1e-13 * size)
+
+
+@pytest.mark.parametrize(
+    ("f", "depth", "message"),
+    [
+        (lambda v: v**9, 3, "within float64"),
+        (lambda v: 1e-9 * np.tanh(v) ** 3, 2, "has lost them all after layer 1"),
+        (lambda v: 1e-9 * np.tanh(v) ** 3, 4, "within float64"),
+    ],
+)
+def test_lengths_that_leave_float64_are_refused(f, depth: int, message: str) -> None:
+    """They grew or shrank to infinities, and kernels came back as no numbers."""
+    x = [[1.0, 0.0], [0.5, 2.0], [3.0, 1.0]]
+    with pytest.raises(ValueError, match=message):
+        kernels.nngp(x, act.from_function(f), depth)

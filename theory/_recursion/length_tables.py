@@ -459,12 +459,14 @@ def reach_of(activation: Activation, r: float) -> float | None:
         size = np.abs(activation._value(r * z)) + np.abs(activation._value(-r * z))
         log = 2.0 * np.log(size) - 0.5 * z * z
     finite = int(np.isfinite(size).cumprod().sum())
-    inside = log[:finite] > log[:finite].max(initial=-math.inf) - FALL
-    # A panel more: values are a step apart.
-    needed = z[finite - 1 if inside.all() else int(np.flatnonzero(inside)[-1])] + 1.0
-    if not finite or needed > z[finite - 1]:
+    inside = np.flatnonzero(log[:finite] > log[:finite].max(initial=-math.inf) - FALL)
+    if not len(inside):
         return None
-    return max(math.ceil(needed), min(NEAR, math.floor(z[finite - 1])))
+    # A panel more: values are a step apart. Beyond the last all is nothing.
+    needed, last = z[inside[-1]] + 1.0, z[finite - 1]
+    if needed > last and inside[-1] == finite - 1:
+        return None
+    return max(min(math.ceil(needed), last), min(NEAR, math.floor(last)))
 
 
 def reach(activation: Activation, r: float) -> float:

@@ -38,6 +38,9 @@ Array = npt.NDArray[np.float64]
 LayerMap = Homogeneous | ClosedForm | Interpolated
 """One layer at the lengths that rows have there: rows by themselves, and pairs."""
 
+LOST = 1e-6
+"""By which no distance from the nearer end exceeds one, unless its digits are lost."""
+
 
 @dataclass(frozen=True, eq=False)
 class Part:
@@ -221,6 +224,12 @@ class Recursion:
         for number, step in enumerate(self.steps, start=2):
             layer = step.layer
             after, gap, slope = step.map.pairs(i, j, rho, d, tangent=bool(trained))
+            if not np.all((gap >= 0.0) & (gap <= 1.0 + LOST)):
+                raise ValueError(
+                    "`depth` must leave lengths at which the activation has digits, but"
+                    f" {layer.activation.name} has lost them all after layer"
+                    f" {number - 2}. Use fewer layers or `activation.normalized()`."
+                )
             if theta is not None and slope is not None:
                 before, here = self.diagonals[number - 2 : number]
                 slope = layer.weight_var * slope + layer.skip**2

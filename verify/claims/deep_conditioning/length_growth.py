@@ -22,12 +22,16 @@ _VALUES: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-def _rows(count: int, longest: float) -> Array:
-    """Points of the plane at lengths from 0.1 to `longest`, in every direction."""
+def _rows(count: int, shortest: float, longest: float, crowd: int = 0) -> Array:
+    """Points of space in every direction, of rising lengths, and a crowd among them."""
     k = np.arange(count)
-    lengths = 0.1 * (10.0 * longest) ** (k / (count - 1.0))
-    angle = 2.4 * k
-    return lengths[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    lengths = shortest * (longest / shortest) ** (k / (count - 1.0))
+    flat = np.stack([np.cos(2.4 * k), np.sin(2.4 * k), 0.0 * k], axis=1)
+    rng = np.random.default_rng(31)
+    others = rng.standard_normal((crowd, 3))
+    others /= np.linalg.norm(others, axis=1, keepdims=True)
+    others *= rng.uniform(shortest, longest, (crowd, 1))
+    return np.concatenate([lengths[:, None] * flat, others])
 
 
 def _formulas(name: str, c: Any, q: Any, o: Any) -> tuple[Any, Any]:
@@ -42,15 +46,21 @@ def _formulas(name: str, c: Any, q: Any, o: Any) -> tuple[Any, Any]:
     return both, a * both
 
 
-def _over_diagonals(k: Any, t: Any) -> Array:
-    """Both over the roots of their diagonal entries, and these in logarithms."""
-    sizes = [np.diag(m) for m in (k, t)]
-    parts = [m / np.sqrt(np.outer(d, d)) for m, d in zip((k, t), sizes, strict=True)]
-    return np.concatenate([*map(np.ravel, parts), *map(np.log, sizes)])
+def _library(name: str, x: Array, count: int) -> Array:
+    """Kernels of the first rows over the roots of their diagonals, and these in logs."""
+    found = kernels.nngp_ntk(x, act.from_function(_VALUES[name]), 1)
+    parts = [m[:count, :count] for m in found]
+    sizes = [np.diag(m) for m in parts]
+    shares = [m / np.sqrt(np.outer(d, d)) for m, d in zip(parts, sizes, strict=True)]
+    return np.concatenate([*map(np.ravel, shares), *map(np.log, sizes)])
 
 
-def _measure(*, name: str, count: int, longest: float) -> Array:
-    x = [[mpmath.mpf(float(v)) for v in row] for row in _rows(count, longest)]
+def _measure(
+    *, name: str, count: int, shortest: float, longest: float, crowd: int = 0
+) -> Array:
+    del crowd
+    rows = _rows(count, shortest, longest)
+    x = [[mpmath.mpf(float(v)) for v in row] for row in rows]
     with mpmath.workprec(BITS):
         c = [[mpmath.fdot(p, q) for q in x] for p in x]
         each = range(count)
@@ -68,17 +78,20 @@ def _measure(*, name: str, count: int, longest: float) -> Array:
     return np.concatenate([*parts, *logs])
 
 
-def _predict(*, name: str, count: int, longest: float) -> Array:
-    x = _rows(count, longest)
-    return _over_diagonals(*kernels.nngp_ntk(x, act.from_function(_VALUES[name]), 1))
+def _predict(
+    *, name: str, count: int, shortest: float, longest: float, crowd: int = 0
+) -> Array:
+    return _library(name, _rows(count, shortest, longest, crowd), count)
 
 
-def _wrong(*, name: str, count: int, longest: float) -> Array:
+def _wrong(
+    *, name: str, count: int, shortest: float, longest: float, crowd: int = 0
+) -> Array:
     """Kernels of the directions alone, as if every row had the mean length."""
-    x = _rows(count, longest)
+    x = _rows(count, shortest, longest, crowd)
     lengths = np.linalg.norm(x, axis=1)
     x *= (np.exp(np.mean(np.log(lengths))) / lengths)[:, None]
-    return _over_diagonals(*kernels.nngp_ntk(x, act.from_function(_VALUES[name]), 1))
+    return _library(name, x, count)
 
 
 GROWING = numeric(
@@ -94,11 +107,13 @@ GROWING = numeric(
     ),
     source=Source(KEY, "Equations 1 and 7", Reading.OURS),
     cases=(
-        {"name": "exp", "count": 5, "longest": 5.6},
-        {"name": "steep exp", "count": 4, "longest": 6.0},
-        {"name": "cosh", "count": 6, "longest": 3.0},
-        {"name": "cosh", "count": 20, "longest": 2.0},
-        {"name": "cube", "count": 30, "longest": 4.0},
+        {"name": "exp", "count": 5, "shortest": 0.1, "longest": 5.6},
+        {"name": "steep exp", "count": 4, "shortest": 0.1, "longest": 6.0},
+        {"name": "cosh", "count": 6, "shortest": 0.1, "longest": 3.0},
+        {"name": "cosh", "count": 20, "shortest": 0.1, "longest": 2.0},
+        {"name": "cube", "count": 30, "shortest": 0.1, "longest": 4.0},
+        # Rows enough for tables of the whole network.
+        {"name": "cosh", "count": 9, "shortest": 0.7, "longest": 1.0, "crowd": 400},
     ),
     predict=_predict,
     measure=_measure,
