@@ -202,6 +202,7 @@ def test_a_case_in_error_shows_no_numbers() -> None:
         ),
         (r"K^{(m)}_{ij} = \|x\|^2, \quad m \to \infty", "K_ij^(m) = ‖x‖², m → ∞"),
         (r"\frac{k}{\sqrt{1 - \rho^2}}", "k/√(1 − ρ²)"),
+        (r"\frac{1}{dn} + \frac{d\rho}{dt}", "1/(dn) + dρ/dt"),
         (
             r"\frac{1}{2\pi} n + \frac{1}{m^2} \frac{d}{dt} f",
             "1/(2π) · n + 1/m² · d/dt · f",

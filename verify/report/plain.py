@@ -65,8 +65,9 @@ def _of(element: ET.Element) -> str:
     match element.tag:
         case "mfrac":
             above, below = map(_grouped, parts)
+            # A product below a line, as 1/2b is read as b/2; not so dx/dt.
             product = _unwrapped(parts[1]).tag == "mrow" and below.isalnum()
-            if product and below[0] != "d":  # of d/dt
+            if product and not above[:1] == below[:1] == "d":
                 below = f"({below})"
             if element.get("linethickness") == "0":
                 return f"{_of(parts[0])} choose {_of(parts[1])}"
