@@ -57,6 +57,11 @@ def mu_of(activation: Subject) -> float:
     return subject(activation).mu
 
 
+def measured_mu(*, activation: Subject) -> Any:
+    """Return mu as `law` has it."""
+    return law(activation).mu()
+
+
 def nu_of(activation: Subject) -> float:
     """Return the library's coefficient of non-affinity."""
     return subject(activation).nu

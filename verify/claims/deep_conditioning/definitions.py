@@ -33,6 +33,7 @@ from verify.claims.deep_conditioning._subjects import (
     Subject,
     energy_from,
     law,
+    measured_mu,
     mixtures,
     mu_of,
     nonlinear,
@@ -394,10 +395,6 @@ UNEQUAL = numeric(
 # --- the coefficient of non-linearity ---------------------------------------------------
 
 
-def _measure_mu(*, activation: Subject) -> Any:
-    return law(activation).mu()
-
-
 def _wrong_mu(*, activation: Subject) -> float:
     """The mean counted with the energy."""
     raw = subject(activation)
@@ -417,7 +414,7 @@ DEF_31 = adversarial(
     # The least nonlinear: mu = 1e-8, where 1 - a_1^2 has lost eight digits.
     cases=grid(activation=(*NONLINEAR, {"a": [0.0, 1.0, 1e-4]})),
     predict=mu_of,
-    measure=_measure_mu,
+    measure=measured_mu,
     # Energies to 1e-13 relative; callables by quadrature, absolute 1e-15 of the whole.
     compare=AgreesTo(relative=1e-13, absolute=1e-15),
     must_refute=_wrong_mu,
@@ -441,7 +438,7 @@ LEM_C2 = adversarial(
     source=Source(KEY, "Lemma C.2"),
     cases=grid(activation=NONLINEAR),
     predict=always(1.0),
-    measure=_measure_mu,
+    measure=measured_mu,
     # 256 bits on the measured side; equality for even activations.
     compare=AtMost(rounding=1e-40),
     must_refute=_wrong_uncentred_share,
@@ -465,7 +462,7 @@ LEM_C2_POSITIVE = adversarial(
         activation=(*NONLINEAR, {"a": [0.0, 1.0, 1e-4]}, {"a": [0.5, 0.5, 0, 1]})
     ),
     predict=_ENERGY,
-    measure=_measure_mu,
+    measure=measured_mu,
     # Energies to 1e-13 relative; of callables by quadrature, 1e-15 of the whole.
     compare=AtLeast(rounding=1e-15, relative=1e-12, trivial=0.0),
     must_refute=changed(_ENERGY, "The energies from the linear part on.", first=1),
@@ -496,7 +493,7 @@ C_4 = numeric(
     source=Source(KEY, "Appendix C.4"),
     cases=grid(activation=NONLINEAR),
     predict=_predict_from_dual,
-    measure=_measure_mu,
+    measure=measured_mu,
     # Duals to 1e-15; the sigmoid's variance is a seventh of its second moment.
     compare=AgreesTo(absolute=1e-13),
     must_refute=_wrong_from_dual,

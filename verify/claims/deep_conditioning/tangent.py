@@ -257,7 +257,7 @@ ANTIPODAL = numeric(
     statement=r"K_{12} = \frac{\sin\theta + (\pi - \theta) \cos\theta}{2\pi},"
     r" \quad \theta \to \pi",
     assumptions=("one hidden layer, ReLU as it is", "inputs given by coordinates"),
-    source=Source(KEY, "Equation 7 with Table 1", Reading.OURS),
+    source=Source(KEY, "Equation 7, table of C.4", Reading.OURS),
     cases=grid(gap=(1e-1, 1e-3, 1e-6, 1e-7)),
     predict=_predict_antipodal,
     measure=_measure_antipodal,

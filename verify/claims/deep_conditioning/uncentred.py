@@ -22,6 +22,7 @@ from verify.claims.deep_conditioning._subjects import (
     energies,
     energy_from,
     law,
+    measured_mu,
     mixtures,
     mu_of,
     nonlinear,
@@ -68,10 +69,6 @@ def _predict_centred(*, activation: Subject) -> float:
     return normalised(activation).nu
 
 
-def _measure_mu(*, activation: Subject) -> Any:
-    return law(activation).mu()
-
-
 DEF_C20_CENTRED = adversarial(
     id="dc/defC.20-centred",
     items=("DefC.20", "Def3.1"),
@@ -80,7 +77,7 @@ DEF_C20_CENTRED = adversarial(
     source=Source(KEY, "Definition C.20 and the sentence after it"),
     cases=grid(activation=_RAW),
     predict=_predict_centred,
-    measure=_measure_mu,
+    measure=measured_mu,
     compare=DEF_C20.compare,
     must_refute=changed(nu_of, "The coefficient nu of the activation as it is."),
     uses=("dc/defC.20", "dc/def3.1"),
