@@ -174,8 +174,7 @@ def _pretrain(options: argparse.Namespace, setting: Setting) -> int:
     about["steps"] = recipe.updates(len(x))
     _say(
         f"{about['rows']} inputs of {about['source']}, mean {about['mean']:.4g} and"
-        f" deviation {about['deviation']:.4g}; {about['steps']} steps, with a pause after"
-        f" each {recipe.window}"
+        f" deviation {about['deviation']:.4g}; {about['steps']} steps"
     )
 
     def run() -> "Pretrained":

@@ -143,7 +143,8 @@ def finetune(
         Updates after which the test accuracy is recorded, increasing, whatever the
         validation loss; no more than all epochs make.
     progress : callable, optional
-        Called after each epoch with the updates done, those in all, and its mean loss.
+        Called after each epoch, and on the way to its end, with the updates done, those
+        in all, and the mean loss of the last epoch that is whole (before, of an update).
     checkpoint : Path, optional
         Where progress is kept; a call that finds one goes on from it. Not removed at the
         end.
@@ -235,10 +236,12 @@ def finetune(
         return (parts * sizes).sum(axis=2) / train.shape[1]
 
     def told(done: int, total: int, loss: float) -> None:
-        del loss
-        if progress is not None and done % per_epoch == 0:
-            last = epochs(curve.values[:, done - per_epoch : done])
-            progress(done, total, float(last.mean()))
+        if progress is None:
+            return
+        if epoch := done // per_epoch:
+            last = slice((epoch - 1) * per_epoch, epoch * per_epoch)
+            loss = float(epochs(curve.values[:, last]).mean())
+        progress(done, total, loss)
 
     loop.train(
         Classify(network, data.inputs, train, data.classes[task, train]),

@@ -35,7 +35,8 @@ from empirical.testbed.optimisers import Adam
 from empirical.testbed.stack import Stack
 
 Progress = Callable[[int, int, dict[str, float]], None]
-"""Called with steps done, steps in all, and each term's mean over window and stack."""
+"""Called with steps done, steps in all, and each term's mean over the last window that is
+whole and over the stack: nan before the first, but for the loss."""
 
 Status = Literal["finished", "degenerate", "diverged"]
 OnDegenerate = Literal["warn", "stop", "record"]
@@ -134,7 +135,7 @@ def pretrain(
     snapshots : sequence of int
         Steps after which parameters are kept; 0 is the start.
     progress : callable, optional
-        Called after each window.
+        Called after each window, and on the way to its end where steps are slow.
     checkpoint : Path, optional
         Where progress is kept; a run that finds one goes on from it, step by step as if
         it had not stopped.
@@ -269,11 +270,13 @@ def pretrain_stack(
     taken = Snapshots(snapshots)
 
     def told(done: int, total: int, loss: float) -> None:
-        del loss
-        if progress is not None and (done % recipe.window == 0 or done == total):
-            last = slice((done - 1) // recipe.window * recipe.window, done)
+        if progress is None:
+            return
+        means = {**dict.fromkeys(curves, math.nan), "loss": loss}
+        if stop := done if done == total else done // recipe.window * recipe.window:
+            last = slice((stop - 1) // recipe.window * recipe.window, stop)
             means = {n: float(c.values[:, last].mean()) for n, c in curves.items()}
-            progress(done, total, means)
+        progress(done, total, means)
 
     task = Perturbed(network, x, recipes, generators)
     trained = loop.train(

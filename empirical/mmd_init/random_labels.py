@@ -85,7 +85,8 @@ def pretrain_random_labels(
         Replicates updated together: the same numbers up to rounding, at another speed.
         See `task.replicates_at_once`.
     progress : callable, optional
-        Called after each window with the updates done, those in all, and its mean loss.
+        Called after each window, and on the way to its end, with the updates done, those
+        in all, and the mean loss of the last window that is whole (before, of an update).
     checkpoint, checkpoint_seconds
         See `finetuning.finetune`.
 
@@ -142,9 +143,9 @@ def pretrain_random_labels(
     curve, best = Curve(np.arange(steps)), BestWindow(recipe.window)
 
     def told(done: int, total: int, loss: float) -> None:
-        del loss
-        if progress is not None and done % recipe.window == 0:
-            progress(done, total, float(best.values[:, -1].mean()))
+        if progress is not None:
+            windows = best.values.shape[1]
+            progress(done, total, float(best.values[:, -1].mean()) if windows else loss)
 
     loop.train(
         Classify(network, x, every // classes, every % classes),

@@ -2,9 +2,12 @@
 
 Between pauses the device works alone. Pauses come at multiples of `check` and wherever
 an observer asks for one, never by the clock, so that a run that was killed and goes on
-from a checkpoint makes the same updates in the same parts.
+from a checkpoint makes the same updates in the same parts. Where updates are slow the
+loop rests on the way to a pause, too: it can be stopped between any two updates, and its
+checkpoint then holds what was drawn and seen since the last pause.
 """
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,6 +31,9 @@ from empirical.testbed.threads import one_thread
 
 Progress = Callable[[int, int, float], None]
 """Called with updates made, updates in all, and the median of the last losses."""
+
+RESTS = 2.0
+"""Seconds after which the loop rests on its way to a pause."""
 
 
 class Task(ABC):
@@ -126,12 +132,17 @@ def by_autograd(
     )
     with torch.enable_grad():
         seen = task.losses(leaves, stack, examples)
-        losses = seen if seen.ndim == 1 else seen[0]
+        losses = _losses(seen)
         # A parameter that no loss depends on has slope zero.
         slopes = torch.autograd.grad(
             losses.sum(), [leaves[i] for i in stack.learnt], materialize_grads=True
         )
     return seen.detach(), slopes
+
+
+def _losses(seen: Tensor) -> Tensor:
+    """Return the losses among what an update notes."""
+    return seen if seen.ndim == 1 else seen[0]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -198,7 +209,7 @@ def train(
     checkpoint : Checkpoint, optional
         A run that finds one goes on from it, update by update as if it had not stopped.
     progress : callable, optional
-        Called at pauses.
+        Called at pauses, and every two seconds on the way to one.
 
     Returns
     -------
@@ -230,21 +241,24 @@ def train(
     run = _Run(task, stack, optimiser, batches or Whole(), observers)
     if checkpoint is not None:
         run.resume(checkpoint)
+
+    def rest(made: int, losses: Array) -> None:
+        """Tell where training stands, and write what is due, or left at a stop."""
+        try:
+            if progress is not None:
+                progress(made, steps, float(np.median(losses)))
+            stopping.check()
+        except BaseException:
+            if checkpoint is not None:
+                checkpoint.write(run.state())
+            raise
+        if checkpoint is not None and checkpoint.due:
+            checkpoint.write(run.state())
+
     with one_thread(), torch.no_grad():
         while run.t < steps and len(stack):
-            for observer in observers:
-                observer.before(run.t, stack)
-            losses = run.advance(min(steps, run.pause(check)), together)
-            try:
-                if progress is not None:
-                    progress(run.t, steps, float(np.median(losses)))
-                stopping.check()
-            except BaseException:
-                if checkpoint is not None:
-                    checkpoint.write(run.state())
-                raise
-            if checkpoint is not None and checkpoint.due:
-                checkpoint.write(run.state())
+            losses = run.advance(min(steps, run.pause(check)), together, rest)
+            rest(run.t, losses)
         for observer in observers if len(stack) else ():
             observer.before(run.t, stack)
         run.leave(dict.fromkeys(range(len(stack)), "finished"), drop=False)
@@ -289,6 +303,9 @@ class _Run:
         self.final = tuple(torch.zeros_like(p) for p in stack.params)
         self.buffers = tuple(torch.zeros_like(b) for b in stack.buffers)
         self.parts: list[_Part] = []
+        # Of the updates since the last pause: their examples, and what they saw.
+        self.drawn: list[Tensor | None] = []
+        self.found: list[Tensor] = []
         optimiser.prepare(stack)
         for observer in observers:
             observer.begin(stack)
@@ -299,12 +316,52 @@ class _Run:
         fixed = (self.t // check + 1) * check
         return min([fixed, *(t for t in wanted if t is not None)])
 
-    def advance(self, until: int, together: int | None) -> Array:
-        """Make the updates up to `until`; return the last losses."""
+    def advance(
+        self, until: int, together: int | None, rest: Callable[[int, Array], None]
+    ) -> Array:
+        """Make the updates up to `until`, or what is left of them; return the last losses.
+
+        `rest` is called between two of them: every `RESTS` seconds, and before a stop.
+        """
         if not self.parts:
             views = self.stack.parts(together)
             self.parts = [_Part(self.task, view, self.optimiser) for view in views]
-        device, drawn = self.stack.rows.device, self.batches.draw(self.t, until)
+        if not self.drawn:
+            for observer in self.observers:
+                observer.before(self.t, self.stack)
+            self.drawn = self._draw(until)
+        device, count = self.stack.rows.device, len(self.drawn)
+        examples = [
+            None if chosen is None else chosen.to(device, non_blocking=True)
+            for chosen in self.drawn
+        ]
+        # Part by part, all updates of one before the next: it stays in the cache.
+        first, rested = len(self.found), time.monotonic()
+        for made in range(first, count * len(self.parts)):
+            late = time.monotonic() - rested > RESTS
+            if made > first and (late or stopping.requested()):
+                losses = _losses(self.found[-1]).double().cpu().numpy()
+                rest(self.t + made // len(self.parts), losses)
+                rested = time.monotonic()
+            part, update = divmod(made, count)
+            self.found.append(self.parts[part].step(examples[update]))
+        found = [
+            torch.stack(self.found[k : k + count])
+            for k in range(0, len(self.found), count)
+        ]
+        seen = torch.cat(found, dim=-1).double().cpu().numpy()
+        seen = seen[:, None] if seen.ndim == 2 else seen
+        start, self.t = self.t, until
+        self.drawn, self.found = [], []
+        leaving: dict[int, str] = {}
+        for observer in self.observers:
+            leaving = {**observer.see(start, seen, self.stack), **leaving}
+        if leaving:
+            self.leave(leaving)
+        return seen[-1, 0]
+
+    def _draw(self, until: int) -> list[Tensor | None]:
+        drawn = self.batches.draw(self.t, until)
         for chosen in drawn:
             if (
                 chosen is not None
@@ -315,20 +372,7 @@ class _Run:
                     "train: `batches` must draw for all replicates together or for each "
                     f"of the {len(self.steps)}, but it draws for {len(chosen)}"
                 )
-        examples = [
-            None if chosen is None else chosen.to(device, non_blocking=True)
-            for chosen in drawn
-        ]
-        found = [torch.stack([part.step(e) for e in examples]) for part in self.parts]
-        seen = torch.cat(found, dim=-1).double().cpu().numpy()
-        seen = seen[:, None] if seen.ndim == 2 else seen
-        start, self.t = self.t, until
-        leaving: dict[int, str] = {}
-        for observer in self.observers:
-            leaving = {**observer.see(start, seen, self.stack), **leaving}
-        if leaving:
-            self.leave(leaving)
-        return seen[-1, 0]
+        return drawn
 
     def leave(self, leaving: dict[int, str], *, drop: bool = True) -> None:
         """End replicates; `leaving` maps their columns to statuses."""
@@ -355,6 +399,8 @@ class _Run:
             "steps": torch.from_numpy(self.steps),
             "final": list(self.final),
             "left": list(self.buffers),
+            "drawn": list(self.drawn),
+            "found": list(self.found),
             "stack": self.stack.saved(),
             "batches": self.batches.state(),
             "task": self.task.state(),
@@ -375,6 +421,7 @@ class _Run:
             return
         self.t, self.status = state["t"], state["status"]
         self.steps = state["steps"].cpu().numpy()
+        self.drawn, self.found = list(state["drawn"]), list(state["found"])
         for mine, saved in (
             (self.final, state["final"]),
             (self.buffers, state["left"]),
@@ -414,7 +461,7 @@ class _Part:
 
     def _update(self, examples: Tensor | None) -> Tensor:
         seen, slopes = self.task.losses_and_slopes(self.stack, examples)
-        losses = seen if seen.ndim == 1 else seen[0]
+        losses = _losses(seen)
         self.optimiser.update(self.stack, losses, slopes)
         self.stack.clock.add_(1.0)
         return seen

@@ -21,7 +21,11 @@ class Said(NamedTuple):
     terms: Mapping[str, float]
 
     def __str__(self) -> str:
-        terms = [f", {name} {value:.2e}" for name, value in self.terms.items()]
+        terms = [
+            f", {name} {value:.2e}"
+            for name, value in self.terms.items()
+            if not math.isnan(value)
+        ]
         return f"{self.done} of at most {self.last} updates" + "".join(terms)
 
 

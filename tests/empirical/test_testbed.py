@@ -19,8 +19,9 @@ from empirical.testbed.checkpoints import (
     UnwrittenCheckpointWarning,
     fingerprint,
 )
-from empirical.testbed.loop import Compiled, Task, by_autograd, train
+from empirical.testbed.loop import Compiled, Task, Trained, by_autograd, train
 from empirical.testbed.observers import (
+    Array,
     BestWindow,
     Curve,
     Diverged,
@@ -505,6 +506,92 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bits(at: int, tmp_path) -> N
     )
     assert torch.equal(whole.nan_to_num(), again.nan_to_num())
     assert seen == seen_again
+
+
+@pytest.mark.parametrize("together", [None, 2])
+def test_a_stop_need_not_wait_for_a_pause(together: int | None, tmp_path) -> None:
+    """Slow updates: each call is stopped after one, and they add up to the same run."""
+    generators = [torch_generator(row, "order") for row in range(5)]
+
+    class Noisy(Regression):
+        """Draws noise from the generator that orders the examples, as some tasks do."""
+
+        def losses(
+            self, params: Params, stack: Stack, examples: Tensor | None
+        ) -> Tensor:
+            made.append(1)
+            if one_by_one:
+                stopping.request()
+            noise = torch.randn((), generator=generators[0], dtype=torch.float64)
+            return super().losses(params, stack, examples) * (1.0 + 0.1 * noise)
+
+    def run(checkpoint: Checkpoint | None) -> tuple[Trained, Array]:
+        for row, generator in enumerate(generators):
+            generator.manual_seed(row)
+        return train(
+            Noisy(),
+            Stack(start(), rates=[0.02, 0.01, 0.03, 0.01, 0.04]),
+            optimisers.SGD(momentum=0.9),
+            steps=9,
+            # An epoch ends and begins on the way to the first pause.
+            check=7,
+            batches=Epochs(EXAMPLES, 5, generators),
+            observers=[series := Series([0, 7], lambda s: {"first": s.params[0]})],
+            together=together,
+            checkpoint=checkpoint,
+        ), series.values["first"]
+
+    made, one_by_one = [], False
+    whole, seen = run(None)
+    updates, one_by_one = len(made), True
+    calls = 0
+    while True:
+        calls += 1
+        made.clear()
+        try:
+            again, seen_again = run(Checkpoint(tmp_path / "c", of="a", seconds=1e9))
+        except stopping.Stopped:
+            assert len(made) == 1
+            continue
+        finally:
+            stopping.withdraw()
+        break
+    assert calls == updates + 1
+    for one, other in zip(whole.final, again.final, strict=True):
+        assert torch.equal(one, other)
+    np.testing.assert_array_equal(seen, seen_again)
+
+
+def test_a_run_of_slow_updates_tells_and_keeps_on_the_way(
+    tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, told = 0.0, []
+
+    class Slow(Regression):
+        """Of which an update takes a second."""
+
+        def losses(
+            self, params: Params, stack: Stack, examples: Tensor | None
+        ) -> Tensor:
+            nonlocal now
+            now += 1.0
+            return super().losses(params, stack, examples)
+
+    monkeypatch.setattr(checkpoints.time, "monotonic", lambda: now)
+    kept = Checkpoint(tmp_path / "c", of="a", seconds=5.0)
+    written = []
+    monkeypatch.setattr(kept, "write", lambda state: written.append(state["t"]))
+    train(
+        Slow(),
+        Stack(start(), rates=0.01),
+        optimisers.SGD(),
+        steps=14,
+        check=10,
+        checkpoint=kept,
+        progress=lambda done, *_: told.append(done),
+    )
+    assert told == [3, 6, 9, 10, 13, 14]
+    assert written[0] == 0
 
 
 @pytest.mark.parametrize(("took", "wait"), [(0.1, 30.0), (4.0, 120.0)])
