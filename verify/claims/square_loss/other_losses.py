@@ -368,3 +368,45 @@ MODES = Claim(
         " 0.0006 of 0.3."
     ),
 )
+
+
+def _measure_mode(*, time: float, start: float, target: float) -> Any:
+    """The law, solved for 1/s, which moves linearly towards 1/sigma."""
+    with mpmath.workdps(700):
+        t, first, last = (mpmath.mpf(v) for v in (time, start, target))
+        left = (1 / first - 1 / last) * mpmath.exp(-4 * last * t)
+        return 1 / (1 / last + left)
+
+
+def _predict_mode(*, time: float, start: float, target: float) -> float:
+    return sl.linear_mode(time, start, target)
+
+
+def _as_it_stands(*, time: float, start: float, target: float) -> float:
+    """The law of 1/s in float64, in which 1 - exp(-4 sigma t) is lost where small."""
+    kept = math.exp(-4.0 * target * time)
+    return 1.0 / (kept / start + (1.0 - kept) / target)
+
+
+MODE_VALUES = Claim(
+    id="sl/rank-values",
+    items=("Sec3rank",),
+    title="The law of a learnt singular value keeps its digits, however small or late",
+    statement=r"s(t)=\sigma/(1+(\sigma/s_0-1)e^{-4\sigma t})",
+    source=Source(KEY, "Section 3; the law is ours", Reading.OURS),
+    evidence=Evidence.NUMERIC,
+    cases=(
+        *grid(time=(1e-9, 0.5), start=(1e-5, 1.0, 4.0), target=(1e-3, 0.5, 2.0)),
+        # Where the exponent, the start over the target or its inverse leave float64.
+        {"time": 1e-200, "start": 1e201, "target": 1e-150},
+        {"time": 2.0, "start": 5.0, "target": 1e-20},
+        {"time": 1e-3, "start": 1e-200, "target": 1e5},
+        {"time": 0.7, "start": 1e-300, "target": 300.0},
+    ),
+    predict=_predict_mode,
+    measure=_measure_mode,
+    # A few eps times 1 + 4 sigma t, at most 840.
+    compare=AgreesTo(relative=2e-13),
+    must_refute=_as_it_stands,
+    uses=("sl/rank",),
+)
