@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from datetime import timedelta
 from itertools import islice
 from typing import Self
 
@@ -43,6 +44,10 @@ class Bar:
         self._all = self._bar.add_task("all", total=total, shown=f"0/{total}")
         self._total, self._done = total, 0
         self._rows: dict[str, TaskID] = {}
+        # Where runs stood when they were first looked at, and where they do, each with
+        # the time at which it was seen.
+        self._first: dict[str, tuple[float, telling.Said]] = {}
+        self._last: dict[str, tuple[float, telling.Said]] = {}
         self._spoke = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -67,6 +72,8 @@ class Bar:
         self._bar.update(self._all, advance=1, shown=shown)
         if outcome != "kept":
             self.say(f"[{shown}] {name}: {outcome}")
+        if outcome.startswith("stopped") and name in self._last:
+            self.say(f"{name}: {self._standing(name)}")
 
     def look(self, running: Mapping[str, telling.Said | None]) -> None:
         """Show where runs stand."""
@@ -74,6 +81,9 @@ class Bar:
             if name not in self._rows:
                 self._rows[name] = self._bar.add_task(name, total=None, shown="")
             if said is not None:
+                if name not in self._last or said.done != self._last[name][1].done:
+                    self._last[name] = (time.monotonic(), said)
+                    self._first.setdefault(name, self._last[name])
                 row = self._rows[name]
                 # The times stay in sight on a narrow terminal.
                 some = None if self._console.width >= WIDE else 1
@@ -82,5 +92,16 @@ class Bar:
                 self._bar.update(row, completed=said.done, total=said.last, shown=shown)
         if self._bar.disable and time.monotonic() - self._spoke > QUIET:
             self._spoke = time.monotonic()
-            for name, said in running.items():
-                self.say(f"{name}: {said or 'running'}")
+            for name in running:
+                self.say(f"{name}: {self._standing(name)}")
+
+    def _standing(self, name: str) -> str:
+        """Say where a run stands, and how long it will take at the rate seen so far."""
+        if name not in self._last:
+            return "running"
+        (since, first), (until, last) = self._first[name], self._last[name]
+        if last.done == first.done:
+            return str(last)
+        each = (until - since) / (last.done - first.done)
+        left = timedelta(seconds=round(each * (last.last - last.done)))
+        return f"{last}; {left} left at this rate"

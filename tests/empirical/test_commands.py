@@ -18,6 +18,7 @@ from empirical.networks.layers import ACTIVATIONS
 from empirical.networks.plan import NAMED
 from empirical.normrelu import ARMS
 from empirical.normrelu.experiments import NAMES
+from empirical.testbed import bar as bar_module
 from empirical.testbed import command, stopping, telling
 from empirical.testbed.bar import Bar
 from empirical.testbed.signals import Ended
@@ -126,6 +127,25 @@ def test_a_narrow_terminal_shows_the_loss_and_the_times(monkeypatch, capsys):
     row = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().err)
     assert "100 of at most 200 updates, loss 5.00e-01 0:00:0" in row
     assert "uniformity" not in row
+
+
+def test_without_a_terminal_lines_say_how_long_is_left(monkeypatch, capsys):
+    clock = {"now": 0.0}
+    monkeypatch.setattr(bar_module.time, "monotonic", lambda: clock["now"])
+    with Bar(2) as bar:
+        for now, done in ((0.0, 100), (10.0, 102), (61.0, 112), (66.0, 112)):
+            clock["now"] = now
+            bar.look({"long": telling.Said(done, 7312, {"loss": 0.5}), "other": None})
+        bar.report("long", "stopped: stopped on request; run again to go on")
+    told = capsys.readouterr().err.splitlines()
+    # Twelve updates in 61 seconds; 7,200 are left.
+    stands = "112 of at most 7312 updates, loss 5.00e-01; 10:10:00 left at this rate"
+    assert told == [
+        f"long: {stands}",
+        "other: running",
+        "[1/2] long: stopped: stopped on request; run again to go on",
+        f"long: {stands}",
+    ]
 
 
 @pytest.mark.parametrize(
