@@ -9,9 +9,10 @@ from theory import kernels
 from theory._recursion import deep_tables as deep
 from theory._recursion import length_families as families
 from theory._recursion import linear_pieces as linear
-from theory._recursion import orthants
+from theory._recursion import orthants, slope_tables
 from theory._recursion import series_tables as tables
 from theory._recursion.angles import TURNS, Angles
+from theory._recursion.layer_maps import slopes_of
 from theory._recursion.layers import Layer
 from theory._recursion.length_tables import Interval, Lengths
 from theory._recursion.recursion import Stack
@@ -265,3 +266,32 @@ def test_lengths_that_leave_float64_are_refused(f, depth: int, message: str) -> 
     x = [[1.0, 0.0], [0.5, 2.0], [3.0, 1.0]]
     with pytest.raises(ValueError, match=message):
         kernels.nngp(x, act.from_function(f), depth)
+
+
+@pytest.mark.parametrize("name", ["tanh", "sigmoid", "silu", "softplus"])
+def test_rows_on_a_line_are_tabulated_by_series(name: str, monkeypatch):
+    """Up to length 3 series end; a few times that long they take a plane of ten seconds."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a plane is integrated")
+
+    monkeypatch.setattr(slope_tables, "_by_plane", refuse)
+    slopes_of.cache_clear()
+    x = np.linspace(-3.0, 3.0, 40)[:, None]
+    k, t = kernels.nngp_ntk(x, act.CATALOGUE[name], depth=3)
+    # Rows that are few have no tables.
+    some = [0, 17, 25, 39]
+    for whole, own in zip(
+        (k, t), kernels.nngp_ntk(x[some], act.CATALOGUE[name], depth=3), strict=True
+    ):
+        size = np.sqrt(np.outer(np.diag(own), np.diag(own)))
+        assert np.abs((whole[np.ix_(some, some)] - own) / size).max() <= 1e-13
+
+
+@pytest.mark.parametrize("logs", [(-3.6, 1.1), (0.3, 2.6), (-0.2, 0.9), (-7.3, -5.9)])
+def test_wide_intervals_end_close_behind_the_longest_row(logs: tuple[float, float]):
+    own = Interval(*logs)
+    around = own.rounded()
+    assert around.contains(own)
+    assert around.high - own.high <= 0.5
+    assert own.low - around.low <= 2.0

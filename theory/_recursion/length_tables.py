@@ -114,15 +114,17 @@ class Interval:
 
         Widths are powers of two and ends multiples of half of one: as lengths settle with
         depth, layers share an interval and its tables. Wide ones, that take the most
-        nodes, end at multiples of two: a few serve all layers of lengths that grow.
+        nodes, begin at multiples of two and end at multiples of a half: a few serve all
+        layers of lengths that grow, and the longest rows, whose series take the most
+        orders, are little longer than they have to be.
         """
         width = max(self.high - self.low, least)
         if width == 0.0:
             return self
         step = 2.0 ** (math.ceil(math.log2(width)) - 1)
         if step >= 1.0:
-            low, high = math.floor(0.5 * self.low), math.ceil(0.5 * self.high)
-            return Interval(2.0 * low, 2.0 * high)
+            low, high = math.floor(0.5 * self.low), math.ceil(2.0 * self.high)
+            return Interval(2.0 * low, 0.5 * high)
         low = step * math.floor(self.low / step)
         while self.high > low + 2.0 * step:
             step *= 2.0
