@@ -5,17 +5,15 @@ linear algebra library may use, which itself is held to one while they run: its 
 threads would wait, busy, on the cores that evaluate.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import ThreadpoolController
 
 from theory import _checks, _twofold
+from theory._threads import one_thread
 from theory.depth_maps import CHUNK, DepthMap
 from theory.grids import CLOSE
 
@@ -270,26 +268,12 @@ def least_distance(inputs: Inputs) -> float:
 # --- threads --------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=1)
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController().select(user_api="blas")
-
-
-@contextmanager
-def _threads() -> Generator[int]:
-    """Hold linear algebra to one thread; yield how many it would have used."""
-    libraries = _libraries()
-    count = max((found["num_threads"] for found in libraries.info()), default=1)
-    with libraries.limit(limits=1):
-        yield count
-
-
 def each(function: Callable[[int], None], items: range) -> None:
     """Call `function` on every item, in threads where there are many."""
     if len(items) < 4:
         for item in items:
             function(item)
         return
-    with _threads() as count, ThreadPoolExecutor(count) as pool:
+    with one_thread() as count, ThreadPoolExecutor(count) as pool:
         for _ in pool.map(function, items):
             pass

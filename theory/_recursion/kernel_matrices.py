@@ -13,6 +13,7 @@ from theory._recursion import uneven
 from theory._recursion.layers import Layers
 from theory._recursion.recursion import Stack
 from theory._recursion.spheres import homogeneity, sphere, within
+from theory._threads import one_thread
 
 Array = npt.NDArray[np.float64]
 
@@ -97,6 +98,7 @@ def chosen(who: str, trained: Iterable[int] | None, depth: int) -> frozenset[int
     return found
 
 
+@one_thread()
 def kernels(
     who: str,
     network: Layers,

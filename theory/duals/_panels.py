@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian
+from theory._threads import one_thread
 from theory.duals._planes import chebyshev
 
 Array = npt.NDArray[np.float64]
@@ -35,6 +36,7 @@ class Panels:
     to_zero: Array  # its integral from cos(end) to cos t, over cos t: a mean at pi/2
 
     @classmethod
+    @one_thread()
     def build(
         cls,
         slope: Callable[[Array], Array],

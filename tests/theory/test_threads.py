@@ -1,0 +1,72 @@
+"""Linear algebra is held to one thread, and let go again."""
+
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import ThreadpoolController
+
+from theory import _threads, kernels
+from theory import activations as act
+
+
+def threads() -> list[int]:
+    blas = ThreadpoolController().select(user_api="blas")
+    return [library["num_threads"] for library in blas.info()]
+
+
+@pytest.fixture
+def two():
+    """Allow two threads, whatever the environment says."""
+    with ThreadpoolController().limit(limits=2, user_api="blas"):
+        yield
+
+
+@pytest.mark.usefixtures("two")
+class TestOneThread:
+    def test_is_held_and_let_go(self):
+        with _threads.one_thread() as count:
+            assert count == 2
+            assert set(threads()) == {1}
+            with _threads.one_thread() as again:
+                assert again == 2
+            assert set(threads()) == {1}
+        assert set(threads()) == {2}
+
+    def test_is_let_go_after_an_error(self):
+        with pytest.raises(RuntimeError), _threads.one_thread():
+            raise RuntimeError
+        assert set(threads()) == {2}
+
+    def test_another_thread_sets_nothing_that_stays(self):
+        inside, leave = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with _threads.one_thread():
+                inside.set()
+                leave.wait(10.0)
+
+        other = threading.Thread(target=hold)
+        with _threads.one_thread():
+            other.start()
+            assert inside.wait(10.0)
+            assert set(threads()) == {1}
+        # What the other found when it came, one, is not what it leaves behind.
+        leave.set()
+        other.join()
+        assert set(threads()) == {2}
+
+    def test_kernels_of_few_rows_use_one(self):
+        seen: list[set[int]] = []
+
+        def watched(x: np.ndarray) -> np.ndarray:
+            seen.append(set(threads()))
+            return np.tanh(x)
+
+        custom = act.from_function(watched)
+        x = np.random.default_rng(0).standard_normal((5, 2))
+        seen.clear()
+        kernels.nngp_ntk(x, custom, depth=2)
+        assert {1} in seen
+        assert {2} not in seen
+        assert set(threads()) == {2}
