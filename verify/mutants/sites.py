@@ -43,6 +43,7 @@ APART = {
         "testbed/serving.py",
         *("testbed/signals.py", "testbed/graph.py", "testbed/runner.py"),
         *("testbed/budgets.py", "testbed/stopping.py", "testbed/telling.py"),
+        "_threads.py",
     ),
     "pictures": ("_picture.py",),
 }
