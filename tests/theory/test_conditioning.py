@@ -512,3 +512,20 @@ def test_forms_are_checked(name, bad):
 def test_flags_and_whole_numbers_are_checked(call, text):
     with pytest.raises(ValueError, match=text):
         call()
+
+
+# --- rates that 1 + mu/2 does not hold ---------------------------------------------------
+
+
+@pytest.mark.parametrize("mu", [2.3e-16, 1.6e-16, 1e-17, 1e-8, 3e-8])
+@pytest.mark.parametrize("delta", [5e-324, 1e-30])
+def test_distances_after_very_many_layers_of_a_tiny_rate(delta, mu):
+    # Between 1 and the next float 1 + mu/2 is rounded by up to its own size.
+    depth = math.floor(-0.9 * math.log(2.0 * delta) / math.log1p(0.5 * mu))
+    depth = int(float(depth))  # as float64 holds it
+    with mpmath.workdps(60):
+        exact = mpmath.mpf(delta) * mpmath.exp(depth * mpmath.log1p(mpmath.mpf(mu) / 2))
+    found = dc.nngp_min_eigenvalue_bound(depth, delta, mu)
+    # The square of a power that is known to 4 ulp, and two products.
+    assert found == pytest.approx(float(exact), rel=3e-15, abs=0.0)
+    assert dc.correlation_bound(depth, delta, mu) == 1.0 - found

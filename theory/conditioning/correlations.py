@@ -65,7 +65,8 @@ def correlation_bound(depth: Any, delta: Any, mu: Any) -> Any:
     Returns
     -------
     float or array
-        In [0, 1], to a few ulp. Not monotone in L at zero for delta > 1/2.
+        In [0, 1], to a few ulp; depths beyond 2^53 are those that float64 holds. Not
+        monotone in L at zero for delta > 1/2.
 
     Raises
     ------
