@@ -41,6 +41,7 @@ def one_layer_bound(delta: Any, mu: Any, *, middle: bool = False) -> Any:
     who = "one_layer_bound"
     d = _checks.interval(who, "delta", delta, 0.0, 1.0)
     m = _checks.interval(who, "mu", mu, 0.0, 1.0)
+    _checks.broadcast(who, delta=d, mu=m)
     if _checks.flag(who, "middle", middle):
         return _checks.plain((1.0 - d) * (1.0 - m * d))
     near, far = 1.0 - (1.0 + m / 2.0) * d, (1.0 - m / 2.0) * (1.0 - d)
@@ -120,4 +121,5 @@ def correlation_envelope(depth: Any, delta: Any, mu: Any) -> Any:
     l = _arrays.whole(who, "depth", depth, 0)
     d = _checks.interval(who, "delta", delta, 0.0, 1.0)
     m = _checks.interval(who, "mu", mu, 0.0, 1.0)
+    _checks.broadcast(who, depth=l, delta=d, mu=m)
     return _checks.plain(_envelopes.correlations(l, d, m).value)

@@ -68,6 +68,7 @@ def normrelu_length(gamma: Any, c: Any) -> Any:
 
 def _each(who: str, function: Any, gamma: Any, c: Any) -> Any:
     g, k = _checks.positive(who, "gamma", gamma), _checks.interval(who, "c", c, -37, 37)
+    _checks.broadcast(who, gamma=g, c=k)
     g, k = np.broadcast_arrays(g, k)
     pairs = zip(g.flat, k.flat, strict=True)
     out = np.array([function(float(v), float(w)) for v, w in pairs])
@@ -173,6 +174,7 @@ class NormReLUDecay:
         r = np.abs(_checks.correlation(who, rho))
         l = _arrays.whole(who, "depth", depth, 0)
         rate = np.asarray(self.rate, dtype=np.float64)
+        _checks.broadcast(who, rho=r, depth=l, rate=rate)
         high, low = np.maximum(rate, self.alpha), np.minimum(rate, self.alpha)
         gap = (high - low) / high
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -214,6 +216,7 @@ def normrelu_decay(
     x = _checks.interval(who, "gamma_x", gamma_x, 0.5, 1.5)
     y = _checks.interval(who, "gamma_y", gamma_y, 0.5, 1.5)
     d = _checks.interval(who, "delta", delta, 0.0, 1.0)
+    _checks.broadcast(who, gamma_x=x, gamma_y=y, delta=d)
     c = _kink(who, _checks.instance(who, "activation", activation, Activation))
     alpha = 2.0 * (1.0 - normrelu_length(0.5, c))
     beta = 2.0 * max(normrelu_bias(0.5, c), normrelu_bias(1.5, c))

@@ -133,6 +133,8 @@ def joint_trajectory(
         _checks.interval(who, "gamma_y", gamma_y, LEAST, MOST),
         _checks.correlation(who, rho),
     )
+    names = ("gamma_x", "gamma_y", "rho")
+    _checks.broadcast(who, **dict(zip(names, starts, strict=True)))
     gx, gy, r = np.broadcast_arrays(*starts)
     x = _lengths(who, "gamma_x", activation, gx, layers)
     y = _lengths(who, "gamma_y", activation, gy, layers)
