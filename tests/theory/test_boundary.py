@@ -2094,7 +2094,7 @@ def test_two_arrays_that_do_not_broadcast_are_named(c, names):
         name: np.full(size, c.arguments[name])
         for name, size in zip(names, (2, 3), strict=True)
     }
-    with pytest.raises(ValueError, match="must broadcast|have shape") as refused:
+    with pytest.raises(ValueError, match=r"must broadcast|have shape") as refused:
         c.function(**{**c.arguments, **arrays})
     text = str(refused.value)
     assert text.startswith(f"{c.who}: ")

@@ -529,3 +529,10 @@ def test_distances_after_very_many_layers_of_a_tiny_rate(delta, mu):
     # The square of a power that is known to 4 ulp, and two products.
     assert found == pytest.approx(float(exact), rel=3e-15, abs=0.0)
     assert dc.correlation_bound(depth, delta, mu) == 1.0 - found
+
+
+def test_decimals_count_as_the_floats_they_are_next_to():
+    from decimal import Decimal
+
+    for bound in (dc.ntk_ratio_bound, dc.ntk_min_eigenvalue_bound):
+        assert bound(100, Decimal("0.01"), Decimal("0.25")) == bound(100, 0.01, 0.25)
