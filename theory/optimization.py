@@ -67,7 +67,10 @@ def sgd_steps(n: int, squared_norm: Real, min_eigenvalue: Real) -> int:
 def _exact(who: str, name: str, value: Real) -> Fraction:
     """Return a positive number without rounding it."""
     checked = _checks.scalar(who, name, value, positive=True)
-    return Fraction(value if isinstance(value, Rational) else checked)
+    if not isinstance(value, Rational):
+        return Fraction(checked)
+    # NumPy's integers are rational, but of so many bits.
+    return Fraction(int(value.numerator), int(value.denominator))
 
 
 def sgd_restarts(initial: Real, target: Real) -> int:

@@ -71,6 +71,13 @@ def test_sgd_counts():
     assert opt.sgd_restarts(1.0, 8.0) == 0
 
 
+def test_sgd_counts_of_numpy_integers_do_not_overflow():
+    for integer in (np.int8, np.uint8, np.int64):
+        assert opt.sgd_steps(10, integer(100), integer(1)) == 2000
+        assert opt.sgd_restarts(integer(100), integer(1)) == 7
+    assert opt.sgd_steps(10, np.int64(10**18), np.int64(1)) == 2 * 10**19
+
+
 @pytest.mark.parametrize(
     ("n", "squared_norm", "min_eigenvalue", "steps"),
     [
