@@ -536,3 +536,16 @@ def test_decimals_count_as_the_floats_they_are_next_to():
 
     for bound in (dc.ntk_ratio_bound, dc.ntk_min_eigenvalue_bound):
         assert bound(100, Decimal("0.01"), Decimal("0.25")) == bound(100, 0.01, 0.25)
+
+
+@pytest.mark.parametrize("mu", [1.0, math.nextafter(1.0, 0.0), 1.0 - 1e-8, 0.3, 0.0])
+@pytest.mark.parametrize("delta", [1.0, 1.0 - 2.0**-53, 1.0 - 1e-8, 0.7, 1e-9])
+def test_bounds_of_one_layer_keep_their_digits_near_orthogonality(mu, delta):
+    with mpmath.workdps(50):
+        m, d = mpmath.mpf(mu), mpmath.mpf(delta)
+        middle, slope = (1 - d) * (1 - m * d), 1 - 2 * m / (1 + m) * d
+    # Four roundings of positive terms each.
+    found = dc.one_layer_bound(delta, mu, middle=True)
+    assert found == pytest.approx(float(middle), rel=5e-16, abs=0.0)
+    found = dc.derivative_bound(delta, mu)
+    assert found == pytest.approx(float(slope), rel=5e-16, abs=0.0)
