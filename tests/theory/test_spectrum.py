@@ -274,9 +274,9 @@ def test_other_bad_input():
         spectrum.series_eigenvalues([1.0, -1.0], 0, 3)
     with pytest.raises(ValueError, match=r"`coefficients` must have shape"):
         spectrum.series_eigenvalues(1.0, 0, 3)
-    with pytest.raises(ValueError, match="`kernel` must send"):
+    with pytest.raises(ValueError, match=r"`kernel\(x\)` must be finite"):
         spectrum.eigenvalues(lambda t: np.full_like(t, np.nan), 0, 3)
-    with pytest.raises(ValueError, match="`kernel` must send"):
+    with pytest.raises(ValueError, match="`kernel` must return one number a node"):
         spectrum.eigenvalues(lambda t: 1.0, 0, 3)
     with pytest.raises(ValueError, match="`order` must be at most 2048"):
         spectrum.taylor_coefficients(RELU, 1, 5000)
@@ -292,6 +292,49 @@ def test_other_bad_input():
         spectrum.power_eigenvalues(-0.5, 1, 3)
     with pytest.raises(ValueError, match=r"`kernel\(1\)` must be positive"):
         spectrum.effective_rank(lambda t: t - 1.0, 3)
+
+
+@pytest.mark.parametrize("who", ["eigenvalues", "effective_rank"])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        lambda t: t + 1.0j,
+        lambda t: t >= 0.0,
+        lambda t: np.full(t.shape, "1"),
+        lambda t: np.ma.masked_array(t, mask=t < 0.0),
+    ],
+)
+def test_kernels_of_other_than_real_numbers_are_refused(who, kernel):
+    given = (kernel, 1, 3) if who == "eigenvalues" else (kernel, 3)
+    with pytest.raises(
+        ValueError, match=rf"^{who}: `kernel\(x\)` must be real numbers"
+    ):
+        getattr(spectrum, who)(*given)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 100])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        lambda t: np.sign(t - 0.3),
+        lambda t: np.abs(t - 0.3),
+        lambda t: np.cos(3000.0 * t),
+    ],
+)
+def test_kernels_that_panels_do_not_resolve_are_refused(dim, kernel):
+    with pytest.raises(ValueError, match="`kernel` must be smooth on both sides of 0"):
+        spectrum.eigenvalues(kernel, [0, 1], dim)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
+def test_kernels_of_every_size_have_a_spectrum(size):
+    found = spectrum.eigenvalues(lambda t: size * np.abs(t), [0, 1, 2], 3)
+    # E |t|, E |t| t and E |t| P_2 for t uniform.
+    np.testing.assert_allclose(
+        found / size, [1 / 2, 0.0, 1 / 8], rtol=1e-14, atol=1e-15
+    )
+    rank = spectrum.effective_rank(lambda t: size * t, 20)
+    assert rank == pytest.approx(20.0, rel=1e-13)
 
 
 def _near_one(depth: int, dim: int, function) -> float:
