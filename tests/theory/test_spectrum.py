@@ -390,3 +390,53 @@ def test_ranks_beyond_float64_are_infinite():
     relu = act.relu.normalized()
     rank = spectrum.effective_rank(lambda t: kernels.nngp_map(t, relu, 10**6), 20)
     assert rank == math.inf
+
+
+# --- dimensions far beyond those of data ------------------------------------------------
+
+
+@pytest.mark.parametrize("dim", [2, 784, 10**6, 10**10, 2**100])
+@pytest.mark.parametrize(("power", "degree"), [(2, 0), (6, 2), (31, 1)])
+def test_a_power_of_the_cosine_keeps_its_digits_in_every_dimension(dim, power, degree):
+    with mpmath.workdps(60):
+        j, half = (power - degree) // 2, mpmath.mpf(dim) / 2
+        exact = mpmath.fac(power) / mpmath.fac(j) / mpmath.mpf(2) ** power
+        exact /= mpmath.fprod(half + i for i in range(degree + j))
+        log = float(mpmath.log(exact))
+    b = np.zeros(power + 1)
+    b[-1] = 1.0
+    found = spectrum.series_eigenvalues(b, degree, dim, log=True)
+    # Logarithms added in extended precision, or ten of them in float64: half an ulp each.
+    assert found == pytest.approx(log, rel=2e-15, abs=2e-15)
+
+
+@pytest.mark.parametrize("dim", [2, 10, 1000, 10**7, 10**15])
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.5, 50.5, 1000.0])
+def test_eigenvalues_of_powers_at_the_ends_of_their_ranges(dim, power):
+    for degree in (0, 1, 7, 100):
+        with mpmath.workdps(60):
+            p, half = mpmath.mpf(power), mpmath.mpf(1) / 2
+            log = (p + dim - 2) * mpmath.log(2) - half * mpmath.log(mpmath.pi)
+            log += mpmath.loggamma(half * dim) + mpmath.loggamma(p + half * (dim - 1))
+            log -= mpmath.loggamma(p + degree + dim - 1)
+            exact = float(mpmath.exp(log) * mpmath.rf(-p, degree))
+        found = spectrum.power_eigenvalues(power, degree, dim)
+        # Three roundings for each factor, of which there are p/2 and the degree.
+        slack = 1e-15 * (degree + power + 10.0)
+        assert found == pytest.approx(exact, rel=slack, abs=1e-300)
+
+
+def test_a_quadrature_in_more_dimensions_than_it_has_panels_for_is_refused():
+    for call in (lambda d: spectrum.eigenvalues(np.cos, 1, d),
+                 lambda d: spectrum.effective_rank(np.cosh, d)):  # fmt: skip
+        with pytest.raises(ValueError, match="`dim` must be at most 10000000000"):
+            call(2**100)
+
+
+def test_a_deep_network_in_more_dimensions_than_quadrature_takes_has_a_series():
+    dim = 10**15
+    b = spectrum.taylor_coefficients(act.tanh.normalized(), 8, 128, kernel="ntk")
+    known = spectrum.series_eigenvalues(b, [1, 3], dim)
+    found = spectrum.ntk_eigenvalues(act.tanh.normalized(), 8, [1, 3], dim)
+    # Higher powers are worth 1/dim.
+    np.testing.assert_allclose(found, known, rtol=1e-11)

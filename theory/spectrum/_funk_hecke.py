@@ -166,7 +166,11 @@ def log_weights(degree: int, dim: int, count: int) -> Array:
     # Quotients of neighbours, added up in extended precision where there is one.
     start = np.log((1.0 + i) / (dim + 2.0 * i)).sum()
     top, bottom = (n + 1.0) * (n + 2.0), (n - degree + 2.0) * (n + degree + dim)
-    steps = np.log1p((top - bottom) / bottom)
+    # Of a quotient near one the distance from one, of a small one its own digits.
+    small = top < 0.5 * bottom
+    steps = np.where(small, np.log(top / bottom), 0.0)
+    near = ~small
+    steps[near] = np.log1p((top[near] - bottom[near]) / bottom[near])
     return np.concatenate([[start], start + np.cumsum(steps)]).astype(np.float64)
 
 
@@ -310,13 +314,13 @@ def _log_ratio(x: Array, start: float, degree: int, dim: int) -> Array:
     """Return log of E[t^x P_k] / E[t^start P_k] for large x and start."""
 
     def log(n: Array) -> Array:
-        up = _log_gamma_ratio(0.5 * (n - degree) + 1.0, 0.5 * (degree - 1.0))
-        return up - _log_gamma_ratio(0.5 * n + 1.0, 0.5 * (degree + dim) - 1.0)
+        up = log_gamma_ratio(0.5 * (n - degree) + 1.0, 0.5 * (degree - 1.0))
+        return up - log_gamma_ratio(0.5 * n + 1.0, 0.5 * (degree + dim) - 1.0)
 
     return log(x) - log(np.array(float(start)))
 
 
-def _log_gamma_ratio(y: Array, gap: float) -> Array:
+def log_gamma_ratio(y: Array, gap: float) -> Array:
     """Return log Gamma(y + gap) - log Gamma(y), both arguments 8 and more."""
 
     def rest(z: Array) -> Array:

@@ -14,7 +14,7 @@ from theory._recursion.spheres import sphere
 from theory.activations import Activation
 from theory.depth_maps import DepthMap
 from theory.spectrum import _funk_hecke
-from theory.spectrum._inputs import degrees, dimension
+from theory.spectrum._inputs import WIDEST, degrees, dimension
 from theory.spectrum._taylor_series import Series, series
 from theory.spectrum.harmonics import log_multiplicity
 
@@ -242,6 +242,8 @@ def _deep(
         return np.array([_funk_hecke.by_series(b, int(v), d, total) for v in degree]).T
 
     def by_quadrature(degree: Index) -> Array:
+        if d > WIDEST:
+            return np.full((2, degree.size), math.inf)
         slopes = kernel == "ntk"
         network = Layers.read(who, activation, layers, 1.0, 0.0, tangent=slopes)
         return _by_quadrature(sphere(network, 1.0).map, int(slopes), total, degree, d)
