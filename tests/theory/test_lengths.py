@@ -488,3 +488,10 @@ def test_normrelu_lengths_beyond_float64_are_refused():
     for function in (lengths.normrelu_length, lengths.normrelu_bias):
         with pytest.raises(ValueError, match=f"{function.__name__}: `gamma` and `c`"):
             function(1e300, 20.0)
+
+
+def test_trajectories_of_more_layers_than_there_is_time_for_are_refused():
+    with pytest.raises(ValueError, match="`depth` must be at most 100000"):
+        lengths.length_trajectory(TANH, 1.0, 2**100)
+    with pytest.raises(ValueError, match="`depth` must be at most 10000"):
+        lengths.joint_trajectory(TANH, 1.0, 1.0, 0.5, 2**100)

@@ -288,6 +288,8 @@ def test_other_bad_input():
         spectrum.ntk_eigenvalues(act.sign, 1, 1, 3)
     with pytest.raises(ValueError, match="below 1e307"):
         spectrum.multiplicity(1000, 1000)
+    with pytest.raises(ValueError, match="`degree` must be at most 10000"):
+        spectrum.gegenbauer(10_001, 0.5, 3)
     with pytest.raises(ValueError, match="`power` must lie in"):
         spectrum.power_eigenvalues(-0.5, 1, 3)
     with pytest.raises(ValueError, match=r"`kernel\(1\)` must be positive"):
