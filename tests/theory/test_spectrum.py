@@ -1,6 +1,7 @@
 """Spectra on the sphere: laws, extremes, references of 40 digits, honest refusals."""
 
 import math
+import time
 
 import mpmath
 import numpy as np
@@ -442,3 +443,43 @@ def test_a_deep_network_in_more_dimensions_than_quadrature_takes_has_a_series():
     found = spectrum.ntk_eigenvalues(act.tanh.normalized(), 8, [1, 3], dim)
     # Higher powers are worth 1/dim.
     np.testing.assert_allclose(found, known, rtol=1e-11)
+
+
+# --- series of many layers ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", ["nngp", "ntk"])
+@pytest.mark.parametrize("depth", [40, 57])
+def test_series_of_many_layers_are_those_of_layer_by_layer(depth, kernel):
+    b = spectrum.taylor_coefficients(RELU, depth, 128, kernel=kernel)
+    f = spectrum.taylor_coefficients(RELU, 1, 128)
+    slope = np.arange(1.0, 129.0) * f[1:]
+    correlation, tangent = np.eye(129)[1], np.eye(129)[1]
+    for _ in range(depth):
+        # Horner's scheme on series, of the dual and its derivative.
+        outer = [np.zeros(129), np.zeros(129)]
+        for i, series in enumerate((f, slope)):
+            for c in series[::-1]:
+                outer[i] = np.convolve(outer[i], correlation)[:129]
+                outer[i][0] += c
+        tangent = outer[0] + np.convolve(outer[1], tangent)[:129]
+        correlation = outer[0]
+    # Positive terms: 129 roundings a product, nothing lost in any.
+    known = correlation if kernel == "nngp" else tangent
+    np.testing.assert_allclose(b, known, rtol=1e-12, atol=0.0)
+
+
+def test_series_of_hundreds_of_layers_take_seconds():
+    started = time.process_time()
+    b = spectrum.taylor_coefficients(RELU, 400, 2048, kernel="ntk")
+    assert np.all(b[1:] > 0.0)
+    assert time.process_time() - started < 30.0  # it was two minutes
+
+
+def test_an_nngp_series_needs_no_tangent_kernel():
+    # Whose diagonal is 10^333 here.
+    b = spectrum.taylor_coefficients(RELU, 2000, 20)
+    first = 2000 * math.log(spectrum.taylor_coefficients(RELU, 1, 1)[1])
+    assert math.log(b[1]) == pytest.approx(first, rel=1e-13)
+    with pytest.raises(ValueError, match="must keep the tangent kernel within float64"):
+        spectrum.taylor_coefficients(RELU, 2000, 20, kernel="ntk")
