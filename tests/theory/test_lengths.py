@@ -495,3 +495,16 @@ def test_trajectories_of_more_layers_than_there_is_time_for_are_refused():
         lengths.length_trajectory(TANH, 1.0, 2**100)
     with pytest.raises(ValueError, match="`depth` must be at most 10000"):
         lengths.joint_trajectory(TANH, 1.0, 1.0, 0.5, 2**100)
+
+
+@pytest.mark.parametrize(
+    "name", ["erf", "sin", "elu", "selu", "softsign", "hard_swish"]
+)
+def test_correlations_of_the_shortest_inputs_are_kept(name):
+    a = act.CATALOGUE[name]
+    # Next to zero a function is its slopes on either side, whatever the scale: 1e-100 is
+    # as good as 1e-290, where products of variances are zero.
+    for x, y in ((1e-290, 1e-290), (1e-290, 1e-100)):
+        _, _, near = lengths.joint_trajectory(a, 1e-100, 1e-100, [-0.5, 0.3, 1.0], 1)
+        _, _, found = lengths.joint_trajectory(a, x, y, [-0.5, 0.3, 1.0], 1)
+        np.testing.assert_allclose(found[1], near[1], rtol=0.0, atol=1e-12)
