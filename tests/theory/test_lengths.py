@@ -508,3 +508,11 @@ def test_correlations_of_the_shortest_inputs_are_kept(name):
         _, _, near = lengths.joint_trajectory(a, 1e-100, 1e-100, [-0.5, 0.3, 1.0], 1)
         _, _, found = lengths.joint_trajectory(a, x, y, [-0.5, 0.3, 1.0], 1)
         np.testing.assert_allclose(found[1], near[1], rtol=0.0, atol=1e-12)
+
+
+def test_unstable_lengths_next_to_a_kink_at_zero():
+    slope = lengths.unstable_length(-1e-50, excess=True) / 1e-50
+    for c in (-1e-200, -1e-300, -5e-324):
+        found = lengths.unstable_length(c, excess=True)
+        # The least float has no digits.
+        assert found == pytest.approx(-c * slope, rel=1e-12, abs=5e-324)

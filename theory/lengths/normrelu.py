@@ -17,6 +17,9 @@ CRITICAL_KINK = -0.376657093117569877496291343387
 Computed to 30 digits from ``normrelu_constants(c).scale = sqrt(2)``.
 """
 
+LINE = -1e-100
+"""From here to zero the unstable length is a straight line in the kink."""
+
 _NODES, _WEIGHTS = gaussian.legendre(40)
 
 
@@ -341,6 +344,9 @@ def unstable_length(c: Any, *, excess: bool = False) -> Any:
 
 def _unstable(c: float) -> float:
     """Return log gamma of the unstable length."""
+    if c > LINE:
+        return _unstable(LINE) * (c / LINE)
+
     from scipy.optimize import brentq
 
     k = normrelu_constants(c)
