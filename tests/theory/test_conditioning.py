@@ -549,3 +549,8 @@ def test_bounds_of_one_layer_keep_their_digits_near_orthogonality(mu, delta):
     assert found == pytest.approx(float(middle), rel=5e-16, abs=0.0)
     found = dc.derivative_bound(delta, mu)
     assert found == pytest.approx(float(slope), rel=5e-16, abs=0.0)
+
+
+def test_a_threshold_that_takes_too_many_layers_names_an_argument_it_has():
+    with pytest.raises(ValueError, match="ntk_threshold_depth: `mu` must take at most"):
+        dc.ntk_threshold_depth(0.1, 1e-300, 3, form="attained")

@@ -339,7 +339,8 @@ def ntk_threshold_depth(
     Raises
     ------
     ValueError
-        If an argument is outside its range, or an array holds a depth beyond int64.
+        If an argument is outside its range, an array holds a depth beyond int64, or the
+        attained form has to go through more than 50,000 layers.
 
     Examples
     --------
@@ -371,7 +372,7 @@ def _dominant(who: str, d: Array, m: Array, n: Array, known: Array) -> Any:
     low, high = np.zeros_like(known), known
     while (high - low > 1.0).any():
         middle = np.floor((low + high) / 2.0)
-        found = _envelopes.ratios(who, middle, d, m)
+        found = _envelopes.ratios(who, middle, d, m, "mu")
         enough = np.isfinite(_bounds.condition_number(found.value, found.gap, n, "A"))
         open_ = high - low > 1.0
         high = np.where(open_ & enough, middle, high)
