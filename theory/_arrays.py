@@ -13,6 +13,12 @@ LEAST_DELTA = 5e-324
 LEAST_MU = 1e-300
 """Half of a smaller rate is not a float of full precision."""
 
+TINY = 1e-8
+"""Below it the logarithm of 1 + b is three terms."""
+
+SPLIT = 2.0**27 + 1.0
+"""Cuts a float in two halves, whose products are exact."""
+
 
 def separation(who: str, delta: Any) -> Array:
     """Return distances in (0, 1]."""
@@ -47,17 +53,35 @@ def integers(who: str, name: str, out: npt.NDArray[np.object_]) -> Any:
 
 
 def power(base_less_one: Any, exponent: Any) -> Array:
-    """Return ``(1 + b)^n`` to 2 ulp, however small b and large n."""
-    b = np.asarray(base_less_one, dtype=np.float64)
-    n = np.asarray(exponent, dtype=np.float64)
+    """Return ``(1 + b)^n`` to 4 ulp, however small b and large n."""
+    b, n = np.broadcast_arrays(
+        np.asarray(base_less_one, dtype=np.float64),
+        np.asarray(exponent, dtype=np.float64),
+    )
     base = 1.0 + b
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         # What 1 + b lost by rounding, put back: n times it may be of order one.
         lost = np.where(base > 0.0, (b - (base - 1.0)) / base, 0.0)
         whole = base**n
-        # Where the power is beyond float64, what was lost does not bring it back.
         held = (whole > 0.0) & np.isfinite(whole)
-        return np.where(held, whole * np.exp(np.where(held, n * lost, 0.0)), whole)
+        large = whole * np.exp(np.where(held, n * lost, 0.0))
+        # A small b is mostly lost. n log(1 + b) may be hundreds: its rounding counts.
+        log, rest = _product(n, b)
+        rest = rest - 0.5 * log * b * (1.0 - b / 1.5)
+        small = np.exp(log)
+        held = (small > 0.0) & np.isfinite(small)
+        small = small * np.exp(np.where(held, rest, 0.0))
+    return np.where(np.abs(b) < TINY, small, large)
+
+
+def _product(x: Array, y: Array) -> tuple[Array, Array]:
+    """Return the product rounded, and what rounding left of it (Veltkamp, Dekker)."""
+    (x, p), (y, q) = np.frexp(x), np.frexp(y)
+    high, top = ((v * SPLIT - (v * SPLIT - v)) for v in (x, y))
+    low, end = x - high, y - top
+    out = x * y
+    rest = low * end - (((out - high * top) - low * top) - high * end)
+    return np.ldexp(out, p + q), np.ldexp(rest, p + q)
 
 
 def least_layers(size: Any, growth: Any) -> npt.NDArray[np.object_]:

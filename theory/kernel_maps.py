@@ -35,7 +35,7 @@ def nngp_map(
     depth : int
         Hidden layers, at least 1; not needed with a list.
     weight_var, bias_var : float
-        Variances sigma_w^2 > 0 and sigma_b^2 >= 0 of every layer's weights and biases.
+        Variances of every layer's weights, 1e-100 to 1e12, and biases, 0 to 1e12.
 
     Returns
     -------
@@ -48,7 +48,8 @@ def nngp_map(
     ------
     ValueError
         For a correlation outside [-1, 1], a depth that is not a positive whole number
-        or a diagonal that leaves float64.
+        or a diagonal that leaves float64, or that is not at rest after 5,000 layers: each
+        length has a table of its own, about 10 ms.
 
     Notes
     -----

@@ -21,6 +21,9 @@ from theory.conditioning import depth_for_condition_number
 Array = npt.NDArray[np.float64]
 Real = float | Fraction
 
+SYMMETRIC = 1e-9
+"""How far from its transpose a covariance may be, and below 0 a variance, by rounding."""
+
 ARC_CONSTANT = math.sqrt(2.0) / (12.0 * math.pi)
 """Limit of lambda_min / delta^(3/2) for ReLU features of points on an arc."""
 
@@ -67,7 +70,10 @@ def sgd_steps(n: int, squared_norm: Real, min_eigenvalue: Real) -> int:
 def _exact(who: str, name: str, value: Real) -> Fraction:
     """Return a positive number without rounding it."""
     checked = _checks.scalar(who, name, value, positive=True)
-    return Fraction(value if isinstance(value, Rational) else checked)
+    if not isinstance(value, Rational):
+        return Fraction(checked)
+    # NumPy's integers are rational, but of so many bits.
+    return Fraction(int(value.numerator), int(value.denominator))
 
 
 def sgd_restarts(initial: Real, target: Real) -> int:
@@ -209,7 +215,8 @@ def excess_risk_terms(
     features : array, shape (n, d)
         Rows are feature vectors of the sample, with ``K = X X'`` non-singular.
     covariance : array, shape (d, d)
-        No variance on its diagonal negative.
+        Symmetric to 1e-9, and seen not to be positive semidefinite only by a negative
+        variance or risk.
     optimum : array, shape (d,)
     noise : array, shape (n,)
         ``y - X theta*``.
@@ -231,6 +238,10 @@ def excess_risk_terms(
     diagonal = np.diagonal(sigma)
     need = "have variances of at least 0 on its diagonal"
     _checks.reject(who, "covariance", need, diagonal < 0.0, diagonal, "")
+    # Products of matrices are symmetric up to rounding.
+    most = np.abs(sigma).max()
+    bad = np.abs(sigma - sigma.T) > SYMMETRIC * most
+    _checks.reject(who, "covariance", "be symmetric", bad, sigma, "")
     top = float(np.abs(x).max())
     bad = not 1e-100 < top < 1e100  # whose Gram matrix is within float64
     _checks.reject(who, "features", "have entries near 1", bad, top, "Rescale them.")
@@ -242,6 +253,10 @@ def excess_risk_terms(
     spread = v @ ((eps @ u) / s)
     with np.errstate(over="ignore", invalid="ignore"):
         parts = [2.0 * (v @ sigma @ v) for v in (missed, spread)]
+        least = [-SYMMETRIC * most * np.abs(v).sum() ** 2 for v in (missed, spread)]
+    bad = [part < low for part, low in zip(parts, least, strict=True)]
+    need = "be positive semidefinite"
+    _checks.reject(who, "covariance", need, bad, parts, "It is a negative risk.")
     names = ("features", "covariance", "optimum", "noise")
     return ExcessRisk(*_checks.result(who, np.array(parts), *names).tolist())
 

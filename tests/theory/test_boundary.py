@@ -2086,6 +2086,21 @@ def test_two_arrays_broadcast(c, names):
             np.testing.assert_allclose(many, single, rtol=1e-11)
 
 
+@pytest.mark.parametrize(
+    ("c", "names"), BROADCAST, ids=lambda v: v.who if isinstance(v, Call) else str(v)
+)
+def test_two_arrays_that_do_not_broadcast_are_named(c, names):
+    arrays = {
+        name: np.full(size, c.arguments[name])
+        for name, size in zip(names, (2, 3), strict=True)
+    }
+    with pytest.raises(ValueError, match=r"must broadcast|have shape") as refused:
+        c.function(**{**c.arguments, **arrays})
+    text = str(refused.value)
+    assert text.startswith(f"{c.who}: ")
+    assert all(f"`{name}`" in text for name in names)
+
+
 def _fields(out: Any) -> list[Any]:
     """Numbers and arrays of numbers in a result."""
     if dataclasses.is_dataclass(out):

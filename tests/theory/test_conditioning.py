@@ -512,3 +512,45 @@ def test_forms_are_checked(name, bad):
 def test_flags_and_whole_numbers_are_checked(call, text):
     with pytest.raises(ValueError, match=text):
         call()
+
+
+# --- rates that 1 + mu/2 does not hold ---------------------------------------------------
+
+
+@pytest.mark.parametrize("mu", [2.3e-16, 1.6e-16, 1e-17, 1e-8, 3e-8])
+@pytest.mark.parametrize("delta", [5e-324, 1e-30])
+def test_distances_after_very_many_layers_of_a_tiny_rate(delta, mu):
+    # Between 1 and the next float 1 + mu/2 is rounded by up to its own size.
+    depth = math.floor(-0.9 * math.log(2.0 * delta) / math.log1p(0.5 * mu))
+    depth = int(float(depth))  # as float64 holds it
+    with mpmath.workdps(60):
+        exact = mpmath.mpf(delta) * mpmath.exp(depth * mpmath.log1p(mpmath.mpf(mu) / 2))
+    found = dc.nngp_min_eigenvalue_bound(depth, delta, mu)
+    # The square of a power that is known to 4 ulp, and two products.
+    assert found == pytest.approx(float(exact), rel=3e-15, abs=0.0)
+    assert dc.correlation_bound(depth, delta, mu) == 1.0 - found
+
+
+def test_decimals_count_as_the_floats_they_are_next_to():
+    from decimal import Decimal
+
+    for bound in (dc.ntk_ratio_bound, dc.ntk_min_eigenvalue_bound):
+        assert bound(100, Decimal("0.01"), Decimal("0.25")) == bound(100, 0.01, 0.25)
+
+
+@pytest.mark.parametrize("mu", [1.0, math.nextafter(1.0, 0.0), 1.0 - 1e-8, 0.3, 0.0])
+@pytest.mark.parametrize("delta", [1.0, 1.0 - 2.0**-53, 1.0 - 1e-8, 0.7, 1e-9])
+def test_bounds_of_one_layer_keep_their_digits_near_orthogonality(mu, delta):
+    with mpmath.workdps(50):
+        m, d = mpmath.mpf(mu), mpmath.mpf(delta)
+        middle, slope = (1 - d) * (1 - m * d), 1 - 2 * m / (1 + m) * d
+    # Four roundings of positive terms each.
+    found = dc.one_layer_bound(delta, mu, middle=True)
+    assert found == pytest.approx(float(middle), rel=5e-16, abs=0.0)
+    found = dc.derivative_bound(delta, mu)
+    assert found == pytest.approx(float(slope), rel=5e-16, abs=0.0)
+
+
+def test_a_threshold_that_takes_too_many_layers_names_an_argument_it_has():
+    with pytest.raises(ValueError, match="ntk_threshold_depth: `mu` must take at most"):
+        dc.ntk_threshold_depth(0.1, 1e-300, 3, form="attained")

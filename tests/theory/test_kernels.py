@@ -897,3 +897,15 @@ def test_a_kink_without_a_mirror_image_keeps_digits_of_tables() -> None:
                 both = _average(_off_centre, one, other) - mean[i] * mean[j]
                 true = both / (mpmath.mpf(r[i]) * mpmath.mpf(r[j]))
                 assert abs(found[i, j] - float(true)) <= 1e-13
+
+
+def test_depths_without_end_are_answered_or_refused_at_once():
+    # sqrt(2) is rounded: a layer multiplies the length by 1 + 2^-52.
+    found = kernels.nngp_map(1.0, act.relu.scaled(2.0), 10**9)
+    assert found == pytest.approx(math.exp(1e9 * 2.0**-52), rel=1e-12)
+    with pytest.raises(
+        ValueError, match="nngp_map: `depth` must keep the kernel within"
+    ):
+        kernels.nngp_map(1.0, act.relu, 2**100)
+    with pytest.raises(ValueError, match="nngp_map: `depth` must bring the length to"):
+        kernels.nngp_map(0.3, act.tanh, 10**6)

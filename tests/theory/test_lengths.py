@@ -447,3 +447,72 @@ def test_the_decay_wants_a_concave_length_map():
         assert lengths.normrelu_decay(0.9, 1.1, 0.5, act.normrelu(c)).alpha < 1.0
     slope = lengths.normrelu_length_slope([1.45, 1.5], -0.4)
     assert slope[1] > slope[0]
+
+
+def _normrelu_by_the_formula(gamma, c):
+    """Length, slope and bias from DC-I.len as it stands, with a thousand digits."""
+    with mpmath.workdps(1000):
+        g, k = mpmath.mpf(gamma), mpmath.mpf(c)
+        s = mpmath.sqrt(g)
+
+        def tail(x):
+            return mpmath.erfc(x / mpmath.sqrt(2)) / 2
+
+        shift = k * tail(k) - mpmath.npdf(k)
+        scale = 1 / ((1 + k * k) * tail(k) - k * mpmath.npdf(k) - shift**2)
+        one = s * mpmath.npdf(k / s) - k * tail(k / s)
+        two = (g + k * k) * tail(k / s) - k * s * mpmath.npdf(k / s)
+        length = scale * (two + 2 * shift * one + shift**2)
+        slope = scale * (tail(k / s) + shift * mpmath.npdf(k / s) / s)
+        return float(length), float(slope), float(scale * (one + shift) ** 2 / length)
+
+
+@pytest.mark.parametrize(
+    ("gamma", "c"),
+    [
+        *((0.9, 37.0), (0.25, 37.0), (0.25, 20.0), (4.1, 37.0), (1.0 + 1e-9, 37.0)),
+        *((1e-300, 1.0), (1e100, -37.0), (1e-100, -20.0), (3.9, 6.0), (0.3, -6.0)),
+    ],
+)
+def test_normrelu_lengths_at_kinks_far_from_zero(gamma, c):
+    length, slope, bias = _normrelu_by_the_formula(gamma, c)
+    # Logarithms of the density, 684 at most, and its ratio to another: 1e-13 each.
+    assert lengths.normrelu_length(gamma, c) == pytest.approx(length, rel=2e-13, abs=0)
+    assert lengths.normrelu_length_slope(gamma, c) == pytest.approx(
+        slope, rel=2e-13, abs=0
+    )
+    assert lengths.normrelu_bias(gamma, c) == pytest.approx(bias, rel=1e-12, abs=0)
+
+
+def test_normrelu_lengths_beyond_float64_are_refused():
+    for function in (lengths.normrelu_length, lengths.normrelu_bias):
+        with pytest.raises(ValueError, match=f"{function.__name__}: `gamma` and `c`"):
+            function(1e300, 20.0)
+
+
+def test_trajectories_of_more_layers_than_there_is_time_for_are_refused():
+    with pytest.raises(ValueError, match="`depth` must be at most 100000"):
+        lengths.length_trajectory(TANH, 1.0, 2**100)
+    with pytest.raises(ValueError, match="`depth` must be at most 10000"):
+        lengths.joint_trajectory(TANH, 1.0, 1.0, 0.5, 2**100)
+
+
+@pytest.mark.parametrize(
+    "name", ["erf", "sin", "elu", "selu", "softsign", "hard_swish"]
+)
+def test_correlations_of_the_shortest_inputs_are_kept(name):
+    a = act.CATALOGUE[name]
+    # Next to zero a function is its slopes on either side, whatever the scale: 1e-100 is
+    # as good as 1e-290, where products of variances are zero.
+    for x, y in ((1e-290, 1e-290), (1e-290, 1e-100)):
+        _, _, near = lengths.joint_trajectory(a, 1e-100, 1e-100, [-0.5, 0.3, 1.0], 1)
+        _, _, found = lengths.joint_trajectory(a, x, y, [-0.5, 0.3, 1.0], 1)
+        np.testing.assert_allclose(found[1], near[1], rtol=0.0, atol=1e-12)
+
+
+def test_unstable_lengths_next_to_a_kink_at_zero():
+    slope = lengths.unstable_length(-1e-50, excess=True) / 1e-50
+    for c in (-1e-200, -1e-300, -5e-324):
+        found = lengths.unstable_length(c, excess=True)
+        # The least float has no digits.
+        assert found == pytest.approx(-c * slope, rel=1e-12, abs=5e-324)

@@ -71,6 +71,25 @@ def test_sgd_counts():
     assert opt.sgd_restarts(1.0, 8.0) == 0
 
 
+def test_covariances_that_are_none_are_refused():
+    x, theta, eps = np.array([[1.0, 0.0, 0.0]]), np.array([0.0, 1.0, -1.0]), np.ones(1)
+    skewed, indefinite = np.eye(3), np.zeros((3, 3))
+    skewed[0, 1] = 5.0
+    indefinite[1, 2] = indefinite[2, 1] = 1.0
+    with pytest.raises(ValueError, match="`covariance` must be symmetric, but 2 of 9"):
+        opt.excess_risk_terms(x, skewed, theta, eps)
+    # theta' B theta = -2.
+    with pytest.raises(ValueError, match="`covariance` must be positive semidefinite"):
+        opt.excess_risk_terms(x, indefinite, theta, eps)
+
+
+def test_sgd_counts_of_numpy_integers_do_not_overflow():
+    for integer in (np.int8, np.uint8, np.int64):
+        assert opt.sgd_steps(10, integer(100), integer(1)) == 2000
+        assert opt.sgd_restarts(integer(100), integer(1)) == 7
+    assert opt.sgd_steps(10, np.int64(10**18), np.int64(1)) == 2 * 10**19
+
+
 @pytest.mark.parametrize(
     ("n", "squared_norm", "min_eigenvalue", "steps"),
     [

@@ -1,6 +1,7 @@
 """Spectra on the sphere: laws, extremes, references of 40 digits, honest refusals."""
 
 import math
+import time
 
 import mpmath
 import numpy as np
@@ -274,9 +275,9 @@ def test_other_bad_input():
         spectrum.series_eigenvalues([1.0, -1.0], 0, 3)
     with pytest.raises(ValueError, match=r"`coefficients` must have shape"):
         spectrum.series_eigenvalues(1.0, 0, 3)
-    with pytest.raises(ValueError, match="`kernel` must send"):
+    with pytest.raises(ValueError, match=r"`kernel\(x\)` must be finite"):
         spectrum.eigenvalues(lambda t: np.full_like(t, np.nan), 0, 3)
-    with pytest.raises(ValueError, match="`kernel` must send"):
+    with pytest.raises(ValueError, match="`kernel` must return one number a node"):
         spectrum.eigenvalues(lambda t: 1.0, 0, 3)
     with pytest.raises(ValueError, match="`order` must be at most 2048"):
         spectrum.taylor_coefficients(RELU, 1, 5000)
@@ -288,10 +289,55 @@ def test_other_bad_input():
         spectrum.ntk_eigenvalues(act.sign, 1, 1, 3)
     with pytest.raises(ValueError, match="below 1e307"):
         spectrum.multiplicity(1000, 1000)
+    with pytest.raises(ValueError, match="`degree` must be at most 10000"):
+        spectrum.gegenbauer(10_001, 0.5, 3)
     with pytest.raises(ValueError, match="`power` must lie in"):
         spectrum.power_eigenvalues(-0.5, 1, 3)
     with pytest.raises(ValueError, match=r"`kernel\(1\)` must be positive"):
         spectrum.effective_rank(lambda t: t - 1.0, 3)
+
+
+@pytest.mark.parametrize("who", ["eigenvalues", "effective_rank"])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        lambda t: t + 1.0j,
+        lambda t: t >= 0.0,
+        lambda t: np.full(t.shape, "1"),
+        lambda t: np.ma.masked_array(t, mask=t < 0.0),
+    ],
+)
+def test_kernels_of_other_than_real_numbers_are_refused(who, kernel):
+    given = (kernel, 1, 3) if who == "eigenvalues" else (kernel, 3)
+    with pytest.raises(
+        ValueError, match=rf"^{who}: `kernel\(x\)` must be real numbers"
+    ):
+        getattr(spectrum, who)(*given)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 100])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        lambda t: np.sign(t - 0.3),
+        lambda t: np.abs(t - 0.3),
+        lambda t: np.cos(3000.0 * t),
+    ],
+)
+def test_kernels_that_panels_do_not_resolve_are_refused(dim, kernel):
+    with pytest.raises(ValueError, match="`kernel` must be smooth on both sides of 0"):
+        spectrum.eigenvalues(kernel, [0, 1], dim)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
+def test_kernels_of_every_size_have_a_spectrum(size):
+    found = spectrum.eigenvalues(lambda t: size * np.abs(t), [0, 1, 2], 3)
+    # E |t|, E |t| t and E |t| P_2 for t uniform.
+    np.testing.assert_allclose(
+        found / size, [1 / 2, 0.0, 1 / 8], rtol=1e-14, atol=1e-15
+    )
+    rank = spectrum.effective_rank(lambda t: size * t, 20)
+    assert rank == pytest.approx(20.0, rel=1e-13)
 
 
 def _near_one(depth: int, dim: int, function) -> float:
@@ -347,3 +393,93 @@ def test_ranks_beyond_float64_are_infinite():
     relu = act.relu.normalized()
     rank = spectrum.effective_rank(lambda t: kernels.nngp_map(t, relu, 10**6), 20)
     assert rank == math.inf
+
+
+# --- dimensions far beyond those of data ------------------------------------------------
+
+
+@pytest.mark.parametrize("dim", [2, 784, 10**6, 10**10, 2**100])
+@pytest.mark.parametrize(("power", "degree"), [(2, 0), (6, 2), (31, 1)])
+def test_a_power_of_the_cosine_keeps_its_digits_in_every_dimension(dim, power, degree):
+    with mpmath.workdps(60):
+        j, half = (power - degree) // 2, mpmath.mpf(dim) / 2
+        exact = mpmath.fac(power) / mpmath.fac(j) / mpmath.mpf(2) ** power
+        exact /= mpmath.fprod(half + i for i in range(degree + j))
+        log = float(mpmath.log(exact))
+    b = np.zeros(power + 1)
+    b[-1] = 1.0
+    found = spectrum.series_eigenvalues(b, degree, dim, log=True)
+    # Logarithms added in extended precision, or ten of them in float64: half an ulp each.
+    assert found == pytest.approx(log, rel=2e-15, abs=2e-15)
+
+
+@pytest.mark.parametrize("dim", [2, 10, 1000, 10**7, 10**15])
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.5, 50.5, 1000.0])
+def test_eigenvalues_of_powers_at_the_ends_of_their_ranges(dim, power):
+    for degree in (0, 1, 7, 100):
+        with mpmath.workdps(60):
+            p, half = mpmath.mpf(power), mpmath.mpf(1) / 2
+            log = (p + dim - 2) * mpmath.log(2) - half * mpmath.log(mpmath.pi)
+            log += mpmath.loggamma(half * dim) + mpmath.loggamma(p + half * (dim - 1))
+            log -= mpmath.loggamma(p + degree + dim - 1)
+            exact = float(mpmath.exp(log) * mpmath.rf(-p, degree))
+        found = spectrum.power_eigenvalues(power, degree, dim)
+        # Three roundings for each factor, of which there are p/2 and the degree.
+        slack = 1e-15 * (degree + power + 10.0)
+        assert found == pytest.approx(exact, rel=slack, abs=1e-300)
+
+
+def test_a_quadrature_in_more_dimensions_than_it_has_panels_for_is_refused():
+    for call in (lambda d: spectrum.eigenvalues(np.cos, 1, d),
+                 lambda d: spectrum.effective_rank(np.cosh, d)):  # fmt: skip
+        with pytest.raises(ValueError, match="`dim` must be at most 10000000000"):
+            call(2**100)
+
+
+def test_a_deep_network_in_more_dimensions_than_quadrature_takes_has_a_series():
+    dim = 10**15
+    b = spectrum.taylor_coefficients(act.tanh.normalized(), 8, 128, kernel="ntk")
+    known = spectrum.series_eigenvalues(b, [1, 3], dim)
+    found = spectrum.ntk_eigenvalues(act.tanh.normalized(), 8, [1, 3], dim)
+    # Higher powers are worth 1/dim.
+    np.testing.assert_allclose(found, known, rtol=1e-11)
+
+
+# --- series of many layers ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", ["nngp", "ntk"])
+@pytest.mark.parametrize("depth", [40, 57])
+def test_series_of_many_layers_are_those_of_layer_by_layer(depth, kernel):
+    b = spectrum.taylor_coefficients(RELU, depth, 128, kernel=kernel)
+    f = spectrum.taylor_coefficients(RELU, 1, 128)
+    slope = np.arange(1.0, 129.0) * f[1:]
+    correlation, tangent = np.eye(129)[1], np.eye(129)[1]
+    for _ in range(depth):
+        # Horner's scheme on series, of the dual and its derivative.
+        outer = [np.zeros(129), np.zeros(129)]
+        for i, series in enumerate((f, slope)):
+            for c in series[::-1]:
+                outer[i] = np.convolve(outer[i], correlation)[:129]
+                outer[i][0] += c
+        tangent = outer[0] + np.convolve(outer[1], tangent)[:129]
+        correlation = outer[0]
+    # Positive terms: 129 roundings a product, nothing lost in any.
+    known = correlation if kernel == "nngp" else tangent
+    np.testing.assert_allclose(b, known, rtol=1e-12, atol=0.0)
+
+
+def test_series_of_hundreds_of_layers_take_seconds():
+    started = time.process_time()
+    b = spectrum.taylor_coefficients(RELU, 400, 2048, kernel="ntk")
+    assert np.all(b[1:] > 0.0)
+    assert time.process_time() - started < 30.0  # it was two minutes
+
+
+def test_an_nngp_series_needs_no_tangent_kernel():
+    # Whose diagonal is 10^333 here.
+    b = spectrum.taylor_coefficients(RELU, 2000, 20)
+    first = 2000 * math.log(spectrum.taylor_coefficients(RELU, 1, 1)[1])
+    assert math.log(b[1]) == pytest.approx(first, rel=1e-13)
+    with pytest.raises(ValueError, match="must keep the tangent kernel within float64"):
+        spectrum.taylor_coefficients(RELU, 2000, 20, kernel="ntk")

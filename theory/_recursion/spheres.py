@@ -13,6 +13,9 @@ from theory.activations import Activation, Affine, PiecewisePolynomial
 from theory.activations.affine import split
 from theory.depth_maps import DepthMap
 
+MOVING = 5_000
+"""Layers of different lengths, each with a table of its own: a minute."""
+
 
 @dataclass(frozen=True, eq=False)
 class Sphere:
@@ -79,10 +82,16 @@ def sphere(network: Layers, start: float) -> Sphere:
                 # Correlations do not depend on the length.
                 here = layer.activation
                 steps.append((here, count))
-                for _ in range(count):
-                    with np.errstate(over="ignore", under="ignore"):
+                with np.errstate(over="ignore", under="ignore"):
+                    if m == 1:
+                        grown = np.float64(here.second_moment) ** count
+                        length = within(length * float(grown))
+                        break
+                    for _ in range(count):
                         power = float(np.float64(length) ** m)
-                    length = within(here.second_moment * power)
+                        length, old = within(here.second_moment * power), length
+                        if length == old:
+                            break
                 break
             if length > layer.activation._widest:
                 raise ValueError(
@@ -97,6 +106,12 @@ def sphere(network: Layers, start: float) -> Sphere:
             if abs(new - length) <= 2.0 * math.ulp(length):
                 steps.append((here, count - done))  # a fixed point, to rounding
                 break
+            if len(steps) > MOVING:
+                raise ValueError(
+                    f"`depth` must bring the length to rest in {MOVING:,} layers, got"
+                    f" {network.depth:,} of which each has a length of its own. Use"
+                    " fewer layers or an activation that keeps a length."
+                )
             steps.append((here, 1))
             moving.setdefault(layer, {})[here] = 0.5 * math.log(length)
             length, done = new, done + 1

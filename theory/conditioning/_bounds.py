@@ -9,10 +9,16 @@ from theory import _arrays, _checks
 from theory._arrays import Array, power
 
 
+def agree(who: str, **arguments: Any) -> None:
+    """Refuse arguments, checked one by one, whose shapes do not broadcast."""
+    _checks.common(who, {name: np.shape(v) for name, v in arguments.items()})
+
+
 def schedule(who: str, depth: Any, delta: Any, mu: Any) -> tuple[Array, Array]:
     """Return B and 1 - B, each without cancellation."""
     l = _checks.interval(who, "depth", depth, 0.0, math.inf)
     d, m = _arrays.separation(who, delta), _arrays.rate(who, mu)
+    _checks.broadcast(who, depth=l, delta=d, mu=m)
     l, d, m = np.broadcast_arrays(l, d, m)
     start = _arrays.least_layers(2.0 * d, 0.5 * m).astype(np.float64)
     # In two halves, which do not overflow.
@@ -28,6 +34,7 @@ def schedule(who: str, depth: Any, delta: Any, mu: Any) -> tuple[Array, Array]:
 def printed(who: str, l: Array, delta: Any, mu: Any, n: Array, side: str) -> Array:
     """Return the bounds of Corollaries 3.3 and 3.7."""
     d, m = _arrays.separation(who, delta), _arrays.rate(who, mu)
+    _checks.broadcast(who, depth=l, delta=d, mu=m, n=n)
     l, d, m, n = np.broadcast_arrays(l, d, m, n)
     start = _arrays.least_layers(2.0 * d, 0.5 * m).astype(np.float64)
     late = power(-0.5 * m, np.maximum(l - start, 0.0))

@@ -74,7 +74,7 @@ def correlations(depth: Any, delta: Any, mu: Any) -> Pair:
     return Pair(r.reshape(shape), d.reshape(shape))
 
 
-def ratios(who: str, depth: Any, delta: Any, mu: Any) -> Pair:
+def ratios(who: str, depth: Any, delta: Any, mu: Any, name: str = "depth") -> Pair:
     """Return the largest tangent kernels over their diagonals.
 
     Raises
@@ -93,7 +93,7 @@ def ratios(who: str, depth: Any, delta: Any, mu: Any) -> Pair:
         needed = np.fmin(rest, (40.0 - np.log(d)) / np.log1p(m))
         _checks.reject(
             who,
-            "depth",
+            name,
             f"take at most {MOST:,} layers one by one",
             needed > MOST,
             needed,

@@ -38,7 +38,8 @@ def nngp_min_eigenvalue_bound(
     Returns
     -------
     float or array
-        In (0, 1], to a relative 1e-15, however small; the attained form as its envelope.
+        In (0, 1], to a relative 2e-15, however small, at depths that float64 holds; the
+        attained form as its envelope.
 
     Raises
     ------
@@ -62,6 +63,7 @@ def _correlations(
         return _bounds.schedule(who, depth, delta, mu)
     l = _arrays.whole(who, "depth", depth, 0)
     d, m = _arrays.separation(who, delta), _arrays.rate(who, mu)
+    _checks.broadcast(who, depth=l, delta=d, mu=m)
     found = _envelopes.correlations(l, d, m)
     return found.value, found.gap
 
@@ -122,6 +124,7 @@ def nngp_condition_bound(
     l, count = _arrays.whole(who, "depth", depth, 0), _arrays.whole(who, "n", n, 1)
     if _checks.choice(who, "form", form, FORMS) == "attained":
         value, gap = _correlations(who, depth, delta, mu, form)
+        _bounds.agree(who, depth=depth, delta=delta, mu=mu, n=n)
         return _checks.plain(_bounds.condition_number(value, gap, count, side))
     return _checks.plain(_bounds.printed(who, l, delta, mu, count, side))
 
@@ -173,6 +176,7 @@ def depth_for_condition_number(
     side = _checks.choice(who, "assumption", assumption, ASSUMPTIONS)
     d, m = _arrays.separation(who, delta), _arrays.rate(who, mu)
     count = _arrays.whole(who, "n", n, 1)
+    _checks.broadcast(who, delta=d, mu=m, n=count)
     start = _arrays.least_layers(2.0 * d, 0.5 * m)
     more = _arrays.least_layers(count if side == "A" else 1.0, -0.5 * m)
     least = np.asarray(start + more, dtype=object)
@@ -181,6 +185,7 @@ def depth_for_condition_number(
         return _arrays.integers(who, "mu", np.broadcast_to(least, shape))
     goal = _checks.real(who, "target", target)
     _checks.reject(who, "target", "be greater than 1", goal <= 1.0, goal, "")
+    _checks.broadcast(who, delta=d, mu=m, n=count, target=goal)
     excess = (2.0 if side == "A" else 1.0) * count / (goal - 1.0)
     later = start + np.maximum(_arrays.least_layers(excess, -0.5 * m), 1)
     found = np.asarray(np.maximum(least, later), dtype=object)
@@ -208,6 +213,8 @@ def eigenvalue_transfer(value_at_one: Any, value_at_rest: Any) -> Any:
     >>> eigenvalue_transfer(1.0, 0.25)
     0.75
     """
-    one = _checks.real("eigenvalue_transfer", "value_at_one", value_at_one)
-    rest = _checks.real("eigenvalue_transfer", "value_at_rest", value_at_rest)
+    who = "eigenvalue_transfer"
+    one = _checks.real(who, "value_at_one", value_at_one)
+    rest = _checks.real(who, "value_at_rest", value_at_rest)
+    _checks.broadcast(who, value_at_one=one, value_at_rest=rest)
     return _checks.plain(one - rest)

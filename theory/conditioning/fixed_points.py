@@ -103,4 +103,5 @@ def unit_slope_bound(depth: Any, nu: Any, *, wait: Any = 0) -> Any:
     l = _checks.interval(who, "depth", depth, 0.0, math.inf)
     m = _checks.interval(who, "nu", nu, 0.0, 1.0)
     first = _arrays.whole(who, "wait", wait, 0)
+    _checks.broadcast(who, depth=l, nu=m, wait=first)
     return _checks.plain(1.0 / (1.0 + m * np.maximum(l - first, 0.0)))

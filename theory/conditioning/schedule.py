@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from theory import _arrays
+from theory import _arrays, _checks
 
 
 def burn_in_depth(delta: Any, mu: Any) -> Any:
@@ -41,4 +41,5 @@ def burn_in_depth(delta: Any, mu: Any) -> Any:
     """
     who = "burn_in_depth"
     d, m = _arrays.separation(who, delta), _arrays.rate(who, mu)
+    _checks.broadcast(who, delta=d, mu=m)
     return _arrays.integers(who, "mu", _arrays.least_layers(2.0 * d, 0.5 * m))

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from theory.duals.series import geometric_mean
+
 Array = npt.NDArray[np.float64]
 
 
@@ -22,7 +24,7 @@ class Exponential:
 
     @property
     def _root(self) -> float:
-        return math.sqrt(self.var_x * self.var_y)
+        return geometric_mean(self.var_x, self.var_y)
 
     @property
     def _half(self) -> float:
@@ -61,7 +63,7 @@ class Trigonometric:
 
     @property
     def _root(self) -> float:
-        return math.sqrt(self.var_x * self.var_y)
+        return geometric_mean(self.var_x, self.var_y)
 
     @property
     def _apart(self) -> float:

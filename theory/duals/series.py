@@ -92,6 +92,11 @@ class Monomial:
         return self.c * np.where(delta < 1.0, less, 1.0 - sign + sign * less)
 
 
+def geometric_mean(x: float, y: float) -> float:
+    """Return sqrt(x y), of variances whose product may have left float64."""
+    return x if x == y else math.sqrt(x) * math.sqrt(y)
+
+
 @dataclass(frozen=True)
 class Arcsine:
     """2/pi asin(kappa rho), of the error function (Williams 1997)."""
@@ -103,7 +108,7 @@ class Arcsine:
     def _kappa(self) -> tuple[float, float]:
         # kappa = 2 sqrt(v w / ((1 + 2v)(1 + 2w))) and 1 - kappa^2, without cancellation
         whole = (1.0 + 2.0 * self.var_x) * (1.0 + 2.0 * self.var_y)
-        kappa = 2.0 * math.sqrt(self.var_x * self.var_y / whole)
+        kappa = 2.0 * geometric_mean(self.var_x, self.var_y) / math.sqrt(whole)
         return kappa, (1.0 + 2.0 * self.var_x + 2.0 * self.var_y) / whole
 
     def _cosine(self, product: Array) -> Array:

@@ -17,6 +17,9 @@ CRITICAL_KINK = -0.376657093117569877496291343387
 Computed to 30 digits from ``normrelu_constants(c).scale = sqrt(2)``.
 """
 
+LINE = -1e-100
+"""From here to zero the unstable length is a straight line in the kink."""
+
 _NODES, _WEIGHTS = gaussian.legendre(40)
 
 
@@ -42,36 +45,51 @@ def normrelu_length(gamma: Any, c: Any) -> Any:
     Raises
     ------
     ValueError
-        If an argument is outside its range.
+        If an argument is outside its range, or the length beyond float64.
 
     Examples
     --------
     >>> round(normrelu_length(0.5, -1.0), 12), round(normrelu_length(1.0, -1.0), 12)
     (0.583556822096, 1.0)
     """
+    return _each("normrelu_length", _length, gamma, c)
 
-    def length(gamma: float, c: float) -> float:
-        k, s = normrelu_constants(c), math.sqrt(gamma)
-        if c <= 0.0:
-            # (x - c)_+ + b = x + (c - x)_+ - E(c - Z)_+.
-            rest = gaussian.tail_moment(1, -c)
-            none, one, two = (s**j * gaussian.tail_moment(j, -c / s) for j in range(3))
-            square = gamma * (1.0 - 2.0 * none) + two - 2.0 * rest * one + rest * rest
-            return k.scale**2 * square
-        one = k.scale * s * gaussian.tail_moment(1, c / s)
-        two = k.scale**2 * gamma * gaussian.tail_moment(2, c / s)
-        shift = k.scale * k.shift
-        return two + 2.0 * one * shift + shift * shift
 
-    return _each("normrelu_length", length, gamma, c)
+def _length(gamma: float, c: float) -> float:
+    s = math.sqrt(gamma)
+    if c <= 0.0:
+        # (x - c)_+ + b = x + (c - x)_+ - E(c - Z)_+.
+        rest = gaussian.tail_moment(1, -c)
+        none, one, two = (s**j * gaussian.tail_moment(j, -c / s) for j in range(3))
+        square = gamma * (1.0 - 2.0 * none) + two - 2.0 * rest * one + rest * rest
+        return normrelu_constants(c).scale ** 2 * square
+    density, shift, energy = _tails(c)
+    grown = _density_ratio(c, gamma)
+    one, two = (s**j * grown * gaussian.scaled_tail_moment(j, c / s) for j in (1, 2))
+    return (two - 2.0 * density * one * shift + density * shift * shift) / energy
+
+
+def _tails(c: float) -> tuple[float, float, float]:
+    """Return phi(c), and over it -b and 1/lambda^2, for a kink at or above 0."""
+    density = float(gaussian.pdf(c))
+    shift, square = (gaussian.scaled_tail_moment(j, c) for j in (1, 2))
+    return density, shift, square - density * shift * shift
+
+
+def _density_ratio(c: float, gamma: Any) -> Any:
+    """Return phi(c / sqrt(gamma)) / phi(c), of which neither may be a float."""
+    part = (gamma - 1.0) / np.maximum(gamma, 1.0) * c / np.minimum(gamma, 1.0)
+    return np.exp(0.5 * c * part)
 
 
 def _each(who: str, function: Any, gamma: Any, c: Any) -> Any:
     g, k = _checks.positive(who, "gamma", gamma), _checks.interval(who, "c", c, -37, 37)
+    _checks.broadcast(who, gamma=g, c=k)
     g, k = np.broadcast_arrays(g, k)
     pairs = zip(g.flat, k.flat, strict=True)
-    out = np.array([function(float(v), float(w)) for v, w in pairs])
-    return _checks.plain(out.reshape(g.shape))
+    with np.errstate(over="ignore", invalid="ignore"):
+        out = np.array([function(float(v), float(w)) for v, w in pairs])
+    return _checks.plain(_checks.result(who, out.reshape(g.shape), "gamma", "c"))
 
 
 def normrelu_length_slope(gamma: Any, c: Any) -> Any:
@@ -84,10 +102,15 @@ def normrelu_length_slope(gamma: Any, c: Any) -> Any:
     c : float or array
         The kink, in [-37, 37].
 
+    Returns
+    -------
+    float or array
+        To a relative 1e-13.
+
     Raises
     ------
     ValueError
-        If an argument is outside its range.
+        If an argument is outside its range, or the slope beyond float64.
 
     Examples
     --------
@@ -96,8 +119,15 @@ def normrelu_length_slope(gamma: Any, c: Any) -> Any:
     """
 
     def slope(gamma: float, c: float) -> float:
-        k, s = normrelu_constants(c), math.sqrt(gamma)
-        at = max(c / s, -1e100)  # all of the Gaussian lies above
+        s = math.sqrt(gamma)
+        if c > 0.0:
+            density, shift, energy = _tails(c)
+            upper = gaussian.scaled_tail_moment(0, c / s)
+            return _density_ratio(c, gamma) * (upper - density * shift / s) / energy
+        k, at = (
+            normrelu_constants(c),
+            max(c / s, -1e100),
+        )  # all of the Gaussian lies above
         upper = gaussian.tail_moment(0, at)
         return k.scale**2 * (upper + k.shift * float(gaussian.pdf(at)) / s)
 
@@ -124,7 +154,7 @@ def normrelu_bias(gamma: Any, c: Any) -> Any:
     Raises
     ------
     ValueError
-        If an argument is outside its range.
+        If an argument is outside its range, or the length beyond float64.
 
     Examples
     --------
@@ -133,16 +163,25 @@ def normrelu_bias(gamma: Any, c: Any) -> Any:
     """
 
     def bias(gamma: float, c: float) -> float:
-        k, s = normrelu_constants(c), math.sqrt(gamma)
-        if 0.5 <= s <= 2.0:
+        s, square = math.sqrt(gamma), _length(gamma, c)
+        if not math.isfinite(square):
+            return math.inf
+        if c > 0.0:
+            # The mean over phi(c), which lambda is large by.
+            density, _, energy = _tails(c)
+            scale, one = math.sqrt(density / energy), gaussian.scaled_tail_moment
+            grown = _density_ratio(c, gamma)
+        else:
+            scale, one, grown = normrelu_constants(c).scale, gaussian.tail_moment, 1.0
+        # Near one the difference of two means cancels.
+        if 0.5 <= s <= 2.0 and c * c * abs(gamma - 1.0) <= 30.0 * gamma:
             half = 0.5 * (gamma - 1.0) / (s + 1.0)
             u = 1.0 + half * (1.0 + _NODES)
-            mean = half * float(np.sum(_WEIGHTS * gaussian.pdf(c / u)))
-        elif c <= 0.0:
-            mean = s * gaussian.tail_moment(1, -c / s) - gaussian.tail_moment(1, -c)
+            at = _density_ratio(c, u * u) if c > 0.0 else gaussian.pdf(c / u)
+            mean = half * float(np.sum(_WEIGHTS * at))
         else:
-            mean = s * gaussian.tail_moment(1, c / s) + k.shift
-        return (k.scale * mean) ** 2 / normrelu_length(gamma, c)
+            mean = s * grown * one(1, abs(c) / s) - one(1, abs(c))
+        return (scale * mean / math.sqrt(square)) ** 2
 
     return _each("normrelu_bias", bias, gamma, c)
 
@@ -173,6 +212,7 @@ class NormReLUDecay:
         r = np.abs(_checks.correlation(who, rho))
         l = _arrays.whole(who, "depth", depth, 0)
         rate = np.asarray(self.rate, dtype=np.float64)
+        _checks.broadcast(who, rho=r, depth=l, rate=rate)
         high, low = np.maximum(rate, self.alpha), np.minimum(rate, self.alpha)
         gap = (high - low) / high
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -214,6 +254,7 @@ def normrelu_decay(
     x = _checks.interval(who, "gamma_x", gamma_x, 0.5, 1.5)
     y = _checks.interval(who, "gamma_y", gamma_y, 0.5, 1.5)
     d = _checks.interval(who, "delta", delta, 0.0, 1.0)
+    _checks.broadcast(who, gamma_x=x, gamma_y=y, delta=d)
     c = _kink(who, _checks.instance(who, "activation", activation, Activation))
     alpha = 2.0 * (1.0 - normrelu_length(0.5, c))
     beta = 2.0 * max(normrelu_bias(0.5, c), normrelu_bias(1.5, c))
@@ -303,6 +344,9 @@ def unstable_length(c: Any, *, excess: bool = False) -> Any:
 
 def _unstable(c: float) -> float:
     """Return log gamma of the unstable length."""
+    if c > LINE:
+        return _unstable(LINE) * (c / LINE)
+
     from scipy.optimize import brentq
 
     k = normrelu_constants(c)

@@ -43,6 +43,7 @@ def odd_correlation_bound(rho: Any, mu_x: Any, mu_y: Any) -> Any:
         _checks.interval(who, name, mu, 0.0, 1.0)
         for name, mu in (("mu_x", mu_x), ("mu_y", mu_y))
     ]
+    _checks.broadcast(who, rho=size, mu_x=mus[0], mu_y=mus[1])
     delta = 1.0 - size
     x, y = (
         np.where(delta <= 0.5, 1.0 - (1.0 + mu / 2.0) * delta, (1.0 - mu / 2.0) * size)
@@ -87,6 +88,7 @@ def _settling(who: str, activation: Activation, gamma_x: Any, gamma_y: Any) -> A
     _checks.instance(who, "activation", activation, Activation)
     x = _checks.interval(who, "gamma_x", gamma_x, 0.5, LONGEST)
     y = _checks.interval(who, "gamma_y", gamma_y, 0.5, LONGEST)
+    _checks.broadcast(who, gamma_x=x, gamma_y=y)
     if abs(activation.second_moment - 1.0) > 1e-9:
         raise ValueError(
             f"{who}: `activation` must have unit second moment, got"
@@ -144,6 +146,8 @@ def correlation_bound_any_length(
     layers = _arrays.whole(who, "depth", depth, 0)
     settle = np.asarray(_settling(who, activation, gamma_x, gamma_y), dtype=np.float64)
     d = _arrays.separation(who, delta)
+    given = {"gamma_x": gamma_x, "gamma_y": gamma_y, "delta": d, "depth": layers}
+    _checks.common(who, {name: np.shape(v) for name, v in given.items()})
     later = np.maximum(layers - settle, 0.0)
     bound = np.asarray(correlation_bound(later, d, activation.mu / 2.0))
     return _checks.plain(np.where(layers < settle, 1.0, bound))

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from theory import gaussian
+from theory import _checks, gaussian
 
 Array = npt.NDArray[np.float64]
 
@@ -29,6 +29,9 @@ ROUNDING = 2e-14
 
 RESOLVED = 1e-10
 """How much a kernel may change from one float to the next, as a share of its size."""
+
+FEW = 8
+"""Degrees up to which two quadratures of a kernel are compared."""
 
 HALVINGS = 45
 """Panels towards a pole, each half as long as the one before."""
@@ -64,14 +67,17 @@ def _recurrence(degree: int, dim: int) -> Array:
     return np.sqrt(square)
 
 
-def rule(degree: int, dim: int, halvings: int = HALVINGS) -> tuple[Array, Array, Array]:
+def rule(
+    degree: int, dim: int, halvings: int = HALVINGS, parts: int = 1
+) -> tuple[Array, Array, Array]:
     """Return cosines t, distances 1 - |t|, and weights that sum to one.
 
     For products with P_k, k <= degree. Panels in the angle: so short that a polynomial
     turns at most once in each, as short as the measure's width around the equator, and
-    halved again and again towards both poles, where kernels may be singular.
+    halved again and again towards both poles, where kernels may be singular; in so many
+    parts each.
     """
-    width = min(0.25, 3.0 / (degree + 1.0), 1.5 / math.sqrt(dim))
+    width = min(0.25, 3.0 / (degree + 1.0), 1.5 / math.sqrt(dim)) / parts
     count = math.ceil(0.5 * math.pi / width)
     edges = np.linspace(0.0, 0.5 * math.pi, count + 1)
     halves = edges[1] * 2.0 ** np.arange(-float(halvings), 0.0)
@@ -93,20 +99,35 @@ def by_quadrature(
     kernel: Callable[[Array], Array], degree: int, dim: int
 ) -> tuple[Array, float]:
     """Return E[kernel(t) p_k(t)], k <= degree, and a bound of their rounding."""
-    t, _, weights = rule(degree, dim)
-    # Elsewhere, next to the poles, kernels may be infinite.
-    kept = weights > weights.max() * 1e-40
-    t, weights = t[kept], weights[kept]
+    t, weights = _nodes(degree, dim, 1)
     values = _values(kernel, t)
     # A kernel of t alone is not known between two floats, next to one above all.
     unknown = weights @ np.abs(_values(kernel, np.nextafter(t, 0.0)) - values)
-    if unknown > RESOLVED * math.sqrt(float(weights @ values**2)):
+    size = _root_mean_square(weights, values)
+    if unknown > RESOLVED * size:
         raise ValueError(
             "eigenvalues: `kernel` must hardly change from a correlation to the next"
             " float64, as that of a deep network does at one. `nngp_eigenvalues` and"
             " `ntk_eigenvalues` know how far from one it is."
         )
-    return _expected(values, t, weights, degree, dim)
+    found, rounding = _expected(values, t, weights, degree, dim)
+    t, weights = _nodes(degree, dim, 2)
+    few = min(degree, FEW)
+    finer, _ = _expected(_values(kernel, t), t, weights, few, dim)
+    change = float(np.abs(finer - found[: few + 1]).max())
+    if change > RESOLVED * size:
+        raise ValueError(
+            "eigenvalues: `kernel` must be smooth on both sides of 0, but panels half as"
+            f" long change an eigenvalue by {change / size:.1g} of its size."
+        )
+    return found, rounding
+
+
+def _nodes(degree: int, dim: int, parts: int) -> tuple[Array, Array]:
+    t, _, weights = rule(degree, dim, parts=parts)
+    # Elsewhere, next to the poles, kernels may be infinite.
+    kept = weights > weights.max() * 1e-40
+    return t[kept], weights[kept]
 
 
 def by_distances(
@@ -118,13 +139,7 @@ def by_distances(
 
 
 def _values(kernel: Callable[[Array], Array], t: Array) -> Array:
-    values = np.asarray(kernel(t), dtype=np.float64)
-    if values.shape != t.shape or not np.isfinite(values).all():
-        raise ValueError(
-            "eigenvalues: `kernel` must send an array of correlations to an array of"
-            " finite numbers of its shape."
-        )
-    return values
+    return _checks.values("eigenvalues", "kernel", kernel(t), t)
 
 
 def _expected(
@@ -133,7 +148,12 @@ def _expected(
     out = np.zeros(degree + 1)
     for part in np.array_split(np.arange(t.size), max(1, t.size * degree >> 22)):
         out += orthonormal(degree, dim, t[part]) @ (weights[part] * values[part])
-    return out, ROUNDING * math.sqrt(float(weights @ values**2))
+    return out, ROUNDING * _root_mean_square(weights, values)
+
+
+def _root_mean_square(weights: Array, values: Array) -> float:
+    size = float(np.abs(values).max())  # the squares of which may not be floats
+    return size * math.sqrt(float(weights @ (values / size) ** 2)) if size else 0.0
 
 
 # --- from Taylor coefficients ----------------------------------------------------------
@@ -146,7 +166,11 @@ def log_weights(degree: int, dim: int, count: int) -> Array:
     # Quotients of neighbours, added up in extended precision where there is one.
     start = np.log((1.0 + i) / (dim + 2.0 * i)).sum()
     top, bottom = (n + 1.0) * (n + 2.0), (n - degree + 2.0) * (n + degree + dim)
-    steps = np.log1p((top - bottom) / bottom)
+    # Of a quotient near one the distance from one, of a small one its own digits.
+    small = top < 0.5 * bottom
+    steps = np.where(small, np.log(top / bottom), 0.0)
+    near = ~small
+    steps[near] = np.log1p((top[near] - bottom[near]) / bottom[near])
     return np.concatenate([[start], start + np.cumsum(steps)]).astype(np.float64)
 
 
@@ -290,13 +314,13 @@ def _log_ratio(x: Array, start: float, degree: int, dim: int) -> Array:
     """Return log of E[t^x P_k] / E[t^start P_k] for large x and start."""
 
     def log(n: Array) -> Array:
-        up = _log_gamma_ratio(0.5 * (n - degree) + 1.0, 0.5 * (degree - 1.0))
-        return up - _log_gamma_ratio(0.5 * n + 1.0, 0.5 * (degree + dim) - 1.0)
+        up = log_gamma_ratio(0.5 * (n - degree) + 1.0, 0.5 * (degree - 1.0))
+        return up - log_gamma_ratio(0.5 * n + 1.0, 0.5 * (degree + dim) - 1.0)
 
     return log(x) - log(np.array(float(start)))
 
 
-def _log_gamma_ratio(y: Array, gap: float) -> Array:
+def log_gamma_ratio(y: Array, gap: float) -> Array:
     """Return log Gamma(y + gap) - log Gamma(y), both arguments 8 and more."""
 
     def rest(z: Array) -> Array:

@@ -12,15 +12,18 @@ from theory import _checks
 MOST = 10_000
 """Largest degree: quadrature would take minutes."""
 
+WIDEST = 10**10
+"""Largest dimension of a quadrature, whose panels grow in number like its root."""
+
 
 def degrees(who: str, degree: Any) -> npt.NDArray[np.int64]:
     """Return checked degrees, in the shape they came in."""
     return _checks.counts(who, "degree", degree, 0, MOST).astype(np.int64)
 
 
-def dimension(who: str, dim: int) -> int:
+def dimension(who: str, dim: int, most: int = _checks.LARGEST) -> int:
     """Return the dimension of the space around the sphere."""
-    return _checks.integer(who, "dim", dim, 2)
+    return _checks.integer(who, "dim", dim, 2, most)
 
 
 def largest(k: npt.NDArray[np.int64]) -> int:

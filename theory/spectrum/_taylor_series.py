@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import kernels
+from theory._recursion.layers import Layers
+from theory._recursion.spheres import sphere
 from theory.activations import Activation
 
 Array = npt.NDArray[np.float64]
@@ -41,7 +43,8 @@ class Series:
     ----------
     nngp, ntk : array
         As many as are known to relative accuracy, up to the order that was asked; the
-        second is empty when the derivative is not square integrable.
+        second is empty when the derivative is not square integrable, or its diagonal
+        beyond float64.
     agrees : bool
         Whether they reproduce the kernel maps; a kernel of which hardly anything but a
         constant is left asks for more of the activation's coefficients than there are.
@@ -56,7 +59,7 @@ class Series:
 def series(activation: Activation, depth: int, order: int) -> Series:
     """Return the Taylor series; ValueError where the kernel maps raise it."""
     kernels.nngp_map(1.0, activation, depth)  # complains about lengths that diverge
-    smooth = math.isfinite(activation.derivative_second_moment)
+    smooth = _has_tangent(activation, depth)
     correlation = np.zeros(order + 1)
     correlation[1:2] = 1.0
     tangent = correlation.copy()
@@ -65,7 +68,8 @@ def series(activation: Activation, depth: int, order: int) -> Series:
     nngp = correlation
     for layer in range(depth):
         here = activation if length == 1.0 else activation._scaled(length)
-        need = _outer(order, pace) if layer else order
+        # Of an inner function without a constant powers beyond the order leave nothing.
+        need = _outer(order, pace) if correlation[0] else order
         b, rest = _energies(here, int(min(need, MOST)))
         known = known and (need <= MOST or b.size <= MOST)
         if rest:
@@ -73,10 +77,16 @@ def series(activation: Activation, depth: int, order: int) -> Series:
             # way of the inner one's constant.
             exact = min(exact, 0 if correlation[0] else b.size - 1)
             floor += rest / here.second_moment
+        left = depth - layer
+        centred = not correlation[0] and not b[0]
+        if centred and _rests(here, length) and _faster(left, b.size, order):
+            floor += (left - 1) * rest / here.second_moment
+            nngp, tangent = _many(b, left, correlation, tangent, length)
+            break
         slopes = np.arange(1, b.size) * b[1:] / length
-        pace *= slopes.sum() * length / here.second_moment
+        pace = min(pace * float(slopes.sum()) * length / here.second_moment, 1e300)
         nngp, gain = _compose((b, slopes), correlation)
-        if smooth:
+        with np.errstate(over="ignore", invalid="ignore"):
             tangent = nngp + _product(tangent, gain)
         length = here.second_moment
         correlation = nngp / length
@@ -85,6 +95,52 @@ def series(activation: Activation, depth: int, order: int) -> Series:
     nngp.flags.writeable = tangent.flags.writeable = False
     known = known and _agree(activation, depth, nngp, tangent)
     return Series(nngp, tangent, known)
+
+
+def _has_tangent(activation: Activation, depth: int) -> bool:
+    """Whether there is a tangent kernel whose diagonal float64 holds."""
+    if not math.isfinite(activation.derivative_second_moment):
+        return False
+    who = "taylor_coefficients"
+    deep = sphere(Layers.read(who, activation, depth, 1.0, 0.0, tangent=True), 1.0)
+    return deep.map.log_diagonal + math.log(deep.length) <= 709.0
+
+
+def _rests(here: Activation, length: float) -> bool:
+    """Whether the length that a layer of this activation leads to is its own."""
+    return abs(here.second_moment - length) <= 2.0 * math.ulp(length)
+
+
+def _faster(count: int, terms: int, order: int) -> bool:
+    """Whether squares of layers, of all terms, take fewer products than one by one."""
+    return count * math.isqrt(terms) > 2 * count.bit_length() * math.isqrt(order)
+
+
+def _many(
+    b: Array, count: int, correlation: Array, tangent: Array, length: float
+) -> tuple[Array, Array]:
+    """Return NNGP and tangent kernel after equal layers of energies b, by squaring.
+
+    Layers are maps f of correlations with the product p of their slopes and the tangent
+    kernel a that they generate from zero, as in `theory.depth_maps`.
+    """
+    b = np.resize(_padded(b, correlation.size), correlation.size)
+    n = np.arange(b.size)
+    slopes = np.append(n[1:] * b[1:], 0.0) / length
+    square = (b / length, slopes, b)
+    so_far = (correlation, np.zeros_like(b), tangent)
+    while count:
+        if count % 2:
+            so_far = _then(so_far, square)
+        count //= 2
+        square = _then(square, square) if count else square
+    return so_far[0] * length, so_far[2]
+
+
+def _then(first: tuple[Array, ...], later: tuple[Array, ...]) -> tuple[Array, ...]:
+    f, p, a = _compose(later, first[0])
+    with np.errstate(over="ignore", invalid="ignore"):
+        return f, _product(first[1], p), a + _product(p, first[2])
 
 
 def _cut(b: Array, exact: int, floor: float) -> Array:

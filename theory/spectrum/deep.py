@@ -14,7 +14,7 @@ from theory._recursion.spheres import sphere
 from theory.activations import Activation
 from theory.depth_maps import DepthMap
 from theory.spectrum import _funk_hecke
-from theory.spectrum._inputs import degrees, dimension
+from theory.spectrum._inputs import WIDEST, degrees, dimension
 from theory.spectrum._taylor_series import Series, series
 from theory.spectrum.harmonics import log_multiplicity
 
@@ -72,7 +72,9 @@ def taylor_coefficients(
     Notes
     -----
     Definition C.1 and equation 7 of Agarwal, Awasthi, Kale (2020). Composition by baby
-    and giant steps (Brent and Kung 1978), products by direct convolution.
+    and giant steps (Brent and Kung 1978), products by direct convolution. Many equal
+    layers are squared when the activation is centred; otherwise, and while lengths move,
+    a layer takes tenths of a second beyond order 128.
 
     Examples
     --------
@@ -242,6 +244,8 @@ def _deep(
         return np.array([_funk_hecke.by_series(b, int(v), d, total) for v in degree]).T
 
     def by_quadrature(degree: Index) -> Array:
+        if d > WIDEST:
+            return np.full((2, degree.size), math.inf)
         slopes = kernel == "ntk"
         network = Layers.read(who, activation, layers, 1.0, 0.0, tangent=slopes)
         return _by_quadrature(sphere(network, 1.0).map, int(slopes), total, degree, d)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
-from theory.spectrum._inputs import count, degrees, dimension
+from theory.spectrum._inputs import MOST, count, degrees, dimension
 
 Array = npt.NDArray[np.float64]
 
@@ -74,7 +74,7 @@ def gegenbauer(degree: int, rho: Any, dim: int) -> Any:
     Parameters
     ----------
     degree : int
-        k, at least 0.
+        k, from 0 to 10,000.
     rho : float or array_like
         Correlations in [-1, 1].
     dim : int
@@ -96,7 +96,7 @@ def gegenbauer(degree: int, rho: Any, dim: int) -> Any:
     >>> gegenbauer(2, [0.0, 0.5, 1.0], 3).tolist()
     [-0.5, -0.125, 1.0]
     """
-    k = _checks.integer("gegenbauer", "degree", degree, 0)
+    k = _checks.integer("gegenbauer", "degree", degree, 0, MOST)
     d = dimension("gegenbauer", dim)
     t = _checks.correlation("gegenbauer", rho)
     low, high = np.ones_like(t), t
