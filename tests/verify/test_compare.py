@@ -123,7 +123,10 @@ def test_what_is_not_finite_is_no_evidence(
 
 @pytest.mark.parametrize(
     "value",
-    [mpf("nan"), [mpf("inf")], sympy.zoo, sympy.oo, arb("nan"), 1j * math.inf],
+    [
+        *(mpf("nan"), [mpf("inf")], sympy.zoo, sympy.oo, sympy.nan, arb("nan")),
+        *(1j * math.inf, np.ma.array([1.0, 2.0], mask=[False, True]), [np.ma.masked]),
+    ],
 )
 def test_libraries_say_what_is_not_finite(value: Any) -> None:
     assert not is_finite(value)
@@ -391,6 +394,21 @@ def test_a_test_of_ranks_is_wrong_as_often_as_it_says() -> None:
     # The least correlation that settles it, in the normal limit.
     beyond = [abs(v.gap) > v.resolves for v in judged]
     assert np.mean(np.equal(beyond, settled)) > 0.99
+
+
+@pytest.mark.parametrize("comparison", [MeanEquals(9.0), MeanAtMost(9.0)])
+def test_nothing_in_the_place_of_a_number_is_no_evidence(comparison: Any) -> None:
+    with pytest.raises(ValueError, match="finite"):
+        comparison.judge(None, Estimate(1.0, 0.1, 10))
+    with pytest.raises(ValueError, match="finite"):
+        RarelyAbove(0.05).judge(np.ones(2000), [None] * 2000)
+
+
+def test_trials_that_could_all_exceed_a_bound_decide_nothing() -> None:
+    # All five by chance: 3e-7, which is more than 2e-9.
+    few = RarelyAbove(0.05).judge(np.ones(5), np.zeros(5))
+    assert few.outcome is Outcome.UNDECIDED
+    assert few.resolves == 1.0
 
 
 def test_bounds_may_be_exceeded_as_often_as_stated() -> None:

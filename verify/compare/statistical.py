@@ -223,7 +223,8 @@ class RarelyAbove:
     """Values exceed their bounds in at most a share `probability` of the trials.
 
     One entry a trial, trials independent. Refuted when more exceed than the binomial
-    law with that probability allows but for `false_fail`; `resolves` is that share.
+    law with that probability allows but for `false_fail`; `resolves` is that share, and
+    undecided where it is all of them: trials so few could refute nothing.
     """
 
     probability: float
@@ -240,13 +241,15 @@ class RarelyAbove:
         """Count trials in which `measured` exceeds the bound `predicted`."""
         from scipy.stats import binom
 
-        check_finite(predicted=predicted, measured=measured)
         bounds, values = np.broadcast_arrays(
             np.asarray(predicted, dtype=np.float64), np.asarray(measured, np.float64)
         )
+        check_finite(predicted=bounds, measured=values)
         allowed = int(binom.ppf(1.0 - self.false_fail, values.size, self.probability))
         above = int(np.count_nonzero(values > bounds))
         outcome = Outcome.HOLDS if above <= allowed else Outcome.REFUTED
+        if allowed == values.size:
+            outcome = Outcome.UNDECIDED
         share, limit = above / values.size, allowed / values.size
         return Verdict(
             outcome, share, limit, "share of trials", strain=above / (allowed + 0.5)
@@ -274,12 +277,12 @@ def _mean_test(
 ) -> Verdict:
     from scipy import stats
 
-    check_finite(predicted=predicted, measured=measured)
     mean = np.atleast_1d(np.asarray(measured.mean, dtype=np.float64)).ravel()
     stderr = np.atleast_1d(np.asarray(measured.stderr, dtype=np.float64)).ravel()
     bound = np.broadcast_to(
         np.asarray(predicted, dtype=np.float64), np.shape(measured.mean)
     ).ravel()
+    check_finite(predicted=bound, measured=[mean, stderr])
     t = stats.t(df=measured.replicates - 1)
     tail = test.false_fail / mean.size / (2.0 if two_sided else 1.0)
     fails_at = float(t.isf(tail)) * stderr + test.rounding
