@@ -60,8 +60,8 @@ class CaseRecord:
 class SearchRecord:
     """Result of a search for counterexamples.
 
-    `examples` counts the cases tried, `closest` is the one nearest to refutation (the
-    smallest counterexample when the statement was refuted).
+    `examples` counts the cases tried, each once, `closest` is the one nearest to
+    refutation (the smallest counterexample when the statement was refuted).
     """
 
     examples: int

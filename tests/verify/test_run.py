@@ -108,6 +108,15 @@ def test_the_search_is_the_same_on_every_run(toy_entry: Toy) -> None:
     assert first.search.closest.case == second.search.closest.case
 
 
+def test_a_case_that_is_drawn_again_is_not_tried_twice(toy_entry: Toy) -> None:
+    extra = SEARCH + (
+        "\ndef few():\n    return draws().map(lambda case: {'x': case['x'] % 4})\n"
+    )
+    record = _run(toy_entry("examples=few, max_examples=30", extra))
+    assert record.search is not None
+    assert record.search.examples <= 4
+
+
 def test_the_search_is_the_same_whatever_is_loaded(
     toy_entry: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
