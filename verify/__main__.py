@@ -1,7 +1,6 @@
 """``python -m verify list | run CLAIM... | show CLAIM | remeasure``."""
 
 import argparse
-import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -80,7 +79,7 @@ def _shown(
     from verify.report.shown import describe
 
     folder = paths.folder_of(profile, options.records)
-    ran, width = True, shutil.get_terminal_size().columns
+    ran, width = True, command.columns()
     if options.action == "run":
         ran = command.run_with_progress(
             entries,
@@ -112,6 +111,12 @@ def _remeasured(claims: "Sequence[Claim]", root: Path) -> int:
     except records.RecordError as error:
         command.complain(str(error))
         return command.EXIT_RED
+    if not told:
+        command.complain(
+            f"error: none of these {len(claims)} claims has a published record in {root}"
+            " that looks at trained networks"
+        )
+        return command.EXIT_USAGE
     same = sum(each.same for each in told)
     command.put(
         f"{same} of {len(told)} published records are what was measured again\n"

@@ -21,16 +21,10 @@ from verify.compare import (
     Contrast,
     EffectWithin,
     Outcome,
-    RankTrend,
-    SignedRankTest,
-    SignTest,
 )
 from verify.ledger import Entry
 from verify.paths import Place, placed
 from verify.trained import NotLearnt, given
-
-Tried = EffectWithin | RankTrend | SignedRankTest | SignTest
-"""Comparisons with a level that can be kept."""
 
 
 @dataclass(frozen=True)
@@ -101,29 +95,25 @@ def trial_of(
     Trial or None
         None where the comparison has no level that could be kept, or nothing was drawn.
     """
-    if not draws or not isinstance(compare, Tried):
+    if not draws or not isinstance(compare, EffectWithin):
         return None
     pools = [_pool(compare, case) for case in zip(*draws, strict=True)]
     decided = 0
     for index in range(trials):
         pool, sizes = pools[index % len(pools)]
-        predicted, arms = _arms_alike(compare, pool, sizes, generator)
-        decided += compare.judge(predicted, arms).outcome is Outcome.HOLDS
+        arms = _arms_alike(pool, sizes, generator)
+        decided += compare.judge((0.0, None), arms).outcome is Outcome.HOLDS
     smallest = min(pool.size for pool, _ in pools)
-    finest = max(_arrangement(compare, pool.size, sizes) for pool, sizes in pools)
+    finest = max(_arrangement(pool.size, sizes) for pool, sizes in pools)
     return Trial(decided, trials, compare.level, smallest, finest)
 
 
-def _arrangement(compare: Tried, count: int, sizes: Sequence[int]) -> float:
+def _arrangement(count: int, sizes: Sequence[int]) -> float:
     """Return the probability of one arrangement of a pool in arms of these sizes.
 
-    >>> round(1 / _arrangement(EffectWithin(), 5, [2, 2]))
-    30
-    >>> round(1 / _arrangement(SignTest(), 5, [5]))
-    32
+    >>> round(1 / _arrangement(5, [2, 2])), round(1 / _arrangement(5, [5]))
+    (30, 32)
     """
-    if isinstance(compare, RankTrend):
-        return float(count) ** -sum(sizes)
     left, ways = count, 1
     for size in sizes:
         ways, left = ways * math.comb(left, size), left - size
@@ -131,18 +121,12 @@ def _arrangement(compare: Tried, count: int, sizes: Sequence[int]) -> float:
     return 1.0 / (ways * (2 ** sizes[0] if len(sizes) == 1 else 1))
 
 
-def _pool(compare: Tried, case: Sequence[Any]) -> tuple[Array, list[int]]:
+def _pool(compare: EffectWithin, case: Sequence[Contrast]) -> tuple[Array, list[int]]:
     """Return the numbers of networks of one law, and how many each arm takes.
 
     `case` holds what a case measured in each draw.
     """
-    if isinstance(compare, RankTrend):
-        # The middle level's, whatever the draw.
-        middle = len(case[0]) // 2
-        each, sizes = [rows[middle] for rows in case], [np.size(row) for row in case[0]]
-    elif not isinstance(compare, EffectWithin):
-        each, sizes = case, [np.size(case[0])]
-    elif compare.paired or _against_nothing(case):
+    if compare.paired or _against_nothing(case):
         each = [np.subtract(c.treated, c.baseline) for c in case]
         sizes = [np.size(each[0])]
     else:
@@ -151,7 +135,7 @@ def _pool(compare: Tried, case: Sequence[Any]) -> tuple[Array, list[int]]:
         larger = "treated" if sizes[0] > sizes[1] else "baseline"
         each = [getattr(c, larger) for c in case]
     pool = np.concatenate([np.ravel(np.asarray(x, dtype=np.float64)) for x in each])
-    if not isinstance(compare, RankTrend) and sum(sizes) > pool.size:
+    if sum(sizes) > pool.size:
         # As many as there are, drawn without replacement.
         sizes = [min(size, pool.size // len(sizes)) for size in sizes]
         if min(sizes) < 2:
@@ -168,20 +152,16 @@ def _against_nothing(case: Sequence[Contrast]) -> bool:
 
 
 def _arms_alike(
-    compare: Tried, pool: Array, sizes: Sequence[int], generator: np.random.Generator
-) -> tuple[Any, Any]:
-    """Return a prediction of an effect of any size, and a measurement with none."""
+    pool: Array, sizes: Sequence[int], generator: np.random.Generator
+) -> Contrast:
+    """Return a measurement with no effect in it."""
     count = sum(sizes)
-    if isinstance(compare, RankTrend):
-        return 1, np.split(generator.choice(pool, count), np.cumsum(sizes)[:-1])
     drawn = generator.choice(pool, count, replace=False)
-    if isinstance(compare, EffectWithin) and len(sizes) == 2:
-        return (0.0, None), Contrast(*np.split(drawn, sizes[:1]))
+    if len(sizes) == 2:
+        return Contrast(*np.split(drawn, sizes[:1]))
+    # Centred: what is left is their spread.
     signs = generator.choice([-1.0, 1.0], count)
-    if isinstance(compare, EffectWithin):
-        # Centred: what is left is their spread.
-        return (0.0, None), Contrast.alone(signs * (drawn - pool.mean()))
-    return 1, signs * drawn
+    return Contrast.alone(signs * (drawn - pool.mean()))
 
 
 def alike(

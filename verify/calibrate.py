@@ -17,7 +17,6 @@ import argparse
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from empirical.testbed.faults import FAULTS
 from verify import calibrated as keeping
@@ -134,7 +133,10 @@ def measured_again(claim: Claim, profile: Profile, here: Place) -> list[object]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line: 0, 1 if a claim is fooled, 2 on misuse, 130 Ctrl-C."""
-    options = _parser().parse_args(argv)
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if options.alike and options.output is not None:
+        parser.error("--alike writes no page: give it no --output")
     options.profile = Profile(options.profile)
     try:
         entries = trained(ledger.select(options.claims), options.profile)
@@ -362,26 +364,27 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="A/A trials (default: 200)",
     )
-    parser.add_argument(
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
         "--alike",
         action="store_true",
         help="A/A trials alone, on the networks of the records that there are",
     )
-    parser.add_argument(
+    which.add_argument(
         "--keep",
         action="store_true",
         help="keep what comes out, and write the page of all that is kept",
     )
-    parser.add_argument(
+    which.add_argument(
         "--page",
         action="store_true",
         help="try nothing: write the page of what is kept",
     )
     parser.add_argument(
         "--output",
-        type=Path,
+        type=command.output,
         metavar="PATH",
-        help="file of the page; stdout by default",
+        help="file of the page; stdout by default, and for -",
     )
     command.add_common_options(parser)
     return parser

@@ -1,7 +1,9 @@
 """What the two commands share: options, running with progress, exit codes."""
 
 import argparse
+import io
 import os
+import shutil
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 EXIT_GREEN, EXIT_RED, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE = 0, 1, 2, 130, 141
 """A signal that the engine handles ends a command with 128 and its number."""
+
+MOST_NARROW = 40
+"""Columns of the shortest lines that are written."""
 
 
 def records_root() -> Path:
@@ -87,6 +92,16 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def output(text: str) -> Path | None:
+    """Read an option that is a file, or ``-`` for stdout."""
+    return None if text == "-" else Path(text)
+
+
+def columns() -> int:
+    """Return how wide lines may be: as the terminal, but for one too narrow to read."""
+    return max(MOST_NARROW, shutil.get_terminal_size().columns)
+
+
 def complain(message: str) -> None:
     """Write a message to stderr."""
     sys.stderr.write(message.rstrip() + "\n")
@@ -111,11 +126,21 @@ def check_output(path: Path) -> None:
 def put(text: str) -> None:
     """Write a result to stdout, all of it before the program ends.
 
+    What its encoding cannot say is escaped at a terminal; a file is UTF-8 then.
+
     Raises
     ------
     OSError
         If it can't be written.
     """
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        assert isinstance(sys.stdout, io.TextIOWrapper)
+        if sys.stdout.isatty():
+            sys.stdout.reconfigure(errors="backslashreplace")
+        else:
+            sys.stdout.reconfigure(encoding="utf-8")
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -189,6 +214,12 @@ def run_with_progress(
             )
         except RuntimeError as error:
             complain(str(error))
+            return False
+        except ValueError as error:
+            # Nothing else that is given here can be wrong.
+            if scheduler is None:
+                raise
+            complain(f"error: {error}")
             return False
     return True
 

@@ -68,7 +68,8 @@ def above(x: Any) -> float:
 def jet(function: Function, box: Sequence[Any], axis: int, order: int) -> Any:
     """Return the Taylor coefficients in one coordinate as a list of balls.
 
-    Entry k encloses the k-th derivative over k! at every point of the box.
+    Entry k encloses the k-th derivative over k! at every point of the box. It is NaN
+    where the function's series ends before: a division by ``x`` at 0 costs a term.
 
     >>> [round(float(c)) for c in jet(lambda x: x * x, [flint.arb(3)], 0, 2)]
     [9, 6, 1]
@@ -80,7 +81,12 @@ def jet(function: Function, box: Sequence[Any], axis: int, order: int) -> Any:
             value = function(*arguments)
         if not isinstance(value, flint.arb_series):
             return [value, *([flint.arb(0)] * order)]
-        return [flint.arb(value[k]) for k in range(order + 1)]
+        # Beyond its precision a series reads as zero.
+        known = min(int(value.prec), order + 1)
+        return [
+            *(flint.arb(value[k]) for k in range(known)),
+            *([flint.arb.nan()] * (order + 1 - known)),
+        ]
 
 
 class _cap:
@@ -99,7 +105,8 @@ class _cap:
 def ratio(above_line: Any, below_line: Any) -> Any:
     """Divide balls or jets; not finite where the denominator may vanish.
 
-    A series refuses to divide by one whose leading ball contains zero; on a box that is
+    A series refuses to divide by one whose leading ball contains zero, and by one whose
+    leading ball is zero it divides without saying how much is known; on a box that is
     still too wide that is no error but the absence of a bound.
     """
     series = flint.arb_series

@@ -162,7 +162,7 @@ def tried(
         telling = [case for case in cases if case.outcome is not Outcome.VACUOUS]
         return sum(c.control == Outcome.REFUTED for c in telling), len(telling)
     refuted = [case for case in cases if case.outcome is Outcome.REFUTED]
-    if search is not None and search.outcome is Outcome.REFUTED and search.closest:
+    if search is not None and search.outcome is Outcome.REFUTED:
         refuted.append(search.closest)
     return sum(case.control == Outcome.HOLDS for case in refuted), len(refuted)
 
@@ -171,8 +171,9 @@ def derived(claim: Claim, record: Record) -> Record:
     """Return the record with all that follows from its numbers derived again."""
     cases = tuple(_again(claim, case) for case in record.cases)
     search = record.search
-    if search is not None and search.closest is not None:
-        search = replace(search, closest=_again(claim, search.closest))
+    if search is not None:
+        closest = _again(claim, search.closest)
+        search = replace(search, closest=closest, outcome=closest.outcome)
     outcome = outcome_of(cases, search)
     passed, control = control_of(claim, cases, search)
     return replace(
@@ -203,7 +204,10 @@ def checked(claim: Claim, record: Record, profile: Profile) -> Record:
             [case.case for case in record.cases],
             [records.encode(case) for case in claim.cases_for(profile)],
         ),
-        "search": (record.search is not None, claim.examples is not None),
+        "search": (
+            record.search is not None and record.search.examples > 0,
+            claim.examples is not None,
+        ),
     }
     with strict():
         true = derived(claim, record)
@@ -222,10 +226,11 @@ def checked(claim: Claim, record: Record, profile: Profile) -> Record:
 
 
 def _outcomes(record: Record) -> list[tuple[Outcome, str]]:
-    found = list(record.cases)
-    if record.search is not None and record.search.closest is not None:
-        found.append(record.search.closest)
-    return [(case.outcome, case.control) for case in found]
+    found = [(case.outcome, case.control) for case in record.cases]
+    if record.search is not None:
+        closest = record.search.closest
+        found += [(closest.outcome, closest.control), (record.search.outcome, "")]
+    return found
 
 
 def _again(claim: Claim, case: CaseRecord) -> CaseRecord:
@@ -234,14 +239,14 @@ def _again(claim: Claim, case: CaseRecord) -> CaseRecord:
     if case.outcome is Outcome.ERROR or untried:
         return case
     assert claim.compare is not None
-    measured = records.decode(case.measured)
     try:
+        measured = records.decode(case.measured)
         predicted = records.decode(case.predicted)
         verdict = claim.compare.judge(predicted, measured)
         control = ""
         if has_control(claim, verdict.outcome):
             other = records.decode(case.control_predicted)
             control = _tried(claim, predicted, other, measured).value
-    except (ValueError, TypeError, ArithmeticError, RuntimeWarning):
+    except Exception:  # the comparison's of what is no measurement of its kind
         return replace(case, outcome=Outcome.ERROR, error=traceback.format_exc())
-    return replace(case, **asdict(verdict), control=control)
+    return replace(case, **asdict(verdict), control=control, error="")

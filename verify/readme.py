@@ -1,5 +1,6 @@
 """Keep the README's table of the ledger current: ``python -m verify.readme``."""
 
+import argparse
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -49,8 +50,12 @@ def ledger_table(claims: Sequence[Claim]) -> str:
     )
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Rewrite the block between the README's two markers."""
+    argparse.ArgumentParser(
+        prog="python -m verify.readme",
+        description="Bring the README's counts of the ledger up to date.",
+    ).parse_args(argv)
     path = Path("README.md")
     text = path.read_text(encoding="utf-8")
     table = ledger_table(ledger.load())

@@ -60,13 +60,13 @@ class CaseRecord:
 class SearchRecord:
     """Result of a search for counterexamples.
 
-    `examples` counts the cases tried, `closest` is the one nearest to refutation (the
-    smallest counterexample when the statement was refuted).
+    `examples` counts the cases tried, each once, `closest` is the one nearest to
+    refutation (the smallest counterexample when the statement was refuted).
     """
 
     examples: int
     outcome: Outcome
-    closest: CaseRecord | None
+    closest: CaseRecord
     seconds: float
 
 
@@ -112,7 +112,7 @@ class Record:
     def worst(self) -> CaseRecord:
         """The case of the worst outcome, the one nearest to refutation among equals."""
         candidates = list(self.cases)
-        if self.search is not None and self.search.closest is not None:
+        if self.search is not None:
             candidates.append(self.search.closest)
         return max(candidates, key=badness)
 
@@ -273,6 +273,7 @@ def read(path: Path) -> Record:
     except (
         ValueError,
         LookupError,
+        ArithmeticError,
         TypeError,
         AttributeError,
         RecursionError,
@@ -298,9 +299,8 @@ def _encoded(record: Record) -> dict[str, Any]:
     data = {f.name: getattr(record, f.name) for f in fields(record)}
     data["cases"] = [_fields(case) for case in record.cases]
     if record.search is not None:
-        closest = record.search.closest
         data["search"] = _fields(record.search) | {
-            "closest": None if closest is None else _fields(closest)
+            "closest": _fields(record.search.closest)
         }
     return encode(data)
 
@@ -321,13 +321,12 @@ def _decoded(data: dict[str, Any]) -> Record:
     if not made["cases"]:
         raise ValueError("no cases")
     if (search := data["search"]) is not None:
-        closest = search["closest"]
         made["search"] = _typed(
             SearchRecord,
             search
             | {
                 "outcome": Outcome(search["outcome"]),
-                "closest": None if closest is None else _case(closest),
+                "closest": _case(search["closest"]),
             },
         )
     return _typed(Record, made)
@@ -355,6 +354,8 @@ def _typed(kind: type[Kind], data: dict[str, Any]) -> Kind:
         bad = isinstance(value, bool) and bool not in allowed
         if Any not in allowed and (bad or not isinstance(value, allowed)):
             raise TypeError(f"`{name}` is {value!r:.80}")
+        if float in allowed and isinstance(value, int):
+            float(value)  # an integer beyond float64 is no number of seconds
     return kind(**data)
 
 

@@ -54,8 +54,10 @@ def search(claim: Claim) -> SearchRecord:
         fruitless = 0
         # Hypothesis draws many a case again, its arguments in another order.
         key = json.dumps(records.encode(case), sort_keys=True)
-        found = known.get(key) or judge(claim, case)
-        tried.append(found)
+        found = known.get(key)
+        if found is None:
+            found = judge(claim, case)
+            tried.append(found)
         if found.outcome is Outcome.ERROR:
             raise _Refuted(found)
         # Bounded: infinite strains carry no direction.

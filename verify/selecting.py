@@ -24,7 +24,8 @@ def named(selector: str, known: Sequence[str]) -> set[str]:
     if selector in known:
         return {selector}
     start = re.compile(re.escape(selector) + r"(?!(?<=\d)\d)", re.IGNORECASE)
-    if matching := {each for each in known if start.match(each)}:
+    matching = {each for each in known if selector and start.match(each)}
+    if matching:
         return matching
     near = difflib.get_close_matches(selector, known, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""

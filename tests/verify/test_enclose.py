@@ -113,6 +113,13 @@ def test_quotient_at_a_double_zero():
     assert cover.upper < 0.5 + 2e-6
 
 
+def test_a_series_that_ends_before_tells_no_derivative():
+    # x exp(x) / x at 0 is known to one term less: of its last, 1/2, nothing is.
+    _, first, second = enclose.jet(lambda x: x * x.exp() / x, [flint.arb(0)], 0, 2)
+    assert first == 1
+    assert not second.is_finite()
+
+
 def test_rounding_of_ends_is_outward():
     third = flint.arb(1) / 3
     assert Fraction(enclose.below(third)) < Fraction(1, 3)

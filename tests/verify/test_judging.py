@@ -248,6 +248,16 @@ FORGERIES: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "another field": _set(remark="trust me"),
     "a prediction moved": _set_case(predicted=1.5),
     "a newer schema": _set(schema=99),
+    "seconds beyond float64": _set(seconds=10**400),
+    "a gap beyond float64": _set_case(gap=10**400),
+    "a gap over nothing": _set_case(gap="1/0"),
+    "a prediction over nothing": _set_case(predicted=["1/0"]),
+    "an enclosure inside out": _set_case(
+        measured={"lower": 2, "upper": 1, "covers": "x", "boxes": 1}
+    ),
+    "a measurement of another kind": _set_case(
+        measured={"lower": "a", "upper": [], "covers": 3, "boxes": "x"}
+    ),
 }
 
 
@@ -258,6 +268,49 @@ def test_a_forged_record_is_none(toy_entry: Toy, tmp_path: Path, name: str) -> N
     assert not row.green
     assert row.remark
     assert row.remark in as_text((row,), width=2000, colour=False)
+
+
+SEARCH = """
+from hypothesis import strategies as st
+
+def draws():
+    return st.fixed_dictionaries({"x": st.integers(0, 9)})
+
+def planted(x):
+    return x * x + (x > 3)
+"""
+
+
+def test_a_search_that_found_a_counterexample_is_no_search_that_found_none(
+    toy_entry: Toy, tmp_path: Path
+) -> None:
+    def hide(data: dict[str, Any]) -> None:
+        data.update(outcome="holds", green=True)
+        data["search"]["outcome"] = "holds"
+
+    entry = toy_entry("predict=planted, examples=draws", SEARCH)
+    assert _row(entry, tmp_path).outcome == Outcome.REFUTED
+    row = _forged(entry, tmp_path, hide)
+    assert row.outcome == NOT_RUN
+    assert not row.green
+
+
+@pytest.mark.parametrize(
+    "change", [{"outcome": "open"}, {"examples": 0}, {"closest": None}]
+)
+def test_a_search_that_tried_nothing_is_none(
+    toy_entry: Toy, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    entry = toy_entry("examples=draws, max_examples=5", SEARCH)
+    row = _forged(entry, tmp_path, lambda data: data["search"].update(change))
+    assert row.outcome == NOT_RUN
+
+
+def test_a_case_that_is_judged_has_no_error(toy_entry: Toy, tmp_path: Path) -> None:
+    row = _forged(toy_entry(""), tmp_path, _set_case(error="it went wrong"))
+    assert row.green
+    assert row.record is not None
+    assert not row.record.cases[0].error
 
 
 def test_a_refuted_claim_does_not_hold_because_its_record_says_so(

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from verify import __main__ as verify_command
-from verify import records, run
+from verify import calibrate, readme, records, run
+from verify.mutants import __main__ as mutants_command
 from verify.report import __main__ as report_command
 from verify.report.rows import KINDS
 
@@ -141,6 +142,65 @@ def test_exit_code_2_for_an_unknown_claim(
     assert "Did you mean" in capsys.readouterr().err
 
 
+def test_nothing_in_the_place_of_a_claim_names_none(
+    toy: Toy, report: Command, capsys: Captured
+) -> None:
+    assert report(toy(one=GOOD), "") == 2
+    assert "no claim is called ''" in capsys.readouterr().err
+
+
+def test_a_scheduler_that_is_none_is_a_line(
+    toy: Toy, tmp_path: Path, capsys: Captured
+) -> None:
+    given = ["--package", toy(one=GOOD), "--records", str(tmp_path)]
+    assert report_command.main([*given, "--scheduler", "nowhere"]) == 1
+    err = capsys.readouterr().err
+    assert "error: Engine: `scheduler` must be an address" in err
+    assert "Traceback" not in err
+
+
+def test_a_report_to_a_dash_is_one_to_stdout(
+    toy: Toy,
+    report: Command,
+    ran: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Captured,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert report(toy(one=GOOD), "--output", "-") == 0
+    assert ran == ["dc/eq1"]
+    assert "1 claim: 1 hold" in capsys.readouterr().out
+    assert not Path("-").exists()
+
+
+@pytest.mark.parametrize("columns", ["1", "20", "40"])
+def test_a_terminal_may_be_too_narrow(
+    toy: Toy,
+    report: Command,
+    ran: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Captured,
+    columns: str,
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert report(toy(one=GOOD)) == 0
+    assert ran == ["dc/eq1"]
+    assert "1 claim: 1 hold" in capsys.readouterr().out
+
+
+def test_what_an_encoding_cannot_say_is_written_as_utf_8(tmp_path: Path) -> None:
+    own = ["--no-run", "--records", str(tmp_path), "dc/lemC.8", "--format", "text"]
+    done = subprocess.run(
+        [sys.executable, "-m", "verify.report", *own],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "─" in done.stdout.decode("utf-8")
+
+
 def test_a_terminal_shows_that_the_ledger_is_read(
     toy: Toy, report: Command, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
@@ -186,6 +246,12 @@ def test_a_folder_of_records_that_cannot_be_written_is_a_line(
         (report_command.main, ["--rerun", "--no-run"]),
         (verify_command.main, ["list", "--workers", "2"]),
         (verify_command.main, ["show", "dc/eq1", "--workers", "2"]),
+        (calibrate.main, ["--alike", "--page"]),
+        (calibrate.main, ["--page", "--keep"]),
+        (calibrate.main, ["--alike", "--output", "page.md"]),
+        (mutants_command.main, ["--share", "nan"]),
+        (mutants_command.main, ["--share", "2"]),
+        (readme.main, ["--check"]),
     ],
 )
 def test_exit_code_2_for_options_that_mean_nothing_there(

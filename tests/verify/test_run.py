@@ -94,7 +94,6 @@ def test_the_search_finds_a_planted_counterexample(toy_entry: Toy) -> None:
     assert record.search is not None
     assert record.search.outcome is Outcome.REFUTED
     assert not record.green
-    assert record.search.closest is not None
     # Shrunk to the least one.
     assert record.search.closest.case == {"x": 700_001}
 
@@ -106,9 +105,16 @@ def test_the_search_is_the_same_on_every_run(toy_entry: Toy) -> None:
     assert first.search is not None
     assert second.search is not None
     assert first.search.examples == second.search.examples == 30
-    assert first.search.closest is not None
-    assert second.search.closest is not None
     assert first.search.closest.case == second.search.closest.case
+
+
+def test_a_case_that_is_drawn_again_is_not_tried_twice(toy_entry: Toy) -> None:
+    extra = SEARCH + (
+        "\ndef few():\n    return draws().map(lambda case: {'x': case['x'] % 4})\n"
+    )
+    record = _run(toy_entry("examples=few, max_examples=30", extra))
+    assert record.search is not None
+    assert record.search.examples <= 4
 
 
 def test_the_search_is_the_same_whatever_is_loaded(

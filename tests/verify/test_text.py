@@ -113,6 +113,17 @@ def test_a_red_claim_is_explained_above_the_table(
     assert "control: square (refuted in 0 of 3 cases)" in text
 
 
+def test_colours_are_left_out_where_nobody_wants_them(
+    toy_entry: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = build((toy_entry(""),), tmp_path)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    assert "\x1b[33m" in as_text(rows, width=80, colour=True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[33m" not in as_text(rows, width=80, colour=True)
+
+
 def test_colours_only_when_asked(toy_entry: Toy, tmp_path: Path) -> None:
     row = _row(toy_entry(""), tmp_path)
     assert "\x1b[" in as_text((row,), width=100, colour=True)

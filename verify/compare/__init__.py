@@ -30,10 +30,7 @@ from verify.compare.outcomes import (
 from verify.compare.statistical import (
     MeanAtMost,
     MeanEquals,
-    RankTrend,
     RarelyAbove,
-    SignedRankTest,
-    SignTest,
     SlopeEquals,
 )
 
@@ -55,10 +52,7 @@ __all__ = [
     "MeanAtMost",
     "MeanEquals",
     "Outcome",
-    "RankTrend",
     "RarelyAbove",
-    "SignTest",
-    "SignedRankTest",
     "SlopeEquals",
     "Verdict",
     "small",

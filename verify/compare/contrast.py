@@ -56,8 +56,8 @@ class EffectWithin:
         Raises
         ------
         ValueError
-            If an arm has fewer than two replicates, a number is not finite, or there is
-            no limit.
+            If an arm is not one number for each of two replicates or more, a number is
+            not finite, there is no limit, or the least is above the most.
         """
         from scipy import stats
 
@@ -66,10 +66,17 @@ class EffectWithin:
         treated = np.asarray(measured.treated, dtype=np.float64)
         baseline = np.asarray(measured.baseline, dtype=np.float64)
         check_finite(predicted=limits, measured=[*treated, *baseline])
-        if min(treated.size, baseline.size) < 2 or not limits:
+        numbers = treated.ndim == baseline.ndim == 1
+        if not numbers or min(treated.size, baseline.size) < 2 or not limits:
             raise ValueError(
-                "EffectWithin: each arm needs two replicates or more, and a limit, but"
-                f" there are {treated.size} and {baseline.size}, and {predicted}"
+                "EffectWithin: each arm needs a number of two replicates or more, and a"
+                f" limit, but they are of shapes {treated.shape} and {baseline.shape},"
+                f" and {predicted}"
+            )
+        if limits[0] > limits[-1]:
+            raise ValueError(
+                "EffectWithin: the least effect must not be above the most, but they are"
+                f" {predicted}"
             )
         if self.paired and treated.size != baseline.size:
             raise ValueError(

@@ -151,6 +151,8 @@ def is_finite(value: Any) -> bool:
     """
     if isinstance(value, float):
         return math.isfinite(value)
+    if np.ma.is_masked(value):
+        return False
     if isinstance(value, np.ndarray) and value.dtype.kind in "fc":
         return bool(np.isfinite(value).all())
     if isinstance(value, np.ndarray | list | tuple):
@@ -167,6 +169,8 @@ def is_finite(value: Any) -> bool:
         import mpmath
 
         return bool(mpmath.isfinite(value))
+    if type(value).__name__ == "NaN":  # SymPy's, of which it says neither
+        return False
     known = getattr(value, "is_finite", None)  # SymPy's property, python-flint's method
     return (known() if callable(known) else known) is not False
 

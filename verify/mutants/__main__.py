@@ -53,6 +53,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         complain("interrupted; what was found is kept")
         return EXIT_INTERRUPTED
+    except OSError as error:
+        complain(f"error: {error}")
+        return EXIT_RED
     reasons = survivors.read()
     if options.seed != SEED:
         reasons |= survivors.read(survivors.OTHERS)
@@ -162,6 +165,16 @@ def _tell_uncovered(executed: Mapping[str, lines.Executed]) -> bool:
     return any(function.file.startswith("theory/") for function in missing)
 
 
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not 0.0 < share <= 1.0:
+        raise argparse.ArgumentTypeError(f"must be above 0 and at most 1, not {text}")
+    return share
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m verify.mutants", description=__doc__
@@ -175,8 +188,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--share",
-        type=float,
+        type=_share,
         default=1.0,
+        metavar="SHARE",
         help="fraction of the sample of mutations to try (default: 1)",
     )
     parser.add_argument(

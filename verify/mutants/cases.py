@@ -40,8 +40,7 @@ def ask(claim: "Claim", number: int) -> Said:
             found = judge(claim, claim.cases[number])
             return Said(found.outcome.value, found.control)
         searched = search(claim)
-    closest = searched.closest
-    return Said(searched.outcome.value, closest.control if closest else "")
+    return Said(searched.outcome.value, searched.closest.control)
 
 
 def is_green(claim: "Claim", said: Mapping[int, Said]) -> bool:

@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import shutil
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -126,9 +125,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--output",
-        type=Path,
+        type=command.output,
         metavar="PATH",
-        help="file of the report (default: stdout)",
+        help="file of the report (default, and -: stdout)",
     )
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
@@ -221,7 +220,7 @@ def _rendered(rows: Sequence[Row], folder: Path, options: argparse.Namespace) ->
             records=_seen_from(options.output, folder.parent),
         )
     colour = options.output is None and sys.stdout.isatty()
-    return as_text(rows, width=shutil.get_terminal_size().columns, colour=colour)
+    return as_text(rows, width=command.columns(), colour=colour)
 
 
 def _seen_from(output: Path | None, folder: Path) -> Path:

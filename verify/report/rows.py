@@ -157,7 +157,7 @@ class Row:
         if self.record is None:
             return None
         cases = list(self.record.cases)
-        if self.record.search is not None and self.record.search.closest is not None:
+        if self.record.search is not None:
             cases.append(self.record.search.closest)
         return min((c.slack for c in cases if c.slack is not None), default=None)
 

@@ -58,7 +58,11 @@ def as_text(rows: Sequence[Row], *, width: int, colour: bool) -> str:
     """
     target = io.StringIO()
     console = Console(
-        file=target, width=width, force_terminal=colour, no_color=not colour
+        # At a terminal, NO_COLOR decides.
+        file=target,
+        width=width,
+        force_terminal=colour,
+        no_color=None if colour else True,
     )
     for row in rows:
         if not row.settled and (row.remark or row.outcome != values.NOT_RUN):
