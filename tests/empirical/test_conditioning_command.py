@@ -32,6 +32,10 @@ class TestExperiments:
         floors = 2 / np.array(got["conditions"])
         assert (np.array(got["slowest_rates"]) >= floors * (1 - 1e-9)).all()
 
+    def test_a_singular_kernel_has_an_infinite_condition_number(self):
+        got = ec.EXPERIMENTS["train"](n=40, width=8, depth=1, draws=3, steps=1)
+        assert got["conditions"] == [np.inf] * 3
+
     def test_digits_are_interpolated_with_the_mean_kernel(self):
         got = ec.EXPERIMENTS["digits"](
             n=12, tests=5, activation="tanh", width=30, depths=(1, 2), draws=2, seed=7
