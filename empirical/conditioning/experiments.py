@@ -295,7 +295,7 @@ def digits(
         )
     if width * draws <= n:
         raise ValueError(
-            f"digits: `width` times `draws` must exceed n = {n}, but it is "
+            f"digits: `width` times `draws` must exceed `n` = {n}, but it is "
             f"{width * draws}"
         )
     problem = digit_problem(n, tests, directory=directory)
