@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from empirical.testbed import stopping, telling
 from empirical.testbed.bar import Bar
-from empirical.testbed.before import check_folder, check_outputs
+from empirical.testbed.before import check_folder, check_outputs, check_replicates
 from empirical.testbed.ending import FORMATS, Ending, finish
 from empirical.testbed.engine import Engine
 from empirical.testbed.graph import beside
@@ -367,6 +367,7 @@ def train_one(
 ) -> Any:
     """Train one configuration; write record and weights, and return the latter."""
     weights: Path | None = getattr(options, "weights", None)
+    check_replicates(options)
     check_outputs(
         output=options.output,
         weights=weights,
@@ -405,7 +406,7 @@ def guarded(run: Callable[[], int], worded: Callable[[str], str] = str) -> int:
         # Whoever read the output has had enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 141
-    except (OSError, RuntimeError, ValueError) as error:
+    except (MemoryError, OSError, OverflowError, RuntimeError, ValueError) as error:
         sys.stderr.write(f"error: {worded(str(error))}\n")
         return 2 if isinstance(error, ValueError) else 1
     except Ended as ended:
