@@ -112,6 +112,10 @@ def _remeasured(claims: "Sequence[Claim]", root: Path) -> int:
     except records.RecordError as error:
         command.complain(str(error))
         return command.EXIT_RED
+    if not told:
+        asked = "any claim" if len(claims) != 1 else claims[0].id
+        command.complain(f"error: no record of {asked} is published below {root}")
+        return command.EXIT_RED
     same = sum(each.same for each in told)
     command.put(
         f"{same} of {len(told)} published records are what was measured again\n"
