@@ -124,7 +124,8 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
         try:
             channels = own(options.image).shape[0]
         except ValueError as error:
-            raise ValueError(f"`--image` must be a picture: {error}") from error
+            told = str(error).removeprefix("own: ")
+            raise ValueError(f"`--image` must be a picture, but {told}") from error
     configuration = made(
         _example(),
         options,

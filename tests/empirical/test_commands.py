@@ -161,7 +161,11 @@ def test_who_waits_for_a_pause_is_told_so(capsys):
     [
         ("identity_map", "train --width 0", "`--width` must be at least 1"),
         ("identity_map", "train --kind residual --layers 3", "`--layers` must be"),
-        ("identity_map", "train --image README.md", "`--image` must be a picture"),
+        (
+            "identity_map",
+            "train --image README.md",
+            "`--image` must be a picture, but R",
+        ),
         ("identity_map", "train --measurements x", "`--measurements` must be one of"),
         ("identity_map", "train --examples 9", "`--batch` must be given with"),
         ("identity_map", "train --output /no/x", "`--output` must be a file in a f"),
@@ -223,7 +227,7 @@ def test_messages_are_about_options(study, given, said, capsys, monkeypatch):
     told = capsys.readouterr().err
     assert told.startswith(f"error: {said}")
     # What came is in the message, too, whatever was required.
-    assert "but " in told or "picture: " in told
+    assert "but " in told
 
 
 def test_too_little_memory_is_said_in_a_line(capsys):
