@@ -21,7 +21,14 @@ from empirical.testbed.options import add_options, made, spoken
 from empirical.testbed.records import RunRecord
 from empirical.testbed.runner import run_batch, summary
 from empirical.testbed.signals import Ended, Interruption, Listener
-from empirical.testbed.study import SCALES, Named, Setting, Study, remove_checkpoints
+from empirical.testbed.study import (
+    SCALES,
+    Named,
+    Setting,
+    Study,
+    checkpoints_of,
+    remove_checkpoints,
+)
 from empirical.testbed.writing import save_tensors, whole
 
 Value = TypeVar("Value")
@@ -337,7 +344,7 @@ def say_interrupted(checkpoint: Path | None, *, resumes: bool = True) -> None:
         left += ", a run of this kind is made in one go"
     elif checkpoint is None:
         left += "; with `--checkpoint FILE` the next call would go on from there"
-    elif checkpoint.exists():
+    elif checkpoints_of(checkpoint):
         left = f"the same command goes on from {checkpoint}"
     sys.stderr.write(f"interrupted; {left}\n")
 

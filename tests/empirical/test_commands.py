@@ -133,11 +133,13 @@ def test_a_narrow_terminal_shows_the_loss_and_the_times(monkeypatch, capsys):
     [
         (None, "nothing is kept; with `--checkpoint FILE` the next call would"),
         ("there", "the same command goes on from {}"),
+        ("in-parts", "the same command goes on from {}"),
         ("absent", "nothing is kept"),
     ],
 )
 def test_an_interrupted_run_says_what_is_left_of_it(name, said, tmp_path, capsys):
-    (tmp_path / "there").touch()
+    for written in ("there", "in-parts.0-rates"):
+        (tmp_path / written).touch()
     path = None if name is None else tmp_path / name
     command.say_interrupted(path)
     assert capsys.readouterr().err.startswith(f"interrupted; {said.format(path)}")
