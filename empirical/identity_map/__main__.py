@@ -124,8 +124,8 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
         try:
             channels = own(options.image).shape[0]
         except ValueError as error:
-            told = str(error).removeprefix("own: ")
-            raise ValueError(f"`--image` must be a picture, but {told}") from error
+            wrong = str(error).removeprefix("own: ")
+            raise ValueError(f"`--image` must be a picture, but {wrong}") from error
     configuration = made(
         _example(),
         options,
