@@ -1,6 +1,7 @@
 """The layers of the project: who may import whom, and how long a module may be."""
 
 import ast
+import configparser
 from pathlib import Path
 
 import pytest
@@ -203,3 +204,18 @@ def test_the_reader_of_loaders_sees_them():
         "load('x')\nget('x')\nget('x', cached=False)\nget('x', cached=True)\n"
     )
     assert _cache_readers(ast.parse(code)) == [4, 6]
+
+
+def test_tox_collects_the_benchmarks() -> None:
+    settings = configparser.ConfigParser(interpolation=None)
+    settings.read(ROOT / "tox.ini", encoding="utf-8")
+    words = settings["testenv:bench"]["commands"].split()
+    (files,) = (w.removeprefix("python_files=") for w in words if "python_files" in w)
+    collected = set((ROOT / "benchmarks").glob(files))
+    tests = {
+        path
+        for path in (ROOT / "benchmarks").glob("*.py")
+        if "def test_" in path.read_text(encoding="utf-8")
+    }
+    assert tests
+    assert tests <= collected

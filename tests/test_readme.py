@@ -9,7 +9,7 @@ import pytest
 from verify import ledger
 from verify.claim import Claim
 from verify.compare import Outcome
-from verify.readme import ledger_table
+from verify.readme import ledger_table, main
 from verify.run import judge
 
 ROOT = Path(__file__).parents[1]
@@ -53,6 +53,13 @@ def test_the_counts_are_current() -> None:
     assert block.strip() == ledger_table(ledger.load()).strip(), (
         "run `python -m verify.readme` to bring the README's table up to date"
     )
+
+
+def test_where_there_is_no_readme_its_counts_cannot_be_current(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([], tmp_path / "README.md") == 1
+    assert "README.md: only a checkout has one" in capsys.readouterr().err
 
 
 @pytest.fixture

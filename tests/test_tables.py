@@ -1,6 +1,7 @@
 """Numbers in documents come from files that a command wrote, and are not out of date."""
 
 import dataclasses
+import importlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -364,3 +365,10 @@ def test_what_networks_showed_is_read_from_the_records_of_runs(tmp_path: Path) -
     ]
     with pytest.raises(SystemExit, match=r"there is no record .*two\.json"):
         networks.rows((networks.Line(("two",), "two"),), columns, tmp_path)
+
+
+def test_hard_cases_are_of_what_theory_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tables.ROOT / "benchmarks"))
+    table = importlib.import_module("hard_cases.table")
+    # Cases name the functions that they call.
+    assert all(cases() for cases in table.GROUPS.values())

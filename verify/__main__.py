@@ -112,10 +112,8 @@ def _remeasured(claims: "Sequence[Claim]", root: Path) -> int:
         command.complain(str(error))
         return command.EXIT_RED
     if not told:
-        command.complain(
-            f"error: none of these {len(claims)} claims has a published record in {root}"
-            " that looks at trained networks"
-        )
+        asked = "any claim" if len(claims) != 1 else claims[0].id
+        command.complain(f"error: no record of {asked} is published below {root}")
         return command.EXIT_USAGE
     same = sum(each.same for each in told)
     command.put(

@@ -2,10 +2,12 @@
 
 import argparse
 import re
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from empirical.digest import ROOT
 from verify import ledger
 from verify.claim import FAULTS, Claim, Evidence
 from verify.compare import Outcome
@@ -50,13 +52,15 @@ def ledger_table(claims: Sequence[Claim]) -> str:
     )
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, path: Path = ROOT / "README.md") -> int:
     """Rewrite the block between the README's two markers."""
     argparse.ArgumentParser(
         prog="python -m verify.readme",
-        description="Bring the README's counts of the ledger up to date.",
+        description="Bring the counts in the README up to date.",
     ).parse_args(argv)
-    path = Path("README.md")
+    if not path.is_file():
+        sys.stderr.write(f"error: there is no {path}: only a checkout has one\n")
+        return 1
     text = path.read_text(encoding="utf-8")
     table = ledger_table(ledger.load())
     path.write_text(_BLOCK.sub(rf"\g<1>{table}\n\2", text), encoding="utf-8")

@@ -66,7 +66,7 @@ LEAST = {
 }
 """The least that these arguments can be."""
 
-NAMED = {"name": "--activation"}
+NAMED = {"name": "--activation", "m": "--tests"}
 """Options of parameters that are called otherwise."""
 
 
@@ -85,11 +85,22 @@ def _add(kind: str, parser: argparse.ArgumentParser) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Refuse numbers of things that there must be."""
+    """Refuse numbers of things that there must be, and what the others make useless."""
+    from empirical.conditioning.experiments import EXPERIMENTS
+
     for name, least in LEAST.items():
         value = getattr(options, name, None)
         for each in value if isinstance(value, list | tuple) else (value,):
             check_counts(options.command, least, **{name: each})
+    if getattr(options, "data", None) == "digits":
+        separation = signature(EXPERIMENTS[options.command]).parameters["delta"].default
+        before.check_used(options, {"delta": separation}, "with `--data digits`")
+    widths = getattr(options, "widths", ())
+    if len(set(widths)) < len(widths):
+        raise ValueError(
+            "`--widths` must differ from each other, but they are"
+            f" {' '.join(map(str, widths))}"
+        )
     squared = getattr(options, "squared_norms", (1.0, 1.0))
     if len(squared) != 2:
         raise ValueError(

@@ -63,7 +63,7 @@ def _width(result: Result, settings: Mapping[str, Any]) -> Ending:
             if len(widths) > 1 and typical.min() > 0.0:
                 slope = np.polyfit(np.log(widths), np.log(typical), 1)[0]
                 said.append(
-                    f"It falls like width^{slope:.2f}; the law of large numbers says"
+                    f"It goes like width^{slope:.2f}; the law of large numbers says"
                     " width^-0.5, by which kernels come to those of infinite width, of"
                     " which the paper's theorems speak."
                 )
@@ -135,8 +135,9 @@ def _chain(result: Result, settings: Mapping[str, Any]) -> Ending:
         ),
         (
             f"Two inputs of correlation {mean[0]:.3g} have {mean[-1]:.3g} ± {error[-1]:.1g}"
-            f" after {counted(len(mean) - 1, 'layer')}; at infinite width a normalised"
-            " activation leaves less with every layer."
+            f" after {counted(len(mean) - 1, 'layer')}; at infinite width every layer of a"
+            " normalised activation that is not linear leaves less of a correlation"
+            " between 0 and 1."
         ),
     )
     return Ending(said=said, curves=(curve,), x="layer", y="mean correlation")

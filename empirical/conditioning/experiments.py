@@ -30,7 +30,7 @@ from empirical.conditioning.interpolation import (
     with_label_noise,
 )
 from empirical.conditioning.rates import slowest_rates, steps_to
-from empirical.conditioning.spectra import condition_by_depth
+from empirical.conditioning.spectra import condition_by_depth, condition_numbers
 from empirical.conditioning.widths import kernels_by_width
 from empirical.data import (
     assumption_a_inputs,
@@ -295,7 +295,7 @@ def digits(
         )
     if width * draws <= n:
         raise ValueError(
-            f"digits: `width` times `draws` must exceed n = {n}, but it is "
+            f"digits: `width` times `draws` must exceed `n` = {n}, but it is "
             f"{width * draws}"
         )
     problem = digit_problem(n, tests, directory=directory)
@@ -383,5 +383,4 @@ def _curves(curves: Curves) -> Result:
 
 def _raw_conditions(kernels: Tensor) -> Array:
     # Not normalised to unit diagonal: the rate is that of the kernel as it is.
-    values = np.linalg.eigvalsh(kernels.cpu().numpy())
-    return values[..., -1] / values[..., 0]
+    return condition_numbers(np.linalg.eigvalsh(kernels.cpu().numpy()))

@@ -164,14 +164,28 @@ def digit_problem(
     centre : bool
         Subtract the mean training image before scaling to unit norm.
 
+    Raises
+    ------
+    ValueError
+        If there are fewer than `n` or `m` digits, or none are asked for.
+
     Examples
     --------
     >>> digits = digit_problem(20, 10)
     >>> digits.inputs.shape, digits.test_targets.shape
     ((20, 784), (10, 10))
     """
-    train = load("mnist", "train", directory=directory, cached=cached).head(n)
-    test = load("mnist", "test", directory=directory, cached=cached).head(m)
+    train, test = (
+        load("mnist", split, directory=directory, cached=cached)
+        for split in ("train", "test")
+    )
+    for name, count, known in (("n", n, train), ("m", m, test)):
+        if not 1 <= count <= len(known):
+            raise ValueError(
+                f"digit_problem: `{name}` must lie in 1..{len(known)}, the examples of"
+                f" {known.name} ({known.split}, {known.source}), but it is {count}"
+            )
+    train, test = train.head(n), test.head(m)
     mean = train.images.reshape(n, -1).mean(axis=0) if centre else False
     eye = np.eye(10) - 0.1
     return DigitProblem(

@@ -109,13 +109,35 @@ def spectrum(kernels: Tensor) -> Spectrum:
     >>> bool(abs(s.conditions - 3.0) < 1e-14)
     True
     """
-    values = torch.linalg.eigvalsh(normalised(kernels))
-    low = values[..., 0].cpu().numpy().astype(np.float64)
-    high = values[..., -1].cpu().numpy().astype(np.float64)
-    rounding = kernels.shape[-1] * torch.finfo(kernels.dtype).eps * high
+    values = torch.linalg.eigvalsh(normalised(kernels)).cpu().numpy()
+    return Spectrum(
+        smallest=values[..., 0].astype(np.float64),
+        largest=values[..., -1].astype(np.float64),
+        conditions=condition_numbers(values),
+    )
+
+
+def condition_numbers(eigenvalues: Array) -> Array:
+    """Return largest over smallest eigenvalue, infinite where the latter is rounding.
+
+    Parameters
+    ----------
+    eigenvalues : array, shape (..., n)
+        In ascending order, of positive semi-definite matrices.
+
+    Returns
+    -------
+    array, shape (...)
+
+    Examples
+    --------
+    >>> condition_numbers(np.array([[1.0, 2.0, 3.0], [-1e-16, 2.0, 3.0]])).tolist()
+    [3.0, inf]
+    """
+    low, high = (eigenvalues[..., k].astype(np.float64) for k in (0, -1))
+    rounding = eigenvalues.shape[-1] * np.finfo(eigenvalues.dtype).eps * high
     safe = np.where(low > rounding, low, 1.0)
-    conditions = np.where(low > rounding, high / safe, np.inf)
-    return Spectrum(smallest=low, largest=high, conditions=conditions)
+    return np.where(low > rounding, high / safe, np.inf)
 
 
 def condition_by_depth(

@@ -129,8 +129,9 @@ def load(
         Holds the files, itself or in a folder named after the data set. Given, nothing
         else is tried.
     allow_unverified : bool
-        Accept CIFAR-10 binary batches outside the publisher's archive, whose pixels
-        no known checksum vouches for; the source then says so.
+        Accept CIFAR-10 binary batches outside the publisher's archive, as many as there
+        are, whose pixels no known checksum vouches for; the source then says so, and
+        `Dataset.describe` how many examples there are.
     cached : bool
         Without a directory, look in the user's cache. A measurement whose numbers are
         compared between machines leaves it out.

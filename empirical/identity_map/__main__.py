@@ -9,6 +9,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from empirical.checks import check_counts
 from empirical.testbed import before, command
 from empirical.testbed.ending import advised
 from empirical.testbed.options import add_options, called, helping, made
@@ -26,7 +27,12 @@ ADVICE = {
 """What may help networks that ended so."""
 
 
-NAMED = {"names": "--measurements", "scheme": "--schemes", "shape": "--size"}
+NAMED = {
+    "names": "--measurements",
+    "rates": "--rate",
+    "scheme": "--schemes",
+    "shape": "--size",
+}
 """Options of parameters that are called otherwise."""
 
 
@@ -85,6 +91,12 @@ def _check(options: argparse.Namespace) -> None:
     if options.kind != "cnn":
         unused = {"kernel": signature(copier).parameters["kernel"].default}
         before.check_used(options, unused, f"with `--kind {options.kind}`")
+    elif options.kernel < 1 or options.kernel % 2 == 0:
+        raise ValueError(
+            "`--kernel` must be odd, so that it has a centre, and at least 1, but it is"
+            f" {options.kernel}"
+        )
+    check_counts("train", 0, skip=options.skip)
     if options.image:
         unused = {"data": example.data, "skip": example.skip, "labels": [7]}
         before.check_used(options, unused, "with `--image`")
@@ -112,7 +124,8 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
         try:
             channels = own(options.image).shape[0]
         except ValueError as error:
-            raise ValueError(f"`--image` must be a picture: {error}") from error
+            wrong = str(error).removeprefix("own: ")
+            raise ValueError(f"`--image` must be a picture, but {wrong}") from error
     configuration = made(
         _example(),
         options,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from empirical.checks import check_choice
 from empirical.testbed import before, command, telling
 from empirical.testbed.ending import FORMATS, Curve, Ending, draw
 from empirical.testbed.options import add_options, among, helping, made
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from empirical.mmd_init.pretraining import Pretrained
 
-NAMED = {"name": "--data", "widths": "--hidden` and `--classes"}
+NAMED = {"name": "--data", "rates": "--rate", "widths": "--hidden` and `--classes"}
 """Options of parameters that are called otherwise."""
 
 SAMPLE = "mnist-sample"
@@ -69,10 +70,12 @@ def _inputs(
     """Return standardised inputs, of a file or a data set, and what is said of them."""
     from torch import Tensor
 
+    from empirical.data import NAMES
     from empirical.mmd_init import binary_tasks, inputs
 
     path: Path | None = options.inputs
     if path is None:
+        check_choice("pretrain", "data", options.data, (*NAMES, SAMPLE))
         sample = options.data == SAMPLE
         found = binary_tasks.images(
             "mnist" if sample else options.data,
@@ -145,6 +148,7 @@ def _read(path: Path) -> object:
 def _files(options: argparse.Namespace, setting: Setting) -> Path:
     """Return where the state on the way lies; see that files can be, and are, apart."""
     output: Path = options.output
+    before.check_outputs(output=output)
     kept = setting.checkpoint or output.with_name(f"{output.name}.checkpoint")
     before.check_outputs(
         output=output, record=options.record, checkpoint=kept, figure=options.figure

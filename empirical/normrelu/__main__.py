@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from empirical.checks import check_choice
 from empirical.normrelu.experiments import NAMES, NETWORKS, Configuration
 from empirical.normrelu.recipes import AUGMENTATIONS, STARTS
 from empirical.testbed import before, command
@@ -12,6 +13,9 @@ from empirical.testbed.options import add_options, made
 from empirical.testbed.study import Setting
 
 EXAMPLE = Configuration(name="train", arm="normrelu", depth=32)
+
+NAMED = {"name": "--data", "labels": "--data", "function": "--kink"}
+"""Options of parameters that are called otherwise."""
 
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
@@ -53,6 +57,8 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
 
     if options.arm != EXAMPLE.arm:
         before.check_used(options, {"kink": EXAMPLE.kink}, f"of the arm {options.arm}")
+    if options.fault:
+        check_choice("train", "fault", options.fault, FAULTS)
     configuration = made(EXAMPLE, options)
     command.train_one(_run, configuration, options, setting, ending=ending)
     return 0
@@ -65,6 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         [command.Single("train", "train one arm", _add_train, _train)],
         argv,
         about="Train deep networks with NormReLU and its rivals.",
+        named=NAMED,
     )
 
 

@@ -1,6 +1,7 @@
 """Command line: train one stack and say what came out, or run the figures' batch."""
 
 import argparse
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -83,7 +84,13 @@ def _check(options: argparse.Namespace) -> None:
                 "`--constant` must be a number without `--conv`, but it is none; 0 is as"
                 " good"
             )
-    if not options.family.startswith("bn"):
+        if not math.isfinite(options.constant):
+            raise ValueError(
+                f"`--constant` must be finite, but it is {options.constant}"
+            )
+    if options.family.startswith("bn"):
+        check_positive("train", eps=options.eps)
+    else:
         before.check_used(
             options, {"eps": defaults["eps"]}, f"with `--family {options.family}`"
         )

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from empirical.testbed import stopping, telling
 from empirical.testbed.bar import Bar
-from empirical.testbed.before import check_folder, check_outputs
+from empirical.testbed.before import check_folder, check_outputs, check_replicates
 from empirical.testbed.ending import FORMATS, Ending, finish
 from empirical.testbed.engine import Engine
 from empirical.testbed.graph import beside
@@ -21,7 +21,14 @@ from empirical.testbed.options import add_options, made, spoken
 from empirical.testbed.records import RunRecord
 from empirical.testbed.runner import run_batch, summary
 from empirical.testbed.signals import Ended, Interruption, Listener
-from empirical.testbed.study import SCALES, Named, Setting, Study, remove_checkpoints
+from empirical.testbed.study import (
+    SCALES,
+    Named,
+    Setting,
+    Study,
+    checkpoints_of,
+    remove_checkpoints,
+)
 from empirical.testbed.writing import save_tensors, whole
 
 Value = TypeVar("Value")
@@ -337,7 +344,7 @@ def say_interrupted(checkpoint: Path | None, *, resumes: bool = True) -> None:
         left += ", a run of this kind is made in one go"
     elif checkpoint is None:
         left += "; with `--checkpoint FILE` the next call would go on from there"
-    elif checkpoint.exists():
+    elif checkpoints_of(checkpoint):
         left = f"the same command goes on from {checkpoint}"
     sys.stderr.write(f"interrupted; {left}\n")
 
@@ -367,6 +374,7 @@ def train_one(
 ) -> Any:
     """Train one configuration; write record and weights, and return the latter."""
     weights: Path | None = getattr(options, "weights", None)
+    check_replicates(options)
     check_outputs(
         output=options.output,
         weights=weights,
@@ -405,7 +413,7 @@ def guarded(run: Callable[[], int], worded: Callable[[str], str] = str) -> int:
         # Whoever read the output has had enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 141
-    except (OSError, RuntimeError, ValueError) as error:
+    except (MemoryError, OSError, OverflowError, RuntimeError, ValueError) as error:
         sys.stderr.write(f"error: {worded(str(error))}\n")
         return 2 if isinstance(error, ValueError) else 1
     except Ended as ended:

@@ -153,11 +153,13 @@ def test_without_a_terminal_lines_say_how_long_is_left(monkeypatch, capsys):
     [
         (None, "nothing is kept; with `--checkpoint FILE` the next call would"),
         ("there", "the same command goes on from {}"),
+        ("in-parts", "the same command goes on from {}"),
         ("absent", "nothing is kept"),
     ],
 )
 def test_an_interrupted_run_says_what_is_left_of_it(name, said, tmp_path, capsys):
-    (tmp_path / "there").touch()
+    for written in ("there", "in-parts.0-rates"):
+        (tmp_path / written).touch()
     path = None if name is None else tmp_path / name
     command.say_interrupted(path)
     assert capsys.readouterr().err.startswith(f"interrupted; {said.format(path)}")
@@ -181,13 +183,60 @@ def test_who_waits_for_a_pause_is_told_so(capsys):
     [
         ("identity_map", "train --width 0", "`--width` must be at least 1"),
         ("identity_map", "train --kind residual --layers 3", "`--layers` must be"),
-        ("identity_map", "train --image README.md", "`--image` must be a picture"),
+        (
+            "identity_map",
+            "train --image README.md",
+            "`--image` must be a picture, but R",
+        ),
         ("identity_map", "train --measurements x", "`--measurements` must be one of"),
         ("identity_map", "train --examples 9", "`--batch` must be given with"),
         ("identity_map", "train --output /no/x", "`--output` must be a file in a f"),
+        (
+            "identity_map",
+            "train --rate 1e300",
+            "`--rate` must be positive and finite i",
+        ),
+        ("identity_map", "train --skip -1", "`--skip` must be at least 0, but it is"),
+        (
+            "identity_map",
+            "train --kernel 4",
+            "`--kernel` must be odd, so that it has a centre, and at least",
+        ),
+        ("identity_map", "train --seeds -1", "`--seeds` must be at least 0, but it is"),
+        ("identity_map", "train --schemes unit unit", "`--schemes` must differ from e"),
+        (
+            "square_loss",
+            "train --constant nan",
+            "`--constant` must be finite, but it i",
+        ),
+        ("square_loss", "train --eps 0", "`--eps` must be positive and finite, but it"),
+        ("square_loss", "train --scales 1 1", "`--scales` must differ from each other"),
+        (
+            "normrelu",
+            "train --seeds 5 5",
+            "`--seeds` must differ from each other, or a",
+        ),
+        (
+            "normrelu",
+            "train --chosen-by -1",
+            "`--chosen-by` must be at least 0, but it",
+        ),
+        ("normrelu", "train --data x", "`--data` must be one of mnist, fashion-mnist"),
+        ("normrelu", "train --per-class 999", "`--data` must have 999 examples each i"),
+        ("normrelu", "train --kink 1e300", "`--kink` must have a finite, positive v"),
+        ("normrelu", "train --fault x", "`--fault` must be one of slow, short, shuffl"),
+        (
+            "mmd_init",
+            "pretrain --output .",
+            "`--output` must be a file, but . is a fol",
+        ),
         ("square_loss", "train --side 0", "`--side` must be at least 1, but it is 0"),
         ("square_loss", "train --labels 3", "`--labels` must name two classes or m"),
-        ("mmd_init", "pretrain --data x --output x", "`--data` must be one of mnist"),
+        (
+            "mmd_init",
+            "pretrain --data x --output x",
+            "`--data` must be one of mnist, fashion-mnist, cifar10, mnist-sample, but it",
+        ),
         ("conditioning", "depth --activation x", "`--activation` must be one of"),
         ("conditioning", "depth --width 0", "`--width` must be at least 1, but it is"),
         ("conditioning", "norms --squared-norms 1", "`--squared-norms` must be two n"),
@@ -200,4 +249,12 @@ def test_messages_are_about_options(study, given, said, capsys, monkeypatch):
     told = capsys.readouterr().err
     assert told.startswith(f"error: {said}")
     # What came is in the message, too, whatever was required.
-    assert "but " in told or "picture: " in told
+    assert "but " in told
+
+
+def test_too_little_memory_is_said_in_a_line(capsys):
+    known = importlib.import_module("empirical.conditioning.__main__")
+    # 6 PB, more than a process can address.
+    assert known.main(["depth", "--n", "10000000", "--device", "cpu"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: Unable to allocate")

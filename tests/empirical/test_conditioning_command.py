@@ -32,6 +32,10 @@ class TestExperiments:
         floors = 2 / np.array(got["conditions"])
         assert (np.array(got["slowest_rates"]) >= floors * (1 - 1e-9)).all()
 
+    def test_a_singular_kernel_has_an_infinite_condition_number(self):
+        got = ec.EXPERIMENTS["train"](n=40, width=8, depth=1, draws=3, steps=1)
+        assert got["conditions"] == [np.inf] * 3
+
     def test_digits_are_interpolated_with_the_mean_kernel(self):
         got = ec.EXPERIMENTS["digits"](
             n=12, tests=5, activation="tanh", width=30, depths=(1, 2), draws=2, seed=7
@@ -220,6 +224,35 @@ class TestCommand:
         assert command.main(["chain", "--device", "tpu"]) == 2
         with pytest.raises(SystemExit, match="2"):
             command.main(["chain", "--width"])
+
+    @pytest.mark.parametrize(
+        ("argv", "told"),
+        [
+            (
+                ["depth", "--data", "digits", "--n", "99999"],
+                "`--n` must lie in 1..4000",
+            ),
+            (["digits", "--tests", "99999"], "`--tests` must lie in 1..1000"),
+            (
+                ["digits", "--width", "2", "--draws", "3"],
+                "`--width` times `--draws` must exceed `--n` = 200, but it is 6",
+            ),
+            (["width", "--widths", "8", "8"], "`--widths` must differ from each other"),
+            (
+                ["train", "--data", "digits", "--delta", "0.1"],
+                "`--delta` changes nothing with `--data digits`",
+            ),
+        ],
+    )
+    def test_messages_are_about_options(self, argv, told, capsys):
+        assert command.main([*argv, "--device", "cpu"]) == 2
+        assert f"error: {told}" in capsys.readouterr().err
+
+    def test_a_deviation_that_grows_is_not_said_to_fall(self, capsys):
+        argv = ["width", "--n", "4", "--widths", "4", "8", "--depth", "2"]
+        assert command.main([*argv, "--draws", "2", "--device", "cpu"]) == 0
+        shown = " ".join(capsys.readouterr().out.split())
+        assert "It goes like width^2" in shown
 
     def test_help_runs_as_a_module(self):
         done = subprocess.run(

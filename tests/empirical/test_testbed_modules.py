@@ -47,6 +47,7 @@ NETS = {
     ),
     "a buffer assigned anew": lambda: nn.Sequential(nn.Flatten(), Running(36, 3)),
     "mask": lambda: nn.Sequential(nn.Flatten(), Masked(36, 3)),
+    "recurrence": lambda: nn.Sequential(nn.Flatten(1, 2), Recurrence(6, 4), head(4)),
 }
 
 
@@ -88,6 +89,22 @@ class Masked(nn.Linear):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         z = super().forward(x)
         return torch.einsum("ij,nj->ni", self.mask.softmax(dim=1), z)
+
+
+class Recurrence(nn.Module):
+    """The last output of nn.LSTM, whose cell is written in nn.Linear."""
+
+    def __init__(self, inputs: int, units: int) -> None:
+        super().__init__()
+        self.gates = nn.Linear(inputs + units, 4 * units)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = c = x.new_zeros(len(x), self.gates.out_features // 4)
+        for step in x.unbind(dim=1):
+            i, f, g, o = self.gates(torch.cat([step, h], dim=1)).chunk(4, dim=1)
+            c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+            h = o.sigmoid() * c.tanh()
+        return h
 
 
 def generators(name: str = "start") -> list[torch.Generator]:
@@ -314,6 +331,19 @@ def test_modules_that_can_only_be_trained_alone_are_refused_before(name: str) ->
     with pytest.raises(ValueError, match=r"PyTorch says: .*train the modules one by"):
         Supervised(net, X, Y)
     assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_a_cell_in_linear_layers_is_the_recurrence_that_is_refused() -> None:
+    mine, refused = Recurrence(6, 4).double(), nn.LSTM(6, 4, batch_first=True).double()
+    weights = torch.cat([refused.weight_ih_l0, refused.weight_hh_l0], dim=1)
+    with torch.no_grad():
+        mine.gates.weight.copy_(weights)
+        mine.gates.bias.copy_(refused.bias_ih_l0 + refused.bias_hh_l0)
+    outputs, _ = refused(X.flatten(1, 2))
+    # Sums of ten products below one, through six steps.
+    torch.testing.assert_close(
+        mine(X.flatten(1, 2)), outputs[:, -1], rtol=0, atol=1e-14
+    )
 
 
 def test_what_a_module_can_not_do_alone_either_is_pytorchs_to_say() -> None:

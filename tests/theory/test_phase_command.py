@@ -1,6 +1,7 @@
 """``python -m theory.phase``: tables, the diagram, and wrong usage."""
 
 import math
+import subprocess
 import sys
 
 import numpy as np
@@ -26,6 +27,18 @@ def test_the_diagram_of_erf_is_drawn(kind, tmp_path, capsys):
         f"networks of erf are at the edge of chaos at weight variance {np.pi / 4:.6g}"
         in said
     )
+
+
+def test_a_reader_who_has_had_enough_is_no_error():
+    argv = [sys.executable, "-m", "theory.phase", "--activation", "erf"]
+    with subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stdout is not None
+        assert run.stderr is not None
+        run.stdout.close()
+        assert run.stderr.read() == ""
+    assert run.returncode == 141
 
 
 def test_without_an_edge_it_says_so(capsys):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from verify.mutants import lines, sites, survivors, uncovered, verdicts
-from verify.mutants.__main__ import SEED, SHARES, kept_in
+from verify.mutants.__main__ import SEED, SHARES, kept_in, main
 from verify.mutants.cases import Said, numbers
 from verify.mutants.children import each
 from verify.mutants.verdicts import Fate, Verdict
@@ -406,3 +406,9 @@ def test_the_lines_of_a_claim(tmp_path):
     by_case = [set(wrong.lines) <= p.run[wrong.file] for p in found.parts]
     assert by_case == [False, False, True, True, True, True]
     assert lines.packed(found) == kept
+
+
+def test_without_coverage_it_says_what_is_missing(monkeypatch, capsys) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert main(["--uncovered"]) == 2
+    assert "verify.mutants needs coverage" in capsys.readouterr().err

@@ -93,8 +93,8 @@ def test_the_command_says_what_it_found(
     assert f"{scales} of {scales} published records" in capsys.readouterr().out
     assert main(["remeasure", claim.id, "--records", str(tmp_path)]) == 1
     assert "not published" in capsys.readouterr().out
-    assert main(["remeasure", claim.id, "--records", str(tmp_path / "no")]) == 2
-    assert "none of these 1 claims has a published" in capsys.readouterr().err
+    assert main(["remeasure", claim.id, "--records", str(tmp_path / "none")]) == 2
+    assert f"no record of {claim.id} is published" in capsys.readouterr().err
     path = records.path_of(claim.id, tmp_path / profile.value)
     path.write_text(json.dumps({"schema": 0}), encoding="utf-8")
     assert main(["remeasure", claim.id, "--records", str(tmp_path)]) == 1

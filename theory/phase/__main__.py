@@ -2,6 +2,7 @@
 
 import argparse
 import difflib
+import os
 import sys
 import textwrap
 import time
@@ -229,4 +230,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read the output has had enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        code = 141
+    raise SystemExit(code)

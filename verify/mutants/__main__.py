@@ -1,6 +1,7 @@
 """``python -m verify.mutants``: plant mistakes in the source, and see who notices."""
 
 import argparse
+import importlib.util
 import signal
 import sys
 import time
@@ -8,7 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from verify.command import EXIT_GREEN, EXIT_INTERRUPTED, EXIT_RED, complain, positive
+from verify.command import (
+    EXIT_GREEN,
+    EXIT_INTERRUPTED,
+    EXIT_RED,
+    EXIT_USAGE,
+    complain,
+    positive,
+)
 from verify.mutants import children, lines, sites, suites, survivors, uncovered
 from verify.mutants.sites import Mutant
 from verify.mutants.verdicts import (
@@ -38,6 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"PACKAGE must be one of {', '.join(sites.PACKAGES)}, but it is"
             f" {', '.join(sorted(unknown))}"
         )
+    if importlib.util.find_spec("coverage") is None:
+        complain("error: verify.mutants needs coverage: run it by `tox -e mutants`")
+        return EXIT_USAGE
     for number in (signal.SIGINT, signal.SIGTERM):
         # In the background the first of them would be ignored.
         signal.signal(number, signal.default_int_handler)
