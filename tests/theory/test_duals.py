@@ -171,6 +171,20 @@ def test_unequal_variances_of_smooth(name, var_x, var_y, error):
         assert error(value, both.dual(rho), scale) < TOLERANCE, rho
 
 
+@pytest.mark.parametrize("name", ["erf", "sin", "exp", "tanh", "hard_swish"])
+@pytest.mark.parametrize("var", [1e-300, 1e-170])
+def test_at_tiny_variances_duals_are_lines(name, var):
+    """Next to zero a function is its tangent, whose variances' product is no float."""
+    a = act.CATALOGUE[name]
+    line = a.scaled(var).derivative_second_moment
+    for rho in (-0.5, 0.3, 1.0):
+        off = a.dual(rho, var_x=var, var_y=var) - a.scaled(var).mean ** 2
+        if name != "exp":
+            assert off == pytest.approx(line * rho, rel=1e-13, abs=0.0), rho
+        slope = a.dual_derivative(rho, var_x=var, var_y=var)
+        assert slope == pytest.approx(line, rel=1e-13, abs=0.0), rho
+
+
 def test_erf_has_its_arcsine(error):
     # 2/pi asin(2 q / sqrt((1 + 2 v)(1 + 2 w))), Williams 1997.
     for v, w in ((1.0, 1.0), (0.01, 50.0), (100.0, 100.0)):

@@ -64,7 +64,7 @@ def tabulated(a: Any, b: Any) -> duals.Engine:
     return duals.Tabulated.build(
         _slope(a, b, max(map(len, each)), symmetric=symmetric),
         who=f"{a.name}.dual",
-        size=math.sqrt(a.variance * b.variance),
+        size=math.sqrt(a.variance) * math.sqrt(b.variance),
         mean=a.mean * b.mean,
         at_one=gaussian.total(w * centred * (b._value(x) - b.mean)),
         at_minus_one=gaussian.total(w * centred * (b._value(-x) - b.mean)),
@@ -100,7 +100,7 @@ def _slope(a: Any, b: Any, panels: int, *, symmetric: bool) -> duals.Slope:
             " Next to another point arguments in double precision are rounded too much for"
             " the slope's integral; moments and Hermite coefficients are known."
         )
-    size = math.sqrt(a.variance * b.variance)
+    size = math.sqrt(a.variance) * math.sqrt(b.variance)
     f = [duals.Broken(h.derivative._value, h.kinks, h.derivative._edges) for h in each]
 
     def in_the_plane(mirrored: bool) -> tuple[Any, float]:  # noqa: FBT001

@@ -22,7 +22,7 @@ class Exponential:
 
     @property
     def _root(self) -> float:
-        return math.sqrt(self.var_x * self.var_y)
+        return math.sqrt(self.var_x) * math.sqrt(self.var_y)
 
     @property
     def _half(self) -> float:
@@ -61,7 +61,7 @@ class Trigonometric:
 
     @property
     def _root(self) -> float:
-        return math.sqrt(self.var_x * self.var_y)
+        return math.sqrt(self.var_x) * math.sqrt(self.var_y)
 
     @property
     def _apart(self) -> float:

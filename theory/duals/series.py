@@ -103,7 +103,8 @@ class Arcsine:
     def _kappa(self) -> tuple[float, float]:
         # kappa = 2 sqrt(v w / ((1 + 2v)(1 + 2w))) and 1 - kappa^2, without cancellation
         whole = (1.0 + 2.0 * self.var_x) * (1.0 + 2.0 * self.var_y)
-        kappa = 2.0 * math.sqrt(self.var_x * self.var_y / whole)
+        # Roots first: a product of tiny variances would vanish.
+        kappa = 2.0 * math.sqrt(self.var_x) * math.sqrt(self.var_y) / math.sqrt(whole)
         return kappa, (1.0 + 2.0 * self.var_x + 2.0 * self.var_y) / whole
 
     def _cosine(self, product: Array) -> Array:
