@@ -487,3 +487,35 @@ def test_a_narrow_step_off_zero_loses_digits_in_proportion(width: float) -> None
     for rho in (-0.7, -0.2, 0.5, 0.9):
         off = clip.dual(rho) - float(_clipped(low, high, rho))
         assert abs(off) < 1e-16 / width * clip.second_moment
+
+
+@pytest.mark.parametrize("delta", [1e-18, 1e-6, 0.5, 1.7, 2.0])
+@pytest.mark.parametrize("var", [1e60, 1e200])
+def test_distances_of_a_clip_far_steeper_than_they_are_those_of_a_sign(delta, var):
+    clip = act.hard_tanh.scaled(var)
+    sign = act.sign.distance_map(delta)
+    assert clip.distance_map(delta) == pytest.approx(sign, rel=1e-13)
+
+
+@pytest.mark.parametrize("var", [1e8, 1e20])
+@pytest.mark.parametrize("delta", [1e-10, 1e-2, 0.7])
+def test_distances_of_a_steep_clip_keep_their_digits(var, delta):
+    law = _pieces("hard_tanh", var)
+    with mpmath.workprec(integrals.BITS):
+        exact = 1 - law.dual(1 - mpmath.mpf(delta)) / law.dual(1)
+    found = act.hard_tanh.scaled(var).distance_map(delta)
+    assert found == pytest.approx(float(exact), rel=1e-13)
+
+
+@pytest.mark.parametrize("rho", [-1.0, 1.0])
+@pytest.mark.parametrize("var", [1e8, 1e20, 1e40, 1e300])
+def test_the_slope_of_a_steep_clip_is_its_energy_at_both_ends(rho, var):
+    exact = var * mpmath.erf(1 / mpmath.sqrt(2 * mpmath.mpf(var)))
+    found = act.hard_tanh.scaled(var).dual_derivative(rho)
+    assert found == pytest.approx(float(exact), rel=1e-13)
+
+
+def test_slopes_of_a_steep_odd_clip_are_alike_at_both_ends():
+    a, d = act.hard_tanh.scaled(1e12), 2.0 ** -np.arange(1.0, 50.0)
+    ahead, behind = a.dual_derivative(1.0 - d), a.dual_derivative(-1.0 + d)
+    assert behind == pytest.approx(ahead, rel=1e-13)

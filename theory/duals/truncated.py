@@ -70,7 +70,7 @@ class Truncated:
         and |c + d| at pi, and over 1 / |c| when they are large.
         """
         close = [abs(v) for _, c, d in self.pairs for v in (c - d, c + d) if v]
-        octaves = min(50, max(0, 3 + math.ceil(-math.log2(min(close))))) if close else 0
+        octaves = max(0, 3 + math.ceil(-math.log2(min(close)))) if close else 0
         big = max((abs(c) + abs(d) for _, c, d in self.pairs), default=0.0)
         inner = np.linspace(0.0, 0.5 * np.pi, 2 + int(0.5 * big))[1:]
         graded = inner[0] * 2.0 ** -np.arange(octaves, 0.0, -1.0)
@@ -186,16 +186,27 @@ class Truncated:
 
     def slope(self, rho: Array, t: Array | None = None) -> Array:
         """Return E[a'(X) b'(Y)]; `t` is arccos rho where better known."""
-        known, t = t, np.arccos(rho) if t is None else t
-        if self.m == 0:
-            sine = np.sqrt((1.0 - rho) * (1.0 + rho)) if known is None else np.sin(t)
-            kernel = self._kernel(t)
-            with np.errstate(divide="ignore"):
-                # No density at an end without a common jump, which is no 0/0.
-                return np.divide(
-                    kernel, sine, out=np.zeros_like(kernel), where=kernel != 0.0
-                )
-        return self._anchored(rho, t, 1, 0.0)
+        if t is not None:
+            return self._slope(rho, t, np.sin(t))
+        flat = np.ravel(rho)
+        # The angle next to -1 has lost digits, which the mirrored one has not.
+        behind = (flat < 0.0) & (self.m == 0 or self._balanced)
+        size, out = np.abs(flat), np.empty_like(flat)
+        for engine, sign, at in ((self, 1.0, ~behind), (self._mirror, -1.0, behind)):
+            r = np.where(behind, size, flat)[at]
+            sine = np.sqrt((1.0 - r) * (1.0 + r))
+            out[at] = sign * engine._slope(r, np.arccos(r), sine)
+        return out.reshape(np.shape(rho))
+
+    def _slope(self, rho: Array, t: Array, sine: Array) -> Array:
+        if self.m:
+            return self._anchored(rho, t, 1, 0.0)
+        kernel = self._kernel(t)
+        with np.errstate(divide="ignore"):
+            # No density at an end without a common jump, which is no 0/0.
+            return np.divide(
+                kernel, sine, out=np.zeros_like(kernel), where=kernel != 0.0
+            )
 
     def _anchored(self, rho: Array, t: Array, order: int, mean: float) -> Array:
         """Return the derivative of this order, by Taylor's theorem at 0 and at -1.
@@ -287,9 +298,21 @@ class Truncated:
 
     def _distance_from_one(self, delta: Array) -> Array:
         t = 2.0 * np.arcsin(np.sqrt(0.5 * delta))
-        out = self._integral(np.zeros_like(t), t, 1.0 - delta, self.m)
+        terms = [self._integral(np.zeros_like(t), t, 1.0 - delta, self.m)]
         for k in range(1, self.m + 1):
-            out -= self.at_one[k] * (-delta) ** k / math.factorial(k)
+            terms.append(-self.at_one[k] * (-delta) ** k / math.factorial(k))
+        out = sum(terms, np.zeros_like(delta))
+        size = sum(map(np.abs, terms), np.zeros_like(delta))
+        # Two kinks are nearer to each other than the points: Taylor's theorem at rho.
+        at = np.flatnonzero(np.abs(out) < 0.5 * size)
+        out[at] = self._distance_to_one(delta[at], t[at])
+        return out
+
+    def _distance_to_one(self, delta: Array, t: Array) -> Array:
+        out = -self._integral(t, np.zeros_like(t), np.ones_like(t), self.m)
+        for k in range(1, self.m + 1):
+            slope = self._anchored(1.0 - delta, t, k, 0.0)
+            out += slope * delta**k / math.factorial(k)
         return out
 
 
