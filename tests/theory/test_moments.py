@@ -196,6 +196,11 @@ SLOPES = {
     "tanh'": (act.tanh.derivative, lambda x: mpmath.sech(x) ** 2, ()),
     "elu'": (act.elu(2.0).derivative, lambda x: 1 if x > 0 else 2 * mpmath.exp(x), ()),
     "hard_tanh": (act.hard_tanh, lambda x: max(-1, min(x, 1)), (-1, 1)),
+    "hard_sigmoid": (
+        act.hard_sigmoid,
+        lambda x: max(0, min(x + 3, 6)) / mpmath.mpf(6),
+        (-3, 3),
+    ),
 }
 
 

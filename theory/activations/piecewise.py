@@ -53,7 +53,7 @@ class PiecewisePolynomial(Activation):
         """
         order = np.argsort(self.kinks)
         kinks, jumps = np.array(self.kinks)[order], np.array(self.jumps)[order]
-        centres = np.concatenate([kinks[:1], kinks])
+        centres = np.concatenate([kinks[:1] if kinks.size else [0.0], kinks])
         rows = np.zeros((len(centres), self.m + 1))
         rows[0, : len(self.poly)] = self.poly
         rows[0] = _moved(rows[0], float(centres[0]))
@@ -80,6 +80,14 @@ class PiecewisePolynomial(Activation):
             up = (x > c) if self.m == 0 else np.maximum(x - c, 0.0) ** self.m
             out = out + j * up / math.factorial(self.m)
         return out
+
+    def _rise(self, x: Array) -> tuple[Array, float]:
+        kinks, _, rows = self._local
+        i = int(np.searchsorted(kinks, 0.0))
+        start = float(rows[i, 0])
+        near = np.polynomial.polynomial.polyval(x, np.array([0.0, *rows[i, 1:]]))
+        at_zero = np.searchsorted(kinks, x, side="left") == i
+        return np.where(at_zero, near, self._value(x) - start), start
 
     def _polynomial(self, x: Array) -> Array:
         out: Array = np.zeros_like(x)
