@@ -61,7 +61,7 @@ def scaled_tail_moment(k: int, c: float) -> float:
 def tail_moment(k: int, c: float) -> float:
     """E[(Z - c)_+^k] for k = 0, 1, 2."""
     k = _checks.integer("tail_moment", "k", k, 0, 2)
-    c = _checks.number("tail_moment", "c", c, low=-1e150)  # its square stays in range
+    c = _checks.number("tail_moment", "c", c, low=-1e154)  # its square stays in range
     if c > 0.0:
         return float(pdf(c)) * scaled_tail_moment(k, c)
     t, p = float(cdf(-c)), float(pdf(c))

@@ -230,6 +230,13 @@ def test_slopes_of_lengths_keep_their_digits(name, q):
         assert abs(many[3] - exact) < 5e-13 * size
 
 
+def test_kinks_a_long_way_out_are_seen_by_no_moment():
+    """At a variance of 1e-300 the kinks of a hard sigmoid are 3e150 deviations away."""
+    a = act.hard_sigmoid.scaled(1e-300)
+    assert a.hermite(1).tolist() == pytest.approx([0.5, 1e-150 / 6.0], rel=1e-13)
+    assert a.length_map(1.0) == pytest.approx(0.25, rel=1e-13)
+
+
 @pytest.mark.parametrize("q", [0.02, 0.3, 40.0, 1e7])
 def test_slopes_of_the_lengths_of_steps_are_densities(q):
     # E 1{|x| < c}^2 = erf(c / sqrt(2 q)).
