@@ -8,9 +8,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from theory import duals, gaussian
+from theory import _checks, duals, gaussian
 from theory import hermite as _hermite
 from theory.activations.base import Activation
+from theory.activations.function import EVEN, ODD
 from theory.duals.arc_cosine import REST, ArcCosine
 
 Array = npt.NDArray[np.float64]
@@ -24,7 +25,11 @@ OUTER = 8.0
 
 @dataclass(frozen=True)
 class PiecewisePolynomial(Activation):
-    """poly(x) + sum_j J_j (x - c_j)_+^m / m!, degree(poly) <= m."""
+    """poly(x) + sum_j J_j (x - c_j)_+^m / m!, degree(poly) <= m.
+
+    m is 0, 1 or 2; `poly`, c_j = `kinks` and J_j = `jumps` are tuples of numbers, and as
+    many kinks as jumps. ValueError otherwise.
+    """
 
     name: str
     m: int
@@ -34,6 +39,22 @@ class PiecewisePolynomial(Activation):
     is_normalized: bool = False
     known: tuple[float, ...] = ()  # a_0.. a_m when better known than by the formula
     parity: int | None = None
+
+    def __post_init__(self) -> None:
+        who = "PiecewisePolynomial"
+        _checks.text(who, "name", self.name)
+        most = _checks.integer(who, "m", self.m, 0, 2) + 1
+        for name in ("poly", "kinks", "jumps", "known"):
+            _checks.numbers(who, name, getattr(self, name))
+        if len(self.jumps) != len(self.kinks):
+            need = f"have {len(self.kinks)} entries, one for each of `kinks`"
+            raise _checks.refuse(who, "jumps", need, self.jumps)
+        if len(self.poly) > most:
+            need = f"have at most m + 1 = {most} entries"
+            raise _checks.refuse(who, "poly", need, self.poly)
+        _checks.flag(who, "is_normalized", self.is_normalized)
+        if self.parity is not None:
+            _checks.integer(who, "parity", self.parity, EVEN, ODD)
 
     @property
     def degree(self) -> int | None:  # type: ignore[override]
