@@ -195,6 +195,8 @@ REFUSED = [
     (lambda v: np.exp(0.26 * v * v), r"square integrable"),
     (lambda v: np.where(v > 3, np.nan, v), r"finite on the real line, got nan"),
     (lambda v: np.where(np.abs(v) > 5, np.inf, v), r"finite on the real line, got inf"),
+    (lambda v: 1e-200 * np.tanh(v), r"of a size from .*, got 5\.94e-201"),
+    (lambda v: 1e200 * np.exp(v), r"of a size from .*, got 2\.72e\+200"),
 ]
 
 

@@ -317,14 +317,14 @@ def from_function(
     Raises
     ------
     ValueError
-        If f is not finite somewhere, not square integrable against exp(-x^2/2), or so
-        rough between the kinks that `tolerance` is out of reach (noise, too many
-        oscillations or kinks, a singularity that is not named); if it jumps without
-        being piecewise constant; if `derivative` is not that of f; if an argument is
-        malformed. Later, `mu` and `nu` of a function so close to affine that rounding of
-        its values hides the rest: with the default, below about mu = 3e-9. Duals and
-        kernels where E f'^2 is infinite and there is a kink other than zero: arguments
-        next to that are rounded too much.
+        If f is not finite somewhere, not square integrable against exp(-x^2/2), not of a
+        size from 1e-150 to 1e150 (zero is), or so rough between the kinks that
+        `tolerance` is out of reach (noise, too many oscillations or kinks, a singularity
+        that is not named); if it jumps without being piecewise constant; if `derivative`
+        is not that of f; if an argument is malformed. Later, `mu` and `nu` of a function
+        so close to affine that rounding of its values hides the rest: with the default,
+        below about mu = 3e-9. Duals and kernels where E f'^2 is infinite and there is a
+        kink other than zero: arguments next to that are rounded too much.
     TypeError
         If f is neither callable nor an expression in one symbol.
 
