@@ -15,6 +15,10 @@ Slope = Callable[[bool], tuple[Callable[[Array], Array], float]]
 """Whether b is mirrored -> E a'(X) b'(+-Y) at angles (m,), and the least gap of kinks."""
 
 
+LEAST = float(np.finfo(np.float64).tiny)
+"""Error of a dual that is rounding, however small the dual is."""
+
+
 @dataclass(frozen=True, eq=False)
 class Tabulated:
     """Tables from both ends, rho = 1 and rho = -1, to rho = 0.
@@ -67,7 +71,7 @@ class Tabulated:
             error = abs(
                 float(whole.read(whole.to_end, np.full(1, 0.5 * np.pi))[0]) - end
             )
-            if error > tolerance * size:
+            if error > max(tolerance * size, LEAST):
                 raise ValueError(
                     f"{who}: the activation must be smooth between its `kinks`, and its"
                     " slope not grow too fast towards them, but its dual has an error of"
