@@ -34,13 +34,14 @@ def cdf(x: npt.ArrayLike) -> Array:
 
 
 def legendre(n: int) -> tuple[Array, Array]:
-    """Return nodes and weights of the n-point Gauss-Legendre rule on [-1, 1]."""
+    """Return nodes and weights of the n-point Gauss-Legendre rule on [-1, 1], read-only."""
     return _legendre(_checks.integer("legendre", "n", n, 1, 1000))
 
 
 @lru_cache(maxsize=64)
 def _legendre(n: int) -> tuple[Array, Array]:
     x, w = np.polynomial.legendre.leggauss(n)
+    x.flags.writeable = w.flags.writeable = False
     return x, w
 
 
