@@ -519,3 +519,9 @@ def test_slopes_of_a_steep_odd_clip_are_alike_at_both_ends():
     a, d = act.hard_tanh.scaled(1e12), 2.0 ** -np.arange(1.0, 50.0)
     ahead, behind = a.dual_derivative(1.0 - d), a.dual_derivative(-1.0 + d)
     assert behind == pytest.approx(ahead, rel=1e-13)
+
+
+def test_an_even_and_an_odd_function_have_no_covariance():
+    """Their kinks' weights cancel, all of them."""
+    engine = act.pair(act.absolute, act.hard_tanh)
+    assert np.abs(engine.dual(np.array([-1.0, -0.3, 0.0, 0.6, 1.0]))).max() < 1e-16

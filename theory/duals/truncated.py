@@ -94,7 +94,7 @@ class Truncated:
         Next to each other the kinks' densities nearly cancel, and what is left of them
         is what each differs from that of one pair.
         """
-        return balanced(w for w, _, _ in self._merged)
+        return bool(self._merged) and balanced(w for w, _, _ in self._merged)
 
     @property
     def _nodes(self) -> int:
