@@ -811,6 +811,30 @@ def test_derivatives_are_good_next_to_kinks(f, df):
     assert np.abs(small.derivative(x) - 0.01 * df(0.01 * x)).max() < 1e-14 * size
 
 
+@pytest.mark.parametrize(
+    ("f", "df"),
+    [
+        (lambda v: v**9, lambda v: 9.0 * v**8),
+        (lambda v: np.sin(v) ** 2, lambda v: np.sin(2.0 * v)),
+        (lambda v: v * np.abs(v) + v**4, lambda v: 2.0 * np.abs(v) + 4.0 * v**3),
+    ],
+)
+def test_derivatives_keep_their_digits_where_the_function_vanishes(f, df):
+    x = np.concatenate([10.0 ** -np.arange(12.0), -(0.3 ** np.arange(20.0))])
+    found = act.from_function(f).derivative(x)
+    # Rounding at the far end of a panel, where v^9 is 2^9 times as large, grows by the
+    # square of 20 nodes: 2^9 / 9 * 400 * 2e-16.
+    assert np.abs(found / df(x) - 1.0).max() < 5e-12
+
+
+def test_kernels_of_a_power_are_powers_of_the_lengths():
+    # Of degree 9: lengths of 1 and 0.01 multiply both kernels by 1e-18.
+    a, x = act.from_function(lambda v: v**9), np.array([[1.0, 0.0], [0.6, 0.8]])
+    whole, short = (kernels.nngp_ntk(x * [[1.0], [r]], a, 1) for r in (1.0, 0.01))
+    for found, at_one in zip(short, whole, strict=True):
+        assert found[0, 1] == pytest.approx(1e-18 * at_one[0, 1], rel=1e-12)
+
+
 def test_the_second_derivative_of_an_interpolant():
     a = act.from_function(np.sin).derivative.derivative
     x = np.linspace(-4.0, 4.0, 33)
