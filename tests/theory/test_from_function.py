@@ -645,6 +645,15 @@ def test_a_function_close_to_affine_says_what_it_cannot_know():
     assert rough.mu == pytest.approx(2e-12 / (1.0 + 2e-12), rel=1e-9)
 
 
+def test_a_function_close_to_a_constant_says_what_it_cannot_know():
+    a = act.from_function(lambda v: 1.0 + 1e-6 * np.tanh(v))
+    with pytest.raises(ValueError, match=r"vary more beside its mean.*`tolerance`"):
+        a.dual(0.5)
+    rough = act.from_function(lambda v: 1.0 + 1e-6 * np.tanh(v), tolerance=1e-7)
+    share = act.tanh.dual(0.5) / act.tanh.variance
+    assert rough.normalized().dual(0.5) == pytest.approx(share, rel=1e-7)
+
+
 def test_a_derivative_of_another_function_is_refused():
     with pytest.raises(ValueError, match="`derivative` must be that of f"):
         act.from_function(np.tanh, derivative=np.cos)

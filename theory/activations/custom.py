@@ -299,7 +299,8 @@ def from_function(
         differentiation for torch, otherwise that of Chebyshev interpolants between the
         kinks, with an error of about 1e-12 of the derivative's size.
     tolerance : float
-        Error of the dual over E f^2 that is accepted, from 1e-14 to 0.01. More than the
+        Error of the dual over E f^2 that is accepted, from 1e-14 to 0.01; of the
+        covariance over Var f where f is nearly constant. More than the
         default for a function whose values are less accurate than double precision.
 
     Returns

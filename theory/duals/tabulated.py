@@ -71,15 +71,23 @@ class Tabulated:
             error = abs(
                 float(whole.read(whole.to_end, np.full(1, 0.5 * np.pi))[0]) - end
             )
-            if error > max(tolerance * size, LEAST):
-                raise ValueError(
-                    f"{who}: the activation must be smooth between its `kinks`, and its"
-                    " slope not grow too fast towards them, but its dual has an error of"
-                    f" {error / size:.1g} at correlation {-1 if mirrored else 1}. Name"
-                    " the points where it or a derivative jumps, or accept a larger"
-                    " `tolerance`."
+            if error <= max(tolerance * size, LEAST):
+                return whole
+            need = (
+                "be smooth between its `kinks`, and its slope not grow too fast towards"
+                " them, but its dual has an error of"
+            )
+            mend = "Name the points where it or a derivative jumps"
+            if error <= tolerance * abs(mean):
+                need = (
+                    "vary more beside its mean, or rounding leaves its covariance with an"
+                    " error of"
                 )
-            return whole
+                mend = "Give the part that varies alone"
+            raise ValueError(
+                f"{who}: the activation must {need} {error / size:.1g} at correlation"
+                f" {-1 if mirrored else 1}. {mend}, or accept a larger `tolerance`."
+            )
 
         near = side(at_one, mirrored=False)
 
