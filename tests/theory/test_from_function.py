@@ -649,6 +649,9 @@ def test_a_function_close_to_a_constant_says_what_it_cannot_know():
     a = act.from_function(lambda v: 1.0 + 1e-6 * np.tanh(v))
     with pytest.raises(ValueError, match=r"vary more beside its mean.*`tolerance`"):
         a.dual(0.5)
+    flat = act.from_function(np.exp, derivative=np.exp).scaled(1e-300)
+    with pytest.raises(ValueError, match=r"vary more beside its mean.*error of inf"):
+        flat.dual(0.5)
     rough = act.from_function(lambda v: 1.0 + 1e-6 * np.tanh(v), tolerance=1e-7)
     share = act.tanh.dual(0.5) / act.tanh.variance
     assert rough.normalized().dual(0.5) == pytest.approx(share, rel=1e-7)

@@ -1,5 +1,6 @@
 """Duals of any other functions: the slope by quadrature, tabulated in the angle."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -84,8 +85,9 @@ class Tabulated:
                     " error of"
                 )
                 mend = "Give the part that varies alone"
+            share = error / size if size else math.inf
             raise ValueError(
-                f"{who}: the activation must {need} {error / size:.1g} at correlation"
+                f"{who}: the activation must {need} {share:.1g} at correlation"
                 f" {-1 if mirrored else 1}. {mend}, or accept a larger `tolerance`."
             )
 
