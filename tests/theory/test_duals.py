@@ -525,3 +525,32 @@ def test_an_even_and_an_odd_function_have_no_covariance():
     """Their kinks' weights cancel, all of them."""
     engine = act.pair(act.absolute, act.hard_tanh)
     assert np.abs(engine.dual(np.array([-1.0, -0.3, 0.0, 0.6, 1.0]))).max() < 1e-16
+
+
+@pytest.mark.parametrize("name", ["relu6", "hard_tanh"])
+def test_many_values_of_a_steep_clip_are_those_of_few(name):
+    a = act.CATALOGUE[name].scaled(1e12)
+    delta = np.concatenate([2.0 - 2.0 ** -np.linspace(0.0, 50.0, 4000), np.ones(4000)])
+    for at in (delta, 2.0 - delta):
+        few, rho = at[:4000:50], 1.0 - at
+        assert a.distance_map(at)[:4000:50] == pytest.approx(
+            a.distance_map(few), rel=1e-13
+        )
+        off = a.dual(rho)[:4000:50] - a.dual(1.0 - few)
+        assert np.abs(off).max() < 1e-13 * a.second_moment
+
+
+def test_a_narrow_pulse_keeps_its_digits_next_to_minus_one():
+    """To E s^2, which is small: P(0 < X < e, 0 < Y < e), by the density there."""
+    e, d = 1e-6, 2.0**-48
+    pulse = PiecewisePolynomial("pulse", 0, (0.0,), (0.0, e), (1.0, -1.0))
+    with mpmath.workdps(30):
+        rho = mpmath.mpf(d) - 1
+        s = mpmath.sqrt(1 - rho**2)
+
+        def given_x(x):
+            p = mpmath.ncdf((e - rho * x) / s) - mpmath.ncdf(-rho * x / s)
+            return p * mpmath.npdf(x)
+
+        exact = mpmath.quad(given_x, [0, e / 2, e])
+    assert abs(pulse.dual(d - 1.0) - exact) < 1e-13 * pulse.second_moment

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -178,24 +178,37 @@ class Truncated:
 
     def dual(self, rho: Array) -> Array:
         """Return E[a(X) b(Y)]."""
-        return self._anchored(rho, np.arccos(rho), 0, self.low[0])
+        return self._either(
+            rho, 1.0, lambda e, r: e._anchored(r, np.arccos(r), 0, self.low[0])
+        )
 
     def covariance(self, rho: Array) -> Array:
         """Return E[a(X) b(Y)] - E a E b, without cancellation."""
-        return self._anchored(rho, np.arccos(rho), 0, 0.0)
+        return self._either(rho, 1.0, lambda e, r: e._anchored(r, np.arccos(r), 0, 0.0))
 
     def slope(self, rho: Array, t: Array | None = None) -> Array:
         """Return E[a'(X) b'(Y)]; `t` is arccos rho where better known."""
         if t is not None:
             return self._slope(rho, t, np.sin(t))
+        return self._either(
+            rho,
+            -1.0,
+            lambda e, r: e._slope(r, np.arccos(r), np.sqrt((1.0 - r) * (1.0 + r))),
+        )
+
+    def _either(
+        self, rho: Array, sign: float, value: Callable[["Truncated", Array], Array]
+    ) -> Array:
+        """Return values of this engine, or the mirrored one's times a sign at -rho.
+
+        The angle next to -1 has lost digits, which the mirrored one has not.
+        """
         flat = np.ravel(rho)
-        # The angle next to -1 has lost digits, which the mirrored one has not.
-        behind = (flat < 0.0) & (self.m == 0 or self._balanced)
-        size, out = np.abs(flat), np.empty_like(flat)
-        for engine, sign, at in ((self, 1.0, ~behind), (self._mirror, -1.0, behind)):
-            r = np.where(behind, size, flat)[at]
-            sine = np.sqrt((1.0 - r) * (1.0 + r))
-            out[at] = sign * engine._slope(r, np.arccos(r), sine)
+        behind = (flat < 0.0) & self._balanced
+        out = np.empty_like(flat)
+        out[~behind] = value(self, flat[~behind])
+        if behind.any():
+            out[behind] = sign * value(self._mirror, -flat[behind])
         return out.reshape(np.shape(rho))
 
     def _slope(self, rho: Array, t: Array, sine: Array) -> Array:
@@ -298,17 +311,23 @@ class Truncated:
 
     def _distance_from_one(self, delta: Array) -> Array:
         t = 2.0 * np.arcsin(np.sqrt(0.5 * delta))
-        terms = [self._integral(np.zeros_like(t), t, 1.0 - delta, self.m)]
-        for k in range(1, self.m + 1):
-            terms.append(-self.at_one[k] * (-delta) ** k / math.factorial(k))
-        out = sum(terms, np.zeros_like(delta))
-        size = sum(map(np.abs, terms), np.zeros_like(delta))
-        # Two kinks are nearer to each other than the points: Taylor's theorem at rho.
-        at = np.flatnonzero(np.abs(out) < 0.5 * size)
-        out[at] = self._distance_to_one(delta[at], t[at])
+        # What kinks that are nearer than the points do next to one cancels.
+        far = t > min((abs(c - d) for _, c, d in self.pairs if c != d), default=np.inf)
+        out = np.empty_like(delta)
+        for expanded, at in ((self._about_one, ~far), (self._about_rho, far)):
+            if at.any():
+                out[at] = expanded(delta[at], t[at])
         return out
 
-    def _distance_to_one(self, delta: Array, t: Array) -> Array:
+    def _about_one(self, delta: Array, t: Array) -> Array:
+        """Return the distance from one by Taylor's theorem there."""
+        out = self._integral(np.zeros_like(t), t, 1.0 - delta, self.m)
+        for k in range(1, self.m + 1):
+            out -= self.at_one[k] * (-delta) ** k / math.factorial(k)
+        return out
+
+    def _about_rho(self, delta: Array, t: Array) -> Array:
+        """Return it by Taylor's theorem at 1 - delta."""
         out = -self._integral(t, np.zeros_like(t), np.ones_like(t), self.m)
         for k in range(1, self.m + 1):
             slope = self._anchored(1.0 - delta, t, k, 0.0)
