@@ -554,3 +554,13 @@ def test_a_narrow_pulse_keeps_its_digits_next_to_minus_one():
 
         exact = mpmath.quad(given_x, [0, e / 2, e])
     assert abs(pulse.dual(d - 1.0) - exact) < 1e-13 * pulse.second_moment
+
+
+@pytest.mark.parametrize("delta", [0.5, 1.1, 1.5, 1.8])
+def test_distances_of_what_is_nearly_constant_keep_their_digits(delta):
+    """A constant adds to E s^2 alone."""
+    kinks, jumps = (0.0, 1e-6), (1.0, -1.0)
+    clip = PiecewisePolynomial("clip", 1, (0.0,), kinks, jumps)
+    high = PiecewisePolynomial("high", 1, (1.0,), kinks, jumps)
+    share = clip.distance_map(delta) * clip.second_moment / high.second_moment
+    assert high.distance_map(delta) == pytest.approx(share, rel=1e-13)

@@ -12,6 +12,7 @@ from theory import _checks, duals, gaussian
 from theory import hermite as _hermite
 from theory.activations.base import Activation
 from theory.activations.function import EVEN, ODD
+from theory.activations.undefined import Undefined
 from theory.duals.arc_cosine import REST, ArcCosine
 
 Array = npt.NDArray[np.float64]
@@ -102,13 +103,20 @@ class PiecewisePolynomial(Activation):
             out = out + j * up / math.factorial(self.m)
         return out
 
+    @cached_property
+    def _rising(self) -> "PiecewisePolynomial":
+        """Itself less the constant of the polynomial."""
+        return replace(self, poly=(0.0, *self.poly[1:]), is_normalized=False, known=())
+
     def _rise(self, x: Array) -> tuple[Array, float]:
-        kinks, _, rows = self._local
+        rising = self._rising
+        kinks, _, rows = rising._local
         i = int(np.searchsorted(kinks, 0.0))
         start = float(rows[i, 0])
         near = np.polynomial.polynomial.polyval(x, np.array([0.0, *rows[i, 1:]]))
         at_zero = np.searchsorted(kinks, x, side="left") == i
-        return np.where(at_zero, near, self._value(x) - start), start
+        rise = np.where(at_zero, near, rising._value(x) - start)
+        return rise, math.fsum([*self.poly[:1], start])
 
     def _polynomial(self, x: Array) -> Array:
         out: Array = np.zeros_like(x)
@@ -375,37 +383,18 @@ def _truncated(a: PiecewisePolynomial, b: PiecewisePolynomial) -> duals.Truncate
             zip(a.kinks, a.jumps, strict=True), zip(b.kinks, b.jumps, strict=True)
         )
     )
+    # Without the constants, beside which the rest may be small.
+    rises = [(h._rise(x)[0], h._rise(-x)[0]) for h in (a, b)]
     odd = 0.5 * np.sum(
-        weight * (a._value(x) - a._value(-x)) * (b._value(x) - b._value(-x))
+        weight * (rises[0][0] - rises[0][1]) * (rises[1][0] - rises[1][1])
     )
+    centred = [r - np.sum(weight * r) for r, _ in rises]
     return duals.Truncated(
-        m, pairs, low, tuple(one), tuple(minus), one[0] - low[0], float(odd)
+        m,
+        pairs,
+        low,
+        tuple(one),
+        tuple(minus),
+        float(np.sum(weight * centred[0] * centred[1])),
+        float(odd),
     )
-
-
-@dataclass(frozen=True)
-class Undefined(Activation):
-    """The derivative of a function with a jump: not square integrable."""
-
-    name: str
-    kinks: tuple[float, ...] = ()
-    is_normalized: bool = False
-
-    def _value(self, x: Array) -> Array:  # noqa: ARG002
-        raise ValueError(f"{self.name}: a function with a jump has no derivative.")
-
-    def _scaled(self, var: float) -> "Undefined":  # noqa: ARG002
-        return self
-
-    @property
-    def derivative(self) -> Activation:
-        """Itself."""
-        return self
-
-    def _coefficients(self, order: int) -> Array:  # noqa: ARG002
-        return self._value(np.zeros(1))
-
-    @cached_property
-    def second_moment(self) -> float:
-        """Infinite: a function with a jump has no derivative."""
-        return math.inf
