@@ -213,6 +213,22 @@ def vector(who: str, name: str, value: Any, least: int = 0) -> Array:
     return out
 
 
+def numbers(who: str, name: str, value: Any, least: int = 0) -> tuple[float, ...]:
+    """Return a tuple of numbers, at least so many: it can be hashed."""
+    if not isinstance(value, tuple):
+        raise refuse(who, name, "be a tuple of numbers", value)
+    if not all(type(v) is float and math.isfinite(v) for v in value) or not value:
+        vector(who, name, value, least)  # an array costs more than most uses
+    return value
+
+
+def text(who: str, name: str, value: Any) -> str:
+    """Return a string."""
+    if not isinstance(value, str):
+        raise refuse(who, name, "be a string", value)
+    return value
+
+
 def shaped(
     who: str, name: str, value: Any, shape: tuple[int, ...], hint: str = ""
 ) -> Array:

@@ -34,13 +34,14 @@ def cdf(x: npt.ArrayLike) -> Array:
 
 
 def legendre(n: int) -> tuple[Array, Array]:
-    """Return nodes and weights of the n-point Gauss-Legendre rule on [-1, 1]."""
+    """Return nodes and weights of the n-point Gauss-Legendre rule on [-1, 1], read-only."""
     return _legendre(_checks.integer("legendre", "n", n, 1, 1000))
 
 
 @lru_cache(maxsize=64)
 def _legendre(n: int) -> tuple[Array, Array]:
     x, w = np.polynomial.legendre.leggauss(n)
+    x.flags.writeable = w.flags.writeable = False
     return x, w
 
 
@@ -61,7 +62,7 @@ def scaled_tail_moment(k: int, c: float) -> float:
 def tail_moment(k: int, c: float) -> float:
     """E[(Z - c)_+^k] for k = 0, 1, 2."""
     k = _checks.integer("tail_moment", "k", k, 0, 2)
-    c = _checks.number("tail_moment", "c", c, low=-1e150)  # its square stays in range
+    c = _checks.number("tail_moment", "c", c, low=-1e154)  # its square stays in range
     if c > 0.0:
         return float(pdf(c)) * scaled_tail_moment(k, c)
     t, p = float(cdf(-c)), float(pdf(c))

@@ -4,6 +4,7 @@ import decimal
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -115,6 +116,11 @@ def precise_coefficients(
     With a step of 1 / steps the error is exp(-2 pi d steps) for singularities at
     distance d of the real line. The terms are below exp(-x^2 / 4), and nodes end where
     that has left the digits. For coefficients far below the rounding of f.
+
+    Raises
+    ------
+    ValueError
+        If f returns anything but real, finite numbers; if an argument is malformed.
     """
     import mpmath as mp
 
@@ -138,8 +144,16 @@ def precise_coefficients(
         half = [mp.exp(-x * x / 4) for x in nodes]
         share = [w / (steps * mp.sqrt(2 * mp.pi)) for w in half]
         share[0] /= 2
-        up = [w * f(x) for w, x in zip(share, nodes, strict=True)]
-        down = [w * f(-x) for w, x in zip(share, nodes, strict=True)]
+
+        def value(x: Any) -> Any:
+            out = f(x)
+            if isinstance(out, (Real, mp.mpf)) and mp.isfinite(out):
+                return out
+            need = "return real, finite numbers"
+            raise _checks.refuse(who, "f", need, out, f"That is at {float(x):g}.")
+
+        up = [w * value(x) for w, x in zip(share, nodes, strict=True)]
+        down = [w * value(-x) for w, x in zip(share, nodes, strict=True)]
         parts = (
             fixed(a + b for a, b in zip(up, down, strict=True)),
             fixed(a - b for a, b in zip(up, down, strict=True)),

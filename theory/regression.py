@@ -124,9 +124,9 @@ def predict(
     Raises
     ------
     ValueError
-        For shapes that do not fit, or negative numbers; or where a time is so long that
-        eigenvalues next to rounding would decide: give `noise_var`, `ridge` or an
-        earlier time.
+        For shapes that do not fit, negative numbers, or results beyond float64; or where
+        a time is so long that eigenvalues next to rounding would decide: give
+        `noise_var`, `ridge` or an earlier time.
 
     Notes
     -----
@@ -296,8 +296,11 @@ class _Model:
             return Prediction(mean, None, spectrum.rank)
         factor = _factor(self.who, self.k)
         train, test = vectors.T @ (root[:, None] * factor[:n]), factor[n:]
-        found = [_covariance(test, cross * r, train, noise_var) for r in responses]
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = [_covariance(test, cross * r, train, noise_var) for r in responses]
         square = np.array(found).reshape(*times.shape, len(cross), len(cross))
+        kernels = ("ntk", "nngp") if self.who == "predict_from_kernels" else ()
+        _checks.result(self.who, square, *kernels, "noise_var")
         return Prediction(mean, square, spectrum.rank)
 
 
@@ -352,7 +355,8 @@ class _Spectrum:
         share = np.ones_like(early)
         np.divide(-np.expm1(-early), early, out=share, where=early > 0.0)
         out = np.where(x <= 1.0, np.where(late, 0.0, times)[:, None] * share, 0.0)
-        np.divide(-np.expm1(-x), positive, out=out, where=x > 1.0)
+        with np.errstate(over="ignore"):  # which the mean shows
+            np.divide(-np.expm1(-x), positive, out=out, where=x > 1.0)
         out[np.ix_(late, null)] = 0.0
         return out
 

@@ -291,6 +291,25 @@ def test_lengths_do_not_move_when_values_are_constant(name):
         assert one.length_map_derivative([0.1, 1.0, 7.0]).tolist() == [0.0] * 3
 
 
+def test_what_is_zero_has_no_map_of_distances():
+    with pytest.raises(ValueError, match=r"^nothing\.distance_map: .*not be zero"):
+        act.PiecewisePolynomial("nothing", 1, (0.0,)).distance_map(0.5)
+
+
+@pytest.mark.parametrize("a", [act.log_cosh.scaled(1e-155), act.relu.scaled(1e308)])
+def test_what_is_too_small_or_large_to_be_normalised_is_said_so(a):
+    need = r"\.normalized: activation must have a variance from 1e-307 to 1e\+307, got"
+    with pytest.raises(ValueError, match=need):
+        a.normalized()
+
+
+def test_duals_below_float64_are_rounded():
+    # E log cosh(X) log cosh(Y) = (1 + 2 rho^2) v^2 / 4 + O(v^3), at 53 - 20 bits.
+    a = act.log_cosh.scaled(1e-155)
+    assert a.dual(0.5) == pytest.approx(3.75e-311, rel=1e-9)
+    assert act.log_cosh.scaled(1e-300).dual(0.5) == 0.0
+
+
 def test_equality_and_hash():
     assert act.leaky_relu(0.1) == act.leaky_relu(0.1)
     assert hash(act.leaky_relu(0.1)) == hash(act.leaky_relu(0.1))

@@ -171,6 +171,20 @@ def test_unequal_variances_of_smooth(name, var_x, var_y, error):
         assert error(value, both.dual(rho), scale) < TOLERANCE, rho
 
 
+@pytest.mark.parametrize("name", ["erf", "sin", "exp", "tanh", "hard_swish"])
+@pytest.mark.parametrize("var", [1e-300, 1e-170])
+def test_at_tiny_variances_duals_are_lines(name, var):
+    """Next to zero a function is its tangent, whose variances' product is no float."""
+    a = act.CATALOGUE[name]
+    line = a.scaled(var).derivative_second_moment
+    for rho in (-0.5, 0.3, 1.0):
+        off = a.dual(rho, var_x=var, var_y=var) - a.scaled(var).mean ** 2
+        if name != "exp":
+            assert off == pytest.approx(line * rho, rel=1e-13, abs=0.0), rho
+        slope = a.dual_derivative(rho, var_x=var, var_y=var)
+        assert slope == pytest.approx(line, rel=1e-13, abs=0.0), rho
+
+
 def test_erf_has_its_arcsine(error):
     # 2/pi asin(2 q / sqrt((1 + 2 v)(1 + 2 w))), Williams 1997.
     for v, w in ((1.0, 1.0), (0.01, 50.0), (100.0, 100.0)):
@@ -473,3 +487,80 @@ def test_a_narrow_step_off_zero_loses_digits_in_proportion(width: float) -> None
     for rho in (-0.7, -0.2, 0.5, 0.9):
         off = clip.dual(rho) - float(_clipped(low, high, rho))
         assert abs(off) < 1e-16 / width * clip.second_moment
+
+
+@pytest.mark.parametrize("delta", [1e-18, 1e-6, 0.5, 1.7, 2.0])
+@pytest.mark.parametrize("var", [1e60, 1e200])
+def test_distances_of_a_clip_far_steeper_than_they_are_those_of_a_sign(delta, var):
+    clip = act.hard_tanh.scaled(var)
+    sign = act.sign.distance_map(delta)
+    assert clip.distance_map(delta) == pytest.approx(sign, rel=1e-13)
+
+
+@pytest.mark.parametrize("var", [1e8, 1e20])
+@pytest.mark.parametrize("delta", [1e-10, 1e-2, 0.7])
+def test_distances_of_a_steep_clip_keep_their_digits(var, delta):
+    law = _pieces("hard_tanh", var)
+    with mpmath.workprec(integrals.BITS):
+        exact = 1 - law.dual(1 - mpmath.mpf(delta)) / law.dual(1)
+    found = act.hard_tanh.scaled(var).distance_map(delta)
+    assert found == pytest.approx(float(exact), rel=1e-13)
+
+
+@pytest.mark.parametrize("rho", [-1.0, 1.0])
+@pytest.mark.parametrize("var", [1e8, 1e20, 1e40, 1e300])
+def test_the_slope_of_a_steep_clip_is_its_energy_at_both_ends(rho, var):
+    exact = var * mpmath.erf(1 / mpmath.sqrt(2 * mpmath.mpf(var)))
+    found = act.hard_tanh.scaled(var).dual_derivative(rho)
+    assert found == pytest.approx(float(exact), rel=1e-13)
+
+
+def test_slopes_of_a_steep_odd_clip_are_alike_at_both_ends():
+    a, d = act.hard_tanh.scaled(1e12), 2.0 ** -np.arange(1.0, 50.0)
+    ahead, behind = a.dual_derivative(1.0 - d), a.dual_derivative(-1.0 + d)
+    assert behind == pytest.approx(ahead, rel=1e-13)
+
+
+def test_an_even_and_an_odd_function_have_no_covariance():
+    """Their kinks' weights cancel, all of them."""
+    engine = act.pair(act.absolute, act.hard_tanh)
+    assert np.abs(engine.dual(np.array([-1.0, -0.3, 0.0, 0.6, 1.0]))).max() < 1e-16
+
+
+@pytest.mark.parametrize("name", ["relu6", "hard_tanh"])
+def test_many_values_of_a_steep_clip_are_those_of_few(name):
+    a = act.CATALOGUE[name].scaled(1e12)
+    delta = np.concatenate([2.0 - 2.0 ** -np.linspace(0.0, 50.0, 4000), np.ones(4000)])
+    for at in (delta, 2.0 - delta):
+        few, rho = at[:4000:50], 1.0 - at
+        assert a.distance_map(at)[:4000:50] == pytest.approx(
+            a.distance_map(few), rel=1e-13
+        )
+        off = a.dual(rho)[:4000:50] - a.dual(1.0 - few)
+        assert np.abs(off).max() < 1e-13 * a.second_moment
+
+
+def test_a_narrow_pulse_keeps_its_digits_next_to_minus_one():
+    """To E s^2, which is small: P(0 < X < e, 0 < Y < e), by the density there."""
+    e, d = 1e-6, 2.0**-48
+    pulse = PiecewisePolynomial("pulse", 0, (0.0,), (0.0, e), (1.0, -1.0))
+    with mpmath.workdps(30):
+        rho = mpmath.mpf(d) - 1
+        s = mpmath.sqrt(1 - rho**2)
+
+        def given_x(x):
+            p = mpmath.ncdf((e - rho * x) / s) - mpmath.ncdf(-rho * x / s)
+            return p * mpmath.npdf(x)
+
+        exact = mpmath.quad(given_x, [0, e / 2, e])
+    assert abs(pulse.dual(d - 1.0) - exact) < 1e-13 * pulse.second_moment
+
+
+@pytest.mark.parametrize("delta", [0.5, 1.1, 1.5, 1.8])
+def test_distances_of_what_is_nearly_constant_keep_their_digits(delta):
+    """A constant adds to E s^2 alone."""
+    kinks, jumps = (0.0, 1e-6), (1.0, -1.0)
+    clip = PiecewisePolynomial("clip", 1, (0.0,), kinks, jumps)
+    high = PiecewisePolynomial("high", 1, (1.0,), kinks, jumps)
+    share = clip.distance_map(delta) * clip.second_moment / high.second_moment
+    assert high.distance_map(delta) == pytest.approx(share, rel=1e-13)

@@ -195,6 +195,8 @@ REFUSED = [
     (lambda v: np.exp(0.26 * v * v), r"square integrable"),
     (lambda v: np.where(v > 3, np.nan, v), r"finite on the real line, got nan"),
     (lambda v: np.where(np.abs(v) > 5, np.inf, v), r"finite on the real line, got inf"),
+    (lambda v: 1e-200 * np.tanh(v), r"of a size from .*, got 5\.94e-201"),
+    (lambda v: 1e200 * np.exp(v), r"of a size from .*, got 2\.72e\+200"),
 ]
 
 
@@ -643,6 +645,18 @@ def test_a_function_close_to_affine_says_what_it_cannot_know():
     assert rough.mu == pytest.approx(2e-12 / (1.0 + 2e-12), rel=1e-9)
 
 
+def test_a_function_close_to_a_constant_says_what_it_cannot_know():
+    a = act.from_function(lambda v: 1.0 + 1e-6 * np.tanh(v))
+    with pytest.raises(ValueError, match=r"vary more beside its mean.*`tolerance`"):
+        a.dual(0.5)
+    flat = act.from_function(np.exp, derivative=np.exp).scaled(1e-300)
+    with pytest.raises(ValueError, match=r"vary more beside its mean.*error of inf"):
+        flat.dual(0.5)
+    rough = act.from_function(lambda v: 1.0 + 1e-6 * np.tanh(v), tolerance=1e-7)
+    share = act.tanh.dual(0.5) / act.tanh.variance
+    assert rough.normalized().dual(0.5) == pytest.approx(share, rel=1e-7)
+
+
 def test_a_derivative_of_another_function_is_refused():
     with pytest.raises(ValueError, match="`derivative` must be that of f"):
         act.from_function(np.tanh, derivative=np.cos)
@@ -807,6 +821,30 @@ def test_derivatives_are_good_next_to_kinks(f, df):
     assert np.abs(a.derivative(x) - df(x)).max() < 1e-12 * size
     small = a.scaled(1e-4)
     assert np.abs(small.derivative(x) - 0.01 * df(0.01 * x)).max() < 1e-14 * size
+
+
+@pytest.mark.parametrize(
+    ("f", "df"),
+    [
+        (lambda v: v**9, lambda v: 9.0 * v**8),
+        (lambda v: np.sin(v) ** 2, lambda v: np.sin(2.0 * v)),
+        (lambda v: v * np.abs(v) + v**4, lambda v: 2.0 * np.abs(v) + 4.0 * v**3),
+    ],
+)
+def test_derivatives_keep_their_digits_where_the_function_vanishes(f, df):
+    x = np.concatenate([10.0 ** -np.arange(12.0), -(0.3 ** np.arange(20.0))])
+    found = act.from_function(f).derivative(x)
+    # Rounding at the far end of a panel, where v^9 is 2^9 times as large, grows by the
+    # square of 20 nodes: 2^9 / 9 * 400 * 2e-16.
+    assert np.abs(found / df(x) - 1.0).max() < 5e-12
+
+
+def test_kernels_of_a_power_are_powers_of_the_lengths():
+    # Of degree 9: lengths of 1 and 0.01 multiply both kernels by 1e-18.
+    a, x = act.from_function(lambda v: v**9), np.array([[1.0, 0.0], [0.6, 0.8]])
+    whole, short = (kernels.nngp_ntk(x * [[1.0], [r]], a, 1) for r in (1.0, 0.01))
+    for found, at_one in zip(short, whole, strict=True):
+        assert found[0, 1] == pytest.approx(1e-18 * at_one[0, 1], rel=1e-12)
 
 
 def test_the_second_derivative_of_an_interpolant():

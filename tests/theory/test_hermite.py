@@ -228,3 +228,17 @@ def test_precise_coefficients_keep_their_digits_far_below_the_first():
     for n in (0, 1, 2, 17, 80, 149, 150):
         exact = mpmath.exp(c * c / 2) * c**n / mpmath.sqrt(mpmath.factorial(n))
         assert abs(found[n] / exact - 1) < 1e-15, n
+
+
+@pytest.mark.parametrize("value", [math.nan, mpmath.inf, 1j, mpmath.mpc(1), "1", None])
+def test_precise_coefficients_are_of_numbers(value):
+    with pytest.raises(
+        ValueError, match=r"^precise_coefficients: `f` must return real"
+    ):
+        precise_coefficients(lambda x: value, 2, 20)
+
+
+def test_rules_are_read_only():
+    # They are kept, and the next to ask gets the same.
+    for rule in (gaussian.legendre(3), gaussian.panels((0.3,))):
+        assert not any(v.flags.writeable for v in rule)

@@ -196,6 +196,11 @@ SLOPES = {
     "tanh'": (act.tanh.derivative, lambda x: mpmath.sech(x) ** 2, ()),
     "elu'": (act.elu(2.0).derivative, lambda x: 1 if x > 0 else 2 * mpmath.exp(x), ()),
     "hard_tanh": (act.hard_tanh, lambda x: max(-1, min(x, 1)), (-1, 1)),
+    "hard_sigmoid": (
+        act.hard_sigmoid,
+        lambda x: max(0, min(x + 3, 6)) / mpmath.mpf(6),
+        (-3, 3),
+    ),
 }
 
 
@@ -223,6 +228,13 @@ def test_slopes_of_lengths_keep_their_digits(name, q):
         # Tables of 32 terms.
         many = a.length_map_derivative(np.full(65, q))
         assert abs(many[3] - exact) < 5e-13 * size
+
+
+def test_kinks_a_long_way_out_are_seen_by_no_moment():
+    """At a variance of 1e-300 the kinks of a hard sigmoid are 3e150 deviations away."""
+    a = act.hard_sigmoid.scaled(1e-300)
+    assert a.hermite(1).tolist() == pytest.approx([0.5, 1e-150 / 6.0], rel=1e-13)
+    assert a.length_map(1.0) == pytest.approx(0.25, rel=1e-13)
 
 
 @pytest.mark.parametrize("q", [0.02, 0.3, 40.0, 1e7])

@@ -278,3 +278,11 @@ def test_bad_kernels():
 
 def test_it_is_found_where_it_is_looked_for():
     assert kernels.predict is regression.predict
+
+
+def test_covariances_beyond_float64_are_refused():
+    ntk = np.eye(3) + 1.0
+    ntk[2, :2] = 1e200
+    need = r"^predict_from_kernels: `ntk`, `nngp` and `noise_var` must keep the result"
+    with pytest.raises(ValueError, match=need):
+        predict_from_kernels([1.0, 2.0], ntk, np.eye(3) + 1.0, noise_var=1.0)

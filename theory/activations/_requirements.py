@@ -14,6 +14,9 @@ Function = Callable[[Array], Array]
 
 EPS = float(np.finfo(np.float64).eps)
 
+LEAST, MOST = 1e-150, 1e150
+"""Sizes of a function whose square is a float64 with all its digits."""
+
 
 def name(value: Any) -> str | None:
     """Return the name, a string, or nothing."""
@@ -101,3 +104,9 @@ def values(f: Function, kinks: tuple[float, ...], name: str) -> None:
     need = Samples.of(f, grid, 20).trouble(is_slope=name != "f", within=18.0)
     if need:
         raise ValueError(f"from_function: {need}.")
+    size = float(np.max(np.abs(found) * np.exp(-0.25 * x * x)))
+    if size and not LEAST <= size <= MOST and name == "f":
+        raise ValueError(
+            f"from_function: `f` must be of a size from {LEAST:g} to {MOST:g}, as E f^2"
+            f" has to be within float64, got {size:.3g}. Multiply it by a constant."
+        )

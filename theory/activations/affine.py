@@ -7,20 +7,29 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from theory import _checks
 from theory.activations.base import Activation
 from theory.activations.function import ODD
 
 Array = npt.NDArray[np.float64]
 
+LARGEST = 1e154
+
 
 @dataclass(frozen=True)
 class Affine(Activation):
-    """scale * base + shift, above all the normalisation of an activation."""
+    """scale * base + shift, with numbers of at most 1e154: squares are within float64."""
 
     base: Activation
     scale: float
     shift: float
     is_normalized: bool = False
+
+    def __post_init__(self) -> None:
+        _checks.instance("Affine", "base", self.base, Activation)
+        _checks.number("Affine", "scale", self.scale, -LARGEST, LARGEST)
+        _checks.number("Affine", "shift", self.shift, -LARGEST, LARGEST)
+        _checks.flag("Affine", "is_normalized", self.is_normalized)
 
     @property
     def name(self) -> str:  # type: ignore[override]

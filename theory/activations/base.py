@@ -15,6 +15,9 @@ from theory.activations.function import GaussianFunction
 
 Array = npt.NDArray[np.float64]
 
+LARGEST = 1e307
+"""Of a variance, and of its inverse."""
+
 
 class Activation(GaussianFunction):
     """A square-integrable function s of a standard Gaussian Z, and what follows from it.
@@ -78,7 +81,7 @@ class Activation(GaussianFunction):
         Raises
         ------
         ValueError
-            For a constant.
+            For a constant, or if the variance or its inverse is not within float64.
 
         Examples
         --------
@@ -92,6 +95,11 @@ class Activation(GaussianFunction):
         if not self.variance > 0.0:
             raise ValueError(
                 f"{self.name}.normalized: activation must not be constant."
+            )
+        if self.variance < 1.0 / LARGEST or self.variance > LARGEST:
+            raise ValueError(
+                f"{self.name}.normalized: activation must have a variance from"
+                f" {1.0 / LARGEST:g} to {LARGEST:g}, got {self.variance:.3g}."
             )
         from theory.activations.affine import Affine  # an activation itself
 
@@ -185,7 +193,7 @@ class Activation(GaussianFunction):
         Raises
         ------
         ValueError
-            If `delta` is outside [0, 2].
+            If `delta` is outside [0, 2]; for an activation that is zero.
 
         Examples
         --------
@@ -193,7 +201,10 @@ class Activation(GaussianFunction):
         >>> act.hermite(2).distance_map(1e-18)
         2e-18
         """
-        d = _checks.interval(f"{self.name}.distance_map", "delta", delta, 0.0, 2.0)
+        who = f"{self.name}.distance_map"
+        d = _checks.interval(who, "delta", delta, 0.0, 2.0)
+        if not self.second_moment > 0.0:
+            raise ValueError(f"{who}: activation must not be zero.")
         e = _entries(self, self)
         return _checks.like(delta, np.asarray(e.distance(d) / self.second_moment))
 

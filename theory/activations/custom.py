@@ -299,7 +299,8 @@ def from_function(
         differentiation for torch, otherwise that of Chebyshev interpolants between the
         kinks, with an error of about 1e-12 of the derivative's size.
     tolerance : float
-        Error of the dual over E f^2 that is accepted, from 1e-14 to 0.01. More than the
+        Error of the dual over E f^2 that is accepted, from 1e-14 to 0.01; of the
+        covariance over Var f where f is nearly constant. More than the
         default for a function whose values are less accurate than double precision.
 
     Returns
@@ -317,14 +318,14 @@ def from_function(
     Raises
     ------
     ValueError
-        If f is not finite somewhere, not square integrable against exp(-x^2/2), or so
-        rough between the kinks that `tolerance` is out of reach (noise, too many
-        oscillations or kinks, a singularity that is not named); if it jumps without
-        being piecewise constant; if `derivative` is not that of f; if an argument is
-        malformed. Later, `mu` and `nu` of a function so close to affine that rounding of
-        its values hides the rest: with the default, below about mu = 3e-9. Duals and
-        kernels where E f'^2 is infinite and there is a kink other than zero: arguments
-        next to that are rounded too much.
+        If f is not finite somewhere, not square integrable against exp(-x^2/2), not of a
+        size from 1e-150 to 1e150 (zero is), or so rough between the kinks that
+        `tolerance` is out of reach (noise, too many oscillations or kinks, a singularity
+        that is not named); if it jumps without being piecewise constant; if `derivative`
+        is not that of f; if an argument is malformed. Later, `mu` and `nu` of a function
+        so close to affine that rounding of its values hides the rest: with the default,
+        below about mu = 3e-9. Duals and kernels where E f'^2 is infinite and there is a
+        kink other than zero: arguments next to that are rounded too much.
     TypeError
         If f is neither callable nor an expression in one symbol.
 

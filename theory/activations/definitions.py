@@ -21,6 +21,7 @@ from theory.activations.mixture import HermiteMixture
 from theory.activations.normrelu import SELU_SCALE, normrelu
 from theory.activations.piecewise import PiecewisePolynomial as Pieces
 from theory.activations.smooth import Closed, Definition, Smooth
+from theory.hermite import MOST
 
 Array = npt.NDArray[np.float64]
 
@@ -41,12 +42,14 @@ relu_squared = Pieces("relu_squared", 2, (0.0,), (0.0,), (2.0,))
 
 
 def leaky_relu(slope: float = 0.01) -> Activation:
-    """Return x for x > 0 and ``slope * x`` below; `slope` is any finite number.
+    """Return x for x > 0 and ``slope * x`` below, `slope` from -1e150 to 1e150.
+
+    Values are good to a rounding of the larger branch.
 
     >>> leaky_relu(0.1)([-1.0, 2.0]).tolist()
     [-0.1, 2.0]
     """
-    s = _checks.number("leaky_relu", "slope", slope)
+    s = _checks.number("leaky_relu", "slope", slope, -1e150, 1e150)
     return Pieces(f"leaky_relu({s:g})", 1, (0.0, s), (0.0,), (1.0 - s,))
 
 
@@ -257,10 +260,12 @@ gaussian_bump = Smooth(
 def hermite(k: int) -> Activation:
     """Return the normalised probabilists' Hermite polynomial h_k: mu = 1 for k > 1.
 
+    k is at most 1,000,000.
+
     >>> hermite(2)(3.0) * 2**0.5
     8.0
     """
-    k = _checks.integer("hermite", "k", k, 0)
+    k = _checks.integer("hermite", "k", k, 0, MOST)
     return HermiteMixture((*([0.0] * k), 1.0), f"hermite({k})", is_normalized=k > 0)
 
 
@@ -268,12 +273,12 @@ def hermite(k: int) -> Activation:
 
 
 def elu(alpha: float = 1.0) -> Activation:
-    """Return x for x > 0 and ``alpha (e^x - 1)`` below.
+    """Return x for x > 0 and ``alpha (e^x - 1)`` below, `alpha` from -1e150 to 1e150.
 
     >>> elu(2.0)(1.5)
     1.5
     """
-    alpha = _checks.number("elu", "alpha", alpha)
+    alpha = _checks.number("elu", "alpha", alpha, -1e150, 1e150)
     return ExponentialUnit(f"elu({alpha:g})", alpha)
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from theory import _checks, gaussian
 from theory.activations import moments
+from theory.hermite import MOST
 
 Array = npt.NDArray[np.float64]
 
@@ -165,7 +166,7 @@ class GaussianFunction(ABC):
         Parameters
         ----------
         order : int
-            At least 0; to 200 the accuracy below holds.
+            From 0 to 1,000,000; to 200 the accuracy below holds.
         var : float
             Variance of the argument, positive.
 
@@ -179,7 +180,8 @@ class GaussianFunction(ABC):
         Raises
         ------
         ValueError
-            For an order that is not a whole number, or a variance that is not positive.
+            For an order that is no whole number of the range, or a variance that is not
+            positive.
 
         Examples
         --------
@@ -187,7 +189,7 @@ class GaussianFunction(ABC):
         >>> act.hermite(3).hermite(4).tolist()
         [0.0, 0.0, 0.0, 1.0, 0.0]
         """
-        order = _checks.integer(f"{self.name}.hermite", "order", order, 0)
+        order = _checks.integer(f"{self.name}.hermite", "order", order, 0, MOST)
         v = self._variance("hermite", "var", var)
         at = self if v == 1.0 else self._scaled(v)
         out = np.array(at._coefficients(order))

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from theory import _breaks
 from theory.activations._octaves import Octaves
-from theory.meshes import DEVIATIONS, Mesh
+from theory.meshes import DEVIATIONS, RESOLVED, Mesh
 
 Array = npt.NDArray[np.float64]
 
@@ -21,12 +21,20 @@ NODES = 20
 ROUGH = 1e-4
 """Last coefficients of a panel on which f is a power or a logarithm, over its slope."""
 
+HALVINGS = 50
+"""Of the panels next to 0, at most."""
+
+FALLING = 0.4
+"""Size of f over that on a panel twice as far from 0, below which it vanishes faster than
+its argument: rounding of f over the width of a panel falls with every halving."""
+
 
 @dataclass(frozen=True)
 class Differentiated:
     """The derivative of the Chebyshev interpolants on the panels of a function's mesh.
 
-    The error is about 1e-13 of the function's size on a panel over the panel's width; at
+    The error is about 1e-13 of the function's size on a panel over the panel's width, and
+    panels are halved towards 0 where the function vanishes there, with its slope; at
     a kink it is the derivative from the right. No values are taken across a kink. The
     mesh is that for a Gaussian of deviation sigma, or a wider one for arguments beyond.
     """
@@ -36,13 +44,15 @@ class Differentiated:
     sigma: float = 1.0
 
     @cached_property
-    def _tables(self) -> dict[int, Array]:
+    def _tables(self) -> dict[int, tuple[Array, Array]]:
         return {}
 
-    def _table(self, mesh: Mesh) -> Array:
+    def _table(self, mesh: Mesh) -> tuple[Array, Array]:
+        """Return edges of panels, and the coefficients on each."""
         key = id(mesh)
         if key not in self._tables:
-            low, high = mesh.edges[:-1], mesh.edges[1:]
+            edges = np.union1d(mesh.edges, self._towards_zero(mesh.edges))
+            low, high = edges[:-1], edges[1:]
             table = _breaks.series(self.octaves.f, low, high, NODES)
             self._straighten(table, low, high)
             # The last coefficients, at the level of rounding, would only grow.
@@ -52,8 +62,23 @@ class Differentiated:
             for _ in range(self.order):
                 slope = np.polynomial.chebyshev.chebder(table, axis=1)
                 table = np.pad(slope / (0.5 * (high - low)[:, None]), ((0, 0), (0, 1)))
-            self._tables[key] = np.ascontiguousarray(table[:, : -self.order].T)
+            table = np.ascontiguousarray(table[:, : -self.order].T)
+            self._tables[key] = edges, table
         return self._tables[key]
+
+    def _towards_zero(self, edges: Array) -> Array:
+        """Return ends of panels that halve towards 0 as long as that helps."""
+        inner = edges[edges < 0.0][-1], edges[edges > 0.0][0]
+        out: list[Array] = []
+        for end in inner:
+            ends = end * 2.0 ** -np.arange(HALVINGS + 1.0)
+            low, high = np.sort([ends[1:], ends[:-1]], axis=0)
+            c = np.abs(_breaks.series(self.octaves.f, low, high, NODES))
+            size = c.max(axis=1)
+            smooth = c[:, -3:].max(axis=1) <= RESOLVED * size
+            helps = smooth[1:] & (size[1:] > 0.0) & (size[1:] < FALLING * size[:-1])
+            out.append(ends[1:-1][np.cumprod(helps, dtype=bool)])
+        return np.concatenate(out)
 
     def _straighten(self, table: Array, low: Array, high: Array) -> None:
         """Take the chord on the last panels next to a kink where nothing resolves f.
@@ -79,7 +104,7 @@ class Differentiated:
         return out.reshape(x.shape)
 
     def _read(self, mesh: Mesh, x: Array) -> Array:
-        table, edges = self._table(mesh), mesh.edges
+        edges, table = self._table(mesh)
         cell = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, len(edges) - 2)
         low, high = edges[cell], edges[cell + 1]
         y = ((x - low) - (high - x)) / (high - low)

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from theory import _checks
 from theory import hermite as _hermite
 from theory.activations.base import Activation
 
@@ -15,7 +16,7 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class HermiteMixture(Activation):
-    """sum_k a_k h_k with finitely many terms."""
+    """sum_k a_k h_k with finitely many terms, `a` a tuple of one or more numbers."""
 
     a: tuple[float, ...]
     name: str = "hermite mixture"
@@ -23,6 +24,13 @@ class HermiteMixture(Activation):
     is_normalized: bool = False
 
     rounded = False
+
+    def __post_init__(self) -> None:
+        who = "HermiteMixture"
+        _checks.numbers(who, "a", self.a, 1)
+        _checks.text(who, "name", self.name)
+        _checks.numbers(who, "kinks", self.kinks)
+        _checks.flag(who, "is_normalized", self.is_normalized)
 
     @property
     def degree(self) -> int:  # type: ignore[override]

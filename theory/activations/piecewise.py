@@ -8,9 +8,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from theory import duals, gaussian
+from theory import _checks, duals, gaussian
 from theory import hermite as _hermite
 from theory.activations.base import Activation
+from theory.activations.function import EVEN, ODD
+from theory.activations.undefined import Undefined
 from theory.duals.arc_cosine import REST, ArcCosine
 
 Array = npt.NDArray[np.float64]
@@ -24,7 +26,11 @@ OUTER = 8.0
 
 @dataclass(frozen=True)
 class PiecewisePolynomial(Activation):
-    """poly(x) + sum_j J_j (x - c_j)_+^m / m!, degree(poly) <= m."""
+    """poly(x) + sum_j J_j (x - c_j)_+^m / m!, degree(poly) <= m.
+
+    m is 0, 1 or 2; `poly`, c_j = `kinks` and J_j = `jumps` are tuples of numbers, and as
+    many kinks as jumps. ValueError otherwise.
+    """
 
     name: str
     m: int
@@ -34,6 +40,22 @@ class PiecewisePolynomial(Activation):
     is_normalized: bool = False
     known: tuple[float, ...] = ()  # a_0.. a_m when better known than by the formula
     parity: int | None = None
+
+    def __post_init__(self) -> None:
+        who = "PiecewisePolynomial"
+        _checks.text(who, "name", self.name)
+        most = _checks.integer(who, "m", self.m, 0, 2) + 1
+        for name in ("poly", "kinks", "jumps", "known"):
+            _checks.numbers(who, name, getattr(self, name))
+        if len(self.jumps) != len(self.kinks):
+            need = f"have {len(self.kinks)} entries, one for each of `kinks`"
+            raise _checks.refuse(who, "jumps", need, self.jumps)
+        if len(self.poly) > most:
+            need = f"have at most m + 1 = {most} entries"
+            raise _checks.refuse(who, "poly", need, self.poly)
+        _checks.flag(who, "is_normalized", self.is_normalized)
+        if self.parity is not None:
+            _checks.integer(who, "parity", self.parity, EVEN, ODD)
 
     @property
     def degree(self) -> int | None:  # type: ignore[override]
@@ -53,7 +75,7 @@ class PiecewisePolynomial(Activation):
         """
         order = np.argsort(self.kinks)
         kinks, jumps = np.array(self.kinks)[order], np.array(self.jumps)[order]
-        centres = np.concatenate([kinks[:1], kinks])
+        centres = np.concatenate([kinks[:1] if kinks.size else [0.0], kinks])
         rows = np.zeros((len(centres), self.m + 1))
         rows[0, : len(self.poly)] = self.poly
         rows[0] = _moved(rows[0], float(centres[0]))
@@ -80,6 +102,21 @@ class PiecewisePolynomial(Activation):
             up = (x > c) if self.m == 0 else np.maximum(x - c, 0.0) ** self.m
             out = out + j * up / math.factorial(self.m)
         return out
+
+    @cached_property
+    def _rising(self) -> "PiecewisePolynomial":
+        """Itself less the constant of the polynomial."""
+        return replace(self, poly=(0.0, *self.poly[1:]), is_normalized=False, known=())
+
+    def _rise(self, x: Array) -> tuple[Array, float]:
+        rising = self._rising
+        kinks, _, rows = rising._local
+        i = int(np.searchsorted(kinks, 0.0))
+        start = float(rows[i, 0])
+        near = np.polynomial.polynomial.polyval(x, np.array([0.0, *rows[i, 1:]]))
+        at_zero = np.searchsorted(kinks, x, side="left") == i
+        rise = np.where(at_zero, near, rising._value(x) - start)
+        return rise, math.fsum([*self.poly[:1], start])
 
     def _polynomial(self, x: Array) -> Array:
         out: Array = np.zeros_like(x)
@@ -346,37 +383,18 @@ def _truncated(a: PiecewisePolynomial, b: PiecewisePolynomial) -> duals.Truncate
             zip(a.kinks, a.jumps, strict=True), zip(b.kinks, b.jumps, strict=True)
         )
     )
+    # Without the constants, beside which the rest may be small.
+    rises = [(h._rise(x)[0], h._rise(-x)[0]) for h in (a, b)]
     odd = 0.5 * np.sum(
-        weight * (a._value(x) - a._value(-x)) * (b._value(x) - b._value(-x))
+        weight * (rises[0][0] - rises[0][1]) * (rises[1][0] - rises[1][1])
     )
+    centred = [r - np.sum(weight * r) for r, _ in rises]
     return duals.Truncated(
-        m, pairs, low, tuple(one), tuple(minus), one[0] - low[0], float(odd)
+        m,
+        pairs,
+        low,
+        tuple(one),
+        tuple(minus),
+        float(np.sum(weight * centred[0] * centred[1])),
+        float(odd),
     )
-
-
-@dataclass(frozen=True)
-class Undefined(Activation):
-    """The derivative of a function with a jump: not square integrable."""
-
-    name: str
-    kinks: tuple[float, ...] = ()
-    is_normalized: bool = False
-
-    def _value(self, x: Array) -> Array:  # noqa: ARG002
-        raise ValueError(f"{self.name}: a function with a jump has no derivative.")
-
-    def _scaled(self, var: float) -> "Undefined":  # noqa: ARG002
-        return self
-
-    @property
-    def derivative(self) -> Activation:
-        """Itself."""
-        return self
-
-    def _coefficients(self, order: int) -> Array:  # noqa: ARG002
-        return self._value(np.zeros(1))
-
-    @cached_property
-    def second_moment(self) -> float:
-        """Infinite: a function with a jump has no derivative."""
-        return math.inf

@@ -276,7 +276,7 @@ class Smooth(Activation):
         if not known:
             return None
         with np.errstate(over="ignore"):
-            return self.factor**2 * known(v) / (v if self.order else 1.0)
+            return self.factor**2 * (known(v) / (v if self.order else 1.0))
 
     @cached_property
     def second_moment(self) -> float:

@@ -1,5 +1,6 @@
 """Duals of any other functions: the slope by quadrature, tabulated in the angle."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,10 @@ Array = npt.NDArray[np.float64]
 
 Slope = Callable[[bool], tuple[Callable[[Array], Array], float]]
 """Whether b is mirrored -> E a'(X) b'(+-Y) at angles (m,), and the least gap of kinks."""
+
+
+LEAST = float(np.finfo(np.float64).tiny)
+"""Error of a dual that is rounding, however small the dual is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,15 +72,24 @@ class Tabulated:
             error = abs(
                 float(whole.read(whole.to_end, np.full(1, 0.5 * np.pi))[0]) - end
             )
-            if error > tolerance * size:
-                raise ValueError(
-                    f"{who}: the activation must be smooth between its `kinks`, and its"
-                    " slope not grow too fast towards them, but its dual has an error of"
-                    f" {error / size:.1g} at correlation {-1 if mirrored else 1}. Name"
-                    " the points where it or a derivative jumps, or accept a larger"
-                    " `tolerance`."
+            if error <= max(tolerance * size, LEAST):
+                return whole
+            need = (
+                "be smooth between its `kinks`, and its slope not grow too fast towards"
+                " them, but its dual has an error of"
+            )
+            mend = "Name the points where it or a derivative jumps"
+            if error <= tolerance * abs(mean):
+                need = (
+                    "vary more beside its mean, or rounding leaves its covariance with an"
+                    " error of"
                 )
-            return whole
+                mend = "Give the part that varies alone"
+            share = error / size if size else math.inf
+            raise ValueError(
+                f"{who}: the activation must {need} {share:.1g} at correlation"
+                f" {-1 if mirrored else 1}. {mend}, or accept a larger `tolerance`."
+            )
 
         near = side(at_one, mirrored=False)
 

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -70,7 +70,7 @@ class Truncated:
         and |c + d| at pi, and over 1 / |c| when they are large.
         """
         close = [abs(v) for _, c, d in self.pairs for v in (c - d, c + d) if v]
-        octaves = min(50, max(0, 3 + math.ceil(-math.log2(min(close))))) if close else 0
+        octaves = max(0, 3 + math.ceil(-math.log2(min(close)))) if close else 0
         big = max((abs(c) + abs(d) for _, c, d in self.pairs), default=0.0)
         inner = np.linspace(0.0, 0.5 * np.pi, 2 + int(0.5 * big))[1:]
         graded = inner[0] * 2.0 ** -np.arange(octaves, 0.0, -1.0)
@@ -94,7 +94,7 @@ class Truncated:
         Next to each other the kinks' densities nearly cancel, and what is left of them
         is what each differs from that of one pair.
         """
-        return balanced(w for w, _, _ in self._merged)
+        return bool(self._merged) and balanced(w for w, _, _ in self._merged)
 
     @property
     def _nodes(self) -> int:
@@ -178,24 +178,48 @@ class Truncated:
 
     def dual(self, rho: Array) -> Array:
         """Return E[a(X) b(Y)]."""
-        return self._anchored(rho, np.arccos(rho), 0, self.low[0])
+        return self._either(
+            rho, 1.0, lambda e, r: e._anchored(r, np.arccos(r), 0, self.low[0])
+        )
 
     def covariance(self, rho: Array) -> Array:
         """Return E[a(X) b(Y)] - E a E b, without cancellation."""
-        return self._anchored(rho, np.arccos(rho), 0, 0.0)
+        return self._either(rho, 1.0, lambda e, r: e._anchored(r, np.arccos(r), 0, 0.0))
 
     def slope(self, rho: Array, t: Array | None = None) -> Array:
         """Return E[a'(X) b'(Y)]; `t` is arccos rho where better known."""
-        known, t = t, np.arccos(rho) if t is None else t
-        if self.m == 0:
-            sine = np.sqrt((1.0 - rho) * (1.0 + rho)) if known is None else np.sin(t)
-            kernel = self._kernel(t)
-            with np.errstate(divide="ignore"):
-                # No density at an end without a common jump, which is no 0/0.
-                return np.divide(
-                    kernel, sine, out=np.zeros_like(kernel), where=kernel != 0.0
-                )
-        return self._anchored(rho, t, 1, 0.0)
+        if t is not None:
+            return self._slope(rho, t, np.sin(t))
+        return self._either(
+            rho,
+            -1.0,
+            lambda e, r: e._slope(r, np.arccos(r), np.sqrt((1.0 - r) * (1.0 + r))),
+        )
+
+    def _either(
+        self, rho: Array, sign: float, value: Callable[["Truncated", Array], Array]
+    ) -> Array:
+        """Return values of this engine, or the mirrored one's times a sign at -rho.
+
+        The angle next to -1 has lost digits, which the mirrored one has not.
+        """
+        flat = np.ravel(rho)
+        behind = (flat < 0.0) & self._balanced
+        out = np.empty_like(flat)
+        out[~behind] = value(self, flat[~behind])
+        if behind.any():
+            out[behind] = sign * value(self._mirror, -flat[behind])
+        return out.reshape(np.shape(rho))
+
+    def _slope(self, rho: Array, t: Array, sine: Array) -> Array:
+        if self.m:
+            return self._anchored(rho, t, 1, 0.0)
+        kernel = self._kernel(t)
+        with np.errstate(divide="ignore"):
+            # No density at an end without a common jump, which is no 0/0.
+            return np.divide(
+                kernel, sine, out=np.zeros_like(kernel), where=kernel != 0.0
+            )
 
     def _anchored(self, rho: Array, t: Array, order: int, mean: float) -> Array:
         """Return the derivative of this order, by Taylor's theorem at 0 and at -1.
@@ -287,9 +311,27 @@ class Truncated:
 
     def _distance_from_one(self, delta: Array) -> Array:
         t = 2.0 * np.arcsin(np.sqrt(0.5 * delta))
+        # What kinks that are nearer than the points do next to one cancels.
+        far = t > min((abs(c - d) for _, c, d in self.pairs if c != d), default=np.inf)
+        out = np.empty_like(delta)
+        for expanded, at in ((self._about_one, ~far), (self._about_rho, far)):
+            if at.any():
+                out[at] = expanded(delta[at], t[at])
+        return out
+
+    def _about_one(self, delta: Array, t: Array) -> Array:
+        """Return the distance from one by Taylor's theorem there."""
         out = self._integral(np.zeros_like(t), t, 1.0 - delta, self.m)
         for k in range(1, self.m + 1):
             out -= self.at_one[k] * (-delta) ** k / math.factorial(k)
+        return out
+
+    def _about_rho(self, delta: Array, t: Array) -> Array:
+        """Return it by Taylor's theorem at 1 - delta."""
+        out = -self._integral(t, np.zeros_like(t), np.ones_like(t), self.m)
+        for k in range(1, self.m + 1):
+            slope = self._anchored(1.0 - delta, t, k, 0.0)
+            out += slope * delta**k / math.factorial(k)
         return out
 
 
