@@ -124,10 +124,8 @@ def normrelu_length_slope(gamma: Any, c: Any) -> Any:
             density, shift, energy = _tails(c)
             upper = gaussian.scaled_tail_moment(0, c / s)
             return _density_ratio(c, gamma) * (upper - density * shift / s) / energy
-        k, at = (
-            normrelu_constants(c),
-            max(c / s, -1e100),
-        )  # all of the Gaussian lies above
+        k = normrelu_constants(c)
+        at = max(c / s, -1e100)  # all of the Gaussian lies above
         upper = gaussian.tail_moment(0, at)
         return k.scale**2 * (upper + k.shift * float(gaussian.pdf(at)) / s)
 
