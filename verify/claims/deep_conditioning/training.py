@@ -15,7 +15,7 @@ from empirical.normrelu.study import STUDY
 from empirical.testbed.records import RunRecord
 from verify.claim import Claim, Source, grid, trend
 from verify.claims._predictors import always, stated
-from verify.compare import Array, AtLeast, Contrast, EffectWithin
+from verify.compare import Array, AtLeast, Contrast, EffectWithin, Outcome
 from verify.reading import Reading
 from verify.trained import NotLearnt, Run, Trainer
 
@@ -26,6 +26,8 @@ DEPTHS = {"small": (16, 32), "full": (32, 64), "paper": (32, 64)}
 DATA = "handwritten digits; the paper's CIFAR-10 at the paper's scale alone"
 LEARNT = 0.9
 """Training accuracy that every network with NormReLU must reach."""
+AT_ALL = 0.5
+"""Accuracy on the examples held out of an arm that learns at its best rate."""
 
 
 def runs_of(*, scale: str, depth: int, rival: str) -> tuple[Run, ...]:
@@ -60,6 +62,11 @@ def after(record: RunRecord, series: str, epoch: int) -> Array:
     return np.nan_to_num(record.draws.series(series)[:, epoch])
 
 
+def over_all(record: RunRecord) -> Array:
+    """Return training accuracies, means over all epochs."""
+    return np.nan_to_num(record.draws.series("train_accuracy")[:, 1:]).mean(axis=1)
+
+
 def contrast(
     series: str, epoch: int, *, scale: str, depth: int, rival: str
 ) -> Contrast:
@@ -68,6 +75,11 @@ def contrast(
         after(arm_of(arm, scale, depth), series, epoch) for arm in ("normrelu", rival)
     )
     return Contrast(treated, baseline)
+
+
+def _courses(*, scale: str, depth: int, rival: str) -> Contrast:
+    """Training accuracies, means over all epochs: NormReLU's networks, the rival's."""
+    return Contrast(*(over_all(arm_of(a, scale, depth)) for a in ("normrelu", rival)))
 
 
 def _log_errors(*, scale: str, depth: int, rival: str) -> Contrast:
@@ -106,6 +118,28 @@ def stable_step(arm: str, scale: str, depth: int) -> int:
 def _stable_steps(*, scale: str, depth: int, rival: str) -> int:
     """By how many steps of the grid the rival's largest stable rate is larger."""
     rival_at, own = (stable_step(arm, scale, depth) for arm in (rival, "normrelu"))
+    return rival_at - own
+
+
+def learning_step(arm: str, scale: str, depth: int) -> int:
+    """Return the place on the grid of the largest rate at which an arm learns.
+
+    Both trial networks classify at least half as many of the examples held out as those
+    at the best rate do on the mean.
+    """
+    found = np.array(arm_of(arm, scale, depth).fact("grid"))
+    best = found.mean(axis=1).max()
+    if best < AT_ALL:
+        raise NotLearnt(
+            f"{arm}: the comparison presupposes a rate at which {AT_ALL} of the"
+            f" examples held out are right, but the best of all rates is {best:.2g}"
+        )
+    return int(np.flatnonzero((found >= 0.5 * best).all(axis=1))[-1])
+
+
+def _learning_steps(*, scale: str, depth: int, rival: str) -> int:
+    """By how many steps of the grid the rival learns at a larger rate."""
+    rival_at, own = (learning_step(arm, scale, depth) for arm in (rival, "normrelu"))
     return rival_at - own
 
 
@@ -254,6 +288,26 @@ SELU = _effect(
     **stated(-0.05, 0.05, wrong=(0.05, None)),
 )
 
+SELU_COURSE = _effect(
+    id="dc/fig7-training",
+    items=("Fig7",),
+    title="Fully connected networks train as NormReLU's do with SELU, and as fast",
+    statement=(
+        r"|\overline{\text{training accuracy}}\text{ over all epochs: NormReLU} -"
+        r" \text{SELU}| \le 0.05"
+    ),
+    rivals=("selu",),
+    where="Figure 7",
+    measure=_courses,
+    **stated(-0.05, 0.05, wrong=(0.05, None)),
+    uses=("dc/fig7",),
+    cases=(),
+    finding=(
+        "Entered when accuracies of these networks after one epoch and at the end had"
+        " been seen; asked of the networks of the full scale."
+    ),
+)
+
 DOTS = _effect(
     id="dc/fig1-relu",
     items=("Fig1",),
@@ -300,7 +354,46 @@ RATES = trained(
         "Both rates are known to one step of the grid, a factor of 3, from two"
         " networks. Stable is where no network diverges, not where one learns: behind a"
         " norm the deepest networks stay at chance instead. The paper says the same of"
-        " layer normalisation, whose networks learn at no larger rates than NormReLU's at"
-        " full scale, by the grids in the records."
+        " layer normalisation: see dc/sec7-rates-layer."
+    ),
+)
+
+_USEFUL = partial(
+    trained,
+    items=("Sec7-rates",),
+    depths=SHALLOWER,
+    where="Section 7",
+    cases=(),
+    predict=always(1),
+    measure=_learning_steps,
+    compare=AtLeast(),
+)
+"""On rates at which networks learn, of the full scale, whose grids had been seen."""
+
+USEFUL_RATES = _USEFUL(
+    id="dc/sec7-rates-learn",
+    title="Batch-normalised networks learn at larger rates than NormReLU's",
+    statement=r"\eta_{learns}(\text{BatchNorm}) \ge 3\,\eta_{learns}(\text{NormReLU})",
+    rivals=("batch",),
+    must_refute=always(3, "Batch normalisation learns at rates 30 times as large."),
+    uses=("dc/sec7-rates",),
+    finding=(
+        "Entered after the grids had been seen. At 64 layers no batch-normalised network"
+        " learns, at any rate of the grid."
+    ),
+)
+
+USELESS_RATES = _USEFUL(
+    id="dc/sec7-rates-layer",
+    title="Layer-normalised networks learn at larger rates than NormReLU's",
+    statement=r"\eta_{learns}(\text{LayerNorm}) \ge 3\,\eta_{learns}(\text{NormReLU})",
+    rivals=("layer",),
+    expected=Outcome.REFUTED,
+    must_hold=always(-2, "A rate by at most two steps of the grid smaller."),
+    uses=("dc/sec7-rates",),
+    finding=(
+        "Entered after the grids had been seen. Layer-normalised networks do not diverge"
+        " at the largest rates, which may be what the paper means, but they learn at no"
+        " larger ones than NormReLU's: from there on they stay at chance."
     ),
 )
