@@ -20,9 +20,9 @@ from verify.figures import __main__ as command
 from verify.figures.runs import Folder, Missing
 from verify.figures.square_loss import COLLAPSE, FAMILIES, FIGURES, MAIN
 from verify.figures.square_loss import families as side
-from verify.figures.square_loss.panels import _log_label, _log_ticks
+from verify.figures.square_loss.panels import epochs_axis
 from verify.figures.square_loss.runs import Run, matching, remarks, select
-from verify.figures.style import styled
+from verify.figures.style import _log_label, _log_ticks, blank, styled
 
 Records = dict[str, RunRecord]
 
@@ -561,3 +561,12 @@ def test_the_report_shows_them_or_says_what_is_missing(
     assert "<svg" in margins.body
     assert "not all of which are there" in families.body
     assert "bn-decay, bn, none" in families.body
+
+
+def test_panels_of_one_figure_write_a_thousand_one_way(records: Records) -> None:
+    run = select(records, ["bn-decay"])[0]
+    facts = {**run.record.arrays, "epochs": np.array([0.0, 2000.0])}
+    longer = Run(replace(run.record, arrays=facts))
+    ax = blank(3.0, 2.0).subplots()
+    epochs_axis(ax, longer)
+    assert [t.get_text() for t in ax.get_xticklabels()][-1] == "1000"

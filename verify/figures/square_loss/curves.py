@@ -7,10 +7,10 @@ import numpy as np
 
 from verify.figures.runs import Array
 from verify.figures.square_loss.panels import (
+    REST,
     behind,
     common_legend,
     epochs_axis,
-    log_axis,
     lost,
     panels,
     scale_title,
@@ -18,7 +18,7 @@ from verify.figures.square_loss.panels import (
     with_band,
 )
 from verify.figures.square_loss.runs import Draw, Run
-from verify.figures.style import DASHES, INK, SERIES
+from verify.figures.style import DASHES, INK, SERIES, log_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -129,7 +129,7 @@ def _norms(ax: Any, run: Run, index: int, draw: Draw) -> None:
     """Draw the norm that obeys eq. (5) and its resting value."""
     rho, rest = draw.series("rho"), draw.series("rho_eq")
     ax.plot(run.epochs, rho, ".-", color=SERIES[index], markersize=4)
-    label = "ρ_eq of the directions, typical draw"
+    label = f"{REST} of the directions, typical draw"
     given = {"color": INK, "linestyle": DASHES[1], "linewidth": 1.1}
     ax.plot(run.epochs, rest, label=label, **given)
 
