@@ -65,7 +65,7 @@ ENTRIES = (
         title="What layers still know of the class",
         caption=(
             "Errors of an averaging classifier on each layer's output, "
-            "thin lines for seeds: the last layer of a trained shallow "
+            "means and, thin, seeds: the last layer of a trained shallow "
             "network recovers what its middle lost, that of a deep one "
             "does not."
         ),
@@ -100,7 +100,7 @@ ENTRIES = (
             "size it was trained at; elsewhere shapes grow from the "
             "boundary."
         ),
-        paper=("The 20-layer CNN at 7 to 112 pixels."),
+        paper="The 20-layer CNN at 7 to 112 pixels: the constant holds robustly.",
         needs=CNN,
         sections=("sizes",),
         plate=plates.sizes_deep,
@@ -243,8 +243,8 @@ ENTRIES = (
         title="How far weights moved",
         caption=(
             "Weights move most in the last layer, relative to where they "
-            "started, and less, but not by nothing, below; points are "
-            "seeds."
+            "started, and less, but not by nothing, below; bars are "
+            "means, points seeds."
         ),
         paper=(
             "Largest at the top, small but not zero below, near 0 in the "
@@ -271,7 +271,8 @@ ENTRIES = (
         title="Inside a deep network at other sizes",
         caption=(
             "Leading singular vectors of layers, for one unseen image at several sizes:"
-            " what will be the output grows from the boundary."
+            " what will be the output grows from the boundary. Black and white are each"
+            " picture's own."
         ),
         paper="Intermediate layers of the 20-layer CNN at several sizes.",
         needs=CNN,

@@ -154,7 +154,7 @@ ENTRIES = (
             ),
             paper=f"CNNs trained on {words.lower()} examples.",
             needs=(f"images-{count}-depth-*",),
-            sections=PREDICTED,
+            sections=("predictions",),
             plate=plates.mixtures,
         )
         for number, count, words in ((38, 2, "Two"), (39, 3, "Three"))

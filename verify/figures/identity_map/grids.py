@@ -1,7 +1,8 @@
 """What stands in rows and columns: images put in, what comes out, layers within.
 
-Pixels keep the scale of the inputs: black and white are the least and the largest
-pixel that goes in, and outputs beyond are cut off there.
+Outputs of networks keep the scale of the inputs: black and white are the least and the
+largest pixel that goes in, and what is beyond is cut off there. Pictures of layers, and of
+upper layers alone, have a scale each.
 """
 
 from collections.abc import Sequence
@@ -319,12 +320,8 @@ def upper(run: Run) -> "Figure":
 
 def variants(runs: Sequence[Run], name: str = "") -> list[tuple[str, Group]]:
     """Return every group of runs with its label, for the rows of a grid."""
-    several = len({run.layers for run in runs}) > 1
     return [
-        (
-            (f"{run.layers} layers, " if several else "") + (variant(group) or name),
-            group,
-        )
+        (f"{_count(run.layers)}, {variant(group) or name}".removesuffix(", "), group)
         for run in runs
         for group in run.groups
     ]
