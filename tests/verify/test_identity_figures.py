@@ -309,6 +309,13 @@ def test_correlations_below_the_colours_are_marked(
     assert figure.axes[1].images[0].colorbar.extend == end
 
 
+@pytest.mark.parametrize(
+    ("value", "text"), [(-0.004, "0.00"), (-0.006, "−0.01"), (np.nan, "none")]
+)
+def test_a_zero_has_no_sign(value: float, text: str) -> None:
+    assert grids._two(value) == text
+
+
 @pytest.mark.parametrize("number", [3, 7, 22])
 def test_no_letter_lies_outside_a_montage(number: int, made: Records) -> None:
     with styled():
@@ -325,7 +332,9 @@ def test_both_correlations_are_told_apart_without_colour(made: Records) -> None:
     with styled():
         figure: Any = figures.named("identity_depth_curve")(runs=made)
     lines = [line for line in figure.axes[0].lines if "to the" in line.get_label()]
-    assert len({line.get_linestyle() for line in lines}) == len(lines) == 2
+    assert len({(x.get_linestyle(), x.get_linewidth()) for x in lines}) == 3
+    # What would be in the way of curves stands in the legend.
+    assert not figure.axes[0].texts
 
 
 @pytest.mark.parametrize(

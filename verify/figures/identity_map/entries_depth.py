@@ -5,6 +5,10 @@ from verify.figures.identity_map.paper import PaperFigure
 
 CNN, PREDICTED, MAPPED = ("cnn-depth-*",), ("curve", "predictions"), ("heatmap",)
 
+BELOW = (
+    "Outputs are of the first seed, cosines with the input below them means over seeds."
+)
+
 ENTRIES = (
     PaperFigure(
         number=1,
@@ -82,7 +86,7 @@ ENTRIES = (
         title="A shallow network at other sizes",
         caption=(
             "A network that learnt nearly the identity at one size, on images scaled to"
-            " others."
+            f" others. {BELOW}"
         ),
         paper=(
             "The 5-layer CNN at 7 to 112 pixels: the identity holds on "
@@ -98,7 +102,7 @@ ENTRIES = (
         caption=(
             "What a deep network learnt as a constant is one only at the "
             "size it was trained at; elsewhere shapes grow from the "
-            "boundary."
+            f"boundary. {BELOW}"
         ),
         paper="The 20-layer CNN at 7 to 112 pixels: the constant holds robustly.",
         needs=CNN,
@@ -257,10 +261,7 @@ ENTRIES = (
     PaperFigure(
         number=20,
         title="A shallow network at other sizes, more of them",
-        caption=(
-            "As figure 6, and images of one size on black of several: below each output"
-            " stands its correlation with the input."
-        ),
+        caption=(f"As figure 6, and images of one size on black of several. {BELOW}"),
         paper="Inputs and outputs of the 5-layer CNN at more sizes.",
         needs=CNN,
         sections=("sizes",),

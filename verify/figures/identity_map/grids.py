@@ -33,7 +33,10 @@ def correlations(group: Group) -> tuple[str, str]:
 
 
 def _two(value: Any) -> str:
-    return f"{float(value):.2f}".replace("-", "−") if np.isfinite(value) else "none"
+    if not np.isfinite(value):
+        return "none"
+    # The zero added leaves no zero with a sign.
+    return f"{round(float(value), 2) + 0.0:.2f}".replace("-", "−")
 
 
 def outputs(group: Group) -> list[Array | str]:

@@ -19,7 +19,7 @@ _NOTES: Mapping[tuple[str, ...], str] = {
         " over test images at correlations 0 to 1 with the training image."
     ),
     ("pictures",): _OWN,
-    ("upper",): _OWN,
+    ("upper",): f"{_OWN} They are of the first seed, cosines are means over seeds.",
 }
 """How to read what is shown, by the sections that it is taken from."""
 
