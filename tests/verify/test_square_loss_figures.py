@@ -570,3 +570,5 @@ def test_panels_of_one_figure_write_a_thousand_one_way(records: Records) -> None
     ax = blank(3.0, 2.0).subplots()
     epochs_axis(ax, longer)
     assert [t.get_text() for t in ax.get_xticklabels()][-1] == "1000"
+    epochs_axis(ax, longer, every=2)
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["0", "10", "1000"]

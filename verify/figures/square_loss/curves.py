@@ -116,7 +116,8 @@ def _norms_row(row: Sequence[Any], run: Run, index: int, *, several: bool) -> No
         behind(ax, run.epochs, run, index, series("rho"))
         _norms(ax, run, index, typical)
         ax.set_xlim(0.0, end)
-        ax.locator_params(axis="x", nbins=4)
+        # Panels are narrow, and there is no half of an epoch.
+        ax.locator_params(axis="x", nbins=3, integer=True)
         ax.set_ylim(*_window(run, scale, end))
         log_axis(ax)
         if place + 1 < len(ends):
@@ -137,7 +138,7 @@ def _norms(ax: Any, run: Run, index: int, draw: Draw) -> None:
 def _product(ax: Any, run: Run, index: int, draw: Draw) -> None:
     behind(ax, run.epochs, run, index, series("product"))
     ax.plot(run.epochs, draw.series("product"), color=SERIES[index])
-    epochs_axis(ax, run)
+    epochs_axis(ax, run, every=2)
     log_axis(ax)
     ax.set_title("product of layers", fontweight="normal")
 

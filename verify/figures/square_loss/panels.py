@@ -67,11 +67,14 @@ def behind(ax: Any, x: Array, run: Run, index: int, values: Values) -> None:
             ax.plot(x, values(draw), color=SERIES[index], linewidth=0.6, alpha=0.45)
 
 
-def epochs_axis(ax: Any, run: Run) -> None:
-    """Make the axis of epochs logarithmic from 1 on, with 0 at its left end."""
+def epochs_axis(ax: Any, run: Run, *, every: int = 1) -> None:
+    """Make the axis of epochs logarithmic from 1 on, with 0 at its left end.
+
+    In a narrow panel not `every` decade has a tick: every second, say.
+    """
     last = float(run.epochs[-1])
     ax.set_xscale("symlog", linthresh=1.0, linscale=0.4)
-    powers = [10.0**k for k in range(6) if 10.0**k <= last]
+    powers = [10.0**k for k in range(6) if 10.0**k <= last][::-every][::-1]
     ax.set_xticks([0.0, *powers], ["0", *(f"{p:g}" for p in powers)])
     ax.minorticks_off()
     ax.set_xlim(0.0, last)
