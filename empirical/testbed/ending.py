@@ -149,13 +149,16 @@ def draw(ending: Ending, path: Path) -> None:
         beside, right = figure.subfigures(1, 2, width_ratios=(4.6, 0.4 + 1.1 * count))
         draw_panels(right, ending.panels)
     ax: Any = beside.subplots()
-    for curve in ending.curves:
-        style = {"linewidth": 1.4, "label": curve.label}
+    for k, curve in enumerate(ending.curves):
+        style: dict[str, Any] = {"linewidth": 1.4, "label": curve.label}
+        style["linestyle"] = ("-", "--", ":", "-.")[k % 4]
         if curve.error is None:
             ax.plot(curve.x, curve.y, **style)
         else:
             ax.errorbar(curve.x, curve.y, yerr=curve.error, capsize=2, **style)
     ax.set(xlabel=ending.x, ylabel=ending.y, yscale="log" if ending.log else "linear")
+    # Epochs and updates are counted.
+    ax.xaxis.get_major_locator().set_params(integer=True)
     if len(ending.curves) > 1:
         ax.legend(frameon=False, fontsize="small")
     save_figure(figure, path)

@@ -19,7 +19,7 @@ from empirical.networks.plan import NAMED
 from empirical.normrelu import ARMS
 from empirical.normrelu.experiments import NAMES
 from empirical.testbed import bar as bar_module
-from empirical.testbed import command, stopping, telling
+from empirical.testbed import command, ending, stopping, telling
 from empirical.testbed.bar import Bar
 from empirical.testbed.signals import Ended
 
@@ -258,3 +258,16 @@ def test_too_little_memory_is_said_in_a_line(capsys):
     assert known.main(["depth", "--n", "10000000", "--device", "cpu"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: Unable to allocate")
+
+
+def test_curves_of_a_figure_are_told_apart_and_counted(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(ending, "save_figure", lambda figure, _: drawn.append(figure))
+    curves = tuple(ending.Curve(name, [0, 1, 2], [0.1, 0.5, 0.9]) for name in "abc")
+    ending.draw(
+        ending.Ending(said=(), curves=curves, x="epoch", y="rho"), Path("a.svg")
+    )
+    (ax,) = drawn[0].axes
+    assert len({line.get_linestyle() for line in ax.lines}) == 3
+    # There is no half of an epoch.
+    assert all(tick == round(tick) for tick in ax.get_xticks())
