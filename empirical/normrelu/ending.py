@@ -72,5 +72,10 @@ def ending(record: RunRecord) -> Ending:
         epochs = np.arange(train.shape[1])
         for label, each in (("training", train), ("test", test)):
             curves.append(Curve(label, epochs, each.mean(axis=0), each.std(axis=0)))
-    up = "share right, ± deviation over networks"
-    return Ending(said=tuple(said), curves=tuple(curves), x="epoch", y=up)
+    return Ending(
+        said=tuple(said),
+        curves=tuple(curves),
+        x="epoch",
+        y="share right",
+        error="deviation over networks",
+    )

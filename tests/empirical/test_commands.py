@@ -260,14 +260,38 @@ def test_too_little_memory_is_said_in_a_line(capsys):
     assert line.startswith("error: Unable to allocate")
 
 
-def test_curves_of_a_figure_are_told_apart_and_counted(monkeypatch):
-    drawn = []
-    monkeypatch.setattr(ending, "save_figure", lambda figure, _: drawn.append(figure))
-    curves = tuple(ending.Curve(name, [0, 1, 2], [0.1, 0.5, 0.9]) for name in "abc")
-    ending.draw(
-        ending.Ending(said=(), curves=curves, x="epoch", y="rho"), Path("a.svg")
-    )
-    (ax,) = drawn[0].axes
-    assert len({line.get_linestyle() for line in ax.lines}) == 3
-    # There is no half of an epoch.
-    assert all(tick == round(tick) for tick in ax.get_xticks())
+@pytest.fixture
+def drawn(monkeypatch):
+    """Draw an ending of curves; return the axes of what would be a file."""
+    kept = []
+    monkeypatch.setattr(ending, "save_figure", lambda figure, _: kept.append(figure))
+
+    def draw(errors=None, **options):
+        curves = tuple(
+            ending.Curve(n, [1, 2, 3], [0.1, 0.5, 0.9], errors) for n in "abc"
+        )
+        made = ending.Ending(said=(), curves=curves, x="epoch", y="share", **options)
+        ending.draw(made, Path("a.svg"))
+        return kept[-1].axes[0]
+
+    return draw
+
+
+def test_curves_of_a_figure_are_told_apart_without_colour(drawn):
+    assert len({line.get_linestyle() for line in drawn().lines}) == 3
+
+
+def test_epochs_of_a_figure_are_whole_numbers(drawn):
+    ticks = drawn().get_xticks()
+    assert all(tick == round(tick) for tick in ticks)
+
+
+def test_errors_of_a_figure_are_named(drawn):
+    assert drawn().get_ylabel() == "share"
+    assert drawn([0.1] * 3).get_ylabel() == "share ± standard error"
+    assert drawn([0.1] * 3, error="deviation").get_ylabel() == "share ± deviation"
+
+
+def test_a_power_law_is_drawn_as_a_straight_line(drawn):
+    ax = drawn(log=True, log_x=True)
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
