@@ -7,7 +7,6 @@ import numpy as np
 
 from verify.figures.runs import Array
 from verify.figures.square_loss.panels import (
-    REST,
     behind,
     common_legend,
     epochs_axis,
@@ -130,7 +129,8 @@ def _norms(ax: Any, run: Run, index: int, draw: Draw) -> None:
     """Draw the norm that obeys eq. (5) and its resting value."""
     rho, rest = draw.series("rho"), draw.series("rho_eq")
     ax.plot(run.epochs, rho, ".-", color=SERIES[index], markersize=4)
-    label = f"{REST} of the directions, typical draw"
+    # No formula: its letters, and those beside it, would be set one by one.
+    label = "equilibrium of the directions, typical draw"
     given = {"color": INK, "linestyle": DASHES[1], "linewidth": 1.1}
     ax.plot(run.epochs, rest, label=label, **given)
 

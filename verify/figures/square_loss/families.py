@@ -83,7 +83,9 @@ def _columns(
             column = [row[place] for row in part]
             if name not in mine:
                 for ax in column:
-                    ax.set_visible(False)
+                    ax.set_axis_off()
+                words_for_it = f"{FAMILIES[name]},\n{source}: no record"
+                column[0].text(0.5, 0.5, words_for_it, ha="center", va="center")
                 continue
             draw(mine[name], column)
             words_above = FAMILIES[name] + (f"\n{source}" if len(data) > 1 else "")

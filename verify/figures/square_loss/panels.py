@@ -10,8 +10,6 @@ from verify.figures.square_loss.runs import Draw, Run
 from verify.figures.style import DASHES, INK, SERIES, blank
 
 WIDTH = 6.8
-REST = "$\\rho_{eq}$"
-"""The norm at which directions would let it rest."""
 
 Values = Callable[[Draw], Array]
 
