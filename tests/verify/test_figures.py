@@ -149,6 +149,9 @@ def test_colours_are_themed_only_inside_a_page() -> None:
     alone = as_svg(figure, name="a", title="", description="", themed=False)
     assert f"var(--ink, {INK})" in inside
     assert "var(--" not in alone
+    # Nor has a file alone a page's font.
+    assert "font-family:'DejaVu Sans',Verdana,sans-serif" in alone
+    assert "font-family" not in inside
     assert SERIES[0] in alone
 
 

@@ -37,6 +37,8 @@ _VARIABLES: Mapping[str, str] = {INK: "ink", FAINT: "guide"} | {
     colour: f"series-{k}" for k, colour in enumerate(SERIES, 1)
 }
 
+_FONTS = "'DejaVu Sans',Verdana,sans-serif"
+
 _SETTINGS: Mapping[str, Any] = {
     "svg.fonttype": "none",
     "font.family": "sans-serif",
@@ -254,11 +256,13 @@ def as_svg(
     head = f'id="{name}" class="plot" viewBox="{box}" role="img"'
     if common is not None:
         return f'<svg {head} aria-labelledby="{name}-caption">{body}</svg>'
+    # A page has a font; a file alone needs the one that places were reckoned with.
+    font = "" if themed else f"#{name}{{font-family:{_FONTS}}}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {head}'
         f' aria-labelledby="{name}-title {name}-desc">'
         f'<title id="{name}-title">{escape(title)}</title>'
         f'<desc id="{name}-desc">{escape(description)}</desc>'
-        f"<style>{used.sheet(f'#{name}')}</style><defs>{used.definitions()}</defs>"
+        f"<style>{font}{used.sheet(f'#{name}')}</style><defs>{used.definitions()}</defs>"
         f"{body}</svg>"
     )
