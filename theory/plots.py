@@ -66,8 +66,10 @@ def dual(
         _checks.instance("plots.dual", "activations", activation, Activation)
     axes: Any = _axes(ax)
     rho = np.linspace(-1.0, 1.0, points)
-    for activation in activations:
-        axes.plot(rho, activation.dual(rho), label=activation.name)
+    for k, activation in enumerate(activations):
+        # Duals are close to one another: dashes tell them apart where colours do not.
+        style = ("-", "--", ":", "-.")[k % 4]
+        axes.plot(rho, activation.dual(rho), style, label=activation.name)
     axes.plot(rho, rho, color="0.7", linewidth=1.0, zorder=0)
     axes.set(xlabel="correlation ρ of two inputs", ylabel="dual σ̂(ρ)", xlim=(-1.0, 1.0))
     axes.legend(frameon=False)
@@ -177,7 +179,7 @@ def kernel(matrix: npt.ArrayLike, *, ax: "Axes | None" = None) -> "Axes":
     axes: Any = _axes(ax)
     largest = float(np.abs(values).max()) or 1.0
     image = axes.imshow(values, cmap="RdBu_r", vmin=-largest, vmax=largest)
-    axes.figure.colorbar(image, ax=axes)
+    axes.figure.colorbar(image, ax=axes, label="entry of the kernel")
     axes.set(xlabel="input", ylabel="input")
     # Inputs are numbered: there is none between two of them.
     for axis in (axes.xaxis, axes.yaxis):
@@ -282,7 +284,8 @@ def draw_diagram(made: diagrams.Diagram, *, ax: "Axes | None" = None) -> "Axes":
         ylim=made.biases,
     )
     if made.edges:
-        axes.legend(loc="upper right", framealpha=0.85)
+        # Where it hides neither an edge nor a phase's name.
+        axes.legend(loc="best", framealpha=0.85)
     return axes
 
 

@@ -68,7 +68,8 @@ def _width(result: Result, settings: Mapping[str, Any]) -> Ending:
                     " which the paper's theorems speak."
                 )
     y = "standard deviation of an entry"
-    return _ending(said, curves, x="width", y=y, log=True)
+    # A power of the width is a straight line.
+    return _ending(said, curves, x="width", y=y, log=True, log_x=True)
 
 
 def _norms(result: Result, settings: Mapping[str, Any]) -> Ending:

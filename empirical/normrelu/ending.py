@@ -72,4 +72,10 @@ def ending(record: RunRecord) -> Ending:
         epochs = np.arange(train.shape[1])
         for label, each in (("training", train), ("test", test)):
             curves.append(Curve(label, epochs, each.mean(axis=0), each.std(axis=0)))
-    return Ending(said=tuple(said), curves=tuple(curves), x="epoch", y="share right")
+    return Ending(
+        said=tuple(said),
+        curves=tuple(curves),
+        x="epoch",
+        y="share right",
+        error="deviation over networks",
+    )

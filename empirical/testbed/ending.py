@@ -65,8 +65,10 @@ class Ending:
     curves : tuple of Curve
     x, y : str
         What the axes are.
-    log : bool
-        Whether the vertical axis is logarithmic.
+    log, log_x : bool
+        Whether the vertical axis is logarithmic, and whether the other is.
+    error : str
+        What the curves' errors are.
     panels : tuple of Panel
         Pictures beside the curves, from left to right.
     """
@@ -76,6 +78,8 @@ class Ending:
     x: str
     y: str
     log: bool = False
+    log_x: bool = False
+    error: str = "standard error"
     panels: tuple[Panel, ...] = ()
 
 
@@ -149,13 +153,22 @@ def draw(ending: Ending, path: Path) -> None:
         beside, right = figure.subfigures(1, 2, width_ratios=(4.6, 0.4 + 1.1 * count))
         draw_panels(right, ending.panels)
     ax: Any = beside.subplots()
-    for curve in ending.curves:
-        style = {"linewidth": 1.4, "label": curve.label}
+    for k, curve in enumerate(ending.curves):
+        style: dict[str, Any] = {"linewidth": 1.4, "label": curve.label}
+        style["linestyle"] = ("-", "--", ":", "-.")[k % 4]
         if curve.error is None:
             ax.plot(curve.x, curve.y, **style)
         else:
             ax.errorbar(curve.x, curve.y, yerr=curve.error, capsize=2, **style)
-    ax.set(xlabel=ending.x, ylabel=ending.y, yscale="log" if ending.log else "linear")
+    bars = any(curve.error is not None for curve in ending.curves)
+    ax.set(xlabel=ending.x, ylabel=ending.y + f" ± {ending.error}" * bars)
+    if ending.log:
+        ax.set_yscale("log")
+    if ending.log_x:
+        ax.set_xscale("log")
+    else:
+        # Epochs and updates are counted.
+        ax.xaxis.get_major_locator().set_params(integer=True)
     if len(ending.curves) > 1:
         ax.legend(frameon=False, fontsize="small")
     save_figure(figure, path)

@@ -19,7 +19,7 @@ from empirical.networks.plan import NAMED
 from empirical.normrelu import ARMS
 from empirical.normrelu.experiments import NAMES
 from empirical.testbed import bar as bar_module
-from empirical.testbed import command, stopping, telling
+from empirical.testbed import command, ending, stopping, telling
 from empirical.testbed.bar import Bar
 from empirical.testbed.signals import Ended
 
@@ -258,3 +258,40 @@ def test_too_little_memory_is_said_in_a_line(capsys):
     assert known.main(["depth", "--n", "10000000", "--device", "cpu"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: Unable to allocate")
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Draw an ending of curves; return the axes of what would be a file."""
+    kept = []
+    monkeypatch.setattr(ending, "save_figure", lambda figure, _: kept.append(figure))
+
+    def draw(errors=None, **options):
+        curves = tuple(
+            ending.Curve(n, [1, 2, 3], [0.1, 0.5, 0.9], errors) for n in "abc"
+        )
+        made = ending.Ending(said=(), curves=curves, x="epoch", y="share", **options)
+        ending.draw(made, Path("a.svg"))
+        return kept[-1].axes[0]
+
+    return draw
+
+
+def test_curves_of_a_figure_are_told_apart_without_colour(drawn):
+    assert len({line.get_linestyle() for line in drawn().lines}) == 3
+
+
+def test_epochs_of_a_figure_are_whole_numbers(drawn):
+    ticks = drawn().get_xticks()
+    assert all(tick == round(tick) for tick in ticks)
+
+
+def test_errors_of_a_figure_are_named(drawn):
+    assert drawn().get_ylabel() == "share"
+    assert drawn([0.1] * 3).get_ylabel() == "share ± standard error"
+    assert drawn([0.1] * 3, error="deviation").get_ylabel() == "share ± deviation"
+
+
+def test_a_power_law_is_drawn_as_a_straight_line(drawn):
+    ax = drawn(log=True, log_x=True)
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")

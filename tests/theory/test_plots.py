@@ -128,3 +128,28 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ModuleNotFoundError, match="plots"):
         plots.dual(act.relu)
+
+
+def test_duals_are_told_apart_without_colour(ax):
+    plots.dual(act.relu, act.tanh, act.gelu, ax=ax, points=3)
+    assert len({line.get_linestyle() for line in ax.lines[:3]}) == 3
+
+
+def test_the_colour_bar_of_a_kernel_says_what_colours_are(ax):
+    (image,) = plots.kernel(np.eye(2), ax=ax).images
+    assert image.colorbar.ax.get_ylabel() == "entry of the kernel"
+
+
+def test_the_legend_of_a_diagram_hides_no_edge(ax):
+    """An edge that ends in the upper right corner, as that of tanh."""
+    biases = np.linspace(0.0, 1.0, 50)
+    phases = np.full((100, 100), "ordered", dtype="U9")
+    edges = ((0.9 * biases, biases),)
+    made = Diagram("", (0.0, 1.0), (0.0, 1.0), np.ones((100, 100)), phases, edges)
+    plots.draw_diagram(made, ax=ax)
+    ax.figure.draw_without_rendering()
+    legend = ax.get_legend().get_window_extent()
+    places = ax.transData.transform(np.column_stack(edges[0]))
+    assert legend.count_contains(places) == 0
+    (name,) = ax.texts
+    assert not legend.overlaps(name.get_window_extent())

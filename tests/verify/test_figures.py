@@ -104,6 +104,29 @@ def test_a_picture_of_a_record_shows_its_numbers() -> None:
 
 
 @pytest.mark.parametrize("name", list(RECORDS))
+def test_error_bars_are_explained(name: str) -> None:
+    figure = figures.named(name)(RECORDS[name])
+    legends = [*figure.legends, *(ax.get_legend() for ax in figure.axes)]
+    said = [text.get_text() for each in legends if each for text in each.get_texts()]
+    assert any("± 3 standard errors" in one for one in said)
+
+
+def test_errors_by_width_have_plain_ticks() -> None:
+    (ax,) = figures.named("finite_width")(RECORDS["finite_width"]).axes
+    ticks = [text.get_text() for text in ax.get_yticklabels(which="both")]
+    # Not 2·10⁻¹, and some are there.
+    assert [f"{float(tick):g}" for tick in ticks] == ticks != []
+
+
+def test_each_dual_is_named_beside_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(theoretical, "SHOWN", theoretical.SHOWN[:1])
+    figure = figures.named("dual_activations")()
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["relu, μ = 0.27"]
+    assert all(ax.get_legend() is None for ax in figure.axes)
+
+
+@pytest.mark.parametrize("name", list(RECORDS))
 def test_a_record_without_the_numbers_is_refused(name: str) -> None:
     picture = figures.named(name)
     with pytest.raises(ValueError, match="`record` must be given"):
@@ -126,6 +149,9 @@ def test_colours_are_themed_only_inside_a_page() -> None:
     alone = as_svg(figure, name="a", title="", description="", themed=False)
     assert f"var(--ink, {INK})" in inside
     assert "var(--" not in alone
+    # Nor has a file alone a page's font.
+    assert "font-family:'DejaVu Sans',Verdana,sans-serif" in alone
+    assert "font-family" not in inside
     assert SERIES[0] in alone
 
 

@@ -294,6 +294,60 @@ def test_a_heat_map_has_test_correlations_upwards(made: Records) -> None:
     assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == ["0", "0.5", "1"]
 
 
+@pytest.mark.parametrize(("low", "end"), [(0.25, "neither"), (-0.25, "min")])
+def test_correlations_below_the_colours_are_marked(
+    made: Records, low: float, end: str
+) -> None:
+    def lowered(draw: Draw) -> Draw:
+        names = ("heatmap/constant", "heatmap/identity")
+        new = {name: np.full_like(draw.series(name), low) for name in names}
+        return replace(draw, arrays={**draw.arrays, **new})
+
+    columns = [("3", Run(_altered(made["cnn-depth-3"], lowered)).group)]
+    with styled():
+        figure: Any = maps.heat_maps([("", columns)], xlabel="layers")
+    assert figure.axes[1].images[0].colorbar.extend == end
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(-0.004, "0.00"), (-0.006, "−0.01"), (np.nan, "none")]
+)
+def test_a_zero_has_no_sign(value: float, text: str) -> None:
+    assert grids._two(value) == text
+
+
+@pytest.mark.parametrize("number", [3, 7, 22])
+def test_no_letter_lies_outside_a_montage(number: int, made: Records) -> None:
+    with styled():
+        figure: Any = FIGURES[number](made)
+        figure.draw_without_rendering()
+    for text in (t for ax in figure.axes for t in ax.texts):
+        box = text.get_window_extent()
+        assert box.y1 <= figure.bbox.y1
+        assert figure.bbox.x0 <= box.x0
+        assert box.x1 <= figure.bbox.x1
+
+
+def test_both_correlations_are_told_apart_without_colour(made: Records) -> None:
+    with styled():
+        figure: Any = figures.named("identity_depth_curve")(runs=made)
+    lines = [line for line in figure.axes[0].lines if "to the" in line.get_label()]
+    assert len({(x.get_linestyle(), x.get_linewidth()) for x in lines}) == 3
+    # What would be in the way of curves stands in the legend.
+    assert not figure.axes[0].texts
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(3, "means over seeds and over test images"), (16, "each picture's own")],
+)
+def test_captions_say_how_pictures_and_numbers_are_meant(
+    number: int, said: str
+) -> None:
+    assert said in FIGURES[number].words
+    assert said not in FIGURES[19].words
+
+
 def test_sweeps_take_the_plain_network_only_where_it_belongs(made: Records) -> None:
     runs = FIGURES[9].runs(made)
     assert [run.kernel for run in runs] == [3, 5, 11]

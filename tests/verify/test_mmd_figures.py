@@ -109,6 +109,9 @@ def test_laws_show_the_first_seeds_predictions(made: Records) -> None:
                 for when in ("before", "after")
             )
             assert text == f"{symbol}: {before:.3f} → {after:.3f}"
+    # Both blocks say which p is where.
+    for ax in (*grid[1], *grid[4]):
+        assert ax.xaxis.get_tick_params()["labelbottom"]
     # The diagonal is what (a) is compared with; nothing is what (b) should be.
     assert [len(ax.lines) for ax in grid[0]] == [3] * 4
     assert [len(ax.lines) for ax in grid[3]] == [2] * 4

@@ -84,7 +84,7 @@ def test_residual_networks_are_those_published_beside(
         replace(record, configuration=named).write(there / f"{arm}-residual-20.json")
     panels = _drawn(4, Folder(here)).axes
     assert [ax.get_title(loc="left") for ax in panels] == [
-        "20 layers: fit",
+        "20 layers: training",
         "20 layers: test",
     ]
     assert [line.get_label() for line in panels[0].lines] == [
@@ -97,3 +97,51 @@ def test_what_is_missing_is_said(made: Records) -> None:
     with pytest.raises(Missing, match="normrelu, batch, layer, relu at one depth"):
         _drawn(3, fewer)
     assert figures.named("normrelu_figure_3").topic == "dc/fig"
+
+
+def test_lines_and_bands_are_explained(made: Records) -> None:
+    figure = _drawn(3, made)
+    (said,) = [text.get_text() for text in figure.texts]
+    assert said == "Lines: means over 2 networks; bands: the least to the largest."
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    assert not legend.get_window_extent().overlaps(figure.texts[0].get_window_extent())
+
+
+def test_layers_and_epochs_are_counted_in_whole_numbers(made: Records) -> None:
+    figure = _drawn(1, made)
+    for ax in figure.axes:
+        # As of the 16 layers of the records, which pass by 2.5 otherwise.
+        ax.set_xlim(0.25, 16.75)
+        assert all(tick == round(tick) for tick in ax.get_xticks())
+
+
+def test_what_captions_say_of_training_is_in_the_published_records() -> None:
+    folder = Path(__file__).parents[2] / "results" / "full" / "runs"
+    records = Folder(folder, scale="full")
+    depths = sorted(
+        int(n.rpartition("-")[2]) for n in records if n.startswith("normrelu-depth")
+    )
+    gaps: list[float] = []
+    for depth in depths:
+        by_arm = {arm: records[f"{arm}-depth-{depth}"] for arm in FIGURES[3].arms}
+        rises = {}
+        for arm, record in by_arm.items():
+            cosines = record.draws.series("cosines").mean(axis=0)
+            rises[arm] = float((cosines[-1] > cosines[0]).mean())
+        first, last = (
+            {
+                a: r.draws.series("train_accuracy")[:, k].mean()
+                for a, r in by_arm.items()
+            }
+            for k in (1, -1)
+        )
+        own = first.pop("normrelu"), last.pop("normrelu")
+        gaps.append(own[0] - max(first.values()))
+        deepest = depth == depths[-1]
+        # "Training lowers them", but not in every layer under batch normalisation.
+        assert max(rises[arm] for arm in ("normrelu", "layer", "relu")) < 0.05
+        assert not deepest or rises["batch"] > 0.5
+        assert not deepest or own[1] > max(last.values())
+    assert gaps[0] > 0.0
+    assert gaps == sorted(gaps)

@@ -20,9 +20,9 @@ from verify.figures import __main__ as command
 from verify.figures.runs import Folder, Missing
 from verify.figures.square_loss import COLLAPSE, FAMILIES, FIGURES, MAIN
 from verify.figures.square_loss import families as side
-from verify.figures.square_loss.panels import _log_label, _log_ticks
+from verify.figures.square_loss.panels import epochs_axis
 from verify.figures.square_loss.runs import Run, matching, remarks, select
-from verify.figures.style import styled
+from verify.figures.style import _log_label, _log_ticks, blank, styled
 
 Records = dict[str, RunRecord]
 
@@ -379,7 +379,9 @@ def test_families_show_the_same_network_three_ways(made: Records) -> None:
     with styled():
         twice = FAMILIES(both).axes
     assert len(twice) == 18
-    assert [ax.get_visible() for ax in twice[9:]] == [True, True, False] * 3
+    assert [ax.axison for ax in twice[9:]] == [True, True, False] * 3
+    (said,) = twice[11].texts
+    assert said.get_text() == "neither,\ncifar10: no record"
 
 
 def test_collapse_shows_three_measures_and_interpolation(records: Records) -> None:
@@ -561,3 +563,25 @@ def test_the_report_shows_them_or_says_what_is_missing(
     assert "<svg" in margins.body
     assert "not all of which are there" in families.body
     assert "bn-decay, bn, none" in families.body
+
+
+def test_panels_of_one_figure_write_a_thousand_one_way(records: Records) -> None:
+    run = select(records, ["bn-decay"])[0]
+    facts = {**run.record.arrays, "epochs": np.array([0.0, 2000.0])}
+    longer = Run(replace(run.record, arrays=facts))
+    ax = blank(3.0, 2.0).subplots()
+    epochs_axis(ax, longer)
+    assert [t.get_text() for t in ax.get_xticklabels()][-1] == "1000"
+    epochs_axis(ax, longer, every=2)
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["0", "10", "1000"]
+
+
+@pytest.mark.parametrize("drawn", [2, "flows"])
+def test_no_sentence_holds_a_formula(drawn: Any, made: Records) -> None:
+    """In SVG its letters have places one by one, which suit one font alone."""
+    with styled():
+        named = figures.named("square_loss_overshoot")
+        figure: Any = named() if drawn == "flows" else FIGURES[drawn](made)
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    notes = [text.get_text() for ax in figure.axes for text in ax.texts]
+    assert not any("$" in text or "_" in text for text in legend + notes)

@@ -9,12 +9,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from verify.compare import Array
-from verify.figures.style import DASHES, FAINT, INK, SERIES, axes, plain_number
+from verify.figures.style import (
+    DASHES,
+    FAINT,
+    INK,
+    SERIES,
+    axes,
+    log_axis,
+    plain_number,
+)
 from verify.records import CaseRecord, Record, number
 from verify.report.numbers import as_fields, flatten
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_INTERVAL = "± 3 standard errors"
+"""What every error bar and band here is."""
 
 
 def condition_numbers(record: Record) -> "Figure":
@@ -42,7 +53,7 @@ def condition_numbers(record: Record) -> "Figure":
             marker="o",
             markersize=4.5,
             capsize=2,
-            label=f"measured, width {case.case['width']}",
+            label=f"measured, width {case.case['width']}, {_INTERVAL}",
         )
         ax.plot(
             depths,
@@ -96,11 +107,12 @@ def finite_width(record: Record) -> "Figure":
         marker="o",
         markersize=5,
         capsize=2,
-        label="measured",
+        label=f"measured, {_INTERVAL}",
     )
-    ax.set(xlabel="width m", ylabel="error of a kernel entry", yscale="log")
+    ax.set(xlabel="width m", ylabel="root mean square error of a kernel entry")
     ax.set_xscale("log", base=2)
     ax.xaxis.set_major_formatter(plain_number)
+    log_axis(ax)
     ax.legend()
     return figure
 
@@ -143,6 +155,7 @@ def _floor_curves(cases: list[CaseRecord]) -> "Figure":
         predicted = np.broadcast_to(_numbers(case.predicted), mean.shape)
         ax.plot(layer, predicted, color=INK, linewidth=0.9, linestyle=DASHES[2])
     ax.plot([], [], color=INK, linewidth=0.9, linestyle=DASHES[2], label="predicted")
+    ax.fill_between([], [], color=INK, alpha=0.22, linewidth=0, label=_INTERVAL)
     ax.set(
         xlabel="layer",
         ylabel="mean correlation × width m",
@@ -162,7 +175,7 @@ def _floor_ends(cases: list[CaseRecord]) -> "Figure":
             mean, [k], xerr=3.0 * stderr, color=SERIES[0], marker="o", capsize=3
         )
         ax.plot(predicted, [k], "d", color=SERIES[1], markersize=7, fillstyle="none")
-    ax.plot([], [], "o", color=SERIES[0], label="measured, ± 3 standard errors")
+    ax.plot([], [], "o", color=SERIES[0], label=f"measured, {_INTERVAL}")
     ax.plot([], [], "d", color=SERIES[1], fillstyle="none", label="predicted")
     ax.axvline(0.0, color=FAINT, linewidth=1.0)
     names = [f"{_plain(c.case['activation'])}, L = {c.case['depth']}" for c in cases]

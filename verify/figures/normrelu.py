@@ -12,7 +12,7 @@ import numpy as np
 
 from empirical.testbed.records import RunRecord
 from verify.figures.runs import Array, Folder, Missing, Records, training_command
-from verify.figures.style import DASHES, SERIES, blank
+from verify.figures.style import DASHES, SERIES, blank, with_remarks
 from verify.paths import RUNS
 
 MODULE = "empirical.normrelu"
@@ -24,12 +24,15 @@ LABELS = {
     "layer": "LayerNorm",
     "fixup": "Fixup",
 }
+Found = dict[int, dict[str, RunRecord]]
+"""Records by depth and arm."""
+
 _STYLE = {arm: (SERIES[k], DASHES[k]) for k, arm in enumerate(LABELS)}
 
 
 @dataclass(frozen=True)
 class Course:
-    """Accuracies by epoch of some arms: training on top, test below.
+    """Accuracies by epoch of some arms: training on the left, test on the right.
 
     Attributes
     ----------
@@ -54,15 +57,14 @@ class Course:
         """
         found = _by_depth(records, self.arms, self.kind)
         figure, panels = _panels(len(found))
-        splits = (("train_accuracy", "fit"), ("test_accuracy", "test"))
+        splits = (("train_accuracy", "training"), ("test_accuracy", "test"))
         places = [(depth, split) for depth in found for split in splits]
         for ax, (depth, (series, words)) in zip(panels, places, strict=True):
             for arm in found[depth]:
                 values = found[depth][arm].draws.series(series)
                 _band(ax, np.arange(values.shape[1]), values, arm)
             _words(ax, f"{depth} layers: {words}", "epoch")
-        _finish(figure, panels, "accuracy", len(self.arms))
-        return figure
+        return _finished(figure, panels, "accuracy", found)
 
 
 @dataclass(frozen=True)
@@ -83,8 +85,7 @@ class DotProducts:
                 values = found[depth][arm].draws.series("cosines")[:, index]
                 _band(ax, 1 + np.arange(values.shape[1]), values, arm)
             _words(ax, f"{depth} layers: {words} training", "hidden layer")
-        _finish(figure, panels, "mean |cosine|", len(self.arms))
-        return figure
+        return _finished(figure, panels, "mean |cosine|", found)
 
 
 def _panels(rows: int) -> tuple[Any, list[Any]]:
@@ -108,18 +109,23 @@ def _words(ax: Any, title: str, along: str) -> None:
     ax.set_title(title)
     ax.set_xlabel(along)
     ax.set_ylim(0.0, 1.0)
+    # There is no half of a layer or of an epoch.
+    ax.xaxis.get_major_locator().set_params(integer=True)
 
 
-def _finish(figure: Any, panels: list[Any], up: str, columns: int) -> None:
+def _finished(figure: Any, panels: list[Any], up: str, found: Found) -> Any:
+    """Add legend and labels, and below them what lines and bands are."""
     for ax in panels[::2]:
         ax.set_ylabel(up)
     handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+    figure.legend(handles, labels, loc="outside upper right", ncols=len(labels))
+    counts = {len(run.draws) for arms in found.values() for run in arms.values()}
+    several = " to ".join(map(str, sorted({min(counts), max(counts)})))
+    said = f"Lines: means over {several} networks; bands: the least to the largest"
+    return with_remarks(figure, [said])
 
 
-def _by_depth(
-    records: Records, arms: Sequence[str], kind: str
-) -> dict[int, dict[str, RunRecord]]:
+def _by_depth(records: Records, arms: Sequence[str], kind: str) -> Found:
     """Return records by depth and arm, of the depths that have all arms.
 
     Of residual networks two are enough: the deepest are tried against one rival.
@@ -152,15 +158,17 @@ FIGURES = {
     1: DotProducts(
         "Dot products of test inputs, before and after training",
         "Mean absolute cosines of 200 pairs of test inputs by hidden layer: plain"
-        " ReLU and layer normalisation start near one, batch normalisation at 1/pi;"
-        " training lowers them under every normalisation.",
+        " ReLU and layer normalisation start near one, batch normalisation at 1/pi."
+        " Training lowers them, but under batch normalisation not in every layer of"
+        " the deeper networks. In the paper: by epoch.",
         ("normrelu", "batch", "layer", "relu"),
     ),
     3: Course(
         "NormReLU against batch and layer normalisation",
         "Accuracies on training and test examples by epoch, each network at the"
-        " rate chosen on held-out examples: NormReLU is ahead from the first epoch"
-        " on, and the more so the deeper the network.",
+        " rate chosen on held-out examples: after one epoch NormReLU is ahead of all"
+        " others, the more so the deeper the network, and the deeper networks stay"
+        " ahead.",
         ("normrelu", "batch", "layer", "relu"),
     ),
     4: Course(

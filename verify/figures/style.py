@@ -7,6 +7,7 @@ page and print.
 
 import importlib
 import io
+import math
 import re
 import textwrap
 from collections.abc import Generator, Mapping, Sequence
@@ -35,6 +36,8 @@ DASHES: tuple[Any, ...] = (
 _VARIABLES: Mapping[str, str] = {INK: "ink", FAINT: "guide"} | {
     colour: f"series-{k}" for k, colour in enumerate(SERIES, 1)
 }
+
+_FONTS = "'DejaVu Sans',Verdana,sans-serif"
 
 _SETTINGS: Mapping[str, Any] = {
     "svg.fonttype": "none",
@@ -149,6 +152,56 @@ def plain_number(value: float, _: object) -> str:
     return f"{value:g}"
 
 
+def log_axis(ax: Any) -> None:
+    """Make the other axis logarithmic; what is not positive leaves a gap.
+
+    Its limits must not change any more: ticks are 1, 2, 5 where there are few decades.
+    """
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    ax.set_yscale("log", nonpositive="mask")
+    low, high = ax.get_ylim()
+    ticks = _log_ticks(low, high)
+    ax.set_ylim(low, high)
+    ax.yaxis.set_major_locator(FixedLocator(ticks))
+    ax.yaxis.set_major_formatter(FuncFormatter(_log_label))
+    ax.yaxis.set_minor_locator(NullLocator())
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    """Return two to seven ticks: of decades, of 1, 2, 5, or evenly spaced.
+
+    Examples
+    --------
+    >>> _log_ticks(0.09, 11.0), _log_ticks(0.3, 3.0)
+    ([0.1, 1.0, 10.0], [0.5, 1.0, 2.0])
+    >>> _log_ticks(1.52, 1.93)
+    [1.6, 1.7, 1.8, 1.9]
+    """
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    powers = range(first, last + 1)
+    decades = [float(f"1e{k}") for k in powers]
+    finer = [float(f"{m}e{k}") for k in powers for m in (1, 2, 5)]
+    inside = [[t for t in ts if low <= t <= high] for ts in (decades, finer)]
+    if len(inside[0]) > 2 or (len(inside[0]) == 2 and len(inside[1]) > 6):
+        return inside[0][:: math.ceil(len(inside[0]) / 5)]
+    if len(inside[1]) > 1:
+        return inside[1]
+    step = 10.0 ** math.floor(math.log10(high - low))
+    step = next(step / part for part in (1, 2, 5, 10) if high - low > 2 * step / part)
+    start, end = math.ceil(low / step), math.floor(high / step)
+    return [float(f"{k * step:.12g}") for k in range(start, end + 1)]
+
+
+def _log_label(value: float, _: object = None) -> str:
+    """Write a tick plainly where that is short, else as a power of ten."""
+    if 1e-3 < value < 1e4:
+        return f"{value:g}"
+    digits, power = f"{value:e}".split("e")
+    factor = "" if float(digits) == 1.0 else f"{float(digits):g}·"
+    return f"{factor}10$^{{{int(power)}}}$"
+
+
 def label_end(ax: Any, x: float, y: float, text: str, colour: str) -> None:
     """Write a series' name beside its last point."""
     ax.annotate(
@@ -203,11 +256,13 @@ def as_svg(
     head = f'id="{name}" class="plot" viewBox="{box}" role="img"'
     if common is not None:
         return f'<svg {head} aria-labelledby="{name}-caption">{body}</svg>'
+    # A page has a font; a file alone needs the one that places were reckoned with.
+    font = "" if themed else f"#{name}{{font-family:{_FONTS}}}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {head}'
         f' aria-labelledby="{name}-title {name}-desc">'
         f'<title id="{name}-title">{escape(title)}</title>'
         f'<desc id="{name}-desc">{escape(description)}</desc>'
-        f"<style>{used.sheet(f'#{name}')}</style><defs>{used.definitions()}</defs>"
+        f"<style>{font}{used.sheet(f'#{name}')}</style><defs>{used.definitions()}</defs>"
         f"{body}</svg>"
     )

@@ -18,23 +18,22 @@ SHOWN = (act.relu, act.tanh, act.gelu, act.silu, act.sin, act.exp)
 
 def dual_activations() -> "Figure":
     """Draw duals of normalised activations, and how far below the diagonal they lie."""
-    figure, (left, right) = axes(2, width=6.6, height=3.5)
+    figure, (left, right) = axes(2, width=6.6, height=3.7)
     whole, half = np.linspace(-1.0, 1.0, 61), np.linspace(0.0, 1.0, 61)
     left.plot(whole, whole, color=FAINT, linewidth=1.0)
     for k, plain in enumerate(SHOWN):
         activation = plain.normalized()
         style = {"color": SERIES[k], "linestyle": DASHES[k]}
-        left.plot(whole, activation.dual(whole), label=plain.name, **style)
-        gain = half - activation.dual(half)
-        right.plot(half, gain, label=f"μ = {activation.mu:.2f}", **style)
-    left.set(title="after one layer", xlabel="correlation ρ", xlim=(-1, 1))
+        name = f"{plain.name}, μ = {activation.mu:.2f}"
+        left.plot(whole, activation.dual(whole), label=name, **style)
+        right.plot(half, half - activation.dual(half), label=name, **style)
+    left.set(title="correlation after one layer", xlabel="correlation ρ", xlim=(-1, 1))
     right.set(title="taken off by it", xlabel="correlation ρ", xlim=(0, 1))
     right.set_ylim(0.0, None)
     left.set_xticks([-1.0, -0.5, 0.0, 0.5, 1.0])
-    left.legend(loc="upper left")
-    right.legend(loc="upper left", ncols=2)
-    top = right.get_ylim()[1]
-    right.set_ylim(0.0, 1.35 * top)
+    # One legend for both: names stand beside what tells them apart.
+    handles = left.get_legend_handles_labels()
+    figure.legend(*handles, loc="outside upper right", ncols=3)
     return figure
 
 
@@ -128,7 +127,7 @@ def diverging_lengths() -> "Figure":
             unstable = lengths.unstable_length(kink)
             ax.axhline(unstable, color=INK, linewidth=0.8, linestyle=DASHES[2])
             ax.annotate(
-                f"unstable length {unstable:.2g}",
+                f"unstable, γ = {unstable:.2g}",
                 (depth, unstable),
                 xytext=(-2, -3),
                 textcoords="offset points",

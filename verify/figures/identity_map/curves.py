@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from verify.figures.identity_map.runs import Group, Run, mean
+from verify.figures.identity_map.runs import Run, mean
 from verify.figures.style import DASHES, FAINT, INK, SERIES, axes
 
 if TYPE_CHECKING:
@@ -15,32 +15,6 @@ FIELDS = {"identity": SERIES[0], "constant": SERIES[1]}
 """Both correlations, and their colours everywhere."""
 
 WIDTH = 6.6
-
-
-def sweep(
-    ax: Any,
-    positions: Sequence[float],
-    groups: Sequence[Group],
-    *,
-    dashes: Any = "-",
-    suffix: str = "",
-    seeds: bool = True,
-) -> None:
-    """Draw both mean correlations of groups: their mean as a line, draws as points."""
-    for field, colour in FIELDS.items():
-        values = [group.curve(field) for group in groups]
-        ax.plot(
-            positions,
-            [float(mean(v)) for v in values],
-            color=colour,
-            linestyle=dashes,
-            label=f"to the {field}{suffix}",
-        )
-        for x, each in zip(positions, values, strict=True) if seeds else ():
-            ax.plot([x] * len(each), each, ".", color=colour, markersize=4)
-    lost = [x for x, g in zip(positions, groups, strict=True) if bool(g.diverged.any())]
-    if lost:
-        ax.plot(lost, [0.02] * len(lost), "x", color=INK, markersize=6)
 
 
 def correlation_axis(ax: Any, xlabel: str) -> None:
@@ -72,7 +46,7 @@ def seeds(runs: Sequence[Run]) -> "Figure":
                 linewidth=1.2,
                 label=f"to the {field}, seed {numbers[k]}",
             )
-    _half(ax, depths)
+    _half(ax)
     ax.set_xticks(depths)
     correlation_axis(ax, "weight layers")
     figure.legend(loc="outside right center")
@@ -83,26 +57,31 @@ def depth_curve(runs: Sequence[Run]) -> "Figure":
     """Draw both correlations against depth, means over seeds and their points."""
     figure, (ax,) = axes(height=3.4, width=WIDTH)
     depths = [run.layers for run in runs]
-    sweep(ax, depths, [run.group for run in runs])
-    _half(ax, depths)
+    for k, (field, colour) in enumerate(FIELDS.items()):
+        values = [run.group.curve(field) for run in runs]
+        ax.plot(
+            depths,
+            [float(mean(v)) for v in values],
+            color=colour,
+            linestyle=DASHES[k],
+            label=f"to the {field}",
+        )
+        for x, each in zip(depths, values, strict=True):
+            ax.plot([x] * len(each), each, ".", color=colour, markersize=4)
+    lost = [run.layers for run in runs if bool(run.group.diverged.any())]
+    if lost:
+        ax.plot(lost, [0.02] * len(lost), "x", color=INK, markersize=6)
+    _half(ax)
     ax.set_xticks(depths)
     correlation_axis(ax, "weight layers")
     figure.legend(loc="outside right center")
     return figure
 
 
-def _half(ax: Any, depths: Sequence[float]) -> None:
+def _half(ax: Any) -> None:
     # Over correlations 0 to 1, a perfect constant has the mean correlation 1/2.
-    ax.axhline(0.5, color=FAINT, linewidth=1.0)
-    ax.annotate(
-        "identity of a perfect constant",
-        (depths[-1], 0.5),
-        xytext=(0, -9),
-        textcoords="offset points",
-        ha="right",
-        va="top",
-        fontsize=7.5,
-    )
+    label = "to the identity,\nof a perfect constant"
+    ax.axhline(0.5, color=FAINT, linewidth=1.0, label=label)
 
 
 def layer_errors(runs: Sequence[Run]) -> "Figure":

@@ -5,6 +5,10 @@ from verify.figures.identity_map.paper import PaperFigure
 
 CNN, PREDICTED, MAPPED = ("cnn-depth-*",), ("curve", "predictions"), ("heatmap",)
 
+BELOW = (
+    "Outputs are of the first seed, cosines with the input below them means over seeds."
+)
+
 ENTRIES = (
     PaperFigure(
         number=1,
@@ -65,7 +69,7 @@ ENTRIES = (
         title="What layers still know of the class",
         caption=(
             "Errors of an averaging classifier on each layer's output, "
-            "thin lines for seeds: the last layer of a trained shallow "
+            "means and, thin, seeds: the last layer of a trained shallow "
             "network recovers what its middle lost, that of a deep one "
             "does not."
         ),
@@ -82,7 +86,7 @@ ENTRIES = (
         title="A shallow network at other sizes",
         caption=(
             "A network that learnt nearly the identity at one size, on images scaled to"
-            " others."
+            f" others. {BELOW}"
         ),
         paper=(
             "The 5-layer CNN at 7 to 112 pixels: the identity holds on "
@@ -98,9 +102,9 @@ ENTRIES = (
         caption=(
             "What a deep network learnt as a constant is one only at the "
             "size it was trained at; elsewhere shapes grow from the "
-            "boundary."
+            f"boundary. {BELOW}"
         ),
-        paper=("The 20-layer CNN at 7 to 112 pixels."),
+        paper="The 20-layer CNN at 7 to 112 pixels: the constant holds robustly.",
         needs=CNN,
         sections=("sizes",),
         plate=plates.sizes_deep,
@@ -243,8 +247,8 @@ ENTRIES = (
         title="How far weights moved",
         caption=(
             "Weights move most in the last layer, relative to where they "
-            "started, and less, but not by nothing, below; points are "
-            "seeds."
+            "started, and less, but not by nothing, below; bars are "
+            "means, points seeds."
         ),
         paper=(
             "Largest at the top, small but not zero below, near 0 in the "
@@ -257,10 +261,7 @@ ENTRIES = (
     PaperFigure(
         number=20,
         title="A shallow network at other sizes, more of them",
-        caption=(
-            "As figure 6, and images of one size on black of several: below each output"
-            " stands its correlation with the input."
-        ),
+        caption=(f"As figure 6, and images of one size on black of several. {BELOW}"),
         paper="Inputs and outputs of the 5-layer CNN at more sizes.",
         needs=CNN,
         sections=("sizes",),
@@ -271,7 +272,8 @@ ENTRIES = (
         title="Inside a deep network at other sizes",
         caption=(
             "Leading singular vectors of layers, for one unseen image at several sizes:"
-            " what will be the output grows from the boundary."
+            " what will be the output grows from the boundary. Black and white are each"
+            " picture's own."
         ),
         paper="Intermediate layers of the 20-layer CNN at several sizes.",
         needs=CNN,

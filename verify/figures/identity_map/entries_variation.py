@@ -149,12 +149,16 @@ ENTRIES = (
             number=number,
             title=f"{words} images to train on",
             caption=(
-                "Below outputs stands how much of each training image they hold: the"
-                " deeper a network, the more of its output this mixture explains."
+                "Below outputs stand the coefficients of the mixture of training images"
+                " that is closest to them, and the share of the output that it explains,"
+                " means over seeds."
             ),
-            paper=f"CNNs trained on {words.lower()} examples.",
+            paper=(
+                f"CNNs trained on {words.lower()} examples: deep ones output mixtures of"
+                " the training images."
+            ),
             needs=(f"images-{count}-depth-*",),
-            sections=PREDICTED,
+            sections=("predictions",),
             plate=plates.mixtures,
         )
         for number, count, words in ((38, 2, "Two"), (39, 3, "Three"))

@@ -1,7 +1,8 @@
 """What stands in rows and columns: images put in, what comes out, layers within.
 
-Pixels keep the scale of the inputs: black and white are the least and the largest
-pixel that goes in, and outputs beyond are cut off there.
+Outputs of networks keep the scale of the inputs: black and white are the least and the
+largest pixel that goes in, and what is beyond is cut off there. Pictures of layers, and of
+upper layers alone, have a scale each.
 """
 
 from collections.abc import Sequence
@@ -32,7 +33,10 @@ def correlations(group: Group) -> tuple[str, str]:
 
 
 def _two(value: Any) -> str:
-    return f"{float(value):.2f}".replace("-", "−") if np.isfinite(value) else "none"
+    if not np.isfinite(value):
+        return "none"
+    # The zero added leaves no zero with a sign.
+    return f"{round(float(value), 2) + 0.0:.2f}".replace("-", "−")
 
 
 def outputs(group: Group) -> list[Array | str]:
@@ -319,12 +323,8 @@ def upper(run: Run) -> "Figure":
 
 def variants(runs: Sequence[Run], name: str = "") -> list[tuple[str, Group]]:
     """Return every group of runs with its label, for the rows of a grid."""
-    several = len({run.layers for run in runs}) > 1
     return [
-        (
-            (f"{run.layers} layers, " if several else "") + (variant(group) or name),
-            group,
-        )
+        (f"{_count(run.layers)}, {variant(group) or name}".removesuffix(", "), group)
         for run in runs
         for group in run.groups
     ]

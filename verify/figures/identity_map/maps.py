@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 
 WIDTH = 6.6
 _COLOURS = "viridis"
+_EXTEND = {
+    (False, False): "neither",
+    (False, True): "max",
+    (True, False): "min",
+    (True, True): "both",
+}
+"""Pointed ends of the colour bar, by whether numbers lie below and above it."""
 _TITLES = {
     "constant": "to the constant",
     "identity": "to the identity",
@@ -69,7 +76,9 @@ def heat_maps(
                 ax.set_xlabel(xlabel)
         panels[row][0].set_ylabel("correlation ρ of the test image")
     words = "mean squared error" if errors else "correlation"
-    beyond = errors and any(bool((v > limits[1]).any()) for v in found.values())
+    below = any(bool((v < limits[0]).any()) for v in found.values())
+    # A correlation of one may be rounded to a little more.
+    above = errors and any(bool((v > limits[1]).any()) for v in found.values())
     figure.colorbar(
         shown,
         ax=panels,
@@ -77,7 +86,7 @@ def heat_maps(
         shrink=0.9,
         pad=0.02,
         aspect=30,
-        extend="max" if beyond else "neither",
+        extend=_EXTEND[below, above],
     )
     return figure
 

@@ -74,7 +74,7 @@ def montage(
     cell = min(_CELL, (WIDTH - left - right) / len(columns), _TALLEST / rows)
     longest = max(map(len, columns))
     tilted = longest * _SMALL > cell
-    top = max(0.3 if headers else 0.2, 0.12 + 0.72 * _SMALL * longest * tilted)
+    top = max(0.34 if headers else 0.2, 0.12 + 0.72 * _SMALL * longest * tilted)
     gaps = [_APART if s.apart else 0.0 for s in strips[:-1]] + [0.0]
     steps = [s.height(cell) + gap for s, gap in zip(strips, gaps, strict=True)]
     offsets = np.concatenate([[0.0], np.cumsum(steps)])

@@ -1,6 +1,6 @@
 """One figure of the paper: what it needs, how it is drawn, what to see."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,18 @@ from verify.figures.style import with_remarks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+_OWN = "Black and white are each picture's own."
+_NOTES: Mapping[tuple[str, ...], str] = {
+    ("curve", "predictions"): (
+        "Pictures are of the first seed; cosines beside them are means over seeds and"
+        " over test images at correlations 0 to 1 with the training image."
+    ),
+    ("pictures",): _OWN,
+    ("upper",): f"{_OWN} They are of the first seed, cosines are means over seeds.",
+}
+"""How to read what is shown, by the sections that it is taken from."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +62,9 @@ class PaperFigure:
     @property
     def words(self) -> str:
         """The whole caption."""
-        return f"{self.caption} In the paper: {self.paper}"
+        note = _NOTES.get(self.sections, "")
+        parts = (self.caption, note, f"In the paper: {self.paper}")
+        return " ".join(part for part in parts if part)
 
     def runs(self, records: Records) -> list[Run]:
         """Return the runs that the figure shows.

@@ -231,14 +231,9 @@ def _at(runs: Runs, layers: int) -> list[Run]:
 def _varied(
     runs: Runs, key: str, words: str, only: Sequence[str] | None = grids.FEW
 ) -> "Figure":
-    several = len({run.layers for run in runs}) > 1
     ordered = sorted(runs, key=lambda run: (run.layers, getattr(run, key)))
     rows = [
-        (
-            (f"{run.layers} layers, " if several else "")
-            + words.format(getattr(run, key)),
-            run.group,
-        )
+        (f"{_layers(run.layers)}, {words.format(getattr(run, key))}", run.group)
         for run in ordered
     ]
     return grids.predictions(rows, only=only)
@@ -327,17 +322,13 @@ def _ended(group: Group) -> str:
 def optimisers(runs: Runs) -> "Figure":
     """Draw a row for each optimiser and rate."""
     order = ("sgd", "adagrad", "rmsprop", "adam", "adamax")
-    several = len({run.layers for run in runs}) > 1
     ordered = sorted(
         runs, key=lambda r: (r.layers, order.index(r.record.entry("recipe/optimiser")))
     )
     rows = [
-        (
-            (f"{run.layers} layers, " if several else "")
-            + f"{run.record.entry('recipe/optimiser')} {group.rate:g}",
-            group,
-        )
+        (f"{_layers(run.layers)}, {optimiser} {group.rate:g}", group)
         for run in ordered
+        for optimiser in (run.record.entry("recipe/optimiser"),)
         for group in run.groups
     ]
     return grids.predictions(rows, only=grids.FEW)

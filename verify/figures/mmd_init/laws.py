@@ -77,6 +77,8 @@ def _block(
         above.text(0.0, 1.03, said, transform=above.transAxes, fontsize=8)
         below.set(ylim=(0.0, top), xlabel="p", xlim=(0.0, 1.0))
         below.set_xticks([0.0, 0.5, 1.0], ["0", "½", "1"])
+        # Shared axes are labelled in the last row alone otherwise.
+        below.tick_params(labelbottom=True)
         above.set(ylim=(0.0, 1.0), yticks=[0.0, 0.5, 1.0])
         above.set_yticklabels(["0", "½", "1"] if index == 0 else [])
         if index:

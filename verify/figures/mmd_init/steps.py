@@ -62,7 +62,7 @@ def _around(ax: Any, run: Run, level: str, *, first: bool) -> None:
         color=INK,
         linestyle=DASHES[1],
         linewidth=1.3,
-        label="at the start $\\theta_0$",
+        label="at the start θ₀",
     )
     ax.plot(steps, mean, color=SERIES[0], label="around it, mean ± std of four")
 

@@ -10,7 +10,6 @@ from verify.figures.square_loss.panels import (
     behind,
     common_legend,
     epochs_axis,
-    log_axis,
     lost,
     panels,
     scale_title,
@@ -18,7 +17,7 @@ from verify.figures.square_loss.panels import (
     with_band,
 )
 from verify.figures.square_loss.runs import Draw, Run
-from verify.figures.style import DASHES, INK, SERIES
+from verify.figures.style import DASHES, INK, SERIES, log_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -116,7 +115,8 @@ def _norms_row(row: Sequence[Any], run: Run, index: int, *, several: bool) -> No
         behind(ax, run.epochs, run, index, series("rho"))
         _norms(ax, run, index, typical)
         ax.set_xlim(0.0, end)
-        ax.locator_params(axis="x", nbins=4)
+        # Panels are narrow, and there is no half of an epoch.
+        ax.locator_params(axis="x", nbins=3, integer=True)
         ax.set_ylim(*_window(run, scale, end))
         log_axis(ax)
         if place + 1 < len(ends):
@@ -129,7 +129,8 @@ def _norms(ax: Any, run: Run, index: int, draw: Draw) -> None:
     """Draw the norm that obeys eq. (5) and its resting value."""
     rho, rest = draw.series("rho"), draw.series("rho_eq")
     ax.plot(run.epochs, rho, ".-", color=SERIES[index], markersize=4)
-    label = "ρ_eq of the directions, typical draw"
+    # No formula: its letters, and those beside it, would be set one by one.
+    label = "equilibrium of the directions, typical draw"
     given = {"color": INK, "linestyle": DASHES[1], "linewidth": 1.1}
     ax.plot(run.epochs, rest, label=label, **given)
 
@@ -137,7 +138,7 @@ def _norms(ax: Any, run: Run, index: int, draw: Draw) -> None:
 def _product(ax: Any, run: Run, index: int, draw: Draw) -> None:
     behind(ax, run.epochs, run, index, series("product"))
     ax.plot(run.epochs, draw.series("product"), color=SERIES[index])
-    epochs_axis(ax, run)
+    epochs_axis(ax, run, every=2)
     log_axis(ax)
     ax.set_title("product of layers", fontweight="normal")
 

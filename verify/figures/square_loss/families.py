@@ -8,13 +8,12 @@ import numpy as np
 from verify.figures.square_loss.curves import sorted_margins
 from verify.figures.square_loss.panels import (
     epochs_axis,
-    log_axis,
     panels,
     series,
     with_band,
 )
 from verify.figures.square_loss.runs import Run
-from verify.figures.style import DASHES, SERIES
+from verify.figures.style import DASHES, SERIES, log_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,7 +83,9 @@ def _columns(
             column = [row[place] for row in part]
             if name not in mine:
                 for ax in column:
-                    ax.set_visible(False)
+                    ax.set_axis_off()
+                words_for_it = f"{FAMILIES[name]},\n{source}: no record"
+                column[0].text(0.5, 0.5, words_for_it, ha="center", va="center")
                 continue
             draw(mine[name], column)
             words_above = FAMILIES[name] + (f"\n{source}" if len(data) > 1 else "")
@@ -106,8 +107,9 @@ def _head(ax: Any, run: Run, title: str) -> None:
             loc="lower left",
             bbox_to_anchor=(-0.03, 0.97),
             ncols=len(run.scales),
-            handlelength=1.5,
-            columnspacing=0.9,
+            handlelength=2.1,
+            columnspacing=0.7,
+            handletextpad=0.4,
             borderpad=0.2,
         )
 

@@ -53,7 +53,9 @@ def _flow(ax: Any, title: str, directions: Any, x: Any, weight_decay: float) -> 
     )
     ax.axhline(end, color=FAINT, linewidth=1.0)
     ax.plot(times, rho, color=SERIES[0], label="ρ(t)")
-    ax.plot(times, rest, color=SERIES[1], linestyle=DASHES[1], label="ρ_eq of V(t)")
+    ax.plot(
+        times, rest, color=SERIES[1], linestyle=DASHES[1], label="equilibrium of V(t)"
+    )
     ax.plot([peak], [top], "o", color=INK, markersize=5, label="where they meet")
     ax.set(title=title, xlabel="time t", ylim=(0.0, 1.75), xlim=(START, END))
     ax.set_xscale("log")
@@ -62,7 +64,7 @@ def _flow(ax: Any, title: str, directions: Any, x: Any, weight_decay: float) -> 
     _note(ax, f"peak {top:.4f}\nat t = {peak:.3f}", (peak, top), (6, 20), "left")
     _note(ax, f"end {end:.4f}", (END, end), (-2, -4), "right", va="top")
     ax.annotate(
-        "printed: rises monotonically\nto ρ_eq; refuted: falls here",
+        "printed: rises monotonically\nto it; refuted: falls here",
         (1.6 * peak, (top + end) / 2.0),
         xytext=(0.97, 0.33),
         textcoords="axes fraction",

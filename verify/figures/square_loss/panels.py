@@ -1,6 +1,5 @@
 """Panels of curves: a typical draw in full colour, the others behind it."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -66,64 +65,17 @@ def behind(ax: Any, x: Array, run: Run, index: int, values: Values) -> None:
             ax.plot(x, values(draw), color=SERIES[index], linewidth=0.6, alpha=0.45)
 
 
-def epochs_axis(ax: Any, run: Run) -> None:
-    """Make the axis of epochs logarithmic from 1 on, with 0 at its left end."""
+def epochs_axis(ax: Any, run: Run, *, every: int = 1) -> None:
+    """Make the axis of epochs logarithmic from 1 on, with 0 at its left end.
+
+    In a narrow panel not `every` decade has a tick: every second, say.
+    """
     last = float(run.epochs[-1])
     ax.set_xscale("symlog", linthresh=1.0, linscale=0.4)
-    powers = [10.0**k for k in range(6) if 10.0**k <= last]
-    ax.set_xticks([0.0, *powers], ["0", *(f"{p:,.0f}" for p in powers)])
+    powers = [10.0**k for k in range(6) if 10.0**k <= last][::-every][::-1]
+    ax.set_xticks([0.0, *powers], ["0", *(f"{p:g}" for p in powers)])
     ax.minorticks_off()
     ax.set_xlim(0.0, last)
-
-
-def log_axis(ax: Any) -> None:
-    """Make the other axis logarithmic; what is not positive leaves a gap.
-
-    Its limits must not change any more: ticks are 1, 2, 5 where there are few decades.
-    """
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-
-    ax.set_yscale("log", nonpositive="mask")
-    low, high = ax.get_ylim()
-    ticks = _log_ticks(low, high)
-    ax.set_ylim(low, high)
-    ax.yaxis.set_major_locator(FixedLocator(ticks))
-    ax.yaxis.set_major_formatter(FuncFormatter(_log_label))
-    ax.yaxis.set_minor_locator(NullLocator())
-
-
-def _log_ticks(low: float, high: float) -> list[float]:
-    """Return two to seven ticks: of decades, of 1, 2, 5, or evenly spaced.
-
-    Examples
-    --------
-    >>> _log_ticks(0.09, 11.0), _log_ticks(0.3, 3.0)
-    ([0.1, 1.0, 10.0], [0.5, 1.0, 2.0])
-    >>> _log_ticks(1.52, 1.93)
-    [1.6, 1.7, 1.8, 1.9]
-    """
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    powers = range(first, last + 1)
-    decades = [float(f"1e{k}") for k in powers]
-    finer = [float(f"{m}e{k}") for k in powers for m in (1, 2, 5)]
-    inside = [[t for t in ts if low <= t <= high] for ts in (decades, finer)]
-    if len(inside[0]) > 2 or (len(inside[0]) == 2 and len(inside[1]) > 6):
-        return inside[0][:: math.ceil(len(inside[0]) / 5)]
-    if len(inside[1]) > 1:
-        return inside[1]
-    step = 10.0 ** math.floor(math.log10(high - low))
-    step = next(step / part for part in (1, 2, 5, 10) if high - low > 2 * step / part)
-    start, end = math.ceil(low / step), math.floor(high / step)
-    return [float(f"{k * step:.12g}") for k in range(start, end + 1)]
-
-
-def _log_label(value: float, _: object = None) -> str:
-    """Write a tick plainly where that is short, else as a power of ten."""
-    if 1e-3 < value < 1e4:
-        return f"{value:g}"
-    digits, power = f"{value:e}".split("e")
-    factor = "" if float(digits) == 1.0 else f"{float(digits):g}·"
-    return f"{factor}10$^{{{int(power)}}}$"
 
 
 def lost(ax: Any, run: Run, scale: float) -> bool:
