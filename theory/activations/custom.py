@@ -344,6 +344,7 @@ def from_function(
     given_name = requirements.name(name)
     known, slope, read = as_numpy(f, derivative)
     points = tuple(sorted({*named, *read}))
+    requirements.apart(points)
     label = given_name or getattr(f, "__name__", type(f).__name__)
     label = "f" if label in ("<lambda>", "function") else str(label)
     requirements.values(known, points, "f")
