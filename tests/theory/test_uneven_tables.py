@@ -302,3 +302,16 @@ def test_short_lengths_after_a_function_that_vanishes_keep_their_digits() -> Non
     q = np.diag(k)
     cubes = 1e-18 * (9.0 * np.outer(q, q) * k + 6.0 * k**3)
     assert np.abs(kernels.nngp(x, a, 2) / cubes - 1.0).max() < 1e-12
+
+
+def test_lengths_too_far_apart_are_refused_before_the_work(monkeypatch):
+    def worked(*_, **__):
+        raise AssertionError("a table was begun")
+
+    monkeypatch.setattr(slope_tables, "_panels", worked)
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((100, 3)) * np.geomspace(0.3, 3.0, 100)[:, None]
+    with pytest.raises(
+        ValueError, match=r"^nngp_ntk: `x` must .* another `weight_var`"
+    ):
+        kernels.nngp_ntk(x, act.silu, 20, weight_var=2.5)
