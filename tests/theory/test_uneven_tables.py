@@ -315,3 +315,16 @@ def test_lengths_too_far_apart_are_refused_before_the_work(monkeypatch):
         ValueError, match=r"^nngp_ntk: `x` must .* another `weight_var`"
     ):
         kernels.nngp_ntk(x, act.silu, 20, weight_var=2.5)
+
+
+def test_lengths_at_which_a_function_vanishes_are_refused():
+    def flat(x):
+        far = np.maximum(np.abs(x) - 1e-3, 1e-300)
+        return np.where(np.abs(x) > 1e-3, np.exp(-1e-3 / far), 0.0)
+
+    a = act.from_function(flat, name="flat")
+    x = 3e-5 * np.array([[1.0, 0.0], [0.9, 1.2]])
+    with pytest.raises(
+        ValueError, match=r"values of flat at length .* are zero in dou"
+    ):
+        kernels.nngp(x, a, 1)

@@ -85,6 +85,12 @@ OUTSIDE = (
     " leave it below length {:.3g}. Use fewer layers or shorter inputs."
 )
 
+VANISHED = (
+    "`depth` must leave lengths at which the activation has digits, but values of {} at"
+    " length {:.3g} are zero in double precision. Use fewer layers, longer inputs or"
+    " `activation.normalized()`."
+)
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -309,6 +315,8 @@ class LengthPanel:
         if not (np.isfinite(energy).all() and np.isfinite(slopes).all()):
             top = math.exp(self.interval.high)
             raise ValueError(OUTSIDE.format(self.activation.name, top))
+        if not energy.all():
+            raise ValueError(VANISHED.format(self.activation.name, float(r.min())))
         gain = np.log(energy) - 2.0 * shares
         mean, growth = density @ s, _mean_product(density, s, y * slope)
         if not self.has_slope:
