@@ -328,3 +328,18 @@ def test_lengths_at_which_a_function_vanishes_are_refused():
         ValueError, match=r"values of flat at length .* are zero in dou"
     ):
         kernels.nngp(x, a, 1)
+
+
+def test_a_derivative_that_is_wrong_at_tiny_lengths_alone_is_refused():
+    # 1e-13 beside a slope of 2 |x|: the cosine of rows 1e-3 apart was -1.
+    a = act.from_function(
+        lambda x: x * np.tanh(x),
+        derivative=lambda x: np.tanh(x) + x / np.cosh(x) ** 2 + 1e-13 / np.cosh(x),
+        name="a",
+    )
+    x = np.array([[1.0, 0.0], [1.0, 1e-3]])
+    assert kernels.nngp(x, a, 2)[0, 1] > 0.0
+    with pytest.raises(
+        ValueError, match=r"a: `derivative` must be that of f at varian"
+    ):
+        kernels.nngp(1e-9 * x, a, 2)

@@ -270,6 +270,21 @@ class FromFunction(Activation):
             slopes = float(np.abs(powers[:, 1:] @ (a[1:] - c)).max())
         return values / whole, slopes / whole
 
+    def require_slope(self, var: float) -> None:
+        """Raise where a slope that was given is not that of f at a variance.
+
+        What is rounding beside f' at unit variance may be all of it at a tiny one.
+        """
+        if self.df is None:
+            return
+        error = (self if var == 1.0 else self._scaled(var))._errors[1]
+        if error > self.tolerance:
+            raise ValueError(
+                f"{self.name}: `derivative` must be that of f at variance {var:.3g} too,"
+                f" but the dual by it is {error:.1g} of E f^2 off, more than"
+                f" {self.tolerance:g}. Leave it away, or give more of its digits."
+            )
+
 
 def from_function(
     f: Any,
