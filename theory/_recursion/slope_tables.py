@@ -8,8 +8,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from theory._recursion.length_tables import Interval, reach, rule_of, sizes
+from theory._recursion.length_tables import Interval, rule_of, sizes
 from theory._recursion.linear_pieces import from_right_angle, mean_slope
+from theory._recursion.reaches import reach
 from theory._recursion.row_series import RowSeries
 from theory._recursion.rows import Index, distinct
 from theory.activations import Activation, PiecewisePolynomial
