@@ -280,7 +280,7 @@ class LengthPanel:
         """
         base, _, _ = split(self.activation)
         if isinstance(base, FromFunction):
-            base.require_slope(math.exp(2.0 * self.interval.low))
+            base._require_slope(math.exp(2.0 * self.interval.low))
         n = NODES
         while True:
             values = self._averages(n)
