@@ -343,3 +343,12 @@ def test_a_derivative_that_is_wrong_at_tiny_lengths_alone_is_refused():
         ValueError, match=r"a: `derivative` must be that of f at varian"
     ):
         kernels.nngp(1e-9 * x, a, 2)
+
+
+def test_lengths_at_which_rounding_leaves_nothing_are_called_so():
+    a = act.from_function(lambda x: 1.0 - np.cos(x), tolerance=0.01, name="a")
+    x = 3e-13 * np.array([[1.0, 0.0], [0.9, 1.2]])
+    with pytest.raises(
+        ValueError, match=r"values of a at length .* are zero in double"
+    ):
+        kernels.nngp(x, a, 1)

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from theory import gaussian, meshes
 from theory._recursion import short_rows
-from theory._recursion.reaches import OUTSIDE, reach
+from theory._recursion.reaches import OUTSIDE, VANISHED, reach
 from theory.activations import Activation, PiecewisePolynomial
 from theory.activations.affine import split
 from theory.activations.custom import FromFunction
@@ -71,12 +71,6 @@ WIDEST = 4096.0
 
 STEEP = 8.0
 """Growth of E s'^2 over half of a panel from which its share of E s^2 is tabulated."""
-
-VANISHED = (
-    "`depth` must leave lengths at which the activation has digits, but values of {} at"
-    " length {:.3g} are zero in double precision. Use fewer layers, longer inputs or"
-    " `activation.normalized()`."
-)
 
 
 @dataclass(frozen=True)

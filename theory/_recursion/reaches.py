@@ -22,6 +22,12 @@ OUTSIDE = (
     " leave it below length {:.3g}. Use fewer layers or shorter inputs."
 )
 
+VANISHED = (
+    "`depth` must leave lengths at which the activation has digits, but values of {} at"
+    " length {:.3g} are zero in double precision. Use fewer layers, longer inputs or"
+    " `activation.normalized()`."
+)
+
 
 @lru_cache(maxsize=4096)
 def reach_of(activation: Activation, r: float) -> float | None:
@@ -55,5 +61,7 @@ def reach(activation: Activation, r: float) -> float:
     """
     found = reach_of(activation, r)
     if found is None:
-        raise ValueError(OUTSIDE.format(activation.name, r))
+        z = np.linspace(-NEAR, NEAR, 9)
+        text = OUTSIDE if np.any(activation._value(r * z)) else VANISHED
+        raise ValueError(text.format(activation.name, r))
     return found
