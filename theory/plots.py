@@ -105,7 +105,7 @@ def depth_map(
     ------
     ValueError
         If there is no depth, one is no positive whole number, or the number of points
-        is not as said.
+        is not as said; as `theory.kernels.nngp_map`.
     ModuleNotFoundError
         If Matplotlib is not installed; the message names the extra.
 
@@ -128,7 +128,11 @@ def depth_map(
     shades = _shades(len(depths))
     for depth, shade in zip(depths, shades, strict=True):
         label = "1 layer" if depth == 1 else f"{depth} layers"
-        values = kernels.nngp_map(rho, activation, depth)
+        try:
+            values = kernels.nngp_map(rho, activation, depth)
+        except ValueError as error:
+            _, _, what = str(error).partition(": ")
+            raise ValueError(f"plots.depth_map: at depth {depth}, {what}") from error
         axes.plot(rho, values, color=shade, label=label)
     axes.set(
         title=activation.name,

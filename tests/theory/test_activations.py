@@ -170,6 +170,12 @@ def test_centred_activations_settle_at_zero(name):
     assert act.CATALOGUE[name].fixed_point() == 0.0
 
 
+def test_zero_has_no_fixed_point():
+    zero = act.from_function(lambda x: 0.0 * x, name="zero")
+    with pytest.raises(ValueError, match=r"^zero.fixed_point: activation must not be"):
+        zero.fixed_point()
+
+
 def test_selu_settles_near_zero():
     # Its two constants are rounded: E s is 1e-16, and the map's slope at 0 is 1 - mu.
     assert 0.0 <= act.selu.fixed_point() < 1e-28

@@ -954,3 +954,15 @@ def test_expressions_with_kinks_that_cannot_be_listed():
     assert len(a.kinks) == 25
     with pytest.raises(ValueError, match="more than 32 were found"):
         act.from_function(sympy.floor(x))
+
+
+@pytest.mark.parametrize("kinks", [(0.0, 1e-300), (0.0, 5e-324), (-1e-300,)])
+def test_kinks_whose_gap_has_no_square_are_refused(kinks):
+    with pytest.raises(ValueError, match=r"`kinks` must be the same or 1e-150 apart"):
+        act.from_function(lambda x: np.tanh(x) + np.abs(x), kinks=kinks)
+
+
+def test_kinks_with_a_gap_below_rounding_are_one(error):
+    apart = act.from_function(lambda x: np.tanh(x) + np.abs(x), kinks=(0.0, 1e-30))
+    one = act.from_function(lambda x: np.tanh(x) + np.abs(x), kinks=0.0)
+    assert error(apart.dual(0.5), one.dual(0.5)) < 1e-14

@@ -111,6 +111,10 @@ def test_names_of_phases_stay_within_their_regions(ax, width):
         ),
         (lambda: plots.depth_map(act.relu, ()), "`depths` must be at least one"),
         (lambda: plots.depth_map(act.relu, (0.5,)), "depth"),
+        (
+            lambda: plots.depth_map(act.relu, (1, 2000), points=3),
+            r"^plots.depth_map: at depth 2000, `depth` must keep the kernel within",
+        ),
         (lambda: plots.kernel([1.0, 2.0]), "two axes"),
         (lambda: plots.kernel([[1.0, np.nan]]), "1 of 2 entries"),
         (lambda: plots.phase_diagram(act.erf, (2.0, 1.0)), "`weight_var` must be"),

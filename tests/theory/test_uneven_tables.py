@@ -302,3 +302,53 @@ def test_short_lengths_after_a_function_that_vanishes_keep_their_digits() -> Non
     q = np.diag(k)
     cubes = 1e-18 * (9.0 * np.outer(q, q) * k + 6.0 * k**3)
     assert np.abs(kernels.nngp(x, a, 2) / cubes - 1.0).max() < 1e-12
+
+
+def test_lengths_too_far_apart_are_refused_before_the_work(monkeypatch):
+    def worked(*_, **__):
+        raise AssertionError("a table was begun")
+
+    monkeypatch.setattr(slope_tables, "_panels", worked)
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((100, 3)) * np.geomspace(0.3, 3.0, 100)[:, None]
+    with pytest.raises(
+        ValueError, match=r"^nngp_ntk: `x` must .* another `weight_var`"
+    ):
+        kernels.nngp_ntk(x, act.silu, 20, weight_var=2.5)
+
+
+def test_lengths_at_which_a_function_vanishes_are_refused():
+    def flat(x):
+        far = np.maximum(np.abs(x) - 1e-3, 1e-300)
+        return np.where(np.abs(x) > 1e-3, np.exp(-1e-3 / far), 0.0)
+
+    a = act.from_function(flat, name="flat")
+    x = 3e-5 * np.array([[1.0, 0.0], [0.9, 1.2]])
+    with pytest.raises(
+        ValueError, match=r"values of flat at length .* are zero in dou"
+    ):
+        kernels.nngp(x, a, 1)
+
+
+def test_a_derivative_that_is_wrong_at_tiny_lengths_alone_is_refused():
+    # 1e-13 beside a slope of 2 |x|: the cosine of rows 1e-3 apart was -1.
+    a = act.from_function(
+        lambda x: x * np.tanh(x),
+        derivative=lambda x: np.tanh(x) + x / np.cosh(x) ** 2 + 1e-13 / np.cosh(x),
+        name="a",
+    )
+    x = np.array([[1.0, 0.0], [1.0, 1e-3]])
+    assert kernels.nngp(x, a, 2)[0, 1] > 0.0
+    with pytest.raises(
+        ValueError, match=r"a: `derivative` must be that of f at varian"
+    ):
+        kernels.nngp(1e-9 * x, a, 2)
+
+
+def test_lengths_at_which_rounding_leaves_nothing_are_called_so():
+    a = act.from_function(lambda x: 1.0 - np.cos(x), tolerance=0.01, name="a")
+    x = 3e-13 * np.array([[1.0, 0.0], [0.9, 1.2]])
+    with pytest.raises(
+        ValueError, match=r"values of a at length .* are zero in double"
+    ):
+        kernels.nngp(x, a, 1)

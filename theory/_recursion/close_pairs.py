@@ -13,6 +13,7 @@ lengths or in the angle.
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +35,16 @@ OCTAVES = 26
 """Of the angle, at most: those below count 4^-26."""
 
 
+@lru_cache(maxsize=1024)
+def _slope(activation: Activation, v: float) -> Broken:
+    """Return the slope at a row's length, with panels of its own, for all of its pairs.
+
+    Panels far out matter to the longer row alone.
+    """
+    df = activation._scaled(v * v).derivative
+    return Broken(df._value, df.kinks, lru_cache(maxsize=8)(df._edges))
+
+
 def integrals(
     activation: Activation, r: float, other: float, rho: float, d: float
 ) -> tuple[float, float, float]:
@@ -48,14 +59,12 @@ def integrals(
     left -= w @ left
     right -= w @ right
     whole = float((left * w) @ right) / (r * other)
-    # The activation at each length: panels far out matter to the longer row alone.
-    df = [activation._scaled(v * v).derivative for v in dict.fromkeys((r, other))]
+    f = [_slope(activation, v) for v in dict.fromkeys((r, other))]
     if d == 0.0:
         z, w = rule_of(activation, both, nodes=SLOPES, mirrored=True)
-        slope = float((df[0]._value(z) * w) @ df[-1]._value(sign * z))
+        slope = float((f[0].f(z) * w) @ f[-1].f(sign * z))
         return whole, 0.0, slope / (r * other)
     size = math.sqrt(float((left * left) @ w) * float((right * right) @ w))
-    f = [Broken(h._value, h.kinks, h._edges) for h in df]
     t = 2.0 * math.asin(math.sqrt(0.5 * d))
     plane = Plane(f, size, mirrored=rho < 0.0, widest=t)
     x, share = gaussian.legendre(NODES)

@@ -28,8 +28,10 @@ import numpy.typing as npt
 
 from theory import gaussian, meshes
 from theory._recursion import short_rows
+from theory._recursion.reaches import OUTSIDE, VANISHED, reach
 from theory.activations import Activation, PiecewisePolynomial
 from theory.activations.affine import split
+from theory.activations.custom import FromFunction
 from theory.duals._planes import chebyshev
 
 Array = npt.NDArray[np.float64]
@@ -67,23 +69,8 @@ SEVERAL = 4
 WIDEST = 4096.0
 """More than any difference of log lengths."""
 
-NEAR, FARTHEST = 20.0, 38.0
-"""Half-widths, in standard deviations, of integrals over one variable: at least and at
-most. The density is 1e-314 at the last,"""
-
-STEP = 0.25
-"""and this far apart are the values that tell how far an energy reaches,"""
-
-FALL = 42.0
-"""which ends where it has fallen by so many natural logarithms, to 1e-18."""
-
 STEEP = 8.0
 """Growth of E s'^2 over half of a panel from which its share of E s^2 is tabulated."""
-
-OUTSIDE = (
-    "`depth` must keep moments within float64 where they are tabulated, but those of {}"
-    " leave it below length {:.3g}. Use fewer layers or shorter inputs."
-)
 
 
 @dataclass(frozen=True)
@@ -285,6 +272,9 @@ class LengthPanel:
         They are analytic but for the complex zeros of r'^2, wherever these are: nodes are
         doubled until they are resolved.
         """
+        base, _, _ = split(self.activation)
+        if isinstance(base, FromFunction):
+            base._require_slope(math.exp(2.0 * self.interval.low))
         n = NODES
         while True:
             values = self._averages(n)
@@ -309,6 +299,8 @@ class LengthPanel:
         if not (np.isfinite(energy).all() and np.isfinite(slopes).all()):
             top = math.exp(self.interval.high)
             raise ValueError(OUTSIDE.format(self.activation.name, top))
+        if not energy.all():
+            raise ValueError(VANISHED.format(self.activation.name, float(r.min())))
         gain = np.log(energy) - 2.0 * shares
         mean, growth = density @ s, _mean_product(density, s, y * slope)
         if not self.has_slope:
@@ -447,42 +439,6 @@ def _change(
         total[at] += half * mean
     change[near] = total
     return change
-
-
-@lru_cache(maxsize=4096)
-def reach_of(activation: Activation, r: float) -> float | None:
-    """Return the standard deviations within which the energy of s(r Z) lies.
-
-    20 but for functions that grow like exponentials, or overflow before. None if the
-    energy does not lie within float64.
-    """
-    z = np.arange(0.0, FARTHEST + STEP, STEP)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        size = np.abs(activation._value(r * z)) + np.abs(activation._value(-r * z))
-        log = 2.0 * np.log(size) - 0.5 * z * z
-    finite = int(np.isfinite(size).cumprod().sum())
-    inside = np.flatnonzero(log[:finite] > log[:finite].max(initial=-math.inf) - FALL)
-    if not len(inside):
-        return None
-    # A panel more: values are a step apart. Beyond the last all is nothing.
-    needed, last = z[inside[-1]] + 1.0, z[finite - 1]
-    if needed > last and inside[-1] == finite - 1:
-        return None
-    return max(min(math.ceil(needed), last), min(NEAR, math.floor(last)))
-
-
-def reach(activation: Activation, r: float) -> float:
-    """Return what `reach_of` does.
-
-    Raises
-    ------
-    ValueError
-        If the energy does not lie within float64.
-    """
-    found = reach_of(activation, r)
-    if found is None:
-        raise ValueError(OUTSIDE.format(activation.name, r))
-    return found
 
 
 def rule_of(

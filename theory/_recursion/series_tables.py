@@ -12,7 +12,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from theory._recursion.length_tables import Interval, reach_of, rule_of, sizes
+from theory._recursion.length_tables import Interval, rule_of, sizes
+from theory._recursion.reaches import reach_of
 from theory._recursion.row_series import NOTHING, RowSeries
 from theory.activations import Activation
 from theory.duals._planes import chebyshev

@@ -8,13 +8,14 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from theory._recursion.length_tables import Interval, reach, rule_of, sizes
+from theory._recursion.length_tables import Interval, rule_of, sizes
 from theory._recursion.linear_pieces import from_right_angle, mean_slope
+from theory._recursion.reaches import reach
 from theory._recursion.row_series import RowSeries
 from theory._recursion.rows import Index, distinct
 from theory.activations import Activation, PiecewisePolynomial
 from theory.activations._engines import PANELS
-from theory.duals._panels import Panels
+from theory.duals._panels import NODES, Panels
 from theory.duals._planes import Broken, Plane, chebyshev
 from theory.grids import CLOSE
 
@@ -32,8 +33,14 @@ TOGETHER = 1 << 18
 MOST = 64
 """Nodes in log length of tables of slopes, at most."""
 
+SLOPES = 20
+"""Nodes of a panel for products of slopes, which may be polynomials of 20 nodes each."""
+
 MORE = 4
 """Nodes more than the energy of slopes needs: what slopes of two lengths mostly need."""
+
+LAST = 1e-13
+"""Last coefficients in log length that are left out, over the largest."""
 
 Build = Callable[[bool], tuple[Callable[[Array], Array], float]]
 """Whether rho is negative -> slopes at angles to that end (m, n, n), and the kinks' gap."""
@@ -96,6 +103,8 @@ class Slopes:
             return _panels(self.activation, r, self.start, end, mirrored=mirrored)
         end = 0.5 * math.pi if self.start else _angle(self.least)
         n = _needed(self.activation, self.lengths)
+        if n == MOST and not self.start and self._last_at_end(mirrored) > LAST * NODES:
+            raise self._unresolved()  # before work in the plane, of half a minute
         while n <= MOST:
             r, to = self._nodes(self.lengths, n)
             at = _panels(self.activation, r, self.start, end, mirrored=mirrored)
@@ -108,14 +117,34 @@ class Slopes:
             )
             size = np.abs(found.slope[found.edges[1:] > self.start])
             tail = size[:, :, -1:].max() if n > 1 else 0.0
-            if tail <= 1e-13 * size.max():
+            if tail <= LAST * size.max():
                 return found
             n += MORE
+        raise self._unresolved()
+
+    def _last_at_end(self, mirrored: bool) -> float:  # noqa: FBT001
+        """Return the last coefficients at correlation 1 or -1, over the largest.
+
+        There products of slopes are integrals over one variable. A table's polynomials of
+        the angle, of `NODES` terms, end there, and one of these has no less than the last
+        coefficient over `NODES`.
+        """
+        assert isinstance(self.lengths, Interval)
+        r, to = self._nodes(self.lengths, MOST)
+        z, w = rule_of(self.activation, r, nodes=SLOPES, mirrored=True)
+        f = self.activation.derivative._value(r[:, None] * z)
+        c = np.abs(to @ ((f * w) @ (f[:, ::-1] if mirrored else f).T) @ to.T)
+        return float(c[-1].max() / c.max())
+
+    def _unresolved(self) -> ValueError:
+        assert isinstance(self.lengths, Interval)
         low, high = math.exp(self.lengths.low), math.exp(self.lengths.high)
-        raise ValueError(
-            f"`x` must have lengths between which {self.activation.name} is"
-            f" smooth, but {MOST} lengths do not resolve it between {low:.3g} and"
-            f" {high:.3g}. Rescale the inputs."
+        return ValueError(
+            f"`x` must have lengths between which {self.activation.name} is smooth in"
+            f" every layer, but {MOST} lengths do not resolve it between {low:.3g} and"
+            f" {high:.3g}. Give inputs of lengths closer together, or `sphere=True` for"
+            " one length; if layers drive lengths apart, use fewer of them or another"
+            " `weight_var`."
         )
 
     def basis(self, logs: Array) -> Array:

@@ -43,7 +43,8 @@ class Sphere:
         if log > 709.0:
             raise ValueError(
                 f"{who}: `depth` must keep the tangent kernel within float64, got a"
-                f" diagonal of 10^{log / math.log(10.0):.0f}. Use `normalized=True`."
+                f" diagonal of 10^{log / math.log(10.0):.0f}. Use fewer layers, or"
+                " `normalized=True` of `theory.kernels.ntk`."
             )
         return math.exp(self.map.log_diagonal) * self.length
 

@@ -39,6 +39,16 @@ def kinks(value: Any) -> tuple[float, ...]:
     return tuple(sorted({float(c) + 0.0 for c in points}))
 
 
+def apart(kinks: tuple[float, ...]) -> None:
+    """Raise where kinks come so close that an angle between them has no square."""
+    gaps = np.diff(np.unique([*kinks, 0.0, *np.negative(kinks)]))
+    if gaps.min(initial=1.0) < LEAST:
+        raise ValueError(
+            f"from_function: `kinks` must be the same or {LEAST:g} apart, of each other and"
+            f" of zero, but two are {gaps.min():.3g} apart. Name one of them."
+        )
+
+
 def resolved(
     who: str, rough: tuple[float, ...], jumps: tuple[float, ...], where: str
 ) -> None:

@@ -214,6 +214,11 @@ class Activation(GaussianFunction):
         Correlations converge to it with depth. 0 for a centred activation; 1 when the
         slope there, D / E s^2, is at most one. Absolute accuracy 1e-13.
 
+        Raises
+        ------
+        ValueError
+            For an activation that is zero.
+
         Examples
         --------
         >>> from theory import activations as act
@@ -222,6 +227,8 @@ class Activation(GaussianFunction):
         >>> round(act.gelu.fixed_point(), 9)
         0.760401905
         """
+        if not self.second_moment > 0.0:
+            raise ValueError(f"{self.name}.fixed_point: activation must not be zero.")
         if self.mean == 0.0:
             return 0.0
         excess = self.derivative_second_moment - self.second_moment

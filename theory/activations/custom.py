@@ -270,6 +270,21 @@ class FromFunction(Activation):
             slopes = float(np.abs(powers[:, 1:] @ (a[1:] - c)).max())
         return values / whole, slopes / whole
 
+    def _require_slope(self, var: float) -> None:
+        """Raise where a slope that was given is not that of f at a variance.
+
+        What is rounding beside f' at unit variance may be all of it at a tiny one.
+        """
+        if self.df is None:
+            return
+        error = (self if var == 1.0 else self._scaled(var))._errors[1]
+        if error > self.tolerance:
+            raise ValueError(
+                f"{self.name}: `derivative` must be that of f at variance {var:.3g} too,"
+                f" but the dual by it is {error:.1g} of E f^2 off, more than"
+                f" {self.tolerance:g}. Leave it away, or give more of its digits."
+            )
+
 
 def from_function(
     f: Any,
@@ -322,10 +337,12 @@ def from_function(
         size from 1e-150 to 1e150 (zero is), or so rough between the kinks that
         `tolerance` is out of reach (noise, too many oscillations or kinks, a singularity
         that is not named); if it jumps without being piecewise constant; if `derivative`
-        is not that of f; if an argument is malformed. Later, `mu` and `nu` of a function
-        so close to affine that rounding of its values hides the rest: with the default,
-        below about mu = 3e-9. Duals and kernels where E f'^2 is infinite and there is a
-        kink other than zero: arguments next to that are rounded too much.
+        is not that of f; if an argument is malformed; if kinks are closer than 1e-150.
+        Later, kernels of inputs so short that `derivative` is not that of f there; `mu`
+        and `nu` of a function so close to affine that rounding of its values hides the
+        rest: with the default, below about mu = 3e-9. Duals and kernels where E f'^2 is
+        infinite and there is a kink other than zero: arguments next to that are rounded
+        too much.
     TypeError
         If f is neither callable nor an expression in one symbol.
 
@@ -344,6 +361,7 @@ def from_function(
     given_name = requirements.name(name)
     known, slope, read = as_numpy(f, derivative)
     points = tuple(sorted({*named, *read}))
+    requirements.apart(points)
     label = given_name or getattr(f, "__name__", type(f).__name__)
     label = "f" if label in ("<lambda>", "function") else str(label)
     requirements.values(known, points, "f")
