@@ -83,7 +83,7 @@ _ORDINARY = {
 
 
 def _space(element: ET.Element) -> None:
-    """Set a thin space beside the names of functions, and none behind a sign, as TeX does."""
+    """Space functions from what stands beside them, and signs from nothing, as TeX."""
     before: ET.Element | None = None
     for child in list(element):
         _space(child)
