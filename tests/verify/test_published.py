@@ -184,8 +184,8 @@ def test_older_code_is_said_and_other_cases_are_nothing(tmp_path: Path) -> None:
     record = written(LARGER, Profile.FULL, tmp_path)
     records.write(replace(record, code="0" * 64), tmp_path / "full")
     (row,) = build([FULL], tmp_path / "quick")
-    assert (row.verdict, row.remark) == ("holds", "of older code")
-    assert "of older code" in as_html([row])
+    assert (row.verdict, row.remark) == ("holds", rows.EARLIER)
+    assert rows.EARLIER in as_html([row])
     other = replace(LARGER, larger_cases={"full": ({"scale": "small"},)})
     (row,) = build([replace(FULL, claim=other)], tmp_path / "quick")
     assert row.verdict == "not run"
