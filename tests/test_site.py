@@ -69,6 +69,7 @@ def test_a_paper_says_what_its_verdicts_mean_and_its_claims_lead_there(
     meanings = paper.split('id="verdicts"')[1].split("</dl>")[0]
     assert "no record of the present sources." in meanings
     assert "holds, loosely" not in meanings  # none is
+    assert "the proof leaves only this one." in paper
     assert 'href="../papers/dc.html#verdicts"' in _text(
         site, "claims/dc-thm3.4-maximum.md"
     )

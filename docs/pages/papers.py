@@ -18,6 +18,7 @@ from verify import figures, ledger, misprints, references
 from verify.claim import FAULTS
 from verify.compare import Outcome
 from verify.items import Paper, papers
+from verify.reading import Reading
 from verify.report import rows as values
 from verify.report.html.markup import anchor, text
 from verify.report.html.page import OUTCOMES
@@ -112,6 +113,7 @@ class Site:
             "shown_cases": SHOWN_CASES,
             "scale": "small",
             "outcomes": OUTCOMES,
+            "readings": Reading,
         }
         return environment.get_template(template).render(context, prefix=prefix)
 
