@@ -62,6 +62,19 @@ def test_a_claim_without_a_record_says_so_and_links_back(site: Path) -> None:
     )
 
 
+def test_a_paper_says_what_its_verdicts_mean_and_its_claims_lead_there(
+    site: Path,
+) -> None:
+    paper = _text(site, "papers/dc.md")
+    meanings = paper.split('id="verdicts"')[1].split("</dl>")[0]
+    assert "no record of the present sources." in meanings
+    assert "holds, loosely" not in meanings  # none is
+    assert "the proof leaves only this one." in paper
+    assert 'href="../papers/dc.html#verdicts"' in _text(
+        site, "claims/dc-thm3.4-maximum.md"
+    )
+
+
 def test_a_paper_lists_its_claims_by_chapter_with_prose_and_figures(site: Path) -> None:
     page = _text(site, "papers/dc.md")
     assert "## What the paper says" in page

@@ -8,9 +8,7 @@ from verify import records
 from verify.claim import Profile
 from verify.judging import checked
 from verify.ledger import Entry
-from verify.report.rows import NOT_RUN, STALE, Row, build
-
-EARLIER = "Found by an earlier version of the code."
+from verify.report.rows import EARLIER, NOT_RUN, STALE, Row, build
 
 
 def quick(entries: Sequence[Entry], root: Path) -> tuple[Row, ...]:

@@ -18,8 +18,10 @@ from verify import figures, ledger, misprints, references
 from verify.claim import FAULTS
 from verify.compare import Outcome
 from verify.items import Paper, papers
+from verify.reading import Reading
 from verify.report import rows as values
 from verify.report.html.markup import anchor, text
+from verify.report.html.page import OUTCOMES
 from verify.report.html.templating import templates
 from verify.report.rows import Row
 
@@ -110,6 +112,8 @@ class Site:
             "everything": self.rows,
             "shown_cases": SHOWN_CASES,
             "scale": "small",
+            "outcomes": OUTCOMES,
+            "readings": Reading,
         }
         return environment.get_template(template).render(context, prefix=prefix)
 
@@ -157,7 +161,9 @@ class Site:
                 if r.record is None and r.claim.expected is Outcome.REFUTED
             ],
             "slips": misprints.of(paper.prefix),
-            "earlier": sum(row.remark == found.EARLIER for row in mine),
+            "earlier": sum(
+                row.remark == values.EARLIER and bool(row.claim.cases) for row in mine
+            ),
             "without": _without(mine),
         }
 

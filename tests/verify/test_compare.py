@@ -69,6 +69,13 @@ def test_agrees_to_absolute_counts_beside_relative() -> None:
     assert both.judge(4.51, 4.0).outcome is REFUTED
 
 
+def test_a_value_below_its_absolute_tolerance_has_no_relative_gap() -> None:
+    verdict = AgreesTo(relative=2.0**-4, absolute=0.25).judge(0.125, 2.0**-60)
+    assert verdict.outcome is HOLDS
+    assert verdict.unit == "absolute"
+    assert (verdict.gap, verdict.resolves) == (0.125, 0.25)
+
+
 def test_agrees_to_of_largest_excuses_small_entries_only_when_asked() -> None:
     predicted, measured = np.array([8.0, 0.25]), np.array([8.0, 0.0])
     assert AgreesTo(relative=2.0**-4).judge(predicted, measured).outcome is REFUTED

@@ -18,7 +18,7 @@ from verify.claim import Profile
 from verify.compare import Outcome
 from verify.figures import Picture
 from verify.items import PAPERS
-from verify.report import build, html
+from verify.report import build, html, mathml
 from verify.report.html import markup, pictures
 from verify.report.rows import Row
 
@@ -336,6 +336,37 @@ def test_a_formula_that_cannot_be_rendered_is_shown(latex: str, reason: str) -> 
     shown = markup.formula(latex)
     assert reason in shown
     assert latex in shown
+
+
+def test_a_bar_covers_the_whole_expression_that_it_stands_over() -> None:
+    barred = '<mrow class="over"><mi>f</mi><mo>−</mo><mi>x</mi></mrow>'
+    assert f"<mi>y</mi><mo>=</mo>{barred}" in markup.formula(r"y = \overline{f - x}")
+    assert f"<msqrt>{barred}</msqrt>" in markup.formula(r"\sqrt{\overline{f - x}}")
+
+
+@pytest.mark.parametrize(
+    ("latex", "spaces"),
+    [
+        (r"b\log m", 2),
+        (r"\tfrac12\log(1 - x)", 1),
+        (r"|\log^2 x|", 1),
+        (r"\log\sqrt{x} + \cos\theta", 2),
+        (r"-\log(x) + xyz_{\log}", 0),
+    ],
+)
+def test_names_of_functions_stand_apart(latex: str, spaces: int) -> None:
+    assert markup.formula(latex).count('<mspace width="0.167em"/>') == spaces
+
+
+def test_a_sign_stands_close_to_its_number() -> None:
+    signed = markup.formula(r"\exp(-x) = -y - z")
+    assert signed.count('<mo form="prefix">−</mo>') == 2
+    assert signed.count("<mo>−</mo>") == 1
+
+
+def test_bars_of_an_absolute_value_stand_close() -> None:
+    element = mathml.tree(r"1 - |x|")
+    assert [each.tag for each in element] == ["mn", "mo", "mi", "mi", "mi"]
 
 
 def test_primes_are_one_superscript() -> None:

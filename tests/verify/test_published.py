@@ -14,7 +14,7 @@ from verify.claim import Claim, Evidence, Profile, Source
 from verify.compare import Contrast, EffectWithin
 from verify.ledger import Entry
 from verify.paths import RUNS
-from verify.report import as_json, as_markdown, as_text, build, functions, rows
+from verify.report import as_json, as_markdown, as_text, build, functions, numbers, rows
 from verify.report.html import as_html
 from verify.run import run_claim
 
@@ -77,6 +77,14 @@ def test_scales_stand_side_by_side(tmp_path: Path) -> None:
     (data,) = json.loads(as_json([row]))
     assert data["scale"] == "small"
     assert [each["scale"] for each in data["published"]] == ["full"]
+
+
+def test_a_card_shows_an_effect_with_its_interval(tmp_path: Path) -> None:
+    written(CLAIM, Profile.QUICK, tmp_path)
+    (row,) = build([ENTRY], tmp_path / "quick")
+    shown = numbers.effect_of(row.worst)
+    assert shown.startswith("1.00 [")
+    assert f"<dt>difference<dd>{shown}" in as_html([row])
 
 
 def test_the_page_names_what_trained_the_networks(tmp_path: Path) -> None:
@@ -176,8 +184,8 @@ def test_older_code_is_said_and_other_cases_are_nothing(tmp_path: Path) -> None:
     record = written(LARGER, Profile.FULL, tmp_path)
     records.write(replace(record, code="0" * 64), tmp_path / "full")
     (row,) = build([FULL], tmp_path / "quick")
-    assert (row.verdict, row.remark) == ("holds", "of older code")
-    assert "of older code" in as_html([row])
+    assert (row.verdict, row.remark) == ("holds", rows.EARLIER)
+    assert rows.EARLIER in as_html([row])
     other = replace(LARGER, larger_cases={"full": ({"scale": "small"},)})
     (row,) = build([replace(FULL, claim=other)], tmp_path / "quick")
     assert row.verdict == "not run"

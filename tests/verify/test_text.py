@@ -194,6 +194,13 @@ def test_gaps_have_their_unit(gap: float, unit: str, shown: str) -> None:
     assert numbers.gap_of(_case(1.0, gap=gap, unit=unit)) == shown
 
 
+def test_what_a_check_resolves_has_the_unit_of_its_gap() -> None:
+    assert (
+        numbers.resolves_of(_case(1.0, resolves=1e-12, unit="relative")) == "1e−12 rel"
+    )
+    assert numbers.resolves_of(_case(1.0, resolves=0.5, unit="absolute")) == "0.5"
+
+
 def test_a_case_in_error_shows_no_numbers() -> None:
     case = _case(None, error="Traceback")
     assert numbers.measured_of(case) == numbers.predicted_of(case) == ""
@@ -206,11 +213,12 @@ def test_a_case_in_error_shows_no_numbers() -> None:
         (r"\frac{2\mu}{1+\mu} (1 - \rho)", "2μ/(1 + μ) · (1 − ρ)"),
         (r"\hat\sigma''(\rho)^2", "σ̂′′(ρ)²"),
         (r"\sum_{k \ge 0} a_k^2 \rho^k", "∑_(k ≥ 0)a_k² ρ^k"),
-        (r"\tbinom{M}{2} \log n", "(M choose 2)log n"),
+        (r"\tbinom{M}{2} \log n", "(M choose 2) log n"),
         (
             r"x > -1 \iff \overline{|f_n|} \le \sqrt{\tfrac12}",
             "x > −1 ⟺ overline(|f_n|) ≤ √(1/2)",
         ),
+        (r"\frac{\overline{a+b}}2 \sqrt{\overline{e}}", "overline(a + b)/2 · √e\u0304"),
         (r"K^{(m)}_{ij} = \|x\|^2, \quad m \to \infty", "K_ij^(m) = ‖x‖², m → ∞"),
         (r"\frac{k}{\sqrt{1 - \rho^2}}", "k/√(1 − ρ²)"),
         (r"\frac{1}{dn} + \frac{d\rho}{dt}", "1/(dn) + dρ/dt"),

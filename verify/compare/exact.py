@@ -71,7 +71,10 @@ class AgreesTo:
             )
         worst = int(np.argmax(ratio))
         outcome = Outcome.HOLDS if ratio[worst] <= 1.0 else Outcome.REFUTED
-        unit = "relative" if size[worst] > 0.0 and self.relative else "absolute"
+        # Of a value that rounding alone makes, a share says nothing.
+        unit = (
+            "relative" if self.relative and allowed[worst] < size[worst] else "absolute"
+        )
         by = size[worst] if unit == "relative" else 1.0
         return Verdict(
             outcome,

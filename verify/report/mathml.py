@@ -46,9 +46,70 @@ def tree(latex: str) -> ET.Element:
         element.tag = element.tag.removeprefix(_MATHML)
         # Says nothing of how it looks.
         element.attrib.pop("fence", None)
+        # Bars of an absolute value are no relation, with space around it.
+        if element.text == "|" and element.attrib == {"stretchy": "false"}:
+            element.tag = "mi"
+            element.attrib.clear()
+        if element.tag == "mover" and element[1].text == "―":
+            _overline(element)
     _without_bare_rows(found)
+    _space(found)
     found.set("alttext", latex)
     return found
+
+
+def _overline(element: ET.Element) -> None:
+    """Draw the bar over an expression as a border: a dash covers one letter of it."""
+    base = element[0]
+    element.tag, element.attrib["class"] = "mrow", "over"
+    element[:] = list(base) if base.tag.endswith("mrow") else [base]
+
+
+_FUNCTIONS = re.compile("(arc)?(cos|sin|tan)h?|arg|det|dim|exp|ln|log")
+_SIGNED = {*"([{,=≤≥<>→"}
+"""Behind these, plus and minus are signs and not operations."""
+_ORDINARY = {
+    "mi",
+    "mn",
+    "mfrac",
+    "mover",
+    "mrow",
+    "msqrt",
+    "mstyle",
+    "msub",
+    "msubsup",
+    "msup",
+}
+
+
+def _space(element: ET.Element) -> None:
+    """Space functions from what stands beside them, and signs from nothing, as TeX."""
+    before: ET.Element | None = None
+    for child in list(element):
+        _space(child)
+        if element.tag in {*_ROWS, "mrow"} and _touch(before, child):
+            space = ET.Element("mspace", width="0.167em")
+            element.insert(list(element).index(child), space)
+        if child.text in {*"−+±"} and before is not None and before.text in _SIGNED:
+            child.set("form", "prefix")
+        before = child
+
+
+def _touch(before: ET.Element | None, after: ET.Element) -> bool:
+    """Whether a function's name would run into its neighbour."""
+    if before is None or not {before.tag, after.tag} <= _ORDINARY:
+        return False
+    left, right = _base(before), _base(after)
+    if _FUNCTIONS.fullmatch(left):
+        return right not in {*"([{|‖"}
+    return bool(_FUNCTIONS.fullmatch(right)) and left not in {*"([{|‖"}
+
+
+def _base(element: ET.Element) -> str:
+    """Return the text of what an index or exponent is set to, or the element's own."""
+    if element.tag in {"msub", "msubsup", "msup"} and len(element):
+        return _base(element[0])
+    return element.text or ""
 
 
 _ROWS = {"math", "mstyle", "msqrt", "mtd", "mpadded", "mphantom"}
@@ -61,7 +122,8 @@ def _without_bare_rows(element: ET.Element) -> None:
         _without_bare_rows(child)
         if child.tag == "mrow" and len(child) == 1 and not child.attrib:
             element[k] = child[0]
-    if element.tag in _ROWS and [child.tag for child in element] == ["mrow"]:
+    rows = [child.tag for child in element if not child.attrib]
+    if element.tag in _ROWS and len(element) == 1 and rows == ["mrow"]:
         element[:] = list(element[0])
 
 

@@ -102,7 +102,7 @@ def gap_of(case: CaseRecord | None) -> str:
         return ""
     if case.unit == "exact":
         return "none" if case.gap == 0.0 else "differs"
-    return small(case.gap) + (" rel" if case.unit == "relative" else "")
+    return _with_unit(case.gap, case)
 
 
 def resolves_text(row: "Row") -> str:
@@ -114,12 +114,16 @@ def resolves_text(row: "Row") -> str:
 
 
 def resolves_of(case: CaseRecord | None) -> str:
-    """Return the smallest error that would have been caught in a case."""
+    """Return the smallest error that would have been caught, with its unit as a gap's."""
     if case is None or case.error:
         return ""
     if case.slack is not None:
         return _factor(case.slack)
-    return "exact" if case.unit == "exact" else small(case.resolves)
+    return "exact" if case.unit == "exact" else _with_unit(case.resolves, case)
+
+
+def _with_unit(error: float, case: CaseRecord) -> str:
+    return small(error) + (" rel" if case.unit == "relative" else "")
 
 
 def _factor(slack: float) -> str:

@@ -86,9 +86,9 @@ def _of(element: ET.Element) -> str:
         case "mover":
             mark = _ACCENTS.get(_of(parts[1]).strip(), "")
             body = _of(parts[0])
-            if not mark or not body.isalpha():
-                return f"overline({body})" if mark else body + _raised(parts[1])
-            return "".join(f"{letter}{mark}" for letter in body)
+            return _marked(body, mark) if mark else body + _raised(parts[1])
+        case "mrow" if element.get("class") == "over":
+            return _marked(_row(parts), _ACCENTS["―"])
         case "mspace":
             return " "
         case "mtable":
@@ -99,18 +99,28 @@ def _of(element: ET.Element) -> str:
             return _row(parts) if parts else (element.text or "").replace("\xa0", " ")
 
 
+def _marked(body: str, mark: str) -> str:
+    """Return letters with an accent each, and of anything else that it has a bar."""
+    if not body.isalpha():
+        return f"overline({body})"
+    return "".join(f"{letter}{mark}" for letter in body)
+
+
 def _grouped(element: ET.Element) -> str:
     """Return an element's text, in brackets unless it is one piece."""
     text = _of(element).strip()
     element = _unwrapped(element)
     whole = ("msub", "mover", "msqrt", "msup", "msubsup")
     single = text.isalnum() or len(text) == 1 or element.tag in whole
+    single = single or element.get("class") == "over"
     single = single or (text[:1] == "(" and text.find(")") == len(text) - 1)
     return text if single and "^" not in text else f"({text})"
 
 
 def _unwrapped(element: ET.Element) -> ET.Element:
     while element.tag in ("mrow", "mstyle") and len(element) == 1:
+        if element.get("class"):
+            break  # A bar is over it.
         element = element[0]
     return element
 

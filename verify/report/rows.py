@@ -19,6 +19,7 @@ from verify.records import CaseRecord, Record
 
 STALE = "stale"
 NOT_RUN = "not run"
+EARLIER = "found by an earlier version of the code"
 KINDS: Mapping[str, str] = {
     "holds": "found as stated",
     "loose": "a bound that holds but is nowhere within a factor 2",
@@ -261,7 +262,7 @@ def _published(
             # It is of other cases than the claim has now, say: it counts for nothing.
             yield Row(claim=claim, record=None, outcome=NOT_RUN, remark=str(error))
             continue
-        remark = "" if current else "of older code"
+        remark = "" if current else EARLIER
         yield Row(
             claim=claim,
             record=record,

@@ -26,8 +26,8 @@ from verify.report.html.templating import SHOWN_CASES, templates
 from verify.report.rows import NOT_RUN, STALE, Row
 
 HERE = Path(__file__).parent
-_OUTCOMES = (
-    ("holds", "holds", "a wrong prediction would have been noticed, this one was not"),
+OUTCOMES = (
+    ("holds", "holds", "found as stated, by a check that notices a wrong prediction"),
     (
         "loose",
         "holds, loosely",
@@ -37,8 +37,10 @@ _OUTCOMES = (
         "refuted",
         "false, not reproduced",
         (
-            "as printed, or as read where a formula was restored or several senses fit; the"
-            " correction holds on the same numbers"
+            "refuted, and the corrected form holds on the same numbers: false as printed,"
+            " if the text says so; false as read, if a formula was restored or is one of"
+            " several that fit; false, as expected, if the paper does not claim it; not"
+            " reproduced, if it is a trend of training"
         ),
     ),
     (
@@ -116,7 +118,7 @@ def as_html(
         "verdicts": list(dict.fromkeys(row.verdict for row in rows)),
         "everything": {row.claim.id: row for row in rows},
         "shown_cases": SHOWN_CASES,
-        "outcomes": _OUTCOMES,
+        "outcomes": OUTCOMES,
         "evidence": Evidence,
         "readings": Reading,
         "made_with": _made_with(found),

@@ -52,6 +52,7 @@ def templates() -> Environment:
         "control": _control,
         "dressed": markup.text,
         "formula": markup.formula,
+        "effect": lambda row: numbers.effect_of(row.worst, functions.unit(row.claim)),
         "gap": lambda of: numbers.gap_of(_case(of)),
         "kind": lambda row: row.kind,
         "link": lambda row: f"#{markup.anchor(row.claim.id)}",
