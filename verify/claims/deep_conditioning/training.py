@@ -325,10 +325,7 @@ FALL = trained(
     id="dc/fig1",
     figure="normrelu_figure_1",
     items=("Fig1",),
-    title=(
-        "Training lowers the dot products of test inputs in the last layer, under every"
-        " normalisation"
-    ),
+    title="Training lowers the last layer's dot products, under every normalisation",
     statement=(
         r"\overline{|\cos|}_L\text{ at the start} >"
         r" \overline{|\cos|}_L\text{ at the end}"
