@@ -1655,7 +1655,7 @@ ACTIVATIONS = (
         act.from_function,
         {
             "f": FUNCTION,
-            "kinks": ONE | {"empty", "pair", "set", "own shorter"},
+            "kinks": ONE - {"tiny"} | {"empty", "pair", "set", "own shorter"},
             "name": NONE | {"text"},
             "derivative": NONE,
         },

@@ -1,6 +1,7 @@
 """Bounds on correlations and condition numbers: table values, sharp cases, ranges."""
 
 import math
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -63,7 +64,8 @@ def test_burn_in_depth_broadcasts():
 @given(deltas, mus)
 def test_one_layer_bound_dominates_its_middle(delta, mu):
     middle = dc.one_layer_bound(delta, mu, middle=True)
-    assert middle == pytest.approx((1 - delta) * (1 - mu * delta), rel=1e-15)
+    d, m = Fraction(delta), Fraction(mu)
+    assert middle == pytest.approx(float((1 - d) * (1 - m * d)), rel=1e-15)
     assert dc.one_layer_bound(delta, mu) >= middle - 4e-16
 
 

@@ -61,7 +61,8 @@ def reach(activation: Activation, r: float) -> float:
     """
     found = reach_of(activation, r)
     if found is None:
-        z = np.linspace(-NEAR, NEAR, 9)
-        text = OUTSIDE if np.any(activation._value(r * z)) else VANISHED
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = activation._value(r * np.linspace(-NEAR, NEAR, 9))
+        text = OUTSIDE if np.any(values) else VANISHED
         raise ValueError(text.format(activation.name, r))
     return found
