@@ -1,5 +1,6 @@
 """The engine: equal results however work is spread, whatever dies, stops or fails."""
 
+import contextlib
 import os
 import random
 import signal
@@ -618,7 +619,9 @@ def dask_cluster(tmp_path):
     for process in processes:
         children = psutil.Process(process.pid).children(recursive=True)
         for each in [process, *children]:
-            each.kill()
+            # A worker may end by itself once its nanny is gone.
+            with contextlib.suppress(psutil.NoSuchProcess):
+                each.kill()
         process.wait()
 
 
