@@ -342,9 +342,9 @@ def listed(who: str, name: str, value: Any, what: str) -> list[Any]:
 # --- several arguments ----------------------------------------------------------------
 
 
-def broadcast(who: str, **arrays: npt.NDArray[Any]) -> tuple[int, ...]:
-    """Return the common shape of arrays, given by the names of their arguments."""
-    return common(who, {name: out.shape for name, out in arrays.items()})
+def broadcast(who: str, **arrays: Any) -> tuple[int, ...]:
+    """Return the common shape of arrays or numbers, by the names of their arguments."""
+    return common(who, {name: np.shape(out) for name, out in arrays.items()})
 
 
 def common(

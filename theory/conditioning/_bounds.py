@@ -9,11 +9,6 @@ from theory import _arrays, _checks
 from theory._arrays import Array, power
 
 
-def agree(who: str, **arguments: Any) -> None:
-    """Refuse arguments, checked one by one, whose shapes do not broadcast."""
-    _checks.common(who, {name: np.shape(v) for name, v in arguments.items()})
-
-
 def schedule(who: str, depth: Any, delta: Any, mu: Any) -> tuple[Array, Array]:
     """Return B and 1 - B, each without cancellation."""
     l = _checks.interval(who, "depth", depth, 0.0, math.inf)

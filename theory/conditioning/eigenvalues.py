@@ -124,7 +124,7 @@ def nngp_condition_bound(
     l, count = _arrays.whole(who, "depth", depth, 0), _arrays.whole(who, "n", n, 1)
     if _checks.choice(who, "form", form, FORMS) == "attained":
         value, gap = _correlations(who, depth, delta, mu, form)
-        _bounds.agree(who, depth=depth, delta=delta, mu=mu, n=n)
+        _checks.broadcast(who, depth=depth, delta=delta, mu=mu, n=n)
         return _checks.plain(_bounds.condition_number(value, gap, count, side))
     return _checks.plain(_bounds.printed(who, l, delta, mu, count, side))
 

@@ -294,7 +294,7 @@ def ntk_condition_bound(
         return _checks.plain(_bounds.printed(who, l, delta, mu, count, side))
     if choice == "attained":
         value, gap = _ratio(who, depth, delta, mu, form)
-        _bounds.agree(who, depth=depth, delta=delta, mu=mu, n=n)
+        _checks.broadcast(who, depth=depth, delta=delta, mu=mu, n=n)
         return _checks.plain(_bounds.condition_number(value, gap, count, side))
     d, m = _arrays.separation(who, delta), _arrays.rate(who, mu)
     _checks.broadcast(who, depth=l, delta=d, mu=m, n=count)

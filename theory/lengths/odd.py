@@ -146,8 +146,7 @@ def correlation_bound_any_length(
     layers = _arrays.whole(who, "depth", depth, 0)
     settle = np.asarray(_settling(who, activation, gamma_x, gamma_y), dtype=np.float64)
     d = _arrays.separation(who, delta)
-    given = {"gamma_x": gamma_x, "gamma_y": gamma_y, "delta": d, "depth": layers}
-    _checks.common(who, {name: np.shape(v) for name, v in given.items()})
+    _checks.broadcast(who, gamma_x=gamma_x, gamma_y=gamma_y, delta=d, depth=layers)
     later = np.maximum(layers - settle, 0.0)
     bound = np.asarray(correlation_bound(later, d, activation.mu / 2.0))
     return _checks.plain(np.where(layers < settle, 1.0, bound))

@@ -188,7 +188,7 @@ def _one_layer(
     )
     name = "rho" if who == "correlation_map" else "delta"
     given = {name: x, "weight_var": weight_var, "bias_var": bias_var}
-    _checks.common(who, {key: np.shape(v) for key, v in given.items()})
+    _checks.broadcast(who, **given)
     x, w, b, q = np.broadcast_arrays(x, w, b, q)
     keys = np.stack([w.ravel(), b.ravel(), q.ravel()])
     kinds, which = np.unique(keys, axis=1, return_inverse=True)
