@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from theory._recursion.close_pairs import SLOPES
 from theory._recursion.length_tables import Interval, rule_of, sizes
 from theory._recursion.linear_pieces import from_right_angle, mean_slope
 from theory._recursion.reaches import reach
@@ -32,9 +33,6 @@ TOGETHER = 1 << 18
 
 MOST = 64
 """Nodes in log length of tables of slopes, at most."""
-
-SLOPES = 20
-"""Nodes of a panel for products of slopes, which may be polynomials of 20 nodes each."""
 
 MORE = 4
 """Nodes more than the energy of slopes needs: what slopes of two lengths mostly need."""
