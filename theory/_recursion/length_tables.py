@@ -31,7 +31,6 @@ from theory._recursion import short_rows
 from theory._recursion.reaches import OUTSIDE, VANISHED, reach
 from theory.activations import Activation, PiecewisePolynomial
 from theory.activations.affine import split
-from theory.activations.custom import FromFunction
 from theory.duals._planes import chebyshev
 
 Array = npt.NDArray[np.float64]
@@ -272,9 +271,7 @@ class LengthPanel:
         They are analytic but for the complex zeros of r'^2, wherever these are: nodes are
         doubled until they are resolved.
         """
-        base, _, _ = split(self.activation)
-        if isinstance(base, FromFunction):
-            base._require_slope(math.exp(2.0 * self.interval.low))
+        self.activation._require_slope(math.exp(2.0 * self.interval.low))
         n = NODES
         while True:
             values = self._averages(n)

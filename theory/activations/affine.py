@@ -75,6 +75,9 @@ class Affine(Activation):
     def _widest(self) -> float:
         return self.base._widest
 
+    def _require_slope(self, var: float) -> None:
+        self.base._require_slope(var)
+
     @property
     def derivative(self) -> Activation:
         """The base's derivative times the scale."""

@@ -39,6 +39,9 @@ class Activation(GaussianFunction):
     def _scaled(self, var: float) -> "Activation":
         """Return x -> s(sqrt(var) x)."""
 
+    def _require_slope(self, var: float) -> None:
+        """Raise where a slope that was given is not that of s at a variance."""
+
     @property
     @abstractmethod
     def derivative(self) -> "Activation":
