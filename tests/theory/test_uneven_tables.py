@@ -316,11 +316,29 @@ def test_lengths_too_far_apart_are_refused_before_the_work(monkeypatch):
 
     monkeypatch.setattr(slope_tables, "_panels", worked)
     rng = np.random.default_rng(0)
-    x = rng.standard_normal((100, 3)) * np.geomspace(0.3, 3.0, 100)[:, None]
+    x = rng.standard_normal((100, 3)) * np.geomspace(0.003, 3.0, 100)[:, None]
     with pytest.raises(
         ValueError, match=r"^nngp_ntk: `x` must .* another `weight_var`"
     ):
-        kernels.nngp_ntk(x, act.silu, 20, weight_var=2.5)
+        kernels.nngp_ntk(x, act.silu, 20, weight_var=4.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "most"),
+    [("mish", 1e-4, 3.0), ("tanh", 1e-4, 3.0), ("silu", 1e-7, 10.0)],
+)
+def test_lengths_over_many_decades_have_tables_of_each(name, least, most):
+    """All of them at once took more than 64 lengths, and were refused."""
+    t = np.random.default_rng(0).uniform(0.0, 0.5, 30)
+    t[5] = t[20] + 1e-7
+    x = np.stack([np.cos(t), np.sin(t)], 1) * np.geomspace(least, most, 30)[:, None]
+    many = kernels.nngp_ntk(x, act.CATALOGUE[name], 1)
+    for some in ([0, 1, 29], [3, 9, 17], [5, 20, 28]):
+        # Rows that are few have tables of their own lengths.
+        few = kernels.nngp_ntk(x[some], act.CATALOGUE[name], 1)
+        for whole, own in zip(many, few, strict=True):
+            size = np.sqrt(np.outer(np.diag(own), np.diag(own)))
+            assert np.abs((whole[np.ix_(some, some)] - own) / size).max() <= 1e-13
 
 
 def test_lengths_at_which_a_function_vanishes_are_refused():
