@@ -6,10 +6,10 @@ import pytest
 
 from theory import activations as act
 from theory import kernels
+from theory._recursion import bent_slopes, close_pairs, orthants, slope_tables
 from theory._recursion import deep_tables as deep
 from theory._recursion import length_families as families
 from theory._recursion import linear_pieces as linear
-from theory._recursion import orthants, slope_tables
 from theory._recursion import series_tables as tables
 from theory._recursion.angles import TURNS, Angles
 from theory._recursion.layer_maps import slopes_of
@@ -316,11 +316,29 @@ def test_lengths_too_far_apart_are_refused_before_the_work(monkeypatch):
 
     monkeypatch.setattr(slope_tables, "_panels", worked)
     rng = np.random.default_rng(0)
-    x = rng.standard_normal((100, 3)) * np.geomspace(0.3, 3.0, 100)[:, None]
+    x = rng.standard_normal((100, 3)) * np.geomspace(0.003, 3.0, 100)[:, None]
     with pytest.raises(
         ValueError, match=r"^nngp_ntk: `x` must .* another `weight_var`"
     ):
-        kernels.nngp_ntk(x, act.silu, 20, weight_var=2.5)
+        kernels.nngp_ntk(x, act.silu, 20, weight_var=4.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "most"),
+    [("mish", 1e-4, 3.0), ("tanh", 1e-4, 3.0), ("silu", 1e-7, 10.0)],
+)
+def test_lengths_over_many_decades_have_tables_of_each(name, least, most):
+    """All of them at once took more than 64 lengths, and were refused."""
+    t = np.random.default_rng(0).uniform(0.0, 0.5, 30)
+    t[5] = t[20] + 1e-7
+    x = np.stack([np.cos(t), np.sin(t)], 1) * np.geomspace(least, most, 30)[:, None]
+    many = kernels.nngp_ntk(x, act.CATALOGUE[name], 1)
+    for some in ([0, 1, 29], [3, 9, 17], [5, 20, 28]):
+        # Rows that are few have tables of their own lengths.
+        few = kernels.nngp_ntk(x[some], act.CATALOGUE[name], 1)
+        for whole, own in zip(many, few, strict=True):
+            size = np.sqrt(np.outer(np.diag(own), np.diag(own)))
+            assert np.abs((whole[np.ix_(some, some)] - own) / size).max() <= 1e-13
 
 
 def test_lengths_at_which_a_function_vanishes_are_refused():
@@ -358,3 +376,143 @@ def test_lengths_at_which_rounding_leaves_nothing_are_called_so():
         ValueError, match=r"values of a at length .* are zero in double"
     ):
         kernels.nngp(x, a, 1)
+
+
+class _HardSwish:
+    """Its average and its slope's over a Gaussian of mean m and deviation q."""
+
+    activation = act.hard_swish
+    kinks = (-3, 3)
+
+    def at(self, m, q):
+        inside, beyond = _moments(m, q, -3), _moments(m, q, 3)
+        zero, one, two = (a - b for a, b in zip(inside, beyond, strict=True))
+        return (3 * one + two) / 6 + beyond[1], (3 * zero + 2 * one) / 6 + beyond[0]
+
+
+class _BentSine:
+    """The same of sin x + 0.3 |x - 0.4|."""
+
+    activation = act.from_function(
+        lambda x: np.sin(x) + 0.3 * np.abs(x - 0.4),
+        kinks=0.4,
+        derivative=lambda x: np.cos(x) + 0.3 * np.sign(x - 0.4),
+    )
+    kinks = (0.4,)
+
+    def at(self, m, q):
+        c, slope = mpmath.mpf(0.4), mpmath.mpf(0.3)
+        zero, one, _ = _moments(m, q, c)
+        wave = mpmath.exp(-q * q / 2)
+        bent = slope * (2 * (one - c * zero) - (m - c))
+        return wave * mpmath.sin(m) + bent, wave * mpmath.cos(m) + slope * (
+            2 * zero - 1
+        )
+
+
+def _moments(m, q, c):
+    """E [1, Y, Y^2; Y > c] of a Gaussian of mean m and deviation q."""
+    if not q:
+        return [m**k * (m > c) for k in range(3)]
+    a = (c - m) / q
+    zero, density = mpmath.ncdf(-a), q * mpmath.npdf(a)
+    return zero, m * zero + density, (m * m + q * q) * zero + (m + c) * density
+
+
+def _close(true, r, o, rho):
+    """Integrals of the mean product of slopes over [rho, end], and it, by one variable."""
+    r, o, rho = map(mpmath.mpf, (r, o, rho))
+    end, q = mpmath.sign(rho), mpmath.sqrt(1 - rho * rho)
+    points = {mpmath.mpf(k) for k in range(-12, 13, 2)}
+    for c in true.kinks:
+        points |= {c / r, end * c / o}
+        points |= {(c / o + k * q) / rho for k in (-8, -4, -2, -1, 0, 1, 2, 4, 8)}
+
+    def mean(f):
+        inside = sorted(p for p in points if abs(p) <= 12)
+        return mpmath.quad(
+            lambda z: mpmath.npdf(z) * f(z), inside, method="gauss-legendre"
+        )
+
+    zero = mpmath.mpf(0)
+    lost = mean(
+        lambda z: (
+            true.at(r * z, zero)[0]
+            * (true.at(end * o * z, zero)[0] - true.at(rho * o * z, q * o)[0])
+        )
+    )
+    slope = mean(lambda z: true.at(r * z, zero)[1] * true.at(rho * o * z, q * o)[1])
+    return end * lost / (r * o), slope
+
+
+@pytest.mark.parametrize(
+    ("true", "r", "o", "rho"),
+    [
+        (_HardSwish(), 1.0, 1.003, 1.0 - 1e-6),
+        (_HardSwish(), 0.3, 3.1, -0.98),
+        (_BentSine(), 1.0, 1.0, 1.0 - 1e-6),
+        (_BentSine(), 0.3, 3.1, -0.98),
+    ],
+)
+def test_slopes_in_pieces_are_those_of_the_definition(true, r, o, rho):
+    pieces = bent_slopes.BentSlopes.of(true.activation, np.log([r, o]))
+    assert pieces is not None
+    pair = np.array([0]), np.array([1]), np.array([rho]), np.array([1.0 - abs(rho)])
+    inner, lost, slope, holds = pieces.integrals(*pair, np.ones(1))
+    with mpmath.workdps(30):
+        expected = [float(v) for v in _close(true, r, o, rho)]
+    # A few dozen roundings of terms that are as large as the result.
+    np.testing.assert_allclose([lost[0], slope[0]], expected, rtol=1e-14)
+    own = close_pairs.integrals(true.activation, r, o, rho, 1.0 - abs(rho))
+    assert abs(inner[0] - own[0]) <= 1e-14
+    assert holds[0]
+
+
+@pytest.mark.parametrize("true", [_HardSwish(), _BentSine()])
+def test_close_pairs_of_slopes_that_bend_and_jump_are_taken_together(
+    true, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One by one a hundred rows took a quarter of a minute, and minutes."""
+    x = np.stack([np.linspace(-3.0, 3.0, 60), np.ones(60)], axis=1)
+    some = [0, 20, 21, 59]
+    few = kernels.nngp_ntk(x[some], true.activation, 3)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a pair is integrated alone")
+
+    monkeypatch.setattr(close_pairs, "integrals", refuse)
+    many = kernels.nngp_ntk(x, true.activation, 3)
+    for whole, own in zip(many, few, strict=True):
+        size = np.sqrt(np.outer(np.diag(own), np.diag(own)))
+        assert np.abs((whole[np.ix_(some, some)] - own) / size).max() <= 1e-13
+
+
+def test_a_rest_that_is_rounding_alone_is_resolved_at_once():
+    """Against its own size it was not, and hundreds of rows went one by one."""
+    pieces = bent_slopes.BentSlopes.of(act.hard_swish, np.linspace(0.0, 1.15, 500))
+    assert pieces is not None
+    assert len(pieces.basis) == bent_slopes.NODES[0]
+
+
+def test_pieces_whose_terms_cancel_do_not_hold():
+    """Of rows far beyond the kinks bends cancel: as far as they hold they have digits."""
+    r = np.geomspace(1.0, 1e5, 6)
+    pieces = bent_slopes.BentSlopes.of(act.hard_swish, np.log(r))
+    assert pieces is not None
+    i, d = np.arange(6), np.full(6, 0.1)
+    _, lost, _, holds = pieces.integrals(i, i, 1.0 - d, d, np.ones(6))
+    assert holds.tolist() == sorted(holds, reverse=True)
+    assert holds[0]
+    assert not holds[-1]
+    for k in np.flatnonzero(holds):
+        own = close_pairs.integrals(act.hard_swish, r[k], r[k], 0.9, 0.1)
+        assert abs(lost[k] / own[1] - 1.0) <= 1e-13
+
+
+def test_a_rest_with_kinks_of_its_own_is_no_series():
+    """Beyond step and bend e^x differs from a line by all other powers."""
+    a = act.from_function(lambda x: np.expm1(np.minimum(x, 0.4)), kinks=0.4)
+    assert bent_slopes.orders(a, 1.0) is None
+    x = np.stack([np.linspace(-1.0, 1.0, 10), np.ones(10)], axis=1)
+    many, few = kernels.nngp(x, a, 1), kernels.nngp(x[:3], a, 1)
+    np.testing.assert_allclose(many[:3, :3], few, rtol=1e-13)

@@ -4,8 +4,8 @@ A map is built for the lengths that the rows have at its layer. It takes lists o
 each with its correlation and its distance from the nearer of +-1, and returns the same
 after the activation, with the mean products of the slopes, :math:`E\,s'(u) s'(v)`. The
 integrals of these come from Hermite series where pairs are apart and lengths few, from
-tables in both log lengths and the angle elsewhere, and pair by pair where kinks meet or
-close pairs are few.
+tables in both log lengths and the angle elsewhere. Where kinks meet they come from pieces
+of the slope that have these, and pair by pair where there are none or close pairs are few.
 """
 
 import math
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory._recursion import close_pairs
+from theory._recursion.bent_slopes import NODES, BentSlopes, orders
 from theory._recursion.length_tables import Interval, steep
 from theory._recursion.linear_pieces import angle_integrals
 from theory._recursion.row_maps import Pairs, RowMap
@@ -46,6 +47,9 @@ LINES = 64
 RULES = 12
 """Pairs of rows, over the same by that integral, to integrate whole: a block of 64 rows
 with 64 takes 12 ms."""
+
+ORDERS = 4000
+"""Orders of a rest, times its rows, for every pair near +-1: 4 microseconds each."""
 
 MANY = 8
 """Rows from which the coefficients of a series are interpolated in the log length."""
@@ -143,7 +147,7 @@ class Interpolated:
         if shared and self._linear is None:
             apart = d >= self._tabled
         near = d < max(CLASSES[2 if shared else 1][0], self._tabled)
-        alone = t < self._start
+        alone, bent = t < self._start, np.zeros_like(apart)
         if self._linear is not None:
             alone |= d >= CLOSE
             rest = np.count_nonzero(~(apart | alone))
@@ -153,10 +157,13 @@ class Interpolated:
         ):
             alone |= near
             apart &= ~near
+        elif self._pays(int(np.count_nonzero(near))):
+            bent = d < CLASSES[0][0]
         sources = (
-            (apart, self._by_series),
-            (~(apart | alone), self._by_tables),
-            (~apart & alone, self._one_by_one),
+            (bent, self._by_pieces),
+            (~bent & apart, self._by_series),
+            (~(bent | apart | alone), self._by_tables),
+            (~(bent | apart) & alone, self._one_by_one),
         )
         for mask, source in sources:
             at = np.flatnonzero(mask)
@@ -214,6 +221,34 @@ class Interpolated:
 
     def _by_tables(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
         return self._slopes.integrals(self._basis, i, j, rho, d)
+
+    @cached_property
+    def _bent(self) -> BentSlopes | None:
+        """Pieces of the slope and a rest without kinks, if it is made of these."""
+        return BentSlopes.of(self.activation, self.alone.before.high)
+
+    def _pays(self, pairs: int) -> bool:
+        """Whether so many pairs near +-1 are worth splitting the slope, and it splits."""
+        square = math.isfinite(self.activation.derivative_second_moment)
+        if self.smooth or not square or not pairs:
+            return False
+        found = orders(self.activation, float(self.alone.sizes.max()))
+        rows = min(len(self.alone.sizes), NODES[0])
+        return (
+            found is not None
+            and found * rows <= ORDERS * pairs
+            and self._bent is not None
+        )
+
+    def _by_pieces(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
+        assert self._bent is not None
+        size = np.sqrt(self.alone.slopes[i] * self.alone.slopes[j])
+        inner, lost, slope, holds = self._bent.integrals(i, j, rho, d, size)
+        at = np.flatnonzero(~holds)
+        if len(at):
+            each = self._one_by_one(i[at], j[at], rho[at], d[at])
+            inner[at], lost[at], slope[at] = each
+        return inner, lost, slope
 
     def _one_by_one(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
         r = self.alone.sizes

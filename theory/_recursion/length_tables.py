@@ -83,6 +83,11 @@ class Interval:
         """Whether another interval lies within this one."""
         return self.low <= other.low and other.high <= self.high
 
+    def halves(self) -> "tuple[Interval, Interval]":
+        """Return the two halves."""
+        middle = 0.5 * (self.low + self.high)
+        return Interval(self.low, middle), Interval(middle, self.high)
+
     def nodes(self, n: int) -> Array:
         """Return the n Chebyshev nodes, falling."""
         y = np.cos(np.pi * (np.arange(n) + 0.5) / n)

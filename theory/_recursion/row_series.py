@@ -15,6 +15,7 @@ the angle, in which the series are analytic.
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -261,26 +262,46 @@ def _coefficients(activation: Activation, r: Array, order: int) -> tuple[Array, 
         f = activation._value(x)
         f = (f - (f @ weight)[:, None]) / r[:, None]
     whole = (f * f) @ weight
+    found = np.zeros(len(r))
+
+    def last(c: Array) -> bool:
+        energy = np.square(c)
+        found[:] += energy.sum(axis=0)
+        # Energy beyond a block of zeros is missing from the whole.
+        missed = np.abs(whole - found) > PARSEVAL * whole
+        nothing = np.all(energy[-BLOCK // 2 :] <= NOTHING * found)
+        return bool(nothing) and not missed.any()
+
+    out, ended = projections(z, weight, f, order, 0 if smooth else 1, last)
+    if smooth:
+        out /= np.sqrt(np.arange(1.0, len(out) + 1.0))[:, None]
+    return out, ended
+
+
+def projections(
+    z: Array,
+    weight: Array,
+    f: Array,
+    order: int,
+    first: int,
+    last: Callable[[Array], bool],
+) -> tuple[Array, bool]:
+    """Return E f h_k of order + 1 orders from the `first`, 0 or 1, and whether they ended.
+
+    Of functions at the nodes z, (n, nodes). They end after the block of which `last` is
+    true.
+    """
     # Half of the density goes with the polynomials, half with the function.
     root = np.exp(-0.25 * z * z) / math.sqrt(gaussian.SQRT_TWO_PI)
-    f *= weight / root
-    out = np.empty((order + 1, len(r)))
-    first = 0 if smooth else 1
+    f = f * (weight / root)
+    out = np.empty((order + 1, len(f)))
     low, high = (root, z * root) if first else (np.zeros_like(z), root)
-    found, ended = np.zeros(len(r)), False
     for start in range(0, order + 1, BLOCK):
         basis = np.empty((min(BLOCK, order + 1 - start), len(z)))
         for k, row in enumerate(basis, start=start + first):
             row[:] = high
             low, high = high, (z * high - math.sqrt(k) * low) / math.sqrt(k + 1)
         out[start : start + BLOCK] = basis @ f.T
-        energy = np.square(out[start : start + BLOCK])
-        found += energy.sum(axis=0)
-        # Energy beyond a block of zeros is missing from the whole.
-        missed = np.abs(whole - found) > PARSEVAL * whole
-        if np.all(energy[-BLOCK // 2 :] <= NOTHING * found) and not missed.any():
-            out, ended = out[: start + BLOCK], True
-            break
-    if smooth:
-        out /= np.sqrt(np.arange(1.0, len(out) + 1.0))[:, None]
-    return out, ended
+        if last(out[start : start + BLOCK]):
+            return out[: start + BLOCK], True
+    return out, False

@@ -1,12 +1,13 @@
 """Mean products of slopes as functions of two lengths and of the angle."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import block_diag
 
 from theory._recursion.close_pairs import SLOPES
 from theory._recursion.length_tables import Interval, rule_of, sizes
@@ -16,7 +17,7 @@ from theory._recursion.row_series import RowSeries
 from theory._recursion.rows import Index, distinct
 from theory.activations import Activation, PiecewisePolynomial
 from theory.activations._engines import PANELS
-from theory.duals._panels import NODES, Panels
+from theory.duals._panels import Panels
 from theory.duals._planes import Broken, Plane, chebyshev
 from theory.grids import CLOSE
 
@@ -31,8 +32,17 @@ ROUNDING = 1e-16
 TOGETHER = 1 << 18
 """Coefficients of pairs that are summed together: they stay in cache."""
 
-MOST = 64
-"""Nodes in log length of tables of slopes, at most."""
+MOST = 80
+"""Nodes in log length of tables of slopes, of one cell at most,"""
+
+HALVED = 64
+"""that is halved unless so many resolve products of slopes at the ends of the angle,"""
+
+CELLS = 8
+"""and cells."""
+
+PLANE = 96
+"""Lengths at most where series do not end: they take the plane a third of a second each."""
 
 MORE = 4
 """Nodes more than the energy of slopes needs: what slopes of two lengths mostly need."""
@@ -54,7 +64,8 @@ class Slopes:
     Raises
     ------
     ValueError
-        On reading, if `MOST` lengths do not resolve an interval.
+        On reading, if `PLANE` lengths do not resolve an interval whose series do not end,
+        or `CELLS` cells one whose series do.
     """
 
     activation: Activation
@@ -63,15 +74,16 @@ class Slopes:
     least: float = CLOSE
 
     @cached_property
-    def near(self) -> Panels:
+    def near(self) -> tuple[Panels, Index]:
         """Towards correlation 1: coefficients of shape (panels, nodes, n, n).
 
-        Chebyshev polynomials of the angle to that end, and of both log lengths.
+        Chebyshev polynomials of the angle to that end, and of both log lengths: which of
+        those of the `basis`.
         """
         return self._side(mirrored=False)
 
     @cached_property
-    def far(self) -> Panels:
+    def far(self) -> tuple[Panels, Index]:
         """The same towards correlation -1."""
         return self._side(mirrored=True)
 
@@ -86,25 +98,70 @@ class Slopes:
             return _whole(self.activation, np.exp(np.array(self.lengths)))
         if self.start:
             return None
-        r, to = self._nodes(self.lengths, MOST)
+        r, to = self._nodes([MOST] * len(self._cells))
         return to @ _whole(self.activation, r) @ to.T
 
-    def _nodes(self, interval: Interval, n: int) -> tuple[Array, Array]:
-        """Return n lengths, and what takes values at them to coefficients, (n, n)."""
-        logs = interval.nodes(n)
-        return np.exp(logs), chebyshev(n) / sizes(self.activation, logs, interval)
+    @cached_property
+    def _cells(self) -> tuple[Interval, ...]:
+        """Parts of the interval, rising: halves until `HALVED` lengths resolve each."""
+        assert isinstance(self.lengths, Interval)
+        cells = (self.lengths,)
+        while not self.start:
+            fine = [self._resolved(cell) for cell in cells]
+            if all(fine):
+                break
+            cells = tuple(
+                part
+                for cell, done in zip(cells, fine, strict=True)
+                for part in ((cell,) if done else cell.halves())
+            )
+            if len(cells) > CELLS:
+                raise self._unresolved()
+        return cells
 
-    def _side(self, *, mirrored: bool) -> Panels:
+    @property
+    def _ends(self) -> bool:
+        """Whether the series of the longest row ends."""
+        assert isinstance(self.lengths, Interval)
+        r = np.exp([self.lengths.high])
+        return _by_series(self.activation, r) is not None
+
+    def _resolved(self, cell: Interval) -> bool:
+        """Whether `HALVED` lengths do, by the ends: there it takes one variable.
+
+        A table's polynomials of the angle end there, at what is about their sum.
+        """
+        if _needed(self.activation, cell) < HALVED:
+            return True
+        r, to = self._of_cell(cell, HALVED)
+        z, w = rule_of(self.activation, r, nodes=SLOPES, mirrored=True)
+        f = self.activation.derivative._value(r[:, None] * z)
+        both = (np.abs(to @ ((f * w) @ g.T) @ to.T) for g in (f, f[:, ::-1]))
+        return all(c[-1].max() <= LAST * c.max() for c in both)
+
+    def _of_cell(self, cell: Interval, n: int) -> tuple[Array, Array]:
+        """Return n lengths, and what takes values at them to coefficients, (n, n)."""
+        assert isinstance(self.lengths, Interval)
+        logs = cell.nodes(n)
+        return np.exp(logs), chebyshev(n) / sizes(self.activation, logs, self.lengths)
+
+    def _nodes(self, counts: Sequence[int]) -> tuple[Array, Array]:
+        """Return the same of all cells, some lengths in each."""
+        each = [self._of_cell(c, n) for c, n in zip(self._cells, counts, strict=True)]
+        return np.concatenate([r for r, _ in each]), block_diag(*(to for _, to in each))
+
+    def _side(self, *, mirrored: bool) -> tuple[Panels, Index]:
         if not isinstance(self.lengths, Interval):
             r = np.exp(np.array(self.lengths))
             end = _angle(self.least)
-            return _panels(self.activation, r, self.start, end, mirrored=mirrored)
+            tables = _panels(self.activation, r, self.start, end, mirrored=mirrored)
+            return tables, np.arange(len(r))
         end = 0.5 * math.pi if self.start else _angle(self.least)
-        n = _needed(self.activation, self.lengths)
-        if n == MOST and not self.start and self._last_at_end(mirrored) > LAST * NODES:
-            raise self._unresolved()  # before work in the plane, of half a minute
-        while n <= MOST:
-            r, to = self._nodes(self.lengths, n)
+        counts = [_needed(self.activation, cell) for cell in self._cells]
+        if sum(counts) > PLANE and not self._ends:
+            raise self._unresolved()  # before work of minutes
+        while max(counts) <= MOST:
+            r, to = self._nodes(counts)
             at = _panels(self.activation, r, self.start, end, mirrored=mirrored)
             found = Panels(
                 at.edges,
@@ -114,48 +171,42 @@ class Slopes:
                 ),
             )
             size = np.abs(found.slope[found.edges[1:] > self.start])
-            tail = size[:, :, -1:].max() if n > 1 else 0.0
-            if tail <= LAST * size.max():
-                return found
-            n += MORE
+            tails = size[:, :, np.cumsum(counts) - 1].max(axis=(0, 1, 3))
+            fine = (tails <= LAST * size.max()) | (np.array(counts) == 1)
+            if fine.all():
+                of_cells = [k * MOST + np.arange(n) for k, n in enumerate(counts)]
+                return found, np.concatenate(of_cells)
+            more = np.where(fine, 0, MORE)
+            counts = [n + int(m) for n, m in zip(counts, more, strict=True)]
         raise self._unresolved()
-
-    def _last_at_end(self, mirrored: bool) -> float:  # noqa: FBT001
-        """Return the last coefficients at correlation 1 or -1, over the largest.
-
-        There products of slopes are integrals over one variable. A table's polynomials of
-        the angle, of `NODES` terms, end there, and one of these has no less than the last
-        coefficient over `NODES`.
-        """
-        assert isinstance(self.lengths, Interval)
-        r, to = self._nodes(self.lengths, MOST)
-        z, w = rule_of(self.activation, r, nodes=SLOPES, mirrored=True)
-        f = self.activation.derivative._value(r[:, None] * z)
-        c = np.abs(to @ ((f * w) @ (f[:, ::-1] if mirrored else f).T) @ to.T)
-        return float(c[-1].max() / c.max())
 
     def _unresolved(self) -> ValueError:
         assert isinstance(self.lengths, Interval)
         low, high = math.exp(self.lengths.low), math.exp(self.lengths.high)
         return ValueError(
             f"`x` must have lengths between which {self.activation.name} is smooth in"
-            f" every layer, but {MOST} lengths do not resolve it between {low:.3g} and"
+            f" every layer, but {PLANE} lengths do not resolve it between {low:.3g} and"
             f" {high:.3g}. Give inputs of lengths closer together, or `sphere=True` for"
             " one length; if layers drive lengths apart, use fewer of them or another"
             " `weight_var`."
         )
 
     def basis(self, logs: Array) -> Array:
-        """Return the polynomials of log lengths, (m, `MOST`), or which length it is.
+        """Return polynomials of log lengths, `MOST` for each cell, or which length it is.
 
         Polynomials times `sizes`: tables are of what is divided by those of both rows.
         """
-        if isinstance(self.lengths, Interval):
-            own = sizes(self.activation, logs, self.lengths)
-            return self.lengths.basis(logs, MOST) * own[:, None]
-        at = np.array(self.lengths)
-        nearest = np.abs(np.subtract.outer(logs, at)).argmin(axis=1)
-        return np.eye(len(at))[nearest]
+        if not isinstance(self.lengths, Interval):
+            at = np.array(self.lengths)
+            nearest = np.abs(np.subtract.outer(logs, at)).argmin(axis=1)
+            return np.eye(len(at))[nearest]
+        own = sizes(self.activation, logs, self.lengths)
+        k = np.searchsorted([cell.high for cell in self._cells[:-1]], logs)
+        out = np.zeros((len(logs), len(self._cells), MOST))
+        for each, cell in enumerate(self._cells):
+            at = np.flatnonzero(k == each)
+            out[at, each] = cell.basis(logs[at], MOST) * own[at, None]
+        return out.reshape(len(logs), -1)
 
     def integrals(
         self, basis: Array, i: Index, j: Index, rho: Array, d: Array
@@ -167,12 +218,12 @@ class Slopes:
         t, far = 2.0 * np.arcsin(np.sqrt(0.5 * d)), rho < 0.0
         tables = ("slope", "to_end", *(("to_zero",) if self.whole is None else ()))
         found = np.empty((len(tables), len(t)))
-        for name, at in (("near", ~far), ("far", far)):
+        for mirrored, at in enumerate((~far, far)):
             if not at.any():
                 continue
-            side: Panels = getattr(self, name)
+            side, polynomials = self.far if mirrored else self.near
             panel, y = side.locate(t)
-            some = basis[:, : side.slope.shape[2]]
+            some = basis[:, polynomials]
             for p in np.unique(panel[at]):
                 here = np.flatnonzero(at & (panel == p))
                 pairs = _Series(some, i[here], j[here], y[here])
@@ -246,9 +297,9 @@ def _needed(activation: Activation, interval: Interval) -> int:
     """Return the nodes in log length that resolve the slopes' energy, and some more."""
     if interval.high - interval.low <= 1e-15:
         return 1
-    n = MOST
+    n = HALVED
     c = np.abs(chebyshev(n) @ _energies(activation, np.exp(interval.nodes(n))))
-    return min(int(np.flatnonzero(c > 1e-14 * c.max())[-1]) + 2 + MORE, MOST)
+    return min(int(np.flatnonzero(c > 1e-14 * c.max())[-1]) + 2 + MORE, HALVED)
 
 
 def _energies(activation: Activation, r: Array) -> Array:
@@ -291,14 +342,13 @@ def _by_series(activation: Activation, r: Array) -> Build | None:
         return None
     c = series.coefficients
     b = c * np.sqrt(np.arange(1.0, len(c) + 1.0))[:, None]
-    both = (b[:, :, None] * b[:, None, :]).reshape(len(b), -1)
 
     def build(mirrored: bool) -> tuple[Callable[[Array], Array], float]:  # noqa: FBT001
         sign = -1.0 if mirrored else 1.0
 
         def slope(t: Array) -> Array:
             powers = np.vander(sign * np.cos(t), len(b), increasing=True)
-            return (powers @ both).reshape(-1, len(r), len(r))
+            return np.stack([(b.T * row) @ b for row in powers])
 
         return slope, np.inf
 
