@@ -42,6 +42,10 @@ ULPS = 1e-13
 FIT = 8
 """Terms of the expansion in 1/n that continues a series beyond its last coefficient."""
 
+LONGEST = 300.0
+"""Logarithm of the order, over that of the last coefficient, up to which a series goes on:
+its square is a float64."""
+
 
 def orthonormal(degree: int, dim: int, t: Array) -> Array:
     """Return p_k(t) = sqrt(N(d, k)) P_k(t) for k <= degree, orthonormal; (degree + 1, m).
@@ -232,10 +236,12 @@ def _tail(
     # Euler and Maclaurin from half a step beyond the last term, in z = log x: terms rise
     # to a peak, then fall like e^(-pace z): by e^-10 a panel at most.
     pace = 0.5 * (dim - 1.0) + law.pace - 1.0
-    if pace <= 0.0:
-        return 0.0, float(bound)  # the coefficients have not begun to fall
-    rise = math.log1p(degree * (degree + dim) / (pace * last))
-    span = rise + 40.0 / pace + 10.0 / math.sqrt(pace)
+    span = math.inf
+    if pace > 0.0:
+        rise = math.log1p(degree * (degree + dim) / (pace * last))
+        span = rise + 40.0 / pace + 10.0 / math.sqrt(pace)
+    if span > LONGEST:
+        return 0.0, float(bound)  # the coefficients have hardly begun to fall
     nodes, weights = gaussian.legendre(NODES)
     panels = math.ceil(span * max(1.0, 0.1 * pace))
     z = (np.arange(panels)[:, None] + 0.5 * (nodes + 1.0)).ravel() * span / panels
