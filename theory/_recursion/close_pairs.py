@@ -66,7 +66,8 @@ def integrals(
         return whole, 0.0, slope / (r * other)
     size = math.sqrt(float((left * left) @ w) * float((right * right) @ w))
     t = 2.0 * math.asin(math.sqrt(0.5 * d))
-    plane = Plane(f, size, mirrored=rho < 0.0, widest=t)
+    noise = 0.1 * activation.tolerance
+    plane = Plane(f, size, mirrored=rho < 0.0, widest=t, noise=noise)
     x, share = gaussian.legendre(NODES)
     # Slopes vary over angles like the least gap of kinks and the narrowest panel.
     finest = min([float(np.diff(e.edges(e.reach)).min(initial=1.0)) for e in f])

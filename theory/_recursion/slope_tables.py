@@ -326,9 +326,10 @@ def _by_plane(activation: Activation, r: Array, end: float) -> Build:
     z, w = rule_of(activation, r)
     s = activation._value(r[:, None] * z)
     variance = (s - (s @ w)[:, None]) ** 2 @ w / (r * r)
+    noise = 0.1 * activation.tolerance
 
     def build(mirrored: bool) -> tuple[Callable[[Array], Array], float]:  # noqa: FBT001
-        plane = Plane(f, float(variance.min()), mirrored, widest=end)
+        plane = Plane(f, float(variance.min()), mirrored, widest=end, noise=noise)
         return plane, plane.gap
 
     return build

@@ -145,9 +145,10 @@ def _slope(a: Any, b: Any, panels: int, *, symmetric: bool) -> duals.Slope:
         )
     size = math.sqrt(a.variance) * math.sqrt(b.variance)
     f = [duals.Broken(h.derivative._value, h.kinks, h.derivative._edges) for h in each]
+    noise = 0.1 * max(a.tolerance, b.tolerance)
 
     def in_the_plane(mirrored: bool) -> tuple[Any, float]:  # noqa: FBT001
-        plane = duals.Plane(f, size, mirrored, symmetric=symmetric)
+        plane = duals.Plane(f, size, mirrored, symmetric=symmetric, noise=noise)
         return lambda t: plane(t)[:, 0, -1], plane.gap
 
     return in_the_plane
