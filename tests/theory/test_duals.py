@@ -601,3 +601,17 @@ def test_a_jump_beside_an_infinite_slope_is_refused():
     root = act.from_function(np.cbrt, kinks=0.0)
     with pytest.raises(ValueError, match="square integrable slope beside one that jum"):
         act.pair(act.step, root)
+
+
+def test_coefficients_of_a_pair_are_integrated_once(monkeypatch):
+    asked = []
+    integrate = type(act.tanh)._series_coefficients
+
+    def counted(self):
+        asked.append(self)
+        return integrate(self)
+
+    monkeypatch.setattr(type(act.tanh), "_series_coefficients", counted)
+    a, b = act.tanh.scaled(0.31), act.tanh.scaled(0.32)
+    act.pair(a, b)
+    assert asked == [a, b]

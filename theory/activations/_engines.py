@@ -30,14 +30,15 @@ def series(a: Any, b: Any) -> duals.Engine | None:
     if not (a._may_converge and b._may_converge):
         return None
     x = a._series_coefficients()
-    p = x * (x if a == b else b._series_coefficients())
+    y = x if a == b else b._series_coefficients()
+    p = x * y
     # Geometric tails: the last entries bound what is missing, relative to the slope.
     k = np.arange(len(p))
     scale = float(k @ np.abs(p))
     if float(np.abs(p[-40:]).max()) * ORDER**2 > 1e-17 * scale:
         return None
     # Energy beyond the last order, which a tail of zeros does not show, is missed.
-    for f, c in ((a, x),) if a == b else ((a, x), (b, b._series_coefficients())):
+    for f, c in ((a, x),) if a == b else ((a, x), (b, y)):
         energy = f.derivative_second_moment
         if not abs(float(k @ (c * c)) - energy) <= PARSEVAL * energy:
             return None
