@@ -224,6 +224,17 @@ def test_pickles_and_copies_are_the_same_activation(name):
             assert hash(other) == hash(each)
 
 
+@pytest.mark.parametrize("name", act.CATALOGUE)
+def test_the_representation_makes_it_again(name):
+    # Before, functions at addresses: <function <lambda> at 0x7f...>.
+    names = {n: getattr(act, n) for n in ("Affine", "CATALOGUE", "HermiteMixture")}
+    names |= {n: getattr(act, n) for n in ("PiecewisePolynomial", "Smooth")}
+    names["ExponentialUnit"] = type(act.selu)
+    a = act.CATALOGUE[name]
+    for each in (a, a.scaled(2.0), a.normalized()):
+        assert eval(repr(each), names) == each
+
+
 def test_a_pickle_of_a_definition_of_ones_own():
     ours = act.Definition(name="tanh", f=np.sinh, df=np.cosh, precise=_precise_sinh)
     assert pickle.loads(pickle.dumps(act.Smooth(ours))) == act.Smooth(ours)

@@ -3,7 +3,7 @@
 import copyreg
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -102,6 +102,12 @@ class Definition:
         """Of Taylor's series at zero; 4 for an entire function."""
         least = min([self.strip, *map(abs, self.kinks)])
         return least if math.isfinite(least) else 4.0
+
+    def __repr__(self) -> str:
+        if _known(self.name) is self:
+            return f"CATALOGUE[{self.name!r}].definition"
+        each = (f"{f.name}={getattr(self, f.name)!r}" for f in fields(self))
+        return f"Definition({', '.join(each)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle a definition of the catalogue by its name: its functions have none."""
