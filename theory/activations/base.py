@@ -334,7 +334,8 @@ class Activation(GaussianFunction):
 def pair(a: Activation, b: Activation) -> duals.Engine:
     """Return the engine that evaluates E[a(X) b(Y)], whatever the correlation.
 
-    Accuracy as `Activation.dual`; its ``slope`` is E[a'(X) b'(Y)], of jumps the limit.
+    Its ``dual``, ``covariance`` and ``slope``, E[a'(X) b'(Y)], take float64 arrays of
+    correlations in [-1, 1], which they do not check. Accuracy as `Activation.dual`.
 
     Raises
     ------
