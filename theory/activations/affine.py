@@ -51,11 +51,6 @@ class Affine(Activation):
         """That of the base."""
         return self.base.degree
 
-    @property
-    def tolerance(self) -> float:  # type: ignore[override]
-        """That of the base."""
-        return self.base.tolerance
-
     def _value(self, x: Array) -> Array:
         return self.scale * self.base._value(x) + self.shift
 
