@@ -455,3 +455,13 @@ def test_layers_are_activations(value):
         kernels.nngp(X, value, 2)
     with pytest.raises(ValueError, match=r"^Layer: " + need):
         kernels.Layer(value)
+
+
+@pytest.mark.parametrize(
+    ("activation", "long", "bias_var", "got"),
+    [(act.relu_squared, 1e92, 0.0, "inf"), (act.exp, 100.0, 1.0, r"e\^2e\+04")],
+)
+def test_a_long_row_beside_a_short_one_is_refused(activation, long, bias_var, got):
+    # Before, an OverflowError of Python's, and warnings that ended in e^nan.
+    with pytest.raises(ValueError, match=rf"nngp: `depth` must keep .* got {got} on"):
+        kernels.nngp([[long, 0.0], [0.0, 1.0]], activation, 1, bias_var=bias_var)

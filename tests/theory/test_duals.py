@@ -564,3 +564,54 @@ def test_distances_of_what_is_nearly_constant_keep_their_digits(delta):
     high = PiecewisePolynomial("high", 1, (1.0,), kinks, jumps)
     share = clip.distance_map(delta) * clip.second_moment / high.second_moment
     assert high.distance_map(delta) == pytest.approx(share, rel=1e-13)
+
+
+CORRELATED = np.array([-1.0, -1 + 1e-12, -0.6, 0.0, 0.3, 1 - 1e-9, 1.0])
+
+
+@pytest.mark.parametrize("c", [-1.25, 0.0, 3.0])
+def test_a_step_beside_a_smooth_function(c):
+    """E 1{X > c} e^Y = e^(1/2) P(Z < rho - c), and its slope is a density."""
+    step = PiecewisePolynomial("step", 0, (0.0,), (c,), (1.0,))
+    for engine in (act.pair(step, act.exp), act.pair(act.exp, step)):
+        root = math.sqrt(math.e)
+        exact = np.array([root * float(mpmath.ncdf(r - c)) for r in CORRELATED])
+        slopes = np.array([root * float(mpmath.npdf(r - c)) for r in CORRELATED])
+        assert apart(engine.dual(CORRELATED), exact) <= TOLERANCE * math.e
+        assert apart(engine.slope(CORRELATED), slopes) <= TOLERANCE * slopes.max()
+
+
+def test_jumps_beside_a_kink_at_one_of_them():
+    steps = PiecewisePolynomial("steps", 0, (0.3,), (-0.5, 1.25), (1.0, -2.5))
+    ramp = PiecewisePolynomial("ramp", 1, (0.0,), (1.25,), (1.0,))
+    engine = act.pair(steps, ramp)
+    for rho in (-0.9, 0.2, 1 - 1e-6):
+        width = mpmath.sqrt(1 - mpmath.mpf(rho) ** 2)
+
+        def density(y, rho=rho, width=width):
+            share = mpmath.ncdf((rho * y + 0.5) / width)
+            share -= 2.5 * mpmath.ncdf((rho * y - 1.25) / width)
+            return (mpmath.mpf(0.3) + share) * (y - 1.25) * mpmath.npdf(y)
+
+        exact = mpmath.quad(density, [1.25, 1.25 + width, 1.26, 1.4, 2, 4, 8, 14])
+        assert abs(engine.dual(np.array(rho)) - exact) <= TOLERANCE, rho
+
+
+def test_a_jump_beside_an_infinite_slope_is_refused():
+    root = act.from_function(np.cbrt, kinks=0.0)
+    with pytest.raises(ValueError, match="square integrable slope beside one that jum"):
+        act.pair(act.step, root)
+
+
+def test_coefficients_of_a_pair_are_integrated_once(monkeypatch):
+    asked = []
+    integrate = type(act.tanh)._series_coefficients
+
+    def counted(self):
+        asked.append(self)
+        return integrate(self)
+
+    monkeypatch.setattr(type(act.tanh), "_series_coefficients", counted)
+    a, b = act.tanh.scaled(0.31), act.tanh.scaled(0.32)
+    act.pair(a, b)
+    assert asked == [a, b]

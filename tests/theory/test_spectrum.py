@@ -486,3 +486,12 @@ def test_an_nngp_series_needs_no_tangent_kernel():
         match=r"tangent kernel within float64, .* Use fewer",
     ):
         spectrum.taylor_coefficients(RELU, 2000, 20, kernel="ntk")
+
+
+@pytest.mark.parametrize("pace", [1e-8, 0.02, 0.05])
+def test_coefficients_that_hardly_fall_leave_an_eigenvalue_unknown(pace):
+    # In three dimensions terms fall no faster; before, an overflow of their orders.
+    n = np.arange(2049.0)
+    b = np.exp(-1e-5 * n) * np.maximum(n, 1.0) ** -pace
+    total = b.sum() / -math.expm1(-2049e-5)
+    assert _funk_hecke.by_series(b, 2, 3, total)[1] > 1.0

@@ -1,5 +1,8 @@
 """Tables of lengths that stand in for rows: against the rows' own series and layers."""
 
+import math
+from dataclasses import dataclass, replace
+
 import mpmath
 import numpy as np
 import pytest
@@ -15,8 +18,9 @@ from theory._recursion.angles import TURNS, Angles
 from theory._recursion.layer_maps import slopes_of
 from theory._recursion.layers import Layer
 from theory._recursion.length_tables import Interval, Lengths
-from theory._recursion.recursion import Stack
+from theory._recursion.recursion import Recursion, Stack
 from theory._recursion.row_series import RowSeries
+from theory._recursion.rows import LogLengths
 from theory.depth_maps import DepthMap
 
 NAMES = ("silu", "selu", "hard_tanh", "hard_swish")
@@ -516,3 +520,23 @@ def test_a_rest_with_kinks_of_its_own_is_no_series():
     x = np.stack([np.linspace(-1.0, 1.0, 10), np.ones(10)], axis=1)
     many, few = kernels.nngp(x, a, 1), kernels.nngp(x[:3], a, 1)
     np.testing.assert_allclose(many[:3, :3], few, rtol=1e-13)
+
+
+@pytest.mark.parametrize("lost", [math.nan, 1.1, -1e-9])
+def test_distances_without_digits_are_refused(lost):
+    # No activation is known to leave any: the maps before refuse them by themselves.
+    x = np.array([[1.0, 0.0], [0.0, 2.0]])
+    whole = Recursion.build(Stack((Layer(act.tanh),)), LogLengths.of_rows(x))
+
+    @dataclass(frozen=True)
+    class Lost:
+        alone: object
+
+        def pairs(self, i, j, rho, d, *, tangent):
+            return rho, np.full_like(d, lost), None
+
+    step = whole.steps[0]
+    broken = replace(whole, steps=(replace(step, map=Lost(step.map.alone)),))
+    one, rho = np.array([1]), np.array([0.5])
+    with pytest.raises(ValueError, match="tanh has lost them all after layer 0"):
+        broken.pairs(0 * one, one, rho, 1.0 - rho)

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from theory import gaussian
 from theory._recursion.length_tables import rule_of
 from theory.activations import Activation
+from theory.activations.affine import split
 from theory.duals._panels import LAYER
 from theory.duals._planes import Broken, Plane
 
@@ -66,7 +67,8 @@ def integrals(
         return whole, 0.0, slope / (r * other)
     size = math.sqrt(float((left * left) @ w) * float((right * right) @ w))
     t = 2.0 * math.asin(math.sqrt(0.5 * d))
-    plane = Plane(f, size, mirrored=rho < 0.0, widest=t)
+    noise = 0.1 * split(activation)[0].tolerance
+    plane = Plane(f, size, mirrored=rho < 0.0, widest=t, noise=noise)
     x, share = gaussian.legendre(NODES)
     # Slopes vary over angles like the least gap of kinks and the narrowest panel.
     finest = min([float(np.diff(e.edges(e.reach)).min(initial=1.0)) for e in f])

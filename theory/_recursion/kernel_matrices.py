@@ -124,8 +124,9 @@ def kernels(
         # |s(r x)| = r^m |s(x)|: after `depth` layers norms are raised to m^depth.
         with np.errstate(over="ignore", under="ignore"):
             scale *= rows.norms ** (np.float64(m) ** network.depth)
-        for value in (scale.min(), scale.max()):
-            within(float(value) ** 2)
+            ends = np.square([scale.min(), scale.max()])
+        for value in ends.tolist():
+            within(value)
     growth = net.tangent(who) / net.length if trained and not relative else 1.0
     inputs = matrices.Inputs(rows.v, rows.norms, net.share)
     return matrices.fill(

@@ -61,6 +61,17 @@ class Part:
         return np.zeros(len(i)) if self.rows is None else self.rows.differences(i, j)
 
 
+def _within(logs: Array) -> None:
+    """Raise for log lengths whose squares float64 does not hold."""
+    if not np.all(np.abs(logs) < 345.0):
+        worst = 2.0 * logs[np.abs(logs).argmax()]
+        raise ValueError(
+            "`depth` must keep the kernel within float64, got"
+            f" e^{worst:.3g} on the diagonal. Use fewer layers, shorter inputs or"
+            " `activation.normalized()`."
+        )
+
+
 def total(parts: Sequence[Part], like: LogLengths) -> LogLengths:
     """Log lengths of a sum of kernels."""
     if len(parts) == 1 and parts[0].rows is not None:
@@ -69,6 +80,7 @@ def total(parts: Sequence[Part], like: LogLengths) -> LogLengths:
     n = len(like.high)
     logs = np.array([p.log(like.order) for p in parts])
     whole = 0.5 * np.logaddexp.reduce(2.0 * logs, axis=0)
+    _within(whole)
     share = np.exp(2.0 * (logs - whole))[:, :-1]
     gaps = np.array([np.zeros(n - 1) if p.rows is None else p.rows.gaps for p in parts])
     rise = 0.5 * np.log1p((share * np.expm1(2.0 * gaps)).sum(axis=0))
@@ -145,18 +157,6 @@ class Stack:
     trained: frozenset[int] = frozenset()
 
 
-def _within(rows: LogLengths) -> LogLengths:
-    """Return lengths whose squares float64 holds, or raise."""
-    if not np.all(np.abs(rows.high) < 345.0):
-        worst = 2.0 * rows.high[np.abs(rows.high).argmax()]
-        raise ValueError(
-            "`depth` must keep the kernel within float64, got"
-            f" e^{worst:.3g} on the diagonal. Use fewer layers, shorter inputs or"
-            " `activation.normalized()`."
-        )
-    return rows
-
-
 @dataclass(frozen=True, eq=False)
 class Recursion:
     """All layers at the lengths of the rows that enter the first."""
@@ -173,9 +173,10 @@ class Recursion:
         steps: list[Step] = []
         rows = start
         for layer in stack.layers:
-            steps.append(Step.build(layer, _within(rows), many=many))
+            _within(rows.high)
+            steps.append(Step.build(layer, rows, many=many))
             rows = steps[-1].rows
-        _within(rows)
+        _within(rows.high)
         at = [k for k, step in enumerate(steps) if isinstance(step.map, Interpolated)]
         maps = [step.map for step in steps if isinstance(step.map, Interpolated)]
         for k, each in zip(at, sharing(maps), strict=True):

@@ -17,6 +17,7 @@ from theory._recursion.row_series import RowSeries
 from theory._recursion.rows import Index, distinct
 from theory.activations import Activation, PiecewisePolynomial
 from theory.activations._engines import PANELS
+from theory.activations.affine import split
 from theory.duals._panels import Panels
 from theory.duals._planes import Broken, Plane, chebyshev
 from theory.grids import CLOSE
@@ -376,9 +377,10 @@ def _by_plane(activation: Activation, r: Array, end: float) -> Build:
     z, w = rule_of(activation, r)
     s = activation._value(r[:, None] * z)
     variance = (s - (s @ w)[:, None]) ** 2 @ w / (r * r)
+    noise = 0.1 * split(activation)[0].tolerance
 
     def build(mirrored: bool) -> tuple[Callable[[Array], Array], float]:  # noqa: FBT001
-        plane = Plane(f, float(variance.min()), mirrored, widest=end)
+        plane = Plane(f, float(variance.min()), mirrored, widest=end, noise=noise)
         return plane, plane.gap
 
     return build

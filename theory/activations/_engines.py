@@ -30,14 +30,15 @@ def series(a: Any, b: Any) -> duals.Engine | None:
     if not (a._may_converge and b._may_converge):
         return None
     x = a._series_coefficients()
-    p = x * (x if a == b else b._series_coefficients())
+    y = x if a == b else b._series_coefficients()
+    p = x * y
     # Geometric tails: the last entries bound what is missing, relative to the slope.
     k = np.arange(len(p))
     scale = float(k @ np.abs(p))
     if float(np.abs(p[-40:]).max()) * ORDER**2 > 1e-17 * scale:
         return None
     # Energy beyond the last order, which a tail of zeros does not show, is missed.
-    for f, c in ((a, x),) if a == b else ((a, x), (b, b._series_coefficients())):
+    for f, c in ((a, x),) if a == b else ((a, x), (b, y)):
         energy = f.derivative_second_moment
         if not abs(float(k @ (c * c)) - energy) <= PARSEVAL * energy:
             return None
@@ -62,7 +63,7 @@ def tabulated(a: Any, b: Any) -> duals.Engine:
     parity = _parity(a, x)
     symmetric = parity is not None and a == b
     return duals.Tabulated.build(
-        _slope(a, b, max(map(len, each)), symmetric=symmetric),
+        _slope_of_jumps(a, b) or _slope(a, b, max(map(len, each)), symmetric=symmetric),
         who=f"{a.name}.dual",
         size=math.sqrt(a.variance) * math.sqrt(b.variance),
         mean=a.mean * b.mean,
@@ -71,6 +72,49 @@ def tabulated(a: Any, b: Any) -> duals.Engine:
         tolerance=max(a.tolerance, b.tolerance),
         parity=parity,
     )
+
+
+def _slope_of_jumps(a: Any, b: Any) -> duals.Slope | None:
+    r"""Return :math:`\sum_j J_j \varphi(c_j) E\,b'(c_j \cos t + Z \sin t)`.
+
+    The slope beside a function a of jumps J_j at c_j that is constant between them.
+    """
+    steps, other = (a, b) if a._jumps else (b, a)
+    if not steps._jumps or other._jumps:
+        return None
+    slope = other.derivative
+    if math.isinf(slope.second_moment):
+        raise ValueError(
+            f"{a.name}.dual: activation must have a square integrable slope beside one"
+            f" that jumps, but E s'^2 = inf for {other.name}."
+        )
+    ends = [sign * c for c in other.kinks for sign in (1.0, -1.0)]
+    gap = min(
+        (abs(c - d) for c, _ in steps._jumps for d in ends if c != d), default=math.inf
+    )
+    each = [
+        (jump * float(gaussian.pdf(c)), c, slope._edges(20.0 + abs(c)))
+        for c, jump in steps._jumps
+    ]
+
+    def at(mirrored: bool) -> tuple[Any, float]:  # noqa: FBT001
+        sign = -1.0 if mirrored else 1.0
+
+        def expected(c: float, cuts: Array, t: float) -> float:
+            # A cut next to c, or at c, is no nearer to c cos t than to c.
+            shift = 2.0 * c * math.sin(0.5 * t) ** 2
+            z = ((cuts - c) + shift) / math.sin(t)
+            x, w = gaussian.rule(z[np.abs(z) <= 20.0])
+            return gaussian.total(w * slope._value(c * math.cos(t) + math.sin(t) * x))
+
+        def value(t: float) -> float:
+            return math.fsum(
+                size * expected(sign * c, cuts, t) for size, c, cuts in each
+            )
+
+        return lambda t: np.array([value(v) for v in t.tolist()]), gap
+
+    return at
 
 
 def _slope(a: Any, b: Any, panels: int, *, symmetric: bool) -> duals.Slope:
@@ -102,9 +146,10 @@ def _slope(a: Any, b: Any, panels: int, *, symmetric: bool) -> duals.Slope:
         )
     size = math.sqrt(a.variance) * math.sqrt(b.variance)
     f = [duals.Broken(h.derivative._value, h.kinks, h.derivative._edges) for h in each]
+    noise = 0.1 * max(a.tolerance, b.tolerance)
 
     def in_the_plane(mirrored: bool) -> tuple[Any, float]:  # noqa: FBT001
-        plane = duals.Plane(f, size, mirrored, symmetric=symmetric)
+        plane = duals.Plane(f, size, mirrored, symmetric=symmetric, noise=noise)
         return lambda t: plane(t)[:, 0, -1], plane.gap
 
     return in_the_plane

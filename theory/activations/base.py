@@ -47,6 +47,11 @@ class Activation(GaussianFunction):
     def derivative(self) -> "Activation":
         """S' as an activation; where s jumps it is not square integrable."""
 
+    @property
+    def _jumps(self) -> tuple[tuple[float, float], ...]:
+        """Where s jumps and by how much, if it is constant between its jumps."""
+        return ()
+
     def _parts(self) -> tuple["Activation", float, float]:
         """Return (b, scale, mean) with s = scale * b + shift and E s = mean."""
         return self, 1.0, self.mean
@@ -327,7 +332,24 @@ class Activation(GaussianFunction):
 
 @lru_cache(maxsize=512)
 def pair(a: Activation, b: Activation) -> duals.Engine:
-    """Return the engine that evaluates E[a(X) b(Y)], whatever the correlation."""
+    """Return the engine that evaluates E[a(X) b(Y)], whatever the correlation.
+
+    Its ``dual``, ``covariance`` and ``slope``, E[a'(X) b'(Y)], take float64 arrays of
+    correlations in [-1, 1], which they do not check. Accuracy as `Activation.dual`.
+
+    Raises
+    ------
+    ValueError
+        If the dual is not known to the tolerance of a or b; if one jumps and the slope of
+        the other is not square integrable.
+
+    Examples
+    --------
+    >>> from theory import activations as act
+    >>> half = act.pair(act.step, act.softplus).dual(np.array([0.0]))[0]
+    >>> bool(np.isclose(half, 0.5 * act.softplus.mean, rtol=1e-14))
+    True
+    """
     (f, p, mean_a), (g, q, mean_b) = a._parts(), b._parts()
     if f is a and g is b:
         return f._engine(g)

@@ -63,6 +63,10 @@ class PiecewisePolynomial(Activation):
         return None if self._near.kinks else self.m
 
     @property
+    def _jumps(self) -> tuple[tuple[float, float], ...]:
+        return () if self.m else tuple(zip(self.kinks, self.jumps, strict=True))
+
+    @property
     def _far_left(self) -> float:
         """The slope of the polynomial, at most linear: s' to the left of all kinks."""
         return self.poly[1] if len(self.poly) > 1 else 0.0

@@ -1,8 +1,9 @@
 """Activations given by one definition: a function, its slope, and what is known of it."""
 
+import copyreg
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -101,6 +102,26 @@ class Definition:
         """Of Taylor's series at zero; 4 for an entire function."""
         least = min([self.strip, *map(abs, self.kinks)])
         return least if math.isfinite(least) else 4.0
+
+    def __repr__(self) -> str:
+        if _known(self.name) is self:
+            return f"CATALOGUE[{self.name!r}].definition"
+        each = (f"{f.name}={getattr(self, f.name)!r}" for f in fields(self))
+        return f"Definition({', '.join(each)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle a definition of the catalogue by its name: its functions have none."""
+        if _known(self.name) is self:
+            return _known, (self.name,)
+        return copyreg.__newobj__, (Definition,), vars(self)  # type: ignore[attr-defined]
+
+
+def _known(name: str) -> Definition | None:
+    """Return a definition of the catalogue."""
+    from theory.activations.definitions import CATALOGUE  # made of definitions
+
+    found = CATALOGUE.get(name)
+    return found.definition if isinstance(found, Smooth) else None
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,8 @@ class Plane:
     `size` is that of the duals, which errors are measured against. The two orders of a
     pair give the same slope, so that half of the plane repeats the other: that of
     negative q for f_j(Y), of negative p for f_j(-Y); if the functions are `symmetric`,
-    all even or all odd, that of negative p for f_j(Y) too.
+    all even or all odd, that of negative p for f_j(Y) too. `noise` is the error of the
+    inner integral, over its size, that is accepted once halving panels no longer helps.
     """
 
     f: Sequence[Broken]
@@ -87,6 +88,7 @@ class Plane:
     mirrored: bool = False
     widest: float = 0.5 * math.pi
     symmetric: bool = False
+    noise: float = 0.0
 
     @cached_property
     def _g(self) -> Sequence[Broken]:
@@ -255,7 +257,7 @@ class Plane:
         start = np.concatenate([self._meetings(), rungs, [low, 0.0, reach]])
         start = np.unique(start[(start >= low) & (start <= reach)])
         edges, coefficients = _resolved(
-            self._inner, start, 2.0 * np.pi * self.size, self._steep
+            self._inner, start, 2.0 * np.pi * self.size, self._steep, self.noise
         )
         # The density of q narrows with t, and is read off the same polynomials.
         least = min(np.abs(edges[edges != 0.0]).min(), 0.01 * self.gap)
@@ -306,19 +308,22 @@ def _resolved(
     start: Array,
     floor: float,
     steep: Sequence[graded.Side],
+    noise: float,
 ) -> tuple[Array, Array]:
     """Halve panels until a vector-valued f is a polynomial on each.
 
     A polynomial of the `_coordinate`. Returns edges and Chebyshev coefficients (panels,
     NODES, components). The size that
     rounding is measured against is the largest at arguments up to |q|, as for a mesh, and
-    at least `floor` times exp(q^2), which the density of q takes away again.
+    at least `floor` times exp(q^2), which the density of q takes away again. A share
+    `noise` of it is left once halving no longer helps.
     """
     n = meshes.NODES
     y, to = np.cos(np.pi * (np.arange(n) + 0.5) / n), chebyshev(n)
     todo = list(itertools.pairwise(start))
     done: dict[float, tuple[float, Array]] = {}
     at, most = np.zeros(0), np.zeros(0)
+    before = np.full(len(todo), np.inf)
     while todo:
         low, high = np.array(todo).T
         q = _points(low[:, None], high[:, None], y, steep)
@@ -339,6 +344,7 @@ def _resolved(
         narrow = high - low <= meshes.NARROWEST * (1.0 + np.abs(low))
         narrow |= _touching(low, high, steep)
         fine = (tail <= 4.0 * meshes.RESOLVED * scale) | narrow
+        fine |= (tail <= noise * scale) & (tail >= 0.6 * before)
         if np.count_nonzero(~fine) > MOST:
             raise ValueError(
                 "dual: the activation must be smooth between its `kinks`, but"
@@ -353,6 +359,7 @@ def _resolved(
                 ends = (np.array(a), np.array(b))
                 middle = float(_points(*ends, np.array(0.0), steep))
                 todo += [(a, middle), (middle, b)]
+        before = np.repeat(tail[~fine], 2)
     lows = sorted(done)
     edges = np.array([*lows, done[lows[-1]][0]])
     return edges, np.array([done[a][1] for a in lows])

@@ -33,6 +33,11 @@ def chord_rate(activation: Activation, *, least: float = 0.5) -> float:
     convex on the left and have unit second moment, ``|gamma_L - 1| <= alpha^L |gamma_0
     - 1|`` from every ``gamma_0 >= c``. It is 1 for positively homogeneous ones.
 
+    Raises
+    ------
+    ValueError
+        If `activation` is none, or `least` is not in [1e-6, 1 - 1e-6].
+
     Examples
     --------
     >>> from theory import activations as act
@@ -182,6 +187,12 @@ def generalised_mu(activation: Activation, gamma: Any) -> Any:
         In [0, 1], to a relative 1e-13: the rest energy plus the mean's share, not a
         difference of nearly equal numbers.
 
+    Raises
+    ------
+    ValueError
+        For an activation that is zero, a length outside the range, or one at which
+        moments leave float64.
+
     Examples
     --------
     >>> from theory import activations as act
@@ -212,6 +223,12 @@ def rest_share(activation: Activation, gamma: Any) -> Any:
     -------
     float or array
         In [0, 1].
+
+    Raises
+    ------
+    ValueError
+        For an activation that is zero, a length outside the range, or one at which
+        moments leave float64.
 
     Examples
     --------

@@ -42,6 +42,10 @@ ULPS = 1e-13
 FIT = 8
 """Terms of the expansion in 1/n that continues a series beyond its last coefficient."""
 
+LONGEST = 300.0
+"""Logarithm of the order, over that of the last coefficient, up to which a series goes on:
+its square is a float64."""
+
 
 def orthonormal(degree: int, dim: int, t: Array) -> Array:
     """Return p_k(t) = sqrt(N(d, k)) P_k(t) for k <= degree, orthonormal; (degree + 1, m).
@@ -110,17 +114,17 @@ def by_quadrature(
             " float64, as that of a deep network does at one. `nngp_eigenvalues` and"
             " `ntk_eigenvalues` know how far from one it is."
         )
-    found, rounding = _expected(values, t, weights, degree, dim)
+    found = _expected(values, t, weights, degree, dim)
     t, weights = _nodes(degree, dim, 2)
     few = min(degree, FEW)
-    finer, _ = _expected(_values(kernel, t), t, weights, few, dim)
+    finer = _expected(_values(kernel, t), t, weights, few, dim)
     change = float(np.abs(finer - found[: few + 1]).max())
     if change > RESOLVED * size:
         raise ValueError(
             "eigenvalues: `kernel` must be smooth on both sides of 0, but panels half as"
             f" long change an eigenvalue by {change / size:.1g} of its size."
         )
-    return found, rounding
+    return found, ROUNDING * size
 
 
 def _nodes(degree: int, dim: int, parts: int) -> tuple[Array, Array]:
@@ -135,20 +139,20 @@ def by_distances(
 ) -> tuple[Array, float]:
     """Return the same of a kernel of t and 1 - |t|, which has digits where t has none."""
     t, d, weights = rule(degree, dim, halvings)
-    return _expected(kernel(t, d), t, weights, degree, dim)
+    values = kernel(t, d)
+    rounding = ROUNDING * _root_mean_square(weights, values)
+    return _expected(values, t, weights, degree, dim), rounding
 
 
 def _values(kernel: Callable[[Array], Array], t: Array) -> Array:
     return _checks.values("eigenvalues", "kernel", kernel(t), t)
 
 
-def _expected(
-    values: Array, t: Array, weights: Array, degree: int, dim: int
-) -> tuple[Array, float]:
+def _expected(values: Array, t: Array, weights: Array, degree: int, dim: int) -> Array:
     out = np.zeros(degree + 1)
     for part in np.array_split(np.arange(t.size), max(1, t.size * degree >> 22)):
         out += orthonormal(degree, dim, t[part]) @ (weights[part] * values[part])
-    return out, ROUNDING * _root_mean_square(weights, values)
+    return out
 
 
 def _root_mean_square(weights: Array, values: Array) -> float:
@@ -232,10 +236,12 @@ def _tail(
     # Euler and Maclaurin from half a step beyond the last term, in z = log x: terms rise
     # to a peak, then fall like e^(-pace z): by e^-10 a panel at most.
     pace = 0.5 * (dim - 1.0) + law.pace - 1.0
-    if pace <= 0.0:
-        return 0.0, float(bound)  # the coefficients have not begun to fall
-    rise = math.log1p(degree * (degree + dim) / (pace * last))
-    span = rise + 40.0 / pace + 10.0 / math.sqrt(pace)
+    span = math.inf
+    if pace > 0.0:
+        rise = math.log1p(degree * (degree + dim) / (pace * last))
+        span = rise + 40.0 / pace + 10.0 / math.sqrt(pace)
+    if span > LONGEST:
+        return 0.0, float(bound)  # the coefficients have hardly begun to fall
     nodes, weights = gaussian.legendre(NODES)
     panels = math.ceil(span * max(1.0, 0.1 * pace))
     z = (np.arange(panels)[:, None] + 0.5 * (nodes + 1.0)).ravel() * span / panels
