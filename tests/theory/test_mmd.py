@@ -240,6 +240,26 @@ def test_two_bounds_on_losses_hold_together(classes, seed, spread):
         assert abs(loss - mmd.segment_degeneracy_loss(f[..., 0])) <= 8 * EPS
 
 
+def test_the_degeneracy_of_a_million_classes_takes_no_matrix_of_them():
+    centroid = np.full((1, 1, 2**20), 2.0**-20)
+    assert mmd.degeneracy_loss(centroid) == pytest.approx(
+        mmd.degeneracy_floor(2**20), rel=4 * EPS
+    )
+
+
+@pytest.mark.parametrize("far", [0.0, 1e-12, 1e-7, 0.3, 2 / 3])
+def test_the_degeneracy_of_predictions_near_a_vertex(far):
+    f = np.array([1.0 - far, 0.25 * far, 0.75 * far])
+    # The first vertex is near: its distance is far times the root of 1 + 1/16 + 9/16.
+    distances = (
+        far * math.sqrt(1.625),
+        *(math.hypot(*(g - v)) for g, v in ((f, [0, 1, 0]), (f, [0, 0, 1]))),
+    )
+    expected = sum(distances) / 3 - 1 / math.sqrt(3)
+    turned = [np.roll(f, k) for k in range(3)]
+    assert abs(mmd.degeneracy_loss([turned]) - expected) <= 4 * EPS
+
+
 def test_single_precision_predictions_are_points_of_the_simplex():
     f = np.full((2, 3, 7), 1.0 / 7.0, dtype=np.float32)
     assert mmd.degeneracy_loss(f) == pytest.approx(mmd.degeneracy_floor(7), abs=1e-6)
