@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import tracemalloc
 
 import mpmath
 import numpy as np
@@ -135,6 +136,26 @@ def test_scales_of_points_do_not_over_or_underflow():
         value = mmd.mmd_squared(scale * x, y, 5.0 * scale, "biased")
         assert value == pytest.approx(2.0 - 2.0 * math.exp(-0.5), rel=4 * EPS)
     assert mmd.mmd_squared(1e300 * x, y, 1e-300, "biased") == 2.0
+
+
+def test_distances_beyond_float64_have_kernels():
+    x, y = [[1.5e308, 0.0]], [[-1.5e308, 0.0]]
+    assert mmd.mixture_kernel(x, y, 1.5e308) == pytest.approx(math.exp(-2.0))
+
+
+def test_the_discrepancy_of_large_samples_takes_no_matrix_of_their_pairs():
+    x, y = np.random.default_rng(3).random((2, 3000, 2))
+    tracemalloc.start()
+    try:
+        found = mmd.mmd_squared(x, y, 0.5)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * 3000**2
+    pairs = [mmd.mixture_kernel(*pair, 0.5) for pair in ((x, x), (y, y), (x, y))]
+    xx, yy, xy = (pair.sum() for pair in pairs)
+    expected = (xx + yy - 6000.0) / (3000.0 * 2999.0) - 2.0 * xy / 3000.0**2
+    assert abs(found - expected) <= 16 * EPS
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 5, 6, 9])

@@ -58,6 +58,11 @@ REFUSED = [
         ),
         (
             "median_bandwidth",
+            "`x` and `y` must keep the result within float64",
+            lambda: mmd.median_bandwidth([[1.5e308, 0.0]], [[-1.5e308, 0.0]]),
+        ),
+        (
+            "median_bandwidth",
             "more than half of the 10 pairs",
             lambda: mmd.median_bandwidth(SAME, Y[:1]),
         ),
