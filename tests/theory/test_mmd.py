@@ -230,6 +230,7 @@ def test_tails_of_equal_variances(count):
 
 def test_the_exponential_moment_meets_its_series():
     for lam in (
+        -1e308,
         -40.0,
         -0.26,
         -0.2499,

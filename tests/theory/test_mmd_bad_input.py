@@ -190,6 +190,11 @@ REFUSED = [
         ),
         (
             "total_loss",
+            "`degeneracy_weight` and `detachment_weight` must keep the result within",
+            lambda: mmd.total_loss(1e308, 1e308, 0.0, degeneracy_weight=1.0),
+        ),
+        (
+            "total_loss",
             "`uniformity` must be finite",
             lambda: mmd.total_loss(NAN, 0.1, 0.1),
         ),
