@@ -227,6 +227,12 @@ CASES = [
         _numbers(),
     ),
     Case(
+        "eigenvalue_transfer",
+        "value_at_one",
+        lambda v: dc.eigenvalue_transfer(v, -1.5e308),
+        (1.5e308,),
+    ),
+    Case(
         "fixed_point_convergence",
         "delta",
         lambda d: dc.fixed_point_convergence(act.gelu, d),
@@ -236,7 +242,8 @@ CASES = [
         "fixed_point_convergence",
         "activation",
         lambda a: dc.fixed_point_convergence(a, 0.1),
-        (act.tanh, act.relu),
+        # Centred up to rounding, and of a slope 2e-9 above one.
+        (act.tanh, act.relu, act.from_function(lambda x: x * x - 1.0), act.relu6),
     ),
     Case(
         "unit_slope_bound",
