@@ -332,6 +332,13 @@ def test_arrays_broadcast_and_scalars_stay_scalars():
     assert type(mmd.segment_kernel_mean(2.0)) is float
 
 
+def test_the_law_of_two_classes_is_an_array_of_its_own():
+    t = np.array([0.25, 0.5])
+    found = mmd.simplex_cdf(t, 2)
+    np.testing.assert_array_equal(found, t)
+    assert not np.shares_memory(found, t)
+
+
 def test_samplers_use_their_generator_alone():
     draws = [
         mmd.simplex_sample(3, 4, generator=np.random.default_rng(7)) for _ in range(2)

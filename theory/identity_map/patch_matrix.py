@@ -125,7 +125,7 @@ def weights_to_framework(weights: Any, kernel_size: int) -> Array:
         raise ValueError(
             f"{who}: `weights` must have shape ({size**2} C, C_out), got {w.shape}."
         )
-    return np.ascontiguousarray(w.T).reshape(w.shape[1], -1, size, size)
+    return w.T.copy().reshape(w.shape[1], -1, size, size)
 
 
 def weights_from_framework(weights: Any) -> Array:
@@ -147,7 +147,7 @@ def weights_from_framework(weights: Any) -> Array:
     if w.ndim != 4 or w.size == 0 or w.shape[2] != w.shape[3] or w.shape[2] % 2 == 0:
         need = "(C_out, C, K, K) with an odd K"
         raise ValueError(f"{who}: `weights` must have shape {need}, got {w.shape}.")
-    return np.ascontiguousarray(w.reshape(w.shape[0], -1).T)
+    return w.reshape(w.shape[0], -1).T.copy()
 
 
 @dataclass(frozen=True)

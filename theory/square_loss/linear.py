@@ -194,7 +194,7 @@ def regularisation_path(x: Any, labels: Any, weight_decay: Any) -> Regularisatio
         fitted = s * (w / rho[:, np.newaxis])
         sums = fitted @ along, np.sum(fitted * fitted, axis=1)
     _checks.result(who, np.stack(sums), "x")
-    return RegularisationPath(grid, rho, *sums)
+    return RegularisationPath(grid.copy(), rho, *sums)
 
 
 def maximum_margin(x: Any, labels: Any) -> tuple[float, Array]:
