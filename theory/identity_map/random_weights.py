@@ -232,7 +232,7 @@ def _confluent(a: float, dim: int, x: float, front: float) -> float:
     return mean * (front if a == 0.5 else 1.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Signals:
     r"""Pre-activations z of two images in every layer, at every pixel.
 
