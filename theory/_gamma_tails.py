@@ -19,7 +19,9 @@ NEXT = (-1 / 540, -1 / 288)
 
 def upper(a: Array, x: Array) -> Array:
     """Return Q(a, x), at any a: below the mean by Temme's uniform expansion."""
-    out = np.asarray(sp.gammaincc(a, x), dtype=np.float64)
+    # A quarter above a large mean nothing is left, and SciPy is lost where a is 1e307.
+    far = (a > LARGE) & (x > 1.25 * a)
+    out = np.where(far, 0.0, sp.gammaincc(np.where(far, 1.0, a), x))
     low = (a > LARGE) & (x < a - 4.0 * np.sqrt(a))
     if not low.any():
         return out

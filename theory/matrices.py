@@ -43,6 +43,8 @@ class Inputs:
         norms = _checks.shaped("Inputs", "norms", self.norms, (len(v),), hint)
         _checks.reject("Inputs", "norms", "be positive", norms <= 0.0, norms, "")
         _checks.number("Inputs", "share", self.share, 0.0, 1.0)
+        object.__setattr__(self, "v", v)
+        object.__setattr__(self, "norms", norms)
 
     def panel(self, unit: Array, first: int) -> Array:
         """Cosines of a panel's rows with all rows from its first on.
@@ -234,8 +236,11 @@ def _multiply(part: Array, factor: float, scale: Array) -> None:
 
 
 def least_distance(inputs: Inputs) -> float:
-    """Return the smallest ``1 - |rho|`` over pairs of inputs."""
+    """Return the smallest ``1 - |rho|`` over pairs of inputs, of networks without bias."""
     _checks.instance("least_distance", "inputs", inputs, Inputs)
+    if inputs.share != 1.0:
+        need = "have a share of 1"
+        raise _checks.refuse("least_distance", "inputs", need, inputs.share)
     unit = inputs.v / inputs.norms[:, None]
     least: list[float] = []
 

@@ -8,7 +8,7 @@ import pytest
 
 from theory import activations as act
 from theory import conditioning as dc
-from theory import kernels, lengths, phase, spectrum, width
+from theory import kernels, lengths, matrices, phase, spectrum, width
 
 NAN, INF = math.nan, math.inf
 RELU, TANH = act.relu.normalized(), act.tanh.normalized()
@@ -117,6 +117,13 @@ CASES = [
     Case("ntk", "depth", lambda l: kernels.ntk(X, RELU, l), WHOLE),
     Case("correlation", "x", kernels.correlation, MATRIX),
     Case("separation", "x", kernels.separation, (*MATRIX, [[1.0, 0.0]])),
+    Case(
+        "least_distance",
+        "inputs",
+        matrices.least_distance,
+        # Rows of a network with bias, whose distances are shares of these.
+        (matrices.Inputs(np.eye(2), np.ones(2), 0.5), None),
+    ),
     Case("one_layer_bound", "delta", lambda d: dc.one_layer_bound(d, 0.5), UNIT),
     Case("one_layer_bound", "mu", lambda m: dc.one_layer_bound(0.5, m), UNIT),
     Case("burn_in_depth", "delta", lambda d: dc.burn_in_depth(d, 0.5), POSITIVE_UNIT),
@@ -227,6 +234,12 @@ CASES = [
         _numbers(),
     ),
     Case(
+        "eigenvalue_transfer",
+        "value_at_one",
+        lambda v: dc.eigenvalue_transfer(v, -1.5e308),
+        (1.5e308,),
+    ),
+    Case(
         "fixed_point_convergence",
         "delta",
         lambda d: dc.fixed_point_convergence(act.gelu, d),
@@ -236,7 +249,8 @@ CASES = [
         "fixed_point_convergence",
         "activation",
         lambda a: dc.fixed_point_convergence(a, 0.1),
-        (act.tanh, act.relu),
+        # Centred up to rounding, and of a slope 2e-9 above one.
+        (act.tanh, act.relu, act.from_function(lambda x: x * x - 1.0), act.relu6),
     ),
     Case(
         "unit_slope_bound",

@@ -345,13 +345,10 @@ CASES = [
         "weights_from_framework",
         "weights",
         idm.weights_from_framework,
-        (*NUMBERS, W0, np.zeros((1, 1, 3, 5)), np.zeros((0, 1, 3, 3))),
-    ),
-    (
-        "weights_from_framework",
-        "kernel_size",
-        idm.weights_from_framework,
-        (np.zeros((1, 1, 4, 4)),),
+        (
+            *(*NUMBERS, W0),
+            *map(np.zeros, ((1, 1, 3, 5), (0, 1, 3, 3), (1, 1, 4, 4))),
+        ),
     ),
     (
         "worst_patch_error",
@@ -608,6 +605,24 @@ def test_refuses(who, name, call, bad):
     with pytest.raises(ValueError, match=rf"^{who}: `{name}` must") as caught:
         call(bad)
     assert str(caught.value).rstrip("'\"?").strip()
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("layers", lambda v: idm.linear_identity(1, v)),
+        ("width", lambda v: idm.linear_identity(2, 2, width=v)),
+        ("layers", lambda v: idm.relu_identity(1, v)),
+        ("image_channels", lambda v: idm.linear_convolution_identity(3, v, 1)),
+        ("kernel_size", lambda v: idm.relu_convolution_identity(v - 1, 1, 2)),
+        ("channels", lambda v: idm.centre_selector(3, v)),
+        ("layers", lambda v: idm.wide_signals(IMAGE, IMAGE, 3, v)),
+    ],
+)
+@pytest.mark.parametrize("many", [2**40, 2**200])
+def test_refuses_to_write_down_what_no_memory_holds(name, call, many):
+    with pytest.raises(ValueError, match=f"`{name}`.* must leave at most"):
+        call(many)
 
 
 TWO, THREE = [0.5, 0.25], [0.1, 0.2, 0.3]

@@ -72,6 +72,14 @@ def test_quantiles_of_large_nullities(dof, delta, error):
     assert abs(tail - mpmath.mpf(delta)) / density <= 1e-12 * found
 
 
+def test_quantiles_of_a_bound_that_fails_nearly_always(error):
+    # chi^2_2 is exponential: F(q)^2 = 1 - delta = 3 / 2^52 at q = -2 log(1 - F(q)).
+    found = idm.direction_bound(2, 2, 1.0 - 3.0 * 2.0**-52, form="sharp")
+    exact = -2 * mpmath.log1p(-mpmath.sqrt(3) * mpmath.mpf(2) ** -26)
+    # The logarithm of F(q), -17.5, is rounded.
+    assert error(found, exact) <= 20 * EPS
+
+
 # --- constants and probabilities ------------------------------------------------------
 
 
@@ -464,6 +472,8 @@ def test_constants_next_to_one(above, error):
 
 def test_bounds_beyond_float64():
     assert idm.chi_square_tail_bound(1e200, 1e200) == 0.0
+    tails = idm.chi_square_tail([0.5, 1.0, 1.2, 1.5, 2.0, 1e10], 1e308)
+    np.testing.assert_array_equal(tails, [1.0, 0.5, 0.0, 0.0, 0.0, 0.0])
     # 2 (log 2^200 + 300 log 10) and a little more; the quotient is no float.
     assert 1600.0 < idm.direction_bound(2**200, 1, 1e-300) < 1700.0
     with pytest.raises(ValueError, match="direction_bound: `nullity` and `delta`"):

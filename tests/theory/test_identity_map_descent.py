@@ -247,6 +247,10 @@ def test_orthogonal_laws(error):
     two = idm.two_layer_orthogonal_law(x, s, alpha)
     assert error(two.mean, first * sum(alpha)) <= 1e-14
     assert error(two.variance, (second - first**2) * (0.25 + 4 + 1)) <= 1e-14
+    # The square of the deviation alone is below every float.
+    tiny = idm.two_layer_orthogonal_law([1e-100], 1e-100, [1e150])
+    one = idm.two_layer_orthogonal_law([1.0], 1.0, [1.0])
+    assert tiny.variance == pytest.approx(1e-100 * one.variance, rel=1e-14)
 
 
 COSINES = [

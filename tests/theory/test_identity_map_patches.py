@@ -428,6 +428,13 @@ def test_framework_layout_round_trip():
     assert found == pytest.approx(np.sum(theta[3] * window), rel=1e-12)
 
 
+def test_layouts_are_copies_where_they_agree():
+    theta = np.ones((1, 2, 3, 3))  # one output: both layouts are one list of numbers
+    weights = idm.weights_from_framework(theta)
+    assert not np.shares_memory(weights, theta)
+    assert not np.shares_memory(idm.weights_to_framework(weights, 3), weights)
+
+
 # --- the error on one patch -----------------------------------------------------------
 
 

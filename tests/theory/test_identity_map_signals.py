@@ -65,6 +65,7 @@ def test_an_image_is_no_different_from_itself_and_zero_has_no_signal():
     none = idm.wide_signals(0 * x, 0 * x, 3, 5)
     assert not none.lengths.any()
     assert np.isnan(none.shares).all()
+    assert same != none  # objects, whose arrays are not compared
 
 
 def test_colour_is_a_mean_over_channels():

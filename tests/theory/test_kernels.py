@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from theory import activations as act
-from theory import gaussian, kernels
+from theory import gaussian, kernels, matrices
 from theory._recursion import length_tables, slope_tables
 from theory._recursion.exponential_lengths import ExponentialLengths
 
@@ -169,6 +169,12 @@ def test_normalized_tangent_kernels_never_overflow():
 def _inputs(n=7, d=5, seed=0, *, unit=True):
     x = np.random.default_rng(seed).standard_normal((n, d))
     return x / np.linalg.norm(x, axis=1, keepdims=True) if unit else x
+
+
+def test_rows_and_norms_may_be_lists():
+    # 1 - cos of an angle of atan(1e-9).
+    rows = matrices.Inputs([[1.0, 0.0], [1.0, 1e-9]], [1.0, 1.0])
+    assert matrices.least_distance(rows) == pytest.approx(5e-19, rel=1e-14)
 
 
 @pytest.mark.parametrize("name", ["relu", "tanh", "gelu", "normrelu", "hard_tanh"])

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import tracemalloc
 
 import mpmath
 import numpy as np
@@ -137,6 +138,26 @@ def test_scales_of_points_do_not_over_or_underflow():
     assert mmd.mmd_squared(1e300 * x, y, 1e-300, "biased") == 2.0
 
 
+def test_distances_beyond_float64_have_kernels():
+    x, y = [[1.5e308, 0.0]], [[-1.5e308, 0.0]]
+    assert mmd.mixture_kernel(x, y, 1.5e308) == pytest.approx(math.exp(-2.0))
+
+
+def test_the_discrepancy_of_large_samples_takes_no_matrix_of_their_pairs():
+    x, y = np.random.default_rng(3).random((2, 3000, 2))
+    tracemalloc.start()
+    try:
+        found = mmd.mmd_squared(x, y, 0.5)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * 3000**2
+    pairs = [mmd.mixture_kernel(*pair, 0.5) for pair in ((x, x), (y, y), (x, y))]
+    xx, yy, xy = (pair.sum() for pair in pairs)
+    expected = (xx + yy - 6000.0) / (3000.0 * 2999.0) - 2.0 * xy / 3000.0**2
+    assert abs(found - expected) <= 16 * EPS
+
+
 @pytest.mark.parametrize("count", [2, 3, 4, 5, 6, 9])
 def test_medians_of_even_and_odd_counts(count):
     rng = np.random.default_rng(count)
@@ -209,6 +230,7 @@ def test_tails_of_equal_variances(count):
 
 def test_the_exponential_moment_meets_its_series():
     for lam in (
+        -1e308,
         -40.0,
         -0.26,
         -0.2499,
@@ -238,6 +260,26 @@ def test_two_bounds_on_losses_hold_together(classes, seed, spread):
     assert loss >= mmd.degeneracy_floor(classes) - 4 * EPS
     if classes == 2:
         assert abs(loss - mmd.segment_degeneracy_loss(f[..., 0])) <= 8 * EPS
+
+
+def test_the_degeneracy_of_a_million_classes_takes_no_matrix_of_them():
+    centroid = np.full((1, 1, 2**20), 2.0**-20)
+    assert mmd.degeneracy_loss(centroid) == pytest.approx(
+        mmd.degeneracy_floor(2**20), rel=4 * EPS
+    )
+
+
+@pytest.mark.parametrize("far", [0.0, 1e-12, 1e-7, 0.3, 2 / 3])
+def test_the_degeneracy_of_predictions_near_a_vertex(far):
+    f = np.array([1.0 - far, 0.25 * far, 0.75 * far])
+    # The first vertex is near: its distance is far times the root of 1 + 1/16 + 9/16.
+    distances = (
+        far * math.sqrt(1.625),
+        *(math.hypot(*(g - v)) for g, v in ((f, [0, 1, 0]), (f, [0, 0, 1]))),
+    )
+    expected = sum(distances) / 3 - 1 / math.sqrt(3)
+    turned = [np.roll(f, k) for k in range(3)]
+    assert abs(mmd.degeneracy_loss([turned]) - expected) <= 4 * EPS
 
 
 def test_single_precision_predictions_are_points_of_the_simplex():
@@ -288,6 +330,13 @@ def test_arrays_broadcast_and_scalars_stay_scalars():
         np.testing.assert_array_equal(f(0.25, gamma), table[1])
     assert mmd.tail_bound(np.array([1.0, 9.0]), 1.0, 4).shape == (2,)
     assert type(mmd.segment_kernel_mean(2.0)) is float
+
+
+def test_the_law_of_two_classes_is_an_array_of_its_own():
+    t = np.array([0.25, 0.5])
+    found = mmd.simplex_cdf(t, 2)
+    np.testing.assert_array_equal(found, t)
+    assert not np.shares_memory(found, t)
 
 
 def test_samplers_use_their_generator_alone():

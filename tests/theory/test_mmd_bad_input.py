@@ -58,6 +58,11 @@ REFUSED = [
         ),
         (
             "median_bandwidth",
+            "`x` and `y` must keep the result within float64",
+            lambda: mmd.median_bandwidth([[1.5e308, 0.0]], [[-1.5e308, 0.0]]),
+        ),
+        (
+            "median_bandwidth",
             "more than half of the 10 pairs",
             lambda: mmd.median_bandwidth(SAME, Y[:1]),
         ),
@@ -182,6 +187,11 @@ REFUSED = [
             "total_loss",
             "`detachment_weight` must be at least 0, got -1.0",
             lambda: mmd.total_loss(0.1, 0.1, 0.1, detachment_weight=-1.0),
+        ),
+        (
+            "total_loss",
+            "`degeneracy_weight` and `detachment_weight` must keep the result within",
+            lambda: mmd.total_loss(1e308, 1e308, 0.0, degeneracy_weight=1.0),
         ),
         (
             "total_loss",

@@ -189,6 +189,15 @@ def test_unnormalised_networks_collapse_beyond_the_critical_decay():
     assert sl.unnormalised_equilibrium(f, [-1, 1, -1], 0.1, 4) == 0.0
 
 
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_norms_that_would_be_minus_infinity_collapse(depth):
+    # B / S is -1e310, and (B - lambda) / S is -1e399.
+    cases = [([1e-310], [-1], 0.0)] + [([1e-200], [1], 0.1)] * (depth > 1)
+    for case in cases:
+        assert sl.unnormalised_equilibrium(*case, depth) == 0.0
+        assert sl.unnormalised_barrier(*case, depth) == math.inf
+
+
 def test_leading_axes_broadcast():
     generator = np.random.default_rng(0)
     f = generator.normal(size=(4, 1, 7))

@@ -93,6 +93,7 @@ REFUSED = [
             (sl.linear_minimiser, (0.0 * X, Y, 0.1, ()), "correlate with an input"),
             (sl.linear_minimiser, (EVEN, [1, -1], 0.1, ()), "got X.T y = 0"),
             (sl.regularisation_path, (EVEN, [1, -1], [0.1]), "got X.T y = 0"),
+            (sl.regularisation_path, ([[1e-200]], [1], [1e300]), "`weight_decay`"),
             (sl.linear_minimiser, (X, Y, 0.1, (0,)), "`widths` must be at least 1"),
             (sl.regularisation_path, (X, Y, [-0.1]), DECAY),
             (sl.rademacher_linear, (np.eye(30),), "with N <= 24"),

@@ -66,6 +66,22 @@ def test_largest_margin_keeps_its_units():
         np.testing.assert_allclose(turned, w, rtol=1e-13)
 
 
+@pytest.mark.parametrize("dim", [2, 400])
+@pytest.mark.parametrize("unit", [1.0, 1.9, 1e-100])
+def test_least_margins_are_relative_to_the_longest_input(dim, unit):
+    # Nearly opposite points of length `unit`, whose margin is half of their gap.
+    long, across = np.zeros((2, dim))
+    long[:], across[:] = dim**-0.5, dim**-0.5 * (-1.0) ** np.arange(dim)
+    for gap, known in ((1.9e-7, False), (2.1e-7, True)):
+        x = unit * np.stack([long, gap * across - long])
+        if known:
+            margin = sl.maximum_margin(x, [1, 1])[0]
+            assert margin == pytest.approx(0.5 * gap * unit, rel=1e-7)
+        else:
+            with pytest.raises(ValueError, match="be separable"):
+                sl.maximum_margin(x, [1, 1])
+
+
 @pytest.mark.parametrize("decay", [0.0, 0.3, 50.0])
 @pytest.mark.parametrize("sizes", [(3,), (2, 2), (2, 1, 3), (1, 1, 1, 1, 1)])
 def test_clusters_are_at_rest(sizes, decay):
@@ -207,6 +223,7 @@ def test_the_path_is_the_minimum_at_every_weight_decay():
         assert abs(path.alignment[k] / (y @ f) - 1.0) <= 1e-13
         assert abs(path.energy[k] / (f @ f) - 1.0) <= 1e-13
         assert abs(sl.rho_equilibrium(f, y, decay) / path.rho[k] - 1.0) <= 1e-13
+    assert not np.shares_memory(path.weight_decay, grid)
     assert np.all(np.diff(path.rho) < 0.0)
     assert np.all(np.diff(path.alignment) > 0.0)
     assert np.all(np.diff(path.energy) > 0.0)

@@ -1,5 +1,7 @@
 """The coupled flows against other routes: angles, each other, energy, closed forms."""
 
+import dataclasses
+import pickle
 import warnings
 
 import numpy as np
@@ -183,10 +185,8 @@ def test_the_energy_check_sees_a_wrong_velocity():
 
     v = (np.array(START[0]),)
     right = normalised(v, np.array([[1.0, 0.0]]), np.ones(1), 0.1, clock=False)
-    wrong = _driver.System(
-        lambda y: 1.01 * right.velocity(y) + np.array([1e-3, 0.0, 0.0]),
-        *(right.project, right.loss, right.rho, right.rest),
-        *(right.parameters, right.outputs),
+    wrong = dataclasses.replace(
+        right, velocity=lambda y: 1.01 * right.velocity(y) + np.array([1e-3, 0.0, 0.0])
     )
     start = np.array([0.01, *START[0][0]])
     with pytest.warns(sl.FlowWarning, match="the energy is off by"):
@@ -197,3 +197,20 @@ def test_the_energy_check_sees_a_wrong_velocity():
             atol=1e-12,
             max_steps=5000,
         )
+
+
+@pytest.mark.parametrize("linear", [False, True])
+def test_flows_go_from_one_process_to_another(linear):
+    (row,), x = START[0], [[1.0, 0.0]]
+    data = (x, [1], 0.1)
+    flows = [
+        sl.gradient_flow([[row]], 0.5, *data, t_end=1.0, linear=linear),
+        sl.weight_normalised_flow(0.5, [[row]], *data, t_end=1.0),
+        sl.unnormalised_flow([[row]], *data, t_end=1.0),
+    ]
+    for flow in flows:
+        copy = pickle.loads(pickle.dumps(flow))
+        for t in (0.0, 0.3, 1.0):
+            assert copy.rho_at(t) == flow.rho_at(t)
+            assert copy.loss(t) == flow.loss(t)
+            np.testing.assert_array_equal(copy.directions(t), flow.directions(t))

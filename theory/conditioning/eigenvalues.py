@@ -206,7 +206,7 @@ def eigenvalue_transfer(value_at_one: Any, value_at_rest: Any) -> Any:
     Raises
     ------
     ValueError
-        If an argument is not finite.
+        If an argument is not finite, or their difference leaves float64.
 
     Examples
     --------
@@ -217,4 +217,6 @@ def eigenvalue_transfer(value_at_one: Any, value_at_rest: Any) -> Any:
     one = _checks.real(who, "value_at_one", value_at_one)
     rest = _checks.real(who, "value_at_rest", value_at_rest)
     _checks.broadcast(who, value_at_one=one, value_at_rest=rest)
-    return _checks.plain(one - rest)
+    with np.errstate(over="ignore"):
+        out = one - rest
+    return _checks.plain(_checks.result(who, out, "value_at_one", "value_at_rest"))

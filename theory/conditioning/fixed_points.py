@@ -10,6 +10,9 @@ from theory import _arrays, _checks
 from theory._naming import in_own_name
 from theory.activations import Activation
 
+ROUNDING = 1e-12
+"""What a mean over the root of the energy, and a distance from 1, may be by rounding."""
+
 
 @dataclass(frozen=True)
 class FixedPoint:
@@ -45,7 +48,7 @@ def fixed_point_convergence(activation: Activation, delta: Any) -> FixedPoint:
     ------
     ValueError
         If the activation is centred (`correlation_bound` applies) or D = 1, where
-        convergence is only algebraic (`unit_slope_bound`).
+        convergence is only algebraic (`unit_slope_bound`); both up to rounding.
 
     Examples
     --------
@@ -58,16 +61,17 @@ def fixed_point_convergence(activation: Activation, delta: Any) -> FixedPoint:
     d = _arrays.separation(who, delta)
     total = activation.second_moment
     mean_share = activation.mean**2 / total
-    if mean_share == 0.0:
+    if mean_share <= ROUNDING**2:
         raise ValueError(f"{who}: `activation` must not be centred.")
     slope = activation.derivative_second_moment / total
     first = np.full(d.shape, math.ceil(1.0 / mean_share), dtype=object)
-    if abs(slope - 1.0) <= 1e-12:
+    point = activation.fixed_point() if slope > 1.0 + ROUNDING else 1.0
+    gap = 1.0 - point
+    # A slope just above 1 may have a fixed point that no float tells from 1.
+    if slope >= 1.0 - ROUNDING and gap <= ROUNDING:
         raise ValueError(f"{who}: `activation` must have slope D != 1, got {slope}.")
     if slope < 1.0:
         return FixedPoint(1.0, slope, slope, _arrays.integers(who, "delta", first))
-    point = activation.fixed_point()
-    gap = 1.0 - point
     growth = activation.nu * gap / 2.0
     local = float(activation.dual_derivative(point)) / total
     wait = _arrays.least_layers(2.0 * d / gap, growth)

@@ -19,6 +19,9 @@ MANY = 4
 MOST = 1e70
 """The largest pixel or weight: squares of products of two are within float64."""
 
+ENTRIES = 2**30
+"""The most entries of what is written down: 8 GiB of them."""
+
 
 def kernel(who: str, kernel_size: Any) -> int:
     """Return an odd kernel size; an even kernel has no centre."""
@@ -34,6 +37,15 @@ def kernel(who: str, kernel_size: Any) -> int:
 def whole(who: str, **counts: tuple[Any, int]) -> tuple[int, ...]:
     """Return counts, each given as (value, least)."""
     return tuple(_checks.integer(who, k, v, low) for k, (v, low) in counts.items())
+
+
+def writable(who: str, count: int, *names: str) -> None:
+    """Refuse arrays with more entries than are written down."""
+    if count > ENTRIES:
+        raise ValueError(
+            f"{who}: {_checks.named(names)} must leave at most {ENTRIES:,} entries to"
+            f" write down, got {count:.3g}."
+        )
 
 
 def tolerance(who: str, rank_tolerance: Any) -> float | None:

@@ -213,7 +213,7 @@ def linear_identity(dim: int, layers: int, *, width: int | None = None) -> list[
     Raises
     ------
     ValueError
-        If a count is too small.
+        If a count is too small, or there are more than 2^30 entries.
 
     Examples
     --------
@@ -243,7 +243,7 @@ def relu_identity(dim: int, layers: int, *, width: int | None = None) -> list[Ar
     Raises
     ------
     ValueError
-        If a count is too small.
+        If a count is too small, or there are more than 2^30 entries.
 
     Examples
     --------
@@ -286,7 +286,7 @@ def linear_convolution_identity(
     Raises
     ------
     ValueError
-        If the kernel is even or a count is too small.
+        If the kernel is even, a count is too small, or there are more than 2^30 entries.
 
     Examples
     --------
@@ -297,8 +297,9 @@ def linear_convolution_identity(
     """
     who = "linear_convolution_identity"
     size = _inputs.kernel(who, kernel_size)
+    name, hidden = "image_channels", "channels"
     counts = _sizes(
-        who, "image_channels", image_channels, layers, "channels", channels, 1
+        who, name, image_channels, layers, hidden, channels, 1, kernel_size=size
     )
     return [_centred(w, size) for w in _linear(*counts)]
 
@@ -315,7 +316,7 @@ def relu_convolution_identity(
     Raises
     ------
     ValueError
-        If the kernel is even or a count is too small.
+        If the kernel is even, a count is too small, or there are more than 2^30 entries.
 
     Examples
     --------
@@ -324,14 +325,23 @@ def relu_convolution_identity(
     """
     who = "relu_convolution_identity"
     size = _inputs.kernel(who, kernel_size)
+    name, hidden = "image_channels", "channels"
     counts = _sizes(
-        who, "image_channels", image_channels, layers, "channels", channels, 2
+        who, name, image_channels, layers, hidden, channels, 2, kernel_size=size
     )
     return [_centred(w, size) for w in _relu(*counts)]
 
 
 def _sizes(
-    who: str, name: str, dim: Any, layers: Any, hidden: str, width: Any, times: int
+    who: str,
+    name: str,
+    dim: Any,
+    layers: Any,
+    hidden: str,
+    width: Any,
+    times: int,
+    *,
+    kernel_size: int | None = None,
 ) -> tuple[int, int, int]:
     """Return inputs, layers and hidden units, at least `times` the inputs."""
     d, depth = _inputs.whole(who, **{name: (dim, 1), "layers": (layers, 1)})
@@ -340,6 +350,9 @@ def _sizes(
     if h < least:
         need = f"be at least {least} for {d} of `{name}`"
         raise _checks.refuse(who, hidden, need, h)
+    names = (name, hidden, "layers") + (("kernel_size",) if kernel_size else ())
+    # An array takes some memory however small it is.
+    _inputs.writable(who, depth * max((kernel_size or 1) ** 2 * h * h, 64), *names)
     return d, depth, h
 
 

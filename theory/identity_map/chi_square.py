@@ -217,9 +217,11 @@ def direction_bound(
     if n == 0:
         return 0.0
     if form == "sharp":
-        # 1 - (1 - p)^(1/n), without cancellation.
-        tail = -math.expm1(math.log1p(-p) / n) if p < 1.0 else 1.0
-        out = 2.0 * sp.gammainccinv(0.5 * depth, tail)
+        # (1 - p)^(1/n), or what it lacks of one, whichever is less.
+        log = math.log1p(-p) / n if p < 1.0 else -math.inf
+        below = log < math.log(0.5)
+        inverse = sp.gammaincinv if below else sp.gammainccinv
+        out = 2.0 * inverse(0.5 * depth, math.exp(log) if below else -math.expm1(log))
         return float(_checks.result(who, out, "nullity", "delta"))
     return _every_direction(who, n, depth, p, m)
 

@@ -267,7 +267,7 @@ def two_layer_orthogonal_law(x: Any, scale: float, readout: Any) -> Moments:
     spread = 0.5 - 0.5 / math.pi
     return Moments(
         size / math.sqrt(2.0 * math.pi) * math.fsum(alpha),
-        size * size * spread * math.fsum(alpha * alpha),
+        spread * math.fsum((size * alpha) ** 2),
     )
 
 

@@ -85,7 +85,7 @@ def centre_selector(kernel_size: int, channels: int) -> Array:
     Raises
     ------
     ValueError
-        If the kernel is even or there is no channel.
+        If the kernel is even, there is no channel, or there are more than 2^30 entries.
 
     Examples
     --------
@@ -96,6 +96,7 @@ def centre_selector(kernel_size: int, channels: int) -> Array:
     size = _inputs.kernel("centre_selector", kernel_size)
     (depth,) = _inputs.whole("centre_selector", channels=(channels, 1))
     taps = size * size
+    _inputs.writable("centre_selector", taps * depth * depth, "kernel_size", "channels")
     out = np.zeros((taps * depth, depth))
     channel = np.arange(depth)
     out[channel * taps + taps // 2, channel] = 1.0
@@ -124,7 +125,7 @@ def weights_to_framework(weights: Any, kernel_size: int) -> Array:
         raise ValueError(
             f"{who}: `weights` must have shape ({size**2} C, C_out), got {w.shape}."
         )
-    return np.ascontiguousarray(w.T).reshape(w.shape[1], -1, size, size)
+    return w.T.copy().reshape(w.shape[1], -1, size, size)
 
 
 def weights_from_framework(weights: Any) -> Array:
@@ -143,12 +144,10 @@ def weights_from_framework(weights: Any) -> Array:
     """
     who = "weights_from_framework"
     w = _checks.real(who, "weights", weights)
-    if w.ndim != 4 or w.size == 0 or w.shape[2] != w.shape[3]:
-        raise ValueError(
-            f"{who}: `weights` must have shape (C_out, C, K, K), got {w.shape}."
-        )
-    _inputs.kernel(who, w.shape[2])
-    return np.ascontiguousarray(w.reshape(w.shape[0], -1).T)
+    if w.ndim != 4 or w.size == 0 or w.shape[2] != w.shape[3] or w.shape[2] % 2 == 0:
+        need = "(C_out, C, K, K) with an odd K"
+        raise ValueError(f"{who}: `weights` must have shape {need}, got {w.shape}.")
+    return w.reshape(w.shape[0], -1).T.copy()
 
 
 @dataclass(frozen=True)

@@ -232,7 +232,7 @@ def _confluent(a: float, dim: int, x: float, front: float) -> float:
     return mean * (front if a == 0.5 else 1.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Signals:
     r"""Pre-activations z of two images in every layer, at every pixel.
 
@@ -299,7 +299,8 @@ def wide_signals(
     Raises
     ------
     ValueError
-        If shapes differ, the kernel is even, or a variance is negative or not finite.
+        If shapes differ, the kernel is even, a variance is negative or not finite, or
+        lengths have more than 2^30 entries.
 
     Notes
     -----
@@ -329,6 +330,7 @@ def wide_signals(
         )
     size = _inputs.kernel(who, kernel_size)
     (count,) = _inputs.whole(who, layers=(layers, 1))
+    _inputs.writable(who, count * x.shape[0] * x.shape[1], "image", "layers")
     weight = _checks.scalar(who, "weight_var", weight_var)
     given = _checks.not_negative(who, "bias_var", bias_var)
     if given.shape not in ((), (count,)):

@@ -7,7 +7,8 @@ with independent copies: the *square* of a distance, as the paper uses the name.
 Lee and Cho 2023, eq. (3) and appendix C.1; Gretton et al. 2012.
 """
 
-from typing import Any, Literal, NamedTuple
+import math
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -27,13 +28,8 @@ RULES = ("average", "lower")
 LADDER = tuple(2.0**i for i in range(-4, 5))
 """The nine bandwidths of the paper, in units of the median distance."""
 
-
-class _Means(NamedTuple):
-    """Means of ``k - 1`` over all pairs, equal ones included, and over cross pairs."""
-
-    xx: float
-    yy: float
-    xy: float
+BLOCK = 2**20
+"""Pairs whose kernels are held at a time: 8 MiB of them."""
 
 
 def kernel_bandwidths(median: float) -> Array:
@@ -86,7 +82,7 @@ def mixture_kernel(x: Any, y: Any, bandwidths: Any) -> Array:
     who = "mixture_kernel"
     a, b = _inputs.pair(who, x, y)
     gammas = _inputs.bandwidths(who, bandwidths)
-    return len(gammas) + _less_one(_distances(a, b), gammas)
+    return len(gammas) + _less_one(a, b, gammas)
 
 
 def median_bandwidth(x: Any, y: Any, *, rule: Rule = "average") -> float:
@@ -143,7 +139,8 @@ def median_bandwidth(x: Any, y: Any, *, rule: Rule = "average") -> float:
             " is no bandwidth. Perturb the models more, or give a bandwidth of your own"
             " to `kernel_bandwidths`, 1e-6 say."
         )
-    return float(np.ldexp(found, power))
+    with np.errstate(over="ignore"):
+        return float(_checks.result(who, np.ldexp(found, power), "x", "y"))
 
 
 def mmd_squared(
@@ -196,11 +193,12 @@ def mmd_squared(
     who = "mmd_squared"
     _checks.choice(who, "estimator", estimator, ESTIMATORS)
     a, b = _inputs.pair(who, x, y, 2 if estimator == "unbiased" else 1)
-    means = _means(a, b, _inputs.bandwidths(who, bandwidths))
-    m, n = len(a), len(b)
+    gammas = _inputs.bandwidths(who, bandwidths)
+    xx, yy, xy = (_mean(*pair, gammas) for pair in ((a, a), (b, b), (a, b)))
     if estimator == "biased":
-        return means.xx + means.yy - 2.0 * means.xy
-    return means.xx * m / (m - 1) + means.yy * n / (n - 1) - 2.0 * means.xy
+        return xx + yy - 2.0 * xy
+    m, n = len(a), len(b)
+    return xx * m / (m - 1) + yy * n / (n - 1) - 2.0 * xy
 
 
 def estimator_gap(x: Any, y: Any, bandwidths: Any) -> float:
@@ -237,29 +235,31 @@ def estimator_gap(x: Any, y: Any, bandwidths: Any) -> float:
     """
     who = "estimator_gap"
     a, b = _inputs.pair(who, x, y, 2)
-    means = _means(a, b, _inputs.bandwidths(who, bandwidths))
-    return -means.xx / (len(a) - 1) - means.yy / (len(b) - 1)
+    gammas = _inputs.bandwidths(who, bandwidths)
+    return -sum(_mean(v, v, gammas) / (len(v) - 1) for v in (a, b))
 
 
-def _means(a: Array, b: Array, gammas: Array) -> _Means:
-    pairs = ((a, a), (b, b), (a, b))
-    return _Means(*(float(_less_one(_distances(*p), gammas).mean()) for p in pairs))
+def _mean(a: Array, b: Array, gammas: Array) -> float:
+    """Return the mean of ``k - 1`` over all pairs, some rows at a time."""
+    rows = max(1, BLOCK // len(b))
+    parts = [a[k : k + rows] for k in range(0, len(a), rows)]
+    total = math.fsum(float(_less_one(part, b, gammas).sum()) for part in parts)
+    return total / (len(a) * len(b))
 
 
-def _less_one(distances: Array, gammas: Array) -> Array:
-    """Return the sum over bandwidths of ``k - 1``; 0 for equal points."""
+def _less_one(a: Array, b: Array, gammas: Array) -> Array:
+    """Return the sum over bandwidths of ``k - 1`` for all pairs; 0 for equal points.
+
+    By distances of differences, which lose no digits, and without their power of two,
+    with which they may leave float64.
+    """
+    pool, power = _scaled(a, b)
+    distances = np.asarray(cdist(*pool), dtype=np.float64)
     out = np.zeros_like(distances)
     with np.errstate(over="ignore"):  # far apart: the kernel is 0
-        for gamma in gammas:
-            out += np.expm1(-0.5 * (distances / gamma) ** 2)
+        for gamma, shift in zip(*np.frexp(gammas), strict=True):
+            out += np.expm1(-0.5 * np.ldexp(distances / gamma, power - shift) ** 2)
     return out
-
-
-def _distances(a: Array, b: Array) -> Array:
-    """Return Euclidean distances by differences, which loses no digits."""
-    pool, power = _scaled(a, b)
-    with np.errstate(over="ignore"):
-        return np.ldexp(np.asarray(cdist(*pool), dtype=np.float64), power)
 
 
 def _scaled(a: Array, b: Array) -> tuple[tuple[Array, Array], int]:

@@ -182,7 +182,8 @@ def total_loss(
     parts = (first, lam * second, xi * third)
     names = ("uniformity", "degeneracy", "detachment")
     weights = ("degeneracy_weight", "detachment_weight")
-    _checks.result(who, np.array(parts), *names, *weights)
+    # At most one of them is negative: the sum overflows only where it must.
+    _checks.result(who, sum(parts), *names, *weights)
     return math.fsum(parts)
 
 

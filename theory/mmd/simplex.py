@@ -133,4 +133,4 @@ def simplex_cdf(t: Any, classes: int) -> Any:
     d = _inputs.classes("simplex_cdf", classes)
     with np.errstate(divide="ignore"):  # t = 1: the logarithm is -inf, the law 1
         out = np.asarray(-np.expm1((d - 1.0) * np.log1p(-x)))
-    return _checks.like(t, x if d == 2 else out)
+    return _checks.like(t, x.copy() if d == 2 else out)

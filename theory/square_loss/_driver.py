@@ -46,9 +46,11 @@ class FlowWarning(UserWarning):
 class System:
     """A gradient flow ``y' = -grad loss`` and how its states are read.
 
-    Every function takes states with leading axes, except `velocity` and `project`.
+    Every function takes states with leading axes, except `velocity` and `project`. They
+    are closures: what is pickled is `made`, which makes the same system again.
     """
 
+    made: Callable[[], "System"]
     velocity: Callable[[Array], Array]
     project: Callable[[Array], Array]
     loss: Callable[[Array], Array]
@@ -56,6 +58,9 @@ class System:
     rest: Callable[[Array], Array]
     parameters: Callable[[Array], Weights]
     outputs: Callable[[Array], Array]
+
+    def __reduce__(self) -> tuple[Callable[[], "System"], tuple[()]]:
+        return self.made, ()
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The gradient flows as systems: velocities, projections and how states are read."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -72,7 +73,8 @@ def normalised(
     def rho(y: Array) -> Array:
         return y[..., 0]
 
-    return System(velocity, project, loss, rho, rest, read, outputs)
+    made = partial(normalised, weights, x, labels, decay, clock=clock, linear=linear)
+    return System(made, velocity, project, loss, rho, rest, read, outputs)
 
 
 def free(weights: Weights, x: Array, labels: Array, decay: float) -> System:
@@ -102,4 +104,5 @@ def free(weights: Weights, x: Array, labels: Array, decay: float) -> System:
         held = f @ labels - decay * len(weights) / (rho(y) * inverse)
         return np.where(s > 0.0, held, rho(y)) / np.where(s > 0.0, s, 1.0)
 
-    return System(velocity, lambda y: y, loss, rho, rest, read, outputs)
+    made = partial(free, weights, x, labels, decay)
+    return System(made, velocity, lambda y: y, loss, rho, rest, read, outputs)

@@ -186,14 +186,15 @@ def regularisation_path(x: Any, labels: Any, weight_decay: Any) -> Regularisatio
     _refuse_uncorrelated(who, rows, y)
     u, s, _ = row_space(rows)
     along = y @ u
-    w = _shrunk(s, grid[:, np.newaxis], rows.shape) * along
+    with np.errstate(over="ignore"):
+        w = _shrunk(s, grid[:, np.newaxis], rows.shape) * along
     rho = _passes.lengths(w)
     _refuse_zero(who, rho)
     with np.errstate(over="ignore", invalid="ignore"):
         fitted = s * (w / rho[:, np.newaxis])
         sums = fitted @ along, np.sum(fitted * fitted, axis=1)
     _checks.result(who, np.stack(sums), "x")
-    return RegularisationPath(grid, rho, *sums)
+    return RegularisationPath(grid.copy(), rho, *sums)
 
 
 def maximum_margin(x: Any, labels: Any) -> tuple[float, Array]:
@@ -246,9 +247,9 @@ def maximum_margin(x: Any, labels: Any) -> tuple[float, Array]:
     target = np.append(np.zeros(rows.shape[1]), 1.0)
     dual, left = nnls(np.vstack([signed.T, np.ones(len(signed))]), target)
     hint = "The margin must exceed 1e-7 of the longest row of `x`; no offset is added."
-    _checks.reject(
-        who, "labels", "be separable", left <= 1e-7, "classes that are not", hint
-    )
+    longest = float(np.linalg.norm(signed, axis=1).max())
+    bad = left <= 1e-7 * longest
+    _checks.reject(who, "labels", "be separable", bad, "classes that are not", hint)
     # The least w of margin 1 at the points that hold it: their weighted sum, which is
     # parallel to it, cancels to the order of the margin.
     held = signed[dual > 0.0]

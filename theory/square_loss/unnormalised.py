@@ -175,13 +175,15 @@ def _roots(
     b, s = np.broadcast_arrays(moments.b[0], moments.s[0])
     penalty = np.ldexp(np.asarray(weight_decay, dtype=np.float64), -moments.exponent)
     if layers < 3:
-        # (B - lambda) / S: the difference may cancel, and keeps twice the digits.
+        # B - lambda may cancel, and keeps twice the digits; below 0 no norm rests.
         lighter = two.add(moments.b, (-penalty, np.zeros_like(penalty)))
-        rho = moments.rho() if layers == 1 else _moments.divide(lighter, moments.s)
-        high = np.maximum(_checks.result(who, rho[0], "outputs", "weight_decay"), 0.0)
+        top, base = (moments.b, moments.a) if layers == 1 else (lighter, moments.s)
+        kept = np.where(top[0] > 0.0, top[0], 0.0), np.where(top[0] > 0.0, top[1], 0.0)
+        high = _moments.divide(kept, base)[0]
+        _checks.result(who, high, "outputs", "weight_decay")
         return np.where(high > 0.0, 0.0, np.inf), high
     good = b > 0.0
-    margin = np.where(good, b, 1.0)
+    margin = np.where(good, b, s)
     with np.errstate(over="ignore", divide="ignore"):
         free = _checks.result(who, margin / s, "outputs")
         p = 1.0 - 2.0 / layers
