@@ -54,7 +54,7 @@ class Released(Observer):
     [1, -1]
     """
 
-    kept: ClassVar[tuple[str, ...]] = ("first", "at")
+    kept: ClassVar[tuple[str, ...]] = ("first", "at", "rows")
 
     def __init__(
         self,

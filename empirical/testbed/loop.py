@@ -351,7 +351,8 @@ class _Run:
         ]
         seen = torch.cat(found, dim=-1).double().cpu().numpy()
         seen = seen[:, None] if seen.ndim == 2 else seen
-        start, self.t = self.t, until
+        # Not to `until`: a pause that is resumed has the end that it was begun with.
+        start, self.t = self.t, self.t + count
         self.drawn, self.found = [], []
         leaving: dict[int, str] = {}
         for observer in self.observers:

@@ -562,6 +562,49 @@ def test_a_stop_need_not_wait_for_a_pause(together: int | None, tmp_path) -> Non
     np.testing.assert_array_equal(seen, seen_again)
 
 
+@pytest.mark.parametrize("at", [10, 16])
+def test_a_run_that_lost_a_replicate_before_its_release_goes_on_to_the_same_ends(
+    at: int, tmp_path
+) -> None:
+    """Stopped at a pause, and on the way from the last drop at 10 to the ends at 31."""
+    # Two explode: one before its release, one after the others' last drop.
+    courses = torch.full((4, 40), 0.5, dtype=torch.float64)
+    courses[:, 0] = 1.0
+    courses[2, 1:] = courses[3, 12] = torch.nan
+
+    def run(checkpoint: Checkpoint | None, stop: int | None) -> list[object]:
+        class Given(Task):
+            """Losses that were written down before."""
+
+            def losses(
+                self, params: Params, stack: Stack, examples: Tensor | None
+            ) -> Tensor:
+                t = int(stack.clock[0])
+                if t + 1 == stop:
+                    stopping.request()
+                return stack.select(courses)[:, t] + 0.0 * params[0]
+
+        budget = Released(0.9, limit=40, steps=30, drops=[4, 9], factor=0.5)
+        trained = train(
+            Given(),
+            Stack([torch.zeros(4, dtype=torch.float64)], rates=1.0),
+            optimisers.SGD(),
+            steps=80,
+            observers=[Diverged(), budget],
+            checkpoint=checkpoint,
+        )
+        return [trained.status, trained.steps.tolist(), budget.at.tolist()]
+
+    kept = Checkpoint(tmp_path / "c", of="a", seconds=1e9)
+    try:
+        with pytest.raises(stopping.Stopped):
+            run(kept, at)
+    finally:
+        stopping.withdraw()
+    ends = [("finished", "finished", "diverged", "diverged"), [31, 31, 4, 31]]
+    assert run(kept, None) == run(None, None) == [*ends, [1, 1, -1, 1]]
+
+
 def test_a_run_of_slow_updates_tells_and_keeps_on_the_way(
     tmp_path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
