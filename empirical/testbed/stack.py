@@ -189,9 +189,7 @@ class Stack:
                 f"of {len(self)} replicates, but they are {sizes.tolist()}"
             )
         self.rates.copy_(torch.from_numpy(sizes))
-        # As rounded to the dtype: a checkpoint holds no other.
-        values = set(self.rates.tolist())
-        self._common = values.pop() if len(values) == 1 else None
+        self._compare_rates()
 
     def select(self, data: Tensor) -> Tensor:
         """Return the rows of `data` that belong to these replicates.
@@ -245,6 +243,7 @@ class Stack:
         self.state = {k: tuple(t[columns] for t in v) for k, v in self.state.items()}
         self.rows, self.rates = self.rows[columns], self.rates[columns]
         self.clock = self.clock[columns]
+        self._compare_rates()
         self._selected = {}
 
     def parts(self, together: int | None) -> list["Stack"]:
@@ -288,6 +287,11 @@ class Stack:
         for target, source in zip(_listed(self.saved()), theirs, strict=True):
             target.copy_(source)
         self.set_rates(self.rates.double().cpu().numpy())
+
+    def _compare_rates(self) -> None:
+        # As rounded to the dtype: a checkpoint holds no other.
+        values = set(self.rates.tolist())
+        self._common = values.pop() if len(values) == 1 else None
 
     def _part(self, rows: slice) -> "Stack":
         mine = object.__new__(Stack)

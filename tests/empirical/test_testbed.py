@@ -348,6 +348,14 @@ def test_a_common_rate_is_that_of_a_checkpoint() -> None:
     assert stack.common_rate == before
 
 
+def test_a_common_rate_is_that_of_the_replicates_that_stayed() -> None:
+    """As a checkpoint finds it: Adam's kernel depends on it, and with it rounding."""
+    stack = Stack([torch.zeros(3)], rates=[0.25, 0.25, 8.0])
+    assert stack.common_rate is None
+    stack.leave([2])
+    assert stack.common_rate == 0.25
+
+
 def test_an_epoch_takes_every_example_once() -> None:
     drawn = Epochs(EXAMPLES, 5, [torch_generator(7)]).draw(0, 6)
     for epoch in (drawn[:3], drawn[3:]):
