@@ -192,6 +192,18 @@ def test_the_fused_adam_counts_every_update_once(dtype: torch.dtype) -> None:
         )
 
 
+def test_adam_corrects_its_bias_to_the_last_digits_in_single_precision() -> None:
+    """The first update is the rate, whatever the gradient: PyTorch's is, to rounding."""
+    stack = Stack([torch.zeros(2, 1)], rates=[0.25, 0.5])
+    adam = optimisers.Adam()
+    adam.prepare(stack)
+    adam.update(stack, torch.zeros(2), [torch.ones(2, 1)])
+    # Eight roundings, and eps of the gradient.
+    rounding = 8 * torch.finfo(torch.float32).eps / 2 + 1e-8
+    wanted = torch.tensor([[-0.25], [-0.5]])
+    torch.testing.assert_close(stack.params[0], wanted, rtol=rounding, atol=0.0)
+
+
 def test_a_stack_that_trains_again_is_a_new_start() -> None:
     stack = Stack(start(), rates=0.05)
     half = train(Regression(), stack, optimisers.Adam(), steps=15).final
