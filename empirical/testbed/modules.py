@@ -62,7 +62,8 @@ def drawn(
 ) -> tuple[Params, Params]:
     """Return parameters and buffers of a module initialised anew for each generator.
 
-    By its parts' own ``reset_parameters``, on the CPU; then moved to the module's device.
+    By its parts' own ``reset_parameters``, inner parts first, on the CPU; then moved to
+    the module's device.
     The state of PyTorch's global generator is as before.
 
     Raises
@@ -187,12 +188,16 @@ def _one(module: nn.Module, generator: torch.Generator) -> nn.Module:
     # Parts draw from the global generator: it takes the numbers of ours meanwhile.
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.set_state(generator.get_state())
-        for part in made.modules():
-            reset = _reset(part)
-            if reset is not None:
-                reset()
+        # Inner parts first, as they are built: an outer one may draw theirs its own way.
+        made.apply(_draw)
         generator.set_state(torch.default_generator.get_state())
     return made.to(next(module.parameters()).device)
+
+
+def _draw(part: nn.Module) -> None:
+    reset = _reset(part)
+    if reset is not None:
+        reset()
 
 
 def _reset(part: nn.Module) -> Callable[..., object] | None:

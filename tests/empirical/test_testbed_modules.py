@@ -177,6 +177,24 @@ def test_a_start_is_pytorchs_own() -> None:
     assert bias.abs().max() <= bound
 
 
+class Silent(nn.Module):
+    """Begins with a last layer of zeros, as many residual branches do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.last = nn.Linear(3, 2), nn.Linear(2, 2)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        nn.init.zeros_(self.last.weight)
+
+
+def test_a_start_that_a_module_gives_its_parts_is_kept() -> None:
+    (inner, _, last, _), _ = modules.drawn(Silent(), generators())
+    assert not last.any()
+    assert not torch.equal(inner[0], inner[1])
+
+
 def test_a_generator_goes_on_from_where_it_was() -> None:
     (one,) = generators()[:1]
     (first, *_), _ = modules.drawn(nn.Linear(3, 2), [one])
