@@ -7,6 +7,7 @@ computed for all replicates at once.
 import copy
 import inspect
 from collections.abc import Callable, Sequence
+from types import BuiltinFunctionType, FunctionType
 from typing import cast
 
 import torch
@@ -18,6 +19,9 @@ from torch.nn.parameter import is_lazy
 
 Params = tuple[Tensor, ...]
 """Parameters of a stack, replicates in front."""
+
+_SETTINGS = (int, float, str, tuple, Tensor, FunctionType, BuiltinFunctionType)
+"""What a module's attributes are that its outputs may depend on."""
 
 
 def apply(
@@ -107,13 +111,14 @@ def stacked(modules: Sequence[nn.Module]) -> tuple[Params, Params]:
         raise ValueError("stacked: `modules` must not be empty")
     for module in modules:
         check(module)
-    kinds = {_kind(module) for module in modules}
-    if len(kinds) > 1:
-        raise ValueError(
-            "stacked: `modules` must be of one class and mode, with parameters of the "
-            "same names, shapes, dtypes and `requires_grad`, but there are "
-            f"{len(kinds)} kinds"
-        )
+    for index, module in enumerate(modules):
+        if other := _difference(modules[0], module):
+            raise ValueError(
+                "stacked: `modules` must be alike but for the values of parameters and "
+                "buffers, in classes, modes and settings of all parts, in names, shapes, "
+                f"dtypes and `requires_grad`, but that at index {index} has another "
+                f"`{other}` than the first"
+            )
     params, buffers = stack_module_state(list(modules))
     return tuple(params.values()), tuple(buffers.values())
 
@@ -213,8 +218,28 @@ def _callable_bare(function: Callable[..., object]) -> bool:
     return True
 
 
-def _kind(module: nn.Module) -> tuple[object, ...]:
-    """Return all that a module is but for values."""
-    named = (*module.named_parameters(), *module.named_buffers())
-    each = [(name, t.shape, t.dtype, t.requires_grad) for name, t in named]
-    return type(module), module.training, *each
+def _difference(one: nn.Module, other: nn.Module) -> str:
+    """Return what two modules differ in other than values, or nothing."""
+    mine, theirs = _told(one), _told(other)
+    different = (n for n in (*mine, *theirs) if mine.get(n) != theirs.get(n))
+    return next(different, "")
+
+
+def _told(module: nn.Module) -> dict[str, object]:
+    """Return all that outputs depend on but parameters and buffers, by name."""
+    told: dict[str, object] = {}
+    for name, t in (*module.named_parameters(), *module.named_buffers()):
+        told[name] = t.shape, t.dtype, t.requires_grad
+    for path, part in module.named_modules():
+        told[path or "class"] = type(part)
+        for name, value in vars(part).items():
+            if isinstance(value, _SETTINGS) and not name.startswith("_"):
+                told[f"{path}.{name}".lstrip(".")] = _said(value)
+    return told
+
+
+def _said(value: object) -> object:
+    if isinstance(value, Tensor):
+        return value.tolist()
+    # Of a function that each module has made for itself, the code.
+    return getattr(value, "__code__", repr(value))

@@ -211,6 +211,46 @@ def test_modules_of_ones_own_are_stacked() -> None:
         torch.testing.assert_close(each, one(x))
 
 
+class Scaled(nn.Linear):
+    def __init__(self, scale: object) -> None:
+        super().__init__(2, 2)
+        self.scale = scale
+
+
+def after(part: nn.Module) -> nn.Module:
+    return nn.Sequential(nn.Linear(2, 2), part)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "named"),
+    [
+        (nn.Linear(2, 2), nn.Linear(2, 3), "weight"),
+        (nn.Linear(2, 2), nn.Linear(2, 2, bias=False), "bias"),
+        (after(nn.PReLU()), after(nn.PReLU().requires_grad_(False)), r"1\.weight"),
+        (nn.Linear(2, 2), Scaled(1.0), "class"),
+        (after(nn.ReLU()), after(nn.Tanh()), "1"),
+        (after(nn.LeakyReLU(0.1)), after(nn.LeakyReLU(0.3)), r"1\.negative_slope"),
+        (after(nn.BatchNorm1d(2)), after(nn.BatchNorm1d(2).eval()), r"1\.training"),
+        (Scaled(1.0), Scaled(2.0), "scale"),
+        (Scaled("relu"), Scaled("tanh"), "scale"),
+        (Scaled(torch.relu), Scaled(torch.tanh), "scale"),
+        (Scaled(torch.ones(2)), Scaled(torch.zeros(2)), "scale"),
+    ],
+)
+def test_modules_that_differ_in_more_than_values_are_refused(
+    one: nn.Module, other: nn.Module, named: str
+) -> None:
+    with pytest.raises(ValueError, match=f"index 1 has another `{named}` than"):
+        modules.stacked([one, other])
+
+
+def test_modules_that_made_the_same_for_themselves_are_alike() -> None:
+    nets = [Scaled(lambda z: z * z) for _ in range(2)]
+    params, _ = modules.stacked([*nets])
+    assert len(params[0]) == 2
+    modules.stacked([Scaled(torch.ones(2)), Scaled(torch.ones(2))])
+
+
 def test_a_checkpoint_holds_running_statistics(tmp_path) -> None:
     net = NETS["batch norm"]().double()
     stack = Stack.of(net, generators(), rates=0.1)
@@ -406,8 +446,6 @@ def test_refusals() -> None:
     net = nn.Linear(2, 2)
     with pytest.raises(ValueError, match="`inputs` and `targets` must be as many"):
         Supervised(net, torch.zeros(3, 2), torch.zeros(2))
-    with pytest.raises(ValueError, match="there are 2 kinds"):
-        modules.stacked([net, nn.Linear(2, 3)])
     with pytest.raises(ValueError, match="must not be empty"):
         modules.stacked([])
     with pytest.raises(ValueError, match="must not be empty"):
