@@ -7,6 +7,7 @@ computed for all replicates at once.
 import copy
 import inspect
 from collections.abc import Callable, Sequence
+from itertools import chain, combinations
 from types import BuiltinFunctionType, FunctionType
 from typing import cast
 
@@ -142,7 +143,7 @@ def check(module: nn.Module) -> None:
     Raises
     ------
     ValueError
-        If it draws random numbers, shares a parameter between parts, has parameters of
+        If it draws random numbers, shares parameters or their memory, has parameters of
         several dtypes, complex ones, some without a shape yet, or none to train; the
         message says what to do.
     """
@@ -170,11 +171,6 @@ def check(module: nn.Module) -> None:
                 f"{name!r} has none. Give it one, or `track_running_stats=False`."
             )
     every = [p for _, p in module.named_parameters(remove_duplicate=False)]
-    if len({id(p) for p in every}) < len(every):
-        raise ValueError(
-            "Stack.of: `module` must have each parameter in one place, but some are "
-            "shared. Copy them, or train the module alone."
-        )
     kinds = {p.dtype for p in every}
     if len(kinds) > 1:
         raise ValueError(
@@ -186,6 +182,36 @@ def check(module: nn.Module) -> None:
             f"Stack.of: `module` must have real parameters, but they are {every[0].dtype}. "
             "Give it real and imaginary parts, and join them by `torch.complex`."
         )
+    if _share_memory([*every, *module.buffers()]):
+        raise ValueError(
+            "Stack.of: `module` must have each parameter in one place, but some are "
+            "shared, or lie in the same memory. Copy them, or train the module alone."
+        )
+
+
+def _share_memory(tensors: Sequence[Tensor]) -> bool:
+    """Whether a number belongs to two parameters, or to one and a buffer behind them."""
+    together: dict[int, list[Tensor]] = {}
+    for t in tensors:
+        together.setdefault(t.untyped_storage().data_ptr(), []).append(t)
+    pairs = chain.from_iterable(combinations(those, 2) for those in together.values())
+    return any(isinstance(a, nn.Parameter) and _overlap(a, b) for a, b in pairs)
+
+
+def _overlap(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors of one storage have a number in common."""
+    marks = torch.zeros(one.untyped_storage().nbytes(), dtype=torch.uint8)
+    # The first byte of each of their numbers.
+    mine, others = (
+        marks.as_strided(
+            t.size(),
+            [t.element_size() * step for step in t.stride()],
+            t.element_size() * t.storage_offset(),
+        )
+        for t in (one, other)
+    )
+    mine.fill_(1)
+    return bool(others.any())
 
 
 def _one(module: nn.Module, generator: torch.Generator) -> nn.Module:

@@ -305,6 +305,34 @@ class Tied(nn.Module):
         self.two.weight = self.one.weight
 
 
+class Mirrored(nn.Module):
+    """Two parameters in one memory, as rows and as columns; PyTorch moves both."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two = nn.Linear(2, 2), nn.Linear(2, 2)
+        self.two.weight = nn.Parameter(self.one.weight.data.t())
+
+
+class Watching(nn.Linear):
+    """Has a parameter's memory as a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__(2, 2)
+        self.register_buffer("seen", self.weight.data[:1])
+
+
+class Flat(nn.Module):
+    """Parameters that lie behind each other in one memory, and beside each other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        flat = torch.randn(3, 40, generator=torch_generator(7))
+        self.left, self.right = nn.Parameter(flat[:, :36]), nn.Parameter(flat[:, 36:39])
+        self.register_buffer("shift", flat[:, 39])
+        self.register_buffer("again", flat[:, 39])
+
+
 class Asking(nn.Module):
     """Draws its parameters only if it is told a scale."""
 
@@ -322,6 +350,8 @@ class Asking(nn.Module):
         (nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5)), "Set its `p` to 0"),
         (nn.ReLU(), "must have parameters"),
         (Tied(), "Copy them"),
+        (Mirrored(), "in the same memory. Copy them"),
+        (Watching(), "in the same memory. Copy them"),
         (nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2).double()), r"module\.to"),
         (nn.BatchNorm1d(2, momentum=None), "track_running_stats=False"),
         (Bare(), "use `Stack.of_modules`"),
@@ -339,6 +369,11 @@ def test_modules_that_cannot_be_stacked_are_refused_with_the_way_out(
 ) -> None:
     with pytest.raises(ValueError, match=way_out):
         Stack.of(module, generators(), rates=0.1)
+
+
+def test_parameters_that_divide_a_memory_are_stacked() -> None:
+    params, _ = modules.stacked([Flat()])
+    assert [p.shape for p in params] == [(1, 3, 36), (1, 3, 3)]
 
 
 class Recurrent(nn.Module):
