@@ -43,7 +43,15 @@ def apply(
         In the order of the module's own.
     inputs : Tensor
         Of one replicate; with `shared` false, replicates in front.
+
+    Raises
+    ------
+    ValueError
+        If gradients would be wrong: of an nn.Embedding with a ``padding_idx``, where
+        `shared` is false. PyTorch then leaves out the padding of the first replicate alone.
     """
+    if not shared and any(p.requires_grad for p in params):
+        _check_padding(module)
     names = [name for name, _ in module.named_parameters()]
     held = [name for name, _ in module.named_buffers()]
 
@@ -122,6 +130,17 @@ def stacked(modules: Sequence[nn.Module]) -> tuple[Params, Params]:
             )
     params, buffers = stack_module_state(list(modules))
     return tuple(params.values()), tuple(buffers.values())
+
+
+def _check_padding(module: nn.Module) -> None:
+    for name, part in module.named_modules():
+        if isinstance(part, nn.Embedding) and part.padding_idx is not None:
+            raise ValueError(
+                "apply: `module` must have no nn.Embedding with a `padding_idx` where "
+                f"replicates have inputs of their own, but {name!r} has one, whose "
+                "gradient PyTorch gets wrong by torch.vmap. Give all replicates the same "
+                "order of examples, or multiply the padding's outputs by zero instead."
+            )
 
 
 def learnt(module: nn.Module) -> tuple[int, ...]:

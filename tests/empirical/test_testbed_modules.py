@@ -376,6 +376,22 @@ def test_parameters_that_divide_a_memory_are_stacked() -> None:
     assert [p.shape for p in params] == [(1, 3, 36), (1, 3, 3)]
 
 
+def test_padding_is_left_out_of_gradients_or_refused() -> None:
+    """PyTorch gets the gradient wrong where each replicate has examples of its own."""
+    words = torch.randint(4, (24, 5), generator=torch_generator(7, "words"))
+    net = nn.Sequential(nn.Embedding(4, 2, padding_idx=0), nn.Flatten(), head(10))
+    task = Supervised(net, words, Y)
+    stack = Stack.of(net, generators(), rates=0.1)
+    shared = Epochs(24, 8, generators("order")[:1])
+    trained = train(task, stack, SGD(), steps=3, batches=shared)
+    assert not trained.final[0][:, 0].any()
+    own = Epochs(24, 8, generators("order"))
+    with pytest.raises(ValueError, match=r"no nn.Embedding with a `padding_idx`.*'0'"):
+        train(task, stack, SGD(), steps=3, batches=own)
+    mine = words.expand(REPLICATES, -1, -1)
+    assert modules.apply(net, trained.final, mine, shared=False).shape == (3, 24, 3)
+
+
 class Recurrent(nn.Module):
     def __init__(self) -> None:
         super().__init__()
