@@ -849,6 +849,10 @@ def test_optimisers_refuse_numbers_that_do_not_fit(
         lambda: Released(np.nan, limit=1, steps=1),
         lambda: Released(0.5, limit=0, steps=1),
         lambda: Released(0.5, limit=1, steps=0),
+        lambda: Released(0.5, limit=1, steps=1, drops=[-1]),
+        lambda: Released(0.5, limit=1, steps=1, drops=[2.5]),
+        lambda: Released(0.5, limit=1, steps=1, factor=np.nan),
+        lambda: Curve([0], note=-1),
         lambda: Floor(0.0, patience=1),
         lambda: Floor(np.nan, patience=1),
         lambda: Floor(1e-9, patience=0),
@@ -870,6 +874,28 @@ def test_observers_refuse_numbers_that_do_not_fit(make: Callable[[], object]) ->
 def test_times_that_would_be_missed_are_refused(make, times) -> None:
     with pytest.raises(ValueError, match="`times` must be whole numbers from 0 on"):
         make(times)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (REPLICATES + 1, 2)])
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda measure: Series([0], lambda s: {"a": measure(s)}), "`measure` of 'a'"),
+        (lambda measure: BestWindow(1, measure), "`judge`"),
+    ],
+)
+def test_a_measure_without_a_row_for_each_replicate_is_refused(
+    make, named: str, shape: tuple[int, ...]
+) -> None:
+    looks = [make(lambda _: torch.ones(shape))]
+    with pytest.raises(ValueError, match=f"{named} must return a tensor with a row"):
+        train(
+            Regression(),
+            Stack(start(), rates=0.01),
+            optimisers.SGD(),
+            steps=1,
+            observers=looks,
+        )
 
 
 def test_a_time_that_is_given_twice_is_measured_twice() -> None:
