@@ -47,16 +47,24 @@ def apply(
     Raises
     ------
     ValueError
-        If gradients would be wrong: of an nn.Embedding with a ``padding_idx``, where
-        `shared` is false. PyTorch then leaves out the padding of the first replicate alone.
+        If parameters or buffers are not of the module's shapes; or gradients would be
+        wrong: of an nn.Embedding with a ``padding_idx``, where `shared` is false. PyTorch
+        then leaves out the padding of the first replicate alone.
     """
     if not shared and any(p.requires_grad for p in params):
         _check_padding(module)
-    names = [name for name, _ in module.named_parameters()]
-    held = [name for name, _ in module.named_buffers()]
+    learned = dict(module.named_parameters())
+    held = dict(module.named_buffers())
+    for name, own, mine in (("params", learned, params), ("buffers", held, buffers)):
+        wanted = [tuple(t.shape) for t in own.values()]
+        if wanted != [tuple(t.shape[1:]) for t in mine]:
+            raise ValueError(
+                f"apply: `{name}` must have the module's shapes behind the replicates, "
+                f"{wanted}, but theirs are {[tuple(t.shape) for t in mine]}"
+            )
 
     def one(mine: Params, state: Params, x: Tensor) -> tuple[Tensor, Params]:
-        given = dict(zip([*names, *held], [*mine, *state], strict=True))
+        given = dict(zip([*learned, *held], [*mine, *state], strict=True))
         outputs = functional_call(module, given, (x,))
         # Changed in place or assigned anew: both are in `given` now.
         return outputs, tuple(given[name].detach() for name in held)

@@ -136,7 +136,7 @@ def loaded(module: nn.Module, trained: Trained, *, replicate: int) -> nn.Module:
     IndexError
         If there is no such replicate.
     ValueError
-        If the module has parameters of other shapes than were trained.
+        If the module has parameters or buffers of other shapes than were trained.
     """
     if not 0 <= replicate < len(trained.status):
         raise IndexError(
@@ -144,16 +144,15 @@ def loaded(module: nn.Module, trained: Trained, *, replicate: int) -> nn.Module:
             f"{replicate}"
         )
     made = copy.deepcopy(module)
-    mine = [p.shape for p in made.parameters()]
-    if mine != [p.shape[1:] for p in trained.final]:
+    own = (*made.parameters(), *made.buffers())
+    kept = (*trained.final, *trained.buffers)
+    wanted, mine = [tuple(t.shape[1:]) for t in kept], [tuple(t.shape) for t in own]
+    if mine != wanted:
         raise ValueError(
-            "loaded: `module` must have the parameters that were trained, of shapes "
-            f"{[tuple(p.shape[1:]) for p in trained.final]}, but they are of "
-            f"{[tuple(shape) for shape in mine]}"
+            "loaded: `module` must have the parameters and buffers that were trained, of "
+            f"shapes {wanted}, but they are of {mine}"
         )
     with torch.no_grad():
-        for own, kept in zip(made.parameters(), trained.final, strict=True):
-            own.copy_(kept[replicate])
-        for own, kept in zip(made.buffers(), trained.buffers, strict=True):
-            own.copy_(kept[replicate])
+        for target, source in zip(own, kept, strict=True):
+            target.copy_(source[replicate])
     return made

@@ -251,6 +251,19 @@ def test_modules_that_made_the_same_for_themselves_are_alike() -> None:
     modules.stacked([Scaled(torch.ones(2)), Scaled(torch.ones(2))])
 
 
+def test_parameters_and_buffers_of_another_module_are_refused() -> None:
+    x = torch.zeros(5, 3)
+    net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+    params, _ = modules.stacked([net])
+    with pytest.raises(ValueError, match=r"`buffers` must have.*\[\(4,\).*are \[\]"):
+        modules.apply(net, params, x)
+    # Four hidden units fit the inputs and outputs, and would be computed.
+    wider = nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 2))
+    params, _ = modules.stacked([nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))])
+    with pytest.raises(ValueError, match=r"`params` must have.*\(5, 3\).*\(1, 4, 3\)"):
+        modules.apply(wider, params, x)
+
+
 def test_a_checkpoint_holds_running_statistics(tmp_path) -> None:
     net = NETS["batch norm"]().double()
     stack = Stack.of(net, generators(), rates=0.1)
@@ -514,6 +527,11 @@ def test_refusals() -> None:
         loaded(net, trained, replicate=3)
     # PyTorch would spread one row over all.
     other = nn.Sequential(nn.Linear(99, 99), nn.Linear(99, 1))
-    with pytest.raises(ValueError, match="must have the parameters that were trained"):
-        loaded(other, trained, replicate=0)
+    # Buffers, too.
+    normed = nn.Sequential(net, nn.BatchNorm1d(2, affine=False))
+    for module in (other, normed):
+        with pytest.raises(
+            ValueError, match="parameters and buffers that were trained"
+        ):
+            loaded(module, trained, replicate=0)
     assert np.array_equal(trained.steps, [1, 1, 1])
