@@ -809,6 +809,9 @@ def test_what_is_not_learnt_stays() -> None:
         ({"learnt": [2]}, "`learnt` must be positions among the 2 parameters"),
         ({"learnt": [-1]}, "`learnt` must be positions among the 2 parameters"),
         ({"learnt": []}, "at least one"),
+        # It would be moved twice by every update.
+        ({"learnt": [0, 0]}, "each once"),
+        ({"rates": 0.0}, "Stack: `rates` must be positive"),
     ],
 )
 def test_a_stack_refuses_what_does_not_fit(change: dict, match: str) -> None:
