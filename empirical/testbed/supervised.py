@@ -42,8 +42,8 @@ class Supervised(Task):
     Raises
     ------
     ValueError
-        If the module can't be stacked, there are not as many targets as inputs, or the
-        loss of a replicate is not one number.
+        If the module can't be stacked, inputs and targets are no tensors of one length,
+        classes are no whole numbers, or the loss of a replicate is not one number.
     """
 
     def __init__(
@@ -53,6 +53,21 @@ class Supervised(Task):
         targets: Tensor,
         loss: Loss = functional.cross_entropy,
     ) -> None:
+        for name, given in (("inputs", inputs), ("targets", targets)):
+            # Callers may not be type-checked.
+            if not isinstance(given, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise ValueError(
+                    f"Supervised: `{name}` must be a tensor, but they are of type "
+                    f"{type(given).__name__}. `torch.as_tensor` makes one of an array; a "
+                    "module of several inputs takes them from one tensor."
+                )
+        classes = loss is functional.cross_entropy and targets.ndim == 1
+        if classes and targets.is_floating_point():
+            raise ValueError(
+                "Supervised: `targets` must be whole numbers, the classes, for the cross "
+                f"entropy, but they are {targets.dtype}. Use targets.long(), or another "
+                "`loss=`."
+            )
         if not len(inputs) or len(inputs) != len(targets):
             raise ValueError(
                 "Supervised: `inputs` and `targets` must be as many, at least one, but "
@@ -94,11 +109,11 @@ def _try(task: Supervised) -> None:
         if _alone(task, few):
             said = str(error).partition("\n")[0].partition(". ")[0]
             raise ValueError(
-                "Supervised: replicates of `module` must be computed side by side, by "
-                f"`torch.vmap`, but PyTorch says: {said}. Its `forward` must not draw "
-                "random numbers (set dropout to 0), branch on values, call `.item()`, or "
-                "use nn.RNN, nn.GRU, nn.LSTM (write the cell in nn.Linear) or sparse "
-                "gradients. Change that part, or train the modules one by one."
+                "Supervised: replicates of `module`, and their `loss`, must be computed "
+                f"side by side, by `torch.vmap`, but PyTorch says: {said}. They must not "
+                "draw random numbers (set dropout to 0), branch on values, call "
+                "`.item()`, or use nn.RNN, nn.GRU, nn.LSTM (write the cell in nn.Linear) "
+                "or sparse gradients. Change that part, or train the modules one by one."
             ) from error
         return
     if losses.ndim > 1:

@@ -468,6 +468,15 @@ def test_a_cell_in_linear_layers_is_the_recurrence_that_is_refused() -> None:
     )
 
 
+def test_a_loss_that_branches_is_named_beside_the_module() -> None:
+    net = NETS["dense"]().double()
+    targets = torch.zeros(24, 3, dtype=torch.float64)
+    with pytest.raises(ValueError, match=r"and their `loss`, must.*branch on values"):
+        Supervised(
+            net, X, targets, lambda z, y: z.sum() if z.sum() > y.sum() else -z.sum()
+        )
+
+
 def test_what_a_module_can_not_do_alone_either_is_pytorchs_to_say() -> None:
     net = nn.Linear(5, 3).double()
     task = Supervised(net, X, Y)
@@ -509,12 +518,18 @@ def test_a_loss_is_one_number(shape: str) -> None:
 def test_refusals() -> None:
     net = nn.Linear(2, 2)
     with pytest.raises(ValueError, match="`inputs` and `targets` must be as many"):
-        Supervised(net, torch.zeros(3, 2), torch.zeros(2))
+        Supervised(net, torch.zeros(3, 2), torch.zeros(2, dtype=torch.int64))
     with pytest.raises(ValueError, match="must not be empty"):
         modules.stacked([])
     with pytest.raises(ValueError, match="must not be empty"):
         modules.drawn(net, [])
     numbers: Any = [1, 2]
+    array: Any = np.zeros((3, 2))
+    for given, said in ((array, "`inputs`.*ndarray"), ((X, X), "`inputs`.*tuple")):
+        with pytest.raises(ValueError, match=said):
+            Supervised(net, given, torch.zeros(3))
+    with pytest.raises(ValueError, match=r"the classes.*float32. Use targets.long\(\)"):
+        Supervised(net, torch.zeros(3, 2), torch.zeros(3))
     with pytest.raises(ValueError, match=r"must be torch.Generator, got 1; `torch"):
         Stack.of(net, numbers, rates=0.1)
     stack = Stack.of(net, generators(), rates=0.1)
