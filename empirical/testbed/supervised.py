@@ -36,6 +36,7 @@ class Supervised(Task):
     inputs : Tensor, shape (n, ...)
         Shared by all replicates.
     targets : Tensor, shape (n, ...)
+        For the cross entropy classes, of any whole numbers, or probabilities.
     loss : callable, optional
         The mean cross entropy by default.
 
@@ -61,13 +62,8 @@ class Supervised(Task):
                     f"{type(given).__name__}. `torch.as_tensor` makes one of an array; a "
                     "module of several inputs takes them from one tensor."
                 )
-        classes = loss is functional.cross_entropy and targets.ndim == 1
-        if classes and targets.is_floating_point():
-            raise ValueError(
-                "Supervised: `targets` must be whole numbers, the classes, for the cross "
-                f"entropy, but they are {targets.dtype}. Use targets.long(), or another "
-                "`loss=`."
-            )
+        if loss is functional.cross_entropy or isinstance(loss, nn.CrossEntropyLoss):
+            targets = _classes(targets)
         if not len(inputs) or len(inputs) != len(targets):
             raise ValueError(
                 "Supervised: `inputs` and `targets` must be as many, at least one, but "
@@ -94,6 +90,20 @@ class Supervised(Task):
             self.module, params, x[mine], buffers=stack.buffers, shared=False
         )
         return torch.vmap(self.loss)(outputs, y[mine])
+
+
+def _classes(targets: Tensor) -> Tensor:
+    """Return targets of the cross entropy; classes of any whole numbers as int64."""
+    if not targets.is_floating_point():
+        # Images' labels are uint8, which PyTorch takes but not by torch.vmap.
+        return targets.long()
+    if targets.ndim == 1:
+        raise ValueError(
+            "Supervised: `targets` must be whole numbers, the classes, for the cross "
+            f"entropy, but they are {targets.dtype}. Use targets.long(), or another "
+            "`loss=`."
+        )
+    return targets
 
 
 def _try(task: Supervised) -> None:

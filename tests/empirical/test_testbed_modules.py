@@ -468,6 +468,20 @@ def test_a_cell_in_linear_layers_is_the_recurrence_that_is_refused() -> None:
     )
 
 
+@pytest.mark.parametrize("loss", [functional.cross_entropy, nn.CrossEntropyLoss()])
+@pytest.mark.parametrize("kind", [torch.uint8, torch.int32])
+def test_classes_are_of_any_whole_numbers(loss, kind: torch.dtype) -> None:
+    """The labels of images are bytes."""
+    net = NETS["dense"]().double()
+    found = []
+    for targets in (Y, Y.to(kind)):
+        task = Supervised(net, X, targets, loss=loss)
+        stack = Stack.of(net, generators(), rates=0.1)
+        found.append(train(task, stack, SGD(), steps=2).final)
+    for one, other in zip(*found, strict=True):
+        assert torch.equal(one, other)
+
+
 def test_a_loss_that_branches_is_named_beside_the_module() -> None:
     net = NETS["dense"]().double()
     targets = torch.zeros(24, 3, dtype=torch.float64)
