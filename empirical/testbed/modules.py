@@ -9,7 +9,6 @@ import inspect
 from collections.abc import Callable, Sequence
 from itertools import chain, combinations
 from types import BuiltinFunctionType, FunctionType
-from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +16,8 @@ from torch.func import functional_call, stack_module_state
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.parameter import is_lazy
+
+from empirical.checks import check_generators
 
 Params = tuple[Tensor, ...]
 """Parameters of a stack, replicates in front."""
@@ -94,14 +95,7 @@ def drawn(
         ``reset_parameters``, or one needs arguments; if a generator is none.
     """
     check(module)
-    if not generators:
-        raise ValueError("drawn: `generators` must not be empty")
-    for one in cast("Sequence[object]", generators):
-        if not isinstance(one, torch.Generator):
-            raise ValueError(
-                f"drawn: `generators` must be torch.Generator, got {one!r};"
-                " `torch.Generator().manual_seed(1)` makes one"
-            )
+    check_generators("drawn", generators)
     for name, part in module.named_modules():
         own, reset = list(part.parameters(recurse=False)), _reset(part)
         lacks = "has no `reset_parameters`" if own and reset is None else ""

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -308,6 +309,26 @@ def test_orders_are_for_all_replicates_or_one_for_each(number: int) -> None:
     said = f"for each of the {REPLICATES}, but it draws for {number}"
     with pytest.raises(ValueError, match=said):
         train(Regression(), stack, optimisers.SGD(), steps=1, batches=orders)
+
+
+NO_LIST: Any = torch.Generator()
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Epochs(9, 3, []), "Epochs: `generators` must not be empty"),
+        (
+            lambda: Epochs(9, 3, [7]),
+            "Epochs: `generators` must be torch.Generator, got 7",
+        ),
+        (lambda: Epochs(9, 3, NO_LIST), "Epochs: `generators` must be a list"),
+        (lambda: Afresh(9, 3, 7), "Afresh: `generator` must be torch.Generator, got 7"),
+    ],
+)
+def test_what_draws_no_order_is_refused(make: Callable[[], object], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        make()
 
 
 def test_replicates_that_share_a_generator_share_its_orders() -> None:

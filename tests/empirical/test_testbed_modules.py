@@ -546,6 +546,9 @@ def test_refusals() -> None:
         Supervised(net, torch.zeros(3, 2), torch.zeros(3))
     with pytest.raises(ValueError, match=r"must be torch.Generator, got 1; `torch"):
         Stack.of(net, numbers, rates=0.1)
+    spent: Any = (g for g in generators())
+    with pytest.raises(ValueError, match="`generators` must be a list of torch"):
+        Stack.of(net, spent, rates=0.1)
     stack = Stack.of(net, generators(), rates=0.1)
     task = Supervised(net, torch.zeros(3, 2), torch.zeros(3, dtype=torch.int64))
     for index in (2, -1):
