@@ -951,6 +951,25 @@ def test_training_takes_whole_numbers(number: dict) -> None:
         train(Regression(), stack, optimisers.SGD(), **{"steps": 3, **number})
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"optimiser": optimisers.SGD}, r"\.Optimiser, but it is the class SGD"),
+        ({"optimiser": "sgd"}, r"`optimiser` must be .*\.Optimiser, but it is str"),
+        ({"task": torch.nn.Linear(3, 1)}, r"`task` must be .*\.Task, but it is Linear"),
+        ({"stack": start()}, r"`stack` must be a value of .*\.Stack, but it is list"),
+    ],
+)
+def test_what_cannot_train_is_named(change: dict, said: str) -> None:
+    given = {
+        "task": Regression(),
+        "stack": Stack(start(), rates=0.01),
+        "optimiser": optimisers.SGD(),
+    }
+    with pytest.raises(ValueError, match=said):
+        train(**{**given, **change}, steps=1)
+
+
 def test_autograd_gives_each_replicate_its_own_gradient() -> None:
     stack = Stack(start(), rates=RATES)
     with torch.no_grad():
