@@ -2,7 +2,7 @@
 
 import difflib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -101,6 +101,31 @@ def check_schedule(who: str, schedule: tuple[float, ...]) -> None:
             f"{who}: `schedule` must be increasing fractions in (0, 1), but it is "
             f"{schedule}"
         )
+
+
+def check_generators(who: str, generators: Any, name: str = "generators") -> None:
+    """Refuse what is no list of generators, or an empty one.
+
+    Examples
+    --------
+    >>> check_generators("Epochs", [7])
+    Traceback (most recent call last):
+    ValueError: Epochs: `generators` must be torch.Generator, got 7; ...
+    """
+    from torch import Generator
+
+    if not isinstance(generators, Sequence):
+        raise ValueError(
+            f"{who}: `{name}` must be a list of torch.Generator, got {generators!r}"
+        )
+    if not generators:
+        raise ValueError(f"{who}: `{name}` must not be empty")
+    for one in generators:
+        if not isinstance(one, Generator):
+            raise ValueError(
+                f"{who}: `{name}` must be torch.Generator, got {one!r}; "
+                "`torch.Generator().manual_seed(1)` makes one"
+            )
 
 
 def check_finite(who: str, name: str, values: "Tensor", advice: str = "") -> None:

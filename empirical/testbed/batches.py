@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import Tensor
 
-from empirical.checks import check_counts
+from empirical.checks import check_counts, check_generators
 
 
 class Batches(ABC):
@@ -66,7 +66,7 @@ class Epochs(Batches):
     Raises
     ------
     ValueError
-        If a number is less than 1, or there is no generator.
+        If a number is less than 1, there is no generator, or one is none.
 
     Examples
     --------
@@ -84,8 +84,7 @@ class Epochs(Batches):
         order: Callable[[torch.Generator], Tensor] | None = None,
     ) -> None:
         check_counts("Epochs", examples=examples, batch=batch)
-        if not generators:
-            raise ValueError("Epochs: `generators` must not be empty")
+        check_generators("Epochs", generators)
         self.examples, self.batch = examples, min(batch, examples)
         self.per_epoch = -(-examples // self.batch)
         self.generators = list(dict.fromkeys(generators))
@@ -128,10 +127,16 @@ class Afresh(Batches):
     examples, batch : int
     generator : torch.Generator
         On the CPU.
+
+    Raises
+    ------
+    ValueError
+        If a number is less than 1, or the generator is none.
     """
 
     def __init__(self, examples: int, batch: int, generator: torch.Generator) -> None:
         check_counts("Afresh", examples=examples, batch=batch)
+        check_generators("Afresh", [generator], "generator")
         self.examples, self.batch, self.generator = examples, batch, generator
 
     def draw(self, start: int, stop: int) -> list[Tensor | None]:

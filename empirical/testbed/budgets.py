@@ -5,8 +5,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from empirical.checks import check_counts, check_positive, check_share
-from empirical.testbed.observers import Array, Integers, Observer
+from empirical.checks import (
+    check_counts,
+    check_positive,
+    check_share,
+    check_weights,
+)
+from empirical.testbed.observers import Array, Integers, Observer, checked_times
 from empirical.testbed.stack import Stack
 
 
@@ -40,7 +45,8 @@ class Released(Observer):
     Raises
     ------
     ValueError
-        If `share` is not in (0, 1), or a number of updates is less than 1.
+        If `share` is not in (0, 1), a number of updates is less than 1, `drops` are no
+        increasing whole numbers, or `factor` is negative.
 
     Examples
     --------
@@ -54,7 +60,7 @@ class Released(Observer):
     [1, -1]
     """
 
-    kept: ClassVar[tuple[str, ...]] = ("first", "at")
+    kept: ClassVar[tuple[str, ...]] = ("first", "at", "rows")
 
     def __init__(
         self,
@@ -69,7 +75,8 @@ class Released(Observer):
         check_share("Released", share=share)
         check_counts("Released", limit=limit, steps=steps)
         self.share, self.limit, self.steps = share, limit, steps
-        self.drops: Integers = np.asarray(drops, dtype=np.int64)
+        self.drops = checked_times("Released", drops, "drops")
+        check_weights("Released", factor=factor)
         self.factor = factor
 
     def begin(self, stack: Stack) -> None:

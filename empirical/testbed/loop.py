@@ -218,8 +218,9 @@ def train(
     Raises
     ------
     ValueError
-        If `steps`, `check` or `together` is less than 1, replicates have left the stack
-        before, batches are for other replicates, or the checkpoint is of other arguments.
+        If `task`, `stack` or `optimiser` is none, `steps`, `check` or `together` is less
+        than 1, replicates have left the stack before, batches are for other replicates, or
+        the checkpoint is of other arguments.
     stopping.Stopped
         If a stop was requested; the checkpoint has been written.
 
@@ -235,6 +236,9 @@ def train(
     >>> train(HalfSquare(), stack, SGD(), steps=2).final[0].tolist()
     [0.25, 0.5625]
     """
+    _check_kinds(
+        task=(task, Task), stack=(stack, Stack), optimiser=(optimiser, Optimiser)
+    )
     check_counts("train", steps=steps, check=check, together=together)
     if compile:
         task = Compiled(task)
@@ -271,6 +275,17 @@ def train(
         final=run.final,
         buffers=run.buffers,
     )
+
+
+def _check_kinds(**given: tuple[object, type]) -> None:
+    for name, (value, kind) in given.items():
+        if not isinstance(value, kind):
+            a_class = isinstance(value, type)
+            came = f"the class {value.__name__}" if a_class else type(value).__name__
+            raise ValueError(
+                f"train: `{name}` must be a value of {kind.__module__}.{kind.__name__}, "
+                f"but it is {came}"
+            )
 
 
 class _Run:
@@ -351,7 +366,8 @@ class _Run:
         ]
         seen = torch.cat(found, dim=-1).double().cpu().numpy()
         seen = seen[:, None] if seen.ndim == 2 else seen
-        start, self.t = self.t, until
+        # Not to `until`: a pause that is resumed has the end that it was begun with.
+        start, self.t = self.t, self.t + count
         self.drawn, self.found = [], []
         leaving: dict[int, str] = {}
         for observer in self.observers:

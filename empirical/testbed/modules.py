@@ -7,7 +7,8 @@ computed for all replicates at once.
 import copy
 import inspect
 from collections.abc import Callable, Sequence
-from typing import cast
+from itertools import chain, combinations
+from types import BuiltinFunctionType, FunctionType
 
 import torch
 from torch import Tensor, nn
@@ -16,8 +17,13 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.parameter import is_lazy
 
+from empirical.checks import check_generators
+
 Params = tuple[Tensor, ...]
 """Parameters of a stack, replicates in front."""
+
+_SETTINGS = (int, float, str, tuple, Tensor, FunctionType, BuiltinFunctionType)
+"""What a module's attributes are that its outputs may depend on."""
 
 
 def apply(
@@ -38,12 +44,28 @@ def apply(
         In the order of the module's own.
     inputs : Tensor
         Of one replicate; with `shared` false, replicates in front.
+
+    Raises
+    ------
+    ValueError
+        If parameters or buffers are not of the module's shapes; or gradients would be
+        wrong: of an nn.Embedding with a ``padding_idx``, where `shared` is false. PyTorch
+        then leaves out the padding of the first replicate alone.
     """
-    names = [name for name, _ in module.named_parameters()]
-    held = [name for name, _ in module.named_buffers()]
+    if not shared and any(p.requires_grad for p in params):
+        _check_padding(module)
+    learned = dict(module.named_parameters())
+    held = dict(module.named_buffers())
+    for name, own, mine in (("params", learned, params), ("buffers", held, buffers)):
+        wanted = [tuple(t.shape) for t in own.values()]
+        if wanted != [tuple(t.shape[1:]) for t in mine]:
+            raise ValueError(
+                f"apply: `{name}` must have the module's shapes behind the replicates, "
+                f"{wanted}, but theirs are {[tuple(t.shape) for t in mine]}"
+            )
 
     def one(mine: Params, state: Params, x: Tensor) -> tuple[Tensor, Params]:
-        given = dict(zip([*names, *held], [*mine, *state], strict=True))
+        given = dict(zip([*learned, *held], [*mine, *state], strict=True))
         outputs = functional_call(module, given, (x,))
         # Changed in place or assigned anew: both are in `given` now.
         return outputs, tuple(given[name].detach() for name in held)
@@ -62,7 +84,8 @@ def drawn(
 ) -> tuple[Params, Params]:
     """Return parameters and buffers of a module initialised anew for each generator.
 
-    By its parts' own ``reset_parameters``, on the CPU; then moved to the module's device.
+    By its parts' own ``reset_parameters``, inner parts first, on the CPU; then moved to
+    the module's device.
     The state of PyTorch's global generator is as before.
 
     Raises
@@ -72,14 +95,7 @@ def drawn(
         ``reset_parameters``, or one needs arguments; if a generator is none.
     """
     check(module)
-    if not generators:
-        raise ValueError("drawn: `generators` must not be empty")
-    for one in cast("Sequence[object]", generators):
-        if not isinstance(one, torch.Generator):
-            raise ValueError(
-                f"drawn: `generators` must be torch.Generator, got {one!r};"
-                " `torch.Generator().manual_seed(1)` makes one"
-            )
+    check_generators("drawn", generators)
     for name, part in module.named_modules():
         own, reset = list(part.parameters(recurse=False)), _reset(part)
         lacks = "has no `reset_parameters`" if own and reset is None else ""
@@ -106,15 +122,27 @@ def stacked(modules: Sequence[nn.Module]) -> tuple[Params, Params]:
         raise ValueError("stacked: `modules` must not be empty")
     for module in modules:
         check(module)
-    kinds = {_kind(module) for module in modules}
-    if len(kinds) > 1:
-        raise ValueError(
-            "stacked: `modules` must be of one class and mode, with parameters of the "
-            "same names, shapes, dtypes and `requires_grad`, but there are "
-            f"{len(kinds)} kinds"
-        )
+    for index, module in enumerate(modules):
+        if other := _difference(modules[0], module):
+            raise ValueError(
+                "stacked: `modules` must be alike but for the values of parameters and "
+                "buffers, in classes, modes and settings of all parts, in names, shapes, "
+                f"dtypes and `requires_grad`, but that at index {index} has another "
+                f"`{other}` than the first"
+            )
     params, buffers = stack_module_state(list(modules))
     return tuple(params.values()), tuple(buffers.values())
+
+
+def _check_padding(module: nn.Module) -> None:
+    for name, part in module.named_modules():
+        if isinstance(part, nn.Embedding) and part.padding_idx is not None:
+            raise ValueError(
+                "apply: `module` must have no nn.Embedding with a `padding_idx` where "
+                f"replicates have inputs of their own, but {name!r} has one, whose "
+                "gradient PyTorch gets wrong by torch.vmap. Give all replicates the same "
+                "order of examples, or multiply the padding's outputs by zero instead."
+            )
 
 
 def learnt(module: nn.Module) -> tuple[int, ...]:
@@ -136,7 +164,7 @@ def check(module: nn.Module) -> None:
     Raises
     ------
     ValueError
-        If it draws random numbers, shares a parameter between parts, has parameters of
+        If it draws random numbers, shares parameters or their memory, has parameters of
         several dtypes, complex ones, some without a shape yet, or none to train; the
         message says what to do.
     """
@@ -164,11 +192,6 @@ def check(module: nn.Module) -> None:
                 f"{name!r} has none. Give it one, or `track_running_stats=False`."
             )
     every = [p for _, p in module.named_parameters(remove_duplicate=False)]
-    if len({id(p) for p in every}) < len(every):
-        raise ValueError(
-            "Stack.of: `module` must have each parameter in one place, but some are "
-            "shared. Copy them, or train the module alone."
-        )
     kinds = {p.dtype for p in every}
     if len(kinds) > 1:
         raise ValueError(
@@ -180,6 +203,36 @@ def check(module: nn.Module) -> None:
             f"Stack.of: `module` must have real parameters, but they are {every[0].dtype}. "
             "Give it real and imaginary parts, and join them by `torch.complex`."
         )
+    if _share_memory([*every, *module.buffers()]):
+        raise ValueError(
+            "Stack.of: `module` must have each parameter in one place, but some are "
+            "shared, or lie in the same memory. Copy them, or train the module alone."
+        )
+
+
+def _share_memory(tensors: Sequence[Tensor]) -> bool:
+    """Whether a number belongs to two parameters, or to one and a buffer behind them."""
+    together: dict[int, list[Tensor]] = {}
+    for t in tensors:
+        together.setdefault(t.untyped_storage().data_ptr(), []).append(t)
+    pairs = chain.from_iterable(combinations(those, 2) for those in together.values())
+    return any(isinstance(a, nn.Parameter) and _overlap(a, b) for a, b in pairs)
+
+
+def _overlap(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors of one storage have a number in common."""
+    marks = torch.zeros(one.untyped_storage().nbytes(), dtype=torch.uint8)
+    # The first byte of each of their numbers.
+    mine, others = (
+        marks.as_strided(
+            t.size(),
+            [t.element_size() * step for step in t.stride()],
+            t.element_size() * t.storage_offset(),
+        )
+        for t in (one, other)
+    )
+    mine.fill_(1)
+    return bool(others.any())
 
 
 def _one(module: nn.Module, generator: torch.Generator) -> nn.Module:
@@ -187,12 +240,16 @@ def _one(module: nn.Module, generator: torch.Generator) -> nn.Module:
     # Parts draw from the global generator: it takes the numbers of ours meanwhile.
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.set_state(generator.get_state())
-        for part in made.modules():
-            reset = _reset(part)
-            if reset is not None:
-                reset()
+        # Inner parts first, as they are built: an outer one may draw theirs its own way.
+        made.apply(_draw)
         generator.set_state(torch.default_generator.get_state())
     return made.to(next(module.parameters()).device)
+
+
+def _draw(part: nn.Module) -> None:
+    reset = _reset(part)
+    if reset is not None:
+        reset()
 
 
 def _reset(part: nn.Module) -> Callable[..., object] | None:
@@ -208,8 +265,28 @@ def _callable_bare(function: Callable[..., object]) -> bool:
     return True
 
 
-def _kind(module: nn.Module) -> tuple[object, ...]:
-    """Return all that a module is but for values."""
-    named = (*module.named_parameters(), *module.named_buffers())
-    each = [(name, t.shape, t.dtype, t.requires_grad) for name, t in named]
-    return type(module), module.training, *each
+def _difference(one: nn.Module, other: nn.Module) -> str:
+    """Return what two modules differ in other than values, or nothing."""
+    mine, theirs = _told(one), _told(other)
+    different = (n for n in (*mine, *theirs) if mine.get(n) != theirs.get(n))
+    return next(different, "")
+
+
+def _told(module: nn.Module) -> dict[str, object]:
+    """Return all that outputs depend on but parameters and buffers, by name."""
+    told: dict[str, object] = {}
+    for name, t in (*module.named_parameters(), *module.named_buffers()):
+        told[name] = t.shape, t.dtype, t.requires_grad
+    for path, part in module.named_modules():
+        told[path or "class"] = type(part)
+        for name, value in vars(part).items():
+            if isinstance(value, _SETTINGS) and not name.startswith("_"):
+                told[f"{path}.{name}".lstrip(".")] = _said(value)
+    return told
+
+
+def _said(value: object) -> object:
+    if isinstance(value, Tensor):
+        return value.tolist()
+    # Of a function that each module has made for itself, the code.
+    return getattr(value, "__code__", repr(value))

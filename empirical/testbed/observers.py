@@ -149,6 +149,7 @@ class Curve(Observer):
 
     def __init__(self, times: npt.ArrayLike, *, note: int = 0) -> None:
         self.times = checked_times("Curve", times)
+        check_counts("Curve", 0, note=note)
         self.note = note
 
     def begin(self, stack: Stack) -> None:
@@ -209,6 +210,7 @@ class Series(_Timed):
         if not len(places):
             return
         for name, found in self.measure(stack).items():
+            _check_rows(f"Series: `measure` of {name!r}", found, stack)
             shape = (len(self.times), self.replicates, *found.shape[1:])
             values = self.values.setdefault(name, np.full(shape, np.nan))
             rows = np.ix_(places, stack.rows.cpu().numpy())
@@ -294,7 +296,9 @@ class BestWindow(Observer):
         if self.judge is None:
             values[rows] = self.sums[rows] / self.updates
         else:
-            values[rows] = self.judge(stack).double().cpu().numpy()
+            judged = self.judge(stack)
+            _check_rows("BestWindow: `judge`", judged, stack)
+            values[rows] = judged.double().cpu().numpy()
         self.values = np.column_stack([self.values, values])
         better = values[rows] < self.least[rows]
         if self.judge is None:
@@ -345,7 +349,16 @@ class Snapshots(_Timed):
             self.taken[t] = empty
 
 
-def checked_times(who: str, times: npt.ArrayLike) -> Integers:
+def _check_rows(who: str, found: Tensor, stack: Stack) -> None:
+    # NumPy would spread one number over all of them.
+    if not found.ndim or len(found) != len(stack):
+        raise ValueError(
+            f"{who} must return a tensor with a row for each of the {len(stack)} "
+            f"replicates in training, but its shape is {tuple(found.shape)}"
+        )
+
+
+def checked_times(who: str, times: npt.ArrayLike, name: str = "times") -> Integers:
     """Return numbers of updates.
 
     Raises
@@ -358,7 +371,7 @@ def checked_times(who: str, times: npt.ArrayLike) -> Integers:
     fits = given.ndim == 1 and bool((found == given).all())
     if not fits or bool((np.diff(found, prepend=0) < 0).any()):
         raise ValueError(
-            f"{who}: `times` must be whole numbers from 0 on, increasing, but they are "
+            f"{who}: `{name}` must be whole numbers from 0 on, increasing, but they are "
             f"{given.tolist()}"
         )
     return found

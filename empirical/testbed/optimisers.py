@@ -191,8 +191,10 @@ class Adam(_Entrywise):
         first, second = moments
         first.lerp_(g, 1.0 - self.betas[0])
         second.mul_(self.betas[1]).addcmul_(g, g, value=1.0 - self.betas[1])
-        root = second.sqrt() / (1.0 - self.betas[1] ** clock).sqrt() + self.eps
-        return first / (1.0 - self.betas[0] ** clock) / root
+        # In double precision: 1 - 0.999 loses three digits.
+        shares = [1.0 - beta ** clock.double() for beta in self.betas]
+        root = second.sqrt() / shares[1].sqrt().to(clock.dtype) + self.eps
+        return first / shares[0].to(clock.dtype) / root
 
     def _fused(self, stack: Stack, gradients: list[Tensor], rate: float) -> None:
         # One pass over memory, in its order: strides of all four must agree.

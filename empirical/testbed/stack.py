@@ -86,10 +86,16 @@ class Stack:
         self.params: Params = tuple(p.detach().clone() for p in params)
         self.buffers: Params = tuple(b.detach().clone() for b in buffers)
         self.learnt = tuple(range(len(params)) if learnt is None else learnt)
-        if not self.learnt or not {*self.learnt} <= {*range(len(params))}:
+        once = {*self.learnt}
+        if (
+            not once
+            or not once <= {*range(len(params))}
+            or len(once) < len(self.learnt)
+        ):
             raise ValueError(
                 f"Stack: `learnt` must be positions among the {len(params)} parameters, "
-                f"from 0 on and at least one, but they are {list(self.learnt)}"
+                "from 0 on, each once and at least one, but they are "
+                f"{list(self.learnt)}"
             )
         first, replicates = self.params[0], len(params[0])
         self.rows = torch.arange(replicates, device=first.device)
@@ -98,7 +104,7 @@ class Stack:
         counts = torch.promote_types(first.dtype, torch.float32)
         self.clock = torch.zeros_like(self.rates, dtype=counts)
         self.state: dict[str, tuple[Tensor, ...]] = {}
-        self.set_rates(checked_rates(rates, replicates))
+        self.set_rates(checked_rates(rates, replicates, "Stack"))
         if not bool((torch.isfinite(self.rates) & (self.rates > 0.0)).all()):
             raise ValueError(
                 f"Stack: `rates` must be positive and finite in {first.dtype}, but they "
@@ -189,9 +195,7 @@ class Stack:
                 f"of {len(self)} replicates, but they are {sizes.tolist()}"
             )
         self.rates.copy_(torch.from_numpy(sizes))
-        # As rounded to the dtype: a checkpoint holds no other.
-        values = set(self.rates.tolist())
-        self._common = values.pop() if len(values) == 1 else None
+        self._compare_rates()
 
     def select(self, data: Tensor) -> Tensor:
         """Return the rows of `data` that belong to these replicates.
@@ -245,6 +249,7 @@ class Stack:
         self.state = {k: tuple(t[columns] for t in v) for k, v in self.state.items()}
         self.rows, self.rates = self.rows[columns], self.rates[columns]
         self.clock = self.clock[columns]
+        self._compare_rates()
         self._selected = {}
 
     def parts(self, together: int | None) -> list["Stack"]:
@@ -288,6 +293,11 @@ class Stack:
         for target, source in zip(_listed(self.saved()), theirs, strict=True):
             target.copy_(source)
         self.set_rates(self.rates.double().cpu().numpy())
+
+    def _compare_rates(self) -> None:
+        # As rounded to the dtype: a checkpoint holds no other.
+        values = set(self.rates.tolist())
+        self._common = values.pop() if len(values) == 1 else None
 
     def _part(self, rows: slice) -> "Stack":
         mine = object.__new__(Stack)

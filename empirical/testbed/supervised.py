@@ -36,14 +36,15 @@ class Supervised(Task):
     inputs : Tensor, shape (n, ...)
         Shared by all replicates.
     targets : Tensor, shape (n, ...)
+        For the cross entropy classes, of any whole numbers, or probabilities.
     loss : callable, optional
         The mean cross entropy by default.
 
     Raises
     ------
     ValueError
-        If the module can't be stacked, there are not as many targets as inputs, or the
-        loss of a replicate is not one number.
+        If the module can't be stacked, inputs and targets are no tensors of one length,
+        classes are no whole numbers, or the loss of a replicate is not one number.
     """
 
     def __init__(
@@ -53,6 +54,16 @@ class Supervised(Task):
         targets: Tensor,
         loss: Loss = functional.cross_entropy,
     ) -> None:
+        for name, given in (("inputs", inputs), ("targets", targets)):
+            # Callers may not be type-checked.
+            if not isinstance(given, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise ValueError(
+                    f"Supervised: `{name}` must be a tensor, but they are of type "
+                    f"{type(given).__name__}. `torch.as_tensor` makes one of an array; a "
+                    "module of several inputs takes them from one tensor."
+                )
+        if loss is functional.cross_entropy or isinstance(loss, nn.CrossEntropyLoss):
+            targets = _classes(targets)
         if not len(inputs) or len(inputs) != len(targets):
             raise ValueError(
                 "Supervised: `inputs` and `targets` must be as many, at least one, but "
@@ -81,6 +92,20 @@ class Supervised(Task):
         return torch.vmap(self.loss)(outputs, y[mine])
 
 
+def _classes(targets: Tensor) -> Tensor:
+    """Return targets of the cross entropy; classes of any whole numbers as int64."""
+    if not targets.is_floating_point():
+        # Images' labels are uint8, which PyTorch takes but not by torch.vmap.
+        return targets.long()
+    if targets.ndim == 1:
+        raise ValueError(
+            "Supervised: `targets` must be whole numbers, the classes, for the cross "
+            f"entropy, but they are {targets.dtype}. Use targets.long(), or another "
+            "`loss=`."
+        )
+    return targets
+
+
 def _try(task: Supervised) -> None:
     """Refuse a module that has a gradient alone, but not beside others, or many losses.
 
@@ -94,11 +119,11 @@ def _try(task: Supervised) -> None:
         if _alone(task, few):
             said = str(error).partition("\n")[0].partition(". ")[0]
             raise ValueError(
-                "Supervised: replicates of `module` must be computed side by side, by "
-                f"`torch.vmap`, but PyTorch says: {said}. Its `forward` must not draw "
-                "random numbers (set dropout to 0), branch on values, call `.item()`, or "
-                "use nn.RNN, nn.GRU, nn.LSTM (write the cell in nn.Linear) or sparse "
-                "gradients. Change that part, or train the modules one by one."
+                "Supervised: replicates of `module`, and their `loss`, must be computed "
+                f"side by side, by `torch.vmap`, but PyTorch says: {said}. They must not "
+                "draw random numbers (set dropout to 0), branch on values, call "
+                "`.item()`, or use nn.RNN, nn.GRU, nn.LSTM (write the cell in nn.Linear) "
+                "or sparse gradients. Change that part, or train the modules one by one."
             ) from error
         return
     if losses.ndim > 1:
@@ -136,7 +161,7 @@ def loaded(module: nn.Module, trained: Trained, *, replicate: int) -> nn.Module:
     IndexError
         If there is no such replicate.
     ValueError
-        If the module has parameters of other shapes than were trained.
+        If the module has parameters or buffers of other shapes than were trained.
     """
     if not 0 <= replicate < len(trained.status):
         raise IndexError(
@@ -144,16 +169,15 @@ def loaded(module: nn.Module, trained: Trained, *, replicate: int) -> nn.Module:
             f"{replicate}"
         )
     made = copy.deepcopy(module)
-    mine = [p.shape for p in made.parameters()]
-    if mine != [p.shape[1:] for p in trained.final]:
+    own = (*made.parameters(), *made.buffers())
+    kept = (*trained.final, *trained.buffers)
+    wanted, mine = [tuple(t.shape[1:]) for t in kept], [tuple(t.shape) for t in own]
+    if mine != wanted:
         raise ValueError(
-            "loaded: `module` must have the parameters that were trained, of shapes "
-            f"{[tuple(p.shape[1:]) for p in trained.final]}, but they are of "
-            f"{[tuple(shape) for shape in mine]}"
+            "loaded: `module` must have the parameters and buffers that were trained, of "
+            f"shapes {wanted}, but they are of {mine}"
         )
     with torch.no_grad():
-        for own, kept in zip(made.parameters(), trained.final, strict=True):
-            own.copy_(kept[replicate])
-        for own, kept in zip(made.buffers(), trained.buffers, strict=True):
-            own.copy_(kept[replicate])
+        for target, source in zip(own, kept, strict=True):
+            target.copy_(source[replicate])
     return made

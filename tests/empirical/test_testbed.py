@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -192,6 +193,18 @@ def test_the_fused_adam_counts_every_update_once(dtype: torch.dtype) -> None:
         )
 
 
+def test_adam_corrects_its_bias_to_the_last_digits_in_single_precision() -> None:
+    """The first update is the rate, whatever the gradient: PyTorch's is, to rounding."""
+    stack = Stack([torch.zeros(2, 1)], rates=[0.25, 0.5])
+    adam = optimisers.Adam()
+    adam.prepare(stack)
+    adam.update(stack, torch.zeros(2), [torch.ones(2, 1)])
+    # Eight roundings, and eps of the gradient.
+    rounding = 8 * torch.finfo(torch.float32).eps / 2 + 1e-8
+    wanted = torch.tensor([[-0.25], [-0.5]])
+    torch.testing.assert_close(stack.params[0], wanted, rtol=rounding, atol=0.0)
+
+
 def test_a_stack_that_trains_again_is_a_new_start() -> None:
     stack = Stack(start(), rates=0.05)
     half = train(Regression(), stack, optimisers.Adam(), steps=15).final
@@ -298,6 +311,26 @@ def test_orders_are_for_all_replicates_or_one_for_each(number: int) -> None:
         train(Regression(), stack, optimisers.SGD(), steps=1, batches=orders)
 
 
+NO_LIST: Any = torch.Generator()
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Epochs(9, 3, []), "Epochs: `generators` must not be empty"),
+        (
+            lambda: Epochs(9, 3, [7]),
+            "Epochs: `generators` must be torch.Generator, got 7",
+        ),
+        (lambda: Epochs(9, 3, NO_LIST), "Epochs: `generators` must be a list"),
+        (lambda: Afresh(9, 3, 7), "Afresh: `generator` must be torch.Generator, got 7"),
+    ],
+)
+def test_what_draws_no_order_is_refused(make: Callable[[], object], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        make()
+
+
 def test_replicates_that_share_a_generator_share_its_orders() -> None:
     one, other = torch_generator(7, "one"), torch_generator(7, "other")
     (chosen,) = Epochs(EXAMPLES, EXAMPLES, [one, other, one]).draw(0, 1)
@@ -346,6 +379,14 @@ def test_a_common_rate_is_that_of_a_checkpoint() -> None:
     before = stack.common_rate
     stack.load(stack.saved())
     assert stack.common_rate == before
+
+
+def test_a_common_rate_is_that_of_the_replicates_that_stayed() -> None:
+    """As a checkpoint finds it: Adam's kernel depends on it, and with it rounding."""
+    stack = Stack([torch.zeros(3)], rates=[0.25, 0.25, 8.0])
+    assert stack.common_rate is None
+    stack.leave([2])
+    assert stack.common_rate == 0.25
 
 
 def test_an_epoch_takes_every_example_once() -> None:
@@ -562,6 +603,49 @@ def test_a_stop_need_not_wait_for_a_pause(together: int | None, tmp_path) -> Non
     np.testing.assert_array_equal(seen, seen_again)
 
 
+@pytest.mark.parametrize("at", [10, 16])
+def test_a_run_that_lost_a_replicate_before_its_release_goes_on_to_the_same_ends(
+    at: int, tmp_path
+) -> None:
+    """Stopped at a pause, and on the way from the last drop at 10 to the ends at 31."""
+    # Two explode: one before its release, one after the others' last drop.
+    courses = torch.full((4, 40), 0.5, dtype=torch.float64)
+    courses[:, 0] = 1.0
+    courses[2, 1:] = courses[3, 12] = torch.nan
+
+    def run(checkpoint: Checkpoint | None, stop: int | None) -> list[object]:
+        class Given(Task):
+            """Losses that were written down before."""
+
+            def losses(
+                self, params: Params, stack: Stack, examples: Tensor | None
+            ) -> Tensor:
+                t = int(stack.clock[0])
+                if t + 1 == stop:
+                    stopping.request()
+                return stack.select(courses)[:, t] + 0.0 * params[0]
+
+        budget = Released(0.9, limit=40, steps=30, drops=[4, 9], factor=0.5)
+        trained = train(
+            Given(),
+            Stack([torch.zeros(4, dtype=torch.float64)], rates=1.0),
+            optimisers.SGD(),
+            steps=80,
+            observers=[Diverged(), budget],
+            checkpoint=checkpoint,
+        )
+        return [trained.status, trained.steps.tolist(), budget.at.tolist()]
+
+    kept = Checkpoint(tmp_path / "c", of="a", seconds=1e9)
+    try:
+        with pytest.raises(stopping.Stopped):
+            run(kept, at)
+    finally:
+        stopping.withdraw()
+    ends = [("finished", "finished", "diverged", "diverged"), [31, 31, 4, 31]]
+    assert run(kept, None) == run(None, None) == [*ends, [1, 1, -1, 1]]
+
+
 def test_a_run_of_slow_updates_tells_and_keeps_on_the_way(
     tmp_path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -746,6 +830,9 @@ def test_what_is_not_learnt_stays() -> None:
         ({"learnt": [2]}, "`learnt` must be positions among the 2 parameters"),
         ({"learnt": [-1]}, "`learnt` must be positions among the 2 parameters"),
         ({"learnt": []}, "at least one"),
+        # It would be moved twice by every update.
+        ({"learnt": [0, 0]}, "each once"),
+        ({"rates": 0.0}, "Stack: `rates` must be positive"),
     ],
 )
 def test_a_stack_refuses_what_does_not_fit(change: dict, match: str) -> None:
@@ -786,6 +873,10 @@ def test_optimisers_refuse_numbers_that_do_not_fit(
         lambda: Released(np.nan, limit=1, steps=1),
         lambda: Released(0.5, limit=0, steps=1),
         lambda: Released(0.5, limit=1, steps=0),
+        lambda: Released(0.5, limit=1, steps=1, drops=[-1]),
+        lambda: Released(0.5, limit=1, steps=1, drops=[2.5]),
+        lambda: Released(0.5, limit=1, steps=1, factor=np.nan),
+        lambda: Curve([0], note=-1),
         lambda: Floor(0.0, patience=1),
         lambda: Floor(np.nan, patience=1),
         lambda: Floor(1e-9, patience=0),
@@ -807,6 +898,28 @@ def test_observers_refuse_numbers_that_do_not_fit(make: Callable[[], object]) ->
 def test_times_that_would_be_missed_are_refused(make, times) -> None:
     with pytest.raises(ValueError, match="`times` must be whole numbers from 0 on"):
         make(times)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (REPLICATES + 1, 2)])
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda measure: Series([0], lambda s: {"a": measure(s)}), "`measure` of 'a'"),
+        (lambda measure: BestWindow(1, measure), "`judge`"),
+    ],
+)
+def test_a_measure_without_a_row_for_each_replicate_is_refused(
+    make, named: str, shape: tuple[int, ...]
+) -> None:
+    looks = [make(lambda _: torch.ones(shape))]
+    with pytest.raises(ValueError, match=f"{named} must return a tensor with a row"):
+        train(
+            Regression(),
+            Stack(start(), rates=0.01),
+            optimisers.SGD(),
+            steps=1,
+            observers=looks,
+        )
 
 
 def test_a_time_that_is_given_twice_is_measured_twice() -> None:
@@ -836,6 +949,25 @@ def test_training_takes_whole_numbers(number: dict) -> None:
     stack = Stack(start(), rates=RATES)
     with pytest.raises(ValueError, match="must be a"):
         train(Regression(), stack, optimisers.SGD(), **{"steps": 3, **number})
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"optimiser": optimisers.SGD}, r"\.Optimiser, but it is the class SGD"),
+        ({"optimiser": "sgd"}, r"`optimiser` must be .*\.Optimiser, but it is str"),
+        ({"task": torch.nn.Linear(3, 1)}, r"`task` must be .*\.Task, but it is Linear"),
+        ({"stack": start()}, r"`stack` must be a value of .*\.Stack, but it is list"),
+    ],
+)
+def test_what_cannot_train_is_named(change: dict, said: str) -> None:
+    given = {
+        "task": Regression(),
+        "stack": Stack(start(), rates=0.01),
+        "optimiser": optimisers.SGD(),
+    }
+    with pytest.raises(ValueError, match=said):
+        train(**{**given, **change}, steps=1)
 
 
 def test_autograd_gives_each_replicate_its_own_gradient() -> None:

@@ -177,6 +177,24 @@ def test_a_start_is_pytorchs_own() -> None:
     assert bias.abs().max() <= bound
 
 
+class Silent(nn.Module):
+    """Begins with a last layer of zeros, as many residual branches do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.last = nn.Linear(3, 2), nn.Linear(2, 2)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        nn.init.zeros_(self.last.weight)
+
+
+def test_a_start_that_a_module_gives_its_parts_is_kept() -> None:
+    (inner, _, last, _), _ = modules.drawn(Silent(), generators())
+    assert not last.any()
+    assert not torch.equal(inner[0], inner[1])
+
+
 def test_a_generator_goes_on_from_where_it_was() -> None:
     (one,) = generators()[:1]
     (first, *_), _ = modules.drawn(nn.Linear(3, 2), [one])
@@ -191,6 +209,59 @@ def test_modules_of_ones_own_are_stacked() -> None:
     found = modules.apply(nets[0], params, x)
     for each, one in zip(found, nets, strict=True):
         torch.testing.assert_close(each, one(x))
+
+
+class Scaled(nn.Linear):
+    def __init__(self, scale: object) -> None:
+        super().__init__(2, 2)
+        self.scale = scale
+
+
+def after(part: nn.Module) -> nn.Module:
+    return nn.Sequential(nn.Linear(2, 2), part)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "named"),
+    [
+        (nn.Linear(2, 2), nn.Linear(2, 3), "weight"),
+        (nn.Linear(2, 2), nn.Linear(2, 2, bias=False), "bias"),
+        (after(nn.PReLU()), after(nn.PReLU().requires_grad_(False)), r"1\.weight"),
+        (nn.Linear(2, 2), Scaled(1.0), "class"),
+        (after(nn.ReLU()), after(nn.Tanh()), "1"),
+        (after(nn.LeakyReLU(0.1)), after(nn.LeakyReLU(0.3)), r"1\.negative_slope"),
+        (after(nn.BatchNorm1d(2)), after(nn.BatchNorm1d(2).eval()), r"1\.training"),
+        (Scaled(1.0), Scaled(2.0), "scale"),
+        (Scaled("relu"), Scaled("tanh"), "scale"),
+        (Scaled(torch.relu), Scaled(torch.tanh), "scale"),
+        (Scaled(torch.ones(2)), Scaled(torch.zeros(2)), "scale"),
+    ],
+)
+def test_modules_that_differ_in_more_than_values_are_refused(
+    one: nn.Module, other: nn.Module, named: str
+) -> None:
+    with pytest.raises(ValueError, match=f"index 1 has another `{named}` than"):
+        modules.stacked([one, other])
+
+
+def test_modules_that_made_the_same_for_themselves_are_alike() -> None:
+    nets = [Scaled(lambda z: z * z) for _ in range(2)]
+    params, _ = modules.stacked([*nets])
+    assert len(params[0]) == 2
+    modules.stacked([Scaled(torch.ones(2)), Scaled(torch.ones(2))])
+
+
+def test_parameters_and_buffers_of_another_module_are_refused() -> None:
+    x = torch.zeros(5, 3)
+    net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+    params, _ = modules.stacked([net])
+    with pytest.raises(ValueError, match=r"`buffers` must have.*\[\(4,\).*are \[\]"):
+        modules.apply(net, params, x)
+    # Four hidden units fit the inputs and outputs, and would be computed.
+    wider = nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 2))
+    params, _ = modules.stacked([nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))])
+    with pytest.raises(ValueError, match=r"`params` must have.*\(5, 3\).*\(1, 4, 3\)"):
+        modules.apply(wider, params, x)
 
 
 def test_a_checkpoint_holds_running_statistics(tmp_path) -> None:
@@ -247,6 +318,34 @@ class Tied(nn.Module):
         self.two.weight = self.one.weight
 
 
+class Mirrored(nn.Module):
+    """Two parameters in one memory, as rows and as columns; PyTorch moves both."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two = nn.Linear(2, 2), nn.Linear(2, 2)
+        self.two.weight = nn.Parameter(self.one.weight.data.t())
+
+
+class Watching(nn.Linear):
+    """Has a parameter's memory as a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__(2, 2)
+        self.register_buffer("seen", self.weight.data[:1])
+
+
+class Flat(nn.Module):
+    """Parameters that lie behind each other in one memory, and beside each other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        flat = torch.randn(3, 40, generator=torch_generator(7))
+        self.left, self.right = nn.Parameter(flat[:, :36]), nn.Parameter(flat[:, 36:39])
+        self.register_buffer("shift", flat[:, 39])
+        self.register_buffer("again", flat[:, 39])
+
+
 class Asking(nn.Module):
     """Draws its parameters only if it is told a scale."""
 
@@ -264,6 +363,8 @@ class Asking(nn.Module):
         (nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5)), "Set its `p` to 0"),
         (nn.ReLU(), "must have parameters"),
         (Tied(), "Copy them"),
+        (Mirrored(), "in the same memory. Copy them"),
+        (Watching(), "in the same memory. Copy them"),
         (nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2).double()), r"module\.to"),
         (nn.BatchNorm1d(2, momentum=None), "track_running_stats=False"),
         (Bare(), "use `Stack.of_modules`"),
@@ -281,6 +382,27 @@ def test_modules_that_cannot_be_stacked_are_refused_with_the_way_out(
 ) -> None:
     with pytest.raises(ValueError, match=way_out):
         Stack.of(module, generators(), rates=0.1)
+
+
+def test_parameters_that_divide_a_memory_are_stacked() -> None:
+    params, _ = modules.stacked([Flat()])
+    assert [p.shape for p in params] == [(1, 3, 36), (1, 3, 3)]
+
+
+def test_padding_is_left_out_of_gradients_or_refused() -> None:
+    """PyTorch gets the gradient wrong where each replicate has examples of its own."""
+    words = torch.randint(4, (24, 5), generator=torch_generator(7, "words"))
+    net = nn.Sequential(nn.Embedding(4, 2, padding_idx=0), nn.Flatten(), head(10))
+    task = Supervised(net, words, Y)
+    stack = Stack.of(net, generators(), rates=0.1)
+    shared = Epochs(24, 8, generators("order")[:1])
+    trained = train(task, stack, SGD(), steps=3, batches=shared)
+    assert not trained.final[0][:, 0].any()
+    own = Epochs(24, 8, generators("order"))
+    with pytest.raises(ValueError, match=r"no nn.Embedding with a `padding_idx`.*'0'"):
+        train(task, stack, SGD(), steps=3, batches=own)
+    mine = words.expand(REPLICATES, -1, -1)
+    assert modules.apply(net, trained.final, mine, shared=False).shape == (3, 24, 3)
 
 
 class Recurrent(nn.Module):
@@ -346,6 +468,29 @@ def test_a_cell_in_linear_layers_is_the_recurrence_that_is_refused() -> None:
     )
 
 
+@pytest.mark.parametrize("loss", [functional.cross_entropy, nn.CrossEntropyLoss()])
+@pytest.mark.parametrize("kind", [torch.uint8, torch.int32])
+def test_classes_are_of_any_whole_numbers(loss, kind: torch.dtype) -> None:
+    """The labels of images are bytes."""
+    net = NETS["dense"]().double()
+    found = []
+    for targets in (Y, Y.to(kind)):
+        task = Supervised(net, X, targets, loss=loss)
+        stack = Stack.of(net, generators(), rates=0.1)
+        found.append(train(task, stack, SGD(), steps=2).final)
+    for one, other in zip(*found, strict=True):
+        assert torch.equal(one, other)
+
+
+def test_a_loss_that_branches_is_named_beside_the_module() -> None:
+    net = NETS["dense"]().double()
+    targets = torch.zeros(24, 3, dtype=torch.float64)
+    with pytest.raises(ValueError, match=r"and their `loss`, must.*branch on values"):
+        Supervised(
+            net, X, targets, lambda z, y: z.sum() if z.sum() > y.sum() else -z.sum()
+        )
+
+
 def test_what_a_module_can_not_do_alone_either_is_pytorchs_to_say() -> None:
     net = nn.Linear(5, 3).double()
     task = Supervised(net, X, Y)
@@ -387,16 +532,23 @@ def test_a_loss_is_one_number(shape: str) -> None:
 def test_refusals() -> None:
     net = nn.Linear(2, 2)
     with pytest.raises(ValueError, match="`inputs` and `targets` must be as many"):
-        Supervised(net, torch.zeros(3, 2), torch.zeros(2))
-    with pytest.raises(ValueError, match="there are 2 kinds"):
-        modules.stacked([net, nn.Linear(2, 3)])
+        Supervised(net, torch.zeros(3, 2), torch.zeros(2, dtype=torch.int64))
     with pytest.raises(ValueError, match="must not be empty"):
         modules.stacked([])
     with pytest.raises(ValueError, match="must not be empty"):
         modules.drawn(net, [])
     numbers: Any = [1, 2]
+    array: Any = np.zeros((3, 2))
+    for given, said in ((array, "`inputs`.*ndarray"), ((X, X), "`inputs`.*tuple")):
+        with pytest.raises(ValueError, match=said):
+            Supervised(net, given, torch.zeros(3))
+    with pytest.raises(ValueError, match=r"the classes.*float32. Use targets.long\(\)"):
+        Supervised(net, torch.zeros(3, 2), torch.zeros(3))
     with pytest.raises(ValueError, match=r"must be torch.Generator, got 1; `torch"):
         Stack.of(net, numbers, rates=0.1)
+    spent: Any = (g for g in generators())
+    with pytest.raises(ValueError, match="`generators` must be a list of torch"):
+        Stack.of(net, spent, rates=0.1)
     stack = Stack.of(net, generators(), rates=0.1)
     task = Supervised(net, torch.zeros(3, 2), torch.zeros(3, dtype=torch.int64))
     for index in (2, -1):
@@ -407,6 +559,11 @@ def test_refusals() -> None:
         loaded(net, trained, replicate=3)
     # PyTorch would spread one row over all.
     other = nn.Sequential(nn.Linear(99, 99), nn.Linear(99, 1))
-    with pytest.raises(ValueError, match="must have the parameters that were trained"):
-        loaded(other, trained, replicate=0)
+    # Buffers, too.
+    normed = nn.Sequential(net, nn.BatchNorm1d(2, affine=False))
+    for module in (other, normed):
+        with pytest.raises(
+            ValueError, match="parameters and buffers that were trained"
+        ):
+            loaded(module, trained, replicate=0)
     assert np.array_equal(trained.steps, [1, 1, 1])
