@@ -10,7 +10,7 @@ from typing import Any, cast
 from distributed import get_worker
 from distributed.utils import sync
 
-from empirical.testbed import stopping, telling
+from empirical.testbed import stopping, streams, telling
 from empirical.testbed.crew import STOP, die_with_parent
 from empirical.testbed.graph import End, Task, beside, call, exceeded, resident
 
@@ -41,6 +41,7 @@ def serve(task: Task, payload: bytes, *, shared: bool) -> tuple[End, Any, float]
         sync(worker.loop, _heed)
     die_with_parent()
     os.dup2(2, 1)  # what is printed, by libraries in C too, goes to stderr
+    streams.keep_going("stdout", "stderr")
 
     def message(seconds: float, memory: int = 0) -> dict[str, Any]:
         place = {"key": task.key, "worker": worker.address}
