@@ -37,7 +37,10 @@ from empirical.testbed.graph import (
 from empirical.testbed.serving import TOPIC, ask, serve
 
 PATIENCE = 5.0
-"""Seconds without a worker for what is next, after which this is told."""
+"""Seconds without a worker for what is next, or an answer, after which this is told."""
+
+ANSWER = 2.0
+"""Seconds that an answer of the scheduler is waited for: signals are to be heeded."""
 
 
 class Cluster:
@@ -61,6 +64,7 @@ class Cluster:
         self._stopped: tuple[str, float] | None = None  # why, when
         self._asked = 0.0
         self._idle, self._told, self._lacks = time.monotonic(), False, ""
+        self._answers = True
         client.subscribe_topic(TOPIC, self._hear)
 
     def _hear(self, event: tuple[float, Mapping[str, Any]]) -> None:
@@ -147,20 +151,25 @@ class Cluster:
         if self._client.status != "running":
             raise self._gone()
         if time.monotonic() - self._asked_workers > 0.3:
-            self._workers = self._client.scheduler_info(n_workers=-1)["workers"]
+            self._answers = False
+            with suppress(OSError):  # it may answer later
+                ask = self._client.scheduler.identity
+                found = self._client.sync(ask, n_workers=-1, callback_timeout=ANSWER)
+                self._workers, self._answers = found["workers"], True
             self._asked_workers = time.monotonic()
 
     def _tell(self) -> None:
-        """Say what is waited for, where nothing can be submitted."""
-        now = time.monotonic()
-        if self._futures or self._crew is not None:
+        """Say what is waited for, where nothing goes on."""
+        now, where = time.monotonic(), f"the Dask scheduler at {self._address}"
+        busy = self._futures and self._workers and self._answers
+        if busy or self._crew is not None:
             self._idle, self._told = now, False
         elif now - self._idle > PATIENCE and not self._told:
             self._told = True
-            sys.stderr.write(
-                f"waiting for a worker{self._lacks}: the Dask scheduler at "
-                f"{self._address} has none\n"
-            )
+            lacks = f"a worker{self._lacks}: {where} has none"
+            if not self._answers:
+                lacks = f"{where}: it does not answer"
+            sys.stderr.write(f"waiting for {lacks}\n")
 
     def _gone(self) -> ConnectionError:
         return ConnectionError(
@@ -219,7 +228,8 @@ class Cluster:
 
     def _restart(self, worker: str) -> None:
         try:
-            self._client.restart_workers([worker], raise_for_error=False)
+            with suppress(KeyError):  # it has gone by itself
+                self._client.restart_workers([worker], raise_for_error=False)
         except (OSError, ValueError, RuntimeError, TimeoutError) as error:
             if self._client.status != "running":
                 return
@@ -269,7 +279,9 @@ class Cluster:
             known = dask_scheduler.tasks
             return [k for k in mine if k in known and len(known[k].who_wants) > 1]
 
-        return self._client.run_on_scheduler(wanted)
+        with suppress(OSError):
+            return self._client.run_on_scheduler(wanted, callback_timeout=ANSWER)
+        return []
 
     def _forget(self, key: str) -> None:
         self._futures.pop(key).release()

@@ -725,6 +725,46 @@ def test_losing_the_scheduler_is_an_error_and_keeps_results(dask_cluster):
     assert results["quick"].value == 3
 
 
+def test_a_scheduler_that_does_not_answer_holds_up_no_deadline(
+    dask_cluster, monkeypatch, capsys
+):
+    scheduler, file = dask_cluster
+    wait_for(file.exists)
+    monkeypatch.setattr(cluster, "PATIENCE", 0.2)
+    results = {}
+    engine = Engine(scheduler=file, minutes=0.2, grace=0.5)
+    with engine, pytest.raises(Ended) as ended:  # noqa: PT012
+        for task, result in engine.run(
+            [Task("quick", jobs.add, (1, 2)), Task("long", jobs.sleep, (300,))]
+        ):
+            results[task.key] = result
+            if task.key == "quick":
+                scheduler.send_signal(signal.SIGSTOP)
+    scheduler.send_signal(signal.SIGCONT)
+    assert ended.value.code == 124
+    assert ends(results) == {"quick": End.DONE, "long": End.STOPPED}
+    assert capsys.readouterr().err.count("it does not answer") == 1
+
+
+def test_workers_that_go_with_their_tasks_are_told(dask_cluster, monkeypatch, capsys):
+    scheduler, file = dask_cluster
+    wait_for(file.exists)
+    monkeypatch.setattr(cluster, "PATIENCE", 0.2)
+    (worker,) = [
+        each
+        for each in psutil.Process().children()
+        if each.pid != scheduler.pid and "--nworkers" in each.cmdline()
+    ]
+
+    def look(now):
+        if now.running:
+            worker.kill()
+
+    with Engine(scheduler=file, minutes=0.2, grace=0.5) as engine, pytest.raises(Ended):
+        run(engine, Task("long", jobs.sleep, (300,)), progress=look)
+    assert "waiting for a worker: the Dask scheduler" in capsys.readouterr().err
+
+
 def test_limits_hold_on_a_scheduler_too(dask_cluster):
     _, file = dask_cluster
     wait_for(file.exists)
