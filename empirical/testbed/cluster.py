@@ -6,6 +6,7 @@ one task with it; it keeps results, so that none is computed again for a lost wo
 
 import json
 import logging
+import pickle
 import queue
 import signal
 import sys
@@ -34,7 +35,7 @@ from empirical.testbed.graph import (
     exceeded,
     result_of,
 )
-from empirical.testbed.serving import TOPIC, ask, serve
+from empirical.testbed.serving import TOPIC, ask
 
 PATIENCE = 5.0
 """Seconds without a worker for what is next, or an answer, after which this is told."""
@@ -106,8 +107,8 @@ class Cluster:
         # The function travels in the payload, by name.
         bare = Task(key, call, seconds=task.seconds, memory=task.memory)
         self._futures[key] = self._client.submit(
-            serve,
-            bare,
+            server(),
+            pickle.dumps(bare),
             self._payloads[key],
             shared=self._crew is None,
             key=key,
@@ -194,6 +195,9 @@ class Cluster:
         except TimeoutError:
             future.add_done_callback(self._ended.put)
             return None
+        except (ImportError, AttributeError) as error:
+            text = "a worker lacks this program, or has another version of it"
+            return Result(End.FAILED, error=f"{text}: {error}")
         if ended[0] is End.DONE and self._crew is None:
             with suppress(OSError):
                 self._client.set_metadata([TOPIC, key], ended[1:])
@@ -312,6 +316,24 @@ class Cluster:
                 self._client.cancel(list(self._futures.values()))
         for key in list(self._futures):
             self._forget(key)
+
+
+def server() -> Callable[..., tuple[End, Any, float]]:
+    """Return a function that calls `serve` in a worker.
+
+    Where a worker lacks this package, or has another version, that fails and is told:
+    unlike a class or a function by name, which cost a worker its connection.
+    """
+
+    # A function of this function's travels whole, but for what its annotations name.
+    def begin(task: bytes, payload: bytes, *, shared: bool) -> Any:
+        import pickle
+
+        from empirical.testbed.serving import serve
+
+        return serve(pickle.loads(task), payload, shared=shared)
+
+    return begin
 
 
 def sweeper() -> SchedulerPlugin:

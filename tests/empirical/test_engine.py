@@ -586,12 +586,16 @@ def test_nothing_listens_beyond_loopback(pair):
 
 
 @pytest.fixture
-def dask_cluster(tmp_path):
+def dask_cluster(tmp_path, request):
     """The commands of docs/clusters.md: a scheduler, two workers; its process, file."""
     file = tmp_path / "scheduler.json"
+    found = [str(ROOT), str(HERE)]
+    if getattr(request, "param", "") == "without the project":
+        found = [str(tmp_path)]
+        (tmp_path / "empirical.py").write_text("raise ImportError('not here')")
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(HERE)]),
+        "PYTHONPATH": os.pathsep.join(found),
         "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "null",
     }
     here = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
@@ -763,6 +767,18 @@ def test_workers_that_go_with_their_tasks_are_told(dask_cluster, monkeypatch, ca
     with Engine(scheduler=file, minutes=0.2, grace=0.5) as engine, pytest.raises(Ended):
         run(engine, Task("long", jobs.sleep, (300,)), progress=look)
     assert "waiting for a worker: the Dask scheduler" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("dask_cluster", ["without the project"], indirect=True)
+def test_workers_without_the_project_are_told(dask_cluster):
+    _, file = dask_cluster
+    wait_for(file.exists)
+    with Engine(scheduler=file, minutes=1.0) as engine:
+        result = run(engine, Task("a", jobs.add, (1, 2)))["a"]
+    assert result.end is End.FAILED
+    assert result.error.startswith(
+        "a worker lacks this program, or has another version"
+    )
 
 
 def test_limits_hold_on_a_scheduler_too(dask_cluster):
