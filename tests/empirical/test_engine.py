@@ -1,6 +1,7 @@
 """The engine: equal results however work is spread, whatever dies, stops or fails."""
 
 import contextlib
+import errno
 import os
 import random
 import signal
@@ -299,6 +300,19 @@ def test_workers_killed_while_starting_are_replaced():
         )
     assert len(killed) == limit
     assert set(ends(results).values()) == {End.DONE}
+
+
+def test_why_no_worker_can_be_started_is_told(monkeypatch):
+    async def start(_):
+        # As without shared memory, or with too many processes.
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(WorkerProcess, "start", start)
+    told = pytest.raises(
+        RuntimeError, match=r"be started \(\[Errno \d+\] No space left"
+    )
+    with Engine(workers=2) as engine, told:
+        run(engine, Task("a", jobs.add, (1, 2)), Task("b", jobs.add, (1, 2)))
 
 
 def test_gpu_tasks_run_where_a_gpu_is_one_at_a_time(pair, tmp_path):
