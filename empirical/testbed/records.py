@@ -275,10 +275,16 @@ class RunRecord:
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             return cls.of(content)
-        except (OSError, ValueError, LookupError, TypeError, AttributeError):
-            # Not there, a folder, cut, of another type, or no JSON: no record.
-            return None
-        except RecursionError:
+        except (
+            OSError,
+            ValueError,
+            LookupError,
+            ArithmeticError,
+            TypeError,
+            AttributeError,
+            RecursionError,
+        ):
+            # Not there, a folder, cut, of another type or size, or no JSON: no record.
             return None
 
     @classmethod

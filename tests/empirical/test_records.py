@@ -118,6 +118,8 @@ def test_a_record_that_was_cut_or_damaged_is_absent(tmp_path: Path) -> None:
     for name in ("configuration", "facts", "draws", "arrays"):
         path.write_text(json.dumps(whole | {name: 3}))
         assert RunRecord.read(path) is None, name
+    path.write_text(json.dumps(whole | {"arrays": {"huge": [10**400]}}))
+    assert RunRecord.read(path) is None
     packed = whole["draws"][0]["arrays"]["rho"]
     packed["packed"] = packed["packed"][5:]
     path.write_text(json.dumps(whole))
