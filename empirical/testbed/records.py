@@ -273,6 +273,8 @@ class RunRecord:
     def read(cls, path: Path) -> Self | None:
         """Read a record; None where there is none, or none that can be read."""
         try:
+            if not path.is_file():
+                return None  # a pipe would be waited for
             content = json.loads(path.read_text(encoding="utf-8"))
             return cls.of(content)
         except (
@@ -284,7 +286,7 @@ class RunRecord:
             AttributeError,
             RecursionError,
         ):
-            # Not there, a folder, cut, of another type or size, or no JSON: no record.
+            # Not to be read, cut, of another type or size, or no JSON: no record.
             return None
 
     @classmethod

@@ -126,6 +126,12 @@ def test_a_record_that_was_cut_or_damaged_is_absent(tmp_path: Path) -> None:
     assert RunRecord.read(path) is None
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no such thing")
+def test_a_pipe_in_the_place_of_a_record_is_none(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.json")
+    assert RunRecord.read(tmp_path / "a.json") is None
+
+
 def test_a_record_stands_for_what_it_says() -> None:
     def stands(code: str | None = "c0de", **other: Any) -> bool:
         asked = {"device": "cuda", "schema": 3, "data": "da7a", **other}
