@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import dask.config
-from distributed import Client, Future, KilledWorker, Scheduler
+from distributed import Client, Future, KilledWorker
 from distributed.comm.addressing import get_address_host_port, normalize_address
-from distributed.diagnostics.plugin import SchedulerPlugin
 from distributed.security import Security
 
 from empirical.testbed import telling
@@ -35,7 +34,7 @@ from empirical.testbed.graph import (
     exceeded,
     result_of,
 )
-from empirical.testbed.serving import TOPIC, ask
+from empirical.testbed.serving import TOPIC, ask, server, sweeper
 
 PATIENCE = 5.0
 """Seconds without a worker for what is next, or an answer, after which this is told."""
@@ -316,39 +315,6 @@ class Cluster:
                 self._client.cancel(list(self._futures.values()))
         for key in list(self._futures):
             self._forget(key)
-
-
-def server() -> Callable[..., tuple[End, Any, float]]:
-    """Return a function that calls `serve` in a worker.
-
-    Where a worker lacks this package, or has another version, that fails and is told:
-    unlike a class or a function by name, which cost a worker its connection.
-    """
-
-    # A function of this function's travels whole, but for what its annotations name.
-    def begin(task: bytes, payload: bytes, *, shared: bool) -> Any:
-        import pickle
-
-        from empirical.testbed.serving import serve
-
-        return serve(pickle.loads(task), payload, shared=shared)
-
-    return begin
-
-
-def sweeper() -> SchedulerPlugin:
-    """Return a plugin that clears a scheduler of results once all clients have left."""
-
-    # A class of this function's: the scheduler need not have this package.
-    class Sweeper(SchedulerPlugin):
-        name = TOPIC
-        idempotent = True
-
-        def remove_client(self, scheduler: Scheduler, client: str) -> None:
-            if {client, "fire-and-forget"}.issuperset(scheduler.clients):
-                scheduler.task_metadata.pop(TOPIC, None)
-
-    return Sweeper()
 
 
 def _quiet() -> None:
