@@ -2,7 +2,6 @@
 
 import argparse
 import io
-import os
 import shutil
 import sys
 from collections.abc import Callable, Generator, Sequence
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import platformdirs
 
 from empirical.digest import ROOT
+from empirical.testbed import streams
 from verify.paths import SCALES
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ def columns() -> int:
 
 def complain(message: str) -> None:
     """Write a message to stderr."""
+    streams.keep_going("stderr")
     sys.stderr.write(message.rstrip() + "\n")
 
 
@@ -133,6 +134,7 @@ def put(text: str) -> None:
     OSError
         If it can't be written.
     """
+    streams.open_all()
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
@@ -143,11 +145,8 @@ def put(text: str) -> None:
             sys.stdout.reconfigure(encoding="utf-8")
     try:
         sys.stdout.write(text)
-        sys.stdout.flush()
-    except OSError:
-        # What is left would be tried again at the very end, outside of any handler.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        raise
+    finally:
+        streams.flush_stdout()
 
 
 def reading() -> AbstractContextManager[object]:
@@ -168,6 +167,7 @@ def interruptible(run: Callable[[], int], *, kept: str) -> int:
     # Loaded here: `list` and `--help` run nothing.
     from empirical.testbed.signals import Ended
 
+    streams.keep_going("stderr")
     try:
         return run()
     except Ended as ended:

@@ -292,7 +292,8 @@ def digest_of(data: Mapping[str, Any]) -> str:
 def find(claim: Claim, folder: Path) -> Record | None:
     """Return the record of a claim, or None when it has not been run."""
     path = path_of(claim.id, folder)
-    return read(path) if path.exists() else None
+    # A pipe would be waited for.
+    return read(path) if path.is_file() else None
 
 
 def _encoded(record: Record) -> dict[str, Any]:

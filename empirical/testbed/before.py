@@ -68,7 +68,7 @@ def check_outputs(
             raise ValueError(
                 f"{option} must be a file, but {path} is a device or a pipe"
             )
-        open_folder(path.absolute().parent)
+        open_folder(path.absolute().parent, path.name)
 
 
 REPLICATES = ("seeds", "chosen_by", "schemes", "scales")

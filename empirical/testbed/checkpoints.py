@@ -4,6 +4,7 @@ import hashlib
 import pickle
 import time
 import warnings
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ UNREADABLE = (
     TypeError,
     EOFError,
     pickle.UnpicklingError,
+    zipfile.BadZipFile,
 )
 """What reading a file ends with that is no checkpoint."""
 
@@ -92,8 +94,28 @@ def spent(path: Path | None) -> float:
         # Mapped, for a state may have gigabytes, of which one number is wanted.
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
         return float(state["seconds"])
-    except (FileNotFoundError, *UNREADABLE):
+    except (OSError, *UNREADABLE):
         return 0.0
+
+
+def _check_sums(path: Path) -> None:
+    """Check the sums that PyTorch writes beside what a file holds, and does not look at.
+
+    Raises
+    ------
+    ValueError, zipfile.BadZipFile
+        If the file is damaged.
+    OSError
+        If it can't be opened.
+    """
+    with path.open("rb") as stream:
+        try:
+            with zipfile.ZipFile(stream) as parts:
+                damaged = parts.testzip()
+        except OSError as error:
+            raise ValueError(str(error)) from error
+    if damaged is not None:
+        raise ValueError(f"{damaged} is damaged")
 
 
 class Checkpoint:
@@ -158,6 +180,7 @@ class Checkpoint:
             If it is of a run with another fingerprint.
         """
         try:
+            _check_sums(self.path)
             state = torch.load(self.path, map_location=device, weights_only=True)
             found, before = state["fingerprint"], float(state["seconds"])
         except FileNotFoundError:

@@ -6,6 +6,7 @@ one task with it; it keeps results, so that none is computed again for a lost wo
 
 import json
 import logging
+import pickle
 import queue
 import signal
 import sys
@@ -18,9 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import dask.config
-from distributed import Client, Future, KilledWorker, Scheduler
+from distributed import Client, Future, KilledWorker
 from distributed.comm.addressing import get_address_host_port, normalize_address
-from distributed.diagnostics.plugin import SchedulerPlugin
 from distributed.security import Security
 
 from empirical.testbed import telling
@@ -34,10 +34,13 @@ from empirical.testbed.graph import (
     exceeded,
     result_of,
 )
-from empirical.testbed.serving import TOPIC, ask, serve
+from empirical.testbed.serving import TOPIC, ask, server, sweeper
 
 PATIENCE = 5.0
-"""Seconds without a worker for what is next, after which this is told."""
+"""Seconds without a worker for what is next, or an answer, after which this is told."""
+
+ANSWER = 2.0
+"""Seconds that an answer of the scheduler is waited for: signals are to be heeded."""
 
 
 class Cluster:
@@ -61,6 +64,7 @@ class Cluster:
         self._stopped: tuple[str, float] | None = None  # why, when
         self._asked = 0.0
         self._idle, self._told, self._lacks = time.monotonic(), False, ""
+        self._answers = True
         client.subscribe_topic(TOPIC, self._hear)
 
     def _hear(self, event: tuple[float, Mapping[str, Any]]) -> None:
@@ -102,8 +106,8 @@ class Cluster:
         # The function travels in the payload, by name.
         bare = Task(key, call, seconds=task.seconds, memory=task.memory)
         self._futures[key] = self._client.submit(
-            serve,
-            bare,
+            server(),
+            pickle.dumps(bare),
             self._payloads[key],
             shared=self._crew is None,
             key=key,
@@ -147,20 +151,25 @@ class Cluster:
         if self._client.status != "running":
             raise self._gone()
         if time.monotonic() - self._asked_workers > 0.3:
-            self._workers = self._client.scheduler_info(n_workers=-1)["workers"]
+            self._answers = False
+            with suppress(OSError):  # it may answer later
+                ask = self._client.scheduler.identity
+                found = self._client.sync(ask, n_workers=-1, callback_timeout=ANSWER)
+                self._workers, self._answers = found["workers"], True
             self._asked_workers = time.monotonic()
 
     def _tell(self) -> None:
-        """Say what is waited for, where nothing can be submitted."""
-        now = time.monotonic()
-        if self._futures or self._crew is not None:
+        """Say what is waited for, where nothing goes on."""
+        now, where = time.monotonic(), f"the Dask scheduler at {self._address}"
+        busy = self._futures and self._workers and self._answers
+        if busy or self._crew is not None:
             self._idle, self._told = now, False
         elif now - self._idle > PATIENCE and not self._told:
             self._told = True
-            sys.stderr.write(
-                f"waiting for a worker{self._lacks}: the Dask scheduler at "
-                f"{self._address} has none\n"
-            )
+            lacks = f"a worker{self._lacks}: {where} has none"
+            if not self._answers:
+                lacks = f"{where}: it does not answer"
+            sys.stderr.write(f"waiting for {lacks}\n")
 
     def _gone(self) -> ConnectionError:
         return ConnectionError(
@@ -185,6 +194,9 @@ class Cluster:
         except TimeoutError:
             future.add_done_callback(self._ended.put)
             return None
+        except (ImportError, AttributeError) as error:
+            text = "a worker lacks this program, or has another version of it"
+            return Result(End.FAILED, error=f"{text}: {error}")
         if ended[0] is End.DONE and self._crew is None:
             with suppress(OSError):
                 self._client.set_metadata([TOPIC, key], ended[1:])
@@ -219,7 +231,8 @@ class Cluster:
 
     def _restart(self, worker: str) -> None:
         try:
-            self._client.restart_workers([worker], raise_for_error=False)
+            with suppress(KeyError):  # it has gone by itself
+                self._client.restart_workers([worker], raise_for_error=False)
         except (OSError, ValueError, RuntimeError, TimeoutError) as error:
             if self._client.status != "running":
                 return
@@ -269,7 +282,9 @@ class Cluster:
             known = dask_scheduler.tasks
             return [k for k in mine if k in known and len(known[k].who_wants) > 1]
 
-        return self._client.run_on_scheduler(wanted)
+        with suppress(OSError):
+            return self._client.run_on_scheduler(wanted, callback_timeout=ANSWER)
+        return []
 
     def _forget(self, key: str) -> None:
         self._futures.pop(key).release()
@@ -300,21 +315,6 @@ class Cluster:
                 self._client.cancel(list(self._futures.values()))
         for key in list(self._futures):
             self._forget(key)
-
-
-def sweeper() -> SchedulerPlugin:
-    """Return a plugin that clears a scheduler of results once all clients have left."""
-
-    # A class of this function's: the scheduler need not have this package.
-    class Sweeper(SchedulerPlugin):
-        name = TOPIC
-        idempotent = True
-
-        def remove_client(self, scheduler: Scheduler, client: str) -> None:
-            if {client, "fire-and-forget"}.issuperset(scheduler.clients):
-                scheduler.task_metadata.pop(TOPIC, None)
-
-    return Sweeper()
 
 
 def _quiet() -> None:

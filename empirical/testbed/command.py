@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from empirical.testbed import stopping, telling
+from empirical.testbed import stopping, streams, telling
 from empirical.testbed.bar import Bar
 from empirical.testbed.before import check_folder, check_outputs, check_replicates
 from empirical.testbed.ending import FORMATS, Ending, finish
@@ -407,11 +407,14 @@ def train_one(
 
 def guarded(run: Callable[[], int], worded: Callable[[str], str] = str) -> int:
     """Return the exit code of `run`, see `main`; what went wrong is said as `worded`."""
+    streams.keep_going("stderr")
     try:
-        return run()
+        try:
+            return run()
+        finally:
+            streams.flush_stdout()
     except BrokenPipeError:
         # Whoever read the output has had enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 141
     except (MemoryError, OSError, OverflowError, RuntimeError, ValueError) as error:
         sys.stderr.write(f"error: {worded(str(error))}\n")

@@ -84,6 +84,13 @@ def _blocked() -> Generator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+def _first(error: BaseException) -> BaseException:
+    """Return the error that led to another: Dask's own says that a start has failed."""
+    while (before := error.__cause__ or error.__context__) is not None:
+        error = before
+    return error
+
+
 def die_with_parent() -> None:
     """Be killed with the process that looks after this one.
 
@@ -172,7 +179,7 @@ class Crew:
                 self._failures = 0
                 await nanny.finished()
             except Exception as error:
-                reason = str(error)
+                reason = str(_first(error))
             else:
                 reason = "it ended"
             self._nannies.remove(nanny)

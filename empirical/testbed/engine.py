@@ -26,7 +26,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from empirical.testbed import stopping, telling
+from empirical.testbed import stopping, streams, telling
 from empirical.testbed.graph import (
     UNGUARDED,
     End,
@@ -156,6 +156,7 @@ class Engine:
         if getattr(current_process(), "_inheriting", False):
             # A worker process that runs the program once more instead of importing it.
             raise SystemExit(f"error: {UNGUARDED}")
+        streams.open_all()
         self._open.enter_context(self._listener.listening())
         return self
 

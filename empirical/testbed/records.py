@@ -273,12 +273,20 @@ class RunRecord:
     def read(cls, path: Path) -> Self | None:
         """Read a record; None where there is none, or none that can be read."""
         try:
+            if not path.is_file():
+                return None  # a pipe would be waited for
             content = json.loads(path.read_text(encoding="utf-8"))
             return cls.of(content)
-        except (OSError, ValueError, LookupError, TypeError, AttributeError):
-            # Not there, a folder, cut, of another type, or no JSON: no record.
-            return None
-        except RecursionError:
+        except (
+            OSError,
+            ValueError,
+            LookupError,
+            ArithmeticError,
+            TypeError,
+            AttributeError,
+            RecursionError,
+        ):
+            # Not to be read, cut, of another type or size, or no JSON: no record.
             return None
 
     @classmethod

@@ -258,15 +258,16 @@ def summary(outcomes: Mapping[str, str]) -> str:
     return f"{configurations}: {counts}"
 
 
-def open_folder(folder: Path) -> None:
-    """Make a folder, and see that files can be written to it.
+def open_folder(folder: Path, name: str = "") -> None:
+    """Make a folder, and see that files can be written to it, or one of that name.
 
     Raises
     ------
     OSError
         If not.
     """
-    probe = folder / f".{os.getpid()}.probe"
+    # As long a name as it has while it is being written, see `writing.whole`.
+    probe = folder / f".{name or 'probe'}.{os.getpid()}.partial"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         try:

@@ -1,16 +1,17 @@
-"""What a Dask worker does: runs a task, tells where it stands, and heeds a stop."""
+"""What Dask's processes do: workers run tasks, tell where they stand, and heed a stop."""
 
 import asyncio
 import os
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from distributed import get_worker
+from distributed import Scheduler, get_worker
+from distributed.diagnostics.plugin import SchedulerPlugin
 from distributed.utils import sync
 
-from empirical.testbed import stopping, telling
+from empirical.testbed import stopping, streams, telling
 from empirical.testbed.crew import STOP, die_with_parent
 from empirical.testbed.graph import End, Task, beside, call, exceeded, resident
 
@@ -41,6 +42,7 @@ def serve(task: Task, payload: bytes, *, shared: bool) -> tuple[End, Any, float]
         sync(worker.loop, _heed)
     die_with_parent()
     os.dup2(2, 1)  # what is printed, by libraries in C too, goes to stderr
+    streams.keep_going("stdout", "stderr")
 
     def message(seconds: float, memory: int = 0) -> dict[str, Any]:
         place = {"key": task.key, "worker": worker.address}
@@ -63,6 +65,39 @@ def serve(task: Task, payload: bytes, *, shared: bool) -> tuple[End, Any, float]
     finally:
         with _lock:
             _key = ""
+
+
+def server() -> Callable[..., tuple[End, Any, float]]:
+    """Return a function that calls `serve` in a worker.
+
+    Where a worker lacks this package, or has another version, that fails and is told:
+    unlike a class or a function by name, which cost a worker its connection.
+    """
+
+    # A function of this function's travels whole, but for what its annotations name.
+    def begin(task: bytes, payload: bytes, *, shared: bool) -> Any:
+        import pickle
+
+        from empirical.testbed.serving import serve
+
+        return serve(pickle.loads(task), payload, shared=shared)
+
+    return begin
+
+
+def sweeper() -> SchedulerPlugin:
+    """Return a plugin that clears a scheduler of results once all clients have left."""
+
+    # A class of this function's: the scheduler need not have this package.
+    class Sweeper(SchedulerPlugin):
+        name = TOPIC
+        idempotent = True
+
+        def remove_client(self, scheduler: Scheduler, client: str) -> None:
+            if {client, "fire-and-forget"}.issuperset(scheduler.clients):
+                scheduler.task_metadata.pop(TOPIC, None)
+
+    return Sweeper()
 
 
 def ask(keys: Sequence[str] | None = None) -> None:

@@ -1,13 +1,16 @@
 """One batch for all studies: what is kept, what fails, what stops, who writes."""
 
 import errno
+import fcntl
 import json
 import os
 import pickle
 import random
+import select
 import signal
 import subprocess
 import sys
+import termios
 import threading
 import time
 from dataclasses import replace
@@ -259,6 +262,62 @@ def wait_for(condition, seconds=200.0):
     while not condition():
         assert time.monotonic() < until
         time.sleep(0.02)
+
+
+def count(folder, redirections, *argv):
+    """Run the program to its end, its streams redirected as a shell has it."""
+    command = ["sh", "-c", f'exec "$@" {redirections}', "sh", sys.executable]
+    script = [str(HERE / "toy_study.py"), "batch", "--device", "cpu", "--out"]
+    return subprocess.run(
+        [*command, *script, str(folder), *argv],
+        env={**os.environ, "TOY": "{}"},
+        timeout=100,
+        check=False,
+    ).returncode
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_cost_nothing(tmp_path, closed, workers):
+    assert count(tmp_path, closed, "--workers", workers) == 0
+    assert names(tmp_path) == [f"c{i}.json" for i in range(6)]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device")
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_log_on_a_full_disk_costs_nothing(tmp_path, workers):
+    assert count(tmp_path, "2>/dev/full", "--workers", workers) == 0
+    assert names(tmp_path) == [f"c{i}.json" for i in range(6)]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_terminal_that_goes_away_leaves_checkpoints(tmp_path, workers):
+    def lead():
+        # Who leads the terminal's session gets SIGHUP with its end.
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    terminal, end = os.openpty()
+    toy = json.dumps({"updates": 10**6, "pause": 0.05})
+    script = [str(HERE / "toy_study.py"), "batch", "--device", "cpu", "--out"]
+    child = subprocess.Popen(
+        [sys.executable, *script, str(tmp_path), "--workers", str(workers)],
+        **dict.fromkeys(("stdin", "stdout", "stderr"), end),
+        env={**os.environ, "TOY": toy},
+        start_new_session=True,
+        preexec_fn=lead,
+    )
+    os.close(end)
+
+    def begun():
+        if select.select([terminal], [], [], 0.05)[0]:
+            os.read(terminal, 2**16)
+        return len(list(tmp_path.glob("*.checkpoint"))) == workers
+
+    wait_for(begun)
+    os.close(terminal)
+    assert child.wait(timeout=100) == 129
+    assert len(list(tmp_path.glob("*.checkpoint"))) == workers
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])

@@ -53,6 +53,24 @@ print(*[name for name in {HEAVY} if name in sys.modules], file=sys.stderr)
     assert found.stderr.split() == []
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device")
+@pytest.mark.parametrize("command", ["empirical.square_loss list", "verify list mmd"])
+@pytest.mark.parametrize(
+    ("redirection", "told"),
+    [(">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")],
+)
+def test_results_that_cannot_be_printed_are_an_error(command, redirection, told):
+    found = subprocess.run(
+        ["sh", "-c", f"exec {sys.executable} -m {command} {redirection}"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    assert found.returncode == 1
+    assert re.fullmatch(rf"error: \[Errno \d+\] {told}\n", found.stderr)
+
+
 @pytest.mark.parametrize(
     ("module", "extra"),
     [

@@ -1,6 +1,7 @@
 """The engine: equal results however work is spread, whatever dies, stops or fails."""
 
 import contextlib
+import errno
 import os
 import random
 import signal
@@ -301,6 +302,19 @@ def test_workers_killed_while_starting_are_replaced():
     assert set(ends(results).values()) == {End.DONE}
 
 
+def test_why_no_worker_can_be_started_is_told(monkeypatch):
+    async def start(_):
+        # As without shared memory, or with too many processes.
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(WorkerProcess, "start", start)
+    told = pytest.raises(
+        RuntimeError, match=r"be started \(\[Errno \d+\] No space left"
+    )
+    with Engine(workers=2) as engine, told:
+        run(engine, Task("a", jobs.add, (1, 2)), Task("b", jobs.add, (1, 2)))
+
+
 def test_gpu_tasks_run_where_a_gpu_is_one_at_a_time(pair, tmp_path):
     most, gate = [], tmp_path / "gate"
 
@@ -586,12 +600,16 @@ def test_nothing_listens_beyond_loopback(pair):
 
 
 @pytest.fixture
-def dask_cluster(tmp_path):
+def dask_cluster(tmp_path, request):
     """The commands of docs/clusters.md: a scheduler, two workers; its process, file."""
     file = tmp_path / "scheduler.json"
+    found = [str(ROOT), str(HERE)]
+    if getattr(request, "param", "") == "without the project":
+        found = [str(tmp_path)]
+        (tmp_path / "empirical.py").write_text("raise ImportError('not here')")
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(HERE)]),
+        "PYTHONPATH": os.pathsep.join(found),
         "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "null",
     }
     here = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
@@ -723,6 +741,58 @@ def test_losing_the_scheduler_is_an_error_and_keeps_results(dask_cluster):
         with pytest.raises(ConnectionError, match=r"scheduler at .* is gone"):
             next(running)
     assert results["quick"].value == 3
+
+
+def test_a_scheduler_that_does_not_answer_holds_up_no_deadline(
+    dask_cluster, monkeypatch, capsys
+):
+    scheduler, file = dask_cluster
+    wait_for(file.exists)
+    monkeypatch.setattr(cluster, "PATIENCE", 0.2)
+    results = {}
+    engine = Engine(scheduler=file, minutes=0.2, grace=0.5)
+    with engine, pytest.raises(Ended) as ended:  # noqa: PT012
+        for task, result in engine.run(
+            [Task("quick", jobs.add, (1, 2)), Task("long", jobs.sleep, (300,))]
+        ):
+            results[task.key] = result
+            if task.key == "quick":
+                scheduler.send_signal(signal.SIGSTOP)
+    scheduler.send_signal(signal.SIGCONT)
+    assert ended.value.code == 124
+    assert ends(results) == {"quick": End.DONE, "long": End.STOPPED}
+    assert capsys.readouterr().err.count("it does not answer") == 1
+
+
+def test_workers_that_go_with_their_tasks_are_told(dask_cluster, monkeypatch, capsys):
+    scheduler, file = dask_cluster
+    wait_for(file.exists)
+    monkeypatch.setattr(cluster, "PATIENCE", 0.2)
+    (worker,) = [
+        each
+        for each in psutil.Process().children()
+        if each.pid != scheduler.pid and "--nworkers" in each.cmdline()
+    ]
+
+    def look(now):
+        if now.running:
+            worker.kill()
+
+    with Engine(scheduler=file, minutes=0.2, grace=0.5) as engine, pytest.raises(Ended):
+        run(engine, Task("long", jobs.sleep, (300,)), progress=look)
+    assert "waiting for a worker: the Dask scheduler" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("dask_cluster", ["without the project"], indirect=True)
+def test_workers_without_the_project_are_told(dask_cluster):
+    _, file = dask_cluster
+    wait_for(file.exists)
+    with Engine(scheduler=file, minutes=1.0) as engine:
+        result = run(engine, Task("a", jobs.add, (1, 2)))["a"]
+    assert result.end is End.FAILED
+    assert result.error.startswith(
+        "a worker lacks this program, or has another version"
+    )
 
 
 def test_limits_hold_on_a_scheduler_too(dask_cluster):

@@ -118,10 +118,18 @@ def test_a_record_that_was_cut_or_damaged_is_absent(tmp_path: Path) -> None:
     for name in ("configuration", "facts", "draws", "arrays"):
         path.write_text(json.dumps(whole | {name: 3}))
         assert RunRecord.read(path) is None, name
+    path.write_text(json.dumps(whole | {"arrays": {"huge": [10**400]}}))
+    assert RunRecord.read(path) is None
     packed = whole["draws"][0]["arrays"]["rho"]
     packed["packed"] = packed["packed"][5:]
     path.write_text(json.dumps(whole))
     assert RunRecord.read(path) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no such thing")
+def test_a_pipe_in_the_place_of_a_record_is_none(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.json")
+    assert RunRecord.read(tmp_path / "a.json") is None
 
 
 def test_a_record_stands_for_what_it_says() -> None:

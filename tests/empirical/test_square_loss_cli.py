@@ -203,3 +203,16 @@ class TestCommand:
             assert command.main([*QUICK, option, str(path)]) == 2
             said = capsys.readouterr().err
             assert "folder that exists" in said or "must be a file" in said
+
+    @pytest.mark.parametrize("option", ["--output", "--weights", "--checkpoint"])
+    def test_names_too_long_to_be_written_are_told_before_training(
+        self, option, capsys, monkeypatch, tmp_path
+    ):
+        def trained(*_, **__):
+            pytest.fail("it was trained")
+
+        monkeypatch.setattr("empirical.testbed.command.alone", trained)
+        # Of 255 bytes; while it is being written, a file's name is longer.
+        assert command.main([*QUICK, option, str(tmp_path / ("x" * 250))]) == 1
+        assert "File name too long" in capsys.readouterr().err
+        assert list(tmp_path.iterdir()) == []

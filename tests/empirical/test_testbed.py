@@ -720,6 +720,23 @@ def test_an_unreadable_checkpoint_is_set_aside(content: bytes, tmp_path) -> None
     assert (tmp_path / "c.unreadable").read_bytes() == content
 
 
+@pytest.mark.parametrize("damage", ["a bit of a tensor", "cut"])
+def test_a_damaged_checkpoint_is_set_aside(damage: str, tmp_path) -> None:
+    path = tmp_path / "c"
+    everything(Checkpoint(path, of="x"))
+    content = bytearray(path.read_bytes())
+    if damage == "cut":
+        del content[len(content) * 3 // 4 :]
+    else:
+        params = torch.load(path)["stack"]["params"][0]
+        content[content.index(params.numpy().tobytes())] ^= 1
+    path.write_bytes(content)
+    with pytest.warns(UnreadableCheckpointWarning, match="training starts anew"):
+        found, _ = everything(Checkpoint(path, of="x"))
+    wanted, _ = everything(None)
+    assert torch.equal(found.nan_to_num(), wanted.nan_to_num())
+
+
 def test_a_checkpoint_of_other_arguments_is_refused(tmp_path) -> None:
     everything(Checkpoint(tmp_path / "c", of="one"))
     with pytest.raises(ValueError, match="of the same arguments"):

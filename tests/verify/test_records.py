@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -63,6 +64,15 @@ def test_a_record_is_read_as_it_was_written(toy_entry: Toy, tmp_path: Path) -> N
 
 def test_a_claim_without_a_record_has_none(toy_entry: Toy, tmp_path: Path) -> None:
     assert records.find(toy_entry("").claim, tmp_path) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no such thing")
+def test_a_pipe_in_the_place_of_a_record_is_none(
+    toy_entry: Toy, tmp_path: Path
+) -> None:
+    claim = toy_entry("").claim
+    os.mkfifo(records.path_of(claim.id, tmp_path))
+    assert records.find(claim, tmp_path) is None
 
 
 def test_an_interrupted_write_leaves_the_old_record(
