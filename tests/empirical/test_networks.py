@@ -443,6 +443,14 @@ def test_derivative(function, slope):
     )
 
 
+def test_inference_mode_changes_no_derivative():
+    outside = torch.linspace(-3, 3, 41, dtype=torch.float64)
+    expected = derivative(torch.tanh, outside)
+    with torch.inference_mode():
+        for z in (outside, outside.clone()):
+            assert torch.equal(derivative(torch.tanh, z), expected)
+
+
 class TestRandomness:
     def test_streams_are_addressed_by_name_and_type(self):
         states = {
