@@ -184,9 +184,12 @@ def _pair_step(
         sums.append(torch.stack([(a * b).sum(1) for a, b in ((u, u), (v, v), (u, v))]))
     uu, vv, uv = torch.cat(sums, dim=1)
     # The root of the product is exact where u = v: equal inputs stay equal, where a
-    # correlation of 1 - eps would grow apart. Rounding may leave [-1, 1] by an ulp;
-    # nan passes through.
-    correlation = (uv / (uu * vv).sqrt()).clamp(-1.0, 1.0)
+    # correlation of 1 - eps would grow apart. Powers of two keep it in range, and round
+    # nothing. Rounding may leave [-1, 1] by an ulp; nan passes through.
+    a, b = (torch.frexp(squares).exponent // 2 for squares in (uu, vv))
+    product = torch.ldexp(uu, -2 * a) * torch.ldexp(vv, -2 * b)
+    overlap = torch.ldexp(torch.ldexp(uv, -a), -b)
+    correlation = (overlap / product.sqrt()).clamp(-1.0, 1.0)
     return correlation, torch.stack([uu, vv], dim=1) / width
 
 

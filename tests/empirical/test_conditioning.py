@@ -316,6 +316,23 @@ class TestChains:
         runs = self.run(activation=torch.relu, width=1, depth=6, chains=50)
         assert np.isnan(runs.correlations[:, -1]).any()
 
+    @pytest.mark.parametrize(
+        ("factor", "dtype"),
+        [(1e-100, torch.float64), (1e90, torch.float64), (1e12, torch.float32)],
+    )
+    def test_correlations_outlive_products_of_squared_norms(self, factor, dtype):
+        usual, extreme = (
+            self.run(activation=lambda z, by=by: by * z, depth=1, dtype=dtype)
+            for by in (1.0, factor)
+        )
+        # Two sums of 32 products, each rounded.
+        np.testing.assert_allclose(
+            extreme.correlations,
+            usual.correlations,
+            rtol=0,
+            atol=64 * torch.finfo(dtype).eps,
+        )
+
     def test_gram_chain_is_distributed_as_networks(self):
         x = torch.from_numpy(sphere(3, 3))
         grams = list(
