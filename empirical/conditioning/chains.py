@@ -220,6 +220,17 @@ def gram_chain(
     ------
     Tensor, shape (draws, n, n)
 
+    Raises
+    ------
+    ValueError
+        If `start` is not square, finite, symmetric and positive semi-definite, or a
+        count is below one.
+
+    Notes
+    -----
+    Eigenvalues below the rounding of the eigenvalue routine, n eps times the largest,
+    count as zero: inputs that are equal, or make each other up, remain so.
+
     Examples
     --------
     >>> from empirical.randomness import torch_generator
@@ -232,22 +243,39 @@ def gram_chain(
     [(4, 3, 3), (4, 3, 3)]
     """
     check_counts("gram_chain", width=width, depth=depth, draws=draws)
-    if start.ndim != 2 or start.shape[0] != start.shape[1]:
-        raise ValueError(
-            "gram_chain: `start` must have shape (n, n), but it has "
-            f"{tuple(start.shape)}"
-        )
+    _check_gram("gram_chain", start)
     with torch.no_grad():
         k = start.expand(draws, -1, -1)
         for _ in range(depth):
             values, vectors = torch.linalg.eigh(k)
-            # Rounding makes zero eigenvalues slightly negative.
-            root = vectors * values.clamp(min=0.0).sqrt()[:, None, :]
+            # Of zero eigenvalues rounding is left, whose root would tell equal inputs
+            # apart.
+            rounding = len(start) * torch.finfo(k.dtype).eps * values[:, -1:]
+            values = torch.where(values > rounding, values, 0.0)
+            root = vectors * values.sqrt()[:, None, :]
             g = torch.empty(
                 (draws, len(start), width), dtype=k.dtype, device=generator.device
             ).normal_(generator=generator)
             k = gram(activation(root @ g.to(k.device)) / math.sqrt(width))
             yield k
+
+
+def _check_gram(who: str, start: Tensor) -> None:
+    if start.ndim != 2 or start.shape[0] != start.shape[1] or not len(start):
+        raise ValueError(
+            f"{who}: `start` must have shape (n, n), but it has {tuple(start.shape)}"
+        )
+    check_finite(who, "start", start)
+    # Half of the digits: more than rounding loses.
+    slack = torch.finfo(start.dtype).eps ** 0.5 * start.abs().max()
+    least = torch.linalg.eigvalsh(start)[0]
+    skew = (start - start.mT).abs().max()
+    if not (skew <= slack and least >= -slack):
+        raise ValueError(
+            f"{who}: `start` must be symmetric and positive semi-definite, but entries "
+            f"differ by {float(skew):.3g} from their mirror images, and the least "
+            f"eigenvalue is {float(least):.3g}"
+        )
 
 
 def layer_statistics(

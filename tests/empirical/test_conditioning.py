@@ -355,6 +355,20 @@ class TestChains:
         assert bool(((grams.mean(dim=0) - other.mean(dim=0)).abs() < 6 * error).all())
         assert float(error.max()) < 0.005
 
+    def test_equal_inputs_of_a_gram_chain_stay_equal(self):
+        # Among others; with this slope at 0 all that differs grows apart in 30 layers.
+        start = torch.tensor([[1.0, 1.0, 0.5], [1.0, 1.0, 0.5], [0.5, 0.5, 1.0]])
+        *_, last = ec.gram_chain(
+            start.double(),
+            activation=ec.named("tanh3"),
+            width=64,
+            depth=200,
+            generator=torch_generator(7),
+        )
+        correlations = ec.normalised(last)[0]
+        assert correlations[0, 1] == pytest.approx(1.0, abs=1e-12)
+        assert abs(correlations[0, 2]) < 0.9
+
     def test_layer_statistics_are_the_definition(self):
         network = FullyConnected(widths=(2, 6, 5, 1), activation=torch.tanh)
         x = torch.tensor([[3.0, 0.0], [0.6, 0.8]], dtype=torch.float64)
@@ -400,6 +414,13 @@ class TestChains:
         eye = torch.eye(2, dtype=torch.float64)
         with pytest.raises(ValueError, match="`start` must have shape"):
             next(ec.gram_chain(eye[0], **options, generator=torch_generator(7)))
+        for bad, match in (
+            (eye / 0, "must be finite"),
+            (-eye, "positive semi-definite, .* least eigenvalue is -1"),
+            (eye + torch.ones(2, 2).triu(1), "entries differ by 1 from their mirror"),
+        ):
+            with pytest.raises(ValueError, match=f"`start` .*{match}"):
+                next(ec.gram_chain(bad, **options, generator=torch_generator(7)))
         with pytest.raises(ValueError, match="`draws` must be at least 1"):
             next(ec.gram_chain(eye, **options, generator=torch_generator(7), draws=0))
         network = FullyConnected(widths=(2, 3, 1), activation=torch.tanh)
