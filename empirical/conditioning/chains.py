@@ -317,16 +317,30 @@ def layer_statistics(
     """
     check_counts("layer_statistics", draws=draws)
     check_finite("layer_statistics", "x", x)
-    grams = []
+    norms, cosines = [], []
     with torch.no_grad():
         for _ in range(draws):
             layers = network.stream_features(x, generator=generator)
-            grams.append(torch.stack([gram(x), *(gram(h) for h in layers)]))
-    stack = torch.stack(grams)
-    norms = stack.diagonal(dim1=-2, dim2=-1)
-    roots = norms.sqrt()
-    cosines = stack / roots[..., :, None] / roots[..., None, :]
-    return LayerStatistics(squared_norms=_numpy(norms), correlations=_numpy(cosines))
+            each = [_lengths_and_angles(h) for h in (x, *layers)]
+            norms.append(torch.stack([squares for squares, _ in each]))
+            cosines.append(torch.stack([angles for _, angles in each]))
+    return LayerStatistics(
+        squared_norms=_numpy(torch.stack(norms)),
+        correlations=_numpy(torch.stack(cosines)),
+    )
+
+
+def _lengths_and_angles(h: Tensor) -> tuple[Tensor, Tensor]:
+    """Return squared norms of rows, float64, and their cosines."""
+    # Powers of two keep squares in range, and round nothing.
+    powers = torch.frexp(h.abs().amax(dim=1)).exponent
+    inner = gram(torch.ldexp(h, -powers[:, None]))
+    squares = inner.diagonal()
+    roots = squares.sqrt()
+    return (
+        torch.ldexp(torch.ldexp(squares.double(), powers), powers),
+        inner / roots[:, None] / roots,
+    )
 
 
 def _numpy(values: Tensor) -> Array:

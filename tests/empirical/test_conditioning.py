@@ -387,6 +387,22 @@ class TestChains:
                 rtol=1e-12,
             )
 
+    @pytest.mark.parametrize(
+        ("factor", "dtype"),
+        [(2.0**-100, torch.float32), (2.0**100, torch.float32), (2.0**-600, None)],
+    )
+    def test_layer_statistics_of_any_length(self, factor, dtype):
+        network = FullyConnected(widths=(2, 6, 5, 1), activation=torch.relu)
+        x = torch.tensor([[3.0, 0.0], [0.6, 0.8]], dtype=dtype or torch.float64)
+        usual, scaled = (
+            ec.layer_statistics(network, y, draws=2, generator=torch_generator(7))
+            for y in (x, factor * x)
+        )
+        np.testing.assert_array_equal(
+            scaled.squared_norms, factor**2 * usual.squared_norms
+        )
+        np.testing.assert_array_equal(scaled.correlations, usual.correlations)
+
     def test_norms_of_tanh_networks_converge(self):
         # Normalised tanh brings lengths from 2 and 1/2 to near 1 within ten layers,
         # to a few / sqrt(width).
