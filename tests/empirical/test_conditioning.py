@@ -53,6 +53,10 @@ class TestActivations:
                 ec.named(bad)
         with pytest.raises(ValueError, match="`function` must have a finite"):
             ec.standardised(torch.zeros_like)
+        for constant in (0.1, 1e10 / 3, -7e40):
+            with pytest.raises(ValueError, match="`function` must have a finite"):
+                ec.standardised(lambda z, c=constant: torch.full_like(z, c))
+        assert ec.standardised(lambda z: z + 1e6).deviation == pytest.approx(1.0)
         # Its variance is 0.57; what is left out of it could be more.
         with pytest.raises(ValueError, match="all of it within 13 deviations"):
             ec.standardised(lambda z: torch.exp(0.2 * z * z))
