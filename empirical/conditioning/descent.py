@@ -85,8 +85,8 @@ def step_sizes(kernels: npt.ArrayLike | Tensor, *, rule: Rule = "largest") -> Ar
     Raises
     ------
     ValueError
-        If `kernels` is not square and finite, `rule` is unknown, or the step would not
-        be positive and finite.
+        If `kernels` is not square, finite and symmetric, `rule` is
+        unknown, or the step would not be positive and finite.
 
     References
     ----------
@@ -107,6 +107,13 @@ def step_sizes(kernels: npt.ArrayLike | Tensor, *, rule: Rule = "largest") -> Ar
             "step_sizes: `kernels` must be finite and of shape (..., n, n), but it has "
             f"shape {k.shape} and {np.count_nonzero(~np.isfinite(k))} entries that are "
             "not finite"
+        )
+    skew = np.abs(k - k.swapaxes(-1, -2)).max()
+    # Those of float32 are symmetric to their own rounding.
+    if skew > 1e-4 * np.abs(k).max():
+        raise ValueError(
+            "step_sizes: `kernels` must be symmetric, but entries differ by "
+            f"{skew:.3g} from their mirror images"
         )
     check_choice("step_sizes", "rule", rule, ("largest", "balanced"))
     values = np.linalg.eigvalsh(k)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.checks import check_counts, check_finite
+from empirical.checks import check_counts, check_finite, check_whole
 from empirical.conditioning.chains import gram_chain
 from empirical.kernels import MAX_BYTES, draws_per_chunk, gram, nngp_ntk
 from empirical.networks import Elementwise, FullyConnected
@@ -103,13 +103,26 @@ def spectrum(kernels: Tensor) -> Spectrum:
     Spectrum
         Arrays of shape (...).
 
+    Raises
+    ------
+    ValueError
+        As `normalised`, and if half of the digits of a matrix are not symmetric.
+
     Examples
     --------
     >>> s = spectrum(torch.tensor([[2.0, 1.0], [1.0, 2.0]], dtype=torch.float64))
     >>> bool(abs(s.conditions - 3.0) < 1e-14)
     True
     """
-    values = torch.linalg.eigvalsh(normalised(kernels)).cpu().numpy()
+    scaled = normalised(kernels.detach())
+    skew = float((scaled - scaled.mT).abs().max())
+    # Products of large matrices are symmetric to rounding only.
+    if skew > torch.finfo(scaled.dtype).eps ** 0.5:
+        raise ValueError(
+            "spectrum: `kernels` must be symmetric, but normalised entries differ by "
+            f"{skew:.3g} from their mirror images"
+        )
+    values = torch.linalg.eigvalsh(scaled).cpu().numpy()
     return Spectrum(
         smallest=values[..., 0].astype(np.float64),
         largest=values[..., -1].astype(np.float64),
@@ -180,8 +193,8 @@ def condition_by_depth(
     Raises
     ------
     ValueError
-        If `depths` is empty, not increasing or negative, `draws` is below one, or both
-        `tangent` and `units` are asked for.
+        If `x` is not of shape (n, d), `depths` is empty, not whole, not increasing or
+        negative, `draws` is below one, or both `tangent` and `units` are asked for.
 
     References
     ----------
@@ -207,6 +220,13 @@ def condition_by_depth(
     >>> bool((curves.nngp.conditions[:, 1] < 9.0).all())
     True
     """
+    if x.ndim != 2:
+        raise ValueError(
+            "condition_by_depth: `x` must have shape (n, d), but it has "
+            f"{tuple(x.shape)}"
+        )
+    for depth in depths:
+        check_whole("condition_by_depth", depths=depth)
     wanted = [int(depth) for depth in depths]
     if not wanted or wanted[0] < 0 or sorted(set(wanted)) != wanted:
         raise ValueError(

@@ -89,6 +89,12 @@ class TestSpectrum:
         one, nan = 1.0, math.nan
         with pytest.raises(ValueError, match="`kernels` must be finite, but 2 of 4"):
             ec.spectrum(torch.tensor([[one, nan], [nan, one]]))
+        with pytest.raises(ValueError, match="must be symmetric, .* differ by 0.9"):
+            ec.spectrum(torch.tensor([[one, 0.9], [0.0, one]]))
+
+    def test_kernels_with_a_graph(self):
+        eye = torch.eye(3, requires_grad=True)
+        assert ec.spectrum(2.0 * eye).conditions == pytest.approx(1.0)
 
 
 class TestConditionByDepth:
@@ -172,8 +178,12 @@ class TestConditionByDepth:
         for bad in ((), (2, 1), (-1,), (1, 1)):
             with pytest.raises(ValueError, match="`depths` must be increasing"):
                 self.measure(sphere(3, 3), depths=bad)
+        with pytest.raises(ValueError, match="`depths` must be a whole number"):
+            self.measure(sphere(3, 3), depths=(0, 1.5))
         with pytest.raises(ValueError, match="`draws` must be at least 1"):
             self.measure(sphere(3, 3), draws=0)
+        with pytest.raises(ValueError, match="`x` must have shape"):
+            self.measure(sphere(3, 3)[None])
         with pytest.raises(ValueError, match="`units` must be false"):
             self.measure(sphere(3, 3), tangent=True, units=True)
 
@@ -228,11 +238,27 @@ class TestWidths:
         x = torch.eye(2, dtype=torch.float64)
         with pytest.raises(ValueError, match="`draws` must be at least 2"):
             ec.kernels_by_width(x, **options | {"draws": 1})
-        for bad in (np.eye(3), np.full((2, 2), np.nan)):
+        for bad in (np.eye(3), np.full((2, 2), np.nan), np.zeros((2, 2))):
             with pytest.raises(ValueError, match="`ntk_limit` must be finite"):
                 ec.kernels_by_width(x, **options, ntk_limit=bad)
         curves, _ = ec.kernels_by_width(x, **options)
         with pytest.raises(ValueError, match="`curves` must have two widths"):
+            ec.error_slope(curves)
+
+    @pytest.mark.parametrize(
+        ("widths", "errors"),
+        [((8, 8), [[1.0, 2.0], [1.0, 2.0]]), ((8, 16), [[0.0, 0.0], [1.0, 2.0]])],
+    )
+    def test_errors_without_a_slope(self, widths, errors):
+        empty = np.empty((2, 0, 0))
+        curves = ec.WidthCurves(
+            widths=np.array(widths),
+            draws=2,
+            means=empty,
+            deviations=empty,
+            errors=np.array(errors),
+        )
+        with pytest.raises(ValueError, match="two different widths and an error above"):
             ec.error_slope(curves)
 
 
@@ -485,6 +511,10 @@ class TestInterpolation:
         np.testing.assert_allclose(problem.test_targets.sum(axis=1), 0, atol=1e-15)
         assert problem.source["train"]["examples"] == 50
         assert problem.inputs.min() < 0
+
+    def test_digits_are_counted_in_whole_numbers(self):
+        with pytest.raises(ValueError, match="`n` must be a whole number"):
+            ec.digit_problem(2.5, 10)  # pyright: ignore[reportArgumentType]
 
     def test_noise(self):
         y = ec.with_label_noise(
