@@ -194,6 +194,37 @@ class TestCollapse:
         two = measures.collapse(h, classes, torch.cat([-w, w], dim=1))
         assert all(torch.equal(one[name], two[name]) for name in one)
 
+    def test_class_means_on_a_line(self):
+        # The pseudo-inverse leaves out what is rounding.
+        g = torch_generator(7)
+        classes = torch.arange(20) % 3
+        h = torch.randn(20, 6, generator=g, dtype=torch.float64)
+        h -= torch.stack([h[classes == c].mean(dim=0) for c in range(3)])[classes]
+        line = torch.randn(6, generator=g, dtype=torch.float64)
+        within = (h.T @ h / 20).numpy()
+        h = h + classes[:, None] * line
+        centred = np.outer([-1.0, 0.0, 1.0], line.numpy())
+        wanted = np.trace(within @ np.linalg.pinv(centred.T @ centred / 3)) / 3
+        found = measures.collapse(h[None], classes, torch.ones(1, 3, 6).double())
+        assert float(found["nc1"]) == pytest.approx(wanted, rel=1e-9)
+
+    @pytest.mark.parametrize("count", [20, 300])
+    def test_constant_features_collapse_to_nothing(self, count):
+        features = torch.full((1, count, 6), 0.1, dtype=torch.float64)
+        rows = torch.randn(1, 3, 6, generator=torch_generator(7)).double()
+        found = measures.collapse(features, torch.arange(count) % 3, rows)
+        for name in ("nc1", "nc2_means", "nc3", "nc4"):
+            assert found[name].isnan().all(), name
+
+    def test_a_class_without_examples_is_undefined(self):
+        g = torch_generator(7)
+        h = torch.randn(1, 6, 4, generator=g, dtype=torch.float64)
+        found = measures.collapse(
+            h, 2 * (torch.arange(6) % 2), torch.ones(1, 3, 4).double()
+        )
+        assert found["nc1"].isnan().all()
+        assert found["nc4"].isnan().all()
+
     def test_what_is_undefined_is_nan(self):
         classes = torch.arange(6) % 2
         dead = torch.zeros(1, 6, 4, dtype=torch.float64)
