@@ -1,5 +1,6 @@
 """Measurements against their definitions, written out with autograd and NumPy."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 from empirical.randomness import torch_generator
 from empirical.square_loss import classifier, measures, start
 from empirical.square_loss.classifiers import FAMILIES
+from empirical.square_loss.losses import LOSSES
 from empirical.square_loss.networks import rho, statistics
 from empirical.square_loss.task import wrong_answers
 
@@ -259,10 +261,24 @@ def test_the_norm_rests_where_cross_entropy_and_decay_balance(outputs):
         (slope,) = torch.autograd.grad(total + 0.3 * at[draw].square(), at)
         assert at[draw] > 0.0 or slope[draw] >= 0.0
         if at[draw] > 1e-9:
-            # Rounding of twelve terms below one, halved sixty times.
+            # Rounding of twelve terms below one.
             assert abs(float(slope[draw])) < 1e-11
     free = measures.observe(net, params, x, y, classes, penalty=0.0, loss="entropy")
     assert bool(torch.isinf(free["rho_eq"]).all())
+
+
+@pytest.mark.parametrize("penalty", [1e-15, 0.3, 1e6])
+def test_cross_entropy_rests_at_any_penalty(penalty):
+    # A thousand right answers: the root of 500 / (1 + exp(rho)) = penalty rho.
+    f = torch.ones(1, 1000, 1, dtype=torch.float64)
+    right, wrong = (
+        float(LOSSES["entropy"].equilibrium(f, y, penalty)) for y in (f, -f)
+    )
+    pull = 500.0 / (1.0 + math.exp(right))
+    # A rounded root moves the pull by its own size times eps, at most.
+    slack = 4e-16 * (right + 1.0) * pull + 4e-16 * penalty * right
+    assert abs(pull - penalty * right) <= slack
+    assert wrong < 1e-12
 
 
 @pytest.mark.parametrize("outputs", [1, 3])
