@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from empirical.networks import FullyConnected, Network
+from empirical.networks import FullyConnected, Network, Norm
 from empirical.normrelu.networks import ARMS
 from empirical.normrelu.tangent import conditions, tangent_kernels
 from empirical.randomness import torch_generator
@@ -59,6 +59,17 @@ def test_condition_numbers_stop_where_digits_do() -> None:
 def test_inputs_that_see_each_other_are_refused() -> None:
     network = ARMS["batch"].network(inputs=3, width=4, depth=1)
     params = ARMS["batch"].init(network, [torch_generator(1, "x")])
+    with pytest.raises(ValueError, match="running statistics"):
+        tangent_kernels(network, params, torch.eye(3))
+
+
+def test_statistics_that_are_always_the_batchs_are_refused() -> None:
+    network = FullyConnected(
+        widths=(3, 4, 2),
+        parametrisation="standard",
+        norm=Norm(over="batch", momentum=None),
+    )
+    params = network.init(generator=torch_generator(1))
     with pytest.raises(ValueError, match="running statistics"):
         tangent_kernels(network, params, torch.eye(3))
 
