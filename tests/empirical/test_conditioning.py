@@ -89,7 +89,7 @@ class TestSpectrum:
         one, nan = 1.0, math.nan
         with pytest.raises(ValueError, match="`kernels` must be finite, but 2 of 4"):
             ec.spectrum(torch.tensor([[one, nan], [nan, one]]))
-        with pytest.raises(ValueError, match="must be symmetric, .* differ by 0.9"):
+        with pytest.raises(ValueError, match=r"must be symmetric, .* differ by 0\.9"):
             ec.spectrum(torch.tensor([[one, 0.9], [0.0, one]]))
 
     def test_kernels_with_a_graph(self):

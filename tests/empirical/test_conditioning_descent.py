@@ -32,7 +32,7 @@ class TestStepSizes:
     def test_refusals(self):
         with pytest.raises(ValueError, match="`kernels` must be finite"):
             step_sizes([[np.nan]])
-        with pytest.raises(ValueError, match="must be symmetric, .* differ by 0.5"):
+        with pytest.raises(ValueError, match=r"must be symmetric, .* differ by 0\.5"):
             step_sizes([[1.0, 0.5], [0.0, 1.0]])
         with pytest.raises(ValueError, match="`kernels` must be finite and of shape"):
             step_sizes([1.0, 2.0])
