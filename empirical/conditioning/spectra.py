@@ -246,17 +246,33 @@ def condition_by_depth(
         activation=activation,
     )
     if tangent:
-        rows = list(_held(network, x, wanted, draws, generator, max_bytes))
+        drawn = _held(network, x, wanted, draws, generator, max_bytes)
     else:
-        rows = list(_one_by_one(network, x, wanted, draws, generator, units=units))
-    features = torch.cat([nngp for nngp, _ in rows])
-    off = normalised(features).abs()
-    off.diagonal(dim1=-2, dim2=-1).zero_()
+        drawn = _one_by_one(network, x, wanted, draws, generator, units=units)
+    features: list[Spectrum] = []
+    tangents: list[Spectrum] = []
+    largest: list[Tensor] = []
+    # A few draws at a time: all their matrices at once may not fit.
+    for nngp, ntk in drawn:
+        features.append(spectrum(nngp))
+        if tangent:
+            tangents.append(spectrum(ntk))
+        off = normalised(nngp).abs()
+        off.diagonal(dim1=-2, dim2=-1).zero_()
+        largest.append(off.amax(dim=(-2, -1)))
     return DepthCurves(
         depths=np.asarray(wanted),
-        nngp=spectrum(features),
-        ntk=spectrum(torch.cat([ntk for _, ntk in rows])) if tangent else None,
-        largest_correlations=off.amax(dim=(-2, -1)).cpu().numpy().astype(np.float64),
+        nngp=_joined(features),
+        ntk=_joined(tangents) if tangent else None,
+        largest_correlations=torch.cat(largest).cpu().numpy().astype(np.float64),
+    )
+
+
+def _joined(parts: list[Spectrum]) -> Spectrum:
+    return Spectrum(
+        smallest=np.concatenate([part.smallest for part in parts]),
+        largest=np.concatenate([part.largest for part in parts]),
+        conditions=np.concatenate([part.conditions for part in parts]),
     )
 
 

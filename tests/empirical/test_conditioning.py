@@ -6,7 +6,7 @@ import torch
 
 from empirical import conditioning as ec
 from empirical import data
-from empirical.conditioning import chains
+from empirical.conditioning import chains, spectra
 from empirical.networks import FullyConnected
 from empirical.randomness import numpy_generator, torch_generator
 
@@ -130,6 +130,18 @@ class TestConditionByDepth:
         np.testing.assert_allclose(
             a.nngp.conditions, b.nngp.conditions, rtol=1e-9
         )  # rounding times the condition number
+
+    @pytest.mark.parametrize("more", [{}, {"units": True}, {"max_bytes": 1}])
+    def test_draws_are_looked_at_one_by_one(self, more, monkeypatch):
+        # A hundred draws of thirty depths and a thousand digits are 24 GB.
+        seen, plain = [], spectra.spectrum
+        monkeypatch.setattr(
+            spectra, "spectrum", lambda k: seen.append(len(k)) or plain(k)
+        )
+        options = {"draws": 3, "tangent": "max_bytes" in more, **more}
+        curves = self.measure(sphere(3, 3), **options)
+        assert len(curves.nngp.conditions) == 3
+        assert set(seen) == {1}
 
     def test_the_tangent_kernel_of_each_depth(self):
         x = sphere(4, 6)
