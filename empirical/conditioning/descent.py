@@ -19,7 +19,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.checks import check_choice, check_counts
+from empirical.checks import check_choice, check_counts, check_finite
 from empirical.networks import FullyConnected
 from empirical.testbed.loop import Task, train
 from empirical.testbed.observers import Curve, Diverged
@@ -156,7 +156,8 @@ def train_top_layer(
     Raises
     ------
     ValueError
-        If shapes or dtypes do not fit, or a step size is not positive.
+        If shapes or dtypes do not fit, features are not finite or none, or a step size is
+        not positive.
 
     References
     ----------
@@ -172,11 +173,12 @@ def train_top_layer(
     [[0.125, 0.0]]
     """
     who = "train_top_layer"
-    if features.ndim != 3:
+    if features.ndim != 3 or not features.numel():
         raise ValueError(
             f"{who}: `features` must have shape (runs, n, m), but it has "
             f"{tuple(features.shape)}"
         )
+    check_finite(who, "features", features)
     runs, n, width = features.shape
     goal = _targets(who, targets, runs=runs, n=n, like=features)
     readout = features.new_zeros((runs, goal.shape[-1], width))
@@ -232,6 +234,7 @@ def train_all_layers(
     True
     """
     who = "train_all_layers"
+    check_finite(who, "x", x)
     with torch.no_grad():
         start = network.apply(params, x)
     runs, n, outputs = start.shape

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from empirical.networks import FullyConnected, Network, Norm
-from empirical.normrelu.networks import ARMS
+from empirical.normrelu.networks import ARMS, arm_of
 from empirical.normrelu.tangent import conditions, tangent_kernels
 from empirical.randomness import torch_generator
 
@@ -72,6 +72,11 @@ def test_statistics_that_are_always_the_batchs_are_refused() -> None:
     params = network.init(generator=torch_generator(1))
     with pytest.raises(ValueError, match="running statistics"):
         tangent_kernels(network, params, torch.eye(3))
+
+
+def test_unknown_arms_suggest_known_ones() -> None:
+    with pytest.raises(ValueError, match="Did you mean 'normrelu'"):
+        arm_of("normrelus")
 
 
 def test_images_are_refused() -> None:
