@@ -69,6 +69,9 @@ def ntk_by_jacobian(
     each input of two blocks, of one draw at a time.
     """
     check("ntk_by_jacobian", params, x, y, outputs)
+    # Slopes of slopes are not kept, nor what they would be made from.
+    params, x = tuple(p.detach() for p in params), x.detach()
+    y = None if y is None else y.detach()
     _check_alone(network, params, "x", x)
     if y is not None:
         _check_alone(network, params, "y", y)

@@ -76,7 +76,7 @@ def nngp(network: FullyConnected, params: Params, x: Tensor) -> Tensor:
     True
     """
     check("nngp", params, x, None, "mean")
-    network.check_plain("nngp")
+    _check_hidden("nngp", network)
     with torch.no_grad():
         return gram(network.features(params, x)[-1])
 
@@ -118,8 +118,8 @@ def nngp_ntk(
     ------
     ValueError
         If `x`, `y` or `params` do not fit the network or hold NaN or infinity, the
-        network has biases or a normalisation (`ntk_by_jacobian` takes those), or
-        `outputs` is unknown.
+        network has biases, a normalisation or no hidden layer (`ntk_by_jacobian` takes
+        those), or `outputs` is unknown.
 
     Notes
     -----
@@ -143,7 +143,7 @@ def nngp_ntk(
     """
     check("nngp_ntk", params, x, y, outputs)
     check_counts("nngp_ntk", 0, max_bytes=max_bytes)
-    network.check_plain("nngp_ntk")
+    _check_hidden("nngp_ntk", network)
 
     count = network.widths[-1]
     size, held = _blocks(
@@ -229,10 +229,16 @@ def sample(
     Raises
     ------
     ValueError
-        If `draws` is below one, `x` does not fit the network or is not finite, or
-        `outputs` is unknown.
+        If `draws` is below one, `x` does not fit the network or is not finite, the
+        network is none that `nngp_ntk` takes, or `outputs` is unknown.
     """
     check("sample", (), x, None, outputs)
+    _check_hidden("sample", network)
+    if x.ndim != 2 or not x.is_floating_point():
+        raise ValueError(
+            "sample: `x` must be floating point of shape (n, d), but it is "
+            f"{x.dtype} of {tuple(x.shape)}"
+        )
     check_counts("sample", draws=draws)
     check_counts("sample", 0, max_bytes=max_bytes)
     size = draws_per_chunk(
@@ -260,6 +266,15 @@ def sample(
             else:
                 yield Kernels(nngp(network, params, x), x.new_empty((now, 0, 0)))
         done += now
+
+
+def _check_hidden(who: str, network: FullyConnected) -> None:
+    network.check_plain(who)
+    if network.depth == 0:
+        raise ValueError(
+            f"{who}: `network` must have a hidden layer, but its widths are "
+            f"{network.widths}"
+        )
 
 
 TILE = 256

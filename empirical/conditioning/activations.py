@@ -91,7 +91,9 @@ def standardised(function: Elementwise, *, kinks: Sequence[float] = ()) -> Stand
     # What the integral leaves out: nothing that grows as fast as the weight falls.
     ends = function(torch.tensor([-_REACH, _REACH], dtype=torch.float64)) - mean
     left_out = float(ends.square().max()) * math.exp(-(_REACH**2) / 2.0)
-    if not (0.0 < variance < math.inf and left_out < 1e-12 * variance):
+    # Of a constant less its mean rounding is left: none of its digits.
+    rounding = (1e-13 * mean) ** 2
+    if not (rounding < variance < math.inf and left_out < 1e-12 * variance):
         raise ValueError(
             "standardised: `function` must have a finite, positive variance under the "
             f"standard normal, all of it within {_REACH:g} deviations, but there it is "

@@ -184,9 +184,12 @@ def _pair_step(
         sums.append(torch.stack([(a * b).sum(1) for a, b in ((u, u), (v, v), (u, v))]))
     uu, vv, uv = torch.cat(sums, dim=1)
     # The root of the product is exact where u = v: equal inputs stay equal, where a
-    # correlation of 1 - eps would grow apart. Rounding may leave [-1, 1] by an ulp;
-    # nan passes through.
-    correlation = (uv / (uu * vv).sqrt()).clamp(-1.0, 1.0)
+    # correlation of 1 - eps would grow apart. Powers of two keep it in range, and round
+    # nothing. Rounding may leave [-1, 1] by an ulp; nan passes through.
+    a, b = (torch.frexp(squares).exponent // 2 for squares in (uu, vv))
+    product = torch.ldexp(uu, -2 * a) * torch.ldexp(vv, -2 * b)
+    overlap = torch.ldexp(torch.ldexp(uv, -a), -b)
+    correlation = (overlap / product.sqrt()).clamp(-1.0, 1.0)
     return correlation, torch.stack([uu, vv], dim=1) / width
 
 
@@ -217,6 +220,17 @@ def gram_chain(
     ------
     Tensor, shape (draws, n, n)
 
+    Raises
+    ------
+    ValueError
+        If `start` is not square, finite, symmetric and positive semi-definite, or a
+        count is below one.
+
+    Notes
+    -----
+    Eigenvalues below the rounding of the eigenvalue routine, n eps times the largest,
+    count as zero: inputs that are equal, or make each other up, remain so.
+
     Examples
     --------
     >>> from empirical.randomness import torch_generator
@@ -229,22 +243,39 @@ def gram_chain(
     [(4, 3, 3), (4, 3, 3)]
     """
     check_counts("gram_chain", width=width, depth=depth, draws=draws)
-    if start.ndim != 2 or start.shape[0] != start.shape[1]:
-        raise ValueError(
-            "gram_chain: `start` must have shape (n, n), but it has "
-            f"{tuple(start.shape)}"
-        )
+    _check_gram("gram_chain", start)
     with torch.no_grad():
         k = start.expand(draws, -1, -1)
         for _ in range(depth):
             values, vectors = torch.linalg.eigh(k)
-            # Rounding makes zero eigenvalues slightly negative.
-            root = vectors * values.clamp(min=0.0).sqrt()[:, None, :]
+            # Of zero eigenvalues rounding is left, whose root would tell equal inputs
+            # apart.
+            rounding = len(start) * torch.finfo(k.dtype).eps * values[:, -1:]
+            values = torch.where(values > rounding, values, 0.0)
+            root = vectors * values.sqrt()[:, None, :]
             g = torch.empty(
                 (draws, len(start), width), dtype=k.dtype, device=generator.device
             ).normal_(generator=generator)
             k = gram(activation(root @ g.to(k.device)) / math.sqrt(width))
             yield k
+
+
+def _check_gram(who: str, start: Tensor) -> None:
+    if start.ndim != 2 or start.shape[0] != start.shape[1] or not len(start):
+        raise ValueError(
+            f"{who}: `start` must have shape (n, n), but it has {tuple(start.shape)}"
+        )
+    check_finite(who, "start", start)
+    # Half of the digits: more than rounding loses.
+    slack = torch.finfo(start.dtype).eps ** 0.5 * start.abs().max()
+    least = torch.linalg.eigvalsh(start)[0]
+    skew = (start - start.mT).abs().max()
+    if not (skew <= slack and least >= -slack):
+        raise ValueError(
+            f"{who}: `start` must be symmetric and positive semi-definite, but entries "
+            f"differ by {float(skew):.3g} from their mirror images, and the least "
+            f"eigenvalue is {float(least):.3g}"
+        )
 
 
 def layer_statistics(
@@ -286,16 +317,30 @@ def layer_statistics(
     """
     check_counts("layer_statistics", draws=draws)
     check_finite("layer_statistics", "x", x)
-    grams = []
+    norms, cosines = [], []
     with torch.no_grad():
         for _ in range(draws):
             layers = network.stream_features(x, generator=generator)
-            grams.append(torch.stack([gram(x), *(gram(h) for h in layers)]))
-    stack = torch.stack(grams)
-    norms = stack.diagonal(dim1=-2, dim2=-1)
-    roots = norms.sqrt()
-    cosines = stack / roots[..., :, None] / roots[..., None, :]
-    return LayerStatistics(squared_norms=_numpy(norms), correlations=_numpy(cosines))
+            each = [_lengths_and_angles(h) for h in (x, *layers)]
+            norms.append(torch.stack([squares for squares, _ in each]))
+            cosines.append(torch.stack([angles for _, angles in each]))
+    return LayerStatistics(
+        squared_norms=_numpy(torch.stack(norms)),
+        correlations=_numpy(torch.stack(cosines)),
+    )
+
+
+def _lengths_and_angles(h: Tensor) -> tuple[Tensor, Tensor]:
+    """Return squared norms of rows, float64, and their cosines."""
+    # Powers of two keep squares in range, and round nothing.
+    powers = torch.frexp(h.abs().amax(dim=1)).exponent
+    inner = gram(torch.ldexp(h, -powers[:, None]))
+    squares = inner.diagonal()
+    roots = squares.sqrt()
+    return (
+        torch.ldexp(torch.ldexp(squares.double(), powers), powers),
+        inner / roots[:, None] / roots,
+    )
 
 
 def _numpy(values: Tensor) -> Array:

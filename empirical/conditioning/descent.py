@@ -19,7 +19,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.checks import check_choice, check_counts
+from empirical.checks import check_choice, check_counts, check_finite
 from empirical.networks import FullyConnected
 from empirical.testbed.loop import Task, train
 from empirical.testbed.observers import Curve, Diverged
@@ -85,8 +85,8 @@ def step_sizes(kernels: npt.ArrayLike | Tensor, *, rule: Rule = "largest") -> Ar
     Raises
     ------
     ValueError
-        If `kernels` is not square and finite, `rule` is unknown, or the step would not
-        be positive and finite.
+        If `kernels` is not square, finite and symmetric, `rule` is
+        unknown, or the step would not be positive and finite.
 
     References
     ----------
@@ -107,6 +107,13 @@ def step_sizes(kernels: npt.ArrayLike | Tensor, *, rule: Rule = "largest") -> Ar
             "step_sizes: `kernels` must be finite and of shape (..., n, n), but it has "
             f"shape {k.shape} and {np.count_nonzero(~np.isfinite(k))} entries that are "
             "not finite"
+        )
+    skew = np.abs(k - k.swapaxes(-1, -2)).max()
+    # Those of float32 are symmetric to their own rounding.
+    if skew > 1e-4 * np.abs(k).max():
+        raise ValueError(
+            "step_sizes: `kernels` must be symmetric, but entries differ by "
+            f"{skew:.3g} from their mirror images"
         )
     check_choice("step_sizes", "rule", rule, ("largest", "balanced"))
     values = np.linalg.eigvalsh(k)
@@ -149,7 +156,8 @@ def train_top_layer(
     Raises
     ------
     ValueError
-        If shapes or dtypes do not fit, or a step size is not positive.
+        If shapes or dtypes do not fit, features are not finite or none, or a step size is
+        not positive.
 
     References
     ----------
@@ -165,11 +173,12 @@ def train_top_layer(
     [[0.125, 0.0]]
     """
     who = "train_top_layer"
-    if features.ndim != 3:
+    if features.ndim != 3 or not features.numel():
         raise ValueError(
             f"{who}: `features` must have shape (runs, n, m), but it has "
             f"{tuple(features.shape)}"
         )
+    check_finite(who, "features", features)
     runs, n, width = features.shape
     goal = _targets(who, targets, runs=runs, n=n, like=features)
     readout = features.new_zeros((runs, goal.shape[-1], width))
@@ -225,6 +234,7 @@ def train_all_layers(
     True
     """
     who = "train_all_layers"
+    check_finite(who, "x", x)
     with torch.no_grad():
         start = network.apply(params, x)
     runs, n, outputs = start.shape

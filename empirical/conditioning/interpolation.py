@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from empirical.checks import check_whole
 from empirical.data import load, unit_rows
 
 Array = npt.NDArray[np.float64]
@@ -180,6 +181,7 @@ def digit_problem(
         for split in ("train", "test")
     )
     for name, count, known in (("n", n, train), ("m", m, test)):
+        check_whole("digit_problem", **{name: count})
         if not 1 <= count <= len(known):
             raise ValueError(
                 f"digit_problem: `{name}` must lie in 1..{len(known)}, the examples of"

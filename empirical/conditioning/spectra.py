@@ -8,7 +8,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.checks import check_counts, check_finite
+from empirical.checks import check_counts, check_finite, check_whole
 from empirical.conditioning.chains import gram_chain
 from empirical.kernels import MAX_BYTES, draws_per_chunk, gram, nngp_ntk
 from empirical.networks import Elementwise, FullyConnected
@@ -103,13 +103,26 @@ def spectrum(kernels: Tensor) -> Spectrum:
     Spectrum
         Arrays of shape (...).
 
+    Raises
+    ------
+    ValueError
+        As `normalised`, and if half of the digits of a matrix are not symmetric.
+
     Examples
     --------
     >>> s = spectrum(torch.tensor([[2.0, 1.0], [1.0, 2.0]], dtype=torch.float64))
     >>> bool(abs(s.conditions - 3.0) < 1e-14)
     True
     """
-    values = torch.linalg.eigvalsh(normalised(kernels)).cpu().numpy()
+    scaled = normalised(kernels.detach())
+    skew = float((scaled - scaled.mT).abs().max())
+    # Products of large matrices are symmetric to rounding only.
+    if skew > torch.finfo(scaled.dtype).eps ** 0.5:
+        raise ValueError(
+            "spectrum: `kernels` must be symmetric, but normalised entries differ by "
+            f"{skew:.3g} from their mirror images"
+        )
+    values = torch.linalg.eigvalsh(scaled).cpu().numpy()
     return Spectrum(
         smallest=values[..., 0].astype(np.float64),
         largest=values[..., -1].astype(np.float64),
@@ -180,8 +193,8 @@ def condition_by_depth(
     Raises
     ------
     ValueError
-        If `depths` is empty, not increasing or negative, `draws` is below one, or both
-        `tangent` and `units` are asked for.
+        If `x` is not of shape (n, d), `depths` is empty, not whole, not increasing or
+        negative, `draws` is below one, or both `tangent` and `units` are asked for.
 
     References
     ----------
@@ -207,6 +220,13 @@ def condition_by_depth(
     >>> bool((curves.nngp.conditions[:, 1] < 9.0).all())
     True
     """
+    if x.ndim != 2:
+        raise ValueError(
+            "condition_by_depth: `x` must have shape (n, d), but it has "
+            f"{tuple(x.shape)}"
+        )
+    for depth in depths:
+        check_whole("condition_by_depth", depths=depth)
     wanted = [int(depth) for depth in depths]
     if not wanted or wanted[0] < 0 or sorted(set(wanted)) != wanted:
         raise ValueError(
@@ -226,17 +246,33 @@ def condition_by_depth(
         activation=activation,
     )
     if tangent:
-        rows = list(_held(network, x, wanted, draws, generator, max_bytes))
+        drawn = _held(network, x, wanted, draws, generator, max_bytes)
     else:
-        rows = list(_one_by_one(network, x, wanted, draws, generator, units=units))
-    features = torch.cat([nngp for nngp, _ in rows])
-    off = normalised(features).abs()
-    off.diagonal(dim1=-2, dim2=-1).zero_()
+        drawn = _one_by_one(network, x, wanted, draws, generator, units=units)
+    features: list[Spectrum] = []
+    tangents: list[Spectrum] = []
+    largest: list[Tensor] = []
+    # A few draws at a time: all their matrices at once may not fit.
+    for nngp, ntk in drawn:
+        features.append(spectrum(nngp))
+        if tangent:
+            tangents.append(spectrum(ntk))
+        off = normalised(nngp).abs()
+        off.diagonal(dim1=-2, dim2=-1).zero_()
+        largest.append(off.amax(dim=(-2, -1)))
     return DepthCurves(
         depths=np.asarray(wanted),
-        nngp=spectrum(features),
-        ntk=spectrum(torch.cat([ntk for _, ntk in rows])) if tangent else None,
-        largest_correlations=off.amax(dim=(-2, -1)).cpu().numpy().astype(np.float64),
+        nngp=_joined(features),
+        ntk=_joined(tangents) if tangent else None,
+        largest_correlations=torch.cat(largest).cpu().numpy().astype(np.float64),
+    )
+
+
+def _joined(parts: list[Spectrum]) -> Spectrum:
+    return Spectrum(
+        smallest=np.concatenate([part.smallest for part in parts]),
+        largest=np.concatenate([part.largest for part in parts]),
+        conditions=np.concatenate([part.conditions for part in parts]),
     )
 
 

@@ -163,7 +163,7 @@ def error_slope(curves: WidthCurves) -> Slope:
     Raises
     ------
     ValueError
-        If there are fewer than two widths, or no errors.
+        If there are fewer than two different widths, no errors, or none at a width.
 
     Examples
     --------
@@ -184,6 +184,12 @@ def error_slope(curves: WidthCurves) -> Slope:
             f"errors have shape {squares.shape}. Give a limit to kernels_by_width."
         )
     mean = squares.mean(axis=1)
+    if len(set(curves.widths.tolist())) < 2 or not (mean > 0.0).all():
+        raise ValueError(
+            "error_slope: `curves` must have two different widths and an error above 0 "
+            f"at each, but the widths are {curves.widths.tolist()} and the mean squares "
+            f"{mean.tolist()}"
+        )
     # Delta method: log sqrt(mean square) has this variance.
     variance = squares.var(axis=1, ddof=1) / squares.shape[1] / (2.0 * mean) ** 2
     at = np.log(curves.widths) - np.log(curves.widths).mean()
@@ -197,10 +203,10 @@ def _limit(name: str, limit: npt.ArrayLike | None, x: Tensor) -> Array | None:
         return None
     given = np.asarray(limit, dtype=np.float64)
     n = x.shape[-2]
-    if given.shape != (n, n) or not np.isfinite(given).all():
+    if given.shape != (n, n) or not np.isfinite(given).all() or not given.any():
         raise ValueError(
-            f"kernels_by_width: `{name}` must be finite and of shape ({n}, {n}), but "
-            f"its shape is {given.shape}, or an entry is not finite"
+            f"kernels_by_width: `{name}` must be finite, not zero and of shape ({n}, "
+            f"{n}), but its shape is {given.shape}, or its entries are not"
         )
     return given
 

@@ -1,7 +1,9 @@
 """What an initialisation is like: constant models, dead units, norms, densities.
 
-Every function takes a stack of S networks without batch normalisation and a generator
-for each, or one that some share. Source: Lee and Cho 2023, appendices B.1 to B.3 and C.2.
+Every function takes a stack of S networks without batch normalisation, inputs (n,
+features) of their dtype, and a generator for each, or one that some share; noise has a
+positive s. Anything else is a ValueError. Shares of networks that are not finite, or put
+out what is not, are NaN. Source: Lee and Cho 2023, appendices B.1 to B.3 and C.2.
 """
 
 from collections.abc import Sequence
@@ -9,6 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from empirical.checks import check_positive
 from empirical.mmd_init import noise, regularisers
 from empirical.mmd_init.gram import Room, on_device
 from empirical.mmd_init.losses import constant_share
@@ -40,17 +43,23 @@ def constant_shares(
     ValueError
         If there are fewer inputs than a minibatch has.
     """
+    weights = _plain("constant_shares", network, params, inputs, generators, s)
     chosen = _minibatches(inputs, generators, batch, batches)
+    if len(s) != len(generators):
+        raise ValueError(
+            f"constant_shares: `s` must be one for each of {len(generators)} networks, "
+            f"but there are {len(s)}"
+        )
     levels = torch.as_tensor(list(s), dtype=inputs.dtype, device=inputs.device)
     own, room = on_device(generators, inputs.device), Room()
     shares: list[Tensor] = []
     with torch.no_grad():
-        weights = _plain(network, params)
         for rows in chosen.unbind(dim=1):
             logits = noise.auto(
                 weights, inputs[rows], perturbations, levels, own, room=room
             )
-            shares.append(constant_share(logits))
+            sound = logits.isfinite().flatten(1).all(dim=1)
+            shares.append(constant_share(logits).where(sound, torch.nan))
     return torch.stack(shares, dim=1)
 
 
@@ -68,13 +77,20 @@ def dead_shares(
     At the start itself, without noise. Detachment (IOD) is the largest of their means
     over minibatches.
     """
-    _plain(network, params)
+    _plain("dead_shares", network, params, inputs, generators)
     chosen = _minibatches(inputs, generators, batch, batches)
     shares: list[Tensor] = []
     with torch.no_grad():
         for rows in chosen.unbind(dim=1):
             found = entering(network, params, inputs[rows])
-            off = [(x <= 0.0).all(dim=-2).to(x).mean(dim=-1) for x in found]
+            off = [
+                (x <= 0.0)
+                .all(dim=-2)
+                .to(x)
+                .mean(dim=-1)
+                .where(x.isfinite().flatten(1).all(dim=1), torch.nan)
+                for x in found
+            ]
             shares.append(torch.stack(off, dim=-1))
     return torch.stack(shares, dim=1)
 
@@ -100,14 +116,12 @@ def perturbed_detachment(
     perturbations: int = 8,
 ) -> Tensor:
     """Return L_iod at perturbed starts, (S, perturbations)."""
+    who, count = "perturbed_detachment", len(generators)
+    weights = _plain(who, network, params, inputs, generators, [s])
     with torch.no_grad():
-        levels = inputs.new_full((len(generators),), s)
-        noisy = noise.perturbed(
-            _plain(network, params),
-            perturbations,
-            levels,
-            on_device(generators, inputs.device),
-        )
+        levels = inputs.new_full((count,), s)
+        own = on_device(generators, inputs.device)
+        noisy = noise.perturbed(weights, perturbations, levels, own)
         flat = tuple(tensor.flatten(0, 1) for pair in noisy for tensor in pair)
         return detachment(network, flat, inputs).unflatten(0, (-1, perturbations))
 
@@ -126,11 +140,12 @@ def predictions(
     Noise is on the weights where there are more inputs than perturbations, and on the
     outputs otherwise: a thousand perturbed networks of the paper's size take 2.5 GB.
     """
+    weights = _plain("predictions", network, params, inputs, generators, [s])
     few = perturbations <= len(inputs)
     with torch.no_grad():
         replicates = len(generators)
         logits = (noise.explicit if few else noise.gram)(
-            _plain(network, params),
+            weights,
             inputs.expand(replicates, *inputs.shape),
             perturbations,
             inputs.new_full((replicates,), s),
@@ -160,16 +175,37 @@ def distance_to_uniform(p: Tensor) -> Tensor:
     return torch.maximum(above, below)
 
 
-def _plain(network: FullyConnected, params: Params) -> Weights:
+def _plain(
+    who: str,
+    network: FullyConnected,
+    params: Params,
+    inputs: Tensor,
+    generators: Generators | None = None,
+    s: Sequence[float] = (),
+) -> Weights:
     """Return weights and biases of a network that nothing normalises."""
-    check_classifier("measures", network, batch_norm=False)
+    check_classifier(who, network, batch_norm=False)
+    network.check(params, inputs)
+    if inputs.ndim != 2:
+        raise ValueError(
+            f"{who}: `inputs` must have shape (n, features), but they have "
+            f"{tuple(inputs.shape)}"
+        )
+    if generators is not None and len(generators) != len(params[0]):
+        raise ValueError(
+            f"{who}: `generators` must be one for each of {len(params[0])} networks, but "
+            f"there are {len(generators)}"
+        )
+    for level in s:
+        check_positive(who, s=level)
     return pairs(network, params)
 
 
 def _norms(network: FullyConnected, params: Params, inputs: Tensor) -> Tensor:
+    weights = _plain("detachment", network, params, inputs)
     with torch.no_grad():
         found = entering(network, params, inputs)
-        return regularisers.jacobian_norms(_plain(network, params), found)
+        return regularisers.jacobian_norms(weights, found)
 
 
 def _minibatches(

@@ -238,8 +238,9 @@ def derivative(activation: Elementwise, z: Tensor) -> Tensor:
     >>> derivative(torch.square, torch.tensor([3.0]))
     tensor([6.])
     """
-    with torch.enable_grad():
-        leaf = z.detach().requires_grad_()
+    # Inference mode records no slopes, whatever else is enabled.
+    with torch.inference_mode(mode=False), torch.enable_grad():
+        leaf = (z.clone() if z.is_inference() else z.detach()).requires_grad_()
         total = activation(leaf).sum()
         if not total.requires_grad:
             return torch.zeros_like(z)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from empirical.checks import check_choice, check_finite
+from empirical.checks import check_choice, check_finite, check_whole
 from empirical.networks import initial
 from empirical.networks.plan import (
     NAMED,
@@ -180,13 +180,14 @@ class Network(ABC):
         Raises
         ------
         ValueError
-            If there is no replicate, or no such scheme.
+            If there is no replicate, no whole number of them, or no such scheme.
         """
         # Loaded here, as below: what only describes networks does without.
         import torch
 
         from empirical.networks import layers
 
+        check_whole(f"{type(self).__name__}.init", replicates=replicates)
         scheme = initial.checked(scheme or self.scheme)
         several = isinstance(generator, Sequence)
         sources = generator if several else [generator] * replicates

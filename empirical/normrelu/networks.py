@@ -7,6 +7,7 @@ from typing import Literal
 import torch
 
 from empirical.activations import NormReLU
+from empirical.checks import check_choice
 from empirical.networks import FullyConnected, Network, Norm, Params, ResNet
 from empirical.networks.plan import Activation
 from empirical.normrelu.experiments import KINK
@@ -110,6 +111,13 @@ ARMS: dict[str, Arm] = {
 
 
 def arm_of(name: str, kink: float = KINK) -> Arm:
-    """Return an arm by its name; NormReLU's with its kink there."""
+    """Return an arm by its name; NormReLU's with its kink there.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name.
+    """
+    check_choice("arm_of", "name", name, ARMS)
     arm = ARMS[name]
     return replace(arm, activation=NormReLU(kink)) if name == "normrelu" else arm

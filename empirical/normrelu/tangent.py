@@ -55,10 +55,11 @@ def tangent_kernels(
             "tangent_kernels: `inputs` must be vectors, shape (n, d), but they have shape"
             f" {tuple(inputs.shape)}"
         )
-    if len(buffers) < len(network.running(params)):
+    batched = sum(layer.by_columns for layer in network.plan)
+    if len(buffers) != 2 * batched:
         raise ValueError(
             "tangent_kernels: `buffers` must hold the running statistics of every"
-            f" normalisation over batches, but there are {len(buffers)}"
+            f" normalisation over batches, {2 * batched}, but there are {len(buffers)}"
         )
     own = tuple(p.detach().double().requires_grad_() for p in params)
     x = inputs.detach().double()

@@ -17,7 +17,8 @@ from torch.nn import functional
 
 from empirical.testbed.stack import along
 
-_HALVINGS = 60
+_HALVINGS = 120
+"""Of an interval that may be a million million million times as long as the root."""
 
 
 class Loss(ABC):
@@ -86,7 +87,8 @@ class Entropy(Loss):
     def equilibrium(self, f: Tensor, targets: Tensor, penalty: float) -> Tensor:
         """Return the root, by halving; see `Loss`.
 
-        Infinite without a penalty: that is so where every answer is right.
+        As good as 0 where the norm shrinks to nothing. Infinite without a penalty: that
+        is so where every answer is right.
         """
         if penalty == 0.0:
             return torch.full_like(f[:, 0, 0], torch.inf)

@@ -225,7 +225,8 @@ def collapse(features: Tensor, classes: Tensor, rows: Tensor) -> Values:
         ``nc2_rows``: spread of norms over their mean, spread of the cosines, mean
         distance of the cosines to -1/(C-1); ``nc3``: squared distance of rows and
         centred means, each of unit Frobenius norm; ``nc4``: share of examples that
-        rows and nearest class mean decide differently. What is undefined is nan.
+        rows and nearest class mean decide differently. What is undefined is nan: all of
+        them where class means are equal but for rounding, or a class has no example.
 
     References
     ----------
@@ -236,21 +237,27 @@ def collapse(features: Tensor, classes: Tensor, rows: Tensor) -> Values:
     one_hot = torch.nn.functional.one_hot(classes, count).to(features.dtype)
     means = features @ (one_hot / one_hot.sum(dim=0))
     centred = means - means.mean(dim=2, keepdim=True)
-    # The pseudo-inverse has rank C - 1: centred means sum to zero.
-    safe = torch.where(centred.isfinite(), centred, 0.0)
+    # Of means of n numbers, up or down as chance has it.
+    eps = torch.finfo(means.dtype).eps * len(classes) ** 0.5
+    rounding = eps * means.abs().amax(dim=(1, 2))
+    known = centred.abs().amax(dim=(1, 2)) > rounding
+    centred = torch.where(known[:, None, None], centred, torch.nan)
+    safe = torch.where(known[:, None, None], centred, 1.0)
     u, s, _ = torch.linalg.svd(safe, full_matrices=False)
+    # The pseudo-inverse has rank C - 1 at most: centred means sum to zero.
     u, s = u[:, :, : count - 1], s[:, : count - 1]
-    within = u.mT @ (features - means[:, :, classes]) / s[..., None]
+    inverse = torch.where(s > rounding[:, None], 1.0 / s, 0.0)
+    within = u.mT @ (features - means[:, :, classes]) * inverse[..., None]
     distances = (means * means).sum(dim=1)[..., None] - 2.0 * means.mT @ features
     decided = (rows @ features).argmax(dim=1) != distances.argmin(dim=1)
     unit_rows, unit_means = rows / _norm(rows)[:, None, None], centred.mT
     unit_means = unit_means / _norm(unit_means)[:, None, None]
     return {
-        "nc1": within.square().sum(dim=1).mean(dim=1),
+        "nc1": torch.where(known, within.square().sum(dim=1).mean(dim=1), torch.nan),
         "nc2_means": _angles(centred.mT),
         "nc2_rows": _angles(rows),
         "nc3": (unit_rows - unit_means).square().sum(dim=(1, 2)),
-        "nc4": decided.to(features.dtype).mean(dim=1),
+        "nc4": torch.where(known, decided.to(features.dtype).mean(dim=1), torch.nan),
     }
 
 

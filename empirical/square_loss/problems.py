@@ -1,6 +1,7 @@
 """What is learnt: a few classes of a data set, balanced, inputs of unit norm."""
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -113,6 +114,8 @@ def problem(
     (torch.Size([10, 65]), [-1.0, 1.0, -1.0, 1.0])
     """
     check_counts("problem", per_class=per_class, tests=tests)
+    if constant is not None and not math.isfinite(constant):
+        raise ValueError(f"problem: `constant` must be finite, but it is {constant}")
     for label in labels:
         check_whole("problem", labels=label)
     chosen = tuple(int(label) for label in labels)

@@ -6,7 +6,7 @@ import torch
 
 from empirical import conditioning as ec
 from empirical import data
-from empirical.conditioning import chains
+from empirical.conditioning import chains, spectra
 from empirical.networks import FullyConnected
 from empirical.randomness import numpy_generator, torch_generator
 
@@ -53,6 +53,10 @@ class TestActivations:
                 ec.named(bad)
         with pytest.raises(ValueError, match="`function` must have a finite"):
             ec.standardised(torch.zeros_like)
+        for constant in (0.1, 1e10 / 3, -7e40):
+            with pytest.raises(ValueError, match="`function` must have a finite"):
+                ec.standardised(lambda z, c=constant: torch.full_like(z, c))
+        assert ec.standardised(lambda z: z + 1e6).deviation == pytest.approx(1.0)
         # Its variance is 0.57; what is left out of it could be more.
         with pytest.raises(ValueError, match="all of it within 13 deviations"):
             ec.standardised(lambda z: torch.exp(0.2 * z * z))
@@ -85,6 +89,12 @@ class TestSpectrum:
         one, nan = 1.0, math.nan
         with pytest.raises(ValueError, match="`kernels` must be finite, but 2 of 4"):
             ec.spectrum(torch.tensor([[one, nan], [nan, one]]))
+        with pytest.raises(ValueError, match=r"must be symmetric, .* differ by 0\.9"):
+            ec.spectrum(torch.tensor([[one, 0.9], [0.0, one]]))
+
+    def test_kernels_with_a_graph(self):
+        eye = torch.eye(3, requires_grad=True)
+        assert ec.spectrum(2.0 * eye).conditions == pytest.approx(1.0)
 
 
 class TestConditionByDepth:
@@ -120,6 +130,18 @@ class TestConditionByDepth:
         np.testing.assert_allclose(
             a.nngp.conditions, b.nngp.conditions, rtol=1e-9
         )  # rounding times the condition number
+
+    @pytest.mark.parametrize("more", [{}, {"units": True}, {"max_bytes": 1}])
+    def test_draws_are_looked_at_one_by_one(self, more, monkeypatch):
+        # A hundred draws of thirty depths and a thousand digits are 24 GB.
+        seen, plain = [], spectra.spectrum
+        monkeypatch.setattr(
+            spectra, "spectrum", lambda k: seen.append(len(k)) or plain(k)
+        )
+        options = {"draws": 3, "tangent": "max_bytes" in more, **more}
+        curves = self.measure(sphere(3, 3), **options)
+        assert len(curves.nngp.conditions) == 3
+        assert set(seen) == {1}
 
     def test_the_tangent_kernel_of_each_depth(self):
         x = sphere(4, 6)
@@ -168,8 +190,12 @@ class TestConditionByDepth:
         for bad in ((), (2, 1), (-1,), (1, 1)):
             with pytest.raises(ValueError, match="`depths` must be increasing"):
                 self.measure(sphere(3, 3), depths=bad)
+        with pytest.raises(ValueError, match="`depths` must be a whole number"):
+            self.measure(sphere(3, 3), depths=(0, 1.5))
         with pytest.raises(ValueError, match="`draws` must be at least 1"):
             self.measure(sphere(3, 3), draws=0)
+        with pytest.raises(ValueError, match="`x` must have shape"):
+            self.measure(sphere(3, 3)[None])
         with pytest.raises(ValueError, match="`units` must be false"):
             self.measure(sphere(3, 3), tangent=True, units=True)
 
@@ -224,11 +250,27 @@ class TestWidths:
         x = torch.eye(2, dtype=torch.float64)
         with pytest.raises(ValueError, match="`draws` must be at least 2"):
             ec.kernels_by_width(x, **options | {"draws": 1})
-        for bad in (np.eye(3), np.full((2, 2), np.nan)):
+        for bad in (np.eye(3), np.full((2, 2), np.nan), np.zeros((2, 2))):
             with pytest.raises(ValueError, match="`ntk_limit` must be finite"):
                 ec.kernels_by_width(x, **options, ntk_limit=bad)
         curves, _ = ec.kernels_by_width(x, **options)
         with pytest.raises(ValueError, match="`curves` must have two widths"):
+            ec.error_slope(curves)
+
+    @pytest.mark.parametrize(
+        ("widths", "errors"),
+        [((8, 8), [[1.0, 2.0], [1.0, 2.0]]), ((8, 16), [[0.0, 0.0], [1.0, 2.0]])],
+    )
+    def test_errors_without_a_slope(self, widths, errors):
+        empty = np.empty((2, 0, 0))
+        curves = ec.WidthCurves(
+            widths=np.array(widths),
+            draws=2,
+            means=empty,
+            deviations=empty,
+            errors=np.array(errors),
+        )
+        with pytest.raises(ValueError, match="two different widths and an error above"):
             ec.error_slope(curves)
 
 
@@ -316,6 +358,23 @@ class TestChains:
         runs = self.run(activation=torch.relu, width=1, depth=6, chains=50)
         assert np.isnan(runs.correlations[:, -1]).any()
 
+    @pytest.mark.parametrize(
+        ("factor", "dtype"),
+        [(1e-100, torch.float64), (1e90, torch.float64), (1e12, torch.float32)],
+    )
+    def test_correlations_outlive_products_of_squared_norms(self, factor, dtype):
+        usual, extreme = (
+            self.run(activation=lambda z, by=by: by * z, depth=1, dtype=dtype)
+            for by in (1.0, factor)
+        )
+        # Two sums of 32 products, each rounded.
+        np.testing.assert_allclose(
+            extreme.correlations,
+            usual.correlations,
+            rtol=0,
+            atol=64 * torch.finfo(dtype).eps,
+        )
+
     def test_gram_chain_is_distributed_as_networks(self):
         x = torch.from_numpy(sphere(3, 3))
         grams = list(
@@ -338,6 +397,20 @@ class TestChains:
         assert bool(((grams.mean(dim=0) - other.mean(dim=0)).abs() < 6 * error).all())
         assert float(error.max()) < 0.005
 
+    def test_equal_inputs_of_a_gram_chain_stay_equal(self):
+        # Among others; with this slope at 0 all that differs grows apart in 30 layers.
+        start = torch.tensor([[1.0, 1.0, 0.5], [1.0, 1.0, 0.5], [0.5, 0.5, 1.0]])
+        *_, last = ec.gram_chain(
+            start.double(),
+            activation=ec.named("tanh3"),
+            width=64,
+            depth=200,
+            generator=torch_generator(7),
+        )
+        correlations = ec.normalised(last)[0]
+        assert correlations[0, 1] == pytest.approx(1.0, abs=1e-12)
+        assert abs(correlations[0, 2]) < 0.9
+
     def test_layer_statistics_are_the_definition(self):
         network = FullyConnected(widths=(2, 6, 5, 1), activation=torch.tanh)
         x = torch.tensor([[3.0, 0.0], [0.6, 0.8]], dtype=torch.float64)
@@ -355,6 +428,22 @@ class TestChains:
                 rows @ rows.T / np.outer(norms, norms),
                 rtol=1e-12,
             )
+
+    @pytest.mark.parametrize(
+        ("factor", "dtype"),
+        [(2.0**-100, torch.float32), (2.0**100, torch.float32), (2.0**-600, None)],
+    )
+    def test_layer_statistics_of_any_length(self, factor, dtype):
+        network = FullyConnected(widths=(2, 6, 5, 1), activation=torch.relu)
+        x = torch.tensor([[3.0, 0.0], [0.6, 0.8]], dtype=dtype or torch.float64)
+        usual, scaled = (
+            ec.layer_statistics(network, y, draws=2, generator=torch_generator(7))
+            for y in (x, factor * x)
+        )
+        np.testing.assert_array_equal(
+            scaled.squared_norms, factor**2 * usual.squared_norms
+        )
+        np.testing.assert_array_equal(scaled.correlations, usual.correlations)
 
     def test_norms_of_tanh_networks_converge(self):
         # Normalised tanh brings lengths from 2 and 1/2 to near 1 within ten layers,
@@ -383,6 +472,13 @@ class TestChains:
         eye = torch.eye(2, dtype=torch.float64)
         with pytest.raises(ValueError, match="`start` must have shape"):
             next(ec.gram_chain(eye[0], **options, generator=torch_generator(7)))
+        for bad, match in (
+            (eye / 0, "must be finite"),
+            (-eye, "positive semi-definite, .* least eigenvalue is -1"),
+            (eye + torch.ones(2, 2).triu(1), "entries differ by 1 from their mirror"),
+        ):
+            with pytest.raises(ValueError, match=f"`start` .*{match}"):
+                next(ec.gram_chain(bad, **options, generator=torch_generator(7)))
         with pytest.raises(ValueError, match="`draws` must be at least 1"):
             next(ec.gram_chain(eye, **options, generator=torch_generator(7), draws=0))
         network = FullyConnected(widths=(2, 3, 1), activation=torch.tanh)
@@ -427,6 +523,10 @@ class TestInterpolation:
         np.testing.assert_allclose(problem.test_targets.sum(axis=1), 0, atol=1e-15)
         assert problem.source["train"]["examples"] == 50
         assert problem.inputs.min() < 0
+
+    def test_digits_are_counted_in_whole_numbers(self):
+        with pytest.raises(ValueError, match="`n` must be a whole number"):
+            ec.digit_problem(2.5, 10)  # pyright: ignore[reportArgumentType]
 
     def test_noise(self):
         y = ec.with_label_noise(

@@ -32,6 +32,8 @@ class TestStepSizes:
     def test_refusals(self):
         with pytest.raises(ValueError, match="`kernels` must be finite"):
             step_sizes([[np.nan]])
+        with pytest.raises(ValueError, match=r"must be symmetric, .* differ by 0\.5"):
+            step_sizes([[1.0, 0.5], [0.0, 1.0]])
         with pytest.raises(ValueError, match="`kernels` must be finite and of shape"):
             step_sizes([1.0, 2.0])
         # Neither infinite steps nor steps uphill.
@@ -139,6 +141,8 @@ class TestTopLayer:
         ("changed", "match"),
         [
             ({"features": torch.zeros(6, 20)}, "`features` must have shape"),
+            ({"features": torch.zeros(3, 0, 20)}, "`features` must have shape"),
+            ({"features": torch.full((3, 6, 20), np.nan)}, "`features` must be finite"),
             ({"targets": torch.zeros(6)}, "`targets` must have shape"),
             ({"targets": torch.zeros(5, 1).double()}, "`targets` must have shape"),
             ({"targets": torch.zeros(6, 1)}, "`targets` must be finite and of dtype"),
@@ -253,6 +257,15 @@ class TestAllLayers:
                 self.params(),
                 self.x,
                 self.targets[:, :1],
+                step=0.1,
+                steps=1,
+            )
+        with pytest.raises(ValueError, match="`x` must be finite"):
+            train_all_layers(
+                self.network,
+                self.params(),
+                self.x / 0.0,
+                self.targets,
                 step=0.1,
                 steps=1,
             )

@@ -15,8 +15,9 @@ import pytest
 from empirical import data
 from empirical.conditioning import digit_problem
 from empirical.data import __main__ as command
-from empirical.data import _files
+from empirical.data import _files, inputs
 from empirical.data.pixels import pixels
+from empirical.randomness import numpy_generator
 
 _URLOPEN = urllib.request.urlopen
 
@@ -208,6 +209,27 @@ class TestCifar:
 
 class TestInputs:
     rng = staticmethod(lambda: np.random.default_rng(7))
+
+    @pytest.mark.parametrize("n", [1, 2, 6, 7])
+    def test_largest_correlation_of_all_pairs(self, n, monkeypatch):
+        monkeypatch.setattr(inputs, "_ROWS", 3)
+        x = data.sphere_inputs(n, 4, generator=numpy_generator(7, "pairs", n))
+        pairs = [abs(float(a @ b)) for k, a in enumerate(x) for b in x[:k]]
+        assert data.largest_correlation(x) == pytest.approx(max(pairs, default=0.0))
+
+    def test_largest_correlation_takes_some_rows_at_a_time(self, monkeypatch):
+        sizes = []
+        plain = np.abs
+        monkeypatch.setattr(
+            inputs.np, "abs", lambda a: sizes.append(a.size) or plain(a)
+        )
+        data.largest_correlation(np.ones((3000, 1)))
+        assert max(sizes) <= 1024 * 3000
+
+    @pytest.mark.parametrize("bad", [[], [1.0, 0.0], [[np.nan, 1.0], [0.0, 1.0]]])
+    def test_largest_correlation_refuses(self, bad):
+        with pytest.raises(ValueError, match="`x` must be finite and of shape"):
+            data.largest_correlation(bad)
 
     def test_unit_rows(self):
         x = data.unit_rows(data.load("mnist").head(50).images)

@@ -71,6 +71,10 @@ class TestChosen:
             images.chosen((11,))
         with pytest.raises(ValueError, match="`split` must be one of train, test"):
             images.chosen((7,), split="all")
+        with pytest.raises(ValueError, match="`skip` must be a whole number"):
+            images.chosen((7,), skip=1.5)
+        with pytest.raises(ValueError, match="`labels` must name at least one"):
+            images.chosen(())
 
 
 class TestPictures:
@@ -160,6 +164,17 @@ class TestSizes:
         for change in (images.resize, lambda x, s: images.place(x, s, fill=0.0)):
             with pytest.raises(ValueError, match="`size` must be at least 1"):
                 change(torch.ones(1, 1, 3, 3), size)
+
+    @pytest.mark.parametrize("size", [2.5, True, (3, 2.0)])
+    def test_sizes_are_whole_numbers(self, size):
+        for change in (images.resize, lambda x, s: images.place(x, s, fill=0.0)):
+            with pytest.raises(ValueError, match="`size` must be a whole number"):
+                change(torch.ones(1, 1, 3, 3), size)
+        assert images.resize(torch.ones(1, 1, 3, 3), np.int64(2)).shape[2:] == (2, 2)
+
+    def test_bad_canvas(self):
+        with pytest.raises(ValueError, match="place: `fill` must be finite"):
+            images.place(torch.ones(1, 1, 3, 3), 5, fill=np.nan)
 
 
 class TestMade:

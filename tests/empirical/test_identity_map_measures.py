@@ -18,6 +18,7 @@ from empirical.identity_map.images import (
 )
 from empirical.identity_map.measures import Settings, measure
 from empirical.identity_map.probes import RHOS
+from empirical.networks import Convolutional, FullyConnected, ResNet
 from empirical.randomness import numpy_generator, torch_generator
 
 EPS = 2.0**-52
@@ -149,6 +150,14 @@ class TestShares:
         np.testing.assert_allclose(got[0].numpy(), want, rtol=0, atol=1e-12)
         assert float(explained[0]) == pytest.approx(1 - residual[0] / (y @ y))
 
+    @pytest.mark.parametrize("scale", [2.0**-600, 2.0**600])
+    def test_is_explained_at_any_scale(self, scale):
+        training, output = normal(2, 1, 4, 4), normal(1, 1, 4, 4, name="y")
+        usual, scaled = (
+            measures.shares(by * output, training)[1] for by in (1.0, scale)
+        )
+        assert torch.equal(scaled, usual)
+
     def test_undefined(self):
         outputs = torch.stack([torch.zeros(1, 2, 2), torch.full((1, 2, 2), math.inf)])
         got, explained = measures.shares(outputs, normal(1, 1, 2, 2))
@@ -157,6 +166,10 @@ class TestShares:
 
     def test_dependent_images_are_refused(self):
         x = normal(1, 1, 2, 2)
+        with pytest.raises(ValueError, match="`training` must be finite"):
+            measures.shares(x, torch.nan * x)
+        with pytest.raises(ValueError, match="must have the outputs' shape"):
+            measures.shares(x, normal(1, 1, 2, 3))
         with pytest.raises(ValueError, match="linearly independent"):
             measures.shares(x, torch.cat([x, 2 * x]))
         with pytest.raises(ValueError, match="linearly independent"):
@@ -390,6 +403,23 @@ class TestCover:
     def test_full_layers_see_everything(self):
         net = copier(kind="fcn", shape=(1, 3, 3), layers=4, width=2)
         assert measures.cover(net, (0, 0)).tolist() == [1.0] * 4
+
+    @pytest.mark.parametrize(
+        "net",
+        [
+            Convolutional(shape=(1, 8, 8), widths=(4, 4), stride=2),
+            Convolutional(shape=(1, 8, 8), widths=(4,), outputs=3),
+            ResNet(blocks=1),
+            FullyConnected(widths=(4, 4)),
+        ],
+    )
+    def test_networks_it_does_not_know_are_refused(self, net):
+        with pytest.raises(ValueError, match="cover: `network` must be of images"):
+            measures.cover(net, (0, 0))
+
+    def test_no_layers(self):
+        with pytest.raises(ValueError, match="`layers` must be at least 1"):
+            measures.cover(self.network(), (0, 0), layers=0)
 
     def test_bad_position(self):
         with pytest.raises(ValueError, match="must be a pixel of 11 by 11"):
@@ -738,6 +768,23 @@ class TestEdges:
         assert got.item() == pytest.approx(left / (y.var() * y.size), abs=1e-12)
         none = measures.edge_share(edges[None], images, images[0], 2.0 * images + 1.0)
         assert none.item() == 0.0
+
+    @pytest.mark.parametrize("value", [0.1, 0.7, 1e-30])
+    def test_a_constant_output_has_no_share(self, value):
+        images, training = normal(2, 3, 7, 7), normal(3, 7, 7, name="training")
+        flat = torch.full((1, 2, 3, 7, 7), value, dtype=torch.float64)
+        edges = measures.sobel(images)
+        assert measures.edge_share(flat, images, training, edges).isnan().all()
+
+    @pytest.mark.parametrize("scale", [2.0**-600, 2.0**600])
+    def test_shares_at_any_scale(self, scale):
+        images, training = normal(3, 1, 6, 5), normal(1, 6, 5, name="training")
+        outputs, edges = normal(2, 3, 1, 6, 5, name="out"), measures.sobel(images)
+        usual, scaled = (
+            measures.edge_share(by * outputs, images, training, edges)
+            for by in (1.0, scale)
+        )
+        assert torch.equal(scaled, usual)
 
     def test_mixtures_and_constants_have_none(self):
         images, training = normal(2, 1, 6, 6), normal(1, 6, 6, name="training")

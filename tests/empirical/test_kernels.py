@@ -295,6 +295,43 @@ def test_bad_inputs():
         kernels.ntk(network, params, x, max_bytes=-1)
 
 
+@pytest.mark.parametrize("tangent", [True, False])
+@pytest.mark.parametrize("max_bytes", [1, kernels.MAX_BYTES])
+def test_kernels_of_hidden_layers_want_one(tangent, max_bytes):
+    network, x = FullyConnected(widths=(5, 2)), inputs()
+    params = network.init(replicates=3, generator=torch_generator(7))
+    with pytest.raises(ValueError, match="sample: `network` must have a hidden layer"):
+        next(
+            kernels.sample(
+                network,
+                x,
+                draws=3,
+                generator=torch_generator(7),
+                tangent=tangent,
+                max_bytes=max_bytes,
+            )
+        )
+    for function in (kernels.nngp, kernels.ntk):
+        with pytest.raises(ValueError, match="`network` must have a hidden layer"):
+            function(network, params, x)
+    assert ntk_by_jacobian(network, params, x).shape == (3, 6, 6)
+
+
+@pytest.mark.parametrize("x", [inputs()[None], torch.eye(5, dtype=torch.int64)])
+def test_drawn_networks_share_their_inputs(x):
+    network = FullyConnected(widths=(5, 4, 1), activation=torch.tanh)
+    with pytest.raises(ValueError, match="sample: `x` must be floating point of shape"):
+        next(kernels.sample(network, x, draws=3, generator=torch_generator(7)))
+
+
+def test_a_jacobians_kernel_keeps_no_graph():
+    network = FullyConnected(widths=(5, 4, 1), activation=torch.tanh)
+    params = network.init(generator=torch_generator(7))
+    leaves = tuple(p.requires_grad_() for p in params)
+    x = inputs().requires_grad_()
+    assert not ntk_by_jacobian(network, leaves, x, x).requires_grad
+
+
 @pytest.mark.parametrize("more", [{"parametrisation": "standard"}, {"bias": True}])
 def test_what_is_not_drawn_unit_normal_is_no_stream(more):
     # Its numbers would not be those of `init`.

@@ -398,3 +398,56 @@ def test_what_is_normalised_is_not_measured_as_if_it_were_not():
     ):
         with pytest.raises(ValueError, match="without batch normalisation, but it is"):
             measure()
+
+
+def test_networks_that_diverged_have_no_shares():
+    state = start(3)
+    state[0][1] = torch.nan
+    given = {"generators": streams(3), "batch": 8, "batches": 2}
+    dead = measures.dead_shares(NET, state, inputs(20), **given)
+    constant = measures.constant_shares(NET, state, inputs(20), s=[0.7] * 3, **given)
+    for shares in (dead, constant):
+        undefined = shares.flatten(1).isnan()
+        assert undefined.all(dim=1).tolist() == [False, True, False]
+        assert undefined.any(dim=1).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("changed", "match"),
+    [
+        ({"generators": streams(1)}, "`generators` must be one for each of 2 networks"),
+        ({"inputs": inputs(60)[:, :4]}, r"`inputs` must have shape \(n, 5\)"),
+        ({"inputs": inputs(60).float()}, "`inputs` must have the weights' dtype"),
+        ({"inputs": inputs(60)[None]}, r"`inputs` must have shape \(n, features\)"),
+        ({"s": 0.0}, "`s` must be positive and finite"),
+        ({"s": -1.0}, "`s` must be positive and finite"),
+        ({"s": math.nan}, "`s` must be positive and finite"),
+    ],
+)
+def test_what_does_not_fit_is_refused(changed, match):
+    given = {"inputs": inputs(60), "generators": streams(2), "s": 0.7} | changed
+    x, drawn, s = given["inputs"], {"generators": given["generators"]}, given["s"]
+    noisy = {"s": s, **drawn}
+    calls = {
+        "perturbed_detachment": lambda: measures.perturbed_detachment(
+            NET, start(), x, **noisy
+        ),
+        "predictions": lambda: measures.predictions(
+            NET, start(), x, perturbations=3, **noisy
+        ),
+        "constant_shares": lambda: measures.constant_shares(
+            NET, start(), x, s=[s] * 2, **drawn
+        ),
+    }
+    if "s" not in changed:
+        calls["dead_shares"] = lambda: measures.dead_shares(NET, start(), x, **drawn)
+    for measure in calls.values():
+        with pytest.raises(ValueError, match=match):
+            measure()
+
+
+def test_noise_is_told_for_each_network():
+    with pytest.raises(ValueError, match="`s` must be one for each of 2 networks"):
+        measures.constant_shares(
+            NET, start(), inputs(60), s=[0.7], generators=streams(2)
+        )

@@ -443,6 +443,21 @@ def test_derivative(function, slope):
     )
 
 
+@pytest.mark.parametrize("replicates", [2.5, True])
+def test_replicates_are_counted_in_whole_numbers(replicates):
+    network = FullyConnected(widths=(3, 2))
+    with pytest.raises(ValueError, match="init: `replicates` must be a whole number"):
+        network.init(generator=torch_generator(7), replicates=replicates)
+
+
+def test_inference_mode_changes_no_derivative():
+    outside = torch.linspace(-3, 3, 41, dtype=torch.float64)
+    expected = derivative(torch.tanh, outside)
+    with torch.inference_mode():
+        for z in (outside, outside.clone()):
+            assert torch.equal(derivative(torch.tanh, z), expected)
+
+
 class TestRandomness:
     def test_streams_are_addressed_by_name_and_type(self):
         states = {

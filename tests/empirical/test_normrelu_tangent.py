@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from empirical.networks import FullyConnected, Network
-from empirical.normrelu.networks import ARMS
+from empirical.networks import FullyConnected, Network, Norm
+from empirical.normrelu.networks import ARMS, arm_of
 from empirical.normrelu.tangent import conditions, tangent_kernels
 from empirical.randomness import torch_generator
 
@@ -61,6 +61,22 @@ def test_inputs_that_see_each_other_are_refused() -> None:
     params = ARMS["batch"].init(network, [torch_generator(1, "x")])
     with pytest.raises(ValueError, match="running statistics"):
         tangent_kernels(network, params, torch.eye(3))
+
+
+def test_statistics_that_are_always_the_batchs_are_refused() -> None:
+    network = FullyConnected(
+        widths=(3, 4, 2),
+        parametrisation="standard",
+        norm=Norm(over="batch", momentum=None),
+    )
+    params = network.init(generator=torch_generator(1))
+    with pytest.raises(ValueError, match="running statistics"):
+        tangent_kernels(network, params, torch.eye(3))
+
+
+def test_unknown_arms_suggest_known_ones() -> None:
+    with pytest.raises(ValueError, match="Did you mean 'normrelu'"):
+        arm_of("normrelus")
 
 
 def test_images_are_refused() -> None:

@@ -1,5 +1,6 @@
 """Measurements against their definitions, written out with autograd and NumPy."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 from empirical.randomness import torch_generator
 from empirical.square_loss import classifier, measures, start
 from empirical.square_loss.classifiers import FAMILIES
+from empirical.square_loss.losses import LOSSES
 from empirical.square_loss.networks import rho, statistics
 from empirical.square_loss.task import wrong_answers
 
@@ -194,6 +196,37 @@ class TestCollapse:
         two = measures.collapse(h, classes, torch.cat([-w, w], dim=1))
         assert all(torch.equal(one[name], two[name]) for name in one)
 
+    def test_class_means_on_a_line(self):
+        # The pseudo-inverse leaves out what is rounding.
+        g = torch_generator(7)
+        classes = torch.arange(20) % 3
+        h = torch.randn(20, 6, generator=g, dtype=torch.float64)
+        h -= torch.stack([h[classes == c].mean(dim=0) for c in range(3)])[classes]
+        line = torch.randn(6, generator=g, dtype=torch.float64)
+        within = (h.T @ h / 20).numpy()
+        h = h + classes[:, None] * line
+        centred = np.outer([-1.0, 0.0, 1.0], line.numpy())
+        wanted = np.trace(within @ np.linalg.pinv(centred.T @ centred / 3)) / 3
+        found = measures.collapse(h[None], classes, torch.ones(1, 3, 6).double())
+        assert float(found["nc1"]) == pytest.approx(wanted, rel=1e-9)
+
+    @pytest.mark.parametrize("count", [20, 300])
+    def test_constant_features_collapse_to_nothing(self, count):
+        features = torch.full((1, count, 6), 0.1, dtype=torch.float64)
+        rows = torch.randn(1, 3, 6, generator=torch_generator(7)).double()
+        found = measures.collapse(features, torch.arange(count) % 3, rows)
+        for name in ("nc1", "nc2_means", "nc3", "nc4"):
+            assert found[name].isnan().all(), name
+
+    def test_a_class_without_examples_is_undefined(self):
+        g = torch_generator(7)
+        h = torch.randn(1, 6, 4, generator=g, dtype=torch.float64)
+        found = measures.collapse(
+            h, 2 * (torch.arange(6) % 2), torch.ones(1, 3, 4).double()
+        )
+        assert found["nc1"].isnan().all()
+        assert found["nc4"].isnan().all()
+
     def test_what_is_undefined_is_nan(self):
         classes = torch.arange(6) % 2
         dead = torch.zeros(1, 6, 4, dtype=torch.float64)
@@ -228,10 +261,24 @@ def test_the_norm_rests_where_cross_entropy_and_decay_balance(outputs):
         (slope,) = torch.autograd.grad(total + 0.3 * at[draw].square(), at)
         assert at[draw] > 0.0 or slope[draw] >= 0.0
         if at[draw] > 1e-9:
-            # Rounding of twelve terms below one, halved sixty times.
+            # Rounding of twelve terms below one.
             assert abs(float(slope[draw])) < 1e-11
     free = measures.observe(net, params, x, y, classes, penalty=0.0, loss="entropy")
     assert bool(torch.isinf(free["rho_eq"]).all())
+
+
+@pytest.mark.parametrize("penalty", [1e-15, 0.3, 1e6])
+def test_cross_entropy_rests_at_any_penalty(penalty):
+    # A thousand right answers: the root of 500 / (1 + exp(rho)) = penalty rho.
+    f = torch.ones(1, 1000, 1, dtype=torch.float64)
+    right, wrong = (
+        float(LOSSES["entropy"].equilibrium(f, y, penalty)) for y in (f, -f)
+    )
+    pull = 500.0 / (1.0 + math.exp(right))
+    # A rounded root moves the pull by its own size times eps, at most.
+    slack = 4e-16 * (right + 1.0) * pull + 4e-16 * penalty * right
+    assert abs(pull - penalty * right) <= slack
+    assert wrong < 1e-12
 
 
 @pytest.mark.parametrize("outputs", [1, 3])

@@ -182,3 +182,7 @@ class TestProblems:
     def test_refusals(self, given, match):
         with pytest.raises(ValueError, match=match):
             problem(cached=False, **given)
+
+    def test_the_constant_is_a_number(self):
+        with pytest.raises(ValueError, match="`constant` must be finite"):
+            problem(cached=False, constant=np.nan)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from empirical.checks import check_choice, check_finite
+from empirical.checks import check_choice, check_finite, check_whole
 
 STANDARDS: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "mnist": ((0.1307,), (0.3081,)),
@@ -257,7 +257,9 @@ def place(
     checked(images, who="place")
     n, channels, rows, columns = images.shape
     canvas = images.new_empty((n, channels, height, width))
-    canvas[:] = torch.as_tensor(fill, dtype=images.dtype, device=images.device)
+    level = torch.as_tensor(fill, dtype=images.dtype, device=images.device)
+    check_finite("place", "fill", level)
+    canvas[:] = level
     (to_y, from_y), (to_x, from_x) = _slices(rows, height), _slices(columns, width)
     canvas[..., to_y, to_x] = images[..., from_y, from_x]
     return canvas
@@ -286,7 +288,9 @@ def _standard(who: str, data: str) -> tuple[tuple[float, ...], tuple[float, ...]
 
 
 def _edges(who: str, size: int | tuple[int, int]) -> tuple[int, int]:
-    height, width = (size, size) if isinstance(size, int) else size
+    height, width = size if isinstance(size, Sequence) else (size, size)
+    check_whole(who, size=height)
+    check_whole(who, size=width)
     if min(height, width) < 1:
         raise ValueError(
             f"{who}: `size` must be at least 1 in height and width, but it is {size}"

@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 import torch
 
+from empirical.checks import check_whole
 from empirical.data import Dataset, load
 from empirical.identity_map.images.pictures import (
     Pictures,
@@ -60,6 +61,9 @@ def chosen(
     >>> seven.shape, seven.names, seven.origins[0]["index"]
     ((1, 28, 28), ('7',), 7)
     """
+    check_whole("chosen", skip=skip)
+    if not len(labels):
+        raise ValueError("chosen: `labels` must name at least one, but there is none")
     if isinstance(data, str):
         data = load(data, split, cached=False)
     rows: list[int] = []

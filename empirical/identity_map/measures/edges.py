@@ -77,8 +77,15 @@ def edge_share(
     True
     """
     flat = outputs.to(torch.float64).flatten(2)
-    centred = flat - flat.mean(dim=-1, keepdim=True)
-    size = centred.square().sum(dim=-1)
+    # No square under- or overflows.
+    top = flat.abs().amax(dim=-1, keepdim=True)
+    flat = flat / torch.where(top > 0.0, top, 1.0)
+    flat = flat - flat.mean(dim=-1, keepdim=True)
+    # Of a constant output the mean's rounding is left: none of it counts.
+    flat = flat.masked_fill(
+        flat.abs().amax(dim=-1, keepdim=True) <= _ROUNDING * flat.shape[-1], torch.nan
+    )
+    size = flat.square().sum(dim=-1)
     shares: list[Tensor] = []
     for row, (x, g) in enumerate(zip(images, edges, strict=True)):
         known = torch.stack(

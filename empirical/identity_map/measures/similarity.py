@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from empirical.checks import check_finite
 from empirical.identity_map.probes import RHOS, Law, probes
 
 Function = Callable[[Tensor], Tensor]
@@ -209,6 +210,12 @@ def shares(outputs: Tensor, training: Tensor) -> tuple[Tensor, Tensor]:
         Of the squared norm, the part that the mixture has: 1 for an exact mixture. NaN
         for a zero output, both for one that is not finite.
 
+    Raises
+    ------
+    ValueError
+        If `training` is not finite, or not linearly independent, or of another shape
+        than outputs.
+
     Examples
     --------
     >>> pair = torch.eye(2, dtype=torch.float64).reshape(2, 1, 1, 2)
@@ -216,6 +223,12 @@ def shares(outputs: Tensor, training: Tensor) -> tuple[Tensor, Tensor]:
     >>> [round(v, 12) for v in c.tolist()], round(r.item(), 12)
     ([0.5, 2.0], 1.0)
     """
+    if outputs.shape[-3:] != training.shape[1:]:
+        raise ValueError(
+            "shares: `training` must have the outputs' shape "
+            f"{tuple(outputs.shape[-3:])}, but it has {tuple(training.shape[1:])}"
+        )
+    check_finite("shares", "training", training)
     basis = training.to(torch.float64).flatten(1)
     flat = outputs.to(torch.float64).flatten(-3)
     left, values, right = torch.linalg.svd(basis, full_matrices=False)
@@ -228,8 +241,10 @@ def shares(outputs: Tensor, training: Tensor) -> tuple[Tensor, Tensor]:
         )
     inside = flat @ right.T
     coefficients = (inside / values) @ left.T
-    total = flat.square().sum(dim=-1)
-    explained = inside.square().sum(dim=-1) / total
+    # No square under- or overflows.
+    top = flat.abs().amax(dim=-1, keepdim=True)
+    total = (flat / top).square().sum(dim=-1)
+    explained = (inside / top).square().sum(dim=-1) / total
     bad = ~torch.isfinite(flat).all(dim=-1)
     return (
         coefficients.masked_fill(bad[..., None], torch.nan),

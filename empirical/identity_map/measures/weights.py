@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from empirical.checks import check_counts
 from empirical.networks import Convolutional, Network, Params, convolve
 
 
@@ -75,6 +76,12 @@ def cover(
     Tensor, shape (layers,), float64
         Fractions of the H W pixels l = 1, 2, ... layers below.
 
+    Raises
+    ------
+    ValueError
+        If the network is not of images, is of convolutions that are not all alike and
+        of stride 1, `position` is no pixel, or `layers` is below 1.
+
     Examples
     --------
     At a corner a kernel of 29 covers 15 by 15 of 28 by 28 pixels, not half of them:
@@ -83,6 +90,13 @@ def cover(
     >>> round(cover(net, (0, 0)).item(), 3)
     0.287
     """
+    kinds = {(layer.weight[2:], layer.stride) for layer in network.plan}
+    if len(network.input_shape) != 3 or len(kinds) > 1 or kinds.pop()[1] > 1:
+        raise ValueError(
+            "cover: `network` must be of images, its layers all fully connected or all"
+            f" the same convolution with stride 1, but it is {network}"
+        )
+    check_counts("cover", layers=layers)
     _, height, width = network.input_shape
     row, column = position
     if not (0 <= row < height and 0 <= column < width):
