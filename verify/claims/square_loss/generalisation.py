@@ -75,7 +75,7 @@ def _second_moment(*, examples: int, inputs: int, seed: int, rho: float) -> floa
     return rho * sl.rademacher_linear_bound(examples)
 
 
-_AVERAGES = grid(examples=(1, 2, 9), inputs=(1, 3, 12), seed=(0,), rho=(1.0, 7.0))
+_AVERAGES = grid(examples=(1, 5, 9), inputs=(1, 3, 7), seed=(0,), rho=(1.0, 7.0))
 
 RADEMACHER = Claim(
     id="sl/eq8-linear",
