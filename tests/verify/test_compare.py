@@ -397,6 +397,15 @@ def test_networks_that_all_agree_decide_by_their_number(paired: bool) -> None:
     assert compare.judge((1.5, None), Contrast(nearly, none)).outcome is Outcome.REFUTED
 
 
+@pytest.mark.parametrize("limits", [(0.3, None), (None, 0.3)])
+@pytest.mark.parametrize("arms", [(0.8, 0.5), (0.4, 0.1)])
+def test_a_limit_that_rounding_alone_parts_from_is_met(limits: Any, arms: Any) -> None:
+    treated, baseline = (np.full(8, value) for value in arms)
+    verdict = EffectWithin().judge(limits, Contrast(treated, baseline))
+    assert verdict.gap != 0.0
+    assert verdict.outcome is Outcome.UNDECIDED
+
+
 def test_welchs_interval_is_scipys() -> None:
     rng = np.random.default_rng(3)
     treated, baseline = rng.normal(1.0, 2.0, 7), rng.normal(0.0, 0.3, 5)
