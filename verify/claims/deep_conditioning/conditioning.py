@@ -236,6 +236,13 @@ E4_CORRECTED = adversarial(
     measure=_measure_next,
     compare=AtMost(rounding=1e-14),
     must_refute=_wrong_next,
+    examples=searched(
+        lambda case: case["depth"] > 0 or case["delta"] <= 0.5,
+        depth=st.integers(0, 200),
+        delta=st.floats(1e-6, 1.0),
+        mu=st.floats(0.02, 1.0),
+    ),
+    max_examples=150,
     uses=("dc/B-values",),
     finding=(
         "At L = 0 with delta > 1/2 the bound increases: B(0, 0.95) = 0.05 and B(1,"

@@ -163,7 +163,7 @@ DEEP = Claim(
     source=Source(
         KEY, "Equation 8; the constant is Golowich, Rakhlin, Shamir 2018", Reading.OURS
     ),
-    evidence=Evidence.SEARCH,
+    evidence=Evidence.NUMERIC,
     cases=grid(depth=(2, 4), examples=(1, 8), seed=(0,)),
     predict=_predict_deep,
     measure=_measure_deep,
