@@ -286,7 +286,7 @@ STABILITY = Claim(
             _at_limit(loss, momentum, share)
             for loss in ("half_sum", "mean")
             for momentum in (0.0, 0.9)
-            for share in (0.97, 1.03)
+            for share in (0.999, 1.001)
         ),
     ),
     predict=_predict_converges,

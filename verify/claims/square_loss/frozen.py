@@ -367,7 +367,7 @@ STABILITY = Claim(
     statement=r"0<h<2(1+\mu),\qquad h=2\eta A",
     source=Source(KEY, "Equation 3 in discrete time; ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
-    cases=grid(momentum=(0.0, 0.9), share=(0.6, 0.97, 1.03), weight_decay=(0.0, 2.0)),
+    cases=grid(momentum=(0.0, 0.9), share=(0.6, 0.999, 1.001), weight_decay=(0.0, 2.0)),
     predict=_predict_stable,
     measure=_measure_stable,
     compare=Identical(),
