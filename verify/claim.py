@@ -167,7 +167,8 @@ class Claim:
         For a statement that is false: the corrected prediction, which has to
         hold in every case in which the printed one is refuted.
     examples : callable, optional
-        Returns a hypothesis strategy of further cases (for "for all" statements).
+        Returns a hypothesis strategy of further cases (for "for all" statements); a
+        search has one.
     max_examples : int
         How many of them are drawn.
     expected : Outcome
@@ -201,7 +202,7 @@ class Claim:
     ------
     ValueError
         If the id is malformed, a control is missing, one function is prediction and
-        measurement, or an open claim has functions.
+        measurement, an open claim has functions, or a search draws no examples.
     """
 
     id: str
@@ -253,6 +254,11 @@ class Claim:
             return
         if self.predict is not None and self.predict is self.measure:
             raise ValueError(f"{self.id}: `measure` must share no code with `predict`")
+        if self.evidence is Evidence.SEARCH and self.examples is None:
+            raise ValueError(
+                f"{self.id}: an adversarial search needs `examples` to draw; bounds at"
+                " listed cases alone are numeric"
+            )
         larger = self.runs is not None and any(self.larger_cases.values())
         if not (self.cases or larger) or any(part is None for part in parts):
             raise ValueError(

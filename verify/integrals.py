@@ -36,8 +36,17 @@ GOAL = flint.arb(2) ** -170
 
 
 def mpf(x: Any) -> Any:
-    """Return the midpoint of a ball as an mpmath number."""
-    mantissa, exponent = flint.arb(x).mid().man_exp()
+    """Return the midpoint of a ball as an mpmath number.
+
+    Raises
+    ------
+    ArithmeticError
+        If the ball is wider than 1e-30, and than 1e-30 of its value.
+    """
+    whole = flint.arb(x)
+    if not whole.rad() < flint.arb(10) ** -30 * abs(whole).max(flint.arb(1)):
+        raise ArithmeticError(f"integrals: {whole} is not known to 30 digits")
+    mantissa, exponent = whole.mid().man_exp()
     with mpmath.workprec(BITS):
         return mpmath.ldexp(int(mantissa), int(exponent))
 

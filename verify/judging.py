@@ -172,8 +172,7 @@ def derived(claim: Claim, record: Record) -> Record:
     cases = tuple(_again(claim, case) for case in record.cases)
     search = record.search
     if search is not None:
-        closest = _again(claim, search.closest)
-        search = replace(search, closest=closest, outcome=closest.outcome)
+        search = replace(search, closest=_again(claim, search.closest))
     outcome = outcome_of(cases, search)
     passed, control = control_of(claim, cases, search)
     return replace(
@@ -229,7 +228,7 @@ def _outcomes(record: Record) -> list[tuple[Outcome, str]]:
     found = [(case.outcome, case.control) for case in record.cases]
     if record.search is not None:
         closest = record.search.closest
-        found += [(closest.outcome, closest.control), (record.search.outcome, "")]
+        found.append((closest.outcome, closest.control))
     return found
 
 

@@ -65,9 +65,13 @@ class SearchRecord:
     """
 
     examples: int
-    outcome: Outcome
     closest: CaseRecord
     seconds: float
+
+    @property
+    def outcome(self) -> Outcome:
+        """The worst of all that were tried: what the closest came to."""
+        return self.closest.outcome
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -301,7 +305,8 @@ def _encoded(record: Record) -> dict[str, Any]:
     data["cases"] = [_fields(case) for case in record.cases]
     if record.search is not None:
         data["search"] = _fields(record.search) | {
-            "closest": _fields(record.search.closest)
+            "closest": _fields(record.search.closest),
+            "outcome": record.search.outcome,
         }
     return encode(data)
 
@@ -322,14 +327,11 @@ def _decoded(data: dict[str, Any]) -> Record:
     if not made["cases"]:
         raise ValueError("no cases")
     if (search := data["search"]) is not None:
-        made["search"] = _typed(
-            SearchRecord,
-            search
-            | {
-                "outcome": Outcome(search["outcome"]),
-                "closest": _case(search["closest"]),
-            },
-        )
+        found = search | {"closest": _case(search["closest"])}
+        outcome = found.pop("outcome")
+        made["search"] = _typed(SearchRecord, found)
+        if outcome != made["search"].outcome:
+            raise ValueError(f"its search is {outcome}, but its closest case is not")
     return _typed(Record, made)
 
 

@@ -82,7 +82,7 @@ def search(claim: Claim) -> SearchRecord:
         with _whatever_is_loaded():
             run()
     except _Refuted as refuted:
-        return _searched(len(tried), refuted.case.outcome, refuted.case, start)
+        return _searched(len(tried), refuted.case, start)
     except (HypothesisException, _Enough):
         # To Hypothesis a strategy that ends is one that differs from run to run.
         if is_over() and tried:
@@ -91,14 +91,12 @@ def search(claim: Claim) -> SearchRecord:
         broken = CaseRecord(
             case={}, outcome=Outcome.ERROR, error=traceback.format_exc()
         )
-        return _searched(len(tried), Outcome.ERROR, broken, start)
+        return _searched(len(tried), broken, start)
     return _found(tried, start)
 
 
 def _found(tried: list[CaseRecord], start: float) -> SearchRecord:
-    outcome = records.worst_outcome(case.outcome for case in tried)
-    closest = max(tried, key=records.badness)
-    return _searched(len(tried), outcome, closest, start)
+    return _searched(len(tried), max(tried, key=records.badness), start)
 
 
 @contextmanager
@@ -124,12 +122,9 @@ def _whatever_is_loaded() -> Generator[None, None, None]:
     providers.CONSTANTS_CACHE.cache.clear()
 
 
-def _searched(
-    examples: int, outcome: Outcome, closest: CaseRecord, start: float
-) -> SearchRecord:
+def _searched(examples: int, closest: CaseRecord, start: float) -> SearchRecord:
     return SearchRecord(
         examples=examples,
-        outcome=outcome,
         closest=closest,
         seconds=round(time.process_time() - start, 3),
     )

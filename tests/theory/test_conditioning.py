@@ -251,8 +251,17 @@ def test_unit_slope_bound():
             d = a.distance_map(d)
             assert d <= dc.unit_slope_bound(layer, a.nu) * (1 + 1e-12)
     assert dc.unit_slope_bound(0, 0.5) == 1.0
-    assert dc.unit_slope_bound(5, 0.5, wait=9) == 1.0
+    assert dc.unit_slope_bound([5, 9], 0.5, wait=9).tolist() == [2.0, 1.0]
     assert dc.unit_slope_bound([0, 2], 0.5).tolist() == [1.0, 0.5]
+
+
+def test_unit_slopes_bound_nothing_while_correlations_may_be_negative():
+    """A sixth of the energy is the mean's: one layer takes rho = -1 to -1/3."""
+    a = act.from_function(lambda x: 0.5 + x + (x * x - 1.0) / math.sqrt(8.0))
+    wait = math.ceil(a.second_moment / a.mean**2 - 1e-9)
+    distance = 1.0 - a.dual(-1.0) / a.second_moment
+    assert distance == pytest.approx(4.0 / 3.0)
+    assert distance <= dc.unit_slope_bound(1, a.nu, wait=wait) == 2.0
 
 
 def test_scalars_give_floats_and_arrays_broadcast():

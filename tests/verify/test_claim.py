@@ -65,6 +65,11 @@ def test_a_control_is_required() -> None:
     Claim(**PARTS | {"expected": Outcome.REFUTED, "must_hold": _one})
 
 
+def test_a_search_draws_examples() -> None:
+    with pytest.raises(ValueError, match="search needs `examples`"):
+        Claim(**PARTS | {"evidence": Evidence.SEARCH})
+
+
 def test_a_prediction_is_not_its_own_measurement() -> None:
     with pytest.raises(ValueError, match="must share no code with `predict`"):
         Claim(**PARTS | {"measure": _one})

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy
-from flint import arb
+from flint import acb, arb
 from mpmath import mpf, workdps
 from scipy import stats
 
@@ -134,6 +134,18 @@ def test_libraries_say_what_is_not_finite(value: Any) -> None:
     assert is_finite(
         [mpf(1), sympy.Symbol("x"), arb(1), 1j, "nan", None, True, 10**400]
     )
+
+
+@pytest.mark.parametrize("side", [arb(1, 1e-3), acb(arb(1, 1e-3)), [1, arb(1, 1e-3)]])
+@pytest.mark.parametrize(
+    "comparison", [AgreesTo(absolute=1e-6), AtMost(), AtLeast(), Identical()]
+)
+def test_a_ball_is_not_taken_for_its_middle(comparison: Comparison, side: Any) -> None:
+    number = [1.0] * np.size(side)
+    for sides in ((side, number), (number, side)):
+        with pytest.raises(ValueError, match="must be a number, got a ball"):
+            comparison.judge(*sides)
+    assert AgreesTo().judge(1.0, arb(1)).outcome is HOLDS
 
 
 def test_agrees_to_takes_the_difference_before_rounding() -> None:
@@ -383,6 +395,15 @@ def test_networks_that_all_agree_decide_by_their_number(paired: bool) -> None:
     # Rounding is no spread.
     nearly = full + 1e-16 * np.arange(10) * (-1.0) ** np.arange(10)
     assert compare.judge((1.5, None), Contrast(nearly, none)).outcome is Outcome.REFUTED
+
+
+@pytest.mark.parametrize("limits", [(0.3, None), (None, 0.3)])
+@pytest.mark.parametrize("arms", [(0.8, 0.5), (0.4, 0.1)])
+def test_a_limit_that_rounding_alone_parts_from_is_met(limits: Any, arms: Any) -> None:
+    treated, baseline = (np.full(8, value) for value in arms)
+    verdict = EffectWithin().judge(limits, Contrast(treated, baseline))
+    assert verdict.gap != 0.0
+    assert verdict.outcome is Outcome.UNDECIDED
 
 
 def test_welchs_interval_is_scipys() -> None:

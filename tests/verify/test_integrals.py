@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import flint
 import mpmath
 import pytest
 
@@ -11,6 +12,13 @@ from verify.integrals import Pieces
 
 CUBE = Pieces(order=3, kinks=("0.25", "-0.5"), jumps=("1", "-2"))
 HINGE = Pieces(order=1, kinks=("-0.125",), jumps=("1",), line=("0.5", "-0.25"))
+
+
+def test_the_middle_of_a_wide_ball_is_no_number() -> None:
+    for wide in (flint.arb(1, 1e-20), flint.arb(0, 1e-20), flint.arb("nan")):
+        with pytest.raises(ArithmeticError, match="not known to 30 digits"):
+            integrals.mpf(wide)
+    assert integrals.mpf(flint.arb(2**80, 1e-8)) == 2**80
 
 
 @pytest.mark.parametrize("rho", ["-0.75", "0", "0.5"])

@@ -7,6 +7,7 @@ import flint
 import pytest
 import sympy
 
+from theory import lengths
 from verify import enclose, integrals, ledger
 from verify.claim import Claim, Evidence, Profile, declared
 from verify.claims import _certified, _symbolic
@@ -100,6 +101,26 @@ def test_every_proof_and_certificate_compares_the_library() -> None:
 
 
 # --- energies, flows, the profile -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("id", "name"),
+    [
+        *((f"dc/fact1-{c}", "normrelu_length") for c in ("concave", "concave-limit")),
+        *((f"dc/fact1-{c}", "normrelu_bias") for c in ("convex", "convex-limit")),
+        ("dc/E9-as-read", "normrelu_length_slope"),
+    ],
+)
+def test_a_sign_on_boxes_is_that_of_the_library_s_function(
+    monkeypatch: pytest.MonkeyPatch, id: str, name: str
+) -> None:
+    (found,) = (e.claim for e in ledger.find(id) if e.claim.id == id)
+    assert found.predict is not None
+    found.predict(**found.cases[0])
+    right = getattr(lengths, name)
+    monkeypatch.setattr(lengths, name, lambda *at: right(*at) + 1e-6)
+    with pytest.raises(ArithmeticError, match="the library has"):
+        found.predict(**found.cases[0])
 
 
 @pytest.mark.parametrize("name", ["gelu", "step", "relu_squared"])

@@ -468,7 +468,7 @@ def test_filters_say_what_is_run_and_what_is_shown(
     package = toy(
         one="CLAIMS = (Claim(id='dc/eq1', **COMMON),"
         "Claim(id='dc/eq2', **COMMON | dict(predict=doubled)),"
-        "Claim(id='dc/eq7', **COMMON | dict(evidence=Evidence.SEARCH)))"
+        "Claim(id='dc/eq7', **COMMON | dict(evidence=Evidence.STATISTICAL)))"
     )
     # What matches nothing is misuse, and is told with what there is.
     assert report(package, "--paper", "sl") == 2
@@ -487,7 +487,7 @@ def test_filters_say_what_is_run_and_what_is_shown(
     out, err = capsys.readouterr()
     assert out == ""
     assert "no claim is left by `--outcome undecided`; there are: 3 pending" in err
-    assert report(package, "--evidence", "search") == 0
+    assert report(package, "--evidence", "statistical") == 0
     assert ran == ["dc/eq7"]
     # What is not shown counts, too.
     assert report(package, "--outcome", "holds") == 1

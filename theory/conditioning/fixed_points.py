@@ -91,7 +91,13 @@ def unit_slope_bound(depth: Any, nu: Any, *, wait: Any = 0) -> Any:
     nu : float or array
         Coefficient of non-affinity, in [0, 1].
     wait : int or array of int
-        0 for rho >= 0, else ``ceil(1 / a_0^2)``. Up to there the bound is 1.
+        0 for rho >= 0, else ``ceil(1 / a_0^2)``, after which no correlation is
+        negative: the bound is 1 there, and before it 2, which says nothing.
+
+    Returns
+    -------
+    float or array
+        In (0, 2].
 
     Raises
     ------
@@ -108,4 +114,5 @@ def unit_slope_bound(depth: Any, nu: Any, *, wait: Any = 0) -> Any:
     m = _checks.interval(who, "nu", nu, 0.0, 1.0)
     first = _arrays.whole(who, "wait", wait, 0)
     _checks.broadcast(who, depth=l, nu=m, wait=first)
-    return _checks.plain(1.0 / (1.0 + m * np.maximum(l - first, 0.0)))
+    settled = 1.0 / (1.0 + m * np.maximum(l - first, 0.0))
+    return _checks.plain(np.where(l < first, 2.0, settled))

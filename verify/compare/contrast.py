@@ -25,6 +25,8 @@ class EffectWithin:
     of 0 or 1 say, there is no interval. The side of a limit they lie on is then decided by
     a test of signs: as many networks would all lie there by chance with probability
     ``2**-count``, which must not exceed the level; on the limit itself it is neither side.
+    That is a test of the median: of a network in a hundred that differs it knows nothing,
+    and nor does an interval, whose level is that of means near normal.
     `gap` is how far the mean difference lies beyond the nearer limit (negative: within),
     `resolves` the interval's half-width.
 
@@ -47,7 +49,9 @@ class EffectWithin:
         """Say in words which measurement refutes a prediction."""
         return (
             "the interval of the difference of means, one-sided level"
-            f" {small(self.level)}, lies wholly beyond the smallest effect"
+            f" {small(self.level)}, lies wholly beyond the smallest effect (where no two"
+            " networks of an arm differ: as many would all lie beyond by chance with no"
+            " larger probability)"
         )
 
     def judge(self, predicted: Any, measured: Contrast) -> Verdict:
@@ -99,7 +103,9 @@ class EffectWithin:
         gap = float(max(beyond))
         outcome = Outcome.UNDECIDED
         if alike:
-            if 0.5 ** min(arm.size for arm in arms) <= self.level and gap != 0.0:
+            # Of a gap that is rounding, on neither side.
+            apart = abs(gap) > ROUNDING * max(largest, *map(abs, limits))
+            if apart and 0.5 ** min(arm.size for arm in arms) <= self.level:
                 outcome = Outcome.HOLDS if gap < 0.0 else Outcome.REFUTED
         elif gap + half <= 0.0:
             outcome = Outcome.HOLDS

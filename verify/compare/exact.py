@@ -11,6 +11,7 @@ from verify.compare.outcomes import (
     Outcome,
     Verdict,
     check_finite,
+    check_no_balls,
     slack_of,
     small,
 )
@@ -265,6 +266,7 @@ def _one_sided(
     predicted: Any, measured: Any, test: AtMost | AtLeast, sign: float
 ) -> Verdict:
     p, m = _paired(predicted, measured)
+    check_no_balls(predicted=p)
     bounds = np.array([float(a) for a in p])
     vacuous = sign * bounds >= sign * test.trivial
     # A bound that is infinite on the other side could hold for nothing.

@@ -176,10 +176,33 @@ def is_finite(value: Any) -> bool:
 
 
 def check_finite(**sides: Any) -> None:
-    """Raise ValueError, naming the side, unless all of them are finite."""
+    """Raise ValueError, naming the side, unless all of them are finite numbers."""
     for name, value in sides.items():
         if not is_finite(value):
             raise ValueError(f"compare: `{name}` must be finite, got {value!r:.200}")
+    check_no_balls(**sides)
+
+
+def check_no_balls(**sides: Any) -> None:
+    """Raise ValueError, naming the side, where it has a ball that is not exact.
+
+    The middle of a ball is not the number that it encloses.
+    """
+    for name, value in sides.items():
+        if _is_wide(value):
+            raise ValueError(
+                f"compare: `{name}` must be a number, got a ball, {value!r:.200}; give an"
+                " Enclosure, or its middle by `verify.integrals.mpf`"
+            )
+
+
+def _is_wide(value: Any) -> bool:
+    """Whether one of some values is a ball of python-flint with a radius."""
+    if isinstance(value, list | tuple):
+        return any(map(_is_wide, value))
+    if isinstance(value, np.ndarray):
+        return value.dtype == object and any(map(_is_wide, value.ravel()))
+    return type(value).__name__ in ("arb", "acb") and not value.is_exact()
 
 
 def slack_of(bound: float, value: float, sign: float = 1.0) -> float | None:

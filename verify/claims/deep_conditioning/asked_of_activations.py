@@ -17,14 +17,19 @@ from verify.compare import AgreesTo, Array, AtMost, Identical
 from verify.integrals import BITS
 from verify.reading import Reading
 
-_CORNER = -0.7
+
+def _hinge(corner: float) -> tuple[Callable[[Array], Array], tuple[float, ...]]:
+    return (lambda x: np.maximum(x - corner, 0.0)), (corner,)
+
+
 _FUNCTIONS: dict[str, tuple[Callable[[Array], Array], tuple[float, ...]]] = {
     "tanh": (np.tanh, ()),
     "erf": (special.erf, ()),
-    "relu": (lambda x: np.maximum(x, 0.0), (0.0,)),
+    "relu": _hinge(0.0),
     "relu6": (lambda x: np.clip(x, 0.0, 6.0), (0.0, 6.0)),
     "selu": (act.selu, (0.0,)),
-    f"normrelu({_CORNER})": (lambda x: np.maximum(x - _CORNER, 0.0), (_CORNER,)),
+    # Corners that equal panels have inside.
+    **{f"normrelu({c})": _hinge(c) for c in (-2.2, -0.7, 0.3, 1.4)},
 }
 """A function and where it has kinks, by the name of its law."""
 _ORDER = 8

@@ -202,9 +202,9 @@ def _measure_worst(*, n: int, mu: float, delta: float, extra: int) -> Any:
 
 
 def _wrong_worst(*, n: int, mu: float, delta: float, extra: int) -> float:
-    """Half of the bound: (1 + x)/(1 - x) at most 1 + 2 x."""
+    """The largest eigenvalue alone, 1 + x, for 1 + 4 x >= (1 + x) / (1 - x)."""
     depth = dc.depth_for_condition_number(delta, mu, n) + extra
-    return 1.0 + (dc.nngp_condition_bound(depth, delta, mu, n) - 1.0) / 2.0
+    return 1.0 + (dc.nngp_condition_bound(depth, delta, mu, n) - 1.0) / 4.0
 
 
 COR_33_WORST = numeric(
@@ -392,8 +392,10 @@ def _wrong_least(
     *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
 ) -> float:
     """Twice the rate, in the first layers and after them."""
-    least = _below(_gram(kind, n, delta, seed)[1])
-    return min(least * (1.0 + mu_of(activation)) ** depth, 1.0)
+    least, mu = _below(_gram(kind, n, delta, seed)[1]), mu_of(activation)
+    for _ in range(depth):
+        least = least * (1.0 + mu) if least < 0.5 else 1.0 - (1.0 - least) * (1.0 - mu)
+    return least
 
 
 _ASSUMPTION_B = searched(

@@ -137,14 +137,16 @@ B_SCHEDULE = adversarial(
     source=Source(KEY, "Definition of L_0 and B"),
     cases=(
         *grid(delta=("1/100", "1/1000000", "1"), mu=("1/64", "1/4", "1")),
-        # 2 delta (1 + mu/2)^k = 1; the quotient of rounded logarithms is above k for the
-        # second and the last of the first row, and for all of the third.
+        # 2 delta (1 + mu/2)^k = 1; the quotient of rounded logarithms is above k but for
+        # the first of each of the first two rows.
         *(
             {"delta": str(Fraction(1, 2) / (1 + Fraction(mu) / 2) ** k), "mu": mu}
             for mu, powers in (
-                ("1", (5, 10, 19, 23, 29, 51)),
-                ("1/2", (3, 6, 12, 13, 17, 24)),
+                ("1", (5, 10, 51)),
+                ("1/2", (24,)),
+                ("3/4", (3, 18, 37, 75)),
                 ("1/4", (5, 24, 29)),
+                ("1/8", (3, 16, 49, 89)),
             )
             for k in powers
         ),
@@ -234,6 +236,13 @@ E4_CORRECTED = adversarial(
     measure=_measure_next,
     compare=AtMost(rounding=1e-14),
     must_refute=_wrong_next,
+    examples=searched(
+        lambda case: case["depth"] > 0 or case["delta"] <= 0.5,
+        depth=st.integers(0, 200),
+        delta=st.floats(1e-6, 1.0),
+        mu=st.floats(0.02, 1.0),
+    ),
+    max_examples=150,
     uses=("dc/B-values",),
     finding=(
         "At L = 0 with delta > 1/2 the bound increases: B(0, 0.95) = 0.05 and B(1,"

@@ -195,7 +195,7 @@ LEM_D6 = adversarial(
         scale=3.0,
         gamma_x=2.0,
         gamma_y=(0.5, 1.0),
-        rho=(-1.0, 0.0, 0.5, 0.9, 1.0),
+        rho=(-0.5, 0.1, 0.5, 0.9, 1.0),
     ),
     predict=_predict_one_layer,
     measure=_measure_one_layer,

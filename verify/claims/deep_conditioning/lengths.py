@@ -217,6 +217,10 @@ LEM_D3 = adversarial(
     # Both sides 1e-13 of values below 10; the slope is used over a distance of 8.
     compare=AtMost(rounding=1e-11),
     must_refute=_wrong_tangent,
+    examples=searched(
+        name=st.sampled_from(ODD), scale=st.floats(0.1, 5.0), at=st.floats(0.05, 8.0)
+    ),
+    max_examples=60,
     uses=("dc/defC.1-moments",),
     figure="length_maps",
 )
@@ -233,6 +237,8 @@ LEM_D3_MONOTONE = adversarial(
     measure=_measure_increase,
     compare=AtLeast(rounding=1e-12),
     must_refute=_wrong_increase,
+    examples=searched(name=st.sampled_from(ODD), scale=st.floats(0.1, 5.0)),
+    max_examples=40,
     uses=("dc/defC.1-moments",),
 )
 THM_D1 = adversarial(
@@ -285,6 +291,13 @@ THM_D1_ABOVE = adversarial(
         "The slope at squared length two in the place of one.",
         at=2.0,
     ),
+    examples=searched(
+        name=st.sampled_from(ODD),
+        scale=st.floats(0.1, 5.0),
+        gamma=st.floats(1.0, 8.0),
+        depth=st.just(20),
+    ),
+    max_examples=60,
     uses=("dc/lemD.3",),
 )
 WIDE = statistical(

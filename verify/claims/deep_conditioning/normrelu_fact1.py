@@ -13,7 +13,8 @@ import flint
 from theory import activations as act
 from theory import conditioning, lengths
 from verify.claim import Claim, Source, certified, grid
-from verify.claims._predictors import always, changed
+from verify.claims._certified import agree, points
+from verify.claims._predictors import Prediction, always, changed
 from verify.claims.deep_conditioning._normrelu import (
     KEY,
     PUBLISHED,
@@ -61,6 +62,15 @@ def _length_jet(gamma: Any, c: Any) -> tuple[Any, Any, Any]:
     return _jets(gamma, c)[1]
 
 
+def _length(gamma: Any, c: Any) -> Any:
+    return ratio(_length_jet(gamma, c)[0], inverse_scale_squared(c))
+
+
+def _bias(gamma: Any, c: Any) -> Any:
+    (m, _, _), (q, _, _) = _jets(gamma, c)
+    return ratio(m * m, q)
+
+
 def _length_slope(gamma: Any, c: Any) -> Any:
     return ratio(_length_jet(gamma, c)[1], inverse_scale_squared(c))
 
@@ -86,6 +96,19 @@ def _rest_share(gamma: Any, c: Any) -> Any:
     """1 - (a_0^2 + a_1^2)/q."""
     (m, _, _), (q, _, _) = _jets(gamma, c)
     return 1 - ratio(m * m + gamma * upper_tail(c / gamma.sqrt()) ** 2, q)
+
+
+def _shape(bound: float) -> Prediction:
+    """Return a bound, once the library's functions are those on the boxes."""
+
+    def predict(**_: Any) -> float:
+        where = points((0.5, 1.5), (-2.5, -0.5))
+        agree(lengths.normrelu_length_slope, _length_slope, where)
+        agree(lengths.normrelu_length, _length, where)
+        agree(lengths.normrelu_bias, _bias, where)
+        return bound
+
+    return predict
 
 
 def _box(kinks: list[float]) -> Box:
@@ -255,7 +278,7 @@ CLAIMS = (
         id="dc/fact1-concave",
         title="NormReLU's length map is concave between 1/2 and 3/2 (certified)",
         statement=r"\hat\sigma_0''(\gamma) \le 0,\quad \gamma \in [1/2, 3/2]",
-        predict=always(0.0),
+        predict=_shape(0.0),
         measure=functools.partial(_extremum, maximum, _length_curvature),
         compare=CertifiedAtMost(),
         must_refute=_wrong_concave,
@@ -272,7 +295,7 @@ CLAIMS = (
         r"\quad c = -\tfrac12",
         source=Source(KEY, "Appendix I, Fact 1 (its limits)", Reading.OURS),
         cases=grid(kinks=([-0.5, -0.5],)),
-        predict=always(0.0147),
+        predict=_shape(0.0147),
         measure=functools.partial(_extremum, maximum, _length_curvature),
         compare=CertifiedAtLeast(),
         must_refute=_wrong_concave_limit,
@@ -289,7 +312,7 @@ CLAIMS = (
         r"\quad c = -\tfrac52",
         source=Source(KEY, "Appendix I, Fact 1 (its limits)", Reading.OURS),
         cases=grid(kinks=([-2.5, -2.5],)),
-        predict=always(-3e-06),
+        predict=_shape(-3e-06),
         measure=functools.partial(_extremum, minimum, _bias_curvature),
         compare=CertifiedAtMost(),
         must_refute=_wrong_convex_limit,
@@ -303,7 +326,7 @@ CLAIMS = (
         statement=r"\beta''(\gamma) \ge 0,\quad"
         r" \beta(\gamma) = \frac{(E\,\sigma(\sqrt\gamma X))^2}{\hat\sigma_0(\gamma)},"
         r"\quad \gamma \in [1/2, 3/2]",
-        predict=always(0.0),
+        predict=_shape(0.0),
         measure=functools.partial(_extremum, minimum, _bias_curvature),
         compare=CertifiedAtLeast(),
         must_refute=_wrong_convex,
@@ -389,7 +412,7 @@ CLAIMS = (
         statement=r"\frac{d^2}{d\gamma^2} (E\,\sigma_c(\sqrt\gamma X))^2 \ge 0,\quad"
         r" \gamma \in [1/2, 3/2]",
         cases=grid(kinks=_ONE_KINK),
-        predict=always(0.0),
+        predict=_shape(0.0),
         measure=functools.partial(_extremum, minimum, _square_curvature),
         compare=CertifiedAtLeast(),
         must_hold=always(

@@ -30,8 +30,8 @@ from theory import optimization as rates
 from verify.claim import (
     Case,
     Source,
-    adversarial,
     grid,
+    numeric,
     statistical,
     trend,
 )
@@ -405,7 +405,7 @@ _DESCENTS = (
     *grid(kind="digits", n=32, width=2048, depth=16, seed=3, steps=([0, 1, 2, 5, 10],)),
 )
 
-THM_E8 = adversarial(
+THM_E8 = numeric(
     id="dc/thmE.8",
     items=("ThmE.8",),
     title=(

@@ -19,6 +19,7 @@ from verify.claim import (
     Claim,
     Source,
     adversarial,
+    grid,
     numeric,
     statistical,
 )
@@ -294,13 +295,13 @@ LEM_G1_SHARPER = _of_lemma(
 )
 
 
-def _of_small_problems(**fields: Any) -> Claim:
+def _of_small_problems(*, sharp: tuple[Case, ...] = (), **fields: Any) -> Claim:
     return adversarial(
         assumptions=(
             "finite population, unit features, labels in [-1, 1]",
             "K non-singular",
         ),
-        cases=pop.SHARP,
+        cases=(*pop.SHARP, *sharp),
         examples=pop.problems,
         max_examples=60,
         **fields,
@@ -359,6 +360,7 @@ EQ25 = _of_small_problems(
     ),
     statement=r"\theta^{*T} B \theta^* \le \|\Sigma\| \|\theta^*\|^2",
     source=Source(_KEY, "Equation 25"),
+    sharp=grid(kind="missed", rare=(0.1, 0.3)),
     predict=_predict_bias,
     measure=partial(_solved, "bias"),
     compare=AtMost(relative=_FLOAT),
@@ -379,6 +381,7 @@ EQ26 = _of_small_problems(
         r" \frac{\|\Sigma\| n (1 + \|\theta^*\|)^2}{\lambda_{\min}(K)}"
     ),
     source=Source(_KEY, "Equation 26"),
+    sharp=grid(kind="contrary", norm=(0.25, 0.9)),
     predict=_predict_noise,
     measure=partial(_solved, "noise"),
     compare=AtMost(relative=_FLOAT),

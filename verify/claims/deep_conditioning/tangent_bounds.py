@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from theory import conditioning as dc
 from verify.claim import Source, adversarial, grid, numeric
 from verify.claims._predictors import changed, plus, times
-from verify.claims._searches import SIGNS, searched
+from verify.claims._searches import SEEDS, SIGNS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import (
     KEY,
@@ -333,10 +333,35 @@ def _wrong_condition(form: str, **case: Any) -> float:
     )
 
 
+# Not too near affine: depth grows like 1/mu.
+_BENT = mixtures(centred=True).filter(
+    lambda a: sum(v * v for v in a["a"][2:]) > 0.1 * sum(v * v for v in a["a"])
+)
+_KINDS = st.sampled_from(("equal", "random"))
+_A_DRAWN = searched(
+    activation=_BENT,
+    kind=_KINDS,
+    n=st.integers(2, 5),
+    delta=st.floats(0.05, 1.0),
+    seed=SEEDS,
+    extra=st.integers(0, 6),
+)
+_B_DRAWN = searched(
+    activation=mixtures(centred=True),
+    kind=_KINDS,
+    n=st.integers(2, 5),
+    delta=st.floats(0.01, 1.0),
+    seed=SEEDS,
+    depth=st.integers(1, 20),
+)
+
+
 def _in_form(form: str) -> dict[str, Any]:
     """Return the parts of a claim on the condition number from a threshold depth on."""
     return {
         "cases": _A_CASES,
+        "examples": _A_DRAWN,
+        "max_examples": 30,
         "predict": partial(_predict_condition, form),
         "measure": partial(_measure_condition, form),
         "must_refute": partial(_wrong_condition, form),
@@ -497,6 +522,8 @@ THM_38 = adversarial(
     assumptions=("assumption B",),
     source=Source(KEY, "Theorem 3.8", Reading.READING),
     cases=_B_CASES,
+    examples=_B_DRAWN,
+    max_examples=40,
     predict=partial(_least, "printed"),
     measure=_measure_eigenvalue,
     compare=AtLeast(rounding=1e-13, trivial=0.0, origin=1.0),
@@ -521,6 +548,8 @@ THM_38_MAXIMUM = adversarial(
     assumptions=("assumption B",),
     source=Source(KEY, "Theorem 3.8 (sharpened)", Reading.OURS),
     cases=_B_CASES,
+    examples=_B_DRAWN,
+    max_examples=40,
     predict=partial(_both, _least, "sharp", "attained"),
     measure=partial(_twice, _measure_eigenvalue),
     # As dc/thm3.4-maximum.
@@ -532,7 +561,7 @@ THM_38_MAXIMUM = adversarial(
 )
 
 
-COR_39 = adversarial(
+COR_39 = numeric(
     id="dc/cor3.9",
     loose=True,
     items=("Cor3.9", "AsmB"),
@@ -601,6 +630,8 @@ COR_39_MAXIMUM = adversarial(
     assumptions=("assumption B",),
     source=Source(KEY, "Corollary 3.9 (sharpened)", Reading.OURS),
     cases=_B_CASES,
+    examples=_B_DRAWN,
+    max_examples=40,
     predict=partial(_both, _condition, "sharp", "attained"),
     measure=partial(_twice, _measure_condition_b),
     # 1 - t above 1e-2, t to 1e-11.

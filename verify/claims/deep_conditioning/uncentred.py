@@ -609,7 +609,7 @@ LEM_C32 = adversarial(
     items=("LemC.32",),
     title="Slope one at rho = 1: correlations tend to one, but only algebraically",
     statement=r"1 - \hat\sigma^{(L)}(\rho) \le \frac{1}{1 + \nu (L - L')},"
-    r" \quad L' = \lceil 1 / a_0^2 \rceil \;\mathrm{for}\; \rho < 0",
+    r" \quad L \ge L' = \lceil 1 / a_0^2 \rceil \;\mathrm{for}\; \rho < 0",
     assumptions=("D = 1", "mean not zero"),
     source=Source(KEY, "Lemma C.32 (constants ours)", Reading.OURS),
     # D = 1 exactly: ReLU, the exponential, and quadratics with a_0 = a_2.
@@ -620,7 +620,17 @@ LEM_C32 = adversarial(
     ),
     predict=_predict_algebraic,
     measure=_measure_algebraic,
-    compare=AtMost(rounding=1e-14),
+    # Two is no bound on 1 - rho.
+    compare=AtMost(rounding=1e-14, trivial=2.0),
     must_refute=_wrong_algebraic,
+    examples=searched(
+        activation=st.tuples(st.floats(0.1, 1.0), st.floats(-1.0, 1.0)).map(
+            lambda t: {"a": [t[0], t[1], t[0]]}
+        ),
+        rho=st.floats(-1.0, 1.0),
+        depth=st.integers(1, 40),
+    ),
+    max_examples=60,
     uses=("dc/defC.20", "dc/lemC.26", "dc/lemC.28-negative"),
+    version=2,
 )

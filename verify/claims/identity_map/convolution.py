@@ -471,9 +471,9 @@ def _predict_rank(*, kind: str, side: int, channels: int, kernel: int) -> int:
     return idm.patch_rank(_picture(kind, side, channels), kernel).rank
 
 
-def _by_counting(*, kind: str, side: int, channels: int, kernel: int) -> int:
-    """The smaller of the numbers of pixels and weights."""
-    return min(side * side, kernel**2 * channels)
+def _without_padding(*, kind: str, side: int, channels: int, kernel: int) -> int:
+    """The smaller of the numbers of weights and of windows inside the picture."""
+    return min(max(side - kernel + 1, 0) ** 2, kernel**2 * channels)
 
 
 RANK = Claim(
@@ -496,7 +496,7 @@ RANK = Claim(
     predict=_predict_rank,
     measure=_measure_rank,
     compare=Identical(),
-    must_refute=_by_counting,
+    must_refute=_without_padding,
     uses=("id/patch",),
     finding="Measured as the exact rank of whole-number patches.",
 )

@@ -32,6 +32,7 @@ def _measure_lemma() -> Enclosure:
 
 def _predict_lemma() -> float:
     agree(mmd.chi_square_log_moment, _log_moment, points(_QUARTER))
+    agree(mmd.CHI_SQUARE.log_moment_bound, lambda lam: 2 * lam**2, points(_QUARTER))
     return mmd.CHI_SQUARE.log_moment_bound(0.125) * 64.0
 
 

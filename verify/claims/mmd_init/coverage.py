@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from theory import mmd
-from verify.claim import Source, adversarial, certified, grid, numeric
+from verify.claim import Source, certified, grid, numeric
 from verify.claims._certified import common
 from verify.claims._predictors import always, mapped
 from verify.claims.mmd_init._samples import Array, generator, vertex_distances
@@ -422,7 +422,7 @@ def _predict_least(*, classes: int, seed: int) -> float:
     return mmd.degeneracy_floor(classes)
 
 
-ERR_1 = adversarial(
+ERR_1 = numeric(
     id="mmd/err1",
     items=("Err1", "SdFloor"),
     title="With three or more classes, the degeneracy loss can be brought to zero",

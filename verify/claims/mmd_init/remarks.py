@@ -161,7 +161,7 @@ UNIT = Claim(
     ),
     statement=r"\|\xi\|=1\Rightarrow|f^{(i)}(x+\xi)-f^{(i)}(x)|\le\|J^{(i)}(x)\|",
     source=Source(KEY, "Equations 17 to 19", Reading.READING),
-    evidence=Evidence.SEARCH,
+    evidence=Evidence.NUMERIC,
     cases=grid(widths=([5, 3], [4, 6, 3], [5, 7, 6, 2]), seed=(0, 1)),
     predict=_by_rows,
     measure=_measure_unit,

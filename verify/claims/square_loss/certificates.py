@@ -111,8 +111,7 @@ CLAIMS = (
         ),
         uses=("sl/err2",),
         finding=(
-            "This proves that the rise of Observation 1 need not last to the end, and"
-            " certifies the library's flows."
+            "This proves that the rise of Observation 1 need not last to the end."
         ),
     ),
 )

@@ -75,7 +75,7 @@ def _second_moment(*, examples: int, inputs: int, seed: int, rho: float) -> floa
     return rho * sl.rademacher_linear_bound(examples)
 
 
-_AVERAGES = grid(examples=(1, 2, 9), inputs=(1, 3, 12), seed=(0,), rho=(1.0, 7.0))
+_AVERAGES = grid(examples=(1, 5, 9), inputs=(1, 3, 7), seed=(0,), rho=(1.0, 7.0))
 
 RADEMACHER = Claim(
     id="sl/eq8-linear",
@@ -163,7 +163,7 @@ DEEP = Claim(
     source=Source(
         KEY, "Equation 8; the constant is Golowich, Rakhlin, Shamir 2018", Reading.OURS
     ),
-    evidence=Evidence.SEARCH,
+    evidence=Evidence.NUMERIC,
     cases=grid(depth=(2, 4), examples=(1, 8), seed=(0,)),
     predict=_predict_deep,
     measure=_measure_deep,

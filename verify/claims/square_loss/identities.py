@@ -179,7 +179,12 @@ BOUND = Claim(
     evidence=Evidence.SEARCH,
     cases=(
         *grid(widths=([3, 1], [6, 5, 4, 1]), examples=(7,), seed=(0,)),
-        *grid(widths=([3, 1], [6, 5, 4, 1]), examples=(2,), seed=(0,), aligned=(True,)),
+        *grid(
+            widths=([3, 1], [2, 3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]),
+            examples=(2,),
+            seed=(0,),
+            aligned=(True,),
+        ),
     ),
     examples=problems,
     max_examples=40,

@@ -396,7 +396,7 @@ MODE_VALUES = Claim(
     source=Source(KEY, "Section 3; the law is ours", Reading.OURS),
     evidence=Evidence.NUMERIC,
     cases=(
-        *grid(time=(1e-9, 0.5), start=(1e-5, 1.0, 4.0), target=(1e-3, 0.5, 2.0)),
+        *grid(time=(1e-9, 0.5), start=(1e-5, 1.0, 4.0), target=(1e-8, 0.5, 2.0)),
         # Where the exponent, the start over the target or its inverse leave float64.
         {"time": 1e-200, "start": 1e201, "target": 1e-150},
         {"time": 2.0, "start": 5.0, "target": 1e-20},
