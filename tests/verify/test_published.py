@@ -83,7 +83,9 @@ def test_a_card_shows_an_effect_with_its_interval(tmp_path: Path) -> None:
     written(CLAIM, Profile.QUICK, tmp_path)
     (row,) = build([ENTRY], tmp_path / "quick")
     shown = numbers.effect_of(row.worst)
-    assert shown.startswith("1.00 [")
+    assert row.worst is not None
+    half = row.worst.resolves
+    assert shown == f"1.00 [{1.0 - half:.2f}, {1.0 + half:.2f}]"
     assert f"<dt>difference<dd>{shown}" in as_html([row])
 
 
