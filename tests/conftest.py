@@ -1,5 +1,7 @@
-"""What all tests share: tolerances and examples."""
+"""What all tests share: tolerances, examples and how they are collected."""
 
+import gc
+from collections.abc import Generator
 from typing import Any
 
 import hypothesis
@@ -23,3 +25,17 @@ def approx(expected: Any, rel: Any = None, abs: Any = None, **options: Any) -> A
 
 
 pytest.approx = approx
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without looking for garbage, nor look at what was collected again.
+
+    Thousands of tests and all modules stay to the end; a third of the time went on them.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()

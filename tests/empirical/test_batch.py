@@ -320,9 +320,11 @@ def test_a_terminal_that_goes_away_leaves_checkpoints(tmp_path, workers):
     assert len(list(tmp_path.glob("*.checkpoint"))) == workers
 
 
-@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_signals(tmp_path, name, code, workers):
+# All signals with either number of workers: test_engine.py.
+@pytest.mark.parametrize(
+    ("workers", "name", "code"), [("1", "SIGTERM", 143), ("2", "SIGINT", 130)]
+)
+def test_signals(tmp_path, workers, name, code):
     child = start(tmp_path, "--workers", workers, updates=50, pause=0.05)
     wait_for(lambda: list(tmp_path.glob("c2.*.checkpoint")))
     child.send_signal(signal.Signals[name])

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import gc
 import os
 import random
 import signal
@@ -10,6 +11,7 @@ import sys
 import textwrap
 import threading
 import time
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 import engine_tasks as jobs
@@ -338,6 +340,30 @@ def test_without_a_gpu_its_tasks_are_errors():
         results = run(engine, Task("g", jobs.add, (1,), gpu=True), Task("c", jobs.add))
     assert ends(results) == {"g": End.FAILED, "c": End.DONE}
     assert "needs a GPU" in results["g"].error
+
+
+def _two_added():
+    with Engine(workers=2) as engine:
+        results = run(engine, Task("a", jobs.add), Task("b", jobs.add))
+    assert set(ends(results).values()) == {End.DONE}
+
+
+def test_garbage_may_be_collected_while_workers_start(monkeypatch):
+    # Python's tracker of semaphores then warns that it can't forget those of engines
+    # before: see `filterwarnings`.
+    tracker = resource_tracker._resource_tracker
+    alive = tracker._check_alive
+    gc.disable()
+    try:
+        _two_added()
+        gc.collect()
+        _two_added()
+        monkeypatch.setattr(
+            tracker, "_check_alive", lambda: gc.collect() >= 0 and alive()
+        )
+        _two_added()
+    finally:
+        gc.enable()
 
 
 def test_progress_counts_and_clocks(pair, tmp_path):

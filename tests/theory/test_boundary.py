@@ -1,10 +1,11 @@
 """Every public function of `theory` refuses what it can't answer, and says what and where.
 
 One valid call a function; then every argument in turn is replaced by every value of
-`BAD`. The call must raise ValueError or TypeError, with a message that starts with the
-function's name and names the argument in backticks, or, where the value is listed as fine
-for this argument, return finite numbers. A `FlowWarning` or a `StabilityWarning` whose
-message does the same counts as refusal; nothing else warns, and nothing takes long.
+`NEVER`, `SOMETIMES` and `_own`. The call must raise ValueError or TypeError, with a
+message that starts with the function's name, names the argument in backticks and says
+what it must be, or, where the value is listed as fine for this argument, return finite
+numbers. A `FlowWarning` or a `StabilityWarning` that names the argument counts as
+refusal; nothing else warns, and nothing takes long.
 """
 
 import dataclasses
@@ -124,6 +125,8 @@ SOMETIMES: dict[str, Any] = {
     "zero": 0,
     "tiny": 5e-324,
     "half": 0.5,
+    "one and a bit": 1.0 + 1e-9,
+    "two, a float": 2.0,
     "three": 3,
     "huge": 1e308,
     "giant": 10**70,
@@ -172,11 +175,12 @@ def _own(value: Any) -> dict[str, Any]:
 
 
 ARRAYS = frozenset({"empty", "pair", "axes"})
+ABOVE = frozenset({"one and a bit", "two, a float"})
 ONE = frozenset(SOMETIMES) - ARRAYS
 REAL = ONE | ARRAYS
 NOT_NEGATIVE = REAL - {"minus"}
 POSITIVE = NOT_NEGATIVE - {"zero"}
-UNIT = NOT_NEGATIVE - {"three", "huge", "giant"}
+UNIT = NOT_NEGATIVE - ABOVE - {"three", "huge", "giant"}
 COUNT = frozenset({"zero", "three"})
 WHOLE = frozenset({"three"})
 WEIGHT = POSITIVE - {"tiny", "huge", "giant"}
@@ -266,7 +270,7 @@ GAUSSIAN = (
         gaussian.panels,
         {
             "kinks": frozenset({"empty", "pair"}) | OWN - {"own axis"},
-            "reach": WHOLE | {"half"},
+            "reach": WHOLE | ABOVE | {"half"},
         },
         kinks=(0.5, 1.0),
         reach=20.0,
@@ -304,7 +308,7 @@ OPTIMIZATION = (
         opt.gradient_descent_bound,
         {
             "step": NOT_NEGATIVE,
-            "condition_number": LARGE | {"three", "empty"},
+            "condition_number": LARGE | ABOVE | {"three", "empty"},
             "printed": FLAG,
         },
         step=2.0,
@@ -646,10 +650,10 @@ FLOWS: Any = {
     "max_steps": 1000,
 }
 STEPPED = {
-    "weight_decay": frozenset({"zero", "tiny", "half", "three"}),
-    "t_end": frozenset({"three"}),
+    "weight_decay": ABOVE | {"zero", "tiny", "half", "three"},
+    "t_end": ABOVE | {"three"},
     "rtol": frozenset({"half"}),
-    "atol": frozenset({"half", "three", "giant"}),
+    "atol": ABOVE | {"half", "three", "giant"},
     "t_eval": NONE | UNIT - {"empty", "axes"} | {"own shorter"},
 }
 
@@ -913,7 +917,7 @@ SQUARE_LOSS = (
     ),
     call(
         sl.gradient_flow,
-        STEPPED | {"rho0": frozenset({"tiny", "half", "three"}), "linear": FLAG},
+        STEPPED | {"rho0": ABOVE | {"tiny", "half", "three"}, "linear": FLAG},
         directions=V,
         rho0=1.0,
         linear=False,
@@ -921,7 +925,7 @@ SQUARE_LOSS = (
     ),
     call(
         sl.weight_normalised_flow,
-        STEPPED | {"scale": frozenset({"tiny", "half", "three"})},
+        STEPPED | {"scale": ABOVE | {"tiny", "half", "three"}},
         scale=1.0,
         vectors=V,
         **FLOWS,
@@ -1091,8 +1095,8 @@ LENGTHS = (
     call(
         lengths.normrelu_decay,
         {
-            "gamma_x": ARRAYS | {"half"},
-            "gamma_y": ARRAYS | {"half"},
+            "gamma_x": ARRAYS | {"half", "one and a bit"},
+            "gamma_y": ARRAYS | {"half", "one and a bit"},
             "delta": ARRAYS | {"half"},
         },
         gamma_x=0.5,
@@ -1155,8 +1159,8 @@ LENGTHS = (
     call(
         lengths.joint_trajectory,
         {
-            "gamma_x": ARRAYS | WHOLE | {"half"},
-            "gamma_y": ARRAYS | WHOLE | {"half"},
+            "gamma_x": ARRAYS | ABOVE | WHOLE | {"half"},
+            "gamma_y": ARRAYS | ABOVE | WHOLE | {"half"},
             "rho": UNIT | {"minus"},
             "depth": COUNT,
         },
@@ -1381,7 +1385,7 @@ IDENTITY = (
     ),
     call(
         im.least_failure_probability,
-        {"nullity": COUNT, "channels": WHOLE, "constant": WHOLE | {"giant", "huge"}},
+        {"nullity": COUNT, "channels": WHOLE, "constant": WHOLE | ABOVE | LARGE},
         **COUNTS,
         constant=20.0,
         form="sharp",
@@ -1418,7 +1422,7 @@ IDENTITY = (
             "test_image": frozenset({"own shorter"}),
             "scale": POSITIVE & ONE - {"huge"},
             "steps": COUNT | NONE,
-            "learning_rate": UNIT - {"zero"} | {"three"},
+            "learning_rate": UNIT - {"zero"} | ABOVE | {"three"},
             "momentum": UNIT,
             "rank_tolerance": NONE | UNIT & ONE,
         },
@@ -1436,7 +1440,7 @@ IDENTITY = (
             "test_image": frozenset({"own shorter"}),
             "w0": AXIS,
             "steps": COUNT | NONE,
-            "learning_rate": UNIT - {"zero"} | {"three"},
+            "learning_rate": UNIT - {"zero"} | ABOVE | {"three"},
             "momentum": UNIT,
             "rank_tolerance": NONE | UNIT & ONE,
         },
@@ -1703,7 +1707,10 @@ ACTIVATIONS = (
     call(act.hermite, {"k": COUNT}, k=2),
     call(act.normrelu_constants, {"c": ONE - LARGE}, c=-1.0),
     call(
-        act.normrelu, {"c": NONE, "scale": WHOLE | {"giant", "none"}}, c=None, scale=1.5
+        act.normrelu,
+        {"c": NONE, "scale": WHOLE | ABOVE | {"giant", "none"}},
+        c=None,
+        scale=1.5,
     ),
     call(act.normrelu, {"c": NONE | ONE - LARGE, "scale": NONE}, c=-1.0, scale=None),
     call(
@@ -1739,7 +1746,7 @@ def _methods(a: act.Activation) -> tuple[Call, ...]:
             )
             for f in (a.dual, a.dual_derivative)
         ),
-        call(a.distance_map, {"delta": UNIT}, delta=0.5),
+        call(a.distance_map, {"delta": UNIT | ABOVE}, delta=0.5),
         call(a.hermite, {"order": COUNT, "var": one}, order=2, var=0.5),
         *(call(f, {"q": wide}, q=2.0) for f in (a.length_map, a.length_map_derivative)),
         call(a.scaled, {"var": one}, var=2.0),
@@ -1876,7 +1883,7 @@ PHASES = (
     ),
     call(
         phase.correlation_distance_map,
-        RESTING | {"delta": UNIT},
+        RESTING | {"delta": UNIT | ABOVE},
         delta=0.5,
         **NETWORKS,
         start=1.0,
@@ -2037,6 +2044,9 @@ def outcome(c: Call, name: str, value: Any) -> str:
     except (ValueError, TypeError, sl.StabilityWarning, sl.FlowWarning) as error:
         text = str(error)
         named = text.startswith((f"{who}: ", f"{who}[")) and f"`{name}" in text
+        if not isinstance(error, Warning):
+            says = any(f" {word} " in text for word in ("must", "needs", "give"))
+            named = named and says and text[-1] in ".?"
         return "refused" if named else f"raw error: {type(error).__name__}: {text:.150}"
     except Exception as error:
         return f"raw error: {type(error).__name__}: {error!s:.150}"

@@ -70,8 +70,8 @@ def test_numbers_beyond_float64_are_not_finite():
 
 
 def test_near_names_are_suggested():
-    with pytest.raises(ValueError, match=r"got 'Sharp'\. Did you mean"):
-        _checks.choice("f", "form", "Sharp", ("printed", "sharp"))
+    with pytest.raises(ValueError, match=r"got 'SHARP'\. Did you mean 'sharp'\?"):
+        _checks.choice("f", "form", "SHARP", ("printed", "sharp"))
     with pytest.raises(ValueError, match=r"got 'x'\.$"):
         _checks.choice("f", "form", "x", ("printed", "sharp"))
     with pytest.raises(ValueError, match="one of 'a'"):

@@ -481,10 +481,9 @@ def test_the_fixed_point_of_many_separations():
 
 
 @pytest.mark.parametrize("name", FORMS)
-@pytest.mark.parametrize("bad", ["Sharp", "print", "", None, 1])
-def test_forms_are_checked(name, bad):
+def test_forms_are_names_to_the_letter(name):
     with pytest.raises(ValueError, match=rf"{name}: `form` must be one of"):
-        getattr(dc, name)(*ALL_BROADCAST[name], form=bad)
+        getattr(dc, name)(*ALL_BROADCAST[name], form="Sharp")
 
 
 @pytest.mark.parametrize(

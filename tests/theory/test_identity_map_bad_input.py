@@ -1,4 +1,4 @@
-"""What the identity-map forms refuse, naming themselves and the argument."""
+"""What identity-map forms refuse beside what `test_boundary.py` puts everywhere."""
 
 import math
 import re
@@ -11,16 +11,13 @@ from theory import identity_map as idm
 
 EPS = float(np.finfo(float).eps)
 NAN, INF = math.nan, math.inf
+WHOLE = (0, -3, 1.5, 2.0, True, NAN, "x", None)
 IMAGE = np.arange(9.0).reshape(3, 3) % 4
 W0 = np.zeros((25, 1))
 EYE = np.eye(3)
 CASE = {"pixel_bound": 1.0, "scale": 0.1, "delta": 0.05}
 
-NUMBERS = (NAN, INF, -INF, "x", None)
-WHOLE = (0, -3, 1.5, 2.0, True, NAN, "x", None)
-COUNT = (-1, *WHOLE[1:])
-KERNEL = (*WHOLE, 2, 4)
-POSITIVE = (*NUMBERS, 0.0, -1.0)
+EVEN = (2, 4)
 IMAGES = (
     np.zeros(5),
     np.zeros((0, 3)),
@@ -33,9 +30,9 @@ IMAGES = (
     None,
 )
 TRAINING = (*IMAGES, np.zeros((3, 3)))
-STEPS = (-1, 1.5, 2.0, True, "x", None, [3, -1], 2**60, [[1], [2, 3]])
-MOMENTUM = (*NUMBERS, -1.0, 1.0, [0.5, 1.0])
-TOLERANCE = (-0.1, 1.0, 1.5, NAN, "x", [0.1, 0.2])
+STEPS = ([3, -1], 2**60, [[1], [2, 3]])
+MOMENTUM = (NAN, -1.0, 1.0, [0.5, 1.0])
+TOLERANCE = (1.0, 1.5, [0.1, 0.2])
 DESCENTS = [
     ("one_layer_weights", lambda **k: idm.one_layer_weights([1.0, 0, 0], EYE, **k)),
     (
@@ -63,10 +60,14 @@ DESCENTS = [
 
 CASES = [
     ("residual_factors", "steps", lambda v: _factor(steps=v), STEPS),
-    ("residual_factors", "learning_rate", lambda v: _factor(rate=v), POSITIVE),
     ("residual_factors", "learning_rate", lambda v: _factor(rate=v), (1e101,)),
-    ("residual_factors", "curvature", lambda v: _factor(curvature=v), (*NUMBERS, -1.0)),
-    ("residual_factors", "momentum", lambda v: _factor(m=v), (*NUMBERS, -0.1, 1.0)),
+    ("residual_factors", "curvature", lambda v: _factor(curvature=v), (-1.0,)),
+    (
+        "residual_factors",
+        "momentum",
+        lambda v: _factor(m=v),
+        (-0.1, 1.0),
+    ),
     (
         "scheduled_factors",
         "learning_rates",
@@ -75,42 +76,40 @@ CASES = [
     ),
     (
         "scheduled_factors",
-        "curvature",
-        lambda v: idm.scheduled_factors([0.1], curvature=v),
-        NUMBERS,
-    ),
-    (
-        "scheduled_factors",
         "momentum",
         lambda v: idm.scheduled_factors([0.1], curvature=1.0, momentum=v),
-        (*NUMBERS, -0.1, 1.0),
+        (-0.1, 1.0),
     ),
-    ("learning_rate_limit", "curvature", idm.learning_rate_limit, POSITIVE),
     (
         "learning_rate_limit",
         "momentum",
         lambda v: idm.learning_rate_limit(1.0, v),
-        (*NUMBERS, -0.1, 1.0),
+        (-0.1, 1.0),
     ),
-    ("curvature", "x_train", idm.curvature, (*NUMBERS, [], [0.0, 0.0], EYE, [1e200])),
+    (
+        "curvature",
+        "x_train",
+        idm.curvature,
+        ([], [0.0, 0.0], EYE, [1e200]),
+    ),
     ("curvature", "loss", lambda v: idm.curvature([1.0], loss=v), ("sum", None)),
     (
         "one_layer_prediction",
         "x_train",
         lambda v: idm.one_layer_prediction([1.0, 0, 0], v, EYE),
-        (*NUMBERS, [0.0, 0.0, 0.0], EYE, []),
+        ([0.0, 0.0, 0.0], EYE, []),
     ),
     (
         "one_layer_prediction",
         "x",
         lambda v: idm.one_layer_prediction(v, [1.0, 0, 0], EYE),
-        (*NUMBERS, 1.0, [1.0, 2.0], [NAN, 0, 0]),
+        (1.0, [1.0, 2.0], [NAN, 0, 0]),
     ),
     (
         "one_layer_prediction",
         "w0",
         lambda v: idm.one_layer_prediction([1.0, 0, 0], [1.0, 0, 0], v),
-        (*NUMBERS, np.eye(2), np.ones((2, 3)), np.ones((3, 2)), EYE * NAN),
+        (np.eye(2), np.ones((2, 3)), np.ones((3, 2)), EYE * NAN),
     ),
     *[
         (who, name, call, bad)
@@ -128,14 +127,9 @@ CASES = [
                 (100.0, 0.0, -1.0, NAN, "x", [1e-3, 100.0]),
             ),
             (
-                "learning_rate",
-                lambda v, f=function: f(steps=1, learning_rate=v),
-                POSITIVE,
-            ),
-            (
                 "steps",
                 lambda v, f=function: f(steps=v, learning_rate=1e-3),
-                tuple(v for v in STEPS if v is not None),
+                STEPS,
             ),
             ("loss", lambda v, f=function: f(loss=v), ("sum", None, ["mean"])),
         )
@@ -157,7 +151,6 @@ CASES = [
         lambda v: idm.orthogonal_prediction([0.0, 1.0, 0], [1.0, 0, 0], v),
         (np.ones(3), np.ones((3, 2)), NAN),
     ),
-    ("orthogonal_law", "scale", lambda v: idm.orthogonal_law([1.0], v), POSITIVE),
     (
         "orthogonal_law",
         "x",
@@ -188,17 +181,17 @@ CASES = [
             (
                 "rho",
                 lambda v, f=function: f(v, scale=1.0, dim=3),
-                (*NUMBERS, 1.1, [0.0, -2.0]),
+                (1.1, [0.0, -2.0]),
             ),
             (
                 "scale",
                 lambda v, f=function: f(0.5, scale=v, dim=3),
-                (*POSITIVE, [1.0, 2.0]),
+                ([1.0, 2.0],),
             ),
             (
                 "dim",
                 lambda v, f=function: f(0.5, scale=1.0, dim=v),
-                (*WHOLE, 1),
+                (1,),
             ),
         )
     ],
@@ -212,19 +205,19 @@ CASES = [
         "least_squares_weights",
         "x",
         lambda v: idm.least_squares_weights(v, EYE, EYE),
-        (*NUMBERS, np.ones(3), np.ones((0, 3)), EYE * NAN),
+        (np.ones(3), np.ones((0, 3)), EYE * NAN),
     ),
     (
         "least_squares_weights",
         "y",
         lambda v: idm.least_squares_weights(EYE, v, EYE),
-        (*NUMBERS, np.ones((2, 3)), np.ones(3), EYE * NAN),
+        (np.ones((2, 3)), np.ones(3), EYE * NAN),
     ),
     (
         "least_squares_weights",
         "w0",
         lambda v: idm.least_squares_weights(EYE, EYE, v),
-        (*NUMBERS, np.ones((2, 3)), np.ones((3, 2)), EYE * NAN),
+        (np.ones((2, 3)), np.ones((3, 2)), EYE * NAN),
     ),
     (
         "decide_rank",
@@ -247,7 +240,7 @@ CASES = [
     ("decide_rank", "shape", lambda v: idm.decide_rank([1.0], (v, 3)), WHOLE),
     ("decide_rank", "shape", lambda v: idm.decide_rank([1.0], (3, v)), WHOLE),
     ("patches", "image", lambda v: idm.patches(v, 3), IMAGES),
-    ("patches", "kernel_size", lambda v: idm.patches(IMAGE, v), KERNEL),
+    ("patches", "kernel_size", lambda v: idm.patches(IMAGE, v), EVEN),
     (
         "patch_rank",
         "rank_tolerance",
@@ -264,8 +257,8 @@ CASES = [
         for f in (idm.worst_patch_error, idm.split_patch_bound)
     ],
     ("patch_rank", "image", lambda v: idm.patch_rank(v, 3), IMAGES),
-    ("patch_rank", "kernel_size", lambda v: idm.patch_rank(IMAGE, v), KERNEL),
-    ("centre_selector", "kernel_size", lambda v: idm.centre_selector(v, 1), KERNEL),
+    ("patch_rank", "kernel_size", lambda v: idm.patch_rank(IMAGE, v), EVEN),
+    ("centre_selector", "kernel_size", lambda v: idm.centre_selector(v, 1), EVEN),
     ("centre_selector", "channels", lambda v: idm.centre_selector(3, v), WHOLE),
     (
         "one_layer_conv_weights",
@@ -277,13 +270,13 @@ CASES = [
         "one_layer_conv_weights",
         "kernel_size",
         lambda v: idm.one_layer_conv_weights(IMAGE, v, W0),
-        KERNEL,
+        EVEN,
     ),
     (
         "one_layer_conv_weights",
         "w0",
         lambda v: idm.one_layer_conv_weights(IMAGE, 5, v),
-        (*NUMBERS, np.zeros(25), np.zeros((9, 1)), np.zeros((25, 2)), W0 * NAN),
+        (np.zeros(25), np.zeros((9, 1)), np.zeros((25, 2)), W0 * NAN),
     ),
     *[
         (name, argument, call, bad)
@@ -301,7 +294,7 @@ CASES = [
             (
                 "w0",
                 lambda v, f=function: f(IMAGE, IMAGE, v),
-                (*NUMBERS, np.zeros(25), np.zeros((24, 1)), np.zeros((16, 1))),
+                (np.zeros(25), np.zeros((24, 1)), np.zeros((16, 1))),
             ),
         )
     ],
@@ -315,7 +308,7 @@ CASES = [
         "expected_mse",
         "kernel_size",
         lambda v: idm.expected_mse(IMAGE, v, IMAGE, scale=1.0),
-        KERNEL,
+        EVEN,
     ),
     (
         "expected_mse",
@@ -324,31 +317,22 @@ CASES = [
         (*IMAGES, np.zeros((3, 3, 2))),
     ),
     (
-        "expected_mse",
-        "scale",
-        lambda v: idm.expected_mse(IMAGE, 3, IMAGE, scale=v),
-        POSITIVE,
-    ),
-    (
         "weights_to_framework",
         "weights",
         lambda v: idm.weights_to_framework(v, 3),
-        (*NUMBERS, np.zeros(9), np.zeros((8, 1)), np.zeros((0, 1))),
+        (np.zeros(9), np.zeros((8, 1)), np.zeros((0, 1))),
     ),
     (
         "weights_to_framework",
         "kernel_size",
         lambda v: idm.weights_to_framework(W0, v),
-        KERNEL,
+        EVEN,
     ),
     (
         "weights_from_framework",
         "weights",
         idm.weights_from_framework,
-        (
-            *(*NUMBERS, W0),
-            *map(np.zeros, ((1, 1, 3, 5), (0, 1, 3, 3), (1, 1, 4, 4))),
-        ),
+        (W0, *map(np.zeros, ((1, 1, 3, 5), (0, 1, 3, 3), (1, 1, 4, 4)))),
     ),
     (
         "worst_patch_error",
@@ -360,7 +344,7 @@ CASES = [
         "worst_patch_error",
         "w0",
         lambda v: idm.worst_patch_error(IMAGE, 5, v),
-        (*NUMBERS, np.zeros((9, 1)), np.zeros((2, 25, 1))),
+        (np.zeros((9, 1)), np.zeros((2, 25, 1))),
     ),
     (
         "split_patch_bound",
@@ -372,26 +356,19 @@ CASES = [
         "split_patch_bound",
         "kernel_size",
         lambda v: idm.split_patch_bound(IMAGE, v, W0),
-        KERNEL,
+        EVEN,
     ),
     (
         "patch_norm_bound",
         "kernel_size",
         lambda v: idm.patch_norm_bound(v, 1, 1.0),
-        KERNEL,
+        EVEN,
     ),
-    ("patch_norm_bound", "channels", lambda v: idm.patch_norm_bound(3, v, 1.0), WHOLE),
     (
         "patch_norm_bound",
         "pixel_bound",
         lambda v: idm.patch_norm_bound(3, 1, v),
-        (*NUMBERS, -1.0, [1.0, 2.0]),
-    ),
-    (
-        "selector_norm_bound",
-        "nullity",
-        lambda v: idm.selector_norm_bound(v, 1),
-        COUNT,
+        (-1.0, [1.0, 2.0]),
     ),
     (
         "selector_norm_bound",
@@ -403,34 +380,26 @@ CASES = [
         "chi_square_tail_bound",
         "zeta",
         lambda v: idm.chi_square_tail_bound(v, 3),
-        (*NUMBERS, 0.9),
+        (0.9,),
     ),
-    (
-        "chi_square_tail_bound",
-        "dof",
-        lambda v: idm.chi_square_tail_bound(2.0, v),
-        POSITIVE,
-    ),
-    ("chi_square_tail", "zeta", lambda v: idm.chi_square_tail(v, 3), (*NUMBERS, -0.1)),
-    ("chi_square_tail", "dof", lambda v: idm.chi_square_tail(2.0, v), POSITIVE),
+    ("chi_square_tail", "zeta", lambda v: idm.chi_square_tail(v, 3), (-0.1,)),
     (
         "least_failure_probability",
         "constant",
         lambda v: idm.least_failure_probability(1, 1, v),
-        (*POSITIVE, 1.0, 0.5),
+        (1.0, 0.5),
     ),
     (
         "least_constant",
         "delta",
         lambda v: idm.least_constant(3, 1, v),
-        (*POSITIVE, 1.5),
+        (1.5,),
     ),
-    ("least_constant", "nullity", lambda v: idm.least_constant(v, 1, 0.1), WHOLE),
     (
         "direction_bound",
         "delta",
         lambda v: idm.direction_bound(3, 1, v),
-        (*POSITIVE, 1.5),
+        (1.5,),
     ),
     (
         "direction_bound",
@@ -474,20 +443,13 @@ CASES = [
         lambda v: idm.direction_bound(3, 1, 0.1, constant=v),
         (1.5,),
     ),
-    ("mse_bound", "nullity", lambda v: idm.mse_bound(v, 3, 1, **CASE), (*COUNT, 10)),
-    ("mse_bound", "kernel_size", lambda v: idm.mse_bound(1, v, 1, **CASE), KERNEL),
-    ("mse_bound", "channels", lambda v: idm.mse_bound(1, 3, v, **CASE), WHOLE),
-    (
-        "mse_bound",
-        "scale",
-        lambda v: idm.mse_bound(1, 3, 1, **{**CASE, "scale": v}),
-        POSITIVE,
-    ),
+    ("mse_bound", "nullity", lambda v: idm.mse_bound(v, 3, 1, **CASE), (10,)),
+    ("mse_bound", "kernel_size", lambda v: idm.mse_bound(1, v, 1, **CASE), EVEN),
     (
         "mse_bound",
         "delta",
         lambda v: idm.mse_bound(1, 3, 1, **{**CASE, "delta": v}),
-        (*POSITIVE, 1.5),
+        (1.5,),
     ),
     (
         "mse_bound",
@@ -495,24 +457,21 @@ CASES = [
         lambda v: idm.mse_bound(1, 3, 1, form=v, **CASE),
         ("best", None),
     ),
-    ("mse_order", "rank", lambda v: idm.mse_order(3, 1, v), (*COUNT, 10)),
-    ("mse_order", "kernel_size", lambda v: idm.mse_order(v, 1, 0), KERNEL),
-    ("linear_identity", "dim", lambda v: idm.linear_identity(v, 1), WHOLE),
-    ("linear_identity", "layers", lambda v: idm.linear_identity(2, v), WHOLE),
+    ("mse_order", "rank", lambda v: idm.mse_order(3, 1, v), (10,)),
+    ("mse_order", "kernel_size", lambda v: idm.mse_order(v, 1, 0), EVEN),
     ("linear_identity", "width", lambda v: idm.linear_identity(2, 2, width=v), (1, 0)),
-    ("relu_identity", "layers", lambda v: idm.relu_identity(2, v), WHOLE),
     ("relu_identity", "width", lambda v: idm.relu_identity(2, 2, width=v), (3, 2.5)),
     (
         "linear_convolution_identity",
         "kernel_size",
         lambda v: idm.linear_convolution_identity(v, 1, 1),
-        KERNEL,
+        EVEN,
     ),
     (
         "relu_convolution_identity",
         "kernel_size",
         lambda v: idm.relu_convolution_identity(v, 1, 1),
-        KERNEL,
+        EVEN,
     ),
     (
         "relu_convolution_identity",
@@ -520,7 +479,6 @@ CASES = [
         lambda v: idm.relu_convolution_identity(3, 2, 2, channels=v),
         (3, 0),
     ),
-    ("fcn_parameter_count", "width", lambda v: idm.fcn_parameter_count(4, v, 2), WHOLE),
     (
         "fcn_parameter_count",
         "output_dim",
@@ -531,19 +489,7 @@ CASES = [
         "cnn_parameter_count",
         "kernel_size",
         lambda v: idm.cnn_parameter_count(v, 3, 2),
-        KERNEL,
-    ),
-    (
-        "cnn_parameter_count",
-        "layers",
-        lambda v: idm.cnn_parameter_count(3, 3, v),
-        WHOLE,
-    ),
-    (
-        "initial_variance",
-        "fan_in",
-        lambda v: idm.initial_variance("default", v, 1),
-        WHOLE,
+        EVEN,
     ),
     (
         "initial_variance",
@@ -551,14 +497,11 @@ CASES = [
         lambda v: idm.initial_variance(v, 3, 1),
         ("he", None, 3, ["default"], Path("default")),
     ),
-    ("relu_shrink", "fan_in", lambda v: idm.relu_shrink("default", v, 1), WHOLE),
-    ("coverage", "kernel_size", lambda v: idm.coverage(v, 5, 5, 0, 0), KERNEL),
-    ("coverage", "height", lambda v: idm.coverage(3, v, 5, 0, 0), WHOLE),
-    ("coverage", "row", lambda v: idm.coverage(3, 5, 6, v, 0), (*COUNT, 5)),
-    ("coverage", "column", lambda v: idm.coverage(3, 5, 6, 0, v), (*COUNT, 6)),
+    ("coverage", "kernel_size", lambda v: idm.coverage(v, 5, 5, 0, 0), EVEN),
+    ("coverage", "row", lambda v: idm.coverage(3, 5, 6, v, 0), (5,)),
+    ("coverage", "column", lambda v: idm.coverage(3, 5, 6, 0, v), (6,)),
     ("promise", "image", lambda v: idm.promise(v, 3, scale=0.1), TRAINING),
-    ("promise", "kernel_size", lambda v: idm.promise(IMAGE, v, scale=0.1), KERNEL),
-    ("promise", "scale", lambda v: idm.promise(IMAGE, 3, scale=v), POSITIVE),
+    ("promise", "kernel_size", lambda v: idm.promise(IMAGE, v, scale=0.1), EVEN),
     (
         "promise",
         "pixel_bound",
@@ -568,22 +511,21 @@ CASES = [
     ("wide_signals", "image", lambda v: idm.wide_signals(v, IMAGE, 3, 2), IMAGES),
     ("wide_signals", "other", lambda v: idm.wide_signals(IMAGE, v, 3, 2), IMAGES),
     ("wide_signals", "other", lambda v: idm.wide_signals(IMAGE, v, 3, 2), (EYE[:2],)),
-    ("wide_signals", "kernel_size", lambda v: idm.wide_signals(EYE, EYE, v, 2), KERNEL),
-    ("wide_signals", "layers", lambda v: idm.wide_signals(EYE, EYE, 3, v), WHOLE),
+    ("wide_signals", "kernel_size", lambda v: idm.wide_signals(EYE, EYE, v, 2), EVEN),
     (
         "wide_signals",
         "weight_var",
         lambda v: idm.wide_signals(EYE, EYE, 3, 2, weight_var=v),
-        (*NUMBERS, -1.0),
+        (-1.0,),
     ),
     (
         "wide_signals",
         "bias_var",
         lambda v: idm.wide_signals(EYE, EYE, 3, 2, bias_var=v),
-        (*NUMBERS, -1.0, [0.1, 0.1, 0.1]),
+        (-1.0, [0.1, 0.1, 0.1]),
     ),
     ("receptive_field", "layers", lambda v: idm.receptive_field(3, v), WHOLE),
-    ("receptive_field", "kernel_size", lambda v: idm.receptive_field(v, 3), KERNEL),
+    ("receptive_field", "kernel_size", lambda v: idm.receptive_field(v, 3), EVEN),
 ]
 
 
@@ -602,9 +544,8 @@ def _factor(steps=3, rate=0.1, curvature=1.0, m=0.0):
     ],
 )
 def test_refuses(who, name, call, bad):
-    with pytest.raises(ValueError, match=rf"^{who}: `{name}` must") as caught:
+    with pytest.raises(ValueError, match=rf"^{who}: `{name}` must"):
         call(bad)
-    assert str(caught.value).rstrip("'\"?").strip()
 
 
 @pytest.mark.parametrize(
@@ -712,16 +653,6 @@ def test_small_integers_do_not_wrap():
     # 13^2 is more than an int8 holds.
     kernel = np.int8(13)
     assert idm.mse_bound(150, kernel, 1, **CASE) == idm.mse_bound(150, 13, 1, **CASE)
-
-
-def test_every_public_function_is_here():
-    functions = {
-        name
-        for name, value in vars(idm).items()
-        if callable(value) and not isinstance(value, type) and name[0] != "_"
-    }
-    covered = {who for who, *_ in CASES}
-    assert functions <= covered
 
 
 @pytest.mark.parametrize(

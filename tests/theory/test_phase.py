@@ -80,10 +80,13 @@ CASES = (
 
 
 def _mean(f, q, kinks):
-    """E f(sqrt(q) Z) by tanh-sinh quadrature on panels that end at the kinks."""
+    """E f(sqrt(q) Z) by Gauss-Legendre quadrature on panels that end at the kinks."""
     root = mp.sqrt(q)
     cuts = {mp.mpf(c) / root for c in kinks} | {mp.mpf(k) for k in range(-14, 15, 2)}
-    return mp.quad(lambda z: f(root * z) * mp.npdf(z), sorted(cuts))
+    # On panels of two deviations rules of 96 nodes leave less than 1e-25.
+    return mp.quad(
+        lambda z: f(root * z) * mp.npdf(z), sorted(cuts), method="gauss-legendre"
+    )
 
 
 @pytest.mark.parametrize(("name", "w", "b"), CASES)

@@ -228,9 +228,8 @@ def test_scalars_in_floats_out():
     assert spectrum.nngp_eigenvalues(RELU, 1, np.zeros(0, np.int64), 3).shape == (0,)
 
 
-@pytest.mark.parametrize(
-    "bad", [-1, 1.5, 2.0, True, math.nan, "x", None, [0, -2], 10**6]
-)
+# What is no degree or dimension at all: test_boundary.py.
+@pytest.mark.parametrize("bad", [[0, -2], 10**6])
 @pytest.mark.parametrize(
     "call",
     [
@@ -249,7 +248,6 @@ def test_bad_degrees(call, bad):
         call(bad)
 
 
-@pytest.mark.parametrize("bad", [0, 1, 2.0, True, None])
 @pytest.mark.parametrize(
     "call",
     [
@@ -265,9 +263,9 @@ def test_bad_degrees(call, bad):
         lambda d: spectrum.effective_rank(np.exp, d),
     ],
 )
-def test_bad_dimensions(call, bad):
+def test_a_sphere_has_two_dimensions_at_least(call):
     with pytest.raises(ValueError, match="`dim` must"):
-        call(bad)
+        call(1)
 
 
 def test_other_bad_input():

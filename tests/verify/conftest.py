@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from empirical.testbed.records import RunRecord
+from verify import figures
+from verify.figures import Picture
 
 PREAMBLE = """
 from verify.claim import Claim, Evidence, Source, grid
@@ -81,6 +83,34 @@ def toy_entry(toy: Callable[..., str]) -> Callable[[str], object]:
         return ledger.entries(toy(one=f"{extra}\nCLAIMS = ({call},)\n"))[0]
 
     return make
+
+
+def _plain() -> object:
+    """A drawing that takes no time."""
+    figure, (ax,) = figures.style.axes()
+    ax.plot([0, 1], [0, 1], color=figures.style.SERIES[0], label="α & β")
+    ax.legend()
+    return figure
+
+
+@pytest.fixture
+def quick_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two pictures instead of eight; the real ones are drawn in their own tests."""
+    monkeypatch.setattr(
+        figures,
+        "PICTURES",
+        (
+            Picture(
+                name="length_maps", title="A map", caption="A < B.", of_theory=_plain
+            ),
+            Picture(
+                name="finite_width",
+                title="Widths",
+                caption="Falls.",
+                of_record=figures.measured.finite_width,
+            ),
+        ),
+    )
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The tutorial on adding a paper is followed as it stands, from a temporary folder."""
 
+import json
 import os
 import re
 import subprocess
@@ -42,12 +43,27 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _run(installed: Path, folder: Path, *arguments: str) -> str:
+# One after the other in one process, which loads PyTorch once.
+_EACH = """
+import json, runpy, sys
+for argv in json.loads(sys.argv[1]):
+    sys.argv = argv
+    try:
+        runpy.run_module(argv[0], run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        assert not end.code, argv
+    print("<end>")
+"""
+
+
+def _run(installed: Path, folder: Path, *commands: str) -> list[str]:
+    """Run ``python -m`` with each of these arguments, and return what it prints."""
     env = {**os.environ, "PYTHONPATH": f"{installed}{os.pathsep}{ROOT}"}
-    command = [sys.executable, "-m", *arguments]
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    each = json.dumps([command.split() for command in commands])
+    python = [sys.executable, "-c", _EACH, each]
+    done = subprocess.run(python, cwd=folder, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr + done.stdout
-    return done.stdout
+    return done.stdout.split("<end>\n")[:-1]
 
 
 def test_a_fifth_paper_takes_four_files() -> None:
@@ -55,18 +71,18 @@ def test_a_fifth_paper_takes_four_files() -> None:
 
 
 def test_it_is_listed_run_reported_and_drawn(installed: Path, tmp_path: Path) -> None:
-    listed = _run(installed, tmp_path, "verify", "list", "two")
-    assert listed.split()[:4] == ["two/eq1", "The", "product", "of"]
-    ran = _run(installed, tmp_path, "verify", "run", "two")
-    assert "1 claim: 1 hold" in ran
-    page = _run(
-        installed, tmp_path, "verify.report", "two", "--no-run", "--format", "html"
+    listed, ran, page, drawn = _run(
+        installed,
+        tmp_path,
+        "verify list two",
+        "verify run two",
+        "verify.report two --no-run --format html",
+        "verify.figures two_factors_growth --out figures",
     )
+    assert listed.split()[:4] == ["two/eq1", "The", "product", "of"]
+    assert "1 claim: 1 hold" in ran
     assert "A Toy Theorem on Two Factors" in page
     assert "One factor alone learns" in page
     assert "Trained networks (dots) lie on the flow" in page
-    drawn = _run(
-        installed, tmp_path, "verify.figures", "two_factors_growth", "--out", "figures"
-    )
     assert "two_factors_growth.svg" in drawn
     assert (tmp_path / "figures" / "two_factors_growth.svg").is_file()

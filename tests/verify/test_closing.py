@@ -1,21 +1,19 @@
 """What `tox -e verify` ends with."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from verify import run
+from verify import ledger, paths, run
 from verify.claim import Profile
+from verify.conftest import pytest_terminal_summary
 from verify.report import build
 from verify.report.closing import closing
 from verify.report.rows import Row
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -51,23 +49,29 @@ def test_what_is_not_green_is_named(row: Row) -> None:
     assert not any(line.endswith("-") for line in told.splitlines())
 
 
-def test_a_run_of_the_tests_in_two_processes_ends_with_it() -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-n",
-        "2",
-        "-p",
-        "no:cacheprovider",
-    ]
-    names = ("dc/thm3.4-maximum", "sl/eq1")
-    claims = [f"verify/test_claims.py::test_claim[{name}]" for name in names]
-    done = subprocess.run(
-        [*command, *claims], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "the ledger" in done.stdout
-    assert "2 claims: 2 hold (" in done.stdout
-    assert "python -m verify show" in done.stdout
+def test_a_run_of_the_tests_ends_with_the_claims_that_were_tried_anywhere(
+    toy_entry: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = toy_entry("")
+    folder = paths.folder_of(Profile.QUICK, tmp_path / "results")
+    run.run_and_write(entry, Profile.QUICK, folder)
+    monkeypatch.setattr(ledger, "entries", lambda: (entry,))
+
+    def end(*names: str) -> str:
+        # Reports are all that a process has of tests that others ran.
+        passed = [SimpleNamespace(nodeid=f"verify/test_claims.py::{n}") for n in names]
+        said: list[str] = []
+        terminal: Any = SimpleNamespace(
+            stats={"passed": passed},
+            section=said.append,
+            write=said.append,
+            _tw=SimpleNamespace(fullwidth=80),
+        )
+        config: Any = SimpleNamespace(rootpath=tmp_path)
+        pytest_terminal_summary(terminal, config)
+        return "\n".join(said)
+
+    assert end("test_statistical_claims_share_one_false_alarm_budget") == ""
+    told = end(f"test_claim[{entry.claim.id}]")
+    assert told.startswith("the ledger\n1 claim: 1 hold\n")
+    assert "python -m verify show" in told

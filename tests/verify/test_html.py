@@ -13,10 +13,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from verify import figures, ledger, run
+from verify import ledger, run
 from verify.claim import Profile
 from verify.compare import Outcome
-from verify.figures import Picture
 from verify.items import PAPERS
 from verify.report import build, html, mathml
 from verify.report.html import markup, pictures
@@ -59,34 +58,6 @@ CLAIMS = (
     Claim(id="dc/eq16", **COMMON | dict(items=("Eq16",), figure="length_maps")),
 )
 """
-
-
-def _plain() -> Any:
-    """A drawing that takes no time."""
-    figure, (ax,) = figures.style.axes()
-    ax.plot([0, 1], [0, 1], color=figures.style.SERIES[0], label="α & β")
-    ax.legend()
-    return figure
-
-
-@pytest.fixture
-def quick_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two pictures instead of eight; the real ones are drawn in their own tests."""
-    monkeypatch.setattr(
-        figures,
-        "PICTURES",
-        (
-            Picture(
-                name="length_maps", title="A map", caption="A < B.", of_theory=_plain
-            ),
-            Picture(
-                name="finite_width",
-                title="Widths",
-                caption="Falls.",
-                of_record=figures.measured.finite_width,
-            ),
-        ),
-    )
 
 
 def as_html(rows: Sequence[Row], **options: Any) -> str:

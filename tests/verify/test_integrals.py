@@ -11,7 +11,9 @@ from verify import integrals
 from verify.integrals import Pieces
 
 CUBE = Pieces(order=3, kinks=("0.25", "-0.5"), jumps=("1", "-2"))
-HINGE = Pieces(order=1, kinks=("-0.125",), jumps=("1",), line=("0.5", "-0.25"))
+HINGE = Pieces(
+    order=1, kinks=("-0.125",), jumps=("1",), line=("0.5", "-0.25"), variance="0.75"
+)
 
 
 def test_the_middle_of_a_wide_ball_is_no_number() -> None:

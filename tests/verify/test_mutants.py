@@ -1,12 +1,14 @@
 """The engine of mutations: what it plants, and that its list cannot fall behind."""
 
 import ast
+import functools
 import itertools
 import json
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -278,29 +280,31 @@ def test_the_score_counts_equivalent_mutations_for_neither_side():
     assert "ledger alone 3 of 5 (60%)" in str(score)
 
 
+@functools.cache
+def planted(file: str) -> tuple[sites.Mutant, ...]:
+    """Return all mutations of a file, none of one that has gone."""
+    path = ROOT / file
+    source = path.read_text(encoding="utf-8") if path.exists() else ""
+    return tuple(sites.mutants_of(source, file))
+
+
+def in_source(keys: Iterable[str]) -> set[str]:
+    """Return the keys of all mutations of the files that these are in."""
+    files = {key.partition(":")[0] for key in keys}
+    return {mutant.key for file in files for mutant in planted(file)}
+
+
 def test_what_is_listed_and_kept_agrees_with_the_source():
     # Without running anything; `tox -e mutants` finds each verdict again.
     listed, kept = survivors.read(), verdicts.read()
-    files = {m.partition(":")[0] for m in (*listed, *kept)}
-    known = {
-        m.key
-        for file in files
-        if (ROOT / file).exists()
-        for m in sites.mutants_of((ROOT / file).read_text(encoding="utf-8"), file)
-    }
+    known = in_source((*listed, *kept))
     assert list(survivors.complaints(listed, kept, known)) == []
 
 
 def test_survivors_of_other_seeds_are_in_the_source_and_in_no_list_twice():
     listed, others = survivors.read(), survivors.read(survivors.OTHERS)
-    files = {m.partition(":")[0] for m in others}
-    known = {
-        m.key
-        for file in files
-        for m in sites.mutants_of((ROOT / file).read_text(encoding="utf-8"), file)
-    }
     assert others
-    assert set(others) <= known
+    assert set(others) <= in_source(others)
     assert not set(others) & set(listed)
 
 
@@ -327,21 +331,17 @@ def test_some_of_the_sample_are_killed_still():
     homes = {e.claim.id: e.module for e in ledger.entries()}
     killed = [v for v in verdicts.read().values() if v.fate is Fate.KILLED]
     killed = [v for v in killed if v.asked == 1 and v.claim in homes]
-    found = []
-    for each_of in sorted(killed, key=lambda v: sites.lot(v.mutant, SEED)):
-        file = each_of.mutant.partition(":")[0]
-        if (ROOT / file).exists():
-            source = (ROOT / file).read_text(encoding="utf-8")
-            found += [
-                (m, each_of.claim, each_of.case)
-                for m in sites.mutants_of(source, file)
-                if m.key == each_of.mutant
-            ]
+    found = (
+        (mutant, each_of.claim, each_of.case)
+        for each_of in sorted(killed, key=lambda v: sites.lot(v.mutant, SEED))
+        for mutant in planted(each_of.mutant.partition(":")[0])
+        if mutant.key == each_of.mutant
+    )
     chosen = list(itertools.islice(found, QUICKLY))
     assert len(chosen) == QUICKLY
     for mutant, claim, case in chosen:
-        found = judged(mutant, (claim, homes[claim]), case)
-        assert found.fate is Fate.KILLED, mutant.key
+        verdict_now = judged(mutant, (claim, homes[claim]), case)
+        assert verdict_now.fate is Fate.KILLED, mutant.key
 
 
 # --- functions that no claim executes -------------------------------------------------

@@ -67,11 +67,11 @@ def test_scales_stand_side_by_side(tmp_path: Path) -> None:
     written(CLAIM, Profile.QUICK, tmp_path)
     (row,) = build([ENTRY], tmp_path / "quick")
     assert (row.scale, row.published) == ("small", ())
-    assert "By scale" not in as_html([row])
+    assert "By scale" not in as_html([row], whole=False)
     written(CLAIM, Profile.FULL, tmp_path)
     (row,) = build([ENTRY], tmp_path / "quick")
     assert [(r.scale, r.verdict) for r in row.published] == [("full", "holds")]
-    page = as_html([row])
+    page = as_html([row], whole=False)
     assert "By scale of the networks" in page
     assert "2.1 against 0.1" in page
     (data,) = json.loads(as_json([row]))
@@ -83,8 +83,10 @@ def test_a_card_shows_an_effect_with_its_interval(tmp_path: Path) -> None:
     written(CLAIM, Profile.QUICK, tmp_path)
     (row,) = build([ENTRY], tmp_path / "quick")
     shown = numbers.effect_of(row.worst)
-    assert shown.startswith("1.00 [")
-    assert f"<dt>difference<dd>{shown}" in as_html([row])
+    assert row.worst is not None
+    half = row.worst.resolves
+    assert shown == f"1.00 [{1.0 - half:.2f}, {1.0 + half:.2f}]"
+    assert f"<dt>difference<dd>{shown}" in as_html([row], whole=False)
 
 
 def test_the_page_names_what_trained_the_networks(tmp_path: Path) -> None:
@@ -99,7 +101,7 @@ def test_the_page_names_what_trained_the_networks(tmp_path: Path) -> None:
     (tmp_path / "full" / RUNS).mkdir()
     made.write(tmp_path / "full" / RUNS / "net.json")
     rows.hardware.cache_clear()
-    page = as_html([row])
+    page = as_html([row], whole=False)
     assert "A card of 80 GB" in page
     (data,) = json.loads(as_json([row]))
     assert data["published"][0]["trained_on"] == ["A card of 80 GB"]
@@ -117,7 +119,7 @@ def test_what_larger_scales_say_otherwise_stands_beside_the_verdict(
     assert row.said in as_text([row], width=140, colour=False)
     assert row.said in as_markdown([row])
     assert "1 otherwise at another scale" in as_text([row], width=140, colour=False)
-    assert "(small); refuted (full)</small>" in as_html([row])
+    assert "(small); refuted (full)</small>" in as_html([row], whole=False)
     (data,) = json.loads(as_json([row]))
     assert (data["verdict"], data["said"]) == ("holds", row.said)
     # Not run here, but published.
@@ -134,7 +136,9 @@ def test_a_verdict_that_depends_on_the_draw_says_so(
     monkeypatch.setattr(rows.calibrated, "redrawn", lambda _id: drawn)
     (row,) = build([ENTRY], tmp_path / "quick")
     assert row.said == "holds; 1 of 3 redraws"
-    assert "Depends on the draw: undecided in 2 of 3 redraws." in as_html([row])
+    assert "Depends on the draw: undecided in 2 of 3 redraws." in as_html(
+        [row], whole=False
+    )
     assert "1 otherwise in some redraw" in as_text([row], width=140, colour=False)
     monkeypatch.setattr(rows.calibrated, "redrawn", lambda _id: ("holds",) * 3)
     assert row.said == "holds"
@@ -185,7 +189,7 @@ def test_older_code_is_said_and_other_cases_are_nothing(tmp_path: Path) -> None:
     records.write(replace(record, code="0" * 64), tmp_path / "full")
     (row,) = build([FULL], tmp_path / "quick")
     assert (row.verdict, row.remark) == ("holds", rows.EARLIER)
-    assert rows.EARLIER in as_html([row])
+    assert rows.EARLIER in as_html([row], whole=False)
     other = replace(LARGER, larger_cases={"full": ({"scale": "small"},)})
     (row,) = build([replace(FULL, claim=other)], tmp_path / "quick")
     assert row.verdict == "not run"

@@ -83,6 +83,7 @@ def test_exit_code_0_when_all_is_as_expected(
     assert ran == ["dc/eq1"]
 
 
+@pytest.mark.usefixtures("quick_pictures")
 def test_a_command_says_where_its_report_and_its_records_are(
     toy: Toy, report: Command, ran: list[str], tmp_path: Path, capsys: Captured
 ) -> None:
@@ -538,6 +539,7 @@ def test_help_says_what_each_outcome_means(capsys: Captured) -> None:
         ("r", "text"),
     ],
 )
+@pytest.mark.usefixtures("ran", "quick_pictures")
 def test_the_file_says_how_the_report_is_written(
     toy: Toy, report: Command, tmp_path: Path, name: str, form: str
 ) -> None:
