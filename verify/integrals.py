@@ -141,6 +141,12 @@ class Series:
 
     energies: tuple[Any, ...]
 
+    @classmethod
+    def of(cls, first: Sequence[Any], second: Sequence[Any]) -> "Series":
+        """Return that of two functions, by their Hermite coefficients."""
+        with flint.ctx.workprec(BITS):
+            return cls(tuple(a * b for a, b in zip(first, second, strict=True)))
+
     @cached_property
     def _polynomials(self) -> tuple[Any, Any]:
         whole = flint.arb_poly(list(self.energies))

@@ -296,8 +296,8 @@ def digest_of(data: Mapping[str, Any]) -> str:
 def find(claim: Claim, folder: Path) -> Record | None:
     """Return the record of a claim, or None when it has not been run."""
     path = path_of(claim.id, folder)
-    # A pipe would be waited for.
-    return read(path) if path.is_file() else None
+    # A pipe would be waited for; a folder is told.
+    return read(path) if path.exists() and not path.is_fifo() else None
 
 
 def _encoded(record: Record) -> dict[str, Any]:

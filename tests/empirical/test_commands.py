@@ -262,6 +262,8 @@ def test_who_waits_for_a_pause_is_told_so(capsys):
 )
 def test_messages_are_about_options(study, given, said, capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
+    # With MNIST there are more examples than at hand everywhere.
+    monkeypatch.delenv("DEEP_LEDGER_DATA", raising=False)
     known = importlib.import_module(f"empirical.{study}.__main__")
     assert known.main(given.split()) == 2
     told = capsys.readouterr().err

@@ -255,7 +255,7 @@ SMOOTH = sorted(set(integrals.SMOOTH) - {"identity"})
 def _length(name, q):
     if name in integrals.SMOOTH:
         a = integrals.smooth_coefficients(name, repr(q))
-        return integrals.Series(tuple(v * v for v in a)).dual(1)
+        return integrals.Series.of(a, a).dual(1)
     base = integrals.PIECES[name]
     fields = {**vars(base), "variance": repr(q)}
     return integrals.Pieces(**fields).dual(1)

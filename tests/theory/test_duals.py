@@ -164,10 +164,9 @@ def test_unequal_variances_of_smooth(name, var_x, var_y, error):
     a = act.CATALOGUE[name]
     x = integrals.smooth_coefficients(name, repr(var_x))
     y = integrals.smooth_coefficients(name, repr(var_y))
-    both = integrals.Series(tuple(p * q for p, q in zip(x, y, strict=True)))
+    both = integrals.Series.of(x, y)
     scale = mpmath.sqrt(
-        integrals.Series(tuple(p * p for p in x)).dual(1)
-        * integrals.Series(tuple(q * q for q in y)).dual(1)
+        integrals.Series.of(x, x).dual(1) * integrals.Series.of(y, y).dual(1)
     )
     for rho in (-1.0, -0.7, 0.0, 0.5, 1.0):
         value = a.dual(rho, var_x=var_x, var_y=var_y)

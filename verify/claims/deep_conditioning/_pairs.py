@@ -300,9 +300,7 @@ class Near:
         """E s(u) s(v) and E s'(u) s'(v)."""
         one, two = self._coefficients(p), self._coefficients(q)
         root = mpmath.sqrt(p * q)
-        with flint.ctx.workprec(BITS):
-            energies = tuple(a * b for a, b in zip(one, two, strict=True))
-        series = integrals.Series(energies)
+        series = integrals.Series.of(one, two)
         return series.dual(k / root), series.slope(k / root) / root
 
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
-import flint
 import mpmath
 import numpy as np
 from hypothesis import strategies as st
@@ -349,9 +348,7 @@ def _measure_unequal(*, activation: str, var_x: float, var_y: float) -> list[Any
     first, second = _scaled_law(activation, var_x), _scaled_law(activation, var_y)
     if isinstance(first, integrals.Pieces):
         return [first.dual(rho, second) for rho in RHOS]
-    with flint.ctx.workprec(integrals.BITS):
-        energies = tuple(a * b for a, b in zip(first, second, strict=True))
-    series = integrals.Series(energies)
+    series = integrals.Series.of(first, second)
     return [series.dual(rho) for rho in RHOS]
 
 

@@ -105,9 +105,8 @@ def _unstable(*, kink: str) -> Any:
 def _second_moment(activation: str, variance: str) -> Any:
     if activation in integrals.PIECES:
         return replace(integrals.PIECES[activation], variance=variance).dual(1)
-    with flint.ctx.workprec(integrals.BITS):
-        a = integrals.smooth_coefficients(activation, variance)
-        return integrals.Series(tuple(v * v for v in a)).dual(1)
+    a = integrals.smooth_coefficients(activation, variance)
+    return integrals.Series.of(a, a).dual(1)
 
 
 def _measure_alpha_of(*, activation: str) -> Any:

@@ -9,7 +9,6 @@ import math
 from functools import lru_cache
 from typing import Any
 
-import flint
 import mpmath as mp
 import numpy as np
 from scipy import special
@@ -35,8 +34,7 @@ def _law(name: str, q: str) -> Any:
     if name in integrals.PIECES:
         return dataclasses.replace(integrals.PIECES[name], variance=q)
     a = integrals.smooth_coefficients(name, q)
-    with flint.ctx.workprec(integrals.BITS):
-        return integrals.Series(tuple(v * v for v in a))
+    return integrals.Series.of(a, a)
 
 
 def _at(name: str, q: Any) -> Any:
