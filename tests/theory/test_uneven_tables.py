@@ -498,6 +498,22 @@ def test_a_rest_that_is_rounding_alone_is_resolved_at_once():
     assert len(pieces.basis) == bent_slopes.NODES[0]
 
 
+@pytest.mark.parametrize("d", [0.0, 1e-310, 1e-250])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_pieces_of_parallel_rows_are_those_of_the_end(d, sign):
+    """And of rows an angle apart that no number but zero is far from."""
+    true = _HardSwish()
+    pieces = bent_slopes.BentSlopes.of(true.activation, np.log([1.0, 2.0]))
+    assert pieces is not None
+    rho, size = np.array([sign]), np.ones(1)
+    found = pieces.integrals(np.array([0]), np.array([1]), rho, np.array([d]), size)
+    inner, lost, slope, holds = found
+    own = close_pairs.integrals(true.activation, 1.0, 2.0, sign, 0.0)
+    np.testing.assert_allclose([inner[0], slope[0]], [own[0], own[2]], rtol=1e-14)
+    assert abs(lost[0]) <= 2.0 * d
+    assert holds[0]
+
+
 def test_pieces_whose_terms_cancel_do_not_hold():
     """Of rows far beyond the kinks bends cancel: as far as they hold they have digits."""
     r = np.geomspace(1.0, 1e5, 6)

@@ -151,8 +151,10 @@ def _towards(
     """Return what `integrals` does of E f(r X) g(o Y), towards correlation 1."""
     whole, end, bent = at_end(f, g, r, other)
     t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
-    u, weight = rule[0][:, None] * t, rule[1][:, None] * t
-    steps, bends, size, bent_size = (v * weight for v in _rates(f, g, r, other, u))
+    # Parallel rows are at the end: no angle is left, and any will do for the nodes.
+    u, weight = rule[0][:, None] * np.where(t > 0.0, t, 1.0), rule[1][:, None] * t
+    with np.errstate(over="ignore"):  # kinks that do not meet, at angles next to none
+        steps, bends, size, bent_size = (v * weight for v in _rates(f, g, r, other, u))
     # cos u - cos t.
     left = 2.0 * np.sin(0.5 * (t + u)) * np.sin(0.5 * (t - u))
     both, square = r * other, 0.5 * np.square(left)

@@ -337,6 +337,7 @@ LAWS: dict[str, Law] = {
     "selu": Enclosed(integrals.PIECES["selu"]),
     "hard_tanh": Enclosed(integrals.PIECES["hard_tanh"]),
     "relu6": Enclosed(integrals.PIECES["relu6"]),
+    "hard_swish": Enclosed(integrals.PIECES["hard_swish"]),
     # Poles at i pi/2: e^{-pi^2 / 0.16} = 2e-27; s' is 4 e^{-2|x|}.
     "tanh": Plane(np.tanh, _tanh_slope, step=0.16, reach=21.0),
 }

@@ -156,6 +156,14 @@ _CONE_OF_KINKED = grid(
     depth=1,
     cone=0.01,
 )
+# Slopes that bend and jump: a piecewise linear part and a rest.
+_CONE_OF_BENT = grid(
+    activation="hard_swish",
+    squares=((2.0, 12.0),),
+    turns=((0.01, 0.3, 3.12),),
+    depth=1,
+    cone=0.01,
+)
 
 NNGP = numeric(
     id="dc/eq1-crowd",
@@ -191,15 +199,15 @@ NNGP_KINKED = replace(
     NNGP,
     id="dc/eq1-crowd-kinked",
     title="Kernels of pairs among hundreds of inputs, of activations with kinks",
-    cases=(*_KINKED, *_CONE_OF_LONG),
+    cases=(*_KINKED, *_CONE_OF_LONG, *_CONE_OF_BENT),
     uses=("dc/eq1-crowd",),
 )
 
 NTK_KINKED = replace(
     NTK,
     id="dc/eq7-crowd-kinked",
-    title="Tangent kernels among hundreds of inputs, of a piecewise linear activation",
-    cases=(*_KINKED, *_NOT_ODD, *_CONE_OF_KINKED),
+    title="Tangent kernels among hundreds of inputs, of activations with kinks",
+    cases=(*_KINKED, *_NOT_ODD, *_CONE_OF_KINKED, *_CONE_OF_BENT),
     uses=("dc/eq7-crowd",),
 )
 
