@@ -461,3 +461,28 @@ def test_an_enclosure_has_its_ends_in_order_and_a_proof() -> None:
         Enclosure(1.0, 0.5, "x in [0, 1]", 3)
     with pytest.raises(ValueError, match="`boxes` must be at least 1"):
         Enclosure(0.5, 1.0, "x in [0, 1]", 0)
+
+
+def test_the_entry_that_is_known_least_decides_what_a_mean_resolves() -> None:
+    test = MeanEquals(discrepancy=0.5)
+    known = test.judge([1.0, 1.0], Estimate([1.0, 1.0], [0.01, 0.01], 50))
+    assert known.outcome is HOLDS
+    for stderr in ([0.01, 1.0], [1.0, 0.01]):
+        verdict = test.judge([1.0, 1.0], Estimate([1.0, 1.0], stderr, 50))
+        assert verdict.outcome is UNDECIDED
+
+
+def test_one_arm_without_spread_is_no_agreement_of_all() -> None:
+    constant, spread = (0.0,) * 8, (0.0, 2.0) * 4
+    for treated, baseline in ((constant, spread), (spread, constant)):
+        test = EffectWithin()
+        # By an interval of some 1.1 on either side of the difference of 1.
+        verdict = test.judge((-2.0, 2.0), Contrast(treated, baseline))
+        assert verdict.outcome is UNDECIDED
+
+
+def test_one_ball_among_exact_numbers_is_noticed() -> None:
+    ball = arb(1, 1e-3)
+    for values in ([1.0, ball], np.array([1.0, ball], dtype=object)):
+        with pytest.raises(ValueError, match="must be a number, got a ball"):
+            AgreesTo(1e-6).judge([1.0, 1.0], values)
