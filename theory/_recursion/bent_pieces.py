@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian
+from theory._recursion.linear_pieces import _octaves
 
 Array = npt.NDArray[np.float64]
 
@@ -114,9 +115,10 @@ def integrals(
     for far, sign in ((rho < 0.0, -1.0), (rho >= 0.0, 1.0)):
         g = pieces.mirrored if sign < 0.0 else pieces
         at = np.flatnonzero(far)
-        octaves = 2.0 ** np.ceil(np.log2(_octaves(pieces, g, r[at], other[at], d[at])))
-        for count in np.unique(octaves):
-            here = at[octaves == count]
+        found = _octaves(pieces.kinks, g.kinks, r[at], other[at], d[at])
+        whole = 2.0 ** np.ceil(np.log2(found))
+        for count in np.unique(whole):
+            here = at[whole == count]
             shares = np.append(0.0, 2.0 ** np.arange(-count, 1.0))
             rule = gaussian.composite(shares, NODES)
             step = max(1, TOGETHER // len(rule[0]))
@@ -125,19 +127,6 @@ def integrals(
                 out[:, some] = _towards(pieces, g, r[some], other[some], d[some], rule)
         out[0, at] *= sign
     return out[0], out[1], out[2], out[3]
-
-
-def _octaves(f: Pieces, g: Pieces, r: Array, other: Array, d: Array) -> Array:
-    """Return the octaves of the angle over which densities vary, at least one."""
-    least = np.full_like(d, np.inf)
-    for c in f.kinks:
-        for e in g.kinks:
-            gap = np.abs(c / r - e / other)
-            least = np.minimum(least, np.where(gap > 0.0, gap, np.inf))
-    t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
-    # Kinks a distance g apart leave nothing below angles of g / 12.
-    with np.errstate(divide="ignore"):
-        return np.maximum(np.ceil(np.log2(12.0 * t / np.maximum(least, 1e-15))), 1.0)
 
 
 def _towards(

@@ -12,6 +12,7 @@ for the mean product of slopes S. Kinks that nearly meet make w vanish like
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -130,28 +131,34 @@ def _by_angles(
 ) -> Array:
     """Integrate w from both ends of the angle, (3, m)."""
     out = np.empty((3, len(rho)))
-    octaves = _octaves(activation, r, other, d)
+    each = _octaves(activation.kinks, activation.kinks, r, other, d)
     # Pairs take as many octaves as the most of their group, to the end and to pi/2.
     wide = np.log2(0.5 * math.pi / np.maximum(np.sqrt(d), SMALLEST))
-    group = np.ceil(np.log2(octaves)) + 8.0 * np.ceil(np.log2(np.maximum(wide, 1.0)))
+    group = np.ceil(np.log2(each)) + 8.0 * np.ceil(np.log2(np.maximum(wide, 1.0)))
     for k in np.unique(group):
         at = np.flatnonzero(group == k)
-        most = int(octaves[at].max())
+        most = int(each[at].max())
         out[:, at] = _together(activation, r[at], other[at], rho[at], d[at], most)
     return out
 
 
 def _octaves(
-    activation: PiecewisePolynomial, r: Array, other: Array, d: Array
+    kinks: Sequence[float],
+    others: Sequence[float],
+    r: Array,
+    other: Array,
+    d: Array,
 ) -> Array:
-    """Return the octaves of the angle over which w varies, at least one, of pairs (m,).
+    """Return octaves of the angle over which densities at kinks vary, of pairs (m,).
+
+    At least one. The kinks of the second function are the `others`.
 
     Towards rho = 1: at the other end nothing is integrated from there.
     """
     t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
     least = np.full_like(t, np.inf)
-    for c in activation.kinks:
-        for e in activation.kinks:
+    for c in kinks:
+        for e in others:
             gap = np.abs(c / r - e / other)
             least = np.minimum(least, np.where(gap > 0.0, gap, np.inf))
     # Kinks a distance g apart leave nothing below angles of g / 12.
