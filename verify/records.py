@@ -5,7 +5,6 @@ figures compute nothing. It is *stale* when the claim's version or the sources b
 have changed since.
 """
 
-import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping
@@ -17,7 +16,7 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from empirical.testbed.writing import write_json
+from empirical.testbed.writing import DAMAGED, sealed, unsealed, write_json
 from verify.claim import Claim
 from verify.compare import Contrast, Enclosure, Estimate, Outcome
 
@@ -253,8 +252,7 @@ def write(record: Record, folder: Path) -> Path:
     """Write a record by way of a ``.partial`` file, so that it is whole or absent."""
     folder.mkdir(parents=True, exist_ok=True)
     path = path_of(record.claim, folder)
-    data = _encoded(record)
-    write_json(path, data | {"digest": digest_of(data)})
+    write_json(path, sealed(_encoded(record)))
     return path
 
 
@@ -270,27 +268,11 @@ def read(path: Path) -> Record:
         schema, lacks a field, or has one of another type.
     """
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if data.pop("digest", None) != digest_of(data):
-            raise ValueError("its digest is not that of its content")
-        return _decoded(data)
-    except (
-        ValueError,
-        LookupError,
-        ArithmeticError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-    ) as error:
+        return _decoded(unsealed(json.loads(path.read_text(encoding="utf-8"))))
+    except DAMAGED as error:
         raise RecordError(f"{path}: not a readable record ({error})") from error
     except OSError as error:
         raise RecordError(f"{path}: {error.strerror}") from error
-
-
-def digest_of(data: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a record's content, in hexadecimal digits."""
-    body = json.dumps(data, sort_keys=True, allow_nan=False)
-    return hashlib.sha256(body.encode()).hexdigest()
 
 
 def find(claim: Claim, folder: Path) -> Record | None:

@@ -9,7 +9,8 @@ a record is worth is decided by what it says, and what cannot be read is absent.
     record.where(scale=1.0).series("rho")        # (draws, epochs)
     record.draws[0].status
 
-On disk it is JSON of at most a megabyte, longer arrays compressed, exactly.
+On disk it is JSON of at most a megabyte, longer arrays compressed, exactly, with a
+digest of all of it: a record that was changed since it was written is none.
 """
 
 import hashlib
@@ -22,12 +23,22 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from empirical.testbed.writing import Array, laid_out, pack, plain, unpack, write_text
+from empirical.testbed.writing import (
+    DAMAGED,
+    Array,
+    laid_out,
+    pack,
+    plain,
+    sealed,
+    unpack,
+    unsealed,
+    write_text,
+)
 
 LIMIT = 1_000_000
 """Bytes of a record at most."""
 
-RECORD = "run-1"
+RECORD = "run-2"
 """Type of record, and version of its layout."""
 
 
@@ -249,7 +260,7 @@ class RunRecord:
         parts["draws"] = [
             {**vars(draw), "arrays": _packed(draw.arrays)} for draw in self.draws
         ]
-        return laid_out({"record": RECORD, **parts}) + "\n"
+        return laid_out(sealed({"record": RECORD, **parts})) + "\n"
 
     def write(self, path: Path) -> None:
         """Write the record, whole or not at all.
@@ -277,16 +288,7 @@ class RunRecord:
                 return None  # a pipe would be waited for
             content = json.loads(path.read_text(encoding="utf-8"))
             return cls.of(content)
-        except (
-            OSError,
-            ValueError,
-            LookupError,
-            ArithmeticError,
-            TypeError,
-            AttributeError,
-            RecursionError,
-        ):
-            # Not to be read, cut, of another type or size, or no JSON: no record.
+        except (OSError, *DAMAGED):
             return None
 
     @classmethod
@@ -296,8 +298,9 @@ class RunRecord:
         Raises
         ------
         ValueError, KeyError, TypeError
-            If it is none.
+            If it is none, or was changed since.
         """
+        content = unsealed(content)
         if content["record"] != RECORD:
             raise ValueError(f"a record of type {content['record']!r}, not {RECORD!r}")
         parts: dict[str, Any] = {each.name: content[each.name] for each in fields(cls)}

@@ -1,6 +1,7 @@
 """Writing numbers: as JSON, in little room, and whole or not at all."""
 
 import base64
+import hashlib
 import json
 import math
 import os
@@ -20,6 +21,16 @@ SHORT = 24
 
 DIGITS = 7
 """Significant digits of numbers that are read by people."""
+
+DAMAGED = (
+    ValueError,
+    LookupError,
+    ArithmeticError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+)
+"""What reading JSON raises that was cut, or is of another type or size."""
 
 
 def pack(values: Array) -> Any:
@@ -145,6 +156,36 @@ def write_json(path: Path, content: object) -> None:
     """
     text = json.dumps(plain(content), allow_nan=False, indent=1, sort_keys=True)
     write_text(path, text + "\n")
+
+
+def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what JSON can hold with the SHA-256 of it, as `unsealed` compares it.
+
+    Examples
+    --------
+    >>> unsealed(json.loads(json.dumps(sealed({"x": [1, 2.5]}))))
+    {'x': [1, 2.5]}
+    """
+    return {**content, "digest": _sha256(content)}
+
+
+def unsealed(content: Any) -> dict[str, Any]:
+    """Return what `sealed` was given.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it is no such thing, or was changed since.
+    """
+    body = dict(content)
+    if body.pop("digest", None) != _sha256(body):
+        raise ValueError("its digest is not that of its content")
+    return body
+
+
+def _sha256(content: Mapping[str, Any]) -> str:
+    text = json.dumps(content, sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def write_text(path: Path, text: str) -> None:

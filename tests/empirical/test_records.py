@@ -18,7 +18,14 @@ from empirical.testbed.records import (
     digest,
     identity,
 )
-from empirical.testbed.writing import pack, save_tensors, unpack, whole
+from empirical.testbed.writing import (
+    pack,
+    save_tensors,
+    sealed,
+    unpack,
+    unsealed,
+    whole,
+)
 
 CONFIGURATION = {"name": "a", "network": {"widths": [4, 2]}, "seeds": [0, 1]}
 
@@ -95,10 +102,11 @@ def test_arrays_come_back_exactly(
         "[",
         "3",
         "null",
-        '"run-1"',
+        '"run-2"',
         "{}",
-        '{"record": "run-1"}',
-        '{"record": "claim"}',
+        '{"record": "run-2"}',
+        json.dumps(sealed({"record": "claim"})),
+        json.dumps(sealed({"record": "run-2"})),
     ],
 )
 def test_what_is_no_record_is_absent(content: str, tmp_path: Path) -> None:
@@ -114,16 +122,37 @@ def test_a_record_that_was_cut_or_damaged_is_absent(tmp_path: Path) -> None:
     for end in range(0, len(text) - 2, 37):
         path.write_text(text[:end])
         assert RunRecord.read(path) is None, end
-    whole = json.loads(text)
+    # Even where somebody makes the digest anew.
+    body = unsealed(json.loads(text))
     for name in ("configuration", "facts", "draws", "arrays"):
-        path.write_text(json.dumps(whole | {name: 3}))
+        path.write_text(json.dumps(sealed(body | {name: 3})))
         assert RunRecord.read(path) is None, name
-    path.write_text(json.dumps(whole | {"arrays": {"huge": [10**400]}}))
+    path.write_text(json.dumps(sealed(body | {"arrays": {"huge": [10**400]}})))
     assert RunRecord.read(path) is None
-    packed = whole["draws"][0]["arrays"]["rho"]
+    packed = body["draws"][0]["arrays"]["rho"]
     packed["packed"] = packed["packed"][5:]
-    path.write_text(json.dumps(whole))
+    path.write_text(json.dumps(sealed(body)))
     assert RunRecord.read(path) is None
+
+
+def test_a_record_whose_numbers_were_changed_is_absent(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    text = record().text()
+    for before, after in (
+        ('"seed": 1', '"seed": 2'),
+        ('"steps": 3', '"steps": 4'),
+        ("diverged", "finished"),
+    ):
+        assert before in text
+        path.write_text(text.replace(before, after, 1))
+        assert RunRecord.read(path) is None, after
+    rng = np.random.default_rng(5)
+    content = text.encode()
+    for at in rng.integers(len(content), size=300):
+        bit = 1 << int(rng.integers(8))
+        path.write_bytes(content[:at] + bytes([content[at] ^ bit]) + content[at + 1 :])
+        found = RunRecord.read(path)
+        assert found is None or found.text() == text, at
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no such thing")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from empirical.testbed.writing import sealed, unsealed
 from verify import records, run
 from verify.claim import Profile
 from verify.compare import Outcome
@@ -203,11 +204,9 @@ def _forged(entry: Any, folder: Path, change: Callable[[dict[str, Any]], None]) 
     """Change a record as somebody would who knows how its digest is made."""
     run.run_and_write(entry, Profile.QUICK, folder)
     path = records.path_of(entry.claim.id, folder)
-    data = json.loads(path.read_text())
-    del data["digest"]
+    data = unsealed(json.loads(path.read_text()))
     change(data)
-    data["digest"] = records.digest_of(data)
-    path.write_text(json.dumps(data))
+    path.write_text(json.dumps(sealed(data)))
     (row,) = build((entry,), folder)
     return row
 
