@@ -12,7 +12,7 @@ from typing import Any
 
 import sympy
 
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Claim, Source, grid, symbolic
 from verify.claims._certified import agree, points
 from verify.compare import Identical
 from verify.reading import Reading
@@ -102,10 +102,9 @@ def proof(
 
     must_refute.__doc__ = mistake
 
-    return Claim(
+    return symbolic(
         id=id,
         source=Source(*source, reading),
-        evidence=Evidence.SYMBOLIC,
         cases=grid(),
         predict=predict,
         measure=measure,

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from verify.claim import Claim, Evidence, Source
+from verify.claim import Claim, Source, numeric
 from verify.compare import AgreesTo
 from verify.reading import Reading
 
@@ -33,9 +33,8 @@ def closed(*, twin: Twin, key: str, where: str, **parts: Any) -> Claim:
     notice.
     """
     parts.setdefault("compare", ROUNDING)
-    return Claim(
+    return numeric(
         source=Source(key, where, Reading.OURS),
-        evidence=Evidence.NUMERIC,
         predict=partial(twin, wrong=False),
         must_refute=partial(twin, wrong=True),
         **parts,

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from empirical.identity_map.study import STUDY
 from empirical.testbed.records import Draw, Draws, RunRecord
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Claim, Source, grid, trend
 from verify.compare import Contrast, EffectWithin
 from verify.reading import Reading
 from verify.trained import NotLearnt, Run, Trainer
@@ -185,9 +185,8 @@ def effect(
     parts.setdefault("cases", grid(scale=("small",)))
     parts.setdefault("larger_cases", LARGER)
     parts["uses"] = (*CLOSED, *parts.get("uses", ()))
-    return Claim(
+    return trend(
         source=Source(KEY, where, reading),
-        evidence=Evidence.TREND,
         compare=EffectWithin(paired=paired),
         **parts,
     )

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from theory import identity_map as idm
-from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claim import (
+    Case,
+    Claim,
+    Source,
+    adversarial,
+    grid,
+    numeric,
+    statistical,
+    symbolic,
+)
 from verify.compare import AgreesTo, AtLeast, Estimate, Identical, MeanEquals, Outcome
 from verify.reading import Reading
 
@@ -106,13 +115,12 @@ def _shapes(*kinds: str) -> st.SearchStrategy[Case]:
 def _identity_claim(
     what: str, item: str, kinds: tuple[str, ...], title: str, *uses: str
 ) -> Claim:
-    return Claim(
+    return adversarial(
         id=f"id/{what}",
         items=(item,),
         title=title,
         statement=r"f(x) = x \text{ for every image } x \text{, to the last bit}",
         source=Source(KEY, "Appendix B, and Section 3.4 on channels"),
-        evidence=Evidence.SEARCH,
         cases=grid(
             kind=kinds,
             layers=(2, 5),
@@ -326,13 +334,12 @@ def _one_layer_more(*, kind: str, width: int, kernel: int, layers: int) -> int:
     return _predict_count(kind=kind, width=width, kernel=kernel, layers=layers + 1)
 
 
-TABLE_1 = Claim(
+TABLE_1 = symbolic(
     id="id/tab1",
     items=("Tab1",),
     title="Every parameter count of Table 1, as printed",
     statement=r"\text{Table 1: } L \mapsto \text{number of weights, without biases}",
     source=Source(KEY, "Table 1"),
-    evidence=Evidence.SYMBOLIC,
     cases=_ENTRIES,
     predict=_printed,
     measure=_measure_count,
@@ -342,7 +349,7 @@ TABLE_1 = Claim(
     finding="Counted from the layers themselves; no entry is wrong.",
 )
 
-FORMULA = Claim(
+FORMULA = symbolic(
     id="id/tab1-formula",
     items=("Tab1",),
     title="The formulas behind the parameter counts of Table 1",
@@ -351,7 +358,6 @@ FORMULA = Claim(
         r" \text{CNN: } K^2C^2 \text{ or } K^2(2Cc+(L-2)c^2)"
     ),
     source=Source(KEY, "Table 1; the formulas are ours", Reading.OURS),
-    evidence=Evidence.SYMBOLIC,
     cases=_ENTRIES,
     predict=_predict_count,
     measure=_measure_count,
@@ -412,7 +418,7 @@ def _fans_exchanged(*, scheme: str, fan_in: int, fan_out: int, draws: int) -> fl
     return _predict_variance(scheme=scheme, fan_in=fan_out, fan_out=fan_in, draws=draws)
 
 
-VARIANCES = Claim(
+VARIANCES = statistical(
     id="id/Fig31-variances",
     items=("Fig31",),
     title=(
@@ -427,7 +433,6 @@ VARIANCES = Claim(
         "Appendix I, initialisation schemes; 1/√(f_i f_o), 1/(3f_i) and 1/max are ours",
         Reading.OURS,
     ),
-    evidence=Evidence.STATISTICAL,
     cases=grid(scheme=idm.SCHEMES, fan_in=(30,), fan_out=(20, 60), draws=(1000,)),
     predict=_predict_variance,
     measure=_measure_variance,
@@ -469,7 +474,7 @@ def _without_relu(*, scheme: str, channels: int, times: float, draws: int) -> fl
     )
 
 
-SHRINK = Claim(
+SHRINK = statistical(
     id="id/Err6-shrink",
     items=("Err6",),
     title="The factor by which a ReLU layer shrinks its signal at initialisation",
@@ -477,7 +482,6 @@ SHRINK = Claim(
     source=Source(
         KEY, "Appendix I, default scheme; the law is He et al.'s", Reading.OURS
     ),
-    evidence=Evidence.STATISTICAL,
     cases=(
         {"scheme": "default", "channels": 16, "times": 800.0, "draws": 400},
         {"scheme": "framework", "channels": 16, "times": 6.0, "draws": 400},
@@ -530,13 +534,12 @@ def _stays(*, scheme: str, layers: int, channels: int, biases: bool) -> bool:
     return False
 
 
-ERR_6 = Claim(
+ERR_6 = numeric(
     id="id/Err6-as-read",
     items=("Err6",),
     title="Without biases, the printed default initialisation can train a CNN of 20 layers",
     statement=r"\sigma^2 = \frac1{f_if_o},\ b=0:\quad W - \eta\nabla\mathcal L \ne W",
     source=Source(KEY, "Appendix I, default scheme", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(scheme="default", layers=20, channels=128, biases=False),
     predict=_moves,
     measure=_measure_moves,
@@ -554,7 +557,7 @@ ERR_6 = Claim(
     uses=("id/Err6-shrink",),
 )
 
-START = Claim(
+START = numeric(
     id="id/Err6-corrected",
     items=("Err6",),
     title=(
@@ -566,7 +569,6 @@ START = Claim(
         r"\pm f_i^{-1/2}"
     ),
     source=Source(KEY, "Appendix I, default scheme; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(
             scheme=("default-sqrt", "framework"), layers=20, channels=128, biases=False
@@ -603,7 +605,7 @@ def _no_boundary(*, kernel: int, side: int, row: int, column: int) -> float:
     return min(1.0, (kernel / side) ** 2)
 
 
-COVERAGE = Claim(
+COVERAGE = numeric(
     id="id/Err7-corrected",
     items=("Err7",),
     title="The share of a feature map that one neuron sees",
@@ -612,7 +614,6 @@ COVERAGE = Claim(
         r" |j-c|\le\lfloor K/2\rfloor\}|}{HW}"
     ),
     source=Source(KEY, "Section 3.4, convolution filters; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(kernel=(5, 29, 53, 55, 57), side=(28,), row=(0,), column=(0,)),
         *grid(kernel=(5, 29), side=(28,), row=(3, 14), column=(14,)),
@@ -628,7 +629,7 @@ def _half(*, kernel: int, side: int, row: int, column: int) -> float:
     return 0.5
 
 
-ERR_7 = Claim(
+ERR_7 = numeric(
     id="id/Err7-as-read",
     items=("Err7",),
     title=(
@@ -638,7 +639,6 @@ ERR_7 = Claim(
     source=Source(
         KEY, "Section 3.4 and appendix I, convolution filters", Reading.READING
     ),
-    evidence=Evidence.NUMERIC,
     cases=grid(kernel=(29,), side=(28,), row=(0,), column=(0, 27)),
     predict=_half,
     measure=_measure_coverage,
@@ -675,13 +675,12 @@ def _sum_of_kernels(*, kernel: int, layers: int) -> int:
     return kernel * layers
 
 
-FIELD = Claim(
+FIELD = numeric(
     id="id/Err7-field",
     items=("Err7", "Fig9"),
     title="The receptive field of several convolutional layers",
     statement=r"L(K-1)+1",
     source=Source(KEY, "Section 3.4, convolution filters; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(kernel=(3, 5, 7), layers=(1, 2, 5)),
     predict=_predict_field,
     measure=_measure_field,

@@ -13,7 +13,7 @@ import torch
 from hypothesis import strategies as st
 
 from theory import identity_map as idm
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, adversarial, grid, numeric, symbolic
 from verify.claims._searches import searched
 from verify.claims.identity_map._framework import columns
 from verify.compare import AgreesTo, AtMost
@@ -88,13 +88,12 @@ def _one_channel(*, kind: str, side: int, channels: int, kernel: int) -> float:
     return idm.patch_norm_bound(kernel, 1, 1.0)
 
 
-EQ_8 = Claim(
+EQ_8 = adversarial(
     id="id/eq8",
     items=("Eq8",),
     title="The largest possible norm of an image patch",
     statement=r"\|P\|\le B\sqrt{K^2C}\quad\text{for } |\text{pixels}|\le B",
     source=Source(KEY, "Equation 8"),
-    evidence=Evidence.SEARCH,
     cases=(
         *grid(kind=("flat",), side=(9,), channels=(1, 3), kernel=(3, 5)),
         *grid(kind=("noise", "stripes"), side=(6,), channels=(3,), kernel=(5,)),
@@ -143,13 +142,12 @@ _SELECTED = (
     *grid(kind=("dark",), side=(3,), channels=(1, 3), kernel=(1, 3)),
 )
 
-EQ_9 = Claim(
+EQ_9 = adversarial(
     id="id/eq9",
     items=("Eq9",),
     title="Norm of the identity outside the trained patches: Equation 9 as printed",
     statement=r"\|\Lambda^T\Pi_\perp\|_F\le\sqrt{nC}",
     source=Source(KEY, "Equation 9"),
-    evidence=Evidence.SEARCH,
     cases=_SELECTED,
     predict=_printed_selector,
     measure=_measure_selector,
@@ -163,13 +161,12 @@ EQ_9 = Claim(
     ),
 )
 
-EQ_9_SHARP = Claim(
+EQ_9_SHARP = adversarial(
     id="id/eq9-sharp",
     items=("Eq9",),
     title="Norm of the identity outside the trained patches: a sharper bound",
     statement=r"\|\Lambda^T\Pi_\perp\|_F\le\min(\sqrt n,\sqrt C)",
     source=Source(KEY, "Equation 9; the sharper form is ours", Reading.OURS),
-    evidence=Evidence.SEARCH,
     cases=_SELECTED,
     predict=_predict_selector,
     measure=_measure_selector,
@@ -218,13 +215,12 @@ def _one_degree_more(*, zeta: float, dof: int) -> float:
 
 _TAILS = grid(zeta=(1.0, 1.5, 3.0, 10.0, 40.0), dof=(1, 2, 3, 16, 128))
 
-CHI_2 = Claim(
+CHI_2 = numeric(
     id="id/chi2-exact",
     items=("Chi2",),
     title="Exact tail probabilities of the chi-square distribution",
     statement=r"P(\chi^2_C\ge\zeta C) = Q(C/2,\,\zeta C/2)",
     source=Source(KEY, "Before equation 10; the exact tail is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=(
         *(c for c in _TAILS if c["zeta"] * c["dof"] < 700 or c["dof"] < 20),
         # Some deviations below the mean of so many, and far below it.
@@ -246,14 +242,13 @@ def _squared_chernoff(*, zeta: float, dof: int) -> float:
     return float(idm.chi_square_tail_bound(zeta, dof)) ** 2
 
 
-EQ_10 = Claim(
+EQ_10 = numeric(
     id="id/eq10",
     loose=True,
     items=("Eq10", "Chi2"),
     title="Chernoff's bound on the initial weights of one untrained direction",
     statement=r"P(\rho_k\ge\zeta C)\le\exp\big(-\tfrac C2(\zeta-1-\log\zeta)\big)",
     source=Source(KEY, "Before equation 10, at the best t"),
-    evidence=Evidence.NUMERIC,
     cases=_TAILS,
     predict=_predict_chernoff,
     measure=_measure_tail,
@@ -305,7 +300,7 @@ _DIRECTIONS = (
     *grid(nullity=(6, 600), channels=(3, 64), delta=0.05, constant=(20.0, 400.0)),
 )
 
-EQ_11 = Claim(
+EQ_11 = numeric(
     id="id/eq11",
     loose=True,
     items=("Eq11",),
@@ -315,7 +310,6 @@ EQ_11 = Claim(
         r" \le \delta"
     ),
     source=Source(KEY, "Equation 11"),
-    evidence=Evidence.NUMERIC,
     cases=_DIRECTIONS,
     predict=_predict_any,
     measure=_measure_any,
@@ -359,13 +353,12 @@ def _printed_level(*, nullity: int, channels: int, delta: float) -> float:
     return idm.direction_bound(nullity, channels, delta)
 
 
-EQ_11_SHARP = Claim(
+EQ_11_SHARP = numeric(
     id="id/eq11-exact",
     items=("Eq11",),
     title="The exact level that the weights of all untrained directions stay below",
     statement=r"P(\chi^2_C < q)^n = 1-\delta",
     source=Source(KEY, "Equation 11; the exact level is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(nullity=(1, 60), channels=(1, 3, 64), delta=(0.05, 1e-6)),
         *grid(nullity=0, channels=3, delta=0.05),
@@ -401,13 +394,12 @@ _FAILURES = (
     {"nullity": 10, "channels": 10**11, "constant": 1.00001},
 )
 
-LEAST_FAILURE = Claim(
+LEAST_FAILURE = numeric(
     id="id/Err4-exact",
     items=("Err4",),
     title="The least failure probability for which Theorem 2's constant M is enough",
     statement=r"\delta_0 = n\, e^{-\frac C2 (M-1-\log M)} \le \frac{2n}{C(M-\log M-1)}",
     source=Source(KEY, "After equation 11; the exact form is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=_FAILURES,
     predict=_exact_failure,
     measure=_measure_failure,
@@ -544,7 +536,7 @@ _ERRORS = (
     ),
 )
 
-THEOREM_2 = Claim(
+THEOREM_2 = adversarial(
     id="id/thm2",
     items=("Thm2", "Eq12"),
     title="The error of one trained convolution obeys the explicit bound of Theorem 2",
@@ -553,7 +545,6 @@ THEOREM_2 = Claim(
         r"+\sqrt{nC}\Big]^2\frac{B^2K^2C}{C}"
     ),
     source=Source(KEY, "Equation 12, Theorem 2"),
-    evidence=Evidence.SEARCH,
     cases=_ERRORS,
     predict=_predict_printed,
     measure=_measure_error,
@@ -575,7 +566,7 @@ THEOREM_2 = Claim(
     ),
 )
 
-THEOREM_2_SHARP = Claim(
+THEOREM_2_SHARP = adversarial(
     id="id/thm2-sharp",
     items=("Thm2", "Eq12"),
     title="The error of one trained convolution obeys a sharper bound",
@@ -585,7 +576,6 @@ THEOREM_2_SHARP = Claim(
         r" P(\chi^2_{nC}\ge q)=\delta"
     ),
     source=Source(KEY, "Equation 12; the sharper form is ours", Reading.OURS),
-    evidence=Evidence.SEARCH,
     cases=_ERRORS,
     predict=_predict_sharp,
     measure=_measure_error,
@@ -628,7 +618,7 @@ def _one_more(*, nullity: int, channels: int, kernel: int, delta: float) -> floa
     return _value(nullity + 1, channels, kernel, delta)
 
 
-EQ_12 = Claim(
+EQ_12 = numeric(
     id="id/eq12",
     items=("Eq12",),
     title="Values of Theorem 2's explicit error bound",
@@ -637,7 +627,6 @@ EQ_12 = Claim(
         r"+\sqrt{nC}\Big]^2 B^2K^2,\quad M-1-\log M=\tfrac2C\log\tfrac n\delta"
     ),
     source=Source(KEY, "Equation 12"),
-    evidence=Evidence.NUMERIC,
     cases=grid(nullity=(1, 7), channels=(1, 3, 128), kernel=(5,), delta=(0.05, 1e-9)),
     predict=_predict_value,
     measure=_measure_value,
@@ -680,7 +669,7 @@ def _no_logarithm(
     )
 
 
-EQ_12_ORDER = Claim(
+EQ_12_ORDER = numeric(
     id="id/eq12-order",
     items=("Eq12", "Thm2"),
     title="The explicit bound is of the order that Equation 12 gives it",
@@ -689,7 +678,6 @@ EQ_12_ORDER = Claim(
         r"\quad c = B^2\big(2\sigma^2(2+\log M)+2\big)"
     ),
     source=Source(KEY, "Equation 12, last line; the constant is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     # The factor 2 of (a + b)^2 is needed where both parts are alike.
     cases=(
         *grid(
@@ -727,14 +715,13 @@ def _growth(*, nullity: int, kernel: int, channels: int) -> float:
     return many / one
 
 
-GROWTH = Claim(
+GROWTH = numeric(
     id="id/Err8-growth",
     items=("Err8",),
     title="At one nullity Theorem 2's bound grows with C, at most in proportion to it",
     statement=r"\tilde O\big(\tfrac mC(\tfrac mC-r)\big) = \tilde O(K^2Cn),\quad"
     r" n=K^2C-r",
     source=Source(KEY, "Theorem 2 and the paragraph below it", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(nullity=(1, 5), kernel=(3, 5), channels=(3, 128)),
     predict=_growth,
     measure=_measure_growth,
@@ -766,13 +753,12 @@ def _printed_order(*, nullity: int, kernel: int, channels: int) -> float:
     return m * nullity / channels
 
 
-ORDER = Claim(
+ORDER = symbolic(
     id="id/Err8-corrected",
     items=("Err8", "Thm2"),
     title="The order of Theorem 2's bound in the number of parameters",
     statement=r"\tilde O\big(m(m/C-r)/C\big),\quad m=K^2C^2",
     source=Source(KEY, "Theorem 2"),
-    evidence=Evidence.SYMBOLIC,
     cases=grid(nullity=(0, 1, 5), kernel=(3, 5), channels=(1, 3, 128)),
     predict=_predict_growth_value,
     measure=_measure_order,

@@ -12,7 +12,14 @@ from torch.nn.functional import conv2d, interpolate
 
 from empirical import data
 from theory import identity_map as idm
-from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claim import (
+    Case,
+    Source,
+    adversarial,
+    grid,
+    numeric,
+    statistical,
+)
 from verify.claims.identity_map._framework import (
     as_batch,
     columns,
@@ -102,14 +109,13 @@ def _layers() -> st.SearchStrategy[Case]:
     )
 
 
-PATCH = Claim(
+PATCH = adversarial(
     id="id/patch",
     items=("Patch",),
     title="A convolution is patches times weights, and its target the patches' centres",
     statement=r"\mathrm{conv}(x, W) = X W,\quad X\in\mathbb R^{HW\times K^2C},\quad"
     r" Y = X\Lambda",
     source=Source(KEY, "Appendix D"),
-    evidence=Evidence.SEARCH,
     cases=grid(height=(1, 5), width=(7,), channels=(1, 3), kernel=(3, 9), seed=(0,)),
     examples=_layers,
     max_examples=100,
@@ -195,7 +201,7 @@ def _one_step_later(
     return _path(size, channels, kernel, momentum, seed, 1)
 
 
-PATH = Claim(
+PATH = numeric(
     id="id/conv-path",
     items=("Conv",),
     title="Every gradient step of one convolution, in closed form",
@@ -203,7 +209,6 @@ PATH = Claim(
         r"W^t = W^0 + \textstyle\sum_{i\le r}(1-a_t(\sigma_i))\,v_iv_i^T(\Lambda-W^0)"
     ),
     source=Source(KEY, "Appendix D; the finite steps are ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         size=(4, 9), channels=(1, 3), kernel=(3, 5), momentum=(0.0, 0.9), seed=(0,)
     ),
@@ -254,13 +259,12 @@ def _the_identity(
     return idm.weights_to_framework(weights, kernel).reshape(channels, -1)
 
 
-LIMIT = Claim(
+LIMIT = numeric(
     id="id/conv",
     items=("Conv",),
     title="A trained convolution is the identity on the patches it was trained on",
     statement=r"\hat W = \Pi_\parallel\Lambda + \Pi_\perp W^0",
     source=Source(KEY, "Appendix D"),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(height=(2,), width=(2, 3), channels=(1, 2), kernel=(3, 5), seed=(0, 1)),
         *grid(height=(6,), width=(6,), channels=(1, 2), kernel=(3,), seed=(0,)),
@@ -308,7 +312,7 @@ def _untrained_test(
     return (idm.patches(image, kernel) @ w0).reshape(image.shape)
 
 
-TEST_IMAGE = Claim(
+TEST_IMAGE = numeric(
     id="id/conv-prediction",
     items=("Conv", "Fig6", "Fig20"),
     title="The output of one trained convolution for any image of any size",
@@ -317,7 +321,6 @@ TEST_IMAGE = Claim(
         r" r = K^2C \Rightarrow \hat f(x) = x"
     ),
     source=Source(KEY, "Appendix D"),
-    evidence=Evidence.NUMERIC,
     cases=grid(side=(2, 3, 7), test=(1, 12), channels=(1, 2), kernel=(3,), seed=(0,)),
     predict=_predict_test,
     measure=_measure_test,
@@ -355,13 +358,12 @@ def _half_sum(*, side: int, test: int, channels: int, kernel: int, seed: int) ->
     )
 
 
-ONE_MSE = Claim(
+ONE_MSE = numeric(
     id="id/conv-error",
     items=("Conv", "MSE"),
     title="The error of one trained convolution on a given image, in closed form",
     statement=r"\mathrm{MSE}=\frac1{|\xi|C}\textstyle\sum\|(W^0-\Lambda)^T\Pi_\perp P\|^2",
     source=Source(KEY, "Appendix D"),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(side=(2, 3, 7), test=(1, 12), channels=(1, 2), kernel=(3,), seed=(0,)),
         # So large that its patches are multiplied in blocks.
@@ -420,7 +422,7 @@ def _weights_alone(*, side: int, kernel: int, scale: float, draws: int) -> list[
     return [b - s for b, s in zip(both, small, strict=True)]
 
 
-EXPECTED_MSE = Claim(
+EXPECTED_MSE = statistical(
     id="id/conv-mse",
     items=("Conv", "MSE", "Thm2"),
     title="The expected error of one trained convolution over its initial weights",
@@ -429,7 +431,6 @@ EXPECTED_MSE = Claim(
         r"+\overline{\|\Lambda^T\Pi_\perp P\|^2}/C"
     ),
     source=Source(KEY, "Appendix D; the exact mean is ours", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=grid(side=(3, 5), kernel=(5, 7), scale=(0.3,), draws=(3000,)),
     predict=_predict_mse,
     measure=_measure_mse,
@@ -476,7 +477,7 @@ def _without_padding(*, kind: str, side: int, channels: int, kernel: int) -> int
     return min(max(side - kernel + 1, 0) ** 2, kernel**2 * channels)
 
 
-RANK = Claim(
+RANK = numeric(
     id="id/rank",
     items=("Rank",),
     title="The rank of one image's patches, by image size and kernel size",
@@ -485,7 +486,6 @@ RANK = Claim(
         r"\text{ quickly, equal colours stop at } K^2"
     ),
     source=Source(KEY, "After Theorem 2; the ranks are ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(kind=("noise",), side=(1, 2, 3, 4, 5, 7), channels=(1,), kernel=(3, 5)),
         *grid(kind=("digit",), side=(5, 7, 14), channels=(1,), kernel=(3, 5)),
@@ -541,7 +541,7 @@ def _always_full(*, kind: str, side: int, channels: int, kernel: int) -> list[fl
     return [rank.condition, 1.0, 0.0, 0.0]
 
 
-DECISION = Claim(
+DECISION = numeric(
     id="id/rank-decision",
     items=("Rank",),
     title=(
@@ -550,7 +550,6 @@ DECISION = Claim(
     ),
     statement=r"\kappa=\sigma_1/\sigma_r,\qquad n=K^2C-r",
     source=Source(KEY, "Appendix D; the condition number is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(kind=("noise",), side=(2, 4, 6), channels=(1,), kernel=(3,)),
         *grid(kind=("digit",), side=(7,), channels=(1, 3), kernel=(3,)),
@@ -582,7 +581,7 @@ def _one_fewer(*, least: float, dropped: float, tolerance: float) -> list[float]
     return [3.0 / least, 1.0]
 
 
-GAP = Claim(
+GAP = numeric(
     id="id/rank-gap",
     items=("Rank",),
     title=(
@@ -591,7 +590,6 @@ GAP = Claim(
     ),
     statement=r"\sigma_r/\sigma_{r+1},\quad \sigma_r > \tau\sigma_1 \ge \sigma_{r+1}",
     source=Source(KEY, "Appendix D; the decision is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(least=(1.0, 1e-3), dropped=(1e-7, 1e-12), tolerance=(1e-6,)),
     predict=_predict_gap,
     measure=_measure_gap,
@@ -608,13 +606,12 @@ def _printed_rank(*, kind: str, side: int, channels: int, kernel: int) -> int:
     return kernel**2 * channels
 
 
-ERR_1 = Claim(
+ERR_1 = numeric(
     id="id/Err1-as-read",
     items=("Err1",),
     title="An image with no more pixels than weights can have independent patches",
     statement=r"|\xi|\le K^2C^2:\quad \operatorname{rank}X = |\xi|",
     source=Source(KEY, "Appendix D, cases 1 and 2", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(kind=("noise",), side=(7, 8), channels=(3,), kernel=(3,)),
     predict=_printed_rank,
     measure=_measure_rank,
@@ -674,7 +671,7 @@ def _split_corrected(*, side: int, size: float) -> float:
     return _split(side, size, "corrected")
 
 
-ERR_2 = Claim(
+ERR_2 = numeric(
     id="id/Err2-as-printed",
     items=("Err2",),
     title="Theorem 2's error splits into initial weights and identity as printed",
@@ -683,7 +680,6 @@ ERR_2 = Claim(
         r" (\|W^{0T}\Pi_\perp\| + \|\Lambda^T\Pi_\parallel\|)\,\|P\|^2"
     ),
     source=Source(KEY, "Proof of Theorem 2"),
-    evidence=Evidence.NUMERIC,
     cases=grid(side=(2,), size=(10.0, 3.0)),
     predict=_split_printed,
     measure=_measure_worst,
@@ -698,14 +694,13 @@ ERR_2 = Claim(
     ),
 )
 
-WORST = Claim(
+WORST = numeric(
     id="id/Err2-value",
     items=("Err2", "Conv"),
     title="The largest error of a trained convolution on any patch of unit norm",
     statement=r"\max_{\|P\|=1}\|(W^0-\Lambda)^T\Pi_\perp P\|^2"
     r"=\|(W^0-\Lambda)^T\Pi_\perp\|_2^2",
     source=Source(KEY, "Proof of Theorem 2; the maximum is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(side=(2, 3), size=(10.0, 3.0)),
     predict=_predict_worst,
     measure=_measure_worst,
@@ -737,13 +732,12 @@ def _full_rank(*, kind: str, side: int) -> int:
     return idm.patch_rank(np.pad(small, (before, after)), 3).rank
 
 
-ERR_3 = Claim(
+ERR_3 = numeric(
     id="id/Err3-as-printed",
     items=("Err3",),
     title="Padding the image with zeros does not reduce the error bound of Theorem 2",
     statement=r"\operatorname{rank}X(\text{padded}) = \operatorname{rank}X",
     source=Source(KEY, "After Theorem 2"),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(kind=("square",), side=(4,)),
         *grid(kind=("pixel",), side=(3,)),
@@ -802,7 +796,7 @@ def _frames() -> st.SearchStrategy[Case]:
     )
 
 
-FRAME = Claim(
+FRAME = adversarial(
     id="id/Err3-corrected",
     items=("Err3", "Rank"),
     title="Framed by zeros, any image of one channel makes a convolution the identity",
@@ -813,7 +807,6 @@ FRAME = Claim(
     source=Source(
         KEY, "After Theorem 2; the corrected statement is ours", Reading.OURS
     ),
-    evidence=Evidence.SEARCH,
     cases=(
         *grid(height=(1,), width=(1,), kernel=(3, 5, 7), seed=(0,)),
         *grid(height=(4,), width=(3,), kernel=(3, 5), seed=(0, 1)),

@@ -12,7 +12,14 @@ from torch import Tensor
 from empirical.identity_map import images
 from theory import gaussian
 from theory import identity_map as idm
-from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claim import (
+    Case,
+    Source,
+    adversarial,
+    grid,
+    numeric,
+    statistical,
+)
 from verify.claims._predictors import unlike
 from verify.claims.identity_map._framework import descend, squared_error
 from verify.claims.identity_map._rational import floats, pseudo_inverse, rational
@@ -85,7 +92,7 @@ def _problems() -> st.SearchStrategy[Case]:
     )
 
 
-THEOREM_1 = Claim(
+THEOREM_1 = adversarial(
     id="id/thm1",
     items=("Thm1",),
     title=(
@@ -96,7 +103,6 @@ THEOREM_1 = Claim(
         r" \Pi_\parallel x=\frac{\hat x^Tx}{\|\hat x\|^2}\,\hat x"
     ),
     source=Source(KEY, "Theorem 1"),
-    evidence=Evidence.SEARCH,
     cases=grid(dim=(1, 2, 25, 196), momentum=(0.0, 0.8), seed=(0,)),
     examples=_problems,
     max_examples=10,
@@ -149,7 +155,7 @@ def _one_step_later(*, dim: int, momentum: float, loss: str, seed: int) -> Array
     return _path(dim, momentum, loss, seed, later=1)
 
 
-EQ_4 = Claim(
+EQ_4 = numeric(
     id="id/eq4",
     items=("Eq4",),
     title="Every step of training one linear layer moves its weights along one line",
@@ -158,7 +164,6 @@ EQ_4 = Claim(
         r"\quad a_{t+1}=a_t-\eta b_{t+1},\; b_{t+1}=m b_t+g a_t"
     ),
     source=Source(KEY, "Equation 4; the path is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         dim=(3, 25, 100), momentum=(0.0, 0.5, 0.9), loss=("half_sum", "mean"), seed=(1,)
     ),
@@ -203,7 +208,7 @@ def _a_step_later(*, shrink: float, momentum: float, steps: list[int]) -> Array:
     return _predict_factors(shrink=shrink, momentum=momentum, steps=later)
 
 
-FACTORS = Claim(
+FACTORS = numeric(
     id="id/eq4-factors",
     items=("Eq4",),
     title="The fraction of the error that is left after t steps, to the last digits",
@@ -211,7 +216,6 @@ FACTORS = Claim(
         r"a_t = U_{t+1}-mU_t,\quad U_{t+1}=(1+m-\eta g)U_t-mU_{t-1},\; U_0=0,\, U_1=1"
     ),
     source=Source(KEY, "Equation 4; the closed form is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(
             shrink=(1e-3, 0.3, 1.9), momentum=(0.0, 0.9), steps=([0, 1, 2, 17, 1000],)
@@ -266,7 +270,7 @@ def _at_limit(loss: Any, momentum: float, share: float) -> Case:
     return {"loss": loss, "momentum": momentum, "rate": share * limit}
 
 
-STABILITY = Claim(
+STABILITY = numeric(
     id="id/eq4-stability",
     items=("Eq4",),
     title=(
@@ -279,7 +283,6 @@ STABILITY = Claim(
         "Appendices A and C, the recipe and the loss; the limit is ours",
         Reading.OURS,
     ),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(loss=("half_sum", "mean"), momentum=(0.0, 0.9), rate=(0.01,)),
         *(
@@ -347,7 +350,7 @@ def _not_squared(*, dim: int, scale: float, draws: int, seed: int) -> Array:
     return _below(dim, scale, seed, 0.5)
 
 
-ORTHOGONAL = Claim(
+ORTHOGONAL = statistical(
     id="id/thm1-orth",
     items=("Thm1-orth",),
     title=(
@@ -355,7 +358,6 @@ ORTHOGONAL = Claim(
     ),
     statement=r"x\perp\hat x:\quad f(x)_i = (W^0x)_i\sim N(0,\,s^2\|x\|^2)",
     source=Source(KEY, "After Theorem 1, and appendix E.2", Reading.READING),
-    evidence=Evidence.STATISTICAL,
     cases=grid(dim=(20,), scale=(0.05, 1.0), draws=(4000,), seed=(0,)),
     predict=_predict_orthogonal,
     measure=_measure_orthogonal,
@@ -403,7 +405,7 @@ def _always_rho(*, rho: float, scale: float, dim: int, draws: int) -> list[float
     return [rho, 1.0, rho * rho, 1.0]
 
 
-COSINES = Claim(
+COSINES = statistical(
     id="id/thm1-cosines",
     items=("Thm1-orth", "Corr"),
     title=(
@@ -417,7 +419,6 @@ COSINES = Claim(
         r" E\cos(f(x),x)=\rho\,E\cos(f(x),\hat x)"
     ),
     source=Source(KEY, "After Theorem 1; the exact mean is ours", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=grid(rho=(-0.5, 0.0, 0.3, 0.9), scale=(0.2,), dim=(20,), draws=(4000,)),
     predict=_predict_cosines,
     measure=_measure_cosines,
@@ -478,13 +479,12 @@ def _systems() -> st.SearchStrategy[Case]:
     )
 
 
-LEAST_SQUARES = Claim(
+LEAST_SQUARES = adversarial(
     id="id/lem1-rational",
     items=("Lem1", "Lem2"),
     title="Lemmas 1 and 2 are one formula, for every rank",
     statement=r"W^\infty = W^0 + X^+(Y-XW^0)",
     source=Source(KEY, "Lemmas 1 and 2; the joint form is ours", Reading.OURS),
-    evidence=Evidence.SEARCH,
     cases=(
         *grid(rows=(2,), columns=(6,), rank=(2,), outputs=(2,), seed=(0,)),
         *grid(rows=(6,), columns=(3,), rank=(3,), outputs=(2,), seed=(0,)),
@@ -537,7 +537,7 @@ def _other_lemma(*, rows: int, columns: int, steps: int, seed: int) -> Array:
     return idm.least_squares_weights(x, y, 0.0 * w0)
 
 
-DESCENT = Claim(
+DESCENT = numeric(
     id="id/lem1",
     items=("Lem1", "Lem2"),
     title="Gradient descent on least squares ends at the solution closest to its start",
@@ -546,7 +546,6 @@ DESCENT = Claim(
         r" N\ge D:\; W^\infty=(X^TX)^{-1}X^TY"
     ),
     source=Source(KEY, "Lemmas 1 and 2", Reading.FORCED),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(rows=(3,), columns=(8,), steps=(1, 20, 400), seed=(0,)),
         *grid(rows=(8,), columns=(3,), steps=(1, 20, 400), seed=(0,)),
@@ -609,7 +608,7 @@ def _kept(steps: int) -> float:
     return (1.0 - 0.5e-4) ** steps
 
 
-TWO_LAYER = Claim(
+TWO_LAYER = numeric(
     id="id/twolayer",
     items=("TwoLayer", "Eq16"),
     title=(
@@ -619,7 +618,6 @@ TWO_LAYER = Claim(
     statement=r"f=\alpha^T\mathrm{ReLU}(Wx),\ \alpha \text{ fixed}:\quad"
     r" W^t = W^0 + u_t\,\hat x^T \text{ for all } t",
     source=Source(KEY, "Equation 16"),
-    evidence=Evidence.NUMERIC,
     cases=grid(dim=(10, 25), units=(50, 400), steps=(1, 30, 200), seed=(0,)),
     predict=_predict_update,
     measure=_measure_update,
@@ -647,7 +645,7 @@ def _decayed(*, dim: int, units: int, steps: int, seed: int) -> Array:
     return _kept(steps) * kept
 
 
-UNMOVED = Claim(
+UNMOVED = numeric(
     id="id/twolayer-orth",
     items=("TwoLayer", "Eq16", "Fig12"),
     title=(
@@ -655,7 +653,6 @@ UNMOVED = Claim(
     ),
     statement=r"x\perp\hat x:\quad W^tx = W^0x \text{ for all } t",
     source=Source(KEY, "Appendix E.2, below equation 18", Reading.FORCED),
-    evidence=Evidence.NUMERIC,
     cases=grid(dim=(10, 25), units=(50, 400), steps=(30, 200), seed=(0,)),
     predict=_predict_unmoved,
     measure=_measure_unmoved,
@@ -702,7 +699,7 @@ def _linear_noise(*, dim: int, units: int, scale: float, draws: int) -> list[flo
     return [0.0, float(scale**2 * (z @ z) * (readout @ readout))]
 
 
-NOISE = Claim(
+NOISE = statistical(
     id="id/twolayer-law",
     items=("TwoLayer", "Fig12"),
     title=(
@@ -714,7 +711,6 @@ NOISE = Claim(
         r" \mathrm{Var} f=s^2\|x\|^2\big(\tfrac12-\tfrac1{2\pi}\big)\sum_i\alpha_i^2"
     ),
     source=Source(KEY, "Appendix E.2; the moments are ours", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=grid(dim=(6,), units=(10, 40), scale=(0.5,), draws=(20_000,)),
     predict=_predict_noise,
     measure=_measure_noise,

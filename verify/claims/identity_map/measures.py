@@ -16,7 +16,7 @@ from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.training import train
 from empirical.randomness import torch_generator
 from theory import identity_map as idm
-from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claim import Case, Source, adversarial, grid, numeric
 from verify.claims._twins import closed
 from verify.compare import AgreesTo
 from verify.reading import Reading
@@ -65,13 +65,12 @@ def _probes() -> st.SearchStrategy[Case]:
     )
 
 
-PROBE = Claim(
+PROBE = adversarial(
     id="id/probe",
     items=("Probe",),
     title="Test images have exactly the requested correlation and norm",
     statement=r"\cos(z,\hat x) = \rho,\qquad \|z\| = \|\hat x\|",
     source=Source(KEY, "Section 3.2, on test images"),
-    evidence=Evidence.SEARCH,
     cases=grid(
         rho=(0.0, 1e-9, 0.3, 0.999999, 1.0), side=(14,), law=("gaussian",), seed=(0,)
     ),
@@ -196,7 +195,7 @@ def _nearest(*, train_size: int, tests: int, side: int) -> float:
     return _by_pairs(train_size, tests, side, nearest=True)
 
 
-CLASSIFIER = Claim(
+CLASSIFIER = numeric(
     id="id/layer",
     items=("Layer",),
     title="The averaging classifier computed from class sums equals that from pairs",
@@ -205,7 +204,6 @@ CLASSIFIER = Claim(
         r" = \operatorname{argmax}_c\langle r_i,\sum_{j:\,y_j=c}r_j\rangle"
     ),
     source=Source(KEY, "Section 3.2, on layers"),
-    evidence=Evidence.NUMERIC,
     cases=grid(train_size=(300, 1000), tests=(200,), side=(7, 14)),
     predict=_predict_classifier,
     measure=_measure_classifier,
@@ -248,13 +246,12 @@ def _channel_zero(*, channels: int, side: int, seed: int) -> list[float]:
     return [*right[:2], *(h[0] / np.linalg.norm(h[0])).ravel().tolist()]
 
 
-PICTURE = Claim(
+PICTURE = numeric(
     id="id/svd",
     items=("SVD",),
     title="The picture shown for a layer is its top right singular vector",
     statement=r"v = \operatorname{argmax}_{\|v\|=1}\|Hv\|,\quad H\in\mathbb R^{C\times HW}",
     source=Source(KEY, "Appendix F"),
-    evidence=Evidence.NUMERIC,
     cases=grid(channels=(1, 4, 30), side=(5,), seed=(0, 1)),
     predict=_predict_picture,
     measure=_measure_picture,
@@ -295,13 +292,12 @@ def _without_relu(*, layers: int, count: int, seed: int) -> Array:
     return _by_modules(layers, seed, relu=False)
 
 
-UPPER = Claim(
+UPPER = numeric(
     id="id/upper",
     items=("Upper",),
     title="The upper layers applied to the lower layers' output are the whole network",
     statement=r"f = f_{k+1..L}\circ f_{1..k}",
     source=Source(KEY, "Appendix H.2; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(layers=(4,), count=(1, 2, 3, 4), seed=(0,)),
     predict=_predict_upper,
     measure=_measure_upper,
@@ -339,13 +335,12 @@ def _of_the_new(*, side: int, seed: int) -> float:
     return float(np.linalg.norm(trained - w0) / np.linalg.norm(trained))
 
 
-CHANGE = Claim(
+CHANGE = numeric(
     id="id/rel",
     items=("Rel", "Thm1"),
     title="The relative change of one trained layer, in closed form",
     statement=r"\|W^0-W^*\|/\|W^0\| = \|(I-W^0)\hat x\|/(\|\hat x\|\,\|W^0\|)",
     source=Source(KEY, "Appendix G; the closed form is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(side=(3, 6), seed=(0, 1)),
     predict=_predict_change,
     measure=_measure_change,

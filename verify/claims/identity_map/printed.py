@@ -4,7 +4,7 @@ from typing import Any
 
 from empirical.identity_map.experiments import configurations
 from empirical.testbed.study import Scale
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.compare import Identical
 from verify.reading import Reading
 
@@ -33,14 +33,13 @@ def _hidden(*, network: str) -> list[int]:
     return [layers - 1 for layers in _listed(network=network)]
 
 
-DEPTHS = Claim(
+DEPTHS = numeric(
     id="id/tab1-depths",
     items=("Tab1", "Fig3"),
     uses=("id/tab1",),
     title="At the paper's scale, every depth that Table 1 lists has a configuration",
     statement=r"\text{layers of Table 1}",
     source=Source(KEY, "Table 1; the configurations are ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     # "biased": the same convolutional networks with biases.
     cases=grid(network=("fcn-relu", "cnn", "biased")),
     predict=_listed,
@@ -69,7 +68,7 @@ def _thrice(*, figure: int) -> list[int]:
     return [6144 if n == 3072 else n for n in _printed_shape(figure=figure)]
 
 
-SHAPES = Claim(
+SHAPES = numeric(
     id="id/Fig42-shapes",
     items=("Fig42", "Fig43", "Fig3"),
     uses=("id/Fig42-pictures",),
@@ -81,7 +80,6 @@ SHAPES = Claim(
         r"3 \times 32 \times 32: 3072,\ 128\text{ channels}"
     ),
     source=Source(KEY, "Appendices A and O; the configurations are ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(figure=(2, 3, 42, 43)),
     predict=_printed_shape,
     measure=_configured_shape,
@@ -105,14 +103,13 @@ def _one_twice(*, scale: Scale) -> list[int]:
     return [n + 1 for n in _starts(scale=scale)]
 
 
-STARTS = Claim(
+STARTS = numeric(
     id="id/Fig36-starts",
     items=("Fig36",),
     uses=("id/Fig31-starts",),
     title="At every scale, the networks of an experiment start from different weights",
     statement=r"s_i \ne s_j \text{ for } i \ne j",
     source=Source(KEY, "Appendix K", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(scale=("small", "full", "paper")),
     predict=_starts,
     measure=_different,

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from theory import identity_map as idm
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims._predictors import unlike
 from verify.claims.identity_map._framework import squared_error
 from verify.compare import AgreesTo, Identical
@@ -65,7 +65,7 @@ def _never_dropped(*, dim: int, steps: int, momentum: float, seed: int) -> Array
     return w0 + (1.0 - left) * np.outer(x - w0 @ x, x)
 
 
-SCHEDULE = Claim(
+SCHEDULE = numeric(
     id="id/thm1-schedule",
     items=("Thm1",),
     title="Theorem 1 and its path also hold for learning rates that drop",
@@ -76,7 +76,6 @@ SCHEDULE = Claim(
     source=Source(
         KEY, "Theorem 1 and appendix A; the schedule's part is ours", Reading.OURS
     ),
-    evidence=Evidence.NUMERIC,
     cases=grid(dim=(1, 6), steps=(5, 20), momentum=(0.0, 0.9), seed=(0, 1)),
     predict=_predict_scheduled,
     measure=_measure_scheduled,
@@ -153,13 +152,12 @@ def _nearly_orthogonal(
     ) + 1e-6 * (w0 @ x) * float(np.linalg.norm(z))
 
 
-DEEP = Claim(
+DEEP = numeric(
     id="id/twolayer-deep",
     items=("TwoLayer", "AnyDepth"),
     title="At any depth, training never changes the first layer on orthogonal images",
     statement=r"x\perp\hat x\Rightarrow W_1^tx=W_1^0x\text{ for every }t",
     source=Source(KEY, "Appendix E.2, below equation 18", Reading.FORCED),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(
             widths=([7, 20, 7], [6, 15, 9, 6], [5, 12, 12, 8, 5]),
@@ -218,7 +216,7 @@ def _both_ways(*, kind: str, biases: bool, seed: int) -> list[bool]:
     return [True, True, kind == "linear"]
 
 
-HOMOGENEOUS = Claim(
+HOMOGENEOUS = numeric(
     id="id/bias-homogeneous",
     items=("Bias", "Err6"),
     title=(
@@ -230,7 +228,6 @@ HOMOGENEOUS = Claim(
         r"\text{ with biases, neither}"
     ),
     source=Source(KEY, "Section 1 and appendix H.1, on biases; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         kind=("fully connected", "convolutional", "linear"),
         biases=(False, True),
@@ -276,13 +273,12 @@ def _by_pixel(*, kind: str, padding: str) -> list[int]:
     return [30]
 
 
-FLAT = Claim(
+FLAT = numeric(
     id="id/bias-flat",
     items=("Bias",),
     title="Output biases give an FCN any constant image, but a CNN only uniform ones",
     statement=r"W=0:\quad f(x)=b\in\mathbb R^{HW};\qquad f(x)=b\,\mathbf 1\ (\text{CNN})",
     source=Source(KEY, "Section 1 and appendix H.1, on biases", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         kind=("fully connected", "convolutional"), padding=("zeros", "circular")
     ),
@@ -333,7 +329,7 @@ def _of_one_channel(
     return _sharp(nullity, 1, delta, scale)
 
 
-SHARP = Claim(
+SHARP = numeric(
     id="id/eq12-sharp",
     items=("Eq12",),
     title="Values of a sharper form of Theorem 2's error bound",
@@ -342,7 +338,6 @@ SHARP = Claim(
         r"+1\Big]^2B^2K^2,\quad P(\chi^2_{nC}\ge q)=\delta"
     ),
     source=Source(KEY, "Equation 12; the sharper form is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         nullity=(1, 7, 25), channels=(1, 3), delta=(0.05, 1e-9), scale=(0.3, 2.0)
     ),

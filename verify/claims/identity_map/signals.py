@@ -17,7 +17,7 @@ from empirical.data import load
 from empirical.identity_map import copier, images
 from empirical.randomness import torch_generator
 from theory import identity_map as idm
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Claim, Evidence, Source, grid, numeric
 from verify.compare import AgreesTo, AtLeast, AtMost, Estimate, MeanEquals
 from verify.reading import Reading
 
@@ -248,7 +248,7 @@ def _same_units(*, apart: float) -> list[Any]:
     return _through(apart, lambda _a, _b, both: both / 2)
 
 
-CLOSE = Claim(
+CLOSE = numeric(
     id="id/bias-close",
     items=("Bias",),
     title="How far apart wide networks keep two close images, to twelve digits",
@@ -257,7 +257,6 @@ CLOSE = Claim(
         r"(\sin\theta_l-\theta_l\cos\theta_l)},\quad|x-x'|\ge10^{-8}|x|"
     ),
     source=Source(KEY, "Section 3.2 and appendix H.1; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(apart=(2.0, 0.3, 0.05, 1e-3, 1e-8)),
     predict=_predict_close,
     measure=_measure_close,
@@ -283,7 +282,7 @@ def _as_without(*, biases: bool) -> float:
     return float(_wide(biases=biases).shares[-1]) / 100.0
 
 
-FORGOTTEN = Claim(
+FORGOTTEN = numeric(
     id="id/bias-forgets",
     items=("Bias", "Fig3"),
     title=(
@@ -292,7 +291,6 @@ FORGOTTEN = Claim(
     ),
     statement=r"\|f(x)-f(x')\|/(\sqrt2\|f(x)\|)\le10^{-4},\ 20\text{ layers, biases}",
     source=Source(KEY, "Section 3.2 and appendix H.1; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(biases=(True,)),
     predict=_most,
     measure=_measure_shares,
@@ -320,7 +318,7 @@ def _nearly_all(*, biases: bool) -> float:
     return 0.99
 
 
-REMEMBERED = Claim(
+REMEMBERED = numeric(
     id="id/bias-remembers",
     items=("Bias", "Fig3"),
     title=(
@@ -329,7 +327,6 @@ REMEMBERED = Claim(
     ),
     statement=r"\|f(x)-f(x')\|/(\sqrt2\|f(x)\|)\ge0.05,\ 20\text{ layers, no biases}",
     source=Source(KEY, "Section 3.2 and appendix H.1; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(biases=(False,)),
     predict=_least,
     measure=_measure_shares,
@@ -377,7 +374,7 @@ def _by_channels(*, few: int, many: int) -> float:
     return many / few
 
 
-FEW_CHANNELS = Claim(
+FEW_CHANNELS = numeric(
     id="id/Fig29",
     items=("Fig29", "ThreeChannels"),
     title="Networks of three channels differ more between starts than those of 128",
@@ -386,7 +383,6 @@ FEW_CHANNELS = Claim(
         r"3\text{ channels}\ge2\times128\text{ channels}"
     ),
     source=Source(KEY, "Appendix I, channel depths, Figure 29", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(few=3, many=128),
     predict=_twice,
     measure=_measure_spread,

@@ -13,7 +13,7 @@ import numpy as np
 from empirical.square_loss.experiments import Configuration
 from empirical.square_loss.study import STUDY
 from empirical.testbed.records import Draw, Draws, RunRecord
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Claim, Source, grid, trend
 from verify.claims._predictors import Limits, stated
 from verify.claims.square_loss._networks import Array
 from verify.compare import Contrast, EffectWithin
@@ -73,9 +73,8 @@ def trained(
     more = axes or {}
     larger = parts.pop("larger", LARGER)
     parts["uses"] = (*CLOSED, *parts.get("uses", ()))
-    return Claim(
+    return trend(
         source=Source(KEY, where, reading),
-        evidence=Evidence.TREND,
         cases=grid(**SMALL, **more) if small else (),
         larger_cases={name: grid(**each, **more) for name, each in larger.items()},
         withstands=withstands,

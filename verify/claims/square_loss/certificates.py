@@ -6,7 +6,7 @@ import flint
 import numpy as np
 
 from theory import square_loss as sl
-from verify.claim import Claim, Evidence, Source
+from verify.claim import Source, certified
 from verify.compare import CertifiedAtLeast, Enclosure
 from verify.enclose import BITS, above, below
 from verify.enclose_flow import flow
@@ -85,13 +85,12 @@ def _wrong_fall(*, example: int, times: list[float]) -> float:
 
 
 CLAIMS = (
-    Claim(
+    certified(
         id="sl/err2-certified",
         items=("Err2", "Obs1"),
         title="The scale can rise and then fall: two flows (certified)",
         statement=r"\rho(t_1) - \rho(t_2) > 0, \quad t_1 < t_2",
         source=Source(_KEY, "Observation 1; ours", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
         cases=(
             {"example": 1, "times": [4.0, 5.0]},
             {"example": 2, "times": [1.75, 3.0]},

@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 
 from theory import neural_collapse as nc
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims.square_loss._networks import Array
 from verify.compare import AgreesTo
 from verify.reading import Reading
@@ -106,7 +106,7 @@ def _traces_apart(
     return float(within / between / classes)
 
 
-NC_1 = Claim(
+NC_1 = numeric(
     id="sl/nc1",
     items=("NC1",),
     title=(
@@ -115,7 +115,6 @@ NC_1 = Claim(
     ),
     statement=r"\operatorname{Tr}(\Sigma_W\Sigma_B^\dagger)/C",
     source=Source(KEY, _PAPYAN, Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=(*_MEASURES, *_FAR, *_TIGHT),
     predict=_predict_nc1,
     measure=_measure_nc1,
@@ -167,7 +166,7 @@ def _a_simplex(
     return [0.0, 0.0, 0.0]
 
 
-NC_2 = Claim(
+NC_2 = numeric(
     id="sl/nc2",
     items=("NC2",),
     title="NC2: how far class means are from a simplex; two classes always form one",
@@ -176,7 +175,6 @@ NC_2 = Claim(
         r"\operatorname{sd}\cos_{cc'},\quad\overline{|\cos_{cc'}+1/(C-1)|}"
     ),
     source=Source(KEY, _PAPYAN, Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=(*_MEASURES, *_FAR),
     predict=_predict_simplex,
     measure=_measure_simplex,
@@ -205,7 +203,7 @@ def _centred_rows(*, classes: int, features: int, seed: int) -> list[float]:
     return [found.equinorm, found.equiangle, found.maximal_angle]
 
 
-NC_2_CLASSIFIER = Claim(
+NC_2_CLASSIFIER = numeric(
     id="sl/nc2-classifier",
     items=("NC2",),
     title="NC2 of the classifier: how far its rows are from a simplex",
@@ -214,7 +212,6 @@ NC_2_CLASSIFIER = Claim(
         r"\operatorname{sd}\cos_{cc'},\quad\overline{|\cos_{cc'}+1/(C-1)|}"
     ),
     source=Source(KEY, _PAPYAN, Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=_MEASURES,
     predict=_predict_rows,
     measure=_measure_rows,
@@ -252,13 +249,12 @@ def _of_raw_means(*, classes: int, features: int, seed: int) -> float:
     return float(np.sum(gap**2))
 
 
-NC_3 = Claim(
+NC_3 = numeric(
     id="sl/nc3",
     items=("NC3",),
     title="NC3: how far the classifier is from the class means",
     statement=r"\|W/\|W\|_F-M^T/\|M\|_F\|_F^2",
     source=Source(KEY, _PAPYAN, Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=_MEASURES,
     predict=_predict_duality,
     measure=_measure_duality,
@@ -329,7 +325,7 @@ def _errors_instead(
     return float(np.mean(np.argmax(scores, axis=1) != labels))
 
 
-NC_4 = Claim(
+NC_4 = numeric(
     id="sl/nc4",
     items=("NC4",),
     title="NC4: how often the classifier does not choose the nearest class mean",
@@ -338,7 +334,6 @@ NC_4 = Claim(
         r"\ne\operatorname{argmin}_c\|h_i-\mu_c\|]"
     ),
     source=Source(KEY, _PAPYAN, Reading.READING),
-    evidence=Evidence.NUMERIC,
     # With biases, both where products are larger than one and where they are smaller,
     # and with one class so far that its square exceeds what sets the others apart.
     cases=(
@@ -387,7 +382,7 @@ def _rows_exchanged(*, features: int, seed: int) -> list[float]:
     return [nc.nc3(h, y, rows), nc.nc4(h, y, rows)]
 
 
-NC_BINARY = Claim(
+NC_BINARY = numeric(
     id="sl/nc3-binary",
     items=("NC3", "NC4"),
     title=("For two classes and one output, NC3 is a function of one angle"),
@@ -396,7 +391,6 @@ NC_BINARY = Claim(
         r" \operatorname{argmax}_c\langle w_c,h\rangle=+\iff w\cdot h>0"
     ),
     source=Source(KEY, "Section 2.1; the formula is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(features=(2, 6), seed=(0, 1, 2)),
     predict=_predict_binary,
     measure=_measure_binary,
@@ -456,7 +450,7 @@ def _orthogonal_means(*, classes: int, seed: int) -> list[float]:
     return [0.0, 0.0, 0.0, 1.0 / (classes - 1), 0.0]
 
 
-COLLAPSED = Claim(
+COLLAPSED = numeric(
     id="sl/nc-simplex",
     items=("NC1", "NC2", "NC3"),
     title=(
@@ -464,7 +458,6 @@ COLLAPSED = Claim(
     ),
     statement=r"h_{i,c}=\mu_c\text{ at a simplex, }W\propto M^T:\;NC1=NC2=NC3=0",
     source=Source(KEY, "Section 2.1", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(classes=(2, 3, 10), seed=(0, 1)),
     predict=_predict_collapsed,
     measure=_measure_collapsed,

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from theory import square_loss as sl
-from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claim import Case, Source, adversarial, grid, numeric
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
@@ -55,7 +55,7 @@ def _residual_itself(*, widths: list[int], examples: int, seed: int) -> Array:
     return np.asarray(sl.critical_residual(p.rho, p.directions, p.x, p.labels))
 
 
-EQ_6 = Claim(
+EQ_6 = adversarial(
     id="sl/eq6",
     items=("Eq6",),
     title="The speed of each layer's direction is 2 rho times its residual",
@@ -65,7 +65,6 @@ EQ_6 = Claim(
         r"\Bigr\|_F"
     ),
     source=Source(KEY, "Equations 4 and 6"),
-    evidence=Evidence.SEARCH,
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]), examples=(1, 7), seed=(0,)
     ),
@@ -105,7 +104,7 @@ def _tangent_kernel(*, widths: list[int], examples: int, seed: int) -> Array:
     return moved + 2.0 * p.rho * along
 
 
-KERNEL = Claim(
+KERNEL = numeric(
     id="sl/eq4-kernel",
     items=("Eq4",),
     title="Outputs evolve by the tangent kernel, projected onto the layers' spheres",
@@ -114,7 +113,6 @@ KERNEL = Claim(
         r"\textstyle\sum_k\langle(I-V_kV_k^T)\partial f_n,\partial f_m\rangle"
     ),
     source=Source(KEY, "Equation 4; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]), examples=(1, 7), seed=(0,)
     ),
@@ -187,7 +185,7 @@ def _at_rest_anyway(
     return [0.0] * depth
 
 
-SINGULAR = Claim(
+SINGULAR = numeric(
     id="sl/sing",
     items=("Sing",),
     title=(
@@ -201,7 +199,6 @@ SINGULAR = Claim(
     source=Source(
         KEY, "Section 2, on singular dynamics; the formula is ours", Reading.OURS
     ),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         depth=(1, 2, 3), weight_decay=(0.0, 0.4), factor=(0.5, 1.0, 3.0), seed=(0,)
     ),
@@ -246,7 +243,7 @@ def _over_the_square(
     return found / float(size) if size else found
 
 
-ERROR = Claim(
+ERROR = adversarial(
     id="sl/sing-error",
     items=("Sing",),
     title="With decay, the error at rest is bounded away from zero",
@@ -254,7 +251,6 @@ ERROR = Claim(
         r"\sum_ne_nf_n=-\lambda\rho_{eq}\;\Rightarrow\;\|e\|\ge\lambda\rho_{eq}/\|f\|"
     ),
     source=Source(KEY, "Equations 5 and 6; ours", Reading.OURS),
-    evidence=Evidence.SEARCH,
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1]),
         examples=(1, 7),
@@ -301,7 +297,7 @@ def _none_left(*, widths: list[int], examples: int, seed: int) -> Array:
 
 _WIDE = grid(widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=(4,), seed=(0, 1))
 
-PER_SAMPLE = Claim(
+PER_SAMPLE = numeric(
     id="sl/persample",
     items=("PerSample",),
     title="How far each example's gradients are from parallel to the layers",
@@ -310,7 +306,6 @@ PER_SAMPLE = Claim(
         r"=\sqrt{\|\partial f_j/\partial V_k\|_F^2/f_j^2-1}"
     ),
     source=Source(KEY, "Section 2.1; the formula is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=_WIDE,
     predict=_predict_single,
     measure=_measure_single,
@@ -320,7 +315,7 @@ PER_SAMPLE = Claim(
     uses=("sl/eq6", "sl/hom"),
 )
 
-ERR_3 = Claim(
+ERR_3 = numeric(
     id="sl/err3",
     items=("Err3", "PerSample", "Lemma1"),
     title="At zero loss, every example's gradient is parallel to each layer",
@@ -328,7 +323,6 @@ ERR_3 = Claim(
         r"L=0\;\Rightarrow\;\partial f(x_j)/\partial V_k=V_kf(x_j)\text{ for every }j"
     ),
     source=Source(KEY, "Section 2.1 and Lemma 1"),
-    evidence=Evidence.NUMERIC,
     cases=_WIDE,
     predict=_none_left,
     measure=_measure_single,
@@ -364,7 +358,7 @@ def _when_it_vanishes(*, widths: list[int], examples: int, seed: int) -> list[bo
     return [True, True]
 
 
-ERR_12 = Claim(
+ERR_12 = numeric(
     id="sl/err12",
     items=("Err12", "Sing"),
     title=(
@@ -377,7 +371,6 @@ ERR_12 = Claim(
     source=Source(
         KEY, "Footnote 3, with the missing inequality restored", Reading.FORCED
     ),
-    evidence=Evidence.NUMERIC,
     cases=_WIDE,
     predict=_rest_all_the_same,
     measure=_measure_footnote,
@@ -441,7 +434,7 @@ def _nets() -> st.SearchStrategy[Case]:
     )
 
 
-ERR_3_CORRECTED = Claim(
+ERR_3_CORRECTED = adversarial(
     id="sl/err3-corrected",
     items=("Err3",),
     title=("Of two classes, at least one has gradients not parallel to the layers"),
@@ -449,7 +442,6 @@ ERR_3_CORRECTED = Claim(
         r"f_i>0>f_j\;\Rightarrow\;D_{i,L}\,D_{j,L}\ge 1\text{ in any ReLU network}"
     ),
     source=Source(KEY, "Lemma 1; ours", Reading.OURS),
-    evidence=Evidence.SEARCH,
     cases=(
         *grid(sharp=(True,), share=(0.5, 0.1)),
         *grid(sharp=(False,), widths=([5, 16, 1], [5, 8, 8, 1]), seed=(0, 1)),
@@ -547,7 +539,7 @@ def _descended(widths: Sequence[int], rho: float, seed: int) -> _Point:
     return here
 
 
-EXISTS = Claim(
+EXISTS = numeric(
     id="sl/exist",
     items=("Exist",),
     title=(
@@ -557,7 +549,6 @@ EXISTS = Claim(
         r"\min_{\|V_k\|=1}\textstyle\sum_n(\rho f_n-y_n)^2\text{ is attained, with }r_k=0"
     ),
     source=Source(KEY, "Section 2, critical points"),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(widths=([3, 1], [3, 6, 4, 1]), rho=(0.7, 3.0), starts=(6,)),
         *grid(widths=([3, 8, 8, 1],), rho=(1.5,), starts=(6,)),

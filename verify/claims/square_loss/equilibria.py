@@ -14,7 +14,7 @@ from empirical.square_loss import networks
 from empirical.square_loss.experiments import configurations
 from empirical.square_loss.study import train_configuration
 from theory import square_loss as sl
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims.square_loss._networks import Array
 from verify.claims.square_loss._runs import (
     DECAYED,
@@ -139,7 +139,7 @@ def _distance_by_outputs(*, epochs: int, decayed: bool = True) -> Array:
     return np.abs(rho - sl.rho_equilibrium(g / rho[:, None], y, penalty))
 
 
-DISTANCE = Claim(
+DISTANCE = numeric(
     id="sl/eq5-distance",
     items=("Eq5",),
     title=(
@@ -148,7 +148,6 @@ DISTANCE = Claim(
     ),
     statement=r"|\rho-\rho_{eq}(V)|=|\dot\rho|/(2A)\text{ at any time}",
     source=Source(KEY, "Equation 5; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(epochs=(1, 30, 200)),
     predict=_distance_by_outputs,
     measure=_distance_by_optimiser,

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.utils.parametrizations import weight_norm
 
 from theory import square_loss as sl
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims.square_loss._flows import (
     down,
     integrate,
@@ -77,7 +77,7 @@ SPHERE_CASES = grid(
     widths=([3, 1], [6, 5, 4, 1]), examples=(1, 7), seed=(0, 1, 2), length=(0.9, 1, 1.1)
 )
 
-NORM = Claim(
+NORM = numeric(
     id="sl/norm",
     items=("Norm",),
     title="The unit sphere attracts layer norms below rho = B/S and repels them above",
@@ -86,7 +86,6 @@ NORM = Claim(
         r"\qquad e_n=\rho f_n-y_n"
     ),
     source=Source(KEY, "Equations 1 and 4; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=SPHERE_CASES,
     predict=_predict_drift,
     measure=_measure_drift,
@@ -132,7 +131,7 @@ def _without_the_scale(*, weight_decay: float, perturbation: float) -> float:
     return -4.0 * weight_decay
 
 
-NORM_RATE = Claim(
+NORM_RATE = numeric(
     id="sl/norm-rate",
     items=("Norm",),
     title="At the equilibrium, the unit sphere attracts at the rate 4 lambda rho^2",
@@ -141,7 +140,6 @@ NORM_RATE = Claim(
         r"\tfrac{d}{dt}\ln|\|V\|^2-1|=-4\lambda\rho_{eq}^2"
     ),
     source=Source(KEY, "Equations 1 and 4; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(weight_decay=(0.05, 0.5), perturbation=(-1e-4, 1e-4)),
     predict=_predict_return,
     measure=_measure_return,
@@ -196,7 +194,7 @@ def _falls_by_half(
     return np.array([-0.5, -0.5])
 
 
-ENERGY_FLOW = Claim(
+ENERGY_FLOW = numeric(
     id="sl/energy-flow",
     items=("Energy",),
     title=(
@@ -205,7 +203,6 @@ ENERGY_FLOW = Claim(
     ),
     statement=r"L(t_2)\le L(t_1)\;(t_1<t_2),\qquad\rho(t)\le\sqrt{L(0)/\lambda}",
     source=Source(KEY, "Equations 3 and 4; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=SMOOTH,
     predict=_no_rise,
     measure=_measure_decrease,
@@ -278,7 +275,7 @@ def _half_the_clock(
     return _flow_rows(problem(widths, examples, seed), weight_decay, clock=0.5)
 
 
-WEIGHT_NORMALISATION = Claim(
+WEIGHT_NORMALISATION = numeric(
     id="sl/wn",
     items=("WN",),
     title="Weight normalisation of whole matrices is the flow on spheres",
@@ -287,7 +284,6 @@ WEIGHT_NORMALISATION = Claim(
         r"\text{ of (3), (4), and }\|v_k\|\text{ stays}"
     ),
     source=Source(KEY, "Section 2, below Equation 1", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=SMOOTH,
     predict=_predict_normalised,
     measure=_measure_normalised,
@@ -331,7 +327,7 @@ def _same_clock(*, widths: list[int], examples: int, seed: int, length: float) -
     return _predict_clock(widths=widths, examples=examples, seed=seed, length=1.0)
 
 
-CLOCK = Claim(
+CLOCK = numeric(
     id="sl/wn-clock",
     items=("WN",),
     title=(
@@ -340,7 +336,6 @@ CLOCK = Claim(
     ),
     statement=r"\|v_k\|=c\;\Rightarrow\;\dot V_k=c^{-2}\,\dot V_k|_{c=1}",
     source=Source(KEY, "Section 2; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1]), examples=(7,), seed=(0,), length=(0.1, 1.0, 5.0)
     ),
@@ -406,7 +401,7 @@ def _clock_of_all(*, widths: list[int], seed: int, length: float) -> Array:
     return found
 
 
-LONGER = Claim(
+LONGER = numeric(
     id="sl/wn-length",
     items=("WN",),
     title=(
@@ -417,7 +412,6 @@ LONGER = Claim(
         r" \dot V_k=c^{-2}\,\dot V_k|_{c=1},\qquad\|v_k\|=c"
     ),
     source=Source(KEY, "Section 2; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(widths=([3, 1],), seed=(0,), length=(2.0, 0.5)),
         *grid(widths=([3, 6, 1],), seed=(2,), length=(2.0,)),
@@ -457,13 +451,12 @@ def _length_kept(*, widths: list[int], examples: int, seed: int, rate: float) ->
     return np.ones(len(widths) - 1)
 
 
-GROWTH = Claim(
+GROWTH = numeric(
     id="sl/wn-norm",
     items=("WN",),
     title="Every gradient step makes a weight-normalised vector longer",
     statement=r"\|v_{t+1}\|^2=\|v_t\|^2+\eta^2\|\nabla_vL\|^2",
     source=Source(KEY, "Section 2, in discrete time; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1]), examples=(7,), seed=(0, 1), rate=(0.01, 0.3)
     ),
@@ -519,7 +512,7 @@ def _row_by_row(*, widths: list[int], examples: int, seed: int) -> Array:
     )
 
 
-ROWS = Claim(
+ROWS = numeric(
     id="sl/wn-rows",
     items=("WN",),
     title="Weight normalisation row by row, the usual one, gives the printed flow",
@@ -528,7 +521,6 @@ ROWS = Claim(
         r"-(I-V_kV_k^T)\,\partial L/\partial V_k"
     ),
     source=Source(KEY, "Section 2, read with a library's layer", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(widths=([3, 1], [6, 5, 4, 1]), examples=(7,), seed=(0, 1)),
     predict=_as_whole_matrices,
     measure=_measure_rows,
@@ -596,7 +588,7 @@ _MOTIONS = (
 )
 
 
-PROJECTION = Claim(
+PROJECTION = numeric(
     id="sl/proj",
     items=("Proj",),
     title="A motion of the weights, split into motions of their norm and direction",
@@ -605,7 +597,6 @@ PROJECTION = Claim(
         r" \dot V=\tfrac1\rho(I-VV^T)\dot W"
     ),
     source=Source(KEY, "Section 2, corrected", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=_MOTIONS,
     predict=_predict_motion,
     measure=_measure_motion,
@@ -614,13 +605,12 @@ PROJECTION = Claim(
 )
 
 
-ERR_1 = Claim(
+ERR_1 = numeric(
     id="sl/err1",
     items=("Err1",),
     title="A weight vector's direction moves by its motion divided by its norm",
     statement=r"W_k=\rho_kV_k\;\Rightarrow\;\dot V_k=\dot W_k/\rho_k",
     source=Source(KEY, "Section 2, below Equation 1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(rows=(0, 1, 5), columns=(4,), seed=(0,)),
     predict=_not_projected,
     measure=_measure_motion,
@@ -677,7 +667,7 @@ def _by_moving_weights(*, widths: list[int], examples: int, seed: int) -> Array:
     return flat([np.array(found[-1][0]), *(move for _, move in found)])
 
 
-SLOPED = Claim(
+SLOPED = numeric(
     id="sl/err1-gradient",
     items=("Err1", "WN"),
     title="Norm and directions of a layer move by the loss's slope in its weights",
@@ -686,7 +676,6 @@ SLOPED = Claim(
         r"\dot V_k=\rho_kS\dot W_k\text{ are (3) and (4)}"
     ),
     source=Source(KEY, "Section 2, below Equation 1", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(widths=([3, 1], [6, 5, 4, 1]), examples=(1, 7), seed=(0, 1)),
     predict=_predict_sloped,
     measure=_measure_sloped,
@@ -766,7 +755,7 @@ def _without_decay(
     )
 
 
-UNNORMALISED = Claim(
+UNNORMALISED = numeric(
     id="sl/unnorm",
     items=("Unnorm",),
     title="Without normalisation, the data change all squared layer norms equally",
@@ -775,7 +764,6 @@ UNNORMALISED = Claim(
         r" \dot\rho=2\rho^2\sum_k\rho_k^{-2}(B-\rho S)-2L\lambda\rho"
     ),
     source=Source(KEY, "Section 1, without normalisation; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1], [4, 4, 4, 4, 1]),
         examples=(1, 7),
@@ -815,7 +803,7 @@ def _decay_of_an_optimiser(
     )
 
 
-UNNORMALISED_VELOCITY = Claim(
+UNNORMALISED_VELOCITY = numeric(
     id="sl/unnorm-velocity",
     items=("Unnorm",),
     title="The velocity of every weight matrix of a network without normalisation",
@@ -824,7 +812,6 @@ UNNORMALISED_VELOCITY = Claim(
         r"-2\lambda W_k"
     ),
     source=Source(KEY, "Section 1, without normalisation; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1], [4, 4, 4, 4, 1]),
         examples=(1, 7),
@@ -865,7 +852,7 @@ def _conserved(*, seed: int, weight_decay: float, time: float) -> Array:
     return _predict_difference(seed=seed, weight_decay=0.0, time=time)
 
 
-DIFFERENCE = Claim(
+DIFFERENCE = numeric(
     id="sl/unnorm-balance",
     items=("Unnorm",),
     title=(
@@ -874,7 +861,6 @@ DIFFERENCE = Claim(
     ),
     statement=r"\|W_k\|^2-\|W_j\|^2=\text{const}\cdot e^{-4\lambda t}",
     source=Source(KEY, "Section 1, without normalisation; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(seed=(0, 1), weight_decay=(0.0, 0.5), time=(0.4,)),
     predict=_predict_difference,
     measure=_measure_difference,
@@ -906,13 +892,12 @@ def _not_decayed(*, seed: int, weight_decay: float) -> Array:
     return _predict_unnormalised(seed=seed, weight_decay=0.0)
 
 
-UNNORMALISED_FLOW = Claim(
+UNNORMALISED_FLOW = numeric(
     id="sl/unnorm-flow",
     items=("Unnorm",),
     title="The gradient flow of a network without normalisation",
     statement=r"\dot W_k=-\partial L/\partial W_k,\; L=\sum(g-y)^2+\lambda\sum\|W_k\|^2",
     source=Source(KEY, "Section 1, without normalisation; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(seed=(2, 9), weight_decay=(0.0, 0.3)),
     predict=_predict_unnormalised,
     measure=_measure_unnormalised,

@@ -9,7 +9,7 @@ import torch
 from hypothesis import strategies as st
 
 from theory import square_loss as sl
-from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claim import Case, Source, adversarial, grid, numeric
 from verify.claims._predictors import changed, times, unlike
 from verify.claims.square_loss._networks import Array
 from verify.compare import AgreesTo, Identical, Outcome
@@ -59,7 +59,7 @@ def _half_the_rate(
     return sl.rho_trajectory(0.5 * np.array(times), rho0, f, y, weight_decay)
 
 
-LINEAR = Claim(
+LINEAR = numeric(
     id="sl/lin",
     items=("Lin",),
     title="With fixed directions the scale relaxes exponentially",
@@ -68,7 +68,6 @@ LINEAR = Claim(
         r" A=\lambda+\textstyle\sum f_n^2,\; B=\sum y_nf_n"
     ),
     source=Source(KEY, "Equation 3, solved with V frozen; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         examples=(1, 30),
         seed=(0,),
@@ -118,13 +117,12 @@ def _settles_without_decay(
     return sl.settling_time(fraction, _values(examples, seed)[0], 0.0)
 
 
-SETTLING = Claim(
+SETTLING = numeric(
     id="sl/lin-time",
     items=("Lin",),
     title="The time the scale takes to come within a fraction of its initial gap",
     statement=(r"t=\ln(1/\varepsilon)/(2A),\quad A=\lambda+\textstyle\sum f_n^2"),
     source=Source(KEY, "Equation 3, solved with V frozen; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(examples=(2,), seed=(0, 1), weight_decay=(0.3,), fraction=(0.5, 1e-3)),
     predict=_predict_settling,
     measure=_measure_settling,
@@ -231,7 +229,7 @@ def _one_step_later(
     return _iterates(examples, seed, reduction, decay, momentum, later=1)
 
 
-STEPS = Claim(
+STEPS = numeric(
     id="sl/lin-gd",
     items=("Lin-GD",),
     title="Every gradient step on the scale in closed form, plain and with momentum",
@@ -240,7 +238,6 @@ STEPS = Claim(
         r" x_{t+1}=(1+\mu-h)x_t-\mu x_{t-1},\; h=\eta(2S/N+wd)"
     ),
     source=Source(KEY, "Equation 3 in discrete time; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         examples=(1, 30),
         seed=(0,),
@@ -294,7 +291,7 @@ def _growing(rate: float, steps: list[int], **others: Any) -> Case:
     return {"rate": rate, "steps": steps, **usual, **others}
 
 
-GROWING = Claim(
+GROWING = numeric(
     id="sl/lin-gd-unstable",
     items=("Lin-GD",),
     title="Gradient steps on the scale above the limit of stability, in closed form",
@@ -303,7 +300,6 @@ GROWING = Claim(
         r"\eta A\ge1+\mu"
     ),
     source=Source(KEY, "Equation 3 in discrete time; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=(
         _growing(1.0, [0, 1, 2, 9, 50]),
         # Up to 1e290, from where on a factor cannot be split into two halves.
@@ -357,7 +353,7 @@ def _predict_stable(*, momentum: float, share: float, weight_decay: float) -> bo
     return _rate(momentum, share, weight_decay) < limit
 
 
-STABILITY = Claim(
+STABILITY = numeric(
     id="sl/lin-stability",
     items=("Lin-GD",),
     title=(
@@ -366,7 +362,6 @@ STABILITY = Claim(
     ),
     statement=r"0<h<2(1+\mu),\qquad h=2\eta A",
     source=Source(KEY, "Equation 3 in discrete time; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(momentum=(0.0, 0.9), share=(0.6, 0.999, 1.001), weight_decay=(0.0, 2.0)),
     predict=_predict_stable,
     measure=_measure_stable,
@@ -417,7 +412,7 @@ def _decay_as_it_stands(
     return sl.rho_equilibrium(f, y, decay)
 
 
-CONVERSION = Claim(
+CONVERSION = numeric(
     id="sl/sec0.1",
     items=("Sec0.1",),
     title="How an optimiser's weight decay translates into the lambda of the formulas",
@@ -426,7 +421,6 @@ CONVERSION = Claim(
         r" N\,wd\text{ (half the mean)}"
     ),
     source=Source(KEY, "Equations 2 and 5, and the experiments; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         examples=(30,),
         seed=(0,),
@@ -478,13 +472,12 @@ def _as_of_all(*, examples: int, batch: int, seed: int, decay: float) -> float:
     return sl.rho_equilibrium(f, y, sl.torch_scale("sum", decay, examples, 1.0).penalty)
 
 
-BATCHES = Claim(
+BATCHES = numeric(
     id="sl/sec0.1-batches",
     items=("Sec0.1",),
     title="With a loss summed over minibatches, the same weight decay counts for more",
     statement=r"\lambda=\frac N{2b}\,wd\text{ for the sum over a batch of }b",
     source=Source(KEY, "Equations 2 and 5; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(examples=(12,), batch=(1, 4, 12), seed=(0,), decay=(0.1, 1.0)),
     predict=_predict_batches,
     measure=_settled_on_batches,
@@ -537,7 +530,7 @@ def _distance_without_decay(
     return _predict_distance(examples=examples, seed=seed, rho=rho, weight_decay=0.0)
 
 
-EQ_5 = Claim(
+EQ_5 = adversarial(
     id="sl/eq5",
     items=("Eq5", "Eq7"),
     title="The speed of the scale gives its distance from the equilibrium",
@@ -547,7 +540,6 @@ EQ_5 = Claim(
         r" \operatorname{sign}\dot\rho=\operatorname{sign}(\rho_{eq}-\rho)"
     ),
     source=Source(KEY, "Equations 5 and 7", Reading.OURS),
-    evidence=Evidence.SEARCH,
     cases=grid(examples=(1, 40), seed=(0,), rho=(0.01, 2.0), weight_decay=(0.0, 0.5)),
     examples=_outputs,
     max_examples=60,
@@ -607,7 +599,7 @@ def _predict_as_normalised(
 
 _CHAINS = grid(depth=(1, 2, 3, 4), examples=(5,), seed=(0,), weight_decay=(0.02, 0.1))
 
-EQ_5B = Claim(
+EQ_5B = numeric(
     id="sl/eq5b",
     items=("Eq5b",),
     title=(
@@ -615,7 +607,6 @@ EQ_5B = Claim(
     ),
     statement=r"\rho S-B=-\lambda\rho^{2/L-1}",
     source=Source(KEY, "Equation 5, for decay on every layer; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=_CHAINS,
     predict=_predict_chain,
     measure=_measure_chain,
@@ -677,7 +668,7 @@ def _nothing_collapses(
     return [found[0], 0.0, found[2]]
 
 
-BARRIER = Claim(
+BARRIER = numeric(
     id="sl/eq5b-barrier",
     items=("Eq5b",),
     title=(
@@ -688,7 +679,6 @@ BARRIER = Claim(
         r"\tfrac Sp\rho_c^{1+p},\;\rho_c=\tfrac p{1+p}\tfrac BS,\;p=1-\tfrac2L"
     ),
     source=Source(KEY, "Equation 5, for decay on every layer; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(depth=(3, 4, 7), examples=(1, 5), seed=(0,), weight_decay=(0.001, 0.05)),
     predict=_predict_roots,
     measure=_measure_roots,
@@ -704,7 +694,7 @@ BARRIER = Claim(
 )
 
 
-EQ_5_EVERYWHERE = Claim(
+EQ_5_EVERYWHERE = numeric(
     id="sl/eq5-unnormalised",
     items=("Eq5b",),
     title="Equation 5 also holds for networks without normalisation",
@@ -712,7 +702,6 @@ EQ_5_EVERYWHERE = Claim(
         r"\rho=\sum y_nf_n/(\lambda+\sum f_n^2)\text{ with decay on all }L\text{ layers}"
     ),
     source=Source(KEY, "Equation 5, outside its derivation", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=_CHAINS[2:6],
     predict=_predict_as_normalised,
     measure=_measure_chain,

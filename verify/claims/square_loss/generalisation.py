@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from theory import square_loss as sl
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric, statistical
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
@@ -77,7 +77,7 @@ def _second_moment(*, examples: int, inputs: int, seed: int, rho: float) -> floa
 
 _AVERAGES = grid(examples=(1, 5, 9), inputs=(1, 3, 7), seed=(0,), rho=(1.0, 7.0))
 
-RADEMACHER = Claim(
+RADEMACHER = numeric(
     id="sl/eq8-linear",
     items=("Eq8",),
     title="The Rademacher average of linear functions is proportional to their scale",
@@ -86,7 +86,6 @@ RADEMACHER = Claim(
         r" \hat R_N(\tilde F)=\tfrac1N E\,\|\textstyle\sum_n\sigma_nx_n\|"
     ),
     source=Source(KEY, "Equation 8; linear functions are ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=_AVERAGES,
     predict=_predict_average,
     measure=_measure_average,
@@ -101,7 +100,7 @@ def _of_one_direction(*, examples: int, inputs: int, seed: int, rho: float) -> f
     return math.sqrt(2.0 / math.pi) * rho * sl.rademacher_linear_bound(examples)
 
 
-RADEMACHER_BOUND = Claim(
+RADEMACHER_BOUND = numeric(
     id="sl/eq8-sqrt",
     items=("Eq8",),
     title=(
@@ -109,7 +108,6 @@ RADEMACHER_BOUND = Claim(
     ),
     statement=r"\hat R_N\le\rho/\sqrt N,\text{ with equality for orthogonal inputs}",
     source=Source(KEY, "Equation 8; constants are ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=_AVERAGES,
     predict=_second_moment,
     measure=_measure_average,
@@ -151,7 +149,7 @@ def _half_a_layer(*, depth: int, examples: int, seed: int) -> float:
     return sl.rademacher_linear_bound(examples) * 2.0 ** (0.5 - 0.5 * depth)
 
 
-DEEP = Claim(
+DEEP = numeric(
     id="sl/eq8-deep",
     loose=True,
     items=("Eq8",),
@@ -163,7 +161,6 @@ DEEP = Claim(
     source=Source(
         KEY, "Equation 8; the constant is Golowich, Rakhlin, Shamir 2018", Reading.OURS
     ),
-    evidence=Evidence.NUMERIC,
     cases=grid(depth=(2, 4), examples=(1, 8), seed=(0,)),
     predict=_predict_deep,
     measure=_measure_deep,
@@ -273,7 +270,7 @@ def _without_complexity(*, kind: str, share: float, examples: int, depth: int) -
     return np.array([b.ramp + b.deviation for b in found])
 
 
-OBS_3 = Claim(
+OBS_3 = statistical(
     id="sl/obs3",
     items=("Obs3", "Eq8"),
     title="On fresh training sets, the test error stays below the margin bound",
@@ -284,7 +281,6 @@ OBS_3 = Claim(
     source=Source(
         KEY, "Observation 3 and Equation 8; constants are ours", Reading.OURS
     ),
-    evidence=Evidence.STATISTICAL,
     cases=(
         *grid(kind=("noise",), share=(0.0, 0.45), examples=(200, 2000), depth=(1,)),
         *grid(kind=("rare",), share=(0.15,), examples=(2000,), depth=(1,)),
@@ -371,7 +367,7 @@ def _as_if_fixed(*, depth: int, examples: int, gamma: str, chosen: bool) -> list
     return _terms(depth, examples, gamma, chosen=False)
 
 
-TERMS = Claim(
+TERMS = numeric(
     id="sl/eq8-terms",
     items=("Eq8",),
     title=(
@@ -384,7 +380,6 @@ TERMS = Claim(
         r"\delta_j=6\delta/(\pi j)^2"
     ),
     source=Source(KEY, "Equation 8; constants are ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         depth=(1, 4), examples=(30, 200), gamma=("0.5", "0.3"), chosen=(False, True)
     ),
@@ -434,13 +429,12 @@ def _of_other_functions(*, rho: float, depth: int) -> list[Any]:
     return [math.floor(4.0 * rho**2 * factor**2) + 1, True, False]
 
 
-NEEDED = Claim(
+NEEDED = numeric(
     id="sl/eq8-vacuous",
     items=("Eq8", "Obs3"),
     title="The number of examples from which the margin bound at 1/rho says anything",
     statement=r"N>4\rho^2(\sqrt{2L\ln 2}+1)^2,\quad 4\rho^2\text{ for }L=1",
     source=Source(KEY, "Equation 8; constants are ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(rho=(1.5, 4.0, 20.0), depth=(1, 2, 4)),
     predict=_predict_needed,
     measure=_measure_needed,
@@ -453,13 +447,12 @@ NEEDED = Claim(
 )
 
 
-ERR_13 = Claim(
+ERR_13 = statistical(
     id="sl/err13",
     items=("Err13",),
     title="The generalisation bound holds without the training loss",
     statement=r"P(yf\le0)\le c_1\rho\,\hat R_N(\tilde F)+c_2\,\epsilon(N,\delta)",
     source=Source(KEY, "Observation 3 and Equation 8", Reading.READING),
-    evidence=Evidence.STATISTICAL,
     cases=grid(kind=("noise",), share=(0.45,), examples=(2000,), depth=(1,)),
     predict=_without_training_loss,
     measure=_measure_errors,
@@ -518,13 +511,12 @@ def _gap_of_rank(*, n: int, seed: int) -> Array:
     return np.array([*(sl.alignment_gap(v) for v in directions[:2]), 0.0])
 
 
-ERR_5 = Claim(
+ERR_5 = numeric(
     id="sl/err5",
     items=("Err5", "Orth"),
     title="With orthogonal layers, the output's gradient is parallel to each layer",
     statement=r"V_k^TV_k\propto I\;\Rightarrow\;\partial f/\partial V_k=V_kf",
     source=Source(KEY, "Section 2.1, on orthogonal solutions of (9)"),
-    evidence=Evidence.NUMERIC,
     cases=grid(n=(1, 2, 3, 8, 30), seed=(0, 1)),
     predict=_solutions,
     measure=_measure_misfit,
@@ -571,7 +563,7 @@ def _as_random(*, widths: list[int], seed: int) -> float:
     return float(np.max(sl.per_sample_residual(p.directions, p.x)))
 
 
-ORTH = Claim(
+ORTH = numeric(
     id="sl/orth",
     items=("Orth",),
     title="With aligned layers of rank one, gradients are parallel to the layers",
@@ -579,7 +571,6 @@ ORTH = Claim(
     source=Source(
         KEY, "Section 2.1, on orthogonal solutions of (9), corrected", Reading.OURS
     ),
-    evidence=Evidence.NUMERIC,
     cases=grid(widths=([4, 1], [3, 5, 1], [6, 4, 7, 1]), seed=(0, 1)),
     predict=_solves,
     measure=_measure_aligned,
@@ -606,7 +597,7 @@ def _off_diagonal_alone(*, rows: int, columns: int) -> float:
     return (columns - 1) / columns
 
 
-RANDOM = Claim(
+RANDOM = statistical(
     id="sl/randorth",
     items=("RandOrth",),
     title="The mean squared distance of a random matrix from orthogonality",
@@ -614,7 +605,6 @@ RANDOM = Claim(
     source=Source(
         KEY, "Section 2.1, on random initialisation; the formula is ours", Reading.OURS
     ),
-    evidence=Evidence.STATISTICAL,
     cases=grid(rows=(4, 40, 200), columns=(2, 30)),
     predict=_predict_deviation,
     measure=_measure_deviation,
@@ -654,7 +644,7 @@ def _like_a_chi_square(*, rows: int, columns: int) -> list[float]:
     return [mean, 2.0 * (off * (2.0 / rows) ** 2 + on * (2.0 / rows) ** 2)]
 
 
-MOMENTS = Claim(
+MOMENTS = numeric(
     id="sl/randorth-moments",
     items=("RandOrth",),
     title=(
@@ -665,7 +655,6 @@ MOMENTS = Claim(
     source=Source(
         KEY, "Section 2.1, on random initialisation; the formula is ours", Reading.OURS
     ),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(rows=(1, 2), columns=(1, 2)),
         *grid(rows=(1,), columns=(5,)),
@@ -698,7 +687,7 @@ def _close_to_one(*, rows: int, columns: int) -> tuple[float, float]:
     return 1.0, 1.0
 
 
-EDGES = Claim(
+EDGES = statistical(
     id="sl/randorth-spectrum",
     items=("RandOrth",),
     title="Random matrices are nearly orthogonal entry by entry, but not as operators",
@@ -711,7 +700,6 @@ EDGES = Claim(
         "Section 2.1, on random initialisation; the law is well known",
         Reading.OURS,
     ),
-    evidence=Evidence.STATISTICAL,
     cases=grid(rows=(800,), columns=(8, 200, 800)),
     predict=_predict_edges,
     measure=_measure_edges,

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from theory import square_loss as sl
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, adversarial, grid, numeric
 from verify.claims.square_loss._networks import (
     Array,
     flat,
@@ -63,13 +63,12 @@ def _degree_of_the_network(*, widths: list[int], examples: int, seed: int) -> Ar
     return (len(widths) - 1) * once
 
 
-HOMOGENEITY = Claim(
+HOMOGENEITY = adversarial(
     id="sl/hom",
     items=("Hom",),
     title="A ReLU network is homogeneous of degree one in each of its layers",
     statement=(r"\langle V_k,\partial f_n/\partial V_k\rangle=f_n\text{ for every }k"),
     source=Source(KEY, "Section 1.1; the formula is ours", Reading.OURS),
-    evidence=Evidence.SEARCH,
     cases=CASES,
     examples=problems,
     max_examples=40,
@@ -107,13 +106,12 @@ def _smooth_activation(*, widths: list[int], examples: int, seed: int) -> Array:
     return np.prod(_scales(widths, seed)) * f
 
 
-FACTORISATION = Claim(
+FACTORISATION = adversarial(
     id="sl/factor",
     items=("Factor",),
     title="The norms of the layers factor out of a ReLU network",
     statement=r"g(W;x)=\rho f(x),\qquad \rho=\textstyle\prod_k\|W_k\|_F",
     source=Source(KEY, "Section 1.1"),
-    evidence=Evidence.SEARCH,
     cases=CASES,
     examples=problems,
     max_examples=40,
@@ -170,13 +168,12 @@ def _halved_by_relu(
     return bound * 2.0 ** (1.0 - 0.5 * len(widths))
 
 
-BOUND = Claim(
+BOUND = adversarial(
     id="sl/bound",
     items=("Bound",),
     title="The output of a normalised network is at most the norm of its input",
     statement=r"|f(x)|\le\textstyle\prod_k\|V_k\|_2\,\|x\|\le\|x\|",
     source=Source(KEY, "Section 1.1; ours", Reading.OURS),
-    evidence=Evidence.SEARCH,
     cases=(
         *grid(widths=([3, 1], [6, 5, 4, 1]), examples=(7,), seed=(0,)),
         *grid(
@@ -222,7 +219,7 @@ def _without_masks(*, widths: list[int], examples: int, seed: int) -> Array:
     )
 
 
-EQ_9 = Claim(
+EQ_9 = adversarial(
     id="sl/eq9",
     items=("Eq9", "Lemma1"),
     title=(
@@ -234,7 +231,6 @@ EQ_9 = Claim(
         r"[D_{k-1}V_{k-1}\cdots D_1V_1x]^T"
     ),
     source=Source(KEY, "Equation 9, the transpose restored", Reading.OURS),
-    evidence=Evidence.SEARCH,
     cases=CASES,
     examples=problems,
     max_examples=40,
@@ -264,13 +260,12 @@ def _only_a_single_unit(*, after: int, before: int) -> bool:
     return before == 1
 
 
-ERR_4 = Claim(
+ERR_4 = numeric(
     id="sl/err4",
     items=("Err4",),
     title="The two factors of Equation 9 have matching shapes as printed",
     statement=(r"[V_L\cdots D_k]^T\,[D_{k-1}V_{k-1}\cdots D_1V_1x]\text{ is defined}"),
     source=Source(KEY, "Equation 9, as printed"),
-    evidence=Evidence.NUMERIC,
     cases=grid(after=(1, 3), before=(1, 2, 4)),
     predict=_printed_product,
     measure=_measure_product,
@@ -307,7 +302,7 @@ def _without_the_scale(*, widths: list[int], examples: int, seed: int) -> Array:
     return found / problem(widths, examples, seed).rho
 
 
-NU = Claim(
+NU = adversarial(
     id="sl/eq1",
     items=("Eq1", "nu"),
     title="One Lagrange multiplier keeps all layers at unit norm",
@@ -316,7 +311,6 @@ NU = Claim(
         r"=-\sum_n(\rho^2f_n^2-\rho y_nf_n)\text{ for every layer}"
     ),
     source=Source(KEY, "Equation 1"),
-    evidence=Evidence.SEARCH,
     cases=CASES,
     examples=problems,
     max_examples=40,
@@ -361,13 +355,12 @@ def _without_the_square(
     return weight_decay * _at_rest(widths, examples, seed, weight_decay)
 
 
-NU_AT_REST = Claim(
+NU_AT_REST = numeric(
     id="sl/nu-equilibrium",
     items=("nu",),
     title="At the equilibrium of the scale, the Lagrange multiplier is not negative",
     statement=r"\rho=\rho_{eq}\;\Rightarrow\;\nu=\lambda\rho_{eq}^2\ge 0",
     source=Source(KEY, "Equations 1 and 5; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1]),
         examples=(1, 7),
@@ -415,7 +408,7 @@ def _decay_of_half(
     )
 
 
-EQ_3 = Claim(
+EQ_3 = numeric(
     id="sl/eq3",
     items=("Eq2", "Eq3"),
     title="The scale rho follows the gradient of the loss with weight decay",
@@ -424,7 +417,6 @@ EQ_3 = Claim(
         r"=-\partial L/\partial\rho"
     ),
     source=Source(KEY, "Equations 2 and 3"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]),
         examples=(1, 7),
@@ -458,7 +450,7 @@ def _not_projected(*, widths: list[int], examples: int, seed: int) -> Array:
     return -flat(slopes)
 
 
-EQ_4 = Claim(
+EQ_4 = adversarial(
     id="sl/eq4",
     items=("Eq4",),
     title="The layers' directions follow the gradient projected onto their spheres",
@@ -467,7 +459,6 @@ EQ_4 = Claim(
         r"=-(I-V_kV_k^T)\,\partial L/\partial V_k"
     ),
     source=Source(KEY, "Equation 4"),
-    evidence=Evidence.SEARCH,
     cases=CASES,
     examples=problems,
     max_examples=40,
@@ -514,13 +505,12 @@ def _only_the_scale(
     return -(sl.rho_velocity(p.rho, f, p.labels, weight_decay) ** 2)
 
 
-ENERGY = Claim(
+ENERGY = numeric(
     id="sl/energy",
     items=("Energy",),
     title="Along the gradient flow the loss falls at the squared speed",
     statement=r"dL/dt=-\dot\rho^2-\textstyle\sum_k\|\dot V_k\|_F^2\le 0",
     source=Source(KEY, "Equations 3 and 4; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=EQ_3.cases,
     predict=_predict_fall,
     measure=_measure_fall,

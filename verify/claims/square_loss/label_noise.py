@@ -19,7 +19,7 @@ import torch
 from scipy.optimize import brentq
 
 from empirical.square_loss import classifier
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims.square_loss._flows import integrate, scale_and_directions
 from verify.claims.square_loss._networks import Array, Problem, gradients, tensors
 from verify.claims.square_loss._runs import (
@@ -70,7 +70,7 @@ def _smallest(*, angle: float, rho: float) -> float:
     return 1.0
 
 
-FLOW = Claim(
+FLOW = numeric(
     id="sl/sgd-noise-flow",
     items=("Fn3",),
     title="Without decay, where the flow of one example ends depends on its start",
@@ -79,7 +79,6 @@ FLOW = Claim(
         r"\quad\rho\cos\theta\to1"
     ),
     source=Source(KEY, WHERE, Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(angle=(0.3, 1.4), rho=(0.1, 1.0, 2.5)),
     predict=_predict_end,
     measure=_measure_end,
@@ -120,7 +119,7 @@ def _as_decay(*, angle: float, noise: float, rate: float) -> float:
     return -2.0 * (rate * noise / math.cos(angle)) ** 2
 
 
-STEP = Claim(
+STEP = numeric(
     id="sl/sgd-noise-step",
     items=("Fn3",),
     title=(
@@ -131,7 +130,6 @@ STEP = Claim(
         r"\quad a=4\eta^2s^2"
     ),
     source=Source(KEY, WHERE, Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(angle=(0.02, 0.3, 1.0, 1.3), noise=(0.1, 1.0), rate=(0.01, 0.2)),
     predict=_predict_step,
     measure=_measure_step,
@@ -178,7 +176,7 @@ def _back_to_the_sphere(*, norm: float, noise: float) -> float:
     return -4.0 * (0.05 * noise / (0.96 * norm)) ** 2 * (norm**2 - 1.0)
 
 
-LENGTH = Claim(
+LENGTH = numeric(
     id="sl/sgd-noise-length",
     items=("Fn3",),
     title=(
@@ -186,7 +184,6 @@ LENGTH = Claim(
     ),
     statement=(r"E\|V'\|^2-\|V\|^2=4\eta^2s^2\rho^2\left(1+(\|V\|^2-2)f^2\right)\ge0"),
     source=Source(KEY, WHERE, Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(norm=(0.5, 0.9, 1.0, 1.1, 2.0), noise=(0.3, 1.0)),
     predict=_predict_length,
     measure=_measure_length,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from theory import square_loss as sl
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims.square_loss._flows import integrate, scale_and_directions
 from verify.claims.square_loss._networks import (
     Array,
@@ -101,7 +101,7 @@ _ENDS = (
     ),
 )
 
-MINIMUM_NORM = Claim(
+MINIMUM_NORM = numeric(
     id="sl/abs-minnorm",
     items=("MinNormFlow", "Obs2first"),
     title="With weight decay, the flow ends at the minimum norm from every start",
@@ -109,7 +109,6 @@ MINIMUM_NORM = Claim(
         r"\lambda>0,\;\|V_k\|=1:\quad\rho(t)\to\min\{\rho_{eq}\}\text{ from every start}"
     ),
     source=Source(KEY, "Abstract and section 3", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=_ENDS,
     predict=_least_norm,
     measure=_measure_end,
@@ -149,7 +148,7 @@ def _other_margins(*, weight_decay: float) -> Array:
     return np.array([two - one, 0.0, one - two, 0.0])
 
 
-SAME_NORM = Claim(
+SAME_NORM = numeric(
     id="sl/same-norm",
     items=("SameNorm",),
     title="With weight decay, any two minima of the same norm have the same margins",
@@ -158,7 +157,6 @@ SAME_NORM = Claim(
         r"\quad(\lambda>0)"
     ),
     source=Source(KEY, "Section 2, below Observation 2", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(weight_decay=(0.1, 0.4)),
     predict=_same_margins,
     measure=_measure_margins,
@@ -213,7 +211,7 @@ def _by_one_error(*, weight_decay: float, error: float) -> float:
     return 0.5 * _by_the_errors(weight_decay=weight_decay, error=error)
 
 
-SAME_NORM_NEAR = Claim(
+SAME_NORM_NEAR = numeric(
     id="sl/same-norm-near",
     items=("SameNorm",),
     title="Almost interpolating solutions of one norm have almost the same margins",
@@ -222,7 +220,6 @@ SAME_NORM_NEAR = Claim(
         r"\qquad e_n=\rho f_n-y_n"
     ),
     source=Source(KEY, "Section 3", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(weight_decay=(0.1, 0.03), error=0.0),
         *grid(weight_decay=0.0, error=(0.3, 1e-3)),
@@ -272,7 +269,7 @@ def _opposite(
 
 _FEWER = ([[0, 1], [2]], [[0, 1, 2]])
 
-MINIMA = Claim(
+MINIMA = numeric(
     id="sl/obs2c-minima",
     items=("Obs2c",),
     title="Of any two minima, the one of smaller norm has the larger average margin",
@@ -281,7 +278,6 @@ MINIMA = Claim(
         r"\textstyle\sum y_nf_n>\sum y_nf_n'\quad(\lambda\ge0)"
     ),
     source=Source(KEY, "Observation 2", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(parts=(_FEWER,), labels=(_THREE,), weight_decay=(0.1, 1.0)),
         *grid(
@@ -414,13 +410,12 @@ _PARTITIONS = (
     ),
 )
 
-NULLITY = Claim(
+NULLITY = numeric(
     id="sl/degen-decay",
     items=("Degen", "Sing"),
     title="With weight decay, minima form sets of dimension weights less examples",
     statement=r"\lambda>0:\quad\dim\ker\nabla^2L=W-N\text{ at a minimum}",
     source=Source(KEY, "Section 2, below Observation 2", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=_PARTITIONS,
     predict=_counted,
     measure=_measure_nullity,
@@ -459,7 +454,7 @@ def _half_of_that(
     )
 
 
-SMALL_DECAY = Claim(
+SMALL_DECAY = numeric(
     id="sl/sing-small",
     items=("Sing", "Landscape"),
     title="With small decay, minima are as near to zero loss as one likes",
@@ -468,7 +463,6 @@ SMALL_DECAY = Claim(
         r" L=\textstyle\sum_n(\rho f_n-y_n)^2+\lambda\rho^2"
     ),
     source=Source(KEY, "Section 2, below Equation 5", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         parts=([[0, 1, 2]], [[0, 1], [2]], [[0], [1], [2]]),
         labels=(_THREE,),
@@ -518,7 +512,7 @@ def _left_singly(
     return np.asarray(sl.per_sample_residual(*_directions(parts, labels, weight_decay)))
 
 
-ERR_3_DECAYED = Claim(
+ERR_3_DECAYED = numeric(
     id="sl/err3-decay",
     items=("Err3", "PerSample", "Lemma1"),
     title="At rest with decay, near zero loss, gradients are parallel to the layers",
@@ -527,7 +521,6 @@ ERR_3_DECAYED = Claim(
         r"\partial f(x_j)/\partial V_k=V_kf(x_j)\text{ for every }j"
     ),
     source=Source(KEY, "Section 2.1 and Lemma 1"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         parts=([[0, 1, 2], [3, 4]], [[0, 1], [2], [3, 4]]),
         labels=([1, 1, 1, -1, -1],),
@@ -579,13 +572,12 @@ def _all_minima(*, examples: int, weight_decay: float) -> int:
     return len({_rho(parts, weight_decay) for parts in _equal(examples)})
 
 
-LARGE_DECAY = Claim(
+LARGE_DECAY = numeric(
     id="sl/init-large",
     items=("Sec1.2", "Err14"),
     title="A large enough weight decay makes the end independent of the start",
     statement=r"\exists\lambda_0:\;\lambda>\lambda_0\Rightarrow\text{ one minimum}",
     source=Source(KEY, "Section 1.2", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(examples=(2, 4, 6), weight_decay=(0.1, 10.0, 1000.0)),
     predict=_one_minimum,
     measure=_measure_minima,

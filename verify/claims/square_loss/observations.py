@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from theory import square_loss as sl
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims.square_loss._flows import integrate, scale_and_directions
 from verify.claims.square_loss._networks import (
     Array,
@@ -122,7 +122,7 @@ _MEETING = (
 """Such whose scale meets its equilibrium by then."""
 
 
-OBS_1 = Claim(
+OBS_1 = numeric(
     id="sl/obs1",
     items=("Obs1",),
     title="From a small start the scale rises until it meets its moving equilibrium",
@@ -130,7 +130,6 @@ OBS_1 = Claim(
         r"\rho(t)<\rho_{eq}(V(t))\text{ on }[0,T)\;\Rightarrow\;\dot\rho>0\text{ on }[0,T)"
     ),
     source=Source(KEY, "Observation 1", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=_FLOWS,
     predict=_not_falling,
     measure=_measure_rising,
@@ -167,13 +166,12 @@ def _half_the_drift(
     return 0.5
 
 
-TRACKING = Claim(
+TRACKING = numeric(
     id="sl/obs1-tracking",
     items=("Obs1",),
     title="Once it has met its equilibrium, the scale follows it at a bounded distance",
     statement=(r"|\rho-\rho_{eq}(V)|\le\max|\dot\rho_{eq}|/(2\min A)\text{ once met}"),
     source=Source(KEY, "Observation 1; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=_MEETING,
     predict=_one,
     measure=_measure_tracking,
@@ -221,7 +219,7 @@ def _predict_overshoot(*, example: int) -> Array:
     return np.array([flow.rho_at(flow.crossings[0]), flow.rho_at(end)])
 
 
-ERR_2 = Claim(
+ERR_2 = numeric(
     id="sl/err2",
     items=("Err2", "Obs1"),
     title="From a small start, the scale increases monotonically to where it ends",
@@ -230,7 +228,6 @@ ERR_2 = Claim(
         r"\rho(t)\text{ increases monotonically to }\rho_{eq}"
     ),
     source=Source(KEY, "Observation 1", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(example=(1, 2)),
     predict=_no_overshoot,
     measure=_measure_overshoot,
@@ -287,7 +284,7 @@ def _passes_straight(
     return 0.0
 
 
-CURVATURE = Claim(
+CURVATURE = numeric(
     id="sl/obs1-curvature",
     items=("Obs1",),
     title="The curvature of the scale's path where it meets its equilibrium",
@@ -296,7 +293,6 @@ CURVATURE = Claim(
         r"K_{nm}=\textstyle\sum_k\langle(I-V_kV_k^T)\partial f_n,\partial f_m\rangle"
     ),
     source=Source(KEY, "Observation 1; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=_FLOWS,
     predict=_predict_curvature,
     measure=_measure_curvature,
@@ -331,13 +327,12 @@ def _margin_grows_with_scale(*, widths: list[int], examples: int, seed: int) -> 
     return 1.0 / _predict_margins(widths=widths, examples=examples, seed=seed)
 
 
-OBS_2A = Claim(
+OBS_2A = numeric(
     id="sl/obs2a",
     items=("Obs2a", "Lemma1"),
     title="At zero loss every margin is 1/rho",
     statement=r"\rho f_n=y_n\;\Rightarrow\;y_nf_n=1/\rho\text{ for every }n",
     source=Source(KEY, "Section 1.2, Observation 2, and caption of Figure 7"),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=(4,), seed=(0, 1)
     ),
@@ -395,13 +390,12 @@ def _of_support_vectors(*, margin: str) -> float:
     return 1.0 / float(np.linalg.norm(solution))
 
 
-ERR_6 = Claim(
+ERR_6 = numeric(
     id="sl/err6",
     items=("Err6", "Obs2b"),
     title="Of all networks, the interpolator of smallest norm has the largest margin",
     statement=(r"\max_{\|w\|=1}\min_ny_nw^Tx_n=1/\|w_{\text{min norm}}\|"),
     source=Source(KEY, "Observation 2", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(margin=("largest",)),
     predict=_of_interpolator,
     measure=_measure_largest_margin,
@@ -475,13 +469,12 @@ def _decay_doubled(*, examples: int, inputs: int, seed: int) -> Array:
 
 _LINEAR = grid(examples=(3, 8), inputs=(2, 5), seed=(0, 1))
 
-PATH = Claim(
+PATH = numeric(
     id="sl/obs2c-path",
     items=("Obs2c",),
     title="Values of the ridge minimiser's scale, B and S at every weight decay",
     statement=r"w_\lambda=(X^TX+\lambda I)^{-1}X^Ty,\qquad\rho=\|w_\lambda\|",
     source=Source(KEY, "Observation 2; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=_LINEAR,
     predict=_predict_decay_path,
     measure=_measure_decay_path,
@@ -511,7 +504,7 @@ def _a_tenth_each(*, examples: int, inputs: int, seed: int) -> float:
     return 0.1
 
 
-OBS_2C = Claim(
+OBS_2C = numeric(
     id="sl/obs2c",
     items=("Obs2c", "Lemma1"),
     title="For global minimisers, more decay means a smaller scale, a larger mean margin",
@@ -520,7 +513,6 @@ OBS_2C = Claim(
         r"\textstyle\sum y_nf_n\uparrow,\;\sum f_n^2\uparrow"
     ),
     source=Source(KEY, "Observation 2", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=_LINEAR,
     predict=_zero,
     measure=_measure_monotone,
@@ -602,7 +594,7 @@ def _without_decay(*, depth: int, weight_decay: float) -> Array:
     return _predict_linear(depth=depth, weight_decay=0.0)
 
 
-MINIMUM = Claim(
+MINIMUM = numeric(
     id="sl/minnorm",
     items=("MinNorm",),
     title=(
@@ -610,7 +602,6 @@ MINIMUM = Claim(
     ),
     statement=(r"\rho V_L\cdots V_1=(X^TX+\lambda I)^{-1}X^Ty,\qquad\rho_{eq}=\|w\|"),
     source=Source(KEY, "Observation 2 and footnote 3; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(depth=(1,), weight_decay=(0.1, 0.5)),
         *grid(depth=(2, 3), weight_decay=(0.5,)),
@@ -652,7 +643,7 @@ def _measure_depends(*, depth: int, weight_decay: float, starts: int) -> bool:
     return spread > 1e-2
 
 
-START = Claim(
+START = numeric(
     id="sl/minnorm-start",
     items=("MinNorm",),
     title=(
@@ -663,7 +654,6 @@ START = Claim(
         r"\iff\lambda=0"
     ),
     source=Source(KEY, "Footnote 3"),
-    evidence=Evidence.NUMERIC,
     cases=grid(depth=(1, 2, 3), weight_decay=(0.0, 0.3), starts=(20,)),
     predict=_depends_on_the_start,
     measure=_measure_depends,
@@ -719,13 +709,12 @@ def _isolated(*, widths: list[int], examples: int, seed: int) -> list[int]:
     return [count, 0, 0][: len(widths)]
 
 
-DEGENERATE = Claim(
+DEGENERATE = numeric(
     id="sl/degen",
     items=("Degen",),
     title="Zero-loss solutions form sets of dimension W - N (weights less examples)",
     statement=r"\operatorname{rank}\,[\partial g_n/\partial W]=N,\quad\text{nullity }W-N",
     source=Source(KEY, "Section 2, below Observation 2", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=(4,), seed=(0, 1)
     ),
@@ -775,13 +764,12 @@ def _by_the_errors(*, length: float, seed: int) -> float:
     return float(np.sign(rate) * np.sign(length - 1.0))
 
 
-ERR_7 = Claim(
+ERR_7 = numeric(
     id="sl/err7",
     items=("Err7", "nuSign"),
     title="The Lagrange multiplier always brings the layers' norms back to one",
     statement=(r"\nu\text{ shrinks }\|V_k\|>1\text{ and grows }\|V_k\|<1"),
     source=Source(KEY, "Section 4.1"),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(length=(1.1,), seed=(-1,)),
         *grid(length=(0.9, 1.1), seed=(0, 1, 2, 3)),

@@ -11,7 +11,7 @@ import torch
 from scipy.integrate import solve_ivp
 
 from theory import square_loss as sl
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims.square_loss._flows import down, integrate
 from verify.claims.square_loss._networks import (
     Array,
@@ -74,7 +74,7 @@ def _of_the_square_loss(*, examples: int, inputs: int, seed: int) -> Array:
     return np.full(len(_STARTS), (y * (x @ w)).min() / np.linalg.norm(w))
 
 
-EXPONENTIAL = Claim(
+EXPONENTIAL = numeric(
     id="sl/exp-margin",
     items=("Sec3exp",),
     title=(
@@ -86,7 +86,6 @@ EXPONENTIAL = Claim(
         r"\dot w=-\nabla\log\textstyle\sum_ne^{-y_nx_n^Tw}"
     ),
     source=Source(KEY, "Section 3, for one layer", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(examples=(3, 9), inputs=(2, 5), seed=(0, 1)),
     predict=_predict_direction,
     measure=_measure_direction,
@@ -120,7 +119,7 @@ def _as_a_power(*, away: float, time: float) -> float:
     return time / math.hypot(time, away)
 
 
-SLOW = Claim(
+SLOW = numeric(
     id="sl/exp-slow",
     items=("Sec3exp",),
     title="With the exponential loss, margins approach the largest at the pace of ln t",
@@ -129,7 +128,6 @@ SLOW = Claim(
         r"=\frac s{\sqrt{s^2+c^2}}"
     ),
     source=Source(KEY, "Section 3; the law is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(away=(0.1, 1.0, 5.0), time=(1.0, 1e3, 1e9, 1e15)),
     predict=_predict_slow,
     measure=_measure_slow,
@@ -183,7 +181,7 @@ def _of_squares(*, kind: str, widths: list[int], rho: float) -> list[float]:
     return [value] * (len(widths) - 1) + [float(np.sign(value))] * (len(widths) - 1)
 
 
-NU_EXPONENTIAL = Claim(
+NU_EXPONENTIAL = numeric(
     id="sl/nu-exp",
     items=("Sec4.1nu",),
     title=(
@@ -195,7 +193,6 @@ NU_EXPONENTIAL = Claim(
         r"\quad\to0\text{ as }\rho\to\infty"
     ),
     source=Source(KEY, "Section 4.1; the formula is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         kind=("separable", "one wrong"),
         widths=([3, 1], [4, 6, 3, 1]),
@@ -246,7 +243,7 @@ def _sum_kept(*, inputs: int, seed: int) -> Array:
     return float((w @ x)[0]) * (x - x.mean())
 
 
-OJA = Claim(
+OJA = numeric(
     id="sl/oja",
     items=("Sec4.1oja",),
     title="Oja's rule is Hebb's with a Lagrange multiplier that keeps the norm at one",
@@ -255,7 +252,6 @@ OJA = Claim(
         r" \nu\text{ from }\tfrac{d}{dt}\|w\|^2=0"
     ),
     source=Source(KEY, "Section 4.1", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(inputs=(1, 2, 7, 50), seed=(0, 1)),
     predict=_predict_oja,
     measure=_measure_oja,
@@ -297,7 +293,7 @@ def _interpolated(*, examples: int, inputs: int, seed: int) -> float:
     return float(_of_the_square_loss(examples=examples, inputs=inputs, seed=seed)[0])
 
 
-LARGEST = Claim(
+LARGEST = numeric(
     id="sl/obs2b-largest",
     items=("Obs2b",),
     title="The largest margin of linear functions, by convex duality",
@@ -306,7 +302,6 @@ LARGEST = Claim(
         r"\alpha_ny_nx_n\|"
     ),
     source=Source(KEY, "Observation 2; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(examples=(1, 4, 7), inputs=(2, 3), seed=(0, 1)),
     predict=_predict_largest,
     measure=_measure_largest,
@@ -347,13 +342,12 @@ def _half_the_rate(*, start: float, time: float) -> list[float]:
     return [float(sl.linear_mode(0.5 * time, start, s)) for s in _TARGETS]
 
 
-MODES = Claim(
+MODES = numeric(
     id="sl/rank",
     items=("Sec3rank",),
     title="Deep linear networks learn large singular values first",
     statement=r"s(t)=\sigma/(1+(\sigma/s_0-1)e^{-4\sigma t})\text{ mode by mode}",
     source=Source(KEY, "Section 3; the law is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     # From 2 the smaller two of the three have to shrink.
     cases=grid(start=(1e-4, 0.05, 2.0), time=(0.6, 1.5, 4.0)),
     predict=_predict_modes,
@@ -388,13 +382,12 @@ def _as_it_stands(*, time: float, start: float, target: float) -> float:
     return 1.0 / (kept / start + (1.0 - kept) / target)
 
 
-MODE_VALUES = Claim(
+MODE_VALUES = numeric(
     id="sl/rank-values",
     items=("Sec3rank",),
     title="The law of a learnt singular value keeps its digits, however small or late",
     statement=r"s(t)=\sigma/(1+(\sigma/s_0-1)e^{-4\sigma t})",
     source=Source(KEY, "Section 3; the law is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(time=(1e-9, 0.5), start=(1e-5, 1.0, 4.0), target=(1e-8, 0.5, 2.0)),
         # Where the exponent, the start over the target or its inverse leave float64.

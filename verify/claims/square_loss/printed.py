@@ -3,7 +3,7 @@
 from typing import Any
 
 from empirical.square_loss.experiments import Configuration, Scale, configurations
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.compare import Identical
 
 KEY = "poggio2021explicit"
@@ -49,7 +49,7 @@ def _of_another(*, experiment: str) -> dict[str, Any]:
     return _printed(experiment=other)
 
 
-SETTINGS = Claim(
+SETTINGS = numeric(
     id="sl/fig1-settings",
     items=("Fig1", "Fig5", "Fig9"),
     uses=("sl/expA-examples",),
@@ -58,7 +58,6 @@ SETTINGS = Claim(
         r"\text{layers, constant rate, momentum, decay, batch, epochs, initial norms}"
     ),
     source=Source(KEY, "Captions of Figures 1, 2, 5, 6, 9 and 10"),
-    evidence=Evidence.NUMERIC,
     cases=grid(experiment=tuple(_CAPTIONS)),
     predict=_printed,
     measure=_configured,
@@ -88,14 +87,13 @@ def _plain_ends(*, experiment: str, scale: Scale) -> list[float]:
     return _printed_ends(experiment="none", scale=scale)
 
 
-NORMS = Claim(
+NORMS = numeric(
     id="sl/fig2-norms",
     items=("Fig2", "Fig6"),
     uses=("sl/init",),
     title="At every scale, normalised networks start as small and as large as printed",
     statement=r"0.1 \le \lVert W_k \rVert_F \le 5",
     source=Source(KEY, "Captions of Figures 2 and 6"),
-    evidence=Evidence.NUMERIC,
     cases=grid(experiment=("bn-decay", "bn-conv"), scale=("small", "full", "paper")),
     predict=_printed_ends,
     measure=_configured_ends,

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from theory import square_loss as sl
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric, statistical
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
@@ -50,13 +50,12 @@ def _without_halves(*, widths: list[int], seed: int) -> float:
     return 1.0
 
 
-SMALL = Claim(
+SMALL = statistical(
     id="sl/eq7-small",
     items=("SmallOutput",),
     title="Outputs of layers with random directions are much smaller than one",
     statement=r"E f^2=2^{1-L}\textstyle\prod_{k<L}n_k^{-1}\ll1",
     source=Source(KEY, "Section 2, above Equation 7; the value is ours", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=grid(widths=([5], [6, 3], [7, 4, 4], [3, 8, 5, 2]), seed=(0,)),
     predict=_predict_size,
     measure=_measure_size,
@@ -133,7 +132,7 @@ def _predict_steps(*, widths: list[int], seed: int, rate: float, back: bool) -> 
     return ends[0] - ends[1]
 
 
-STEPS = Claim(
+STEPS = numeric(
     id="sl/wn-descent",
     items=("WN",),
     title="Gradient descent with the multiplier is weight normalisation, step by step",
@@ -141,7 +140,6 @@ STEPS = Claim(
         r"v_k^{(t)}/\|v_k^{(t)}\|\text{ of WN}=V_k^{(t)}\text{ of descent on (1)}"
     ),
     source=Source(KEY, "Section 2, below Equation 1", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(
         widths=([3, 1], [4, 5, 3, 1]),
         seed=(0, 1),
@@ -201,13 +199,12 @@ def _by_rank(*, kind: str, rows: int, rank: int) -> float:
     return sl.alignment_gap(_projection(kind, rows, rank))
 
 
-PROJECTIONS = Claim(
+PROJECTIONS = numeric(
     id="sl/err5-projections",
     items=("Err5", "Orth"),
     title="With projections or Stiefel matrices, gradients are parallel to layers",
     statement=r"V_k\propto P\text{ or }V_k^TV_k\propto I\Rightarrow\nabla_{V_k}f=V_kf",
     source=Source(KEY, "Section 2.1, below Equation 9"),
-    evidence=Evidence.NUMERIC,
     cases=grid(kind=("projection", "stiefel"), rows=(5, 8), rank=(1, 2, 3)),
     predict=_solved,
     measure=_measure_kind,
@@ -266,7 +263,7 @@ def _forgotten(*, examples: int, inputs: int, size: float) -> float:
     return _predict_norm(examples=examples, inputs=inputs, size=0.0)
 
 
-NEAR_ZERO = Claim(
+NEAR_ZERO = numeric(
     id="sl/minnorm-zero",
     items=("NearZero", "MinNorm"),
     title=(
@@ -275,7 +272,6 @@ NEAR_ZERO = Claim(
     ),
     statement=r"\lambda=0:\quad\|w(\infty)\|^2=\|w_{\min}\|^2+\|P_\perp w(0)\|^2",
     source=Source(KEY, "Section 1.2, near-zero initialisation; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(examples=(1, 4), inputs=(9,), size=(0.01, 1.0, 5.0)),
     predict=_predict_norm,
     measure=_measure_norm,
@@ -307,13 +303,12 @@ def _of_the_diagonal(*, rows: int, columns: int) -> float:
     return 2.0
 
 
-ENTRIES = Claim(
+ENTRIES = statistical(
     id="sl/randorth-entries",
     items=("RandOrth",),
     title="The mean square of the off-diagonal entries of W^T W for a random matrix",
     statement=r"E(W^TW)_{ij}^2=1/r,\quad i\ne j",
     source=Source(KEY, "Section 2.1, on random weights; ours", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
     cases=grid(rows=(5, 40), columns=(3, 16)),
     predict=_predict_entries,
     measure=_measure_entries,
@@ -348,13 +343,12 @@ def _with_relu(*, widths: list[int], seed: int) -> Array:
     return _predict_linear(widths=widths, seed=seed, linear=False)
 
 
-LINEAR = Claim(
+LINEAR = numeric(
     id="sl/eq9-linear",
     items=("Eq9", "MinNorm"),
     title="Outputs and gradients of linear networks of any depth",
     statement=r"\partial f/\partial V_k=[V_L\cdots V_{k+1}]^T[V_{k-1}\cdots V_1x]^T",
     source=Source(KEY, "Section 2.1, linear networks; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(widths=([3, 1], [2, 5, 1], [6, 4, 7, 1], [3, 3, 2, 4, 1]), seed=(0, 1)),
     predict=_predict_linear,
     measure=_measure_linear,
@@ -426,13 +420,12 @@ def _by_each_gradient(*, kind: str) -> list[bool]:
     ]
 
 
-SGD_STOPS = Claim(
+SGD_STOPS = numeric(
     id="sl/fn4",
     items=("Fn4",),
     title="Stochastic gradient descent stops only at zero loss on every example",
     statement=r"\text{SGD stops}\Rightarrow\ell_n=0\text{ for every }n",
     source=Source(KEY, "Footnote 4"),
-    evidence=Evidence.NUMERIC,
     cases=grid(kind=("average", "zero", "dead")),
     predict=_only_at_zero_loss,
     measure=_measure_stops,
@@ -482,7 +475,7 @@ def _of_the_whole_matrix(*, rows: int, columns: int, seed: int) -> Array:
     return outputs_of_rows * lengths[:, 0] / np.linalg.norm(lengths)
 
 
-FOOTNOTE_2 = Claim(
+FOOTNOTE_2 = numeric(
     id="sl/fn2",
     items=("Fn2",),
     title="Batch normalisation normalises every row of a matrix by itself",
@@ -491,7 +484,6 @@ FOOTNOTE_2 = Claim(
         r"\text{ rows count as if of length one}"
     ),
     source=Source(KEY, "Footnote 2", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(rows=(1, 4, 30), columns=(5,), seed=(0, 1)),
     predict=_of_unit_rows,
     measure=_measure_batch_norm,

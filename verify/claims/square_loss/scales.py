@@ -5,7 +5,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize
 
 from theory import square_loss as sl
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims.square_loss._flows import integrate, scale_and_directions
 from verify.claims.square_loss._networks import (
     Array,
@@ -58,7 +58,7 @@ def _shrunk(*, examples: int, inputs: int, part: float) -> float:
     return examples * (1.0 - part) ** 2
 
 
-LANDSCAPE = Claim(
+LANDSCAPE = numeric(
     id="sl/landscape",
     items=("Landscape",),
     title=(
@@ -70,7 +70,6 @@ LANDSCAPE = Claim(
         r"\|w_\lambda\|=\rho<\rho_{min}"
     ),
     source=Source(KEY, "Section 2, on the landscape; the value is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(examples=(3, 4), inputs=(5, 8), part=(0.2, 0.6, 0.9)),
     predict=_predict_least,
     measure=_measure_least,
@@ -109,13 +108,12 @@ def _half_of_it(*, kind: str, examples: int, rho: float) -> float:
     return 0.5 * _root_of_loss(kind=kind, examples=examples, rho=rho)
 
 
-MARGIN_LAW = Claim(
+MARGIN_LAW = numeric(
     id="sl/margin-law",
     items=("Fig4", "Obs2a"),
     title="The mean margin is 1/rho, up to the root of the mean loss",
     statement=r"|\rho\,\overline{yf}-1|\le\sqrt{\text{mean loss}}",
     source=Source(KEY, "Figures 4, 7 and 11; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
     cases=grid(kind=("alike", "any"), examples=(1, 7, 100), rho=(0.5, 3.0, 40.0)),
     predict=_root_of_loss,
     measure=_measure_mean_margin,
@@ -172,13 +170,12 @@ def _falls_to_a_minimum(*, start: float, wrong: int) -> Array:
     return np.full(2, _predict_dip(start=start, wrong=wrong)[1])
 
 
-FROM_ABOVE = Claim(
+FROM_ABOVE = numeric(
     id="sl/obs1-large",
     items=("Obs1large",),
     title="From a large start, the scale decreases until it reaches a minimum",
     statement=r"\rho(0)\gg\rho_{eq}\Rightarrow\rho(t)\text{ decreases to a minimum}",
     source=Source(KEY, "Section 2, below Equation 7", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(start=(5.0,), wrong=(3, 0)),
     predict=_falls_to_a_minimum,
     measure=_measure_dip,
