@@ -21,6 +21,7 @@ from verify.claim import (
     statistical,
     symbolic,
 )
+from verify.claims._predictors import always, changed, plus, scaled
 from verify.compare import AgreesTo, AtLeast, Estimate, Identical, MeanEquals, Outcome
 from verify.reading import Reading
 
@@ -329,9 +330,9 @@ def _predict_count(*, kind: str, width: int, kernel: int, layers: int) -> int:
     return idm.cnn_parameter_count(kernel, width, layers)
 
 
-def _one_layer_more(*, kind: str, width: int, kernel: int, layers: int) -> int:
-    """The count of one layer more."""
-    return _predict_count(kind=kind, width=width, kernel=kernel, layers=layers + 1)
+_one_layer_more = changed(
+    _predict_count, "The count of one layer more.", layers=plus(1)
+)
 
 
 TABLE_1 = symbolic(
@@ -467,13 +468,6 @@ def _predict_shrink(*, scheme: str, channels: int, times: float, draws: int) -> 
     return times * idm.relu_shrink(scheme, fan, fan) ** 2
 
 
-def _without_relu(*, scheme: str, channels: int, times: float, draws: int) -> float:
-    """A layer without ReLU, which keeps twice as much."""
-    return 2.0 * _predict_shrink(
-        scheme=scheme, channels=channels, times=times, draws=draws
-    )
-
-
 SHRINK = statistical(
     id="id/Err6-shrink",
     items=("Err6",),
@@ -490,7 +484,9 @@ SHRINK = statistical(
     predict=_predict_shrink,
     measure=_measure_shrink,
     compare=MeanEquals(discrepancy=0.2),
-    must_refute=_without_relu,
+    must_refute=scaled(
+        _predict_shrink, 2.0, "A layer without ReLU, which keeps twice as much."
+    ),
     uses=("id/Fig31-variances",),
 )
 
@@ -525,13 +521,10 @@ def _measure_moves(*, scheme: str, layers: int, channels: int, biases: bool) -> 
     return any(not torch.equal(a, b) for a, b in zip(before, weights, strict=True))
 
 
-def _moves(*, scheme: str, layers: int, channels: int, biases: bool) -> bool:
-    return True
+_moves = always(value=True)
 
 
-def _stays(*, scheme: str, layers: int, channels: int, biases: bool) -> bool:
-    """No network of this initialisation can be trained."""
-    return False
+_stays = always(value=False, words="No network of this initialisation can be trained.")
 
 
 ERR_6 = numeric(
@@ -625,10 +618,6 @@ COVERAGE = numeric(
 )
 
 
-def _half(*, kernel: int, side: int, row: int, column: int) -> float:
-    return 0.5
-
-
 ERR_7 = numeric(
     id="id/Err7-as-read",
     items=("Err7",),
@@ -640,7 +629,7 @@ ERR_7 = numeric(
         KEY, "Section 3.4 and appendix I, convolution filters", Reading.READING
     ),
     cases=grid(kernel=(29,), side=(28,), row=(0,), column=(0, 27)),
-    predict=_half,
+    predict=always(0.5),
     measure=_measure_coverage,
     compare=AtLeast(rounding=1e-14),
     must_hold=_predict_coverage,

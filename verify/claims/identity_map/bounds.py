@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from theory import identity_map as idm
 from verify.claim import Source, adversarial, grid, numeric, symbolic
+from verify.claims._predictors import always, changed
 from verify.claims._searches import searched
 from verify.claims.identity_map._framework import columns
 from verify.compare import AgreesTo, AtMost
@@ -128,9 +129,7 @@ def _printed_selector(*, kind: str, side: int, channels: int, kernel: int) -> fl
     return idm.selector_norm_bound(n, channels, form="printed")
 
 
-def _spectral(*, kind: str, side: int, channels: int, kernel: int) -> float:
-    """The spectral norm in the place of Frobenius'."""
-    return 1.0
+_spectral = always(1.0, "The spectral norm in the place of Frobenius'.")
 
 
 _SELECTED = (
@@ -656,19 +655,6 @@ def _in_order(
     return factor * order * (1.0 + logarithm / channels)
 
 
-def _no_logarithm(
-    *, nullity: int, channels: int, logarithm: float, constant: float, scale: float
-) -> float:
-    """The order without its logarithm."""
-    return _in_order(
-        nullity=nullity,
-        channels=channels,
-        logarithm=0.0,
-        constant=constant,
-        scale=scale,
-    )
-
-
 EQ_12_ORDER = numeric(
     id="id/eq12-order",
     items=("Eq12", "Thm2"),
@@ -692,7 +678,7 @@ EQ_12_ORDER = numeric(
     predict=_in_order,
     measure=_measure_fixed,
     compare=AtMost(relative=1e-12),
-    must_refute=_no_logarithm,
+    must_refute=changed(_in_order, "The order without its logarithm.", logarithm=0.0),
     assumptions=("M a constant, chosen beforehand",),
     uses=("id/eq12", "id/Err8-corrected"),
 )
@@ -702,11 +688,6 @@ def _measure_growth(*, nullity: int, kernel: int, channels: int) -> float:
     """The explicit bound at C channels over that at one, at one nullity."""
     many = _explicit(nullity, channels, kernel, 1e-6)
     return float(many / _explicit(nullity, 1, kernel, 1e-6))
-
-
-def _no_growth(*, nullity: int, kernel: int, channels: int) -> float:
-    """No growth at all."""
-    return 1.0
 
 
 def _growth(*, nullity: int, kernel: int, channels: int) -> float:
@@ -726,7 +707,7 @@ GROWTH = numeric(
     predict=_growth,
     measure=_measure_growth,
     compare=AtMost(relative=1e-12),
-    must_refute=_no_growth,
+    must_refute=always(1.0, "No growth at all."),
     uses=("id/Err8-corrected",),
     finding=(
         "The division by C seems to lower it, the paper says, but C is in the number of"

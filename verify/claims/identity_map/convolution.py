@@ -20,6 +20,7 @@ from verify.claim import (
     numeric,
     statistical,
 )
+from verify.claims._predictors import scaled
 from verify.claims.identity_map._framework import (
     as_batch,
     columns,
@@ -351,13 +352,6 @@ def _predict_one_mse(
     )
 
 
-def _half_sum(*, side: int, test: int, channels: int, kernel: int, seed: int) -> float:
-    """Half of the error, as of a half-sum loss."""
-    return 0.5 * _predict_one_mse(
-        side=side, test=test, channels=channels, kernel=kernel, seed=seed
-    )
-
-
 ONE_MSE = numeric(
     id="id/conv-error",
     items=("Conv", "MSE"),
@@ -373,7 +367,9 @@ ONE_MSE = numeric(
     measure=_measure_one_mse,
     # Outputs within 1e-13 of pixels up to 5: the square of that where the error is 0.
     compare=AgreesTo(relative=1e-11, absolute=1e-24),
-    must_refute=_half_sum,
+    must_refute=scaled(
+        _predict_one_mse, 0.5, "Half of the error, as of a half-sum loss."
+    ),
     uses=("id/conv-prediction",),
 )
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from verify.claim import Claim, grid
-from verify.claims._predictors import Limits, stated, unmet
+from verify.claims._predictors import Limits, always, stated, unmet
 from verify.claims.identity_map._runs import (
     Arm,
     Array,
@@ -68,11 +68,6 @@ def _least(*, scale: str, probes: str) -> Limits:
     return LEAST[probes], None
 
 
-def _none(*, scale: str, probes: str) -> Limits:
-    """Biases that do nothing, or the reverse."""
-    return None, 0.0
-
-
 def _with_and_without(*, scale: str, probes: str) -> Contrast:
     number = probe(probes, "constant")
     return Contrast(*(number(arm(20)(scale), scale) for arm in (biased, plain)))
@@ -95,7 +90,7 @@ BIASES = _full(
     runs=looks(biased(20), plain(20)),
     measure=_with_and_without,
     predict=_least,
-    must_refute=_none,
+    must_refute=always((None, 0.0), "Biases that do nothing, or the reverse."),
     uses=("id/bias-forgets", "id/bias-homogeneous"),
     finding=(
         "On images orthogonal to the digit the outputs of networks without biases stay"
@@ -198,15 +193,6 @@ def _thirteen(*, scale: str, field: str) -> Contrast:
     return Contrast.alone(_digits(13, field, scale=scale))
 
 
-def _at_most(*, scale: str, field: str) -> Limits:
-    return None, 0.9
-
-
-def _learned(*, scale: str, field: str) -> Limits:
-    """Networks that are the identity, or the constant."""
-    return 0.9, None
-
-
 NEITHER = _full(
     effect,
     id="id/Fig3-neither",
@@ -221,8 +207,8 @@ NEITHER = _full(
     runs=looks(biased(13)),
     paired=True,
     measure=_thirteen,
-    predict=_at_most,
-    must_refute=_learned,
+    predict=always((None, 0.9)),
+    must_refute=always((0.9, None), "Networks that are the identity, or the constant."),
 )
 
 

@@ -20,7 +20,7 @@ from verify.claim import (
     numeric,
     statistical,
 )
-from verify.claims._predictors import unlike
+from verify.claims._predictors import always, unlike
 from verify.claims.identity_map._framework import descend, squared_error
 from verify.claims.identity_map._rational import floats, pseudo_inverse, rational
 from verify.compare import AgreesTo, Estimate, Identical, MeanEquals
@@ -591,10 +591,6 @@ def _measure_update(*, dim: int, units: int, steps: int, seed: int) -> list[floa
     return [float(s[1] / s[0]), abs(float(v[0] @ x))]
 
 
-def _predict_update(*, dim: int, units: int, steps: int, seed: int) -> list[float]:
-    return [0.0, 1.0]
-
-
 def _two_directions(*, dim: int, units: int, steps: int, seed: int) -> list[float]:
     """Weights that also shrink, as under weight decay of 1e-4."""
     w0, trained = _two_layers(dim, units, steps, seed)
@@ -619,7 +615,7 @@ TWO_LAYER = numeric(
     r" W^t = W^0 + u_t\,\hat x^T \text{ for all } t",
     source=Source(KEY, "Equation 16"),
     cases=grid(dim=(10, 25), units=(50, 400), steps=(1, 30, 200), seed=(0,)),
-    predict=_predict_update,
+    predict=always([0.0, 1.0]),
     measure=_measure_update,
     # Each of up to 200 rounded updates, relative to weights of size 1 that move 0.01.
     compare=AgreesTo(absolute=1e-11),

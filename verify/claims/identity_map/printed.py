@@ -5,6 +5,7 @@ from typing import Any
 from empirical.identity_map.experiments import configurations
 from empirical.testbed.study import Scale
 from verify.claim import Source, grid, numeric
+from verify.claims._predictors import mapped
 from verify.compare import Identical
 from verify.reading import Reading
 
@@ -28,11 +29,6 @@ def _trained(*, network: str) -> list[int]:
     return [layers for layers in listed if f"{network}-depth-{layers}" in names]
 
 
-def _hidden(*, network: str) -> list[int]:
-    """Hidden layers, one fewer."""
-    return [layers - 1 for layers in _listed(network=network)]
-
-
 DEPTHS = numeric(
     id="id/tab1-depths",
     items=("Tab1", "Fig3"),
@@ -45,7 +41,11 @@ DEPTHS = numeric(
     predict=_listed,
     measure=_trained,
     compare=Identical(),
-    must_refute=_hidden,
+    must_refute=mapped(
+        _listed,
+        "Hidden layers, one fewer.",
+        lambda found: [layers - 1 for layers in found],
+    ),
 )
 
 
@@ -61,11 +61,6 @@ def _configured_shape(*, figure: int) -> list[int]:
     shapes: set[Any] = {network.input_shape for network in networks}
     (found,) = shapes
     return [*found, *sorted({n for network in networks for n in network.units[1:-1]})]
-
-
-def _thrice(*, figure: int) -> list[int]:
-    """On colour images three times the width that networks of grey ones have."""
-    return [6144 if n == 3072 else n for n in _printed_shape(figure=figure)]
 
 
 SHAPES = numeric(
@@ -84,7 +79,11 @@ SHAPES = numeric(
     predict=_printed_shape,
     measure=_configured_shape,
     compare=Identical(),
-    must_refute=_thrice,
+    must_refute=mapped(
+        _printed_shape,
+        "On colour images three times the width that networks of grey ones have.",
+        lambda found: [6144 if n == 3072 else n for n in found],
+    ),
     version=2,
 )
 
@@ -98,11 +97,6 @@ def _different(*, scale: Scale) -> list[int]:
     return [len(set(c.seeds)) for c in configurations(scale)]
 
 
-def _one_twice(*, scale: Scale) -> list[int]:
-    """One of the starts counted twice."""
-    return [n + 1 for n in _starts(scale=scale)]
-
-
 STARTS = numeric(
     id="id/Fig36-starts",
     items=("Fig36",),
@@ -114,5 +108,9 @@ STARTS = numeric(
     predict=_starts,
     measure=_different,
     compare=Identical(),
-    must_refute=_one_twice,
+    must_refute=mapped(
+        _starts,
+        "One of the starts counted twice.",
+        lambda found: [n + 1 for n in found],
+    ),
 )

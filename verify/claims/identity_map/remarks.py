@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from theory import identity_map as idm
 from verify.claim import Source, grid, numeric
-from verify.claims._predictors import unlike
+from verify.claims._predictors import always, unlike
 from verify.claims.identity_map._framework import squared_error
 from verify.compare import AgreesTo, Identical
 from verify.reading import Reading
@@ -268,11 +268,6 @@ def _by_output(*, kind: str, padding: str) -> list[int]:
     return [30 if kind == "fully connected" else 1]
 
 
-def _by_pixel(*, kind: str, padding: str) -> list[int]:
-    """A bias for each pixel."""
-    return [30]
-
-
 FLAT = numeric(
     id="id/bias-flat",
     items=("Bias",),
@@ -285,7 +280,7 @@ FLAT = numeric(
     predict=_by_output,
     measure=_measure_flat,
     compare=Identical(),
-    must_refute=_by_pixel,
+    must_refute=always([30], "A bias for each pixel."),
     uses=("id/bias-homogeneous",),
     finding=(
         "Of a uniform image a CNN without its zero padding makes a uniform one, whatever"

@@ -18,6 +18,7 @@ from empirical.identity_map import copier, images
 from empirical.randomness import torch_generator
 from theory import identity_map as idm
 from verify.claim import Claim, Evidence, Source, grid, numeric
+from verify.claims._predictors import always, mapped
 from verify.compare import AgreesTo, AtLeast, AtMost, Estimate, MeanEquals
 from verify.reading import Reading
 
@@ -273,15 +274,6 @@ def _measure_shares(*, biases: bool) -> list[float]:
     return np.sqrt(differences[:, -1] / lengths[:, -1]).tolist()
 
 
-def _most(*, biases: bool) -> float:
-    return 1e-4
-
-
-def _as_without(*, biases: bool) -> float:
-    """A hundredth of the share that a network of infinite width has."""
-    return float(_wide(biases=biases).shares[-1]) / 100.0
-
-
 FORGOTTEN = numeric(
     id="id/bias-forgets",
     items=("Bias", "Fig3"),
@@ -292,10 +284,14 @@ FORGOTTEN = numeric(
     statement=r"\|f(x)-f(x')\|/(\sqrt2\|f(x)\|)\le10^{-4},\ 20\text{ layers, biases}",
     source=Source(KEY, "Section 3.2 and appendix H.1; ours", Reading.OURS),
     cases=grid(biases=(True,)),
-    predict=_most,
+    predict=always(1e-4),
     measure=_measure_shares,
     compare=AtMost(),
-    must_refute=_as_without,
+    must_refute=mapped(
+        _wide,
+        "A hundredth of the share that a network of infinite width has.",
+        lambda found: float(found.shares[-1]) / 100.0,
+    ),
     # A threshold far below what is there without biases, not a bound to attain.
     loose=True,
     uses=("id/bias-share",),
@@ -309,15 +305,6 @@ FORGOTTEN = numeric(
 )
 
 
-def _least(*, biases: bool) -> float:
-    return 0.05
-
-
-def _nearly_all(*, biases: bool) -> float:
-    """An output of which nearly all depends on the image."""
-    return 0.99
-
-
 REMEMBERED = numeric(
     id="id/bias-remembers",
     items=("Bias", "Fig3"),
@@ -328,10 +315,10 @@ REMEMBERED = numeric(
     statement=r"\|f(x)-f(x')\|/(\sqrt2\|f(x)\|)\ge0.05,\ 20\text{ layers, no biases}",
     source=Source(KEY, "Section 3.2 and appendix H.1; ours", Reading.OURS),
     cases=grid(biases=(False,)),
-    predict=_least,
+    predict=always(0.05),
     measure=_measure_shares,
     compare=AtLeast(),
-    must_refute=_nearly_all,
+    must_refute=always(0.99, "An output of which nearly all depends on the image."),
     loose=True,
     uses=("id/bias-share",),
     finding=(
@@ -365,10 +352,6 @@ def _measure_spread(*, few: int, many: int) -> float:
     return _spread(few) / _spread(many)
 
 
-def _twice(*, few: int, many: int) -> float:
-    return 2.0
-
-
 def _by_channels(*, few: int, many: int) -> float:
     """A spread in inverse proportion to the channels."""
     return many / few
@@ -384,7 +367,7 @@ FEW_CHANNELS = numeric(
     ),
     source=Source(KEY, "Appendix I, channel depths, Figure 29", Reading.READING),
     cases=grid(few=3, many=128),
-    predict=_twice,
+    predict=always(2.0),
     measure=_measure_spread,
     compare=AtLeast(),
     must_refute=_by_channels,

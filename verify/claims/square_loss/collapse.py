@@ -7,6 +7,7 @@ import numpy as np
 
 from theory import neural_collapse as nc
 from verify.claim import Source, grid, numeric
+from verify.claims._predictors import always
 from verify.claims.square_loss._networks import Array
 from verify.compare import AgreesTo
 from verify.reading import Reading
@@ -159,13 +160,6 @@ def _predict_simplex(
     return [found.equinorm, found.equiangle, found.maximal_angle]
 
 
-def _a_simplex(
-    *, classes: int, features: int, seed: int, offset: float = 0.0
-) -> list[float]:
-    """A distance of zero, whatever the classes."""
-    return [0.0, 0.0, 0.0]
-
-
 NC_2 = numeric(
     id="sl/nc2",
     items=("NC2",),
@@ -180,7 +174,7 @@ NC_2 = numeric(
     measure=_measure_simplex,
     # For two classes all three are zero identically.
     compare=AgreesTo(relative=1e-12, absolute=1e-14),
-    must_refute=_a_simplex,
+    must_refute=always([0.0, 0.0, 0.0], "A distance of zero, whatever the classes."),
     finding="Only three classes or more test it: with two it is zero from the start.",
 )
 

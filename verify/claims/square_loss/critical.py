@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from theory import square_loss as sl
 from verify.claim import Case, Source, adversarial, grid, numeric
+from verify.claims._predictors import always
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
@@ -349,15 +350,6 @@ def _measure_footnote(*, widths: list[int], examples: int, seed: int) -> list[bo
     return [speed < 1e-9, bool(gaps.max() < 1e-9)]
 
 
-def _rest_all_the_same(*, widths: list[int], examples: int, seed: int) -> list[bool]:
-    return [True, False]
-
-
-def _when_it_vanishes(*, widths: list[int], examples: int, seed: int) -> list[bool]:
-    """A bracket that vanishes wherever the directions rest."""
-    return [True, True]
-
-
 ERR_12 = numeric(
     id="sl/err12",
     items=("Err12", "Sing"),
@@ -372,10 +364,12 @@ ERR_12 = numeric(
         KEY, "Footnote 3, with the missing inequality restored", Reading.FORCED
     ),
     cases=_WIDE,
-    predict=_rest_all_the_same,
+    predict=always([True, False]),
     measure=_measure_footnote,
     compare=Identical(),
-    must_refute=_when_it_vanishes,
+    must_refute=always(
+        [True, True], "A bracket that vanishes wherever the directions rest."
+    ),
     uses=("sl/eq4", "sl/persample"),
     finding="The printed sentence ends before it says what the bracket equals.",
 )
@@ -413,15 +407,6 @@ def _measure_classes(**case: Any) -> float:
     return float(residual[f > 0.0].min() * residual[f < 0.0].min())
 
 
-def _at_least_one(**case: Any) -> float:
-    return 1.0
-
-
-def _both_by_their_size(**case: Any) -> float:
-    """A factor of root two for each class."""
-    return 2.0
-
-
 def _nets() -> st.SearchStrategy[Case]:
     return st.fixed_dictionaries(
         {
@@ -448,10 +433,10 @@ ERR_3_CORRECTED = adversarial(
     ),
     examples=_nets,
     max_examples=25,
-    predict=_at_least_one,
+    predict=always(1.0),
     measure=_measure_classes,
     compare=AtLeast(rounding=1e-12),
-    must_refute=_both_by_their_size,
+    must_refute=always(2.0, "A factor of root two for each class."),
     assumptions=("at least two layers",),
     uses=("sl/persample",),
     finding=(
@@ -480,11 +465,6 @@ def _at_rest(*, widths: list[int], rho: float, starts: int) -> Array:
     p, end = problem(widths, _EXAMPLES, 5), _lowest(tuple(widths), rho, starts)
     multiplier = sl.lagrange_multiplier(rho, sl.outputs(end.directions, p.x), p.labels)
     return np.array([0.0, abs(multiplier) / rho])
-
-
-def _at_rest_in_space(*, widths: list[int], rho: float, starts: int) -> Array:
-    """At a minimum without the constraint no gradient is left."""
-    return np.zeros(2)
 
 
 _EXAMPLES = 4
@@ -557,7 +537,9 @@ EXISTS = numeric(
     measure=_measure_lowest,
     # Where the length along the spheres may end.
     compare=AgreesTo(absolute=1e-8),
-    must_refute=_at_rest_in_space,
+    must_refute=always(
+        np.zeros(2), "At a minimum without the constraint no gradient is left."
+    ),
     assumptions=("the minimum is not at a kink",),
     version=2,
     uses=("sl/eq6",),

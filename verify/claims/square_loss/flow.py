@@ -10,6 +10,7 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from theory import square_loss as sl
 from verify.claim import Source, grid, numeric
+from verify.claims._predictors import always, changed, scaled, times
 from verify.claims.square_loss._flows import (
     down,
     integrate,
@@ -64,15 +65,6 @@ def _predict_drift(
     return np.full(len(widths) - 1, rate * (length**2 - 1.0))
 
 
-def _half_as_fast(
-    *, widths: list[int], examples: int, seed: int, length: float
-) -> Array:
-    """Half of the rate."""
-    return 0.5 * _predict_drift(
-        widths=widths, examples=examples, seed=seed, length=length
-    )
-
-
 SPHERE_CASES = grid(
     widths=([3, 1], [6, 5, 4, 1]), examples=(1, 7), seed=(0, 1, 2), length=(0.9, 1, 1.1)
 )
@@ -91,7 +83,7 @@ NORM = numeric(
     measure=_measure_drift,
     # Two terms of sizes up to 1e3 cancel on the sphere.
     compare=AgreesTo(relative=1e-12, absolute=1e-12),
-    must_refute=_half_as_fast,
+    must_refute=scaled(_predict_drift, 0.5, "Half of the rate."),
     uses=("sl/eq1", "sl/hom"),
     finding=(
         "Above B/S the sphere repels: an integrator of the printed flow has to"
@@ -181,19 +173,6 @@ def _measure_decrease(
     return np.array([np.max(np.diff(losses)) / losses[0], excess])
 
 
-def _no_rise(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> Array:
-    return np.zeros(2)
-
-
-def _falls_by_half(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> Array:
-    """A loss that falls by half of its start in every interval, a bound half as large."""
-    return np.array([-0.5, -0.5])
-
-
 ENERGY_FLOW = numeric(
     id="sl/energy-flow",
     items=("Energy",),
@@ -204,11 +183,14 @@ ENERGY_FLOW = numeric(
     statement=r"L(t_2)\le L(t_1)\;(t_1<t_2),\qquad\rho(t)\le\sqrt{L(0)/\lambda}",
     source=Source(KEY, "Equations 3 and 4; ours", Reading.OURS),
     cases=SMOOTH,
-    predict=_no_rise,
+    predict=always(np.zeros(2)),
     measure=_measure_decrease,
     # The integrator's local error, 1e-11, over about a hundred steps.
     compare=AtMost(rounding=1e-9),
-    must_refute=_falls_by_half,
+    must_refute=always(
+        np.array([-0.5, -0.5]),
+        "A loss that falls by half of its start in every interval, a bound half as large.",
+    ),
     uses=("sl/energy",),
 )
 
@@ -322,11 +304,6 @@ def _predict_clock(
     return flat(moves) / length**2
 
 
-def _same_clock(*, widths: list[int], examples: int, seed: int, length: float) -> Array:
-    """The speed of vectors of length one."""
-    return _predict_clock(widths=widths, examples=examples, seed=seed, length=1.0)
-
-
 CLOCK = numeric(
     id="sl/wn-clock",
     items=("WN",),
@@ -343,7 +320,9 @@ CLOCK = numeric(
     measure=_measure_clock,
     # The framework's division by the norm rounds like a few products.
     compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=_same_clock,
+    must_refute=changed(
+        _predict_clock, "The speed of vectors of length one.", length=1.0
+    ),
     uses=("sl/wn",),
 )
 
@@ -746,15 +725,6 @@ def _predict_lengths(
     return np.array([*(pull - 4.0 * weight_decay * norms**2), scale - decay])
 
 
-def _without_decay(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> Array:
-    """The motion of norms without decay."""
-    return _predict_lengths(
-        widths=widths, examples=examples, seed=seed, weight_decay=0.0
-    )
-
-
 UNNORMALISED = numeric(
     id="sl/unnorm",
     items=("Unnorm",),
@@ -774,7 +744,9 @@ UNNORMALISED = numeric(
     measure=_measure_lengths,
     # Differences of sums below 1e3.
     compare=AgreesTo(relative=1e-11, absolute=1e-11),
-    must_refute=_without_decay,
+    must_refute=changed(
+        _predict_lengths, "The motion of norms without decay.", weight_decay=0.0
+    ),
     uses=("sl/hom", "sl/unnorm-velocity"),
 )
 
@@ -792,15 +764,6 @@ def _predict_weights(
 ) -> Array:
     p, weights = _weights(widths, examples, seed)
     return flat(sl.weights_velocity(weights, p.x, p.labels, weight_decay))
-
-
-def _decay_of_an_optimiser(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> Array:
-    """An optimiser's decay, half of the penalty's."""
-    return _predict_weights(
-        widths=widths, examples=examples, seed=seed, weight_decay=0.5 * weight_decay
-    )
 
 
 UNNORMALISED_VELOCITY = numeric(
@@ -822,7 +785,11 @@ UNNORMALISED_VELOCITY = numeric(
     measure=_measure_weights,
     # Differences of sums below 1e3.
     compare=AgreesTo(relative=1e-11, of_largest=True),
-    must_refute=_decay_of_an_optimiser,
+    must_refute=changed(
+        _predict_weights,
+        "An optimiser's decay, half of the penalty's.",
+        weight_decay=times(0.5),
+    ),
 )
 
 
@@ -847,11 +814,6 @@ def _predict_difference(*, seed: int, weight_decay: float, time: float) -> Array
     return np.diff(sl.norms(weights) ** 2) * np.exp(-4.0 * weight_decay * time)
 
 
-def _conserved(*, seed: int, weight_decay: float, time: float) -> Array:
-    """Differences that are conserved in spite of decay."""
-    return _predict_difference(seed=seed, weight_decay=0.0, time=time)
-
-
 DIFFERENCE = numeric(
     id="sl/unnorm-balance",
     items=("Unnorm",),
@@ -867,7 +829,11 @@ DIFFERENCE = numeric(
     # A step adds eta^2 times a difference of squared slopes: at most eta times the
     # loss that training takes away, about ten.
     compare=AgreesTo(absolute=10.0 * _STEP),
-    must_refute=_conserved,
+    must_refute=changed(
+        _predict_difference,
+        "Differences that are conserved in spite of decay.",
+        weight_decay=0.0,
+    ),
     uses=("sl/unnorm",),
 )
 
@@ -887,11 +853,6 @@ def _predict_unnormalised(*, seed: int, weight_decay: float) -> Array:
     return np.array([sl.outputs(flow.parameters(t), p.x) for t in _TIMES])
 
 
-def _not_decayed(*, seed: int, weight_decay: float) -> Array:
-    """The flow without decay."""
-    return _predict_unnormalised(seed=seed, weight_decay=0.0)
-
-
 UNNORMALISED_FLOW = numeric(
     id="sl/unnorm-flow",
     items=("Unnorm",),
@@ -903,6 +864,8 @@ UNNORMALISED_FLOW = numeric(
     measure=_measure_unnormalised,
     # As for weight normalisation.
     compare=AgreesTo(absolute=1e-8),
-    must_refute=_not_decayed,
+    must_refute=changed(
+        _predict_unnormalised, "The flow without decay.", weight_decay=0.0
+    ),
     uses=("sl/unnorm-velocity",),
 )

@@ -523,13 +523,6 @@ def _predict_distance(
     return [distance, float(np.sign(sl.rho_velocity(rho, f, y, weight_decay)))]
 
 
-def _distance_without_decay(
-    *, examples: int, seed: int, rho: float, weight_decay: float
-) -> list[float]:
-    """The distance without decay."""
-    return _predict_distance(examples=examples, seed=seed, rho=rho, weight_decay=0.0)
-
-
 EQ_5 = adversarial(
     id="sl/eq5",
     items=("Eq5", "Eq7"),
@@ -547,7 +540,9 @@ EQ_5 = adversarial(
     measure=_measure_distance,
     # Near the equilibrium the difference of two rounded numbers remains.
     compare=AgreesTo(relative=1e-12, absolute=1e-12),
-    must_refute=_distance_without_decay,
+    must_refute=changed(
+        _predict_distance, "The distance without decay.", weight_decay=0.0
+    ),
     uses=("sl/eq3",),
     finding=(
         "The distance of a network from its equilibrium can therefore be computed"

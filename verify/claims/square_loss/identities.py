@@ -7,6 +7,7 @@ import torch
 
 from theory import square_loss as sl
 from verify.claim import Source, adversarial, grid, numeric
+from verify.claims._predictors import always, changed, times
 from verify.claims.square_loss._networks import (
     Array,
     flat,
@@ -251,10 +252,6 @@ def _measure_product(*, after: int, before: int) -> bool:
     return True
 
 
-def _printed_product(*, after: int, before: int) -> bool:
-    return True
-
-
 def _only_a_single_unit(*, after: int, before: int) -> bool:
     """Brackets that match for a single unit only."""
     return before == 1
@@ -267,7 +264,7 @@ ERR_4 = numeric(
     statement=(r"[V_L\cdots D_k]^T\,[D_{k-1}V_{k-1}\cdots D_1V_1x]\text{ is defined}"),
     source=Source(KEY, "Equation 9, as printed"),
     cases=grid(after=(1, 3), before=(1, 2, 4)),
-    predict=_printed_product,
+    predict=always(value=True),
     measure=_measure_product,
     compare=Identical(),
     must_hold=_only_a_single_unit,
@@ -399,15 +396,6 @@ def _predict_slope_of_scale(
     return sl.rho_velocity(p.rho, f, p.labels, weight_decay)
 
 
-def _decay_of_half(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
-    """Half of the penalty, the convention of optimisers."""
-    return _predict_slope_of_scale(
-        widths=widths, examples=examples, seed=seed, weight_decay=0.5 * weight_decay
-    )
-
-
 EQ_3 = numeric(
     id="sl/eq3",
     items=("Eq2", "Eq3"),
@@ -426,7 +414,11 @@ EQ_3 = numeric(
     predict=_predict_slope_of_scale,
     measure=_measure_slope_of_scale,
     compare=AgreesTo(relative=1e-12, absolute=1e-13),
-    must_refute=_decay_of_half,
+    must_refute=changed(
+        _predict_slope_of_scale,
+        "Half of the penalty, the convention of optimisers.",
+        weight_decay=times(0.5),
+    ),
 )
 
 

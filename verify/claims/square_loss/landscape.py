@@ -9,6 +9,7 @@ from torch import Tensor
 
 from theory import square_loss as sl
 from verify.claim import Source, grid, numeric
+from verify.claims._predictors import always, scaled
 from verify.claims.square_loss._flows import integrate, scale_and_directions
 from verify.claims.square_loss._networks import (
     Array,
@@ -138,10 +139,6 @@ def _measure_margins(*, weight_decay: float) -> Array:
     return found[0] - found[1]
 
 
-def _same_margins(*, weight_decay: float) -> Array:
-    return np.zeros(4)
-
-
 def _other_margins(*, weight_decay: float) -> Array:
     """The differences between the margins of the two minima."""
     two, one = sl.cluster_equilibrium([2, 1], _OVERLAP, weight_decay).margins
@@ -158,7 +155,7 @@ SAME_NORM = numeric(
     ),
     source=Source(KEY, "Section 2, below Observation 2", Reading.READING),
     cases=grid(weight_decay=(0.1, 0.4)),
-    predict=_same_margins,
+    predict=always(np.zeros(4)),
     measure=_measure_margins,
     # As sl/abs-minnorm: directions come to e^-8 of 0.1, the scale to its square.
     compare=AgreesTo(absolute=1e-4),
@@ -206,11 +203,6 @@ def _by_the_errors(*, weight_decay: float, error: float) -> float:
     return 2.0 * error / 3.0
 
 
-def _by_one_error(*, weight_decay: float, error: float) -> float:
-    """The error of one of the solutions alone."""
-    return 0.5 * _by_the_errors(weight_decay=weight_decay, error=error)
-
-
 SAME_NORM_NEAR = numeric(
     id="sl/same-norm-near",
     items=("SameNorm",),
@@ -229,7 +221,7 @@ SAME_NORM_NEAR = numeric(
     # Ends of flows are off by 1e-4 of margins, as in sl/same-norm, far inside the bound;
     # where it is attained, by rounding alone.
     compare=AtMost(rounding=1e-12),
-    must_refute=_by_one_error,
+    must_refute=scaled(_by_the_errors, 0.5, "The error of one of the solutions alone."),
     uses=("sl/obs2a", "sl/degen-decay"),
     finding=(
         "Attained by linear functions that miss every label by the same, above and"
@@ -445,15 +437,6 @@ def _of_interpolation(
     return weight_decay * _rho(parts, 0.0) ** 2
 
 
-def _half_of_that(
-    *, parts: list[list[int]], labels: list[int], weight_decay: float
-) -> float:
-    """Half of it, the decay's convention of optimisers."""
-    return 0.5 * _of_interpolation(
-        parts=parts, labels=labels, weight_decay=weight_decay
-    )
-
-
 SMALL_DECAY = numeric(
     id="sl/sing-small",
     items=("Sing", "Landscape"),
@@ -472,7 +455,9 @@ SMALL_DECAY = numeric(
     measure=_measure_loss,
     # Squared errors of rounding, and the decay's products below ten.
     compare=AtMost(rounding=1e-14),
-    must_refute=_half_of_that,
+    must_refute=scaled(
+        _of_interpolation, 0.5, "Half of it, the decay's convention of optimisers."
+    ),
     uses=("sl/degen-decay",),
     finding="The interpolator of a partition has this loss; its minimum has less.",
 )
@@ -563,10 +548,6 @@ def _measure_minima(*, examples: int, weight_decay: float) -> int:
     return len(found)
 
 
-def _one_minimum(*, examples: int, weight_decay: float) -> int:
-    return 1
-
-
 def _all_minima(*, examples: int, weight_decay: float) -> int:
     """As many ends as there are minima."""
     return len({_rho(parts, weight_decay) for parts in _equal(examples)})
@@ -579,7 +560,7 @@ LARGE_DECAY = numeric(
     statement=r"\exists\lambda_0:\;\lambda>\lambda_0\Rightarrow\text{ one minimum}",
     source=Source(KEY, "Section 1.2", Reading.READING),
     cases=grid(examples=(2, 4, 6), weight_decay=(0.1, 10.0, 1000.0)),
-    predict=_one_minimum,
+    predict=always(1),
     measure=_measure_minima,
     compare=Identical(),
     must_hold=_all_minima,

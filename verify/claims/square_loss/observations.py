@@ -13,6 +13,7 @@ from torch import Tensor
 
 from theory import square_loss as sl
 from verify.claim import Source, grid, numeric
+from verify.claims._predictors import always, changed, mapped
 from verify.claims.square_loss._flows import integrate, scale_and_directions
 from verify.claims.square_loss._networks import (
     Array,
@@ -90,12 +91,6 @@ def _measure_rising(
     return float(np.diff(path["rho"][:end]).min())
 
 
-def _not_falling(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
-    return 0.0
-
-
 def _never_slower(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> float:
@@ -131,7 +126,7 @@ OBS_1 = numeric(
     ),
     source=Source(KEY, "Observation 1", Reading.READING),
     cases=_FLOWS,
-    predict=_not_falling,
+    predict=always(0.0),
     measure=_measure_rising,
     # Near the meeting the rise is nothing, but for ten tolerances of the integrator.
     compare=AtLeast(rounding=1e-6),
@@ -155,17 +150,6 @@ def _measure_tracking(
     return float(gap.max() / (drift.max() / (2.0 * path["push"][after].min())))
 
 
-def _one(*, widths: list[int], examples: int, seed: int, weight_decay: float) -> float:
-    return 1.0
-
-
-def _half_the_drift(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
-    """Half of the drift, a rate of 4 A in the place of 2 A."""
-    return 0.5
-
-
 TRACKING = numeric(
     id="sl/obs1-tracking",
     items=("Obs1",),
@@ -173,11 +157,11 @@ TRACKING = numeric(
     statement=(r"|\rho-\rho_{eq}(V)|\le\max|\dot\rho_{eq}|/(2\min A)\text{ once met}"),
     source=Source(KEY, "Observation 1; ours", Reading.OURS),
     cases=_MEETING,
-    predict=_one,
+    predict=always(1.0),
     measure=_measure_tracking,
     # The slope of the equilibrium is taken by differences over 0.01.
     compare=AtMost(rounding=0.02),
-    must_refute=_half_the_drift,
+    must_refute=always(0.5, "Half of the drift, a rate of 4 A in the place of 2 A."),
     assumptions=("gradient flow", "A bounded away from zero"),
     uses=("sl/eq5", "sl/obs1"),
 )
@@ -277,13 +261,6 @@ def _predict_curvature(
     return sl.overshoot_curvature(p.rho, p.directions, p.x, p.labels)
 
 
-def _passes_straight(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
-    """A path without curvature."""
-    return 0.0
-
-
 CURVATURE = numeric(
     id="sl/obs1-curvature",
     items=("Obs1",),
@@ -298,7 +275,7 @@ CURVATURE = numeric(
     measure=_measure_curvature,
     # Sums over pairs of examples of terms below 1e2.
     compare=AgreesTo(relative=1e-11, absolute=1e-12),
-    must_refute=_passes_straight,
+    must_refute=always(0.0, "A path without curvature."),
     uses=("sl/eq3", "sl/eq4-kernel"),
     finding=(
         "The scale turns down wherever u^T K u < y^T K u / 2, which is the usual case"
@@ -322,11 +299,6 @@ def _predict_margins(*, widths: list[int], examples: int, seed: int) -> Array:
     return np.full(examples, 1.0 / sl.rho_equilibrium(f, p.labels, 0.0))
 
 
-def _margin_grows_with_scale(*, widths: list[int], examples: int, seed: int) -> Array:
-    """Margins of rho in the place of 1/rho."""
-    return 1.0 / _predict_margins(widths=widths, examples=examples, seed=seed)
-
-
 OBS_2A = numeric(
     id="sl/obs2a",
     items=("Obs2a", "Lemma1"),
@@ -340,7 +312,11 @@ OBS_2A = numeric(
     measure=_measure_margins,
     # The solved layer carries the condition of its equations, below 1e3.
     compare=AgreesTo(relative=1e-11),
-    must_refute=_margin_grows_with_scale,
+    must_refute=mapped(
+        _predict_margins,
+        "Margins of rho in the place of 1/rho.",
+        lambda found: 1.0 / found,
+    ),
     finding="Among interpolators the smallest scale has the largest margin.",
 )
 
@@ -495,15 +471,6 @@ def _measure_monotone(*, examples: int, inputs: int, seed: int) -> float:
     return min(steps)
 
 
-def _zero(*, examples: int, inputs: int, seed: int) -> float:
-    return 0.0
-
-
-def _a_tenth_each(*, examples: int, inputs: int, seed: int) -> float:
-    """Changes of a tenth at least from each decay to the next."""
-    return 0.1
-
-
 OBS_2C = numeric(
     id="sl/obs2c",
     items=("Obs2c", "Lemma1"),
@@ -514,10 +481,10 @@ OBS_2C = numeric(
     ),
     source=Source(KEY, "Observation 2", Reading.READING),
     cases=_LINEAR,
-    predict=_zero,
+    predict=always(0.0),
     measure=_measure_monotone,
     compare=AtLeast(),
-    must_refute=_a_tenth_each,
+    must_refute=always(0.1, "Changes of a tenth at least from each decay to the next."),
     assumptions=("global minimisers", "one linear layer, where they are known exactly"),
     uses=("sl/obs2c-path",),
 )
@@ -589,11 +556,6 @@ def _predict_linear(*, depth: int, weight_decay: float) -> Array:
     return np.tile([rho, *(rho * product[0])], (4, 1))
 
 
-def _without_decay(*, depth: int, weight_decay: float) -> Array:
-    """Networks without decay."""
-    return _predict_linear(depth=depth, weight_decay=0.0)
-
-
 MINIMUM = numeric(
     id="sl/minnorm",
     items=("MinNorm",),
@@ -610,7 +572,7 @@ MINIMUM = numeric(
     measure=_measure_linear,
     # 2,000 steps of heavy ball; the slowest direction contracts by 1 % each.
     compare=AgreesTo(absolute=1e-8),
-    must_refute=_without_decay,
+    must_refute=changed(_predict_linear, "Networks without decay.", weight_decay=0.0),
 )
 
 
@@ -630,11 +592,6 @@ def _measure_spread(*, depth: int, weight_decay: float, starts: int) -> float:
 
 def _depends_on_the_start(*, depth: int, weight_decay: float, starts: int) -> bool:
     return weight_decay == 0.0
-
-
-def _depends_never(*, depth: int, weight_decay: float, starts: int) -> bool:
-    """An end that never depends on the start."""
-    return False
 
 
 def _measure_depends(*, depth: int, weight_decay: float, starts: int) -> bool:
@@ -658,7 +615,7 @@ START = numeric(
     predict=_depends_on_the_start,
     measure=_measure_depends,
     compare=Identical(),
-    must_refute=_depends_never,
+    must_refute=always(value=False, words="An end that never depends on the start."),
     uses=("sl/minnorm", "sl/minnorm-zero"),
 )
 

@@ -12,6 +12,7 @@ from scipy.integrate import solve_ivp
 
 from theory import square_loss as sl
 from verify.claim import Source, grid, numeric
+from verify.claims._predictors import mapped
 from verify.claims.square_loss._flows import down, integrate
 from verify.claims.square_loss._networks import (
     Array,
@@ -288,11 +289,6 @@ def _predict_largest(*, examples: int, inputs: int, seed: int) -> float:
     return sl.maximum_margin(*_separable(examples, inputs, seed))[0]
 
 
-def _interpolated(*, examples: int, inputs: int, seed: int) -> float:
-    """The margin of the solution that interpolates all labels."""
-    return float(_of_the_square_loss(examples=examples, inputs=inputs, seed=seed)[0])
-
-
 LARGEST = numeric(
     id="sl/obs2b-largest",
     items=("Obs2b",),
@@ -307,7 +303,11 @@ LARGEST = numeric(
     measure=_measure_largest,
     # An active set of at most three equations, margins above 0.1.
     compare=AgreesTo(relative=1e-13),
-    must_refute=_interpolated,
+    must_refute=mapped(
+        _of_the_square_loss,
+        "The margin of the solution that interpolates all labels.",
+        lambda found: float(found[0]),
+    ),
 )
 
 

@@ -9,6 +9,7 @@ import torch
 
 from theory import square_loss as sl
 from verify.claim import Source, grid, numeric, statistical
+from verify.claims._predictors import always, changed
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
@@ -45,11 +46,6 @@ def _predict_size(*, widths: list[int], seed: int) -> float:
     return math.prod(widths) * sl.typical_output(widths) ** 2
 
 
-def _without_halves(*, widths: list[int], seed: int) -> float:
-    """ReLUs that keep the whole length."""
-    return 1.0
-
-
 SMALL = statistical(
     id="sl/eq7-small",
     items=("SmallOutput",),
@@ -61,7 +57,7 @@ SMALL = statistical(
     measure=_measure_size,
     # In units of the mean without ReLU; an error of a third would be seen.
     compare=MeanEquals(discrepancy=0.35, false_fail=1e-9, false_pass=1e-6),
-    must_refute=_without_halves,
+    must_refute=always(1.0, "ReLUs that keep the whole length."),
     uses=("sl/bound",),
     finding=(
         "|f| is at most one, which aligned layers attain (sl/bound); its root mean square"
@@ -190,10 +186,6 @@ def _measure_kind(*, kind: str, rows: int, rank: int) -> float:
     return float(gap / torch.linalg.matrix_norm(slope))
 
 
-def _solved(*, kind: str, rows: int, rank: int) -> float:
-    return 0.0
-
-
 def _by_rank(*, kind: str, rows: int, rank: int) -> float:
     """The gap that is left by the projection's rank."""
     return sl.alignment_gap(_projection(kind, rows, rank))
@@ -206,7 +198,7 @@ PROJECTIONS = numeric(
     statement=r"V_k\propto P\text{ or }V_k^TV_k\propto I\Rightarrow\nabla_{V_k}f=V_kf",
     source=Source(KEY, "Section 2.1, below Equation 9"),
     cases=grid(kind=("projection", "stiefel"), rows=(5, 8), rank=(1, 2, 3)),
-    predict=_solved,
+    predict=always(0.0),
     measure=_measure_kind,
     # Rounding: all singular values that are not zero are the same.
     compare=AgreesTo(absolute=1e-12),
@@ -258,11 +250,6 @@ def _predict_norm(*, examples: int, inputs: int, size: float) -> float:
     )
 
 
-def _forgotten(*, examples: int, inputs: int, size: float) -> float:
-    """The end from a start at zero."""
-    return _predict_norm(examples=examples, inputs=inputs, size=0.0)
-
-
 NEAR_ZERO = numeric(
     id="sl/minnorm-zero",
     items=("NearZero", "MinNorm"),
@@ -277,7 +264,7 @@ NEAR_ZERO = numeric(
     measure=_measure_norm,
     # The slowest direction contracts by at least 3 % a step: e^-36 after 1,200.
     compare=AgreesTo(relative=1e-12),
-    must_refute=_forgotten,
+    must_refute=changed(_predict_norm, "The end from a start at zero.", size=0.0),
     uses=("sl/minnorm",),
 )
 
@@ -298,11 +285,6 @@ def _predict_entries(*, rows: int, columns: int) -> float:
     return rows * sl.gram_offdiagonal_rms(rows) ** 2
 
 
-def _of_the_diagonal(*, rows: int, columns: int) -> float:
-    """The variance of the diagonal entries."""
-    return 2.0
-
-
 ENTRIES = statistical(
     id="sl/randorth-entries",
     items=("RandOrth",),
@@ -314,7 +296,7 @@ ENTRIES = statistical(
     measure=_measure_entries,
     # In units of 1 / r: half of the distance to the diagonal would be seen.
     compare=MeanEquals(discrepancy=0.5, false_fail=1e-9, false_pass=1e-6),
-    must_refute=_of_the_diagonal,
+    must_refute=always(2.0, "The variance of the diagonal entries."),
 )
 
 

@@ -6,6 +6,7 @@ from scipy.optimize import brentq, minimize
 
 from theory import square_loss as sl
 from verify.claim import Source, grid, numeric
+from verify.claims._predictors import scaled
 from verify.claims.square_loss._flows import integrate, scale_and_directions
 from verify.claims.square_loss._networks import (
     Array,
@@ -103,11 +104,6 @@ def _root_of_loss(*, kind: str, examples: int, rho: float) -> float:
     return float(np.sqrt(np.mean((rho * f - 1.0) ** 2)))
 
 
-def _half_of_it(*, kind: str, examples: int, rho: float) -> float:
-    """Half of the bound."""
-    return 0.5 * _root_of_loss(kind=kind, examples=examples, rho=rho)
-
-
 MARGIN_LAW = numeric(
     id="sl/margin-law",
     items=("Fig4", "Obs2a"),
@@ -119,7 +115,7 @@ MARGIN_LAW = numeric(
     measure=_measure_mean_margin,
     # Sharp where margins are alike: means of a hundred rounded terms of size one.
     compare=AtMost(rounding=1e-13),
-    must_refute=_half_of_it,
+    must_refute=scaled(_root_of_loss, 0.5, "Half of the bound."),
     uses=("sl/obs2a",),
     finding=(
         "This is the Cauchy-Schwarz inequality, for any outputs; it says nothing"
