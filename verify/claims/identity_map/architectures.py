@@ -422,9 +422,7 @@ def _fans_exchanged(*, scheme: str, fan_in: int, fan_out: int, draws: int) -> fl
 VARIANCES = statistical(
     id="id/Fig31-variances",
     items=("Fig31",),
-    title=(
-        "Variances of the initialisation schemes match the framework's own initialisers"
-    ),
+    title="Variances of the initialisation schemes match the framework's own initialisers",
     statement=(
         r"\tfrac1{f_if_o},\; \tfrac1{\sqrt{f_if_o}},\; \tfrac1{3f_i},\;"
         r" \tfrac2{f_i+f_o},\; \tfrac2{f_i},\; \tfrac1{\max(f_i,f_o)}"
@@ -621,9 +619,7 @@ COVERAGE = numeric(
 ERR_7 = numeric(
     id="id/Err7-as-read",
     items=("Err7",),
-    title=(
-        "With 29 x 29 kernels, each neuron sees at least half of a 28 x 28 feature map"
-    ),
+    title="With 29 x 29 kernels, each neuron sees at least half of a 28 x 28 feature map",
     statement=r"K = 29,\ 28\times28:\quad \text{coverage} \ge \tfrac12",
     source=Source(
         KEY, "Section 3.4 and appendix I, convolution filters", Reading.READING

@@ -174,9 +174,7 @@ EQ_9_SHARP = adversarial(
     examples=searched(**_IMAGES),
     max_examples=60,
     uses=("id/eq9",),
-    finding=(
-        "Λ has orthonormal columns, which gives both √C and √n without further cost."
-    ),
+    finding="Λ has orthonormal columns, which gives both √C and √n without further cost.",
 )
 
 # --- chi-square tails -----------------------------------------------------------------
@@ -254,9 +252,7 @@ EQ_10 = numeric(
     compare=AtMost(relative=1e-12),
     must_refute=_squared_chernoff,
     uses=("id/chi2-exact",),
-    finding=(
-        "Loose: for many channels at their mean the bound is one and the tail a half."
-    ),
+    finding="Loose: for many channels at their mean the bound is one and the tail a half.",
 )
 
 
@@ -305,8 +301,7 @@ EQ_11 = numeric(
     items=("Eq11",),
     title="The initial weights of all untrained directions together obey a union bound",
     statement=(
-        r"P\big(\exists k:\ \rho_k \ge 2\log\tfrac n\delta + C(1+\log M)\big)"
-        r" \le \delta"
+        r"P\big(\exists k:\ \rho_k \ge 2\log\tfrac n\delta + C(1+\log M)\big) \le \delta"
     ),
     source=Source(KEY, "Equation 11"),
     cases=_DIRECTIONS,

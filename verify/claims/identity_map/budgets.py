@@ -142,10 +142,7 @@ def _found_budgets(*, how: str) -> list[float]:
 BUDGETS = closed(
     id="id/release-steps",
     items=("Fig2", "Fig5"),
-    title=(
-        "Step budgets count from the end of the plateau; a diverged network is"
-        " retrained"
-    ),
+    title="Step budgets count from the end of the plateau; a diverged network is retrained",
     statement=r"t_{end}=t_r+T,\qquad\eta\leftarrow\eta\,r\text{ where }\ell_t>50\,\ell_0",
     key=KEY,
     where="Appendix A, on training",
@@ -182,9 +179,7 @@ def _found_over_all(*, examples: int, loss: Any) -> list[float]:
 OVER_ALL = closed(
     id="id/Fig38-loss",
     items=("Fig38",),
-    title=(
-        "The loss over thousands of images is a mean, or half a sum, over all of them"
-    ),
+    title="The loss over thousands of images is a mean, or half a sum, over all of them",
     statement=r"\tfrac1{nd}\textstyle\sum(f(x)-y)^2\quad\text{or}\quad\tfrac12\sum(f(x)-y)^2",
     key=KEY,
     where="Appendix L",

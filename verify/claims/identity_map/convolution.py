@@ -541,8 +541,7 @@ DECISION = numeric(
     id="id/rank-decision",
     items=("Rank",),
     title=(
-        "Condition number of the patch matrix: how far the rank decision is"
-        " from rounding"
+        "Condition number of the patch matrix: how far the rank decision is from rounding"
     ),
     statement=r"\kappa=\sigma_1/\sigma_r,\qquad n=K^2C-r",
     source=Source(KEY, "Appendix D; the condition number is ours", Reading.OURS),
@@ -581,8 +580,7 @@ GAP = numeric(
     id="id/rank-gap",
     items=("Rank",),
     title=(
-        "The gap between singular values that count towards the rank and those"
-        " that do not"
+        "The gap between singular values that count towards the rank and those that do not"
     ),
     statement=r"\sigma_r/\sigma_{r+1},\quad \sigma_r > \tau\sigma_1 \ge \sigma_{r+1}",
     source=Source(KEY, "Appendix D; the decision is ours", Reading.OURS),

@@ -65,10 +65,7 @@ LINEAR_DEPTH = contrast(
     partial(_shallowest, "linear"),
     items=("Fig11", "Fig34"),
     title="Depth moves linear networks towards the constant map too",
-    statement=(
-        r"\overline{\cos}(f(x),\hat x),\text{ linear}:\ \text{deepest}-1"
-        r"\ge 0.1"
-    ),
+    statement=r"\overline{\cos}(f(x),\hat x),\text{ linear}:\ \text{deepest}-1\ge 0.1",
     where="Section 3.1 and appendix E.1, Figure 11",
     **stated(0.1),
     version=2,
@@ -114,17 +111,13 @@ EXAMPLE = contrast(
     named("fcn-linear-depth-2-width-2048"),
     items=("Fig11", "Width"),
     title="Three linear hidden layers of 784 are less like one layer than one of 2,048",
-    statement=(
-        r"\overline{\cos}(f(x),\hat x),\text{ linear}:\ 784,784,784-2048\ge 0.1"
-    ),
+    statement=r"\overline{\cos}(f(x),\hat x),\text{ linear}:\ 784,784,784-2048\ge 0.1",
     where="Appendix E.1",
     cases=(),
     larger_cases={"full": grid(scale=("full",))},
     **stated(0.1),
     uses=("id/Fig11", "id/tab1"),
-    finding=(
-        "Entered after its networks were seen, which were trained for id/Fig11-width."
-    ),
+    finding="Entered after its networks were seen, which were trained for id/Fig11-width.",
 )
 
 SOONER = contrast(
@@ -135,8 +128,7 @@ SOONER = contrast(
     items=("Fig14",),
     title="Four ReLU layers are nearer the constant map than four linear ones",
     statement=(
-        r"\overline{\cos}(f(x),\hat x),\ 4\text{ layers}:\ "
-        r"\text{ReLU}-\text{linear}\ge 0.1"
+        r"\overline{\cos}(f(x),\hat x),\ 4\text{ layers}:\ \text{ReLU}-\text{linear}\ge 0.1"
     ),
     where="Appendix E.3, Figure 14",
     **stated(0.1),
@@ -274,8 +266,7 @@ RESIDUAL = contrast(
     items=("Fig41",),
     title="Residual networks are near the identity, and noisier with depth",
     statement=(
-        r"\log(1-\overline{\cos}(f(x),x)):\ 8\text{ layers}-2\text{ layers}"
-        r"\ge \log 1.5"
+        r"\log(1-\overline{\cos}(f(x),x)):\ 8\text{ layers}-2\text{ layers}\ge \log 1.5"
     ),
     where="Appendix N, Figure 41",
     **stated(math.log(1.5)),

@@ -76,8 +76,7 @@ IDENTITY = contrast(
     items=("Fig3", "Fig4", "Fig36"),
     title="Depth moves convolutional networks away from the identity map",
     statement=(
-        r"\overline{\cos}(f(x),x)\text{ on digits: }5\text{ layers}-20\text{ layers}"
-        r"\ge 0.3"
+        r"\overline{\cos}(f(x),x)\text{ on digits: }5\text{ layers}-20\text{ layers}\ge 0.3"
     ),
     where="Figures 3, 4 and 36",
     **stated(0.3),
@@ -93,8 +92,7 @@ CONSTANT_MSE = contrast(
     items=("Fig35", "MSE"),
     title="More layers bring CNNs closer to the constant map in mean squared error",
     statement=(
-        r"\overline{\mathrm{MSE}}(f(x),\hat x):\ 5\text{ layers}-20\text{ layers}"
-        r"\ge 0.1"
+        r"\overline{\mathrm{MSE}}(f(x),\hat x):\ 5\text{ layers}-20\text{ layers}\ge 0.1"
     ),
     where="Appendix J, Figure 35",
     **stated(0.1),
@@ -287,9 +285,7 @@ LOWER = contrast(
     deep,
     items=("Fig19", "Fig19Lower", "Rel"),
     title="The deeper a network, the less training changes its lower layers",
-    statement=(
-        r"\overline{\delta}_{l\le L/2}:\ 5\text{ layers}-20\text{ layers}\ge 0.02"
-    ),
+    statement=r"\overline{\delta}_{l\le L/2}:\ 5\text{ layers}-20\text{ layers}\ge 0.02",
     where="Appendix G",
     **stated(0.02),
     version=2,
@@ -412,8 +408,7 @@ SMALLER = effect(
         " less to smaller"
     ),
     statement=(
-        r"\overline{\cos}(f(x),x),\text{ placed: at twice the size}-\text{at half}"
-        r"\ge 0.05"
+        r"\overline{\cos}(f(x),x),\text{ placed: at twice the size}-\text{at half}\ge 0.05"
     ),
     where="Figures 6 and 20",
     paired=True,

@@ -77,9 +77,7 @@ BIASES = _full(
     effect,
     id="id/bias-constant",
     items=("Bias", "Fig3", "Fig4"),
-    title=(
-        "With biases, CNNs of 20 layers learn the constant map; without, only in part"
-    ),
+    title="With biases, CNNs of 20 layers learn the constant map; without, only in part",
     statement=(
         r"\overline{\cos}(f(x),\hat x),\ 20\text{ layers: with}-\text{without biases}"
         r"\ge 0.2,\ 0.05,\ 0.1\ (x\perp\hat x;\ \text{Gaussian; digits})"
@@ -248,12 +246,10 @@ SCALED = _full(
     id="id/Fig6-resized",
     items=("Fig6", "Fig20"),
     title=(
-        "The identity of a five-layer CNN transfers to upscaled images, less to"
-        " downscaled"
+        "The identity of a five-layer CNN transfers to upscaled images, less to downscaled"
     ),
     statement=(
-        r"\overline{\cos}(f(x),x),\text{ resized: at twice the size}-\text{at half}"
-        r"\ge 0.05"
+        r"\overline{\cos}(f(x),x),\text{ resized: at twice the size}-\text{at half}\ge 0.05"
     ),
     where="Figures 6 and 20",
     runs=looks(biased(5)),
@@ -314,9 +310,7 @@ KERNEL_ERROR = _full(
     plain(5),
     named("kernel-29-depth-5"),
     items=("Fig25", "Fig26"),
-    title=(
-        "Larger kernels bring outputs closer to the constant map in mean squared error"
-    ),
+    title="Larger kernels bring outputs closer to the constant map in mean squared error",
     statement=(
         r"\overline{\mathrm{MSE}}(f(x),\hat x):\ \text{kernel }5-\text{kernel }29\ge 0.1"
     ),

@@ -135,8 +135,7 @@ BOTTOM = _full(
     id="id/Fig5-bottom",
     items=("Fig5Bottom",),
     title=(
-        "Bottom layers of a trained deep network classify a little better than"
-        " random ones"
+        "Bottom layers of a trained deep network classify a little better than random ones"
     ),
     statement=(
         r"\overline{\mathrm{err}}_{l\le5}:\ \text{untrained}-\text{trained}\ge0.02,"
@@ -203,9 +202,7 @@ _fcn: Any = partial(
 NEAR_ZERO = _fcn(
     id="id/Fig19-zero",
     title="Training hardly changes the lower five layers of FCNs of 11 hidden ReLU layers",
-    statement=(
-        r"\overline{\delta}_{l\le5}\le0.02,\quad \delta_l=\|W_l^0-W_l^*\|/\|W_l^0\|"
-    ),
+    statement=r"\overline{\delta}_{l\le5}\le0.02,\quad \delta_l=\|W_l^0-W_l^*\|/\|W_l^0\|",
     measure=_lower,
     # As much as the last layer.
     **stated(None, 0.02, wrong=(0.04, None)),

@@ -95,9 +95,7 @@ def _problems() -> st.SearchStrategy[Case]:
 THEOREM_1 = adversarial(
     id="id/thm1",
     items=("Thm1",),
-    title=(
-        "A trained linear layer keeps its initial map except along the training image"
-    ),
+    title="A trained linear layer keeps its initial map except along the training image",
     statement=(
         r"f(x)=\Pi_\parallel x + W^0\,\Pi_\perp x,\qquad"
         r" \Pi_\parallel x=\frac{\hat x^Tx}{\|\hat x\|^2}\,\hat x"
@@ -274,8 +272,7 @@ STABILITY = numeric(
     id="id/eq4-stability",
     items=("Eq4",),
     title=(
-        "The paper's rate of 0.01 diverges with the half-sum loss, not with the"
-        " mean loss"
+        "The paper's rate of 0.01 diverges with the half-sum loss, not with the mean loss"
     ),
     statement=r"0<\eta g<2(1+m),\qquad g=\|\hat x\|^2 \text{ or } 2\|\hat x\|^2/d",
     source=Source(
@@ -353,9 +350,7 @@ def _not_squared(*, dim: int, scale: float, draws: int, seed: int) -> Array:
 ORTHOGONAL = statistical(
     id="id/thm1-orth",
     items=("Thm1-orth",),
-    title=(
-        "A trained linear layer maps an image orthogonal to the training image to noise"
-    ),
+    title="A trained linear layer maps an image orthogonal to the training image to noise",
     statement=r"x\perp\hat x:\quad f(x)_i = (W^0x)_i\sim N(0,\,s^2\|x\|^2)",
     source=Source(KEY, "After Theorem 1, and appendix E.2", Reading.READING),
     cases=grid(dim=(20,), scale=(0.05, 1.0), draws=(4000,), seed=(0,)),
@@ -409,8 +404,7 @@ COSINES = statistical(
     id="id/thm1-cosines",
     items=("Thm1-orth", "Corr"),
     title=(
-        "Expected cosine of a trained layer's output with the training image"
-        " and its input"
+        "Expected cosine of a trained layer's output with the training image and its input"
     ),
     statement=(
         r"E\cos(f(x),\hat x) = \frac{\kappa\,\Gamma(\frac{d+1}2)}"
@@ -608,8 +602,7 @@ TWO_LAYER = numeric(
     id="id/twolayer",
     items=("TwoLayer", "Eq16"),
     title=(
-        "Training the bottom of two layers moves its weights along the training"
-        " image only"
+        "Training the bottom of two layers moves its weights along the training image only"
     ),
     statement=r"f=\alpha^T\mathrm{ReLU}(Wx),\ \alpha \text{ fixed}:\quad"
     r" W^t = W^0 + u_t\,\hat x^T \text{ for all } t",
@@ -698,10 +691,7 @@ def _linear_noise(*, dim: int, units: int, scale: float, draws: int) -> list[flo
 NOISE = statistical(
     id="id/twolayer-law",
     items=("TwoLayer", "Fig12"),
-    title=(
-        "Training the bottom layer alone leaves noise of known size on"
-        " orthogonal images"
-    ),
+    title="Training the bottom layer alone leaves noise of known size on orthogonal images",
     statement=(
         r"E f=\tfrac{s\|x\|}{\sqrt{2\pi}}\textstyle\sum_i\alpha_i,\quad"
         r" \mathrm{Var} f=s^2\|x\|^2\big(\tfrac12-\tfrac1{2\pi}\big)\sum_i\alpha_i^2"

@@ -146,9 +146,7 @@ def _found_sizes(*, kind: Any, bias: bool) -> list[float]:
 SIZES = closed(
     id="id/tab1-counts",
     items=("Tab1",),
-    title=(
-        "Counts of parameters and multiplications are those of PyTorch's own networks"
-    ),
+    title="Counts of parameters and multiplications are those of PyTorch's own networks",
     statement=r"\#\theta,\qquad\#\text{products}=\sum_lHW\,C_lC_{l-1}K^2",
     key=KEY,
     where="Table 1",
@@ -265,9 +263,7 @@ def _found_kernel(*, kind: Any, outputs: Any, cross: bool) -> list[float]:
 KERNEL = closed(
     id="id/Fig2-tangent",
     items=("Fig2",),
-    title=(
-        "The empirical tangent kernel is the Gram matrix of single outputs' gradients"
-    ),
+    title="The empirical tangent kernel is the Gram matrix of single outputs' gradients",
     statement=r"\Theta_{ij}=\langle\nabla_\theta f(x_i),\nabla_\theta f(x_j)\rangle",
     key=KEY,
     where="not in the paper, which has no tangent kernels",

@@ -287,8 +287,7 @@ WAYS = closed(
     id="id/Fig32-schedules",
     items=("Fig32",),
     title=(
-        "Learning-rate drops, fresh batches and gradient rescaling follow their"
-        " definitions"
+        "Learning-rate drops, fresh batches and gradient rescaling follow their definitions"
     ),
     statement=r"w\leftarrow w-\eta\,0.5^{[t\ge3]+[t\ge7]}g,\qquad g\leftarrow g\,c/\|g\|",
     key=KEY,
@@ -397,8 +396,7 @@ LOOKS = closed(
     id="id/release-looks",
     items=("Fig2",),
     title=(
-        "The loss alone decides when a network leaves the plateau, ends, stalls"
-        " or diverges"
+        "The loss alone decides when a network leaves the plateau, ends, stalls or diverges"
     ),
     statement=r"t_r=\min\{t:\ell_t<\tfrac12\ell_0\},\qquad t_{end}=t_r+6",
     key=KEY,

@@ -79,9 +79,7 @@ def _found_unseen(*, shape: list[int]) -> list[float]:
 UNSEEN = closed(
     id="id/Fig6-pictures",
     items=("Fig6", "Probe"),
-    title=(
-        "Test images: digits, half-and-half mixtures and patterns drawn pixel by pixel"
-    ),
+    title="Test images: digits, half-and-half mixtures and patterns drawn pixel by pixel",
     statement=r"\tfrac12(x_a+x_b),\quad[r\in\text{disc}],\ [\lfloor y/c\rfloor\text{ odd}]",
     key=KEY,
     where="Appendix A and Figure 2",

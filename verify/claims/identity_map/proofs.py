@@ -221,9 +221,7 @@ CLAIMS = (
     proof(
         id="id/eq4-proof",
         items=("Eq4", "Thm1"),
-        title=(
-            "Every gradient step of one linear layer stays on one line (symbolic proof)"
-        ),
+        title="Every gradient step of one linear layer stays on one line (symbolic proof)",
         statement=r"W^t = W^0 + (1 - a_t) \hat u \hat x^T,\quad"
         r" b_{t+1} = m b_t + g a_t,\ a_{t+1} = a_t - \eta b_{t+1}",
         source=(_KEY, "Theorem 1 and equation 4; the path is ours"),
@@ -289,8 +287,7 @@ CLAIMS = (
         id="id/lem2-proof",
         items=("Lem2",),
         title=(
-            "Many examples: gradient descent solves the normal equations (symbolic"
-            " proof)"
+            "Many examples: gradient descent solves the normal equations (symbolic proof)"
         ),
         statement=r"X^T X \hat W = X^T Y, \quad \hat W = (X^T X)^{-1} X^T Y",
         source=(_KEY, "Lemma 2"),
@@ -330,10 +327,7 @@ CLAIMS = (
     proof(
         id="id/eq11-proof",
         items=("Eq11",),
-        title=(
-            "With the least constant M, the level in Equation 11 is C M (symbolic"
-            " proof)"
-        ),
+        title="With the least constant M, the level in Equation 11 is C M (symbolic proof)",
         statement=r"2 \log\tfrac n\delta + C (1 + \log M) = C M, \quad"
         r" M - 1 - \log M = \tfrac2C \log\tfrac n\delta",
         source=(_KEY, "Equation 11; ours"),
@@ -378,8 +372,7 @@ CLAIMS = (
         id="id/twolayer-law-proof",
         items=("TwoLayer", "Thm1-orth"),
         title=(
-            "Mean and variance of two-layer outputs on orthogonal images (symbolic"
-            " proof)"
+            "Mean and variance of two-layer outputs on orthogonal images (symbolic proof)"
         ),
         statement=r"E f = \frac{s \|x\|}{\sqrt{2\pi}} \sum_i \alpha_i, \quad"
         r" \operatorname{Var} f = \frac{s^2 \|x\|^2}2 \Big(1 - \frac1\pi\Big)"

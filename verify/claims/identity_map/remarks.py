@@ -220,8 +220,7 @@ HOMOGENEOUS = numeric(
     id="id/bias-homogeneous",
     items=("Bias", "Err6"),
     title=(
-        "Without biases a ReLU network cannot be constant: its output scales"
-        " with its input"
+        "Without biases a ReLU network cannot be constant: its output scales with its input"
     ),
     statement=(
         r"f(cx)=c\,f(x)\ (c\ge0)\text{ without biases},\ f(-x)=-f(x)\text{ if linear, too};"

@@ -157,9 +157,7 @@ def _found_pictures(*, labels: list[int], skip: int, shape: list[int]) -> list[f
 PICTURES = closed(
     id="id/probe-pictures",
     items=("Probe",),
-    title=(
-        "Training images are the next of their label, standardised and then downscaled"
-    ),
+    title="Training images are the next of their label, standardised and then downscaled",
     statement=r"x=(v/255-0.1307)/0.3081",
     key=KEY,
     where="Appendix A",

@@ -243,8 +243,7 @@ STEPS = closed(
     id="id/Fig2-steps",
     items=("Fig2", "Fig5", "Fig24"),
     title=(
-        "Networks trained as a stack get the updates that PyTorch gives each of"
-        " them alone"
+        "Networks trained as a stack get the updates that PyTorch gives each of them alone"
     ),
     statement=(
         r"\theta\leftarrow\theta-\eta m,\qquad m\leftarrow\mu m"

@@ -66,9 +66,7 @@ KERNEL = contrast(
     FIVE,
     items=("Fig9", "Fig25", "Fig26"),
     title="Larger kernels move five-layer CNNs towards the constant map",
-    statement=(
-        r"\cos(f(x),\hat x)\text{ at }x\perp\hat x:\ \text{largest kernel}-5\ge 0.2"
-    ),
+    statement=r"\cos(f(x),\hat x)\text{ at }x\perp\hat x:\ \text{largest kernel}-5\ge 0.2",
     where="Section 3.4 and appendix I, Figures 9, 25 and 26",
     **stated(0.2),
     version=2,
@@ -97,9 +95,7 @@ WIDTH = contrast(
     where="Section 3.4, Figure 10 (b)",
     **stated(0.1),
     version=3,
-    finding=(
-        "Deep networks of three channels do not fit the image well enough to decide."
-    ),
+    finding="Deep networks of three channels do not fit the image well enough to decide.",
     figure="identity_figure_27",
 )
 

@@ -76,8 +76,7 @@ GAIN = _effect(
     runs=_looks,
     items=("Tab1",),
     title=(
-        "Networks trained from a learned start are more accurate, at each"
-        " number of labels"
+        "Networks trained from a learned start are more accurate, at each number of labels"
     ),
     statement=r"\text{accuracy(Ours)}-\text{accuracy(scratch)}\ge0.5\text{ points}",
     reading=Reading.READING,
@@ -329,8 +328,7 @@ SPREAD = _effect(
     runs=EVERY,
     items=("Tab2",),
     title=(
-        "Averaged over all cells of Table 2, a learned start narrows the spread"
-        " over tasks"
+        "Averaged over all cells of Table 2, a learned start narrows the spread over tasks"
     ),
     statement=r"\operatorname{mean}_{cells}\operatorname{sd}_{tasks}(\text{rival})-"
     r"\operatorname{mean}_{cells}\operatorname{sd}_{tasks}(\text{Ours})\ge0.25",
@@ -464,8 +462,7 @@ REGULARISED = _effect(
     runs=ABLATED,
     items=("Ablation",),
     title=(
-        "Initialisations learned without the uniformity loss are worse than"
-        " standard ones"
+        "Initialisations learned without the uniformity loss are worse than standard ones"
     ),
     statement=r"\text{N=5: accuracy(scratch)}-\text{accuracy}(0.4L_{sd}+L_{iod})\ge0.5",
     reading=Reading.OURS,

@@ -267,8 +267,7 @@ CLAIMS = (
     _claim(
         "prop1-certified",
         (
-            "The exponential part of a sub-exponential tail, from nu^2/alpha on"
-            " (certified)"
+            "The exponential part of a sub-exponential tail, from nu^2/alpha on (certified)"
         ),
         items=("Prop1",),
         where="Proposition 1, after Wainwright 2019; the step is ours",

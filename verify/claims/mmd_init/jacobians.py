@@ -78,9 +78,7 @@ def _without_masks(*, widths: list[int], seed: int, whole: bool) -> Array:
 JAC = numeric(
     id="mmd/jac",
     items=("Jac",),
-    title=(
-        "The Jacobians at all layers by one matrix product per layer, without autograd"
-    ),
+    title="The Jacobians at all layers by one matrix product per layer, without autograd",
     statement=(r"J_{L-1}=W^{(L)}D_{L-1},\quad J_{l-1}=(J_lW^{(l)})D_{l-1},\quad D_0=I"),
     source=Source(KEY, "Equations 15 to 22; the recursion is ours", Reading.OURS),
     cases=(
@@ -93,8 +91,7 @@ JAC = numeric(
     compare=AgreesTo(relative=1e-12, absolute=1e-14),
     must_refute=_without_masks,
     finding=(
-        "A dead layer has Jacobian zero: what is masked stays masked in the layers"
-        " below."
+        "A dead layer has Jacobian zero: what is masked stays masked in the layers below."
     ),
 )
 
@@ -278,8 +275,7 @@ ROWS = numeric(
     id="mmd/thm3-moments",
     items=("Thm3",),
     title=(
-        "Mean and variance of a masked normal row's squared norm, for any share of"
-        " units on"
+        "Mean and variance of a masked normal row's squared norm, for any share of units on"
     ),
     statement=r"E=nq\sigma^2,\quad\operatorname{Var}=n\sigma^4(3q-q^2)",
     source=Source(KEY, "Proof of Theorem 3; the variance is ours", Reading.OURS),
@@ -343,9 +339,7 @@ CHAIN = statistical(
 ERR_6 = statistical(
     id="mmd/err6",
     items=("Err6", "Eq20"),
-    title=(
-        "He's initialisation gives every Jacobian norm one, that of the input included"
-    ),
+    title="He's initialisation gives every Jacobian norm one, that of the input included",
     statement=r"\text{He's start makes }\|J_l^{(i)}\|=1\text{ for }l=0,\dots,L-1",
     source=Source(KEY, "After Equation 20", Reading.READING),
     cases=grid(start="he"),

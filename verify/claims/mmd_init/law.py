@@ -210,8 +210,7 @@ LAW = statistical(
     items=("Gram",),
     title="Noise sampled on layer outputs has the same law as noise on the weights",
     statement=(
-        r"HE^T+1b^T\sim N(0,C),\quad "
-        r"C=\tfrac{s^2}{n_{in}}HH^T+\tfrac{s^2}{n_{out}}11^T"
+        r"HE^T+1b^T\sim N(0,C),\quad C=\tfrac{s^2}{n_{in}}HH^T+\tfrac{s^2}{n_{out}}11^T"
     ),
     source=Source(KEY, "Section 3.3; the shortcut is ours", Reading.OURS),
     cases=_CASES,
@@ -235,8 +234,7 @@ SLOPE = statistical(
     id="mmd/gram-slope",
     items=("Gram",),
     title=(
-        "Gradients through noise on outputs have the mean of those through"
-        " noise on weights"
+        "Gradients through noise on outputs have the mean of those through noise on weights"
     ),
     statement=(
         r"\mathbb E[E\mid n]=\tfrac{s^2}{n_{in}}\,n^TC^{-1}H,\quad n=HE^T+1b^T"
@@ -314,12 +312,9 @@ def _covariance(inputs: str, depth: int, *, biases: float) -> Array:
 COVARIANCE = statistical(
     id="mmd/gram-covariance",
     items=("Gram",),
-    title=(
-        "The covariance of a layer's outputs on a batch under noise on its parameters"
-    ),
+    title="The covariance of a layer's outputs on a batch under noise on its parameters",
     statement=(
-        r"\operatorname{Cov}(HE_i+e_i1)=C=\tfrac{s^2}{n_{in}}HH^T"
-        r"+\tfrac{s^2}{n_{out}}11^T"
+        r"\operatorname{Cov}(HE_i+e_i1)=C=\tfrac{s^2}{n_{in}}HH^T+\tfrac{s^2}{n_{out}}11^T"
     ),
     source=Source(KEY, "Section 3.3; the formula is ours", Reading.OURS),
     # With the second layer, whose inputs are noisy already: C has a mean in closed form.

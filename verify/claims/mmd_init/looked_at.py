@@ -146,8 +146,7 @@ MEASURED = closed(
     id="mmd/ds-records",
     items=("DS", "Jac", "IOD", "Fig1"),
     title=(
-        "Recorded shares, Jacobians and noisy predictions match counts network"
-        " by network"
+        "Recorded shares, Jacobians and noisy predictions match counts network by network"
     ),
     statement=r"DS,\ \overline{\|J_l\|^2},\ L_{iod}(\theta+\epsilon),\ f_1(x)",
     key=KEY,
@@ -234,10 +233,7 @@ def _found_start(*, kind: Any, uniform: bool) -> list[float]:
 STARTS = closed(
     id="mmd/prelim-starts",
     items=("Prelim",),
-    title=(
-        "He's and Xavier's initialisations are PyTorch's, normal or uniform,"
-        " biases zero"
-    ),
+    title="He's and Xavier's initialisations are PyTorch's, normal or uniform, biases zero",
     statement=r"\operatorname{Var}W=\tfrac2{n_{in}}\text{ or }\tfrac2{n_{in}+n_{out}}",
     key=KEY,
     where="Section 4, on baselines",
@@ -267,9 +263,7 @@ def _found_module(*, norm: bool) -> list[float]:
 MODULE = closed(
     id="mmd/prelim-given",
     items=("Prelim",),
-    title=(
-        "A learned start is returned as a PyTorch module, with or without normalisation"
-    ),
+    title="A learned start is returned as a PyTorch module, with or without normalisation",
     statement=r"f(x)=W_3\sigma(\nu(W_2\sigma(\nu(W_1x+b_1))+b_2))+b_3",
     key=KEY,
     where="Section 4, on baselines",

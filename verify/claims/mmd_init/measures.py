@@ -47,8 +47,7 @@ CONSTANT = numeric(
     id="mmd/ds",
     items=("DS",),
     title=(
-        "DS: the share of perturbed models that leave some class of a minibatch"
-        " unpredicted"
+        "DS: the share of perturbed models that leave some class of a minibatch unpredicted"
     ),
     statement=r"DS=\operatorname{mean}_i\,1\{|\{\operatorname{argmax}f_i(x):x\}|<d\}",
     source=Source(KEY, "Appendices B.3.1 and C.2"),
@@ -160,8 +159,7 @@ DEAD = numeric(
     id="mmd/dead",
     items=("Dead", "IOD"),
     title=(
-        "The share of hidden units that are off on a whole minibatch, and its"
-        " worst layer"
+        "The share of hidden units that are off on a whole minibatch, and its worst layer"
     ),
     statement=r"x_{l,j}\le0\text{ on all 32 examples},\quad IOD=\max_l\text{share}_l",
     source=Source(KEY, "Appendices B.3.2 and C.2"),

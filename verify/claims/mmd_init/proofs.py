@@ -267,8 +267,7 @@ CLAIMS = (
         id="mmd/sigma-proof",
         items=("Sigma",),
         title=(
-            "The mean squared norm of the noise, for every width and scale"
-            " (symbolic proof)"
+            "The mean squared norm of the noise, for every width and scale (symbolic proof)"
         ),
         statement=r"E \|\epsilon\|^2 = s^2 \sum_k (n_k + 1)",
         source=(_KEY, "Section 3.3; the sums are ours"),
@@ -369,9 +368,7 @@ CLAIMS = (
     proof(
         id="mmd/eq15-proof",
         items=("Eq15", "Eq16", "Eq17", "Eq18", "Eq19"),
-        title=(
-            "The largest change along a unit vector is the row's norm (symbolic proof)"
-        ),
+        title="The largest change along a unit vector is the row's norm (symbolic proof)",
         statement=r"\|J\|^2 \|\xi\|^2 - (J \xi)^2 ="
         r" \sum_{i < j} (J_i \xi_j - J_j \xi_i)^2 \ge 0",
         source=(_KEY, "Equations 15 to 19; the identity is ours"),

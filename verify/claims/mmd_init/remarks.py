@@ -155,8 +155,7 @@ UNIT = numeric(
     id="mmd/eq19-unit",
     items=("Eq17", "Eq18", "Eq19"),
     title=(
-        "A Jacobian row's norm bounds the change of a logit for perturbations"
-        " of length one"
+        "A Jacobian row's norm bounds the change of a logit for perturbations of length one"
     ),
     statement=r"\|\xi\|=1\Rightarrow|f^{(i)}(x+\xi)-f^{(i)}(x)|\le\|J^{(i)}(x)\|",
     source=Source(KEY, "Equations 17 to 19", Reading.READING),

@@ -189,8 +189,7 @@ LAW = numeric(
     id="mmd/seg",
     items=("Seg", "Eq9", "Est"),
     title=(
-        "The squared MMD of perturbed predictions from the uniform law, without"
-        " sampling it"
+        "The squared MMD of perturbed predictions from the uniform law, without sampling it"
     ),
     statement=(
         r"V=\tfrac1{M^2}\textstyle\sum_{i,j}k(p_i,p_j)-\tfrac2M\sum_ih(p_i)+E\,k(u,u')"
@@ -308,9 +307,7 @@ def _descent(gamma: float, seed: int, *, slope: float) -> Array:
 DESCENT = numeric(
     id="mmd/eq9",
     items=("Eq7", "Eq9", "Eq10"),
-    title=(
-        "Additive noise lets the expected loss be differentiated in the initial weights"
-    ),
+    title="Additive noise lets the expected loss be differentiated in the initial weights",
     statement=(
         r"\nabla_{\theta_0}E_\epsilon\,\ell(f_{\theta_0+\epsilon}(x))"
         r"=E_\epsilon\nabla_\theta\ell(f_{\theta_0+\epsilon}(x))"

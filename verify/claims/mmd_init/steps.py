@@ -326,9 +326,7 @@ def _found_module(*, inputs: str) -> list[float]:
 MODULE = closed(
     id="mmd/eq11-module",
     items=("Eq23",),
-    title=(
-        "Pre-training a convolutional module takes the steps of the definition as well"
-    ),
+    title="Pre-training a convolutional module takes the steps of the definition as well",
     statement=r"\theta_{t+1}=\theta_t-\eta\,\mathrm{Adam}(\nabla L)",
     key=KEY,
     where="Equation 23 and appendix D.2",

@@ -350,9 +350,7 @@ def _predict_intermediate(*, share: float) -> float:
 INTERMEDIATE = numeric(
     id="mmd/err2-corrected",
     items=("Err2", "Thm1"),
-    title=(
-        "The bound before Theorem 1's last steps keeps perturbed models near the start"
-    ),
+    title="The bound before Theorem 1's last steps keeps perturbed models near the start",
     statement=(
         r"P(\|\epsilon\|^2\ge E\|\epsilon\|^2+t)\le "
         r"e^{-\frac18\min\{t^2/\sum\sigma_i^4,\,t/\alpha_*\}}"
@@ -457,8 +455,7 @@ LEM_2 = numeric(
     items=("Lem2",),
     title="Scaling a sub-exponential variable scales its two parameters",
     statement=(
-        r"x\in SE(\nu^2,\alpha)\;\Rightarrow\;"
-        r"\sigma^2x\in SE(\sigma^4\nu^2,\sigma^2\alpha)"
+        r"x\in SE(\nu^2,\alpha)\;\Rightarrow\;\sigma^2x\in SE(\sigma^4\nu^2,\sigma^2\alpha)"
     ),
     source=Source(KEY, "Lemma 2"),
     cases=grid(factor=(0.1, 3.0, 10.0), share=(-0.99, -0.3, 0.3, 0.99)),

@@ -97,10 +97,7 @@ UNIFORM_LAW = _uniform_claim(
     id="mmd/claim1-uniform",
     runs=UNIFORM,
     items=("Claim1",),
-    title=(
-        "Pre-training for uniformity lowers the largest distance from uniform"
-        " to a third"
-    ),
+    title="Pre-training for uniformity lowers the largest distance from uniform to a third",
     statement=r"\max_xD_{KS}\text{ after}\le\tfrac13\text{ before}\;(L_{uni})",
     figure="mmd_figure_1",
     uses=("mmd/fig1-distance",),
@@ -116,10 +113,7 @@ UNIFORM_OURS = _uniform_claim(
     ),
     runs=REGULARISED,
     items=("Claim1",),
-    title=(
-        "With both regularisers, too, the largest distance from uniform falls"
-        " to a third"
-    ),
+    title="With both regularisers, too, the largest distance from uniform falls to a third",
     statement=r"\max_xD_{KS}\text{ after}\le\tfrac13\text{ before}"
     r"\;(L_{uni}+0.4L_{sd}+L_{iod})",
 )
@@ -395,8 +389,7 @@ EQ_5 = effect(
     runs=NETWORKS.looks("distance"),
     items=("Eq5",),
     title=(
-        "In training, parameters leave their initial values like log t, not"
-        " like its root"
+        "In training, parameters leave their initial values like log t, not like its root"
     ),
     statement=r"\|\theta_t-\theta_0\|\sim\log t:\;R^2(\log t)-R^2(\sqrt t)\ge0.01",
     reading=Reading.READING,

@@ -84,9 +84,7 @@ def _angles(*, classes: int, seed: int) -> Array:
 MARGINAL = statistical(
     id="mmd/eq1",
     items=("Eq1", "Eq2"),
-    title=(
-        "Each coordinate of a uniform point of the simplex has the law Beta(1, d - 1)"
-    ),
+    title="Each coordinate of a uniform point of the simplex has the law Beta(1, d - 1)",
     statement=r"P(u_i\le t)=1-(1-t)^{d-1}",
     source=Source(KEY, "Equations 1 and 2; the law is ours", Reading.OURS),
     cases=grid(classes=(2, 3, 10), seed=(0, 1)),
@@ -221,10 +219,7 @@ def _predict_discrepancy(
 EQ_3 = numeric(
     id="mmd/eq3",
     items=("Eq3",),
-    title=(
-        "The squared MMD of two laws is symmetric and invariant under rotation"
-        " and shift"
-    ),
+    title="The squared MMD of two laws is symmetric and invariant under rotation and shift",
     statement=(
         r"\mathrm{MMD}=E\,k(x,x')-2E\,k(x,y)+E\,k(y,y'),\quad "
         r"k_\gamma(x,y)=e^{-\|x-y\|^2/(2\gamma^2)}"
@@ -297,9 +292,7 @@ def _one_estimator(
 ESTIMATES = numeric(
     id="mmd/est",
     items=("Est",),
-    title=(
-        "The difference between the biased and the unbiased estimate of the squared MMD"
-    ),
+    title="The difference between the biased and the unbiased estimate of the squared MMD",
     statement=(
         r"V=U+\tfrac1M\bigl(k(0)-\overline{k}_{xx}\bigr)"
         r"+\tfrac1N\bigl(k(0)-\overline{k}_{yy}\bigr)"
@@ -353,8 +346,7 @@ NULL = statistical(
     id="mmd/est-null",
     items=("Est", "Seg"),
     title=(
-        "For uniform outputs, the biased estimate of the squared MMD is"
-        " positive on average"
+        "For uniform outputs, the biased estimate of the squared MMD is positive on average"
     ),
     statement=r"E\,V=\Bigl(\tfrac1M+\tfrac1N\Bigr)\bigl(9-E\,k(u,u')\bigr),\quad E\,U=0",
     source=Source(KEY, "Appendix C.1; the means are ours", Reading.OURS),
@@ -450,10 +442,7 @@ def _predict_kernel(*, median: float, first: int = 0) -> Array:
 KERNEL = numeric(
     id="mmd/c1-kernel",
     items=("C1",),
-    title=(
-        "The kernel is a sum of nine Gaussians, at 1/16 to 16 times the median"
-        " bandwidth"
-    ),
+    title="The kernel is a sum of nine Gaussians, at 1/16 to 16 times the median bandwidth",
     statement=r"k=\textstyle\sum_{i=-4}^4k_{2^i\gamma_{med}},\quad k(0)=9",
     source=Source(KEY, "Appendix C.1"),
     cases=grid(median=(1e-3, 0.5, 3.0)),

@@ -109,8 +109,6 @@ CLAIMS = (
             "Ball arithmetic (Arb), 160 bits, Taylor polynomials of order 16",
         ),
         uses=("sl/err2",),
-        finding=(
-            "This proves that the rise of Observation 1 need not last to the end."
-        ),
+        finding="This proves that the rise of Observation 1 need not last to the end.",
     ),
 )

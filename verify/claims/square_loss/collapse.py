@@ -111,8 +111,7 @@ NC_1 = numeric(
     id="sl/nc1",
     items=("NC1",),
     title=(
-        "NC1: the variability of features within classes relative to that"
-        " between classes"
+        "NC1: the variability of features within classes relative to that between classes"
     ),
     statement=r"\operatorname{Tr}(\Sigma_W\Sigma_B^\dagger)/C",
     source=Source(KEY, _PAPYAN, Reading.READING),
@@ -447,9 +446,7 @@ def _orthogonal_means(*, classes: int, seed: int) -> list[float]:
 COLLAPSED = numeric(
     id="sl/nc-simplex",
     items=("NC1", "NC2", "NC3"),
-    title=(
-        "All collapse measures vanish for collapsed features, however rotated or scaled"
-    ),
+    title="All collapse measures vanish for collapsed features, however rotated or scaled",
     statement=r"h_{i,c}=\mu_c\text{ at a simplex, }W\propto M^T:\;NC1=NC2=NC3=0",
     source=Source(KEY, "Section 2.1", Reading.OURS),
     cases=grid(classes=(2, 3, 10), seed=(0, 1)),

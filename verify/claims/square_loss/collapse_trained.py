@@ -293,9 +293,7 @@ WITH_ENTROPY = (
         "-simplex",
         "the angles between class means approach those of a simplex",
         partial(_simplex, 2, ENTROPY[0]),
-        statement=(
-            r"\overline{|\cos_{cc'}+\tfrac1{C-1}|}\text{ halves (cross entropy)}"
-        ),
+        statement=r"\overline{|\cos_{cc'}+\tfrac1{C-1}|}\text{ halves (cross entropy)}",
         least=math.log10(2.0),
         uses=("sl/nc2", "sl/nc2-simplex"),
     ),

@@ -353,9 +353,7 @@ def _measure_footnote(*, widths: list[int], examples: int, seed: int) -> list[bo
 ERR_12 = numeric(
     id="sl/err12",
     items=("Err12", "Sing"),
-    title=(
-        "At zero loss directions rest, whether or not gradients are parallel to them"
-    ),
+    title="At zero loss directions rest, whether or not gradients are parallel to them",
     statement=(
         r"\lambda=0,\;e=0:\quad\dot V_k=0\text{ even when }"
         r"V_kf_n-\partial f_n/\partial V_k\ne 0"
@@ -423,9 +421,7 @@ ERR_3_CORRECTED = adversarial(
     id="sl/err3-corrected",
     items=("Err3",),
     title=("Of two classes, at least one has gradients not parallel to the layers"),
-    statement=(
-        r"f_i>0>f_j\;\Rightarrow\;D_{i,L}\,D_{j,L}\ge 1\text{ in any ReLU network}"
-    ),
+    statement=r"f_i>0>f_j\;\Rightarrow\;D_{i,L}\,D_{j,L}\ge 1\text{ in any ReLU network}",
     source=Source(KEY, "Lemma 1; ours", Reading.OURS),
     cases=(
         *grid(sharp=(True,), share=(0.5, 0.1)),
@@ -522,9 +518,7 @@ def _descended(widths: Sequence[int], rho: float, seed: int) -> _Point:
 EXISTS = numeric(
     id="sl/exist",
     items=("Exist",),
-    title=(
-        "For a fixed scale some directions are at rest, and gradient descent finds them"
-    ),
+    title="For a fixed scale some directions are at rest, and gradient descent finds them",
     statement=(
         r"\min_{\|V_k\|=1}\textstyle\sum_n(\rho f_n-y_n)^2\text{ is attained, with }r_k=0"
     ),

@@ -280,10 +280,7 @@ def _each(outputs: tuple[int, ...]) -> tuple[Case, ...]:
 OBSERVED = closed(
     id="sl/obs1-records",
     items=("Eq1", "Eq5", "Eq6", "NC1", "NC2", "NC3", "NC4"),
-    title=(
-        "Recorded quantities of classifiers follow their definitions, example"
-        " by example"
-    ),
+    title="Recorded quantities of classifiers follow their definitions, example by example",
     statement=(
         r"S=\sum f_n^2,\ B=\sum y_nf_n,\ \rho_{eq}=\tfrac{B}{\lambda+S},\ "
         r"\nu=-\rho\sum e_nf_n,\ r_k,\ NC1..4"
@@ -356,9 +353,7 @@ def _found_single(*, family: str, shape: str) -> list[float]:
 SINGLE = closed(
     id="sl/eq6-records",
     items=("PerSample", "Eq6"),
-    title=(
-        "Recorded per-example gradient distances match autograd, one example at a time"
-    ),
+    title="Recorded per-example gradient distances match autograd, one example at a time",
     statement=r"D_{n,k}=\|\partial f_n/\partial V_k-V_kf_n\|_F/|f_n|",
     key=KEY,
     where="Equation 6 and section 2.1, on single examples",

@@ -76,9 +76,7 @@ LOWERED = effect(
     runs=looks(DECAYED, NORMALISED),
     larger=ON_COLOURS,
     items=("MinNormFlow",),
-    title=(
-        "From a large start, weight decay lowers the norm at which networks interpolate"
-    ),
+    title="From a large start, weight decay lowers the norm at which networks interpolate",
     statement=r"\rho_{end}\text{ without decay}\ge2\,\rho_{end}\text{ with it}",
     reading=Reading.READING,
     measure=partial(log_ratio, "rho", (NORMALISED, -1), (DECAYED, -1)),
@@ -131,9 +129,7 @@ FALLS = effect(
     runs=looks(DECAYED),
     larger=ON_COLOURS,
     items=("Obs1large", "ExpA"),
-    title=(
-        "From a large start, experiment A's norm never falls far below its final value"
-    ),
+    title="From a large start, experiment A's norm never falls far below its final value",
     statement=r"\rho(0)=5:\quad\min_t\rho(t)\ge\rho_{end}/1.2",
     measure=_dips,
     least=None,
@@ -167,10 +163,7 @@ SMALLER_ERROR = effect(
     runs=looks(NORMALISED),
     larger=ON_COLOURS,
     items=("Obs3error", "Lemma1"),
-    title=(
-        "Interpolating networks of small norm, from a small start, have lower"
-        " test error"
-    ),
+    title="Interpolating networks of small norm, from a small start, have lower test error",
     statement=(
         r"\text{test error}(\rho_0=5)-\text{test error}(\rho_0=0.1)\ge0.01,"
         r"\quad\rho_{end}(5)>\rho_{end}(0.1)"
@@ -197,12 +190,9 @@ DECAY_ERROR = effect(
     runs=looks(DECAYED, NORMALISED),
     larger=ON_COLOURS,
     items=("Obs3error", "Lemma1"),
-    title=(
-        "From a large start, networks that decay has made smaller have lower test error"
-    ),
+    title="From a large start, networks that decay has made smaller have lower test error",
     statement=(
-        r"\rho_0=5:\quad\text{test error without decay}"
-        r"-\text{test error with it}\ge0.01"
+        r"\rho_0=5:\quad\text{test error without decay}-\text{test error with it}\ge0.01"
     ),
     measure=_by_decay,
     least=0.01,
@@ -235,9 +225,7 @@ LARGE = effect(
     id="sl/sec1.2-trained",
     runs=looks(WEIGHED),
     items=("Sec1.2", "Err14", "Init"),
-    title=(
-        "With the paper's decay, weight-normalised networks forget their initial scale"
-    ),
+    title="With the paper's decay, weight-normalised networks forget their initial scale",
     statement=r"|\ln(\rho_{end}(5)/\rho_{end}(0.1))|\le\ln1.1",
     measure=_from_both,
     least=-math.log(1.1),
@@ -299,9 +287,7 @@ COST = effect(
     id="sl/sec1.2-cost",
     runs=looks(WEIGHED),
     items=("Sec1.2", "Err14"),
-    title=(
-        "With the paper's decay, many weight-normalised networks predict one class only"
-    ),
+    title="With the paper's decay, many weight-normalised networks predict one class only",
     statement=r"\text{share of one-class networks}\ge0.1",
     reading=Reading.OURS,
     measure=_one_class,
@@ -412,9 +398,7 @@ REST = effect(
     id="sl/eq6-trained",
     runs=looks("wn", "wn-decay"),
     items=("Eq6", "Sing"),
-    title=(
-        "With decay the directions come to rest; without decay only the errors vanish"
-    ),
+    title="With decay the directions come to rest; without decay only the errors vanish",
     statement=r"\max_kr_k/\|e\|\text{ at the end: without decay}\ge3\times\text{with it}",
     measure=_residuals,
     least=math.log10(3.0),

@@ -143,8 +143,7 @@ DISTANCE = numeric(
     id="sl/eq5-distance",
     items=("Eq5",),
     title=(
-        "During training, the optimiser's gradient gives the distance from the"
-        " equilibrium"
+        "During training, the optimiser's gradient gives the distance from the equilibrium"
     ),
     statement=r"|\rho-\rho_{eq}(V)|=|\dot\rho|/(2A)\text{ at any time}",
     source=Source(KEY, "Equation 5; ours", Reading.OURS),
@@ -206,9 +205,7 @@ UNNORMALISED = trained(
     id="sl/eq5b-trained",
     runs=looks("none-decay"),
     items=("Eq5b",),
-    title=(
-        "Networks without normalisation end at the equilibrium for decay on every layer"
-    ),
+    title="Networks without normalisation end at the equilibrium for decay on every layer",
     statement=r"\rho S-B=-\lambda\rho^{2/L-1},\qquad L=4",
     predict=_of_all_layers,
     measure=_products,

@@ -176,10 +176,7 @@ def _measure_decrease(
 ENERGY_FLOW = numeric(
     id="sl/energy-flow",
     items=("Energy",),
-    title=(
-        "Along the gradient flow the loss never rises, and weight decay bounds"
-        " the scale"
-    ),
+    title="Along the gradient flow the loss never rises, and weight decay bounds the scale",
     statement=r"L(t_2)\le L(t_1)\;(t_1<t_2),\qquad\rho(t)\le\sqrt{L(0)/\lambda}",
     source=Source(KEY, "Equations 3 and 4; ours", Reading.OURS),
     cases=SMOOTH,
@@ -308,8 +305,7 @@ CLOCK = numeric(
     id="sl/wn-clock",
     items=("WN",),
     title=(
-        "In weight normalisation, longer vectors turn more slowly, by their"
-        " squared length"
+        "In weight normalisation, longer vectors turn more slowly, by their squared length"
     ),
     statement=r"\|v_k\|=c\;\Rightarrow\;\dot V_k=c^{-2}\,\dot V_k|_{c=1}",
     source=Source(KEY, "Section 2; ours", Reading.OURS),
@@ -383,9 +379,7 @@ def _clock_of_all(*, widths: list[int], seed: int, length: float) -> Array:
 LONGER = numeric(
     id="sl/wn-length",
     items=("WN",),
-    title=(
-        "In weight normalisation, longer vectors slow the directions, but not the scale"
-    ),
+    title="In weight normalisation, longer vectors slow the directions, but not the scale",
     statement=(
         r"\|v_k(0)\|=c:\quad \dot g=-2(Ag-B),\qquad"
         r" \dot V_k=c^{-2}\,\dot V_k|_{c=1},\qquad\|v_k\|=c"
@@ -771,8 +765,7 @@ UNNORMALISED_VELOCITY = numeric(
     items=("Unnorm",),
     title="The velocity of every weight matrix of a network without normalisation",
     statement=(
-        r"\dot W_k=-2\textstyle\sum_n(g_n-y_n)\,\partial g_n/\partial W_k"
-        r"-2\lambda W_k"
+        r"\dot W_k=-2\textstyle\sum_n(g_n-y_n)\,\partial g_n/\partial W_k-2\lambda W_k"
     ),
     source=Source(KEY, "Section 1, without normalisation; ours", Reading.OURS),
     cases=grid(

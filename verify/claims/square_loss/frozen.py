@@ -597,9 +597,7 @@ _CHAINS = grid(depth=(1, 2, 3, 4), examples=(5,), seed=(0,), weight_decay=(0.02,
 EQ_5B = numeric(
     id="sl/eq5b",
     items=("Eq5b",),
-    title=(
-        "Without normalisation, the equilibrium scale depends on the number of layers"
-    ),
+    title="Without normalisation, the equilibrium scale depends on the number of layers",
     statement=r"\rho S-B=-\lambda\rho^{2/L-1}",
     source=Source(KEY, "Equation 5, for decay on every layer; ours", Reading.OURS),
     cases=_CHAINS,
@@ -666,9 +664,7 @@ def _nothing_collapses(
 BARRIER = numeric(
     id="sl/eq5b-barrier",
     items=("Eq5b",),
-    title=(
-        "Without normalisation, three or more layers collapse to zero from small scales"
-    ),
+    title="Without normalisation, three or more layers collapse to zero from small scales",
     statement=(
         r"\rho S-B+\lambda\rho^{2/L-1}=0\text{ has two roots for }\lambda<\lambda_c="
         r"\tfrac Sp\rho_c^{1+p},\;\rho_c=\tfrac p{1+p}\tfrac BS,\;p=1-\tfrac2L"

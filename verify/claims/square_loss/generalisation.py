@@ -104,9 +104,7 @@ def _of_one_direction(*, examples: int, inputs: int, seed: int, rho: float) -> f
 RADEMACHER_BOUND = numeric(
     id="sl/eq8-sqrt",
     items=("Eq8",),
-    title=(
-        "The Rademacher average is at most rho over the root of the number of examples"
-    ),
+    title="The Rademacher average is at most rho over the root of the number of examples",
     statement=r"\hat R_N\le\rho/\sqrt N,\text{ with equality for orthogonal inputs}",
     source=Source(KEY, "Equation 8; constants are ours", Reading.OURS),
     cases=_AVERAGES,
@@ -155,8 +153,7 @@ DEEP = numeric(
     loose=True,
     items=("Eq8",),
     title=(
-        "The Rademacher bound holds for deep networks of unit-norm layers on"
-        " random signs"
+        "The Rademacher bound holds for deep networks of unit-norm layers on random signs"
     ),
     statement=r"\hat R_N\le(\sqrt{2L\ln 2}+1)/\sqrt N",
     source=Source(
@@ -372,8 +369,7 @@ TERMS = numeric(
     id="sl/eq8-terms",
     items=("Eq8",),
     title=(
-        "The terms of the margin bound, for margins fixed before or chosen"
-        " after the data"
+        "The terms of the margin bound, for margins fixed before or chosen after the data"
     ),
     statement=(
         r"\overline{\operatorname{ramp}_{\gamma_j}}+\tfrac2{\gamma_j}\hat R_N"
@@ -442,9 +438,7 @@ NEEDED = numeric(
     compare=Identical(),
     must_refute=_of_other_functions,
     uses=("sl/eq8-terms",),
-    finding=(
-        "18,008 examples at scale 20 and four layers, more than the experiments have."
-    ),
+    finding="18,008 examples at scale 20 and four layers, more than the experiments have.",
 )
 
 
@@ -645,8 +639,7 @@ MOMENTS = numeric(
     id="sl/randorth-moments",
     items=("RandOrth",),
     title=(
-        "Mean and variance of a small random matrix's squared distance from"
-        " orthogonality"
+        "Mean and variance of a small random matrix's squared distance from orthogonality"
     ),
     statement=(r"\operatorname{Var}\|W^TW-I\|_F^2=4c\,[(c+1)r+2c^2+5c+5]/r^3"),
     source=Source(

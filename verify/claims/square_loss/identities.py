@@ -223,10 +223,7 @@ def _without_masks(*, widths: list[int], examples: int, seed: int) -> Array:
 EQ_9 = adversarial(
     id="sl/eq9",
     items=("Eq9", "Lemma1"),
-    title=(
-        "The gradient of each layer is an outer product of the two halves of"
-        " the network"
-    ),
+    title="The gradient of each layer is an outer product of the two halves of the network",
     statement=(
         r"\partial f/\partial V_k=[V_LD_{L-1}V_{L-1}\cdots V_{k+1}D_k]^T"
         r"[D_{k-1}V_{k-1}\cdots D_1V_1x]^T"

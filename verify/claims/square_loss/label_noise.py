@@ -118,9 +118,7 @@ def _as_decay(*, angle: float, noise: float, rate: float) -> float:
 STEP = numeric(
     id="sl/sgd-noise-step",
     items=("Fn3",),
-    title=(
-        "Without decay, noisy labels carry one example's interpolators to smaller norms"
-    ),
+    title="Without decay, noisy labels carry one example's interpolators to smaller norms",
     statement=(
         r"E\,\Delta I=\tfrac12\left[a\cos^2\theta+\ln(1-a)-\ln(1+a\tan^2\theta)\right]<0,"
         r"\quad a=4\eta^2s^2"

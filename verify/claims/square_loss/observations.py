@@ -559,9 +559,7 @@ def _predict_linear(*, depth: int, weight_decay: float) -> Array:
 MINIMUM = numeric(
     id="sl/minnorm",
     items=("MinNorm",),
-    title=(
-        "With decay, linear networks of one to three layers end at the ridge solution"
-    ),
+    title="With decay, linear networks of one to three layers end at the ridge solution",
     statement=(r"\rho V_L\cdots V_1=(X^TX+\lambda I)^{-1}X^Ty,\qquad\rho_{eq}=\|w\|"),
     source=Source(KEY, "Observation 2 and footnote 3; ours", Reading.OURS),
     cases=(
@@ -603,12 +601,9 @@ def _measure_depends(*, depth: int, weight_decay: float, starts: int) -> bool:
 START = numeric(
     id="sl/minnorm-start",
     items=("MinNorm",),
-    title=(
-        "The end of a linear network depends on its start without decay, not with decay"
-    ),
+    title="The end of a linear network depends on its start without decay, not with decay",
     statement=(
-        r"d>N:\quad\rho V_L\cdots V_1\text{ at the end depends on the start}"
-        r"\iff\lambda=0"
+        r"d>N:\quad\rho V_L\cdots V_1\text{ at the end depends on the start}\iff\lambda=0"
     ),
     source=Source(KEY, "Footnote 3"),
     cases=grid(depth=(1, 2, 3), weight_decay=(0.0, 0.3), starts=(20,)),

@@ -225,9 +225,7 @@ CLAIMS = (
     proof(
         id="sl/eq9-proof",
         items=("Eq9", "Err4"),
-        title=(
-            "The gradient of each layer is a product of two brackets (symbolic proof)"
-        ),
+        title="The gradient of each layer is a product of two brackets (symbolic proof)",
         statement=r"\frac{\partial f}{\partial V_k} ="
         r" [V_L D_{L-1} \cdots V_{k+1} D_k]^T [D_{k-1} V_{k-1} \cdots D_1 V_1 x]^T",
         source=(KEY, "Equation 9, the transpose restored"),
@@ -270,9 +268,7 @@ CLAIMS = (
     proof(
         id="sl/nu-proof",
         items=("nu", "Eq1"),
-        title=(
-            "One Lagrange multiplier keeps all layers on their spheres (symbolic proof)"
-        ),
+        title="One Lagrange multiplier keeps all layers on their spheres (symbolic proof)",
         statement=r"-\tfrac12 \langle V_k, \partial L / \partial V_k \rangle ="
         r" -\rho \sum_n e_n f_n",
         source=(KEY, "Section 2 and Equation 1"),
@@ -293,9 +289,7 @@ CLAIMS = (
     proof(
         id="sl/energy-proof",
         items=("Energy", "Eq3", "Eq4"),
-        title=(
-            "On the unit spheres the loss falls at the squared speed (symbolic proof)"
-        ),
+        title="On the unit spheres the loss falls at the squared speed (symbolic proof)",
         statement=r"\frac{dL}{dt} + \dot\rho^2 + \|\dot V\|^2 ="
         r" (\|V\|^2 - 1) \langle V, \partial L / \partial V \rangle^2",
         source=(KEY, "Equations 3 and 4; ours"),

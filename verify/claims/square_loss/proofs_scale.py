@@ -167,10 +167,7 @@ CLAIMS = (
     proof(
         id="sl/eq5-proof",
         items=("Eq5", "Eq7", "Eq3"),
-        title=(
-            "The scale is at rest only at the equilibrium of Equation 5 (symbolic"
-            " proof)"
-        ),
+        title="The scale is at rest only at the equilibrium of Equation 5 (symbolic proof)",
         statement=r"\frac{\partial L}{\partial \rho} = 2 A (\rho - \rho_{eq}), \quad"
         r" \rho_{eq} = \frac{\sum y_n f_n}{\lambda + \sum f_n^2}",
         source=(KEY, "Equations 5 and 7"),
@@ -198,8 +195,7 @@ CLAIMS = (
         id="sl/eq5b-proof",
         items=("Eq5b",),
         title=(
-            "Without normalisation, the equilibrium scale depends on depth"
-            " (symbolic proof)"
+            "Without normalisation, the equilibrium scale depends on depth (symbolic proof)"
         ),
         statement=r"\rho S - B = -\lambda \rho^{2/L - 1}, \quad L = 1, 2, 3, 4",
         source=(KEY, "Equation 5, for decay on every layer; ours"),

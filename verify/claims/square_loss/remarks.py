@@ -132,9 +132,7 @@ STEPS = numeric(
     id="sl/wn-descent",
     items=("WN",),
     title="Gradient descent with the multiplier is weight normalisation, step by step",
-    statement=(
-        r"v_k^{(t)}/\|v_k^{(t)}\|\text{ of WN}=V_k^{(t)}\text{ of descent on (1)}"
-    ),
+    statement=r"v_k^{(t)}/\|v_k^{(t)}\|\text{ of WN}=V_k^{(t)}\text{ of descent on (1)}",
     source=Source(KEY, "Section 2, below Equation 1", Reading.READING),
     cases=grid(
         widths=([3, 1], [4, 5, 3, 1]),
@@ -254,8 +252,7 @@ NEAR_ZERO = numeric(
     id="sl/minnorm-zero",
     items=("NearZero", "MinNorm"),
     title=(
-        "Without decay, a linear network keeps the part of its start that no"
-        " example sees"
+        "Without decay, a linear network keeps the part of its start that no example sees"
     ),
     statement=r"\lambda=0:\quad\|w(\infty)\|^2=\|w_{\min}\|^2+\|P_\perp w(0)\|^2",
     source=Source(KEY, "Section 1.2, near-zero initialisation; ours", Reading.OURS),

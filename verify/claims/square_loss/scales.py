@@ -63,8 +63,7 @@ LANDSCAPE = numeric(
     id="sl/landscape",
     items=("Landscape",),
     title=(
-        "At scales below the least interpolating norm the loss has a known"
-        " positive minimum"
+        "At scales below the least interpolating norm the loss has a known positive minimum"
     ),
     statement=(
         r"\min_{\|v\|=1}\sum_n(\rho v^Tx_n-y_n)^2=\|Xw_\lambda-y\|^2>0,\quad"

@@ -283,9 +283,7 @@ def _cases() -> tuple[Case, ...]:
 STEPS = closed(
     id="sl/expA-steps",
     items=("ExpA", "ExpB", "ExpC"),
-    title=(
-        "Updates with the square loss, noisy labels or cross entropy match plain PyTorch"
-    ),
+    title="Updates with the square loss, noisy labels or cross entropy match plain PyTorch",
     statement=(
         r"m\leftarrow\mu m+\nabla\tfrac1N\sum_n(g_n-y_n)^2+\lambda W,\qquad"
         r" W\leftarrow W-\eta m"
@@ -381,8 +379,7 @@ ENDS = closed(
     id="sl/expA-ends",
     items=("ExpA", "ExpC"),
     title=(
-        "Runs that diverge and networks silent on one class or on all inputs"
-        " are told apart"
+        "Runs that diverge and networks silent on one class or on all inputs are told apart"
     ),
     statement=r"f=0\text{ on all},\quad f\approx0\text{ on a class},\quad\ell_t>10^3\ell_0",
     key=KEY,

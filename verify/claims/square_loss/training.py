@@ -137,10 +137,7 @@ MERGING = effect(
     runs=looks(DECAYED),
     larger=ON_COLOURS,
     items=("Fig2", "ExpA"),
-    title=(
-        "With normalisation and decay, runs from scales 0.1 and 5 end at nearly"
-        " one norm"
-    ),
+    title="With normalisation and decay, runs from scales 0.1 and 5 end at nearly one norm",
     statement=(
         r"\frac{\ln(\rho_{end}(5)/\rho_{end}(0.1))}{\ln(\rho_0(5)/\rho_0(0.1))}"
         r"=0\pm\tfrac14"
@@ -160,8 +157,7 @@ REMAINS = effect(
     larger=ON_COLOURS,
     items=("Fig6", "ExpB"),
     title=(
-        "With normalisation alone, much of the initial difference of norms"
-        " remains, not all"
+        "With normalisation alone, much of the initial difference of norms remains, not all"
     ),
     statement=(
         r"\tfrac14\le\frac{\ln(\rho_{end}(5)/\rho_{end}(0.1))}"
@@ -189,8 +185,7 @@ INITIAL = effect(
     runs=looks(DECAYED, NORMALISED, NEITHER),
     items=("Init", "Lemma1"),
     title=(
-        "Networks forget their initial scale more with normalisation and decay"
-        " than without"
+        "Networks forget their initial scale more with normalisation and decay than without"
     ),
     statement=(
         r"\text{share left of }\ln(\rho_0/\rho_0')\text{ of the extreme starts:}"
@@ -211,8 +206,7 @@ CONVOLUTION_SCALES = effect(
     larger=ON_COLOURS,
     items=("Fig6", "ExpB"),
     title=(
-        "Normalised convolutional networks without decay end in the order of"
-        " their starts"
+        "Normalised convolutional networks without decay end in the order of their starts"
     ),
     statement=r"2\le\rho_{end}(5)/\rho_{end}(0.1)\le40",
     measure=partial(log_ratio, "rho", *ENDS_OF_B),
@@ -252,10 +246,7 @@ PLAIN_SCALES = effect(
     id="sl/Fig10",
     runs=looks(NEITHER),
     items=("Fig10", "ExpC"),
-    title=(
-        "With neither normalisation nor decay, the final norm grows with the"
-        " initial one"
-    ),
+    title="With neither normalisation nor decay, the final norm grows with the initial one",
     statement=r"\rho_{end}\ge2\,\rho_{end}\text{ from the next smaller start}",
     axes={"pair": _NEIGHBOURS},
     measure=partial(_neighbours, "rho", 1),
@@ -269,9 +260,7 @@ PLAIN_MARGINS = effect(
     id="sl/Fig11",
     runs=looks(NEITHER),
     items=("Fig11", "ExpC"),
-    title=(
-        "With neither normalisation nor decay, margins fall as the initial scale grows"
-    ),
+    title="With neither normalisation nor decay, margins fall as the initial scale grows",
     statement=r"\overline{yf}\ge2\,\overline{yf}\text{ from the next larger start}",
     axes={"pair": _NEIGHBOURS},
     measure=partial(_neighbours, "margin_mean", -1),
@@ -363,9 +352,7 @@ NARROW = effect(
     runs=looks(CONVOLUTION),
     larger=ON_COLOURS,
     items=("Fig8", "ExpB"),
-    title=(
-        "The relative spread of a normalised network's outputs halves during training"
-    ),
+    title="The relative spread of a normalised network's outputs halves during training",
     statement=r"(q_{95}-q_5)/q_{50}\text{ of }|f_n|\text{ halves in training}",
     measure=_narrowing,
     least=math.log(2.0),

@@ -77,8 +77,7 @@ LIMIT = numeric(
     id="sl/expA-width",
     items=("ExpA", "ExpB"),
     title=(
-        "Behind batch normalisation, heavy ball is stable for a limited number of"
-        " features"
+        "Behind batch normalisation, heavy ball is stable for a limited number of features"
     ),
     statement=(
         r"n<\frac{2\pi(1+\mu)}\eta,\qquad\text{from }"
@@ -161,8 +160,7 @@ AT_START = statistical(
     items=("ExpA", "ExpB"),
     title="At the start, no more features are stable than Gaussian pre-activations allow",
     statement=(
-        r"\frac{2(1+\mu)}\eta\,\frac n{\lambda_{\max}(2E\,hh^T)}"
-        r"\le\frac{2\pi(1+\mu)}\eta"
+        r"\frac{2(1+\mu)}\eta\,\frac n{\lambda_{\max}(2E\,hh^T)}\le\frac{2\pi(1+\mu)}\eta"
     ),
     source=Source(KEY, "Captions of Figures 1 and 5; ours", Reading.OURS),
     assumptions=(
@@ -215,9 +213,7 @@ def _measure_diverges(*, width: int, momentum: float, scale: float) -> Contrast:
 DIVERGES = trend(
     id="sl/expA-width-trained",
     items=("ExpA",),
-    title=(
-        "Batch-normalised networks diverge at twice the width limit, not at half of it"
-    ),
+    title="Batch-normalised networks diverge at twice the width limit, not at half of it",
     statement=(
         r"n>\frac{2\pi(1+\mu)}\eta:\ \text{loss}>10^3\,\text{first loss within}"
         r"\ 100\text{ updates}"
