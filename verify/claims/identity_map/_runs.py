@@ -38,7 +38,7 @@ FITTED = 0.1
 LEAST = 3
 """Networks that decide anything."""
 
-LARGER = {"full": grid(scale=("full",)), "gpu": grid(scale=("paper",))}
+LARGER = {"full": grid(scale="full"), "gpu": grid(scale="paper")}
 CNN = r"cnn-depth-(\d+)"
 BIASED = r"biased-depth-(\d+)"
 
@@ -182,7 +182,7 @@ def effect(
 
     What is measured, and how much of it is an effect, the text leaves open.
     """
-    parts.setdefault("cases", grid(scale=("small",)))
+    parts.setdefault("cases", grid(scale="small"))
     parts.setdefault("larger_cases", LARGER)
     parts["uses"] = (*CLOSED, *parts.get("uses", ()))
     return trend(

@@ -432,7 +432,7 @@ VARIANCES = statistical(
         "Appendix I, initialisation schemes; 1/√(f_i f_o), 1/(3f_i) and 1/max are ours",
         Reading.OURS,
     ),
-    cases=grid(scheme=idm.SCHEMES, fan_in=(30,), fan_out=(20, 60), draws=(1000,)),
+    cases=grid(scheme=idm.SCHEMES, fan_in=30, fan_out=(20, 60), draws=1000),
     predict=_predict_variance,
     measure=_measure_variance,
     compare=MeanEquals(discrepancy=0.25, rounding=1e-12),
@@ -606,8 +606,8 @@ COVERAGE = numeric(
     ),
     source=Source(KEY, "Section 3.4, convolution filters; ours", Reading.OURS),
     cases=(
-        *grid(kernel=(5, 29, 53, 55, 57), side=(28,), row=(0,), column=(0,)),
-        *grid(kernel=(5, 29), side=(28,), row=(3, 14), column=(14,)),
+        *grid(kernel=(5, 29, 53, 55, 57), side=28, row=0, column=0),
+        *grid(kernel=(5, 29), side=28, row=(3, 14), column=14),
     ),
     predict=_predict_coverage,
     measure=_measure_coverage,
@@ -624,7 +624,7 @@ ERR_7 = numeric(
     source=Source(
         KEY, "Section 3.4 and appendix I, convolution filters", Reading.READING
     ),
-    cases=grid(kernel=(29,), side=(28,), row=(0,), column=(0, 27)),
+    cases=grid(kernel=29, side=28, row=0, column=(0, 27)),
     predict=always(0.5),
     measure=_measure_coverage,
     compare=AtLeast(rounding=1e-14),

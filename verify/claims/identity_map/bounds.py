@@ -96,8 +96,8 @@ EQ_8 = adversarial(
     statement=r"\|P\|\le B\sqrt{K^2C}\quad\text{for } |\text{pixels}|\le B",
     source=Source(KEY, "Equation 8"),
     cases=(
-        *grid(kind=("flat",), side=(9,), channels=(1, 3), kernel=(3, 5)),
-        *grid(kind=("noise", "stripes"), side=(6,), channels=(3,), kernel=(5,)),
+        *grid(kind="flat", side=9, channels=(1, 3), kernel=(3, 5)),
+        *grid(kind=("noise", "stripes"), side=6, channels=3, kernel=5),
     ),
     predict=_predict_patch,
     measure=_measure_patch,
@@ -133,12 +133,12 @@ _spectral = always(1.0, "The spectral norm in the place of Frobenius'.")
 
 
 _SELECTED = (
-    *grid(kind=("noise",), side=(3, 4), channels=(1, 3), kernel=(5,)),
-    *grid(kind=("stripes",), side=(6,), channels=(1, 3), kernel=(3, 5)),
-    *grid(kind=("flat",), side=(5,), channels=(2, 3), kernel=(3,)),
-    *grid(kind=("sparse",), side=(5,), channels=(1, 3), kernel=(7,)),
+    *grid(kind="noise", side=(3, 4), channels=(1, 3), kernel=5),
+    *grid(kind="stripes", side=6, channels=(1, 3), kernel=(3, 5)),
+    *grid(kind="flat", side=5, channels=(2, 3), kernel=3),
+    *grid(kind="sparse", side=5, channels=(1, 3), kernel=7),
     # Nothing is seen, and every direction left is the identity's: attained.
-    *grid(kind=("dark",), side=(3,), channels=(1, 3), kernel=(1, 3)),
+    *grid(kind="dark", side=3, channels=(1, 3), kernel=(1, 3)),
 )
 
 EQ_9 = adversarial(
@@ -290,7 +290,7 @@ def _of_one(
 _DIRECTIONS = (
     *grid(nullity=(1, 6, 60, 600), channels=(1, 3, 64), delta=(0.05, 1e-6)),
     # Where Chernoff's bound is nearest to the tail: at the mean.
-    *grid(nullity=(1,), channels=(1, 64, 4096), delta=(0.999,)),
+    *grid(nullity=1, channels=(1, 64, 4096), delta=0.999),
     # M chosen beforehand, and larger than it need be.
     *grid(nullity=(6, 600), channels=(3, 64), delta=0.05, constant=(20.0, 400.0)),
 )
@@ -487,41 +487,11 @@ def _freedom_of_one_channel(
 
 
 _ERRORS = (
-    *grid(
-        kind=("noise",),
-        side=(3, 4),
-        channels=(1,),
-        kernel=(5, 7),
-        draws=(50,),
-        scale=(0.3,),
-    ),
-    *grid(
-        kind=("noise",),
-        side=(4,),
-        channels=(3,),
-        kernel=(3, 5),
-        draws=(50,),
-        scale=(0.3,),
-    ),
-    *grid(
-        kind=("stripes",),
-        side=(9,),
-        channels=(1, 3),
-        kernel=(5,),
-        draws=(40,),
-        scale=(0.3,),
-    ),
-    *grid(
-        kind=("noise",),
-        side=(14,),
-        channels=(1,),
-        kernel=(15,),
-        draws=(10,),
-        scale=(0.3,),
-    ),
-    *grid(
-        kind=("noise",), side=(9,), channels=(1,), kernel=(3,), draws=(5,), scale=(0.3,)
-    ),
+    *grid(kind="noise", side=(3, 4), channels=1, kernel=(5, 7), draws=50, scale=0.3),
+    *grid(kind="noise", side=4, channels=3, kernel=(3, 5), draws=50, scale=0.3),
+    *grid(kind="stripes", side=9, channels=(1, 3), kernel=5, draws=40, scale=0.3),
+    *grid(kind="noise", side=14, channels=1, kernel=15, draws=10, scale=0.3),
+    *grid(kind="noise", side=9, channels=1, kernel=3, draws=5, scale=0.3),
     # One direction left, along the constant test image, and weights that outweigh Λ.
     *(
         {"side": side, "channels": side**2}
@@ -621,7 +591,7 @@ EQ_12 = numeric(
         r"+\sqrt{nC}\Big]^2 B^2K^2,\quad M-1-\log M=\tfrac2C\log\tfrac n\delta"
     ),
     source=Source(KEY, "Equation 12"),
-    cases=grid(nullity=(1, 7), channels=(1, 3, 128), kernel=(5,), delta=(0.05, 1e-9)),
+    cases=grid(nullity=(1, 7), channels=(1, 3, 128), kernel=5, delta=(0.05, 1e-9)),
     predict=_predict_value,
     measure=_measure_value,
     compare=AgreesTo(relative=1e-12),
@@ -665,7 +635,7 @@ EQ_12_ORDER = numeric(
             nullity=(1, 20),
             channels=(1, 4, 128),
             logarithm=(3.0, 20.0, 100.0),
-            constant=(400.0,),
+            constant=400.0,
             scale=(0.3, 1.0),
         ),
         *grid(nullity=1, channels=1, logarithm=490.0, constant=1000.0, scale=1.0),

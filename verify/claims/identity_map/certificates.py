@@ -101,11 +101,11 @@ CLAIMS = (
         source=Source(
             KEY, "Before equation 10; half of its bound is ours", Reading.OURS
         ),
-        cases=grid(dof=(1, 2, 3, 16, 128), most=(40.0,)),
+        cases=grid(dof=(1, 2, 3, 16, 128), most=40.0),
         larger_cases={
             "certify": (
-                *grid(dof=range(1, 129), most=(40.0,)),
-                *grid(dof=(1, 2, 3), most=(400.0,)),
+                *grid(dof=range(1, 129), most=40.0),
+                *grid(dof=(1, 2, 3), most=400.0),
                 {"dof": 1024, "most": 5.0},
             )
         },

@@ -170,9 +170,7 @@ MEASURES = closed(
     key=KEY,
     where="Section 3.2 and Appendix J",
     cases=(
-        *grid(
-            kind=tuple(by.LAYERS), law=("gaussian",), centred=(False,), dead=(False,)
-        ),
+        *grid(kind=tuple(by.LAYERS), law="gaussian", centred=False, dead=False),
         {"kind": "cnn", "law": "uniform", "centred": True, "dead": True},
     ),
     twin=_plain_measure,

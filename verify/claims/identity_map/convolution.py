@@ -117,7 +117,7 @@ PATCH = adversarial(
     statement=r"\mathrm{conv}(x, W) = X W,\quad X\in\mathbb R^{HW\times K^2C},\quad"
     r" Y = X\Lambda",
     source=Source(KEY, "Appendix D"),
-    cases=grid(height=(1, 5), width=(7,), channels=(1, 3), kernel=(3, 9), seed=(0,)),
+    cases=grid(height=(1, 5), width=7, channels=(1, 3), kernel=(3, 9), seed=0),
     examples=_layers,
     max_examples=100,
     predict=_predict_layer,
@@ -211,7 +211,7 @@ PATH = numeric(
     ),
     source=Source(KEY, "Appendix D; the finite steps are ours", Reading.OURS),
     cases=grid(
-        size=(4, 9), channels=(1, 3), kernel=(3, 5), momentum=(0.0, 0.9), seed=(0,)
+        size=(4, 9), channels=(1, 3), kernel=(3, 5), momentum=(0.0, 0.9), seed=0
     ),
     predict=_predict_path,
     measure=_measure_path,
@@ -267,8 +267,8 @@ LIMIT = numeric(
     statement=r"\hat W = \Pi_\parallel\Lambda + \Pi_\perp W^0",
     source=Source(KEY, "Appendix D"),
     cases=(
-        *grid(height=(2,), width=(2, 3), channels=(1, 2), kernel=(3, 5), seed=(0, 1)),
-        *grid(height=(6,), width=(6,), channels=(1, 2), kernel=(3,), seed=(0,)),
+        *grid(height=2, width=(2, 3), channels=(1, 2), kernel=(3, 5), seed=(0, 1)),
+        *grid(height=6, width=6, channels=(1, 2), kernel=3, seed=0),
     ),
     predict=_predict_limit,
     measure=_measure_limit,
@@ -322,7 +322,7 @@ TEST_IMAGE = numeric(
         r" r = K^2C \Rightarrow \hat f(x) = x"
     ),
     source=Source(KEY, "Appendix D"),
-    cases=grid(side=(2, 3, 7), test=(1, 12), channels=(1, 2), kernel=(3,), seed=(0,)),
+    cases=grid(side=(2, 3, 7), test=(1, 12), channels=(1, 2), kernel=3, seed=0),
     predict=_predict_test,
     measure=_measure_test,
     compare=AgreesTo(relative=1e-11, of_largest=True),
@@ -359,7 +359,7 @@ ONE_MSE = numeric(
     statement=r"\mathrm{MSE}=\frac1{|\xi|C}\textstyle\sum\|(W^0-\Lambda)^T\Pi_\perp P\|^2",
     source=Source(KEY, "Appendix D"),
     cases=(
-        *grid(side=(2, 3, 7), test=(1, 12), channels=(1, 2), kernel=(3,), seed=(0,)),
+        *grid(side=(2, 3, 7), test=(1, 12), channels=(1, 2), kernel=3, seed=0),
         # So large that its patches are multiplied in blocks.
         *grid(side=2, test=500, channels=2, kernel=3, seed=0),
     ),
@@ -427,7 +427,7 @@ EXPECTED_MSE = statistical(
         r"+\overline{\|\Lambda^T\Pi_\perp P\|^2}/C"
     ),
     source=Source(KEY, "Appendix D; the exact mean is ours", Reading.OURS),
-    cases=grid(side=(3, 5), kernel=(5, 7), scale=(0.3,), draws=(3000,)),
+    cases=grid(side=(3, 5), kernel=(5, 7), scale=0.3, draws=3000),
     predict=_predict_mse,
     measure=_measure_mse,
     compare=MeanEquals(discrepancy=0.25, rounding=1e-9),
@@ -483,11 +483,11 @@ RANK = numeric(
     ),
     source=Source(KEY, "After Theorem 2; the ranks are ours", Reading.OURS),
     cases=(
-        *grid(kind=("noise",), side=(1, 2, 3, 4, 5, 7), channels=(1,), kernel=(3, 5)),
-        *grid(kind=("digit",), side=(5, 7, 14), channels=(1,), kernel=(3, 5)),
-        *grid(kind=("digit",), side=(7, 14), channels=(3,), kernel=(3,)),
-        *grid(kind=("noise",), side=(4, 7), channels=(3,), kernel=(3,)),
-        *grid(kind=("constant",), side=(3, 8), channels=(1,), kernel=(3, 5)),
+        *grid(kind="noise", side=(1, 2, 3, 4, 5, 7), channels=1, kernel=(3, 5)),
+        *grid(kind="digit", side=(5, 7, 14), channels=1, kernel=(3, 5)),
+        *grid(kind="digit", side=(7, 14), channels=3, kernel=3),
+        *grid(kind="noise", side=(4, 7), channels=3, kernel=3),
+        *grid(kind="constant", side=(3, 8), channels=1, kernel=(3, 5)),
     ),
     predict=_predict_rank,
     measure=_measure_rank,
@@ -546,9 +546,9 @@ DECISION = numeric(
     statement=r"\kappa=\sigma_1/\sigma_r,\qquad n=K^2C-r",
     source=Source(KEY, "Appendix D; the condition number is ours", Reading.OURS),
     cases=(
-        *grid(kind=("noise",), side=(2, 4, 6), channels=(1,), kernel=(3,)),
-        *grid(kind=("digit",), side=(7,), channels=(1, 3), kernel=(3,)),
-        *grid(kind=("constant",), side=(5,), channels=(1,), kernel=(3,)),
+        *grid(kind="noise", side=(2, 4, 6), channels=1, kernel=3),
+        *grid(kind="digit", side=7, channels=(1, 3), kernel=3),
+        *grid(kind="constant", side=5, channels=1, kernel=3),
     ),
     predict=_predict_decision,
     measure=_measure_decision,
@@ -584,7 +584,7 @@ GAP = numeric(
     ),
     statement=r"\sigma_r/\sigma_{r+1},\quad \sigma_r > \tau\sigma_1 \ge \sigma_{r+1}",
     source=Source(KEY, "Appendix D; the decision is ours", Reading.OURS),
-    cases=grid(least=(1.0, 1e-3), dropped=(1e-7, 1e-12), tolerance=(1e-6,)),
+    cases=grid(least=(1.0, 1e-3), dropped=(1e-7, 1e-12), tolerance=1e-6),
     predict=_predict_gap,
     measure=_measure_gap,
     compare=AgreesTo(relative=1e-15),
@@ -606,7 +606,7 @@ ERR_1 = numeric(
     title="An image with no more pixels than weights can have independent patches",
     statement=r"|\xi|\le K^2C^2:\quad \operatorname{rank}X = |\xi|",
     source=Source(KEY, "Appendix D, cases 1 and 2", Reading.READING),
-    cases=grid(kind=("noise",), side=(7, 8), channels=(3,), kernel=(3,)),
+    cases=grid(kind="noise", side=(7, 8), channels=3, kernel=3),
     predict=_printed_rank,
     measure=_measure_rank,
     compare=Identical(),
@@ -674,7 +674,7 @@ ERR_2 = numeric(
         r" (\|W^{0T}\Pi_\perp\| + \|\Lambda^T\Pi_\parallel\|)\,\|P\|^2"
     ),
     source=Source(KEY, "Proof of Theorem 2"),
-    cases=grid(side=(2,), size=(10.0, 3.0)),
+    cases=grid(side=2, size=(10.0, 3.0)),
     predict=_split_printed,
     measure=_measure_worst,
     compare=AtMost(relative=1e-12),
@@ -733,8 +733,8 @@ ERR_3 = numeric(
     statement=r"\operatorname{rank}X(\text{padded}) = \operatorname{rank}X",
     source=Source(KEY, "After Theorem 2"),
     cases=(
-        *grid(kind=("square",), side=(4,)),
-        *grid(kind=("pixel",), side=(3,)),
+        *grid(kind="square", side=4),
+        *grid(kind="pixel", side=3),
     ),
     predict=_same_rank,
     measure=_measure_ranks,
@@ -802,8 +802,8 @@ FRAME = adversarial(
         KEY, "After Theorem 2; the corrected statement is ours", Reading.OURS
     ),
     cases=(
-        *grid(height=(1,), width=(1,), kernel=(3, 5, 7), seed=(0,)),
-        *grid(height=(4,), width=(3,), kernel=(3, 5), seed=(0, 1)),
+        *grid(height=1, width=1, kernel=(3, 5, 7), seed=0),
+        *grid(height=4, width=3, kernel=(3, 5), seed=(0, 1)),
     ),
     examples=_frames,
     max_examples=60,

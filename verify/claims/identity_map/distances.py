@@ -148,7 +148,7 @@ def _of_optimisers(*, scale: str, most: float = FITTED) -> Contrast:
 _full: Any = partial(
     effect,
     cases=(),
-    larger_cases={"full": grid(scale=("full",))},
+    larger_cases={"full": grid(scale="full")},
     paired=True,
     assumptions=ASSUMPTIONS,
 )
@@ -288,7 +288,7 @@ def _artefact_claim(kind: str, readings: tuple[str, ...], **parts: Any) -> Claim
     return _full(
         items=("Kaiming", "Fig31"),
         where="Appendix I",
-        larger_cases={"full": grid(scale=("full",), default=readings)},
+        larger_cases={"full": grid(scale="full", default=readings)},
         runs=looks(named(SCHEMES)),
         measure=partial(_more_artefacts, kind),
         **parts,

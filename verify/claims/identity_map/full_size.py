@@ -32,7 +32,7 @@ from verify.compare import Contrast
 from verify.reading import Reading
 from verify.trained import NotLearnt
 
-FULL = grid(scale=("full",))
+FULL = grid(scale="full")
 ASSUMPTIONS = (
     "28 x 28, 32 channels, gradients clipped at 0.5; 20 layers with biases 5,000 updates",
     "others 2,000; the paper: 128 channels, two million updates, not clipped",
@@ -84,7 +84,7 @@ BIASES = _full(
     ),
     where="Sections 1 and 3.2, appendix H.1; ours",
     reading=Reading.OURS,
-    larger=grid(scale=("full",), probes=tuple(LEAST)),
+    larger=grid(scale="full", probes=tuple(LEAST)),
     runs=looks(biased(20), plain(20)),
     measure=_with_and_without,
     predict=_least,
@@ -201,7 +201,7 @@ NEITHER = _full(
         r"\text{ on digits, }13\text{ layers}"
     ),
     where="Section 3.2",
-    larger=grid(scale=("full",), field=("identity", "constant")),
+    larger=grid(scale="full", field=("identity", "constant")),
     runs=looks(biased(13)),
     paired=True,
     measure=_thirteen,

@@ -22,7 +22,7 @@ from verify.claims.identity_map._runs import (
 from verify.compare import Contrast
 from verify.trained import NotLearnt, Run
 
-FULL = grid(scale=("full",))
+FULL = grid(scale="full")
 LOWER = 5
 """Layers that the text calls the lower or bottom ones."""
 
@@ -64,7 +64,7 @@ EDGES = _full(
         r"g_\perp\perp1,x,\hat x"
     ),
     where="Section 3.2",
-    larger_cases={"full": grid(scale=("full",), layers=(7, 10, 13))},
+    larger_cases={"full": grid(scale="full", layers=(7, 10, 13))},
     runs=_edge_runs,
     measure=_more_edges,
     **unmet((0.05, None), (None, 0.05)),

@@ -101,7 +101,7 @@ THEOREM_1 = adversarial(
         r" \Pi_\parallel x=\frac{\hat x^Tx}{\|\hat x\|^2}\,\hat x"
     ),
     source=Source(KEY, "Theorem 1"),
-    cases=grid(dim=(1, 2, 25, 196), momentum=(0.0, 0.8), seed=(0,)),
+    cases=grid(dim=(1, 2, 25, 196), momentum=(0.0, 0.8), seed=0),
     examples=_problems,
     max_examples=10,
     predict=_predict_limit,
@@ -163,7 +163,7 @@ EQ_4 = numeric(
     ),
     source=Source(KEY, "Equation 4; the path is ours", Reading.OURS),
     cases=grid(
-        dim=(3, 25, 100), momentum=(0.0, 0.5, 0.9), loss=("half_sum", "mean"), seed=(1,)
+        dim=(3, 25, 100), momentum=(0.0, 0.5, 0.9), loss=("half_sum", "mean"), seed=1
     ),
     predict=_predict_path,
     measure=_measure_path,
@@ -218,7 +218,7 @@ FACTORS = numeric(
         *grid(
             shrink=(1e-3, 0.3, 1.9), momentum=(0.0, 0.9), steps=([0, 1, 2, 17, 1000],)
         ),
-        *grid(shrink=(3.79,), momentum=(0.9,), steps=([1, 50, 3000],)),
+        *grid(shrink=3.79, momentum=0.9, steps=([1, 50, 3000],)),
     ),
     predict=_predict_factors,
     measure=_measure_factors,
@@ -281,7 +281,7 @@ STABILITY = numeric(
         Reading.OURS,
     ),
     cases=(
-        *grid(loss=("half_sum", "mean"), momentum=(0.0, 0.9), rate=(0.01,)),
+        *grid(loss=("half_sum", "mean"), momentum=(0.0, 0.9), rate=0.01),
         *(
             _at_limit(loss, momentum, share)
             for loss in ("half_sum", "mean")
@@ -353,7 +353,7 @@ ORTHOGONAL = statistical(
     title="A trained linear layer maps an image orthogonal to the training image to noise",
     statement=r"x\perp\hat x:\quad f(x)_i = (W^0x)_i\sim N(0,\,s^2\|x\|^2)",
     source=Source(KEY, "After Theorem 1, and appendix E.2", Reading.READING),
-    cases=grid(dim=(20,), scale=(0.05, 1.0), draws=(4000,), seed=(0,)),
+    cases=grid(dim=20, scale=(0.05, 1.0), draws=4000, seed=0),
     predict=_predict_orthogonal,
     measure=_measure_orthogonal,
     # 80,000 pixels: standard errors up to 0.0018.
@@ -413,7 +413,7 @@ COSINES = statistical(
         r" E\cos(f(x),x)=\rho\,E\cos(f(x),\hat x)"
     ),
     source=Source(KEY, "After Theorem 1; the exact mean is ours", Reading.OURS),
-    cases=grid(rho=(-0.5, 0.0, 0.3, 0.9), scale=(0.2,), dim=(20,), draws=(4000,)),
+    cases=grid(rho=(-0.5, 0.0, 0.3, 0.9), scale=0.2, dim=20, draws=4000),
     predict=_predict_cosines,
     measure=_measure_cosines,
     compare=MeanEquals(discrepancy=0.04),
@@ -480,9 +480,9 @@ LEAST_SQUARES = adversarial(
     statement=r"W^\infty = W^0 + X^+(Y-XW^0)",
     source=Source(KEY, "Lemmas 1 and 2; the joint form is ours", Reading.OURS),
     cases=(
-        *grid(rows=(2,), columns=(6,), rank=(2,), outputs=(2,), seed=(0,)),
-        *grid(rows=(6,), columns=(3,), rank=(3,), outputs=(2,), seed=(0,)),
-        *grid(rows=(6,), columns=(5,), rank=(2,), outputs=(3,), seed=(0, 1)),
+        *grid(rows=2, columns=6, rank=2, outputs=2, seed=0),
+        *grid(rows=6, columns=3, rank=3, outputs=2, seed=0),
+        *grid(rows=6, columns=5, rank=2, outputs=3, seed=(0, 1)),
     ),
     examples=_systems,
     predict=_predict_least_squares,
@@ -541,9 +541,9 @@ DESCENT = numeric(
     ),
     source=Source(KEY, "Lemmas 1 and 2", Reading.FORCED),
     cases=(
-        *grid(rows=(3,), columns=(8,), steps=(1, 20, 400), seed=(0,)),
-        *grid(rows=(8,), columns=(3,), steps=(1, 20, 400), seed=(0,)),
-        *grid(rows=(5,), columns=(5,), steps=(400,), seed=(0,)),
+        *grid(rows=3, columns=8, steps=(1, 20, 400), seed=0),
+        *grid(rows=8, columns=3, steps=(1, 20, 400), seed=0),
+        *grid(rows=5, columns=5, steps=400, seed=0),
     ),
     predict=_predict_descent,
     measure=_measure_descent,
@@ -607,7 +607,7 @@ TWO_LAYER = numeric(
     statement=r"f=\alpha^T\mathrm{ReLU}(Wx),\ \alpha \text{ fixed}:\quad"
     r" W^t = W^0 + u_t\,\hat x^T \text{ for all } t",
     source=Source(KEY, "Equation 16"),
-    cases=grid(dim=(10, 25), units=(50, 400), steps=(1, 30, 200), seed=(0,)),
+    cases=grid(dim=(10, 25), units=(50, 400), steps=(1, 30, 200), seed=0),
     predict=always([0.0, 1.0]),
     measure=_measure_update,
     # Each of up to 200 rounded updates, relative to weights of size 1 that move 0.01.
@@ -642,7 +642,7 @@ UNMOVED = numeric(
     ),
     statement=r"x\perp\hat x:\quad W^tx = W^0x \text{ for all } t",
     source=Source(KEY, "Appendix E.2, below equation 18", Reading.FORCED),
-    cases=grid(dim=(10, 25), units=(50, 400), steps=(30, 200), seed=(0,)),
+    cases=grid(dim=(10, 25), units=(50, 400), steps=(30, 200), seed=0),
     predict=_predict_unmoved,
     measure=_measure_unmoved,
     compare=AgreesTo(absolute=1e-12),
@@ -697,7 +697,7 @@ NOISE = statistical(
         r" \mathrm{Var} f=s^2\|x\|^2\big(\tfrac12-\tfrac1{2\pi}\big)\sum_i\alpha_i^2"
     ),
     source=Source(KEY, "Appendix E.2; the moments are ours", Reading.OURS),
-    cases=grid(dim=(6,), units=(10, 40), scale=(0.5,), draws=(20_000,)),
+    cases=grid(dim=6, units=(10, 40), scale=0.5, draws=20_000),
     predict=_predict_noise,
     measure=_measure_noise,
     compare=MeanEquals(discrepancy=0.15),

@@ -71,9 +71,7 @@ PROBE = adversarial(
     title="Test images have exactly the requested correlation and norm",
     statement=r"\cos(z,\hat x) = \rho,\qquad \|z\| = \|\hat x\|",
     source=Source(KEY, "Section 3.2, on test images"),
-    cases=grid(
-        rho=(0.0, 1e-9, 0.3, 0.999999, 1.0), side=(14,), law=("gaussian",), seed=(0,)
-    ),
+    cases=grid(rho=(0.0, 1e-9, 0.3, 0.999999, 1.0), side=14, law="gaussian", seed=0),
     examples=_probes,
     max_examples=50,
     predict=_predict_probe,
@@ -204,7 +202,7 @@ CLASSIFIER = numeric(
         r" = \operatorname{argmax}_c\langle r_i,\sum_{j:\,y_j=c}r_j\rangle"
     ),
     source=Source(KEY, "Section 3.2, on layers"),
-    cases=grid(train_size=(300, 1000), tests=(200,), side=(7, 14)),
+    cases=grid(train_size=(300, 1000), tests=200, side=(7, 14)),
     predict=_predict_classifier,
     measure=_measure_classifier,
     compare=AgreesTo(absolute=1e-12),
@@ -252,7 +250,7 @@ PICTURE = numeric(
     title="The picture shown for a layer is its top right singular vector",
     statement=r"v = \operatorname{argmax}_{\|v\|=1}\|Hv\|,\quad H\in\mathbb R^{C\times HW}",
     source=Source(KEY, "Appendix F"),
-    cases=grid(channels=(1, 4, 30), side=(5,), seed=(0, 1)),
+    cases=grid(channels=(1, 4, 30), side=5, seed=(0, 1)),
     predict=_predict_picture,
     measure=_measure_picture,
     # eps over the gap of the top two singular values, of order one.
@@ -298,7 +296,7 @@ UPPER = numeric(
     title="The upper layers applied to the lower layers' output are the whole network",
     statement=r"f = f_{k+1..L}\circ f_{1..k}",
     source=Source(KEY, "Appendix H.2; ours", Reading.OURS),
-    cases=grid(layers=(4,), count=(1, 2, 3, 4), seed=(0,)),
+    cases=grid(layers=4, count=(1, 2, 3, 4), seed=0),
     predict=_predict_upper,
     measure=_measure_upper,
     compare=AgreesTo(relative=1e-12, of_largest=True),

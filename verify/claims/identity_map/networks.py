@@ -110,12 +110,8 @@ NORM = closed(
     key=KEY,
     where="not in the paper, whose networks have no normalisation",
     cases=(
-        *grid(
-            over=("batch", "layer"), affine=(True,), bias=(True, False), act=("tanh",)
-        ),
-        *grid(
-            over=("batch", "layer"), affine=(False,), bias=(True,), act=("relu", "selu")
-        ),
+        *grid(over=("batch", "layer"), affine=True, bias=(True, False), act="tanh"),
+        *grid(over=("batch", "layer"), affine=False, bias=True, act=("relu", "selu")),
     ),
     twin=_plain_norm,
     measure=_found_norm,
@@ -268,8 +264,8 @@ KERNEL = closed(
     key=KEY,
     where="not in the paper, which has no tangent kernels",
     cases=(
-        *grid(kind=("fcn", "cnn", "residual"), outputs=("mean",), cross=(False,)),
-        *grid(kind=("fcn",), outputs=("sum", "all"), cross=(True,)),
+        *grid(kind=("fcn", "cnn", "residual"), outputs="mean", cross=False),
+        *grid(kind="fcn", outputs=("sum", "all"), cross=True),
     ),
     twin=_plain_kernel,
     measure=_found_kernel,

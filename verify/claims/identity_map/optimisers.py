@@ -180,15 +180,12 @@ STEPS = closed(
     key=KEY,
     where="Appendix I, on optimisers",
     cases=(
-        *grid(name=tuple(OPTIMISERS), clip=(None,), common=False, examples="own"),
+        *grid(name=tuple(OPTIMISERS), clip=None, common=False, examples="own"),
         *grid(
-            name=("adam", "adam, other moments"),
-            clip=(None,),
-            common=True,
-            examples="own",
+            name=("adam", "adam, other moments"), clip=None, common=True, examples="own"
         ),
-        *grid(name=("momentum", "adamax"), clip=(0.4,), common=False, examples="own"),
-        *grid(name="momentum", clip=(None,), common=False, examples=("shared", "all")),
+        *grid(name=("momentum", "adamax"), clip=0.4, common=False, examples="own"),
+        *grid(name="momentum", clip=None, common=False, examples=("shared", "all")),
     ),
     twin=_plain_steps,
     measure=_stacked_steps,

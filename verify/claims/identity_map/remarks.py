@@ -162,8 +162,8 @@ DEEP = numeric(
         *grid(
             widths=([7, 20, 7], [6, 15, 9, 6], [5, 12, 12, 8, 5]),
             trained=("all", "bottom", "two lowest"),
-            steps=(60,),
-            seed=(0,),
+            steps=60,
+            seed=0,
         ),
     ),
     predict=_predict_first,

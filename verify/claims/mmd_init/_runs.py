@@ -66,7 +66,7 @@ def trained(
         "evidence": Evidence.TREND,
         "cases": grid(scale="small", **few) if quick else (),
         "larger_cases": {
-            "full": grid(scale="full", **(every if full is None else full)),
+            "full": grid(scale="full", **every if full is None else full),
             "gpu": grid(scale="paper", **every),
         },
         "compare": EffectWithin(paired=True, unit=unit),

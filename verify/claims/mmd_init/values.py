@@ -115,7 +115,7 @@ def _values(
         where=f"Table {table}",
         quick=False,
         larger_cases={
-            "gpu": grid(scale=("paper",), method=methods, **BY_START, shots=SHOTS)
+            "gpu": grid(scale="paper", method=methods, **BY_START, shots=SHOTS)
         },
         **parts,
     )
@@ -271,7 +271,7 @@ DIFFERENCES = (
             + r",\,".join(f"{_printed_difference(r, EACH)[0]:.2f}" for r in RIVALS)
             + r"\text{ (R.label; BN; BN, R.label)}"
         ),
-        larger_cases={"gpu": grid(scale=("paper",), rival=RIVALS)},
+        larger_cases={"gpu": grid(scale="paper", rival=RIVALS)},
         finding=(
             "No difference is refuted, and none is decided: eight starts and the paper's"
             " four runs leave open about as much as is allowed. Those of one method alone"
@@ -286,7 +286,7 @@ DIFFERENCES = (
             r"\text{ as printed, by start and N}"
         ),
         larger_cases={
-            "gpu": grid(scale=("paper",), rival=RIVALS, **BY_START, shots=SHOTS)
+            "gpu": grid(scale="paper", rival=RIVALS, **BY_START, shots=SHOTS)
         },
         finding=(
             "No cell is refuted, and half of them hold, most of them with many labels:"

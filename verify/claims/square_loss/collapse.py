@@ -15,7 +15,7 @@ from verify.reading import Reading
 KEY = "poggio2021explicit"
 _PAPYAN = "Section 2.1; defined by Papyan, Han, Donoho 2020"
 
-_MEASURES = grid(classes=(2, 3, 5), features=(6,), seed=(0, 1))
+_MEASURES = grid(classes=(2, 3, 5), features=6, seed=(0, 1))
 _FAR = grid(classes=3, features=6, seed=0, offset=1e6)
 """Features of which most is the same for all."""
 _TIGHT = grid(classes=(2, 3), features=6, seed=0, spread=1e-9)
@@ -332,7 +332,7 @@ NC_4 = numeric(
     cases=(
         *_MEASURES,
         *grid(classes=(3, 5), features=6, seed=0, away=1e9),
-        *grid(classes=(3, 5), features=(6,), seed=(0, 1), scale=(0.1, 3.0)),
+        *grid(classes=(3, 5), features=6, seed=(0, 1), scale=(0.1, 3.0)),
     ),
     predict=_predict_disagreement,
     measure=_measure_disagreement,

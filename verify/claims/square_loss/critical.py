@@ -67,7 +67,7 @@ EQ_6 = adversarial(
     ),
     source=Source(KEY, "Equations 4 and 6"),
     cases=grid(
-        widths=([3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]), examples=(1, 7), seed=(0,)
+        widths=([3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]), examples=(1, 7), seed=0
     ),
     examples=problems,
     max_examples=40,
@@ -115,7 +115,7 @@ KERNEL = numeric(
     ),
     source=Source(KEY, "Equation 4; ours", Reading.OURS),
     cases=grid(
-        widths=([3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]), examples=(1, 7), seed=(0,)
+        widths=([3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]), examples=(1, 7), seed=0
     ),
     predict=_predict_turning,
     measure=_measure_turning,
@@ -201,7 +201,7 @@ SINGULAR = numeric(
         KEY, "Section 2, on singular dynamics; the formula is ours", Reading.OURS
     ),
     cases=grid(
-        depth=(1, 2, 3), weight_decay=(0.0, 0.4), factor=(0.5, 1.0, 3.0), seed=(0,)
+        depth=(1, 2, 3), weight_decay=(0.0, 0.4), factor=(0.5, 1.0, 3.0), seed=0
     ),
     predict=_predict_scaled,
     measure=_measure_scaled,
@@ -296,7 +296,7 @@ def _none_left(*, widths: list[int], examples: int, seed: int) -> Array:
     return np.zeros((len(widths) - 1, examples))
 
 
-_WIDE = grid(widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=(4,), seed=(0, 1))
+_WIDE = grid(widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=4, seed=(0, 1))
 
 PER_SAMPLE = numeric(
     id="sl/persample",
@@ -424,8 +424,8 @@ ERR_3_CORRECTED = adversarial(
     statement=r"f_i>0>f_j\;\Rightarrow\;D_{i,L}\,D_{j,L}\ge 1\text{ in any ReLU network}",
     source=Source(KEY, "Lemma 1; ours", Reading.OURS),
     cases=(
-        *grid(sharp=(True,), share=(0.5, 0.1)),
-        *grid(sharp=(False,), widths=([5, 16, 1], [5, 8, 8, 1]), seed=(0, 1)),
+        *grid(sharp=True, share=(0.5, 0.1)),
+        *grid(sharp=False, widths=([5, 16, 1], [5, 8, 8, 1]), seed=(0, 1)),
     ),
     examples=_nets,
     max_examples=25,
@@ -524,8 +524,8 @@ EXISTS = numeric(
     ),
     source=Source(KEY, "Section 2, critical points"),
     cases=(
-        *grid(widths=([3, 1], [3, 6, 4, 1]), rho=(0.7, 3.0), starts=(6,)),
-        *grid(widths=([3, 8, 8, 1],), rho=(1.5,), starts=(6,)),
+        *grid(widths=([3, 1], [3, 6, 4, 1]), rho=(0.7, 3.0), starts=6),
+        *grid(widths=([3, 8, 8, 1],), rho=1.5, starts=6),
     ),
     predict=_at_rest,
     measure=_measure_lowest,

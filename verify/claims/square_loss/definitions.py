@@ -289,7 +289,7 @@ OBSERVED = closed(
     where="Equations 1, 5 and 6, and section 2.1",
     cases=(
         *_each((1, 3)),
-        *grid(family=("bn", "wn"), shape=("dense",), outputs=(1, 3), loss=("entropy",)),
+        *grid(family=("bn", "wn"), shape="dense", outputs=(1, 3), loss="entropy"),
     ),
     twin=_plain_observed,
     measure=_found_observed,

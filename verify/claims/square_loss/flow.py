@@ -146,9 +146,9 @@ NORM_RATE = numeric(
 # --- energy ---------------------------------------------------------------------------
 
 SMOOTH = (
-    *grid(widths=([3, 1],), examples=(5,), seed=(0,), weight_decay=(0.0, 0.3)),
-    *grid(widths=([3, 6, 1],), examples=(4,), seed=(9,), weight_decay=(0.0, 0.3)),
-    *grid(widths=([4, 4, 4, 1],), examples=(3,), seed=(9,), weight_decay=(0.0, 0.3)),
+    *grid(widths=([3, 1],), examples=5, seed=0, weight_decay=(0.0, 0.3)),
+    *grid(widths=([3, 6, 1],), examples=4, seed=9, weight_decay=(0.0, 0.3)),
+    *grid(widths=([4, 4, 4, 1],), examples=3, seed=9, weight_decay=(0.0, 0.3)),
 )
 """Problems whose flow crosses kinks, and comes to slide along none before time one."""
 
@@ -310,7 +310,7 @@ CLOCK = numeric(
     statement=r"\|v_k\|=c\;\Rightarrow\;\dot V_k=c^{-2}\,\dot V_k|_{c=1}",
     source=Source(KEY, "Section 2; ours", Reading.OURS),
     cases=grid(
-        widths=([3, 1], [6, 5, 4, 1]), examples=(7,), seed=(0,), length=(0.1, 1.0, 5.0)
+        widths=([3, 1], [6, 5, 4, 1]), examples=7, seed=0, length=(0.1, 1.0, 5.0)
     ),
     predict=_predict_clock,
     measure=_measure_clock,
@@ -386,8 +386,8 @@ LONGER = numeric(
     ),
     source=Source(KEY, "Section 2; ours", Reading.OURS),
     cases=(
-        *grid(widths=([3, 1],), seed=(0,), length=(2.0, 0.5)),
-        *grid(widths=([3, 6, 1],), seed=(2,), length=(2.0,)),
+        *grid(widths=([3, 1],), seed=0, length=(2.0, 0.5)),
+        *grid(widths=([3, 6, 1],), seed=2, length=2.0),
     ),
     predict=_predict_longer,
     measure=_measure_longer,
@@ -431,7 +431,7 @@ GROWTH = numeric(
     statement=r"\|v_{t+1}\|^2=\|v_t\|^2+\eta^2\|\nabla_vL\|^2",
     source=Source(KEY, "Section 2, in discrete time; ours", Reading.OURS),
     cases=grid(
-        widths=([3, 1], [6, 5, 4, 1]), examples=(7,), seed=(0, 1), rate=(0.01, 0.3)
+        widths=([3, 1], [6, 5, 4, 1]), examples=7, seed=(0, 1), rate=(0.01, 0.3)
     ),
     predict=_predict_growth,
     measure=_measure_growth,
@@ -494,7 +494,7 @@ ROWS = numeric(
         r"-(I-V_kV_k^T)\,\partial L/\partial V_k"
     ),
     source=Source(KEY, "Section 2, read with a library's layer", Reading.READING),
-    cases=grid(widths=([3, 1], [6, 5, 4, 1]), examples=(7,), seed=(0, 1)),
+    cases=grid(widths=([3, 1], [6, 5, 4, 1]), examples=7, seed=(0, 1)),
     predict=_as_whole_matrices,
     measure=_measure_rows,
     compare=AgreesTo(relative=1e-12, of_largest=True),
@@ -555,7 +555,7 @@ def _not_projected(*, rows: int, columns: int, seed: int, power: int = 0) -> Arr
 
 
 _MOTIONS = (
-    *grid(rows=(0, 1, 5), columns=(4,), seed=(0, 1)),
+    *grid(rows=(0, 1, 5), columns=4, seed=(0, 1)),
     # Weights whose squares float64 can't hold, beside others.
     *grid(rows=3, columns=4, seed=0, power=600),
 )
@@ -584,7 +584,7 @@ ERR_1 = numeric(
     title="A weight vector's direction moves by its motion divided by its norm",
     statement=r"W_k=\rho_kV_k\;\Rightarrow\;\dot V_k=\dot W_k/\rho_k",
     source=Source(KEY, "Section 2, below Equation 1"),
-    cases=grid(rows=(0, 1, 5), columns=(4,), seed=(0,)),
+    cases=grid(rows=(0, 1, 5), columns=4, seed=0),
     predict=_not_projected,
     measure=_measure_motion,
     compare=AgreesTo(relative=1e-13, of_largest=True),
@@ -816,7 +816,7 @@ DIFFERENCE = numeric(
     ),
     statement=r"\|W_k\|^2-\|W_j\|^2=\text{const}\cdot e^{-4\lambda t}",
     source=Source(KEY, "Section 1, without normalisation; ours", Reading.OURS),
-    cases=grid(seed=(0, 1), weight_decay=(0.0, 0.5), time=(0.4,)),
+    cases=grid(seed=(0, 1), weight_decay=(0.0, 0.5), time=0.4),
     predict=_predict_difference,
     measure=_measure_difference,
     # A step adds eta^2 times a difference of squared slopes: at most eta times the

@@ -70,7 +70,7 @@ LINEAR = numeric(
     source=Source(KEY, "Equation 3, solved with V frozen; ours", Reading.OURS),
     cases=grid(
         examples=(1, 30),
-        seed=(0,),
+        seed=0,
         rho0=(1e-8, 1.0, 40.0),
         weight_decay=(0.0, 0.7),
         times=([1e-9, 1e-3, 0.1, 0.8],),
@@ -123,7 +123,7 @@ SETTLING = numeric(
     title="The time the scale takes to come within a fraction of its initial gap",
     statement=(r"t=\ln(1/\varepsilon)/(2A),\quad A=\lambda+\textstyle\sum f_n^2"),
     source=Source(KEY, "Equation 3, solved with V frozen; ours", Reading.OURS),
-    cases=grid(examples=(2,), seed=(0, 1), weight_decay=(0.3,), fraction=(0.5, 1e-3)),
+    cases=grid(examples=2, seed=(0, 1), weight_decay=0.3, fraction=(0.5, 1e-3)),
     predict=_predict_settling,
     measure=_measure_settling,
     # The bisection ends at 2^-60 of the interval; A is rounded.
@@ -240,7 +240,7 @@ STEPS = numeric(
     source=Source(KEY, "Equation 3 in discrete time; ours", Reading.OURS),
     cases=grid(
         examples=(1, 30),
-        seed=(0,),
+        seed=0,
         reduction=("mean", "sum", "half-mean"),
         decay=(0.0, 0.05),
         momentum=(0.0, 0.9),
@@ -422,8 +422,8 @@ CONVERSION = numeric(
     ),
     source=Source(KEY, "Equations 2 and 5, and the experiments; ours", Reading.OURS),
     cases=grid(
-        examples=(30,),
-        seed=(0,),
+        examples=30,
+        seed=0,
         reduction=("mean", "sum", "half-mean"),
         decay=(0.01, 0.3),
         momentum=(0.0, 0.9),
@@ -478,7 +478,7 @@ BATCHES = numeric(
     title="With a loss summed over minibatches, the same weight decay counts for more",
     statement=r"\lambda=\frac N{2b}\,wd\text{ for the sum over a batch of }b",
     source=Source(KEY, "Equations 2 and 5; ours", Reading.OURS),
-    cases=grid(examples=(12,), batch=(1, 4, 12), seed=(0,), decay=(0.1, 1.0)),
+    cases=grid(examples=12, batch=(1, 4, 12), seed=0, decay=(0.1, 1.0)),
     predict=_predict_batches,
     measure=_settled_on_batches,
     # Batches pull the scale about by a step, 3e-4 of the scale; the mean has less.
@@ -533,7 +533,7 @@ EQ_5 = adversarial(
         r" \operatorname{sign}\dot\rho=\operatorname{sign}(\rho_{eq}-\rho)"
     ),
     source=Source(KEY, "Equations 5 and 7", Reading.OURS),
-    cases=grid(examples=(1, 40), seed=(0,), rho=(0.01, 2.0), weight_decay=(0.0, 0.5)),
+    cases=grid(examples=(1, 40), seed=0, rho=(0.01, 2.0), weight_decay=(0.0, 0.5)),
     examples=_outputs,
     max_examples=60,
     predict=_predict_distance,
@@ -592,7 +592,7 @@ def _predict_as_normalised(
     return sl.rho_equilibrium(x, y, weight_decay)
 
 
-_CHAINS = grid(depth=(1, 2, 3, 4), examples=(5,), seed=(0,), weight_decay=(0.02, 0.1))
+_CHAINS = grid(depth=(1, 2, 3, 4), examples=5, seed=0, weight_decay=(0.02, 0.1))
 
 EQ_5B = numeric(
     id="sl/eq5b",
@@ -670,7 +670,7 @@ BARRIER = numeric(
         r"\tfrac Sp\rho_c^{1+p},\;\rho_c=\tfrac p{1+p}\tfrac BS,\;p=1-\tfrac2L"
     ),
     source=Source(KEY, "Equation 5, for decay on every layer; ours", Reading.OURS),
-    cases=grid(depth=(3, 4, 7), examples=(1, 5), seed=(0,), weight_decay=(0.001, 0.05)),
+    cases=grid(depth=(3, 4, 7), examples=(1, 5), seed=0, weight_decay=(0.001, 0.05)),
     predict=_predict_roots,
     measure=_measure_roots,
     # Newton's steps end within a few eps of a simple root.

@@ -76,7 +76,7 @@ def _second_moment(*, examples: int, inputs: int, seed: int, rho: float) -> floa
     return rho * sl.rademacher_linear_bound(examples)
 
 
-_AVERAGES = grid(examples=(1, 5, 9), inputs=(1, 3, 7), seed=(0,), rho=(1.0, 7.0))
+_AVERAGES = grid(examples=(1, 5, 9), inputs=(1, 3, 7), seed=0, rho=(1.0, 7.0))
 
 RADEMACHER = numeric(
     id="sl/eq8-linear",
@@ -159,7 +159,7 @@ DEEP = numeric(
     source=Source(
         KEY, "Equation 8; the constant is Golowich, Rakhlin, Shamir 2018", Reading.OURS
     ),
-    cases=grid(depth=(2, 4), examples=(1, 8), seed=(0,)),
+    cases=grid(depth=(2, 4), examples=(1, 8), seed=0),
     predict=_predict_deep,
     measure=_measure_deep,
     # The estimate is from below, whatever the ascent missed.
@@ -280,10 +280,10 @@ OBS_3 = statistical(
         KEY, "Observation 3 and Equation 8; constants are ours", Reading.OURS
     ),
     cases=(
-        *grid(kind=("noise",), share=(0.0, 0.45), examples=(200, 2000), depth=(1,)),
-        *grid(kind=("rare",), share=(0.15,), examples=(2000,), depth=(1,)),
+        *grid(kind="noise", share=(0.0, 0.45), examples=(200, 2000), depth=1),
+        *grid(kind="rare", share=0.15, examples=2000, depth=1),
         # One ReLU unit, counted as one of two layers.
-        *grid(kind=("rare",), share=(0.025,), examples=(50_000,), depth=(2,)),
+        *grid(kind="rare", share=0.025, examples=50_000, depth=2),
     ),
     predict=_predict_errors,
     measure=_measure_errors,
@@ -448,7 +448,7 @@ ERR_13 = statistical(
     title="The generalisation bound holds without the training loss",
     statement=r"P(yf\le0)\le c_1\rho\,\hat R_N(\tilde F)+c_2\,\epsilon(N,\delta)",
     source=Source(KEY, "Observation 3 and Equation 8", Reading.READING),
-    cases=grid(kind=("noise",), share=(0.45,), examples=(2000,), depth=(1,)),
+    cases=grid(kind="noise", share=0.45, examples=2000, depth=1),
     predict=_without_training_loss,
     measure=_measure_errors,
     compare=RarelyAbove(_DELTA),
@@ -647,9 +647,9 @@ MOMENTS = numeric(
     ),
     cases=(
         *grid(rows=(1, 2), columns=(1, 2)),
-        *grid(rows=(1,), columns=(5,)),
-        *grid(rows=(3, 4), columns=(1,)),
-        *grid(rows=(3,), columns=(2,)),
+        *grid(rows=1, columns=5),
+        *grid(rows=(3, 4), columns=1),
+        *grid(rows=3, columns=2),
     ),
     predict=_predict_moments,
     measure=_measure_moments,
@@ -685,7 +685,7 @@ EDGES = statistical(
         "Section 2.1, on random initialisation; the law is well known",
         Reading.OURS,
     ),
-    cases=grid(rows=(800,), columns=(8, 200, 800)),
+    cases=grid(rows=800, columns=(8, 200, 800)),
     predict=_predict_edges,
     measure=_measure_edges,
     # Edges fluctuate by about (1 + sqrt(c/r))^(4/3) r^(-2/3) <= 0.03: five of these.

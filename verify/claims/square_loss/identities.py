@@ -26,9 +26,7 @@ from verify.reading import Reading
 KEY = "poggio2021explicit"
 
 CASES = grid(
-    widths=([3, 1], [2, 3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]),
-    examples=(1, 7),
-    seed=(0,),
+    widths=([3, 1], [2, 3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]), examples=(1, 7), seed=0
 )
 """One to four layers, on one example and on several."""
 
@@ -176,12 +174,12 @@ BOUND = adversarial(
     statement=r"|f(x)|\le\textstyle\prod_k\|V_k\|_2\,\|x\|\le\|x\|",
     source=Source(KEY, "Section 1.1; ours", Reading.OURS),
     cases=(
-        *grid(widths=([3, 1], [6, 5, 4, 1]), examples=(7,), seed=(0,)),
+        *grid(widths=([3, 1], [6, 5, 4, 1]), examples=7, seed=0),
         *grid(
             widths=([3, 1], [2, 3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]),
-            examples=(2,),
-            seed=(0,),
-            aligned=(True,),
+            examples=2,
+            seed=0,
+            aligned=True,
         ),
     ),
     examples=problems,

@@ -91,14 +91,14 @@ _ENDS = (
     *grid(
         parts=([[0, 1], [2]], [[0], [1], [2]]),
         labels=(_THREE,),
-        weight_decay=(0.1,),
+        weight_decay=0.1,
         start=(0.1, 5.0),
     ),
     *grid(
         parts=([[0, 1], [2], [3, 4]],),
         labels=([1, 1, 1, -1, -1],),
-        weight_decay=(0.1,),
-        start=(2.0,),
+        weight_decay=0.1,
+        start=2.0,
     ),
 )
 
@@ -275,7 +275,7 @@ MINIMA = numeric(
         *grid(
             parts=(([[0, 1, 2, 3], [4]], [[0, 1, 2, 3, 4]]),),
             labels=([1] * 5,),
-            weight_decay=(0.4,),
+            weight_decay=0.4,
         ),
     ),
     predict=_opposite,
@@ -397,8 +397,8 @@ _PARTITIONS = (
     *grid(
         parts=([[0, 1], [2], [3, 4]],),
         labels=([1, 1, 1, -1, -1],),
-        weight_decay=(0.1,),
-        units=(2,),
+        weight_decay=0.1,
+        units=2,
     ),
 )
 

@@ -101,18 +101,18 @@ def _never_slower(
 
 
 _FLOWS = (
-    *grid(widths=([3, 1],), examples=(1, 6), seed=(0,), weight_decay=(0.0, 0.2)),
-    *grid(widths=([3, 8, 1],), examples=(6,), seed=(2, 20), weight_decay=(0.0,)),
-    *grid(widths=([3, 8, 6, 1],), examples=(1,), seed=(0, 1), weight_decay=(0.2,)),
+    *grid(widths=([3, 1],), examples=(1, 6), seed=0, weight_decay=(0.0, 0.2)),
+    *grid(widths=([3, 8, 1],), examples=6, seed=(2, 20), weight_decay=0.0),
+    *grid(widths=([3, 8, 6, 1],), examples=1, seed=(0, 1), weight_decay=0.2),
 )
 """Flows that do not come to slide along a kink before time four."""
 
 _MEETING = (
-    *grid(widths=([3, 1],), examples=(1,), seed=(0,), weight_decay=(0.2,)),
-    *grid(widths=([3, 1],), examples=(1, 3), seed=(1,), weight_decay=(0.2,)),
-    *grid(widths=([3, 1],), examples=(2,), seed=(6,), weight_decay=(0.0,)),
-    *grid(widths=([3, 8, 1],), examples=(1,), seed=(2,), weight_decay=(0.2,)),
-    *grid(widths=([3, 8, 6, 1],), examples=(1,), seed=(1,), weight_decay=(0.2,)),
+    *grid(widths=([3, 1],), examples=1, seed=0, weight_decay=0.2),
+    *grid(widths=([3, 1],), examples=(1, 3), seed=1, weight_decay=0.2),
+    *grid(widths=([3, 1],), examples=2, seed=6, weight_decay=0.0),
+    *grid(widths=([3, 8, 1],), examples=1, seed=2, weight_decay=0.2),
+    *grid(widths=([3, 8, 6, 1],), examples=1, seed=1, weight_decay=0.2),
 )
 """Such whose scale meets its equilibrium by then."""
 
@@ -305,9 +305,7 @@ OBS_2A = numeric(
     title="At zero loss every margin is 1/rho",
     statement=r"\rho f_n=y_n\;\Rightarrow\;y_nf_n=1/\rho\text{ for every }n",
     source=Source(KEY, "Section 1.2, Observation 2, and caption of Figure 7"),
-    cases=grid(
-        widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=(4,), seed=(0, 1)
-    ),
+    cases=grid(widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=4, seed=(0, 1)),
     predict=_predict_margins,
     measure=_measure_margins,
     # The solved layer carries the condition of its equations, below 1e3.
@@ -372,7 +370,7 @@ ERR_6 = numeric(
     title="Of all networks, the interpolator of smallest norm has the largest margin",
     statement=(r"\max_{\|w\|=1}\min_ny_nw^Tx_n=1/\|w_{\text{min norm}}\|"),
     source=Source(KEY, "Observation 2", Reading.READING),
-    cases=grid(margin=("largest",)),
+    cases=grid(margin="largest"),
     predict=_of_interpolator,
     measure=_measure_largest_margin,
     # Three by three equations of condition below 100.
@@ -563,8 +561,8 @@ MINIMUM = numeric(
     statement=(r"\rho V_L\cdots V_1=(X^TX+\lambda I)^{-1}X^Ty,\qquad\rho_{eq}=\|w\|"),
     source=Source(KEY, "Observation 2 and footnote 3; ours", Reading.OURS),
     cases=(
-        *grid(depth=(1,), weight_decay=(0.1, 0.5)),
-        *grid(depth=(2, 3), weight_decay=(0.5,)),
+        *grid(depth=1, weight_decay=(0.1, 0.5)),
+        *grid(depth=(2, 3), weight_decay=0.5),
     ),
     predict=_predict_linear,
     measure=_measure_linear,
@@ -606,7 +604,7 @@ START = numeric(
         r"d>N:\quad\rho V_L\cdots V_1\text{ at the end depends on the start}\iff\lambda=0"
     ),
     source=Source(KEY, "Footnote 3"),
-    cases=grid(depth=(1, 2, 3), weight_decay=(0.0, 0.3), starts=(20,)),
+    cases=grid(depth=(1, 2, 3), weight_decay=(0.0, 0.3), starts=20),
     predict=_depends_on_the_start,
     measure=_measure_depends,
     compare=Identical(),
@@ -667,9 +665,7 @@ DEGENERATE = numeric(
     title="Zero-loss solutions form sets of dimension W - N (weights less examples)",
     statement=r"\operatorname{rank}\,[\partial g_n/\partial W]=N,\quad\text{nullity }W-N",
     source=Source(KEY, "Section 2, below Observation 2", Reading.READING),
-    cases=grid(
-        widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=(4,), seed=(0, 1)
-    ),
+    cases=grid(widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=4, seed=(0, 1)),
     predict=_predict_rank,
     measure=_measure_rank,
     compare=Identical(),
@@ -723,7 +719,7 @@ ERR_7 = numeric(
     statement=(r"\nu\text{ shrinks }\|V_k\|>1\text{ and grows }\|V_k\|<1"),
     source=Source(KEY, "Section 4.1"),
     cases=(
-        *grid(length=(1.1,), seed=(-1,)),
+        *grid(length=1.1, seed=-1),
         *grid(length=(0.9, 1.1), seed=(0, 1, 2, 3)),
     ),
     predict=_towards_one,

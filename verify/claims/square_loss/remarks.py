@@ -52,7 +52,7 @@ SMALL = statistical(
     title="Outputs of layers with random directions are much smaller than one",
     statement=r"E f^2=2^{1-L}\textstyle\prod_{k<L}n_k^{-1}\ll1",
     source=Source(KEY, "Section 2, above Equation 7; the value is ours", Reading.OURS),
-    cases=grid(widths=([5], [6, 3], [7, 4, 4], [3, 8, 5, 2]), seed=(0,)),
+    cases=grid(widths=([5], [6, 3], [7, 4, 4], [3, 8, 5, 2]), seed=0),
     predict=_predict_size,
     measure=_measure_size,
     # In units of the mean without ReLU; an error of a third would be seen.
@@ -135,10 +135,7 @@ STEPS = numeric(
     statement=r"v_k^{(t)}/\|v_k^{(t)}\|\text{ of WN}=V_k^{(t)}\text{ of descent on (1)}",
     source=Source(KEY, "Section 2, below Equation 1", Reading.READING),
     cases=grid(
-        widths=([3, 1], [4, 5, 3, 1]),
-        seed=(0, 1),
-        rate=(0.01, 0.1),
-        back=(False, True),
+        widths=([3, 1], [4, 5, 3, 1]), seed=(0, 1), rate=(0.01, 0.1), back=(False, True)
     ),
     predict=_equal_steps,
     measure=_measure_steps,
@@ -256,7 +253,7 @@ NEAR_ZERO = numeric(
     ),
     statement=r"\lambda=0:\quad\|w(\infty)\|^2=\|w_{\min}\|^2+\|P_\perp w(0)\|^2",
     source=Source(KEY, "Section 1.2, near-zero initialisation; ours", Reading.OURS),
-    cases=grid(examples=(1, 4), inputs=(9,), size=(0.01, 1.0, 5.0)),
+    cases=grid(examples=(1, 4), inputs=9, size=(0.01, 1.0, 5.0)),
     predict=_predict_norm,
     measure=_measure_norm,
     # The slowest direction contracts by at least 3 % a step: e^-36 after 1,200.
@@ -463,7 +460,7 @@ FOOTNOTE_2 = numeric(
         r"\text{ rows count as if of length one}"
     ),
     source=Source(KEY, "Footnote 2", Reading.READING),
-    cases=grid(rows=(1, 4, 30), columns=(5,), seed=(0, 1)),
+    cases=grid(rows=(1, 4, 30), columns=5, seed=(0, 1)),
     predict=_of_unit_rows,
     measure=_measure_batch_norm,
     # Means and variances of fifty products of size one, 1.1e-16 each, below ten

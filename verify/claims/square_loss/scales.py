@@ -171,7 +171,7 @@ FROM_ABOVE = numeric(
     title="From a large start, the scale decreases until it reaches a minimum",
     statement=r"\rho(0)\gg\rho_{eq}\Rightarrow\rho(t)\text{ decreases to a minimum}",
     source=Source(KEY, "Section 2, below Equation 7", Reading.READING),
-    cases=grid(start=(5.0,), wrong=(3, 0)),
+    cases=grid(start=5.0, wrong=(3, 0)),
     predict=_falls_to_a_minimum,
     measure=_measure_dip,
     # A grid of 0.002 misses the bottom by rho'' dt^2 / 8 < 5e-6; the integrators less.
