@@ -186,9 +186,7 @@ def effect(
     parts.setdefault("larger_cases", LARGER)
     parts["uses"] = (*CLOSED, *parts.get("uses", ()))
     return trend(
-        source=Source(KEY, where, reading),
-        compare=EffectWithin(paired=paired),
-        **parts,
+        source=Source(KEY, where, reading), compare=EffectWithin(paired=paired), **parts
     )
 
 

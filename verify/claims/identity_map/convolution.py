@@ -12,14 +12,7 @@ from torch.nn.functional import conv2d, interpolate
 
 from empirical import data
 from theory import identity_map as idm
-from verify.claim import (
-    Case,
-    Source,
-    adversarial,
-    grid,
-    numeric,
-    statistical,
-)
+from verify.claim import Case, Source, adversarial, grid, numeric, statistical
 from verify.claims._predictors import scaled
 from verify.claims.identity_map._framework import (
     as_batch,
@@ -33,14 +26,7 @@ from verify.claims.identity_map._rational import (
     pseudo_inverse,
     rational,
 )
-from verify.compare import (
-    AgreesTo,
-    AtMost,
-    Estimate,
-    Identical,
-    MeanEquals,
-    Outcome,
-)
+from verify.compare import AgreesTo, AtMost, Estimate, Identical, MeanEquals, Outcome
 from verify.reading import Reading
 
 Array = npt.NDArray[np.float64]
@@ -732,10 +718,7 @@ ERR_3 = numeric(
     title="Padding the image with zeros does not reduce the error bound of Theorem 2",
     statement=r"\operatorname{rank}X(\text{padded}) = \operatorname{rank}X",
     source=Source(KEY, "After Theorem 2"),
-    cases=(
-        *grid(kind="square", side=4),
-        *grid(kind="pixel", side=3),
-    ),
+    cases=(*grid(kind="square", side=4), *grid(kind="pixel", side=3)),
     predict=_same_rank,
     measure=_measure_ranks,
     compare=Identical(),

@@ -12,14 +12,7 @@ from torch import Tensor
 from empirical.identity_map import images
 from theory import gaussian
 from theory import identity_map as idm
-from verify.claim import (
-    Case,
-    Source,
-    adversarial,
-    grid,
-    numeric,
-    statistical,
-)
+from verify.claim import Case, Source, adversarial, grid, numeric, statistical
 from verify.claims._predictors import always, unlike
 from verify.claims.identity_map._framework import descend, squared_error
 from verify.claims.identity_map._rational import floats, pseudo_inverse, rational

@@ -162,10 +162,7 @@ MIXED = closed(
     statement=r"\lambda x_a+(1-\lambda)x_b",
     key=KEY,
     where="Appendices A and O",
-    cases=(
-        *grid(share=(0.3, 1.0)),
-        *grid(share=1.0, file=("ppm", "png")),
-    ),
+    cases=(*grid(share=(0.3, 1.0)), *grid(share=1.0, file=("ppm", "png"))),
     twin=_plain_mixed,
     measure=_found_mixed,
     uses=("id/Fig6-pictures",),

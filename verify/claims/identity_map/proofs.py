@@ -20,10 +20,7 @@ _X: Any = sympy.Matrix(2, 1, sympy.symbols("x_:2"))
 _Z: Any = sympy.Matrix(2, 1, sympy.symbols("z_:2"))
 _G = (_X.T * _X)[0, 0]
 _ERROR = (_W - sympy.eye(2)) * _X
-_BOX = {
-    **dict.fromkeys(_W, (-1.0, 1.0)),
-    **dict.fromkeys(_X, (0.2, 1.0)),
-}
+_BOX = {**dict.fromkeys(_W, (-1.0, 1.0)), **dict.fromkeys(_X, (0.2, 1.0))}
 
 
 def _weights(left: Any) -> Any:

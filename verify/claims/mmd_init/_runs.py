@@ -87,11 +87,7 @@ def effect(
 
     `wrong` are limits that have to be refuted: of no effect, by default.
     """
-    return trained(
-        measure=measure,
-        **stated(least, most, wrong),
-        **parts,
-    )
+    return trained(measure=measure, **stated(least, most, wrong), **parts)
 
 
 # --- records --------------------------------------------------------------------------

@@ -14,13 +14,7 @@ from verify.claim import Source, certified, grid, numeric
 from verify.claims._certified import common
 from verify.claims._predictors import always, mapped
 from verify.claims.mmd_init._samples import Array, generator, vertex_distances
-from verify.compare import (
-    AgreesTo,
-    CertifiedAtLeast,
-    Enclosed,
-    Enclosure,
-    Outcome,
-)
+from verify.compare import AgreesTo, CertifiedAtLeast, Enclosed, Enclosure, Outcome
 from verify.enclose import BITS, Cover, above, below, minimum, partial
 from verify.reading import Reading
 

@@ -21,12 +21,7 @@ _WIDTHS = ([2, 2], [3, 5, 4], [784, 392, 392, 392, 2])
 
 
 def _summary(noise: mmd.Noise) -> list[float]:
-    return [
-        float(noise.parameters),
-        noise.energy,
-        noise.square_energy,
-        noise.largest,
-    ]
+    return [float(noise.parameters), noise.energy, noise.square_energy, noise.largest]
 
 
 def _predict_noise(*, widths: list[int], scale: float) -> list[float]:

@@ -27,14 +27,7 @@ from verify.claims.mmd_init._samples import (
     layers,
     network,
 )
-from verify.compare import (
-    AtMost,
-    Contrast,
-    Estimate,
-    Identical,
-    MeanEquals,
-    Outcome,
-)
+from verify.compare import AtMost, Contrast, Estimate, Identical, MeanEquals, Outcome
 from verify.reading import Reading
 
 KEY = "lee2023unsupervised"

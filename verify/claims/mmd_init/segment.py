@@ -169,10 +169,7 @@ def _measure_law(*, count: int, bandwidths: list[float], seed: int) -> list[Any]
 
 def _predict_law(*, count: int, bandwidths: list[float], seed: int) -> list[float]:
     p = _predictions(count, seed)
-    return [
-        mmd.segment_mmd(p, bandwidths),
-        mmd.segment_mmd(p, bandwidths, "biased"),
-    ]
+    return [mmd.segment_mmd(p, bandwidths), mmd.segment_mmd(p, bandwidths, "biased")]
 
 
 def _midpoints(*, count: int, bandwidths: list[float], seed: int) -> list[float]:
@@ -313,9 +310,7 @@ DESCENT = numeric(
         r"=E_\epsilon\nabla_\theta\ell(f_{\theta_0+\epsilon}(x))"
     ),
     source=Source(
-        KEY,
-        "Section 3.1, on reparametrisation; Equations 9 and 10",
-        Reading.READING,
+        KEY, "Section 3.1, on reparametrisation; Equations 9 and 10", Reading.READING
     ),
     cases=grid(gamma=(0.1, 0.5), seed=(0, 1)),
     predict=partial(_descent, slope=1.0),

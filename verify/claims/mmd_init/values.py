@@ -12,13 +12,7 @@ from verify.claim import Claim, grid
 from verify.claims._predictors import Limits
 from verify.claims.mmd_init import _printed
 from verify.claims.mmd_init._runs import NETWORKS, Array, trained
-from verify.claims.mmd_init.accuracy import (
-    BY_START,
-    RIVALS,
-    STARTS,
-    by_method,
-    spread,
-)
+from verify.claims.mmd_init.accuracy import BY_START, RIVALS, STARTS, by_method, spread
 from verify.compare import Contrast
 
 _trained = partial(trained, unit="points")

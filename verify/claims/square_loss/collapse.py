@@ -52,12 +52,7 @@ def _exact_means(h: Array, labels: Any) -> tuple[list[Any], Any]:
 
 
 def _measure_nc1(
-    *,
-    classes: int,
-    features: int,
-    seed: int,
-    offset: float = 0.0,
-    spread: float = 1.0,
+    *, classes: int, features: int, seed: int, offset: float = 0.0, spread: float = 1.0
 ) -> Any:
     """Tr(Sigma_W Sigma_B^+)/C, through eigenvectors of Sigma_B to 40 digits."""
     h, labels, _ = _features(classes, features, seed, offset, spread)
@@ -80,24 +75,14 @@ def _measure_nc1(
 
 
 def _predict_nc1(
-    *,
-    classes: int,
-    features: int,
-    seed: int,
-    offset: float = 0.0,
-    spread: float = 1.0,
+    *, classes: int, features: int, seed: int, offset: float = 0.0, spread: float = 1.0
 ) -> float:
     h, labels, _ = _features(classes, features, seed, offset, spread)
     return nc.nc1(h, labels)
 
 
 def _traces_apart(
-    *,
-    classes: int,
-    features: int,
-    seed: int,
-    offset: float = 0.0,
-    spread: float = 1.0,
+    *, classes: int, features: int, seed: int, offset: float = 0.0, spread: float = 1.0
 ) -> float:
     """The quotient of the traces, the same for round clouds only."""
     h, labels, _ = _features(classes, features, seed, offset, spread)

@@ -342,12 +342,7 @@ def _fitted(examples: int) -> tuple[Array, Array]:
 def _terms(depth: int, examples: int, gamma: str, *, chosen: bool) -> list[float]:
     f, y = _fitted(examples)
     bound = sl.margin_bound(
-        f,
-        y,
-        gamma=float(gamma),
-        depth=depth,
-        confidence=_SURE,
-        data_dependent=chosen,
+        f, y, gamma=float(gamma), depth=depth, confidence=_SURE, data_dependent=chosen
     )
     # The ramp anew: it is a public function itself.
     ramp = float(np.mean(sl.ramp_loss(y * f, bound.gamma)))
@@ -691,8 +686,7 @@ EDGES = statistical(
     # Edges fluctuate by about (1 + sqrt(c/r))^(4/3) r^(-2/3) <= 0.03: five of these.
     compare=AgreesTo(absolute=0.15),
     must_refute=always(
-        (1.0, 1.0),
-        "Singular values near one, as entries of W^T W are near those of I.",
+        (1.0, 1.0), "Singular values near one, as entries of W^T W are near those of I."
     ),
     uses=("sl/randorth-entries",),
     finding="The singular values of a square matrix fill the interval (0, 2).",

@@ -56,12 +56,7 @@ def _path(
     rho = np.array([float(scale[0]) for scale, *_ in states])
     f = np.array([outputs(tensors(v), p.x).detach().numpy() for _, *v in states])
     push = weight_decay + np.sum(f**2, axis=1)
-    return {
-        "rho": rho,
-        "f": f,
-        "push": push,
-        "equilibrium": f @ p.labels / push,
-    }
+    return {"rho": rho, "f": f, "push": push, "equilibrium": f @ p.labels / push}
 
 
 # --- Observation 1 --------------------------------------------------------------------
@@ -718,10 +713,7 @@ ERR_7 = numeric(
     title="The Lagrange multiplier always brings the layers' norms back to one",
     statement=(r"\nu\text{ shrinks }\|V_k\|>1\text{ and grows }\|V_k\|<1"),
     source=Source(KEY, "Section 4.1"),
-    cases=(
-        *grid(length=1.1, seed=-1),
-        *grid(length=(0.9, 1.1), seed=(0, 1, 2, 3)),
-    ),
+    cases=(*grid(length=1.1, seed=-1), *grid(length=(0.9, 1.1), seed=(0, 1, 2, 3))),
     predict=_towards_one,
     measure=_measure_growth,
     compare=Identical(),

@@ -8,10 +8,7 @@ from theory import square_loss as sl
 from verify.claim import Source, grid, numeric
 from verify.claims._predictors import scaled
 from verify.claims.square_loss._flows import integrate, scale_and_directions
-from verify.claims.square_loss._networks import (
-    Array,
-    Problem,
-)
+from verify.claims.square_loss._networks import Array, Problem
 from verify.compare import AgreesTo, AtMost, Outcome
 from verify.reading import Reading
 
@@ -145,9 +142,7 @@ def _measure_dip(*, start: float, wrong: int) -> Array:
     p, decay = _turned(start, wrong)
     times = np.append(np.linspace(0.0, 4.0, 2001), _LATE)
     path = integrate(
-        scale_and_directions(p, decay),
-        [np.array(p.rho), *p.directions],
-        times.tolist(),
+        scale_and_directions(p, decay), [np.array(p.rho), *p.directions], times.tolist()
     )
     rho = np.array([float(state[0]) for state in path])
     return np.array([rho.min(), rho[-1]])
