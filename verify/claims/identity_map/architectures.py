@@ -1,7 +1,6 @@
 """Networks that can be the identity, their sizes and their starts (appendix B, C)."""
 
 import itertools
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from verify.claim import (
     symbolic,
 )
 from verify.claims._predictors import always, changed, plus, scaled
+from verify.claims._searches import searched
 from verify.compare import AgreesTo, AtLeast, Estimate, Identical, MeanEquals, Outcome
 from verify.reading import Reading
 
@@ -99,20 +99,6 @@ def _bits(images: Array) -> list[str]:
     return [float(v).hex() for v in (images + 0.0).ravel()]
 
 
-def _shapes(*kinds: str) -> st.SearchStrategy[Case]:
-    return st.fixed_dictionaries(
-        {
-            "kind": st.sampled_from(kinds),
-            "layers": st.integers(1, 8),
-            "channels": st.integers(1, 3),
-            "side": st.integers(1, 6),
-            "kernel": st.sampled_from((1, 3, 5, 9)),
-            "spare": st.integers(0, 3),
-            "seed": st.integers(0, 1000),
-        }
-    )
-
-
 def _identity_claim(
     what: str, item: str, kinds: tuple[str, ...], title: str, *uses: str
 ) -> Claim:
@@ -132,7 +118,15 @@ def _identity_claim(
             spare=(0, 1),
             seed=0,
         ),
-        examples=partial(_shapes, *kinds),
+        examples=searched(
+            kind=st.sampled_from(kinds),
+            layers=st.integers(1, 8),
+            channels=st.integers(1, 3),
+            side=st.integers(1, 6),
+            kernel=st.sampled_from((1, 3, 5, 9)),
+            spare=st.integers(0, 3),
+            seed=st.integers(0, 1000),
+        ),
         max_examples=30,
         predict=_predict_identity,
         measure=_measure_image,

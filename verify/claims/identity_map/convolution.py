@@ -12,8 +12,9 @@ from torch.nn.functional import conv2d, interpolate
 
 from empirical import data
 from theory import identity_map as idm
-from verify.claim import Case, Source, adversarial, grid, numeric, statistical
+from verify.claim import Source, adversarial, grid, numeric, statistical
 from verify.claims._predictors import scaled
+from verify.claims._searches import SEEDS, searched
 from verify.claims.identity_map._framework import (
     as_batch,
     columns,
@@ -84,18 +85,6 @@ def _mirrored(
     return _by_patches(image, kernel, idm.weights_from_framework(w0[:, :, ::-1, ::-1]))
 
 
-def _layers() -> st.SearchStrategy[Case]:
-    return st.fixed_dictionaries(
-        {
-            "height": st.integers(1, 9),
-            "width": st.integers(1, 9),
-            "channels": st.integers(1, 4),
-            "kernel": st.sampled_from((1, 3, 5, 7, 11)),
-            "seed": st.integers(0, 10_000),
-        }
-    )
-
-
 PATCH = adversarial(
     id="id/patch",
     items=("Patch",),
@@ -104,7 +93,13 @@ PATCH = adversarial(
     r" Y = X\Lambda",
     source=Source(KEY, "Appendix D"),
     cases=grid(height=(1, 5), width=7, channels=(1, 3), kernel=(3, 9), seed=0),
-    examples=_layers,
+    examples=searched(
+        height=st.integers(1, 9),
+        width=st.integers(1, 9),
+        channels=st.integers(1, 4),
+        kernel=st.sampled_from((1, 3, 5, 7, 11)),
+        seed=SEEDS,
+    ),
     max_examples=100,
     predict=_predict_layer,
     measure=_measure_layer,
@@ -762,17 +757,6 @@ def _unframed(*, height: int, width: int, kernel: int, seed: int) -> int:
     return min(height * width, kernel**2)
 
 
-def _frames() -> st.SearchStrategy[Case]:
-    return st.fixed_dictionaries(
-        {
-            "height": st.integers(1, 6),
-            "width": st.integers(1, 6),
-            "kernel": st.sampled_from((1, 3, 5)),
-            "seed": st.integers(0, 10_000),
-        }
-    )
-
-
 FRAME = adversarial(
     id="id/Err3-corrected",
     items=("Err3", "Rank"),
@@ -788,7 +772,12 @@ FRAME = adversarial(
         *grid(height=1, width=1, kernel=(3, 5, 7), seed=0),
         *grid(height=4, width=3, kernel=(3, 5), seed=(0, 1)),
     ),
-    examples=_frames,
+    examples=searched(
+        height=st.integers(1, 6),
+        width=st.integers(1, 6),
+        kernel=st.sampled_from((1, 3, 5)),
+        seed=SEEDS,
+    ),
     max_examples=60,
     predict=_predict_framed,
     measure=_measure_framed,

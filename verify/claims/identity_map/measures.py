@@ -16,7 +16,8 @@ from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.training import train
 from empirical.randomness import torch_generator
 from theory import identity_map as idm
-from verify.claim import Case, Source, adversarial, grid, numeric
+from verify.claim import Source, adversarial, grid, numeric
+from verify.claims._searches import searched
 from verify.claims._twins import closed
 from verify.compare import AgreesTo
 from verify.reading import Reading
@@ -54,17 +55,6 @@ def _mixed_linearly(*, rho: float, side: int, law: str, seed: int) -> list[float
     return [rho / length] * 3 + [length] * 3
 
 
-def _probes() -> st.SearchStrategy[Case]:
-    return st.fixed_dictionaries(
-        {
-            "rho": st.floats(-1.0, 1.0, allow_subnormal=False),
-            "side": st.integers(2, 12),
-            "law": st.sampled_from(("gaussian", "uniform")),
-            "seed": st.integers(0, 1000),
-        }
-    )
-
-
 PROBE = adversarial(
     id="id/probe",
     items=("Probe",),
@@ -72,7 +62,12 @@ PROBE = adversarial(
     statement=r"\cos(z,\hat x) = \rho,\qquad \|z\| = \|\hat x\|",
     source=Source(KEY, "Section 3.2, on test images"),
     cases=grid(rho=(0.0, 1e-9, 0.3, 0.999999, 1.0), side=14, law="gaussian", seed=0),
-    examples=_probes,
+    examples=searched(
+        rho=st.floats(-1.0, 1.0, allow_subnormal=False),
+        side=st.integers(2, 12),
+        law=st.sampled_from(("gaussian", "uniform")),
+        seed=st.integers(0, 1000),
+    ),
     max_examples=50,
     predict=_predict_probe,
     measure=_measure_probe,

@@ -15,7 +15,7 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from verify.claim import Case
+from verify.claims._searches import SEEDS, searched
 
 Array = npt.NDArray[np.floating[Any]]
 
@@ -66,17 +66,12 @@ def interpolator(widths: Sequence[int], examples: int, seed: int) -> Problem:
     return Problem((*p.directions[:-1], last[None] / rho), p.x, p.labels, rho)
 
 
-def problems() -> st.SearchStrategy[Case]:
-    """Draw networks of one to four layers on up to eight examples."""
-    return st.fixed_dictionaries(
-        {
-            "widths": st.lists(st.integers(1, 9), min_size=1, max_size=4).map(
-                lambda hidden: [*hidden, 1]
-            ),
-            "examples": st.integers(1, 8),
-            "seed": st.integers(0, 10_000),
-        }
-    )
+problems = searched(
+    widths=st.lists(st.integers(1, 9), min_size=1, max_size=4).map(lambda h: [*h, 1]),
+    examples=st.integers(1, 8),
+    seed=SEEDS,
+)
+"""Networks of one to four layers on up to eight examples."""
 
 
 def tensors(arrays: Sequence[Array]) -> tuple[Tensor, ...]:

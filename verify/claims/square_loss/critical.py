@@ -9,8 +9,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from theory import square_loss as sl
-from verify.claim import Case, Source, adversarial, grid, numeric
+from verify.claim import Source, adversarial, grid, numeric
 from verify.claims._predictors import always
+from verify.claims._searches import SEEDS, searched
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
@@ -405,18 +406,6 @@ def _measure_classes(**case: Any) -> float:
     return float(residual[f > 0.0].min() * residual[f < 0.0].min())
 
 
-def _nets() -> st.SearchStrategy[Case]:
-    return st.fixed_dictionaries(
-        {
-            "sharp": st.just(value=False),
-            "widths": st.lists(st.integers(2, 8), min_size=2, max_size=4).map(
-                lambda hidden: [*hidden, 1]
-            ),
-            "seed": st.integers(0, 10_000),
-        }
-    )
-
-
 ERR_3_CORRECTED = adversarial(
     id="sl/err3-corrected",
     items=("Err3",),
@@ -427,7 +416,13 @@ ERR_3_CORRECTED = adversarial(
         *grid(sharp=True, share=(0.5, 0.1)),
         *grid(sharp=False, widths=([5, 16, 1], [5, 8, 8, 1]), seed=(0, 1)),
     ),
-    examples=_nets,
+    examples=searched(
+        sharp=st.just(value=False),
+        widths=st.lists(st.integers(2, 8), min_size=2, max_size=4).map(
+            lambda hidden: [*hidden, 1]
+        ),
+        seed=SEEDS,
+    ),
     max_examples=25,
     predict=always(1.0),
     measure=_measure_classes,

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from theory import square_loss as sl
 from verify.claim import Case, Source, adversarial, grid, numeric
 from verify.claims._predictors import changed, times, unlike
+from verify.claims._searches import SEEDS, searched
 from verify.claims.square_loss._networks import Array
 from verify.compare import AgreesTo, Identical, Outcome
 from verify.reading import Reading
@@ -491,17 +492,6 @@ BATCHES = numeric(
 # --- the equilibrium ------------------------------------------------------------------
 
 
-def _outputs() -> st.SearchStrategy[Case]:
-    return st.fixed_dictionaries(
-        {
-            "examples": st.integers(1, 50),
-            "seed": st.integers(0, 10_000),
-            "rho": st.floats(1e-3, 1e3),
-            "weight_decay": st.sampled_from((0.0, 1e-6, 0.1, 10.0)),
-        }
-    )
-
-
 def _measure_distance(
     *, examples: int, seed: int, rho: float, weight_decay: float
 ) -> list[Any]:
@@ -534,7 +524,12 @@ EQ_5 = adversarial(
     ),
     source=Source(KEY, "Equations 5 and 7", Reading.OURS),
     cases=grid(examples=(1, 40), seed=0, rho=(0.01, 2.0), weight_decay=(0.0, 0.5)),
-    examples=_outputs,
+    examples=searched(
+        examples=st.integers(1, 50),
+        seed=SEEDS,
+        rho=st.floats(1e-3, 1e3),
+        weight_decay=st.sampled_from((0.0, 1e-6, 0.1, 10.0)),
+    ),
     max_examples=60,
     predict=_predict_distance,
     measure=_measure_distance,
