@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from theory import identity_map as idm
 from verify.claim import Source, adversarial, grid, numeric, symbolic
-from verify.claims._predictors import always, changed
+from verify.claims._predictors import always, changed, plus
 from verify.claims._searches import searched
 from verify.claims.identity_map._framework import columns
 from verify.compare import AgreesTo, AtMost
@@ -197,10 +197,6 @@ def _tail(zeta: float, dof: float) -> Any:
         return mpmath.gammainc(half, mpmath.mpf(zeta) * half, regularized=True)
 
 
-def _measure_tail(*, zeta: float, dof: int) -> Any:
-    return _tail(zeta, dof)
-
-
 def _predict_tail(*, zeta: float, dof: int) -> float:
     return float(idm.chi_square_tail(zeta, dof))
 
@@ -224,7 +220,7 @@ CHI_2 = numeric(
         *grid(zeta=(0.5, 0.98, 0.989), dof=300_000),
     ),
     predict=_predict_tail,
-    measure=_measure_tail,
+    measure=_tail,
     compare=AgreesTo(relative=1e-12),
     must_refute=_one_degree_more,
 )
@@ -248,7 +244,7 @@ EQ_10 = numeric(
     source=Source(KEY, "Before equation 10, at the best t"),
     cases=_TAILS,
     predict=_predict_chernoff,
-    measure=_measure_tail,
+    measure=_tail,
     compare=AtMost(relative=1e-12),
     must_refute=_squared_chernoff,
     uses=("id/chi2-exact",),
@@ -563,23 +559,10 @@ def _explicit(nullity: int, channels: int, kernel: int, delta: float) -> Any:
         return (weights + mpmath.sqrt(n * c)) ** 2 * kernel**2
 
 
-def _measure_value(*, nullity: int, channels: int, kernel: int, delta: float) -> Any:
-    return _explicit(nullity, channels, kernel, delta)
-
-
 def _value(nullity: int, channels: int, kernel: int, delta: float) -> float:
     return idm.mse_bound(
         nullity, kernel, channels, pixel_bound=1.0, scale=_SCALE, delta=delta
     ).total
-
-
-def _predict_value(*, nullity: int, channels: int, kernel: int, delta: float) -> float:
-    return _value(nullity, channels, kernel, delta)
-
-
-def _one_more(*, nullity: int, channels: int, kernel: int, delta: float) -> float:
-    """One untrained direction more."""
-    return _value(nullity + 1, channels, kernel, delta)
 
 
 EQ_12 = numeric(
@@ -592,10 +575,10 @@ EQ_12 = numeric(
     ),
     source=Source(KEY, "Equation 12"),
     cases=grid(nullity=(1, 7), channels=(1, 3, 128), kernel=5, delta=(0.05, 1e-9)),
-    predict=_predict_value,
-    measure=_measure_value,
+    predict=_value,
+    measure=_explicit,
     compare=AgreesTo(relative=1e-12),
-    must_refute=_one_more,
+    must_refute=changed(_value, "One untrained direction more.", nullity=plus(1)),
     uses=("id/thm2",),
 )
 

@@ -13,7 +13,7 @@ from torch.nn.functional import conv2d, interpolate
 from empirical import data
 from theory import identity_map as idm
 from verify.claim import Source, adversarial, grid, numeric, statistical
-from verify.claims._predictors import scaled
+from verify.claims._predictors import changed, scaled
 from verify.claims._searches import SEEDS, searched
 from verify.claims.identity_map._framework import (
     as_batch,
@@ -152,7 +152,7 @@ def _rate(image: Array, kernel: int) -> float:
 
 
 def _path(
-    size: int, channels: int, kernel: int, momentum: float, seed: int, later: int
+    *, size: int, channels: int, kernel: int, momentum: float, seed: int, later: int = 0
 ) -> list[Array]:
     image, w0 = _float_problem(size, channels, kernel, seed)
     start = idm.weights_from_framework(w0)
@@ -170,19 +170,6 @@ def _path(
     ]
 
 
-def _predict_path(
-    *, size: int, channels: int, kernel: int, momentum: float, seed: int
-) -> list[Array]:
-    return _path(size, channels, kernel, momentum, seed, 0)
-
-
-def _one_step_later(
-    *, size: int, channels: int, kernel: int, momentum: float, seed: int
-) -> list[Array]:
-    """The weights one step later."""
-    return _path(size, channels, kernel, momentum, seed, 1)
-
-
 PATH = numeric(
     id="id/conv-path",
     items=("Conv",),
@@ -194,11 +181,11 @@ PATH = numeric(
     cases=grid(
         size=(4, 9), channels=(1, 3), kernel=(3, 5), momentum=(0.0, 0.9), seed=0
     ),
-    predict=_predict_path,
+    predict=_path,
     measure=_measure_path,
     # 120 rounded steps of weights of size 1.
     compare=AgreesTo(relative=1e-11, of_largest=True),
-    must_refute=_one_step_later,
+    must_refute=changed(_path, "The weights one step later.", later=1),
     uses=("id/conv",),
 )
 
@@ -631,19 +618,15 @@ def _predict_worst(*, side: int, size: float) -> float:
     return idm.worst_patch_error(image, 3, idm.weights_from_framework(w0))
 
 
-def _split(side: int, size: float, form: Any) -> float:
+def _split(*, side: int, size: float, form: Any = "printed") -> float:
     image, w0 = _counterexample(side, size)
     weights = idm.weights_from_framework(w0)
     return idm.split_patch_bound(image, 3, weights, form=form)
 
 
-def _split_printed(*, side: int, size: float) -> float:
-    return _split(side, size, "printed")
-
-
-def _split_corrected(*, side: int, size: float) -> float:
-    """The bound with its square and the right projector."""
-    return _split(side, size, "corrected")
+_split_corrected = changed(
+    _split, "The bound with its square and the right projector.", form="corrected"
+)
 
 
 ERR_2 = numeric(
@@ -656,7 +639,7 @@ ERR_2 = numeric(
     ),
     source=Source(KEY, "Proof of Theorem 2"),
     cases=grid(side=2, size=(10.0, 3.0)),
-    predict=_split_printed,
+    predict=_split,
     measure=_measure_worst,
     compare=AtMost(relative=1e-12),
     must_hold=_split_corrected,

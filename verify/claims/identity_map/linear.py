@@ -13,7 +13,7 @@ from empirical.identity_map import images
 from theory import gaussian
 from theory import identity_map as idm
 from verify.claim import Case, Source, adversarial, grid, numeric, statistical
-from verify.claims._predictors import always, unlike
+from verify.claims._predictors import always, changed, unlike
 from verify.claims._searches import SEEDS, searched
 from verify.claims.identity_map._framework import descend, squared_error
 from verify.claims.identity_map._rational import floats, pseudo_inverse, rational
@@ -117,7 +117,7 @@ def _outputs(weights: Array, dim: int, seed: int) -> Array:
     return np.stack([x, tests[0]]) @ np.swapaxes(weights, -1, -2)
 
 
-def _path(dim: int, momentum: float, loss: Any, seed: int, later: int = 0) -> Array:
+def _path(*, dim: int, momentum: float, loss: Any, seed: int, later: int = 0) -> Array:
     x, w0, _ = _problem(dim, seed)
     weights = idm.one_layer_weights(
         x,
@@ -128,15 +128,6 @@ def _path(dim: int, momentum: float, loss: Any, seed: int, later: int = 0) -> Ar
         loss=loss,
     )
     return _outputs(weights, dim, seed)
-
-
-def _predict_path(*, dim: int, momentum: float, loss: str, seed: int) -> Array:
-    return _path(dim, momentum, loss, seed)
-
-
-def _one_step_later(*, dim: int, momentum: float, loss: str, seed: int) -> Array:
-    """The weights one step later."""
-    return _path(dim, momentum, loss, seed, later=1)
 
 
 EQ_4 = numeric(
@@ -151,12 +142,12 @@ EQ_4 = numeric(
     cases=grid(
         dim=(3, 25, 100), momentum=(0.0, 0.5, 0.9), loss=("half_sum", "mean"), seed=1
     ),
-    predict=_predict_path,
+    predict=_path,
     measure=_measure_path,
     # A hundred rounded steps of entries of size 1; heavy ball adds up to 1/(1-m) = 10;
     # then sums of up to 100 products.
     compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=_one_step_later,
+    must_refute=changed(_path, "The weights one step later.", later=1),
     version=2,
     finding=(
         "The path holds at every step, for plain gradient descent and for heavy ball;"
@@ -186,12 +177,6 @@ def _predict_factors(*, shrink: float, momentum: float, steps: list[int]) -> Arr
     )
 
 
-def _a_step_later(*, shrink: float, momentum: float, steps: list[int]) -> Array:
-    """The fraction one step later."""
-    later = [step + 1 for step in steps]
-    return _predict_factors(shrink=shrink, momentum=momentum, steps=later)
-
-
 FACTORS = numeric(
     id="id/eq4-factors",
     items=("Eq4",),
@@ -209,7 +194,11 @@ FACTORS = numeric(
     predict=_predict_factors,
     measure=_measure_factors,
     compare=AgreesTo(relative=1e-14, absolute=1e-300),
-    must_refute=_a_step_later,
+    must_refute=changed(
+        _predict_factors,
+        "The fraction one step later.",
+        steps=lambda steps: [step + 1 for step in steps],
+    ),
     uses=("id/eq4",),
 )
 
@@ -317,20 +306,13 @@ def _measure_orthogonal(*, dim: int, scale: float, draws: int, seed: int) -> Est
     return Estimate.of(outputs[:, None] < scale * 2.0 * np.array(_QUANTILES))
 
 
-def _below(dim: int, scale: float, seed: int, variance: float) -> Array:
+def _below(
+    *, dim: int, scale: float, draws: int, seed: int, variance: float = 1.0
+) -> Array:
     _, z = _orthogonal(dim, seed)
     law = idm.orthogonal_law(z, scale)
     deviation = np.sqrt(variance * law.variance)
     return gaussian.cdf((scale * 2.0 * np.array(_QUANTILES) - law.mean) / deviation)
-
-
-def _predict_orthogonal(*, dim: int, scale: float, draws: int, seed: int) -> Array:
-    return _below(dim, scale, seed, 1.0)
-
-
-def _not_squared(*, dim: int, scale: float, draws: int, seed: int) -> Array:
-    """The image's length, two, in the place of its square in the variance."""
-    return _below(dim, scale, seed, 0.5)
 
 
 ORTHOGONAL = statistical(
@@ -340,11 +322,15 @@ ORTHOGONAL = statistical(
     statement=r"x\perp\hat x:\quad f(x)_i = (W^0x)_i\sim N(0,\,s^2\|x\|^2)",
     source=Source(KEY, "After Theorem 1, and appendix E.2", Reading.READING),
     cases=grid(dim=20, scale=(0.05, 1.0), draws=4000, seed=0),
-    predict=_predict_orthogonal,
+    predict=_below,
     measure=_measure_orthogonal,
     # 80,000 pixels: standard errors up to 0.0018.
     compare=MeanEquals(discrepancy=0.02),
-    must_refute=_not_squared,
+    must_refute=changed(
+        _below,
+        "The image's length, two, in the place of its square in the variance.",
+        variance=0.5,
+    ),
     assumptions=("initial weights independent N(0, s²)",),
     uses=("id/thm1",),
 )
@@ -651,14 +637,10 @@ def _readout(units: int) -> Array:
     return np.linspace(-1.0, 2.0, units) / np.sqrt(units)
 
 
-def _moments(dim: int, units: int, scale: float, share: float) -> list[float]:
+def _predict_noise(*, dim: int, units: int, scale: float, draws: int) -> list[float]:
     _, z = _orthogonal(dim, 5)
     law = idm.two_layer_orthogonal_law(z, scale, _readout(units))
-    return [law.mean, law.mean**2 + share * law.variance]
-
-
-def _predict_noise(*, dim: int, units: int, scale: float, draws: int) -> list[float]:
-    return _moments(dim, units, scale, 1.0)
+    return [law.mean, law.mean**2 + law.variance]
 
 
 def _linear_noise(*, dim: int, units: int, scale: float, draws: int) -> list[float]:

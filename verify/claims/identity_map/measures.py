@@ -17,6 +17,7 @@ from empirical.identity_map.training import train
 from empirical.randomness import torch_generator
 from theory import identity_map as idm
 from verify.claim import Source, adversarial, grid, numeric
+from verify.claims._predictors import changed
 from verify.claims._searches import searched
 from verify.claims._twins import closed
 from verify.compare import AgreesTo
@@ -161,7 +162,9 @@ def _measure_classifier(*, train_size: int, tests: int, side: int) -> float:
     return float(errors[0, 0])
 
 
-def _by_pairs(train_size: int, tests: int, side: int, *, nearest: bool) -> float:
+def _by_pairs(
+    *, train_size: int, tests: int, side: int, nearest: bool = False
+) -> float:
     """Error by the definition: every pair of a test and a training example."""
     (x, y), (z, wanted) = (
         _digits(train_size, "train", side),
@@ -179,15 +182,6 @@ def _by_pairs(train_size: int, tests: int, side: int, *, nearest: bool) -> float
     return wrong / tests
 
 
-def _predict_classifier(*, train_size: int, tests: int, side: int) -> float:
-    return _by_pairs(train_size, tests, side, nearest=False)
-
-
-def _nearest(*, train_size: int, tests: int, side: int) -> float:
-    """The nearest image of a class in the place of the mean."""
-    return _by_pairs(train_size, tests, side, nearest=True)
-
-
 CLASSIFIER = numeric(
     id="id/layer",
     items=("Layer",),
@@ -198,10 +192,14 @@ CLASSIFIER = numeric(
     ),
     source=Source(KEY, "Section 3.2, on layers"),
     cases=grid(train_size=(300, 1000), tests=200, side=(7, 14)),
-    predict=_predict_classifier,
+    predict=_by_pairs,
     measure=_measure_classifier,
     compare=AgreesTo(absolute=1e-12),
-    must_refute=_nearest,
+    must_refute=changed(
+        _by_pairs,
+        "The nearest image of a class in the place of the mean.",
+        nearest=True,
+    ),
 )
 
 # --- pictures, upper layers, change ---------------------------------------------------
@@ -267,22 +265,13 @@ def _measure_upper(*, layers: int, count: int, seed: int) -> Array:
     return network.upper(params, below, count).numpy().ravel()
 
 
-def _by_modules(layers: int, seed: int, *, relu: bool) -> Array:
+def _by_modules(*, layers: int, count: int, seed: int, relu: bool = True) -> Array:
     """The whole network by the framework's own convolutions."""
     _, params, h = _cnn(layers, seed)
     for weight in params[:-1]:
         h = torch.nn.functional.conv2d(h, weight[0], padding=1)
         h = torch.relu(h) if relu else h
     return torch.nn.functional.conv2d(h, params[-1][0], padding=1).numpy().ravel()
-
-
-def _predict_upper(*, layers: int, count: int, seed: int) -> Array:
-    return _by_modules(layers, seed, relu=True)
-
-
-def _without_relu(*, layers: int, count: int, seed: int) -> Array:
-    """The network without any of its ReLUs."""
-    return _by_modules(layers, seed, relu=False)
 
 
 UPPER = numeric(
@@ -292,10 +281,12 @@ UPPER = numeric(
     statement=r"f = f_{k+1..L}\circ f_{1..k}",
     source=Source(KEY, "Appendix H.2; ours", Reading.OURS),
     cases=grid(layers=4, count=(1, 2, 3, 4), seed=0),
-    predict=_predict_upper,
+    predict=_by_modules,
     measure=_measure_upper,
     compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=_without_relu,
+    must_refute=changed(
+        _by_modules, "The network without any of its ReLUs.", relu=False
+    ),
 )
 
 

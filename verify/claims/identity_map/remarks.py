@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from theory import identity_map as idm
 from verify.claim import Source, grid, numeric
-from verify.claims._predictors import always, unlike
+from verify.claims._predictors import always, changed, unlike
 from verify.claims.identity_map._framework import squared_error
 from verify.compare import AgreesTo, Identical
 from verify.reading import Reading
@@ -312,17 +312,6 @@ def _sharp(nullity: int, channels: int, delta: float, scale: float) -> float:
     ).total
 
 
-def _predict_sharp(*, nullity: int, channels: int, delta: float, scale: float) -> float:
-    return _sharp(nullity, channels, delta, scale)
-
-
-def _of_one_channel(
-    *, nullity: int, channels: int, delta: float, scale: float
-) -> float:
-    """The weights of one channel, n degrees of freedom and not n C."""
-    return _sharp(nullity, 1, delta, scale)
-
-
 SHARP = numeric(
     id="id/eq12-sharp",
     items=("Eq12",),
@@ -335,9 +324,13 @@ SHARP = numeric(
     cases=grid(
         nullity=(1, 7, 25), channels=(1, 3), delta=(0.05, 1e-9), scale=(0.3, 2.0)
     ),
-    predict=_predict_sharp,
+    predict=_sharp,
     measure=_measure_sharp,
     compare=AgreesTo(relative=1e-12),
-    must_refute=_of_one_channel,
+    must_refute=changed(
+        _sharp,
+        "The weights of one channel, n degrees of freedom and not n C.",
+        channels=1,
+    ),
     uses=("id/thm2-sharp",),
 )

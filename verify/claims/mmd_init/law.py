@@ -10,7 +10,7 @@ from torch import Tensor
 
 from empirical.mmd_init import noise, regularisers, uniformity
 from verify.claim import Source, grid, statistical
-from verify.claims._predictors import always
+from verify.claims._predictors import always, changed
 from verify.claims.mmd_init._samples import Array, generator, network
 from verify.compare import Estimate, MeanEquals
 from verify.reading import Reading
@@ -290,16 +290,7 @@ def _pairs(c: Array) -> Array:
     return c[..., rows, columns]
 
 
-def _predict_covariance(*, sampler: str, inputs: str, depth: int) -> Array:
-    return _covariance(inputs, depth, biases=1.0)
-
-
-def _weights_alone(*, sampler: str, inputs: str, depth: int) -> Array:
-    """Noise on the weights alone, not on biases."""
-    return _covariance(inputs, depth, biases=0.0)
-
-
-def _covariance(inputs: str, depth: int, *, biases: float) -> Array:
+def _covariance(*, sampler: str, inputs: str, depth: int, biases: float = 1.0) -> Array:
     """C at the first layer; at the second the mean of its own, no ReLU being off."""
     weights, x = _always_on(inputs, depth)
     c = _UNITS[0] / x.shape[1] * (x @ x.T).numpy() + biases
@@ -323,11 +314,13 @@ COVARIANCE = statistical(
         inputs=("different", "twice", "zero"),
         depth=(1, 2),
     ),
-    predict=_predict_covariance,
+    predict=_covariance,
     measure=_measure_covariance,
     # Squares of 600 times 16 times 3 normal numbers have a mean good to 0.8 per cent of
     # C, which is at most 8 here; ten of that is less than the biases' part.
     compare=MeanEquals(discrepancy=0.9, false_fail=1e-9),
-    must_refute=_weights_alone,
+    must_refute=changed(
+        _covariance, "Noise on the weights alone, not on biases.", biases=0.0
+    ),
     uses=("mmd/sigma",),
 )

@@ -201,7 +201,13 @@ def _scale_of(examples: int, reduction: Any, decay: float, momentum: float) -> A
 
 
 def _iterates(
-    examples: int, seed: int, reduction: str, decay: float, momentum: float, later: int
+    *,
+    examples: int,
+    seed: int,
+    reduction: str,
+    decay: float,
+    momentum: float,
+    later: int = 0,
 ) -> Array:
     f, y = _values(examples, seed)
     scale = _scale_of(examples, reduction, decay, momentum)
@@ -215,19 +221,6 @@ def _iterates(
         rate=scale.time_per_step * (1.0 - momentum),
         **unlike({"momentum": 0.0}, momentum=momentum),
     )
-
-
-def _predict_steps(
-    *, examples: int, seed: int, reduction: str, decay: float, momentum: float
-) -> Array:
-    return _iterates(examples, seed, reduction, decay, momentum, later=0)
-
-
-def _one_step_later(
-    *, examples: int, seed: int, reduction: str, decay: float, momentum: float
-) -> Array:
-    """The scale one step later."""
-    return _iterates(examples, seed, reduction, decay, momentum, later=1)
 
 
 STEPS = numeric(
@@ -246,11 +239,11 @@ STEPS = numeric(
         decay=(0.0, 0.05),
         momentum=(0.0, 0.9),
     ),
-    predict=_predict_steps,
+    predict=_iterates,
     measure=_measure_steps,
     # Two hundred rounded steps of numbers up to about ten.
     compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=_one_step_later,
+    must_refute=changed(_iterates, "The scale one step later.", later=1),
     uses=("sl/eq3", "sl/sec0.1"),
 )
 
