@@ -71,6 +71,11 @@ def drawn_into(
             own.copy_(drawn if own.ndim > 1 else 0.5 + drawn)
 
 
+def stacked(each: Iterable[Iterable[Tensor]]) -> tuple[Tensor, ...]:
+    """Return the parameters of several networks as one's, replicates in front."""
+    return tuple(torch.stack(same).detach() for same in zip(*each, strict=True))
+
+
 def orders(
     n: int, batch: int | None, steps: int, generator: torch.Generator
 ) -> Iterator[Tensor]:

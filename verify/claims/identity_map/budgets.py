@@ -9,8 +9,8 @@ from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.task import Copy
 from empirical.identity_map.training import Trained, train
 from verify.claim import grid
-from verify.claims._twins import closed, sketch
-from verify.claims.identity_map.steps import plain, shown, specified, squared, stacked
+from verify.claims._twins import closed, sketch, stacked
+from verify.claims.identity_map.steps import plain, shown, specified, squared
 
 KEY = "zhang2020identity"
 
@@ -123,7 +123,10 @@ def _found_budgets(*, how: str) -> list[float]:
     images = shown(3, 0) if many else torch.stack([shown(3, seed) for seed in seeds])
     done: Trained = train(
         specified("fcn", 3, "relu", False),  # noqa: FBT003
-        stacked([plain("fcn", 3, "relu", False, seed) for seed in seeds]),  # noqa: FBT003
+        stacked(
+            plain("fcn", 3, "relu", False, seed).parameters()  # noqa: FBT003
+            for seed in seeds
+        ),
         images,
         _slow(how),
         rates=_BUDGET_RATES[how],
@@ -173,7 +176,7 @@ def _found_over_all(*, examples: int, loss: Any) -> list[float]:
     network = specified("cnn", 2, "relu", True)  # noqa: FBT003
     task = Copy(network=network, images=x, targets=0.5 * x, loss=loss)
     with torch.no_grad():
-        return task.over_all(stacked(nets)).tolist()
+        return task.over_all(stacked(n.parameters() for n in nets)).tolist()
 
 
 OVER_ALL = closed(

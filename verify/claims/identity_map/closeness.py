@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from torch import nn
 
 from empirical.identity_map import measures
 from empirical.identity_map.networks import copier
 from verify.claim import grid
-from verify.claims._twins import closed
+from verify.claims._twins import closed, stacked
 from verify.claims.identity_map import _definitions as by
 
 KEY = "zhang2020identity"
@@ -122,10 +121,7 @@ def _found_measure(*, kind: Any, law: Any, centred: bool, dead: bool) -> list[fl
         bias=True,
     )
     old, new = (
-        tuple(
-            torch.stack(same).detach()
-            for same in zip(*[tuple(n.parameters()) for n in nets], strict=True)
-        )
+        stacked(n.parameters() for n in nets)
         for nets in (by.nets(kind, 5, dead=False), by.nets(kind, 0, dead=dead))
     )
     settings = measures.Settings(

@@ -13,7 +13,7 @@ from empirical.jacobian import ntk_by_jacobian
 from empirical.networks import Convolutional, FullyConnected, Norm, Residual
 from empirical.networks.layers import derivative
 from verify.claim import grid
-from verify.claims._twins import Array, closed, drawn_into, normal, sketch
+from verify.claims._twins import Array, closed, drawn_into, normal, sketch, stacked
 from verify.claims.identity_map.steps import plain
 from verify.compare import Identical
 
@@ -81,12 +81,7 @@ def _found_norm(*, over: Any, affine: bool, bias: bool, act: str) -> list[float]
         parametrisation="standard",
     )
     nets = [_normed(row, over, affine, bias, act) for row in range(2)]
-    params = network.load(
-        [
-            torch.stack(same).detach()
-            for same in zip(*[tuple(n.parameters()) for n in nets], strict=True)
-        ]
-    )
+    params = network.load(stacked(n.parameters() for n in nets))
     buffers = network.running(params)
     runs = [
         network.run(params, normal(7, 5, seed=[32, k]), buffers=buffers).outputs
@@ -238,10 +233,7 @@ def _plain_kernel(*, kind: str, outputs: str, cross: bool, wrong: bool) -> list[
 def _found_kernel(*, kind: Any, outputs: Any, cross: bool) -> list[float]:
     width = {"cnn": 9, "fcn": 5, "residual": None}[kind]
     network = copier(kind, shape=(2, 3, 4), layers=2, width=width, kernel=3, bias=True)
-    params = tuple(
-        torch.stack(same).detach()
-        for same in zip(*[tuple(n.parameters()) for n in _nets(kind)], strict=True)
-    )
+    params = stacked(n.parameters() for n in _nets(kind))
     x = normal(3, 2, 3, 4, seed=[34])
     y = normal(2, 2, 3, 4, seed=[35]) if cross else None
     # The large budget takes all inputs at once, the small one input at a time.
@@ -294,10 +286,7 @@ def _plain_upper(*, count: int, wrong: bool) -> list[float]:
 def _found_upper(*, count: int) -> list[float]:
     network = Residual(shape=(2, 3, 4), blocks=3, bias=True)
     nets = [plain("residual", 6, "relu", True, row) for row in range(2)]  # noqa: FBT003
-    params = tuple(
-        torch.stack(same).detach()
-        for same in zip(*[tuple(n.parameters()) for n in nets], strict=True)
-    )
+    params = stacked(n.parameters() for n in nets)
     outputs = network.upper(params, normal(3, 24, seed=[36]), count)
     return [n for one in outputs for n in sketch(one)]
 

@@ -23,7 +23,7 @@ from empirical.testbed.observers import (
 from empirical.testbed.stack import Stack
 from empirical.testbed.supervised import Supervised, loaded
 from verify.claim import grid
-from verify.claims._twins import closed, drawn_into, normal, orders, sketch
+from verify.claims._twins import closed, drawn_into, normal, orders, sketch, stacked
 
 KEY = "zhang2020identity"
 _EXAMPLES, _STEPS = 7, 12
@@ -92,8 +92,7 @@ def _examples() -> tuple[Tensor, Tensor]:
 
 
 def _stack(*rates: float) -> Stack:
-    each = [tuple(_net(r).parameters()) for r in range(len(rates))]
-    return Stack([torch.stack(same) for same in zip(*each, strict=True)], rates=rates)
+    return Stack(stacked(_net(r).parameters() for r in range(len(rates))), rates=rates)
 
 
 def _own_order(replicate: int) -> torch.Generator:

@@ -13,7 +13,7 @@ from empirical.identity_map.training import train
 from empirical.testbed.slopes import dense, scaled, square_norms
 from empirical.testbed.stack import Stack
 from verify.claim import Case, grid
-from verify.claims._twins import closed, drawn_into, normal, sketch
+from verify.claims._twins import closed, drawn_into, normal, sketch, stacked
 
 KEY = "zhang2020identity"
 _SHAPE = (2, 3, 4)
@@ -162,12 +162,6 @@ def _plain_steps(
     return found
 
 
-def stacked(nets: list[nn.Sequential]) -> tuple[Tensor, ...]:
-    """Return the parameters of several networks, replicates in front."""
-    each = [tuple(net.parameters()) for net in nets]
-    return tuple(torch.stack(same).detach() for same in zip(*each, strict=True))
-
-
 def specified(kind: Any, layers: int, activation: Any, bias: bool) -> Any:  # noqa: FBT001
     width = {"fcn": 5, "cnn": 9, "residual": None}[kind]
     return copier(
@@ -200,7 +194,7 @@ def _found_steps(
     )
     done = train(
         specified(kind, layers, activation, bias),
-        stacked(nets),
+        stacked(n.parameters() for n in nets),
         images,
         _recipe(how, loss),
         rates=[_rate(kind, loss, how, rate) for rate in _RATES],
@@ -284,7 +278,7 @@ def _found_slopes(*, kind: str, learnt: list[int], loss: Any) -> list[float]:
     network = specified(kind, 4, "relu", False)  # noqa: FBT003
     task = CopyDense(network=network, images=images, targets=0.5 * images, loss=loss)
     losses, slopes = task.losses_and_slopes(
-        Stack(stacked(nets), rates=0.1, learnt=learnt), None
+        Stack(stacked(n.parameters() for n in nets), rates=0.1, learnt=learnt), None
     )
     twice = [scaled(s, torch.full((2,), 2.5, dtype=torch.float64)) for s in slopes]
     found: list[float] = []

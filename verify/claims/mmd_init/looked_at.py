@@ -18,7 +18,7 @@ from empirical.testbed.loop import Task, train
 from empirical.testbed.optimisers import SGD
 from empirical.testbed.stack import Stack
 from verify.claim import grid
-from verify.claims._twins import Array, closed, normal, sketch
+from verify.claims._twins import Array, closed, normal, sketch, stacked
 from verify.claims.mmd_init.logits import noisy
 from verify.claims.mmd_init.terms import detached
 from verify.claims.mmd_init.tuning import plain
@@ -38,8 +38,7 @@ def _pairs(row: int) -> list[tuple[Tensor, Tensor]]:
 
 
 def _stacked() -> Params:
-    each = [[p for pair in _pairs(row) for p in pair] for row in range(2)]
-    return tuple(torch.stack(same) for same in zip(*each, strict=True))
+    return stacked([p for pair in _pairs(row) for p in pair] for row in range(2))
 
 
 def _inputs() -> Tensor:
@@ -254,8 +253,7 @@ def _plain_module(*, norm: bool, wrong: bool) -> list[float]:
 
 def _found_module(*, norm: bool) -> list[float]:
     network = classifier(_WIDTHS, batch_norm=norm)
-    each = [list(plain(_WIDTHS, row, norm=norm).parameters()) for row in range(2)]
-    params = tuple(torch.stack(same).detach() for same in zip(*each, strict=True))
+    params = stacked(plain(_WIDTHS, row, norm=norm).parameters() for row in range(2))
     module = as_module(network, params, replicate=1).eval()
     return sketch(module(normal(4, 5, seed=[113])))
 

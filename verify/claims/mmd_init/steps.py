@@ -14,7 +14,7 @@ from empirical.mmd_init.modules import explicit
 from empirical.mmd_init.pretraining import Pretrained, pretrain, pretrain_stack
 from empirical.mmd_init.recipes import Recipe
 from verify.claim import grid
-from verify.claims._twins import closed, drawn_into, normal, sketch
+from verify.claims._twins import closed, drawn_into, normal, sketch, stacked
 from verify.claims.mmd_init.logits import noisy, normals, seeded
 from verify.claims.mmd_init.terms import degenerate, detached, discrepancy, median
 
@@ -169,10 +169,9 @@ def _given_terms(way: str, classes: int) -> list[float]:
 
 def _stacked_terms(way: str, classes: int) -> list[float]:
     network = classifier((6, 8, 7, classes))
-    params = [torch.stack(same) for same in zip(*_starts(classes), strict=True)]
     found = losses(
         network,
-        network.load(params),
+        network.load(stacked(_starts(classes))),
         _data(6)[: 2 * _BATCH].view(2, _BATCH, 6),
         _recipes(way, classes),
         [seeded(0), seeded(1)],
@@ -209,12 +208,11 @@ def _stacked_steps(*, way: str, classes: int, given: bool = False) -> list[float
     if given:
         return _stacked_terms(way, classes)
     network = classifier((6, 8, 7, classes))
-    params = [torch.stack(same) for same in zip(*_starts(classes), strict=True)]
     results = pretrain_stack(
         network,
         _data(6),
         _recipes(way, classes),
-        params=network.load(params),
+        params=network.load(stacked(_starts(classes))),
         generators=[seeded(0), seeded(1)],
         on_degenerate="record",
     )

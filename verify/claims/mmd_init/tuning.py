@@ -21,7 +21,7 @@ from empirical.mmd_init.networks import from_module
 from empirical.mmd_init.random_labels import pretrain_random_labels
 from empirical.mmd_init.recipes import FinetuneRecipe, RandomLabelRecipe
 from verify.claim import grid
-from verify.claims._twins import closed, drawn_into, normal, orders, sketch
+from verify.claims._twins import closed, drawn_into, normal, orders, sketch, stacked
 from verify.compare import Identical
 
 KEY = "lee2023unsupervised"
@@ -45,14 +45,8 @@ def _state(net: nn.Module) -> list[Tensor]:
 
 def _stacked(each: list[nn.Sequential]) -> tuple[tuple[Tensor, ...], ...]:
     """Return parameters, and running statistics, replicates in front."""
-    kinds = (
-        [list(net.parameters()) for net in each],
-        [[b for b in net.buffers() if b.ndim] for net in each],
-    )
-    return tuple(
-        tuple(torch.stack(same).detach() for same in zip(*kind, strict=True))
-        for kind in kinds
-    )
+    statistics = [[b for b in net.buffers() if b.ndim] for net in each]
+    return stacked(net.parameters() for net in each), stacked(statistics)
 
 
 def _images() -> Images:

@@ -16,7 +16,7 @@ from empirical.square_loss.problems import Problem
 from empirical.square_loss.training import held_out_outputs, normalised_outputs
 from verify.claim import Case, grid
 from verify.claims._twins import Array, closed, normal, sketch
-from verify.claims.square_loss.steps import FAMILIES, drawn, plain
+from verify.claims.square_loss.steps import FAMILIES, drawn, plain, stacked, targets
 
 KEY = "poggio2021explicit"
 _SHAPES = {"dense": (5,), "images": (2, 5, 4)}
@@ -32,14 +32,8 @@ def _network(family: Any, shape: str, outputs: int) -> Any:
 
 
 def _stacked(family: str, shape: str, outputs: int) -> tuple[Tensor, ...]:
-    spec = _network(family, shape, outputs)
-    each = [
-        drawn(plain(family, shape, (6, 7), outputs), family, row) for row in range(2)
-    ]
-    return tuple(
-        torch.stack([p.detach().view(s) for p in same])
-        for same, s in zip(zip(*each, strict=True), spec.shapes, strict=True)
-    )
+    network = _network(family, shape, outputs)
+    return stacked(network, family, shape, (6, 7), outputs)
 
 
 def _net(family: str, shape: str, outputs: int, row: int) -> nn.Sequential:
@@ -58,13 +52,6 @@ def _classes(outputs: int) -> Tensor:
     return torch.tensor(
         [0, 1, 1, 0, 1, 1, 1, 1, 0] if outputs == 1 else [0, 2, 1, 0, 0, 2, 1, 0, 0]
     )
-
-
-def _targets(outputs: int) -> Tensor:
-    classes = _classes(outputs)
-    if outputs == 1:
-        return 2.0 * classes[:, None].double() - 1.0
-    return torch.eye(3, dtype=torch.float64)[classes]
 
 
 def _layers(net: nn.Sequential) -> list[Any]:
@@ -221,7 +208,11 @@ def _plain_observed(
 
     Wrong: Gradients that are not projected onto the spheres.
     """
-    x, y, classes = _examples(shape), _targets(outputs), _classes(outputs).tolist()
+    x, y, classes = (
+        _examples(shape),
+        targets(_classes(outputs), outputs),
+        _classes(outputs).tolist(),
+    )
     told: list[float] = []
     for row in range(2):
         net = _net(family, shape, outputs, row)
@@ -259,7 +250,7 @@ def _found_observed(
         _network(family, shape, outputs),
         _stacked(family, shape, outputs),
         _examples(shape),
-        _targets(outputs),
+        targets(_classes(outputs), outputs),
         _classes(outputs),
         penalty=_PENALTY,
         loss=loss,
