@@ -7,6 +7,7 @@ seed, away from the kinks of its network.
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,18 @@ def problem(widths: Sequence[int], examples: int, seed: int) -> Problem:
         hidden = preactivations(arrays, torch.from_numpy(x))[:-1]
         if all(float(z.abs().min()) > _CLEAR for z in hidden):
             return Problem(directions, x, labels, rho)
+
+
+def of_problem(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a function take the problem of a case in the place of what it is drawn by."""
+
+    @wraps(function)
+    def of_case(
+        *, widths: Sequence[int], examples: int, seed: int, **others: Any
+    ) -> Any:
+        return function(problem(widths, examples, seed), **others)
+
+    return of_case
 
 
 def interpolator(widths: Sequence[int], examples: int, seed: int) -> Problem:
@@ -101,6 +114,15 @@ def outputs(
     return preactivations(weights, torch.from_numpy(x), activation)[-1][:, 0]
 
 
+def values(
+    weights: Sequence[Array],
+    x: Array,
+    activation: Callable[[Tensor], Tensor] = torch.relu,
+) -> Array:
+    """Return f_n as plain numbers, shape (N,)."""
+    return outputs(tensors(weights), x, activation).detach().numpy()
+
+
 def square_error(rho: Tensor | float, f: Tensor, labels: Array) -> Tensor:
     """Return the sum over examples of (rho f - y)^2."""
     return (rho * f - torch.from_numpy(labels)).square().sum()
@@ -114,6 +136,12 @@ def gradients(value: Tensor, by: Sequence[Tensor]) -> tuple[Array, ...]:
     return tuple(g.numpy() for g in found)
 
 
+def slopes_of(p: Problem) -> tuple[Array, ...]:
+    """Return the derivatives of a problem's square error by its directions."""
+    leaves = tensors(p.directions)
+    return gradients(square_error(p.rho, outputs(leaves, p.x), p.labels), leaves)
+
+
 def jacobians(directions: Sequence[Array], x: Array) -> tuple[Array, ...]:
     """Return df_n/dV_k of every example, one array (N, n_k, n_{k-1}) a layer."""
     leaves = tensors(directions)
@@ -123,7 +151,7 @@ def jacobians(directions: Sequence[Array], x: Array) -> tuple[Array, ...]:
 
 def single_residuals(directions: Sequence[Array], x: Array) -> Array:
     """Return ||df_j/dV_k - V_k f_j|| / |f_j|, (layers, examples)."""
-    f = outputs(tensors(directions), x).detach().numpy()[:, None, None]
+    f = values(directions, x)[:, None, None]
     pairs = zip(directions, jacobians(directions, x), strict=True)
     gaps = [np.linalg.norm(s - v * f, axis=(1, 2)) for v, s in pairs]
     return np.array(gaps) / np.abs(f[:, 0, 0])

@@ -18,13 +18,16 @@ from verify.claims.square_loss._networks import (
     gradients,
     interpolator,
     jacobians,
+    of_problem,
     outputs,
     problem,
     problems,
     projected,
     single_residuals,
+    slopes_of,
     square_error,
     tensors,
+    values,
 )
 from verify.compare import AgreesTo, AtLeast, Identical, Outcome
 from verify.reading import Reading
@@ -35,25 +38,24 @@ KEY = "poggio2021explicit"
 # --- the residual ---------------------------------------------------------------------
 
 
-def _measure_speed(*, widths: list[int], examples: int, seed: int) -> list[float]:
-    p = problem(widths, examples, seed)
-    leaves = tensors(p.directions)
-    slopes = gradients(square_error(p.rho, outputs(leaves, p.x), p.labels), leaves)
+@of_problem
+def _measure_speed(p: Problem) -> list[float]:
+    slopes = slopes_of(p)
     return [
         float(np.linalg.norm(projected(v, s)))
         for v, s in zip(p.directions, slopes, strict=True)
     ]
 
 
-def _predict_speed(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = problem(widths, examples, seed)
+@of_problem
+def _predict_speed(p: Problem) -> Array:
     residual = sl.critical_residual(p.rho, p.directions, p.x, p.labels)
     return 2.0 * p.rho * np.asarray(residual)
 
 
-def _residual_itself(*, widths: list[int], examples: int, seed: int) -> Array:
+@of_problem
+def _residual_itself(p: Problem) -> Array:
     """The residual itself, without the factor 2 rho."""
-    p = problem(widths, examples, seed)
     return np.asarray(sl.critical_residual(p.rho, p.directions, p.x, p.labels))
 
 
@@ -81,18 +83,17 @@ EQ_6 = adversarial(
 )
 
 
-def _measure_turning(*, widths: list[int], examples: int, seed: int) -> Array:
+@of_problem
+def _measure_turning(p: Problem) -> Array:
     """Differentiate the outputs along the directions' own velocities."""
-    p = problem(widths, examples, seed)
-    leaves = tensors(p.directions)
-    slopes = gradients(square_error(p.rho, outputs(leaves, p.x), p.labels), leaves)
+    slopes = slopes_of(p)
     moves = [-projected(v, s) for v, s in zip(p.directions, slopes, strict=True)]
     layers = zip(jacobians(p.directions, p.x), moves, strict=True)
     return np.sum([np.tensordot(j, move, axes=2) for j, move in layers], axis=0)
 
 
-def _predict_turning(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = problem(widths, examples, seed)
+@of_problem
+def _predict_turning(p: Problem) -> Array:
     errors = p.labels - p.rho * sl.outputs(p.directions, p.x)
     return 2.0 * p.rho * sl.projected_kernel(p.directions, p.x) @ errors
 
@@ -161,7 +162,7 @@ def _measure_scaled(
     p = _rest(depth, weight_decay, seed)
     directions = [factor * v for v in p.directions]
     rho = p.rho * factor**-depth
-    f = outputs(tensors(directions), p.x).detach().numpy()
+    f = values(directions, p.x)
     error = rho * f - p.labels
     slopes = jacobians(directions, p.x)
     return [
@@ -213,19 +214,15 @@ SINGULAR = numeric(
 )
 
 
-def _measure_error(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
-    p = problem(widths, examples, seed)
-    f = outputs(tensors(p.directions), p.x).detach().numpy()
+@of_problem
+def _measure_error(p: Problem, weight_decay: float) -> float:
+    f = values(p.directions, p.x)
     rho = p.labels @ f / (weight_decay + f @ f)
     return float(np.linalg.norm(rho * f - p.labels))
 
 
-def _predict_error(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
-    p = problem(widths, examples, seed)
+@of_problem
+def _predict_error(p: Problem, weight_decay: float) -> float:
     f = sl.outputs(p.directions, p.x)
     rho = sl.rho_equilibrium(f, p.labels, weight_decay)
     size = float(np.linalg.norm(f))
@@ -343,8 +340,7 @@ ERR_3 = numeric(
 def _measure_footnote(*, widths: list[int], examples: int, seed: int) -> list[bool]:
     """Whether the directions rest, and whether the bracket of the footnote is zero."""
     p = interpolator(widths, examples, seed)
-    leaves = tensors(p.directions)
-    slopes = gradients(square_error(p.rho, outputs(leaves, p.x), p.labels), leaves)
+    slopes = slopes_of(p)
     speed = max(float(np.abs(s).max()) for s in slopes)
     gaps = _measure_single(widths=widths, examples=examples, seed=seed)
     # Errors of a solved layer are below 1e-12; gaps are of order one.
@@ -383,7 +379,7 @@ def _classes(case: dict[str, Any]) -> tuple[Array, Array]:
     else:
         p = _mixed(case["widths"], case["seed"])
         directions, x = p.directions, p.x
-    f = outputs(tensors(directions), x).detach().numpy()
+    f = values(directions, x)
     slopes = jacobians(directions, x)[-1]
     slopes, f = slopes[f != 0.0], f[f != 0.0]
     gaps = np.linalg.norm(slopes - directions[-1] * f[:, None, None], axis=(1, 2))
@@ -394,7 +390,7 @@ def _mixed(widths: Sequence[int], seed: int) -> Problem:
     """Draw networks until one has outputs of both signs."""
     for draw in itertools.count():
         p = problem(widths, 12, seed + 100_000 * draw)
-        f = outputs(tensors(p.directions), p.x).detach().numpy()
+        f = values(p.directions, p.x)
         if f.min() < 0.0 < f.max():
             return p
     raise AssertionError

@@ -22,11 +22,13 @@ from verify.claims.square_loss._networks import (
     Problem,
     flat,
     gradients,
+    of_problem,
     outputs,
     problem,
     projected,
     square_error,
     tensors,
+    values,
 )
 from verify.compare import AgreesTo, AtMost, Outcome
 from verify.reading import Reading
@@ -37,11 +39,9 @@ KEY = "poggio2021explicit"
 # --- the sphere -----------------------------------------------------------------------
 
 
-def _measure_drift(
-    *, widths: list[int], examples: int, seed: int, length: float
-) -> Array:
+@of_problem
+def _measure_drift(p: Problem, length: float) -> Array:
     """Rate of each squared length when all directions are of a common length."""
-    p = problem(widths, examples, seed)
     scaled = [length * v for v in p.directions]
     leaves = tensors(scaled)
     f = outputs(leaves, p.x)
@@ -56,13 +56,11 @@ def _measure_drift(
     )
 
 
-def _predict_drift(
-    *, widths: list[int], examples: int, seed: int, length: float
-) -> Array:
-    p = problem(widths, examples, seed)
+@of_problem
+def _predict_drift(p: Problem, length: float) -> Array:
     f = sl.outputs([length * v for v in p.directions], p.x)
     rate = sl.off_sphere_rate(p.rho, f, p.labels)
-    return np.full(len(widths) - 1, rate * (length**2 - 1.0))
+    return np.full(len(p.directions), rate * (length**2 - 1.0))
 
 
 SPHERE_CASES = grid(
@@ -160,11 +158,9 @@ def _measured_flow(p: Problem, weight_decay: float) -> list[list[Array]]:
     return integrate(scale_and_directions(p, weight_decay), start, _TIMES)
 
 
-def _measure_decrease(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> Array:
+@of_problem
+def _measure_decrease(p: Problem, weight_decay: float) -> Array:
     """Largest rise of the loss between two times, and of decay over the first loss."""
-    p = problem(widths, examples, seed)
     loss = loss_of(p, weight_decay)
     path = _measured_flow(p, weight_decay)
     losses = np.array([float(loss(tensors(state)).detach()) for state in path])
@@ -208,30 +204,21 @@ def _normalised_loss(
     return loss
 
 
-def _measure_normalised(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> Array:
+@of_problem
+def _measure_normalised(p: Problem, weight_decay: float) -> Array:
     """Scale, outputs and lengths of a weight-normalised network along its flow."""
-    p = problem(widths, examples, seed)
     flow = down(_normalised_loss(p, weight_decay))
     rows: list[Array] = []
     for scale, *vectors in integrate(flow, [np.array([p.rho]), *p.directions], _TIMES):
         lengths = [float(np.linalg.norm(v)) for v in vectors]
         unit = [v / n for v, n in zip(vectors, lengths, strict=True)]
-        f = outputs(tensors(unit), p.x).detach().numpy()
+        f = values(unit, p.x)
         rows.append(np.array([*scale, *f, *lengths]))
     return np.array(rows)
 
 
-def _predict_normalised(
-    *,
-    widths: list[int],
-    examples: int,
-    seed: int,
-    weight_decay: float,
-    clock: float = 1.0,
-) -> Array:
-    p = problem(widths, examples, seed)
+@of_problem
+def _predict_normalised(p: Problem, weight_decay: float, clock: float) -> Array:
     flow = sl.gradient_flow(
         p.directions,
         p.rho,
@@ -278,11 +265,9 @@ WEIGHT_NORMALISATION = numeric(
 )
 
 
-def _measure_clock(
-    *, widths: list[int], examples: int, seed: int, length: float
-) -> Array:
+@of_problem
+def _measure_clock(p: Problem, length: float) -> Array:
     """Velocity of each direction when the vectors behind them are of a given length."""
-    p = problem(widths, examples, seed)
     vectors = [length * v for v in p.directions]
     leaves = tensors([np.array([p.rho]), *vectors])
     _, *slopes = gradients(_normalised_loss(p, 0.0)(leaves), leaves)
@@ -290,10 +275,8 @@ def _measure_clock(
     return flat([-s / length for s in slopes])
 
 
-def _predict_clock(
-    *, widths: list[int], examples: int, seed: int, length: float
-) -> Array:
-    p = problem(widths, examples, seed)
+@of_problem
+def _predict_clock(p: Problem, length: float) -> Array:
     moves = sl.directions_velocity(p.rho, p.directions, p.x, p.labels)
     return flat(moves) / length**2
 
@@ -330,7 +313,7 @@ def _measure_longer(*, widths: list[int], seed: int, length: float) -> Array:
         scale, *vectors = state
         lengths = np.array([np.linalg.norm(v) for v in vectors])
         unit = [v / n for v, n in zip(vectors, lengths, strict=True)]
-        f = outputs(tensors(unit), p.x).detach().numpy()
+        f = values(unit, p.x)
         rest = p.labels @ f / (_DECAY + f @ f)
         value = float(loss(tensors(state)).detach())
         rows.append(np.array([*scale, value, rest, *lengths, *flat(unit)]))
@@ -396,11 +379,9 @@ LONGER = numeric(
 )
 
 
-def _measure_growth(
-    *, widths: list[int], examples: int, seed: int, rate: float
-) -> Array:
+@of_problem
+def _measure_growth(p: Problem, rate: float) -> Array:
     """Squared length of every vector after one step of PyTorch's optimiser."""
-    p = problem(widths, examples, seed)
     leaves = tensors([np.array([p.rho]), *p.directions])
     loss = _normalised_loss(p, 0.0)(leaves)
     loss.backward()  # pyright: ignore[reportUnknownMemberType]
@@ -408,10 +389,8 @@ def _measure_growth(
     return np.array([float(v.detach().square().sum()) for v in leaves[1:]])
 
 
-def _predict_growth(
-    *, widths: list[int], examples: int, seed: int, rate: float
-) -> Array:
-    p = problem(widths, examples, seed)
+@of_problem
+def _predict_growth(p: Problem, rate: float) -> Array:
     moves = sl.directions_velocity(p.rho, p.directions, p.x, p.labels)
     return np.array([1.0 + rate**2 * np.vdot(m, m) for m in moves])
 
@@ -439,9 +418,9 @@ GROWTH = numeric(
 )
 
 
-def _measure_rows(*, widths: list[int], examples: int, seed: int) -> Array:
+@of_problem
+def _measure_rows(p: Problem) -> Array:
     """Velocity of the weights under the library's weight norm, its scales held."""
-    p = problem(widths, examples, seed)
     layers = [
         torch.nn.Linear(v.shape[1], v.shape[0], bias=False, dtype=torch.float64)
         for v in p.directions
@@ -459,14 +438,14 @@ def _measure_rows(*, widths: list[int], examples: int, seed: int) -> Array:
     return flat([-g for g in gradients(loss, vectors)])
 
 
-def _as_whole_matrices(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = problem(widths, examples, seed)
+@of_problem
+def _as_whole_matrices(p: Problem) -> Array:
     return flat(sl.directions_velocity(p.rho, p.directions, p.x, p.labels))
 
 
-def _row_by_row(*, widths: list[int], examples: int, seed: int) -> Array:
+@of_problem
+def _row_by_row(p: Problem) -> Array:
     """Slopes projected row by row."""
-    p = problem(widths, examples, seed)
     f = sl.outputs(p.directions, p.x)
     slopes = sl.weighted_gradients(
         p.directions, p.x, -2.0 * p.rho * (p.rho * f - p.labels)
@@ -620,8 +599,8 @@ def _measure_sloped(*, widths: list[int], examples: int, seed: int) -> Array:
     return flat([np.array(speed), *moves])
 
 
-def _predict_sloped(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = problem(widths, examples, seed)
+@of_problem
+def _predict_sloped(p: Problem) -> Array:
     f = sl.outputs(p.directions, p.x)
     speed = sl.rho_velocity(p.rho, f, p.labels, 0.0)
     moves = sl.directions_velocity(p.rho, p.directions, p.x, p.labels)
@@ -832,7 +811,7 @@ def _measure_unnormalised(*, seed: int, weight_decay: float) -> Array:
     p, weights = _weights([4, 4, 4, 1], 3, seed)
     flow = down(_decayed_loss(p, weight_decay))
     path = integrate(flow, weights, _TIMES)
-    return np.array([outputs(tensors(state), p.x).detach().numpy() for state in path])
+    return np.array([values(state, p.x) for state in path])
 
 
 def _predict_unnormalised(*, seed: int, weight_decay: float) -> Array:

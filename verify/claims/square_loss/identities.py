@@ -10,15 +10,19 @@ from verify.claim import Source, adversarial, grid, numeric
 from verify.claims._predictors import always, changed, times
 from verify.claims.square_loss._networks import (
     Array,
+    Problem,
     flat,
     gradients,
     jacobians,
+    of_problem,
     outputs,
     problem,
     problems,
     projected,
+    slopes_of,
     square_error,
     tensors,
+    values,
 )
 from verify.compare import AgreesTo, AtMost, Identical, Outcome
 from verify.reading import Reading
@@ -37,23 +41,23 @@ _ROUNDING = AgreesTo(relative=1e-12, of_largest=True)
 
 def _f(widths: Sequence[int], examples: int, seed: int) -> Array:
     p = problem(widths, examples, seed)
-    return outputs(tensors(p.directions), p.x).detach().numpy()
+    return values(p.directions, p.x)
 
 
 # --- homogeneity and the factorisation ------------------------------------------------
 
 
-def _measure_homogeneity(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = problem(widths, examples, seed)
+@of_problem
+def _measure_homogeneity(p: Problem) -> Array:
     slopes = jacobians(p.directions, p.x)
     return np.array(
         [np.tensordot(s, v, axes=2) for s, v in zip(slopes, p.directions, strict=True)]
     )
 
 
-def _predict_homogeneity(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = problem(widths, examples, seed)
-    return np.tile(sl.outputs(p.directions, p.x), (len(widths) - 1, 1))
+@of_problem
+def _predict_homogeneity(p: Problem) -> Array:
+    return np.tile(sl.outputs(p.directions, p.x), (len(p.directions), 1))
 
 
 def _degree_of_the_network(*, widths: list[int], examples: int, seed: int) -> Array:
@@ -88,7 +92,7 @@ def _measure_whole(*, widths: list[int], examples: int, seed: int) -> Array:
     p = problem(widths, examples, seed)
     rho = _scales(widths, seed)
     weights = [r * v for r, v in zip(rho, p.directions, strict=True)]
-    return outputs(tensors(weights), p.x).detach().numpy()
+    return values(weights, p.x)
 
 
 def _predict_whole(*, widths: list[int], examples: int, seed: int) -> Array:
@@ -101,7 +105,7 @@ def _predict_whole(*, widths: list[int], examples: int, seed: int) -> Array:
 def _smooth_activation(*, widths: list[int], examples: int, seed: int) -> Array:
     """A network of another activation, which is not homogeneous."""
     p = problem(widths, examples, seed)
-    f = outputs(tensors(p.directions), p.x, torch.tanh).detach().numpy()
+    f = values(p.directions, p.x, torch.tanh)
     return np.prod(_scales(widths, seed)) * f
 
 
@@ -147,7 +151,7 @@ def _measure_size(
     *, widths: list[int], examples: int, seed: int, aligned: bool = False
 ) -> Array:
     directions, x = _subject(widths, examples, seed, aligned=aligned)
-    return np.abs(outputs(tensors(directions), x).detach().numpy())
+    return np.abs(values(directions, x))
 
 
 def _predict_size(
@@ -198,19 +202,19 @@ BOUND = adversarial(
 # --- formula (9) ----------------------------------------------------------------------
 
 
-def _measure_slopes(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = problem(widths, examples, seed)
+@of_problem
+def _measure_slopes(p: Problem) -> Array:
     return flat(jacobians(p.directions, p.x))
 
 
-def _predict_slopes(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = problem(widths, examples, seed)
+@of_problem
+def _predict_slopes(p: Problem) -> Array:
     return flat(sl.layer_gradients(p.directions, p.x))
 
 
-def _without_masks(*, widths: list[int], examples: int, seed: int) -> Array:
+@of_problem
+def _without_masks(p: Problem) -> Array:
     """Every unit on, as in a linear network."""
-    p = problem(widths, examples, seed)
     leaves = tensors(p.directions)
     f = outputs(leaves, p.x, lambda z: z)
     return flat(
@@ -272,20 +276,19 @@ ERR_4 = numeric(
 # --- the loss and its multiplier ------------------------------------------------------
 
 
-def _measure_multiplier(*, widths: list[int], examples: int, seed: int) -> Array:
+@of_problem
+def _measure_multiplier(p: Problem) -> Array:
     """For each layer, the multiplier that keeps its length."""
-    p = problem(widths, examples, seed)
-    leaves = tensors(p.directions)
-    slopes = gradients(square_error(p.rho, outputs(leaves, p.x), p.labels), leaves)
+    slopes = slopes_of(p)
     return np.array(
         [-0.5 * np.vdot(v, s) for v, s in zip(p.directions, slopes, strict=True)]
     )
 
 
-def _predict_multiplier(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = problem(widths, examples, seed)
-    f = _f(widths, examples, seed)
-    return np.full(len(widths) - 1, sl.lagrange_multiplier(p.rho, f, p.labels))
+@of_problem
+def _predict_multiplier(p: Problem) -> Array:
+    f = values(p.directions, p.x)
+    return np.full(len(p.directions), sl.lagrange_multiplier(p.rho, f, p.labels))
 
 
 def _without_the_scale(*, widths: list[int], examples: int, seed: int) -> Array:
@@ -368,10 +371,8 @@ NU_AT_REST = numeric(
 )
 
 
-def _measure_slope_of_scale(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
-    p = problem(widths, examples, seed)
+@of_problem
+def _measure_slope_of_scale(p: Problem, weight_decay: float) -> float:
     leaves = tensors(p.directions)
     rho = torch.tensor(p.rho, dtype=torch.float64, requires_grad=True)
     f = outputs(leaves, p.x)
@@ -383,11 +384,9 @@ def _measure_slope_of_scale(
     return -float(slope)
 
 
-def _predict_slope_of_scale(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
-    p = problem(widths, examples, seed)
-    f = _f(widths, examples, seed)
+@of_problem
+def _predict_slope_of_scale(p: Problem, weight_decay: float) -> float:
+    f = values(p.directions, p.x)
     return sl.rho_velocity(p.rho, f, p.labels, weight_decay)
 
 
@@ -417,23 +416,21 @@ EQ_3 = numeric(
 )
 
 
-def _measure_directions(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = problem(widths, examples, seed)
-    leaves = tensors(p.directions)
-    slopes = gradients(square_error(p.rho, outputs(leaves, p.x), p.labels), leaves)
+@of_problem
+def _measure_directions(p: Problem) -> Array:
+    slopes = slopes_of(p)
     return flat([-projected(v, s) for v, s in zip(p.directions, slopes, strict=True)])
 
 
-def _predict_directions(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = problem(widths, examples, seed)
+@of_problem
+def _predict_directions(p: Problem) -> Array:
     return flat(sl.directions_velocity(p.rho, p.directions, p.x, p.labels))
 
 
-def _not_projected(*, widths: list[int], examples: int, seed: int) -> Array:
+@of_problem
+def _not_projected(p: Problem) -> Array:
     """The gradient that is not projected onto the spheres."""
-    p = problem(widths, examples, seed)
-    leaves = tensors(p.directions)
-    slopes = gradients(square_error(p.rho, outputs(leaves, p.x), p.labels), leaves)
+    slopes = slopes_of(p)
     return -flat(slopes)
 
 
@@ -458,11 +455,9 @@ EQ_4 = adversarial(
 )
 
 
-def _measure_fall(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
+@of_problem
+def _measure_fall(p: Problem, weight_decay: float) -> float:
     """Slope of the loss along the flow, by the chain rule on raw gradients."""
-    p = problem(widths, examples, seed)
     leaves = tensors(p.directions)
     rho = torch.tensor(p.rho, dtype=torch.float64, requires_grad=True)
     loss = square_error(rho, outputs(leaves, p.x), p.labels)
@@ -473,21 +468,17 @@ def _measure_fall(
     return float(along - slope**2)
 
 
-def _predict_fall(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
-    p = problem(widths, examples, seed)
+@of_problem
+def _predict_fall(p: Problem, weight_decay: float) -> float:
     f = sl.outputs(p.directions, p.x)
     speed = sl.rho_velocity(p.rho, f, p.labels, weight_decay)
     moves = sl.directions_velocity(p.rho, p.directions, p.x, p.labels)
     return -(speed**2) - sum(float(np.vdot(m, m)) for m in moves)
 
 
-def _only_the_scale(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
+@of_problem
+def _only_the_scale(p: Problem, weight_decay: float) -> float:
     """The squared speed of the scale alone."""
-    p = problem(widths, examples, seed)
     f = sl.outputs(p.directions, p.x)
     return -(sl.rho_velocity(p.rho, f, p.labels, weight_decay) ** 2)
 

@@ -27,6 +27,7 @@ from verify.claims.square_loss._networks import (
     projected,
     square_error,
     tensors,
+    values,
 )
 from verify.compare import AgreesTo, AtLeast, AtMost, Identical, Outcome
 from verify.reading import Reading
@@ -54,7 +55,7 @@ def _path(
     p = _start(widths, examples, seed, rho=0.01)
     states = _states(p, weight_decay, _TIMES, tolerance=1e-7)
     rho = np.array([float(scale[0]) for scale, *_ in states])
-    f = np.array([outputs(tensors(v), p.x).detach().numpy() for _, *v in states])
+    f = np.array([values(v, p.x) for _, *v in states])
     push = weight_decay + np.sum(f**2, axis=1)
     return {"rho": rho, "f": f, "push": push, "equilibrium": f @ p.labels / push}
 
@@ -66,7 +67,7 @@ def _start(widths: Sequence[int], examples: int, seed: int, rho: float) -> Probl
     """Draw a problem of separable labels with average separability at the start."""
     for draw in itertools.count():
         p = problem(widths, examples, seed + 1000 * draw)
-        f = outputs(tensors(p.directions), p.x).detach().numpy()
+        f = values(p.directions, p.x)
         labels = np.where(p.x[:, 0] >= 0.0, 1.0, -1.0)
         if labels @ f > 0.0:
             return Problem(p.directions, p.x, labels, rho)
@@ -229,7 +230,7 @@ ERR_2 = numeric(
 
 def _crossing(widths: Sequence[int], examples: int, seed: int, decay: float) -> Problem:
     p = _start(widths, examples, seed, rho=1.0)
-    f = outputs(tensors(p.directions), p.x).detach().numpy()
+    f = values(p.directions, p.x)
     rho = float(p.labels @ f / (decay + f @ f))
     return Problem(p.directions, p.x, p.labels, rho)
 
@@ -284,7 +285,7 @@ CURVATURE = numeric(
 
 def _measure_margins(*, widths: list[int], examples: int, seed: int) -> Array:
     p = interpolator(widths, examples, seed)
-    return p.labels * outputs(tensors(p.directions), p.x).detach().numpy()
+    return p.labels * values(p.directions, p.x)
 
 
 def _predict_margins(*, widths: list[int], examples: int, seed: int) -> Array:
