@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from theory import square_loss as sl
 from verify.claim import Case, Source, adversarial, grid, numeric
-from verify.claims._predictors import changed, times, unlike
+from verify.claims._predictors import changed, mapped, times, unlike
 from verify.claims._searches import SEEDS, searched
 from verify.claims.square_loss._networks import Array
 from verify.compare import AgreesTo, Identical, Outcome
@@ -52,14 +52,6 @@ def _predict_trajectory(
     return sl.rho_trajectory(np.array(times), rho0, f, y, weight_decay)
 
 
-def _half_the_rate(
-    *, examples: int, seed: int, rho0: float, weight_decay: float, times: list[float]
-) -> Array:
-    """exp(-A t), the rate of a loss with a factor of one half."""
-    f, y = _values(examples, seed)
-    return sl.rho_trajectory(0.5 * np.array(times), rho0, f, y, weight_decay)
-
-
 LINEAR = numeric(
     id="sl/lin",
     items=("Lin",),
@@ -80,7 +72,11 @@ LINEAR = numeric(
     measure=_measure_trajectory,
     # The sums A and B are rounded, their terms partly cancel: a few eps each.
     compare=AgreesTo(relative=1e-13),
-    must_refute=_half_the_rate,
+    must_refute=changed(
+        _predict_trajectory,
+        "exp(-A t), the rate of a loss with a factor of one half.",
+        times=lambda times: [0.5 * t for t in times],
+    ),
     uses=("sl/eq3",),
 )
 
@@ -111,13 +107,6 @@ def _predict_settling(
     return sl.settling_time(fraction, _values(examples, seed)[0], weight_decay)
 
 
-def _settles_without_decay(
-    *, examples: int, seed: int, weight_decay: float, fraction: float
-) -> float:
-    """The time without decay."""
-    return sl.settling_time(fraction, _values(examples, seed)[0], 0.0)
-
-
 SETTLING = numeric(
     id="sl/lin-time",
     items=("Lin",),
@@ -129,7 +118,7 @@ SETTLING = numeric(
     measure=_measure_settling,
     # The bisection ends at 2^-60 of the interval; A is rounded.
     compare=AgreesTo(relative=1e-13),
-    must_refute=_settles_without_decay,
+    must_refute=changed(_predict_settling, "The time without decay.", weight_decay=0.0),
     uses=("sl/lin",),
 )
 
@@ -639,16 +628,6 @@ def _predict_roots(
     ]
 
 
-def _nothing_collapses(
-    *, depth: int, examples: int, seed: int, weight_decay: float
-) -> list[float]:
-    """Zero repels, as in networks of two layers."""
-    found = _predict_roots(
-        depth=depth, examples=examples, seed=seed, weight_decay=weight_decay
-    )
-    return [found[0], 0.0, found[2]]
-
-
 BARRIER = numeric(
     id="sl/eq5b-barrier",
     items=("Eq5b",),
@@ -663,7 +642,11 @@ BARRIER = numeric(
     measure=_measure_roots,
     # Newton's steps end within a few eps of a simple root.
     compare=AgreesTo(relative=1e-12),
-    must_refute=_nothing_collapses,
+    must_refute=mapped(
+        _predict_roots,
+        "Zero repels, as in networks of two layers.",
+        lambda found: [found[0], 0.0, found[2]],
+    ),
     uses=("sl/eq5b",),
     finding=(
         "Without normalisation, weight decay can end training of three layers or more at"

@@ -345,18 +345,10 @@ def _measure_largest_margin(*, margin: str) -> Any:
         return 1 / best
 
 
-def _of_interpolator(*, margin: str) -> float:
+def _of_interpolator(*, margin: str, count: int = 3) -> float:
     rows, labels = _three_points(20)
-    x = np.array([[float(v) for v in row] for row in rows])
-    solution = sl.ridge_solution(x, np.array(labels, dtype=np.float64), 0.0)
-    return 1.0 / float(np.linalg.norm(solution))
-
-
-def _of_support_vectors(*, margin: str) -> float:
-    """The interpolator of the first two points alone."""
-    rows, labels = _three_points(20)
-    x = np.array([[float(v) for v in row] for row in rows])[:2]
-    solution = sl.ridge_solution(x, np.array(labels[:2], dtype=np.float64), 0.0)
+    x = np.array([[float(v) for v in row] for row in rows[:count]])
+    solution = sl.ridge_solution(x, np.array(labels[:count], dtype=np.float64), 0.0)
     return 1.0 / float(np.linalg.norm(solution))
 
 
@@ -371,7 +363,9 @@ ERR_6 = numeric(
     measure=_measure_largest_margin,
     # Three by three equations of condition below 100.
     compare=AgreesTo(relative=1e-13),
-    must_hold=_of_support_vectors,
+    must_hold=changed(
+        _of_interpolator, "The interpolator of the first two points alone.", count=2
+    ),
     expected=Outcome.REFUTED,
     uses=("sl/obs2a", "sl/obs2b-largest"),
     finding=(
@@ -422,17 +416,11 @@ def _measure_decay_path(*, examples: int, inputs: int, seed: int) -> list[Any]:
     return found
 
 
-def _predict_decay_path(*, examples: int, inputs: int, seed: int) -> Array:
+def _predict_decay_path(
+    *, examples: int, inputs: int, seed: int, parts: float = 100.0
+) -> Array:
     x, y = _integers(examples, inputs, seed)
-    decays = np.array(_DECAYS[1:]) / 100.0
-    path = sl.regularisation_path(x.astype(np.float64), y.astype(np.float64), decays)
-    return np.stack([path.rho, path.alignment, path.energy], axis=1).ravel()
-
-
-def _decay_doubled(*, examples: int, inputs: int, seed: int) -> Array:
-    """Twice the decay."""
-    x, y = _integers(examples, inputs, seed)
-    decays = np.array(_DECAYS[1:]) / 50.0
+    decays = np.array(_DECAYS[1:]) / parts
     path = sl.regularisation_path(x.astype(np.float64), y.astype(np.float64), decays)
     return np.stack([path.rho, path.alignment, path.energy], axis=1).ravel()
 
@@ -450,7 +438,7 @@ PATH = numeric(
     measure=_measure_decay_path,
     # One singular value decomposition, condition below 1e3 where nothing is singular.
     compare=AgreesTo(relative=1e-12),
-    must_refute=_decay_doubled,
+    must_refute=changed(_predict_decay_path, "Twice the decay.", parts=50.0),
     uses=("sl/minnorm",),
 )
 
