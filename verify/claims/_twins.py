@@ -16,6 +16,7 @@ from torch import Tensor
 
 from verify.claim import Claim, Source, numeric
 from verify.compare import AgreesTo
+from verify.items import paper
 from verify.reading import Reading
 
 Array = npt.NDArray[np.float64]
@@ -26,15 +27,16 @@ Twin = Callable[..., Any]
 ROUNDING = AgreesTo(relative=1e-10, absolute=1e-11)
 
 
-def closed(*, twin: Twin, key: str, where: str, **parts: Any) -> Claim:
+def closed(*, id: str, twin: Twin, where: str, key: str = "", **parts: Any) -> Claim:
     """Return a claim that a measurement is what its twin computes.
 
     The twin takes the case, and `wrong`: whether to make the mistake that the claim must
-    notice.
+    notice. The source is the paper that the id begins with, or that of another `key`.
     """
     parts.setdefault("compare", ROUNDING)
     return numeric(
-        source=Source(key, where, Reading.OURS),
+        id=id,
+        source=Source(key or paper(id.partition("/")[0]).key, where, Reading.OURS),
         predict=partial(twin, wrong=False),
         must_refute=partial(twin, wrong=True),
         **parts,

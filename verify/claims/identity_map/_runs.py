@@ -10,16 +10,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from empirical.identity_map.study import STUDY
 from empirical.testbed.records import Draw, Draws, RunRecord
 from verify.claim import Claim, Source, grid, trend
-from verify.compare import Contrast, EffectWithin
+from verify.compare import Array, Contrast, EffectWithin
 from verify.reading import Reading
 from verify.trained import NotLearnt, Run, Trainer
 
-Array = npt.NDArray[np.float64]
 Number = Callable[[str, str], Array]
 """Name and scale to a number of every network that counts."""
 

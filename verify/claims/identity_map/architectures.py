@@ -4,7 +4,6 @@ import itertools
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from hypothesis import strategies as st
 from torch import Tensor, nn
@@ -22,10 +21,17 @@ from verify.claim import (
 )
 from verify.claims._predictors import always, changed, plus, scaled
 from verify.claims._searches import searched
-from verify.compare import AgreesTo, AtLeast, Estimate, Identical, MeanEquals, Outcome
+from verify.compare import (
+    AgreesTo,
+    Array,
+    AtLeast,
+    Estimate,
+    Identical,
+    MeanEquals,
+    Outcome,
+)
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 KEY = "zhang2020identity"
 
 # --- the identity as weights ----------------------------------------------------------

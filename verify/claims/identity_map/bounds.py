@@ -8,7 +8,6 @@ from typing import Any
 import flint
 import mpmath
 import numpy as np
-import numpy.typing as npt
 import torch
 from hypothesis import strategies as st
 
@@ -17,10 +16,9 @@ from verify.claim import Source, adversarial, grid, numeric, symbolic
 from verify.claims._predictors import always, changed, plus
 from verify.claims._searches import searched
 from verify.claims.identity_map._framework import columns
-from verify.compare import AgreesTo, AtMost
+from verify.compare import AgreesTo, Array, AtMost
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 KEY = "zhang2020identity"
 DIGITS = 40
 

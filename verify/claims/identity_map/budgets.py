@@ -12,8 +12,6 @@ from verify.claim import grid
 from verify.claims._twins import closed, sketch, stacked
 from verify.claims.identity_map.steps import plain, shown, specified, squared
 
-KEY = "zhang2020identity"
-
 # --- budgets and further starts ---------------------------------------------------------
 
 
@@ -147,7 +145,6 @@ BUDGETS = closed(
     items=("Fig2", "Fig5"),
     title="Step budgets count from the end of the plateau; a diverged network is retrained",
     statement=r"t_{end}=t_r+T,\qquad\eta\leftarrow\eta\,r\text{ where }\ell_t>50\,\ell_0",
-    key=KEY,
     where="Appendix A, on training",
     cases=grid(how=tuple(_BUDGET_RATES)),
     twin=_plain_budgets,
@@ -184,7 +181,6 @@ OVER_ALL = closed(
     items=("Fig38",),
     title="The loss over thousands of images is a mean, or half a sum, over all of them",
     statement=r"\tfrac1{nd}\textstyle\sum(f(x)-y)^2\quad\text{or}\quad\tfrac12\sum(f(x)-y)^2",
-    key=KEY,
     where="Appendix L",
     cases=grid(examples=(3, 2300), loss=("mean", "half-sum")),
     twin=_plain_over_all,

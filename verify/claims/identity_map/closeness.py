@@ -6,7 +6,6 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from torch import nn
 
 from empirical.identity_map import measures
@@ -14,9 +13,7 @@ from empirical.identity_map.networks import copier
 from verify.claim import grid
 from verify.claims._twins import closed, stacked
 from verify.claims.identity_map import _definitions as by
-
-KEY = "zhang2020identity"
-Array = npt.NDArray[np.float64]
+from verify.compare import Array
 
 
 def _plain_one(
@@ -163,7 +160,6 @@ MEASURES = closed(
         r"\cos(f(x),x),\ \overline{(f(x)-x)^2},\ \|W^0-W^*\|/\|W^0\|,\ \ldots"
         r"\text{ one image after the other}"
     ),
-    key=KEY,
     where="Section 3.2 and Appendix J",
     cases=(
         *grid(kind=tuple(by.LAYERS), law="gaussian", centred=False, dead=False),

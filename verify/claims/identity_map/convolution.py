@@ -27,10 +27,17 @@ from verify.claims.identity_map._rational import (
     pseudo_inverse,
     rational,
 )
-from verify.compare import AgreesTo, AtMost, Estimate, Identical, MeanEquals, Outcome
+from verify.compare import (
+    AgreesTo,
+    Array,
+    AtMost,
+    Estimate,
+    Identical,
+    MeanEquals,
+    Outcome,
+)
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 KEY = "zhang2020identity"
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from theory import identity_map as idm
@@ -19,8 +18,6 @@ from verify.claims._predictors import always
 from verify.claims.identity_map._framework import descend, squared_error
 from verify.compare import AgreesTo, AtLeast, Outcome
 from verify.reading import Reading
-
-Array = npt.NDArray[np.float64]
 
 
 def _pair(dim: int, numerator: int) -> tuple[list[Fraction], list[Fraction]]:

@@ -17,10 +17,9 @@ from verify.claims._predictors import always, changed, unlike
 from verify.claims._searches import SEEDS, searched
 from verify.claims.identity_map._framework import descend, squared_error
 from verify.claims.identity_map._rational import floats, pseudo_inverse, rational
-from verify.compare import AgreesTo, Estimate, Identical, MeanEquals
+from verify.compare import AgreesTo, Array, Estimate, Identical, MeanEquals
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 KEY = "zhang2020identity"
 
 _STEPS = (0, 1, 2, 3, 10, 31, 100)

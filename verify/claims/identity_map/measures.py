@@ -20,10 +20,9 @@ from verify.claim import Source, adversarial, grid, numeric
 from verify.claims._predictors import changed
 from verify.claims._searches import searched
 from verify.claims._twins import closed
-from verify.compare import AgreesTo
+from verify.compare import AgreesTo, Array
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
 KEY = "zhang2020identity"
 
@@ -117,7 +116,6 @@ COSINE = closed(
     items=("Corr",),
     title="Cosines of images with black pixels, faint, bright and of one grey",
     statement=r"\cos(a, b) = \frac{\langle a, b\rangle}{\|a\|\,\|b\|}",
-    key=KEY,
     where="Section 3.2",
     cases=(
         *grid(

@@ -17,8 +17,6 @@ from verify.claims._twins import Array, closed, drawn_into, normal, sketch, stac
 from verify.claims.identity_map.steps import plain
 from verify.compare import Identical
 
-KEY = "zhang2020identity"
-
 # --- what a network is and does ---------------------------------------------------------
 
 
@@ -102,7 +100,6 @@ NORM = closed(
     items=("B1",),
     title="Batch and layer normalisation match PyTorch's, running statistics included",
     statement=r"z\mapsto g\,(z-\hat\mu)/\sqrt{\hat\sigma^2+\epsilon}+b",
-    key=KEY,
     where="not in the paper, whose networks have no normalisation",
     cases=(
         *grid(over=("batch", "layer"), affine=True, bias=(True, False), act="tanh"),
@@ -139,7 +136,6 @@ SIZES = closed(
     items=("Tab1",),
     title="Counts of parameters and multiplications are those of PyTorch's own networks",
     statement=r"\#\theta,\qquad\#\text{products}=\sum_lHW\,C_lC_{l-1}K^2",
-    key=KEY,
     where="Table 1",
     cases=grid(kind=("fcn", "cnn", "residual"), bias=(False, True)),
     compare=Identical(),
@@ -181,7 +177,6 @@ COVER = closed(
     items=("Fig8",),
     title="The receptive field is measured as the pixels with a non-zero gradient",
     statement=r"|\{p:\partial f_q/\partial x_p\ne0\}|/(HW)",
-    key=KEY,
     where="Section 3.4",
     cases=(
         {"kernel": 3, "shape": [7, 6], "at": [0, 0]},
@@ -253,7 +248,6 @@ KERNEL = closed(
     items=("Fig2",),
     title="The empirical tangent kernel is the Gram matrix of single outputs' gradients",
     statement=r"\Theta_{ij}=\langle\nabla_\theta f(x_i),\nabla_\theta f(x_j)\rangle",
-    key=KEY,
     where="not in the paper, which has no tangent kernels",
     cases=(
         *grid(kind=("fcn", "cnn", "residual"), outputs="mean", cross=False),
@@ -296,7 +290,6 @@ UPPER = closed(
     items=("Upper",),
     title="The last layers of a residual network are its last blocks",
     statement=r"h\mapsto h+W_{2b}\sigma(W_{2b-1}h)",
-    key=KEY,
     where="Appendices H.2 and N",
     cases=grid(count=(2, 4)),
     twin=_plain_upper,
@@ -332,7 +325,6 @@ SLOPE = closed(
     items=("B2",),
     title="Derivatives of activations are the analytic ones, and 0 at kinks",
     statement=r"\sigma'(z)",
-    key=KEY,
     where="not in the paper: slopes for tangent kernels",
     cases=grid(name=("tanh", "relu", "sign", "square")),
     twin=_plain_slope,

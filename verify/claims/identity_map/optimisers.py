@@ -25,7 +25,6 @@ from empirical.testbed.supervised import Supervised, loaded
 from verify.claim import grid
 from verify.claims._twins import closed, drawn_into, normal, orders, sketch, stacked
 
-KEY = "zhang2020identity"
 _EXAMPLES, _STEPS = 7, 12
 _RATES = (0.05, 0.03, 0.02)
 
@@ -176,7 +175,6 @@ STEPS = closed(
     items=("Fig32",),
     title="Every optimiser's steps on stacked networks are PyTorch's on each network",
     statement=r"\theta_{12}\text{ of three stacked networks}=\theta_{12}\text{ of each}",
-    key=KEY,
     where="Appendix I, on optimisers",
     cases=(
         *grid(name=tuple(OPTIMISERS), clip=None, common=False, examples="own"),
@@ -286,7 +284,6 @@ WAYS = closed(
         "Learning-rate drops, fresh batches and gradient rescaling follow their definitions"
     ),
     statement=r"w\leftarrow w-\eta\,0.5^{[t\ge3]+[t\ge7]}g,\qquad g\leftarrow g\,c/\|g\|",
-    key=KEY,
     where="Appendix A, on the schedule",
     cases=grid(way=("afresh", "drops", "lifted")),
     twin=_plain_ways,
@@ -395,7 +392,6 @@ LOOKS = closed(
         "The loss alone decides when a network leaves the plateau, ends, stalls or diverges"
     ),
     statement=r"t_r=\min\{t:\ell_t<\tfrac12\ell_0\},\qquad t_{end}=t_r+6",
-    key=KEY,
     where="Appendix A, on training",
     cases=grid(check=(1, 3, 7)),
     twin=_plain_looks,

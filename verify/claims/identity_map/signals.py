@@ -10,7 +10,6 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from empirical.data import load
@@ -19,10 +18,9 @@ from empirical.randomness import torch_generator
 from theory import identity_map as idm
 from verify.claim import Claim, Evidence, Source, grid, numeric
 from verify.claims._predictors import always, mapped
-from verify.compare import AgreesTo, AtLeast, AtMost, Estimate, MeanEquals
+from verify.compare import AgreesTo, Array, AtLeast, AtMost, Estimate, MeanEquals
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 KEY = "zhang2020identity"
 
 DEPTH, CHANNELS, KERNEL = 20, 32, 5

@@ -15,7 +15,6 @@ from empirical.testbed.stack import Stack
 from verify.claim import Case, grid
 from verify.claims._twins import closed, drawn_into, normal, sketch, stacked
 
-KEY = "zhang2020identity"
 _SHAPE = (2, 3, 4)
 PIXELS = 24
 _RATES = (0.08, 0.05)
@@ -243,7 +242,6 @@ STEPS = closed(
         r"\theta\leftarrow\theta-\eta m,\qquad m\leftarrow\mu m"
         r"+\nabla\tfrac1{nd}\textstyle\sum(f(x)-x)^2"
     ),
-    key=KEY,
     where="Appendices A and N",
     cases=_cases(),
     twin=_plain_steps,
@@ -293,7 +291,6 @@ SLOPES = closed(
     items=("Fig24",),
     title="Hand-written gradients of dense layers, and their norms, match autograd",
     statement=r"\partial L/\partial W_k=\Delta_kH_{k-1}^T",
-    key=KEY,
     where="Appendix A, on training",
     cases=grid(
         kind=("fcn", "residual"),

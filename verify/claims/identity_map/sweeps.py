@@ -7,9 +7,6 @@ What is tried, by how much at least and on how many networks stands in
 from functools import partial
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from verify.claim import Claim
 from verify.claims._predictors import stated
 from verify.claims.identity_map._runs import (
@@ -22,9 +19,8 @@ from verify.claims.identity_map._runs import (
     orthogonal,
     run,
 )
+from verify.compare import Array
 from verify.trained import NotLearnt
-
-Array = npt.NDArray[np.float64]
 
 # --- sizes, kernels, channels -----------------------------------------------------------
 

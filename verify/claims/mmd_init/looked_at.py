@@ -23,7 +23,6 @@ from verify.claims.mmd_init.logits import noisy
 from verify.claims.mmd_init.terms import detached
 from verify.claims.mmd_init.tuning import plain
 
-KEY = "lee2023unsupervised"
 _WIDTHS = [5, 7, 6, 3]
 _S = (0.6, 1.1)
 
@@ -148,7 +147,6 @@ MEASURED = closed(
         "Recorded shares, Jacobians and noisy predictions match counts network by network"
     ),
     statement=r"DS,\ \overline{\|J_l\|^2},\ L_{iod}(\theta+\epsilon),\ f_1(x)",
-    key=KEY,
     where="Section 3.2.2 and appendices B.1, B.3.1 and B.3.2",
     cases=grid(what=("constant", "slopes", "perturbed", "predicted", "many")),
     twin=_plain_measured,
@@ -182,7 +180,6 @@ DISTANCE = closed(
     items=("Fig1",),
     title="Distances from uniformity are Kolmogorov-Smirnov distances",
     statement=r"\sup_t|\hat F(t)-t|",
-    key=KEY,
     where="Figure 1",
     cases=grid(count=(1, 4, 25)),
     twin=_plain_distance,
@@ -234,7 +231,6 @@ STARTS = closed(
     items=("Prelim",),
     title="He's and Xavier's initialisations are PyTorch's, normal or uniform, biases zero",
     statement=r"\operatorname{Var}W=\tfrac2{n_{in}}\text{ or }\tfrac2{n_{in}+n_{out}}",
-    key=KEY,
     where="Section 4, on baselines",
     cases=grid(kind=("he", "xavier"), uniform=(False, True)),
     twin=_plain_start,
@@ -263,7 +259,6 @@ MODULE = closed(
     items=("Prelim",),
     title="A learned start is returned as a PyTorch module, with or without normalisation",
     statement=r"f(x)=W_3\sigma(\nu(W_2\sigma(\nu(W_1x+b_1))+b_2))+b_3",
-    key=KEY,
     where="Section 4, on baselines",
     cases=grid(norm=(False, True)),
     twin=_plain_module,
@@ -326,7 +321,6 @@ FOUND = closed(
     items=("Degenerate",),
     title="A degenerate start is detected at its second degenerate window in a row",
     statement=r"\bar c_{w-1},\bar c_w\ge\tfrac12,\quad w>\text{grace}",
-    key=KEY,
     where="Appendix B.3.1; leaving such starts is ours",
     cases=grid(leave=(False, True), grace=(0, 1, 3)),
     twin=_plain_found,

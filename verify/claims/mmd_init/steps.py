@@ -18,8 +18,6 @@ from verify.claims._twins import closed, drawn_into, normal, sketch, stacked
 from verify.claims.mmd_init.logits import noisy, normals, seeded
 from verify.claims.mmd_init.terms import degenerate, detached, discrepancy, median
 
-KEY = "lee2023unsupervised"
-
 # --- steps ------------------------------------------------------------------------------
 
 _INPUTS, _BATCH, _STEPS, _MODELS = 11, 4, 7, 5
@@ -227,7 +225,6 @@ STEPS = closed(
         r"\theta\leftarrow\theta"
         r"-\eta\,\mathrm{Adam}(\nabla(L_{uni}+\lambda L_{sd}+\xi L_{iod}))"
     ),
-    key=KEY,
     where="Equation 23 and appendix D.2",
     cases=(
         *grid(way=("explicit", "auto"), classes=3),
@@ -326,7 +323,6 @@ MODULE = closed(
     items=("Eq23",),
     title="Pre-training a convolutional module takes the steps of the definition as well",
     statement=r"\theta_{t+1}=\theta_t-\eta\,\mathrm{Adam}(\nabla L)",
-    key=KEY,
     where="Equation 23 and appendix D.2",
     cases=grid(inputs=("module", "stack")),
     twin=_plain_module,

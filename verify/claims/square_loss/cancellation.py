@@ -5,15 +5,12 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 
 from theory import square_loss as sl
 from verify.claim import Source, grid, numeric
 from verify.claims.square_loss._runs import KEY
-from verify.compare import AgreesTo
+from verify.compare import AgreesTo, Array
 from verify.reading import Reading
-
-Array = npt.NDArray[np.float64]
 
 
 def _problem(examples: int, seed: int) -> tuple[Array, Array]:

@@ -18,7 +18,6 @@ from verify.claim import Case, grid
 from verify.claims._twins import Array, closed, normal, sketch
 from verify.claims.square_loss.steps import FAMILIES, drawn, plain, stacked, targets
 
-KEY = "poggio2021explicit"
 _SHAPES = {"dense": (5,), "images": (2, 5, 4)}
 _LEVELS = [k / 20 for k in range(21)]
 _PENALTY = 0.7
@@ -276,7 +275,6 @@ OBSERVED = closed(
         r"S=\sum f_n^2,\ B=\sum y_nf_n,\ \rho_{eq}=\tfrac{B}{\lambda+S},\ "
         r"\nu=-\rho\sum e_nf_n,\ r_k,\ NC1..4"
     ),
-    key=KEY,
     where="Equations 1, 5 and 6, and section 2.1",
     cases=(
         *_each((1, 3)),
@@ -346,7 +344,6 @@ SINGLE = closed(
     items=("PerSample", "Eq6"),
     title="Recorded per-example gradient distances match autograd, one example at a time",
     statement=r"D_{n,k}=\|\partial f_n/\partial V_k-V_kf_n\|_F/|f_n|",
-    key=KEY,
     where="Equation 6 and section 2.1, on single examples",
     cases=grid(family=FAMILIES, shape=tuple(_SHAPES)),
     twin=_plain_single,
@@ -400,7 +397,6 @@ HELD_OUT = closed(
     items=("ExpA", "ExpB"),
     title="Test outputs use the training batch's statistics and are divided by rho",
     statement=r"f(x)=g(x;\hat\mu,\hat\sigma)/\rho",
-    key=KEY,
     where="Captions of Figures 1, 5 and 9",
     cases=grid(family=FAMILIES, shape=tuple(_SHAPES)),
     twin=_plain_held_out,

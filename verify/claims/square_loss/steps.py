@@ -15,7 +15,6 @@ from empirical.square_loss.training import train
 from verify.claim import Case
 from verify.claims._twins import closed, drawn_into, normal, orders, sketch
 
-KEY = "poggio2021explicit"
 _RATES = (0.02, 0.045)
 _SHAPES = {"dense": (5,), "images": (2, 5, 4)}
 
@@ -294,7 +293,6 @@ STEPS = closed(
         r"m\leftarrow\mu m+\nabla\tfrac1N\sum_n(g_n-y_n)^2+\lambda W,\qquad"
         r" W\leftarrow W-\eta m"
     ),
-    key=KEY,
     where="Captions of Figures 1, 5 and 9",
     cases=_cases(),
     twin=_plain_steps,
@@ -388,7 +386,6 @@ ENDS = closed(
         "Runs that diverge and networks silent on one class or on all inputs are told apart"
     ),
     statement=r"f=0\text{ on all},\quad f\approx0\text{ on a class},\quad\ell_t>10^3\ell_0",
-    key=KEY,
     where="Captions of Figures 1, 5 and 9",
     cases=({},),
     twin=_plain_ends,
