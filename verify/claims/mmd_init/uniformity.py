@@ -9,7 +9,7 @@ import torch
 
 from theory import mmd
 from verify.claim import Source, grid, numeric, statistical
-from verify.claims._predictors import always, changed, mapped
+from verify.claims._predictors import always, changed, drawn, mapped
 from verify.claims.mmd_init._samples import Array, generator, kernel, laws, simplex
 from verify.compare import AgreesTo, Estimate, MeanEquals
 from verify.reading import Reading
@@ -209,10 +209,8 @@ def _measure_moved(
     return found
 
 
-def _predict_discrepancy(
-    *, classes: int, sizes: list[int], bandwidths: list[float], seed: int
-) -> list[float]:
-    x, y = laws(classes, sizes, seed)
+@drawn(laws)
+def _predict_discrepancy(x: Array, y: Array, bandwidths: list[float]) -> list[float]:
     return [mmd.mmd_squared(x, y, bandwidths, "biased")] * 2
 
 
@@ -269,10 +267,8 @@ def _measure_estimates(
         return [u, v, v - u]
 
 
-def _predict_estimates(
-    *, classes: int, sizes: list[int], bandwidths: list[float], seed: int
-) -> list[float]:
-    x, y = laws(classes, sizes, seed)
+@drawn(laws)
+def _predict_estimates(x: Array, y: Array, bandwidths: list[float]) -> list[float]:
     return [
         mmd.mmd_squared(x, y, bandwidths),
         mmd.mmd_squared(x, y, bandwidths, "biased"),
@@ -280,11 +276,9 @@ def _predict_estimates(
     ]
 
 
-def _one_estimator(
-    *, classes: int, sizes: list[int], bandwidths: list[float], seed: int
-) -> list[float]:
+@drawn(laws)
+def _one_estimator(x: Array, y: Array, bandwidths: list[float]) -> list[float]:
     """The biased estimate for both."""
-    x, y = laws(classes, sizes, seed)
     v = mmd.mmd_squared(x, y, bandwidths, "biased")
     return [v, v, 0.0]
 

@@ -7,7 +7,6 @@ seed, away from the kinks of its network.
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -51,18 +50,6 @@ def problem(widths: Sequence[int], examples: int, seed: int) -> Problem:
         hidden = preactivations(arrays, torch.from_numpy(x))[:-1]
         if all(float(z.abs().min()) > _CLEAR for z in hidden):
             return Problem(directions, x, labels, rho)
-
-
-def of_problem(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a function take the problem of a case in the place of what it is drawn by."""
-
-    @wraps(function)
-    def of_case(
-        *, widths: Sequence[int], examples: int, seed: int, **others: Any
-    ) -> Any:
-        return function(problem(widths, examples, seed), **others)
-
-    return of_case
 
 
 def interpolator(widths: Sequence[int], examples: int, seed: int) -> Problem:

@@ -7,7 +7,7 @@ import numpy as np
 
 from theory import neural_collapse as nc
 from verify.claim import Source, grid, numeric
-from verify.claims._predictors import always
+from verify.claims._predictors import always, drawn
 from verify.claims.square_loss._networks import Array
 from verify.compare import AgreesTo
 from verify.reading import Reading
@@ -35,6 +35,11 @@ def _features(
     return h + offset, labels, rng.standard_normal((classes, features))
 
 
+def _means(h: Array, labels: Any) -> Array:
+    """Class means, as rows."""
+    return np.array([h[labels == c].mean(axis=0) for c in range(max(labels) + 1)])
+
+
 def _exact_means(h: Array, labels: Any) -> tuple[list[Any], Any]:
     """Class means and their mean, as rows of 40 digits."""
     groups = [h[labels == c] for c in sorted(set(labels.tolist()))]
@@ -51,13 +56,12 @@ def _exact_means(h: Array, labels: Any) -> tuple[list[Any], Any]:
 # --- the measures ---------------------------------------------------------------------
 
 
-def _measure_nc1(
-    *, classes: int, features: int, seed: int, offset: float = 0.0, spread: float = 1.0
-) -> Any:
+@drawn(_features)
+def _measure_nc1(h: Array, labels: Any, _: Array) -> Any:
     """Tr(Sigma_W Sigma_B^+)/C, through eigenvectors of Sigma_B to 40 digits."""
-    h, labels, _ = _features(classes, features, seed, offset, spread)
     with mpmath.workdps(40):
         means, centre = _exact_means(h, labels)
+        classes, features = len(means), h.shape[1]
         between, within = mpmath.zeros(features), mpmath.zeros(features)
         for mean in means:
             d = mean - centre
@@ -74,22 +78,18 @@ def _measure_nc1(
         return total / classes
 
 
-def _predict_nc1(
-    *, classes: int, features: int, seed: int, offset: float = 0.0, spread: float = 1.0
-) -> float:
-    h, labels, _ = _features(classes, features, seed, offset, spread)
+@drawn(_features)
+def _predict_nc1(h: Array, labels: Any, _: Array) -> float:
     return nc.nc1(h, labels)
 
 
-def _traces_apart(
-    *, classes: int, features: int, seed: int, offset: float = 0.0, spread: float = 1.0
-) -> float:
+@drawn(_features)
+def _traces_apart(h: Array, labels: Any, _: Array) -> float:
     """The quotient of the traces, the same for round clouds only."""
-    h, labels, _ = _features(classes, features, seed, offset, spread)
-    means = np.array([h[labels == c].mean(axis=0) for c in range(classes)])
+    means = _means(h, labels)
     within = np.sum((h - means[labels]) ** 2) / len(h)
-    between = np.sum((means - means.mean(axis=0)) ** 2) / classes
-    return float(within / between / classes)
+    between = np.sum((means - means.mean(axis=0)) ** 2) / len(means)
+    return float(within / between / len(means))
 
 
 NC_1 = numeric(
@@ -109,11 +109,9 @@ NC_1 = numeric(
 )
 
 
-def _measure_simplex(
-    *, classes: int, features: int, seed: int, offset: float = 0.0
-) -> list[Any]:
+@drawn(_features)
+def _measure_simplex(h: Array, labels: Any, _: Array) -> list[Any]:
     """Equal norms, equal angles, largest angles, pair by pair, to 40 digits."""
-    h, labels, _ = _features(classes, features, seed, offset)
     with mpmath.workdps(40):
         means, centre = _exact_means(h, labels)
         return _simplex([mean - centre for mean in means])
@@ -136,10 +134,8 @@ def _simplex(rows: list[Any]) -> list[Any]:
     return [spread / average, mpmath.sqrt(angles), mpmath.fsum(off) / len(off)]
 
 
-def _predict_simplex(
-    *, classes: int, features: int, seed: int, offset: float = 0.0
-) -> list[float]:
-    h, labels, _ = _features(classes, features, seed, offset)
+@drawn(_features)
+def _predict_simplex(h: Array, labels: Any, _: Array) -> list[float]:
     found = nc.nc2(h, labels)
     return [found.equinorm, found.equiangle, found.maximal_angle]
 
@@ -200,8 +196,8 @@ NC_2_CLASSIFIER = numeric(
 )
 
 
-def _measure_duality(*, classes: int, features: int, seed: int) -> Any:
-    h, labels, weights = _features(classes, features, seed)
+@drawn(_features)
+def _measure_duality(h: Array, labels: Any, weights: Array) -> Any:
     with mpmath.workdps(40):
         means, centre = _exact_means(h, labels)
         rows = [list(mean - centre) for mean in means]
@@ -215,14 +211,15 @@ def _measure_duality(*, classes: int, features: int, seed: int) -> Any:
         )
 
 
-def _predict_duality(*, classes: int, features: int, seed: int) -> float:
-    return nc.nc3(*_features(classes, features, seed))
+@drawn(_features)
+def _predict_duality(h: Array, labels: Any, weights: Array) -> float:
+    return nc.nc3(h, labels, weights)
 
 
-def _of_raw_means(*, classes: int, features: int, seed: int) -> float:
+@drawn(_features)
+def _of_raw_means(h: Array, labels: Any, weights: Array) -> float:
     """Class means that are not centred."""
-    h, labels, weights = _features(classes, features, seed)
-    means = np.array([h[labels == c].mean(axis=0) for c in range(classes)])
+    means = _means(h, labels)
     gap = weights / np.linalg.norm(weights) - means / np.linalg.norm(means)
     return float(np.sum(gap**2))
 
@@ -242,7 +239,11 @@ NC_3 = numeric(
 
 
 def _with_biases(
-    classes: int, features: int, seed: int, scale: float | None, away: float
+    classes: int,
+    features: int,
+    seed: int,
+    scale: float | None = None,
+    away: float = 0.0,
 ) -> tuple[Array, Any, Array, Array | None]:
     """Features and weights at a scale, with biases of the size of their products.
 
@@ -256,18 +257,13 @@ def _with_biases(
     return scale * h, labels, scale * weights, scale**2 * biases
 
 
+@drawn(_with_biases)
 def _measure_disagreement(
-    *,
-    classes: int,
-    features: int,
-    seed: int,
-    scale: float | None = None,
-    away: float = 0.0,
+    h: Array, labels: Any, weights: Array, biases: Array | None
 ) -> float:
     """Count, example by example, where the classifier and the nearest mean part."""
-    h, labels, weights, biases = _with_biases(classes, features, seed, scale, away)
-    shifts = [0.0] * classes if biases is None else biases.tolist()
-    means = [h[labels == c].mean(axis=0) for c in range(classes)]
+    shifts = [0.0] * len(weights) if biases is None else biases.tolist()
+    means = _means(h, labels)
     parted = 0
     for row in h:
         scores = [
@@ -278,27 +274,18 @@ def _measure_disagreement(
     return parted / len(h)
 
 
+@drawn(_with_biases)
 def _predict_disagreement(
-    *,
-    classes: int,
-    features: int,
-    seed: int,
-    scale: float | None = None,
-    away: float = 0.0,
+    h: Array, labels: Any, weights: Array, biases: Array | None
 ) -> float:
-    return nc.nc4(*_with_biases(classes, features, seed, scale, away))
+    return nc.nc4(h, labels, weights, biases)
 
 
+@drawn(_with_biases)
 def _errors_instead(
-    *,
-    classes: int,
-    features: int,
-    seed: int,
-    scale: float | None = None,
-    away: float = 0.0,
+    h: Array, labels: Any, weights: Array, biases: Array | None
 ) -> float:
     """The classifier's errors on the labels."""
-    h, labels, weights, biases = _with_biases(classes, features, seed, scale, away)
     scores = h @ weights.T + (0.0 if biases is None else biases)
     return float(np.mean(np.argmax(scores, axis=1) != labels))
 
@@ -394,7 +381,7 @@ def _collapsed(classes: int, seed: int) -> tuple[Array, Any, Array]:
 def _measure_collapsed(*, classes: int, seed: int) -> list[float]:
     """Return the definitions, in plain double precision."""
     h, labels, weights = _collapsed(classes, seed)
-    means = np.array([h[labels == c].mean(axis=0) for c in range(classes)])
+    means = _means(h, labels)
     m = means - means.mean(axis=0)
     within = (h - means[labels]).T @ (h - means[labels]) / len(h)
     nc1 = np.trace(within @ np.linalg.pinv(m.T @ m / classes, rcond=1e-9)) / classes

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from theory import square_loss as sl
 from verify.claim import Source, adversarial, grid, numeric
-from verify.claims._predictors import always
+from verify.claims._predictors import always, drawn
 from verify.claims._searches import SEEDS, searched
 from verify.claims.square_loss._networks import (
     Array,
@@ -18,7 +18,6 @@ from verify.claims.square_loss._networks import (
     gradients,
     interpolator,
     jacobians,
-    of_problem,
     outputs,
     problem,
     problems,
@@ -38,7 +37,7 @@ KEY = "poggio2021explicit"
 # --- the residual ---------------------------------------------------------------------
 
 
-@of_problem
+@drawn(problem)
 def _measure_speed(p: Problem) -> list[float]:
     slopes = slopes_of(p)
     return [
@@ -47,13 +46,13 @@ def _measure_speed(p: Problem) -> list[float]:
     ]
 
 
-@of_problem
+@drawn(problem)
 def _predict_speed(p: Problem) -> Array:
     residual = sl.critical_residual(p.rho, p.directions, p.x, p.labels)
     return 2.0 * p.rho * np.asarray(residual)
 
 
-@of_problem
+@drawn(problem)
 def _residual_itself(p: Problem) -> Array:
     """The residual itself, without the factor 2 rho."""
     return np.asarray(sl.critical_residual(p.rho, p.directions, p.x, p.labels))
@@ -83,7 +82,7 @@ EQ_6 = adversarial(
 )
 
 
-@of_problem
+@drawn(problem)
 def _measure_turning(p: Problem) -> Array:
     """Differentiate the outputs along the directions' own velocities."""
     slopes = slopes_of(p)
@@ -92,7 +91,7 @@ def _measure_turning(p: Problem) -> Array:
     return np.sum([np.tensordot(j, move, axes=2) for j, move in layers], axis=0)
 
 
-@of_problem
+@drawn(problem)
 def _predict_turning(p: Problem) -> Array:
     errors = p.labels - p.rho * sl.outputs(p.directions, p.x)
     return 2.0 * p.rho * sl.projected_kernel(p.directions, p.x) @ errors
@@ -214,14 +213,14 @@ SINGULAR = numeric(
 )
 
 
-@of_problem
+@drawn(problem)
 def _measure_error(p: Problem, weight_decay: float) -> float:
     f = values(p.directions, p.x)
     rho = p.labels @ f / (weight_decay + f @ f)
     return float(np.linalg.norm(rho * f - p.labels))
 
 
-@of_problem
+@drawn(problem)
 def _predict_error(p: Problem, weight_decay: float) -> float:
     f = sl.outputs(p.directions, p.x)
     rho = sl.rho_equilibrium(f, p.labels, weight_decay)

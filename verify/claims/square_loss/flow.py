@@ -10,7 +10,7 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from theory import square_loss as sl
 from verify.claim import Source, grid, numeric
-from verify.claims._predictors import always, changed, scaled, times
+from verify.claims._predictors import always, changed, drawn, scaled, times
 from verify.claims.square_loss._flows import (
     down,
     integrate,
@@ -22,7 +22,6 @@ from verify.claims.square_loss._networks import (
     Problem,
     flat,
     gradients,
-    of_problem,
     outputs,
     problem,
     projected,
@@ -39,7 +38,7 @@ KEY = "poggio2021explicit"
 # --- the sphere -----------------------------------------------------------------------
 
 
-@of_problem
+@drawn(problem)
 def _measure_drift(p: Problem, length: float) -> Array:
     """Rate of each squared length when all directions are of a common length."""
     scaled = [length * v for v in p.directions]
@@ -56,7 +55,7 @@ def _measure_drift(p: Problem, length: float) -> Array:
     )
 
 
-@of_problem
+@drawn(problem)
 def _predict_drift(p: Problem, length: float) -> Array:
     f = sl.outputs([length * v for v in p.directions], p.x)
     rate = sl.off_sphere_rate(p.rho, f, p.labels)
@@ -158,7 +157,7 @@ def _measured_flow(p: Problem, weight_decay: float) -> list[list[Array]]:
     return integrate(scale_and_directions(p, weight_decay), start, _TIMES)
 
 
-@of_problem
+@drawn(problem)
 def _measure_decrease(p: Problem, weight_decay: float) -> Array:
     """Largest rise of the loss between two times, and of decay over the first loss."""
     loss = loss_of(p, weight_decay)
@@ -204,7 +203,7 @@ def _normalised_loss(
     return loss
 
 
-@of_problem
+@drawn(problem)
 def _measure_normalised(p: Problem, weight_decay: float) -> Array:
     """Scale, outputs and lengths of a weight-normalised network along its flow."""
     flow = down(_normalised_loss(p, weight_decay))
@@ -217,7 +216,7 @@ def _measure_normalised(p: Problem, weight_decay: float) -> Array:
     return np.array(rows)
 
 
-@of_problem
+@drawn(problem)
 def _predict_normalised(p: Problem, weight_decay: float, clock: float) -> Array:
     flow = sl.gradient_flow(
         p.directions,
@@ -265,7 +264,7 @@ WEIGHT_NORMALISATION = numeric(
 )
 
 
-@of_problem
+@drawn(problem)
 def _measure_clock(p: Problem, length: float) -> Array:
     """Velocity of each direction when the vectors behind them are of a given length."""
     vectors = [length * v for v in p.directions]
@@ -275,7 +274,7 @@ def _measure_clock(p: Problem, length: float) -> Array:
     return flat([-s / length for s in slopes])
 
 
-@of_problem
+@drawn(problem)
 def _predict_clock(p: Problem, length: float) -> Array:
     moves = sl.directions_velocity(p.rho, p.directions, p.x, p.labels)
     return flat(moves) / length**2
@@ -379,7 +378,7 @@ LONGER = numeric(
 )
 
 
-@of_problem
+@drawn(problem)
 def _measure_growth(p: Problem, rate: float) -> Array:
     """Squared length of every vector after one step of PyTorch's optimiser."""
     leaves = tensors([np.array([p.rho]), *p.directions])
@@ -389,7 +388,7 @@ def _measure_growth(p: Problem, rate: float) -> Array:
     return np.array([float(v.detach().square().sum()) for v in leaves[1:]])
 
 
-@of_problem
+@drawn(problem)
 def _predict_growth(p: Problem, rate: float) -> Array:
     moves = sl.directions_velocity(p.rho, p.directions, p.x, p.labels)
     return np.array([1.0 + rate**2 * np.vdot(m, m) for m in moves])
@@ -418,7 +417,7 @@ GROWTH = numeric(
 )
 
 
-@of_problem
+@drawn(problem)
 def _measure_rows(p: Problem) -> Array:
     """Velocity of the weights under the library's weight norm, its scales held."""
     layers = [
@@ -438,12 +437,12 @@ def _measure_rows(p: Problem) -> Array:
     return flat([-g for g in gradients(loss, vectors)])
 
 
-@of_problem
+@drawn(problem)
 def _as_whole_matrices(p: Problem) -> Array:
     return flat(sl.directions_velocity(p.rho, p.directions, p.x, p.labels))
 
 
-@of_problem
+@drawn(problem)
 def _row_by_row(p: Problem) -> Array:
     """Slopes projected row by row."""
     f = sl.outputs(p.directions, p.x)
@@ -599,7 +598,7 @@ def _measure_sloped(*, widths: list[int], examples: int, seed: int) -> Array:
     return flat([np.array(speed), *moves])
 
 
-@of_problem
+@drawn(problem)
 def _predict_sloped(p: Problem) -> Array:
     f = sl.outputs(p.directions, p.x)
     speed = sl.rho_velocity(p.rho, f, p.labels, 0.0)
@@ -664,11 +663,9 @@ def _decayed_loss(
     return loss
 
 
-def _measure_lengths(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> Array:
+@drawn(_weights)
+def _measure_lengths(p: Problem, weights: Any, weight_decay: float) -> Array:
     """Rates of all squared lengths and of their product's root."""
-    p, weights = _weights(widths, examples, seed)
     leaves = tensors(weights)
     slopes = gradients(_decayed_loss(p, weight_decay)(leaves), leaves)
     rates = [-2.0 * np.vdot(w, s) for w, s in zip(weights, slopes, strict=True)]
@@ -681,10 +678,8 @@ def _measure_lengths(
     return np.array([*rates, np.dot(np.array(chain), speeds)])
 
 
-def _predict_lengths(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> Array:
-    p, weights = _weights(widths, examples, seed)
+@drawn(_weights)
+def _predict_lengths(p: Problem, weights: Any, weight_decay: float) -> Array:
     g = sl.outputs(weights, p.x)
     pull = -4.0 * float(np.sum((g - p.labels) * g))
     norms = sl.norms(weights)
@@ -721,18 +716,14 @@ UNNORMALISED = numeric(
 )
 
 
-def _measure_weights(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> Array:
-    p, weights = _weights(widths, examples, seed)
+@drawn(_weights)
+def _measure_weights(p: Problem, weights: Any, weight_decay: float) -> Array:
     leaves = tensors(weights)
     return -flat(gradients(_decayed_loss(p, weight_decay)(leaves), leaves))
 
 
-def _predict_weights(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> Array:
-    p, weights = _weights(widths, examples, seed)
+@drawn(_weights)
+def _predict_weights(p: Problem, weights: Any, weight_decay: float) -> Array:
     return flat(sl.weights_velocity(weights, p.x, p.labels, weight_decay))
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from theory import square_loss as sl
 from verify.claim import Case, Source, adversarial, grid, numeric
-from verify.claims._predictors import changed, mapped, times, unlike
+from verify.claims._predictors import changed, drawn, mapped, times, unlike
 from verify.claims._searches import SEEDS, searched
 from verify.claims.square_loss._networks import Array
 from verify.compare import AgreesTo, Identical, Outcome
@@ -474,11 +474,9 @@ BATCHES = numeric(
 # --- the equilibrium ------------------------------------------------------------------
 
 
-def _measure_distance(
-    *, examples: int, seed: int, rho: float, weight_decay: float
-) -> list[Any]:
+@drawn(_values)
+def _measure_distance(f: Array, y: Array, rho: float, weight_decay: float) -> list[Any]:
     """Distance from the equilibrium, and the side, in 30 digits."""
-    f, y = _values(examples, seed)
     with mpmath.workdps(30):
         pairs = [(mpmath.mpf(a), int(b)) for a, b in zip(f, y, strict=True)]
         pull = mpmath.fsum(b * a for a, b in pairs)
@@ -561,11 +559,9 @@ def _predict_chain(
     return sl.unnormalised_equilibrium(x, y, weight_decay, depth)
 
 
-def _predict_as_normalised(
-    *, depth: int, examples: int, seed: int, weight_decay: float
-) -> float:
+@drawn(_unit_products)
+def _predict_as_normalised(x: Array, y: Array, weight_decay: float) -> float:
     """Equation 5, the equilibrium of normalised networks."""
-    x, y = _unit_products(depth, examples, seed)
     return sl.rho_equilibrium(x, y, weight_decay)
 
 

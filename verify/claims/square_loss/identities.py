@@ -7,14 +7,13 @@ import torch
 
 from theory import square_loss as sl
 from verify.claim import Source, adversarial, grid, numeric
-from verify.claims._predictors import always, changed, times
+from verify.claims._predictors import always, changed, drawn, times
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
     flat,
     gradients,
     jacobians,
-    of_problem,
     outputs,
     problem,
     problems,
@@ -47,7 +46,7 @@ def _f(widths: Sequence[int], examples: int, seed: int) -> Array:
 # --- homogeneity and the factorisation ------------------------------------------------
 
 
-@of_problem
+@drawn(problem)
 def _measure_homogeneity(p: Problem) -> Array:
     slopes = jacobians(p.directions, p.x)
     return np.array(
@@ -55,7 +54,7 @@ def _measure_homogeneity(p: Problem) -> Array:
     )
 
 
-@of_problem
+@drawn(problem)
 def _predict_homogeneity(p: Problem) -> Array:
     return np.tile(sl.outputs(p.directions, p.x), (len(p.directions), 1))
 
@@ -202,17 +201,17 @@ BOUND = adversarial(
 # --- formula (9) ----------------------------------------------------------------------
 
 
-@of_problem
+@drawn(problem)
 def _measure_slopes(p: Problem) -> Array:
     return flat(jacobians(p.directions, p.x))
 
 
-@of_problem
+@drawn(problem)
 def _predict_slopes(p: Problem) -> Array:
     return flat(sl.layer_gradients(p.directions, p.x))
 
 
-@of_problem
+@drawn(problem)
 def _without_masks(p: Problem) -> Array:
     """Every unit on, as in a linear network."""
     leaves = tensors(p.directions)
@@ -276,7 +275,7 @@ ERR_4 = numeric(
 # --- the loss and its multiplier ------------------------------------------------------
 
 
-@of_problem
+@drawn(problem)
 def _measure_multiplier(p: Problem) -> Array:
     """For each layer, the multiplier that keeps its length."""
     slopes = slopes_of(p)
@@ -285,7 +284,7 @@ def _measure_multiplier(p: Problem) -> Array:
     )
 
 
-@of_problem
+@drawn(problem)
 def _predict_multiplier(p: Problem) -> Array:
     f = values(p.directions, p.x)
     return np.full(len(p.directions), sl.lagrange_multiplier(p.rho, f, p.labels))
@@ -371,7 +370,7 @@ NU_AT_REST = numeric(
 )
 
 
-@of_problem
+@drawn(problem)
 def _measure_slope_of_scale(p: Problem, weight_decay: float) -> float:
     leaves = tensors(p.directions)
     rho = torch.tensor(p.rho, dtype=torch.float64, requires_grad=True)
@@ -384,7 +383,7 @@ def _measure_slope_of_scale(p: Problem, weight_decay: float) -> float:
     return -float(slope)
 
 
-@of_problem
+@drawn(problem)
 def _predict_slope_of_scale(p: Problem, weight_decay: float) -> float:
     f = values(p.directions, p.x)
     return sl.rho_velocity(p.rho, f, p.labels, weight_decay)
@@ -416,18 +415,18 @@ EQ_3 = numeric(
 )
 
 
-@of_problem
+@drawn(problem)
 def _measure_directions(p: Problem) -> Array:
     slopes = slopes_of(p)
     return flat([-projected(v, s) for v, s in zip(p.directions, slopes, strict=True)])
 
 
-@of_problem
+@drawn(problem)
 def _predict_directions(p: Problem) -> Array:
     return flat(sl.directions_velocity(p.rho, p.directions, p.x, p.labels))
 
 
-@of_problem
+@drawn(problem)
 def _not_projected(p: Problem) -> Array:
     """The gradient that is not projected onto the spheres."""
     slopes = slopes_of(p)
@@ -455,7 +454,7 @@ EQ_4 = adversarial(
 )
 
 
-@of_problem
+@drawn(problem)
 def _measure_fall(p: Problem, weight_decay: float) -> float:
     """Slope of the loss along the flow, by the chain rule on raw gradients."""
     leaves = tensors(p.directions)
@@ -468,7 +467,7 @@ def _measure_fall(p: Problem, weight_decay: float) -> float:
     return float(along - slope**2)
 
 
-@of_problem
+@drawn(problem)
 def _predict_fall(p: Problem, weight_decay: float) -> float:
     f = sl.outputs(p.directions, p.x)
     speed = sl.rho_velocity(p.rho, f, p.labels, weight_decay)
@@ -476,7 +475,7 @@ def _predict_fall(p: Problem, weight_decay: float) -> float:
     return -(speed**2) - sum(float(np.vdot(m, m)) for m in moves)
 
 
-@of_problem
+@drawn(problem)
 def _only_the_scale(p: Problem, weight_decay: float) -> float:
     """The squared speed of the scale alone."""
     f = sl.outputs(p.directions, p.x)
