@@ -33,6 +33,11 @@ class Problem:
     rho: float
 
 
+def unit_rows(x: Array) -> Array:
+    """Return rows divided by their lengths."""
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
 def problem(widths: Sequence[int], examples: int, seed: int) -> Problem:
     """Draw a problem; `widths` are n_0 (the inputs) to n_L = 1."""
     rng = np.random.default_rng([40, seed])
@@ -42,8 +47,7 @@ def problem(widths: Sequence[int], examples: int, seed: int) -> Problem:
             for before, after in itertools.pairwise(widths)
         ]
         directions = tuple(w / np.linalg.norm(w) for w in weights)
-        x = rng.standard_normal((examples, widths[0]))
-        x /= np.linalg.norm(x, axis=1, keepdims=True)
+        x = unit_rows(rng.standard_normal((examples, widths[0])))
         labels = rng.choice((-1.0, 1.0), size=examples)
         rho = float(np.exp(rng.standard_normal()))
         arrays = tuple(torch.from_numpy(v) for v in directions)

@@ -26,6 +26,7 @@ from verify.claims.square_loss._networks import (
     slopes_of,
     square_error,
     tensors,
+    unit_rows,
     values,
 )
 from verify.compare import AgreesTo, AtLeast, Identical, Outcome
@@ -137,8 +138,7 @@ def _rest(depth: int, weight_decay: float, seed: int) -> Problem:
     along the regularised solution, by its normal equations.
     """
     rng = np.random.default_rng([47, seed])
-    x = rng.uniform(0.1, 1.0, (3, 5))
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    x = unit_rows(rng.uniform(0.1, 1.0, (3, 5)))
     y = np.ones(3)
     # (X^T X + lambda I)^-1 X^T y = X^T (X X^T + lambda I)^-1 y.
     solution = x.T @ np.linalg.solve(x @ x.T + weight_decay * np.eye(3), y)

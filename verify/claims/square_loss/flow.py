@@ -13,9 +13,9 @@ from verify.claim import Source, grid, numeric
 from verify.claims._predictors import always, changed, drawn, scaled, times
 from verify.claims.square_loss._flows import (
     down,
+    followed,
     integrate,
     loss_of,
-    scale_and_directions,
 )
 from verify.claims.square_loss._networks import (
     Array,
@@ -152,16 +152,11 @@ SMOOTH = (
 _TIMES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
-def _measured_flow(p: Problem, weight_decay: float) -> list[list[Array]]:
-    start = [np.array([p.rho]), *p.directions]
-    return integrate(scale_and_directions(p, weight_decay), start, _TIMES)
-
-
 @drawn(problem)
 def _measure_decrease(p: Problem, weight_decay: float) -> Array:
     """Largest rise of the loss between two times, and of decay over the first loss."""
     loss = loss_of(p, weight_decay)
-    path = _measured_flow(p, weight_decay)
+    path = followed(p, weight_decay, _TIMES)
     losses = np.array([float(loss(tensors(state)).detach()) for state in path])
     scales = np.array([float(state[0][0]) for state in path])
     excess = np.max(weight_decay * scales**2 / losses[0]) - 1.0

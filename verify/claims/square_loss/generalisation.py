@@ -21,6 +21,7 @@ from verify.claims.square_loss._networks import (
     outputs,
     problem,
     tensors,
+    unit_rows,
 )
 from verify.compare import (
     AgreesTo,
@@ -44,8 +45,7 @@ def _inputs(examples: int, inputs: int, seed: int) -> Array:
     if inputs > examples:
         return np.eye(examples, inputs)
     rng = np.random.default_rng([51, seed])
-    x = rng.standard_normal((examples, inputs))
-    return x / np.linalg.norm(x, axis=1, keepdims=True)
+    return unit_rows(rng.standard_normal((examples, inputs)))
 
 
 def _measure_average(*, examples: int, inputs: int, seed: int, rho: float) -> Any:
@@ -184,7 +184,7 @@ def _world(examples: int, noise: float, seed: int) -> tuple[Array, Array]:
     rng = np.random.default_rng([53, seed])
     x = rng.standard_normal((examples, 10))
     x[:, 0] *= 3.0
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    x = unit_rows(x)
     y = np.where(x[:, 0] > 0.0, 1.0, -1.0)
     return x, np.where(rng.random(examples) < noise, -y, y)
 

@@ -21,7 +21,7 @@ from scipy.optimize import brentq
 from empirical.square_loss import classifier
 from verify.claim import Source, grid, numeric
 from verify.claims._predictors import always
-from verify.claims.square_loss._flows import integrate, scale_and_directions
+from verify.claims.square_loss._flows import followed
 from verify.claims.square_loss._networks import Array, Problem, gradients, tensors
 from verify.claims.square_loss._runs import (
     KEY,
@@ -47,9 +47,7 @@ def _direction(angle: float) -> Array:
 def _measure_end(*, angle: float, rho: float) -> float:
     """The norm at the end of the flow, by automatic differentiation."""
     p = Problem((_direction(angle),), np.array([[1.0, 0.0]]), np.ones(1), rho)
-    ((last, _),) = integrate(
-        scale_and_directions(p, 0.0), [np.array([rho]), *p.directions], [80.0]
-    )
+    ((last, _),) = followed(p, 0.0, [80.0])
     return float(last[0])
 
 

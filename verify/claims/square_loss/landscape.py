@@ -10,7 +10,7 @@ from torch import Tensor
 from theory import square_loss as sl
 from verify.claim import Source, grid, numeric
 from verify.claims._predictors import always, scaled
-from verify.claims.square_loss._flows import integrate, scale_and_directions
+from verify.claims.square_loss._flows import followed
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
@@ -18,6 +18,7 @@ from verify.claims.square_loss._networks import (
     outputs,
     single_residuals,
     tensors,
+    unit_rows,
 )
 from verify.compare import AgreesTo, AtMost, Identical, Outcome
 from verify.reading import Reading
@@ -55,10 +56,9 @@ def _near(parts: Parts, labels: Sequence[int], rho: float, units: int = 1) -> Pr
 def _end(parts: Parts, labels: Sequence[int], decay: float, rho: float) -> list[Array]:
     """Scale and directions at the end of the flow from near a partition."""
     p = _near(parts, labels, rho)
-    start = [np.array(p.rho), *p.directions]
     # The slowest directions turn at the rate of the decay times the scale squared.
     end = 40.0 / min(1.0, 10.0 * decay)
-    return integrate(scale_and_directions(p, decay), start, [end], tolerance=1e-8)[-1]
+    return followed(p, decay, [end], tolerance=1e-8)[-1]
 
 
 def _rho(parts: Parts, decay: float) -> float:
@@ -68,7 +68,7 @@ def _rho(parts: Parts, decay: float) -> float:
 def _measure_end(
     *, parts: list[list[int]], labels: list[int], weight_decay: float, start: float
 ) -> float:
-    return float(_end(parts, labels, weight_decay, start)[0])
+    return float(_end(parts, labels, weight_decay, start)[0][0])
 
 
 def _least_norm(
@@ -174,8 +174,7 @@ SAME_NORM = numeric(
 def _line_pair(error: float) -> tuple[Array, Array, list[Array]]:
     """Return inputs, labels, two weights of norm 3 that miss by an error either way."""
     rng = np.random.default_rng(601)
-    x, y = rng.standard_normal((3, 5)), np.array([1.0, -1.0, 1.0])
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    x, y = unit_rows(rng.standard_normal((3, 5))), np.array([1.0, -1.0, 1.0])
     unseen = np.linalg.svd(x)[2][-1]
     found: list[Array] = []
     for sign in (1.0, -1.0):
@@ -238,7 +237,7 @@ def _measure_order(
     for each in parts:
         rho, *directions = _end(each, labels, weight_decay, 2.0)
         f = outputs(tensors(directions), _simplex(len(labels))).detach().numpy()
-        ends.append(np.array([float(rho), np.array(labels) @ f]))
+        ends.append(np.array([float(rho[0]), np.array(labels) @ f]))
     return [int(sign) for sign in np.sign(ends[1] - ends[0])]
 
 
@@ -313,8 +312,7 @@ def _at_partition(parts: Parts, labels: Sequence[int], decay: float, units: int)
     least squares have a row for each example and one for the decay.
     """
     x, y = _simplex(len(labels)), np.array(labels, dtype=np.float64)
-    middles = np.array([x[list(part)].sum(axis=0) for part in parts])
-    middles /= np.linalg.norm(middles, axis=1, keepdims=True)
+    middles = unit_rows(np.array([x[list(part)].sum(axis=0) for part in parts]))
     seen = np.array([[n in part for part in parts] for n in range(len(labels))])
     rows = np.vstack([seen * (x @ middles.T), np.full(len(parts), np.sqrt(decay))])
     goals = np.append(np.ones(len(labels)), 0.0)

@@ -14,7 +14,7 @@ from torch import Tensor
 from theory import square_loss as sl
 from verify.claim import Source, grid, numeric
 from verify.claims._predictors import always, changed, mapped
-from verify.claims.square_loss._flows import integrate, scale_and_directions
+from verify.claims.square_loss._flows import followed
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
@@ -27,6 +27,7 @@ from verify.claims.square_loss._networks import (
     projected,
     square_error,
     tensors,
+    unit_rows,
     values,
 )
 from verify.compare import AgreesTo, AtLeast, AtMost, Identical, Outcome
@@ -35,25 +36,13 @@ from verify.reading import Reading
 KEY = "poggio2021explicit"
 
 
-def _states(
-    p: Problem, weight_decay: float, times: Array, tolerance: float = 1e-10
-) -> list[list[Array]]:
-    """Follow (3) and (4), integrated by automatic differentiation."""
-    return integrate(
-        scale_and_directions(p, weight_decay),
-        [np.array([p.rho]), *p.directions],
-        list(times),
-        tolerance=tolerance,
-    )
-
-
 @lru_cache(maxsize=16)
 def _path(
     widths: tuple[int, ...], examples: int, seed: int, weight_decay: float
 ) -> dict[str, Array]:
     """Return scale, outputs and the moving equilibrium, by time."""
     p = _start(widths, examples, seed, rho=0.01)
-    states = _states(p, weight_decay, _TIMES, tolerance=1e-7)
+    states = followed(p, weight_decay, list(_TIMES), tolerance=1e-7)
     rho = np.array([float(scale[0]) for scale, *_ in states])
     f = np.array([values(v, p.x) for _, *v in states])
     push = weight_decay + np.sum(f**2, axis=1)
@@ -178,7 +167,9 @@ def _measure_overshoot(*, example: int) -> Array:
     """Largest scale on the way, and the last one."""
     p, weight_decay, end = _example(example)
     times = np.concatenate([np.linspace(0.0, 10.0, 10_001), [end]])
-    rho = np.array([float(scale[0]) for scale, *_ in _states(p, weight_decay, times)])
+    rho = np.array(
+        [float(scale[0]) for scale, *_ in followed(p, weight_decay, list(times))]
+    )
     return np.array([rho.max(), rho[-1]])
 
 
@@ -515,8 +506,7 @@ def _descend_linear(
 
 def _regression(examples: int, inputs: int) -> tuple[Array, Array]:
     rng = np.random.default_rng(50)
-    x = rng.standard_normal((examples, inputs))
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    x = unit_rows(rng.standard_normal((examples, inputs)))
     return x, np.where(x[:, 0] > 0.0, 1.0, -1.0)
 
 

@@ -20,6 +20,7 @@ from verify.claims.square_loss._networks import (
     outputs,
     problem,
     tensors,
+    unit_rows,
 )
 from verify.compare import AgreesTo
 from verify.reading import Reading
@@ -31,11 +32,10 @@ KEY = "poggio2021explicit"
 
 def _separable(examples: int, inputs: int, seed: int) -> tuple[Array, Array]:
     rng = np.random.default_rng([68, examples, inputs, seed])
-    x = rng.standard_normal((examples, inputs))
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    x = unit_rows(rng.standard_normal((examples, inputs)))
     y = np.where(x[:, 0] > 0.0, 1.0, -1.0)
     x[:, 0] += 0.3 * y
-    return x / np.linalg.norm(x, axis=1, keepdims=True), y
+    return unit_rows(x), y
 
 
 _CLOCK, _STARTS = 3e4, (0.0, 1.0, 5.0)

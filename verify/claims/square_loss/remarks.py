@@ -19,6 +19,7 @@ from verify.claims.square_loss._networks import (
     problem,
     square_error,
     tensors,
+    unit_rows,
 )
 from verify.compare import AgreesTo, Estimate, Identical, MeanEquals, Outcome
 from verify.reading import Reading
@@ -213,8 +214,7 @@ PROJECTIONS = numeric(
 
 def _few(examples: int, inputs: int) -> tuple[Array, Array]:
     rng = np.random.default_rng([66, examples, inputs])
-    x = rng.standard_normal((examples, inputs))
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    x = unit_rows(rng.standard_normal((examples, inputs)))
     return x, np.where(np.arange(examples) % 3 == 0, 1.0, -1.0)
 
 
@@ -426,7 +426,7 @@ def _rows(rows: int, columns: int, seed: int) -> tuple[Array, Array, Array]:
     rng = np.random.default_rng([61, seed])
     w = rng.standard_normal((rows, columns))
     lengths = rng.uniform(0.5, 1.5, (rows, 1))
-    unit = w / np.linalg.norm(w, axis=1, keepdims=True)
+    unit = unit_rows(w)
     return unit, lengths, rng.standard_normal((50, columns))
 
 

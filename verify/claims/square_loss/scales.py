@@ -7,8 +7,8 @@ from scipy.optimize import brentq, minimize
 from theory import square_loss as sl
 from verify.claim import Source, grid, numeric
 from verify.claims._predictors import scaled
-from verify.claims.square_loss._flows import integrate, scale_and_directions
-from verify.claims.square_loss._networks import Array, Problem
+from verify.claims.square_loss._flows import followed
+from verify.claims.square_loss._networks import Array, Problem, unit_rows
 from verify.compare import AgreesTo, AtMost, Outcome
 from verify.reading import Reading
 
@@ -20,8 +20,7 @@ KEY = "poggio2021explicit"
 
 def _regression(examples: int, inputs: int) -> tuple[Array, Array]:
     rng = np.random.default_rng([61, examples, inputs])
-    x = rng.standard_normal((examples, inputs))
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    x = unit_rows(rng.standard_normal((examples, inputs)))
     return x, np.where(np.arange(examples) % 3 == 1, -1.0, 1.0)
 
 
@@ -130,8 +129,7 @@ def _turned(start: float, wrong: int) -> tuple[Problem, float]:
         return Problem((v,), np.array([[1.0, 0.0]]), np.ones(1), start), 5.0
     x = np.array([[0.6822, 0.7311], [0.0529, -0.9986], [-0.1729, -0.9849]])
     v = np.array([[-0.9839, 0.1787]])
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
-    return Problem((v / np.linalg.norm(v),), x, np.ones(3), start), 0.1
+    return Problem((unit_rows(v),), unit_rows(x), np.ones(3), start), 0.1
 
 
 _LATE = 60.0
@@ -141,10 +139,8 @@ def _measure_dip(*, start: float, wrong: int) -> Array:
     """Least scale on the way, and the last one."""
     p, decay = _turned(start, wrong)
     times = np.append(np.linspace(0.0, 4.0, 2001), _LATE)
-    path = integrate(
-        scale_and_directions(p, decay), [np.array(p.rho), *p.directions], times.tolist()
-    )
-    rho = np.array([float(state[0]) for state in path])
+    path = followed(p, decay, times.tolist())
+    rho = np.array([float(state[0][0]) for state in path])
     return np.array([rho.min(), rho[-1]])
 
 
