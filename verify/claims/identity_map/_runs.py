@@ -166,6 +166,30 @@ def _looked_at(arms: tuple[Arm, ...], *, scale: str, **_case: Any) -> tuple[Run,
     return tuple(Run(NETWORKS, name, scale) for name in found)
 
 
+Arms = Callable[..., tuple[str, ...]]
+"""Scale and the other arguments of a case to the names of two configurations, or one."""
+
+
+def compared(number: Number, arms: Arms) -> dict[str, Any]:
+    """Return the parts of a claim that compares a number of a case's arms.
+
+    Of a single arm the number stands alone.
+    """
+    return {
+        "measure": partial(_compared, number, arms),
+        "runs": partial(_runs_of, arms),
+    }
+
+
+def _compared(number: Number, arms: Arms, *, scale: str, **case: Any) -> Contrast:
+    found = [number(name, scale) for name in arms(scale, **case)]
+    return Contrast(*found) if len(found) > 1 else Contrast.alone(*found)
+
+
+def _runs_of(arms: Arms, *, scale: str, **case: Any) -> tuple[Run, ...]:
+    return tuple(Run(NETWORKS, name, scale) for name in arms(scale, **case))
+
+
 # --- claims -----------------------------------------------------------------------------
 
 

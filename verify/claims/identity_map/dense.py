@@ -14,6 +14,7 @@ from verify.claims._predictors import stated
 from verify.claims.identity_map._runs import (
     NETWORKS,
     Array,
+    compared,
     contrast,
     curve,
     deepest,
@@ -22,8 +23,6 @@ from verify.claims.identity_map._runs import (
     names,
     orthogonal,
 )
-from verify.compare import Contrast
-from verify.trained import Run
 
 RELU = r"fcn-relu-depth-(\d+)-width-\d+"
 LINEAR = r"fcn-linear-depth-(\d+)-width-\d+"
@@ -136,21 +135,12 @@ SOONER = contrast(
 )
 
 
-def _mse_arms(activation: str, scale: str) -> tuple[str, str]:
+def _ends(scale: str, activation: str) -> tuple[str, str]:
     return _shallowest(activation, scale), _deepest(activation, scale)
 
 
-def _by_mse(*, scale: str, activation: str) -> Contrast:
-    number = curve("constant_mse")
-    return Contrast(*(number(name, scale) for name in _mse_arms(activation, scale)))
-
-
-def _look_at_mse(*, scale: str, activation: str) -> tuple[Run, ...]:
-    return tuple(Run(NETWORKS, n, scale) for n in _mse_arms(activation, scale))
-
-
 def _each(scale: str) -> tuple[Case, ...]:
-    return grid(scale=(scale,), activation=tuple(PATTERNS))
+    return grid(scale=scale, activation=tuple(PATTERNS))
 
 
 MSE = effect(
@@ -161,8 +151,7 @@ MSE = effect(
     where="Appendix J, Figures 33 and 34",
     cases=_each("small"),
     larger_cases={"full": _each("full"), "gpu": _each("paper")},
-    runs=_look_at_mse,
-    measure=_by_mse,
+    **compared(curve("constant_mse"), _ends),
     **stated(0.1),
     version=2,
     figure="identity_figure_33",
@@ -171,17 +160,12 @@ MSE = effect(
 # --- never the identity -----------------------------------------------------------------
 
 
-def _at_depth(*, scale: str, activation: str, layers: int) -> Contrast:
-    name = names(PATTERNS[activation], scale)[layers]
-    return Contrast.alone(orthogonal("identity")(name, scale))
-
-
-def _look_at_depth(*, scale: str, activation: str, layers: int) -> tuple[Run, ...]:
-    return (Run(NETWORKS, names(PATTERNS[activation], scale)[layers], scale),)
+def _of_depth(scale: str, activation: str, layers: int) -> tuple[str, ...]:
+    return (names(PATTERNS[activation], scale)[layers],)
 
 
 def _every_depth(scale: str, *depths: int) -> tuple[Case, ...]:
-    return grid(scale=(scale,), activation=tuple(PATTERNS), layers=depths)
+    return grid(scale=scale, activation=tuple(PATTERNS), layers=depths)
 
 
 NEVER = effect(
@@ -195,9 +179,8 @@ NEVER = effect(
         "full": _every_depth("full", 1, 2, 4, 7, 11),
         "gpu": _every_depth("paper", 1, 2, 4, 6, 8, 10, 12),
     },
-    runs=_look_at_depth,
     paired=True,
-    measure=_at_depth,
+    **compared(orthogonal("identity"), _of_depth),
     **stated(-0.2, 0.2, wrong=(0.5, None)),
     version=2,
     figure="identity_figure_14",
@@ -208,18 +191,11 @@ NEVER = effect(
 
 def _two_layers(scale: str) -> tuple[Case, ...]:
     widths = names(r"two-layer-all-width-(\d+)", scale)
-    return grid(scale=(scale,), width=tuple(widths))
+    return grid(scale=scale, width=tuple(widths))
 
 
-def _both_and_bottom(*, scale: str, width: int) -> Contrast:
-    number = orthogonal("constant")
-    arms = (f"two-layer-{which}-width-{width}" for which in ("all", "bottom"))
-    return Contrast(*(number(name, scale) for name in arms))
-
-
-def _look_at_two(*, scale: str, width: int) -> tuple[Run, ...]:
-    arms = (f"two-layer-{which}-width-{width}" for which in ("all", "bottom"))
-    return tuple(Run(NETWORKS, name, scale) for name in arms)
+def _both_or_bottom(_scale: str, width: int) -> tuple[str, str]:
+    return f"two-layer-all-width-{width}", f"two-layer-bottom-width-{width}"
 
 
 BOTTOM_ONLY = effect(
@@ -236,8 +212,7 @@ BOTTOM_ONLY = effect(
     where="Appendix E.2, Figure 12",
     cases=_two_layers("small"),
     larger_cases={"full": _two_layers("full"), "gpu": _two_layers("paper")},
-    runs=_look_at_two,
-    measure=_both_and_bottom,
+    **compared(orthogonal("constant"), _both_or_bottom),
     **stated(0.1),
     version=3,
     uses=("id/twolayer-law",),
@@ -276,12 +251,8 @@ RESIDUAL = contrast(
 )
 
 
-def _residual(*, scale: str, layers: int) -> Contrast:
-    return Contrast.alone(curve("identity")(f"residual-depth-{layers}", scale))
-
-
-def _look_at_residual(*, scale: str, layers: int) -> tuple[Run, ...]:
-    return (Run(NETWORKS, f"residual-depth-{layers}", scale),)
+def _residual(_scale: str, layers: int) -> tuple[str, ...]:
+    return (f"residual-depth-{layers}",)
 
 
 NEAR_IDENTITY = effect(
@@ -295,9 +266,8 @@ NEAR_IDENTITY = effect(
         "full": grid(scale="full", layers=(2, 4, 8, 12)),
         "gpu": grid(scale="paper", layers=(2, 4, 8, 12, 20)),
     },
-    runs=_look_at_residual,
     paired=True,
-    measure=_residual,
+    **compared(curve("identity"), _residual),
     # As a constant has.
     **stated(0.75, wrong=(None, 0.5)),
     version=2,
