@@ -212,7 +212,7 @@ def _measure_normalised(p: Problem, weight_decay: float) -> Array:
 
 
 @drawn(problem)
-def _predict_normalised(p: Problem, weight_decay: float, clock: float) -> Array:
+def _predict_normalised(p: Problem, weight_decay: float, clock: float = 1.0) -> Array:
     flow = sl.gradient_flow(
         p.directions,
         p.rho,
