@@ -15,7 +15,7 @@ import torch
 from theory import identity_map as idm
 from verify.claim import Source, grid, numeric
 from verify.claims._predictors import always
-from verify.claims.identity_map._framework import descend, squared_error
+from verify.claims.identity_map._framework import trained
 from verify.compare import AgreesTo, AtLeast, Outcome
 from verify.reading import Reading
 
@@ -163,13 +163,7 @@ def _measure_least(*, dim: int, draws: int) -> float:
     rng = np.random.default_rng([28, dim])
     x, z = torch.from_numpy(np.linalg.qr(rng.standard_normal((dim, 2)))[0]).T
     weight = torch.from_numpy(rng.standard_normal((draws, dim, dim)))
-    ((trained,),) = descend(
-        [weight],
-        lambda: squared_error(weight @ x, x, "half_sum"),
-        steps=(30,),
-        rate=0.9,
-    )
-    outputs = trained @ z.numpy()
+    outputs = trained(weight, x, steps=30) @ z.numpy()
     return float((outputs @ z.numpy() / np.linalg.norm(outputs, axis=1)).min())
 
 

@@ -15,7 +15,7 @@ from theory import identity_map as idm
 from verify.claim import Case, Source, adversarial, grid, numeric, statistical
 from verify.claims._predictors import always, changed, unlike
 from verify.claims._searches import SEEDS, searched
-from verify.claims.identity_map._framework import descend, squared_error
+from verify.claims.identity_map._framework import descend, squared_error, trained
 from verify.claims.identity_map._rational import floats, pseudo_inverse, rational
 from verify.compare import AgreesTo, Array, Estimate, Identical, MeanEquals
 from verify.reading import Reading
@@ -294,14 +294,8 @@ def _measure_orthogonal(*, dim: int, scale: float, draws: int, seed: int) -> Est
     rng = np.random.default_rng([22, seed])
     start = scale * rng.standard_normal((draws, dim, dim))
     weight, image = torch.from_numpy(start), torch.from_numpy(x)
-    ((trained,),) = descend(
-        [weight],
-        lambda: squared_error(weight @ image, image, "half_sum"),
-        steps=(20,),
-        rate=0.9,
-    )
     # Rows of the weights are independent, hence the pixels.
-    outputs = (trained @ z).ravel()
+    outputs = (trained(weight, image) @ z).ravel()
     return Estimate.of(outputs[:, None] < scale * 2.0 * np.array(_QUANTILES))
 
 
@@ -345,13 +339,7 @@ def _measure_cosines(*, rho: float, scale: float, dim: int, draws: int) -> Estim
     rng = np.random.default_rng([23, dim])
     weight = torch.from_numpy(scale * rng.standard_normal((draws, dim, dim)))
     image = torch.from_numpy(x)
-    ((trained,),) = descend(
-        [weight],
-        lambda: squared_error(weight @ image, image, "half_sum"),
-        steps=(20,),
-        rate=0.9,
-    )
-    outputs = trained @ test
+    outputs = trained(weight, image) @ test
     lengths = np.linalg.norm(outputs, axis=1)
     first, second = outputs @ x / lengths, outputs @ test / lengths
     return Estimate.of(np.column_stack([first, second, first**2, lengths**2]))
