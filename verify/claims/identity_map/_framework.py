@@ -44,7 +44,7 @@ def squared_error(outputs: Tensor, targets: Tensor, loss: str) -> Tensor:
 
 
 def trained(layers: Tensor, image: Tensor, *, steps: int = 20) -> Array:
-    """Return layers that copy an image of length one: a tenth of the error a step."""
+    """Return layers that copy an image of length one: a step leaves 0.1 of the error."""
     ((found,),) = descend(
         [layers],
         lambda: squared_error(layers @ image, image, "half_sum"),
