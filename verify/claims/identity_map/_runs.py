@@ -14,6 +14,7 @@ import numpy as np
 from empirical.identity_map.study import STUDY
 from empirical.testbed.records import Draw, Draws, RunRecord
 from verify.claim import Claim, Source, grid, trend
+from verify.claims.identity_map._sources import KEY
 from verify.compare import Array, Contrast, EffectWithin
 from verify.reading import Reading
 from verify.trained import NotLearnt, Run, Trainer
@@ -21,7 +22,6 @@ from verify.trained import NotLearnt, Run, Trainer
 Number = Callable[[str, str], Array]
 """Name and scale to a number of every network that counts."""
 
-KEY = "zhang2020identity"
 NETWORKS = Trainer(STUDY)
 
 CLOSED = (

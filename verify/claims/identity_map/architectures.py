@@ -9,18 +9,10 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from theory import identity_map as idm
-from verify.claim import (
-    Case,
-    Claim,
-    Source,
-    adversarial,
-    grid,
-    numeric,
-    statistical,
-    symbolic,
-)
+from verify.claim import Case, Claim, adversarial, grid, numeric, statistical, symbolic
 from verify.claims._predictors import always, changed, plus, scaled
 from verify.claims._searches import searched
+from verify.claims.identity_map._sources import as_read, ours, quoted
 from verify.compare import (
     AgreesTo,
     Array,
@@ -30,9 +22,6 @@ from verify.compare import (
     MeanEquals,
     Outcome,
 )
-from verify.reading import Reading
-
-KEY = "zhang2020identity"
 
 # --- the identity as weights ----------------------------------------------------------
 
@@ -113,7 +102,7 @@ def _identity_claim(
         items=(item,),
         title=title,
         statement=r"f(x) = x \text{ for every image } x \text{, to the last bit}",
-        source=Source(KEY, "Appendix B, and Section 3.4 on channels"),
+        source=quoted("Appendix B, and Section 3.4 on channels"),
         cases=grid(
             kind=kinds,
             layers=(2, 5),
@@ -264,7 +253,7 @@ TABLE_1 = symbolic(
     items=("Tab1",),
     title="Every parameter count of Table 1, as printed",
     statement=r"\text{Table 1: } L \mapsto \text{number of weights, without biases}",
-    source=Source(KEY, "Table 1"),
+    source=quoted("Table 1"),
     cases=_ENTRIES,
     predict=_printed,
     measure=_measure_count,
@@ -282,7 +271,7 @@ FORMULA = symbolic(
         r"\text{FCN: } d^2 \text{ or } 2dh+(L-2)h^2;\qquad"
         r" \text{CNN: } K^2C^2 \text{ or } K^2(2Cc+(L-2)c^2)"
     ),
-    source=Source(KEY, "Table 1; the formulas are ours", Reading.OURS),
+    source=ours("Table 1; the formulas are ours"),
     cases=_ENTRIES,
     predict=_predict_count,
     measure=_measure_count,
@@ -351,10 +340,8 @@ VARIANCES = statistical(
         r"\tfrac1{f_if_o},\; \tfrac1{\sqrt{f_if_o}},\; \tfrac1{3f_i},\;"
         r" \tfrac2{f_i+f_o},\; \tfrac2{f_i},\; \tfrac1{\max(f_i,f_o)}"
     ),
-    source=Source(
-        KEY,
-        "Appendix I, initialisation schemes; 1/√(f_i f_o), 1/(3f_i) and 1/max are ours",
-        Reading.OURS,
+    source=ours(
+        "Appendix I, initialisation schemes; 1/√(f_i f_o), 1/(3f_i) and 1/max are ours"
     ),
     cases=grid(scheme=idm.SCHEMES, fan_in=30, fan_out=(20, 60), draws=1000),
     predict=_predict_variance,
@@ -395,9 +382,7 @@ SHRINK = statistical(
     items=("Err6",),
     title="The factor by which a ReLU layer shrinks its signal at initialisation",
     statement=r"\mathrm{rms}(z_{l+1}) = \sqrt{f_i s^2/2}\;\mathrm{rms}(z_l)",
-    source=Source(
-        KEY, "Appendix I, default scheme; the law is He et al.'s", Reading.OURS
-    ),
+    source=ours("Appendix I, default scheme; the law is He et al.'s"),
     cases=(
         {"scheme": "default", "channels": 16, "times": 800.0, "draws": 400},
         {"scheme": "framework", "channels": 16, "times": 6.0, "draws": 400},
@@ -454,7 +439,7 @@ ERR_6 = numeric(
     items=("Err6",),
     title="Without biases, the printed default initialisation can train a CNN of 20 layers",
     statement=r"\sigma^2 = \frac1{f_if_o},\ b=0:\quad W - \eta\nabla\mathcal L \ne W",
-    source=Source(KEY, "Appendix I, default scheme", Reading.READING),
+    source=as_read("Appendix I, default scheme"),
     cases=grid(scheme="default", layers=20, channels=128, biases=False),
     predict=_moves,
     measure=_measure_moves,
@@ -483,7 +468,7 @@ START = numeric(
         r"\ \tfrac1{3f_i};\text{ at } \tfrac1{f_if_o}\text{ with biases in }"
         r"\pm f_i^{-1/2}"
     ),
-    source=Source(KEY, "Appendix I, default scheme; ours", Reading.OURS),
+    source=ours("Appendix I, default scheme; ours"),
     cases=(
         *grid(
             scheme=("default-sqrt", "framework"), layers=20, channels=128, biases=False
@@ -528,7 +513,7 @@ COVERAGE = numeric(
         r"\frac{|\{(i,j):\; |i-r|\le\lfloor K/2\rfloor,\;"
         r" |j-c|\le\lfloor K/2\rfloor\}|}{HW}"
     ),
-    source=Source(KEY, "Section 3.4, convolution filters; ours", Reading.OURS),
+    source=ours("Section 3.4, convolution filters; ours"),
     cases=(
         *grid(kernel=(5, 29, 53, 55, 57), side=28, row=0, column=0),
         *grid(kernel=(5, 29), side=28, row=(3, 14), column=14),
@@ -545,9 +530,7 @@ ERR_7 = numeric(
     items=("Err7",),
     title="With 29 x 29 kernels, each neuron sees at least half of a 28 x 28 feature map",
     statement=r"K = 29,\ 28\times28:\quad \text{coverage} \ge \tfrac12",
-    source=Source(
-        KEY, "Section 3.4 and appendix I, convolution filters", Reading.READING
-    ),
+    source=as_read("Section 3.4 and appendix I, convolution filters"),
     cases=grid(kernel=29, side=28, row=0, column=(0, 27)),
     predict=always(0.5),
     measure=_measure_coverage,
@@ -589,7 +572,7 @@ FIELD = numeric(
     items=("Err7", "Fig9"),
     title="The receptive field of several convolutional layers",
     statement=r"L(K-1)+1",
-    source=Source(KEY, "Section 3.4, convolution filters; ours", Reading.OURS),
+    source=ours("Section 3.4, convolution filters; ours"),
     cases=grid(kernel=(3, 5, 7), layers=(1, 2, 5)),
     predict=_predict_field,
     measure=_measure_field,

@@ -12,14 +12,13 @@ import torch
 from hypothesis import strategies as st
 
 from theory import identity_map as idm
-from verify.claim import Source, adversarial, grid, numeric, symbolic
+from verify.claim import adversarial, grid, numeric, symbolic
 from verify.claims._predictors import always, changed, plus
 from verify.claims._searches import searched
 from verify.claims.identity_map._framework import columns
+from verify.claims.identity_map._sources import as_read, ours, quoted
 from verify.compare import AgreesTo, Array, AtMost
-from verify.reading import Reading
 
-KEY = "zhang2020identity"
 DIGITS = 40
 
 
@@ -87,7 +86,7 @@ EQ_8 = adversarial(
     items=("Eq8",),
     title="The largest possible norm of an image patch",
     statement=r"\|P\|\le B\sqrt{K^2C}\quad\text{for } |\text{pixels}|\le B",
-    source=Source(KEY, "Equation 8"),
+    source=quoted("Equation 8"),
     cases=(
         *grid(kind="flat", side=9, channels=(1, 3), kernel=(3, 5)),
         *grid(kind=("noise", "stripes"), side=6, channels=3, kernel=5),
@@ -139,7 +138,7 @@ EQ_9 = adversarial(
     items=("Eq9",),
     title="Norm of the identity outside the trained patches: Equation 9 as printed",
     statement=r"\|\Lambda^T\Pi_\perp\|_F\le\sqrt{nC}",
-    source=Source(KEY, "Equation 9"),
+    source=quoted("Equation 9"),
     cases=_SELECTED,
     predict=_printed_selector,
     measure=_measure_selector,
@@ -158,7 +157,7 @@ EQ_9_SHARP = adversarial(
     items=("Eq9",),
     title="Norm of the identity outside the trained patches: a sharper bound",
     statement=r"\|\Lambda^T\Pi_\perp\|_F\le\min(\sqrt n,\sqrt C)",
-    source=Source(KEY, "Equation 9; the sharper form is ours", Reading.OURS),
+    source=ours("Equation 9; the sharper form is ours"),
     cases=_SELECTED,
     predict=_predict_selector,
     measure=_measure_selector,
@@ -206,7 +205,7 @@ CHI_2 = numeric(
     items=("Chi2",),
     title="Exact tail probabilities of the chi-square distribution",
     statement=r"P(\chi^2_C\ge\zeta C) = Q(C/2,\,\zeta C/2)",
-    source=Source(KEY, "Before equation 10; the exact tail is ours", Reading.OURS),
+    source=ours("Before equation 10; the exact tail is ours"),
     cases=(
         *(c for c in _TAILS if c["zeta"] * c["dof"] < 700 or c["dof"] < 20),
         # Some deviations below the mean of so many, and far below it.
@@ -234,7 +233,7 @@ EQ_10 = numeric(
     items=("Eq10", "Chi2"),
     title="Chernoff's bound on the initial weights of one untrained direction",
     statement=r"P(\rho_k\ge\zeta C)\le\exp\big(-\tfrac C2(\zeta-1-\log\zeta)\big)",
-    source=Source(KEY, "Before equation 10, at the best t"),
+    source=quoted("Before equation 10, at the best t"),
     cases=_TAILS,
     predict=_predict_chernoff,
     measure=_tail,
@@ -292,7 +291,7 @@ EQ_11 = numeric(
     statement=(
         r"P\big(\exists k:\ \rho_k \ge 2\log\tfrac n\delta + C(1+\log M)\big) \le \delta"
     ),
-    source=Source(KEY, "Equation 11"),
+    source=quoted("Equation 11"),
     cases=_DIRECTIONS,
     predict=_predict_any,
     measure=_measure_any,
@@ -341,7 +340,7 @@ EQ_11_SHARP = numeric(
     items=("Eq11",),
     title="The exact level that the weights of all untrained directions stay below",
     statement=r"P(\chi^2_C < q)^n = 1-\delta",
-    source=Source(KEY, "Equation 11; the exact level is ours", Reading.OURS),
+    source=ours("Equation 11; the exact level is ours"),
     cases=(
         *grid(nullity=(1, 60), channels=(1, 3, 64), delta=(0.05, 1e-6)),
         *grid(nullity=0, channels=3, delta=0.05),
@@ -382,7 +381,7 @@ LEAST_FAILURE = numeric(
     items=("Err4",),
     title="The least failure probability for which Theorem 2's constant M is enough",
     statement=r"\delta_0 = n\, e^{-\frac C2 (M-1-\log M)} \le \frac{2n}{C(M-\log M-1)}",
-    source=Source(KEY, "After equation 11; the exact form is ours", Reading.OURS),
+    source=ours("After equation 11; the exact form is ours"),
     cases=_FAILURES,
     predict=_exact_failure,
     measure=_measure_failure,
@@ -497,7 +496,7 @@ THEOREM_2 = adversarial(
         r"\mathrm{MSE}\le\Big[\sqrt{n\sigma^2\big(2\log\tfrac n\delta+C(1+\log M)\big)}"
         r"+\sqrt{nC}\Big]^2\frac{B^2K^2C}{C}"
     ),
-    source=Source(KEY, "Equation 12, Theorem 2"),
+    source=quoted("Equation 12, Theorem 2"),
     cases=_ERRORS,
     predict=_predict_printed,
     measure=_measure_error,
@@ -528,7 +527,7 @@ THEOREM_2_SHARP = adversarial(
         r"+\sqrt{2\log(1/\delta)}\big)+1\Big]^2\frac{B^2K^2C}{C},\quad"
         r" P(\chi^2_{nC}\ge q)=\delta"
     ),
-    source=Source(KEY, "Equation 12; the sharper form is ours", Reading.OURS),
+    source=ours("Equation 12; the sharper form is ours"),
     cases=_ERRORS,
     predict=_predict_sharp,
     measure=_measure_error,
@@ -566,7 +565,7 @@ EQ_12 = numeric(
         r"\Big[\sqrt{n\sigma^2\big(2\log\tfrac n\delta+C(1+\log M)\big)}"
         r"+\sqrt{nC}\Big]^2 B^2K^2,\quad M-1-\log M=\tfrac2C\log\tfrac n\delta"
     ),
-    source=Source(KEY, "Equation 12"),
+    source=quoted("Equation 12"),
     cases=grid(nullity=(1, 7), channels=(1, 3, 128), kernel=5, delta=(0.05, 1e-9)),
     predict=_value,
     measure=_explicit,
@@ -604,7 +603,7 @@ EQ_12_ORDER = numeric(
         r"\Big[\ldots\Big]^2 B^2K^2 \le c\,K^2Cn\big(1+\tfrac1C\log\tfrac n\delta\big),"
         r"\quad c = B^2\big(2\sigma^2(2+\log M)+2\big)"
     ),
-    source=Source(KEY, "Equation 12, last line; the constant is ours", Reading.OURS),
+    source=ours("Equation 12, last line; the constant is ours"),
     # The factor 2 of (a + b)^2 is needed where both parts are alike.
     cases=(
         *grid(
@@ -643,7 +642,7 @@ GROWTH = numeric(
     title="At one nullity Theorem 2's bound grows with C, at most in proportion to it",
     statement=r"\tilde O\big(\tfrac mC(\tfrac mC-r)\big) = \tilde O(K^2Cn),\quad"
     r" n=K^2C-r",
-    source=Source(KEY, "Theorem 2 and the paragraph below it", Reading.READING),
+    source=as_read("Theorem 2 and the paragraph below it"),
     cases=grid(nullity=(1, 5), kernel=(3, 5), channels=(3, 128)),
     predict=_growth,
     measure=_measure_growth,
@@ -680,7 +679,7 @@ ORDER = symbolic(
     items=("Err8", "Thm2"),
     title="The order of Theorem 2's bound in the number of parameters",
     statement=r"\tilde O\big(m(m/C-r)/C\big),\quad m=K^2C^2",
-    source=Source(KEY, "Theorem 2"),
+    source=quoted("Theorem 2"),
     cases=grid(nullity=(0, 1, 5), kernel=(3, 5), channels=(1, 3, 128)),
     predict=_predict_growth_value,
     measure=_measure_order,

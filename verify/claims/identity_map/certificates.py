@@ -6,13 +6,12 @@ from typing import Any
 import flint
 
 from theory import identity_map as idm
-from verify.claim import Source, certified, grid
+from verify.claim import certified, grid
 from verify.claims._certified import agree, common, points
+from verify.claims.identity_map._sources import ours
 from verify.compare import CertifiedAtMost, Enclosure
 from verify.enclose import maximum
-from verify.reading import Reading
 
-KEY = "zhang2020identity"
 _BALLS = "Ball arithmetic (Arb), 160 bits"
 
 
@@ -98,9 +97,7 @@ CLAIMS = (
         statement=r"\frac{P(\chi^2_C \ge \zeta C)}"
         r"{\exp(-\frac C2 (\zeta - 1 - \log\zeta))} \le \tfrac12,"
         r" \quad 1 \le \zeta \le \zeta_{\max}",
-        source=Source(
-            KEY, "Before equation 10; half of its bound is ours", Reading.OURS
-        ),
+        source=ours("Before equation 10; half of its bound is ours"),
         cases=grid(dof=(1, 2, 3, 16, 128), most=40.0),
         larger_cases={
             "certify": (
@@ -123,7 +120,7 @@ CLAIMS = (
         title="Theorem 2's printed failure probability is at least e times too large",
         statement=r"n\, e^{-x} \le \frac1e \cdot \frac nx, \quad"
         r" x = \tfrac C2 (M - 1 - \log M) > 0",
-        source=Source(KEY, "After equation 11; ours", Reading.OURS),
+        source=ours("After equation 11; ours"),
         cases=({},),
         predict=_predict_printed,
         measure=_measure_printed,

@@ -12,7 +12,7 @@ from torch.nn.functional import conv2d, interpolate
 
 from empirical import data
 from theory import identity_map as idm
-from verify.claim import Source, adversarial, grid, numeric, statistical
+from verify.claim import adversarial, grid, numeric, statistical
 from verify.claims._predictors import changed, scaled
 from verify.claims._searches import SEEDS, searched
 from verify.claims.identity_map._framework import (
@@ -27,6 +27,7 @@ from verify.claims.identity_map._rational import (
     pseudo_inverse,
     rational,
 )
+from verify.claims.identity_map._sources import as_read, ours, quoted
 from verify.compare import (
     AgreesTo,
     Array,
@@ -36,9 +37,6 @@ from verify.compare import (
     MeanEquals,
     Outcome,
 )
-from verify.reading import Reading
-
-KEY = "zhang2020identity"
 
 
 def _noise(height: int, width: int, channels: int, seed: int) -> Integers:
@@ -98,7 +96,7 @@ PATCH = adversarial(
     title="A convolution is patches times weights, and its target the patches' centres",
     statement=r"\mathrm{conv}(x, W) = X W,\quad X\in\mathbb R^{HW\times K^2C},\quad"
     r" Y = X\Lambda",
-    source=Source(KEY, "Appendix D"),
+    source=quoted("Appendix D"),
     cases=grid(height=(1, 5), width=7, channels=(1, 3), kernel=(3, 9), seed=0),
     examples=searched(
         height=st.integers(1, 9),
@@ -184,7 +182,7 @@ PATH = numeric(
     statement=(
         r"W^t = W^0 + \textstyle\sum_{i\le r}(1-a_t(\sigma_i))\,v_iv_i^T(\Lambda-W^0)"
     ),
-    source=Source(KEY, "Appendix D; the finite steps are ours", Reading.OURS),
+    source=ours("Appendix D; the finite steps are ours"),
     cases=grid(
         size=(4, 9), channels=(1, 3), kernel=(3, 5), momentum=(0.0, 0.9), seed=0
     ),
@@ -240,7 +238,7 @@ LIMIT = numeric(
     items=("Conv",),
     title="A trained convolution is the identity on the patches it was trained on",
     statement=r"\hat W = \Pi_\parallel\Lambda + \Pi_\perp W^0",
-    source=Source(KEY, "Appendix D"),
+    source=quoted("Appendix D"),
     cases=(
         *grid(height=2, width=(2, 3), channels=(1, 2), kernel=(3, 5), seed=(0, 1)),
         *grid(height=6, width=6, channels=(1, 2), kernel=3, seed=0),
@@ -296,7 +294,7 @@ TEST_IMAGE = numeric(
         r"\hat f(x) = \Lambda^TP + (W^0-\Lambda)^T\Pi_\perp P;\qquad"
         r" r = K^2C \Rightarrow \hat f(x) = x"
     ),
-    source=Source(KEY, "Appendix D"),
+    source=quoted("Appendix D"),
     cases=grid(side=(2, 3, 7), test=(1, 12), channels=(1, 2), kernel=3, seed=0),
     predict=_predict_test,
     measure=_measure_test,
@@ -332,7 +330,7 @@ ONE_MSE = numeric(
     items=("Conv", "MSE"),
     title="The error of one trained convolution on a given image, in closed form",
     statement=r"\mathrm{MSE}=\frac1{|\xi|C}\textstyle\sum\|(W^0-\Lambda)^T\Pi_\perp P\|^2",
-    source=Source(KEY, "Appendix D"),
+    source=quoted("Appendix D"),
     cases=(
         *grid(side=(2, 3, 7), test=(1, 12), channels=(1, 2), kernel=3, seed=0),
         # So large that its patches are multiplied in blocks.
@@ -401,7 +399,7 @@ EXPECTED_MSE = statistical(
         r"E\,\mathrm{MSE}=\sigma^2\,\overline{\|\Pi_\perp P\|^2}"
         r"+\overline{\|\Lambda^T\Pi_\perp P\|^2}/C"
     ),
-    source=Source(KEY, "Appendix D; the exact mean is ours", Reading.OURS),
+    source=ours("Appendix D; the exact mean is ours"),
     cases=grid(side=(3, 5), kernel=(5, 7), scale=0.3, draws=3000),
     predict=_predict_mse,
     measure=_measure_mse,
@@ -456,7 +454,7 @@ RANK = numeric(
         r"r=\operatorname{rank}X:\quad \text{noise and digits reach } K^2C"
         r"\text{ quickly, equal colours stop at } K^2"
     ),
-    source=Source(KEY, "After Theorem 2; the ranks are ours", Reading.OURS),
+    source=ours("After Theorem 2; the ranks are ours"),
     cases=(
         *grid(kind="noise", side=(1, 2, 3, 4, 5, 7), channels=1, kernel=(3, 5)),
         *grid(kind="digit", side=(5, 7, 14), channels=1, kernel=(3, 5)),
@@ -519,7 +517,7 @@ DECISION = numeric(
         "Condition number of the patch matrix: how far the rank decision is from rounding"
     ),
     statement=r"\kappa=\sigma_1/\sigma_r,\qquad n=K^2C-r",
-    source=Source(KEY, "Appendix D; the condition number is ours", Reading.OURS),
+    source=ours("Appendix D; the condition number is ours"),
     cases=(
         *grid(kind="noise", side=(2, 4, 6), channels=1, kernel=3),
         *grid(kind="digit", side=7, channels=(1, 3), kernel=3),
@@ -558,7 +556,7 @@ GAP = numeric(
         "The gap between singular values that count towards the rank and those that do not"
     ),
     statement=r"\sigma_r/\sigma_{r+1},\quad \sigma_r > \tau\sigma_1 \ge \sigma_{r+1}",
-    source=Source(KEY, "Appendix D; the decision is ours", Reading.OURS),
+    source=ours("Appendix D; the decision is ours"),
     cases=grid(least=(1.0, 1e-3), dropped=(1e-7, 1e-12), tolerance=1e-6),
     predict=_predict_gap,
     measure=_measure_gap,
@@ -580,7 +578,7 @@ ERR_1 = numeric(
     items=("Err1",),
     title="An image with no more pixels than weights can have independent patches",
     statement=r"|\xi|\le K^2C^2:\quad \operatorname{rank}X = |\xi|",
-    source=Source(KEY, "Appendix D, cases 1 and 2", Reading.READING),
+    source=as_read("Appendix D, cases 1 and 2"),
     cases=grid(kind="noise", side=(7, 8), channels=3, kernel=3),
     predict=_printed_rank,
     measure=_measure_rank,
@@ -644,7 +642,7 @@ ERR_2 = numeric(
         r"\|(W^0-\Lambda)^T\Pi_\perp P\|^2 \le"
         r" (\|W^{0T}\Pi_\perp\| + \|\Lambda^T\Pi_\parallel\|)\,\|P\|^2"
     ),
-    source=Source(KEY, "Proof of Theorem 2"),
+    source=quoted("Proof of Theorem 2"),
     cases=grid(side=2, size=(10.0, 3.0)),
     predict=_split,
     measure=_measure_worst,
@@ -665,7 +663,7 @@ WORST = numeric(
     title="The largest error of a trained convolution on any patch of unit norm",
     statement=r"\max_{\|P\|=1}\|(W^0-\Lambda)^T\Pi_\perp P\|^2"
     r"=\|(W^0-\Lambda)^T\Pi_\perp\|_2^2",
-    source=Source(KEY, "Proof of Theorem 2; the maximum is ours", Reading.OURS),
+    source=ours("Proof of Theorem 2; the maximum is ours"),
     cases=grid(side=(2, 3), size=(10.0, 3.0)),
     predict=_predict_worst,
     measure=_measure_worst,
@@ -702,7 +700,7 @@ ERR_3 = numeric(
     items=("Err3",),
     title="Padding the image with zeros does not reduce the error bound of Theorem 2",
     statement=r"\operatorname{rank}X(\text{padded}) = \operatorname{rank}X",
-    source=Source(KEY, "After Theorem 2"),
+    source=quoted("After Theorem 2"),
     cases=(*grid(kind="square", side=4), *grid(kind="pixel", side=3)),
     predict=_same_rank,
     measure=_measure_ranks,
@@ -755,9 +753,7 @@ FRAME = adversarial(
         r"x \ne 0 \text{ of one channel, framed by } \lfloor K/2\rfloor"
         r"\text{ zeros}:\quad \operatorname{rank}X = K^2"
     ),
-    source=Source(
-        KEY, "After Theorem 2; the corrected statement is ours", Reading.OURS
-    ),
+    source=ours("After Theorem 2; the corrected statement is ours"),
     cases=(
         *grid(height=1, width=1, kernel=(3, 5, 7), seed=0),
         *grid(height=4, width=3, kernel=(3, 5), seed=(0, 1)),

@@ -13,11 +13,11 @@ import numpy as np
 import torch
 
 from theory import identity_map as idm
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
 from verify.claims._predictors import always
 from verify.claims.identity_map._framework import trained
+from verify.claims.identity_map._sources import as_read, ours
 from verify.compare import AgreesTo, AtLeast, Outcome
-from verify.reading import Reading
 
 
 def _pair(dim: int, numerator: int) -> tuple[list[Fraction], list[Fraction]]:
@@ -73,7 +73,7 @@ RATIO = numeric(
         r"\frac{E\langle f(x),\hat x\rangle}{\sqrt{E\|f(x)\|^2}}"
         r"=\frac{\rho}{\sqrt{\rho^2+s^2d\,(1-\rho^2)}}"
     ),
-    source=Source("zhang2020identity", "After Theorem 1; ours", Reading.OURS),
+    source=ours("After Theorem 1; ours"),
     cases=grid(dim=(2, 5, 400), numerator=(-2, 1, 20), scale=(0.05, 1.0)),
     predict=_predict,
     measure=_measure,
@@ -140,7 +140,7 @@ EXACT = numeric(
         r"E\frac{k+g_1}{|k e_1+g|},\quad E\frac{(k+g_1)^2}{|k e_1+g|^2},\qquad"
         r" k=\frac{\rho}{s\sqrt{1-\rho^2}}"
     ),
-    source=Source("zhang2020identity", "After Theorem 1; ours", Reading.OURS),
+    source=ours("After Theorem 1; ours"),
     cases=(
         *grid(dim=(3, 400), rho=(-0.4, 0.9), scale=0.002),
         *grid(dim=(2, 5), rho=0.4, scale=(0.05, 1.0)),
@@ -172,7 +172,7 @@ RANGE = numeric(
     items=("Corr", "MSE"),
     title="The correlation of a network's output with a reference lies between 0 and 1",
     statement=r"0\le\cos(f(x),x)\le1",
-    source=Source("zhang2020identity", "Appendix J", Reading.READING),
+    source=as_read("Appendix J"),
     cases=grid(dim=(3, 25), draws=40),
     predict=always(0.0),
     measure=_measure_least,

@@ -12,15 +12,13 @@ from torch import Tensor
 from empirical.identity_map import images
 from theory import gaussian
 from theory import identity_map as idm
-from verify.claim import Case, Source, adversarial, grid, numeric, statistical
+from verify.claim import Case, adversarial, grid, numeric, statistical
 from verify.claims._predictors import always, changed, unlike
 from verify.claims._searches import SEEDS, searched
 from verify.claims.identity_map._framework import descend, squared_error, trained
 from verify.claims.identity_map._rational import floats, pseudo_inverse, rational
+from verify.claims.identity_map._sources import as_read, forced, ours, quoted
 from verify.compare import AgreesTo, Array, Estimate, Identical, MeanEquals
-from verify.reading import Reading
-
-KEY = "zhang2020identity"
 
 _STEPS = (0, 1, 2, 3, 10, 31, 100)
 
@@ -83,7 +81,7 @@ THEOREM_1 = adversarial(
         r"f(x)=\Pi_\parallel x + W^0\,\Pi_\perp x,\qquad"
         r" \Pi_\parallel x=\frac{\hat x^Tx}{\|\hat x\|^2}\,\hat x"
     ),
-    source=Source(KEY, "Theorem 1"),
+    source=quoted("Theorem 1"),
     cases=grid(dim=(1, 2, 25, 196), momentum=(0.0, 0.8), seed=0),
     examples=searched(
         dim=st.integers(1, 40), momentum=st.sampled_from((0.0, 0.5, 0.8)), seed=SEEDS
@@ -137,7 +135,7 @@ EQ_4 = numeric(
         r"W^t = W^0 + (1-a_t)\,\hat u\,\hat x^T,\quad \hat u=(I-W^0)\hat x/\|\hat x\|^2,"
         r"\quad a_{t+1}=a_t-\eta b_{t+1},\; b_{t+1}=m b_t+g a_t"
     ),
-    source=Source(KEY, "Equation 4; the path is ours", Reading.OURS),
+    source=ours("Equation 4; the path is ours"),
     cases=grid(
         dim=(3, 25, 100), momentum=(0.0, 0.5, 0.9), loss=("half_sum", "mean"), seed=1
     ),
@@ -183,7 +181,7 @@ FACTORS = numeric(
     statement=(
         r"a_t = U_{t+1}-mU_t,\quad U_{t+1}=(1+m-\eta g)U_t-mU_{t-1},\; U_0=0,\, U_1=1"
     ),
-    source=Source(KEY, "Equation 4; the closed form is ours", Reading.OURS),
+    source=ours("Equation 4; the closed form is ours"),
     cases=(
         *grid(
             shrink=(1e-3, 0.3, 1.9), momentum=(0.0, 0.9), steps=([0, 1, 2, 17, 1000],)
@@ -249,11 +247,7 @@ STABILITY = numeric(
         "The paper's rate of 0.01 diverges with the half-sum loss, not with the mean loss"
     ),
     statement=r"0<\eta g<2(1+m),\qquad g=\|\hat x\|^2 \text{ or } 2\|\hat x\|^2/d",
-    source=Source(
-        KEY,
-        "Appendices A and C, the recipe and the loss; the limit is ours",
-        Reading.OURS,
-    ),
+    source=ours("Appendices A and C, the recipe and the loss; the limit is ours"),
     cases=(
         *grid(loss=("half_sum", "mean"), momentum=(0.0, 0.9), rate=0.01),
         *(
@@ -313,7 +307,7 @@ ORTHOGONAL = statistical(
     items=("Thm1-orth",),
     title="A trained linear layer maps an image orthogonal to the training image to noise",
     statement=r"x\perp\hat x:\quad f(x)_i = (W^0x)_i\sim N(0,\,s^2\|x\|^2)",
-    source=Source(KEY, "After Theorem 1, and appendix E.2", Reading.READING),
+    source=as_read("After Theorem 1, and appendix E.2"),
     cases=grid(dim=20, scale=(0.05, 1.0), draws=4000, seed=0),
     predict=_below,
     measure=_measure_orthogonal,
@@ -371,7 +365,7 @@ COSINES = statistical(
         r"-\tfrac{\kappa^2}2\big),\quad \kappa=\frac{\rho}{s\sqrt{1-\rho^2}},\quad"
         r" E\cos(f(x),x)=\rho\,E\cos(f(x),\hat x)"
     ),
-    source=Source(KEY, "After Theorem 1; the exact mean is ours", Reading.OURS),
+    source=ours("After Theorem 1; the exact mean is ours"),
     cases=grid(rho=(-0.5, 0.0, 0.3, 0.9), scale=0.2, dim=20, draws=4000),
     predict=_predict_cosines,
     measure=_measure_cosines,
@@ -425,7 +419,7 @@ LEAST_SQUARES = adversarial(
     items=("Lem1", "Lem2"),
     title="Lemmas 1 and 2 are one formula, for every rank",
     statement=r"W^\infty = W^0 + X^+(Y-XW^0)",
-    source=Source(KEY, "Lemmas 1 and 2; the joint form is ours", Reading.OURS),
+    source=ours("Lemmas 1 and 2; the joint form is ours"),
     cases=(
         *grid(rows=2, columns=6, rank=2, outputs=2, seed=0),
         *grid(rows=6, columns=3, rank=3, outputs=2, seed=0),
@@ -492,7 +486,7 @@ DESCENT = numeric(
         r"N\le D:\; W^\infty=W^0+X^T(XX^T)^{-1}(Y-XW^0);\qquad"
         r" N\ge D:\; W^\infty=(X^TX)^{-1}X^TY"
     ),
-    source=Source(KEY, "Lemmas 1 and 2", Reading.FORCED),
+    source=forced("Lemmas 1 and 2"),
     cases=(
         *grid(rows=3, columns=8, steps=(1, 20, 400), seed=0),
         *grid(rows=8, columns=3, steps=(1, 20, 400), seed=0),
@@ -559,7 +553,7 @@ TWO_LAYER = numeric(
     ),
     statement=r"f=\alpha^T\mathrm{ReLU}(Wx),\ \alpha \text{ fixed}:\quad"
     r" W^t = W^0 + u_t\,\hat x^T \text{ for all } t",
-    source=Source(KEY, "Equation 16"),
+    source=quoted("Equation 16"),
     cases=grid(dim=(10, 25), units=(50, 400), steps=(1, 30, 200), seed=0),
     predict=always([0.0, 1.0]),
     measure=_measure_update,
@@ -594,7 +588,7 @@ UNMOVED = numeric(
         "With the upper layer fixed, the lower one's response to an orthogonal image stays"
     ),
     statement=r"x\perp\hat x:\quad W^tx = W^0x \text{ for all } t",
-    source=Source(KEY, "Appendix E.2, below equation 18", Reading.FORCED),
+    source=forced("Appendix E.2, below equation 18"),
     cases=grid(dim=(10, 25), units=(50, 400), steps=(30, 200), seed=0),
     predict=_predict_unmoved,
     measure=_measure_unmoved,
@@ -645,7 +639,7 @@ NOISE = statistical(
         r"E f=\tfrac{s\|x\|}{\sqrt{2\pi}}\textstyle\sum_i\alpha_i,\quad"
         r" \mathrm{Var} f=s^2\|x\|^2\big(\tfrac12-\tfrac1{2\pi}\big)\sum_i\alpha_i^2"
     ),
-    source=Source(KEY, "Appendix E.2; the moments are ours", Reading.OURS),
+    source=ours("Appendix E.2; the moments are ours"),
     cases=grid(dim=6, units=(10, 40), scale=0.5, draws=20_000),
     predict=_predict_noise,
     measure=_measure_noise,

@@ -16,15 +16,14 @@ from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.training import train
 from empirical.randomness import torch_generator
 from theory import identity_map as idm
-from verify.claim import Source, adversarial, grid, numeric
+from verify.claim import adversarial, grid, numeric
 from verify.claims._predictors import changed
 from verify.claims._searches import searched
 from verify.claims._twins import closed
+from verify.claims.identity_map._sources import ours, quoted
 from verify.compare import AgreesTo, Array
-from verify.reading import Reading
 
 Labels = npt.NDArray[np.int64]
-KEY = "zhang2020identity"
 
 # --- test images ----------------------------------------------------------------------
 
@@ -60,7 +59,7 @@ PROBE = adversarial(
     items=("Probe",),
     title="Test images have exactly the requested correlation and norm",
     statement=r"\cos(z,\hat x) = \rho,\qquad \|z\| = \|\hat x\|",
-    source=Source(KEY, "Section 3.2, on test images"),
+    source=quoted("Section 3.2, on test images"),
     cases=grid(rho=(0.0, 1e-9, 0.3, 0.999999, 1.0), side=14, law="gaussian", seed=0),
     examples=searched(
         rho=st.floats(-1.0, 1.0, allow_subnormal=False),
@@ -188,7 +187,7 @@ CLASSIFIER = numeric(
         r"\operatorname{argmax}_c\textstyle\sum_j\langle r_i,r_j\rangle[y_j=c]"
         r" = \operatorname{argmax}_c\langle r_i,\sum_{j:\,y_j=c}r_j\rangle"
     ),
-    source=Source(KEY, "Section 3.2, on layers"),
+    source=quoted("Section 3.2, on layers"),
     cases=grid(train_size=(300, 1000), tests=200, side=(7, 14)),
     predict=_by_pairs,
     measure=_measure_classifier,
@@ -240,7 +239,7 @@ PICTURE = numeric(
     items=("SVD",),
     title="The picture shown for a layer is its top right singular vector",
     statement=r"v = \operatorname{argmax}_{\|v\|=1}\|Hv\|,\quad H\in\mathbb R^{C\times HW}",
-    source=Source(KEY, "Appendix F"),
+    source=quoted("Appendix F"),
     cases=grid(channels=(1, 4, 30), side=5, seed=(0, 1)),
     predict=_predict_picture,
     measure=_measure_picture,
@@ -277,7 +276,7 @@ UPPER = numeric(
     items=("Upper",),
     title="The upper layers applied to the lower layers' output are the whole network",
     statement=r"f = f_{k+1..L}\circ f_{1..k}",
-    source=Source(KEY, "Appendix H.2; ours", Reading.OURS),
+    source=ours("Appendix H.2; ours"),
     cases=grid(layers=4, count=(1, 2, 3, 4), seed=0),
     predict=_by_modules,
     measure=_measure_upper,
@@ -322,7 +321,7 @@ CHANGE = numeric(
     items=("Rel", "Thm1"),
     title="The relative change of one trained layer, in closed form",
     statement=r"\|W^0-W^*\|/\|W^0\| = \|(I-W^0)\hat x\|/(\|\hat x\|\,\|W^0\|)",
-    source=Source(KEY, "Appendix G; the closed form is ours", Reading.OURS),
+    source=ours("Appendix G; the closed form is ours"),
     cases=grid(side=(3, 6), seed=(0, 1)),
     predict=_predict_change,
     measure=_measure_change,

@@ -4,12 +4,10 @@ from typing import Any
 
 from empirical.identity_map.experiments import configurations
 from empirical.testbed.study import Scale
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
 from verify.claims._predictors import mapped
+from verify.claims.identity_map._sources import ours
 from verify.compare import Identical
-from verify.reading import Reading
-
-KEY = "zhang2020identity"
 
 _TABLE: dict[str, list[int]] = {
     "fcn": [1, 2, 4, 6, 8, 10],
@@ -35,7 +33,7 @@ DEPTHS = numeric(
     uses=("id/tab1",),
     title="At the paper's scale, every depth that Table 1 lists has a configuration",
     statement=r"\text{layers of Table 1}",
-    source=Source(KEY, "Table 1; the configurations are ours", Reading.OURS),
+    source=ours("Table 1; the configurations are ours"),
     # "biased": the same convolutional networks with biases.
     cases=grid(network=("fcn-relu", "cnn", "biased")),
     predict=_listed,
@@ -74,7 +72,7 @@ SHAPES = numeric(
         r"1 \times 28 \times 28: 2048,\ 128\text{ channels};\quad "
         r"3 \times 32 \times 32: 3072,\ 128\text{ channels}"
     ),
-    source=Source(KEY, "Appendices A and O; the configurations are ours", Reading.OURS),
+    source=ours("Appendices A and O; the configurations are ours"),
     cases=grid(figure=(2, 3, 42, 43)),
     predict=_printed_shape,
     measure=_configured_shape,
@@ -103,7 +101,7 @@ STARTS = numeric(
     uses=("id/Fig31-starts",),
     title="At every scale, the networks of an experiment start from different weights",
     statement=r"s_i \ne s_j \text{ for } i \ne j",
-    source=Source(KEY, "Appendix K", Reading.OURS),
+    source=ours("Appendix K"),
     cases=grid(scale=("small", "full", "paper")),
     predict=_starts,
     measure=_different,

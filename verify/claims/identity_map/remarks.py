@@ -10,14 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from theory import identity_map as idm
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
 from verify.claims._predictors import always, changed, unlike
 from verify.claims.identity_map._framework import squared_error
+from verify.claims.identity_map._sources import as_read, forced, ours
 from verify.compare import AgreesTo, Identical
-from verify.reading import Reading
 
 Array = npt.NDArray[np.floating[Any]]
-KEY = "zhang2020identity"
 
 # --- Theorem 1 with a schedule --------------------------------------------------------
 
@@ -73,9 +72,7 @@ SCHEDULE = numeric(
         r"W^T=W^0+(1-a_T)\,\hat u\hat x^T,\quad b_{t+1}=mb_t+ga_t,\;"
         r"a_{t+1}=a_t-\eta_tb_{t+1}"
     ),
-    source=Source(
-        KEY, "Theorem 1 and appendix A; the schedule's part is ours", Reading.OURS
-    ),
+    source=ours("Theorem 1 and appendix A; the schedule's part is ours"),
     cases=grid(dim=(1, 6), steps=(5, 20), momentum=(0.0, 0.9), seed=(0, 1)),
     predict=_predict_scheduled,
     measure=_measure_scheduled,
@@ -157,7 +154,7 @@ DEEP = numeric(
     items=("TwoLayer", "AnyDepth"),
     title="At any depth, training never changes the first layer on orthogonal images",
     statement=r"x\perp\hat x\Rightarrow W_1^tx=W_1^0x\text{ for every }t",
-    source=Source(KEY, "Appendix E.2, below equation 18", Reading.FORCED),
+    source=forced("Appendix E.2, below equation 18"),
     cases=(
         *grid(
             widths=([7, 20, 7], [6, 15, 9, 6], [5, 12, 12, 8, 5]),
@@ -226,7 +223,7 @@ HOMOGENEOUS = numeric(
         r"f(cx)=c\,f(x)\ (c\ge0)\text{ without biases},\ f(-x)=-f(x)\text{ if linear, too};"
         r"\text{ with biases, neither}"
     ),
-    source=Source(KEY, "Section 1 and appendix H.1, on biases; ours", Reading.OURS),
+    source=ours("Section 1 and appendix H.1, on biases; ours"),
     cases=grid(
         kind=("fully connected", "convolutional", "linear"),
         biases=(False, True),
@@ -272,7 +269,7 @@ FLAT = numeric(
     items=("Bias",),
     title="Output biases give an FCN any constant image, but a CNN only uniform ones",
     statement=r"W=0:\quad f(x)=b\in\mathbb R^{HW};\qquad f(x)=b\,\mathbf 1\ (\text{CNN})",
-    source=Source(KEY, "Section 1 and appendix H.1, on biases", Reading.READING),
+    source=as_read("Section 1 and appendix H.1, on biases"),
     cases=grid(
         kind=("fully connected", "convolutional"), padding=("zeros", "circular")
     ),
@@ -320,7 +317,7 @@ SHARP = numeric(
         r"\Big[\sigma\min\big(\sqrt q,\sqrt n+\sqrt C+\sqrt{2\log(1/\delta)}\big)"
         r"+1\Big]^2B^2K^2,\quad P(\chi^2_{nC}\ge q)=\delta"
     ),
-    source=Source(KEY, "Equation 12; the sharper form is ours", Reading.OURS),
+    source=ours("Equation 12; the sharper form is ours"),
     cases=grid(
         nullity=(1, 7, 25), channels=(1, 3), delta=(0.05, 1e-9), scale=(0.3, 2.0)
     ),

@@ -16,12 +16,10 @@ from empirical.data import load
 from empirical.identity_map import copier, images
 from empirical.randomness import torch_generator
 from theory import identity_map as idm
-from verify.claim import Claim, Evidence, Source, grid, numeric
+from verify.claim import Claim, Evidence, grid, numeric
 from verify.claims._predictors import always, mapped
+from verify.claims.identity_map._sources import as_read, ours
 from verify.compare import AgreesTo, Array, AtLeast, AtMost, Estimate, MeanEquals
-from verify.reading import Reading
-
-KEY = "zhang2020identity"
 
 DEPTH, CHANNELS, KERNEL = 20, 32, 5
 SHALLOW = 6
@@ -116,7 +114,7 @@ def _as_signals(*, biases: bool) -> Array:
 
 def _claim(**parts: Any) -> Claim:
     return Claim(
-        source=Source(KEY, "Section 3.2 and appendix H.1; ours", Reading.OURS),
+        source=ours("Section 3.2 and appendix H.1; ours"),
         cases=grid(biases=(False, True)),
         assumptions=(
             "PyTorch's first weights and biases, uniform in +-1/sqrt(inputs of a unit)",
@@ -255,7 +253,7 @@ CLOSE = numeric(
         r"d_{l+1}=\tfrac{\sigma_w^2}2\overline{d_l-\tfrac{\sqrt{q_lq_l'}}\pi"
         r"(\sin\theta_l-\theta_l\cos\theta_l)},\quad|x-x'|\ge10^{-8}|x|"
     ),
-    source=Source(KEY, "Section 3.2 and appendix H.1; ours", Reading.OURS),
+    source=ours("Section 3.2 and appendix H.1; ours"),
     cases=grid(apart=(2.0, 0.3, 0.05, 1e-3, 1e-8)),
     predict=_predict_close,
     measure=_measure_close,
@@ -280,7 +278,7 @@ FORGOTTEN = numeric(
         " output"
     ),
     statement=r"\|f(x)-f(x')\|/(\sqrt2\|f(x)\|)\le10^{-4},\ 20\text{ layers, biases}",
-    source=Source(KEY, "Section 3.2 and appendix H.1; ours", Reading.OURS),
+    source=ours("Section 3.2 and appendix H.1; ours"),
     cases=grid(biases=True),
     predict=always(1e-4),
     measure=_measure_shares,
@@ -311,7 +309,7 @@ REMEMBERED = numeric(
         " output"
     ),
     statement=r"\|f(x)-f(x')\|/(\sqrt2\|f(x)\|)\ge0.05,\ 20\text{ layers, no biases}",
-    source=Source(KEY, "Section 3.2 and appendix H.1; ours", Reading.OURS),
+    source=ours("Section 3.2 and appendix H.1; ours"),
     cases=grid(biases=False),
     predict=always(0.05),
     measure=_measure_shares,
@@ -363,7 +361,7 @@ FEW_CHANNELS = numeric(
         r"\operatorname{sd}\log\|z_4(\hat x)\|,\ \text{untrained}:\ "
         r"3\text{ channels}\ge2\times128\text{ channels}"
     ),
-    source=Source(KEY, "Appendix I, channel depths, Figure 29", Reading.READING),
+    source=as_read("Appendix I, channel depths, Figure 29"),
     cases=grid(few=3, many=128),
     predict=always(2.0),
     measure=_measure_spread,

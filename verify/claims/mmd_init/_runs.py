@@ -15,11 +15,11 @@ from empirical.mmd_init.study import STUDY
 from empirical.testbed.records import Draws
 from verify.claim import Claim, Evidence, Source, grid
 from verify.claims._predictors import Limits, stated
+from verify.claims.mmd_init._sources import KEY
 from verify.compare import Array, Contrast, EffectWithin
 from verify.reading import Reading
 from verify.trained import NotLearnt, Trainer
 
-KEY = "lee2023unsupervised"
 NETWORKS = Trainer(STUDY)
 
 CLOSED = (

@@ -9,13 +9,11 @@ import torch
 from torch import Tensor
 
 from empirical.mmd_init import noise, regularisers, uniformity
-from verify.claim import Source, grid, statistical
+from verify.claim import grid, statistical
 from verify.claims._predictors import always, changed
 from verify.claims.mmd_init._samples import Array, generator, network
+from verify.claims.mmd_init._sources import ours
 from verify.compare import Estimate, MeanEquals
-from verify.reading import Reading
-
-KEY = "lee2023unsupervised"
 
 _SCALE = 0.5**0.5
 _RUNS, _PERTURBATIONS = 320, 16
@@ -212,7 +210,7 @@ LAW = statistical(
     statement=(
         r"HE^T+1b^T\sim N(0,C),\quad C=\tfrac{s^2}{n_{in}}HH^T+\tfrac{s^2}{n_{out}}11^T"
     ),
-    source=Source(KEY, "Section 3.3; the shortcut is ours", Reading.OURS),
+    source=ours("Section 3.3; the shortcut is ours"),
     cases=_CASES,
     predict=always(0.0),
     measure=_measure_law,
@@ -240,7 +238,7 @@ SLOPE = statistical(
         r"\mathbb E[E\mid n]=\tfrac{s^2}{n_{in}}\,n^TC^{-1}H,\quad n=HE^T+1b^T"
         r"\;\Rightarrow\;\mathbb E\,\nabla_{\theta_0}L\text{ is the same}"
     ),
-    source=Source(KEY, "Equation 10; the slope is ours", Reading.OURS),
+    source=ours("Equation 10; the slope is ours"),
     cases=_CASES,
     predict=always(0.0),
     measure=_measure_slope,
@@ -307,7 +305,7 @@ COVARIANCE = statistical(
     statement=(
         r"\operatorname{Cov}(HE_i+e_i1)=C=\tfrac{s^2}{n_{in}}HH^T+\tfrac{s^2}{n_{out}}11^T"
     ),
-    source=Source(KEY, "Section 3.3; the formula is ours", Reading.OURS),
+    source=ours("Section 3.3; the formula is ours"),
     # With the second layer, whose inputs are noisy already: C has a mean in closed form.
     cases=grid(
         sampler=("definition", "gram"),

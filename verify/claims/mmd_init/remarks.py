@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from theory import mmd
-from verify.claim import Source, grid, numeric, statistical
+from verify.claim import grid, numeric, statistical
 from verify.claims._predictors import changed
 from verify.claims.mmd_init._runs import (
     ALONE,
@@ -27,10 +27,9 @@ from verify.claims.mmd_init._samples import (
     layers,
     network,
 )
+from verify.claims.mmd_init._sources import as_read, ours, quoted
 from verify.compare import AtMost, Contrast, Estimate, Identical, MeanEquals, Outcome
 from verify.reading import Reading
-
-KEY = "lee2023unsupervised"
 
 # --- why the curves of Figure 2 rise --------------------------------------------------
 
@@ -88,7 +87,7 @@ NOISE_CHAIN = statistical(
         r"E\|J_l^{(i)}(\theta_0+\epsilon)\|^2=\textstyle\prod_{k>l}q_{k-1}"
         r"(n_{k-1}\sigma_k^2+s^2)"
     ),
-    source=Source(KEY, "Figure 2 and appendix B.2; the law is ours", Reading.OURS),
+    source=ours("Figure 2 and appendix B.2; the law is ours"),
     cases=grid(start=("xavier", "he", "minimum"), s2=(0.2, 0.5, 2.0)),
     predict=_predict_perturbed,
     measure=_measure_perturbed,
@@ -151,7 +150,7 @@ UNIT = numeric(
         "A Jacobian row's norm bounds the change of a logit for perturbations of length one"
     ),
     statement=r"\|\xi\|=1\Rightarrow|f^{(i)}(x+\xi)-f^{(i)}(x)|\le\|J^{(i)}(x)\|",
-    source=Source(KEY, "Equations 17 to 19", Reading.READING),
+    source=as_read("Equations 17 to 19"),
     cases=grid(widths=([5, 3], [4, 6, 3], [5, 7, 6, 2]), seed=(0, 1)),
     predict=_by_rows,
     measure=_measure_unit,
@@ -208,7 +207,7 @@ NEARBY = numeric(
         r"\bigl|\|J_l^{(i)}(\theta_0+h\epsilon)\|-\|J_l^{(i)}(\theta_0)\|\bigr|\le"
         r"\prod_{k>l}(\|W^{(k)}\|+h\|E^{(k)}\|)-\prod_{k>l}\|W^{(k)}\|"
     ),
-    source=Source(KEY, "Appendix B.2; the bound is ours", Reading.READING),
+    source=as_read("Appendix B.2; the bound is ours"),
     cases=grid(widths=([5, 3], [4, 6, 3], [5, 7, 6, 2]), step=(1e-3, 1e-6), seed=0),
     predict=_by_moves,
     measure=_measure_nearby,
@@ -270,7 +269,7 @@ ZERO = numeric(
     items=("Eq3",),
     title="The squared MMD is never negative, and zero only for equal laws",
     statement=r"MMD(p,q)\ge0,\quad=0\iff p=q",
-    source=Source(KEY, "Equation 3, after Gretton et al. 2012"),
+    source=quoted("Equation 3, after Gretton et al. 2012"),
     cases=grid(
         kind=("permuted", "one moved", "same mean"), seed=(0, 1), gamma=(0.1, 1.0)
     ),

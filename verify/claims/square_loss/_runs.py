@@ -16,11 +16,11 @@ from empirical.testbed.records import Draw, Draws, RunRecord
 from verify.claim import Claim, Source, grid, trend
 from verify.claims._predictors import Limits, stated
 from verify.claims.square_loss._networks import Array
+from verify.claims.square_loss._sources import KEY
 from verify.compare import Contrast, EffectWithin
 from verify.reading import Reading
 from verify.trained import NotLearnt, Run, Trainer
 
-KEY = "poggio2021explicit"
 NETWORKS = Trainer(STUDY)
 
 CLOSED = ("sl/expA-steps", "sl/obs1-records", "sl/expA-tests", "sl/expA-examples")

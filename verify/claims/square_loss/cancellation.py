@@ -7,10 +7,9 @@ import mpmath
 import numpy as np
 
 from theory import square_loss as sl
-from verify.claim import Source, grid, numeric
-from verify.claims.square_loss._runs import KEY
+from verify.claim import grid, numeric
+from verify.claims.square_loss._sources import ours
 from verify.compare import AgreesTo, Array
-from verify.reading import Reading
 
 
 def _problem(examples: int, seed: int) -> tuple[Array, Array]:
@@ -47,7 +46,7 @@ CANCELLING = numeric(
     title="The equilibrium keeps its digits where margins cancel",
     statement=r"\rho_{eq}=\frac{\sum_n y_nf_n}{\lambda+\sum_n f_n^2},\quad"
     r" \Big|\sum_n y_nf_n\Big|\ll\max_n|f_n|",
-    source=Source(KEY, "Equation 5", Reading.OURS),
+    source=ours("Equation 5"),
     cases=grid(examples=(3, 4, 5, 7, 8, 11, 26), penalty=(0.0, 0.3), seed=(1, 2)),
     predict=_predict,
     measure=_measure,

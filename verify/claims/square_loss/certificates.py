@@ -6,13 +6,12 @@ import flint
 import numpy as np
 
 from theory import square_loss as sl
-from verify.claim import Source, certified
+from verify.claim import certified
+from verify.claims.square_loss._sources import ours
 from verify.compare import CertifiedAtLeast, Enclosure
 from verify.enclose import BITS, above, below
 from verify.enclose_flow import flow
-from verify.reading import Reading
 
-_KEY = "poggio2021explicit"
 _ANGLE, _SHIFT = 1.5, 0.28  # of the start, and the sine between two inputs
 
 
@@ -90,7 +89,7 @@ CLAIMS = (
         items=("Err2", "Obs1"),
         title="The scale can rise and then fall: two flows (certified)",
         statement=r"\rho(t_1) - \rho(t_2) > 0, \quad t_1 < t_2",
-        source=Source(_KEY, "Observation 1; ours", Reading.OURS),
+        source=ours("Observation 1; ours"),
         cases=(
             {"example": 1, "times": [4.0, 5.0]},
             {"example": 2, "times": [1.75, 3.0]},

@@ -6,13 +6,12 @@ import mpmath
 import numpy as np
 
 from theory import neural_collapse as nc
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
 from verify.claims._predictors import always, drawn
 from verify.claims.square_loss._networks import Array
+from verify.claims.square_loss._sources import as_read, ours
 from verify.compare import AgreesTo
-from verify.reading import Reading
 
-KEY = "poggio2021explicit"
 _PAPYAN = "Section 2.1; defined by Papyan, Han, Donoho 2020"
 
 _MEASURES = grid(classes=(2, 3, 5), features=6, seed=(0, 1))
@@ -99,7 +98,7 @@ NC_1 = numeric(
         "NC1: the variability of features within classes relative to that between classes"
     ),
     statement=r"\operatorname{Tr}(\Sigma_W\Sigma_B^\dagger)/C",
-    source=Source(KEY, _PAPYAN, Reading.READING),
+    source=as_read(_PAPYAN),
     cases=(*_MEASURES, *_FAR, *_TIGHT),
     predict=_predict_nc1,
     measure=_measure_nc1,
@@ -148,7 +147,7 @@ NC_2 = numeric(
         r"\operatorname{sd}\|\mu_c-\mu_G\|/\overline{\|\mu_c-\mu_G\|},\quad"
         r"\operatorname{sd}\cos_{cc'},\quad\overline{|\cos_{cc'}+1/(C-1)|}"
     ),
-    source=Source(KEY, _PAPYAN, Reading.READING),
+    source=as_read(_PAPYAN),
     cases=(*_MEASURES, *_FAR),
     predict=_predict_simplex,
     measure=_measure_simplex,
@@ -185,7 +184,7 @@ NC_2_CLASSIFIER = numeric(
         r"\operatorname{sd}\|w_c\|/\overline{\|w_c\|},\quad"
         r"\operatorname{sd}\cos_{cc'},\quad\overline{|\cos_{cc'}+1/(C-1)|}"
     ),
-    source=Source(KEY, _PAPYAN, Reading.READING),
+    source=as_read(_PAPYAN),
     cases=_MEASURES,
     predict=_predict_rows,
     measure=_measure_rows,
@@ -201,11 +200,11 @@ def _measure_duality(h: Array, labels: Any, weights: Array) -> Any:
     with mpmath.workdps(40):
         means, centre = _exact_means(h, labels)
         rows = [list(mean - centre) for mean in means]
-        ours = mpmath.sqrt(mpmath.fsum(v * v for row in rows for v in row))
+        own = mpmath.sqrt(mpmath.fsum(v * v for row in rows for v in row))
         given = [[mpmath.mpf(v) for v in row] for row in weights.tolist()]
         theirs = mpmath.sqrt(mpmath.fsum(v * v for row in given for v in row))
         return mpmath.fsum(
-            (a / theirs - b / ours) ** 2
+            (a / theirs - b / own) ** 2
             for left, right in zip(given, rows, strict=True)
             for a, b in zip(left, right, strict=True)
         )
@@ -229,7 +228,7 @@ NC_3 = numeric(
     items=("NC3",),
     title="NC3: how far the classifier is from the class means",
     statement=r"\|W/\|W\|_F-M^T/\|M\|_F\|_F^2",
-    source=Source(KEY, _PAPYAN, Reading.READING),
+    source=as_read(_PAPYAN),
     cases=_MEASURES,
     predict=_predict_duality,
     measure=_measure_duality,
@@ -298,7 +297,7 @@ NC_4 = numeric(
         r"\tfrac1n\sum_i\mathbf 1[\operatorname{argmax}_c\langle w_c,h_i\rangle+b_c"
         r"\ne\operatorname{argmin}_c\|h_i-\mu_c\|]"
     ),
-    source=Source(KEY, _PAPYAN, Reading.READING),
+    source=as_read(_PAPYAN),
     # With biases, both where products are larger than one and where they are smaller,
     # and with one class so far that its square exceeds what sets the others apart.
     cases=(
@@ -355,7 +354,7 @@ NC_BINARY = numeric(
         r"W=(-w,w):\quad NC3=2\,(1-\cos\angle(w,\mu_+-\mu_-)),\qquad"
         r" \operatorname{argmax}_c\langle w_c,h\rangle=+\iff w\cdot h>0"
     ),
-    source=Source(KEY, "Section 2.1; the formula is ours", Reading.OURS),
+    source=ours("Section 2.1; the formula is ours"),
     cases=grid(features=(2, 6), seed=(0, 1, 2)),
     predict=_predict_binary,
     measure=_measure_binary,
@@ -420,7 +419,7 @@ COLLAPSED = numeric(
     items=("NC1", "NC2", "NC3"),
     title="All collapse measures vanish for collapsed features, however rotated or scaled",
     statement=r"h_{i,c}=\mu_c\text{ at a simplex, }W\propto M^T:\;NC1=NC2=NC3=0",
-    source=Source(KEY, "Section 2.1", Reading.OURS),
+    source=ours("Section 2.1"),
     cases=grid(classes=(2, 3, 10), seed=(0, 1)),
     predict=_predict_collapsed,
     measure=_measure_collapsed,

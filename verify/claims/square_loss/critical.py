@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from theory import square_loss as sl
-from verify.claim import Source, adversarial, grid, numeric
+from verify.claim import adversarial, grid, numeric
 from verify.claims._predictors import always, drawn
 from verify.claims._searches import SEEDS, searched
 from verify.claims.square_loss._networks import (
@@ -29,11 +29,8 @@ from verify.claims.square_loss._networks import (
     unit_rows,
     values,
 )
+from verify.claims.square_loss._sources import forced, ours, quoted
 from verify.compare import AgreesTo, AtLeast, Identical, Outcome
-from verify.reading import Reading
-
-KEY = "poggio2021explicit"
-
 
 # --- the residual ---------------------------------------------------------------------
 
@@ -68,7 +65,7 @@ EQ_6 = adversarial(
         r" r_k=\Bigl\|\sum_ne_n\bigl(\tfrac{\partial f_n}{\partial V_k}-V_kf_n\bigr)"
         r"\Bigr\|_F"
     ),
-    source=Source(KEY, "Equations 4 and 6"),
+    source=quoted("Equations 4 and 6"),
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]), examples=(1, 7), seed=0
     ),
@@ -115,7 +112,7 @@ KERNEL = numeric(
         r"\dot f=2\rho K(y-\rho f),\qquad K_{nm}="
         r"\textstyle\sum_k\langle(I-V_kV_k^T)\partial f_n,\partial f_m\rangle"
     ),
-    source=Source(KEY, "Equation 4; ours", Reading.OURS),
+    source=ours("Equation 4; ours"),
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]), examples=(1, 7), seed=0
     ),
@@ -198,9 +195,7 @@ SINGULAR = numeric(
         r"V_k\to cV_k,\;\rho\to c^{-L}\rho\text{ at rest}:\quad"
         r"\|\dot V_k\|=2\lambda\rho_{eq}^2\,|c-1/c|"
     ),
-    source=Source(
-        KEY, "Section 2, on singular dynamics; the formula is ours", Reading.OURS
-    ),
+    source=ours("Section 2, on singular dynamics; the formula is ours"),
     cases=grid(
         depth=(1, 2, 3), weight_decay=(0.0, 0.4), factor=(0.5, 1.0, 3.0), seed=0
     ),
@@ -248,7 +243,7 @@ ERROR = adversarial(
     statement=(
         r"\sum_ne_nf_n=-\lambda\rho_{eq}\;\Rightarrow\;\|e\|\ge\lambda\rho_{eq}/\|f\|"
     ),
-    source=Source(KEY, "Equations 5 and 6; ours", Reading.OURS),
+    source=ours("Equations 5 and 6; ours"),
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1]),
         examples=(1, 7),
@@ -303,7 +298,7 @@ PER_SAMPLE = numeric(
         r"D_{j,k}=\|\partial f_j/\partial V_k-V_kf_j\|_F/|f_j|"
         r"=\sqrt{\|\partial f_j/\partial V_k\|_F^2/f_j^2-1}"
     ),
-    source=Source(KEY, "Section 2.1; the formula is ours", Reading.OURS),
+    source=ours("Section 2.1; the formula is ours"),
     cases=_WIDE,
     predict=_predict_single,
     measure=_measure_single,
@@ -320,7 +315,7 @@ ERR_3 = numeric(
     statement=(
         r"L=0\;\Rightarrow\;\partial f(x_j)/\partial V_k=V_kf(x_j)\text{ for every }j"
     ),
-    source=Source(KEY, "Section 2.1 and Lemma 1"),
+    source=quoted("Section 2.1 and Lemma 1"),
     cases=_WIDE,
     predict=_none_left,
     measure=_measure_single,
@@ -354,9 +349,7 @@ ERR_12 = numeric(
         r"\lambda=0,\;e=0:\quad\dot V_k=0\text{ even when }"
         r"V_kf_n-\partial f_n/\partial V_k\ne 0"
     ),
-    source=Source(
-        KEY, "Footnote 3, with the missing inequality restored", Reading.FORCED
-    ),
+    source=forced("Footnote 3, with the missing inequality restored"),
     cases=_WIDE,
     predict=always([True, False]),
     measure=_measure_footnote,
@@ -406,7 +399,7 @@ ERR_3_CORRECTED = adversarial(
     items=("Err3",),
     title=("Of two classes, at least one has gradients not parallel to the layers"),
     statement=r"f_i>0>f_j\;\Rightarrow\;D_{i,L}\,D_{j,L}\ge 1\text{ in any ReLU network}",
-    source=Source(KEY, "Lemma 1; ours", Reading.OURS),
+    source=ours("Lemma 1; ours"),
     cases=(
         *grid(sharp=True, share=(0.5, 0.1)),
         *grid(sharp=False, widths=([5, 16, 1], [5, 8, 8, 1]), seed=(0, 1)),
@@ -512,7 +505,7 @@ EXISTS = numeric(
     statement=(
         r"\min_{\|V_k\|=1}\textstyle\sum_n(\rho f_n-y_n)^2\text{ is attained, with }r_k=0"
     ),
-    source=Source(KEY, "Section 2, critical points"),
+    source=quoted("Section 2, critical points"),
     cases=(
         *grid(widths=([3, 1], [3, 6, 4, 1]), rho=(0.7, 3.0), starts=6),
         *grid(widths=([3, 8, 8, 1],), rho=1.5, starts=6),

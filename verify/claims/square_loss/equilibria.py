@@ -14,11 +14,10 @@ from empirical.square_loss import networks
 from empirical.square_loss.experiments import configurations
 from empirical.square_loss.study import train_configuration
 from theory import square_loss as sl
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
 from verify.claims.square_loss._networks import Array
 from verify.claims.square_loss._runs import (
     DECAYED,
-    KEY,
     NOISE,
     ON_COLOURS,
     configuration,
@@ -28,6 +27,7 @@ from verify.claims.square_loss._runs import (
     run,
     trained,
 )
+from verify.claims.square_loss._sources import ours
 from verify.compare import AgreesTo
 from verify.reading import Reading
 
@@ -146,7 +146,7 @@ DISTANCE = numeric(
         "During training, the optimiser's gradient gives the distance from the equilibrium"
     ),
     statement=r"|\rho-\rho_{eq}(V)|=|\dot\rho|/(2A)\text{ at any time}",
-    source=Source(KEY, "Equation 5; ours", Reading.OURS),
+    source=ours("Equation 5; ours"),
     cases=grid(epochs=(1, 30, 200)),
     predict=_distance_by_outputs,
     measure=_distance_by_optimiser,

@@ -9,14 +9,9 @@ from torch import Tensor
 from torch.nn.utils.parametrizations import weight_norm
 
 from theory import square_loss as sl
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
 from verify.claims._predictors import always, changed, drawn, scaled, times
-from verify.claims.square_loss._flows import (
-    down,
-    followed,
-    integrate,
-    loss_of,
-)
+from verify.claims.square_loss._flows import down, followed, integrate, loss_of
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
@@ -29,11 +24,8 @@ from verify.claims.square_loss._networks import (
     tensors,
     values,
 )
+from verify.claims.square_loss._sources import as_read, ours, quoted
 from verify.compare import AgreesTo, AtMost, Outcome
-from verify.reading import Reading
-
-KEY = "poggio2021explicit"
-
 
 # --- the sphere -----------------------------------------------------------------------
 
@@ -74,7 +66,7 @@ NORM = numeric(
         r"\frac{d}{dt}\|V_k\|^2=4\rho\,(\|V_k\|^2-1)\textstyle\sum_n e_nf_n,"
         r"\qquad e_n=\rho f_n-y_n"
     ),
-    source=Source(KEY, "Equations 1 and 4; ours", Reading.OURS),
+    source=ours("Equations 1 and 4; ours"),
     cases=SPHERE_CASES,
     predict=_predict_drift,
     measure=_measure_drift,
@@ -128,7 +120,7 @@ NORM_RATE = numeric(
         r"\textstyle\sum_n e_nf_n=-\lambda\rho_{eq}\;\Rightarrow\;"
         r"\tfrac{d}{dt}\ln|\|V\|^2-1|=-4\lambda\rho_{eq}^2"
     ),
-    source=Source(KEY, "Equations 1 and 4; ours", Reading.OURS),
+    source=ours("Equations 1 and 4; ours"),
     cases=grid(weight_decay=(0.05, 0.5), perturbation=(-1e-4, 1e-4)),
     predict=_predict_return,
     measure=_measure_return,
@@ -168,7 +160,7 @@ ENERGY_FLOW = numeric(
     items=("Energy",),
     title="Along the gradient flow the loss never rises, and weight decay bounds the scale",
     statement=r"L(t_2)\le L(t_1)\;(t_1<t_2),\qquad\rho(t)\le\sqrt{L(0)/\lambda}",
-    source=Source(KEY, "Equations 3 and 4; ours", Reading.OURS),
+    source=ours("Equations 3 and 4; ours"),
     cases=SMOOTH,
     predict=always(np.zeros(2)),
     measure=_measure_decrease,
@@ -238,7 +230,7 @@ WEIGHT_NORMALISATION = numeric(
         r"W_k=g_kv_k/\|v_k\|_F,\;\|v_k(0)\|=1:\quad (g,v)\text{ moves as }(\rho,V)"
         r"\text{ of (3), (4), and }\|v_k\|\text{ stays}"
     ),
-    source=Source(KEY, "Section 2, below Equation 1", Reading.READING),
+    source=as_read("Section 2, below Equation 1"),
     cases=SMOOTH,
     predict=_predict_normalised,
     measure=_measure_normalised,
@@ -282,7 +274,7 @@ CLOCK = numeric(
         "In weight normalisation, longer vectors turn more slowly, by their squared length"
     ),
     statement=r"\|v_k\|=c\;\Rightarrow\;\dot V_k=c^{-2}\,\dot V_k|_{c=1}",
-    source=Source(KEY, "Section 2; ours", Reading.OURS),
+    source=ours("Section 2; ours"),
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1]), examples=7, seed=0, length=(0.1, 1.0, 5.0)
     ),
@@ -358,7 +350,7 @@ LONGER = numeric(
         r"\|v_k(0)\|=c:\quad \dot g=-2(Ag-B),\qquad"
         r" \dot V_k=c^{-2}\,\dot V_k|_{c=1},\qquad\|v_k\|=c"
     ),
-    source=Source(KEY, "Section 2; ours", Reading.OURS),
+    source=ours("Section 2; ours"),
     cases=(
         *grid(widths=([3, 1],), seed=0, length=(2.0, 0.5)),
         *grid(widths=([3, 6, 1],), seed=2, length=2.0),
@@ -399,7 +391,7 @@ GROWTH = numeric(
     items=("WN",),
     title="Every gradient step makes a weight-normalised vector longer",
     statement=r"\|v_{t+1}\|^2=\|v_t\|^2+\eta^2\|\nabla_vL\|^2",
-    source=Source(KEY, "Section 2, in discrete time; ours", Reading.OURS),
+    source=ours("Section 2, in discrete time; ours"),
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1]), examples=7, seed=(0, 1), rate=(0.01, 0.3)
     ),
@@ -463,7 +455,7 @@ ROWS = numeric(
         r"\text{row-wise }w_i=g_iv_i/\|v_i\|:\quad \dot V_k="
         r"-(I-V_kV_k^T)\,\partial L/\partial V_k"
     ),
-    source=Source(KEY, "Section 2, read with a library's layer", Reading.READING),
+    source=as_read("Section 2, read with a library's layer"),
     cases=grid(widths=([3, 1], [6, 5, 4, 1]), examples=7, seed=(0, 1)),
     predict=_as_whole_matrices,
     measure=_measure_rows,
@@ -539,7 +531,7 @@ PROJECTION = numeric(
         r"W=\rho V:\qquad \dot\rho=\langle V,\dot W\rangle,\qquad"
         r" \dot V=\tfrac1\rho(I-VV^T)\dot W"
     ),
-    source=Source(KEY, "Section 2, corrected", Reading.OURS),
+    source=ours("Section 2, corrected"),
     cases=_MOTIONS,
     predict=_predict_motion,
     measure=_measure_motion,
@@ -553,7 +545,7 @@ ERR_1 = numeric(
     items=("Err1",),
     title="A weight vector's direction moves by its motion divided by its norm",
     statement=r"W_k=\rho_kV_k\;\Rightarrow\;\dot V_k=\dot W_k/\rho_k",
-    source=Source(KEY, "Section 2, below Equation 1"),
+    source=quoted("Section 2, below Equation 1"),
     cases=grid(rows=(0, 1, 5), columns=4, seed=0),
     predict=_not_projected,
     measure=_measure_motion,
@@ -618,7 +610,7 @@ SLOPED = numeric(
         r"\dot W_k=-\partial L/\partial W_k:\quad\dot\rho_k=V_k^T\dot W_k,\;"
         r"\dot V_k=\rho_kS\dot W_k\text{ are (3) and (4)}"
     ),
-    source=Source(KEY, "Section 2, below Equation 1", Reading.READING),
+    source=as_read("Section 2, below Equation 1"),
     cases=grid(widths=([3, 1], [6, 5, 4, 1]), examples=(1, 7), seed=(0, 1)),
     predict=_predict_sloped,
     measure=_measure_sloped,
@@ -693,7 +685,7 @@ UNNORMALISED = numeric(
         r"\tfrac{d}{dt}\|W_k\|^2=-4\textstyle\sum e_ng_n-4\lambda\|W_k\|^2,\quad"
         r" \dot\rho=2\rho^2\sum_k\rho_k^{-2}(B-\rho S)-2L\lambda\rho"
     ),
-    source=Source(KEY, "Section 1, without normalisation; ours", Reading.OURS),
+    source=ours("Section 1, without normalisation; ours"),
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1], [4, 4, 4, 4, 1]),
         examples=(1, 7),
@@ -729,7 +721,7 @@ UNNORMALISED_VELOCITY = numeric(
     statement=(
         r"\dot W_k=-2\textstyle\sum_n(g_n-y_n)\,\partial g_n/\partial W_k-2\lambda W_k"
     ),
-    source=Source(KEY, "Section 1, without normalisation; ours", Reading.OURS),
+    source=ours("Section 1, without normalisation; ours"),
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1], [4, 4, 4, 4, 1]),
         examples=(1, 7),
@@ -777,7 +769,7 @@ DIFFERENCE = numeric(
         " exponentially with decay"
     ),
     statement=r"\|W_k\|^2-\|W_j\|^2=\text{const}\cdot e^{-4\lambda t}",
-    source=Source(KEY, "Section 1, without normalisation; ours", Reading.OURS),
+    source=ours("Section 1, without normalisation; ours"),
     cases=grid(seed=(0, 1), weight_decay=(0.0, 0.5), time=0.4),
     predict=_predict_difference,
     measure=_measure_difference,
@@ -813,7 +805,7 @@ UNNORMALISED_FLOW = numeric(
     items=("Unnorm",),
     title="The gradient flow of a network without normalisation",
     statement=r"\dot W_k=-\partial L/\partial W_k,\; L=\sum(g-y)^2+\lambda\sum\|W_k\|^2",
-    source=Source(KEY, "Section 1, without normalisation; ours", Reading.OURS),
+    source=ours("Section 1, without normalisation; ours"),
     cases=grid(seed=(2, 9), weight_decay=(0.0, 0.3)),
     predict=_predict_unnormalised,
     measure=_measure_unnormalised,

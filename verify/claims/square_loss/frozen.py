@@ -9,14 +9,12 @@ import torch
 from hypothesis import strategies as st
 
 from theory import square_loss as sl
-from verify.claim import Case, Source, adversarial, grid, numeric
+from verify.claim import Case, adversarial, grid, numeric
 from verify.claims._predictors import changed, drawn, mapped, times, unlike
 from verify.claims._searches import SEEDS, searched
 from verify.claims.square_loss._networks import Array
+from verify.claims.square_loss._sources import ours
 from verify.compare import AgreesTo, Identical, Outcome
-from verify.reading import Reading
-
-KEY = "poggio2021explicit"
 
 
 def _values(examples: int, seed: int) -> tuple[Array, Array]:
@@ -60,7 +58,7 @@ LINEAR = numeric(
         r"\rho(t)=\frac BA+\Bigl(\rho(0)-\frac BA\Bigr)e^{-2At},\quad"
         r" A=\lambda+\textstyle\sum f_n^2,\; B=\sum y_nf_n"
     ),
-    source=Source(KEY, "Equation 3, solved with V frozen; ours", Reading.OURS),
+    source=ours("Equation 3, solved with V frozen; ours"),
     cases=grid(
         examples=(1, 30),
         seed=0,
@@ -112,7 +110,7 @@ SETTLING = numeric(
     items=("Lin",),
     title="The time the scale takes to come within a fraction of its initial gap",
     statement=(r"t=\ln(1/\varepsilon)/(2A),\quad A=\lambda+\textstyle\sum f_n^2"),
-    source=Source(KEY, "Equation 3, solved with V frozen; ours", Reading.OURS),
+    source=ours("Equation 3, solved with V frozen; ours"),
     cases=grid(examples=2, seed=(0, 1), weight_decay=0.3, fraction=(0.5, 1e-3)),
     predict=_predict_settling,
     measure=_measure_settling,
@@ -220,7 +218,7 @@ STEPS = numeric(
         r"\rho_t-\rho_{eq}=(1-2\eta A)^t(\rho_0-\rho_{eq});\qquad"
         r" x_{t+1}=(1+\mu-h)x_t-\mu x_{t-1},\; h=\eta(2S/N+wd)"
     ),
-    source=Source(KEY, "Equation 3 in discrete time; ours", Reading.OURS),
+    source=ours("Equation 3 in discrete time; ours"),
     cases=grid(
         examples=(1, 30),
         seed=0,
@@ -282,7 +280,7 @@ GROWING = numeric(
         r"\rho_{t+1}=\rho_t-\eta b_{t+1},\quad b_{t+1}=\mu b_t+2(A\rho_t-B);\qquad"
         r"\eta A\ge1+\mu"
     ),
-    source=Source(KEY, "Equation 3 in discrete time; ours", Reading.OURS),
+    source=ours("Equation 3 in discrete time; ours"),
     cases=(
         _growing(1.0, [0, 1, 2, 9, 50]),
         # Up to 1e290, from where on a factor cannot be split into two halves.
@@ -344,7 +342,7 @@ STABILITY = numeric(
         " diverge above it"
     ),
     statement=r"0<h<2(1+\mu),\qquad h=2\eta A",
-    source=Source(KEY, "Equation 3 in discrete time; ours", Reading.OURS),
+    source=ours("Equation 3 in discrete time; ours"),
     cases=grid(momentum=(0.0, 0.9), share=(0.6, 0.999, 1.001), weight_decay=(0.0, 2.0)),
     predict=_predict_stable,
     measure=_measure_stable,
@@ -403,7 +401,7 @@ CONVERSION = numeric(
         r"\lambda=\tfrac12N\,wd\text{ (mean)},\quad\tfrac12wd\text{ (sum)},\quad"
         r" N\,wd\text{ (half the mean)}"
     ),
-    source=Source(KEY, "Equations 2 and 5, and the experiments; ours", Reading.OURS),
+    source=ours("Equations 2 and 5, and the experiments; ours"),
     cases=grid(
         examples=30,
         seed=0,
@@ -460,7 +458,7 @@ BATCHES = numeric(
     items=("Sec0.1",),
     title="With a loss summed over minibatches, the same weight decay counts for more",
     statement=r"\lambda=\frac N{2b}\,wd\text{ for the sum over a batch of }b",
-    source=Source(KEY, "Equations 2 and 5; ours", Reading.OURS),
+    source=ours("Equations 2 and 5; ours"),
     cases=grid(examples=12, batch=(1, 4, 12), seed=0, decay=(0.1, 1.0)),
     predict=_predict_batches,
     measure=_settled_on_batches,
@@ -502,7 +500,7 @@ EQ_5 = adversarial(
         r" \rho_{eq}=\frac{\sum y_nf_n}{\lambda+\sum f_n^2},\qquad"
         r" \operatorname{sign}\dot\rho=\operatorname{sign}(\rho_{eq}-\rho)"
     ),
-    source=Source(KEY, "Equations 5 and 7", Reading.OURS),
+    source=ours("Equations 5 and 7"),
     cases=grid(examples=(1, 40), seed=0, rho=(0.01, 2.0), weight_decay=(0.0, 0.5)),
     examples=searched(
         examples=st.integers(1, 50),
@@ -572,7 +570,7 @@ EQ_5B = numeric(
     items=("Eq5b",),
     title="Without normalisation, the equilibrium scale depends on the number of layers",
     statement=r"\rho S-B=-\lambda\rho^{2/L-1}",
-    source=Source(KEY, "Equation 5, for decay on every layer; ours", Reading.OURS),
+    source=ours("Equation 5, for decay on every layer; ours"),
     cases=_CHAINS,
     predict=_predict_chain,
     measure=_measure_chain,
@@ -632,7 +630,7 @@ BARRIER = numeric(
         r"\rho S-B+\lambda\rho^{2/L-1}=0\text{ has two roots for }\lambda<\lambda_c="
         r"\tfrac Sp\rho_c^{1+p},\;\rho_c=\tfrac p{1+p}\tfrac BS,\;p=1-\tfrac2L"
     ),
-    source=Source(KEY, "Equation 5, for decay on every layer; ours", Reading.OURS),
+    source=ours("Equation 5, for decay on every layer; ours"),
     cases=grid(depth=(3, 4, 7), examples=(1, 5), seed=0, weight_decay=(0.001, 0.05)),
     predict=_predict_roots,
     measure=_measure_roots,
@@ -659,7 +657,7 @@ EQ_5_EVERYWHERE = numeric(
     statement=(
         r"\rho=\sum y_nf_n/(\lambda+\sum f_n^2)\text{ with decay on all }L\text{ layers}"
     ),
-    source=Source(KEY, "Equation 5, outside its derivation", Reading.OURS),
+    source=ours("Equation 5, outside its derivation"),
     cases=_CHAINS[2:6],
     predict=_predict_as_normalised,
     measure=_measure_chain,

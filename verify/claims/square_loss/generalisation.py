@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from theory import square_loss as sl
-from verify.claim import Source, grid, numeric, statistical
+from verify.claim import grid, numeric, statistical
 from verify.claims._predictors import always, changed
 from verify.claims.square_loss._networks import (
     Array,
@@ -23,6 +23,7 @@ from verify.claims.square_loss._networks import (
     tensors,
     unit_rows,
 )
+from verify.claims.square_loss._sources import as_read, ours, quoted
 from verify.compare import (
     AgreesTo,
     AtMost,
@@ -32,10 +33,6 @@ from verify.compare import (
     Outcome,
     RarelyAbove,
 )
-from verify.reading import Reading
-
-KEY = "poggio2021explicit"
-
 
 # --- Rademacher averages --------------------------------------------------------------
 
@@ -86,7 +83,7 @@ RADEMACHER = numeric(
         r"\hat R_N(\rho\tilde F)=\rho\hat R_N(\tilde F),\qquad"
         r" \hat R_N(\tilde F)=\tfrac1N E\,\|\textstyle\sum_n\sigma_nx_n\|"
     ),
-    source=Source(KEY, "Equation 8; linear functions are ours", Reading.OURS),
+    source=ours("Equation 8; linear functions are ours"),
     cases=_AVERAGES,
     predict=_predict_average,
     measure=_measure_average,
@@ -106,7 +103,7 @@ RADEMACHER_BOUND = numeric(
     items=("Eq8",),
     title="The Rademacher average is at most rho over the root of the number of examples",
     statement=r"\hat R_N\le\rho/\sqrt N,\text{ with equality for orthogonal inputs}",
-    source=Source(KEY, "Equation 8; constants are ours", Reading.OURS),
+    source=ours("Equation 8; constants are ours"),
     cases=_AVERAGES,
     predict=_second_moment,
     measure=_measure_average,
@@ -156,9 +153,7 @@ DEEP = numeric(
         "The Rademacher bound holds for deep networks of unit-norm layers on random signs"
     ),
     statement=r"\hat R_N\le(\sqrt{2L\ln 2}+1)/\sqrt N",
-    source=Source(
-        KEY, "Equation 8; the constant is Golowich, Rakhlin, Shamir 2018", Reading.OURS
-    ),
+    source=ours("Equation 8; the constant is Golowich, Rakhlin, Shamir 2018"),
     cases=grid(depth=(2, 4), examples=(1, 8), seed=0),
     predict=_predict_deep,
     measure=_measure_deep,
@@ -276,9 +271,7 @@ OBS_3 = statistical(
         r"P(yf\le0)\le\overline{\operatorname{ramp}_\gamma}+\tfrac2\gamma\hat R_N"
         r"+3\sqrt{\ln(2/\delta)/(2N)}\text{ with probability }1-\delta"
     ),
-    source=Source(
-        KEY, "Observation 3 and Equation 8; constants are ours", Reading.OURS
-    ),
+    source=ours("Observation 3 and Equation 8; constants are ours"),
     cases=(
         *grid(kind="noise", share=(0.0, 0.45), examples=(200, 2000), depth=1),
         *grid(kind="rare", share=0.15, examples=2000, depth=1),
@@ -360,7 +353,7 @@ TERMS = numeric(
         r"+3\sqrt{\ln(2/\delta_j)/(2N)},\quad\gamma_j=2^{-j}<\gamma,\;"
         r"\delta_j=6\delta/(\pi j)^2"
     ),
-    source=Source(KEY, "Equation 8; constants are ours", Reading.OURS),
+    source=ours("Equation 8; constants are ours"),
     cases=grid(
         depth=(1, 4), examples=(30, 200), gamma=("0.5", "0.3"), chosen=(False, True)
     ),
@@ -417,7 +410,7 @@ NEEDED = numeric(
     items=("Eq8", "Obs3"),
     title="The number of examples from which the margin bound at 1/rho says anything",
     statement=r"N>4\rho^2(\sqrt{2L\ln 2}+1)^2,\quad 4\rho^2\text{ for }L=1",
-    source=Source(KEY, "Equation 8; constants are ours", Reading.OURS),
+    source=ours("Equation 8; constants are ours"),
     cases=grid(rho=(1.5, 4.0, 20.0), depth=(1, 2, 4)),
     predict=_predict_needed,
     measure=_measure_needed,
@@ -433,7 +426,7 @@ ERR_13 = statistical(
     items=("Err13",),
     title="The generalisation bound holds without the training loss",
     statement=r"P(yf\le0)\le c_1\rho\,\hat R_N(\tilde F)+c_2\,\epsilon(N,\delta)",
-    source=Source(KEY, "Observation 3 and Equation 8", Reading.READING),
+    source=as_read("Observation 3 and Equation 8"),
     cases=grid(kind="noise", share=0.45, examples=2000, depth=1),
     predict=_without_training_loss,
     measure=_measure_errors,
@@ -493,7 +486,7 @@ ERR_5 = numeric(
     items=("Err5", "Orth"),
     title="With orthogonal layers, the output's gradient is parallel to each layer",
     statement=r"V_k^TV_k\propto I\;\Rightarrow\;\partial f/\partial V_k=V_kf",
-    source=Source(KEY, "Section 2.1, on orthogonal solutions of (9)"),
+    source=quoted("Section 2.1, on orthogonal solutions of (9)"),
     cases=grid(n=(1, 2, 3, 8, 30), seed=(0, 1)),
     predict=always(np.zeros(3)),
     measure=_measure_misfit,
@@ -545,9 +538,7 @@ ORTH = numeric(
     items=("Orth",),
     title="With aligned layers of rank one, gradients are parallel to the layers",
     statement=(r"V_k=v_kv_{k-1}^T,\;x=v_0\;\Rightarrow\;\partial f/\partial V_k=V_kf"),
-    source=Source(
-        KEY, "Section 2.1, on orthogonal solutions of (9), corrected", Reading.OURS
-    ),
+    source=ours("Section 2.1, on orthogonal solutions of (9), corrected"),
     cases=grid(widths=([4, 1], [3, 5, 1], [6, 4, 7, 1]), seed=(0, 1)),
     predict=_solves,
     measure=_measure_aligned,
@@ -579,9 +570,7 @@ RANDOM = statistical(
     items=("RandOrth",),
     title="The mean squared distance of a random matrix from orthogonality",
     statement=r"E\|W^TW-I\|_F^2=c(c+1)/r,\qquad W_{ij}\sim N(0,1/r)",
-    source=Source(
-        KEY, "Section 2.1, on random initialisation; the formula is ours", Reading.OURS
-    ),
+    source=ours("Section 2.1, on random initialisation; the formula is ours"),
     cases=grid(rows=(4, 40, 200), columns=(2, 30)),
     predict=_predict_deviation,
     measure=_measure_deviation,
@@ -628,9 +617,7 @@ MOMENTS = numeric(
         "Mean and variance of a small random matrix's squared distance from orthogonality"
     ),
     statement=(r"\operatorname{Var}\|W^TW-I\|_F^2=4c\,[(c+1)r+2c^2+5c+5]/r^3"),
-    source=Source(
-        KEY, "Section 2.1, on random initialisation; the formula is ours", Reading.OURS
-    ),
+    source=ours("Section 2.1, on random initialisation; the formula is ours"),
     cases=(
         *grid(rows=(1, 2), columns=(1, 2)),
         *grid(rows=1, columns=5),
@@ -666,11 +653,7 @@ EDGES = statistical(
         r"\operatorname{spec}W^TW\subset\bigl[(1-\sqrt{c/r})^2,(1+\sqrt{c/r})^2\bigr]"
         r"\text{ up to }O(r^{-2/3})"
     ),
-    source=Source(
-        KEY,
-        "Section 2.1, on random initialisation; the law is well known",
-        Reading.OURS,
-    ),
+    source=ours("Section 2.1, on random initialisation; the law is well known"),
     cases=grid(rows=800, columns=(8, 200, 800)),
     predict=_predict_edges,
     measure=_measure_edges,

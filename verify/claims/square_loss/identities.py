@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from theory import square_loss as sl
-from verify.claim import Source, adversarial, grid, numeric
+from verify.claim import adversarial, grid, numeric
 from verify.claims._predictors import always, changed, drawn, times
 from verify.claims.square_loss._networks import (
     Array,
@@ -23,10 +23,8 @@ from verify.claims.square_loss._networks import (
     tensors,
     values,
 )
+from verify.claims.square_loss._sources import ours, quoted
 from verify.compare import AgreesTo, AtMost, Identical, Outcome
-from verify.reading import Reading
-
-KEY = "poggio2021explicit"
 
 CASES = grid(
     widths=([3, 1], [2, 3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]), examples=(1, 7), seed=0
@@ -70,7 +68,7 @@ HOMOGENEITY = adversarial(
     items=("Hom",),
     title="A ReLU network is homogeneous of degree one in each of its layers",
     statement=(r"\langle V_k,\partial f_n/\partial V_k\rangle=f_n\text{ for every }k"),
-    source=Source(KEY, "Section 1.1; the formula is ours", Reading.OURS),
+    source=ours("Section 1.1; the formula is ours"),
     cases=CASES,
     examples=problems,
     max_examples=40,
@@ -113,7 +111,7 @@ FACTORISATION = adversarial(
     items=("Factor",),
     title="The norms of the layers factor out of a ReLU network",
     statement=r"g(W;x)=\rho f(x),\qquad \rho=\textstyle\prod_k\|W_k\|_F",
-    source=Source(KEY, "Section 1.1"),
+    source=quoted("Section 1.1"),
     cases=CASES,
     examples=problems,
     max_examples=40,
@@ -175,7 +173,7 @@ BOUND = adversarial(
     items=("Bound",),
     title="The output of a normalised network is at most the norm of its input",
     statement=r"|f(x)|\le\textstyle\prod_k\|V_k\|_2\,\|x\|\le\|x\|",
-    source=Source(KEY, "Section 1.1; ours", Reading.OURS),
+    source=ours("Section 1.1; ours"),
     cases=(
         *grid(widths=([3, 1], [6, 5, 4, 1]), examples=7, seed=0),
         *grid(
@@ -229,7 +227,7 @@ EQ_9 = adversarial(
         r"\partial f/\partial V_k=[V_LD_{L-1}V_{L-1}\cdots V_{k+1}D_k]^T"
         r"[D_{k-1}V_{k-1}\cdots D_1V_1x]^T"
     ),
-    source=Source(KEY, "Equation 9, the transpose restored", Reading.OURS),
+    source=ours("Equation 9, the transpose restored"),
     cases=CASES,
     examples=problems,
     max_examples=40,
@@ -260,7 +258,7 @@ ERR_4 = numeric(
     items=("Err4",),
     title="The two factors of Equation 9 have matching shapes as printed",
     statement=(r"[V_L\cdots D_k]^T\,[D_{k-1}V_{k-1}\cdots D_1V_1x]\text{ is defined}"),
-    source=Source(KEY, "Equation 9, as printed"),
+    source=quoted("Equation 9, as printed"),
     cases=grid(after=(1, 3), before=(1, 2, 4)),
     predict=always(value=True),
     measure=_measure_product,
@@ -304,7 +302,7 @@ NU = adversarial(
         r"\nu=-\rho\textstyle\sum_n(\rho f_n-y_n)f_n"
         r"=-\sum_n(\rho^2f_n^2-\rho y_nf_n)\text{ for every layer}"
     ),
-    source=Source(KEY, "Equation 1"),
+    source=quoted("Equation 1"),
     cases=CASES,
     examples=problems,
     max_examples=40,
@@ -354,7 +352,7 @@ NU_AT_REST = numeric(
     items=("nu",),
     title="At the equilibrium of the scale, the Lagrange multiplier is not negative",
     statement=r"\rho=\rho_{eq}\;\Rightarrow\;\nu=\lambda\rho_{eq}^2\ge 0",
-    source=Source(KEY, "Equations 1 and 5; ours", Reading.OURS),
+    source=ours("Equations 1 and 5; ours"),
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1]),
         examples=(1, 7),
@@ -397,7 +395,7 @@ EQ_3 = numeric(
         r"\dot\rho=-2[\rho\textstyle\sum f_n^2-\sum y_nf_n]-2\lambda\rho"
         r"=-\partial L/\partial\rho"
     ),
-    source=Source(KEY, "Equations 2 and 3"),
+    source=quoted("Equations 2 and 3"),
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]),
         examples=(1, 7),
@@ -441,7 +439,7 @@ EQ_4 = adversarial(
         r"\dot V_k=2\rho\textstyle\sum_n(\rho f_n-y_n)(V_kf_n-\partial f_n/\partial V_k)"
         r"=-(I-V_kV_k^T)\,\partial L/\partial V_k"
     ),
-    source=Source(KEY, "Equation 4"),
+    source=quoted("Equation 4"),
     cases=CASES,
     examples=problems,
     max_examples=40,
@@ -487,7 +485,7 @@ ENERGY = numeric(
     items=("Energy",),
     title="Along the gradient flow the loss falls at the squared speed",
     statement=r"dL/dt=-\dot\rho^2-\textstyle\sum_k\|\dot V_k\|_F^2\le 0",
-    source=Source(KEY, "Equations 3 and 4; ours", Reading.OURS),
+    source=ours("Equations 3 and 4; ours"),
     cases=EQ_3.cases,
     predict=_predict_fall,
     measure=_measure_fall,

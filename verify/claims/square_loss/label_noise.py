@@ -19,18 +19,12 @@ import torch
 from scipy.optimize import brentq
 
 from empirical.square_loss import classifier
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
 from verify.claims._predictors import always
 from verify.claims.square_loss._flows import followed
 from verify.claims.square_loss._networks import Array, Problem, gradients, tensors
-from verify.claims.square_loss._runs import (
-    KEY,
-    NORMALISED,
-    effect,
-    learnt,
-    log_ratio,
-    looks,
-)
+from verify.claims.square_loss._runs import NORMALISED, effect, learnt, log_ratio, looks
+from verify.claims.square_loss._sources import ours
 from verify.claims.square_loss.training import share
 from verify.compare import AgreesTo, Contrast
 from verify.reading import Reading
@@ -72,7 +66,7 @@ FLOW = numeric(
         r"\lambda=0:\quad\tfrac12\rho^2+\ln\sin\theta\text{ is conserved},"
         r"\quad\rho\cos\theta\to1"
     ),
-    source=Source(KEY, WHERE, Reading.OURS),
+    source=ours(WHERE),
     cases=grid(angle=(0.3, 1.4), rho=(0.1, 1.0, 2.5)),
     predict=_predict_end,
     measure=_measure_end,
@@ -121,7 +115,7 @@ STEP = numeric(
         r"E\,\Delta I=\tfrac12\left[a\cos^2\theta+\ln(1-a)-\ln(1+a\tan^2\theta)\right]<0,"
         r"\quad a=4\eta^2s^2"
     ),
-    source=Source(KEY, WHERE, Reading.OURS),
+    source=ours(WHERE),
     cases=grid(angle=(0.02, 0.3, 1.0, 1.3), noise=(0.1, 1.0), rate=(0.01, 0.2)),
     predict=_predict_step,
     measure=_measure_step,
@@ -175,7 +169,7 @@ LENGTH = numeric(
         "Noisy steps from an interpolator lengthen directions, on the unit sphere and off"
     ),
     statement=(r"E\|V'\|^2-\|V\|^2=4\eta^2s^2\rho^2\left(1+(\|V\|^2-2)f^2\right)\ge0"),
-    source=Source(KEY, WHERE, Reading.OURS),
+    source=ours(WHERE),
     cases=grid(norm=(0.5, 0.9, 1.0, 1.1, 2.0), noise=(0.3, 1.0)),
     predict=_predict_length,
     measure=_measure_length,

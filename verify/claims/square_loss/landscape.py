@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from theory import square_loss as sl
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
 from verify.claims._predictors import always, scaled
 from verify.claims.square_loss._flows import followed
 from verify.claims.square_loss._networks import (
@@ -20,10 +20,8 @@ from verify.claims.square_loss._networks import (
     tensors,
     unit_rows,
 )
+from verify.claims.square_loss._sources import as_read, quoted
 from verify.compare import AgreesTo, AtMost, Identical, Outcome
-from verify.reading import Reading
-
-KEY = "poggio2021explicit"
 
 Parts = Sequence[Sequence[int]]
 
@@ -109,7 +107,7 @@ MINIMUM_NORM = numeric(
     statement=(
         r"\lambda>0,\;\|V_k\|=1:\quad\rho(t)\to\min\{\rho_{eq}\}\text{ from every start}"
     ),
-    source=Source(KEY, "Abstract and section 3", Reading.READING),
+    source=as_read("Abstract and section 3"),
     cases=_ENDS,
     predict=_least_norm,
     measure=_measure_end,
@@ -153,7 +151,7 @@ SAME_NORM = numeric(
         r"\rho_{eq}=\rho_{eq}'\;\Rightarrow\;y_nf_n=y_nf_n'\text{ for every }n"
         r"\quad(\lambda>0)"
     ),
-    source=Source(KEY, "Section 2, below Observation 2", Reading.READING),
+    source=as_read("Section 2, below Observation 2"),
     cases=grid(weight_decay=(0.1, 0.4)),
     predict=always(np.zeros(4)),
     measure=_measure_margins,
@@ -210,7 +208,7 @@ SAME_NORM_NEAR = numeric(
         r"\rho=\rho':\quad|y_nf_n-y_nf_n'|\le(\max_n|e_n|+\max_n|e_n'|)/\rho,"
         r"\qquad e_n=\rho f_n-y_n"
     ),
-    source=Source(KEY, "Section 3", Reading.READING),
+    source=as_read("Section 3"),
     cases=(
         *grid(weight_decay=(0.1, 0.03), error=0.0),
         *grid(weight_decay=0.0, error=(0.3, 1e-3)),
@@ -268,7 +266,7 @@ MINIMA = numeric(
         r"\rho_{eq}<\rho_{eq}'\;\Rightarrow\;"
         r"\textstyle\sum y_nf_n>\sum y_nf_n'\quad(\lambda\ge0)"
     ),
-    source=Source(KEY, "Observation 2", Reading.READING),
+    source=as_read("Observation 2"),
     cases=(
         *grid(parts=(_FEWER,), labels=(_THREE,), weight_decay=(0.1, 1.0)),
         *grid(
@@ -405,7 +403,7 @@ NULLITY = numeric(
     items=("Degen", "Sing"),
     title="With weight decay, minima form sets of dimension weights less examples",
     statement=r"\lambda>0:\quad\dim\ker\nabla^2L=W-N\text{ at a minimum}",
-    source=Source(KEY, "Section 2, below Observation 2", Reading.READING),
+    source=as_read("Section 2, below Observation 2"),
     cases=_PARTITIONS,
     predict=_counted,
     measure=_measure_nullity,
@@ -443,7 +441,7 @@ SMALL_DECAY = numeric(
         r"0<L_{min}(\lambda)\le\lambda\rho_{eq}(0)^2\to0,\qquad"
         r" L=\textstyle\sum_n(\rho f_n-y_n)^2+\lambda\rho^2"
     ),
-    source=Source(KEY, "Section 2, below Equation 5", Reading.READING),
+    source=as_read("Section 2, below Equation 5"),
     cases=grid(
         parts=([[0, 1, 2]], [[0, 1], [2]], [[0], [1], [2]]),
         labels=(_THREE,),
@@ -503,7 +501,7 @@ ERR_3_DECAYED = numeric(
         r"\lambda>0,\;L\approx0,\;\dot\rho=\dot V_k=0\;\Rightarrow\;"
         r"\partial f(x_j)/\partial V_k=V_kf(x_j)\text{ for every }j"
     ),
-    source=Source(KEY, "Section 2.1 and Lemma 1"),
+    source=quoted("Section 2.1 and Lemma 1"),
     cases=grid(
         parts=([[0, 1, 2], [3, 4]], [[0, 1], [2], [3, 4]]),
         labels=([1, 1, 1, -1, -1],),
@@ -556,7 +554,7 @@ LARGE_DECAY = numeric(
     items=("Sec1.2", "Err14"),
     title="A large enough weight decay makes the end independent of the start",
     statement=r"\exists\lambda_0:\;\lambda>\lambda_0\Rightarrow\text{ one minimum}",
-    source=Source(KEY, "Section 1.2", Reading.READING),
+    source=as_read("Section 1.2"),
     cases=grid(examples=(2, 4, 6), weight_decay=(0.1, 10.0, 1000.0)),
     predict=always(1),
     measure=_measure_minima,

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from theory import square_loss as sl
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
 from verify.claims._predictors import always, changed, mapped
 from verify.claims.square_loss._flows import followed
 from verify.claims.square_loss._networks import (
@@ -30,10 +30,8 @@ from verify.claims.square_loss._networks import (
     unit_rows,
     values,
 )
+from verify.claims.square_loss._sources import as_read, ours, quoted
 from verify.compare import AgreesTo, AtLeast, AtMost, Identical, Outcome
-from verify.reading import Reading
-
-KEY = "poggio2021explicit"
 
 
 @lru_cache(maxsize=16)
@@ -109,7 +107,7 @@ OBS_1 = numeric(
     statement=(
         r"\rho(t)<\rho_{eq}(V(t))\text{ on }[0,T)\;\Rightarrow\;\dot\rho>0\text{ on }[0,T)"
     ),
-    source=Source(KEY, "Observation 1", Reading.READING),
+    source=as_read("Observation 1"),
     cases=_FLOWS,
     predict=always(0.0),
     measure=_measure_rising,
@@ -140,7 +138,7 @@ TRACKING = numeric(
     items=("Obs1",),
     title="Once it has met its equilibrium, the scale follows it at a bounded distance",
     statement=(r"|\rho-\rho_{eq}(V)|\le\max|\dot\rho_{eq}|/(2\min A)\text{ once met}"),
-    source=Source(KEY, "Observation 1; ours", Reading.OURS),
+    source=ours("Observation 1; ours"),
     cases=_MEETING,
     predict=always(1.0),
     measure=_measure_tracking,
@@ -198,7 +196,7 @@ ERR_2 = numeric(
         r"\rho(0)\approx0,\;\sum y_nf_n>0\;\Rightarrow\;"
         r"\rho(t)\text{ increases monotonically to }\rho_{eq}"
     ),
-    source=Source(KEY, "Observation 1", Reading.READING),
+    source=as_read("Observation 1"),
     cases=grid(example=(1, 2)),
     predict=_no_overshoot,
     measure=_measure_overshoot,
@@ -256,7 +254,7 @@ CURVATURE = numeric(
         r"\dot\rho=0:\quad\ddot\rho=4\rho\,[2u^TKu-y^TKu],\qquad u=y-\rho f,\;"
         r"K_{nm}=\textstyle\sum_k\langle(I-V_kV_k^T)\partial f_n,\partial f_m\rangle"
     ),
-    source=Source(KEY, "Observation 1; ours", Reading.OURS),
+    source=ours("Observation 1; ours"),
     cases=_FLOWS,
     predict=_predict_curvature,
     measure=_measure_curvature,
@@ -291,7 +289,7 @@ OBS_2A = numeric(
     items=("Obs2a", "Lemma1"),
     title="At zero loss every margin is 1/rho",
     statement=r"\rho f_n=y_n\;\Rightarrow\;y_nf_n=1/\rho\text{ for every }n",
-    source=Source(KEY, "Section 1.2, Observation 2, and caption of Figure 7"),
+    source=quoted("Section 1.2, Observation 2, and caption of Figure 7"),
     cases=grid(widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=4, seed=(0, 1)),
     predict=_predict_margins,
     measure=_measure_margins,
@@ -348,7 +346,7 @@ ERR_6 = numeric(
     items=("Err6", "Obs2b"),
     title="Of all networks, the interpolator of smallest norm has the largest margin",
     statement=(r"\max_{\|w\|=1}\min_ny_nw^Tx_n=1/\|w_{\text{min norm}}\|"),
-    source=Source(KEY, "Observation 2", Reading.READING),
+    source=as_read("Observation 2"),
     cases=grid(margin="largest"),
     predict=_of_interpolator,
     measure=_measure_largest_margin,
@@ -423,7 +421,7 @@ PATH = numeric(
     items=("Obs2c",),
     title="Values of the ridge minimiser's scale, B and S at every weight decay",
     statement=r"w_\lambda=(X^TX+\lambda I)^{-1}X^Ty,\qquad\rho=\|w_\lambda\|",
-    source=Source(KEY, "Observation 2; ours", Reading.OURS),
+    source=ours("Observation 2; ours"),
     cases=_LINEAR,
     predict=_predict_decay_path,
     measure=_measure_decay_path,
@@ -452,7 +450,7 @@ OBS_2C = numeric(
         r"\lambda\uparrow\;\Rightarrow\;\rho_{eq}\downarrow,\;"
         r"\textstyle\sum y_nf_n\uparrow,\;\sum f_n^2\uparrow"
     ),
-    source=Source(KEY, "Observation 2", Reading.READING),
+    source=as_read("Observation 2"),
     cases=_LINEAR,
     predict=always(0.0),
     measure=_measure_monotone,
@@ -533,7 +531,7 @@ MINIMUM = numeric(
     items=("MinNorm",),
     title="With decay, linear networks of one to three layers end at the ridge solution",
     statement=(r"\rho V_L\cdots V_1=(X^TX+\lambda I)^{-1}X^Ty,\qquad\rho_{eq}=\|w\|"),
-    source=Source(KEY, "Observation 2 and footnote 3; ours", Reading.OURS),
+    source=ours("Observation 2 and footnote 3; ours"),
     cases=(
         *grid(depth=1, weight_decay=(0.1, 0.5)),
         *grid(depth=(2, 3), weight_decay=0.5),
@@ -577,7 +575,7 @@ START = numeric(
     statement=(
         r"d>N:\quad\rho V_L\cdots V_1\text{ at the end depends on the start}\iff\lambda=0"
     ),
-    source=Source(KEY, "Footnote 3"),
+    source=quoted("Footnote 3"),
     cases=grid(depth=(1, 2, 3), weight_decay=(0.0, 0.3), starts=20),
     predict=_depends_on_the_start,
     measure=_measure_depends,
@@ -638,7 +636,7 @@ DEGENERATE = numeric(
     items=("Degen",),
     title="Zero-loss solutions form sets of dimension W - N (weights less examples)",
     statement=r"\operatorname{rank}\,[\partial g_n/\partial W]=N,\quad\text{nullity }W-N",
-    source=Source(KEY, "Section 2, below Observation 2", Reading.READING),
+    source=as_read("Section 2, below Observation 2"),
     cases=grid(widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=4, seed=(0, 1)),
     predict=_predict_rank,
     measure=_measure_rank,
@@ -691,7 +689,7 @@ ERR_7 = numeric(
     items=("Err7", "nuSign"),
     title="The Lagrange multiplier always brings the layers' norms back to one",
     statement=(r"\nu\text{ shrinks }\|V_k\|>1\text{ and grows }\|V_k\|<1"),
-    source=Source(KEY, "Section 4.1"),
+    source=quoted("Section 4.1"),
     cases=(*grid(length=1.1, seed=-1), *grid(length=(0.9, 1.1), seed=(0, 1, 2, 3))),
     predict=_towards_one,
     measure=_measure_growth,

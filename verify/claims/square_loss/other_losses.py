@@ -11,7 +11,7 @@ import torch
 from scipy.integrate import solve_ivp
 
 from theory import square_loss as sl
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
 from verify.claims._predictors import changed, mapped, times
 from verify.claims.square_loss._flows import down, integrate
 from verify.claims.square_loss._networks import (
@@ -22,10 +22,8 @@ from verify.claims.square_loss._networks import (
     tensors,
     unit_rows,
 )
+from verify.claims.square_loss._sources import as_read, ours
 from verify.compare import AgreesTo
-from verify.reading import Reading
-
-KEY = "poggio2021explicit"
 
 # --- the exponential loss -------------------------------------------------------------
 
@@ -86,7 +84,7 @@ EXPONENTIAL = numeric(
         r"\min_ny_nx_n^Tw(t)/\|w(t)\|\to\max_{\|v\|=1}\min_ny_nx_n^Tv,\quad"
         r"\dot w=-\nabla\log\textstyle\sum_ne^{-y_nx_n^Tw}"
     ),
-    source=Source(KEY, "Section 3, for one layer", Reading.READING),
+    source=as_read("Section 3, for one layer"),
     cases=grid(examples=(3, 9), inputs=(2, 5), seed=(0, 1)),
     predict=_predict_direction,
     measure=_measure_direction,
@@ -128,7 +126,7 @@ SLOW = numeric(
         r"w(0)\perp x,\;\|w(0)\|=c,\;s=\ln(1+t):\qquad\frac{w\cdot x}{\|w\|}"
         r"=\frac s{\sqrt{s^2+c^2}}"
     ),
-    source=Source(KEY, "Section 3; the law is ours", Reading.OURS),
+    source=ours("Section 3; the law is ours"),
     cases=grid(away=(0.1, 1.0, 5.0), time=(1.0, 1e3, 1e9, 1e15)),
     predict=_predict_slow,
     measure=_measure_slow,
@@ -192,7 +190,7 @@ NU_EXPONENTIAL = numeric(
         r"\nu=\tfrac\rho2\textstyle\sum_ny_nf_ne^{-\rho y_nf_n}>0\text{ if separable},"
         r"\quad\to0\text{ as }\rho\to\infty"
     ),
-    source=Source(KEY, "Section 4.1; the formula is ours", Reading.OURS),
+    source=ours("Section 4.1; the formula is ours"),
     cases=grid(
         kind=("separable", "one wrong"),
         widths=([3, 1], [4, 6, 3, 1]),
@@ -251,7 +249,7 @@ OJA = numeric(
         r"\|w\|=1,\;y=w^Tx:\qquad y\,(x-yw)=y\,x-\nu w,\quad"
         r" \nu\text{ from }\tfrac{d}{dt}\|w\|^2=0"
     ),
-    source=Source(KEY, "Section 4.1", Reading.READING),
+    source=as_read("Section 4.1"),
     cases=grid(inputs=(1, 2, 7, 50), seed=(0, 1)),
     predict=_predict_oja,
     measure=_measure_oja,
@@ -296,7 +294,7 @@ LARGEST = numeric(
         r"\max_{\|w\|=1}\min_ny_nw^Tx_n=\min_{\alpha\in\Delta}\|\textstyle\sum_n"
         r"\alpha_ny_nx_n\|"
     ),
-    source=Source(KEY, "Observation 2; ours", Reading.OURS),
+    source=ours("Observation 2; ours"),
     cases=grid(examples=(1, 4, 7), inputs=(2, 3), seed=(0, 1)),
     predict=_predict_largest,
     measure=_measure_largest,
@@ -341,7 +339,7 @@ MODES = numeric(
     items=("Sec3rank",),
     title="Deep linear networks learn large singular values first",
     statement=r"s(t)=\sigma/(1+(\sigma/s_0-1)e^{-4\sigma t})\text{ mode by mode}",
-    source=Source(KEY, "Section 3; the law is ours", Reading.OURS),
+    source=ours("Section 3; the law is ours"),
     # From 2 the smaller two of the three have to shrink.
     cases=grid(start=(1e-4, 0.05, 2.0), time=(0.6, 1.5, 4.0)),
     predict=_predict_modes,
@@ -385,7 +383,7 @@ MODE_VALUES = numeric(
     items=("Sec3rank",),
     title="The law of a learnt singular value keeps its digits, however small or late",
     statement=r"s(t)=\sigma/(1+(\sigma/s_0-1)e^{-4\sigma t})",
-    source=Source(KEY, "Section 3; the law is ours", Reading.OURS),
+    source=ours("Section 3; the law is ours"),
     cases=(
         *grid(time=(1e-9, 0.5), start=(1e-5, 1.0, 4.0), target=(1e-8, 0.5, 2.0)),
         # Where the exponent, the start over the target or its inverse leave float64.

@@ -3,11 +3,10 @@
 from typing import Any
 
 from empirical.square_loss.experiments import Configuration, Scale, configurations
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
 from verify.claims._predictors import changed
+from verify.claims.square_loss._sources import quoted
 from verify.compare import Identical
-
-KEY = "poggio2021explicit"
 
 _CAPTIONS = {
     "bn-decay": {"rate": 0.1, "weight decay": 0.01},
@@ -58,7 +57,7 @@ SETTINGS = numeric(
     statement=(
         r"\text{layers, constant rate, momentum, decay, batch, epochs, initial norms}"
     ),
-    source=Source(KEY, "Captions of Figures 1, 2, 5, 6, 9 and 10"),
+    source=quoted("Captions of Figures 1, 2, 5, 6, 9 and 10"),
     cases=grid(experiment=tuple(_CAPTIONS)),
     predict=_printed,
     measure=_configured,
@@ -88,7 +87,7 @@ NORMS = numeric(
     uses=("sl/init",),
     title="At every scale, normalised networks start as small and as large as printed",
     statement=r"0.1 \le \lVert W_k \rVert_F \le 5",
-    source=Source(KEY, "Captions of Figures 2 and 6"),
+    source=quoted("Captions of Figures 2 and 6"),
     cases=grid(experiment=("bn-decay", "bn-conv"), scale=("small", "full", "paper")),
     predict=_printed_ends,
     measure=_configured_ends,

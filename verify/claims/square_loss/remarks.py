@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from theory import square_loss as sl
-from verify.claim import Source, grid, numeric, statistical
+from verify.claim import grid, numeric, statistical
 from verify.claims._predictors import always, changed
 from verify.claims.square_loss._networks import (
     Array,
@@ -21,10 +21,8 @@ from verify.claims.square_loss._networks import (
     tensors,
     unit_rows,
 )
+from verify.claims.square_loss._sources import as_read, ours, quoted
 from verify.compare import AgreesTo, Estimate, Identical, MeanEquals, Outcome
-from verify.reading import Reading
-
-KEY = "poggio2021explicit"
 
 # --- how large outputs are ------------------------------------------------------------
 
@@ -52,7 +50,7 @@ SMALL = statistical(
     items=("SmallOutput",),
     title="Outputs of layers with random directions are much smaller than one",
     statement=r"E f^2=2^{1-L}\textstyle\prod_{k<L}n_k^{-1}\ll1",
-    source=Source(KEY, "Section 2, above Equation 7; the value is ours", Reading.OURS),
+    source=ours("Section 2, above Equation 7; the value is ours"),
     cases=grid(widths=([5], [6, 3], [7, 4, 4], [3, 8, 5, 2]), seed=0),
     predict=_predict_size,
     measure=_measure_size,
@@ -134,7 +132,7 @@ STEPS = numeric(
     items=("WN",),
     title="Gradient descent with the multiplier is weight normalisation, step by step",
     statement=r"v_k^{(t)}/\|v_k^{(t)}\|\text{ of WN}=V_k^{(t)}\text{ of descent on (1)}",
-    source=Source(KEY, "Section 2, below Equation 1", Reading.READING),
+    source=as_read("Section 2, below Equation 1"),
     cases=grid(
         widths=([3, 1], [4, 5, 3, 1]), seed=(0, 1), rate=(0.01, 0.1), back=(False, True)
     ),
@@ -192,7 +190,7 @@ PROJECTIONS = numeric(
     items=("Err5", "Orth"),
     title="With projections or Stiefel matrices, gradients are parallel to layers",
     statement=r"V_k\propto P\text{ or }V_k^TV_k\propto I\Rightarrow\nabla_{V_k}f=V_kf",
-    source=Source(KEY, "Section 2.1, below Equation 9"),
+    source=quoted("Section 2.1, below Equation 9"),
     cases=grid(kind=("projection", "stiefel"), rows=(5, 8), rank=(1, 2, 3)),
     predict=always(0.0),
     measure=_measure_kind,
@@ -252,7 +250,7 @@ NEAR_ZERO = numeric(
         "Without decay, a linear network keeps the part of its start that no example sees"
     ),
     statement=r"\lambda=0:\quad\|w(\infty)\|^2=\|w_{\min}\|^2+\|P_\perp w(0)\|^2",
-    source=Source(KEY, "Section 1.2, near-zero initialisation; ours", Reading.OURS),
+    source=ours("Section 1.2, near-zero initialisation; ours"),
     cases=grid(examples=(1, 4), inputs=9, size=(0.01, 1.0, 5.0)),
     predict=_predict_norm,
     measure=_measure_norm,
@@ -284,7 +282,7 @@ ENTRIES = statistical(
     items=("RandOrth",),
     title="The mean square of the off-diagonal entries of W^T W for a random matrix",
     statement=r"E(W^TW)_{ij}^2=1/r,\quad i\ne j",
-    source=Source(KEY, "Section 2.1, on random weights; ours", Reading.OURS),
+    source=ours("Section 2.1, on random weights; ours"),
     cases=grid(rows=(5, 40), columns=(3, 16)),
     predict=_predict_entries,
     measure=_measure_entries,
@@ -324,7 +322,7 @@ LINEAR = numeric(
     items=("Eq9", "MinNorm"),
     title="Outputs and gradients of linear networks of any depth",
     statement=r"\partial f/\partial V_k=[V_L\cdots V_{k+1}]^T[V_{k-1}\cdots V_1x]^T",
-    source=Source(KEY, "Section 2.1, linear networks; ours", Reading.OURS),
+    source=ours("Section 2.1, linear networks; ours"),
     cases=grid(widths=([3, 1], [2, 5, 1], [6, 4, 7, 1], [3, 3, 2, 4, 1]), seed=(0, 1)),
     predict=_predict_linear,
     measure=_measure_linear,
@@ -401,7 +399,7 @@ SGD_STOPS = numeric(
     items=("Fn4",),
     title="Stochastic gradient descent stops only at zero loss on every example",
     statement=r"\text{SGD stops}\Rightarrow\ell_n=0\text{ for every }n",
-    source=Source(KEY, "Footnote 4"),
+    source=quoted("Footnote 4"),
     cases=grid(kind=("average", "zero", "dead")),
     predict=_only_at_zero_loss,
     measure=_measure_stops,
@@ -459,7 +457,7 @@ FOOTNOTE_2 = numeric(
         r"BN(DWx)=BN(Wx)\text{ for every diagonal }D>0:"
         r"\text{ rows count as if of length one}"
     ),
-    source=Source(KEY, "Footnote 2", Reading.READING),
+    source=as_read("Footnote 2"),
     cases=grid(rows=(1, 4, 30), columns=5, seed=(0, 1)),
     predict=_of_unit_rows,
     measure=_measure_batch_norm,

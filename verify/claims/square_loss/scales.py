@@ -5,15 +5,12 @@ import numpy as np
 from scipy.optimize import brentq, minimize
 
 from theory import square_loss as sl
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
 from verify.claims._predictors import scaled
 from verify.claims.square_loss._flows import followed
 from verify.claims.square_loss._networks import Array, Problem, unit_rows
+from verify.claims.square_loss._sources import as_read, ours
 from verify.compare import AgreesTo, AtMost, Outcome
-from verify.reading import Reading
-
-KEY = "poggio2021explicit"
-
 
 # --- the loss at a fixed scale --------------------------------------------------------
 
@@ -65,7 +62,7 @@ LANDSCAPE = numeric(
         r"\min_{\|v\|=1}\sum_n(\rho v^Tx_n-y_n)^2=\|Xw_\lambda-y\|^2>0,\quad"
         r"\|w_\lambda\|=\rho<\rho_{min}"
     ),
-    source=Source(KEY, "Section 2, on the landscape; the value is ours", Reading.OURS),
+    source=ours("Section 2, on the landscape; the value is ours"),
     cases=grid(examples=(3, 4), inputs=(5, 8), part=(0.2, 0.6, 0.9)),
     predict=_predict_least,
     measure=_measure_least,
@@ -104,7 +101,7 @@ MARGIN_LAW = numeric(
     items=("Fig4", "Obs2a"),
     title="The mean margin is 1/rho, up to the root of the mean loss",
     statement=r"|\rho\,\overline{yf}-1|\le\sqrt{\text{mean loss}}",
-    source=Source(KEY, "Figures 4, 7 and 11; ours", Reading.OURS),
+    source=ours("Figures 4, 7 and 11; ours"),
     cases=grid(kind=("alike", "any"), examples=(1, 7, 100), rho=(0.5, 3.0, 40.0)),
     predict=_root_of_loss,
     measure=_measure_mean_margin,
@@ -161,7 +158,7 @@ FROM_ABOVE = numeric(
     items=("Obs1large",),
     title="From a large start, the scale decreases until it reaches a minimum",
     statement=r"\rho(0)\gg\rho_{eq}\Rightarrow\rho(t)\text{ decreases to a minimum}",
-    source=Source(KEY, "Section 2, below Equation 7", Reading.READING),
+    source=as_read("Section 2, below Equation 7"),
     cases=grid(start=5.0, wrong=(3, 0)),
     predict=_falls_to_a_minimum,
     measure=_measure_dip,
