@@ -13,10 +13,8 @@ import numpy as np
 
 from empirical.identity_map.study import STUDY
 from empirical.testbed.records import Draw, Draws, RunRecord
-from verify.claim import Claim, Source, grid, trend
-from verify.claims.identity_map._sources import KEY
+from verify.claim import Claim, grid, trend
 from verify.compare import Array, Contrast, EffectWithin
-from verify.reading import Reading
 from verify.trained import NotLearnt, Run, Trainer
 
 Number = Callable[[str, str], Array]
@@ -193,13 +191,7 @@ def _runs_of(arms: Arms, *, scale: str, **case: Any) -> tuple[Run, ...]:
 # --- claims -----------------------------------------------------------------------------
 
 
-def effect(
-    *,
-    where: str,
-    reading: Reading = Reading.READING,
-    paired: bool = False,
-    **parts: Any,
-) -> Claim:
+def effect(*, paired: bool = False, **parts: Any) -> Claim:
     """Return a claim on an effect of training, small networks in the quick profile.
 
     What is measured, and how much of it is an effect, the text leaves open.
@@ -207,9 +199,7 @@ def effect(
     parts.setdefault("cases", grid(scale="small"))
     parts.setdefault("larger_cases", LARGER)
     parts["uses"] = (*CLOSED, *parts.get("uses", ()))
-    return trend(
-        source=Source(KEY, where, reading), compare=EffectWithin(paired=paired), **parts
-    )
+    return trend(compare=EffectWithin(paired=paired), **parts)
 
 
 def contrast(

@@ -23,6 +23,7 @@ from verify.claims.identity_map._runs import (
     names,
     orthogonal,
 )
+from verify.claims.identity_map._sources import as_read
 
 RELU = r"fcn-relu-depth-(\d+)-width-\d+"
 LINEAR = r"fcn-linear-depth-(\d+)-width-\d+"
@@ -51,7 +52,7 @@ CONSTANT = contrast(
     items=("Fig2", "Fig13", "Fig14"),
     title="Deep fully connected ReLU networks map unseen images to the training image",
     statement=r"\cos(f(x),\hat x)\text{ at }x\perp\hat x:\ \text{deepest}-1\ge 0.3",
-    where="Section 3.1 and appendix E.3, Figures 2 and 13",
+    source=as_read("Section 3.1 and appendix E.3, Figures 2 and 13"),
     **stated(0.3),
     version=2,
     figure="identity_figure_2",
@@ -65,7 +66,7 @@ LINEAR_DEPTH = contrast(
     items=("Fig11", "Fig34"),
     title="Depth moves linear networks towards the constant map too",
     statement=r"\overline{\cos}(f(x),\hat x),\text{ linear}:\ \text{deepest}-1\ge 0.1",
-    where="Section 3.1 and appendix E.1, Figure 11",
+    source=as_read("Section 3.1 and appendix E.1, Figure 11"),
     **stated(0.1),
     version=2,
 )
@@ -96,7 +97,7 @@ WIDTH = contrast(
         r"|\overline{\cos}(f(x),\hat x):\ \text{twice the width}"
         r"-\text{the width}|\le 0.1,\ 4\text{ layers}"
     ),
-    where="Appendix E.1",
+    source=as_read("Appendix E.1"),
     **stated(-0.1, 0.1, wrong=(0.1, None)),
     version=2,
     uses=("id/Fig11",),
@@ -111,7 +112,7 @@ EXAMPLE = contrast(
     items=("Fig11", "Width"),
     title="Three linear hidden layers of 784 are less like one layer than one of 2,048",
     statement=r"\overline{\cos}(f(x),\hat x),\text{ linear}:\ 784,784,784-2048\ge 0.1",
-    where="Appendix E.1",
+    source=as_read("Appendix E.1"),
     cases=(),
     larger_cases={"full": grid(scale="full")},
     **stated(0.1),
@@ -129,7 +130,7 @@ SOONER = contrast(
     statement=(
         r"\overline{\cos}(f(x),\hat x),\ 4\text{ layers}:\ \text{ReLU}-\text{linear}\ge 0.1"
     ),
-    where="Appendix E.3, Figure 14",
+    source=as_read("Appendix E.3, Figure 14"),
     **stated(0.1),
     version=3,
 )
@@ -148,7 +149,7 @@ MSE = effect(
     items=("Fig33", "Fig34", "FCNMSE"),
     title="Depth brings FCNs closer to the constant map in mean squared error too",
     statement=r"\overline{\mathrm{MSE}}(f(x),\hat x):\ 1\text{ layer}-\text{deep}\ge 0.1",
-    where="Appendix J, Figures 33 and 34",
+    source=as_read("Appendix J, Figures 33 and 34"),
     cases=_each("small"),
     larger_cases={"full": _each("full"), "gpu": _each("paper")},
     **compared(curve("constant_mse"), _ends),
@@ -173,7 +174,7 @@ NEVER = effect(
     items=("Fig14", "Fig2", "Fig13", "Fig33", "Fig34"),
     title="FCNs of no depth map images orthogonal to the training image to themselves",
     statement=r"|\cos(f(x),x)| \le 0.2 \text{ at } x\perp\hat x,\ \text{depths tried}",
-    where="Section 3.1 and appendix E.3, Figures 2, 13 and 14",
+    source=as_read("Section 3.1 and appendix E.3, Figures 2, 13 and 14"),
     cases=_every_depth("small", 1, 2, 4, 11),
     larger_cases={
         "full": _every_depth("full", 1, 2, 4, 7, 11),
@@ -209,7 +210,7 @@ BOTTOM_ONLY = effect(
         r"\cos(f(x),\hat x)\text{ at }x\perp\hat x:\ \text{both layers}-"
         r"\text{bottom alone}\ge 0.1"
     ),
-    where="Appendix E.2, Figure 12",
+    source=as_read("Appendix E.2, Figure 12"),
     cases=_two_layers("small"),
     larger_cases={"full": _two_layers("full"), "gpu": _two_layers("paper")},
     **compared(orthogonal("constant"), _both_or_bottom),
@@ -243,7 +244,7 @@ RESIDUAL = contrast(
     statement=(
         r"\log(1-\overline{\cos}(f(x),x)):\ 8\text{ layers}-2\text{ layers}\ge \log 1.5"
     ),
-    where="Appendix N, Figure 41",
+    source=as_read("Appendix N, Figure 41"),
     **stated(math.log(1.5)),
     version=3,
     withstands=NEAR_THE_START,
@@ -260,7 +261,7 @@ NEAR_IDENTITY = effect(
     items=("Fig41",),
     title="Residual connections bias fully connected networks towards the identity",
     statement=r"\overline{\cos}(f(x),x) \ge 0.75;\ \text{a constant has } 0.5",
-    where="Appendix N, Figure 41",
+    source=as_read("Appendix N, Figure 41"),
     cases=grid(scale="small", layers=(2, 4, 8)),
     larger_cases={
         "full": grid(scale="full", layers=(2, 4, 8, 12)),

@@ -13,6 +13,7 @@ import numpy as np
 from verify.claim import grid
 from verify.claims._predictors import stated, unmet
 from verify.claims.identity_map._runs import Array, effect, fitted, looks, named
+from verify.claims.identity_map._sources import as_read
 from verify.compare import Contrast
 from verify.trained import NotLearnt, Run
 
@@ -57,7 +58,7 @@ EDGES = _full(
         r"\text{ layers}\ge0.05,\quad g=|\nabla x|\text{ (Sobel)},\ "
         r"g_\perp\perp1,x,\hat x"
     ),
-    where="Section 3.2",
+    source=as_read("Section 3.2"),
     larger_cases={"full": grid(scale="full", layers=(7, 10, 13))},
     runs=_edge_runs,
     measure=_more_edges,
@@ -101,7 +102,7 @@ BOUNDARY = _full(
         r"\log\overline{(f(x)-x)^2}:\ \text{two outermost pixels}-\text{inside}"
         r"\ge\log2\text{ on patterns}"
     ),
-    where="Section 3.2, Figure 3",
+    source=as_read("Section 3.2, Figure 3"),
     larger_cases={"full": FULL},
     runs=looks(named("digits-depth-5")),
     paired=True,
@@ -135,7 +136,7 @@ BOTTOM = _full(
         r"\overline{\mathrm{err}}_{l\le5}:\ \text{untrained}-\text{trained}\ge0.02,"
         r"\ 20\text{ layers}"
     ),
-    where="Section 3.2, Figure 5",
+    source=as_read("Section 3.2, Figure 5"),
     larger_cases={"full": FULL},
     runs=looks(named("bottom-depth-20")),
     paired=True,
@@ -183,7 +184,7 @@ def _relative(*, scale: str) -> Contrast:
 _fcn: Any = partial(
     _full,
     items=("Fig19Lower",),
-    where="Appendix G",
+    source=as_read("Appendix G"),
     larger_cases={"full": FULL},
     runs=looks(*(named(f"unclipped-fcn-{scheme}") for scheme in UNCLIPPED)),
     paired=True,

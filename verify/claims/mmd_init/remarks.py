@@ -29,7 +29,6 @@ from verify.claims.mmd_init._samples import (
 )
 from verify.claims.mmd_init._sources import as_read, ours, quoted
 from verify.compare import AtMost, Contrast, Estimate, Identical, MeanEquals, Outcome
-from verify.reading import Reading
 
 # --- why the curves of Figure 2 rise --------------------------------------------------
 
@@ -306,8 +305,7 @@ ONE_CLASS = tuple(
         items=("Fig1", "Degenerate"),
         title=title,
         statement=statement,
-        where="Figure 1 (b) and appendix B.1",
-        reading=Reading.READING,
+        source=as_read("Figure 1 (b) and appendix B.1"),
         quick=False,
         unit="points",
         withstands=UNLABELLED,

@@ -12,6 +12,7 @@ from verify.claim import Claim, grid
 from verify.claims._predictors import Limits
 from verify.claims.mmd_init import _printed
 from verify.claims.mmd_init._runs import NETWORKS, Array, trained
+from verify.claims.mmd_init._sources import quoted
 from verify.claims.mmd_init.accuracy import BY_START, RIVALS, STARTS, by_method, spread
 from verify.compare import Contrast
 
@@ -106,7 +107,7 @@ def _values(
         runs=_look,
         items=(f"Tab{table}", "Values"),
         assumptions=("within twice the deviation that other tasks and four runs make",),
-        where=f"Table {table}",
+        source=quoted(f"Table {table}"),
         quick=False,
         larger_cases={
             "gpu": grid(scale="paper", method=methods, **BY_START, shots=SHOTS)
@@ -251,7 +252,7 @@ _differing = partial(
             " to it, which is not allowed for"
         ),
     ),
-    where="Table 1",
+    source=quoted("Table 1"),
     quick=False,
     uses=tuple(claim.id for claim in VALUES),
 )

@@ -27,9 +27,8 @@ from verify.claims.square_loss._runs import (
     run,
     trained,
 )
-from verify.claims.square_loss._sources import ours
+from verify.claims.square_loss._sources import as_read, ours, quoted
 from verify.compare import AgreesTo
-from verify.reading import Reading
 
 
 def _outputs(family: str, scale: str, data: str) -> list[Array]:
@@ -85,8 +84,7 @@ WEIGHT_NORMALISED = trained(
     # A fifteenth of what the decay moves the equilibrium by: lambda/S is 8 %.
     compare=AgreesTo(relative=5e-3),
     must_refute=_with_decay_as_it_stands,
-    where="Equation 5",
-    reading=Reading.QUOTED,
+    source=quoted("Equation 5"),
     uses=("sl/eq5",),
     finding=(
         "Networks come close enough to tell lambda from the optimiser's number in its"
@@ -176,7 +174,7 @@ BATCH_NORMALISED = trained(
     # a twentieth is asked for, of starts a factor of fifty apart.
     compare=AgreesTo(relative=5e-2),
     must_refute=_over_all_layers,
-    where="Equation 5 and Figure 2",
+    source=as_read("Equation 5 and Figure 2"),
     uses=("sl/eq5", "sl/fn2"),
     finding=(
         "Rates fall here. At the paper's constant rate norms stay further from it:"
@@ -212,8 +210,7 @@ UNNORMALISED = trained(
     # The norms of the layers are still drawing level, at e^{-4 lambda t}.
     compare=AgreesTo(relative=1e-2),
     must_refute=partial(predict_ends, "none-decay"),
-    where="Equation 5, for decay on every layer; ours",
-    reading=Reading.OURS,
+    source=ours("Equation 5, for decay on every layer; ours"),
     uses=("sl/eq5b",),
     finding=(
         "Equation 5 as printed asks for far smaller scales than these networks end at:"

@@ -24,10 +24,9 @@ from verify.claims._predictors import always
 from verify.claims.square_loss._flows import followed
 from verify.claims.square_loss._networks import Array, Problem, gradients, tensors
 from verify.claims.square_loss._runs import NORMALISED, effect, learnt, log_ratio, looks
-from verify.claims.square_loss._sources import ours
+from verify.claims.square_loss._sources import as_read, ours
 from verify.claims.square_loss.training import share
 from verify.compare import AgreesTo, Contrast
-from verify.reading import Reading
 
 WHERE = "Section 2, below Equation 4, and footnote 3"
 
@@ -205,10 +204,9 @@ SGD_NOISE = effect(
     items=("Fn3",),
     title="Without decay, small batches with noisy labels forget the start more",
     statement=_LEFT + r"\text{exact labels}-\text{noisy labels}\ge0.1",
-    reading=Reading.READING,
     measure=partial(_less_left, NOISY),
     least=0.1,
-    where=WHERE,
+    source=as_read(WHERE),
     uses=("sl/sing", "sl/sgd-noise-step", "sl/Fig6-spread"),
     version=2,
 )
@@ -219,11 +217,10 @@ SGD_BATCHES = effect(
     items=("Fn3",),
     title="Without decay, small batches alone forget the start more than large ones",
     statement=_LEFT + r"\text{batches of 128}-\text{batches of 20}\ge0.1",
-    reading=Reading.READING,
     measure=partial(_less_left, BATCHES),
     least=0.1,
     small=False,
-    where=WHERE,
+    source=as_read(WHERE),
     uses=("sl/sing", "sl/Fig6-spread"),
 )
 
@@ -233,10 +230,9 @@ SGD_NORM = effect(
     items=("Fn3",),
     title=("Without decay, noisy labels lower the norm at which a large start ends"),
     statement=r"\rho_{end}\text{ of exact labels}\ge1.2\,\rho_{end}\text{ of noisy ones}",
-    reading=Reading.OURS,
     measure=partial(log_ratio, "rho", (NORMALISED, -1), (NOISY, -1)),
     least=math.log(1.2),
-    where=WHERE,
+    source=ours(WHERE),
     uses=("sl/sgd-noise-step",),
     finding=(
         "From the large start they do. From the small one the norm ends higher with them:"
@@ -251,10 +247,9 @@ SGD_WEIGHT = effect(
     items=("Fn3",),
     title="Noisy labels lower the norm of weight-normalised networks, too",
     statement=r"\rho_{end}\text{ of exact labels}\ge1.2\,\rho_{end}\text{ of noisy ones}",
-    reading=Reading.OURS,
     measure=partial(log_ratio, "rho", ("wn", 0), ("wn-noise", 0)),
     least=math.log(1.2),
     small=False,
-    where=WHERE,
+    source=ours(WHERE),
     uses=("sl/sgd-noise-step", "sl/wn"),
 )
