@@ -48,7 +48,7 @@ def _forward(weights: list[Array], images: Array, *, relu: bool) -> Array:
 
 
 def _weights(
-    kind: str, layers: int, channels: int, side: int, kernel: int, spare: int
+    kind: str, *, layers: int, channels: int, side: int, kernel: int, spare: int
 ) -> Any:
     dim = channels * side * side
     if kind == "linear":
@@ -65,17 +65,10 @@ def _weights(
 
 
 def _predict_identity(
-    *,
-    kind: str,
-    layers: int,
-    channels: int,
-    side: int,
-    kernel: int,
-    spare: int,
-    seed: int,
+    *, kind: str, channels: int, side: int, seed: int, **shape: int
 ) -> list[str]:
     """What comes out of the layers with these weights."""
-    weights = _weights(kind, layers, channels, side, kernel, spare)
+    weights = _weights(kind, channels=channels, side=side, **shape)
     images = _images(channels, side, seed)
     return _bits(_forward(weights, images, relu=kind.startswith("relu")))
 

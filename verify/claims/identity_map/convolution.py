@@ -13,7 +13,7 @@ from torch.nn.functional import conv2d, interpolate
 from empirical import data
 from theory import identity_map as idm
 from verify.claim import adversarial, grid, numeric, statistical
-from verify.claims._predictors import changed, scaled
+from verify.claims._predictors import changed, drawn, scaled
 from verify.claims._searches import SEEDS, searched
 from verify.claims.identity_map._framework import (
     as_batch,
@@ -51,6 +51,21 @@ def _start(kernel: int, channels: int, seed: int) -> Integers:
     return rng.integers(-3, 4, (channels, channels, kernel, kernel))
 
 
+def _layer(
+    height: int, width: int, channels: int, kernel: int, seed: int
+) -> tuple[Integers, Integers]:
+    """An image and initial weights."""
+    return _noise(height, width, channels, seed), _start(kernel, channels, seed)
+
+
+def _tested(
+    side: int, test: int, channels: int, kernel: int, seed: int
+) -> tuple[Integers, Integers, Integers]:
+    """An image, initial weights, and an image of another size to test with."""
+    image, w0 = _layer(side, side, channels, kernel, seed)
+    return image, w0, _noise(test, test + 1, channels, seed + 1)
+
+
 def _framework_patches(image: npt.NDArray[Any], kernel: int) -> Integers:
     """Patches by the framework, (H W, C K K): channels first, as in its weights."""
     return columns(image, kernel).numpy().round().astype(np.int64)
@@ -59,35 +74,30 @@ def _framework_patches(image: npt.NDArray[Any], kernel: int) -> Integers:
 # --- patches --------------------------------------------------------------------------
 
 
-def _measure_layer(
-    *, height: int, width: int, channels: int, kernel: int, seed: int
-) -> Array:
-    image, w0 = _noise(height, width, channels, seed), _start(kernel, channels, seed)
+@drawn(_layer)
+def _measure_layer(image: Integers, w0: Integers) -> Array:
     """Outputs by the framework, and the image itself, which is the target."""
     x = as_batch(image).double()
-    outputs = conv2d(x, torch.from_numpy(w0).double(), padding=kernel // 2)
+    outputs = conv2d(x, torch.from_numpy(w0).double(), padding=w0.shape[-1] // 2)
     return torch.cat([outputs, x], dim=1)[0].numpy().transpose(1, 2, 0)
 
 
-def _predict_layer(
-    *, height: int, width: int, channels: int, kernel: int, seed: int
-) -> Array:
-    image, w0 = _noise(height, width, channels, seed), _start(kernel, channels, seed)
-    return _by_patches(image, kernel, idm.weights_from_framework(w0))
+@drawn(_layer)
+def _predict_layer(image: Integers, w0: Integers) -> Array:
+    return _by_patches(image, w0)
 
 
-def _by_patches(image: Integers, kernel: int, weights: Array) -> Array:
+def _by_patches(image: Integers, w0: Integers) -> Array:
     """What these weights make of the patches, and what their centre taps do."""
+    kernel, weights = w0.shape[-1], idm.weights_from_framework(w0)
     both = np.hstack([weights, idm.centre_selector(kernel, image.shape[2])])
     return (idm.patches(image, kernel) @ both).reshape(*image.shape[:2], -1)
 
 
-def _mirrored(
-    *, height: int, width: int, channels: int, kernel: int, seed: int
-) -> Array:
+@drawn(_layer)
+def _mirrored(image: Integers, w0: Integers) -> Array:
     """The convolution of mathematics, with its kernel turned round."""
-    image, w0 = _noise(height, width, channels, seed), _start(kernel, channels, seed)
-    return _by_patches(image, kernel, idm.weights_from_framework(w0[:, :, ::-1, ::-1]))
+    return _by_patches(image, w0[:, :, ::-1, ::-1])
 
 
 PATCH = adversarial(
@@ -210,25 +220,17 @@ def _limit(image: Integers, w0: Integers) -> Array:
     return floats(start + step).T
 
 
-def _measure_limit(
-    *, height: int, width: int, channels: int, kernel: int, seed: int
-) -> Array:
-    image, w0 = _noise(height, width, channels, seed), _start(kernel, channels, seed)
-    return _limit(image, w0)
+@drawn(_layer)
+def _predict_limit(image: Integers, w0: Integers) -> Array:
+    kernel, start = w0.shape[-1], idm.weights_from_framework(w0)
+    weights = idm.one_layer_conv_weights(image, kernel, start)
+    return idm.weights_to_framework(weights, kernel).reshape(len(w0), -1)
 
 
-def _predict_limit(
-    *, height: int, width: int, channels: int, kernel: int, seed: int
-) -> Array:
-    image, w0 = _noise(height, width, channels, seed), _start(kernel, channels, seed)
-    weights = idm.one_layer_conv_weights(image, kernel, idm.weights_from_framework(w0))
-    return idm.weights_to_framework(weights, kernel).reshape(channels, -1)
-
-
-def _the_identity(
-    *, height: int, width: int, channels: int, kernel: int, seed: int
-) -> Array:
+@drawn(_layer)
+def _the_identity(_image: Integers, w0: Integers) -> Array:
     """The identity, also on patches that were not trained on."""
+    channels, kernel = w0.shape[0], w0.shape[-1]
     weights = idm.centre_selector(kernel, channels)
     return idm.weights_to_framework(weights, kernel).reshape(channels, -1)
 
@@ -244,7 +246,7 @@ LIMIT = numeric(
         *grid(height=6, width=6, channels=(1, 2), kernel=3, seed=0),
     ),
     predict=_predict_limit,
-    measure=_measure_limit,
+    measure=drawn(_layer)(_limit),
     # eps times condition numbers below 1e3, at weights of size 1.
     compare=AgreesTo(relative=1e-11, of_largest=True),
     must_refute=_the_identity,
@@ -253,37 +255,26 @@ LIMIT = numeric(
 )
 
 
-def _measure_test(
-    *, side: int, test: int, channels: int, kernel: int, seed: int
-) -> Array:
+def _on_test(image: Integers, w0: Integers, test: Integers) -> Array:
     """What the exact limit makes of an image of another size."""
-    weights = _limit(_noise(side, side, channels, seed), _start(kernel, channels, seed))
-    image = _noise(test, test + 1, channels, seed + 1)
     outputs = conv2d(
-        as_batch(image).double(),
-        torch.from_numpy(weights.reshape(channels, channels, kernel, kernel)),
-        padding=kernel // 2,
+        as_batch(test).double(),
+        torch.from_numpy(_limit(image, w0).reshape(w0.shape)),
+        padding=w0.shape[-1] // 2,
     )
     return outputs[0].numpy().transpose(1, 2, 0)
 
 
-def _predict_test(
-    *, side: int, test: int, channels: int, kernel: int, seed: int
-) -> Array:
-    return idm.one_layer_conv_prediction(
-        _noise(side, side, channels, seed),
-        _noise(test, test + 1, channels, seed + 1),
-        idm.weights_from_framework(_start(kernel, channels, seed)),
-    )
+@drawn(_tested)
+def _predict_test(image: Integers, w0: Integers, test: Integers) -> Array:
+    return idm.one_layer_conv_prediction(image, test, idm.weights_from_framework(w0))
 
 
-def _untrained_test(
-    *, side: int, test: int, channels: int, kernel: int, seed: int
-) -> Array:
+@drawn(_tested)
+def _untrained_test(_image: Integers, w0: Integers, test: Integers) -> Array:
     """The output of the untrained convolution."""
-    image = _noise(test, test + 1, channels, seed + 1)
-    w0 = idm.weights_from_framework(_start(kernel, channels, seed))
-    return (idm.patches(image, kernel) @ w0).reshape(image.shape)
+    weights = idm.weights_from_framework(w0)
+    return (idm.patches(test, w0.shape[-1]) @ weights).reshape(test.shape)
 
 
 TEST_IMAGE = numeric(
@@ -297,32 +288,21 @@ TEST_IMAGE = numeric(
     source=quoted("Appendix D"),
     cases=grid(side=(2, 3, 7), test=(1, 12), channels=(1, 2), kernel=3, seed=0),
     predict=_predict_test,
-    measure=_measure_test,
+    measure=drawn(_tested)(_on_test),
     compare=AgreesTo(relative=1e-11, of_largest=True),
     must_refute=_untrained_test,
     uses=("id/conv",),
 )
 
 
-def _measure_one_mse(
-    *, side: int, test: int, channels: int, kernel: int, seed: int
-) -> float:
-    outputs = _measure_test(
-        side=side, test=test, channels=channels, kernel=kernel, seed=seed
-    )
-    return float(np.mean((outputs - _noise(test, test + 1, channels, seed + 1)) ** 2))
+@drawn(_tested)
+def _measure_one_mse(image: Integers, w0: Integers, test: Integers) -> float:
+    return float(np.mean((_on_test(image, w0, test) - test) ** 2))
 
 
-def _predict_one_mse(
-    *, side: int, test: int, channels: int, kernel: int, seed: int
-) -> float:
-    return float(
-        idm.one_layer_conv_mse(
-            _noise(side, side, channels, seed),
-            _noise(test, test + 1, channels, seed + 1),
-            idm.weights_from_framework(_start(kernel, channels, seed)),
-        )
-    )
+@drawn(_tested)
+def _predict_one_mse(image: Integers, w0: Integers, test: Integers) -> float:
+    return float(idm.one_layer_conv_mse(image, test, idm.weights_from_framework(w0)))
 
 
 ONE_MSE = numeric(

@@ -111,15 +111,7 @@ def _rate(kind: str, loss: str, how: str, rate: float) -> float:
 
 
 def _plain_steps(
-    *,
-    kind: str,
-    layers: int,
-    activation: str,
-    bias: bool,
-    loss: str,
-    how: str,
-    examples: int,
-    wrong: bool,
+    *, loss: str, how: str, examples: int, wrong: bool, **shape: Any
 ) -> list[float]:
     """Train one network after the other.
 
@@ -127,10 +119,10 @@ def _plain_steps(
     """
     recipe, found = _recipe(how, loss), list[float]()
     for row in range(2):
-        net = plain(kind, layers, activation, bias, row)
+        net = plain(**shape, seed=row)
         x = shown(examples, row if how != "batch" else 0)
         learnt = _learnt(net, recipe.trained)
-        rate = _rate(kind, loss, how, _RATES[row])
+        rate = _rate(shape["kind"], loss, how, _RATES[row])
         make: Any = torch.optim.Adam if how == "adam" else torch.optim.SGD
         more = {} if how == "adam" else {"momentum": 0.6, "nesterov": wrong}
         more = {"eps": 1e-6} if how == "adam" and wrong else more
@@ -174,17 +166,8 @@ def specified(kind: Any, layers: int, activation: Any, bias: bool) -> Any:  # no
     )
 
 
-def _found_steps(
-    *,
-    kind: str,
-    layers: int,
-    activation: str,
-    bias: bool,
-    loss: Any,
-    how: str,
-    examples: int,
-) -> list[float]:
-    nets = [plain(kind, layers, activation, bias, row) for row in range(2)]
+def _found_steps(*, loss: Any, how: str, examples: int, **shape: Any) -> list[float]:
+    nets = [plain(**shape, seed=row) for row in range(2)]
     shared = how == "batch"
     images = (
         shown(examples, 0)
@@ -192,13 +175,13 @@ def _found_steps(
         else torch.stack([shown(examples, row) for row in range(2)])
     )
     done = train(
-        specified(kind, layers, activation, bias),
+        specified(**shape),
         stacked(n.parameters() for n in nets),
         images,
         _recipe(how, loss),
-        rates=[_rate(kind, loss, how, rate) for rate in _RATES],
+        rates=[_rate(shape["kind"], loss, how, rate) for rate in _RATES],
         generator=torch.Generator().manual_seed(52) if shared else None,
-        together=1 if layers == 3 else None,
+        together=1 if shape["layers"] == 3 else None,
     )
     found: list[float] = []
     for row in range(2):
