@@ -1,6 +1,7 @@
 """Normalised networks: homogeneity, gradients, the terms of the loss (sections 1 and 2)."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -30,6 +31,10 @@ CASES = grid(
     widths=([3, 1], [2, 3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]), examples=(1, 7), seed=0
 )
 """One to four layers, on one example and on several."""
+
+_for_all_networks = partial(
+    adversarial, cases=CASES, examples=problems, max_examples=40
+)
 
 # Sums of up to 16 products a layer, four layers, eight examples: the rounding of both
 # sides stays well under 1e-13 of the largest term.
@@ -63,15 +68,12 @@ def _degree_of_the_network(*, widths: list[int], examples: int, seed: int) -> Ar
     return (len(widths) - 1) * once
 
 
-HOMOGENEITY = adversarial(
+HOMOGENEITY = _for_all_networks(
     id="sl/hom",
     items=("Hom",),
     title="A ReLU network is homogeneous of degree one in each of its layers",
     statement=(r"\langle V_k,\partial f_n/\partial V_k\rangle=f_n\text{ for every }k"),
     source=ours("Section 1.1; the formula is ours"),
-    cases=CASES,
-    examples=problems,
-    max_examples=40,
     predict=_predict_homogeneity,
     measure=_measure_homogeneity,
     compare=_ROUNDING,
@@ -106,15 +108,12 @@ def _smooth_activation(*, widths: list[int], examples: int, seed: int) -> Array:
     return np.prod(_scales(widths, seed)) * f
 
 
-FACTORISATION = adversarial(
+FACTORISATION = _for_all_networks(
     id="sl/factor",
     items=("Factor",),
     title="The norms of the layers factor out of a ReLU network",
     statement=r"g(W;x)=\rho f(x),\qquad \rho=\textstyle\prod_k\|W_k\|_F",
     source=quoted("Section 1.1"),
-    cases=CASES,
-    examples=problems,
-    max_examples=40,
     predict=_predict_whole,
     measure=_measure_whole,
     compare=_ROUNDING,
@@ -219,7 +218,7 @@ def _without_masks(p: Problem) -> Array:
     )
 
 
-EQ_9 = adversarial(
+EQ_9 = _for_all_networks(
     id="sl/eq9",
     items=("Eq9", "Lemma1"),
     title="The gradient of each layer is an outer product of the two halves of the network",
@@ -228,9 +227,6 @@ EQ_9 = adversarial(
         r"[D_{k-1}V_{k-1}\cdots D_1V_1x]^T"
     ),
     source=ours("Equation 9, the transpose restored"),
-    cases=CASES,
-    examples=problems,
-    max_examples=40,
     predict=_predict_slopes,
     measure=_measure_slopes,
     compare=_ROUNDING,
@@ -294,7 +290,7 @@ def _without_the_scale(*, widths: list[int], examples: int, seed: int) -> Array:
     return found / problem(widths, examples, seed).rho
 
 
-NU = adversarial(
+NU = _for_all_networks(
     id="sl/eq1",
     items=("Eq1", "nu"),
     title="One Lagrange multiplier keeps all layers at unit norm",
@@ -303,9 +299,6 @@ NU = adversarial(
         r"=-\sum_n(\rho^2f_n^2-\rho y_nf_n)\text{ for every layer}"
     ),
     source=quoted("Equation 1"),
-    cases=CASES,
-    examples=problems,
-    max_examples=40,
     predict=_predict_multiplier,
     measure=_measure_multiplier,
     # Where the sum cancels, its terms set the rounding: rho^2 S and rho B below 1e3.
@@ -431,7 +424,7 @@ def _not_projected(p: Problem) -> Array:
     return -flat(slopes)
 
 
-EQ_4 = adversarial(
+EQ_4 = _for_all_networks(
     id="sl/eq4",
     items=("Eq4",),
     title="The layers' directions follow the gradient projected onto their spheres",
@@ -440,9 +433,6 @@ EQ_4 = adversarial(
         r"=-(I-V_kV_k^T)\,\partial L/\partial V_k"
     ),
     source=quoted("Equation 4"),
-    cases=CASES,
-    examples=problems,
-    max_examples=40,
     predict=_predict_directions,
     measure=_measure_directions,
     # A scalar layer has nowhere to go: both sides are the rounding of terms below 1e3.
