@@ -23,9 +23,7 @@ from verify.claims.identity_map._framework import (
 )
 from verify.claims.identity_map._rational import (
     Integers,
-    floats,
-    pseudo_inverse,
-    rational,
+    nearest_solution,
 )
 from verify.claims.identity_map._sources import as_read, ours, quoted
 from verify.compare import (
@@ -213,11 +211,7 @@ def _limit(image: Integers, w0: Integers) -> Array:
     channels, kernel = w0.shape[0], w0.shape[-1]
     x = _framework_patches(image, kernel)
     y = image.reshape(-1, channels)
-    start = rational(w0.reshape(channels, -1).T.copy())
-    if not x.any():
-        return floats(start).T
-    step = pseudo_inverse(x) * (rational(y) - rational(x) * start)
-    return floats(start + step).T
+    return nearest_solution(x, y, w0.reshape(channels, -1).T).T
 
 
 @drawn(_layer)

@@ -4,7 +4,6 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 import torch
 from hypothesis import strategies as st
 from torch import Tensor
@@ -13,10 +12,13 @@ from empirical.identity_map import images
 from theory import gaussian
 from theory import identity_map as idm
 from verify.claim import Case, adversarial, grid, numeric, statistical
-from verify.claims._predictors import always, changed, unlike
+from verify.claims._predictors import always, changed, drawn, unlike
 from verify.claims._searches import SEEDS, searched
 from verify.claims.identity_map._framework import descend, squared_error, trained
-from verify.claims.identity_map._rational import floats, pseudo_inverse, rational
+from verify.claims.identity_map._rational import (
+    Integers,
+    nearest_solution,
+)
 from verify.claims.identity_map._sources import as_read, forced, ours, quoted
 from verify.compare import AgreesTo, Array, Estimate, Identical, MeanEquals
 
@@ -378,39 +380,27 @@ COSINES = statistical(
 # --- least squares --------------------------------------------------------------------
 
 
-def _integers(shape: tuple[int, int], seed: int, *index: int) -> npt.NDArray[np.int64]:
+def _integers(shape: tuple[int, int], seed: int, *index: int) -> Integers:
     return np.random.default_rng([24, seed, *index]).integers(-4, 5, shape)
 
 
-def _system(rows: int, columns: int, rank: int, outputs: int, seed: int) -> Any:
+def _system(
+    rows: int, columns: int, rank: int, outputs: int, seed: int
+) -> tuple[Integers, Integers, Integers]:
     """Return X, Y, W0 of whole numbers, X of at most the given rank."""
     x = _integers((rows, rank), seed, 0) @ _integers((rank, columns), seed, 1)
     y, w0 = _integers((rows, outputs), seed, 2), _integers((columns, outputs), seed, 3)
     return x, y, w0
 
 
-def _measure_exact(
-    *, rows: int, columns: int, rank: int, outputs: int, seed: int
-) -> Array:
-    x, y, w0 = _system(rows, columns, rank, outputs, seed)
-    if not x.any():
-        return np.array(w0, dtype=np.float64)
-    start = rational(w0)
-    step = pseudo_inverse(x) * (rational(y) - rational(x) * start)
-    return floats(start + step)
+@drawn(_system)
+def _predict_least_squares(x: Integers, y: Integers, w0: Integers) -> Array:
+    return idm.least_squares_weights(x, y, w0)
 
 
-def _predict_least_squares(
-    *, rows: int, columns: int, rank: int, outputs: int, seed: int
-) -> Array:
-    return idm.least_squares_weights(*_system(rows, columns, rank, outputs, seed))
-
-
-def _minimum_norm(
-    *, rows: int, columns: int, rank: int, outputs: int, seed: int
-) -> Array:
+@drawn(_system)
+def _minimum_norm(x: Integers, y: Integers, w0: Integers) -> Array:
     """The solution of least norm, which forgets the initial weights."""
-    x, y, w0 = _system(rows, columns, rank, outputs, seed)
     return idm.least_squares_weights(x, y, 0.0 * w0)
 
 
@@ -433,7 +423,7 @@ LEAST_SQUARES = adversarial(
         seed=SEEDS,
     ),
     predict=_predict_least_squares,
-    measure=_measure_exact,
+    measure=drawn(_system)(nearest_solution),
     # eps times the condition number, which for such matrices stays below 1e3, squared
     # where the targets are not reached, with residuals ten times the weights.
     compare=AgreesTo(relative=1e-9, of_largest=True),

@@ -79,11 +79,9 @@ LINEAR = numeric(
 )
 
 
-def _measure_settling(
-    *, examples: int, seed: int, weight_decay: float, fraction: float
-) -> Any:
+@drawn(_values)
+def _measure_settling(f: Array, _y: Array, weight_decay: float, fraction: float) -> Any:
     """Find the time by bisection on the solution of mpmath's Taylor series."""
-    f, _ = _values(examples, seed)
     with mpmath.workdps(25):
         push = mpmath.fsum(mpmath.mpf(a) ** 2 for a in f) + weight_decay
         gap: Any = mpmath.odefun(lambda _, g: [-2 * push * g[0]], 0, [mpmath.mpf(1)])
@@ -92,17 +90,16 @@ def _measure_settling(
             high *= 2
         for _ in range(60):
             middle = (low + high) / 2
-            if gap(middle)[0] > fraction:
-                low = middle
-            else:
-                high = middle
+            above = gap(middle)[0] > fraction
+            low, high = (middle, high) if above else (low, middle)
         return low
 
 
+@drawn(_values)
 def _predict_settling(
-    *, examples: int, seed: int, weight_decay: float, fraction: float
+    f: Array, _y: Array, weight_decay: float, fraction: float
 ) -> float:
-    return sl.settling_time(fraction, _values(examples, seed)[0], weight_decay)
+    return sl.settling_time(fraction, f, weight_decay)
 
 
 SETTLING = numeric(
@@ -527,19 +524,20 @@ EQ_5 = adversarial(
 # --- nothing normalised, everything decayed -------------------------------------------
 
 
-def _unit_products(depth: int, examples: int, seed: int) -> tuple[Array, Array]:
+def _unit_products(examples: int, seed: int) -> tuple[Array, Array]:
     """Inputs and labels of a chain of single units, positive so that ReLU is idle."""
     rng = np.random.default_rng([44, seed])
     return rng.uniform(0.3, 1.0, examples), np.ones(examples)
 
 
+@drawn(_unit_products)
 def _measure_chain(
-    *, depth: int, examples: int, seed: int, weight_decay: float
-) -> float:
+    inputs: Array, labels: Array, depth: int, weight_decay: float
+) -> Any:
     """Train g = w_L ... w_1 x with decay on every factor, until it rests."""
-    x, y = (torch.from_numpy(a) for a in _unit_products(depth, examples, seed))
+    x, y = torch.from_numpy(inputs), torch.from_numpy(labels)
     w = torch.full((depth,), 1.2, dtype=torch.float64, requires_grad=True)
-    rate = 0.04 / examples
+    rate = 0.04 / len(x)
     sgd = torch.optim.SGD([w], lr=rate, weight_decay=2.0 * weight_decay, momentum=0.7)
     for _ in range(800):
         sgd.zero_grad()
@@ -549,16 +547,16 @@ def _measure_chain(
     return float(w.detach().prod())
 
 
-def _predict_chain(
-    *, depth: int, examples: int, seed: int, weight_decay: float
-) -> float:
+@drawn(_unit_products)
+def _predict_chain(x: Array, y: Array, depth: int, weight_decay: float) -> float:
     """The equilibrium of a chain of layers, which depends on depth."""
-    x, y = _unit_products(depth, examples, seed)
     return sl.unnormalised_equilibrium(x, y, weight_decay, depth)
 
 
 @drawn(_unit_products)
-def _predict_as_normalised(x: Array, y: Array, weight_decay: float) -> float:
+def _predict_as_normalised(
+    x: Array, y: Array, depth: int, weight_decay: float
+) -> float:
     """Equation 5, the equilibrium of normalised networks."""
     return sl.rho_equilibrium(x, y, weight_decay)
 
@@ -581,14 +579,14 @@ EQ_5B = numeric(
 )
 
 
-def _measure_roots(*, depth: int, examples: int, seed: int, weight_decay: float) -> Any:
+@drawn(_unit_products)
+def _measure_roots(x: Array, _y: Array, depth: int, weight_decay: float) -> Any:
     """Return the critical decay, and where the balanced chain rests, to 30 digits.
 
     With all factors w the loss is ``sum (w^L x - y)^2 + L lambda w^2``; its slope over
     ``2 L w`` is a polynomial in w. The decay alone moves it up: the critical one is as
     much as it falls below zero without.
     """
-    x, _ = _unit_products(depth, examples, seed)
     with mpmath.workdps(30):
         push = mpmath.fsum(mpmath.mpf(v) ** 2 for v in x)
         pull = mpmath.fsum(mpmath.mpf(v) for v in x)
@@ -611,10 +609,8 @@ def _measure_roots(*, depth: int, examples: int, seed: int, weight_decay: float)
         return [-mpmath.polyval(slope, left), low**depth, high**depth]
 
 
-def _predict_roots(
-    *, depth: int, examples: int, seed: int, weight_decay: float
-) -> list[float]:
-    x, y = _unit_products(depth, examples, seed)
+@drawn(_unit_products)
+def _predict_roots(x: Array, y: Array, depth: int, weight_decay: float) -> list[float]:
     return [
         sl.critical_weight_decay(x, y, depth),
         sl.unnormalised_barrier(x, y, weight_decay, depth),
