@@ -8,6 +8,7 @@ import pytest
 from verify.claim import Evidence, Source, grid, numeric
 from verify.claims import _predictors as made
 from verify.claims._searches import SIGNS, searched
+from verify.claims._twins import closed
 from verify.compare import AgreesTo
 from verify.report import functions
 
@@ -58,6 +59,49 @@ def test_a_prediction_is_left_as_it_is() -> None:
     made.changed(_predict, "A layer more.", depth=made.plus(1))(depth=2)
     assert _predict(depth=2) == 4.0
     assert _predict.__doc__ is None
+
+
+def test_a_function_takes_what_is_drawn_and_the_other_arguments() -> None:
+    def pair(first: int, second: int = 5) -> tuple[int, int]:
+        return first, second
+
+    @made.drawn(pair)
+    def shifted(a: int, b: int, shift: int = 0) -> list[int]:
+        """Add a shift."""
+        return [a + shift, b + shift]
+
+    assert shifted(first=1) == [1, 5]
+    assert shifted(first=1, second=2, shift=10) == [11, 12]
+    assert shifted.__doc__ == "Add a shift."
+    control = made.changed(shifted, "Another first number.", first=made.plus(1))
+    assert control(first=1, shift=1) == [3, 6]
+
+
+def test_what_is_drawn_may_be_one_value() -> None:
+    count = made.drawn(lambda size: [0] * size)(
+        lambda zeros, factor: len(zeros) * factor
+    )
+    assert count(size=3, factor=2) == 6
+    with pytest.raises(TypeError, match="unknown"):
+        count(size=3, factor=2, unknown=1)
+
+
+def test_the_source_of_a_closed_claim_is_its_paper_unless_another_is_named() -> None:
+    def twin(*, wrong: bool) -> float:
+        return 1.0 + wrong
+
+    parts: dict[str, Any] = {
+        "items": ("Tab1",),
+        "title": "",
+        "statement": "",
+        "where": "Table 1",
+        "cases": ({},),
+        "measure": made.always(1.0),
+    }
+    own = closed(id="id/tab1", twin=twin, **parts)
+    other = closed(id="id/tab1", twin=twin, key="poggio2021explicit", **parts)
+    assert own.source.key == "zhang2020identity"
+    assert other.source.key == "poggio2021explicit"
 
 
 def test_a_value_is_the_same_in_every_case_unless_it_is_a_collection() -> None:

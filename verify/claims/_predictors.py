@@ -1,5 +1,6 @@
 """Predictions and controls made of other predictions, or the same in every case."""
 
+import inspect
 from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from typing import Any
@@ -58,6 +59,28 @@ def mapped(
 def scaled(predict: Prediction, factor: float, mistake: str) -> Prediction:
     """Return a control: a factor times what `predict` says."""
     return mapped(predict, mistake, times(factor))
+
+
+def drawn(draw: Callable[..., Any]) -> Callable[[Callable[..., Any]], Prediction]:
+    """Let a function take what is drawn in the place of a case's arguments for it.
+
+    >>> @drawn(lambda count: (list(range(count)), count % 2))
+    ... def largest(numbers, odd, scale):
+    ...     return scale * max(numbers) + odd
+    >>> largest(count=5, scale=10)
+    41
+    """
+    names = inspect.signature(draw).parameters
+
+    def decorate(function: Callable[..., Any]) -> Prediction:
+        @wraps(function)
+        def of_case(**case: Any) -> Any:
+            made = draw(**{name: case.pop(name) for name in names if name in case})
+            return function(*made if isinstance(made, tuple) else (made,), **case)
+
+        return of_case
+
+    return decorate
 
 
 def unlike(assumed: Mapping[str, Any], **arguments: Any) -> dict[str, Any]:

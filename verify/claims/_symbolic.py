@@ -12,7 +12,7 @@ from typing import Any
 
 import sympy
 
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Claim, Source, grid, symbolic
 from verify.claims._certified import agree, points
 from verify.compare import Identical
 from verify.reading import Reading
@@ -74,7 +74,7 @@ Expressions = Callable[[], Sequence[Any]]
 def proof(
     *,
     id: str,
-    source: tuple[str, str],
+    source: Source | tuple[str, str],
     derived: Expressions,
     formula: Expressions,
     wrong: Expressions,
@@ -86,7 +86,8 @@ def proof(
     """Return the claim that `derived` is `formula`, which the library computes.
 
     The prediction is the formula's normal form, once the library is found to agree with
-    it; `wrong` is a formula with a realistic mistake, which `mistake` says in words.
+    it; `wrong` is a formula with a realistic mistake, which `mistake` says in words. A
+    `source` is one, or its key and place, with a `reading` where it is not the paper's.
     """
 
     def predict() -> list[str]:
@@ -102,10 +103,9 @@ def proof(
 
     must_refute.__doc__ = mistake
 
-    return Claim(
+    return symbolic(
         id=id,
-        source=Source(*source, reading),
-        evidence=Evidence.SYMBOLIC,
+        source=source if isinstance(source, Source) else Source(*source, reading),
         cases=grid(),
         predict=predict,
         measure=measure,

@@ -14,8 +14,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from verify.claim import Claim, Evidence, Source
+from verify.claim import Claim, Source, numeric
 from verify.compare import AgreesTo
+from verify.items import paper
 from verify.reading import Reading
 
 Array = npt.NDArray[np.float64]
@@ -26,16 +27,16 @@ Twin = Callable[..., Any]
 ROUNDING = AgreesTo(relative=1e-10, absolute=1e-11)
 
 
-def closed(*, twin: Twin, key: str, where: str, **parts: Any) -> Claim:
+def closed(*, id: str, twin: Twin, where: str, key: str = "", **parts: Any) -> Claim:
     """Return a claim that a measurement is what its twin computes.
 
     The twin takes the case, and `wrong`: whether to make the mistake that the claim must
-    notice.
+    notice. The source is the paper that the id begins with, or that of another `key`.
     """
     parts.setdefault("compare", ROUNDING)
-    return Claim(
-        source=Source(key, where, Reading.OURS),
-        evidence=Evidence.NUMERIC,
+    return numeric(
+        id=id,
+        source=Source(key or paper(id.partition("/")[0]).key, where, Reading.OURS),
         predict=partial(twin, wrong=False),
         must_refute=partial(twin, wrong=True),
         **parts,
@@ -70,6 +71,11 @@ def drawn_into(
             fan = own[0].numel() if own.ndim > 1 else 4
             drawn = normal(*own.shape, seed=[*seed, place], size=size / fan**0.5)
             own.copy_(drawn if own.ndim > 1 else 0.5 + drawn)
+
+
+def stacked(each: Iterable[Iterable[Tensor]]) -> tuple[Tensor, ...]:
+    """Return the parameters of several networks as one's, replicates in front."""
+    return tuple(torch.stack(same).detach() for same in zip(*each, strict=True))
 
 
 def orders(

@@ -43,6 +43,17 @@ def squared_error(outputs: Tensor, targets: Tensor, loss: str) -> Tensor:
     return 0.5 * square.sum() if loss == "half_sum" else square.mean()
 
 
+def trained(layers: Tensor, image: Tensor, *, steps: int = 20) -> Array:
+    """Return layers that copy an image of length one: a step leaves 0.1 of the error."""
+    ((found,),) = descend(
+        [layers],
+        lambda: squared_error(layers @ image, image, "half_sum"),
+        steps=(steps,),
+        rate=0.9,
+    )
+    return found
+
+
 def as_batch(image: npt.NDArray[Any]) -> Tensor:
     """Return an image (H, W, C) as the framework takes it, (1, C, H, W)."""
     return torch.from_numpy(np.ascontiguousarray(image.transpose(2, 0, 1)))[None]

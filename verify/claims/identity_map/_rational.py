@@ -33,3 +33,11 @@ def pseudo_inverse(matrix: Integers) -> flint.fmpq_mat:
     c = flint.fmpq_mat(table[:rank])
     inner = b.transpose() * x * c.transpose()
     return c.transpose() * inner.inv() * b.transpose()
+
+
+def nearest_solution(x: Integers, y: Integers, start: Integers) -> Array:
+    """Return the solution of least squares of X W = Y that is nearest to a start."""
+    first = rational(start)
+    if not x.any():
+        return floats(first)
+    return floats(first + pseudo_inverse(x) * (rational(y) - rational(x) * first))

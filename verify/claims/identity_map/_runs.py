@@ -10,20 +10,16 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from empirical.identity_map.study import STUDY
 from empirical.testbed.records import Draw, Draws, RunRecord
-from verify.claim import Claim, Evidence, Source, grid
-from verify.compare import Contrast, EffectWithin
-from verify.reading import Reading
+from verify.claim import Claim, grid, trend
+from verify.compare import Array, Contrast, EffectWithin
 from verify.trained import NotLearnt, Run, Trainer
 
-Array = npt.NDArray[np.float64]
 Number = Callable[[str, str], Array]
 """Name and scale to a number of every network that counts."""
 
-KEY = "zhang2020identity"
 NETWORKS = Trainer(STUDY)
 
 CLOSED = (
@@ -38,7 +34,7 @@ FITTED = 0.1
 LEAST = 3
 """Networks that decide anything."""
 
-LARGER = {"full": grid(scale=("full",)), "gpu": grid(scale=("paper",))}
+LARGER = {"full": grid(scale="full"), "gpu": grid(scale="paper")}
 CNN = r"cnn-depth-(\d+)"
 BIASED = r"biased-depth-(\d+)"
 
@@ -168,29 +164,42 @@ def _looked_at(arms: tuple[Arm, ...], *, scale: str, **_case: Any) -> tuple[Run,
     return tuple(Run(NETWORKS, name, scale) for name in found)
 
 
+Arms = Callable[..., tuple[str, ...]]
+"""Scale and the other arguments of a case to the names of two configurations, or one."""
+
+
+def compared(number: Number, arms: Arms) -> dict[str, Any]:
+    """Return the parts of a claim that compares a number of a case's arms.
+
+    Of a single arm the number stands alone.
+    """
+    return {
+        "measure": partial(_compared, number, arms),
+        "runs": partial(_runs_of, arms),
+    }
+
+
+def _compared(number: Number, arms: Arms, *, scale: str, **case: Any) -> Contrast:
+    found = [number(name, scale) for name in arms(scale, **case)]
+    return Contrast(*found) if len(found) > 1 else Contrast.alone(*found)
+
+
+def _runs_of(arms: Arms, *, scale: str, **case: Any) -> tuple[Run, ...]:
+    return tuple(Run(NETWORKS, name, scale) for name in arms(scale, **case))
+
+
 # --- claims -----------------------------------------------------------------------------
 
 
-def effect(
-    *,
-    where: str,
-    reading: Reading = Reading.READING,
-    paired: bool = False,
-    **parts: Any,
-) -> Claim:
+def effect(*, paired: bool = False, **parts: Any) -> Claim:
     """Return a claim on an effect of training, small networks in the quick profile.
 
     What is measured, and how much of it is an effect, the text leaves open.
     """
-    parts.setdefault("cases", grid(scale=("small",)))
+    parts.setdefault("cases", grid(scale="small"))
     parts.setdefault("larger_cases", LARGER)
     parts["uses"] = (*CLOSED, *parts.get("uses", ()))
-    return Claim(
-        source=Source(KEY, where, reading),
-        evidence=Evidence.TREND,
-        compare=EffectWithin(paired=paired),
-        **parts,
-    )
+    return trend(compare=EffectWithin(paired=paired), **parts)
 
 
 def contrast(

@@ -1,22 +1,27 @@
 """Networks that can be the identity, their sizes and their starts (appendix B, C)."""
 
 import itertools
-from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from theory import identity_map as idm
-from verify.claim import Case, Claim, Evidence, Source, grid
-from verify.compare import AgreesTo, AtLeast, Estimate, Identical, MeanEquals, Outcome
-from verify.reading import Reading
-
-Array = npt.NDArray[np.float64]
-KEY = "zhang2020identity"
+from verify.claim import Case, Claim, adversarial, grid, numeric, statistical, symbolic
+from verify.claims._predictors import always, changed, plus, scaled
+from verify.claims._searches import searched
+from verify.claims.identity_map._sources import as_read, ours, quoted
+from verify.compare import (
+    AgreesTo,
+    Array,
+    AtLeast,
+    Estimate,
+    Identical,
+    MeanEquals,
+    Outcome,
+)
 
 # --- the identity as weights ----------------------------------------------------------
 
@@ -43,7 +48,7 @@ def _forward(weights: list[Array], images: Array, *, relu: bool) -> Array:
 
 
 def _weights(
-    kind: str, layers: int, channels: int, side: int, kernel: int, spare: int
+    kind: str, *, layers: int, channels: int, side: int, kernel: int, spare: int
 ) -> Any:
     dim = channels * side * side
     if kind == "linear":
@@ -60,17 +65,10 @@ def _weights(
 
 
 def _predict_identity(
-    *,
-    kind: str,
-    layers: int,
-    channels: int,
-    side: int,
-    kernel: int,
-    spare: int,
-    seed: int,
+    *, kind: str, channels: int, side: int, seed: int, **shape: int
 ) -> list[str]:
     """What comes out of the layers with these weights."""
-    weights = _weights(kind, layers, channels, side, kernel, spare)
+    weights = _weights(kind, channels=channels, side=side, **shape)
     images = _images(channels, side, seed)
     return _bits(_forward(weights, images, relu=kind.startswith("relu")))
 
@@ -89,30 +87,15 @@ def _bits(images: Array) -> list[str]:
     return [float(v).hex() for v in (images + 0.0).ravel()]
 
 
-def _shapes(*kinds: str) -> st.SearchStrategy[Case]:
-    return st.fixed_dictionaries(
-        {
-            "kind": st.sampled_from(kinds),
-            "layers": st.integers(1, 8),
-            "channels": st.integers(1, 3),
-            "side": st.integers(1, 6),
-            "kernel": st.sampled_from((1, 3, 5, 9)),
-            "spare": st.integers(0, 3),
-            "seed": st.integers(0, 1000),
-        }
-    )
-
-
 def _identity_claim(
     what: str, item: str, kinds: tuple[str, ...], title: str, *uses: str
 ) -> Claim:
-    return Claim(
+    return adversarial(
         id=f"id/{what}",
         items=(item,),
         title=title,
         statement=r"f(x) = x \text{ for every image } x \text{, to the last bit}",
-        source=Source(KEY, "Appendix B, and Section 3.4 on channels"),
-        evidence=Evidence.SEARCH,
+        source=quoted("Appendix B, and Section 3.4 on channels"),
         cases=grid(
             kind=kinds,
             layers=(2, 5),
@@ -123,7 +106,15 @@ def _identity_claim(
             spare=(0, 1),
             seed=0,
         ),
-        examples=partial(_shapes, *kinds),
+        examples=searched(
+            kind=st.sampled_from(kinds),
+            layers=st.integers(1, 8),
+            channels=st.integers(1, 3),
+            side=st.integers(1, 6),
+            kernel=st.sampled_from((1, 3, 5, 9)),
+            spare=st.integers(0, 3),
+            seed=st.integers(0, 1000),
+        ),
         max_examples=30,
         predict=_predict_identity,
         measure=_measure_image,
@@ -156,139 +147,64 @@ B3 = _identity_claim(
 
 # --- Table 1 --------------------------------------------------------------------------
 
-# Parameters as printed, by kernel and channels, then by weight layers.
-_PRINTED_CNN: dict[tuple[int, int], dict[int, int]] = {
-    (5, 3): {
-        1: 25,
-        3: 375,
-        5: 825,
-        6: 1_050,
-        7: 1_275,
-        8: 1_500,
-        9: 1_725,
-        10: 1_950,
-        11: 2_175,
-        12: 2_400,
-        13: 2_625,
-        14: 2_850,
-        15: 3_075,
-        16: 3_300,
-        17: 3_525,
-        19: 3_975,
-        20: 4_200,
-        24: 5_100,
-    },
-    (5, 128): {
-        1: 25,
-        3: 416_000,
-        5: 1_235_200,
-        6: 1_644_800,
-        7: 2_054_400,
-        8: 2_464_000,
-        9: 2_873_600,
-        10: 3_283_200,
-        11: 3_692_800,
-        12: 4_102_400,
-        13: 4_512_000,
-        14: 4_921_600,
-        15: 5_331_200,
-        16: 5_740_800,
-        17: 6_150_400,
-        19: 6_969_600,
-        20: 7_379_200,
-        24: 9_017_600,
-    },
-    (5, 1024): {
-        5: 78_694_400,
-        7: 131_123_200,
-        12: 262_195_200,
-        14: 314_624_000,
-        20: 471_910_400,
-    },
-    (7, 3): {
-        1: 49,
-        3: 735,
-        5: 1_617,
-        6: 2_058,
-        7: 2_499,
-        8: 2_940,
-        9: 3_381,
-        10: 3_822,
-        11: 4_263,
-        12: 4_704,
-        13: 5_145,
-        14: 5_586,
-        15: 6_027,
-        16: 6_468,
-        17: 6_909,
-        19: 7_791,
-        20: 8_232,
-        24: 9_996,
-    },
-    (7, 128): {
-        1: 49,
-        3: 815_360,
-        5: 2_420_992,
-        6: 3_223_808,
-        7: 4_026_624,
-        8: 4_829_440,
-        9: 5_632_256,
-        10: 6_435_072,
-        11: 7_237_888,
-        12: 8_040_704,
-        13: 8_843_520,
-        14: 9_646_336,
-        15: 10_449_152,
-        16: 11_251_968,
-        17: 12_054_784,
-        19: 13_660_416,
-        20: 14_463_232,
-        24: 17_674_496,
-    },
-    (7, 1024): {
-        5: 154_241_024,
-        7: 257_001_472,
-        12: 513_902_592,
-        14: 616_663_040,
-        20: 924_944_384,
-    },
-    (9, 128): {5: 4_002_048},
-    (13, 128): {5: 8_349_952},
-    (17, 128): {5: 14_278_912},
-    (25, 128): {5: 30_880_000},
-    (29, 128): {5: 41_552_128},
-    (57, 128): {5: 160_526_592},
-}
-_PRINTED_FCN: dict[int, dict[int, int]] = {
-    784: {
-        1: 614_656,
-        2: 1_229_312,
-        4: 2_458_624,
-        6: 3_687_936,
-        8: 4_917_248,
-        10: 6_146_560,
-    },
-    2048: {
-        2: 3_211_264,
-        4: 11_599_872,
-        6: 19_988_480,
-        8: 28_377_088,
-        10: 36_765_696,
-    },
-}
+# Parameters as printed: a row for each number of weight layers L, a column for each
+# kernel and number of channels, or, after a kernel of 0, each width of an FCN.
+_PRINTED = (
+    """
+ L     0:784     0:2048
+ 1   614,656          -
+ 2 1,229,312  3,211,264
+ 4 2,458,624 11,599,872
+ 6 3,687,936 19,988,480
+ 8 4,917,248 28,377,088
+10 6,146,560 36,765,696
+""",
+    """
+ L   5:3     5:128      5:1024   7:3      7:128      7:1024
+ 1    25        25           -    49         49           -
+ 3   375   416,000           -   735    815,360           -
+ 5   825 1,235,200  78,694,400 1,617  2,420,992 154,241,024
+ 6 1,050 1,644,800           - 2,058  3,223,808           -
+ 7 1,275 2,054,400 131,123,200 2,499  4,026,624 257,001,472
+ 8 1,500 2,464,000           - 2,940  4,829,440           -
+ 9 1,725 2,873,600           - 3,381  5,632,256           -
+10 1,950 3,283,200           - 3,822  6,435,072           -
+11 2,175 3,692,800           - 4,263  7,237,888           -
+12 2,400 4,102,400 262,195,200 4,704  8,040,704 513,902,592
+13 2,625 4,512,000           - 5,145  8,843,520           -
+14 2,850 4,921,600 314,624,000 5,586  9,646,336 616,663,040
+15 3,075 5,331,200           - 6,027 10,449,152           -
+16 3,300 5,740,800           - 6,468 11,251,968           -
+17 3,525 6,150,400           - 6,909 12,054,784           -
+19 3,975 6,969,600           - 7,791 13,660,416           -
+20 4,200 7,379,200 471,910,400 8,232 14,463,232 924,944,384
+24 5,100 9,017,600           - 9,996 17,674,496           -
+""",
+    """
+L     9:128    13:128     17:128     25:128     29:128      57:128
+5 4,002,048 8,349,952 14,278,912 30,880,000 41,552,128 160,526,592
+""",
+)
 
 
-_ENTRIES: tuple[Case, ...] = (
-    *(
-        {"kind": "fcn", "width": width, "kernel": 0, "layers": layers}
-        for width, column in _PRINTED_FCN.items()
-        for layers in column
-    ),
-    *(
-        {"kind": "cnn", "width": width, "kernel": kernel, "layers": layers}
-        for (kernel, width), column in _PRINTED_CNN.items()
-        for layers in column
-    ),
+def _printed_counts() -> dict[tuple[int, int, int], int]:
+    """Return the printed numbers by kernel, width and layers, column by column."""
+    found: dict[tuple[int, int, int], int] = {}
+    for table in _PRINTED:
+        (_, *heads), *rows = (line.split() for line in table.strip().splitlines())
+        for column, head in enumerate(heads, start=1):
+            kernel, width = map(int, head.split(":"))
+            for row in rows:
+                if row[column] != "-":
+                    count = int(row[column].replace(",", ""))
+                    found[kernel, width, int(row[0])] = count
+    return found
+
+
+_COUNTS = _printed_counts()
+_ENTRIES: tuple[Case, ...] = tuple(
+    {"kind": "cnn" if kernel else "fcn", "width": w, "kernel": kernel, "layers": layers}
+    for kernel, w, layers in _COUNTS
 )
 
 
@@ -311,8 +227,7 @@ def _measure_count(*, kind: str, width: int, kernel: int, layers: int) -> int:
 
 
 def _printed(*, kind: str, width: int, kernel: int, layers: int) -> int:
-    column = _PRINTED_FCN[width] if kind == "fcn" else _PRINTED_CNN[kernel, width]
-    return column[layers]
+    return _COUNTS[kernel, width, layers]
 
 
 def _predict_count(*, kind: str, width: int, kernel: int, layers: int) -> int:
@@ -321,18 +236,17 @@ def _predict_count(*, kind: str, width: int, kernel: int, layers: int) -> int:
     return idm.cnn_parameter_count(kernel, width, layers)
 
 
-def _one_layer_more(*, kind: str, width: int, kernel: int, layers: int) -> int:
-    """The count of one layer more."""
-    return _predict_count(kind=kind, width=width, kernel=kernel, layers=layers + 1)
+_one_layer_more = changed(
+    _predict_count, "The count of one layer more.", layers=plus(1)
+)
 
 
-TABLE_1 = Claim(
+TABLE_1 = symbolic(
     id="id/tab1",
     items=("Tab1",),
     title="Every parameter count of Table 1, as printed",
     statement=r"\text{Table 1: } L \mapsto \text{number of weights, without biases}",
-    source=Source(KEY, "Table 1"),
-    evidence=Evidence.SYMBOLIC,
+    source=quoted("Table 1"),
     cases=_ENTRIES,
     predict=_printed,
     measure=_measure_count,
@@ -342,7 +256,7 @@ TABLE_1 = Claim(
     finding="Counted from the layers themselves; no entry is wrong.",
 )
 
-FORMULA = Claim(
+FORMULA = symbolic(
     id="id/tab1-formula",
     items=("Tab1",),
     title="The formulas behind the parameter counts of Table 1",
@@ -350,8 +264,7 @@ FORMULA = Claim(
         r"\text{FCN: } d^2 \text{ or } 2dh+(L-2)h^2;\qquad"
         r" \text{CNN: } K^2C^2 \text{ or } K^2(2Cc+(L-2)c^2)"
     ),
-    source=Source(KEY, "Table 1; the formulas are ours", Reading.OURS),
-    evidence=Evidence.SYMBOLIC,
+    source=ours("Table 1; the formulas are ours"),
     cases=_ENTRIES,
     predict=_predict_count,
     measure=_measure_count,
@@ -412,23 +325,18 @@ def _fans_exchanged(*, scheme: str, fan_in: int, fan_out: int, draws: int) -> fl
     return _predict_variance(scheme=scheme, fan_in=fan_out, fan_out=fan_in, draws=draws)
 
 
-VARIANCES = Claim(
+VARIANCES = statistical(
     id="id/Fig31-variances",
     items=("Fig31",),
-    title=(
-        "Variances of the initialisation schemes match the framework's own initialisers"
-    ),
+    title="Variances of the initialisation schemes match the framework's own initialisers",
     statement=(
         r"\tfrac1{f_if_o},\; \tfrac1{\sqrt{f_if_o}},\; \tfrac1{3f_i},\;"
         r" \tfrac2{f_i+f_o},\; \tfrac2{f_i},\; \tfrac1{\max(f_i,f_o)}"
     ),
-    source=Source(
-        KEY,
-        "Appendix I, initialisation schemes; 1/√(f_i f_o), 1/(3f_i) and 1/max are ours",
-        Reading.OURS,
+    source=ours(
+        "Appendix I, initialisation schemes; 1/√(f_i f_o), 1/(3f_i) and 1/max are ours"
     ),
-    evidence=Evidence.STATISTICAL,
-    cases=grid(scheme=idm.SCHEMES, fan_in=(30,), fan_out=(20, 60), draws=(1000,)),
+    cases=grid(scheme=idm.SCHEMES, fan_in=30, fan_out=(20, 60), draws=1000),
     predict=_predict_variance,
     measure=_measure_variance,
     compare=MeanEquals(discrepancy=0.25, rounding=1e-12),
@@ -462,22 +370,12 @@ def _predict_shrink(*, scheme: str, channels: int, times: float, draws: int) -> 
     return times * idm.relu_shrink(scheme, fan, fan) ** 2
 
 
-def _without_relu(*, scheme: str, channels: int, times: float, draws: int) -> float:
-    """A layer without ReLU, which keeps twice as much."""
-    return 2.0 * _predict_shrink(
-        scheme=scheme, channels=channels, times=times, draws=draws
-    )
-
-
-SHRINK = Claim(
+SHRINK = statistical(
     id="id/Err6-shrink",
     items=("Err6",),
     title="The factor by which a ReLU layer shrinks its signal at initialisation",
     statement=r"\mathrm{rms}(z_{l+1}) = \sqrt{f_i s^2/2}\;\mathrm{rms}(z_l)",
-    source=Source(
-        KEY, "Appendix I, default scheme; the law is He et al.'s", Reading.OURS
-    ),
-    evidence=Evidence.STATISTICAL,
+    source=ours("Appendix I, default scheme; the law is He et al.'s"),
     cases=(
         {"scheme": "default", "channels": 16, "times": 800.0, "draws": 400},
         {"scheme": "framework", "channels": 16, "times": 6.0, "draws": 400},
@@ -486,7 +384,9 @@ SHRINK = Claim(
     predict=_predict_shrink,
     measure=_measure_shrink,
     compare=MeanEquals(discrepancy=0.2),
-    must_refute=_without_relu,
+    must_refute=scaled(
+        _predict_shrink, 2.0, "A layer without ReLU, which keeps twice as much."
+    ),
     uses=("id/Fig31-variances",),
 )
 
@@ -521,22 +421,18 @@ def _measure_moves(*, scheme: str, layers: int, channels: int, biases: bool) -> 
     return any(not torch.equal(a, b) for a, b in zip(before, weights, strict=True))
 
 
-def _moves(*, scheme: str, layers: int, channels: int, biases: bool) -> bool:
-    return True
+_moves = always(value=True)
 
 
-def _stays(*, scheme: str, layers: int, channels: int, biases: bool) -> bool:
-    """No network of this initialisation can be trained."""
-    return False
+_stays = always(value=False, words="No network of this initialisation can be trained.")
 
 
-ERR_6 = Claim(
+ERR_6 = numeric(
     id="id/Err6-as-read",
     items=("Err6",),
     title="Without biases, the printed default initialisation can train a CNN of 20 layers",
     statement=r"\sigma^2 = \frac1{f_if_o},\ b=0:\quad W - \eta\nabla\mathcal L \ne W",
-    source=Source(KEY, "Appendix I, default scheme", Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read("Appendix I, default scheme"),
     cases=grid(scheme="default", layers=20, channels=128, biases=False),
     predict=_moves,
     measure=_measure_moves,
@@ -554,7 +450,7 @@ ERR_6 = Claim(
     uses=("id/Err6-shrink",),
 )
 
-START = Claim(
+START = numeric(
     id="id/Err6-corrected",
     items=("Err6",),
     title=(
@@ -565,8 +461,7 @@ START = Claim(
         r"\ \tfrac1{3f_i};\text{ at } \tfrac1{f_if_o}\text{ with biases in }"
         r"\pm f_i^{-1/2}"
     ),
-    source=Source(KEY, "Appendix I, default scheme; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Appendix I, default scheme; ours"),
     cases=(
         *grid(
             scheme=("default-sqrt", "framework"), layers=20, channels=128, biases=False
@@ -603,7 +498,7 @@ def _no_boundary(*, kernel: int, side: int, row: int, column: int) -> float:
     return min(1.0, (kernel / side) ** 2)
 
 
-COVERAGE = Claim(
+COVERAGE = numeric(
     id="id/Err7-corrected",
     items=("Err7",),
     title="The share of a feature map that one neuron sees",
@@ -611,11 +506,10 @@ COVERAGE = Claim(
         r"\frac{|\{(i,j):\; |i-r|\le\lfloor K/2\rfloor,\;"
         r" |j-c|\le\lfloor K/2\rfloor\}|}{HW}"
     ),
-    source=Source(KEY, "Section 3.4, convolution filters; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Section 3.4, convolution filters; ours"),
     cases=(
-        *grid(kernel=(5, 29, 53, 55, 57), side=(28,), row=(0,), column=(0,)),
-        *grid(kernel=(5, 29), side=(28,), row=(3, 14), column=(14,)),
+        *grid(kernel=(5, 29, 53, 55, 57), side=28, row=0, column=0),
+        *grid(kernel=(5, 29), side=28, row=(3, 14), column=14),
     ),
     predict=_predict_coverage,
     measure=_measure_coverage,
@@ -624,23 +518,14 @@ COVERAGE = Claim(
 )
 
 
-def _half(*, kernel: int, side: int, row: int, column: int) -> float:
-    return 0.5
-
-
-ERR_7 = Claim(
+ERR_7 = numeric(
     id="id/Err7-as-read",
     items=("Err7",),
-    title=(
-        "With 29 x 29 kernels, each neuron sees at least half of a 28 x 28 feature map"
-    ),
+    title="With 29 x 29 kernels, each neuron sees at least half of a 28 x 28 feature map",
     statement=r"K = 29,\ 28\times28:\quad \text{coverage} \ge \tfrac12",
-    source=Source(
-        KEY, "Section 3.4 and appendix I, convolution filters", Reading.READING
-    ),
-    evidence=Evidence.NUMERIC,
-    cases=grid(kernel=(29,), side=(28,), row=(0,), column=(0, 27)),
-    predict=_half,
+    source=as_read("Section 3.4 and appendix I, convolution filters"),
+    cases=grid(kernel=29, side=28, row=0, column=(0, 27)),
+    predict=always(0.5),
     measure=_measure_coverage,
     compare=AtLeast(rounding=1e-14),
     must_hold=_predict_coverage,
@@ -675,13 +560,12 @@ def _sum_of_kernels(*, kernel: int, layers: int) -> int:
     return kernel * layers
 
 
-FIELD = Claim(
+FIELD = numeric(
     id="id/Err7-field",
     items=("Err7", "Fig9"),
     title="The receptive field of several convolutional layers",
     statement=r"L(K-1)+1",
-    source=Source(KEY, "Section 3.4, convolution filters; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Section 3.4, convolution filters; ours"),
     cases=grid(kernel=(3, 5, 7), layers=(1, 2, 5)),
     predict=_predict_field,
     measure=_measure_field,

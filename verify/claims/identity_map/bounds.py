@@ -8,19 +8,17 @@ from typing import Any
 import flint
 import mpmath
 import numpy as np
-import numpy.typing as npt
 import torch
 from hypothesis import strategies as st
 
 from theory import identity_map as idm
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import adversarial, grid, numeric, symbolic
+from verify.claims._predictors import always, changed, plus
 from verify.claims._searches import searched
 from verify.claims.identity_map._framework import columns
-from verify.compare import AgreesTo, AtMost
-from verify.reading import Reading
+from verify.claims.identity_map._sources import as_read, ours, quoted
+from verify.compare import AgreesTo, Array, AtMost
 
-Array = npt.NDArray[np.float64]
-KEY = "zhang2020identity"
 DIGITS = 40
 
 
@@ -83,26 +81,20 @@ def _predict_patch(*, kind: str, side: int, channels: int, kernel: int) -> float
     return idm.patch_norm_bound(kernel, channels, 1.0)
 
 
-def _one_channel(*, kind: str, side: int, channels: int, kernel: int) -> float:
-    """The bound for a single channel."""
-    return idm.patch_norm_bound(kernel, 1, 1.0)
-
-
-EQ_8 = Claim(
+EQ_8 = adversarial(
     id="id/eq8",
     items=("Eq8",),
     title="The largest possible norm of an image patch",
     statement=r"\|P\|\le B\sqrt{K^2C}\quad\text{for } |\text{pixels}|\le B",
-    source=Source(KEY, "Equation 8"),
-    evidence=Evidence.SEARCH,
+    source=quoted("Equation 8"),
     cases=(
-        *grid(kind=("flat",), side=(9,), channels=(1, 3), kernel=(3, 5)),
-        *grid(kind=("noise", "stripes"), side=(6,), channels=(3,), kernel=(5,)),
+        *grid(kind="flat", side=9, channels=(1, 3), kernel=(3, 5)),
+        *grid(kind=("noise", "stripes"), side=6, channels=3, kernel=5),
     ),
     predict=_predict_patch,
     measure=_measure_patch,
     compare=AtMost(relative=1e-14),
-    must_refute=_one_channel,
+    must_refute=changed(_predict_patch, "The bound for a single channel.", channels=1),
     examples=searched(**_IMAGES),
     max_examples=60,
     uses=("id/patch",),
@@ -129,27 +121,24 @@ def _printed_selector(*, kind: str, side: int, channels: int, kernel: int) -> fl
     return idm.selector_norm_bound(n, channels, form="printed")
 
 
-def _spectral(*, kind: str, side: int, channels: int, kernel: int) -> float:
-    """The spectral norm in the place of Frobenius'."""
-    return 1.0
+_spectral = always(1.0, "The spectral norm in the place of Frobenius'.")
 
 
 _SELECTED = (
-    *grid(kind=("noise",), side=(3, 4), channels=(1, 3), kernel=(5,)),
-    *grid(kind=("stripes",), side=(6,), channels=(1, 3), kernel=(3, 5)),
-    *grid(kind=("flat",), side=(5,), channels=(2, 3), kernel=(3,)),
-    *grid(kind=("sparse",), side=(5,), channels=(1, 3), kernel=(7,)),
+    *grid(kind="noise", side=(3, 4), channels=(1, 3), kernel=5),
+    *grid(kind="stripes", side=6, channels=(1, 3), kernel=(3, 5)),
+    *grid(kind="flat", side=5, channels=(2, 3), kernel=3),
+    *grid(kind="sparse", side=5, channels=(1, 3), kernel=7),
     # Nothing is seen, and every direction left is the identity's: attained.
-    *grid(kind=("dark",), side=(3,), channels=(1, 3), kernel=(1, 3)),
+    *grid(kind="dark", side=3, channels=(1, 3), kernel=(1, 3)),
 )
 
-EQ_9 = Claim(
+EQ_9 = adversarial(
     id="id/eq9",
     items=("Eq9",),
     title="Norm of the identity outside the trained patches: Equation 9 as printed",
     statement=r"\|\Lambda^T\Pi_\perp\|_F\le\sqrt{nC}",
-    source=Source(KEY, "Equation 9"),
-    evidence=Evidence.SEARCH,
+    source=quoted("Equation 9"),
     cases=_SELECTED,
     predict=_printed_selector,
     measure=_measure_selector,
@@ -163,13 +152,12 @@ EQ_9 = Claim(
     ),
 )
 
-EQ_9_SHARP = Claim(
+EQ_9_SHARP = adversarial(
     id="id/eq9-sharp",
     items=("Eq9",),
     title="Norm of the identity outside the trained patches: a sharper bound",
     statement=r"\|\Lambda^T\Pi_\perp\|_F\le\min(\sqrt n,\sqrt C)",
-    source=Source(KEY, "Equation 9; the sharper form is ours", Reading.OURS),
-    evidence=Evidence.SEARCH,
+    source=ours("Equation 9; the sharper form is ours"),
     cases=_SELECTED,
     predict=_predict_selector,
     measure=_measure_selector,
@@ -178,9 +166,7 @@ EQ_9_SHARP = Claim(
     examples=searched(**_IMAGES),
     max_examples=60,
     uses=("id/eq9",),
-    finding=(
-        "Λ has orthonormal columns, which gives both √C and √n without further cost."
-    ),
+    finding="Λ has orthonormal columns, which gives both √C and √n without further cost.",
 )
 
 # --- chi-square tails -----------------------------------------------------------------
@@ -203,10 +189,6 @@ def _tail(zeta: float, dof: float) -> Any:
         return mpmath.gammainc(half, mpmath.mpf(zeta) * half, regularized=True)
 
 
-def _measure_tail(*, zeta: float, dof: int) -> Any:
-    return _tail(zeta, dof)
-
-
 def _predict_tail(*, zeta: float, dof: int) -> float:
     return float(idm.chi_square_tail(zeta, dof))
 
@@ -218,20 +200,19 @@ def _one_degree_more(*, zeta: float, dof: int) -> float:
 
 _TAILS = grid(zeta=(1.0, 1.5, 3.0, 10.0, 40.0), dof=(1, 2, 3, 16, 128))
 
-CHI_2 = Claim(
+CHI_2 = numeric(
     id="id/chi2-exact",
     items=("Chi2",),
     title="Exact tail probabilities of the chi-square distribution",
     statement=r"P(\chi^2_C\ge\zeta C) = Q(C/2,\,\zeta C/2)",
-    source=Source(KEY, "Before equation 10; the exact tail is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Before equation 10; the exact tail is ours"),
     cases=(
         *(c for c in _TAILS if c["zeta"] * c["dof"] < 700 or c["dof"] < 20),
         # Some deviations below the mean of so many, and far below it.
         *grid(zeta=(0.5, 0.98, 0.989), dof=300_000),
     ),
     predict=_predict_tail,
-    measure=_measure_tail,
+    measure=_tail,
     compare=AgreesTo(relative=1e-12),
     must_refute=_one_degree_more,
 )
@@ -246,23 +227,20 @@ def _squared_chernoff(*, zeta: float, dof: int) -> float:
     return float(idm.chi_square_tail_bound(zeta, dof)) ** 2
 
 
-EQ_10 = Claim(
+EQ_10 = numeric(
     id="id/eq10",
     loose=True,
     items=("Eq10", "Chi2"),
     title="Chernoff's bound on the initial weights of one untrained direction",
     statement=r"P(\rho_k\ge\zeta C)\le\exp\big(-\tfrac C2(\zeta-1-\log\zeta)\big)",
-    source=Source(KEY, "Before equation 10, at the best t"),
-    evidence=Evidence.NUMERIC,
+    source=quoted("Before equation 10, at the best t"),
     cases=_TAILS,
     predict=_predict_chernoff,
-    measure=_measure_tail,
+    measure=_tail,
     compare=AtMost(relative=1e-12),
     must_refute=_squared_chernoff,
     uses=("id/chi2-exact",),
-    finding=(
-        "Loose: for many channels at their mean the bound is one and the tail a half."
-    ),
+    finding="Loose: for many channels at their mean the bound is one and the tail a half.",
 )
 
 
@@ -300,22 +278,20 @@ def _of_one(
 _DIRECTIONS = (
     *grid(nullity=(1, 6, 60, 600), channels=(1, 3, 64), delta=(0.05, 1e-6)),
     # Where Chernoff's bound is nearest to the tail: at the mean.
-    *grid(nullity=(1,), channels=(1, 64, 4096), delta=(0.999,)),
+    *grid(nullity=1, channels=(1, 64, 4096), delta=0.999),
     # M chosen beforehand, and larger than it need be.
     *grid(nullity=(6, 600), channels=(3, 64), delta=0.05, constant=(20.0, 400.0)),
 )
 
-EQ_11 = Claim(
+EQ_11 = numeric(
     id="id/eq11",
     loose=True,
     items=("Eq11",),
     title="The initial weights of all untrained directions together obey a union bound",
     statement=(
-        r"P\big(\exists k:\ \rho_k \ge 2\log\tfrac n\delta + C(1+\log M)\big)"
-        r" \le \delta"
+        r"P\big(\exists k:\ \rho_k \ge 2\log\tfrac n\delta + C(1+\log M)\big) \le \delta"
     ),
-    source=Source(KEY, "Equation 11"),
-    evidence=Evidence.NUMERIC,
+    source=quoted("Equation 11"),
     cases=_DIRECTIONS,
     predict=_predict_any,
     measure=_measure_any,
@@ -359,13 +335,12 @@ def _printed_level(*, nullity: int, channels: int, delta: float) -> float:
     return idm.direction_bound(nullity, channels, delta)
 
 
-EQ_11_SHARP = Claim(
+EQ_11_SHARP = numeric(
     id="id/eq11-exact",
     items=("Eq11",),
     title="The exact level that the weights of all untrained directions stay below",
     statement=r"P(\chi^2_C < q)^n = 1-\delta",
-    source=Source(KEY, "Equation 11; the exact level is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Equation 11; the exact level is ours"),
     cases=(
         *grid(nullity=(1, 60), channels=(1, 3, 64), delta=(0.05, 1e-6)),
         *grid(nullity=0, channels=3, delta=0.05),
@@ -401,13 +376,12 @@ _FAILURES = (
     {"nullity": 10, "channels": 10**11, "constant": 1.00001},
 )
 
-LEAST_FAILURE = Claim(
+LEAST_FAILURE = numeric(
     id="id/Err4-exact",
     items=("Err4",),
     title="The least failure probability for which Theorem 2's constant M is enough",
     statement=r"\delta_0 = n\, e^{-\frac C2 (M-1-\log M)} \le \frac{2n}{C(M-\log M-1)}",
-    source=Source(KEY, "After equation 11; the exact form is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("After equation 11; the exact form is ours"),
     cases=_FAILURES,
     predict=_exact_failure,
     measure=_measure_failure,
@@ -501,41 +475,11 @@ def _freedom_of_one_channel(
 
 
 _ERRORS = (
-    *grid(
-        kind=("noise",),
-        side=(3, 4),
-        channels=(1,),
-        kernel=(5, 7),
-        draws=(50,),
-        scale=(0.3,),
-    ),
-    *grid(
-        kind=("noise",),
-        side=(4,),
-        channels=(3,),
-        kernel=(3, 5),
-        draws=(50,),
-        scale=(0.3,),
-    ),
-    *grid(
-        kind=("stripes",),
-        side=(9,),
-        channels=(1, 3),
-        kernel=(5,),
-        draws=(40,),
-        scale=(0.3,),
-    ),
-    *grid(
-        kind=("noise",),
-        side=(14,),
-        channels=(1,),
-        kernel=(15,),
-        draws=(10,),
-        scale=(0.3,),
-    ),
-    *grid(
-        kind=("noise",), side=(9,), channels=(1,), kernel=(3,), draws=(5,), scale=(0.3,)
-    ),
+    *grid(kind="noise", side=(3, 4), channels=1, kernel=(5, 7), draws=50, scale=0.3),
+    *grid(kind="noise", side=4, channels=3, kernel=(3, 5), draws=50, scale=0.3),
+    *grid(kind="stripes", side=9, channels=(1, 3), kernel=5, draws=40, scale=0.3),
+    *grid(kind="noise", side=14, channels=1, kernel=15, draws=10, scale=0.3),
+    *grid(kind="noise", side=9, channels=1, kernel=3, draws=5, scale=0.3),
     # One direction left, along the constant test image, and weights that outweigh Λ.
     *(
         {"side": side, "channels": side**2}
@@ -544,7 +488,7 @@ _ERRORS = (
     ),
 )
 
-THEOREM_2 = Claim(
+THEOREM_2 = adversarial(
     id="id/thm2",
     items=("Thm2", "Eq12"),
     title="The error of one trained convolution obeys the explicit bound of Theorem 2",
@@ -552,8 +496,7 @@ THEOREM_2 = Claim(
         r"\mathrm{MSE}\le\Big[\sqrt{n\sigma^2\big(2\log\tfrac n\delta+C(1+\log M)\big)}"
         r"+\sqrt{nC}\Big]^2\frac{B^2K^2C}{C}"
     ),
-    source=Source(KEY, "Equation 12, Theorem 2"),
-    evidence=Evidence.SEARCH,
+    source=quoted("Equation 12, Theorem 2"),
     cases=_ERRORS,
     predict=_predict_printed,
     measure=_measure_error,
@@ -575,7 +518,7 @@ THEOREM_2 = Claim(
     ),
 )
 
-THEOREM_2_SHARP = Claim(
+THEOREM_2_SHARP = adversarial(
     id="id/thm2-sharp",
     items=("Thm2", "Eq12"),
     title="The error of one trained convolution obeys a sharper bound",
@@ -584,8 +527,7 @@ THEOREM_2_SHARP = Claim(
         r"+\sqrt{2\log(1/\delta)}\big)+1\Big]^2\frac{B^2K^2C}{C},\quad"
         r" P(\chi^2_{nC}\ge q)=\delta"
     ),
-    source=Source(KEY, "Equation 12; the sharper form is ours", Reading.OURS),
-    evidence=Evidence.SEARCH,
+    source=ours("Equation 12; the sharper form is ours"),
     cases=_ERRORS,
     predict=_predict_sharp,
     measure=_measure_error,
@@ -609,26 +551,13 @@ def _explicit(nullity: int, channels: int, kernel: int, delta: float) -> Any:
         return (weights + mpmath.sqrt(n * c)) ** 2 * kernel**2
 
 
-def _measure_value(*, nullity: int, channels: int, kernel: int, delta: float) -> Any:
-    return _explicit(nullity, channels, kernel, delta)
-
-
 def _value(nullity: int, channels: int, kernel: int, delta: float) -> float:
     return idm.mse_bound(
         nullity, kernel, channels, pixel_bound=1.0, scale=_SCALE, delta=delta
     ).total
 
 
-def _predict_value(*, nullity: int, channels: int, kernel: int, delta: float) -> float:
-    return _value(nullity, channels, kernel, delta)
-
-
-def _one_more(*, nullity: int, channels: int, kernel: int, delta: float) -> float:
-    """One untrained direction more."""
-    return _value(nullity + 1, channels, kernel, delta)
-
-
-EQ_12 = Claim(
+EQ_12 = numeric(
     id="id/eq12",
     items=("Eq12",),
     title="Values of Theorem 2's explicit error bound",
@@ -636,13 +565,12 @@ EQ_12 = Claim(
         r"\Big[\sqrt{n\sigma^2\big(2\log\tfrac n\delta+C(1+\log M)\big)}"
         r"+\sqrt{nC}\Big]^2 B^2K^2,\quad M-1-\log M=\tfrac2C\log\tfrac n\delta"
     ),
-    source=Source(KEY, "Equation 12"),
-    evidence=Evidence.NUMERIC,
-    cases=grid(nullity=(1, 7), channels=(1, 3, 128), kernel=(5,), delta=(0.05, 1e-9)),
-    predict=_predict_value,
-    measure=_measure_value,
+    source=quoted("Equation 12"),
+    cases=grid(nullity=(1, 7), channels=(1, 3, 128), kernel=5, delta=(0.05, 1e-9)),
+    predict=_value,
+    measure=_explicit,
     compare=AgreesTo(relative=1e-12),
-    must_refute=_one_more,
+    must_refute=changed(_value, "One untrained direction more.", nullity=plus(1)),
     uses=("id/thm2",),
 )
 
@@ -667,20 +595,7 @@ def _in_order(
     return factor * order * (1.0 + logarithm / channels)
 
 
-def _no_logarithm(
-    *, nullity: int, channels: int, logarithm: float, constant: float, scale: float
-) -> float:
-    """The order without its logarithm."""
-    return _in_order(
-        nullity=nullity,
-        channels=channels,
-        logarithm=0.0,
-        constant=constant,
-        scale=scale,
-    )
-
-
-EQ_12_ORDER = Claim(
+EQ_12_ORDER = numeric(
     id="id/eq12-order",
     items=("Eq12", "Thm2"),
     title="The explicit bound is of the order that Equation 12 gives it",
@@ -688,15 +603,14 @@ EQ_12_ORDER = Claim(
         r"\Big[\ldots\Big]^2 B^2K^2 \le c\,K^2Cn\big(1+\tfrac1C\log\tfrac n\delta\big),"
         r"\quad c = B^2\big(2\sigma^2(2+\log M)+2\big)"
     ),
-    source=Source(KEY, "Equation 12, last line; the constant is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Equation 12, last line; the constant is ours"),
     # The factor 2 of (a + b)^2 is needed where both parts are alike.
     cases=(
         *grid(
             nullity=(1, 20),
             channels=(1, 4, 128),
             logarithm=(3.0, 20.0, 100.0),
-            constant=(400.0,),
+            constant=400.0,
             scale=(0.3, 1.0),
         ),
         *grid(nullity=1, channels=1, logarithm=490.0, constant=1000.0, scale=1.0),
@@ -704,7 +618,7 @@ EQ_12_ORDER = Claim(
     predict=_in_order,
     measure=_measure_fixed,
     compare=AtMost(relative=1e-12),
-    must_refute=_no_logarithm,
+    must_refute=changed(_in_order, "The order without its logarithm.", logarithm=0.0),
     assumptions=("M a constant, chosen beforehand",),
     uses=("id/eq12", "id/Err8-corrected"),
 )
@@ -716,30 +630,24 @@ def _measure_growth(*, nullity: int, kernel: int, channels: int) -> float:
     return float(many / _explicit(nullity, 1, kernel, 1e-6))
 
 
-def _no_growth(*, nullity: int, kernel: int, channels: int) -> float:
-    """No growth at all."""
-    return 1.0
-
-
 def _growth(*, nullity: int, kernel: int, channels: int) -> float:
     one = idm.mse_order(kernel, 1, kernel**2 - nullity)
     many = idm.mse_order(kernel, channels, kernel**2 * channels - nullity)
     return many / one
 
 
-GROWTH = Claim(
+GROWTH = numeric(
     id="id/Err8-growth",
     items=("Err8",),
     title="At one nullity Theorem 2's bound grows with C, at most in proportion to it",
     statement=r"\tilde O\big(\tfrac mC(\tfrac mC-r)\big) = \tilde O(K^2Cn),\quad"
     r" n=K^2C-r",
-    source=Source(KEY, "Theorem 2 and the paragraph below it", Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read("Theorem 2 and the paragraph below it"),
     cases=grid(nullity=(1, 5), kernel=(3, 5), channels=(3, 128)),
     predict=_growth,
     measure=_measure_growth,
     compare=AtMost(relative=1e-12),
-    must_refute=_no_growth,
+    must_refute=always(1.0, "No growth at all."),
     uses=("id/Err8-corrected",),
     finding=(
         "The division by C seems to lower it, the paper says, but C is in the number of"
@@ -766,13 +674,12 @@ def _printed_order(*, nullity: int, kernel: int, channels: int) -> float:
     return m * nullity / channels
 
 
-ORDER = Claim(
+ORDER = symbolic(
     id="id/Err8-corrected",
     items=("Err8", "Thm2"),
     title="The order of Theorem 2's bound in the number of parameters",
     statement=r"\tilde O\big(m(m/C-r)/C\big),\quad m=K^2C^2",
-    source=Source(KEY, "Theorem 2"),
-    evidence=Evidence.SYMBOLIC,
+    source=quoted("Theorem 2"),
     cases=grid(nullity=(0, 1, 5), kernel=(3, 5), channels=(1, 3, 128)),
     predict=_predict_growth_value,
     measure=_measure_order,

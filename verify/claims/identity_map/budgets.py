@@ -9,10 +9,8 @@ from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.task import Copy
 from empirical.identity_map.training import Trained, train
 from verify.claim import grid
-from verify.claims._twins import closed, sketch
-from verify.claims.identity_map.steps import plain, shown, specified, squared, stacked
-
-KEY = "zhang2020identity"
+from verify.claims._twins import closed, sketch, stacked
+from verify.claims.identity_map.steps import plain, shown, specified, squared
 
 # --- budgets and further starts ---------------------------------------------------------
 
@@ -123,7 +121,10 @@ def _found_budgets(*, how: str) -> list[float]:
     images = shown(3, 0) if many else torch.stack([shown(3, seed) for seed in seeds])
     done: Trained = train(
         specified("fcn", 3, "relu", False),  # noqa: FBT003
-        stacked([plain("fcn", 3, "relu", False, seed) for seed in seeds]),  # noqa: FBT003
+        stacked(
+            plain("fcn", 3, "relu", False, seed).parameters()  # noqa: FBT003
+            for seed in seeds
+        ),
         images,
         _slow(how),
         rates=_BUDGET_RATES[how],
@@ -142,12 +143,8 @@ def _found_budgets(*, how: str) -> list[float]:
 BUDGETS = closed(
     id="id/release-steps",
     items=("Fig2", "Fig5"),
-    title=(
-        "Step budgets count from the end of the plateau; a diverged network is"
-        " retrained"
-    ),
+    title="Step budgets count from the end of the plateau; a diverged network is retrained",
     statement=r"t_{end}=t_r+T,\qquad\eta\leftarrow\eta\,r\text{ where }\ell_t>50\,\ell_0",
-    key=KEY,
     where="Appendix A, on training",
     cases=grid(how=tuple(_BUDGET_RATES)),
     twin=_plain_budgets,
@@ -176,17 +173,14 @@ def _found_over_all(*, examples: int, loss: Any) -> list[float]:
     network = specified("cnn", 2, "relu", True)  # noqa: FBT003
     task = Copy(network=network, images=x, targets=0.5 * x, loss=loss)
     with torch.no_grad():
-        return task.over_all(stacked(nets)).tolist()
+        return task.over_all(stacked(n.parameters() for n in nets)).tolist()
 
 
 OVER_ALL = closed(
     id="id/Fig38-loss",
     items=("Fig38",),
-    title=(
-        "The loss over thousands of images is a mean, or half a sum, over all of them"
-    ),
+    title="The loss over thousands of images is a mean, or half a sum, over all of them",
     statement=r"\tfrac1{nd}\textstyle\sum(f(x)-y)^2\quad\text{or}\quad\tfrac12\sum(f(x)-y)^2",
-    key=KEY,
     where="Appendix L",
     cases=grid(examples=(3, 2300), loss=("mean", "half-sum")),
     twin=_plain_over_all,

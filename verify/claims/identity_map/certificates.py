@@ -6,13 +6,12 @@ from typing import Any
 import flint
 
 from theory import identity_map as idm
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import certified, grid
 from verify.claims._certified import agree, common, points
+from verify.claims.identity_map._sources import ours
 from verify.compare import CertifiedAtMost, Enclosure
 from verify.enclose import maximum
-from verify.reading import Reading
 
-KEY = "zhang2020identity"
 _BALLS = "Ball arithmetic (Arb), 160 bits"
 
 
@@ -91,22 +90,19 @@ def _wrong_printed() -> float:
 
 
 CLAIMS = (
-    Claim(
+    certified(
         id="id/eq10-certified",
         items=("Eq10", "Chi2"),
         title="The chi-square tail is at most half of Chernoff's bound (certified)",
         statement=r"\frac{P(\chi^2_C \ge \zeta C)}"
         r"{\exp(-\frac C2 (\zeta - 1 - \log\zeta))} \le \tfrac12,"
         r" \quad 1 \le \zeta \le \zeta_{\max}",
-        source=Source(
-            KEY, "Before equation 10; half of its bound is ours", Reading.OURS
-        ),
-        evidence=Evidence.CERTIFICATE,
-        cases=grid(dof=(1, 2, 3, 16, 128), most=(40.0,)),
+        source=ours("Before equation 10; half of its bound is ours"),
+        cases=grid(dof=(1, 2, 3, 16, 128), most=40.0),
         larger_cases={
             "certify": (
-                *grid(dof=range(1, 129), most=(40.0,)),
-                *grid(dof=(1, 2, 3), most=(400.0,)),
+                *grid(dof=range(1, 129), most=40.0),
+                *grid(dof=(1, 2, 3), most=400.0),
                 {"dof": 1024, "most": 5.0},
             )
         },
@@ -118,14 +114,13 @@ CLAIMS = (
         uses=("id/eq10",),
         finding="Nearly attained at zeta = 1 for many channels: 0.483 at C = 128.",
     ),
-    Claim(
+    certified(
         id="id/Err4-bound",
         items=("Err4",),
         title="Theorem 2's printed failure probability is at least e times too large",
         statement=r"n\, e^{-x} \le \frac1e \cdot \frac nx, \quad"
         r" x = \tfrac C2 (M - 1 - \log M) > 0",
-        source=Source(KEY, "After equation 11; ours", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
+        source=ours("After equation 11; ours"),
         cases=({},),
         predict=_predict_printed,
         measure=_measure_printed,

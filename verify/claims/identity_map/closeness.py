@@ -6,18 +6,14 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import torch
 from torch import nn
 
 from empirical.identity_map import measures
 from empirical.identity_map.networks import copier
 from verify.claim import grid
-from verify.claims._twins import closed
+from verify.claims._twins import closed, stacked
 from verify.claims.identity_map import _definitions as by
-
-KEY = "zhang2020identity"
-Array = npt.NDArray[np.float64]
+from verify.compare import Array
 
 
 def _plain_one(
@@ -122,10 +118,7 @@ def _found_measure(*, kind: Any, law: Any, centred: bool, dead: bool) -> list[fl
         bias=True,
     )
     old, new = (
-        tuple(
-            torch.stack(same).detach()
-            for same in zip(*[tuple(n.parameters()) for n in nets], strict=True)
-        )
+        stacked(n.parameters() for n in nets)
         for nets in (by.nets(kind, 5, dead=False), by.nets(kind, 0, dead=dead))
     )
     settings = measures.Settings(
@@ -167,12 +160,9 @@ MEASURES = closed(
         r"\cos(f(x),x),\ \overline{(f(x)-x)^2},\ \|W^0-W^*\|/\|W^0\|,\ \ldots"
         r"\text{ one image after the other}"
     ),
-    key=KEY,
     where="Section 3.2 and Appendix J",
     cases=(
-        *grid(
-            kind=tuple(by.LAYERS), law=("gaussian",), centred=(False,), dead=(False,)
-        ),
+        *grid(kind=tuple(by.LAYERS), law="gaussian", centred=False, dead=False),
         {"kind": "cnn", "law": "uniform", "centred": True, "dead": True},
     ),
     twin=_plain_measure,

@@ -12,7 +12,9 @@ from torch.nn.functional import conv2d, interpolate
 
 from empirical import data
 from theory import identity_map as idm
-from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claim import adversarial, grid, numeric, statistical
+from verify.claims._predictors import changed, drawn, scaled
+from verify.claims._searches import SEEDS, searched
 from verify.claims.identity_map._framework import (
     as_batch,
     columns,
@@ -21,22 +23,18 @@ from verify.claims.identity_map._framework import (
 )
 from verify.claims.identity_map._rational import (
     Integers,
-    floats,
-    pseudo_inverse,
-    rational,
+    nearest_solution,
 )
+from verify.claims.identity_map._sources import as_read, ours, quoted
 from verify.compare import (
     AgreesTo,
+    Array,
     AtMost,
     Estimate,
     Identical,
     MeanEquals,
     Outcome,
 )
-from verify.reading import Reading
-
-Array = npt.NDArray[np.float64]
-KEY = "zhang2020identity"
 
 
 def _noise(height: int, width: int, channels: int, seed: int) -> Integers:
@@ -51,6 +49,21 @@ def _start(kernel: int, channels: int, seed: int) -> Integers:
     return rng.integers(-3, 4, (channels, channels, kernel, kernel))
 
 
+def _layer(
+    height: int, width: int, channels: int, kernel: int, seed: int
+) -> tuple[Integers, Integers]:
+    """An image and initial weights."""
+    return _noise(height, width, channels, seed), _start(kernel, channels, seed)
+
+
+def _tested(
+    side: int, test: int, channels: int, kernel: int, seed: int
+) -> tuple[Integers, Integers, Integers]:
+    """An image, initial weights, and an image of another size to test with."""
+    image, w0 = _layer(side, side, channels, kernel, seed)
+    return image, w0, _noise(test, test + 1, channels, seed + 1)
+
+
 def _framework_patches(image: npt.NDArray[Any], kernel: int) -> Integers:
     """Patches by the framework, (H W, C K K): channels first, as in its weights."""
     return columns(image, kernel).numpy().round().astype(np.int64)
@@ -59,59 +72,47 @@ def _framework_patches(image: npt.NDArray[Any], kernel: int) -> Integers:
 # --- patches --------------------------------------------------------------------------
 
 
-def _measure_layer(
-    *, height: int, width: int, channels: int, kernel: int, seed: int
-) -> Array:
-    image, w0 = _noise(height, width, channels, seed), _start(kernel, channels, seed)
+@drawn(_layer)
+def _measure_layer(image: Integers, w0: Integers) -> Array:
     """Outputs by the framework, and the image itself, which is the target."""
     x = as_batch(image).double()
-    outputs = conv2d(x, torch.from_numpy(w0).double(), padding=kernel // 2)
+    outputs = conv2d(x, torch.from_numpy(w0).double(), padding=w0.shape[-1] // 2)
     return torch.cat([outputs, x], dim=1)[0].numpy().transpose(1, 2, 0)
 
 
-def _predict_layer(
-    *, height: int, width: int, channels: int, kernel: int, seed: int
-) -> Array:
-    image, w0 = _noise(height, width, channels, seed), _start(kernel, channels, seed)
-    return _by_patches(image, kernel, idm.weights_from_framework(w0))
+@drawn(_layer)
+def _predict_layer(image: Integers, w0: Integers) -> Array:
+    return _by_patches(image, w0)
 
 
-def _by_patches(image: Integers, kernel: int, weights: Array) -> Array:
+def _by_patches(image: Integers, w0: Integers) -> Array:
     """What these weights make of the patches, and what their centre taps do."""
+    kernel, weights = w0.shape[-1], idm.weights_from_framework(w0)
     both = np.hstack([weights, idm.centre_selector(kernel, image.shape[2])])
     return (idm.patches(image, kernel) @ both).reshape(*image.shape[:2], -1)
 
 
-def _mirrored(
-    *, height: int, width: int, channels: int, kernel: int, seed: int
-) -> Array:
+@drawn(_layer)
+def _mirrored(image: Integers, w0: Integers) -> Array:
     """The convolution of mathematics, with its kernel turned round."""
-    image, w0 = _noise(height, width, channels, seed), _start(kernel, channels, seed)
-    return _by_patches(image, kernel, idm.weights_from_framework(w0[:, :, ::-1, ::-1]))
+    return _by_patches(image, w0[:, :, ::-1, ::-1])
 
 
-def _layers() -> st.SearchStrategy[Case]:
-    return st.fixed_dictionaries(
-        {
-            "height": st.integers(1, 9),
-            "width": st.integers(1, 9),
-            "channels": st.integers(1, 4),
-            "kernel": st.sampled_from((1, 3, 5, 7, 11)),
-            "seed": st.integers(0, 10_000),
-        }
-    )
-
-
-PATCH = Claim(
+PATCH = adversarial(
     id="id/patch",
     items=("Patch",),
     title="A convolution is patches times weights, and its target the patches' centres",
     statement=r"\mathrm{conv}(x, W) = X W,\quad X\in\mathbb R^{HW\times K^2C},\quad"
     r" Y = X\Lambda",
-    source=Source(KEY, "Appendix D"),
-    evidence=Evidence.SEARCH,
-    cases=grid(height=(1, 5), width=(7,), channels=(1, 3), kernel=(3, 9), seed=(0,)),
-    examples=_layers,
+    source=quoted("Appendix D"),
+    cases=grid(height=(1, 5), width=7, channels=(1, 3), kernel=(3, 9), seed=0),
+    examples=searched(
+        height=st.integers(1, 9),
+        width=st.integers(1, 9),
+        channels=st.integers(1, 4),
+        kernel=st.sampled_from((1, 3, 5, 7, 11)),
+        seed=SEEDS,
+    ),
     max_examples=100,
     predict=_predict_layer,
     measure=_measure_layer,
@@ -164,7 +165,7 @@ def _rate(image: Array, kernel: int) -> float:
 
 
 def _path(
-    size: int, channels: int, kernel: int, momentum: float, seed: int, later: int
+    *, size: int, channels: int, kernel: int, momentum: float, seed: int, later: int = 0
 ) -> list[Array]:
     image, w0 = _float_problem(size, channels, kernel, seed)
     start = idm.weights_from_framework(w0)
@@ -182,36 +183,22 @@ def _path(
     ]
 
 
-def _predict_path(
-    *, size: int, channels: int, kernel: int, momentum: float, seed: int
-) -> list[Array]:
-    return _path(size, channels, kernel, momentum, seed, 0)
-
-
-def _one_step_later(
-    *, size: int, channels: int, kernel: int, momentum: float, seed: int
-) -> list[Array]:
-    """The weights one step later."""
-    return _path(size, channels, kernel, momentum, seed, 1)
-
-
-PATH = Claim(
+PATH = numeric(
     id="id/conv-path",
     items=("Conv",),
     title="Every gradient step of one convolution, in closed form",
     statement=(
         r"W^t = W^0 + \textstyle\sum_{i\le r}(1-a_t(\sigma_i))\,v_iv_i^T(\Lambda-W^0)"
     ),
-    source=Source(KEY, "Appendix D; the finite steps are ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Appendix D; the finite steps are ours"),
     cases=grid(
-        size=(4, 9), channels=(1, 3), kernel=(3, 5), momentum=(0.0, 0.9), seed=(0,)
+        size=(4, 9), channels=(1, 3), kernel=(3, 5), momentum=(0.0, 0.9), seed=0
     ),
-    predict=_predict_path,
+    predict=_path,
     measure=_measure_path,
     # 120 rounded steps of weights of size 1.
     compare=AgreesTo(relative=1e-11, of_largest=True),
-    must_refute=_one_step_later,
+    must_refute=changed(_path, "The weights one step later.", later=1),
     uses=("id/conv",),
 )
 
@@ -224,49 +211,36 @@ def _limit(image: Integers, w0: Integers) -> Array:
     channels, kernel = w0.shape[0], w0.shape[-1]
     x = _framework_patches(image, kernel)
     y = image.reshape(-1, channels)
-    start = rational(w0.reshape(channels, -1).T.copy())
-    if not x.any():
-        return floats(start).T
-    step = pseudo_inverse(x) * (rational(y) - rational(x) * start)
-    return floats(start + step).T
+    return nearest_solution(x, y, w0.reshape(channels, -1).T).T
 
 
-def _measure_limit(
-    *, height: int, width: int, channels: int, kernel: int, seed: int
-) -> Array:
-    image, w0 = _noise(height, width, channels, seed), _start(kernel, channels, seed)
-    return _limit(image, w0)
+@drawn(_layer)
+def _predict_limit(image: Integers, w0: Integers) -> Array:
+    kernel, start = w0.shape[-1], idm.weights_from_framework(w0)
+    weights = idm.one_layer_conv_weights(image, kernel, start)
+    return idm.weights_to_framework(weights, kernel).reshape(len(w0), -1)
 
 
-def _predict_limit(
-    *, height: int, width: int, channels: int, kernel: int, seed: int
-) -> Array:
-    image, w0 = _noise(height, width, channels, seed), _start(kernel, channels, seed)
-    weights = idm.one_layer_conv_weights(image, kernel, idm.weights_from_framework(w0))
-    return idm.weights_to_framework(weights, kernel).reshape(channels, -1)
-
-
-def _the_identity(
-    *, height: int, width: int, channels: int, kernel: int, seed: int
-) -> Array:
+@drawn(_layer)
+def _the_identity(_image: Integers, w0: Integers) -> Array:
     """The identity, also on patches that were not trained on."""
+    channels, kernel = w0.shape[0], w0.shape[-1]
     weights = idm.centre_selector(kernel, channels)
     return idm.weights_to_framework(weights, kernel).reshape(channels, -1)
 
 
-LIMIT = Claim(
+LIMIT = numeric(
     id="id/conv",
     items=("Conv",),
     title="A trained convolution is the identity on the patches it was trained on",
     statement=r"\hat W = \Pi_\parallel\Lambda + \Pi_\perp W^0",
-    source=Source(KEY, "Appendix D"),
-    evidence=Evidence.NUMERIC,
+    source=quoted("Appendix D"),
     cases=(
-        *grid(height=(2,), width=(2, 3), channels=(1, 2), kernel=(3, 5), seed=(0, 1)),
-        *grid(height=(6,), width=(6,), channels=(1, 2), kernel=(3,), seed=(0,)),
+        *grid(height=2, width=(2, 3), channels=(1, 2), kernel=(3, 5), seed=(0, 1)),
+        *grid(height=6, width=6, channels=(1, 2), kernel=3, seed=0),
     ),
     predict=_predict_limit,
-    measure=_measure_limit,
+    measure=drawn(_layer)(_limit),
     # eps times condition numbers below 1e3, at weights of size 1.
     compare=AgreesTo(relative=1e-11, of_largest=True),
     must_refute=_the_identity,
@@ -275,40 +249,29 @@ LIMIT = Claim(
 )
 
 
-def _measure_test(
-    *, side: int, test: int, channels: int, kernel: int, seed: int
-) -> Array:
+def _on_test(image: Integers, w0: Integers, test: Integers) -> Array:
     """What the exact limit makes of an image of another size."""
-    weights = _limit(_noise(side, side, channels, seed), _start(kernel, channels, seed))
-    image = _noise(test, test + 1, channels, seed + 1)
     outputs = conv2d(
-        as_batch(image).double(),
-        torch.from_numpy(weights.reshape(channels, channels, kernel, kernel)),
-        padding=kernel // 2,
+        as_batch(test).double(),
+        torch.from_numpy(_limit(image, w0).reshape(w0.shape)),
+        padding=w0.shape[-1] // 2,
     )
     return outputs[0].numpy().transpose(1, 2, 0)
 
 
-def _predict_test(
-    *, side: int, test: int, channels: int, kernel: int, seed: int
-) -> Array:
-    return idm.one_layer_conv_prediction(
-        _noise(side, side, channels, seed),
-        _noise(test, test + 1, channels, seed + 1),
-        idm.weights_from_framework(_start(kernel, channels, seed)),
-    )
+@drawn(_tested)
+def _predict_test(image: Integers, w0: Integers, test: Integers) -> Array:
+    return idm.one_layer_conv_prediction(image, test, idm.weights_from_framework(w0))
 
 
-def _untrained_test(
-    *, side: int, test: int, channels: int, kernel: int, seed: int
-) -> Array:
+@drawn(_tested)
+def _untrained_test(_image: Integers, w0: Integers, test: Integers) -> Array:
     """The output of the untrained convolution."""
-    image = _noise(test, test + 1, channels, seed + 1)
-    w0 = idm.weights_from_framework(_start(kernel, channels, seed))
-    return (idm.patches(image, kernel) @ w0).reshape(image.shape)
+    weights = idm.weights_from_framework(w0)
+    return (idm.patches(test, w0.shape[-1]) @ weights).reshape(test.shape)
 
 
-TEST_IMAGE = Claim(
+TEST_IMAGE = numeric(
     id="id/conv-prediction",
     items=("Conv", "Fig6", "Fig20"),
     title="The output of one trained convolution for any image of any size",
@@ -316,54 +279,34 @@ TEST_IMAGE = Claim(
         r"\hat f(x) = \Lambda^TP + (W^0-\Lambda)^T\Pi_\perp P;\qquad"
         r" r = K^2C \Rightarrow \hat f(x) = x"
     ),
-    source=Source(KEY, "Appendix D"),
-    evidence=Evidence.NUMERIC,
-    cases=grid(side=(2, 3, 7), test=(1, 12), channels=(1, 2), kernel=(3,), seed=(0,)),
+    source=quoted("Appendix D"),
+    cases=grid(side=(2, 3, 7), test=(1, 12), channels=(1, 2), kernel=3, seed=0),
     predict=_predict_test,
-    measure=_measure_test,
+    measure=drawn(_tested)(_on_test),
     compare=AgreesTo(relative=1e-11, of_largest=True),
     must_refute=_untrained_test,
     uses=("id/conv",),
 )
 
 
-def _measure_one_mse(
-    *, side: int, test: int, channels: int, kernel: int, seed: int
-) -> float:
-    outputs = _measure_test(
-        side=side, test=test, channels=channels, kernel=kernel, seed=seed
-    )
-    return float(np.mean((outputs - _noise(test, test + 1, channels, seed + 1)) ** 2))
+@drawn(_tested)
+def _measure_one_mse(image: Integers, w0: Integers, test: Integers) -> float:
+    return float(np.mean((_on_test(image, w0, test) - test) ** 2))
 
 
-def _predict_one_mse(
-    *, side: int, test: int, channels: int, kernel: int, seed: int
-) -> float:
-    return float(
-        idm.one_layer_conv_mse(
-            _noise(side, side, channels, seed),
-            _noise(test, test + 1, channels, seed + 1),
-            idm.weights_from_framework(_start(kernel, channels, seed)),
-        )
-    )
+@drawn(_tested)
+def _predict_one_mse(image: Integers, w0: Integers, test: Integers) -> float:
+    return float(idm.one_layer_conv_mse(image, test, idm.weights_from_framework(w0)))
 
 
-def _half_sum(*, side: int, test: int, channels: int, kernel: int, seed: int) -> float:
-    """Half of the error, as of a half-sum loss."""
-    return 0.5 * _predict_one_mse(
-        side=side, test=test, channels=channels, kernel=kernel, seed=seed
-    )
-
-
-ONE_MSE = Claim(
+ONE_MSE = numeric(
     id="id/conv-error",
     items=("Conv", "MSE"),
     title="The error of one trained convolution on a given image, in closed form",
     statement=r"\mathrm{MSE}=\frac1{|\xi|C}\textstyle\sum\|(W^0-\Lambda)^T\Pi_\perp P\|^2",
-    source=Source(KEY, "Appendix D"),
-    evidence=Evidence.NUMERIC,
+    source=quoted("Appendix D"),
     cases=(
-        *grid(side=(2, 3, 7), test=(1, 12), channels=(1, 2), kernel=(3,), seed=(0,)),
+        *grid(side=(2, 3, 7), test=(1, 12), channels=(1, 2), kernel=3, seed=0),
         # So large that its patches are multiplied in blocks.
         *grid(side=2, test=500, channels=2, kernel=3, seed=0),
     ),
@@ -371,7 +314,9 @@ ONE_MSE = Claim(
     measure=_measure_one_mse,
     # Outputs within 1e-13 of pixels up to 5: the square of that where the error is 0.
     compare=AgreesTo(relative=1e-11, absolute=1e-24),
-    must_refute=_half_sum,
+    must_refute=scaled(
+        _predict_one_mse, 0.5, "Half of the error, as of a half-sum loss."
+    ),
     uses=("id/conv-prediction",),
 )
 
@@ -420,7 +365,7 @@ def _weights_alone(*, side: int, kernel: int, scale: float, draws: int) -> list[
     return [b - s for b, s in zip(both, small, strict=True)]
 
 
-EXPECTED_MSE = Claim(
+EXPECTED_MSE = statistical(
     id="id/conv-mse",
     items=("Conv", "MSE", "Thm2"),
     title="The expected error of one trained convolution over its initial weights",
@@ -428,9 +373,8 @@ EXPECTED_MSE = Claim(
         r"E\,\mathrm{MSE}=\sigma^2\,\overline{\|\Pi_\perp P\|^2}"
         r"+\overline{\|\Lambda^T\Pi_\perp P\|^2}/C"
     ),
-    source=Source(KEY, "Appendix D; the exact mean is ours", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
-    cases=grid(side=(3, 5), kernel=(5, 7), scale=(0.3,), draws=(3000,)),
+    source=ours("Appendix D; the exact mean is ours"),
+    cases=grid(side=(3, 5), kernel=(5, 7), scale=0.3, draws=3000),
     predict=_predict_mse,
     measure=_measure_mse,
     compare=MeanEquals(discrepancy=0.25, rounding=1e-9),
@@ -476,7 +420,7 @@ def _without_padding(*, kind: str, side: int, channels: int, kernel: int) -> int
     return min(max(side - kernel + 1, 0) ** 2, kernel**2 * channels)
 
 
-RANK = Claim(
+RANK = numeric(
     id="id/rank",
     items=("Rank",),
     title="The rank of one image's patches, by image size and kernel size",
@@ -484,14 +428,13 @@ RANK = Claim(
         r"r=\operatorname{rank}X:\quad \text{noise and digits reach } K^2C"
         r"\text{ quickly, equal colours stop at } K^2"
     ),
-    source=Source(KEY, "After Theorem 2; the ranks are ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("After Theorem 2; the ranks are ours"),
     cases=(
-        *grid(kind=("noise",), side=(1, 2, 3, 4, 5, 7), channels=(1,), kernel=(3, 5)),
-        *grid(kind=("digit",), side=(5, 7, 14), channels=(1,), kernel=(3, 5)),
-        *grid(kind=("digit",), side=(7, 14), channels=(3,), kernel=(3,)),
-        *grid(kind=("noise",), side=(4, 7), channels=(3,), kernel=(3,)),
-        *grid(kind=("constant",), side=(3, 8), channels=(1,), kernel=(3, 5)),
+        *grid(kind="noise", side=(1, 2, 3, 4, 5, 7), channels=1, kernel=(3, 5)),
+        *grid(kind="digit", side=(5, 7, 14), channels=1, kernel=(3, 5)),
+        *grid(kind="digit", side=(7, 14), channels=3, kernel=3),
+        *grid(kind="noise", side=(4, 7), channels=3, kernel=3),
+        *grid(kind="constant", side=(3, 8), channels=1, kernel=(3, 5)),
     ),
     predict=_predict_rank,
     measure=_measure_rank,
@@ -541,20 +484,18 @@ def _always_full(*, kind: str, side: int, channels: int, kernel: int) -> list[fl
     return [rank.condition, 1.0, 0.0, 0.0]
 
 
-DECISION = Claim(
+DECISION = numeric(
     id="id/rank-decision",
     items=("Rank",),
     title=(
-        "Condition number of the patch matrix: how far the rank decision is"
-        " from rounding"
+        "Condition number of the patch matrix: how far the rank decision is from rounding"
     ),
     statement=r"\kappa=\sigma_1/\sigma_r,\qquad n=K^2C-r",
-    source=Source(KEY, "Appendix D; the condition number is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Appendix D; the condition number is ours"),
     cases=(
-        *grid(kind=("noise",), side=(2, 4, 6), channels=(1,), kernel=(3,)),
-        *grid(kind=("digit",), side=(7,), channels=(1, 3), kernel=(3,)),
-        *grid(kind=("constant",), side=(5,), channels=(1,), kernel=(3,)),
+        *grid(kind="noise", side=(2, 4, 6), channels=1, kernel=3),
+        *grid(kind="digit", side=7, channels=(1, 3), kernel=3),
+        *grid(kind="constant", side=5, channels=1, kernel=3),
     ),
     predict=_predict_decision,
     measure=_measure_decision,
@@ -582,17 +523,15 @@ def _one_fewer(*, least: float, dropped: float, tolerance: float) -> list[float]
     return [3.0 / least, 1.0]
 
 
-GAP = Claim(
+GAP = numeric(
     id="id/rank-gap",
     items=("Rank",),
     title=(
-        "The gap between singular values that count towards the rank and those"
-        " that do not"
+        "The gap between singular values that count towards the rank and those that do not"
     ),
     statement=r"\sigma_r/\sigma_{r+1},\quad \sigma_r > \tau\sigma_1 \ge \sigma_{r+1}",
-    source=Source(KEY, "Appendix D; the decision is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
-    cases=grid(least=(1.0, 1e-3), dropped=(1e-7, 1e-12), tolerance=(1e-6,)),
+    source=ours("Appendix D; the decision is ours"),
+    cases=grid(least=(1.0, 1e-3), dropped=(1e-7, 1e-12), tolerance=1e-6),
     predict=_predict_gap,
     measure=_measure_gap,
     compare=AgreesTo(relative=1e-15),
@@ -608,14 +547,13 @@ def _printed_rank(*, kind: str, side: int, channels: int, kernel: int) -> int:
     return kernel**2 * channels
 
 
-ERR_1 = Claim(
+ERR_1 = numeric(
     id="id/Err1-as-read",
     items=("Err1",),
     title="An image with no more pixels than weights can have independent patches",
     statement=r"|\xi|\le K^2C^2:\quad \operatorname{rank}X = |\xi|",
-    source=Source(KEY, "Appendix D, cases 1 and 2", Reading.READING),
-    evidence=Evidence.NUMERIC,
-    cases=grid(kind=("noise",), side=(7, 8), channels=(3,), kernel=(3,)),
+    source=as_read("Appendix D, cases 1 and 2"),
+    cases=grid(kind="noise", side=(7, 8), channels=3, kernel=3),
     predict=_printed_rank,
     measure=_measure_rank,
     compare=Identical(),
@@ -659,22 +597,18 @@ def _predict_worst(*, side: int, size: float) -> float:
     return idm.worst_patch_error(image, 3, idm.weights_from_framework(w0))
 
 
-def _split(side: int, size: float, form: Any) -> float:
+def _split(*, side: int, size: float, form: Any = "printed") -> float:
     image, w0 = _counterexample(side, size)
     weights = idm.weights_from_framework(w0)
     return idm.split_patch_bound(image, 3, weights, form=form)
 
 
-def _split_printed(*, side: int, size: float) -> float:
-    return _split(side, size, "printed")
+_split_corrected = changed(
+    _split, "The bound with its square and the right projector.", form="corrected"
+)
 
 
-def _split_corrected(*, side: int, size: float) -> float:
-    """The bound with its square and the right projector."""
-    return _split(side, size, "corrected")
-
-
-ERR_2 = Claim(
+ERR_2 = numeric(
     id="id/Err2-as-printed",
     items=("Err2",),
     title="Theorem 2's error splits into initial weights and identity as printed",
@@ -682,10 +616,9 @@ ERR_2 = Claim(
         r"\|(W^0-\Lambda)^T\Pi_\perp P\|^2 \le"
         r" (\|W^{0T}\Pi_\perp\| + \|\Lambda^T\Pi_\parallel\|)\,\|P\|^2"
     ),
-    source=Source(KEY, "Proof of Theorem 2"),
-    evidence=Evidence.NUMERIC,
-    cases=grid(side=(2,), size=(10.0, 3.0)),
-    predict=_split_printed,
+    source=quoted("Proof of Theorem 2"),
+    cases=grid(side=2, size=(10.0, 3.0)),
+    predict=_split,
     measure=_measure_worst,
     compare=AtMost(relative=1e-12),
     must_hold=_split_corrected,
@@ -698,14 +631,13 @@ ERR_2 = Claim(
     ),
 )
 
-WORST = Claim(
+WORST = numeric(
     id="id/Err2-value",
     items=("Err2", "Conv"),
     title="The largest error of a trained convolution on any patch of unit norm",
     statement=r"\max_{\|P\|=1}\|(W^0-\Lambda)^T\Pi_\perp P\|^2"
     r"=\|(W^0-\Lambda)^T\Pi_\perp\|_2^2",
-    source=Source(KEY, "Proof of Theorem 2; the maximum is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Proof of Theorem 2; the maximum is ours"),
     cases=grid(side=(2, 3), size=(10.0, 3.0)),
     predict=_predict_worst,
     measure=_measure_worst,
@@ -737,17 +669,13 @@ def _full_rank(*, kind: str, side: int) -> int:
     return idm.patch_rank(np.pad(small, (before, after)), 3).rank
 
 
-ERR_3 = Claim(
+ERR_3 = numeric(
     id="id/Err3-as-printed",
     items=("Err3",),
     title="Padding the image with zeros does not reduce the error bound of Theorem 2",
     statement=r"\operatorname{rank}X(\text{padded}) = \operatorname{rank}X",
-    source=Source(KEY, "After Theorem 2"),
-    evidence=Evidence.NUMERIC,
-    cases=(
-        *grid(kind=("square",), side=(4,)),
-        *grid(kind=("pixel",), side=(3,)),
-    ),
+    source=quoted("After Theorem 2"),
+    cases=(*grid(kind="square", side=4), *grid(kind="pixel", side=3)),
     predict=_same_rank,
     measure=_measure_ranks,
     compare=Identical(),
@@ -791,18 +719,7 @@ def _unframed(*, height: int, width: int, kernel: int, seed: int) -> int:
     return min(height * width, kernel**2)
 
 
-def _frames() -> st.SearchStrategy[Case]:
-    return st.fixed_dictionaries(
-        {
-            "height": st.integers(1, 6),
-            "width": st.integers(1, 6),
-            "kernel": st.sampled_from((1, 3, 5)),
-            "seed": st.integers(0, 10_000),
-        }
-    )
-
-
-FRAME = Claim(
+FRAME = adversarial(
     id="id/Err3-corrected",
     items=("Err3", "Rank"),
     title="Framed by zeros, any image of one channel makes a convolution the identity",
@@ -810,15 +727,17 @@ FRAME = Claim(
         r"x \ne 0 \text{ of one channel, framed by } \lfloor K/2\rfloor"
         r"\text{ zeros}:\quad \operatorname{rank}X = K^2"
     ),
-    source=Source(
-        KEY, "After Theorem 2; the corrected statement is ours", Reading.OURS
-    ),
-    evidence=Evidence.SEARCH,
+    source=ours("After Theorem 2; the corrected statement is ours"),
     cases=(
-        *grid(height=(1,), width=(1,), kernel=(3, 5, 7), seed=(0,)),
-        *grid(height=(4,), width=(3,), kernel=(3, 5), seed=(0, 1)),
+        *grid(height=1, width=1, kernel=(3, 5, 7), seed=0),
+        *grid(height=4, width=3, kernel=(3, 5), seed=(0, 1)),
     ),
-    examples=_frames,
+    examples=searched(
+        height=st.integers(1, 6),
+        width=st.integers(1, 6),
+        kernel=st.sampled_from((1, 3, 5)),
+        seed=SEEDS,
+    ),
     max_examples=60,
     predict=_predict_framed,
     measure=_measure_framed,

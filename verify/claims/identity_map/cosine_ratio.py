@@ -10,17 +10,14 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from theory import identity_map as idm
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import grid, numeric
 from verify.claims._predictors import always
-from verify.claims.identity_map._framework import descend, squared_error
+from verify.claims.identity_map._framework import trained
+from verify.claims.identity_map._sources import as_read, ours
 from verify.compare import AgreesTo, AtLeast, Outcome
-from verify.reading import Reading
-
-Array = npt.NDArray[np.float64]
 
 
 def _pair(dim: int, numerator: int) -> tuple[list[Fraction], list[Fraction]]:
@@ -68,7 +65,7 @@ def _one_pixel(*, dim: int, numerator: int, scale: float) -> list[float]:
     return _predict(dim=dim, numerator=numerator, scale=scale / np.sqrt(dim))
 
 
-RATIO = Claim(
+RATIO = numeric(
     id="id/thm1-cosines-ratio",
     items=("Thm1-orth", "Corr"),
     title="Cosine of a trained layer's output in mean square: a ratio of moments",
@@ -76,8 +73,7 @@ RATIO = Claim(
         r"\frac{E\langle f(x),\hat x\rangle}{\sqrt{E\|f(x)\|^2}}"
         r"=\frac{\rho}{\sqrt{\rho^2+s^2d\,(1-\rho^2)}}"
     ),
-    source=Source("zhang2020identity", "After Theorem 1; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("After Theorem 1; ours"),
     cases=grid(dim=(2, 5, 400), numerator=(-2, 1, 20), scale=(0.05, 1.0)),
     predict=_predict,
     measure=_measure,
@@ -136,7 +132,7 @@ def _ratio_of_moments(*, dim: int, rho: float, scale: float) -> list[float]:
     return [*cosines, cosines[0] ** 2]
 
 
-EXACT = Claim(
+EXACT = numeric(
     id="id/thm1-cosines-exact",
     items=("Thm1-orth", "Corr"),
     title="Mean cosines of a trained layer's output, also where little of it is noise",
@@ -144,8 +140,7 @@ EXACT = Claim(
         r"E\frac{k+g_1}{|k e_1+g|},\quad E\frac{(k+g_1)^2}{|k e_1+g|^2},\qquad"
         r" k=\frac{\rho}{s\sqrt{1-\rho^2}}"
     ),
-    source=Source("zhang2020identity", "After Theorem 1; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("After Theorem 1; ours"),
     cases=(
         *grid(dim=(3, 400), rho=(-0.4, 0.9), scale=0.002),
         *grid(dim=(2, 5), rho=0.4, scale=(0.05, 1.0)),
@@ -168,23 +163,16 @@ def _measure_least(*, dim: int, draws: int) -> float:
     rng = np.random.default_rng([28, dim])
     x, z = torch.from_numpy(np.linalg.qr(rng.standard_normal((dim, 2)))[0]).T
     weight = torch.from_numpy(rng.standard_normal((draws, dim, dim)))
-    ((trained,),) = descend(
-        [weight],
-        lambda: squared_error(weight @ x, x, "half_sum"),
-        steps=(30,),
-        rate=0.9,
-    )
-    outputs = trained @ z.numpy()
+    outputs = trained(weight, x, steps=30) @ z.numpy()
     return float((outputs @ z.numpy() / np.linalg.norm(outputs, axis=1)).min())
 
 
-RANGE = Claim(
+RANGE = numeric(
     id="id/corr-range",
     items=("Corr", "MSE"),
     title="The correlation of a network's output with a reference lies between 0 and 1",
     statement=r"0\le\cos(f(x),x)\le1",
-    source=Source("zhang2020identity", "Appendix J", Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read("Appendix J"),
     cases=grid(dim=(3, 25), draws=40),
     predict=always(0.0),
     measure=_measure_least,

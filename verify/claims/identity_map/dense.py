@@ -14,6 +14,7 @@ from verify.claims._predictors import stated
 from verify.claims.identity_map._runs import (
     NETWORKS,
     Array,
+    compared,
     contrast,
     curve,
     deepest,
@@ -22,8 +23,7 @@ from verify.claims.identity_map._runs import (
     names,
     orthogonal,
 )
-from verify.compare import Contrast
-from verify.trained import Run
+from verify.claims.identity_map._sources import as_read
 
 RELU = r"fcn-relu-depth-(\d+)-width-\d+"
 LINEAR = r"fcn-linear-depth-(\d+)-width-\d+"
@@ -52,7 +52,7 @@ CONSTANT = contrast(
     items=("Fig2", "Fig13", "Fig14"),
     title="Deep fully connected ReLU networks map unseen images to the training image",
     statement=r"\cos(f(x),\hat x)\text{ at }x\perp\hat x:\ \text{deepest}-1\ge 0.3",
-    where="Section 3.1 and appendix E.3, Figures 2 and 13",
+    source=as_read("Section 3.1 and appendix E.3, Figures 2 and 13"),
     **stated(0.3),
     version=2,
     figure="identity_figure_2",
@@ -65,11 +65,8 @@ LINEAR_DEPTH = contrast(
     partial(_shallowest, "linear"),
     items=("Fig11", "Fig34"),
     title="Depth moves linear networks towards the constant map too",
-    statement=(
-        r"\overline{\cos}(f(x),\hat x),\text{ linear}:\ \text{deepest}-1"
-        r"\ge 0.1"
-    ),
-    where="Section 3.1 and appendix E.1, Figure 11",
+    statement=r"\overline{\cos}(f(x),\hat x),\text{ linear}:\ \text{deepest}-1\ge 0.1",
+    source=as_read("Section 3.1 and appendix E.1, Figure 11"),
     **stated(0.1),
     version=2,
 )
@@ -100,7 +97,7 @@ WIDTH = contrast(
         r"|\overline{\cos}(f(x),\hat x):\ \text{twice the width}"
         r"-\text{the width}|\le 0.1,\ 4\text{ layers}"
     ),
-    where="Appendix E.1",
+    source=as_read("Appendix E.1"),
     **stated(-0.1, 0.1, wrong=(0.1, None)),
     version=2,
     uses=("id/Fig11",),
@@ -114,17 +111,13 @@ EXAMPLE = contrast(
     named("fcn-linear-depth-2-width-2048"),
     items=("Fig11", "Width"),
     title="Three linear hidden layers of 784 are less like one layer than one of 2,048",
-    statement=(
-        r"\overline{\cos}(f(x),\hat x),\text{ linear}:\ 784,784,784-2048\ge 0.1"
-    ),
-    where="Appendix E.1",
+    statement=r"\overline{\cos}(f(x),\hat x),\text{ linear}:\ 784,784,784-2048\ge 0.1",
+    source=as_read("Appendix E.1"),
     cases=(),
-    larger_cases={"full": grid(scale=("full",))},
+    larger_cases={"full": grid(scale="full")},
     **stated(0.1),
     uses=("id/Fig11", "id/tab1"),
-    finding=(
-        "Entered after its networks were seen, which were trained for id/Fig11-width."
-    ),
+    finding="Entered after its networks were seen, which were trained for id/Fig11-width.",
 )
 
 SOONER = contrast(
@@ -135,30 +128,20 @@ SOONER = contrast(
     items=("Fig14",),
     title="Four ReLU layers are nearer the constant map than four linear ones",
     statement=(
-        r"\overline{\cos}(f(x),\hat x),\ 4\text{ layers}:\ "
-        r"\text{ReLU}-\text{linear}\ge 0.1"
+        r"\overline{\cos}(f(x),\hat x),\ 4\text{ layers}:\ \text{ReLU}-\text{linear}\ge 0.1"
     ),
-    where="Appendix E.3, Figure 14",
+    source=as_read("Appendix E.3, Figure 14"),
     **stated(0.1),
     version=3,
 )
 
 
-def _mse_arms(activation: str, scale: str) -> tuple[str, str]:
+def _ends(scale: str, activation: str) -> tuple[str, str]:
     return _shallowest(activation, scale), _deepest(activation, scale)
 
 
-def _by_mse(*, scale: str, activation: str) -> Contrast:
-    number = curve("constant_mse")
-    return Contrast(*(number(name, scale) for name in _mse_arms(activation, scale)))
-
-
-def _look_at_mse(*, scale: str, activation: str) -> tuple[Run, ...]:
-    return tuple(Run(NETWORKS, n, scale) for n in _mse_arms(activation, scale))
-
-
 def _each(scale: str) -> tuple[Case, ...]:
-    return grid(scale=(scale,), activation=tuple(PATTERNS))
+    return grid(scale=scale, activation=tuple(PATTERNS))
 
 
 MSE = effect(
@@ -166,11 +149,10 @@ MSE = effect(
     items=("Fig33", "Fig34", "FCNMSE"),
     title="Depth brings FCNs closer to the constant map in mean squared error too",
     statement=r"\overline{\mathrm{MSE}}(f(x),\hat x):\ 1\text{ layer}-\text{deep}\ge 0.1",
-    where="Appendix J, Figures 33 and 34",
+    source=as_read("Appendix J, Figures 33 and 34"),
     cases=_each("small"),
     larger_cases={"full": _each("full"), "gpu": _each("paper")},
-    runs=_look_at_mse,
-    measure=_by_mse,
+    **compared(curve("constant_mse"), _ends),
     **stated(0.1),
     version=2,
     figure="identity_figure_33",
@@ -179,17 +161,12 @@ MSE = effect(
 # --- never the identity -----------------------------------------------------------------
 
 
-def _at_depth(*, scale: str, activation: str, layers: int) -> Contrast:
-    name = names(PATTERNS[activation], scale)[layers]
-    return Contrast.alone(orthogonal("identity")(name, scale))
-
-
-def _look_at_depth(*, scale: str, activation: str, layers: int) -> tuple[Run, ...]:
-    return (Run(NETWORKS, names(PATTERNS[activation], scale)[layers], scale),)
+def _of_depth(scale: str, activation: str, layers: int) -> tuple[str, ...]:
+    return (names(PATTERNS[activation], scale)[layers],)
 
 
 def _every_depth(scale: str, *depths: int) -> tuple[Case, ...]:
-    return grid(scale=(scale,), activation=tuple(PATTERNS), layers=depths)
+    return grid(scale=scale, activation=tuple(PATTERNS), layers=depths)
 
 
 NEVER = effect(
@@ -197,15 +174,14 @@ NEVER = effect(
     items=("Fig14", "Fig2", "Fig13", "Fig33", "Fig34"),
     title="FCNs of no depth map images orthogonal to the training image to themselves",
     statement=r"|\cos(f(x),x)| \le 0.2 \text{ at } x\perp\hat x,\ \text{depths tried}",
-    where="Section 3.1 and appendix E.3, Figures 2, 13 and 14",
+    source=as_read("Section 3.1 and appendix E.3, Figures 2, 13 and 14"),
     cases=_every_depth("small", 1, 2, 4, 11),
     larger_cases={
         "full": _every_depth("full", 1, 2, 4, 7, 11),
         "gpu": _every_depth("paper", 1, 2, 4, 6, 8, 10, 12),
     },
-    runs=_look_at_depth,
     paired=True,
-    measure=_at_depth,
+    **compared(orthogonal("identity"), _of_depth),
     **stated(-0.2, 0.2, wrong=(0.5, None)),
     version=2,
     figure="identity_figure_14",
@@ -216,18 +192,11 @@ NEVER = effect(
 
 def _two_layers(scale: str) -> tuple[Case, ...]:
     widths = names(r"two-layer-all-width-(\d+)", scale)
-    return grid(scale=(scale,), width=tuple(widths))
+    return grid(scale=scale, width=tuple(widths))
 
 
-def _both_and_bottom(*, scale: str, width: int) -> Contrast:
-    number = orthogonal("constant")
-    arms = (f"two-layer-{which}-width-{width}" for which in ("all", "bottom"))
-    return Contrast(*(number(name, scale) for name in arms))
-
-
-def _look_at_two(*, scale: str, width: int) -> tuple[Run, ...]:
-    arms = (f"two-layer-{which}-width-{width}" for which in ("all", "bottom"))
-    return tuple(Run(NETWORKS, name, scale) for name in arms)
+def _both_or_bottom(_scale: str, width: int) -> tuple[str, str]:
+    return f"two-layer-all-width-{width}", f"two-layer-bottom-width-{width}"
 
 
 BOTTOM_ONLY = effect(
@@ -241,11 +210,10 @@ BOTTOM_ONLY = effect(
         r"\cos(f(x),\hat x)\text{ at }x\perp\hat x:\ \text{both layers}-"
         r"\text{bottom alone}\ge 0.1"
     ),
-    where="Appendix E.2, Figure 12",
+    source=as_read("Appendix E.2, Figure 12"),
     cases=_two_layers("small"),
     larger_cases={"full": _two_layers("full"), "gpu": _two_layers("paper")},
-    runs=_look_at_two,
-    measure=_both_and_bottom,
+    **compared(orthogonal("constant"), _both_or_bottom),
     **stated(0.1),
     version=3,
     uses=("id/twolayer-law",),
@@ -274,10 +242,9 @@ RESIDUAL = contrast(
     items=("Fig41",),
     title="Residual networks are near the identity, and noisier with depth",
     statement=(
-        r"\log(1-\overline{\cos}(f(x),x)):\ 8\text{ layers}-2\text{ layers}"
-        r"\ge \log 1.5"
+        r"\log(1-\overline{\cos}(f(x),x)):\ 8\text{ layers}-2\text{ layers}\ge \log 1.5"
     ),
-    where="Appendix N, Figure 41",
+    source=as_read("Appendix N, Figure 41"),
     **stated(math.log(1.5)),
     version=3,
     withstands=NEAR_THE_START,
@@ -285,12 +252,8 @@ RESIDUAL = contrast(
 )
 
 
-def _residual(*, scale: str, layers: int) -> Contrast:
-    return Contrast.alone(curve("identity")(f"residual-depth-{layers}", scale))
-
-
-def _look_at_residual(*, scale: str, layers: int) -> tuple[Run, ...]:
-    return (Run(NETWORKS, f"residual-depth-{layers}", scale),)
+def _residual(_scale: str, layers: int) -> tuple[str, ...]:
+    return (f"residual-depth-{layers}",)
 
 
 NEAR_IDENTITY = effect(
@@ -298,15 +261,14 @@ NEAR_IDENTITY = effect(
     items=("Fig41",),
     title="Residual connections bias fully connected networks towards the identity",
     statement=r"\overline{\cos}(f(x),x) \ge 0.75;\ \text{a constant has } 0.5",
-    where="Appendix N, Figure 41",
-    cases=grid(scale=("small",), layers=(2, 4, 8)),
+    source=as_read("Appendix N, Figure 41"),
+    cases=grid(scale="small", layers=(2, 4, 8)),
     larger_cases={
-        "full": grid(scale=("full",), layers=(2, 4, 8, 12)),
-        "gpu": grid(scale=("paper",), layers=(2, 4, 8, 12, 20)),
+        "full": grid(scale="full", layers=(2, 4, 8, 12)),
+        "gpu": grid(scale="paper", layers=(2, 4, 8, 12, 20)),
     },
-    runs=_look_at_residual,
     paired=True,
-    measure=_residual,
+    **compared(curve("identity"), _residual),
     # As a constant has.
     **stated(0.75, wrong=(None, 0.5)),
     version=2,

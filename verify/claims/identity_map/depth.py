@@ -25,6 +25,7 @@ from verify.claims.identity_map._runs import (
     probe,
     run,
 )
+from verify.claims.identity_map._sources import as_read
 from verify.compare import Contrast
 from verify.trained import Run
 
@@ -57,7 +58,7 @@ CONSTANT = effect(
         r"\cos(f(x),\hat x)\text{ at }x\perp\hat x:\ 20\text{ layers}-5\text{ layers}"
         r"\ge 0.3"
     ),
-    where="Figures 3, 4 and 36",
+    source=as_read("Figures 3, 4 and 36"),
     **stated(0.3),
     version=2,
     finding=(
@@ -76,10 +77,9 @@ IDENTITY = contrast(
     items=("Fig3", "Fig4", "Fig36"),
     title="Depth moves convolutional networks away from the identity map",
     statement=(
-        r"\overline{\cos}(f(x),x)\text{ on digits: }5\text{ layers}-20\text{ layers}"
-        r"\ge 0.3"
+        r"\overline{\cos}(f(x),x)\text{ on digits: }5\text{ layers}-20\text{ layers}\ge 0.3"
     ),
-    where="Figures 3, 4 and 36",
+    source=as_read("Figures 3, 4 and 36"),
     **stated(0.3),
     version=2,
     figure="identity_figure_3",
@@ -93,10 +93,9 @@ CONSTANT_MSE = contrast(
     items=("Fig35", "MSE"),
     title="More layers bring CNNs closer to the constant map in mean squared error",
     statement=(
-        r"\overline{\mathrm{MSE}}(f(x),\hat x):\ 5\text{ layers}-20\text{ layers}"
-        r"\ge 0.1"
+        r"\overline{\mathrm{MSE}}(f(x),\hat x):\ 5\text{ layers}-20\text{ layers}\ge 0.1"
     ),
-    where="Appendix J, Figure 35",
+    source=as_read("Appendix J, Figure 35"),
     **stated(0.1),
     version=2,
     figure="identity_figure_4",
@@ -125,7 +124,7 @@ RECOVERY = effect(
         " it at the output"
     ),
     statement=r"\max_l \mathrm{err}_l-\mathrm{err}_L \ge 0.1",
-    where="Section 3.2, Figure 5",
+    source=as_read("Section 3.2, Figure 5"),
     paired=True,
     measure=_recovered,
     **stated(0.1),
@@ -150,7 +149,7 @@ WASHED_OUT = effect(
     items=("Fig5", "Layer"),
     title="The deepest CNNs lose the class information for good",
     statement=r"\min_{l\ge L/2}\mathrm{err}_l \ge 0.7;\ \text{chance is } 0.9",
-    where="Section 3.2, Figure 5",
+    source=as_read("Section 3.2, Figure 5"),
     paired=True,
     measure=_washed_out,
     # As on pixels.
@@ -178,7 +177,7 @@ UNTRAINED = effect(
     items=("Fig5", "Layer"),
     title="Twenty untrained layers wash class information out",
     statement=r"\mathrm{err}_{20}-\mathrm{err}_1 \ge 0.2\text{ before training}",
-    where="Section 3.2, Figure 5",
+    source=as_read("Section 3.2, Figure 5"),
     paired=True,
     measure=_washed_untrained,
     **stated(0.2),
@@ -207,7 +206,7 @@ USELESS = effect(
         r"\overline{\mathrm{err}}_{l>6} \ge 0.8\text{ before training};\ "
         r"\text{chance is } 0.9"
     ),
-    where="Section 3.2, Figure 5",
+    source=as_read("Section 3.2, Figure 5"),
     paired=True,
     measure=_beyond_sixth,
     # As on the third layer, at most.
@@ -238,7 +237,7 @@ LAYER_PICTURES = effect(
     items=("Fig15", "Fig16", "Fig17", "Fig18", "SVD"),
     title="At layer 8 of 20, trained networks show an image more than untrained ones",
     statement=r"\max_c|\cos(h_{8,c}, x)|:\ \text{trained}-\text{untrained} \ge 0.05",
-    where="Figures 15 to 18, Appendix F",
+    source=as_read("Figures 15 to 18, Appendix F"),
     paired=True,
     measure=_seen,
     **stated(0.05),
@@ -265,7 +264,7 @@ CHANGE = effect(
     items=("Fig19", "Rel"),
     title="Training changes the top layer of a deep network most",
     statement=r"\delta_L-\max_{l<L}\delta_l\ge0,\quad \delta_l=\|W_l^0-W_l^*\|/\|W_l^0\|",
-    where="Appendix G, Figure 19",
+    source=as_read("Appendix G, Figure 19"),
     paired=True,
     measure=_top,
     # Wrong: lower layers change much more than the last one.
@@ -287,10 +286,8 @@ LOWER = contrast(
     deep,
     items=("Fig19", "Fig19Lower", "Rel"),
     title="The deeper a network, the less training changes its lower layers",
-    statement=(
-        r"\overline{\delta}_{l\le L/2}:\ 5\text{ layers}-20\text{ layers}\ge 0.02"
-    ),
-    where="Appendix G",
+    statement=r"\overline{\delta}_{l\le L/2}:\ 5\text{ layers}-20\text{ layers}\ge 0.02",
+    source=as_read("Appendix G"),
     **stated(0.02),
     version=2,
     assumptions=("at the small scale gradients are rescaled on the plateau",),
@@ -310,7 +307,7 @@ UPPER = effect(
     items=("Fig22", "Fig23", "Fig24", "Upper"),
     title="The last ten of twenty layers draw the training image, the last one alone less",
     statement=r"\cos(f_{11..20}(x),\hat x)-\cos(f_{20}(x),\hat x) \ge 0.3",
-    where="Appendix H.2, Figure 24",
+    source=as_read("Appendix H.2, Figure 24"),
     paired=True,
     measure=_upper,
     **stated(0.3),
@@ -346,7 +343,7 @@ ROBUST = effect(
         r"\overline{\cos}(f(x),\hat x)\text{ at half and twice the size}"
         r" - \text{at the training size}\ge -0.1"
     ),
-    where="Appendix H.1, Figures 7 and 21",
+    source=as_read("Appendix H.1, Figures 7 and 21"),
     paired=True,
     measure=_elsewhere,
     **unmet((-0.1, None), (None, -0.1)),
@@ -385,7 +382,7 @@ FEWER_SIZES = effect(
         r"\overline{\cos}\text{ at half and twice the size, less at the training size}:\ "
         r"\text{identity}-\text{constant}\ge 0.2"
     ),
-    where="Section 3.3, Figures 6 and 7",
+    source=as_read("Section 3.3, Figures 6 and 7"),
     measure=_kept_elsewhere,
     **stated(0.2),
     uses=("id/Fig6", "id/Fig7-robust"),
@@ -412,10 +409,9 @@ SMALLER = effect(
         " less to smaller"
     ),
     statement=(
-        r"\overline{\cos}(f(x),x),\text{ placed: at twice the size}-\text{at half}"
-        r"\ge 0.05"
+        r"\overline{\cos}(f(x),x),\text{ placed: at twice the size}-\text{at half}\ge 0.05"
     ),
-    where="Figures 6 and 20",
+    source=as_read("Figures 6 and 20"),
     paired=True,
     measure=_placed,
     **stated(0.05),

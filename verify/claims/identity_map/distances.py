@@ -26,8 +26,8 @@ from verify.claims.identity_map._runs import (
     remaining,
     run,
 )
+from verify.claims.identity_map._sources import as_read, ours
 from verify.compare import Contrast
-from verify.reading import Reading
 from verify.trained import NotLearnt, Run
 
 ASSUMPTIONS = (
@@ -148,13 +148,14 @@ def _of_optimisers(*, scale: str, most: float = FITTED) -> Contrast:
 _full: Any = partial(
     effect,
     cases=(),
-    larger_cases={"full": grid(scale=("full",))},
+    larger_cases={"full": grid(scale="full")},
     paired=True,
     assumptions=ASSUMPTIONS,
 )
 
 
 def _farther(number: int, what: str, **parts: Any) -> Claim:
+    parts.setdefault("source", as_read(f"Appendix I, Figure {number}"))
     return _full(
         items=(f"Fig{number}",),
         title=f"{what} give functions farther apart than two seeds of one do",
@@ -163,7 +164,6 @@ def _farther(number: int, what: str, **parts: Any) -> Claim:
             r"\text{ on unseen images},\quad "
             r"d^2(f,g)=\frac{2\|f-g\|^2}{\|f\|^2+\|g\|^2}"
         ),
-        where=f"Appendix I, Figure {number}",
         **stated(0.05),
         **parts,
     )
@@ -205,7 +205,7 @@ FITTING_ALIKE = _farther(
     id="id/Fig32-fitted",
     runs=_optimiser_runs,
     measure=partial(_of_optimisers, most=_CLOSELY),
-    reading=Reading.OURS,
+    source=ours("Appendix I, Figure 32"),
     finding="SGD at the smallest rate is left out. Entered after the others were seen.",
     uses=("id/Fig32",),
 )
@@ -250,7 +250,7 @@ IDENTITY = _full(
     statement=(
         r"\overline{\cos}(f(x),x)-\overline{\cos}(f(x),\hat x)\ge0.2\text{ on digits}"
     ),
-    where="Appendix I, initialisation schemes",
+    source=as_read("Appendix I, initialisation schemes"),
     larger_cases={"full": grid(scale="full", scheme=initial.SCHEMES)},
     runs=looks(named(SCHEMES)),
     measure=_nearer,
@@ -287,8 +287,8 @@ def _more_artefacts(kind: str, *, scale: str, default: str) -> Contrast:
 def _artefact_claim(kind: str, readings: tuple[str, ...], **parts: Any) -> Claim:
     return _full(
         items=("Kaiming", "Fig31"),
-        where="Appendix I",
-        larger_cases={"full": grid(scale=("full",), default=readings)},
+        source=as_read("Appendix I"),
+        larger_cases={"full": grid(scale="full", default=readings)},
         runs=looks(named(SCHEMES)),
         measure=partial(_more_artefacts, kind),
         **parts,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from verify.claim import Claim, grid
-from verify.claims._predictors import Limits, stated, unmet
+from verify.claims._predictors import Limits, always, stated, unmet
 from verify.claims.identity_map._runs import (
     Arm,
     Array,
@@ -27,12 +27,12 @@ from verify.claims.identity_map._runs import (
     remaining,
     run,
 )
+from verify.claims.identity_map._sources import as_read, ours
 from verify.claims.identity_map.depth import twice_and_half
 from verify.compare import Contrast
-from verify.reading import Reading
 from verify.trained import NotLearnt
 
-FULL = grid(scale=("full",))
+FULL = grid(scale="full")
 ASSUMPTIONS = (
     "28 x 28, 32 channels, gradients clipped at 0.5; 20 layers with biases 5,000 updates",
     "others 2,000; the paper: 128 channels, two million updates, not clipped",
@@ -68,11 +68,6 @@ def _least(*, scale: str, probes: str) -> Limits:
     return LEAST[probes], None
 
 
-def _none(*, scale: str, probes: str) -> Limits:
-    """Biases that do nothing, or the reverse."""
-    return None, 0.0
-
-
 def _with_and_without(*, scale: str, probes: str) -> Contrast:
     number = probe(probes, "constant")
     return Contrast(*(number(arm(20)(scale), scale) for arm in (biased, plain)))
@@ -82,20 +77,17 @@ BIASES = _full(
     effect,
     id="id/bias-constant",
     items=("Bias", "Fig3", "Fig4"),
-    title=(
-        "With biases, CNNs of 20 layers learn the constant map; without, only in part"
-    ),
+    title="With biases, CNNs of 20 layers learn the constant map; without, only in part",
     statement=(
         r"\overline{\cos}(f(x),\hat x),\ 20\text{ layers: with}-\text{without biases}"
         r"\ge 0.2,\ 0.05,\ 0.1\ (x\perp\hat x;\ \text{Gaussian; digits})"
     ),
-    where="Sections 1 and 3.2, appendix H.1; ours",
-    reading=Reading.OURS,
-    larger=grid(scale=("full",), probes=tuple(LEAST)),
+    source=ours("Sections 1 and 3.2, appendix H.1; ours"),
+    larger=grid(scale="full", probes=tuple(LEAST)),
     runs=looks(biased(20), plain(20)),
     measure=_with_and_without,
     predict=_least,
-    must_refute=_none,
+    must_refute=always((None, 0.0), "Biases that do nothing, or the reverse."),
     uses=("id/bias-forgets", "id/bias-homogeneous"),
     finding=(
         "On images orthogonal to the digit the outputs of networks without biases stay"
@@ -115,8 +107,7 @@ RESCALED = _full(
         r"\cos(f(x),\hat x)\text{ at }x\perp\hat x,\ 20\text{ layers, rescaled}:\ "
         r"\text{with}-\text{without biases}\ge 0.2"
     ),
-    where="Sections 1 and 3.2, appendix H.1; ours",
-    reading=Reading.OURS,
+    source=ours("Sections 1 and 3.2, appendix H.1; ours"),
     **stated(0.2),
 )
 
@@ -134,7 +125,7 @@ CONSTANT = _full(
         " constant map"
     ),
     statement=r"\overline{\cos}(f(x),\hat x):\ 20\text{ layers}-5\text{ layers}\ge 0.1",
-    where="Figures 3, 4 and 36",
+    source=as_read("Figures 3, 4 and 36"),
     **stated(0.1),
 )
 
@@ -153,7 +144,7 @@ IDENTITY = _full(
     items=("Identity5",),
     title="CNNs of five layers learn the identity fairly accurately",
     statement=r"\overline{\cos}(f(x),x)\ge0.9\text{ on digits, }5\text{ layers}",
-    where="Section 3.2 and the abstract",
+    source=as_read("Section 3.2 and the abstract"),
     runs=looks(biased(5)),
     paired=True,
     measure=_five_on_digits,
@@ -186,7 +177,7 @@ TEN = _full(
     items=("Identity5",),
     title="CNNs of up to 10 layers can learn the identity",
     statement=r"\overline{\cos}(f(x),x)\ge0.9\text{ on digits, }10\text{ layers}",
-    where="the abstract",
+    source=as_read("the abstract"),
     runs=looks(biased(10), plain(10)),
     paired=True,
     measure=_learned_by_ten,
@@ -198,15 +189,6 @@ def _thirteen(*, scale: str, field: str) -> Contrast:
     return Contrast.alone(_digits(13, field, scale=scale))
 
 
-def _at_most(*, scale: str, field: str) -> Limits:
-    return None, 0.9
-
-
-def _learned(*, scale: str, field: str) -> Limits:
-    """Networks that are the identity, or the constant."""
-    return 0.9, None
-
-
 NEITHER = _full(
     effect,
     id="id/Fig3-neither",
@@ -216,13 +198,13 @@ NEITHER = _full(
         r"\overline{\cos}(f(x),x)\le0.9,\ \overline{\cos}(f(x),\hat x)\le0.9"
         r"\text{ on digits, }13\text{ layers}"
     ),
-    where="Section 3.2",
-    larger=grid(scale=("full",), field=("identity", "constant")),
+    source=as_read("Section 3.2"),
+    larger=grid(scale="full", field=("identity", "constant")),
     runs=looks(biased(13)),
     paired=True,
     measure=_thirteen,
-    predict=_at_most,
-    must_refute=_learned,
+    predict=always((None, 0.9)),
+    must_refute=always((0.9, None), "Networks that are the identity, or the constant."),
 )
 
 
@@ -240,7 +222,7 @@ BREAK = _full(
     items=("Break",),
     title="The last layer alone draws the digit in networks of 20 layers, not of 13",
     statement=r"\cos(f_L(x),\hat x):\ L=20\text{ less }L=13\ge 0.2",
-    where="Appendix H.2, Figure 22",
+    source=as_read("Appendix H.2, Figure 22"),
     **unmet((0.2, None), (None, 0.2)),
     version=2,
     finding=(
@@ -262,14 +244,12 @@ SCALED = _full(
     id="id/Fig6-resized",
     items=("Fig6", "Fig20"),
     title=(
-        "The identity of a five-layer CNN transfers to upscaled images, less to"
-        " downscaled"
+        "The identity of a five-layer CNN transfers to upscaled images, less to downscaled"
     ),
     statement=(
-        r"\overline{\cos}(f(x),x),\text{ resized: at twice the size}-\text{at half}"
-        r"\ge 0.05"
+        r"\overline{\cos}(f(x),x),\text{ resized: at twice the size}-\text{at half}\ge 0.05"
     ),
-    where="Figures 6 and 20",
+    source=as_read("Figures 6 and 20"),
     runs=looks(biased(5)),
     paired=True,
     measure=_resized,
@@ -285,7 +265,7 @@ THREE_CHANNELS = _full(
     items=("Fig10", "Fig27", "Fig30", "ThreeChannels"),
     title="CNNs of three channels lose the identity",
     statement=r"\overline{\cos}(f(x),x),\ 5\text{ layers}:\ 32-3\text{ channels}\ge 0.05",
-    where="Section 3.4 and appendix I, Figures 10 and 27",
+    source=as_read("Section 3.4 and appendix I, Figures 10 and 27"),
     assumptions=PLAIN,
     **stated(0.05),
     finding=(
@@ -315,7 +295,7 @@ UNFITTED = _full(
         r"\log_{10}\frac{\ell_{end}}{\ell_0},\text{ three channels}:\ "
         r"10\text{ layers}-5\text{ layers}\ge 1"
     ),
-    where="Appendix I, Figure 28",
+    source=as_read("Appendix I, Figure 28"),
     assumptions=PLAIN,
     **stated(1.0),
     figure="identity_figure_27",
@@ -328,13 +308,11 @@ KERNEL_ERROR = _full(
     plain(5),
     named("kernel-29-depth-5"),
     items=("Fig25", "Fig26"),
-    title=(
-        "Larger kernels bring outputs closer to the constant map in mean squared error"
-    ),
+    title="Larger kernels bring outputs closer to the constant map in mean squared error",
     statement=(
         r"\overline{\mathrm{MSE}}(f(x),\hat x):\ \text{kernel }5-\text{kernel }29\ge 0.1"
     ),
-    where="Appendix I, Figures 25 and 26",
+    source=as_read("Appendix I, Figures 25 and 26"),
     assumptions=PLAIN,
     **stated(0.1),
     version=3,
@@ -390,7 +368,7 @@ def _mixtures(count: int, figure: int) -> Claim:
             r"\|\Pi_{\mathrm{span}(\hat x_i)}f(x)\|^2/\|f(x)\|^2:"
             r"\ 14-5\text{ layers}\ge 0.1"
         ),
-        where=f"Appendix L, Figure {figure}",
+        source=as_read(f"Appendix L, Figure {figure}"),
         assumptions=(*PLAIN, "networks of one image learn its constant"),
         **stated(0.1),
         version=5,

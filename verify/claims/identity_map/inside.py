@@ -12,17 +12,12 @@ import numpy as np
 
 from verify.claim import grid
 from verify.claims._predictors import stated, unmet
-from verify.claims.identity_map._runs import (
-    Array,
-    effect,
-    fitted,
-    looks,
-    named,
-)
+from verify.claims.identity_map._runs import Array, effect, fitted, looks, named
+from verify.claims.identity_map._sources import as_read
 from verify.compare import Contrast
 from verify.trained import NotLearnt, Run
 
-FULL = grid(scale=("full",))
+FULL = grid(scale="full")
 LOWER = 5
 """Layers that the text calls the lower or bottom ones."""
 
@@ -63,8 +58,8 @@ EDGES = _full(
         r"\text{ layers}\ge0.05,\quad g=|\nabla x|\text{ (Sobel)},\ "
         r"g_\perp\perp1,x,\hat x"
     ),
-    where="Section 3.2",
-    larger_cases={"full": grid(scale=("full",), layers=(7, 10, 13))},
+    source=as_read("Section 3.2"),
+    larger_cases={"full": grid(scale="full", layers=(7, 10, 13))},
     runs=_edge_runs,
     measure=_more_edges,
     **unmet((0.05, None), (None, 0.05)),
@@ -107,7 +102,7 @@ BOUNDARY = _full(
         r"\log\overline{(f(x)-x)^2}:\ \text{two outermost pixels}-\text{inside}"
         r"\ge\log2\text{ on patterns}"
     ),
-    where="Section 3.2, Figure 3",
+    source=as_read("Section 3.2, Figure 3"),
     larger_cases={"full": FULL},
     runs=looks(named("digits-depth-5")),
     paired=True,
@@ -135,14 +130,13 @@ BOTTOM = _full(
     id="id/Fig5-bottom",
     items=("Fig5Bottom",),
     title=(
-        "Bottom layers of a trained deep network classify a little better than"
-        " random ones"
+        "Bottom layers of a trained deep network classify a little better than random ones"
     ),
     statement=(
         r"\overline{\mathrm{err}}_{l\le5}:\ \text{untrained}-\text{trained}\ge0.02,"
         r"\ 20\text{ layers}"
     ),
-    where="Section 3.2, Figure 5",
+    source=as_read("Section 3.2, Figure 5"),
     larger_cases={"full": FULL},
     runs=looks(named("bottom-depth-20")),
     paired=True,
@@ -190,7 +184,7 @@ def _relative(*, scale: str) -> Contrast:
 _fcn: Any = partial(
     _full,
     items=("Fig19Lower",),
-    where="Appendix G",
+    source=as_read("Appendix G"),
     larger_cases={"full": FULL},
     runs=looks(*(named(f"unclipped-fcn-{scheme}") for scheme in UNCLIPPED)),
     paired=True,
@@ -203,9 +197,7 @@ _fcn: Any = partial(
 NEAR_ZERO = _fcn(
     id="id/Fig19-zero",
     title="Training hardly changes the lower five layers of FCNs of 11 hidden ReLU layers",
-    statement=(
-        r"\overline{\delta}_{l\le5}\le0.02,\quad \delta_l=\|W_l^0-W_l^*\|/\|W_l^0\|"
-    ),
+    statement=r"\overline{\delta}_{l\le5}\le0.02,\quad \delta_l=\|W_l^0-W_l^*\|/\|W_l^0\|",
     measure=_lower,
     # As much as the last layer.
     **stated(None, 0.02, wrong=(0.04, None)),

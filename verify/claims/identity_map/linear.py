@@ -4,7 +4,6 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 import torch
 from hypothesis import strategies as st
 from torch import Tensor
@@ -12,15 +11,16 @@ from torch import Tensor
 from empirical.identity_map import images
 from theory import gaussian
 from theory import identity_map as idm
-from verify.claim import Case, Claim, Evidence, Source, grid
-from verify.claims._predictors import unlike
-from verify.claims.identity_map._framework import descend, squared_error
-from verify.claims.identity_map._rational import floats, pseudo_inverse, rational
-from verify.compare import AgreesTo, Estimate, Identical, MeanEquals
-from verify.reading import Reading
-
-Array = npt.NDArray[np.float64]
-KEY = "zhang2020identity"
+from verify.claim import Case, adversarial, grid, numeric, statistical
+from verify.claims._predictors import always, changed, drawn, unlike
+from verify.claims._searches import SEEDS, searched
+from verify.claims.identity_map._framework import descend, squared_error, trained
+from verify.claims.identity_map._rational import (
+    Integers,
+    nearest_solution,
+)
+from verify.claims.identity_map._sources import as_read, forced, ours, quoted
+from verify.compare import AgreesTo, Array, Estimate, Identical, MeanEquals
 
 _STEPS = (0, 1, 2, 3, 10, 31, 100)
 
@@ -75,30 +75,19 @@ def _untrained(*, dim: int, momentum: float, seed: int) -> Array:
     return tests @ w0.T
 
 
-def _problems() -> st.SearchStrategy[Case]:
-    return st.fixed_dictionaries(
-        {
-            "dim": st.integers(1, 40),
-            "momentum": st.sampled_from((0.0, 0.5, 0.8)),
-            "seed": st.integers(0, 10_000),
-        }
-    )
-
-
-THEOREM_1 = Claim(
+THEOREM_1 = adversarial(
     id="id/thm1",
     items=("Thm1",),
-    title=(
-        "A trained linear layer keeps its initial map except along the training image"
-    ),
+    title="A trained linear layer keeps its initial map except along the training image",
     statement=(
         r"f(x)=\Pi_\parallel x + W^0\,\Pi_\perp x,\qquad"
         r" \Pi_\parallel x=\frac{\hat x^Tx}{\|\hat x\|^2}\,\hat x"
     ),
-    source=Source(KEY, "Theorem 1"),
-    evidence=Evidence.SEARCH,
-    cases=grid(dim=(1, 2, 25, 196), momentum=(0.0, 0.8), seed=(0,)),
-    examples=_problems,
+    source=quoted("Theorem 1"),
+    cases=grid(dim=(1, 2, 25, 196), momentum=(0.0, 0.8), seed=0),
+    examples=searched(
+        dim=st.integers(1, 40), momentum=st.sampled_from((0.0, 0.5, 0.8)), seed=SEEDS
+    ),
     max_examples=10,
     predict=_predict_limit,
     measure=_measure_limit,
@@ -127,7 +116,7 @@ def _outputs(weights: Array, dim: int, seed: int) -> Array:
     return np.stack([x, tests[0]]) @ np.swapaxes(weights, -1, -2)
 
 
-def _path(dim: int, momentum: float, loss: Any, seed: int, later: int = 0) -> Array:
+def _path(*, dim: int, momentum: float, loss: Any, seed: int, later: int = 0) -> Array:
     x, w0, _ = _problem(dim, seed)
     weights = idm.one_layer_weights(
         x,
@@ -140,16 +129,7 @@ def _path(dim: int, momentum: float, loss: Any, seed: int, later: int = 0) -> Ar
     return _outputs(weights, dim, seed)
 
 
-def _predict_path(*, dim: int, momentum: float, loss: str, seed: int) -> Array:
-    return _path(dim, momentum, loss, seed)
-
-
-def _one_step_later(*, dim: int, momentum: float, loss: str, seed: int) -> Array:
-    """The weights one step later."""
-    return _path(dim, momentum, loss, seed, later=1)
-
-
-EQ_4 = Claim(
+EQ_4 = numeric(
     id="id/eq4",
     items=("Eq4",),
     title="Every step of training one linear layer moves its weights along one line",
@@ -157,17 +137,16 @@ EQ_4 = Claim(
         r"W^t = W^0 + (1-a_t)\,\hat u\,\hat x^T,\quad \hat u=(I-W^0)\hat x/\|\hat x\|^2,"
         r"\quad a_{t+1}=a_t-\eta b_{t+1},\; b_{t+1}=m b_t+g a_t"
     ),
-    source=Source(KEY, "Equation 4; the path is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Equation 4; the path is ours"),
     cases=grid(
-        dim=(3, 25, 100), momentum=(0.0, 0.5, 0.9), loss=("half_sum", "mean"), seed=(1,)
+        dim=(3, 25, 100), momentum=(0.0, 0.5, 0.9), loss=("half_sum", "mean"), seed=1
     ),
-    predict=_predict_path,
+    predict=_path,
     measure=_measure_path,
     # A hundred rounded steps of entries of size 1; heavy ball adds up to 1/(1-m) = 10;
     # then sums of up to 100 products.
     compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=_one_step_later,
+    must_refute=changed(_path, "The weights one step later.", later=1),
     version=2,
     finding=(
         "The path holds at every step, for plain gradient descent and for heavy ball;"
@@ -197,31 +176,28 @@ def _predict_factors(*, shrink: float, momentum: float, steps: list[int]) -> Arr
     )
 
 
-def _a_step_later(*, shrink: float, momentum: float, steps: list[int]) -> Array:
-    """The fraction one step later."""
-    later = [step + 1 for step in steps]
-    return _predict_factors(shrink=shrink, momentum=momentum, steps=later)
-
-
-FACTORS = Claim(
+FACTORS = numeric(
     id="id/eq4-factors",
     items=("Eq4",),
     title="The fraction of the error that is left after t steps, to the last digits",
     statement=(
         r"a_t = U_{t+1}-mU_t,\quad U_{t+1}=(1+m-\eta g)U_t-mU_{t-1},\; U_0=0,\, U_1=1"
     ),
-    source=Source(KEY, "Equation 4; the closed form is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Equation 4; the closed form is ours"),
     cases=(
         *grid(
             shrink=(1e-3, 0.3, 1.9), momentum=(0.0, 0.9), steps=([0, 1, 2, 17, 1000],)
         ),
-        *grid(shrink=(3.79,), momentum=(0.9,), steps=([1, 50, 3000],)),
+        *grid(shrink=3.79, momentum=0.9, steps=([1, 50, 3000],)),
     ),
     predict=_predict_factors,
     measure=_measure_factors,
     compare=AgreesTo(relative=1e-14, absolute=1e-300),
-    must_refute=_a_step_later,
+    must_refute=changed(
+        _predict_factors,
+        "The fraction one step later.",
+        steps=lambda steps: [step + 1 for step in steps],
+    ),
     uses=("id/eq4",),
 )
 
@@ -266,22 +242,16 @@ def _at_limit(loss: Any, momentum: float, share: float) -> Case:
     return {"loss": loss, "momentum": momentum, "rate": share * limit}
 
 
-STABILITY = Claim(
+STABILITY = numeric(
     id="id/eq4-stability",
     items=("Eq4",),
     title=(
-        "The paper's rate of 0.01 diverges with the half-sum loss, not with the"
-        " mean loss"
+        "The paper's rate of 0.01 diverges with the half-sum loss, not with the mean loss"
     ),
     statement=r"0<\eta g<2(1+m),\qquad g=\|\hat x\|^2 \text{ or } 2\|\hat x\|^2/d",
-    source=Source(
-        KEY,
-        "Appendices A and C, the recipe and the loss; the limit is ours",
-        Reading.OURS,
-    ),
-    evidence=Evidence.NUMERIC,
+    source=ours("Appendices A and C, the recipe and the loss; the limit is ours"),
     cases=(
-        *grid(loss=("half_sum", "mean"), momentum=(0.0, 0.9), rate=(0.01,)),
+        *grid(loss=("half_sum", "mean"), momentum=(0.0, 0.9), rate=0.01),
         *(
             _at_limit(loss, momentum, share)
             for loss in ("half_sum", "mean")
@@ -320,48 +290,36 @@ def _measure_orthogonal(*, dim: int, scale: float, draws: int, seed: int) -> Est
     rng = np.random.default_rng([22, seed])
     start = scale * rng.standard_normal((draws, dim, dim))
     weight, image = torch.from_numpy(start), torch.from_numpy(x)
-    ((trained,),) = descend(
-        [weight],
-        lambda: squared_error(weight @ image, image, "half_sum"),
-        steps=(20,),
-        rate=0.9,
-    )
     # Rows of the weights are independent, hence the pixels.
-    outputs = (trained @ z).ravel()
+    outputs = (trained(weight, image) @ z).ravel()
     return Estimate.of(outputs[:, None] < scale * 2.0 * np.array(_QUANTILES))
 
 
-def _below(dim: int, scale: float, seed: int, variance: float) -> Array:
+def _below(
+    *, dim: int, scale: float, draws: int, seed: int, variance: float = 1.0
+) -> Array:
     _, z = _orthogonal(dim, seed)
     law = idm.orthogonal_law(z, scale)
     deviation = np.sqrt(variance * law.variance)
     return gaussian.cdf((scale * 2.0 * np.array(_QUANTILES) - law.mean) / deviation)
 
 
-def _predict_orthogonal(*, dim: int, scale: float, draws: int, seed: int) -> Array:
-    return _below(dim, scale, seed, 1.0)
-
-
-def _not_squared(*, dim: int, scale: float, draws: int, seed: int) -> Array:
-    """The image's length, two, in the place of its square in the variance."""
-    return _below(dim, scale, seed, 0.5)
-
-
-ORTHOGONAL = Claim(
+ORTHOGONAL = statistical(
     id="id/thm1-orth",
     items=("Thm1-orth",),
-    title=(
-        "A trained linear layer maps an image orthogonal to the training image to noise"
-    ),
+    title="A trained linear layer maps an image orthogonal to the training image to noise",
     statement=r"x\perp\hat x:\quad f(x)_i = (W^0x)_i\sim N(0,\,s^2\|x\|^2)",
-    source=Source(KEY, "After Theorem 1, and appendix E.2", Reading.READING),
-    evidence=Evidence.STATISTICAL,
-    cases=grid(dim=(20,), scale=(0.05, 1.0), draws=(4000,), seed=(0,)),
-    predict=_predict_orthogonal,
+    source=as_read("After Theorem 1, and appendix E.2"),
+    cases=grid(dim=20, scale=(0.05, 1.0), draws=4000, seed=0),
+    predict=_below,
     measure=_measure_orthogonal,
     # 80,000 pixels: standard errors up to 0.0018.
     compare=MeanEquals(discrepancy=0.02),
-    must_refute=_not_squared,
+    must_refute=changed(
+        _below,
+        "The image's length, two, in the place of its square in the variance.",
+        variance=0.5,
+    ),
     assumptions=("initial weights independent N(0, s²)",),
     uses=("id/thm1",),
 )
@@ -377,13 +335,7 @@ def _measure_cosines(*, rho: float, scale: float, dim: int, draws: int) -> Estim
     rng = np.random.default_rng([23, dim])
     weight = torch.from_numpy(scale * rng.standard_normal((draws, dim, dim)))
     image = torch.from_numpy(x)
-    ((trained,),) = descend(
-        [weight],
-        lambda: squared_error(weight @ image, image, "half_sum"),
-        steps=(20,),
-        rate=0.9,
-    )
-    outputs = trained @ test
+    outputs = trained(weight, image) @ test
     lengths = np.linalg.norm(outputs, axis=1)
     first, second = outputs @ x / lengths, outputs @ test / lengths
     return Estimate.of(np.column_stack([first, second, first**2, lengths**2]))
@@ -403,12 +355,11 @@ def _always_rho(*, rho: float, scale: float, dim: int, draws: int) -> list[float
     return [rho, 1.0, rho * rho, 1.0]
 
 
-COSINES = Claim(
+COSINES = statistical(
     id="id/thm1-cosines",
     items=("Thm1-orth", "Corr"),
     title=(
-        "Expected cosine of a trained layer's output with the training image"
-        " and its input"
+        "Expected cosine of a trained layer's output with the training image and its input"
     ),
     statement=(
         r"E\cos(f(x),\hat x) = \frac{\kappa\,\Gamma(\frac{d+1}2)}"
@@ -416,9 +367,8 @@ COSINES = Claim(
         r"-\tfrac{\kappa^2}2\big),\quad \kappa=\frac{\rho}{s\sqrt{1-\rho^2}},\quad"
         r" E\cos(f(x),x)=\rho\,E\cos(f(x),\hat x)"
     ),
-    source=Source(KEY, "After Theorem 1; the exact mean is ours", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
-    cases=grid(rho=(-0.5, 0.0, 0.3, 0.9), scale=(0.2,), dim=(20,), draws=(4000,)),
+    source=ours("After Theorem 1; the exact mean is ours"),
+    cases=grid(rho=(-0.5, 0.0, 0.3, 0.9), scale=0.2, dim=20, draws=4000),
     predict=_predict_cosines,
     measure=_measure_cosines,
     compare=MeanEquals(discrepancy=0.04),
@@ -430,69 +380,50 @@ COSINES = Claim(
 # --- least squares --------------------------------------------------------------------
 
 
-def _integers(shape: tuple[int, int], seed: int, *index: int) -> npt.NDArray[np.int64]:
+def _integers(shape: tuple[int, int], seed: int, *index: int) -> Integers:
     return np.random.default_rng([24, seed, *index]).integers(-4, 5, shape)
 
 
-def _system(rows: int, columns: int, rank: int, outputs: int, seed: int) -> Any:
+def _system(
+    rows: int, columns: int, rank: int, outputs: int, seed: int
+) -> tuple[Integers, Integers, Integers]:
     """Return X, Y, W0 of whole numbers, X of at most the given rank."""
     x = _integers((rows, rank), seed, 0) @ _integers((rank, columns), seed, 1)
     y, w0 = _integers((rows, outputs), seed, 2), _integers((columns, outputs), seed, 3)
     return x, y, w0
 
 
-def _measure_exact(
-    *, rows: int, columns: int, rank: int, outputs: int, seed: int
-) -> Array:
-    x, y, w0 = _system(rows, columns, rank, outputs, seed)
-    if not x.any():
-        return np.array(w0, dtype=np.float64)
-    start = rational(w0)
-    step = pseudo_inverse(x) * (rational(y) - rational(x) * start)
-    return floats(start + step)
+@drawn(_system)
+def _predict_least_squares(x: Integers, y: Integers, w0: Integers) -> Array:
+    return idm.least_squares_weights(x, y, w0)
 
 
-def _predict_least_squares(
-    *, rows: int, columns: int, rank: int, outputs: int, seed: int
-) -> Array:
-    return idm.least_squares_weights(*_system(rows, columns, rank, outputs, seed))
-
-
-def _minimum_norm(
-    *, rows: int, columns: int, rank: int, outputs: int, seed: int
-) -> Array:
+@drawn(_system)
+def _minimum_norm(x: Integers, y: Integers, w0: Integers) -> Array:
     """The solution of least norm, which forgets the initial weights."""
-    x, y, w0 = _system(rows, columns, rank, outputs, seed)
     return idm.least_squares_weights(x, y, 0.0 * w0)
 
 
-def _systems() -> st.SearchStrategy[Case]:
-    return st.fixed_dictionaries(
-        {
-            "rows": st.integers(1, 7),
-            "columns": st.integers(1, 7),
-            "rank": st.integers(1, 7),
-            "outputs": st.integers(1, 3),
-            "seed": st.integers(0, 10_000),
-        }
-    )
-
-
-LEAST_SQUARES = Claim(
+LEAST_SQUARES = adversarial(
     id="id/lem1-rational",
     items=("Lem1", "Lem2"),
     title="Lemmas 1 and 2 are one formula, for every rank",
     statement=r"W^\infty = W^0 + X^+(Y-XW^0)",
-    source=Source(KEY, "Lemmas 1 and 2; the joint form is ours", Reading.OURS),
-    evidence=Evidence.SEARCH,
+    source=ours("Lemmas 1 and 2; the joint form is ours"),
     cases=(
-        *grid(rows=(2,), columns=(6,), rank=(2,), outputs=(2,), seed=(0,)),
-        *grid(rows=(6,), columns=(3,), rank=(3,), outputs=(2,), seed=(0,)),
-        *grid(rows=(6,), columns=(5,), rank=(2,), outputs=(3,), seed=(0, 1)),
+        *grid(rows=2, columns=6, rank=2, outputs=2, seed=0),
+        *grid(rows=6, columns=3, rank=3, outputs=2, seed=0),
+        *grid(rows=6, columns=5, rank=2, outputs=3, seed=(0, 1)),
     ),
-    examples=_systems,
+    examples=searched(
+        rows=st.integers(1, 7),
+        columns=st.integers(1, 7),
+        rank=st.integers(1, 7),
+        outputs=st.integers(1, 3),
+        seed=SEEDS,
+    ),
     predict=_predict_least_squares,
-    measure=_measure_exact,
+    measure=drawn(_system)(nearest_solution),
     # eps times the condition number, which for such matrices stays below 1e3, squared
     # where the targets are not reached, with residuals ten times the weights.
     compare=AgreesTo(relative=1e-9, of_largest=True),
@@ -537,7 +468,7 @@ def _other_lemma(*, rows: int, columns: int, steps: int, seed: int) -> Array:
     return idm.least_squares_weights(x, y, 0.0 * w0)
 
 
-DESCENT = Claim(
+DESCENT = numeric(
     id="id/lem1",
     items=("Lem1", "Lem2"),
     title="Gradient descent on least squares ends at the solution closest to its start",
@@ -545,12 +476,11 @@ DESCENT = Claim(
         r"N\le D:\; W^\infty=W^0+X^T(XX^T)^{-1}(Y-XW^0);\qquad"
         r" N\ge D:\; W^\infty=(X^TX)^{-1}X^TY"
     ),
-    source=Source(KEY, "Lemmas 1 and 2", Reading.FORCED),
-    evidence=Evidence.NUMERIC,
+    source=forced("Lemmas 1 and 2"),
     cases=(
-        *grid(rows=(3,), columns=(8,), steps=(1, 20, 400), seed=(0,)),
-        *grid(rows=(8,), columns=(3,), steps=(1, 20, 400), seed=(0,)),
-        *grid(rows=(5,), columns=(5,), steps=(400,), seed=(0,)),
+        *grid(rows=3, columns=8, steps=(1, 20, 400), seed=0),
+        *grid(rows=8, columns=3, steps=(1, 20, 400), seed=0),
+        *grid(rows=5, columns=5, steps=400, seed=0),
     ),
     predict=_predict_descent,
     measure=_measure_descent,
@@ -592,10 +522,6 @@ def _measure_update(*, dim: int, units: int, steps: int, seed: int) -> list[floa
     return [float(s[1] / s[0]), abs(float(v[0] @ x))]
 
 
-def _predict_update(*, dim: int, units: int, steps: int, seed: int) -> list[float]:
-    return [0.0, 1.0]
-
-
 def _two_directions(*, dim: int, units: int, steps: int, seed: int) -> list[float]:
     """Weights that also shrink, as under weight decay of 1e-4."""
     w0, trained = _two_layers(dim, units, steps, seed)
@@ -609,19 +535,17 @@ def _kept(steps: int) -> float:
     return (1.0 - 0.5e-4) ** steps
 
 
-TWO_LAYER = Claim(
+TWO_LAYER = numeric(
     id="id/twolayer",
     items=("TwoLayer", "Eq16"),
     title=(
-        "Training the bottom of two layers moves its weights along the training"
-        " image only"
+        "Training the bottom of two layers moves its weights along the training image only"
     ),
     statement=r"f=\alpha^T\mathrm{ReLU}(Wx),\ \alpha \text{ fixed}:\quad"
     r" W^t = W^0 + u_t\,\hat x^T \text{ for all } t",
-    source=Source(KEY, "Equation 16"),
-    evidence=Evidence.NUMERIC,
-    cases=grid(dim=(10, 25), units=(50, 400), steps=(1, 30, 200), seed=(0,)),
-    predict=_predict_update,
+    source=quoted("Equation 16"),
+    cases=grid(dim=(10, 25), units=(50, 400), steps=(1, 30, 200), seed=0),
+    predict=always([0.0, 1.0]),
     measure=_measure_update,
     # Each of up to 200 rounded updates, relative to weights of size 1 that move 0.01.
     compare=AgreesTo(absolute=1e-11),
@@ -647,16 +571,15 @@ def _decayed(*, dim: int, units: int, steps: int, seed: int) -> Array:
     return _kept(steps) * kept
 
 
-UNMOVED = Claim(
+UNMOVED = numeric(
     id="id/twolayer-orth",
     items=("TwoLayer", "Eq16", "Fig12"),
     title=(
         "With the upper layer fixed, the lower one's response to an orthogonal image stays"
     ),
     statement=r"x\perp\hat x:\quad W^tx = W^0x \text{ for all } t",
-    source=Source(KEY, "Appendix E.2, below equation 18", Reading.FORCED),
-    evidence=Evidence.NUMERIC,
-    cases=grid(dim=(10, 25), units=(50, 400), steps=(30, 200), seed=(0,)),
+    source=forced("Appendix E.2, below equation 18"),
+    cases=grid(dim=(10, 25), units=(50, 400), steps=(30, 200), seed=0),
     predict=_predict_unmoved,
     measure=_measure_unmoved,
     compare=AgreesTo(absolute=1e-12),
@@ -685,14 +608,10 @@ def _readout(units: int) -> Array:
     return np.linspace(-1.0, 2.0, units) / np.sqrt(units)
 
 
-def _moments(dim: int, units: int, scale: float, share: float) -> list[float]:
+def _predict_noise(*, dim: int, units: int, scale: float, draws: int) -> list[float]:
     _, z = _orthogonal(dim, 5)
     law = idm.two_layer_orthogonal_law(z, scale, _readout(units))
-    return [law.mean, law.mean**2 + share * law.variance]
-
-
-def _predict_noise(*, dim: int, units: int, scale: float, draws: int) -> list[float]:
-    return _moments(dim, units, scale, 1.0)
+    return [law.mean, law.mean**2 + law.variance]
 
 
 def _linear_noise(*, dim: int, units: int, scale: float, draws: int) -> list[float]:
@@ -702,20 +621,16 @@ def _linear_noise(*, dim: int, units: int, scale: float, draws: int) -> list[flo
     return [0.0, float(scale**2 * (z @ z) * (readout @ readout))]
 
 
-NOISE = Claim(
+NOISE = statistical(
     id="id/twolayer-law",
     items=("TwoLayer", "Fig12"),
-    title=(
-        "Training the bottom layer alone leaves noise of known size on"
-        " orthogonal images"
-    ),
+    title="Training the bottom layer alone leaves noise of known size on orthogonal images",
     statement=(
         r"E f=\tfrac{s\|x\|}{\sqrt{2\pi}}\textstyle\sum_i\alpha_i,\quad"
         r" \mathrm{Var} f=s^2\|x\|^2\big(\tfrac12-\tfrac1{2\pi}\big)\sum_i\alpha_i^2"
     ),
-    source=Source(KEY, "Appendix E.2; the moments are ours", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
-    cases=grid(dim=(6,), units=(10, 40), scale=(0.5,), draws=(20_000,)),
+    source=ours("Appendix E.2; the moments are ours"),
+    cases=grid(dim=6, units=(10, 40), scale=0.5, draws=20_000),
     predict=_predict_noise,
     measure=_measure_noise,
     compare=MeanEquals(discrepancy=0.15),

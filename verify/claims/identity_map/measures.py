@@ -16,14 +16,14 @@ from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.training import train
 from empirical.randomness import torch_generator
 from theory import identity_map as idm
-from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claim import adversarial, grid, numeric
+from verify.claims._predictors import changed
+from verify.claims._searches import searched
 from verify.claims._twins import closed
-from verify.compare import AgreesTo
-from verify.reading import Reading
+from verify.claims.identity_map._sources import ours, quoted
+from verify.compare import AgreesTo, Array
 
-Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
-KEY = "zhang2020identity"
 
 # --- test images ----------------------------------------------------------------------
 
@@ -54,28 +54,19 @@ def _mixed_linearly(*, rho: float, side: int, law: str, seed: int) -> list[float
     return [rho / length] * 3 + [length] * 3
 
 
-def _probes() -> st.SearchStrategy[Case]:
-    return st.fixed_dictionaries(
-        {
-            "rho": st.floats(-1.0, 1.0, allow_subnormal=False),
-            "side": st.integers(2, 12),
-            "law": st.sampled_from(("gaussian", "uniform")),
-            "seed": st.integers(0, 1000),
-        }
-    )
-
-
-PROBE = Claim(
+PROBE = adversarial(
     id="id/probe",
     items=("Probe",),
     title="Test images have exactly the requested correlation and norm",
     statement=r"\cos(z,\hat x) = \rho,\qquad \|z\| = \|\hat x\|",
-    source=Source(KEY, "Section 3.2, on test images"),
-    evidence=Evidence.SEARCH,
-    cases=grid(
-        rho=(0.0, 1e-9, 0.3, 0.999999, 1.0), side=(14,), law=("gaussian",), seed=(0,)
+    source=quoted("Section 3.2, on test images"),
+    cases=grid(rho=(0.0, 1e-9, 0.3, 0.999999, 1.0), side=14, law="gaussian", seed=0),
+    examples=searched(
+        rho=st.floats(-1.0, 1.0, allow_subnormal=False),
+        side=st.integers(2, 12),
+        law=st.sampled_from(("gaussian", "uniform")),
+        seed=st.integers(0, 1000),
     ),
-    examples=_probes,
     max_examples=50,
     predict=_predict_probe,
     measure=_measure_probe,
@@ -124,7 +115,6 @@ COSINE = closed(
     items=("Corr",),
     title="Cosines of images with black pixels, faint, bright and of one grey",
     statement=r"\cos(a, b) = \frac{\langle a, b\rangle}{\|a\|\,\|b\|}",
-    key=KEY,
     where="Section 3.2",
     cases=(
         *grid(
@@ -169,7 +159,9 @@ def _measure_classifier(*, train_size: int, tests: int, side: int) -> float:
     return float(errors[0, 0])
 
 
-def _by_pairs(train_size: int, tests: int, side: int, *, nearest: bool) -> float:
+def _by_pairs(
+    *, train_size: int, tests: int, side: int, nearest: bool = False
+) -> float:
     """Error by the definition: every pair of a test and a training example."""
     (x, y), (z, wanted) = (
         _digits(train_size, "train", side),
@@ -187,16 +179,7 @@ def _by_pairs(train_size: int, tests: int, side: int, *, nearest: bool) -> float
     return wrong / tests
 
 
-def _predict_classifier(*, train_size: int, tests: int, side: int) -> float:
-    return _by_pairs(train_size, tests, side, nearest=False)
-
-
-def _nearest(*, train_size: int, tests: int, side: int) -> float:
-    """The nearest image of a class in the place of the mean."""
-    return _by_pairs(train_size, tests, side, nearest=True)
-
-
-CLASSIFIER = Claim(
+CLASSIFIER = numeric(
     id="id/layer",
     items=("Layer",),
     title="The averaging classifier computed from class sums equals that from pairs",
@@ -204,13 +187,16 @@ CLASSIFIER = Claim(
         r"\operatorname{argmax}_c\textstyle\sum_j\langle r_i,r_j\rangle[y_j=c]"
         r" = \operatorname{argmax}_c\langle r_i,\sum_{j:\,y_j=c}r_j\rangle"
     ),
-    source=Source(KEY, "Section 3.2, on layers"),
-    evidence=Evidence.NUMERIC,
-    cases=grid(train_size=(300, 1000), tests=(200,), side=(7, 14)),
-    predict=_predict_classifier,
+    source=quoted("Section 3.2, on layers"),
+    cases=grid(train_size=(300, 1000), tests=200, side=(7, 14)),
+    predict=_by_pairs,
     measure=_measure_classifier,
     compare=AgreesTo(absolute=1e-12),
-    must_refute=_nearest,
+    must_refute=changed(
+        _by_pairs,
+        "The nearest image of a class in the place of the mean.",
+        nearest=True,
+    ),
 )
 
 # --- pictures, upper layers, change ---------------------------------------------------
@@ -248,14 +234,13 @@ def _channel_zero(*, channels: int, side: int, seed: int) -> list[float]:
     return [*right[:2], *(h[0] / np.linalg.norm(h[0])).ravel().tolist()]
 
 
-PICTURE = Claim(
+PICTURE = numeric(
     id="id/svd",
     items=("SVD",),
     title="The picture shown for a layer is its top right singular vector",
     statement=r"v = \operatorname{argmax}_{\|v\|=1}\|Hv\|,\quad H\in\mathbb R^{C\times HW}",
-    source=Source(KEY, "Appendix F"),
-    evidence=Evidence.NUMERIC,
-    cases=grid(channels=(1, 4, 30), side=(5,), seed=(0, 1)),
+    source=quoted("Appendix F"),
+    cases=grid(channels=(1, 4, 30), side=5, seed=(0, 1)),
     predict=_predict_picture,
     measure=_measure_picture,
     # eps over the gap of the top two singular values, of order one.
@@ -277,7 +262,7 @@ def _measure_upper(*, layers: int, count: int, seed: int) -> Array:
     return network.upper(params, below, count).numpy().ravel()
 
 
-def _by_modules(layers: int, seed: int, *, relu: bool) -> Array:
+def _by_modules(*, layers: int, count: int, seed: int, relu: bool = True) -> Array:
     """The whole network by the framework's own convolutions."""
     _, params, h = _cnn(layers, seed)
     for weight in params[:-1]:
@@ -286,27 +271,19 @@ def _by_modules(layers: int, seed: int, *, relu: bool) -> Array:
     return torch.nn.functional.conv2d(h, params[-1][0], padding=1).numpy().ravel()
 
 
-def _predict_upper(*, layers: int, count: int, seed: int) -> Array:
-    return _by_modules(layers, seed, relu=True)
-
-
-def _without_relu(*, layers: int, count: int, seed: int) -> Array:
-    """The network without any of its ReLUs."""
-    return _by_modules(layers, seed, relu=False)
-
-
-UPPER = Claim(
+UPPER = numeric(
     id="id/upper",
     items=("Upper",),
     title="The upper layers applied to the lower layers' output are the whole network",
     statement=r"f = f_{k+1..L}\circ f_{1..k}",
-    source=Source(KEY, "Appendix H.2; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
-    cases=grid(layers=(4,), count=(1, 2, 3, 4), seed=(0,)),
-    predict=_predict_upper,
+    source=ours("Appendix H.2; ours"),
+    cases=grid(layers=4, count=(1, 2, 3, 4), seed=0),
+    predict=_by_modules,
     measure=_measure_upper,
     compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=_without_relu,
+    must_refute=changed(
+        _by_modules, "The network without any of its ReLUs.", relu=False
+    ),
 )
 
 
@@ -339,13 +316,12 @@ def _of_the_new(*, side: int, seed: int) -> float:
     return float(np.linalg.norm(trained - w0) / np.linalg.norm(trained))
 
 
-CHANGE = Claim(
+CHANGE = numeric(
     id="id/rel",
     items=("Rel", "Thm1"),
     title="The relative change of one trained layer, in closed form",
     statement=r"\|W^0-W^*\|/\|W^0\| = \|(I-W^0)\hat x\|/(\|\hat x\|\,\|W^0\|)",
-    source=Source(KEY, "Appendix G; the closed form is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Appendix G; the closed form is ours"),
     cases=grid(side=(3, 6), seed=(0, 1)),
     predict=_predict_change,
     measure=_measure_change,

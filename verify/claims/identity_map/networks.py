@@ -13,11 +13,9 @@ from empirical.jacobian import ntk_by_jacobian
 from empirical.networks import Convolutional, FullyConnected, Norm, Residual
 from empirical.networks.layers import derivative
 from verify.claim import grid
-from verify.claims._twins import Array, closed, drawn_into, normal, sketch
+from verify.claims._twins import Array, closed, drawn_into, normal, sketch, stacked
 from verify.claims.identity_map.steps import plain
 from verify.compare import Identical
-
-KEY = "zhang2020identity"
 
 # --- what a network is and does ---------------------------------------------------------
 
@@ -81,12 +79,7 @@ def _found_norm(*, over: Any, affine: bool, bias: bool, act: str) -> list[float]
         parametrisation="standard",
     )
     nets = [_normed(row, over, affine, bias, act) for row in range(2)]
-    params = network.load(
-        [
-            torch.stack(same).detach()
-            for same in zip(*[tuple(n.parameters()) for n in nets], strict=True)
-        ]
-    )
+    params = network.load(stacked(n.parameters() for n in nets))
     buffers = network.running(params)
     runs = [
         network.run(params, normal(7, 5, seed=[32, k]), buffers=buffers).outputs
@@ -107,15 +100,10 @@ NORM = closed(
     items=("B1",),
     title="Batch and layer normalisation match PyTorch's, running statistics included",
     statement=r"z\mapsto g\,(z-\hat\mu)/\sqrt{\hat\sigma^2+\epsilon}+b",
-    key=KEY,
     where="not in the paper, whose networks have no normalisation",
     cases=(
-        *grid(
-            over=("batch", "layer"), affine=(True,), bias=(True, False), act=("tanh",)
-        ),
-        *grid(
-            over=("batch", "layer"), affine=(False,), bias=(True,), act=("relu", "selu")
-        ),
+        *grid(over=("batch", "layer"), affine=True, bias=(True, False), act="tanh"),
+        *grid(over=("batch", "layer"), affine=False, bias=True, act=("relu", "selu")),
     ),
     twin=_plain_norm,
     measure=_found_norm,
@@ -146,11 +134,8 @@ def _found_sizes(*, kind: Any, bias: bool) -> list[float]:
 SIZES = closed(
     id="id/tab1-counts",
     items=("Tab1",),
-    title=(
-        "Counts of parameters and multiplications are those of PyTorch's own networks"
-    ),
+    title="Counts of parameters and multiplications are those of PyTorch's own networks",
     statement=r"\#\theta,\qquad\#\text{products}=\sum_lHW\,C_lC_{l-1}K^2",
-    key=KEY,
     where="Table 1",
     cases=grid(kind=("fcn", "cnn", "residual"), bias=(False, True)),
     compare=Identical(),
@@ -192,7 +177,6 @@ COVER = closed(
     items=("Fig8",),
     title="The receptive field is measured as the pixels with a non-zero gradient",
     statement=r"|\{p:\partial f_q/\partial x_p\ne0\}|/(HW)",
-    key=KEY,
     where="Section 3.4",
     cases=(
         {"kernel": 3, "shape": [7, 6], "at": [0, 0]},
@@ -244,10 +228,7 @@ def _plain_kernel(*, kind: str, outputs: str, cross: bool, wrong: bool) -> list[
 def _found_kernel(*, kind: Any, outputs: Any, cross: bool) -> list[float]:
     width = {"cnn": 9, "fcn": 5, "residual": None}[kind]
     network = copier(kind, shape=(2, 3, 4), layers=2, width=width, kernel=3, bias=True)
-    params = tuple(
-        torch.stack(same).detach()
-        for same in zip(*[tuple(n.parameters()) for n in _nets(kind)], strict=True)
-    )
+    params = stacked(n.parameters() for n in _nets(kind))
     x = normal(3, 2, 3, 4, seed=[34])
     y = normal(2, 2, 3, 4, seed=[35]) if cross else None
     # The large budget takes all inputs at once, the small one input at a time.
@@ -265,15 +246,12 @@ def _found_kernel(*, kind: Any, outputs: Any, cross: bool) -> list[float]:
 KERNEL = closed(
     id="id/Fig2-tangent",
     items=("Fig2",),
-    title=(
-        "The empirical tangent kernel is the Gram matrix of single outputs' gradients"
-    ),
+    title="The empirical tangent kernel is the Gram matrix of single outputs' gradients",
     statement=r"\Theta_{ij}=\langle\nabla_\theta f(x_i),\nabla_\theta f(x_j)\rangle",
-    key=KEY,
     where="not in the paper, which has no tangent kernels",
     cases=(
-        *grid(kind=("fcn", "cnn", "residual"), outputs=("mean",), cross=(False,)),
-        *grid(kind=("fcn",), outputs=("sum", "all"), cross=(True,)),
+        *grid(kind=("fcn", "cnn", "residual"), outputs="mean", cross=False),
+        *grid(kind="fcn", outputs=("sum", "all"), cross=True),
     ),
     twin=_plain_kernel,
     measure=_found_kernel,
@@ -302,10 +280,7 @@ def _plain_upper(*, count: int, wrong: bool) -> list[float]:
 def _found_upper(*, count: int) -> list[float]:
     network = Residual(shape=(2, 3, 4), blocks=3, bias=True)
     nets = [plain("residual", 6, "relu", True, row) for row in range(2)]  # noqa: FBT003
-    params = tuple(
-        torch.stack(same).detach()
-        for same in zip(*[tuple(n.parameters()) for n in nets], strict=True)
-    )
+    params = stacked(n.parameters() for n in nets)
     outputs = network.upper(params, normal(3, 24, seed=[36]), count)
     return [n for one in outputs for n in sketch(one)]
 
@@ -315,7 +290,6 @@ UPPER = closed(
     items=("Upper",),
     title="The last layers of a residual network are its last blocks",
     statement=r"h\mapsto h+W_{2b}\sigma(W_{2b-1}h)",
-    key=KEY,
     where="Appendices H.2 and N",
     cases=grid(count=(2, 4)),
     twin=_plain_upper,
@@ -351,7 +325,6 @@ SLOPE = closed(
     items=("B2",),
     title="Derivatives of activations are the analytic ones, and 0 at kinks",
     statement=r"\sigma'(z)",
-    key=KEY,
     where="not in the paper: slopes for tangent kernels",
     cases=grid(name=("tanh", "relu", "sign", "square")),
     twin=_plain_slope,

@@ -23,9 +23,8 @@ from empirical.testbed.observers import (
 from empirical.testbed.stack import Stack
 from empirical.testbed.supervised import Supervised, loaded
 from verify.claim import grid
-from verify.claims._twins import closed, drawn_into, normal, orders, sketch
+from verify.claims._twins import closed, drawn_into, normal, orders, sketch, stacked
 
-KEY = "zhang2020identity"
 _EXAMPLES, _STEPS = 7, 12
 _RATES = (0.05, 0.03, 0.02)
 
@@ -92,8 +91,7 @@ def _examples() -> tuple[Tensor, Tensor]:
 
 
 def _stack(*rates: float) -> Stack:
-    each = [tuple(_net(r).parameters()) for r in range(len(rates))]
-    return Stack([torch.stack(same) for same in zip(*each, strict=True)], rates=rates)
+    return Stack(stacked(_net(r).parameters() for r in range(len(rates))), rates=rates)
 
 
 def _own_order(replicate: int) -> torch.Generator:
@@ -177,18 +175,14 @@ STEPS = closed(
     items=("Fig32",),
     title="Every optimiser's steps on stacked networks are PyTorch's on each network",
     statement=r"\theta_{12}\text{ of three stacked networks}=\theta_{12}\text{ of each}",
-    key=KEY,
     where="Appendix I, on optimisers",
     cases=(
-        *grid(name=tuple(OPTIMISERS), clip=(None,), common=False, examples="own"),
+        *grid(name=tuple(OPTIMISERS), clip=None, common=False, examples="own"),
         *grid(
-            name=("adam", "adam, other moments"),
-            clip=(None,),
-            common=True,
-            examples="own",
+            name=("adam", "adam, other moments"), clip=None, common=True, examples="own"
         ),
-        *grid(name=("momentum", "adamax"), clip=(0.4,), common=False, examples="own"),
-        *grid(name="momentum", clip=(None,), common=False, examples=("shared", "all")),
+        *grid(name=("momentum", "adamax"), clip=0.4, common=False, examples="own"),
+        *grid(name="momentum", clip=None, common=False, examples=("shared", "all")),
     ),
     twin=_plain_steps,
     measure=_stacked_steps,
@@ -287,11 +281,9 @@ WAYS = closed(
     id="id/Fig32-schedules",
     items=("Fig32",),
     title=(
-        "Learning-rate drops, fresh batches and gradient rescaling follow their"
-        " definitions"
+        "Learning-rate drops, fresh batches and gradient rescaling follow their definitions"
     ),
     statement=r"w\leftarrow w-\eta\,0.5^{[t\ge3]+[t\ge7]}g,\qquad g\leftarrow g\,c/\|g\|",
-    key=KEY,
     where="Appendix A, on the schedule",
     cases=grid(way=("afresh", "drops", "lifted")),
     twin=_plain_ways,
@@ -397,11 +389,9 @@ LOOKS = closed(
     id="id/release-looks",
     items=("Fig2",),
     title=(
-        "The loss alone decides when a network leaves the plateau, ends, stalls"
-        " or diverges"
+        "The loss alone decides when a network leaves the plateau, ends, stalls or diverges"
     ),
     statement=r"t_r=\min\{t:\ell_t<\tfrac12\ell_0\},\qquad t_{end}=t_r+6",
-    key=KEY,
     where="Appendix A, on training",
     cases=grid(check=(1, 3, 7)),
     twin=_plain_looks,

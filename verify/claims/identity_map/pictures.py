@@ -14,7 +14,6 @@ from empirical.identity_map.images.sources import channelled, mixture, patterns,
 from verify.claim import grid
 from verify.claims._twins import Array, closed, sketch
 
-KEY = "zhang2020identity"
 _MEAN, _SCALE = 0.1307, 0.3081
 _COLOUR = ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616))
 
@@ -79,11 +78,8 @@ def _found_unseen(*, shape: list[int]) -> list[float]:
 UNSEEN = closed(
     id="id/Fig6-pictures",
     items=("Fig6", "Probe"),
-    title=(
-        "Test images: digits, half-and-half mixtures and patterns drawn pixel by pixel"
-    ),
+    title="Test images: digits, half-and-half mixtures and patterns drawn pixel by pixel",
     statement=r"\tfrac12(x_a+x_b),\quad[r\in\text{disc}],\ [\lfloor y/c\rfloor\text{ odd}]",
-    key=KEY,
     where="Appendix A and Figure 2",
     cases=({"shape": [1, 14, 14]}, {"shape": [3, 9, 16]}, {"shape": [1, 5, 4]}),
     twin=_plain_unseen,
@@ -162,12 +158,8 @@ MIXED = closed(
     items=("Fig42", "ThreeChannels"),
     title="Mixtures, colour digits and coloured patterns are constructed as described",
     statement=r"\lambda x_a+(1-\lambda)x_b",
-    key=KEY,
     where="Appendices A and O",
-    cases=(
-        *grid(share=(0.3, 1.0)),
-        *grid(share=1.0, file=("ppm", "png")),
-    ),
+    cases=(*grid(share=(0.3, 1.0)), *grid(share=1.0, file=("ppm", "png"))),
     twin=_plain_mixed,
     measure=_found_mixed,
     uses=("id/Fig6-pictures",),

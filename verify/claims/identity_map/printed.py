@@ -4,11 +4,10 @@ from typing import Any
 
 from empirical.identity_map.experiments import configurations
 from empirical.testbed.study import Scale
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import grid, numeric
+from verify.claims._predictors import mapped
+from verify.claims.identity_map._sources import ours
 from verify.compare import Identical
-from verify.reading import Reading
-
-KEY = "zhang2020identity"
 
 _TABLE: dict[str, list[int]] = {
     "fcn": [1, 2, 4, 6, 8, 10],
@@ -28,25 +27,23 @@ def _trained(*, network: str) -> list[int]:
     return [layers for layers in listed if f"{network}-depth-{layers}" in names]
 
 
-def _hidden(*, network: str) -> list[int]:
-    """Hidden layers, one fewer."""
-    return [layers - 1 for layers in _listed(network=network)]
-
-
-DEPTHS = Claim(
+DEPTHS = numeric(
     id="id/tab1-depths",
     items=("Tab1", "Fig3"),
     uses=("id/tab1",),
     title="At the paper's scale, every depth that Table 1 lists has a configuration",
     statement=r"\text{layers of Table 1}",
-    source=Source(KEY, "Table 1; the configurations are ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Table 1; the configurations are ours"),
     # "biased": the same convolutional networks with biases.
     cases=grid(network=("fcn-relu", "cnn", "biased")),
     predict=_listed,
     measure=_trained,
     compare=Identical(),
-    must_refute=_hidden,
+    must_refute=mapped(
+        _listed,
+        "Hidden layers, one fewer.",
+        lambda found: [layers - 1 for layers in found],
+    ),
 )
 
 
@@ -64,12 +61,7 @@ def _configured_shape(*, figure: int) -> list[int]:
     return [*found, *sorted({n for network in networks for n in network.units[1:-1]})]
 
 
-def _thrice(*, figure: int) -> list[int]:
-    """On colour images three times the width that networks of grey ones have."""
-    return [6144 if n == 3072 else n for n in _printed_shape(figure=figure)]
-
-
-SHAPES = Claim(
+SHAPES = numeric(
     id="id/Fig42-shapes",
     items=("Fig42", "Fig43", "Fig3"),
     uses=("id/Fig42-pictures",),
@@ -80,13 +72,16 @@ SHAPES = Claim(
         r"1 \times 28 \times 28: 2048,\ 128\text{ channels};\quad "
         r"3 \times 32 \times 32: 3072,\ 128\text{ channels}"
     ),
-    source=Source(KEY, "Appendices A and O; the configurations are ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Appendices A and O; the configurations are ours"),
     cases=grid(figure=(2, 3, 42, 43)),
     predict=_printed_shape,
     measure=_configured_shape,
     compare=Identical(),
-    must_refute=_thrice,
+    must_refute=mapped(
+        _printed_shape,
+        "On colour images three times the width that networks of grey ones have.",
+        lambda found: [6144 if n == 3072 else n for n in found],
+    ),
     version=2,
 )
 
@@ -100,22 +95,20 @@ def _different(*, scale: Scale) -> list[int]:
     return [len(set(c.seeds)) for c in configurations(scale)]
 
 
-def _one_twice(*, scale: Scale) -> list[int]:
-    """One of the starts counted twice."""
-    return [n + 1 for n in _starts(scale=scale)]
-
-
-STARTS = Claim(
+STARTS = numeric(
     id="id/Fig36-starts",
     items=("Fig36",),
     uses=("id/Fig31-starts",),
     title="At every scale, the networks of an experiment start from different weights",
     statement=r"s_i \ne s_j \text{ for } i \ne j",
-    source=Source(KEY, "Appendix K", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Appendix K"),
     cases=grid(scale=("small", "full", "paper")),
     predict=_starts,
     measure=_different,
     compare=Identical(),
-    must_refute=_one_twice,
+    must_refute=mapped(
+        _starts,
+        "One of the starts counted twice.",
+        lambda found: [n + 1 for n in found],
+    ),
 )

@@ -8,9 +8,8 @@ import sympy
 
 from theory import identity_map as idm
 from verify.claims._symbolic import Link, proof
-from verify.reading import Reading
+from verify.claims.identity_map._sources import forced, ours, quoted
 
-_KEY = "zhang2020identity"
 eta, m, a, b, s, M, C = sympy.symbols("eta m a b s M C", positive=True)
 
 # --- one linear layer -----------------------------------------------------------------
@@ -20,10 +19,7 @@ _X: Any = sympy.Matrix(2, 1, sympy.symbols("x_:2"))
 _Z: Any = sympy.Matrix(2, 1, sympy.symbols("z_:2"))
 _G = (_X.T * _X)[0, 0]
 _ERROR = (_W - sympy.eye(2)) * _X
-_BOX = {
-    **dict.fromkeys(_W, (-1.0, 1.0)),
-    **dict.fromkeys(_X, (0.2, 1.0)),
-}
+_BOX = {**dict.fromkeys(_W, (-1.0, 1.0)), **dict.fromkeys(_X, (0.2, 1.0))}
 
 
 def _weights(left: Any) -> Any:
@@ -221,13 +217,10 @@ CLAIMS = (
     proof(
         id="id/eq4-proof",
         items=("Eq4", "Thm1"),
-        title=(
-            "Every gradient step of one linear layer stays on one line (symbolic proof)"
-        ),
+        title="Every gradient step of one linear layer stays on one line (symbolic proof)",
         statement=r"W^t = W^0 + (1 - a_t) \hat u \hat x^T,\quad"
         r" b_{t+1} = m b_t + g a_t,\ a_{t+1} = a_t - \eta b_{t+1}",
-        source=(_KEY, "Theorem 1 and equation 4; the path is ours"),
-        reading=Reading.OURS,
+        source=ours("Theorem 1 and equation 4; the path is ours"),
         derived=_stepped,
         formula=lambda: _step_formula(m * b + _G * a),
         wrong=lambda: _step_formula(m * b + 2 * _G * a),
@@ -241,7 +234,7 @@ CLAIMS = (
         items=("Thm1",),
         title="Theorem 1: the prediction of a trained linear layer (symbolic proof)",
         statement=r"(W^0 + \hat u \hat x^T) x = \Pi_\parallel x + W^0 \Pi_\perp x",
-        source=(_KEY, "Theorem 1"),
+        source=quoted("Theorem 1"),
         derived=_prediction,
         formula=lambda: list(_along() + _W * (_Z - _along())),
         wrong=lambda: list(_along() + _W * _Z),
@@ -266,7 +259,7 @@ CLAIMS = (
             " (symbolic proof)"
         ),
         statement=r"X \hat W = Y, \quad \hat W - W^0 \perp \ker X",
-        source=(_KEY, "Lemma 1"),
+        source=quoted("Lemma 1"),
         derived=lambda: _wide_conditions(_wide()[0]),
         formula=lambda: [*_problem(2, 3)[1], sympy.Integer(0)],
         wrong=lambda: [
@@ -289,11 +282,10 @@ CLAIMS = (
         id="id/lem2-proof",
         items=("Lem2",),
         title=(
-            "Many examples: gradient descent solves the normal equations (symbolic"
-            " proof)"
+            "Many examples: gradient descent solves the normal equations (symbolic proof)"
         ),
         statement=r"X^T X \hat W = X^T Y, \quad \hat W = (X^T X)^{-1} X^T Y",
-        source=(_KEY, "Lemma 2"),
+        source=quoted("Lemma 2"),
         derived=lambda: _tall(0),
         formula=lambda: list(_problem(3, 2)[0].T * _problem(3, 2)[1]),
         wrong=lambda: _tall(1),
@@ -318,7 +310,7 @@ CLAIMS = (
         items=("Conv", "Err2"),
         title="The error of a trained convolution on any patch (symbolic proof)",
         statement=r"(\hat W - \Lambda)^T P = (W^0 - \Lambda)^T \Pi_\perp P",
-        source=(_KEY, "Appendix D, proof of Theorem 2"),
+        source=quoted("Appendix D, proof of Theorem 2"),
         derived=lambda: [(_TEST * (_conv_weights() - _LAMBDA))[0, 0]],
         formula=lambda: _conv_error(sympy.eye(3) - _projector()),
         wrong=lambda: _conv_error(_projector()),
@@ -330,14 +322,10 @@ CLAIMS = (
     proof(
         id="id/eq11-proof",
         items=("Eq11",),
-        title=(
-            "With the least constant M, the level in Equation 11 is C M (symbolic"
-            " proof)"
-        ),
+        title="With the least constant M, the level in Equation 11 is C M (symbolic proof)",
         statement=r"2 \log\tfrac n\delta + C (1 + \log M) = C M, \quad"
         r" M - 1 - \log M = \tfrac2C \log\tfrac n\delta",
-        source=(_KEY, "Equation 11; ours"),
-        reading=Reading.OURS,
+        source=ours("Equation 11; ours"),
         derived=lambda: _level(2),
         formula=lambda: [C * M],
         wrong=lambda: _level(1),
@@ -356,8 +344,7 @@ CLAIMS = (
             " images (proof)"
         ),
         statement=r"\hat x^T x = 0 \;\Rightarrow\; W^{t+1} x = W^t x",
-        source=(_KEY, "Appendix E.2, below equation 18"),
-        reading=Reading.FORCED,
+        source=forced("Appendix E.2, below equation 18"),
         derived=_turned,
         formula=lambda: list(_W * _orthogonal()),
         wrong=lambda: list((1 - eta) * _W * _orthogonal()),
@@ -378,14 +365,12 @@ CLAIMS = (
         id="id/twolayer-law-proof",
         items=("TwoLayer", "Thm1-orth"),
         title=(
-            "Mean and variance of two-layer outputs on orthogonal images (symbolic"
-            " proof)"
+            "Mean and variance of two-layer outputs on orthogonal images (symbolic proof)"
         ),
         statement=r"E f = \frac{s \|x\|}{\sqrt{2\pi}} \sum_i \alpha_i, \quad"
         r" \operatorname{Var} f = \frac{s^2 \|x\|^2}2 \Big(1 - \frac1\pi\Big)"
         r" \sum_i \alpha_i^2",
-        source=(_KEY, "Equation 16; the law is ours"),
-        reading=Reading.OURS,
+        source=ours("Equation 16; the law is ours"),
         derived=_law,
         formula=lambda: _law_formula(1 / sympy.pi),
         wrong=lambda: _law_formula(0),

@@ -10,14 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from theory import identity_map as idm
-from verify.claim import Claim, Evidence, Source, grid
-from verify.claims._predictors import unlike
+from verify.claim import grid, numeric
+from verify.claims._predictors import always, changed, unlike
 from verify.claims.identity_map._framework import squared_error
+from verify.claims.identity_map._sources import as_read, forced, ours
 from verify.compare import AgreesTo, Identical
-from verify.reading import Reading
 
 Array = npt.NDArray[np.floating[Any]]
-KEY = "zhang2020identity"
 
 # --- Theorem 1 with a schedule --------------------------------------------------------
 
@@ -65,7 +64,7 @@ def _never_dropped(*, dim: int, steps: int, momentum: float, seed: int) -> Array
     return w0 + (1.0 - left) * np.outer(x - w0 @ x, x)
 
 
-SCHEDULE = Claim(
+SCHEDULE = numeric(
     id="id/thm1-schedule",
     items=("Thm1",),
     title="Theorem 1 and its path also hold for learning rates that drop",
@@ -73,10 +72,7 @@ SCHEDULE = Claim(
         r"W^T=W^0+(1-a_T)\,\hat u\hat x^T,\quad b_{t+1}=mb_t+ga_t,\;"
         r"a_{t+1}=a_t-\eta_tb_{t+1}"
     ),
-    source=Source(
-        KEY, "Theorem 1 and appendix A; the schedule's part is ours", Reading.OURS
-    ),
-    evidence=Evidence.NUMERIC,
+    source=ours("Theorem 1 and appendix A; the schedule's part is ours"),
     cases=grid(dim=(1, 6), steps=(5, 20), momentum=(0.0, 0.9), seed=(0, 1)),
     predict=_predict_scheduled,
     measure=_measure_scheduled,
@@ -153,19 +149,18 @@ def _nearly_orthogonal(
     ) + 1e-6 * (w0 @ x) * float(np.linalg.norm(z))
 
 
-DEEP = Claim(
+DEEP = numeric(
     id="id/twolayer-deep",
     items=("TwoLayer", "AnyDepth"),
     title="At any depth, training never changes the first layer on orthogonal images",
     statement=r"x\perp\hat x\Rightarrow W_1^tx=W_1^0x\text{ for every }t",
-    source=Source(KEY, "Appendix E.2, below equation 18", Reading.FORCED),
-    evidence=Evidence.NUMERIC,
+    source=forced("Appendix E.2, below equation 18"),
     cases=(
         *grid(
             widths=([7, 20, 7], [6, 15, 9, 6], [5, 12, 12, 8, 5]),
             trained=("all", "bottom", "two lowest"),
-            steps=(60,),
-            seed=(0,),
+            steps=60,
+            seed=0,
         ),
     ),
     predict=_predict_first,
@@ -218,19 +213,17 @@ def _both_ways(*, kind: str, biases: bool, seed: int) -> list[bool]:
     return [True, True, kind == "linear"]
 
 
-HOMOGENEOUS = Claim(
+HOMOGENEOUS = numeric(
     id="id/bias-homogeneous",
     items=("Bias", "Err6"),
     title=(
-        "Without biases a ReLU network cannot be constant: its output scales"
-        " with its input"
+        "Without biases a ReLU network cannot be constant: its output scales with its input"
     ),
     statement=(
         r"f(cx)=c\,f(x)\ (c\ge0)\text{ without biases},\ f(-x)=-f(x)\text{ if linear, too};"
         r"\text{ with biases, neither}"
     ),
-    source=Source(KEY, "Section 1 and appendix H.1, on biases; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Section 1 and appendix H.1, on biases; ours"),
     cases=grid(
         kind=("fully connected", "convolutional", "linear"),
         biases=(False, True),
@@ -271,25 +264,19 @@ def _by_output(*, kind: str, padding: str) -> list[int]:
     return [30 if kind == "fully connected" else 1]
 
 
-def _by_pixel(*, kind: str, padding: str) -> list[int]:
-    """A bias for each pixel."""
-    return [30]
-
-
-FLAT = Claim(
+FLAT = numeric(
     id="id/bias-flat",
     items=("Bias",),
     title="Output biases give an FCN any constant image, but a CNN only uniform ones",
     statement=r"W=0:\quad f(x)=b\in\mathbb R^{HW};\qquad f(x)=b\,\mathbf 1\ (\text{CNN})",
-    source=Source(KEY, "Section 1 and appendix H.1, on biases", Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read("Section 1 and appendix H.1, on biases"),
     cases=grid(
         kind=("fully connected", "convolutional"), padding=("zeros", "circular")
     ),
     predict=_by_output,
     measure=_measure_flat,
     compare=Identical(),
-    must_refute=_by_pixel,
+    must_refute=always([30], "A bias for each pixel."),
     uses=("id/bias-homogeneous",),
     finding=(
         "Of a uniform image a CNN without its zero padding makes a uniform one, whatever"
@@ -322,18 +309,7 @@ def _sharp(nullity: int, channels: int, delta: float, scale: float) -> float:
     ).total
 
 
-def _predict_sharp(*, nullity: int, channels: int, delta: float, scale: float) -> float:
-    return _sharp(nullity, channels, delta, scale)
-
-
-def _of_one_channel(
-    *, nullity: int, channels: int, delta: float, scale: float
-) -> float:
-    """The weights of one channel, n degrees of freedom and not n C."""
-    return _sharp(nullity, 1, delta, scale)
-
-
-SHARP = Claim(
+SHARP = numeric(
     id="id/eq12-sharp",
     items=("Eq12",),
     title="Values of a sharper form of Theorem 2's error bound",
@@ -341,14 +317,17 @@ SHARP = Claim(
         r"\Big[\sigma\min\big(\sqrt q,\sqrt n+\sqrt C+\sqrt{2\log(1/\delta)}\big)"
         r"+1\Big]^2B^2K^2,\quad P(\chi^2_{nC}\ge q)=\delta"
     ),
-    source=Source(KEY, "Equation 12; the sharper form is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Equation 12; the sharper form is ours"),
     cases=grid(
         nullity=(1, 7, 25), channels=(1, 3), delta=(0.05, 1e-9), scale=(0.3, 2.0)
     ),
-    predict=_predict_sharp,
+    predict=_sharp,
     measure=_measure_sharp,
     compare=AgreesTo(relative=1e-12),
-    must_refute=_of_one_channel,
+    must_refute=changed(
+        _sharp,
+        "The weights of one channel, n degrees of freedom and not n C.",
+        channels=1,
+    ),
     uses=("id/thm2-sharp",),
 )

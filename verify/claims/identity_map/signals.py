@@ -10,19 +10,16 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from empirical.data import load
 from empirical.identity_map import copier, images
 from empirical.randomness import torch_generator
 from theory import identity_map as idm
-from verify.claim import Claim, Evidence, Source, grid
-from verify.compare import AgreesTo, AtLeast, AtMost, Estimate, MeanEquals
-from verify.reading import Reading
-
-Array = npt.NDArray[np.float64]
-KEY = "zhang2020identity"
+from verify.claim import Claim, Evidence, grid, numeric
+from verify.claims._predictors import always, mapped
+from verify.claims.identity_map._sources import as_read, ours
+from verify.compare import AgreesTo, Array, AtLeast, AtMost, Estimate, MeanEquals
 
 DEPTH, CHANNELS, KERNEL = 20, 32, 5
 SHALLOW = 6
@@ -117,7 +114,7 @@ def _as_signals(*, biases: bool) -> Array:
 
 def _claim(**parts: Any) -> Claim:
     return Claim(
-        source=Source(KEY, "Section 3.2 and appendix H.1; ours", Reading.OURS),
+        source=ours("Section 3.2 and appendix H.1; ours"),
         cases=grid(biases=(False, True)),
         assumptions=(
             "PyTorch's first weights and biases, uniform in +-1/sqrt(inputs of a unit)",
@@ -248,7 +245,7 @@ def _same_units(*, apart: float) -> list[Any]:
     return _through(apart, lambda _a, _b, both: both / 2)
 
 
-CLOSE = Claim(
+CLOSE = numeric(
     id="id/bias-close",
     items=("Bias",),
     title="How far apart wide networks keep two close images, to twelve digits",
@@ -256,8 +253,7 @@ CLOSE = Claim(
         r"d_{l+1}=\tfrac{\sigma_w^2}2\overline{d_l-\tfrac{\sqrt{q_lq_l'}}\pi"
         r"(\sin\theta_l-\theta_l\cos\theta_l)},\quad|x-x'|\ge10^{-8}|x|"
     ),
-    source=Source(KEY, "Section 3.2 and appendix H.1; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Section 3.2 and appendix H.1; ours"),
     cases=grid(apart=(2.0, 0.3, 0.05, 1e-3, 1e-8)),
     predict=_predict_close,
     measure=_measure_close,
@@ -274,16 +270,7 @@ def _measure_shares(*, biases: bool) -> list[float]:
     return np.sqrt(differences[:, -1] / lengths[:, -1]).tolist()
 
 
-def _most(*, biases: bool) -> float:
-    return 1e-4
-
-
-def _as_without(*, biases: bool) -> float:
-    """A hundredth of the share that a network of infinite width has."""
-    return float(_wide(biases=biases).shares[-1]) / 100.0
-
-
-FORGOTTEN = Claim(
+FORGOTTEN = numeric(
     id="id/bias-forgets",
     items=("Bias", "Fig3"),
     title=(
@@ -291,13 +278,16 @@ FORGOTTEN = Claim(
         " output"
     ),
     statement=r"\|f(x)-f(x')\|/(\sqrt2\|f(x)\|)\le10^{-4},\ 20\text{ layers, biases}",
-    source=Source(KEY, "Section 3.2 and appendix H.1; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
-    cases=grid(biases=(True,)),
-    predict=_most,
+    source=ours("Section 3.2 and appendix H.1; ours"),
+    cases=grid(biases=True),
+    predict=always(1e-4),
     measure=_measure_shares,
     compare=AtMost(),
-    must_refute=_as_without,
+    must_refute=mapped(
+        _wide,
+        "A hundredth of the share that a network of infinite width has.",
+        lambda found: float(found.shares[-1]) / 100.0,
+    ),
     # A threshold far below what is there without biases, not a bound to attain.
     loose=True,
     uses=("id/bias-share",),
@@ -311,16 +301,7 @@ FORGOTTEN = Claim(
 )
 
 
-def _least(*, biases: bool) -> float:
-    return 0.05
-
-
-def _nearly_all(*, biases: bool) -> float:
-    """An output of which nearly all depends on the image."""
-    return 0.99
-
-
-REMEMBERED = Claim(
+REMEMBERED = numeric(
     id="id/bias-remembers",
     items=("Bias", "Fig3"),
     title=(
@@ -328,13 +309,12 @@ REMEMBERED = Claim(
         " output"
     ),
     statement=r"\|f(x)-f(x')\|/(\sqrt2\|f(x)\|)\ge0.05,\ 20\text{ layers, no biases}",
-    source=Source(KEY, "Section 3.2 and appendix H.1; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
-    cases=grid(biases=(False,)),
-    predict=_least,
+    source=ours("Section 3.2 and appendix H.1; ours"),
+    cases=grid(biases=False),
+    predict=always(0.05),
     measure=_measure_shares,
     compare=AtLeast(),
-    must_refute=_nearly_all,
+    must_refute=always(0.99, "An output of which nearly all depends on the image."),
     loose=True,
     uses=("id/bias-share",),
     finding=(
@@ -368,16 +348,12 @@ def _measure_spread(*, few: int, many: int) -> float:
     return _spread(few) / _spread(many)
 
 
-def _twice(*, few: int, many: int) -> float:
-    return 2.0
-
-
 def _by_channels(*, few: int, many: int) -> float:
     """A spread in inverse proportion to the channels."""
     return many / few
 
 
-FEW_CHANNELS = Claim(
+FEW_CHANNELS = numeric(
     id="id/Fig29",
     items=("Fig29", "ThreeChannels"),
     title="Networks of three channels differ more between starts than those of 128",
@@ -385,10 +361,9 @@ FEW_CHANNELS = Claim(
         r"\operatorname{sd}\log\|z_4(\hat x)\|,\ \text{untrained}:\ "
         r"3\text{ channels}\ge2\times128\text{ channels}"
     ),
-    source=Source(KEY, "Appendix I, channel depths, Figure 29", Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read("Appendix I, channel depths, Figure 29"),
     cases=grid(few=3, many=128),
-    predict=_twice,
+    predict=always(2.0),
     measure=_measure_spread,
     compare=AtLeast(),
     must_refute=_by_channels,

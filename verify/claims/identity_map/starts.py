@@ -17,8 +17,6 @@ from verify.claim import grid
 from verify.claims._twins import Array, closed, sketch
 from verify.compare import Identical
 
-KEY = "zhang2020identity"
-
 # --- schemes of first weights -----------------------------------------------------------
 
 
@@ -121,7 +119,6 @@ START = closed(
     items=("Fig31",),
     title="Initial weights of every scheme are PyTorch's, drawn in the same order",
     statement=r"\sigma^2=\tfrac{2}{f_i+f_o},\ \tfrac2{f_i},\ \tfrac1{f_if_o},\ \ldots",
-    key=KEY,
     where="Appendix I",
     cases=grid(scheme=(*SCHEMES, UNIT), kind=("cnn", "fcn")),
     twin=_plain_start,
@@ -157,11 +154,8 @@ def _found_pictures(*, labels: list[int], skip: int, shape: list[int]) -> list[f
 PICTURES = closed(
     id="id/probe-pictures",
     items=("Probe",),
-    title=(
-        "Training images are the next of their label, standardised and then downscaled"
-    ),
+    title="Training images are the next of their label, standardised and then downscaled",
     statement=r"x=(v/255-0.1307)/0.3081",
-    key=KEY,
     where="Appendix A",
     cases=(
         {"labels": [7], "skip": 0, "shape": [1, 28, 28]},
@@ -191,7 +185,6 @@ TIMES = closed(
     items=("Fig2",),
     title="Losses are recorded at the first ten steps, then twenty times per decade",
     statement=r"t=0,\ldots,10,\ [10^{k/20}]",
-    key=KEY,
     where="Appendix A",
     cases=grid(longest=(1, 7, 40, 1000, 4321)),
     compare=Identical(),

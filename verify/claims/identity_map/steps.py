@@ -13,9 +13,8 @@ from empirical.identity_map.training import train
 from empirical.testbed.slopes import dense, scaled, square_norms
 from empirical.testbed.stack import Stack
 from verify.claim import Case, grid
-from verify.claims._twins import closed, drawn_into, normal, sketch
+from verify.claims._twins import closed, drawn_into, normal, sketch, stacked
 
-KEY = "zhang2020identity"
 _SHAPE = (2, 3, 4)
 PIXELS = 24
 _RATES = (0.08, 0.05)
@@ -112,15 +111,7 @@ def _rate(kind: str, loss: str, how: str, rate: float) -> float:
 
 
 def _plain_steps(
-    *,
-    kind: str,
-    layers: int,
-    activation: str,
-    bias: bool,
-    loss: str,
-    how: str,
-    examples: int,
-    wrong: bool,
+    *, loss: str, how: str, examples: int, wrong: bool, **shape: Any
 ) -> list[float]:
     """Train one network after the other.
 
@@ -128,10 +119,10 @@ def _plain_steps(
     """
     recipe, found = _recipe(how, loss), list[float]()
     for row in range(2):
-        net = plain(kind, layers, activation, bias, row)
+        net = plain(**shape, seed=row)
         x = shown(examples, row if how != "batch" else 0)
         learnt = _learnt(net, recipe.trained)
-        rate = _rate(kind, loss, how, _RATES[row])
+        rate = _rate(shape["kind"], loss, how, _RATES[row])
         make: Any = torch.optim.Adam if how == "adam" else torch.optim.SGD
         more = {} if how == "adam" else {"momentum": 0.6, "nesterov": wrong}
         more = {"eps": 1e-6} if how == "adam" and wrong else more
@@ -162,12 +153,6 @@ def _plain_steps(
     return found
 
 
-def stacked(nets: list[nn.Sequential]) -> tuple[Tensor, ...]:
-    """Return the parameters of several networks, replicates in front."""
-    each = [tuple(net.parameters()) for net in nets]
-    return tuple(torch.stack(same).detach() for same in zip(*each, strict=True))
-
-
 def specified(kind: Any, layers: int, activation: Any, bias: bool) -> Any:  # noqa: FBT001
     width = {"fcn": 5, "cnn": 9, "residual": None}[kind]
     return copier(
@@ -181,17 +166,8 @@ def specified(kind: Any, layers: int, activation: Any, bias: bool) -> Any:  # no
     )
 
 
-def _found_steps(
-    *,
-    kind: str,
-    layers: int,
-    activation: str,
-    bias: bool,
-    loss: Any,
-    how: str,
-    examples: int,
-) -> list[float]:
-    nets = [plain(kind, layers, activation, bias, row) for row in range(2)]
+def _found_steps(*, loss: Any, how: str, examples: int, **shape: Any) -> list[float]:
+    nets = [plain(**shape, seed=row) for row in range(2)]
     shared = how == "batch"
     images = (
         shown(examples, 0)
@@ -199,13 +175,13 @@ def _found_steps(
         else torch.stack([shown(examples, row) for row in range(2)])
     )
     done = train(
-        specified(kind, layers, activation, bias),
-        stacked(nets),
+        specified(**shape),
+        stacked(n.parameters() for n in nets),
         images,
         _recipe(how, loss),
-        rates=[_rate(kind, loss, how, rate) for rate in _RATES],
+        rates=[_rate(shape["kind"], loss, how, rate) for rate in _RATES],
         generator=torch.Generator().manual_seed(52) if shared else None,
-        together=1 if layers == 3 else None,
+        together=1 if shape["layers"] == 3 else None,
     )
     found: list[float] = []
     for row in range(2):
@@ -243,14 +219,12 @@ STEPS = closed(
     id="id/Fig2-steps",
     items=("Fig2", "Fig5", "Fig24"),
     title=(
-        "Networks trained as a stack get the updates that PyTorch gives each of"
-        " them alone"
+        "Networks trained as a stack get the updates that PyTorch gives each of them alone"
     ),
     statement=(
         r"\theta\leftarrow\theta-\eta m,\qquad m\leftarrow\mu m"
         r"+\nabla\tfrac1{nd}\textstyle\sum(f(x)-x)^2"
     ),
-    key=KEY,
     where="Appendices A and N",
     cases=_cases(),
     twin=_plain_steps,
@@ -285,7 +259,7 @@ def _found_slopes(*, kind: str, learnt: list[int], loss: Any) -> list[float]:
     network = specified(kind, 4, "relu", False)  # noqa: FBT003
     task = CopyDense(network=network, images=images, targets=0.5 * images, loss=loss)
     losses, slopes = task.losses_and_slopes(
-        Stack(stacked(nets), rates=0.1, learnt=learnt), None
+        Stack(stacked(n.parameters() for n in nets), rates=0.1, learnt=learnt), None
     )
     twice = [scaled(s, torch.full((2,), 2.5, dtype=torch.float64)) for s in slopes]
     found: list[float] = []
@@ -300,7 +274,6 @@ SLOPES = closed(
     items=("Fig24",),
     title="Hand-written gradients of dense layers, and their norms, match autograd",
     statement=r"\partial L/\partial W_k=\Delta_kH_{k-1}^T",
-    key=KEY,
     where="Appendix A, on training",
     cases=grid(
         kind=("fcn", "residual"),

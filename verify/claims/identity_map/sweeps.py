@@ -7,9 +7,6 @@ What is tried, by how much at least and on how many networks stands in
 from functools import partial
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from verify.claim import Claim
 from verify.claims._predictors import stated
 from verify.claims.identity_map._runs import (
@@ -22,9 +19,9 @@ from verify.claims.identity_map._runs import (
     orthogonal,
     run,
 )
+from verify.claims.identity_map._sources import as_read
+from verify.compare import Array
 from verify.trained import NotLearnt
-
-Array = npt.NDArray[np.float64]
 
 # --- sizes, kernels, channels -----------------------------------------------------------
 
@@ -46,7 +43,7 @@ IMAGE_SIZE = contrast(
         r"\cos(f(x),\hat x)\text{ at }x\perp\hat x,\ 8\text{ layers}:\ 7\times7"
         r"-28\times28\ge 0.2"
     ),
-    where="Section 3.4, Figure 8",
+    source=as_read("Section 3.4, Figure 8"),
     **stated(0.2),
     version=2,
     figure="identity_figure_8",
@@ -66,10 +63,8 @@ KERNEL = contrast(
     FIVE,
     items=("Fig9", "Fig25", "Fig26"),
     title="Larger kernels move five-layer CNNs towards the constant map",
-    statement=(
-        r"\cos(f(x),\hat x)\text{ at }x\perp\hat x:\ \text{largest kernel}-5\ge 0.2"
-    ),
-    where="Section 3.4 and appendix I, Figures 9, 25 and 26",
+    statement=r"\cos(f(x),\hat x)\text{ at }x\perp\hat x:\ \text{largest kernel}-5\ge 0.2",
+    source=as_read("Section 3.4 and appendix I, Figures 9, 25 and 26"),
     **stated(0.2),
     version=2,
     uses=("id/Err7-corrected",),
@@ -94,12 +89,10 @@ WIDTH = contrast(
         r"\cos(f(x),\hat x)\text{ at }x\perp\hat x,\ \text{largest width}:\ "
         r"\text{deep}-5\text{ layers}\ge 0.1"
     ),
-    where="Section 3.4, Figure 10 (b)",
+    source=as_read("Section 3.4, Figure 10 (b)"),
     **stated(0.1),
     version=3,
-    finding=(
-        "Deep networks of three channels do not fit the image well enough to decide."
-    ),
+    finding="Deep networks of three channels do not fit the image well enough to decide.",
     figure="identity_figure_27",
 )
 
@@ -140,7 +133,7 @@ MANY = contrast(
     items=("Fig1", "Fig40"),
     title="With many training digits, CNNs copy what is no digit better than FCNs do",
     statement=r"\overline{\cos}(f(x),x)\text{ on patterns: CNN}-\text{FCN}\ge 0.1",
-    where="Section 1 and appendix L, Figures 1 and 40",
+    source=as_read("Section 1 and appendix L, Figures 1 and 40"),
     **stated(0.1),
     version=3,
     figure="identity_figure_1",
@@ -160,7 +153,7 @@ DIGITS = contrast(
         r"\overline{\cos}(f(x),\hat x):\ 5\text{ layers, one for each of ten digits}"
         r"-1\text{ layer}\ge 0.1"
     ),
-    where="Appendix K, Figure 37",
+    source=as_read("Appendix K, Figure 37"),
     **stated(0.1),
     version=3,
     finding=(
@@ -192,7 +185,7 @@ def _colour(kind: str, words: str) -> Claim:
         statement=(
             r"\cos(f(x),\hat x)\text{ at }x\perp\hat x:\ \text{deep}-\text{shallow}\ge 0.1"
         ),
-        where="Appendix O, Figures 42 and 43",
+        source=as_read("Appendix O, Figures 42 and 43"),
         **stated(0.1),
         version=3,
         uses=("id/Fig42-pictures",),

@@ -13,13 +13,11 @@ import numpy as np
 from empirical.mmd_init.experiments import REACHED
 from empirical.mmd_init.study import STUDY
 from empirical.testbed.records import Draws
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Claim, grid, trend
 from verify.claims._predictors import Limits, stated
 from verify.compare import Array, Contrast, EffectWithin
-from verify.reading import Reading
 from verify.trained import NotLearnt, Trainer
 
-KEY = "lee2023unsupervised"
 NETWORKS = Trainer(STUDY)
 
 CLOSED = (
@@ -45,12 +43,10 @@ LEARNT = {"mmd": 65.0, "none": 65.0}
 
 def trained(
     *,
-    where: str,
     axes: Mapping[str, tuple[Any, ...]] | None = None,
     small: Mapping[str, tuple[Any, ...]] | None = None,
     full: Mapping[str, tuple[Any, ...]] | None = None,
     quick: bool = True,
-    reading: Reading | None = None,
     unit: str = "",
     **parts: Any,
 ) -> Claim:
@@ -63,16 +59,15 @@ def trained(
     every = axes or {}
     few = every if small is None else small
     given: dict[str, Any] = {
-        "evidence": Evidence.TREND,
         "cases": grid(scale="small", **few) if quick else (),
         "larger_cases": {
-            "full": grid(scale="full", **(every if full is None else full)),
+            "full": grid(scale="full", **every if full is None else full),
             "gpu": grid(scale="paper", **every),
         },
         "compare": EffectWithin(paired=True, unit=unit),
     }
     parts["uses"] = (*CLOSED, *parts.get("uses", ()))
-    return Claim(source=Source(KEY, where, reading), **(given | parts))
+    return trend(**(given | parts))
 
 
 def effect(
@@ -87,11 +82,7 @@ def effect(
 
     `wrong` are limits that have to be refuted: of no effect, by default.
     """
-    return trained(
-        measure=measure,
-        **stated(least, most, wrong),
-        **parts,
-    )
+    return trained(measure=measure, **stated(least, most, wrong), **parts)
 
 
 # --- records --------------------------------------------------------------------------

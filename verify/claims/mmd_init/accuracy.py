@@ -18,8 +18,8 @@ from verify.claims.mmd_init._runs import (
     reached,
     trained,
 )
+from verify.claims.mmd_init._sources import as_read, ours, quoted
 from verify.compare import Contrast
-from verify.reading import Reading
 from verify.trained import NotLearnt
 
 STARTS = ("xavier", "he")
@@ -76,12 +76,10 @@ GAIN = _effect(
     runs=_looks,
     items=("Tab1",),
     title=(
-        "Networks trained from a learned start are more accurate, at each"
-        " number of labels"
+        "Networks trained from a learned start are more accurate, at each number of labels"
     ),
     statement=r"\text{accuracy(Ours)}-\text{accuracy(scratch)}\ge0.5\text{ points}",
-    reading=Reading.READING,
-    where="Table 1",
+    source=as_read("Table 1"),
     figure="mmd_table_1",
     axes=CELLS,
     small=FEW,
@@ -114,8 +112,7 @@ MOST = _effect(
         r"\#\{\text{tasks}:\text{accuracy(Ours)}>\text{accuracy(scratch)}\}>"
         r"\tfrac12\#\{\text{tasks}\}"
     ),
-    reading=Reading.READING,
-    where="Abstract",
+    source=as_read("Abstract"),
     axes=CELLS,
     quick=False,
     uses=("mmd/tab1",),
@@ -139,7 +136,7 @@ MORE = _effect(
     title="After ten epochs, a learned start gains more with few labels than with many",
     statement=r"82.42-79.63>92.48-90.91\text{ (Xavier)},\;"
     r"82.27-79.17>92.61-91.34\text{ (He)}",
-    where="Table 1",
+    source=quoted("Table 1"),
     axes=BY_START,
     small=HE,
     uses=("mmd/tab1-updates",),
@@ -181,8 +178,7 @@ UPDATES = _effect(
     items=("Tab1",),
     title="After equally many updates, a learned start gains as much with many labels",
     statement=r"|\text{gain}(N=5)-\text{gain}(N=40)|\le2\text{ points after 10 updates}",
-    reading=Reading.OURS,
-    where="Table 1; the comparison is ours",
+    source=ours("Table 1; the comparison is ours"),
     axes={**BY_START, "updates": (10,)},
     small={**HE, "updates": (10,)},
     finding=(
@@ -204,8 +200,7 @@ STEPS = _effect(
     items=("Tab1",),
     title="With many labels, too, the gain of a learned start fades during training",
     statement=r"\text{gain}(N=40,\,10\text{ updates})-\text{gain}(N=40,\,80)\ge0.5",
-    reading=Reading.OURS,
-    where="Table 1; the comparison is ours",
+    source=ours("Table 1; the comparison is ours"),
     axes=BY_START,
     quick=False,
     finding=(
@@ -223,7 +218,7 @@ LABELS = _effect(
     items=("Tab1", "Err14"),
     title="Random labels hurt plain networks when there are few true labels",
     statement=r"\text{N=5: }76.81<79.63\text{ (Xavier)},\;77.41<79.17\text{ (He)}",
-    where="Table 1 and section 5",
+    source=quoted("Table 1 and section 5"),
     axes={**BY_START, "shots": (5,)},
     quick=False,
     version=3,
@@ -237,7 +232,7 @@ NORMED_FEW = _effect(
     items=("Tab1", "BatchNorm"),
     title="Batch normalisation hurts with few labels",
     statement=r"\text{N=5: }77.09<79.63\text{ (Xavier)},\;76.89<79.17\text{ (He)}",
-    where="Table 1 and section 5",
+    source=quoted("Table 1 and section 5"),
     axes={**BY_START, "shots": (5,)},
     quick=False,
     version=2,
@@ -251,7 +246,7 @@ NORMED_MANY = _trained(
     items=("Tab1", "BatchNorm"),
     title="Batch normalisation helps with many labels",
     statement=r"\text{N=40: }91.48>90.91\text{ (Xavier)},\;91.55>91.34\text{ (He)}",
-    where="Table 1 and section 5",
+    source=quoted("Table 1 and section 5"),
     axes={**BY_START, "shots": (40,)},
     quick=False,
     finding=(
@@ -273,7 +268,7 @@ BEST = _effect(
     items=("Tab1", "Best"),
     title="The learned start is the most accurate method at every number of labels",
     statement=r"\text{accuracy(Ours)}>\text{accuracy(R.label), (BN), (BN, R.label)}",
-    where="Abstract and Table 1",
+    source=quoted("Abstract and Table 1"),
     axes={"rival": RIVALS, **CELLS},
     quick=False,
     finding=(
@@ -294,7 +289,7 @@ EITHER = _effect(
     items=("Tab1", "Best"),
     title="The learned start is ahead of random labels, and of batch normalisation",
     statement=r"\text{accuracy(Ours)}>\text{accuracy(R.label), (BN)}",
-    where="Abstract and Table 1",
+    source=quoted("Abstract and Table 1"),
     axes={"rival": RIVALS[:2], **CELLS},
     quick=False,
 )
@@ -329,13 +324,11 @@ SPREAD = _effect(
     runs=EVERY,
     items=("Tab2",),
     title=(
-        "Averaged over all cells of Table 2, a learned start narrows the spread"
-        " over tasks"
+        "Averaged over all cells of Table 2, a learned start narrows the spread over tasks"
     ),
     statement=r"\operatorname{mean}_{cells}\operatorname{sd}_{tasks}(\text{rival})-"
     r"\operatorname{mean}_{cells}\operatorname{sd}_{tasks}(\text{Ours})\ge0.25",
-    reading=Reading.READING,
-    where="Table 2",
+    source=as_read("Table 2"),
     figure="mmd_table_2",
     axes={"rival": ("none", *RIVALS)},
     quick=False,
@@ -351,7 +344,7 @@ SPREAD_BY_CELL = _effect(
     title="In each cell of Table 2, a learned start narrows the spread over tasks",
     statement=r"\operatorname{sd}_{tasks}(\text{Ours})<\operatorname{sd}_{tasks}"
     r"(\text{scratch}):\;4.76<6.62,\;5.26<5.74\;(N=5)",
-    where="Table 2",
+    source=quoted("Table 2"),
     axes=CELLS,
     quick=False,
     finding=(
@@ -381,7 +374,7 @@ SPREAD_FEW = _effect(
     items=("Tab2",),
     title="A learned start narrows the spread over tasks more with few labels than many",
     statement=r"6.62-4.76>2.65-2.26\text{ (Xavier)},\;5.74-5.26>2.47-2.16\text{ (He)}",
-    where="Section 5 and Table 2",
+    source=quoted("Section 5 and Table 2"),
     axes=BY_START,
     quick=False,
     uses=("mmd/tab2-cells",),
@@ -411,9 +404,7 @@ def _with_and_without_detachment(*, scale: str) -> Contrast:
     )
 
 
-_necessary = partial(
-    _effect, items=("Ablation",), reading=Reading.READING, where="Section 3.3"
-)
+_necessary = partial(_effect, items=("Ablation",), source=as_read("Section 3.3"))
 """All three losses are, the text says, each of them in a claim of its own."""
 
 ABLATION = _necessary(
@@ -464,10 +455,8 @@ REGULARISED = _effect(
     runs=ABLATED,
     items=("Ablation",),
     title=(
-        "Initialisations learned without the uniformity loss are worse than"
-        " standard ones"
+        "Initialisations learned without the uniformity loss are worse than standard ones"
     ),
     statement=r"\text{N=5: accuracy(scratch)}-\text{accuracy}(0.4L_{sd}+L_{iod})\ge0.5",
-    reading=Reading.OURS,
-    where="Section 3.3; the comparison is ours",
+    source=ours("Section 3.3; the comparison is ours"),
 )

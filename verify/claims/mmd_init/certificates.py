@@ -6,14 +6,13 @@ from typing import Any
 import flint
 
 from theory import mmd
-from verify.claim import Claim, Source, certified, grid
+from verify.claim import Claim, certified, grid
 from verify.claims._certified import agree, common, points
 from verify.claims._predictors import always, scaled
+from verify.claims.mmd_init._sources import ours, quoted
 from verify.compare import CertifiedAtLeast, CertifiedAtMost, Enclosure
 from verify.enclose import BITS, Cover, maximum, minimum, partial, quotient
-from verify.reading import Reading
 
-KEY = "lee2023unsupervised"
 _NOUGHT = flint.arb(0)
 _BALLS = "Ball arithmetic (Arb), 160 bits"
 _QUARTER = (-0.25, 0.25)
@@ -200,13 +199,7 @@ def _claim(part: str, title: str, **fields: Any) -> Claim:
     fields.setdefault("compare", CertifiedAtLeast())
     fields.setdefault("cases", ({},))
     fields.setdefault("assumptions", (_BALLS,))
-    reading = fields.pop("reading", None)
-    return certified(
-        id=f"mmd/{part}",
-        title=title,
-        source=Source(KEY, fields.pop("where"), reading),
-        **fields,
-    )
+    return certified(id=f"mmd/{part}", title=title, **fields)
 
 
 CLAIMS = (
@@ -217,7 +210,7 @@ CLAIMS = (
             " (certified)"
         ),
         items=("Lem1",),
-        where="Lemma 1",
+        source=quoted("Lemma 1"),
         statement=r"\frac{-\lambda - \tfrac12 \log(1 - 2\lambda)}{\lambda^2} \le 2,"
         r" \quad |\lambda| \le \tfrac14",
         predict=_predict_lemma,
@@ -231,8 +224,7 @@ CLAIMS = (
         "err3-everywhere",
         "The last step of Lemma 1's proof holds above zero and fails below (certified)",
         items=("Err3", "Lem1"),
-        where="Equation 24, last line; ours",
-        reading=Reading.OURS,
+        source=ours("Equation 24, last line; ours"),
         statement=r"\frac1{\lambda^3} \left(\frac{\lambda^2}{1 - 2\lambda} + \lambda"
         r" + \tfrac12 \log(1 - 2\lambda)\right) > 0, \quad |\lambda| \le \tfrac14",
         predict=_predict_step,
@@ -247,8 +239,7 @@ CLAIMS = (
             " m (certified)"
         ),
         items=("Thm1", "Err2"),
-        where="Theorem 1; ours",
-        reading=Reading.OURS,
+        source=ours("Theorem 1; ours"),
         statement=r"\frac{\eta - \log(1 + \eta)}{\min\{\eta^2, \eta\}} \ge \tfrac14,"
         r" \quad \eta > 0",
         cases=grid(form=("printed", "sharp")),
@@ -267,12 +258,10 @@ CLAIMS = (
     _claim(
         "prop1-certified",
         (
-            "The exponential part of a sub-exponential tail, from nu^2/alpha on"
-            " (certified)"
+            "The exponential part of a sub-exponential tail, from nu^2/alpha on (certified)"
         ),
         items=("Prop1",),
-        where="Proposition 1, after Wainwright 2019; the step is ours",
-        reading=Reading.OURS,
+        source=ours("Proposition 1, after Wainwright 2019; the step is ours"),
         statement=r"\min_{\lambda \alpha \le 1} \Big(\frac{\lambda^2 \nu^2}2 -"
         r" \lambda t\Big) \le -\frac{t}{2\alpha}, \quad t \alpha \ge \nu^2",
         predict=_predict_proposition,
@@ -287,8 +276,7 @@ CLAIMS = (
         "seg-centre",
         "Of all constant predictions, 1/2 is nearest to uniform in MMD (certified)",
         items=("Seg",),
-        where="Appendix C.1; the closed form is ours",
-        reading=Reading.OURS,
+        source=ours("Appendix C.1; the closed form is ours"),
         statement=r"\frac{h_\gamma(\tfrac12) - h_\gamma(p)}{(p - \tfrac12)^2} > 0,"
         r" \quad p \in [0, 1],\ \gamma \in [\gamma_{\min}, \gamma_{\max}]",
         cases=({"low": 0.25, "high": 4.0},),
@@ -307,8 +295,7 @@ CLAIMS = (
             " (certified)"
         ),
         items=("Seg", "Eq3"),
-        where="Equation 3; the closed form is ours",
-        reading=Reading.OURS,
+        source=ours("Equation 3; the closed form is ours"),
         statement=r"1 - 2 h_\gamma(p) + E\,k_\gamma(u, u') \ge"
         r" \mathrm{MMD}(\delta_{1/2}, U; \gamma_{\max}) > 0",
         cases=({"low": 0.125, "high": 0.5}, {"low": 0.5, "high": 2.0}),

@@ -18,8 +18,8 @@ from verify.claims.mmd_init._runs import (
     learnt,
     trained,
 )
+from verify.claims.mmd_init._sources import as_read, quoted
 from verify.compare import Contrast
-from verify.reading import Reading
 
 BOTH = NETWORKS.looks("mmd-xavier", "uniform-xavier")
 UNIFORM, REGULARISED = NETWORKS.looks("uniform-xavier"), NETWORKS.looks("mmd-xavier")
@@ -49,8 +49,7 @@ DEGENERATE = _effect(
     items=("Tab3", "DS"),
     title="The degeneracy loss lowers the share of models with a degenerate softmax",
     statement=r"DS(\lambda=0)-DS(\lambda=0.4)\ge10\,\%",
-    reading=Reading.READING,
-    where="Table 3",
+    source=as_read("Table 3"),
     figure="mmd_table_3",
     axes=XI,
     quick=False,
@@ -69,8 +68,7 @@ A_FIFTH = _trained(
     items=("Tab3",),
     title="The degeneracy loss leaves less than a fifth of the degenerate models",
     statement=r"89.32\to0.41\;(\xi=0),\quad80.83\to1.39\;(\xi=1)",
-    reading=Reading.READING,
-    where="Table 3",
+    source=as_read("Table 3"),
     axes=XI,
     quick=False,
     version=2,
@@ -95,7 +93,7 @@ DEAD = _effect(
     items=("Tab4", "Dead"),
     title="The degeneracy loss leaves fewer dead units in the last hidden layer",
     statement=r"80.08\,(\lambda=0)>8.21\,(\lambda=0.4)\;\%\text{ in layer 3}",
-    where="Table 4",
+    source=quoted("Table 4"),
     figure="mmd_table_4",
     quick=False,
     version=2,
@@ -117,8 +115,7 @@ DEEPER = _effect(
         "With the uniformity loss alone, the last layer has more dead units than the first"
     ),
     statement=r"52.11<80.08\;\%:\quad\text{layer 3 less layer 1}\ge5",
-    reading=Reading.READING,
-    where="Table 4 and appendix B.3.2",
+    source=as_read("Table 4 and appendix B.3.2"),
     quick=False,
     version=2,
     uses=("mmd/dead",),
@@ -139,7 +136,7 @@ EACH_DEEPER = _effect(
         "With the uniformity loss alone, each layer has more dead units than the one below"
     ),
     statement=r"52.11<63.88<80.08\;\%\text{ in layers 1, 2, 3}",
-    where="Table 4 and appendix B.3.2",
+    source=quoted("Table 4 and appendix B.3.2"),
     axes={"layer": (2, 3)},
     quick=False,
     uses=("mmd/dead", "mmd/tab4-layers"),
@@ -166,8 +163,7 @@ DEAD_DETACHED = _trained(
     statement=r"8.21\,(\xi=0)\to0.02\,(\xi=1)\;\%\text{ in layer 3}",
     measure=_tenth_left,
     **unmet((0.0, None), (None, 0.0)),
-    reading=Reading.READING,
-    where="Table 4",
+    source=as_read("Table 4"),
     figure="mmd_table_4",
     quick=False,
     version=2,
@@ -193,7 +189,7 @@ SECOND_DETACHED = _trained(
     statement=r"21.81\,(\xi=0)>5.12\,(\xi=1)\;\%\text{ in layer 2}",
     measure=_second_layer,
     **unmet((5.0, None), (None, 5.0)),
-    where="Table 4 and appendix B.3.2",
+    source=quoted("Table 4 and appendix B.3.2"),
     figure="mmd_table_4",
     quick=False,
     uses=("mmd/dead",),
@@ -217,8 +213,7 @@ FEW_DEAD = _trained(
     items=("Tab4", "Layers"),
     title="With both regularisers, few units are dead in any layer",
     statement=r"3.75,\,5.12,\,0.02\;\%:\quad\max_l\le10\,\%",
-    reading=Reading.READING,
-    where="Table 4 and appendix B.3.2",
+    source=as_read("Table 4 and appendix B.3.2"),
     quick=False,
     uses=("mmd/dead",),
     finding=(
@@ -255,8 +250,7 @@ NOISE = _trained(
     ),
     statement=r"DS(s^2=0.5)\le\tfrac13DS(s^2=2):\;1.33,\,44.20;\;1.58,\,35.57;\;"
     r"1.41,\,16.93",
-    reading=Reading.READING,
-    where="Table 5",
+    source=as_read("Table 5"),
     figure="mmd_table_5",
     axes=LAMBDAS,
     quick=False,
@@ -283,7 +277,7 @@ MOST_NOISE = _effect(
     title="Noise of variance 2 leaves more dead units than noise of variance 0.5",
     statement=r"IOD(s^2=2)>IOD(s^2=0.5):\;56.44>17.80\;(\lambda=0.2),\;"
     r"47.62>5.48\;(\lambda=0.4)",
-    where="Table 5",
+    source=quoted("Table 5"),
     axes={"lam": (0.2, 0.4)},
     quick=False,
     version=2,
@@ -309,7 +303,7 @@ CHOICE = _effect(
     items=("Tab5", "Choice"),
     title="Noise of variance 0.5 and weight 0.4 leave the fewest dead units",
     statement=r"IOD(s^2,\lambda)>IOD(0.5,0.4)\text{ at all others of Table 5}",
-    where="Table 5 and appendix C.2",
+    source=quoted("Table 5 and appendix C.2"),
     larger_cases={"full": _others("full"), "gpu": _others("paper")},
     quick=False,
     version=3,

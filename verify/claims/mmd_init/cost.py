@@ -15,11 +15,10 @@ from torch.utils.flop_counter import FlopCounterMode
 from empirical.mmd_init.losses import losses
 from empirical.mmd_init.networks import classifier, start
 from empirical.mmd_init.recipes import Recipe
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
 from verify.claims._predictors import changed
-from verify.claims.mmd_init._runs import KEY
+from verify.claims.mmd_init._sources import as_read
 from verify.compare import AgreesTo
-from verify.reading import Reading
 
 _BATCH = 4
 _MODELS, _CLASSES = (8, 16, 64), (2, 3, 6)
@@ -69,7 +68,7 @@ MODELS = numeric(
         "weights drawn one model at a time, as printed",
         "matrix products alone: the kernel of all pairs of models is not counted",
     ),
-    source=Source(KEY, "Appendix E; the counts are ours", Reading.READING),
+    source=as_read("Appendix E; the counts are ours"),
     cases=grid(hidden=_WIDTHS),
     predict=partial(_of_models, models=_MODELS),
     measure=_measure_models,
@@ -115,7 +114,7 @@ CLASSES = numeric(
         r"\text{ operations for each class, } B \text{ inputs}"
     ),
     assumptions=("fully connected, without batch normalisation",),
-    source=Source(KEY, "Appendix E; the counts are ours", Reading.READING),
+    source=as_read("Appendix E; the counts are ours"),
     cases=grid(hidden=_WIDTHS),
     predict=_predict_classes,
     measure=_measure_classes,

@@ -10,21 +10,13 @@ import numpy as np
 import torch
 
 from theory import mmd
-from verify.claim import Source, certified, grid, numeric
+from verify.claim import certified, grid, numeric
 from verify.claims._certified import common
 from verify.claims._predictors import always, mapped
 from verify.claims.mmd_init._samples import Array, generator, vertex_distances
-from verify.compare import (
-    AgreesTo,
-    CertifiedAtLeast,
-    Enclosed,
-    Enclosure,
-    Outcome,
-)
+from verify.claims.mmd_init._sources import as_read, ours, quoted
+from verify.compare import AgreesTo, CertifiedAtLeast, Enclosed, Enclosure, Outcome
 from verify.enclose import BITS, Cover, above, below, minimum, partial
-from verify.reading import Reading
-
-KEY = "lee2023unsupervised"
 
 _CLASSES = (2, 3, 4, 10)
 
@@ -52,7 +44,7 @@ LEM_4 = certified(
     items=("Lem4",),
     title="The least squared norm on the simplex is 1/d, at its centre",
     statement=r"\min_{a\in\Delta^{d-1}}\|a\|^2=1/d",
-    source=Source(KEY, "Lemma 4"),
+    source=quoted("Lemma 4"),
     cases=grid(classes=_CLASSES),
     predict=mmd.least_square_norm,
     measure=_measure_norm,
@@ -131,7 +123,7 @@ THM_2 = _near(
         r"P(f\in A_i)\ge1-\sqrt d\,E\|v^{(i)}-f\|:\quad"
         r" a\notin A_i\Rightarrow\|v^{(i)}-a\|\ge1/\sqrt d"
     ),
-    source=Source(KEY, "Theorem 2"),
+    source=quoted("Theorem 2"),
     cases=grid(classes=_CLASSES, form="printed"),
     version=3,
     uses=("mmd/lem4", "mmd/thm2-radius"),
@@ -149,7 +141,7 @@ THM_2_SHARP = _near(
         r"P(f\in A_i)\ge1-\sqrt2\,E\|v^{(i)}-f\|:\quad"
         r" a\notin A_i\Rightarrow\|v^{(i)}-a\|\ge1/\sqrt2"
     ),
-    source=Source(KEY, "Theorem 2; the sharper form is ours", Reading.OURS),
+    source=ours("Theorem 2; the sharper form is ours"),
     cases=grid(classes=_CLASSES, form="sharp"),
     uses=("mmd/thm2",),
 )
@@ -166,7 +158,7 @@ REACH = certified(
         r"\|v^{(i)}-a\|<1/\sqrt d\;\Rightarrow\;a_i>\tfrac12;\qquad"
         r"\|v^{(i)}-a\|<1/\sqrt2\;\Rightarrow\;a\in A_i"
     ),
-    source=Source(KEY, "Proof of Theorem 2; the larger radius is ours", Reading.OURS),
+    source=ours("Proof of Theorem 2; the larger radius is ours"),
     cases=grid(classes=_CLASSES, form=("printed", "sharp")),
     predict=_predict_reach,
     measure=_measure_reach,
@@ -217,7 +209,7 @@ VALUES = numeric(
         r"\tfrac1{\sqrt d},\;1-\sqrt d\,E\|v^{(i)}-f\|;\qquad"
         r"\tfrac1{\sqrt2},\;1-\sqrt2\,E\|v^{(i)}-f\|"
     ),
-    source=Source(KEY, "Theorem 2; the second form is ours", Reading.OURS),
+    source=ours("Theorem 2; the second form is ours"),
     cases=grid(classes=_CLASSES, form=("printed", "sharp")),
     predict=_predict_values,
     measure=_measure_values,
@@ -273,7 +265,7 @@ EQ_14 = numeric(
     statement=(
         r"L_{sd}=E_\epsilon\bigl[\max\{\max_iE_x\|v^{(i)}-f\|,\,d^{-1/2}\}-d^{-1/2}\bigr]"
     ),
-    source=Source(KEY, "Equation 14"),
+    source=quoted("Equation 14"),
     cases=grid(classes=_CLASSES, seed=(0, 1)),
     predict=_predict_loss,
     measure=_measure_loss,
@@ -298,7 +290,7 @@ SEGMENT = numeric(
         "For two classes, the degeneracy loss is the distance of the mean output from 1/2"
     ),
     statement=r"L_{sd}=\sqrt2\,E_\epsilon\bigl|E_xp-\tfrac12\bigr|",
-    source=Source(KEY, "Equation 14; the identity is ours", Reading.OURS),
+    source=ours("Equation 14; the identity is ours"),
     cases=grid(seed=(0, 1, 2)),
     predict=_predict_segment,
     measure=functools.partial(_measure_loss, classes=2),
@@ -344,7 +336,7 @@ FLOOR = certified(
         " three classes on"
     ),
     statement=r"L_{sd}\ge\frac{\sqrt{d-1}-1}{\sqrt d}",
-    source=Source(KEY, "Equation 14; the floor is ours", Reading.OURS),
+    source=ours("Equation 14; the floor is ours"),
     cases=grid(classes=_CLASSES),
     predict=_predict_floor,
     measure=_measure_any,
@@ -385,7 +377,7 @@ EXTREMES = numeric(
         r"\text{centroid: }\frac{\sqrt{d-1}-1}{\sqrt d};\qquad"
         r"\text{certain and balanced: }\frac{\sqrt2(d-1)}d-\frac1{\sqrt d}"
     ),
-    source=Source(KEY, "Equation 14; the values are ours", Reading.OURS),
+    source=ours("Equation 14; the values are ours"),
     cases=grid(classes=_CLASSES),
     predict=_predict_extremes,
     measure=_measure_extremes,
@@ -427,7 +419,7 @@ ERR_1 = numeric(
     items=("Err1", "SdFloor"),
     title="With three or more classes, the degeneracy loss can be brought to zero",
     statement=r"\min L_{sd}=0,\text{ where all classes are predicted}",
-    source=Source(KEY, "After Equation 14", Reading.READING),
+    source=as_read("After Equation 14"),
     cases=grid(classes=(2, 3, 4), seed=0),
     predict=always(0.0),
     measure=_measure_least,

@@ -7,12 +7,11 @@ import torch
 
 from empirical.mmd_init.uniformity import segment_median
 from theory import mmd
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
 from verify.claims.mmd_init._samples import Array
+from verify.claims.mmd_init._sources import ours
 from verify.compare import AgreesTo
-from verify.reading import Reading
 
-KEY = "lee2023unsupervised"
 _INPUTS = 4
 
 
@@ -67,7 +66,7 @@ MEDIAN = numeric(
         r"\gamma = \operatorname{median}\{\sqrt2\,|p_i - p_j|\}_{i<j}"
         r"\text{ over predictions and an even reference}"
     ),
-    source=Source(KEY, "Appendix C.1; diverged networks are ours", Reading.OURS),
+    source=ours("Appendix C.1; diverged networks are ours"),
     cases=grid(networks=(5, 12), reference=(6, 9), seed=1),
     predict=_predict,
     measure=_measure,

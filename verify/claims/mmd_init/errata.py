@@ -7,11 +7,10 @@ import numpy as np
 import torch
 
 from theory import mmd
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
 from verify.claims.mmd_init._samples import laws
+from verify.claims.mmd_init._sources import quoted
 from verify.compare import AgreesTo, Outcome
-
-KEY = "lee2023unsupervised"
 
 
 def _measure_median(*, size: int, seed: int) -> float:
@@ -41,7 +40,7 @@ ERR_9 = numeric(
     items=("Err9", "C1"),
     title="The printed list of distances pairs outputs and points of equal index",
     statement=r"\|f_{\theta_0+\epsilon_i}(x)-u_i\|\text{ for all }i\le M,\,j\le N",
-    source=Source(KEY, "Appendix C.1"),
+    source=quoted("Appendix C.1"),
     cases=grid(size=(5, 40), seed=(0, 1)),
     predict=_printed_indices,
     measure=_measure_median,

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from theory import mmd
-from verify.claim import Source, grid, numeric, statistical
+from verify.claim import grid, numeric, statistical
 from verify.claims._predictors import always
 from verify.claims.mmd_init._samples import (
     Array,
@@ -20,10 +20,8 @@ from verify.claims.mmd_init._samples import (
     layers,
     network,
 )
+from verify.claims.mmd_init._sources import as_read, ours, quoted
 from verify.compare import AgreesTo, Estimate, MeanEquals, Outcome
-from verify.reading import Reading
-
-KEY = "lee2023unsupervised"
 
 _SHAPES = ([3, 2], [4, 6, 3], [5, 7, 6, 4, 2])
 
@@ -78,11 +76,9 @@ def _without_masks(*, widths: list[int], seed: int, whole: bool) -> Array:
 JAC = numeric(
     id="mmd/jac",
     items=("Jac",),
-    title=(
-        "The Jacobians at all layers by one matrix product per layer, without autograd"
-    ),
+    title="The Jacobians at all layers by one matrix product per layer, without autograd",
     statement=(r"J_{L-1}=W^{(L)}D_{L-1},\quad J_{l-1}=(J_lW^{(l)})D_{l-1},\quad D_0=I"),
-    source=Source(KEY, "Equations 15 to 22; the recursion is ours", Reading.OURS),
+    source=ours("Equations 15 to 22; the recursion is ours"),
     cases=(
         *grid(widths=_SHAPES, seed=(0, 1), whole=False),
         *grid(widths=_SHAPES[1:], seed=0, whole=True),
@@ -93,8 +89,7 @@ JAC = numeric(
     compare=AgreesTo(relative=1e-12, absolute=1e-14),
     must_refute=_without_masks,
     finding=(
-        "A dead layer has Jacobian zero: what is masked stays masked in the layers"
-        " below."
+        "A dead layer has Jacobian zero: what is masked stays masked in the layers below."
     ),
 )
 
@@ -154,7 +149,7 @@ SENSITIVITY = numeric(
         r"\sup_{\|\xi\|=1}\tfrac1h\bigl|f^{(i)}(x_l+h\xi)-f^{(i)}(x_l)\bigr|"
         r"=\|J_l^{(i)}\|\text{ while no ReLU flips}"
     ),
-    source=Source(KEY, "Equations 15 to 19", Reading.READING),
+    source=as_read("Equations 15 to 19"),
     cases=grid(widths=_SHAPES, seed=(0, 1)),
     predict=_predict_reach,
     measure=_measure_reach,
@@ -188,7 +183,7 @@ EQ_22 = numeric(
     statement=(
         r"L_{iod}=E_x\tfrac1d\textstyle\sum_i\max_{0\le l<L}\bigl(1-\|J_l^{(i)}\|\bigr)^2"
     ),
-    source=Source(KEY, "Equations 20 and 22"),
+    source=quoted("Equations 20 and 22"),
     cases=grid(widths=_SHAPES, seed=(0, 1)),
     predict=_predict_loss,
     measure=_measure_loss,
@@ -235,7 +230,7 @@ THM_3 = statistical(
     statement=(
         r"E\|W_k\odot1(x>0)\|^2=1,\quad\operatorname{Var}=5/n,\qquad W_{kj}\sim N(0,2/n)"
     ),
-    source=Source(KEY, "Theorem 3; the variance is ours", Reading.OURS),
+    source=ours("Theorem 3; the variance is ours"),
     cases=grid(inputs=(20, 392), seed=0),
     predict=_predict_rows,
     measure=_measure_rows,
@@ -278,11 +273,10 @@ ROWS = numeric(
     id="mmd/thm3-moments",
     items=("Thm3",),
     title=(
-        "Mean and variance of a masked normal row's squared norm, for any share of"
-        " units on"
+        "Mean and variance of a masked normal row's squared norm, for any share of units on"
     ),
     statement=r"E=nq\sigma^2,\quad\operatorname{Var}=n\sigma^4(3q-q^2)",
-    source=Source(KEY, "Proof of Theorem 3; the variance is ours", Reading.OURS),
+    source=ours("Proof of Theorem 3; the variance is ours"),
     cases=grid(inputs=(1, 2, 17), active=([1, 2], [1, 1], [1, 8])),
     predict=_predict_law,
     measure=_measure_law,
@@ -325,7 +319,7 @@ CHAIN = statistical(
         r"E\|J_l^{(i)}\|^2=\textstyle\prod_{k>l}n_{k-1}q_{k-1}\sigma_k^2,\quad"
         r" q_0=1,\;q_k=\tfrac12"
     ),
-    source=Source(KEY, "Equation 20 and Theorem 3; the chain is ours", Reading.OURS),
+    source=ours("Equation 20 and Theorem 3; the chain is ours"),
     cases=grid(start=("he", "xavier")),
     predict=_predict_chain,
     measure=_measure_chain,
@@ -343,11 +337,9 @@ CHAIN = statistical(
 ERR_6 = statistical(
     id="mmd/err6",
     items=("Err6", "Eq20"),
-    title=(
-        "He's initialisation gives every Jacobian norm one, that of the input included"
-    ),
+    title="He's initialisation gives every Jacobian norm one, that of the input included",
     statement=r"\text{He's start makes }\|J_l^{(i)}\|=1\text{ for }l=0,\dots,L-1",
-    source=Source(KEY, "After Equation 20", Reading.READING),
+    source=as_read("After Equation 20"),
     cases=grid(start="he"),
     predict=always(np.ones(len(_NARROW) - 1)),
     measure=_measure_chain,
@@ -392,7 +384,7 @@ LIMIT = statistical(
         r"L_{iod}\to\max_l\bigl(1-\sqrt{E\|J_l\|^2}\bigr)^2:\;0.1716\text{ (He)},\;"
         r"0.2513\text{ (Xavier, 784-392-392-392-2)}"
     ),
-    source=Source(KEY, "Equation 22 and Theorem 3; the limits are ours", Reading.OURS),
+    source=ours("Equation 22 and Theorem 3; the limits are ours"),
     # He's value is the same at every depth, and settles sooner with fewer layers.
     cases=(
         {"start": "he", "widths": [784, 392, 2], "networks": 200},
@@ -442,7 +434,7 @@ LIMIT_VALUES = numeric(
         r"E\|J_l\|^2=\prod_{k\ge l}n_kv_k\,2^{-[k>0]},\qquad"
         r"\max_l\bigl(1-\sqrt{E\|J_l\|^2}\bigr)^2"
     ),
-    source=Source(KEY, "Equation 22 and Theorem 3; the limits are ours", Reading.OURS),
+    source=ours("Equation 22 and Theorem 3; the limits are ours"),
     cases=grid(start=("he", "xavier"), widths=([784, 392, 392, 392, 2], [5, 7, 3])),
     predict=_predict_values,
     measure=_measure_values,
@@ -475,7 +467,7 @@ ERR_5 = statistical(
     items=("Err5", "Thm3"),
     title="The norm printed in Theorem 3 is that of a row of the Jacobian",
     statement=r"1\approx\|W^{(l+1)}1(x_l>0)\|_F",
-    source=Source(KEY, "Equation 21"),
+    source=quoted("Equation 21"),
     cases=grid(outputs=(10, 40), inputs=30),
     predict=always(1.0),
     measure=_measure_matrix,
@@ -538,7 +530,7 @@ EQ_11 = statistical(
         r"f_{\theta_0+\epsilon_j}(x_i)=c_j\text{ for all }i,\;c_j\sim U(\Delta^{d-1})"
         r"\;\Rightarrow\;L_{uni}=0"
     ),
-    source=Source(KEY, "Equation 11"),
+    source=quoted("Equation 11"),
     cases=grid(draws=40),
     predict=always([0.0, 0.0, 0.0]),
     measure=_measure_detached,

@@ -9,13 +9,11 @@ import torch
 from torch import Tensor
 
 from empirical.mmd_init import noise, regularisers, uniformity
-from verify.claim import Source, grid, statistical
-from verify.claims._predictors import always
+from verify.claim import grid, statistical
+from verify.claims._predictors import always, changed
 from verify.claims.mmd_init._samples import Array, generator, network
+from verify.claims.mmd_init._sources import ours
 from verify.compare import Estimate, MeanEquals
-from verify.reading import Reading
-
-KEY = "lee2023unsupervised"
 
 _SCALE = 0.5**0.5
 _RUNS, _PERTURBATIONS = 320, 16
@@ -210,10 +208,9 @@ LAW = statistical(
     items=("Gram",),
     title="Noise sampled on layer outputs has the same law as noise on the weights",
     statement=(
-        r"HE^T+1b^T\sim N(0,C),\quad "
-        r"C=\tfrac{s^2}{n_{in}}HH^T+\tfrac{s^2}{n_{out}}11^T"
+        r"HE^T+1b^T\sim N(0,C),\quad C=\tfrac{s^2}{n_{in}}HH^T+\tfrac{s^2}{n_{out}}11^T"
     ),
-    source=Source(KEY, "Section 3.3; the shortcut is ours", Reading.OURS),
+    source=ours("Section 3.3; the shortcut is ours"),
     cases=_CASES,
     predict=always(0.0),
     measure=_measure_law,
@@ -235,14 +232,13 @@ SLOPE = statistical(
     id="mmd/gram-slope",
     items=("Gram",),
     title=(
-        "Gradients through noise on outputs have the mean of those through"
-        " noise on weights"
+        "Gradients through noise on outputs have the mean of those through noise on weights"
     ),
     statement=(
         r"\mathbb E[E\mid n]=\tfrac{s^2}{n_{in}}\,n^TC^{-1}H,\quad n=HE^T+1b^T"
         r"\;\Rightarrow\;\mathbb E\,\nabla_{\theta_0}L\text{ is the same}"
     ),
-    source=Source(KEY, "Equation 10; the slope is ours", Reading.OURS),
+    source=ours("Equation 10; the slope is ours"),
     cases=_CASES,
     predict=always(0.0),
     measure=_measure_slope,
@@ -292,16 +288,7 @@ def _pairs(c: Array) -> Array:
     return c[..., rows, columns]
 
 
-def _predict_covariance(*, sampler: str, inputs: str, depth: int) -> Array:
-    return _covariance(inputs, depth, biases=1.0)
-
-
-def _weights_alone(*, sampler: str, inputs: str, depth: int) -> Array:
-    """Noise on the weights alone, not on biases."""
-    return _covariance(inputs, depth, biases=0.0)
-
-
-def _covariance(inputs: str, depth: int, *, biases: float) -> Array:
+def _covariance(*, sampler: str, inputs: str, depth: int, biases: float = 1.0) -> Array:
     """C at the first layer; at the second the mean of its own, no ReLU being off."""
     weights, x = _always_on(inputs, depth)
     c = _UNITS[0] / x.shape[1] * (x @ x.T).numpy() + biases
@@ -314,25 +301,24 @@ def _covariance(inputs: str, depth: int, *, biases: float) -> Array:
 COVARIANCE = statistical(
     id="mmd/gram-covariance",
     items=("Gram",),
-    title=(
-        "The covariance of a layer's outputs on a batch under noise on its parameters"
-    ),
+    title="The covariance of a layer's outputs on a batch under noise on its parameters",
     statement=(
-        r"\operatorname{Cov}(HE_i+e_i1)=C=\tfrac{s^2}{n_{in}}HH^T"
-        r"+\tfrac{s^2}{n_{out}}11^T"
+        r"\operatorname{Cov}(HE_i+e_i1)=C=\tfrac{s^2}{n_{in}}HH^T+\tfrac{s^2}{n_{out}}11^T"
     ),
-    source=Source(KEY, "Section 3.3; the formula is ours", Reading.OURS),
+    source=ours("Section 3.3; the formula is ours"),
     # With the second layer, whose inputs are noisy already: C has a mean in closed form.
     cases=grid(
         sampler=("definition", "gram"),
         inputs=("different", "twice", "zero"),
         depth=(1, 2),
     ),
-    predict=_predict_covariance,
+    predict=_covariance,
     measure=_measure_covariance,
     # Squares of 600 times 16 times 3 normal numbers have a mean good to 0.8 per cent of
     # C, which is at most 8 here; ten of that is less than the biases' part.
     compare=MeanEquals(discrepancy=0.9, false_fail=1e-9),
-    must_refute=_weights_alone,
+    must_refute=changed(
+        _covariance, "Noise on the weights alone, not on biases.", biases=0.0
+    ),
     uses=("mmd/sigma",),
 )

@@ -11,7 +11,6 @@ from empirical.mmd_init.gram import Escalations, cholesky
 from verify.claim import grid
 from verify.claims._twins import closed, normal, sketch
 
-KEY = "lee2023unsupervised"
 Weights = list[tuple[Tensor, Tensor]]
 
 # --- logits under noise, and their slopes -----------------------------------------------
@@ -150,13 +149,8 @@ def _found_logits(*, way: Any, batch: int) -> list[float]:
 LOGITS = closed(
     id="mmd/gram-logits",
     items=("Gram",),
-    title=(
-        "Logits under noise, and their gradients, follow the definition layer by layer"
-    ),
-    statement=(
-        r"HW^T+b+Lz,\quad LL^T=\tfrac{s^2}{n_{in}}HH^T+\tfrac{s^2}{n_{out}}11^T"
-    ),
-    key=KEY,
+    title="Logits under noise, and their gradients, follow the definition layer by layer",
+    statement=r"HW^T+b+Lz,\quad LL^T=\tfrac{s^2}{n_{in}}HH^T+\tfrac{s^2}{n_{out}}11^T",
     where="Section 3.3, on the noise",
     # Of two inputs "auto" has noise on the last layer's weights, of five on most.
     cases=grid(way=("auto", "gram", "explicit", "local"), batch=(1, 2, 5)),
@@ -206,11 +200,8 @@ def _found_root(*, kind: str) -> list[float]:
 ROOT = closed(
     id="mmd/gram-root",
     items=("Gram",),
-    title=(
-        "Singular covariances are regularised by the smallest sufficient power of ten"
-    ),
+    title="Singular covariances are regularised by the smallest sufficient power of ten",
     statement=r"LL^T=C+10^{k}\cdot10^{-9}\,\tfrac{\operatorname{tr}C}{n}I",
-    key=KEY,
     where="Section 3.3, on the noise",
     cases=grid(kind=("definite", "singular")),
     twin=_plain_root,

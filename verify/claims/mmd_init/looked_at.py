@@ -18,12 +18,11 @@ from empirical.testbed.loop import Task, train
 from empirical.testbed.optimisers import SGD
 from empirical.testbed.stack import Stack
 from verify.claim import grid
-from verify.claims._twins import Array, closed, normal, sketch
+from verify.claims._twins import Array, closed, normal, sketch, stacked
 from verify.claims.mmd_init.logits import noisy
 from verify.claims.mmd_init.terms import detached
 from verify.claims.mmd_init.tuning import plain
 
-KEY = "lee2023unsupervised"
 _WIDTHS = [5, 7, 6, 3]
 _S = (0.6, 1.1)
 
@@ -38,8 +37,7 @@ def _pairs(row: int) -> list[tuple[Tensor, Tensor]]:
 
 
 def _stacked() -> Params:
-    each = [[p for pair in _pairs(row) for p in pair] for row in range(2)]
-    return tuple(torch.stack(same) for same in zip(*each, strict=True))
+    return stacked([p for pair in _pairs(row) for p in pair] for row in range(2))
 
 
 def _inputs() -> Tensor:
@@ -146,11 +144,9 @@ MEASURED = closed(
     id="mmd/ds-records",
     items=("DS", "Jac", "IOD", "Fig1"),
     title=(
-        "Recorded shares, Jacobians and noisy predictions match counts network"
-        " by network"
+        "Recorded shares, Jacobians and noisy predictions match counts network by network"
     ),
     statement=r"DS,\ \overline{\|J_l\|^2},\ L_{iod}(\theta+\epsilon),\ f_1(x)",
-    key=KEY,
     where="Section 3.2.2 and appendices B.1, B.3.1 and B.3.2",
     cases=grid(what=("constant", "slopes", "perturbed", "predicted", "many")),
     twin=_plain_measured,
@@ -184,7 +180,6 @@ DISTANCE = closed(
     items=("Fig1",),
     title="Distances from uniformity are Kolmogorov-Smirnov distances",
     statement=r"\sup_t|\hat F(t)-t|",
-    key=KEY,
     where="Figure 1",
     cases=grid(count=(1, 4, 25)),
     twin=_plain_distance,
@@ -234,12 +229,8 @@ def _found_start(*, kind: Any, uniform: bool) -> list[float]:
 STARTS = closed(
     id="mmd/prelim-starts",
     items=("Prelim",),
-    title=(
-        "He's and Xavier's initialisations are PyTorch's, normal or uniform,"
-        " biases zero"
-    ),
+    title="He's and Xavier's initialisations are PyTorch's, normal or uniform, biases zero",
     statement=r"\operatorname{Var}W=\tfrac2{n_{in}}\text{ or }\tfrac2{n_{in}+n_{out}}",
-    key=KEY,
     where="Section 4, on baselines",
     cases=grid(kind=("he", "xavier"), uniform=(False, True)),
     twin=_plain_start,
@@ -258,8 +249,7 @@ def _plain_module(*, norm: bool, wrong: bool) -> list[float]:
 
 def _found_module(*, norm: bool) -> list[float]:
     network = classifier(_WIDTHS, batch_norm=norm)
-    each = [list(plain(_WIDTHS, row, norm=norm).parameters()) for row in range(2)]
-    params = tuple(torch.stack(same).detach() for same in zip(*each, strict=True))
+    params = stacked(plain(_WIDTHS, row, norm=norm).parameters() for row in range(2))
     module = as_module(network, params, replicate=1).eval()
     return sketch(module(normal(4, 5, seed=[113])))
 
@@ -267,11 +257,8 @@ def _found_module(*, norm: bool) -> list[float]:
 MODULE = closed(
     id="mmd/prelim-given",
     items=("Prelim",),
-    title=(
-        "A learned start is returned as a PyTorch module, with or without normalisation"
-    ),
+    title="A learned start is returned as a PyTorch module, with or without normalisation",
     statement=r"f(x)=W_3\sigma(\nu(W_2\sigma(\nu(W_1x+b_1))+b_2))+b_3",
-    key=KEY,
     where="Section 4, on baselines",
     cases=grid(norm=(False, True)),
     twin=_plain_module,
@@ -334,7 +321,6 @@ FOUND = closed(
     items=("Degenerate",),
     title="A degenerate start is detected at its second degenerate window in a row",
     statement=r"\bar c_{w-1},\bar c_w\ge\tfrac12,\quad w>\text{grace}",
-    key=KEY,
     where="Appendix B.3.1; leaving such starts is ours",
     cases=grid(leave=(False, True), grace=(0, 1, 3)),
     twin=_plain_found,

@@ -7,12 +7,11 @@ from empirical.mmd_init import measures, networks
 from empirical.mmd_init.losses import constant_share
 from empirical.mmd_init.networks import classifier
 from empirical.networks import FullyConnected, Params
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
 from verify.claims._predictors import changed
 from verify.claims.mmd_init._samples import Array, generator
+from verify.claims.mmd_init._sources import quoted
 from verify.compare import AgreesTo, Identical
-
-KEY = "lee2023unsupervised"
 
 
 def _logits(classes: int, models: int, inputs: int) -> Array:
@@ -47,11 +46,10 @@ CONSTANT = numeric(
     id="mmd/ds",
     items=("DS",),
     title=(
-        "DS: the share of perturbed models that leave some class of a minibatch"
-        " unpredicted"
+        "DS: the share of perturbed models that leave some class of a minibatch unpredicted"
     ),
     statement=r"DS=\operatorname{mean}_i\,1\{|\{\operatorname{argmax}f_i(x):x\}|<d\}",
-    source=Source(KEY, "Appendices B.3.1 and C.2"),
+    source=quoted("Appendices B.3.1 and C.2"),
     cases=grid(classes=(2, 3, 10), models=256, inputs=32),
     predict=_count_constant,
     measure=_share_constant,
@@ -146,7 +144,7 @@ BLOCKED = numeric(
         r"x_{l,j}\le0\text{ on all inputs}\Rightarrow"
         r"\nabla_{W^{(l)}_j}L=0,\;\nabla_{b^{(l)}_j}L=0"
     ),
-    source=Source(KEY, "Appendix B.3.2"),
+    source=quoted("Appendix B.3.2"),
     cases=grid(seed=(1, 2, 3)),
     predict=_predict_blocked,
     measure=_measure_blocked,
@@ -160,11 +158,10 @@ DEAD = numeric(
     id="mmd/dead",
     items=("Dead", "IOD"),
     title=(
-        "The share of hidden units that are off on a whole minibatch, and its"
-        " worst layer"
+        "The share of hidden units that are off on a whole minibatch, and its worst layer"
     ),
     statement=r"x_{l,j}\le0\text{ on all 32 examples},\quad IOD=\max_l\text{share}_l",
-    source=Source(KEY, "Appendices B.3.2 and C.2"),
+    source=quoted("Appendices B.3.2 and C.2"),
     cases=grid(seed=(1, 2, 3)),
     predict=_count_dead,
     measure=_share_dead,

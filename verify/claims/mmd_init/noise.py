@@ -9,24 +9,17 @@ import numpy as np
 import torch
 
 from theory import gaussian, mmd
-from verify.claim import Source, grid, numeric, statistical
+from verify.claim import grid, numeric, statistical
 from verify.claims._predictors import changed, unlike
 from verify.claims.mmd_init._samples import Array, noise_energy
+from verify.claims.mmd_init._sources import ours, quoted
 from verify.compare import AgreesTo, Estimate, Identical, MeanEquals
-from verify.reading import Reading
-
-KEY = "lee2023unsupervised"
 
 _WIDTHS = ([2, 2], [3, 5, 4], [784, 392, 392, 392, 2])
 
 
 def _summary(noise: mmd.Noise) -> list[float]:
-    return [
-        float(noise.parameters),
-        noise.energy,
-        noise.square_energy,
-        noise.largest,
-    ]
+    return [float(noise.parameters), noise.energy, noise.square_energy, noise.largest]
 
 
 def _predict_noise(*, widths: list[int], scale: float) -> list[float]:
@@ -53,7 +46,7 @@ SIGMA = numeric(
         r"\operatorname{Var}W_{ij}=s^2/n_{in},\;\operatorname{Var}b_i=s^2/n_{out}"
         r"\;\Rightarrow\;E\|\epsilon\|^2=s^2\textstyle\sum_k(n_k+1)"
     ),
-    source=Source(KEY, "Section 3.3; the sums are ours", Reading.OURS),
+    source=ours("Section 3.3; the sums are ours"),
     cases=grid(widths=_WIDTHS, scale=(0.5**0.5, 2.0)),
     predict=_predict_noise,
     measure=noise_energy,
@@ -87,7 +80,7 @@ BALL = numeric(
     items=("Claim1",),
     title="The mean squared norm of a uniform point in a ball",
     statement=r"E\|\theta-\theta_0\|^2=\frac{r^2m}{m+2},\quad\theta\sim U(B_r(\theta_0))",
-    source=Source(KEY, "Claim 1; the moment is ours", Reading.OURS),
+    source=ours("Claim 1; the moment is ours"),
     cases=grid(radius=(0.5, 24.0), dimension=(1, 2, 10, 616_618)),
     predict=mmd.ball_mean_square,
     measure=_measure_ball,
@@ -133,10 +126,8 @@ PROJECTION = statistical(
         r"\langle\theta-\theta_0,e\rangle\sqrt{m+2}/r\to N(0,1),\quad"
         r"\theta\sim U(B_r(\theta_0))"
     ),
-    source=Source(
-        KEY,
-        "After Equation 7, on relaxing the ball to a normal law; the limit is ours",
-        Reading.OURS,
+    source=ours(
+        "After Equation 7, on relaxing the ball to a normal law; the limit is ours"
     ),
     cases=grid(dimension=(10_000, 616_618)),
     predict=_predict_projection,
@@ -187,7 +178,7 @@ SUPPORT = numeric(
         r"\min_{\|\theta-\theta_0\|\le r}f_\theta(x)_2"
         r"=\frac1{1+e^{z_1-z_2+ra}}>0,\quad a^2=2(1+\|x\|^2)"
     ),
-    source=Source(KEY, "Claim 1; the minimum is ours", Reading.OURS),
+    source=ours("Claim 1; the minimum is ours"),
     cases=grid(inputs=(1, 5), radius=(0.1, 1.0, 3.0), seed=(0, 1)),
     predict=_predict_farthest,
     measure=_measure_farthest,
@@ -223,7 +214,7 @@ EQ_23 = numeric(
     items=("Eq23",),
     title="The total loss adds three losses, two of them with weights 0.4 and 1",
     statement=r"L=L_{uni}+\lambda L_{sd}+\xi L_{iod},\quad\lambda=0.4,\;\xi=1",
-    source=Source(KEY, "Equation 23 and section 3.3"),
+    source=quoted("Equation 23 and section 3.3"),
     cases=grid(
         parts=([-0.002, 0.1, 0.3], [0.8, 0.0, 0.2]), weights=([0.4, 1.0], [0.0, 2.0])
     ),
@@ -261,7 +252,7 @@ PRELIM = numeric(
     items=("Prelim",),
     title="Ten digits give 1,022 binary tasks, 511 up to swapping the labels",
     statement=r"2^{10}-2=1022",
-    source=Source(KEY, "Section 4"),
+    source=quoted("Section 4"),
     cases=grid(classes=(2, 3, 10)),
     predict=_predict_tasks,
     measure=_measure_tasks,

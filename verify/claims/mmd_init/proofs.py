@@ -8,9 +8,8 @@ import sympy
 
 from theory import mmd
 from verify.claims._symbolic import Link, proof
-from verify.reading import Reading
+from verify.claims.mmd_init._sources import ours, quoted
 
-_KEY = "lee2023unsupervised"
 d, n, k, g, p, u, s = sympy.symbols("d n k gamma p u s", positive=True)
 lam = sympy.Symbol("lambda", negative=True)
 _SIZES = {n: (1.0, 60.0)}
@@ -206,7 +205,7 @@ CLAIMS = (
             " (symbolic proof)"
         ),
         statement=r"\big(E\,e^{\lambda z^2}\big)^2 = \frac1{1 - 2\lambda}",
-        source=(_KEY, "Proof of Lemma 1, first display"),
+        source=quoted("Proof of Lemma 1, first display"),
         derived=_moment,
         formula=lambda: [1 / (1 - 2 * lam)],
         wrong=lambda: [1 / (1 - lam)],
@@ -227,8 +226,7 @@ CLAIMS = (
         title="Means, variances and covariances of uniform points, for every dimension",
         statement=r"\frac1d, \quad \frac{d - 1}{d^2 (d + 1)}, \quad"
         r" -\frac1{d^2 (d + 1)}",
-        source=(_KEY, "Equation 2; the moments are ours"),
-        reading=Reading.OURS,
+        source=ours("Equation 2; the moments are ours"),
         derived=_simplex_moments,
         formula=lambda: _simplex_formula(1),
         wrong=lambda: _simplex_formula(0),
@@ -253,8 +251,7 @@ CLAIMS = (
         ),
         statement=r"E = 1, \quad \operatorname{Var} = \frac5n, \quad"
         r" \sigma^2 = \frac2n",
-        source=(_KEY, "Proof of Theorem 3; the variance is ours"),
-        reading=Reading.OURS,
+        source=ours("Proof of Theorem 3; the variance is ours"),
         derived=_row_moments,
         formula=lambda: [sympy.Integer(1), 5 / n],
         wrong=lambda: [sympy.Integer(1), 2 / n],
@@ -267,12 +264,10 @@ CLAIMS = (
         id="mmd/sigma-proof",
         items=("Sigma",),
         title=(
-            "The mean squared norm of the noise, for every width and scale"
-            " (symbolic proof)"
+            "The mean squared norm of the noise, for every width and scale (symbolic proof)"
         ),
         statement=r"E \|\epsilon\|^2 = s^2 \sum_k (n_k + 1)",
-        source=(_KEY, "Section 3.3; the sums are ours"),
-        reading=Reading.OURS,
+        source=ours("Section 3.3; the sums are ours"),
         derived=_energy,
         formula=lambda: _energy_formula(1),
         wrong=lambda: _energy_formula(0),
@@ -299,8 +294,7 @@ CLAIMS = (
             " (symbolic proof)"
         ),
         statement=r"V - U = \frac1M (k(0) - \bar k_{xx}) + \frac1N (k(0) - \bar k_{yy})",
-        source=(_KEY, "Equation 9 with appendix C.1; the relation is ours"),
-        reading=Reading.OURS,
+        source=ours("Equation 9 with appendix C.1; the relation is ours"),
         derived=lambda: _estimates(0),
         formula=lambda: _estimates(1),
         wrong=lambda: _estimates(2),
@@ -316,8 +310,7 @@ CLAIMS = (
         statement=r"h_\gamma(p) = \frac{\gamma\sqrt\pi}2 \Big[\mathrm{erf}\frac p\gamma"
         r" + \mathrm{erf}\frac{1 - p}\gamma\Big], \quad E\,k = \gamma\sqrt\pi\,"
         r"\mathrm{erf}\frac1\gamma - \gamma^2 (1 - e^{-1/\gamma^2})",
-        source=(_KEY, "Appendix C.1; the closed form is ours"),
-        reading=Reading.OURS,
+        source=ours("Appendix C.1; the closed form is ours"),
         derived=_segment,
         formula=lambda: _segment_formula(sympy.sqrt(sympy.pi)),
         wrong=lambda: _segment_formula(sympy.sqrt(sympy.pi) / sympy.sqrt(2)),
@@ -335,8 +328,7 @@ CLAIMS = (
         ),
         statement=r"\max(\sqrt2 (1 - p), \sqrt2 p) - \frac1{\sqrt2} ="
         r" \sqrt2 \Big|p - \tfrac12\Big|",
-        source=(_KEY, "Equation 14; the identity is ours"),
-        reading=Reading.OURS,
+        source=ours("Equation 14; the identity is ours"),
         derived=_distances,
         formula=lambda: [
             sympy.Integer(0),
@@ -369,13 +361,10 @@ CLAIMS = (
     proof(
         id="mmd/eq15-proof",
         items=("Eq15", "Eq16", "Eq17", "Eq18", "Eq19"),
-        title=(
-            "The largest change along a unit vector is the row's norm (symbolic proof)"
-        ),
+        title="The largest change along a unit vector is the row's norm (symbolic proof)",
         statement=r"\|J\|^2 \|\xi\|^2 - (J \xi)^2 ="
         r" \sum_{i < j} (J_i \xi_j - J_j \xi_i)^2 \ge 0",
-        source=(_KEY, "Equations 15 to 19; the identity is ours"),
-        reading=Reading.OURS,
+        source=ours("Equations 15 to 19; the identity is ours"),
         derived=lambda: _supremum(0),
         formula=lambda: _supremum(1),
         wrong=lambda: _supremum(2),

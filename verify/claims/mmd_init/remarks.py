@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from theory import mmd
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import grid, numeric, statistical
 from verify.claims._predictors import changed
 from verify.claims.mmd_init._runs import (
     ALONE,
@@ -27,17 +27,8 @@ from verify.claims.mmd_init._samples import (
     layers,
     network,
 )
-from verify.compare import (
-    AtMost,
-    Contrast,
-    Estimate,
-    Identical,
-    MeanEquals,
-    Outcome,
-)
-from verify.reading import Reading
-
-KEY = "lee2023unsupervised"
+from verify.claims.mmd_init._sources import as_read, ours, quoted
+from verify.compare import AtMost, Contrast, Estimate, Identical, MeanEquals, Outcome
 
 # --- why the curves of Figure 2 rise --------------------------------------------------
 
@@ -87,7 +78,7 @@ def _without_noise(*, start: Any, s2: float) -> Array:
     return mmd.jacobian_chain(_WIDTHS, start)
 
 
-NOISE_CHAIN = Claim(
+NOISE_CHAIN = statistical(
     id="mmd/Fig2-chain",
     items=("Fig2chain",),
     title="Noise lengthens the Jacobian rows of an initialisation that has them right",
@@ -95,8 +86,7 @@ NOISE_CHAIN = Claim(
         r"E\|J_l^{(i)}(\theta_0+\epsilon)\|^2=\textstyle\prod_{k>l}q_{k-1}"
         r"(n_{k-1}\sigma_k^2+s^2)"
     ),
-    source=Source(KEY, "Figure 2 and appendix B.2; the law is ours", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
+    source=ours("Figure 2 and appendix B.2; the law is ours"),
     cases=grid(start=("xavier", "he", "minimum"), s2=(0.2, 0.5, 2.0)),
     predict=_predict_perturbed,
     measure=_measure_perturbed,
@@ -152,16 +142,14 @@ def _by_layers(*, widths: list[int], seed: int) -> Array:
     return np.tile((below * weights[-1].norm(dim=1)).numpy(), len(x))
 
 
-UNIT = Claim(
+UNIT = numeric(
     id="mmd/eq19-unit",
     items=("Eq17", "Eq18", "Eq19"),
     title=(
-        "A Jacobian row's norm bounds the change of a logit for perturbations"
-        " of length one"
+        "A Jacobian row's norm bounds the change of a logit for perturbations of length one"
     ),
     statement=r"\|\xi\|=1\Rightarrow|f^{(i)}(x+\xi)-f^{(i)}(x)|\le\|J^{(i)}(x)\|",
-    source=Source(KEY, "Equations 17 to 19", Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read("Equations 17 to 19"),
     cases=grid(widths=([5, 3], [4, 6, 3], [5, 7, 6, 2]), seed=(0, 1)),
     predict=_by_rows,
     measure=_measure_unit,
@@ -210,7 +198,7 @@ def _by_moves(*, widths: list[int], step: float, seed: int) -> Array:
     return np.array(far)
 
 
-NEARBY = Claim(
+NEARBY = numeric(
     id="mmd/eq20-nearby",
     items=("Eq20", "Fig2"),
     title="While no ReLU flips, norms of Jacobian rows are continuous in the parameters",
@@ -218,8 +206,7 @@ NEARBY = Claim(
         r"\bigl|\|J_l^{(i)}(\theta_0+h\epsilon)\|-\|J_l^{(i)}(\theta_0)\|\bigr|\le"
         r"\prod_{k>l}(\|W^{(k)}\|+h\|E^{(k)}\|)-\prod_{k>l}\|W^{(k)}\|"
     ),
-    source=Source(KEY, "Appendix B.2; the bound is ours", Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read("Appendix B.2; the bound is ours"),
     cases=grid(widths=([5, 3], [4, 6, 3], [5, 7, 6, 2]), step=(1e-3, 1e-6), seed=0),
     predict=_by_moves,
     measure=_measure_nearby,
@@ -276,13 +263,12 @@ def _equal_means(*, kind: str, seed: int, gamma: float) -> list[bool]:
     return [bool(np.allclose(x.mean(axis=0), y.mean(axis=0))), False]
 
 
-ZERO = Claim(
+ZERO = numeric(
     id="mmd/eq3-zero",
     items=("Eq3",),
     title="The squared MMD is never negative, and zero only for equal laws",
     statement=r"MMD(p,q)\ge0,\quad=0\iff p=q",
-    source=Source(KEY, "Equation 3, after Gretton et al. 2012"),
-    evidence=Evidence.NUMERIC,
+    source=quoted("Equation 3, after Gretton et al. 2012"),
     cases=grid(
         kind=("permuted", "one moved", "same mean"), seed=(0, 1), gamma=(0.1, 1.0)
     ),
@@ -319,8 +305,7 @@ ONE_CLASS = tuple(
         items=("Fig1", "Degenerate"),
         title=title,
         statement=statement,
-        where="Figure 1 (b) and appendix B.1",
-        reading=Reading.READING,
+        source=as_read("Figure 1 (b) and appendix B.1"),
         quick=False,
         unit="points",
         withstands=UNLABELLED,

@@ -8,13 +8,11 @@ import numpy as np
 import torch
 
 from theory import mmd
-from verify.claim import Source, grid, numeric, statistical
+from verify.claim import grid, numeric, statistical
 from verify.claims._predictors import always, changed, times
 from verify.claims.mmd_init._samples import Array, generator
+from verify.claims.mmd_init._sources import as_read, ours
 from verify.compare import AgreesTo, Estimate, MeanEquals
-from verify.reading import Reading
-
-KEY = "lee2023unsupervised"
 
 _GAMMAS = (1e-6, 0.02, 0.3, 0.49, 0.5, 1.0, 1.3, 40.0, 1e6)
 
@@ -61,7 +59,7 @@ MEAN = numeric(
         r"E\,k(u,u')=\gamma\sqrt\pi\operatorname{erf}(1/\gamma)"
         r"-\gamma^2\bigl(1-e^{-1/\gamma^2}\bigr)"
     ),
-    source=Source(KEY, "Equation 9, last term; the closed form is ours", Reading.OURS),
+    source=ours("Equation 9, last term; the closed form is ours"),
     cases=grid(gamma=(*_GAMMAS, 1e-12)),
     predict=mmd.segment_kernel_mean,
     measure=_measure_mean,
@@ -96,9 +94,7 @@ EMBEDDING = numeric(
         r"+\operatorname{erf}\tfrac{1-p}\gamma\bigr],\quad"
         r" h'=e^{-p^2/\gamma^2}-e^{-(1-p)^2/\gamma^2}"
     ),
-    source=Source(
-        KEY, "Equation 9, middle term; the closed form is ours", Reading.OURS
-    ),
+    source=ours("Equation 9, middle term; the closed form is ours"),
     cases=grid(p=(0.0, 1e-3, 0.3, 0.75, 1.0), gamma=(0.02, 0.3, 1.0, 1e6)),
     predict=_predict_embedding,
     measure=_measure_embedding,
@@ -129,7 +125,7 @@ POINT = numeric(
     items=("Seg", "Eq7"),
     title="The squared MMD of one constant prediction from the uniform law",
     statement=r"\mathrm{MMD}(\delta_p,U)=1-2h_\gamma(p)+E\,k(u,u')",
-    source=Source(KEY, "Equation 7; the closed form is ours", Reading.OURS),
+    source=ours("Equation 7; the closed form is ours"),
     cases=grid(p=(0.0, 0.1, 0.5, 0.75), gamma=_GAMMAS),
     predict=mmd.segment_point_mmd,
     measure=_measure_point,
@@ -169,10 +165,7 @@ def _measure_law(*, count: int, bandwidths: list[float], seed: int) -> list[Any]
 
 def _predict_law(*, count: int, bandwidths: list[float], seed: int) -> list[float]:
     p = _predictions(count, seed)
-    return [
-        mmd.segment_mmd(p, bandwidths),
-        mmd.segment_mmd(p, bandwidths, "biased"),
-    ]
+    return [mmd.segment_mmd(p, bandwidths), mmd.segment_mmd(p, bandwidths, "biased")]
 
 
 def _midpoints(*, count: int, bandwidths: list[float], seed: int) -> list[float]:
@@ -189,13 +182,12 @@ LAW = numeric(
     id="mmd/seg",
     items=("Seg", "Eq9", "Est"),
     title=(
-        "The squared MMD of perturbed predictions from the uniform law, without"
-        " sampling it"
+        "The squared MMD of perturbed predictions from the uniform law, without sampling it"
     ),
     statement=(
         r"V=\tfrac1{M^2}\textstyle\sum_{i,j}k(p_i,p_j)-\tfrac2M\sum_ih(p_i)+E\,k(u,u')"
     ),
-    source=Source(KEY, "Equation 9; the closed form is ours", Reading.OURS),
+    source=ours("Equation 9; the closed form is ours"),
     cases=grid(count=(2, 6), bandwidths=([0.1], [0.3, 0.6], [0.5], [1.0, 1e5]), seed=0),
     predict=_predict_law,
     measure=_measure_law,
@@ -204,6 +196,9 @@ LAW = numeric(
     must_refute=_midpoints,
     uses=("mmd/est", "mmd/seg-embedding", "mmd/seg-mean"),
 )
+
+
+_OTHER = {"biased": "unbiased", "unbiased": "biased"}
 
 
 def _measure_slopes(
@@ -231,14 +226,6 @@ def _predict_slopes(
     return mmd.segment_mmd_gradient(_predictions(count, seed), bandwidths, estimator)
 
 
-def _other_estimator(
-    *, count: int, bandwidths: list[float], estimator: str, seed: int
-) -> Array:
-    """The gradient of the other estimate."""
-    other: Any = "biased" if estimator == "unbiased" else "unbiased"
-    return mmd.segment_mmd_gradient(_predictions(count, seed), bandwidths, other)
-
-
 SLOPES = numeric(
     id="mmd/est-gradient",
     items=("Est", "Seg"),
@@ -247,9 +234,7 @@ SLOPES = numeric(
         r"\frac{\partial V}{\partial p_i}=-\frac4{M^2}\sum_j\frac{p_i-p_j}{\gamma^2}"
         r"e^{-(p_i-p_j)^2/\gamma^2}-\frac2Mh'(p_i)"
     ),
-    source=Source(
-        KEY, "Equation 9 with appendix C.1; the gradient is ours", Reading.OURS
-    ),
+    source=ours("Equation 9 with appendix C.1; the gradient is ours"),
     cases=grid(
         count=(2, 20),
         bandwidths=([0.1], [0.3, 2.0]),
@@ -261,7 +246,9 @@ SLOPES = numeric(
     # 120 terms of the quadrature, of slopes up to 0.9 / gamma = 9: 9 eps sqrt(120), twice
     # over for the differentiated exponentials.
     compare=AgreesTo(absolute=4.5e-14),
-    must_refute=_other_estimator,
+    must_refute=changed(
+        _predict_slopes, "The gradient of the other estimate.", estimator=_OTHER.get
+    ),
     uses=("mmd/est", "mmd/seg-embedding"),
 )
 
@@ -308,18 +295,12 @@ def _descent(gamma: float, seed: int, *, slope: float) -> Array:
 DESCENT = numeric(
     id="mmd/eq9",
     items=("Eq7", "Eq9", "Eq10"),
-    title=(
-        "Additive noise lets the expected loss be differentiated in the initial weights"
-    ),
+    title="Additive noise lets the expected loss be differentiated in the initial weights",
     statement=(
         r"\nabla_{\theta_0}E_\epsilon\,\ell(f_{\theta_0+\epsilon}(x))"
         r"=E_\epsilon\nabla_\theta\ell(f_{\theta_0+\epsilon}(x))"
     ),
-    source=Source(
-        KEY,
-        "Section 3.1, on reparametrisation; Equations 9 and 10",
-        Reading.READING,
-    ),
+    source=as_read("Section 3.1, on reparametrisation; Equations 9 and 10"),
     cases=grid(gamma=(0.1, 0.5), seed=(0, 1)),
     predict=partial(_descent, slope=1.0),
     measure=_measure_descent,
@@ -377,7 +358,7 @@ RATIO = statistical(
         r"\frac{\operatorname{Var}U_{sampled}}{\operatorname{Var}U_{closed}}"
         r"=1+\tfrac{M(M-1)}2\Bigl(\tfrac2{N(N-1)}+\tfrac4{MN}\Bigr)=4-\tfrac2M\;(N=M)"
     ),
-    source=Source(KEY, "Equation 9 with appendix C.1; the ratio is ours", Reading.OURS),
+    source=ours("Equation 9 with appendix C.1; the ratio is ours"),
     cases=grid(sizes=([12, 12], [8, 20]), gamma=0.3),
     predict=_predict_ratio,
     measure=_measure_ratio,

@@ -14,11 +14,9 @@ from empirical.mmd_init.modules import explicit
 from empirical.mmd_init.pretraining import Pretrained, pretrain, pretrain_stack
 from empirical.mmd_init.recipes import Recipe
 from verify.claim import grid
-from verify.claims._twins import closed, drawn_into, normal, sketch
+from verify.claims._twins import closed, drawn_into, normal, sketch, stacked
 from verify.claims.mmd_init.logits import noisy, normals, seeded
 from verify.claims.mmd_init.terms import degenerate, detached, discrepancy, median
-
-KEY = "lee2023unsupervised"
 
 # --- steps ------------------------------------------------------------------------------
 
@@ -169,10 +167,9 @@ def _given_terms(way: str, classes: int) -> list[float]:
 
 def _stacked_terms(way: str, classes: int) -> list[float]:
     network = classifier((6, 8, 7, classes))
-    params = [torch.stack(same) for same in zip(*_starts(classes), strict=True)]
     found = losses(
         network,
-        network.load(params),
+        network.load(stacked(_starts(classes))),
         _data(6)[: 2 * _BATCH].view(2, _BATCH, 6),
         _recipes(way, classes),
         [seeded(0), seeded(1)],
@@ -209,12 +206,11 @@ def _stacked_steps(*, way: str, classes: int, given: bool = False) -> list[float
     if given:
         return _stacked_terms(way, classes)
     network = classifier((6, 8, 7, classes))
-    params = [torch.stack(same) for same in zip(*_starts(classes), strict=True)]
     results = pretrain_stack(
         network,
         _data(6),
         _recipes(way, classes),
-        params=network.load(params),
+        params=network.load(stacked(_starts(classes))),
         generators=[seeded(0), seeded(1)],
         on_degenerate="record",
     )
@@ -229,7 +225,6 @@ STEPS = closed(
         r"\theta\leftarrow\theta"
         r"-\eta\,\mathrm{Adam}(\nabla(L_{uni}+\lambda L_{sd}+\xi L_{iod}))"
     ),
-    key=KEY,
     where="Equation 23 and appendix D.2",
     cases=(
         *grid(way=("explicit", "auto"), classes=3),
@@ -326,11 +321,8 @@ def _found_module(*, inputs: str) -> list[float]:
 MODULE = closed(
     id="mmd/eq11-module",
     items=("Eq23",),
-    title=(
-        "Pre-training a convolutional module takes the steps of the definition as well"
-    ),
+    title="Pre-training a convolutional module takes the steps of the definition as well",
     statement=r"\theta_{t+1}=\theta_t-\eta\,\mathrm{Adam}(\nabla L)",
-    key=KEY,
     where="Equation 23 and appendix D.2",
     cases=grid(inputs=("module", "stack")),
     twin=_plain_module,

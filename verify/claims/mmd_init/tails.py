@@ -9,13 +9,11 @@ import mpmath
 from hypothesis import strategies as st
 
 from theory import mmd
-from verify.claim import Source, adversarial, grid, numeric
+from verify.claim import adversarial, grid, numeric
 from verify.claims._predictors import always, changed, mapped, scaled, times
 from verify.claims._searches import searched
+from verify.claims.mmd_init._sources import ours, quoted
 from verify.compare import AgreesTo, AtMost, Outcome
-from verify.reading import Reading
-
-KEY = "lee2023unsupervised"
 
 _NETWORK = (784, 392, 392, 392, 2)
 
@@ -65,7 +63,7 @@ EXACT = numeric(
     items=("Thm1",),
     title="With equal variances, the norm of the noise has a chi-square tail",
     statement=r"P(\|\theta-\theta_0\|\ge r)=Q\bigl(\tfrac m2,\tfrac{r^2}{2\sigma^2}\bigr)",
-    source=Source(KEY, "Theorem 1; the exact law is ours", Reading.OURS),
+    source=ours("Theorem 1; the exact law is ours"),
     cases=tuple(c for c in _GRID if c["count"] * c["eta"] <= 300.0),
     predict=_predict_exact,
     measure=_measure_tail,
@@ -84,7 +82,7 @@ PRINTED = numeric(
         r"P(\|\theta-\theta_0\|\ge r)\le e^{-\frac18\min\{\eta^2,m\eta\}},\quad"
         r"\eta=\frac{r^2}{m\alpha_*}-1>0"
     ),
-    source=Source(KEY, "Theorem 1"),
+    source=quoted("Theorem 1"),
     cases=_GRID,
     predict=_predict_printed,
     measure=_measure_tail,
@@ -101,9 +99,7 @@ SHARP = numeric(
     items=("Thm1", "Err2"),
     title="Theorem 1 with the factor m that its proof loses",
     statement=r"P(\|\theta-\theta_0\|\ge r)\le e^{-\frac m8\min\{\eta^2,\eta\}}",
-    source=Source(
-        KEY, "Theorem 1; the sharper form is ours, by the same proof", Reading.OURS
-    ),
+    source=ours("Theorem 1; the sharper form is ours, by the same proof"),
     cases=_GRID,
     predict=_predict_sharp,
     measure=_measure_tail,
@@ -168,7 +164,7 @@ UNEQUAL = adversarial(
         r"P(\|\epsilon\|\ge r)\le e^{-\frac18\min\{(r^2-\sum\sigma_i^2)^2/"
         r"\sum\sigma_i^4,\;(r^2-\sum\sigma_i^2)/\alpha_*\}}"
     ),
-    source=Source(KEY, "Theorem 1 and Equation 30"),
+    source=quoted("Theorem 1 and Equation 30"),
     cases=grid(
         variances=([1.0], [0.1, 1.0], [0.9, 1.0, 1.1], [0.01, 0.02, 0.05, 0.5]),
         share=(1.1, 1.5, 4.0),
@@ -229,9 +225,7 @@ VALUES = numeric(
         r"e^{-\frac18\min\{(r^2-\sum\sigma_i^2)^2/\sum\sigma_i^4,\;"
         r"(r^2-\sum\sigma_i^2)/\alpha_*\}}"
     ),
-    source=Source(
-        KEY, "Theorem 1 and Equation 30; the sharper form is ours", Reading.OURS
-    ),
+    source=ours("Theorem 1 and Equation 30; the sharper form is ours"),
     # eta is 1/8, 1/2, 7/2 and 15: below and above 1, and above and below m; at last
     # 5e-6, for so many parameters that r^2 and m alpha agree to five digits.
     cases=tuple(
@@ -295,9 +289,7 @@ ERR_2 = numeric(
         r"\sqrt{m\alpha_*}=16.15\sqrt{E\|\theta-\theta_0\|^2}\text{ for }\Sigma"
         r"\text{ of section 3.3, whatever }s"
     ),
-    source=Source(
-        KEY, "Theorem 1 with section 3.3; the comparison is ours", Reading.OURS
-    ),
+    source=ours("Theorem 1 with section 3.3; the comparison is ours"),
     cases=grid(scale=(0.2**0.5, 0.5**0.5, 2.0**0.5)),
     predict=_predict_spoken,
     measure=_measure_spoken,
@@ -350,15 +342,13 @@ def _predict_intermediate(*, share: float) -> float:
 INTERMEDIATE = numeric(
     id="mmd/err2-corrected",
     items=("Err2", "Thm1"),
-    title=(
-        "The bound before Theorem 1's last steps keeps perturbed models near the start"
-    ),
+    title="The bound before Theorem 1's last steps keeps perturbed models near the start",
     statement=(
         r"P(\|\epsilon\|^2\ge E\|\epsilon\|^2+t)\le "
         r"e^{-\frac18\min\{t^2/\sum\sigma_i^4,\,t/\alpha_*\}}"
         r"\text{ for }\Sigma\text{ of section 3.3}"
     ),
-    source=Source(KEY, "Equations 29 and 30 with section 3.3"),
+    source=quoted("Equations 29 and 30 with section 3.3"),
     cases=grid(share=(1.001, 1.005, 1.02, 1.1, 1.5)),
     predict=_predict_intermediate,
     measure=_measure_chernoff,
@@ -407,7 +397,7 @@ MOMENT = numeric(
         r"\log E\,e^{\lambda(z^2-1)}=-\lambda-\tfrac12\log(1-2\lambda),\quad"
         r"\lambda<\tfrac12"
     ),
-    source=Source(KEY, "Equation 24, second line"),
+    source=quoted("Equation 24, second line"),
     cases=grid(lam=(-0.45, *_LAMBDAS, 0.45)),
     predict=mmd.chi_square_log_moment,
     measure=_measure_moment,
@@ -428,7 +418,7 @@ LEM_1 = numeric(
     items=("Lem1",),
     title="A squared normal variable is sub-exponential with parameters (4, 4)",
     statement=r"\log E\,e^{\lambda(z^2-1)}\le2\lambda^2,\quad|\lambda|<\tfrac14",
-    source=Source(KEY, "Lemma 1"),
+    source=quoted("Lemma 1"),
     cases=grid(lam=_LAMBDAS),
     predict=_predict_lemma,
     measure=_measure_moment,
@@ -457,10 +447,9 @@ LEM_2 = numeric(
     items=("Lem2",),
     title="Scaling a sub-exponential variable scales its two parameters",
     statement=(
-        r"x\in SE(\nu^2,\alpha)\;\Rightarrow\;"
-        r"\sigma^2x\in SE(\sigma^4\nu^2,\sigma^2\alpha)"
+        r"x\in SE(\nu^2,\alpha)\;\Rightarrow\;\sigma^2x\in SE(\sigma^4\nu^2,\sigma^2\alpha)"
     ),
-    source=Source(KEY, "Lemma 2"),
+    source=quoted("Lemma 2"),
     cases=grid(factor=(0.1, 3.0, 10.0), share=(-0.99, -0.3, 0.3, 0.99)),
     predict=_predict_scaled,
     measure=_measure_scaled,
@@ -503,7 +492,7 @@ LEM_3 = numeric(
         " largest of the other"
     ),
     statement=r"\textstyle\sum_ix_i\in SE\bigl(\sum_i\nu_i^2,\max_i\alpha_i\bigr)",
-    source=Source(KEY, "Lemma 3"),
+    source=quoted("Lemma 3"),
     cases=grid(variances=_SUMS, share=(-0.9, -0.4, 0.4, 0.9)),
     predict=_predict_sum,
     measure=_measure_sum,
@@ -524,7 +513,7 @@ ERR_4 = numeric(
     items=("Err4", "Lem3"),
     title="The last display of Lemma 3's proof, with lambda in place of its square",
     statement=r"\log E\,e^{\lambda(\sum x_i-E\sum x_i)}\le\frac{\lambda\sum_i\nu_i^2}2",
-    source=Source(KEY, "Proof of Lemma 3"),
+    source=quoted("Proof of Lemma 3"),
     cases=grid(variances=_SUMS, share=(-0.9, -0.4, 0.4, 0.9)),
     predict=_printed_display,
     measure=_measure_sum,
@@ -551,7 +540,7 @@ ERR_3 = numeric(
         r"-\lambda-\tfrac12\log(1-2\lambda)\le\frac{\lambda^2}{1-2\lambda},\quad"
         r"|\lambda|<\tfrac12"
     ),
-    source=Source(KEY, "Equation 24, last line"),
+    source=quoted("Equation 24, last line"),
     cases=grid(lam=(-0.2, -0.1, 0.1, 0.2)),
     predict=_printed_step,
     measure=_measure_moment,
@@ -622,7 +611,7 @@ PROP_1 = numeric(
     items=("Prop1",),
     title="The tail of a sub-exponential variable: Gaussian at first, then exponential",
     statement=(r"P(x-Ex\ge t)\le\exp\bigl(-\tfrac12\min\{t^2/\nu^2,\,t/\alpha\}\bigr)"),
-    source=Source(KEY, "Proposition 1, after Wainwright 2019"),
+    source=quoted("Proposition 1, after Wainwright 2019"),
     cases=(
         *grid(
             variances=([1.0], [0.5, 1.0], [0.1, 0.2, 0.4, 0.8]),
@@ -663,7 +652,7 @@ PROP_1_VALUES = numeric(
     items=("Prop1",),
     title="Values of both parts of the tail bound for sub-exponential variables",
     statement=r"\exp\bigl(-\tfrac12\min\{t^2/\nu^2,\,t/\alpha\}\bigr)",
-    source=Source(KEY, "Proposition 1, after Wainwright 2019"),
+    source=quoted("Proposition 1, after Wainwright 2019"),
     cases=grid(nu_squared=(0.3, 1.0, 9.0), alpha=(0.5, 4.0), t=(0.0, 0.2, 3.0, 40.0)),
     predict=_predict_form,
     measure=_measure_form,

@@ -11,7 +11,6 @@ from empirical.mmd_init import regularisers, uniformity
 from verify.claim import grid
 from verify.claims._twins import closed, normal, sketch
 
-KEY = "lee2023unsupervised"
 BANDWIDTHS = tuple(2.0**i for i in range(-4, 5))
 
 # --- how far from uniform ---------------------------------------------------------------
@@ -132,7 +131,6 @@ UNIFORMITY = closed(
         r"L_{uni}=\frac{\sum_{i\ne j}k(f_i,f_j)}{M(M-1)}-\frac2M\sum_i E_uk(f_i,u)"
         r"+E_{u,u'}k(u,u')"
     ),
-    key=KEY,
     where="Equations (3), (7), (9) and appendix C.1",
     cases=(
         *grid(
@@ -198,7 +196,6 @@ DEGENERACY = closed(
     items=("Eq14",),
     title="The degeneracy loss is the largest mean distance from a vertex, less its floor",
     statement=r"\max\{\max_iE_x\|v^{(i)}-f(x)\|,d^{-1/2}\}-d^{-1/2}",
-    key=KEY,
     where="Equation (14)",
     cases=grid(classes=(2, 3, 5)),
     twin=_plain_degeneracy,
@@ -267,7 +264,6 @@ DETACHMENT = closed(
     items=("Eq20", "Eq22", "Jac"),
     title="The detachment loss and its gradient are autograd's, one logit at a time",
     statement=r"E_x\tfrac1d\sum_i\max_l(1-\|\partial f_i/\partial x_l\|)^2",
-    key=KEY,
     where="Equations (20) and (22)",
     cases=grid(net=tuple(_WIDTHS)),
     twin=_plain_detachment,

@@ -21,8 +21,8 @@ from verify.claims.mmd_init._runs import (
     trained,
     window,
 )
+from verify.claims.mmd_init._sources import as_read, quoted
 from verify.compare import Contrast
-from verify.reading import Reading
 from verify.trained import NotLearnt
 
 BOTH = NETWORKS.looks("mmd-xavier", "uniform-xavier")
@@ -63,8 +63,7 @@ NEARER = _effect(
         r"\sup_p|P(f_{\theta_0+\epsilon}(x)_1\le p)-p|"
         r"\text{ falls by a factor of at least }1.5"
     ),
-    reading=Reading.READING,
-    where="Claim 1 and Figure 1",
+    source=as_read("Claim 1 and Figure 1"),
     figure="mmd_figure_1",
     axes={"lam": (0.0, 0.4), "xi": (0.0, 1.0)},
     quick=False,
@@ -86,8 +85,7 @@ _uniform_claim = partial(
     _effect,
     least=0.0,
     wrong=(None, -0.05),
-    where="Claim 1 and Figure 1 (a)",
-    reading=Reading.READING,
+    source=as_read("Claim 1 and Figure 1 (a)"),
     quick=False,
     version=3,
 )
@@ -97,10 +95,7 @@ UNIFORM_LAW = _uniform_claim(
     id="mmd/claim1-uniform",
     runs=UNIFORM,
     items=("Claim1",),
-    title=(
-        "Pre-training for uniformity lowers the largest distance from uniform"
-        " to a third"
-    ),
+    title="Pre-training for uniformity lowers the largest distance from uniform to a third",
     statement=r"\max_xD_{KS}\text{ after}\le\tfrac13\text{ before}\;(L_{uni})",
     figure="mmd_figure_1",
     uses=("mmd/fig1-distance",),
@@ -116,10 +111,7 @@ UNIFORM_OURS = _uniform_claim(
     ),
     runs=REGULARISED,
     items=("Claim1",),
-    title=(
-        "With both regularisers, too, the largest distance from uniform falls"
-        " to a third"
-    ),
+    title="With both regularisers, too, the largest distance from uniform falls to a third",
     statement=r"\max_xD_{KS}\text{ after}\le\tfrac13\text{ before}"
     r"\;(L_{uni}+0.4L_{sd}+L_{iod})",
 )
@@ -134,7 +126,7 @@ FIGURE_1A = _uniform_claim(
         " less than a third"
     ),
     statement=r"\operatorname{median}_xD_{KS}\text{ after}\le\tfrac13\text{ before}",
-    where="Figure 1 (a)",
+    source=as_read("Figure 1 (a)"),
     figure="mmd_figure_1",
     uses=("mmd/fig1-distance",),
 )
@@ -159,8 +151,7 @@ FIGURE_1B = _trained(
     items=("Fig1",),
     title="With the uniformity loss alone, models become constant over inputs",
     statement=r"\operatorname{median}_\epsilon\operatorname{sd}_x\,f(x)_1\le0.05",
-    reading=Reading.READING,
-    where="Figure 1 (b)",
+    source=as_read("Figure 1 (b)"),
     figure="mmd_figure_1",
     quick=False,
     version=2,
@@ -200,7 +191,7 @@ FIGURE_2 = _effect(
     items=("Fig2", "Eq20", "Eq22"),
     title=("Minimising the detachment loss at a start lowers it nearby (small noise)"),
     statement=r"L_{iod}(\theta_0+\epsilon)\text{ falls with }L_{iod}(\theta_0),\;s^2=0.2",
-    where="Figure 2",
+    source=quoted("Figure 2"),
     figure="mmd_figure_2",
     uses=("mmd/Fig2-chosen",),
     version=3,
@@ -214,7 +205,7 @@ FIGURE_2_CHOSEN = _trained(
     items=("Fig2", "Fig2chosen"),
     title=("Minimising the detachment loss at a start lowers it nearby (chosen noise)"),
     statement=r"L_{iod}(\theta_0+\epsilon)\text{ falls with }L_{iod}(\theta_0),\;s^2=0.5",
-    where="Figure 2",
+    source=quoted("Figure 2"),
     figure="mmd_figure_2",
     uses=("mmd/Fig2-chain",),
     version=2,
@@ -243,8 +234,7 @@ FIGURE_2_LESS = _effect(
         r"\log\frac{L_{iod}(\theta_0+\epsilon)\text{ at first}}{\text{at last}}:\quad "
         r"s^2=0.2\text{ more than }0.5,1,2"
     ),
-    where="Appendix B.2",
-    reading=Reading.READING,
+    source=as_read("Appendix B.2"),
     axes={"s2": NOISES[1:]},
     quick=False,
     uses=("mmd/Fig2-chosen",),
@@ -276,8 +266,7 @@ FIGURE_3 = _effect(
     items=("Fig3",),
     title="A larger weight on the degeneracy loss leaves more of the uniformity loss",
     statement=r"L_{uni}\text{ at the end}:\quad\lambda=0.2\;<\;\lambda=1",
-    reading=Reading.READING,
-    where="Figure 3 and appendix C.2",
+    source=as_read("Figure 3 and appendix C.2"),
     figure="mmd_figure_3",
     axes={"s2": NOISES},
     quick=False,
@@ -312,8 +301,7 @@ NOT_MONOTONE = _trained(
         r"\max_{t>t'}\bigl(L_{uni}(t)-L_{uni}(t')\bigr):\quad"
         r"\lambda=1\;\ge\;\lambda=0.2\text{ and }0.01,\;s^2\in\{1,2\}"
     ),
-    reading=Reading.READING,
-    where="Caption of Figure 3",
+    source=as_read("Caption of Figure 3"),
     figure="mmd_figure_3",
     axes={"s2": NOISES[2:]},
     quick=False,
@@ -343,7 +331,7 @@ BOTH_FALL = _effect(
     items=("BothFall",),
     title="With weight 0.4, both the uniformity loss and the degeneracy loss fall",
     statement=r"L_{uni},L_{sd}\text{ in the first window}>\text{in the last three}",
-    where="Section 3.3 and appendix C.3",
+    source=quoted("Section 3.3 and appendix C.3"),
     axes={"term": ("uniformity", "degeneracy")},
     quick=False,
     finding=(
@@ -395,12 +383,10 @@ EQ_5 = effect(
     runs=NETWORKS.looks("distance"),
     items=("Eq5",),
     title=(
-        "In training, parameters leave their initial values like log t, not"
-        " like its root"
+        "In training, parameters leave their initial values like log t, not like its root"
     ),
     statement=r"\|\theta_t-\theta_0\|\sim\log t:\;R^2(\log t)-R^2(\sqrt t)\ge0.01",
-    reading=Reading.READING,
-    where="Equation 5, after Hoffer, Hubara and Soudry 2017",
+    source=as_read("Equation 5, after Hoffer, Hubara and Soudry 2017"),
     version=2,
     finding=(
         "In narrow networks it is the logarithm that fits. In the paper's the root fits as"

@@ -21,10 +21,9 @@ from empirical.mmd_init.networks import from_module
 from empirical.mmd_init.random_labels import pretrain_random_labels
 from empirical.mmd_init.recipes import FinetuneRecipe, RandomLabelRecipe
 from verify.claim import grid
-from verify.claims._twins import closed, drawn_into, normal, orders, sketch
+from verify.claims._twins import closed, drawn_into, normal, orders, sketch, stacked
 from verify.compare import Identical
 
-KEY = "lee2023unsupervised"
 _RUNS, _EPOCHS = 2, 3
 
 
@@ -45,14 +44,8 @@ def _state(net: nn.Module) -> list[Tensor]:
 
 def _stacked(each: list[nn.Sequential]) -> tuple[tuple[Tensor, ...], ...]:
     """Return parameters, and running statistics, replicates in front."""
-    kinds = (
-        [list(net.parameters()) for net in each],
-        [[b for b in net.buffers() if b.ndim] for net in each],
-    )
-    return tuple(
-        tuple(torch.stack(same).detach() for same in zip(*kind, strict=True))
-        for kind in kinds
-    )
+    statistics = [[b for b in net.buffers() if b.ndim] for net in each]
+    return stacked(net.parameters() for net in each), stacked(statistics)
 
 
 def _images() -> Images:
@@ -183,7 +176,6 @@ TUNING = closed(
     items=("Prelim",),
     title="Fine-tuning keeps the best epoch of PyTorch's Adam, network by network",
     statement=r"\theta^*=\theta_{e^*},\qquad e^*=\operatorname{argmin}_eL_{val}(\theta_e)",
-    key=KEY,
     where="Section 4, on training and evaluation",
     cases=(
         *grid(norm=(False, True), frozen=False, widths=([5, 6, 2], [5, 4, 6, 2])),
@@ -263,7 +255,6 @@ LABELS = closed(
     items=("Tab1",),
     title="Random labels are learned by PyTorch's Adam, and the best window is kept",
     statement=r"\theta^*=\theta_{t^*},\qquad t^*=\operatorname{argmin}\bar L_{window}",
-    key=KEY,
     where="Section 4, on baselines, and appendix D.2",
     cases=grid(norm=(False, True), frozen=(False, True)),
     twin=_plain_labels,
@@ -309,7 +300,6 @@ IMAGES = closed(
     items=("Prelim",),
     title="Images are standardised by the mean and deviation of all training pixels",
     statement=r"x\mapsto(x-\bar x)/\sqrt{\overline{(x-\bar x)^2}}",
-    key=KEY,
     where="Section 4, on datasets",
     cases=(*grid(side=(None, 7, 14), limit=(5, 30)), {"side": 4, "limit": 4000}),
     twin=_plain_images,
@@ -364,7 +354,6 @@ DRAWS = closed(
     items=("Prelim",),
     title="Tasks are non-constant labellings, with examples drawn class by class",
     statement=r"\tau\in\{0,1\}^C\setminus\{0,1\},\quad N,\tfrac N5\text{ a class}",
-    key=KEY,
     where="Section 4, on tasks",
     cases=(
         {"classes": 3, "per_class": 5, "tasks": 6},
@@ -403,7 +392,6 @@ MODULE = closed(
     items=("Prelim",),
     title="A sequential PyTorch module is read with every weight and bias",
     statement=r"f(x)=W_3\sigma(W_2\sigma(W_1x+b_1)+b_2)+b_3",
-    key=KEY,
     where="Appendix D.1",
     cases=grid(flat=(False, True)),
     twin=_plain_module,

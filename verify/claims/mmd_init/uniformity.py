@@ -8,13 +8,11 @@ import numpy as np
 import torch
 
 from theory import mmd
-from verify.claim import Source, grid, numeric, statistical
-from verify.claims._predictors import always, changed, mapped
+from verify.claim import grid, numeric, statistical
+from verify.claims._predictors import always, changed, drawn, mapped
 from verify.claims.mmd_init._samples import Array, generator, kernel, laws, simplex
+from verify.claims.mmd_init._sources import as_read, ours, quoted
 from verify.compare import AgreesTo, Estimate, MeanEquals
-from verify.reading import Reading
-
-KEY = "lee2023unsupervised"
 
 # --- the simplex ----------------------------------------------------------------------
 
@@ -48,7 +46,7 @@ SAMPLER = numeric(
     items=("Eq2",),
     title="Points of the simplex are exponential variables divided by their sum",
     statement=r"u=e/\textstyle\sum_ie_i,\quad e_i\sim\mathrm{Exp}(1)",
-    source=Source(KEY, "Equation 2"),
+    source=quoted("Equation 2"),
     cases=grid(classes=(2, 3, 10), seed=0),
     predict=_predict_flat,
     measure=_measure_points,
@@ -84,11 +82,9 @@ def _angles(*, classes: int, seed: int) -> Array:
 MARGINAL = statistical(
     id="mmd/eq1",
     items=("Eq1", "Eq2"),
-    title=(
-        "Each coordinate of a uniform point of the simplex has the law Beta(1, d - 1)"
-    ),
+    title="Each coordinate of a uniform point of the simplex has the law Beta(1, d - 1)",
     statement=r"P(u_i\le t)=1-(1-t)^{d-1}",
-    source=Source(KEY, "Equations 1 and 2; the law is ours", Reading.OURS),
+    source=ours("Equations 1 and 2; the law is ours"),
     cases=grid(classes=(2, 3, 10), seed=(0, 1)),
     predict=_predict_marginal,
     measure=_measure_marginal,
@@ -130,7 +126,7 @@ UNIFORM = statistical(
         r"P(u_1>a_1,\dots,u_k>a_k)=(1-\textstyle\sum_ia_i)^{d-1},\quad "
         r"u=e/\sum_ie_i,\;e_i\sim\mathrm{Exp}(1)"
     ),
-    source=Source(KEY, "Equation 2, tried by corners, which fix a law"),
+    source=quoted("Equation 2, tried by corners, which fix a law"),
     cases=grid(classes=(2, 3, 10), seed=(0, 1)),
     predict=_predict_corner,
     measure=_measure_corner,
@@ -174,7 +170,7 @@ MOMENTS = numeric(
         r"E\,u_i=\tfrac1d,\quad\operatorname{Var}u_i=\frac{d-1}{d^2(d+1)},\quad"
         r"\operatorname{Cov}(u_i,u_j)=-\frac1{d^2(d+1)}"
     ),
-    source=Source(KEY, "Equation 2; the moments are ours", Reading.OURS),
+    source=ours("Equation 2; the moments are ours"),
     cases=grid(classes=(2, 3, 4, 10)),
     predict=_predict_moments,
     measure=_measure_moments,
@@ -211,25 +207,20 @@ def _measure_moved(
     return found
 
 
-def _predict_discrepancy(
-    *, classes: int, sizes: list[int], bandwidths: list[float], seed: int
-) -> list[float]:
-    x, y = laws(classes, sizes, seed)
+@drawn(laws)
+def _predict_discrepancy(x: Array, y: Array, bandwidths: list[float]) -> list[float]:
     return [mmd.mmd_squared(x, y, bandwidths, "biased")] * 2
 
 
 EQ_3 = numeric(
     id="mmd/eq3",
     items=("Eq3",),
-    title=(
-        "The squared MMD of two laws is symmetric and invariant under rotation"
-        " and shift"
-    ),
+    title="The squared MMD of two laws is symmetric and invariant under rotation and shift",
     statement=(
         r"\mathrm{MMD}=E\,k(x,x')-2E\,k(x,y)+E\,k(y,y'),\quad "
         r"k_\gamma(x,y)=e^{-\|x-y\|^2/(2\gamma^2)}"
     ),
-    source=Source(KEY, "Equation 3"),
+    source=quoted("Equation 3"),
     cases=grid(
         classes=(2, 5),
         sizes=([1, 1], [30, 20]),
@@ -274,10 +265,8 @@ def _measure_estimates(
         return [u, v, v - u]
 
 
-def _predict_estimates(
-    *, classes: int, sizes: list[int], bandwidths: list[float], seed: int
-) -> list[float]:
-    x, y = laws(classes, sizes, seed)
+@drawn(laws)
+def _predict_estimates(x: Array, y: Array, bandwidths: list[float]) -> list[float]:
     return [
         mmd.mmd_squared(x, y, bandwidths),
         mmd.mmd_squared(x, y, bandwidths, "biased"),
@@ -285,11 +274,9 @@ def _predict_estimates(
     ]
 
 
-def _one_estimator(
-    *, classes: int, sizes: list[int], bandwidths: list[float], seed: int
-) -> list[float]:
+@drawn(laws)
+def _one_estimator(x: Array, y: Array, bandwidths: list[float]) -> list[float]:
     """The biased estimate for both."""
-    x, y = laws(classes, sizes, seed)
     v = mmd.mmd_squared(x, y, bandwidths, "biased")
     return [v, v, 0.0]
 
@@ -297,16 +284,12 @@ def _one_estimator(
 ESTIMATES = numeric(
     id="mmd/est",
     items=("Est",),
-    title=(
-        "The difference between the biased and the unbiased estimate of the squared MMD"
-    ),
+    title="The difference between the biased and the unbiased estimate of the squared MMD",
     statement=(
         r"V=U+\tfrac1M\bigl(k(0)-\overline{k}_{xx}\bigr)"
         r"+\tfrac1N\bigl(k(0)-\overline{k}_{yy}\bigr)"
     ),
-    source=Source(
-        KEY, "Appendix C.1, on the pairs; the relation is ours", Reading.OURS
-    ),
+    source=ours("Appendix C.1, on the pairs; the relation is ours"),
     cases=grid(
         classes=(2, 4),
         sizes=([2, 2], [7, 4]),
@@ -353,11 +336,10 @@ NULL = statistical(
     id="mmd/est-null",
     items=("Est", "Seg"),
     title=(
-        "For uniform outputs, the biased estimate of the squared MMD is"
-        " positive on average"
+        "For uniform outputs, the biased estimate of the squared MMD is positive on average"
     ),
     statement=r"E\,V=\Bigl(\tfrac1M+\tfrac1N\Bigr)\bigl(9-E\,k(u,u')\bigr),\quad E\,U=0",
-    source=Source(KEY, "Appendix C.1; the means are ours", Reading.OURS),
+    source=ours("Appendix C.1; the means are ours"),
     cases=grid(sizes=([64, 64], [32, 96]), median=0.5),
     predict=_predict_null,
     measure=_measure_null,
@@ -404,7 +386,7 @@ MEDIAN = numeric(
         r"\gamma_{med}=\operatorname{median}\text{ of }\tbinom M2+MN+\tbinom N2"
         r"\text{ distances}"
     ),
-    source=Source(KEY, "Appendix C.1; which median is not said", Reading.READING),
+    source=as_read("Appendix C.1; which median is not said"),
     # Pools of 2, 3, 6 and 7 points have 1, 3, 15 and 21 distances; 4, 5 and 512 even ones.
     cases=grid(
         classes=(2, 5),
@@ -450,12 +432,9 @@ def _predict_kernel(*, median: float, first: int = 0) -> Array:
 KERNEL = numeric(
     id="mmd/c1-kernel",
     items=("C1",),
-    title=(
-        "The kernel is a sum of nine Gaussians, at 1/16 to 16 times the median"
-        " bandwidth"
-    ),
+    title="The kernel is a sum of nine Gaussians, at 1/16 to 16 times the median bandwidth",
     statement=r"k=\textstyle\sum_{i=-4}^4k_{2^i\gamma_{med}},\quad k(0)=9",
-    source=Source(KEY, "Appendix C.1"),
+    source=quoted("Appendix C.1"),
     cases=grid(median=(1e-3, 0.5, 3.0)),
     predict=_predict_kernel,
     measure=_measure_kernel,

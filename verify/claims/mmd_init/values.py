@@ -12,13 +12,8 @@ from verify.claim import Claim, grid
 from verify.claims._predictors import Limits
 from verify.claims.mmd_init import _printed
 from verify.claims.mmd_init._runs import NETWORKS, Array, trained
-from verify.claims.mmd_init.accuracy import (
-    BY_START,
-    RIVALS,
-    STARTS,
-    by_method,
-    spread,
-)
+from verify.claims.mmd_init._sources import quoted
+from verify.claims.mmd_init.accuracy import BY_START, RIVALS, STARTS, by_method, spread
 from verify.compare import Contrast
 
 _trained = partial(trained, unit="points")
@@ -112,10 +107,10 @@ def _values(
         runs=_look,
         items=(f"Tab{table}", "Values"),
         assumptions=("within twice the deviation that other tasks and four runs make",),
-        where=f"Table {table}",
+        source=quoted(f"Table {table}"),
         quick=False,
         larger_cases={
-            "gpu": grid(scale=("paper",), method=methods, **BY_START, shots=SHOTS)
+            "gpu": grid(scale="paper", method=methods, **BY_START, shots=SHOTS)
         },
         **parts,
     )
@@ -257,7 +252,7 @@ _differing = partial(
             " to it, which is not allowed for"
         ),
     ),
-    where="Table 1",
+    source=quoted("Table 1"),
     quick=False,
     uses=tuple(claim.id for claim in VALUES),
 )
@@ -271,7 +266,7 @@ DIFFERENCES = (
             + r",\,".join(f"{_printed_difference(r, EACH)[0]:.2f}" for r in RIVALS)
             + r"\text{ (R.label; BN; BN, R.label)}"
         ),
-        larger_cases={"gpu": grid(scale=("paper",), rival=RIVALS)},
+        larger_cases={"gpu": grid(scale="paper", rival=RIVALS)},
         finding=(
             "No difference is refuted, and none is decided: eight starts and the paper's"
             " four runs leave open about as much as is allowed. Those of one method alone"
@@ -286,7 +281,7 @@ DIFFERENCES = (
             r"\text{ as printed, by start and N}"
         ),
         larger_cases={
-            "gpu": grid(scale=("paper",), rival=RIVALS, **BY_START, shots=SHOTS)
+            "gpu": grid(scale="paper", rival=RIVALS, **BY_START, shots=SHOTS)
         },
         finding=(
             "No cell is refuted, and half of them hold, most of them with many labels:"

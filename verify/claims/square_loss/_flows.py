@@ -84,6 +84,15 @@ def loss_of(p: Problem, weight_decay: float) -> Loss:
     return loss
 
 
+def followed(
+    p: Problem, weight_decay: float, times: Sequence[float], *, tolerance: float = 1e-10
+) -> list[list[Array]]:
+    """Return scale and directions of a problem at every time of their flow."""
+    start = [np.array([p.rho]), *p.directions]
+    flow = scale_and_directions(p, weight_decay)
+    return integrate(flow, start, times, tolerance=tolerance)
+
+
 def scale_and_directions(p: Problem, weight_decay: float) -> Velocity:
     """Return the velocity of (rho, V_1, ..., V_L): directions stay on their spheres."""
     loss = loss_of(p, weight_decay)

@@ -15,7 +15,7 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from verify.claim import Case
+from verify.claims._searches import SEEDS, searched
 
 Array = npt.NDArray[np.floating[Any]]
 
@@ -33,6 +33,11 @@ class Problem:
     rho: float
 
 
+def unit_rows(x: Array) -> Array:
+    """Return rows divided by their lengths."""
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
 def problem(widths: Sequence[int], examples: int, seed: int) -> Problem:
     """Draw a problem; `widths` are n_0 (the inputs) to n_L = 1."""
     rng = np.random.default_rng([40, seed])
@@ -42,8 +47,7 @@ def problem(widths: Sequence[int], examples: int, seed: int) -> Problem:
             for before, after in itertools.pairwise(widths)
         ]
         directions = tuple(w / np.linalg.norm(w) for w in weights)
-        x = rng.standard_normal((examples, widths[0]))
-        x /= np.linalg.norm(x, axis=1, keepdims=True)
+        x = unit_rows(rng.standard_normal((examples, widths[0])))
         labels = rng.choice((-1.0, 1.0), size=examples)
         rho = float(np.exp(rng.standard_normal()))
         arrays = tuple(torch.from_numpy(v) for v in directions)
@@ -66,17 +70,12 @@ def interpolator(widths: Sequence[int], examples: int, seed: int) -> Problem:
     return Problem((*p.directions[:-1], last[None] / rho), p.x, p.labels, rho)
 
 
-def problems() -> st.SearchStrategy[Case]:
-    """Draw networks of one to four layers on up to eight examples."""
-    return st.fixed_dictionaries(
-        {
-            "widths": st.lists(st.integers(1, 9), min_size=1, max_size=4).map(
-                lambda hidden: [*hidden, 1]
-            ),
-            "examples": st.integers(1, 8),
-            "seed": st.integers(0, 10_000),
-        }
-    )
+problems = searched(
+    widths=st.lists(st.integers(1, 9), min_size=1, max_size=4).map(lambda h: [*h, 1]),
+    examples=st.integers(1, 8),
+    seed=SEEDS,
+)
+"""Networks of one to four layers on up to eight examples."""
 
 
 def tensors(arrays: Sequence[Array]) -> tuple[Tensor, ...]:
@@ -106,6 +105,15 @@ def outputs(
     return preactivations(weights, torch.from_numpy(x), activation)[-1][:, 0]
 
 
+def values(
+    weights: Sequence[Array],
+    x: Array,
+    activation: Callable[[Tensor], Tensor] = torch.relu,
+) -> Array:
+    """Return f_n as plain numbers, shape (N,)."""
+    return outputs(tensors(weights), x, activation).detach().numpy()
+
+
 def square_error(rho: Tensor | float, f: Tensor, labels: Array) -> Tensor:
     """Return the sum over examples of (rho f - y)^2."""
     return (rho * f - torch.from_numpy(labels)).square().sum()
@@ -119,6 +127,12 @@ def gradients(value: Tensor, by: Sequence[Tensor]) -> tuple[Array, ...]:
     return tuple(g.numpy() for g in found)
 
 
+def slopes_of(p: Problem) -> tuple[Array, ...]:
+    """Return the derivatives of a problem's square error by its directions."""
+    leaves = tensors(p.directions)
+    return gradients(square_error(p.rho, outputs(leaves, p.x), p.labels), leaves)
+
+
 def jacobians(directions: Sequence[Array], x: Array) -> tuple[Array, ...]:
     """Return df_n/dV_k of every example, one array (N, n_k, n_{k-1}) a layer."""
     leaves = tensors(directions)
@@ -128,7 +142,7 @@ def jacobians(directions: Sequence[Array], x: Array) -> tuple[Array, ...]:
 
 def single_residuals(directions: Sequence[Array], x: Array) -> Array:
     """Return ||df_j/dV_k - V_k f_j|| / |f_j|, (layers, examples)."""
-    f = outputs(tensors(directions), x).detach().numpy()[:, None, None]
+    f = values(directions, x)[:, None, None]
     pairs = zip(directions, jacobians(directions, x), strict=True)
     gaps = [np.linalg.norm(s - v * f, axis=(1, 2)) for v, s in pairs]
     return np.array(gaps) / np.abs(f[:, 0, 0])

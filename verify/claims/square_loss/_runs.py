@@ -13,14 +13,13 @@ import numpy as np
 from empirical.square_loss.experiments import Configuration
 from empirical.square_loss.study import STUDY
 from empirical.testbed.records import Draw, Draws, RunRecord
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Claim, grid, trend
 from verify.claims._predictors import Limits, stated
 from verify.claims.square_loss._networks import Array
+from verify.claims.square_loss._sources import as_read
 from verify.compare import Contrast, EffectWithin
-from verify.reading import Reading
 from verify.trained import NotLearnt, Run, Trainer
 
-KEY = "poggio2021explicit"
 NETWORKS = Trainer(STUDY)
 
 CLOSED = ("sl/expA-steps", "sl/obs1-records", "sl/expA-tests", "sl/expA-examples")
@@ -57,8 +56,6 @@ MISSING = 0.25
 
 def trained(
     *,
-    where: str = "Section 3",
-    reading: Reading = Reading.READING,
     axes: Mapping[str, tuple[Any, ...]] | None = None,
     withstands: Mapping[str, str] = NOISE,
     small: bool = True,
@@ -73,9 +70,8 @@ def trained(
     more = axes or {}
     larger = parts.pop("larger", LARGER)
     parts["uses"] = (*CLOSED, *parts.get("uses", ()))
-    return Claim(
-        source=Source(KEY, where, reading),
-        evidence=Evidence.TREND,
+    parts.setdefault("source", as_read("Section 3"))
+    return trend(
         cases=grid(**SMALL, **more) if small else (),
         larger_cases={name: grid(**each, **more) for name, each in larger.items()},
         withstands=withstands,

@@ -4,7 +4,6 @@ from typing import Any
 
 import sympy
 
-KEY = "poggio2021explicit"
 rho, lam = sympy.symbols("rho lambda", positive=True)
 f1, f2, y1, y2 = sympy.symbols("f_1 f_2 y_1 y_2", real=True)
 LABELS = (1, -1)

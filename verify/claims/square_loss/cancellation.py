@@ -5,15 +5,11 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 
 from theory import square_loss as sl
-from verify.claim import Claim, Evidence, Source, grid
-from verify.claims.square_loss._runs import KEY
-from verify.compare import AgreesTo
-from verify.reading import Reading
-
-Array = npt.NDArray[np.float64]
+from verify.claim import grid, numeric
+from verify.claims.square_loss._sources import ours
+from verify.compare import AgreesTo, Array
 
 
 def _problem(examples: int, seed: int) -> tuple[Array, Array]:
@@ -44,14 +40,13 @@ def _in_float64(*, examples: int, penalty: float, seed: int) -> float:
     return float(np.sum(labels * f) / (penalty + np.sum(f * f)))
 
 
-CANCELLING = Claim(
+CANCELLING = numeric(
     id="sl/eq5-cancelling",
     items=("Eq5",),
     title="The equilibrium keeps its digits where margins cancel",
     statement=r"\rho_{eq}=\frac{\sum_n y_nf_n}{\lambda+\sum_n f_n^2},\quad"
     r" \Big|\sum_n y_nf_n\Big|\ll\max_n|f_n|",
-    source=Source(KEY, "Equation 5", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Equation 5"),
     cases=grid(examples=(3, 4, 5, 7, 8, 11, 26), penalty=(0.0, 0.3), seed=(1, 2)),
     predict=_predict,
     measure=_measure,

@@ -6,13 +6,12 @@ import flint
 import numpy as np
 
 from theory import square_loss as sl
-from verify.claim import Claim, Evidence, Source
+from verify.claim import certified
+from verify.claims.square_loss._sources import ours
 from verify.compare import CertifiedAtLeast, Enclosure
 from verify.enclose import BITS, above, below
 from verify.enclose_flow import flow
-from verify.reading import Reading
 
-_KEY = "poggio2021explicit"
 _ANGLE, _SHIFT = 1.5, 0.28  # of the start, and the sine between two inputs
 
 
@@ -85,13 +84,12 @@ def _wrong_fall(*, example: int, times: list[float]) -> float:
 
 
 CLAIMS = (
-    Claim(
+    certified(
         id="sl/err2-certified",
         items=("Err2", "Obs1"),
         title="The scale can rise and then fall: two flows (certified)",
         statement=r"\rho(t_1) - \rho(t_2) > 0, \quad t_1 < t_2",
-        source=Source(_KEY, "Observation 1; ours", Reading.OURS),
-        evidence=Evidence.CERTIFICATE,
+        source=ours("Observation 1; ours"),
         cases=(
             {"example": 1, "times": [4.0, 5.0]},
             {"example": 2, "times": [1.75, 3.0]},
@@ -110,8 +108,6 @@ CLAIMS = (
             "Ball arithmetic (Arb), 160 bits, Taylor polynomials of order 16",
         ),
         uses=("sl/err2",),
-        finding=(
-            "This proves that the rise of Observation 1 need not last to the end."
-        ),
+        finding="This proves that the rise of Observation 1 need not last to the end.",
     ),
 )

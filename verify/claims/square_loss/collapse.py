@@ -6,15 +6,15 @@ import mpmath
 import numpy as np
 
 from theory import neural_collapse as nc
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import grid, numeric
+from verify.claims._predictors import always, drawn
 from verify.claims.square_loss._networks import Array
+from verify.claims.square_loss._sources import as_read, ours
 from verify.compare import AgreesTo
-from verify.reading import Reading
 
-KEY = "poggio2021explicit"
 _PAPYAN = "Section 2.1; defined by Papyan, Han, Donoho 2020"
 
-_MEASURES = grid(classes=(2, 3, 5), features=(6,), seed=(0, 1))
+_MEASURES = grid(classes=(2, 3, 5), features=6, seed=(0, 1))
 _FAR = grid(classes=3, features=6, seed=0, offset=1e6)
 """Features of which most is the same for all."""
 _TIGHT = grid(classes=(2, 3), features=6, seed=0, spread=1e-9)
@@ -34,6 +34,11 @@ def _features(
     return h + offset, labels, rng.standard_normal((classes, features))
 
 
+def _means(h: Array, labels: Any) -> Array:
+    """Class means, as rows."""
+    return np.array([h[labels == c].mean(axis=0) for c in range(max(labels) + 1)])
+
+
 def _exact_means(h: Array, labels: Any) -> tuple[list[Any], Any]:
     """Class means and their mean, as rows of 40 digits."""
     groups = [h[labels == c] for c in sorted(set(labels.tolist()))]
@@ -50,18 +55,12 @@ def _exact_means(h: Array, labels: Any) -> tuple[list[Any], Any]:
 # --- the measures ---------------------------------------------------------------------
 
 
-def _measure_nc1(
-    *,
-    classes: int,
-    features: int,
-    seed: int,
-    offset: float = 0.0,
-    spread: float = 1.0,
-) -> Any:
+@drawn(_features)
+def _measure_nc1(h: Array, labels: Any, _: Array) -> Any:
     """Tr(Sigma_W Sigma_B^+)/C, through eigenvectors of Sigma_B to 40 digits."""
-    h, labels, _ = _features(classes, features, seed, offset, spread)
     with mpmath.workdps(40):
         means, centre = _exact_means(h, labels)
+        classes, features = len(means), h.shape[1]
         between, within = mpmath.zeros(features), mpmath.zeros(features)
         for mean in means:
             d = mean - centre
@@ -78,44 +77,28 @@ def _measure_nc1(
         return total / classes
 
 
-def _predict_nc1(
-    *,
-    classes: int,
-    features: int,
-    seed: int,
-    offset: float = 0.0,
-    spread: float = 1.0,
-) -> float:
-    h, labels, _ = _features(classes, features, seed, offset, spread)
+@drawn(_features)
+def _predict_nc1(h: Array, labels: Any, _: Array) -> float:
     return nc.nc1(h, labels)
 
 
-def _traces_apart(
-    *,
-    classes: int,
-    features: int,
-    seed: int,
-    offset: float = 0.0,
-    spread: float = 1.0,
-) -> float:
+@drawn(_features)
+def _traces_apart(h: Array, labels: Any, _: Array) -> float:
     """The quotient of the traces, the same for round clouds only."""
-    h, labels, _ = _features(classes, features, seed, offset, spread)
-    means = np.array([h[labels == c].mean(axis=0) for c in range(classes)])
+    means = _means(h, labels)
     within = np.sum((h - means[labels]) ** 2) / len(h)
-    between = np.sum((means - means.mean(axis=0)) ** 2) / classes
-    return float(within / between / classes)
+    between = np.sum((means - means.mean(axis=0)) ** 2) / len(means)
+    return float(within / between / len(means))
 
 
-NC_1 = Claim(
+NC_1 = numeric(
     id="sl/nc1",
     items=("NC1",),
     title=(
-        "NC1: the variability of features within classes relative to that"
-        " between classes"
+        "NC1: the variability of features within classes relative to that between classes"
     ),
     statement=r"\operatorname{Tr}(\Sigma_W\Sigma_B^\dagger)/C",
-    source=Source(KEY, _PAPYAN, Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read(_PAPYAN),
     cases=(*_MEASURES, *_FAR, *_TIGHT),
     predict=_predict_nc1,
     measure=_measure_nc1,
@@ -125,11 +108,9 @@ NC_1 = Claim(
 )
 
 
-def _measure_simplex(
-    *, classes: int, features: int, seed: int, offset: float = 0.0
-) -> list[Any]:
+@drawn(_features)
+def _measure_simplex(h: Array, labels: Any, _: Array) -> list[Any]:
     """Equal norms, equal angles, largest angles, pair by pair, to 40 digits."""
-    h, labels, _ = _features(classes, features, seed, offset)
     with mpmath.workdps(40):
         means, centre = _exact_means(h, labels)
         return _simplex([mean - centre for mean in means])
@@ -152,22 +133,13 @@ def _simplex(rows: list[Any]) -> list[Any]:
     return [spread / average, mpmath.sqrt(angles), mpmath.fsum(off) / len(off)]
 
 
-def _predict_simplex(
-    *, classes: int, features: int, seed: int, offset: float = 0.0
-) -> list[float]:
-    h, labels, _ = _features(classes, features, seed, offset)
+@drawn(_features)
+def _predict_simplex(h: Array, labels: Any, _: Array) -> list[float]:
     found = nc.nc2(h, labels)
     return [found.equinorm, found.equiangle, found.maximal_angle]
 
 
-def _a_simplex(
-    *, classes: int, features: int, seed: int, offset: float = 0.0
-) -> list[float]:
-    """A distance of zero, whatever the classes."""
-    return [0.0, 0.0, 0.0]
-
-
-NC_2 = Claim(
+NC_2 = numeric(
     id="sl/nc2",
     items=("NC2",),
     title="NC2: how far class means are from a simplex; two classes always form one",
@@ -175,14 +147,13 @@ NC_2 = Claim(
         r"\operatorname{sd}\|\mu_c-\mu_G\|/\overline{\|\mu_c-\mu_G\|},\quad"
         r"\operatorname{sd}\cos_{cc'},\quad\overline{|\cos_{cc'}+1/(C-1)|}"
     ),
-    source=Source(KEY, _PAPYAN, Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read(_PAPYAN),
     cases=(*_MEASURES, *_FAR),
     predict=_predict_simplex,
     measure=_measure_simplex,
     # For two classes all three are zero identically.
     compare=AgreesTo(relative=1e-12, absolute=1e-14),
-    must_refute=_a_simplex,
+    must_refute=always([0.0, 0.0, 0.0], "A distance of zero, whatever the classes."),
     finding="Only three classes or more test it: with two it is zero from the start.",
 )
 
@@ -205,7 +176,7 @@ def _centred_rows(*, classes: int, features: int, seed: int) -> list[float]:
     return [found.equinorm, found.equiangle, found.maximal_angle]
 
 
-NC_2_CLASSIFIER = Claim(
+NC_2_CLASSIFIER = numeric(
     id="sl/nc2-classifier",
     items=("NC2",),
     title="NC2 of the classifier: how far its rows are from a simplex",
@@ -213,8 +184,7 @@ NC_2_CLASSIFIER = Claim(
         r"\operatorname{sd}\|w_c\|/\overline{\|w_c\|},\quad"
         r"\operatorname{sd}\cos_{cc'},\quad\overline{|\cos_{cc'}+1/(C-1)|}"
     ),
-    source=Source(KEY, _PAPYAN, Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read(_PAPYAN),
     cases=_MEASURES,
     predict=_predict_rows,
     measure=_measure_rows,
@@ -225,40 +195,40 @@ NC_2_CLASSIFIER = Claim(
 )
 
 
-def _measure_duality(*, classes: int, features: int, seed: int) -> Any:
-    h, labels, weights = _features(classes, features, seed)
+@drawn(_features)
+def _measure_duality(h: Array, labels: Any, weights: Array) -> Any:
     with mpmath.workdps(40):
         means, centre = _exact_means(h, labels)
         rows = [list(mean - centre) for mean in means]
-        ours = mpmath.sqrt(mpmath.fsum(v * v for row in rows for v in row))
+        own = mpmath.sqrt(mpmath.fsum(v * v for row in rows for v in row))
         given = [[mpmath.mpf(v) for v in row] for row in weights.tolist()]
         theirs = mpmath.sqrt(mpmath.fsum(v * v for row in given for v in row))
         return mpmath.fsum(
-            (a / theirs - b / ours) ** 2
+            (a / theirs - b / own) ** 2
             for left, right in zip(given, rows, strict=True)
             for a, b in zip(left, right, strict=True)
         )
 
 
-def _predict_duality(*, classes: int, features: int, seed: int) -> float:
-    return nc.nc3(*_features(classes, features, seed))
+@drawn(_features)
+def _predict_duality(h: Array, labels: Any, weights: Array) -> float:
+    return nc.nc3(h, labels, weights)
 
 
-def _of_raw_means(*, classes: int, features: int, seed: int) -> float:
+@drawn(_features)
+def _of_raw_means(h: Array, labels: Any, weights: Array) -> float:
     """Class means that are not centred."""
-    h, labels, weights = _features(classes, features, seed)
-    means = np.array([h[labels == c].mean(axis=0) for c in range(classes)])
+    means = _means(h, labels)
     gap = weights / np.linalg.norm(weights) - means / np.linalg.norm(means)
     return float(np.sum(gap**2))
 
 
-NC_3 = Claim(
+NC_3 = numeric(
     id="sl/nc3",
     items=("NC3",),
     title="NC3: how far the classifier is from the class means",
     statement=r"\|W/\|W\|_F-M^T/\|M\|_F\|_F^2",
-    source=Source(KEY, _PAPYAN, Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read(_PAPYAN),
     cases=_MEASURES,
     predict=_predict_duality,
     measure=_measure_duality,
@@ -268,7 +238,11 @@ NC_3 = Claim(
 
 
 def _with_biases(
-    classes: int, features: int, seed: int, scale: float | None, away: float
+    classes: int,
+    features: int,
+    seed: int,
+    scale: float | None = None,
+    away: float = 0.0,
 ) -> tuple[Array, Any, Array, Array | None]:
     """Features and weights at a scale, with biases of the size of their products.
 
@@ -282,18 +256,13 @@ def _with_biases(
     return scale * h, labels, scale * weights, scale**2 * biases
 
 
+@drawn(_with_biases)
 def _measure_disagreement(
-    *,
-    classes: int,
-    features: int,
-    seed: int,
-    scale: float | None = None,
-    away: float = 0.0,
+    h: Array, labels: Any, weights: Array, biases: Array | None
 ) -> float:
     """Count, example by example, where the classifier and the nearest mean part."""
-    h, labels, weights, biases = _with_biases(classes, features, seed, scale, away)
-    shifts = [0.0] * classes if biases is None else biases.tolist()
-    means = [h[labels == c].mean(axis=0) for c in range(classes)]
+    shifts = [0.0] * len(weights) if biases is None else biases.tolist()
+    means = _means(h, labels)
     parted = 0
     for row in h:
         scores = [
@@ -304,32 +273,23 @@ def _measure_disagreement(
     return parted / len(h)
 
 
+@drawn(_with_biases)
 def _predict_disagreement(
-    *,
-    classes: int,
-    features: int,
-    seed: int,
-    scale: float | None = None,
-    away: float = 0.0,
+    h: Array, labels: Any, weights: Array, biases: Array | None
 ) -> float:
-    return nc.nc4(*_with_biases(classes, features, seed, scale, away))
+    return nc.nc4(h, labels, weights, biases)
 
 
+@drawn(_with_biases)
 def _errors_instead(
-    *,
-    classes: int,
-    features: int,
-    seed: int,
-    scale: float | None = None,
-    away: float = 0.0,
+    h: Array, labels: Any, weights: Array, biases: Array | None
 ) -> float:
     """The classifier's errors on the labels."""
-    h, labels, weights, biases = _with_biases(classes, features, seed, scale, away)
     scores = h @ weights.T + (0.0 if biases is None else biases)
     return float(np.mean(np.argmax(scores, axis=1) != labels))
 
 
-NC_4 = Claim(
+NC_4 = numeric(
     id="sl/nc4",
     items=("NC4",),
     title="NC4: how often the classifier does not choose the nearest class mean",
@@ -337,14 +297,13 @@ NC_4 = Claim(
         r"\tfrac1n\sum_i\mathbf 1[\operatorname{argmax}_c\langle w_c,h_i\rangle+b_c"
         r"\ne\operatorname{argmin}_c\|h_i-\mu_c\|]"
     ),
-    source=Source(KEY, _PAPYAN, Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read(_PAPYAN),
     # With biases, both where products are larger than one and where they are smaller,
     # and with one class so far that its square exceeds what sets the others apart.
     cases=(
         *_MEASURES,
         *grid(classes=(3, 5), features=6, seed=0, away=1e9),
-        *grid(classes=(3, 5), features=(6,), seed=(0, 1), scale=(0.1, 3.0)),
+        *grid(classes=(3, 5), features=6, seed=(0, 1), scale=(0.1, 3.0)),
     ),
     predict=_predict_disagreement,
     measure=_measure_disagreement,
@@ -387,7 +346,7 @@ def _rows_exchanged(*, features: int, seed: int) -> list[float]:
     return [nc.nc3(h, y, rows), nc.nc4(h, y, rows)]
 
 
-NC_BINARY = Claim(
+NC_BINARY = numeric(
     id="sl/nc3-binary",
     items=("NC3", "NC4"),
     title=("For two classes and one output, NC3 is a function of one angle"),
@@ -395,8 +354,7 @@ NC_BINARY = Claim(
         r"W=(-w,w):\quad NC3=2\,(1-\cos\angle(w,\mu_+-\mu_-)),\qquad"
         r" \operatorname{argmax}_c\langle w_c,h\rangle=+\iff w\cdot h>0"
     ),
-    source=Source(KEY, "Section 2.1; the formula is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Section 2.1; the formula is ours"),
     cases=grid(features=(2, 6), seed=(0, 1, 2)),
     predict=_predict_binary,
     measure=_measure_binary,
@@ -422,7 +380,7 @@ def _collapsed(classes: int, seed: int) -> tuple[Array, Any, Array]:
 def _measure_collapsed(*, classes: int, seed: int) -> list[float]:
     """Return the definitions, in plain double precision."""
     h, labels, weights = _collapsed(classes, seed)
-    means = np.array([h[labels == c].mean(axis=0) for c in range(classes)])
+    means = _means(h, labels)
     m = means - means.mean(axis=0)
     within = (h - means[labels]).T @ (h - means[labels]) / len(h)
     nc1 = np.trace(within @ np.linalg.pinv(m.T @ m / classes, rcond=1e-9)) / classes
@@ -456,15 +414,12 @@ def _orthogonal_means(*, classes: int, seed: int) -> list[float]:
     return [0.0, 0.0, 0.0, 1.0 / (classes - 1), 0.0]
 
 
-COLLAPSED = Claim(
+COLLAPSED = numeric(
     id="sl/nc-simplex",
     items=("NC1", "NC2", "NC3"),
-    title=(
-        "All collapse measures vanish for collapsed features, however rotated or scaled"
-    ),
+    title="All collapse measures vanish for collapsed features, however rotated or scaled",
     statement=r"h_{i,c}=\mu_c\text{ at a simplex, }W\propto M^T:\;NC1=NC2=NC3=0",
-    source=Source(KEY, "Section 2.1", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Section 2.1"),
     cases=grid(classes=(2, 3, 10), seed=(0, 1)),
     predict=_predict_collapsed,
     measure=_measure_collapsed,

@@ -30,8 +30,8 @@ from verify.claims.square_loss._runs import (
     run,
     trained,
 )
+from verify.claims.square_loss._sources import as_read, ours
 from verify.compare import Contrast, EffectWithin
-from verify.reading import Reading
 
 CLASSES = "classes"
 ENDS_OF_A: tuple[Start, ...] = ((DECAYED, -1), (DECAYED, 0))
@@ -94,7 +94,8 @@ def _by_norm(*, scale: str, data: str) -> Contrast:
 
 
 def _claim(name: str, items: tuple[str, ...], **parts: Any) -> Claim:
-    return effect(id=name, items=items, where="Section 2.1", **parts)
+    parts.setdefault("source", as_read("Section 2.1"))
+    return effect(id=name, items=items, **parts)
 
 
 TRAINED = (
@@ -123,7 +124,7 @@ TRAINED = (
         ),
         measure=_further,
         least=math.log10(2.0),
-        reading=Reading.OURS,
+        source=ours("Section 2.1"),
         runs=looks(DECAYED, NORMALISED),
         larger=ON_COLOURS,
     ),
@@ -231,8 +232,7 @@ BY_NORM = trained(
         r"\tfrac12\le NC1_{end}(\rho_{eq})/NC1_{end}(\rho_{eq}')\le2,"
         r"\quad\rho_{eq}>\rho_{eq}'\text{ of one seed}"
     ),
-    reading=Reading.READING,
-    where="Section 2.1",
+    source=as_read("Section 2.1"),
     measure=_by_norm,
     compare=EffectWithin(paired=True),
     **unmet((-math.log10(2.0), math.log10(2.0)), (math.log10(2.0), None)),
@@ -250,7 +250,7 @@ FREE = _claim(
     statement=r"NC1_{end}(\rho_0=5)\ge2\,NC1_{end}(\rho_0=0.1)\text{ (BN alone)}",
     measure=_by_scale,
     least=math.log10(2.0),
-    reading=Reading.OURS,
+    source=ours("Section 2.1"),
     withstands={**NOISE, **FITTED},
     runs=looks(NORMALISED),
     larger=ON_COLOURS,
@@ -266,7 +266,7 @@ def _with_entropy(name: str, what: str, measure: Any, **parts: Any) -> Claim:
         title=f"With cross entropy, too, {what}",
         measure=measure,
         runs=looks(ENTROPY[0][0]),
-        where="Section 2.1",
+        source=as_read("Section 2.1"),
         **parts,
     )
 
@@ -293,9 +293,7 @@ WITH_ENTROPY = (
         "-simplex",
         "the angles between class means approach those of a simplex",
         partial(_simplex, 2, ENTROPY[0]),
-        statement=(
-            r"\overline{|\cos_{cc'}+\tfrac1{C-1}|}\text{ halves (cross entropy)}"
-        ),
+        statement=r"\overline{|\cos_{cc'}+\tfrac1{C-1}|}\text{ halves (cross entropy)}",
         least=math.log10(2.0),
         uses=("sl/nc2", "sl/nc2-simplex"),
     ),

@@ -9,7 +9,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from theory import square_loss as sl
-from verify.claim import Case, Claim, Evidence, Source, grid
+from verify.claim import adversarial, grid, numeric
+from verify.claims._predictors import always, drawn
+from verify.claims._searches import SEEDS, searched
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
@@ -21,41 +23,40 @@ from verify.claims.square_loss._networks import (
     problems,
     projected,
     single_residuals,
+    slopes_of,
     square_error,
     tensors,
+    unit_rows,
+    values,
 )
+from verify.claims.square_loss._sources import forced, ours, quoted
 from verify.compare import AgreesTo, AtLeast, Identical, Outcome
-from verify.reading import Reading
-
-KEY = "poggio2021explicit"
-
 
 # --- the residual ---------------------------------------------------------------------
 
 
-def _measure_speed(*, widths: list[int], examples: int, seed: int) -> list[float]:
-    p = problem(widths, examples, seed)
-    leaves = tensors(p.directions)
-    slopes = gradients(square_error(p.rho, outputs(leaves, p.x), p.labels), leaves)
+@drawn(problem)
+def _measure_speed(p: Problem) -> list[float]:
+    slopes = slopes_of(p)
     return [
         float(np.linalg.norm(projected(v, s)))
         for v, s in zip(p.directions, slopes, strict=True)
     ]
 
 
-def _predict_speed(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = problem(widths, examples, seed)
+@drawn(problem)
+def _predict_speed(p: Problem) -> Array:
     residual = sl.critical_residual(p.rho, p.directions, p.x, p.labels)
     return 2.0 * p.rho * np.asarray(residual)
 
 
-def _residual_itself(*, widths: list[int], examples: int, seed: int) -> Array:
+@drawn(problem)
+def _residual_itself(p: Problem) -> Array:
     """The residual itself, without the factor 2 rho."""
-    p = problem(widths, examples, seed)
     return np.asarray(sl.critical_residual(p.rho, p.directions, p.x, p.labels))
 
 
-EQ_6 = Claim(
+EQ_6 = adversarial(
     id="sl/eq6",
     items=("Eq6",),
     title="The speed of each layer's direction is 2 rho times its residual",
@@ -64,10 +65,9 @@ EQ_6 = Claim(
         r" r_k=\Bigl\|\sum_ne_n\bigl(\tfrac{\partial f_n}{\partial V_k}-V_kf_n\bigr)"
         r"\Bigr\|_F"
     ),
-    source=Source(KEY, "Equations 4 and 6"),
-    evidence=Evidence.SEARCH,
+    source=quoted("Equations 4 and 6"),
     cases=grid(
-        widths=([3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]), examples=(1, 7), seed=(0,)
+        widths=([3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]), examples=(1, 7), seed=0
     ),
     examples=problems,
     max_examples=40,
@@ -80,18 +80,17 @@ EQ_6 = Claim(
 )
 
 
-def _measure_turning(*, widths: list[int], examples: int, seed: int) -> Array:
+@drawn(problem)
+def _measure_turning(p: Problem) -> Array:
     """Differentiate the outputs along the directions' own velocities."""
-    p = problem(widths, examples, seed)
-    leaves = tensors(p.directions)
-    slopes = gradients(square_error(p.rho, outputs(leaves, p.x), p.labels), leaves)
+    slopes = slopes_of(p)
     moves = [-projected(v, s) for v, s in zip(p.directions, slopes, strict=True)]
     layers = zip(jacobians(p.directions, p.x), moves, strict=True)
     return np.sum([np.tensordot(j, move, axes=2) for j, move in layers], axis=0)
 
 
-def _predict_turning(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = problem(widths, examples, seed)
+@drawn(problem)
+def _predict_turning(p: Problem) -> Array:
     errors = p.labels - p.rho * sl.outputs(p.directions, p.x)
     return 2.0 * p.rho * sl.projected_kernel(p.directions, p.x) @ errors
 
@@ -105,7 +104,7 @@ def _tangent_kernel(*, widths: list[int], examples: int, seed: int) -> Array:
     return moved + 2.0 * p.rho * along
 
 
-KERNEL = Claim(
+KERNEL = numeric(
     id="sl/eq4-kernel",
     items=("Eq4",),
     title="Outputs evolve by the tangent kernel, projected onto the layers' spheres",
@@ -113,10 +112,9 @@ KERNEL = Claim(
         r"\dot f=2\rho K(y-\rho f),\qquad K_{nm}="
         r"\textstyle\sum_k\langle(I-V_kV_k^T)\partial f_n,\partial f_m\rangle"
     ),
-    source=Source(KEY, "Equation 4; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Equation 4; ours"),
     cases=grid(
-        widths=([3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]), examples=(1, 7), seed=(0,)
+        widths=([3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]), examples=(1, 7), seed=0
     ),
     predict=_predict_turning,
     measure=_measure_turning,
@@ -137,8 +135,7 @@ def _rest(depth: int, weight_decay: float, seed: int) -> Problem:
     along the regularised solution, by its normal equations.
     """
     rng = np.random.default_rng([47, seed])
-    x = rng.uniform(0.1, 1.0, (3, 5))
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    x = unit_rows(rng.uniform(0.1, 1.0, (3, 5)))
     y = np.ones(3)
     # (X^T X + lambda I)^-1 X^T y = X^T (X X^T + lambda I)^-1 y.
     solution = x.T @ np.linalg.solve(x @ x.T + weight_decay * np.eye(3), y)
@@ -161,7 +158,7 @@ def _measure_scaled(
     p = _rest(depth, weight_decay, seed)
     directions = [factor * v for v in p.directions]
     rho = p.rho * factor**-depth
-    f = outputs(tensors(directions), p.x).detach().numpy()
+    f = values(directions, p.x)
     error = rho * f - p.labels
     slopes = jacobians(directions, p.x)
     return [
@@ -187,7 +184,7 @@ def _at_rest_anyway(
     return [0.0] * depth
 
 
-SINGULAR = Claim(
+SINGULAR = numeric(
     id="sl/sing",
     items=("Sing",),
     title=(
@@ -198,12 +195,9 @@ SINGULAR = Claim(
         r"V_k\to cV_k,\;\rho\to c^{-L}\rho\text{ at rest}:\quad"
         r"\|\dot V_k\|=2\lambda\rho_{eq}^2\,|c-1/c|"
     ),
-    source=Source(
-        KEY, "Section 2, on singular dynamics; the formula is ours", Reading.OURS
-    ),
-    evidence=Evidence.NUMERIC,
+    source=ours("Section 2, on singular dynamics; the formula is ours"),
     cases=grid(
-        depth=(1, 2, 3), weight_decay=(0.0, 0.4), factor=(0.5, 1.0, 3.0), seed=(0,)
+        depth=(1, 2, 3), weight_decay=(0.0, 0.4), factor=(0.5, 1.0, 3.0), seed=0
     ),
     predict=_predict_scaled,
     measure=_measure_scaled,
@@ -214,19 +208,15 @@ SINGULAR = Claim(
 )
 
 
-def _measure_error(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
-    p = problem(widths, examples, seed)
-    f = outputs(tensors(p.directions), p.x).detach().numpy()
+@drawn(problem)
+def _measure_error(p: Problem, weight_decay: float) -> float:
+    f = values(p.directions, p.x)
     rho = p.labels @ f / (weight_decay + f @ f)
     return float(np.linalg.norm(rho * f - p.labels))
 
 
-def _predict_error(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
-    p = problem(widths, examples, seed)
+@drawn(problem)
+def _predict_error(p: Problem, weight_decay: float) -> float:
     f = sl.outputs(p.directions, p.x)
     rho = sl.rho_equilibrium(f, p.labels, weight_decay)
     size = float(np.linalg.norm(f))
@@ -246,15 +236,14 @@ def _over_the_square(
     return found / float(size) if size else found
 
 
-ERROR = Claim(
+ERROR = adversarial(
     id="sl/sing-error",
     items=("Sing",),
     title="With decay, the error at rest is bounded away from zero",
     statement=(
         r"\sum_ne_nf_n=-\lambda\rho_{eq}\;\Rightarrow\;\|e\|\ge\lambda\rho_{eq}/\|f\|"
     ),
-    source=Source(KEY, "Equations 5 and 6; ours", Reading.OURS),
-    evidence=Evidence.SEARCH,
+    source=ours("Equations 5 and 6; ours"),
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1]),
         examples=(1, 7),
@@ -299,9 +288,9 @@ def _none_left(*, widths: list[int], examples: int, seed: int) -> Array:
     return np.zeros((len(widths) - 1, examples))
 
 
-_WIDE = grid(widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=(4,), seed=(0, 1))
+_WIDE = grid(widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=4, seed=(0, 1))
 
-PER_SAMPLE = Claim(
+PER_SAMPLE = numeric(
     id="sl/persample",
     items=("PerSample",),
     title="How far each example's gradients are from parallel to the layers",
@@ -309,8 +298,7 @@ PER_SAMPLE = Claim(
         r"D_{j,k}=\|\partial f_j/\partial V_k-V_kf_j\|_F/|f_j|"
         r"=\sqrt{\|\partial f_j/\partial V_k\|_F^2/f_j^2-1}"
     ),
-    source=Source(KEY, "Section 2.1; the formula is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Section 2.1; the formula is ours"),
     cases=_WIDE,
     predict=_predict_single,
     measure=_measure_single,
@@ -320,15 +308,14 @@ PER_SAMPLE = Claim(
     uses=("sl/eq6", "sl/hom"),
 )
 
-ERR_3 = Claim(
+ERR_3 = numeric(
     id="sl/err3",
     items=("Err3", "PerSample", "Lemma1"),
     title="At zero loss, every example's gradient is parallel to each layer",
     statement=(
         r"L=0\;\Rightarrow\;\partial f(x_j)/\partial V_k=V_kf(x_j)\text{ for every }j"
     ),
-    source=Source(KEY, "Section 2.1 and Lemma 1"),
-    evidence=Evidence.NUMERIC,
+    source=quoted("Section 2.1 and Lemma 1"),
     cases=_WIDE,
     predict=_none_left,
     measure=_measure_single,
@@ -347,42 +334,29 @@ ERR_3 = Claim(
 def _measure_footnote(*, widths: list[int], examples: int, seed: int) -> list[bool]:
     """Whether the directions rest, and whether the bracket of the footnote is zero."""
     p = interpolator(widths, examples, seed)
-    leaves = tensors(p.directions)
-    slopes = gradients(square_error(p.rho, outputs(leaves, p.x), p.labels), leaves)
+    slopes = slopes_of(p)
     speed = max(float(np.abs(s).max()) for s in slopes)
     gaps = _measure_single(widths=widths, examples=examples, seed=seed)
     # Errors of a solved layer are below 1e-12; gaps are of order one.
     return [speed < 1e-9, bool(gaps.max() < 1e-9)]
 
 
-def _rest_all_the_same(*, widths: list[int], examples: int, seed: int) -> list[bool]:
-    return [True, False]
-
-
-def _when_it_vanishes(*, widths: list[int], examples: int, seed: int) -> list[bool]:
-    """A bracket that vanishes wherever the directions rest."""
-    return [True, True]
-
-
-ERR_12 = Claim(
+ERR_12 = numeric(
     id="sl/err12",
     items=("Err12", "Sing"),
-    title=(
-        "At zero loss directions rest, whether or not gradients are parallel to them"
-    ),
+    title="At zero loss directions rest, whether or not gradients are parallel to them",
     statement=(
         r"\lambda=0,\;e=0:\quad\dot V_k=0\text{ even when }"
         r"V_kf_n-\partial f_n/\partial V_k\ne 0"
     ),
-    source=Source(
-        KEY, "Footnote 3, with the missing inequality restored", Reading.FORCED
-    ),
-    evidence=Evidence.NUMERIC,
+    source=forced("Footnote 3, with the missing inequality restored"),
     cases=_WIDE,
-    predict=_rest_all_the_same,
+    predict=always([True, False]),
     measure=_measure_footnote,
     compare=Identical(),
-    must_refute=_when_it_vanishes,
+    must_refute=always(
+        [True, True], "A bracket that vanishes wherever the directions rest."
+    ),
     uses=("sl/eq4", "sl/persample"),
     finding="The printed sentence ends before it says what the bracket equals.",
 )
@@ -397,7 +371,7 @@ def _classes(case: dict[str, Any]) -> tuple[Array, Array]:
     else:
         p = _mixed(case["widths"], case["seed"])
         directions, x = p.directions, p.x
-    f = outputs(tensors(directions), x).detach().numpy()
+    f = values(directions, x)
     slopes = jacobians(directions, x)[-1]
     slopes, f = slopes[f != 0.0], f[f != 0.0]
     gaps = np.linalg.norm(slopes - directions[-1] * f[:, None, None], axis=(1, 2))
@@ -408,7 +382,7 @@ def _mixed(widths: Sequence[int], seed: int) -> Problem:
     """Draw networks until one has outputs of both signs."""
     for draw in itertools.count():
         p = problem(widths, 12, seed + 100_000 * draw)
-        f = outputs(tensors(p.directions), p.x).detach().numpy()
+        f = values(p.directions, p.x)
         if f.min() < 0.0 < f.max():
             return p
     raise AssertionError
@@ -420,46 +394,28 @@ def _measure_classes(**case: Any) -> float:
     return float(residual[f > 0.0].min() * residual[f < 0.0].min())
 
 
-def _at_least_one(**case: Any) -> float:
-    return 1.0
-
-
-def _both_by_their_size(**case: Any) -> float:
-    """A factor of root two for each class."""
-    return 2.0
-
-
-def _nets() -> st.SearchStrategy[Case]:
-    return st.fixed_dictionaries(
-        {
-            "sharp": st.just(value=False),
-            "widths": st.lists(st.integers(2, 8), min_size=2, max_size=4).map(
-                lambda hidden: [*hidden, 1]
-            ),
-            "seed": st.integers(0, 10_000),
-        }
-    )
-
-
-ERR_3_CORRECTED = Claim(
+ERR_3_CORRECTED = adversarial(
     id="sl/err3-corrected",
     items=("Err3",),
     title=("Of two classes, at least one has gradients not parallel to the layers"),
-    statement=(
-        r"f_i>0>f_j\;\Rightarrow\;D_{i,L}\,D_{j,L}\ge 1\text{ in any ReLU network}"
-    ),
-    source=Source(KEY, "Lemma 1; ours", Reading.OURS),
-    evidence=Evidence.SEARCH,
+    statement=r"f_i>0>f_j\;\Rightarrow\;D_{i,L}\,D_{j,L}\ge 1\text{ in any ReLU network}",
+    source=ours("Lemma 1; ours"),
     cases=(
-        *grid(sharp=(True,), share=(0.5, 0.1)),
-        *grid(sharp=(False,), widths=([5, 16, 1], [5, 8, 8, 1]), seed=(0, 1)),
+        *grid(sharp=True, share=(0.5, 0.1)),
+        *grid(sharp=False, widths=([5, 16, 1], [5, 8, 8, 1]), seed=(0, 1)),
     ),
-    examples=_nets,
+    examples=searched(
+        sharp=st.just(value=False),
+        widths=st.lists(st.integers(2, 8), min_size=2, max_size=4).map(
+            lambda hidden: [*hidden, 1]
+        ),
+        seed=SEEDS,
+    ),
     max_examples=25,
-    predict=_at_least_one,
+    predict=always(1.0),
     measure=_measure_classes,
     compare=AtLeast(rounding=1e-12),
-    must_refute=_both_by_their_size,
+    must_refute=always(2.0, "A factor of root two for each class."),
     assumptions=("at least two layers",),
     uses=("sl/persample",),
     finding=(
@@ -488,11 +444,6 @@ def _at_rest(*, widths: list[int], rho: float, starts: int) -> Array:
     p, end = problem(widths, _EXAMPLES, 5), _lowest(tuple(widths), rho, starts)
     multiplier = sl.lagrange_multiplier(rho, sl.outputs(end.directions, p.x), p.labels)
     return np.array([0.0, abs(multiplier) / rho])
-
-
-def _at_rest_in_space(*, widths: list[int], rho: float, starts: int) -> Array:
-    """At a minimum without the constraint no gradient is left."""
-    return np.zeros(2)
 
 
 _EXAMPLES = 4
@@ -547,26 +498,25 @@ def _descended(widths: Sequence[int], rho: float, seed: int) -> _Point:
     return here
 
 
-EXISTS = Claim(
+EXISTS = numeric(
     id="sl/exist",
     items=("Exist",),
-    title=(
-        "For a fixed scale some directions are at rest, and gradient descent finds them"
-    ),
+    title="For a fixed scale some directions are at rest, and gradient descent finds them",
     statement=(
         r"\min_{\|V_k\|=1}\textstyle\sum_n(\rho f_n-y_n)^2\text{ is attained, with }r_k=0"
     ),
-    source=Source(KEY, "Section 2, critical points"),
-    evidence=Evidence.NUMERIC,
+    source=quoted("Section 2, critical points"),
     cases=(
-        *grid(widths=([3, 1], [3, 6, 4, 1]), rho=(0.7, 3.0), starts=(6,)),
-        *grid(widths=([3, 8, 8, 1],), rho=(1.5,), starts=(6,)),
+        *grid(widths=([3, 1], [3, 6, 4, 1]), rho=(0.7, 3.0), starts=6),
+        *grid(widths=([3, 8, 8, 1],), rho=1.5, starts=6),
     ),
     predict=_at_rest,
     measure=_measure_lowest,
     # Where the length along the spheres may end.
     compare=AgreesTo(absolute=1e-8),
-    must_refute=_at_rest_in_space,
+    must_refute=always(
+        np.zeros(2), "At a minimum without the constraint no gradient is left."
+    ),
     assumptions=("the minimum is not at a kink",),
     version=2,
     uses=("sl/eq6",),

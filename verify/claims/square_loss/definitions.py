@@ -16,9 +16,8 @@ from empirical.square_loss.problems import Problem
 from empirical.square_loss.training import held_out_outputs, normalised_outputs
 from verify.claim import Case, grid
 from verify.claims._twins import Array, closed, normal, sketch
-from verify.claims.square_loss.steps import FAMILIES, drawn, plain
+from verify.claims.square_loss.steps import FAMILIES, drawn, plain, stacked, targets
 
-KEY = "poggio2021explicit"
 _SHAPES = {"dense": (5,), "images": (2, 5, 4)}
 _LEVELS = [k / 20 for k in range(21)]
 _PENALTY = 0.7
@@ -32,14 +31,8 @@ def _network(family: Any, shape: str, outputs: int) -> Any:
 
 
 def _stacked(family: str, shape: str, outputs: int) -> tuple[Tensor, ...]:
-    spec = _network(family, shape, outputs)
-    each = [
-        drawn(plain(family, shape, (6, 7), outputs), family, row) for row in range(2)
-    ]
-    return tuple(
-        torch.stack([p.detach().view(s) for p in same])
-        for same, s in zip(zip(*each, strict=True), spec.shapes, strict=True)
-    )
+    network = _network(family, shape, outputs)
+    return stacked(network, family, shape, (6, 7), outputs)
 
 
 def _net(family: str, shape: str, outputs: int, row: int) -> nn.Sequential:
@@ -58,13 +51,6 @@ def _classes(outputs: int) -> Tensor:
     return torch.tensor(
         [0, 1, 1, 0, 1, 1, 1, 1, 0] if outputs == 1 else [0, 2, 1, 0, 0, 2, 1, 0, 0]
     )
-
-
-def _targets(outputs: int) -> Tensor:
-    classes = _classes(outputs)
-    if outputs == 1:
-        return 2.0 * classes[:, None].double() - 1.0
-    return torch.eye(3, dtype=torch.float64)[classes]
 
 
 def _layers(net: nn.Sequential) -> list[Any]:
@@ -221,7 +207,11 @@ def _plain_observed(
 
     Wrong: Gradients that are not projected onto the spheres.
     """
-    x, y, classes = _examples(shape), _targets(outputs), _classes(outputs).tolist()
+    x, y, classes = (
+        _examples(shape),
+        targets(_classes(outputs), outputs),
+        _classes(outputs).tolist(),
+    )
     told: list[float] = []
     for row in range(2):
         net = _net(family, shape, outputs, row)
@@ -259,7 +249,7 @@ def _found_observed(
         _network(family, shape, outputs),
         _stacked(family, shape, outputs),
         _examples(shape),
-        _targets(outputs),
+        targets(_classes(outputs), outputs),
         _classes(outputs),
         penalty=_PENALTY,
         loss=loss,
@@ -280,19 +270,15 @@ def _each(outputs: tuple[int, ...]) -> tuple[Case, ...]:
 OBSERVED = closed(
     id="sl/obs1-records",
     items=("Eq1", "Eq5", "Eq6", "NC1", "NC2", "NC3", "NC4"),
-    title=(
-        "Recorded quantities of classifiers follow their definitions, example"
-        " by example"
-    ),
+    title="Recorded quantities of classifiers follow their definitions, example by example",
     statement=(
         r"S=\sum f_n^2,\ B=\sum y_nf_n,\ \rho_{eq}=\tfrac{B}{\lambda+S},\ "
         r"\nu=-\rho\sum e_nf_n,\ r_k,\ NC1..4"
     ),
-    key=KEY,
     where="Equations 1, 5 and 6, and section 2.1",
     cases=(
         *_each((1, 3)),
-        *grid(family=("bn", "wn"), shape=("dense",), outputs=(1, 3), loss=("entropy",)),
+        *grid(family=("bn", "wn"), shape="dense", outputs=(1, 3), loss="entropy"),
     ),
     twin=_plain_observed,
     measure=_found_observed,
@@ -356,11 +342,8 @@ def _found_single(*, family: str, shape: str) -> list[float]:
 SINGLE = closed(
     id="sl/eq6-records",
     items=("PerSample", "Eq6"),
-    title=(
-        "Recorded per-example gradient distances match autograd, one example at a time"
-    ),
+    title="Recorded per-example gradient distances match autograd, one example at a time",
     statement=r"D_{n,k}=\|\partial f_n/\partial V_k-V_kf_n\|_F/|f_n|",
-    key=KEY,
     where="Equation 6 and section 2.1, on single examples",
     cases=grid(family=FAMILIES, shape=tuple(_SHAPES)),
     twin=_plain_single,
@@ -414,7 +397,6 @@ HELD_OUT = closed(
     items=("ExpA", "ExpB"),
     title="Test outputs use the training batch's statistics and are divided by rho",
     statement=r"f(x)=g(x;\hat\mu,\hat\sigma)/\rho",
-    key=KEY,
     where="Captions of Figures 1, 5 and 9",
     cases=grid(family=FAMILIES, shape=tuple(_SHAPES)),
     twin=_plain_held_out,

@@ -32,9 +32,9 @@ from verify.claims.square_loss._runs import (
     run,
     trained,
 )
+from verify.claims.square_loss._sources import as_read, ours
 from verify.claims.square_loss.training import ENDS_OF_A
 from verify.compare import Contrast, EffectWithin
-from verify.reading import Reading
 from verify.trained import NotLearnt
 
 # --- the least norm -------------------------------------------------------------------
@@ -58,8 +58,7 @@ LEAST_NORM = trained(
         " either start"
     ),
     statement=r"|\ln(\rho_{end}(5)/\rho_{end}(0.1))|\le\ln1.1\text{ of one seed}",
-    reading=Reading.READING,
-    where="Abstract and section 3",
+    source=as_read("Abstract and section 3"),
     measure=_spread,
     compare=EffectWithin(paired=True),
     **unmet((None, math.log(1.1)), (math.log(1.1), None)),
@@ -76,14 +75,11 @@ LOWERED = effect(
     runs=looks(DECAYED, NORMALISED),
     larger=ON_COLOURS,
     items=("MinNormFlow",),
-    title=(
-        "From a large start, weight decay lowers the norm at which networks interpolate"
-    ),
+    title="From a large start, weight decay lowers the norm at which networks interpolate",
     statement=r"\rho_{end}\text{ without decay}\ge2\,\rho_{end}\text{ with it}",
-    reading=Reading.READING,
     measure=partial(log_ratio, "rho", (NORMALISED, -1), (DECAYED, -1)),
     least=math.log(2.0),
-    where="Abstract and section 3",
+    source=as_read("Abstract and section 3"),
 )
 
 
@@ -111,10 +107,9 @@ OVERSHOOT = effect(
         r"\rho(0)=0.1:\quad\max_t\rho(t)/\rho_{end}\text{ with decay}"
         r"\ge1.2\times\text{without}"
     ),
-    reading=Reading.OURS,
     measure=_peaks,
     least=math.log(1.2),
-    where="Observation 1, and Figure 2",
+    source=ours("Observation 1, and Figure 2"),
     uses=("sl/err2", "sl/expA-times"),
     version=2,
 )
@@ -131,16 +126,14 @@ FALLS = effect(
     runs=looks(DECAYED),
     larger=ON_COLOURS,
     items=("Obs1large", "ExpA"),
-    title=(
-        "From a large start, experiment A's norm never falls far below its final value"
-    ),
+    title="From a large start, experiment A's norm never falls far below its final value",
     statement=r"\rho(0)=5:\quad\min_t\rho(t)\ge\rho_{end}/1.2",
     measure=_dips,
     least=None,
     most=math.log(1.2),
     wrong=(math.log(1.2), None),
     small=False,
-    where="Section 2, below Equation 7",
+    source=as_read("Section 2, below Equation 7"),
     uses=("sl/expA-times", "sl/obs1-large"),
     finding=(
         "Networks of the small scale leave it undecided. The flow of sl/obs1-large"
@@ -167,10 +160,7 @@ SMALLER_ERROR = effect(
     runs=looks(NORMALISED),
     larger=ON_COLOURS,
     items=("Obs3error", "Lemma1"),
-    title=(
-        "Interpolating networks of small norm, from a small start, have lower"
-        " test error"
-    ),
+    title="Interpolating networks of small norm, from a small start, have lower test error",
     statement=(
         r"\text{test error}(\rho_0=5)-\text{test error}(\rho_0=0.1)\ge0.01,"
         r"\quad\rho_{end}(5)>\rho_{end}(0.1)"
@@ -178,7 +168,7 @@ SMALLER_ERROR = effect(
     measure=_by_start,
     least=0.01,
     withstands=FITTED,
-    where="Section 2, above Observation 3, and Lemma 1",
+    source=as_read("Section 2, above Observation 3, and Lemma 1"),
     # Which of the two norms is the larger.
     uses=("sl/Fig6-spread",),
     version=2,
@@ -197,18 +187,15 @@ DECAY_ERROR = effect(
     runs=looks(DECAYED, NORMALISED),
     larger=ON_COLOURS,
     items=("Obs3error", "Lemma1"),
-    title=(
-        "From a large start, networks that decay has made smaller have lower test error"
-    ),
+    title="From a large start, networks that decay has made smaller have lower test error",
     statement=(
-        r"\rho_0=5:\quad\text{test error without decay}"
-        r"-\text{test error with it}\ge0.01"
+        r"\rho_0=5:\quad\text{test error without decay}-\text{test error with it}\ge0.01"
     ),
     measure=_by_decay,
     least=0.01,
     withstands={},
     small=False,
-    where="Section 2, above Observation 3, and Lemma 1",
+    source=as_read("Section 2, above Observation 3, and Lemma 1"),
     uses=("sl/abs-decay",),
     finding=(
         "Decay lowers the norm by far (sl/abs-decay). Errors are lower with it on the"
@@ -235,16 +222,14 @@ LARGE = effect(
     id="sl/sec1.2-trained",
     runs=looks(WEIGHED),
     items=("Sec1.2", "Err14", "Init"),
-    title=(
-        "With the paper's decay, weight-normalised networks forget their initial scale"
-    ),
+    title="With the paper's decay, weight-normalised networks forget their initial scale",
     statement=r"|\ln(\rho_{end}(5)/\rho_{end}(0.1))|\le\ln1.1",
     measure=_from_both,
     least=-math.log(1.1),
     most=math.log(1.1),
     wrong=(math.log(2.0), None),
     small=False,
-    where="Section 1.2",
+    source=as_read("Section 1.2"),
     uses=("sl/init-large",),
     finding=(
         "Some networks answer for one class, at a norm of its own, whatever their"
@@ -278,12 +263,11 @@ TWO_CLASSES = trained(
     items=("Sec1.2", "Err14"),
     title="Networks that predict both classes end at one norm from either start",
     statement=r"|\ln(\rho_{end}(5)/\rho_{end}(0.1))|\le\ln1.1\text{ of both classes}",
-    reading=Reading.OURS,
     measure=_of_both_classes,
     # Not the same seeds from both starts.
     compare=EffectWithin(),
     **stated(-math.log(1.1), math.log(1.1), (math.log(1.5), None)),
-    where="Section 1.2",
+    source=ours("Section 1.2"),
 )
 
 
@@ -299,15 +283,12 @@ COST = effect(
     id="sl/sec1.2-cost",
     runs=looks(WEIGHED),
     items=("Sec1.2", "Err14"),
-    title=(
-        "With the paper's decay, many weight-normalised networks predict one class only"
-    ),
+    title="With the paper's decay, many weight-normalised networks predict one class only",
     statement=r"\text{share of one-class networks}\ge0.1",
-    reading=Reading.OURS,
     measure=_one_class,
     least=0.1,
     small=False,
-    where="Section 1.2",
+    source=ours("Section 1.2"),
     uses=("sl/expA-ends", "sl/sec1.2-trained"),
     finding="Networks of the small scale leave it undecided.",
 )
@@ -351,13 +332,12 @@ AUTOTUNING = trained(
     runs=looks(*(f"{f}-{rate}" for f in (DECAYED, NEITHER) for rate in _RATES)),
     items=("Sec3tuning",),
     title="With normalisation and decay, networks fit over ten times the range of rates",
-    reading=Reading.READING,
     statement=r"\#\{\eta:\text{fits}\}_{BN+WD}-\#\{\eta:\text{fits}\}_{neither}\ge1",
     measure=partial(_suited, _RATES, fits),
     compare=EffectWithin(paired=True),
     **unmet((1.0, None), (-0.5, 0.5)),
     small=False,
-    where="Section 3",
+    source=as_read("Section 3"),
     uses=("sl/expA-ends",),
     finding=(
         "Both kinds of networks fit at every rate of the grid but the largest, in"
@@ -376,7 +356,6 @@ AUTOTUNING_DEEP = effect(
         "With normalisation and decay, networks of 20 layers fit over twice the range of"
         " rates"
     ),
-    reading=Reading.READING,
     statement=(
         r"L=20,\ \eta=2^k/1000:\quad\#\{\eta:\text{learns}\}_{BN+WD}"
         r"-\#\{\eta:\text{learns}\}_{neither}\ge1"
@@ -384,7 +363,7 @@ AUTOTUNING_DEEP = effect(
     measure=partial(_suited, _DEEP, _learns),
     least=1.0,
     small=False,
-    where="Section 3",
+    source=as_read("Section 3"),
     uses=("sl/autotuning",),
     finding=(
         "With both, networks learn at rates at which those with neither diverge or fall"
@@ -412,13 +391,11 @@ REST = effect(
     id="sl/eq6-trained",
     runs=looks("wn", "wn-decay"),
     items=("Eq6", "Sing"),
-    title=(
-        "With decay the directions come to rest; without decay only the errors vanish"
-    ),
+    title="With decay the directions come to rest; without decay only the errors vanish",
     statement=r"\max_kr_k/\|e\|\text{ at the end: without decay}\ge3\times\text{with it}",
     measure=_residuals,
     least=math.log10(3.0),
-    where="Equation 6 and the singular case below it",
+    source=as_read("Equation 6 and the singular case below it"),
     version=2,
     uses=("sl/sing",),
 )

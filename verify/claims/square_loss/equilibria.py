@@ -14,11 +14,10 @@ from empirical.square_loss import networks
 from empirical.square_loss.experiments import configurations
 from empirical.square_loss.study import train_configuration
 from theory import square_loss as sl
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import grid, numeric
 from verify.claims.square_loss._networks import Array
 from verify.claims.square_loss._runs import (
     DECAYED,
-    KEY,
     NOISE,
     ON_COLOURS,
     configuration,
@@ -28,8 +27,8 @@ from verify.claims.square_loss._runs import (
     run,
     trained,
 )
+from verify.claims.square_loss._sources import as_read, ours, quoted
 from verify.compare import AgreesTo
-from verify.reading import Reading
 
 
 def _outputs(family: str, scale: str, data: str) -> list[Array]:
@@ -85,8 +84,7 @@ WEIGHT_NORMALISED = trained(
     # A fifteenth of what the decay moves the equilibrium by: lambda/S is 8 %.
     compare=AgreesTo(relative=5e-3),
     must_refute=_with_decay_as_it_stands,
-    where="Equation 5",
-    reading=Reading.QUOTED,
+    source=quoted("Equation 5"),
     uses=("sl/eq5",),
     finding=(
         "Networks come close enough to tell lambda from the optimiser's number in its"
@@ -139,16 +137,14 @@ def _distance_by_outputs(*, epochs: int, decayed: bool = True) -> Array:
     return np.abs(rho - sl.rho_equilibrium(g / rho[:, None], y, penalty))
 
 
-DISTANCE = Claim(
+DISTANCE = numeric(
     id="sl/eq5-distance",
     items=("Eq5",),
     title=(
-        "During training, the optimiser's gradient gives the distance from the"
-        " equilibrium"
+        "During training, the optimiser's gradient gives the distance from the equilibrium"
     ),
     statement=r"|\rho-\rho_{eq}(V)|=|\dot\rho|/(2A)\text{ at any time}",
-    source=Source(KEY, "Equation 5; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Equation 5; ours"),
     cases=grid(epochs=(1, 30, 200)),
     predict=_distance_by_outputs,
     measure=_distance_by_optimiser,
@@ -178,7 +174,7 @@ BATCH_NORMALISED = trained(
     # a twentieth is asked for, of starts a factor of fifty apart.
     compare=AgreesTo(relative=5e-2),
     must_refute=_over_all_layers,
-    where="Equation 5 and Figure 2",
+    source=as_read("Equation 5 and Figure 2"),
     uses=("sl/eq5", "sl/fn2"),
     finding=(
         "Rates fall here. At the paper's constant rate norms stay further from it:"
@@ -207,17 +203,14 @@ UNNORMALISED = trained(
     id="sl/eq5b-trained",
     runs=looks("none-decay"),
     items=("Eq5b",),
-    title=(
-        "Networks without normalisation end at the equilibrium for decay on every layer"
-    ),
+    title="Networks without normalisation end at the equilibrium for decay on every layer",
     statement=r"\rho S-B=-\lambda\rho^{2/L-1},\qquad L=4",
     predict=_of_all_layers,
     measure=_products,
     # The norms of the layers are still drawing level, at e^{-4 lambda t}.
     compare=AgreesTo(relative=1e-2),
     must_refute=partial(predict_ends, "none-decay"),
-    where="Equation 5, for decay on every layer; ours",
-    reading=Reading.OURS,
+    source=ours("Equation 5, for decay on every layer; ours"),
     uses=("sl/eq5b",),
     finding=(
         "Equation 5 as printed asks for far smaller scales than these networks end at:"

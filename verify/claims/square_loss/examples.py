@@ -12,8 +12,6 @@ from verify.claim import grid
 from verify.claims._twins import Array, closed, sketch
 from verify.compare import Identical
 
-KEY = "poggio2021explicit"
-
 # --- examples and times -----------------------------------------------------------------
 
 
@@ -68,7 +66,6 @@ PROBLEM = closed(
     items=("ExpA",),
     title="Training examples are the first of each class in turn, scaled to unit norm",
     statement=r"\|x_n\|=1,\qquad y_n=\pm1\text{ or one-hot}",
-    key=KEY,
     where="Captions of Figures 1, 5 and 9",
     cases=(
         {"labels": [3, 8], "side": None, "constant": None},
@@ -106,7 +103,6 @@ TIMES = closed(
     items=("ExpA",),
     title="Recording times are evenly spaced in the logarithm of time, and few",
     statement=r"t_k=[10^{k/m}],\qquad\#\le\max(8,T/40)",
-    key=KEY,
     where="Captions of Figures 1, 5 and 9",
     cases=grid(epochs=(7, 100, 330, 999, 6000)),
     compare=Identical(),

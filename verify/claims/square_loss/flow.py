@@ -9,13 +9,9 @@ from torch import Tensor
 from torch.nn.utils.parametrizations import weight_norm
 
 from theory import square_loss as sl
-from verify.claim import Claim, Evidence, Source, grid
-from verify.claims.square_loss._flows import (
-    down,
-    integrate,
-    loss_of,
-    scale_and_directions,
-)
+from verify.claim import grid, numeric
+from verify.claims._predictors import always, changed, drawn, scaled, times
+from verify.claims.square_loss._flows import down, followed, integrate, loss_of
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
@@ -26,21 +22,17 @@ from verify.claims.square_loss._networks import (
     projected,
     square_error,
     tensors,
+    values,
 )
+from verify.claims.square_loss._sources import as_read, ours, quoted
 from verify.compare import AgreesTo, AtMost, Outcome
-from verify.reading import Reading
-
-KEY = "poggio2021explicit"
-
 
 # --- the sphere -----------------------------------------------------------------------
 
 
-def _measure_drift(
-    *, widths: list[int], examples: int, seed: int, length: float
-) -> Array:
+@drawn(problem)
+def _measure_drift(p: Problem, length: float) -> Array:
     """Rate of each squared length when all directions are of a common length."""
-    p = problem(widths, examples, seed)
     scaled = [length * v for v in p.directions]
     leaves = tensors(scaled)
     f = outputs(leaves, p.x)
@@ -55,29 +47,18 @@ def _measure_drift(
     )
 
 
-def _predict_drift(
-    *, widths: list[int], examples: int, seed: int, length: float
-) -> Array:
-    p = problem(widths, examples, seed)
+@drawn(problem)
+def _predict_drift(p: Problem, length: float) -> Array:
     f = sl.outputs([length * v for v in p.directions], p.x)
     rate = sl.off_sphere_rate(p.rho, f, p.labels)
-    return np.full(len(widths) - 1, rate * (length**2 - 1.0))
-
-
-def _half_as_fast(
-    *, widths: list[int], examples: int, seed: int, length: float
-) -> Array:
-    """Half of the rate."""
-    return 0.5 * _predict_drift(
-        widths=widths, examples=examples, seed=seed, length=length
-    )
+    return np.full(len(p.directions), rate * (length**2 - 1.0))
 
 
 SPHERE_CASES = grid(
     widths=([3, 1], [6, 5, 4, 1]), examples=(1, 7), seed=(0, 1, 2), length=(0.9, 1, 1.1)
 )
 
-NORM = Claim(
+NORM = numeric(
     id="sl/norm",
     items=("Norm",),
     title="The unit sphere attracts layer norms below rho = B/S and repels them above",
@@ -85,14 +66,13 @@ NORM = Claim(
         r"\frac{d}{dt}\|V_k\|^2=4\rho\,(\|V_k\|^2-1)\textstyle\sum_n e_nf_n,"
         r"\qquad e_n=\rho f_n-y_n"
     ),
-    source=Source(KEY, "Equations 1 and 4; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Equations 1 and 4; ours"),
     cases=SPHERE_CASES,
     predict=_predict_drift,
     measure=_measure_drift,
     # Two terms of sizes up to 1e3 cancel on the sphere.
     compare=AgreesTo(relative=1e-12, absolute=1e-12),
-    must_refute=_half_as_fast,
+    must_refute=scaled(_predict_drift, 0.5, "Half of the rate."),
     uses=("sl/eq1", "sl/hom"),
     finding=(
         "Above B/S the sphere repels: an integrator of the printed flow has to"
@@ -132,7 +112,7 @@ def _without_the_scale(*, weight_decay: float, perturbation: float) -> float:
     return -4.0 * weight_decay
 
 
-NORM_RATE = Claim(
+NORM_RATE = numeric(
     id="sl/norm-rate",
     items=("Norm",),
     title="At the equilibrium, the unit sphere attracts at the rate 4 lambda rho^2",
@@ -140,8 +120,7 @@ NORM_RATE = Claim(
         r"\textstyle\sum_n e_nf_n=-\lambda\rho_{eq}\;\Rightarrow\;"
         r"\tfrac{d}{dt}\ln|\|V\|^2-1|=-4\lambda\rho_{eq}^2"
     ),
-    source=Source(KEY, "Equations 1 and 4; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Equations 1 and 4; ours"),
     cases=grid(weight_decay=(0.05, 0.5), perturbation=(-1e-4, 1e-4)),
     predict=_predict_return,
     measure=_measure_return,
@@ -156,62 +135,41 @@ NORM_RATE = Claim(
 # --- energy ---------------------------------------------------------------------------
 
 SMOOTH = (
-    *grid(widths=([3, 1],), examples=(5,), seed=(0,), weight_decay=(0.0, 0.3)),
-    *grid(widths=([3, 6, 1],), examples=(4,), seed=(9,), weight_decay=(0.0, 0.3)),
-    *grid(widths=([4, 4, 4, 1],), examples=(3,), seed=(9,), weight_decay=(0.0, 0.3)),
+    *grid(widths=([3, 1],), examples=5, seed=0, weight_decay=(0.0, 0.3)),
+    *grid(widths=([3, 6, 1],), examples=4, seed=9, weight_decay=(0.0, 0.3)),
+    *grid(widths=([4, 4, 4, 1],), examples=3, seed=9, weight_decay=(0.0, 0.3)),
 )
 """Problems whose flow crosses kinks, and comes to slide along none before time one."""
 
 _TIMES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
-def _measured_flow(p: Problem, weight_decay: float) -> list[list[Array]]:
-    start = [np.array([p.rho]), *p.directions]
-    return integrate(scale_and_directions(p, weight_decay), start, _TIMES)
-
-
-def _measure_decrease(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> Array:
+@drawn(problem)
+def _measure_decrease(p: Problem, weight_decay: float) -> Array:
     """Largest rise of the loss between two times, and of decay over the first loss."""
-    p = problem(widths, examples, seed)
     loss = loss_of(p, weight_decay)
-    path = _measured_flow(p, weight_decay)
+    path = followed(p, weight_decay, _TIMES)
     losses = np.array([float(loss(tensors(state)).detach()) for state in path])
     scales = np.array([float(state[0][0]) for state in path])
     excess = np.max(weight_decay * scales**2 / losses[0]) - 1.0
     return np.array([np.max(np.diff(losses)) / losses[0], excess])
 
 
-def _no_rise(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> Array:
-    return np.zeros(2)
-
-
-def _falls_by_half(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> Array:
-    """A loss that falls by half of its start in every interval, a bound half as large."""
-    return np.array([-0.5, -0.5])
-
-
-ENERGY_FLOW = Claim(
+ENERGY_FLOW = numeric(
     id="sl/energy-flow",
     items=("Energy",),
-    title=(
-        "Along the gradient flow the loss never rises, and weight decay bounds"
-        " the scale"
-    ),
+    title="Along the gradient flow the loss never rises, and weight decay bounds the scale",
     statement=r"L(t_2)\le L(t_1)\;(t_1<t_2),\qquad\rho(t)\le\sqrt{L(0)/\lambda}",
-    source=Source(KEY, "Equations 3 and 4; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Equations 3 and 4; ours"),
     cases=SMOOTH,
-    predict=_no_rise,
+    predict=always(np.zeros(2)),
     measure=_measure_decrease,
     # The integrator's local error, 1e-11, over about a hundred steps.
     compare=AtMost(rounding=1e-9),
-    must_refute=_falls_by_half,
+    must_refute=always(
+        np.array([-0.5, -0.5]),
+        "A loss that falls by half of its start in every interval, a bound half as large.",
+    ),
     uses=("sl/energy",),
 )
 
@@ -232,22 +190,21 @@ def _normalised_loss(
     return loss
 
 
-def _measure_normalised(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> Array:
+@drawn(problem)
+def _measure_normalised(p: Problem, weight_decay: float) -> Array:
     """Scale, outputs and lengths of a weight-normalised network along its flow."""
-    p = problem(widths, examples, seed)
     flow = down(_normalised_loss(p, weight_decay))
     rows: list[Array] = []
     for scale, *vectors in integrate(flow, [np.array([p.rho]), *p.directions], _TIMES):
         lengths = [float(np.linalg.norm(v)) for v in vectors]
         unit = [v / n for v, n in zip(vectors, lengths, strict=True)]
-        f = outputs(tensors(unit), p.x).detach().numpy()
+        f = values(unit, p.x)
         rows.append(np.array([*scale, *f, *lengths]))
     return np.array(rows)
 
 
-def _flow_rows(p: Problem, weight_decay: float, clock: float = 1.0) -> Array:
+@drawn(problem)
+def _predict_normalised(p: Problem, weight_decay: float, clock: float = 1.0) -> Array:
     flow = sl.gradient_flow(
         p.directions,
         p.rho,
@@ -265,20 +222,7 @@ def _flow_rows(p: Problem, weight_decay: float, clock: float = 1.0) -> Array:
     )
 
 
-def _predict_normalised(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> Array:
-    return _flow_rows(problem(widths, examples, seed), weight_decay)
-
-
-def _half_the_clock(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> Array:
-    """The flow at half of its speed."""
-    return _flow_rows(problem(widths, examples, seed), weight_decay, clock=0.5)
-
-
-WEIGHT_NORMALISATION = Claim(
+WEIGHT_NORMALISATION = numeric(
     id="sl/wn",
     items=("WN",),
     title="Weight normalisation of whole matrices is the flow on spheres",
@@ -286,15 +230,16 @@ WEIGHT_NORMALISATION = Claim(
         r"W_k=g_kv_k/\|v_k\|_F,\;\|v_k(0)\|=1:\quad (g,v)\text{ moves as }(\rho,V)"
         r"\text{ of (3), (4), and }\|v_k\|\text{ stays}"
     ),
-    source=Source(KEY, "Section 2, below Equation 1", Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read("Section 2, below Equation 1"),
     cases=SMOOTH,
     predict=_predict_normalised,
     measure=_measure_normalised,
     # Both integrators work to 1e-11 a step; at a kink of the network an error of a step
     # passes into the path, of order ten steps of tolerance.
     compare=AgreesTo(absolute=1e-8),
-    must_refute=_half_the_clock,
+    must_refute=changed(
+        _predict_normalised, "The flow at half of its speed.", clock=0.5
+    ),
     assumptions=("the flow does not slide along a kink",),
     uses=("sl/eq3", "sl/eq4"),
     finding=(
@@ -306,11 +251,9 @@ WEIGHT_NORMALISATION = Claim(
 )
 
 
-def _measure_clock(
-    *, widths: list[int], examples: int, seed: int, length: float
-) -> Array:
+@drawn(problem)
+def _measure_clock(p: Problem, length: float) -> Array:
     """Velocity of each direction when the vectors behind them are of a given length."""
-    p = problem(widths, examples, seed)
     vectors = [length * v for v in p.directions]
     leaves = tensors([np.array([p.rho]), *vectors])
     _, *slopes = gradients(_normalised_loss(p, 0.0)(leaves), leaves)
@@ -318,37 +261,30 @@ def _measure_clock(
     return flat([-s / length for s in slopes])
 
 
-def _predict_clock(
-    *, widths: list[int], examples: int, seed: int, length: float
-) -> Array:
-    p = problem(widths, examples, seed)
+@drawn(problem)
+def _predict_clock(p: Problem, length: float) -> Array:
     moves = sl.directions_velocity(p.rho, p.directions, p.x, p.labels)
     return flat(moves) / length**2
 
 
-def _same_clock(*, widths: list[int], examples: int, seed: int, length: float) -> Array:
-    """The speed of vectors of length one."""
-    return _predict_clock(widths=widths, examples=examples, seed=seed, length=1.0)
-
-
-CLOCK = Claim(
+CLOCK = numeric(
     id="sl/wn-clock",
     items=("WN",),
     title=(
-        "In weight normalisation, longer vectors turn more slowly, by their"
-        " squared length"
+        "In weight normalisation, longer vectors turn more slowly, by their squared length"
     ),
     statement=r"\|v_k\|=c\;\Rightarrow\;\dot V_k=c^{-2}\,\dot V_k|_{c=1}",
-    source=Source(KEY, "Section 2; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Section 2; ours"),
     cases=grid(
-        widths=([3, 1], [6, 5, 4, 1]), examples=(7,), seed=(0,), length=(0.1, 1.0, 5.0)
+        widths=([3, 1], [6, 5, 4, 1]), examples=7, seed=0, length=(0.1, 1.0, 5.0)
     ),
     predict=_predict_clock,
     measure=_measure_clock,
     # The framework's division by the norm rounds like a few products.
     compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=_same_clock,
+    must_refute=changed(
+        _predict_clock, "The speed of vectors of length one.", length=1.0
+    ),
     uses=("sl/wn",),
 )
 
@@ -363,7 +299,7 @@ def _measure_longer(*, widths: list[int], seed: int, length: float) -> Array:
         scale, *vectors = state
         lengths = np.array([np.linalg.norm(v) for v in vectors])
         unit = [v / n for v, n in zip(vectors, lengths, strict=True)]
-        f = outputs(tensors(unit), p.x).detach().numpy()
+        f = values(unit, p.x)
         rest = p.labels @ f / (_DECAY + f @ f)
         value = float(loss(tensors(state)).detach())
         rows.append(np.array([*scale, value, rest, *lengths, *flat(unit)]))
@@ -406,21 +342,18 @@ def _clock_of_all(*, widths: list[int], seed: int, length: float) -> Array:
     return found
 
 
-LONGER = Claim(
+LONGER = numeric(
     id="sl/wn-length",
     items=("WN",),
-    title=(
-        "In weight normalisation, longer vectors slow the directions, but not the scale"
-    ),
+    title="In weight normalisation, longer vectors slow the directions, but not the scale",
     statement=(
         r"\|v_k(0)\|=c:\quad \dot g=-2(Ag-B),\qquad"
         r" \dot V_k=c^{-2}\,\dot V_k|_{c=1},\qquad\|v_k\|=c"
     ),
-    source=Source(KEY, "Section 2; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Section 2; ours"),
     cases=(
-        *grid(widths=([3, 1],), seed=(0,), length=(2.0, 0.5)),
-        *grid(widths=([3, 6, 1],), seed=(2,), length=(2.0,)),
+        *grid(widths=([3, 1],), seed=0, length=(2.0, 0.5)),
+        *grid(widths=([3, 6, 1],), seed=2, length=2.0),
     ),
     predict=_predict_longer,
     measure=_measure_longer,
@@ -432,11 +365,9 @@ LONGER = Claim(
 )
 
 
-def _measure_growth(
-    *, widths: list[int], examples: int, seed: int, rate: float
-) -> Array:
+@drawn(problem)
+def _measure_growth(p: Problem, rate: float) -> Array:
     """Squared length of every vector after one step of PyTorch's optimiser."""
-    p = problem(widths, examples, seed)
     leaves = tensors([np.array([p.rho]), *p.directions])
     loss = _normalised_loss(p, 0.0)(leaves)
     loss.backward()  # pyright: ignore[reportUnknownMemberType]
@@ -444,10 +375,8 @@ def _measure_growth(
     return np.array([float(v.detach().square().sum()) for v in leaves[1:]])
 
 
-def _predict_growth(
-    *, widths: list[int], examples: int, seed: int, rate: float
-) -> Array:
-    p = problem(widths, examples, seed)
+@drawn(problem)
+def _predict_growth(p: Problem, rate: float) -> Array:
     moves = sl.directions_velocity(p.rho, p.directions, p.x, p.labels)
     return np.array([1.0 + rate**2 * np.vdot(m, m) for m in moves])
 
@@ -457,15 +386,14 @@ def _length_kept(*, widths: list[int], examples: int, seed: int, rate: float) ->
     return np.ones(len(widths) - 1)
 
 
-GROWTH = Claim(
+GROWTH = numeric(
     id="sl/wn-norm",
     items=("WN",),
     title="Every gradient step makes a weight-normalised vector longer",
     statement=r"\|v_{t+1}\|^2=\|v_t\|^2+\eta^2\|\nabla_vL\|^2",
-    source=Source(KEY, "Section 2, in discrete time; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Section 2, in discrete time; ours"),
     cases=grid(
-        widths=([3, 1], [6, 5, 4, 1]), examples=(7,), seed=(0, 1), rate=(0.01, 0.3)
+        widths=([3, 1], [6, 5, 4, 1]), examples=7, seed=(0, 1), rate=(0.01, 0.3)
     ),
     predict=_predict_growth,
     measure=_measure_growth,
@@ -476,9 +404,9 @@ GROWTH = Claim(
 )
 
 
-def _measure_rows(*, widths: list[int], examples: int, seed: int) -> Array:
+@drawn(problem)
+def _measure_rows(p: Problem) -> Array:
     """Velocity of the weights under the library's weight norm, its scales held."""
-    p = problem(widths, examples, seed)
     layers = [
         torch.nn.Linear(v.shape[1], v.shape[0], bias=False, dtype=torch.float64)
         for v in p.directions
@@ -496,14 +424,14 @@ def _measure_rows(*, widths: list[int], examples: int, seed: int) -> Array:
     return flat([-g for g in gradients(loss, vectors)])
 
 
-def _as_whole_matrices(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = problem(widths, examples, seed)
+@drawn(problem)
+def _as_whole_matrices(p: Problem) -> Array:
     return flat(sl.directions_velocity(p.rho, p.directions, p.x, p.labels))
 
 
-def _row_by_row(*, widths: list[int], examples: int, seed: int) -> Array:
+@drawn(problem)
+def _row_by_row(p: Problem) -> Array:
     """Slopes projected row by row."""
-    p = problem(widths, examples, seed)
     f = sl.outputs(p.directions, p.x)
     slopes = sl.weighted_gradients(
         p.directions, p.x, -2.0 * p.rho * (p.rho * f - p.labels)
@@ -519,7 +447,7 @@ def _row_by_row(*, widths: list[int], examples: int, seed: int) -> Array:
     )
 
 
-ROWS = Claim(
+ROWS = numeric(
     id="sl/wn-rows",
     items=("WN",),
     title="Weight normalisation row by row, the usual one, gives the printed flow",
@@ -527,9 +455,8 @@ ROWS = Claim(
         r"\text{row-wise }w_i=g_iv_i/\|v_i\|:\quad \dot V_k="
         r"-(I-V_kV_k^T)\,\partial L/\partial V_k"
     ),
-    source=Source(KEY, "Section 2, read with a library's layer", Reading.READING),
-    evidence=Evidence.NUMERIC,
-    cases=grid(widths=([3, 1], [6, 5, 4, 1]), examples=(7,), seed=(0, 1)),
+    source=as_read("Section 2, read with a library's layer"),
+    cases=grid(widths=([3, 1], [6, 5, 4, 1]), examples=7, seed=(0, 1)),
     predict=_as_whole_matrices,
     measure=_measure_rows,
     compare=AgreesTo(relative=1e-12, of_largest=True),
@@ -590,13 +517,13 @@ def _not_projected(*, rows: int, columns: int, seed: int, power: int = 0) -> Arr
 
 
 _MOTIONS = (
-    *grid(rows=(0, 1, 5), columns=(4,), seed=(0, 1)),
+    *grid(rows=(0, 1, 5), columns=4, seed=(0, 1)),
     # Weights whose squares float64 can't hold, beside others.
     *grid(rows=3, columns=4, seed=0, power=600),
 )
 
 
-PROJECTION = Claim(
+PROJECTION = numeric(
     id="sl/proj",
     items=("Proj",),
     title="A motion of the weights, split into motions of their norm and direction",
@@ -604,8 +531,7 @@ PROJECTION = Claim(
         r"W=\rho V:\qquad \dot\rho=\langle V,\dot W\rangle,\qquad"
         r" \dot V=\tfrac1\rho(I-VV^T)\dot W"
     ),
-    source=Source(KEY, "Section 2, corrected", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Section 2, corrected"),
     cases=_MOTIONS,
     predict=_predict_motion,
     measure=_measure_motion,
@@ -614,14 +540,13 @@ PROJECTION = Claim(
 )
 
 
-ERR_1 = Claim(
+ERR_1 = numeric(
     id="sl/err1",
     items=("Err1",),
     title="A weight vector's direction moves by its motion divided by its norm",
     statement=r"W_k=\rho_kV_k\;\Rightarrow\;\dot V_k=\dot W_k/\rho_k",
-    source=Source(KEY, "Section 2, below Equation 1"),
-    evidence=Evidence.NUMERIC,
-    cases=grid(rows=(0, 1, 5), columns=(4,), seed=(0,)),
+    source=quoted("Section 2, below Equation 1"),
+    cases=grid(rows=(0, 1, 5), columns=4, seed=0),
     predict=_not_projected,
     measure=_measure_motion,
     compare=AgreesTo(relative=1e-13, of_largest=True),
@@ -660,8 +585,8 @@ def _measure_sloped(*, widths: list[int], examples: int, seed: int) -> Array:
     return flat([np.array(speed), *moves])
 
 
-def _predict_sloped(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = problem(widths, examples, seed)
+@drawn(problem)
+def _predict_sloped(p: Problem) -> Array:
     f = sl.outputs(p.directions, p.x)
     speed = sl.rho_velocity(p.rho, f, p.labels, 0.0)
     moves = sl.directions_velocity(p.rho, p.directions, p.x, p.labels)
@@ -677,7 +602,7 @@ def _by_moving_weights(*, widths: list[int], examples: int, seed: int) -> Array:
     return flat([np.array(found[-1][0]), *(move for _, move in found)])
 
 
-SLOPED = Claim(
+SLOPED = numeric(
     id="sl/err1-gradient",
     items=("Err1", "WN"),
     title="Norm and directions of a layer move by the loss's slope in its weights",
@@ -685,8 +610,7 @@ SLOPED = Claim(
         r"\dot W_k=-\partial L/\partial W_k:\quad\dot\rho_k=V_k^T\dot W_k,\;"
         r"\dot V_k=\rho_kS\dot W_k\text{ are (3) and (4)}"
     ),
-    source=Source(KEY, "Section 2, below Equation 1", Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read("Section 2, below Equation 1"),
     cases=grid(widths=([3, 1], [6, 5, 4, 1]), examples=(1, 7), seed=(0, 1)),
     predict=_predict_sloped,
     measure=_measure_sloped,
@@ -726,11 +650,9 @@ def _decayed_loss(
     return loss
 
 
-def _measure_lengths(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> Array:
+@drawn(_weights)
+def _measure_lengths(p: Problem, weights: Any, weight_decay: float) -> Array:
     """Rates of all squared lengths and of their product's root."""
-    p, weights = _weights(widths, examples, seed)
     leaves = tensors(weights)
     slopes = gradients(_decayed_loss(p, weight_decay)(leaves), leaves)
     rates = [-2.0 * np.vdot(w, s) for w, s in zip(weights, slopes, strict=True)]
@@ -743,10 +665,8 @@ def _measure_lengths(
     return np.array([*rates, np.dot(np.array(chain), speeds)])
 
 
-def _predict_lengths(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> Array:
-    p, weights = _weights(widths, examples, seed)
+@drawn(_weights)
+def _predict_lengths(p: Problem, weights: Any, weight_decay: float) -> Array:
     g = sl.outputs(weights, p.x)
     pull = -4.0 * float(np.sum((g - p.labels) * g))
     norms = sl.norms(weights)
@@ -757,16 +677,7 @@ def _predict_lengths(
     return np.array([*(pull - 4.0 * weight_decay * norms**2), scale - decay])
 
 
-def _without_decay(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> Array:
-    """The motion of norms without decay."""
-    return _predict_lengths(
-        widths=widths, examples=examples, seed=seed, weight_decay=0.0
-    )
-
-
-UNNORMALISED = Claim(
+UNNORMALISED = numeric(
     id="sl/unnorm",
     items=("Unnorm",),
     title="Without normalisation, the data change all squared layer norms equally",
@@ -774,8 +685,7 @@ UNNORMALISED = Claim(
         r"\tfrac{d}{dt}\|W_k\|^2=-4\textstyle\sum e_ng_n-4\lambda\|W_k\|^2,\quad"
         r" \dot\rho=2\rho^2\sum_k\rho_k^{-2}(B-\rho S)-2L\lambda\rho"
     ),
-    source=Source(KEY, "Section 1, without normalisation; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Section 1, without normalisation; ours"),
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1], [4, 4, 4, 4, 1]),
         examples=(1, 7),
@@ -786,45 +696,32 @@ UNNORMALISED = Claim(
     measure=_measure_lengths,
     # Differences of sums below 1e3.
     compare=AgreesTo(relative=1e-11, absolute=1e-11),
-    must_refute=_without_decay,
+    must_refute=changed(
+        _predict_lengths, "The motion of norms without decay.", weight_decay=0.0
+    ),
     uses=("sl/hom", "sl/unnorm-velocity"),
 )
 
 
-def _measure_weights(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> Array:
-    p, weights = _weights(widths, examples, seed)
+@drawn(_weights)
+def _measure_weights(p: Problem, weights: Any, weight_decay: float) -> Array:
     leaves = tensors(weights)
     return -flat(gradients(_decayed_loss(p, weight_decay)(leaves), leaves))
 
 
-def _predict_weights(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> Array:
-    p, weights = _weights(widths, examples, seed)
+@drawn(_weights)
+def _predict_weights(p: Problem, weights: Any, weight_decay: float) -> Array:
     return flat(sl.weights_velocity(weights, p.x, p.labels, weight_decay))
 
 
-def _decay_of_an_optimiser(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> Array:
-    """An optimiser's decay, half of the penalty's."""
-    return _predict_weights(
-        widths=widths, examples=examples, seed=seed, weight_decay=0.5 * weight_decay
-    )
-
-
-UNNORMALISED_VELOCITY = Claim(
+UNNORMALISED_VELOCITY = numeric(
     id="sl/unnorm-velocity",
     items=("Unnorm",),
     title="The velocity of every weight matrix of a network without normalisation",
     statement=(
-        r"\dot W_k=-2\textstyle\sum_n(g_n-y_n)\,\partial g_n/\partial W_k"
-        r"-2\lambda W_k"
+        r"\dot W_k=-2\textstyle\sum_n(g_n-y_n)\,\partial g_n/\partial W_k-2\lambda W_k"
     ),
-    source=Source(KEY, "Section 1, without normalisation; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Section 1, without normalisation; ours"),
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1], [4, 4, 4, 4, 1]),
         examples=(1, 7),
@@ -835,7 +732,11 @@ UNNORMALISED_VELOCITY = Claim(
     measure=_measure_weights,
     # Differences of sums below 1e3.
     compare=AgreesTo(relative=1e-11, of_largest=True),
-    must_refute=_decay_of_an_optimiser,
+    must_refute=changed(
+        _predict_weights,
+        "An optimiser's decay, half of the penalty's.",
+        weight_decay=times(0.5),
+    ),
 )
 
 
@@ -860,12 +761,7 @@ def _predict_difference(*, seed: int, weight_decay: float, time: float) -> Array
     return np.diff(sl.norms(weights) ** 2) * np.exp(-4.0 * weight_decay * time)
 
 
-def _conserved(*, seed: int, weight_decay: float, time: float) -> Array:
-    """Differences that are conserved in spite of decay."""
-    return _predict_difference(seed=seed, weight_decay=0.0, time=time)
-
-
-DIFFERENCE = Claim(
+DIFFERENCE = numeric(
     id="sl/unnorm-balance",
     items=("Unnorm",),
     title=(
@@ -873,15 +769,18 @@ DIFFERENCE = Claim(
         " exponentially with decay"
     ),
     statement=r"\|W_k\|^2-\|W_j\|^2=\text{const}\cdot e^{-4\lambda t}",
-    source=Source(KEY, "Section 1, without normalisation; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
-    cases=grid(seed=(0, 1), weight_decay=(0.0, 0.5), time=(0.4,)),
+    source=ours("Section 1, without normalisation; ours"),
+    cases=grid(seed=(0, 1), weight_decay=(0.0, 0.5), time=0.4),
     predict=_predict_difference,
     measure=_measure_difference,
     # A step adds eta^2 times a difference of squared slopes: at most eta times the
     # loss that training takes away, about ten.
     compare=AgreesTo(absolute=10.0 * _STEP),
-    must_refute=_conserved,
+    must_refute=changed(
+        _predict_difference,
+        "Differences that are conserved in spite of decay.",
+        weight_decay=0.0,
+    ),
     uses=("sl/unnorm",),
 )
 
@@ -890,7 +789,7 @@ def _measure_unnormalised(*, seed: int, weight_decay: float) -> Array:
     p, weights = _weights([4, 4, 4, 1], 3, seed)
     flow = down(_decayed_loss(p, weight_decay))
     path = integrate(flow, weights, _TIMES)
-    return np.array([outputs(tensors(state), p.x).detach().numpy() for state in path])
+    return np.array([values(state, p.x) for state in path])
 
 
 def _predict_unnormalised(*, seed: int, weight_decay: float) -> Array:
@@ -901,23 +800,19 @@ def _predict_unnormalised(*, seed: int, weight_decay: float) -> Array:
     return np.array([sl.outputs(flow.parameters(t), p.x) for t in _TIMES])
 
 
-def _not_decayed(*, seed: int, weight_decay: float) -> Array:
-    """The flow without decay."""
-    return _predict_unnormalised(seed=seed, weight_decay=0.0)
-
-
-UNNORMALISED_FLOW = Claim(
+UNNORMALISED_FLOW = numeric(
     id="sl/unnorm-flow",
     items=("Unnorm",),
     title="The gradient flow of a network without normalisation",
     statement=r"\dot W_k=-\partial L/\partial W_k,\; L=\sum(g-y)^2+\lambda\sum\|W_k\|^2",
-    source=Source(KEY, "Section 1, without normalisation; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Section 1, without normalisation; ours"),
     cases=grid(seed=(2, 9), weight_decay=(0.0, 0.3)),
     predict=_predict_unnormalised,
     measure=_measure_unnormalised,
     # As for weight normalisation.
     compare=AgreesTo(absolute=1e-8),
-    must_refute=_not_decayed,
+    must_refute=changed(
+        _predict_unnormalised, "The flow without decay.", weight_decay=0.0
+    ),
     uses=("sl/unnorm-velocity",),
 )

@@ -9,13 +9,12 @@ import torch
 from hypothesis import strategies as st
 
 from theory import square_loss as sl
-from verify.claim import Case, Claim, Evidence, Source, grid
-from verify.claims._predictors import changed, times, unlike
+from verify.claim import Case, adversarial, grid, numeric
+from verify.claims._predictors import changed, drawn, mapped, times, unlike
+from verify.claims._searches import SEEDS, searched
 from verify.claims.square_loss._networks import Array
+from verify.claims.square_loss._sources import ours
 from verify.compare import AgreesTo, Identical, Outcome
-from verify.reading import Reading
-
-KEY = "poggio2021explicit"
 
 
 def _values(examples: int, seed: int) -> tuple[Array, Array]:
@@ -51,15 +50,7 @@ def _predict_trajectory(
     return sl.rho_trajectory(np.array(times), rho0, f, y, weight_decay)
 
 
-def _half_the_rate(
-    *, examples: int, seed: int, rho0: float, weight_decay: float, times: list[float]
-) -> Array:
-    """exp(-A t), the rate of a loss with a factor of one half."""
-    f, y = _values(examples, seed)
-    return sl.rho_trajectory(0.5 * np.array(times), rho0, f, y, weight_decay)
-
-
-LINEAR = Claim(
+LINEAR = numeric(
     id="sl/lin",
     items=("Lin",),
     title="With fixed directions the scale relaxes exponentially",
@@ -67,11 +58,10 @@ LINEAR = Claim(
         r"\rho(t)=\frac BA+\Bigl(\rho(0)-\frac BA\Bigr)e^{-2At},\quad"
         r" A=\lambda+\textstyle\sum f_n^2,\; B=\sum y_nf_n"
     ),
-    source=Source(KEY, "Equation 3, solved with V frozen; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Equation 3, solved with V frozen; ours"),
     cases=grid(
         examples=(1, 30),
-        seed=(0,),
+        seed=0,
         rho0=(1e-8, 1.0, 40.0),
         weight_decay=(0.0, 0.7),
         times=([1e-9, 1e-3, 0.1, 0.8],),
@@ -80,16 +70,18 @@ LINEAR = Claim(
     measure=_measure_trajectory,
     # The sums A and B are rounded, their terms partly cancel: a few eps each.
     compare=AgreesTo(relative=1e-13),
-    must_refute=_half_the_rate,
+    must_refute=changed(
+        _predict_trajectory,
+        "exp(-A t), the rate of a loss with a factor of one half.",
+        times=lambda times: [0.5 * t for t in times],
+    ),
     uses=("sl/eq3",),
 )
 
 
-def _measure_settling(
-    *, examples: int, seed: int, weight_decay: float, fraction: float
-) -> Any:
+@drawn(_values)
+def _measure_settling(f: Array, _y: Array, weight_decay: float, fraction: float) -> Any:
     """Find the time by bisection on the solution of mpmath's Taylor series."""
-    f, _ = _values(examples, seed)
     with mpmath.workdps(25):
         push = mpmath.fsum(mpmath.mpf(a) ** 2 for a in f) + weight_decay
         gap: Any = mpmath.odefun(lambda _, g: [-2 * push * g[0]], 0, [mpmath.mpf(1)])
@@ -98,39 +90,30 @@ def _measure_settling(
             high *= 2
         for _ in range(60):
             middle = (low + high) / 2
-            if gap(middle)[0] > fraction:
-                low = middle
-            else:
-                high = middle
+            above = gap(middle)[0] > fraction
+            low, high = (middle, high) if above else (low, middle)
         return low
 
 
+@drawn(_values)
 def _predict_settling(
-    *, examples: int, seed: int, weight_decay: float, fraction: float
+    f: Array, _y: Array, weight_decay: float, fraction: float
 ) -> float:
-    return sl.settling_time(fraction, _values(examples, seed)[0], weight_decay)
+    return sl.settling_time(fraction, f, weight_decay)
 
 
-def _settles_without_decay(
-    *, examples: int, seed: int, weight_decay: float, fraction: float
-) -> float:
-    """The time without decay."""
-    return sl.settling_time(fraction, _values(examples, seed)[0], 0.0)
-
-
-SETTLING = Claim(
+SETTLING = numeric(
     id="sl/lin-time",
     items=("Lin",),
     title="The time the scale takes to come within a fraction of its initial gap",
     statement=(r"t=\ln(1/\varepsilon)/(2A),\quad A=\lambda+\textstyle\sum f_n^2"),
-    source=Source(KEY, "Equation 3, solved with V frozen; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
-    cases=grid(examples=(2,), seed=(0, 1), weight_decay=(0.3,), fraction=(0.5, 1e-3)),
+    source=ours("Equation 3, solved with V frozen; ours"),
+    cases=grid(examples=2, seed=(0, 1), weight_decay=0.3, fraction=(0.5, 1e-3)),
     predict=_predict_settling,
     measure=_measure_settling,
     # The bisection ends at 2^-60 of the interval; A is rounded.
     compare=AgreesTo(relative=1e-13),
-    must_refute=_settles_without_decay,
+    must_refute=changed(_predict_settling, "The time without decay.", weight_decay=0.0),
     uses=("sl/lin",),
 )
 
@@ -202,7 +185,13 @@ def _scale_of(examples: int, reduction: Any, decay: float, momentum: float) -> A
 
 
 def _iterates(
-    examples: int, seed: int, reduction: str, decay: float, momentum: float, later: int
+    *,
+    examples: int,
+    seed: int,
+    reduction: str,
+    decay: float,
+    momentum: float,
+    later: int = 0,
 ) -> Array:
     f, y = _values(examples, seed)
     scale = _scale_of(examples, reduction, decay, momentum)
@@ -218,20 +207,7 @@ def _iterates(
     )
 
 
-def _predict_steps(
-    *, examples: int, seed: int, reduction: str, decay: float, momentum: float
-) -> Array:
-    return _iterates(examples, seed, reduction, decay, momentum, later=0)
-
-
-def _one_step_later(
-    *, examples: int, seed: int, reduction: str, decay: float, momentum: float
-) -> Array:
-    """The scale one step later."""
-    return _iterates(examples, seed, reduction, decay, momentum, later=1)
-
-
-STEPS = Claim(
+STEPS = numeric(
     id="sl/lin-gd",
     items=("Lin-GD",),
     title="Every gradient step on the scale in closed form, plain and with momentum",
@@ -239,20 +215,19 @@ STEPS = Claim(
         r"\rho_t-\rho_{eq}=(1-2\eta A)^t(\rho_0-\rho_{eq});\qquad"
         r" x_{t+1}=(1+\mu-h)x_t-\mu x_{t-1},\; h=\eta(2S/N+wd)"
     ),
-    source=Source(KEY, "Equation 3 in discrete time; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Equation 3 in discrete time; ours"),
     cases=grid(
         examples=(1, 30),
-        seed=(0,),
+        seed=0,
         reduction=("mean", "sum", "half-mean"),
         decay=(0.0, 0.05),
         momentum=(0.0, 0.9),
     ),
-    predict=_predict_steps,
+    predict=_iterates,
     measure=_measure_steps,
     # Two hundred rounded steps of numbers up to about ten.
     compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=_one_step_later,
+    must_refute=changed(_iterates, "The scale one step later.", later=1),
     uses=("sl/eq3", "sl/sec0.1"),
 )
 
@@ -294,7 +269,7 @@ def _growing(rate: float, steps: list[int], **others: Any) -> Case:
     return {"rate": rate, "steps": steps, **usual, **others}
 
 
-GROWING = Claim(
+GROWING = numeric(
     id="sl/lin-gd-unstable",
     items=("Lin-GD",),
     title="Gradient steps on the scale above the limit of stability, in closed form",
@@ -302,8 +277,7 @@ GROWING = Claim(
         r"\rho_{t+1}=\rho_t-\eta b_{t+1},\quad b_{t+1}=\mu b_t+2(A\rho_t-B);\qquad"
         r"\eta A\ge1+\mu"
     ),
-    source=Source(KEY, "Equation 3 in discrete time; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Equation 3 in discrete time; ours"),
     cases=(
         _growing(1.0, [0, 1, 2, 9, 50]),
         # Up to 1e290, from where on a factor cannot be split into two halves.
@@ -357,7 +331,7 @@ def _predict_stable(*, momentum: float, share: float, weight_decay: float) -> bo
     return _rate(momentum, share, weight_decay) < limit
 
 
-STABILITY = Claim(
+STABILITY = numeric(
     id="sl/lin-stability",
     items=("Lin-GD",),
     title=(
@@ -365,8 +339,7 @@ STABILITY = Claim(
         " diverge above it"
     ),
     statement=r"0<h<2(1+\mu),\qquad h=2\eta A",
-    source=Source(KEY, "Equation 3 in discrete time; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Equation 3 in discrete time; ours"),
     cases=grid(momentum=(0.0, 0.9), share=(0.6, 0.999, 1.001), weight_decay=(0.0, 2.0)),
     predict=_predict_stable,
     measure=_measure_stable,
@@ -417,7 +390,7 @@ def _decay_as_it_stands(
     return sl.rho_equilibrium(f, y, decay)
 
 
-CONVERSION = Claim(
+CONVERSION = numeric(
     id="sl/sec0.1",
     items=("Sec0.1",),
     title="How an optimiser's weight decay translates into the lambda of the formulas",
@@ -425,11 +398,10 @@ CONVERSION = Claim(
         r"\lambda=\tfrac12N\,wd\text{ (mean)},\quad\tfrac12wd\text{ (sum)},\quad"
         r" N\,wd\text{ (half the mean)}"
     ),
-    source=Source(KEY, "Equations 2 and 5, and the experiments; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Equations 2 and 5, and the experiments; ours"),
     cases=grid(
-        examples=(30,),
-        seed=(0,),
+        examples=30,
+        seed=0,
         reduction=("mean", "sum", "half-mean"),
         decay=(0.01, 0.3),
         momentum=(0.0, 0.9),
@@ -478,14 +450,13 @@ def _as_of_all(*, examples: int, batch: int, seed: int, decay: float) -> float:
     return sl.rho_equilibrium(f, y, sl.torch_scale("sum", decay, examples, 1.0).penalty)
 
 
-BATCHES = Claim(
+BATCHES = numeric(
     id="sl/sec0.1-batches",
     items=("Sec0.1",),
     title="With a loss summed over minibatches, the same weight decay counts for more",
     statement=r"\lambda=\frac N{2b}\,wd\text{ for the sum over a batch of }b",
-    source=Source(KEY, "Equations 2 and 5; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
-    cases=grid(examples=(12,), batch=(1, 4, 12), seed=(0,), decay=(0.1, 1.0)),
+    source=ours("Equations 2 and 5; ours"),
+    cases=grid(examples=12, batch=(1, 4, 12), seed=0, decay=(0.1, 1.0)),
     predict=_predict_batches,
     measure=_settled_on_batches,
     # Batches pull the scale about by a step, 3e-4 of the scale; the mean has less.
@@ -498,22 +469,9 @@ BATCHES = Claim(
 # --- the equilibrium ------------------------------------------------------------------
 
 
-def _outputs() -> st.SearchStrategy[Case]:
-    return st.fixed_dictionaries(
-        {
-            "examples": st.integers(1, 50),
-            "seed": st.integers(0, 10_000),
-            "rho": st.floats(1e-3, 1e3),
-            "weight_decay": st.sampled_from((0.0, 1e-6, 0.1, 10.0)),
-        }
-    )
-
-
-def _measure_distance(
-    *, examples: int, seed: int, rho: float, weight_decay: float
-) -> list[Any]:
+@drawn(_values)
+def _measure_distance(f: Array, y: Array, rho: float, weight_decay: float) -> list[Any]:
     """Distance from the equilibrium, and the side, in 30 digits."""
-    f, y = _values(examples, seed)
     with mpmath.workdps(30):
         pairs = [(mpmath.mpf(a), int(b)) for a, b in zip(f, y, strict=True)]
         pull = mpmath.fsum(b * a for a, b in pairs)
@@ -530,14 +488,7 @@ def _predict_distance(
     return [distance, float(np.sign(sl.rho_velocity(rho, f, y, weight_decay)))]
 
 
-def _distance_without_decay(
-    *, examples: int, seed: int, rho: float, weight_decay: float
-) -> list[float]:
-    """The distance without decay."""
-    return _predict_distance(examples=examples, seed=seed, rho=rho, weight_decay=0.0)
-
-
-EQ_5 = Claim(
+EQ_5 = adversarial(
     id="sl/eq5",
     items=("Eq5", "Eq7"),
     title="The speed of the scale gives its distance from the equilibrium",
@@ -546,16 +497,22 @@ EQ_5 = Claim(
         r" \rho_{eq}=\frac{\sum y_nf_n}{\lambda+\sum f_n^2},\qquad"
         r" \operatorname{sign}\dot\rho=\operatorname{sign}(\rho_{eq}-\rho)"
     ),
-    source=Source(KEY, "Equations 5 and 7", Reading.OURS),
-    evidence=Evidence.SEARCH,
-    cases=grid(examples=(1, 40), seed=(0,), rho=(0.01, 2.0), weight_decay=(0.0, 0.5)),
-    examples=_outputs,
+    source=ours("Equations 5 and 7"),
+    cases=grid(examples=(1, 40), seed=0, rho=(0.01, 2.0), weight_decay=(0.0, 0.5)),
+    examples=searched(
+        examples=st.integers(1, 50),
+        seed=SEEDS,
+        rho=st.floats(1e-3, 1e3),
+        weight_decay=st.sampled_from((0.0, 1e-6, 0.1, 10.0)),
+    ),
     max_examples=60,
     predict=_predict_distance,
     measure=_measure_distance,
     # Near the equilibrium the difference of two rounded numbers remains.
     compare=AgreesTo(relative=1e-12, absolute=1e-12),
-    must_refute=_distance_without_decay,
+    must_refute=changed(
+        _predict_distance, "The distance without decay.", weight_decay=0.0
+    ),
     uses=("sl/eq3",),
     finding=(
         "The distance of a network from its equilibrium can therefore be computed"
@@ -567,19 +524,20 @@ EQ_5 = Claim(
 # --- nothing normalised, everything decayed -------------------------------------------
 
 
-def _unit_products(depth: int, examples: int, seed: int) -> tuple[Array, Array]:
+def _unit_products(examples: int, seed: int) -> tuple[Array, Array]:
     """Inputs and labels of a chain of single units, positive so that ReLU is idle."""
     rng = np.random.default_rng([44, seed])
     return rng.uniform(0.3, 1.0, examples), np.ones(examples)
 
 
+@drawn(_unit_products)
 def _measure_chain(
-    *, depth: int, examples: int, seed: int, weight_decay: float
-) -> float:
+    inputs: Array, labels: Array, depth: int, weight_decay: float
+) -> Any:
     """Train g = w_L ... w_1 x with decay on every factor, until it rests."""
-    x, y = (torch.from_numpy(a) for a in _unit_products(depth, examples, seed))
+    x, y = torch.from_numpy(inputs), torch.from_numpy(labels)
     w = torch.full((depth,), 1.2, dtype=torch.float64, requires_grad=True)
-    rate = 0.04 / examples
+    rate = 0.04 / len(x)
     sgd = torch.optim.SGD([w], lr=rate, weight_decay=2.0 * weight_decay, momentum=0.7)
     for _ in range(800):
         sgd.zero_grad()
@@ -589,33 +547,28 @@ def _measure_chain(
     return float(w.detach().prod())
 
 
-def _predict_chain(
-    *, depth: int, examples: int, seed: int, weight_decay: float
-) -> float:
+@drawn(_unit_products)
+def _predict_chain(x: Array, y: Array, depth: int, weight_decay: float) -> float:
     """The equilibrium of a chain of layers, which depends on depth."""
-    x, y = _unit_products(depth, examples, seed)
     return sl.unnormalised_equilibrium(x, y, weight_decay, depth)
 
 
+@drawn(_unit_products)
 def _predict_as_normalised(
-    *, depth: int, examples: int, seed: int, weight_decay: float
+    x: Array, y: Array, depth: int, weight_decay: float
 ) -> float:
     """Equation 5, the equilibrium of normalised networks."""
-    x, y = _unit_products(depth, examples, seed)
     return sl.rho_equilibrium(x, y, weight_decay)
 
 
-_CHAINS = grid(depth=(1, 2, 3, 4), examples=(5,), seed=(0,), weight_decay=(0.02, 0.1))
+_CHAINS = grid(depth=(1, 2, 3, 4), examples=5, seed=0, weight_decay=(0.02, 0.1))
 
-EQ_5B = Claim(
+EQ_5B = numeric(
     id="sl/eq5b",
     items=("Eq5b",),
-    title=(
-        "Without normalisation, the equilibrium scale depends on the number of layers"
-    ),
+    title="Without normalisation, the equilibrium scale depends on the number of layers",
     statement=r"\rho S-B=-\lambda\rho^{2/L-1}",
-    source=Source(KEY, "Equation 5, for decay on every layer; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Equation 5, for decay on every layer; ours"),
     cases=_CHAINS,
     predict=_predict_chain,
     measure=_measure_chain,
@@ -626,14 +579,14 @@ EQ_5B = Claim(
 )
 
 
-def _measure_roots(*, depth: int, examples: int, seed: int, weight_decay: float) -> Any:
+@drawn(_unit_products)
+def _measure_roots(x: Array, _y: Array, depth: int, weight_decay: float) -> Any:
     """Return the critical decay, and where the balanced chain rests, to 30 digits.
 
     With all factors w the loss is ``sum (w^L x - y)^2 + L lambda w^2``; its slope over
     ``2 L w`` is a polynomial in w. The decay alone moves it up: the critical one is as
     much as it falls below zero without.
     """
-    x, _ = _unit_products(depth, examples, seed)
     with mpmath.workdps(30):
         push = mpmath.fsum(mpmath.mpf(v) ** 2 for v in x)
         pull = mpmath.fsum(mpmath.mpf(v) for v in x)
@@ -656,10 +609,8 @@ def _measure_roots(*, depth: int, examples: int, seed: int, weight_decay: float)
         return [-mpmath.polyval(slope, left), low**depth, high**depth]
 
 
-def _predict_roots(
-    *, depth: int, examples: int, seed: int, weight_decay: float
-) -> list[float]:
-    x, y = _unit_products(depth, examples, seed)
+@drawn(_unit_products)
+def _predict_roots(x: Array, y: Array, depth: int, weight_decay: float) -> list[float]:
     return [
         sl.critical_weight_decay(x, y, depth),
         sl.unnormalised_barrier(x, y, weight_decay, depth),
@@ -667,34 +618,25 @@ def _predict_roots(
     ]
 
 
-def _nothing_collapses(
-    *, depth: int, examples: int, seed: int, weight_decay: float
-) -> list[float]:
-    """Zero repels, as in networks of two layers."""
-    found = _predict_roots(
-        depth=depth, examples=examples, seed=seed, weight_decay=weight_decay
-    )
-    return [found[0], 0.0, found[2]]
-
-
-BARRIER = Claim(
+BARRIER = numeric(
     id="sl/eq5b-barrier",
     items=("Eq5b",),
-    title=(
-        "Without normalisation, three or more layers collapse to zero from small scales"
-    ),
+    title="Without normalisation, three or more layers collapse to zero from small scales",
     statement=(
         r"\rho S-B+\lambda\rho^{2/L-1}=0\text{ has two roots for }\lambda<\lambda_c="
         r"\tfrac Sp\rho_c^{1+p},\;\rho_c=\tfrac p{1+p}\tfrac BS,\;p=1-\tfrac2L"
     ),
-    source=Source(KEY, "Equation 5, for decay on every layer; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
-    cases=grid(depth=(3, 4, 7), examples=(1, 5), seed=(0,), weight_decay=(0.001, 0.05)),
+    source=ours("Equation 5, for decay on every layer; ours"),
+    cases=grid(depth=(3, 4, 7), examples=(1, 5), seed=0, weight_decay=(0.001, 0.05)),
     predict=_predict_roots,
     measure=_measure_roots,
     # Newton's steps end within a few eps of a simple root.
     compare=AgreesTo(relative=1e-12),
-    must_refute=_nothing_collapses,
+    must_refute=mapped(
+        _predict_roots,
+        "Zero repels, as in networks of two layers.",
+        lambda found: [found[0], 0.0, found[2]],
+    ),
     uses=("sl/eq5b",),
     finding=(
         "Without normalisation, weight decay can end training of three layers or more at"
@@ -704,15 +646,14 @@ BARRIER = Claim(
 )
 
 
-EQ_5_EVERYWHERE = Claim(
+EQ_5_EVERYWHERE = numeric(
     id="sl/eq5-unnormalised",
     items=("Eq5b",),
     title="Equation 5 also holds for networks without normalisation",
     statement=(
         r"\rho=\sum y_nf_n/(\lambda+\sum f_n^2)\text{ with decay on all }L\text{ layers}"
     ),
-    source=Source(KEY, "Equation 5, outside its derivation", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Equation 5, outside its derivation"),
     cases=_CHAINS[2:6],
     predict=_predict_as_normalised,
     measure=_measure_chain,

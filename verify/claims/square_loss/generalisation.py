@@ -11,7 +11,8 @@ import numpy as np
 import torch
 
 from theory import square_loss as sl
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import grid, numeric, statistical
+from verify.claims._predictors import always, changed
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
@@ -20,7 +21,9 @@ from verify.claims.square_loss._networks import (
     outputs,
     problem,
     tensors,
+    unit_rows,
 )
+from verify.claims.square_loss._sources import as_read, ours, quoted
 from verify.compare import (
     AgreesTo,
     AtMost,
@@ -30,10 +33,6 @@ from verify.compare import (
     Outcome,
     RarelyAbove,
 )
-from verify.reading import Reading
-
-KEY = "poggio2021explicit"
-
 
 # --- Rademacher averages --------------------------------------------------------------
 
@@ -43,8 +42,7 @@ def _inputs(examples: int, inputs: int, seed: int) -> Array:
     if inputs > examples:
         return np.eye(examples, inputs)
     rng = np.random.default_rng([51, seed])
-    x = rng.standard_normal((examples, inputs))
-    return x / np.linalg.norm(x, axis=1, keepdims=True)
+    return unit_rows(rng.standard_normal((examples, inputs)))
 
 
 def _measure_average(*, examples: int, inputs: int, seed: int, rho: float) -> Any:
@@ -75,9 +73,9 @@ def _second_moment(*, examples: int, inputs: int, seed: int, rho: float) -> floa
     return rho * sl.rademacher_linear_bound(examples)
 
 
-_AVERAGES = grid(examples=(1, 5, 9), inputs=(1, 3, 7), seed=(0,), rho=(1.0, 7.0))
+_AVERAGES = grid(examples=(1, 5, 9), inputs=(1, 3, 7), seed=0, rho=(1.0, 7.0))
 
-RADEMACHER = Claim(
+RADEMACHER = numeric(
     id="sl/eq8-linear",
     items=("Eq8",),
     title="The Rademacher average of linear functions is proportional to their scale",
@@ -85,8 +83,7 @@ RADEMACHER = Claim(
         r"\hat R_N(\rho\tilde F)=\rho\hat R_N(\tilde F),\qquad"
         r" \hat R_N(\tilde F)=\tfrac1N E\,\|\textstyle\sum_n\sigma_nx_n\|"
     ),
-    source=Source(KEY, "Equation 8; linear functions are ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Equation 8; linear functions are ours"),
     cases=_AVERAGES,
     predict=_predict_average,
     measure=_measure_average,
@@ -101,15 +98,12 @@ def _of_one_direction(*, examples: int, inputs: int, seed: int, rho: float) -> f
     return math.sqrt(2.0 / math.pi) * rho * sl.rademacher_linear_bound(examples)
 
 
-RADEMACHER_BOUND = Claim(
+RADEMACHER_BOUND = numeric(
     id="sl/eq8-sqrt",
     items=("Eq8",),
-    title=(
-        "The Rademacher average is at most rho over the root of the number of examples"
-    ),
+    title="The Rademacher average is at most rho over the root of the number of examples",
     statement=r"\hat R_N\le\rho/\sqrt N,\text{ with equality for orthogonal inputs}",
-    source=Source(KEY, "Equation 8; constants are ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Equation 8; constants are ours"),
     cases=_AVERAGES,
     predict=_second_moment,
     measure=_measure_average,
@@ -151,20 +145,16 @@ def _half_a_layer(*, depth: int, examples: int, seed: int) -> float:
     return sl.rademacher_linear_bound(examples) * 2.0 ** (0.5 - 0.5 * depth)
 
 
-DEEP = Claim(
+DEEP = numeric(
     id="sl/eq8-deep",
     loose=True,
     items=("Eq8",),
     title=(
-        "The Rademacher bound holds for deep networks of unit-norm layers on"
-        " random signs"
+        "The Rademacher bound holds for deep networks of unit-norm layers on random signs"
     ),
     statement=r"\hat R_N\le(\sqrt{2L\ln 2}+1)/\sqrt N",
-    source=Source(
-        KEY, "Equation 8; the constant is Golowich, Rakhlin, Shamir 2018", Reading.OURS
-    ),
-    evidence=Evidence.NUMERIC,
-    cases=grid(depth=(2, 4), examples=(1, 8), seed=(0,)),
+    source=ours("Equation 8; the constant is Golowich, Rakhlin, Shamir 2018"),
+    cases=grid(depth=(2, 4), examples=(1, 8), seed=0),
     predict=_predict_deep,
     measure=_measure_deep,
     # The estimate is from below, whatever the ascent missed.
@@ -189,7 +179,7 @@ def _world(examples: int, noise: float, seed: int) -> tuple[Array, Array]:
     rng = np.random.default_rng([53, seed])
     x = rng.standard_normal((examples, 10))
     x[:, 0] *= 3.0
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    x = unit_rows(x)
     y = np.where(x[:, 0] > 0.0, 1.0, -1.0)
     return x, np.where(rng.random(examples) < noise, -y, y)
 
@@ -273,7 +263,7 @@ def _without_complexity(*, kind: str, share: float, examples: int, depth: int) -
     return np.array([b.ramp + b.deviation for b in found])
 
 
-OBS_3 = Claim(
+OBS_3 = statistical(
     id="sl/obs3",
     items=("Obs3", "Eq8"),
     title="On fresh training sets, the test error stays below the margin bound",
@@ -281,15 +271,12 @@ OBS_3 = Claim(
         r"P(yf\le0)\le\overline{\operatorname{ramp}_\gamma}+\tfrac2\gamma\hat R_N"
         r"+3\sqrt{\ln(2/\delta)/(2N)}\text{ with probability }1-\delta"
     ),
-    source=Source(
-        KEY, "Observation 3 and Equation 8; constants are ours", Reading.OURS
-    ),
-    evidence=Evidence.STATISTICAL,
+    source=ours("Observation 3 and Equation 8; constants are ours"),
     cases=(
-        *grid(kind=("noise",), share=(0.0, 0.45), examples=(200, 2000), depth=(1,)),
-        *grid(kind=("rare",), share=(0.15,), examples=(2000,), depth=(1,)),
+        *grid(kind="noise", share=(0.0, 0.45), examples=(200, 2000), depth=1),
+        *grid(kind="rare", share=0.15, examples=2000, depth=1),
         # One ReLU unit, counted as one of two layers.
-        *grid(kind=("rare",), share=(0.025,), examples=(50_000,), depth=(2,)),
+        *grid(kind="rare", share=0.025, examples=50_000, depth=2),
     ),
     predict=_predict_errors,
     measure=_measure_errors,
@@ -345,54 +332,38 @@ def _fitted(examples: int) -> tuple[Array, Array]:
     return x @ (w / np.linalg.norm(w)), y
 
 
-def _terms(depth: int, examples: int, gamma: str, *, chosen: bool) -> list[float]:
+def _terms(*, depth: int, examples: int, gamma: str, chosen: bool) -> list[float]:
     f, y = _fitted(examples)
     bound = sl.margin_bound(
-        f,
-        y,
-        gamma=float(gamma),
-        depth=depth,
-        confidence=_SURE,
-        data_dependent=chosen,
+        f, y, gamma=float(gamma), depth=depth, confidence=_SURE, data_dependent=chosen
     )
     # The ramp anew: it is a public function itself.
     ramp = float(np.mean(sl.ramp_loss(y * f, bound.gamma)))
     return [bound.gamma, ramp, bound.complexity, bound.deviation, bound.total]
 
 
-def _predict_terms(
-    *, depth: int, examples: int, gamma: str, chosen: bool
-) -> list[float]:
-    return _terms(depth, examples, gamma, chosen=chosen)
-
-
-def _as_if_fixed(*, depth: int, examples: int, gamma: str, chosen: bool) -> list[float]:
-    """The bound for a margin fixed before the data are seen."""
-    return _terms(depth, examples, gamma, chosen=False)
-
-
-TERMS = Claim(
+TERMS = numeric(
     id="sl/eq8-terms",
     items=("Eq8",),
     title=(
-        "The terms of the margin bound, for margins fixed before or chosen"
-        " after the data"
+        "The terms of the margin bound, for margins fixed before or chosen after the data"
     ),
     statement=(
         r"\overline{\operatorname{ramp}_{\gamma_j}}+\tfrac2{\gamma_j}\hat R_N"
         r"+3\sqrt{\ln(2/\delta_j)/(2N)},\quad\gamma_j=2^{-j}<\gamma,\;"
         r"\delta_j=6\delta/(\pi j)^2"
     ),
-    source=Source(KEY, "Equation 8; constants are ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Equation 8; constants are ours"),
     cases=grid(
         depth=(1, 4), examples=(30, 200), gamma=("0.5", "0.3"), chosen=(False, True)
     ),
-    predict=_predict_terms,
+    predict=_terms,
     measure=_measure_terms,
     # Means of a few hundred rounded terms.
     compare=AgreesTo(relative=1e-13),
-    must_refute=_as_if_fixed,
+    must_refute=changed(
+        _terms, "The bound for a margin fixed before the data are seen.", chosen=False
+    ),
     uses=("sl/eq8-deep", "sl/eq8-sqrt"),
     finding=(
         "A margin of 1/rho is chosen after seeing the data; a union bound over powers"
@@ -434,33 +405,29 @@ def _of_other_functions(*, rho: float, depth: int) -> list[Any]:
     return [math.floor(4.0 * rho**2 * factor**2) + 1, True, False]
 
 
-NEEDED = Claim(
+NEEDED = numeric(
     id="sl/eq8-vacuous",
     items=("Eq8", "Obs3"),
     title="The number of examples from which the margin bound at 1/rho says anything",
     statement=r"N>4\rho^2(\sqrt{2L\ln 2}+1)^2,\quad 4\rho^2\text{ for }L=1",
-    source=Source(KEY, "Equation 8; constants are ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Equation 8; constants are ours"),
     cases=grid(rho=(1.5, 4.0, 20.0), depth=(1, 2, 4)),
     predict=_predict_needed,
     measure=_measure_needed,
     compare=Identical(),
     must_refute=_of_other_functions,
     uses=("sl/eq8-terms",),
-    finding=(
-        "18,008 examples at scale 20 and four layers, more than the experiments have."
-    ),
+    finding="18,008 examples at scale 20 and four layers, more than the experiments have.",
 )
 
 
-ERR_13 = Claim(
+ERR_13 = statistical(
     id="sl/err13",
     items=("Err13",),
     title="The generalisation bound holds without the training loss",
     statement=r"P(yf\le0)\le c_1\rho\,\hat R_N(\tilde F)+c_2\,\epsilon(N,\delta)",
-    source=Source(KEY, "Observation 3 and Equation 8", Reading.READING),
-    evidence=Evidence.STATISTICAL,
-    cases=grid(kind=("noise",), share=(0.45,), examples=(2000,), depth=(1,)),
+    source=as_read("Observation 3 and Equation 8"),
+    cases=grid(kind="noise", share=0.45, examples=2000, depth=1),
     predict=_without_training_loss,
     measure=_measure_errors,
     compare=RarelyAbove(_DELTA),
@@ -508,25 +475,20 @@ def _measure_misfit(*, n: int, seed: int) -> Array:
     )
 
 
-def _solutions(*, n: int, seed: int) -> Array:
-    return np.zeros(3)
-
-
 def _gap_of_rank(*, n: int, seed: int) -> Array:
     """The gap that is left by each layer's shape."""
     directions, _ = _orthogonal(n, seed)
     return np.array([*(sl.alignment_gap(v) for v in directions[:2]), 0.0])
 
 
-ERR_5 = Claim(
+ERR_5 = numeric(
     id="sl/err5",
     items=("Err5", "Orth"),
     title="With orthogonal layers, the output's gradient is parallel to each layer",
     statement=r"V_k^TV_k\propto I\;\Rightarrow\;\partial f/\partial V_k=V_kf",
-    source=Source(KEY, "Section 2.1, on orthogonal solutions of (9)"),
-    evidence=Evidence.NUMERIC,
+    source=quoted("Section 2.1, on orthogonal solutions of (9)"),
     cases=grid(n=(1, 2, 3, 8, 30), seed=(0, 1)),
-    predict=_solutions,
+    predict=always(np.zeros(3)),
     measure=_measure_misfit,
     # Products of a few orthogonal matrices.
     compare=AgreesTo(absolute=1e-12),
@@ -571,15 +533,12 @@ def _as_random(*, widths: list[int], seed: int) -> float:
     return float(np.max(sl.per_sample_residual(p.directions, p.x)))
 
 
-ORTH = Claim(
+ORTH = numeric(
     id="sl/orth",
     items=("Orth",),
     title="With aligned layers of rank one, gradients are parallel to the layers",
     statement=(r"V_k=v_kv_{k-1}^T,\;x=v_0\;\Rightarrow\;\partial f/\partial V_k=V_kf"),
-    source=Source(
-        KEY, "Section 2.1, on orthogonal solutions of (9), corrected", Reading.OURS
-    ),
-    evidence=Evidence.NUMERIC,
+    source=ours("Section 2.1, on orthogonal solutions of (9), corrected"),
     cases=grid(widths=([4, 1], [3, 5, 1], [6, 4, 7, 1]), seed=(0, 1)),
     predict=_solves,
     measure=_measure_aligned,
@@ -606,15 +565,12 @@ def _off_diagonal_alone(*, rows: int, columns: int) -> float:
     return (columns - 1) / columns
 
 
-RANDOM = Claim(
+RANDOM = statistical(
     id="sl/randorth",
     items=("RandOrth",),
     title="The mean squared distance of a random matrix from orthogonality",
     statement=r"E\|W^TW-I\|_F^2=c(c+1)/r,\qquad W_{ij}\sim N(0,1/r)",
-    source=Source(
-        KEY, "Section 2.1, on random initialisation; the formula is ours", Reading.OURS
-    ),
-    evidence=Evidence.STATISTICAL,
+    source=ours("Section 2.1, on random initialisation; the formula is ours"),
     cases=grid(rows=(4, 40, 200), columns=(2, 30)),
     predict=_predict_deviation,
     measure=_measure_deviation,
@@ -654,23 +610,19 @@ def _like_a_chi_square(*, rows: int, columns: int) -> list[float]:
     return [mean, 2.0 * (off * (2.0 / rows) ** 2 + on * (2.0 / rows) ** 2)]
 
 
-MOMENTS = Claim(
+MOMENTS = numeric(
     id="sl/randorth-moments",
     items=("RandOrth",),
     title=(
-        "Mean and variance of a small random matrix's squared distance from"
-        " orthogonality"
+        "Mean and variance of a small random matrix's squared distance from orthogonality"
     ),
     statement=(r"\operatorname{Var}\|W^TW-I\|_F^2=4c\,[(c+1)r+2c^2+5c+5]/r^3"),
-    source=Source(
-        KEY, "Section 2.1, on random initialisation; the formula is ours", Reading.OURS
-    ),
-    evidence=Evidence.NUMERIC,
+    source=ours("Section 2.1, on random initialisation; the formula is ours"),
     cases=(
         *grid(rows=(1, 2), columns=(1, 2)),
-        *grid(rows=(1,), columns=(5,)),
-        *grid(rows=(3, 4), columns=(1,)),
-        *grid(rows=(3,), columns=(2,)),
+        *grid(rows=1, columns=5),
+        *grid(rows=(3, 4), columns=1),
+        *grid(rows=3, columns=2),
     ),
     predict=_predict_moments,
     measure=_measure_moments,
@@ -693,12 +645,7 @@ def _predict_edges(*, rows: int, columns: int) -> tuple[float, float]:
     return sl.gram_spectrum_edges(rows, columns)
 
 
-def _close_to_one(*, rows: int, columns: int) -> tuple[float, float]:
-    """Singular values near one, as entries of W^T W are near those of I."""
-    return 1.0, 1.0
-
-
-EDGES = Claim(
+EDGES = statistical(
     id="sl/randorth-spectrum",
     items=("RandOrth",),
     title="Random matrices are nearly orthogonal entry by entry, but not as operators",
@@ -706,18 +653,15 @@ EDGES = Claim(
         r"\operatorname{spec}W^TW\subset\bigl[(1-\sqrt{c/r})^2,(1+\sqrt{c/r})^2\bigr]"
         r"\text{ up to }O(r^{-2/3})"
     ),
-    source=Source(
-        KEY,
-        "Section 2.1, on random initialisation; the law is well known",
-        Reading.OURS,
-    ),
-    evidence=Evidence.STATISTICAL,
-    cases=grid(rows=(800,), columns=(8, 200, 800)),
+    source=ours("Section 2.1, on random initialisation; the law is well known"),
+    cases=grid(rows=800, columns=(8, 200, 800)),
     predict=_predict_edges,
     measure=_measure_edges,
     # Edges fluctuate by about (1 + sqrt(c/r))^(4/3) r^(-2/3) <= 0.03: five of these.
     compare=AgreesTo(absolute=0.15),
-    must_refute=_close_to_one,
+    must_refute=always(
+        (1.0, 1.0), "Singular values near one, as entries of W^T W are near those of I."
+    ),
     uses=("sl/randorth-entries",),
     finding="The singular values of a square matrix fill the interval (0, 2).",
 )

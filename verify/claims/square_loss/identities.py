@@ -1,14 +1,17 @@
 """Normalised networks: homogeneity, gradients, the terms of the loss (sections 1 and 2)."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import torch
 
 from theory import square_loss as sl
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import adversarial, grid, numeric
+from verify.claims._predictors import always, changed, drawn, times
 from verify.claims.square_loss._networks import (
     Array,
+    Problem,
     flat,
     gradients,
     jacobians,
@@ -16,20 +19,22 @@ from verify.claims.square_loss._networks import (
     problem,
     problems,
     projected,
+    slopes_of,
     square_error,
     tensors,
+    values,
 )
+from verify.claims.square_loss._sources import ours, quoted
 from verify.compare import AgreesTo, AtMost, Identical, Outcome
-from verify.reading import Reading
-
-KEY = "poggio2021explicit"
 
 CASES = grid(
-    widths=([3, 1], [2, 3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]),
-    examples=(1, 7),
-    seed=(0,),
+    widths=([3, 1], [2, 3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]), examples=(1, 7), seed=0
 )
 """One to four layers, on one example and on several."""
+
+_for_all_networks = partial(
+    adversarial, cases=CASES, examples=problems, max_examples=40
+)
 
 # Sums of up to 16 products a layer, four layers, eight examples: the rounding of both
 # sides stays well under 1e-13 of the largest term.
@@ -38,23 +43,23 @@ _ROUNDING = AgreesTo(relative=1e-12, of_largest=True)
 
 def _f(widths: Sequence[int], examples: int, seed: int) -> Array:
     p = problem(widths, examples, seed)
-    return outputs(tensors(p.directions), p.x).detach().numpy()
+    return values(p.directions, p.x)
 
 
 # --- homogeneity and the factorisation ------------------------------------------------
 
 
-def _measure_homogeneity(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = problem(widths, examples, seed)
+@drawn(problem)
+def _measure_homogeneity(p: Problem) -> Array:
     slopes = jacobians(p.directions, p.x)
     return np.array(
         [np.tensordot(s, v, axes=2) for s, v in zip(slopes, p.directions, strict=True)]
     )
 
 
-def _predict_homogeneity(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = problem(widths, examples, seed)
-    return np.tile(sl.outputs(p.directions, p.x), (len(widths) - 1, 1))
+@drawn(problem)
+def _predict_homogeneity(p: Problem) -> Array:
+    return np.tile(sl.outputs(p.directions, p.x), (len(p.directions), 1))
 
 
 def _degree_of_the_network(*, widths: list[int], examples: int, seed: int) -> Array:
@@ -63,16 +68,12 @@ def _degree_of_the_network(*, widths: list[int], examples: int, seed: int) -> Ar
     return (len(widths) - 1) * once
 
 
-HOMOGENEITY = Claim(
+HOMOGENEITY = _for_all_networks(
     id="sl/hom",
     items=("Hom",),
     title="A ReLU network is homogeneous of degree one in each of its layers",
     statement=(r"\langle V_k,\partial f_n/\partial V_k\rangle=f_n\text{ for every }k"),
-    source=Source(KEY, "Section 1.1; the formula is ours", Reading.OURS),
-    evidence=Evidence.SEARCH,
-    cases=CASES,
-    examples=problems,
-    max_examples=40,
+    source=ours("Section 1.1; the formula is ours"),
     predict=_predict_homogeneity,
     measure=_measure_homogeneity,
     compare=_ROUNDING,
@@ -90,7 +91,7 @@ def _measure_whole(*, widths: list[int], examples: int, seed: int) -> Array:
     p = problem(widths, examples, seed)
     rho = _scales(widths, seed)
     weights = [r * v for r, v in zip(rho, p.directions, strict=True)]
-    return outputs(tensors(weights), p.x).detach().numpy()
+    return values(weights, p.x)
 
 
 def _predict_whole(*, widths: list[int], examples: int, seed: int) -> Array:
@@ -103,20 +104,16 @@ def _predict_whole(*, widths: list[int], examples: int, seed: int) -> Array:
 def _smooth_activation(*, widths: list[int], examples: int, seed: int) -> Array:
     """A network of another activation, which is not homogeneous."""
     p = problem(widths, examples, seed)
-    f = outputs(tensors(p.directions), p.x, torch.tanh).detach().numpy()
+    f = values(p.directions, p.x, torch.tanh)
     return np.prod(_scales(widths, seed)) * f
 
 
-FACTORISATION = Claim(
+FACTORISATION = _for_all_networks(
     id="sl/factor",
     items=("Factor",),
     title="The norms of the layers factor out of a ReLU network",
     statement=r"g(W;x)=\rho f(x),\qquad \rho=\textstyle\prod_k\|W_k\|_F",
-    source=Source(KEY, "Section 1.1"),
-    evidence=Evidence.SEARCH,
-    cases=CASES,
-    examples=problems,
-    max_examples=40,
+    source=quoted("Section 1.1"),
     predict=_predict_whole,
     measure=_measure_whole,
     compare=_ROUNDING,
@@ -150,7 +147,7 @@ def _measure_size(
     *, widths: list[int], examples: int, seed: int, aligned: bool = False
 ) -> Array:
     directions, x = _subject(widths, examples, seed, aligned=aligned)
-    return np.abs(outputs(tensors(directions), x).detach().numpy())
+    return np.abs(values(directions, x))
 
 
 def _predict_size(
@@ -170,20 +167,19 @@ def _halved_by_relu(
     return bound * 2.0 ** (1.0 - 0.5 * len(widths))
 
 
-BOUND = Claim(
+BOUND = adversarial(
     id="sl/bound",
     items=("Bound",),
     title="The output of a normalised network is at most the norm of its input",
     statement=r"|f(x)|\le\textstyle\prod_k\|V_k\|_2\,\|x\|\le\|x\|",
-    source=Source(KEY, "Section 1.1; ours", Reading.OURS),
-    evidence=Evidence.SEARCH,
+    source=ours("Section 1.1; ours"),
     cases=(
-        *grid(widths=([3, 1], [6, 5, 4, 1]), examples=(7,), seed=(0,)),
+        *grid(widths=([3, 1], [6, 5, 4, 1]), examples=7, seed=0),
         *grid(
             widths=([3, 1], [2, 3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]),
-            examples=(2,),
-            seed=(0,),
-            aligned=(True,),
+            examples=2,
+            seed=0,
+            aligned=True,
         ),
     ),
     examples=problems,
@@ -202,19 +198,19 @@ BOUND = Claim(
 # --- formula (9) ----------------------------------------------------------------------
 
 
-def _measure_slopes(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = problem(widths, examples, seed)
+@drawn(problem)
+def _measure_slopes(p: Problem) -> Array:
     return flat(jacobians(p.directions, p.x))
 
 
-def _predict_slopes(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = problem(widths, examples, seed)
+@drawn(problem)
+def _predict_slopes(p: Problem) -> Array:
     return flat(sl.layer_gradients(p.directions, p.x))
 
 
-def _without_masks(*, widths: list[int], examples: int, seed: int) -> Array:
+@drawn(problem)
+def _without_masks(p: Problem) -> Array:
     """Every unit on, as in a linear network."""
-    p = problem(widths, examples, seed)
     leaves = tensors(p.directions)
     f = outputs(leaves, p.x, lambda z: z)
     return flat(
@@ -222,22 +218,15 @@ def _without_masks(*, widths: list[int], examples: int, seed: int) -> Array:
     )
 
 
-EQ_9 = Claim(
+EQ_9 = _for_all_networks(
     id="sl/eq9",
     items=("Eq9", "Lemma1"),
-    title=(
-        "The gradient of each layer is an outer product of the two halves of"
-        " the network"
-    ),
+    title="The gradient of each layer is an outer product of the two halves of the network",
     statement=(
         r"\partial f/\partial V_k=[V_LD_{L-1}V_{L-1}\cdots V_{k+1}D_k]^T"
         r"[D_{k-1}V_{k-1}\cdots D_1V_1x]^T"
     ),
-    source=Source(KEY, "Equation 9, the transpose restored", Reading.OURS),
-    evidence=Evidence.SEARCH,
-    cases=CASES,
-    examples=problems,
-    max_examples=40,
+    source=ours("Equation 9, the transpose restored"),
     predict=_predict_slopes,
     measure=_measure_slopes,
     compare=_ROUNDING,
@@ -255,24 +244,19 @@ def _measure_product(*, after: int, before: int) -> bool:
     return True
 
 
-def _printed_product(*, after: int, before: int) -> bool:
-    return True
-
-
 def _only_a_single_unit(*, after: int, before: int) -> bool:
     """Brackets that match for a single unit only."""
     return before == 1
 
 
-ERR_4 = Claim(
+ERR_4 = numeric(
     id="sl/err4",
     items=("Err4",),
     title="The two factors of Equation 9 have matching shapes as printed",
     statement=(r"[V_L\cdots D_k]^T\,[D_{k-1}V_{k-1}\cdots D_1V_1x]\text{ is defined}"),
-    source=Source(KEY, "Equation 9, as printed"),
-    evidence=Evidence.NUMERIC,
+    source=quoted("Equation 9, as printed"),
     cases=grid(after=(1, 3), before=(1, 2, 4)),
-    predict=_printed_product,
+    predict=always(value=True),
     measure=_measure_product,
     compare=Identical(),
     must_hold=_only_a_single_unit,
@@ -285,20 +269,19 @@ ERR_4 = Claim(
 # --- the loss and its multiplier ------------------------------------------------------
 
 
-def _measure_multiplier(*, widths: list[int], examples: int, seed: int) -> Array:
+@drawn(problem)
+def _measure_multiplier(p: Problem) -> Array:
     """For each layer, the multiplier that keeps its length."""
-    p = problem(widths, examples, seed)
-    leaves = tensors(p.directions)
-    slopes = gradients(square_error(p.rho, outputs(leaves, p.x), p.labels), leaves)
+    slopes = slopes_of(p)
     return np.array(
         [-0.5 * np.vdot(v, s) for v, s in zip(p.directions, slopes, strict=True)]
     )
 
 
-def _predict_multiplier(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = problem(widths, examples, seed)
-    f = _f(widths, examples, seed)
-    return np.full(len(widths) - 1, sl.lagrange_multiplier(p.rho, f, p.labels))
+@drawn(problem)
+def _predict_multiplier(p: Problem) -> Array:
+    f = values(p.directions, p.x)
+    return np.full(len(p.directions), sl.lagrange_multiplier(p.rho, f, p.labels))
 
 
 def _without_the_scale(*, widths: list[int], examples: int, seed: int) -> Array:
@@ -307,7 +290,7 @@ def _without_the_scale(*, widths: list[int], examples: int, seed: int) -> Array:
     return found / problem(widths, examples, seed).rho
 
 
-NU = Claim(
+NU = _for_all_networks(
     id="sl/eq1",
     items=("Eq1", "nu"),
     title="One Lagrange multiplier keeps all layers at unit norm",
@@ -315,11 +298,7 @@ NU = Claim(
         r"\nu=-\rho\textstyle\sum_n(\rho f_n-y_n)f_n"
         r"=-\sum_n(\rho^2f_n^2-\rho y_nf_n)\text{ for every layer}"
     ),
-    source=Source(KEY, "Equation 1"),
-    evidence=Evidence.SEARCH,
-    cases=CASES,
-    examples=problems,
-    max_examples=40,
+    source=quoted("Equation 1"),
     predict=_predict_multiplier,
     measure=_measure_multiplier,
     # Where the sum cancels, its terms set the rounding: rho^2 S and rho B below 1e3.
@@ -361,13 +340,12 @@ def _without_the_square(
     return weight_decay * _at_rest(widths, examples, seed, weight_decay)
 
 
-NU_AT_REST = Claim(
+NU_AT_REST = numeric(
     id="sl/nu-equilibrium",
     items=("nu",),
     title="At the equilibrium of the scale, the Lagrange multiplier is not negative",
     statement=r"\rho=\rho_{eq}\;\Rightarrow\;\nu=\lambda\rho_{eq}^2\ge 0",
-    source=Source(KEY, "Equations 1 and 5; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Equations 1 and 5; ours"),
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1]),
         examples=(1, 7),
@@ -383,10 +361,8 @@ NU_AT_REST = Claim(
 )
 
 
-def _measure_slope_of_scale(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
-    p = problem(widths, examples, seed)
+@drawn(problem)
+def _measure_slope_of_scale(p: Problem, weight_decay: float) -> float:
     leaves = tensors(p.directions)
     rho = torch.tensor(p.rho, dtype=torch.float64, requires_grad=True)
     f = outputs(leaves, p.x)
@@ -398,24 +374,13 @@ def _measure_slope_of_scale(
     return -float(slope)
 
 
-def _predict_slope_of_scale(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
-    p = problem(widths, examples, seed)
-    f = _f(widths, examples, seed)
+@drawn(problem)
+def _predict_slope_of_scale(p: Problem, weight_decay: float) -> float:
+    f = values(p.directions, p.x)
     return sl.rho_velocity(p.rho, f, p.labels, weight_decay)
 
 
-def _decay_of_half(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
-    """Half of the penalty, the convention of optimisers."""
-    return _predict_slope_of_scale(
-        widths=widths, examples=examples, seed=seed, weight_decay=0.5 * weight_decay
-    )
-
-
-EQ_3 = Claim(
+EQ_3 = numeric(
     id="sl/eq3",
     items=("Eq2", "Eq3"),
     title="The scale rho follows the gradient of the loss with weight decay",
@@ -423,8 +388,7 @@ EQ_3 = Claim(
         r"\dot\rho=-2[\rho\textstyle\sum f_n^2-\sum y_nf_n]-2\lambda\rho"
         r"=-\partial L/\partial\rho"
     ),
-    source=Source(KEY, "Equations 2 and 3"),
-    evidence=Evidence.NUMERIC,
+    source=quoted("Equations 2 and 3"),
     cases=grid(
         widths=([3, 1], [6, 5, 4, 1], [9, 16, 8, 8, 1]),
         examples=(1, 7),
@@ -434,31 +398,33 @@ EQ_3 = Claim(
     predict=_predict_slope_of_scale,
     measure=_measure_slope_of_scale,
     compare=AgreesTo(relative=1e-12, absolute=1e-13),
-    must_refute=_decay_of_half,
+    must_refute=changed(
+        _predict_slope_of_scale,
+        "Half of the penalty, the convention of optimisers.",
+        weight_decay=times(0.5),
+    ),
 )
 
 
-def _measure_directions(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = problem(widths, examples, seed)
-    leaves = tensors(p.directions)
-    slopes = gradients(square_error(p.rho, outputs(leaves, p.x), p.labels), leaves)
+@drawn(problem)
+def _measure_directions(p: Problem) -> Array:
+    slopes = slopes_of(p)
     return flat([-projected(v, s) for v, s in zip(p.directions, slopes, strict=True)])
 
 
-def _predict_directions(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = problem(widths, examples, seed)
+@drawn(problem)
+def _predict_directions(p: Problem) -> Array:
     return flat(sl.directions_velocity(p.rho, p.directions, p.x, p.labels))
 
 
-def _not_projected(*, widths: list[int], examples: int, seed: int) -> Array:
+@drawn(problem)
+def _not_projected(p: Problem) -> Array:
     """The gradient that is not projected onto the spheres."""
-    p = problem(widths, examples, seed)
-    leaves = tensors(p.directions)
-    slopes = gradients(square_error(p.rho, outputs(leaves, p.x), p.labels), leaves)
+    slopes = slopes_of(p)
     return -flat(slopes)
 
 
-EQ_4 = Claim(
+EQ_4 = _for_all_networks(
     id="sl/eq4",
     items=("Eq4",),
     title="The layers' directions follow the gradient projected onto their spheres",
@@ -466,11 +432,7 @@ EQ_4 = Claim(
         r"\dot V_k=2\rho\textstyle\sum_n(\rho f_n-y_n)(V_kf_n-\partial f_n/\partial V_k)"
         r"=-(I-V_kV_k^T)\,\partial L/\partial V_k"
     ),
-    source=Source(KEY, "Equation 4"),
-    evidence=Evidence.SEARCH,
-    cases=CASES,
-    examples=problems,
-    max_examples=40,
+    source=quoted("Equation 4"),
     predict=_predict_directions,
     measure=_measure_directions,
     # A scalar layer has nowhere to go: both sides are the rounding of terms below 1e3.
@@ -480,11 +442,9 @@ EQ_4 = Claim(
 )
 
 
-def _measure_fall(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
+@drawn(problem)
+def _measure_fall(p: Problem, weight_decay: float) -> float:
     """Slope of the loss along the flow, by the chain rule on raw gradients."""
-    p = problem(widths, examples, seed)
     leaves = tensors(p.directions)
     rho = torch.tensor(p.rho, dtype=torch.float64, requires_grad=True)
     loss = square_error(rho, outputs(leaves, p.x), p.labels)
@@ -495,32 +455,27 @@ def _measure_fall(
     return float(along - slope**2)
 
 
-def _predict_fall(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
-    p = problem(widths, examples, seed)
+@drawn(problem)
+def _predict_fall(p: Problem, weight_decay: float) -> float:
     f = sl.outputs(p.directions, p.x)
     speed = sl.rho_velocity(p.rho, f, p.labels, weight_decay)
     moves = sl.directions_velocity(p.rho, p.directions, p.x, p.labels)
     return -(speed**2) - sum(float(np.vdot(m, m)) for m in moves)
 
 
-def _only_the_scale(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
+@drawn(problem)
+def _only_the_scale(p: Problem, weight_decay: float) -> float:
     """The squared speed of the scale alone."""
-    p = problem(widths, examples, seed)
     f = sl.outputs(p.directions, p.x)
     return -(sl.rho_velocity(p.rho, f, p.labels, weight_decay) ** 2)
 
 
-ENERGY = Claim(
+ENERGY = numeric(
     id="sl/energy",
     items=("Energy",),
     title="Along the gradient flow the loss falls at the squared speed",
     statement=r"dL/dt=-\dot\rho^2-\textstyle\sum_k\|\dot V_k\|_F^2\le 0",
-    source=Source(KEY, "Equations 3 and 4; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Equations 3 and 4; ours"),
     cases=EQ_3.cases,
     predict=_predict_fall,
     measure=_measure_fall,

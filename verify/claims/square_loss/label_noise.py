@@ -19,20 +19,14 @@ import torch
 from scipy.optimize import brentq
 
 from empirical.square_loss import classifier
-from verify.claim import Claim, Evidence, Source, grid
-from verify.claims.square_loss._flows import integrate, scale_and_directions
+from verify.claim import grid, numeric
+from verify.claims._predictors import always
+from verify.claims.square_loss._flows import followed
 from verify.claims.square_loss._networks import Array, Problem, gradients, tensors
-from verify.claims.square_loss._runs import (
-    KEY,
-    NORMALISED,
-    effect,
-    learnt,
-    log_ratio,
-    looks,
-)
+from verify.claims.square_loss._runs import NORMALISED, effect, learnt, log_ratio, looks
+from verify.claims.square_loss._sources import as_read, ours
 from verify.claims.square_loss.training import share
 from verify.compare import AgreesTo, Contrast
-from verify.reading import Reading
 
 WHERE = "Section 2, below Equation 4, and footnote 3"
 
@@ -46,9 +40,7 @@ def _direction(angle: float) -> Array:
 def _measure_end(*, angle: float, rho: float) -> float:
     """The norm at the end of the flow, by automatic differentiation."""
     p = Problem((_direction(angle),), np.array([[1.0, 0.0]]), np.ones(1), rho)
-    ((last, _),) = integrate(
-        scale_and_directions(p, 0.0), [np.array([rho]), *p.directions], [80.0]
-    )
+    ((last, _),) = followed(p, 0.0, [80.0])
     return float(last[0])
 
 
@@ -65,12 +57,7 @@ def _predict_end(*, angle: float, rho: float) -> float:
     return 1.0 / math.cos(end)
 
 
-def _smallest(*, angle: float, rho: float) -> float:
-    """The smallest norm that interpolates, from every start."""
-    return 1.0
-
-
-FLOW = Claim(
+FLOW = numeric(
     id="sl/sgd-noise-flow",
     items=("Fn3",),
     title="Without decay, where the flow of one example ends depends on its start",
@@ -78,14 +65,13 @@ FLOW = Claim(
         r"\lambda=0:\quad\tfrac12\rho^2+\ln\sin\theta\text{ is conserved},"
         r"\quad\rho\cos\theta\to1"
     ),
-    source=Source(KEY, WHERE, Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours(WHERE),
     cases=grid(angle=(0.3, 1.4), rho=(0.1, 1.0, 2.5)),
     predict=_predict_end,
     measure=_measure_end,
     # 1e-10 a step, some hundred steps; an error of I moves the end by less.
     compare=AgreesTo(absolute=1e-7),
-    must_refute=_smallest,
+    must_refute=always(1.0, "The smallest norm that interpolates, from every start."),
     assumptions=("one example of label one", "one normalised layer"),
     uses=("sl/eq3", "sl/eq4"),
 )
@@ -120,18 +106,15 @@ def _as_decay(*, angle: float, noise: float, rate: float) -> float:
     return -2.0 * (rate * noise / math.cos(angle)) ** 2
 
 
-STEP = Claim(
+STEP = numeric(
     id="sl/sgd-noise-step",
     items=("Fn3",),
-    title=(
-        "Without decay, noisy labels carry one example's interpolators to smaller norms"
-    ),
+    title="Without decay, noisy labels carry one example's interpolators to smaller norms",
     statement=(
         r"E\,\Delta I=\tfrac12\left[a\cos^2\theta+\ln(1-a)-\ln(1+a\tan^2\theta)\right]<0,"
         r"\quad a=4\eta^2s^2"
     ),
-    source=Source(KEY, WHERE, Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours(WHERE),
     cases=grid(angle=(0.02, 0.3, 1.0, 1.3), noise=(0.1, 1.0), rate=(0.01, 0.2)),
     predict=_predict_step,
     measure=_measure_step,
@@ -178,15 +161,14 @@ def _back_to_the_sphere(*, norm: float, noise: float) -> float:
     return -4.0 * (0.05 * noise / (0.96 * norm)) ** 2 * (norm**2 - 1.0)
 
 
-LENGTH = Claim(
+LENGTH = numeric(
     id="sl/sgd-noise-length",
     items=("Fn3",),
     title=(
         "Noisy steps from an interpolator lengthen directions, on the unit sphere and off"
     ),
     statement=(r"E\|V'\|^2-\|V\|^2=4\eta^2s^2\rho^2\left(1+(\|V\|^2-2)f^2\right)\ge0"),
-    source=Source(KEY, WHERE, Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours(WHERE),
     cases=grid(norm=(0.5, 0.9, 1.0, 1.1, 2.0), noise=(0.3, 1.0)),
     predict=_predict_length,
     measure=_measure_length,
@@ -222,10 +204,9 @@ SGD_NOISE = effect(
     items=("Fn3",),
     title="Without decay, small batches with noisy labels forget the start more",
     statement=_LEFT + r"\text{exact labels}-\text{noisy labels}\ge0.1",
-    reading=Reading.READING,
     measure=partial(_less_left, NOISY),
     least=0.1,
-    where=WHERE,
+    source=as_read(WHERE),
     uses=("sl/sing", "sl/sgd-noise-step", "sl/Fig6-spread"),
     version=2,
 )
@@ -236,11 +217,10 @@ SGD_BATCHES = effect(
     items=("Fn3",),
     title="Without decay, small batches alone forget the start more than large ones",
     statement=_LEFT + r"\text{batches of 128}-\text{batches of 20}\ge0.1",
-    reading=Reading.READING,
     measure=partial(_less_left, BATCHES),
     least=0.1,
     small=False,
-    where=WHERE,
+    source=as_read(WHERE),
     uses=("sl/sing", "sl/Fig6-spread"),
 )
 
@@ -250,10 +230,9 @@ SGD_NORM = effect(
     items=("Fn3",),
     title=("Without decay, noisy labels lower the norm at which a large start ends"),
     statement=r"\rho_{end}\text{ of exact labels}\ge1.2\,\rho_{end}\text{ of noisy ones}",
-    reading=Reading.OURS,
     measure=partial(log_ratio, "rho", (NORMALISED, -1), (NOISY, -1)),
     least=math.log(1.2),
-    where=WHERE,
+    source=ours(WHERE),
     uses=("sl/sgd-noise-step",),
     finding=(
         "From the large start they do. From the small one the norm ends higher with them:"
@@ -268,10 +247,9 @@ SGD_WEIGHT = effect(
     items=("Fn3",),
     title="Noisy labels lower the norm of weight-normalised networks, too",
     statement=r"\rho_{end}\text{ of exact labels}\ge1.2\,\rho_{end}\text{ of noisy ones}",
-    reading=Reading.OURS,
     measure=partial(log_ratio, "rho", ("wn", 0), ("wn-noise", 0)),
     least=math.log(1.2),
     small=False,
-    where=WHERE,
+    source=ours(WHERE),
     uses=("sl/sgd-noise-step", "sl/wn"),
 )

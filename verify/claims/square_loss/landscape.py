@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from theory import square_loss as sl
-from verify.claim import Claim, Evidence, Source, grid
-from verify.claims.square_loss._flows import integrate, scale_and_directions
+from verify.claim import grid, numeric
+from verify.claims._predictors import always, scaled
+from verify.claims.square_loss._flows import followed
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
@@ -17,11 +18,10 @@ from verify.claims.square_loss._networks import (
     outputs,
     single_residuals,
     tensors,
+    unit_rows,
 )
+from verify.claims.square_loss._sources import as_read, quoted
 from verify.compare import AgreesTo, AtMost, Identical, Outcome
-from verify.reading import Reading
-
-KEY = "poggio2021explicit"
 
 Parts = Sequence[Sequence[int]]
 
@@ -54,10 +54,9 @@ def _near(parts: Parts, labels: Sequence[int], rho: float, units: int = 1) -> Pr
 def _end(parts: Parts, labels: Sequence[int], decay: float, rho: float) -> list[Array]:
     """Scale and directions at the end of the flow from near a partition."""
     p = _near(parts, labels, rho)
-    start = [np.array(p.rho), *p.directions]
     # The slowest directions turn at the rate of the decay times the scale squared.
     end = 40.0 / min(1.0, 10.0 * decay)
-    return integrate(scale_and_directions(p, decay), start, [end], tolerance=1e-8)[-1]
+    return followed(p, decay, [end], tolerance=1e-8)[-1]
 
 
 def _rho(parts: Parts, decay: float) -> float:
@@ -67,7 +66,7 @@ def _rho(parts: Parts, decay: float) -> float:
 def _measure_end(
     *, parts: list[list[int]], labels: list[int], weight_decay: float, start: float
 ) -> float:
-    return float(_end(parts, labels, weight_decay, start)[0])
+    return float(_end(parts, labels, weight_decay, start)[0][0])
 
 
 def _least_norm(
@@ -90,26 +89,25 @@ _ENDS = (
     *grid(
         parts=([[0, 1], [2]], [[0], [1], [2]]),
         labels=(_THREE,),
-        weight_decay=(0.1,),
+        weight_decay=0.1,
         start=(0.1, 5.0),
     ),
     *grid(
         parts=([[0, 1], [2], [3, 4]],),
         labels=([1, 1, 1, -1, -1],),
-        weight_decay=(0.1,),
-        start=(2.0,),
+        weight_decay=0.1,
+        start=2.0,
     ),
 )
 
-MINIMUM_NORM = Claim(
+MINIMUM_NORM = numeric(
     id="sl/abs-minnorm",
     items=("MinNormFlow", "Obs2first"),
     title="With weight decay, the flow ends at the minimum norm from every start",
     statement=(
         r"\lambda>0,\;\|V_k\|=1:\quad\rho(t)\to\min\{\rho_{eq}\}\text{ from every start}"
     ),
-    source=Source(KEY, "Abstract and section 3", Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read("Abstract and section 3"),
     cases=_ENDS,
     predict=_least_norm,
     measure=_measure_end,
@@ -139,17 +137,13 @@ def _measure_margins(*, weight_decay: float) -> Array:
     return found[0] - found[1]
 
 
-def _same_margins(*, weight_decay: float) -> Array:
-    return np.zeros(4)
-
-
 def _other_margins(*, weight_decay: float) -> Array:
     """The differences between the margins of the two minima."""
     two, one = sl.cluster_equilibrium([2, 1], _OVERLAP, weight_decay).margins
     return np.array([two - one, 0.0, one - two, 0.0])
 
 
-SAME_NORM = Claim(
+SAME_NORM = numeric(
     id="sl/same-norm",
     items=("SameNorm",),
     title="With weight decay, any two minima of the same norm have the same margins",
@@ -157,10 +151,9 @@ SAME_NORM = Claim(
         r"\rho_{eq}=\rho_{eq}'\;\Rightarrow\;y_nf_n=y_nf_n'\text{ for every }n"
         r"\quad(\lambda>0)"
     ),
-    source=Source(KEY, "Section 2, below Observation 2", Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read("Section 2, below Observation 2"),
     cases=grid(weight_decay=(0.1, 0.4)),
-    predict=_same_margins,
+    predict=always(np.zeros(4)),
     measure=_measure_margins,
     # As sl/abs-minnorm: directions come to e^-8 of 0.1, the scale to its square.
     compare=AgreesTo(absolute=1e-4),
@@ -179,8 +172,7 @@ SAME_NORM = Claim(
 def _line_pair(error: float) -> tuple[Array, Array, list[Array]]:
     """Return inputs, labels, two weights of norm 3 that miss by an error either way."""
     rng = np.random.default_rng(601)
-    x, y = rng.standard_normal((3, 5)), np.array([1.0, -1.0, 1.0])
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    x, y = unit_rows(rng.standard_normal((3, 5))), np.array([1.0, -1.0, 1.0])
     unseen = np.linalg.svd(x)[2][-1]
     found: list[Array] = []
     for sign in (1.0, -1.0):
@@ -208,12 +200,7 @@ def _by_the_errors(*, weight_decay: float, error: float) -> float:
     return 2.0 * error / 3.0
 
 
-def _by_one_error(*, weight_decay: float, error: float) -> float:
-    """The error of one of the solutions alone."""
-    return 0.5 * _by_the_errors(weight_decay=weight_decay, error=error)
-
-
-SAME_NORM_NEAR = Claim(
+SAME_NORM_NEAR = numeric(
     id="sl/same-norm-near",
     items=("SameNorm",),
     title="Almost interpolating solutions of one norm have almost the same margins",
@@ -221,8 +208,7 @@ SAME_NORM_NEAR = Claim(
         r"\rho=\rho':\quad|y_nf_n-y_nf_n'|\le(\max_n|e_n|+\max_n|e_n'|)/\rho,"
         r"\qquad e_n=\rho f_n-y_n"
     ),
-    source=Source(KEY, "Section 3", Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read("Section 3"),
     cases=(
         *grid(weight_decay=(0.1, 0.03), error=0.0),
         *grid(weight_decay=0.0, error=(0.3, 1e-3)),
@@ -232,7 +218,7 @@ SAME_NORM_NEAR = Claim(
     # Ends of flows are off by 1e-4 of margins, as in sl/same-norm, far inside the bound;
     # where it is attained, by rounding alone.
     compare=AtMost(rounding=1e-12),
-    must_refute=_by_one_error,
+    must_refute=scaled(_by_the_errors, 0.5, "The error of one of the solutions alone."),
     uses=("sl/obs2a", "sl/degen-decay"),
     finding=(
         "Attained by linear functions that miss every label by the same, above and"
@@ -249,7 +235,7 @@ def _measure_order(
     for each in parts:
         rho, *directions = _end(each, labels, weight_decay, 2.0)
         f = outputs(tensors(directions), _simplex(len(labels))).detach().numpy()
-        ends.append(np.array([float(rho), np.array(labels) @ f]))
+        ends.append(np.array([float(rho[0]), np.array(labels) @ f]))
     return [int(sign) for sign in np.sign(ends[1] - ends[0])]
 
 
@@ -272,7 +258,7 @@ def _opposite(
 
 _FEWER = ([[0, 1], [2]], [[0, 1, 2]])
 
-MINIMA = Claim(
+MINIMA = numeric(
     id="sl/obs2c-minima",
     items=("Obs2c",),
     title="Of any two minima, the one of smaller norm has the larger average margin",
@@ -280,14 +266,13 @@ MINIMA = Claim(
         r"\rho_{eq}<\rho_{eq}'\;\Rightarrow\;"
         r"\textstyle\sum y_nf_n>\sum y_nf_n'\quad(\lambda\ge0)"
     ),
-    source=Source(KEY, "Observation 2", Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read("Observation 2"),
     cases=(
         *grid(parts=(_FEWER,), labels=(_THREE,), weight_decay=(0.1, 1.0)),
         *grid(
             parts=(([[0, 1, 2, 3], [4]], [[0, 1, 2, 3, 4]]),),
             labels=([1] * 5,),
-            weight_decay=(0.4,),
+            weight_decay=0.4,
         ),
     ),
     predict=_opposite,
@@ -325,8 +310,7 @@ def _at_partition(parts: Parts, labels: Sequence[int], decay: float, units: int)
     least squares have a row for each example and one for the decay.
     """
     x, y = _simplex(len(labels)), np.array(labels, dtype=np.float64)
-    middles = np.array([x[list(part)].sum(axis=0) for part in parts])
-    middles /= np.linalg.norm(middles, axis=1, keepdims=True)
+    middles = unit_rows(np.array([x[list(part)].sum(axis=0) for part in parts]))
     seen = np.array([[n in part for part in parts] for n in range(len(labels))])
     rows = np.vstack([seen * (x @ middles.T), np.full(len(parts), np.sqrt(decay))])
     goals = np.append(np.ones(len(labels)), 0.0)
@@ -409,18 +393,17 @@ _PARTITIONS = (
     *grid(
         parts=([[0, 1], [2], [3, 4]],),
         labels=([1, 1, 1, -1, -1],),
-        weight_decay=(0.1,),
-        units=(2,),
+        weight_decay=0.1,
+        units=2,
     ),
 )
 
-NULLITY = Claim(
+NULLITY = numeric(
     id="sl/degen-decay",
     items=("Degen", "Sing"),
     title="With weight decay, minima form sets of dimension weights less examples",
     statement=r"\lambda>0:\quad\dim\ker\nabla^2L=W-N\text{ at a minimum}",
-    source=Source(KEY, "Section 2, below Observation 2", Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read("Section 2, below Observation 2"),
     cases=_PARTITIONS,
     predict=_counted,
     measure=_measure_nullity,
@@ -450,16 +433,7 @@ def _of_interpolation(
     return weight_decay * _rho(parts, 0.0) ** 2
 
 
-def _half_of_that(
-    *, parts: list[list[int]], labels: list[int], weight_decay: float
-) -> float:
-    """Half of it, the decay's convention of optimisers."""
-    return 0.5 * _of_interpolation(
-        parts=parts, labels=labels, weight_decay=weight_decay
-    )
-
-
-SMALL_DECAY = Claim(
+SMALL_DECAY = numeric(
     id="sl/sing-small",
     items=("Sing", "Landscape"),
     title="With small decay, minima are as near to zero loss as one likes",
@@ -467,8 +441,7 @@ SMALL_DECAY = Claim(
         r"0<L_{min}(\lambda)\le\lambda\rho_{eq}(0)^2\to0,\qquad"
         r" L=\textstyle\sum_n(\rho f_n-y_n)^2+\lambda\rho^2"
     ),
-    source=Source(KEY, "Section 2, below Equation 5", Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read("Section 2, below Equation 5"),
     cases=grid(
         parts=([[0, 1, 2]], [[0, 1], [2]], [[0], [1], [2]]),
         labels=(_THREE,),
@@ -478,7 +451,9 @@ SMALL_DECAY = Claim(
     measure=_measure_loss,
     # Squared errors of rounding, and the decay's products below ten.
     compare=AtMost(rounding=1e-14),
-    must_refute=_half_of_that,
+    must_refute=scaled(
+        _of_interpolation, 0.5, "Half of it, the decay's convention of optimisers."
+    ),
     uses=("sl/degen-decay",),
     finding="The interpolator of a partition has this loss; its minimum has less.",
 )
@@ -518,7 +493,7 @@ def _left_singly(
     return np.asarray(sl.per_sample_residual(*_directions(parts, labels, weight_decay)))
 
 
-ERR_3_DECAYED = Claim(
+ERR_3_DECAYED = numeric(
     id="sl/err3-decay",
     items=("Err3", "PerSample", "Lemma1"),
     title="At rest with decay, near zero loss, gradients are parallel to the layers",
@@ -526,8 +501,7 @@ ERR_3_DECAYED = Claim(
         r"\lambda>0,\;L\approx0,\;\dot\rho=\dot V_k=0\;\Rightarrow\;"
         r"\partial f(x_j)/\partial V_k=V_kf(x_j)\text{ for every }j"
     ),
-    source=Source(KEY, "Section 2.1 and Lemma 1"),
-    evidence=Evidence.NUMERIC,
+    source=quoted("Section 2.1 and Lemma 1"),
     cases=grid(
         parts=([[0, 1, 2], [3, 4]], [[0, 1], [2], [3, 4]]),
         labels=([1, 1, 1, -1, -1],),
@@ -570,24 +544,19 @@ def _measure_minima(*, examples: int, weight_decay: float) -> int:
     return len(found)
 
 
-def _one_minimum(*, examples: int, weight_decay: float) -> int:
-    return 1
-
-
 def _all_minima(*, examples: int, weight_decay: float) -> int:
     """As many ends as there are minima."""
     return len({_rho(parts, weight_decay) for parts in _equal(examples)})
 
 
-LARGE_DECAY = Claim(
+LARGE_DECAY = numeric(
     id="sl/init-large",
     items=("Sec1.2", "Err14"),
     title="A large enough weight decay makes the end independent of the start",
     statement=r"\exists\lambda_0:\;\lambda>\lambda_0\Rightarrow\text{ one minimum}",
-    source=Source(KEY, "Section 1.2", Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read("Section 1.2"),
     cases=grid(examples=(2, 4, 6), weight_decay=(0.1, 10.0, 1000.0)),
-    predict=_one_minimum,
+    predict=always(1),
     measure=_measure_minima,
     compare=Identical(),
     must_hold=_all_minima,

@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from theory import square_loss as sl
-from verify.claim import Claim, Evidence, Source, grid
-from verify.claims.square_loss._flows import integrate, scale_and_directions
+from verify.claim import grid, numeric
+from verify.claims._predictors import always, changed, mapped
+from verify.claims.square_loss._flows import followed
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
@@ -26,23 +27,11 @@ from verify.claims.square_loss._networks import (
     projected,
     square_error,
     tensors,
+    unit_rows,
+    values,
 )
+from verify.claims.square_loss._sources import as_read, ours, quoted
 from verify.compare import AgreesTo, AtLeast, AtMost, Identical, Outcome
-from verify.reading import Reading
-
-KEY = "poggio2021explicit"
-
-
-def _states(
-    p: Problem, weight_decay: float, times: Array, tolerance: float = 1e-10
-) -> list[list[Array]]:
-    """Follow (3) and (4), integrated by automatic differentiation."""
-    return integrate(
-        scale_and_directions(p, weight_decay),
-        [np.array([p.rho]), *p.directions],
-        list(times),
-        tolerance=tolerance,
-    )
 
 
 @lru_cache(maxsize=16)
@@ -51,16 +40,11 @@ def _path(
 ) -> dict[str, Array]:
     """Return scale, outputs and the moving equilibrium, by time."""
     p = _start(widths, examples, seed, rho=0.01)
-    states = _states(p, weight_decay, _TIMES, tolerance=1e-7)
+    states = followed(p, weight_decay, list(_TIMES), tolerance=1e-7)
     rho = np.array([float(scale[0]) for scale, *_ in states])
-    f = np.array([outputs(tensors(v), p.x).detach().numpy() for _, *v in states])
+    f = np.array([values(v, p.x) for _, *v in states])
     push = weight_decay + np.sum(f**2, axis=1)
-    return {
-        "rho": rho,
-        "f": f,
-        "push": push,
-        "equilibrium": f @ p.labels / push,
-    }
+    return {"rho": rho, "f": f, "push": push, "equilibrium": f @ p.labels / push}
 
 
 # --- Observation 1 --------------------------------------------------------------------
@@ -70,7 +54,7 @@ def _start(widths: Sequence[int], examples: int, seed: int, rho: float) -> Probl
     """Draw a problem of separable labels with average separability at the start."""
     for draw in itertools.count():
         p = problem(widths, examples, seed + 1000 * draw)
-        f = outputs(tensors(p.directions), p.x).detach().numpy()
+        f = values(p.directions, p.x)
         labels = np.where(p.x[:, 0] >= 0.0, 1.0, -1.0)
         if labels @ f > 0.0:
             return Problem(p.directions, p.x, labels, rho)
@@ -90,12 +74,6 @@ def _measure_rising(
     return float(np.diff(path["rho"][:end]).min())
 
 
-def _not_falling(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
-    return 0.0
-
-
 def _never_slower(
     *, widths: list[int], examples: int, seed: int, weight_decay: float
 ) -> float:
@@ -106,33 +84,32 @@ def _never_slower(
 
 
 _FLOWS = (
-    *grid(widths=([3, 1],), examples=(1, 6), seed=(0,), weight_decay=(0.0, 0.2)),
-    *grid(widths=([3, 8, 1],), examples=(6,), seed=(2, 20), weight_decay=(0.0,)),
-    *grid(widths=([3, 8, 6, 1],), examples=(1,), seed=(0, 1), weight_decay=(0.2,)),
+    *grid(widths=([3, 1],), examples=(1, 6), seed=0, weight_decay=(0.0, 0.2)),
+    *grid(widths=([3, 8, 1],), examples=6, seed=(2, 20), weight_decay=0.0),
+    *grid(widths=([3, 8, 6, 1],), examples=1, seed=(0, 1), weight_decay=0.2),
 )
 """Flows that do not come to slide along a kink before time four."""
 
 _MEETING = (
-    *grid(widths=([3, 1],), examples=(1,), seed=(0,), weight_decay=(0.2,)),
-    *grid(widths=([3, 1],), examples=(1, 3), seed=(1,), weight_decay=(0.2,)),
-    *grid(widths=([3, 1],), examples=(2,), seed=(6,), weight_decay=(0.0,)),
-    *grid(widths=([3, 8, 1],), examples=(1,), seed=(2,), weight_decay=(0.2,)),
-    *grid(widths=([3, 8, 6, 1],), examples=(1,), seed=(1,), weight_decay=(0.2,)),
+    *grid(widths=([3, 1],), examples=1, seed=0, weight_decay=0.2),
+    *grid(widths=([3, 1],), examples=(1, 3), seed=1, weight_decay=0.2),
+    *grid(widths=([3, 1],), examples=2, seed=6, weight_decay=0.0),
+    *grid(widths=([3, 8, 1],), examples=1, seed=2, weight_decay=0.2),
+    *grid(widths=([3, 8, 6, 1],), examples=1, seed=1, weight_decay=0.2),
 )
 """Such whose scale meets its equilibrium by then."""
 
 
-OBS_1 = Claim(
+OBS_1 = numeric(
     id="sl/obs1",
     items=("Obs1",),
     title="From a small start the scale rises until it meets its moving equilibrium",
     statement=(
         r"\rho(t)<\rho_{eq}(V(t))\text{ on }[0,T)\;\Rightarrow\;\dot\rho>0\text{ on }[0,T)"
     ),
-    source=Source(KEY, "Observation 1", Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read("Observation 1"),
     cases=_FLOWS,
-    predict=_not_falling,
+    predict=always(0.0),
     measure=_measure_rising,
     # Near the meeting the rise is nothing, but for ten tolerances of the integrator.
     compare=AtLeast(rounding=1e-6),
@@ -156,30 +133,18 @@ def _measure_tracking(
     return float(gap.max() / (drift.max() / (2.0 * path["push"][after].min())))
 
 
-def _one(*, widths: list[int], examples: int, seed: int, weight_decay: float) -> float:
-    return 1.0
-
-
-def _half_the_drift(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
-    """Half of the drift, a rate of 4 A in the place of 2 A."""
-    return 0.5
-
-
-TRACKING = Claim(
+TRACKING = numeric(
     id="sl/obs1-tracking",
     items=("Obs1",),
     title="Once it has met its equilibrium, the scale follows it at a bounded distance",
     statement=(r"|\rho-\rho_{eq}(V)|\le\max|\dot\rho_{eq}|/(2\min A)\text{ once met}"),
-    source=Source(KEY, "Observation 1; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Observation 1; ours"),
     cases=_MEETING,
-    predict=_one,
+    predict=always(1.0),
     measure=_measure_tracking,
     # The slope of the equilibrium is taken by differences over 0.01.
     compare=AtMost(rounding=0.02),
-    must_refute=_half_the_drift,
+    must_refute=always(0.5, "Half of the drift, a rate of 4 A in the place of 2 A."),
     assumptions=("gradient flow", "A bounded away from zero"),
     uses=("sl/eq5", "sl/obs1"),
 )
@@ -200,7 +165,9 @@ def _measure_overshoot(*, example: int) -> Array:
     """Largest scale on the way, and the last one."""
     p, weight_decay, end = _example(example)
     times = np.concatenate([np.linspace(0.0, 10.0, 10_001), [end]])
-    rho = np.array([float(scale[0]) for scale, *_ in _states(p, weight_decay, times)])
+    rho = np.array(
+        [float(scale[0]) for scale, *_ in followed(p, weight_decay, list(times))]
+    )
     return np.array([rho.max(), rho[-1]])
 
 
@@ -221,7 +188,7 @@ def _predict_overshoot(*, example: int) -> Array:
     return np.array([flow.rho_at(flow.crossings[0]), flow.rho_at(end)])
 
 
-ERR_2 = Claim(
+ERR_2 = numeric(
     id="sl/err2",
     items=("Err2", "Obs1"),
     title="From a small start, the scale increases monotonically to where it ends",
@@ -229,8 +196,7 @@ ERR_2 = Claim(
         r"\rho(0)\approx0,\;\sum y_nf_n>0\;\Rightarrow\;"
         r"\rho(t)\text{ increases monotonically to }\rho_{eq}"
     ),
-    source=Source(KEY, "Observation 1", Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read("Observation 1"),
     cases=grid(example=(1, 2)),
     predict=_no_overshoot,
     measure=_measure_overshoot,
@@ -253,7 +219,7 @@ ERR_2 = Claim(
 
 def _crossing(widths: Sequence[int], examples: int, seed: int, decay: float) -> Problem:
     p = _start(widths, examples, seed, rho=1.0)
-    f = outputs(tensors(p.directions), p.x).detach().numpy()
+    f = values(p.directions, p.x)
     rho = float(p.labels @ f / (decay + f @ f))
     return Problem(p.directions, p.x, p.labels, rho)
 
@@ -280,14 +246,7 @@ def _predict_curvature(
     return sl.overshoot_curvature(p.rho, p.directions, p.x, p.labels)
 
 
-def _passes_straight(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
-    """A path without curvature."""
-    return 0.0
-
-
-CURVATURE = Claim(
+CURVATURE = numeric(
     id="sl/obs1-curvature",
     items=("Obs1",),
     title="The curvature of the scale's path where it meets its equilibrium",
@@ -295,14 +254,13 @@ CURVATURE = Claim(
         r"\dot\rho=0:\quad\ddot\rho=4\rho\,[2u^TKu-y^TKu],\qquad u=y-\rho f,\;"
         r"K_{nm}=\textstyle\sum_k\langle(I-V_kV_k^T)\partial f_n,\partial f_m\rangle"
     ),
-    source=Source(KEY, "Observation 1; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Observation 1; ours"),
     cases=_FLOWS,
     predict=_predict_curvature,
     measure=_measure_curvature,
     # Sums over pairs of examples of terms below 1e2.
     compare=AgreesTo(relative=1e-11, absolute=1e-12),
-    must_refute=_passes_straight,
+    must_refute=always(0.0, "A path without curvature."),
     uses=("sl/eq3", "sl/eq4-kernel"),
     finding=(
         "The scale turns down wherever u^T K u < y^T K u / 2, which is the usual case"
@@ -316,7 +274,7 @@ CURVATURE = Claim(
 
 def _measure_margins(*, widths: list[int], examples: int, seed: int) -> Array:
     p = interpolator(widths, examples, seed)
-    return p.labels * outputs(tensors(p.directions), p.x).detach().numpy()
+    return p.labels * values(p.directions, p.x)
 
 
 def _predict_margins(*, widths: list[int], examples: int, seed: int) -> Array:
@@ -326,26 +284,22 @@ def _predict_margins(*, widths: list[int], examples: int, seed: int) -> Array:
     return np.full(examples, 1.0 / sl.rho_equilibrium(f, p.labels, 0.0))
 
 
-def _margin_grows_with_scale(*, widths: list[int], examples: int, seed: int) -> Array:
-    """Margins of rho in the place of 1/rho."""
-    return 1.0 / _predict_margins(widths=widths, examples=examples, seed=seed)
-
-
-OBS_2A = Claim(
+OBS_2A = numeric(
     id="sl/obs2a",
     items=("Obs2a", "Lemma1"),
     title="At zero loss every margin is 1/rho",
     statement=r"\rho f_n=y_n\;\Rightarrow\;y_nf_n=1/\rho\text{ for every }n",
-    source=Source(KEY, "Section 1.2, Observation 2, and caption of Figure 7"),
-    evidence=Evidence.NUMERIC,
-    cases=grid(
-        widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=(4,), seed=(0, 1)
-    ),
+    source=quoted("Section 1.2, Observation 2, and caption of Figure 7"),
+    cases=grid(widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=4, seed=(0, 1)),
     predict=_predict_margins,
     measure=_measure_margins,
     # The solved layer carries the condition of its equations, below 1e3.
     compare=AgreesTo(relative=1e-11),
-    must_refute=_margin_grows_with_scale,
+    must_refute=mapped(
+        _predict_margins,
+        "Margins of rho in the place of 1/rho.",
+        lambda found: 1.0 / found,
+    ),
     finding="Among interpolators the smallest scale has the largest margin.",
 )
 
@@ -380,34 +334,27 @@ def _measure_largest_margin(*, margin: str) -> Any:
         return 1 / best
 
 
-def _of_interpolator(*, margin: str) -> float:
+def _of_interpolator(*, margin: str, count: int = 3) -> float:
     rows, labels = _three_points(20)
-    x = np.array([[float(v) for v in row] for row in rows])
-    solution = sl.ridge_solution(x, np.array(labels, dtype=np.float64), 0.0)
+    x = np.array([[float(v) for v in row] for row in rows[:count]])
+    solution = sl.ridge_solution(x, np.array(labels[:count], dtype=np.float64), 0.0)
     return 1.0 / float(np.linalg.norm(solution))
 
 
-def _of_support_vectors(*, margin: str) -> float:
-    """The interpolator of the first two points alone."""
-    rows, labels = _three_points(20)
-    x = np.array([[float(v) for v in row] for row in rows])[:2]
-    solution = sl.ridge_solution(x, np.array(labels[:2], dtype=np.float64), 0.0)
-    return 1.0 / float(np.linalg.norm(solution))
-
-
-ERR_6 = Claim(
+ERR_6 = numeric(
     id="sl/err6",
     items=("Err6", "Obs2b"),
     title="Of all networks, the interpolator of smallest norm has the largest margin",
     statement=(r"\max_{\|w\|=1}\min_ny_nw^Tx_n=1/\|w_{\text{min norm}}\|"),
-    source=Source(KEY, "Observation 2", Reading.READING),
-    evidence=Evidence.NUMERIC,
-    cases=grid(margin=("largest",)),
+    source=as_read("Observation 2"),
+    cases=grid(margin="largest"),
     predict=_of_interpolator,
     measure=_measure_largest_margin,
     # Three by three equations of condition below 100.
     compare=AgreesTo(relative=1e-13),
-    must_hold=_of_support_vectors,
+    must_hold=changed(
+        _of_interpolator, "The interpolator of the first two points alone.", count=2
+    ),
     expected=Outcome.REFUTED,
     uses=("sl/obs2a", "sl/obs2b-largest"),
     finding=(
@@ -458,36 +405,29 @@ def _measure_decay_path(*, examples: int, inputs: int, seed: int) -> list[Any]:
     return found
 
 
-def _predict_decay_path(*, examples: int, inputs: int, seed: int) -> Array:
+def _predict_decay_path(
+    *, examples: int, inputs: int, seed: int, parts: float = 100.0
+) -> Array:
     x, y = _integers(examples, inputs, seed)
-    decays = np.array(_DECAYS[1:]) / 100.0
-    path = sl.regularisation_path(x.astype(np.float64), y.astype(np.float64), decays)
-    return np.stack([path.rho, path.alignment, path.energy], axis=1).ravel()
-
-
-def _decay_doubled(*, examples: int, inputs: int, seed: int) -> Array:
-    """Twice the decay."""
-    x, y = _integers(examples, inputs, seed)
-    decays = np.array(_DECAYS[1:]) / 50.0
+    decays = np.array(_DECAYS[1:]) / parts
     path = sl.regularisation_path(x.astype(np.float64), y.astype(np.float64), decays)
     return np.stack([path.rho, path.alignment, path.energy], axis=1).ravel()
 
 
 _LINEAR = grid(examples=(3, 8), inputs=(2, 5), seed=(0, 1))
 
-PATH = Claim(
+PATH = numeric(
     id="sl/obs2c-path",
     items=("Obs2c",),
     title="Values of the ridge minimiser's scale, B and S at every weight decay",
     statement=r"w_\lambda=(X^TX+\lambda I)^{-1}X^Ty,\qquad\rho=\|w_\lambda\|",
-    source=Source(KEY, "Observation 2; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Observation 2; ours"),
     cases=_LINEAR,
     predict=_predict_decay_path,
     measure=_measure_decay_path,
     # One singular value decomposition, condition below 1e3 where nothing is singular.
     compare=AgreesTo(relative=1e-12),
-    must_refute=_decay_doubled,
+    must_refute=changed(_predict_decay_path, "Twice the decay.", parts=50.0),
     uses=("sl/minnorm",),
 )
 
@@ -502,16 +442,7 @@ def _measure_monotone(*, examples: int, inputs: int, seed: int) -> float:
     return min(steps)
 
 
-def _zero(*, examples: int, inputs: int, seed: int) -> float:
-    return 0.0
-
-
-def _a_tenth_each(*, examples: int, inputs: int, seed: int) -> float:
-    """Changes of a tenth at least from each decay to the next."""
-    return 0.1
-
-
-OBS_2C = Claim(
+OBS_2C = numeric(
     id="sl/obs2c",
     items=("Obs2c", "Lemma1"),
     title="For global minimisers, more decay means a smaller scale, a larger mean margin",
@@ -519,13 +450,12 @@ OBS_2C = Claim(
         r"\lambda\uparrow\;\Rightarrow\;\rho_{eq}\downarrow,\;"
         r"\textstyle\sum y_nf_n\uparrow,\;\sum f_n^2\uparrow"
     ),
-    source=Source(KEY, "Observation 2", Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read("Observation 2"),
     cases=_LINEAR,
-    predict=_zero,
+    predict=always(0.0),
     measure=_measure_monotone,
     compare=AtLeast(),
-    must_refute=_a_tenth_each,
+    must_refute=always(0.1, "Changes of a tenth at least from each decay to the next."),
     assumptions=("global minimisers", "one linear layer, where they are known exactly"),
     uses=("sl/obs2c-path",),
 )
@@ -574,8 +504,7 @@ def _descend_linear(
 
 def _regression(examples: int, inputs: int) -> tuple[Array, Array]:
     rng = np.random.default_rng(50)
-    x = rng.standard_normal((examples, inputs))
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    x = unit_rows(rng.standard_normal((examples, inputs)))
     return x, np.where(x[:, 0] > 0.0, 1.0, -1.0)
 
 
@@ -597,29 +526,21 @@ def _predict_linear(*, depth: int, weight_decay: float) -> Array:
     return np.tile([rho, *(rho * product[0])], (4, 1))
 
 
-def _without_decay(*, depth: int, weight_decay: float) -> Array:
-    """Networks without decay."""
-    return _predict_linear(depth=depth, weight_decay=0.0)
-
-
-MINIMUM = Claim(
+MINIMUM = numeric(
     id="sl/minnorm",
     items=("MinNorm",),
-    title=(
-        "With decay, linear networks of one to three layers end at the ridge solution"
-    ),
+    title="With decay, linear networks of one to three layers end at the ridge solution",
     statement=(r"\rho V_L\cdots V_1=(X^TX+\lambda I)^{-1}X^Ty,\qquad\rho_{eq}=\|w\|"),
-    source=Source(KEY, "Observation 2 and footnote 3; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Observation 2 and footnote 3; ours"),
     cases=(
-        *grid(depth=(1,), weight_decay=(0.1, 0.5)),
-        *grid(depth=(2, 3), weight_decay=(0.5,)),
+        *grid(depth=1, weight_decay=(0.1, 0.5)),
+        *grid(depth=(2, 3), weight_decay=0.5),
     ),
     predict=_predict_linear,
     measure=_measure_linear,
     # 2,000 steps of heavy ball; the slowest direction contracts by 1 % each.
     compare=AgreesTo(absolute=1e-8),
-    must_refute=_without_decay,
+    must_refute=changed(_predict_linear, "Networks without decay.", weight_decay=0.0),
 )
 
 
@@ -641,34 +562,25 @@ def _depends_on_the_start(*, depth: int, weight_decay: float, starts: int) -> bo
     return weight_decay == 0.0
 
 
-def _depends_never(*, depth: int, weight_decay: float, starts: int) -> bool:
-    """An end that never depends on the start."""
-    return False
-
-
 def _measure_depends(*, depth: int, weight_decay: float, starts: int) -> bool:
     # Of ends of norm one or two; what is left of the approach is below 1e-4.
     spread = _measure_spread(depth=depth, weight_decay=weight_decay, starts=starts)
     return spread > 1e-2
 
 
-START = Claim(
+START = numeric(
     id="sl/minnorm-start",
     items=("MinNorm",),
-    title=(
-        "The end of a linear network depends on its start without decay, not with decay"
-    ),
+    title="The end of a linear network depends on its start without decay, not with decay",
     statement=(
-        r"d>N:\quad\rho V_L\cdots V_1\text{ at the end depends on the start}"
-        r"\iff\lambda=0"
+        r"d>N:\quad\rho V_L\cdots V_1\text{ at the end depends on the start}\iff\lambda=0"
     ),
-    source=Source(KEY, "Footnote 3"),
-    evidence=Evidence.NUMERIC,
-    cases=grid(depth=(1, 2, 3), weight_decay=(0.0, 0.3), starts=(20,)),
+    source=quoted("Footnote 3"),
+    cases=grid(depth=(1, 2, 3), weight_decay=(0.0, 0.3), starts=20),
     predict=_depends_on_the_start,
     measure=_measure_depends,
     compare=Identical(),
-    must_refute=_depends_never,
+    must_refute=always(value=False, words="An end that never depends on the start."),
     uses=("sl/minnorm", "sl/minnorm-zero"),
 )
 
@@ -719,16 +631,13 @@ def _isolated(*, widths: list[int], examples: int, seed: int) -> list[int]:
     return [count, 0, 0][: len(widths)]
 
 
-DEGENERATE = Claim(
+DEGENERATE = numeric(
     id="sl/degen",
     items=("Degen",),
     title="Zero-loss solutions form sets of dimension W - N (weights less examples)",
     statement=r"\operatorname{rank}\,[\partial g_n/\partial W]=N,\quad\text{nullity }W-N",
-    source=Source(KEY, "Section 2, below Observation 2", Reading.READING),
-    evidence=Evidence.NUMERIC,
-    cases=grid(
-        widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=(4,), seed=(0, 1)
-    ),
+    source=as_read("Section 2, below Observation 2"),
+    cases=grid(widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=4, seed=(0, 1)),
     predict=_predict_rank,
     measure=_measure_rank,
     compare=Identical(),
@@ -775,17 +684,13 @@ def _by_the_errors(*, length: float, seed: int) -> float:
     return float(np.sign(rate) * np.sign(length - 1.0))
 
 
-ERR_7 = Claim(
+ERR_7 = numeric(
     id="sl/err7",
     items=("Err7", "nuSign"),
     title="The Lagrange multiplier always brings the layers' norms back to one",
     statement=(r"\nu\text{ shrinks }\|V_k\|>1\text{ and grows }\|V_k\|<1"),
-    source=Source(KEY, "Section 4.1"),
-    evidence=Evidence.NUMERIC,
-    cases=(
-        *grid(length=(1.1,), seed=(-1,)),
-        *grid(length=(0.9, 1.1), seed=(0, 1, 2, 3)),
-    ),
+    source=quoted("Section 4.1"),
+    cases=(*grid(length=1.1, seed=-1), *grid(length=(0.9, 1.1), seed=(0, 1, 2, 3))),
     predict=_towards_one,
     measure=_measure_growth,
     compare=Identical(),

@@ -11,7 +11,8 @@ import torch
 from scipy.integrate import solve_ivp
 
 from theory import square_loss as sl
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import grid, numeric
+from verify.claims._predictors import changed, mapped, times
 from verify.claims.square_loss._flows import down, integrate
 from verify.claims.square_loss._networks import (
     Array,
@@ -19,22 +20,20 @@ from verify.claims.square_loss._networks import (
     outputs,
     problem,
     tensors,
+    unit_rows,
 )
+from verify.claims.square_loss._sources import as_read, ours
 from verify.compare import AgreesTo
-from verify.reading import Reading
-
-KEY = "poggio2021explicit"
 
 # --- the exponential loss -------------------------------------------------------------
 
 
 def _separable(examples: int, inputs: int, seed: int) -> tuple[Array, Array]:
     rng = np.random.default_rng([68, examples, inputs, seed])
-    x = rng.standard_normal((examples, inputs))
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    x = unit_rows(rng.standard_normal((examples, inputs)))
     y = np.where(x[:, 0] > 0.0, 1.0, -1.0)
     x[:, 0] += 0.3 * y
-    return x / np.linalg.norm(x, axis=1, keepdims=True), y
+    return unit_rows(x), y
 
 
 _CLOCK, _STARTS = 3e4, (0.0, 1.0, 5.0)
@@ -74,7 +73,7 @@ def _of_the_square_loss(*, examples: int, inputs: int, seed: int) -> Array:
     return np.full(len(_STARTS), (y * (x @ w)).min() / np.linalg.norm(w))
 
 
-EXPONENTIAL = Claim(
+EXPONENTIAL = numeric(
     id="sl/exp-margin",
     items=("Sec3exp",),
     title=(
@@ -85,8 +84,7 @@ EXPONENTIAL = Claim(
         r"\min_ny_nx_n^Tw(t)/\|w(t)\|\to\max_{\|v\|=1}\min_ny_nx_n^Tv,\quad"
         r"\dot w=-\nabla\log\textstyle\sum_ne^{-y_nx_n^Tw}"
     ),
-    source=Source(KEY, "Section 3, for one layer", Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read("Section 3, for one layer"),
     cases=grid(examples=(3, 9), inputs=(2, 5), seed=(0, 1)),
     predict=_predict_direction,
     measure=_measure_direction,
@@ -120,7 +118,7 @@ def _as_a_power(*, away: float, time: float) -> float:
     return time / math.hypot(time, away)
 
 
-SLOW = Claim(
+SLOW = numeric(
     id="sl/exp-slow",
     items=("Sec3exp",),
     title="With the exponential loss, margins approach the largest at the pace of ln t",
@@ -128,8 +126,7 @@ SLOW = Claim(
         r"w(0)\perp x,\;\|w(0)\|=c,\;s=\ln(1+t):\qquad\frac{w\cdot x}{\|w\|}"
         r"=\frac s{\sqrt{s^2+c^2}}"
     ),
-    source=Source(KEY, "Section 3; the law is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Section 3; the law is ours"),
     cases=grid(away=(0.1, 1.0, 5.0), time=(1.0, 1e3, 1e9, 1e15)),
     predict=_predict_slow,
     measure=_measure_slow,
@@ -183,19 +180,17 @@ def _of_squares(*, kind: str, widths: list[int], rho: float) -> list[float]:
     return [value] * (len(widths) - 1) + [float(np.sign(value))] * (len(widths) - 1)
 
 
-NU_EXPONENTIAL = Claim(
+NU_EXPONENTIAL = numeric(
     id="sl/nu-exp",
     items=("Sec4.1nu",),
     title=(
-        "With the exponential loss, the Lagrange multiplier is positive and"
-        " tends to zero"
+        "With the exponential loss, the Lagrange multiplier is positive and tends to zero"
     ),
     statement=(
         r"\nu=\tfrac\rho2\textstyle\sum_ny_nf_ne^{-\rho y_nf_n}>0\text{ if separable},"
         r"\quad\to0\text{ as }\rho\to\infty"
     ),
-    source=Source(KEY, "Section 4.1; the formula is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Section 4.1; the formula is ours"),
     cases=grid(
         kind=("separable", "one wrong"),
         widths=([3, 1], [4, 6, 3, 1]),
@@ -246,7 +241,7 @@ def _sum_kept(*, inputs: int, seed: int) -> Array:
     return float((w @ x)[0]) * (x - x.mean())
 
 
-OJA = Claim(
+OJA = numeric(
     id="sl/oja",
     items=("Sec4.1oja",),
     title="Oja's rule is Hebb's with a Lagrange multiplier that keeps the norm at one",
@@ -254,8 +249,7 @@ OJA = Claim(
         r"\|w\|=1,\;y=w^Tx:\qquad y\,(x-yw)=y\,x-\nu w,\quad"
         r" \nu\text{ from }\tfrac{d}{dt}\|w\|^2=0"
     ),
-    source=Source(KEY, "Section 4.1", Reading.READING),
-    evidence=Evidence.NUMERIC,
+    source=as_read("Section 4.1"),
     cases=grid(inputs=(1, 2, 7, 50), seed=(0, 1)),
     predict=_predict_oja,
     measure=_measure_oja,
@@ -292,12 +286,7 @@ def _predict_largest(*, examples: int, inputs: int, seed: int) -> float:
     return sl.maximum_margin(*_separable(examples, inputs, seed))[0]
 
 
-def _interpolated(*, examples: int, inputs: int, seed: int) -> float:
-    """The margin of the solution that interpolates all labels."""
-    return float(_of_the_square_loss(examples=examples, inputs=inputs, seed=seed)[0])
-
-
-LARGEST = Claim(
+LARGEST = numeric(
     id="sl/obs2b-largest",
     items=("Obs2b",),
     title="The largest margin of linear functions, by convex duality",
@@ -305,14 +294,17 @@ LARGEST = Claim(
         r"\max_{\|w\|=1}\min_ny_nw^Tx_n=\min_{\alpha\in\Delta}\|\textstyle\sum_n"
         r"\alpha_ny_nx_n\|"
     ),
-    source=Source(KEY, "Observation 2; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Observation 2; ours"),
     cases=grid(examples=(1, 4, 7), inputs=(2, 3), seed=(0, 1)),
     predict=_predict_largest,
     measure=_measure_largest,
     # An active set of at most three equations, margins above 0.1.
     compare=AgreesTo(relative=1e-13),
-    must_refute=_interpolated,
+    must_refute=mapped(
+        _of_the_square_loss,
+        "The margin of the solution that interpolates all labels.",
+        lambda found: float(found[0]),
+    ),
 )
 
 
@@ -342,25 +334,23 @@ def _predict_modes(*, start: float, time: float) -> list[float]:
     return [float(sl.linear_mode(time, start, s)) for s in _TARGETS]
 
 
-def _half_the_rate(*, start: float, time: float) -> list[float]:
-    """The rate for half of the squared error, half as fast."""
-    return [float(sl.linear_mode(0.5 * time, start, s)) for s in _TARGETS]
-
-
-MODES = Claim(
+MODES = numeric(
     id="sl/rank",
     items=("Sec3rank",),
     title="Deep linear networks learn large singular values first",
     statement=r"s(t)=\sigma/(1+(\sigma/s_0-1)e^{-4\sigma t})\text{ mode by mode}",
-    source=Source(KEY, "Section 3; the law is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Section 3; the law is ours"),
     # From 2 the smaller two of the three have to shrink.
     cases=grid(start=(1e-4, 0.05, 2.0), time=(0.6, 1.5, 4.0)),
     predict=_predict_modes,
     measure=_measure_modes,
     # The integrator's 1e-10 a step, carried along an unstable mode by sigma / s_0.
     compare=AgreesTo(absolute=3e-6),
-    must_refute=_half_the_rate,
+    must_refute=changed(
+        _predict_modes,
+        "The rate for half of the squared error, half as fast.",
+        time=times(0.5),
+    ),
     assumptions=("two balanced layers along the singular vectors of the target",),
     uses=("sl/unnorm",),
     finding=(
@@ -388,13 +378,12 @@ def _as_it_stands(*, time: float, start: float, target: float) -> float:
     return 1.0 / (kept / start + (1.0 - kept) / target)
 
 
-MODE_VALUES = Claim(
+MODE_VALUES = numeric(
     id="sl/rank-values",
     items=("Sec3rank",),
     title="The law of a learnt singular value keeps its digits, however small or late",
     statement=r"s(t)=\sigma/(1+(\sigma/s_0-1)e^{-4\sigma t})",
-    source=Source(KEY, "Section 3; the law is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Section 3; the law is ours"),
     cases=(
         *grid(time=(1e-9, 0.5), start=(1e-5, 1.0, 4.0), target=(1e-8, 0.5, 2.0)),
         # Where the exponent, the start over the target or its inverse leave float64.

@@ -3,10 +3,10 @@
 from typing import Any
 
 from empirical.square_loss.experiments import Configuration, Scale, configurations
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import grid, numeric
+from verify.claims._predictors import changed
+from verify.claims.square_loss._sources import quoted
 from verify.compare import Identical
-
-KEY = "poggio2021explicit"
 
 _CAPTIONS = {
     "bn-decay": {"rate": 0.1, "weight decay": 0.01},
@@ -49,7 +49,7 @@ def _of_another(*, experiment: str) -> dict[str, Any]:
     return _printed(experiment=other)
 
 
-SETTINGS = Claim(
+SETTINGS = numeric(
     id="sl/fig1-settings",
     items=("Fig1", "Fig5", "Fig9"),
     uses=("sl/expA-examples",),
@@ -57,8 +57,7 @@ SETTINGS = Claim(
     statement=(
         r"\text{layers, constant rate, momentum, decay, batch, epochs, initial norms}"
     ),
-    source=Source(KEY, "Captions of Figures 1, 2, 5, 6, 9 and 10"),
-    evidence=Evidence.NUMERIC,
+    source=quoted("Captions of Figures 1, 2, 5, 6, 9 and 10"),
     cases=grid(experiment=tuple(_CAPTIONS)),
     predict=_printed,
     measure=_configured,
@@ -82,23 +81,18 @@ def _configured_ends(*, experiment: str, scale: Scale) -> list[float]:
     return list(found)
 
 
-def _plain_ends(*, experiment: str, scale: Scale) -> list[float]:
-    """Those of networks without normalisation."""
-    del experiment
-    return _printed_ends(experiment="none", scale=scale)
-
-
-NORMS = Claim(
+NORMS = numeric(
     id="sl/fig2-norms",
     items=("Fig2", "Fig6"),
     uses=("sl/init",),
     title="At every scale, normalised networks start as small and as large as printed",
     statement=r"0.1 \le \lVert W_k \rVert_F \le 5",
-    source=Source(KEY, "Captions of Figures 2 and 6"),
-    evidence=Evidence.NUMERIC,
+    source=quoted("Captions of Figures 2 and 6"),
     cases=grid(experiment=("bn-decay", "bn-conv"), scale=("small", "full", "paper")),
     predict=_printed_ends,
     measure=_configured_ends,
     compare=Identical(),
-    must_refute=_plain_ends,
+    must_refute=changed(
+        _printed_ends, "Those of networks without normalisation.", experiment="none"
+    ),
 )

@@ -13,8 +13,8 @@ import sympy
 
 from theory import square_loss as sl
 from verify.claims._symbolic import Link, proof
+from verify.claims.square_loss._sources import ours, quoted
 from verify.claims.square_loss._symbols import (
-    KEY,
     LABELS,
     OUTPUTS,
     f1,
@@ -26,7 +26,6 @@ from verify.claims.square_loss._symbols import (
     y1,
     y2,
 )
-from verify.reading import Reading
 
 # --- a network of three layers and two examples ---------------------------------------
 
@@ -212,8 +211,7 @@ CLAIMS = (
         items=("Hom",),
         title="A ReLU network is homogeneous in each of its layers (symbolic proof)",
         statement=r"\langle V_k, \partial f / \partial V_k \rangle = f",
-        source=(KEY, "Section 1.1; the formula is ours"),
-        reading=Reading.OURS,
+        source=ours("Section 1.1; the formula is ours"),
         derived=_homogeneous,
         formula=lambda: [_output(0)] * 3,
         wrong=lambda: [3 * _output(0)] * 3,
@@ -225,13 +223,10 @@ CLAIMS = (
     proof(
         id="sl/eq9-proof",
         items=("Eq9", "Err4"),
-        title=(
-            "The gradient of each layer is a product of two brackets (symbolic proof)"
-        ),
+        title="The gradient of each layer is a product of two brackets (symbolic proof)",
         statement=r"\frac{\partial f}{\partial V_k} ="
         r" [V_L D_{L-1} \cdots V_{k+1} D_k]^T [D_{k-1} V_{k-1} \cdots D_1 V_1 x]^T",
-        source=(KEY, "Equation 9, the transpose restored"),
-        reading=Reading.OURS,
+        source=ours("Equation 9, the transpose restored"),
         derived=lambda: [e for v in _weights() for e in _slope(_output(0), v)],
         formula=lambda: _brackets(0),
         wrong=lambda: _brackets(1),
@@ -251,8 +246,7 @@ CLAIMS = (
         items=("Norm",),
         title="The rate at which layer norms leave the unit sphere (symbolic proof)",
         statement=r"\frac{d}{dt} \|V_k\|^2 = 4 \rho (\|V_k\|^2 - 1) \sum_n e_n f_n",
-        source=(KEY, "Equation 4; ours"),
-        reading=Reading.OURS,
+        source=ours("Equation 4; ours"),
         derived=_norm_rates,
         formula=lambda: _norm_formula(4),
         wrong=lambda: _norm_formula(2),
@@ -270,12 +264,10 @@ CLAIMS = (
     proof(
         id="sl/nu-proof",
         items=("nu", "Eq1"),
-        title=(
-            "One Lagrange multiplier keeps all layers on their spheres (symbolic proof)"
-        ),
+        title="One Lagrange multiplier keeps all layers on their spheres (symbolic proof)",
         statement=r"-\tfrac12 \langle V_k, \partial L / \partial V_k \rangle ="
         r" -\rho \sum_n e_n f_n",
-        source=(KEY, "Section 2 and Equation 1"),
+        source=quoted("Section 2 and Equation 1"),
         derived=_multipliers,
         formula=_multiplier,
         wrong=lambda: [2 * e for e in _multiplier()],
@@ -293,13 +285,10 @@ CLAIMS = (
     proof(
         id="sl/energy-proof",
         items=("Energy", "Eq3", "Eq4"),
-        title=(
-            "On the unit spheres the loss falls at the squared speed (symbolic proof)"
-        ),
+        title="On the unit spheres the loss falls at the squared speed (symbolic proof)",
         statement=r"\frac{dL}{dt} + \dot\rho^2 + \|\dot V\|^2 ="
         r" (\|V\|^2 - 1) \langle V, \partial L / \partial V \rangle^2",
-        source=(KEY, "Equations 3 and 4; ours"),
-        reading=Reading.OURS,
+        source=ours("Equations 3 and 4; ours"),
         derived=_energy,
         formula=lambda: _energy_formula(2),
         wrong=lambda: _energy_formula(1),
@@ -315,8 +304,7 @@ CLAIMS = (
             "Without normalisation, the data change squared norms equally (symbolic proof)"
         ),
         statement=r"\frac{d}{dt} \|W_k\|^2 = -4 \sum_n e_n g_n - 4 \lambda \|W_k\|^2",
-        source=(KEY, "Section 1, without normalisation; ours"),
-        reading=Reading.OURS,
+        source=ours("Section 1, without normalisation; ours"),
         derived=_free_rates,
         formula=lambda: _free_formula(4),
         wrong=lambda: _free_formula(2),

@@ -7,8 +7,8 @@ import sympy
 
 from theory import square_loss as sl
 from verify.claims._symbolic import Link, proof
+from verify.claims.square_loss._sources import ours, quoted
 from verify.claims.square_loss._symbols import (
-    KEY,
     LABELS,
     OUTPUTS,
     f1,
@@ -20,7 +20,6 @@ from verify.claims.square_loss._symbols import (
     y1,
     y2,
 )
-from verify.reading import Reading
 
 t, r0 = sympy.symbols("t rho_0", positive=True)
 _S, _B = f1**2 + f2**2, y1 * f1 + y2 * f2
@@ -121,8 +120,7 @@ CLAIMS = (
         title="A motion of the weights, split into norm and direction (symbolic proof)",
         statement=r"\dot\rho = \langle V, \dot W \rangle, \quad"
         r" \dot V = \frac1\rho (I - V V^T) \dot W",
-        source=(KEY, "Section 2, corrected"),
-        reading=Reading.OURS,
+        source=ours("Section 2, corrected"),
         derived=_proj,
         formula=lambda: _proj_formula(1),
         wrong=lambda: _proj_formula(0),
@@ -146,8 +144,7 @@ CLAIMS = (
         title="The exponential relaxation solves the scale's equation (symbolic proof)",
         statement=r"\rho(t) = \frac BA + \Big(\rho_0 - \frac BA\Big) e^{-2At}"
         r"\;\Rightarrow\; \dot\rho = -2(A\rho - B)",
-        source=(KEY, "Equation 3, with V frozen"),
-        reading=Reading.OURS,
+        source=ours("Equation 3, with V frozen"),
         derived=lambda: [sympy.diff(_TRAJECTORY, t), _TRAJECTORY.subs(t, 0)],
         formula=lambda: [-2 * (_A * _TRAJECTORY - _B), r0],
         wrong=lambda: [-(_A * _TRAJECTORY - _B), r0],
@@ -167,13 +164,10 @@ CLAIMS = (
     proof(
         id="sl/eq5-proof",
         items=("Eq5", "Eq7", "Eq3"),
-        title=(
-            "The scale is at rest only at the equilibrium of Equation 5 (symbolic"
-            " proof)"
-        ),
+        title="The scale is at rest only at the equilibrium of Equation 5 (symbolic proof)",
         statement=r"\frac{\partial L}{\partial \rho} = 2 A (\rho - \rho_{eq}), \quad"
         r" \rho_{eq} = \frac{\sum y_n f_n}{\lambda + \sum f_n^2}",
-        source=(KEY, "Equations 5 and 7"),
+        source=quoted("Equations 5 and 7"),
         derived=lambda: [
             sympy.diff(_frozen_loss(), rho),
             sympy.solve(sympy.diff(_frozen_loss(), rho), rho)[0],
@@ -198,12 +192,10 @@ CLAIMS = (
         id="sl/eq5b-proof",
         items=("Eq5b",),
         title=(
-            "Without normalisation, the equilibrium scale depends on depth"
-            " (symbolic proof)"
+            "Without normalisation, the equilibrium scale depends on depth (symbolic proof)"
         ),
         statement=r"\rho S - B = -\lambda \rho^{2/L - 1}, \quad L = 1, 2, 3, 4",
-        source=(KEY, "Equation 5, for decay on every layer; ours"),
-        reading=Reading.OURS,
+        source=ours("Equation 5, for decay on every layer; ours"),
         derived=lambda: [_equal_layers(depth) for depth in (1, 2, 3, 4)],
         formula=lambda: [
             _layered(depth, sympy.Rational(2, depth) - 1) for depth in (1, 2, 3, 4)
@@ -231,8 +223,7 @@ CLAIMS = (
         ),
         statement=r"x^2 - (1 + \mu - h) x + \mu,\ x = \frac{1 + z}{1 - z}:\quad"
         r" h + 2(1 - \mu) z + (2(1 + \mu) - h) z^2",
-        source=(KEY, "Equation 3 in discrete time; ours"),
-        reading=Reading.OURS,
+        source=ours("Equation 3 in discrete time; ours"),
         derived=_hurwitz,
         formula=lambda: [_h, 2 * (1 - _m), 2 * (1 + _m) - _h],
         wrong=lambda: [_h, 2 * (1 - _m), 2 * (1 - _m) - _h],
@@ -259,8 +250,7 @@ CLAIMS = (
         statement=r"\tfrac12 \sqrt{N/\lambda} - \frac{N\delta}{\lambda + N\delta^2} ="
         r" \frac{\sqrt N (\sqrt\lambda - \sqrt N \delta)^2}"
         r"{2 \sqrt\lambda (\lambda + N\delta^2)} \ge 0",
-        source=(KEY, "Observation 2; ours"),
-        reading=Reading.OURS,
+        source=ours("Observation 2; ours"),
         # With lambda = s^2 and N = n^2.
         derived=lambda: [_n / (2 * _s) - _n**2 * _d / (_s**2 + _n**2 * _d**2)],
         formula=lambda: [_n * (_s - _n * _d) ** 2 / (2 * _s * (_s**2 + _n**2 * _d**2))],
@@ -283,8 +273,7 @@ CLAIMS = (
             " (symbolic proof)"
         ),
         statement=r"E \|W^T W - I\|_F^2 = \frac{c (c + 1)}{r}",
-        source=(KEY, "Section 2.1, on random initialisation; ours"),
-        reading=Reading.OURS,
+        source=ours("Section 2.1, on random initialisation; ours"),
         derived=_gram_mean,
         formula=lambda: [_c * (_c + 1) / _r],
         wrong=lambda: [_c * (_c - 1) / _r],

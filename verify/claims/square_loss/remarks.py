@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from theory import square_loss as sl
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import grid, numeric, statistical
+from verify.claims._predictors import always, changed
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
@@ -18,11 +19,10 @@ from verify.claims.square_loss._networks import (
     problem,
     square_error,
     tensors,
+    unit_rows,
 )
+from verify.claims.square_loss._sources import as_read, ours, quoted
 from verify.compare import AgreesTo, Estimate, Identical, MeanEquals, Outcome
-from verify.reading import Reading
-
-KEY = "poggio2021explicit"
 
 # --- how large outputs are ------------------------------------------------------------
 
@@ -45,24 +45,18 @@ def _predict_size(*, widths: list[int], seed: int) -> float:
     return math.prod(widths) * sl.typical_output(widths) ** 2
 
 
-def _without_halves(*, widths: list[int], seed: int) -> float:
-    """ReLUs that keep the whole length."""
-    return 1.0
-
-
-SMALL = Claim(
+SMALL = statistical(
     id="sl/eq7-small",
     items=("SmallOutput",),
     title="Outputs of layers with random directions are much smaller than one",
     statement=r"E f^2=2^{1-L}\textstyle\prod_{k<L}n_k^{-1}\ll1",
-    source=Source(KEY, "Section 2, above Equation 7; the value is ours", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
-    cases=grid(widths=([5], [6, 3], [7, 4, 4], [3, 8, 5, 2]), seed=(0,)),
+    source=ours("Section 2, above Equation 7; the value is ours"),
+    cases=grid(widths=([5], [6, 3], [7, 4, 4], [3, 8, 5, 2]), seed=0),
     predict=_predict_size,
     measure=_measure_size,
     # In units of the mean without ReLU; an error of a third would be seen.
     compare=MeanEquals(discrepancy=0.35, false_fail=1e-9, false_pass=1e-6),
-    must_refute=_without_halves,
+    must_refute=always(1.0, "ReLUs that keep the whole length."),
     uses=("sl/bound",),
     finding=(
         "|f| is at most one, which aligned layers attain (sl/bound); its root mean square"
@@ -133,20 +127,14 @@ def _predict_steps(*, widths: list[int], seed: int, rate: float, back: bool) -> 
     return ends[0] - ends[1]
 
 
-STEPS = Claim(
+STEPS = numeric(
     id="sl/wn-descent",
     items=("WN",),
     title="Gradient descent with the multiplier is weight normalisation, step by step",
-    statement=(
-        r"v_k^{(t)}/\|v_k^{(t)}\|\text{ of WN}=V_k^{(t)}\text{ of descent on (1)}"
-    ),
-    source=Source(KEY, "Section 2, below Equation 1", Reading.READING),
-    evidence=Evidence.NUMERIC,
+    statement=r"v_k^{(t)}/\|v_k^{(t)}\|\text{ of WN}=V_k^{(t)}\text{ of descent on (1)}",
+    source=as_read("Section 2, below Equation 1"),
     cases=grid(
-        widths=([3, 1], [4, 5, 3, 1]),
-        seed=(0, 1),
-        rate=(0.01, 0.1),
-        back=(False, True),
+        widths=([3, 1], [4, 5, 3, 1]), seed=(0, 1), rate=(0.01, 0.1), back=(False, True)
     ),
     predict=_equal_steps,
     measure=_measure_steps,
@@ -192,24 +180,19 @@ def _measure_kind(*, kind: str, rows: int, rank: int) -> float:
     return float(gap / torch.linalg.matrix_norm(slope))
 
 
-def _solved(*, kind: str, rows: int, rank: int) -> float:
-    return 0.0
-
-
 def _by_rank(*, kind: str, rows: int, rank: int) -> float:
     """The gap that is left by the projection's rank."""
     return sl.alignment_gap(_projection(kind, rows, rank))
 
 
-PROJECTIONS = Claim(
+PROJECTIONS = numeric(
     id="sl/err5-projections",
     items=("Err5", "Orth"),
     title="With projections or Stiefel matrices, gradients are parallel to layers",
     statement=r"V_k\propto P\text{ or }V_k^TV_k\propto I\Rightarrow\nabla_{V_k}f=V_kf",
-    source=Source(KEY, "Section 2.1, below Equation 9"),
-    evidence=Evidence.NUMERIC,
+    source=quoted("Section 2.1, below Equation 9"),
     cases=grid(kind=("projection", "stiefel"), rows=(5, 8), rank=(1, 2, 3)),
-    predict=_solved,
+    predict=always(0.0),
     measure=_measure_kind,
     # Rounding: all singular values that are not zero are the same.
     compare=AgreesTo(absolute=1e-12),
@@ -229,8 +212,7 @@ PROJECTIONS = Claim(
 
 def _few(examples: int, inputs: int) -> tuple[Array, Array]:
     rng = np.random.default_rng([66, examples, inputs])
-    x = rng.standard_normal((examples, inputs))
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    x = unit_rows(rng.standard_normal((examples, inputs)))
     return x, np.where(np.arange(examples) % 3 == 0, 1.0, -1.0)
 
 
@@ -261,27 +243,20 @@ def _predict_norm(*, examples: int, inputs: int, size: float) -> float:
     )
 
 
-def _forgotten(*, examples: int, inputs: int, size: float) -> float:
-    """The end from a start at zero."""
-    return _predict_norm(examples=examples, inputs=inputs, size=0.0)
-
-
-NEAR_ZERO = Claim(
+NEAR_ZERO = numeric(
     id="sl/minnorm-zero",
     items=("NearZero", "MinNorm"),
     title=(
-        "Without decay, a linear network keeps the part of its start that no"
-        " example sees"
+        "Without decay, a linear network keeps the part of its start that no example sees"
     ),
     statement=r"\lambda=0:\quad\|w(\infty)\|^2=\|w_{\min}\|^2+\|P_\perp w(0)\|^2",
-    source=Source(KEY, "Section 1.2, near-zero initialisation; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
-    cases=grid(examples=(1, 4), inputs=(9,), size=(0.01, 1.0, 5.0)),
+    source=ours("Section 1.2, near-zero initialisation; ours"),
+    cases=grid(examples=(1, 4), inputs=9, size=(0.01, 1.0, 5.0)),
     predict=_predict_norm,
     measure=_measure_norm,
     # The slowest direction contracts by at least 3 % a step: e^-36 after 1,200.
     compare=AgreesTo(relative=1e-12),
-    must_refute=_forgotten,
+    must_refute=changed(_predict_norm, "The end from a start at zero.", size=0.0),
     uses=("sl/minnorm",),
 )
 
@@ -302,24 +277,18 @@ def _predict_entries(*, rows: int, columns: int) -> float:
     return rows * sl.gram_offdiagonal_rms(rows) ** 2
 
 
-def _of_the_diagonal(*, rows: int, columns: int) -> float:
-    """The variance of the diagonal entries."""
-    return 2.0
-
-
-ENTRIES = Claim(
+ENTRIES = statistical(
     id="sl/randorth-entries",
     items=("RandOrth",),
     title="The mean square of the off-diagonal entries of W^T W for a random matrix",
     statement=r"E(W^TW)_{ij}^2=1/r,\quad i\ne j",
-    source=Source(KEY, "Section 2.1, on random weights; ours", Reading.OURS),
-    evidence=Evidence.STATISTICAL,
+    source=ours("Section 2.1, on random weights; ours"),
     cases=grid(rows=(5, 40), columns=(3, 16)),
     predict=_predict_entries,
     measure=_measure_entries,
     # In units of 1 / r: half of the distance to the diagonal would be seen.
     compare=MeanEquals(discrepancy=0.5, false_fail=1e-9, false_pass=1e-6),
-    must_refute=_of_the_diagonal,
+    must_refute=always(2.0, "The variance of the diagonal entries."),
 )
 
 
@@ -348,13 +317,12 @@ def _with_relu(*, widths: list[int], seed: int) -> Array:
     return _predict_linear(widths=widths, seed=seed, linear=False)
 
 
-LINEAR = Claim(
+LINEAR = numeric(
     id="sl/eq9-linear",
     items=("Eq9", "MinNorm"),
     title="Outputs and gradients of linear networks of any depth",
     statement=r"\partial f/\partial V_k=[V_L\cdots V_{k+1}]^T[V_{k-1}\cdots V_1x]^T",
-    source=Source(KEY, "Section 2.1, linear networks; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Section 2.1, linear networks; ours"),
     cases=grid(widths=([3, 1], [2, 5, 1], [6, 4, 7, 1], [3, 3, 2, 4, 1]), seed=(0, 1)),
     predict=_predict_linear,
     measure=_measure_linear,
@@ -426,13 +394,12 @@ def _by_each_gradient(*, kind: str) -> list[bool]:
     ]
 
 
-SGD_STOPS = Claim(
+SGD_STOPS = numeric(
     id="sl/fn4",
     items=("Fn4",),
     title="Stochastic gradient descent stops only at zero loss on every example",
     statement=r"\text{SGD stops}\Rightarrow\ell_n=0\text{ for every }n",
-    source=Source(KEY, "Footnote 4"),
-    evidence=Evidence.NUMERIC,
+    source=quoted("Footnote 4"),
     cases=grid(kind=("average", "zero", "dead")),
     predict=_only_at_zero_loss,
     measure=_measure_stops,
@@ -457,7 +424,7 @@ def _rows(rows: int, columns: int, seed: int) -> tuple[Array, Array, Array]:
     rng = np.random.default_rng([61, seed])
     w = rng.standard_normal((rows, columns))
     lengths = rng.uniform(0.5, 1.5, (rows, 1))
-    unit = w / np.linalg.norm(w, axis=1, keepdims=True)
+    unit = unit_rows(w)
     return unit, lengths, rng.standard_normal((50, columns))
 
 
@@ -482,7 +449,7 @@ def _of_the_whole_matrix(*, rows: int, columns: int, seed: int) -> Array:
     return outputs_of_rows * lengths[:, 0] / np.linalg.norm(lengths)
 
 
-FOOTNOTE_2 = Claim(
+FOOTNOTE_2 = numeric(
     id="sl/fn2",
     items=("Fn2",),
     title="Batch normalisation normalises every row of a matrix by itself",
@@ -490,9 +457,8 @@ FOOTNOTE_2 = Claim(
         r"BN(DWx)=BN(Wx)\text{ for every diagonal }D>0:"
         r"\text{ rows count as if of length one}"
     ),
-    source=Source(KEY, "Footnote 2", Reading.READING),
-    evidence=Evidence.NUMERIC,
-    cases=grid(rows=(1, 4, 30), columns=(5,), seed=(0, 1)),
+    source=as_read("Footnote 2"),
+    cases=grid(rows=(1, 4, 30), columns=5, seed=(0, 1)),
     predict=_of_unit_rows,
     measure=_measure_batch_norm,
     # Means and variances of fifty products of size one, 1.1e-16 each, below ten

@@ -5,25 +5,19 @@ import numpy as np
 from scipy.optimize import brentq, minimize
 
 from theory import square_loss as sl
-from verify.claim import Claim, Evidence, Source, grid
-from verify.claims.square_loss._flows import integrate, scale_and_directions
-from verify.claims.square_loss._networks import (
-    Array,
-    Problem,
-)
+from verify.claim import grid, numeric
+from verify.claims._predictors import scaled
+from verify.claims.square_loss._flows import followed
+from verify.claims.square_loss._networks import Array, Problem, unit_rows
+from verify.claims.square_loss._sources import as_read, ours
 from verify.compare import AgreesTo, AtMost, Outcome
-from verify.reading import Reading
-
-KEY = "poggio2021explicit"
-
 
 # --- the loss at a fixed scale --------------------------------------------------------
 
 
 def _regression(examples: int, inputs: int) -> tuple[Array, Array]:
     rng = np.random.default_rng([61, examples, inputs])
-    x = rng.standard_normal((examples, inputs))
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    x = unit_rows(rng.standard_normal((examples, inputs)))
     return x, np.where(np.arange(examples) % 3 == 1, -1.0, 1.0)
 
 
@@ -58,19 +52,17 @@ def _shrunk(*, examples: int, inputs: int, part: float) -> float:
     return examples * (1.0 - part) ** 2
 
 
-LANDSCAPE = Claim(
+LANDSCAPE = numeric(
     id="sl/landscape",
     items=("Landscape",),
     title=(
-        "At scales below the least interpolating norm the loss has a known"
-        " positive minimum"
+        "At scales below the least interpolating norm the loss has a known positive minimum"
     ),
     statement=(
         r"\min_{\|v\|=1}\sum_n(\rho v^Tx_n-y_n)^2=\|Xw_\lambda-y\|^2>0,\quad"
         r"\|w_\lambda\|=\rho<\rho_{min}"
     ),
-    source=Source(KEY, "Section 2, on the landscape; the value is ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Section 2, on the landscape; the value is ours"),
     cases=grid(examples=(3, 4), inputs=(5, 8), part=(0.2, 0.6, 0.9)),
     predict=_predict_least,
     measure=_measure_least,
@@ -104,24 +96,18 @@ def _root_of_loss(*, kind: str, examples: int, rho: float) -> float:
     return float(np.sqrt(np.mean((rho * f - 1.0) ** 2)))
 
 
-def _half_of_it(*, kind: str, examples: int, rho: float) -> float:
-    """Half of the bound."""
-    return 0.5 * _root_of_loss(kind=kind, examples=examples, rho=rho)
-
-
-MARGIN_LAW = Claim(
+MARGIN_LAW = numeric(
     id="sl/margin-law",
     items=("Fig4", "Obs2a"),
     title="The mean margin is 1/rho, up to the root of the mean loss",
     statement=r"|\rho\,\overline{yf}-1|\le\sqrt{\text{mean loss}}",
-    source=Source(KEY, "Figures 4, 7 and 11; ours", Reading.OURS),
-    evidence=Evidence.NUMERIC,
+    source=ours("Figures 4, 7 and 11; ours"),
     cases=grid(kind=("alike", "any"), examples=(1, 7, 100), rho=(0.5, 3.0, 40.0)),
     predict=_root_of_loss,
     measure=_measure_mean_margin,
     # Sharp where margins are alike: means of a hundred rounded terms of size one.
     compare=AtMost(rounding=1e-13),
-    must_refute=_half_of_it,
+    must_refute=scaled(_root_of_loss, 0.5, "Half of the bound."),
     uses=("sl/obs2a",),
     finding=(
         "This is the Cauchy-Schwarz inequality, for any outputs; it says nothing"
@@ -140,8 +126,7 @@ def _turned(start: float, wrong: int) -> tuple[Problem, float]:
         return Problem((v,), np.array([[1.0, 0.0]]), np.ones(1), start), 5.0
     x = np.array([[0.6822, 0.7311], [0.0529, -0.9986], [-0.1729, -0.9849]])
     v = np.array([[-0.9839, 0.1787]])
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
-    return Problem((v / np.linalg.norm(v),), x, np.ones(3), start), 0.1
+    return Problem((unit_rows(v),), unit_rows(x), np.ones(3), start), 0.1
 
 
 _LATE = 60.0
@@ -151,12 +136,8 @@ def _measure_dip(*, start: float, wrong: int) -> Array:
     """Least scale on the way, and the last one."""
     p, decay = _turned(start, wrong)
     times = np.append(np.linspace(0.0, 4.0, 2001), _LATE)
-    path = integrate(
-        scale_and_directions(p, decay),
-        [np.array(p.rho), *p.directions],
-        times.tolist(),
-    )
-    rho = np.array([float(state[0]) for state in path])
+    path = followed(p, decay, times.tolist())
+    rho = np.array([float(state[0][0]) for state in path])
     return np.array([rho.min(), rho[-1]])
 
 
@@ -172,14 +153,13 @@ def _falls_to_a_minimum(*, start: float, wrong: int) -> Array:
     return np.full(2, _predict_dip(start=start, wrong=wrong)[1])
 
 
-FROM_ABOVE = Claim(
+FROM_ABOVE = numeric(
     id="sl/obs1-large",
     items=("Obs1large",),
     title="From a large start, the scale decreases until it reaches a minimum",
     statement=r"\rho(0)\gg\rho_{eq}\Rightarrow\rho(t)\text{ decreases to a minimum}",
-    source=Source(KEY, "Section 2, below Equation 7", Reading.READING),
-    evidence=Evidence.NUMERIC,
-    cases=grid(start=(5.0,), wrong=(3, 0)),
+    source=as_read("Section 2, below Equation 7"),
+    cases=grid(start=5.0, wrong=(3, 0)),
     predict=_falls_to_a_minimum,
     measure=_measure_dip,
     # A grid of 0.002 misses the bottom by rho'' dt^2 / 8 < 5e-6; the integrators less.

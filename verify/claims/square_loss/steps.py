@@ -15,7 +15,6 @@ from empirical.square_loss.training import train
 from verify.claim import Case
 from verify.claims._twins import closed, drawn_into, normal, orders, sketch
 
-KEY = "poggio2021explicit"
 _RATES = (0.02, 0.045)
 _SHAPES = {"dense": (5,), "images": (2, 5, 4)}
 
@@ -97,14 +96,27 @@ def drawn(net: nn.Module, family: str, seed: int) -> list[nn.Parameter]:
     return [p for _, p in named if p.requires_grad]
 
 
+def stacked(
+    network: Any, family: str, shape: str, widths: tuple[int, ...], outputs: int
+) -> tuple[Tensor, ...]:
+    """Return the parameters of two networks as one's, shaped as a specification says."""
+    each = [
+        drawn(plain(family, shape, widths, outputs), family, row) for row in range(2)
+    ]
+    return tuple(
+        torch.stack([p.detach().view(s) for p in same])
+        for same, s in zip(zip(*each, strict=True), network.shapes, strict=True)
+    )
+
+
 def _classes(outputs: int) -> Tensor:
     return torch.tensor(
         [0, 1, 1, 0, 1, 1, 0, 1] if outputs == 1 else [0, 2, 1] * 2 + [1, 2]
     )
 
 
-def _targets(outputs: int) -> Tensor:
-    classes = _classes(outputs)
+def targets(classes: Tensor, outputs: int) -> Tensor:
+    """Return labels of one output, -1 and 1, or one of three that is one."""
     if outputs == 1:
         return 2.0 * classes[:, None].double() - 1.0
     return torch.eye(3, dtype=torch.float64)[classes]
@@ -189,7 +201,7 @@ def _plain_steps(
             {"decayed": "all"} if recipe == "last" else {"momentum": 0.31}
         )
         how = Recipe(**{**vars(how), **other})
-    x, y = normal(8, *_SHAPES[shape], seed=[45]), _targets(outputs)
+    x, y = normal(8, *_SHAPES[shape], seed=[45]), targets(_classes(outputs), outputs)
     per_epoch = 3 if how.batch else 1
     for replicate, rate in enumerate(_RATES):
         net = plain(family, shape, tuple(widths), outputs)
@@ -231,18 +243,11 @@ def _stacked_steps(
     *, family: Any, shape: str, widths: list[int], outputs: int, recipe: str
 ) -> list[float]:
     network = classifier(family, shape=_SHAPES[shape], widths=widths, outputs=outputs)
-    each = [
-        drawn(plain(family, shape, tuple(widths), outputs), family, replicate)
-        for replicate in range(2)
-    ]
-    stacked = [
-        torch.stack([p.detach().view(s) for p in same])
-        for same, s in zip(zip(*each, strict=True), network.shapes, strict=True)
-    ]
+    params = stacked(network, family, shape, tuple(widths), outputs)
     x, classes = normal(8, *_SHAPES[shape], seed=[45]), _classes(outputs)
     done = train(
         network,
-        network.load(stacked),
+        network.load(params),
         Problem(
             inputs=x, classes=classes, test_inputs=x, test_classes=classes, source={}
         ),
@@ -283,14 +288,11 @@ def _cases() -> tuple[Case, ...]:
 STEPS = closed(
     id="sl/expA-steps",
     items=("ExpA", "ExpB", "ExpC"),
-    title=(
-        "Updates with the square loss, noisy labels or cross entropy match plain PyTorch"
-    ),
+    title="Updates with the square loss, noisy labels or cross entropy match plain PyTorch",
     statement=(
         r"m\leftarrow\mu m+\nabla\tfrac1N\sum_n(g_n-y_n)^2+\lambda W,\qquad"
         r" W\leftarrow W-\eta m"
     ),
-    key=KEY,
     where="Captions of Figures 1, 5 and 9",
     cases=_cases(),
     twin=_plain_steps,
@@ -381,11 +383,9 @@ ENDS = closed(
     id="sl/expA-ends",
     items=("ExpA", "ExpC"),
     title=(
-        "Runs that diverge and networks silent on one class or on all inputs"
-        " are told apart"
+        "Runs that diverge and networks silent on one class or on all inputs are told apart"
     ),
     statement=r"f=0\text{ on all},\quad f\approx0\text{ on a class},\quad\ell_t>10^3\ell_0",
-    key=KEY,
     where="Captions of Figures 1, 5 and 9",
     cases=({},),
     twin=_plain_ends,

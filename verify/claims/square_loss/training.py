@@ -35,6 +35,7 @@ from verify.claims.square_loss._runs import (
     run,
     trained,
 )
+from verify.claims.square_loss._sources import as_read
 from verify.compare import Contrast, EffectWithin
 from verify.trained import NotLearnt
 
@@ -99,7 +100,7 @@ def _curves(number: int, item: str, family: str, **parts: Any) -> Claim:
         compare=EffectWithin(paired=True),
         must_refute=_as_before,
         withstands={},
-        where=f"Figure {number}",
+        source=as_read(f"Figure {number}"),
         figure=f"square_loss_figure_{number}",
         version=2,
         **parts,
@@ -137,10 +138,7 @@ MERGING = effect(
     runs=looks(DECAYED),
     larger=ON_COLOURS,
     items=("Fig2", "ExpA"),
-    title=(
-        "With normalisation and decay, runs from scales 0.1 and 5 end at nearly"
-        " one norm"
-    ),
+    title="With normalisation and decay, runs from scales 0.1 and 5 end at nearly one norm",
     statement=(
         r"\frac{\ln(\rho_{end}(5)/\rho_{end}(0.1))}{\ln(\rho_0(5)/\rho_0(0.1))}"
         r"=0\pm\tfrac14"
@@ -149,7 +147,7 @@ MERGING = effect(
     least=-0.25,
     most=0.25,
     wrong=(0.75, None),
-    where="Figure 2",
+    source=as_read("Figure 2"),
     figure="square_loss_figure_2",
     version=2,
 )
@@ -160,8 +158,7 @@ REMAINS = effect(
     larger=ON_COLOURS,
     items=("Fig6", "ExpB"),
     title=(
-        "With normalisation alone, much of the initial difference of norms"
-        " remains, not all"
+        "With normalisation alone, much of the initial difference of norms remains, not all"
     ),
     statement=(
         r"\tfrac14\le\frac{\ln(\rho_{end}(5)/\rho_{end}(0.1))}"
@@ -172,7 +169,7 @@ REMAINS = effect(
     most=0.9,
     withstands={**NOISE, **FITTED},
     wrong=(None, 0.1),
-    where="Figure 6, with the network of Figure 2",
+    source=as_read("Figure 6, with the network of Figure 2"),
     version=2,
 )
 
@@ -189,8 +186,7 @@ INITIAL = effect(
     runs=looks(DECAYED, NORMALISED, NEITHER),
     items=("Init", "Lemma1"),
     title=(
-        "Networks forget their initial scale more with normalisation and decay"
-        " than without"
+        "Networks forget their initial scale more with normalisation and decay than without"
     ),
     statement=(
         r"\text{share left of }\ln(\rho_0/\rho_0')\text{ of the extreme starts:}"
@@ -200,7 +196,7 @@ INITIAL = effect(
     axes={"without": (NORMALISED, NEITHER)},
     measure=_forgetting,
     least=0.2,
-    where="Section 2, above Observation 3, and Lemma 1.2",
+    source=as_read("Section 2, above Observation 3, and Lemma 1.2"),
     figure="square_loss_families",
     version=2,
 )
@@ -211,14 +207,13 @@ CONVOLUTION_SCALES = effect(
     larger=ON_COLOURS,
     items=("Fig6", "ExpB"),
     title=(
-        "Normalised convolutional networks without decay end in the order of"
-        " their starts"
+        "Normalised convolutional networks without decay end in the order of their starts"
     ),
     statement=r"2\le\rho_{end}(5)/\rho_{end}(0.1)\le40",
     measure=partial(log_ratio, "rho", *ENDS_OF_B),
     least=math.log(2.0),
     most=math.log(40.0),
-    where="Figure 6",
+    source=as_read("Figure 6"),
     figure="square_loss_figure_6",
     version=2,
 )
@@ -232,7 +227,7 @@ CONVOLUTION_MARGINS = effect(
     statement=r"\overline{yf}(0.1)\ge2\,\overline{yf}(5)",
     measure=partial(log_ratio, "margin_mean", *reversed(ENDS_OF_B)),
     least=math.log(2.0),
-    where="Figure 7",
+    source=as_read("Figure 7"),
     figure="square_loss_figure_7",
     version=2,
 )
@@ -252,15 +247,12 @@ PLAIN_SCALES = effect(
     id="sl/Fig10",
     runs=looks(NEITHER),
     items=("Fig10", "ExpC"),
-    title=(
-        "With neither normalisation nor decay, the final norm grows with the"
-        " initial one"
-    ),
+    title="With neither normalisation nor decay, the final norm grows with the initial one",
     statement=r"\rho_{end}\ge2\,\rho_{end}\text{ from the next smaller start}",
     axes={"pair": _NEIGHBOURS},
     measure=partial(_neighbours, "rho", 1),
     least=math.log(2.0),
-    where="Figure 10",
+    source=as_read("Figure 10"),
     figure="square_loss_figure_10",
     version=2,
 )
@@ -269,14 +261,12 @@ PLAIN_MARGINS = effect(
     id="sl/Fig11",
     runs=looks(NEITHER),
     items=("Fig11", "ExpC"),
-    title=(
-        "With neither normalisation nor decay, margins fall as the initial scale grows"
-    ),
+    title="With neither normalisation nor decay, margins fall as the initial scale grows",
     statement=r"\overline{yf}\ge2\,\overline{yf}\text{ from the next larger start}",
     axes={"pair": _NEIGHBOURS},
     measure=partial(_neighbours, "margin_mean", -1),
     least=math.log(2.0),
-    where="Figure 11",
+    source=as_read("Figure 11"),
     figure="square_loss_figure_11",
     version=2,
 )
@@ -292,7 +282,7 @@ NEAR_ZERO = effect(
     statement=r"\rho_{end}\text{ from the largest start}\ge10\times\text{ the smallest}",
     measure=partial(log_ratio, "rho", (NEITHER, -1), (NEITHER, 0)),
     least=math.log(10.0),
-    where="Section 1.2 and Lemma 1.3",
+    source=as_read("Section 1.2 and Lemma 1.3"),
     version=2,
     finding=(
         "The text asks for a start near zero. The smallest of experiment C, which its"
@@ -317,7 +307,7 @@ OUTPUTS = effect(
     statement=r"\overline{|f_n|}_{end}\ge1.5\,\overline{|f_n|}_{start}",
     measure=mean_of(ENDS_OF_A, _growth),
     least=math.log(1.5),
-    where="Figure 3",
+    source=as_read("Figure 3"),
     figure="square_loss_figure_3",
     version=2,
 )
@@ -338,7 +328,7 @@ FLAT = effect(
     least=None,
     most=0.1,
     wrong=(0.2, None),
-    where="Figure 4",
+    source=as_read("Figure 4"),
     figure="square_loss_figure_4",
     version=2,
 )
@@ -363,13 +353,11 @@ NARROW = effect(
     runs=looks(CONVOLUTION),
     larger=ON_COLOURS,
     items=("Fig8", "ExpB"),
-    title=(
-        "The relative spread of a normalised network's outputs halves during training"
-    ),
+    title="The relative spread of a normalised network's outputs halves during training",
     statement=r"(q_{95}-q_5)/q_{50}\text{ of }|f_n|\text{ halves in training}",
     measure=_narrowing,
     least=math.log(2.0),
-    where="Figure 8",
+    source=as_read("Figure 8"),
     figure="square_loss_figure_8",
     version=2,
 )

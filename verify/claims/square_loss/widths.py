@@ -24,12 +24,11 @@ from empirical.square_loss.problems import Problem, problem
 from empirical.square_loss.recipes import Recipe
 from empirical.square_loss.training import train
 from theory import square_loss as sl
-from verify.claim import Source, grid, numeric, statistical, trend
+from verify.claim import grid, numeric, statistical, trend
 from verify.claims._predictors import Limits, always, changed
+from verify.claims.square_loss._sources import ours
 from verify.compare import AgreesTo, Contrast, EffectWithin, Estimate, MeanAtMost
-from verify.reading import Reading
 
-KEY = "poggio2021explicit"
 RATE, MOMENTUM, DECAY = 0.1, 0.9, 0.01
 """Of experiment A, as printed."""
 _SEED = 60
@@ -77,14 +76,13 @@ LIMIT = numeric(
     id="sl/expA-width",
     items=("ExpA", "ExpB"),
     title=(
-        "Behind batch normalisation, heavy ball is stable for a limited number of"
-        " features"
+        "Behind batch normalisation, heavy ball is stable for a limited number of features"
     ),
     statement=(
         r"n<\frac{2\pi(1+\mu)}\eta,\qquad\text{from }"
         r"2nm^2<\frac{2(1+\mu)}\eta,\ m=E\max(Z,0)"
     ),
-    source=Source(KEY, "Captions of Figures 1 and 5; ours", Reading.OURS),
+    source=ours("Captions of Figures 1 and 5; ours"),
     assumptions=(
         "the mean of squared errors, heavy-ball momentum",
         "pre-activations are Gaussian of mean 0 and variance 1: no gain, no shift",
@@ -161,10 +159,9 @@ AT_START = statistical(
     items=("ExpA", "ExpB"),
     title="At the start, no more features are stable than Gaussian pre-activations allow",
     statement=(
-        r"\frac{2(1+\mu)}\eta\,\frac n{\lambda_{\max}(2E\,hh^T)}"
-        r"\le\frac{2\pi(1+\mu)}\eta"
+        r"\frac{2(1+\mu)}\eta\,\frac n{\lambda_{\max}(2E\,hh^T)}\le\frac{2\pi(1+\mu)}\eta"
     ),
-    source=Source(KEY, "Captions of Figures 1 and 5; ours", Reading.OURS),
+    source=ours("Captions of Figures 1 and 5; ours"),
     assumptions=(
         "digits, 128 in a batch; 32 networks as they start",
         "pre-activations of a batch are about Gaussian",
@@ -215,14 +212,12 @@ def _measure_diverges(*, width: int, momentum: float, scale: float) -> Contrast:
 DIVERGES = trend(
     id="sl/expA-width-trained",
     items=("ExpA",),
-    title=(
-        "Batch-normalised networks diverge at twice the width limit, not at half of it"
-    ),
+    title="Batch-normalised networks diverge at twice the width limit, not at half of it",
     statement=(
         r"n>\frac{2\pi(1+\mu)}\eta:\ \text{loss}>10^3\,\text{first loss within}"
         r"\ 100\text{ updates}"
     ),
-    source=Source(KEY, "Captions of Figures 1 and 2; ours", Reading.OURS),
+    source=ours("Captions of Figures 1 and 2; ours"),
     assumptions=(
         "rate 0.1, weight decay 0.01, three hidden layers, initial norms 0.1, 1 and 5",
         "128 digits in every step; eight networks of independent starts",
