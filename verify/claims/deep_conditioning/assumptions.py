@@ -108,9 +108,7 @@ def _measure_layers(
     least = recursion.eigenvalues(gram)[0]
     if abs(least) > mpmath.mpf("1e-50"):
         raise ArithmeticError(f"assumptions: the Gram matrix is not singular: {least}")
-    return recursion.eigenvalues(
-        recursion.entrywise(gram, lambda r: recursion.correlations(found, r, depth)[-1])
-    )[0]
+    return recursion.eigenvalues(recursion.kernel(found, gram, depth))[0]
 
 
 ONE_LAYER = numeric(
@@ -151,16 +149,12 @@ def _points(lines: str) -> Any:
 
 
 def _measure_singular(*, activation: Subject, lines: str, depth: int) -> Any:
-    found = law(activation)
     with mpmath.workprec(BITS):
         points = _points(lines)
         gram = points * points.T
-        if abs(recursion.eigenvalues(gram)[0]) > mpmath.mpf("1e-50"):
-            raise ArithmeticError("assumptions: the Gram matrix must be singular")
-        kernel = recursion.entrywise(
-            gram, lambda r: recursion.correlations(found, r, depth)[-1]
-        )
-        return recursion.condition_number(kernel)
+    if abs(recursion.eigenvalues(gram)[0]) > mpmath.mpf("1e-50"):
+        raise ArithmeticError("assumptions: the Gram matrix must be singular")
+    return recursion.condition_number(recursion.kernel(law(activation), gram, depth))
 
 
 def _predict_singular(

@@ -35,15 +35,9 @@ def _predict_descent(*, mu: float, n: int, delta: float, depth: int, t: int) -> 
 
 def _measure_descent(*, mu: float, n: int, delta: float, depth: int, t: int) -> float:
     """Log f(w_t) / f(w_0) with step 1/lambda_max, from the slowest direction."""
-    law = quadratic_law(mu)
+    gram = recursion.equal_gram(n, delta)
+    kernel = recursion.kernel(quadratic_law(mu), gram, depth)
     with mpmath.workprec(BITS):
-        gram = mpmath.matrix(n)
-        for i in range(n):
-            for j in range(n):
-                gram[i, j] = 1 if i == j else 1 - mpmath.mpf(delta)
-        kernel = recursion.entrywise(
-            gram, lambda r: recursion.correlations(law, r, depth)[-1]
-        )
         top = recursion.eigenvalues(kernel)[-1]
         residual = mpmath.matrix([1, -1, *[0] * (n - 2)])
         start = (residual.T * residual)[0]

@@ -1,12 +1,11 @@
 """How fast depth makes the tangent kernel diagonal: restored, sharp and best possible."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import mpmath
-import numpy as np
 from hypothesis import strategies as st
 
 from theory import conditioning as dc
@@ -258,38 +257,14 @@ THM_34_ENVELOPE = adversarial(
 # --- matrices ---------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=64)
-def _inputs(kind: str, n: int, delta: float, seed: int) -> tuple[Any, float, float]:
-    """A Gram matrix, the separation of its inputs and its smallest eigenvalue."""
-    if kind == "random":
-        gram = recursion.exact_gram(n, 2 * n, 1.0, seed)
-        least = float(np.nextafter(float(recursion.eigenvalues(gram)[0]), 0.0))
-        return gram, float(recursion.separation(gram)), least
-    with mpmath.workprec(BITS):
-        gram = mpmath.matrix(n)
-        for i in range(n):
-            for j in range(n):
-                gram[i, j] = 1 if i == j else 1 - mpmath.mpf(delta)
-    return gram, delta, delta
-
-
-def _tangent_matrix(activation: Subject, gram: Any, depth: int) -> Any:
-    found = law(activation)
-
-    # Many entries are equal.
-    @lru_cache
-    def entry(rho: Any) -> Any:
-        return recursion.tangent(found, rho, depth)
-
-    return recursion.entrywise(gram, entry)
-
-
-def _at_threshold(case: Mapping[str, Any], form: Any) -> int:
-    _, delta, _ = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
-    least = dc.ntk_threshold_depth(
-        delta, mu_of(case["activation"]), case["n"], form=form
-    )
-    return max(least, 1) + case["extra"]
+def _from_threshold(
+    form: Any, activation: Subject, extra: int, n: int, **inputs: Any
+) -> tuple[int, float, float]:
+    """Return a depth `extra` layers past the threshold, the separation, and mu."""
+    gram, _ = recursion.conditioned(n=n, **inputs)
+    delta, mu = float(recursion.separation(gram)), mu_of(activation)
+    least = dc.ntk_threshold_depth(delta, mu, n, form=form)
+    return max(least, 1) + extra, delta, mu
 
 
 def _counted(form: str, activation: Subject, gram: Any) -> int:
@@ -311,26 +286,27 @@ def _counted(form: str, activation: Subject, gram: Any) -> int:
     return 1 + bisect_right(range(1, sharp), 0, key=dominance)
 
 
-def _measure_condition(form: str, **case: Any) -> Any:
-    gram, _, _ = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
-    depth = max(_counted(form, case["activation"], gram), 1) + case["extra"]
-    return recursion.condition_number(_tangent_matrix(case["activation"], gram, depth))
+def _measure_condition(
+    form: str, *, activation: Subject, extra: int, **inputs: Any
+) -> Any:
+    gram, _ = recursion.conditioned(**inputs)
+    depth = max(_counted(form, activation, gram), 1) + extra
+    found = recursion.tangent_kernel(law(activation), gram, depth)
+    return recursion.condition_number(found)
 
 
 def _predict_condition(form: Any, **case: Any) -> float:
-    _, delta, _ = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
-    mu, depth = mu_of(case["activation"]), _at_threshold(case, form)
+    depth, delta, mu = _from_threshold(form, **case)
     return dc.ntk_condition_bound(depth, delta, mu, case["n"], form=form)
 
 
-def _wrong_condition(form: str, **case: Any) -> float:
+def _wrong_condition(
+    form: str, *, activation: Subject, extra: int, **inputs: Any
+) -> float:
     """The largest condition number one layer further on."""
     # Under assumption B, which all inputs meet with their smallest eigenvalue.
-    _, _, least = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
-    mu, depth = mu_of(case["activation"]), _at_threshold(case, form) + 1
-    return dc.ntk_condition_bound(
-        depth, least, mu, case["n"], assumption="B", form="attained"
-    )
+    depth, _, _ = _from_threshold(form, activation, extra + 1, **inputs)
+    return _condition("attained", activation=activation, depth=depth, **inputs)
 
 
 # Not too near affine: depth grows like 1/mu.
@@ -454,35 +430,34 @@ COR_35_MAXIMUM = adversarial(
 )
 
 
-def _matrix_b(case: Mapping[str, Any]) -> Any:
-    gram, _, _ = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
-    return _tangent_matrix(case["activation"], gram, case["depth"])
+def _kernel(*, activation: Subject, depth: int, **inputs: Any) -> Any:
+    gram, _ = recursion.conditioned(**inputs)
+    return recursion.tangent_kernel(law(activation), gram, depth)
 
 
 def _measure_eigenvalue(**case: Any) -> Any:
-    matrix = _matrix_b(case)
+    matrix = _kernel(**case)
     with mpmath.workprec(BITS):
         return recursion.eigenvalues(matrix)[0] / matrix[0, 0]
 
 
 def _measure_condition_b(**case: Any) -> Any:
-    return recursion.condition_number(_matrix_b(case))
+    return recursion.condition_number(_kernel(**case))
 
 
-def _least(form: Any, **case: Any) -> float:
+def _least(form: Any, *, activation: Subject, depth: int, **inputs: Any) -> float:
     """Bound the smallest eigenvalue under assumption B."""
-    _, _, least = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
-    mu = mu_of(case["activation"])
-    return dc.ntk_min_eigenvalue_bound(case["depth"], least, mu, form=form)
+    _, least = recursion.conditioned(**inputs)
+    return dc.ntk_min_eigenvalue_bound(depth, least, mu_of(activation), form=form)
 
 
-def _condition(form: Any, **case: Any) -> float:
+def _condition(
+    form: Any, *, activation: Subject, depth: int, n: int, **inputs: Any
+) -> float:
     """Bound the condition number under assumption B."""
-    _, _, least = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
-    mu, n = mu_of(case["activation"]), case["n"]
-    return dc.ntk_condition_bound(
-        case["depth"], least, mu, n, assumption="B", form=form
-    )
+    _, least = recursion.conditioned(n=n, **inputs)
+    mu = mu_of(activation)
+    return dc.ntk_condition_bound(depth, least, mu, n, assumption="B", form=form)
 
 
 def _both(bound: Callable[..., float], *forms: str, **case: Any) -> list[float]:
