@@ -87,8 +87,7 @@ def _named(name: str) -> act.Activation:
         return act.leaky_relu(float(argument))
     if base == "normrelu":
         return act.normrelu(float(argument))
-    if base == "elu":
-        return act.elu()
+
     if base == "2 sin + cos":
         # Known to the library by its values and those of its slope alone.
         return act.from_function(
@@ -99,7 +98,11 @@ def _named(name: str) -> act.Activation:
     if base == "bent at 1/2":
         # The library finds the kink.
         return act.from_function(lambda x: x + np.maximum(x - 0.5, 0.0) ** 2, name=base)
-    return act.CATALOGUE[base]
+    return _OF_EXPERIMENTS.get(base) or act.CATALOGUE[base]
+
+
+_OF_EXPERIMENTS = {"tanh3": act.tanh.scaled(9.0), "hermite2": act.hermite(2)}
+"""What `empirical` calls otherwise."""
 
 
 @lru_cache(maxsize=256)
@@ -149,10 +152,8 @@ def _mixture_law(a: tuple[float, ...]) -> integrals.Law:
 
 
 @lru_cache(maxsize=256)
-def _linear_law(
-    line: tuple[float, float], kinks: tuple[float, ...], jumps: tuple[float, ...]
-) -> integrals.Law:
-    return integrals.of_pieces(integrals.Pieces(1, line, kinks, jumps))
+def _linear_law(*parts: Any) -> integrals.Law:
+    return integrals.of_pieces(integrals.Pieces(1, *parts))
 
 
 # --- searched activations ------------------------------------------------------------
