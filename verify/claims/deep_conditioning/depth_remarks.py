@@ -13,6 +13,7 @@ from theory import optimization as rates
 from verify.claim import Source, grid, numeric
 from verify.claims._predictors import changed, plus
 from verify.claims.deep_conditioning import _recursions as recursion
+from verify.claims.deep_conditioning._lengths import panels
 from verify.claims.deep_conditioning._subjects import KEY, subject
 from verify.claims.deep_conditioning.conditioning import (
     exact_burn_in,
@@ -132,8 +133,7 @@ _RANGES = {"sign": 1.0, "sin": 2.0 / (1.0 - math.exp(-2.0))}
 @lru_cache(maxsize=1)
 def _plane() -> tuple[Array, Array, Array]:
     """Radii, angles and weights of the standard Gaussian plane."""
-    r, wr = np.polynomial.legendre.leggauss(80)
-    r, wr = 6.0 * (r + 1.0), 6.0 * wr
+    r, wr = panels((0.0, 12.0), 80)
     t = 2.0 * np.pi * (np.arange(4000) + 0.5) / 4000
     return r, t, wr * r * np.exp(-r * r / 2.0) / 4000
 

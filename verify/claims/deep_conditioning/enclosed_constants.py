@@ -17,14 +17,9 @@ from verify.claims.deep_conditioning._energies import (
     powers,
     slope_energy,
 )
-from verify.claims.deep_conditioning._normrelu import (
-    KEY,
-    inverse_scale_squared,
-    normal_density,
-    shift_of,
-    upper_tail,
-)
+from verify.claims.deep_conditioning._normrelu import KEY, inverse_scale_squared
 from verify.claims.deep_conditioning._subjects import NORMRELU, mu_of, nu_of, subject
+from verify.claims.deep_conditioning.normrelu_fact1 import length_jet
 from verify.compare import Enclosed, Enclosure
 from verify.enclose import BITS, above, below
 from verify.reading import Reading
@@ -156,11 +151,7 @@ def _predict_kink(*, scale: float) -> float:
 def _measure_unstable(*, c: float) -> Enclosure:
     def shrinks(x: Any) -> Any:
         gamma, kink = x.exp(), flint.arb(c)
-        s, b = gamma.sqrt(), shift_of(kink)
-        density, upper = normal_density(kink / s), upper_tail(kink / s)
-        one = s * density - kink * upper
-        value = (gamma + kink**2) * upper - kink * s * density + 2 * b * one + b * b
-        return gamma * inverse_scale_squared(kink) - value
+        return gamma * inverse_scale_squared(kink) - length_jet(gamma, kink)[0]
 
     found = _bisected(shrinks, 0.2, 8.0, 100)
     with flint.ctx.workprec(BITS):

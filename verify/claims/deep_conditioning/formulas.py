@@ -20,7 +20,8 @@ from verify.claim import Case, Claim, Source, grid, numeric
 from verify.claims._predictors import changed, mapped, plus, scaled, times
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning import _recursions as recursion
-from verify.claims.deep_conditioning._subjects import KEY, law, subject
+from verify.claims.deep_conditioning._lengths import gaussian_panels
+from verify.claims.deep_conditioning._subjects import KEY, law, normalised, subject
 from verify.compare import AgreesTo, Array
 from verify.reading import Reading
 
@@ -177,17 +178,6 @@ def _one_hidden(*, n: int, delta: float) -> Any:
 
 def _event(*, n: int, delta: float) -> Any:
     return mpmath.sqrt(_mpf(delta)) / 10 / n
-
-
-def _normrelu_terms(
-    *, alpha: float, beta: float, start: float, rate: float, rho: float, depth: int
-) -> Any:
-    """Iterate r <- rate r + beta t, t <- alpha t."""
-    found, size = abs(_mpf(rho)), _mpf(start)
-    for _ in range(depth):
-        found = _mpf(rate) * found + _mpf(beta) * size
-        size *= _mpf(alpha)
-    return found
 
 
 _FORMULAS: dict[str, Callable[..., Any]] = {
@@ -646,7 +636,7 @@ def _at_length(activation: str, gamma: Any) -> list[Any]:
 
 
 def _predict_shares(*, activation: str, gamma: float) -> list[float]:
-    a = subject(activation).normalized()
+    a = normalised(activation)
     return [lengths.generalised_mu(a, gamma), lengths.rest_share(a, gamma)]
 
 
@@ -679,13 +669,13 @@ LEM_D6 = numeric(
 
 
 def _predict_settled(
-    *, activation: str, gamma_x: float, gamma_y: float, delta: float, depth: int
+    *, activation: str, gamma_x: float, gamma_y: float, **where: Any
 ) -> list[float]:
-    a = subject(activation).normalized()
+    case = normalised(activation), gamma_x, gamma_y
     return [
-        lengths.chord_rate(a),
-        lengths.settling_depth(a, gamma_x, gamma_y),
-        lengths.correlation_bound_any_length(a, gamma_x, gamma_y, delta, depth),
+        lengths.chord_rate(case[0]),
+        lengths.settling_depth(*case),
+        lengths.correlation_bound_any_length(*case, **where),
     ]
 
 
@@ -712,14 +702,12 @@ THM_311 = numeric(
     statement=r"\hat L = \left\lceil \frac{\log(2 |\gamma - 1| / \mu)}{-\log \alpha}"
     r" \right\rceil, \quad |\rho_L| \le B_{\mu/2}(L - \hat L, \delta)",
     source=Source(KEY, "Theorems 3.11 and D.9", Reading.READING),
-    cases=(
-        *grid(
-            activation=("tanh", "erf"),
-            gamma_x=(0.5, 9.0),
-            gamma_y=1.2,
-            delta=0.1,
-            depth=(2, 40, 300),
-        ),
+    cases=grid(
+        activation=("tanh", "erf"),
+        gamma_x=(0.5, 9.0),
+        gamma_y=1.2,
+        delta=0.1,
+        depth=(2, 40, 300),
     ),
     predict=_predict_settled,
     measure=_measure_settled,
@@ -735,15 +723,18 @@ THM_311 = numeric(
 )
 
 
-def _predict_terms(
-    *, alpha: float, beta: float, start: float, rate: float, rho: float, depth: int
-) -> float:
-    return lengths.NormReLUDecay(alpha, beta, start, rate).bound(rho, depth)
+def _predict_terms(*, rho: float, depth: int, **terms: float) -> float:
+    return lengths.NormReLUDecay(**terms).bound(rho, depth)
 
 
-def _measure_terms(**case: Any) -> Any:
+def _measure_terms(*, rho: float, depth: int, **terms: float) -> Any:
+    """Iterate r <- rate r + beta t, t <- alpha t."""
     with mpmath.workprec(integrals.BITS):
-        return _normrelu_terms(**case)
+        found, t = abs(_mpf(rho)), {name: _mpf(v) for name, v in terms.items()}
+        for _ in range(depth):
+            found = t["rate"] * found + t["beta"] * t["start"]
+            t["start"] *= t["alpha"]
+        return found
 
 
 def _wrong_terms(**case: Any) -> float:
@@ -774,7 +765,7 @@ THM_I1 = numeric(
 
 
 def _predict_kernels(*, activation: str, depth: int) -> list[float]:
-    x, a = _points(), subject(activation).normalized()
+    x, a = _points(), normalised(activation)
     both = (kernels.nngp(x, a, depth), kernels.ntk(x, a, depth))
     pairs = np.triu_indices(len(x))
     cosines = kernels.correlation(x * np.array([[1.0], [2.0], [0.5], [3.0]]))
@@ -816,7 +807,7 @@ EQ1 = numeric(
 
 
 def _predict_between(*, activation: str, depth: int, step: int = 1) -> list[float]:
-    x, a = _points(), subject(activation).normalized()
+    x, a = _points(), normalised(activation)
     # Sixteen times over and once more, in the second block of rows.
     many = np.concatenate([*[x[:4]] * 16, x[1:2]])
     found = kernels.nngp_ntk(x[:2], a, depth, y=x[1:][::step])
@@ -1065,7 +1056,24 @@ _KINK = 0.3
 _VAR = 3.0
 
 
-def _predict_callable(*, what: str, linear: float = 0.5, form: str = "arrays") -> Any:
+def _predict_callable(*, what: str, form: str = "arrays", linear: float = 0.5) -> Any:
+    a = _given(form, linear)
+    if what == "bend":
+        twice = a.scaled(_VAR).derivative.derivative
+        return [twice.mean, twice.second_moment]
+    if what == "energy":
+        # No derivative is given: the interpolant's is used.
+        a = act.from_function(a, kinks=(_KINK,), name="ramp")
+        return [a.derivative_second_moment, a.derivative.mean]
+    if what == "dual":
+        return a.dual(np.array(_RHOS))
+    if what == "slope":
+        return a.dual_derivative(np.array(_RHOS))
+    return a.distance_map(np.array(_DELTAS))
+
+
+def _given(form: str, linear: float) -> act.Activation:
+    """Return a squared ramp and a line, in one of the forms that are understood."""
     if form in ("abs", "max", "piecewise"):
         import sympy
 
@@ -1076,46 +1084,21 @@ def _predict_callable(*, what: str, linear: float = 0.5, form: str = "arrays") -
             "max": sympy.Max(x - _KINK, 0),
             "piecewise": sympy.Piecewise((x - _KINK, x > _KINK), (0, True)),
         }[form]
-        return _of_callable(act.from_function(over**2 + linear * x), what)
+        return act.from_function(over**2 + linear * x)
     if form == "tensors":
         import torch
 
         # Differentiated by PyTorch.
-        a = act.from_function(
+        return act.from_function(
             lambda x: torch.relu(x - _KINK) ** 2 + linear * x, kinks=(_KINK,)
         )
-        return _of_callable(a, what)
-    if form == "numbers":
-        a = act.from_function(
-            lambda x: max(x - _KINK, 0.0) ** 2 + linear * x,
-            kinks=(_KINK,),
-            derivative=lambda x: 2.0 * max(x - _KINK, 0.0) + linear,
-        )
-        return _of_callable(a, what)
-
-    def ramp(x: Array) -> Array:
-        return np.maximum(x - _KINK, 0.0) ** 2 + linear * x
-
-    def slope(x: Array) -> Array:
-        return 2.0 * np.maximum(x - _KINK, 0.0) + linear
-
-    if what == "energy":
-        # No derivative is given: the interpolant's is used.
-        a = act.from_function(ramp, kinks=(_KINK,), name="ramp")
-        return [a.derivative_second_moment, a.derivative.mean]
-    a = act.from_function(ramp, kinks=(_KINK,), derivative=slope, name="ramp")
-    return _of_callable(a, what)
-
-
-def _of_callable(a: act.Activation, what: str) -> Any:
-    if what == "bend":
-        twice = a.scaled(_VAR).derivative.derivative
-        return [twice.mean, twice.second_moment]
-    if what == "dual":
-        return a.dual(np.array(_RHOS))
-    if what == "slope":
-        return a.dual_derivative(np.array(_RHOS))
-    return a.distance_map(np.array(_DELTAS))
+    most: Any = max if form == "numbers" else np.maximum
+    return act.from_function(
+        lambda x: most(x - _KINK, 0.0) ** 2 + linear * x,
+        kinks=(_KINK,),
+        derivative=lambda x: 2.0 * most(x - _KINK, 0.0) + linear,
+        name="ramp",
+    )
 
 
 def _measure_callable(*, what: str, form: str = "arrays") -> Any:
@@ -1197,16 +1180,12 @@ def _bent_moments(order: int, kink: float) -> list[float]:
     """E s h_k for k to 3, and E s^2, by quadratures that end at the kink."""
     # 20 nodes on half-panels of 1/2 at most, poles of tanh at distance pi/2: 6^-40 of
     # a panel is left.
-    nodes, weights = np.polynomial.legendre.leggauss(20)
-    edges = np.union1d(np.arange(-13.0, 13.5), kink)[:, None]
-    half = np.diff(edges, axis=0) / 2.0
-    z = edges[:-1] + half * (1.0 + nodes)
-    w = half * weights * np.exp(-z * z / 2.0) / math.sqrt(2.0 * math.pi)
+    z, w = gaussian_panels(np.union1d(np.arange(-13.0, 13.5), kink))
     s = np.tanh(z) + np.where(z > kink, z - kink, 0.0) ** order
     polynomials = (1.0, z, z**2 - 1.0, z**3 - 3.0 * z)
-    means = [math.fsum((w * s * h).ravel()) for h in polynomials]
+    means = [math.fsum(w * s * h) for h in polynomials]
     sizes = (1.0, 1.0, math.sqrt(2.0), math.sqrt(6.0))
-    square = math.fsum((w * s * s).ravel())
+    square = math.fsum(w * s * s)
     return [*(m / size for m, size in zip(means, sizes, strict=True)), square]
 
 

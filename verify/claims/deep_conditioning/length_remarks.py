@@ -3,23 +3,22 @@
 import math
 from typing import Any
 
-import mpmath
 import numpy as np
 
 from theory import activations as act
 from theory import lengths
-from verify import integrals
 from verify.claim import Source, grid, numeric
 from verify.claims._predictors import always, changed
 from verify.claims.deep_conditioning._lengths import (
     FUNCTIONS,
     KEY,
     Array,
+    iterated_lengths,
     length,
     odd_product,
     predicted_activation,
 )
-from verify.claims.deep_conditioning._normrelu import constants_of, moments_at
+from verify.claims.deep_conditioning._normrelu import correlations
 from verify.compare import AgreesTo, AtMost, Outcome
 from verify.reading import Reading
 
@@ -36,11 +35,7 @@ def _predict_lengths(
 def _measure_lengths(
     *, name: str, scale: float, gamma: float, depth: int, **_case: Any
 ) -> Array:
-    out = []
-    for _ in range(depth):
-        gamma = length(name, scale, gamma)
-        out.append(abs(gamma - 1.0))
-    return np.array(out)
+    return np.abs(iterated_lengths(name, scale, gamma, depth)[1:] - 1.0)
 
 
 REM_D2 = numeric(
@@ -80,8 +75,7 @@ def _at_zero(*, name: str) -> float:
 
 def _value_at_zero(*, name: str) -> float:
     """The value that the activation has at zero."""
-    raw = {"sigmoid": act.sigmoid, "tanh": act.tanh}[name]
-    return float(raw(0.0))
+    return float(act.CATALOGUE[name](0.0))
 
 
 D4_SIGMOID_READ = numeric(
@@ -173,20 +167,6 @@ EQ17 = numeric(
 # --- NormReLU: equation 29 and Remark I.2 -------------------------------------------------
 
 
-def _dual(kink: str, gammas: tuple[float, float], rho: float) -> Any:
-    """E s(sqrt(gamma_x) X) s(sqrt(gamma_y) Y) over the root of both lengths."""
-    x, y = (
-        integrals.Pieces(1, (0, 0), (kink,), (1,), variance=mpmath.mpf(g))
-        for g in gammas
-    )
-    constants = constants_of(kink)
-    with mpmath.workdps(60):
-        shift, means = constants["shift"], x.coefficient(0) + y.coefficient(0)
-        both = x.dual(mpmath.mpf(rho), y) + shift * means + shift * shift
-        sizes = [moments_at(kink, mpmath.mpf(g))[1] for g in gammas]
-        return constants["scale"] ** 2 * both / mpmath.sqrt(sizes[0] * sizes[1])
-
-
 def _side(a: act.Activation, c: float, gamma: float, r: float) -> float:
     bias, rest = lengths.normrelu_bias(gamma, c), lengths.rest_share(a, gamma)
     return bias + r * (1.0 - bias - rest * (1.0 - r))
@@ -206,7 +186,7 @@ def _wrong_step(*, kink: str, gammas: list[float], rho: float) -> float:
 
 
 def _measure_step(*, kink: str, gammas: list[float], rho: float) -> float:
-    return abs(float(_dual(kink, (gammas[0], gammas[1]), rho)))
+    return abs(float(correlations(kink, *gammas, rho, 1)[0]))
 
 
 EQ29 = numeric(
@@ -262,12 +242,7 @@ def _wrong_range(
 def _measure_range(
     *, kink: str, gammas: list[float], rho: float, depth: int, **_case: Any
 ) -> Array:
-    (x, y), out = gammas, []
-    for _ in range(depth):
-        rho = float(_dual(kink, (x, y), rho))
-        x, y = (float(moments_at(kink, mpmath.mpf(g))[1]) for g in (x, y))
-        out.append(abs(rho))
-    return np.array(out)
+    return np.array([abs(float(r)) for r in correlations(kink, *gammas, rho, depth)])
 
 
 REM_I2 = numeric(

@@ -17,6 +17,7 @@ from verify.claims.deep_conditioning._lengths import (
     KEY,
     KINK,
     Array,
+    gaussian_panels,
     predicted_activation,
 )
 from verify.compare import AgreesTo
@@ -26,11 +27,7 @@ from verify.reading import Reading
 
 def _kinked_rule(kink: float) -> tuple[Array, Array]:
     """Like `gaussian_rule`, with panels that end at `kink` as well."""
-    nodes, weights = np.polynomial.legendre.leggauss(20)
-    edges = np.unique(np.append(np.arange(-13.0, 13.1, 1 / 4), kink))
-    half = np.diff(edges)[:, None] / 2.0
-    x = (edges[:-1, None] + half + half * nodes).ravel()
-    return x, (half * weights).ravel() * np.exp(-x * x / 2.0) / math.sqrt(2.0 * math.pi)
+    return gaussian_panels(np.union1d(np.arange(-13.0, 13.1, 1 / 4), kink))
 
 
 def coefficients(name: str, gamma: float, order: int) -> Array:

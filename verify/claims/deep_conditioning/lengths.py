@@ -26,6 +26,7 @@ from verify.claims.deep_conditioning._lengths import (
     Array,
     function,
     iterate,
+    iterated_lengths,
     length,
     predicted_activation,
 )
@@ -35,13 +36,8 @@ from verify.reading import Reading
 # --- D.0: the layers by definition ----------------------------------------------------
 
 
-def _predict_layers(
-    *, name: str, gamma_x: float, gamma_y: float, rho: float, depth: int
-) -> Array:
-    states = closed.joint_trajectory(
-        predicted_activation(name), gamma_x, gamma_y, rho, depth
-    )
-    return np.column_stack(states)
+def _predict_layers(*, name: str, **start: Any) -> Array:
+    return np.column_stack(closed.joint_trajectory(predicted_activation(name), **start))
 
 
 def _wrong_layers(
@@ -51,10 +47,8 @@ def _wrong_layers(
     a, states = predicted_activation(name), [(gamma_x, gamma_y, rho)]
     for _ in range(depth):
         x, y, r = states[-1]
-        states.append(
-            (float(a.length_map(x)), float(a.length_map(y)), float(a.dual(r)))
-        )
-    return np.array(states)
+        states.append((a.length_map(x), a.length_map(y), a.dual(r)))
+    return np.array(states, dtype=np.float64)
 
 
 # --- Lemma D.3, Theorem D.1: lengths --------------------------------------------------
@@ -93,11 +87,8 @@ def _wrong_increase(*, name: str, scale: float) -> Array:
     return np.array([float(a.length_map(1.1 * gamma)) for gamma in _GAMMAS[1:]])
 
 
-def _measure_deviation(*, name: str, scale: float, gamma: float, depth: int) -> Array:
-    values = [gamma]
-    for _ in range(depth):
-        values.append(length(name, scale, values[-1]))
-    return np.abs(np.array(values) - 1.0)
+def _measure_deviation(**case: Any) -> Array:
+    return np.abs(iterated_lengths(**case) - 1.0)
 
 
 def _decay(rate: float, gamma: float, depth: int) -> Array:
@@ -150,23 +141,15 @@ def _measure_networks(
     return Estimate.of(history)
 
 
-def _predict_networks(
-    *, name: str, gamma_x: float, gamma_y: float, rho: float, depth: int, **_: Any
-) -> Array:
-    states = _predict_layers(
-        name=name, gamma_x=gamma_x, gamma_y=gamma_y, rho=rho, depth=depth
-    )[1:]
+def _predict_networks(*, width: int, draws: int, seed: int, **start: Any) -> Array:
+    states = _predict_layers(**start)[1:]
     states[:, 2] *= np.sqrt(states[:, 0] * states[:, 1])
     return states
 
 
-def _wrong_networks(
-    *, name: str, gamma_x: float, gamma_y: float, rho: float, depth: int, **_: Any
-) -> Array:
+def _wrong_networks(*, depth: int, **case: Any) -> Array:
     """One hidden layer too many."""
-    return _predict_networks(
-        name=name, gamma_x=gamma_x, gamma_y=gamma_y, rho=rho, depth=depth + 1
-    )[1:]
+    return _predict_networks(depth=depth + 1, **case)[1:]
 
 
 _TANGENTS = (0.05, 0.25, 0.5, 1.0, 1.5, 2.5, 4.0, 7.0)

@@ -58,12 +58,12 @@ def _mean_jet(gamma: Any, c: Any) -> tuple[Any, Any, Any]:
     return _jets(gamma, c)[0]
 
 
-def _length_jet(gamma: Any, c: Any) -> tuple[Any, Any, Any]:
+def length_jet(gamma: Any, c: Any) -> tuple[Any, Any, Any]:
     return _jets(gamma, c)[1]
 
 
 def _length(gamma: Any, c: Any) -> Any:
-    return ratio(_length_jet(gamma, c)[0], inverse_scale_squared(c))
+    return ratio(length_jet(gamma, c)[0], inverse_scale_squared(c))
 
 
 def _bias(gamma: Any, c: Any) -> Any:
@@ -72,11 +72,11 @@ def _bias(gamma: Any, c: Any) -> Any:
 
 
 def _length_slope(gamma: Any, c: Any) -> Any:
-    return ratio(_length_jet(gamma, c)[1], inverse_scale_squared(c))
+    return ratio(length_jet(gamma, c)[1], inverse_scale_squared(c))
 
 
 def _length_curvature(gamma: Any, c: Any) -> Any:
-    return ratio(_length_jet(gamma, c)[2], inverse_scale_squared(c))
+    return ratio(length_jet(gamma, c)[2], inverse_scale_squared(c))
 
 
 def _bias_curvature(gamma: Any, c: Any) -> Any:
@@ -204,7 +204,7 @@ def _measure_alpha(*, kinks: list[float]) -> Enclosure:
     # |q(gamma) - q(1)| / |gamma - 1|; q(1) = 1/lambda^2 exactly.
     def chord(gamma: Any, c: Any) -> Any:
         def rise(g: Any, k: Any) -> Any:
-            return _length_jet(g, k)[0] - inverse_scale_squared(k)
+            return length_jet(g, k)[0] - inverse_scale_squared(k)
 
         return ratio(
             quotient(rise, flint.arb(1), 1)(gamma, c), inverse_scale_squared(c)

@@ -31,6 +31,7 @@ from theory import kernels
 from theory import optimization as rates
 from verify.claim import Case, Source, grid, numeric, statistical
 from verify.claims._predictors import changed, mapped
+from verify.claims.deep_conditioning._lengths import panels
 from verify.claims.deep_conditioning._populations import relu_layer
 from verify.claims.deep_conditioning._subjects import normalised, subject
 from verify.compare import (
@@ -324,11 +325,8 @@ def _measure_log_mgf(*, activation: str) -> Array:
     """Log E e^{t s(X)} of the centred unit-variance activation, for each of `_TIMES`."""
     # Gauss-Legendre, 20 nodes on panels of 1/2 that end at every kink. The integrand
     # e^{t s - x^2/2} peaks at |x| <= 8 * 1.72 = 14 and is below e^{-300} beyond 40.
-    edges = np.unique(np.concatenate([np.arange(-40.0, 40.5, 0.5), [_KINK]]))
-    nodes, weights = np.polynomial.legendre.leggauss(20)
-    half = np.diff(edges)[:, None] / 2.0
-    x = ((edges[:-1, None] + half) + half * nodes).ravel()
-    log_w = np.log((half * weights).ravel()) - x * x / 2.0 - 0.5 * math.log(2 * math.pi)
+    x, w = panels(np.union1d(np.arange(-40.0, 40.5, 0.5), _KINK))
+    log_w = np.log(w) - x * x / 2.0 - 0.5 * math.log(2 * math.pi)
     value, weight = _raw_value(activation, x), np.exp(log_w)
     mean = float(weight @ value)
     value = (value - mean) / math.sqrt(float(weight @ (value - mean) ** 2))
