@@ -5,7 +5,7 @@ A subject is JSON: a name (``"relu"``, ``"leaky_relu(0.1)"``, ``"normrelu(-1)"``
 function ``{"line": [b0, b1], "kinks": [...], "jumps": [...]}``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -60,6 +60,12 @@ def mu_of(activation: Subject) -> float:
 def measured_mu(*, activation: Subject) -> Any:
     """Return mu as `law` has it."""
     return law(activation).mu()
+
+
+def measured(method: str, points: Iterable[Any], *, activation: Subject) -> list[Any]:
+    """Return a function of `law` at points."""
+    function = getattr(law(activation), method)
+    return [function(point) for point in points]
 
 
 def nu_of(activation: Subject) -> float:

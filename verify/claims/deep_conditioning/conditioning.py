@@ -22,8 +22,8 @@ from verify.claims.deep_conditioning._subjects import (
     mixtures,
     mu_of,
     nonlinear,
+    normalised,
     separations,
-    subject,
 )
 from verify.compare import AgreesTo, Array, AtMost, Identical
 from verify.integrals import BITS, of_coefficients
@@ -309,8 +309,7 @@ THM_32 = adversarial(
 
 
 def _predict_envelope(*, mu: float, delta: float, depth: int) -> list[float]:
-    r = float(dc.correlation_envelope(depth, delta, mu))
-    return [r]
+    return [float(dc.correlation_envelope(depth, delta, mu))]
 
 
 def _measure_envelope(*, mu: float, delta: float, depth: int) -> list[Any]:
@@ -373,8 +372,7 @@ _MAP_POINTS = (-1.0, -1.0 + 1e-15, -0.9, -0.2, -1e-3, 1e-8, 0.3, 0.95, 1.0 - 1e-
 
 
 def _predict_map(*, activation: str, depth: int) -> Array:
-    a = subject(activation).normalized()
-    return kernels.nngp_map(np.array(_MAP_POINTS), a, depth)
+    return kernels.nngp_map(np.array(_MAP_POINTS), normalised(activation), depth)
 
 
 THM_32_MAP = numeric(

@@ -100,22 +100,16 @@ def _measure_edge(*, name: str, bias_var: float, start: float) -> list[Any]:
 
 
 def _measure_layer(
-    *,
-    name: str,
-    weight_var: float,
-    bias_var: float,
-    start: float,
-    rho: float,
-    delta: float,
+    *, name: str, weight_var: float, bias_var: float, start: float, **pair: float
 ) -> list[Any]:
     """One layer's variance from `start`, correlation and distance."""
     with mp.workdps(_DIGITS):
         w, b = mp.mpf(weight_var), mp.mpf(bias_var)
         q = _fixed(name, w, b, start)
-        law, d = _at(name, q), mp.mpf(delta)
+        law, d = _at(name, q), mp.mpf(pair["delta"])
         return [
             w * _at(name, mp.mpf(start)).dual(1) + b,
-            (w * law.dual(mp.mpf(rho)) + b) / q,
+            (w * law.dual(mp.mpf(pair["rho"])) + b) / q,
             w * (law.dual(1) - law.dual(1 - d)) / q,
         ]
 
@@ -192,34 +186,30 @@ def _biases(var: float) -> dict[str, Any]:
     return unlike({"bias_var": 0.0}, bias_var=var)
 
 
-def _predict_state(
+def _network(
     *, name: str, weight_var: float, bias_var: float, start: float, **_: Any
-) -> Array:
-    p = phase.classify(
-        act.CATALOGUE[name], weight_var, start=start, **_biases(bias_var)
-    )
+) -> tuple[tuple[Any, float], dict[str, Any], float]:
+    """Return the arguments of `phase`: activation and weights, biases, the start."""
+    return (act.CATALOGUE[name], weight_var), _biases(bias_var), start
+
+
+def _predict_state(**case: Any) -> Array:
+    where, biases, start = _network(**case)
+    p = phase.classify(*where, start=start, **biases)
     return np.array([p.variance, p.chi_q, p.chi_1, p.distance, p.chi_c])
 
 
-def _wrong_state(
-    *, name: str, weight_var: float, bias_var: float, start: float, **_case: Any
-) -> Array:
+def _wrong_state(**case: Any) -> Array:
     """The variance after ten layers in the place of the fixed one."""
-    a, q = act.CATALOGUE[name], start
+    (where, biases, q), out = _network(**case), _predict_state(**case)
     for _ in range(10):
-        q = phase.variance_map(q, a, weight_var, bias_var)
-    out = _predict_state(
-        name=name, weight_var=weight_var, bias_var=bias_var, start=start
-    )
+        q = phase.variance_map(q, *where, **biases)
     out[0] = q
     return out
 
 
-def _predict_functions(
-    *, name: str, weight_var: float, bias_var: float, start: float, **_: Any
-) -> Array:
-    a = act.CATALOGUE[name]
-    where, biases = (a, weight_var), _biases(bias_var)
+def _predict_functions(**case: Any) -> Array:
+    where, biases, start = _network(**case)
     point = min(
         phase.fixed_variances(*where, **biases),
         key=lambda p: abs(math.log(p.variance / start)),
@@ -266,17 +256,8 @@ def _predict_curve(*, name: str, bias_var: float, start: float) -> Array:
     )
 
 
-def _predict_layer(
-    *,
-    name: str,
-    weight_var: float,
-    bias_var: float,
-    start: float,
-    rho: float,
-    delta: float,
-) -> Array:
-    a = act.CATALOGUE[name]
-    where, biases = (a, weight_var), _biases(bias_var)
+def _predict_layer(*, rho: float, delta: float, **case: Any) -> Array:
+    where, biases, start = _network(**case)
     return np.array(
         [
             phase.variance_map(start, *where, **biases),
@@ -298,11 +279,8 @@ def _wrong_layer(**case: Any) -> Array:
 def _predict_limit(
     *, name: str, weight_var: float, bias_var: float, far: list[float], **_: Any
 ) -> Array:
-    a = act.CATALOGUE[name]
-    pair = [
-        phase.fixed_variance(a, weight_var, bias_var),
-        phase.fixed_correlation(a, weight_var, bias_var),
-    ]
+    case = act.CATALOGUE[name], weight_var, bias_var
+    pair = [phase.fixed_variance(*case), phase.fixed_correlation(*case)]
     return np.array([[v] * len(far) for v in pair])
 
 
@@ -319,22 +297,24 @@ def _wrong_rate(*, name: str, weight_var: float, bias_var: float, **_: Any) -> f
 
 # --- the claims -------------------------------------------------------------------------
 
+
+def _net(
+    name: str, weight_var: float, bias_var: float, start: float, **more: Any
+) -> dict[str, Any]:
+    variances = {"weight_var": weight_var, "bias_var": bias_var}
+    return {"name": name, **variances, "start": start, **more}
+
+
 _STATES = (
-    {"name": "tanh", "weight_var": 2.5, "bias_var": 0.05, "start": 1.06, "apart": 0.55},
-    {"name": "tanh", "weight_var": 0.8, "bias_var": 0.1, "start": 0.3},
-    {"name": "erf", "weight_var": 2.0, "bias_var": 0.1, "start": 1.0, "apart": 0.35},
-    {"name": "gelu", "weight_var": 1.7, "bias_var": 0.1, "start": 0.5},
-    {"name": "softplus", "weight_var": 1.0, "bias_var": 0.0, "start": 1.0},
-    {"name": "sin", "weight_var": 2.5, "bias_var": 0.2, "start": 1.3, "apart": 0.5},
-    {"name": "relu", "weight_var": 1.6, "bias_var": 0.3, "start": 1.3},
-    {
-        "name": "hard_tanh",
-        "weight_var": 2.0,
-        "bias_var": 0.1,
-        "start": 1.2,
-        "apart": 0.5,
-    },
-    {"name": "selu", "weight_var": 0.5, "bias_var": 0.05, "start": 0.17},
+    _net("tanh", 2.5, 0.05, 1.06, apart=0.55),
+    _net("tanh", 0.8, 0.1, 0.3),
+    _net("erf", 2.0, 0.1, 1.0, apart=0.35),
+    _net("gelu", 1.7, 0.1, 0.5),
+    _net("softplus", 1.0, 0.0, 1.0),
+    _net("sin", 2.5, 0.2, 1.3, apart=0.5),
+    _net("relu", 1.6, 0.3, 1.3),
+    _net("hard_tanh", 2.0, 0.1, 1.2, apart=0.5),
+    _net("selu", 0.5, 0.05, 0.17),
 )
 
 _MAP = r"q^* = \sigma_w^2\, \mathbb{E}\, \sigma(\sqrt{q^*} Z)^2 + \sigma_b^2"
@@ -369,9 +349,9 @@ FUNCTIONS = numeric(
     cases=(
         *(_STATES[0], _STATES[2], _STATES[4]),
         # A variance so small that the layer is linear.
-        {"name": "erf", "weight_var": 0.5, "bias_var": 1e-20, "start": 2.75e-20},
+        _net("erf", 0.5, 1e-20, 2.75e-20),
         # Longer inputs leave a layer shorter: variances swing about the fixed one.
-        {"name": "cos", "weight_var": 1.5, "bias_var": 0.1, "start": 0.96},
+        _net("cos", 1.5, 0.1, 0.96),
     ),
     predict=_predict_functions,
     measure=_measure_state,
@@ -524,8 +504,6 @@ CURVE = dataclasses.replace(
     uses=("dc/D.0-edge",),
 )
 
-_UNBIASED = {"name": "erf", "weight_var": 2.0, "bias_var": 0.0, "start": 0.8}
-
 LAYER = numeric(
     id="dc/D.0-phase-maps",
     items=("D.0",),
@@ -538,19 +516,12 @@ LAYER = numeric(
     r" + \sigma_b^2}{q^*}",
     assumptions=STATE.assumptions,
     source=Source(_POOLE, "Equations 3 and 5"),
-    cases=tuple(
-        {
-            **{k: v for k, v in case.items() if k != "apart"},
-            "rho": rho,
-            "delta": delta,
-        }
-        for case, rho, delta in (
-            (_STATES[0], -0.4, 1e-15),
-            (_STATES[3], 0.7, 1e-6),
-            (_UNBIASED, 0.6, 0.1),
-            (_STATES[7], 0.2, 1e-9),
-            (_STATES[8], 0.95, 1.3),
-        )
+    cases=(
+        _net("tanh", 2.5, 0.05, 1.06, rho=-0.4, delta=1e-15),
+        _net("gelu", 1.7, 0.1, 0.5, rho=0.7, delta=1e-6),
+        _net("erf", 2.0, 0.0, 0.8, rho=0.6, delta=0.1),
+        _net("hard_tanh", 2.0, 0.1, 1.2, rho=0.2, delta=1e-9),
+        _net("selu", 0.5, 0.05, 0.17, rho=0.95, delta=1.3),
     ),
     predict=_predict_layer,
     measure=_measure_layer,
@@ -568,35 +539,11 @@ LIMIT = statistical(
     assumptions=("width 1000", "Gaussian weights and biases"),
     source=Source(_SCHOENHOLZ, "Section 3"),
     cases=tuple(
-        {
-            **case,
-            "far": [0.02, 1.5],
-            "width": 1000,
-            "draws": 120,
-            "seed": 41,
-        }
-        for case in (
-            {
-                "name": "sin",
-                "weight_var": 2.5,
-                "bias_var": 0.2,
-                "start": 1.0,
-                "depth": 25,
-            },
-            {
-                "name": "tanh",
-                "weight_var": 1.0,
-                "bias_var": 0.2,
-                "start": 3.0,
-                "depth": 20,
-            },
-            {
-                "name": "relu",
-                "weight_var": 1.2,
-                "bias_var": 0.3,
-                "start": 0.5,
-                "depth": 20,
-            },
+        {**net, "far": [0.02, 1.5], "width": 1000, "draws": 120, "seed": 41}
+        for net in (
+            _net("sin", 2.5, 0.2, 1.0, depth=25),
+            _net("tanh", 1.0, 0.2, 3.0, depth=20),
+            _net("relu", 1.2, 0.3, 0.5, depth=20),
         )
     ),
     predict=_predict_limit,
@@ -618,29 +565,11 @@ RATE = statistical(
     source=Source(_SCHOENHOLZ, "Section 3, depth scale of correlations"),
     # Starts at the fixed point but for its fourth digit, and on both sides of it.
     cases=tuple(
-        {**case, "width": 4000, "depth": 5, "draws": 160, "seed": 43}
-        for case in (
-            {
-                "name": "sin",
-                "weight_var": 2.5,
-                "bias_var": 0.2,
-                "start": 1.3692,
-                "near": [0.557, 0.537],
-            },
-            {
-                "name": "erf",
-                "weight_var": 6.0,
-                "bias_var": 0.5,
-                "start": 4.8327,
-                "near": [0.624, 0.604],
-            },
-            {
-                "name": "relu",
-                "weight_var": 1.2,
-                "bias_var": 0.3,
-                "start": 0.75,
-                "near": [2e-8, 1e-8],
-            },
+        {**net, "width": 4000, "depth": 5, "draws": 160, "seed": 43}
+        for net in (
+            _net("sin", 2.5, 0.2, 1.3692, near=[0.557, 0.537]),
+            _net("erf", 6.0, 0.5, 4.8327, near=[0.624, 0.604]),
+            _net("relu", 1.2, 0.3, 0.75, near=[2e-8, 1e-8]),
         )
     ),
     predict=_predict_rate,

@@ -322,7 +322,7 @@ LEM_C24 = adversarial(
 # --- Lemma C.28 -------------------------------------------------------------------------
 
 
-def _contraction(activation: Subject, *, whole: bool) -> tuple[float, float]:
+def _contraction(*, activation: Subject, whole: bool = False) -> tuple[float, float]:
     """Fixed point and nu * bar_delta / 2; wrongly all of nu."""
     a = subject(activation)
     point = a.fixed_point()
@@ -332,10 +332,8 @@ def _contraction(activation: Subject, *, whole: bool) -> tuple[float, float]:
 _WHOLE = "All of nu in the place of nu (1 - point)/2."
 
 
-def _predict_near_one(
-    *, activation: Subject, share: float, whole: bool = False
-) -> float:
-    point, rate = _contraction(activation, whole=whole)
+def _predict_near_one(*, share: float, **case: Any) -> float:
+    point, rate = _contraction(**case)
     return 1.0 - (1.0 + rate) * share * (1.0 - point) / 2.0
 
 
@@ -371,10 +369,8 @@ def _between(most: Any) -> list[Any]:
     return [0.0, most]
 
 
-def _predict_above(
-    *, activation: Subject, share: float, whole: bool = False
-) -> list[float]:
-    point, rate = _contraction(activation, whole=whole)
+def _predict_above(*, share: float, **case: Any) -> list[float]:
+    point, rate = _contraction(**case)
     return _between((1.0 - rate) * share * (1.0 - point) / 2.0)
 
 
@@ -498,7 +494,7 @@ LEM_C28_4 = adversarial(
 
 
 def _predict_distance(
-    *, activation: Subject, delta: float, extra: int, **_: Any
+    *, activation: Subject, delta: float, extra: int, sign: int
 ) -> float:
     found = dc.fixed_point_convergence(subject(activation), delta)
     return found.rate**extra
@@ -526,7 +522,7 @@ def _measure_distance(
 
 
 def _wrong_distance(
-    *, activation: Subject, delta: float, extra: int, **_: Any
+    *, activation: Subject, delta: float, extra: int, sign: int
 ) -> float:
     """Contraction from the first layer on, without the burn-in."""
     found = dc.fixed_point_convergence(subject(activation), delta)
