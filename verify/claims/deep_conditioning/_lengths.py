@@ -48,7 +48,7 @@ def panels(edges: Any, count: int = 20) -> tuple[Array, Array]:
 def gaussian_panels(edges: Any) -> tuple[Array, Array]:
     """The same with standard Gaussian weights."""
     x, weights = panels(edges)
-    return x, weights * np.exp(-x * x / 2.0) / math.sqrt(2.0 * math.pi)
+    return x, weights * (np.exp(-x * x / 2.0) / math.sqrt(2.0 * math.pi))
 
 
 @lru_cache(maxsize=1)

@@ -304,6 +304,10 @@ THM_61_ZERO = numeric(
     version=2,
 )
 
+_SECTION_6 = Source(
+    _KEY, "Section 6 (what its depth does to a given data set)", Reading.OURS
+)
+
 DIGITS_RATE = trend(
     id="dc/thm6.1-digits-rate",
     items=("Thm6.1",),
@@ -318,13 +322,8 @@ DIGITS_RATE = trend(
         "normalised ReLU, digits of unit norm, class indicators minus 1/10",
         "one test set: replicates are disjoint training sets",
     ),
-    source=Source(
-        _KEY, "Section 6 (what its depth does to a given data set)", Reading.OURS
-    ),
-    cases=(
-        {"first": 40, "last": 60, "n": 100, "m": 100, "batches": 6, "centre": False},
-        {"first": 40, "last": 60, "n": 100, "m": 100, "batches": 6, "centre": True},
-    ),
+    source=_SECTION_6,
+    cases=grid(first=40, last=60, n=100, m=100, batches=6, centre=(False, True)),
     predict=_predict_slope,
     measure=_measure_slope,
     # K - I changes predictions at the first depth by below 2e-3, over 20 layers: 1e-4.
@@ -355,9 +354,7 @@ DIGITS_LIMIT = numeric(
         "normalised ReLU, digits of unit norm, 60 layers",
         "200 digits for training, 300 for testing",
     ),
-    source=Source(
-        _KEY, "Section 6 (what its depth does to a given data set)", Reading.OURS
-    ),
+    source=_SECTION_6,
     cases=grid(depth=60, n=200, m=300, centre=(False, True)),
     predict=_predict_error,
     measure=_measure_error,
@@ -386,9 +383,7 @@ DIGITS_GAIN = statistical(
         "normalised ReLU, 100 digits of unit norm",
         "one test set: replicates are disjoint training sets",
     ),
-    source=Source(
-        _KEY, "Section 6 (what its depth does to a given data set)", Reading.OURS
-    ),
+    source=_SECTION_6,
     cases=(
         {"shallow": 4, "deep": 32, "n": 100, "m": 100, "batches": 40, "centre": False},
     ),

@@ -117,7 +117,7 @@ def _plain_depth(
             if tangent:
                 own = [*weights[:depth], weights[-1]]
                 found += _extremes(_tangent(x, own) if depth else product)
-    return [float(number) for number in found]
+    return found
 
 
 def _found_depth(*, kind: str, tangent: bool, depths: list[int]) -> list[float]:
@@ -138,7 +138,7 @@ def _found_depth(*, kind: str, tangent: bool, depths: list[int]) -> list[float]:
             for kernel in ("nngp", "ntk") if tangent else ("nngp",):
                 for what in ("conditions", "smallest", "largest"):
                     told.append(found[f"{kernel}_{what}"][draw][place])
-    return [float(number) for number in told]
+    return told
 
 
 DEPTH = closed(
@@ -179,7 +179,7 @@ def _plain_width(*, widths: list[int], depth: int, wrong: bool) -> list[float]:
             stack = np.stack(each)
             spread = stack.std(axis=0, ddof=0 if wrong else 1)
             found += [*stack.mean(axis=0).ravel(), *spread.ravel()]
-    return [float(number) for number in found]
+    return found
 
 
 def _found_width(*, widths: list[int], depth: int) -> list[float]:
@@ -229,7 +229,7 @@ def _plain_sampled(*, tangent: bool, max_bytes: int, wrong: bool) -> list[float]
         hidden = weights if wrong else weights[:-1]
         k = _gram(_layers(x, hidden)[-1])
         found += [*k.ravel(), *(_tangent(x, weights).ravel() if tangent else [])]
-    return [float(number) for number in found]
+    return found
 
 
 def _found_sampled(*, tangent: bool, max_bytes: int) -> list[float]:
@@ -291,7 +291,7 @@ def _plain_norms(
             1 if wrong else draws
         )
         found += [*values.mean(axis=0).ravel(), *errors.ravel()]
-    return [float(number) for number in found]
+    return found
 
 
 def _found_norms(*, rho: float, sizes: list[float], draws: int) -> list[float]:
@@ -371,7 +371,7 @@ def _plain_train(*, layers: str, kind: str, every: int, wrong: bool) -> list[flo
         steps = list(range(0, _STEPS + 1, every))
         kept = [losses[t] for t in steps]
         told += [size, high / low, *kept, *_rates(kept, steps)]
-    return [float(number) for number in told]
+    return told
 
 
 def _found_train(*, layers: str, kind: str, every: int) -> list[float]:
@@ -391,7 +391,7 @@ def _found_train(*, layers: str, kind: str, every: int) -> list[float]:
         told += [found["step_sizes"][draw], found["conditions"][draw]]
         told += [*found["losses"][draw], found["slowest_rates"][draw]]
         told.append(found["steps_to_1e-6"][draw])
-    return [float(number) for number in told]
+    return told
 
 
 TRAIN = closed(
@@ -442,7 +442,7 @@ def _plain_chain(*, rho: float, chains: int, wrong: bool) -> list[float]:
         spread = values.std(axis=0, ddof=min(1, chains - 1))
         spread /= 1.0 if wrong else math.sqrt(chains)
         found += [*values.mean(axis=0), *spread]
-    return [float(number) for number in found]
+    return found
 
 
 def _found_chain(*, rho: float, chains: int) -> list[float]:
@@ -508,7 +508,7 @@ def _plain_digits(
         right = seen.argmax(axis=1) == labels
         found += [depth, values[-1] / values[0], 0.0, (y * weights).sum()]
         found += [np.mean(right), errors.mean()]
-    return [float(number) for number in found]
+    return found
 
 
 def _found_digits(*, n: int, depths: list[int], noise: float) -> list[float]:

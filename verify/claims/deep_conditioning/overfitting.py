@@ -116,12 +116,8 @@ def _measure_norm(*, atoms: int, first: float, depth: int, **_: Any) -> float:
     return pop.circle_norm(atoms, depth, first)
 
 
-def _predict_norm(*, s: int, **_: Any) -> float:
-    return rates.covariance_norm_bound(s)
-
-
-def _predict_norm_without_log(*, s: int, **_: Any) -> float:
-    return rates.covariance_norm_bound(s, form="sharp")
+def _predict_norm(*, s: int, form: Any = "printed", **_: Any) -> float:
+    return rates.covariance_norm_bound(s, form=form)
 
 
 def _wrong_norm(*, s: int, **_: Any) -> float:
@@ -283,7 +279,7 @@ LEM_G1_SHARPER = _of_lemma(
     title="Lemma G.1 holds without its logarithm, and that rate is sharp",
     statement=r"\frac{3}{2s} < \sup \|\Sigma\| \le \frac{3.18}{s}",
     source=Source(_KEY, "Lemma G.1 (sharpened)", Reading.OURS),
-    predict=_predict_norm_without_log,
+    predict=partial(_predict_norm, form="sharp"),
     finding=(
         "For Sigma's top unit eigenvector u let z_i = (u.Phi(x_i))^2. With probability 1/2"
         " the k largest of s draws sum to at most 1 + (k - 1)/(2s), the largest eigenvalue"
@@ -311,6 +307,7 @@ def _of_small_problems(*, sharp: tuple[Case, ...] = (), **fields: Any) -> Claim:
 # Condition numbers of sample and population below 1e3 and 1e4 in singular values: K is
 # solved to 1e6 * 2e-16 * 10 = 2e-9 of its terms.
 _FLOAT = 1e-8
+_NOT_TWICE = scaled(_predict_terms, 0.5, "Bias and noise added without the factor two.")
 
 IDENTITY = _of_small_problems(
     id="dc/lemG.3-identity",
@@ -324,9 +321,7 @@ IDENTITY = _of_small_problems(
     predict=_predict_identity,
     measure=partial(_solved, "excess"),
     compare=AgreesTo(relative=_FLOAT, absolute=1e-13),
-    must_refute=scaled(
-        _predict_terms, 0.5, "Bias and noise added without the factor two."
-    ),
+    must_refute=_NOT_TWICE,
 )
 
 LEM_G3 = _of_small_problems(
@@ -341,9 +336,7 @@ LEM_G3 = _of_small_problems(
     predict=_predict_terms,
     measure=partial(_solved, "excess"),
     compare=AtMost(relative=_FLOAT),
-    must_refute=scaled(
-        _predict_terms, 0.5, "Bias and noise added without the factor two."
-    ),
+    must_refute=_NOT_TWICE,
     uses=("dc/lemG.3-identity",),
     finding=(
         "The factor 2 is sharp. It is attained in the limit in which one rare point"

@@ -273,7 +273,7 @@ def _found_steps(*, arm: str, kind: str) -> list[float]:
         found += [*curve.values[row], own["train_accuracy"], own["train_loss"]]
         found += [own["test_accuracy"], *own["cosines"], *own["lengths"]]
         found += sketch(*(p[row] for p in done.final))
-    return [float(number) for number in found]
+    return found
 
 
 _ARMS: tuple[Case, ...] = (
@@ -459,7 +459,7 @@ def _found_course(*, arm: str, kind: str, fault: str, start: str) -> list[float]
         for when in (0, -1) if fault else ():
             names = ("condition", "top_condition")
             found += [done.series[name][when, row] for name in names]
-    return [float(number) for number in found]
+    return found
 
 
 COURSE = closed(

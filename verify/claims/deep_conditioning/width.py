@@ -77,12 +77,8 @@ def _tangents(**case: Any) -> Array:
     return _drawn(**case)[:, 2:]
 
 
-def _measure_tangent_mean(**case: Any) -> Estimate:
-    return Estimate.of(_tangents(**case))
-
-
-def _measure_mean(**case: Any) -> Estimate:
-    return Estimate.of(_products(**case))
+def _measure_mean(drawn: Callable[..., Array], **case: Any) -> Estimate:
+    return Estimate.of(drawn(**case))
 
 
 def _products(
@@ -156,23 +152,15 @@ def _last_layer(
     return _variances(before, s, 1, 1)[which]
 
 
-def _predict_mean(
-    mean: Callable[..., Array],
-    *,
-    activation: str,
-    rho: float,
-    depth: int,
-    width: int,
-    **_: Any,
-) -> Array:
-    return np.asarray(mean([1.0, rho], normalised(activation), depth, width))
+def _predict_mean(mean: Callable[..., Array], *, width: int, **case: Any) -> Array:
+    return _infinite_mean(partial(mean, width=width), **case)
 
 
 def _infinite_mean(
-    limit: Callable[..., Array], *, activation: str, rho: float, depth: int, **_: Any
+    mean: Callable[..., Array], *, activation: str, rho: float, depth: int, **_: Any
 ) -> Array:
     """The kernel of infinite width, without its correction."""
-    return np.asarray(limit([1.0, rho], normalised(activation), depth))
+    return np.asarray(mean([1.0, rho], normalised(activation), depth=depth))
 
 
 def _predict_length(*, depth: int, width: int, **_: Any) -> float:
@@ -230,6 +218,8 @@ ONE_LAYER = statistical(
     " moments of one unit enter.",
 )
 
+_WIDE = partial(grid, activation=("erf", "tanh"), rho=(0.0, 0.9), width=64)
+
 DEEP = statistical(
     id="dc/E13-fluctuations",
     items=("E13", "E3"),
@@ -245,17 +235,7 @@ DEEP = statistical(
     cases=grid(
         activation="tanh", rho=0.5, depth=3, width=32, draws=60_000, groups=100, seed=28
     ),
-    larger_cases={
-        "full": grid(
-            activation=("erf", "tanh"),
-            rho=(0.0, 0.9),
-            depth=3,
-            width=64,
-            draws=100_000,
-            groups=100,
-            seed=28,
-        )
-    },
+    larger_cases={"full": _WIDE(depth=3, draws=100_000, groups=100, seed=28)},
     predict=partial(_predict_variance, _TOP),
     measure=partial(_measure_extrapolated, _products),
     # 0.8 and 2.2. Sampling: each of the two variances to sqrt((k - 1)/60,000) = 0.7 % at
@@ -284,17 +264,7 @@ TANGENT = statistical(
     cases=grid(
         activation="tanh", rho=0.5, depth=3, width=32, draws=24_000, groups=80, seed=25
     ),
-    larger_cases={
-        "full": grid(
-            activation=("erf", "tanh"),
-            rho=(0.0, 0.9),
-            depth=2,
-            width=64,
-            draws=40_000,
-            groups=80,
-            seed=25,
-        )
-    },
+    larger_cases={"full": _WIDE(depth=2, draws=40_000, groups=80, seed=25)},
     predict=partial(_predict_variance, _TANGENT),
     measure=partial(_measure_extrapolated, _tangents),
     # 106 and 20. Sampling: each of the two variances to sqrt((k - 1)/24,000) = 1.4 % at
@@ -329,6 +299,10 @@ CHAIN = statistical(
     " of 5 L/m is the limit of wide networks only.",
 )
 
+_NARROW = partial(
+    grid, activation=("relu", "erf"), rho=(0.0, 0.5), depth=(2, 3), width=24
+)
+
 BIAS = statistical(
     id="dc/lemC.4-bias",
     items=("LemC.4", "E3"),
@@ -338,18 +312,9 @@ BIAS = statistical(
     assumptions=("F and V as dc/E13-fluctuations", "three hidden layers"),
     source=Source(_KEY, "Lemma C.4, at finite width", Reading.OURS),
     cases=grid(activation="relu", rho=0.5, depth=3, width=24, draws=60_000, seed=27),
-    larger_cases={
-        "full": grid(
-            activation=("relu", "erf"),
-            rho=(0.0, 0.5),
-            depth=(2, 3),
-            width=24,
-            draws=400_000,
-            seed=27,
-        )
-    },
+    larger_cases={"full": _NARROW(draws=400_000, seed=27)},
     predict=partial(_predict_mean, finite.nngp_mean),
-    measure=_measure_mean,
+    measure=partial(_measure_mean, _products),
     # The corrections are 0.064 and 0.052. Second order: a factor 3 L/m = 0.38 of the
     # first, 0.024. Sampling: spreads 0.85 and 0.5 over 245, 10 standard errors of the
     # first are 0.035; 6.5 of the second 0.013, so that a mean without correction is
@@ -371,18 +336,9 @@ TANGENT_BIAS = statistical(
     ),
     source=Source(_KEY, "Equation 7, at finite width", Reading.OURS),
     cases=grid(activation="relu", rho=0.5, depth=3, width=24, draws=16_000, seed=24),
-    larger_cases={
-        "full": grid(
-            activation=("relu", "erf"),
-            rho=(0.0, 0.5),
-            depth=(2, 3),
-            width=24,
-            draws=100_000,
-            seed=24,
-        )
-    },
+    larger_cases={"full": _NARROW(draws=100_000, seed=24)},
     predict=partial(_predict_mean, finite.ntk_mean),
-    measure=_measure_tangent_mean,
+    measure=partial(_measure_mean, _tangents),
     # Corrections: 0.1 on the diagonal and 0.22 off it. Second order: a factor 3 L/m =
     # 0.38 of them, 0.08. Sampling: spreads 5.1 and 1.7 over 126: 10 standard errors of
     # the diagonal are 0.4; 6.5 of the other entry 0.09, so that a mean without the
