@@ -34,6 +34,8 @@ FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
     "normrelu": lambda x: np.maximum(x, KINK),
     "relu": lambda x: np.maximum(x, 0.0),
     "sigmoid": special.expit,
+    "sin": np.sin,
+    "sign": np.sign,
 }
 
 

@@ -184,6 +184,12 @@ def mixtures(*, centred: bool = False) -> st.SearchStrategy[Any]:
     ).map(build)
 
 
+BENT = mixtures(centred=True).filter(
+    lambda a: sum(v * v for v in a["a"][2:]) > 0.1 * sum(v * v for v in a["a"])
+)
+"""Not too near affine: depth grows like 1/mu."""
+
+
 def piecewise_linear() -> st.SearchStrategy[Any]:
     """Continuous piecewise linear functions with one to four kinks in [-3, 3]."""
     number = st.integers(-48, 48).map(lambda v: v / 16)

@@ -213,14 +213,16 @@ def _predict_descent() -> float:
     return optimization.gradient_descent_bound(0.5, 1.0) * (1.0 - 1e-12)
 
 
-def _measure_two_points() -> Enclosure:
-    def gap(t: Any) -> Any:
-        pi = flint.arb.pi()
-        return (pi - t.sin() - (pi - t) * t.cos()) / (2 * pi)
+def _gap(t: Any) -> Any:
+    """The least eigenvalue of two points at an angle of t."""
+    pi = flint.arb.pi()
+    return (pi - t.sin() - (pi - t) * t.cos()) / (2 * pi)
 
+
+def _measure_two_points() -> Enclosure:
     def share(t: Any) -> Any:
         # 1 - cos t = t^2 sinc(t/2)^2 / 2.
-        return quotient(gap, flint.arb(0), 2)(t) / ((t / 2).sinc() ** 2 / 2)
+        return quotient(_gap, flint.arb(0), 2)(t) / ((t / 2).sinc() ** 2 / 2)
 
     # The end is just beyond pi/2, where delta = 1.
     cover = minimum(share, ((0.0, 1.5707963267948968),), tolerance=1e-6)
@@ -234,14 +236,7 @@ def _predict_two_points() -> float:
         k = kernels.nngp([[1.0, 0.0], [math.cos(t), math.sin(t)]], relu, 1)
         return float(k[0, 0] - k[0, 1])
 
-    agree(
-        least,
-        lambda t: (
-            (flint.arb.pi() - t.sin() - (flint.arb.pi() - t) * t.cos())
-            / (2 * flint.arb.pi())
-        ),
-        points((0.1, 1.5)),
-    )
+    agree(least, _gap, points((0.1, 1.5)))
     return least(math.acos(0.0)) * (1.0 - 1e-5)
 
 

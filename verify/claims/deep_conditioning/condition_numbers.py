@@ -15,6 +15,7 @@ from verify.claims._predictors import changed, mapped, plus, unlike
 from verify.claims._searches import SEEDS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import (
+    BENT,
     KEY,
     Subject,
     law,
@@ -74,10 +75,7 @@ def _measure_condition(
 
 
 _DRAWN = searched(
-    # Not too near affine: depth grows like 1/mu.
-    activation=mixtures(centred=True).filter(
-        lambda a: sum(v * v for v in a["a"][2:]) > 0.1 * sum(v * v for v in a["a"])
-    ),
+    activation=BENT,
     n=st.integers(2, 6),
     data=st.one_of(
         st.fixed_dictionaries(
@@ -371,20 +369,24 @@ _B_CASES = grid(
     seed=36,
 )
 
-THM_36 = adversarial(
+_under_b = partial(
+    adversarial,
+    assumptions=("assumption B",),
+    cases=_B_CASES,
+    examples=_ASSUMPTION_B,
+    max_examples=60,
+)
+
+THM_36 = _under_b(
     id="dc/thm3.6",
     items=("Thm3.6", "AsmB"),
     title="The smallest eigenvalue of the top-layer kernel grows with depth",
     statement=r"\lambda_{\min}(K) \ge 1 - B(L, \delta)",
-    assumptions=("assumption B",),
     source=Source(KEY, "Theorem 3.6"),
-    cases=_B_CASES,
     predict=_predict_least,
     measure=_measure_least,
     compare=AtLeast(rounding=1e-13, trivial=0.0, origin=1.0),
     must_refute=_wrong_least,
-    examples=_ASSUMPTION_B,
-    max_examples=60,
     uses=("dc/lemC.8",),
 )
 
@@ -444,7 +446,7 @@ def _wrong_condition_b(**case: Any) -> float:
     return 1.0 + (_predict_condition_b(**case) - 1.0) / case["n"]
 
 
-COR_37 = adversarial(
+COR_37 = _under_b(
     id="dc/cor3.7",
     items=("Cor3.7", "AsmB"),
     title=(
@@ -453,15 +455,11 @@ COR_37 = adversarial(
     statement=r"\kappa(K) \le \begin{cases} 1 + n (1 - \mu/2)^{L - L_0} & L > L_0 \\"
     r" 1 + n \left( \frac{(1 + \mu/2)^{-L}}{\delta} - 1 \right) & L \le L_0"
     r" \end{cases}",
-    assumptions=("assumption B",),
     source=Source(KEY, "Corollary 3.7", Reading.READING),
-    cases=_B_CASES,
     predict=_predict_condition_b,
     measure=_measure_condition_b,
     compare=AtMost(relative=1e-11, origin=1.0),
     must_refute=_wrong_condition_b,
-    examples=_ASSUMPTION_B,
-    max_examples=60,
     uses=("dc/thm3.6", "dc/cor3.7-values"),
 )
 

@@ -168,9 +168,7 @@ def exact_bound(*, depth: float, delta: float, mu: float) -> Any:
     """B by its definition, at 60 digits."""
     with mpmath.workprec(BITS):
         d, m, layers = mpmath.mpf(delta), mpmath.mpf(mu), mpmath.mpf(depth)
-        start = 0
-        while 2 * d * (1 + m / 2) ** start < 1 - mpmath.mpf(2) ** -50:
-            start += 1
+        start = recursion.burn_in(d, m)
         if layers > start:
             return (1 - m / 2) ** (layers - start) / 2
         return 1 - d * (1 + m / 2) ** layers

@@ -42,6 +42,7 @@ from verify.claims.deep_conditioning._subjects import (
     piecewise_linear,
     subject,
 )
+from verify.claims.deep_conditioning.length_series import ENTIRE, entire_coefficient
 from verify.compare import AgreesTo, Array, AtLeast, AtMost
 from verify.reading import Reading
 
@@ -633,13 +634,8 @@ def _measure_coefficients(*, activation: str) -> list[Any]:
 def _coefficient(name: str, k: int) -> Any:
     # Entire functions fall below the absolute accuracy of any quadrature.
     with mpmath.workprec(integrals.BITS):
-        root = mpmath.sqrt(mpmath.factorial(k))
-        if name == "exp":
-            return mpmath.sqrt(mpmath.e) / root
-        if name in ("sin", "cos"):
-            turn = (k - (name == "sin")) % 4
-            sign = (1, 0, -1, 0)[turn]
-            return sign / mpmath.sqrt(mpmath.e) / root
+        if name in ENTIRE:
+            return entire_coefficient(name, mpmath.mpf(1), k)
         return law(name).coefficient(k)
 
 
@@ -650,7 +646,7 @@ def _scales(name: str) -> tuple[Any, ...]:
     # Of the last two orders one may vanish by parity.
     largest = [max(values[min(i, len(values) - 2) :]) for i in range(len(values))]
     # Quadrature leaves 1e-50 of a coefficient that is zero; closed forms leave nothing.
-    least = mpmath.mpf(0) if name in ("exp", "sin", "cos") else mpmath.mpf(10) ** -40
+    least = mpmath.mpf(0) if name in ENTIRE else mpmath.mpf(10) ** -40
     return tuple(v if v > least else m for v, m in zip(values, largest, strict=True))
 
 

@@ -13,7 +13,7 @@ from theory import optimization as rates
 from verify.claim import Source, grid, numeric
 from verify.claims._predictors import changed, plus
 from verify.claims.deep_conditioning import _recursions as recursion
-from verify.claims.deep_conditioning._lengths import panels
+from verify.claims.deep_conditioning._lengths import FUNCTIONS, panels
 from verify.claims.deep_conditioning._subjects import KEY, subject
 from verify.claims.deep_conditioning.conditioning import (
     exact_burn_in,
@@ -141,7 +141,7 @@ def _plane() -> tuple[Array, Array, Array]:
 def _measure_log_mgf(*, activation: str, rho: float) -> list[float]:
     """Log E e^{t (Y - E Y)} for a product and for a square of units, at several t."""
     r, t, weights = _plane()
-    turn, s = math.acos(rho), {"sign": np.sign, "sin": np.sin}[activation]
+    turn, s = math.acos(rho), FUNCTIONS[activation]
     scale = _RANGES[activation] if activation == "sin" else 1.0
     u, v = (s(r[:, None] * np.cos(angle)) for angle in (t, t - turn))
     out = []

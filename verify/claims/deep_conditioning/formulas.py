@@ -22,6 +22,8 @@ from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._lengths import gaussian_panels
 from verify.claims.deep_conditioning._subjects import KEY, law, normalised, subject
+from verify.claims.deep_conditioning.conditioning import exact_bound
+from verify.claims.deep_conditioning.uncentred import counted_start, exact_fixed_point
 from verify.compare import AgreesTo, Array
 from verify.reading import Reading
 
@@ -40,23 +42,6 @@ def _mpf(value: Any) -> Any:
 
 
 # --- the formulas ---------------------------------------------------------------------
-
-
-def _start(delta: float, mu: float) -> int:
-    """L_0: least l with 2 delta (1 + mu/2)^l >= 1."""
-    grown, layers = 2 * _mpf(delta), 0
-    while grown < 1:
-        grown *= 1 + _mpf(mu) / 2
-        layers += 1
-    return layers
-
-
-def _bound(depth: Any, delta: float, mu: float) -> Any:
-    """B(L, delta)."""
-    m, start = _mpf(mu), _start(delta, mu)
-    if depth > start:
-        return (1 - m / 2) ** (_mpf(depth) - start) / 2
-    return 1 - _mpf(delta) * (1 + m / 2) ** _mpf(depth)
 
 
 def _layers_of(share: Any, mu: Any) -> Any:
@@ -83,9 +68,10 @@ def _tangent_ratio(*, depth: int, delta: float, mu: float, form: str) -> Any:
     if form == "printed":
         # The theorem says nothing before the burn-in of half the layers.
         layers = _mpf(depth) / 2
-        late = layers >= _start(delta, mu)
-        return 2 * _bound(layers, delta, mu) if late else _mpf(1)
-    return _bound(depth, delta, mu)
+        late = layers >= recursion.burn_in(delta, mu)
+        twice = 2 * exact_bound(depth=layers, delta=delta, mu=mu)
+        return twice if late else _mpf(1)
+    return exact_bound(depth=depth, delta=delta, mu=mu)
 
 
 def _envelope(*, depth: int, delta: float, mu: float) -> Any:
@@ -98,7 +84,7 @@ def _envelope(*, depth: int, delta: float, mu: float) -> Any:
 
 def _condition(*, depth: int, delta: float, mu: float, n: int, assumption: str) -> Any:
     """1 + 2 n (1 - mu/2)^(L - L_0) and 1 + n ..., before L_0 by 1 + n B/(1 - B)."""
-    start = _start(delta, mu)
+    start = recursion.burn_in(delta, mu)
     if assumption == "B" and depth <= start:
         distance = _mpf(delta) * (1 + _mpf(mu) / 2) ** depth
         return 1 + n * (1 - distance) / distance
@@ -115,17 +101,18 @@ def _tangent_condition(
     layers, factor = _mpf(depth) / 2, {"A": 4, "B": 2}[assumption] * n
     if form == "sharp":
         layers, factor = 2 * layers, factor / 2
-    return 1 + factor * (1 - _mpf(mu) / 2) ** (layers - _start(delta, mu))
+    return 1 + factor * (1 - _mpf(mu) / 2) ** (layers - recursion.burn_in(delta, mu))
 
 
 def _tangent_threshold(
     *, delta: float, mu: float, n: int, assumption: str, form: str
 ) -> int:
+    start = recursion.burn_in(delta, mu)
     if form == "sharp":
-        layers = _start(delta, mu) + _layers_of(n, mu) if assumption == "A" else 1
+        layers = start + _layers_of(n, mu) if assumption == "A" else 1
         return max(int(mpmath.ceil(layers)), 1)
     size = 2 * n if assumption == "A" else 2
-    return int(mpmath.ceil(2 * (_start(delta, mu) + _layers_of(size, mu))))
+    return int(mpmath.ceil(2 * (start + _layers_of(size, mu))))
 
 
 def _descent(*, step: int, condition_number: float, printed: bool) -> Any:
@@ -164,7 +151,7 @@ def _covariance(*, s: float, form: str) -> Any:
 
 
 def _overfitting(*, delta: float, mu: float, s: int) -> int:
-    return _start(delta, mu) + int(mpmath.ceil(_layers_of(s, mu)))
+    return recursion.burn_in(delta, mu) + int(mpmath.ceil(_layers_of(s, mu)))
 
 
 def _excess(*, n: int, optimum_norm: float) -> Any:
@@ -554,20 +541,11 @@ def _predict_convergence(*, activation: str, delta: float) -> list[float]:
 
 def _measure_convergence(*, activation: str, delta: float) -> list[Any]:
     found = law(activation)
+    point = exact_fixed_point(found)
     with mpmath.workprec(integrals.BITS):
-        total, mean = found.moment(), found.coefficient(0)
-        # Newton's method on the convex side: from below the fixed point upwards.
-        point = _mpf(0)
-        for _ in range(9):  # digits double
-            value = found.dual(point) / total - point
-            point -= value / (found.slope(point) / total - 1)
-        gap, nu = 1 - point, found.nu()
-        slope = found.slope(point) / total
-        grown, wait = 2 * _mpf(delta), 0
-        while grown < gap:
-            grown, wait = grown * (1 + nu * gap / 2), wait + 1
-        start = max(int(mpmath.ceil(total / mean**2)), wait)
-        return [point, slope, max(1 - nu * gap / 2, slope), start]
+        slope = found.slope(point) / found.moment()
+        rate = max(1 - found.nu() * (1 - point) / 2, slope)
+        return [point, slope, rate, counted_start(found, point, delta)]
 
 
 THM_310 = numeric(
@@ -689,8 +667,9 @@ def _measure_settled(
         far, late = max(abs(_mpf(gamma_x) - 1), abs(_mpf(gamma_y) - 1)), 0
         while far > mu / 2:
             far, late = rate * far, late + 1
-        bound = _bound(depth - late, delta, mu / 2) if depth >= late else _mpf(1)
-        return [rate, late, bound]
+        if depth < late:
+            return [rate, late, _mpf(1)]
+        return [rate, late, exact_bound(depth=depth - late, delta=delta, mu=mu / 2)]
 
 
 THM_311 = numeric(

@@ -275,11 +275,18 @@ def _exponential_unit(gamma: Any, count: int) -> list[Any]:
     return a
 
 
-def _measure_closed(*, name: str, gamma: float, order: int) -> list[Any]:
-    """Coefficients of exp, sin, cos: e^(+-g/2) g^(k/2) / sqrt(k!), with their signs.
+ENTIRE = {"exp": (1, 1, 1, 1), "sin": (0, 1, 0, -1), "cos": (1, 0, -1, 0)}
+"""Signs of four coefficients, and so of all."""
 
-    Those of the slope at the same length follow: sqrt(k + 1) a_{k+1} / sqrt(g).
-    """
+
+def entire_coefficient(name: str, gamma: Any, k: int) -> Any:
+    """e^(+-g/2) g^(k/2) / sqrt(k!) of exp, sin, cos, with its sign."""
+    top = mpmath.exp(gamma / 2 if name == "exp" else -gamma / 2)
+    return ENTIRE[name][k % 4] * top * mpmath.sqrt(gamma**k / mpmath.factorial(k))
+
+
+def _measure_closed(*, name: str, gamma: float, order: int) -> list[Any]:
+    """Coefficients; those of the slope follow: sqrt(k + 1) a_{k+1} / sqrt(g)."""
     with mpmath.workprec(BITS):
         g, count = mpmath.mpf(gamma), order + 2
         if name == "gaussian":
@@ -287,12 +294,7 @@ def _measure_closed(*, name: str, gamma: float, order: int) -> list[Any]:
         elif name == "elu":
             a = _exponential_unit(g, count)
         else:
-            sign = {"exp": (1, 1, 1, 1), "sin": (0, 1, 0, -1), "cos": (1, 0, -1, 0)}
-            top = mpmath.exp(g / 2 if name == "exp" else -g / 2)
-            a = [
-                sign[name][k % 4] * top * mpmath.sqrt(g**k / mpmath.factorial(k))
-                for k in range(count)
-            ]
+            a = [entire_coefficient(name, g, k) for k in range(count)]
         slopes = [mpmath.sqrt((k + 1) / g) * a[k + 1] for k in range(order + 1)]
         return [*a[: order + 1], *slopes]
 

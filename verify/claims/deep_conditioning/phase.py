@@ -4,14 +4,13 @@ The measured side takes its integrals from `verify.integrals` and its roots from
 and draws wide networks layer by layer.
 """
 
-import dataclasses
 import math
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import mpmath as mp
 import numpy as np
-from scipy import special
 
 from theory import activations as act
 from theory import phase
@@ -19,6 +18,7 @@ from verify import integrals
 from verify.claim import Source, grid, numeric, statistical
 from verify.claims._predictors import changed, times, unlike
 from verify.claims.deep_conditioning import _pairs as pairs
+from verify.claims.deep_conditioning._lengths import FUNCTIONS
 from verify.compare import AgreesTo, Array, Estimate, MeanEquals
 
 _POOLE, _SCHOENHOLZ = "poole2016exponential", "schoenholz2017deep"
@@ -32,7 +32,7 @@ _DIGITS = 60
 def _law(name: str, q: str) -> Any:
     """Return the dual of s(sqrt(q) X), with its slope, in ball arithmetic."""
     if name in integrals.PIECES:
-        return dataclasses.replace(integrals.PIECES[name], variance=q)
+        return replace(integrals.PIECES[name], variance=q)
     a = integrals.smooth_coefficients(name, q)
     return integrals.Series.of(a, a)
 
@@ -116,13 +116,6 @@ def _measure_layer(
 
 # --- the measured side: networks --------------------------------------------------------
 
-_FUNCTIONS = {
-    "tanh": np.tanh,
-    "sin": np.sin,
-    "erf": special.erf,
-    "relu": lambda x: np.maximum(x, 0.0),
-}
-
 
 def _chains(
     *,
@@ -143,7 +136,7 @@ def _chains(
     the law is that of networks with their matrices and bias vectors. All starts see the
     same random numbers: their laws are untouched, their differences vary less.
     """
-    rng, s = np.random.default_rng(seed), _FUNCTIONS[name]
+    rng, s = np.random.default_rng(seed), FUNCTIONS[name]
     shape = (draws, len(deltas))
     x, y = np.full(shape, start), np.full(shape, start)
     d = np.broadcast_to(np.asarray(deltas), shape)
@@ -339,12 +332,11 @@ STATE = numeric(
     uses=("dc/D.0", "dc/defC.1-derivative"),
 )
 
-FUNCTIONS = numeric(
+EACH = replace(
+    STATE,
     id="dc/D.0-phase-functions",
-    items=("D.0", "Thm3.10"),
     title="Networks with biases: q*, chi_1 and c* from the separate functions for each",
     statement=_MAP + r", \quad \chi_q, \chi_1, 1 - c^*, \chi_{c^*}",
-    assumptions=STATE.assumptions,
     source=Source(_SCHOENHOLZ, "Sections 2 and 3"),
     cases=(
         *(_STATES[0], _STATES[2], _STATES[4]),
@@ -354,8 +346,6 @@ FUNCTIONS = numeric(
         _net("cos", 1.5, 0.1, 0.96),
     ),
     predict=_predict_functions,
-    measure=_measure_state,
-    compare=AgreesTo(relative=1e-12),
     must_refute=_wrong_functions,
     uses=("dc/D.0-phase",),
 )
@@ -405,14 +395,12 @@ def _measure_points(*, name: str, weight_var: float, bias_var: float) -> list[An
         return _listed(each)
 
 
-POINTS = numeric(
+POINTS = replace(
+    STATE,
     id="dc/D.0-phase-points",
-    items=("D.0", "Thm3.10"),
     title="Fixed points of the variance map, none and zero among them, and which attract",
     statement=_MAP + r", \quad \chi_q = \partial_q (\sigma_w^2\, \mathbb{E}\,"
     r" \sigma(\sqrt q Z)^2)",
-    assumptions=STATE.assumptions,
-    source=Source(_POOLE, "Equations 3 to 6"),
     cases=(
         *grid(name="relu", weight_var=(1.6, 2.5), bias_var=(0.0, 0.3)),
         *grid(name="erf", weight_var=(0.5, 2.0), bias_var=(0.0, 0.3)),
@@ -423,7 +411,6 @@ POINTS = numeric(
     ),
     predict=_predict_points,
     measure=_measure_points,
-    compare=AgreesTo(relative=1e-12),
     must_refute=changed(
         _predict_points, "Weights of half their variance.", weight_var=times(0.5)
     ),
@@ -453,12 +440,11 @@ def _wrong_lines(*, slope: float, start: float) -> list[float]:
     return [2.0, *_predict_lines(slope=slope, start=start)[1:3], 2.0, 1.0, 0.0]
 
 
-LINES = numeric(
+LINES = replace(
+    STATE,
     id="dc/D.0-edge-lines",
-    items=("D.0", "Thm3.10"),
     title="The edge of chaos of leaky ReLU is a single point, without biases",
     statement=r"\sigma_w^2 \tfrac12 (1 + a^2) = 1, \quad \sigma_b^2 = 0",
-    assumptions=STATE.assumptions,
     source=Source(_SCHOENHOLZ, "Section 2"),
     cases=grid(slope=(-0.5, 0.1), start=(0.1, 3.0)),
     predict=_predict_lines,
@@ -474,26 +460,24 @@ _EDGES = (
     {"name": "hard_tanh", "bias_var": 0.1, "start": 0.6},
 )
 
-EDGE = numeric(
+EDGE = replace(
+    STATE,
     id="dc/D.0-edge",
-    items=("D.0", "Thm3.10"),
     title=(
         "The edge of chaos: the weight variance with chi_1 = 1 for a given bias"
         " variance"
     ),
     statement=r"\sigma_w^2\, \mathbb{E}\, \sigma'(\sqrt{q^*} Z)^2 = 1, \quad " + _MAP,
-    assumptions=STATE.assumptions,
     source=Source(_SCHOENHOLZ, "Section 2"),
     cases=_EDGES,
     predict=_predict_edge,
-    measure=_measure_edge,
     # Rounding 1e-14 of one layer; db/dq > 0.05 along these curves.
-    compare=AgreesTo(relative=1e-12),
+    measure=_measure_edge,
     must_refute=_wrong_edge,
     uses=("dc/D.0-phase",),
 )
 
-CURVE = dataclasses.replace(
+CURVE = replace(
     EDGE,
     id="dc/D.0-edge-curve",
     title=(
@@ -504,7 +488,8 @@ CURVE = dataclasses.replace(
     uses=("dc/D.0-edge",),
 )
 
-LAYER = numeric(
+LAYER = replace(
+    STATE,
     id="dc/D.0-phase-maps",
     items=("D.0",),
     title=(
@@ -514,7 +499,6 @@ LAYER = numeric(
     statement=r"q \mapsto \sigma_w^2\, \mathbb{E}\, \sigma(\sqrt{q} Z)^2 + \sigma_b^2,"
     r" \quad c \mapsto \frac{\sigma_w^2\, \mathbb{E}\, \sigma(u) \sigma(v)"
     r" + \sigma_b^2}{q^*}",
-    assumptions=STATE.assumptions,
     source=Source(_POOLE, "Equations 3 and 5"),
     cases=(
         _net("tanh", 2.5, 0.05, 1.06, rho=-0.4, delta=1e-15),
@@ -524,9 +508,8 @@ LAYER = numeric(
         _net("selu", 0.5, 0.05, 0.17, rho=0.95, delta=1.3),
     ),
     predict=_predict_layer,
-    measure=_measure_layer,
     # The maps' 1e-13, with q*'s error of 1e-13.
-    compare=AgreesTo(relative=1e-12),
+    measure=_measure_layer,
     must_refute=_wrong_layer,
     uses=("dc/D.0-phase",),
 )

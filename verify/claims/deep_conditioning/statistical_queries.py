@@ -31,7 +31,7 @@ from theory import kernels
 from theory import optimization as rates
 from verify.claim import Case, Source, grid, numeric, statistical
 from verify.claims._predictors import changed, mapped
-from verify.claims.deep_conditioning._lengths import panels
+from verify.claims.deep_conditioning._lengths import FUNCTIONS, panels
 from verify.claims.deep_conditioning._populations import relu_layer
 from verify.claims.deep_conditioning._subjects import normalised, subject
 from verify.compare import (
@@ -311,23 +311,14 @@ _TIMES = (-8.0, -2.0, -0.5, -0.1, 0.1, 0.5, 2.0, 8.0)
 _KINK = -1.5975
 
 
-def _raw_value(activation: str, x: Array) -> Array:
-    return {
-        "relu": np.maximum(x, 0.0),
-        "tanh": np.tanh(x),
-        "sin": np.sin(x),
-        "sign": np.sign(x),
-        "normrelu": np.maximum(x, _KINK),
-    }[activation]
-
-
 def _measure_log_mgf(*, activation: str) -> Array:
     """Log E e^{t s(X)} of the centred unit-variance activation, for each of `_TIMES`."""
     # Gauss-Legendre, 20 nodes on panels of 1/2 that end at every kink. The integrand
     # e^{t s - x^2/2} peaks at |x| <= 8 * 1.72 = 14 and is below e^{-300} beyond 40.
     x, w = panels(np.union1d(np.arange(-40.0, 40.5, 0.5), _KINK))
     log_w = np.log(w) - x * x / 2.0 - 0.5 * math.log(2 * math.pi)
-    value, weight = _raw_value(activation, x), np.exp(log_w)
+    functions = {**FUNCTIONS, "normrelu": lambda x: np.maximum(x, _KINK)}
+    value, weight = functions[activation](x), np.exp(log_w)
     mean = float(weight @ value)
     value = (value - mean) / math.sqrt(float(weight @ (value - mean) ** 2))
     exponent = np.array(_TIMES)[:, None] * value + log_w

@@ -232,14 +232,9 @@ def _predict_antipodal(*, gap: float) -> list[float]:
 
 
 def _measure_antipodal(*, gap: float) -> list[Any]:
-    with mpmath.workprec(BITS):
-        a, b = (mpmath.mpf(float(v)) for v in _opposite(gap)[1])
-        size = mpmath.hypot(a, b)
-        c = a / size
-        angle = mpmath.acos(c)
-        share = (mpmath.pi - angle) / (2 * mpmath.pi)
-        k = size * (mpmath.sin(angle) / (2 * mpmath.pi) + share * c)
-        return [k, k + a * share]
+    first = pairs.start(*_opposite(gap).tolist())
+    end = pairs.recursion(pairs.LAWS["relu"], first, 1)[-1]
+    return [end.k[2], end.t[2]]
 
 
 def _wrong_antipodal(*, gap: float) -> list[float]:

@@ -14,6 +14,7 @@ from verify.claims._predictors import changed, plus, times
 from verify.claims._searches import SEEDS, SIGNS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import (
+    BENT,
     KEY,
     Subject,
     law,
@@ -95,7 +96,9 @@ _ANY = (
     ),
 )
 
-THM_34 = adversarial(
+_of_ratios = partial(adversarial, examples=_RATIOS, max_examples=100)
+
+THM_34 = _of_ratios(
     id="dc/thm3.4",
     loose=True,
     items=("Thm3.4", "E5"),
@@ -123,8 +126,6 @@ THM_34 = adversarial(
     measure=_measure_ratio,
     compare=AtMost(rounding=1e-13, trivial=1.0),
     must_refute=_LATER,
-    examples=_RATIOS,
-    max_examples=100,
     uses=("dc/lemC.14", "dc/thm3.2", "dc/thm3.4-values"),
     finding=(
         "The bound is at least twice what is needed: by dc/thm3.4-envelope the ratio"
@@ -172,7 +173,7 @@ THM_34_ATTAINED = numeric(
     figure="ntk_ratio",
 )
 
-THM_34_MAXIMUM = adversarial(
+THM_34_MAXIMUM = _of_ratios(
     id="dc/thm3.4-maximum",
     items=("Thm3.4", "E6"),
     title=(
@@ -197,8 +198,6 @@ THM_34_MAXIMUM = adversarial(
     # * 0.9/0.19 of it.
     compare=AtMost(rounding=1e-13, relative=1e-10, trivial=1.0),
     must_refute=_LATER,
-    examples=_RATIOS,
-    max_examples=100,
     uses=(
         "dc/lemC.14-every",
         "dc/lemC.14-certificate",
@@ -222,7 +221,7 @@ def _predict_envelope(
     return [dc.correlation_envelope(*case), dc.ntk_ratio_bound(*case, form="sharp")]
 
 
-THM_34_ENVELOPE = adversarial(
+THM_34_ENVELOPE = _of_ratios(
     id="dc/thm3.4-envelope",
     items=("Thm3.4", "E6"),
     title="The tangent ratio obeys the bound on correlations, at every depth",
@@ -245,8 +244,6 @@ THM_34_ENVELOPE = adversarial(
     must_refute=changed(
         _predict_envelope, "An exponent twice as large.", depth=times(2)
     ),
-    examples=_RATIOS,
-    max_examples=100,
     uses=("dc/thm3.4-maximum", "dc/thm3.2", "dc/thm3.4-envelope-values"),
     finding=(
         "This is half of (1 - mu/2)^(L - L_0), without a threshold depth: each term"
@@ -309,13 +306,9 @@ def _wrong_condition(
     return _condition("attained", activation=activation, depth=depth, **inputs)
 
 
-# Not too near affine: depth grows like 1/mu.
-_BENT = mixtures(centred=True).filter(
-    lambda a: sum(v * v for v in a["a"][2:]) > 0.1 * sum(v * v for v in a["a"])
-)
 _KINDS = st.sampled_from(("equal", "random"))
 _A_DRAWN = searched(
-    activation=_BENT,
+    activation=BENT,
     kind=_KINDS,
     n=st.integers(2, 5),
     delta=st.floats(0.05, 1.0),
@@ -487,18 +480,22 @@ _B_CASES = (
     ),
 )
 
-THM_38 = adversarial(
+_under_b = partial(
+    adversarial,
+    assumptions=("assumption B",),
+    cases=_B_CASES,
+    examples=_B_DRAWN,
+    max_examples=40,
+)
+
+THM_38 = _under_b(
     id="dc/thm3.8",
     loose=True,
     items=("Thm3.8", "AsmB"),
     title="The smallest eigenvalue of the tangent kernel: Theorem 3.8 as restored",
     statement=r"\lambda_{\min}(T) \ge \left(1 - 2 B(L/2, \delta)\right) T_{11},"
     r" \quad L \ge 2 L_0(\delta)",
-    assumptions=("assumption B",),
     source=Source(KEY, "Theorem 3.8", Reading.READING),
-    cases=_B_CASES,
-    examples=_B_DRAWN,
-    max_examples=40,
     predict=partial(_least, "printed"),
     measure=_measure_eigenvalue,
     compare=AtLeast(rounding=1e-13, trivial=0.0, origin=1.0),
@@ -511,7 +508,7 @@ THM_38 = adversarial(
     ),
 )
 
-THM_38_MAXIMUM = adversarial(
+THM_38_MAXIMUM = _under_b(
     id="dc/thm3.8-maximum",
     items=("Thm3.8", "AsmB", "E6"),
     title=(
@@ -520,11 +517,7 @@ THM_38_MAXIMUM = adversarial(
     ),
     statement=r"\lambda_{\min}(T) \ge (1 - t_L)\, T_{11} \ge (1 - B(L, \delta))\, T_{11},"
     r" \quad L \ge 0",
-    assumptions=("assumption B",),
     source=Source(KEY, "Theorem 3.8 (sharpened)", Reading.OURS),
-    cases=_B_CASES,
-    examples=_B_DRAWN,
-    max_examples=40,
     predict=partial(_both, _least, "sharp", "attained"),
     measure=partial(_twice, _measure_eigenvalue),
     # As dc/thm3.4-maximum.
@@ -591,7 +584,7 @@ COR_39 = numeric(
     ),
 )
 
-COR_39_MAXIMUM = adversarial(
+COR_39_MAXIMUM = _under_b(
     id="dc/cor3.9-maximum",
     items=("Cor3.9", "AsmB", "E6"),
     title=(
@@ -602,11 +595,7 @@ COR_39_MAXIMUM = adversarial(
     r" 1 + n (1 - \mu/2)^{L - L_0} & L > L_0 \\"
     r" 1 + n \left( \frac{(1 + \mu/2)^{-L}}{\delta} - 1 \right) & L \le L_0"
     r" \end{cases}",
-    assumptions=("assumption B",),
     source=Source(KEY, "Corollary 3.9 (sharpened)", Reading.OURS),
-    cases=_B_CASES,
-    examples=_B_DRAWN,
-    max_examples=40,
     predict=partial(_both, _condition, "sharp", "attained"),
     measure=partial(_twice, _measure_condition_b),
     # 1 - t above 1e-2, t to 1e-11.

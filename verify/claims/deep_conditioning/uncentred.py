@@ -185,7 +185,7 @@ LEM_C23 = adversarial(
 # --- fixed points -----------------------------------------------------------------------
 
 
-def _exact_fixed_point(found: Law) -> Any:
+def exact_fixed_point(found: Law) -> Any:
     """Smallest fixed point in [0, 1], to 30 digits."""
     with mpmath.workprec(BITS):
         total = found.moment()
@@ -212,7 +212,7 @@ def _predict_fixed_point(*, activation: Subject) -> float:
 
 
 def _measure_fixed_point(*, activation: Subject) -> Any:
-    return _exact_fixed_point(law(activation))
+    return exact_fixed_point(law(activation))
 
 
 def _wrong_fixed_point(*, activation: Subject) -> float:
@@ -276,7 +276,7 @@ def _predict_line(*, activation: Subject, share: float, deep: float = 1.0) -> fl
 
 def _measure_line(*, activation: Subject, share: float) -> Any:
     found = law(activation)
-    point = _exact_fixed_point(found)
+    point = exact_fixed_point(found)
     with mpmath.workprec(BITS):
         return found.dual(point + mpmath.mpf(share) * (1 - point)) / found.moment()
 
@@ -339,15 +339,22 @@ def _predict_near_one(*, share: float, **case: Any) -> float:
 
 def _measure_near_one(*, activation: Subject, share: float) -> Any:
     found = law(activation)
-    point = _exact_fixed_point(found)
+    point = exact_fixed_point(found)
     with mpmath.workprec(BITS):
         delta = mpmath.mpf(share) * (1 - point) / 2
         return found.dual(1 - delta) / found.moment()
 
 
-LEM_C28_1 = adversarial(
-    id="dc/lemC.28-near-one",
+_of_lemma_28 = partial(
+    adversarial,
     items=("LemC.28",),
+    compare=AtMost(rounding=1e-12),
+    examples=_DRAWN,
+    max_examples=40,
+)
+
+LEM_C28_1 = _of_lemma_28(
+    id="dc/lemC.28-near-one",
     title="Uncentred activations: one layer moves near-duplicates apart",
     statement=r"\hat\sigma(1 - \delta) \le 1 - (1 + \nu \bar\delta / 2)\,\delta,"
     r" \quad 0 \le \delta \le \bar\delta / 2, \quad \bar\delta = 1 - \bar\rho",
@@ -356,11 +363,8 @@ LEM_C28_1 = adversarial(
     cases=grid(activation=_EXPANDING, share=(1e-6, 0.5, 1.0)),
     predict=_predict_near_one,
     measure=_measure_near_one,
-    compare=AtMost(rounding=1e-12),
     must_refute=changed(_predict_near_one, _WHOLE, whole=True),
     uses=("dc/lemC.24",),
-    examples=_DRAWN,
-    max_examples=40,
 )
 
 
@@ -376,16 +380,15 @@ def _predict_above(*, share: float, **case: Any) -> list[float]:
 
 def _measure_above(*, activation: Subject, share: float) -> list[Any]:
     found = law(activation)
-    point = _exact_fixed_point(found)
+    point = exact_fixed_point(found)
     with mpmath.workprec(BITS):
         rho = point + mpmath.mpf(share) * (1 - point) / 2
         value = found.dual(rho) / found.moment() - point
         return [-value, value]
 
 
-LEM_C28_2 = adversarial(
+LEM_C28_2 = _of_lemma_28(
     id="dc/lemC.28-above",
-    items=("LemC.28",),
     title="Uncentred activations: correlations above the fixed point contract to it",
     statement=r"0 \le \hat\sigma(\rho) - \bar\rho \le (1 - \nu \bar\delta / 2)"
     r" (\rho - \bar\rho), \quad \bar\rho \le \rho \le (1 + \bar\rho) / 2",
@@ -394,12 +397,9 @@ LEM_C28_2 = adversarial(
     cases=grid(activation=_EXPANDING, share=(0.1, 1.0)),
     predict=_predict_above,
     measure=_measure_above,
-    compare=AtMost(rounding=1e-12),
     must_refute=changed(_predict_above, _WHOLE, whole=True),
     uses=("dc/lemC.24",),
     version=2,
-    examples=_DRAWN,
-    max_examples=40,
 )
 
 
@@ -412,7 +412,7 @@ def _predict_below(*, activation: Subject, share: float) -> list[float]:
 
 def _measure_below(*, activation: Subject, share: float) -> list[Any]:
     found = law(activation)
-    point = _exact_fixed_point(found)
+    point = exact_fixed_point(found)
     with mpmath.workprec(BITS):
         value = point - found.dual(mpmath.mpf(share) * point) / found.moment()
         return [-value, value]
@@ -425,9 +425,8 @@ def _wrong_below(*, activation: Subject, share: float) -> list[float]:
     return _between(slope * (1.0 - share) * a.fixed_point())
 
 
-LEM_C28_3 = adversarial(
+LEM_C28_3 = _of_lemma_28(
     id="dc/lemC.28-below",
-    items=("LemC.28",),
     title="Uncentred activations: correlations below the fixed point contract to it",
     statement=r"0 \le \bar\rho - \hat\sigma(\rho) \le \hat\sigma'(\bar\rho)"
     r" (\bar\rho - \rho), \quad 0 \le \rho \le \bar\rho",
@@ -440,12 +439,9 @@ LEM_C28_3 = adversarial(
     ),
     predict=_predict_below,
     measure=_measure_below,
-    compare=AtMost(rounding=1e-12),
     must_refute=_wrong_below,
     uses=("dc/lemC.23", "dc/lemC.26"),
     version=2,
-    examples=_DRAWN,
-    max_examples=40,
 )
 
 
@@ -500,7 +496,7 @@ def _predict_distance(
     return found.rate**extra
 
 
-def _counted_start(found: Law, point: Any, delta: float) -> int:
+def counted_start(found: Law, point: Any, delta: float) -> int:
     """Layers until an interval around the fixed point is reached, counted."""
     with mpmath.workprec(BITS):
         total, gap = found.moment(), 1 - point
@@ -514,8 +510,8 @@ def _measure_distance(
     *, activation: Subject, delta: float, sign: int, extra: int
 ) -> Any:
     found = law(activation)
-    point = _exact_fixed_point(found)
-    start = _counted_start(found, point, delta)
+    point = exact_fixed_point(found)
+    start = counted_start(found, point, delta)
     with mpmath.workprec(BITS):
         rho = sign * (1 - mpmath.mpf(delta))
         return abs(recursion.uncentred(found, rho, start + extra)[-1] - point)
