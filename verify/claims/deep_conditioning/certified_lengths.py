@@ -92,12 +92,7 @@ _BENDS: dict[str, _Bend] = {
         3,
     ),
     # Of these the slope jumps at zero, and two powers of x divide out.
-    "softsign": (
-        lambda x: x / (1 + x),
-        lambda x: 3 * x * x,
-        lambda y: 3 + 0 * y,
-        2,
-    ),
+    "softsign": (lambda x: x / (1 + x), lambda x: 3 * x * x, lambda y: 3 + 0 * y, 2),
     "selu": (
         _selu_side,
         lambda x: _selu_side(x) + x * (2 * _selu_side(x) - 1),

@@ -15,10 +15,7 @@ from verify.claims._predictors import changed, plus
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._lengths import FUNCTIONS, panels
 from verify.claims.deep_conditioning._subjects import KEY, subject
-from verify.claims.deep_conditioning.conditioning import (
-    exact_burn_in,
-    quadratic_law,
-)
+from verify.claims.deep_conditioning.conditioning import exact_burn_in, quadratic_law
 from verify.claims.deep_conditioning.nonsingularity import smallest_arc_eigenvalue
 from verify.compare import Array, AtLeast, AtMost
 from verify.integrals import BITS

@@ -366,10 +366,7 @@ DEEP_MEAN = statistical(
     cases=_THREE_LAYERS(kernel="nngp", activation=_SOME, width=128, draws=40_000),
     larger_cases={
         "full": _THREE_LAYERS(
-            kernel="nngp",
-            activation=(*_SOME, "tanh"),
-            width=(128, 256),
-            draws=40_000,
+            kernel="nngp", activation=(*_SOME, "tanh"), width=(128, 256), draws=40_000
         )
     },
     predict=_predict_limit,
@@ -507,11 +504,7 @@ DIGIT_BOUNDS = statistical(
     ),
     source=Source(_KEY, "Corollaries 3.3 and 3.7, at finite width", Reading.OURS),
     cases=_STEEP(
-        n=20,
-        width=4096,
-        depths=([1, 2, 4, 8, 16, 32, 64, 128],),
-        draws=16,
-        seed=13,
+        n=20, width=4096, depths=([1, 2, 4, 8, 16, 32, 64, 128],), draws=16, seed=13
     ),
     larger_cases={
         "gpu": _STEEP(

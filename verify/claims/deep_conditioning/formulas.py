@@ -969,10 +969,7 @@ EQ1_APART = numeric(
     r" 1 - \rho \ge 2^{-53}",
     assumptions=("cosines of second moment one, and Hermite polynomials of order 30",),
     source=Source(KEY, "Equations 1 and 7", Reading.OURS),
-    cases=(
-        *grid(waves=40, powers=(11, 12)),
-        {"waves": 60, "powers": 9, "first": 5},
-    ),
+    cases=(*grid(waves=40, powers=(11, 12)), {"waves": 60, "powers": 9, "first": 5}),
     predict=_predict_apart,
     measure=_measure_apart,
     # The library's promise: 1e-12 of the diagonal.

@@ -489,10 +489,7 @@ NNGP_TURNED = replace(
     title="Turning both inputs leaves their top-layer kernel as it is",
     statement=r"K(U x, U y) = K(x, y), \quad U^T U = I",
     cases=grid(
-        activation="erf",
-        squares=([1.0, 1.0], [0.5, 2.0]),
-        turn=(1e-3, 1.2),
-        depth=2,
+        activation="erf", squares=([1.0, 1.0], [0.5, 2.0]), turn=(1e-3, 1.2), depth=2
     ),
     predict=_predict_turned,
     must_refute=changed(_predict_turned, "One hidden layer too many.", depth=3),

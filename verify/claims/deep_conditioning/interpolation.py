@@ -14,15 +14,7 @@ from empirical.conditioning import DigitProblem, accuracy, digit_problem, minimu
 from theory import activations as act
 from theory import kernels
 from theory import optimization as rates
-from verify.claim import (
-    Case,
-    Claim,
-    Source,
-    grid,
-    numeric,
-    statistical,
-    trend,
-)
+from verify.claim import Case, Claim, Source, grid, numeric, statistical, trend
 from verify.claims._predictors import always, changed
 from verify.claims.deep_conditioning import _populations as pop
 from verify.claims.deep_conditioning.overfitting import circle_case

@@ -296,11 +296,7 @@ def _plain_norms(
 
 def _found_norms(*, rho: float, sizes: list[float], draws: int) -> list[float]:
     found = EXPERIMENTS["norms"](
-        rho=rho,
-        squared_norms=sizes,
-        width=_WIDTH,
-        depth=3,
-        draws=draws,
+        rho=rho, squared_norms=sizes, width=_WIDTH, depth=3, draws=draws
     )
     names = ("squared_norms", "correlations")
     parts = (found[f"{n}{end}"] for n in names for end in ("", "_standard_errors"))

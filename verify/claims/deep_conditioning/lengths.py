@@ -11,13 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from theory import lengths as closed
-from verify.claim import (
-    Source,
-    adversarial,
-    grid,
-    numeric,
-    statistical,
-)
+from verify.claim import Source, adversarial, grid, numeric, statistical
 from verify.claims._predictors import changed
 from verify.claims._searches import searched
 from verify.claims.deep_conditioning._lengths import (

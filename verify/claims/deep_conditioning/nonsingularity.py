@@ -467,10 +467,7 @@ THM_H5 = adversarial(
         r"\lambda_{\min}(K) \ge \sum_{k \ge k_0} a_k^2"
         r" \left(1 - (n - 1)(1 - \delta)^k\right) > 0"
     ),
-    assumptions=(
-        "Assumption A",
-        "infinitely many a_k are not zero (of either parity)",
-    ),
+    assumptions=("Assumption A", "infinitely many a_k are not zero (of either parity)"),
     source=Source(_KEY, "Theorem H.5 (with an explicit constant)", Reading.OURS),
     # Two inputs: both sides are the dual's difference between 1 and the correlation.
     cases=grid(

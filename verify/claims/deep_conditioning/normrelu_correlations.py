@@ -198,11 +198,7 @@ CLAIMS = (
         assumptions=("as dc/thmI.1; L: where its bound is epsilon",),
         cases=(
             *grid(
-                kink=_STAR_TEXT,
-                gamma_x=0.5,
-                gamma_y=1.5,
-                rho=0.5,
-                epsilon=(0.25, 0.1),
+                kink=_STAR_TEXT, gamma_x=0.5, gamma_y=1.5, rho=0.5, epsilon=(0.25, 0.1)
             ),
             *grid(kink=_STAR_TEXT, gamma_x=1.5, gamma_y=1.5, rho=0.9, epsilon=0.1),
         ),

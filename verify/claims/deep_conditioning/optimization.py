@@ -659,7 +659,7 @@ THM_E5 = trend(
         "gpu": (
             *_erf(width=256, seeds=64, device="cuda"),
             *_erf(width=(1024, 4096, 8192), seeds=16, device="cuda"),
-        ),
+        )
     },
     predict=_predict_training,
     measure=_measure_training,

@@ -14,15 +14,7 @@ from scipy import special
 
 from theory import activations as act
 from theory import optimization as rates
-from verify.claim import (
-    Case,
-    Claim,
-    Source,
-    adversarial,
-    grid,
-    numeric,
-    statistical,
-)
+from verify.claim import Case, Claim, Source, adversarial, grid, numeric, statistical
 from verify.claims._predictors import scaled
 from verify.claims.deep_conditioning import _populations as pop
 from verify.compare import AgreesTo, Array, AtMost, Estimate, MeanAtMost, MeanEquals

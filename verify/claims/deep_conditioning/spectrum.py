@@ -381,10 +381,7 @@ VALUES = numeric(
     r" \sin^{d-2}\theta\, d\theta}{\int_0^\pi \sin^{d-2}\theta\, d\theta}",
     assumptions=("absolute accuracy, relative to one harmonic",),
     source=Source(_KEY, "Definition C.1", Reading.OURS),
-    cases=(
-        {"kernel": "nngp", **_DEEP_CASES[2]},
-        {"kernel": "ntk", **_DEEP_CASES[0]},
-    ),
+    cases=({"kernel": "nngp", **_DEEP_CASES[2]}, {"kernel": "ntk", **_DEEP_CASES[0]}),
     predict=_predict_values,
     measure=_measure_eigenvalues,
     # Values to 1e-13 of the diagonal, which is 2.5 at most; weights add up to one.

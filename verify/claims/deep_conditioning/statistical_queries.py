@@ -34,14 +34,7 @@ from verify.claims._predictors import changed, mapped
 from verify.claims.deep_conditioning._lengths import FUNCTIONS, panels
 from verify.claims.deep_conditioning._populations import relu_layer
 from verify.claims.deep_conditioning._subjects import normalised, subject
-from verify.compare import (
-    Array,
-    AtMost,
-    Estimate,
-    MeanAtMost,
-    MeanEquals,
-    Outcome,
-)
+from verify.compare import Array, AtMost, Estimate, MeanAtMost, MeanEquals, Outcome
 from verify.reading import Reading
 
 _KEY = "agarwal2021deep"
@@ -134,12 +127,7 @@ def half_hypercube(dim: int) -> Array:
 
 @lru_cache(maxsize=4)
 def network_grams(
-    activation: str,
-    dim: int,
-    width: int,
-    depth: int,
-    nets: int,
-    seed: int,
+    activation: str, dim: int, width: int, depth: int, nets: int, seed: int
 ) -> Array:
     """Return the last layers' Gram matrices of random networks on the half hypercube.
 
@@ -542,7 +530,7 @@ THM_F1_ODD = statistical(
             _curve("sign", 512, rho=0.99, depth=60, chains=16_000),
             _curve("sin", 512, rho=0.99, depth=120, chains=16_000),
             _curve("erf", 512, rho=0.9, depth=160, chains=16_000),
-        ),
+        )
     },
     predict=_corrected_floor,
     measure=_CHAIN_END,

@@ -434,8 +434,7 @@ LEM_C28_3 = _of_lemma_28(
     assumptions=("unit second moment", "not affine"),
     # The fixed point of the last three is one: D is below one, and one for ReLU.
     cases=grid(
-        activation=(*_EXPANDING, "sigmoid", "softplus", "relu"),
-        share=(0.0, 0.5, 0.99),
+        activation=(*_EXPANDING, "sigmoid", "softplus", "relu"), share=(0.0, 0.5, 0.99)
     ),
     predict=_predict_below,
     measure=_measure_below,
