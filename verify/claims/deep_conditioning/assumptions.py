@@ -14,7 +14,7 @@ from verify.claim import Source, grid, numeric, statistical
 from verify.claims._predictors import changed
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import KEY, Subject, law, subject
-from verify.claims.deep_conditioning.conditioning import extremal
+from verify.claims.deep_conditioning.conditioning import extremals
 from verify.compare import Array, AtLeast, AtMost, Estimate, MeanAtMost, MeanEquals
 from verify.integrals import BITS
 from verify.reading import Reading
@@ -44,6 +44,9 @@ def _wrong_noise(*, n: int, dim: int, **_: Any) -> float:
     return -math.sqrt((dim - 1.0) / dim)
 
 
+_NOISES = (5, 40, 0.01), (30, 200, 0.01), (30, 200, 1e-6), (3, 99, 0.03)
+"""Inputs, dimensions and the size of the noise."""
+
 NOISE = statistical(
     id="dc/asmB-noise",
     items=("Sec3.3", "AsmB"),
@@ -56,12 +59,7 @@ NOISE = statistical(
     ),
     cases=tuple(
         {"n": n, "dim": dim, "noise": noise, "draws": 200, "seed": 33}
-        for n, dim, noise in (
-            (5, 40, 0.01),
-            (30, 200, 0.01),
-            (30, 200, 1e-6),
-            (3, 99, 0.03),
-        )
+        for n, dim, noise in _NOISES
     ),
     predict=_predict_noise,
     measure=_measure_noise,
@@ -174,11 +172,7 @@ SINGULAR = numeric(
     assumptions=("equiangular lines, more than there are dimensions",),
     source=Source(KEY, "Section 1.2, comparison with Xiao et al.", Reading.READING),
     cases=(
-        *grid(
-            activation=(extremal(1.0), extremal(0.6)),
-            lines=("hexagon", "cube", "icosahedron"),
-            depth=(2, 3),
-        ),
+        *grid(activation=extremals(1.0, 0.6), lines=tuple(_LINES), depth=(2, 3)),
         *grid(activation="relu", lines=("hexagon", "icosahedron"), depth=(9, 20)),
     ),
     predict=_predict_singular,

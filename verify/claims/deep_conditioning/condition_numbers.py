@@ -28,6 +28,7 @@ from verify.claims.deep_conditioning.conditioning import (
     exact_bound,
     exact_burn_in,
     extremal,
+    extremals,
     quadratic_law,
 )
 from verify.compare import AgreesTo, AtLeast, AtMost, Identical
@@ -92,17 +93,15 @@ def _of_corollary_33(**fields: Any) -> Claim:
         items=("Cor3.3", "AsmA"),
         cases=(
             *grid(
-                activation=(extremal(0.3), extremal(1.0)),
+                activation=extremals(0.3, 1.0),
                 n=(2, 3),
                 data={"equal": 0.5},
                 extra=(0, 3),
             ),
             *grid(
-                activation=(extremal(0.5), extremal(1.0)),
+                activation=extremals(0.5, 1.0),
                 n=(2, 6),
-                data=tuple(
-                    {"dim": 3, "spread": spread, "seed": 1} for spread in (0.1, 1.0)
-                ),
+                data=grid(dim=3, spread=(0.1, 1.0), seed=1),
                 extra=(0, 5),
             ),
         ),
@@ -361,7 +360,7 @@ _ASSUMPTION_B = searched(
 
 
 _B_CASES = grid(
-    activation=(extremal(0.3), extremal(1.0), "tanh"),
+    activation=(*extremals(0.3, 1.0), "tanh"),
     kind=("equal", "random"),
     n=(2, 5),
     delta=(1e-3, 0.3),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from theory import kernels
-from verify.claim import Source, adversarial, grid, numeric
+from verify.claim import Case, Source, adversarial, grid, numeric
 from verify.claims._predictors import changed, plus
 from verify.claims._searches import SIGNS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
@@ -33,6 +33,11 @@ from verify.reading import Reading
 def extremal(mu: float) -> dict[str, Any]:
     """sqrt(1 - mu) h_1 + sqrt(mu) h_2: where every bound in delta and mu is attained."""
     return {"a": [0.0, math.sqrt(1.0 - mu), math.sqrt(mu)]}
+
+
+def extremals(*mus: float) -> tuple[dict[str, Any], ...]:
+    """Return one for each mu."""
+    return tuple(map(extremal, mus))
 
 
 def quadratic_law(mu: float) -> Any:
@@ -71,11 +76,7 @@ LEM_C5 = adversarial(
     source=Source(KEY, "Lemma C.5"),
     cases=(
         # Equality at delta = 1/2 for the extremal activation, of either sign of h_1.
-        *grid(
-            activation=(extremal(0.3), extremal(1e-3), extremal(1.0)),
-            delta=(0.5, 0.1, 1e-6),
-            sign=1,
-        ),
+        *grid(activation=extremals(0.3, 1e-3, 1.0), delta=(0.5, 0.1, 1e-6), sign=1),
         *grid(activation=NONLINEAR, delta=0.05, sign=1),
         *grid(activation=NONLINEAR, delta=0.6, sign=-1),
     ),
@@ -252,6 +253,11 @@ E4_CORRECTED = adversarial(
 # --- decay of correlations --------------------------------------------------------------
 
 
+def signed(names: Any, delta: Any, sign: Any, depth: Any) -> tuple[Case, ...]:
+    """Return cases at correlations sign (1 - delta), behind some layers."""
+    return grid(activation=names, delta=delta, sign=sign, depth=depth)
+
+
 def _predict_decay(*, activation: Subject, delta: float, depth: int, **_: Any) -> float:
     return float(dc.correlation_bound(depth, delta, mu_of(activation)))
 
@@ -277,18 +283,8 @@ THM_32 = adversarial(
     assumptions=("assumption A", "normalised, not affine"),
     source=Source(KEY, "Theorem 3.2 and Lemma C.7"),
     cases=(
-        *grid(
-            activation=(extremal(0.05), extremal(0.5), extremal(1.0)),
-            delta=(1e-6, 0.01, 0.5),
-            sign=1,
-            depth=(1, 10, 40, 100),
-        ),
-        *grid(
-            activation=("relu", "tanh", "gelu", "exp"),
-            delta=0.01,
-            sign=(1, -1),
-            depth=20,
-        ),
+        *signed(extremals(0.05, 0.5, 1.0), (1e-6, 0.01, 0.5), 1, (1, 10, 40, 100)),
+        *signed(("relu", "tanh", "gelu", "exp"), 0.01, (1, -1), 20),
     ),
     predict=_predict_decay,
     measure=_measure_decay,

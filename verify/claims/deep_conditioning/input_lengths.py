@@ -192,8 +192,12 @@ def _wrong(which: int, **case: Any) -> list[Any]:
     return _predict(_by_fixed_nodes, which, **case)
 
 
+def _pair(names: Any, squares: Any, turn: Any, depth: Any) -> tuple[Case, ...]:
+    return grid(activation=names, squares=squares, turn=turn, depth=depth)
+
+
 def _cases(name: str, depth: int, *squares: tuple[float, float]) -> tuple[Case, ...]:
-    return grid(activation=name, squares=map(list, squares), turn=1.2, depth=depth)
+    return _pair(name, map(list, squares), 1.2, depth)
 
 
 _KERNELS = (
@@ -213,40 +217,23 @@ _MORE = (
     *_cases("selu", 3, *_EQUAL, *_UNEQUAL),
 )
 
+
 # Parallel and nearly parallel rows, whose distances cancel, and nearly opposite ones.
+_NEARLY = (0.0, 1e-4, 3.0)
+_SHORT, _SHORTER, _APART = [0.3, 0.5], [0.01, 0.02], [0.5, 16.0]
 _PARALLEL = (
-    *grid(
-        activation=("sin", "erf", "gelu"),
-        squares=([0.01, 0.02], [0.3, 0.5], [4.0, 4.1], [0.5, 16.0]),
-        turn=(0.0, 1e-4, 3.0),
-        depth=2,
-    ),
+    *_pair(("sin", "erf", "gelu"), (_SHORTER, _SHORT, [4.0, 4.1], _APART), _NEARLY, 2),
     # Normalised, of powers of lengths and of a bump, each with a shift.
-    *grid(
-        activation=("relu_squared", "gaussian"),
-        squares=([0.01, 0.02], [0.5, 16.0]),
-        turn=(0.0, 1e-4, 1.2, 3.0),
-        depth=1,
-    ),
-    *grid(activation="selu", squares=([0.3, 0.5],), turn=(0.0, 1e-4), depth=1),
+    *_pair(("relu_squared", "gaussian"), (_SHORTER, _APART), (0.0, 1e-4, 1.2, 3.0), 1),
+    *_pair("selu", (_SHORT,), (0.0, 1e-4), 1),
     # Both shorter than the kinks, and on both sides of them.
-    *grid(activation="hard_tanh", squares=([0.3, 0.5], [0.7, 1.5]), turn=0.0, depth=1),
-    *grid(activation=("hard_tanh", "relu6"), squares=([0.7, 1.5],), turn=0.4, depth=1),
-    *grid(
-        activation=("cos", "exp"),
-        squares=([0.01, 0.02], [0.3, 0.5]),
-        turn=(0.0, 1e-4, 3.0),
-        depth=(1, 2),
-    ),
+    *_pair("hard_tanh", (_SHORT, [0.7, 1.5]), 0.0, 1),
+    *_pair(("hard_tanh", "relu6"), ([0.7, 1.5],), 0.4, 1),
+    *_pair(("cos", "exp"), (_SHORTER, _SHORT), _NEARLY, (1, 2)),
     # Longer than one.
-    *grid(activation=("sin", "cos", "exp"), squares=([1.44, 1.5],), turn=0.0, depth=1),
+    *_pair(("sin", "cos", "exp"), ([1.44, 1.5],), 0.0, 1),
     # A kink that has no mirror image, of no piecewise linear function.
-    *grid(
-        activation="bent at 1/2",
-        squares=([0.01, 0.02], [0.3, 0.5], [0.5, 16.0]),
-        turn=0.0,
-        depth=1,
-    ),
+    *_pair("bent at 1/2", (_SHORTER, _SHORT, _APART), 0.0, 1),
 )
 
 
@@ -338,6 +325,16 @@ def _of_the_root(which: int) -> Prediction:
     return changed(predict, mistake, skip=math.sqrt)
 
 
+def _skipping(
+    names: Any, squares: Any, turn: Any, depth: Any, *, skip: Any = 0.6, **given: Any
+) -> tuple[Case, ...]:
+    where = {"activation": names, "squares": squares, "turn": turn}
+    return grid(**where, skip=skip, depth=depth, **given)
+
+
+_BOTH = ("relu", "erf")
+_SMOOTH = ("sin", "cos", "exp", "gaussian", "relu_squared")
+
 NNGP_RESIDUAL = _like(
     NNGP,
     id="dc/eq1-residual",
@@ -346,54 +343,22 @@ NNGP_RESIDUAL = _like(
     assumptions=("weights of the inputs have variance 1.3, their biases 0.2",),
     source=Source(KEY, "Equation 1, with biases and skip connections", Reading.OURS),
     cases=(
-        *grid(
-            activation=("relu", "erf", "gelu"),
-            squares=([2.0, 2.0], [0.5, 9.0]),
-            turn=1.2,
+        *_skipping(
+            (*_BOTH, "gelu"),
+            ([2.0, 2.0], [0.5, 9.0]),
+            1.2,
+            (1, 3),
             skip=(0.0, 0.6, 1.5),
-            depth=(1, 3),
         ),
         # Of any form, not normalised: waves, an exponential, a bump, powers, pieces.
-        *grid(
-            activation=("sin", "cos", "exp", "gaussian", "relu_squared"),
-            squares=([0.3, 0.5],),
-            turn=(0.001, 1.2),
-            skip=0.6,
-            depth=(1, 2),
-        ),
-        *grid(
-            activation=("hard_tanh", "relu6"),
-            squares=([0.3, 0.5],),
-            turn=1.2,
-            skip=0.6,
-            depth=1,
-        ),
+        *_skipping(_SMOOTH, (_SHORT,), (0.001, 1.2), (1, 2)),
+        *_skipping(("hard_tanh", "relu6"), (_SHORT,), 1.2, 1),
         # Nearly parallel: what biases add turns rows of unequal lengths.
-        *grid(
-            activation=("relu", "erf"),
-            squares=([2.0, 2.1],),
-            turn=0.001,
-            skip=0.6,
-            depth=(1, 3),
-        ),
+        *_skipping(_BOTH, ([2.0, 2.1],), 0.001, (1, 3)),
         # Weights alone: nothing is added to what they scale.
-        *grid(
-            activation=("relu", "erf"),
-            squares=([0.5, 9.0],),
-            turn=1.2,
-            skip=0.0,
-            depth=(1, 3),
-            bias_var=0.0,
-        ),
+        *_skipping(_BOTH, ([0.5, 9.0],), 1.2, (1, 3), skip=0.0, bias_var=0.0),
         # Between two sets of inputs.
-        *grid(
-            activation=("relu", "erf"),
-            squares=([0.5, 9.0],),
-            turn=1.2,
-            skip=0.6,
-            depth=2,
-            across=True,
-        ),
+        *_skipping(_BOTH, ([0.5, 9.0],), 1.2, 2, across=True),
     ),
     predict=partial(_predict, _residual, 0),
     measure=partial(_measure, _residual_states, 0),
@@ -439,12 +404,7 @@ def _among_many(p: float, q: float, *, activation: str, turn: float, depth: int)
     return found
 
 
-_MANY = grid(
-    activation=("relu", "erf", "gelu", "sin"),
-    squares=([0.5, 30.0],),
-    turn=(0.02, 1.2, 3.1),
-    depth=(1, 3),
-)
+_MANY = _pair(("relu", "erf", "gelu", "sin"), ([0.5, 30.0],), (0.02, 1.2, 3.1), (1, 3))
 
 NNGP_PARALLEL = _like(
     NNGP,
@@ -488,9 +448,7 @@ NNGP_TURNED = replace(
     id="dc/eq1-turned",
     title="Turning both inputs leaves their top-layer kernel as it is",
     statement=r"K(U x, U y) = K(x, y), \quad U^T U = I",
-    cases=grid(
-        activation="erf", squares=([1.0, 1.0], [0.5, 2.0]), turn=(1e-3, 1.2), depth=2
-    ),
+    cases=_pair("erf", ([1.0, 1.0], [0.5, 2.0]), (1e-3, 1.2), 2),
     predict=_predict_turned,
     must_refute=changed(_predict_turned, "One hidden layer too many.", depth=3),
     uses=("dc/eq1-parallel",),

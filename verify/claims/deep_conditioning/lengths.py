@@ -277,6 +277,7 @@ THM_D1_ABOVE = adversarial(
     max_examples=60,
     uses=("dc/lemD.3",),
 )
+_EIGHT_LAYERS = partial(grid, name=("tanh", "normrelu"), gamma_y=0.5, depth=8, seed=311)
 WIDE = statistical(
     id="dc/thm3.11-wide-networks",
     items=("Thm3.11", "ThmD.9", "D.0"),
@@ -286,26 +287,10 @@ WIDE = statistical(
     r" \sqrt{\gamma_l \gamma_l'} + O\left(\frac{1}{m}\right)",
     assumptions=("standard Gaussian weights", "tanh; NormReLU with SELU's scale"),
     source=Source(KEY, "Theorem 3.11, at finite width", Reading.OURS),
-    cases=grid(
-        name=("tanh", "normrelu"),
-        gamma_x=2.0,
-        gamma_y=0.5,
-        rho=0.9,
-        depth=8,
-        width=4096,
-        draws=64,
-        seed=311,
-    ),
+    cases=_EIGHT_LAYERS(gamma_x=2.0, rho=0.9, width=4096, draws=64),
     larger_cases={
-        "full": grid(
-            name=("tanh", "normrelu"),
-            gamma_x=(2.0, 4.0),
-            gamma_y=0.5,
-            rho=(0.9, -0.5),
-            depth=8,
-            width=(1024, 4096, 16_384),
-            draws=256,
-            seed=311,
+        "full": _EIGHT_LAYERS(
+            gamma_x=(2.0, 4.0), rho=(0.9, -0.5), width=(1024, 4096, 16_384), draws=256
         )
     },
     predict=_predict_networks,

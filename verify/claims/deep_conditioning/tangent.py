@@ -25,7 +25,7 @@ from verify.claims.deep_conditioning._subjects import (
     separations,
     subject,
 )
-from verify.claims.deep_conditioning.conditioning import extremal
+from verify.claims.deep_conditioning.conditioning import extremals
 from verify.compare import AgreesTo, Array, AtLeast, AtMost, Outcome
 from verify.integrals import BITS
 from verify.reading import Reading
@@ -164,7 +164,7 @@ SLOPE = adversarial(
     statement=r"D \ge 1 + \mu",
     source=Source(KEY, "Section 3.2 (an addition)", Reading.OURS),
     # Equality for quadratics.
-    cases=grid(activation=(*DIFFERENTIABLE, extremal(0.2), extremal(1.0))),
+    cases=grid(activation=(*DIFFERENTIABLE, *extremals(0.2, 1.0))),
     predict=_predict_least_slope,
     measure=_measure_slope,
     # mu to 1e-13, rounded with one.
@@ -340,9 +340,7 @@ LEM_C14_SHARP = adversarial(
     source=Source(KEY, "Lemma C.14 (sharpened)", Reading.OURS),
     # Equality for quadratics.
     cases=(
-        *grid(
-            activation=(extremal(0.1), extremal(0.7)), delta=(1e-6, 0.5, 1.0), sign=1
-        ),
+        *grid(activation=extremals(0.1, 0.7), delta=(1e-6, 0.5, 1.0), sign=1),
         *grid(activation=("relu", "tanh", "gelu", "sin"), delta=0.1, sign=(1, -1)),
     ),
     predict=_predict_share,

@@ -9,7 +9,7 @@ import mpmath
 from hypothesis import strategies as st
 
 from theory import conditioning as dc
-from verify.claim import Source, adversarial, grid, numeric
+from verify.claim import Case, Source, adversarial, grid, numeric
 from verify.claims._predictors import changed, plus, times
 from verify.claims._searches import SEEDS, SIGNS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
@@ -22,7 +22,12 @@ from verify.claims.deep_conditioning._subjects import (
     mu_of,
     separations,
 )
-from verify.claims.deep_conditioning.conditioning import extremal, quadratic_law
+from verify.claims.deep_conditioning.conditioning import (
+    extremal,
+    extremals,
+    quadratic_law,
+    signed,
+)
 from verify.compare import AgreesTo, AtLeast, AtMost
 from verify.integrals import BITS
 from verify.reading import Reading
@@ -86,14 +91,10 @@ _RATIOS = searched(
 )
 
 
+_CUBICS = {"a": [0.0, 0.9, 0.4, 0.05]}, {"a": [0.0, 0.9, 0.1, 0.4]}
 _ANY = (
-    *grid(activation=("relu", "tanh", "gelu"), delta=0.5, sign=(1, -1), depth=(9, 20)),
-    *grid(
-        activation=({"a": [0.0, 0.9, 0.4, 0.05]}, {"a": [0.0, 0.9, 0.1, 0.4]}),
-        delta=(0.1, 0.5),
-        sign=(1, -1),
-        depth=(2, 9, 30),
-    ),
+    *signed(("relu", "tanh", "gelu"), 0.5, (1, -1), (9, 20)),
+    *signed(_CUBICS, (0.1, 0.5), (1, -1), (2, 9, 30)),
 )
 
 _of_ratios = partial(adversarial, examples=_RATIOS, max_examples=100)
@@ -108,18 +109,8 @@ THM_34 = _of_ratios(
     source=Source(KEY, "Theorem 3.4", Reading.READING),
     # Twice the burn-in depth and more, where the bound is below one.
     cases=(
-        *grid(
-            activation=(extremal(0.005), extremal(0.05), extremal(0.3)),
-            delta=0.5,
-            sign=1,
-            depth=(1, 2, 13, 60),
-        ),
-        *grid(
-            activation=(extremal(0.3), extremal(1.0)),
-            delta=0.01,
-            sign=1,
-            depth=(60, 75),
-        ),
+        *signed(extremals(0.005, 0.05, 0.3), 0.5, 1, (1, 2, 13, 60)),
+        *signed(extremals(0.3, 1.0), 0.01, 1, (60, 75)),
         *_ANY,
     ),
     predict=partial(_predict_ratio, form="printed"),
@@ -184,12 +175,7 @@ THM_34_MAXIMUM = _of_ratios(
     assumptions=("assumption A", "square-integrable derivative"),
     source=Source(KEY, "Theorem 3.4 (sharpened)", Reading.OURS),
     cases=(
-        *grid(
-            activation=(extremal(0.05), extremal(0.3), extremal(0.8)),
-            delta=(1e-4, 0.01, 0.5),
-            sign=1,
-            depth=(1, 13, 60),
-        ),
+        *signed(extremals(0.05, 0.3, 0.8), (1e-4, 0.01, 0.5), 1, (1, 13, 60)),
         *_ANY,
     ),
     predict=_LARGEST,
@@ -230,12 +216,7 @@ THM_34_ENVELOPE = _of_ratios(
     source=Source(KEY, "Theorem 3.4 (sharpened)", Reading.OURS),
     cases=(
         # From the first layer on; at delta = 1/2 nothing has to be waited for.
-        *grid(
-            activation=(extremal(0.05), extremal(0.3), extremal(0.8)),
-            delta=(1e-4, 0.1, 0.5),
-            sign=1,
-            depth=(1, 4, 20),
-        ),
+        *signed(extremals(0.05, 0.3, 0.8), (1e-4, 0.1, 0.5), 1, (1, 4, 20)),
         *_ANY,
     ),
     predict=_predict_envelope,
@@ -337,32 +318,25 @@ def _in_form(form: str) -> dict[str, Any]:
     }
 
 
+_CUBIC = {"a": [0.0, 0.5, 0.1, 0.8]}
+
+
+def _equal(names: Any, n: Any, delta: Any, **layers: Any) -> tuple[Case, ...]:
+    """Return cases of inputs that are equally correlated."""
+    return grid(activation=names, kind="equal", n=n, delta=delta, seed=0, **layers)
+
+
+def _random(seed: Any, **layers: Any) -> tuple[Case, ...]:
+    """Return cases of five random inputs."""
+    drawn = {"kind": "random", "n": 5, "delta": 0.0, "seed": seed}
+    return grid(activation=(extremal(0.4), _CUBIC), **drawn, **layers)
+
+
 _A_CASES = (
     # Where the bounds of Corollary 3.5 are least loose: the sharp form, the restored one.
-    *grid(
-        activation=(extremal(1.0), extremal(0.59)),
-        kind="equal",
-        n=2,
-        delta=0.5,
-        seed=0,
-        extra=0,
-    ),
-    *grid(
-        activation=(extremal(0.05), extremal(0.3), extremal(0.6)),
-        kind="equal",
-        n=(2, 5),
-        delta=(0.1, 0.5),
-        seed=0,
-        extra=(0, 1, 12),
-    ),
-    *grid(
-        activation=(extremal(0.4), {"a": [0.0, 0.5, 0.1, 0.8]}),
-        kind="random",
-        n=5,
-        delta=0.0,
-        seed=38,
-        extra=(0, 3),
-    ),
+    *_equal(extremals(1.0, 0.59), 2, 0.5, extra=0),
+    *_equal(extremals(0.05, 0.3, 0.6), (2, 5), (0.1, 0.5), extra=(0, 1, 12)),
+    *_random(38, extra=(0, 3)),
 )
 
 COR_35 = adversarial(
@@ -462,22 +436,8 @@ _LATER_CONDITION = "The condition number one layer further on."
 
 
 _B_CASES = (
-    *grid(
-        activation=(extremal(0.05), extremal(0.4), {"a": [0.0, 0.5, 0.1, 0.8]}),
-        kind="equal",
-        n=(2, 5),
-        delta=(0.01, 0.5),
-        seed=0,
-        depth=(2, 9, 40),
-    ),
-    *grid(
-        activation=(extremal(0.4), {"a": [0.0, 0.5, 0.1, 0.8]}),
-        kind="random",
-        n=5,
-        delta=0.0,
-        seed=(38, 39),
-        depth=(2, 24),
-    ),
+    *_equal((*extremals(0.05, 0.4), _CUBIC), (2, 5), (0.01, 0.5), depth=(2, 9, 40)),
+    *_random((38, 39), depth=(2, 24)),
 )
 
 _under_b = partial(
@@ -544,30 +504,9 @@ COR_39 = numeric(
     # From the threshold on: 2 log 2 / -log(1 - mu/2) layers past twice the burn-in.
     cases=(
         # Least loose.
-        *grid(
-            activation=extremal(1.0),
-            kind="equal",
-            n=(2, 5),
-            delta=0.5,
-            seed=0,
-            depth=(2, 3),
-        ),
-        *grid(
-            activation=(extremal(0.05), extremal(0.4)),
-            kind="equal",
-            n=(2, 5),
-            delta=0.5,
-            seed=0,
-            depth=(56, 70),
-        ),
-        *grid(
-            activation=(extremal(0.4), {"a": [0.0, 0.5, 0.1, 0.8]}),
-            kind="random",
-            n=5,
-            delta=0.0,
-            seed=38,
-            depth=40,
-        ),
+        *_equal(extremal(1.0), (2, 5), 0.5, depth=(2, 3)),
+        *_equal(extremals(0.05, 0.4), (2, 5), 0.5, depth=(56, 70)),
+        *_random(38, depth=40),
     ),
     predict=partial(_condition, "printed"),
     measure=_measure_condition_b,

@@ -172,6 +172,10 @@ def _exponential_length(*, depth: int, width: int, **_: Any) -> float:
     return math.exp(5.0 * depth / width)
 
 
+_SHALLOW = partial(
+    grid, activation=("relu", "erf", "tanh"), depth=1, groups=100, seed=21
+)
+
 ONE_LAYER = statistical(
     id="dc/lemC.4-variance",
     items=("LemC.4", "Eq1", "Eq7"),
@@ -185,26 +189,8 @@ ONE_LAYER = statistical(
     r" \rho^2 (3\,\mathbb{E}\,\sigma'(u)^2\sigma'(v)^2 - \hat\sigma'(\rho)^2)",
     assumptions=("one hidden layer, one output", "standard Gaussian weights"),
     source=Source(_KEY, "Lemma C.4 and equation 7, at finite width", Reading.OURS),
-    cases=grid(
-        activation=("relu", "erf", "tanh"),
-        rho=0.5,
-        depth=1,
-        width=16,
-        draws=40_000,
-        groups=100,
-        seed=21,
-    ),
-    larger_cases={
-        "full": grid(
-            activation=("relu", "erf", "tanh"),
-            rho=(-0.5, 0.0, 0.9),
-            depth=1,
-            width=(4, 64),
-            draws=100_000,
-            groups=100,
-            seed=21,
-        )
-    },
+    cases=_SHALLOW(rho=0.5, width=16, draws=40_000),
+    larger_cases={"full": _SHALLOW(rho=(-0.5, 0.0, 0.9), width=(4, 64), draws=100_000)},
     predict=partial(_predict_variance, _EVERY),
     measure=_measure_variance,
     # Sampling: a variance from 40,000 draws is known to sqrt((k - 1)/40,000) = 1 % for
