@@ -234,9 +234,7 @@ def _wrong_outputs(*, outputs: int, **case: Any) -> Array:
 OUTPUTS = statistical(
     id="dc/eq7-outputs",
     items=("Fn1", "Eq7"),
-    title=(
-        "Networks with several outputs and unequal widths have the same tangent kernel"
-    ),
+    title="Networks with several outputs and unequal widths have the same tangent kernel",
     statement=r"T_{(i, a), (j, b)} \to T_{ij}\, 1\{a = b\}",
     assumptions=("erf, normalised", "all weights standard Gaussian, trained"),
     source=Source(KEY, "Footnote 1"),

@@ -264,10 +264,8 @@ CLAIMS = (
     certified(
         id="dc/thm3.4-induction",
         items=("Thm3.4", "E6"),
-        title=(
-            "No layer lets the tangent ratio exceed the correlation: 23 activations"
-            " (certified)"
-        ),
+        title="No layer lets the tangent ratio exceed the correlation: 23 activations"
+        " (certified)",
         statement=r"\frac{1}{1 - \rho} \left(\frac{\hat\sigma(\rho)}{\rho} -"
         r" \frac{\hat\sigma'(\rho)}{D}\right) \ge (1 - \mu)\left(1 - \frac1D\right),"
         r"\ 0 < \rho < 1 \;\Rightarrow\; \frac{|T_{ij}|}{T_{11}} \le r_L",
@@ -358,10 +356,8 @@ CLAIMS = (
     certified(
         id="dc/thmE.8-step",
         items=("ThmE.8",),
-        title=(
-            "One step of gradient descent shrinks every residual at least by"
-            " e^(-1/kappa)"
-        ),
+        title="One step of gradient descent shrinks every residual at least by"
+        " e^(-1/kappa)",
         statement=r"\frac{e^{-x} - (1 - x)}{x^2} \ge e^{-1}, \quad"
         r" x = \lambda / \lambda_{\max} \in (0, 1]",
         source=Source(KEY, "Theorem E.8 (one step)", Reading.OURS),
@@ -378,10 +374,8 @@ CLAIMS = (
     certified(
         id="dc/thmH.1-two-points-bound",
         items=("ThmH.1",),
-        title=(
-            "Two points at any distance: the ReLU kernel's least eigenvalue, at least"
-            " 0.34 delta"
-        ),
+        title="Two points at any distance: the ReLU kernel's least eigenvalue, at least"
+        " 0.34 delta",
         statement=r"\frac{\lambda_{\min}}{\delta} \ge \frac{\pi - 1}{2 \pi},"
         r"\quad 0 < \delta \le 1",
         source=Source(KEY, "Theorem H.1 (for two points)", Reading.OURS),

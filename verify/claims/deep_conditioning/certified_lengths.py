@@ -375,10 +375,7 @@ CLAIMS = (
     ),
     _claim(
         "lemD.6-erf",
-        (
-            "For erf, unequal lengths correlate at most as the geometric mean of"
-            " equal ones"
-        ),
+        "For erf, unequal lengths correlate at most as the geometric mean of equal ones",
         items=("LemD.6",),
         where="Lemma D.6",
         statement=r"\frac{d}{d \log y} \frac{y}{\sqrt{1 - y^2} \arcsin y} \ge 0"
@@ -395,10 +392,7 @@ CLAIMS = (
     ),
     _claim(
         "I.len-stable",
-        (
-            "Under NormReLU, unit length is stable for every negative kink and for"
-            " no other"
-        ),
+        "Under NormReLU, unit length is stable for every negative kink and for no other",
         items=("I.len", "E12"),
         where="Appendix I (sharpened)",
         reading=Reading.OURS,

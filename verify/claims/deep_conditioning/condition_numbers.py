@@ -301,10 +301,8 @@ _SERIES_CASES = searched(
 LEM_C8 = adversarial(
     id="dc/lemC.8",
     items=("LemC.8",),
-    title=(
-        "Entrywise power series with non-negative coefficients keep eigenvalues"
-        " bounded below"
-    ),
+    title="Entrywise power series with non-negative coefficients keep eigenvalues bounded"
+    " below",
     statement=r"M \succeq \delta I,\; M_{ii} = 1 \;\Rightarrow\;"
     r" \lambda_{\min}(f[M]) \ge f(1) - f(1 - \delta)",
     assumptions=("non-negative coefficients", "f applied entry by entry"),
@@ -448,9 +446,7 @@ def _wrong_condition_b(**case: Any) -> float:
 COR_37 = _under_b(
     id="dc/cor3.7",
     items=("Cor3.7", "AsmB"),
-    title=(
-        "Condition numbers of the top-layer kernel under Assumption B, at every depth"
-    ),
+    title="Condition numbers of the top-layer kernel under Assumption B, at every depth",
     statement=r"\kappa(K) \le \begin{cases} 1 + n (1 - \mu/2)^{L - L_0} & L > L_0 \\"
     r" 1 + n \left( \frac{(1 + \mu/2)^{-L}}{\delta} - 1 \right) & L \le L_0"
     r" \end{cases}",

@@ -183,9 +183,7 @@ def _wrong_bound(*, depth: float, delta: float, mu: float) -> float:
 B_VALUES = adversarial(
     id="dc/B-values",
     items=("B", "E5"),
-    title=(
-        "Values of the correlation bound B(L, delta), at whole and half-integer depths"
-    ),
+    title="Values of the correlation bound B(L, delta), at whole and half-integer depths",
     statement=r"B(L, \delta) = \begin{cases} \frac12 (1 - \mu/2)^{L - L_0} & L > L_0 \\"
     r" 1 - \delta (1 + \mu/2)^L & L \le L_0 \end{cases}",
     source=Source(KEY, "Definition of B; L/2 with L odd in Theorem 3.4"),
@@ -221,9 +219,7 @@ def _wrong_next(*, depth: int, delta: float, mu: float) -> float:
 E4_CORRECTED = adversarial(
     id="dc/E4-corrected",
     items=("E4", "B"),
-    title=(
-        "The bound B(L, delta) falls with every layer, except at L = 0 with delta > 1/2"
-    ),
+    title="The bound B(L, delta) falls with every layer, except at L = 0 with delta > 1/2",
     statement=r"B(L + 1, \delta) \le B(L, \delta), \quad L \ge 1 \text{ or }"
     r" \delta \le \tfrac12",
     source=Source(KEY, "Definition of B", Reading.OURS),
@@ -276,9 +272,7 @@ def _wrong_decay(*, activation: Subject, delta: float, depth: int, **_: Any) -> 
 THM_32 = adversarial(
     id="dc/thm3.2",
     items=("Thm3.2", "LemC.7", "AsmA"),
-    title=(
-        "Depth decorrelates inputs: off-diagonal entries of the top-layer kernel decay"
-    ),
+    title="Depth decorrelates inputs: off-diagonal entries of the top-layer kernel decay",
     statement=r"|K_{ij}| \le B(L, \delta), \quad i \ne j",
     assumptions=("assumption A", "normalised, not affine"),
     source=Source(KEY, "Theorem 3.2 and Lemma C.7"),
@@ -320,9 +314,7 @@ def _wrong_envelope(*, mu: float, delta: float, depth: int) -> list[float]:
 THM_32_SHARP = numeric(
     id="dc/thm3.2-sharp",
     items=("Thm3.2", "LemC.7"),
-    title=(
-        "The best correlation bound in delta and mu, attained by a quadratic activation"
-    ),
+    title="The best correlation bound in delta and mu, attained by a quadratic activation",
     statement=r"r_0 = 1 - \delta, \quad r_{l+1} = r_l \left(1 - \mu (1 - r_l)\right)",
     assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2",),
     source=Source(KEY, "Theorem 3.2 (sharpened)", Reading.OURS),

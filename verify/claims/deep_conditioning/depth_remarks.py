@@ -47,9 +47,7 @@ def _measure_descent(*, mu: float, n: int, delta: float, depth: int, t: int) -> 
 REM_E4 = numeric(
     id="dc/remE.4",
     items=("RemE.4", "ThmE.2"),
-    title=(
-        "The rate of gradient descent at any depth, from the kernel's condition number"
-    ),
+    title="The rate of gradient descent at any depth, from the kernel's condition number",
     statement=r"f(w_t) \le e^{-2t/\kappa_L} f(w_0), \quad"
     r" \kappa_L = 1 + \frac{n r_L}{1 - r_L}",
     assumptions=(
@@ -165,10 +163,8 @@ def _wrong_log_mgf(*, activation: str, rho: float) -> list[float]:
 EQ22 = numeric(
     id="dc/eq22",
     items=("Eq22", "Eq23"),
-    title=(
-        "Products and squares of bounded units are sub-exponential, as"
-        " Bernstein's bound needs"
-    ),
+    title="Products and squares of bounded units are sub-exponential, as Bernstein's bound"
+    " needs",
     statement=r"\log \mathbb{E}\, e^{t (\sigma(u)\sigma(v) - \hat\sigma(\rho))} \le"
     r" \frac{C^4 t^2}{2}, \quad \log \mathbb{E}\, e^{t (\sigma(u)^2 - 1)} \le"
     r" \frac{C^4 t^2}{8}",
@@ -209,10 +205,8 @@ def _measure_window(*, n: int, delta: float) -> float:
 EQ27 = numeric(
     id="dc/eq27",
     items=("Eq27", "LemH.3"),
-    title=(
-        "A Gaussian falls into Lemma H.3's window at least as often as its"
-        " length suggests"
-    ),
+    title="A Gaussian falls into Lemma H.3's window at least as often as its length"
+    " suggests",
     statement=r"\Pr(|g_1| \le \theta) \ge \frac{\sqrt{\delta}}{\sqrt{8\pi}\, n},"
     r" \quad \theta = \frac{\sqrt{\delta}}{4n}, \; g_1 \sim N(0, 1 - \theta^2)",
     source=Source(KEY, "Equation 27 (with its constant)", Reading.READING),

@@ -196,10 +196,8 @@ LABELS = numeric(
     id="dc/defC.1-labels",
     items=("DefC.1", "D.0"),
     uses=("dc/defC.1-drawn", "dc/D.0-edge"),
-    title=(
-        "Plots: depth maps at doubling depths, one label of the edge, phases named"
-        " inside"
-    ),
+    title="Plots: depth maps at doubling depths, one label of the edge, phases named"
+    " inside",
     statement=r"L = 1, 2, 4, \ldots, 32",
     source=Source(KEY, "Definition C.1", Reading.OURS),
     cases=({},),

@@ -320,9 +320,7 @@ _ONE_LAYER = partial(grid, kernel=("nngp", "ntk"), depth=1, seed=1)
 EQ1 = statistical(
     id="dc/eq1",
     items=("Eq1", "LemC.4"),
-    title=(
-        "One hidden layer: mean kernels equal the infinite-width kernels at every width"
-    ),
+    title="One hidden layer: mean kernels equal the infinite-width kernels at every width",
     statement=r"\mathbb{E}_W\, \Phi_W(x) \cdot \Phi_W(x') = \hat\sigma(x \cdot x'),"
     r" \quad \mathbb{E}_W\, \Theta_W(x, x') = \hat\sigma(\rho)"
     r" + \rho\, \hat\sigma'(\rho)",
@@ -352,10 +350,8 @@ _THREE_LAYERS = partial(grid, depth=3, seed=4)
 DEEP_MEAN = statistical(
     id="dc/lemC.4",
     items=("LemC.4", "Eq1"),
-    title=(
-        "Deep networks: the mean top-layer kernel, extrapolated in 1/width, is the"
-        " composed dual"
-    ),
+    title="Deep networks: the mean top-layer kernel, extrapolated in 1/width, is the"
+    " composed dual",
     statement=r"2\,\mathbb{E}\,K^{(2m)} - \mathbb{E}\,K^{(m)} = \hat\sigma^{(L)}(\rho)"
     r" + O\left(\frac{1}{m^2}\right)",
     assumptions=(
@@ -385,10 +381,8 @@ DEEP_MEAN = statistical(
 DEEP_TANGENT = statistical(
     id="dc/eq7-deep",
     items=("Eq7", "Eq1"),
-    title=(
-        "Deep networks: the mean tangent kernel, extrapolated in 1/width, is that of"
-        " equation 7"
-    ),
+    title="Deep networks: the mean tangent kernel, extrapolated in 1/width, is that of"
+    " equation 7",
     statement=r"2\,\mathbb{E}\,\Theta^{(2m)} - \mathbb{E}\,\Theta^{(m)} = T"
     r" + O\left(\frac{1}{m^2}\right)",
     assumptions=DEEP_MEAN.assumptions,
@@ -418,10 +412,8 @@ _ONE_ENTRY = partial(grid, activation="relu", rho=0.5, draws=20_000, seed=6)
 ERROR = statistical(
     id="dc/lemC.4-error",
     items=("LemC.4", "Eq1"),
-    title=(
-        "One layer's mean squared kernel error is the variance of one unit over"
-        " the width"
-    ),
+    title="One layer's mean squared kernel error is the variance of one unit over the"
+    " width",
     statement=r"m\, \mathbb{E} (K^{(m)} - K)^2 = \mathbb{E}\, \sigma(u)^2 \sigma(v)^2"
     r" - \hat\sigma(\rho)^2",
     assumptions=("normalised ReLU, one hidden layer",),
@@ -492,10 +484,8 @@ _STEEP = partial(grid, activation="tanh3")
 DIGIT_BOUNDS = statistical(
     id="dc/E13-digits",
     items=("E13", "Cor3.3", "Cor3.7"),
-    title=(
-        "On handwritten digits, condition numbers stay below the bounds and a plateau"
-        " set by width"
-    ),
+    title="On handwritten digits, condition numbers stay below the bounds and a plateau"
+    " set by width",
     statement=r"\kappa(K^{(m)}) \le \kappa_L\, \frac{1 + e_m}{1 - e_m},"
     r" \quad e_m = \left(2 - 1.2\, n^{-2/3}\right) \sqrt{\frac{n}{m \mu (2 - \mu)}}",
     assumptions=(
@@ -529,10 +519,8 @@ DIGIT_BOUNDS = statistical(
 VARIANCE = statistical(
     id="dc/E13-variance",
     items=("E13", "E3"),
-    title=(
-        "Off-diagonal entries of a deep kernel of finite width keep a variance of order"
-        " 1/width"
-    ),
+    title="Off-diagonal entries of a deep kernel of finite width keep a variance of order"
+    " 1/width",
     statement=r"m\, \mathbb{E}\, \rho_L^2 \to \frac{1}{\mu (2 - \mu)}",
     assumptions=("odd activation, depth large against 1/mu",),
     source=Source(_KEY, "Theorem 3.2, at finite width", Reading.OURS),
@@ -557,9 +545,7 @@ VARIANCE = statistical(
 PLATEAU_PRINTED = statistical(
     id="dc/E13-as-read",
     items=("E13",),
-    title=(
-        "Depth drives the condition number of a network of fixed width to one (as read)"
-    ),
+    title="Depth drives the condition number of a network of fixed width to one (as read)",
     statement=r"\kappa(K^{(m)}) \le 1 + 2n \left(1 - \frac{\mu}{2}\right)^{L - L_0}",
     assumptions=(
         "read at a fixed width: contribution 1 speaks of a random network",

@@ -332,10 +332,7 @@ BOUNDS = (
     _formula(
         "cor3.7-values",
         ("Cor3.3", "Cor3.7"),
-        (
-            "Values of the top-layer kernel's condition bounds, before and after"
-            " the burn-in"
-        ),
+        "Values of the top-layer kernel's condition bounds, before and after the burn-in",
         r"1 + 2n (1 - \mu/2)^{L - L_0}, \quad 1 + n (1 - \mu/2)^{L - L_0}, \quad"
         r" 1 + n \frac{B}{1 - B}",
         *_cases(
@@ -378,10 +375,7 @@ BOUNDS = (
     _formula(
         "cor3.5-values",
         ("Cor3.5", "Cor3.9"),
-        (
-            "Values of the restored condition bound and threshold depth of the"
-            " tangent kernel"
-        ),
+        "Values of the restored condition bound and threshold depth of the tangent kernel",
         r"1 + 4n (1 - \mu/2)^{L/2 - L_0}, \quad L \ge 2 L_0 + \frac{2 \log 2n}"
         r"{-\log(1 - \mu/2)}",
         *_tangent_condition_cases("printed"),
@@ -414,10 +408,7 @@ BOUNDS = (
     _formula(
         "thmE.5-factor",
         ("ThmE.5",),
-        (
-            "The factor by which a gradient step shrinks the loss is attained by"
-            " two residuals"
-        ),
+        "The factor by which a gradient step shrinks the loss is attained by two residuals",
         r"\left(\frac{\kappa - 1}{\kappa + 1}\right)^2",
         *_cases(
             "optimization.kernel_descent_factor",
@@ -675,9 +666,7 @@ def _measure_settled(
 THM_311 = numeric(
     id="dc/thm3.11-values",
     items=("Thm3.11", "ThmD.9"),
-    title=(
-        "Contraction rate, settling depth and bound of inputs of squared length from 1/2"
-    ),
+    title="Contraction rate, settling depth and bound of inputs of squared length from 1/2",
     statement=r"\hat L = \left\lceil \frac{\log(2 |\gamma - 1| / \mu)}{-\log \alpha}"
     r" \right\rceil, \quad |\rho_L| \le B_{\mu/2}(L - \hat L, \delta)",
     source=Source(KEY, "Theorems 3.11 and D.9", Reading.READING),
@@ -850,10 +839,8 @@ def _measure_raw(*, activation: str, depth: int) -> list[Any]:
 EQ1_RAW = numeric(
     id="dc/eq1-raw",
     items=("Eq1", "D.0"),
-    title=(
-        "The top-layer kernel of an unnormalised activation, whose lengths"
-        " change by layer"
-    ),
+    title="The top-layer kernel of an unnormalised activation, whose lengths change by"
+    " layer",
     statement=r"K^{(l)} = \hat\sigma(K^{(l-1)}; \gamma_{l-1}, \gamma_{l-1})",
     assumptions=("unit inputs", "not normalised"),
     source=Source(KEY, "Equation 1"),

@@ -134,10 +134,8 @@ def _turned(names: Any, turn: Any, ratio: Any) -> tuple[Case, ...]:
 DUPLICATES = numeric(
     id="dc/eq1-duplicates",
     items=("Eq1", "D.0", "AsmA"),
-    title=(
-        "Near-duplicate inputs stay distinguishable at depth 200, of equal"
-        " lengths or not"
-    ),
+    title="Near-duplicate inputs stay distinguishable at depth 200, of equal lengths or"
+    " not",
     statement=r"1 - \frac{K_{12}}{\sqrt{K_{11} K_{22}}} > 0, \quad"
     r" x_1 \ne x_2, \quad \angle(x_1, x_2) \in \{0, 10^{-8}\}, \quad"
     r" |x_2| / |x_1| \in \{1, 1 + 10^{-12}, 1.5\}",

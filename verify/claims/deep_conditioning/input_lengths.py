@@ -409,10 +409,8 @@ _MANY = _pair(("relu", "erf", "gelu", "sin"), ([0.5, 30.0],), (0.02, 1.2, 3.1), 
 NNGP_PARALLEL = _like(
     NNGP,
     id="dc/eq1-parallel",
-    title=(
-        "Top-layer kernels of parallel, nearly parallel and opposite inputs of"
-        " unequal lengths"
-    ),
+    title="Top-layer kernels of parallel, nearly parallel and opposite inputs of unequal"
+    " lengths",
     statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
     r" x_j = c\, x_i",
     cases=_PARALLEL,
@@ -423,10 +421,8 @@ NNGP_PARALLEL = _like(
 NTK_PARALLEL = _like(
     NTK,
     id="dc/eq7-parallel",
-    title=(
-        "Tangent kernels of parallel, nearly parallel and opposite inputs of"
-        " unequal lengths"
-    ),
+    title="Tangent kernels of parallel, nearly parallel and opposite inputs of unequal"
+    " lengths",
     statement=r"T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
     r" \sigma'(v)], \quad x_j = c\, x_i",
     cases=_PARALLEL,

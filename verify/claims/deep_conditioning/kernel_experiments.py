@@ -144,10 +144,8 @@ def _found_depth(*, kind: str, tangent: bool, depths: list[int]) -> list[float]:
 DEPTH = closed(
     id="dc/cor3.3-sampled",
     items=("Cor3.3", "Cor3.5"),
-    title=(
-        "Condition numbers of sampled networks equal those of kernels formed"
-        " entry by entry"
-    ),
+    title="Condition numbers of sampled networks equal those of kernels formed entry by"
+    " entry",
     statement=r"\kappa(D^{-1/2}KD^{-1/2}),\qquad K_{ij}=\langle h_i,h_j\rangle"
     r"\text{ or }\langle\nabla f_i,\nabla f_j\rangle",
     key=KEY,
@@ -203,9 +201,7 @@ def _found_width(*, widths: list[int], depth: int) -> list[float]:
 WIDTH = closed(
     id="dc/eq7-sampled",
     items=("Eq1", "Eq7"),
-    title=(
-        "Means and spreads of sampled kernels equal those of kernels formed one by one"
-    ),
+    title="Means and spreads of sampled kernels equal those of kernels formed one by one",
     statement=r"\bar K_m,\qquad\sqrt{\tfrac1{D-1}\sum(K-\bar K_m)^2}",
     key=KEY,
     where="Equations 1 and 7, at finite width",
@@ -306,10 +302,8 @@ def _found_norms(*, rho: float, sizes: list[float], draws: int) -> list[float]:
 NORMS = closed(
     id="dc/D.0-norms",
     items=("D.0",),
-    title=(
-        "Recorded lengths and cosines by layer are means over networks with"
-        " standard errors"
-    ),
+    title="Recorded lengths and cosines by layer are means over networks with standard"
+    " errors",
     statement=r"\|h_l(x)\|^2,\ \cos(h_l(x),h_l(y)),\qquad s/\sqrt D",
     key=KEY,
     where="Appendix D, at finite width",
@@ -393,10 +387,8 @@ def _found_train(*, layers: str, kind: str, every: int) -> list[float]:
 TRAIN = closed(
     id="dc/thmE.8-steps",
     items=("ThmE.8", "ThmE.5"),
-    title=(
-        "Gradient descent on the top layer and on all layers matches PyTorch,"
-        " step sizes too"
-    ),
+    title="Gradient descent on the top layer and on all layers matches PyTorch, step sizes"
+    " too",
     statement=r"W\leftarrow W-\eta\nabla\tfrac1{2n}\|f-y\|^2,\qquad"
     r"\eta=\tfrac n{\lambda_{\max}}\text{ or }\tfrac{2n}{\lambda_{\min}+\lambda_{\max}}",
     key=KEY,

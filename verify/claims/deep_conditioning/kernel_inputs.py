@@ -69,10 +69,7 @@ def _found_digits(*, n: int, tests: int, noise: float, centre: bool) -> list[flo
 DIGITS = closed(
     id="dc/thm6.1-interpolant",
     items=("Thm6.1",),
-    title=(
-        "Minimum-norm interpolants of digits are solutions of the kernel's"
-        " linear system"
-    ),
+    title="Minimum-norm interpolants of digits are solutions of the kernel's linear system",
     statement=r"f(x)=k(x)^TK^{-1}y,\qquad\|f\|^2=y^TK^{-1}y",
     key=KEY,
     where="Section 6 and Appendix G, the minimum-norm interpolant",
@@ -172,10 +169,8 @@ def _found_pair(*, rho: float, dim: int, turned: bool) -> list[float]:
 PAIR = closed(
     id="dc/asmA-pair",
     items=("AsmA",),
-    title=(
-        "Generated pairs of inputs have unit length and exactly the requested"
-        " correlation"
-    ),
+    title="Generated pairs of inputs have unit length and exactly the requested"
+    " correlation",
     statement=r"\|x\|=\|y\|=1,\qquad x\cdot y=\rho",
     key=KEY,
     where="Assumption A, of two inputs",

@@ -141,10 +141,8 @@ _DECAY_CASES: tuple[Case, ...] = (
 LEM_D6 = adversarial(
     id="dc/lemD.6",
     items=("LemD.6",),
-    title=(
-        "One layer of an odd activation shrinks the correlation of inputs of"
-        " any two lengths"
-    ),
+    title="One layer of an odd activation shrinks the correlation of inputs of any two"
+    " lengths",
     statement=r"|\rho'| \le \sqrt{g_{\mu(\gamma_1)}(\delta)\,"
     r" g_{\mu(\gamma_2)}(\delta)}",
     assumptions=(
@@ -179,9 +177,7 @@ LEM_D6 = adversarial(
 EQ20 = adversarial(
     id="dc/eq20",
     items=("Eq20",),
-    title=(
-        "Within mu/2 of unit squared length, the non-linearity is still at least mu/2"
-    ),
+    title="Within mu/2 of unit squared length, the non-linearity is still at least mu/2",
     statement=r"|\gamma - 1| \le \mu / 2 \;\Rightarrow\; \mu(\gamma) \ge \mu / 2",
     assumptions=("odd, increasing, concave on the positive half line", "E s(X)^2 = 1"),
     source=Source(KEY, "Equation 20", Reading.READING),
@@ -198,9 +194,7 @@ EQ20 = adversarial(
 THM_311 = adversarial(
     id="dc/thm3.11",
     items=("Thm3.11", "ThmD.9"),
-    title=(
-        "Under odd activations, correlations also decay for inputs off the unit sphere"
-    ),
+    title="Under odd activations, correlations also decay for inputs off the unit sphere",
     statement=r"|\rho_L| \le B_{\mu/2}(L - \hat L, \delta), \quad L \ge \hat L",
     assumptions=(
         "odd, increasing, concave on the positive half line, not linear",

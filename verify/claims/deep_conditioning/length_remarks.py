@@ -41,9 +41,7 @@ def _measure_lengths(
 REM_D2 = numeric(
     id="dc/remD.2",
     items=("RemD.2", "ThmD.1"),
-    title=(
-        "Squared lengths above any constant c contract to one at the rate of its chord"
-    ),
+    title="Squared lengths above any constant c contract to one at the rate of its chord",
     statement=r"\gamma_0 \ge c \;\Rightarrow\; |\gamma_L - 1| \le"
     r" \left(\frac{1 - \hat\sigma_0(c)}{1 - c}\right)^L |\gamma_0 - 1|",
     assumptions=("as Theorem D.1", "0 < c < 1"),
@@ -100,9 +98,7 @@ D4_SIGMOID_READ = numeric(
 D4_SIGMOID = numeric(
     id="dc/D.4-sigmoid",
     items=("D.4", "ThmD.1"),
-    title=(
-        "The centred sigmoid is covered by the theorem on lengths: they contract to one"
-    ),
+    title="The centred sigmoid is covered by the theorem on lengths: they contract to one",
     statement=r"\sigma = \frac{s - 1/2}{\mathrm{sd}\, s(X)} \;\Rightarrow\;"
     r" |\gamma_L - 1| \le \alpha_\sigma^L |\gamma_0 - 1|",
     assumptions=("s the sigmoid", "squared lengths of 1/2 and more"),
@@ -139,10 +135,8 @@ def _measure_chain(*, name: str, scale: float, gamma: float, rho: float) -> list
 EQ17 = numeric(
     id="dc/eq17",
     items=("Eq17", "Eq18", "Eq19"),
-    title=(
-        "One layer of an odd activation at any length: at most a linear part and a"
-        " quadratic rest"
-    ),
+    title="One layer of an odd activation at any length: at most a linear part and a"
+    " quadratic rest",
     statement=r"\frac{|\hat\sigma(\rho; \gamma, \gamma)|}{\hat\sigma_0(\gamma)} \le"
     r" (1 - \mu(\gamma)) |\rho| + \mu(\gamma) |\rho|^3 \le"
     r" |\rho| (1 - \mu(\gamma) (1 - |\rho|))",
@@ -248,10 +242,7 @@ def _measure_range(
 REM_I2 = numeric(
     id="dc/remI.2",
     items=("RemI.2", "ThmI.1"),
-    title=(
-        "NormReLU decorrelates inputs from other ranges of lengths, with other"
-        " constants"
-    ),
+    title="NormReLU decorrelates inputs from other ranges of lengths, with other constants",
     statement=r"\gamma \in [c, 2 - c] \;\Rightarrow\; |\rho_L| \le q^L |\rho_0| + \beta_c"
     r" t_0 \sum_{i < L} \alpha_c^i q^{L - 1 - i}",
     assumptions=("|cos| <= 1 - delta, delta above the sum of biases",),

@@ -177,9 +177,7 @@ EQ14 = numeric(
 LEM_D5 = numeric(
     id="dc/lemD.5",
     items=("LemD.5",),
-    title=(
-        "Hermite polynomials of two variances are orthogonal under correlated Gaussians"
-    ),
+    title="Hermite polynomials of two variances are orthogonal under correlated Gaussians",
     statement=r"\mathbb{E}\, h_j^{\gamma_1}(z_1) h_k^{\gamma_2}(z_2)"
     r" = \rho^j\, 1\{j = k\}",
     assumptions=("exact Gaussian moments in rational arithmetic, degrees below 8",),

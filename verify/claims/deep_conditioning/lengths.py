@@ -252,9 +252,7 @@ THM_D1 = adversarial(
 THM_D1_ABOVE = adversarial(
     id="dc/thmD.1-above-one",
     items=("Eq13", "ThmD.1"),
-    title=(
-        "Squared lengths above one shrink at the rate of the length map's slope at one"
-    ),
+    title="Squared lengths above one shrink at the rate of the length map's slope at one",
     statement=r"\gamma_0 \ge 1 \;\Rightarrow\; |\gamma_L - 1|"
     r" \le \hat\sigma_0'(1)^L |\gamma_0 - 1|",
     assumptions=_HYPOTHESES,

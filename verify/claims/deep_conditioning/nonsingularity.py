@@ -361,9 +361,7 @@ ARC_VALUES = numeric(
 TWO_POINTS = numeric(
     id="dc/thmH.1-two-points",
     items=("ThmH.1",),
-    title=(
-        "For two close points, the ReLU kernel's smallest eigenvalue is nearly delta/2"
-    ),
+    title="For two close points, the ReLU kernel's smallest eigenvalue is nearly delta/2",
     statement=r"\lambda_{\min} = \hat\sigma(1) - \hat\sigma(1 - \delta)"
     r" = \frac{\delta}{2} + O(\delta^{3/2})",
     assumptions=("n = 2",),
@@ -415,10 +413,7 @@ THM_H1 = statistical(
 THM_H1_LIMIT = statistical(
     id="dc/thmH.1-half-of-limit",
     items=("ThmH.1",),
-    title=(
-        "The random features of Theorem H.1 keep half of the limit's smallest"
-        " eigenvalue"
-    ),
+    title="The random features of Theorem H.1 keep half of the limit's smallest eigenvalue",
     statement=r"\mathbb{E} \log \lambda_{\min}(\Phi_W \Phi_W^T) \ge"
     r" \log \left(\tfrac12 \lambda_{\min}(K)\right)",
     assumptions=("m >= n^2 log(n/delta) / sqrt(delta)", "points on an arc"),
@@ -437,9 +432,7 @@ THM_H1_LIMIT = statistical(
 LEM_H3 = statistical(
     id="dc/lemH.3",
     items=("LemH.3",),
-    title=(
-        "A random ReLU's kink is near one point and away from all others, often enough"
-    ),
+    title="A random ReLU's kink is near one point and away from all others, often enough",
     statement=r"\Pr(E) \ge \frac{\sqrt{\delta}}{10 n}",
     assumptions=(
         "theta = sqrt(delta)/(4n)",
@@ -459,14 +452,10 @@ LEM_H3 = statistical(
 THM_H5 = adversarial(
     id="dc/thmH.5",
     items=("ThmH.5", "E2"),
-    title=(
-        "Infinitely many non-zero Hermite coefficients make the one-layer"
-        " kernel non-singular"
-    ),
-    statement=(
-        r"\lambda_{\min}(K) \ge \sum_{k \ge k_0} a_k^2"
-        r" \left(1 - (n - 1)(1 - \delta)^k\right) > 0"
-    ),
+    title="Infinitely many non-zero Hermite coefficients make the one-layer kernel"
+    " non-singular",
+    statement=r"\lambda_{\min}(K) \ge \sum_{k \ge k_0} a_k^2"
+    r" \left(1 - (n - 1)(1 - \delta)^k\right) > 0",
     assumptions=("Assumption A", "infinitely many a_k are not zero (of either parity)"),
     source=Source(_KEY, "Theorem H.5 (with an explicit constant)", Reading.OURS),
     # Two inputs: both sides are the dual's difference between 1 and the correlation.

@@ -276,10 +276,8 @@ E8_HIDDEN = numeric(
 E8_SIGN = numeric(
     id="dc/lem2.1-negative-scale",
     items=("E8", "Lem2.1"),
-    title=(
-        "A negative scale of the activation flips the sign of every"
-        " batch-normalised unit"
-    ),
+    title="A negative scale of the activation flips the sign of every batch-normalised"
+    " unit",
     statement=r"s < 0 \;\Rightarrow\; \mathrm{BN}(w \cdot \tilde\sigma(z))"
     r" = -\mathrm{BN}(w \cdot \sigma(z))",
     assumptions=("s < 0",),
@@ -295,10 +293,8 @@ E8_SIGN = numeric(
 E8_EPSILON = numeric(
     id="dc/lem2.1-epsilon",
     items=("E8", "Lem2.1"),
-    title=(
-        "With a positive epsilon, batch normalisation absorbs a scale if"
-        " epsilon is rescaled"
-    ),
+    title="With a positive epsilon, batch normalisation absorbs a scale if epsilon is"
+    " rescaled",
     statement=r"f_{\tilde\sigma}(x; \epsilon / s^2) = f_{\sigma}(x; \epsilon)",
     assumptions=("epsilon = 1e-5 or 1e-3",),
     source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),

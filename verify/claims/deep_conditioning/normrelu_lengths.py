@@ -208,9 +208,7 @@ CLAIMS = (
     replace(
         LENGTH,
         id="dc/I.len-map",
-        title=(
-            "NormReLU's length map is the activation's own second moment at each length"
-        ),
+        title="NormReLU's length map is the activation's own second moment at each length",
         statement=r"E\,\sigma_c(\sqrt\gamma X)^2 = \hat\sigma_0(\gamma)",
         cases=grid(kink=("-1.5975", "0", "2"), gamma=("0.5", "1", "1.5", "10")),
         predict=_predict_length_map,
@@ -232,10 +230,8 @@ CLAIMS = (
     numeric(
         id="dc/E1-as-read",
         items=("E1",),
-        title=(
-            "Squared lengths contract under every activation that meets Theorem D.1"
-            " (as read)"
-        ),
+        title="Squared lengths contract under every activation that meets Theorem D.1 (as"
+        " read)",
         statement=r"\alpha_\sigma = 2(1 - \hat\sigma_0(1/2)) < 1",
         source=Source(KEY, "Remark D.2 and appendix D.4", Reading.READING),
         assumptions=(
@@ -319,9 +315,7 @@ CLAIMS = (
     numeric(
         id="dc/E12-unstable-near-one",
         items=("E12",),
-        title=(
-            "For kinks near zero, lengths diverge from just above one: by how much above"
-        ),
+        title="For kinks near zero, lengths diverge from just above one: by how much above",
         statement=r"\hat\sigma_0(1 + x) = 1 + x,\ x > 0; \quad"
         r" x \sim -2\sqrt{2\pi}\, c \text{ as } c \to 0",
         source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),

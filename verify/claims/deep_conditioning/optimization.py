@@ -366,10 +366,8 @@ _LONG, _SHORTER, _SHORTEST = (
 THM_E8 = numeric(
     id="dc/thmE.8",
     items=("ThmE.8",),
-    title=(
-        "Gradient descent on frozen features: the loss falls by e^(-2/kappa) in every"
-        " step"
-    ),
+    title="Gradient descent on frozen features: the loss falls by e^(-2/kappa) in every"
+    " step",
     statement=r"f(w_t) \le e^{-2t / \kappa(K)} f(w_0)",
     assumptions=("step n / lambda_max(K)", "K is not singular"),
     source=Source(_KEY, "Theorem E.8", Reading.READING),
@@ -447,10 +445,7 @@ THM_E9_CONTRACTION = statistical(
 E14_PRINTED = statistical(
     id="dc/E14-as-read",
     items=("E14", "ThmE.3"),
-    title=(
-        "SGD needs as many single-sample steps as gradient descent needs steps"
-        " (as read)"
-    ),
+    title="SGD needs as many single-sample steps as gradient descent needs steps (as read)",
     statement=r"\mathbb{E} f(\bar w_T) \le \frac{1}{2} f(w_0), \quad"
     r" T = \left\lceil \frac{2 \beta}{\lambda_{\min}(K)} \right\rceil",
     assumptions=("the factor n of Theorem E.9 left out",),
@@ -480,10 +475,8 @@ _TOP = (
 THM_41 = statistical(
     id="dc/thm4.1",
     items=("Thm4.1", "ThmE.2"),
-    title=(
-        "Training the top layer on digits takes no more steps than the"
-        " condition bound says"
-    ),
+    title="Training the top layer on digits takes no more steps than the condition bound"
+    " says",
     statement=r"f(w_t) \le \epsilon f(w_0) \quad \mathrm{after} \quad"
     r" t = \left\lceil \frac{\kappa}{2} \log \frac{1}{\epsilon} \right\rceil,"
     r" \quad \kappa = 1 + 2n \left(1 - \frac{\mu}{2}\right)^{L - L_0}",
@@ -517,10 +510,7 @@ THM_E3 = statistical(
     id="dc/thmE.3",
     loose=True,
     items=("ThmE.3", "Thm4.1", "E14"),
-    title=(
-        "Training the top layer on digits by SGD: the number of steps, with the"
-        " factor n"
-    ),
+    title="Training the top layer on digits by SGD: the number of steps, with the factor n",
     statement=r"f(w_t) \le \epsilon f(w_0) \quad \mathrm{after} \quad"
     r" t = 8 n \left\lceil \log_2 \frac{1}{\epsilon} \right\rceil",
     assumptions=("beta <= 2, lambda_min >= 1/2", "single samples, step 1/beta"),
@@ -564,9 +554,7 @@ LEM_E1 = statistical(
     id="dc/lemE.1",
     loose=True,
     items=("LemE.1",),
-    title=(
-        "Bounded activations: the width of Lemma E.1 makes every kernel entry accurate"
-    ),
+    title="Bounded activations: the width of Lemma E.1 makes every kernel entry accurate",
     statement=r"m \ge (4 C^4)^{L+1} \frac{\log(n / \eta)}{\epsilon^2} \;\Rightarrow\;"
     r" |K^{(m)}_{ij} - K_{ij}| \le \epsilon",
     assumptions=(
@@ -596,10 +584,8 @@ LEM_E1 = statistical(
 LEM_E1_VARIANCE = statistical(
     id="dc/lemE.1-variance",
     items=("LemE.1",),
-    title=(
-        "One hidden layer: a sufficient width from the variance of a product of"
-        " two units"
-    ),
+    title="One hidden layer: a sufficient width from the variance of a product of two"
+    " units",
     statement=r"\mathbb{E} \max_{ij} |K^{(m)}_{ij} - K_{ij}| \le"
     r" \sqrt{\frac{2 v \log n(n+1)}{m}} + \frac{2 C^2 \log n(n+1)}{3m}, \quad"
     r" v = \max_{ij} \mathbb{E}\,\sigma(u_i)^2 \sigma(u_j)^2 - K_{ij}^2",
@@ -642,9 +628,7 @@ _erf = partial(grid, activation="erf", n=8, dim=16, depth=2, seed=55, count=40)
 THM_E5 = trend(
     id="dc/thmE.5",
     items=("ThmE.5", "Thm4.2"),
-    title=(
-        "Training all layers of wide networks: at least half the tangent kernel's rate"
-    ),
+    title="Training all layers of wide networks: at least half the tangent kernel's rate",
     statement=r"\log \frac{\mathrm{loss}_t}{\mathrm{loss}_0} \le -\frac{2t}{\kappa(T)}",
     assumptions=(
         "step 2/(lambda_min(T) + lambda_max(T))",
@@ -678,10 +662,8 @@ _cosine = partial(
 THM_42 = trend(
     id="dc/thm4.2",
     items=("Thm4.2", "CorE.6"),
-    title=(
-        "Training all layers of deep wide networks takes no more steps than the"
-        " bound says"
-    ),
+    title="Training all layers of deep wide networks takes no more steps than the bound"
+    " says",
     statement=r"\mathrm{loss}_t \le \epsilon\, \mathrm{loss}_0 \quad \mathrm{after}"
     r" \quad t = \frac{\kappa}{2} \log \frac{1}{\epsilon}, \quad"
     r" \kappa = 1 + 2n \left(1 - \frac{\mu}{2}\right)^{L - L_0}",

@@ -171,10 +171,8 @@ DELTA = statistical(
     id="dc/delta",
     items=("delta",),
     title="Separation of random points on a circle, in closed form",
-    statement=(
-        r"\Pr\left[\max_{i \ne j} |x_i \cdot x_j| \le \cos\tfrac{\pi k}{N}\right]"
-        r" = \frac{s!}{N^s} \frac{N}{M} \binom{M}{s}, \quad M = N - (k-1)s"
-    ),
+    statement=r"\Pr\left[\max_{i \ne j} |x_i \cdot x_j| \le \cos\tfrac{\pi k}{N}\right]"
+    r" = \frac{s!}{N^s} \frac{N}{M} \binom{M}{s}, \quad M = N - (k-1)s",
     assumptions=("x uniform on N equally spaced points, N odd",),
     source=Source(_KEY, "Section 6, delta(s, eta) of points on a circle", Reading.OURS),
     cases=(
@@ -201,10 +199,8 @@ DELTA_SPHERE = statistical(
     id="dc/delta-sphere",
     items=("delta",),
     title="Separation of random points on a sphere, by the union bound",
-    statement=(
-        r"\Pr\left[\max_{i \ne j} |x_i \cdot x_j| > 1 - \delta\right] \le"
-        r" \binom{s}{2} I_{\delta(2 - \delta)}\left(\tfrac{d-1}{2}, \tfrac12\right)"
-    ),
+    statement=r"\Pr\left[\max_{i \ne j} |x_i \cdot x_j| > 1 - \delta\right] \le"
+    r" \binom{s}{2} I_{\delta(2 - \delta)}\left(\tfrac{d-1}{2}, \tfrac12\right)",
     assumptions=("x uniform on the sphere of R^d",),
     source=Source(_KEY, "Section 6, delta(s, eta) of points on a sphere", Reading.OURS),
     cases=(_sphere(8, 3, 0.1), _sphere(16, 3, 0.1), _sphere(16, 10, 0.1)),
@@ -305,10 +301,8 @@ IDENTITY = _of_small_problems(
     id="dc/lemG.3-identity",
     items=("LemG.3",),
     title="Excess risk is the squared distance to the optimum in the norm of Sigma",
-    statement=(
-        r"R(\hat\theta) - R(\theta^*)"
-        r" = \|\Sigma^{1/2}(\hat\theta - \theta^*)\|^2"
-    ),
+    statement=r"R(\hat\theta) - R(\theta^*)"
+    r" = \|\Sigma^{1/2}(\hat\theta - \theta^*)\|^2",
     source=Source(_KEY, "Lemma G.3"),
     predict=_predict_identity,
     measure=partial(_solved, "excess"),
@@ -320,10 +314,8 @@ LEM_G3 = _of_small_problems(
     id="dc/lemG.3",
     items=("LemG.3",),
     title="Excess risk of interpolation is at most twice the bias plus twice the noise",
-    statement=(
-        r"R(\hat\theta) - R(\theta^*) \le 2 \theta^{*T} B \theta^*"
-        r" + 2 \varepsilon^T C \varepsilon"
-    ),
+    statement=r"R(\hat\theta) - R(\theta^*) \le 2 \theta^{*T} B \theta^*"
+    r" + 2 \varepsilon^T C \varepsilon",
     source=Source(_KEY, "Lemma G.3"),
     predict=_predict_terms,
     measure=partial(_solved, "excess"),
@@ -340,9 +332,7 @@ LEM_G3 = _of_small_problems(
 EQ25 = _of_small_problems(
     id="dc/eq25",
     items=("Eq25",),
-    title=(
-        "The bias of interpolation is at most |Sigma| times the optimum's squared norm"
-    ),
+    title="The bias of interpolation is at most |Sigma| times the optimum's squared norm",
     statement=r"\theta^{*T} B \theta^* \le \|\Sigma\| \|\theta^*\|^2",
     source=Source(_KEY, "Equation 25"),
     sharp=grid(kind="missed", rare=(0.1, 0.3)),
@@ -357,14 +347,10 @@ EQ25 = _of_small_problems(
 EQ26 = _of_small_problems(
     id="dc/eq26",
     items=("Eq26",),
-    title=(
-        "The noise of interpolation is bounded by |Sigma| over the kernel's"
-        " least eigenvalue"
-    ),
-    statement=(
-        r"\varepsilon^T C \varepsilon \le"
-        r" \frac{\|\Sigma\| n (1 + \|\theta^*\|)^2}{\lambda_{\min}(K)}"
-    ),
+    title="The noise of interpolation is bounded by |Sigma| over the kernel's least"
+    " eigenvalue",
+    statement=r"\varepsilon^T C \varepsilon \le"
+    r" \frac{\|\Sigma\| n (1 + \|\theta^*\|)^2}{\lambda_{\min}(K)}",
     source=Source(_KEY, "Equation 26"),
     sharp=grid(kind="contrary", norm=(0.25, 0.9)),
     predict=_predict_noise,

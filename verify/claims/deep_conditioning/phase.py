@@ -315,9 +315,7 @@ _MAP = r"q^* = \sigma_w^2\, \mathbb{E}\, \sigma(\sqrt{q^*} Z)^2 + \sigma_b^2"
 STATE = numeric(
     id="dc/D.0-phase",
     items=("D.0", "Thm3.10"),
-    title=(
-        "Networks with biases: fixed-point variance q*, slope chi_1 and correlation c*"
-    ),
+    title="Networks with biases: fixed-point variance q*, slope chi_1 and correlation c*",
     statement=_MAP + r", \quad \chi_1 = \sigma_w^2\, \mathbb{E}\,"
     r" \sigma'(\sqrt{q^*} Z)^2, \quad c^* = \frac{\sigma_w^2\, \mathbb{E}\,"
     r" \sigma(u) \sigma(v) + \sigma_b^2}{q^*}",
@@ -463,10 +461,7 @@ _EDGES = (
 EDGE = replace(
     STATE,
     id="dc/D.0-edge",
-    title=(
-        "The edge of chaos: the weight variance with chi_1 = 1 for a given bias"
-        " variance"
-    ),
+    title="The edge of chaos: the weight variance with chi_1 = 1 for a given bias variance",
     statement=r"\sigma_w^2\, \mathbb{E}\, \sigma'(\sqrt{q^*} Z)^2 = 1, \quad " + _MAP,
     source=Source(_SCHOENHOLZ, "Section 2"),
     cases=_EDGES,
@@ -480,9 +475,7 @@ EDGE = replace(
 CURVE = replace(
     EDGE,
     id="dc/D.0-edge-curve",
-    title=(
-        "The edge of chaos as a curve, with the fixed-point variance as its parameter"
-    ),
+    title="The edge of chaos as a curve, with the fixed-point variance as its parameter",
     predict=_predict_curve,
     must_refute=_wrong_edge,
     uses=("dc/D.0-edge",),
@@ -492,10 +485,8 @@ LAYER = replace(
     STATE,
     id="dc/D.0-phase-maps",
     items=("D.0",),
-    title=(
-        "Networks with biases: one layer's maps of variance, correlation and"
-        " small distances"
-    ),
+    title="Networks with biases: one layer's maps of variance, correlation and small"
+    " distances",
     statement=r"q \mapsto \sigma_w^2\, \mathbb{E}\, \sigma(\sqrt{q} Z)^2 + \sigma_b^2,"
     r" \quad c \mapsto \frac{\sigma_w^2\, \mathbb{E}\, \sigma(u) \sigma(v)"
     r" + \sigma_b^2}{q^*}",

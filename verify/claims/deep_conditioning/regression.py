@@ -156,10 +156,7 @@ FLOW = numeric(
 FLOW_OF_KERNELS = replace(
     FLOW,
     id="dc/eq7-flow-kernels",
-    title=(
-        "Outputs of infinitely wide networks during training, from given kernel"
-        " matrices"
-    ),
+    title="Outputs of infinitely wide networks during training, from given kernel matrices",
     cases=_CASES,
     predict=_predict_kernels,
     must_refute=_wrong_kernels,
@@ -169,10 +166,8 @@ FLOW_OF_KERNELS = replace(
 POSTERIOR = numeric(
     id="dc/eq1-posterior",
     items=("Eq1", "D.0"),
-    title=(
-        "The posterior of a Bayesian network of infinite width: mean and variance at a"
-        " test input"
-    ),
+    title="The posterior of a Bayesian network of infinite width: mean and variance at a"
+    " test input",
     statement=r"\mu = \Sigma_{*x} (\Sigma_{xx} + \sigma^2)^{-1} y, \quad"
     r" C = \Sigma_{**} - \Sigma_{*x} (\Sigma_{xx} + \sigma^2)^{-1} \Sigma_{x*}",
     assumptions=("Gaussian noise of variance sigma^2 in the targets",),

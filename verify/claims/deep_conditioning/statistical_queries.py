@@ -404,10 +404,8 @@ EQ3 = statistical(
     id="dc/eq3",
     items=("Eq3",),
     title="Layer correlations of projected sign networks, exact at finite width",
-    statement=(
-        r"\mathbb{E}_W\, f_W(x) f_W(y) = \mathbb{E}\,\rho_L, \quad"
-        r" f_W(x) = v^T \Pi(\sigma(W_L \cdots \Pi(\sigma(W_1 x))))"
-    ),
+    statement=r"\mathbb{E}_W\, f_W(x) f_W(y) = \mathbb{E}\,\rho_L, \quad"
+    r" f_W(x) = v^T \Pi(\sigma(W_L \cdots \Pi(\sigma(W_1 x))))",
     assumptions=("sign activation", "standard Gaussian weights"),
     source=Source(_KEY, "Equation 3"),
     cases=(
@@ -467,14 +465,10 @@ THM_F1_PRINTED = statistical(
 E3_CORRECTED = statistical(
     id="dc/E3-corrected",
     items=("E3", "ThmF.1"),
-    title=(
-        "At finite width, depth creates a mean correlation, up to a floor of"
-        " order 1/width"
-    ),
-    statement=(
-        r"\mathbb{E}\,\rho_l \to \frac{a_2^2}{\mu^2 (2 - \mu)\, m}"
-        r" + O\left(\frac{1}{m^2}\right)"
-    ),
+    title="At finite width, depth creates a mean correlation, up to a floor of order"
+    " 1/width",
+    statement=r"\mathbb{E}\,\rho_l \to \frac{a_2^2}{\mu^2 (2 - \mu)\, m}"
+    r" + O\left(\frac{1}{m^2}\right)",
     assumptions=("orthogonal inputs (rho_0 = 0)", "m >= 128"),
     source=Source(_KEY, "Theorem F.1 (corrected)", Reading.OURS),
     cases=(
@@ -544,9 +538,7 @@ THM_F1_ODD = statistical(
 THM_F1_ODD_RATE = statistical(
     id="dc/thmF.1-odd-rate",
     items=("ThmF.1", "E3"),
-    title=(
-        "Odd activations at finite width obey the infinite-width bound, layer by layer"
-    ),
+    title="Odd activations at finite width obey the infinite-width bound, layer by layer",
     statement=r"\sigma \text{ odd} \;\Rightarrow\; \mathbb{E}\,\rho_l"
     r" \le B(l, \delta), \quad l = 1, \dots, L",
     assumptions=("m >= 128",),
@@ -567,10 +559,8 @@ EQ24 = statistical(
     id="dc/eq24",
     items=("Eq24",),
     title="No statistical query beats the mean absolute correlation of two random inputs",
-    statement=(
-        r"\mathbb{E}_W (\mathbb{E}_x f_W g)^2 \le"
-        r" \mathbb{E}_{x,x'} |\mathbb{E}_W\, \rho_L(x, x')|, \quad |g| \le 1"
-    ),
+    statement=r"\mathbb{E}_W (\mathbb{E}_x f_W g)^2 \le"
+    r" \mathbb{E}_{x,x'} |\mathbb{E}_W\, \rho_L(x, x')|, \quad |g| \le 1",
     assumptions=(
         "uniform inputs on half of the hypercube",
         "sign activation: the right side is exact",
@@ -590,9 +580,7 @@ THM_51_PRINTED = statistical(
     id="dc/thm5.1-as-read",
     items=("Thm5.1", "ThmF.2", "E3"),
     title="No constant predictor correlates with a deep random ReLU network (as read)",
-    statement=(
-        r"\mathbb{E}_W (\mathbb{E}_x f_W)^2 \le \frac{1}{2^{d-1}} + e^{-\Omega(L)}"
-    ),
+    statement=r"\mathbb{E}_W (\mathbb{E}_x f_W)^2 \le \frac{1}{2^{d-1}} + e^{-\Omega(L)}",
     assumptions=("half hypercube", "width polynomial in the depth", "normalised ReLU"),
     source=Source(
         _KEY, "Equation 24, on which Theorems 5.1 and F.2 rest", Reading.READING
@@ -618,10 +606,8 @@ THM_51_ODD = statistical(
     loose=True,
     items=("Thm5.1", "ThmF.2", "Eq24"),
     title="One query of tolerance tau rarely learns anything about an odd deep network",
-    statement=(
-        r"\Pr_W(|\mathbb{E}_x f_W g| > \tau) \le"
-        r" \frac{\mathbb{E}_{x,x'} |\mathbb{E}_W\, \rho_L|}{\tau^2}"
-    ),
+    statement=r"\Pr_W(|\mathbb{E}_x f_W g| > \tau) \le"
+    r" \frac{\mathbb{E}_{x,x'} |\mathbb{E}_W\, \rho_L|}{\tau^2}",
     assumptions=("sign activation", "half hypercube", "Gaussian readout"),
     source=Source(_KEY, "Theorems 5.1 and F.2", Reading.READING),
     cases=tuple(_cube(20, 200, tolerance=t) for t in (0.15, 0.3)),
@@ -643,14 +629,9 @@ THM_51_ODD = statistical(
 THM_51_GAUSSIAN = statistical(
     id="dc/thm5.1-gaussian",
     items=("Thm5.1", "ThmF.2"),
-    title=(
-        "A query exceeds its tolerance as often as a Gaussian of the diagonal's"
-        " variance"
-    ),
-    statement=(
-        r"\Pr_W(|\mathbb{E}_x f_W g| > \tau) \to 2 \Phi(-\tau\, 2^{(d-1)/2}),"
-        r" \quad g \in \{-1, 1\}"
-    ),
+    title="A query exceeds its tolerance as often as a Gaussian of the diagonal's variance",
+    statement=r"\Pr_W(|\mathbb{E}_x f_W g| > \tau) \to 2 \Phi(-\tau\, 2^{(d-1)/2}),"
+    r" \quad g \in \{-1, 1\}",
     assumptions=THM_51_ODD.assumptions,
     source=Source(_KEY, "Theorems 5.1 and F.2 (sharpened)", Reading.OURS),
     cases=tuple(_cube(20, 200, tolerance=t) for t in (0.15, 0.2)),

@@ -284,10 +284,8 @@ _ARMS: tuple[Case, ...] = (
 STEPS = closed(
     id="dc/sec7-steps",
     items=("Sec11", "Sec7-rates"),
-    title=(
-        "Training steps and measurements of dense and residual networks match"
-        " plain PyTorch"
-    ),
+    title="Training steps and measurements of dense and residual networks match plain"
+    " PyTorch",
     statement=r"m\leftarrow0.9\,m+\nabla L,\qquad\theta\leftarrow\theta-\eta m",
     key=KEY,
     where="Section 7 and Appendix I.3",

@@ -167,10 +167,8 @@ THM_34_ATTAINED = numeric(
 THM_34_MAXIMUM = _of_ratios(
     id="dc/thm3.4-maximum",
     items=("Thm3.4", "E6"),
-    title=(
-        "Of all activations with the same mu, the quadratic one has the largest"
-        " tangent ratio"
-    ),
+    title="Of all activations with the same mu, the quadratic one has the largest tangent"
+    " ratio",
     statement=r"\frac{|T_{ij}|}{T_{11}} \le t_L, \quad L \ge 0",
     assumptions=("assumption A", "square-integrable derivative"),
     source=Source(KEY, "Theorem 3.4 (sharpened)", Reading.OURS),
@@ -382,9 +380,7 @@ COR_35_SHARP = adversarial(
 COR_35_MAXIMUM = adversarial(
     id="dc/cor3.5-maximum",
     items=("Cor3.5", "E6", "AsmA"),
-    title=(
-        "Sharp condition number from the largest tangent ratio, attained by two inputs"
-    ),
+    title="Sharp condition number from the largest tangent ratio, attained by two inputs",
     statement=r"\kappa(T) \le \frac{1 + (n - 1) t_L}{1 - (n - 1) t_L},"
     r" \quad (n - 1) t_L < 1",
     assumptions=("assumption A",),
@@ -471,10 +467,8 @@ THM_38 = _under_b(
 THM_38_MAXIMUM = _under_b(
     id="dc/thm3.8-maximum",
     items=("Thm3.8", "AsmB", "E6"),
-    title=(
-        "Smallest tangent eigenvalue from the largest ratio, attained by equal"
-        " correlations"
-    ),
+    title="Smallest tangent eigenvalue from the largest ratio, attained by equal"
+    " correlations",
     statement=r"\lambda_{\min}(T) \ge (1 - t_L)\, T_{11} \ge (1 - B(L, \delta))\, T_{11},"
     r" \quad L \ge 0",
     source=Source(KEY, "Theorem 3.8 (sharpened)", Reading.OURS),
@@ -493,10 +487,8 @@ COR_39 = numeric(
     id="dc/cor3.9",
     loose=True,
     items=("Cor3.9", "AsmB"),
-    title=(
-        "The tangent kernel's condition number under Assumption B: Corollary"
-        " 3.9 as restored"
-    ),
+    title="The tangent kernel's condition number under Assumption B: Corollary 3.9 as"
+    " restored",
     statement=r"\kappa(T) \le 1 + 2n (1 - \mu/2)^{L/2 - L_0}, \quad"
     r" L \ge 2 L_0 + \frac{2 \log 2}{-\log(1 - \mu/2)}",
     assumptions=("assumption B",),
@@ -526,10 +518,8 @@ COR_39 = numeric(
 COR_39_MAXIMUM = _under_b(
     id="dc/cor3.9-maximum",
     items=("Cor3.9", "AsmB", "E6"),
-    title=(
-        "Sharp condition number from the largest tangent ratio, attained by"
-        " equal correlations"
-    ),
+    title="Sharp condition number from the largest tangent ratio, attained by equal"
+    " correlations",
     statement=r"\kappa(T) \le 1 + \frac{n t_L}{1 - t_L} \le \begin{cases}"
     r" 1 + n (1 - \mu/2)^{L - L_0} & L > L_0 \\"
     r" 1 + n \left( \frac{(1 + \mu/2)^{-L}}{\delta} - 1 \right) & L \le L_0"

@@ -94,9 +94,7 @@ def _wrong_energy(*, activation: Subject) -> float:
 LEM_C21 = adversarial(
     id="dc/lemC.21",
     items=("LemC.21",),
-    title=(
-        "nu is at most one, with equality for activations without mean and linear part"
-    ),
+    title="nu is at most one, with equality for activations without mean and linear part",
     statement=r"\nu \le 1",
     source=Source(KEY, "Lemma C.21"),
     cases=grid(activation=(*_RAW, "hermite(2)", "hermite(3)")),
@@ -237,10 +235,8 @@ def _excess(case: Any) -> float:
 LEM_C26 = adversarial(
     id="dc/lemC.26",
     items=("LemC.26",),
-    title=(
-        "The dual's smallest fixed point is below one exactly if its slope at"
-        " one exceeds one"
-    ),
+    title="The dual's smallest fixed point is below one exactly if its slope at one"
+    " exceeds one",
     statement=r"\hat\sigma(\bar\rho) = \bar\rho, \quad"
     r" \bar\rho < 1 \Leftrightarrow D > 1",
     assumptions=("unit second moment",),
@@ -462,10 +458,8 @@ def _measure_negative(*, activation: Subject, rho: float) -> list[Any]:
 LEM_C28_4 = adversarial(
     id="dc/lemC.28-negative",
     items=("LemC.28",),
-    title=(
-        "Uncentred activations: negative correlations rise by the mean's energy"
-        " per layer"
-    ),
+    title="Uncentred activations: negative correlations rise by the mean's energy per"
+    " layer",
     statement=r"\hat\sigma(\rho) \ge \rho + a_0^2 (1 - \rho), \quad"
     r" |\hat\sigma(\rho)| \le \hat\sigma(|\rho|), \quad -1 \le \rho \le 0",
     source=Source(KEY, "Lemma C.28 (4), sharpened", Reading.OURS),

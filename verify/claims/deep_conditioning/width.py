@@ -179,10 +179,7 @@ _SHALLOW = partial(
 ONE_LAYER = statistical(
     id="dc/lemC.4-variance",
     items=("LemC.4", "Eq1", "Eq7"),
-    title=(
-        "One hidden layer: variances of both kernels from fourth moments, at"
-        " every width"
-    ),
+    title="One hidden layer: variances of both kernels from fourth moments, at every width",
     statement=r"m\,\mathrm{Var}\,K^{(m)} = \mathbb{E}\,\sigma(u)^2\sigma(v)^2 -"
     r" \hat\sigma(\rho)^2, \quad m\,\mathrm{Var}\,\Theta^{(m)} = m\,\mathrm{Var}\,K^{(m)}"
     r" + 2\rho\,\mathrm{Cov}(\sigma\sigma, \sigma'\sigma') +"
@@ -236,9 +233,7 @@ DEEP = statistical(
 TANGENT = statistical(
     id="dc/eq7-fluctuations",
     items=("Eq7", "E13"),
-    title=(
-        "Finite-width fluctuations of the deep tangent kernel accumulate layer by layer"
-    ),
+    title="Finite-width fluctuations of the deep tangent kernel accumulate layer by layer",
     statement=r"m\,\mathrm{Var}\,\Theta^{(m)}_{ab} = A_{ab,ab} + B_{ab,ab} + B_{ab,ba}"
     r" + O(1/m)",
     assumptions=(
@@ -265,9 +260,7 @@ TANGENT = statistical(
 CHAIN = statistical(
     id="dc/E13-length",
     items=("E13", "Eq1"),
-    title=(
-        "Fourth moment of the output length of deep ReLU networks, exact at every width"
-    ),
+    title="Fourth moment of the output length of deep ReLU networks, exact at every width",
     statement=r"\mathbb{E}|\Phi(x)|^4 = (1 + 5/m)^L \,(\mathbb{E}|\Phi(x)|^2)^2",
     assumptions=("ReLU, uncentred, scaled to keep the mean squared length",),
     source=Source(
