@@ -34,7 +34,7 @@ _KEY = "agarwal2021deep"
 # --- the measured side ---------------------------------------------------------------
 
 
-def _drawn(
+def drawn_kernels(
     inputs: Array,
     *,
     activation: str,
@@ -84,7 +84,7 @@ def digits(n: int) -> Array:
 def _both_entries(**case: Any) -> tuple[Array, Array]:
     """Return the entries of both kernels of `pair_inputs`, (draws, 10) each."""
     i, j = np.triu_indices(4)
-    nngp, ntk = _drawn(pair_inputs(), **case)
+    nngp, ntk = drawn_kernels(pair_inputs(), **case)
     return nngp[:, i, j], ntk[:, i, j]
 
 
@@ -124,20 +124,14 @@ def _measure_extrapolated(
     return Estimate.of(2.0 * wide - narrow)
 
 
-def _measure_error(
-    *, activation: str, rho: float, width: int, draws: int, seed: int
-) -> Estimate:
+def pair_of(rho: float) -> Array:
+    """Two unit vectors of this correlation."""
+    return np.array([[1.0, 0.0], [rho, math.sqrt(1.0 - rho * rho)]])
+
+
+def _measure_error(*, rho: float, width: int, **case: Any) -> Estimate:
     """Width times the squared error of one kernel entry, one hidden layer."""
-    pair = np.array([[1.0, 0.0], [rho, math.sqrt(1.0 - rho * rho)]])
-    nngp, _ = _drawn(
-        pair,
-        activation=activation,
-        width=width,
-        depth=1,
-        draws=draws,
-        seed=seed,
-        tangent=False,
-    )
+    nngp, _ = drawn_kernels(pair_of(rho), width=width, depth=1, tangent=False, **case)
     limit = 1.0 - float(relu_layer(np.array(1.0 - rho)))
     return Estimate.of(width * (nngp[:, 0, 1] - limit) ** 2)
 

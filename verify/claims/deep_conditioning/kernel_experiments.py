@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -20,7 +21,7 @@ from verify.claims._predictors import unlike
 from verify.claims._twins import Array, closed
 from verify.claims.deep_conditioning.named_activations import moments
 
-KEY = "agarwal2021deep"
+_closed = partial(closed, key="agarwal2021deep")
 Function = Callable[[Any], Any]
 
 # --- inputs, and networks layer by layer ------------------------------------------------
@@ -141,14 +142,13 @@ def _found_depth(*, kind: str, tangent: bool, depths: list[int]) -> list[float]:
     return told
 
 
-DEPTH = closed(
+DEPTH = _closed(
     id="dc/cor3.3-sampled",
     items=("Cor3.3", "Cor3.5"),
     title="Condition numbers of sampled networks equal those of kernels formed entry by"
     " entry",
     statement=r"\kappa(D^{-1/2}KD^{-1/2}),\qquad K_{ij}=\langle h_i,h_j\rangle"
     r"\text{ or }\langle\nabla f_i,\nabla f_j\rangle",
-    key=KEY,
     where="Corollaries 3.3 and 3.5, at finite width",
     cases=(
         *grid(kind=("a", "b"), tangent=(False, True), depths=([0, 1, 3],)),
@@ -198,12 +198,11 @@ def _found_width(*, widths: list[int], depth: int) -> list[float]:
     return told
 
 
-WIDTH = closed(
+WIDTH = _closed(
     id="dc/eq7-sampled",
     items=("Eq1", "Eq7"),
     title="Means and spreads of sampled kernels equal those of kernels formed one by one",
     statement=r"\bar K_m,\qquad\sqrt{\tfrac1{D-1}\sum(K-\bar K_m)^2}",
-    key=KEY,
     where="Equations 1 and 7, at finite width",
     cases=({"widths": [5, 8], "depth": 2}, {"widths": [7], "depth": 3}),
     twin=_plain_width,
@@ -249,12 +248,11 @@ def _found_sampled(*, tangent: bool, max_bytes: int) -> list[float]:
     return found
 
 
-SAMPLED = closed(
+SAMPLED = _closed(
     id="dc/eq1-sampled",
     items=("Eq1", "Eq7"),
     title="Kernels of networks that are drawn together or one by one, from one stream",
     statement=r"K_m(x,y)=\langle h_m(x),h_m(y)\rangle,\qquad m=1,2,3",
-    key=KEY,
     where="Equations 1 and 7",
     # So little memory that each is alone, or enough for all.
     cases=grid(tangent=(False, True), max_bytes=(1, 2**30)),
@@ -299,13 +297,12 @@ def _found_norms(*, rho: float, sizes: list[float], draws: int) -> list[float]:
     return [number for part in parts for number in np.ravel(part).tolist()]
 
 
-NORMS = closed(
+NORMS = _closed(
     id="dc/D.0-norms",
     items=("D.0",),
     title="Recorded lengths and cosines by layer are means over networks with standard"
     " errors",
     statement=r"\|h_l(x)\|^2,\ \cos(h_l(x),h_l(y)),\qquad s/\sqrt D",
-    key=KEY,
     where="Appendix D, at finite width",
     cases=(
         {"rho": 0.9, "sizes": [2.0, 0.5], "draws": 3},
@@ -384,14 +381,13 @@ def _found_train(*, layers: str, kind: str, every: int) -> list[float]:
     return told
 
 
-TRAIN = closed(
+TRAIN = _closed(
     id="dc/thmE.8-steps",
     items=("ThmE.8", "ThmE.5"),
     title="Gradient descent on the top layer and on all layers matches PyTorch, step sizes"
     " too",
     statement=r"W\leftarrow W-\eta\nabla\tfrac1{2n}\|f-y\|^2,\qquad"
     r"\eta=\tfrac n{\lambda_{\max}}\text{ or }\tfrac{2n}{\lambda_{\min}+\lambda_{\max}}",
-    key=KEY,
     where="Theorems E.5 and E.8",
     cases=grid(layers=("top", "all"), kind=("a", "b"), every=(1, 4)),
     twin=_plain_train,
@@ -440,13 +436,12 @@ def _found_chain(*, rho: float, chains: int) -> list[float]:
     return [number for name in names for number in found[name]]
 
 
-CHAIN = closed(
+CHAIN = _closed(
     id="dc/eq3-chain",
     items=("Eq3",),
     title="Recorded correlations by layer are means over pairs followed one by one",
     statement=r"\rho_{l+1}=\cos(\sigma(u),\sigma(v)),\qquad v=\rho_l g+"
     r"\sqrt{1-\rho_l^2}\,g'",
-    key=KEY,
     where="Equation 3",
     cases=grid(rho=(0.5, -0.8), chains=(1, 4)),
     twin=_plain_chain,
@@ -516,12 +511,11 @@ def _found_digits(*, n: int, depths: list[int], noise: float) -> list[float]:
     ]
 
 
-DIGITS = closed(
+DIGITS = _closed(
     id="dc/thm6.1-recorded",
     items=("Thm6.1",),
     title="Digits interpolated with averaged kernels equal solutions entry by entry",
     statement=r"f(x)=k(x)^TK^{-1}y,\qquad y^TK^{-1}y",
-    key=KEY,
     where="Section 6",
     cases=(
         {"n": 12, "depths": [1, 3], "noise": 0.0},

@@ -13,8 +13,6 @@ import numpy as np
 import torch
 
 from empirical.conditioning import named, pair_chains
-from empirical.kernels import sample
-from empirical.networks import FullyConnected
 from empirical.randomness import torch_generator
 from theory import activations as act
 from theory import kernels
@@ -22,6 +20,7 @@ from theory import width as finite
 from verify.claim import Source, grid, statistical
 from verify.claims._predictors import changed
 from verify.claims.deep_conditioning._subjects import normalised
+from verify.claims.deep_conditioning.finite_width import drawn_kernels, pair_of
 from verify.compare import Array, Estimate, MeanEquals
 from verify.reading import Reading
 
@@ -30,27 +29,10 @@ _KEY = "agarwal2021deep"
 # --- the measured side ---------------------------------------------------------------
 
 
-def _drawn(
-    *, activation: str, rho: float, depth: int, width: int, draws: int, seed: int
-) -> Array:
-    """Return four entries a draw, (draws, 4): NNGP and NTK, diagonal and off it.
-
-    In float32, whose rounding of 1e-6 is far below the fluctuations.
-    """
-    pair = torch.tensor([[1.0, 0.0], [rho, math.sqrt(1.0 - rho * rho)]])
-    network = FullyConnected.uniform(
-        inputs=2, width=width, depth=depth, activation=named(activation)
-    )
-    chunks = sample(
-        network,
-        pair,
-        draws=draws,
-        generator=torch_generator(seed, "weights"),
-        tangent=True,
-        max_bytes=1 << 24,
-    )
-    found = [torch.cat([c.nngp[:, 0], c.ntk[:, 0]], dim=1) for c in chunks]
-    return torch.cat(found).double().numpy()
+def _drawn(*, rho: float, **case: Any) -> Array:
+    """Return four entries a draw, (draws, 4): NNGP and NTK, diagonal and off it."""
+    each = drawn_kernels(pair_of(rho), **case)
+    return np.concatenate([kernel[:, 0] for kernel in each], axis=1)
 
 
 def _spread(values: Array, groups: int) -> Array:
