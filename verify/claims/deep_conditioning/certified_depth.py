@@ -257,9 +257,7 @@ CLAIMS = (
         must_refute=scaled(_predict_schedule, 2.0, "The rate mu in the place of mu/2."),
         assumptions=(*_BALLS, "gains of a layer over mu: d (1 - d), r (1 - r)"),
         uses=("dc/lemC.5-certificate", "dc/B"),
-        finding=(
-            "With the certificate of Lemma C.5 this gives the theorem at every depth."
-        ),
+        finding="With the certificate of Lemma C.5 this gives the theorem at every depth.",
     ),
     certified(
         id="dc/thm3.4-induction",

@@ -422,9 +422,7 @@ ERROR = statistical(
     compare=MeanEquals(discrepancy=0.5, rounding=1e-4),
     must_refute=_wrong_error,
     uses=("dc/eq1", "dc/lemC.4-variance"),
-    finding=(
-        "One number describes all widths: the error is exactly of order width^{-1/2}."
-    ),
+    finding="One number describes all widths: the error is exactly of order width^{-1/2}.",
     figure="finite_width",
 )
 

@@ -26,7 +26,7 @@ Function = Callable[[Any], Any]
 
 # --- inputs, and networks layer by layer ------------------------------------------------
 
-_N, _DIM, _DELTA, _SEED = 4, 64, 0.2, 7
+_N, _DELTA, _SEED = 4, 0.2, 7
 """Where an experiment assumes the separation, the seed or tanh, it is not told them."""
 
 _WIDTH, _DRAWS = 9, 3
