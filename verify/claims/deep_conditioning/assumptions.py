@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -13,7 +14,13 @@ from theory import kernels
 from verify.claim import Source, grid, numeric, statistical
 from verify.claims._predictors import changed
 from verify.claims.deep_conditioning import _recursions as recursion
-from verify.claims.deep_conditioning._subjects import KEY, Subject, law, subject
+from verify.claims.deep_conditioning._subjects import (
+    KEY,
+    Subject,
+    law,
+    normalised,
+    subject,
+)
 from verify.claims.deep_conditioning.conditioning import extremals
 from verify.compare import Array, AtLeast, AtMost, Estimate, MeanAtMost, MeanEquals
 from verify.integrals import BITS
@@ -72,37 +79,24 @@ NOISE = statistical(
 # --- one layer turns assumption A into assumption B ---------------------------------------
 
 
-def _fan(n: int, dim: int, seed: int) -> Array:
-    return recursion.unit_points(n, dim, 10.0, seed)
+_fan = partial(recursion.unit_points, spread=10.0)
+_exact_fan = partial(recursion.exact_gram, spread=10.0)
 
 
-def _least(activation: Subject, n: int, dim: int, seed: int) -> float:
-    """Smallest eigenvalue after one layer."""
-    one = kernels.nngp(_fan(n, dim, seed), subject(activation).normalized(), 1)
-    return float(np.linalg.eigvalsh(one)[0])
+def _predict_layers(*, activation: Subject, depth: int, **points: int) -> float:
+    one = kernels.nngp(_fan(**points), normalised(activation), 1)
+    least, mu = float(np.linalg.eigvalsh(one)[0]), subject(activation).mu
+    return dc.nngp_min_eigenvalue_bound(depth - 1, least, mu, form="attained")
 
 
-def _predict_layers(
-    *, activation: Subject, n: int, dim: int, depth: int, seed: int
-) -> float:
-    a = subject(activation)
-    least = _least(activation, n, dim, seed)
-    return dc.nngp_min_eigenvalue_bound(depth - 1, least, a.mu, form="attained")
-
-
-def _wrong_layers(
-    *, activation: Subject, n: int, dim: int, depth: int, seed: int
-) -> float:
+def _wrong_layers(*, activation: Subject, depth: int, **points: int) -> float:
     """Assumption A's separation in the place of assumption B's."""
-    delta = kernels.separation(_fan(n, dim, seed))
-    mu = subject(activation).mu
+    delta, mu = kernels.separation(_fan(**points)), subject(activation).mu
     return dc.nngp_min_eigenvalue_bound(depth, delta, mu, form="attained")
 
 
-def _measure_layers(
-    *, activation: Subject, n: int, dim: int, depth: int, seed: int
-) -> Any:
-    gram, found = recursion.exact_gram(n, dim, 10.0, seed), law(activation)
+def _measure_layers(*, activation: Subject, depth: int, **points: int) -> Any:
+    gram, found = _exact_fan(**points), law(activation)
     least = recursion.eigenvalues(gram)[0]
     if abs(least) > mpmath.mpf("1e-50"):
         raise ArithmeticError(f"assumptions: the Gram matrix is not singular: {least}")

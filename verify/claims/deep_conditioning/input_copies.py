@@ -165,16 +165,13 @@ DUPLICATES = numeric(
 _ULPS = (0, 1, 20, 60, 1000, 10**6)
 
 
-def _at_each_ratio(
-    near: Callable[..., list[Any]], *, activation: str, turn: float, depth: int
-) -> list[Any]:
+def _at_each_ratio(near: Callable[..., list[Any]], **case: Any) -> list[Any]:
     """Return the kernel's entry at each ratio of the two lengths.
 
     Wrong: Equal lengths by their distance, all others from rounded entries.
     """
     ratios = [1.0 + n * 2.0**-52 for n in _ULPS]
-    same = {"activation": activation, "turn": turn, "depth": depth}
-    return [near(ratio=ratio, **same)[0] for ratio in ratios]
+    return [near(ratio=ratio, **case)[0] for ratio in ratios]
 
 
 def _wrong_unless_equal(*, ratio: float, **given: Any) -> list[Any]:

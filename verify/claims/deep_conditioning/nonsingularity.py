@@ -119,12 +119,8 @@ def smallest_arc_eigenvalue(n: int, delta: str) -> float:
     Inverse iteration gives a Rayleigh quotient R, an upper bound; that R (1 - 1e-12) is
     a lower bound is proved by the pivots of the shifted matrix.
     """
-    previous = flint.ctx.prec
-    flint.ctx.prec = _BITS
-    try:
+    with flint.ctx.workprec(_BITS):
         return float(_proved_smallest(n, delta))
-    finally:
-        flint.ctx.prec = previous
 
 
 def _measure_arc(*, n: int, delta: str) -> float:
