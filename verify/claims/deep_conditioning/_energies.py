@@ -150,9 +150,7 @@ class Energies:
 
 
 def integral(
-    name: str,
-    weight: Callable[[Any, Any], Any],
-    pieces: tuple[Analytic, ...] = (),
+    name: str, weight: Callable[[Any, Any], Any], pieces: tuple[Analytic, ...] = ()
 ) -> Any:
     """Enclose E weight(X, s(X)), tails included; of other pieces, E weight(X, t(X))."""
     kinks, functions = PIECES[name]

@@ -7,6 +7,7 @@ end where either argument vanishes: nothing is shared with the predictions.
 import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -33,7 +34,23 @@ FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
     "normrelu": lambda x: np.maximum(x, KINK),
     "relu": lambda x: np.maximum(x, 0.0),
     "sigmoid": special.expit,
+    "sin": np.sin,
+    "sign": np.sign,
 }
+
+
+def panels(edges: Any, count: int = 20) -> tuple[Array, Array]:
+    """Gauss-Legendre nodes and weights between any two neighbouring edges."""
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    edges = np.asarray(edges, dtype=np.float64)
+    half = np.diff(edges)[:, None] / 2.0
+    return (edges[:-1, None] + half + half * nodes).ravel(), (half * weights).ravel()
+
+
+def gaussian_panels(edges: Any) -> tuple[Array, Array]:
+    """The same with standard Gaussian weights."""
+    x, weights = panels(edges)
+    return x, weights * (np.exp(-x * x / 2.0) / math.sqrt(2.0 * math.pi))
 
 
 @lru_cache(maxsize=1)
@@ -41,12 +58,7 @@ def gaussian_rule() -> tuple[Array, Array]:
     """Nodes and standard Gaussian weights on the line, split at 0."""
     # 20 nodes on panels of 1/8 to 13: the mass beyond is 1e-38; a pole at distance 0.1
     # (tanh at scale 5 and variance 8) leaves (3.5)^-40 = 1e-22 of a panel.
-    nodes, weights = np.polynomial.legendre.leggauss(20)
-    edges = np.arange(-13.0, 13.0 + 1 / 16, 1 / 8)
-    half = 1 / 16
-    x = (edges[:-1, None] + half + half * nodes).ravel()
-    density = np.exp(-x * x / 2.0) / math.sqrt(2.0 * math.pi)
-    return x, np.tile(half * weights, len(edges) - 1) * density
+    return gaussian_panels(np.arange(-13.0, 13.0 + 1 / 16, 1 / 8))
 
 
 def expectation(values: Array) -> float:
@@ -76,19 +88,11 @@ def _polar() -> tuple[Array, Array, Array, Array]:
     # Steep activations turn within 1/(scale sqrt(gamma)) >= 1/15 of the origin and,
     # far out, within that over 13 of a sector's edge. With 24 nodes a panel the product
     # differs by 1e-14, with 8 by 2e-12.
-    nodes, weights = np.polynomial.legendre.leggauss(10)
     radii = np.concatenate([[0.0], 2.0 ** np.arange(-6.0, 0.0), np.arange(1.0, 13.5)])
     inner = 2.0 ** np.arange(-9.0, 0.0)
     angles = np.concatenate([[0.0], inner, 1.0 - inner[-2::-1], [1.0]])
 
-    def rule(edges: Array) -> tuple[Array, Array]:
-        half = np.diff(edges)[:, None] / 2.0
-        return (edges[:-1, None] + half + half * nodes).ravel(), (
-            half * weights
-        ).ravel()
-
-    r, wr = rule(radii)
-    t, wt = rule(angles)
+    (r, wr), (t, wt) = panels(radii, 10), panels(angles, 10)
     return r, wr * r * np.exp(-r * r / 2.0), t, wt
 
 
@@ -137,17 +141,7 @@ def iterate(
 
 def predicted_activation(name: str, scale: float = 1.0) -> act.Activation:
     """Return the library's x -> s(scale x), normalised."""
-    raw = {
-        "tanh": act.tanh,
-        "erf": act.erf,
-        "arctan": act.arctan,
-        "asinh": act.asinh,
-        "softsign": act.softsign,
-        "selu": act.selu,
-        "normrelu": act.normrelu(KINK),
-        "relu": act.relu,
-        "sigmoid": act.sigmoid,
-    }[name]
+    raw = act.normrelu(KINK) if name == "normrelu" else act.CATALOGUE[name]
     return (raw if scale == 1.0 else raw.scaled(scale**2)).normalized()
 
 

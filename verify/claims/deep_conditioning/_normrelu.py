@@ -90,6 +90,27 @@ def measure_length(*, kink: str, gamma: str) -> Any:
     return moments_at(kink, mpmath.mpf(gamma))[1]
 
 
+@lru_cache(maxsize=64)
+def correlations(
+    kink: str, gamma_x: float, gamma_y: float, rho: float, depth: int
+) -> tuple[Any, ...]:
+    """Correlations behind 1..depth layers of NormReLU, by integrals."""
+    constants, out = constants_of(kink), list[Any]()
+    with mpmath.workdps(60):
+        x, y, r = mpmath.mpf(gamma_x), mpmath.mpf(gamma_y), mpmath.mpf(rho)
+        scale, shift = constants["scale"], constants["shift"]
+        for _ in range(depth):
+            one, two = (
+                integrals.Pieces(1, (0, 0), (kink,), (1,), variance=g) for g in (x, y)
+            )
+            means = one.coefficient(0) + two.coefficient(0)
+            product = one.dual(r, two) + shift * means + shift * shift
+            x, y = moments_at(kink, x)[1], moments_at(kink, y)[1]
+            r = scale**2 * product / mpmath.sqrt(x * y)
+            out.append(r)
+    return tuple(out)
+
+
 # --- in closed form -------------------------------------------------------------------
 
 

@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import flint
 import mpmath
@@ -380,8 +380,7 @@ class Normalised:
         return (value - m * means + m * m) / variance, slope / variance
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """Both kernels of a pair at some depth: of the first row, the second, and between."""
 
     k: tuple[Any, Any, Any]
@@ -398,11 +397,9 @@ class State:
 def start(x: list[float], y: list[float]) -> State:
     """Inner products of two rows of floats, exact."""
     with mpmath.workprec(BITS):
-        rows = [[mpmath.mpf(v) for v in row] for row in (x, y)]
-        one, two, both = (
-            mpmath.fdot(rows[i], rows[j]) for i, j in ((0, 0), (1, 1), (0, 1))
-        )
-    return State((one, two, both), (one, two, both))
+        x, y = ([mpmath.mpf(v) for v in row] for row in (x, y))
+        k = mpmath.fdot(x, x), mpmath.fdot(y, y), mpmath.fdot(x, y)
+    return State(k, k)
 
 
 def recursion(law: Law, first: State, depth: int, bits: int = BITS) -> list[State]:

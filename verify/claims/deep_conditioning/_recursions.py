@@ -4,6 +4,7 @@ Entry by entry from the laws of `verify.integrals`; nothing here knows of tables
 or float64.
 """
 
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -81,6 +82,38 @@ def entrywise(gram: Any, function: Any) -> Any:
             for j in range(i):
                 out[i, j] = out[j, i] = function(gram[i, j])
     return out
+
+
+def kernel(law: Law, gram: Any, depth: int) -> Any:
+    """Top-layer kernel of unit inputs of this Gram matrix."""
+    # Many entries are equal.
+    return entrywise(gram, lru_cache(lambda r: correlations(law, r, depth)[-1]))
+
+
+def tangent_kernel(law: Law, gram: Any, depth: int) -> Any:
+    """Tangent kernel of unit inputs of this Gram matrix."""
+    return entrywise(gram, lru_cache(lambda r: tangent(law, r, depth)))
+
+
+def equal_gram(n: int, delta: float) -> Any:
+    """Unit diagonal and 1 - delta off it: the smallest eigenvalue is delta."""
+    with mpmath.workprec(BITS):
+        off = 1 - mpmath.mpf(delta)
+        return mpmath.matrix(
+            [[1 if i == j else off for j in range(n)] for i in range(n)]
+        )
+
+
+@lru_cache(maxsize=64)
+def conditioned(kind: str, n: int, delta: float, seed: int) -> tuple[Any, float]:
+    """Return a Gram matrix and its smallest eigenvalue, at most, in float64.
+
+    Of equal correlations, or of random inputs in twice as many dimensions.
+    """
+    if kind == "equal":
+        return equal_gram(n, delta), delta
+    gram = exact_gram(n, 2 * n, 1.0, seed)
+    return gram, math.nextafter(float(eigenvalues(gram)[0]), 0.0)
 
 
 def separation(gram: Any) -> Any:

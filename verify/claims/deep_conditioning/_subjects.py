@@ -5,7 +5,7 @@ A subject is JSON: a name (``"relu"``, ``"leaky_relu(0.1)"``, ``"normrelu(-1)"``
 function ``{"line": [b0, b1], "kinks": [...], "jumps": [...]}``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -62,6 +62,12 @@ def measured_mu(*, activation: Subject) -> Any:
     return law(activation).mu()
 
 
+def measured(method: str, points: Iterable[Any], *, activation: Subject) -> list[Any]:
+    """Return a function of `law` at points."""
+    function = getattr(law(activation), method)
+    return [function(point) for point in points]
+
+
 def nu_of(activation: Subject) -> float:
     """Return the library's coefficient of non-affinity."""
     return subject(activation).nu
@@ -87,8 +93,7 @@ def _named(name: str) -> act.Activation:
         return act.leaky_relu(float(argument))
     if base == "normrelu":
         return act.normrelu(float(argument))
-    if base == "elu":
-        return act.elu()
+
     if base == "2 sin + cos":
         # Known to the library by its values and those of its slope alone.
         return act.from_function(
@@ -99,7 +104,13 @@ def _named(name: str) -> act.Activation:
     if base == "bent at 1/2":
         # The library finds the kink.
         return act.from_function(lambda x: x + np.maximum(x - 0.5, 0.0) ** 2, name=base)
-    return act.CATALOGUE[base]
+    if base == "elu":
+        return act.elu()
+    return _OF_EXPERIMENTS.get(base) or act.CATALOGUE[base]
+
+
+_OF_EXPERIMENTS = {"tanh3": act.tanh.scaled(9.0), "hermite2": act.hermite(2)}
+"""What `empirical` calls otherwise."""
 
 
 @lru_cache(maxsize=256)
@@ -149,10 +160,8 @@ def _mixture_law(a: tuple[float, ...]) -> integrals.Law:
 
 
 @lru_cache(maxsize=256)
-def _linear_law(
-    line: tuple[float, float], kinks: tuple[float, ...], jumps: tuple[float, ...]
-) -> integrals.Law:
-    return integrals.of_pieces(integrals.Pieces(1, line, kinks, jumps))
+def _linear_law(*parts: Any) -> integrals.Law:
+    return integrals.of_pieces(integrals.Pieces(1, *parts))
 
 
 # --- searched activations ------------------------------------------------------------
@@ -175,6 +184,12 @@ def mixtures(*, centred: bool = False) -> st.SearchStrategy[Any]:
         size,
         st.sampled_from((1.0, 0.1, 0.01)),
     ).map(build)
+
+
+BENT = mixtures(centred=True).filter(
+    lambda a: sum(v * v for v in a["a"][2:]) > 0.1 * sum(v * v for v in a["a"])
+)
+"""Not too near affine: depth grows like 1/mu."""
 
 
 def piecewise_linear() -> st.SearchStrategy[Any]:

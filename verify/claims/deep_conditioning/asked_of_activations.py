@@ -1,7 +1,7 @@
 """What else can be asked of activations: given as functions, or at many variances."""
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import mpmath
@@ -11,8 +11,15 @@ from scipy import special
 from theory import activations as act
 from theory import hermite
 from verify.claim import Source, grid, numeric
-from verify.claims._predictors import changed
-from verify.claims.deep_conditioning._subjects import KEY, NORMRELU, law, subject
+from verify.claims._predictors import always, changed
+from verify.claims.deep_conditioning._subjects import (
+    KEY,
+    NORMRELU,
+    law,
+    measured,
+    normalised,
+    subject,
+)
 from verify.compare import AgreesTo, Array, AtMost, Identical
 from verify.integrals import BITS
 from verify.reading import Reading
@@ -273,11 +280,7 @@ _RHOS = (-1.0, -0.4, 1e-6, 0.7, 1.0)
 
 
 def _predict_normalised(*, activation: str) -> Array:
-    return np.asarray(subject(activation).normalized().dual(np.array(_RHOS)))
-
-
-def _measure_normalised(*, activation: str) -> list[Any]:
-    return [law(activation).normalised_dual(rho) for rho in _RHOS]
+    return np.asarray(normalised(activation).dual(np.array(_RHOS)))
 
 
 def _uncentred(*, activation: str) -> Array:
@@ -294,7 +297,7 @@ NORMALISED = numeric(
     source=Source(KEY, "Definition C.1"),
     cases=grid(activation=("gaussian", "exp", "relu", "cos")),
     predict=_predict_normalised,
-    measure=_measure_normalised,
+    measure=partial(measured, "normalised_dual", _RHOS),
     # Relative, also where rho is 1e-6 and the dual 1e-12.
     compare=AgreesTo(relative=1e-12),
     must_refute=_uncentred,
@@ -306,11 +309,7 @@ _DELTAS = (1e-18, 1e-6, 0.1, 1.0, 1.5, 2.0)
 
 
 def _predict_distance(*, activation: str) -> Array:
-    return np.asarray(subject(activation).normalized().distance_map(np.array(_DELTAS)))
-
-
-def _measure_distance(*, activation: str) -> list[Any]:
-    return [law(activation).normalised_distance(delta) for delta in _DELTAS]
+    return np.asarray(normalised(activation).distance_map(np.array(_DELTAS)))
 
 
 def _of_the_raw(*, activation: str) -> Array:
@@ -327,7 +326,7 @@ NORMALISED_DISTANCE = numeric(
     source=Source(KEY, "Definition C.1", Reading.OURS),
     cases=grid(activation=("gaussian", "relu", "cos", "tanh", NORMRELU)),
     predict=_predict_distance,
-    measure=_measure_distance,
+    measure=partial(measured, "normalised_distance", _DELTAS),
     # Relative, whichever series or integral a distance takes.
     compare=AgreesTo(relative=1e-12),
     must_refute=_of_the_raw,
@@ -336,7 +335,7 @@ NORMALISED_DISTANCE = numeric(
 
 
 def _predict_degree(*, activation: str, more: int = 0) -> int | None:
-    found = subject(activation).normalized().degree
+    found = normalised(activation).degree
     return None if found is None else found + more
 
 
@@ -380,11 +379,6 @@ def _measure_finite(*, activation: str) -> list[bool]:
     return [bool(sum(each) < 1.2 * sum(each[:_TERMS])) for each in sums]
 
 
-def _always_finite(*, activation: str) -> list[bool]:
-    """Square-integrable derivatives of every order."""
-    return [True, True]
-
-
 _TERMS = 128
 
 FINITE = numeric(
@@ -398,6 +392,6 @@ FINITE = numeric(
     predict=_predict_finite,
     measure=_measure_finite,
     compare=Identical(),
-    must_refute=_always_finite,
+    must_refute=always([True, True], "Square-integrable derivatives of every order."),
     uses=("dc/defC.1-derivative",),
 )

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -13,8 +14,14 @@ from theory import kernels
 from verify.claim import Source, grid, numeric, statistical
 from verify.claims._predictors import changed
 from verify.claims.deep_conditioning import _recursions as recursion
-from verify.claims.deep_conditioning._subjects import KEY, Subject, law, subject
-from verify.claims.deep_conditioning.conditioning import extremal
+from verify.claims.deep_conditioning._subjects import (
+    KEY,
+    Subject,
+    law,
+    normalised,
+    subject,
+)
+from verify.claims.deep_conditioning.conditioning import extremals
 from verify.compare import Array, AtLeast, AtMost, Estimate, MeanAtMost, MeanEquals
 from verify.integrals import BITS
 from verify.reading import Reading
@@ -44,6 +51,9 @@ def _wrong_noise(*, n: int, dim: int, **_: Any) -> float:
     return -math.sqrt((dim - 1.0) / dim)
 
 
+_NOISES = (5, 40, 0.01), (30, 200, 0.01), (30, 200, 1e-6), (3, 99, 0.03)
+"""Inputs, dimensions and the size of the noise."""
+
 NOISE = statistical(
     id="dc/asmB-noise",
     items=("Sec3.3", "AsmB"),
@@ -56,12 +66,7 @@ NOISE = statistical(
     ),
     cases=tuple(
         {"n": n, "dim": dim, "noise": noise, "draws": 200, "seed": 33}
-        for n, dim, noise in (
-            (5, 40, 0.01),
-            (30, 200, 0.01),
-            (30, 200, 1e-6),
-            (3, 99, 0.03),
-        )
+        for n, dim, noise in _NOISES
     ),
     predict=_predict_noise,
     measure=_measure_noise,
@@ -74,43 +79,28 @@ NOISE = statistical(
 # --- one layer turns assumption A into assumption B ---------------------------------------
 
 
-def _fan(n: int, dim: int, seed: int) -> Array:
-    return recursion.unit_points(n, dim, 10.0, seed)
+_fan = partial(recursion.unit_points, spread=10.0)
+_exact_fan = partial(recursion.exact_gram, spread=10.0)
 
 
-def _least(activation: Subject, n: int, dim: int, seed: int) -> float:
-    """Smallest eigenvalue after one layer."""
-    one = kernels.nngp(_fan(n, dim, seed), subject(activation).normalized(), 1)
-    return float(np.linalg.eigvalsh(one)[0])
+def _predict_layers(*, activation: Subject, depth: int, **points: int) -> float:
+    one = kernels.nngp(_fan(**points), normalised(activation), 1)
+    least, mu = float(np.linalg.eigvalsh(one)[0]), subject(activation).mu
+    return dc.nngp_min_eigenvalue_bound(depth - 1, least, mu, form="attained")
 
 
-def _predict_layers(
-    *, activation: Subject, n: int, dim: int, depth: int, seed: int
-) -> float:
-    a = subject(activation)
-    least = _least(activation, n, dim, seed)
-    return dc.nngp_min_eigenvalue_bound(depth - 1, least, a.mu, form="attained")
-
-
-def _wrong_layers(
-    *, activation: Subject, n: int, dim: int, depth: int, seed: int
-) -> float:
+def _wrong_layers(*, activation: Subject, depth: int, **points: int) -> float:
     """Assumption A's separation in the place of assumption B's."""
-    delta = kernels.separation(_fan(n, dim, seed))
-    mu = subject(activation).mu
+    delta, mu = kernels.separation(_fan(**points)), subject(activation).mu
     return dc.nngp_min_eigenvalue_bound(depth, delta, mu, form="attained")
 
 
-def _measure_layers(
-    *, activation: Subject, n: int, dim: int, depth: int, seed: int
-) -> Any:
-    gram, found = recursion.exact_gram(n, dim, 10.0, seed), law(activation)
+def _measure_layers(*, activation: Subject, depth: int, **points: int) -> Any:
+    gram, found = _exact_fan(**points), law(activation)
     least = recursion.eigenvalues(gram)[0]
     if abs(least) > mpmath.mpf("1e-50"):
         raise ArithmeticError(f"assumptions: the Gram matrix is not singular: {least}")
-    return recursion.eigenvalues(
-        recursion.entrywise(gram, lambda r: recursion.correlations(found, r, depth)[-1])
-    )[0]
+    return recursion.eigenvalues(recursion.kernel(found, gram, depth))[0]
 
 
 ONE_LAYER = numeric(
@@ -151,16 +141,12 @@ def _points(lines: str) -> Any:
 
 
 def _measure_singular(*, activation: Subject, lines: str, depth: int) -> Any:
-    found = law(activation)
     with mpmath.workprec(BITS):
         points = _points(lines)
         gram = points * points.T
-        if abs(recursion.eigenvalues(gram)[0]) > mpmath.mpf("1e-50"):
-            raise ArithmeticError("assumptions: the Gram matrix must be singular")
-        kernel = recursion.entrywise(
-            gram, lambda r: recursion.correlations(found, r, depth)[-1]
-        )
-        return recursion.condition_number(kernel)
+    if abs(recursion.eigenvalues(gram)[0]) > mpmath.mpf("1e-50"):
+        raise ArithmeticError("assumptions: the Gram matrix must be singular")
+    return recursion.condition_number(recursion.kernel(law(activation), gram, depth))
 
 
 def _predict_singular(
@@ -180,11 +166,7 @@ SINGULAR = numeric(
     assumptions=("equiangular lines, more than there are dimensions",),
     source=Source(KEY, "Section 1.2, comparison with Xiao et al.", Reading.READING),
     cases=(
-        *grid(
-            activation=(extremal(1.0), extremal(0.6)),
-            lines=("hexagon", "cube", "icosahedron"),
-            depth=(2, 3),
-        ),
+        *grid(activation=extremals(1.0, 0.6), lines=tuple(_LINES), depth=(2, 3)),
         *grid(activation="relu", lines=("hexagon", "icosahedron"), depth=(9, 20)),
     ),
     predict=_predict_singular,
@@ -246,9 +228,7 @@ def _wrong_outputs(*, outputs: int, **case: Any) -> Array:
 OUTPUTS = statistical(
     id="dc/eq7-outputs",
     items=("Fn1", "Eq7"),
-    title=(
-        "Networks with several outputs and unequal widths have the same tangent kernel"
-    ),
+    title="Networks with several outputs and unequal widths have the same tangent kernel",
     statement=r"T_{(i, a), (j, b)} \to T_{ij}\, 1\{a = b\}",
     assumptions=("erf, normalised", "all weights standard Gaussian, trained"),
     source=Source(KEY, "Footnote 1"),

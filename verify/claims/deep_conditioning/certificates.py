@@ -150,17 +150,13 @@ CLAIMS = (
     certified(
         id="dc/lemC.5-certificate",
         items=("LemC.5",),
-        title=(
-            "One layer separates inputs at every correlation: 33 activations (certified)"
-        ),
-        statement=(
-            r"\frac{1 - |\hat\sigma(\rho)|}{1 - |\rho|} - 1 \ge \frac{\mu}{2}"
-            r"\ \left(\tfrac12 \le |\rho| < 1\right),\quad"
-            r" 1 - \frac{|\hat\sigma(\rho)|}{|\rho|} \ge \frac{\mu}{2}"
-            r"\ \left(0 < |\rho| \le \tfrac12\right),\quad"
-            r" \frac{1}{1 - \rho}\left(1 - \frac{\hat\sigma(\rho)}{\rho}\right)"
-            r" \ge \mu\ (0 < \rho < 1)"
-        ),
+        title="One layer separates inputs at every correlation: 33 activations (certified)",
+        statement=r"\frac{1 - |\hat\sigma(\rho)|}{1 - |\rho|} - 1 \ge \frac{\mu}{2}"
+        r"\ \left(\tfrac12 \le |\rho| < 1\right),\quad"
+        r" 1 - \frac{|\hat\sigma(\rho)|}{|\rho|} \ge \frac{\mu}{2}"
+        r"\ \left(0 < |\rho| \le \tfrac12\right),\quad"
+        r" \frac{1}{1 - \rho}\left(1 - \frac{\hat\sigma(\rho)}{\rho}\right)"
+        r" \ge \mu\ (0 < \rho < 1)",
         source=Source(_KEY, "Lemma C.5"),
         cases=grid(activation=CATALOGUE, branch=tuple(_BRANCHES)),
         predict=_predict,
@@ -186,14 +182,10 @@ CLAIMS = (
     certified(
         id="dc/lemC.14-certificate",
         items=("LemC.14",),
-        title=(
-            "The slope of the dual relative to its slope at one: 31 activations"
-            " (certified)"
-        ),
-        statement=(
-            r"\frac{1}{1 - |\rho|}\left(1 - \frac{|\hat\sigma'(\rho)|}{D}\right) \ge"
-            r" \frac{2\mu}{1 + \mu} \ge \mu, \quad |\rho| < 1"
-        ),
+        title="The slope of the dual relative to its slope at one: 31 activations"
+        " (certified)",
+        statement=r"\frac{1}{1 - |\rho|}\left(1 - \frac{|\hat\sigma'(\rho)|}{D}\right) \ge"
+        r" \frac{2\mu}{1 + \mu} \ge \mu, \quad |\rho| < 1",
         source=Source(_KEY, "Lemma C.14 (sharpened)", Reading.OURS),
         cases=grid(activation=tuple(n for n in CATALOGUE if n not in ("step", "sign"))),
         predict=_predict_slope,

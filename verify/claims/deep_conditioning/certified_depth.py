@@ -213,14 +213,16 @@ def _predict_descent() -> float:
     return optimization.gradient_descent_bound(0.5, 1.0) * (1.0 - 1e-12)
 
 
-def _measure_two_points() -> Enclosure:
-    def gap(t: Any) -> Any:
-        pi = flint.arb.pi()
-        return (pi - t.sin() - (pi - t) * t.cos()) / (2 * pi)
+def _gap(t: Any) -> Any:
+    """The least eigenvalue of two points at an angle of t."""
+    pi = flint.arb.pi()
+    return (pi - t.sin() - (pi - t) * t.cos()) / (2 * pi)
 
+
+def _measure_two_points() -> Enclosure:
     def share(t: Any) -> Any:
         # 1 - cos t = t^2 sinc(t/2)^2 / 2.
-        return quotient(gap, flint.arb(0), 2)(t) / ((t / 2).sinc() ** 2 / 2)
+        return quotient(_gap, flint.arb(0), 2)(t) / ((t / 2).sinc() ** 2 / 2)
 
     # The end is just beyond pi/2, where delta = 1.
     cover = minimum(share, ((0.0, 1.5707963267948968),), tolerance=1e-6)
@@ -234,14 +236,7 @@ def _predict_two_points() -> float:
         k = kernels.nngp([[1.0, 0.0], [math.cos(t), math.sin(t)]], relu, 1)
         return float(k[0, 0] - k[0, 1])
 
-    agree(
-        least,
-        lambda t: (
-            (flint.arb.pi() - t.sin() - (flint.arb.pi() - t) * t.cos())
-            / (2 * flint.arb.pi())
-        ),
-        points((0.1, 1.5)),
-    )
+    agree(least, _gap, points((0.1, 1.5)))
     return least(math.acos(0.0)) * (1.0 - 1e-5)
 
 
@@ -262,17 +257,13 @@ CLAIMS = (
         must_refute=scaled(_predict_schedule, 2.0, "The rate mu in the place of mu/2."),
         assumptions=(*_BALLS, "gains of a layer over mu: d (1 - d), r (1 - r)"),
         uses=("dc/lemC.5-certificate", "dc/B"),
-        finding=(
-            "With the certificate of Lemma C.5 this gives the theorem at every depth."
-        ),
+        finding="With the certificate of Lemma C.5 this gives the theorem at every depth.",
     ),
     certified(
         id="dc/thm3.4-induction",
         items=("Thm3.4", "E6"),
-        title=(
-            "No layer lets the tangent ratio exceed the correlation: 23 activations"
-            " (certified)"
-        ),
+        title="No layer lets the tangent ratio exceed the correlation: 23 activations"
+        " (certified)",
         statement=r"\frac{1}{1 - \rho} \left(\frac{\hat\sigma(\rho)}{\rho} -"
         r" \frac{\hat\sigma'(\rho)}{D}\right) \ge (1 - \mu)\left(1 - \frac1D\right),"
         r"\ 0 < \rho < 1 \;\Rightarrow\; \frac{|T_{ij}|}{T_{11}} \le r_L",
@@ -363,10 +354,8 @@ CLAIMS = (
     certified(
         id="dc/thmE.8-step",
         items=("ThmE.8",),
-        title=(
-            "One step of gradient descent shrinks every residual at least by"
-            " e^(-1/kappa)"
-        ),
+        title="One step of gradient descent shrinks every residual at least by"
+        " e^(-1/kappa)",
         statement=r"\frac{e^{-x} - (1 - x)}{x^2} \ge e^{-1}, \quad"
         r" x = \lambda / \lambda_{\max} \in (0, 1]",
         source=Source(KEY, "Theorem E.8 (one step)", Reading.OURS),
@@ -383,10 +372,8 @@ CLAIMS = (
     certified(
         id="dc/thmH.1-two-points-bound",
         items=("ThmH.1",),
-        title=(
-            "Two points at any distance: the ReLU kernel's least eigenvalue, at least"
-            " 0.34 delta"
-        ),
+        title="Two points at any distance: the ReLU kernel's least eigenvalue, at least"
+        " 0.34 delta",
         statement=r"\frac{\lambda_{\min}}{\delta} \ge \frac{\pi - 1}{2 \pi},"
         r"\quad 0 < \delta \le 1",
         source=Source(KEY, "Theorem H.1 (for two points)", Reading.OURS),

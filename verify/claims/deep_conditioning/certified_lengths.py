@@ -92,12 +92,7 @@ _BENDS: dict[str, _Bend] = {
         3,
     ),
     # Of these the slope jumps at zero, and two powers of x divide out.
-    "softsign": (
-        lambda x: x / (1 + x),
-        lambda x: 3 * x * x,
-        lambda y: 3 + 0 * y,
-        2,
-    ),
+    "softsign": (lambda x: x / (1 + x), lambda x: 3 * x * x, lambda y: 3 + 0 * y, 2),
     "selu": (
         _selu_side,
         lambda x: _selu_side(x) + x * (2 * _selu_side(x) - 1),
@@ -380,10 +375,7 @@ CLAIMS = (
     ),
     _claim(
         "lemD.6-erf",
-        (
-            "For erf, unequal lengths correlate at most as the geometric mean of"
-            " equal ones"
-        ),
+        "For erf, unequal lengths correlate at most as the geometric mean of equal ones",
         items=("LemD.6",),
         where="Lemma D.6",
         statement=r"\frac{d}{d \log y} \frac{y}{\sqrt{1 - y^2} \arcsin y} \ge 0"
@@ -400,10 +392,7 @@ CLAIMS = (
     ),
     _claim(
         "I.len-stable",
-        (
-            "Under NormReLU, unit length is stable for every negative kink and for"
-            " no other"
-        ),
+        "Under NormReLU, unit length is stable for every negative kink and for no other",
         items=("I.len", "E12"),
         where="Appendix I (sharpened)",
         reading=Reading.OURS,

@@ -26,16 +26,7 @@ from verify.claims.deep_conditioning._normrelu import KEY
 from verify.claims.deep_conditioning._subjects import energies, subject
 from verify.claims.deep_conditioning.enclosed_constants import fixed_point_enclosed
 from verify.compare import CertifiedAtLeast, CertifiedAtMost, Enclosure
-from verify.enclose import (
-    BITS,
-    Cover,
-    above,
-    ball,
-    below,
-    maximum,
-    minimum,
-    partial,
-)
+from verify.enclose import BITS, Cover, above, ball, below, maximum, minimum, partial
 from verify.reading import Reading
 
 _ORDER = 24
@@ -206,10 +197,7 @@ def _claim(part: str, title: str, **fields: Any) -> Claim:
     fields.setdefault("uses", (plain, "dc/lemC.26-enclosed"))
     where, reading = fields.pop("where"), fields.pop("reading", None)
     return certified(
-        id=f"dc/{part}",
-        title=title,
-        source=Source(KEY, where, reading),
-        **fields,
+        id=f"dc/{part}", title=title, source=Source(KEY, where, reading), **fields
     )
 
 

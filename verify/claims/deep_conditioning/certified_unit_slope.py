@@ -129,10 +129,8 @@ CLAIMS = (
     certified(
         id="dc/lemC.32-certified",
         items=("LemC.32",),
-        title=(
-            "Slope one at rho = 1: correlations tend to one at least as fast as"
-            " 1/(nu L) (certified)"
-        ),
+        title="Slope one at rho = 1: correlations tend to one at least as fast as 1/(nu L)"
+        " (certified)",
         statement=r"\frac{\hat\sigma(1 - u) - (1 - u)}{u^2} \ge \nu,\ 0 < u \le 1"
         r"\;\Rightarrow\; 1 - \hat\sigma^{(L)}(\rho) \le \frac{1}{1 + \nu L}",
         source=Source(KEY, "Lemma C.32 (constants ours)", Reading.OURS),
@@ -149,9 +147,7 @@ CLAIMS = (
     certified(
         id="dc/lemC.32-kinked",
         items=("LemC.32",),
-        title=(
-            "Slope one and a kink: correlations tend to one at least as fast as 1/L^2"
-        ),
+        title="Slope one and a kink: correlations tend to one at least as fast as 1/L^2",
         statement=r"\frac{\hat\sigma(1 - u) - (1 - u)}{u^{3/2}} \ge 2c ="
         r" \frac{\sqrt2}{3\pi} \frac{w^2}{E\,\sigma^2} \;\Rightarrow\;"
         r" 1 - \hat\sigma^{(L)}(\rho) \le \frac{1}{(1 + c L)^2}",

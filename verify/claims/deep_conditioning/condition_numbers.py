@@ -1,8 +1,8 @@
 """Condition numbers of the top-layer kernel (section 1 of the specification)."""
 
-import math
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from theory import conditioning as dc
 from theory import kernels
 from verify.claim import Claim, Source, adversarial, grid, numeric
-from verify.claims._predictors import changed, plus, unlike
+from verify.claims._predictors import changed, mapped, plus, unlike
 from verify.claims._searches import SEEDS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import (
+    BENT,
     KEY,
     Subject,
     law,
@@ -27,6 +28,7 @@ from verify.claims.deep_conditioning.conditioning import (
     exact_bound,
     exact_burn_in,
     extremal,
+    extremals,
     quadratic_law,
 )
 from verify.compare import AgreesTo, AtLeast, AtMost, Identical
@@ -36,32 +38,11 @@ from verify.reading import Reading
 # --- assumption A -----------------------------------------------------------------------
 
 
-def _kernel(activation: Subject, gram: Any, depth: int) -> Any:
-    found = law(activation)
-    return recursion.entrywise(
-        gram, lambda r: recursion.correlations(found, r, depth)[-1]
-    )
-
-
-def _equal_gram(n: int, delta: float) -> Any:
-    """Unit diagonal, off-diagonal 1 - delta: smallest eigenvalue delta."""
-    with mpmath.workprec(BITS):
-        gram = mpmath.matrix(n)
-        for i in range(n):
-            for j in range(n):
-                gram[i, j] = 1 if i == j else 1 - mpmath.mpf(delta)
-        return gram
-
-
 def _inputs(n: int, data: Mapping[str, Any]) -> Any:
     """Return a Gram matrix at 60 digits."""
     if "equal" in data:
-        return _equal_gram(n, data["equal"])
-    return recursion.exact_gram(n, data["dim"], data["spread"], data["seed"])
-
-
-def _separation(n: int, data: Mapping[str, Any]) -> float:
-    return float(recursion.separation(_inputs(n, data)))
+        return recursion.equal_gram(n, data["equal"])
+    return recursion.exact_gram(n, **data)
 
 
 def _threshold(delta: Any, mu: Any, n: int) -> int:
@@ -69,46 +50,33 @@ def _threshold(delta: Any, mu: Any, n: int) -> int:
     return recursion.burn_in(delta, mu) + recursion.shrunk(n, mu)
 
 
-def _bound(case: Mapping[str, Any], **form: Any) -> float:
+def _bound(
+    *, activation: Subject, n: int, data: Mapping[str, Any], extra: int, **form: Any
+) -> float:
     """Corollary 3.3 `extra` layers beyond the depth from which it holds."""
-    n, mu = case["n"], mu_of(case["activation"])
-    delta = _separation(n, case["data"])
-    depth = dc.depth_for_condition_number(delta, mu, n) + case["extra"]
+    mu, delta = mu_of(activation), float(recursion.separation(_inputs(n, data)))
+    depth = dc.depth_for_condition_number(delta, mu, n) + extra
     return dc.nngp_condition_bound(depth, delta, mu, n, **form)
-
-
-def _predict_condition(**case: Any) -> float:
-    return _bound(case)
 
 
 def _wrong_condition(**case: Any) -> float:
     """One entry off the diagonal, whatever the number of inputs."""
-    return 1.0 + (_bound(case) - 1.0) / (2.0 * case["n"])
+    return 1.0 + (_bound(**case) - 1.0) / (2.0 * case["n"])
 
 
-def _predict_best_condition(**case: Any) -> float:
-    return _bound(case, form="attained")
-
-
-def _wrong_best_condition(**case: Any) -> float:
-    """One side of Gershgorin's circles alone, the largest eigenvalue one."""
-    return (1.0 + _bound(case, form="attained")) / 2.0
+_BEST = partial(_bound, form="attained")
 
 
 def _measure_condition(
     *, activation: Subject, n: int, data: Mapping[str, Any], extra: int
 ) -> Any:
-    gram = _inputs(n, data)
-    delta, mu = recursion.separation(gram), law(activation).mu()
-    depth = _threshold(delta, mu, n) + extra
-    return recursion.condition_number(_kernel(activation, gram, depth))
+    gram, found = _inputs(n, data), law(activation)
+    depth = _threshold(recursion.separation(gram), found.mu(), n) + extra
+    return recursion.condition_number(recursion.kernel(found, gram, depth))
 
 
 _DRAWN = searched(
-    # Not too near affine: depth grows like 1/mu.
-    activation=mixtures(centred=True).filter(
-        lambda a: sum(v * v for v in a["a"][2:]) > 0.1 * sum(v * v for v in a["a"])
-    ),
+    activation=BENT,
     n=st.integers(2, 6),
     data=st.one_of(
         st.fixed_dictionaries(
@@ -125,17 +93,15 @@ def _of_corollary_33(**fields: Any) -> Claim:
         items=("Cor3.3", "AsmA"),
         cases=(
             *grid(
-                activation=(extremal(0.3), extremal(1.0)),
+                activation=extremals(0.3, 1.0),
                 n=(2, 3),
                 data={"equal": 0.5},
                 extra=(0, 3),
             ),
             *grid(
-                activation=(extremal(0.5), extremal(1.0)),
+                activation=extremals(0.5, 1.0),
                 n=(2, 6),
-                data=tuple(
-                    {"dim": 3, "spread": spread, "seed": 1} for spread in (0.1, 1.0)
-                ),
+                data=grid(dim=3, spread=(0.1, 1.0), seed=1),
                 extra=(0, 5),
             ),
         ),
@@ -156,7 +122,7 @@ COR_33 = _of_corollary_33(
     r" = \left\lceil \frac{\log n}{-\log(1 - \mu/2)} \right\rceil + L_0(\delta)",
     assumptions=("assumption A",),
     source=Source(KEY, "Corollary 3.3"),
-    predict=_predict_condition,
+    predict=_bound,
     must_refute=_wrong_condition,
     uses=("dc/thm3.2", "dc/cor3.7-values"),
     version=2,
@@ -175,8 +141,12 @@ COR_33_MAXIMUM = _of_corollary_33(
     r" \quad r_{l+1} = r_l (1 - \mu (1 - r_l)),\; r_0 = 1 - \delta",
     assumptions=("assumption A", "(n - 1) r_L < 1"),
     source=Source(KEY, "Corollary 3.3 (sharpened)", Reading.OURS),
-    predict=_predict_best_condition,
-    must_refute=_wrong_best_condition,
+    predict=_BEST,
+    must_refute=mapped(
+        _BEST,
+        "One side of Gershgorin's circles alone, the largest eigenvalue one.",
+        lambda bound: (1.0 + bound) / 2.0,
+    ),
     uses=("dc/thm3.2-sharp",),
 )
 
@@ -201,12 +171,6 @@ def _measure_worst(*, n: int, mu: float, delta: float, extra: int) -> Any:
         return max(found)
 
 
-def _wrong_worst(*, n: int, mu: float, delta: float, extra: int) -> float:
-    """The largest eigenvalue alone, 1 + x, for 1 + 4 x >= (1 + x) / (1 - x)."""
-    depth = dc.depth_for_condition_number(delta, mu, n) + extra
-    return 1.0 + (dc.nngp_condition_bound(depth, delta, mu, n) - 1.0) / 4.0
-
-
 COR_33_WORST = numeric(
     id="dc/cor3.3-worst",
     items=("Cor3.3",),
@@ -218,7 +182,11 @@ COR_33_WORST = numeric(
     predict=_predict_worst,
     measure=_measure_worst,
     compare=AtMost(relative=1e-12, origin=1.0),
-    must_refute=_wrong_worst,
+    must_refute=mapped(
+        _predict_worst,
+        "The largest eigenvalue alone, 1 + x, for 1 + 4 x >= (1 + x) / (1 - x).",
+        lambda bound: 1.0 + (bound - 1.0) / 4.0,
+    ),
     uses=("dc/cor3.3", "dc/B-values"),
 )
 
@@ -297,43 +265,28 @@ COR_33_DEPTH = numeric(
 # --- assumption B -----------------------------------------------------------------------
 
 
-def _random_gram(n: int, rank: int, seed: int) -> Any:
-    """A unit-diagonal Gram matrix; `rank` much above n is well conditioned."""
-    return recursion.exact_gram(n, rank, 1.0, seed)
-
-
-def _gram(kind: str, n: int, delta: float, seed: int) -> tuple[Any, Any]:
-    """A Gram matrix and its smallest eigenvalue, just below as a float64."""
-    gram = _equal_gram(n, delta) if kind == "equal" else _random_gram(n, 2 * n, seed)
-    return gram, recursion.eigenvalues(gram)[0]
-
-
-def _below(value: Any) -> float:
-    return math.nextafter(float(value), 0.0)
-
-
 def _series_value(c: list[float], x: Any) -> Any:
     with mpmath.workprec(BITS):
         return mpmath.fsum(mpmath.mpf(v) * x**k for k, v in enumerate(c))
 
 
-def _predict_transfer(*, c: list[float], kind: str, n: int, delta: float, seed: int):
-    least = _gram(kind, n, delta, seed)[1]
+def _predict_transfer(*, c: list[float], **inputs: Any) -> float:
+    _, least = recursion.conditioned(**inputs)
     with mpmath.workprec(BITS):
-        one, rest = _series_value(c, mpmath.mpf(1)), _series_value(c, 1 - least)
+        one, rest = (_series_value(c, 1 - mpmath.mpf(d)) for d in (0, least))
     return dc.eigenvalue_transfer(float(one), float(rest))
 
 
-def _measure_transfer(*, c: list[float], kind: str, n: int, delta: float, seed: int):
-    gram, _ = _gram(kind, n, delta, seed)
+def _measure_transfer(*, c: list[float], **inputs: Any) -> Any:
+    gram, _ = recursion.conditioned(**inputs)
     image = recursion.entrywise(gram, lambda x: _series_value(c, x))
     return recursion.eigenvalues(image)[0]
 
 
-def _wrong_transfer(*, c: list[float], kind: str, n: int, delta: float, seed: int):
+def _wrong_transfer(*, c: list[float], **inputs: Any) -> float:
     """The slope at one, as if the dual were linear down to 1 - delta."""
     slope = sum(k * v for k, v in enumerate(c))
-    return slope * float(_gram(kind, n, delta, seed)[1])
+    return slope * recursion.conditioned(**inputs)[1]
 
 
 _SERIES_CASES = searched(
@@ -348,10 +301,8 @@ _SERIES_CASES = searched(
 LEM_C8 = adversarial(
     id="dc/lemC.8",
     items=("LemC.8",),
-    title=(
-        "Entrywise power series with non-negative coefficients keep eigenvalues"
-        " bounded below"
-    ),
+    title="Entrywise power series with non-negative coefficients keep eigenvalues bounded"
+    " below",
     statement=r"M \succeq \delta I,\; M_{ii} = 1 \;\Rightarrow\;"
     r" \lambda_{\min}(f[M]) \ge f(1) - f(1 - \delta)",
     assumptions=("non-negative coefficients", "f applied entry by entry"),
@@ -374,25 +325,23 @@ LEM_C8 = adversarial(
 )
 
 
-def _predict_least(
-    *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
-) -> float:
-    least = _below(_gram(kind, n, delta, seed)[1])
+def _predict_least(*, activation: Subject, depth: int, **inputs: Any) -> float:
+    _, least = recursion.conditioned(**inputs)
     return float(dc.nngp_min_eigenvalue_bound(depth, least, mu_of(activation)))
 
 
-def _measure_least(
-    *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
-) -> Any:
-    gram, _ = _gram(kind, n, delta, seed)
-    return recursion.eigenvalues(_kernel(activation, gram, depth))[0]
+def _kernel(*, activation: Subject, depth: int, **inputs: Any) -> Any:
+    gram, _ = recursion.conditioned(**inputs)
+    return recursion.kernel(law(activation), gram, depth)
 
 
-def _wrong_least(
-    *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
-) -> float:
+def _measure_least(**case: Any) -> Any:
+    return recursion.eigenvalues(_kernel(**case))[0]
+
+
+def _wrong_least(*, activation: Subject, depth: int, **inputs: Any) -> float:
     """Twice the rate, in the first layers and after them."""
-    least, mu = _below(_gram(kind, n, delta, seed)[1]), mu_of(activation)
+    (_, least), mu = recursion.conditioned(**inputs), mu_of(activation)
     for _ in range(depth):
         least = least * (1.0 + mu) if least < 0.5 else 1.0 - (1.0 - least) * (1.0 - mu)
     return least
@@ -409,7 +358,7 @@ _ASSUMPTION_B = searched(
 
 
 _B_CASES = grid(
-    activation=(extremal(0.3), extremal(1.0), "tanh"),
+    activation=(*extremals(0.3, 1.0), "tanh"),
     kind=("equal", "random"),
     n=(2, 5),
     delta=(1e-3, 0.3),
@@ -417,39 +366,38 @@ _B_CASES = grid(
     seed=36,
 )
 
-THM_36 = adversarial(
+_under_b = partial(
+    adversarial,
+    assumptions=("assumption B",),
+    cases=_B_CASES,
+    examples=_ASSUMPTION_B,
+    max_examples=60,
+)
+
+THM_36 = _under_b(
     id="dc/thm3.6",
     items=("Thm3.6", "AsmB"),
     title="The smallest eigenvalue of the top-layer kernel grows with depth",
     statement=r"\lambda_{\min}(K) \ge 1 - B(L, \delta)",
-    assumptions=("assumption B",),
     source=Source(KEY, "Theorem 3.6"),
-    cases=_B_CASES,
     predict=_predict_least,
     measure=_measure_least,
     compare=AtLeast(rounding=1e-13, trivial=0.0, origin=1.0),
     must_refute=_wrong_least,
-    examples=_ASSUMPTION_B,
-    max_examples=60,
     uses=("dc/lemC.8",),
 )
 
 
-def _predict_tangent(
-    *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
-) -> float:
-    least = _below(_gram(kind, n, delta, seed)[1])
+def _predict_tangent(*, activation: Subject, depth: int, **inputs: Any) -> float:
+    _, least = recursion.conditioned(**inputs)
     t = kernels.ntk_map([1.0, 1.0 - least], subject(activation).normalized(), depth)
     return dc.eigenvalue_transfer(float(t[0]), float(t[1]))
 
 
-def _measure_tangent(
-    *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
-) -> Any:
-    gram, found = _gram(kind, n, delta, seed)[0], law(activation)
-    return recursion.eigenvalues(
-        recursion.entrywise(gram, lambda r: recursion.tangent(found, r, depth))
-    )[0]
+def _measure_tangent(*, activation: Subject, depth: int, **inputs: Any) -> Any:
+    gram, _ = recursion.conditioned(**inputs)
+    found = recursion.tangent_kernel(law(activation), gram, depth)
+    return recursion.eigenvalues(found)[0]
 
 
 THM_38_TRANSFER = numeric(
@@ -480,17 +428,14 @@ THM_38_TRANSFER = numeric(
 
 
 def _predict_condition_b(
-    *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
+    *, activation: Subject, n: int, depth: int, **inputs: Any
 ) -> float:
-    least = _below(_gram(kind, n, delta, seed)[1])
+    _, least = recursion.conditioned(n=n, **inputs)
     return dc.nngp_condition_bound(depth, least, mu_of(activation), n, assumption="B")
 
 
-def _measure_condition_b(
-    *, activation: Subject, kind: str, n: int, delta: float, depth: int, seed: int
-) -> Any:
-    gram, _ = _gram(kind, n, delta, seed)
-    return recursion.condition_number(_kernel(activation, gram, depth))
+def _measure_condition_b(**case: Any) -> Any:
+    return recursion.condition_number(_kernel(**case))
 
 
 def _wrong_condition_b(**case: Any) -> float:
@@ -498,24 +443,18 @@ def _wrong_condition_b(**case: Any) -> float:
     return 1.0 + (_predict_condition_b(**case) - 1.0) / case["n"]
 
 
-COR_37 = adversarial(
+COR_37 = _under_b(
     id="dc/cor3.7",
     items=("Cor3.7", "AsmB"),
-    title=(
-        "Condition numbers of the top-layer kernel under Assumption B, at every depth"
-    ),
+    title="Condition numbers of the top-layer kernel under Assumption B, at every depth",
     statement=r"\kappa(K) \le \begin{cases} 1 + n (1 - \mu/2)^{L - L_0} & L > L_0 \\"
     r" 1 + n \left( \frac{(1 + \mu/2)^{-L}}{\delta} - 1 \right) & L \le L_0"
     r" \end{cases}",
-    assumptions=("assumption B",),
     source=Source(KEY, "Corollary 3.7", Reading.READING),
-    cases=_B_CASES,
     predict=_predict_condition_b,
     measure=_measure_condition_b,
     compare=AtMost(relative=1e-11, origin=1.0),
     must_refute=_wrong_condition_b,
-    examples=_ASSUMPTION_B,
-    max_examples=60,
     uses=("dc/thm3.6", "dc/cor3.7-values"),
 )
 
@@ -529,17 +468,13 @@ def _predict_attained(*, mu: float, n: int, delta: float, depth: int) -> list[fl
 
 
 def _measure_attained(*, mu: float, n: int, delta: float, depth: int) -> list[Any]:
-    def matrix(n: int) -> Any:
-        gram = _equal_gram(n, delta)
-        return recursion.entrywise(
-            gram, lambda r: recursion.correlations(quadratic_law(mu), r, depth)[-1]
-        )
-
-    many = matrix(n)
+    many, two = (
+        recursion.kernel(quadratic_law(mu), recursion.equal_gram(count, delta), depth)
+        for count in (n, 2)
+    )
     return [
         recursion.eigenvalues(many)[0],
-        recursion.condition_number(many),
-        recursion.condition_number(matrix(2)),
+        *map(recursion.condition_number, (many, two)),
     ]
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from theory import kernels
-from verify.claim import Source, adversarial, grid, numeric
+from verify.claim import Case, Source, adversarial, grid, numeric
 from verify.claims._predictors import changed, plus
 from verify.claims._searches import SIGNS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
@@ -22,8 +22,8 @@ from verify.claims.deep_conditioning._subjects import (
     mixtures,
     mu_of,
     nonlinear,
+    normalised,
     separations,
-    subject,
 )
 from verify.compare import AgreesTo, Array, AtMost, Identical
 from verify.integrals import BITS, of_coefficients
@@ -33,6 +33,11 @@ from verify.reading import Reading
 def extremal(mu: float) -> dict[str, Any]:
     """sqrt(1 - mu) h_1 + sqrt(mu) h_2: where every bound in delta and mu is attained."""
     return {"a": [0.0, math.sqrt(1.0 - mu), math.sqrt(mu)]}
+
+
+def extremals(*mus: float) -> tuple[dict[str, Any], ...]:
+    """Return one for each mu."""
+    return tuple(map(extremal, mus))
 
 
 def quadratic_law(mu: float) -> Any:
@@ -71,11 +76,7 @@ LEM_C5 = adversarial(
     source=Source(KEY, "Lemma C.5"),
     cases=(
         # Equality at delta = 1/2 for the extremal activation, of either sign of h_1.
-        *grid(
-            activation=(extremal(0.3), extremal(1e-3), extremal(1.0)),
-            delta=(0.5, 0.1, 1e-6),
-            sign=1,
-        ),
+        *grid(activation=extremals(0.3, 1e-3, 1.0), delta=(0.5, 0.1, 1e-6), sign=1),
         *grid(activation=NONLINEAR, delta=0.05, sign=1),
         *grid(activation=NONLINEAR, delta=0.6, sign=-1),
     ),
@@ -168,9 +169,7 @@ def exact_bound(*, depth: float, delta: float, mu: float) -> Any:
     """B by its definition, at 60 digits."""
     with mpmath.workprec(BITS):
         d, m, layers = mpmath.mpf(delta), mpmath.mpf(mu), mpmath.mpf(depth)
-        start = 0
-        while 2 * d * (1 + m / 2) ** start < 1 - mpmath.mpf(2) ** -50:
-            start += 1
+        start = recursion.burn_in(d, m)
         if layers > start:
             return (1 - m / 2) ** (layers - start) / 2
         return 1 - d * (1 + m / 2) ** layers
@@ -184,9 +183,7 @@ def _wrong_bound(*, depth: float, delta: float, mu: float) -> float:
 B_VALUES = adversarial(
     id="dc/B-values",
     items=("B", "E5"),
-    title=(
-        "Values of the correlation bound B(L, delta), at whole and half-integer depths"
-    ),
+    title="Values of the correlation bound B(L, delta), at whole and half-integer depths",
     statement=r"B(L, \delta) = \begin{cases} \frac12 (1 - \mu/2)^{L - L_0} & L > L_0 \\"
     r" 1 - \delta (1 + \mu/2)^L & L \le L_0 \end{cases}",
     source=Source(KEY, "Definition of B; L/2 with L odd in Theorem 3.4"),
@@ -222,9 +219,7 @@ def _wrong_next(*, depth: int, delta: float, mu: float) -> float:
 E4_CORRECTED = adversarial(
     id="dc/E4-corrected",
     items=("E4", "B"),
-    title=(
-        "The bound B(L, delta) falls with every layer, except at L = 0 with delta > 1/2"
-    ),
+    title="The bound B(L, delta) falls with every layer, except at L = 0 with delta > 1/2",
     statement=r"B(L + 1, \delta) \le B(L, \delta), \quad L \ge 1 \text{ or }"
     r" \delta \le \tfrac12",
     source=Source(KEY, "Definition of B", Reading.OURS),
@@ -254,6 +249,11 @@ E4_CORRECTED = adversarial(
 # --- decay of correlations --------------------------------------------------------------
 
 
+def signed(names: Any, delta: Any, sign: Any, depth: Any) -> tuple[Case, ...]:
+    """Return cases at correlations sign (1 - delta), behind some layers."""
+    return grid(activation=names, delta=delta, sign=sign, depth=depth)
+
+
 def _predict_decay(*, activation: Subject, delta: float, depth: int, **_: Any) -> float:
     return float(dc.correlation_bound(depth, delta, mu_of(activation)))
 
@@ -272,25 +272,13 @@ def _wrong_decay(*, activation: Subject, delta: float, depth: int, **_: Any) -> 
 THM_32 = adversarial(
     id="dc/thm3.2",
     items=("Thm3.2", "LemC.7", "AsmA"),
-    title=(
-        "Depth decorrelates inputs: off-diagonal entries of the top-layer kernel decay"
-    ),
+    title="Depth decorrelates inputs: off-diagonal entries of the top-layer kernel decay",
     statement=r"|K_{ij}| \le B(L, \delta), \quad i \ne j",
     assumptions=("assumption A", "normalised, not affine"),
     source=Source(KEY, "Theorem 3.2 and Lemma C.7"),
     cases=(
-        *grid(
-            activation=(extremal(0.05), extremal(0.5), extremal(1.0)),
-            delta=(1e-6, 0.01, 0.5),
-            sign=1,
-            depth=(1, 10, 40, 100),
-        ),
-        *grid(
-            activation=("relu", "tanh", "gelu", "exp"),
-            delta=0.01,
-            sign=(1, -1),
-            depth=20,
-        ),
+        *signed(extremals(0.05, 0.5, 1.0), (1e-6, 0.01, 0.5), 1, (1, 10, 40, 100)),
+        *signed(("relu", "tanh", "gelu", "exp"), 0.01, (1, -1), 20),
     ),
     predict=_predict_decay,
     measure=_measure_decay,
@@ -309,8 +297,7 @@ THM_32 = adversarial(
 
 
 def _predict_envelope(*, mu: float, delta: float, depth: int) -> list[float]:
-    r = float(dc.correlation_envelope(depth, delta, mu))
-    return [r]
+    return [float(dc.correlation_envelope(depth, delta, mu))]
 
 
 def _measure_envelope(*, mu: float, delta: float, depth: int) -> list[Any]:
@@ -327,9 +314,7 @@ def _wrong_envelope(*, mu: float, delta: float, depth: int) -> list[float]:
 THM_32_SHARP = numeric(
     id="dc/thm3.2-sharp",
     items=("Thm3.2", "LemC.7"),
-    title=(
-        "The best correlation bound in delta and mu, attained by a quadratic activation"
-    ),
+    title="The best correlation bound in delta and mu, attained by a quadratic activation",
     statement=r"r_0 = 1 - \delta, \quad r_{l+1} = r_l \left(1 - \mu (1 - r_l)\right)",
     assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2",),
     source=Source(KEY, "Theorem 3.2 (sharpened)", Reading.OURS),
@@ -373,8 +358,7 @@ _MAP_POINTS = (-1.0, -1.0 + 1e-15, -0.9, -0.2, -1e-3, 1e-8, 0.3, 0.95, 1.0 - 1e-
 
 
 def _predict_map(*, activation: str, depth: int) -> Array:
-    a = subject(activation).normalized()
-    return kernels.nngp_map(np.array(_MAP_POINTS), a, depth)
+    return kernels.nngp_map(np.array(_MAP_POINTS), normalised(activation), depth)
 
 
 THM_32_MAP = numeric(

@@ -21,6 +21,7 @@ from verify.claims._searches import SEEDS, searched
 from verify.claims.deep_conditioning._recursions import (
     eigenvalues,
     exact_gram,
+    separation,
     unit_points,
 )
 from verify.claims.deep_conditioning._subjects import (
@@ -33,6 +34,7 @@ from verify.claims.deep_conditioning._subjects import (
     Subject,
     energy_from,
     law,
+    measured,
     measured_mu,
     mixtures,
     mu_of,
@@ -40,6 +42,7 @@ from verify.claims.deep_conditioning._subjects import (
     piecewise_linear,
     subject,
 )
+from verify.claims.deep_conditioning.length_series import ENTIRE, entire_coefficient
 from verify.compare import AgreesTo, Array, AtLeast, AtMost
 from verify.reading import Reading
 
@@ -87,20 +90,18 @@ EQ2 = numeric(
 )
 
 
-def _predict_separation(*, n: int, dim: int, spread: float, seed: int) -> float:
-    return kernels.separation(unit_points(n, dim, spread, seed))
+def _predict_separation(**points: Any) -> float:
+    return kernels.separation(unit_points(**points))
 
 
-def _measure_separation(*, n: int, dim: int, spread: float, seed: int) -> Any:
-    gram = exact_gram(n, dim, spread, seed)
-    with mpmath.workprec(integrals.BITS):
-        return min(1 - abs(gram[i, j]) for i in range(n) for j in range(i))
+def _measure_separation(**points: Any) -> Any:
+    return separation(exact_gram(**points))
 
 
-def _wrong_separation(*, n: int, dim: int, spread: float, seed: int) -> float:
+def _wrong_separation(**points: Any) -> float:
     """1 - |cos| of rounded cosines, which near-duplicates do not survive."""
-    cosines = kernels.correlation(unit_points(n, dim, spread, seed))
-    return float((1.0 - np.abs(cosines[np.triu_indices(n, 1)])).min())
+    cosines = kernels.correlation(unit_points(**points))
+    return float((1.0 - np.abs(cosines[np.triu_indices(len(cosines), 1)])).min())
 
 
 ASM_A = numeric(
@@ -123,8 +124,8 @@ ASM_A = numeric(
 )
 
 
-def _measure_least(*, n: int, dim: int, spread: float, seed: int) -> Any:
-    return eigenvalues(exact_gram(n, dim, spread, seed))[0]
+def _measure_least(**points: Any) -> Any:
+    return eigenvalues(exact_gram(**points))[0]
 
 
 ASM_B = adversarial(
@@ -162,10 +163,6 @@ def _predict_dual(*, activation: Subject) -> Array:
     return subject(activation).dual(np.array(RHOS))
 
 
-def _measure_dual(*, activation: Subject, rhos: Points = RHOS) -> list[Any]:
-    return [law(activation).dual(rho) for rho in rhos]
-
-
 def _wrong_dual(*, activation: Subject) -> Array:
     """The absolute correlation, as if every activation were even."""
     return subject(activation).dual(np.abs(RHOS))
@@ -183,7 +180,7 @@ DUAL = adversarial(
     source=Source(KEY, "Definition C.1"),
     cases=grid(activation=(*SMOOTH, *KINKED, "hermite(5)")),
     predict=_predict_dual,
-    measure=_measure_dual,
+    measure=partial(measured, "dual", RHOS),
     # Of E s^2, the value at 1: quadrature and rounding of the library, 1e-13.
     compare=AgreesTo(relative=1e-13, of_largest=True),
     must_refute=_wrong_dual,
@@ -191,10 +188,6 @@ DUAL = adversarial(
     examples=_SEARCHED,
     max_examples=8,
 )
-
-
-def _measure_slope(*, activation: Subject, rhos: Points = RHOS) -> list[Any]:
-    return [law(activation).slope(rho) for rho in rhos]
 
 
 _SLOPED = tuple(n for n in _DIFFERENTIABLE if n not in ("arctan", "elu", "selu"))
@@ -212,7 +205,7 @@ def _measure_slopes(*, activation: Subject) -> list[Any]:
     # 100 bits: the steps take a third of the 256 that the dual has.
     with mpmath.workprec(100):
         rises = [mpmath.diff(law(activation).dual, rho) for rho in RHOS[1:-1]]
-    return [*rises, *_measure_slope(activation=activation)]
+    return [*rises, *measured("slope", RHOS, activation=activation)]
 
 
 def _wrong_slopes(*, activation: Subject) -> Array:
@@ -243,10 +236,6 @@ def _predict_distance(*, activation: Subject) -> Array:
     return subject(activation).distance_map(np.array(DELTAS))
 
 
-def _measure_distance(*, activation: Subject, deltas: Points = DELTAS) -> list[Any]:
-    return [law(activation).distance(delta) for delta in deltas]
-
-
 def _wrong_distance(*, activation: Subject, deltas: Points = DELTAS) -> Array:
     """The difference in float64, which has no digits below delta = 1e-16."""
     a = subject(activation)
@@ -262,7 +251,7 @@ DISTANCE = numeric(
     source=Source(KEY, "Definition C.1", Reading.OURS),
     cases=grid(activation=(*SMOOTH, *KINKED)),
     predict=_predict_distance,
-    measure=_measure_distance,
+    measure=partial(measured, "distance", DELTAS),
     compare=AgreesTo(relative=1e-13),
     must_refute=_wrong_distance,
     uses=("dc/defC.1",),
@@ -296,7 +285,7 @@ DUAL_MANY = replace(
     evidence=Evidence.NUMERIC,
     cases=(*_TABLED, *_PIECEWISE),
     predict=_DUALS,
-    measure=partial(_measure_dual, rhos=_TRIED),
+    measure=partial(measured, "dual", _TRIED),
     must_refute=changed(
         _DUALS,
         "The absolute correlations, as if every activation were even.",
@@ -314,7 +303,7 @@ SLOPE_MANY = replace(
     evidence=Evidence.NUMERIC,
     cases=(*_TABLED, *_PIECEWISE),
     predict=_SLOPES,
-    measure=partial(_measure_slope, rhos=_TRIED),
+    measure=partial(measured, "slope", _TRIED),
     must_refute=changed(_DUALS, "The duals themselves."),
     uses=("dc/defC.1-derivative",),
     examples=None,
@@ -327,7 +316,7 @@ DISTANCE_MANY = replace(
     title="The distance map, vectorised over thousands of near-duplicates",
     cases=_TABLED,
     predict=partial(_first_of_many, method="distance_map", points=_APART),
-    measure=partial(_measure_distance, deltas=_APART),
+    measure=partial(measured, "distance", _APART),
     must_refute=changed(
         _wrong_distance,
         "The differences in float64, without digits below delta = 1e-16.",
@@ -636,24 +625,17 @@ def _predict_coefficients(*, activation: str) -> list[Any]:
 
 def _measure_coefficients(*, activation: str) -> list[Any]:
     scales = _scales(activation)
+    values = [_coefficient(activation, k) for k in _ORDERS]
     with mpmath.workprec(integrals.BITS):
-        return [
-            _coefficient(activation, k) / s
-            for k, s in zip(_ORDERS, scales, strict=True)
-        ]
+        return [value / s for value, s in zip(values, scales, strict=True)]
 
 
 @lru_cache(maxsize=4096)
 def _coefficient(name: str, k: int) -> Any:
     # Entire functions fall below the absolute accuracy of any quadrature.
     with mpmath.workprec(integrals.BITS):
-        root = mpmath.sqrt(mpmath.factorial(k))
-        if name == "exp":
-            return mpmath.sqrt(mpmath.e) / root
-        if name in ("sin", "cos"):
-            turn = (k - (name == "sin")) % 4
-            sign = (1, 0, -1, 0)[turn]
-            return sign / mpmath.sqrt(mpmath.e) / root
+        if name in ENTIRE:
+            return entire_coefficient(name, mpmath.mpf(1), k)
         return law(name).coefficient(k)
 
 
@@ -664,7 +646,7 @@ def _scales(name: str) -> tuple[Any, ...]:
     # Of the last two orders one may vanish by parity.
     largest = [max(values[min(i, len(values) - 2) :]) for i in range(len(values))]
     # Quadrature leaves 1e-50 of a coefficient that is zero; closed forms leave nothing.
-    least = mpmath.mpf(0) if name in ("exp", "sin", "cos") else mpmath.mpf(10) ** -40
+    least = mpmath.mpf(0) if name in ENTIRE else mpmath.mpf(10) ** -40
     return tuple(v if v > least else m for v, m in zip(values, largest, strict=True))
 
 
@@ -672,10 +654,8 @@ def _wrong_coefficients(*, activation: str) -> list[Any]:
     """Polynomials that are not normalised, each a_k times the root of k!."""
     values = _predict_coefficients(activation=activation)
     with mpmath.workprec(integrals.BITS):
-        return [
-            v * mpmath.sqrt(mpmath.factorial(k))
-            for k, v in zip(_ORDERS, values, strict=True)
-        ]
+        roots = [mpmath.sqrt(mpmath.factorial(k)) for k in _ORDERS]
+        return [v * root for v, root in zip(values, roots, strict=True)]
 
 
 COEFFICIENTS = numeric(

@@ -13,11 +13,9 @@ from theory import optimization as rates
 from verify.claim import Source, grid, numeric
 from verify.claims._predictors import changed, plus
 from verify.claims.deep_conditioning import _recursions as recursion
+from verify.claims.deep_conditioning._lengths import FUNCTIONS, panels
 from verify.claims.deep_conditioning._subjects import KEY, subject
-from verify.claims.deep_conditioning.conditioning import (
-    exact_burn_in,
-    quadratic_law,
-)
+from verify.claims.deep_conditioning.conditioning import exact_burn_in, quadratic_law
 from verify.claims.deep_conditioning.nonsingularity import smallest_arc_eigenvalue
 from verify.compare import Array, AtLeast, AtMost
 from verify.integrals import BITS
@@ -35,15 +33,9 @@ def _predict_descent(*, mu: float, n: int, delta: float, depth: int, t: int) -> 
 
 def _measure_descent(*, mu: float, n: int, delta: float, depth: int, t: int) -> float:
     """Log f(w_t) / f(w_0) with step 1/lambda_max, from the slowest direction."""
-    law = quadratic_law(mu)
+    gram = recursion.equal_gram(n, delta)
+    kernel = recursion.kernel(quadratic_law(mu), gram, depth)
     with mpmath.workprec(BITS):
-        gram = mpmath.matrix(n)
-        for i in range(n):
-            for j in range(n):
-                gram[i, j] = 1 if i == j else 1 - mpmath.mpf(delta)
-        kernel = recursion.entrywise(
-            gram, lambda r: recursion.correlations(law, r, depth)[-1]
-        )
         top = recursion.eigenvalues(kernel)[-1]
         residual = mpmath.matrix([1, -1, *[0] * (n - 2)])
         start = (residual.T * residual)[0]
@@ -55,9 +47,7 @@ def _measure_descent(*, mu: float, n: int, delta: float, depth: int, t: int) -> 
 REM_E4 = numeric(
     id="dc/remE.4",
     items=("RemE.4", "ThmE.2"),
-    title=(
-        "The rate of gradient descent at any depth, from the kernel's condition number"
-    ),
+    title="The rate of gradient descent at any depth, from the kernel's condition number",
     statement=r"f(w_t) \le e^{-2t/\kappa_L} f(w_0), \quad"
     r" \kappa_L = 1 + \frac{n r_L}{1 - r_L}",
     assumptions=(
@@ -138,8 +128,7 @@ _RANGES = {"sign": 1.0, "sin": 2.0 / (1.0 - math.exp(-2.0))}
 @lru_cache(maxsize=1)
 def _plane() -> tuple[Array, Array, Array]:
     """Radii, angles and weights of the standard Gaussian plane."""
-    r, wr = np.polynomial.legendre.leggauss(80)
-    r, wr = 6.0 * (r + 1.0), 6.0 * wr
+    r, wr = panels((0.0, 12.0), 80)
     t = 2.0 * np.pi * (np.arange(4000) + 0.5) / 4000
     return r, t, wr * r * np.exp(-r * r / 2.0) / 4000
 
@@ -147,7 +136,7 @@ def _plane() -> tuple[Array, Array, Array]:
 def _measure_log_mgf(*, activation: str, rho: float) -> list[float]:
     """Log E e^{t (Y - E Y)} for a product and for a square of units, at several t."""
     r, t, weights = _plane()
-    turn, s = math.acos(rho), {"sign": np.sign, "sin": np.sin}[activation]
+    turn, s = math.acos(rho), FUNCTIONS[activation]
     scale = _RANGES[activation] if activation == "sin" else 1.0
     u, v = (s(r[:, None] * np.cos(angle)) for angle in (t, t - turn))
     out = []
@@ -174,10 +163,8 @@ def _wrong_log_mgf(*, activation: str, rho: float) -> list[float]:
 EQ22 = numeric(
     id="dc/eq22",
     items=("Eq22", "Eq23"),
-    title=(
-        "Products and squares of bounded units are sub-exponential, as"
-        " Bernstein's bound needs"
-    ),
+    title="Products and squares of bounded units are sub-exponential, as Bernstein's bound"
+    " needs",
     statement=r"\log \mathbb{E}\, e^{t (\sigma(u)\sigma(v) - \hat\sigma(\rho))} \le"
     r" \frac{C^4 t^2}{2}, \quad \log \mathbb{E}\, e^{t (\sigma(u)^2 - 1)} \le"
     r" \frac{C^4 t^2}{8}",
@@ -218,10 +205,8 @@ def _measure_window(*, n: int, delta: float) -> float:
 EQ27 = numeric(
     id="dc/eq27",
     items=("Eq27", "LemH.3"),
-    title=(
-        "A Gaussian falls into Lemma H.3's window at least as often as its"
-        " length suggests"
-    ),
+    title="A Gaussian falls into Lemma H.3's window at least as often as its length"
+    " suggests",
     statement=r"\Pr(|g_1| \le \theta) \ge \frac{\sqrt{\delta}}{\sqrt{8\pi}\, n},"
     r" \quad \theta = \frac{\sqrt{\delta}}{4n}, \; g_1 \sim N(0, 1 - \theta^2)",
     source=Source(KEY, "Equation 27 (with its constant)", Reading.READING),

@@ -43,15 +43,12 @@ def _drawn(activation: str, depths: tuple[int, ...]) -> list[Any]:
 
 def _measure_curves(*, activation: str) -> list[Any]:
     """The normalised dual, the diagonal, and the dual's iterates, at nine correlations."""
-    law = pairs.LAWS[activation]
+    law, one = pairs.Normalised(pairs.LAWS[activation]), mpmath.mpf(1)
     with mpmath.workdps(_DIGITS):
-        one = mpmath.mpf(1)
-        mean = law.mean(one) ** 2
-        spread = law.one(one)[0] - mean
         rho = [mpmath.mpf(k) / 4 - 1 for k in range(_POINTS)]
 
         def dual(r: Any) -> Any:
-            return (law.two(one, one, r)[0] - mean) / spread
+            return law.two(one, one, r)[0]
 
         found, layers, values = [*map(dual, rho), *rho], 0, rho
         for depth in _DEPTHS:
@@ -199,10 +196,8 @@ LABELS = numeric(
     id="dc/defC.1-labels",
     items=("DefC.1", "D.0"),
     uses=("dc/defC.1-drawn", "dc/D.0-edge"),
-    title=(
-        "Plots: depth maps at doubling depths, one label of the edge, phases named"
-        " inside"
-    ),
+    title="Plots: depth maps at doubling depths, one label of the edge, phases named"
+    " inside",
     statement=r"L = 1, 2, 4, \ldots, 32",
     source=Source(KEY, "Definition C.1", Reading.OURS),
     cases=({},),

@@ -7,7 +7,7 @@ numerical derivatives of these.
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise, product
 from typing import Any
 
@@ -19,7 +19,7 @@ from theory import kernels
 from verify.claim import Source, grid, numeric
 from verify.claims._predictors import changed
 from verify.claims.deep_conditioning import _pairs as pairs
-from verify.claims.deep_conditioning._subjects import KEY, law, subject
+from verify.claims.deep_conditioning._subjects import KEY, law, measured, subject
 from verify.compare import AgreesTo, Array
 from verify.integrals import BITS
 from verify.reading import Reading
@@ -35,10 +35,6 @@ def _predict_opposite(*, activation: str, nearer: float = 1.0) -> Array:
     return subject(activation).dual_derivative(rho)
 
 
-def _measure_opposite(*, activation: str) -> list[Any]:
-    return [law(activation).slope(d - 1.0) for d in _DISTANCES]
-
-
 OPPOSITE = numeric(
     id="dc/defC.1-opposite",
     items=("DefC.1",),
@@ -48,7 +44,7 @@ OPPOSITE = numeric(
     source=Source(KEY, "Definition C.1"),
     cases=grid(activation=("relu", "relu_squared", "hard_tanh", "leaky_relu(0.1)")),
     predict=_predict_opposite,
-    measure=_measure_opposite,
+    measure=partial(measured, "slope", [d - 1.0 for d in _DISTANCES]),
     compare=AgreesTo(relative=1e-12),
     must_refute=changed(
         _predict_opposite, "The value at half the distance.", nearer=0.5
@@ -268,18 +264,14 @@ def _predict_formula(*, activation: str, var_x: float, var_y: float) -> Array:
 
 def _measure_formula(*, activation: str, var_x: float, var_y: float) -> list[Any]:
     law = pairs.LAWS[activation]
+    unit = partial(pairs.Normalised(law).two, mpmath.mpf(1), mpmath.mpf(1))
     with mpmath.workprec(BITS):
-        p, q, one = mpmath.mpf(var_x), mpmath.mpf(var_y), mpmath.mpf(1)
-        root = mpmath.sqrt(p * q)
-        at = [law.two(p, q, mpmath.mpf(rho) * root) for rho in _CORRELATIONS]
+        p, q = mpmath.mpf(var_x), mpmath.mpf(var_y)
+        root, rhos = mpmath.sqrt(p * q), [mpmath.mpf(r) for r in _CORRELATIONS]
+        at = [law.two(p, q, rho * root) for rho in rhos]
         values, slopes = [v for v, _ in at], [root * s for _, s in at]
-        top, m = law.two(one, one, one)[0], law.mean(one)
-        gaps = [
-            (top - law.two(one, one, 1 - mpmath.mpf(d))[0]) / (top - m * m)
-            for d in _DELTAS
-        ]
-        rest = [law.two(one, one, mpmath.mpf(rho))[0] for rho in _CORRELATIONS]
-        rest = [(value - m * m) / (top - m * m) for value in rest]
+        gaps = [1 - unit(1 - mpmath.mpf(d))[0] for d in _DELTAS]
+        rest = [unit(rho)[0] for rho in rhos]
     return [*values, *values, *slopes, *slopes, *gaps, *rest]
 
 
@@ -319,35 +311,31 @@ FORMULAS = numeric(
 _SQUARES = (1e-4, 0.3, 1.0, 4.0, 50.0)
 
 
-def _slope_law(activation: str, *, normalised: bool) -> pairs.Law:
-    found = pairs.LAWS[activation]
-    return pairs.Normalised(found) if normalised else found
+def _one(
+    *, activation: str, normalised: bool = False
+) -> Callable[[Any], pairs.Moments]:
+    law = pairs.LAWS[activation]
+    return (pairs.Normalised(law) if normalised else law).one
 
 
 def _predict_slope(
-    *, activation: str, normalised: bool = False, count: int = len(_SQUARES)
+    *, activation: str, normalised: bool = False, count: int | None = None
 ) -> Array:
     a = subject(activation).normalized() if normalised else subject(activation)
     return np.array([a.length_map_derivative(q) for q in _SQUARES[:count]])
 
 
-def _measure_slope(
-    *, activation: str, normalised: bool = False, count: int = len(_SQUARES)
-) -> list[Any]:
-    one = _slope_law(activation, normalised=normalised).one
+def _measure_slope(*, count: int | None = None, **which: Any) -> list[Any]:
+    one, squares = _one(**which), map(mpmath.mpf, _SQUARES[:count])
     with mpmath.workprec(2 * BITS):
-        return [
-            mpmath.diff(lambda q: one(q)[0], mpmath.mpf(q)) for q in _SQUARES[:count]
-        ]
+        return [mpmath.diff(lambda q: one(q)[0], q) for q in squares]
 
 
-def _wrong_slope(
-    *, activation: str, normalised: bool = False, count: int = len(_SQUARES)
-) -> Array:
+def _wrong_slope(*, count: int | None = None, **which: Any) -> Array:
     """E s'(u)^2 alone, without E s(u) s''(u)."""
+    one, squares = _one(**which), map(mpmath.mpf, _SQUARES[:count])
     with mpmath.workprec(BITS):
-        one = _slope_law(activation, normalised=normalised).one
-        return np.array([float(one(mpmath.mpf(q))[1]) for q in _SQUARES[:count]])
+        return np.array([float(one(q)[1]) for q in squares])
 
 
 SLOPE = numeric(
@@ -471,6 +459,13 @@ def _powers(shape: str) -> list[Any]:
     return list(total)
 
 
+def _density(c: float, d: float, r: Any) -> Any:
+    """Return the density of two standard normals of correlation r."""
+    rest = 1 - r * r
+    size = mpmath.exp(-(c * c - 2 * r * c * d + d * d) / (2 * rest))
+    return size / (2 * mpmath.pi * mpmath.sqrt(rest))
+
+
 def _measure_pieced(*, shape: str, normalised: bool) -> list[Any]:
     with mpmath.workprec(BITS):
         mean, whole = _moments(shape, mpmath.mpf(1))
@@ -494,10 +489,7 @@ def _measure_pieced(*, shape: str, normalised: bool) -> list[Any]:
             each = list(zip(_PLACES, _HEIGHTS, strict=True))
             slopes = [
                 mpmath.fsum(
-                    a
-                    * b
-                    * mpmath.exp(-(c * c - 2 * r * c * d + d * d) / (2 * (1 - r * r)))
-                    / (2 * mpmath.pi * mpmath.sqrt(1 - r * r))
+                    a * b * _density(c, d, r)
                     for (c, a), (d, b) in product(each, repeat=2)
                 )
                 for r in rho

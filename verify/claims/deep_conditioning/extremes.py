@@ -16,6 +16,7 @@ import numpy as np
 from theory import activations as act
 from verify.claim import Source, grid, numeric
 from verify.claims._predictors import changed, plus
+from verify.claims.deep_conditioning._lengths import panels
 from verify.claims.deep_conditioning._subjects import KEY, subject
 from verify.compare import AgreesTo, Array
 from verify.reading import Reading
@@ -51,8 +52,7 @@ def _measure_norm(*, rate: float, one_sided: bool) -> float:
 
 def _cut_norm(*, rate: float, one_sided: bool) -> float:
     """The integral up to eight deviations, which is finite at every rate."""
-    x, weights = np.polynomial.legendre.leggauss(400)
-    x, weights = 4.0 * (1.0 + x), 4.0 * weights
+    x, weights = panels((0.0, 8.0), 400)
     grows = float(weights @ np.exp((2.0 * rate - 0.5) * x * x))
     half = grows / math.sqrt(2.0 * math.pi)
     return 1.0 / (half + (0.5 if one_sided else half))

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from empirical.conditioning import condition_by_depth, gram_chain, named, normalised
+from empirical.conditioning import condition_by_depth, gram_chain, named
+from empirical.conditioning import normalised as correlations_of
 from empirical.data import load, unit_rows
 from empirical.kernels import sample
 from empirical.networks import FullyConnected
@@ -23,6 +24,8 @@ from theory import conditioning as dc
 from theory import kernels
 from verify.claim import Source, grid, statistical, trend
 from verify.claims._predictors import always, changed, plus
+from verify.claims.deep_conditioning._populations import relu_layer
+from verify.claims.deep_conditioning._subjects import normalised
 from verify.compare import Array, Estimate, MeanAtMost, MeanEquals, Outcome, SlopeEquals
 from verify.reading import Reading
 
@@ -31,7 +34,7 @@ _KEY = "agarwal2021deep"
 # --- the measured side ---------------------------------------------------------------
 
 
-def _drawn(
+def drawn_kernels(
     inputs: Array,
     *,
     activation: str,
@@ -81,7 +84,7 @@ def digits(n: int) -> Array:
 def _both_entries(**case: Any) -> tuple[Array, Array]:
     """Return the entries of both kernels of `pair_inputs`, (draws, 10) each."""
     i, j = np.triu_indices(4)
-    nngp, ntk = _drawn(pair_inputs(), **case)
+    nngp, ntk = drawn_kernels(pair_inputs(), **case)
     return nngp[:, i, j], ntk[:, i, j]
 
 
@@ -93,21 +96,22 @@ def _measure_mean(**case: Any) -> Estimate:
     return Estimate.of(_entries(**case))
 
 
-def _chained(
-    *, activation: str, depth: int, width: int, draws: int, seed: int
-) -> Array:
-    """Return the entries of `pair_inputs`' Gram matrix after `depth` layers."""
-    x = torch.from_numpy(pair_inputs()).float()
+def _after_layers(x: Array, *, activation: str, seed: int, **sizes: int) -> Array:
+    """Return Gram matrices of inputs after random layers, (draws, n, n)."""
+    inputs = torch.from_numpy(x).float()
     *_, last = gram_chain(
-        x @ x.T,
+        inputs @ inputs.T,
         activation=named(activation),
-        width=width,
-        depth=depth,
         generator=torch_generator(seed, "units"),
-        draws=draws,
+        **sizes,
     )
+    return last.double().numpy()
+
+
+def _chained(*, kernel: str = "nngp", **case: Any) -> Array:
+    """Return the entries of `pair_inputs`' Gram matrix after `depth` layers."""
     i, j = np.triu_indices(4)
-    return last.double().numpy()[:, i, j]
+    return _after_layers(pair_inputs(), **case)[:, i, j]
 
 
 def _measure_extrapolated(
@@ -120,29 +124,15 @@ def _measure_extrapolated(
     return Estimate.of(2.0 * wide - narrow)
 
 
-def _measure_chained_mean(*, kernel: str, **case: Any) -> Estimate:
-    del kernel
-    return _measure_extrapolated(_chained, **case)
+def pair_of(rho: float) -> Array:
+    """Two unit vectors of this correlation."""
+    return np.array([[1.0, 0.0], [rho, math.sqrt(1.0 - rho * rho)]])
 
 
-def _measure_error(
-    *, activation: str, rho: float, width: int, draws: int, seed: int
-) -> Estimate:
+def _measure_error(*, rho: float, width: int, **case: Any) -> Estimate:
     """Width times the squared error of one kernel entry, one hidden layer."""
-    pair = np.array([[1.0, 0.0], [rho, math.sqrt(1.0 - rho * rho)]])
-    nngp, _ = _drawn(
-        pair,
-        activation=activation,
-        width=width,
-        depth=1,
-        draws=draws,
-        seed=seed,
-        tangent=False,
-    )
-    angle = math.acos(rho)
-    raw = (math.sin(angle) + (math.pi - angle) * rho) / (2.0 * math.pi)
-    mean = 1.0 / (2.0 * math.pi)
-    limit = (raw - mean) / (0.5 - mean)
+    nngp, _ = drawn_kernels(pair_of(rho), width=width, depth=1, tangent=False, **case)
+    limit = 1.0 - float(relu_layer(np.array(1.0 - rho)))
     return Estimate.of(width * (nngp[:, 0, 1] - limit) ** 2)
 
 
@@ -158,37 +148,22 @@ def _log_deviations(drawn: Array, seeds: int) -> Array:
 
 
 def _slope(widths: list[int], logs: list[Array]) -> Estimate:
+    """Slopes of logarithms against log width."""
     return Estimate.of(np.polyfit(np.log(widths), np.array(logs), 1)[0])
 
 
 def _measure_slope(
-    *, widths: list[int], activation: str, depth: int, seeds: int, draws: int, seed: int
+    drawn: Callable[..., Array],
+    *,
+    widths: list[int],
+    seeds: int,
+    seed: int,
+    **case: Any,
 ) -> Estimate:
-    """Slope of log RMS deviation of a Gram matrix against log width, one for each seed."""
-    shape: dict[str, Any] = {"activation": activation, "depth": depth}
-    logs = [
-        _log_deviations(
-            _chained(width=w, draws=seeds * draws, seed=seed + row, **shape), seeds
-        )
-        for row, w in enumerate(widths)
-    ]
-    return _slope(widths, logs)
-
-
-def _measure_tangent_slope(
-    *, widths: list[int], seeds: int, draws: int, seed: int, **case: Any
-) -> Estimate:
-    """The same of tangent kernels, weight matrices and all."""
-    logs = [
-        _log_deviations(
-            _entries(
-                kernel="ntk", width=w, draws=seeds * draws, seed=seed + row, **case
-            ),
-            seeds,
-        )
-        for row, w in enumerate(widths)
-    ]
-    return _slope(widths, logs)
+    """Slope of the log RMS deviation of a kernel, one for each seed."""
+    case["draws"] *= seeds
+    each = (drawn(width=w, seed=seed + row, **case) for row, w in enumerate(widths))
+    return _slope(widths, [_log_deviations(entries, seeds) for entries in each])
 
 
 def _conditions(
@@ -220,26 +195,15 @@ def _measure_digit_conditions(**case: Any) -> Estimate:
     return Estimate.of(np.log(_conditions(**case)))
 
 
-def deep_kernels(
-    *, activation: str, n: int, width: int, depth: int, draws: int, seed: int
-) -> Array:
+def deep_kernels(*, n: int, **case: Any) -> Array:
     """Return the digits' kernels after `depth` random layers, (draws, n, n)."""
-    x = torch.from_numpy(digits(n)).float()
-    *_, last = gram_chain(
-        x @ x.T,
-        activation=named(activation),
-        width=width,
-        depth=depth,
-        generator=torch_generator(seed, "units"),
-        draws=draws,
-    )
-    return last.double().numpy()
+    return _after_layers(digits(n), **case)
 
 
 def _measure_off_diagonal(*, n: int, width: int, **case: Any) -> Estimate:
     drawn = deep_kernels(n=n, width=width, **case)
     upper = np.triu_indices(n, 1)
-    rho = normalised(torch.from_numpy(drawn)).numpy()[:, upper[0], upper[1]]
+    rho = correlations_of(torch.from_numpy(drawn)).numpy()[:, upper[0], upper[1]]
     return Estimate.of(width * (rho**2).mean(axis=1))
 
 
@@ -251,32 +215,19 @@ def _measure_plateau_slope(
     *, widths: list[int], depth: int, seed: int, **case: Any
 ) -> Estimate:
     """Slope of log((kappa - 1)/(kappa + 1)) against log width, one fit for each draw."""
-    kappa = np.array(
-        [
-            _conditions(width=width, depths=[depth], seed=seed + row, **case)[:, 0]
-            for row, width in enumerate(widths)
-        ]
+    each = (
+        _conditions(width=width, depths=[depth], seed=seed + row, **case)[:, 0]
+        for row, width in enumerate(widths)
     )
-    logs = np.log((kappa - 1.0) / (kappa + 1.0))
-    return Estimate.of(np.polyfit(np.log(widths), logs, 1)[0])
+    return _slope(widths, [np.log((kappa - 1.0) / (kappa + 1.0)) for kappa in each])
 
 
 # --- the predicted side --------------------------------------------------------------
 
 
-def _theory(name: str) -> act.Activation:
-    raw = {
-        "relu": act.relu,
-        "erf": act.erf,
-        "tanh": act.tanh,
-        "tanh3": act.tanh.scaled(9.0),
-    }[name]
-    return raw.normalized()
-
-
 def _predict_limit(*, kernel: str, activation: str, depth: int, **_: Any) -> Array:
     function = kernels.ntk if kernel == "ntk" else kernels.nngp
-    matrix = np.asarray(function(pair_inputs(), _theory(activation), depth))
+    matrix = np.asarray(function(pair_inputs(), normalised(activation), depth))
     return matrix[np.triu_indices(4)]
 
 
@@ -288,8 +239,7 @@ def _predict_error(*, activation: str, rho: float, **_: Any) -> float:
     # with r = max(x, 0), s = (r - a)/b, E s(u)^2 s(v)^2 expands in E r^i(u) r^j(v).
     a = act.relu
     mean, spread = a.mean, math.sqrt(a.variance)
-    square = _theory(activation)
-    product = float(square.dual(rho))
+    product = float(normalised(activation).dual(rho))
     quartic = act.from_function(
         lambda x: ((np.maximum(x, 0.0) - mean) / spread) ** 2, kinks=(0.0,)
     )
@@ -298,7 +248,7 @@ def _predict_error(*, activation: str, rho: float, **_: Any) -> float:
 
 def _wrong_error(**case: Any) -> float:
     """E (s s)^2 without the square of its mean taken off."""
-    product = float(_theory(case["activation"]).dual(case["rho"]))
+    product = float(normalised(case["activation"]).dual(case["rho"]))
     return _predict_error(**case) + product**2
 
 
@@ -309,25 +259,24 @@ def _edge(activation: str, n: int, width: int) -> float:
     with unit entries reaches sqrt(n) (2 - 1.2 n^{-2/3}) on average (the Tracy-Widom mean
     of the largest eigenvalue).
     """
-    mu = _theory(activation).mu
+    mu = normalised(activation).mu
     spread = 1.0 / math.sqrt(width * mu * (2.0 - mu))
     return spread * math.sqrt(n) * (2.0 - 1.2 * n ** (-2.0 / 3.0))
 
 
 def _bounds(activation: str, n: int, depths: list[int]) -> Array:
     """Return the better of Corollaries 3.3 and 3.7 at infinite width, by depth."""
-    mu, x = _theory(activation).mu, digits(n)
+    mu, x = normalised(activation).mu, digits(n)
     delta = kernels.separation(x)
     smallest = float(np.linalg.eigvalsh(x @ x.T)[0])
-    return np.array(
-        [
-            min(
-                dc.nngp_condition_bound(depth, delta, mu, n),
-                dc.nngp_condition_bound(depth, smallest, mu, n, assumption="B"),
-            )
-            for depth in depths
-        ]
-    )
+    each = [
+        (
+            dc.nngp_condition_bound(depth, delta, mu, n),
+            dc.nngp_condition_bound(depth, smallest, mu, n, assumption="B"),
+        )
+        for depth in depths
+    ]
+    return np.min(each, axis=1)
 
 
 def _predict_digit_bound(
@@ -346,7 +295,7 @@ def _wrong_digit_bound(
 
 
 def _predict_variance(*, activation: str, **_: Any) -> float:
-    mu = _theory(activation).mu
+    mu = normalised(activation).mu
     return 1.0 / (mu * (2.0 - mu))
 
 
@@ -360,33 +309,23 @@ def _predict_plateau(*, activation: str, n: int, width: int, **_: Any) -> float:
     return (1.0 + edge) / (1.0 - edge)
 
 
+_ONE_LAYER = partial(grid, kernel=("nngp", "ntk"), depth=1, seed=1)
+
 EQ1 = statistical(
     id="dc/eq1",
     items=("Eq1", "LemC.4"),
-    title=(
-        "One hidden layer: mean kernels equal the infinite-width kernels at every width"
-    ),
+    title="One hidden layer: mean kernels equal the infinite-width kernels at every width",
     statement=r"\mathbb{E}_W\, \Phi_W(x) \cdot \Phi_W(x') = \hat\sigma(x \cdot x'),"
     r" \quad \mathbb{E}_W\, \Theta_W(x, x') = \hat\sigma(\rho)"
     r" + \rho\, \hat\sigma'(\rho)",
     assumptions=("standard Gaussian weights", "unit inputs, one of them antipodal"),
     source=Source(_KEY, "Equations 1 and 7, and Appendix C before Lemma C.4"),
-    cases=grid(
-        kernel=("nngp", "ntk"),
-        activation=("relu", "erf", "tanh"),
-        depth=1,
-        width=64,
-        draws=4000,
-        seed=1,
-    ),
+    cases=_ONE_LAYER(activation=("relu", "erf", "tanh"), width=64, draws=4000),
     larger_cases={
-        "full": grid(
-            kernel=("nngp", "ntk"),
+        "full": _ONE_LAYER(
             activation=("relu", "erf", "tanh", "tanh3"),
-            depth=1,
             width=(16, 64, 1024),
             draws=20_000,
-            seed=1,
         )
     },
     predict=_predict_limit,
@@ -399,13 +338,14 @@ EQ1 = statistical(
     uses=("dc/eq7", "dc/eq2-named"),
 )
 
+_SOME = ("relu", "erf")
+_THREE_LAYERS = partial(grid, depth=3, seed=4)
+
 DEEP_MEAN = statistical(
     id="dc/lemC.4",
     items=("LemC.4", "Eq1"),
-    title=(
-        "Deep networks: the mean top-layer kernel, extrapolated in 1/width, is the"
-        " composed dual"
-    ),
+    title="Deep networks: the mean top-layer kernel, extrapolated in 1/width, is the"
+    " composed dual",
     statement=r"2\,\mathbb{E}\,K^{(2m)} - \mathbb{E}\,K^{(m)} = \hat\sigma^{(L)}(\rho)"
     r" + O\left(\frac{1}{m^2}\right)",
     assumptions=(
@@ -413,26 +353,14 @@ DEEP_MEAN = statistical(
         "standard Gaussian weights",
     ),
     source=Source(_KEY, "Lemma C.4"),
-    cases=grid(
-        kernel="nngp",
-        activation=("relu", "erf"),
-        depth=3,
-        width=128,
-        draws=40_000,
-        seed=4,
-    ),
+    cases=_THREE_LAYERS(kernel="nngp", activation=_SOME, width=128, draws=40_000),
     larger_cases={
-        "full": grid(
-            kernel="nngp",
-            activation=("relu", "erf", "tanh"),
-            depth=3,
-            width=(128, 256),
-            draws=40_000,
-            seed=4,
+        "full": _THREE_LAYERS(
+            kernel="nngp", activation=(*_SOME, "tanh"), width=(128, 256), draws=40_000
         )
     },
     predict=_predict_limit,
-    measure=_measure_chained_mean,
+    measure=partial(_measure_extrapolated, _chained),
     # Bias after extrapolation: with kernels of relative fluctuation 3 L/m at depth L,
     # the second order is (3 * 3 / 128)^2 / 2 = 0.25 % of entries of at most one. Sampling:
     # a spread of 0.6 for ReLU, 0.4 for erf; 11 standard errors are 0.033 and 0.022, of
@@ -447,29 +375,20 @@ DEEP_MEAN = statistical(
 DEEP_TANGENT = statistical(
     id="dc/eq7-deep",
     items=("Eq7", "Eq1"),
-    title=(
-        "Deep networks: the mean tangent kernel, extrapolated in 1/width, is that of"
-        " equation 7"
-    ),
+    title="Deep networks: the mean tangent kernel, extrapolated in 1/width, is that of"
+    " equation 7",
     statement=r"2\,\mathbb{E}\,\Theta^{(2m)} - \mathbb{E}\,\Theta^{(m)} = T"
     r" + O\left(\frac{1}{m^2}\right)",
     assumptions=DEEP_MEAN.assumptions,
     source=Source(_KEY, "Equation 7"),
     # Kernels of erf spread half as far as those of ReLU.
-    cases=tuple(
-        {**case, "draws": 3500 if case["activation"] == "relu" else 1200}
-        for case in grid(
-            kernel="ntk", activation=("relu", "erf"), depth=3, width=128, seed=4
-        )
+    cases=(
+        *_THREE_LAYERS(kernel="ntk", activation="relu", width=128, draws=3500),
+        *_THREE_LAYERS(kernel="ntk", activation="erf", width=128, draws=1200),
     ),
     larger_cases={
-        "full": grid(
-            kernel="ntk",
-            activation=("relu", "erf", "tanh"),
-            depth=3,
-            width=(128, 512),
-            draws=8000,
-            seed=4,
+        "full": _THREE_LAYERS(
+            kernel="ntk", activation=(*_SOME, "tanh"), width=(128, 512), draws=8000
         )
     },
     predict=_predict_limit,
@@ -482,29 +401,19 @@ DEEP_TANGENT = statistical(
     uses=("dc/lemC.4",),
 )
 
+_ONE_ENTRY = partial(grid, activation="relu", rho=0.5, draws=20_000, seed=6)
+
 ERROR = statistical(
     id="dc/lemC.4-error",
     items=("LemC.4", "Eq1"),
-    title=(
-        "One layer's mean squared kernel error is the variance of one unit over"
-        " the width"
-    ),
+    title="One layer's mean squared kernel error is the variance of one unit over the"
+    " width",
     statement=r"m\, \mathbb{E} (K^{(m)} - K)^2 = \mathbb{E}\, \sigma(u)^2 \sigma(v)^2"
     r" - \hat\sigma(\rho)^2",
     assumptions=("normalised ReLU, one hidden layer",),
     source=Source(_KEY, "Lemma C.4, at finite width", Reading.OURS),
-    cases=grid(
-        activation="relu", rho=0.5, width=(16, 64, 256, 1024), draws=20_000, seed=6
-    ),
-    larger_cases={
-        "full": grid(
-            activation="relu",
-            rho=0.5,
-            width=(16, 64, 256, 1024, 4096, 16_384),
-            draws=20_000,
-            seed=6,
-        )
-    },
+    cases=_ONE_ENTRY(width=(16, 64, 256, 1024)),
+    larger_cases={"full": _ONE_ENTRY(width=(16, 64, 256, 1024, 4096, 16_384))},
     predict=_predict_error,
     measure=_measure_error,
     # Sampling: a squared near-normal has spread sqrt(2) to 3 times its mean (about 1.5
@@ -513,11 +422,11 @@ ERROR = statistical(
     compare=MeanEquals(discrepancy=0.5, rounding=1e-4),
     must_refute=_wrong_error,
     uses=("dc/eq1", "dc/lemC.4-variance"),
-    finding=(
-        "One number describes all widths: the error is exactly of order width^{-1/2}."
-    ),
+    finding="One number describes all widths: the error is exactly of order width^{-1/2}.",
     figure="finite_width",
 )
+
+_BY_WIDTH = partial(grid, activation=_SOME, depth=3, seed=8)
 
 RATE = trend(
     id="dc/lemC.4-rate",
@@ -526,26 +435,10 @@ RATE = trend(
     statement=r"\mathrm{sd}(K^{(m)}_{ij}) \propto m^{-1/2}",
     assumptions=("three hidden layers",),
     source=Source(_KEY, "Lemma C.4, at finite width", Reading.OURS),
-    cases=grid(
-        activation=("relu", "erf"),
-        depth=3,
-        widths=([64, 1024],),
-        seeds=64,
-        draws=16,
-        seed=8,
-    ),
-    larger_cases={
-        "gpu": grid(
-            activation=("relu", "erf"),
-            depth=3,
-            widths=([256, 8192],),
-            seeds=64,
-            draws=64,
-            seed=8,
-        )
-    },
+    cases=_BY_WIDTH(widths=([64, 1024],), seeds=64, draws=16),
+    larger_cases={"gpu": _BY_WIDTH(widths=([256, 8192],), seeds=64, draws=64)},
     predict=always(-0.5),
-    measure=_measure_slope,
+    measure=partial(_measure_slope, _chained),
     # Corrections of relative order L/m change the slope by at most
     # log(1 + 9/64)/log(16)/2 = 0.024. Sampling: 16 draws of correlated entries give a
     # log RMS to 0.2, a slope over log 16 to 0.1, its mean over 64 seeds to 0.0125; the
@@ -563,26 +456,14 @@ TANGENT_RATE = trend(
     statement=r"\mathrm{sd}(\Theta^{(m)}_{ij}) \propto m^{-a}, \quad 0 < a < 1",
     assumptions=RATE.assumptions,
     source=Source(_KEY, "Equation 7, at finite width", Reading.OURS),
-    cases=grid(
-        activation=("relu", "erf"),
-        depth=3,
-        widths=([64, 128, 256, 512],),
-        seeds=16,
-        draws=16,
-        seed=8,
-    ),
+    cases=_BY_WIDTH(widths=([64, 128, 256, 512],), seeds=16, draws=16),
     larger_cases={
-        "gpu": grid(
-            activation=("relu", "erf"),
-            depth=3,
-            widths=([256, 512, 1024, 2048, 4096, 8192],),
-            seeds=16,
-            draws=16,
-            seed=8,
+        "gpu": _BY_WIDTH(
+            widths=([256, 512, 1024, 2048, 4096, 8192],), seeds=16, draws=16
         )
     },
     predict=always(-0.5),
-    measure=_measure_tangent_slope,
+    measure=partial(_measure_slope, partial(_entries, kernel="ntk")),
     # As above; a log RMS of 16 draws to 0.2, a slope over log 8 to 0.12, its mean over 16
     # seeds to 0.03; the t quantile is 12. Discrepancy: -1/2 told from 0 and from -1.
     compare=SlopeEquals(discrepancy=0.49, rounding=0.03),
@@ -590,13 +471,13 @@ TANGENT_RATE = trend(
     uses=("dc/eq1",),
 )
 
+_STEEP = partial(grid, activation="tanh3")
+
 DIGIT_BOUNDS = statistical(
     id="dc/E13-digits",
     items=("E13", "Cor3.3", "Cor3.7"),
-    title=(
-        "On handwritten digits, condition numbers stay below the bounds and a plateau"
-        " set by width"
-    ),
+    title="On handwritten digits, condition numbers stay below the bounds and a plateau"
+    " set by width",
     statement=r"\kappa(K^{(m)}) \le \kappa_L\, \frac{1 + e_m}{1 - e_m},"
     r" \quad e_m = \left(2 - 1.2\, n^{-2/3}\right) \sqrt{\frac{n}{m \mu (2 - \mu)}}",
     assumptions=(
@@ -604,17 +485,11 @@ DIGIT_BOUNDS = statistical(
         "correlation matrices of the last layer",
     ),
     source=Source(_KEY, "Corollaries 3.3 and 3.7, at finite width", Reading.OURS),
-    cases=grid(
-        activation="tanh3",
-        n=20,
-        width=4096,
-        depths=([1, 2, 4, 8, 16, 32, 64, 128],),
-        draws=16,
-        seed=13,
+    cases=_STEEP(
+        n=20, width=4096, depths=([1, 2, 4, 8, 16, 32, 64, 128],), draws=16, seed=13
     ),
     larger_cases={
-        "gpu": grid(
-            activation="tanh3",
+        "gpu": _STEEP(
             n=100,
             width=(1024, 4096, 16_384),
             depths=([1, 2, 4, 8, 16, 32, 64, 128, 256],),
@@ -636,16 +511,12 @@ DIGIT_BOUNDS = statistical(
 VARIANCE = statistical(
     id="dc/E13-variance",
     items=("E13", "E3"),
-    title=(
-        "Off-diagonal entries of a deep kernel of finite width keep a variance of order"
-        " 1/width"
-    ),
+    title="Off-diagonal entries of a deep kernel of finite width keep a variance of order"
+    " 1/width",
     statement=r"m\, \mathbb{E}\, \rho_L^2 \to \frac{1}{\mu (2 - \mu)}",
     assumptions=("odd activation, depth large against 1/mu",),
     source=Source(_KEY, "Theorem 3.2, at finite width", Reading.OURS),
-    cases=grid(
-        activation="tanh3", n=20, width=(2048, 4096), depth=80, draws=24, seed=21
-    ),
+    cases=_STEEP(n=20, width=(2048, 4096), depth=80, draws=24, seed=21),
     predict=_predict_variance,
     measure=_measure_off_diagonal,
     # Next order in 1/m: relative 1/(m mu^2) = 1 % of 2.6. Sampling: 190 pairs a draw,
@@ -666,9 +537,7 @@ VARIANCE = statistical(
 PLATEAU_PRINTED = statistical(
     id="dc/E13-as-read",
     items=("E13",),
-    title=(
-        "Depth drives the condition number of a network of fixed width to one (as read)"
-    ),
+    title="Depth drives the condition number of a network of fixed width to one (as read)",
     statement=r"\kappa(K^{(m)}) \le 1 + 2n \left(1 - \frac{\mu}{2}\right)^{L - L_0}",
     assumptions=(
         "read at a fixed width: contribution 1 speaks of a random network",
@@ -677,7 +546,7 @@ PLATEAU_PRINTED = statistical(
     source=Source(
         _KEY, "Section 1.1, contribution 1, and Corollary 3.3", Reading.READING
     ),
-    cases=grid(activation="tanh3", n=20, width=8192, depth=100, draws=24, seed=22),
+    cases=_STEEP(n=20, width=8192, depth=100, draws=24, seed=22),
     predict=_predict_vanishing,
     measure=_measure_plateau,
     must_hold=_predict_plateau,
@@ -703,23 +572,9 @@ PLATEAU_SLOPE = trend(
         "depth at which the infinite-width condition number is below 1 + 1e-7",
     ),
     source=Source(_KEY, "Corollary 3.3, at finite width", Reading.OURS),
-    cases=grid(
-        activation="tanh3",
-        n=12,
-        widths=([512, 4096],),
-        depth=80,
-        draws=40,
-        seed=31,
-    ),
+    cases=_STEEP(n=12, widths=([512, 4096],), depth=80, draws=40, seed=31),
     larger_cases={
-        "full": grid(
-            activation="tanh3",
-            n=20,
-            widths=([512, 16_384],),
-            depth=120,
-            draws=32,
-            seed=31,
-        )
+        "full": _STEEP(n=20, widths=([512, 16_384],), depth=120, draws=32, seed=31)
     },
     predict=always(-0.5),
     measure=_measure_plateau_slope,

@@ -20,7 +20,10 @@ from verify.claim import Case, Claim, Source, grid, numeric
 from verify.claims._predictors import changed, mapped, plus, scaled, times
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning import _recursions as recursion
-from verify.claims.deep_conditioning._subjects import KEY, law, subject
+from verify.claims.deep_conditioning._lengths import gaussian_panels
+from verify.claims.deep_conditioning._subjects import KEY, law, normalised, subject
+from verify.claims.deep_conditioning.conditioning import exact_bound
+from verify.claims.deep_conditioning.uncentred import counted_start, exact_fixed_point
 from verify.compare import AgreesTo, Array
 from verify.reading import Reading
 
@@ -39,23 +42,6 @@ def _mpf(value: Any) -> Any:
 
 
 # --- the formulas ---------------------------------------------------------------------
-
-
-def _start(delta: float, mu: float) -> int:
-    """L_0: least l with 2 delta (1 + mu/2)^l >= 1."""
-    grown, layers = 2 * _mpf(delta), 0
-    while grown < 1:
-        grown *= 1 + _mpf(mu) / 2
-        layers += 1
-    return layers
-
-
-def _bound(depth: Any, delta: float, mu: float) -> Any:
-    """B(L, delta)."""
-    m, start = _mpf(mu), _start(delta, mu)
-    if depth > start:
-        return (1 - m / 2) ** (_mpf(depth) - start) / 2
-    return 1 - _mpf(delta) * (1 + m / 2) ** _mpf(depth)
 
 
 def _layers_of(share: Any, mu: Any) -> Any:
@@ -82,9 +68,10 @@ def _tangent_ratio(*, depth: int, delta: float, mu: float, form: str) -> Any:
     if form == "printed":
         # The theorem says nothing before the burn-in of half the layers.
         layers = _mpf(depth) / 2
-        late = layers >= _start(delta, mu)
-        return 2 * _bound(layers, delta, mu) if late else _mpf(1)
-    return _bound(depth, delta, mu)
+        late = layers >= recursion.burn_in(delta, mu)
+        twice = 2 * exact_bound(depth=layers, delta=delta, mu=mu)
+        return twice if late else _mpf(1)
+    return exact_bound(depth=depth, delta=delta, mu=mu)
 
 
 def _envelope(*, depth: int, delta: float, mu: float) -> Any:
@@ -97,7 +84,7 @@ def _envelope(*, depth: int, delta: float, mu: float) -> Any:
 
 def _condition(*, depth: int, delta: float, mu: float, n: int, assumption: str) -> Any:
     """1 + 2 n (1 - mu/2)^(L - L_0) and 1 + n ..., before L_0 by 1 + n B/(1 - B)."""
-    start = _start(delta, mu)
+    start = recursion.burn_in(delta, mu)
     if assumption == "B" and depth <= start:
         distance = _mpf(delta) * (1 + _mpf(mu) / 2) ** depth
         return 1 + n * (1 - distance) / distance
@@ -114,17 +101,18 @@ def _tangent_condition(
     layers, factor = _mpf(depth) / 2, {"A": 4, "B": 2}[assumption] * n
     if form == "sharp":
         layers, factor = 2 * layers, factor / 2
-    return 1 + factor * (1 - _mpf(mu) / 2) ** (layers - _start(delta, mu))
+    return 1 + factor * (1 - _mpf(mu) / 2) ** (layers - recursion.burn_in(delta, mu))
 
 
 def _tangent_threshold(
     *, delta: float, mu: float, n: int, assumption: str, form: str
 ) -> int:
+    start = recursion.burn_in(delta, mu)
     if form == "sharp":
-        layers = _start(delta, mu) + _layers_of(n, mu) if assumption == "A" else 1
+        layers = start + _layers_of(n, mu) if assumption == "A" else 1
         return max(int(mpmath.ceil(layers)), 1)
     size = 2 * n if assumption == "A" else 2
-    return int(mpmath.ceil(2 * (_start(delta, mu) + _layers_of(size, mu))))
+    return int(mpmath.ceil(2 * (start + _layers_of(size, mu))))
 
 
 def _descent(*, step: int, condition_number: float, printed: bool) -> Any:
@@ -163,7 +151,7 @@ def _covariance(*, s: float, form: str) -> Any:
 
 
 def _overfitting(*, delta: float, mu: float, s: int) -> int:
-    return _start(delta, mu) + int(mpmath.ceil(_layers_of(s, mu)))
+    return recursion.burn_in(delta, mu) + int(mpmath.ceil(_layers_of(s, mu)))
 
 
 def _excess(*, n: int, optimum_norm: float) -> Any:
@@ -177,17 +165,6 @@ def _one_hidden(*, n: int, delta: float) -> Any:
 
 def _event(*, n: int, delta: float) -> Any:
     return mpmath.sqrt(_mpf(delta)) / 10 / n
-
-
-def _normrelu_terms(
-    *, alpha: float, beta: float, start: float, rate: float, rho: float, depth: int
-) -> Any:
-    """Iterate r <- rate r + beta t, t <- alpha t."""
-    found, size = abs(_mpf(rho)), _mpf(start)
-    for _ in range(depth):
-        found = _mpf(rate) * found + _mpf(beta) * size
-        size *= _mpf(alpha)
-    return found
 
 
 _FORMULAS: dict[str, Callable[..., Any]] = {
@@ -355,10 +332,7 @@ BOUNDS = (
     _formula(
         "cor3.7-values",
         ("Cor3.3", "Cor3.7"),
-        (
-            "Values of the top-layer kernel's condition bounds, before and after"
-            " the burn-in"
-        ),
+        "Values of the top-layer kernel's condition bounds, before and after the burn-in",
         r"1 + 2n (1 - \mu/2)^{L - L_0}, \quad 1 + n (1 - \mu/2)^{L - L_0}, \quad"
         r" 1 + n \frac{B}{1 - B}",
         *_cases(
@@ -401,10 +375,7 @@ BOUNDS = (
     _formula(
         "cor3.5-values",
         ("Cor3.5", "Cor3.9"),
-        (
-            "Values of the restored condition bound and threshold depth of the"
-            " tangent kernel"
-        ),
+        "Values of the restored condition bound and threshold depth of the tangent kernel",
         r"1 + 4n (1 - \mu/2)^{L/2 - L_0}, \quad L \ge 2 L_0 + \frac{2 \log 2n}"
         r"{-\log(1 - \mu/2)}",
         *_tangent_condition_cases("printed"),
@@ -437,10 +408,7 @@ BOUNDS = (
     _formula(
         "thmE.5-factor",
         ("ThmE.5",),
-        (
-            "The factor by which a gradient step shrinks the loss is attained by"
-            " two residuals"
-        ),
+        "The factor by which a gradient step shrinks the loss is attained by two residuals",
         r"\left(\frac{\kappa - 1}{\kappa + 1}\right)^2",
         *_cases(
             "optimization.kernel_descent_factor",
@@ -564,20 +532,11 @@ def _predict_convergence(*, activation: str, delta: float) -> list[float]:
 
 def _measure_convergence(*, activation: str, delta: float) -> list[Any]:
     found = law(activation)
+    point = exact_fixed_point(found)
     with mpmath.workprec(integrals.BITS):
-        total, mean = found.moment(), found.coefficient(0)
-        # Newton's method on the convex side: from below the fixed point upwards.
-        point = _mpf(0)
-        for _ in range(9):  # digits double
-            value = found.dual(point) / total - point
-            point -= value / (found.slope(point) / total - 1)
-        gap, nu = 1 - point, found.nu()
-        slope = found.slope(point) / total
-        grown, wait = 2 * _mpf(delta), 0
-        while grown < gap:
-            grown, wait = grown * (1 + nu * gap / 2), wait + 1
-        start = max(int(mpmath.ceil(total / mean**2)), wait)
-        return [point, slope, max(1 - nu * gap / 2, slope), start]
+        slope = found.slope(point) / found.moment()
+        rate = max(1 - found.nu() * (1 - point) / 2, slope)
+        return [point, slope, rate, counted_start(found, point, delta)]
 
 
 THM_310 = numeric(
@@ -646,7 +605,7 @@ def _at_length(activation: str, gamma: Any) -> list[Any]:
 
 
 def _predict_shares(*, activation: str, gamma: float) -> list[float]:
-    a = subject(activation).normalized()
+    a = normalised(activation)
     return [lengths.generalised_mu(a, gamma), lengths.rest_share(a, gamma)]
 
 
@@ -679,13 +638,13 @@ LEM_D6 = numeric(
 
 
 def _predict_settled(
-    *, activation: str, gamma_x: float, gamma_y: float, delta: float, depth: int
+    *, activation: str, gamma_x: float, gamma_y: float, **where: Any
 ) -> list[float]:
-    a = subject(activation).normalized()
+    case = normalised(activation), gamma_x, gamma_y
     return [
-        lengths.chord_rate(a),
-        lengths.settling_depth(a, gamma_x, gamma_y),
-        lengths.correlation_bound_any_length(a, gamma_x, gamma_y, delta, depth),
+        lengths.chord_rate(case[0]),
+        lengths.settling_depth(*case),
+        lengths.correlation_bound_any_length(*case, **where),
     ]
 
 
@@ -699,27 +658,24 @@ def _measure_settled(
         far, late = max(abs(_mpf(gamma_x) - 1), abs(_mpf(gamma_y) - 1)), 0
         while far > mu / 2:
             far, late = rate * far, late + 1
-        bound = _bound(depth - late, delta, mu / 2) if depth >= late else _mpf(1)
-        return [rate, late, bound]
+        if depth < late:
+            return [rate, late, _mpf(1)]
+        return [rate, late, exact_bound(depth=depth - late, delta=delta, mu=mu / 2)]
 
 
 THM_311 = numeric(
     id="dc/thm3.11-values",
     items=("Thm3.11", "ThmD.9"),
-    title=(
-        "Contraction rate, settling depth and bound of inputs of squared length from 1/2"
-    ),
+    title="Contraction rate, settling depth and bound of inputs of squared length from 1/2",
     statement=r"\hat L = \left\lceil \frac{\log(2 |\gamma - 1| / \mu)}{-\log \alpha}"
     r" \right\rceil, \quad |\rho_L| \le B_{\mu/2}(L - \hat L, \delta)",
     source=Source(KEY, "Theorems 3.11 and D.9", Reading.READING),
-    cases=(
-        *grid(
-            activation=("tanh", "erf"),
-            gamma_x=(0.5, 9.0),
-            gamma_y=1.2,
-            delta=0.1,
-            depth=(2, 40, 300),
-        ),
+    cases=grid(
+        activation=("tanh", "erf"),
+        gamma_x=(0.5, 9.0),
+        gamma_y=1.2,
+        delta=0.1,
+        depth=(2, 40, 300),
     ),
     predict=_predict_settled,
     measure=_measure_settled,
@@ -735,15 +691,18 @@ THM_311 = numeric(
 )
 
 
-def _predict_terms(
-    *, alpha: float, beta: float, start: float, rate: float, rho: float, depth: int
-) -> float:
-    return lengths.NormReLUDecay(alpha, beta, start, rate).bound(rho, depth)
+def _predict_terms(*, rho: float, depth: int, **terms: float) -> float:
+    return lengths.NormReLUDecay(**terms).bound(rho, depth)
 
 
-def _measure_terms(**case: Any) -> Any:
+def _measure_terms(*, rho: float, depth: int, **terms: float) -> Any:
+    """Iterate r <- rate r + beta t, t <- alpha t."""
     with mpmath.workprec(integrals.BITS):
-        return _normrelu_terms(**case)
+        found, t = abs(_mpf(rho)), {name: _mpf(v) for name, v in terms.items()}
+        for _ in range(depth):
+            found = t["rate"] * found + t["beta"] * t["start"]
+            t["start"] *= t["alpha"]
+        return found
 
 
 def _wrong_terms(**case: Any) -> float:
@@ -774,7 +733,7 @@ THM_I1 = numeric(
 
 
 def _predict_kernels(*, activation: str, depth: int) -> list[float]:
-    x, a = _points(), subject(activation).normalized()
+    x, a = _points(), normalised(activation)
     both = (kernels.nngp(x, a, depth), kernels.ntk(x, a, depth))
     pairs = np.triu_indices(len(x))
     cosines = kernels.correlation(x * np.array([[1.0], [2.0], [0.5], [3.0]]))
@@ -816,7 +775,7 @@ EQ1 = numeric(
 
 
 def _predict_between(*, activation: str, depth: int, step: int = 1) -> list[float]:
-    x, a = _points(), subject(activation).normalized()
+    x, a = _points(), normalised(activation)
     # Sixteen times over and once more, in the second block of rows.
     many = np.concatenate([*[x[:4]] * 16, x[1:2]])
     found = kernels.nngp_ntk(x[:2], a, depth, y=x[1:][::step])
@@ -880,10 +839,8 @@ def _measure_raw(*, activation: str, depth: int) -> list[Any]:
 EQ1_RAW = numeric(
     id="dc/eq1-raw",
     items=("Eq1", "D.0"),
-    title=(
-        "The top-layer kernel of an unnormalised activation, whose lengths"
-        " change by layer"
-    ),
+    title="The top-layer kernel of an unnormalised activation, whose lengths change by"
+    " layer",
     statement=r"K^{(l)} = \hat\sigma(K^{(l-1)}; \gamma_{l-1}, \gamma_{l-1})",
     assumptions=("unit inputs", "not normalised"),
     source=Source(KEY, "Equation 1"),
@@ -999,10 +956,7 @@ EQ1_APART = numeric(
     r" 1 - \rho \ge 2^{-53}",
     assumptions=("cosines of second moment one, and Hermite polynomials of order 30",),
     source=Source(KEY, "Equations 1 and 7", Reading.OURS),
-    cases=(
-        *grid(waves=40, powers=(11, 12)),
-        {"waves": 60, "powers": 9, "first": 5},
-    ),
+    cases=(*grid(waves=40, powers=(11, 12)), {"waves": 60, "powers": 9, "first": 5}),
     predict=_predict_apart,
     measure=_measure_apart,
     # The library's promise: 1e-12 of the diagonal.
@@ -1065,7 +1019,24 @@ _KINK = 0.3
 _VAR = 3.0
 
 
-def _predict_callable(*, what: str, linear: float = 0.5, form: str = "arrays") -> Any:
+def _predict_callable(*, what: str, form: str = "arrays", linear: float = 0.5) -> Any:
+    a = _given(form, linear)
+    if what == "bend":
+        twice = a.scaled(_VAR).derivative.derivative
+        return [twice.mean, twice.second_moment]
+    if what == "energy":
+        # No derivative is given: the interpolant's is used.
+        a = act.from_function(a, kinks=(_KINK,), name="ramp")
+        return [a.derivative_second_moment, a.derivative.mean]
+    if what == "dual":
+        return a.dual(np.array(_RHOS))
+    if what == "slope":
+        return a.dual_derivative(np.array(_RHOS))
+    return a.distance_map(np.array(_DELTAS))
+
+
+def _given(form: str, linear: float) -> act.Activation:
+    """Return a squared ramp and a line, in one of the forms that are understood."""
     if form in ("abs", "max", "piecewise"):
         import sympy
 
@@ -1076,46 +1047,21 @@ def _predict_callable(*, what: str, linear: float = 0.5, form: str = "arrays") -
             "max": sympy.Max(x - _KINK, 0),
             "piecewise": sympy.Piecewise((x - _KINK, x > _KINK), (0, True)),
         }[form]
-        return _of_callable(act.from_function(over**2 + linear * x), what)
+        return act.from_function(over**2 + linear * x)
     if form == "tensors":
         import torch
 
         # Differentiated by PyTorch.
-        a = act.from_function(
+        return act.from_function(
             lambda x: torch.relu(x - _KINK) ** 2 + linear * x, kinks=(_KINK,)
         )
-        return _of_callable(a, what)
-    if form == "numbers":
-        a = act.from_function(
-            lambda x: max(x - _KINK, 0.0) ** 2 + linear * x,
-            kinks=(_KINK,),
-            derivative=lambda x: 2.0 * max(x - _KINK, 0.0) + linear,
-        )
-        return _of_callable(a, what)
-
-    def ramp(x: Array) -> Array:
-        return np.maximum(x - _KINK, 0.0) ** 2 + linear * x
-
-    def slope(x: Array) -> Array:
-        return 2.0 * np.maximum(x - _KINK, 0.0) + linear
-
-    if what == "energy":
-        # No derivative is given: the interpolant's is used.
-        a = act.from_function(ramp, kinks=(_KINK,), name="ramp")
-        return [a.derivative_second_moment, a.derivative.mean]
-    a = act.from_function(ramp, kinks=(_KINK,), derivative=slope, name="ramp")
-    return _of_callable(a, what)
-
-
-def _of_callable(a: act.Activation, what: str) -> Any:
-    if what == "bend":
-        twice = a.scaled(_VAR).derivative.derivative
-        return [twice.mean, twice.second_moment]
-    if what == "dual":
-        return a.dual(np.array(_RHOS))
-    if what == "slope":
-        return a.dual_derivative(np.array(_RHOS))
-    return a.distance_map(np.array(_DELTAS))
+    most: Any = max if form == "numbers" else np.maximum
+    return act.from_function(
+        lambda x: most(x - _KINK, 0.0) ** 2 + linear * x,
+        kinks=(_KINK,),
+        derivative=lambda x: 2.0 * most(x - _KINK, 0.0) + linear,
+        name="ramp",
+    )
 
 
 def _measure_callable(*, what: str, form: str = "arrays") -> Any:
@@ -1197,16 +1143,12 @@ def _bent_moments(order: int, kink: float) -> list[float]:
     """E s h_k for k to 3, and E s^2, by quadratures that end at the kink."""
     # 20 nodes on half-panels of 1/2 at most, poles of tanh at distance pi/2: 6^-40 of
     # a panel is left.
-    nodes, weights = np.polynomial.legendre.leggauss(20)
-    edges = np.union1d(np.arange(-13.0, 13.5), kink)[:, None]
-    half = np.diff(edges, axis=0) / 2.0
-    z = edges[:-1] + half * (1.0 + nodes)
-    w = half * weights * np.exp(-z * z / 2.0) / math.sqrt(2.0 * math.pi)
+    z, w = gaussian_panels(np.union1d(np.arange(-13.0, 13.5), kink))
     s = np.tanh(z) + np.where(z > kink, z - kink, 0.0) ** order
     polynomials = (1.0, z, z**2 - 1.0, z**3 - 3.0 * z)
-    means = [math.fsum((w * s * h).ravel()) for h in polynomials]
+    means = [math.fsum(w * s * h) for h in polynomials]
     sizes = (1.0, 1.0, math.sqrt(2.0), math.sqrt(6.0))
-    square = math.fsum((w * s * s).ravel())
+    square = math.fsum(w * s * s)
     return [*(m / size for m, size in zip(means, sizes, strict=True)), square]
 
 

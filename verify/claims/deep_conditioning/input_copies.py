@@ -11,9 +11,9 @@ import mpmath
 import numpy as np
 
 from theory import kernels
-from verify.claim import Source, grid, numeric
+from verify.claim import Case, Source, grid, numeric
 from verify.claims.deep_conditioning import _pairs as pairs
-from verify.claims.deep_conditioning._subjects import KEY, subject
+from verify.claims.deep_conditioning._subjects import KEY, normalised
 from verify.compare import AgreesTo, Array
 from verify.integrals import BITS
 from verify.reading import Reading
@@ -53,8 +53,8 @@ _COPIES = [(i, i + 5) for i in range(5)]
 
 
 def _predict_copies(*, activation: str, depth: int, seed: int) -> list[Any]:
-    a = subject(activation).normalized()
-    return _distances(kernels.nngp(_twice(seed), a, depth), _COPIES)
+    k = kernels.nngp(_twice(seed), normalised(activation), depth)
+    return _distances(k, _COPIES)
 
 
 def _measure_copies(*, activation: str, depth: int, seed: int) -> list[Any]:
@@ -109,9 +109,7 @@ _STEP = 1.0 + 1e-12
 def _predict_near(
     *, activation: str, turn: float, ratio: float, depth: int
 ) -> list[Any]:
-    k = kernels.nngp(
-        pairs.rows(1.0, ratio, turn), subject(activation).normalized(), depth
-    )
+    k = kernels.nngp(pairs.rows(1.0, ratio, turn), normalised(activation), depth)
     return _distances(k, [(0, 1)])
 
 
@@ -123,45 +121,35 @@ def _measure_near(
 
 def _wrong_near(*, activation: str, turn: float, ratio: float, depth: int) -> list[Any]:
     """Correlations from the rounded entries of the Gram matrix."""
-    k = (
-        np.array(pairs.rows(1.0, ratio, turn))
-        @ np.array(pairs.rows(1.0, ratio, turn)).T
-    )
+    x = np.array(pairs.rows(1.0, ratio, turn))
+    k = x @ x.T
     entries = (float(k[0, 0]), float(k[1, 1]), float(k[0, 1]))
     return [_rounded(_law(activation), *entries, depth)]
+
+
+def _turned(names: Any, turn: Any, ratio: Any) -> tuple[Case, ...]:
+    return grid(activation=names, turn=turn, ratio=ratio, depth=200)
 
 
 DUPLICATES = numeric(
     id="dc/eq1-duplicates",
     items=("Eq1", "D.0", "AsmA"),
-    title=(
-        "Near-duplicate inputs stay distinguishable at depth 200, of equal"
-        " lengths or not"
-    ),
+    title="Near-duplicate inputs stay distinguishable at depth 200, of equal lengths or"
+    " not",
     statement=r"1 - \frac{K_{12}}{\sqrt{K_{11} K_{22}}} > 0, \quad"
     r" x_1 \ne x_2, \quad \angle(x_1, x_2) \in \{0, 10^{-8}\}, \quad"
     r" |x_2| / |x_1| \in \{1, 1 + 10^{-12}, 1.5\}",
     assumptions=("normalised activation",),
     source=Source(KEY, "Equation 1 and Appendix D, for close inputs", Reading.OURS),
     cases=(
-        *grid(
-            activation=("relu", "erf", "sin", "tanh"),
-            turn=(_ANGLE,),
-            ratio=1.0,
-            depth=200,
-        ),
-        *grid(activation="erf", turn=(0.0, _ANGLE), ratio=(_STEP,), depth=200),
-        {"activation": "erf", "turn": _ANGLE, "ratio": 1.5, "depth": 200},
+        *_turned(("relu", "erf", "sin", "tanh"), _ANGLE, 1.0),
+        *_turned("erf", (0.0, _ANGLE), _STEP),
+        *_turned("erf", _ANGLE, 1.5),
     ),
     larger_cases={
         "full": (
-            *grid(
-                activation=("relu", "erf", "sin"),
-                turn=(0.0, _ANGLE),
-                ratio=(_STEP, 1.5),
-                depth=200,
-            ),
-            *grid(activation="tanh", turn=(0.0, _ANGLE), ratio=(_STEP,), depth=200),
+            *_turned(("relu", "erf", "sin"), (0.0, _ANGLE), (_STEP, 1.5)),
+            *_turned("tanh", (0.0, _ANGLE), _STEP),
         )
     },
     predict=_predict_near,
@@ -177,16 +165,13 @@ DUPLICATES = numeric(
 _ULPS = (0, 1, 20, 60, 1000, 10**6)
 
 
-def _at_each_ratio(
-    near: Callable[..., list[Any]], *, activation: str, turn: float, depth: int
-) -> list[Any]:
+def _at_each_ratio(near: Callable[..., list[Any]], **case: Any) -> list[Any]:
     """Return the kernel's entry at each ratio of the two lengths.
 
     Wrong: Equal lengths by their distance, all others from rounded entries.
     """
     ratios = [1.0 + n * 2.0**-52 for n in _ULPS]
-    same = {"activation": activation, "turn": turn, "depth": depth}
-    return [near(ratio=ratio, **same)[0] for ratio in ratios]
+    return [near(ratio=ratio, **case)[0] for ratio in ratios]
 
 
 def _wrong_unless_equal(*, ratio: float, **given: Any) -> list[Any]:

@@ -14,8 +14,9 @@ import numpy as np
 
 from theory import kernels
 from verify.claim import Source, grid, numeric
+from verify.claims._predictors import Prediction, changed, plus
 from verify.claims.deep_conditioning import _pairs as pairs
-from verify.claims.deep_conditioning._subjects import KEY, subject
+from verify.claims.deep_conditioning._subjects import KEY, normalised
 from verify.compare import AgreesTo, Array
 
 CROWD = 400
@@ -43,11 +44,11 @@ def _rows(squares: Squares, turns: Turns) -> list[list[list[float]]]:
 
 @lru_cache(maxsize=64)
 def _library(
-    name: str,
     squares: Squares,
     turns: Turns,
-    depth: int,
     *,
+    activation: str,
+    depth: int,
     across: bool = False,
     cone: float = math.inf,
 ) -> list[Array]:
@@ -67,103 +68,58 @@ def _library(
     flat = np.pad(np.concatenate(_rows(squares, turns)), ((0, 0), (0, 1)))
     x = np.concatenate([flat, others])
     y = x[: len(flat) + CROWD // 2] if across else None
-    found = kernels.nngp_ntk(x, subject(name).normalized(), depth, y=y)
+    found = kernels.nngp_ntk(x, normalised(activation), depth, y=y)
     first = range(0, len(flat), 2)
     return [np.array([k[i : i + 2, i : i + 2] for i in first]) for k in found]
 
 
-def _predict(
-    which: int,
-    *,
-    activation: str,
-    squares: Squares,
-    turns: Turns,
-    depth: int,
-    across: bool = False,
-    cone: float = math.inf,
-) -> list[Any]:
-    found = _library(
-        activation, tuple(squares), tuple(turns), depth, across=across, cone=cone
-    )
+def _predict(which: int, *, squares: Squares, turns: Turns, **case: Any) -> list[Any]:
+    found = _library(tuple(squares), tuple(turns), **case)
     return [entry for k in found[which] for entry in pairs.entries_of(k)]
 
 
-def _a_layer_less(which: int, **case: Any) -> list[Any]:
-    """One hidden layer too few."""
-    return _predict(which, across=True, **{**case, "depth": case["depth"] - 1})
-
-
 def _measure(
-    which: str,
-    *,
-    activation: str,
-    squares: Squares,
-    turns: Turns,
-    depth: int,
-    cone: float = math.inf,
+    which: int, *, activation: str, squares: Squares, turns: Turns, depth: int, **_: Any
 ) -> list[Any]:
-    del cone
     law = pairs.Normalised(pairs.LAWS[activation])
     states = (
         pairs.recursion(law, pairs.start(*both), depth)[-1]
         for both in _rows(squares, turns)
     )
-    return [
-        entry for state in states for entry in pairs.entries(*getattr(state, which))
-    ]
+    return [entry for state in states for entry in pairs.entries(*state[which])]
 
 
-def _a_layer_more(which: int, **case: Any) -> list[Any]:
-    """One hidden layer too many."""
-    return _predict(which, **{**case, "depth": case["depth"] + 1})
+def _a_layer_more(which: int) -> Prediction:
+    predict = partial(_predict, which)
+    return changed(predict, "One hidden layer too many.", depth=plus(1))
 
 
+def _a_layer_less(which: int) -> Prediction:
+    predict = partial(_predict, which, across=True)
+    return changed(predict, "One hidden layer too few.", depth=plus(-1))
+
+
+def _of(names: Any, squares: Squares, turns: Turns, depth: int, **cone: float) -> Any:
+    return grid(activation=names, squares=[squares], turns=[turns], depth=depth, **cone)
+
+
+_EVERY_TURN = (0.02, 0.3, 1.2, 2.0, 3.1)
 _FORMULAS = (
-    *grid(
-        activation=("relu", "erf", "gelu", "sin"),
-        squares=((0.5, 30.0),),
-        turns=((0.02, 0.3, 1.2, 2.0, 3.1),),
-        depth=4,
-    ),
+    *_of(("relu", "erf", "gelu", "sin"), (0.5, 30.0), _EVERY_TURN, 4),
     # Lengths so close that tables of all layers are worth their while.
-    *grid(
-        activation=("gelu", "sin"),
-        squares=((2.0, 8.0),),
-        turns=((0.3, 1.2, 2.0),),
-        depth=3,
-    ),
+    *_of(("gelu", "sin"), (2.0, 8.0), (0.3, 1.2, 2.0), 3),
     # Where a layer saturates between inputs a small angle apart.
-    *grid(
-        activation="erf", squares=((100.0, 3072.0),), turns=((0.02, 0.1, 0.5),), depth=1
-    ),
+    *_of("erf", (100.0, 3072.0), (0.02, 0.1, 0.5), 1),
 )
 # An angle of 1.2 is one that the closed form is for.
-_KINKED = grid(
-    activation="hard_tanh", squares=((0.5, 30.0),), turns=((0.1, 1.2, 2.9),), depth=1
-)
-_NOT_ODD = grid(
-    activation="relu6", squares=((0.5, 30.0),), turns=((1.2, 2.9),), depth=1
-)
+_KINKED = _of("hard_tanh", (0.5, 30.0), (0.1, 1.2, 2.9), 1)
+_NOT_ODD = _of("relu6", (0.5, 30.0), (1.2, 2.9), 1)
 # Rows so close that slopes are read off tables of both lengths: up to long ones, and
 # where kinks meet at different places for different lengths.
-_CONE_OF_LONG = grid(
-    activation="selu", squares=((50.0, 400.0),), turns=((0.01,),), depth=1, cone=0.01
-)
-_CONE_OF_KINKED = grid(
-    activation="relu6",
-    squares=((400.0, 400.1),),
-    turns=((0.01, 3.12),),
-    depth=1,
-    cone=0.01,
-)
+_CONE_OF_LONG = _of("selu", (50.0, 400.0), (0.01,), 1, cone=0.01)
+_CONE_OF_KINKED = _of("relu6", (400.0, 400.1), (0.01, 3.12), 1, cone=0.01)
 # Slopes that bend and jump: a piecewise linear part and a rest.
-_CONE_OF_BENT = grid(
-    activation="hard_swish",
-    squares=((2.0, 12.0),),
-    turns=((0.01, 0.3, 3.12),),
-    depth=1,
-    cone=0.01,
-)
+_CONE_OF_BENT = _of("hard_swish", (2.0, 12.0), (0.01, 0.3, 3.12), 1, cone=0.01)
 
 NNGP = numeric(
     id="dc/eq1-crowd",
@@ -174,10 +130,10 @@ NNGP = numeric(
     source=Source(KEY, "Equation 1 and Appendix D"),
     cases=_FORMULAS,
     predict=partial(_predict, 0),
-    measure=partial(_measure, "k"),
+    measure=partial(_measure, 0),
     # The library's promise: 1e-12 of the diagonal.
     compare=AgreesTo(relative=1e-12),
-    must_refute=partial(_a_layer_more, 0),
+    must_refute=_a_layer_more(0),
     uses=("dc/eq1-lengths",),
 )
 
@@ -190,8 +146,8 @@ NTK = replace(
     r" \sigma'(v)], \quad n > 400",
     source=Source(KEY, "Equation 7 and Appendix D"),
     predict=partial(_predict, 1),
-    measure=partial(_measure, "t"),
-    must_refute=partial(_a_layer_more, 1),
+    measure=partial(_measure, 1),
+    must_refute=_a_layer_more(1),
     uses=("dc/eq7-lengths",),
 )
 
@@ -211,12 +167,7 @@ NTK_KINKED = replace(
     uses=("dc/eq7-crowd",),
 )
 
-_TWO_SETS = grid(
-    activation=("gelu", "sin", "erf"),
-    squares=((2.0, 8.0),),
-    turns=((0.02, 0.3, 1.2, 2.0, 3.1),),
-    depth=3,
-)
+_TWO_SETS = _of(("gelu", "sin", "erf"), (2.0, 8.0), _EVERY_TURN, 3)
 
 NNGP_ACROSS = replace(
     NNGP,
@@ -225,7 +176,7 @@ NNGP_ACROSS = replace(
     statement=r"K^{(l+1)}(x_i, y_j) = \mathbb{E}[\sigma(u) \sigma(v)], \quad n > 400",
     cases=_TWO_SETS,
     predict=partial(_predict, 0, across=True),
-    must_refute=partial(_a_layer_less, 0),
+    must_refute=_a_layer_less(0),
     uses=("dc/eq1-crowd",),
 )
 
@@ -235,17 +186,12 @@ NTK_ACROSS = replace(
     title="Tangent kernels between two sets of hundreds of inputs",
     cases=_TWO_SETS,
     predict=partial(_predict, 1, across=True),
-    must_refute=partial(_a_layer_less, 1),
+    must_refute=_a_layer_less(1),
     uses=("dc/eq7-crowd",),
 )
 
 # Closed forms at any lengths, and tables of all layers: within a second.
-_WAVES = grid(
-    activation=("sin", "cos"),
-    squares=((2.0, 8.0),),
-    turns=((0.02, 0.3, 1.2, 2.0, 3.1),),
-    depth=3,
-)
+_WAVES = _of(("sin", "cos"), (2.0, 8.0), _EVERY_TURN, 3)
 
 NNGP_WAVES = replace(
     NNGP,

@@ -5,8 +5,10 @@ raw ones. The measured side is `verify.claims.deep_conditioning._pairs`.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import product
 from typing import Any
 
 import mpmath
@@ -14,10 +16,10 @@ import numpy as np
 
 from theory import activations as act
 from theory import kernels
-from verify.claim import Source, grid, numeric
-from verify.claims._predictors import changed
+from verify.claim import Case, Source, grid, numeric
+from verify.claims._predictors import Prediction, changed, plus
 from verify.claims.deep_conditioning import _pairs as pairs
-from verify.claims.deep_conditioning._subjects import KEY, subject
+from verify.claims.deep_conditioning._subjects import KEY, normalised, subject
 from verify.compare import AgreesTo, Array
 from verify.integrals import BITS, Pieces
 from verify.reading import Reading
@@ -48,8 +50,8 @@ def _measure_dual(
     with mpmath.workprec(BITS):
         p, q = mpmath.mpf(var_x), mpmath.mpf(var_y)
         root = mpmath.sqrt(p * q)
-        each = [law.two(p, q, mpmath.mpf(rho) * root) for rho in rhos]
-        return [value for value, _ in each] + [root * slope for _, slope in each]
+        values, slopes = zip(*(law.two(p, q, rho * root) for rho in rhos), strict=True)
+        return [*values, *(root * slope for slope in slopes)]
 
 
 def _predict_dual(
@@ -79,17 +81,13 @@ DUALS = numeric(
     statement=r"\hat\sigma(\rho; \gamma_1, \gamma_2) = \mathbb{E}[\sigma(z_1)"
     r" \sigma(z_2)], \quad 10^{-4} \le \gamma \le 10^4",
     source=Source(KEY, "Definition C.1 and Appendix D"),
-    cases=(
-        *(
-            {"activation": name, "var_x": p, "var_y": q, "rhos": [-0.9, 0.3, 0.9]}
-            for name in ("relu", "erf")
-            for p, q in (*_EQUAL, *_UNEQUAL)
-        ),
-        *(
-            {"activation": name, "var_x": p, "var_y": q, "rhos": [0.3]}
-            for name in ("gelu", "tanh", "selu")
-            for p, q in ((1e-4, 1e-4), (3072.0, 3072.0), (1e-4, 1e4))
-        ),
+    cases=tuple(
+        {"activation": name, "var_x": p, "var_y": q, "rhos": rhos}
+        for names, variances, rhos in (
+            (("relu", "erf"), (*_EQUAL, *_UNEQUAL), [-0.9, 0.3, 0.9]),
+            (("gelu", "tanh", "selu"), (_EQUAL[0], _EQUAL[3], _UNEQUAL[1]), [0.3]),
+        )
+        for name, (p, q) in product(names, variances)
     ),
     predict=_predict_dual,
     measure=_measure_dual,
@@ -145,35 +143,36 @@ def _rows(p: float, q: float, turn: float) -> list[list[float]]:
     return pairs.rows(math.sqrt(p), math.sqrt(q), turn)
 
 
+def _predict(
+    both: Callable[..., Any], which: int, *, squares: list[float], **case: Any
+) -> list[Any]:
+    """Entries of one of both kernels, float64 matrices."""
+    return pairs.entries_of(both(*squares, **case)[which])
+
+
+def _measure(
+    both: Callable[..., Any], which: int, *, squares: list[float], **case: Any
+) -> list[Any]:
+    """Entries of one of both kernels, by the definition."""
+    return pairs.entries(*both(*squares, **case)[which])
+
+
 @lru_cache(maxsize=128)
-def _states(name: str, p: float, q: float, turn: float, depth: int) -> pairs.State:
-    law = pairs.Normalised(pairs.LAWS[name])
+def _states(p: float, q: float, *, activation: str, turn: float, depth: int) -> Any:
+    law = pairs.Normalised(pairs.LAWS[activation])
     return pairs.recursion(law, pairs.start(*_rows(p, q, turn)), depth)[-1]
 
 
 @lru_cache(maxsize=128)
-def _library(name: str, p: float, q: float, turn: float, depth: int) -> Any:
-    a = subject(name).normalized()
-    return kernels.nngp_ntk(_rows(p, q, turn), a, depth)
-
-
-def _predict(
-    which: int, *, activation: str, squares: list[float], turn: float, depth: int
-) -> list[Any]:
-    return pairs.entries_of(_library(activation, *squares, turn, depth)[which])
-
-
-def _measure(
-    which: str, *, activation: str, squares: list[float], turn: float, depth: int
-) -> list[Any]:
-    return pairs.entries(*getattr(_states(activation, *squares, turn, depth), which))
+def _library(p: float, q: float, *, activation: str, turn: float, depth: int) -> Any:
+    return kernels.nngp_ntk(_rows(p, q, turn), normalised(activation), depth)
 
 
 @lru_cache(maxsize=128)
 def _by_fixed_nodes(
-    name: str, square_x: float, square_y: float, turn: float, depth: int
+    p: float, q: float, *, activation: str, turn: float, depth: int
 ) -> Any:
-    a, x = subject(name).normalized(), np.array(_rows(square_x, square_y, turn))
+    a, x = normalised(activation), np.array(_rows(p, q, turn))
     k = x @ x.T
     t = k.copy()
     for _ in range(depth):
@@ -188,18 +187,17 @@ def _by_fixed_nodes(
     return k, t
 
 
-def _wrong(
-    which: int, *, activation: str, squares: list[float], turn: float, depth: int
-) -> list[Any]:
+def _wrong(which: int, **case: Any) -> list[Any]:
     """64 quadrature nodes a layer, placed for variance one."""
-    return pairs.entries_of(_by_fixed_nodes(activation, *squares, turn, depth)[which])
+    return _predict(_by_fixed_nodes, which, **case)
 
 
-def _cases(name: str, depth: int, *squares: tuple[float, float]) -> list[Any]:
-    return [
-        {"activation": name, "squares": list(both), "turn": 1.2, "depth": depth}
-        for both in squares
-    ]
+def _pair(names: Any, squares: Any, turn: Any, depth: Any) -> tuple[Case, ...]:
+    return grid(activation=names, squares=squares, turn=turn, depth=depth)
+
+
+def _cases(name: str, depth: int, *squares: tuple[float, float]) -> tuple[Case, ...]:
+    return _pair(name, map(list, squares), 1.2, depth)
 
 
 _KERNELS = (
@@ -219,48 +217,33 @@ _MORE = (
     *_cases("selu", 3, *_EQUAL, *_UNEQUAL),
 )
 
+
 # Parallel and nearly parallel rows, whose distances cancel, and nearly opposite ones.
+_NEARLY = (0.0, 1e-4, 3.0)
+_SHORT, _SHORTER, _APART = [0.3, 0.5], [0.01, 0.02], [0.5, 16.0]
 _PARALLEL = (
-    *grid(
-        activation=("sin", "erf", "gelu"),
-        squares=([0.01, 0.02], [0.3, 0.5], [4.0, 4.1], [0.5, 16.0]),
-        turn=(0.0, 1e-4, 3.0),
-        depth=2,
-    ),
+    *_pair(("sin", "erf", "gelu"), (_SHORTER, _SHORT, [4.0, 4.1], _APART), _NEARLY, 2),
     # Normalised, of powers of lengths and of a bump, each with a shift.
-    *grid(
-        activation=("relu_squared", "gaussian"),
-        squares=([0.01, 0.02], [0.5, 16.0]),
-        turn=(0.0, 1e-4, 1.2, 3.0),
-        depth=1,
-    ),
-    *grid(activation="selu", squares=([0.3, 0.5],), turn=(0.0, 1e-4), depth=1),
+    *_pair(("relu_squared", "gaussian"), (_SHORTER, _APART), (0.0, 1e-4, 1.2, 3.0), 1),
+    *_pair("selu", (_SHORT,), (0.0, 1e-4), 1),
     # Both shorter than the kinks, and on both sides of them.
-    *grid(activation="hard_tanh", squares=([0.3, 0.5], [0.7, 1.5]), turn=0.0, depth=1),
-    *grid(activation=("hard_tanh", "relu6"), squares=([0.7, 1.5],), turn=0.4, depth=1),
-    *grid(
-        activation=("cos", "exp"),
-        squares=([0.01, 0.02], [0.3, 0.5]),
-        turn=(0.0, 1e-4, 3.0),
-        depth=(1, 2),
-    ),
+    *_pair("hard_tanh", (_SHORT, [0.7, 1.5]), 0.0, 1),
+    *_pair(("hard_tanh", "relu6"), ([0.7, 1.5],), 0.4, 1),
+    *_pair(("cos", "exp"), (_SHORTER, _SHORT), _NEARLY, (1, 2)),
     # Longer than one.
-    *grid(activation=("sin", "cos", "exp"), squares=([1.44, 1.5],), turn=0.0, depth=1),
+    *_pair(("sin", "cos", "exp"), ([1.44, 1.5],), 0.0, 1),
     # A kink that has no mirror image, of no piecewise linear function.
-    *grid(
-        activation="bent at 1/2",
-        squares=([0.01, 0.02], [0.3, 0.5], [0.5, 16.0]),
-        turn=0.0,
-        depth=1,
-    ),
+    *_pair("bent at 1/2", (_SHORTER, _SHORT, _APART), 0.0, 1),
 )
 
 
-def _a_layer_more(which: int, **case: Any) -> list[Any]:
-    """One hidden layer too many."""
-    more: dict[str, Any] = {**case, "depth": case["depth"] + 1}
-    return _predict(which, **more)
+def _a_layer_more(which: int) -> Prediction:
+    predict = partial(_predict, _library, which)
+    return changed(predict, "One hidden layer too many.", depth=plus(1))
 
+
+_like = partial(replace, larger_cases={})
+"""A claim like another, of the same cases at every scale."""
 
 NNGP = numeric(
     id="dc/eq1-lengths",
@@ -272,8 +255,8 @@ NNGP = numeric(
     source=Source(KEY, "Equation 1 and Appendix D"),
     cases=_KERNELS,
     larger_cases={"full": _MORE},
-    predict=partial(_predict, 0),
-    measure=partial(_measure, "k"),
+    predict=partial(_predict, _library, 0),
+    measure=partial(_measure, _states, 0),
     # The library's promise: 1e-12 of the diagonal.
     compare=AgreesTo(relative=1e-12),
     must_refute=partial(_wrong, 0),
@@ -288,8 +271,8 @@ NTK = replace(
     statement=r"T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
     r" \sigma'(v)], \quad 10^{-4} \le |x|^2 \le 10^4",
     source=Source(KEY, "Equation 7 and Appendix D"),
-    predict=partial(_predict, 1),
-    measure=partial(_measure, "t"),
+    predict=partial(_predict, _library, 1),
+    measure=partial(_measure, _states, 1),
     must_refute=partial(_wrong, 1),
 )
 
@@ -300,17 +283,10 @@ _INPUT_VAR, _INPUT_BIAS = 1.3, 0.2
 
 @lru_cache(maxsize=64)
 def _residual(
-    name: str,
-    p: float,
-    q: float,
-    turn: float,
-    skip: float,
-    depth: int,
-    bias_var: float = 0.3,
-    *,
-    across: bool = False,
+    p: float, q: float, *, activation: str, turn: float, depth: int, **given: Any
 ) -> Any:
-    layer = kernels.Layer(subject(name), weight_var=1.7, bias_var=bias_var, skip=skip)
+    across, given = given.pop("across", False), {"bias_var": 0.3} | given
+    layer = kernels.Layer(subject(activation), weight_var=1.7, **given)
     both = partial(kernels.nngp_ntk, weight_var=_INPUT_VAR, bias_var=_INPUT_BIAS)
     x, network = _rows(p, q, turn), [layer] * depth
     found = both(x, network)
@@ -322,21 +298,13 @@ def _residual(
 
 @lru_cache(maxsize=64)
 def _residual_states(
-    name: str,
-    p: float,
-    q: float,
-    turn: float,
-    skip: float,
-    depth: int,
-    bias_var: float = 0.3,
-    *,
-    across: bool = False,
+    p: float, q: float, *, activation: str, turn: float, depth: int, **given: Any
 ) -> Any:
     """K' = c^2 K + w E s s + b and T' = w E s s + b + T (w E s' s' + c^2)."""
-    del across
-    law = pairs.LAWS[name]
+    law = pairs.LAWS[activation]
     with mpmath.workprec(BITS):
-        w, b, c2 = mpmath.mpf(1.7), mpmath.mpf(bias_var), mpmath.mpf(skip) ** 2
+        w, c2 = mpmath.mpf(1.7), mpmath.mpf(given["skip"]) ** 2
+        b = mpmath.mpf(given.get("bias_var", 0.3))
         first = pairs.start(*_rows(p, q, turn))
         k = [mpmath.mpf(_INPUT_VAR) * v + mpmath.mpf(_INPUT_BIAS) for v in first.k]
         t = list(k)
@@ -351,25 +319,23 @@ def _residual_states(
         return k, t
 
 
-def _predict_residual(
-    which: int, *, activation: str, squares: list[float], **rest: Any
-) -> list[Any]:
-    return pairs.entries_of(_residual(activation, *squares, **rest)[which])
+def _of_the_root(which: int) -> Prediction:
+    predict = partial(_predict, _residual, which)
+    mistake = "The share of a residual branch in the place of its square."
+    return changed(predict, mistake, skip=math.sqrt)
 
 
-def _measure_residual(
-    which: int, *, activation: str, squares: list[float], **rest: Any
-) -> list[Any]:
-    return pairs.entries(*_residual_states(activation, *squares, **rest)[which])
+def _skipping(
+    names: Any, squares: Any, turn: Any, depth: Any, *, skip: Any = 0.6, **given: Any
+) -> tuple[Case, ...]:
+    where = {"activation": names, "squares": squares, "turn": turn}
+    return grid(**where, skip=skip, depth=depth, **given)
 
 
-def _wrong_residual(which: int, **case: Any) -> list[Any]:
-    """The share of a residual branch in the place of its square."""
-    wrong: dict[str, Any] = {**case, "skip": math.sqrt(case["skip"])}
-    return _predict_residual(which, **wrong)
+_BOTH = ("relu", "erf")
+_SMOOTH = ("sin", "cos", "exp", "gaussian", "relu_squared")
 
-
-NNGP_RESIDUAL = replace(
+NNGP_RESIDUAL = _like(
     NNGP,
     id="dc/eq1-residual",
     title="Top-layer kernels with weight variances, bias variances and residual layers",
@@ -377,59 +343,26 @@ NNGP_RESIDUAL = replace(
     assumptions=("weights of the inputs have variance 1.3, their biases 0.2",),
     source=Source(KEY, "Equation 1, with biases and skip connections", Reading.OURS),
     cases=(
-        *grid(
-            activation=("relu", "erf", "gelu"),
-            squares=([2.0, 2.0], [0.5, 9.0]),
-            turn=1.2,
+        *_skipping(
+            (*_BOTH, "gelu"),
+            ([2.0, 2.0], [0.5, 9.0]),
+            1.2,
+            (1, 3),
             skip=(0.0, 0.6, 1.5),
-            depth=(1, 3),
         ),
         # Of any form, not normalised: waves, an exponential, a bump, powers, pieces.
-        *grid(
-            activation=("sin", "cos", "exp", "gaussian", "relu_squared"),
-            squares=([0.3, 0.5],),
-            turn=(0.001, 1.2),
-            skip=0.6,
-            depth=(1, 2),
-        ),
-        *grid(
-            activation=("hard_tanh", "relu6"),
-            squares=([0.3, 0.5],),
-            turn=1.2,
-            skip=0.6,
-            depth=1,
-        ),
+        *_skipping(_SMOOTH, (_SHORT,), (0.001, 1.2), (1, 2)),
+        *_skipping(("hard_tanh", "relu6"), (_SHORT,), 1.2, 1),
         # Nearly parallel: what biases add turns rows of unequal lengths.
-        *grid(
-            activation=("relu", "erf"),
-            squares=([2.0, 2.1],),
-            turn=0.001,
-            skip=0.6,
-            depth=(1, 3),
-        ),
+        *_skipping(_BOTH, ([2.0, 2.1],), 0.001, (1, 3)),
         # Weights alone: nothing is added to what they scale.
-        *grid(
-            activation=("relu", "erf"),
-            squares=([0.5, 9.0],),
-            turn=1.2,
-            skip=0.0,
-            depth=(1, 3),
-            bias_var=0.0,
-        ),
+        *_skipping(_BOTH, ([0.5, 9.0],), 1.2, (1, 3), skip=0.0, bias_var=0.0),
         # Between two sets of inputs.
-        *grid(
-            activation=("relu", "erf"),
-            squares=([0.5, 9.0],),
-            turn=1.2,
-            skip=0.6,
-            depth=2,
-            across=True,
-        ),
+        *_skipping(_BOTH, ([0.5, 9.0],), 1.2, 2, across=True),
     ),
-    larger_cases={},
-    predict=partial(_predict_residual, 0),
-    measure=partial(_measure_residual, 0),
-    must_refute=partial(_wrong_residual, 0),
+    predict=partial(_predict, _residual, 0),
+    measure=partial(_measure, _residual_states, 0),
+    must_refute=_of_the_root(0),
     uses=("dc/eq1-lengths",),
 )
 
@@ -441,9 +374,9 @@ NTK_RESIDUAL = replace(
     statement=r"T' = \sigma_w^2 \mathbb{E}[\sigma(u) \sigma(v)] + \sigma_b^2"
     r" + T (\sigma_w^2 \mathbb{E}[\sigma'(u) \sigma'(v)] + c^2)",
     source=Source(KEY, "Equation 7, with biases and skip connections", Reading.OURS),
-    predict=partial(_predict_residual, 1),
-    measure=partial(_measure_residual, 1),
-    must_refute=partial(_wrong_residual, 1),
+    predict=partial(_predict, _residual, 1),
+    measure=partial(_measure, _residual_states, 1),
+    must_refute=_of_the_root(1),
     uses=("dc/eq7-lengths",),
 )
 
@@ -454,14 +387,14 @@ CROWD = 120
 
 
 @lru_cache(maxsize=32)
-def _among_many(name: str, p: float, q: float, turn: float, depth: int) -> Any:
+def _among_many(p: float, q: float, *, activation: str, turn: float, depth: int) -> Any:
     """Both kernels of a pair of inputs, from those of a crowd around them."""
     rng = np.random.default_rng(17)
     logs, angles = rng.uniform(math.log(p), math.log(q), CROWD), rng.uniform(size=CROWD)
     turns = 2.0 * math.pi * angles[:, None]
     others = np.exp(0.5 * logs)[:, None] * np.hstack([np.cos(turns), np.sin(turns)])
     one, two = _rows(p, q, turn)
-    a, x = subject(name).normalized(), np.vstack([one, others, two])
+    a, x = normalised(activation), np.vstack([one, others, two])
     square = kernels.nngp_ntk(x, a, depth)
     # Between the pair from a matrix of all with some, in another order.
     across = kernels.nngp_ntk(x, a, depth, y=x[:30:-1])
@@ -471,46 +404,29 @@ def _among_many(name: str, p: float, q: float, turn: float, depth: int) -> Any:
     return found
 
 
-def _predict_many(
-    which: int, *, activation: str, squares: list[float], turn: float, depth: int
-) -> list[Any]:
-    return pairs.entries_of(_among_many(activation, *squares, turn, depth)[which])
+_MANY = _pair(("relu", "erf", "gelu", "sin"), ([0.5, 30.0],), (0.02, 1.2, 3.1), (1, 3))
 
-
-_MANY = grid(
-    activation=("relu", "erf", "gelu", "sin"),
-    squares=([0.5, 30.0],),
-    turn=(0.02, 1.2, 3.1),
-    depth=(1, 3),
-)
-
-NNGP_PARALLEL = replace(
+NNGP_PARALLEL = _like(
     NNGP,
     id="dc/eq1-parallel",
-    title=(
-        "Top-layer kernels of parallel, nearly parallel and opposite inputs of"
-        " unequal lengths"
-    ),
+    title="Top-layer kernels of parallel, nearly parallel and opposite inputs of unequal"
+    " lengths",
     statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
     r" x_j = c\, x_i",
     cases=_PARALLEL,
-    larger_cases={},
-    must_refute=partial(_a_layer_more, 0),
+    must_refute=_a_layer_more(0),
     uses=("dc/eq1-lengths",),
 )
 
-NTK_PARALLEL = replace(
+NTK_PARALLEL = _like(
     NTK,
     id="dc/eq7-parallel",
-    title=(
-        "Tangent kernels of parallel, nearly parallel and opposite inputs of"
-        " unequal lengths"
-    ),
+    title="Tangent kernels of parallel, nearly parallel and opposite inputs of unequal"
+    " lengths",
     statement=r"T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
     r" \sigma'(v)], \quad x_j = c\, x_i",
     cases=_PARALLEL,
-    larger_cases={},
-    must_refute=partial(_a_layer_more, 1),
+    must_refute=_a_layer_more(1),
     uses=("dc/eq7-lengths",),
 )
 
@@ -520,8 +436,7 @@ def _predict_turned(
 ) -> list[Any]:
     # In the opposite direction, and in one more dimension, in which neither extends.
     rows = [[0.0, *(-v for v in row)] for row in _rows(squares[0], squares[1], turn)]
-    a = subject(activation).normalized()
-    return pairs.entries_of(kernels.nngp(rows, a, depth))
+    return pairs.entries_of(kernels.nngp(rows, normalised(activation), depth))
 
 
 NNGP_TURNED = replace(
@@ -529,38 +444,31 @@ NNGP_TURNED = replace(
     id="dc/eq1-turned",
     title="Turning both inputs leaves their top-layer kernel as it is",
     statement=r"K(U x, U y) = K(x, y), \quad U^T U = I",
-    cases=grid(
-        activation="erf",
-        squares=([1.0, 1.0], [0.5, 2.0]),
-        turn=(1e-3, 1.2),
-        depth=2,
-    ),
+    cases=_pair("erf", ([1.0, 1.0], [0.5, 2.0]), (1e-3, 1.2), 2),
     predict=_predict_turned,
     must_refute=changed(_predict_turned, "One hidden layer too many.", depth=3),
     uses=("dc/eq1-parallel",),
 )
 
-NNGP_MANY = replace(
+NNGP_MANY = _like(
     NNGP,
     id="dc/eq1-many",
     title="Top-layer kernel of a pair among many inputs of unequal lengths",
     statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
     r" 1/2 \le |x|^2 \le 30, \quad n = 122",
     cases=_MANY,
-    larger_cases={},
-    predict=partial(_predict_many, 0),
+    predict=partial(_predict, _among_many, 0),
     uses=("dc/eq1-lengths",),
 )
 
-NTK_MANY = replace(
+NTK_MANY = _like(
     NTK,
     id="dc/eq7-many",
     title="Tangent kernel of a pair among many inputs of unequal lengths",
     statement=r"T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
     r" \sigma'(v)], \quad 1/2 \le |x|^2 \le 30, \quad n = 122",
     cases=_MANY,
-    larger_cases={},
-    predict=partial(_predict_many, 1),
+    predict=partial(_predict, _among_many, 1),
     uses=("dc/eq7-lengths",),
 )
 
@@ -574,7 +482,7 @@ _FEW = 60
 
 @lru_cache(maxsize=8)
 def _by_values(
-    p: float, q: float, turn: float, depth: int, *, more: float = 0.0
+    p: float, q: float, *, turn: float, depth: int, more: float = 0.0
 ) -> Any:
     # Behind a large mean pairs cost more, and fewer rows do.
     rng, count = np.random.default_rng(19), 16 if more else _FEW
@@ -587,12 +495,6 @@ def _by_values(
         a = act.from_function(lambda z: base(z) + more, derivative=base.derivative)
     found = kernels.nngp_ntk(x, a, depth)
     return [k[:2, :2] for k in found]
-
-
-def _predict_values(
-    which: int, *, squares: list[float], turn: float, depth: int, more: float = 0.0
-) -> list[Any]:
-    return pairs.entries_of(_by_values(*squares, turn, depth, more=more)[which])
 
 
 @dataclass(frozen=True)
@@ -617,25 +519,23 @@ class _Raised:
         return value + self.more * (means + self.more), slope
 
 
-def _measure_values(
-    which: str, *, squares: list[float], turn: float, depth: int, more: float = 0.0
-) -> list[Any]:
-    first = pairs.start(*_rows(squares[0], squares[1], turn))
-    law = _Raised(pairs.LAWS[_BY_VALUES], more)
-    return pairs.entries(*getattr(pairs.recursion(law, first, depth)[-1], which))
+def _of_values(
+    p: float, q: float, *, turn: float, depth: int, more: float = 0.0
+) -> pairs.State:
+    law, first = _Raised(pairs.LAWS[_BY_VALUES], more), pairs.start(*_rows(p, q, turn))
+    return pairs.recursion(law, first, depth)[-1]
 
 
 def _odd_part(
-    which: str, *, squares: list[float], turn: float, depth: int, more: float = 0.0
+    which: int, *, squares: list[float], turn: float, depth: int, **_: Any
 ) -> list[Any]:
     """The odd part of the function alone, 2 sin x."""
-    del more
     first = pairs.start(*_rows(squares[0], squares[1], turn))
     states = pairs.recursion(pairs.LAWS["sin"], first, depth)
-    return pairs.entries(*(4 * v for v in getattr(states[-1], which)))
+    return pairs.entries(*(4 * v for v in states[-1][which]))
 
 
-NNGP_VALUES = replace(
+NNGP_VALUES = _like(
     NNGP,
     id="dc/eq1-values",
     title="Top-layer kernels of a function that is known by its values alone",
@@ -646,10 +546,9 @@ NNGP_VALUES = replace(
         "other inputs of other lengths present",
     ),
     cases=grid(squares=([2.0, 3.0],), turn=0.02, depth=1),
-    larger_cases={},
-    predict=partial(_predict_values, 0),
-    measure=partial(_measure_values, "k"),
-    must_refute=partial(_odd_part, "k"),
+    predict=partial(_predict, _by_values, 0),
+    measure=partial(_measure, _of_values, 0),
+    must_refute=partial(_odd_part, 0),
     uses=("dc/eq1-lengths",),
 )
 
@@ -669,9 +568,9 @@ NTK_VALUES = replace(
         # on both sides of one, which tables part at.
         {"squares": [0.9, 1.1], "turn": 0.3, "depth": 1, "more": 5.0},
     ),
-    predict=partial(_predict_values, 1),
-    measure=partial(_measure_values, "t"),
-    must_refute=partial(_odd_part, "t"),
+    predict=partial(_predict, _by_values, 1),
+    measure=partial(_measure, _of_values, 1),
+    must_refute=partial(_odd_part, 1),
     uses=("dc/eq7-lengths",),
 )
 

@@ -14,15 +14,7 @@ from empirical.conditioning import DigitProblem, accuracy, digit_problem, minimu
 from theory import activations as act
 from theory import kernels
 from theory import optimization as rates
-from verify.claim import (
-    Case,
-    Claim,
-    Source,
-    grid,
-    numeric,
-    statistical,
-    trend,
-)
+from verify.claim import Case, Claim, Source, grid, numeric, statistical, trend
 from verify.claims._predictors import always, changed
 from verify.claims.deep_conditioning import _populations as pop
 from verify.claims.deep_conditioning.overfitting import circle_case
@@ -212,10 +204,8 @@ THM_61 = _of_theorem(
     id="dc/thm6.1",
     loose=True,
     title="Deep kernels interpolate noisy labels with vanishing excess risk",
-    statement=(
-        r"R(\hat\theta) - R(\theta^*) \le"
-        r" 56 (1 + \|\theta^*\|)^2 \frac{\log(8n^2/3)}{n}"
-    ),
+    statement=r"R(\hat\theta) - R(\theta^*) \le"
+    r" 56 (1 + \|\theta^*\|)^2 \frac{\log(8n^2/3)}{n}",
     source=Source(_KEY, "Theorem 6.1 (constant ours)", Reading.OURS),
     # Below n = 805 the bound is above one, the risk of predicting nothing.
     cases=(_cube(900, 41, 0.02, 2, 500), _cube(1000, 43, 0.01, 1, 600)),
@@ -238,10 +228,8 @@ THM_61_SHARPER = _of_theorem(
     id="dc/thm6.1-without-log",
     loose=True,
     title="The excess-risk bound of Theorem 6.1 without its logarithm",
-    statement=(
-        r"R(\hat\theta) - R(\theta^*) \le \left(2 + \frac{2n}{1 - 1/(2n)}\right)"
-        r" \frac{3.18}{n^2} (1 + \|\theta^*\|)^2"
-    ),
+    statement=r"R(\hat\theta) - R(\theta^*) \le \left(2 + \frac{2n}{1 - 1/(2n)}\right)"
+    r" \frac{3.18}{n^2} (1 + \|\theta^*\|)^2",
     source=Source(_KEY, "Theorem 6.1 (sharpened)", Reading.OURS),
     cases=(_SAMPLES[1], _cube(150, 31, 0.1, 2, 700)),
     predict=_predict_excess_without_log,
@@ -258,10 +246,7 @@ THM_61_SHARPER = _of_theorem(
 
 THM_61_EXACT = _of_theorem(
     id="dc/thm6.1-exact",
-    title=(
-        "The excess risk of interpolation at the theorem's depth is (n +"
-        " |theta*|^2) / N"
-    ),
+    title="The excess risk of interpolation at the theorem's depth is (n + |theta*|^2) / N",
     statement=r"R(\hat\theta) - R(\theta^*) = \frac{n + \|\theta^*\|^2}{N}",
     source=Source(_KEY, "Theorem 6.1 (what its hypothesis implies)", Reading.OURS),
     cases=(*_SAMPLES, _cube(150, 31, 0.5, 2, 700), _cube(900, 41, 0.02, 2, 500)),
@@ -276,13 +261,9 @@ THM_61_EXACT = _of_theorem(
 THM_61_ZERO = numeric(
     id="dc/thm6.1-zero",
     items=("Thm6.1",),
-    title=(
-        "At Theorem 6.1's depth, predicting zero is as good as the optimum, up to 1/n^2"
-    ),
-    statement=(
-        r"R(0) - R(\theta^*) = \theta^{*T} \Sigma \theta^*"
-        r" \le \frac{3.18}{n^2} \|\theta^*\|^2"
-    ),
+    title="At Theorem 6.1's depth, predicting zero is as good as the optimum, up to 1/n^2",
+    statement=r"R(0) - R(\theta^*) = \theta^{*T} \Sigma \theta^*"
+    r" \le \frac{3.18}{n^2} \|\theta^*\|^2",
     assumptions=(
         _HYPOTHESIS[0],
         "points of a circle, one heavier, in whose direction the optimum lies",
@@ -304,27 +285,23 @@ THM_61_ZERO = numeric(
     version=2,
 )
 
+_SECTION_6 = Source(
+    _KEY, "Section 6 (what its depth does to a given data set)", Reading.OURS
+)
+
 DIGITS_RATE = trend(
     id="dc/thm6.1-digits-rate",
     items=("Thm6.1",),
-    title=(
-        "On digits, every layer multiplies the share that a deep kernel explains by 1 - mu"
-    ),
-    statement=(
-        r"\frac{d}{dL} \log\left(1 - \frac{R(\hat\theta_L)}{R(0)}\right)"
-        r" \to \log(1 - \mu)"
-    ),
+    title="On digits, every layer multiplies the share that a deep kernel explains by 1 -"
+    " mu",
+    statement=r"\frac{d}{dL} \log\left(1 - \frac{R(\hat\theta_L)}{R(0)}\right)"
+    r" \to \log(1 - \mu)",
     assumptions=(
         "normalised ReLU, digits of unit norm, class indicators minus 1/10",
         "one test set: replicates are disjoint training sets",
     ),
-    source=Source(
-        _KEY, "Section 6 (what its depth does to a given data set)", Reading.OURS
-    ),
-    cases=(
-        {"first": 40, "last": 60, "n": 100, "m": 100, "batches": 6, "centre": False},
-        {"first": 40, "last": 60, "n": 100, "m": 100, "batches": 6, "centre": True},
-    ),
+    source=_SECTION_6,
+    cases=grid(first=40, last=60, n=100, m=100, batches=6, centre=(False, True)),
     predict=_predict_slope,
     measure=_measure_slope,
     # K - I changes predictions at the first depth by below 2e-3, over 20 layers: 1e-4.
@@ -343,21 +320,15 @@ DIGITS_RATE = trend(
 DIGITS_LIMIT = numeric(
     id="dc/thm6.1-digits",
     items=("Thm6.1",),
-    title=(
-        "With depth, a deep kernel's interpolant errs on as many digits as a kernel"
-        " average"
-    ),
-    statement=(
-        r"\mathrm{err}(\hat f_L) \to \mathrm{err}\left("
-        r"\sum_i \hat\sigma^{(L)}(x \cdot x_i)\, y_i\right)"
-    ),
+    title="With depth, a deep kernel's interpolant errs on as many digits as a kernel"
+    " average",
+    statement=r"\mathrm{err}(\hat f_L) \to \mathrm{err}\left("
+    r"\sum_i \hat\sigma^{(L)}(x \cdot x_i)\, y_i\right)",
     assumptions=(
         "normalised ReLU, digits of unit norm, 60 layers",
         "200 digits for training, 300 for testing",
     ),
-    source=Source(
-        _KEY, "Section 6 (what its depth does to a given data set)", Reading.OURS
-    ),
+    source=_SECTION_6,
     cases=grid(depth=60, n=200, m=300, centre=(False, True)),
     predict=_predict_error,
     measure=_measure_error,
@@ -386,9 +357,7 @@ DIGITS_GAIN = statistical(
         "normalised ReLU, 100 digits of unit norm",
         "one test set: replicates are disjoint training sets",
     ),
-    source=Source(
-        _KEY, "Section 6 (what its depth does to a given data set)", Reading.OURS
-    ),
+    source=_SECTION_6,
     cases=(
         {"shallow": 4, "deep": 32, "n": 100, "m": 100, "batches": 40, "centre": False},
     ),

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -20,12 +21,12 @@ from verify.claims._predictors import unlike
 from verify.claims._twins import Array, closed
 from verify.claims.deep_conditioning.named_activations import moments
 
-KEY = "agarwal2021deep"
+_closed = partial(closed, key="agarwal2021deep")
 Function = Callable[[Any], Any]
 
 # --- inputs, and networks layer by layer ------------------------------------------------
 
-_N, _DIM, _DELTA, _SEED = 4, 64, 0.2, 7
+_N, _DELTA, _SEED = 4, 0.2, 7
 """Where an experiment assumes the separation, the seed or tanh, it is not told them."""
 
 _WIDTH, _DRAWS = 9, 3
@@ -117,7 +118,7 @@ def _plain_depth(
             if tangent:
                 own = [*weights[:depth], weights[-1]]
                 found += _extremes(_tangent(x, own) if depth else product)
-    return [float(number) for number in found]
+    return found
 
 
 def _found_depth(*, kind: str, tangent: bool, depths: list[int]) -> list[float]:
@@ -138,19 +139,16 @@ def _found_depth(*, kind: str, tangent: bool, depths: list[int]) -> list[float]:
             for kernel in ("nngp", "ntk") if tangent else ("nngp",):
                 for what in ("conditions", "smallest", "largest"):
                     told.append(found[f"{kernel}_{what}"][draw][place])
-    return [float(number) for number in told]
+    return told
 
 
-DEPTH = closed(
+DEPTH = _closed(
     id="dc/cor3.3-sampled",
     items=("Cor3.3", "Cor3.5"),
-    title=(
-        "Condition numbers of sampled networks equal those of kernels formed"
-        " entry by entry"
-    ),
+    title="Condition numbers of sampled networks equal those of kernels formed entry by"
+    " entry",
     statement=r"\kappa(D^{-1/2}KD^{-1/2}),\qquad K_{ij}=\langle h_i,h_j\rangle"
     r"\text{ or }\langle\nabla f_i,\nabla f_j\rangle",
-    key=KEY,
     where="Corollaries 3.3 and 3.5, at finite width",
     cases=(
         *grid(kind=("a", "b"), tangent=(False, True), depths=([0, 1, 3],)),
@@ -179,7 +177,7 @@ def _plain_width(*, widths: list[int], depth: int, wrong: bool) -> list[float]:
             stack = np.stack(each)
             spread = stack.std(axis=0, ddof=0 if wrong else 1)
             found += [*stack.mean(axis=0).ravel(), *spread.ravel()]
-    return [float(number) for number in found]
+    return found
 
 
 def _found_width(*, widths: list[int], depth: int) -> list[float]:
@@ -200,14 +198,11 @@ def _found_width(*, widths: list[int], depth: int) -> list[float]:
     return told
 
 
-WIDTH = closed(
+WIDTH = _closed(
     id="dc/eq7-sampled",
     items=("Eq1", "Eq7"),
-    title=(
-        "Means and spreads of sampled kernels equal those of kernels formed one by one"
-    ),
+    title="Means and spreads of sampled kernels equal those of kernels formed one by one",
     statement=r"\bar K_m,\qquad\sqrt{\tfrac1{D-1}\sum(K-\bar K_m)^2}",
-    key=KEY,
     where="Equations 1 and 7, at finite width",
     cases=({"widths": [5, 8], "depth": 2}, {"widths": [7], "depth": 3}),
     twin=_plain_width,
@@ -229,7 +224,7 @@ def _plain_sampled(*, tangent: bool, max_bytes: int, wrong: bool) -> list[float]
         hidden = weights if wrong else weights[:-1]
         k = _gram(_layers(x, hidden)[-1])
         found += [*k.ravel(), *(_tangent(x, weights).ravel() if tangent else [])]
-    return [float(number) for number in found]
+    return found
 
 
 def _found_sampled(*, tangent: bool, max_bytes: int) -> list[float]:
@@ -253,12 +248,11 @@ def _found_sampled(*, tangent: bool, max_bytes: int) -> list[float]:
     return found
 
 
-SAMPLED = closed(
+SAMPLED = _closed(
     id="dc/eq1-sampled",
     items=("Eq1", "Eq7"),
     title="Kernels of networks that are drawn together or one by one, from one stream",
     statement=r"K_m(x,y)=\langle h_m(x),h_m(y)\rangle,\qquad m=1,2,3",
-    key=KEY,
     where="Equations 1 and 7",
     # So little memory that each is alone, or enough for all.
     cases=grid(tangent=(False, True), max_bytes=(1, 2**30)),
@@ -291,31 +285,24 @@ def _plain_norms(
             1 if wrong else draws
         )
         found += [*values.mean(axis=0).ravel(), *errors.ravel()]
-    return [float(number) for number in found]
+    return found
 
 
 def _found_norms(*, rho: float, sizes: list[float], draws: int) -> list[float]:
     found = EXPERIMENTS["norms"](
-        rho=rho,
-        squared_norms=sizes,
-        width=_WIDTH,
-        depth=3,
-        draws=draws,
+        rho=rho, squared_norms=sizes, width=_WIDTH, depth=3, draws=draws
     )
     names = ("squared_norms", "correlations")
     parts = (found[f"{n}{end}"] for n in names for end in ("", "_standard_errors"))
     return [number for part in parts for number in np.ravel(part).tolist()]
 
 
-NORMS = closed(
+NORMS = _closed(
     id="dc/D.0-norms",
     items=("D.0",),
-    title=(
-        "Recorded lengths and cosines by layer are means over networks with"
-        " standard errors"
-    ),
+    title="Recorded lengths and cosines by layer are means over networks with standard"
+    " errors",
     statement=r"\|h_l(x)\|^2,\ \cos(h_l(x),h_l(y)),\qquad s/\sqrt D",
-    key=KEY,
     where="Appendix D, at finite width",
     cases=(
         {"rho": 0.9, "sizes": [2.0, 0.5], "draws": 3},
@@ -371,7 +358,7 @@ def _plain_train(*, layers: str, kind: str, every: int, wrong: bool) -> list[flo
         steps = list(range(0, _STEPS + 1, every))
         kept = [losses[t] for t in steps]
         told += [size, high / low, *kept, *_rates(kept, steps)]
-    return [float(number) for number in told]
+    return told
 
 
 def _found_train(*, layers: str, kind: str, every: int) -> list[float]:
@@ -391,19 +378,16 @@ def _found_train(*, layers: str, kind: str, every: int) -> list[float]:
         told += [found["step_sizes"][draw], found["conditions"][draw]]
         told += [*found["losses"][draw], found["slowest_rates"][draw]]
         told.append(found["steps_to_1e-6"][draw])
-    return [float(number) for number in told]
+    return told
 
 
-TRAIN = closed(
+TRAIN = _closed(
     id="dc/thmE.8-steps",
     items=("ThmE.8", "ThmE.5"),
-    title=(
-        "Gradient descent on the top layer and on all layers matches PyTorch,"
-        " step sizes too"
-    ),
+    title="Gradient descent on the top layer and on all layers matches PyTorch, step sizes"
+    " too",
     statement=r"W\leftarrow W-\eta\nabla\tfrac1{2n}\|f-y\|^2,\qquad"
     r"\eta=\tfrac n{\lambda_{\max}}\text{ or }\tfrac{2n}{\lambda_{\min}+\lambda_{\max}}",
-    key=KEY,
     where="Theorems E.5 and E.8",
     cases=grid(layers=("top", "all"), kind=("a", "b"), every=(1, 4)),
     twin=_plain_train,
@@ -442,7 +426,7 @@ def _plain_chain(*, rho: float, chains: int, wrong: bool) -> list[float]:
         spread = values.std(axis=0, ddof=min(1, chains - 1))
         spread /= 1.0 if wrong else math.sqrt(chains)
         found += [*values.mean(axis=0), *spread]
-    return [float(number) for number in found]
+    return found
 
 
 def _found_chain(*, rho: float, chains: int) -> list[float]:
@@ -452,13 +436,12 @@ def _found_chain(*, rho: float, chains: int) -> list[float]:
     return [number for name in names for number in found[name]]
 
 
-CHAIN = closed(
+CHAIN = _closed(
     id="dc/eq3-chain",
     items=("Eq3",),
     title="Recorded correlations by layer are means over pairs followed one by one",
     statement=r"\rho_{l+1}=\cos(\sigma(u),\sigma(v)),\qquad v=\rho_l g+"
     r"\sqrt{1-\rho_l^2}\,g'",
-    key=KEY,
     where="Equation 3",
     cases=grid(rho=(0.5, -0.8), chains=(1, 4)),
     twin=_plain_chain,
@@ -508,7 +491,7 @@ def _plain_digits(
         right = seen.argmax(axis=1) == labels
         found += [depth, values[-1] / values[0], 0.0, (y * weights).sum()]
         found += [np.mean(right), errors.mean()]
-    return [float(number) for number in found]
+    return found
 
 
 def _found_digits(*, n: int, depths: list[int], noise: float) -> list[float]:
@@ -528,12 +511,11 @@ def _found_digits(*, n: int, depths: list[int], noise: float) -> list[float]:
     ]
 
 
-DIGITS = closed(
+DIGITS = _closed(
     id="dc/thm6.1-recorded",
     items=("Thm6.1",),
     title="Digits interpolated with averaged kernels equal solutions entry by entry",
     statement=r"f(x)=k(x)^TK^{-1}y,\qquad y^TK^{-1}y",
-    key=KEY,
     where="Section 6",
     cases=(
         {"n": 12, "depths": [1, 3], "noise": 0.0},

@@ -1,6 +1,7 @@
 """Digits, rates and pairs of inputs, from the definitions (closed claims)."""
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from empirical.randomness import numpy_generator
 from verify.claim import grid
 from verify.claims._twins import Array, closed, sketch
 
-KEY = "agarwal2021deep"
+_closed = partial(closed, key="agarwal2021deep")
 _SEED = 7
 
 # --- interpolation ----------------------------------------------------------------------
@@ -66,15 +67,11 @@ def _found_digits(*, n: int, tests: int, noise: float, centre: bool) -> list[flo
     return [fit.condition, float(fit.squared_norms.sum()), right, *told]
 
 
-DIGITS = closed(
+DIGITS = _closed(
     id="dc/thm6.1-interpolant",
     items=("Thm6.1",),
-    title=(
-        "Minimum-norm interpolants of digits are solutions of the kernel's"
-        " linear system"
-    ),
+    title="Minimum-norm interpolants of digits are solutions of the kernel's linear system",
     statement=r"f(x)=k(x)^TK^{-1}y,\qquad\|f\|^2=y^TK^{-1}y",
-    key=KEY,
     where="Section 6 and Appendix G, the minimum-norm interpolant",
     cases=(
         {"n": 12, "tests": 7, "noise": 0.0, "centre": False},
@@ -138,12 +135,11 @@ def _found_rates(*, above: float, below: float) -> list[float]:
     return np.nan_to_num(every, nan=-9.0, posinf=-8.0).tolist()
 
 
-RATES = closed(
+RATES = _closed(
     id="dc/thmE.8-fitted",
     items=("ThmE.8", "ThmE.5"),
     title="Rates of decay are least-squares slopes through the late losses alone",
     statement=r"r=-\frac{\sum(t-\bar t)\log\mathcal L_t}{\sum(t-\bar t)^2}",
-    key=KEY,
     where="Theorems E.5 and E.8, as measured",
     cases=grid(above=(1e-20, 1e-6), below=(1e-2, 0.6)),
     twin=_plain_rates,
@@ -169,15 +165,12 @@ def _found_pair(*, rho: float, dim: int, turned: bool) -> list[float]:
     return found if turned else [*found, *sketch(x)]
 
 
-PAIR = closed(
+PAIR = _closed(
     id="dc/asmA-pair",
     items=("AsmA",),
-    title=(
-        "Generated pairs of inputs have unit length and exactly the requested"
-        " correlation"
-    ),
+    title="Generated pairs of inputs have unit length and exactly the requested"
+    " correlation",
     statement=r"\|x\|=\|y\|=1,\qquad x\cdot y=\rho",
-    key=KEY,
     where="Assumption A, of two inputs",
     cases=grid(rho=(-1.0, -0.4, 0.0, 0.999999, 1.0), dim=(2, 5), turned=(False, True)),
     twin=_plain_pair,
@@ -230,12 +223,11 @@ def _found_slope(*, first: int) -> list[float]:
     return [found.value, found.standard_error]
 
 
-SLOPE = closed(
+SLOPE = _closed(
     id="dc/lemE.1-slope",
     items=("LemE.1",),
     title="Rates of error against width are least-squares slopes of logarithms",
     statement=r"\log\sqrt{\overline{e^2}}=a+b\log m",
-    key=KEY,
     where="Lemma E.1",
     cases=({"first": 0}, {"first": 1}),
     twin=_plain_slope,

@@ -56,9 +56,8 @@ def _library(name: str, x: Array, count: int) -> Array:
 
 
 def _measure(
-    *, name: str, count: int, shortest: float, longest: float, crowd: int = 0
+    *, name: str, count: int, shortest: float, longest: float, **_: Any
 ) -> Array:
-    del crowd
     rows = _rows(count, shortest, longest)
     x = [[mpmath.mpf(float(v)) for v in row] for row in rows]
     with mpmath.workprec(BITS):
@@ -78,17 +77,13 @@ def _measure(
     return np.concatenate([*parts, *logs])
 
 
-def _predict(
-    *, name: str, count: int, shortest: float, longest: float, crowd: int = 0
-) -> Array:
-    return _library(name, _rows(count, shortest, longest, crowd), count)
+def _predict(*, name: str, count: int, **ends: Any) -> Array:
+    return _library(name, _rows(count, **ends), count)
 
 
-def _wrong(
-    *, name: str, count: int, shortest: float, longest: float, crowd: int = 0
-) -> Array:
+def _wrong(*, name: str, count: int, **ends: Any) -> Array:
     """Kernels of the directions alone, as if every row had the mean length."""
-    x = _rows(count, shortest, longest, crowd)
+    x = _rows(count, **ends)
     lengths = np.linalg.norm(x, axis=1)
     x *= (np.exp(np.mean(np.log(lengths))) / lengths)[:, None]
     return _library(name, x, count)

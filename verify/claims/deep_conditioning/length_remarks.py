@@ -3,23 +3,22 @@
 import math
 from typing import Any
 
-import mpmath
 import numpy as np
 
 from theory import activations as act
 from theory import lengths
-from verify import integrals
 from verify.claim import Source, grid, numeric
 from verify.claims._predictors import always, changed
 from verify.claims.deep_conditioning._lengths import (
     FUNCTIONS,
     KEY,
     Array,
+    iterated_lengths,
     length,
     odd_product,
     predicted_activation,
 )
-from verify.claims.deep_conditioning._normrelu import constants_of, moments_at
+from verify.claims.deep_conditioning._normrelu import correlations
 from verify.compare import AgreesTo, AtMost, Outcome
 from verify.reading import Reading
 
@@ -36,19 +35,13 @@ def _predict_lengths(
 def _measure_lengths(
     *, name: str, scale: float, gamma: float, depth: int, **_case: Any
 ) -> Array:
-    out = []
-    for _ in range(depth):
-        gamma = length(name, scale, gamma)
-        out.append(abs(gamma - 1.0))
-    return np.array(out)
+    return np.abs(iterated_lengths(name, scale, gamma, depth)[1:] - 1.0)
 
 
 REM_D2 = numeric(
     id="dc/remD.2",
     items=("RemD.2", "ThmD.1"),
-    title=(
-        "Squared lengths above any constant c contract to one at the rate of its chord"
-    ),
+    title="Squared lengths above any constant c contract to one at the rate of its chord",
     statement=r"\gamma_0 \ge c \;\Rightarrow\; |\gamma_L - 1| \le"
     r" \left(\frac{1 - \hat\sigma_0(c)}{1 - c}\right)^L |\gamma_0 - 1|",
     assumptions=("as Theorem D.1", "0 < c < 1"),
@@ -80,8 +73,7 @@ def _at_zero(*, name: str) -> float:
 
 def _value_at_zero(*, name: str) -> float:
     """The value that the activation has at zero."""
-    raw = {"sigmoid": act.sigmoid, "tanh": act.tanh}[name]
-    return float(raw(0.0))
+    return float(act.CATALOGUE[name](0.0))
 
 
 D4_SIGMOID_READ = numeric(
@@ -106,9 +98,7 @@ D4_SIGMOID_READ = numeric(
 D4_SIGMOID = numeric(
     id="dc/D.4-sigmoid",
     items=("D.4", "ThmD.1"),
-    title=(
-        "The centred sigmoid is covered by the theorem on lengths: they contract to one"
-    ),
+    title="The centred sigmoid is covered by the theorem on lengths: they contract to one",
     statement=r"\sigma = \frac{s - 1/2}{\mathrm{sd}\, s(X)} \;\Rightarrow\;"
     r" |\gamma_L - 1| \le \alpha_\sigma^L |\gamma_0 - 1|",
     assumptions=("s the sigmoid", "squared lengths of 1/2 and more"),
@@ -145,10 +135,8 @@ def _measure_chain(*, name: str, scale: float, gamma: float, rho: float) -> list
 EQ17 = numeric(
     id="dc/eq17",
     items=("Eq17", "Eq18", "Eq19"),
-    title=(
-        "One layer of an odd activation at any length: at most a linear part and a"
-        " quadratic rest"
-    ),
+    title="One layer of an odd activation at any length: at most a linear part and a"
+    " quadratic rest",
     statement=r"\frac{|\hat\sigma(\rho; \gamma, \gamma)|}{\hat\sigma_0(\gamma)} \le"
     r" (1 - \mu(\gamma)) |\rho| + \mu(\gamma) |\rho|^3 \le"
     r" |\rho| (1 - \mu(\gamma) (1 - |\rho|))",
@@ -173,20 +161,6 @@ EQ17 = numeric(
 # --- NormReLU: equation 29 and Remark I.2 -------------------------------------------------
 
 
-def _dual(kink: str, gammas: tuple[float, float], rho: float) -> Any:
-    """E s(sqrt(gamma_x) X) s(sqrt(gamma_y) Y) over the root of both lengths."""
-    x, y = (
-        integrals.Pieces(1, (0, 0), (kink,), (1,), variance=mpmath.mpf(g))
-        for g in gammas
-    )
-    constants = constants_of(kink)
-    with mpmath.workdps(60):
-        shift, means = constants["shift"], x.coefficient(0) + y.coefficient(0)
-        both = x.dual(mpmath.mpf(rho), y) + shift * means + shift * shift
-        sizes = [moments_at(kink, mpmath.mpf(g))[1] for g in gammas]
-        return constants["scale"] ** 2 * both / mpmath.sqrt(sizes[0] * sizes[1])
-
-
 def _side(a: act.Activation, c: float, gamma: float, r: float) -> float:
     bias, rest = lengths.normrelu_bias(gamma, c), lengths.rest_share(a, gamma)
     return bias + r * (1.0 - bias - rest * (1.0 - r))
@@ -206,7 +180,7 @@ def _wrong_step(*, kink: str, gammas: list[float], rho: float) -> float:
 
 
 def _measure_step(*, kink: str, gammas: list[float], rho: float) -> float:
-    return abs(float(_dual(kink, (gammas[0], gammas[1]), rho)))
+    return abs(float(correlations(kink, *gammas, rho, 1)[0]))
 
 
 EQ29 = numeric(
@@ -262,21 +236,13 @@ def _wrong_range(
 def _measure_range(
     *, kink: str, gammas: list[float], rho: float, depth: int, **_case: Any
 ) -> Array:
-    (x, y), out = gammas, []
-    for _ in range(depth):
-        rho = float(_dual(kink, (x, y), rho))
-        x, y = (float(moments_at(kink, mpmath.mpf(g))[1]) for g in (x, y))
-        out.append(abs(rho))
-    return np.array(out)
+    return np.array([abs(float(r)) for r in correlations(kink, *gammas, rho, depth)])
 
 
 REM_I2 = numeric(
     id="dc/remI.2",
     items=("RemI.2", "ThmI.1"),
-    title=(
-        "NormReLU decorrelates inputs from other ranges of lengths, with other"
-        " constants"
-    ),
+    title="NormReLU decorrelates inputs from other ranges of lengths, with other constants",
     statement=r"\gamma \in [c, 2 - c] \;\Rightarrow\; |\rho_L| \le q^L |\rho_0| + \beta_c"
     r" t_0 \sum_{i < L} \alpha_c^i q^{L - 1 - i}",
     assumptions=("|cos| <= 1 - delta, delta above the sum of biases",),

@@ -17,6 +17,7 @@ from verify.claims.deep_conditioning._lengths import (
     KEY,
     KINK,
     Array,
+    gaussian_panels,
     predicted_activation,
 )
 from verify.compare import AgreesTo
@@ -26,11 +27,7 @@ from verify.reading import Reading
 
 def _kinked_rule(kink: float) -> tuple[Array, Array]:
     """Like `gaussian_rule`, with panels that end at `kink` as well."""
-    nodes, weights = np.polynomial.legendre.leggauss(20)
-    edges = np.unique(np.append(np.arange(-13.0, 13.1, 1 / 4), kink))
-    half = np.diff(edges)[:, None] / 2.0
-    x = (edges[:-1, None] + half + half * nodes).ravel()
-    return x, (half * weights).ravel() * np.exp(-x * x / 2.0) / math.sqrt(2.0 * math.pi)
+    return gaussian_panels(np.union1d(np.arange(-13.0, 13.1, 1 / 4), kink))
 
 
 def coefficients(name: str, gamma: float, order: int) -> Array:
@@ -180,9 +177,7 @@ EQ14 = numeric(
 LEM_D5 = numeric(
     id="dc/lemD.5",
     items=("LemD.5",),
-    title=(
-        "Hermite polynomials of two variances are orthogonal under correlated Gaussians"
-    ),
+    title="Hermite polynomials of two variances are orthogonal under correlated Gaussians",
     statement=r"\mathbb{E}\, h_j^{\gamma_1}(z_1) h_k^{\gamma_2}(z_2)"
     r" = \rho^j\, 1\{j = k\}",
     assumptions=("exact Gaussian moments in rational arithmetic, degrees below 8",),
@@ -278,11 +273,18 @@ def _exponential_unit(gamma: Any, count: int) -> list[Any]:
     return a
 
 
-def _measure_closed(*, name: str, gamma: float, order: int) -> list[Any]:
-    """Coefficients of exp, sin, cos: e^(+-g/2) g^(k/2) / sqrt(k!), with their signs.
+ENTIRE = {"exp": (1, 1, 1, 1), "sin": (0, 1, 0, -1), "cos": (1, 0, -1, 0)}
+"""Signs of four coefficients, and so of all."""
 
-    Those of the slope at the same length follow: sqrt(k + 1) a_{k+1} / sqrt(g).
-    """
+
+def entire_coefficient(name: str, gamma: Any, k: int) -> Any:
+    """e^(+-g/2) g^(k/2) / sqrt(k!) of exp, sin, cos, with its sign."""
+    top = mpmath.exp(gamma / 2 if name == "exp" else -gamma / 2)
+    return ENTIRE[name][k % 4] * top * mpmath.sqrt(gamma**k / mpmath.factorial(k))
+
+
+def _measure_closed(*, name: str, gamma: float, order: int) -> list[Any]:
+    """Coefficients; those of the slope follow: sqrt(k + 1) a_{k+1} / sqrt(g)."""
     with mpmath.workprec(BITS):
         g, count = mpmath.mpf(gamma), order + 2
         if name == "gaussian":
@@ -290,12 +292,7 @@ def _measure_closed(*, name: str, gamma: float, order: int) -> list[Any]:
         elif name == "elu":
             a = _exponential_unit(g, count)
         else:
-            sign = {"exp": (1, 1, 1, 1), "sin": (0, 1, 0, -1), "cos": (1, 0, -1, 0)}
-            top = mpmath.exp(g / 2 if name == "exp" else -g / 2)
-            a = [
-                sign[name][k % 4] * top * mpmath.sqrt(g**k / mpmath.factorial(k))
-                for k in range(count)
-            ]
+            a = [entire_coefficient(name, g, k) for k in range(count)]
         slopes = [mpmath.sqrt((k + 1) / g) * a[k + 1] for k in range(order + 1)]
         return [*a[: order + 1], *slopes]
 

@@ -11,13 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from theory import lengths as closed
-from verify.claim import (
-    Source,
-    adversarial,
-    grid,
-    numeric,
-    statistical,
-)
+from verify.claim import Source, adversarial, grid, numeric, statistical
 from verify.claims._predictors import changed
 from verify.claims._searches import searched
 from verify.claims.deep_conditioning._lengths import (
@@ -26,6 +20,7 @@ from verify.claims.deep_conditioning._lengths import (
     Array,
     function,
     iterate,
+    iterated_lengths,
     length,
     predicted_activation,
 )
@@ -35,13 +30,8 @@ from verify.reading import Reading
 # --- D.0: the layers by definition ----------------------------------------------------
 
 
-def _predict_layers(
-    *, name: str, gamma_x: float, gamma_y: float, rho: float, depth: int
-) -> Array:
-    states = closed.joint_trajectory(
-        predicted_activation(name), gamma_x, gamma_y, rho, depth
-    )
-    return np.column_stack(states)
+def _predict_layers(*, name: str, **start: Any) -> Array:
+    return np.column_stack(closed.joint_trajectory(predicted_activation(name), **start))
 
 
 def _wrong_layers(
@@ -51,10 +41,8 @@ def _wrong_layers(
     a, states = predicted_activation(name), [(gamma_x, gamma_y, rho)]
     for _ in range(depth):
         x, y, r = states[-1]
-        states.append(
-            (float(a.length_map(x)), float(a.length_map(y)), float(a.dual(r)))
-        )
-    return np.array(states)
+        states.append((a.length_map(x), a.length_map(y), a.dual(r)))
+    return np.array(states, dtype=np.float64)
 
 
 # --- Lemma D.3, Theorem D.1: lengths --------------------------------------------------
@@ -93,11 +81,8 @@ def _wrong_increase(*, name: str, scale: float) -> Array:
     return np.array([float(a.length_map(1.1 * gamma)) for gamma in _GAMMAS[1:]])
 
 
-def _measure_deviation(*, name: str, scale: float, gamma: float, depth: int) -> Array:
-    values = [gamma]
-    for _ in range(depth):
-        values.append(length(name, scale, values[-1]))
-    return np.abs(np.array(values) - 1.0)
+def _measure_deviation(**case: Any) -> Array:
+    return np.abs(iterated_lengths(**case) - 1.0)
 
 
 def _decay(rate: float, gamma: float, depth: int) -> Array:
@@ -150,23 +135,15 @@ def _measure_networks(
     return Estimate.of(history)
 
 
-def _predict_networks(
-    *, name: str, gamma_x: float, gamma_y: float, rho: float, depth: int, **_: Any
-) -> Array:
-    states = _predict_layers(
-        name=name, gamma_x=gamma_x, gamma_y=gamma_y, rho=rho, depth=depth
-    )[1:]
+def _predict_networks(*, width: int, draws: int, seed: int, **start: Any) -> Array:
+    states = _predict_layers(**start)[1:]
     states[:, 2] *= np.sqrt(states[:, 0] * states[:, 1])
     return states
 
 
-def _wrong_networks(
-    *, name: str, gamma_x: float, gamma_y: float, rho: float, depth: int, **_: Any
-) -> Array:
+def _wrong_networks(*, depth: int, **case: Any) -> Array:
     """One hidden layer too many."""
-    return _predict_networks(
-        name=name, gamma_x=gamma_x, gamma_y=gamma_y, rho=rho, depth=depth + 1
-    )[1:]
+    return _predict_networks(depth=depth + 1, **case)[1:]
 
 
 _TANGENTS = (0.05, 0.25, 0.5, 1.0, 1.5, 2.5, 4.0, 7.0)
@@ -275,9 +252,7 @@ THM_D1 = adversarial(
 THM_D1_ABOVE = adversarial(
     id="dc/thmD.1-above-one",
     items=("Eq13", "ThmD.1"),
-    title=(
-        "Squared lengths above one shrink at the rate of the length map's slope at one"
-    ),
+    title="Squared lengths above one shrink at the rate of the length map's slope at one",
     statement=r"\gamma_0 \ge 1 \;\Rightarrow\; |\gamma_L - 1|"
     r" \le \hat\sigma_0'(1)^L |\gamma_0 - 1|",
     assumptions=_HYPOTHESES,
@@ -300,6 +275,7 @@ THM_D1_ABOVE = adversarial(
     max_examples=60,
     uses=("dc/lemD.3",),
 )
+_EIGHT_LAYERS = partial(grid, name=("tanh", "normrelu"), gamma_y=0.5, depth=8, seed=311)
 WIDE = statistical(
     id="dc/thm3.11-wide-networks",
     items=("Thm3.11", "ThmD.9", "D.0"),
@@ -309,26 +285,10 @@ WIDE = statistical(
     r" \sqrt{\gamma_l \gamma_l'} + O\left(\frac{1}{m}\right)",
     assumptions=("standard Gaussian weights", "tanh; NormReLU with SELU's scale"),
     source=Source(KEY, "Theorem 3.11, at finite width", Reading.OURS),
-    cases=grid(
-        name=("tanh", "normrelu"),
-        gamma_x=2.0,
-        gamma_y=0.5,
-        rho=0.9,
-        depth=8,
-        width=4096,
-        draws=64,
-        seed=311,
-    ),
+    cases=_EIGHT_LAYERS(gamma_x=2.0, rho=0.9, width=4096, draws=64),
     larger_cases={
-        "full": grid(
-            name=("tanh", "normrelu"),
-            gamma_x=(2.0, 4.0),
-            gamma_y=0.5,
-            rho=(0.9, -0.5),
-            depth=8,
-            width=(1024, 4096, 16_384),
-            draws=256,
-            seed=311,
+        "full": _EIGHT_LAYERS(
+            gamma_x=(2.0, 4.0), rho=(0.9, -0.5), width=(1024, 4096, 16_384), draws=256
         )
     },
     predict=_predict_networks,

@@ -7,9 +7,7 @@ from itertools import pairwise
 import torch
 from scipy import integrate, special
 
-from empirical.conditioning import (
-    named,
-)
+from empirical.conditioning import named
 from verify.claim import grid
 from verify.claims._twins import closed
 from verify.compare import AgreesTo
@@ -59,10 +57,7 @@ FUNCTIONS: Mapping[str, tuple[Callable[[float], float], tuple[float, ...]]] = {
     "silu": (lambda x: x * _sigmoid(x), ()),
     "mish": (lambda x: x * math.tanh(math.log1p(math.exp(x))), ()),
     "elu": (lambda x: x if x > 0.0 else math.expm1(x), (0.0,)),
-    "selu": (
-        lambda x: _SELU[0] * (x if x > 0.0 else _SELU[1] * math.expm1(x)),
-        (0.0,),
-    ),
+    "selu": (lambda x: _SELU[0] * (x if x > 0.0 else _SELU[1] * math.expm1(x)), (0.0,)),
     "hermite2": (lambda x: special.eval_hermitenorm(2, x) / math.sqrt(2.0), ()),
     "hermite3": (lambda x: special.eval_hermitenorm(3, x) / math.sqrt(6.0), ()),
     "hermite4": (lambda x: special.eval_hermitenorm(4, x) / math.sqrt(24.0), ()),

@@ -11,24 +11,17 @@ from functools import lru_cache, partial
 from typing import Any
 
 import flint
-import mpmath
 import numpy as np
 from hypothesis import strategies as st
 
 from theory import activations as act
 from theory import kernels
 from theory import optimization as rates
-from verify.claim import (
-    Source,
-    adversarial,
-    grid,
-    numeric,
-    statistical,
-)
+from verify.claim import Source, adversarial, grid, numeric, statistical
 from verify.claims._predictors import always, changed
 from verify.claims._searches import SEEDS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
-from verify.claims.deep_conditioning._subjects import subject
+from verify.claims.deep_conditioning._subjects import law, subject
 from verify.compare import (
     AgreesTo,
     Array,
@@ -38,7 +31,6 @@ from verify.compare import (
     MeanAtMost,
     Outcome,
 )
-from verify.integrals import BITS
 from verify.reading import Reading
 
 _KEY = "agarwal2021deep"
@@ -127,12 +119,8 @@ def smallest_arc_eigenvalue(n: int, delta: str) -> float:
     Inverse iteration gives a Rayleigh quotient R, an upper bound; that R (1 - 1e-12) is
     a lower bound is proved by the pivots of the shifted matrix.
     """
-    previous = flint.ctx.prec
-    flint.ctx.prec = _BITS
-    try:
+    with flint.ctx.workprec(_BITS):
         return float(_proved_smallest(n, delta))
-    finally:
-        flint.ctx.prec = previous
 
 
 def _measure_arc(*, n: int, delta: str) -> float:
@@ -171,12 +159,9 @@ def _arc_points(n: int, delta: float) -> Array:
     return np.column_stack([np.cos(angles), np.sin(angles)])
 
 
-def _measure_random_features(
-    *, n: int, delta: float, width: int, draws: int, seed: int
-) -> Estimate:
+def _measure_random_features(**case: Any) -> Estimate:
     """Minus the logarithm of lambda_min of m random ReLU features' Gram matrix."""
-    found = _random_eigenvalues(n=n, delta=delta, width=width, draws=draws, seed=seed)
-    return Estimate.of(-np.log(found))
+    return Estimate.of(-np.log(_random_eigenvalues(**case)))
 
 
 def _random_eigenvalues(
@@ -259,63 +244,39 @@ def _wrong_event(*, n: int, delta: float, **_: Any) -> float:
 # --- infinitely many coefficients (Theorem H.5) --------------------------------------
 
 
-def _mp_dual(name: str, rho: Any) -> Any:
-    pi = mpmath.pi
-    if name == "relu":
-        theta = mpmath.acos(rho)
-        return (mpmath.sin(theta) + (pi - theta) * rho) / (2 * pi)
-    if name == "step":
-        return (pi - mpmath.acos(rho)) / (2 * pi)
-    if name == "exp":
-        return mpmath.exp(1 + rho)
-    if name == "erf":
-        return 2 / pi * mpmath.asin(2 * rho / 3)
-    if name == "quadratic":
-        return rho + rho**2
-    return mpmath.exp(-1) * mpmath.sinh(rho)
+_QUADRATIC = {"a": [0.0, 1.0, 1.0]}
 
 
-def _measure_smallest(
-    *, activation: str, n: int, dim: int, spread: float, seed: int
-) -> Any:
+def _measure_smallest(*, activation: str, **points: Any) -> Any:
     """Smallest eigenvalue of the raw one-layer kernel, 60 digits."""
-    gram = recursion.exact_gram(n, dim, spread, seed)
-    with mpmath.workprec(BITS):
-        kernel = recursion.entrywise(gram, partial(_mp_dual, activation))
-        return recursion.eigenvalues(kernel)[0]
+    found = law(_QUADRATIC if activation == "quadratic" else activation)
+    kernel = recursion.entrywise(recursion.exact_gram(**points), found.dual)
+    return recursion.eigenvalues(kernel)[0]
 
 
 _ACTIVATIONS = ("erf", "exp", "relu", "sin", "step")
 
 
-def _predict_tail(
-    *,
-    activation: str,
-    n: int,
-    dim: int,
-    spread: float,
-    seed: int,
-    first: int | None = None,
-) -> float:
+def _predict_tail(*, activation: str, first: int | None = None, **points: Any) -> float:
     r"""Sum over k >= k_0 of a_k^2 (1 - (n-1) (1-delta)^k), by Gershgorin.
 
     k_0 is the least k for which the bracket is positive; order 400 truncates a sum of
     positive terms, so what is left is still a lower bound.
     """
-    points = recursion.unit_points(n, dim, spread, seed)
-    log = np.arange(401) * math.log1p(-kernels.separation(points))
+    x = recursion.unit_points(**points)
+    log = np.arange(401) * math.log1p(-kernels.separation(x))
     energies = np.asarray(subject(activation).hermite(400)) ** 2
     # 1 - (n - 1) e^log without cancellation for near-duplicates.
-    brackets = -np.expm1(log) - (n - 2) * np.exp(log)
+    brackets = -np.expm1(log) - (len(x) - 2) * np.exp(log)
     if first is not None:
         return float(energies[first:].sum())
     return float((energies * np.maximum(brackets, 0.0)).sum())
 
 
-def _by_float64(*, n: int, dim: int, spread: float, seed: int, **_: Any) -> float:
+def _by_float64(*, activation: str, **points: Any) -> float:
     """The eigenvalue in float64, which rounding moves away from zero."""
-    points = recursion.unit_points(n, dim, spread, seed)
-    gram = points @ points.T
+    x = recursion.unit_points(**points)
+    gram = x @ x.T
     return float(np.linalg.eigvalsh(gram + gram**2)[0])
 
 
@@ -396,9 +357,7 @@ ARC_VALUES = numeric(
 TWO_POINTS = numeric(
     id="dc/thmH.1-two-points",
     items=("ThmH.1",),
-    title=(
-        "For two close points, the ReLU kernel's smallest eigenvalue is nearly delta/2"
-    ),
+    title="For two close points, the ReLU kernel's smallest eigenvalue is nearly delta/2",
     statement=r"\lambda_{\min} = \hat\sigma(1) - \hat\sigma(1 - \delta)"
     r" = \frac{\delta}{2} + O(\delta^{3/2})",
     assumptions=("n = 2",),
@@ -450,10 +409,7 @@ THM_H1 = statistical(
 THM_H1_LIMIT = statistical(
     id="dc/thmH.1-half-of-limit",
     items=("ThmH.1",),
-    title=(
-        "The random features of Theorem H.1 keep half of the limit's smallest"
-        " eigenvalue"
-    ),
+    title="The random features of Theorem H.1 keep half of the limit's smallest eigenvalue",
     statement=r"\mathbb{E} \log \lambda_{\min}(\Phi_W \Phi_W^T) \ge"
     r" \log \left(\tfrac12 \lambda_{\min}(K)\right)",
     assumptions=("m >= n^2 log(n/delta) / sqrt(delta)", "points on an arc"),
@@ -472,9 +428,7 @@ THM_H1_LIMIT = statistical(
 LEM_H3 = statistical(
     id="dc/lemH.3",
     items=("LemH.3",),
-    title=(
-        "A random ReLU's kink is near one point and away from all others, often enough"
-    ),
+    title="A random ReLU's kink is near one point and away from all others, often enough",
     statement=r"\Pr(E) \ge \frac{\sqrt{\delta}}{10 n}",
     assumptions=(
         "theta = sqrt(delta)/(4n)",
@@ -494,18 +448,11 @@ LEM_H3 = statistical(
 THM_H5 = adversarial(
     id="dc/thmH.5",
     items=("ThmH.5", "E2"),
-    title=(
-        "Infinitely many non-zero Hermite coefficients make the one-layer"
-        " kernel non-singular"
-    ),
-    statement=(
-        r"\lambda_{\min}(K) \ge \sum_{k \ge k_0} a_k^2"
-        r" \left(1 - (n - 1)(1 - \delta)^k\right) > 0"
-    ),
-    assumptions=(
-        "Assumption A",
-        "infinitely many a_k are not zero (of either parity)",
-    ),
+    title="Infinitely many non-zero Hermite coefficients make the one-layer kernel"
+    " non-singular",
+    statement=r"\lambda_{\min}(K) \ge \sum_{k \ge k_0} a_k^2"
+    r" \left(1 - (n - 1)(1 - \delta)^k\right) > 0",
+    assumptions=("Assumption A", "infinitely many a_k are not zero (of either parity)"),
     source=Source(_KEY, "Theorem H.5 (with an explicit constant)", Reading.OURS),
     # Two inputs: both sides are the dual's difference between 1 and the correlation.
     cases=grid(

@@ -102,14 +102,12 @@ def _wrong_layer(*, activation: str, shift: float, scale: float, seed: int) -> A
 
 def _predict_hidden_printed(*, activation: str, seed: int) -> Array:
     """No change, as where the output is normalised too."""
-    a = subject(activation)
-    return _network(a.normalized(), seed, axis=0, normalise_output=False)
+    return _network(normalised(activation), seed, axis=0, normalise_output=False)
 
 
 def _predict_hidden_corrected(*, activation: str, seed: int) -> Array:
     # Raw = c * normalised + t at the last activation, which no normalisation follows.
-    a = subject(activation)
-    found = _network(a.normalized(), seed, axis=0, normalise_output=False)
+    a, found = subject(activation), _predict_hidden_printed(**locals())
     readout = _draws(seed)[2].sum() / math.sqrt(_WIDTH)
     return math.sqrt(a.variance) * found + a.mean * readout
 
@@ -198,7 +196,11 @@ def _measure_layer(*, activation: str, shift: float, scale: float, seed: int) ->
 # input's size and sums 50 products, so an output of size one carries at most
 # 4 * 10 * 50 * 2.2e-16 = 4e-13; a kink at zero is continuous.
 _EXACT = AgreesTo(absolute=1e-11)
-_ACTIVATIONS = ("relu", "tanh", "gelu")
+
+
+_SHIFTED = partial(
+    grid, activation=("relu", "tanh", "gelu"), shift=(0.0, -2.5), scale=(0.1, 1.0, 7.0)
+)
 
 LEM_21 = numeric(
     id="dc/lem2.1",
@@ -212,9 +214,7 @@ LEM_21 = numeric(
         "the output is normalised too",
     ),
     source=Source(_KEY, "Lemma 2.1 and equation 5"),
-    cases=grid(
-        activation=_ACTIVATIONS, shift=(0.0, -2.5), scale=(0.1, 1.0, 7.0), seed=1
-    ),
+    cases=_SHIFTED(seed=1),
     predict=_predict_batch,
     measure=partial(_torch_network, normalise_output=True, eps=_NO_EPS),
     compare=_EXACT,
@@ -233,9 +233,7 @@ APP_B = numeric(
     r" \gamma\, \mathrm{BN}(w \cdot \sigma(z_i)) + \beta",
     assumptions=LEM_21.assumptions[:2],
     source=Source(_KEY, "Appendix B, standard batch normalisation"),
-    cases=grid(
-        activation=_ACTIVATIONS, shift=(0.0, -2.5), scale=(0.1, 1.0, 7.0), seed=6
-    ),
+    cases=_SHIFTED(seed=6),
     predict=_predict_affine,
     measure=_measure_affine,
     # Gains and biases of a few units.
@@ -251,9 +249,7 @@ EQ6 = numeric(
     statement=r"\mathrm{LN}(\tilde\sigma(z)) = \mathrm{LN}(\sigma(z))",
     assumptions=("s > 0, no epsilon", "over the units of one input"),
     source=Source(_KEY, "Lemma 2.1 and equation 6"),
-    cases=grid(
-        activation=_ACTIVATIONS, shift=(0.0, -2.5), scale=(0.1, 1.0, 7.0), seed=2
-    ),
+    cases=_SHIFTED(seed=2),
     predict=_predict_layer,
     measure=_measure_layer,
     compare=_EXACT,
@@ -280,10 +276,8 @@ E8_HIDDEN = numeric(
 E8_SIGN = numeric(
     id="dc/lem2.1-negative-scale",
     items=("E8", "Lem2.1"),
-    title=(
-        "A negative scale of the activation flips the sign of every"
-        " batch-normalised unit"
-    ),
+    title="A negative scale of the activation flips the sign of every batch-normalised"
+    " unit",
     statement=r"s < 0 \;\Rightarrow\; \mathrm{BN}(w \cdot \tilde\sigma(z))"
     r" = -\mathrm{BN}(w \cdot \sigma(z))",
     assumptions=("s < 0",),
@@ -299,10 +293,8 @@ E8_SIGN = numeric(
 E8_EPSILON = numeric(
     id="dc/lem2.1-epsilon",
     items=("E8", "Lem2.1"),
-    title=(
-        "With a positive epsilon, batch normalisation absorbs a scale if"
-        " epsilon is rescaled"
-    ),
+    title="With a positive epsilon, batch normalisation absorbs a scale if epsilon is"
+    " rescaled",
     statement=r"f_{\tilde\sigma}(x; \epsilon / s^2) = f_{\sigma}(x; \epsilon)",
     assumptions=("epsilon = 1e-5 or 1e-3",),
     source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),

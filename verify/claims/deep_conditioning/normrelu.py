@@ -244,10 +244,8 @@ CLAIMS = (
     certified(
         id="dc/eq4-increasing",
         items=("Eq4",),
-        title=(
-            "NormReLU's scale increases with its kink, so that a scale fixes the"
-            " kink (certified)"
-        ),
+        title="NormReLU's scale increases with its kink, so that a scale fixes the kink"
+        " (certified)",
         statement=r"\frac{d \log\lambda}{dc} = -\lambda^2 b\, \Phi(c)"
         r" \ge 1.155\, \Phi(c) > 0,\quad c \in \mathbb{R}",
         source=Source(KEY, "Section 7, choice of c", Reading.OURS),
@@ -262,9 +260,7 @@ CLAIMS = (
     numeric(
         id="dc/I.dual",
         items=("I.dual",),
-        title=(
-            "NormReLU's dual activation for every kink, correlations -1 and 1 included"
-        ),
+        title="NormReLU's dual activation for every kink, correlations -1 and 1 included",
         statement=r"\hat\sigma(\rho) = \lambda^2 \left[\rho \Phi(-c)^2 + \frac{1}{2\pi}"
         r" \int_0^{\arcsin\rho} (\rho - \sin u) e^{-c^2/(1 + \sin u)} du\right]",
         source=Source(KEY, "Appendix I (closed form ours)", Reading.OURS),
@@ -303,10 +299,8 @@ CLAIMS = (
     numeric(
         id="dc/I.dual-formula",
         items=("I.dual",),
-        title=(
-            "NormReLU's dual: the single integral equals the double integral to 35"
-            " digits"
-        ),
+        title="NormReLU's dual: the single integral equals the double integral to 35"
+        " digits",
         statement=r"\lambda^2 \left[\rho \Phi(-c)^2 + \frac{1}{2\pi}"
         r" \int_0^{\arcsin\rho} (\rho - \sin u) e^{-c^2/(1 + \sin u)} du\right]"
         r" = E\,\sigma_c(X)\sigma_c(Y)",
@@ -347,10 +341,7 @@ CLAIMS = (
     numeric(
         id="dc/E12-critical",
         items=("E12", "E1"),
-        title=(
-            "NormReLU keeps lengths bounded from every start only for kinks c <"
-            " -0.37666"
-        ),
+        title="NormReLU keeps lengths bounded from every start only for kinks c < -0.37666",
         statement=r"\lim_{\gamma\to\infty} \hat\sigma_0(\gamma)/\gamma"
         r" = \lambda^2/2 < 1 \iff c < -0.376657093117569877\ldots",
         source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),

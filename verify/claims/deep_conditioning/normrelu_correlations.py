@@ -4,7 +4,6 @@ Measurements: the layers themselves, by the defining Gaussian integrals.
 """
 
 import math
-from functools import lru_cache
 from typing import Any
 
 import mpmath
@@ -12,12 +11,11 @@ import numpy as np
 
 from theory import activations as act
 from theory import lengths
-from verify import integrals
 from verify.claim import Source, grid, numeric
 from verify.claims._predictors import scaled
 from verify.claims.deep_conditioning._normrelu import (
     KEY,
-    constants_of,
+    correlations,
     measure_length,
     moments_at,
 )
@@ -56,66 +54,34 @@ def _predict_eq28(*, kink: str, which: str) -> float:
     return getattr(lengths.normrelu_decay(0.5, 1.5, 1.0, a), which)
 
 
-def _centred_product(kink: str, gamma: tuple[Any, Any], rho: Any) -> Any:
-    """E s(sqrt(gamma_x) X) s(sqrt(gamma_y) Y) of the unit NormReLU."""
-    x, y = (integrals.Pieces(1, (0, 0), (kink,), (1,), variance=g) for g in gamma)
-    constants = constants_of(kink)
-    with mpmath.workdps(60):
-        scale, shift = constants["scale"], constants["shift"]
-        both = x.dual(rho, y)
-        means = x.coefficient(0) + y.coefficient(0)
-        return scale**2 * (both + shift * means + shift * shift)
-
-
-@lru_cache(maxsize=32)
-def _correlations(
-    kink: str, gamma_x: float, gamma_y: float, rho: float, depth: int
-) -> tuple[Any, ...]:
-    with mpmath.workdps(60):
-        x, y, r = mpmath.mpf(gamma_x), mpmath.mpf(gamma_y), mpmath.mpf(rho)
-        out: list[Any] = []
-        for _ in range(depth):
-            product = _centred_product(kink, (x, y), r)
-            x, y = moments_at(kink, x)[1], moments_at(kink, y)[1]
-            r = product / mpmath.sqrt(x * y)
-            out.append(r)
-        return tuple(out)
-
-
 def _measure_decay(**case: Any) -> list[float]:
-    return [abs(float(r)) for r in _correlations(**case)]
+    return [abs(float(r)) for r in correlations(**case)]
 
 
-def _decay(gamma_x: float, gamma_y: float, rho: float, kink: str) -> Any:
+def _decay(*, kink: str, gamma_x: float, gamma_y: float, rho: float) -> Any:
     a = act.normrelu(float(kink))
     return lengths.normrelu_decay(gamma_x, gamma_y, 1.0 - abs(rho), a)
 
 
-def _predict_decay(
-    *, kink: str, gamma_x: float, gamma_y: float, rho: float, depth: int
-) -> list[float]:
-    decay = _decay(gamma_x, gamma_y, rho, kink)
-    return [decay.bound(rho, layer) for layer in range(1, depth + 1)]
+def _predict_decay(*, depth: int, **start: Any) -> list[float]:
+    decay = _decay(**start)
+    return [decay.bound(start["rho"], layer) for layer in range(1, depth + 1)]
 
 
-def _wrong_decay(
-    *, kink: str, gamma_x: float, gamma_y: float, rho: float, depth: int
-) -> list[float]:
+def _wrong_decay(*, depth: int, **start: Any) -> list[float]:
     """The decay without the bias of lengths that are not one."""
-    rate = _decay(gamma_x, gamma_y, rho, kink).rate
-    return [rate**layer * abs(rho) for layer in range(1, depth + 1)]
+    rate = _decay(**start).rate
+    return [rate**layer * abs(start["rho"]) for layer in range(1, depth + 1)]
 
 
-def _predict_layers(
-    *, kink: str, gamma_x: float, gamma_y: float, rho: float, epsilon: float
-) -> int:
-    bounds = _decay(gamma_x, gamma_y, rho, kink).bound(rho, np.arange(1, 20_000))
+def _predict_layers(*, epsilon: float, **start: Any) -> int:
+    bounds = _decay(**start).bound(start["rho"], np.arange(1, 20_000))
     return 1 + int(np.argmax(bounds <= epsilon))
 
 
 def _measure_layers(*, epsilon: float, **case: Any) -> int:
     """Layers until the correlation is at most epsilon."""
-    found = _correlations(depth=250, **case)
+    found = correlations(depth=250, **case)
     return next(l for l, r in enumerate(found, start=1) if abs(r) <= epsilon)
 
 
@@ -126,14 +92,11 @@ def _wrong_layers(*, kink: str, rho: float, epsilon: float, **_case: Any) -> int
 
 
 def _measure_trajectory(**case: Any) -> list[Any]:
-    return list(_correlations(**case))
+    return list(correlations(**case))
 
 
-def _predict_trajectory(
-    *, kink: str, gamma_x: float, gamma_y: float, rho: float, depth: int
-) -> list[float]:
-    a = act.normrelu(float(kink))
-    trajectory = lengths.joint_trajectory(a, gamma_x, gamma_y, rho, depth)
+def _predict_trajectory(*, kink: str, **start: Any) -> list[float]:
+    trajectory = lengths.joint_trajectory(act.normrelu(float(kink)), **start)
     return [float(r) for r in trajectory[2][1:]]
 
 
@@ -154,6 +117,9 @@ def _predict_never_increases(*, rho: float, depth: int, **_: Any) -> list[float]
 
 
 _STAR_TEXT = "-1.5907658564412685"
+_FROM_HALF = grid(
+    kink=_STAR_TEXT, gamma_x=0.5, gamma_y=(0.5, 1.5), rho=(0.5, 0.0, -0.9), depth=10
+)
 
 
 CLAIMS = (
@@ -204,13 +170,7 @@ CLAIMS = (
             "alpha_1, beta_0: dc/eq28; mu_-: dc/thmI.1-rest",
         ),
         cases=(
-            *grid(
-                kink=(_STAR_TEXT,),
-                gamma_x=0.5,
-                gamma_y=(0.5, 1.5),
-                rho=(0.5, 0.0, -0.9),
-                depth=10,
-            ),
+            *_FROM_HALF,
             *grid(kink="-1.5975", gamma_x=1.5, gamma_y=1.0, rho=0.9, depth=10),
         ),
         predict=_predict_decay,
@@ -238,11 +198,7 @@ CLAIMS = (
         assumptions=("as dc/thmI.1; L: where its bound is epsilon",),
         cases=(
             *grid(
-                kink=_STAR_TEXT,
-                gamma_x=0.5,
-                gamma_y=1.5,
-                rho=0.5,
-                epsilon=(0.25, 0.1),
+                kink=_STAR_TEXT, gamma_x=0.5, gamma_y=1.5, rho=0.5, epsilon=(0.25, 0.1)
             ),
             *grid(kink=_STAR_TEXT, gamma_x=1.5, gamma_y=1.5, rho=0.9, epsilon=0.1),
         ),
@@ -265,13 +221,7 @@ CLAIMS = (
         r"\sigma(\sqrt{\gamma_y} Y)}"
         r"{\sqrt{\hat\sigma_0(\gamma_x)\hat\sigma_0(\gamma_y)}}",
         source=Source(KEY, "Appendix I"),
-        cases=grid(
-            kink=(_STAR_TEXT,),
-            gamma_x=0.5,
-            gamma_y=(0.5, 1.5),
-            rho=(0.5, 0.0, -0.9),
-            depth=10,
-        ),
+        cases=_FROM_HALF,
         predict=_predict_trajectory,
         measure=_measure_trajectory,
         # Each layer adds the dual's 1e-14; ten of them, correlations contract.

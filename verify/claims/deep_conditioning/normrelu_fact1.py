@@ -58,12 +58,12 @@ def _mean_jet(gamma: Any, c: Any) -> tuple[Any, Any, Any]:
     return _jets(gamma, c)[0]
 
 
-def _length_jet(gamma: Any, c: Any) -> tuple[Any, Any, Any]:
+def length_jet(gamma: Any, c: Any) -> tuple[Any, Any, Any]:
     return _jets(gamma, c)[1]
 
 
 def _length(gamma: Any, c: Any) -> Any:
-    return ratio(_length_jet(gamma, c)[0], inverse_scale_squared(c))
+    return ratio(length_jet(gamma, c)[0], inverse_scale_squared(c))
 
 
 def _bias(gamma: Any, c: Any) -> Any:
@@ -72,11 +72,11 @@ def _bias(gamma: Any, c: Any) -> Any:
 
 
 def _length_slope(gamma: Any, c: Any) -> Any:
-    return ratio(_length_jet(gamma, c)[1], inverse_scale_squared(c))
+    return ratio(length_jet(gamma, c)[1], inverse_scale_squared(c))
 
 
 def _length_curvature(gamma: Any, c: Any) -> Any:
-    return ratio(_length_jet(gamma, c)[2], inverse_scale_squared(c))
+    return ratio(length_jet(gamma, c)[2], inverse_scale_squared(c))
 
 
 def _bias_curvature(gamma: Any, c: Any) -> Any:
@@ -204,7 +204,7 @@ def _measure_alpha(*, kinks: list[float]) -> Enclosure:
     # |q(gamma) - q(1)| / |gamma - 1|; q(1) = 1/lambda^2 exactly.
     def chord(gamma: Any, c: Any) -> Any:
         def rise(g: Any, k: Any) -> Any:
-            return _length_jet(g, k)[0] - inverse_scale_squared(k)
+            return length_jet(g, k)[0] - inverse_scale_squared(k)
 
         return ratio(
             quotient(rise, flint.arb(1), 1)(gamma, c), inverse_scale_squared(c)
@@ -304,10 +304,8 @@ CLAIMS = (
     ),
     _on_boxes(
         id="dc/fact1-convex-limit",
-        title=(
-            "NormReLU's bias function is not convex for kinks far below the"
-            " paper's: c = -5/2"
-        ),
+        title="NormReLU's bias function is not convex for kinks far below the paper's: c ="
+        " -5/2",
         statement=r"\min_{\gamma \in [1/2, 3/2]} \beta''(\gamma) \le -3 \cdot 10^{-6},"
         r"\quad c = -\tfrac52",
         source=Source(KEY, "Appendix I, Fact 1 (its limits)", Reading.OURS),
@@ -352,10 +350,8 @@ CLAIMS = (
     _on_boxes(
         id="dc/fact1-alpha",
         items=("Fact1", "Eq28"),
-        title=(
-            "Under NormReLU, squared lengths contract to one at the rate alpha_1"
-            " (certified)"
-        ),
+        title="Under NormReLU, squared lengths contract to one at the rate alpha_1"
+        " (certified)",
         statement=r"|\hat\sigma_0(\gamma) - 1| \le \alpha_1 |\gamma - 1|,\quad"
         r" \alpha_1 = 2(1 - \hat\sigma_0(1/2)) < 1",
         source=Source(KEY, "Appendix I, Fact 1 and Eq. 28", Reading.READING),
@@ -369,10 +365,8 @@ CLAIMS = (
     _on_boxes(
         id="dc/fact1-beta",
         items=("Fact1", "Eq28"),
-        title=(
-            "NormReLU's bias is at most beta_0 times the distance of gamma from one"
-            " (certified)"
-        ),
+        title="NormReLU's bias is at most beta_0 times the distance of gamma from one"
+        " (certified)",
         statement=r"\beta(\gamma) \le \beta_0 |\gamma - 1|,\quad"
         r" \beta_0 = 2 \max(\beta(1/2), \beta(3/2))",
         source=Source(KEY, "Appendix I, Fact 1 and Eq. 28", Reading.READING),
@@ -405,10 +399,8 @@ CLAIMS = (
     _on_boxes(
         id="dc/E9-as-read",
         items=("E9", "Fact1"),
-        title=(
-            "NormReLU's squared mean is convex in the squared length (one reading of"
-            " Fact 1)"
-        ),
+        title="NormReLU's squared mean is convex in the squared length (one reading of"
+        " Fact 1)",
         statement=r"\frac{d^2}{d\gamma^2} (E\,\sigma_c(\sqrt\gamma X))^2 \ge 0,\quad"
         r" \gamma \in [1/2, 3/2]",
         cases=grid(kinks=_ONE_KINK),

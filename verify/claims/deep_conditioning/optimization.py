@@ -5,8 +5,9 @@ matrices here are real: handwritten digits through wide random networks.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -27,17 +28,11 @@ from theory import activations as act
 from theory import conditioning as dc
 from theory import kernels
 from theory import optimization as rates
-from verify.claim import (
-    Case,
-    Source,
-    grid,
-    numeric,
-    statistical,
-    trend,
-)
+from verify.claim import Source, grid, numeric, statistical, trend
 from verify.claims._predictors import always, changed, scaled, times
 from verify.claims.deep_conditioning import _recursions as rec
 from verify.claims.deep_conditioning import finite_width
+from verify.claims.deep_conditioning._subjects import normalised
 from verify.compare import Array, AtMost, Estimate, MeanAtMost, MeanEquals, Outcome
 from verify.integrals import law
 from verify.reading import Reading
@@ -98,19 +93,17 @@ def _kernel(kind: str, n: int, seed: int) -> Array:
     return _deep_kernels(n=n, width=2048, depth=32, draws=1, seed=seed)[0]
 
 
-def _sgd(kernel: Array, y: Array, steps: int, replicates: int, seed: int) -> Array:
-    """Loss ratio of the averaged iterate of single-sample SGD with step 1/beta.
+def _sgd(kernel: Array, start: Array, replicates: int, seed: int) -> Iterator[Array]:
+    """Yield the residuals of single-sample SGD with step 1/beta, (replicates, n).
 
     In function space: a step on sample i moves the residuals by -r_i K_i / beta.
     """
     rng, beta = np.random.default_rng(seed), float(kernel.diagonal().max())
-    residual = np.tile(-y, (replicates, 1))
-    total, rows = np.zeros_like(residual), np.arange(replicates)
-    for _ in range(steps):
-        total += residual
-        i = rng.integers(len(y), size=replicates)
+    residual, rows = np.tile(start, (replicates, 1)), np.arange(replicates)
+    while True:
+        yield residual
+        i = rng.integers(len(start), size=replicates)
         residual = residual - residual[rows, i][:, None] * kernel[i] / beta
-    return ((total / steps) ** 2).sum(axis=1) / float(y @ y)
 
 
 def _sgd_steps(kernel: Array, samples: int) -> int:
@@ -121,10 +114,11 @@ def _sgd_steps(kernel: Array, samples: int) -> int:
 def _measure_sgd(
     *, kind: str, n: int, replicates: int, seed: int, samples: int | None = None
 ) -> Estimate:
-    """After the steps for all samples, or for so many."""
+    """Loss ratio of the mean iterate after the steps for all samples, or for so many."""
     kernel = _kernel(kind, n, seed)
     y, steps = _targets("digits", n, kernel, seed), _sgd_steps(kernel, samples or n)
-    return Estimate.of(_sgd(kernel, y, steps, replicates, seed))
+    mean = sum(islice(_sgd(kernel, -y, replicates, seed), steps), np.zeros(n)) / steps
+    return Estimate.of((mean**2).sum(axis=1) / float(y @ y))
 
 
 def _measure_contraction(
@@ -132,36 +126,25 @@ def _measure_contraction(
 ) -> Estimate:
     """Mean of |w_t - w*|^2 / |w_0 - w*|^2 = r K^-1 r over its start, single samples."""
     kernel = _kernel(kind, n, seed)
-    rng, beta = np.random.default_rng(seed), float(kernel.diagonal().max())
-    residual = np.tile(np.linalg.eigh(kernel)[1][:, 0], (replicates, 1))
-    rows = np.arange(replicates)
-
-    def distance() -> Array:
-        return np.sum(residual.T * np.linalg.solve(kernel, residual.T), axis=0)
-
-    start = distance()
-    for _ in range(steps):
-        i = rng.integers(n, size=replicates)
-        residual = residual - residual[rows, i][:, None] * kernel[i] / beta
-    return Estimate.of(distance() / start)
+    slowest = np.linalg.eigh(kernel)[1][:, 0]
+    ends = islice(_sgd(kernel, slowest, replicates, seed), 0, steps + 1, steps)
+    start, end = (np.sum(r.T * np.linalg.solve(kernel, r.T), axis=0) for r in ends)
+    return Estimate.of(end / start)
 
 
 # --- the measured side: steps of top-layer training (Theorem 4.1) ----------------------
 
 
-def _deep_kernels(**sizes: int) -> Array:
-    return finite_width.deep_kernels(activation="tanh3", **sizes)
+_deep_kernels = partial(finite_width.deep_kernels, activation="tanh3")
 
 
 _TARGET = 1e-8
 _ENOUGH = 200
 
 
-def _measure_gd_steps(
-    *, n: int, width: int, depth: int, draws: int, seed: int
-) -> Estimate:
+def _measure_gd_steps(*, n: int, draws: int, seed: int, **sizes: int) -> Estimate:
     """Steps of gradient descent until the loss is 1e-8 of its start, per network."""
-    k = _deep_kernels(n=n, width=width, depth=depth, draws=draws, seed=seed)
+    k = _deep_kernels(n=n, draws=draws, seed=seed, **sizes)
     # Any features with these Gram matrices are trained alike.
     features = torch.linalg.cholesky(torch.from_numpy(k))
     y = np.array([_targets("digits", n, k, seed + draw) for draw in range(draws)])
@@ -177,13 +160,10 @@ def _counts(curves: Curves, target: float) -> Array:
     return np.where(steps < 0, curves.steps[-1], steps).astype(np.float64)
 
 
-def _measure_sgd_steps(
-    *, n: int, width: int, depth: int, draws: int, seed: int
-) -> Estimate:
+def _measure_sgd_steps(*, n: int, seed: int, **sizes: int) -> Estimate:
     """Single-sample steps until the loss is 1e-8 of its start, one run per network."""
     rng, counts = np.random.default_rng(seed), []
-    drawn = _deep_kernels(n=n, width=width, depth=depth, draws=draws, seed=seed)
-    for draw, kernel in enumerate(drawn):
+    for draw, kernel in enumerate(_deep_kernels(n=n, seed=seed, **sizes)):
         y, beta = _targets("digits", n, kernel, seed + draw), kernel.diagonal().max()
         residual, count = -y, 0
         while residual @ residual > _TARGET * n:
@@ -287,10 +267,8 @@ def _condition(matrix: Array) -> float:
     return float(values[-1] / values[0])
 
 
-def _predict_descent(
-    *, kind: str, n: int, width: int, depth: int, seed: int, steps: list[int]
-) -> Array:
-    phi = features(kind, n, width, depth, seed)
+def _predict_descent(*, steps: list[int], **shape: Any) -> Array:
+    phi = features(**shape)
     kappa = _condition(phi @ phi.T)
     return np.log(rates.gradient_descent_bound(np.array(steps), kappa))
 
@@ -346,76 +324,58 @@ def _predict_bernstein(*, n: int, width: int, counted: bool = True, **_: Any) ->
     return math.sqrt(2.0 * spread * log / width) + 2.0 / 3.0 * log / scale / width
 
 
-_TRAINABLE = {"erf": act.erf, "cos": act.cos}
-
-
 def _tangent_condition(
-    activation: str, n: int, dim: int, depth: int, seed: int
-) -> float:
-    a = _TRAINABLE[activation].normalized()
-    return _condition(np.asarray(kernels.ntk(_points(n, dim, seed), a, depth)))
-
-
-def _predict_training(
     *, activation: str, n: int, dim: int, depth: int, seed: int, **_: Any
 ) -> float:
+    tangent = kernels.ntk(_points(n, dim, seed), normalised(activation), depth)
+    return _condition(np.asarray(tangent))
+
+
+def _predict_training(**case: Any) -> float:
     # Half of the linearised rate 2 log((kappa - 1)/(kappa + 1)), which is -2/kappa and
     # less.
-    kappa = _tangent_condition(activation, n, dim, depth, seed)
-    return math.log(rates.kernel_descent_factor(1.0, kappa)) / 2.0
+    return math.log(rates.kernel_descent_factor(1.0, _tangent_condition(**case))) / 2.0
 
 
-def _wrong_training(
-    *, activation: str, n: int, dim: int, depth: int, seed: int, **_: Any
-) -> float:
+def _wrong_training(**case: Any) -> float:
     """The root of the condition number, as for accelerated methods."""
-    return -4.0 / math.sqrt(_tangent_condition(activation, n, dim, depth, seed))
+    return -4.0 / math.sqrt(_tangent_condition(**case))
 
 
 def _predict_training_steps(
-    *,
-    activation: str,
-    n: int,
-    dim: int,
-    depth: int,
-    seed: int,
-    target: float,
-    **_: Any,
+    *, activation: str, n: int, dim: int, depth: int, seed: int, **case: Any
 ) -> float:
     # log(1/eps) / (2/kappa), the rate of dc/thmE.5; kappa by Corollary 3.5, sharp.
-    mu = _TRAINABLE[activation].normalized().mu
-    delta = kernels.separation(_points(n, dim, seed))
+    delta, mu = kernels.separation(_points(n, dim, seed)), normalised(activation).mu
     kappa = dc.ntk_condition_bound(depth, delta, mu, n, form="sharp")
-    return kappa * math.log(1.0 / target) / 2.0
+    return kappa * math.log(1.0 / case["target"]) / 2.0
 
 
-def _wrong_training_steps(
-    *, activation: str, n: int, dim: int, depth: int, seed: int, target: float, **_: Any
-) -> float:
+def _wrong_training_steps(*, target: float, **case: Any) -> float:
     """The linearised rate of infinite width."""
-    kappa = _tangent_condition(activation, n, dim, depth, seed)
-    return -math.log(1.0 / target) / math.log(rates.kernel_descent_factor(1.0, kappa))
+    factor = rates.kernel_descent_factor(1.0, _tangent_condition(**case))
+    return -math.log(1.0 / target) / math.log(factor)
 
 
-_DESCENTS = (
-    *grid(
-        kind="spectrum", n=20, width=40, depth=0, seed=1, steps=([0, 1, 10, 100, 400],)
-    ),
-    *grid(kind="digits", n=32, width=2048, depth=2, seed=2, steps=([0, 1, 5, 20, 50],)),
-    *grid(kind="digits", n=32, width=2048, depth=16, seed=3, steps=([0, 1, 2, 5, 10],)),
+_LONG, _SHORTER, _SHORTEST = (
+    [[0, 1, 10, 100, 400]],
+    [[0, 1, 5, 20, 50]],
+    [[0, 1, 2, 5, 10]],
 )
 
 THM_E8 = numeric(
     id="dc/thmE.8",
     items=("ThmE.8",),
-    title=(
-        "Gradient descent on frozen features: the loss falls by e^(-2/kappa) in every"
-        " step"
-    ),
+    title="Gradient descent on frozen features: the loss falls by e^(-2/kappa) in every"
+    " step",
     statement=r"f(w_t) \le e^{-2t / \kappa(K)} f(w_0)",
     assumptions=("step n / lambda_max(K)", "K is not singular"),
     source=Source(_KEY, "Theorem E.8", Reading.READING),
-    cases=_DESCENTS,
+    cases=(
+        *grid(kind="spectrum", n=20, width=40, depth=0, seed=1, steps=_LONG),
+        *grid(kind="digits", n=32, width=2048, depth=2, seed=2, steps=_SHORTER),
+        *grid(kind="digits", n=32, width=2048, depth=16, seed=3, steps=_SHORTEST),
+    ),
     predict=_predict_descent,
     measure=_measure_descent,
     # Logarithms of losses above 1e-20 of the start, summed to a relative 1e-13; kappa
@@ -460,14 +420,10 @@ THM_E9_CONTRACTION = statistical(
     source=Source(_KEY, "Theorem E.9 (sharpened)", Reading.OURS),
     # Attained by orthonormal features, and in one step by the slowest direction of
     # features of one length.
-    cases=tuple(
-        {"kind": kind, "n": n, "steps": steps, "replicates": 4000, "seed": 90}
-        for kind, n, steps in (
-            ("orthonormal", 20, 20),
-            ("pairs", 6, 1),
-            ("pairs", 6, 30),
-            ("deep", 20, 30),
-        )
+    cases=(
+        *grid(kind="orthonormal", n=20, steps=20, replicates=4000, seed=90),
+        *grid(kind="pairs", n=6, steps=(1, 30), replicates=4000, seed=90),
+        *grid(kind="deep", n=20, steps=30, replicates=4000, seed=90),
     ),
     predict=_predict_contraction,
     measure=_measure_contraction,
@@ -489,10 +445,7 @@ THM_E9_CONTRACTION = statistical(
 E14_PRINTED = statistical(
     id="dc/E14-as-read",
     items=("E14", "ThmE.3"),
-    title=(
-        "SGD needs as many single-sample steps as gradient descent needs steps"
-        " (as read)"
-    ),
+    title="SGD needs as many single-sample steps as gradient descent needs steps (as read)",
     statement=r"\mathbb{E} f(\bar w_T) \le \frac{1}{2} f(w_0), \quad"
     r" T = \left\lceil \frac{2 \beta}{\lambda_{\min}(K)} \right\rceil",
     assumptions=("the factor n of Theorem E.9 left out",),
@@ -522,10 +475,8 @@ _TOP = (
 THM_41 = statistical(
     id="dc/thm4.1",
     items=("Thm4.1", "ThmE.2"),
-    title=(
-        "Training the top layer on digits takes no more steps than the"
-        " condition bound says"
-    ),
+    title="Training the top layer on digits takes no more steps than the condition bound"
+    " says",
     statement=r"f(w_t) \le \epsilon f(w_0) \quad \mathrm{after} \quad"
     r" t = \left\lceil \frac{\kappa}{2} \log \frac{1}{\epsilon} \right\rceil,"
     r" \quad \kappa = 1 + 2n \left(1 - \frac{\mu}{2}\right)^{L - L_0}",
@@ -559,10 +510,7 @@ THM_E3 = statistical(
     id="dc/thmE.3",
     loose=True,
     items=("ThmE.3", "Thm4.1", "E14"),
-    title=(
-        "Training the top layer on digits by SGD: the number of steps, with the"
-        " factor n"
-    ),
+    title="Training the top layer on digits by SGD: the number of steps, with the factor n",
     statement=r"f(w_t) \le \epsilon f(w_0) \quad \mathrm{after} \quad"
     r" t = 8 n \left\lceil \log_2 \frac{1}{\epsilon} \right\rceil",
     assumptions=("beta <= 2, lambda_min >= 1/2", "single samples, step 1/beta"),
@@ -606,9 +554,7 @@ LEM_E1 = statistical(
     id="dc/lemE.1",
     loose=True,
     items=("LemE.1",),
-    title=(
-        "Bounded activations: the width of Lemma E.1 makes every kernel entry accurate"
-    ),
+    title="Bounded activations: the width of Lemma E.1 makes every kernel entry accurate",
     statement=r"m \ge (4 C^4)^{L+1} \frac{\log(n / \eta)}{\epsilon^2} \;\Rightarrow\;"
     r" |K^{(m)}_{ij} - K_{ij}| \le \epsilon",
     assumptions=(
@@ -638,10 +584,8 @@ LEM_E1 = statistical(
 LEM_E1_VARIANCE = statistical(
     id="dc/lemE.1-variance",
     items=("LemE.1",),
-    title=(
-        "One hidden layer: a sufficient width from the variance of a product of"
-        " two units"
-    ),
+    title="One hidden layer: a sufficient width from the variance of a product of two"
+    " units",
     statement=r"\mathbb{E} \max_{ij} |K^{(m)}_{ij} - K_{ij}| \le"
     r" \sqrt{\frac{2 v \log n(n+1)}{m}} + \frac{2 C^2 \log n(n+1)}{3m}, \quad"
     r" v = \max_{ij} \mathbb{E}\,\sigma(u_i)^2 \sigma(u_j)^2 - K_{ij}^2",
@@ -678,17 +622,13 @@ LEM_E1_CONSTANT = statistical(
 )
 
 
-def _erf(*, width: Any, seeds: int, **where: Any) -> tuple[Case, ...]:
-    shape: dict[str, Any] = {"n": 8, "dim": 16, "depth": 2, "width": width}
-    return grid(activation="erf", **shape, seeds=seeds, seed=55, count=40, **where)
+_erf = partial(grid, activation="erf", n=8, dim=16, depth=2, seed=55, count=40)
 
 
 THM_E5 = trend(
     id="dc/thmE.5",
     items=("ThmE.5", "Thm4.2"),
-    title=(
-        "Training all layers of wide networks: at least half the tangent kernel's rate"
-    ),
+    title="Training all layers of wide networks: at least half the tangent kernel's rate",
     statement=r"\log \frac{\mathrm{loss}_t}{\mathrm{loss}_0} \le -\frac{2t}{\kappa(T)}",
     assumptions=(
         "step 2/(lambda_min(T) + lambda_max(T))",
@@ -703,7 +643,7 @@ THM_E5 = trend(
         "gpu": (
             *_erf(width=256, seeds=64, device="cuda"),
             *_erf(width=(1024, 4096, 8192), seeds=16, device="cuda"),
-        ),
+        )
     },
     predict=_predict_training,
     measure=_measure_training,
@@ -715,13 +655,15 @@ THM_E5 = trend(
     uses=("dc/thmE.5-factor", "dc/thmE.8-steps"),
 )
 
+_cosine = partial(
+    grid, activation="cos", n=4, dim=8, depth=5, seed=42, count=24, target=1e-6
+)
+
 THM_42 = trend(
     id="dc/thm4.2",
     items=("Thm4.2", "CorE.6"),
-    title=(
-        "Training all layers of deep wide networks takes no more steps than the"
-        " bound says"
-    ),
+    title="Training all layers of deep wide networks takes no more steps than the bound"
+    " says",
     statement=r"\mathrm{loss}_t \le \epsilon\, \mathrm{loss}_0 \quad \mathrm{after}"
     r" \quad t = \frac{\kappa}{2} \log \frac{1}{\epsilon}, \quad"
     r" \kappa = 1 + 2n \left(1 - \frac{\mu}{2}\right)^{L - L_0}",
@@ -730,20 +672,7 @@ THM_42 = trend(
         "widths 512 and 1,024; the paper's polynomial is not specified",
     ),
     source=Source(_KEY, "Theorem 4.2 and Corollary E.6", Reading.READING),
-    cases=tuple(
-        {
-            "activation": "cos",
-            "n": 4,
-            "dim": 8,
-            "depth": 5,
-            "width": width,
-            "seeds": seeds,
-            "seed": 42,
-            "count": 24,
-            "target": 1e-6,
-        }
-        for width, seeds in ((512, 32), (1024, 16))
-    ),
+    cases=(*_cosine(width=512, seeds=32), *_cosine(width=1024, seeds=16)),
     predict=_predict_training_steps,
     measure=_measure_training_steps,
     compare=MeanAtMost(discrepancy=8.0),

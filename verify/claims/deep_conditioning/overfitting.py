@@ -14,15 +14,7 @@ from scipy import special
 
 from theory import activations as act
 from theory import optimization as rates
-from verify.claim import (
-    Case,
-    Claim,
-    Source,
-    adversarial,
-    grid,
-    numeric,
-    statistical,
-)
+from verify.claim import Case, Claim, Source, adversarial, grid, numeric, statistical
 from verify.claims._predictors import scaled
 from verify.claims.deep_conditioning import _populations as pop
 from verify.compare import AgreesTo, Array, AtMost, Estimate, MeanAtMost, MeanEquals
@@ -116,12 +108,8 @@ def _measure_norm(*, atoms: int, first: float, depth: int, **_: Any) -> float:
     return pop.circle_norm(atoms, depth, first)
 
 
-def _predict_norm(*, s: int, **_: Any) -> float:
-    return rates.covariance_norm_bound(s)
-
-
-def _predict_norm_without_log(*, s: int, **_: Any) -> float:
-    return rates.covariance_norm_bound(s, form="sharp")
+def _predict_norm(*, s: int, form: Any = "printed", **_: Any) -> float:
+    return rates.covariance_norm_bound(s, form=form)
 
 
 def _wrong_norm(*, s: int, **_: Any) -> float:
@@ -183,10 +171,8 @@ DELTA = statistical(
     id="dc/delta",
     items=("delta",),
     title="Separation of random points on a circle, in closed form",
-    statement=(
-        r"\Pr\left[\max_{i \ne j} |x_i \cdot x_j| \le \cos\tfrac{\pi k}{N}\right]"
-        r" = \frac{s!}{N^s} \frac{N}{M} \binom{M}{s}, \quad M = N - (k-1)s"
-    ),
+    statement=r"\Pr\left[\max_{i \ne j} |x_i \cdot x_j| \le \cos\tfrac{\pi k}{N}\right]"
+    r" = \frac{s!}{N^s} \frac{N}{M} \binom{M}{s}, \quad M = N - (k-1)s",
     assumptions=("x uniform on N equally spaced points, N odd",),
     source=Source(_KEY, "Section 6, delta(s, eta) of points on a circle", Reading.OURS),
     cases=(
@@ -213,10 +199,8 @@ DELTA_SPHERE = statistical(
     id="dc/delta-sphere",
     items=("delta",),
     title="Separation of random points on a sphere, by the union bound",
-    statement=(
-        r"\Pr\left[\max_{i \ne j} |x_i \cdot x_j| > 1 - \delta\right] \le"
-        r" \binom{s}{2} I_{\delta(2 - \delta)}\left(\tfrac{d-1}{2}, \tfrac12\right)"
-    ),
+    statement=r"\Pr\left[\max_{i \ne j} |x_i \cdot x_j| > 1 - \delta\right] \le"
+    r" \binom{s}{2} I_{\delta(2 - \delta)}\left(\tfrac{d-1}{2}, \tfrac12\right)",
     assumptions=("x uniform on the sphere of R^d",),
     source=Source(_KEY, "Section 6, delta(s, eta) of points on a sphere", Reading.OURS),
     cases=(_sphere(8, 3, 0.1), _sphere(16, 3, 0.1), _sphere(16, 10, 0.1)),
@@ -283,7 +267,7 @@ LEM_G1_SHARPER = _of_lemma(
     title="Lemma G.1 holds without its logarithm, and that rate is sharp",
     statement=r"\frac{3}{2s} < \sup \|\Sigma\| \le \frac{3.18}{s}",
     source=Source(_KEY, "Lemma G.1 (sharpened)", Reading.OURS),
-    predict=_predict_norm_without_log,
+    predict=partial(_predict_norm, form="sharp"),
     finding=(
         "For Sigma's top unit eigenvector u let z_i = (u.Phi(x_i))^2. With probability 1/2"
         " the k largest of s draws sum to at most 1 + (k - 1)/(2s), the largest eigenvalue"
@@ -311,39 +295,32 @@ def _of_small_problems(*, sharp: tuple[Case, ...] = (), **fields: Any) -> Claim:
 # Condition numbers of sample and population below 1e3 and 1e4 in singular values: K is
 # solved to 1e6 * 2e-16 * 10 = 2e-9 of its terms.
 _FLOAT = 1e-8
+_NOT_TWICE = scaled(_predict_terms, 0.5, "Bias and noise added without the factor two.")
 
 IDENTITY = _of_small_problems(
     id="dc/lemG.3-identity",
     items=("LemG.3",),
     title="Excess risk is the squared distance to the optimum in the norm of Sigma",
-    statement=(
-        r"R(\hat\theta) - R(\theta^*)"
-        r" = \|\Sigma^{1/2}(\hat\theta - \theta^*)\|^2"
-    ),
+    statement=r"R(\hat\theta) - R(\theta^*)"
+    r" = \|\Sigma^{1/2}(\hat\theta - \theta^*)\|^2",
     source=Source(_KEY, "Lemma G.3"),
     predict=_predict_identity,
     measure=partial(_solved, "excess"),
     compare=AgreesTo(relative=_FLOAT, absolute=1e-13),
-    must_refute=scaled(
-        _predict_terms, 0.5, "Bias and noise added without the factor two."
-    ),
+    must_refute=_NOT_TWICE,
 )
 
 LEM_G3 = _of_small_problems(
     id="dc/lemG.3",
     items=("LemG.3",),
     title="Excess risk of interpolation is at most twice the bias plus twice the noise",
-    statement=(
-        r"R(\hat\theta) - R(\theta^*) \le 2 \theta^{*T} B \theta^*"
-        r" + 2 \varepsilon^T C \varepsilon"
-    ),
+    statement=r"R(\hat\theta) - R(\theta^*) \le 2 \theta^{*T} B \theta^*"
+    r" + 2 \varepsilon^T C \varepsilon",
     source=Source(_KEY, "Lemma G.3"),
     predict=_predict_terms,
     measure=partial(_solved, "excess"),
     compare=AtMost(relative=_FLOAT),
-    must_refute=scaled(
-        _predict_terms, 0.5, "Bias and noise added without the factor two."
-    ),
+    must_refute=_NOT_TWICE,
     uses=("dc/lemG.3-identity",),
     finding=(
         "The factor 2 is sharp. It is attained in the limit in which one rare point"
@@ -355,9 +332,7 @@ LEM_G3 = _of_small_problems(
 EQ25 = _of_small_problems(
     id="dc/eq25",
     items=("Eq25",),
-    title=(
-        "The bias of interpolation is at most |Sigma| times the optimum's squared norm"
-    ),
+    title="The bias of interpolation is at most |Sigma| times the optimum's squared norm",
     statement=r"\theta^{*T} B \theta^* \le \|\Sigma\| \|\theta^*\|^2",
     source=Source(_KEY, "Equation 25"),
     sharp=grid(kind="missed", rare=(0.1, 0.3)),
@@ -372,14 +347,10 @@ EQ25 = _of_small_problems(
 EQ26 = _of_small_problems(
     id="dc/eq26",
     items=("Eq26",),
-    title=(
-        "The noise of interpolation is bounded by |Sigma| over the kernel's"
-        " least eigenvalue"
-    ),
-    statement=(
-        r"\varepsilon^T C \varepsilon \le"
-        r" \frac{\|\Sigma\| n (1 + \|\theta^*\|)^2}{\lambda_{\min}(K)}"
-    ),
+    title="The noise of interpolation is bounded by |Sigma| over the kernel's least"
+    " eigenvalue",
+    statement=r"\varepsilon^T C \varepsilon \le"
+    r" \frac{\|\Sigma\| n (1 + \|\theta^*\|)^2}{\lambda_{\min}(K)}",
     source=Source(_KEY, "Equation 26"),
     sharp=grid(kind="contrary", norm=(0.25, 0.9)),
     predict=_predict_noise,

@@ -73,14 +73,9 @@ def _of_relu(*, rival: str, **sizes: Any) -> Array:
 OVERHEAD = numeric(
     id="dc/sec1-overhead",
     items=("Sec11",),
-    title=(
-        "NormReLU adds no parameters, and no memory beyond that of a"
-        " normalisation layer"
-    ),
-    statement=(
-        r"\text{numbers: NormReLU} \le \text{ReLU}, \qquad"
-        r" \text{kept for the backward pass: NormReLU} \le \text{norm and ReLU}"
-    ),
+    title="NormReLU adds no parameters, and no memory beyond that of a normalisation layer",
+    statement=r"\text{numbers: NormReLU} \le \text{ReLU}, \qquad"
+    r" \text{kept for the backward pass: NormReLU} \le \text{norm and ReLU}",
     source=Source("agarwal2021deep", "Section 1.1, contribution 5", Reading.READING),
     cases=grid(rival=("batch", "layer"), width=128, depth=(3, 32), batch=(7, 100)),
     predict=_of_rival,

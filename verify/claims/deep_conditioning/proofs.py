@@ -166,10 +166,8 @@ CLAIMS = (
     proof(
         id="dc/lemD.5-proof",
         items=("LemD.5", "Eq14"),
-        title=(
-            "Hermite polynomials of two variances are orthogonal up to order three"
-            " (symbolic proof)"
-        ),
+        title="Hermite polynomials of two variances are orthogonal up to order three"
+        " (symbolic proof)",
         statement=r"E\, H_j^{\gamma}(z) H_k^{\gamma'}(z') ="
         r" j!\, (\gamma \gamma')^{j/2} \rho^j 1\{j = k\}",
         source=(_KEY, "Equation 14 and Lemma D.5"),
@@ -187,9 +185,7 @@ CLAIMS = (
     proof(
         id="dc/thm3.2-quadratic",
         items=("LemC.5", "Thm3.2", "DefC.1"),
-        title=(
-            "The quadratic activation's dual attains the one-layer bound, for every mu"
-        ),
+        title="The quadratic activation's dual attains the one-layer bound, for every mu",
         statement=r"\sigma = \sqrt{1 - \mu}\, h_1 + \sqrt\mu\, h_2: \quad"
         r" \hat\sigma(\rho) = \rho (1 - \mu (1 - \rho))",
         source=(_KEY, "Lemma C.5 (its sharpness)"),
@@ -210,10 +206,8 @@ CLAIMS = (
     proof(
         id="dc/lemC.5-every",
         items=("LemC.5", "LemC.7", "Thm3.2"),
-        title=(
-            "Of all activations with the same mu, the quadratic one separates"
-            " inputs least"
-        ),
+        title="Of all activations with the same mu, the quadratic one separates inputs"
+        " least",
         statement=r"\frac{1 - r^k}{1 - r} - (1 + r) ="
         r" \frac{r^2 (1 - r^{k-2})}{1 - r} \ge 0,\ k \ge 2 \;\Rightarrow\;"
         r" |\hat\sigma(\rho)| \le |\rho| (1 - \mu (1 - |\rho|))",
@@ -244,9 +238,7 @@ CLAIMS = (
     proof(
         id="dc/lemC.14-every",
         items=("LemC.14",),
-        title=(
-            "Of all activations with the same mu, the quadratic one's slope falls least"
-        ),
+        title="Of all activations with the same mu, the quadratic one's slope falls least",
         statement=r"\frac ND - \frac{2\mu}{1 + \mu} ="
         r" \frac{(1 - \mu)(N - 2\mu)}{(1 + \mu) D} \ge 0,\quad"
         r" N = \sum_{k \ge 2} k a_k^2 \ge 2\mu,\ D = 1 - \mu + N",
@@ -269,10 +261,8 @@ CLAIMS = (
     proof(
         id="dc/eq7-proof",
         items=("Eq7",),
-        title=(
-            "The tangent kernel's sum over four layers equals its recursion (symbolic"
-            " proof)"
-        ),
+        title="The tangent kernel's sum over four layers equals its recursion (symbolic"
+        " proof)",
         statement=r"\sum_{h=0}^{L} K^{(h)} \prod_{h' = h}^{L-1} \dot K^{(h')}:\quad"
         r" T_{l+1} = K_{l+1} + \dot K_l T_l, \quad T_{11} ="
         r" \frac{D^{L+1} - 1}{D - 1}",
@@ -288,10 +278,8 @@ CLAIMS = (
     proof(
         id="dc/lem2.1-proof",
         items=("Lem2.1", "Eq5", "Eq6"),
-        title=(
-            "Batch and layer normalisation of three entries absorb shift and scale"
-            " (symbolic proof)"
-        ),
+        title="Batch and layer normalisation of three entries absorb shift and scale"
+        " (symbolic proof)",
         statement=r"\tilde z = (z - t)/s:\quad \frac{(\tilde z_1 - \bar{\tilde z})"
         r"(\tilde z_k - \bar{\tilde z})}{\operatorname{Var} \tilde z} ="
         r" \frac{(z_1 - \bar z)(z_k - \bar z)}{\operatorname{Var} z}",

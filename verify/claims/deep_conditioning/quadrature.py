@@ -88,10 +88,8 @@ def _of_mean_variance(*, name: str, var_x: float, var_y: float) -> Array:
 UNEQUAL = numeric(
     id="dc/defC.1-double",
     items=("DefC.1",),
-    title=(
-        "Duals of every catalogued activation at unequal variances equal double"
-        " integrals"
-    ),
+    title="Duals of every catalogued activation at unequal variances equal double"
+    " integrals",
     statement=r"\hat\sigma(\rho;q,p)=E\,\sigma(\sqrt qX)\sigma(\sqrt pY)",
     source=Source(KEY, "Definition C.1", Reading.OURS),
     cases=grid(name=NAMES, var_x=0.4, var_y=2.5),
@@ -128,10 +126,7 @@ def _at_the_deviation(*, name: str) -> list[float]:
 LENGTHS = numeric(
     id="dc/defC.1-moments",
     items=("DefC.1",),
-    title=(
-        "Second moments of every catalogued activation at four variances equal"
-        " integrals"
-    ),
+    title="Second moments of every catalogued activation at four variances equal integrals",
     statement=r"E\,\sigma(\sqrt qZ)^2",
     source=Source(KEY, "Definition C.1", Reading.OURS),
     cases=grid(name=NAMES),

@@ -35,7 +35,7 @@ def _rows(again: int) -> list[int]:
 # --- the measured side ------------------------------------------------------------------
 
 
-def _closed(activation: str, depth: int, seed: int, again: int) -> list[Any]:
+def _closed(*, activation: str, depth: int, seed: int, again: int = 0) -> list[Any]:
     """Both kernels of four inputs, layer by layer from closed forms."""
     rows = _rows(again)
     both = pairs.matrices(pairs.LAWS[activation], four_inputs(seed), depth)
@@ -49,17 +49,10 @@ def _spread(k: Any, a: Any, noise: Any) -> Any:
     return k[n, n] - 2 * (a * k[:n, n])[0, 0] + square
 
 
-def _measure_flow(
-    *,
-    activation: str,
-    depth: int,
-    time: float,
-    ridge: float,
-    seed: int,
-    again: int = 0,
-) -> list[Any]:
+def _measure_flow(*, time: float, ridge: float, **network: Any) -> list[Any]:
     with mpmath.workprec(BITS):
-        n, (k, t) = _TRAIN + again, _closed(activation, depth, seed, again)
+        k, t = _closed(**network)
+        n = k.rows - 1
         # exp [[-S, 1], [0, 0]] t has the integral of e^{-S u} over [0, t] at its corner.
         block = mpmath.zeros(2 * n)
         block[:n, :n] = -time * (t[:n, :n] + ridge * mpmath.eye(n))
@@ -69,12 +62,11 @@ def _measure_flow(
         return [mean, _spread(k, a, mpmath.mpf(0))]
 
 
-def _measure_posterior(
-    *, activation: str, depth: int, noise_var: float, seed: int, again: int = 0
-) -> list[Any]:
+def _measure_posterior(*, noise_var: float, **network: Any) -> list[Any]:
     """Mean and variance of the last output given the others, by Schur's complement."""
     with mpmath.workprec(BITS):
-        n, (k, _) = _TRAIN + again, _closed(activation, depth, seed, again)
+        k, _ = _closed(**network)
+        n = k.rows - 1
         noisy = k[:n, :n] + mpmath.mpf(noise_var) * mpmath.eye(n)
         solved = mpmath.lu_solve(noisy, mpmath.matrix(_TARGETS[:n]))
         across = mpmath.lu_solve(noisy, k[:n, n])
@@ -86,7 +78,7 @@ def _measure_posterior(
 
 
 def _found(
-    activation: str, depth: int, seed: int, again: int = 0, **given: Any
+    *, activation: str, depth: int, seed: int, again: int = 0, **given: Any
 ) -> Array:
     x, n = four_inputs(seed)[_rows(again)], _TRAIN + again
     y = _TARGETS[:n]
@@ -98,39 +90,32 @@ _ASSUMED = {"times": math.inf, "ridge": 0.0, "noise_var": 0.0, "bias_var": 0.0}
 """Networks without biases, trained to the end on targets as they are."""
 
 
-def _predict_flow(
-    *, activation: str, depth: int, time: float, ridge: float, seed: int, **other: Any
-) -> Array:
-    given = unlike(_ASSUMED, times=time, ridge=ridge, **other)
-    return _found(activation, depth, seed, **given)
+def _predict_flow(*, time: float, ridge: float, **case: Any) -> Array:
+    return _found(**unlike(_ASSUMED, times=time, ridge=ridge), **case)
 
 
-def _predict_kernels(
-    *, activation: str, depth: int, time: float, ridge: float, seed: int
-) -> Array:
-    k, t = kernels.nngp_ntk(four_inputs(seed), subject(activation), depth)
-    y = _TARGETS[:_TRAIN]
+def _kernels(*, activation: str, depth: int, seed: int) -> tuple[Array, Array]:
+    return kernels.nngp_ntk(four_inputs(seed), subject(activation), depth)
+
+
+def _predict_kernels(*, time: float, ridge: float, **network: Any) -> Array:
+    k, t = _kernels(**network)
     given = unlike(_ASSUMED, times=time, ridge=ridge)
-    found = wide.predict_from_kernels(y, t, k, **given)
+    found = wide.predict_from_kernels(_TARGETS[:_TRAIN], t, k, **given)
     return np.array([found.mean[0], found.variance[0]])
 
 
-def _wrong_kernels(
-    *, activation: str, depth: int, time: float, ridge: float, seed: int
-) -> Array:
+def _wrong_kernels(*, time: float, ridge: float, **network: Any) -> Array:
     """The linear response's spread, without the covariance of A f_x and f_*."""
-    k, t = kernels.nngp_ntk(four_inputs(seed), subject(activation), depth)
-    n = _TRAIN
+    (k, t), n = _kernels(**network), _TRAIN
     found = wide.predict_from_kernels(np.eye(n), t, k, times=time, ridge=ridge)
     a = found.mean[0]
     return np.array([a @ _TARGETS[:n], k[n, n] + a @ k[:n, :n] @ a])
 
 
-def _wrong_posterior(
-    *, activation: str, depth: int, noise_var: float, seed: int, again: int = 0
-) -> Array:
+def _wrong_posterior(*, noise_var: float, **network: Any) -> Array:
     """Noise as a penalty only, its share of the variance missing."""
-    return _found(activation, depth, seed, again, ridge=noise_var, kernel="nngp")
+    return _found(ridge=noise_var, kernel="nngp", **network)
 
 
 # Kernels to 1e-12, times condition numbers of three inputs, at most 100.
@@ -171,10 +156,7 @@ FLOW = numeric(
 FLOW_OF_KERNELS = replace(
     FLOW,
     id="dc/eq7-flow-kernels",
-    title=(
-        "Outputs of infinitely wide networks during training, from given kernel"
-        " matrices"
-    ),
+    title="Outputs of infinitely wide networks during training, from given kernel matrices",
     cases=_CASES,
     predict=_predict_kernels,
     must_refute=_wrong_kernels,
@@ -184,10 +166,8 @@ FLOW_OF_KERNELS = replace(
 POSTERIOR = numeric(
     id="dc/eq1-posterior",
     items=("Eq1", "D.0"),
-    title=(
-        "The posterior of a Bayesian network of infinite width: mean and variance at a"
-        " test input"
-    ),
+    title="The posterior of a Bayesian network of infinite width: mean and variance at a"
+    " test input",
     statement=r"\mu = \Sigma_{*x} (\Sigma_{xx} + \sigma^2)^{-1} y, \quad"
     r" C = \Sigma_{**} - \Sigma_{*x} (\Sigma_{xx} + \sigma^2)^{-1} \Sigma_{x*}",
     assumptions=("Gaussian noise of variance sigma^2 in the targets",),

@@ -114,10 +114,8 @@ FIG_8_COURSE = replace(
     FIG_8,
     id="dc/fig8-training",
     title="Residual networks train as fast with NormReLU as with SELU",
-    statement=(
-        r"|\overline{\text{training accuracy}}\text{ over all epochs: NormReLU} -"
-        r" \text{SELU}| \le 0.05"
-    ),
+    statement=r"|\overline{\text{training accuracy}}\text{ over all epochs: NormReLU} -"
+    r" \text{SELU}| \le 0.05",
     measure=_courses,
     uses=(*CLOSED, "dc/fig8"),
     finding="Entered when accuracies of these networks at the end had been seen.",

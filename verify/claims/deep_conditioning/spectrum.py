@@ -23,6 +23,7 @@ from empirical.randomness import torch_generator
 from theory import kernels, spectrum
 from verify.claim import Source, grid, numeric, statistical
 from verify.claims._predictors import always, changed, plus
+from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import normalised
 from verify.compare import AgreesTo, Array, Estimate, MeanEquals
 from verify.reading import Reading
@@ -33,28 +34,12 @@ _DIGITS = 100
 # --- the measured side ---------------------------------------------------------------
 
 
-def _relu_layer(rho: Any) -> tuple[Any, Any]:
-    """Normalised ReLU: the dual and its derivative, in mpmath."""
-    pi, angle = mpmath.pi, mpmath.acos(rho)
-    raw = (mpmath.sqrt(1 - rho * rho) + rho * (pi - angle)) / (2 * pi)
-    mean, moment = 1 / (2 * pi), mpmath.mpf(1) / 2
-    return (raw - mean) / (moment - mean), (pi - angle) / (2 * pi) / (moment - mean)
-
-
-def _erf_layer(rho: Any) -> tuple[Any, Any]:
-    top = mpmath.asin(mpmath.mpf(2) / 3)
-    slope = mpmath.mpf(2) / 3 / mpmath.sqrt(1 - 4 * rho * rho / 9)
-    return mpmath.asin(2 * rho / 3) / top, slope / top
-
-
-_LAYERS = {"relu": _relu_layer, "erf": _erf_layer}
-
-
 def _kernel(name: str, activation: str, depth: int, rho: Any) -> Any:
     """Layer by layer from one correlation, in mpmath."""
+    law, one = pairs.Normalised(pairs.LAWS[activation]), mpmath.mpf(1)
     value, tangent = rho, rho
     for _ in range(depth):
-        value, slope = _LAYERS[activation](value)
+        value, slope = law.two(one, one, value)
         tangent = value + tangent * slope
     return tangent if name == "ntk" else value
 
@@ -202,7 +187,7 @@ def _capped(terms: int) -> Generator[None]:
 
 
 def _series_layer(activation: str, rho: Any) -> tuple[Any, Any]:
-    """A layer of `_LAYERS` on a power series without constant term."""
+    """A layer on a power series without constant term."""
     if activation == "erf":
         top = (flint.arb(2) / 3).asin()
         slope = (1 - rho * rho * 4 / 9).rsqrt() * 2 / 3
@@ -244,10 +229,8 @@ _MERCER = (-1.0, -0.6, 0.0, 0.3, 0.9)
 def _predict_eigenvalues(
     *, kernel: str, activation: str, depth: int, degrees: list[int], dim: int
 ) -> Any:
-    s = normalised(activation)
-    if kernel == "ntk":
-        return spectrum.ntk_eigenvalues(s, depth, degrees, dim)
-    return spectrum.nngp_eigenvalues(s, depth, degrees, dim)
+    find = {"nngp": spectrum.nngp_eigenvalues, "ntk": spectrum.ntk_eigenvalues}[kernel]
+    return find(normalised(activation), depth, degrees, dim)
 
 
 def _cut_eigenvalues(
@@ -398,10 +381,7 @@ VALUES = numeric(
     r" \sin^{d-2}\theta\, d\theta}{\int_0^\pi \sin^{d-2}\theta\, d\theta}",
     assumptions=("absolute accuracy, relative to one harmonic",),
     source=Source(_KEY, "Definition C.1", Reading.OURS),
-    cases=(
-        {"kernel": "nngp", **_DEEP_CASES[2]},
-        {"kernel": "ntk", **_DEEP_CASES[0]},
-    ),
+    cases=({"kernel": "nngp", **_DEEP_CASES[2]}, {"kernel": "ntk", **_DEEP_CASES[0]}),
     predict=_predict_values,
     measure=_measure_eigenvalues,
     # Values to 1e-13 of the diagonal, which is 2.5 at most; weights add up to one.

@@ -13,7 +13,7 @@ the second Hermite coefficient is zero; it settles near a_2^2 / (mu^2 (2 - mu) m
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -30,27 +30,16 @@ from theory import conditioning as dc
 from theory import kernels
 from theory import optimization as rates
 from verify.claim import Case, Source, grid, numeric, statistical
-from verify.claims._predictors import changed
-from verify.compare import (
-    Array,
-    AtMost,
-    Estimate,
-    MeanAtMost,
-    MeanEquals,
-    Outcome,
-)
+from verify.claims._predictors import changed, mapped
+from verify.claims.deep_conditioning._lengths import FUNCTIONS, panels
+from verify.claims.deep_conditioning._populations import relu_layer
+from verify.claims.deep_conditioning._subjects import normalised, subject
+from verify.compare import Array, AtMost, Estimate, MeanAtMost, MeanEquals, Outcome
 from verify.reading import Reading
 
 _KEY = "agarwal2021deep"
 
-# --- the measured side: nothing below, down to `_theory`, knows of `theory` -----------
-
-
-def _relu_mean_product(rho: Array) -> Array:
-    angle = np.arccos(rho)
-    product = (np.sin(angle) + (math.pi - angle) * rho) / (2.0 * math.pi)
-    mean = 1.0 / (2.0 * math.pi)
-    return (product - mean) / (0.5 - mean)
+# --- the measured side ----------------------------------------------------------------
 
 
 _ERF_ANGLE = math.asin(2.0 / 3.0)
@@ -58,7 +47,7 @@ _ERF_ANGLE = math.asin(2.0 / 3.0)
 # Exact E[s(g)s(h)] of the normalised activations and its slope at 0, for the control
 # variate.
 _MEAN_PRODUCTS: dict[str, tuple[Callable[[Array], Array], float]] = {
-    "relu": (_relu_mean_product, 0.25 / (0.5 - 0.5 / math.pi)),
+    "relu": (lambda rho: 1.0 - relu_layer(1.0 - rho), 0.25 / (0.5 - 0.5 / math.pi)),
     "hermite2": (np.square, 0.0),
     "sign": (lambda rho: 2.0 / math.pi * np.arcsin(rho), 2.0 / math.pi),
     "sin": (lambda rho: np.sinh(rho) / math.sinh(1.0), 1.0 / math.sinh(1.0)),
@@ -118,9 +107,15 @@ def _measure_chain(*, activation: str, width: int, **case: Any) -> Estimate:
     return Estimate.of(width * correlation_chain(activation, width=width, **case))
 
 
-def _measure_chain_end(**case: Any) -> Estimate:
-    curve = _measure_chain(**case)
-    return Estimate(float(curve.mean[-1]), float(curve.stderr[-1]), curve.replicates)
+def _measure_entry(
+    measure: Callable[..., Estimate], place: int, **case: Any
+) -> Estimate:
+    """One entry of what is measured: of the last layer, say, or the first query."""
+    each = measure(**case)
+    return Estimate(float(each.mean[place]), float(each.stderr[place]), each.replicates)
+
+
+_CHAIN_END = partial(_measure_entry, _measure_chain, -1)
 
 
 def half_hypercube(dim: int) -> Array:
@@ -132,12 +127,7 @@ def half_hypercube(dim: int) -> Array:
 
 @lru_cache(maxsize=4)
 def network_grams(
-    activation: str,
-    dim: int,
-    width: int,
-    depth: int,
-    nets: int,
-    seed: int,
+    activation: str, dim: int, width: int, depth: int, nets: int, seed: int
 ) -> Array:
     """Return the last layers' Gram matrices of random networks on the half hypercube.
 
@@ -178,29 +168,12 @@ def _measure_queries(
     return Estimate.of(squares / queries.shape[1] ** 2)
 
 
-def _measure_constant_query(**case: Any) -> Estimate:
-    every = _measure_queries(**case)
-    return Estimate(float(every.mean[0]), float(every.stderr[0]), every.replicates)
-
-
 # --- the predicted side --------------------------------------------------------------
-
-
-def _theory(name: str) -> act.Activation:
-    # Normalised: mean zero, unit variance under the standard Gaussian.
-    raw = {
-        "relu": act.relu,
-        "hermite2": act.hermite(2),
-        "sign": act.sign,
-        "sin": act.sin,
-        "erf": act.erf,
-    }[name]
-    return raw.normalized()
 
 
 def _floor(activation: str) -> float:
     # In units of 1/m.
-    return float(rates.correlation_floor(_theory(activation), 1.0))
+    return float(rates.correlation_floor(normalised(activation), 1.0))
 
 
 def _predict_rise(*, activation: str, depth: int, **_: Any) -> Array:
@@ -208,7 +181,7 @@ def _predict_rise(*, activation: str, depth: int, **_: Any) -> Array:
 
     .. math:: v' = (1-\mu)^2 v + 1, \qquad e' = (1-\mu) e + a_2^2 v
     """
-    a = _theory(activation)
+    a = normalised(activation)
     second, keep = float(a.hermite(2)[2]) ** 2, 1.0 - a.mu
     mean, square, means = 0.0, 0.0, np.empty(depth)
     for layer in range(depth):
@@ -222,14 +195,6 @@ def _wrong_no_quadratic(*, depth: int, **_: Any) -> Array:
     return np.zeros(depth)
 
 
-def _predict_printed_decay(
-    *, activation: str, rho: float, depth: int, width: int, **_: Any
-) -> float:
-    # e^{-Omega(L)}, read as the infinite-width bound B(L, delta) of Theorem 3.2.
-    a = _theory(activation)
-    return width * float(dc.correlation_bound(depth, 1.0 - abs(rho), a.mu))
-
-
 def _corrected_floor(*, activation: str, **_: Any) -> float:
     """The floor that finite width leaves."""
     return _floor(activation)
@@ -240,15 +205,19 @@ def _predict_odd_decay(
 ) -> Array:
     # B(l, delta) of every layer, in units of 1/m.
     layers = np.arange(1, depth + 1)
-    mu = _theory(activation).mu
+    mu = normalised(activation).mu
     return width * np.asarray(dc.correlation_bound(layers, 1.0 - abs(rho), mu))
+
+
+# e^{-Omega(L)}, read as the infinite-width bound B(L, delta) of Theorem 3.2.
+_PRINTED_DECAY = mapped(_predict_odd_decay, "The last layer's.", lambda all_: all_[-1])
 
 
 def _wrong_odd_decay(
     *, activation: str, rho: float, width: int, depth: int, **_: Any
 ) -> Array:
     """The limit's correlation one layer further on."""
-    a = _theory(activation)
+    a = normalised(activation)
     limit = [kernels.nngp_map(abs(rho), a, layer + 2) for layer in range(depth)]
     return width * np.array(limit)
 
@@ -262,7 +231,7 @@ def _sign_kernel(width: int) -> tuple[Array, Array]:
     return lattice, np.asarray(law, dtype=np.float64)
 
 
-def _sign_means(rho: float, width: int, depth: int) -> Array:
+def _sign_means(*, rho: float, width: int, depth: int, **_: Any) -> Array:
     """E rho_l of the sign network, l = 1..depth, exact at every width."""
     lattice, law = _sign_kernel(width)
     start = (1.0 + float(act.sign.dual(rho))) / 2.0
@@ -274,13 +243,9 @@ def _sign_means(rho: float, width: int, depth: int) -> Array:
     return means
 
 
-def _predict_sign_network(*, rho: float, width: int, depth: int, **_: Any) -> Array:
-    return _sign_means(rho, width, depth)
-
-
 def _wrong_sign_network(*, rho: float, width: int, depth: int, **_: Any) -> Array:
     """One layer too many."""
-    return _sign_means(rho, width, depth + 1)[1:]
+    return _sign_means(rho=rho, width=width, depth=depth + 1)[1:]
 
 
 def _measure_sign_network(
@@ -299,30 +264,26 @@ def _measure_sign_network(
     return Estimate.of(np.stack(history, axis=1))
 
 
-def _mean_absolute_correlation(dim: int, width: int, depth: int) -> float:
+def _predict_query_bound(*, dim: int, width: int, depth: int, **_: Any) -> float:
+    """The mean absolute correlation of two inputs."""
     gram = half_hypercube(dim) @ half_hypercube(dim).T
     # Correlations of the hypercube are 1 - 2k/d: few values, each solved once.
     overlap = np.rint((1.0 - gram) * dim / 2.0).astype(int)
-    values = [
-        abs(_sign_means(1.0 - 2.0 * k / dim, width, depth)[-1]) if k else 1.0
-        for k in range(dim)
+    values = [1.0] + [
+        abs(_sign_means(rho=1.0 - 2.0 * k / dim, width=width, depth=depth)[-1])
+        for k in range(1, dim)
     ]
     return float(np.array(values)[overlap].mean())
 
 
-def _predict_query_bound(*, dim: int, width: int, depth: int, **_: Any) -> float:
-    return _mean_absolute_correlation(dim, width, depth)
-
-
-def _wrong_query_bound(*, dim: int, width: int, depth: int, **_: Any) -> float:
+def _wrong_query_bound(*, dim: int, **case: Any) -> float:
     """The average over distinct inputs, without the diagonal x = x'."""
-    points = 2 ** (dim - 1)
-    return _mean_absolute_correlation(dim, width, depth) - 1.0 / points
+    return _predict_query_bound(dim=dim, **case) - 1.0 / 2 ** (dim - 1)
 
 
 def _printed_query_size(*, activation: str, dim: int, depth: int, **_: Any) -> float:
     # The diagonal, plus e^{-Omega(L)} read as B(L, 2/d).
-    points, mu = 2 ** (dim - 1), _theory(activation).mu
+    points, mu = 2 ** (dim - 1), normalised(activation).mu
     return 1.0 / points + float(dc.correlation_bound(depth, 2.0 / dim, mu))
 
 
@@ -338,26 +299,14 @@ _TIMES = (-8.0, -2.0, -0.5, -0.1, 0.1, 0.5, 2.0, 8.0)
 _KINK = -1.5975
 
 
-def _raw_value(activation: str, x: Array) -> Array:
-    return {
-        "relu": np.maximum(x, 0.0),
-        "tanh": np.tanh(x),
-        "sin": np.sin(x),
-        "sign": np.sign(x),
-        "normrelu": np.maximum(x, _KINK),
-    }[activation]
-
-
 def _measure_log_mgf(*, activation: str) -> Array:
     """Log E e^{t s(X)} of the centred unit-variance activation, for each of `_TIMES`."""
     # Gauss-Legendre, 20 nodes on panels of 1/2 that end at every kink. The integrand
     # e^{t s - x^2/2} peaks at |x| <= 8 * 1.72 = 14 and is below e^{-300} beyond 40.
-    edges = np.unique(np.concatenate([np.arange(-40.0, 40.5, 0.5), [_KINK]]))
-    nodes, weights = np.polynomial.legendre.leggauss(20)
-    half = np.diff(edges)[:, None] / 2.0
-    x = ((edges[:-1, None] + half) + half * nodes).ravel()
-    log_w = np.log((half * weights).ravel()) - x * x / 2.0 - 0.5 * math.log(2 * math.pi)
-    value, weight = _raw_value(activation, x), np.exp(log_w)
+    x, w = panels(np.union1d(np.arange(-40.0, 40.5, 0.5), _KINK))
+    log_w = np.log(w) - x * x / 2.0 - 0.5 * math.log(2 * math.pi)
+    functions = {**FUNCTIONS, "normrelu": lambda x: np.maximum(x, _KINK)}
+    value, weight = functions[activation](x), np.exp(log_w)
     mean = float(weight @ value)
     value = (value - mean) / math.sqrt(float(weight @ (value - mean) ** 2))
     exponent = np.array(_TIMES)[:, None] * value + log_w
@@ -372,17 +321,11 @@ def _variance_proxy(activation: str) -> float:
     centred subgaussian with alpha; a centred function of range 2 alpha is too
     (Hoeffding's lemma).
     """
-    raw = {
-        "relu": act.relu,
-        "tanh": act.tanh,
-        "sin": act.sin,
-        "sign": act.sign,
-        "normrelu": act.normrelu(_KINK),
-    }[activation]
     # Lipschitz constant 1 of the raw functions; NormReLU's is its scale; sign's half
     # range is 1.
-    steepness = dc.normrelu_constants(_KINK).scale if activation == "normrelu" else 1.0
-    return steepness**2 / raw.variance
+    if activation == "normrelu":
+        return dc.normrelu_constants(_KINK).scale ** 2 / act.normrelu(_KINK).variance
+    return 1.0 / subject(activation).variance
 
 
 def _predict_log_mgf(*, activation: str) -> Array:
@@ -408,11 +351,9 @@ def _measure_query_success(
     return Estimate.of((np.abs(normal * spread) > tolerance).mean(axis=0))
 
 
-def _predict_query_success(
-    *, dim: int, width: int, depth: int, tolerance: float, **_: Any
-) -> float:
+def _predict_query_success(*, tolerance: float, **case: Any) -> float:
     """Chebyshev's bound on the probability."""
-    return _mean_absolute_correlation(dim, width, depth) / tolerance**2
+    return _predict_query_bound(**case) / tolerance**2
 
 
 def _predict_gaussian_success(*, dim: int, tolerance: float, **_: Any) -> float:
@@ -420,38 +361,20 @@ def _predict_gaussian_success(*, dim: int, tolerance: float, **_: Any) -> float:
     return math.erfc(tolerance * math.sqrt(2.0 ** (dim - 1) / 2.0))
 
 
-def _wrong_query_success(
-    *, dim: int, width: int, depth: int, tolerance: float, **_: Any
-) -> float:
+def _wrong_query_success(*, tolerance: float, **case: Any) -> float:
     """Chebyshev's bound of distinct inputs alone, without the diagonal x = x'."""
-    wrong = _wrong_query_bound(dim=dim, width=width, depth=depth)
-    return wrong / tolerance**2
+    return _wrong_query_bound(**case) / tolerance**2
 
 
 # 11,000 chains: a pilot of 4,000 with another seed showed a spread of about 5/m once the
 # martingale is subtracted; 6.5 standard errors are then 0.31/m, half of the discrepancy.
-def _curve(activation: str, width: int, chains: int = 11_000, depth: int = 40) -> Case:
-    return {
-        "activation": activation,
-        "rho": 0.0,
-        "width": width,
-        "depth": depth,
-        "chains": chains,
-        "seed": 2002_01523,
-    }
+def _curve(activation: str, width: int, **given: Any) -> Case:
+    usual = {"rho": 0.0, "depth": 40, "chains": 11_000, "seed": 2002_01523}
+    return {"activation": activation, "width": width, **usual, **given}
 
 
-def _end(
-    activation: str, rho: float, width: int, depth: int, chains: int = 11_000
-) -> Case:
-    return {**_curve(activation, width, chains=chains, depth=depth), "rho": rho}
-
-
-def _cube(activation: str | None, depth: int, nets: int) -> Case:
-    case: dict[str, Any] = {"dim": 8, "width": 128, "depth": depth}
-    if activation is not None:
-        case["activation"] = activation
-    return {**case, "nets": nets, "seed": 51}
+def _cube(depth: int, nets: int, **given: Any) -> Case:
+    return {"dim": 8, "width": 128, "depth": depth, "nets": nets, "seed": 51, **given}
 
 
 EQ21 = numeric(
@@ -481,17 +404,15 @@ EQ3 = statistical(
     id="dc/eq3",
     items=("Eq3",),
     title="Layer correlations of projected sign networks, exact at finite width",
-    statement=(
-        r"\mathbb{E}_W\, f_W(x) f_W(y) = \mathbb{E}\,\rho_L, \quad"
-        r" f_W(x) = v^T \Pi(\sigma(W_L \cdots \Pi(\sigma(W_1 x))))"
-    ),
+    statement=r"\mathbb{E}_W\, f_W(x) f_W(y) = \mathbb{E}\,\rho_L, \quad"
+    r" f_W(x) = v^T \Pi(\sigma(W_L \cdots \Pi(\sigma(W_1 x))))",
     assumptions=("sign activation", "standard Gaussian weights"),
     source=Source(_KEY, "Equation 3"),
     cases=(
         {"rho": 0.8, "width": 16, "depth": 20, "nets": 4000, "seed": 3},
         {"rho": -0.5, "width": 33, "depth": 8, "nets": 4000, "seed": 3},
     ),
-    predict=_predict_sign_network,
+    predict=_sign_means,
     measure=_measure_sign_network,
     # At width 16 and depth 20 the infinite-width limit misses the mean by the weight of
     # absorbed chains; one layer counted too many is an error of 0.15 in layer 1.
@@ -518,11 +439,11 @@ THM_F1_PRINTED = statistical(
     ),
     source=Source(_KEY, "Theorem F.1", Reading.READING),
     # ReLU is subgaussian (dc/eq21), the second Hermite polynomial is not.
-    cases=(_end("relu", 0.9, 128, 100), _end("relu", 0.0, 256, 60)),
+    cases=(_curve("relu", 128, rho=0.9, depth=100), _curve("relu", 256, depth=60)),
     # A width of the square of the depth.
-    larger_cases={"full": (_end("relu", 0.0, 4096, 64),)},
-    predict=_predict_printed_decay,
-    measure=_measure_chain_end,
+    larger_cases={"full": (_curve("relu", 4096, depth=64),)},
+    predict=_PRINTED_DECAY,
+    measure=_CHAIN_END,
     must_hold=_corrected_floor,
     # In units of 1/m. Rounding: the floor is the leading term in 1/m; terms of the next
     # order are within 10 % of the largest floor (1.896) from m = 128 on.
@@ -544,14 +465,10 @@ THM_F1_PRINTED = statistical(
 E3_CORRECTED = statistical(
     id="dc/E3-corrected",
     items=("E3", "ThmF.1"),
-    title=(
-        "At finite width, depth creates a mean correlation, up to a floor of"
-        " order 1/width"
-    ),
-    statement=(
-        r"\mathbb{E}\,\rho_l \to \frac{a_2^2}{\mu^2 (2 - \mu)\, m}"
-        r" + O\left(\frac{1}{m^2}\right)"
-    ),
+    title="At finite width, depth creates a mean correlation, up to a floor of order"
+    " 1/width",
+    statement=r"\mathbb{E}\,\rho_l \to \frac{a_2^2}{\mu^2 (2 - \mu)\, m}"
+    r" + O\left(\frac{1}{m^2}\right)",
     assumptions=("orthogonal inputs (rho_0 = 0)", "m >= 128"),
     source=Source(_KEY, "Theorem F.1 (corrected)", Reading.OURS),
     cases=(
@@ -568,7 +485,7 @@ E3_CORRECTED = statistical(
             for width in (128, 512, 2048)
         ),
         "gpu": tuple(
-            {**_curve(name, width, chains=100_000, depth=60), "device": "cuda"}
+            _curve(name, width, chains=100_000, depth=60, device="cuda")
             for name in ("relu", "hermite2", "sign", "sin", "erf")
             for width in (128, 512, 2048, 8192)
         ),
@@ -598,16 +515,19 @@ THM_F1_ODD = statistical(
     ),
     source=Source(_KEY, "Theorem F.1 (odd activations)", Reading.READING),
     # Depths at which m (1 - mu)^L < 0.02: below the discrepancy by far.
-    cases=(_end("sign", 0.9, 128, 60), _end("sin", -0.9, 128, 80)),
+    cases=(
+        _curve("sign", 128, rho=0.9, depth=60),
+        _curve("sin", 128, rho=-0.9, depth=80),
+    ),
     larger_cases={
         "full": (
-            _end("sign", 0.99, 512, 60, chains=16_000),
-            _end("sin", 0.99, 512, 120, chains=16_000),
-            _end("erf", 0.9, 512, 160, chains=16_000),
-        ),
+            _curve("sign", 512, rho=0.99, depth=60, chains=16_000),
+            _curve("sin", 512, rho=0.99, depth=120, chains=16_000),
+            _curve("erf", 512, rho=0.9, depth=160, chains=16_000),
+        )
     },
     predict=_corrected_floor,
-    measure=_measure_chain_end,
+    measure=_CHAIN_END,
     compare=MeanEquals(discrepancy=0.6, rounding=0.19),
     must_refute=changed(
         _corrected_floor, "The floor of ReLU, which is not odd.", activation="relu"
@@ -618,15 +538,13 @@ THM_F1_ODD = statistical(
 THM_F1_ODD_RATE = statistical(
     id="dc/thmF.1-odd-rate",
     items=("ThmF.1", "E3"),
-    title=(
-        "Odd activations at finite width obey the infinite-width bound, layer by layer"
-    ),
+    title="Odd activations at finite width obey the infinite-width bound, layer by layer",
     statement=r"\sigma \text{ odd} \;\Rightarrow\; \mathbb{E}\,\rho_l"
     r" \le B(l, \delta), \quad l = 1, \dots, L",
     assumptions=("m >= 128",),
     source=Source(_KEY, "Theorem F.1 (odd activations)", Reading.READING),
     cases=tuple(
-        {**_end(name, rho, 128, 20), "chains": 8000}
+        _curve(name, 128, rho=rho, depth=20, chains=8000)
         for name, rho in (("sign", 0.9), ("sin", 0.7))
     ),
     predict=_predict_odd_decay,
@@ -641,17 +559,15 @@ EQ24 = statistical(
     id="dc/eq24",
     items=("Eq24",),
     title="No statistical query beats the mean absolute correlation of two random inputs",
-    statement=(
-        r"\mathbb{E}_W (\mathbb{E}_x f_W g)^2 \le"
-        r" \mathbb{E}_{x,x'} |\mathbb{E}_W\, \rho_L(x, x')|, \quad |g| \le 1"
-    ),
+    statement=r"\mathbb{E}_W (\mathbb{E}_x f_W g)^2 \le"
+    r" \mathbb{E}_{x,x'} |\mathbb{E}_W\, \rho_L(x, x')|, \quad |g| \le 1",
     assumptions=(
         "uniform inputs on half of the hypercube",
         "sign activation: the right side is exact",
         "queries: constant, coordinates, two parities, majority",
     ),
     source=Source(_KEY, "Equation 24"),
-    cases=(_cube("sign", 3, 400), _cube("sign", 10, 200)),
+    cases=(_cube(3, 400, activation="sign"), _cube(10, 200, activation="sign")),
     predict=_predict_query_bound,
     measure=_measure_queries,
     # The diagonal alone is 1/128 = 0.0078: an excess of that size would be seen.
@@ -664,16 +580,14 @@ THM_51_PRINTED = statistical(
     id="dc/thm5.1-as-read",
     items=("Thm5.1", "ThmF.2", "E3"),
     title="No constant predictor correlates with a deep random ReLU network (as read)",
-    statement=(
-        r"\mathbb{E}_W (\mathbb{E}_x f_W)^2 \le \frac{1}{2^{d-1}} + e^{-\Omega(L)}"
-    ),
+    statement=r"\mathbb{E}_W (\mathbb{E}_x f_W)^2 \le \frac{1}{2^{d-1}} + e^{-\Omega(L)}",
     assumptions=("half hypercube", "width polynomial in the depth", "normalised ReLU"),
     source=Source(
         _KEY, "Equation 24, on which Theorems 5.1 and F.2 rest", Reading.READING
     ),
-    cases=(_cube("relu", 60, 200),),
+    cases=(_cube(60, 200, activation="relu"),),
     predict=_printed_query_size,
-    measure=_measure_constant_query,
+    measure=partial(_measure_entry, _measure_queries, 0),
     must_hold=_corrected_query_size,
     # Rounding: the floor's next order, 10 % of 1.896/128. Discrepancy: the floor itself
     # is 0.0148; two thirds of it.
@@ -692,13 +606,11 @@ THM_51_ODD = statistical(
     loose=True,
     items=("Thm5.1", "ThmF.2", "Eq24"),
     title="One query of tolerance tau rarely learns anything about an odd deep network",
-    statement=(
-        r"\Pr_W(|\mathbb{E}_x f_W g| > \tau) \le"
-        r" \frac{\mathbb{E}_{x,x'} |\mathbb{E}_W\, \rho_L|}{\tau^2}"
-    ),
+    statement=r"\Pr_W(|\mathbb{E}_x f_W g| > \tau) \le"
+    r" \frac{\mathbb{E}_{x,x'} |\mathbb{E}_W\, \rho_L|}{\tau^2}",
     assumptions=("sign activation", "half hypercube", "Gaussian readout"),
     source=Source(_KEY, "Theorems 5.1 and F.2", Reading.READING),
-    cases=tuple({**_cube(None, 20, 200), "tolerance": t} for t in (0.15, 0.3)),
+    cases=tuple(_cube(20, 200, tolerance=t) for t in (0.15, 0.3)),
     predict=_predict_query_success,
     measure=_measure_query_success,
     # Frequencies near 0.1: an excess of 0.05 over the bound would be seen.
@@ -717,17 +629,12 @@ THM_51_ODD = statistical(
 THM_51_GAUSSIAN = statistical(
     id="dc/thm5.1-gaussian",
     items=("Thm5.1", "ThmF.2"),
-    title=(
-        "A query exceeds its tolerance as often as a Gaussian of the diagonal's"
-        " variance"
-    ),
-    statement=(
-        r"\Pr_W(|\mathbb{E}_x f_W g| > \tau) \to 2 \Phi(-\tau\, 2^{(d-1)/2}),"
-        r" \quad g \in \{-1, 1\}"
-    ),
+    title="A query exceeds its tolerance as often as a Gaussian of the diagonal's variance",
+    statement=r"\Pr_W(|\mathbb{E}_x f_W g| > \tau) \to 2 \Phi(-\tau\, 2^{(d-1)/2}),"
+    r" \quad g \in \{-1, 1\}",
     assumptions=THM_51_ODD.assumptions,
     source=Source(_KEY, "Theorems 5.1 and F.2 (sharpened)", Reading.OURS),
-    cases=tuple({**_cube(None, 20, 200), "tolerance": t} for t in (0.15, 0.2)),
+    cases=tuple(_cube(20, 200, tolerance=t) for t in (0.15, 0.2)),
     predict=_predict_gaussian_success,
     measure=_measure_query_success,
     # The variance of one network's queries varies by sqrt(2/128) of itself: half of the

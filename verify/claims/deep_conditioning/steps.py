@@ -273,7 +273,7 @@ def _found_steps(*, arm: str, kind: str) -> list[float]:
         found += [*curve.values[row], own["train_accuracy"], own["train_loss"]]
         found += [own["test_accuracy"], *own["cosines"], *own["lengths"]]
         found += sketch(*(p[row] for p in done.final))
-    return [float(number) for number in found]
+    return found
 
 
 _ARMS: tuple[Case, ...] = (
@@ -284,10 +284,8 @@ _ARMS: tuple[Case, ...] = (
 STEPS = closed(
     id="dc/sec7-steps",
     items=("Sec11", "Sec7-rates"),
-    title=(
-        "Training steps and measurements of dense and residual networks match"
-        " plain PyTorch"
-    ),
+    title="Training steps and measurements of dense and residual networks match plain"
+    " PyTorch",
     statement=r"m\leftarrow0.9\,m+\nabla L,\qquad\theta\leftarrow\theta-\eta m",
     key=KEY,
     where="Section 7 and Appendix I.3",
@@ -459,7 +457,7 @@ def _found_course(*, arm: str, kind: str, fault: str, start: str) -> list[float]
         for when in (0, -1) if fault else ():
             names = ("condition", "top_condition")
             found += [done.series[name][when, row] for name in names]
-    return [float(number) for number in found]
+    return found
 
 
 COURSE = closed(

@@ -25,7 +25,7 @@ from verify.claims.deep_conditioning._subjects import (
     separations,
     subject,
 )
-from verify.claims.deep_conditioning.conditioning import extremal
+from verify.claims.deep_conditioning.conditioning import extremals
 from verify.compare import AgreesTo, Array, AtLeast, AtMost, Outcome
 from verify.integrals import BITS
 from verify.reading import Reading
@@ -164,7 +164,7 @@ SLOPE = adversarial(
     statement=r"D \ge 1 + \mu",
     source=Source(KEY, "Section 3.2 (an addition)", Reading.OURS),
     # Equality for quadratics.
-    cases=grid(activation=(*DIFFERENTIABLE, extremal(0.2), extremal(1.0))),
+    cases=grid(activation=(*DIFFERENTIABLE, *extremals(0.2, 1.0))),
     predict=_predict_least_slope,
     measure=_measure_slope,
     # mu to 1e-13, rounded with one.
@@ -232,14 +232,9 @@ def _predict_antipodal(*, gap: float) -> list[float]:
 
 
 def _measure_antipodal(*, gap: float) -> list[Any]:
-    with mpmath.workprec(BITS):
-        a, b = (mpmath.mpf(float(v)) for v in _opposite(gap)[1])
-        size = mpmath.hypot(a, b)
-        c = a / size
-        angle = mpmath.acos(c)
-        share = (mpmath.pi - angle) / (2 * mpmath.pi)
-        k = size * (mpmath.sin(angle) / (2 * mpmath.pi) + share * c)
-        return [k, k + a * share]
+    first = pairs.start(*_opposite(gap).tolist())
+    end = pairs.recursion(pairs.LAWS["relu"], first, 1)[-1]
+    return [end.k[2], end.t[2]]
 
 
 def _wrong_antipodal(*, gap: float) -> list[float]:
@@ -345,9 +340,7 @@ LEM_C14_SHARP = adversarial(
     source=Source(KEY, "Lemma C.14 (sharpened)", Reading.OURS),
     # Equality for quadratics.
     cases=(
-        *grid(
-            activation=(extremal(0.1), extremal(0.7)), delta=(1e-6, 0.5, 1.0), sign=1
-        ),
+        *grid(activation=extremals(0.1, 0.7), delta=(1e-6, 0.5, 1.0), sign=1),
         *grid(activation=("relu", "tanh", "gelu", "sin"), delta=0.1, sign=(1, -1)),
     ),
     predict=_predict_share,

@@ -1,20 +1,20 @@
 """How fast depth makes the tangent kernel diagonal: restored, sharp and best possible."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import mpmath
-import numpy as np
 from hypothesis import strategies as st
 
 from theory import conditioning as dc
-from verify.claim import Source, adversarial, grid, numeric
+from verify.claim import Case, Source, adversarial, grid, numeric
 from verify.claims._predictors import changed, plus, times
 from verify.claims._searches import SEEDS, SIGNS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._subjects import (
+    BENT,
     KEY,
     Subject,
     law,
@@ -22,7 +22,12 @@ from verify.claims.deep_conditioning._subjects import (
     mu_of,
     separations,
 )
-from verify.claims.deep_conditioning.conditioning import extremal, quadratic_law
+from verify.claims.deep_conditioning.conditioning import (
+    extremal,
+    extremals,
+    quadratic_law,
+    signed,
+)
 from verify.compare import AgreesTo, AtLeast, AtMost
 from verify.integrals import BITS
 from verify.reading import Reading
@@ -86,17 +91,15 @@ _RATIOS = searched(
 )
 
 
+_CUBICS = {"a": [0.0, 0.9, 0.4, 0.05]}, {"a": [0.0, 0.9, 0.1, 0.4]}
 _ANY = (
-    *grid(activation=("relu", "tanh", "gelu"), delta=0.5, sign=(1, -1), depth=(9, 20)),
-    *grid(
-        activation=({"a": [0.0, 0.9, 0.4, 0.05]}, {"a": [0.0, 0.9, 0.1, 0.4]}),
-        delta=(0.1, 0.5),
-        sign=(1, -1),
-        depth=(2, 9, 30),
-    ),
+    *signed(("relu", "tanh", "gelu"), 0.5, (1, -1), (9, 20)),
+    *signed(_CUBICS, (0.1, 0.5), (1, -1), (2, 9, 30)),
 )
 
-THM_34 = adversarial(
+_of_ratios = partial(adversarial, examples=_RATIOS, max_examples=100)
+
+THM_34 = _of_ratios(
     id="dc/thm3.4",
     loose=True,
     items=("Thm3.4", "E5"),
@@ -106,26 +109,14 @@ THM_34 = adversarial(
     source=Source(KEY, "Theorem 3.4", Reading.READING),
     # Twice the burn-in depth and more, where the bound is below one.
     cases=(
-        *grid(
-            activation=(extremal(0.005), extremal(0.05), extremal(0.3)),
-            delta=0.5,
-            sign=1,
-            depth=(1, 2, 13, 60),
-        ),
-        *grid(
-            activation=(extremal(0.3), extremal(1.0)),
-            delta=0.01,
-            sign=1,
-            depth=(60, 75),
-        ),
+        *signed(extremals(0.005, 0.05, 0.3), 0.5, 1, (1, 2, 13, 60)),
+        *signed(extremals(0.3, 1.0), 0.01, 1, (60, 75)),
         *_ANY,
     ),
     predict=partial(_predict_ratio, form="printed"),
     measure=_measure_ratio,
     compare=AtMost(rounding=1e-13, trivial=1.0),
     must_refute=_LATER,
-    examples=_RATIOS,
-    max_examples=100,
     uses=("dc/lemC.14", "dc/thm3.2", "dc/thm3.4-values"),
     finding=(
         "The bound is at least twice what is needed: by dc/thm3.4-envelope the ratio"
@@ -173,23 +164,16 @@ THM_34_ATTAINED = numeric(
     figure="ntk_ratio",
 )
 
-THM_34_MAXIMUM = adversarial(
+THM_34_MAXIMUM = _of_ratios(
     id="dc/thm3.4-maximum",
     items=("Thm3.4", "E6"),
-    title=(
-        "Of all activations with the same mu, the quadratic one has the largest"
-        " tangent ratio"
-    ),
+    title="Of all activations with the same mu, the quadratic one has the largest tangent"
+    " ratio",
     statement=r"\frac{|T_{ij}|}{T_{11}} \le t_L, \quad L \ge 0",
     assumptions=("assumption A", "square-integrable derivative"),
     source=Source(KEY, "Theorem 3.4 (sharpened)", Reading.OURS),
     cases=(
-        *grid(
-            activation=(extremal(0.05), extremal(0.3), extremal(0.8)),
-            delta=(1e-4, 0.01, 0.5),
-            sign=1,
-            depth=(1, 13, 60),
-        ),
+        *signed(extremals(0.05, 0.3, 0.8), (1e-4, 0.01, 0.5), 1, (1, 13, 60)),
         *_ANY,
     ),
     predict=_LARGEST,
@@ -198,8 +182,6 @@ THM_34_MAXIMUM = adversarial(
     # * 0.9/0.19 of it.
     compare=AtMost(rounding=1e-13, relative=1e-10, trivial=1.0),
     must_refute=_LATER,
-    examples=_RATIOS,
-    max_examples=100,
     uses=(
         "dc/lemC.14-every",
         "dc/lemC.14-certificate",
@@ -223,7 +205,7 @@ def _predict_envelope(
     return [dc.correlation_envelope(*case), dc.ntk_ratio_bound(*case, form="sharp")]
 
 
-THM_34_ENVELOPE = adversarial(
+THM_34_ENVELOPE = _of_ratios(
     id="dc/thm3.4-envelope",
     items=("Thm3.4", "E6"),
     title="The tangent ratio obeys the bound on correlations, at every depth",
@@ -232,12 +214,7 @@ THM_34_ENVELOPE = adversarial(
     source=Source(KEY, "Theorem 3.4 (sharpened)", Reading.OURS),
     cases=(
         # From the first layer on; at delta = 1/2 nothing has to be waited for.
-        *grid(
-            activation=(extremal(0.05), extremal(0.3), extremal(0.8)),
-            delta=(1e-4, 0.1, 0.5),
-            sign=1,
-            depth=(1, 4, 20),
-        ),
+        *signed(extremals(0.05, 0.3, 0.8), (1e-4, 0.1, 0.5), 1, (1, 4, 20)),
         *_ANY,
     ),
     predict=_predict_envelope,
@@ -246,8 +223,6 @@ THM_34_ENVELOPE = adversarial(
     must_refute=changed(
         _predict_envelope, "An exponent twice as large.", depth=times(2)
     ),
-    examples=_RATIOS,
-    max_examples=100,
     uses=("dc/thm3.4-maximum", "dc/thm3.2", "dc/thm3.4-envelope-values"),
     finding=(
         "This is half of (1 - mu/2)^(L - L_0), without a threshold depth: each term"
@@ -258,38 +233,14 @@ THM_34_ENVELOPE = adversarial(
 # --- matrices ---------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=64)
-def _inputs(kind: str, n: int, delta: float, seed: int) -> tuple[Any, float, float]:
-    """A Gram matrix, the separation of its inputs and its smallest eigenvalue."""
-    if kind == "random":
-        gram = recursion.exact_gram(n, 2 * n, 1.0, seed)
-        least = float(np.nextafter(float(recursion.eigenvalues(gram)[0]), 0.0))
-        return gram, float(recursion.separation(gram)), least
-    with mpmath.workprec(BITS):
-        gram = mpmath.matrix(n)
-        for i in range(n):
-            for j in range(n):
-                gram[i, j] = 1 if i == j else 1 - mpmath.mpf(delta)
-    return gram, delta, delta
-
-
-def _tangent_matrix(activation: Subject, gram: Any, depth: int) -> Any:
-    found = law(activation)
-
-    # Many entries are equal.
-    @lru_cache
-    def entry(rho: Any) -> Any:
-        return recursion.tangent(found, rho, depth)
-
-    return recursion.entrywise(gram, entry)
-
-
-def _at_threshold(case: Mapping[str, Any], form: Any) -> int:
-    _, delta, _ = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
-    least = dc.ntk_threshold_depth(
-        delta, mu_of(case["activation"]), case["n"], form=form
-    )
-    return max(least, 1) + case["extra"]
+def _from_threshold(
+    form: Any, activation: Subject, extra: int, n: int, **inputs: Any
+) -> tuple[int, float, float]:
+    """Return a depth `extra` layers past the threshold, the separation, and mu."""
+    gram, _ = recursion.conditioned(n=n, **inputs)
+    delta, mu = float(recursion.separation(gram)), mu_of(activation)
+    least = dc.ntk_threshold_depth(delta, mu, n, form=form)
+    return max(least, 1) + extra, delta, mu
 
 
 def _counted(form: str, activation: Subject, gram: Any) -> int:
@@ -311,35 +262,32 @@ def _counted(form: str, activation: Subject, gram: Any) -> int:
     return 1 + bisect_right(range(1, sharp), 0, key=dominance)
 
 
-def _measure_condition(form: str, **case: Any) -> Any:
-    gram, _, _ = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
-    depth = max(_counted(form, case["activation"], gram), 1) + case["extra"]
-    return recursion.condition_number(_tangent_matrix(case["activation"], gram, depth))
+def _measure_condition(
+    form: str, *, activation: Subject, extra: int, **inputs: Any
+) -> Any:
+    gram, _ = recursion.conditioned(**inputs)
+    depth = max(_counted(form, activation, gram), 1) + extra
+    found = recursion.tangent_kernel(law(activation), gram, depth)
+    return recursion.condition_number(found)
 
 
 def _predict_condition(form: Any, **case: Any) -> float:
-    _, delta, _ = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
-    mu, depth = mu_of(case["activation"]), _at_threshold(case, form)
+    depth, delta, mu = _from_threshold(form, **case)
     return dc.ntk_condition_bound(depth, delta, mu, case["n"], form=form)
 
 
-def _wrong_condition(form: str, **case: Any) -> float:
+def _wrong_condition(
+    form: str, *, activation: Subject, extra: int, **inputs: Any
+) -> float:
     """The largest condition number one layer further on."""
     # Under assumption B, which all inputs meet with their smallest eigenvalue.
-    _, _, least = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
-    mu, depth = mu_of(case["activation"]), _at_threshold(case, form) + 1
-    return dc.ntk_condition_bound(
-        depth, least, mu, case["n"], assumption="B", form="attained"
-    )
+    depth, _, _ = _from_threshold(form, activation, extra + 1, **inputs)
+    return _condition("attained", activation=activation, depth=depth, **inputs)
 
 
-# Not too near affine: depth grows like 1/mu.
-_BENT = mixtures(centred=True).filter(
-    lambda a: sum(v * v for v in a["a"][2:]) > 0.1 * sum(v * v for v in a["a"])
-)
 _KINDS = st.sampled_from(("equal", "random"))
 _A_DRAWN = searched(
-    activation=_BENT,
+    activation=BENT,
     kind=_KINDS,
     n=st.integers(2, 5),
     delta=st.floats(0.05, 1.0),
@@ -368,32 +316,25 @@ def _in_form(form: str) -> dict[str, Any]:
     }
 
 
+_CUBIC = {"a": [0.0, 0.5, 0.1, 0.8]}
+
+
+def _equal(names: Any, n: Any, delta: Any, **layers: Any) -> tuple[Case, ...]:
+    """Return cases of inputs that are equally correlated."""
+    return grid(activation=names, kind="equal", n=n, delta=delta, seed=0, **layers)
+
+
+def _random(seed: Any, **layers: Any) -> tuple[Case, ...]:
+    """Return cases of five random inputs."""
+    drawn = {"kind": "random", "n": 5, "delta": 0.0, "seed": seed}
+    return grid(activation=(extremal(0.4), _CUBIC), **drawn, **layers)
+
+
 _A_CASES = (
     # Where the bounds of Corollary 3.5 are least loose: the sharp form, the restored one.
-    *grid(
-        activation=(extremal(1.0), extremal(0.59)),
-        kind="equal",
-        n=2,
-        delta=0.5,
-        seed=0,
-        extra=0,
-    ),
-    *grid(
-        activation=(extremal(0.05), extremal(0.3), extremal(0.6)),
-        kind="equal",
-        n=(2, 5),
-        delta=(0.1, 0.5),
-        seed=0,
-        extra=(0, 1, 12),
-    ),
-    *grid(
-        activation=(extremal(0.4), {"a": [0.0, 0.5, 0.1, 0.8]}),
-        kind="random",
-        n=5,
-        delta=0.0,
-        seed=38,
-        extra=(0, 3),
-    ),
+    *_equal(extremals(1.0, 0.59), 2, 0.5, extra=0),
+    *_equal(extremals(0.05, 0.3, 0.6), (2, 5), (0.1, 0.5), extra=(0, 1, 12)),
+    *_random(38, extra=(0, 3)),
 )
 
 COR_35 = adversarial(
@@ -439,9 +380,7 @@ COR_35_SHARP = adversarial(
 COR_35_MAXIMUM = adversarial(
     id="dc/cor3.5-maximum",
     items=("Cor3.5", "E6", "AsmA"),
-    title=(
-        "Sharp condition number from the largest tangent ratio, attained by two inputs"
-    ),
+    title="Sharp condition number from the largest tangent ratio, attained by two inputs",
     statement=r"\kappa(T) \le \frac{1 + (n - 1) t_L}{1 - (n - 1) t_L},"
     r" \quad (n - 1) t_L < 1",
     assumptions=("assumption A",),
@@ -454,35 +393,34 @@ COR_35_MAXIMUM = adversarial(
 )
 
 
-def _matrix_b(case: Mapping[str, Any]) -> Any:
-    gram, _, _ = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
-    return _tangent_matrix(case["activation"], gram, case["depth"])
+def _kernel(*, activation: Subject, depth: int, **inputs: Any) -> Any:
+    gram, _ = recursion.conditioned(**inputs)
+    return recursion.tangent_kernel(law(activation), gram, depth)
 
 
 def _measure_eigenvalue(**case: Any) -> Any:
-    matrix = _matrix_b(case)
+    matrix = _kernel(**case)
     with mpmath.workprec(BITS):
         return recursion.eigenvalues(matrix)[0] / matrix[0, 0]
 
 
 def _measure_condition_b(**case: Any) -> Any:
-    return recursion.condition_number(_matrix_b(case))
+    return recursion.condition_number(_kernel(**case))
 
 
-def _least(form: Any, **case: Any) -> float:
+def _least(form: Any, *, activation: Subject, depth: int, **inputs: Any) -> float:
     """Bound the smallest eigenvalue under assumption B."""
-    _, _, least = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
-    mu = mu_of(case["activation"])
-    return dc.ntk_min_eigenvalue_bound(case["depth"], least, mu, form=form)
+    _, least = recursion.conditioned(**inputs)
+    return dc.ntk_min_eigenvalue_bound(depth, least, mu_of(activation), form=form)
 
 
-def _condition(form: Any, **case: Any) -> float:
+def _condition(
+    form: Any, *, activation: Subject, depth: int, n: int, **inputs: Any
+) -> float:
     """Bound the condition number under assumption B."""
-    _, _, least = _inputs(case["kind"], case["n"], case["delta"], case["seed"])
-    mu, n = mu_of(case["activation"]), case["n"]
-    return dc.ntk_condition_bound(
-        case["depth"], least, mu, n, assumption="B", form=form
-    )
+    _, least = recursion.conditioned(n=n, **inputs)
+    mu = mu_of(activation)
+    return dc.ntk_condition_bound(depth, least, mu, n, assumption="B", form=form)
 
 
 def _both(bound: Callable[..., float], *forms: str, **case: Any) -> list[float]:
@@ -494,36 +432,26 @@ _LATER_CONDITION = "The condition number one layer further on."
 
 
 _B_CASES = (
-    *grid(
-        activation=(extremal(0.05), extremal(0.4), {"a": [0.0, 0.5, 0.1, 0.8]}),
-        kind="equal",
-        n=(2, 5),
-        delta=(0.01, 0.5),
-        seed=0,
-        depth=(2, 9, 40),
-    ),
-    *grid(
-        activation=(extremal(0.4), {"a": [0.0, 0.5, 0.1, 0.8]}),
-        kind="random",
-        n=5,
-        delta=0.0,
-        seed=(38, 39),
-        depth=(2, 24),
-    ),
+    *_equal((*extremals(0.05, 0.4), _CUBIC), (2, 5), (0.01, 0.5), depth=(2, 9, 40)),
+    *_random((38, 39), depth=(2, 24)),
 )
 
-THM_38 = adversarial(
+_under_b = partial(
+    adversarial,
+    assumptions=("assumption B",),
+    cases=_B_CASES,
+    examples=_B_DRAWN,
+    max_examples=40,
+)
+
+THM_38 = _under_b(
     id="dc/thm3.8",
     loose=True,
     items=("Thm3.8", "AsmB"),
     title="The smallest eigenvalue of the tangent kernel: Theorem 3.8 as restored",
     statement=r"\lambda_{\min}(T) \ge \left(1 - 2 B(L/2, \delta)\right) T_{11},"
     r" \quad L \ge 2 L_0(\delta)",
-    assumptions=("assumption B",),
     source=Source(KEY, "Theorem 3.8", Reading.READING),
-    cases=_B_CASES,
-    examples=_B_DRAWN,
-    max_examples=40,
     predict=partial(_least, "printed"),
     measure=_measure_eigenvalue,
     compare=AtLeast(rounding=1e-13, trivial=0.0, origin=1.0),
@@ -536,20 +464,14 @@ THM_38 = adversarial(
     ),
 )
 
-THM_38_MAXIMUM = adversarial(
+THM_38_MAXIMUM = _under_b(
     id="dc/thm3.8-maximum",
     items=("Thm3.8", "AsmB", "E6"),
-    title=(
-        "Smallest tangent eigenvalue from the largest ratio, attained by equal"
-        " correlations"
-    ),
+    title="Smallest tangent eigenvalue from the largest ratio, attained by equal"
+    " correlations",
     statement=r"\lambda_{\min}(T) \ge (1 - t_L)\, T_{11} \ge (1 - B(L, \delta))\, T_{11},"
     r" \quad L \ge 0",
-    assumptions=("assumption B",),
     source=Source(KEY, "Theorem 3.8 (sharpened)", Reading.OURS),
-    cases=_B_CASES,
-    examples=_B_DRAWN,
-    max_examples=40,
     predict=partial(_both, _least, "sharp", "attained"),
     measure=partial(_twice, _measure_eigenvalue),
     # As dc/thm3.4-maximum.
@@ -565,10 +487,8 @@ COR_39 = numeric(
     id="dc/cor3.9",
     loose=True,
     items=("Cor3.9", "AsmB"),
-    title=(
-        "The tangent kernel's condition number under Assumption B: Corollary"
-        " 3.9 as restored"
-    ),
+    title="The tangent kernel's condition number under Assumption B: Corollary 3.9 as"
+    " restored",
     statement=r"\kappa(T) \le 1 + 2n (1 - \mu/2)^{L/2 - L_0}, \quad"
     r" L \ge 2 L_0 + \frac{2 \log 2}{-\log(1 - \mu/2)}",
     assumptions=("assumption B",),
@@ -576,30 +496,9 @@ COR_39 = numeric(
     # From the threshold on: 2 log 2 / -log(1 - mu/2) layers past twice the burn-in.
     cases=(
         # Least loose.
-        *grid(
-            activation=extremal(1.0),
-            kind="equal",
-            n=(2, 5),
-            delta=0.5,
-            seed=0,
-            depth=(2, 3),
-        ),
-        *grid(
-            activation=(extremal(0.05), extremal(0.4)),
-            kind="equal",
-            n=(2, 5),
-            delta=0.5,
-            seed=0,
-            depth=(56, 70),
-        ),
-        *grid(
-            activation=(extremal(0.4), {"a": [0.0, 0.5, 0.1, 0.8]}),
-            kind="random",
-            n=5,
-            delta=0.0,
-            seed=38,
-            depth=40,
-        ),
+        *_equal(extremal(1.0), (2, 5), 0.5, depth=(2, 3)),
+        *_equal(extremals(0.05, 0.4), (2, 5), 0.5, depth=(56, 70)),
+        *_random(38, depth=40),
     ),
     predict=partial(_condition, "printed"),
     measure=_measure_condition_b,
@@ -616,22 +515,16 @@ COR_39 = numeric(
     ),
 )
 
-COR_39_MAXIMUM = adversarial(
+COR_39_MAXIMUM = _under_b(
     id="dc/cor3.9-maximum",
     items=("Cor3.9", "AsmB", "E6"),
-    title=(
-        "Sharp condition number from the largest tangent ratio, attained by"
-        " equal correlations"
-    ),
+    title="Sharp condition number from the largest tangent ratio, attained by equal"
+    " correlations",
     statement=r"\kappa(T) \le 1 + \frac{n t_L}{1 - t_L} \le \begin{cases}"
     r" 1 + n (1 - \mu/2)^{L - L_0} & L > L_0 \\"
     r" 1 + n \left( \frac{(1 + \mu/2)^{-L}}{\delta} - 1 \right) & L \le L_0"
     r" \end{cases}",
-    assumptions=("assumption B",),
     source=Source(KEY, "Corollary 3.9 (sharpened)", Reading.OURS),
-    cases=_B_CASES,
-    examples=_B_DRAWN,
-    max_examples=40,
     predict=partial(_both, _condition, "sharp", "attained"),
     measure=partial(_twice, _measure_condition_b),
     # 1 - t above 1e-2, t to 1e-11.

@@ -185,10 +185,8 @@ FASTER = _effect(
     id="dc/fig3",
     figure="normrelu_figure_3",
     items=("Fig3", "Sec11"),
-    title=(
-        "Very deep networks fit better with NormReLU than with batch or layer"
-        " normalisation"
-    ),
+    title="Very deep networks fit better with NormReLU than with batch or layer"
+    " normalisation",
     statement=r"\text{training accuracy at the end: NormReLU} - \text{rival} \ge 0.05",
     rivals=("batch", "layer"),
     where="Figure 3",
@@ -200,10 +198,8 @@ FASTER = _effect(
 BETTER = _effect(
     id="dc/fig3-test",
     items=("Fig3",),
-    title=(
-        "Very deep networks generalise better with NormReLU than with either"
-        " normalisation"
-    ),
+    title="Very deep networks generalise better with NormReLU than with either"
+    " normalisation",
     statement=r"\text{test accuracy at the end: NormReLU} - \text{rival} \ge 0.05",
     rivals=("batch", "layer"),
     where="Figure 3",
@@ -216,14 +212,9 @@ BETTER = _effect(
 SHALLOW = _effect(
     id="dc/fig3-shallow",
     items=("Fig3",),
-    title=(
-        "Networks of moderate depth, too, fit better with NormReLU than"
-        " batch-normalised"
-    ),
-    statement=(
-        r"\log e(\text{BatchNorm}) - \log e(\text{NormReLU}) > 0,"
-        r" \quad e\text{: training error at the end}"
-    ),
+    title="Networks of moderate depth, too, fit better with NormReLU than batch-normalised",
+    statement=r"\log e(\text{BatchNorm}) - \log e(\text{NormReLU}) > 0,"
+    r" \quad e\text{: training error at the end}",
     rivals=("batch",),
     where="Figure 3",
     depths=SHALLOWER,
@@ -256,13 +247,9 @@ FIRST = _effect(
 NORMALISED = _effect(
     id="dc/fig3-relu",
     items=("Fig3",),
-    title=(
-        "Very deep ReLU networks without any normalisation fit worse than with NormReLU"
-    ),
-    statement=(
-        r"\log e(\text{ReLU}) - \log e(\text{NormReLU}) > 0,"
-        r" \quad e\text{: training error at the end}"
-    ),
+    title="Very deep ReLU networks without any normalisation fit worse than with NormReLU",
+    statement=r"\log e(\text{ReLU}) - \log e(\text{NormReLU}) > 0,"
+    r" \quad e\text{: training error at the end}",
     rivals=("relu",),
     where="Section 7",
     depths=DEEPER,
@@ -292,10 +279,8 @@ SELU_COURSE = _effect(
     id="dc/fig7-training",
     items=("Fig7",),
     title="Fully connected networks train as NormReLU's do with SELU, and as fast",
-    statement=(
-        r"|\overline{\text{training accuracy}}\text{ over all epochs: NormReLU} -"
-        r" \text{SELU}| \le 0.05"
-    ),
+    statement=r"|\overline{\text{training accuracy}}\text{ over all epochs: NormReLU} -"
+    r" \text{SELU}| \le 0.05",
     rivals=("selu",),
     where="Figure 7",
     measure=_courses,
@@ -311,9 +296,7 @@ SELU_COURSE = _effect(
 DOTS = _effect(
     id="dc/fig1-relu",
     items=("Fig1",),
-    title=(
-        "Trained NormReLU networks have smaller dot products of test inputs than ReLU's"
-    ),
+    title="Trained NormReLU networks have smaller dot products of test inputs than ReLU's",
     statement=r"\overline{|\cos|}_L\text{ at the end: ReLU} - \text{NormReLU} \ge 0.1",
     rivals=("relu",),
     where="Figure 1",
@@ -326,10 +309,8 @@ FALL = trained(
     figure="normrelu_figure_1",
     items=("Fig1",),
     title="Training lowers the last layer's dot products, under every normalisation",
-    statement=(
-        r"\overline{|\cos|}_L\text{ at the start} >"
-        r" \overline{|\cos|}_L\text{ at the end}"
-    ),
+    statement=r"\overline{|\cos|}_L\text{ at the start} >"
+    r" \overline{|\cos|}_L\text{ at the end}",
     rivals=("normrelu", "batch", "layer"),
     where="Figure 1",
     measure=_fall,

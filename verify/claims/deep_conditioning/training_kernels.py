@@ -97,13 +97,9 @@ _SMALL = grid(scale="small", depth=DEPTHS["small"], arm=("normrelu", "selu"))
 START = trend(
     id="dc/sec11-condition-start",
     items=("Sec11",),
-    title=(
-        "At initialisation, section 7's tangent kernels are conditioned as at"
-        " infinite width"
-    ),
-    statement=(
-        r"|\log_{10} \kappa(\Theta_0) - \log_{10} \kappa(\Theta_\infty)| \le 0.15"
-    ),
+    title="At initialisation, section 7's tangent kernels are conditioned as at infinite"
+    " width",
+    statement=r"|\log_{10} \kappa(\Theta_0) - \log_{10} \kappa(\Theta_\infty)| \le 0.15",
     source=_SOURCE,
     cases=_SMALL,
     runs=_runs,
@@ -137,13 +133,9 @@ def _conditions(
 END = trend(
     id="dc/sec11-condition-end",
     items=("Sec11",),
-    title=(
-        "Trained networks have better conditioned kernels with NormReLU than"
-        " with norm layers"
-    ),
-    statement=(
-        r"\log_{10} \kappa(\Theta_T)\text{: norm} - \text{NormReLU} \ge \tfrac12"
-    ),
+    title="Trained networks have better conditioned kernels with NormReLU than with norm"
+    " layers",
+    statement=r"\log_{10} \kappa(\Theta_T)\text{: norm} - \text{NormReLU} \ge \tfrac12",
     source=_SOURCE,
     cases=grid(scale="small", depth=DEPTHS["small"], rival=("batch", "layer")),
     runs=runs_of,
@@ -170,13 +162,9 @@ _TOP = partial(
 
 TOP_START = _TOP(
     id="dc/sec11-top-start",
-    title=(
-        "Top layers' kernels start better conditioned with NormReLU than with ReLU or"
-        " LayerNorm"
-    ),
-    statement=(
-        r"\log_{10} \kappa(K^{(L)}_0)\text{: rival} - \text{NormReLU} \ge \tfrac12"
-    ),
+    title="Top layers' kernels start better conditioned with NormReLU than with ReLU or"
+    " LayerNorm",
+    statement=r"\log_{10} \kappa(K^{(L)}_0)\text{: rival} - \text{NormReLU} \ge \tfrac12",
     rivals=("relu", "layer"),
     measure=partial(_conditions, "top_condition", 0),
     finding=(
@@ -188,18 +176,14 @@ TOP_START = _TOP(
 
 _END = partial(
     _TOP,
-    statement=(
-        r"\log_{10} \kappa(K^{(L)}_T)\text{: rival} - \text{NormReLU} \ge \tfrac12"
-    ),
+    statement=r"\log_{10} \kappa(K^{(L)}_T)\text{: rival} - \text{NormReLU} \ge \tfrac12",
     measure=partial(_conditions, "top_condition", -1),
 )
 
 TOP_END = _END(
     id="dc/sec11-top-end",
-    title=(
-        "Top layers' kernels end better conditioned with NormReLU than with ReLU or"
-        " LayerNorm"
-    ),
+    title="Top layers' kernels end better conditioned with NormReLU than with ReLU or"
+    " LayerNorm",
     rivals=("relu", "layer"),
     **stated(0.5),
 )
@@ -258,13 +242,9 @@ def _stable_step(*, arm: str, depth: int) -> int:
 STABLE = trend(
     id="dc/sec7-rates-kernel",
     items=("Sec7-rates", "Sec11"),
-    title=(
-        "The tangent kernel predicts the largest stable learning rate of the first epoch"
-    ),
-    statement=(
-        r"\eta_{stable} \approx \frac{2 (1 + \beta)\,10\,n}{\lambda_1(\Theta_\infty)}"
-        r"\quad\text{within a factor } \sqrt 2"
-    ),
+    title="The tangent kernel predicts the largest stable learning rate of the first epoch",
+    statement=r"\eta_{stable} \approx \frac{2 (1 + \beta)\,10\,n}{\lambda_1(\Theta_\infty)}"
+    r"\quad\text{within a factor } \sqrt 2",
     source=_SOURCE,
     cases=grid(arm="normrelu", depth=(4, 16)),
     larger_cases={"full": grid(arm=("normrelu", "selu"), depth=(4, 8, 16, 32))},

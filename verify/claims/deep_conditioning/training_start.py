@@ -105,14 +105,10 @@ def _rival_signals(*, arm: str, depth: int) -> Array:
 SIGNALS = statistical(
     id="dc/fig1-start",
     items=("Fig1", "Sec11"),
-    title=(
-        "At initialisation, signals of section 7's networks follow the deterministic"
-        " kernel"
-    ),
-    statement=(
-        r"E\,\tfrac1n h_l \cdot h_l' = K^{(l)}(\rho) + m^{(l)}(\rho)/n + O(n^{-2}),"
-        r"\qquad n = 128"
-    ),
+    title="At initialisation, signals of section 7's networks follow the deterministic"
+    " kernel",
+    statement=r"E\,\tfrac1n h_l \cdot h_l' = K^{(l)}(\rho) + m^{(l)}(\rho)/n + O(n^{-2}),"
+    r"\qquad n = 128",
     source=_SOURCE,
     cases=grid(arm=tuple(ACTIVATIONS), depth=(1, 4, 8, _DEEPEST)),
     predict=_predicted_signals,
@@ -188,10 +184,8 @@ def _cosine_without(*, layer: int, **_case: Any) -> float:
 BATCHES = statistical(
     id="dc/fig1-batch-start",
     items=("Fig1", "Sec11"),
-    title=(
-        "At initialisation, batch-normalised ReLU has the same correlation at"
-        " every depth"
-    ),
+    title="At initialisation, batch-normalised ReLU has the same correlation at every"
+    " depth",
     statement=r"\cos_l = \hat\kappa\left(-\tfrac{1}{B-1}\right) \approx \tfrac1\pi",
     source=_SOURCE,
     # Cosines of ten inputs spread three times as far as those of a hundred.
@@ -231,13 +225,9 @@ def _kept(**_case: Any) -> float:
 GRADIENTS = statistical(
     id="dc/sec7-batch-gradients",
     items=("Sec7-rates", "Sec11"),
-    title=(
-        "Backpropagated gradients grow by pi/(pi - 1) per batch-normalised ReLU layer"
-    ),
-    statement=(
-        r"\frac{E\,|\partial_{h_{l-1}} f|^2}{E\,|\partial_{h_l} f|^2} ="
-        r" \frac{E\,s'^2}{\mathrm{Var}\,s} = \frac{\pi}{\pi - 1}"
-    ),
+    title="Backpropagated gradients grow by pi/(pi - 1) per batch-normalised ReLU layer",
+    statement=r"\frac{E\,|\partial_{h_{l-1}} f|^2}{E\,|\partial_{h_l} f|^2} ="
+    r" \frac{E\,s'^2}{\mathrm{Var}\,s} = \frac{\pi}{\pi - 1}",
     source=_SOURCE,
     cases=grid(batch=200, units=256, networks=40, depth=10),
     predict=_predicted_growth,

@@ -94,9 +94,7 @@ def _wrong_energy(*, activation: Subject) -> float:
 LEM_C21 = adversarial(
     id="dc/lemC.21",
     items=("LemC.21",),
-    title=(
-        "nu is at most one, with equality for activations without mean and linear part"
-    ),
+    title="nu is at most one, with equality for activations without mean and linear part",
     statement=r"\nu \le 1",
     source=Source(KEY, "Lemma C.21"),
     cases=grid(activation=(*_RAW, "hermite(2)", "hermite(3)")),
@@ -185,7 +183,7 @@ LEM_C23 = adversarial(
 # --- fixed points -----------------------------------------------------------------------
 
 
-def _exact_fixed_point(found: Law) -> Any:
+def exact_fixed_point(found: Law) -> Any:
     """Smallest fixed point in [0, 1], to 30 digits."""
     with mpmath.workprec(BITS):
         total = found.moment()
@@ -212,7 +210,7 @@ def _predict_fixed_point(*, activation: Subject) -> float:
 
 
 def _measure_fixed_point(*, activation: Subject) -> Any:
-    return _exact_fixed_point(law(activation))
+    return exact_fixed_point(law(activation))
 
 
 def _wrong_fixed_point(*, activation: Subject) -> float:
@@ -237,10 +235,8 @@ def _excess(case: Any) -> float:
 LEM_C26 = adversarial(
     id="dc/lemC.26",
     items=("LemC.26",),
-    title=(
-        "The dual's smallest fixed point is below one exactly if its slope at"
-        " one exceeds one"
-    ),
+    title="The dual's smallest fixed point is below one exactly if its slope at one"
+    " exceeds one",
     statement=r"\hat\sigma(\bar\rho) = \bar\rho, \quad"
     r" \bar\rho < 1 \Leftrightarrow D > 1",
     assumptions=("unit second moment",),
@@ -276,7 +272,7 @@ def _predict_line(*, activation: Subject, share: float, deep: float = 1.0) -> fl
 
 def _measure_line(*, activation: Subject, share: float) -> Any:
     found = law(activation)
-    point = _exact_fixed_point(found)
+    point = exact_fixed_point(found)
     with mpmath.workprec(BITS):
         return found.dual(point + mpmath.mpf(share) * (1 - point)) / found.moment()
 
@@ -322,7 +318,7 @@ LEM_C24 = adversarial(
 # --- Lemma C.28 -------------------------------------------------------------------------
 
 
-def _contraction(activation: Subject, *, whole: bool) -> tuple[float, float]:
+def _contraction(*, activation: Subject, whole: bool = False) -> tuple[float, float]:
     """Fixed point and nu * bar_delta / 2; wrongly all of nu."""
     a = subject(activation)
     point = a.fixed_point()
@@ -332,24 +328,29 @@ def _contraction(activation: Subject, *, whole: bool) -> tuple[float, float]:
 _WHOLE = "All of nu in the place of nu (1 - point)/2."
 
 
-def _predict_near_one(
-    *, activation: Subject, share: float, whole: bool = False
-) -> float:
-    point, rate = _contraction(activation, whole=whole)
+def _predict_near_one(*, share: float, **case: Any) -> float:
+    point, rate = _contraction(**case)
     return 1.0 - (1.0 + rate) * share * (1.0 - point) / 2.0
 
 
 def _measure_near_one(*, activation: Subject, share: float) -> Any:
     found = law(activation)
-    point = _exact_fixed_point(found)
+    point = exact_fixed_point(found)
     with mpmath.workprec(BITS):
         delta = mpmath.mpf(share) * (1 - point) / 2
         return found.dual(1 - delta) / found.moment()
 
 
-LEM_C28_1 = adversarial(
-    id="dc/lemC.28-near-one",
+_of_lemma_28 = partial(
+    adversarial,
     items=("LemC.28",),
+    compare=AtMost(rounding=1e-12),
+    examples=_DRAWN,
+    max_examples=40,
+)
+
+LEM_C28_1 = _of_lemma_28(
+    id="dc/lemC.28-near-one",
     title="Uncentred activations: one layer moves near-duplicates apart",
     statement=r"\hat\sigma(1 - \delta) \le 1 - (1 + \nu \bar\delta / 2)\,\delta,"
     r" \quad 0 \le \delta \le \bar\delta / 2, \quad \bar\delta = 1 - \bar\rho",
@@ -358,11 +359,8 @@ LEM_C28_1 = adversarial(
     cases=grid(activation=_EXPANDING, share=(1e-6, 0.5, 1.0)),
     predict=_predict_near_one,
     measure=_measure_near_one,
-    compare=AtMost(rounding=1e-12),
     must_refute=changed(_predict_near_one, _WHOLE, whole=True),
     uses=("dc/lemC.24",),
-    examples=_DRAWN,
-    max_examples=40,
 )
 
 
@@ -371,25 +369,22 @@ def _between(most: Any) -> list[Any]:
     return [0.0, most]
 
 
-def _predict_above(
-    *, activation: Subject, share: float, whole: bool = False
-) -> list[float]:
-    point, rate = _contraction(activation, whole=whole)
+def _predict_above(*, share: float, **case: Any) -> list[float]:
+    point, rate = _contraction(**case)
     return _between((1.0 - rate) * share * (1.0 - point) / 2.0)
 
 
 def _measure_above(*, activation: Subject, share: float) -> list[Any]:
     found = law(activation)
-    point = _exact_fixed_point(found)
+    point = exact_fixed_point(found)
     with mpmath.workprec(BITS):
         rho = point + mpmath.mpf(share) * (1 - point) / 2
         value = found.dual(rho) / found.moment() - point
         return [-value, value]
 
 
-LEM_C28_2 = adversarial(
+LEM_C28_2 = _of_lemma_28(
     id="dc/lemC.28-above",
-    items=("LemC.28",),
     title="Uncentred activations: correlations above the fixed point contract to it",
     statement=r"0 \le \hat\sigma(\rho) - \bar\rho \le (1 - \nu \bar\delta / 2)"
     r" (\rho - \bar\rho), \quad \bar\rho \le \rho \le (1 + \bar\rho) / 2",
@@ -398,12 +393,9 @@ LEM_C28_2 = adversarial(
     cases=grid(activation=_EXPANDING, share=(0.1, 1.0)),
     predict=_predict_above,
     measure=_measure_above,
-    compare=AtMost(rounding=1e-12),
     must_refute=changed(_predict_above, _WHOLE, whole=True),
     uses=("dc/lemC.24",),
     version=2,
-    examples=_DRAWN,
-    max_examples=40,
 )
 
 
@@ -416,7 +408,7 @@ def _predict_below(*, activation: Subject, share: float) -> list[float]:
 
 def _measure_below(*, activation: Subject, share: float) -> list[Any]:
     found = law(activation)
-    point = _exact_fixed_point(found)
+    point = exact_fixed_point(found)
     with mpmath.workprec(BITS):
         value = point - found.dual(mpmath.mpf(share) * point) / found.moment()
         return [-value, value]
@@ -429,9 +421,8 @@ def _wrong_below(*, activation: Subject, share: float) -> list[float]:
     return _between(slope * (1.0 - share) * a.fixed_point())
 
 
-LEM_C28_3 = adversarial(
+LEM_C28_3 = _of_lemma_28(
     id="dc/lemC.28-below",
-    items=("LemC.28",),
     title="Uncentred activations: correlations below the fixed point contract to it",
     statement=r"0 \le \bar\rho - \hat\sigma(\rho) \le \hat\sigma'(\bar\rho)"
     r" (\bar\rho - \rho), \quad 0 \le \rho \le \bar\rho",
@@ -439,17 +430,13 @@ LEM_C28_3 = adversarial(
     assumptions=("unit second moment", "not affine"),
     # The fixed point of the last three is one: D is below one, and one for ReLU.
     cases=grid(
-        activation=(*_EXPANDING, "sigmoid", "softplus", "relu"),
-        share=(0.0, 0.5, 0.99),
+        activation=(*_EXPANDING, "sigmoid", "softplus", "relu"), share=(0.0, 0.5, 0.99)
     ),
     predict=_predict_below,
     measure=_measure_below,
-    compare=AtMost(rounding=1e-12),
     must_refute=_wrong_below,
     uses=("dc/lemC.23", "dc/lemC.26"),
     version=2,
-    examples=_DRAWN,
-    max_examples=40,
 )
 
 
@@ -471,10 +458,8 @@ def _measure_negative(*, activation: Subject, rho: float) -> list[Any]:
 LEM_C28_4 = adversarial(
     id="dc/lemC.28-negative",
     items=("LemC.28",),
-    title=(
-        "Uncentred activations: negative correlations rise by the mean's energy"
-        " per layer"
-    ),
+    title="Uncentred activations: negative correlations rise by the mean's energy per"
+    " layer",
     statement=r"\hat\sigma(\rho) \ge \rho + a_0^2 (1 - \rho), \quad"
     r" |\hat\sigma(\rho)| \le \hat\sigma(|\rho|), \quad -1 \le \rho \le 0",
     source=Source(KEY, "Lemma C.28 (4), sharpened", Reading.OURS),
@@ -498,13 +483,13 @@ LEM_C28_4 = adversarial(
 
 
 def _predict_distance(
-    *, activation: Subject, delta: float, extra: int, **_: Any
+    *, activation: Subject, delta: float, extra: int, sign: int
 ) -> float:
     found = dc.fixed_point_convergence(subject(activation), delta)
     return found.rate**extra
 
 
-def _counted_start(found: Law, point: Any, delta: float) -> int:
+def counted_start(found: Law, point: Any, delta: float) -> int:
     """Layers until an interval around the fixed point is reached, counted."""
     with mpmath.workprec(BITS):
         total, gap = found.moment(), 1 - point
@@ -518,15 +503,15 @@ def _measure_distance(
     *, activation: Subject, delta: float, sign: int, extra: int
 ) -> Any:
     found = law(activation)
-    point = _exact_fixed_point(found)
-    start = _counted_start(found, point, delta)
+    point = exact_fixed_point(found)
+    start = counted_start(found, point, delta)
     with mpmath.workprec(BITS):
         rho = sign * (1 - mpmath.mpf(delta))
         return abs(recursion.uncentred(found, rho, start + extra)[-1] - point)
 
 
 def _wrong_distance(
-    *, activation: Subject, delta: float, extra: int, **_: Any
+    *, activation: Subject, delta: float, extra: int, sign: int
 ) -> float:
     """Contraction from the first layer on, without the burn-in."""
     found = dc.fixed_point_convergence(subject(activation), delta)

@@ -13,8 +13,6 @@ import numpy as np
 import torch
 
 from empirical.conditioning import named, pair_chains
-from empirical.kernels import sample
-from empirical.networks import FullyConnected
 from empirical.randomness import torch_generator
 from theory import activations as act
 from theory import kernels
@@ -22,6 +20,7 @@ from theory import width as finite
 from verify.claim import Source, grid, statistical
 from verify.claims._predictors import changed
 from verify.claims.deep_conditioning._subjects import normalised
+from verify.claims.deep_conditioning.finite_width import drawn_kernels, pair_of
 from verify.compare import Array, Estimate, MeanEquals
 from verify.reading import Reading
 
@@ -30,27 +29,10 @@ _KEY = "agarwal2021deep"
 # --- the measured side ---------------------------------------------------------------
 
 
-def _drawn(
-    *, activation: str, rho: float, depth: int, width: int, draws: int, seed: int
-) -> Array:
-    """Return four entries a draw, (draws, 4): NNGP and NTK, diagonal and off it.
-
-    In float32, whose rounding of 1e-6 is far below the fluctuations.
-    """
-    pair = torch.tensor([[1.0, 0.0], [rho, math.sqrt(1.0 - rho * rho)]])
-    network = FullyConnected.uniform(
-        inputs=2, width=width, depth=depth, activation=named(activation)
-    )
-    chunks = sample(
-        network,
-        pair,
-        draws=draws,
-        generator=torch_generator(seed, "weights"),
-        tangent=True,
-        max_bytes=1 << 24,
-    )
-    found = [torch.cat([c.nngp[:, 0], c.ntk[:, 0]], dim=1) for c in chunks]
-    return torch.cat(found).double().numpy()
+def _drawn(*, rho: float, **case: Any) -> Array:
+    """Return four entries a draw, (draws, 4): NNGP and NTK, diagonal and off it."""
+    each = drawn_kernels(pair_of(rho), **case)
+    return np.concatenate([kernel[:, 0] for kernel in each], axis=1)
 
 
 def _spread(values: Array, groups: int) -> Array:
@@ -77,12 +59,8 @@ def _tangents(**case: Any) -> Array:
     return _drawn(**case)[:, 2:]
 
 
-def _measure_tangent_mean(**case: Any) -> Estimate:
-    return Estimate.of(_tangents(**case))
-
-
-def _measure_mean(**case: Any) -> Estimate:
-    return Estimate.of(_products(**case))
+def _measure_mean(drawn: Callable[..., Array], **case: Any) -> Estimate:
+    return Estimate.of(drawn(**case))
 
 
 def _products(
@@ -156,23 +134,15 @@ def _last_layer(
     return _variances(before, s, 1, 1)[which]
 
 
-def _predict_mean(
-    mean: Callable[..., Array],
-    *,
-    activation: str,
-    rho: float,
-    depth: int,
-    width: int,
-    **_: Any,
-) -> Array:
-    return np.asarray(mean([1.0, rho], normalised(activation), depth, width))
+def _predict_mean(mean: Callable[..., Array], *, width: int, **case: Any) -> Array:
+    return _infinite_mean(partial(mean, width=width), **case)
 
 
 def _infinite_mean(
-    limit: Callable[..., Array], *, activation: str, rho: float, depth: int, **_: Any
+    mean: Callable[..., Array], *, activation: str, rho: float, depth: int, **_: Any
 ) -> Array:
     """The kernel of infinite width, without its correction."""
-    return np.asarray(limit([1.0, rho], normalised(activation), depth))
+    return np.asarray(mean([1.0, rho], normalised(activation), depth=depth))
 
 
 def _predict_length(*, depth: int, width: int, **_: Any) -> float:
@@ -184,39 +154,22 @@ def _exponential_length(*, depth: int, width: int, **_: Any) -> float:
     return math.exp(5.0 * depth / width)
 
 
+_SHALLOW = partial(
+    grid, activation=("relu", "erf", "tanh"), depth=1, groups=100, seed=21
+)
+
 ONE_LAYER = statistical(
     id="dc/lemC.4-variance",
     items=("LemC.4", "Eq1", "Eq7"),
-    title=(
-        "One hidden layer: variances of both kernels from fourth moments, at"
-        " every width"
-    ),
+    title="One hidden layer: variances of both kernels from fourth moments, at every width",
     statement=r"m\,\mathrm{Var}\,K^{(m)} = \mathbb{E}\,\sigma(u)^2\sigma(v)^2 -"
     r" \hat\sigma(\rho)^2, \quad m\,\mathrm{Var}\,\Theta^{(m)} = m\,\mathrm{Var}\,K^{(m)}"
     r" + 2\rho\,\mathrm{Cov}(\sigma\sigma, \sigma'\sigma') +"
     r" \rho^2 (3\,\mathbb{E}\,\sigma'(u)^2\sigma'(v)^2 - \hat\sigma'(\rho)^2)",
     assumptions=("one hidden layer, one output", "standard Gaussian weights"),
     source=Source(_KEY, "Lemma C.4 and equation 7, at finite width", Reading.OURS),
-    cases=grid(
-        activation=("relu", "erf", "tanh"),
-        rho=0.5,
-        depth=1,
-        width=16,
-        draws=40_000,
-        groups=100,
-        seed=21,
-    ),
-    larger_cases={
-        "full": grid(
-            activation=("relu", "erf", "tanh"),
-            rho=(-0.5, 0.0, 0.9),
-            depth=1,
-            width=(4, 64),
-            draws=100_000,
-            groups=100,
-            seed=21,
-        )
-    },
+    cases=_SHALLOW(rho=0.5, width=16, draws=40_000),
+    larger_cases={"full": _SHALLOW(rho=(-0.5, 0.0, 0.9), width=(4, 64), draws=100_000)},
     predict=partial(_predict_variance, _EVERY),
     measure=_measure_variance,
     # Sampling: a variance from 40,000 draws is known to sqrt((k - 1)/40,000) = 1 % for
@@ -229,6 +182,8 @@ ONE_LAYER = statistical(
     finding="Exact at width 16: a layer's units are independent, and only the fourth"
     " moments of one unit enter.",
 )
+
+_WIDE = partial(grid, activation=("erf", "tanh"), rho=(0.0, 0.9), width=64)
 
 DEEP = statistical(
     id="dc/E13-fluctuations",
@@ -245,17 +200,7 @@ DEEP = statistical(
     cases=grid(
         activation="tanh", rho=0.5, depth=3, width=32, draws=60_000, groups=100, seed=28
     ),
-    larger_cases={
-        "full": grid(
-            activation=("erf", "tanh"),
-            rho=(0.0, 0.9),
-            depth=3,
-            width=64,
-            draws=100_000,
-            groups=100,
-            seed=28,
-        )
-    },
+    larger_cases={"full": _WIDE(depth=3, draws=100_000, groups=100, seed=28)},
     predict=partial(_predict_variance, _TOP),
     measure=partial(_measure_extrapolated, _products),
     # 0.8 and 2.2. Sampling: each of the two variances to sqrt((k - 1)/60,000) = 0.7 % at
@@ -270,9 +215,7 @@ DEEP = statistical(
 TANGENT = statistical(
     id="dc/eq7-fluctuations",
     items=("Eq7", "E13"),
-    title=(
-        "Finite-width fluctuations of the deep tangent kernel accumulate layer by layer"
-    ),
+    title="Finite-width fluctuations of the deep tangent kernel accumulate layer by layer",
     statement=r"m\,\mathrm{Var}\,\Theta^{(m)}_{ab} = A_{ab,ab} + B_{ab,ab} + B_{ab,ba}"
     r" + O(1/m)",
     assumptions=(
@@ -284,17 +227,7 @@ TANGENT = statistical(
     cases=grid(
         activation="tanh", rho=0.5, depth=3, width=32, draws=24_000, groups=80, seed=25
     ),
-    larger_cases={
-        "full": grid(
-            activation=("erf", "tanh"),
-            rho=(0.0, 0.9),
-            depth=2,
-            width=64,
-            draws=40_000,
-            groups=80,
-            seed=25,
-        )
-    },
+    larger_cases={"full": _WIDE(depth=2, draws=40_000, groups=80, seed=25)},
     predict=partial(_predict_variance, _TANGENT),
     measure=partial(_measure_extrapolated, _tangents),
     # 106 and 20. Sampling: each of the two variances to sqrt((k - 1)/24,000) = 1.4 % at
@@ -309,9 +242,7 @@ TANGENT = statistical(
 CHAIN = statistical(
     id="dc/E13-length",
     items=("E13", "Eq1"),
-    title=(
-        "Fourth moment of the output length of deep ReLU networks, exact at every width"
-    ),
+    title="Fourth moment of the output length of deep ReLU networks, exact at every width",
     statement=r"\mathbb{E}|\Phi(x)|^4 = (1 + 5/m)^L \,(\mathbb{E}|\Phi(x)|^2)^2",
     assumptions=("ReLU, uncentred, scaled to keep the mean squared length",),
     source=Source(
@@ -329,6 +260,10 @@ CHAIN = statistical(
     " of 5 L/m is the limit of wide networks only.",
 )
 
+_NARROW = partial(
+    grid, activation=("relu", "erf"), rho=(0.0, 0.5), depth=(2, 3), width=24
+)
+
 BIAS = statistical(
     id="dc/lemC.4-bias",
     items=("LemC.4", "E3"),
@@ -338,18 +273,9 @@ BIAS = statistical(
     assumptions=("F and V as dc/E13-fluctuations", "three hidden layers"),
     source=Source(_KEY, "Lemma C.4, at finite width", Reading.OURS),
     cases=grid(activation="relu", rho=0.5, depth=3, width=24, draws=60_000, seed=27),
-    larger_cases={
-        "full": grid(
-            activation=("relu", "erf"),
-            rho=(0.0, 0.5),
-            depth=(2, 3),
-            width=24,
-            draws=400_000,
-            seed=27,
-        )
-    },
+    larger_cases={"full": _NARROW(draws=400_000, seed=27)},
     predict=partial(_predict_mean, finite.nngp_mean),
-    measure=_measure_mean,
+    measure=partial(_measure_mean, _products),
     # The corrections are 0.064 and 0.052. Second order: a factor 3 L/m = 0.38 of the
     # first, 0.024. Sampling: spreads 0.85 and 0.5 over 245, 10 standard errors of the
     # first are 0.035; 6.5 of the second 0.013, so that a mean without correction is
@@ -371,18 +297,9 @@ TANGENT_BIAS = statistical(
     ),
     source=Source(_KEY, "Equation 7, at finite width", Reading.OURS),
     cases=grid(activation="relu", rho=0.5, depth=3, width=24, draws=16_000, seed=24),
-    larger_cases={
-        "full": grid(
-            activation=("relu", "erf"),
-            rho=(0.0, 0.5),
-            depth=(2, 3),
-            width=24,
-            draws=100_000,
-            seed=24,
-        )
-    },
+    larger_cases={"full": _NARROW(draws=100_000, seed=24)},
     predict=partial(_predict_mean, finite.ntk_mean),
-    measure=_measure_tangent_mean,
+    measure=partial(_measure_mean, _tangents),
     # Corrections: 0.1 on the diagonal and 0.22 off it. Second order: a factor 3 L/m =
     # 0.38 of them, 0.08. Sampling: spreads 5.1 and 1.7 over 126: 10 standard errors of
     # the diagonal are 0.4; 6.5 of the other entry 0.09, so that a mean without the

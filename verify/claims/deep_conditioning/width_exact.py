@@ -220,11 +220,7 @@ QUADRATIC = numeric(
 _CLIPPED = {
     1: Pieces(1, line=(-1, 0), kinks=(-1, 1), jumps=(1, -1)),
     2: Pieces(
-        2,
-        line=(1, 0),
-        kinks=(-1, -1, 1, 1),
-        jumps=(-2, 2, -2, -2),
-        orders=(1, 2, 1, 2),
+        2, line=(1, 0), kinks=(-1, -1, 1, 1), jumps=(-2, 2, -2, -2), orders=(1, 2, 1, 2)
     ),
     3: Pieces(
         3,
