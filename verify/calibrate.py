@@ -172,10 +172,8 @@ def _out(
     done: Sequence[Calibration], missing: Sequence[str], options: argparse.Namespace
 ) -> int:
     text = as_markdown(done, missing)
-    if options.output is None:
-        command.put(text)
-    else:
-        options.output.write_text(text, encoding="utf-8")
+    command.deliver(text, options.output)
+    if options.output is not None:
         command.complain(f"written to {options.output}")
     return command.EXIT_GREEN if all(c.trusted for c in done) else command.EXIT_RED
 

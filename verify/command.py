@@ -149,6 +149,27 @@ def put(text: str) -> None:
         streams.flush_stdout()
 
 
+def deliver(text: str, output: Path | None) -> None:
+    """Write a result to a file, which is replaced once all is written, or to stdout.
+
+    Raises
+    ------
+    OSError
+        If it can't be written.
+    """
+    # Loaded here: `list` and `--help` write no files.
+    from empirical.testbed.writing import write_text
+
+    if output is None:
+        put(text)
+    elif output.exists() and not output.is_file():
+        # A pipe or a device takes it as it comes.
+        output.write_text(text, encoding="utf-8")
+    else:
+        # Behind a link, the file itself.
+        write_text(output.resolve(), text)
+
+
 def reading() -> AbstractContextManager[object]:
     """Show at a terminal that the ledger is being read: all of it takes seconds."""
     if not sys.stderr.isatty():

@@ -74,7 +74,7 @@ def _reported(
         found = Counter(row.kind for row in rows)
         there = ", ".join(f"{found[kind]} {kind}" for kind in KINDS if found[kind])
         return _nothing(f"--outcome {options.outcome}", there)
-    _write(_rendered(shown, folder, options), options.output)
+    command.deliver(_rendered(shown, folder, options), options.output)
     if options.output is not None:
         command.complain(
             f"report written to {options.output}, claims shown: {len(shown)};"
@@ -227,13 +227,6 @@ def _seen_from(output: Path | None, folder: Path) -> Path:
     """Return the way from a page to a folder."""
     here = Path.cwd() if output is None else output.parent
     return Path(os.path.relpath(folder, here))
-
-
-def _write(text: str, output: Path | None) -> None:
-    if output is None:
-        command.put(text)
-    else:
-        output.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
