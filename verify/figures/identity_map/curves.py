@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from verify.figures.identity_map.runs import Run, mean
-from verify.figures.style import DASHES, FAINT, INK, SERIES, axes
+from verify.figures.style import (
+    DASHES,
+    FAINT,
+    INK,
+    SERIES,
+    axes,
+    legend_above,
+    line,
+    note,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -94,16 +103,9 @@ def layer_errors(runs: Sequence[Run]) -> "Figure":
             before = state == "untrained"
             values = group.every(name) if before else group.numbers(name)
             each = mean(values)
-            colour = SERIES[k % len(SERIES)]
-            ax.plot(
-                range(len(each)),
-                each,
-                ".",
-                linestyle=DASHES[k % len(DASHES)],
-                color=colour,
-                label=f"{run.layers} layers",
-            )
-            ax.plot(range(len(each)), values.T, color=colour, linewidth=0.5, alpha=0.5)
+            look, places = line(k), range(len(each))
+            ax.plot(places, each, ".", label=f"{run.layers} layers", **look)
+            ax.plot(places, values.T, color=look["color"], linewidth=0.5, alpha=0.5)
         ax.axhline(0.9, color=FAINT, linewidth=1.0)
         ax.set(
             title=state,
@@ -112,11 +114,8 @@ def layer_errors(runs: Sequence[Run]) -> "Figure":
             ylim=(0.0, 1.0),
         )
         ax.xaxis.get_major_locator().set_params(integer=True)
-    panels[0].annotate(
-        "chance", (0, 0.9), xytext=(0, 3), textcoords="offset points", fontsize=7.5
-    )
-    handles = panels[0].get_legend_handles_labels()
-    figure.legend(*handles, loc="outside upper right", ncols=min(len(runs), 5))
+    note(panels[0], "chance", (0, 0.9), (0, 3), fontsize=7.5)
+    legend_above(figure, panels[0], ncols=min(len(runs), 5))
     return figure
 
 

@@ -9,7 +9,6 @@ from verify.figures.runs import Array
 from verify.figures.square_loss.panels import (
     behind,
     common_legend,
-    epochs_axis,
     lost,
     panels,
     scale_title,
@@ -17,7 +16,7 @@ from verify.figures.square_loss.panels import (
     with_band,
 )
 from verify.figures.square_loss.runs import Draw, Run
-from verify.figures.style import DASHES, INK, SERIES, log_axis
+from verify.figures.style import DASHES, INK, SERIES, band, from_zero, log_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,7 +38,7 @@ def training(runs: Runs) -> "Figure":
             with_band(right, run.epochs, run, index, series("error"))
             _test_errors(right, run, index)
         for ax in (left, right):
-            epochs_axis(ax, run)
+            from_zero(ax, run.epochs[-1])
         right.set_xlim(0.0, _beyond(run, len(run.scales)))
         log_axis(left)
         named = f"{run.data}: " if len(runs) > 1 else ""
@@ -138,7 +137,7 @@ def _norms(ax: Any, run: Run, index: int, draw: Draw) -> None:
 def _product(ax: Any, run: Run, index: int, draw: Draw) -> None:
     behind(ax, run.epochs, run, index, series("product"))
     ax.plot(run.epochs, draw.series("product"), color=SERIES[index])
-    epochs_axis(ax, run, every=2)
+    from_zero(ax, run.epochs[-1], every=2)
     log_axis(ax)
     ax.set_title("product of layers", fontweight="normal")
 
@@ -178,7 +177,7 @@ def outputs(runs: Runs) -> "Figure":
             behind(ax, run.epochs, run, index, series("abs_mean"))
             ax.plot(run.epochs, typical.series("abs_mean"), color=SERIES[index])
             ax.plot(run.epochs, 1.0 / typical.series("rho"), label="1/ρ", **_REFERENCE)
-            epochs_axis(ax, run)
+            from_zero(ax, run.epochs[-1])
             ax.set_xlabel("epoch")
         # They share limits, which are settled once all is drawn.
         for ax, scale in zip(row, run.scales, strict=False):
@@ -203,7 +202,7 @@ def distribution(runs: Runs) -> "Figure":
             top = max(top, 1.05 * float(np.nanmax(sizes)))
             _bands(ax, run.epochs, sizes, SERIES[index])
             ax.plot(run.epochs, 1.0 / typical.series("rho"), label="1/ρ", **_REFERENCE)
-            epochs_axis(ax, run)
+            from_zero(ax, run.epochs[-1])
             # The reference starts far above where norms start small.
             ax.set(xlabel="epoch", ylim=(0.0, top))
         row[0].set_ylabel("|f|", labelpad=8)
@@ -215,14 +214,7 @@ def _bands(ax: Any, x: Array, quantiles: Array, colour: str) -> None:
     """Fill between pairs of quantiles, the outer ones faint; draw the median."""
     last = quantiles.shape[1] - 1
     for cut in (0, last // 20, last // 4):
-        ax.fill_between(
-            x,
-            quantiles[:, cut],
-            quantiles[:, last - cut],
-            color=colour,
-            alpha=0.2,
-            linewidth=0.0,
-        )
+        band(ax, x, quantiles[:, cut], quantiles[:, last - cut], colour)
     label = "median, middle half, 5 to 95 %, all"
     ax.plot(x, quantiles[:, last // 2], ".-", color=colour, label=label)
 
@@ -254,7 +246,7 @@ def sorted_margins(ax: Any, run: Run, index: int) -> None:
     ax.axhline(1.0 / typical.last("rho"), label=label, **_REFERENCE)
 
 
-def _by_scale(runs: Runs, **options: Any) -> tuple[Any, list[list[Any]]]:
+def _by_scale(runs: Runs, **options: Any) -> tuple[Any, Any]:
     """Return a figure with a row for each run and a column for each scale."""
     columns = max(len(run.scales) for run in runs)
     figure, grid = panels(len(runs), columns, **options)
@@ -277,7 +269,6 @@ def _comparable(runs: Runs) -> bool:
     return bool(tops) and max(tops) <= 30.0 * min(tops)
 
 
-def _drawn(grid: Sequence[Sequence[Any]]) -> Any:
+def _drawn(grid: Any) -> Any:
     """Return a panel that shows something, the first if none does."""
-    every = [ax for row in grid for ax in row]
-    return next((ax for ax in every if ax.lines), every[0])
+    return next((ax for ax in grid.flat if ax.lines), grid[0][0])
