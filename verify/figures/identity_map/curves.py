@@ -55,11 +55,7 @@ def seeds(runs: Sequence[Run]) -> "Figure":
                 linewidth=1.2,
                 label=f"to the {field}, seed {numbers[k]}",
             )
-    _half(ax)
-    ax.set_xticks(depths)
-    correlation_axis(ax, "weight layers")
-    figure.legend(loc="outside right center")
-    return figure
+    return _by_depth(figure, ax, depths)
 
 
 def depth_curve(runs: Sequence[Run]) -> "Figure":
@@ -80,17 +76,17 @@ def depth_curve(runs: Sequence[Run]) -> "Figure":
     lost = [run.layers for run in runs if bool(run.group.diverged.any())]
     if lost:
         ax.plot(lost, [0.02] * len(lost), "x", color=INK, markersize=6)
-    _half(ax)
+    return _by_depth(figure, ax, depths)
+
+
+def _by_depth(figure: "Figure", ax: Any, depths: Sequence[int]) -> "Figure":
+    # Over correlations 0 to 1, a perfect constant has the mean correlation 1/2.
+    label = "to the identity,\nof a perfect constant"
+    ax.axhline(0.5, color=FAINT, linewidth=1.0, label=label)
     ax.set_xticks(depths)
     correlation_axis(ax, "weight layers")
     figure.legend(loc="outside right center")
     return figure
-
-
-def _half(ax: Any) -> None:
-    # Over correlations 0 to 1, a perfect constant has the mean correlation 1/2.
-    label = "to the identity,\nof a perfect constant"
-    ax.axhline(0.5, color=FAINT, linewidth=1.0, label=label)
 
 
 def layer_errors(runs: Sequence[Run]) -> "Figure":

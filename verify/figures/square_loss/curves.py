@@ -1,6 +1,6 @@
 """What one experiment does over epochs, and the margins that it ends with."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,7 +108,7 @@ def _norms_row(row: Sequence[Any], run: Run, index: int, *, several: bool) -> No
         ax.set_visible(False)
     if typical is None:
         for ax in row:
-            lost(ax, run, scale)
+            lost(ax)
         return
     for place, (ax, end) in enumerate(zip(zooms, ends, strict=True)):
         behind(ax, run.epochs, run, index, series("rho"))
@@ -167,47 +167,41 @@ def _window(run: Run, scale: float, end: float) -> tuple[float, float]:
 
 def outputs(runs: Runs) -> "Figure":
     """Draw mean sizes of the normalised network's outputs over epochs."""
-    figure, grid = _by_scale(runs, height=2.4, sharey="row")
-    for row, run in zip(grid, runs, strict=True):
-        for index, (ax, scale) in enumerate(zip(row, run.scales, strict=False)):
-            typical = run.typical(scale)
-            if typical is None:
-                lost(ax, run, scale)
-                continue
-            behind(ax, run.epochs, run, index, series("abs_mean"))
-            ax.plot(run.epochs, typical.series("abs_mean"), color=SERIES[index])
-            ax.plot(run.epochs, 1.0 / typical.series("rho"), label="1/ρ", **_REFERENCE)
-            from_zero(ax, run.epochs[-1])
-            ax.set_xlabel("epoch")
-        # They share limits, which are settled once all is drawn.
-        for ax, scale in zip(row, run.scales, strict=False):
-            if run.typical(scale) is not None:
-                log_axis(ax)
-        row[0].set_ylabel("mean |f|")
+    figure, grid = _by_scale(runs, _outputs, "mean |f|", height=2.4, sharey="row")
+    # They share limits, which are settled once all is drawn.
+    for ax in (ax for ax in grid.flat if ax.lines):
+        log_axis(ax)
     common_legend(figure, _drawn(grid), seeds=True)
     return figure
 
 
+def _outputs(ax: Any, run: Run, index: int, draw: Draw) -> None:
+    behind(ax, run.epochs, run, index, series("abs_mean"))
+    ax.plot(run.epochs, draw.series("abs_mean"), color=SERIES[index])
+    ax.plot(run.epochs, 1.0 / draw.series("rho"), label="1/ρ", **_REFERENCE)
+    from_zero(ax, run.epochs[-1])
+    ax.set_xlabel("epoch")
+
+
 def distribution(runs: Runs) -> "Figure":
     """Draw quantiles of the sizes of outputs over epochs, of the typical draws."""
-    figure, grid = _by_scale(runs, height=2.7, sharey="row")
+    figure, grid = _by_scale(runs, _distribution, "|f|", height=2.7, sharey="row")
     for row, run in zip(grid, runs, strict=True):
-        top = 0.0
-        for index, (ax, scale) in enumerate(zip(row, run.scales, strict=False)):
-            typical = run.typical(scale)
-            if typical is None:
-                lost(ax, run, scale)
-                continue
-            sizes = typical.series("abs_quantiles")
-            top = max(top, 1.05 * float(np.nanmax(sizes)))
-            _bands(ax, run.epochs, sizes, SERIES[index])
-            ax.plot(run.epochs, 1.0 / typical.series("rho"), label="1/ρ", **_REFERENCE)
-            from_zero(ax, run.epochs[-1])
-            # The reference starts far above where norms start small.
-            ax.set(xlabel="epoch", ylim=(0.0, top))
-        row[0].set_ylabel("|f|", labelpad=8)
+        typical = [draw for scale in run.scales if (draw := run.typical(scale))]
+        # The reference starts far above where norms start small.
+        tops = [float(np.nanmax(draw.series("abs_quantiles"))) for draw in typical]
+        if tops:
+            row[0].set_ylim(0.0, 1.05 * max(tops))
+        row[0].yaxis.labelpad = 8
     common_legend(figure, _drawn(grid))
     return figure
+
+
+def _distribution(ax: Any, run: Run, index: int, draw: Draw) -> None:
+    _bands(ax, run.epochs, draw.series("abs_quantiles"), SERIES[index])
+    ax.plot(run.epochs, 1.0 / draw.series("rho"), label="1/ρ", **_REFERENCE)
+    from_zero(ax, run.epochs[-1])
+    ax.set_xlabel("epoch")
 
 
 def _bands(ax: Any, x: Array, quantiles: Array, colour: str) -> None:
@@ -222,16 +216,15 @@ def _bands(ax: Any, x: Array, quantiles: Array, colour: str) -> None:
 def margins(runs: Runs) -> "Figure":
     """Draw sorted margins of the training examples, one panel a scale."""
     shared = "row" if _comparable(runs) else False
-    figure, grid = _by_scale(runs, height=2.5, sharey=shared)
-    for row, run in zip(grid, runs, strict=True):
-        for index, (ax, scale) in enumerate(zip(row, run.scales, strict=False)):
-            if not lost(ax, run, scale):
-                sorted_margins(ax, run, index)
-                ax.set_xlabel("training example, sorted")
-                ax.ticklabel_format(axis="y", scilimits=(-2, 3), useMathText=True)
-        row[0].set_ylabel("margin y f")
+    figure, grid = _by_scale(runs, _margins, "margin y f", height=2.5, sharey=shared)
     common_legend(figure, _drawn(grid), seeds=True)
     return figure
+
+
+def _margins(ax: Any, run: Run, index: int, _draw: Draw) -> None:
+    sorted_margins(ax, run, index)
+    ax.set_xlabel("training example, sorted")
+    ax.ticklabel_format(axis="y", scilimits=(-2, 3), useMathText=True)
 
 
 def sorted_margins(ax: Any, run: Run, index: int) -> None:
@@ -246,15 +239,26 @@ def sorted_margins(ax: Any, run: Run, index: int) -> None:
     ax.axhline(1.0 / typical.last("rho"), label=label, **_REFERENCE)
 
 
-def _by_scale(runs: Runs, **options: Any) -> tuple[Any, Any]:
-    """Return a figure with a row for each run and a column for each scale."""
+def _by_scale(
+    runs: Runs, draw: Callable[[Any, Run, int, Draw], None], up: str, **options: Any
+) -> tuple[Any, Any]:
+    """Draw a row for each run and a column for each scale that did not diverge.
+
+    ``draw(ax, run, index, typical)`` draws a panel, from the typical draw of its scale.
+    """
     columns = max(len(run.scales) for run in runs)
     figure, grid = panels(len(runs), columns, **options)
     for row, run in zip(grid, runs, strict=True):
-        for ax, scale in zip(row, run.scales, strict=False):
-            ax.set_title(scale_title(run, scale, several=len(runs) > 1))
         for ax in row[len(run.scales) :]:
             ax.set_visible(False)
+        for index, (ax, scale) in enumerate(zip(row, run.scales, strict=False)):
+            ax.set_title(scale_title(run, scale, several=len(runs) > 1))
+            typical = run.typical(scale)
+            if typical is None:
+                lost(ax)
+            else:
+                draw(ax, run, index, typical)
+        row[0].set_ylabel(up)
     return figure, grid
 
 

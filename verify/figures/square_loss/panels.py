@@ -54,13 +54,10 @@ def behind(ax: Any, x: Array, run: Run, index: int, values: Values) -> None:
             ax.plot(x, values(draw), color=SERIES[index], linewidth=0.6, alpha=0.45)
 
 
-def lost(ax: Any, run: Run, scale: float) -> bool:
-    """Say in a panel that every draw of its scale diverged, if so."""
-    if run.typical(scale) is not None:
-        return False
+def lost(ax: Any) -> None:
+    """Say in a panel that every draw of its scale diverged."""
     ax.text(0.5, 0.5, "all diverged", transform=ax.transAxes, ha="center", color=INK)
     ax.set(xticks=[], yticks=[])
-    return True
 
 
 def scale_title(run: Run, scale: float, *, several: bool) -> str:
