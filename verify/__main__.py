@@ -23,8 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         command.put("".join(f"{each}\n" for each in _listed(options)))
     except ValueError as error:
-        command.complain(f"error: {error}")
-        return command.EXIT_USAGE
+        return command.refuse(error)
     except BrokenPipeError:
         return command.EXIT_PIPE
     except OSError as error:
@@ -50,8 +49,7 @@ def _run_or_show(options: argparse.Namespace) -> int:
         with command.reading():
             entries = ledger.select(options.claims, options.package)
     except ValueError as error:
-        command.complain(f"error: {error}")
-        return command.EXIT_USAGE
+        return command.refuse(error)
     if options.action == "remeasure":
         return command.interruptible(
             lambda: _remeasured([e.claim for e in entries], options.records),
@@ -60,12 +58,11 @@ def _run_or_show(options: argparse.Namespace) -> int:
     profile = Profile(options.profile)
     found, entries = entries, ledger.in_profile(entries, profile)
     if not entries:
-        command.complain(
-            f"error: no claim is left by `{' '.join(options.claims)} --profile {profile}`:"
+        return command.refuse(
+            f"no claim is left by `{' '.join(options.claims)} --profile {profile}`:"
             f" the {len(found)} asked for have no cases there, only interval certificates"
             " with wider boxes do"
         )
-        return command.EXIT_USAGE
     return command.interruptible(
         lambda: _shown(entries, profile, options), kept="finished claims are kept"
     )
@@ -81,13 +78,7 @@ def _shown(
     folder = paths.folder_of(profile, options.records)
     ran, width = True, command.columns()
     if options.action == "run":
-        ran = command.run_with_progress(
-            entries,
-            profile=profile,
-            folder=folder,
-            workers=options.workers,
-            scheduler=options.scheduler,
-        )
+        ran = command.run_with_progress(entries, folder, options)
         command.complain(f"records are in {folder}")
     rows = build(entries, folder, profile)
     if options.action == "show":
@@ -113,8 +104,7 @@ def _remeasured(claims: "Sequence[Claim]", root: Path) -> int:
         return command.EXIT_RED
     if not told:
         asked = "any claim" if len(claims) != 1 else claims[0].id
-        command.complain(f"error: no record of {asked} is published below {root}")
-        return command.EXIT_USAGE
+        return command.refuse(f"no record of {asked} is published below {root}")
     same = sum(each.same for each in told)
     command.put(
         f"{same} of {len(told)} published records are what was measured again\n"

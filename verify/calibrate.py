@@ -141,8 +141,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         entries = trained(ledger.select(options.claims), options.profile)
     except ValueError as error:
-        command.complain(f"error: {error}")
-        return command.EXIT_USAGE
+        return command.refuse(error)
     work = _alike if options.alike else _paged if options.page else _written
     return command.interruptible(lambda: work(entries, options), kept=KEPT)
 
@@ -172,10 +171,8 @@ def _out(
     done: Sequence[Calibration], missing: Sequence[str], options: argparse.Namespace
 ) -> int:
     text = as_markdown(done, missing)
-    if options.output is None:
-        command.put(text)
-    else:
-        options.output.write_text(text, encoding="utf-8")
+    command.deliver(text, options.output)
+    if options.output is not None:
         command.complain(f"written to {options.output}")
     return command.EXIT_GREEN if all(c.trusted for c in done) else command.EXIT_RED
 
@@ -222,10 +219,7 @@ def calibrated(
             found[claim.id],
             tuple(redrawn[claim.id]),
             trial_of(
-                claim.compare,
-                pools[claim.id],
-                options.trials,
-                generator_of(claim),
+                claim.compare, pools[claim.id], options.trials, generator_of(claim)
             ),
             dt.datetime.now(dt.UTC).date().isoformat(),
         )
@@ -244,13 +238,7 @@ def _tried(
     command.complain(f"{len(entries)} claims, {here.fault or f'draw {here.redraw}'}")
     # What could not be run has no record, and says so in its row.
     command.run_with_progress(
-        entries,
-        profile=options.profile,
-        folder=here.folder,
-        workers=options.workers,
-        scheduler=options.scheduler,
-        redraw=here.redraw,
-        fault=here.fault,
+        entries, here.folder, options, redraw=here.redraw, fault=here.fault
     )
     return build(entries, here.folder, options.profile)
 
@@ -350,36 +338,14 @@ def _parser() -> argparse.ArgumentParser:
         choices=tuple(FAULTS),
         help="try this fault alone; can be repeated",
     )
-    parser.add_argument(
-        "--draws",
-        type=command.positive,
-        default=3,
-        metavar="N",
-        help="redraws (default: 3)",
-    )
-    parser.add_argument(
-        "--trials",
-        type=command.positive,
-        default=200,
-        metavar="N",
-        help="A/A trials (default: 200)",
-    )
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "--alike",
-        action="store_true",
-        help="A/A trials alone, on the networks of the records that there are",
-    )
-    which.add_argument(
-        "--keep",
-        action="store_true",
-        help="keep what comes out, and write the page of all that is kept",
-    )
-    which.add_argument(
-        "--page",
-        action="store_true",
-        help="try nothing: write the page of what is kept",
-    )
+    command.add_count(parser, "--draws", 3, "redraws")
+    command.add_count(parser, "--trials", 200, "A/A trials")
+    which = {
+        "--alike": "A/A trials alone, on the networks of the records that there are",
+        "--keep": "keep what comes out, and write the page of all that is kept",
+        "--page": "try nothing: write the page of what is kept",
+    }
+    command.add_switches(parser.add_mutually_exclusive_group(), which)
     parser.add_argument(
         "--output",
         type=command.output,

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from empirical.testbed.writing import write_text
+
 KEPT = Path(__file__).with_name("calibrated.json")
 
 
@@ -56,7 +58,7 @@ def write(kept: Mapping[str, Kept], path: Path = KEPT) -> None:
     lines = [
         f"{json.dumps(name)}: {json.dumps(vars(each))}" for name, each in kept.items()
     ]
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    write_text(path, "{\n" + ",\n".join(lines) + "\n}\n")
 
 
 @cache

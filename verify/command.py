@@ -4,7 +4,7 @@ import argparse
 import io
 import shutil
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,6 @@ from verify.paths import SCALES
 
 if TYPE_CHECKING:
     from verify import ledger
-    from verify.claim import Profile
     from verify.records import Record
     from verify.report.rows import Row
     from verify.run import Report, Say
@@ -40,18 +39,24 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of all commands that run claims."""
     add_place_options(parser)
     where = parser.add_mutually_exclusive_group()
-    where.add_argument(
-        "--workers",
-        type=positive,
-        default=2,
-        metavar="N",
-        help="processes that run claims, with one thread each (default: 2)",
-    )
+    add_count(where, "--workers", 2, "processes that run claims, with one thread each")
     where.add_argument(
         "--scheduler",
         metavar="ADDRESS",
         help="address or file of a Dask scheduler, to run claims on its workers",
     )
+
+
+def add_count(parser: Any, name: str, default: int, what: str) -> None:
+    """Add an option, to a parser or a group of one, that is a number of things."""
+    text = f"{what} (default: {default})"
+    parser.add_argument(name, type=positive, default=default, metavar="N", help=text)
+
+
+def add_switches(parser: Any, switches: Mapping[str, str]) -> None:
+    """Add options without a value, to a parser or a group of one, by what they do."""
+    for name, text in switches.items():
+        parser.add_argument(name, action="store_true", help=text)
 
 
 def add_place_options(parser: argparse.ArgumentParser) -> None:
@@ -108,6 +113,12 @@ def complain(message: str) -> None:
     sys.stderr.write(message.rstrip() + "\n")
 
 
+def refuse(message: object) -> int:
+    """Say what is wrong with how a command was called; return its exit code."""
+    complain(f"error: {message}")
+    return EXIT_USAGE
+
+
 def check_output(path: Path) -> None:
     """Check before minutes of work that a file can be written.
 
@@ -149,6 +160,27 @@ def put(text: str) -> None:
         streams.flush_stdout()
 
 
+def deliver(text: str, output: Path | None) -> None:
+    """Write a result to a file, which is replaced once all is written, or to stdout.
+
+    Raises
+    ------
+    OSError
+        If it can't be written.
+    """
+    # Loaded here: `list` and `--help` write no files.
+    from empirical.testbed.writing import write_text
+
+    if output is None:
+        put(text)
+    elif output.exists() and not output.is_file():
+        # A pipe or a device takes it as it comes.
+        output.write_text(text, encoding="utf-8")
+    else:
+        # Behind a link, the file itself.
+        write_text(output.resolve(), text)
+
+
 def reading() -> AbstractContextManager[object]:
     """Show at a terminal that the ledger is being read: all of it takes seconds."""
     if not sys.stderr.isatty():
@@ -186,18 +218,21 @@ def interruptible(run: Callable[[], int], *, kept: str) -> int:
 
 def run_with_progress(
     entries: "Sequence[ledger.Entry]",
-    *,
-    profile: "Profile",
     folder: Path,
-    workers: int,
-    scheduler: str | None = None,
+    options: argparse.Namespace,
+    *,
     redraw: int = 0,
     fault: str = "",
 ) -> bool:
-    """Run claims, showing progress on stderr; return whether all of them could run."""
+    """Run claims, showing progress on stderr; return whether all of them could run.
+
+    `options` are those of `add_common_options`, and name the profile.
+    """
     # Loaded here: `list` and `--help` run nothing.
     from verify import run
+    from verify.claim import Profile
 
+    profile = Profile(options.profile)
     total = sum(bool(entry.claim.cases_for(profile)) for entry in entries)
     with _progress(total) as (report, say):
         try:
@@ -205,8 +240,8 @@ def run_with_progress(
                 entries,
                 profile=profile,
                 folder=folder,
-                workers=workers,
-                scheduler=scheduler,
+                workers=options.workers,
+                scheduler=options.scheduler,
                 report=report,
                 say=say,
                 redraw=redraw,
@@ -217,7 +252,7 @@ def run_with_progress(
             return False
         except ValueError as error:
             # Nothing else that is given here can be wrong.
-            if scheduler is None:
+            if options.scheduler is None:
                 raise
             complain(f"error: {error}")
             return False

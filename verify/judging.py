@@ -149,6 +149,20 @@ def control_of(
     return 0 < telling == did, words
 
 
+def concluded(
+    claim: Claim, cases: Sequence[CaseRecord], search: SearchRecord | None
+) -> dict[str, Any]:
+    """Return the fields of a record that follow from its cases and its search."""
+    outcome = outcome_of(cases, search)
+    passed, control = control_of(claim, cases, search)
+    return {
+        "outcome": outcome,
+        "green": passed and outcome is claim.expected,
+        "control": control,
+        "control_passed": passed,
+    }
+
+
 def tried(
     claim: Claim, cases: Sequence[CaseRecord], search: SearchRecord | None
 ) -> tuple[int, int]:
@@ -173,17 +187,8 @@ def derived(claim: Claim, record: Record) -> Record:
     search = record.search
     if search is not None:
         search = replace(search, closest=_again(claim, search.closest))
-    outcome = outcome_of(cases, search)
-    passed, control = control_of(claim, cases, search)
-    return replace(
-        record,
-        cases=cases,
-        search=search,
-        outcome=outcome,
-        control=control,
-        control_passed=passed,
-        green=passed and outcome is claim.expected,
-    )
+    found = concluded(claim, cases, search)
+    return replace(record, cases=cases, search=search, **found)
 
 
 def checked(claim: Claim, record: Record, profile: Profile) -> Record:

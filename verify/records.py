@@ -25,6 +25,10 @@ DIGITS = 30
 """Digits kept of an arbitrary-precision number."""
 
 
+MEASURED = (Estimate, Enclosure, Contrast)
+"""Kinds of measurements that are kept field by field."""
+
+
 class RecordError(ValueError):
     """A record that cannot be read; the message names the file."""
 
@@ -169,7 +173,7 @@ def encode(value: Any) -> Any:
         if isinstance(value, np.ndarray) and value.ndim == 0:
             return encode(value.item())
         return [encode(item) for item in value]
-    if isinstance(value, Estimate | Enclosure | Contrast):
+    if isinstance(value, (*MEASURED, CaseRecord, SearchRecord, Record)):
         # Not asdict: it would copy arrays only to convert them again.
         return {f.name: encode(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, np.generic):
@@ -218,7 +222,7 @@ def decode(value: Any) -> Any:
         data = {
             key: decode(item) for key, item in cast("Mapping[str, Any]", value).items()
         }
-        for kind in (Estimate, Enclosure, Contrast):
+        for kind in MEASURED:
             if set(data) == {f.name for f in fields(kind)}:
                 return kind(**data)
         return data
@@ -282,19 +286,20 @@ def find(claim: Claim, folder: Path) -> Record | None:
     return read(path) if path.exists() and not path.is_fifo() else None
 
 
+def seconds(claim: Claim, folder: Path) -> float | None:
+    """Return how long a claim took, or None where no record says."""
+    try:
+        record = find(claim, folder)
+    except RecordError:
+        return None
+    return None if record is None else record.seconds
+
+
 def _encoded(record: Record) -> dict[str, Any]:
-    data = {f.name: getattr(record, f.name) for f in fields(record)}
-    data["cases"] = [_fields(case) for case in record.cases]
+    data = encode(record)
     if record.search is not None:
-        data["search"] = _fields(record.search) | {
-            "closest": _fields(record.search.closest),
-            "outcome": record.search.outcome,
-        }
-    return encode(data)
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return {f.name: getattr(value, f.name) for f in fields(value)}
+        data["search"]["outcome"] = record.search.outcome
+    return data
 
 
 def _decoded(data: dict[str, Any]) -> Record:

@@ -24,8 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         entries = trained(ledger.select(options.claims), options.profile)
     except ValueError as error:
-        command.complain(f"error: {error}")
-        return command.EXIT_USAGE
+        return command.refuse(error)
     return command.interruptible(lambda: _redrawn(entries, options), kept=KEPT)
 
 
@@ -34,14 +33,7 @@ def _redrawn(entries: Sequence[Entry], options: argparse.Namespace) -> int:
     root = paths.folder_of(options.profile, options.records)
     for draw in range(1, options.draws + 1):
         folder = root / f"redraw-{draw}"
-        if not command.run_with_progress(
-            entries,
-            profile=options.profile,
-            folder=folder,
-            workers=options.workers,
-            scheduler=options.scheduler,
-            redraw=draw,
-        ):
+        if not command.run_with_progress(entries, folder, options, redraw=draw):
             return command.EXIT_RED
         for row in build(entries, folder):
             found[row.claim.id].append(row.outcome)
@@ -106,13 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "claims", nargs="*", metavar="CLAIM", help="claims on training; all by default"
     )
-    parser.add_argument(
-        "--draws",
-        type=command.positive,
-        default=3,
-        metavar="N",
-        help="redraws (default: 3)",
-    )
+    command.add_count(parser, "--draws", 3, "redraws")
     command.add_common_options(parser)
     return parser
 

@@ -17,7 +17,7 @@ from typing import Any, cast
 from empirical.testbed.records import RunRecord
 from verify import records
 from verify.claim import Claim, Profile
-from verify.judging import control_of, judge, outcome_of, strict
+from verify.judging import concluded, judge, strict
 from verify.paths import Place, folder_of, placed
 from verify.records import CaseRecord, Record
 from verify.trained import Run, given
@@ -90,16 +90,11 @@ def remeasured(claim: Claim, profile: Profile, record: Record, root: Path) -> Ag
             return Again(claim.id, profile, missing=missing)
         with strict(), given(there):
             cases = tuple(judge(claim, case) for case in claim.cases_for(profile))
-    outcome = outcome_of(cases, None)
-    passed, control = control_of(claim, cases, None)
     now: dict[str, Any] = {
         "version": claim.version,
         "expected": claim.expected,
         "comparison": type(claim.compare).__name__,
-        "outcome": outcome,
-        "green": passed and outcome is claim.expected,
-        "control": control,
-        "control_passed": passed,
+        **concluded(claim, cases, None),
     }
     differences = [
         _said(name, value, getattr(record, name))

@@ -6,6 +6,7 @@ that an interrupted run keeps what it has.
 """
 
 import importlib.metadata
+import math
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,7 @@ from empirical.testbed.runner import Failure, attempt, open_folder, settled, tas
 from empirical.testbed.study import run_here
 from verify import ledger, records
 from verify.claim import Claim, Profile, declared
-from verify.judging import control_of, judge, outcome_of, strict
+from verify.judging import concluded, judge, strict
 from verify.paths import RUNS, Place, folder_of, place, placed
 from verify.records import CaseRecord, Record
 from verify.search import search
@@ -76,17 +77,11 @@ def run_claim(
     with strict(), given(found):
         cases = tuple(judge(claim, case) for case in claim.cases_for(profile))
         searched = search(claim) if claim.examples is not None else None
-    outcome = outcome_of(cases, searched)
-    passed, control = control_of(claim, cases, searched)
     return Record(
         claim=claim.id,
         version=claim.version,
         profile=profile.value,
-        outcome=outcome,
         expected=claim.expected,
-        green=passed and outcome is claim.expected,
-        control=control,
-        control_passed=passed,
         comparison=type(claim.compare).__name__,
         cases=cases,
         search=searched,
@@ -97,6 +92,7 @@ def run_claim(
         machine=f"{platform.system()} {platform.machine()}",
         made=datetime.now(UTC).date().isoformat(),
         packages=dict(_versions()),
+        **concluded(claim, cases, searched),
     )
 
 
@@ -200,9 +196,13 @@ def run_many(
         If a claim could not be run at all (its worker died, its module fails to
         import), or its record not be written; all others were run and recorded.
     """
-    runnable = [entry for entry in entries if entry.claim.cases_for(profile)]
-    expected = {e.claim.id: _earlier_seconds(e.claim, folder) for e in runnable}
-    runnable.sort(key=lambda e: -expected[e.claim.id])
+
+    def order(entry: ledger.Entry) -> float:
+        seconds = records.seconds(entry.claim, folder)
+        # Unknown ones first, for they may be long.
+        return -math.inf if seconds is None else -seconds
+
+    runnable = sorted((e for e in entries if e.claim.cases_for(profile)), key=order)
     paths, names, tasks = _graph(runnable, profile, Place(folder, redraw, fault))
     for parent in {folder, *(path.parent for path in paths.values())}:
         open_folder(parent)
@@ -285,15 +285,6 @@ def _graph(
         needs = tuple(training[run].key for run in missing)
         tasks.append(Task(key, _work, given, needs=needs))
     return paths, names, tasks
-
-
-def _earlier_seconds(claim: Claim, folder: Path) -> float:
-    """Seconds of the last run; unknown ones first, for they may be long."""
-    try:
-        record = records.find(claim, folder)
-    except records.RecordError:
-        return float("inf")
-    return record.seconds if record is not None else float("inf")
 
 
 def _work(

@@ -221,6 +221,18 @@ def test_what_came_out_replaces_what_was_kept(
     assert cells(page)["made"] != "2026-01-01"
 
 
+def test_what_is_kept_is_replaced_by_a_whole_file(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.json"
+    old = calibrated_rows.Kept("2026-01-01", {}, (), None)
+    calibrated_rows.write({"dc/toy": old}, kept)
+    before = kept.read_text(encoding="utf-8")
+    with kept.open(encoding="utf-8") as reader:
+        calibrated_rows.write({"dc/other": old}, kept)
+        # Who reads meanwhile has all of the one before.
+        assert reader.read() == before
+    assert set(calibrated_rows.read(kept)) == {"dc/other"}
+
+
 @pytest.mark.parametrize(("name", "profile"), [("full", "full"), ("paper", "gpu")])
 def test_each_claim_of_a_published_scale_has_trials_or_a_reason(
     name: str, profile: str

@@ -15,7 +15,7 @@ from theory import mmd
 from verify import figures
 from verify.claims.mmd_init import _printed as reference
 from verify.figures import __main__ as command
-from verify.figures.mmd_init import FIGURES, MAIN, TABLES, bounds, content
+from verify.figures.mmd_init import FIGURES, TABLES, bounds, content
 from verify.figures.mmd_init.runs import Stack, remarks
 from verify.figures.runs import Missing
 from verify.figures.style import styled
@@ -399,7 +399,7 @@ def test_rows_and_configurations_belong_together() -> None:
     assert len(set(every)) == 10
     for number, kind in (
         *((n, "tables") for n in TABLES),
-        *((n, "figures") for n in MAIN),
+        *((n, "figures") for n in FIGURES),
     ):
         entry: Any = {"tables": TABLES, "figures": FIGURES}[kind][number]
         serving = {name for name, c in known.items() if number in getattr(c, kind)}
@@ -494,7 +494,7 @@ def test_drawn_lengths_have_the_noises_moments() -> None:
 
 def test_all_pictures_are_of_the_topic() -> None:
     names = {p.name for p in figures.PICTURES if p.topic == "mmd/"}
-    wanted = {f"mmd_figure_{n}" for n in MAIN} | {f"mmd_table_{n}" for n in TABLES}
+    wanted = {f"mmd_figure_{n}" for n in FIGURES} | {f"mmd_table_{n}" for n in TABLES}
     assert names == wanted | {"mmd_degeneracy_floor", "mmd_vacuous_tail"}
 
 
@@ -535,7 +535,7 @@ def test_the_command_draws_figures_and_writes_tables(
     arguments = ["mmd", "--records", str(folder), "--out", str(out), "--format", "png"]
     assert command.main(arguments) == 0
     names = sorted(path.name for path in out.iterdir())
-    assert names == [*(f"figure-0{n}.png" for n in MAIN), "index.md"]
+    assert names == [*(f"figure-0{n}.png" for n in FIGURES), "index.md"]
     page = (out / "index.md").read_text(encoding="utf-8")
     for number in TABLES:
         assert f"## Table {number}: {TABLES[number].title}" in page

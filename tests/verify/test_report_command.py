@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -227,6 +228,36 @@ def test_what_cannot_be_written_is_a_line_before_the_work(
     first, second = capsys.readouterr().err.splitlines()
     assert first.startswith(f"error: nothing can be written to {file}")
     assert second == f"error: {tmp_path} must be a file, but it is a folder"
+
+
+@pytest.mark.parametrize("program", ["report", "calibrate"])
+def test_a_file_is_replaced_by_a_whole_one(
+    program: str, toy: Toy, report: Command, ran: list[str], tmp_path: Path
+) -> None:
+    target = tmp_path / "out" / "page.txt"
+    target.parent.mkdir()
+    target.write_text("earlier", encoding="utf-8")
+    with target.open(encoding="utf-8") as reader:
+        if program == "report":
+            assert report(toy(one=GOOD), "--output", str(target)) == 0
+        else:
+            calibrate.main(["--page", "sl/obs1-trained", "--output", str(target)])
+        # Who reads meanwhile has all of the one before.
+        assert reader.read() == "earlier"
+    assert "earlier" not in target.read_text(encoding="utf-8")
+    assert [*target.parent.iterdir()] == [target]
+
+
+def test_a_report_can_go_through_a_pipe(
+    toy: Toy, report: Command, ran: list[str], tmp_path: Path
+) -> None:
+    package, pipe = toy(one=GOOD), tmp_path / "pipe.txt"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor() as pool:
+        read = pool.submit(pipe.read_text, encoding="utf-8")
+        assert report(package, "--output", str(pipe)) == 0
+        assert "1 claim: 1 hold" in read.result(timeout=60)
+    assert pipe.is_fifo()
 
 
 def test_a_folder_of_records_that_cannot_be_written_is_a_line(

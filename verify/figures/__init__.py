@@ -11,7 +11,7 @@ import difflib
 import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from verify.claim import Claim
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Picture:
     """A figure or a table of the report.
 
@@ -55,6 +55,7 @@ class Picture:
     name: str
     title: str
     caption: str
+    _: KW_ONLY
     of_record: "Callable[[Record], Figure] | None" = None
     of_runs: "Callable[[Records], Figure | Table] | None" = None
     of_theory: "Callable[[], Figure] | None" = None
@@ -155,173 +156,127 @@ class Numbered(Protocol):
         ...
 
 
+def _of_runs(name: str, made: Numbered, topic: str, kind: str = "") -> Picture:
+    """Return the picture of a paper's figure or table, `kind` before its title."""
+    return Picture(name, kind + made.title, made.words, of_runs=made, topic=topic)
+
+
 def _numbered(
-    name: str, made: Mapping[int, Numbered], shown: Iterable[int], topic: str
+    name: str, made: Mapping[int, Numbered], topic: str, shown: Iterable[int] = ()
 ) -> Iterator[Picture]:
-    """Yield the pictures of a paper's figures or tables, ``<topic>_figure`` or so."""
-    for number in shown:
-        yield Picture(
-            name=f"{name}_{number}",
-            title=f"{name.rpartition('_')[2].title()} {number}: {made[number].title}",
-            caption=made[number].words,
-            of_runs=made[number],
-            topic=topic,
-        )
+    """Yield a paper's figures or tables, ``<topic>_figure`` or so: all, or those shown."""
+    kind = name.rpartition("_")[2].title()
+    for number in shown or made:
+        yield _of_runs(f"{name}_{number}", made[number], topic, f"{kind} {number}: ")
 
 
 PICTURES: tuple[Picture, ...] = (
     Picture(
-        name="condition_numbers",
-        title="Condition number against depth",
-        caption=(
-            "Measured condition numbers fall with depth, below the bound, to a"
-            " plateau that is set by the width and larger than one."
-        ),
+        "condition_numbers",
+        "Condition number against depth",
+        "Measured condition numbers fall with depth, below the bound, to a"
+        " plateau that is set by the width and larger than one.",
         of_record=measured.condition_numbers,
     ),
     Picture(
-        name="ntk_ratio",
-        title="The tangent kernel becomes diagonal twice as fast as stated",
-        caption=(
-            "Off-diagonal over diagonal entry of the tangent kernel: that of ReLU"
-            " is below the largest possible one, which is below the sharp bound,"
-            " which falls twice as fast as the printed one (drawn from theory)."
-        ),
+        "ntk_ratio",
+        "The tangent kernel becomes diagonal twice as fast as stated",
+        "Off-diagonal over diagonal entry of the tangent kernel: that of ReLU"
+        " is below the largest possible one, which is below the sharp bound,"
+        " which falls twice as fast as the printed one (drawn from theory).",
         of_theory=theoretical.ntk_ratio,
     ),
     Picture(
-        name="correlation_floor",
-        title="Random networks of fixed width keep a correlation",
-        caption=(
-            "Correlations of random networks settle at a floor of order one over the"
-            " width when a₂ ≠ 0, and vanish with depth when a₂ = 0."
-        ),
+        "correlation_floor",
+        "Random networks of fixed width keep a correlation",
+        "Correlations of random networks settle at a floor of order one over the"
+        " width when a₂ ≠ 0, and vanish with depth when a₂ = 0.",
         of_record=measured.correlation_floor,
     ),
     Picture(
-        name="diverging_lengths",
-        title="Lengths that diverge under NormReLU",
-        caption=(
-            "With a kink above −0.3767, inputs beyond an unstable length diverge;"
-            " with a kink below, every length tends to one (drawn from theory)."
-        ),
+        "diverging_lengths",
+        "Lengths that diverge under NormReLU",
+        "With a kink above −0.3767, inputs beyond an unstable length diverge;"
+        " with a kink below, every length tends to one (drawn from theory).",
         of_theory=theoretical.diverging_lengths,
     ),
     Picture(
-        name="finite_width",
-        title="Kernel error against width",
-        caption=(
-            "The error of a random network's kernel falls like one over the square root"
-            " of the width, at the predicted constant."
-        ),
+        "finite_width",
+        "Kernel error against width",
+        "The error of a random network's kernel falls like one over the square root"
+        " of the width, at the predicted constant.",
         of_record=measured.finite_width,
     ),
     Picture(
-        name="dual_activations",
-        title="Dual activations",
-        caption=(
-            "The further a dual lies below the diagonal, the more correlation one"
-            " layer removes; μ is the share of the activation that is not linear"
-            " (drawn from theory)."
-        ),
+        "dual_activations",
+        "Dual activations",
+        "The further a dual lies below the diagonal, the more correlation one"
+        " layer removes; μ is the share of the activation that is not linear"
+        " (drawn from theory).",
         of_theory=theoretical.dual_activations,
     ),
     Picture(
-        name="length_maps",
-        title="Length maps",
-        caption=(
-            "If the map crosses the diagonal from above to below at one, squared"
-            " lengths return to one; a steeper map drives them away (drawn from"
-            " theory)."
-        ),
+        "length_maps",
+        "Length maps",
+        "If the map crosses the diagonal from above to below at one, squared"
+        " lengths return to one; a steeper map drives them away (drawn from"
+        " theory).",
         of_theory=theoretical.length_maps,
     ),
     Picture(
-        name="normrelu_selu",
-        title="NormReLU beside SELU",
-        caption=(
-            "NormReLU with SELU's scale is nearly SELU, and removes a little over"
-            " half as much correlation per layer (drawn from theory)."
-        ),
+        "normrelu_selu",
+        "NormReLU beside SELU",
+        "NormReLU with SELU's scale is nearly SELU, and removes a little over"
+        " half as much correlation per layer (drawn from theory).",
         of_theory=theoretical.normrelu_selu,
     ),
-    *_numbered("normrelu_figure", normrelu.FIGURES, normrelu.FIGURES, "dc/fig"),
+    *_numbered("normrelu_figure", normrelu.FIGURES, "dc/fig"),
+    _of_runs("identity_depth_curve", DEPTH_CURVE, "id/"),
+    *_numbered("identity_figure", identity_map.FIGURES, "id/", identity_map.MAIN),
+    _of_runs("square_loss_families", square_loss.FAMILIES, "sl/"),
     Picture(
-        name="identity_depth_curve",
-        title=DEPTH_CURVE.title,
-        caption=DEPTH_CURVE.words,
-        of_runs=DEPTH_CURVE,
-        topic="id/",
-    ),
-    *_numbered("identity_figure", identity_map.FIGURES, identity_map.MAIN, "id/"),
-    Picture(
-        name="square_loss_families",
-        title=square_loss.FAMILIES.title,
-        caption=square_loss.FAMILIES.words,
-        of_runs=square_loss.FAMILIES,
-        topic="sl/",
-    ),
-    Picture(
-        name="square_loss_overshoot",
-        title="The norm overshoots its equilibrium",
-        caption=(
-            "Two flows from a small norm and a positive average margin rise until they"
-            " meet the equilibrium of their directions, which still falls, and fall with"
-            " it: the printed monotone rise is refuted (drawn from theory)."
-        ),
+        "square_loss_overshoot",
+        "The norm overshoots its equilibrium",
+        "Two flows from a small norm and a positive average margin rise until they"
+        " meet the equilibrium of their directions, which still falls, and fall with"
+        " it: the printed monotone rise is refuted (drawn from theory).",
         of_theory=square_loss.overshoot,
         topic="sl/",
     ),
-    *_numbered("square_loss_figure", square_loss.FIGURES, square_loss.MAIN, "sl/"),
+    *_numbered("square_loss_figure", square_loss.FIGURES, "sl/"),
+    _of_runs("square_loss_collapse", square_loss.COLLAPSE, "sl/"),
+    *_numbered("mmd_figure", mmd_init.FIGURES, "mmd/"),
+    *_numbered("mmd_table", mmd_init.TABLES, "mmd/"),
     Picture(
-        name="square_loss_collapse",
-        title=square_loss.COLLAPSE.title,
-        caption=square_loss.COLLAPSE.words,
-        of_runs=square_loss.COLLAPSE,
-        topic="sl/",
-    ),
-    *_numbered("mmd_figure", mmd_init.FIGURES, mmd_init.MAIN, "mmd/"),
-    *_numbered("mmd_table", mmd_init.TABLES, mmd_init.TABLES, "mmd/"),
-    Picture(
-        name="mmd_degeneracy_floor",
-        title="The degeneracy loss prefers a constant predictor",
-        caption=(
-            "From three classes on, the constant that gives each class the same"
-            " probability, and never decides, has a lower loss than a classifier that is"
-            " certain and uses all classes equally often; no predictor is below it (drawn"
-            " from theory)."
-        ),
+        "mmd_degeneracy_floor",
+        "The degeneracy loss prefers a constant predictor",
+        "From three classes on, the constant that gives each class the same"
+        " probability, and never decides, has a lower loss than a classifier that is"
+        " certain and uses all classes equally often; no predictor is below it (drawn"
+        " from theory).",
         of_theory=mmd_init.degeneracy_floor,
         topic="mmd/",
     ),
     Picture(
-        name="mmd_vacuous_tail",
-        title="Theorem 1 covers only perturbations that never occur",
-        caption=(
-            "The noise of a 784-392-392-392-2 network has a length of 24.3, give or take"
-            " 0.03; the bound as printed, and its sharper form, say nothing below 392.6,"
-            " where an earlier step of its proof has long fallen (drawn from"
-            " theory, the tail itself from random numbers)."
-        ),
+        "mmd_vacuous_tail",
+        "Theorem 1 covers only perturbations that never occur",
+        "The noise of a 784-392-392-392-2 network has a length of 24.3, give or take"
+        " 0.03; the bound as printed, and its sharper form, say nothing below 392.6,"
+        " where an earlier step of its proof has long fallen (drawn from"
+        " theory, the tail itself from random numbers).",
         of_theory=mmd_init.vacuous_tail,
         topic="mmd/",
     ),
 )
 """Every picture, in the order of the report."""
 
-EVERYTHING: tuple[Picture, ...] = PICTURES + tuple(
-    picture
-    for picture in _numbered(
-        "identity_figure",
-        identity_map.FIGURES,
-        sorted(set(identity_map.FIGURES) - set(identity_map.MAIN)),
-        "id/",
-    )
+_LEFT_OUT = sorted(set(identity_map.FIGURES) - set(identity_map.MAIN))
+
+EVERYTHING: tuple[Picture, ...] = (
+    *PICTURES,
+    *_numbered("identity_figure", identity_map.FIGURES, "id/", _LEFT_OUT),
 )
 """Those that the report leaves out as well: all that can be drawn."""
-
-GALLERY: tuple[Picture, ...] = tuple(p for p in PICTURES if p.from_theory)
-"""Pictures that every report shows, whether or not a claim names them."""
 
 
 def pictures(*, everything: bool = False) -> tuple[Picture, ...]:

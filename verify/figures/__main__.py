@@ -106,7 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return EXIT_MISSING
     paper = PAPERS[options.what]
     expected = paper.expected(scale)
-    shown = (expected, paper.expected(scale, "tables") if paper.tables else {})
+    shown = (expected, paper.expected(scale, "tables"))
     records = Folder(
         options.records
         or beside(folder_of(profile, records_root()), profile.value).folder,

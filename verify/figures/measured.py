@@ -15,6 +15,7 @@ from verify.figures.style import (
     INK,
     SERIES,
     axes,
+    band,
     log_axis,
     plain_number,
 )
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _INTERVAL = "± 3 standard errors"
 """What every error bar and band here is."""
+
+_MARKS = {"linestyle": "none", "marker": "o", "capsize": 2}
 
 
 def condition_numbers(record: Record) -> "Figure":
@@ -41,35 +44,17 @@ def condition_numbers(record: Record) -> "Figure":
         colour, dashes = SERIES[k % len(SERIES)], DASHES[k % len(DASHES)]
         value = np.exp(mean)
         # The standard error is one of the logarithm.
+        ends = np.exp(mean - 3.0 * stderr), np.exp(mean + 3.0 * stderr)
+        width = case.case["width"]
+        look = _MARKS | {"color": colour, "markersize": 4.5}
+        label = f"measured, width {width}, {_INTERVAL}"
         ax.errorbar(
-            depths,
-            value,
-            yerr=[
-                value - np.exp(mean - 3.0 * stderr),
-                np.exp(mean + 3.0 * stderr) - value,
-            ],
-            color=colour,
-            linestyle="none",
-            marker="o",
-            markersize=4.5,
-            capsize=2,
-            label=f"measured, width {case.case['width']}, {_INTERVAL}",
+            depths, value, yerr=[value - ends[0], ends[1] - value], label=label, **look
         )
-        ax.plot(
-            depths,
-            bound,
-            color=INK,
-            linestyle=dashes,
-            linewidth=1.3,
-            label=f"bound at width {case.case['width']}",
-        )
+        look = {"color": INK, "linestyle": dashes, "linewidth": 1.3}
+        ax.plot(depths, bound, label=f"bound at width {width}", **look)
     ax.axhline(1.0, color=INK, linewidth=0.7)
-    ax.set(
-        xscale="log",
-        yscale="log",
-        xlabel="hidden layers L",
-        ylabel="condition number κ",
-    )
+    ax.set(yscale="log", xlabel="hidden layers L", ylabel="condition number κ")
     ax.set_xscale("log", base=2)
     ax.xaxis.set_major_formatter(plain_number)
     ax.yaxis.set_major_formatter(plain_number)
@@ -89,26 +74,12 @@ def finite_width(record: Record) -> "Figure":
     stderr = np.array([_estimate(case)[1][0] for case in cases])
     predicted = np.array([_numbers(case.predicted)[0] for case in cases])
     error = np.sqrt(scaled / width)
-    ax.plot(
-        width,
-        np.sqrt(predicted / width),
-        color=INK,
-        linewidth=1.3,
-        linestyle=DASHES[1],
-        label="predicted, slope −1/2",
-    )
+    look = {"color": INK, "linestyle": DASHES[1], "linewidth": 1.3}
+    ax.plot(width, np.sqrt(predicted / width), label="predicted, slope −1/2", **look)
     # First order: the relative error of a root is half of its argument's.
-    ax.errorbar(
-        width,
-        error,
-        yerr=1.5 * error * stderr / scaled,
-        color=SERIES[0],
-        linestyle="none",
-        marker="o",
-        markersize=5,
-        capsize=2,
-        label=f"measured, {_INTERVAL}",
-    )
+    half = 1.5 * error * stderr / scaled
+    look = _MARKS | {"color": SERIES[0], "markersize": 5}
+    ax.errorbar(width, error, yerr=half, label=f"measured, {_INTERVAL}", **look)
     ax.set(xlabel="width m", ylabel="root mean square error of a kernel entry")
     ax.set_xscale("log", base=2)
     ax.xaxis.set_major_formatter(plain_number)
@@ -136,14 +107,7 @@ def _floor_curves(cases: list[CaseRecord]) -> "Figure":
         mean, stderr = _estimate(case)
         layer = np.arange(1, len(mean) + 1)
         colour = SERIES[k % len(SERIES)]
-        ax.fill_between(
-            layer,
-            mean - 3.0 * stderr,
-            mean + 3.0 * stderr,
-            color=colour,
-            alpha=0.22,
-            linewidth=0,
-        )
+        band(ax, layer, mean - 3.0 * stderr, mean + 3.0 * stderr, colour, 0.22)
         ax.plot(
             layer,
             mean,
@@ -155,7 +119,7 @@ def _floor_curves(cases: list[CaseRecord]) -> "Figure":
         predicted = np.broadcast_to(_numbers(case.predicted), mean.shape)
         ax.plot(layer, predicted, color=INK, linewidth=0.9, linestyle=DASHES[2])
     ax.plot([], [], color=INK, linewidth=0.9, linestyle=DASHES[2], label="predicted")
-    ax.fill_between([], [], color=INK, alpha=0.22, linewidth=0, label=_INTERVAL)
+    band(ax, [], [], 0.0, INK, 0.22, label=_INTERVAL)
     ax.set(
         xlabel="layer",
         ylabel="mean correlation × width m",

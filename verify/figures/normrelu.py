@@ -4,15 +4,22 @@ Means over independently trained networks, with the least and the largest of the
 paper's figures have no numbers in the text before us; these show the same comparisons.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from empirical.testbed.records import RunRecord
+from empirical.testbed.records import Draws, RunRecord
 from verify.figures.runs import Array, Folder, Missing, Records, training_command
-from verify.figures.style import DASHES, SERIES, blank, with_remarks
+from verify.figures.style import (
+    DASHES,
+    SERIES,
+    band,
+    legend_above,
+    panels,
+    with_remarks,
+)
 from verify.paths import RUNS
 
 MODULE = "empirical.normrelu"
@@ -26,6 +33,8 @@ LABELS = {
 }
 Found = dict[int, dict[str, RunRecord]]
 """Records by depth and arm."""
+Columns = dict[str, Callable[[Draws], Array]]
+"""What stands beside each other: its name, and its numbers by draw."""
 
 _STYLE = {arm: (SERIES[k], DASHES[k]) for k, arm in enumerate(LABELS)}
 
@@ -56,15 +65,11 @@ class Course:
             If no depth has the records of all arms, or of two residual ones.
         """
         found = _by_depth(records, self.arms, self.kind)
-        figure, panels = _panels(len(found))
-        splits = (("train_accuracy", "training"), ("test_accuracy", "test"))
-        places = [(depth, split) for depth in found for split in splits]
-        for ax, (depth, (series, words)) in zip(panels, places, strict=True):
-            for arm in found[depth]:
-                values = found[depth][arm].draws.series(series)
-                _band(ax, np.arange(values.shape[1]), values, arm)
-            _words(ax, f"{depth} layers: {words}", "epoch")
-        return _finished(figure, panels, "accuracy", found)
+        columns: Columns = {
+            "training": lambda draws: draws.series("train_accuracy"),
+            "test": lambda draws: draws.series("test_accuracy"),
+        }
+        return _drawn(found, columns, "epoch", 0, "accuracy")
 
 
 @dataclass(frozen=True)
@@ -78,23 +83,30 @@ class DotProducts:
     def __call__(self, records: Records) -> Any:
         """Draw it; see `Course`."""
         found = _by_depth(records, self.arms, "depth")
-        figure, panels = _panels(len(found))
-        places = [(d, when) for d in found for when in ((0, "before"), (-1, "after"))]
-        for ax, (depth, (index, words)) in zip(panels, places, strict=True):
-            for arm in self.arms:
-                values = found[depth][arm].draws.series("cosines")[:, index]
-                _band(ax, 1 + np.arange(values.shape[1]), values, arm)
-            _words(ax, f"{depth} layers: {words} training", "hidden layer")
-        return _finished(figure, panels, "mean |cosine|", found)
+        columns: Columns = {
+            "before training": lambda draws: draws.series("cosines")[:, 0],
+            "after training": lambda draws: draws.series("cosines")[:, -1],
+        }
+        return _drawn(found, columns, "hidden layer", 1, "mean |cosine|")
 
 
-def _panels(rows: int) -> tuple[Any, list[Any]]:
-    """Return an empty figure, and its axes row by row, two in each."""
-    figure = blank(6.4, 2.4 * rows + 0.4, layout="constrained")
-    panels = [ax for row in figure.subplots(rows, 2, squeeze=False) for ax in row]
-    for ax in panels:
-        ax.patch.set_alpha(0.0)
-    return figure, panels
+def _drawn(found: Found, columns: Columns, along: str, first: int, up: str) -> Any:
+    """Draw a row for each depth; below them stands what lines and bands are."""
+    figure, grid = panels(len(found), 2, 6.4, 2.4 * len(found) + 0.4)
+    for row, (depth, arms) in zip(grid, found.items(), strict=True):
+        for ax, (words, numbers) in zip(row, columns.items(), strict=True):
+            for arm, run in arms.items():
+                values = numbers(run.draws)
+                _band(ax, first + np.arange(values.shape[1]), values, arm)
+            ax.set(title=f"{depth} layers: {words}", xlabel=along, ylim=(0.0, 1.0))
+            # There is no half of a layer or of an epoch.
+            ax.xaxis.get_major_locator().set_params(integer=True)
+        row[0].set_ylabel(up)
+    legend_above(figure, grid[0][0])
+    counts = {len(run.draws) for arms in found.values() for run in arms.values()}
+    several = " to ".join(map(str, sorted({min(counts), max(counts)})))
+    said = f"Lines: means over {several} networks; bands: the least to the largest"
+    return with_remarks(figure, [said])
 
 
 def _band(ax: Any, x: Array, values: Array, arm: str) -> None:
@@ -102,27 +114,7 @@ def _band(ax: Any, x: Array, values: Array, arm: str) -> None:
     mean = np.nanmean(values, axis=0)
     ax.plot(x, mean, color=colour, linestyle=dashes, label=LABELS[arm])
     low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
-    ax.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0.0)
-
-
-def _words(ax: Any, title: str, along: str) -> None:
-    ax.set_title(title)
-    ax.set_xlabel(along)
-    ax.set_ylim(0.0, 1.0)
-    # There is no half of a layer or of an epoch.
-    ax.xaxis.get_major_locator().set_params(integer=True)
-
-
-def _finished(figure: Any, panels: list[Any], up: str, found: Found) -> Any:
-    """Add legend and labels, and below them what lines and bands are."""
-    for ax in panels[::2]:
-        ax.set_ylabel(up)
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper right", ncols=len(labels))
-    counts = {len(run.draws) for arms in found.values() for run in arms.values()}
-    several = " to ".join(map(str, sorted({min(counts), max(counts)})))
-    said = f"Lines: means over {several} networks; bands: the least to the largest"
-    return with_remarks(figure, [said])
+    band(ax, x, low, high, colour, 0.15)
 
 
 def _by_depth(records: Records, arms: Sequence[str], kind: str) -> Found:

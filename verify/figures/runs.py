@@ -19,6 +19,7 @@ __all__ = [
     "Records",
     "beside",
     "published",
+    "told",
     "training_command",
 ]
 
@@ -96,6 +97,16 @@ def complete(name: str, module: str) -> Generator[None]:
             f"the record {name} has {error}; make it anew with"
             f" `python -m {module} batch --rerun --only {name} --out DIR`"
         ) from error
+
+
+@contextmanager
+def told(who: str, command: str = "") -> Generator[None]:
+    """Say of what is missing to whom it is, and the command that makes it, if any."""
+    try:
+        yield
+    except Missing as error:
+        made = f"; `{command}` makes them" if command else ""
+        raise Missing(f"{who}: {error}{made}") from error
 
 
 def beside(records: Path, profile: str) -> Folder:

@@ -71,6 +71,14 @@ _SETTINGS: Mapping[str, Any] = {
 }
 
 
+def line(index: int) -> dict[str, Any]:
+    """Return colour and dashes of the series at a place in a list."""
+    return {
+        "color": SERIES[index % len(SERIES)],
+        "linestyle": DASHES[index % len(DASHES)],
+    }
+
+
 @contextmanager
 def styled(salt: str = "") -> Generator[None, None, None]:
     """Draw in the report's style, with ids that depend on `salt` alone."""
@@ -86,11 +94,22 @@ def axes(
 
     Both are typed as Any: matplotlib's own annotations are partial.
     """
+    figure, grid = panels(1, columns, width, height)
+    return figure, list(grid[0])
+
+
+def panels(
+    rows: int, columns: int, width: float, height: float, **options: Any
+) -> tuple[Any, Any]:
+    """Return an empty figure without background and its axes, an array of rows.
+
+    `options` are those of matplotlib's ``subplots``.
+    """
     figure = blank(width, height, layout="constrained")
-    row = figure.subplots(1, columns, squeeze=False)[0]
-    for one in row:
+    grid = figure.subplots(rows, columns, squeeze=False, **options)
+    for one in grid.flat:
         one.patch.set_alpha(0.0)
-    return figure, list(row)
+    return figure, grid
 
 
 def blank(width: float, height: float, *, layout: Any = "none") -> Any:
@@ -202,18 +221,76 @@ def _log_label(value: float, _: object = None) -> str:
     return f"{factor}10$^{{{int(power)}}}$"
 
 
+def band(
+    ax: Any,
+    x: Any,
+    low: Any,
+    high: Any,
+    colour: str,
+    alpha: float = 0.2,
+    **options: Any,
+) -> None:
+    """Fill the range between two curves."""
+    look = {"color": colour, "alpha": alpha, "linewidth": 0.0}
+    ax.fill_between(x, low, high, **look, **options)
+
+
+def note(
+    ax: Any,
+    text: str,
+    place: tuple[float, float],
+    offset: tuple[float, float],
+    **look: Any,
+) -> None:
+    """Write a text so many points from a place."""
+    ax.annotate(text, place, xytext=offset, textcoords="offset points", **look)
+
+
 def label_end(ax: Any, x: float, y: float, text: str, colour: str) -> None:
     """Write a series' name beside its last point."""
-    ax.annotate(
-        text,
-        (x, y),
-        xytext=(5, 0),
-        textcoords="offset points",
-        va="center",
-        color=colour,
-        fontsize=8.5,
-        annotation_clip=False,
-    )
+    look = {"va": "center", "color": colour, "fontsize": 8.5, "annotation_clip": False}
+    note(ax, text, (x, y), (5, 0), **look)
+
+
+def legend_above(
+    figure: Any, ax: Any, *, first: Mapping[str, Any] | None = None, **look: Any
+) -> None:
+    """Write one legend above all panels, in one line, of what one of them shows.
+
+    `first` are samples, by what they are called, that stand before it.
+    """
+    handles, labels = ax.get_legend_handles_labels()
+    shown = [*(first or {}).items(), *zip(labels, handles, strict=True)]
+    if shown:
+        labels, handles = zip(*shown, strict=True)
+        look = {"loc": "outside upper right", "ncols": len(labels)} | look
+        figure.legend(handles, labels, **look)
+
+
+def from_zero(ax: Any, last: float, *, every: int = 1) -> None:
+    """Make the axis along logarithmic from 1 to the last, with 0 at its left end.
+
+    In a narrow panel not `every` decade has a tick: every second, say.
+    """
+    ax.set_xscale("symlog", linthresh=1.0, linscale=0.4)
+    powers = decades(last)[::-every][::-1]
+    ax.set_xticks([0.0, *powers], ["0", *map(short, powers)])
+    ax.minorticks_off()
+    ax.set_xlim(0.0, last)
+
+
+def decades(last: float) -> list[float]:
+    """Return the powers of ten from 1 up to a number of steps."""
+    return [10.0**k for k in range(6) if 10.0**k <= last]
+
+
+def short(power: float) -> str:
+    """Write a power of ten as a tick.
+
+    >>> short(100.0), short(1e5)
+    ('100', '10$^5$')
+    """
+    return f"{power:g}" if power < 1e4 else f"10$^{math.log10(power):.0f}$"
 
 
 def as_svg(

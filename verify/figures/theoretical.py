@@ -7,7 +7,17 @@ import numpy as np
 from theory import activations as act
 from theory import conditioning as dc
 from theory import kernels, lengths
-from verify.figures.style import DASHES, FAINT, INK, SERIES, axes, label_end
+from verify.figures.style import (
+    DASHES,
+    FAINT,
+    INK,
+    SERIES,
+    axes,
+    label_end,
+    legend_above,
+    line,
+    note,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,17 +33,15 @@ def dual_activations() -> "Figure":
     left.plot(whole, whole, color=FAINT, linewidth=1.0)
     for k, plain in enumerate(SHOWN):
         activation = plain.normalized()
-        style = {"color": SERIES[k], "linestyle": DASHES[k]}
         name = f"{plain.name}, μ = {activation.mu:.2f}"
-        left.plot(whole, activation.dual(whole), label=name, **style)
-        right.plot(half, half - activation.dual(half), label=name, **style)
+        left.plot(whole, activation.dual(whole), label=name, **line(k))
+        right.plot(half, half - activation.dual(half), label=name, **line(k))
     left.set(title="correlation after one layer", xlabel="correlation ρ", xlim=(-1, 1))
     right.set(title="taken off by it", xlabel="correlation ρ", xlim=(0, 1))
     right.set_ylim(0.0, None)
     left.set_xticks([-1.0, -0.5, 0.0, 0.5, 1.0])
     # One legend for both: names stand beside what tells them apart.
-    handles = left.get_legend_handles_labels()
-    figure.legend(*handles, loc="outside upper right", ncols=3)
+    legend_above(figure, left, ncols=3)
     return figure
 
 
@@ -45,13 +53,7 @@ def length_maps() -> "Figure":
     maps = [("tanh, normalised", act.tanh.normalized())]
     maps += [(f"NormReLU, c = {c:g}".replace("-", "−"), act.normrelu(c)) for c in KINKS]
     for k, (name, activation) in enumerate(maps):
-        ax.plot(
-            gamma,
-            activation.length_map(gamma),
-            color=SERIES[k],
-            linestyle=DASHES[k],
-            label=name,
-        )
+        ax.plot(gamma, activation.length_map(gamma), label=name, **line(k))
     ax.plot([1.0], [1.0], "o", color=INK, markersize=4)
     ax.set(
         xlabel="squared length γ", ylabel="after one layer", xlim=(0, 3), ylim=(0, None)
@@ -70,9 +72,8 @@ def normrelu_selu() -> "Figure":
     normrelu, selu = act.normrelu(), act.selu
     x, rho = np.linspace(-3.0, 3.0, 121), np.linspace(0.0, 1.0, 81)
     for k, (name, one) in enumerate((("NormReLU", normrelu), ("SELU", selu))):
-        style = {"color": SERIES[k], "linestyle": DASHES[k]}
-        left.plot(x, one(x), label=name, **style)
-        right.plot(rho, rho - one.dual(rho), label=name, **style)
+        left.plot(x, one(x), label=name, **line(k))
+        right.plot(rho, rho - one.dual(rho), label=name, **line(k))
     left.set(title="the functions", xlabel="x", xlim=(-3, 3))
     right.set(title="correlation that one layer takes off", xlabel="correlation ρ")
     right.set(xlim=(0, 1), ylim=(0, None))
@@ -97,7 +98,7 @@ def ntk_ratio() -> "Figure":
     }
     for k, (form, name) in enumerate(bounds.items(), 1):
         bound = dc.ntk_ratio_bound(depths, delta, mu, form=form)  # type: ignore[arg-type]
-        ax.plot(depths, bound, color=SERIES[k], linestyle=DASHES[k])
+        ax.plot(depths, bound, **line(k))
         last = int(np.searchsorted(-bound, -1e-7, side="right")) - 1
         label_end(ax, depths[last], max(bound[last], 1e-7), name, SERIES[k])
     ax.plot(depths[::5], exact, "o-", color=SERIES[0], markersize=3)
@@ -121,20 +122,13 @@ def diverging_lengths() -> "Figure":
         starts = _starts(kink)
         for k, start in enumerate(starts):
             path = lengths.length_trajectory(activation, start, depth)
-            ax.plot(path, color=SERIES[k], linestyle=DASHES[k])
+            ax.plot(path, **line(k))
         ax.axhline(1.0, color=INK, linewidth=0.8)
         if kink > lengths.CRITICAL_KINK:
             unstable = lengths.unstable_length(kink)
             ax.axhline(unstable, color=INK, linewidth=0.8, linestyle=DASHES[2])
-            ax.annotate(
-                f"unstable, γ = {unstable:.2g}",
-                (depth, unstable),
-                xytext=(-2, -3),
-                textcoords="offset points",
-                ha="right",
-                va="top",
-                fontsize=8.5,
-            )
+            words, look = f"unstable, γ = {unstable:.2g}", {"ha": "right", "va": "top"}
+            note(ax, words, (depth, unstable), (-2, -3), fontsize=8.5, **look)
         ax.set(
             title=f"kink c = {kink:g}".replace("-", "−"),
             xlabel="layer",

@@ -13,9 +13,10 @@ from verify.command import (
     EXIT_GREEN,
     EXIT_INTERRUPTED,
     EXIT_RED,
-    EXIT_USAGE,
+    add_count,
+    add_switches,
     complain,
-    positive,
+    refuse,
 )
 from verify.mutants import children, lines, sites, suites, survivors, uncovered
 from verify.mutants.sites import Mutant
@@ -47,8 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             f" {', '.join(sorted(unknown))}"
         )
     if importlib.util.find_spec("coverage") is None:
-        complain("error: verify.mutants needs coverage: run it by `tox -e mutants`")
-        return EXIT_USAGE
+        return refuse("verify.mutants needs coverage: run it by `tox -e mutants`")
     for number in (signal.SIGINT, signal.SIGTERM):
         # In the background the first of them would be ignored.
         signal.signal(number, signal.default_int_handler)
@@ -124,13 +124,13 @@ def _judge(
 ) -> dict[str, Verdict]:
     """Return the verdict on every mutation of a sample; keep each as it is found."""
     kept = read(options.verdicts)
-    found = {m.key: kept[m.key] for m in sample if m.key in kept}
-    if not options.rerun:
-        found = {k: v for k, v in found.items() if is_current(v, executed)}
-    else:
-        found = {}
-    todo = [mutant for mutant in sample if mutant.key not in found]
     whole = {mutant.key for mutant in sample}
+    found = {
+        key: verdict
+        for key, verdict in kept.items()
+        if key in whole and not options.rerun and is_current(verdict, executed)
+    }
+    todo = [mutant for mutant in sample if mutant.key not in found]
     if set(options.packages) == set(sites.PACKAGES) and options.share == 1.0:
         # What is no longer in the sample goes.
         kept = {key: v for key, v in kept.items() if key in whole}
@@ -207,28 +207,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--seed", type=int, default=SEED, help=f"seed of the sample (default: {SEED})"
     )
-    parser.add_argument(
-        "--workers",
-        type=positive,
-        default=2,
-        metavar="N",
-        help="processes (default: 2)",
-    )
-    parser.add_argument(
-        "--tests",
-        action="store_true",
-        help="run the tests, too, against mutations that no claim notices",
-    )
-    parser.add_argument(
-        "--rerun",
-        action="store_true",
-        help="try mutations again that have a current verdict",
-    )
-    parser.add_argument(
-        "--uncovered",
-        action="store_true",
-        help="print the public functions that no claim executes, and stop",
-    )
+    add_count(parser, "--workers", 2, "processes")
+    switches = {
+        "--tests": "run the tests, too, against mutations that no claim notices",
+        "--rerun": "try mutations again that have a current verdict",
+        "--uncovered": "print the public functions that no claim executes, and stop",
+    }
+    add_switches(parser, switches)
     parser.add_argument(
         "--records",
         type=Path,

@@ -50,7 +50,7 @@ def is_green(claim: "Claim", said: Mapping[int, Said]) -> bool:
     included: what was not asked speaks against no claim.
     """
     from verify.compare import Outcome
-    from verify.judging import control_of, outcome_of
+    from verify.judging import concluded
     from verify.records import SearchRecord
 
     holds, refuted = Outcome.HOLDS.value, Outcome.REFUTED.value
@@ -61,8 +61,7 @@ def is_green(claim: "Claim", said: Mapping[int, Said]) -> bool:
     if claim.examples is not None:
         closest = _record(said.get(SEARCH, best))
         searched = SearchRecord(examples=1, closest=closest, seconds=0.0)
-    passed, _ = control_of(claim, cases, searched)
-    return passed and outcome_of(cases, searched) is claim.expected
+    return concluded(claim, cases, searched)["green"]
 
 
 def _record(said: Said) -> "CaseRecord":

@@ -36,18 +36,13 @@ ADDITIVE: Mapping[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub,
     ast.Sub: ast.Add,
 }
-COMPARED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-}
+_OPPOSITE = (
+    *((ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq)),
+    *((ast.Is, ast.IsNot), (ast.In, ast.NotIn)),
+)
+COMPARED: Mapping[type[ast.cmpop], type[ast.cmpop]] = dict(
+    (*_OPPOSITE, *((other, one) for one, other in _OPPOSITE))
+)
 SEQUENCES = (ast.List, ast.Tuple, ast.ListComp, ast.JoinedStr)
 
 

@@ -9,7 +9,7 @@ import ast
 import copy
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -54,16 +54,8 @@ CHECKS = ("check", "reject", "refuse", "require", "warn")
 
 TOLERANCES = (
     *("tolerance", "rtol", "atol", "tol", "epsabs", "epsrel", "xtol", "maxiter"),
-    *(
-        "strict",
-        "copy",
-        "error",
-        "stacklevel",
-        "limit",
-        "max_step",
-        "method",
-        "maxsize",
-    ),
+    *("strict", "copy", "error", "stacklevel", "limit", "max_step", "method"),
+    "maxsize",
 )
 """Keywords whose value changes cost and the last digits, or nothing."""
 
@@ -92,9 +84,9 @@ class Mutant:
         Of the statement: a claim that executes any of them is asked.
     called : bool
         Whether it is in the body of a function, not executed on import.
-    path, variant : tuple, int
-        How the node is reached from the root of the tree, and which of the mutations of
-        that node it is.
+    node, variant : int
+        Which of the nodes of the tree it is, as `ast.walk` goes, and which of the
+        mutations of that node.
     """
 
     file: str
@@ -105,7 +97,7 @@ class Mutant:
     nth: int
     lines: tuple[int, ...] = field(compare=False)
     called: bool = field(compare=False)
-    path: tuple[tuple[str, int | None], ...] = field(compare=False)
+    node: int = field(compare=False)
     variant: int = field(compare=False)
 
     @property
@@ -136,23 +128,21 @@ class Mutant:
 def planted(source: str, mutant: Mutant) -> ast.Module:
     """Return the tree of a source with a mutation planted in it."""
     tree = ast.parse(source)
-    holder: Any = tree
-    for name, index in mutant.path[:-1]:
-        holder = _child(holder, name, index)
-    name, index = mutant.path[-1]
-    node = _child(holder, name, index)
+    node = list(ast.walk(tree))[mutant.node]
     found = [new for _, new in mutations(node, _names(source))]
     new = ast.copy_location(copy.copy(found[mutant.variant]), node)
-    if index is None:
-        setattr(holder, name, new)
-    else:
-        getattr(holder, name)[index] = new
-    return ast.fix_missing_locations(tree)
+    return ast.fix_missing_locations(_Exchange(node, new).visit(tree))
 
 
-def _child(node: Any, name: str, index: int | None) -> Any:
-    value = getattr(node, name)
-    return value if index is None else value[index]
+class _Exchange(ast.NodeTransformer):
+    """Puts one node in the place of another."""
+
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> Any:
+        """Return what stands in the place of a node."""
+        return self.new if node is self.old else self.generic_visit(node)
 
 
 @cache
@@ -175,8 +165,8 @@ def mutants_of(source: str, file: str) -> list[Mutant]:
     seen: Counter[tuple[str, ...]] = Counter()
     tree, known = ast.parse(source), _names(source)
     checks = frozenset(_checks_of(tree))
-    for place in _walk(tree, _Place((), "", ()), checks):
-        node = _at(tree, place.path)
+    order = {node: number for number, node in enumerate(ast.walk(tree))}
+    for node, place in _walk(tree, _Place("", ()), checks):
         before = _text(node)
         for variant, (operator, new) in enumerate(mutations(node, known)):
             if operator == "nudge" and place.compared:
@@ -192,7 +182,7 @@ def mutants_of(source: str, file: str) -> list[Mutant]:
                     nth=seen[what],
                     lines=place.lines,
                     called=place.called,
-                    path=place.path,
+                    node=order[node],
                     variant=variant,
                 )
             )
@@ -202,18 +192,10 @@ def mutants_of(source: str, file: str) -> list[Mutant]:
 
 @dataclass(frozen=True)
 class _Place:
-    path: tuple[tuple[str, int | None], ...]
     function: str
     lines: tuple[int, ...]
     called: bool = False
     compared: bool = False
-
-
-def _at(tree: ast.AST, path: Sequence[tuple[str, int | None]]) -> ast.AST:
-    node: Any = tree
-    for name, index in path:
-        node = _child(node, name, index)
-    return node
 
 
 def _text(node: ast.AST) -> str:
@@ -223,13 +205,15 @@ def _text(node: ast.AST) -> str:
     return ast.unparse(node)
 
 
-def _walk(node: ast.AST, place: _Place, checks: frozenset[str]) -> Iterator[_Place]:
-    """Yield the place of every node that may be mutated, parents first."""
+def _walk(
+    node: ast.AST, place: _Place, checks: frozenset[str]
+) -> Iterator[tuple[ast.AST, _Place]]:
+    """Yield every node that may be mutated, and its place, parents first."""
     if _is_passed_over(node, checks):
         return
     if isinstance(node, ast.stmt):
         place = replace(place, lines=_lines(node), compared=False)
-    yield place
+    yield node, place
     inside = place.function
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         inside = f"{inside}.{node.name}" if inside else node.name
@@ -246,11 +230,9 @@ def _walk(node: ast.AST, place: _Place, checks: frozenset[str]) -> Iterator[_Pla
             compared=isinstance(node, ast.Compare)
             or (place.compared and isinstance(node, ast.UnaryOp)),
         )
-        many = isinstance(value, list)
-        for index, child in enumerate(value if many else [value]):
+        for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
-                step = (name, index if many else None)
-                yield from _walk(child, replace(here, path=(*place.path, step)), checks)
+                yield from _walk(child, here, checks)
 
 
 def _is_passed_over(node: ast.AST, checks: frozenset[str]) -> bool:

@@ -36,11 +36,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         suffix = "" if options.output is None else options.output.suffix.lower()
         if suffix not in SUFFIXES:
             ends = ", ".join(filter(None, SUFFIXES))
-            command.complain(
-                f"error: `--output` must end in one of {ends}, or `--format` say how the"
+            return command.refuse(
+                f"`--output` must end in one of {ends}, or `--format` say how the"
                 f" report is written, but it is {options.output}"
             )
-            return command.EXIT_USAGE
         options.format = SUFFIXES[suffix]
     options.profile = Profile(options.profile)
     folder = paths.folder_of(options.profile, options.records)
@@ -49,8 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             found = ledger.select(options.claims, options.package)
         entries = _chosen(ledger.in_profile(found, options.profile), options)
     except ValueError as error:
-        command.complain(f"error: {error}")
-        return command.EXIT_USAGE
+        return command.refuse(error)
     if not entries:
         given = {n: getattr(options, n) for n in ("profile", "paper", "evidence")}
         asked = " ".join(f"--{name} {value}" for name, value in given.items() if value)
@@ -74,7 +72,7 @@ def _reported(
         found = Counter(row.kind for row in rows)
         there = ", ".join(f"{found[kind]} {kind}" for kind in KINDS if found[kind])
         return _nothing(f"--outcome {options.outcome}", there)
-    _write(_rendered(shown, folder, options), options.output)
+    command.deliver(_rendered(shown, folder, options), options.output)
     if options.output is not None:
         command.complain(
             f"report written to {options.output}, claims shown: {len(shown)};"
@@ -87,8 +85,7 @@ def _reported(
 
 def _nothing(asked: str, there: str) -> int:
     """Say that a selection matches no claim, and what there is instead."""
-    command.complain(f"error: no claim is left by `{asked}`; there are: {there}")
-    return command.EXIT_USAGE
+    return command.refuse(f"no claim is left by `{asked}`; there are: {there}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -129,22 +126,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="PATH",
         help="file of the report (default, and -: stdout)",
     )
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "--rerun",
-        action="store_true",
-        help="run all claims, even if their record is current",
-    )
-    which.add_argument(
-        "--no-run",
-        action="store_true",
-        help="show the existing records and run nothing",
-    )
-    parser.add_argument(
-        "--strict",
-        action="store_true",
-        help="count undecided, open, stale and missing claims as failures",
-    )
+    which = {
+        "--rerun": "run all claims, even if their record is current",
+        "--no-run": "show the existing records and run nothing",
+    }
+    command.add_switches(parser.add_mutually_exclusive_group(), which)
+    strict = "count undecided, open, stale and missing claims as failures"
+    command.add_switches(parser, {"--strict": strict})
     parser.add_argument(
         "--package", default=index.CLAIMS_PACKAGE, help=argparse.SUPPRESS
     )
@@ -193,13 +181,7 @@ def _run_missing(
         chosen = [entry for entry in entries if entry.claim.id in pending]
     if not any(entry.claim.cases_for(options.profile) for entry in chosen):
         return True
-    return command.run_with_progress(
-        chosen,
-        profile=options.profile,
-        folder=folder,
-        workers=options.workers,
-        scheduler=options.scheduler,
-    )
+    return command.run_with_progress(chosen, folder, options)
 
 
 def _rendered(rows: Sequence[Row], folder: Path, options: argparse.Namespace) -> str:
@@ -227,13 +209,6 @@ def _seen_from(output: Path | None, folder: Path) -> Path:
     """Return the way from a page to a folder."""
     here = Path.cwd() if output is None else output.parent
     return Path(os.path.relpath(folder, here))
-
-
-def _write(text: str, output: Path | None) -> None:
-    if output is None:
-        command.put(text)
-    else:
-        output.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

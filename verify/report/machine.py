@@ -20,6 +20,12 @@ from verify.report import functions
 from verify.report.numbers import as_fields, worst_entry
 from verify.report.rows import Row
 
+_OF_A_RECORD = (
+    *("predicted", "predicted_digits", "measured", "measured_digits"),
+    *("gap", "resolves", "slack", "unit", "seconds"),
+)
+"""Fields that are null where there is no record."""
+
 
 def as_json(rows: Sequence[Row]) -> str:
     """Return all rows as a JSON list; fields are only ever added."""
@@ -52,15 +58,7 @@ def as_mapping(row: Row) -> dict[str, Any]:
         "finding": claim.finding,
         "open_reason": claim.open_reason,
         "command": functions.again(claim),
-        "predicted": None,
-        "predicted_digits": None,
-        "measured": None,
-        "measured_digits": None,
-        "gap": None,
-        "resolves": None,
-        "slack": None,
-        "unit": None,
-        "seconds": None,
+        **dict.fromkeys(_OF_A_RECORD),
         "scale": row.scale,
         "published": [
             {

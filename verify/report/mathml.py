@@ -69,16 +69,8 @@ _FUNCTIONS = re.compile("(arc)?(cos|sin|tan)h?|arg|det|dim|exp|ln|log")
 _SIGNED = {*"([{,=≤≥<>→"}
 """Behind these, plus and minus are signs and not operations."""
 _ORDINARY = {
-    "mi",
-    "mn",
-    "mfrac",
-    "mover",
-    "mrow",
-    "msqrt",
-    "mstyle",
-    "msub",
-    "msubsup",
-    "msup",
+    *("mi", "mn", "mfrac", "mover", "mrow", "msqrt", "mstyle"),
+    *("msub", "msubsup", "msup"),
 }
 
 

@@ -1,4 +1,7 @@
-"""Predictions, measurements and gaps as text: their digits follow their errors."""
+"""Predictions, measurements and gaps as text: their digits follow their errors.
+
+What is told `of` is a case, or the worst one of a row.
+"""
 
 import json
 import math
@@ -13,29 +16,27 @@ if TYPE_CHECKING:
     from verify.report.rows import Row
 
 
-def predicted_text(row: "Row", digits: int = 6) -> str:
-    """Return the predicted value of the worst case, shortened."""
-    return predicted_of(row.worst, digits)
+def _case(of: "Row | CaseRecord | None") -> CaseRecord | None:
+    return of if of is None or isinstance(of, CaseRecord) else of.worst
 
 
-def predicted_of(case: CaseRecord | None, digits: int = 6) -> str:
+def predicted_of(of: "Row | CaseRecord | None", digits: int = 6) -> str:
     """Return a case's predicted value, that of its worst entry, shortened."""
+    case = _case(of)
     if case is None or case.error:
         return ""
     if "treated" in as_fields(case.measured):
-        least, most = (None if v is None else _short(v, digits) for v in case.predicted)
-        if least is None:
-            return f"≤ {most}"
-        return f"≥ {least}" if most is None else f"{least} to {most}"
+        return between(case.predicted, digits, ("≤", "≥"))
     value, stderr = worst_entry(case.predicted, case), _stderr(case)
     return _short(value, digits) if stderr is None else _to_error(value, stderr)
 
 
-def effect_of(case: CaseRecord | None, unit: str = "") -> str:
+def effect_of(of: "Row | CaseRecord | None", unit: str = "") -> str:
     """Return a difference of two arms' means with its interval and unit.
 
     Empty for a measurement that is no effect of training.
     """
+    case = _case(of)
     arms = as_fields(case.measured) if case is not None else {}
     if case is None or "treated" not in arms:
         return ""
@@ -53,25 +54,25 @@ def effect_of(case: CaseRecord | None, unit: str = "") -> str:
     return f"{mean}{interval} {unit}".rstrip()
 
 
-def between(limits: Sequence[float | None], digits: int = 3) -> str:
-    """Return limits of an effect in words.
+def between(
+    limits: Sequence[float | None],
+    digits: int = 3,
+    ends: tuple[str, str] = ("at most", "at least"),
+) -> str:
+    """Return limits of an effect in words; `ends` are said of one alone.
 
     >>> between((0.5, None)), between((-1.0, 2.0))
     ('at least 0.5', '−1 to 2')
     """
     least, most = (None if v is None else _short(v, digits) for v in limits)
     if least is None:
-        return f"at most {most}"
-    return f"at least {least}" if most is None else f"{least} to {most}"
+        return f"{ends[0]} {most}"
+    return f"{ends[1]} {least}" if most is None else f"{least} to {most}"
 
 
-def measured_text(row: "Row", digits: int = 6) -> str:
-    """Return the measured value of the worst case; its digits follow its error."""
-    return measured_of(row.worst, digits)
-
-
-def measured_of(case: CaseRecord | None, digits: int = 6) -> str:
+def measured_of(of: "Row | CaseRecord | None", digits: int = 6) -> str:
     """Return a case's measured value, that of its worst entry, shortened."""
+    case = _case(of)
     if case is None:
         return ""
     if case.error:
@@ -91,13 +92,9 @@ def measured_of(case: CaseRecord | None, digits: int = 6) -> str:
     return _short(worst_entry(case.measured, case), digits)
 
 
-def gap_text(row: "Row") -> str:
-    """Return the gap of the worst case with its unit where that is not absolute."""
-    return gap_of(row.worst)
-
-
-def gap_of(case: CaseRecord | None) -> str:
+def gap_of(of: "Row | CaseRecord | None") -> str:
     """Return a case's gap with its unit where that is not absolute."""
+    case = _case(of)
     if case is None or case.error:
         return ""
     if case.unit == "exact":
@@ -105,20 +102,16 @@ def gap_of(case: CaseRecord | None) -> str:
     return _with_unit(case.gap, case)
 
 
-def resolves_text(row: "Row") -> str:
-    """Return the smallest error that would have been caught, of a bound by its factor.
+def resolves_of(of: "Row | CaseRecord | None") -> str:
+    """Return the smallest error that would have been caught, with its unit as a gap's.
 
-    An equality's is that of the worst case, a bound's the least of all.
+    Of a bound it is a factor, of a claim's bound the least of all cases.
     """
-    return _factor(row.slack) if row.slack is not None else resolves_of(row.worst)
-
-
-def resolves_of(case: CaseRecord | None) -> str:
-    """Return the smallest error that would have been caught, with its unit as a gap's."""
+    if of is not None and of.slack is not None:
+        return _factor(of.slack)
+    case = _case(of)
     if case is None or case.error:
         return ""
-    if case.slack is not None:
-        return _factor(case.slack)
     return "exact" if case.unit == "exact" else _with_unit(case.resolves, case)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from empirical.testbed.records import RunRecord
-from verify import calibrated, references
+from verify import calibrated, records, references
 from verify.claim import Case, Claim, Profile
 from verify.paths import SCALES, Place, folder_of
 from verify.report import functions, numbers
@@ -24,19 +24,19 @@ _MOST = 8
 _PROFILES = (Profile.QUICK, Profile.CERTIFY, Profile.FULL, Profile.GPU)
 
 
-def describe(row: Row, records: Path, *, width: int = 80) -> str:
+def describe(row: Row, root: Path, *, width: int = 80) -> str:
     """Return what a claim states, how it is tested, what came out and how to run it.
 
     Parameters
     ----------
     row : Row
-    records : Path
+    root : Path
         Folder with one of records for each profile: they tell what a profile costs.
     width : int
         Columns.
     """
     lines = textwrap.wrap(f"{row.claim.id}  {row.claim.title}", width)
-    for label, text in _paragraphs(row, records):
+    for label, text in _paragraphs(row, root):
         if not text:
             continue
         lines += textwrap.wrap(
@@ -49,7 +49,7 @@ def describe(row: Row, records: Path, *, width: int = 80) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _paragraphs(row: Row, records: Path) -> Iterator[tuple[str, str]]:
+def _paragraphs(row: Row, root: Path) -> Iterator[tuple[str, str]]:
     claim = row.claim
     source = claim.source
     yield "statement", formula(claim.statement)
@@ -83,7 +83,7 @@ def _paragraphs(row: Row, records: Path) -> Iterator[tuple[str, str]]:
     yield caught.removeprefix("would have "), f"{words}: {control}"
     for profile in _PROFILES:
         if _own(claim, profile):
-            yield f"cost, {profile.value}", _cost(claim, profile, records)
+            yield f"cost, {profile.value}", _cost(claim, profile, root)
     yield from _outcomes(row)
     yield "redrawn", ", ".join(calibrated.redrawn(claim.id))
     yield "run it", functions.again(claim)
@@ -126,9 +126,9 @@ def _networks(runs: "Sequence[Run]") -> str:
     return f"they look at {_counted(len(runs), 'trained run')}: {_some(names)}"
 
 
-def _cost(claim: Claim, profile: Profile, records: Path) -> str:
+def _cost(claim: Claim, profile: Profile, root: Path) -> str:
     """Say how long it took: the networks, as their records tell, and the check."""
-    folder = folder_of(profile.value, records)
+    folder = folder_of(profile.value, root)
     here = Place(folder)
     # A claim without networks has no training to tell of.
     runs = claim.runs_for(profile)
@@ -142,19 +142,9 @@ def _cost(claim: Claim, profile: Profile, records: Path) -> str:
         )
     elif runs:
         told.append(f"{_counted(len(runs), 'run')} to be trained, none has a record")
-    seconds = _seconds(claim, folder)
+    seconds = records.seconds(claim, folder)
     told.append("not checked yet" if seconds is None else f"check {_time(seconds)}")
     return "; ".join(told)
-
-
-def _seconds(claim: Claim, folder: Path) -> float | None:
-    from verify import records
-
-    try:
-        record = records.find(claim, folder)
-    except records.RecordError:
-        return None
-    return None if record is None else record.seconds
 
 
 def _time(seconds: float) -> str:

@@ -135,10 +135,10 @@ def _found(row: Row, *, full: bool) -> str:
     if row.worst is None or row.outcome in (values.NOT_RUN, values.STALE):
         return ""
     unit = functions.unit(row.claim)
-    measured = numbers.effect_of(row.worst, unit) or numbers.measured_text(row, 4)
-    predicted = numbers.predicted_text(row, 4)
+    measured = numbers.effect_of(row, unit) or numbers.measured_of(row, 4)
+    predicted = numbers.predicted_of(row, 4)
     found = f"{measured} ({predicted})" if measured and predicted else measured
-    gap, resolves = numbers.gap_text(row), numbers.resolves_text(row)
+    gap, resolves = numbers.gap_of(row), numbers.resolves_of(row)
     if full and gap and row.record is not None:
         found += f"  gap {gap}, resolves {resolves}, {row.record.seconds:.1f} s"
     return found
@@ -164,8 +164,8 @@ def reasons(row: Row) -> list[str]:
         # Limits of effects are two or three digits, closed forms up to all they have.
         digits = 3 if numbers.effect_of(worst) else 12
         found.append(
-            f"expected {numbers.predicted_text(row, digits)}, observed"
-            f" {_observed(row)} (gap {numbers.gap_text(row)}) at"
+            f"expected {numbers.predicted_of(row, digits)}, observed"
+            f" {_observed(row)} (gap {numbers.gap_of(row)}) at"
             f" {case or 'its only case'}"
         )
     if row.loose and not row.claim.loose:
@@ -181,8 +181,8 @@ def reasons(row: Row) -> list[str]:
 
 def _observed(row: Row) -> str:
     unit = functions.unit(row.claim)
-    effect = numbers.effect_of(row.worst, unit)
-    measured = numbers.measured_text(row, 12)
+    effect = numbers.effect_of(row, unit)
+    measured = numbers.measured_of(row, 12)
     return f"{effect}: {measured}" if effect else measured
 
 
@@ -217,10 +217,10 @@ def as_markdown(rows: Sequence[Row]) -> str:
             f"`{row.claim.id}`",
             row.claim.title,
             row.claim.evidence.value,
-            numbers.predicted_text(row),
-            numbers.measured_text(row),
-            numbers.gap_text(row),
-            numbers.resolves_text(row),
+            numbers.predicted_of(row),
+            numbers.measured_of(row),
+            numbers.gap_of(row),
+            numbers.resolves_of(row),
             row.said,
             f"{references.short_citation(source.key)}, {source.where}",
         )

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from verify.figures.identity_map.runs import Run, mean
-from verify.figures.style import DASHES, FAINT, INK, SERIES, axes
+from verify.figures.style import (
+    DASHES,
+    FAINT,
+    INK,
+    SERIES,
+    axes,
+    legend_above,
+    line,
+    note,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,11 +55,7 @@ def seeds(runs: Sequence[Run]) -> "Figure":
                 linewidth=1.2,
                 label=f"to the {field}, seed {numbers[k]}",
             )
-    _half(ax)
-    ax.set_xticks(depths)
-    correlation_axis(ax, "weight layers")
-    figure.legend(loc="outside right center")
-    return figure
+    return _by_depth(figure, ax, depths)
 
 
 def depth_curve(runs: Sequence[Run]) -> "Figure":
@@ -71,17 +76,17 @@ def depth_curve(runs: Sequence[Run]) -> "Figure":
     lost = [run.layers for run in runs if bool(run.group.diverged.any())]
     if lost:
         ax.plot(lost, [0.02] * len(lost), "x", color=INK, markersize=6)
-    _half(ax)
+    return _by_depth(figure, ax, depths)
+
+
+def _by_depth(figure: "Figure", ax: Any, depths: Sequence[int]) -> "Figure":
+    # Over correlations 0 to 1, a perfect constant has the mean correlation 1/2.
+    label = "to the identity,\nof a perfect constant"
+    ax.axhline(0.5, color=FAINT, linewidth=1.0, label=label)
     ax.set_xticks(depths)
     correlation_axis(ax, "weight layers")
     figure.legend(loc="outside right center")
     return figure
-
-
-def _half(ax: Any) -> None:
-    # Over correlations 0 to 1, a perfect constant has the mean correlation 1/2.
-    label = "to the identity,\nof a perfect constant"
-    ax.axhline(0.5, color=FAINT, linewidth=1.0, label=label)
 
 
 def layer_errors(runs: Sequence[Run]) -> "Figure":
@@ -94,16 +99,9 @@ def layer_errors(runs: Sequence[Run]) -> "Figure":
             before = state == "untrained"
             values = group.every(name) if before else group.numbers(name)
             each = mean(values)
-            colour = SERIES[k % len(SERIES)]
-            ax.plot(
-                range(len(each)),
-                each,
-                ".",
-                linestyle=DASHES[k % len(DASHES)],
-                color=colour,
-                label=f"{run.layers} layers",
-            )
-            ax.plot(range(len(each)), values.T, color=colour, linewidth=0.5, alpha=0.5)
+            look, places = line(k), range(len(each))
+            ax.plot(places, each, ".", label=f"{run.layers} layers", **look)
+            ax.plot(places, values.T, color=look["color"], linewidth=0.5, alpha=0.5)
         ax.axhline(0.9, color=FAINT, linewidth=1.0)
         ax.set(
             title=state,
@@ -112,11 +110,8 @@ def layer_errors(runs: Sequence[Run]) -> "Figure":
             ylim=(0.0, 1.0),
         )
         ax.xaxis.get_major_locator().set_params(integer=True)
-    panels[0].annotate(
-        "chance", (0, 0.9), xytext=(0, 3), textcoords="offset points", fontsize=7.5
-    )
-    handles = panels[0].get_legend_handles_labels()
-    figure.legend(*handles, loc="outside upper right", ncols=min(len(runs), 5))
+    note(panels[0], "chance", (0, 0.9), (0, 3), fontsize=7.5)
+    legend_above(figure, panels[0], ncols=min(len(runs), 5))
     return figure
 
 

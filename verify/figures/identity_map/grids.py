@@ -22,6 +22,8 @@ SHORT = {"constant": "flat", "checkerboard": "checks"}
 """Names of columns: one image is constant, and so is a map."""
 
 HEADERS = ("cos to\nidentity", "cos to\nconstant")
+SEEN = {"singular": "singular", "correlated": "best", "first": "first"}
+"""Pictures of a layer, and what they are called."""
 FEW = ("0", "3", "0+1", "2+7", "constant", "rows", "checkerboard", "disc", "random")
 """Unseen images of the small grids: digits, mixtures, patterns."""
 
@@ -167,7 +169,7 @@ def training_sets(
 def layers(
     runs: Sequence[Run],
     *,
-    kinds: Sequence[str],
+    kinds: Sequence[str] = tuple(SEEN),
     unseen: bool = False,
     states: Sequence[str] = ("trained", "untrained"),
     by: str = "",
@@ -185,7 +187,6 @@ def layers(
     by : {"", "width"}
         What runs are told apart by; their depth, where nothing is said.
     """
-    words = {"singular": "singular", "correlated": "best", "first": "first"}
     strips: list[Strip] = []
     deepest = max(run.layers for run in runs)
     for run in runs:
@@ -198,7 +199,7 @@ def layers(
                     if run.group.diverged[0] and state == "trained":
                         cells[1:] = ["diverged"] * (len(cells) - 1)
                     cells += [""] * (deepest - run.layers)
-                    label = words[kind] if len(kinds) > 1 else _count(run.layers)
+                    label = SEEN[kind] if len(kinds) > 1 else count_of(run.layers)
                     who = f"{run.width} ch." if by == "width" else state
                     last = kind == kinds[-1] and (unseen or state == states[-1])
                     strips.append(
@@ -208,7 +209,8 @@ def layers(
     return montage(strips, columns, scale=None)
 
 
-def _count(layers: int) -> str:
+def count_of(layers: int) -> str:
+    """Return a number of layers in words."""
     return "1 layer" if layers == 1 else f"{layers} layers"
 
 
@@ -222,17 +224,18 @@ def _seen(group: Group, name: str, row: int, kind: str) -> list[Array | str]:
     return [image if seen else "zero" for image, seen in pairs]
 
 
-_RULES = {"resized": "resized", "placed": "on black"}
+RULES = {"resized": "resized", "placed": "on black"}
+"""How images come to other sizes, and what that is called."""
 
 
-def sizes(run: Run, rules: Sequence[str] = tuple(_RULES)) -> "Figure":
+def sizes(run: Run, rules: Sequence[str] = tuple(RULES)) -> "Figure":
     """Draw what one network makes of images at several sizes, resized and on black."""
     group = run.group
     edges, known = group.fact("sizes/sizes"), inputs(group)
     strips: list[Strip] = []
     columns: list[str] = []
     for rule in rules:
-        words = _RULES[rule]
+        words = RULES[rule]
         kept = f"sizes/{rule}/outputs"
         found = group.draws[0].arrays
         shown = [k for k, edge in enumerate(edges) if f"{kept}/{edge}" in found]
@@ -290,7 +293,7 @@ def upper_by_depth(runs: Sequence[Run], count: int) -> "Figure":
             out = "diverged" if group.diverged[0] else run.image(made[row])
             cells += [known[name], out]
         notes = tuple(_two(v) for v in agreement)
-        strips.append(Strip(label=_count(run.layers), cells=cells, notes=notes))
+        strips.append(Strip(label=count_of(run.layers), cells=cells, notes=notes))
     if not strips:
         raise Missing(f"no record has its last {count} layers alone")
     columns = [word for name in names for word in (_named(name), "out")]
@@ -312,7 +315,7 @@ def upper(run: Run) -> "Figure":
         bad = bool(group.diverged[0])
         cells: list[Array | str] = [known[name]]
         cells += ["diverged" if bad else run.image(each) for each in made[:, row]]
-        label = f"{_named(name)},\n{_count(run.layers)}"
+        label = f"{_named(name)},\n{count_of(run.layers)}"
         strips.append(Strip(label=label, cells=cells))
         numbers = [_two(v) for v in mean(agreement[:, :, row])]
         label = "cos to trained"
@@ -324,7 +327,7 @@ def upper(run: Run) -> "Figure":
 def variants(runs: Sequence[Run], name: str = "") -> list[tuple[str, Group]]:
     """Return every group of runs with its label, for the rows of a grid."""
     return [
-        (f"{_count(run.layers)}, {variant(group) or name}".removesuffix(", "), group)
+        (f"{count_of(run.layers)}, {variant(group) or name}".removesuffix(", "), group)
         for run in runs
         for group in run.groups
     ]

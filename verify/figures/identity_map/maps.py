@@ -7,7 +7,7 @@ import numpy as np
 
 from verify.figures.identity_map.runs import Group, mean
 from verify.figures.runs import Array
-from verify.figures.style import INK, blank
+from verify.figures.style import INK, panels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,13 +21,6 @@ _EXTEND = {
     (True, True): "both",
 }
 """Pointed ends of the colour bar, by whether numbers lie below and above it."""
-_TITLES = {
-    "constant": "to the constant",
-    "identity": "to the identity",
-    "constant_mse": "to the constant",
-    "identity_mse": "to the identity",
-}
-
 Block = tuple[str, Sequence[tuple[str, Group]]]
 """A title, and what its columns are called and show."""
 
@@ -45,8 +38,8 @@ def heat_maps(
         Mean squared errors of standardised pixels instead of correlations.
     """
     fields = ("constant_mse", "identity_mse") if errors else ("constant", "identity")
-    figure = blank(WIDTH, 0.5 + 2.35 * len(blocks), layout="constrained")
-    panels = figure.subplots(len(blocks), 2, squeeze=False, sharey=True)
+    height = 0.5 + 2.35 * len(blocks)
+    figure, grid = panels(len(blocks), 2, WIDTH, height, sharey=True)
     found = {
         (row, field): _columns(columns, field)
         for row, (_, columns) in enumerate(blocks)
@@ -56,8 +49,7 @@ def heat_maps(
     shown: Any = None
     for row, (title, columns) in enumerate(blocks):
         rhos = columns[0][1].fact("heatmap/rhos")
-        for ax, field in zip(panels[row], fields, strict=True):
-            ax.patch.set_alpha(0.0)
+        for ax, field in zip(grid[row], fields, strict=True):
             values = found[row, field]
             shown = ax.imshow(
                 values,
@@ -70,18 +62,18 @@ def heat_maps(
             )
             _axes(ax, [name for name, _ in columns], rhos)
             _lost(ax, values, columns)
-            name = _TITLES[field]
+            name = f"to the {field.removesuffix('_mse')}"
             ax.set_title(f"{title}, {name}" if title else name)
             if row == len(blocks) - 1:
                 ax.set_xlabel(xlabel)
-        panels[row][0].set_ylabel("correlation ρ of the test image")
+        grid[row][0].set_ylabel("correlation ρ of the test image")
     words = "mean squared error" if errors else "correlation"
     below = any(bool((v < limits[0]).any()) for v in found.values())
     # A correlation of one may be rounded to a little more.
     above = errors and any(bool((v > limits[1]).any()) for v in found.values())
     figure.colorbar(
         shown,
-        ax=panels,
+        ax=grid,
         label=words,
         shrink=0.9,
         pad=0.02,

@@ -5,16 +5,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from verify.figures.identity_map.runs import MODULE, Run, remarks, select
-from verify.figures.runs import Missing, Records, training_command
+from verify.figures.runs import Missing, Records, told, training_command
 from verify.figures.style import with_remarks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+CNN, PREDICTED, MAPPED = ("cnn-depth-*",), ("curve", "predictions"), ("heatmap",)
+"""Of most figures: what they need, and what must have been measured."""
 
 _OWN = "Black and white are each picture's own."
 _NOTES: Mapping[tuple[str, ...], str] = {
-    ("curve", "predictions"): (
+    PREDICTED: (
         "Pictures are of the first seed; cosines beside them are means over seeds and"
         " over test images at correlations 0 to 1 with the training image."
     ),
@@ -24,7 +26,7 @@ _NOTES: Mapping[tuple[str, ...], str] = {
 """How to read what is shown, by the sections that it is taken from."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PaperFigure:
     """A figure of Zhang, Bengio, Hardt, Mozer, Singer 2020, drawn from run records.
 
@@ -37,25 +39,25 @@ class PaperFigure:
         One sentence that says what to see.
     paper : str
         What the printed figure shows.
-    needs : tuple of str
-        Configurations, by patterns of their names; each must match a record.
-    also : tuple of str
-        Configurations that are shown where they have a record.
-    sections : tuple of str
-        What must have been measured.
-    companions : bool
-        Whether plain convolutional networks of the same depths belong to a sweep.
     plate : callable
         Runs to figure.
+    needs : tuple of str
+        Configurations, by patterns of their names; each must match a record.
+    sections : tuple of str
+        What must have been measured.
+    also : tuple of str
+        Configurations that are shown where they have a record.
+    companions : bool
+        Whether plain convolutional networks of the same depths belong to a sweep.
     """
 
     number: int
     title: str
     caption: str
     paper: str
-    needs: tuple[str, ...]
-    sections: tuple[str, ...]
     plate: "Callable[[Sequence[Run]], Figure]"
+    needs: tuple[str, ...] = CNN
+    sections: tuple[str, ...] = PREDICTED
     also: tuple[str, ...] = ()
     companions: bool = False
 
@@ -94,10 +96,8 @@ class PaperFigure:
             If a record or one of its sections is not there.
         """
         runs = self.runs(records)
-        try:
+        with told(f"figure {self.number}"):
             figure = self.plate(runs)
-        except Missing as error:
-            raise Missing(f"figure {self.number}: {error}") from error
         return with_remarks(figure, remarks(runs))
 
 

@@ -14,5 +14,4 @@ from verify.figures.mmd_init.bounds import vacuous_tail as vacuous_tail
 from verify.figures.mmd_init.paper import PaperFigure as PaperFigure
 from verify.figures.mmd_init.paper import PaperTable as PaperTable
 from verify.figures.mmd_init.table import FIGURES as FIGURES
-from verify.figures.mmd_init.table import MAIN as MAIN
 from verify.figures.mmd_init.table import TABLES as TABLES

@@ -10,7 +10,18 @@ from theory import mmd
 from theory.mmd.tails import Form
 from verify.claims.mmd_init._printed import WIDTHS
 from verify.figures.runs import Array
-from verify.figures.style import DASHES, FAINT, INK, SERIES, axes, label_end
+from verify.figures.style import (
+    DASHES,
+    FAINT,
+    INK,
+    SERIES,
+    axes,
+    band,
+    label_end,
+    legend_above,
+    line,
+    note,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,13 +46,13 @@ def degeneracy_floor() -> "Figure":
     balanced = [balanced_loss(d) for d in CLASSES]
     centroid = [mmd.degeneracy_loss(np.full((1, 1, d), 1.0 / d)) for d in CLASSES]
     single = [mmd.degeneracy_loss(np.eye(d)[None, :1]) for d in CLASSES]
-    ax.fill_between(CLASSES, 0.0, floor, color=FAINT, alpha=0.35, linewidth=0.0)
+    band(ax, CLASSES, 0.0, floor, FAINT, 0.35)
     ax.plot(CLASSES, single, color=SERIES[5], linestyle=DASHES[2])
     ax.plot(CLASSES, balanced, color=SERIES[1], linestyle=DASHES[1], marker="s")
     ax.plot(CLASSES, floor, color=SERIES[0])
     ax.plot(CLASSES, centroid, "o", color=SERIES[0], markerfacecolor="none")
-    for line in ax.lines:
-        line.set_markersize(4.5)
+    for drawn in ax.lines:
+        drawn.set_markersize(4.5)
     ends = (
         ("always one class", single, SERIES[5], 0.05),
         ("certain, all classes\nequally often", balanced, SERIES[1], -0.05),
@@ -96,7 +107,7 @@ def vacuous_tail() -> "Figure":
         ax.plot(lengths[here], tail[here], **sampled)
         for index, (form, label) in enumerate(_FORMS.items()):
             bound = mmd.tail_bound(r, noise.variances, noise.counts, form=form)
-            ax.plot(r, bound, color=SERIES[index], linestyle=DASHES[index], label=label)
+            ax.plot(r, bound, label=label, **line(index))
         ax.axvline(length, color=INK, linewidth=0.8, linestyle=DASHES[5])
         ax.set(yscale="log", ylim=(1e-6, 3.0), xlabel="radius r")
     near.set(title="around the noise's length", xlim=(24.1, 25.0))
@@ -104,29 +115,12 @@ def vacuous_tail() -> "Figure":
     far.set(title="where Theorem 1 speaks", xscale="log", xlim=(15.0, 4000.0))
     far.set_xticks([20, 100, 1000], ["20", "100", "1000"])
     far.axvspan(15.0, edge, color=FAINT, alpha=0.3, linewidth=0.0)
-    _marked(far, edge, f"$\\sqrt{{m\\alpha}}$ = {edge:.1f}")
-    near.annotate(
-        f"$\\sqrt{{E\\|\\epsilon\\|^2}}$ = {length:.2f}",
-        (length, 2e-6),
-        xytext=(5, 0),
-        textcoords="offset points",
-        fontsize=8,
-    )
-    handles, labels = near.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper right", ncols=4)
+    silent = f"nothing is said up to\n$\\sqrt{{m\\alpha}}$ = {edge:.1f}"
+    note(far, silent, (edge, 4e-3), (-6, 0), ha="right", va="center", fontsize=8)
+    rooted = f"$\\sqrt{{E\\|\\epsilon\\|^2}}$ = {length:.2f}"
+    note(near, rooted, (length, 2e-6), (5, 0), fontsize=8)
+    legend_above(figure, near)
     return figure
-
-
-def _marked(ax: Any, edge: float, text: str) -> None:
-    ax.annotate(
-        f"nothing is said up to\n{text}",
-        (edge, 4e-3),
-        xytext=(-6, 0),
-        textcoords="offset points",
-        ha="right",
-        va="center",
-        fontsize=8,
-    )
 
 
 def _radii(edge: float) -> Array:

@@ -130,26 +130,39 @@ def _cell(number: Number | None, *, strong: object = False) -> Cell:
 
 def constant(stacks: Stacks, notes: Notes) -> Table:
     """Return table 3: models that miss a class, by lambda and xi."""
-    rows: list[tuple[tuple[str, ...], tuple[Cell, ...]]] = []
+    rows: list[_Pairs] = []
     for (lam, xi), printed in reference.CONSTANT.items():
         found = _over_minibatches(runs_of(stacks, lam=lam, xi=xi), "constant")
-        cells = _cell(printed), _cell(found[0] if found else None)
-        rows.append(((f"{lam:g}", f"{xi:g}"), cells))
-    groups = (("DS, %", _PAIR),)
-    return Table(heads=("λ", "ξ"), groups=groups, rows=tuple(rows), notes=notes)
+        rows.append(((lam, xi), [printed], found or [None]))
+    return _paired(("λ", "ξ"), ("DS, %",), rows, notes)
 
 
 def dead(stacks: Stacks, notes: Notes) -> Table:
     """Return table 4: dead units of each hidden layer, by lambda and xi."""
-    rows: list[tuple[tuple[str, ...], tuple[Cell, ...]]] = []
+    rows: list[_Pairs] = []
     for (lam, xi), printed in reference.DEAD.items():
-        runs = runs_of(stacks, lam=lam, xi=xi)
-        found = _over_minibatches(runs, "dead") or [None] * len(printed)
-        pairs = zip(printed, found, strict=True)
-        cells = tuple(_cell(number) for pair in pairs for number in pair)
-        rows.append(((f"{lam:g}", f"{xi:g}"), cells))
-    groups = tuple((f"hidden {k}, %", _PAIR) for k in (1, 2, 3))
-    return Table(heads=("λ", "ξ"), groups=groups, rows=tuple(rows), notes=notes)
+        found = _over_minibatches(runs_of(stacks, lam=lam, xi=xi), "dead")
+        rows.append(((lam, xi), printed, found or [None] * len(printed)))
+    return _paired(("λ", "ξ"), [f"hidden {k}, %" for k in (1, 2, 3)], rows, notes)
+
+
+_Pairs = tuple[tuple[float, ...], Sequence[Number | None], Sequence[Number | None]]
+"""What a row is of, what is printed, and what is found."""
+
+
+def _paired(
+    heads: tuple[str, ...], titles: Iterable[str], rows: Iterable[_Pairs], notes: Notes
+) -> Table:
+    """Return a table of what is printed beside what is found."""
+    made = tuple(
+        (
+            tuple(f"{value:g}" for value in values),
+            tuple(_cell(n) for pair in zip(printed, found, strict=True) for n in pair),
+        )
+        for values, printed, found in rows
+    )
+    groups = tuple((title, _PAIR) for title in titles)
+    return Table(heads=heads, groups=groups, rows=made, notes=notes)
 
 
 def _over_minibatches(runs: Sequence[Run], name: str) -> list[Number]:
@@ -168,16 +181,13 @@ def _over_minibatches(runs: Sequence[Run], name: str) -> list[Number]:
 
 def sweep(stacks: Stacks, notes: Notes) -> Table:
     """Return table 5: constant models and detachment, by noise and lambda."""
-    rows: list[tuple[tuple[str, ...], tuple[Cell, ...]]] = []
+    rows: list[_Pairs] = []
     for s2, line in reference.SWEEP.items():
         for lam, printed in zip(reference.LAMBDAS, line, strict=True):
             runs = runs_of(stacks, s2=s2, lam=lam)
             found = _constant_and_detached(runs) if runs else (None, None)
-            pairs = zip(printed, found, strict=True)
-            cells = tuple(_cell(number) for pair in pairs for number in pair)
-            rows.append(((f"{s2:g}", f"{lam:g}"), cells))
-    groups = (("DS, %", _PAIR), ("IOD, %", _PAIR))
-    return Table(heads=("s²", "λ"), groups=groups, rows=tuple(rows), notes=notes)
+            rows.append(((s2, lam), printed, found))
+    return _paired(("s²", "λ"), ("DS, %", "IOD, %"), rows, notes)
 
 
 def _constant_and_detached(runs: Sequence[Run]) -> tuple[Number, Number]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from verify.figures.mmd_init.runs import Run, Stacks, runs_of
 from verify.figures.runs import Array, Missing
-from verify.figures.style import DASHES, INK, SERIES, blank
+from verify.figures.style import DASHES, INK, SERIES, legend_above, panels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,17 +27,10 @@ def laws(stacks: Stacks) -> "Figure":
     if not runs:
         raise Missing("every run of uniformity alone diverged")
     run = runs[0]
-    figure = blank(6.8, 6.5, layout="constrained")
+    columns = len(run.numbers("densities/after/over_noise"))
+    heights = (3.0, 1.1, 0.2, 3.0, 1.1)
+    figure, grid = panels(5, columns, 6.8, 6.5, sharex=True, height_ratios=heights)
     figure.get_layout_engine().set(hspace=0.02, wspace=0.03)
-    grid = figure.subplots(
-        5,
-        len(run.numbers("densities/after/over_noise")),
-        sharex=True,
-        squeeze=False,
-        height_ratios=(3.0, 1.1, 0.2, 3.0, 1.1),
-    )
-    for ax in grid.flat:
-        ax.patch.set_alpha(0.0)
     for ax in grid[2]:
         ax.set_visible(False)
     _block(grid[:2], run, "over_noise", "distances", "(a) input", "D")
@@ -49,8 +42,7 @@ def laws(stacks: Stacks) -> "Figure":
     words = ("share of perturbations", "density", "", "share of inputs", "density")
     for row, word in zip(grid, words, strict=True):
         row[0].set_ylabel(word)
-    handles, labels = grid[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper right", ncols=len(labels))
+    legend_above(figure, grid[0][0])
     return figure
 
 

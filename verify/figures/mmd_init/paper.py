@@ -4,14 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from verify.figures.mmd_init.runs import (
-    TRAINING,
-    Stacks,
-    how_to_train,
-    remarks,
-    select,
-)
-from verify.figures.runs import Missing, Records
+from verify.figures.mmd_init.runs import MODULE, TRAINING, Stacks, remarks, select
+from verify.figures.runs import Records, told, training_command
 from verify.figures.style import with_remarks
 from verify.figures.tables import DASH, Table
 
@@ -19,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PaperFigure:
     """A figure of Lee and Cho 2023, drawn from run records.
 
@@ -32,10 +26,10 @@ class PaperFigure:
         What to see, and how the picture shows it.
     paper : str
         What the printed figure shows.
-    needs : tuple of str
-        Configurations; each must have a record.
     plate : callable
         Records by configuration to figure.
+    needs : tuple of str
+        Configurations; each must have a record.
     sizes : tuple of str
         What it depends on; see `runs.remarks`.
     """
@@ -44,8 +38,8 @@ class PaperFigure:
     title: str
     caption: str
     paper: str
-    needs: tuple[str, ...]
     plate: "Callable[[Stacks], Figure]"
+    needs: tuple[str, ...]
     sizes: tuple[str, ...] = (*TRAINING, "runs")
 
     @property
@@ -62,19 +56,15 @@ class PaperFigure:
             If a record or a part of one is not there.
         """
         who = f"figure {self.number}"
-        try:
+        command = training_command(MODULE, records, f"--figures {self.number}")
+        with told(who, command):
             stacks = select(records, self.needs)
-        except Missing as error:
-            made = how_to_train(records, f"--figures {self.number}")
-            raise Missing(f"{who}: {error}; {made}") from error
-        try:
+        with told(who):
             figure = self.plate(stacks)
-        except Missing as error:
-            raise Missing(f"{who}: {error}") from error
         return with_remarks(figure, remarks(stacks, self.sizes))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PaperTable:
     """A table of Lee and Cho 2023, its numbers beside those of run records.
 
@@ -83,10 +73,10 @@ class PaperTable:
     number : int
         As printed.
     title, caption : str
-    needs : tuple of str
-        Configurations; each must have a record.
     content : callable
         Records by configuration to table.
+    needs : tuple of str
+        Configurations; each must have a record.
     sizes : tuple of str
         What its numbers depend on; see `runs.remarks`.
     also : tuple of str
@@ -96,8 +86,8 @@ class PaperTable:
     number: int
     title: str
     caption: str
-    needs: tuple[str, ...]
     content: "Callable[[Stacks, tuple[str, ...]], Table]"
+    needs: tuple[str, ...]
     sizes: tuple[str, ...] = (*TRAINING, "runs")
     also: tuple[str, ...] = ()
 
@@ -115,22 +105,17 @@ class PaperTable:
             If a record or a part of one is not there.
         """
         who = f"table {self.number}"
-        try:
+        # One by its name; of several, those there are stay as they are.
+        absent = [name for name in self.needs if name not in records]
+        options = f"--only {absent[0]}" if len(absent) == 1 else ""
+        with told(who, training_command(MODULE, records, options)):
             stacks = select(records, self.needs)
-        except Missing as error:
-            # One by its name; of several, those there are stay as they are.
-            absent = [name for name in self.needs if name not in records]
-            options = f"--only {absent[0]}" if len(absent) == 1 else ""
-            raise Missing(
-                f"{who}: {error}; {how_to_train(records, options)}"
-            ) from error
         there = [name for name in self.also if name in records]
         stacks |= select(records, there)
-        try:
+        with told(who):
             notes = remarks(stacks, self.sizes)
             if absent := [name for name in self.also if name not in there]:
+                command = training_command(MODULE, records)
                 said = f"{DASH}: no record of {', '.join(absent)}"
-                notes.append(f"{said}; {how_to_train(records)}")
+                notes.append(f"{said}; `{command}` makes them")
             return self.content(stacks, tuple(notes))
-        except Missing as error:
-            raise Missing(f"{who}: {error}") from error

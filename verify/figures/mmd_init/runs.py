@@ -5,13 +5,14 @@ nothing to show and are left out; `remarks` names them, and says where sizes are
 paper's.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from empirical.testbed.records import Draw, RunRecord
 from verify.claims.mmd_init import _printed as reference
-from verify.figures.runs import Array, Missing, Records, complete, training_command
+from verify.figures.runs import Array, Missing, Records, complete
 
 MODULE = "empirical.mmd_init"
 """What trains the runs."""
@@ -147,59 +148,34 @@ def select(records: Records, names: Sequence[str]) -> dict[str, Stack]:
     return {name: Stack(records[name]) for name in names}
 
 
-def how_to_train(records: Records, options: str = "") -> str:
-    """Return the end of a message on missing records: what makes them."""
-    return f"`{training_command(MODULE, records, options)}` makes them"
-
-
-@dataclass(frozen=True)
-class _Size:
-    """A size that the paper states: the number, how to read and how to say it."""
-
-    printed: Any
-    read: Callable[[Stack], Any]
-    words: tuple[str, str]
-
-
-_SIZES: Mapping[str, _Size] = {
-    "images": _Size(
-        reference.WIDTHS[0],
-        lambda s: s.widths[0],
-        ("images of {} pixel", "images of {} pixels"),
-    ),
-    "training": _Size(
-        reference.IMAGES,
-        lambda s: s.images,
-        ("{} of them to train with", "{} of them to train with"),
-    ),
-    "network": _Size(
-        reference.WIDTHS, lambda s: s.widths, ("network {}", "network {}")
-    ),
-    "steps": _Size(
+_SIZES: Mapping[str, tuple[Any, str, Callable[[Stack], Any]]] = {
+    "images": (reference.WIDTHS[0], "images of {} pixel(s)", lambda s: s.widths[0]),
+    "training": (reference.IMAGES, "{} of them to train with", lambda s: s.images),
+    "network": (reference.WIDTHS, "network {}", lambda s: s.widths),
+    "steps": (
         reference.STEPS,
+        "{} step(s) of pre-training",
         lambda s: s.steps if s.pretrained else None,
-        ("{} step of pre-training", "{} steps of pre-training"),
     ),
-    "rate": _Size(
+    "rate": (
         reference.RATE,
+        "rate {}",
         lambda s: s.record.entry("recipe/rate") if s.pretrained else None,
-        ("rate {}", "rate {}"),
     ),
-    "perturbations": _Size(
+    "perturbations": (
         reference.PERTURBATIONS,
+        "{} perturbations a step",
         lambda s: s.record.entry("recipe/perturbations") if s.learnt else None,
-        ("{} perturbations a step", "{} perturbations a step"),
     ),
-    "minibatches": _Size(
+    "minibatches": (
         reference.MINIBATCHES,
+        "{} minibatch(es)",
         lambda s: s.record.entry("minibatches"),
-        ("{} minibatch", "{} minibatches"),
     ),
-    "tasks": _Size(
-        reference.TASKS, lambda s: s.record.entry("tasks"), ("{} task", "{} tasks")
-    ),
-    "runs": _Size(reference.RUNS, lambda s: s.seeds, ("{} run", "{} runs")),
+    "tasks": (reference.TASKS, "{} task(s)", lambda s: s.record.entry("tasks")),
+    "runs": (reference.RUNS, "{} run(s)", lambda s: s.seeds),
 }
+"""Sizes that the paper states: the number, how to say it, and how to read ours."""
 
 TRAINING = ("images", "training", "network", "steps", "rate", "perturbations")
 """Names of sizes that all initialisations have."""
@@ -217,13 +193,13 @@ def remarks(stacks: Stacks, sizes: Sequence[str] = (*TRAINING, "runs")) -> list[
 def _sizes(stacks: Stacks, names: Sequence[str]) -> str:
     """Name each size that is not the paper's, with the paper's in brackets."""
     parts: list[str] = []
-    for size in (_SIZES[name] for name in names):
-        read = (size.read(stack) for stack in stacks.values())
-        found = [value for value in dict.fromkeys(read) if value is not None]
-        if any(value != size.printed for value in found):
-            words = size.words[found != [1]]
-            here = words.format(" or ".join(map(_size, found)))
-            parts.append(f"{here} ({_size(size.printed)})")
+    for printed, words, read in (_SIZES[name] for name in names):
+        every = dict.fromkeys(read(stack) for stack in stacks.values())
+        found = [value for value in every if value is not None]
+        if any(value != printed for value in found):
+            said = re.sub(r"\((\w+)\)", "" if found == [1] else r"\1", words)
+            here = said.format(" or ".join(map(_size, found)))
+            parts.append(f"{here} ({_size(printed)})")
     if not parts:
         return ""
     return f"Sizes are not the paper's, which stand in brackets: {', '.join(parts)}"

@@ -7,7 +7,19 @@ import numpy as np
 
 from verify.figures.mmd_init.runs import MODULE, Run, Stacks
 from verify.figures.runs import Array, Missing, complete
-from verify.figures.style import DASHES, FAINT, INK, SERIES, blank
+from verify.figures.style import (
+    DASHES,
+    FAINT,
+    INK,
+    SERIES,
+    band,
+    decades,
+    from_zero,
+    legend_above,
+    line,
+    panels,
+    short,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,18 +39,17 @@ def detachment(stacks: Stacks) -> "Figure":
     with complete(stack.name, MODULE):
         if not levels:
             raise Missing("no series 'snapshots'")
-    figure = blank(6.8, 3.3, layout="constrained")
+    figure, (row,) = panels(1, len(levels), 6.8, 3.3, sharey=True)
     figure.get_layout_engine().set(wspace=0.03)
-    panels = figure.subplots(1, len(levels), sharey=True, squeeze=False)[0]
-    for ax, level in zip(panels, levels, strict=True):
-        ax.patch.set_alpha(0.0)
+    for ax, level in zip(row, levels, strict=True):
         for place, run in enumerate(runs):
             _around(ax, run, level, first=place == 0)
         ax.set(title=f"s² = {float(level):g}", yscale="log")
-        _steps_axis(ax, int(runs[0].numbers("snapshots/step")[-1]))
-    panels[0].set_ylabel("$L_{iod}$")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper right", ncols=2)
+        ax.set_xlabel("step")
+        ax.tick_params(axis="x", labelsize=8)
+        from_zero(ax, int(runs[0].numbers("snapshots/step")[-1]))
+    row[0].set_ylabel("$L_{iod}$")
+    legend_above(figure, row[0])
     return figure
 
 
@@ -55,30 +66,10 @@ def _around(ax: Any, run: Run, level: str, *, first: bool) -> None:
     low = mean - std
     # A mean less its deviation may be negative: then the band is cut at the least.
     low = np.where(low > 0.0, low, around.min(axis=1))
-    ax.fill_between(steps, low, mean + std, color=SERIES[0], alpha=0.2, linewidth=0.0)
-    ax.plot(
-        steps,
-        here,
-        color=INK,
-        linestyle=DASHES[1],
-        linewidth=1.3,
-        label="at the start θ₀",
-    )
+    band(ax, steps, low, mean + std, SERIES[0])
+    dashed: dict[str, Any] = {"linestyle": DASHES[1], "linewidth": 1.3}
+    ax.plot(steps, here, color=INK, label="at the start θ₀", **dashed)
     ax.plot(steps, mean, color=SERIES[0], label="around it, mean ± std of four")
-
-
-def _steps_axis(ax: Any, last: int) -> None:
-    """Make the axis of steps logarithmic from 1 on, with 0 at its left end."""
-    ax.set_xscale("symlog", linthresh=1.0, linscale=0.4)
-    powers = [10.0**k for k in range(6) if 10.0**k <= last]
-    ax.set_xticks([0.0, *powers], ["0", *(_short(p) for p in powers)])
-    ax.tick_params(axis="x", labelsize=8)
-    ax.minorticks_off()
-    ax.set(xlim=(0.0, last), xlabel="step")
-
-
-def _short(value: float) -> str:
-    return f"{value:g}" if value < 1e4 else f"10$^{int(np.log10(value))}$"
 
 
 def uniformity(stacks: Stacks) -> "Figure":
@@ -89,20 +80,20 @@ def uniformity(stacks: Stacks) -> "Figure":
         for name in ("s2", "lam")
     )
     window = stack.window
-    figure = blank(6.8, 4.9, layout="constrained")
+    rows = -(-len(noises) // 2)
+    figure, grid = panels(rows, 2, 6.8, 4.9, sharex=True, sharey=True)
     figure.get_layout_engine().set(hspace=0.03, wspace=0.03)
-    grid = figure.subplots(
-        -(-len(noises) // 2), 2, squeeze=False, sharex=True, sharey=True
-    )
+    powers = decades(stack.steps)
     for ax, s2 in zip(grid.flat, noises, strict=False):
-        ax.patch.set_alpha(0.0)
         ax.axhline(0.0, color=FAINT, linewidth=1.0)
         for index, lam in enumerate(lambdas):
             _history(ax, stack.of(s2=s2, lam=lam), window, index, lam)
         ax.set(title=f"s² = {s2:g}", xscale="log")
         ax.set_yscale("symlog", linthresh=0.01, linscale=0.5)
         ax.set_yticks([0.0, 0.01, 0.1, 1.0], ["0", "0.01", "0.1", "1"])
-        _log_steps(ax, stack.steps)
+        ax.set_xticks(powers, [*map(short, powers)])
+        ax.minorticks_off()
+        ax.set_xlim(1.0, stack.steps)
     for ax in grid.flat[len(noises) :]:
         ax.set_visible(False)
     for row in grid:
@@ -110,23 +101,9 @@ def uniformity(stacks: Stacks) -> "Figure":
     for ax in grid[-1]:
         ax.set_xlabel("step")
     first = next((ax for ax in grid.flat if len(ax.lines) > 1), grid[0][0])
-    handles, labels = first.get_legend_handles_labels()
-    if handles:
-        figure.legend(
-            handles,
-            labels,
-            title="weight of the loss against degenerate softmax",
-            loc="outside upper right",
-            ncols=len(labels),
-        )
+    title = "weight of the loss against degenerate softmax"
+    legend_above(figure, first, title=title)
     return figure
-
-
-def _log_steps(ax: Any, last: int) -> None:
-    powers = [10.0**k for k in range(6) if 10.0**k <= last]
-    ax.set_xticks(powers, [_short(p) for p in powers])
-    ax.minorticks_off()
-    ax.set_xlim(1.0, last)
 
 
 def _history(ax: Any, runs: list[Run], window: int, index: int, lam: float) -> None:
@@ -136,13 +113,10 @@ def _history(ax: Any, runs: list[Run], window: int, index: int, lam: float) -> N
     every = np.array([history(run, window)[1] for run in runs])
     steps = history(runs[0], window)[0]
     mean = every.mean(axis=0)
-    colour = SERIES[index]
     if len(runs) > 1:
         std = every.std(axis=0, ddof=1)
-        ax.fill_between(
-            steps, mean - std, mean + std, color=colour, alpha=0.18, linewidth=0.0
-        )
-    ax.plot(steps, mean, color=colour, linestyle=DASHES[index], label=f"λ = {lam:g}")
+        band(ax, steps, mean - std, mean + std, SERIES[index], 0.18)
+    ax.plot(steps, mean, label=f"λ = {lam:g}", **line(index))
 
 
 def history(run: Run, window: int) -> tuple[Array, Array]:

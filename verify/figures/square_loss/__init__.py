@@ -13,4 +13,3 @@ from verify.figures.square_loss.paper import PaperFigure as PaperFigure
 from verify.figures.square_loss.table import COLLAPSE as COLLAPSE
 from verify.figures.square_loss.table import FAMILIES as FAMILIES
 from verify.figures.square_loss.table import FIGURES as FIGURES
-from verify.figures.square_loss.table import MAIN as MAIN

@@ -1,6 +1,6 @@
 """What one experiment does over epochs, and the margins that it ends with."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +9,6 @@ from verify.figures.runs import Array
 from verify.figures.square_loss.panels import (
     behind,
     common_legend,
-    epochs_axis,
     lost,
     panels,
     scale_title,
@@ -17,7 +16,7 @@ from verify.figures.square_loss.panels import (
     with_band,
 )
 from verify.figures.square_loss.runs import Draw, Run
-from verify.figures.style import DASHES, INK, SERIES, log_axis
+from verify.figures.style import DASHES, INK, SERIES, band, from_zero, log_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,7 +38,7 @@ def training(runs: Runs) -> "Figure":
             with_band(right, run.epochs, run, index, series("error"))
             _test_errors(right, run, index)
         for ax in (left, right):
-            epochs_axis(ax, run)
+            from_zero(ax, run.epochs[-1])
         right.set_xlim(0.0, _beyond(run, len(run.scales)))
         log_axis(left)
         named = f"{run.data}: " if len(runs) > 1 else ""
@@ -109,7 +108,7 @@ def _norms_row(row: Sequence[Any], run: Run, index: int, *, several: bool) -> No
         ax.set_visible(False)
     if typical is None:
         for ax in row:
-            lost(ax, run, scale)
+            lost(ax)
         return
     for place, (ax, end) in enumerate(zip(zooms, ends, strict=True)):
         behind(ax, run.epochs, run, index, series("rho"))
@@ -138,7 +137,7 @@ def _norms(ax: Any, run: Run, index: int, draw: Draw) -> None:
 def _product(ax: Any, run: Run, index: int, draw: Draw) -> None:
     behind(ax, run.epochs, run, index, series("product"))
     ax.plot(run.epochs, draw.series("product"), color=SERIES[index])
-    epochs_axis(ax, run, every=2)
+    from_zero(ax, run.epochs[-1], every=2)
     log_axis(ax)
     ax.set_title("product of layers", fontweight="normal")
 
@@ -168,61 +167,48 @@ def _window(run: Run, scale: float, end: float) -> tuple[float, float]:
 
 def outputs(runs: Runs) -> "Figure":
     """Draw mean sizes of the normalised network's outputs over epochs."""
-    figure, grid = _by_scale(runs, height=2.4, sharey="row")
-    for row, run in zip(grid, runs, strict=True):
-        for index, (ax, scale) in enumerate(zip(row, run.scales, strict=False)):
-            typical = run.typical(scale)
-            if typical is None:
-                lost(ax, run, scale)
-                continue
-            behind(ax, run.epochs, run, index, series("abs_mean"))
-            ax.plot(run.epochs, typical.series("abs_mean"), color=SERIES[index])
-            ax.plot(run.epochs, 1.0 / typical.series("rho"), label="1/ρ", **_REFERENCE)
-            epochs_axis(ax, run)
-            ax.set_xlabel("epoch")
-        # They share limits, which are settled once all is drawn.
-        for ax, scale in zip(row, run.scales, strict=False):
-            if run.typical(scale) is not None:
-                log_axis(ax)
-        row[0].set_ylabel("mean |f|")
+    figure, grid = _by_scale(runs, _outputs, "mean |f|", height=2.4, sharey="row")
+    # They share limits, which are settled once all is drawn.
+    for ax in (ax for ax in grid.flat if ax.lines):
+        log_axis(ax)
     common_legend(figure, _drawn(grid), seeds=True)
     return figure
 
 
+def _outputs(ax: Any, run: Run, index: int, draw: Draw) -> None:
+    behind(ax, run.epochs, run, index, series("abs_mean"))
+    ax.plot(run.epochs, draw.series("abs_mean"), color=SERIES[index])
+    ax.plot(run.epochs, 1.0 / draw.series("rho"), label="1/ρ", **_REFERENCE)
+    from_zero(ax, run.epochs[-1])
+    ax.set_xlabel("epoch")
+
+
 def distribution(runs: Runs) -> "Figure":
     """Draw quantiles of the sizes of outputs over epochs, of the typical draws."""
-    figure, grid = _by_scale(runs, height=2.7, sharey="row")
+    figure, grid = _by_scale(runs, _distribution, "|f|", height=2.7, sharey="row")
     for row, run in zip(grid, runs, strict=True):
-        top = 0.0
-        for index, (ax, scale) in enumerate(zip(row, run.scales, strict=False)):
-            typical = run.typical(scale)
-            if typical is None:
-                lost(ax, run, scale)
-                continue
-            sizes = typical.series("abs_quantiles")
-            top = max(top, 1.05 * float(np.nanmax(sizes)))
-            _bands(ax, run.epochs, sizes, SERIES[index])
-            ax.plot(run.epochs, 1.0 / typical.series("rho"), label="1/ρ", **_REFERENCE)
-            epochs_axis(ax, run)
-            # The reference starts far above where norms start small.
-            ax.set(xlabel="epoch", ylim=(0.0, top))
-        row[0].set_ylabel("|f|", labelpad=8)
+        typical = [draw for scale in run.scales if (draw := run.typical(scale))]
+        # The reference starts far above where norms start small.
+        tops = [float(np.nanmax(draw.series("abs_quantiles"))) for draw in typical]
+        if tops:
+            row[0].set_ylim(0.0, 1.05 * max(tops))
+        row[0].yaxis.labelpad = 8
     common_legend(figure, _drawn(grid))
     return figure
+
+
+def _distribution(ax: Any, run: Run, index: int, draw: Draw) -> None:
+    _bands(ax, run.epochs, draw.series("abs_quantiles"), SERIES[index])
+    ax.plot(run.epochs, 1.0 / draw.series("rho"), label="1/ρ", **_REFERENCE)
+    from_zero(ax, run.epochs[-1])
+    ax.set_xlabel("epoch")
 
 
 def _bands(ax: Any, x: Array, quantiles: Array, colour: str) -> None:
     """Fill between pairs of quantiles, the outer ones faint; draw the median."""
     last = quantiles.shape[1] - 1
     for cut in (0, last // 20, last // 4):
-        ax.fill_between(
-            x,
-            quantiles[:, cut],
-            quantiles[:, last - cut],
-            color=colour,
-            alpha=0.2,
-            linewidth=0.0,
-        )
+        band(ax, x, quantiles[:, cut], quantiles[:, last - cut], colour)
     label = "median, middle half, 5 to 95 %, all"
     ax.plot(x, quantiles[:, last // 2], ".-", color=colour, label=label)
 
@@ -230,16 +216,15 @@ def _bands(ax: Any, x: Array, quantiles: Array, colour: str) -> None:
 def margins(runs: Runs) -> "Figure":
     """Draw sorted margins of the training examples, one panel a scale."""
     shared = "row" if _comparable(runs) else False
-    figure, grid = _by_scale(runs, height=2.5, sharey=shared)
-    for row, run in zip(grid, runs, strict=True):
-        for index, (ax, scale) in enumerate(zip(row, run.scales, strict=False)):
-            if not lost(ax, run, scale):
-                sorted_margins(ax, run, index)
-                ax.set_xlabel("training example, sorted")
-                ax.ticklabel_format(axis="y", scilimits=(-2, 3), useMathText=True)
-        row[0].set_ylabel("margin y f")
+    figure, grid = _by_scale(runs, _margins, "margin y f", height=2.5, sharey=shared)
     common_legend(figure, _drawn(grid), seeds=True)
     return figure
+
+
+def _margins(ax: Any, run: Run, index: int, _draw: Draw) -> None:
+    sorted_margins(ax, run, index)
+    ax.set_xlabel("training example, sorted")
+    ax.ticklabel_format(axis="y", scilimits=(-2, 3), useMathText=True)
 
 
 def sorted_margins(ax: Any, run: Run, index: int) -> None:
@@ -254,15 +239,26 @@ def sorted_margins(ax: Any, run: Run, index: int) -> None:
     ax.axhline(1.0 / typical.last("rho"), label=label, **_REFERENCE)
 
 
-def _by_scale(runs: Runs, **options: Any) -> tuple[Any, list[list[Any]]]:
-    """Return a figure with a row for each run and a column for each scale."""
+def _by_scale(
+    runs: Runs, draw: Callable[[Any, Run, int, Draw], None], up: str, **options: Any
+) -> tuple[Any, Any]:
+    """Draw a row for each run and a column for each scale that did not diverge.
+
+    ``draw(ax, run, index, typical)`` draws a panel, from the typical draw of its scale.
+    """
     columns = max(len(run.scales) for run in runs)
     figure, grid = panels(len(runs), columns, **options)
     for row, run in zip(grid, runs, strict=True):
-        for ax, scale in zip(row, run.scales, strict=False):
-            ax.set_title(scale_title(run, scale, several=len(runs) > 1))
         for ax in row[len(run.scales) :]:
             ax.set_visible(False)
+        for index, (ax, scale) in enumerate(zip(row, run.scales, strict=False)):
+            ax.set_title(scale_title(run, scale, several=len(runs) > 1))
+            typical = run.typical(scale)
+            if typical is None:
+                lost(ax)
+            else:
+                draw(ax, run, index, typical)
+        row[0].set_ylabel(up)
     return figure, grid
 
 
@@ -277,7 +273,6 @@ def _comparable(runs: Runs) -> bool:
     return bool(tops) and max(tops) <= 30.0 * min(tops)
 
 
-def _drawn(grid: Sequence[Sequence[Any]]) -> Any:
+def _drawn(grid: Any) -> Any:
     """Return a panel that shows something, the first if none does."""
-    every = [ax for row in grid for ax in row]
-    return next((ax for ax in every if ax.lines), every[0])
+    return next((ax for ax in grid.flat if ax.lines), grid[0][0])

@@ -6,14 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from verify.figures.square_loss.curves import sorted_margins
-from verify.figures.square_loss.panels import (
-    epochs_axis,
-    panels,
-    series,
-    with_band,
-)
+from verify.figures.square_loss.panels import panels, series, with_band
 from verify.figures.square_loss.runs import Run
-from verify.figures.style import DASHES, SERIES, log_axis
+from verify.figures.style import from_zero, line, log_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,7 +35,7 @@ def _family(run: Run, column: Sequence[Any]) -> None:
         with_band(output, run.epochs, run, index, series("abs_mean"))
         sorted_margins(margin, run, index)
     for ax in (norm, output):
-        epochs_axis(ax, run)
+        from_zero(ax, run.epochs[-1])
         ax.set_xlabel("epoch")
     margin.set_xlabel("training example, sorted")
     for ax in column:
@@ -58,7 +53,7 @@ def _collapse(run: Run, column: Sequence[Any]) -> None:
         for index in range(len(run.scales)):
             with_band(ax, run.epochs, run, index, series(name))
             _interpolation(ax, run, index)
-        epochs_axis(ax, run)
+        from_zero(ax, run.epochs[-1])
         if name == "nc4":
             _shares(ax, run)
         else:
@@ -119,13 +114,7 @@ def _interpolation(ax: Any, run: Run, index: int) -> None:
     typical = run.typical(run.scales[index])
     if typical is None or typical.interpolated is None:
         return
-    ax.axvline(
-        typical.interpolated,
-        color=SERIES[index],
-        linestyle=DASHES[index],
-        linewidth=0.8,
-        alpha=0.7,
-    )
+    ax.axvline(typical.interpolated, linewidth=0.8, alpha=0.7, **line(index))
 
 
 def _shares(ax: Any, run: Run) -> None:

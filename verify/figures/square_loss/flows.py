@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from theory import square_loss as sl
-from verify.figures.style import DASHES, FAINT, INK, SERIES, axes
+from verify.figures.style import (
+    DASHES,
+    FAINT,
+    INK,
+    SERIES,
+    axes,
+    band,
+    legend_above,
+    note,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,8 +45,7 @@ def overshoot() -> "Figure":
     for ax, example in zip(panels, EXAMPLES, strict=True):
         _flow(ax, **example)
     panels[0].set_ylabel("norm")
-    handles = panels[0].get_legend_handles_labels()
-    figure.legend(*handles, loc="outside upper right", ncols=3)
+    legend_above(figure, panels[0])
     return figure
 
 
@@ -48,9 +56,7 @@ def _flow(ax: Any, title: str, directions: Any, x: Any, weight_decay: float) -> 
     peak, end = float(flow.crossings[0]), float(flow.rho_at(END))
     top = float(flow.rho_at(peak))
     after = times >= peak
-    ax.fill_between(
-        times[after], end, rho[after], color=SERIES[1], alpha=0.15, linewidth=0.0
-    )
+    band(ax, times[after], end, rho[after], SERIES[1], 0.15)
     ax.axhline(end, color=FAINT, linewidth=1.0)
     ax.plot(times, rho, color=SERIES[0], label="ρ(t)")
     ax.plot(
@@ -61,8 +67,9 @@ def _flow(ax: Any, title: str, directions: Any, x: Any, weight_decay: float) -> 
     ax.set_xscale("log")
     ax.set_xticks([0.1, 1.0, 10.0, 100.0], ["0.1", "1", "10", "100"])
     ax.minorticks_off()
-    _note(ax, f"peak {top:.4f}\nat t = {peak:.3f}", (peak, top), (6, 20), "left")
-    _note(ax, f"end {end:.4f}", (END, end), (-2, -4), "right", va="top")
+    peaked, ended = f"peak {top:.4f}\nat t = {peak:.3f}", f"end {end:.4f}"
+    note(ax, peaked, (peak, top), (6, 20), ha="left", va="bottom", fontsize=8)
+    note(ax, ended, (END, end), (-2, -4), ha="right", va="top", fontsize=8)
     ax.annotate(
         "printed: rises monotonically\nto it; refuted: falls here",
         (1.6 * peak, (top + end) / 2.0),
@@ -71,23 +78,4 @@ def _flow(ax: Any, title: str, directions: Any, x: Any, weight_decay: float) -> 
         ha="right",
         fontsize=8,
         arrowprops={"arrowstyle": "->", "color": INK, "linewidth": 0.8},
-    )
-
-
-def _note(
-    ax: Any,
-    text: str,
-    place: tuple[float, float],
-    offset: tuple[float, float],
-    ha: str,
-    va: str = "bottom",
-) -> None:
-    ax.annotate(
-        text,
-        place,
-        xytext=offset,
-        textcoords="offset points",
-        ha=ha,
-        va=va,
-        fontsize=8,
     )

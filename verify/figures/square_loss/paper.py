@@ -4,15 +4,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from verify.figures.runs import Missing, Records
-from verify.figures.square_loss.runs import Run, how_to_train, remarks, select
+from verify.figures.runs import Records, told, training_command
+from verify.figures.square_loss.runs import MODULE, Run, remarks, select
 from verify.figures.style import with_remarks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PaperFigure:
     """A figure of Poggio and Liao 2021, or beside them, drawn from run records.
 
@@ -25,18 +25,18 @@ class PaperFigure:
         What to see, and how the picture shows it.
     paper : str
         What the printed figure shows.
-    needs : tuple of str
-        Configurations, without the data set; each must have a record.
     plate : callable
         Runs to figure, a list of them for each configuration's data sets.
+    needs : tuple of str
+        Configurations, without the data set; each must have a record.
     """
 
     number: int
     title: str
     caption: str
     paper: str
-    needs: tuple[str, ...]
     plate: "Callable[[Sequence[Run]], Figure]"
+    needs: tuple[str, ...]
 
     @property
     def words(self) -> str:
@@ -54,13 +54,8 @@ class PaperFigure:
         who = f"figure {self.number}" if self.number else self.title.lower()
         # The families' stacks are not all of a figure: then the whole batch is meant.
         options = f"--figures {self.number}" if self.number else ""
-        try:
+        with told(who, training_command(MODULE, records, options)):
             runs = select(records, self.needs)
-        except Missing as error:
-            made = how_to_train(records, options)
-            raise Missing(f"{who}: {error}; {made}") from error
-        try:
+        with told(who):
             figure = self.plate(runs)
-        except Missing as error:
-            raise Missing(f"{who}: {error}") from error
         return with_remarks(figure, remarks(runs))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from empirical.data import NAMES
 from empirical.testbed import records
 from empirical.testbed.records import RunRecord
-from verify.figures.runs import Array, Missing, Records, complete, training_command
+from verify.figures.runs import Array, Missing, Records, complete
 
 MODULE = "empirical.square_loss"
 """What trains the runs."""
@@ -171,11 +171,6 @@ def matching(records: Records, name: str) -> list[Run]:
     # "bn" is no start of "bn-decay" here: what follows must be a data set.
     wanted = (name, *(f"{name}-{data}" for data in NAMES))
     return [Run(records[one]) for one in wanted if one in records]
-
-
-def how_to_train(records: Records, options: str = "") -> str:
-    """Return the end of a message on missing records: what makes them."""
-    return f"`{training_command(MODULE, records, options)}` makes them"
 
 
 def remarks(runs: Sequence[Run]) -> list[str]:

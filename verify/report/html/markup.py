@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from html import escape
+from html.entities import html5
 from typing import Any, cast
 from xml.etree import ElementTree as ET
 
@@ -12,23 +13,10 @@ from markupsafe import Markup
 from verify.items import papers
 from verify.report.mathml import tree
 
-_GREEK = {
-    "alpha": "α",
-    "beta": "β",
-    "gamma": "γ",
-    "delta": "δ",
-    "epsilon": "ε",
-    "kappa": "κ",
-    "lambda": "λ",
-    "mu": "μ",
-    "nu": "ν",
-    "pi": "π",
-    "rho": "ρ",
-    "sigma": "σ",
-    "tau": "τ",
-    "theta": "θ",
-    "eta": "η",
-}
+_LETTERS = (
+    "alpha beta gamma delta epsilon kappa lambda mu nu pi rho sigma tau theta eta"
+)
+_GREEK = {name: html5[f"{name};"] for name in _LETTERS.split()}
 _LETTER = re.compile(rf"(?<![A-Za-z0-9.-])({'|'.join(_GREEK)})(?![A-Za-z0-9-])")
 _CODE = re.compile(
     rf"(`[^`]+`|\b(?:{'|'.join(p.prefix for p in papers())})/\w+(?:[.-]\w+)*)"

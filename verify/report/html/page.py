@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
@@ -179,34 +179,12 @@ def _file(name: str) -> str:
     return (HERE / name).read_text(encoding="utf-8")
 
 
-@dataclass(frozen=True)
-class Group:
-    """The claims of a section of a paper."""
-
-    title: str
-    rows: tuple[Row, ...]
-
-
-@dataclass(frozen=True)
-class Item:
+class Item(NamedTuple):
     """An item of a paper, the claims that cover it, and whether anything does."""
 
     name: str
     rows: tuple[Row, ...]
     covered: bool
-
-
-@dataclass(frozen=True)
-class Covered:
-    """A section of a paper with its items."""
-
-    title: str
-    items: tuple[Item, ...]
-
-    @property
-    def covered(self) -> int:
-        """Number of items that a claim covers."""
-        return sum(item.covered for item in self.items)
 
 
 @dataclass(frozen=True)
@@ -243,25 +221,21 @@ class OnTrial:
                 yield fault, these
 
     @property
-    def groups(self) -> Iterator[Group]:
+    def groups(self) -> Iterator[tuple[str, tuple[Row, ...]]]:
         """The claims by the section of the paper that lists their first item."""
         for _, title, these in values.chapters(self.rows):
-            yield Group(title, these)
+            yield title, these
 
     @property
-    def coverage(self) -> Iterator[Covered]:
+    def coverage(self) -> Iterator[tuple[str, list[Item]]]:
         """The claims that cover each item, section by section."""
         slips = {m.item for m in misprints.of(self.paper.prefix)}
         for title, names in self.paper.sections:
-            found = {
-                name: tuple(row for row in self.rows if name in row.claim.items)
-                for name in names
-            }
-            items = (
-                Item(name, these, bool(these) or name in slips)
-                for name, these in found.items()
-            )
-            yield Covered(title, tuple(items))
+            items: list[Item] = []
+            for name in names:
+                these = tuple(row for row in self.rows if name in row.claim.items)
+                items.append(Item(name, these, bool(these) or name in slips))
+            yield title, items
 
 
 def _headline(papers: Sequence[OnTrial]) -> str:

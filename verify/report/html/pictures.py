@@ -24,15 +24,13 @@ _FALLBACK = re.compile(r", #\w+\)")
 class Drawn:
     """A picture as markup: SVG, a table, or the reason why there is neither.
 
-    `view` is the box of an SVG, empty of anything else; `scale` is that of the networks
-    that it shows, where it is not the page's own; it `lacks` networks if that is why there
-    is none.
+    `scale` is that of the networks that it shows, where it is not the page's own; it
+    `lacks` networks if that is why there is none.
     """
 
     picture: Picture
     name: str
     body: str
-    view: str
     rows: tuple[Row, ...]
     scale: str = ""
     lacks: bool = False
@@ -43,7 +41,7 @@ class Drawn:
 
     def again(self) -> Markup:
         """Return the figure where it is repeated: a reference to the drawing."""
-        if not self.view:
+        if not self.body.startswith("<svg"):
             # No id twice on a page: neither the figure's nor its table's.
             return self._figure(
                 "", Markup(self.body.replace(f' id="{self.name}"', "", 1))
@@ -52,7 +50,8 @@ class Drawn:
             '<svg class="plot" viewBox="{}" role="img" aria-labelledby="{}-caption">'
             '<use href="#{}" width="100%" height="100%"/></svg>'
         )
-        return self._figure("", reference.format(self.view, self.name, self.name))
+        view = self.body.split('viewBox="', 1)[1].split('"', 1)[0]
+        return self._figure("", reference.format(view, self.name, self.name))
 
     def _figure(self, name: str, body: Markup) -> Markup:
         template = templating.templates().get_template("figure.html")
@@ -175,19 +174,15 @@ def _drawn(
     except Missing as error:
         reason = f"Drawn from trained networks, not all of which are there: {error}."
         body = _note(reason, "pending")
-        return Drawn(picture, name, body, "", tuple(rows), lacks=True)
+        return Drawn(picture, name, body, tuple(rows), lacks=True)
     except (KeyError, TypeError, ValueError) as error:
-        reason = f"This figure cannot be drawn: {error}"
-        return Drawn(picture, name, _note(reason, "bad"), "", tuple(rows))
-    view = ""
-    if body.startswith("<svg"):
-        view = body.split('viewBox="', 1)[1].split('"', 1)[0]
-    return Drawn(picture, name, body, view, tuple(rows))
+        body = _note(f"This figure cannot be drawn: {error}", "bad")
+    return Drawn(picture, name, body, tuple(rows))
 
 
 def _missing(picture: Picture, rows: Sequence[Row]) -> Drawn:
     reason = "Drawn from a record, and none of the claims shown here has one."
-    return Drawn(picture, picture.name, _note(reason, "pending"), "", tuple(rows))
+    return Drawn(picture, picture.name, _note(reason, "pending"), tuple(rows))
 
 
 def _note(reason: str, kind: str) -> str:

@@ -52,16 +52,16 @@ def templates() -> Environment:
         "control": _control,
         "dressed": markup.text,
         "formula": markup.formula,
-        "effect": lambda row: numbers.effect_of(row.worst, functions.unit(row.claim)),
-        "gap": lambda of: numbers.gap_of(_case(of)),
+        "effect": lambda row: numbers.effect_of(row, functions.unit(row.claim)),
+        "gap": numbers.gap_of,
         "kind": lambda row: row.kind,
         "link": lambda row: f"#{markup.anchor(row.claim.id)}",
         "local": _local,
-        "measured": lambda of, digits=6: numbers.measured_of(_case(of), digits),
+        "measured": numbers.measured_of,
         "own_paper": _own_paper,
-        "predicted": lambda of, digits=6: numbers.predicted_of(_case(of), digits),
+        "predicted": numbers.predicted_of,
         "reason": _reason,
-        "resolves": _resolves,
+        "resolves": numbers.resolves_of,
         "tried": _tried,
         # Of places outside the page, where there are any.
         "hint": _nothing,
@@ -70,14 +70,6 @@ def templates() -> Environment:
     }
     environment.filters.update(filters)
     return environment
-
-
-def _case(of: Row | CaseRecord) -> CaseRecord | None:
-    return of.worst if isinstance(of, Row) else of
-
-
-def _resolves(of: Row | CaseRecord) -> str:
-    return numbers.resolves_text(of) if isinstance(of, Row) else numbers.resolves_of(of)
 
 
 def _reason(row: Row) -> str:
