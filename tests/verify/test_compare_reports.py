@@ -3,14 +3,21 @@
 import math
 
 import numpy as np
+import pytest
 from scipy import stats
 
 from verify.compare import (
+    AtLeast,
+    AtMost,
     CertifiedAtLeast,
     CertifiedAtMost,
+    Contrast,
+    EffectWithin,
     Enclosed,
     Enclosure,
+    Estimate,
     Identical,
+    MeanEquals,
     Outcome,
     RarelyAbove,
 )
@@ -61,3 +68,41 @@ def test_a_share_of_trials_is_reported():
     allowed = int(stats.binom.ppf(1.0 - 2e-9, 100, 0.1))
     assert (found.gap, found.resolves) == (0.05, allowed / 100)
     assert found.strain == 5 / (allowed + 0.5)
+
+
+def test_a_mean_reports_how_near_to_its_edge_it_is():
+    # It fails at 0.1, and would have shown an error of 0.3 beside.
+    found = MeanEquals(discrepancy=0.3, rounding=0.1).judge(1.0, Estimate(1.05, 0.0, 9))
+    assert found.outcome is Outcome.HOLDS
+    assert found.strain == pytest.approx(1.0 - 0.05 / 0.4, rel=1e-12)
+
+
+def test_a_negative_bound_is_a_scale_by_its_size():
+    found = AtLeast().judge(-4.0, -1.0)
+    assert (found.gap, found.strain) == (-3.0, 0.25)
+
+
+def test_a_bound_that_says_nothing_is_not_the_nearest_where_it_is_attained():
+    found = AtMost(trivial=1.0).judge([1.0, 0.5], [1.0, 0.25])
+    assert (found.outcome, found.worst, found.gap) == (Outcome.HOLDS, 1, -0.25)
+
+
+def test_what_decides_nothing_is_not_near_to_refutation():
+    found = AtMost(trivial=1.0).judge([1.0, 2.0], [0.5, 0.5])
+    assert (found.outcome, found.strain) == (Outcome.VACUOUS, 0.0)
+
+
+def test_as_many_replicates_as_the_level_asks_for_decide():
+    alike = Contrast([1.0, 1.0], [0.0, 0.0])
+    for level, outcome in ((0.25, Outcome.HOLDS), (0.24, Outcome.UNDECIDED)):
+        assert EffectWithin(level).judge((0.5, None), alike).outcome is outcome
+
+
+@pytest.mark.parametrize("least", [0.1, 0.09])
+def test_what_rounding_makes_of_large_numbers_is_no_difference(least: float):
+    # Differences of 0.1 and, next to a million, 0.1 to a dozen digits: of one size.
+    pairs = Contrast([0.1, 1e6 + 0.1], [0.0, 1e6])
+    found = EffectWithin(level=0.25, paired=True).judge((least, None), pairs)
+    assert found.resolves == 0.0
+    outcome = Outcome.UNDECIDED if least == 0.1 else Outcome.HOLDS
+    assert found.outcome is outcome

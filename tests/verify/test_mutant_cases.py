@@ -1,8 +1,13 @@
 """Claims that are asked by case: the verdict is the one that the whole would give."""
 
+import json
+import math
+from dataclasses import replace
+
 import pytest
 
 from empirical.digest import roots_of
+from empirical.testbed.writing import plain
 from verify.mutants import lines, sites, verdicts
 from verify.mutants.cases import SEARCH, Said, ask, is_green, numbers
 from verify.mutants.verdicts import Fate
@@ -36,7 +41,7 @@ def test_all_cases_together_say_what_the_ledger_says(toy_entry, arguments):
     record = run_claim(entry.claim, module=entry.module, roots=roots_of(entry.module))
     said = {number: ask(entry.claim, number) for number in numbers(entry.claim)}
     assert is_green(entry.claim, said) is record.green
-    cases = [Said(case.outcome.value, case.control) for case in record.cases]
+    cases = [Said(c.outcome.value, c.control, c.slack) for c in record.cases]
     assert [said[n] for n in range(3)] == cases
     assert (SEARCH in said) is (record.search is not None)
 
@@ -59,6 +64,19 @@ def test_bounds_that_say_nothing_are_no_matter_while_another_may(toy_entry):
     silent = Said("vacuous", "vacuous")
     assert is_green(claim, {0: silent, 2: silent})
     assert not is_green(claim, dict.fromkeys(range(3), silent))
+
+
+def test_a_bound_that_is_loose_in_every_case_turns_red_unless_it_is_declared(toy_entry):
+    claim = toy_entry(f"{TRUE}, compare=AtMost()").claim
+    tight, far = (Said("holds", "refuted", slack) for slack in (1.0, 3.0))
+    everywhere = dict.fromkeys(range(3), far)
+    assert is_green(claim, {0: far, 1: far})
+    assert is_green(claim, everywhere | {1: tight})
+    assert is_green(claim, everywhere | {1: Said("holds", "refuted")})
+    assert not is_green(claim, everywhere)
+    declared = replace(claim, loose=True, finding="It is a guess.")
+    assert is_green(declared, everywhere)
+    assert not is_green(declared, everywhere | {1: tight})
 
 
 def test_a_false_statement_may_be_refuted_in_a_case_that_was_not_asked(toy_entry):
@@ -161,10 +179,13 @@ def test_a_restricted_run_kills_by_its_case_and_not_by_its_control():
 def test_lines_are_kept_once_for_all_cases_that_execute_them():
     run = {"theory/a.py": frozenset({3, 4, 5, 9}), "theory/b.py": frozenset({1})}
     less = run | {"theory/b.py": frozenset[int]()}
-    said = Said("holds", "")
-    parts = [lines.Part(n, 0.5, said, run) for n in range(3)]
-    parts += [lines.Part(3, 0.5, said, less), lines.Part(SEARCH, 1e9, None, {})]
+    said = [Said("holds", "", slack) for slack in (None, 1.5, math.inf)]
+    parts = [lines.Part(n, 0.5, said[n], run) for n in range(3)]
+    parts += [lines.Part(3, 0.5, said[0], less), lines.Part(SEARCH, 1e9, None, {})]
     found = lines.Executed("dc/a", "m", "c", ["theory/a.py"], parts)
     kept = lines.packed(found)
     assert kept["lines"] == ["theory/a.py 3-5,9", "theory/b.py 1", "theory/b.py "]
-    assert lines.unpacked(kept) == found
+    assert lines.unpacked(json.loads(json.dumps(plain(kept)))) == found
+    # Lines that were found before slacks were kept.
+    older = kept | {"parts": [[n, t, s and s[:2], r] for n, t, s, r in kept["parts"]]}
+    assert lines.unpacked(older).parts[1].said == Said("holds", "")

@@ -401,7 +401,7 @@ def test_the_lines_of_a_claim(tmp_path):
     found = lines.unpacked(kept)
     # The control agrees where the polynomial is constant.
     controls = ["holds", *["refuted"] * 5]
-    assert [p.said for p in found.parts] == [Said("holds", each) for each in controls]
+    assert [p.said for p in found.parts] == [Said("holds", c, None) for c in controls]
     wrong = one(*RECURSION)
     by_case = [set(wrong.lines) <= p.run[wrong.file] for p in found.parts]
     assert by_case == [False, False, True, True, True, True]

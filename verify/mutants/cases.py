@@ -1,8 +1,8 @@
 """One case of a claim, or its search, asked alone, and what follows for the claim.
 
-A claim is judged by all its cases: its outcome is the worst of theirs, and its control
-must be refuted in some of them. Where only some are run, the others are taken to be as
-they were without a mutation, or as they ought to be.
+A claim is judged by all its cases: its outcome is the worst of theirs, its control must
+be refuted in some of them, and a bound is loose if it is so in each. Where only some are
+run, the others are taken to be as they were without a mutation, or as they ought to be.
 """
 
 from collections.abc import Mapping
@@ -17,12 +17,20 @@ SEARCH = -1
 """The number of a claim's search for counterexamples; cases are numbered from 0."""
 
 
+UNKNOWN = 0.0
+"""In the place of a slack, which is at least one."""
+
+
 @dataclass(frozen=True)
 class Said:
-    """What a case says: its outcome, and its control's, empty where it has none."""
+    """What a case says: its outcome, and its control's, empty where it has none.
+
+    And the slack of a bound, absent where there is none.
+    """
 
     outcome: str
     control: str
+    slack: float | None = UNKNOWN
 
 
 def numbers(claim: "Claim") -> list[int]:
@@ -38,20 +46,23 @@ def ask(claim: "Claim", number: int) -> Said:
     with strict():
         if number != SEARCH:
             found = judge(claim, claim.cases[number])
-            return Said(found.outcome.value, found.control)
+            return Said(found.outcome.value, found.control, found.slack)
         searched = search(claim)
-    return Said(searched.outcome.value, searched.closest.control)
+    closest = searched.closest
+    return Said(searched.outcome.value, closest.control, closest.slack)
 
 
 def is_green(claim: "Claim", said: Mapping[int, Said]) -> bool:
     """Whether a claim is green by what its cases say, by number.
 
     A case that is not among them is taken to be as the claim expects it, its control
-    included: what was not asked speaks against no claim.
+    included: what was not asked speaks against no claim. Nor does a bound while a case is
+    left in which it might be tight.
     """
     from verify.compare import Outcome
     from verify.judging import concluded
     from verify.records import SearchRecord
+    from verify.report.rows import is_loose
 
     holds, refuted = Outcome.HOLDS.value, Outcome.REFUTED.value
     expects_truth = claim.expected is Outcome.HOLDS
@@ -61,7 +72,11 @@ def is_green(claim: "Claim", said: Mapping[int, Said]) -> bool:
     if claim.examples is not None:
         closest = _record(said.get(SEARCH, best))
         searched = SearchRecord(examples=1, closest=closest, seconds=0.0)
-    return concluded(claim, cases, searched)["green"]
+    if not concluded(claim, cases, searched)["green"]:
+        return False
+    slacks = [said.get(n, best).slack for n in numbers(claim)]
+    least = min((s for s in slacks if s is not None), default=None)
+    return least == UNKNOWN or is_loose(claim, least) is claim.loose
 
 
 def _record(said: Said) -> "CaseRecord":

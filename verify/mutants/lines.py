@@ -9,7 +9,7 @@ import importlib
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cache, cached_property
 from itertools import accumulate, groupby
 from pathlib import Path
@@ -117,7 +117,7 @@ def packed(found: Executed) -> dict[str, Any]:
     for part in found.parts:
         texts = [f"{file} {_ranges(lines)}" for file, lines in part.run.items()]
         run = " ".join(str(places.setdefault(t, len(places))) for t in sorted(texts))
-        said = [part.said.outcome, part.said.control] if part.said else None
+        said = [*astuple(part.said)] if part.said else None
         parts.append([part.number, part.seconds, said, run])
     return {
         "claim": found.claim,
@@ -140,7 +140,8 @@ def unpacked(data: Mapping[str, Any]) -> Executed:
         Part(
             number,
             seconds,
-            said and Said(*said),
+            # A slack may be infinite, which is text in JSON.
+            said and Said(*said[:2], *(s and float(s) for s in said[2:])),
             dict(sets[int(i)] for i in run.split()),
         )
         for number, seconds, said, run in data["parts"]

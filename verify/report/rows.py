@@ -34,6 +34,16 @@ LOOSE = 2.0
 """A bound that could shrink by more than this factor unnoticed is a loose one."""
 
 
+def is_loose(claim: Claim, slack: float | None) -> bool:
+    """Whether a claim's bound with that slack is nowhere within a factor 2.
+
+    What a trend must exceed is the smallest effect that matters: no bound to attain.
+    """
+    if claim.evidence is Evidence.TREND or slack is None:
+        return False
+    return claim.expected is Outcome.HOLDS and slack > LOOSE
+
+
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """A claim with its record and what that record is worth now.
@@ -164,13 +174,8 @@ class Row:
 
     @property
     def loose(self) -> bool:
-        """Whether a bound is nowhere within a factor 2 of what it bounds.
-
-        What a trend must exceed is the smallest effect that matters: no bound to attain.
-        """
-        if self.claim.evidence is Evidence.TREND or self.slack is None:
-            return False
-        return self.claim.expected is Outcome.HOLDS and self.slack > LOOSE
+        """Whether a bound is nowhere within a factor 2 of what it bounds."""
+        return is_loose(self.claim, self.slack)
 
     @property
     def kind(self) -> str:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from empirical import data
 from empirical.conditioning.activations import named
+from empirical.conditioning.descent import step_sizes
 from empirical.conditioning.experiments import EXPERIMENTS
 from empirical.kernels import sample
 from empirical.networks import FullyConnected
@@ -98,22 +99,22 @@ def _extremes(k: Array) -> list[float]:
 
 
 def _plain_depth(
-    *, kind: str, tangent: bool, depths: list[int], wrong: bool
+    *, kind: str, tangent: bool, depths: list[int], wrong: bool, n: int = _N
 ) -> list[float]:
     """Form each kernel entry by entry, from layers of plain products.
 
     Wrong: The mean correlation of pairs in the place of the largest.
     """
-    x, g = torch.from_numpy(inputs(kind)), torch_generator(_SEED, "weights")
+    x, g = torch.from_numpy(inputs(kind, n)), torch_generator(_SEED, "weights")
     product = x.numpy() @ x.numpy().T
-    off = [abs(product[i, j]) for i, j in combinations(range(_N), 2)]
+    off = [abs(product[i, j]) for i, j in combinations(range(n), 2)]
     found = [1.0 - max(off), float(np.linalg.eigvalsh(product)[0])]
     for _ in range(_DRAWS):
         sizes = [x.shape[1], *[_WIDTH] * depths[-1], *([1] if tangent else [])]
         weights = _weights(g, sizes)
         for depth in depths:
             k = _gram(_layers(x, weights[:depth])[depth])
-            pairs = [abs(_unit(k)[i, j]) for i, j in combinations(range(_N), 2)]
+            pairs = [abs(_unit(k)[i, j]) for i, j in combinations(range(n), 2)]
             found += [np.mean(pairs) if wrong else max(pairs), *_extremes(k)]
             if tangent:
                 own = [*weights[:depth], weights[-1]]
@@ -121,10 +122,12 @@ def _plain_depth(
     return found
 
 
-def _found_depth(*, kind: str, tangent: bool, depths: list[int]) -> list[float]:
+def _found_depth(
+    *, kind: str, tangent: bool, depths: list[int], n: int = _N
+) -> list[float]:
     found = EXPERIMENTS["depth"](
         data=kind,
-        n=_N,
+        **unlike({"n": 32}, n=n),
         delta=_DELTA,
         activation="tanh",
         width=_WIDTH,
@@ -154,6 +157,9 @@ DEPTH = _closed(
         *grid(kind=("a", "b"), tangent=(False, True), depths=([0, 1, 3],)),
         # Four points of a plane have no condition number of their own.
         *grid(kind="arc", tangent=(False, True), depths=([1, 3],)),
+        # As many points as the experiment assumes: more than units, their inputs alone.
+        # As many inputs as it assumes, more than there are units.
+        *grid(kind="a", tangent=False, depths=([0],), n=32),
     ),
     twin=_plain_depth,
     measure=_found_depth,
@@ -393,6 +399,50 @@ TRAIN = _closed(
     twin=_plain_train,
     measure=_found_train,
     uses=("dc/eq2-named", "dc/thmE.8-fitted"),
+)
+
+
+def _kernels(shape: list[int]) -> Array:
+    """Return whole numbers, symmetric where they are matrices."""
+    drawn = np.random.default_rng([63, *shape]).integers(1, 9, size=shape)
+    both = drawn + drawn.swapaxes(-1, -2) if len(shape) > 1 else drawn
+    return both.astype(np.float64)
+
+
+def _plain_sizes(*, rule: str, shape: list[int], wrong: bool) -> list[float]:
+    """Solve each kernel's quadratic equation; -9 where there is no kernel.
+
+    Wrong: Traces in the place of largest eigenvalues.
+    """
+    if len(shape) == 1:
+        return [-9.0]
+    found: list[float] = []
+    for (a, b), (_, c) in _kernels(shape).reshape(-1, 2, 2):
+        high = 0.5 * (a + c) + math.hypot(0.5 * (a - c), b)
+        low = a + c - high
+        slowed = high if rule == "largest" else 0.5 * (low + high)
+        found.append(2.0 / (a + c if wrong else slowed))
+    return found
+
+
+def _found_sizes(*, rule: Any, shape: list[int]) -> list[float]:
+    try:
+        return step_sizes(_kernels(shape), rule=rule).ravel().tolist()
+    except ValueError:
+        return [-9.0]
+
+
+SIZES = closed(
+    id="dc/thmE.8-sizes",
+    items=("ThmE.8", "ThmE.5"),
+    title="Step sizes of a stack of kernels are those of each; eigenvalues alone have none",
+    statement=r"\eta=\tfrac n{\lambda_{\max}}\text{ or }"
+    r"\tfrac{2n}{\lambda_{\min}+\lambda_{\max}}",
+    where="Theorems E.5 and E.8",
+    cases=grid(rule=("largest", "balanced"), shape=([2, 2], [2, 3, 2, 2], [2])),
+    twin=_plain_sizes,
+    measure=_found_sizes,
+    uses=("dc/thmE.8",),
 )
 
 # --- pairs through many layers ----------------------------------------------------------

@@ -167,5 +167,8 @@ MEASURES = closed(
     ),
     twin=_plain_measure,
     measure=_found_measure,
-    uses=("id/corr-pixels", "id/layer", "id/probe", "id/svd", "id/upper"),
+    uses=(
+        *("id/Edges-share", "id/corr-pixels", "id/layer", "id/probe"),
+        *("id/svd", "id/upper"),
+    ),
 )

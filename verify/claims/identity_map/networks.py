@@ -1,5 +1,6 @@
 """What networks compute, against plain PyTorch (closed claims)."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,11 @@ from empirical.identity_map.networks import copier
 from empirical.jacobian import ntk_by_jacobian
 from empirical.networks import Convolutional, FullyConnected, Norm, Residual
 from empirical.networks.layers import derivative
-from verify.claim import grid
+from empirical.networks.network import Network
+from verify.claim import grid, numeric
+from verify.claims._predictors import always
 from verify.claims._twins import Array, closed, drawn_into, normal, sketch, stacked
+from verify.claims.identity_map._sources import ours
 from verify.claims.identity_map.steps import plain
 from verify.compare import Identical
 
@@ -142,6 +146,34 @@ SIZES = closed(
     twin=_plain_sizes,
     measure=_found_sizes,
     uses=("id/tab1-formula",),
+)
+
+
+_MADE: dict[str, Callable[[Any], Network]] = {
+    "fcn": lambda sizes: FullyConnected(widths=sizes),
+    "cnn": lambda sizes: Convolutional(shape=sizes, widths=sizes),
+    "residual": lambda sizes: Residual(shape=sizes, blocks=1),
+}
+
+
+def _measure_specified(*, kind: str) -> int:
+    """Count the networks that a tuple, a list and NumPy's numbers name."""
+    listed: list[Any] = [(4, 6, 5), [4, 6, 5], np.array([4, 6, 5])]
+    return len({_MADE[kind](sizes) for sizes in listed})
+
+
+SPECIFIED = numeric(
+    id="id/tab1-specified",
+    items=("Tab1",),
+    title="A network is named by its sizes, however they are listed",
+    statement=r"(4, 6, 5) = [4, 6, 5]",
+    source=ours("not in the paper"),
+    cases=grid(kind=tuple(_MADE)),
+    predict=always(1),
+    measure=_measure_specified,
+    compare=Identical(),
+    must_refute=always(3, "A network of its own for each way to list them."),
+    uses=("id/tab1-counts",),
 )
 
 

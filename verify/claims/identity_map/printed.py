@@ -5,7 +5,7 @@ from typing import Any
 from empirical.identity_map.experiments import configurations
 from empirical.testbed.study import Scale
 from verify.claim import grid, numeric
-from verify.claims._predictors import mapped
+from verify.claims._predictors import always, mapped
 from verify.claims.identity_map._sources import ours
 from verify.compare import Identical
 
@@ -111,4 +111,57 @@ STARTS = numeric(
         "One of the starts counted twice.",
         lambda found: [n + 1 for n in found],
     ),
+)
+
+
+def _served(*, scale: Scale) -> list[int]:
+    """Return the figures that have networks."""
+    return sorted({figure for c in configurations(scale) for figure in c.figures})
+
+
+FIGURES = numeric(
+    id="id/Fig1-served",
+    items=("Fig1", "Fig8", "Fig43"),
+    uses=("id/Fig42-shapes",),
+    title="At every scale, every figure of the paper has networks",
+    statement=r"1, \ldots, 43",
+    source=ours("Figures 1 to 43; the configurations are ours"),
+    cases=grid(scale=("small", "full", "paper")),
+    predict=always(list(range(1, 44))),
+    measure=_served,
+    compare=Identical(),
+    must_refute=always(list(range(1, 43)), "All figures but the last."),
+)
+
+
+def _depths(kind: str, scale: Scale) -> list[int]:
+    networks = [c for c in configurations(scale) if c.name.startswith(f"{kind}-depth-")]
+    return [c.network.layers for c in networks]
+
+
+def _without_biases(*, scale: Scale) -> list[int]:
+    return _depths("cnn", scale)
+
+
+def _with_biases(*, scale: Scale) -> list[int]:
+    return _depths("biased", scale)
+
+
+def _a_layer_more(*, scale: Scale) -> list[int]:
+    """Networks with biases one layer deeper."""
+    return [layers + 1 for layers in _depths("cnn", scale)]
+
+
+BIASES = numeric(
+    id="id/Fig3-biases",
+    items=("Fig3", "Bias"),
+    uses=("id/tab1-depths",),
+    title="Above the small scale, every depth has networks with biases and without",
+    statement=r"\text{layers with biases} = \text{layers without}",
+    source=ours("Section 3.2; the configurations are ours"),
+    cases=grid(scale=("full", "paper")),
+    predict=_without_biases,
+    measure=_with_biases,
+    compare=Identical(),
+    must_refute=_a_layer_more,
 )

@@ -80,9 +80,11 @@ def _plain_tuning(
 ) -> list[float]:
     """Train one network on one task after the other, and keep the best epoch.
 
+    Told on the way is the mean loss of the epoch that has ended, over all networks.
+
     Wrong: Mean losses of batches averaged without their sizes.
     """
-    found, given = list[float](), _images()
+    found, told, given = list[float](), np.zeros(_EPOCHS), _images()
     for run in range(_RUNS):
         for task, classes in enumerate(torch.from_numpy(_TASKS).long()):
             net = plain(widths, run, norm=norm)
@@ -122,7 +124,8 @@ def _plain_tuning(
                         accuracy = _accuracy(net, given, classes)
             now = _accuracy(net, given, classes)
             found += [accuracy, best, *validation, *losses, *moved, now]
-    return found
+            told += np.array(losses) / (_RUNS * len(_TASKS))
+    return [*found, *told]
 
 
 @torch.no_grad()
@@ -139,6 +142,12 @@ def _accuracy(net: nn.Module, given: Images, classes: Tensor) -> float:
 def _found_tuning(*, norm: bool, frozen: bool, widths: list[int]) -> list[float]:
     network = classifier(widths, batch_norm=norm)
     params, buffers = _stacked([plain(widths, run, norm=norm) for run in range(_RUNS)])
+    told: dict[int, float] = {}
+
+    def tell(made: int, steps: int, loss: float) -> None:
+        assert steps == 3 * _EPOCHS
+        told[made] = loss
+
     done = finetune(
         network,
         params,
@@ -158,6 +167,7 @@ def _found_tuning(*, norm: bool, frozen: bool, widths: list[int]) -> list[float]
         together=4,
         recorded=True,
         reached=[0, 3 * _EPOCHS],
+        progress=tell,
     )
     assert done.distances is not None
     assert done.reached is not None
@@ -168,6 +178,7 @@ def _found_tuning(*, norm: bool, frozen: bool, widths: list[int]) -> list[float]
             found += [done.test_accuracy[at], done.best_epoch[at]]
             found += [*done.validation_loss[at], *done.train_loss[at]]
             found += [*done.distances[at], done.reached[at][1]]
+    found += [told[3 * epoch] for epoch in range(1, _EPOCHS + 1)]
     return [float(number) for number in found]
 
 

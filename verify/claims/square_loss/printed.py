@@ -5,7 +5,7 @@ from typing import Any
 from empirical.square_loss.experiments import Configuration, Scale, configurations
 from verify.claim import grid, numeric
 from verify.claims._predictors import changed
-from verify.claims.square_loss._sources import quoted
+from verify.claims.square_loss._sources import ours, quoted
 from verify.compare import Identical
 
 _CAPTIONS = {
@@ -95,4 +95,73 @@ NORMS = numeric(
     must_refute=changed(
         _printed_ends, "Those of networks without normalisation.", experiment="none"
     ),
+)
+
+
+def _printed_ratios(*, scale: Scale) -> list[float]:
+    del scale
+    norms = _NORMS["none"]
+    return [norm / norms[0] for norm in norms]
+
+
+def _configured_ratios(*, scale: Scale) -> list[float]:
+    (norms,) = {c.scales for c in _made("none", scale)}
+    return [norm / norms[0] for norm in norms]
+
+
+def _normalised_ratios(*, scale: Scale) -> list[float]:
+    """Those of normalised networks with decay."""
+    del scale
+    norms = _NORMS["bn-decay"]
+    return [norm / norms[0] for norm in norms]
+
+
+RATIOS = numeric(
+    id="sl/fig10-ratios",
+    items=("Fig10", "ExpC"),
+    uses=("sl/fig1-settings",),
+    title="At every scale, norms without normalisation start one to three to six",
+    statement=r"5 : 15 : 30",
+    source=ours("Caption of Figure 10; smaller networks are ours"),
+    cases=grid(scale=("small", "full", "paper")),
+    predict=_printed_ratios,
+    measure=_configured_ratios,
+    # Norms of narrow networks are whole multiples of their first.
+    compare=Identical(),
+    must_refute=_normalised_ratios,
+)
+
+
+def _shapes(experiment: str, scale: Scale) -> list[list[int]]:
+    (shapes, *others) = [c.network.shapes for c in _made(experiment, scale)]
+    # Images of several data sets differ in their first layer alone.
+    assert all(other[1:] == shapes[1:] for other in others)
+    return [list(shape) for shape in shapes]
+
+
+def _with_normalisation(*, scale: Scale) -> list[list[int]]:
+    return _shapes("bn-decay", scale)
+
+
+def _without_normalisation(*, scale: Scale) -> list[list[int]]:
+    return _shapes("none", scale)
+
+
+def _of_convolutions(*, scale: Scale) -> list[list[int]]:
+    """The convolutional networks of the second experiment."""
+    return _shapes("bn-conv", scale)
+
+
+SAME = numeric(
+    id="sl/expC-same",
+    items=("ExpC", "ExpA"),
+    uses=("sl/fig1-settings",),
+    title="Below the paper's scale, experiments A and C train networks of the same sizes",
+    statement=r"\text{the same networks, normalised or not}",
+    source=ours("Section 2, above Observation 3; the sizes are ours"),
+    cases=grid(scale=("small", "full")),
+    predict=_with_normalisation,
+    measure=_without_normalisation,
+    compare=Identical(),
+    must_refute=_of_convolutions,
 )

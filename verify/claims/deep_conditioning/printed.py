@@ -1,0 +1,83 @@
+"""How networks are trained at the paper's scale, by what its text says."""
+
+from typing import Any
+
+from empirical.normrelu.experiments import Configuration, Scale, configurations
+from verify.claim import Claim, Evidence, Source, grid
+from verify.claims._predictors import always, mapped
+from verify.compare import Identical
+from verify.reading import Reading
+
+KEY = "agarwal2021deep"
+
+
+def _networks(network: str, scale: Scale) -> list[Configuration]:
+    return [c for c in configurations(scale) if c.network == network]
+
+
+def _said(*, network: str) -> dict[str, Any]:
+    """Tell of whole CIFAR-10, 50,000 and 10,000 images of ten classes."""
+    depths = {"deepest": 110} if network == "residual" else {"depths": 2}
+    return {"data": [["cifar10", None, 5000, 1000]], "epochs": [300], **depths}
+
+
+def _configured(*, network: str) -> dict[str, Any]:
+    found = _networks(network, "paper")
+    depths = {c.depth for c in found}
+    return {
+        "data": [
+            *map(list, {(c.data, c.side, c.per_class, c.tests) for c in found}),
+        ],
+        "epochs": [*{c.epochs for c in found}],
+        **(
+            {"deepest": max(depths)}
+            if network == "residual"
+            else {"depths": len(depths)}
+        ),
+    }
+
+
+SETTINGS = Claim(
+    id="dc/sec11-settings",
+    items=("Sec11",),
+    uses=("dc/sec7-steps",),
+    title="At the paper's scale, networks see all of CIFAR-10 as often as the text says",
+    statement=(
+        r"\text{300 epochs; two depths of dense networks; 110 layers of residual ones}"
+    ),
+    source=Source(KEY, "Section 7 and Appendix I.3", Reading.READING),
+    evidence=Evidence.NUMERIC,
+    cases=grid(network=("dense", "residual")),
+    predict=_said,
+    measure=_configured,
+    compare=Identical(),
+    must_refute=mapped(
+        _said, "Two hundred epochs.", lambda said: said | {"epochs": [200]}
+    ),
+)
+
+
+def _held_out(*, network: str, scale: Scale) -> list[float]:
+    """Return the shares of training examples by which rates are chosen."""
+    return sorted({c.held_out / c.per_class for c in _networks(network, scale)})
+
+
+HELD_OUT = Claim(
+    id="dc/sec11-held",
+    items=("Sec11",),
+    uses=("dc/sec11-settings",),
+    title="At every scale, a fifth of the training examples chooses the learning rates",
+    statement=r"n_{held}/n = 1/5",
+    source=Source(
+        KEY, "Section 7, on cross-validation; its folds are ours", Reading.OURS
+    ),
+    evidence=Evidence.NUMERIC,
+    cases=(
+        *grid(network="dense", scale=("small", "full", "paper")),
+        *grid(network="residual", scale=("full", "paper")),
+    ),
+    predict=always([0.2]),
+    measure=_held_out,
+    compare=Identical(),
+    must_refute=always([0.1], "A tenth of them: ten folds."),
+)
