@@ -9,7 +9,13 @@ import pytest
 
 from theory import activations as act
 from theory import kernels
-from theory._recursion import bent_slopes, close_pairs, orthants, slope_tables
+from theory._recursion import (
+    bent_slopes,
+    close_pairs,
+    length_tables,
+    orthants,
+    slope_tables,
+)
 from theory._recursion import deep_tables as deep
 from theory._recursion import length_families as families
 from theory._recursion import linear_pieces as linear
@@ -92,6 +98,30 @@ def test_distances_of_lengths_off_tables_are_those_of_their_own(name: str, gap: 
     found = Lengths(activation, rows=1000).turned(lows, gaps)
     # Rounding of the largest of a cell: kernels are off by no more.
     assert np.abs(found - own).max() <= 1e-14
+
+
+@pytest.mark.parametrize(
+    ("slope", "bends"),
+    [
+        (0.0, {0.0: 1.0, 1.0: -1.0, 2.0: 1.0, 3.0: -1.0}),
+        (0.0, {-2.0: 1.0, -1.0: -1.0, 1.5: 1.0, 2.0: -1.0}),
+        (1.0, {4.0: 100.0}),
+    ],
+)
+def test_distances_of_lengths_are_resolved_where_kinks_of_both_rows_meet(
+    slope: float, bends: dict[float, float]
+):
+    activation = act.from_function(
+        lambda x: slope * x + sum(j * np.maximum(x - c, 0.0) for c, j in bends.items()),
+        kinks=tuple(bends),
+    )
+    rng = np.random.default_rng(2)
+    lows, gaps = rng.uniform(0.0, 1.0, 60), rng.uniform(0.02, 1.0, 60)
+    few = [Lengths(activation).turned(lows[k::2], gaps[k::2]) for k in (0, 1)]
+    own = np.ravel(few, order="F")
+    found = Lengths(activation, rows=1000).turned(lows, gaps)
+    # What may be lost by a table, before pairs are integrated alone.
+    assert np.abs(found / own - 1.0).max() <= length_tables.LOST
 
 
 KINKS = {

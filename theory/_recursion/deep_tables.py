@@ -137,8 +137,6 @@ class DeepTable:
     coefficients: Array | None
     """(cells, cells, n, kernels * degree * n)"""
     kernels: int
-    logs: Array
-    """Log lengths and log tangent diagonals of single rows, (cells, NODES, 1 or 2)."""
 
     def read(
         self, rows: Placed, columns: Placed, block: tuple[Index, Index], y: Array
@@ -155,14 +153,6 @@ class DeepTable:
                 each = each.reshape(r.stop - r.start, self.kernels, -1, each.shape[1])
                 out[:, r, c] = _clenshaw(each, y[r, c][:, None]).swapaxes(0, 1)
         return out
-
-    def alone(self, rows: Placed) -> Array:
-        """Return log lengths and log tangent diagonals of rows, (1 or 2, n)."""
-        found = [
-            rows.basis[a:b] @ c
-            for c, a, b in zip(self.logs, rows.ends, rows.ends[1:], strict=False)
-        ]
-        return np.concatenate(found).T
 
 
 def _clenshaw(c: Array, y: Array) -> Array:
@@ -233,11 +223,11 @@ def deep_table(
         if not short and not coarse.any():
             n, angular = _used(size.max(axis=(0, 1))), _used(size.max(axis=(1, 2)))
             c = _by_cells(values[:, :angular], to[:, :n])
-            return DeepTable(angles, cells, c, kernels, _alone(recursion, cells))
+            return DeepTable(angles, cells, c, kernels)
         degree += degree // 2 if short else 0
         if coarse.any():
             cells, found, probes = cells.split(coarse), None, probes[:0]
-    return DeepTable(angles, cells, None, kernels, np.zeros(0))
+    return DeepTable(angles, cells, None, kernels)
 
 
 def _spread(n: int, count: int) -> Index:

@@ -65,9 +65,6 @@ MANY = 128
 SEVERAL = 4
 """pairs that would be alone in a table are."""
 
-WIDEST = 4096.0
-"""More than any difference of log lengths."""
-
 STEEP = 8.0
 """Growth of E s'^2 over half of a panel from which its share of E s^2 is tabulated."""
 
@@ -171,16 +168,18 @@ class Lengths:
         if len(low) <= few[0] or _constant_between_kinks(self.activation):
             return self._by_rows(low, gap)
         out, error = np.empty_like(gap), np.zeros_like(gap)
-        cell, wide = np.floor(low), np.ceil(gap) - 1.0
-        both = cell * WIDEST + wide
+        edges = _meetings(self.activation)
+        edges = np.union1d(np.arange(math.ceil(gap.max()) + 1.0), edges)
+        cell, wide = np.floor(low), np.searchsorted(edges, gap) - 1
+        both = cell * len(edges) + wide
         for k in np.unique(both):
             at = np.flatnonzero(both == k)
             if len(at) <= few[1]:
                 out[at] = self._by_rows(low[at], gap[at])
                 continue
             first = panel(self.activation, int(cell[at[0]]))
-            read = first.turned(low[at], gap[at], int(wide[at[0]]))
-            out[at], error[at] = read
+            between = Interval(*edges[wide[at[0]] :][:2].tolist())
+            out[at], error[at] = first.turned(low[at], gap[at], between)
         lost = np.flatnonzero(error > LOST * (np.abs(out) + beside))
         if len(lost) <= SLOW:
             out[lost] = self._by_rows(low[lost], gap[lost])
@@ -344,33 +343,35 @@ class LengthPanel:
         return found * np.exp(self._read(0, logs)) if self._steep else found
 
     @cached_property
-    def _angles(self) -> dict[int, Array]:
+    def _angles(self) -> dict[Interval, Array]:
         """Lambda in polynomials of the shorter and the gap, (n, n), by the gap's cell."""
         return {}
 
-    def _tabulated(self, cell: int) -> Array:
-        """Return those of gaps from `cell` to one more: at zero, over (l_i - l_j)^2."""
+    def _tabulated(self, cell: Interval) -> Array:
+        """Return those of gaps in a cell: from zero on, over (l_i - l_j)^2."""
         n, to = FEWER, chebyshev(FEWER)
-        gaps = Interval(float(cell), cell + 1.0).nodes(n)
-        over = gaps * gaps if cell == 0 else np.ones(n)
+        gaps = cell.nodes(n)
+        over = np.ones(n) if cell.low else gaps * gaps
         rows = [
             turned(self.activation, low, gaps) / over
             for low in self.interval.nodes(n).tolist()
         ]
         return to @ np.array(rows) @ to.T
 
-    def turned(self, low: Array, gap: Array, cell: int) -> tuple[Array, Array]:
+    def turned(self, low: Array, gap: Array, cell: Interval) -> tuple[Array, Array]:
         """Return lambda of pairs from the shorter's log length and gaps of one cell.
 
-        One-sided, it is smooth in the gap wherever the kinks are. And its rounding.
+        One-sided, it is smooth in the gap where kinks do not meet. And its error, by its
+        last coefficients and by rounding.
         """
         if cell not in self._angles:
             self._angles[cell] = self._tabulated(cell)
-        left = self.interval.basis(low, FEWER)
-        right = Interval(float(cell), cell + 1.0).basis(gap, FEWER)
+        left, right = self.interval.basis(low, FEWER), cell.basis(gap, FEWER)
         found = np.einsum("ma,ma->m", left @ self._angles[cell], right)
-        over = gap * gap if cell == 0 else np.ones_like(gap)
-        return over * found, over * (EPS * float(np.abs(self._angles[cell]).sum()))
+        over = np.ones_like(gap) if cell.low else gap * gap
+        size = np.abs(self._angles[cell])
+        error = EPS * size.sum() + size[-2:].sum() + size[:, -2:].sum()
+        return over * found, over * error
 
 
 def _mean_product(density: Array, f: Array, g: Array) -> Array:
@@ -384,6 +385,15 @@ def _mean_product(density: Array, f: Array, g: Array) -> Array:
     if product.ndim == 1:
         return density @ product
     return np.einsum("nm,nm->n", density, product)
+
+
+@lru_cache(maxsize=64)
+def _meetings(activation: Activation) -> Array:
+    """Return the positive gaps of log lengths at which kinks of both rows meet."""
+    kinks = np.array([c for c in activation.kinks if c])
+    with np.errstate(invalid="ignore"):  # of kinks on both sides of zero
+        gaps = np.log(np.outer(kinks, 1.0 / kinks))
+    return gaps[gaps > 0.0]
 
 
 def _constant_between_kinks(activation: Activation) -> bool:

@@ -171,10 +171,6 @@ class Uneven:
     @cached_property
     def logs(self) -> Array:
         """Log lengths after all layers, and log diagonals of the tangent kernel."""
-        for middle in self._tables[:1]:
-            if middle.table.coefficients is not None:
-                alone = [middle.table.alone(side) for side in middle.sides]
-                return alone[0] if self.split is None else np.concatenate(alone, axis=1)
         count = 2 if self.stack.trained else 1
         both = [self._recursion.rows.high, self._recursion.diagonals[-1]]
         return np.array(both[:count])

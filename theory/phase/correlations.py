@@ -187,8 +187,7 @@ def _one_layer(
         "See `fixed_variance`.",
     )
     name = "rho" if who == "correlation_map" else "delta"
-    given = {name: x, "weight_var": weight_var, "bias_var": bias_var}
-    _checks.broadcast(who, **given)
+    _checks.broadcast(who, **{name: x}, weight_var=weight_var, bias_var=bias_var)
     x, w, b, q = np.broadcast_arrays(x, w, b, q)
     keys = np.stack([w.ravel(), b.ravel(), q.ravel()])
     kinds, which = np.unique(keys, axis=1, return_inverse=True)

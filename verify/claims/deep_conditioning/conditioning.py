@@ -207,6 +207,61 @@ B_VALUES = adversarial(
 )
 
 
+_CLOSE = 1e-290
+"""A separation from which a burn-in of rate mu/2 takes a growth by e^667."""
+
+
+def _depths(mu: float, rates: list[float]) -> list[int]:
+    """Depths whose product with mu/2 is about so much."""
+    return [int(2.0 * rate / mu) for rate in rates]
+
+
+def _predict_long(*, mu: float, rates: list[float]) -> list[float]:
+    depths = _depths(mu, rates)
+    late = [dc.correlation_bound(depth, 0.5, mu) for depth in depths]
+    early = [
+        dc.nngp_condition_bound(depth, _CLOSE, mu, 2, assumption="B")
+        for depth in depths
+    ]
+    return [*late, *early]
+
+
+def _measure_long(*, mu: float, rates: list[float]) -> list[Any]:
+    with mpmath.workprec(BITS):
+        m, delta = mpmath.mpf(mu), mpmath.mpf(_CLOSE)
+        depths = _depths(mu, rates)
+        late = [(1 - m / 2) ** depth / 2 for depth in depths]
+        early = [1 + 2 * ((1 + m / 2) ** -depth / delta - 1) for depth in depths]
+        return [*late, *early]
+
+
+def _by_logarithms(*, mu: float, rates: list[float]) -> list[float]:
+    """Exponentials of rounded multiples of a logarithm."""
+    depths = _depths(mu, rates)
+    late = [0.5 * math.exp(depth * math.log1p(-0.5 * mu)) for depth in depths]
+    grown = [_CLOSE * math.exp(depth * math.log1p(0.5 * mu)) for depth in depths]
+    return [*late, *(1.0 + 2.0 * (1.0 / distance - 1.0) for distance in grown)]
+
+
+B_LONG = numeric(
+    id="dc/B-long",
+    items=("B", "Cor3.7"),
+    title="Bounds after millions of layers and more, at small coefficients mu",
+    statement=r"\tfrac12 (1 - \mu/2)^L, \quad"
+    r" 1 + n \left(\frac{(1 + \mu/2)^{-L}}{\delta} - 1\right), \quad L \gg 10^6",
+    source=Source(KEY, "Definition of B and Corollary 3.7", Reading.OURS),
+    cases=grid(
+        mu=(1e-6, 3e-9, 5e-13, 7e-17), rates=([0.5, 4.0, 30.0, 150.0, 400.0, 600.0],)
+    ),
+    predict=_predict_long,
+    measure=_measure_long,
+    # Each of at most two powers to 4 ulp, and a few roundings more.
+    compare=AgreesTo(relative=3e-15),
+    must_refute=_by_logarithms,
+    uses=("dc/B-values",),
+)
+
+
 def _measure_next(*, depth: int, delta: float, mu: float) -> Any:
     return exact_bound(depth=depth + 1, delta=delta, mu=mu)
 

@@ -3,8 +3,10 @@
 The measured side is `verify.claims.deep_conditioning._pairs`.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from typing import Any
 
 import mpmath
@@ -12,10 +14,11 @@ import numpy as np
 
 from theory import kernels
 from verify.claim import Case, Source, grid, numeric
+from verify.claims._predictors import changed
 from verify.claims.deep_conditioning import _pairs as pairs
-from verify.claims.deep_conditioning._subjects import KEY, normalised
+from verify.claims.deep_conditioning._subjects import KEY, Subject, normalised, subject
 from verify.compare import AgreesTo, Array
-from verify.integrals import BITS
+from verify.integrals import BITS, Pieces
 from verify.reading import Reading
 
 
@@ -158,6 +161,70 @@ DUPLICATES = numeric(
     compare=AgreesTo(relative=1e-10, absolute=_STORED),
     must_refute=_wrong_near,
     uses=("dc/asmA", "dc/eq1-copies"),
+)
+
+# --- few lengths and many directions --------------------------------------------------
+
+_DIRECTIONS = 12
+_PAIRS = [(1, 2), (0, 3), (1, 11), (3, 14), (0, 22)]
+"""Rows of a fan, in which every direction has both lengths: near ones and far ones."""
+
+_STAIRS = {"line": [0.0, 0.0], "kinks": [0.0, 1.0, 2.0, 3.0], "jumps": [1, -1, 1, -1]}
+_STEEP = {"line": [0.0, 1.0], "kinks": [4.0], "jumps": [100.0]}
+"""Functions whose slopes jump by much more than their mean square is."""
+
+
+def _fan(lengths: list[float], width: float) -> list[list[float]]:
+    """Return rows of both lengths in a dozen directions, up to an angle apart."""
+    turns = np.linspace(0.0, width, _DIRECTIONS).tolist()
+    return [
+        [size * math.cos(turn), size * math.sin(turn)]
+        for turn, size in product(turns, lengths)
+    ]
+
+
+def _predict_fan(
+    *, activation: Subject, lengths: list[float], width: float, depth: int = 1
+) -> list[Any]:
+    a = subject(activation).normalized()
+    return _distances(kernels.nngp(_fan(lengths, width), a, depth), _PAIRS)
+
+
+def _measure_fan(
+    *, activation: Subject, lengths: list[float], width: float
+) -> list[Any]:
+    if isinstance(activation, str):
+        law = _law(activation)
+    else:
+        values = (tuple(activation[k]) for k in ("line", "kinks", "jumps"))
+        law = pairs.Normalised(pairs.Enclosed(Pieces(1, *values)))
+    rows = _fan(lengths, width)
+    return [_exact(law, [rows[i], rows[j]], 1) for i, j in _PAIRS]
+
+
+FAN = numeric(
+    id="dc/eq1-fan",
+    items=("Eq1", "D.0"),
+    title="Distances between inputs of two lengths in a dozen directions",
+    statement=r"1 - \frac{K_{ij}}{\sqrt{K_{ii} K_{jj}}}, \quad |x_i| \in \{p, q\}",
+    assumptions=("normalised activation, piecewise linear",),
+    source=Source(KEY, "Equation 1 and Appendix D", Reading.OURS),
+    cases=(
+        # From lengths below the kinks to those at which a layer saturates between
+        # directions next to each other.
+        *grid(
+            activation=("hard_tanh", _STAIRS, _STEEP),
+            lengths=([0.3, 0.5], [1.0, 3.0], [30.0, 100.0]),
+            width=0.3,
+        ),
+        *grid(activation="hard_tanh", lengths=([1e6, 1.001e6],), width=(1e-6, 1e-4)),
+    ),
+    predict=_predict_fan,
+    measure=_measure_fan,
+    # The library's promise for 1 - correlation; of stored entries.
+    compare=AgreesTo(relative=1e-10, absolute=_STORED),
+    must_refute=changed(_predict_fan, "One hidden layer too many.", depth=2),
+    uses=("dc/eq1-duplicates",),
 )
 
 # --- no jump --------------------------------------------------------------------------
