@@ -71,9 +71,10 @@ def run_claim(
             f"{claim.id} has no cases in the profile {profile.value}: it takes {larger}"
         )
     # The digest first: a source edited meanwhile makes the record stale, not wrong.
-    code, start = _code(module, roots, claim.engine), time.process_time()
+    code = _code(module, roots, claim.engine)
     if found is None:
         found = _found_here(claim.runs_for(profile), place())
+    start = time.process_time()
     with strict(), given(found):
         cases = tuple(judge(claim, case) for case in claim.cases_for(profile))
         searched = search(claim) if claim.examples is not None else None

@@ -566,6 +566,23 @@ def test_parallel_rows_of_lengths_far_apart(lengths):
         assert abs(found / true - 1) <= 1e-13
 
 
+def test_normalised_pieces_take_one_value_of_the_slope(monkeypatch):
+    """Between kinks it is linear, scaled or not."""
+    seen = []
+    slope = type(act.relu6.derivative)._value
+    monkeypatch.setattr(
+        type(act.relu6.derivative),
+        "_value",
+        lambda self, x: seen.append(self.m) or slope(self, x),
+    )
+    counts = []
+    for activation in (act.relu6, act.relu6.normalized()):
+        seen.clear()
+        length_tables.turned(activation, 0.5, np.array([0.2]))
+        counts.append(seen.count(0))
+    assert counts[0] == counts[1] > 0
+
+
 # E s(u) s(v) at a correlation: a short u sees the slope of s at 0, a long v its ends.
 SHORT_BESIDE_LONG = {
     "tanh": (act.tanh, lambda u, v, rho: rho * u * math.sqrt(2 / math.pi)),

@@ -163,6 +163,20 @@ def test_an_error_of_the_search_is_an_error(toy_entry: Toy) -> None:
     assert record.outcome is Outcome.ERROR
 
 
+def test_training_is_not_counted(
+    toy_entry: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
+
+    def train(*_: object) -> dict[Any, Any]:
+        clock[0] += 60.0
+        return {}
+
+    monkeypatch.setattr(run, "_found_here", train)
+    monkeypatch.setattr(run.time, "process_time", lambda: clock[0])
+    assert _run(toy_entry("")).seconds == 0.0
+
+
 def test_an_open_claim_cannot_be_run(toy: Toy) -> None:
     package = toy(
         one="OPEN = {k: COMMON[k] for k in ('items', 'title', 'statement', 'source',"

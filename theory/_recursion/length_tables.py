@@ -432,8 +432,9 @@ def _change(
     ends = np.searchsorted(inner, start + wide) - np.searchsorted(inner, start)
     near, change = np.abs(ends) <= 1, difference.copy()
     start, wide = np.broadcast_to(start, near.shape)[near], wide[near]
-    linear = isinstance(activation, PiecewisePolynomial) and activation.m == 1
-    x, share = gaussian.legendre(1 if linear else 12)
+    # Between kinks the slope of a piecewise polynomial is linear: its middle is its mean.
+    polynomial = isinstance(split(activation)[0], PiecewisePolynomial)
+    x, share = gaussian.legendre(1 if polynomial else 12)
     # A kink at zero stays at zero for every length.
     kinks = [c for c in activation.kinks if c]
     stops = np.stack([np.zeros_like(wide), *[wide] * len(kinks), np.ones_like(wide)])

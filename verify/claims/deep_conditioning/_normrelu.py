@@ -1,8 +1,10 @@
 """NormReLU by its definition and in closed form: what its claims have in common."""
 
 import math
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 import flint
@@ -18,12 +20,19 @@ PUBLISHED = -1.5975
 # --- the constants from the defining integrals (Eq. 4) --------------------------------
 
 
+def _bits(kink: str) -> int:
+    """Precision for 50 digits of every difference of moments.
+
+    Moments at c = 30 are near 1e-200, and at c = -30 the non-linearity is, as the
+    difference of numbers near 900: at most 2 * 650 bits, and 400 to spare.
+    """
+    return 400 + math.ceil(1.5 * float(kink) ** 2)
+
+
 @lru_cache(maxsize=64)
 def _moments(kink: str) -> tuple[Any, Any, Any]:
-    r"""E (X - c)_+^k for k = 0, 1, 2, to 50 digits of every difference below."""
-    # Moments at c = 30 are near 1e-200, and at c = -30 the non-linearity is, as the
-    # difference of numbers near 900: at most 2 * 650 bits, and 400 to spare.
-    bits = 400 + math.ceil(3.0 * float(kink) ** 2)
+    r"""E (X - c)_+^k for k = 0, 1, 2."""
+    bits = _bits(kink)
     with flint.ctx.workprec(bits):
         c = flint.arb(kink)
         reach = math.ceil(math.sqrt(1.4 * bits) + 1.0)  # e^{-reach^2/2} < 2^{-bits}
@@ -34,12 +43,12 @@ def _moments(kink: str) -> tuple[Any, Any, Any]:
             total = flint.acb(0)
             for low, high in pairwise(ends):
                 total += flint.acb.integral(
-                    lambda x, _, k=k: (x - c) ** k * (-x * x / 2).exp() / norm,
+                    lambda x, _, k=k: (x - c) ** k * (-x * x / 2).exp(),
                     low,
                     high,
                     abs_tol=flint.arb(2) ** (-bits),
                 )
-            out.append(total.real)
+            out.append(total.real / norm)
         return out[0], out[1], out[2]
 
 
@@ -48,10 +57,11 @@ def tail_moments(kink: str) -> list[Any]:
     return [_mp(value) for value in _moments(kink)]
 
 
-def constants_of(kink: str) -> dict[str, Any]:
+@lru_cache(maxsize=64)
+def constants_of(kink: str) -> Mapping[str, Any]:
     """Scale, shift, mu and slope of lambda (max(x - c, 0) + b), by definition."""
     zero, one, two = _moments(kink)
-    with flint.ctx.workprec(400 + math.ceil(3.0 * float(kink) ** 2)):
+    with flint.ctx.workprec(_bits(kink)):
         variance = two - one * one
         values = {
             "scale": 1 / variance.sqrt(),
@@ -64,7 +74,7 @@ def constants_of(kink: str) -> dict[str, Any]:
             raise ArithmeticError(
                 f"normrelu: {name} at {kink} is not known to 50 digits"
             )
-    return {name: _mp(value) for name, value in values.items()}
+    return MappingProxyType({name: _mp(value) for name, value in values.items()})
 
 
 def _mp(x: Any) -> Any:

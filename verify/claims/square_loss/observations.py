@@ -9,7 +9,6 @@ import flint
 import mpmath
 import numpy as np
 import torch
-from torch import Tensor
 
 from theory import square_loss as sl
 from verify.claim import grid, numeric
@@ -479,27 +478,39 @@ def _descend_linear(
     """
     widths = [x.shape[1], *([6] * (depth - 1)), 1]
     rngs = [np.random.default_rng([49, seed]) for seed in seeds]
-    starts = [
+    vectors = [
         np.array([rng.standard_normal((b, a)) for rng in rngs])
         for a, b in itertools.pairwise(widths)
     ]
-    scale, *vectors = tensors([np.full(len(seeds), 0.5), *starts])
-    inputs, labels = torch.from_numpy(x), torch.from_numpy(y)
-    sgd = torch.optim.SGD([scale, *vectors], lr=0.02, momentum=0.9)
+    scales = np.full(len(seeds), 0.5)
+    leaves = [scales, *vectors]
+    speeds = [np.zeros_like(leaf) for leaf in leaves]
 
-    def product() -> Tensor:
-        found = torch.eye(x.shape[1], dtype=torch.float64)
-        for v in vectors:
-            found = (v / torch.linalg.matrix_norm(v, keepdim=True)) @ found
-        return found[:, 0]
+    def inner(a: Array, b: Array) -> Array:
+        return (a * b).sum(axis=(1, 2), keepdims=True)
+
+    def forward() -> tuple[Sequence[Array], ...]:
+        norms = [np.sqrt(inner(v, v)) for v in vectors]
+        units = [v / norm for v, norm in zip(vectors, norms, strict=True)]
+        return norms, units, list(itertools.accumulate(units, lambda p, u: u @ p))
 
     for _ in range(steps):
-        errors = scale[:, None] * (product() @ inputs.T) - labels
-        loss = errors.square().sum() + weight_decay * scale.square().sum()
-        sgd.zero_grad()
-        loss.backward()  # pyright: ignore[reportUnknownMemberType]
-        sgd.step()
-    return scale.detach().numpy(), product().detach().numpy()
+        norms, units, products = forward()
+        outputs = products[-1][:, 0] @ x.T
+        errors = scales[:, None] * outputs - y
+        # Of half the loss: in the scale, and backwards through the product.
+        slopes = [(errors * outputs).sum(axis=1) + weight_decay * scales]
+        back = (scales[:, None] * (errors @ x))[:, None]
+        for k in reversed(range(depth)):
+            own = back @ products[k - 1].transpose(0, 2, 1) if k else back
+            along = units[k] * inner(own, units[k])
+            slopes.insert(1, (own - along) / norms[k])
+            back = units[k].transpose(0, 2, 1) @ back
+        for leaf, speed, slope in zip(leaves, speeds, slopes, strict=True):
+            speed *= 0.9
+            speed += 2.0 * slope
+            leaf -= 0.02 * speed
+    return scales, forward()[2][-1][:, 0]
 
 
 def _regression(examples: int, inputs: int) -> tuple[Array, Array]:
