@@ -92,10 +92,19 @@ def drawn(
     ------
     ValueError
         If the module can't be stacked, a part with parameters has no
-        ``reset_parameters``, or one needs arguments; if a generator is none.
+        ``reset_parameters``, or one needs arguments, or shares a parameter with another,
+        which would draw it again; if a generator is none.
     """
     check(module)
     check_generators("drawn", generators)
+    places = [name for name, _ in module.named_parameters(remove_duplicate=False)]
+    once = {name for name, _ in module.named_parameters()}
+    if shared := [name for name in places if name not in once]:
+        raise ValueError(
+            "drawn: `module` must have each parameter in one place, to draw it once, but "
+            f"{shared[0]!r} is another's, too. Build the modules yourself and use "
+            "`Stack.of_modules`."
+        )
     for name, part in module.named_modules():
         own, reset = list(part.parameters(recurse=False)), _reset(part)
         lacks = "has no `reset_parameters`" if own and reset is None else ""
@@ -164,9 +173,9 @@ def check(module: nn.Module) -> None:
     Raises
     ------
     ValueError
-        If it draws random numbers, shares parameters or their memory, has parameters of
-        several dtypes, complex ones, some without a shape yet, or none to train; the
-        message says what to do.
+        If it draws random numbers, has parameters in the same memory, of several dtypes,
+        complex ones, some without a shape yet, or none to train; the message says what to
+        do.
     """
     if not list(module.parameters()):
         raise ValueError("Stack.of: `module` must have parameters, but it has none")
@@ -191,7 +200,7 @@ def check(module: nn.Module) -> None:
                 f"Stack.of: `module` must average batch statistics with a momentum, but "
                 f"{name!r} has none. Give it one, or `track_running_stats=False`."
             )
-    every = [p for _, p in module.named_parameters(remove_duplicate=False)]
+    every = list(module.parameters())
     kinds = {p.dtype for p in every}
     if len(kinds) > 1:
         raise ValueError(
@@ -205,8 +214,8 @@ def check(module: nn.Module) -> None:
         )
     if _share_memory([*every, *module.buffers()]):
         raise ValueError(
-            "Stack.of: `module` must have each parameter in one place, but some are "
-            "shared, or lie in the same memory. Copy them, or train the module alone."
+            "Stack.of: `module` must have each parameter in a memory of its own, but some "
+            "lie in the same. Copy them, or share the parameter itself."
         )
 
 

@@ -304,6 +304,30 @@ def test_a_buffer_that_is_no_number_is_refused() -> None:
         Stack.of_modules([net], rates=0.1)
 
 
+def test_a_shared_weight_is_one_parameter() -> None:
+    def tied() -> nn.Module:
+        net = nn.Sequential(
+            nn.Flatten(), nn.Linear(36, 36), nn.Tanh(), nn.Linear(36, 36)
+        )
+        net[3].weight = net[1].weight
+        return net.append(head(36)).double()
+
+    nets = [tied() for _ in range(REPLICATES)]
+    stack = Stack.of_modules(nets, rates=0.1)
+    assert len(stack.params) == 5
+    trained = train(Supervised(nets[0], X, Y), stack, SGD(momentum=0.9), steps=5)
+    for row, alone in enumerate(nets):
+        sgd = torch.optim.SGD(alone.parameters(), lr=0.1, momentum=0.9)
+        for _ in range(5):
+            sgd.zero_grad()
+            functional.cross_entropy(alone(X), Y).backward()
+            sgd.step()
+        found = loaded(nets[0], trained, replicate=row)
+        assert found.get_parameter("3.weight") is found.get_parameter("1.weight")
+        for wanted, got in zip(alone.parameters(), found.parameters(), strict=True):
+            torch.testing.assert_close(got, wanted, rtol=1e-9, atol=1e-11)
+
+
 class Bare(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -362,9 +386,9 @@ class Asking(nn.Module):
     [
         (nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5)), "Set its `p` to 0"),
         (nn.ReLU(), "must have parameters"),
-        (Tied(), "Copy them"),
-        (Mirrored(), "in the same memory. Copy them"),
-        (Watching(), "in the same memory. Copy them"),
+        (Tied(), "'two.weight' is another's.*use `Stack.of_modules`"),
+        (Mirrored(), "lie in the same. Copy them"),
+        (Watching(), "lie in the same. Copy them"),
         (nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2).double()), r"module\.to"),
         (nn.BatchNorm1d(2, momentum=None), "track_running_stats=False"),
         (Bare(), "use `Stack.of_modules`"),
