@@ -128,6 +128,31 @@ def check_generators(who: str, generators: Any, name: str = "generators") -> Non
             )
 
 
+def check_slopes(who: str) -> None:
+    """Refuse to differentiate where PyTorch records no slopes, whatever is enabled.
+
+    Raises
+    ------
+    RuntimeError
+        In `torch.inference_mode`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> with torch.inference_mode():
+    ...     check_slopes("train")
+    Traceback (most recent call last):
+    RuntimeError: train: must be called outside `torch.inference_mode`, which ...
+    """
+    import torch
+
+    if torch.is_inference_mode_enabled():
+        raise RuntimeError(
+            f"{who}: must be called outside `torch.inference_mode`, which records no "
+            "slopes. `torch.no_grad` may stay."
+        )
+
+
 def check_finite(who: str, name: str, values: "Tensor", advice: str = "") -> None:
     """Refuse tensors with an entry that is not finite.
 

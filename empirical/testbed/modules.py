@@ -1,14 +1,15 @@
 """Replicates of any `torch.nn.Module`: their parameters, and their outputs.
 
 The modules are PyTorch's own, called by `torch.func`: what they compute one by one, is
-computed for all replicates at once.
+computed for all replicates at once, or one after another where `torch.vmap` can't.
 """
 
 import copy
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, combinations
 from types import BuiltinFunctionType, FunctionType
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +17,7 @@ from torch.func import functional_call, stack_module_state
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.parameter import is_lazy
+from torch.utils import _pytree as trees
 
 from empirical.checks import check_generators
 
@@ -33,6 +35,7 @@ def apply(
     *,
     buffers: Params = (),
     shared: bool = True,
+    one_by_one: bool = False,
 ) -> Tensor:
     """Return the outputs of all replicates, replicates in front.
 
@@ -44,15 +47,28 @@ def apply(
         In the order of the module's own.
     inputs : Tensor
         Of one replicate; with `shared` false, replicates in front.
+    one_by_one : bool
+        By plain calls of the module, one replicate after another: for what `torch.vmap`
+        can't run, as nn.LSTM, nn.GRU, nn.RNN, and modules that branch on values. The
+        same numbers up to rounding, in more time where replicates are small.
 
     Raises
     ------
     ValueError
-        If parameters or buffers are not of the module's shapes; or gradients would be
-        wrong: of an nn.Embedding with a ``padding_idx``, where `shared` is false. PyTorch
-        then leaves out the padding of the first replicate alone.
+        If parameters or buffers are not of the module's shapes, `torch.vmap` can't run
+        the module, or it draws random numbers; or gradients would be wrong: of an
+        nn.Embedding with a ``padding_idx``, where `shared` and `one_by_one` are false.
+        PyTorch then leaves out the padding of the first replicate alone.
+
+    Examples
+    --------
+    >>> net = nn.RNN(3, 4, batch_first=True)
+    >>> params, _ = stacked([net, net])
+    >>> outputs, last = apply(net, params, torch.ones(5, 7, 3), one_by_one=True)
+    >>> outputs.shape
+    torch.Size([2, 5, 7, 4])
     """
-    if not shared and any(p.requires_grad for p in params):
+    if not (shared or one_by_one) and any(p.requires_grad for p in params):
         _check_padding(module)
     learned = dict(module.named_parameters())
     held = dict(module.named_buffers())
@@ -73,10 +89,109 @@ def apply(
     # Copies: the gradient may need a buffer as it was.
     before = tuple(b.clone() for b in buffers)
     in_dims = (0, 0, None if shared else 0)
-    outputs, after = torch.vmap(one, in_dims=in_dims)(params, before, inputs)
+    each = each_of("apply: `module`", one, in_dims, one_by_one=one_by_one)
+    outputs, after = each(params, before, inputs)
     for kept, new in zip(buffers, after, strict=True):
         kept.copy_(new)
     return outputs
+
+
+def each_of(
+    who: str,
+    function: Callable[..., Any],
+    in_dims: tuple[int | None, ...],
+    *,
+    one_by_one: bool,
+) -> Callable[..., Any]:
+    """Return a function of replicates: by `torch.vmap`, or by calls one after another.
+
+    Parameters
+    ----------
+    who : str
+        What `function` calls, for messages.
+    function : callable
+        Of one replicate.
+    in_dims : tuple of int or None
+        For each argument 0 where its tensors have the replicates in front, or None.
+
+    Returns
+    -------
+    callable
+        With a ValueError where `torch.vmap` can't run the function, or where it draws
+        random numbers.
+
+    Examples
+    --------
+    >>> rooted = each_of("f", lambda x: x.sqrt() if x > 0.0 else x, (0,), one_by_one=True)
+    >>> rooted(torch.tensor([4.0, -4.0]))
+    tensor([ 2., -4.])
+    """
+    at_once = torch.vmap(function, in_dims=in_dims)
+
+    def by_vmap(*given: Any) -> Any:
+        try:
+            return at_once(*given)
+        except RuntimeError as error:
+            if not _runs(in_turn, given):
+                raise
+            said = str(error).partition("\n")[0].partition(". ")[0]
+            raise ValueError(
+                f"{who} must be one that `torch.vmap` can run, but PyTorch says: {said}. "
+                "It runs with `one_by_one=True`."
+            ) from error
+
+    def in_turn(*given: Any) -> Any:
+        pairs = list(zip(given, in_dims, strict=True))
+        leaves = trees.tree_leaves([tree for tree, dim in pairs if dim == 0])
+        devices = [leaves[0].device] if leaves[0].is_cuda else []
+        rows = zip(*(_rows(*pair, len(leaves[0])) for pair in pairs), strict=True)
+        # Numbers that are drawn all the same are given back.
+        with torch.random.fork_rng(devices=devices):
+            before = _drawn_so_far(devices)
+            found = [function(*row) for row in rows]
+            if not all(map(torch.equal, before, _drawn_so_far(devices))):
+                raise ValueError(
+                    f"{who} must not draw random numbers, but it does. Set dropout to 0, "
+                    "or call `eval()` on the module."
+                )
+        others = (t for t in trees.tree_leaves(found) if not isinstance(t, Tensor))
+        for other in others:
+            raise ValueError(
+                f"{who} must return tensors, but it returns {type(other).__name__}"
+            )
+        return trees.tree_map(lambda *each: torch.stack(each), *found)
+
+    return in_turn if one_by_one else by_vmap
+
+
+def _runs(function: Callable[..., Any], given: tuple[Any, ...]) -> bool:
+    try:
+        with torch.no_grad():
+            function(*given)
+    except Exception:
+        return False
+    return True
+
+
+def _rows(tree: Any, dim: int | None, count: int) -> Iterator[Any]:
+    """Return what each of `count` replicates is given.
+
+    Copies: modules change inputs in place, and cuDNN moves the weights of nn.LSTM to a
+    memory of its own, after which slopes by a view of them would be wrong.
+    """
+    leaves, kind = trees.tree_flatten(tree)
+    if dim is None or not leaves:
+        each = ([*leaves] for _ in range(count))
+    else:
+        # Not by index: slopes of a row would be as large as all rows.
+        each = zip(*(leaf.unbind() for leaf in leaves), strict=True)
+    return (trees.tree_unflatten(map(torch.clone, row), kind) for row in each)
+
+
+def _drawn_so_far(devices: Sequence[torch.device]) -> list[Tensor]:
+    """Return the states of PyTorch's global generators."""
+    states = [torch.cuda.get_rng_state(device) for device in devices]
+    return [torch.random.get_rng_state(), *states]
 
 
 def drawn(
@@ -150,7 +265,7 @@ def _check_padding(module: nn.Module) -> None:
                 "apply: `module` must have no nn.Embedding with a `padding_idx` where "
                 f"replicates have inputs of their own, but {name!r} has one, whose "
                 "gradient PyTorch gets wrong by torch.vmap. Give all replicates the same "
-                "order of examples, or multiply the padding's outputs by zero instead."
+                "order of examples, or `one_by_one=True`."
             )
 
 
@@ -190,10 +305,10 @@ def check(module: nn.Module) -> None:
             "`requires_grad`"
         )
     for name, part in module.named_modules():
-        if isinstance(part, _DropoutNd) and part.training and part.p > 0.0:
+        if part.training and (p := _share_dropped(part)):
             raise ValueError(
                 f"Stack.of: `module` must not draw random numbers, but {name!r} drops "
-                "units out. Set its `p` to 0, or call `eval()` on it."
+                f"units out. Set its `{p}` to 0, or call `eval()` on it."
             )
         if isinstance(part, _BatchNorm) and part.training and part.momentum is None:
             raise ValueError(
@@ -217,6 +332,16 @@ def check(module: nn.Module) -> None:
             "Stack.of: `module` must have each parameter in a memory of its own, but some "
             "lie in the same. Copy them, or share the parameter itself."
         )
+
+
+def _share_dropped(part: nn.Module) -> str:
+    """Return the name of the share of units that a part drops out, if it does."""
+    if isinstance(part, _DropoutNd) and part.p > 0.0:
+        return "p"
+    # Behind every layer but the last.
+    if isinstance(part, nn.RNNBase) and part.num_layers > 1 and part.dropout > 0.0:
+        return "dropout"
+    return ""
 
 
 def _share_memory(tensors: Sequence[Tensor]) -> bool:

@@ -128,7 +128,7 @@ class Stack:
         module : nn.Module
             Not changed. What has no ``requires_grad`` is not trained. In training mode,
             batch normalisation's running statistics are the stack's buffers; see
-            `empirical.testbed.supervised` for its training.
+            `empirical.testbed.supervised` for its training, of recurrent modules, too.
         generators : sequence of torch.Generator
             On the CPU, one a replicate.
         rates : array, shape () or (replicates,)

@@ -6,17 +6,22 @@
     stack = Stack.of(net, [torch_generator(7, i) for i in range(8)], rates=0.1)
     trained = train(Supervised(net, x, y), stack, SGD(momentum=0.9), steps=500)
     third = loaded(net, trained, replicate=2)
+
+Recurrent modules, and others that `torch.vmap` can't run, are trained in the same way, by
+``Supervised(net, x, y, one_by_one=True)``: one replicate after another.
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from empirical.checks import check_slopes
 from empirical.testbed.loop import Task, Trained, by_autograd
-from empirical.testbed.modules import apply
+from empirical.testbed.modules import apply, each_of
+from empirical.testbed.slopes import Slope
 from empirical.testbed.stack import Params, Stack
 
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -39,12 +44,40 @@ class Supervised(Task):
         For the cross entropy classes, of any whole numbers, or probabilities.
     loss : callable, optional
         The mean cross entropy by default.
+    one_by_one : bool
+        Compute losses and gradients of one replicate after another, by plain autograd.
+        For modules and losses that `torch.vmap` can't run: with nn.LSTM, nn.GRU or nn.RNN,
+        branches on values, ``.item()``, sparse gradients. The numbers are those of all
+        at once up to rounding, and the memory of signals is that of one replicate; the
+        time is that of so many networks alone.
 
     Raises
     ------
     ValueError
         If the module can't be stacked, inputs and targets are no tensors of one length,
-        classes are no whole numbers, or the loss of a replicate is not one number.
+        classes are no whole numbers, or the loss of a replicate is not one number; with
+        `one_by_one`, if the module changes its parameters when it is called, and in
+        training if it draws random numbers.
+
+    Examples
+    --------
+    Two recurrent networks learn which of eight steps was the largest:
+
+    >>> from empirical.randomness import torch_generator
+    >>> from empirical.testbed.loop import train
+    >>> from empirical.testbed.optimisers import Adam
+    >>> class Last(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.inner, self.readout = nn.GRU(1, 16, batch_first=True), nn.Linear(16, 8)
+    ...     def forward(self, x):
+    ...         return self.readout(self.inner(x)[0][:, -1])
+    >>> x = torch.rand(64, 8, 1, generator=torch_generator(7, "x"))
+    >>> task = Supervised(Last(), x, x[..., 0].argmax(dim=1), one_by_one=True)
+    >>> stack = Stack.of(Last(), [torch_generator(7, i) for i in range(2)], rates=0.01)
+    >>> trained = train(task, stack, Adam(), steps=1)
+    >>> [tuple(p.shape) for p in trained.final[:2]]
+    [(2, 48, 1), (2, 48, 16)]
     """
 
     def __init__(
@@ -53,6 +86,8 @@ class Supervised(Task):
         inputs: Tensor,
         targets: Tensor,
         loss: Loss = functional.cross_entropy,
+        *,
+        one_by_one: bool = False,
     ) -> None:
         for name, given in (("inputs", inputs), ("targets", targets)):
             # Callers may not be type-checked.
@@ -75,21 +110,43 @@ class Supervised(Task):
             targets,
             loss,
         )
+        # A recorded update would not branch.
+        self.one_by_one, self.capturable = one_by_one, not one_by_one
         _try(self)
 
     def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
         """Return each replicate's loss; see `Task.losses`."""
         x, y = self.inputs, self.targets
-        if examples is None or examples.ndim == 1:
-            if examples is not None:
-                x, y = x[examples], y[examples]
-            outputs = apply(self.module, params, x, buffers=stack.buffers)
-            return torch.vmap(self.loss, in_dims=(0, None))(outputs, y)
-        mine = stack.examples(examples)
+        shared = examples is None or examples.ndim == 1
+        if examples is not None:
+            mine = examples if shared else stack.examples(examples)
+            x, y = x[mine], y[mine]
         outputs = apply(
-            self.module, params, x[mine], buffers=stack.buffers, shared=False
+            self.module,
+            params,
+            x,
+            buffers=stack.buffers,
+            shared=shared,
+            one_by_one=self.one_by_one,
         )
-        return torch.vmap(self.loss)(outputs, y[mine])
+        in_dims = (0, None if shared else 0)
+        who = "Supervised: `loss`"
+        each = each_of(who, self.loss, in_dims, one_by_one=self.one_by_one)
+        return each(outputs, y)
+
+    def losses_and_slopes(
+        self, stack: Stack, examples: Tensor | None
+    ) -> tuple[Tensor, Sequence[Slope]]:
+        """Return losses and gradients; see `Task.losses_and_slopes`."""
+        check_slopes("train")
+        if not self.one_by_one:
+            return by_autograd(self, stack, examples)
+        # Each for itself: what one needs for its gradient is gone before the next.
+        each = [by_autograd(self, one, examples) for one in stack.parts(1)]
+        losses, slopes = zip(*each, strict=True)
+        # Optimisers ask for dense ones.
+        every = [torch.cat(g).to_dense() for g in zip(*slopes, strict=True)]
+        return torch.cat(losses), every
 
 
 def _classes(targets: Tensor) -> Tensor:
@@ -116,14 +173,14 @@ def _try(task: Supervised) -> None:
     try:
         losses, _ = by_autograd(task, stack, few)
     except Exception as error:
-        if _alone(task, few):
-            said = str(error).partition("\n")[0].partition(". ")[0]
+        if not task.one_by_one and _alone(task, few) is not None:
+            said = str(error.__cause__ or error).partition("\n")[0].partition(". ")[0]
             raise ValueError(
                 "Supervised: replicates of `module`, and their `loss`, must be computed "
-                f"side by side, by `torch.vmap`, but PyTorch says: {said}. They must not "
-                "draw random numbers (set dropout to 0), branch on values, call "
-                "`.item()`, or use nn.RNN, nn.GRU, nn.LSTM (write the cell in nn.Linear) "
-                "or sparse gradients. Change that part, or train the modules one by one."
+                f"side by side, by `torch.vmap`, but PyTorch says: {said}. Give "
+                "`one_by_one=True` if they branch on values, call `.item()`, or use "
+                "nn.RNN, nn.GRU, nn.LSTM or sparse gradients. Random numbers must not be "
+                "drawn: set dropout to 0."
             ) from error
         return
     if losses.ndim > 1:
@@ -132,17 +189,26 @@ def _try(task: Supervised) -> None:
             f"targets, but of {len(few)} examples it returns the shape "
             f"{tuple(losses.shape[1:])}. Take the mean over them, or the sum."
         )
+    # One by one, what it is called with are copies.
+    after = _alone(task, few) if task.one_by_one else None
+    if after is not None and not all(
+        map(torch.equal, after.parameters(), task.module.parameters())
+    ):
+        raise ValueError(
+            "Supervised: `module` must not change its parameters when it is called, but "
+            "it does. Compute what it uses from them, by `torch.nn.utils.parametrize`."
+        )
 
 
-def _alone(task: Supervised, few: Tensor) -> bool:
-    """Whether a module has a gradient of its own."""
+def _alone(task: Supervised, few: Tensor) -> nn.Module | None:
+    """Return a copy of a module after a gradient of its own, if it has one."""
     module, x = copy.deepcopy(task.module), task.inputs[few]
     try:
         with torch.random.fork_rng(devices=[x.device] if x.is_cuda else []):
             task.loss(module(x), task.targets[few]).backward()
     except Exception:
-        return False
-    return True
+        return None
+    return module
 
 
 def cross_entropy(logits: Tensor, classes: Tensor) -> Tensor:

@@ -389,6 +389,7 @@ class Asking(nn.Module):
         (Tied(), "'two.weight' is another's.*use `Stack.of_modules`"),
         (Mirrored(), "lie in the same. Copy them"),
         (Watching(), "lie in the same. Copy them"),
+        (nn.GRU(2, 2, num_layers=2, dropout=0.5), "Set its `dropout` to 0"),
         (nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2).double()), r"module\.to"),
         (nn.BatchNorm1d(2, momentum=None), "track_running_stats=False"),
         (Bare(), "use `Stack.of_modules`"),
@@ -458,10 +459,12 @@ class Sparse(nn.Module):
         return self.inner((x.flatten(1)[:, 0] > 0.0).long())
 
 
-ALONE = {
+RANDOM = {
     "dropout": lambda: Does(functional.dropout),
     "noise": lambda: Does(lambda z: z + torch.randn_like(z)),
     "a random slope": lambda: Does(nn.RReLU()),
+}
+BRANCHING = {
     "a branch": lambda: Does(lambda z: z if z.sum() > 0.0 else -z),
     "a number": lambda: Does(lambda z: z / z.detach().norm().item()),
     "recurrence": Recurrent,
@@ -469,12 +472,12 @@ ALONE = {
 }
 
 
-@pytest.mark.parametrize("name", ALONE)
+@pytest.mark.parametrize("name", [*RANDOM, *BRANCHING])
 def test_modules_that_can_only_be_trained_alone_are_refused_before(name: str) -> None:
     before = torch.random.get_rng_state()
-    net = ALONE[name]().double()
+    net = (RANDOM | BRANCHING)[name]().double()
     torch.random.set_rng_state(before)
-    with pytest.raises(ValueError, match=r"PyTorch says: .*train the modules one by"):
+    with pytest.raises(ValueError, match=r"PyTorch says: .*Give `one_by_one=True` if"):
         Supervised(net, X, Y)
     assert torch.equal(torch.random.get_rng_state(), before)
 
