@@ -21,6 +21,8 @@ from test_testbed_modules import (
 from torch import nn
 from torch.nn import functional
 
+from empirical.jacobian import ntk_by_jacobian
+from empirical.networks import FullyConnected
 from empirical.randomness import torch_generator
 from empirical.testbed import modules, stopping
 from empirical.testbed.batches import Epochs
@@ -466,3 +468,106 @@ def test_training_in_inference_mode_is_refused() -> None:
         pytest.raises(RuntimeError, match=r"train: must be called outside `torch\.inf"),
     ):
         train(task, stack, SGD(), steps=1)
+
+
+def kernel_by_hand(net: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    """Return the sum over outputs of products of slopes by trained parameters."""
+    trained = [p for p in net.parameters() if p.requires_grad]
+    total = torch.zeros(len(x), len(x), dtype=torch.float64)
+    for output in range(3):
+        rows = []
+        for one in x:
+            slopes = torch.autograd.grad(net(one[None])[0, output], trained)
+            rows.append(torch.cat([slope.flatten() for slope in slopes]))
+        each = torch.stack(rows)
+        total += each @ each.T
+    return total
+
+
+@pytest.mark.parametrize(
+    "name", ["lstm", "two layers, both ways", "gru", "a frozen cell"]
+)
+def test_tangent_kernels_of_recurrent_modules(name: str) -> None:
+    nets = starts(RECURRENT[name])
+    params, _ = modules.stacked(nets)
+    for most in (1 << 30, 1):
+        found = ntk_by_jacobian(
+            *(nets[0], params, SERIES[:4]),
+            outputs="sum",
+            max_bytes=most,
+            one_by_one=True,
+        )
+        for kernel, net in zip(found, nets, strict=True):
+            # Sums of a few hundred products below ten.
+            wanted = kernel_by_hand(net, SERIES[:4])
+            torch.testing.assert_close(kernel, wanted, rtol=1e-11, atol=1e-11)
+    with pytest.raises(ValueError, match=r"ntk_by_jacobian: .* with `one_by_one=True`"):
+        ntk_by_jacobian(nets[0], params, SERIES[:4])
+    with (
+        torch.inference_mode(),
+        pytest.raises(RuntimeError, match="ntk_by_jacobian: must be called outside"),
+    ):
+        ntk_by_jacobian(nets[0], params, SERIES[:4], one_by_one=True)
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+@pytest.mark.parametrize("name", ["convolution", "batch norm", "frozen", "recurrence"])
+def test_tangent_kernels_of_modules_both_ways(name: str, one_by_one: bool) -> None:
+    nets = starts(NETS[name])
+    params, buffers = modules.stacked(nets)
+    buffers = tuple(b + 0.5 if b.is_floating_point() else b for b in buffers)
+    before = [b.clone() for b in buffers]
+    found = ntk_by_jacobian(
+        *(nets[0].eval(), params, X[:4], X[:3]),
+        buffers=buffers,
+        one_by_one=one_by_one,
+    )
+    assert all(map(torch.equal, buffers, before))
+    for row, net in enumerate(nets):
+        with torch.no_grad():
+            for own, value in zip(net.buffers(), buffers, strict=True):
+                own.copy_(value[row])
+        wanted = kernel_by_hand(net.eval(), X[:4]) / 3.0
+        torch.testing.assert_close(found[row], wanted[:, :3], rtol=1e-11, atol=1e-11)
+
+
+def test_a_kernel_of_words_keeps_no_graph() -> None:
+    class Words(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed = nn.Embedding(5, 6).requires_grad_(False)
+            self.read = RECURRENT["gru"]()
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.read(self.embed(x))
+
+    (net, *_) = starts(Words)
+    words = torch.randint(5, (4, 7), generator=torch_generator(7, "words"))
+    leaves = tuple(p.detach()[None].requires_grad_() for p in net.parameters())
+    (found,) = ntk_by_jacobian(net, leaves, words, outputs="sum", one_by_one=True)
+    assert not found.requires_grad
+    torch.testing.assert_close(
+        found, kernel_by_hand(net, words), rtol=1e-11, atol=1e-11
+    )
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_kernels_that_are_none_of_two_inputs_are_refused(one_by_one: bool) -> None:
+    net = NETS["batch norm"]().double()
+    params, buffers = modules.drawn(net, generators())
+    with pytest.raises(ValueError, match="must map each input by itself"):
+        ntk_by_jacobian(net, params, X, buffers=buffers, one_by_one=one_by_one)
+    with pytest.raises(ValueError, match="`buffers` must have the module's shapes"):
+        ntk_by_jacobian(net, params, X, one_by_one=one_by_one)
+    with pytest.raises(ValueError, match="`params` must have the module's shapes"):
+        ntk_by_jacobian(net, params[:3], X, buffers=buffers, one_by_one=one_by_one)
+    network = FullyConnected(widths=(36, 3))
+    weights = network.init(generator=torch_generator(7))
+    with pytest.raises(ValueError, match=r"with an nn\.Module only.*FullyConnected"):
+        ntk_by_jacobian(network, weights, X.flatten(1), buffers=buffers)
+    whole = nn.GRU(6, 3, batch_first=True).double()
+    params, _ = modules.drawn(whole, generators())
+    with pytest.raises(
+        ValueError, match="must return a tensor, but it returns a tuple"
+    ):
+        ntk_by_jacobian(whole, params, SERIES, one_by_one=one_by_one)
