@@ -55,10 +55,11 @@ def apply(
     Raises
     ------
     ValueError
-        If parameters or buffers are not of the module's shapes, `torch.vmap` can't run
-        the module, or it draws random numbers; or gradients would be wrong: of an
-        nn.Embedding with a ``padding_idx``, where `shared` and `one_by_one` are false.
-        PyTorch then leaves out the padding of the first replicate alone.
+        If parameters or buffers are not of the module's shapes or of other replicates,
+        `torch.vmap` can't run the module, or it draws random numbers; or gradients would
+        be wrong: of an nn.Embedding with a ``padding_idx``, where `shared` and
+        `one_by_one` are false. PyTorch then leaves out the padding of the first replicate
+        alone.
 
     Examples
     --------
@@ -79,6 +80,13 @@ def apply(
                 f"apply: `{name}` must have the module's shapes behind the replicates, "
                 f"{wanted}, but theirs are {[tuple(t.shape) for t in mine]}"
             )
+
+    stacked = (*params, *buffers) if shared else (*params, *buffers, inputs)
+    if len({len(t) for t in stacked}) > 1:
+        raise ValueError(
+            "apply: `params`, `buffers`, and `inputs` unless shared, must have the same "
+            f"replicates in front, but they have {[len(t) for t in stacked]}"
+        )
 
     def one(mine: Params, state: Params, x: Tensor) -> tuple[Tensor, Params]:
         given = dict(zip([*learned, *held], [*mine, *state], strict=True))

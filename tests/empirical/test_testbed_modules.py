@@ -264,6 +264,21 @@ def test_parameters_and_buffers_of_another_module_are_refused() -> None:
         modules.apply(wider, params, x)
 
 
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_outputs_are_of_the_same_replicates(one_by_one: bool) -> None:
+    net = NETS["batch norm"]().double()
+    params, buffers = modules.drawn(net, generators())
+    own = X.expand(REPLICATES - 1, *X.shape)
+    for held, x, shared in (
+        (tuple(b[1:] for b in buffers), X, True),
+        (buffers, own, False),
+    ):
+        with pytest.raises(ValueError, match=r"same replicates in front.*\[3, 3.*2\]"):
+            modules.apply(
+                *(net, params, x), buffers=held, shared=shared, one_by_one=one_by_one
+            )
+
+
 def test_a_checkpoint_holds_running_statistics(tmp_path) -> None:
     net = NETS["batch norm"]().double()
     stack = Stack.of(net, generators(), rates=0.1)
