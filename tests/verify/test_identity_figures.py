@@ -17,6 +17,7 @@ from empirical.identity_map.networks import copier
 from empirical.identity_map.study import run_configuration
 from empirical.networks import Convolutional, FullyConnected
 from empirical.testbed.records import Draw, Draws, RunRecord, identity
+from empirical.testbed.writing import sealed, unsealed
 from verify import figures
 from verify.figures import __main__ as command
 from verify.figures.identity_map import (
@@ -503,8 +504,8 @@ def test_records_of_other_code_are_drawn_and_said_to_be(
     assert command.main([*arguments, "--only", "32"]) == 0
     assert "of other code" not in capsys.readouterr().err
     path = folder / "optimiser-adam-depth-5.json"
-    record = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps(record | {"code": "old"}), encoding="utf-8")
+    record = unsealed(json.loads(path.read_text(encoding="utf-8")))
+    path.write_text(json.dumps(sealed(record | {"code": "old"})), encoding="utf-8")
     assert command.main([*arguments, "--only", "32"]) == 0
     said = capsys.readouterr().err
     assert "1 of 5 records are of other code" in said
