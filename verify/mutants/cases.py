@@ -62,7 +62,7 @@ def is_green(claim: "Claim", said: Mapping[int, Said]) -> bool:
     from verify.compare import Outcome
     from verify.judging import concluded
     from verify.records import SearchRecord
-    from verify.report.rows import is_loose
+    from verify.report.rows import is_loose, least_slack
 
     holds, refuted = Outcome.HOLDS.value, Outcome.REFUTED.value
     expects_truth = claim.expected is Outcome.HOLDS
@@ -74,8 +74,7 @@ def is_green(claim: "Claim", said: Mapping[int, Said]) -> bool:
         searched = SearchRecord(examples=1, closest=closest, seconds=0.0)
     if not concluded(claim, cases, searched)["green"]:
         return False
-    slacks = [said.get(n, best).slack for n in numbers(claim)]
-    least = min((s for s in slacks if s is not None), default=None)
+    least = least_slack(cases, searched)
     return least == UNKNOWN or is_loose(claim, least) is claim.loose
 
 
@@ -83,4 +82,9 @@ def _record(said: Said) -> "CaseRecord":
     from verify.compare import Outcome
     from verify.records import CaseRecord
 
-    return CaseRecord(case={}, outcome=Outcome(said.outcome), control=said.control)
+    return CaseRecord(
+        case={},
+        outcome=Outcome(said.outcome),
+        control=said.control,
+        slack=said.slack,
+    )

@@ -15,7 +15,7 @@ from verify.items import Paper, papers
 from verify.judging import checked
 from verify.ledger import Entry
 from verify.paths import RUNS, SCALES, folder_of
-from verify.records import CaseRecord, Record
+from verify.records import CaseRecord, Record, SearchRecord
 
 STALE = "stale"
 NOT_RUN = "not run"
@@ -32,6 +32,14 @@ KINDS: Mapping[str, str] = {
 """Kinds of verdicts, as `--outcome` takes them, and what each means."""
 LOOSE = 2.0
 """A bound that could shrink by more than this factor unnoticed is a loose one."""
+
+
+def least_slack(
+    cases: Sequence[CaseRecord], searched: SearchRecord | None
+) -> float | None:
+    """Return the least slack of cases and of what a search found, if any has one."""
+    every = [*cases, *(() if searched is None else (searched.closest,))]
+    return min((c.slack for c in every if c.slack is not None), default=None)
 
 
 def is_loose(claim: Claim, slack: float | None) -> bool:
@@ -167,10 +175,7 @@ class Row:
         """
         if self.record is None:
             return None
-        cases = list(self.record.cases)
-        if self.record.search is not None:
-            cases.append(self.record.search.closest)
-        return min((c.slack for c in cases if c.slack is not None), default=None)
+        return least_slack(self.record.cases, self.record.search)
 
     @property
     def loose(self) -> bool:
