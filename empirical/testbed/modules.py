@@ -142,9 +142,9 @@ def each_of(
         except RuntimeError as error:
             if not _runs(in_turn, given):
                 raise
-            said = str(error).partition("\n")[0].partition(". ")[0]
             raise ValueError(
-                f"{who} must be one that `torch.vmap` can run, but PyTorch says: {said}. "
+                f"{who} must be one that `torch.vmap` can run, but PyTorch says: "
+                f"{first_sentence(error)}. "
                 "It runs with `one_by_one=True`."
             ) from error
 
@@ -170,6 +170,11 @@ def each_of(
         return trees.tree_map(lambda *each: torch.stack(each), *found)
 
     return in_turn if one_by_one else by_vmap
+
+
+def first_sentence(error: BaseException) -> str:
+    """Return the first sentence of a message, without its full stop."""
+    return str(error).partition("\n")[0].partition(". ")[0]
 
 
 def _runs(function: Callable[..., Any], given: tuple[Any, ...]) -> bool:

@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from empirical.checks import check_slopes
 from empirical.testbed.loop import Task, Trained, by_autograd
-from empirical.testbed.modules import apply, each_of
+from empirical.testbed.modules import apply, each_of, first_sentence
 from empirical.testbed.slopes import Slope
 from empirical.testbed.stack import Params, Stack
 
@@ -174,7 +174,7 @@ def _try(task: Supervised) -> None:
         losses, _ = by_autograd(task, stack, few)
     except Exception as error:
         if not task.one_by_one and _alone(task, few) is not None:
-            said = str(error.__cause__ or error).partition("\n")[0].partition(". ")[0]
+            said = first_sentence(error.__cause__ or error)
             raise ValueError(
                 "Supervised: replicates of `module`, and their `loss`, must be computed "
                 f"side by side, by `torch.vmap`, but PyTorch says: {said}. Give "
