@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from functools import partial
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -22,7 +21,6 @@ from verify.claims._predictors import unlike
 from verify.claims._twins import Array, closed
 from verify.claims.deep_conditioning.named_activations import moments
 
-_closed = partial(closed, key="agarwal2021deep")
 Function = Callable[[Any], Any]
 
 # --- inputs, and networks layer by layer ------------------------------------------------
@@ -145,7 +143,7 @@ def _found_depth(
     return told
 
 
-DEPTH = _closed(
+DEPTH = closed(
     id="dc/cor3.3-sampled",
     items=("Cor3.3", "Cor3.5"),
     title="Condition numbers of sampled networks equal those of kernels formed entry by"
@@ -204,7 +202,7 @@ def _found_width(*, widths: list[int], depth: int) -> list[float]:
     return told
 
 
-WIDTH = _closed(
+WIDTH = closed(
     id="dc/eq7-sampled",
     items=("Eq1", "Eq7"),
     title="Means and spreads of sampled kernels equal those of kernels formed one by one",
@@ -254,7 +252,7 @@ def _found_sampled(*, tangent: bool, max_bytes: int) -> list[float]:
     return found
 
 
-SAMPLED = _closed(
+SAMPLED = closed(
     id="dc/eq1-sampled",
     items=("Eq1", "Eq7"),
     title="Kernels of networks that are drawn together or one by one, from one stream",
@@ -303,7 +301,7 @@ def _found_norms(*, rho: float, sizes: list[float], draws: int) -> list[float]:
     return [number for part in parts for number in np.ravel(part).tolist()]
 
 
-NORMS = _closed(
+NORMS = closed(
     id="dc/D.0-norms",
     items=("D.0",),
     title="Recorded lengths and cosines by layer are means over networks with standard"
@@ -387,7 +385,7 @@ def _found_train(*, layers: str, kind: str, every: int) -> list[float]:
     return told
 
 
-TRAIN = _closed(
+TRAIN = closed(
     id="dc/thmE.8-steps",
     items=("ThmE.8", "ThmE.5"),
     title="Gradient descent on the top layer and on all layers matches PyTorch, step sizes"
@@ -486,7 +484,7 @@ def _found_chain(*, rho: float, chains: int) -> list[float]:
     return [number for name in names for number in found[name]]
 
 
-CHAIN = _closed(
+CHAIN = closed(
     id="dc/eq3-chain",
     items=("Eq3",),
     title="Recorded correlations by layer are means over pairs followed one by one",
@@ -561,7 +559,7 @@ def _found_digits(*, n: int, depths: list[int], noise: float) -> list[float]:
     ]
 
 
-DIGITS = _closed(
+DIGITS = closed(
     id="dc/thm6.1-recorded",
     items=("Thm6.1",),
     title="Digits interpolated with averaged kernels equal solutions entry by entry",

@@ -1,7 +1,6 @@
 """Digits, rates and pairs of inputs, from the definitions (closed claims)."""
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from empirical.randomness import numpy_generator
 from verify.claim import grid
 from verify.claims._twins import Array, closed, sketch
 
-_closed = partial(closed, key="agarwal2021deep")
 _SEED = 7
 
 # --- interpolation ----------------------------------------------------------------------
@@ -67,7 +65,7 @@ def _found_digits(*, n: int, tests: int, noise: float, centre: bool) -> list[flo
     return [fit.condition, float(fit.squared_norms.sum()), right, *told]
 
 
-DIGITS = _closed(
+DIGITS = closed(
     id="dc/thm6.1-interpolant",
     items=("Thm6.1",),
     title="Minimum-norm interpolants of digits are solutions of the kernel's linear system",
@@ -135,7 +133,7 @@ def _found_rates(*, above: float, below: float) -> list[float]:
     return np.nan_to_num(every, nan=-9.0, posinf=-8.0).tolist()
 
 
-RATES = _closed(
+RATES = closed(
     id="dc/thmE.8-fitted",
     items=("ThmE.8", "ThmE.5"),
     title="Rates of decay are least-squares slopes through the late losses alone",
@@ -165,7 +163,7 @@ def _found_pair(*, rho: float, dim: int, turned: bool) -> list[float]:
     return found if turned else [*found, *sketch(x)]
 
 
-PAIR = _closed(
+PAIR = closed(
     id="dc/asmA-pair",
     items=("AsmA",),
     title="Generated pairs of inputs have unit length and exactly the requested"
@@ -223,7 +221,7 @@ def _found_slope(*, first: int) -> list[float]:
     return [found.value, found.standard_error]
 
 
-SLOPE = _closed(
+SLOPE = closed(
     id="dc/lemE.1-slope",
     items=("LemE.1",),
     title="Rates of error against width are least-squares slopes of logarithms",

@@ -110,7 +110,6 @@ NAMED = closed(
     items=("Eq2",),
     title="Every activation used in training is the normalised function of its name",
     statement=r"x\mapsto(\sigma(x)-E\sigma(Z))/\sqrt{\operatorname{Var}\sigma(Z)}",
-    key=KEY,
     where="Equation 2",
     cases=grid(name=tuple(FUNCTIONS)),
     twin=_plain_named,

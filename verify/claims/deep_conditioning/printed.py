@@ -3,7 +3,7 @@
 from typing import Any
 
 from empirical.normrelu.experiments import Configuration, Scale, configurations
-from verify.claim import Claim, Evidence, Source, grid
+from verify.claim import Source, grid, numeric
 from verify.claims._predictors import always, mapped
 from verify.compare import Identical
 from verify.reading import Reading
@@ -23,21 +23,18 @@ def _said(*, network: str) -> dict[str, Any]:
 
 def _configured(*, network: str) -> dict[str, Any]:
     found = _networks(network, "paper")
-    depths = {c.depth for c in found}
+    layers = {c.depth for c in found}
+    deepest = {"deepest": max(layers)}
+    depths = deepest if network == "residual" else {"depths": len(layers)}
+    data = {(c.data, c.side, c.per_class, c.tests) for c in found}
     return {
-        "data": [
-            *map(list, {(c.data, c.side, c.per_class, c.tests) for c in found}),
-        ],
+        "data": [*map(list, data)],
         "epochs": [*{c.epochs for c in found}],
-        **(
-            {"deepest": max(depths)}
-            if network == "residual"
-            else {"depths": len(depths)}
-        ),
+        **depths,
     }
 
 
-SETTINGS = Claim(
+SETTINGS = numeric(
     id="dc/sec11-settings",
     items=("Sec11",),
     uses=("dc/sec7-steps",),
@@ -46,7 +43,6 @@ SETTINGS = Claim(
         r"\text{300 epochs; two depths of dense networks; 110 layers of residual ones}"
     ),
     source=Source(KEY, "Section 7 and Appendix I.3", Reading.READING),
-    evidence=Evidence.NUMERIC,
     cases=grid(network=("dense", "residual")),
     predict=_said,
     measure=_configured,
@@ -62,7 +58,7 @@ def _held_out(*, network: str, scale: Scale) -> list[float]:
     return sorted({c.held_out / c.per_class for c in _networks(network, scale)})
 
 
-HELD_OUT = Claim(
+HELD_OUT = numeric(
     id="dc/sec11-held",
     items=("Sec11",),
     uses=("dc/sec11-settings",),
@@ -71,7 +67,6 @@ HELD_OUT = Claim(
     source=Source(
         KEY, "Section 7, on cross-validation; its folds are ours", Reading.OURS
     ),
-    evidence=Evidence.NUMERIC,
     cases=(
         *grid(network="dense", scale=("small", "full", "paper")),
         *grid(network="residual", scale=("full", "paper")),

@@ -287,7 +287,6 @@ STEPS = closed(
     title="Training steps and measurements of dense and residual networks match plain"
     " PyTorch",
     statement=r"m\leftarrow0.9\,m+\nabla L,\qquad\theta\leftarrow\theta-\eta m",
-    key=KEY,
     where="Section 7 and Appendix I.3",
     cases=_ARMS,
     twin=_plain_steps,
@@ -465,7 +464,6 @@ COURSE = closed(
     items=("Sec11",),
     title="A whole training run equals that of plain PyTorch, to float32 rounding",
     statement=r"W\sim N(0,\mathrm{gain}/n_{in}),\quad\text{two epochs at momentum }0.9",
-    key=KEY,
     where="Section 7 and Appendix I.3",
     cases=(
         *grid(arm=("normrelu", "relu", "batch"), kind="dense", fault="", start=""),

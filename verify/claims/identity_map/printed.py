@@ -1,5 +1,6 @@
 """Which networks are trained at the paper's scale, by the numbers that it prints."""
 
+from functools import partial
 from typing import Any
 
 from empirical.identity_map.experiments import configurations
@@ -134,22 +135,9 @@ FIGURES = numeric(
 )
 
 
-def _depths(kind: str, scale: Scale) -> list[int]:
+def _depths(kind: str, *, scale: Scale) -> list[int]:
     networks = [c for c in configurations(scale) if c.name.startswith(f"{kind}-depth-")]
     return [c.network.layers for c in networks]
-
-
-def _without_biases(*, scale: Scale) -> list[int]:
-    return _depths("cnn", scale)
-
-
-def _with_biases(*, scale: Scale) -> list[int]:
-    return _depths("biased", scale)
-
-
-def _a_layer_more(*, scale: Scale) -> list[int]:
-    """Networks with biases one layer deeper."""
-    return [layers + 1 for layers in _depths("cnn", scale)]
 
 
 BIASES = numeric(
@@ -160,8 +148,12 @@ BIASES = numeric(
     statement=r"\text{layers with biases} = \text{layers without}",
     source=ours("Section 3.2; the configurations are ours"),
     cases=grid(scale=("full", "paper")),
-    predict=_without_biases,
-    measure=_with_biases,
+    predict=partial(_depths, "cnn"),
+    measure=partial(_depths, "biased"),
     compare=Identical(),
-    must_refute=_a_layer_more,
+    must_refute=mapped(
+        partial(_depths, "cnn"),
+        "Networks with biases one layer deeper.",
+        lambda found: [layers + 1 for layers in found],
+    ),
 )

@@ -1,10 +1,12 @@
 """The settings of the paper's three experiments, as their captions print them."""
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from empirical.square_loss.experiments import Configuration, Scale, configurations
 from verify.claim import grid, numeric
-from verify.claims._predictors import changed
+from verify.claims._predictors import always, changed
 from verify.claims.square_loss._sources import ours, quoted
 from verify.compare import Identical
 
@@ -98,22 +100,13 @@ NORMS = numeric(
 )
 
 
-def _printed_ratios(*, scale: Scale) -> list[float]:
-    del scale
-    norms = _NORMS["none"]
+def _to_first(norms: Sequence[float]) -> list[float]:
     return [norm / norms[0] for norm in norms]
 
 
 def _configured_ratios(*, scale: Scale) -> list[float]:
     (norms,) = {c.scales for c in _made("none", scale)}
-    return [norm / norms[0] for norm in norms]
-
-
-def _normalised_ratios(*, scale: Scale) -> list[float]:
-    """Those of normalised networks with decay."""
-    del scale
-    norms = _NORMS["bn-decay"]
-    return [norm / norms[0] for norm in norms]
+    return _to_first(norms)
 
 
 RATIOS = numeric(
@@ -124,32 +117,26 @@ RATIOS = numeric(
     statement=r"5 : 15 : 30",
     source=ours("Caption of Figure 10; smaller networks are ours"),
     cases=grid(scale=("small", "full", "paper")),
-    predict=_printed_ratios,
+    predict=always(_to_first(_NORMS["none"])),
     measure=_configured_ratios,
     # Norms of narrow networks are whole multiples of their first.
     compare=Identical(),
-    must_refute=_normalised_ratios,
+    must_refute=always(
+        _to_first(_NORMS["bn-decay"]), "Those of normalised networks with decay."
+    ),
 )
 
 
-def _shapes(experiment: str, scale: Scale) -> list[list[int]]:
+def _shapes(experiment: str, *, scale: Scale) -> list[list[int]]:
     (shapes, *others) = [c.network.shapes for c in _made(experiment, scale)]
     # Images of several data sets differ in their first layer alone.
     assert all(other[1:] == shapes[1:] for other in others)
     return [list(shape) for shape in shapes]
 
 
-def _with_normalisation(*, scale: Scale) -> list[list[int]]:
-    return _shapes("bn-decay", scale)
-
-
-def _without_normalisation(*, scale: Scale) -> list[list[int]]:
-    return _shapes("none", scale)
-
-
 def _of_convolutions(*, scale: Scale) -> list[list[int]]:
     """The convolutional networks of the second experiment."""
-    return _shapes("bn-conv", scale)
+    return _shapes("bn-conv", scale=scale)
 
 
 SAME = numeric(
@@ -160,8 +147,8 @@ SAME = numeric(
     statement=r"\text{the same networks, normalised or not}",
     source=ours("Section 2, above Observation 3; the sizes are ours"),
     cases=grid(scale=("small", "full")),
-    predict=_with_normalisation,
-    measure=_without_normalisation,
+    predict=partial(_shapes, "bn-decay"),
+    measure=partial(_shapes, "none"),
     compare=Identical(),
     must_refute=_of_convolutions,
 )
