@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from empirical.conditioning.spectra import condition_by_depth as condition_by_depth
     from empirical.conditioning.spectra import normalised as normalised
     from empirical.conditioning.spectra import spectrum as spectrum
-    from empirical.conditioning.widths import Slope as Slope
     from empirical.conditioning.widths import WidthCurves as WidthCurves
     from empirical.conditioning.widths import error_slope as error_slope
     from empirical.conditioning.widths import kernels_by_width as kernels_by_width

@@ -143,7 +143,7 @@ def width(
 ) -> Result:
     """Mean kernels and their spread against width."""
     x = inputs(data, n=n, delta=delta, seed=seed, directory=directory)
-    both = kernels_by_width(
+    found = kernels_by_width(
         torch.from_numpy(x).to(device),
         activation=named(activation),
         widths=widths,
@@ -156,10 +156,9 @@ def width(
         "gram": (x @ x.T).tolist(),
         "widths": list(widths),
     }
-    for kind, curves in zip(("nngp", "ntk"), both, strict=True):
-        if curves is not None:
-            result[f"{kind}_means"] = curves.means.tolist()
-            result[f"{kind}_deviations"] = curves.deviations.tolist()
+    for kind, curves in found.items():
+        result[f"{kind}_means"] = curves.means.tolist()
+        result[f"{kind}_deviations"] = curves.deviations.tolist()
     return result
 
 
