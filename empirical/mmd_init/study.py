@@ -18,7 +18,7 @@ from empirical.mmd_init.faults import FAULTS
 from empirical.mmd_init.finetuning import FineTuned, finetune
 from empirical.mmd_init.pretraining import pretrain_stack
 from empirical.mmd_init.random_labels import pretrain_random_labels
-from empirical.mmd_init.recipes import FinetuneRecipe, RandomLabelRecipe
+from empirical.mmd_init.recipes import FinetuneRecipe
 from empirical.mmd_init.records import Found
 from empirical.networks import Params, joined
 from empirical.randomness import numpy_generator, torch_generator
@@ -136,14 +136,6 @@ def _pretrained(
     if c.method == "none":
         return start, (), runs, {}
     if c.method == "labels":
-        recipe = RandomLabelRecipe(
-            epochs=c.recipe.epochs,
-            steps=c.recipe.steps,
-            batch=c.recipe.batch,
-            rate=c.recipe.rate,
-            window=c.recipe.window,
-            frozen=c.recipe.frozen,
-        )
         made = pretrain_random_labels(
             c.network,
             start,
@@ -152,7 +144,7 @@ def _pretrained(
             generators=[
                 torch_generator(seed, records.TOPIC, "labels") for _, seed in c.runs
             ],
-            recipe=recipe,
+            recipe=c.recipe,
             progress=setting.progress,
             checkpoint=setting.checkpoint,
         )
