@@ -434,8 +434,6 @@ class TestRefusals:
         ):
             with pytest.raises(ValueError, match=match):
                 train(net, params, images, PLAIN)
-        with pytest.raises(ValueError, match="`targets` must be as many"):
-            train(net, params, x, PLAIN, targets=normal(2, *net.input_shape))
         with pytest.raises(
             ValueError, match="`rates` must be positive and finite, one"
         ):

@@ -7,8 +7,9 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from empirical.checks import check_choice
 from empirical.data import Dataset
-from empirical.identity_map.images import Pictures, checked
+from empirical.identity_map.images import Pictures
 from empirical.identity_map.measures.similarity import Closeness, heat_map
 from empirical.identity_map.probes import RHOS, Law, probes
 from empirical.networks import Convolutional, Network, Params
@@ -73,12 +74,8 @@ class Settings:
     examples: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
-        unknown = [kind for kind in self.kinds if kind not in KINDS]
-        if unknown:
-            raise ValueError(
-                f"Settings: `kinds` must be among {', '.join(KINDS)}, but one is "
-                f"{unknown[0]!r}"
-            )
+        for kind in self.kinds:
+            check_choice("Settings", "kinds", kind, KINDS)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -159,7 +156,6 @@ def check(
     shown: Sequence[str],
 ) -> None:
     """Refuse what `measure` can make nothing of."""
-    checked(images, who="measure", name="training_images")
     zero = ~images.flatten(1).any(dim=1)
     if bool(zero.any()):
         raise ValueError(
