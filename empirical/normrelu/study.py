@@ -117,6 +117,12 @@ def run_configuration(
         checkpoint=rates_kept,
         **common,
     )
+    if "test_accuracy" not in grid.series:
+        # None is left where the rates are compared.
+        raise RuntimeError(
+            "train: every network diverged at every rate of `--rates"
+            f" {' '.join(f'{rate:g}' for rate in c.rates)}`. Give smaller ones"
+        )
     # A planted fault begins after the rate has been chosen.
     scores = _scores(grid).reshape(len(c.rates), len(c.chosen_by))
     best = int(scores.mean(axis=1).argmax())

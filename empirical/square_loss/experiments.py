@@ -131,8 +131,8 @@ def configurations(scale: Scale) -> tuple[Configuration, ...]:
     sizes = SIZES[scale]
     made: list[Configuration] = []
     for data in sizes.pairs:
-        made += [*_paper(sizes, data), *_beside(sizes, data), *_rates(sizes, data)]
-        made += _added(sizes, data)
+        for part in (_paper, _beside, _rates, _noisy):
+            made += part(sizes, data)
     return tuple(made)
 
 
@@ -220,9 +220,7 @@ def _beside(s: Sizes, data: str) -> list[Configuration]:
     # Full batches and, with decay, steps that end small: equilibria met to rounding.
     still: dict[str, Any] = {"rate": 0.5, "batch": None}
     ends = (0.6, 0.8, 0.9)
-    # Coming to rest takes full batches as many updates as minibatches.
-    rests = s.epochs * (1 if s.batch is None else -(-2 * s.per_class // s.batch))
-    made = [
+    return [
         _configuration(
             s,
             "bn",
@@ -241,7 +239,8 @@ def _beside(s: Sizes, data: str) -> list[Configuration]:
                 "wn",
                 still
                 | {
-                    "epochs": rests,
+                    # Coming to rest takes full batches as many updates as minibatches.
+                    "epochs": s.updates,
                     "weight_decay": decay,
                     "decayed": "last",
                     "schedule": ends,
@@ -263,7 +262,7 @@ def _beside(s: Sizes, data: str) -> list[Configuration]:
             {
                 # Curvature grows with the product of the layers, and with the images.
                 "rate": s.plain_rate if s.batch is None else 0.02,
-                "epochs": rests,
+                "epochs": s.updates,
                 "batch": None,
                 "stable": s.stable,
                 "weight_decay": 1e-3,
@@ -272,62 +271,49 @@ def _beside(s: Sizes, data: str) -> list[Configuration]:
             scales=(3.0,),
             seeds=s.seeds[:5],
         ),
-    ]
-    made.append(
-        _configuration(
-            s,
-            "classes",
-            data,
-            "bn",
-            {"rate": 0.1, "weight_decay": 0.01, "schedule": s.schedule},
-            scales=(1.0,),
-            labels=s.classes,
-            per_class=s.per_class // 2,
-        )
-    )
-    return made
-
-
-def _added(s: Sizes, data: str) -> list[Configuration]:
-    """Return what was added later: cross entropy, and labels that are noisy."""
-    decayed: dict[str, Any] = {
-        "rate": 0.1,
-        "weight_decay": 0.01,
-        "schedule": s.schedule,
-    }
-    # Normalised over batches, as many updates as without noise, see
-    # docs/trained/square-loss.md.
-    per_epoch = -(-2 * s.per_class // NOISY_BATCH)
-    updates = s.epochs * (1 if s.batch is None else -(-2 * s.per_class // s.batch))
-    small: dict[str, Any] = {"batch": NOISY_BATCH, "schedule": (0.8,)}
-    runs: tuple[tuple[str, Family, dict[str, Any], int, tuple[float, ...]], ...] = (
-        ("bn-noise", "bn", {"rate": 0.01, "noise": 1.0}, updates, (0.1, 5.0)),
-        ("bn-batches", "bn", {"rate": 0.01}, updates, (0.1, 5.0)),
-        ("wn-noise", "wn", {"rate": 0.1, "noise": 0.5}, 4 * s.epochs, (0.1,)),
-    )
-    return [
-        _configuration(
-            s,
-            "classes-entropy",
-            data,
-            "bn",
-            decayed | {"loss": "entropy"},
-            scales=(1.0,),
-            labels=s.classes,
-            per_class=s.per_class // 2,
-        ),
         *(
             _configuration(
                 s,
                 name,
                 data,
-                family,
-                small | recipe | {"epochs": max(1, steps // per_epoch)},
-                scales=scales,
-                seeds=s.seeds[:FEW],
+                "bn",
+                {
+                    "loss": loss,
+                    "rate": 0.1,
+                    "weight_decay": 0.01,
+                    "schedule": s.schedule,
+                },
+                scales=(1.0,),
+                labels=s.classes,
+                per_class=s.per_class // 2,
             )
-            for name, family, recipe, steps, scales in runs
+            for name, loss in (("classes", "square"), ("classes-entropy", "entropy"))
         ),
+    ]
+
+
+def _noisy(s: Sizes, data: str) -> list[Configuration]:
+    """Return networks that learn from noisy labels, and what stands beside them."""
+    # Normalised over batches, as many updates as without noise, see
+    # docs/trained/square-loss.md.
+    per_epoch = -(-2 * s.per_class // NOISY_BATCH)
+    small: dict[str, Any] = {"batch": NOISY_BATCH, "schedule": (0.8,)}
+    runs: tuple[tuple[str, Family, dict[str, Any], int, tuple[float, ...]], ...] = (
+        ("bn-noise", "bn", {"rate": 0.01, "noise": 1.0}, s.updates, (0.1, 5.0)),
+        ("bn-batches", "bn", {"rate": 0.01}, s.updates, (0.1, 5.0)),
+        ("wn-noise", "wn", {"rate": 0.1, "noise": 0.5}, 4 * s.epochs, (0.1,)),
+    )
+    return [
+        _configuration(
+            s,
+            name,
+            data,
+            family,
+            small | recipe | {"epochs": max(1, steps // per_epoch)},
+            scales=scales,
+            seeds=s.seeds[:FEW],
+        )
+        for name, family, recipe, steps, scales in runs
     ]
 
 

@@ -30,6 +30,13 @@ class Sizes:
     deep: tuple[int, ...]
     deep_rates: tuple[float, ...]
 
+    @property
+    def updates(self) -> int:
+        """Updates that its epochs are of two classes."""
+        return self.epochs * (
+            1 if self.batch is None else -(-2 * self.per_class // self.batch)
+        )
+
 
 FEW = 8
 """Number of seeds where networks of different seeds agree closely."""

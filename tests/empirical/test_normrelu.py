@@ -482,7 +482,7 @@ def test_every_scale_has_every_arm_at_two_depths(scale):
     [
         ({"arm": "gelu"}, "`arm` must be one of normrelu"),
         ({"depth": 0}, "`depth` must be at least 1"),
-        ({"rates": ()}, "`rates` must be positive"),
+        ({"rates": ()}, "`rates` must increase, and be one at least"),
         ({"rates": (0.1, float("nan"))}, "`rates` must be positive"),
         ({"rates": (0.1, 0.01)}, "`rates` must increase"),
         ({"held_out": 8}, "`held_out` must lie between"),

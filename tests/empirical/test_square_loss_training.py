@@ -53,8 +53,8 @@ def usual(net, params, learnt, recipe, rate):
     generator, losses = order(), []
     size = recipe.batch or len(learnt.inputs)
     for epoch in range(recipe.epochs):
-        optimiser.param_groups[0]["lr"] = rate * recipe.rates_at(epoch)
-        optimiser.param_groups[-1]["lr"] = rate * recipe.rates_at(epoch)
+        for group in optimiser.param_groups:
+            group["lr"] = rate * recipe.drop ** sum(epoch >= t for t in recipe.drops)
         rows = torch.arange(len(learnt.inputs))
         if recipe.batch is not None:
             rows = torch.randperm(len(rows), generator=generator)
