@@ -176,9 +176,9 @@ def _pretrain(options: argparse.Namespace, setting: Setting) -> int:
     source = torch_generator(options.seed, "start")
     first = start(network, options.start, [source], device=setting.device)
     about["steps"] = recipe.updates(len(x))
-    _say(
+    sys.stderr.write(
         f"{about['rows']} inputs of {about['source']}, mean {about['mean']:.4g} and"
-        f" deviation {about['deviation']:.4g}; {about['steps']} steps"
+        f" deviation {about['deviation']:.4g}; {about['steps']} steps\n"
     )
 
     def run() -> "Pretrained":
@@ -303,10 +303,6 @@ def _spread(uniformity: Any, window: int) -> list[str]:
             " the first one: nothing is gained yet; try more `--steps` or another `--rate`"
         )
     return [f"The uniformity loss went from {first:.3g} to {last:.3g}: {means}."]
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

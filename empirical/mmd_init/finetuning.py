@@ -73,22 +73,6 @@ class FineTuned:
         """Mean accuracy over the tasks, one a run; NaN if one of its tasks diverged."""
         return self.test_accuracy.mean(axis=1)
 
-    @property
-    def std(self) -> Floats:
-        """Standard deviation over the tasks, divisor tasks - 1, one a run; NaN alike.
-
-        Raises
-        ------
-        ValueError
-            If there is only one task.
-        """
-        tasks = self.test_accuracy.shape[1]
-        if tasks < 2:
-            raise ValueError(
-                f"FineTuned.std: `tasks` must be at least 2, but there is {tasks}"
-            )
-        return self.test_accuracy.std(axis=1, ddof=1)
-
 
 def finetune(
     network: FullyConnected,
@@ -296,7 +280,6 @@ class _Data:
     ) -> None:
         self.inputs = images.inputs.to(like)
         self.test_inputs = images.test_inputs.to(like)
-        self.tasks = len(tasks)
         table = torch.from_numpy(tasks.astype(np.int64)).to(like.device)
         self.classes = table[:, images.labels.to(like.device)]
         self.test_classes = table[:, images.test_labels.to(like.device)]

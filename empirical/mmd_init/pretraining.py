@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from empirical.checks import check_finite
+from empirical.checks import check_finite, check_generators
 from empirical.mmd_init.gram import Escalations
 from empirical.mmd_init.inputs import checked, table
 from empirical.mmd_init.modules import Explicit, explicit
@@ -240,7 +240,7 @@ def pretrain_stack(
             " others on their own."
         )
     _check_network(network, params)
-    _check_generators(generators)
+    check_generators("pretrain", generators, "generator")
     recipe = recipes[0]
     x = checked(data, network.widths[0], recipe.batch, like=params[0])
     steps, batch = recipe.updates(len(x)), recipe.batch
@@ -348,15 +348,6 @@ def _start(
             "`networks.start(network, 'he', [generator])`"
         )
     return network, params
-
-
-def _check_generators(generators: Sequence[torch.Generator]) -> None:
-    for each in generators:
-        if not isinstance(each, torch.Generator):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(
-                "pretrain: `generator` must be a torch.Generator, but it is"
-                f" {each!r}. Say e.g. torch.Generator().manual_seed(7)"
-            )
 
 
 def _check_network(network: FullyConnected | Explicit, params: Params) -> None:

@@ -477,7 +477,7 @@ class TestRefuses:
 
     @pytest.mark.parametrize("generator", [0, None])
     def test_generators(self, generator):
-        with pytest.raises(TypeError, match=r"must be a torch\.Generator, but it is"):
+        with pytest.raises(ValueError, match=r"`generator` must be torch\.Generator"):
             pretrain(FINE, DATA, SHORT, generator=generator)
 
     def test_warns_of_what_is_not_standardised(self):
