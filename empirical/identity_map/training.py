@@ -82,7 +82,6 @@ def train(
     together: int | None = None,
     progress: loop.Progress | None = None,
     checkpoint: Path | None = None,
-    checkpoint_seconds: float = 30.0,
 ) -> Trained:
     """Train networks to reproduce their images.
 
@@ -109,8 +108,6 @@ def train(
         Where the state is kept; an interrupted call with the same arguments goes on
         from there, and one that had ended returns what it had. Further starts have
         theirs beside it, numbered behind its name. None is removed.
-    checkpoint_seconds : float
-        Least time between two savings on the way: a kill loses no more work than that.
 
     Returns
     -------
@@ -155,9 +152,7 @@ def train(
         generator=generator,
     )
     numbers = None if generator is None else generator.get_state()
-    run = partial(
-        _once, together=together, progress=progress, seconds=checkpoint_seconds
-    )
+    run = partial(_once, together=together, progress=progress)
     trained, rows = run(start, checkpoint=checkpoint), np.arange(len(params[0]))
     for count in range(1, recipe.retries + 1):
         exploded = np.flatnonzero([trained.status[r] == "diverged" for r in rows])
@@ -208,7 +203,6 @@ def _once(
     together: int | None,
     progress: loop.Progress | None,
     checkpoint: Path | None,
-    seconds: float,
 ) -> Trained:
     """Train every replicate from one start."""
     recipe = start.recipe
@@ -245,8 +239,7 @@ def _once(
         batches=batches,
         observers=looks.all(),
         together=_cached(task, stack, rule) if together is None else together,
-        checkpoint=checkpoint
-        and Checkpoint(checkpoint, of=start.fingerprint(), seconds=seconds),
+        checkpoint=checkpoint and Checkpoint(checkpoint, of=start.fingerprint()),
         progress=told,
     )
     with torch.no_grad():

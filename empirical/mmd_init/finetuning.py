@@ -89,7 +89,6 @@ def finetune(
     reached: Sequence[int] = (),
     progress: loop.Progress | None = None,
     checkpoint: Path | None = None,
-    checkpoint_seconds: float = 30.0,
 ) -> FineTuned:
     r"""Train each run's network on each task, by stacks.
 
@@ -132,8 +131,6 @@ def finetune(
     checkpoint : Path, optional
         Where progress is kept; a call that finds one goes on from it. Not removed at the
         end.
-    checkpoint_seconds : float
-        Least time between two writings of it.
 
     Returns
     -------
@@ -180,7 +177,6 @@ def finetune(
         of=fingerprint(
             described, (*params, *buffers, *data.tensors), generators, module=__name__
         ),
-        seconds=checkpoint_seconds,
     )
     of = torch.arange(replicates, device=params[0].device)
     whose, task = of // len(tasks), (of % len(tasks))[:, None]

@@ -108,7 +108,6 @@ def pretrain(
     snapshots: Sequence[int] = (),
     progress: Progress | None = None,
     checkpoint: Path | None = None,
-    checkpoint_seconds: float = 30.0,
 ) -> Pretrained:
     """Learn an initialisation from unlabelled inputs.
 
@@ -139,8 +138,6 @@ def pretrain(
     checkpoint : Path, optional
         Where progress is kept; a run that finds one goes on from it, step by step as if
         it had not stopped.
-    checkpoint_seconds : float
-        Least time between two writings of it.
 
     Returns
     -------
@@ -184,7 +181,6 @@ def pretrain(
         snapshots=snapshots,
         progress=progress,
         checkpoint=checkpoint,
-        checkpoint_seconds=checkpoint_seconds,
     )
     if isinstance(network, nn.Module):
         named = tuple(name for name, _ in network.named_parameters())
@@ -203,7 +199,6 @@ def pretrain_stack(
     snapshots: Sequence[int] = (),
     progress: Progress | None = None,
     checkpoint: Path | None = None,
-    checkpoint_seconds: float = 30.0,
 ) -> list[Pretrained]:
     """Learn a stack of initialisations side by side, each as if it were alone.
 
@@ -219,7 +214,7 @@ def pretrain_stack(
     generators : sequence of torch.Generator
         One each, on the CPU; runs that are given the same one see the same batches and
         the same noise, and it is drawn once.
-    on_degenerate, snapshots, progress, checkpoint, checkpoint_seconds
+    on_degenerate, snapshots, progress, checkpoint
         See `pretrain`, which also tells what is raised; a stack stops when all its runs
         have.
 
@@ -256,7 +251,6 @@ def pretrain_stack(
     kept = checkpoint and Checkpoint(
         checkpoint,
         of=fingerprint(described, (*params, x), generators, module=__name__),
-        seconds=checkpoint_seconds,
     )
     whole = len(x) // batch * batch
 

@@ -60,7 +60,6 @@ def pretrain_random_labels(
     together: int | None = None,
     progress: loop.Progress | None = None,
     checkpoint: Path | None = None,
-    checkpoint_seconds: float = 30.0,
 ) -> RandomLabelled:
     """Pre-train a stack on inputs with labels drawn uniformly for every minibatch.
 
@@ -88,7 +87,7 @@ def pretrain_random_labels(
     progress : callable, optional
         Called after each window, and on the way to its end, with the updates done, those
         in all, and the mean loss of the last window that is whole (before, of an update).
-    checkpoint, checkpoint_seconds
+    checkpoint : Path, optional
         See `finetuning.finetune`.
 
     Raises
@@ -130,7 +129,6 @@ def pretrain_random_labels(
     kept = checkpoint and Checkpoint(
         checkpoint,
         of=fingerprint(described, (*params, x), generators, module=__name__),
-        seconds=checkpoint_seconds,
     )
     # Each input with each label is an example.
     every = torch.arange(len(x) * classes, device=x.device)[None]
