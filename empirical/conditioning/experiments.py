@@ -263,9 +263,11 @@ def train(
         curves = train_all_layers(
             network, params, x, targets, step=sizes, steps=steps, every=every
         )
+    values = np.linalg.eigvalsh(kernels.cpu().numpy())
     return _curves(curves) | {
         "source": _source(data, n, directory),
-        "conditions": _raw_conditions(kernels).tolist(),
+        # Not normalised to unit diagonal: the rate is that of the kernel as it is.
+        "conditions": condition_numbers(values).tolist(),
     }
 
 
@@ -378,8 +380,3 @@ def _curves(curves: Curves) -> Result:
         "slowest_rates": slowest_rates(curves).tolist(),
         "steps_to_1e-6": steps_to(curves, 1e-6).tolist(),
     }
-
-
-def _raw_conditions(kernels: Tensor) -> Array:
-    # Not normalised to unit diagonal: the rate is that of the kernel as it is.
-    return condition_numbers(np.linalg.eigvalsh(kernels.cpu().numpy()))

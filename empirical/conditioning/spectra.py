@@ -269,10 +269,9 @@ def condition_by_depth(
 
 
 def _joined(parts: list[Spectrum]) -> Spectrum:
+    names = ("smallest", "largest", "conditions")
     return Spectrum(
-        smallest=np.concatenate([part.smallest for part in parts]),
-        largest=np.concatenate([part.largest for part in parts]),
-        conditions=np.concatenate([part.conditions for part in parts]),
+        **{name: np.concatenate([getattr(p, name) for p in parts]) for name in names}
     )
 
 
