@@ -694,7 +694,9 @@ class TestMeasure:
         # Three digits.
         got = found["trained/first"][0, 0, 1].numpy()
         np.testing.assert_allclose(got, want, rtol=5e-3)
-        with pytest.raises(ValueError, match="`kinds` must be one of singular, correlated, first"):
+        with pytest.raises(
+            ValueError, match="`kinds` must be one of singular, correlated, first"
+        ):
             Settings(kinds=("last",))
 
     def test_own_test_images(self):

@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from empirical.data import Dataset
 from empirical.identity_map.images import Pictures, unseen
 from empirical.identity_map.measures.sections import MEASUREMENTS
 from empirical.identity_map.measures.subjects import Settings, Subject, check
@@ -27,7 +26,6 @@ def measure(
     names: Sequence[str],
     seed: Seed,
     test_images: Pictures | None = None,
-    digits: tuple[Dataset, Dataset] | None = None,
     settings: Settings | None = None,
 ) -> dict[str, Any]:
     """Measure a stack of trained networks.
@@ -47,9 +45,6 @@ def measure(
         on the same images.
     test_images : Pictures, optional
         Unseen images of the network's shape; `images.unseen` by default.
-    digits : pair of Dataset, optional
-        Training and test set of "layer-error"; by default the MNIST digits that are the
-        same on every machine.
     settings : Settings, optional
 
     Returns
@@ -151,7 +146,6 @@ def measure(
         training=images.to(final[0]),
         names=tuple(f"train {name}" for name in training_images.names),
         tests=tests,
-        digits=digits,
         seed=seed,
         settings=settings,
     )
