@@ -5,8 +5,9 @@ train as one stack.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from empirical.checks import check_choice
@@ -132,14 +133,18 @@ def configurations(scale: Scale) -> tuple[Configuration, ...]:
     made: list[Configuration] = []
     for data in sizes.pairs:
         for part in (_paper, _beside, _rates, _noisy):
-            made += part(sizes, data)
+            made += part(sizes, partial(_configuration, sizes, data))
     return tuple(made)
+
+
+Make = Callable[..., Configuration]
+"""Makes a configuration of a scale and a data set; see `_configuration`."""
 
 
 def _configuration(
     s: Sizes,
-    name: str,
     data: str,
+    name: str,
     family: Family,
     recipe: Mapping[str, Any],
     *,
@@ -175,22 +180,18 @@ def _configuration(
     )
 
 
-def _paper(s: Sizes, data: str) -> list[Configuration]:
+def _paper(s: Sizes, make: Make) -> list[Configuration]:
     """Return the paper's three experiments."""
     return [
-        _configuration(
-            s,
+        make(
             "bn-decay",
-            data,
             "bn",
             {"rate": 0.1, "weight_decay": 0.01, "schedule": s.schedule},
             scales=s.starts,
             figures=(1, 2, 3, 4),
         ),
-        _configuration(
-            s,
+        make(
             "bn-conv",
-            data,
             "bn",
             {"rate": 0.01},
             scales=(0.1, 5.0),
@@ -200,13 +201,11 @@ def _paper(s: Sizes, data: str) -> list[Configuration]:
             # No decay, so variances stay far above the precision.
             dtype="float32",
         ),
-        _configuration(
-            s,
+        make(
             "none",
-            data,
             "none",
             # At these scales the printed rate suits wide networks only.
-            {"rate": s.plain_rate, "stable": s.stable},
+            {"rate": s.plain_rate, "stable": 1.0},
             scales=s.plain,
             widths=s.plain_widths,
             seeds=s.seeds[:FEW],
@@ -215,27 +214,23 @@ def _paper(s: Sizes, data: str) -> list[Configuration]:
     ]
 
 
-def _beside(s: Sizes, data: str) -> list[Configuration]:
+def _beside(s: Sizes, make: Make) -> list[Configuration]:
     """Return what the theory is about and the figures do not show."""
     # Full batches and, with decay, steps that end small: equilibria met to rounding.
     still: dict[str, Any] = {"rate": 0.5, "batch": None}
     ends = (0.6, 0.8, 0.9)
     return [
-        _configuration(
-            s,
+        make(
             "bn",
-            data,
             "bn",
             # The network of "bn-decay": what differs is the decay (and its rate).
             {"rate": 0.01},
             scales=(0.1, 5.0),
         ),
-        _configuration(s, "wn", data, "wn", still, scales=(0.1,), seeds=s.seeds[:9]),
+        make("wn", "wn", still, scales=(0.1,), seeds=s.seeds[:9]),
         *(
-            _configuration(
-                s,
+            make(
                 name,
-                data,
                 "wn",
                 still
                 | {
@@ -254,17 +249,15 @@ def _beside(s: Sizes, data: str) -> list[Configuration]:
                 ("wn-decay-0.01", 1e-2, (0.1, 5.0), FEW),
             )
         ),
-        _configuration(
-            s,
+        make(
             "none-decay",
-            data,
             "none",
             {
                 # Curvature grows with the product of the layers, and with the images.
                 "rate": s.plain_rate if s.batch is None else 0.02,
                 "epochs": s.updates,
                 "batch": None,
-                "stable": s.stable,
+                "stable": 1.0,
                 "weight_decay": 1e-3,
                 "schedule": s.schedule,
             },
@@ -272,10 +265,8 @@ def _beside(s: Sizes, data: str) -> list[Configuration]:
             seeds=s.seeds[:5],
         ),
         *(
-            _configuration(
-                s,
+            make(
                 name,
-                data,
                 "bn",
                 {
                     "loss": loss,
@@ -292,7 +283,7 @@ def _beside(s: Sizes, data: str) -> list[Configuration]:
     ]
 
 
-def _noisy(s: Sizes, data: str) -> list[Configuration]:
+def _noisy(s: Sizes, make: Make) -> list[Configuration]:
     """Return networks that learn from noisy labels, and what stands beside them."""
     # Normalised over batches, as many updates as without noise, see
     # docs/trained/square-loss.md.
@@ -304,10 +295,8 @@ def _noisy(s: Sizes, data: str) -> list[Configuration]:
         ("wn-noise", "wn", {"rate": 0.1, "noise": 0.5}, 4 * s.epochs, (0.1,)),
     )
     return [
-        _configuration(
-            s,
+        make(
             name,
-            data,
             family,
             small | recipe | {"epochs": max(1, steps // per_epoch)},
             scales=scales,
@@ -317,7 +306,7 @@ def _noisy(s: Sizes, data: str) -> list[Configuration]:
     ]
 
 
-def _rates(s: Sizes, data: str) -> list[Configuration]:
+def _rates(s: Sizes, make: Make) -> list[Configuration]:
     """Return experiments A and C from one start each, over ranges of rates."""
     with_decay: dict[str, Any] = {"weight_decay": 0.01, "schedule": s.schedule}
     # A start that keeps the size of signals, layer by layer: with neither, deep networks
@@ -332,10 +321,8 @@ def _rates(s: Sizes, data: str) -> list[Configuration]:
         ("none", "none", {}),
     )
     return [
-        _configuration(
-            s,
+        make(
             f"{name}-{grid}-{rate:g}",
-            data,
             family,
             # The rate as it stands: what is tried is whether it suits.
             {**recipe, "rate": rate},
