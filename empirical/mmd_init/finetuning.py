@@ -175,7 +175,10 @@ def finetune(
     kept = checkpoint and Checkpoint(
         checkpoint,
         of=fingerprint(
-            described, (*params, *buffers, *data.tensors), generators, module=__name__
+            described,
+            (*params, *buffers, *vars(data).values()),
+            generators,
+            module=__name__,
         ),
     )
     of = torch.arange(replicates, device=params[0].device)
@@ -285,18 +288,6 @@ class _Data:
             .flatten(0, 1)
             .to(like.device)
             for rows in (splits.train, splits.validation)
-        )
-
-    @property
-    def tensors(self) -> tuple[Tensor, ...]:
-        """All that a result depends on."""
-        return (
-            self.inputs,
-            self.classes,
-            self.train,
-            self.validation,
-            self.test_inputs,
-            self.test_classes,
         )
 
 

@@ -445,9 +445,9 @@ class TestRefuses:
             (DATA[:, :5], "must have the network's 6 features, but it has 5"),
             (
                 DATA.clone().index_fill_(0, torch.tensor([3, 9]), torch.nan),
-                "`data` must be finite, but 2 of 360 entries are not",
+                "`data` must be finite, but 12 of 360 entries are not",
             ),
-            (torch.full((9, 6), torch.inf), "must be finite, but 9 of 9 rows"),
+            (torch.full((9, 6), torch.inf), "must be finite, but 54 of 54 entries"),
             (DATA[:1].expand(9, -1), "must hold different inputs, but all 9 are equal"),
         ],
     )
