@@ -551,5 +551,5 @@ class TestInterpolation:
             ec.accuracy([[np.nan, 1.0]], [0])
         with pytest.raises(ValueError, match="`kernel` must be finite and fit"):
             ec.minimum_norm(3.0, [[1.0]], cross=[[1.0]])
-        with pytest.raises(ValueError, match="`deviation` must be finite"):
+        with pytest.raises(ValueError, match="`deviation` must not be negative"):
             ec.with_label_noise([[0.0]], deviation=-1.0, generator=numpy_generator(7))
