@@ -210,7 +210,8 @@ def _pretrain(options: argparse.Namespace, setting: Setting) -> int:
                 "pretrain: nothing is learnt, and nothing written: no window of"
                 f" {recipe.window} steps has a finite loss. Lower --rate."
             )
-        _save(partial, found, about)
+        state = {name: tensor.cpu() for name, tensor in found.state.items()}
+        save_tensors({"state": state, "inputs": about, "best": found.best}, partial)
     remove_checkpoints(kept)
     if options.figure is not None:
         draw(shown, options.figure)
@@ -226,11 +227,6 @@ def _pretrain(options: argparse.Namespace, setting: Setting) -> int:
 def _print(sentences: Sequence[str]) -> None:
     for sentence in sentences:
         sys.stdout.write(textwrap.fill(sentence, 88, break_on_hyphens=False) + "\n")
-
-
-def _save(path: Path, found: "Pretrained", about: dict[str, Any]) -> None:
-    state = {name: tensor.cpu() for name, tensor in found.state.items()}
-    save_tensors({"state": state, "inputs": about, "best": found.best}, path)
 
 
 def _record(

@@ -124,7 +124,9 @@ def run_configuration(
             f" {' '.join(f'{rate:g}' for rate in c.rates)}`. Give smaller ones"
         )
     # A planted fault begins after the rate has been chosen.
-    scores = _scores(grid).reshape(len(c.rates), len(c.chosen_by))
+    last = np.nan_to_num(grid.series["test_accuracy"][-1])
+    ended = np.array(grid.status).reshape(len(c.rates), -1) == "finished"
+    scores = np.where(ended, last.reshape(ended.shape), 0.0)
     best = int(scores.mean(axis=1).argmax())
     chosen = time.perf_counter()
     course = trained(
@@ -139,7 +141,6 @@ def run_configuration(
         **common,
     )
     devices.synchronise(setting.device)
-    ended = np.array(grid.status).reshape(scores.shape) == "finished"
     stable = [rate for rate, each in zip(c.rates, ended, strict=True) if each.all()]
     return STUDY.record(
         c,
@@ -158,11 +159,6 @@ def run_configuration(
         },
         draws=_draws(c, course),
     )
-
-
-def _scores(course: Course) -> Any:
-    last = course.series["test_accuracy"][-1]
-    return np.where(np.array(course.status) == "finished", np.nan_to_num(last), 0.0)
 
 
 def _draws(configuration: Configuration, course: Course) -> Draws:
