@@ -22,15 +22,7 @@ from empirical.testbed.writing import rounded
 
 def problem_of(configuration: Configuration, setting: Setting = CPU) -> Problem:
     """Return a configuration's examples, inputs of unit norm."""
-    c = configuration
-    return problem_at(
-        setting,
-        c.data,
-        range(10),
-        per_class=c.per_class,
-        tests=c.tests,
-        side=c.side,
-    )
+    return problem_at(setting, configuration, range(10))
 
 
 def network_of(configuration: Configuration, found: Problem) -> Network:

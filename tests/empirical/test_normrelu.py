@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 from empirical.activations import NormReLU, normalize
+from empirical.networks import Norm
 from empirical.normrelu import ARMS, Configuration, configurations, run_configuration
 from empirical.normrelu import __main__ as command
 from empirical.normrelu.ending import ending
@@ -184,9 +185,9 @@ class Plain(nn.Module):
         layers = []
         for fan_in, out in itertools.pairwise(sizes[:-1]):
             layers.append(nn.Linear(fan_in, out, bias=False))
-            if arm.norm == "batch":
+            if arm.norm == Norm(over="batch"):
                 layers.append(nn.BatchNorm1d(out))
-            if arm.norm == "layer":
+            if arm.norm == Norm(over="layer"):
                 layers.append(nn.LayerNorm(out))
             given = arm.activation
             layers.append(act_of[given]() if isinstance(given, str) else given)
