@@ -57,6 +57,7 @@ def pretrain_random_labels(
     *,
     generators: Sequence[torch.Generator],
     recipe: Recipe | None = None,
+    optimiser: Adam | None = None,
     together: int | None = None,
     progress: loop.Progress | None = None,
     checkpoint: Path | None = None,
@@ -81,6 +82,8 @@ def pretrain_random_labels(
     recipe : Recipe, optional
         For its batch, steps, rate, window and `frozen`; by default the paper's, with its
         9,375 steps on the 60,000 digits.
+    optimiser : Adam, optional
+        With other moments than PyTorch's, or another number below the line.
     together : int, optional
         Replicates updated together: the same numbers up to rounding, at another speed.
         See `task.replicates_at_once`.
@@ -114,7 +117,7 @@ def pretrain_random_labels(
     >>> made.losses.shape, bool(abs(made.losses[0, -1] - np.log(2.0)) < 0.02)
     ((1, 6), True)
     """
-    recipe = recipe or Recipe()
+    recipe, optimiser = recipe or Recipe(), optimiser or Adam()
     replicates = check_params("pretrain_random_labels", network, params)
     steps = _checked(network, inputs, recipe)
     if len(generators) != replicates:
@@ -125,7 +128,7 @@ def pretrain_random_labels(
     together = replicates_at_once(network, params) if together is None else together
     check_counts("pretrain_random_labels", together=together)
     x, classes = inputs.to(params[0]), network.widths[-1]
-    described = (network, recipe, together, x.device.type)
+    described = (network, recipe, optimiser, together, x.device.type)
     kept = checkpoint and Checkpoint(
         checkpoint,
         of=fingerprint(described, (*params, x), generators, module=__name__),
@@ -155,7 +158,7 @@ def pretrain_random_labels(
             recipe.rate,
             frozen=recipe.frozen,
         ),
-        Adam(),
+        optimiser,
         steps=steps,
         check=recipe.window,
         batches=Epochs(whole, recipe.batch, generators, order=labelled),

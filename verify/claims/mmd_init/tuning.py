@@ -20,6 +20,7 @@ from empirical.mmd_init.finetuning import finetune
 from empirical.mmd_init.networks import from_module
 from empirical.mmd_init.random_labels import pretrain_random_labels
 from empirical.mmd_init.recipes import FinetuneRecipe, Recipe
+from empirical.testbed.optimisers import Adam
 from verify.claim import grid
 from verify.claims._twins import closed, drawn_into, normal, orders, sketch
 from verify.compare import Identical
@@ -206,7 +207,7 @@ def _plain_labels(*, norm: bool, frozen: bool, wrong: bool) -> list[float]:
     for run in range(_RUNS):
         net, generator = plain([5, 6, 3], run, norm=norm), _own(run)
         learnt = [*net.parameters()][-2:] if frozen else [*net.parameters()]
-        adam = torch.optim.Adam(learnt, lr=0.04)
+        adam = torch.optim.Adam(learnt, lr=0.04, betas=(0.7, 0.9), eps=1e-6)
         kept, least, at, sums = _state(net), np.inf, 0, list[float]()
         kept = [p.detach().clone() for p in kept]
         windows: list[float] = []
@@ -242,6 +243,7 @@ def _found_labels(*, norm: bool, frozen: bool) -> list[float]:
         normal(11, 5, seed=[103]),
         generators=[_own(run) for run in range(_RUNS)],
         recipe=Recipe(steps=7, window=3, batch=4, rate=0.04, frozen=frozen),
+        optimiser=Adam(betas=(0.7, 0.9), eps=1e-6),
     )
     found: list[float] = []
     for run in range(_RUNS):
