@@ -103,6 +103,27 @@ def check_schedule(who: str, schedule: tuple[float, ...]) -> None:
         )
 
 
+def check_symmetric(who: str, name: str, matrices: Any, slack: float) -> None:
+    """Refuse arrays or tensors (..., n, n) unlike their mirror images.
+
+    Products of large matrices are symmetric to rounding only: entries may differ by
+    `slack` times the largest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> check_symmetric("spectrum", "kernels", np.array([[1.0, 0.5], [0.25, 1.0]]), 1e-9)
+    Traceback (most recent call last):
+    ValueError: spectrum: `kernels` must be symmetric, but entries differ by 0.25 ...
+    """
+    skew = float(abs(matrices - matrices.swapaxes(-1, -2)).max())
+    if not skew <= slack * float(abs(matrices).max()):
+        raise ValueError(
+            f"{who}: `{name}` must be symmetric, but entries differ by {skew:.3g} from "
+            "their mirror images"
+        )
+
+
 def check_generators(who: str, generators: Any, name: str = "generators") -> None:
     """Refuse what is no list of generators, or an empty one.
 

@@ -27,6 +27,15 @@ def approx(expected: Any, rel: Any = None, abs: Any = None, **options: Any) -> A
 pytest.approx = approx
 
 
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write checkpoints at every pause, as if each were late."""
+    # Loaded here: most tests do without PyTorch.
+    from empirical.testbed.checkpoints import Checkpoint
+
+    monkeypatch.setattr(Checkpoint, "due", True)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Collect without looking for garbage, nor look at what was collected again.

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.checks import check_choice, check_counts, check_finite
+from empirical.checks import check_choice, check_counts, check_finite, check_symmetric
 from empirical.networks import FullyConnected
 from empirical.testbed.loop import Task, train
 from empirical.testbed.observers import Curve, Diverged
@@ -108,13 +108,8 @@ def step_sizes(kernels: npt.ArrayLike | Tensor, *, rule: Rule = "largest") -> Ar
             f"shape {k.shape} and {np.count_nonzero(~np.isfinite(k))} entries that are "
             "not finite"
         )
-    skew = np.abs(k - k.swapaxes(-1, -2)).max()
     # Those of float32 are symmetric to their own rounding.
-    if skew > 1e-4 * np.abs(k).max():
-        raise ValueError(
-            "step_sizes: `kernels` must be symmetric, but entries differ by "
-            f"{skew:.3g} from their mirror images"
-        )
+    check_symmetric("step_sizes", "kernels", k, 1e-4)
     check_choice("step_sizes", "rule", rule, ("largest", "balanced"))
     values = np.linalg.eigvalsh(k)
     n, low, high = k.shape[-1], values[..., 0], values[..., -1]

@@ -18,7 +18,6 @@ from empirical.checks import check_choice, check_positive, check_weights
 from empirical.conditioning.activations import named
 from empirical.conditioning.chains import layer_statistics, pair_chains
 from empirical.conditioning.descent import (
-    Curves,
     step_sizes,
     train_all_layers,
     train_top_layer,
@@ -122,9 +121,7 @@ def depth(
     }
     for kind, spectrum in (("nngp", curves.nngp), ("ntk", curves.ntk)):
         if spectrum is not None:
-            result[f"{kind}_conditions"] = spectrum.conditions.tolist()
-            result[f"{kind}_smallest"] = spectrum.smallest.tolist()
-            result[f"{kind}_largest"] = spectrum.largest.tolist()
+            result |= _lists(spectrum, f"{kind}_")
     return result
 
 
@@ -143,7 +140,7 @@ def width(
 ) -> Result:
     """Mean kernels and their spread against width."""
     x = inputs(data, n=n, delta=delta, seed=seed, directory=directory)
-    both = kernels_by_width(
+    found = kernels_by_width(
         torch.from_numpy(x).to(device),
         activation=named(activation),
         widths=widths,
@@ -156,10 +153,8 @@ def width(
         "gram": (x @ x.T).tolist(),
         "widths": list(widths),
     }
-    for kind, curves in zip(("nngp", "ntk"), both, strict=True):
-        if curves is not None:
-            result[f"{kind}_means"] = curves.means.tolist()
-            result[f"{kind}_deviations"] = curves.deviations.tolist()
+    for kind, curves in found.items():
+        result |= _lists(curves, f"{kind}_")
     return result
 
 
@@ -264,9 +259,13 @@ def train(
         curves = train_all_layers(
             network, params, x, targets, step=sizes, steps=steps, every=every
         )
-    return _curves(curves) | {
+    values = np.linalg.eigvalsh(kernels.cpu().numpy())
+    return _lists(curves) | {
+        "slowest_rates": slowest_rates(curves).tolist(),
+        "steps_to_1e-6": steps_to(curves, 1e-6).tolist(),
         "source": _source(data, n, directory),
-        "conditions": _raw_conditions(kernels).tolist(),
+        # Not normalised to unit diagonal: the rate is that of the kernel as it is.
+        "conditions": condition_numbers(values).tolist(),
     }
 
 
@@ -370,17 +369,6 @@ def _means(**samples: Array) -> Result:
     return result
 
 
-def _curves(curves: Curves) -> Result:
-    return {
-        "steps": curves.steps.tolist(),
-        "losses": curves.losses.tolist(),
-        "step_sizes": curves.step_sizes.tolist(),
-        "diverged_at": curves.diverged_at.tolist(),
-        "slowest_rates": slowest_rates(curves).tolist(),
-        "steps_to_1e-6": steps_to(curves, 1e-6).tolist(),
-    }
-
-
-def _raw_conditions(kernels: Tensor) -> Array:
-    # Not normalised to unit diagonal: the rate is that of the kernel as it is.
-    return condition_numbers(np.linalg.eigvalsh(kernels.cpu().numpy()))
+def _lists(arrays: Any, before: str = "") -> Result:
+    """Return the arrays of a dataclass as lists, by name."""
+    return {before + name: values.tolist() for name, values in vars(arrays).items()}

@@ -1,13 +1,12 @@
 r"""Minimum-norm interpolation with a given kernel matrix, and digits to try it on."""
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from empirical.checks import check_whole
+from empirical.checks import check_symmetric, check_weights, check_whole
 from empirical.data import load, unit_rows
 
 Array = npt.NDArray[np.float64]
@@ -212,17 +211,13 @@ def with_label_noise(
     >>> y.tolist()
     [[0.0]]
     """
-    if not (math.isfinite(deviation) and deviation >= 0.0):
-        raise ValueError(
-            "with_label_noise: `deviation` must be finite and not negative, but it is "
-            f"{deviation}"
-        )
+    check_weights("with_label_noise", deviation=deviation)
     y = np.asarray(targets, dtype=np.float64)
     return y + deviation * generator.standard_normal(y.shape)
 
 
 def _check(kernel: Array, targets: Array, cross: Array) -> None:
-    who, n = "minimum_norm", kernel.shape[0] if kernel.ndim else 0
+    n = kernel.shape[0] if kernel.ndim else 0
     for name, value, fits in (
         ("kernel", kernel, kernel.shape == (n, n) and n > 0),
         ("targets", targets, targets.ndim == 2 and len(targets) == n),
@@ -230,13 +225,7 @@ def _check(kernel: Array, targets: Array, cross: Array) -> None:
     ):
         if not fits or not np.isfinite(value).all():
             raise ValueError(
-                f"{who}: `{name}` must be finite and fit {n} training inputs, but it "
-                f"has shape {value.shape}, or an entry is not finite"
+                f"minimum_norm: `{name}` must be finite and fit {n} training inputs, but"
+                f" it has shape {value.shape}, or an entry is not finite"
             )
-    skew = float(np.abs(kernel - kernel.T).max())
-    # Products of large matrices are symmetric to rounding only.
-    if skew > 1e-10 * float(np.abs(kernel).max()):
-        raise ValueError(
-            f"{who}: `kernel` must be symmetric, but entries differ by {skew:.3g} from "
-            "their mirror images"
-        )
+    check_symmetric("minimum_norm", "kernel", kernel, 1e-10)

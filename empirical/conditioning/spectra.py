@@ -8,7 +8,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.checks import check_counts, check_finite, check_whole
+from empirical.checks import (
+    check_counts,
+    check_finite,
+    check_symmetric,
+    check_whole,
+)
 from empirical.conditioning.chains import gram_chain
 from empirical.kernels import MAX_BYTES, draws_per_chunk, gram, nngp_ntk
 from empirical.networks import Elementwise, FullyConnected
@@ -115,13 +120,7 @@ def spectrum(kernels: Tensor) -> Spectrum:
     True
     """
     scaled = normalised(kernels.detach())
-    skew = float((scaled - scaled.mT).abs().max())
-    # Products of large matrices are symmetric to rounding only.
-    if skew > torch.finfo(scaled.dtype).eps ** 0.5:
-        raise ValueError(
-            "spectrum: `kernels` must be symmetric, but normalised entries differ by "
-            f"{skew:.3g} from their mirror images"
-        )
+    check_symmetric("spectrum", "kernels", scaled, torch.finfo(scaled.dtype).eps ** 0.5)
     values = torch.linalg.eigvalsh(scaled).cpu().numpy()
     return Spectrum(
         smallest=values[..., 0].astype(np.float64),
@@ -269,10 +268,9 @@ def condition_by_depth(
 
 
 def _joined(parts: list[Spectrum]) -> Spectrum:
+    names = ("smallest", "largest", "conditions")
     return Spectrum(
-        smallest=np.concatenate([part.smallest for part in parts]),
-        largest=np.concatenate([part.largest for part in parts]),
-        conditions=np.concatenate([part.conditions for part in parts]),
+        **{name: np.concatenate([getattr(p, name) for p in parts]) for name in names}
     )
 
 

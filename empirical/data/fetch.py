@@ -11,14 +11,15 @@ from empirical.data.sources import NAMES, cache_directory
 
 Progress = Callable[[str], None]
 
+SECONDS = 60.0
+"""Of silence, after which a mirror is given up."""
+
 
 def fetch(
     name: str,
     *,
     directory: Path | str | None = None,
-    mirrors: Sequence[str] | None = None,
     progress: Progress = lambda _: None,
-    timeout: float = 60.0,
 ) -> list[Path]:
     """Download a data set into the cache, checking every file before it is kept.
 
@@ -27,12 +28,8 @@ def fetch(
     name : {"mnist", "fashion-mnist", "cifar10"}
     directory : path, optional
         Instead of the user's cache; files go into a folder named after the data set.
-    mirrors : sequence of str, optional
-        Base addresses, ending with a slash, tried in order instead of the public ones.
     progress : callable
         Called with one line of text for each step.
-    timeout : float
-        Seconds of silence after which a mirror is given up.
 
     Returns
     -------
@@ -55,14 +52,11 @@ def fetch(
     folder = (cache_directory() if directory is None else Path(directory)) / name
     folder.mkdir(parents=True, exist_ok=True)
     if name == "cifar10":
-        known, files = _files.CIFAR_MIRRORS, [_files.CIFAR_ARCHIVE]
+        mirrors, files = _files.CIFAR_MIRRORS, [_files.CIFAR_ARCHIVE]
     else:
-        known = _files.IDX_SETS[name].mirrors
+        mirrors = _files.IDX_SETS[name].mirrors
         files = sorted(_files.IDX_SETS[name].sha256)
-    return [
-        _fetch_file(name, folder / f, mirrors or known, progress, timeout)
-        for f in files
-    ]
+    return [_fetch_file(name, folder / f, mirrors, progress) for f in files]
 
 
 def _check(name: str, path: Path, digest_of: str) -> None:
@@ -73,7 +67,7 @@ def _check(name: str, path: Path, digest_of: str) -> None:
 
 
 def _fetch_file(
-    name: str, path: Path, mirrors: Sequence[str], progress: Progress, timeout: float
+    name: str, path: Path, mirrors: Sequence[str], progress: Progress
 ) -> Path:
     if path.exists():
         _check(name, path, path.name)
@@ -85,7 +79,7 @@ def _fetch_file(
         progress(f"{path.name}: from {mirror}")
         try:
             with (
-                urllib.request.urlopen(mirror + path.name, timeout=timeout) as response,
+                urllib.request.urlopen(mirror + path.name, timeout=SECONDS) as response,
                 partial.open("wb") as target,
             ):
                 while block := response.read(1 << 20):

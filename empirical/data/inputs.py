@@ -197,16 +197,12 @@ def assumption_a_inputs(
 
 
 def assumption_b_inputs(
-    n: int,
-    delta: float,
-    *,
-    generator: np.random.Generator,
-    rank: int | None = None,
+    n: int, delta: float, *, generator: np.random.Generator
 ) -> Array:
     r"""Return unit inputs whose Gram matrix has smallest eigenvalue `delta`.
 
-    A singular part, n points of a sphere in `rank` < n dimensions, plus an orthogonal
-    part: :math:`G = (1 - \delta) U U^T + \delta I`.
+    A singular part, n points of a sphere in n - 1 dimensions, plus an orthogonal part:
+    :math:`G = (1 - \delta) U U^T + \delta I`.
 
     Parameters
     ----------
@@ -215,12 +211,10 @@ def assumption_b_inputs(
     delta : float
         In (0, 1).
     generator : numpy.random.Generator
-    rank : int, optional
-        In 1..n-1, by default n - 1; a small one gives clusters.
 
     Returns
     -------
-    array, shape (n, rank + n)
+    array, shape (n, 2 n - 1)
 
     References
     ----------
@@ -233,12 +227,8 @@ def assumption_b_inputs(
     0.01
     """
     _check_delta("assumption_b_inputs", delta)
-    inner = n - 1 if rank is None else rank
-    if not 1 <= inner < n:
-        raise ValueError(
-            f"assumption_b_inputs: `rank` must lie in 1..{n - 1}, but it is {inner}"
-        )
-    base = sphere_inputs(n, inner, generator=generator)
+    check_counts("assumption_b_inputs", 2, n=n)
+    base = sphere_inputs(n, n - 1, generator=generator)
     return np.hstack([math.sqrt(1.0 - delta) * base, math.sqrt(delta) * np.eye(n)])
 
 

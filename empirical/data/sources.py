@@ -19,7 +19,8 @@ from empirical.data._files import Bytes
 Split = Literal["train", "test"]
 
 NAMES = ("mnist", "fashion-mnist", "cifar10")
-"""Data sets that `load` knows."""
+"""Data sets that `load` knows: MNIST by LeCun, Cortes and Burges, CC BY-SA 3.0;
+Fashion-MNIST by Zalando, MIT; CIFAR-10 by Krizhevsky, of no stated licence."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,8 +38,6 @@ class Dataset:
         Which files these are and whether their digests were checked; for a record.
     sha256 : str
         Of the image bytes followed by the label bytes, in the order given here.
-    licence : str
-        Under which terms the images are published.
     """
 
     images: Bytes
@@ -47,7 +46,6 @@ class Dataset:
     split: str
     source: str
     sha256: str
-    licence: str
 
     def __len__(self) -> int:
         return len(self.images)
@@ -80,13 +78,6 @@ class Dataset:
         }
 
 
-_LICENCES = {
-    "mnist": "CC BY-SA 3.0 (LeCun, Cortes, Burges)",
-    "fashion-mnist": "MIT (Zalando)",
-    "cifar10": "no licence stated (Krizhevsky 2009)",
-}
-
-
 def _dataset(
     images: Bytes, labels: Bytes, name: str, split: str, source: str
 ) -> Dataset:
@@ -101,7 +92,6 @@ def _dataset(
         split=split,
         source=source,
         sha256=digest.hexdigest(),
-        licence=_LICENCES[name],
     )
 
 
@@ -189,18 +179,12 @@ def _find_idx(places: list[Path], name: str, split: Split) -> Dataset | None:
     names = idx.files(split)
     for place in places:
         # Unpacked files are as good: the digests are of the content.
-        paths = [
-            next(
-                (p for p in (place / f, (place / f).with_suffix("")) if p.exists()),
-                None,
-            )
-            for f in names
-        ]
-        if paths[0] is not None and paths[1] is not None:
+        both = [(place / f, (place / f).with_suffix("")) for f in names]
+        paths = [[path for path in each if path.exists()] for each in both]
+        if all(paths):
             images, labels = (
-                _files.read_idx(path, sha256=idx.sha256[f])
-                for path, f in zip(paths, names, strict=True)
-                if path is not None
+                _files.read_idx(each[0], sha256=idx.sha256[f])
+                for each, f in zip(paths, names, strict=True)
             )
             return _dataset(images, labels, name, split, f"{name}, verified")
     return None

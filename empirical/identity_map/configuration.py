@@ -70,13 +70,9 @@ class Configuration:
         checked_name(self.name)
         checked_measurements(self.measurements)
         check_choice("Configuration", "fault", self.fault, ("", *FAULTS))
+        check_choice("Configuration", "data", self.data, (*NAMES, "channelled"))
         for scheme in self.schemes:
             initial.checked(scheme)
-        if self.data not in (*NAMES, "channelled"):
-            raise ValueError(
-                f"Configuration: `data` must be one of {', '.join(NAMES)}, channelled, "
-                f"but it is {self.data!r}"
-            )
         sizes = {len(labels) for labels in self.labels}
         if len(sizes) != 1 or 0 in sizes or not self.seeds or not self.schemes:
             raise ValueError(

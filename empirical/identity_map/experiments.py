@@ -5,6 +5,7 @@ images, initialisations, learning rates) times its seeds train as one batch.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -34,15 +35,16 @@ def configurations(scale: Scale) -> tuple[Configuration, ...]:
     """
     check_scale(scale)
     s = BY_NAME[scale]
-    made = (
-        *_depth_curves(s),
-        *_fully_connected(s),
-        *_many_examples(s),
-        *_shapes(s),
-        *_procedures(s),
-        *_other_images(s),
-        *_remarks(s),
+    parts = (
+        _depth_curves,
+        _fully_connected,
+        _many_examples,
+        _shapes,
+        _procedures,
+        _other_images,
+        _remarks,
     )
+    made = [c for part in parts for c in part(s, partial(_one, s))]
     return tuple(replace(c, settings={**s.settings, **c.settings}) for c in made)
 
 
@@ -71,7 +73,11 @@ def _one(
     return Configuration(name=name, figures=figures, network=network, **given)
 
 
-def _depth_curves(s: Sizes) -> list[Configuration]:
+One = Callable[..., Configuration]
+"""Makes a configuration of a scale; see `_one`."""
+
+
+def _depth_curves(s: Sizes, one: One) -> list[Configuration]:
     """Figures 3 to 7, 15 to 24, 35, 36: convolutional networks of every depth.
 
     With biases they are trained as they are; without, gradients are rescaled until the
@@ -93,8 +99,7 @@ def _depth_curves(s: Sizes) -> list[Configuration]:
                 figures += (5, 6, 7, 20, 21, 15, 16, 17, 18, 24)
                 wanted += ("layer-error", "pictures", "sizes", "signal")
             made.append(
-                _one(
-                    s,
+                one(
                     f"{kind}-depth-{layers}",
                     figures,
                     _cnn(s, layers, bias=bias),
@@ -108,11 +113,10 @@ def _depth_curves(s: Sizes) -> list[Configuration]:
     return made
 
 
-def _fully_connected(s: Sizes) -> list[Configuration]:
+def _fully_connected(s: Sizes, one: One) -> list[Configuration]:
     """Figures 2, 11 to 14, 33, 34, 41, and the fully connected part of 19."""
     made = [
-        _one(
-            s,
+        one(
             f"fcn-{activation}-depth-{layers}-width-{width}",
             (2, 13, 14, 34, 19) if activation == "relu" else (11, 14, 33),
             _fcn(s, layers, width=width, activation=activation),
@@ -125,8 +129,7 @@ def _fully_connected(s: Sizes) -> list[Configuration]:
         if width == s.fcn_widths[0] or 1 < layers <= s.wide_depth
     ]
     made += [
-        _one(
-            s,
+        one(
             f"two-layer-{trained}-width-{width}",
             (12,),
             _fcn(s, 2, width=width),
@@ -137,18 +140,17 @@ def _fully_connected(s: Sizes) -> list[Configuration]:
     ]
     for layers in s.residual:
         network = copier("residual", shape=s.shape(), layers=layers)
-        made.append(_one(s, f"residual-depth-{layers}", (41,), network))
+        made.append(one(f"residual-depth-{layers}", (41,), network))
     return [replace(each, seeds=s.starts) for each in made]
 
 
-def _many_examples(s: Sizes) -> list[Configuration]:
+def _many_examples(s: Sizes, one: One) -> list[Configuration]:
     """Figures 1 and 40: many examples."""
     networks = {f"cnn-{s.all_cnn}": _cnn(s, s.all_cnn)} | {
         f"fcn-{layers}": _fcn(s, layers) for layers in s.all_fcn
     }
     return [
-        _one(
-            s,
+        one(
             f"many-{name}",
             (1, 40),
             network,
@@ -162,13 +164,13 @@ def _many_examples(s: Sizes) -> list[Configuration]:
     ]
 
 
-def _shapes(s: Sizes) -> list[Configuration]:
+def _shapes(s: Sizes, one: One) -> list[Configuration]:
     """Figures 8 to 10 and 25 to 30: image size, kernel, channels."""
     made: list[Configuration] = []
 
     def add(name: str, figures: tuple[int, ...], net: Copier, *more: str) -> None:
         seeds = _seeds(net, s)
-        made.append(_one(s, name, figures, net, seeds=seeds, measurements=_SEEN + more))
+        made.append(one(name, figures, net, seeds=seeds, measurements=_SEEN + more))
 
     for layers in s.image_depths:
         for size in s.image_sizes:
@@ -195,11 +197,10 @@ def _seeds(network: Copier, s: Sizes) -> tuple[int, ...]:
     return s.starts if network.layers > 8 else s.seeds
 
 
-def _procedures(s: Sizes) -> list[Configuration]:
+def _procedures(s: Sizes, one: One) -> list[Configuration]:
     """Figures 31 and 32: initialisations, and optimisers with their rates."""
     made = [
-        _one(
-            s,
+        one(
             f"printed-depth-{layers}",
             (31,),
             _cnn(s, layers),
@@ -211,10 +212,9 @@ def _procedures(s: Sizes) -> list[Configuration]:
         )
         for layers in s.detailed
     ]
-    for layers in s.scheme_depths:
+    for layers in s.varied_depths:
         made.append(
-            _one(
-                s,
+            one(
                 f"schemes-depth-{layers}",
                 (31,),
                 _cnn(s, layers),
@@ -224,8 +224,7 @@ def _procedures(s: Sizes) -> list[Configuration]:
             )
         )
         made += [
-            _one(
-                s,
+            one(
                 f"optimiser-{optimiser}-depth-{layers}",
                 (32,),
                 _cnn(s, layers),
@@ -239,22 +238,20 @@ def _procedures(s: Sizes) -> list[Configuration]:
     return made
 
 
-def _other_images(s: Sizes) -> list[Configuration]:
+def _other_images(s: Sizes, one: One) -> list[Configuration]:
     """Figures 37 to 39, 42, 43: other digits, two and three images, colour."""
     made = [
-        _one(
-            s,
+        one(
             f"digits-depth-{layers}",
             (37,),
             _cnn(s, layers),
             labels=tuple((digit,) for digit in range(10)),
             seeds=s.seeds[:1],
         )
-        for layers in s.digit_depths
+        for layers in s.varied_depths
     ]
     made += [
-        _one(
-            s,
+        one(
             f"images-{len(labels)}-depth-{layers}",
             (38,) if len(labels) == 2 else (39,),
             _cnn(s, layers),
@@ -277,8 +274,7 @@ def _other_images(s: Sizes) -> list[Configuration]:
         ),
     )
     made += [
-        _one(
-            s,
+        one(
             f"colour-{kind}-{layers}",
             (42, 43),
             network(layers),
@@ -296,15 +292,14 @@ _MIDDLE = (3, 7, 10, 13)
 """Layers of networks that may show edges, and of shallower ones."""
 
 
-def _remarks(s: Sizes) -> list[Configuration]:
+def _remarks(s: Sizes, one: One) -> list[Configuration]:
     """Networks of remarks in the text: edges, bottom layers, nothing clipped."""
     if not s.fresh:
         return []
     plainly, five = replace(s.recipe, rescale=False), s.fresh[: len(s.fresh) // 2]
     slow = replace(plainly, steps=s.slow or s.recipe.steps)
     made = [
-        _one(
-            s,
+        one(
             f"edges-depth-{layers}",
             (3,),
             _cnn(s, layers, bias=True),
@@ -315,8 +310,7 @@ def _remarks(s: Sizes) -> list[Configuration]:
         for layers in _MIDDLE
     ]
     made.append(
-        _one(
-            s,
+        one(
             "bottom-depth-20",
             (5,),
             _cnn(s, 20, bias=True),
@@ -326,8 +320,7 @@ def _remarks(s: Sizes) -> list[Configuration]:
         )
     )
     made += [
-        _one(
-            s,
+        one(
             f"unclipped-fcn-{scheme}",
             (19,),
             # Eleven hidden layers.

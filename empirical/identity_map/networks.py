@@ -57,11 +57,8 @@ def copier(
     >>> copier("fcn", shape=(1, 28, 28), layers=10, width=2048).parameters
     36765696
     """
-    for name, value, known in (
-        ("kind", kind, KINDS),
-        ("activation", activation, ACTIVATIONS),
-    ):
-        check_choice("copier", name, value, known)
+    check_choice("copier", "kind", kind, KINDS)
+    check_choice("copier", "activation", activation, ACTIVATIONS)
     residual, pixels = kind == "residual", math.prod(shape)
     if layers < 1 or (residual and layers % 2):
         raise ValueError(

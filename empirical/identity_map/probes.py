@@ -85,11 +85,9 @@ def probes(
     >>> bool((inner - 0.6).abs().max() < 1e-15)
     True
     """
-    target = _checked_image("probes", image)
-    rho = _checked_rhos("probes", rhos)
     check_counts("probes", count=count)
     noise = random_pixels((count, *image.shape), generator=generator, law=law)
-    return placed_at(noise.to(target.device), target, rho)
+    return placed_at(noise.to(image.device), image, rhos)
 
 
 def placed_at(noise: Tensor, image: Tensor, rhos: Sequence[float]) -> Tensor:
@@ -109,12 +107,16 @@ def placed_at(noise: Tensor, image: Tensor, rhos: Sequence[float]) -> Tensor:
     Raises
     ------
     ValueError
-        If the noise is not of such images, or has no part across this one, as far as
-        float64 can tell.
+        If the image is zero, not finite or of one pixel, a correlation is outside
+        [-1, 1], or the noise is not of such images, or has no part across this one, as
+        far as float64 can tell.
     """
-    target = _checked_image("placed_at", image)
-    checked = _checked_rhos("placed_at", rhos)
-    rho = torch.tensor(checked, dtype=torch.float64, device=target.device)
+    target = _checked_image(image)
+    rho = torch.tensor(rhos, dtype=torch.float64, device=target.device)
+    if not len(rho) or not bool((rho.abs() <= 1.0).all()):
+        raise ValueError(
+            f"placed_at: `rhos` must lie in [-1, 1], at least one, but they are {rhos}"
+        )
     along = (target / target.norm()).flatten()
     z = noise.to(torch.float64).flatten(1) if noise.ndim > 1 else noise
     if noise.shape[1:] != image.shape or not bool(torch.isfinite(z).all()):
@@ -150,10 +152,10 @@ def random_pixels(
     return draw(tuple(shape), generator=generator, dtype=torch.float64)
 
 
-def _checked_image(who: str, image: Tensor) -> Tensor:
+def _checked_image(image: Tensor) -> Tensor:
     if image.ndim != 3 or image.numel() < 2:
         raise ValueError(
-            f"{who}: `image` must have shape (C, H, W) and at least two pixels, but "
+            f"placed_at: `image` must have shape (C, H, W) and at least two pixels, but "
             f"its shape is {tuple(image.shape)}"
         )
     target = image.detach().to(torch.float64)
@@ -161,18 +163,7 @@ def _checked_image(who: str, image: Tensor) -> Tensor:
     if not 1e-150 < size < 1e150:
         # Beyond, or NaN: the norm is not a positive number.
         raise ValueError(
-            f"{who}: `image` must be finite and not zero, but its largest pixel is "
+            f"placed_at: `image` must be finite and not zero, but its largest pixel is "
             f"{size}. A zero image has no correlation with anything."
         )
     return target
-
-
-def _checked_rhos(who: str, rhos: Sequence[float]) -> tuple[float, ...]:
-    values = tuple(float(rho) for rho in rhos)
-    bad = [rho for rho in values if not -1.0 <= rho <= 1.0]
-    if bad or not values:
-        raise ValueError(
-            f"{who}: `rhos` must lie in [-1, 1], at least one, but {len(bad)} of "
-            f"{len(values)} do not{f', e.g. {bad[0]}' if bad else ''}"
-        )
-    return values

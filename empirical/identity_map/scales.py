@@ -33,6 +33,8 @@ class Sizes:
         Seeds of the others; the largest networks have the first three.
     varied_seeds
         Seeds of the comparisons of image sets, initialisations and optimisers.
+    varied_depths
+        Layers of the comparisons of digits, initialisations and optimisers.
     colour_seeds
         Seeds of convolutional networks on colour images.
     fresh
@@ -69,8 +71,7 @@ class Sizes:
     kernel_channels: int
     channel_counts: tuple[int, ...]
     channel_depths: tuple[int, ...]
-    scheme_depths: tuple[int, ...]
-    digit_depths: tuple[int, ...]
+    varied_depths: tuple[int, ...]
     set_depths: tuple[int, ...]
     residual: tuple[int, ...]
     colour: str
@@ -118,8 +119,7 @@ _SMALL = Sizes(
     kernel_channels=16,
     channel_counts=(3, 24),
     channel_depths=(5, 12),
-    scheme_depths=(5,),
-    digit_depths=(5,),
+    varied_depths=(5,),
     set_depths=(5, 12),
     residual=(2, 4, 8),
     colour="channelled",
@@ -146,7 +146,6 @@ _FULL = replace(
     biased=(1, 3, 5, 7, 10, 13, 20),
     rescaled=(20,),
     channels=32,
-    detailed=(5, 20),
     fcn_depths=(1, 2, 4, 7, 11),
     fcn_widths=(784, 2048),
     wide_depth=6,
@@ -157,8 +156,7 @@ _FULL = replace(
     kernels=(3, 7, 9, 15, 29),
     channel_counts=(3, 8, 128),
     channel_depths=(5, 10),
-    scheme_depths=(5, 10),
-    digit_depths=(5, 10),
+    varied_depths=(5, 10),
     set_depths=(5, 14, 20),
     residual=(2, 4, 8, 12),
     colour_depths=(5, 14),
@@ -196,13 +194,11 @@ _PAPER = replace(
     channel_depths=(5, 7, 12, 14, 20),
     image_sizes=(7, 14, 56),
     image_depths=(5, 8, 20),
-    scheme_depths=(5, 10, 20),
-    digit_depths=(5, 10, 20),
+    varied_depths=(5, 10, 20),
     set_depths=(5, 10, 20),
     residual=(2, 4, 8, 12, 20),
     colour="cifar10",
     colour_depths=(5, 10, 20),
-    colour_fcn=(1, 4, 10),
     settings={},
 )
 

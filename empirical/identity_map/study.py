@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,15 +132,9 @@ def trained_record(
     """Return the record, and the weights too."""
     start = time.perf_counter() - spent(setting.checkpoint)
     trained, pictures = train_configuration(configuration, setting)
-    mine = setting.mine(configuration)
     devices.synchronise(setting.device)
     trained_at = time.perf_counter()
-    settings = measures.Settings(**configuration.settings)
-    measured = [
-        _measured(mine, trained, index, pictures[group.labels], settings)
-        for index, group in enumerate(groups(configuration))
-    ]
-    shared, own = _common([facts for facts, _ in measured])
+    shared, draws = _draws(setting.mine(configuration), trained, pictures)
     record = STUDY.record(
         configuration,
         setting,
@@ -150,7 +144,7 @@ def trained_record(
         },
         facts={"parameters": configuration.network.parameters, **shared},
         arrays={"times": trained.times},
-        draws=_draws(mine, trained, own, [arrays for _, arrays in measured]),
+        draws=draws,
     )
     return record, trained
 
@@ -167,19 +161,22 @@ def data_of(configuration: Configuration, setting: Setting) -> str:
 
 
 def _draws(
-    configuration: Configuration,
-    trained: Trained,
-    own: Sequence[dict[str, Any]],
-    measured: Sequence[Sequence[dict[str, Array]]],
-) -> Draws:
-    """Return what a record holds of each network, by group and seed."""
-    steps = trained.steps
-    keys = [
-        (group, facts, seed, arrays)
-        for group, facts, each in zip(groups(configuration), own, measured, strict=True)
-        for seed, arrays in zip(configuration.seeds, each, strict=True)
+    c: Configuration, trained: Trained, pictures: Mapping[tuple[int, ...], Pictures]
+) -> tuple[dict[str, Any], Draws]:
+    """Return what measuring says of all groups alike, and each network's results."""
+    measured = [
+        _measured(c, trained, index, pictures[group.labels])
+        for index, group in enumerate(groups(c))
     ]
-    return Draws(
+    said = [facts for facts, _ in measured]
+    shared = {n: v for n, v in said[0].items() if all(one[n] == v for one in said)}
+    rows = [
+        (group, {n: v for n, v in facts.items() if n not in shared}, seed, arrays)
+        for group, (facts, each) in zip(groups(c), measured, strict=True)
+        for seed, arrays in zip(c.seeds, each, strict=True)
+    ]
+    steps = trained.steps
+    return shared, Draws(
         Draw(
             keys={**dataclasses.asdict(group), "seed": seed},
             status=trained.status[row],
@@ -188,9 +185,7 @@ def _draws(
                 "released": int(trained.released[row]),
                 "final_loss": _finite(float(trained.final_losses[row])),
                 "starts": trained.starts[row],
-                "finite": all(
-                    bool(torch.isfinite(w[row]).all()) for w in trained.final
-                ),
+                "finite": all(bool(w[row].isfinite().all()) for w in trained.final),
                 **facts,
             },
             arrays={
@@ -198,40 +193,26 @@ def _draws(
                 **arrays,
             },
         )
-        for row, (group, facts, seed, arrays) in enumerate(keys)
+        for row, (group, facts, seed, arrays) in enumerate(rows)
     )
 
 
 def _measured(
-    configuration: Configuration,
-    trained: Trained,
-    index: int,
-    pictures: Pictures,
-    settings: measures.Settings,
+    c: Configuration, trained: Trained, index: int, pictures: Pictures
 ) -> tuple[dict[str, Any], list[dict[str, Array]]]:
     """Measure the networks of a group."""
-    count = len(configuration.seeds)
-    rows = slice(index * count, (index + 1) * count)
+    rows = slice(index * len(c.seeds), (index + 1) * len(c.seeds))
     found = measures.measure(
-        configuration.network,
+        c.network,
         tuple(w[rows] for w in trained.initial),
         tuple(w[rows] for w in trained.final),
         training_images=pictures,
-        names=configuration.measurements,
+        names=c.measurements,
         # The same test images for every configuration.
         seed=seed_sequence(0, "identity-map", "tests"),
-        settings=settings,
+        settings=measures.Settings(**c.settings),
     )
     return measures.by_replicate(found)
-
-
-def _common(
-    each: Sequence[dict[str, Any]],
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return what is said of all groups alike, and what is said of each one alone."""
-    alike = {name: all(one[name] == each[0][name] for one in each) for name in each[0]}
-    shared = {name: value for name, value in each[0].items() if alike[name]}
-    return shared, [{n: v for n, v in one.items() if not alike[n]} for one in each]
 
 
 def _finite(value: float) -> float | None:

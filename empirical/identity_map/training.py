@@ -6,6 +6,7 @@ recipe says; each start is on record.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -76,13 +77,11 @@ def train(
     images: Tensor,
     recipe: Recipe,
     *,
-    targets: Tensor | None = None,
     rates: npt.ArrayLike | None = None,
     generator: torch.Generator | None = None,
     together: int | None = None,
     progress: loop.Progress | None = None,
     checkpoint: Path | None = None,
-    checkpoint_seconds: float = 30.0,
 ) -> Trained:
     """Train networks to reproduce their images.
 
@@ -94,8 +93,6 @@ def train(
     images : Tensor, shape (n, C, H, W) or (replicates, n, C, H, W)
         Training images, shared or each replicate's own.
     recipe : Recipe
-    targets : Tensor, optional
-        What to put out; by default the images.
     rates : array, shape (replicates,), optional
         Learning rates instead of the recipe's.
     generator : torch.Generator, optional
@@ -111,8 +108,6 @@ def train(
         Where the state is kept; an interrupted call with the same arguments goes on
         from there, and one that had ended returns what it had. Further starts have
         theirs beside it, numbered behind its name. None is removed.
-    checkpoint_seconds : float
-        Least time between two savings on the way: a kill loses no more work than that.
 
     Returns
     -------
@@ -144,14 +139,7 @@ def train(
     array([[[0.36, 0.48],
             [0.48, 0.64]]])
     """
-    goal = images if targets is None else targets
-    _check_images(network, params, images, "images")
-    _check_images(network, params, goal, "targets")
-    if goal.shape[-4] != images.shape[-4]:
-        raise ValueError(
-            f"train: `targets` must be as many as the images, {images.shape[-4]}, but "
-            f"they are {goal.shape[-4]}"
-        )
+    _check_images(network, params, images)
     if recipe.batch is not None and generator is None:
         raise ValueError("train: `generator` must be given for a recipe with a batch")
     given = recipe.learning_rate if rates is None else rates
@@ -159,30 +147,20 @@ def train(
         network=network,
         params=params,
         images=images if images.ndim == 5 else images[None],
-        targets=goal if goal.ndim == 5 else goal[None],
         recipe=recipe,
         rates=checked_rates(given, len(params[0])),
         generator=generator,
     )
     numbers = None if generator is None else generator.get_state()
-
-    def run(start: _Start, path: Path | None) -> Trained:
-        return _once(
-            start,
-            together=together,
-            progress=progress,
-            checkpoint=path,
-            seconds=checkpoint_seconds,
-        )
-
-    trained, rows = run(start, checkpoint), np.arange(len(params[0]))
+    run = partial(_once, together=together, progress=progress)
+    trained, rows = run(start, checkpoint=checkpoint), np.arange(len(params[0]))
     for count in range(1, recipe.retries + 1):
         exploded = np.flatnonzero([trained.status[r] == "diverged" for r in rows])
         if not len(exploded):
             break
         rows, start = rows[exploded], start.anew(exploded, numbers)
         beside = checkpoint and checkpoint.with_name(f"{checkpoint.name}.{count}")
-        trained = _with(trained, rows, run(start, beside))
+        trained = _with(trained, rows, run(start, checkpoint=beside))
     return trained
 
 
@@ -193,7 +171,6 @@ class _Start:
     network: Network
     params: Params
     images: Tensor
-    targets: Tensor
     recipe: Recipe
     rates: Array
     generator: torch.Generator | None
@@ -205,7 +182,6 @@ class _Start:
             self,
             params=tuple(w[rows] for w in self.params),
             images=self.images if len(self.images) == 1 else self.images[rows],
-            targets=self.targets if len(self.targets) == 1 else self.targets[rows],
             rates=self.rates[rows] * self.recipe.retry_rate,
             generator=generator,
         )
@@ -215,7 +191,7 @@ class _Start:
         kind = self.params[0].device.type
         return fingerprint(
             (self.network, self.recipe, self.rates.tolist(), kind),
-            (*self.params, self.images, self.targets),
+            (*self.params, self.images),
             [] if self.generator is None else [self.generator],
             module=__name__,
         )
@@ -227,14 +203,13 @@ def _once(
     together: int | None,
     progress: loop.Progress | None,
     checkpoint: Path | None,
-    seconds: float,
 ) -> Trained:
     """Train every replicate from one start."""
     recipe = start.recipe
     task = (CopyDense if by_hand(start.network) else Copy)(
         network=start.network,
         images=start.images,
-        targets=start.targets,
+        targets=start.images,
         loss=recipe.loss,
     )
     learnt = None
@@ -264,8 +239,7 @@ def _once(
         batches=batches,
         observers=looks.all(),
         together=_cached(task, stack, rule) if together is None else together,
-        checkpoint=checkpoint
-        and Checkpoint(checkpoint, of=start.fingerprint(), seconds=seconds),
+        checkpoint=checkpoint and Checkpoint(checkpoint, of=start.fingerprint()),
         progress=told,
     )
     with torch.no_grad():
@@ -327,16 +301,16 @@ def _with(trained: Trained, rows: Integers, anew: Trained) -> Trained:
     return replace(trained, status=tuple(status), starts=tuple(starts))
 
 
-def _check_images(network: Network, params: Params, images: Tensor, name: str) -> None:
+def _check_images(network: Network, params: Params, images: Tensor) -> None:
     network.check(params, images)
     if tuple(images.shape[-3:]) != network.input_shape:
         raise ValueError(
-            f"train: `{name}` must have the network's shape {network.input_shape}, but "
+            f"train: `images` must have the network's shape {network.input_shape}, but "
             f"they have {tuple(images.shape[-3:])}"
         )
-    check_finite("train", name, images)
+    check_finite("train", "images", images)
     zero = (images.flatten(-3) == 0.0).all(dim=-1)
-    if name == "images" and bool(zero.any()):
+    if bool(zero.any()):
         raise ValueError(
             f"train: `images` must not be zero, but {int(zero.sum())} of "
             f"{zero.numel()} are: they teach nothing"

@@ -176,9 +176,9 @@ def _pretrain(options: argparse.Namespace, setting: Setting) -> int:
     source = torch_generator(options.seed, "start")
     first = start(network, options.start, [source], device=setting.device)
     about["steps"] = recipe.updates(len(x))
-    _say(
+    sys.stderr.write(
         f"{about['rows']} inputs of {about['source']}, mean {about['mean']:.4g} and"
-        f" deviation {about['deviation']:.4g}; {about['steps']} steps"
+        f" deviation {about['deviation']:.4g}; {about['steps']} steps\n"
     )
 
     def run() -> "Pretrained":
@@ -210,7 +210,8 @@ def _pretrain(options: argparse.Namespace, setting: Setting) -> int:
                 "pretrain: nothing is learnt, and nothing written: no window of"
                 f" {recipe.window} steps has a finite loss. Lower --rate."
             )
-        _save(partial, found, about)
+        state = {name: tensor.cpu() for name, tensor in found.state.items()}
+        save_tensors({"state": state, "inputs": about, "best": found.best}, partial)
     remove_checkpoints(kept)
     if options.figure is not None:
         draw(shown, options.figure)
@@ -226,11 +227,6 @@ def _pretrain(options: argparse.Namespace, setting: Setting) -> int:
 def _print(sentences: Sequence[str]) -> None:
     for sentence in sentences:
         sys.stdout.write(textwrap.fill(sentence, 88, break_on_hyphens=False) + "\n")
-
-
-def _save(path: Path, found: "Pretrained", about: dict[str, Any]) -> None:
-    state = {name: tensor.cpu() for name, tensor in found.state.items()}
-    save_tensors({"state": state, "inputs": about, "best": found.best}, path)
 
 
 def _record(
@@ -303,10 +299,6 @@ def _spread(uniformity: Any, window: int) -> list[str]:
             " the first one: nothing is gained yet; try more `--steps` or another `--rate`"
         )
     return [f"The uniformity loss went from {first:.3g} to {last:.3g}: {means}."]
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,6 +1,8 @@
 """Random binary tasks: standardised images, labellings of the classes, few examples."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -131,18 +133,17 @@ def images(
     (True, 1.0)
     """
     check_counts("images", side=side)
-    found: list[Dataset] = []
-    for split, wanted in (("train", limit), ("test", tests)):
-        whole = load(
-            data,
-            "train" if split == "train" else "test",
-            directory=directory,
-            allow_unverified=allow_unverified,
-            cached=cached,
-            embedded=embedded,
-        )
-        found.append(whole if wanted is None else whole.head(wanted))
-    train, test = found
+    whole = partial(
+        load,
+        data,
+        directory=directory,
+        allow_unverified=allow_unverified,
+        cached=cached,
+        embedded=embedded,
+    )
+    train, test = whole(split="train"), whole(split="test")
+    train = train if limit is None else train.head(limit)
+    test = test if tests is None else test.head(tests)
     mean, std = _moments(train, side)
     # Pixels are multiples of 1/255: one that differs makes more than 1e-9 of MNIST, and
     # rounding of a mean makes 1e-16.
@@ -151,14 +152,18 @@ def images(
             "images: pixels must not all be equal, but all "
             f"{len(train)} training images are {mean:g} throughout"
         )
+
+    def standardised(of: Dataset) -> Tensor:
+        return torch.cat([((x - mean) / std).to(dtype) for x in _parts(of, side)])
+
     # Digests of the bytes, not of floats, whose last bits vary between machines.
     source = {"data": data, "source": train.source, "side": side}
     source |= {"train": len(train), "train_sha256": train.sha256}
     source |= {"test": len(test), "test_sha256": test.sha256}
     return Images(
-        inputs=_standardised(train, side, mean, std, dtype),
+        inputs=standardised(train),
         labels=torch.from_numpy(train.labels.astype(np.int64)),
-        test_inputs=_standardised(test, side, mean, std, dtype),
+        test_inputs=standardised(test),
         test_labels=torch.from_numpy(test.labels.astype(np.int64)),
         source=source,
         mean=mean,
@@ -166,26 +171,18 @@ def images(
     )
 
 
-def _pixels(raw: npt.NDArray[np.uint8], side: int | None) -> Tensor:
-    return pixels(raw, side=side).flatten(1)
+def _parts(data: Dataset, side: int | None) -> Iterator[Tensor]:
+    """Yield some rows of pixels after others: all of MNIST in float64 is 0.4 GB."""
+    for start in range(0, len(data), ROWS):
+        yield pixels(data.images[start : start + ROWS], side=side).flatten(1)
 
 
 def _moments(data: Dataset, side: int | None) -> tuple[float, float]:
-    # In parts: all of MNIST in float64 is 0.4 GB.
-    parts = [slice(i, i + ROWS) for i in range(0, len(data), ROWS)]
-    totals = [_pixels(data.images[p], side).sum() for p in parts]
-    count = len(data) * _pixels(data.images[:1], side).numel()
-    mean = float(torch.stack(totals).sum()) / count
-    squares = [(_pixels(data.images[p], side) - mean).square().sum() for p in parts]
+    totals = [(x.sum(), x.numel()) for x in _parts(data, side)]
+    count = sum(number for _, number in totals)
+    mean = float(torch.stack([total for total, _ in totals]).sum()) / count
+    squares = [(x - mean).square().sum() for x in _parts(data, side)]
     return mean, float(torch.stack(squares).sum() / count) ** 0.5
-
-
-def _standardised(
-    data: Dataset, side: int | None, mean: float, std: float, dtype: torch.dtype
-) -> Tensor:
-    parts = [slice(i, i + ROWS) for i in range(0, len(data), ROWS)]
-    made = [(_pixels(data.images[p], side) - mean) / std for p in parts]
-    return torch.cat([m.to(dtype) for m in made])
 
 
 def random_tasks(

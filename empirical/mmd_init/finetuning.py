@@ -73,22 +73,6 @@ class FineTuned:
         """Mean accuracy over the tasks, one a run; NaN if one of its tasks diverged."""
         return self.test_accuracy.mean(axis=1)
 
-    @property
-    def std(self) -> Floats:
-        """Standard deviation over the tasks, divisor tasks - 1, one a run; NaN alike.
-
-        Raises
-        ------
-        ValueError
-            If there is only one task.
-        """
-        tasks = self.test_accuracy.shape[1]
-        if tasks < 2:
-            raise ValueError(
-                f"FineTuned.std: `tasks` must be at least 2, but there is {tasks}"
-            )
-        return self.test_accuracy.std(axis=1, ddof=1)
-
 
 def finetune(
     network: FullyConnected,
@@ -105,7 +89,6 @@ def finetune(
     reached: Sequence[int] = (),
     progress: loop.Progress | None = None,
     checkpoint: Path | None = None,
-    checkpoint_seconds: float = 30.0,
 ) -> FineTuned:
     r"""Train each run's network on each task, by stacks.
 
@@ -148,8 +131,6 @@ def finetune(
     checkpoint : Path, optional
         Where progress is kept; a call that finds one goes on from it. Not removed at the
         end.
-    checkpoint_seconds : float
-        Least time between two writings of it.
 
     Returns
     -------
@@ -194,9 +175,11 @@ def finetune(
     kept = checkpoint and Checkpoint(
         checkpoint,
         of=fingerprint(
-            described, (*params, *buffers, *data.tensors), generators, module=__name__
+            described,
+            (*params, *buffers, *vars(data).values()),
+            generators,
+            module=__name__,
         ),
-        seconds=checkpoint_seconds,
     )
     of = torch.arange(replicates, device=params[0].device)
     whose, task = of // len(tasks), (of % len(tasks))[:, None]
@@ -296,7 +279,6 @@ class _Data:
     ) -> None:
         self.inputs = images.inputs.to(like)
         self.test_inputs = images.test_inputs.to(like)
-        self.tasks = len(tasks)
         table = torch.from_numpy(tasks.astype(np.int64)).to(like.device)
         self.classes = table[:, images.labels.to(like.device)]
         self.test_classes = table[:, images.test_labels.to(like.device)]
@@ -306,18 +288,6 @@ class _Data:
             .flatten(0, 1)
             .to(like.device)
             for rows in (splits.train, splits.validation)
-        )
-
-    @property
-    def tensors(self) -> tuple[Tensor, ...]:
-        """All that a result depends on."""
-        return (
-            self.inputs,
-            self.classes,
-            self.train,
-            self.validation,
-            self.test_inputs,
-            self.test_classes,
         )
 
 

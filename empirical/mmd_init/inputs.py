@@ -7,6 +7,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from empirical.checks import check_finite
+
 
 def table(data: Tensor | npt.ArrayLike) -> Tensor:
     """Return inputs, one a row, as a tensor.
@@ -61,19 +63,13 @@ def checked(
         As `table`, and if they have other features, are fewer than a batch, not finite,
         or all equal, or look like labels: rows of one number, or of one 1 and zeros.
     """
-    x = table(data)
-    x = x.flatten(1).to(like)
+    x = table(data).flatten(1).to(like)
     if x.shape[1] != features:
         raise ValueError(
             f"pretrain: `data` must have the network's {features} features, "
             f"but it has {x.shape[1]}"
         )
-    bad = ~torch.isfinite(x).all(dim=1)
-    if bool(bad.any()):
-        raise ValueError(
-            f"pretrain: `data` must be finite, but {int(bad.sum())} of {len(x)} rows are "
-            f"not, e.g. row {int(torch.nonzero(bad)[0])}"
-        )
+    check_finite("pretrain", "data", x)
     if not bool((x != x[:1]).any()):
         raise ValueError(
             f"pretrain: `data` must hold different inputs, but all {len(x)} are equal: "

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
 from empirical.mmd_init.gram import normal
-from empirical.mmd_init.networks import altered, check_apart
+from empirical.mmd_init.networks import altered, check_layers
 from empirical.mmd_init.regularisers import norm
 from empirical.networks import Params
 
@@ -170,7 +170,6 @@ def explicit(module: nn.Module, x: Tensor) -> tuple[Explicit, Params]:
     """
     own = copy.deepcopy(module)
     known = layers(own)
-    check_apart([layer for _, layer in known])
     of_layers = [id(p) for _, layer in known for p in layer.parameters()]
     others = [n for n, p in own.named_parameters() if id(p) not in of_layers]
     others += [n for n, _ in own.named_buffers()]
@@ -181,12 +180,7 @@ def explicit(module: nn.Module, x: Tensor) -> tuple[Explicit, Params]:
             f" and no buffers, but it has {', '.join(others)}. Leave batch normalisation"
             " and the like out."
         )
-    if any("bias" not in dict(layer.named_parameters()) for _, layer in known):
-        raise TypeError(
-            "pretrain: `network` must have a bias in every layer, for the noise has"
-        )
-    if any(p.dtype not in (torch.float32, torch.float64) for p in own.parameters()):
-        raise TypeError("pretrain: `network` must be of float32 or float64")
+    check_layers([layer for _, layer in known])
     if len(known) < 2:
         raise ValueError("pretrain: `network` must have a hidden layer, but has none")
     few, met = x[:3].to(next(own.parameters())), []

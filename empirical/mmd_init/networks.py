@@ -150,17 +150,7 @@ def from_module(module: nn.Module) -> tuple[FullyConnected, Params]:
     if len(parts) % 2 == 0:
         raise TypeError(f"pretrain: `network` must end in a Linear layer. {way_out}")
     linear = [p for _, p in parts if isinstance(p, nn.Linear)]
-    check_apart(linear)
-    if any(p.bias is None for p in linear):  # pyright: ignore[reportUnnecessaryComparison]
-        raise TypeError(
-            "pretrain: `network` must have a bias in every layer, for the noise has"
-        )
-    if any(p.dtype not in (torch.float32, torch.float64) for p in module.parameters()):
-        kinds = sorted({str(p.dtype) for p in module.parameters()})
-        raise TypeError(
-            "pretrain: `network` must be of float32 or float64, but it is of"
-            f" {', '.join(kinds)}"
-        )
+    check_layers(linear)
     widths = (linear[0].in_features, *(p.out_features for p in linear))
     if any(p.in_features != w for p, w in zip(linear, widths, strict=False)):
         raise ValueError(
@@ -184,17 +174,27 @@ def _described(part: nn.Module) -> str:
     return f"a {type(part).__name__}" + (" with hooks" if known else "")
 
 
-def check_apart(layers: Sequence[nn.Module]) -> None:
-    """Refuse layers that share parameters: noise on each would be noise on both.
+def check_layers(layers: Sequence[nn.Module]) -> None:
+    """Refuse layers whose noise is not known.
 
     Raises
     ------
     TypeError
-        If a parameter belongs to two of them.
+        If layers share a parameter: noise on each would be noise on both. If one has no
+        bias, or is not real float32 or float64.
     """
-    every = [id(p) for layer in layers for p in layer.parameters()]
-    if len(set(every)) < len(every):
+    every = [p for layer in layers for p in layer.parameters()]
+    if len({id(p) for p in every}) < len(every):
         raise TypeError(
             "pretrain: `network` must have layers of their own, but some share their"
             " parameters"
+        )
+    if any("bias" not in dict(layer.named_parameters()) for layer in layers):
+        raise TypeError(
+            "pretrain: `network` must have a bias in every layer, for the noise has"
+        )
+    if kinds := {str(p.dtype) for p in every} - {"torch.float32", "torch.float64"}:
+        raise TypeError(
+            "pretrain: `network` must be of float32 or float64, but it is of"
+            f" {', '.join(sorted(kinds))}"
         )

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from empirical.checks import check_finite
+from empirical.checks import check_finite, check_generators
 from empirical.mmd_init.gram import Escalations
 from empirical.mmd_init.inputs import checked, table
 from empirical.mmd_init.modules import Explicit, explicit
@@ -108,7 +108,6 @@ def pretrain(
     snapshots: Sequence[int] = (),
     progress: Progress | None = None,
     checkpoint: Path | None = None,
-    checkpoint_seconds: float = 30.0,
 ) -> Pretrained:
     """Learn an initialisation from unlabelled inputs.
 
@@ -139,8 +138,6 @@ def pretrain(
     checkpoint : Path, optional
         Where progress is kept; a run that finds one goes on from it, step by step as if
         it had not stopped.
-    checkpoint_seconds : float
-        Least time between two writings of it.
 
     Returns
     -------
@@ -184,7 +181,6 @@ def pretrain(
         snapshots=snapshots,
         progress=progress,
         checkpoint=checkpoint,
-        checkpoint_seconds=checkpoint_seconds,
     )
     if isinstance(network, nn.Module):
         named = tuple(name for name, _ in network.named_parameters())
@@ -203,7 +199,6 @@ def pretrain_stack(
     snapshots: Sequence[int] = (),
     progress: Progress | None = None,
     checkpoint: Path | None = None,
-    checkpoint_seconds: float = 30.0,
 ) -> list[Pretrained]:
     """Learn a stack of initialisations side by side, each as if it were alone.
 
@@ -219,7 +214,7 @@ def pretrain_stack(
     generators : sequence of torch.Generator
         One each, on the CPU; runs that are given the same one see the same batches and
         the same noise, and it is drawn once.
-    on_degenerate, snapshots, progress, checkpoint, checkpoint_seconds
+    on_degenerate, snapshots, progress, checkpoint
         See `pretrain`, which also tells what is raised; a stack stops when all its runs
         have.
 
@@ -240,7 +235,7 @@ def pretrain_stack(
             " others on their own."
         )
     _check_network(network, params)
-    _check_generators(generators)
+    check_generators("pretrain", generators, "generator")
     recipe = recipes[0]
     x = checked(data, network.widths[0], recipe.batch, like=params[0])
     steps, batch = recipe.updates(len(x)), recipe.batch
@@ -256,7 +251,6 @@ def pretrain_stack(
     kept = checkpoint and Checkpoint(
         checkpoint,
         of=fingerprint(described, (*params, x), generators, module=__name__),
-        seconds=checkpoint_seconds,
     )
     whole = len(x) // batch * batch
 
@@ -348,15 +342,6 @@ def _start(
             "`networks.start(network, 'he', [generator])`"
         )
     return network, params
-
-
-def _check_generators(generators: Sequence[torch.Generator]) -> None:
-    for each in generators:
-        if not isinstance(each, torch.Generator):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(
-                "pretrain: `generator` must be a torch.Generator, but it is"
-                f" {each!r}. Say e.g. torch.Generator().manual_seed(7)"
-            )
 
 
 def _check_network(network: FullyConnected | Explicit, params: Params) -> None:

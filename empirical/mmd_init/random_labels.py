@@ -16,7 +16,7 @@ from torch import Tensor
 from empirical.checks import check_counts
 from empirical.mmd_init._checks import check_params
 from empirical.mmd_init.binary_tasks import check_inputs
-from empirical.mmd_init.recipes import RandomLabelRecipe
+from empirical.mmd_init.recipes import Recipe
 from empirical.mmd_init.task import Classify, replicates_at_once, stack_of
 from empirical.networks import FullyConnected, Params
 from empirical.testbed import loop
@@ -56,11 +56,11 @@ def pretrain_random_labels(
     inputs: Tensor,
     *,
     generators: Sequence[torch.Generator],
-    recipe: RandomLabelRecipe | None = None,
+    recipe: Recipe | None = None,
+    optimiser: Adam | None = None,
     together: int | None = None,
     progress: loop.Progress | None = None,
     checkpoint: Path | None = None,
-    checkpoint_seconds: float = 30.0,
 ) -> RandomLabelled:
     """Pre-train a stack on inputs with labels drawn uniformly for every minibatch.
 
@@ -79,15 +79,18 @@ def pretrain_random_labels(
     generators : sequence of torch.Generator
         Of orders and labels, on the CPU, one a replicate, whose course does not
         depend on the others, but for rounding.
-    recipe : RandomLabelRecipe, optional
-        By default the paper's, with its 9,375 steps on the 60,000 digits.
+    recipe : Recipe, optional
+        For its batch, steps, rate, window and `frozen`; by default the paper's, with its
+        9,375 steps on the 60,000 digits.
+    optimiser : Adam, optional
+        With other moments than PyTorch's, or another number below the line.
     together : int, optional
         Replicates updated together: the same numbers up to rounding, at another speed.
         See `task.replicates_at_once`.
     progress : callable, optional
         Called after each window, and on the way to its end, with the updates done, those
         in all, and the mean loss of the last window that is whole (before, of an update).
-    checkpoint, checkpoint_seconds
+    checkpoint : Path, optional
         See `finetuning.finetune`.
 
     Raises
@@ -109,12 +112,12 @@ def pretrain_random_labels(
     ...     first,
     ...     x,
     ...     generators=[torch_generator(7, "labels")],
-    ...     recipe=RandomLabelRecipe(steps=600, rate=2e-3),
+    ...     recipe=Recipe(steps=600, rate=2e-3),
     ... )
     >>> made.losses.shape, bool(abs(made.losses[0, -1] - np.log(2.0)) < 0.02)
     ((1, 6), True)
     """
-    recipe = recipe or RandomLabelRecipe()
+    recipe, optimiser = recipe or Recipe(), optimiser or Adam()
     replicates = check_params("pretrain_random_labels", network, params)
     steps = _checked(network, inputs, recipe)
     if len(generators) != replicates:
@@ -125,11 +128,10 @@ def pretrain_random_labels(
     together = replicates_at_once(network, params) if together is None else together
     check_counts("pretrain_random_labels", together=together)
     x, classes = inputs.to(params[0]), network.widths[-1]
-    described = (network, recipe, together, x.device.type)
+    described = (network, recipe, optimiser, together, x.device.type)
     kept = checkpoint and Checkpoint(
         checkpoint,
         of=fingerprint(described, (*params, x), generators, module=__name__),
-        seconds=checkpoint_seconds,
     )
     # Each input with each label is an example.
     every = torch.arange(len(x) * classes, device=x.device)[None]
@@ -156,7 +158,7 @@ def pretrain_random_labels(
             recipe.rate,
             frozen=recipe.frozen,
         ),
-        Adam(betas=recipe.betas, eps=recipe.eps),
+        optimiser,
         steps=steps,
         check=recipe.window,
         batches=Epochs(whole, recipe.batch, generators, order=labelled),
@@ -174,7 +176,7 @@ def pretrain_random_labels(
     )
 
 
-def _checked(network: FullyConnected, inputs: Tensor, recipe: RandomLabelRecipe) -> int:
+def _checked(network: FullyConnected, inputs: Tensor, recipe: Recipe) -> int:
     """Return the number of steps; refuse what does not fit together."""
     who = "pretrain_random_labels"
     check_inputs(who, "inputs", inputs)
@@ -192,7 +194,7 @@ def _checked(network: FullyConnected, inputs: Tensor, recipe: RandomLabelRecipe)
         raise ValueError(
             f"{who}: `batch` must be at least 2 with batch normalisation, but it is 1"
         )
-    steps = recipe.steps or recipe.epochs * (len(inputs) // recipe.batch)
+    steps = recipe.updates(len(inputs))
     if steps < recipe.window:
         raise ValueError(
             f"{who}: `steps` must be at least a window of {recipe.window}, but there are "

@@ -60,15 +60,11 @@ def pretrained(c: Configuration, one: Pretrained) -> Found:
     )
     for name, values in one.history.items():
         if np.isfinite(values).any():
-            found.arrays[f"windows/{name}"] = rounded(_window_means(values, window))
+            whole = values[: len(values) // window * window].reshape(-1, window)
+            found.arrays[f"windows/{name}"] = rounded(whole.mean(axis=1))
             # The first window step by step: curves against the logarithm of steps.
             found.arrays[f"first/{name}"] = rounded(values[:window])
     return found
-
-
-def _window_means(values: Any, window: int) -> Any:
-    whole = len(values) // window * window
-    return values[:whole].reshape(-1, window).mean(axis=1)
 
 
 def measured(
@@ -118,24 +114,18 @@ def _densities(
     runs: Sequence[Found],
     drawn: int,
 ) -> None:
-    shown = found.inputs[:SHOWN], found.inputs[: c.densities]
-    s = c.recipes()[0].s
+    s, many = c.recipes()[0].s, c.densities
     for when, these in (("before", start), ("after", params)):
-        over_noise = measures.predictions(
-            c.network,
-            these,
-            shown[0],
-            s=s,
-            generators=streams(c, "densities", "noise"),
-            perturbations=c.densities,
-        )
-        over_inputs = measures.predictions(
-            c.network,
-            these,
-            shown[1],
-            s=s,
-            generators=streams(c, "densities", "inputs"),
-            perturbations=SHOWN,
+        over_noise, over_inputs = (
+            measures.predictions(
+                c.network,
+                these,
+                found.inputs[:inputs],
+                s=s,
+                generators=streams(c, "densities", name),
+                perturbations=count,
+            )
+            for name, inputs, count in (("noise", SHOWN, many), ("inputs", many, SHOWN))
         )
         distances = measures.distance_to_uniform(over_noise)
         spread = over_inputs.std(dim=-1)

@@ -4,7 +4,6 @@ import dataclasses
 import math
 import time
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,18 @@ import torch
 
 from empirical import devices
 from empirical.mmd_init import networks, records
-from empirical.mmd_init.binary_tasks import Images, draw_splits, images, random_tasks
+from empirical.mmd_init.binary_tasks import (
+    Images,
+    Split,
+    draw_splits,
+    images,
+    random_tasks,
+)
 from empirical.mmd_init.experiments import Configuration, configurations
 from empirical.mmd_init.faults import FAULTS
 from empirical.mmd_init.finetuning import FineTuned, finetune
 from empirical.mmd_init.pretraining import pretrain_stack
 from empirical.mmd_init.random_labels import pretrain_random_labels
-from empirical.mmd_init.recipes import FinetuneRecipe, RandomLabelRecipe
 from empirical.mmd_init.records import Found
 from empirical.networks import Params, joined
 from empirical.randomness import numpy_generator, torch_generator
@@ -90,7 +94,8 @@ def run_configuration(
         drawn = configuration.seeds[0]
         records.measured(c, start, params, found, runs, drawn)
     records.around(c, taken, found, runs)
-    _finetune(c, params, buffers, found, runs, setting)
+    for shots in c.shots:
+        _finetune(c, params, buffers, found, runs, setting, shots)
     devices.synchronise(setting.device)
     return STUDY.record(
         configuration,
@@ -136,14 +141,6 @@ def _pretrained(
     if c.method == "none":
         return start, (), runs, {}
     if c.method == "labels":
-        recipe = RandomLabelRecipe(
-            epochs=c.recipe.epochs,
-            steps=c.recipe.steps,
-            batch=c.recipe.batch,
-            rate=c.recipe.rate,
-            window=c.recipe.window,
-            frozen=c.recipe.frozen,
-        )
         made = pretrain_random_labels(
             c.network,
             start,
@@ -152,7 +149,7 @@ def _pretrained(
             generators=[
                 torch_generator(seed, records.TOPIC, "labels") for _, seed in c.runs
             ],
-            recipe=recipe,
+            recipe=c.recipe,
             progress=setting.progress,
             checkpoint=setting.checkpoint,
         )
@@ -199,37 +196,8 @@ def _finetune(
     found: Images,
     runs: Sequence[Found],
     setting: Setting,
-) -> None:
-    for shots in c.shots:
-        tune = partial(_tuned, c, params, buffers, found, setting, shots)
-        each = math.ceil(10 * shots / c.finetune.batch)
-        # One training does if it is long enough for every entry of `reached`.
-        enough = c.finetune.epochs * each >= max(c.reached, default=0)
-        tuned = tune(c.finetune, reached=c.reached if enough else ())
-        for index, run in enumerate(runs):
-            run.arrays[f"finetuned/{shots}"] = rounded(tuned.test_accuracy[index])
-            if tuned.distances is not None:
-                run.arrays["distances"] = rounded(tuned.distances[index, 0])
-        if not enough:
-            epochs = math.ceil(max(c.reached) / each)
-            longer = dataclasses.replace(c.finetune, epochs=epochs)
-            tuned = tune(longer, reached=c.reached)
-        if tuned.reached is not None:
-            for run, accuracies in zip(runs, tuned.reached, strict=True):
-                run.arrays[f"reached/{shots}"] = rounded(accuracies)
-
-
-def _tuned(
-    c: Configuration,
-    params: Params,
-    buffers: Params,
-    found: Images,
-    setting: Setting,
     shots: int,
-    recipe: FinetuneRecipe,
-    *,
-    reached: tuple[int, ...],
-) -> FineTuned:
+) -> None:
     """Fine-tune every run on every task, with so many examples of each class."""
     made = [
         draw_splits(
@@ -240,31 +208,45 @@ def _tuned(
         )
         for _, seed in c.runs
     ]
-    splits = dataclasses.replace(
-        made[0],
+    splits = Split(
         train=np.stack([m.train for m in made]),
         validation=np.stack([m.validation for m in made]),
     )
     kept = setting.checkpoint
-    return finetune(
-        c.network,
-        params,
-        found,
-        _tasks(c),
-        splits,
-        generators=[
-            torch_generator(seed, records.TOPIC, "orders", shots, task)
-            for _, seed in c.runs
-            for task in range(c.tasks)
-        ],
-        buffers=buffers,
-        recipe=recipe,
-        recorded=c.distances,
-        reached=reached,
-        progress=setting.progress,
-        checkpoint=kept
-        and kept.with_name(f"{kept.name}.{shots}-{recipe.epochs}-tuned"),
-    )
+
+    def tune(epochs: int, reached: tuple[int, ...]) -> FineTuned:
+        return finetune(
+            c.network,
+            params,
+            found,
+            _tasks(c),
+            splits,
+            generators=[
+                torch_generator(seed, records.TOPIC, "orders", shots, task)
+                for _, seed in c.runs
+                for task in range(c.tasks)
+            ],
+            buffers=buffers,
+            recipe=dataclasses.replace(c.finetune, epochs=epochs),
+            recorded=c.distances,
+            reached=reached,
+            progress=setting.progress,
+            checkpoint=kept and kept.with_name(f"{kept.name}.{shots}-{epochs}-tuned"),
+        )
+
+    epochs, each = c.finetune.epochs, math.ceil(10 * shots / c.finetune.batch)
+    # One training does if it is long enough for every entry of `reached`.
+    enough = epochs * each >= max(c.reached, default=0)
+    tuned = tune(epochs, c.reached if enough else ())
+    for index, run in enumerate(runs):
+        run.arrays[f"finetuned/{shots}"] = rounded(tuned.test_accuracy[index])
+        if tuned.distances is not None:
+            run.arrays["distances"] = rounded(tuned.distances[index, 0])
+    if not enough:
+        tuned = tune(math.ceil(max(c.reached) / each), c.reached)
+    if tuned.reached is not None:
+        for run, accuracies in zip(runs, tuned.reached, strict=True):
+            run.arrays[f"reached/{shots}"] = rounded(accuracies)
 
 
 def cost_of(configuration: Configuration) -> float:

@@ -34,33 +34,20 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     command.add_output(parser)
 
 
-def _run(configuration: Configuration, setting: Setting) -> tuple[object, None]:
-    # Loaded here: it loads PyTorch.
-    from empirical.normrelu.study import run_configuration
-
-    try:
-        return run_configuration(configuration, setting), None
-    except KeyError as error:
-        if error.args != ("test_accuracy",):
-            raise
-        # No network is left to be tested where the rates are compared.
-        rates = " ".join(f"{rate:g}" for rate in configuration.rates)
-        raise RuntimeError(
-            f"train: every network diverged at every rate of `--rates {rates}`. Give"
-            " smaller ones"
-        ) from error
-
-
 def _train(options: argparse.Namespace, setting: Setting) -> int:
     # Loaded here: `--help` does without.
     from empirical.normrelu.ending import ending
+    from empirical.normrelu.study import run_configuration
+
+    def run(configuration: Configuration, setting: Setting) -> tuple[object, None]:
+        return run_configuration(configuration, setting), None
 
     if options.arm != EXAMPLE.arm:
         before.check_used(options, {"kink": EXAMPLE.kink}, f"of the arm {options.arm}")
     if options.fault:
         check_choice("train", "fault", options.fault, FAULTS)
     configuration = made(EXAMPLE, options)
-    command.train_one(_run, configuration, options, setting, ending=ending)
+    command.train_one(run, configuration, options, setting, ending=ending)
     return 0
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
 
-from empirical.checks import check_choice, check_counts
+from empirical.checks import check_choice, check_counts, check_positive
 from empirical.normrelu.recipes import PLAIN, Recipe
 from empirical.testbed.faults import FAULTS
 from empirical.testbed.study import check_scale, checked_name
@@ -131,14 +131,12 @@ class Configuration:
             raise ValueError(
                 f"Configuration: `kink` must be finite, but it is {self.kink}"
             )
-        if not self.rates or not all(0.0 < rate < float("inf") for rate in self.rates):
+        for rate in self.rates:
+            check_positive(who, rates=rate)
+        if not self.rates or list(self.rates) != sorted(set(self.rates)):
             raise ValueError(
-                "Configuration: `rates` must be positive and finite, at least one, but "
-                f"they are {self.rates}"
-            )
-        if list(self.rates) != sorted(set(self.rates)):
-            raise ValueError(
-                f"Configuration: `rates` must increase, but are {self.rates}"
+                "Configuration: `rates` must increase, and be one at least, but they are"
+                f" {self.rates}"
             )
         if not 0 < self.held_out < self.per_class:
             raise ValueError(

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import torch
 
@@ -22,7 +21,7 @@ class Arm:
     activation : str or callable
     gain : float
         Weights have variance gain/fan_in.
-    norm : {"batch", "layer"}, optional
+    norm : Norm, optional
         Ahead of every activation.
     fixup : bool
         Of residual networks: Fixup's start, numbers and readout in the place of a norm.
@@ -30,7 +29,7 @@ class Arm:
 
     activation: Activation
     gain: float
-    norm: Literal["batch", "layer"] | None = None
+    norm: Norm | None = None
     fixup: bool = False
 
     def residual(self, *, shape: tuple[int, ...], width: int, depth: int) -> ResNet:
@@ -47,7 +46,7 @@ class Arm:
             widths=(width, 2 * width, 4 * width),
             blocks=(depth - 2) // 6,
             activation=self.activation,
-            norm=None if self.norm is None else Norm(over=self.norm),
+            norm=self.norm,
             fixup=self.fixup,
         )
 
@@ -59,14 +58,13 @@ class Arm:
         ValueError
             If a size is not positive.
         """
-        norm = None if self.norm is None else Norm(over=self.norm)
         return FullyConnected.uniform(
             inputs=inputs,
             width=width,
             depth=depth,
             outputs=10,
             activation=self.activation,
-            norm=norm,
+            norm=self.norm,
             parametrisation="standard",
         )
 
@@ -103,8 +101,8 @@ ARMS: dict[str, Arm] = {
     "normrelu": Arm(activation=NormReLU(KINK), gain=1.0),
     "selu": Arm(activation="selu", gain=1.0),
     "relu": Arm(activation="relu", gain=2.0),
-    "batch": Arm(activation="relu", gain=2.0, norm="batch"),
-    "layer": Arm(activation="relu", gain=2.0, norm="layer"),
+    "batch": Arm(activation="relu", gain=2.0, norm=Norm(over="batch")),
+    "layer": Arm(activation="relu", gain=2.0, norm=Norm(over="layer")),
     "tanh": Arm(activation="tanh", gain=1.0),
     "fixup": Arm(activation="relu", gain=2.0, fixup=True),
 }

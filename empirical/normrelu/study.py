@@ -22,15 +22,7 @@ from empirical.testbed.writing import rounded
 
 def problem_of(configuration: Configuration, setting: Setting = CPU) -> Problem:
     """Return a configuration's examples, inputs of unit norm."""
-    c = configuration
-    return problem_at(
-        setting,
-        c.data,
-        range(10),
-        per_class=c.per_class,
-        tests=c.tests,
-        side=c.side,
-    )
+    return problem_at(setting, configuration, range(10))
 
 
 def network_of(configuration: Configuration, found: Problem) -> Network:
@@ -117,8 +109,16 @@ def run_configuration(
         checkpoint=rates_kept,
         **common,
     )
+    if "test_accuracy" not in grid.series:
+        # None is left where the rates are compared.
+        raise RuntimeError(
+            "train: every network diverged at every rate of `--rates"
+            f" {' '.join(f'{rate:g}' for rate in c.rates)}`. Give smaller ones"
+        )
     # A planted fault begins after the rate has been chosen.
-    scores = _scores(grid).reshape(len(c.rates), len(c.chosen_by))
+    last = np.nan_to_num(grid.series["test_accuracy"][-1])
+    ended = np.array(grid.status).reshape(len(c.rates), -1) == "finished"
+    scores = np.where(ended, last.reshape(ended.shape), 0.0)
     best = int(scores.mean(axis=1).argmax())
     chosen = time.perf_counter()
     course = trained(
@@ -133,7 +133,6 @@ def run_configuration(
         **common,
     )
     devices.synchronise(setting.device)
-    ended = np.array(grid.status).reshape(scores.shape) == "finished"
     stable = [rate for rate, each in zip(c.rates, ended, strict=True) if each.all()]
     return STUDY.record(
         c,
@@ -152,11 +151,6 @@ def run_configuration(
         },
         draws=_draws(c, course),
     )
-
-
-def _scores(course: Course) -> Any:
-    last = course.series["test_accuracy"][-1]
-    return np.where(np.array(course.status) == "finished", np.nan_to_num(last), 0.0)
 
 
 def _draws(configuration: Configuration, course: Course) -> Draws:

@@ -16,6 +16,7 @@ import math
 import torch
 from torch import Tensor
 
+from empirical.checks import check_slopes
 from empirical.kernels import gram
 from empirical.networks import Network, Params
 
@@ -38,6 +39,8 @@ def tangent_kernels(
     ------
     ValueError
         If `inputs` are not vectors, or would be normalised with each other.
+    RuntimeError
+        In `torch.inference_mode`.
 
     Examples
     --------
@@ -50,6 +53,7 @@ def tangent_kernels(
     >>> tangent_kernels(net, params, torch.eye(3)).shape
     torch.Size([4, 3, 3])
     """
+    check_slopes("tangent_kernels")
     if inputs.ndim != 2:
         raise ValueError(
             "tangent_kernels: `inputs` must be vectors, shape (n, d), but they have shape"

@@ -1,7 +1,6 @@
 """Command line: train one stack and say what came out, or run the figures' batch."""
 
 import argparse
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -67,7 +66,6 @@ def _check(options: argparse.Namespace) -> None:
             "`--labels` must name two classes or more, but it names"
             f" {', '.join(map(str, options.labels))}"
         )
-    check_counts("train", side=options.side)
     for width in options.widths:
         check_counts("train", widths=width)
     for scale in options.scales:
@@ -83,10 +81,6 @@ def _check(options: argparse.Namespace) -> None:
             raise ValueError(
                 "`--constant` must be a number without `--conv`, but it is none; 0 is as"
                 " good"
-            )
-        if not math.isfinite(options.constant):
-            raise ValueError(
-                f"`--constant` must be finite, but it is {options.constant}"
             )
     if options.family.startswith("bn"):
         check_positive("train", eps=options.eps)

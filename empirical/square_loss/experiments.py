@@ -5,8 +5,9 @@ train as one stack.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from empirical.checks import check_choice
@@ -131,15 +132,19 @@ def configurations(scale: Scale) -> tuple[Configuration, ...]:
     sizes = SIZES[scale]
     made: list[Configuration] = []
     for data in sizes.pairs:
-        made += [*_paper(sizes, data), *_beside(sizes, data), *_rates(sizes, data)]
-        made += _added(sizes, data)
+        for part in (_paper, _beside, _rates, _noisy):
+            made += part(sizes, partial(_configuration, sizes, data))
     return tuple(made)
+
+
+Make = Callable[..., Configuration]
+"""Makes a configuration of a scale and a data set; see `_configuration`."""
 
 
 def _configuration(
     s: Sizes,
-    name: str,
     data: str,
+    name: str,
     family: Family,
     recipe: Mapping[str, Any],
     *,
@@ -175,22 +180,18 @@ def _configuration(
     )
 
 
-def _paper(s: Sizes, data: str) -> list[Configuration]:
+def _paper(s: Sizes, make: Make) -> list[Configuration]:
     """Return the paper's three experiments."""
     return [
-        _configuration(
-            s,
+        make(
             "bn-decay",
-            data,
             "bn",
             {"rate": 0.1, "weight_decay": 0.01, "schedule": s.schedule},
             scales=s.starts,
             figures=(1, 2, 3, 4),
         ),
-        _configuration(
-            s,
+        make(
             "bn-conv",
-            data,
             "bn",
             {"rate": 0.01},
             scales=(0.1, 5.0),
@@ -200,13 +201,11 @@ def _paper(s: Sizes, data: str) -> list[Configuration]:
             # No decay, so variances stay far above the precision.
             dtype="float32",
         ),
-        _configuration(
-            s,
+        make(
             "none",
-            data,
             "none",
             # At these scales the printed rate suits wide networks only.
-            {"rate": s.plain_rate, "stable": s.stable},
+            {"rate": s.plain_rate, "stable": 1.0},
             scales=s.plain,
             widths=s.plain_widths,
             seeds=s.seeds[:FEW],
@@ -215,33 +214,28 @@ def _paper(s: Sizes, data: str) -> list[Configuration]:
     ]
 
 
-def _beside(s: Sizes, data: str) -> list[Configuration]:
+def _beside(s: Sizes, make: Make) -> list[Configuration]:
     """Return what the theory is about and the figures do not show."""
     # Full batches and, with decay, steps that end small: equilibria met to rounding.
     still: dict[str, Any] = {"rate": 0.5, "batch": None}
     ends = (0.6, 0.8, 0.9)
-    # Coming to rest takes full batches as many updates as minibatches.
-    rests = s.epochs * (1 if s.batch is None else -(-2 * s.per_class // s.batch))
-    made = [
-        _configuration(
-            s,
+    return [
+        make(
             "bn",
-            data,
             "bn",
             # The network of "bn-decay": what differs is the decay (and its rate).
             {"rate": 0.01},
             scales=(0.1, 5.0),
         ),
-        _configuration(s, "wn", data, "wn", still, scales=(0.1,), seeds=s.seeds[:9]),
+        make("wn", "wn", still, scales=(0.1,), seeds=s.seeds[:9]),
         *(
-            _configuration(
-                s,
+            make(
                 name,
-                data,
                 "wn",
                 still
                 | {
-                    "epochs": rests,
+                    # Coming to rest takes full batches as many updates as minibatches.
+                    "epochs": s.updates,
                     "weight_decay": decay,
                     "decayed": "last",
                     "schedule": ends,
@@ -255,83 +249,64 @@ def _beside(s: Sizes, data: str) -> list[Configuration]:
                 ("wn-decay-0.01", 1e-2, (0.1, 5.0), FEW),
             )
         ),
-        _configuration(
-            s,
+        make(
             "none-decay",
-            data,
             "none",
             {
                 # Curvature grows with the product of the layers, and with the images.
                 "rate": s.plain_rate if s.batch is None else 0.02,
-                "epochs": rests,
+                "epochs": s.updates,
                 "batch": None,
-                "stable": s.stable,
+                "stable": 1.0,
                 "weight_decay": 1e-3,
                 "schedule": s.schedule,
             },
             scales=(3.0,),
             seeds=s.seeds[:5],
         ),
+        *(
+            make(
+                name,
+                "bn",
+                {
+                    "loss": loss,
+                    "rate": 0.1,
+                    "weight_decay": 0.01,
+                    "schedule": s.schedule,
+                },
+                scales=(1.0,),
+                labels=s.classes,
+                per_class=s.per_class // 2,
+            )
+            for name, loss in (("classes", "square"), ("classes-entropy", "entropy"))
+        ),
     ]
-    made.append(
-        _configuration(
-            s,
-            "classes",
-            data,
-            "bn",
-            {"rate": 0.1, "weight_decay": 0.01, "schedule": s.schedule},
-            scales=(1.0,),
-            labels=s.classes,
-            per_class=s.per_class // 2,
-        )
-    )
-    return made
 
 
-def _added(s: Sizes, data: str) -> list[Configuration]:
-    """Return what was added later: cross entropy, and labels that are noisy."""
-    decayed: dict[str, Any] = {
-        "rate": 0.1,
-        "weight_decay": 0.01,
-        "schedule": s.schedule,
-    }
+def _noisy(s: Sizes, make: Make) -> list[Configuration]:
+    """Return networks that learn from noisy labels, and what stands beside them."""
     # Normalised over batches, as many updates as without noise, see
     # docs/trained/square-loss.md.
     per_epoch = -(-2 * s.per_class // NOISY_BATCH)
-    updates = s.epochs * (1 if s.batch is None else -(-2 * s.per_class // s.batch))
     small: dict[str, Any] = {"batch": NOISY_BATCH, "schedule": (0.8,)}
     runs: tuple[tuple[str, Family, dict[str, Any], int, tuple[float, ...]], ...] = (
-        ("bn-noise", "bn", {"rate": 0.01, "noise": 1.0}, updates, (0.1, 5.0)),
-        ("bn-batches", "bn", {"rate": 0.01}, updates, (0.1, 5.0)),
+        ("bn-noise", "bn", {"rate": 0.01, "noise": 1.0}, s.updates, (0.1, 5.0)),
+        ("bn-batches", "bn", {"rate": 0.01}, s.updates, (0.1, 5.0)),
         ("wn-noise", "wn", {"rate": 0.1, "noise": 0.5}, 4 * s.epochs, (0.1,)),
     )
     return [
-        _configuration(
-            s,
-            "classes-entropy",
-            data,
-            "bn",
-            decayed | {"loss": "entropy"},
-            scales=(1.0,),
-            labels=s.classes,
-            per_class=s.per_class // 2,
-        ),
-        *(
-            _configuration(
-                s,
-                name,
-                data,
-                family,
-                small | recipe | {"epochs": max(1, steps // per_epoch)},
-                scales=scales,
-                seeds=s.seeds[:FEW],
-            )
-            for name, family, recipe, steps, scales in runs
-        ),
+        make(
+            name,
+            family,
+            small | recipe | {"epochs": max(1, steps // per_epoch)},
+            scales=scales,
+            seeds=s.seeds[:FEW],
+        )
+        for name, family, recipe, steps, scales in runs
     ]
 
 
-def _rates(s: Sizes, data: str) -> list[Configuration]:
+def _rates(s: Sizes, make: Make) -> list[Configuration]:
     """Return experiments A and C from one start each, over ranges of rates."""
     with_decay: dict[str, Any] = {"weight_decay": 0.01, "schedule": s.schedule}
     # A start that keeps the size of signals, layer by layer: with neither, deep networks
@@ -346,10 +321,8 @@ def _rates(s: Sizes, data: str) -> list[Configuration]:
         ("none", "none", {}),
     )
     return [
-        _configuration(
-            s,
+        make(
             f"{name}-{grid}-{rate:g}",
-            data,
             family,
             # The rate as it stands: what is tried is whether it suits.
             {**recipe, "rate": rate},

@@ -1,6 +1,5 @@
 """Networks with a planted fault, of which no claim on training may hold."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -49,10 +48,4 @@ def untrained(configuration: Configuration) -> Configuration:
     return _with(configuration, epochs=1, rate=1e-30)
 
 
-FAULTS: Mapping[str, Callable[[Configuration], Configuration]] = {
-    "slow": slow,
-    "short": short,
-    "shuffled": shuffled,
-    "frozen": frozen,
-    "untrained": untrained,
-}
+FAULTS = {f.__name__: f for f in (slow, short, shuffled, frozen, untrained)}

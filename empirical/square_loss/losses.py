@@ -9,8 +9,6 @@ for the square loss, where :math:`e_n = \rho f_n - y_n`, at
 :math:`\sum y_n f_n / (\lambda + \sum f_n^2)`.
 """
 
-from abc import ABC, abstractmethod
-
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -21,43 +19,27 @@ _HALVINGS = 120
 """Of an interval that may be a million million million times as long as the root."""
 
 
-class Loss(ABC):
-    """A loss of outputs and targets, each of shape (replicates, n, outputs)."""
+class Square:
+    """Squared errors of outputs and targets, each of shape (replicates, n, outputs)."""
 
-    @abstractmethod
     def total(self, g: Tensor, targets: Tensor) -> Tensor:
         """Return the sum over examples and outputs, shape (replicates,)."""
-
-    @abstractmethod
-    def half_slopes(self, g: Tensor, targets: Tensor) -> Tensor:
-        """Return half the slopes of the sum by g."""
-
-    @abstractmethod
-    def equilibrium(self, f: Tensor, targets: Tensor, penalty: float) -> Tensor:
-        """Return where the norm of fixed f rests, shape (replicates,).
-
-        Infinite, or not a number, where it rests nowhere.
-        """
-
-
-class Square(Loss):
-    """Squared errors."""
-
-    def total(self, g: Tensor, targets: Tensor) -> Tensor:
-        """Return the sum; see `Loss`."""
         return (g - targets).square().sum(dim=(1, 2))
 
     def half_slopes(self, g: Tensor, targets: Tensor) -> Tensor:
-        """Return errors; see `Loss`."""
+        """Return half the slopes of the sum by g: errors."""
         return g - targets
 
     def equilibrium(self, f: Tensor, targets: Tensor, penalty: float) -> Tensor:
-        """Return the minimum of a parabola; see `Loss`."""
+        """Return where the norm of fixed f rests, shape (replicates,): of a parabola.
+
+        Infinite, or not a number, where it rests nowhere.
+        """
         overlap, squares = (_sum(part) for part in (targets * f, f * f))
         return overlap / (penalty + squares)
 
 
-class Entropy(Loss):
+class Entropy:
     """Cross entropy: targets one-hot with several outputs, -1 and +1 with one.
 
     Examples
@@ -73,19 +55,19 @@ class Entropy(Loss):
     """
 
     def total(self, g: Tensor, targets: Tensor) -> Tensor:
-        """Return the sum; see `Loss`."""
+        """Return the sum; see `Square`."""
         if g.shape[2] == 1:
             return functional.softplus(-targets * g).sum(dim=(1, 2))
         return -(targets * g.log_softmax(dim=2)).sum(dim=(1, 2))
 
     def half_slopes(self, g: Tensor, targets: Tensor) -> Tensor:
-        """Return half of predicted less true probabilities; see `Loss`."""
+        """Return half of predicted less true probabilities; see `Square`."""
         if g.shape[2] == 1:
             return -0.5 * targets * torch.sigmoid(-targets * g)
         return 0.5 * (g.softmax(dim=2) - targets)
 
     def equilibrium(self, f: Tensor, targets: Tensor, penalty: float) -> Tensor:
-        """Return the root, by halving; see `Loss`.
+        """Return the root, by halving; see `Square`.
 
         As good as 0 where the norm shrinks to nothing. Infinite without a penalty: that
         is so where every answer is right.
@@ -106,7 +88,7 @@ class Entropy(Loss):
         return 0.5 * (low + high)
 
 
-LOSSES: dict[str, Loss] = {"square": Square(), "entropy": Entropy()}
+LOSSES: dict[str, Square | Entropy] = {"square": Square(), "entropy": Entropy()}
 """Those that a recipe names."""
 
 

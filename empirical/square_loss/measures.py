@@ -27,6 +27,7 @@ Poggio, Liao 2021, equations (1), (5), (6).
 import torch
 from torch import Tensor
 
+from empirical.checks import check_slopes
 from empirical.networks import Convolutional, Network, Params, Signals
 from empirical.square_loss.losses import LOSSES
 from empirical.square_loss.networks import Classifier, norms, rho, statistics
@@ -74,7 +75,13 @@ def observe(
         ``norms`` and ``residual`` (``r_k / |e|``): one a layer; ``abs_quantiles`` and
         ``margin_quantiles``: at `LEVELS`; ``nc2_means`` and ``nc2_rows``: equinorm,
         equiangle, distance to the maximal angle.
+
+    Raises
+    ------
+    RuntimeError
+        In `torch.inference_mode`.
     """
+    check_slopes("observe")
     leaves = tuple(p.detach().requires_grad_() for p in params)
     with torch.enable_grad():
         weights = network.weights(leaves)
@@ -153,6 +160,8 @@ def example_gradients(
     ------
     ValueError
         If the network has several outputs.
+    RuntimeError
+        In `torch.inference_mode`.
 
     Examples
     --------
@@ -167,6 +176,7 @@ def example_gradients(
     >>> bool(torch.allclose(inner, g[:, None], rtol=1e-12))
     True
     """
+    check_slopes("example_gradients")
     if network.units[-1] != 1:
         raise ValueError(
             "example_gradients: `network` must have one output, but it has "

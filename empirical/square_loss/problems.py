@@ -155,26 +155,19 @@ def problem(
 
 
 def problem_at(
-    setting: Setting,
-    data: str,
-    labels: Sequence[int],
-    *,
-    per_class: int,
-    tests: int,
-    side: int | None,
-    constant: float | None = None,
+    setting: Setting, c: Any, labels: Sequence[int], constant: float | None = None
 ) -> Problem:
-    """Return a `problem` of the data that a run's setting names.
+    """Return the `problem` of a configuration's `data`, `per_class`, `tests` and `side`.
 
     Digits come from the set that is the same on every machine, unless it is too small.
     """
-    embedded = data == "mnist" and per_class <= 400 and tests <= 100
+    embedded = c.data == "mnist" and c.per_class <= 400 and c.tests <= 100
     return problem(
-        data,
+        c.data,
         labels,
-        per_class=per_class,
-        tests=tests,
-        side=side,
+        per_class=c.per_class,
+        tests=c.tests,
+        side=c.side,
         constant=constant,
         directory=None if embedded else setting.data_folder,
         allow_unverified=setting.allow_unverified,

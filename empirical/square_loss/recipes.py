@@ -72,8 +72,8 @@ class Recipe:
 
     Examples
     --------
-    >>> Recipe(epochs=100, schedule=(0.6, 0.8)).rates_at(70)
-    0.1
+    >>> Recipe(epochs=100, schedule=(0.6, 0.8)).drops
+    (60, 80)
     """
 
     epochs: int
@@ -126,10 +126,6 @@ class Recipe:
     def drops(self) -> tuple[int, ...]:
         """Epochs before which the rate drops."""
         return tuple(round(fraction * self.epochs) for fraction in self.schedule)
-
-    def rates_at(self, epoch: int) -> float:
-        """Return the factor of the rate in that epoch."""
-        return self.drop ** sum(epoch >= each for each in self.drops)
 
     def penalty(self, examples: int) -> float:
         """Return lambda of the sum of squares with lambda rho^2: N weight_decay / 2."""

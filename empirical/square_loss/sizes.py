@@ -21,7 +21,6 @@ class Sizes:
     schedule: tuple[float, ...]
     classes: tuple[int, ...]
     dtype: str
-    stable: float | None
     starts: tuple[float, ...]
     plain: tuple[float, ...]
     plain_widths: tuple[int, ...]
@@ -29,6 +28,13 @@ class Sizes:
     rates: tuple[float, ...]
     deep: tuple[int, ...]
     deep_rates: tuple[float, ...]
+
+    @property
+    def updates(self) -> int:
+        """Updates that its epochs are of two classes."""
+        return self.epochs * (
+            1 if self.batch is None else -(-2 * self.per_class // self.batch)
+        )
 
 
 FEW = 8
@@ -53,7 +59,6 @@ _SMALL = Sizes(
     schedule=(0.6, 0.8, 0.9),
     classes=(0, 1, 3, 8),
     dtype="float64",
-    stable=1.0,
     starts=(0.1, 5.0),
     # The paper's 5, 15 and 30, times (24/1024)^(3/8): then outputs, rho times about
     # width^(-3/2), start as large as those of 1,024 units.
@@ -71,7 +76,6 @@ _FULL = replace(
     # The paper names no classes; of cats and dogs nothing is learnt from so few.
     pairs={"mnist": (3, 8), "cifar10": (0, 1)},
     per_class=250,
-    tests=100,
     side=14,
     widths=(64, 64, 64),
     channels=(16, 16, 16),

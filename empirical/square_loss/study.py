@@ -33,15 +33,7 @@ _ROUNDED = ("abs_quantiles", "margin_quantiles", "example_residuals")
 def problem_of(configuration: Configuration, setting: Setting = CPU) -> Problem:
     """Return a configuration's problem."""
     c = configuration
-    found = problem_at(
-        setting,
-        c.data,
-        c.labels,
-        per_class=c.per_class,
-        tests=c.tests,
-        side=c.side,
-        constant=c.constant,
-    )
+    found = problem_at(setting, c, c.labels, c.constant)
     return found.shuffled() if c.shuffled else found
 
 

@@ -85,7 +85,6 @@ def train(
     recorded: bool = True,
     progress: loop.Progress | None = None,
     checkpoint: Path | None = None,
-    checkpoint_seconds: float = 30.0,
 ) -> Trained:
     """Train every replicate of a stack by the same recipe, side by side.
 
@@ -109,8 +108,6 @@ def train(
     checkpoint : Path, optional
         Where progress is kept; a run that finds one goes on from it. Not removed at
         the end: that is for whoever has written what came of it.
-    checkpoint_seconds : float
-        Least time between two writings of it.
 
     Raises
     ------
@@ -176,15 +173,13 @@ def train(
     if network.units[-1] == 1:
         series.append(Series(sparse * per_epoch, residuals))
     drops = Drops([epoch * per_epoch for epoch in recipe.drops], recipe.drop)
-    kept = None
-    if checkpoint is not None:
-        of = fingerprint(
-            (network, recipe, used.tolist(), inputs.device.type, recorded),
-            (*params, inputs, targets),
-            tuple(orders),
-            module=__name__,
-        )
-        kept = Checkpoint(checkpoint, of=of, seconds=checkpoint_seconds)
+    described = (network, recipe, used.tolist(), inputs.device.type, recorded)
+    kept = checkpoint and Checkpoint(
+        checkpoint,
+        of=fingerprint(
+            described, (*params, inputs, targets), tuple(orders), module=__name__
+        ),
+    )
     trained = loop.train(
         Classification(network, inputs, targets, loss=recipe.loss, noise=recipe.noise),
         Stack(

@@ -201,31 +201,31 @@ class TestConditionByDepth:
 
 
 class TestWidths:
-    def test_error_falls_as_the_root_of_the_width(self):
-        # Sign, orthogonal inputs: K = I exactly, an off-diagonal entry has variance
-        # 1/m, so the mean square error is 2/m of ||K||^2 = 2: root 1/sqrt(m).
-        curves, _ = ec.kernels_by_width(
+    def test_deviations_fall_as_the_root_of_the_width(self):
+        # Sign, orthogonal inputs: K = I exactly, an off-diagonal entry has variance 1/m.
+        widths = np.array([16, 64, 256, 1024])
+        curves = ec.kernels_by_width(
             torch.eye(2, dtype=torch.float64),
             activation=torch.sign,
-            widths=(16, 64, 256, 1024),
+            widths=widths.tolist(),
             depth=1,
             draws=300,
             generator=torch_generator(7),
-            nngp_limit=np.eye(2),
-            tangent=False,
         )
-        slope = ec.error_slope(curves)
+        found = curves["nngp"].deviations[:, 0, 1]
+        np.testing.assert_allclose(found, widths**-0.5, rtol=0.3)
+
+    def test_slope_of_errors_that_fall_as_the_root_of_the_width(self):
+        # Root mean squares of 300 normal numbers of deviation 1/sqrt(m).
+        widths = np.array([16, 64, 256, 1024])
+        drawn = numpy_generator(7).standard_normal((4, 300))
+        value, standard_error = ec.error_slope(widths, drawn / widths[:, None] ** 0.5)
         # Six standard errors: a slope of -0.4 or -0.6 would be seen.
-        assert slope.standard_error < 0.1 / 6
-        assert abs(slope.value + 0.5) < 6 * slope.standard_error
-        rms = np.sqrt((curves.errors**2).mean(axis=1))
-        np.testing.assert_allclose(rms, curves.widths**-0.5, rtol=0.3)
-        np.testing.assert_allclose(
-            curves.deviations[:, 0, 1], curves.widths**-0.5, rtol=0.3
-        )
+        assert standard_error < 0.1 / 6
+        assert abs(value + 0.5) < 6 * standard_error
 
     def test_both_kernels(self):
-        nngp, ntk = ec.kernels_by_width(
+        found = ec.kernels_by_width(
             torch.eye(2, dtype=torch.float64),
             activation=torch.relu,
             widths=(32, 256),
@@ -233,45 +233,33 @@ class TestWidths:
             draws=200,
             generator=torch_generator(7),
         )
-        assert ntk is not None
-        assert nngp.errors.shape == (2, 0)
-        for curves, diagonal in ((nngp, 0.5), (ntk, 1.0)):
-            error = curves.deviations[1, 0, 0] / 200**0.5
-            assert abs(curves.means[1, 0, 0] - diagonal) < 6 * error
+        for kind, diagonal in (("nngp", 0.5), ("ntk", 1.0)):
+            error = found[kind].deviations[1, 0, 0] / 200**0.5
+            assert abs(found[kind].means[1, 0, 0] - diagonal) < 6 * error
 
-    def test_refusals(self):
-        options = {
-            "activation": torch.relu,
-            "widths": (4,),
-            "depth": 1,
-            "draws": 2,
-            "generator": torch_generator(7),
-        }
-        x = torch.eye(2, dtype=torch.float64)
+    def test_refuses_a_single_draw(self):
         with pytest.raises(ValueError, match="`draws` must be at least 2"):
-            ec.kernels_by_width(x, **options | {"draws": 1})
-        for bad in (np.eye(3), np.full((2, 2), np.nan), np.zeros((2, 2))):
-            with pytest.raises(ValueError, match="`ntk_limit` must be finite"):
-                ec.kernels_by_width(x, **options, ntk_limit=bad)
-        curves, _ = ec.kernels_by_width(x, **options)
-        with pytest.raises(ValueError, match="`curves` must have two widths"):
-            ec.error_slope(curves)
+            ec.kernels_by_width(
+                torch.eye(2, dtype=torch.float64),
+                activation=torch.relu,
+                widths=(4,),
+                depth=1,
+                draws=1,
+                generator=torch_generator(7),
+            )
 
     @pytest.mark.parametrize(
-        ("widths", "errors"),
-        [((8, 8), [[1.0, 2.0], [1.0, 2.0]]), ((8, 16), [[0.0, 0.0], [1.0, 2.0]])],
+        ("widths", "errors", "match"),
+        [
+            ((8, 16), [[1.0], [1.0]], "`errors` must be two or more of each"),
+            ((8,), [[1.0, 2.0], [1.0, 2.0]], "`errors` must be two or more of each"),
+            ((8, 8), [[1.0, 2.0], [1.0, 2.0]], "two different ones, with an error"),
+            ((8, 16), [[0.0, 0.0], [1.0, 2.0]], "two different ones, with an error"),
+        ],
     )
-    def test_errors_without_a_slope(self, widths, errors):
-        empty = np.empty((2, 0, 0))
-        curves = ec.WidthCurves(
-            widths=np.array(widths),
-            draws=2,
-            means=empty,
-            deviations=empty,
-            errors=np.array(errors),
-        )
-        with pytest.raises(ValueError, match="two different widths and an error above"):
-            ec.error_slope(curves)
+    def test_errors_without_a_slope(self, widths, errors, match):
+        with pytest.raises(ValueError, match=match):
+            ec.error_slope(widths, errors)
 
 
 class TestChains:
@@ -563,5 +551,5 @@ class TestInterpolation:
             ec.accuracy([[np.nan, 1.0]], [0])
         with pytest.raises(ValueError, match="`kernel` must be finite and fit"):
             ec.minimum_norm(3.0, [[1.0]], cross=[[1.0]])
-        with pytest.raises(ValueError, match="`deviation` must be finite"):
+        with pytest.raises(ValueError, match="`deviation` must not be negative"):
             ec.with_label_noise([[0.0]], deviation=-1.0, generator=numpy_generator(7))

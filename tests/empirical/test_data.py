@@ -286,9 +286,8 @@ class TestInputs:
         # The correlation is near one: its rounding is absolute.
         assert 1 - data.largest_correlation(x) == pytest.approx(delta, abs=1e-13)
 
-    @pytest.mark.parametrize("rank", [None, 1, 5])
-    def test_assumption_b(self, rank):
-        x = data.assumption_b_inputs(12, 0.03, generator=self.rng(), rank=rank)
+    def test_assumption_b(self):
+        x = data.assumption_b_inputs(12, 0.03, generator=self.rng())
         values = np.linalg.eigvalsh(x @ x.T)
         assert values[0] == pytest.approx(0.03, abs=1e-13)
         np.testing.assert_allclose((x**2).sum(axis=1), 1, rtol=1e-13)
@@ -318,8 +317,8 @@ class TestInputs:
                 "`n` must be at least 2",
             ),
             (
-                lambda g: data.assumption_b_inputs(5, 0.1, generator=g, rank=5),
-                r"`rank` must lie in 1\.\.4",
+                lambda g: data.assumption_b_inputs(1, 0.1, generator=g),
+                "`n` must be at least 2",
             ),
             (lambda g: data.planar_cluster(5, 1.0), "`delta` must lie in"),
             (lambda g: data.planar_cluster(-1, 0.1), "`n` must be at least 1"),

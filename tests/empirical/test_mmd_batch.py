@@ -4,7 +4,7 @@ import json
 import math
 import re
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import pytest
@@ -426,9 +426,8 @@ class TestBatch:
         # A record that was made elsewhere can be read without them.
         assert study.STUDY.identity(c, CPU)["data"] is None
 
+    @pytest.mark.usefixtures("eager")
     def test_goes_on_after_a_stop(self, tmp_path, monkeypatch):
-        eager = partial(study.pretrain_stack, checkpoint_seconds=0.0)
-        monkeypatch.setattr(study, "pretrain_stack", eager)
         chosen = [replace(c, snapshots=3) for c in self.CHOSEN]
         whole = [without_time(run(c)) for c in chosen]
         seen, outcomes = self.stopped(tmp_path, chosen, monkeypatch, last=7)

@@ -196,10 +196,9 @@ class TestPretrain:
         np.save(tmp_path / "bytes.npy", (20 * (x - x.min())).astype(np.uint8))
         assert pretrain("--inputs", tmp_path / "bytes.npy")[0] == 0
 
+    @pytest.mark.usefixtures("eager")
     def test_goes_on_from_a_checkpoint(self, pretrain, tmp_path, monkeypatch):
         whole, recorded = pretrain("--side", 4, "--record", tmp_path / "a.json"), []
-        eager = partial(pretraining.pretrain, checkpoint_seconds=0.0)
-        monkeypatch.setattr(pretraining, "pretrain", eager)
 
         def tell(done, last, **means):
             recorded.append(done)

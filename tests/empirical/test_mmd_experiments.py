@@ -39,10 +39,6 @@ class TestConfiguration:
             ({"seeds": ()}, "`variants` and `seeds` must not be empty"),
             ({"minibatches": 1}, "`minibatches` must be at least 2, but it is 1"),
             ({"tasks": 0}, "`tasks` must be at least 1, but it is 0"),
-            (
-                {"network": classifier(NET.widths, batch_norm=True)},
-                "without batch norm",
-            ),
         ],
     )
     def test_refuses(self, changes, match):

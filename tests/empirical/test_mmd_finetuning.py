@@ -18,10 +18,8 @@ from empirical.mmd_init.binary_tasks import (
 )
 from empirical.mmd_init.finetuning import FineTuned, FinetuneRecipe, finetune
 from empirical.mmd_init.networks import classifier
-from empirical.mmd_init.random_labels import (
-    RandomLabelRecipe,
-    pretrain_random_labels,
-)
+from empirical.mmd_init.random_labels import pretrain_random_labels
+from empirical.mmd_init.recipes import Recipe
 from empirical.mmd_init.task import Classify, stack_of
 from empirical.randomness import numpy_generator, torch_generator
 from empirical.testbed import optimisers
@@ -408,7 +406,6 @@ class TestFinetune:
         assert np.isnan(done.test_accuracy[0]).all()
         assert done.best_epoch[0].tolist() == [0] * TASKS
         assert np.isnan(done.mean).tolist() == [True, False]
-        assert np.isnan(done.std).tolist() == [True, False]
         # Float32, 12 steps: 6e-8 grown as above.
         np.testing.assert_allclose(done.train_loss[1], calm.train_loss[1], rtol=1e-4)
 
@@ -418,12 +415,7 @@ class TestFinetune:
         for run in range(RUNS):
             values = [float(v) for v in done.test_accuracy[run]]
             mean = sum(values) / TASKS
-            spread = sum((v - mean) ** 2 for v in values) / (TASKS - 1)
             assert done.mean[run] == pytest.approx(mean, rel=1e-14)
-            assert done.std[run] == pytest.approx(spread**0.5, rel=1e-12)
-        one = replace(done, test_accuracy=done.test_accuracy[:, :1])
-        with pytest.raises(ValueError, match="`tasks` must be at least 2"):
-            _ = one.std
 
     @pytest.mark.gpu
     @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
@@ -493,14 +485,13 @@ class TestFinetune:
             ({"betas": (0.9, 1.0)}, "`betas` must be two in"),
         ],
     )
-    @pytest.mark.parametrize("recipe", [FinetuneRecipe, RandomLabelRecipe])
-    def test_recipes_refuse(self, recipe, changes, match):
-        with pytest.raises(ValueError, match=f"{recipe.__name__}: {match}"):
-            recipe(**changes)
+    def test_recipes_refuse(self, changes, match):
+        with pytest.raises(ValueError, match=f"FinetuneRecipe: {match}"):
+            FinetuneRecipe(**changes)
 
 
 class TestRandomLabels:
-    RECIPE = RandomLabelRecipe(steps=23, batch=30, rate=5e-3, window=5)
+    RECIPE = Recipe(steps=23, batch=30, rate=5e-3, window=5)
 
     def made(self, net, state, *, recipe=RECIPE, runs=range(RUNS), **changes):
         generators = [torch_generator(7, "labels", run) for run in runs]
@@ -584,7 +575,7 @@ class TestRandomLabels:
         # loss varies by log(p/(1-p)) / 2 < 0.45 about its mean: 0.45 / 100 over a window
         # of 10,000 labels. 4.9 of these, one-sided: 5e-7 for each of two.
         net, state = start()
-        recipe = RandomLabelRecipe(steps=500, batch=100, rate=2e-3)
+        recipe = Recipe(steps=500, batch=100, rate=2e-3)
         done = self.made(net, state, recipe=recipe)
         assert done.losses.shape == (RUNS, 5)
         assert (done.losses[:, -1] > np.log(2.0) - 4.9 * 0.0045).all()
@@ -593,7 +584,7 @@ class TestRandomLabels:
 
     def test_epochs_are_whole_batches(self):
         net, state = start()
-        recipe = RandomLabelRecipe(epochs=2, batch=30, window=4)
+        recipe = Recipe(epochs=2, batch=30, window=4)
         # 200 inputs: 6 batches of 30 an epoch, 12 steps, 3 windows.
         assert self.made(net, state, recipe=recipe).losses.shape == (RUNS, 3)
 

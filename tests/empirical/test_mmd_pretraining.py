@@ -78,15 +78,12 @@ def interrupt_at(step):
 class TestResuming:
     @pytest.mark.parametrize("noise", ["auto", "gram", "explicit"])
     @pytest.mark.parametrize("classes", [2, 3])
+    @pytest.mark.usefixtures("eager")
     def test_goes_on_as_if_it_had_not_stopped(self, tmp_path, noise, classes):
         recipe = replace(SHORT, noise=noise)
         net = classifier((6, 10, 8, classes))
         whole = learnt(recipe, net=net)
-        kept = {
-            "net": net,
-            "checkpoint": tmp_path / "run.pt",
-            "checkpoint_seconds": 0.0,
-        }
+        kept = {"net": net, "checkpoint": tmp_path / "run.pt"}
         for step in (7, 21):
             with pytest.raises(KeyboardInterrupt):
                 learnt(recipe, progress=interrupt_at(step), **kept)
@@ -120,7 +117,7 @@ class TestResuming:
 
         for _ in range(5):
             with pytest.raises(KeyboardInterrupt):
-                learnt(progress=one_window, checkpoint=path, checkpoint_seconds=3600)
+                learnt(progress=one_window, checkpoint=path)
         assert seen == [7, 14, 21, 28, 31]
         same(learnt(), learnt(checkpoint=path))
 
@@ -163,10 +160,11 @@ class TestResuming:
             {"state": one_of(start(draws=2), 1)},
         ],
     )
+    @pytest.mark.usefixtures("eager")
     def test_refuses_that_of_other_arguments(self, tmp_path, changes):
         path = tmp_path / "run.pt"
         with pytest.raises(KeyboardInterrupt):
-            learnt(progress=interrupt_at(7), checkpoint=path, checkpoint_seconds=0.0)
+            learnt(progress=interrupt_at(7), checkpoint=path)
         with pytest.raises(ValueError, match="`checkpoint` must be of the same argum"):
             learnt(checkpoint=path, **changes)
 
@@ -208,9 +206,10 @@ class TestStack:
             )
             np.testing.assert_allclose(h["loss"], total, rtol=1e-12)
 
+    @pytest.mark.usefixtures("eager")
     def test_resumes(self, tmp_path):
         states = start(draws=4)
-        kept = {"checkpoint": tmp_path / "run.pt", "checkpoint_seconds": 0.0}
+        kept = {"checkpoint": tmp_path / "run.pt"}
         whole = stack(states)
         with pytest.raises(KeyboardInterrupt):
             stack(states, progress=interrupt_at(14), **kept)
@@ -446,9 +445,9 @@ class TestRefuses:
             (DATA[:, :5], "must have the network's 6 features, but it has 5"),
             (
                 DATA.clone().index_fill_(0, torch.tensor([3, 9]), torch.nan),
-                "must be finite, but 2 of 60 rows are not, e.g. row 3",
+                "`data` must be finite, but 12 of 360 entries are not",
             ),
-            (torch.full((9, 6), torch.inf), "must be finite, but 9 of 9 rows"),
+            (torch.full((9, 6), torch.inf), "must be finite, but 54 of 54 entries"),
             (DATA[:1].expand(9, -1), "must hold different inputs, but all 9 are equal"),
         ],
     )
@@ -477,7 +476,7 @@ class TestRefuses:
 
     @pytest.mark.parametrize("generator", [0, None])
     def test_generators(self, generator):
-        with pytest.raises(TypeError, match=r"must be a torch\.Generator, but it is"):
+        with pytest.raises(ValueError, match=r"`generator` must be torch\.Generator"):
             pretrain(FINE, DATA, SHORT, generator=generator)
 
     def test_warns_of_what_is_not_standardised(self):

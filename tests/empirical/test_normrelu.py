@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 from empirical.activations import NormReLU, normalize
+from empirical.networks import Norm
 from empirical.normrelu import ARMS, Configuration, configurations, run_configuration
 from empirical.normrelu import __main__ as command
 from empirical.normrelu.ending import ending
@@ -184,9 +185,9 @@ class Plain(nn.Module):
         layers = []
         for fan_in, out in itertools.pairwise(sizes[:-1]):
             layers.append(nn.Linear(fan_in, out, bias=False))
-            if arm.norm == "batch":
+            if arm.norm == Norm(over="batch"):
                 layers.append(nn.BatchNorm1d(out))
-            if arm.norm == "layer":
+            if arm.norm == Norm(over="layer"):
                 layers.append(nn.LayerNorm(out))
             given = arm.activation
             layers.append(act_of[given]() if isinstance(given, str) else given)
@@ -482,7 +483,7 @@ def test_every_scale_has_every_arm_at_two_depths(scale):
     [
         ({"arm": "gelu"}, "`arm` must be one of normrelu"),
         ({"depth": 0}, "`depth` must be at least 1"),
-        ({"rates": ()}, "`rates` must be positive"),
+        ({"rates": ()}, "`rates` must increase, and be one at least"),
         ({"rates": (0.1, float("nan"))}, "`rates` must be positive"),
         ({"rates": (0.1, 0.01)}, "`rates` must increase"),
         ({"held_out": 8}, "`held_out` must lie between"),

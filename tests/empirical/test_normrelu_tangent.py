@@ -74,6 +74,16 @@ def test_statistics_that_are_always_the_batchs_are_refused() -> None:
         tangent_kernels(network, params, torch.eye(3))
 
 
+def test_slopes_in_inference_mode_are_refused() -> None:
+    network = ARMS["relu"].network(inputs=3, width=4, depth=1)
+    params = ARMS["relu"].init(network, [torch_generator(1, "x")])
+    with (
+        torch.inference_mode(),
+        pytest.raises(RuntimeError, match="tangent_kernels: must be called outside"),
+    ):
+        tangent_kernels(network, params, torch.eye(3))
+
+
 def test_unknown_arms_suggest_known_ones() -> None:
     with pytest.raises(ValueError, match="Did you mean 'normrelu'"):
         arm_of("normrelus")

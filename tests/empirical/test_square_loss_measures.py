@@ -237,6 +237,15 @@ class TestCollapse:
             assert found["nc3"].isnan().all()
 
 
+def test_slopes_in_inference_mode_are_refused():
+    net, params, x, y, classes = subject("none", "dense")
+    with torch.inference_mode():
+        with pytest.raises(RuntimeError, match="observe: must be called outside"):
+            measures.observe(net, params, x, y, classes, penalty=0.0)
+        with pytest.raises(RuntimeError, match="example_gradients: must be called out"):
+            measures.example_gradients(net, params, x)
+
+
 def test_gradients_of_several_outputs_are_refused():
     net, params, x, _, _ = subject("none", "dense", outputs=3)
     with pytest.raises(ValueError, match="must have one output"):

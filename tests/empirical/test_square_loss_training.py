@@ -53,8 +53,8 @@ def usual(net, params, learnt, recipe, rate):
     generator, losses = order(), []
     size = recipe.batch or len(learnt.inputs)
     for epoch in range(recipe.epochs):
-        optimiser.param_groups[0]["lr"] = rate * recipe.rates_at(epoch)
-        optimiser.param_groups[-1]["lr"] = rate * recipe.rates_at(epoch)
+        for group in optimiser.param_groups:
+            group["lr"] = rate * recipe.drop ** sum(epoch >= t for t in recipe.drops)
         rows = torch.arange(len(learnt.inputs))
         if recipe.batch is not None:
             rows = torch.randperm(len(rows), generator=generator)
@@ -346,6 +346,7 @@ class TestCourse:
 class TestResuming:
     @pytest.mark.parametrize(("batch", "noise"), [(None, 0.0), (12, 0.0), (12, 0.3)])
     @pytest.mark.parametrize("after", [1, 3, 6])
+    @pytest.mark.usefixtures("eager")
     def test_a_killed_run_goes_on_as_if_nothing_had_happened(
         self, tmp_path, batch, noise, after
     ):
@@ -363,7 +364,7 @@ class TestResuming:
             if len(calls) == after + 1:
                 raise KeyboardInterrupt
 
-        given = {"checkpoint": path, "checkpoint_seconds": 0.0}
+        given = {"checkpoint": path}
         with pytest.raises(KeyboardInterrupt):
             train(net, params, TWO, recipe, generator=order(), progress=killed, **given)
         assert path.exists()
@@ -389,6 +390,7 @@ class TestResuming:
         for a, b in zip(again.final, whole.final, strict=True):
             assert a.numpy().tobytes() == b.numpy().tobytes()
 
+    @pytest.mark.usefixtures("eager")
     def test_another_runs_checkpoint_is_refused(self, tmp_path):
         net, params = start()
         path = tmp_path / "c"
@@ -397,7 +399,7 @@ class TestResuming:
             if path.exists():
                 raise KeyboardInterrupt
 
-        given = {"checkpoint": path, "checkpoint_seconds": 0.0}
+        given = {"checkpoint": path}
         recipe = Recipe(epochs=50, check=5)
         with pytest.raises(KeyboardInterrupt):
             train(net, params, TWO, recipe, progress=killed, **given)

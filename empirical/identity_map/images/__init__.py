@@ -4,7 +4,6 @@ Every picture carries where it comes from, for the record.
 """
 
 from empirical.identity_map.images.own import own as own
-from empirical.identity_map.images.pictures import STANDARDS as STANDARDS
 from empirical.identity_map.images.pictures import Pictures as Pictures
 from empirical.identity_map.images.pictures import checked as checked
 from empirical.identity_map.images.pictures import joined as joined
@@ -12,7 +11,6 @@ from empirical.identity_map.images.pictures import level as level
 from empirical.identity_map.images.pictures import place as place
 from empirical.identity_map.images.pictures import resize as resize
 from empirical.identity_map.images.pictures import standardised as standardised
-from empirical.identity_map.images.sources import MIXED as MIXED
 from empirical.identity_map.images.sources import PATTERNS as PATTERNS
 from empirical.identity_map.images.sources import channelled as channelled
 from empirical.identity_map.images.sources import chosen as chosen

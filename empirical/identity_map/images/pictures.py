@@ -5,7 +5,7 @@ Pixels are standardised as the networks see them: levels v of 0..255 become
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from empirical.checks import check_choice, check_finite, check_whole
+from empirical.checks import check_choice, check_counts, check_finite
 
 STANDARDS: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "mnist": ((0.1307,), (0.3081,)),
@@ -89,15 +89,16 @@ class Pictures:
                 f"{len(absent)} of {len(names)} are not, e.g. {absent[0]!r}"
             )
         rows = [self.names.index(name) for name in names]
-        return self._with(
-            self.pixels[rows],
+        return replace(
+            self,
+            pixels=self.pixels[rows],
             names=tuple(names),
             origins=tuple(self.origins[row] for row in rows),
         )
 
     def resized(self, size: int | tuple[int, int]) -> "Pictures":
         """Return the pictures scaled to another size, see `resize`."""
-        return self._with(resize(self.pixels, size))
+        return replace(self, pixels=resize(self.pixels, size))
 
     def coloured(self, channels: int = 3) -> "Pictures":
         """Return grey pictures with their channel repeated."""
@@ -106,7 +107,7 @@ class Pictures:
                 "Pictures.coloured: `pixels` must have one channel, but they have "
                 f"{self.shape[0]}"
             )
-        return self._with(self.pixels.repeat(1, channels, 1, 1))
+        return replace(self, pixels=self.pixels.repeat(1, channels, 1, 1))
 
     def fitted(self, shape: tuple[int, int, int]) -> "Pictures":
         """Return the pictures resized, and coloured if grey, to (C, H, W)."""
@@ -121,20 +122,6 @@ class Pictures:
             {"name": name, "shape": list(self.shape), **origin}
             for name, origin in zip(self.names, self.origins, strict=True)
         ]
-
-    def _with(
-        self,
-        pixels: Tensor,
-        *,
-        names: tuple[str, ...] | None = None,
-        origins: tuple[Mapping[str, Any], ...] | None = None,
-    ) -> "Pictures":
-        return Pictures(
-            pixels=pixels,
-            names=self.names if names is None else names,
-            origins=self.origins if origins is None else origins,
-            data=self.data,
-        )
 
 
 def joined(*groups: Pictures) -> Pictures:
@@ -289,12 +276,8 @@ def _standard(who: str, data: str) -> tuple[tuple[float, ...], tuple[float, ...]
 
 def _edges(who: str, size: int | tuple[int, int]) -> tuple[int, int]:
     height, width = size if isinstance(size, Sequence) else (size, size)
-    check_whole(who, size=height)
-    check_whole(who, size=width)
-    if min(height, width) < 1:
-        raise ValueError(
-            f"{who}: `size` must be at least 1 in height and width, but it is {size}"
-        )
+    for edge in (height, width):
+        check_counts(who, size=edge)
     return height, width
 
 

@@ -217,8 +217,7 @@ def _credit(scores: Tensor, labels: Tensor) -> Tensor:
 def _chunks(
     images: Tensor, labels: Tensor, size: int
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    for start in range(0, len(images), size):
-        yield images[start : start + size], labels[start : start + size]
+    return zip(images.split(size), labels.split(size), strict=True)
 
 
 def _check_examples(name: str, images: Tensor, labels: Tensor) -> None:

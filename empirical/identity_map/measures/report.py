@@ -1,6 +1,5 @@
 """One entry for everything that a record keeps about trained networks."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from empirical.data import Dataset
 from empirical.identity_map.images import Pictures, unseen
 from empirical.identity_map.measures.sections import MEASUREMENTS
 from empirical.identity_map.measures.subjects import Settings, Subject, check
@@ -24,11 +22,10 @@ def measure(
     initial: Params,
     final: Params,
     *,
-    training_images: Pictures | Tensor,
+    training_images: Pictures,
     names: Sequence[str],
     seed: Seed,
     test_images: Pictures | None = None,
-    digits: tuple[Dataset, Dataset] | None = None,
     settings: Settings | None = None,
 ) -> dict[str, Any]:
     """Measure a stack of trained networks.
@@ -39,7 +36,7 @@ def measure(
     initial, final : tuple of Tensor
         Weights before and after training, replicates in front. One whose weights are not
         finite is counted wherever it has no number.
-    training_images : Pictures or Tensor, shape (m, C, H, W)
+    training_images : Pictures
         What was trained on, or the few of it that are to be looked at. None zero.
     names : sequence of str
         Among `MEASUREMENTS`.
@@ -48,9 +45,6 @@ def measure(
         on the same images.
     test_images : Pictures, optional
         Unseen images of the network's shape; `images.unseen` by default.
-    digits : pair of Dataset, optional
-        Training and test set of "layer-error"; by default the MNIST digits that are the
-        same on every machine.
     settings : Settings, optional
 
     Returns
@@ -124,21 +118,24 @@ def measure(
     Examples
     --------
     >>> from empirical.randomness import torch_generator
+    >>> from empirical.identity_map.images import chosen
     >>> from empirical.networks import Convolutional
     >>> net = Convolutional(shape=(1, 6, 6), widths=(2,))
     >>> params = net.init(generator=torch_generator(7), replicates=2)
-    >>> image = torch.rand(1, 1, 6, 6, generator=torch_generator(8)).double()
     >>> found = measure(
-    ...     net, params, params, training_images=image, names=("change",), seed=7
+    ...     net,
+    ...     params,
+    ...     params,
+    ...     training_images=chosen((7,)).fitted((1, 6, 6)),
+    ...     names=("change",),
+    ...     seed=7,
     ... )
     >>> found["change"]["relative"].tolist()
     [[0.0, 0.0], [0.0, 0.0]]
     """
     checked_measurements(names)
     settings = settings or Settings()
-    given = isinstance(training_images, Pictures)
-    images = training_images.pixels if given else training_images
-    labels = training_images.names if given else map(str, range(len(images)))
+    images = training_images.pixels
     shape, generator = image_shape(network), torch_generator(seed, "unseen")
     tests = test_images or unseen(shape, generator=generator)
     check(network, initial, final, images=images, tests=tests, shown=settings.shown)
@@ -147,9 +144,8 @@ def measure(
         initial=initial,
         final=final,
         training=images.to(final[0]),
-        names=tuple(f"train {label}" for label in labels),
+        names=tuple(f"train {name}" for name in training_images.names),
         tests=tests,
-        digits=digits,
         seed=seed,
         settings=settings,
     )
@@ -158,7 +154,7 @@ def measure(
             key: list(value) if isinstance(value, tuple) else value
             for key, value in asdict(measured.settings).items()
         },
-        "training": _described(training_images),
+        "training": training_images.describe(),
         "replicates": len(final[0]),
     }
     with torch.no_grad():
@@ -193,18 +189,3 @@ def by_replicate(
                 one[f"{section}/{name}"] = known.cpu().numpy()
     del shared["replicates"]
     return shared, each
-
-
-def _described(images: Pictures | Tensor) -> list[dict[str, Any]]:
-    if isinstance(images, Pictures):
-        return images.describe()
-    return [
-        {
-            "name": str(row),
-            "shape": list(image.shape),
-            "sha256": hashlib.sha256(
-                image.detach().cpu().to(torch.float64).numpy().tobytes()
-            ).hexdigest(),
-        }
-        for row, image in enumerate(images)
-    ]

@@ -22,13 +22,10 @@ from empirical.identity_map.measures.layers import (
 )
 from empirical.identity_map.measures.similarity import (
     Closeness,
-    closeness,
-    heat_map,
     shares,
 )
 from empirical.identity_map.measures.subjects import Subject
 from empirical.identity_map.measures.weights import cover, relative_change
-from empirical.identity_map.probes import Law
 from empirical.networks import Convolutional, Params, Residual
 from empirical.randomness import torch_generator
 from empirical.testbed.writing import rounded
@@ -55,31 +52,16 @@ correlations, and digits as they are."""
 
 def _probes(subject: Subject) -> dict[str, Any]:
     s, image = subject.settings, subject.training[0]
-    _, digits = _digits(subject)
-    images = _test_digits(subject)
+    digits, images = _test_digits(subject)
 
     def means(params: Params) -> tuple[Tensor, Tensor]:
         """Correlations to identity and constant, (replicates, kinds)."""
-
-        def drawn(law: Law, rhos: Sequence[float]) -> Closeness:
-            return heat_map(
-                partial(subject.apply, params=params),
-                image,
-                rhos,
-                count=s.count,
-                generator=torch_generator(subject.seed, "probes", 0),
-                law=law,
-                centred=s.centred,
-                dtype=image.dtype,
-            )
-
-        seen = closeness(
-            subject.apply(images, params), images, image, centred=s.centred
-        )
+        drawn = partial(subject.heat_map, 0, params=params)
+        seen = subject.closeness(subject.apply(images, params), images, image)
         found = [
-            drawn("gaussian", (0.0,)).mean(1, 2),
-            drawn("gaussian", s.rhos).mean(1, 2),
-            drawn("uniform", s.rhos).mean(1, 2),
+            drawn((0.0,), "gaussian").mean(1, 2),
+            drawn(s.rhos, "gaussian").mean(1, 2),
+            drawn(s.rhos, "uniform").mean(1, 2),
             seen.mean(1),
         ]
         each = [torch.stack([f[k] for f in found], 1) for k in ("identity", "constant")]
@@ -88,7 +70,7 @@ def _probes(subject: Subject) -> dict[str, Any]:
     identity, constant = means(subject.final)
     return {
         "kinds": list(KINDS),
-        "digits": digits.head(s.digits).describe(),
+        "digits": digits.describe(),
         "identity": identity,
         "constant": constant,
         "untrained_constant": means(subject.initial)[1],
@@ -96,12 +78,13 @@ def _probes(subject: Subject) -> dict[str, Any]:
 
 
 def _layer_error(subject: Subject) -> dict[str, Any]:
-    train, test = _digits(subject)
+    train, test = (
+        load("mnist", "train", cached=False),
+        load("mnist", "test", cached=False),
+    )
     if subject.settings.examples is not None:
-        train, test = (
-            part.head(n)
-            for part, n in zip((train, test), subject.settings.examples, strict=True)
-        )
+        few, tests = subject.settings.examples
+        train, test = train.head(few), test.head(tests)
     pairs = [_examples(subject, part) for part in (train, test)]
     found = {
         key: layer_errors(
@@ -110,16 +93,9 @@ def _layer_error(subject: Subject) -> dict[str, Any]:
             tests=pairs[1],
             chunk=subject.chunk(pairs[0][0]),
         )
-        for key, params in (("trained", subject.final), ("untrained", subject.initial))
+        for key, params in subject.both.items()
     }
     return {**found, "training": train.describe(), "tests": test.describe()}
-
-
-def _digits(subject: Subject) -> tuple[Dataset, Dataset]:
-    return subject.digits or (
-        load("mnist", "train", cached=False),
-        load("mnist", "test", cached=False),
-    )
 
 
 def _examples(subject: Subject, data: Dataset) -> tuple[Tensor, Tensor]:
@@ -135,7 +111,7 @@ def _examples(subject: Subject, data: Dataset) -> tuple[Tensor, Tensor]:
 def _pictures(subject: Subject) -> dict[str, Any]:
     names, images = subject.shown
     found: dict[str, Any] = {"images": list(names)}
-    for key, params in (("trained", subject.final), ("untrained", subject.initial)):
+    for key, params in subject.both.items():
         outputs = subject.network.layer_outputs(params, images)
         seen = [
             [
@@ -201,7 +177,7 @@ def _upper(subject: Subject) -> dict[str, Any]:
     if not each:
         return {"reason": f"none of {subject.settings.upper} layers can be fed"}
     outputs = torch.stack(each, dim=1)
-    found = closeness(outputs, images, constant, centred=subject.settings.centred)
+    found = subject.closeness(outputs, images, constant)
     return {
         "counts": counts,
         "images": list(names),
@@ -221,11 +197,10 @@ def _change(subject: Subject) -> dict[str, Any]:
 
 
 def _signal(subject: Subject) -> dict[str, Any]:
-    run = subject.network.layer_outputs
     images = subject.training[: subject.chunk(subject.training)]
     return {
-        "untrained": signal_sizes(partial(run, subject.initial), images),
-        "trained": signal_sizes(partial(run, subject.final), images),
+        key: signal_sizes(partial(subject.network.layer_outputs, params), images)
+        for key, params in subject.both.items()
     }
 
 
@@ -259,7 +234,7 @@ def _sized(
     for edge in s.sizes:
         inputs = rule(images, edge)
         found = subject.apply(inputs)
-        columns.append(closeness(found, inputs, inputs[0], centred=s.centred))
+        columns.append(subject.closeness(found, inputs, inputs[0]))
         if edge <= s.largest:
             shown[f"outputs/{edge}"] = _shown(subject, found[:, rows])
             shown[f"layers/{edge}"] = _through(subject, inputs[rows[-1:]])
@@ -292,10 +267,7 @@ def _predictions(subject: Subject) -> dict[str, Any]:
     tests = subject.like(subject.tests.pixels)
     inputs = torch.cat([subject.training, tests])
     outputs = subject.apply(inputs)
-    centred = subject.settings.centred
-    compared = [
-        closeness(outputs, inputs, image, centred=centred) for image in subject.training
-    ]
+    compared = [subject.closeness(outputs, inputs, x) for x in subject.training]
     shown = _shown(subject, outputs)
     found: dict[str, Any] = {
         "images": [{"name": name} for name in subject.names] + subject.tests.describe(),
@@ -317,7 +289,7 @@ SAMPLED = ("digits", "gaussian")
 
 def _points(subject: Subject) -> dict[str, Any]:
     s = subject.settings
-    images = (_test_digits(subject), subject.drawn("gaussian"))
+    images = (_test_digits(subject)[1], subject.drawn("gaussian"))
     outputs = [subject.apply(tests).flatten(1) for tests in images]
     count = min(s.points, *(each.shape[1] for each in outputs))
     found: list[Tensor] = []
@@ -330,7 +302,7 @@ def _points(subject: Subject) -> dict[str, Any]:
 
 
 def _edges(subject: Subject) -> dict[str, Any]:
-    images, constant = _test_digits(subject), subject.training[0]
+    images, constant = _test_digits(subject)[1], subject.training[0]
     edges, outputs = sobel(images), subject.apply(images)
 
     def share(seen: Tensor, pictures: Tensor) -> Tensor:
@@ -345,9 +317,9 @@ def _edges(subject: Subject) -> dict[str, Any]:
     }
 
 
-def _test_digits(subject: Subject) -> Tensor:
-    _, digits = _digits(subject)
-    return _examples(subject, digits.head(subject.settings.digits))[0]
+def _test_digits(subject: Subject) -> tuple[Dataset, Tensor]:
+    digits = load("mnist", "test", cached=False).head(subject.settings.digits)
+    return digits, _examples(subject, digits)[0]
 
 
 def _cover(subject: Subject) -> dict[str, Any]:

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import torch
 from torch import Tensor
 
-from empirical.data import Dataset
-from empirical.identity_map.images import Pictures, checked
-from empirical.identity_map.measures.similarity import Closeness, heat_map
+from empirical.checks import check_choice
+from empirical.identity_map.images import Pictures
+from empirical.identity_map.measures.similarity import Closeness, closeness, heat_map
 from empirical.identity_map.probes import RHOS, Law, probes
 from empirical.networks import Convolutional, Network, Params
 from empirical.randomness import Seed, torch_generator
@@ -55,7 +55,8 @@ class Settings:
     points : int
         Pixels of outputs that "points" keeps of each kind of test images, at most.
     examples : pair of int or None
-        Training and test digits of "layer-error"; all when None.
+        Training and test digits of "layer-error", of the MNIST digits that are the same
+        on every machine; all when None.
     """
 
     rhos: tuple[float, ...] = RHOS
@@ -73,12 +74,8 @@ class Settings:
     examples: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
-        unknown = [kind for kind in self.kinds if kind not in KINDS]
-        if unknown:
-            raise ValueError(
-                f"Settings: `kinds` must be among {', '.join(KINDS)}, but one is "
-                f"{unknown[0]!r}"
-            )
+        for kind in self.kinds:
+            check_choice("Settings", "kinds", kind, KINDS)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,7 +88,6 @@ class Subject:
     training: Tensor
     names: tuple[str, ...]
     tests: Pictures
-    digits: tuple[Dataset, Dataset] | None
     seed: Seed
     settings: Settings
 
@@ -122,24 +118,37 @@ class Subject:
         )
         return self.like(found.flatten(0, 1))
 
+    def heat_map(
+        self, index: int, rhos: Sequence[float], law: Law, params: Params | None = None
+    ) -> Closeness:
+        """Return the heat map of a training image, shape (replicates, rhos, count)."""
+        image = self.training[index]
+        return heat_map(
+            partial(self.apply, params=params),
+            image,
+            rhos,
+            count=self.settings.count,
+            # On the CPU for every device: the same images.
+            generator=torch_generator(self.seed, "probes", index),
+            law=law,
+            centred=self.settings.centred,
+            dtype=image.dtype,
+        )
+
     @cached_property
     def maps(self) -> tuple[Closeness, ...]:
         """One heat map for each training image, shapes (replicates, rhos, count)."""
         s = self.settings
-        return tuple(
-            heat_map(
-                self.apply,
-                image,
-                s.rhos,
-                count=s.count,
-                # On the CPU for every device: the same images.
-                generator=torch_generator(self.seed, "probes", index),
-                law=s.law,
-                centred=s.centred,
-                dtype=image.dtype,
-            )
-            for index, image in enumerate(self.training)
-        )
+        return tuple(self.heat_map(k, s.rhos, s.law) for k in range(len(self.training)))
+
+    def closeness(self, outputs: Tensor, images: Tensor, constant: Tensor) -> Closeness:
+        """Compare outputs with identity and constant; see `similarity.closeness`."""
+        return closeness(outputs, images, constant, centred=self.settings.centred)
+
+    @property
+    def both(self) -> dict[str, Params]:
+        """Weights, trained and untrained."""
+        return {"trained": self.final, "untrained": self.initial}
 
     @cached_property
     def shown(self) -> tuple[tuple[str, ...], Tensor]:
@@ -159,7 +168,6 @@ def check(
     shown: Sequence[str],
 ) -> None:
     """Refuse what `measure` can make nothing of."""
-    checked(images, who="measure", name="training_images")
     zero = ~images.flatten(1).any(dim=1)
     if bool(zero.any()):
         raise ValueError(

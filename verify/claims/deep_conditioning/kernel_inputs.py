@@ -13,7 +13,7 @@ from empirical.conditioning import (
     with_label_noise,
 )
 from empirical.conditioning.rates import fitted_rates, slowest_rates
-from empirical.conditioning.widths import WidthCurves, error_slope
+from empirical.conditioning.widths import error_slope
 from empirical.data.inputs import pair_inputs
 from empirical.randomness import numpy_generator
 from verify.claim import grid
@@ -208,17 +208,7 @@ def _plain_slope(*, first: int, wrong: bool) -> list[float]:
 
 def _found_slope(*, first: int) -> list[float]:
     widths, errors = _errors()
-    empty = np.empty((3 - first, 0, 0))
-    found = error_slope(
-        WidthCurves(
-            widths=np.array(widths[first:]),
-            draws=5,
-            means=empty,
-            deviations=empty,
-            errors=errors[first:],
-        )
-    )
-    return [found.value, found.standard_error]
+    return list(error_slope(widths[first:], errors[first:]))
 
 
 SLOPE = closed(

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -139,7 +140,7 @@ def _found_measure(*, kind: Any, law: Any, centred: bool, dead: bool) -> list[fl
         network,
         old,
         new,
-        training_images=by.trained_on(),
+        training_images=replace(by.unseen(), pixels=by.trained_on()),
         names=tuple(name for name in measures.MEASUREMENTS if name != "cover"),
         seed=by.SEED,
         test_images=by.unseen(),

@@ -19,7 +19,8 @@ from empirical.mmd_init.classifiers import classifier
 from empirical.mmd_init.finetuning import finetune
 from empirical.mmd_init.networks import from_module
 from empirical.mmd_init.random_labels import pretrain_random_labels
-from empirical.mmd_init.recipes import FinetuneRecipe, RandomLabelRecipe
+from empirical.mmd_init.recipes import FinetuneRecipe, Recipe
+from empirical.testbed.optimisers import Adam
 from verify.claim import grid
 from verify.claims._twins import closed, drawn_into, normal, orders, sketch, stacked
 from verify.compare import Identical
@@ -244,15 +245,8 @@ def _found_labels(*, norm: bool, frozen: bool) -> list[float]:
         params,
         normal(11, 5, seed=[103]),
         generators=[_own(run) for run in range(_RUNS)],
-        recipe=RandomLabelRecipe(
-            steps=7,
-            window=3,
-            batch=4,
-            rate=0.04,
-            betas=(0.7, 0.9),
-            eps=1e-6,
-            frozen=frozen,
-        ),
+        recipe=Recipe(steps=7, window=3, batch=4, rate=0.04, frozen=frozen),
+        optimiser=Adam(betas=(0.7, 0.9), eps=1e-6),
     )
     found: list[float] = []
     for run in range(_RUNS):
