@@ -88,6 +88,16 @@ def test_kinks_are_found(name):
     assert np.diff(mesh.edges).min() > (1e-6 if name == "close" else 0.01)
 
 
+@pytest.mark.parametrize("c", [-math.sqrt(0.5), math.pi / 7.0, math.e])
+@pytest.mark.parametrize("powers", [(1, 3), (1, 5), (1,)])
+@pytest.mark.parametrize("line", [lambda x: 0.0 * x, lambda x: x, np.square])
+def test_kinks_of_functions_that_grow_are_found_to_rounding(c, powers, line):
+    # At 20 the fifth power is 1e7, whose rounding hides the place of the kink.
+    mesh = resolve(lambda x: line(x) - sum(np.maximum(x - c, 0.0) ** n for n in powers))
+    assert mesh.found == pytest.approx((c,), rel=0.0, abs=32.0 * EPS * (1.0 + c * c))
+    assert mesh.rough == mesh.jumps == ()
+
+
 @pytest.mark.parametrize("name", KINKED)
 def test_named_kinks_are_not_searched_for(name):
     f, kinks = KINKED[name]
