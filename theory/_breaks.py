@@ -184,6 +184,16 @@ def _meeting(
     return u * wide, error * wide, gaps[order]
 
 
+def _reads(f: Function, side: _Side, end: float, width: float, least: float) -> bool:
+    """Whether f is the polynomial at distances from `least` on, but for rounding."""
+    u = 0.5 ** np.arange(0.5, max(math.log2(abs(width) / least), 0.0) + 1.0, 0.5)
+    with np.errstate(all="ignore"):
+        values = np.asarray(f(end + u * width), dtype=np.float64)
+    sign = math.copysign(1.0, width)
+    read = np.array([side.at(sign * float(v), 0) for v in u])
+    return bool((np.abs(values - read) <= CERTAIN * side.noise[0]).all())
+
+
 def _sides(
     f: Function, left: float, right: float, least: float, reach: float, noise: float
 ) -> list[tuple[_Side, _Side]]:
@@ -194,8 +204,16 @@ def _sides(
         below = _side(f, left, -wide, noise)
         above = None if below is None else _side(f, right, wide, noise)
         if below is None or above is None:
+            if out:
+                break
+        # Next to a zero f may round more than its values, as 1 - |x - 1| does.
+        elif out or (
+            _reads(f, below, left, -wide, least)
+            and _reads(f, above, right, wide, least)
+        ):
+            out.append((below, above))
+        else:
             break
-        out.append((below, above))
         wide *= 2.0
     return out
 

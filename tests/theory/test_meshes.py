@@ -64,6 +64,11 @@ KINKED = {
         lambda x: np.maximum(x - 0.7, 0.0) - np.maximum(x - 0.70001, 0.0) + x,
         (0.7, 0.70001),
     ),
+    "rounded next to zero": (
+        lambda x: np.maximum(1.0 - np.abs(x - 1.0), 0.0),
+        (0.0, 1.0, 2.0),
+    ),
+    "squared": (lambda x: np.maximum(1.0 - np.abs(x - 1.0), 0.0) ** 2, (0.0, 1.0, 2.0)),
     "no short decimal": (lambda x: np.maximum(x - 5 / 9, 0.1 * x), ()),
     "curved": (
         lambda x: np.tanh(np.abs(np.abs(x) - 1.0)),
