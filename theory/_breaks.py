@@ -1,5 +1,6 @@
 """Where a function stops being smooth: kinks located by the polynomials on both sides."""
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ HIGHEST = 4
 
 WIDE = 32.0
 """Smooth range on both sides over the width of the panel that holds the kink."""
+FAR = 1.0 / 64.0
+"""Ranges over the reach that are looked at besides the widest."""
 
 
 @dataclass(frozen=True)
@@ -131,47 +134,87 @@ def locate(
     """
     width = high - low
     left, right = low - 2.0 * width, high + 2.0 * width
-    both = _sides(f, left, right, WIDE * width, reach, 16.0 * EPS)
-    both = both or _sides(f, left, right, WIDE * width, reach, max(noise, 64.0 * EPS))
-    if both is None:
+    sides = _sides(f, left, right, WIDE * width, reach, 16.0 * EPS)
+    sides = sides or _sides(f, left, right, WIDE * width, reach, max(noise, 64.0 * EPS))
+    if not sides:
         return None
-    below, above = both
-    wide, bracket = below.width, right - left
-    for order in range(HIGHEST, 0, -1):
-        offset = _root(below, above, bracket / wide, order)
-        if offset is None:
+    bracket = right - left
+    # The widest sides tell the order best, and narrower ones where f grows too much.
+    telling = [both for both in sides if both[0].width >= FAR * reach] or sides[-1:]
+    for (below, above), order in itertools.product(
+        reversed(telling), range(HIGHEST, 0, -1)
+    ):
+        found = _meeting(below, above, bracket, order)
+        if found is None:
             continue
-        gaps = [
-            above.at(offset - bracket / wide, i) - below.at(offset, i)
-            for i in range(order + 1)
-        ]
-        rounding = [
-            CERTAIN * (below.noise[i] + above.noise[i]) for i in range(order + 1)
-        ]
-        if abs(gaps[order]) <= rounding[order] or any(
-            abs(g) > r for g, r in zip(gaps[:-1], rounding[:-1], strict=True)
-        ):
-            continue
-        error = rounding[order - 1] / CERTAIN / abs(order * gaps[order])
-        at = left + offset * wide
-        return Break(_short(at, 4.0 * error * wide + EPS * abs(at)), order, gaps[order])
+        tried = (_meeting(*both, bracket, order) for both in sides)
+        offset, error, _ = min(filter(None, tried), key=lambda met: met[1])
+        at = left + offset
+        if abs(offset - found[0]) > CERTAIN * found[1]:
+            return (
+                None  # f has no polynomial there: what is steep meets where it is cut
+            )
+        return Break(_short(at, 4.0 * error + EPS * abs(at)), order, found[2])
+    below, above = sides[-1]
+    wide = below.width
     jump = above.at(-0.5 * bracket / wide, 0) - below.at(0.5 * bracket / wide, 0)
     if abs(jump) <= CERTAIN * (below.noise[0] + above.noise[0]):
         return None
     return Break(_edge_of_jump(f, left, right, below, above), 0, abs(jump))
 
 
+def _meeting(
+    below: _Side, above: _Side, bracket: float, order: int
+) -> tuple[float, float, float] | None:
+    """Return where sides meet but for this derivative, its error, and the jump.
+
+    Nothing, if the derivative does not jump by more than rounding, or a lower one does.
+    """
+    wide = below.width
+    u = _root(below, above, bracket / wide, order)
+    if u is None:
+        return None
+    orders = range(order + 1)
+    gaps = [above.at(u - bracket / wide, i) - below.at(u, i) for i in orders]
+    rounding = [below.noise[i] + above.noise[i] for i in orders]
+    jumps = [abs(g) > CERTAIN * r for g, r in zip(gaps, rounding, strict=True)]
+    if not jumps[order] or any(jumps[:order]):
+        return None
+    error = rounding[order - 1] / abs(order * gaps[order])
+    return u * wide, error * wide, gaps[order]
+
+
+def _reads(f: Function, side: _Side, end: float, width: float, least: float) -> bool:
+    """Whether f is the polynomial at distances from `least` on, but for rounding."""
+    u = 0.5 ** np.arange(0.5, max(math.log2(abs(width) / least), 0.0) + 1.0, 0.5)
+    with np.errstate(all="ignore"):
+        values = np.asarray(f(end + u * width), dtype=np.float64)
+    sign = math.copysign(1.0, width)
+    read = np.array([side.at(sign * float(v), 0) for v in u])
+    return bool((np.abs(values - read) <= CERTAIN * side.noise[0]).all())
+
+
 def _sides(
     f: Function, left: float, right: float, least: float, reach: float, noise: float
-) -> tuple[_Side, _Side] | None:
-    out, wide = None, least
+) -> list[tuple[_Side, _Side]]:
+    """Return what f is on both sides, from the narrowest to the widest range."""
+    out, wide = [], least
     # Upwards: a wide side could step over another kink between two of its nodes.
     while max(abs(left - wide), abs(right + wide)) <= reach:
         below = _side(f, left, -wide, noise)
         above = None if below is None else _side(f, right, wide, noise)
         if below is None or above is None:
+            if out:
+                break
+        # Next to a zero f may round more than its values, as 1 - |x - 1| does.
+        elif out or (
+            _reads(f, below, left, -wide, least)
+            and _reads(f, above, right, wide, least)
+        ):
+            out.append((below, above))
+        else:
             break
-        out, wide = (below, above), 2.0 * wide
+        wide *= 2.0
     return out
 
 

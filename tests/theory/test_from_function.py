@@ -707,6 +707,18 @@ def test_kinked_functions_at_any_variance(var):
     assert bent.length_map_derivative(var) == pytest.approx(3.0 * var, rel=1e-12)
 
 
+def test_a_kink_at_zero_next_to_which_f_rounds_more_than_its_values():
+    # 1 - |x - 1| of x near zero is as exact as 1 is.
+    hat = act.from_function(lambda x: np.maximum(1.0 - np.abs(x - 1.0), 0.0) ** 2)
+    assert hat.kinks == (0.0, 1.0, 2.0)
+    with mpmath.workdps(30):
+        exact = mpmath.quad(
+            lambda x: (1 - abs(x - 1)) ** 4 * mpmath.npdf(x, 0, 10), [0, 1, 2]
+        )
+    x = np.array([[10.0, 0.0], [6.0, 8.0]])
+    assert kernels.nngp(x, hat, 1)[0, 0] == pytest.approx(float(exact), rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("var_x", "var_y"),
     [(400.0, 400.0), (1e4, 1e4), (1e4, 1.0), (1e6, 1e6), (1e6, 3e5), (1e8, 1e8)],

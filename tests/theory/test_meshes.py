@@ -64,6 +64,11 @@ KINKED = {
         lambda x: np.maximum(x - 0.7, 0.0) - np.maximum(x - 0.70001, 0.0) + x,
         (0.7, 0.70001),
     ),
+    "rounded next to zero": (
+        lambda x: np.maximum(1.0 - np.abs(x - 1.0), 0.0),
+        (0.0, 1.0, 2.0),
+    ),
+    "squared": (lambda x: np.maximum(1.0 - np.abs(x - 1.0), 0.0) ** 2, (0.0, 1.0, 2.0)),
     "no short decimal": (lambda x: np.maximum(x - 5 / 9, 0.1 * x), ()),
     "curved": (
         lambda x: np.tanh(np.abs(np.abs(x) - 1.0)),
@@ -86,6 +91,16 @@ def test_kinks_are_found(name):
     assert set(mesh.found) <= set(mesh.edges.tolist())
     # Next to a kink that is known panels are as wide as elsewhere.
     assert np.diff(mesh.edges).min() > (1e-6 if name == "close" else 0.01)
+
+
+@pytest.mark.parametrize("c", [-math.sqrt(0.5), math.pi / 7.0, math.e])
+@pytest.mark.parametrize("powers", [(1, 3), (1, 5), (1,)])
+@pytest.mark.parametrize("line", [lambda x: 0.0 * x, lambda x: x, np.square])
+def test_kinks_of_functions_that_grow_are_found_to_rounding(c, powers, line):
+    # At 20 the fifth power is 1e7, whose rounding hides the place of the kink.
+    mesh = resolve(lambda x: line(x) - sum(np.maximum(x - c, 0.0) ** n for n in powers))
+    assert mesh.found == pytest.approx((c,), rel=0.0, abs=32.0 * EPS * (1.0 + c * c))
+    assert mesh.rough == mesh.jumps == ()
 
 
 @pytest.mark.parametrize("name", KINKED)
