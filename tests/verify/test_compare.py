@@ -1,6 +1,8 @@
 """Each comparison on both sides of its edge."""
 
 import math
+import subprocess
+import sys
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -486,3 +488,14 @@ def test_one_ball_among_exact_numbers_is_noticed() -> None:
     for values in ([1.0, ball], np.array([1.0, ball], dtype=object)):
         with pytest.raises(ValueError, match="must be a number, got a ball"):
             AgreesTo(1e-6).judge([1.0, 1.0], values)
+
+
+def test_a_mean_is_judged_without_half_a_second_of_imports() -> None:
+    program = (
+        "import sys\n"
+        "from verify.compare import *\n"
+        "EffectWithin().judge((0.0, None), Contrast([1.0, 2.0], [0.0, 0.5]))\n"
+        "MeanEquals(1.0).judge(0.0, Estimate.of([1.0, 2.0]))\n"
+        "sys.exit('scipy.stats' in sys.modules)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
