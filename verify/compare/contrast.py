@@ -27,7 +27,9 @@ class EffectWithin:
     a test of signs: as many networks would all lie there by chance with probability
     ``2**-count``, which must not exceed the level; on the limit itself it is neither side.
     That is a test of the median: of a network in a hundred that differs it knows nothing,
-    and nor does an interval, whose level is that of means near normal.
+    and nor does an interval, whose level is that of means near normal. One that is drawn
+    and lies far off, a diverged network say, widens the interval more than it moves the
+    mean: what the others would decide is undecided then, and it decides nothing alone.
     `gap` is how far the mean difference lies beyond the nearer limit (negative: within),
     `resolves` the interval's half-width.
 
