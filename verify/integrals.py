@@ -247,20 +247,26 @@ def _mean(piece: Pieces, spread: Any, level: int) -> Callable[[Any], Any]:
     root = arb(piece.variance).sqrt()
     s, half, norm = root * spread, 1 / flint.arb(2).sqrt(), _density(flint.arb(0))
     b0, b1 = (arb(b) for b in piece.line)
-    terms = [(arb(c), arb(jump), order - level) for c, jump, order in piece.terms]
-    elu = arb(piece.elu)
+    elu, kinks = arb(piece.elu), list[tuple[Any, list[tuple[Any, int]], int]]()
+    # Those of one kink share its moments.
+    for c, these in itertools.groupby(piece.terms, key=lambda term: term[0]):
+        terms = [(arb(jump), order - level) for _, jump, order in these]
+        kinks.append((arb(c), terms, max(power for _, power in terms)))
 
     def mean(centre: Any) -> Any:
         m = root * centre
         out = b0 + b1 * m if level == 0 else b1
-        for c, jump, power in terms:
+        for c, terms, highest in kinks:
             t = (m - c) / s
             # E (m - c + s Z)_+^p / p!, by parts from p = 0 on.
-            moment = (-half * t).erfc() / 2
-            before = norm * (-t * t / 2).exp() / s if power else None
-            for p in range(1, power + 1):
-                before, moment = moment, s * (s * before + t * moment) / p
-            out += jump * moment
+            moments = [(-half * t).erfc() / 2]
+            before = norm * (-t * t / 2).exp() / s if highest else None
+            for p in range(1, highest + 1):
+                now = s * (s * before + t * moments[-1]) / p
+                before = moments[-1]
+                moments.append(now)
+            for jump, power in terms:
+                out += jump * moments[power]
         if piece.elu:
             t = m / s
             growth = (m + s * s / 2).exp() * ((t + s) * half).erfc() / 2
@@ -305,7 +311,7 @@ def _expectation(a: Pieces, b: Pieces, rho: Any, level: int) -> Any:
     if rho != 0:
         # The inner mean turns within a few spreads of b's kinks.
         for centre in sides:
-            near = (0,) if exact else (-_FAR, -12, -2, 0, 2, 12, _FAR)
+            near = (0,) if exact else (-_FAR, -8, 0, 8, _FAR)
             cuts += [(centre + j * spread) / rho for j in near]
     total, mean = flint.acb(0), _mean(b, spread, level)
     beyond = _beyond(b, spread, level)

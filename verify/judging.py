@@ -6,7 +6,7 @@ import traceback
 import warnings
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ def judged(
         where,
         predicted=records.encode(predicted),
         measured=records.encode(measured),
-        **asdict(verdict),
+        **vars(verdict),
     )
 
 
@@ -253,4 +253,4 @@ def _again(claim: Claim, case: CaseRecord) -> CaseRecord:
             control = _tried(claim, predicted, other, measured).value
     except Exception:  # the comparison's of what is no measurement of its kind
         return replace(case, outcome=Outcome.ERROR, error=traceback.format_exc())
-    return replace(case, **asdict(verdict), control=control, error="")
+    return replace(case, **vars(verdict), control=control, error="")

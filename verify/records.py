@@ -217,7 +217,9 @@ def decode(value: Any) -> Any:
     [Fraction(1, 3), 'even']
     """
     if isinstance(value, list):
-        return [decode(item) for item in cast("list[Any]", value)]
+        # Most are floats, and stay what they are.
+        entries = cast("list[Any]", value)
+        return [item if type(item) is float else decode(item) for item in entries]
     if isinstance(value, Mapping):
         data = {
             key: decode(item) for key, item in cast("Mapping[str, Any]", value).items()
@@ -237,8 +239,7 @@ def _number(text: str) -> Any:
             return Fraction(text)
         import mpmath
 
-        with mpmath.workdps(2 * DIGITS):
-            return mpmath.mpf(text.strip("[]").partition(" +/-")[0])
+        return mpmath.mpf(text.strip("[]").partition(" +/-")[0], dps=2 * DIGITS)
     except ValueError:
         return text
 

@@ -1,6 +1,8 @@
 """Each comparison on both sides of its edge."""
 
 import math
+import subprocess
+import sys
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -406,6 +408,38 @@ def test_a_limit_that_rounding_alone_parts_from_is_met(limits: Any, arms: Any) -
     assert verdict.outcome is Outcome.UNDECIDED
 
 
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("shift", [-50.0, 50.0, 1e6])
+@pytest.mark.parametrize("count", [8, 20])
+def test_a_network_far_off_takes_a_verdict_and_gives_none(
+    paired: bool, shift: float, count: int
+) -> None:
+    """Its t is at most about one, whichever arm it is of and wherever it lies."""
+    rng = np.random.default_rng(5)
+    outlier = np.append(np.zeros(count - 1), shift)
+    treated, baseline = rng.standard_normal((2, count))
+    compare = EffectWithin(paired=paired)
+    for effect, limits, alone in (
+        (12.0, (9.0, None), HOLDS),
+        (0.0, (-3.0, 3.0), HOLDS),
+        (12.0, (None, 9.0), REFUTED),
+    ):
+        arms = treated + effect, baseline
+        assert compare.judge(limits, Contrast(*arms)).outcome is alone
+        for moved in (outlier, 0.0), (0.0, outlier):
+            off = (arm + more for arm, more in zip(arms, moved, strict=True))
+            assert compare.judge(limits, Contrast(*off)).outcome is UNDECIDED
+
+
+@pytest.mark.parametrize("test", [MeanEquals(2.0, 1e-2), MeanAtMost(2.0, 1e-2)])
+def test_a_mean_with_a_replicate_far_off_is_undecided(test: Comparison) -> None:
+    values = np.random.default_rng(5).standard_normal(40)
+    assert test.judge(0.0, Estimate.of(values)).outcome is HOLDS
+    for shift in (-200.0, 200.0):
+        off = Estimate.of(np.append(values, shift))
+        assert test.judge(0.0, off).outcome is UNDECIDED
+
+
 def test_welchs_interval_is_scipys() -> None:
     rng = np.random.default_rng(3)
     treated, baseline = rng.normal(1.0, 2.0, 7), rng.normal(0.0, 0.3, 5)
@@ -486,3 +520,14 @@ def test_one_ball_among_exact_numbers_is_noticed() -> None:
     for values in ([1.0, ball], np.array([1.0, ball], dtype=object)):
         with pytest.raises(ValueError, match="must be a number, got a ball"):
             AgreesTo(1e-6).judge([1.0, 1.0], values)
+
+
+def test_a_mean_is_judged_without_half_a_second_of_imports() -> None:
+    program = (
+        "import sys\n"
+        "from verify.compare import *\n"
+        "EffectWithin().judge((0.0, None), Contrast([1.0, 2.0], [0.0, 0.5]))\n"
+        "MeanEquals(1.0).judge(0.0, Estimate.of([1.0, 2.0]))\n"
+        "sys.exit('scipy.stats' in sys.modules)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -37,6 +37,13 @@ def test_independent_arguments_give_the_product_of_means() -> None:
         assert float(found) == pytest.approx(0.3183098861837907, rel=1e-15)  # 1 / pi
 
 
+def test_kinks_at_one_place_may_be_balls() -> None:
+    ball = flint.arb(1, 2.0**-300)
+    bent = Pieces(2, kinks=(1, 1, 2), jumps=(1, 1, 1), orders=(2, 1, 1))
+    about = replace(bent, kinks=(ball, ball, 2))
+    assert abs(bent.dual("0.5") - about.dual("0.5")) < 1e-40
+
+
 @pytest.mark.parametrize("level", ["dual", "slope"])
 @pytest.mark.parametrize("variance", [0.01, 2.0, 1e5])
 @pytest.mark.parametrize("rho", [0.99, -0.999999])

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from verify.compare.outcomes import Contrast, Outcome, Verdict, check_finite, small
 
@@ -26,7 +27,9 @@ class EffectWithin:
     a test of signs: as many networks would all lie there by chance with probability
     ``2**-count``, which must not exceed the level; on the limit itself it is neither side.
     That is a test of the median: of a network in a hundred that differs it knows nothing,
-    and nor does an interval, whose level is that of means near normal.
+    and nor does an interval, whose level is that of means near normal. One that is drawn
+    and lies far off, a diverged network say, widens the interval more than it moves the
+    mean: what the others would decide is undecided then, and it decides nothing alone.
     `gap` is how far the mean difference lies beyond the nearer limit (negative: within),
     `resolves` the interval's half-width.
 
@@ -63,8 +66,6 @@ class EffectWithin:
             If an arm is not one number for each of two replicates or more, a number is
             not finite, there is no limit, or the least is above the most.
         """
-        from scipy import stats
-
         least, most = predicted
         limits = [float(limit) for limit in (least, most) if limit is not None]
         treated = np.asarray(measured.treated, dtype=np.float64)
@@ -97,7 +98,7 @@ class EffectWithin:
         if total > 0.0:
             each = zip(variances, arms, strict=True)
             freedom = total**2 / sum(v**2 / (arm.size - 1) for v, arm in each)
-            half = float(stats.t.isf(self.level, freedom)) * total**0.5
+            half = -float(stdtrit(freedom, self.level)) * total**0.5
         beyond = [least - effect] if least is not None else []
         beyond += [effect - most] if most is not None else []
         gap = float(max(beyond))

@@ -249,8 +249,8 @@ def _paired(predicted: Any, measured: Any) -> tuple[list[Any], list[Any]]:
             f"compare: `predicted` must have the measurement's shape {m.shape} or be a"
             f" scalar, got {p.shape}"
         )
-    p = np.broadcast_to(p, m.shape)
-    return list(p.ravel()), list(m.ravel())
+    one_each = p.ravel().tolist() if p.shape == m.shape else [p.item()] * m.size
+    return one_each, m.ravel().tolist()
 
 
 def _silenced(predicted: Any, control: Any, test: AtMost | AtLeast, sign: float) -> Any:

@@ -151,11 +151,15 @@ def is_finite(value: Any) -> bool:
     """
     if isinstance(value, float):
         return math.isfinite(value)
+    if isinstance(value, int):
+        return True
+    if isinstance(value, list | tuple):
+        return all(map(is_finite, value))
     if np.ma.is_masked(value):
         return False
     if isinstance(value, np.ndarray) and value.dtype.kind in "fc":
         return bool(np.isfinite(value).all())
-    if isinstance(value, np.ndarray | list | tuple):
+    if isinstance(value, np.ndarray):
         return all(map(is_finite, value))
     if isinstance(value, Mapping):
         return all(map(is_finite, value.values()))
@@ -198,6 +202,8 @@ def check_no_balls(**sides: Any) -> None:
 
 def _is_wide(value: Any) -> bool:
     """Whether one of some values is a ball of python-flint with a radius."""
+    if isinstance(value, float):
+        return False
     if isinstance(value, list | tuple):
         return any(map(_is_wide, value))
     if isinstance(value, np.ndarray):

@@ -1,9 +1,9 @@
 """NormReLU by its definition and in closed form: what its claims have in common."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -100,25 +100,30 @@ def measure_length(*, kink: str, gamma: str) -> Any:
     return moments_at(kink, mpmath.mpf(gamma))[1]
 
 
-@lru_cache(maxsize=64)
-def correlations(
-    kink: str, gamma_x: float, gamma_y: float, rho: float, depth: int
-) -> tuple[Any, ...]:
-    """Correlations behind 1..depth layers of NormReLU, by integrals."""
-    constants, out = constants_of(kink), list[Any]()
-    with mpmath.workdps(60):
-        x, y, r = mpmath.mpf(gamma_x), mpmath.mpf(gamma_y), mpmath.mpf(rho)
-        scale, shift = constants["scale"], constants["shift"]
-        for _ in range(depth):
+def course(kink: str, gamma_x: float, gamma_y: float, rho: float) -> Iterator[Any]:
+    """Correlations behind layers of NormReLU, one after another, by integrals."""
+    constants = constants_of(kink)
+    scale, shift = constants["scale"], constants["shift"]
+    x, y, r = mpmath.mpf(gamma_x), mpmath.mpf(gamma_y), mpmath.mpf(rho)
+    while True:
+        with mpmath.workdps(60):
             one, two = (
                 integrals.Pieces(1, (0, 0), (kink,), (1,), variance=g) for g in (x, y)
             )
             means = one.coefficient(0) + two.coefficient(0)
             product = one.dual(r, two) + shift * means + shift * shift
-            x, y = moments_at(kink, x)[1], moments_at(kink, y)[1]
+            after = {g: moments_at(kink, g)[1] for g in {x, y}}
+            x, y = after[x], after[y]
             r = scale**2 * product / mpmath.sqrt(x * y)
-            out.append(r)
-    return tuple(out)
+        yield r
+
+
+@lru_cache(maxsize=64)
+def correlations(
+    kink: str, gamma_x: float, gamma_y: float, rho: float, depth: int
+) -> tuple[Any, ...]:
+    """Correlations behind 1..depth layers of NormReLU, by integrals."""
+    return tuple(islice(course(kink, gamma_x, gamma_y, rho), depth))
 
 
 # --- in closed form -------------------------------------------------------------------

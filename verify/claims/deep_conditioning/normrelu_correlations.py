@@ -4,6 +4,7 @@ Measurements: the layers themselves, by the defining Gaussian integrals.
 """
 
 import math
+from itertools import islice
 from typing import Any
 
 import mpmath
@@ -16,6 +17,7 @@ from verify.claims._predictors import scaled
 from verify.claims.deep_conditioning._normrelu import (
     KEY,
     correlations,
+    course,
     measure_length,
     moments_at,
 )
@@ -81,7 +83,7 @@ def _predict_layers(*, epsilon: float, **start: Any) -> int:
 
 def _measure_layers(*, epsilon: float, **case: Any) -> int:
     """Layers until the correlation is at most epsilon."""
-    found = correlations(depth=250, **case)
+    found = islice(course(**case), 250)
     return next(l for l, r in enumerate(found, start=1) if abs(r) <= epsilon)
 
 

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy import stats
 
 from empirical.conditioning import named, pair_chains
 from empirical.data import pair_inputs
@@ -223,6 +222,8 @@ def _wrong_odd_decay(
 
 
 def _sign_kernel(width: int) -> tuple[Array, Array]:
+    from scipy import stats
+
     # For s = sign, a pair of units agrees with probability (1 + dual)/2, independently:
     # the chain lives on the lattice -1 + 2k/m and its law is a product of matrices.
     lattice = -1.0 + 2.0 * np.arange(width + 1) / width
@@ -233,6 +234,8 @@ def _sign_kernel(width: int) -> tuple[Array, Array]:
 
 def _sign_means(*, rho: float, width: int, depth: int, **_: Any) -> Array:
     """E rho_l of the sign network, l = 1..depth, exact at every width."""
+    from scipy import stats
+
     lattice, law = _sign_kernel(width)
     start = (1.0 + float(act.sign.dual(rho))) / 2.0
     state = np.asarray(stats.binom.pmf(np.arange(width + 1), width, start))

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy import stats
 from torch import Tensor
 
 from empirical.mmd_init import measures
@@ -50,6 +49,8 @@ def _seeded(g: torch.Generator) -> torch.Generator:
 
 
 def _ks(p: Array) -> float:
+    from scipy import stats
+
     return float(stats.kstest(p, "uniform").statistic)
 
 
