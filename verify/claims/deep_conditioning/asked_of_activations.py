@@ -10,10 +10,10 @@ from scipy import special
 
 from theory import activations as act
 from theory import hermite
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
 from verify.claims._predictors import always, changed
+from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.claims.deep_conditioning._subjects import (
-    KEY,
     NORMRELU,
     law,
     measured,
@@ -22,7 +22,6 @@ from verify.claims.deep_conditioning._subjects import (
 )
 from verify.compare import AgreesTo, Array, AtMost, Identical
 from verify.integrals import BITS
-from verify.reading import Reading
 
 
 def _hinge(corner: float) -> tuple[Callable[[Array], Array], tuple[float, ...]]:
@@ -58,7 +57,7 @@ COEFFICIENTS = numeric(
     items=("Tab2", "C.4"),
     title="Hermite coefficients of functions given by values, on panels that end at kinks",
     statement=r"a_k = E[\sigma(Z) h_k(Z)], \quad k \le 8",
-    source=Source(KEY, "Appendix C, Hermite expansion"),
+    source=quoted("Appendix C, Hermite expansion"),
     cases=grid(name=tuple(_FUNCTIONS)),
     predict=_predict_coefficients,
     measure=_measure_coefficients,
@@ -104,7 +103,7 @@ SLOPES = numeric(
     title="The slope of a length map by quadrature, of erf given by its values",
     statement=r"\frac{d}{dq} E\,\sigma(\sqrt q Z)^2 ="
     r" E[\sigma(\sqrt q Z)\, \sigma'(\sqrt q Z)\, Z] / \sqrt q",
-    source=Source(KEY, "Lemma D.3", Reading.OURS),
+    source=ours("Lemma D.3"),
     cases=grid(squares=([*_SQUARES],)),
     predict=_predict_slopes,
     measure=_measure_slopes,
@@ -209,7 +208,7 @@ MANY = numeric(
     title="Length maps and their slopes at a hundred variances at once, and at a few",
     statement=r"E\,\sigma(\sqrt q Z)^2, \quad"
     r" \frac{E[\sigma(\sqrt q Z)^2 (Z^2 - 1)]}{2q}",
-    source=Source(KEY, "Lemma D.3", Reading.OURS),
+    source=ours("Lemma D.3"),
     cases=(
         *grid(activation=tuple(_SQUARED), alone=False),
         *grid(activation="softplus", alone=True),
@@ -259,7 +258,7 @@ STATED = numeric(
     title="The error that a dual states is right to a factor 3, in single precision",
     statement=r"|\hat\sigma(\rho) - \hat\sigma_0(\rho)| \le 3\, \epsilon\,"
     r" E\,\sigma(Z)^2",
-    source=Source(KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=grid(values=("closed", "single")),
     predict=_predict_within,
     measure=_measure_within,
@@ -294,7 +293,7 @@ NORMALISED = numeric(
     items=("DefC.1",),
     title="Duals of normalised activations, without the mean's cancellation",
     statement=r"\rho \mapsto \frac{\hat\sigma(\rho) - a_0^2}{\mathrm{Var}\, \sigma}",
-    source=Source(KEY, "Definition C.1"),
+    source=quoted("Definition C.1"),
     cases=grid(activation=("gaussian", "exp", "relu", "cos")),
     predict=_predict_normalised,
     measure=partial(measured, "normalised_dual", _RHOS),
@@ -323,7 +322,7 @@ NORMALISED_DISTANCE = numeric(
     title="Distances through a layer of a normalised activation, from 1e-18 to 2",
     statement=r"\delta \mapsto"
     r" \frac{\hat\sigma(1) - \hat\sigma(1 - \delta)}{\mathrm{Var}\, \sigma}",
-    source=Source(KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=grid(activation=("gaussian", "relu", "cos", "tanh", NORMRELU)),
     predict=_predict_distance,
     measure=partial(measured, "normalised_distance", _DELTAS),
@@ -351,7 +350,7 @@ DEGREE = numeric(
     items=("Tab1",),
     title="Which activations are polynomials, and of which degree",
     statement=r"\hat\sigma(\rho) = \sum_{k \le n} a_k^2 \rho^k",
-    source=Source(KEY, "Appendix C.4, beyond its table", Reading.OURS),
+    source=ours("Appendix C.4, beyond its table"),
     cases=grid(
         activation=("identity", "hermite(1)", "hermite(2)", "hermite(5)", "relu", "sin")
     ),
@@ -387,7 +386,7 @@ FINITE = numeric(
     title="Which activations have square-integrable first and second derivatives",
     statement=r"E\,\sigma'(Z)^2 = \sum_k k\, a_k^2 < \infty, \quad"
     r" E\,\sigma''(Z)^2 = \sum_k k (k - 1)\, a_k^2 < \infty",
-    source=Source(KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=grid(activation=("step", "sign", "relu", "hard_tanh")),
     predict=_predict_finite,
     measure=_measure_finite,

@@ -18,16 +18,15 @@ from typing import Any
 import flint
 
 from theory import conditioning
-from verify.claim import Claim, Source, certified, grid
+from verify.claim import Claim, certified, grid
 from verify.claims._predictors import always, scaled
 from verify.claims.deep_conditioning import _energies
 from verify.claims.deep_conditioning._energies import energies_with_mean, powers
-from verify.claims.deep_conditioning._normrelu import KEY
+from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.claims.deep_conditioning._subjects import energies, subject
 from verify.claims.deep_conditioning.enclosed_constants import fixed_point_enclosed
 from verify.compare import CertifiedAtLeast, CertifiedAtMost, Enclosure
 from verify.enclose import BITS, Cover, above, ball, below, maximum, minimum, partial
-from verify.reading import Reading
 
 _ORDER = 24
 _EXPANDING = ("gelu", "silu", "mish", "elu", "step", "relu_squared")
@@ -190,23 +189,23 @@ _ASSUMPTIONS = (
 )
 
 
-def _claim(part: str, title: str, **fields: Any) -> Claim:
-    fields.setdefault("assumptions", _ASSUMPTIONS)
-    fields.setdefault("cases", grid(activation=_EXPANDING))
-    plain = f"dc/{part.removesuffix('-certified')}"
-    fields.setdefault("uses", (plain, "dc/lemC.26-enclosed"))
-    where, reading = fields.pop("where"), fields.pop("reading", None)
-    return certified(
-        id=f"dc/{part}", title=title, source=Source(KEY, where, reading), **fields
-    )
+def _claim(*, id: str, **fields: Any) -> Claim:
+    """Return a certificate over the activations that expand, resting on its plain claim."""
+    settled: dict[str, Any] = {
+        "assumptions": _ASSUMPTIONS,
+        "cases": grid(activation=_EXPANDING),
+        "uses": (id.removesuffix("-certified"), "dc/lemC.26-enclosed"),
+    }
+    return certified(id=id, **settled | fields)
 
 
 CLAIMS = (
     _claim(
-        "lemC.24-certified",
-        "Above its fixed point the dual lies below a parabola, everywhere (certified)",
+        id="dc/lemC.24-certified",
+        title="Above its fixed point the dual lies below a parabola, everywhere"
+        " (certified)",
         items=("LemC.24",),
-        where="Lemma C.24",
+        source=quoted("Lemma C.24"),
         statement=r"\frac{\rho - \hat\sigma(\rho)}{(\rho - \bar\rho)(1 - \rho)} \ge \nu,"
         r"\quad \bar\rho < \rho < 1",
         predict=_predict_parabola,
@@ -217,10 +216,10 @@ CLAIMS = (
         ),
     ),
     _claim(
-        "lemC.28-near-one-certified",
-        "Uncentred activations: one layer moves near-duplicates apart (certified)",
+        id="dc/lemC.28-near-one-certified",
+        title="Uncentred activations: one layer moves near-duplicates apart (certified)",
         items=("LemC.28",),
-        where="Lemma C.28 (1)",
+        source=quoted("Lemma C.28 (1)"),
         statement=r"\frac{1 - \hat\sigma(1 - \delta)}{\delta} \ge"
         r" 1 + \frac{\nu \bar\delta}{2}, \quad 0 < \delta \le \bar\delta / 2",
         predict=_predict_near_one,
@@ -229,13 +228,11 @@ CLAIMS = (
         must_refute=_wrong_near_one,
     ),
     _claim(
-        "lemC.28-above-certified",
-        (
-            "Uncentred activations: correlations above the fixed point contract to"
-            " it (certified)"
-        ),
+        id="dc/lemC.28-above-certified",
+        title="Uncentred activations: correlations above the fixed point contract to"
+        " it (certified)",
         items=("LemC.28",),
-        where="Lemma C.28 (2)",
+        source=quoted("Lemma C.28 (2)"),
         statement=r"\frac{\hat\sigma(\rho) - \bar\rho}{\rho - \bar\rho} \le"
         r" 1 - \frac{\nu \bar\delta}{2}, \quad \bar\rho < \rho \le (1 + \bar\rho) / 2",
         predict=_predict_above,
@@ -244,14 +241,11 @@ CLAIMS = (
         must_refute=_wrong_above,
     ),
     _claim(
-        "lemC.28-below-certified",
-        (
-            "Uncentred activations: below the fixed point, the dual is above its"
-            " tangent (certified)"
-        ),
+        id="dc/lemC.28-below-certified",
+        title="Uncentred activations: below the fixed point, the dual is above its"
+        " tangent (certified)",
         items=("LemC.28",),
-        where="Lemma C.28 (3)",
-        reading=Reading.READING,
+        source=as_read("Lemma C.28 (3)"),
         statement=r"\frac{\hat\sigma'(\bar\rho)(\bar\rho - \rho) -"
         r" (\bar\rho - \hat\sigma(\rho))}{(\bar\rho - \rho)^2} \ge 0,"
         r"\quad 0 \le \rho < \bar\rho",
@@ -261,14 +255,11 @@ CLAIMS = (
         must_refute=_wrong_below,
     ),
     _claim(
-        "lemC.28-negative-certified",
-        (
-            "Uncentred activations: negative correlations rise by the mean's energy"
-            " (certified)"
-        ),
+        id="dc/lemC.28-negative-certified",
+        title="Uncentred activations: negative correlations rise by the mean's energy"
+        " (certified)",
         items=("LemC.28",),
-        where="Lemma C.28 (4), sharpened",
-        reading=Reading.OURS,
+        source=ours("Lemma C.28 (4), sharpened"),
         statement=r"\frac{\hat\sigma(\rho) - \rho - a_0^2 (1 - \rho)}{|\rho|} \ge 0,"
         r"\quad -1 \le \rho < 0",
         cases=grid(activation=(*_EXPANDING, "relu", "softplus", "exp", "cos")),
@@ -280,11 +271,10 @@ CLAIMS = (
         finding="The quotient tends to nu as the correlation tends to zero.",
     ),
     _claim(
-        "thm3.10-certified",
-        "Uncentred activations: every layer contracts to the fixed point (certified)",
+        id="dc/thm3.10-certified",
+        title="Uncentred activations: every layer contracts to the fixed point (certified)",
         items=("Thm3.10", "LemC.30"),
-        where="Theorem 3.10 and Lemma C.30 (constants ours)",
-        reading=Reading.OURS,
+        source=ours("Theorem 3.10 and Lemma C.30 (constants ours)"),
         statement=r"|\hat\sigma^{(L)}(\rho) - \bar\rho| \le q^L |\rho - \bar\rho|,\quad"
         r" q = \max(1 - \nu \bar\delta / 2, \hat\sigma'(\bar\rho)),\quad"
         r" 0 \le \rho \le (1 + \bar\rho) / 2",

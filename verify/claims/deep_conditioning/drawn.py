@@ -10,12 +10,11 @@ import numpy as np
 from theory import activations as act
 from theory import plots
 from theory.phase.diagram import Diagram
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
 from verify.claims._predictors import changed
 from verify.claims.deep_conditioning import _pairs as pairs
-from verify.claims.deep_conditioning._subjects import KEY
+from verify.claims.deep_conditioning._sources import ours
 from verify.compare import AgreesTo, Identical
-from verify.reading import Reading
 
 _POINTS = 9
 _DEPTHS = (1, 3, 8)
@@ -65,7 +64,7 @@ CURVES = numeric(
     statement=r"\hat\sigma(\rho),\quad"
     r" \hat\sigma^{(L)}(\rho) = \hat\sigma(\hat\sigma(\cdots\hat\sigma(\rho)))",
     assumptions=("normalised activation",),
-    source=Source(KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=grid(activation=("relu", "erf", "gelu")),
     predict=partial(_drawn, depths=_DEPTHS),
     measure=_measure_curves,
@@ -117,7 +116,7 @@ HEAT = numeric(
     title="Plots of kernels: every cell shows one entry, and white is zero",
     statement=r"K_{ij} \in [-\max_{kl} |K_{kl}|,\ \max_{kl} |K_{kl}|]",
     assumptions=("a finite real matrix",),
-    source=Source(KEY, "Equation 1", Reading.OURS),
+    source=ours("Equation 1"),
     cases=({},),
     predict=_predict_heat,
     measure=_measure_heat,
@@ -199,7 +198,7 @@ LABELS = numeric(
     title="Plots: depth maps at doubling depths, one label of the edge, phases named"
     " inside",
     statement=r"L = 1, 2, 4, \ldots, 32",
-    source=Source(KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=({},),
     predict=_predict_labels,
     measure=_measure_labels,

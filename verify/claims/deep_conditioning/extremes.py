@@ -14,12 +14,12 @@ import mpmath
 import numpy as np
 
 from theory import activations as act
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
 from verify.claims._predictors import changed, plus
 from verify.claims.deep_conditioning._lengths import panels
-from verify.claims.deep_conditioning._subjects import KEY, subject
+from verify.claims.deep_conditioning._sources import ours, quoted
+from verify.claims.deep_conditioning._subjects import subject
 from verify.compare import AgreesTo, Array
-from verify.reading import Reading
 
 # --- square integrable functions --------------------------------------------------------
 
@@ -65,7 +65,7 @@ NORM = numeric(
     title="Functions without a second moment are refused, on whichever side they grow",
     statement=r"\mathbb{E}\, e^{2 c Z^2} = (1 - 4 c)^{-1/2} \text{ for } c < \tfrac14,"
     r" \quad \infty \text{ for } c \ge \tfrac14",
-    source=Source(KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=grid(rate=(-1.0, 0.1, 0.2, 0.25, 0.3), one_sided=(False, True)),
     predict=_predict_norm,
     measure=_measure_norm,
@@ -119,7 +119,7 @@ LOW = numeric(
     title="Hermite coefficients of a function that bends at a kink, at variance two",
     statement=r"a_k = \mathbb{E}\, \sigma(\sqrt v Z)\, h_k(Z), \quad"
     r" \sigma = \frac{x}{1 + |x|}, \ \frac{1}{(1 + |x|)^2}",
-    source=Source(KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=grid(slope=(False, True), var=2.0),
     predict=_predict_low,
     measure=_measure_low,
@@ -186,7 +186,7 @@ HIGH = numeric(
     title="Hermite coefficients far below the largest keep their digits",
     statement=r"a_k = \mathbb{E}\, \sigma(\sqrt v Z)\, h_k(Z), \quad"
     r" 10^{-42} < |a_k| < 10^{-4}",
-    source=Source(KEY, "Definition C.1"),
+    source=quoted("Definition C.1"),
     cases=(
         {"activation": "sigmoid", "var": 0.75, "order": 11},
         {"activation": "sigmoid", "var": 0.0625, "order": 101},
@@ -224,7 +224,7 @@ POWER = numeric(
     uses=("dc/defC.1-callable",),
     title="The dual of a Hermite polynomial given as a callable is a power",
     statement=r"\sigma = h_k \implies \hat\sigma(\rho) = \rho^k",
-    source=Source(KEY, "Definition C.1"),
+    source=quoted("Definition C.1"),
     cases=grid(order=(2, 11)),
     predict=_predict_power,
     measure=_measure_power,

@@ -8,11 +8,11 @@ import numpy as np
 
 from theory import activations as act
 from theory import kernels
-from verify.claim import Source, numeric
-from verify.claims.deep_conditioning._lengths import KEY, Array
+from verify.claim import numeric
+from verify.claims.deep_conditioning._lengths import Array
+from verify.claims.deep_conditioning._sources import ours
 from verify.compare import AgreesTo
 from verify.integrals import BITS
-from verify.reading import Reading
 
 _VALUES: Mapping[str, Callable[[Any], Any]] = {
     "exp": np.exp,
@@ -100,7 +100,7 @@ GROWING = numeric(
         "one hidden layer; q and o are the variances of u and v, c their covariance",
         "the functions are known by their values alone",
     ),
-    source=Source(KEY, "Equations 1 and 7", Reading.OURS),
+    source=ours("Equations 1 and 7"),
     cases=(
         {"name": "exp", "count": 5, "shortest": 0.1, "longest": 5.6},
         {"name": "steep exp", "count": 4, "shortest": 0.1, "longest": 6.0},

@@ -14,13 +14,12 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
 from verify.claims._predictors import changed
+from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.claims.deep_conditioning._subjects import normalised, subject
 from verify.compare import AgreesTo, Array
-from verify.reading import Reading
 
-_KEY = "agarwal2021deep"
 _WIDTH, _BATCH, _LAYERS = 50, 16, 3
 
 
@@ -213,7 +212,7 @@ LEM_21 = numeric(
         "biased standard deviation over the batch",
         "the output is normalised too",
     ),
-    source=Source(_KEY, "Lemma 2.1 and equation 5"),
+    source=quoted("Lemma 2.1 and equation 5"),
     cases=_SHIFTED(seed=1),
     predict=_predict_batch,
     measure=partial(_torch_network, normalise_output=True, eps=_NO_EPS),
@@ -232,7 +231,7 @@ APP_B = numeric(
     statement=r"\gamma\, \mathrm{BN}(w \cdot \tilde\sigma(z_i)) + \beta ="
     r" \gamma\, \mathrm{BN}(w \cdot \sigma(z_i)) + \beta",
     assumptions=LEM_21.assumptions[:2],
-    source=Source(_KEY, "Appendix B, standard batch normalisation"),
+    source=quoted("Appendix B, standard batch normalisation"),
     cases=_SHIFTED(seed=6),
     predict=_predict_affine,
     measure=_measure_affine,
@@ -248,7 +247,7 @@ EQ6 = numeric(
     title="Layer normalisation of an activation's outputs absorbs its shift and scale",
     statement=r"\mathrm{LN}(\tilde\sigma(z)) = \mathrm{LN}(\sigma(z))",
     assumptions=("s > 0, no epsilon", "over the units of one input"),
-    source=Source(_KEY, "Lemma 2.1 and equation 6"),
+    source=quoted("Lemma 2.1 and equation 6"),
     cases=_SHIFTED(seed=2),
     predict=_predict_layer,
     measure=_measure_layer,
@@ -262,7 +261,7 @@ E8_HIDDEN = numeric(
     title="If the output is not normalised, shift and scale change it by an affine map",
     statement=r"f_{\tilde\sigma}(x) = (f_{\sigma}(x) - t\, w \cdot 1) / s",
     assumptions=("batch normalisation before each activation, none at the output",),
-    source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),
+    source=ours("Lemma 2.1 (its hypothesis is needed)"),
     cases=grid(activation=("relu", "gelu"), seed=3),
     predict=_predict_hidden_corrected,
     measure=partial(
@@ -281,7 +280,7 @@ E8_SIGN = numeric(
     statement=r"s < 0 \;\Rightarrow\; \mathrm{BN}(w \cdot \tilde\sigma(z))"
     r" = -\mathrm{BN}(w \cdot \sigma(z))",
     assumptions=("s < 0",),
-    source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),
+    source=ours("Lemma 2.1 (its hypothesis is needed)"),
     cases=grid(activation=("relu", "gelu"), scale=(-1.0, -0.2), seed=4),
     predict=_predict_sign_corrected,
     measure=partial(_torch_network, shift=0.3, normalise_output=True, eps=_NO_EPS),
@@ -297,7 +296,7 @@ E8_EPSILON = numeric(
     " rescaled",
     statement=r"f_{\tilde\sigma}(x; \epsilon / s^2) = f_{\sigma}(x; \epsilon)",
     assumptions=("epsilon = 1e-5 or 1e-3",),
-    source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),
+    source=ours("Lemma 2.1 (its hypothesis is needed)"),
     cases=grid(activation=("relu", "tanh"), scale=0.5, eps=(1e-5, 1e-3), seed=5),
     predict=_predict_eps_corrected,
     measure=partial(_torch_network, shift=0.3, normalise_output=True),

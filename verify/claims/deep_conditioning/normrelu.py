@@ -13,10 +13,9 @@ import mpmath
 from theory import activations as act
 from theory import conditioning, gaussian, lengths
 from verify import integrals
-from verify.claim import Source, certified, grid, numeric
+from verify.claim import certified, grid, numeric
 from verify.claims._predictors import always, changed
 from verify.claims.deep_conditioning._normrelu import (
-    KEY,
     PUBLISHED,
     STAR,
     closed_constants,
@@ -25,9 +24,9 @@ from verify.claims.deep_conditioning._normrelu import (
     shift_of,
     tail_moments,
 )
+from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.compare import AgreesTo, CertifiedAtLeast, Enclosure
 from verify.enclose import minimum, partial, ratio
-from verify.reading import Reading
 
 _SELU = "1.0507009873554805"
 
@@ -179,7 +178,7 @@ EQ4 = numeric(
     r" b = c\Phi(-c) - \varphi(c),\quad"
     r" \lambda^{-2} = (1 + c^2)\Phi(-c) - c\varphi(c) - b^2,\quad"
     r" \mu = 1 - \lambda^2 \Phi(-c)^2,\quad D = \lambda^2 \Phi(-c)",
-    source=Source(KEY, "Section 7, equation 4, and appendix C.4"),
+    source=quoted("Section 7, equation 4, and appendix C.4"),
     cases=grid(constant=_CONSTANTS, kink=_KINKS),
     predict=_predict_constant,
     measure=_measure_constant,
@@ -212,7 +211,7 @@ CLAIMS = (
         title="Moments of a Gaussian variable beyond a kink, near and far",
         statement=r"\mathbb{E} (X - c)_+^k \text{ and the same over } \varphi(c), \quad"
         r" k = 0, 1, 2",
-        source=Source(KEY, "Appendix I, used for equation 4"),
+        source=quoted("Appendix I, used for equation 4"),
         cases=grid(kink=("-30", "-1.5", "-0.25", "0", "0.5", "3", "30")),
         predict=_predict_tails,
         measure=_measure_tails,
@@ -227,7 +226,7 @@ CLAIMS = (
         title="The kink at which NormReLU has a given scale, to the last digit",
         statement=r"\lambda(c) = \lambda_{\mathrm{SELU}} = 1.0507009873554805"
         r" \iff c = -1.59076585644126852193\ldots",
-        source=Source(KEY, "Section 7, choice of c", Reading.READING),
+        source=as_read("Section 7, choice of c"),
         cases=grid(scale=(_SELU, "1.05", "1.2", "2")),
         predict=_predict_kink,
         measure=_measure_kink,
@@ -248,7 +247,7 @@ CLAIMS = (
         " (certified)",
         statement=r"\frac{d \log\lambda}{dc} = -\lambda^2 b\, \Phi(c)"
         r" \ge 1.155\, \Phi(c) > 0,\quad c \in \mathbb{R}",
-        source=Source(KEY, "Section 7, choice of c", Reading.OURS),
+        source=ours("Section 7, choice of c"),
         cases=({},),
         predict=_predict_increasing,
         measure=_measure_increasing,
@@ -263,7 +262,7 @@ CLAIMS = (
         title="NormReLU's dual activation for every kink, correlations -1 and 1 included",
         statement=r"\hat\sigma(\rho) = \lambda^2 \left[\rho \Phi(-c)^2 + \frac{1}{2\pi}"
         r" \int_0^{\arcsin\rho} (\rho - \sin u) e^{-c^2/(1 + \sin u)} du\right]",
-        source=Source(KEY, "Appendix I (closed form ours)", Reading.OURS),
+        source=ours("Appendix I (closed form ours)"),
         cases=grid(
             kink=("-3", "-1.5975", "-1", "0", "0.5", "2"),
             rho=("-1", "-0.875", "-0.5", "0", "0.25", "0.9", "0.9999", "1"),
@@ -281,7 +280,7 @@ CLAIMS = (
         title="The slope of NormReLU's dual is the dual of its derivative",
         statement=r"\hat\sigma'(\rho) = \lambda^2 \left[\Phi(-c)^2 + \frac{1}{2\pi}"
         r" \int_0^{\arcsin\rho} e^{-c^2/(1 + \sin u)} du\right]",
-        source=Source(KEY, "Appendix I (closed form ours)", Reading.OURS),
+        source=ours("Appendix I (closed form ours)"),
         cases=grid(
             kink=("-3", "-1.5975", "0", "2"),
             rho=("-1", "-0.5", "0", "0.25", "0.9999", "1"),
@@ -304,7 +303,7 @@ CLAIMS = (
         statement=r"\lambda^2 \left[\rho \Phi(-c)^2 + \frac{1}{2\pi}"
         r" \int_0^{\arcsin\rho} (\rho - \sin u) e^{-c^2/(1 + \sin u)} du\right]"
         r" = E\,\sigma_c(X)\sigma_c(Y)",
-        source=Source(KEY, "Appendix I (closed form ours)", Reading.OURS),
+        source=ours("Appendix I (closed form ours)"),
         cases=grid(
             kink=("-1.5975", "0", "2"),
             rho=("-1", "-0.875", "-0.5", "0.25", "0.9375", "1"),
@@ -324,7 +323,7 @@ CLAIMS = (
         items=("E10",),
         title="The kink c = -1.5975 gives NormReLU the scale 1.05",
         statement=r"\lambda(c) = 1.05 \iff c = -1.59750936764707\ldots",
-        source=Source(KEY, "Section 7, choice of c", Reading.READING),
+        source=as_read("Section 7, choice of c"),
         cases=grid(scale="1.05"),
         predict=always(PUBLISHED),
         measure=_measure_kink,
@@ -344,7 +343,7 @@ CLAIMS = (
         title="NormReLU keeps lengths bounded from every start only for kinks c < -0.37666",
         statement=r"\lim_{\gamma\to\infty} \hat\sigma_0(\gamma)/\gamma"
         r" = \lambda^2/2 < 1 \iff c < -0.376657093117569877\ldots",
-        source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
+        source=ours("Appendix D.4 (sharpened)"),
         cases=grid(scale="sqrt(2)"),
         predict=always(lengths.CRITICAL_KINK),
         measure=_measure_kink,

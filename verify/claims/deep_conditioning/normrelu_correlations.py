@@ -11,16 +11,15 @@ import numpy as np
 
 from theory import activations as act
 from theory import lengths
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
 from verify.claims._predictors import scaled
 from verify.claims.deep_conditioning._normrelu import (
-    KEY,
     correlations,
     measure_length,
     moments_at,
 )
+from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.compare import AgreesTo, AtMost
-from verify.reading import Reading
 
 
 def _measure_bias(*, kink: str, gamma: str) -> Any:
@@ -129,7 +128,7 @@ CLAIMS = (
         title="Values of NormReLU's constants alpha_1 and beta_0",
         statement=r"\alpha_1 = 2(1 - \hat\sigma_0(1/2)),\quad"
         r" \beta_0 = 2\max(\beta(1/2), \beta(3/2))",
-        source=Source(KEY, "Appendix I, Eq. 28", Reading.READING),
+        source=as_read("Appendix I, Eq. 28"),
         cases=grid(kink=(_STAR_TEXT, "-1.5975"), which=("alpha", "beta")),
         predict=_predict_eq28,
         measure=_measure_eq28,
@@ -145,7 +144,7 @@ CLAIMS = (
         title="Values of NormReLU's bias function beta(gamma)",
         statement=r"\beta(\gamma) = \frac{(E\,\sigma_c(\sqrt\gamma X))^2}"
         r"{\hat\sigma_0(\gamma)}",
-        source=Source(KEY, "Appendix I, Eq. 28", Reading.READING),
+        source=as_read("Appendix I, Eq. 28"),
         cases=grid(
             kink=(_STAR_TEXT, "-1.5975", "0", "0.5"),
             gamma=("0.1", "0.5", "0.75", "1.5", "4", "9"),
@@ -163,7 +162,7 @@ CLAIMS = (
         title="NormReLU decorrelates inputs of squared lengths between 1/2 and 3/2",
         statement=r"|\rho_L| \le q^L |\rho_0| + \beta_0 t_0"
         r" \sum_{i<L} \alpha_1^i q^{L-1-i},\quad q = 1 - \mu_-(\delta - S)",
-        source=Source(KEY, "Theorem I.1 (constants ours)", Reading.OURS),
+        source=ours("Theorem I.1 (constants ours)"),
         assumptions=(
             "squared lengths of both inputs within t_0 <= 1/2 of one",
             "|cos| <= 1 - delta, and S = beta_0 t_0 / (1 - alpha_1) < delta",
@@ -194,7 +193,7 @@ CLAIMS = (
         title="Layers after which NormReLU has brought a correlation down to epsilon",
         statement=r"|\rho_L| \le \epsilon \text{ after } L ="
         r" O\left(\frac{\log(1/\epsilon)}{\mu_- (\delta - S)}\right) \text{ layers}",
-        source=Source(KEY, "Theorem I.1 and Remark I.2 (constants ours)", Reading.OURS),
+        source=ours("Theorem I.1 and Remark I.2 (constants ours)"),
         assumptions=("as dc/thmI.1; L: where its bound is epsilon",),
         cases=(
             *grid(
@@ -220,7 +219,7 @@ CLAIMS = (
         statement=r"\rho_{l+1} = \frac{E\,\sigma(\sqrt{\gamma_x} X)"
         r"\sigma(\sqrt{\gamma_y} Y)}"
         r"{\sqrt{\hat\sigma_0(\gamma_x)\hat\sigma_0(\gamma_y)}}",
-        source=Source(KEY, "Appendix I"),
+        source=quoted("Appendix I"),
         cases=_FROM_HALF,
         predict=_predict_trajectory,
         measure=_measure_trajectory,
@@ -234,7 +233,7 @@ CLAIMS = (
         items=("E11", "LemD.6"),
         title="Activations that are not odd can correlate orthogonal inputs",
         statement=r"\gamma = 1/2,\ \rho_0 = 0,\ c = 0 \;\Rightarrow\; \rho_1 > 0",
-        source=Source(KEY, "Appendix D.2 (its hypothesis is needed)", Reading.OURS),
+        source=ours("Appendix D.2 (its hypothesis is needed)"),
         cases=({"kink": "0", "gamma_x": 0.5, "gamma_y": 0.5, "rho": 0.0, "depth": 1},),
         predict=_predict_trajectory,
         measure=_measure_trajectory,

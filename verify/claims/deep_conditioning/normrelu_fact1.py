@@ -12,11 +12,10 @@ import flint
 
 from theory import activations as act
 from theory import conditioning, lengths
-from verify.claim import Claim, Source, certified, grid
+from verify.claim import Claim, certified, grid
 from verify.claims._certified import agree, points
 from verify.claims._predictors import Prediction, always, changed
 from verify.claims.deep_conditioning._normrelu import (
-    KEY,
     PUBLISHED,
     STAR,
     inverse_scale_squared,
@@ -24,9 +23,9 @@ from verify.claims.deep_conditioning._normrelu import (
     shift_of,
     upper_tail,
 )
+from verify.claims.deep_conditioning._sources import as_read, ours
 from verify.compare import CertifiedAtLeast, CertifiedAtMost, Enclosure, Outcome
 from verify.enclose import Box, maximum, minimum, partial, quotient, ratio
-from verify.reading import Reading
 
 _RANGE = (-1.9, -0.6)  # kinks for which all of Fact 1 is proved
 
@@ -254,7 +253,7 @@ def _on_boxes(**fields: Any) -> Claim:
     """Return a claim on the stated boxes: by default of Fact 1, for all its kinks."""
     settled: dict[str, Any] = {
         "items": ("Fact1",),
-        "source": Source(KEY, "Appendix I, Fact 1", Reading.READING),
+        "source": as_read("Appendix I, Fact 1"),
         "cases": grid(kinks=_ALL_KINKS),
         "assumptions": _BOXES,
     }
@@ -293,7 +292,7 @@ CLAIMS = (
         title="NormReLU's length map is not concave for every negative kink: c = -1/2",
         statement=r"\max_{\gamma \in [1/2, 3/2]} \hat\sigma_0''(\gamma) \ge 0.0147 > 0,"
         r"\quad c = -\tfrac12",
-        source=Source(KEY, "Appendix I, Fact 1 (its limits)", Reading.OURS),
+        source=ours("Appendix I, Fact 1 (its limits)"),
         cases=grid(kinks=([-0.5, -0.5],)),
         predict=_shape(0.0147),
         measure=functools.partial(_extremum, maximum, _length_curvature),
@@ -308,7 +307,7 @@ CLAIMS = (
         " -5/2",
         statement=r"\min_{\gamma \in [1/2, 3/2]} \beta''(\gamma) \le -3 \cdot 10^{-6},"
         r"\quad c = -\tfrac52",
-        source=Source(KEY, "Appendix I, Fact 1 (its limits)", Reading.OURS),
+        source=ours("Appendix I, Fact 1 (its limits)"),
         cases=grid(kinks=([-2.5, -2.5],)),
         predict=_shape(-3e-06),
         measure=functools.partial(_extremum, minimum, _bias_curvature),
@@ -339,7 +338,7 @@ CLAIMS = (
         title="NormReLU's bias vanishes at gamma = 1 and only there (certified)",
         statement=r"\beta(\gamma) \ge 4 \beta(3/2) (\gamma - 1)^2,\quad \beta(1) = 0,"
         r"\quad \gamma \in [1/2, 3/2]",
-        source=Source(KEY, "Appendix I, Fact 1 (with a constant)", Reading.OURS),
+        source=ours("Appendix I, Fact 1 (with a constant)"),
         predict=_predict_minimum,
         measure=_measure_minimum,
         compare=CertifiedAtLeast(),
@@ -354,7 +353,7 @@ CLAIMS = (
         " (certified)",
         statement=r"|\hat\sigma_0(\gamma) - 1| \le \alpha_1 |\gamma - 1|,\quad"
         r" \alpha_1 = 2(1 - \hat\sigma_0(1/2)) < 1",
-        source=Source(KEY, "Appendix I, Fact 1 and Eq. 28", Reading.READING),
+        source=as_read("Appendix I, Fact 1 and Eq. 28"),
         cases=grid(kinks=_ONE_KINK),
         predict=_predict_alpha,
         measure=_measure_alpha,
@@ -369,7 +368,7 @@ CLAIMS = (
         " (certified)",
         statement=r"\beta(\gamma) \le \beta_0 |\gamma - 1|,\quad"
         r" \beta_0 = 2 \max(\beta(1/2), \beta(3/2))",
-        source=Source(KEY, "Appendix I, Fact 1 and Eq. 28", Reading.READING),
+        source=as_read("Appendix I, Fact 1 and Eq. 28"),
         cases=grid(kinks=_ONE_KINK),
         predict=_predict_beta,
         measure=_measure_beta,
@@ -383,7 +382,7 @@ CLAIMS = (
         title="The least share of NormReLU's energy beyond its linear part (certified)",
         statement=r"1 - \frac{a_0(\gamma)^2 + a_1(\gamma)^2}{\hat\sigma_0(\gamma)}"
         r" \ge \mu_-,\quad \mu_- \text{ its value at } \gamma = 1/2",
-        source=Source(KEY, "Theorem I.1 (constants ours)", Reading.OURS),
+        source=ours("Theorem I.1 (constants ours)"),
         cases=grid(kinks=_ONE_KINK),
         predict=_predict_rest,
         measure=functools.partial(_extremum, minimum, _rest_share),

@@ -13,10 +13,9 @@ import mpmath
 from theory import activations as act
 from theory import conditioning, lengths
 from verify import integrals
-from verify.claim import Source, certified, grid, numeric
+from verify.claim import certified, grid, numeric
 from verify.claims._predictors import always, changed
 from verify.claims.deep_conditioning._normrelu import (
-    KEY,
     closed_constants,
     inverse_scale_squared,
     measure_length,
@@ -24,10 +23,10 @@ from verify.claims.deep_conditioning._normrelu import (
     normal_density,
     shift_of,
 )
+from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.claims.deep_conditioning._subjects import subject
 from verify.compare import AgreesTo, AtMost, CertifiedAtLeast, Enclosure, Outcome
 from verify.enclose import minimum, quotient
-from verify.reading import Reading
 
 
 def _predict_length(*, kink: str, gamma: str) -> float:
@@ -190,7 +189,7 @@ LENGTH = numeric(
     statement=r"\hat\sigma_0(\gamma) = \lambda^2[(\gamma + c^2)\Phi(-c/s)"
     r" - cs\varphi(c/s) + 2b(s\varphi(c/s) - c\Phi(-c/s)) + b^2],\quad"
     r" s = \sqrt\gamma",
-    source=Source(KEY, "Appendix I"),
+    source=quoted("Appendix I"),
     cases=grid(
         kink=("-1.5975", "-1", "0", "2"), gamma=("0.03125", "0.5", "1", "1.5", "10")
     ),
@@ -233,7 +232,7 @@ CLAIMS = (
         title="Squared lengths contract under every activation that meets Theorem D.1 (as"
         " read)",
         statement=r"\alpha_\sigma = 2(1 - \hat\sigma_0(1/2)) < 1",
-        source=Source(KEY, "Remark D.2 and appendix D.4", Reading.READING),
+        source=as_read("Remark D.2 and appendix D.4"),
         assumptions=(
             "non-decreasing, s(0) = 0, concave on [0, inf), convex on (-inf, 0]",
             "unit second moment",
@@ -259,7 +258,7 @@ CLAIMS = (
         items=("E12", "E1"),
         title="Squared lengths under NormReLU do not converge to one from every start",
         statement=r"\gamma_{l+1} = \hat\sigma_0(\gamma_l) \not\to 1",
-        source=Source(KEY, "Appendix D.4 (its counterexample, followed)", Reading.OURS),
+        source=ours("Appendix D.4 (its counterexample, followed)"),
         cases=(
             {"kink": "0", "gamma": 2.0, "depth": 20},
             {"kink": "0", "gamma": 2.0, "depth": 60},
@@ -285,9 +284,7 @@ CLAIMS = (
         title="Centred, normalised ReLU increases every length above one (certified)",
         statement=r"\frac{\hat\sigma_0(\gamma)}{\gamma} - 1 \ge \frac{1}{\pi - 1}"
         r" (1 - \gamma^{-1/2})^2,\quad \gamma \in [1, \infty),\ c = 0",
-        source=Source(
-            KEY, "Appendix D.4 (its counterexample, made exact)", Reading.OURS
-        ),
+        source=ours("Appendix D.4 (its counterexample, made exact)"),
         cases=({"kinks": [0.0, 0.0]},),
         predict=_predict_growth,
         measure=_measure_growth,
@@ -301,7 +298,7 @@ CLAIMS = (
         items=("E12", "E1"),
         title="The squared length above which lengths diverge under NormReLU",
         statement=r"\hat\sigma_0(\gamma) = \gamma > 1,\quad c \in (-0.3767, 0)",
-        source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
+        source=ours("Appendix D.4 (sharpened)"),
         cases=grid(kink=("-0.35", "-0.3", "-0.2", "-0.1")),
         predict=_predict_unstable,
         measure=_unstable,
@@ -318,7 +315,7 @@ CLAIMS = (
         title="For kinks near zero, lengths diverge from just above one: by how much above",
         statement=r"\hat\sigma_0(1 + x) = 1 + x,\ x > 0; \quad"
         r" x \sim -2\sqrt{2\pi}\, c \text{ as } c \to 0",
-        source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
+        source=ours("Appendix D.4 (sharpened)"),
         cases=grid(kink=("-1e-2", "-1e-5", "-1e-9", "-1e-12")),
         predict=_predict_excess,
         measure=_measure_excess,

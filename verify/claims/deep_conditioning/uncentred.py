@@ -10,12 +10,12 @@ import numpy as np
 from hypothesis import strategies as st
 
 from theory import conditioning as dc
-from verify.claim import Source, adversarial, grid
+from verify.claim import adversarial, grid
 from verify.claims._predictors import always, changed
 from verify.claims._searches import SIGNS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
+from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.claims.deep_conditioning._subjects import (
-    KEY,
     NONLINEAR,
     NORMRELU,
     Subject,
@@ -32,7 +32,6 @@ from verify.claims.deep_conditioning._subjects import (
 )
 from verify.compare import AgreesTo, AtLeast, AtMost
 from verify.integrals import BITS, Law
-from verify.reading import Reading
 
 # --- the coefficient of non-affinity ----------------------------------------------------
 
@@ -52,7 +51,7 @@ DEF_C20 = adversarial(
     title="The coefficient of non-affinity nu of any activation",
     statement=r"\nu = 1 - a_0^2 - a_1^2 = \sum_{k \ge 2} a_k^2",
     assumptions=("unit second moment, not centred",),
-    source=Source(KEY, "Definition C.20"),
+    source=quoted("Definition C.20"),
     cases=grid(activation=_RAW),
     predict=nu_of,
     measure=_measure_nu,
@@ -74,7 +73,7 @@ DEF_C20_CENTRED = adversarial(
     items=("DefC.20", "Def3.1"),
     title="For normalised activations, non-affinity nu and non-linearity mu coincide",
     statement=r"\mathbb{E}\,\sigma(X) = 0 \;\Rightarrow\; \nu = \mu",
-    source=Source(KEY, "Definition C.20 and the sentence after it"),
+    source=quoted("Definition C.20 and the sentence after it"),
     cases=grid(activation=_RAW),
     predict=_predict_centred,
     measure=measured_mu,
@@ -96,7 +95,7 @@ LEM_C21 = adversarial(
     items=("LemC.21",),
     title="nu is at most one, with equality for activations without mean and linear part",
     statement=r"\nu \le 1",
-    source=Source(KEY, "Lemma C.21"),
+    source=quoted("Lemma C.21"),
     cases=grid(activation=(*_RAW, "hermite(2)", "hermite(3)")),
     predict=always(1.0),
     measure=_measure_nu,
@@ -115,7 +114,7 @@ LEM_C21_POSITIVE = adversarial(
     items=("LemC.21",),
     title="nu is at least the energy of higher Hermite terms: positive unless affine",
     statement=r"\nu \ge \sum_{k=2}^{8} a_k^2 > 0",
-    source=Source(KEY, "Lemma C.21"),
+    source=quoted("Lemma C.21"),
     # Equality for polynomials up to that degree.
     cases=grid(activation=(*_RAW, {"a": [2.0, 1.0, 1e-4]}, {"a": [0.5, 0.5, 0, 1]})),
     predict=_ENERGY,
@@ -163,7 +162,7 @@ LEM_C23 = adversarial(
     title="The dual is increasing and convex on [0, 1], as every term of its series is",
     statement=r"\Delta^j \hat\sigma(\rho) \ge \sum_{k \le 8} a_k^2\, \Delta^j \rho^k"
     r" \ge 0, \quad j = 1, 2 \quad \mathrm{on}\; [0, 1]",
-    source=Source(KEY, "Lemma C.23"),
+    source=quoted("Lemma C.23"),
     # Equality for polynomials up to that degree.
     cases=grid(
         activation=("relu_squared", "relu", "gelu", "exp", "sigmoid", "hermite(5)"),
@@ -240,7 +239,7 @@ LEM_C26 = adversarial(
     statement=r"\hat\sigma(\bar\rho) = \bar\rho, \quad"
     r" \bar\rho < 1 \Leftrightarrow D > 1",
     assumptions=("unit second moment",),
-    source=Source(KEY, "Lemma C.26"),
+    source=quoted("Lemma C.26"),
     cases=grid(
         activation=(
             *("step", "gelu", "silu", "mish", "elu", "softplus", "sigmoid"),
@@ -303,7 +302,7 @@ LEM_C24 = adversarial(
     statement=r"\hat\sigma(\rho) \le \rho - \nu (\rho - \bar\rho)(1 - \rho),"
     r" \quad \rho \in [\bar\rho, 1]",
     assumptions=_BELOW_ONE,
-    source=Source(KEY, "Lemma C.24"),
+    source=quoted("Lemma C.24"),
     cases=grid(activation=_EXPANDING, share=(0.0, 0.3, 0.9, 1.0)),
     predict=_predict_line,
     measure=_measure_line,
@@ -354,7 +353,7 @@ LEM_C28_1 = _of_lemma_28(
     title="Uncentred activations: one layer moves near-duplicates apart",
     statement=r"\hat\sigma(1 - \delta) \le 1 - (1 + \nu \bar\delta / 2)\,\delta,"
     r" \quad 0 \le \delta \le \bar\delta / 2, \quad \bar\delta = 1 - \bar\rho",
-    source=Source(KEY, "Lemma C.28 (1)"),
+    source=quoted("Lemma C.28 (1)"),
     assumptions=_BELOW_ONE,
     cases=grid(activation=_EXPANDING, share=(1e-6, 0.5, 1.0)),
     predict=_predict_near_one,
@@ -388,7 +387,7 @@ LEM_C28_2 = _of_lemma_28(
     title="Uncentred activations: correlations above the fixed point contract to it",
     statement=r"0 \le \hat\sigma(\rho) - \bar\rho \le (1 - \nu \bar\delta / 2)"
     r" (\rho - \bar\rho), \quad \bar\rho \le \rho \le (1 + \bar\rho) / 2",
-    source=Source(KEY, "Lemma C.28 (2)"),
+    source=quoted("Lemma C.28 (2)"),
     assumptions=_BELOW_ONE,
     cases=grid(activation=_EXPANDING, share=(0.1, 1.0)),
     predict=_predict_above,
@@ -426,7 +425,7 @@ LEM_C28_3 = _of_lemma_28(
     title="Uncentred activations: correlations below the fixed point contract to it",
     statement=r"0 \le \bar\rho - \hat\sigma(\rho) \le \hat\sigma'(\bar\rho)"
     r" (\bar\rho - \rho), \quad 0 \le \rho \le \bar\rho",
-    source=Source(KEY, "Lemma C.28 (3)", Reading.READING),
+    source=as_read("Lemma C.28 (3)"),
     assumptions=("unit second moment", "not affine"),
     # The fixed point of the last three is one: D is below one, and one for ReLU.
     cases=grid(
@@ -462,7 +461,7 @@ LEM_C28_4 = adversarial(
     " layer",
     statement=r"\hat\sigma(\rho) \ge \rho + a_0^2 (1 - \rho), \quad"
     r" |\hat\sigma(\rho)| \le \hat\sigma(|\rho|), \quad -1 \le \rho \le 0",
-    source=Source(KEY, "Lemma C.28 (4), sharpened", Reading.OURS),
+    source=ours("Lemma C.28 (4), sharpened"),
     assumptions=("unit second moment",),
     # Equality for affine activations.
     cases=grid(
@@ -536,7 +535,7 @@ THM_310 = adversarial(
     statement=r"|\hat\sigma^{(L)}(\rho) - \bar\rho| \le q^{L - L_1}, \quad"
     r" q = \max(1 - \nu \bar\delta / 2, \hat\sigma'(\bar\rho))",
     assumptions=("mean not zero, not affine", "D not one", "|rho| <= 1 - delta"),
-    source=Source(KEY, "Theorem 3.10 and Lemma C.30 (constants ours)", Reading.OURS),
+    source=ours("Theorem 3.10 and Lemma C.30 (constants ours)"),
     cases=(
         *grid(activation=("gelu", "silu"), delta=0.01, sign=(1, -1), extra=(0, 20)),
         *grid(
@@ -596,7 +595,7 @@ LEM_C32 = adversarial(
     statement=r"1 - \hat\sigma^{(L)}(\rho) \le \frac{1}{1 + \nu (L - L')},"
     r" \quad L \ge L' = \lceil 1 / a_0^2 \rceil \;\mathrm{for}\; \rho < 0",
     assumptions=("D = 1", "mean not zero"),
-    source=Source(KEY, "Lemma C.32 (constants ours)", Reading.OURS),
+    source=ours("Lemma C.32 (constants ours)"),
     # D = 1 exactly: ReLU, the exponential, and quadratics with a_0 = a_2.
     cases=grid(
         activation=("relu", "exp", {"a": [0.5, 0.7, 0.5]}, {"a": [1.0, 0.0, 1.0]}),
