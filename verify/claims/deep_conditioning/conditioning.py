@@ -13,6 +13,7 @@ from theory import kernels
 from verify.claim import Case, adversarial, grid, numeric
 from verify.claims._predictors import changed, plus
 from verify.claims._searches import SIGNS, searched
+from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.claims.deep_conditioning._subjects import (
@@ -383,29 +384,14 @@ THM_32_SHARP = numeric(
 )
 
 
-def _relu_layer(rho: Any, total: Any) -> Any:
-    half = (mpmath.sqrt(1 - rho * rho) + (mpmath.pi - mpmath.acos(rho)) * rho) / (
-        2 * mpmath.pi
-    )
-    return (half - 1 / (2 * mpmath.pi)) / total
-
-
 def _measure_map(*, activation: str, depth: int) -> list[Any]:
     """Closed forms, with the digits that distances from 1e-15 up lose on the way."""
-    out = []
     # Distances double at most with a layer: a digit is lost in three of them.
     with mpmath.workdps(60 + depth // 3):
-        for rho in _MAP_POINTS:
-            r = mpmath.mpf(rho)
-            for _ in range(depth):
-                if activation == "relu":
-                    r = _relu_layer(r, mpmath.mpf(1) / 2 - 1 / (2 * mpmath.pi))
-                elif activation == "erf":
-                    r = mpmath.asin(2 * r / 3) / mpmath.asin(mpmath.mpf(2) / 3)
-                else:
-                    r = mpmath.sinh(r) / mpmath.sinh(1)
-            out.append(r)
-    return out
+        return [
+            pairs.correlations(pairs.LAWS[activation], r, depth)[-1]
+            for r in _MAP_POINTS
+        ]
 
 
 _MAP_POINTS = (-1.0, -1.0 + 1e-15, -0.9, -0.2, -1e-3, 1e-8, 0.3, 0.95, 1.0 - 1e-12)

@@ -42,19 +42,11 @@ def _drawn(activation: str, depths: tuple[int, ...]) -> list[Any]:
 
 def _measure_curves(*, activation: str) -> list[Any]:
     """The normalised dual, the diagonal, and the dual's iterates, at nine correlations."""
-    law, one = pairs.Normalised(pairs.LAWS[activation]), mpmath.mpf(1)
+    law = pairs.LAWS[activation]
     with mpmath.workdps(_DIGITS):
-        rho = [mpmath.mpf(k) / 4 - 1 for k in range(_POINTS)]
-
-        def dual(r: Any) -> Any:
-            return law.two(one, one, r)[0]
-
-        found, layers, values = [*map(dual, rho), *rho], 0, rho
-        for depth in _DEPTHS:
-            for _ in range(depth - layers):
-                values = [dual(r) for r in values]
-            found, layers = [*found, *values], depth
-        return found
+        rho = (mpmath.mpf(k) / 4 - 1 for k in range(_POINTS))
+        courses = [pairs.correlations(law, r, _DEPTHS[-1]) for r in rho]
+        return [each[depth] for depth in (1, 0, *_DEPTHS) for each in courses]
 
 
 CURVES = numeric(

@@ -858,23 +858,17 @@ def _predict_deep(*, weight_var: float, bias_var: float, depth: int) -> list[flo
 
 def _measure_deep(*, weight_var: float, bias_var: float, depth: int) -> list[Any]:
     """Arcsines (Williams 1997), layer by layer at 256 bits."""
-    law = pairs.LAWS["erf"]
-    with mpmath.workprec(integrals.BITS):
-        w, b = _mpf(weight_var), _mpf(bias_var)
+    variances = {"weight_var": weight_var, "bias_var": bias_var}
 
-        def between(p: Any, q: Any, k: Any) -> tuple[Any, Any]:
-            p, q, k = (w * v + b for v in (p, q, k))
-            t = k
-            for _ in range(depth):
-                (value, slope), one, two = law.two(p, q, k), law.one(p), law.one(q)
-                p, q, k = w * one[0] + b, w * two[0] + b, w * value + b
-                t = k + w * t * slope
-            return k, t
+    def between(*products: Any) -> tuple[Any, Any]:
+        first = pairs.affine(pairs.State(products, products), **variances)
+        end = pairs.recursion(pairs.LAWS["erf"], first, depth, **variances)[-1]
+        return end.k[2], end.t[2]
 
-        maps = [between(_mpf(1), _mpf(1), _mpf(r)) for r in _DEEP_RHOS]
-        rows = [between(*pairs.start(*pairs.rows(1.0, 1.0, t)).k) for t in _TURNS]
-        top, slow = zip(*maps, strict=True)
-        return [*top, *slow, *(v for both in rows for v in both)]
+    one, rows = _mpf(1), [pairs.rows(1.0, 1.0, turn) for turn in _TURNS]
+    top, slow = zip(*(between(one, one, _mpf(r)) for r in _DEEP_RHOS), strict=True)
+    turned = [between(*pairs.start(*row).k) for row in rows]
+    return [*top, *slow, *(v for both in turned for v in both)]
 
 
 EQ1_DEEP = numeric(

@@ -278,15 +278,16 @@ NTK = replace(
 
 # --- variances other than 1, biases and residual connections --------------------------
 
-_INPUT_VAR, _INPUT_BIAS = 1.3, 0.2
+_INPUT_VAR, _INPUT_BIAS, _VAR, _BIAS = 1.3, 0.2, 1.7, 0.3
+"""Variances of the first layer's weights and biases, and of those that follow."""
 
 
 @lru_cache(maxsize=64)
 def _residual(
     p: float, q: float, *, activation: str, turn: float, depth: int, **given: Any
 ) -> Any:
-    across, given = given.pop("across", False), {"bias_var": 0.3} | given
-    layer = kernels.Layer(subject(activation), weight_var=1.7, **given)
+    across, given = given.pop("across", False), {"bias_var": _BIAS} | given
+    layer = kernels.Layer(subject(activation), weight_var=_VAR, **given)
     both = partial(kernels.nngp_ntk, weight_var=_INPUT_VAR, bias_var=_INPUT_BIAS)
     x, network = _rows(p, q, turn), [layer] * depth
     found = both(x, network)
@@ -300,23 +301,10 @@ def _residual(
 def _residual_states(
     p: float, q: float, *, activation: str, turn: float, depth: int, **given: Any
 ) -> Any:
-    """K' = c^2 K + w E s s + b and T' = w E s s + b + T (w E s' s' + c^2)."""
-    law = pairs.LAWS[activation]
-    with mpmath.workprec(BITS):
-        w, c2 = mpmath.mpf(1.7), mpmath.mpf(given["skip"]) ** 2
-        b = mpmath.mpf(given.get("bias_var", 0.3))
-        first = pairs.start(*_rows(p, q, turn))
-        k = [mpmath.mpf(_INPUT_VAR) * v + mpmath.mpf(_INPUT_BIAS) for v in first.k]
-        t = list(k)
-        for _ in range(depth):
-            found = (law.one(k[0]), law.one(k[1]), law.two(*k))
-            new = [w * value + b for value, _ in found]
-            t = [
-                n + old * (w * slope + c2)
-                for n, old, (_, slope) in zip(new, t, found, strict=True)
-            ]
-            k = [n + c2 * old for n, old in zip(new, k, strict=True)]
-        return k, t
+    given = {"weight_var": _VAR, "bias_var": _BIAS} | given
+    given.pop("across", False)
+    first = pairs.affine(pairs.start(*_rows(p, q, turn)), _INPUT_VAR, _INPUT_BIAS)
+    return pairs.recursion(pairs.LAWS[activation], first, depth, **given)[-1]
 
 
 def _of_the_root(which: int) -> Prediction:
