@@ -13,6 +13,7 @@ the factors that vanish at ``b`` and at one divided out,
 is left of the energy.
 """
 
+from functools import partial
 from typing import Any
 
 import flint
@@ -26,7 +27,8 @@ from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.claims.deep_conditioning._subjects import energies, subject
 from verify.claims.deep_conditioning.enclosed_constants import fixed_point_enclosed
 from verify.compare import CertifiedAtLeast, CertifiedAtMost, Enclosure
-from verify.enclose import BITS, Cover, above, ball, below, maximum, minimum, partial
+from verify.enclose import BITS, Cover, above, ball, below, maximum, minimum
+from verify.enclose import partial as slope
 
 _ORDER = 24
 _EXPANDING = ("gelu", "silu", "mish", "elu", "step", "relu_squared")
@@ -52,12 +54,7 @@ def _divided(found: _energies.Energies, at: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _cover(find: Any, coefficients: tuple[Any, ...], low: Any, high: Any) -> Cover:
     f = powers(coefficients)
-    return find(f, ((below(low), above(high)),), gradient=(partial(f, 0),))
-
-
-def _rest(found: _energies.Energies, x: Any) -> Any:
-    """Bound what f[x, b] leaves out, for b <= x: k x^(k-1) falls from k = _ORDER on."""
-    return found.q[-1] * _ORDER * x ** (_ORDER - 1)
+    return find(f, ((below(low), above(high)),), gradient=(slope(f, 0),))
 
 
 # --- Lemma C.24 and the parts of Lemma C.28 -------------------------------------------
@@ -70,9 +67,8 @@ def _measure_parabola(*, activation: str) -> Enclosure:
         cover = _cover(minimum, coefficients, b, flint.arb(1))
         # At x = b, where it is least: h_{k-2}(b, b, 1) is at most (1 - b)^-2.
         upper = above(powers(coefficients)(b) + found.q[-1] / (1 - b) ** 2)
-    return Enclosure(
-        cover.lower, upper, "every rho in [fixed point, 1]", len(cover.leaves)
-    )
+    words = "every rho in [fixed point, 1]"
+    return Enclosure(cover.lower, upper, words, len(cover.leaves))
 
 
 def _predict_parabola(*, activation: str) -> float:
@@ -85,9 +81,8 @@ def _measure_near_one(*, activation: str) -> Enclosure:
         half = (1 + b) / 2
         cover = _cover(minimum, found.q, half, flint.arb(1))
         upper = above(powers(found.q)(half) + found.q[-1] * half**_ORDER / (1 - half))
-    return Enclosure(
-        cover.lower, upper, "every delta in [0, bar_delta / 2]", len(cover.leaves)
-    )
+    words = "every delta in [0, bar_delta / 2]"
+    return Enclosure(cover.lower, upper, words, len(cover.leaves))
 
 
 def _rate(activation: str) -> float:
@@ -104,15 +99,18 @@ def _wrong_near_one(*, activation: str) -> float:
     return 1.0 + 4.0 * _rate(activation)
 
 
-def _measure_above(*, activation: str) -> Enclosure:
+def _measure_rate(words: str, *, activation: str, start: float | None) -> Enclosure:
+    # Of the largest f[x, b] from a start, or from the fixed point, half way to one.
     with flint.ctx.workprec(BITS):
         found, b = _setting(activation)
         half = (1 + b) / 2
         coefficients = _divided(found, (b,))
-        cover = _cover(maximum, coefficients, b, half)
+        low = b if start is None else flint.arb(start)
+        cover = _cover(maximum, coefficients, low, half)
         lower = below(powers(coefficients)(half))
-        upper = above(flint.arb(cover.upper) + _rest(found, half))
-    words = "every rho in (fixed point, (1 + fixed point) / 2]"
+        # What is left out, for b <= x: k x^(k-1) falls from k = _ORDER on.
+        rest = found.q[-1] * _ORDER * half ** (_ORDER - 1)
+        upper = above(flint.arb(cover.upper) + rest)
     return Enclosure(lower, upper, words, len(cover.leaves))
 
 
@@ -133,9 +131,8 @@ def _measure_below(*, activation: str) -> Enclosure:
         # h_{k-2}(0, b, b) = (k - 1) b^(k-2), which falls from k = _ORDER on.
         rest = found.q[-1] * _ORDER * b ** (_ORDER - 2)
         upper = above(coefficients[0] + rest)
-    return Enclosure(
-        cover.lower, upper, "every rho in [0, fixed point)", len(cover.leaves)
-    )
+    words = "every rho in [0, fixed point)"
+    return Enclosure(cover.lower, upper, words, len(cover.leaves))
 
 
 def _wrong_below(*, activation: str) -> float:
@@ -159,18 +156,6 @@ def _measure_negative(*, activation: str) -> Enclosure:
 def _wrong_negative(*, activation: str) -> float:
     """All energy but that of the linear part, the mean's not taken off."""
     return 1.0 - energies(activation, centred=False, order=1)[1]
-
-
-def _measure_contraction(*, activation: str) -> Enclosure:
-    with flint.ctx.workprec(BITS):
-        found, b = _setting(activation)
-        half = (1 + b) / 2
-        coefficients = _divided(found, (b,))
-        cover = _cover(maximum, coefficients, flint.arb(0), half)
-        upper = above(flint.arb(cover.upper) + _rest(found, half))
-        lower = below(powers(coefficients)(half))
-    words = "every rho in [0, (1 + fixed point) / 2], and so every depth"
-    return Enclosure(lower, upper, words, len(cover.leaves))
 
 
 def _predict_contraction(*, activation: str) -> float:
@@ -236,7 +221,11 @@ CLAIMS = (
         statement=r"\frac{\hat\sigma(\rho) - \bar\rho}{\rho - \bar\rho} \le"
         r" 1 - \frac{\nu \bar\delta}{2}, \quad \bar\rho < \rho \le (1 + \bar\rho) / 2",
         predict=_predict_above,
-        measure=_measure_above,
+        measure=partial(
+            _measure_rate,
+            "every rho in (fixed point, (1 + fixed point) / 2]",
+            start=None,
+        ),
         compare=CertifiedAtMost(),
         must_refute=_wrong_above,
     ),
@@ -279,7 +268,11 @@ CLAIMS = (
         r" q = \max(1 - \nu \bar\delta / 2, \hat\sigma'(\bar\rho)),\quad"
         r" 0 \le \rho \le (1 + \bar\rho) / 2",
         predict=_predict_contraction,
-        measure=_measure_contraction,
+        measure=partial(
+            _measure_rate,
+            "every rho in [0, (1 + fixed point) / 2], and so every depth",
+            start=0.0,
+        ),
         compare=CertifiedAtMost(),
         must_refute=_wrong_contraction,
         finding="The contraction of one layer maps the interval into itself.",

@@ -43,15 +43,14 @@ def _network(
     activation: Callable[[Array], Array],
     seed: int,
     *,
-    axis: int,
-    normalise_output: bool,
+    normalise_output: bool = True,
     eps: float = 0.0,
     hidden_sign: float = 1.0,
 ) -> Array:
     # The paper's order: activation, linear map, normalisation of the pre-activations.
     z, weights, readout = _draws(seed)
     for layer, weight in enumerate(weights):
-        z = _standardised(z @ weight / math.sqrt(_WIDTH), axis, eps)
+        z = _standardised(z @ weight / math.sqrt(_WIDTH), 0, eps)
         if layer:
             z = hidden_sign * z
         z = np.asarray(activation(z))
@@ -63,9 +62,7 @@ def _predict_batch(
     *, activation: str, seed: int, normalise_output: bool = True, **_: Any
 ) -> Array:
     # Whatever shift and scale: the network of the normalised activation.
-    return _network(
-        normalised(activation), seed, axis=0, normalise_output=normalise_output
-    )
+    return _network(normalised(activation), seed, normalise_output=normalise_output)
 
 
 def _affine_draws(seed: int) -> tuple[Array, Array]:
@@ -99,34 +96,33 @@ def _wrong_layer(*, activation: str, shift: float, scale: float, seed: int) -> A
     return np.asarray(normalised(activation)(z @ weights[0]))
 
 
-def _predict_hidden_printed(*, activation: str, seed: int) -> Array:
-    """No change, as where the output is normalised too."""
-    return _network(normalised(activation), seed, axis=0, normalise_output=False)
+_HIDDEN_PRINTED = changed(
+    _predict_batch,
+    "No change, as where the output is normalised too.",
+    normalise_output=False,
+)
 
 
 def _predict_hidden_corrected(*, activation: str, seed: int) -> Array:
     # Raw = c * normalised + t at the last activation, which no normalisation follows.
-    a, found = subject(activation), _predict_hidden_printed(**locals())
+    a, found = subject(activation), _HIDDEN_PRINTED(**locals())
     readout = _draws(seed)[2].sum() / math.sqrt(_WIDTH)
     return math.sqrt(a.variance) * found + a.mean * readout
 
 
 def _predict_sign_printed(*, activation: str, scale: float, seed: int) -> Array:
     """No change of sign."""
-    return _network(subject(activation), seed, axis=0, normalise_output=True)
+    return _network(subject(activation), seed)
 
 
 def _predict_sign_corrected(*, activation: str, scale: float, seed: int) -> Array:
     # A negative scale flips every unit that a normalisation follows.
-    sign = math.copysign(1.0, scale)
-    return _network(
-        subject(activation), seed, axis=0, normalise_output=True, hidden_sign=sign
-    )
+    return _network(subject(activation), seed, hidden_sign=math.copysign(1.0, scale))
 
 
 def _predict_eps_printed(*, activation: str, eps: float, seed: int, **_: Any) -> Array:
     """The same epsilon for the scaled activation."""
-    return _network(subject(activation), seed, axis=0, normalise_output=True, eps=eps)
+    return _network(subject(activation), seed, eps=eps)
 
 
 def _predict_eps_corrected(
@@ -268,7 +264,7 @@ E8_HIDDEN = numeric(
         _torch_network, shift=0.0, scale=1.0, normalise_output=False, eps=_NO_EPS
     ),
     compare=_EXACT,
-    must_refute=_predict_hidden_printed,
+    must_refute=_HIDDEN_PRINTED,
     uses=("dc/lem2.1",),
 )
 

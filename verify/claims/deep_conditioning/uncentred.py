@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -269,11 +270,17 @@ def _predict_line(*, activation: Subject, share: float, deep: float = 1.0) -> fl
     return rho - deep * a.nu * (rho - point) * (1.0 - rho)
 
 
-def _measure_line(*, activation: Subject, share: float) -> Any:
+def _layer(activation: Subject, place: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """One layer's correlation from a place by the fixed point, and less that point."""
     found = law(activation)
     point = exact_fixed_point(found)
     with mpmath.workprec(BITS):
-        return found.dual(point + mpmath.mpf(share) * (1 - point)) / found.moment()
+        value = found.dual(place(point)) / found.moment()
+        return value, value - point
+
+
+def _measure_line(*, activation: Subject, share: float) -> Any:
+    return _layer(activation, lambda point: point + share * (1 - point))[0]
 
 
 _DRAWN = searched(
@@ -333,11 +340,7 @@ def _predict_near_one(*, share: float, **case: Any) -> float:
 
 
 def _measure_near_one(*, activation: Subject, share: float) -> Any:
-    found = law(activation)
-    point = exact_fixed_point(found)
-    with mpmath.workprec(BITS):
-        delta = mpmath.mpf(share) * (1 - point) / 2
-        return found.dual(1 - delta) / found.moment()
+    return _layer(activation, lambda point: 1 - share * (1 - point) / 2)[0]
 
 
 _of_lemma_28 = partial(
@@ -374,12 +377,8 @@ def _predict_above(*, share: float, **case: Any) -> list[float]:
 
 
 def _measure_above(*, activation: Subject, share: float) -> list[Any]:
-    found = law(activation)
-    point = exact_fixed_point(found)
-    with mpmath.workprec(BITS):
-        rho = point + mpmath.mpf(share) * (1 - point) / 2
-        value = found.dual(rho) / found.moment() - point
-        return [-value, value]
+    _, above = _layer(activation, lambda point: point + share * (1 - point) / 2)
+    return [-above, above]
 
 
 LEM_C28_2 = _of_lemma_28(
@@ -406,11 +405,8 @@ def _predict_below(*, activation: Subject, share: float) -> list[float]:
 
 
 def _measure_below(*, activation: Subject, share: float) -> list[Any]:
-    found = law(activation)
-    point = exact_fixed_point(found)
-    with mpmath.workprec(BITS):
-        value = point - found.dual(mpmath.mpf(share) * point) / found.moment()
-        return [-value, value]
+    _, above = _layer(activation, lambda point: share * point)
+    return [above, -above]
 
 
 def _wrong_below(*, activation: Subject, share: float) -> list[float]:
