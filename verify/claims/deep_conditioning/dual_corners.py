@@ -22,7 +22,7 @@ from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.claims.deep_conditioning._subjects import law, measured, subject
 from verify.compare import AgreesTo, Array
-from verify.integrals import BITS
+from verify.integrals import BITS, hermite_polynomial, mpf
 
 # --- opposite inputs --------------------------------------------------------------------
 
@@ -449,14 +449,13 @@ def _moments(shape: str, q: Any) -> tuple[Any, Any]:
 
 
 def _powers(shape: str) -> list[Any]:
-    """Return a polynomial's coefficients, by He_k+1 = x He_k - k He_k-1."""
-    a = _HERMITE[shape]
-    low, high = np.zeros((2, len(a)), dtype=object)
-    high[0], total = mpmath.mpf(1), np.zeros(len(a), dtype=object)
-    for k, value in enumerate(a):
-        total = total + mpmath.mpf(value) / mpmath.sqrt(mpmath.factorial(k)) * high
-        low, high = high, np.roll(high, 1) - k * low
-    return list(total)
+    """Return a polynomial's coefficients by powers."""
+    total = [mpmath.mpf(0)] * len(_HERMITE[shape])
+    for k, value in enumerate(_HERMITE[shape]):
+        size = mpmath.mpf(value) / mpmath.sqrt(mpmath.factorial(k))
+        for n, c in enumerate(hermite_polynomial(k).coeffs()):
+            total[n] += size * mpf(c)
+    return total
 
 
 def _density(c: float, d: float, r: Any) -> Any:

@@ -14,6 +14,7 @@ import mpmath
 import numpy as np
 
 from theory import activations as act
+from verify import integrals
 from verify.claim import grid, numeric
 from verify.claims._predictors import changed, plus
 from verify.claims.deep_conditioning._lengths import panels
@@ -139,31 +140,16 @@ def _predict_coefficient(*, activation: str, var: float, order: int) -> float:
     return float(found[order])
 
 
-def _sigmoid(x: Any) -> Any:
-    return 1 / (1 + (-x).exp())
-
-
-_ANALYTIC: dict[str, Callable[[Any], Any]] = {
-    "sigmoid": _sigmoid,
-    "silu": lambda x: x * _sigmoid(x),
-    "quick_gelu": lambda x: x * _sigmoid(flint.arb("1.702") * x),
-}
-
-
 def _measure_coefficient(*, activation: str, var: float, order: int) -> float:
     """An integral in ball arithmetic, 1e-330 of it certain."""
-    function = _ANALYTIC[activation]
+    function = integrals.SMOOTH[activation]
     with flint.ctx.workprec(_BITS):
         root = flint.arb(var).sqrt()
-        # He_k / sqrt(k!) by its own recurrence, as a polynomial.
-        low, high = flint.arb_poly([0]), flint.arb_poly([1])
-        x = flint.arb_poly([0, 1])
-        for k in range(order):
-            low, high = high, x * high - k * low
+        he = integrals.hermite_polynomial(order)
         scale = flint.arb(order).fac().sqrt() * (2 * flint.arb.pi()).sqrt()
 
         def integrand(z: Any, _: Any) -> Any:
-            return function(root * z) * high(z) * (-z * z / 2).exp()
+            return function(root * z) * he(z) * (-z * z / 2).exp()
 
         panels = range(-_REACH, _REACH, 5)
         parts = (flint.acb.integral(integrand, a, a + 5).real for a in panels)

@@ -21,7 +21,7 @@ from verify.claims.deep_conditioning._lengths import (
 )
 from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.compare import AgreesTo
-from verify.integrals import BITS
+from verify.integrals import BITS, hermite_polynomial
 
 
 def _kinked_rule(kink: float) -> tuple[Array, Array]:
@@ -93,12 +93,8 @@ def _measure_orthogonality(*, root_x: str, root_y: str, rho: str) -> Array:
 
     def polynomial(degree: int, root: Fraction) -> list[Fraction]:
         # He_j(u / root), coefficients of powers of u.
-        low, high = [Fraction(0)], [Fraction(1)]
-        for j in range(degree):
-            raised = [Fraction(0), *(c / root for c in high)]
-            padded = low + [Fraction(0)] * (len(raised) - len(low))
-            low, high = high, [p - j * q for p, q in zip(raised, padded, strict=True)]
-        return high
+        whole = hermite_polynomial(degree).coeffs()
+        return [int(c.unique_fmpz()) / root**n for n, c in enumerate(whole)]
 
     table = np.empty((_DEGREES, _DEGREES))
     for j in range(_DEGREES):

@@ -61,36 +61,32 @@ def _measure_mean(drawn: Callable[..., Array], **case: Any) -> Estimate:
     return Estimate.of(drawn(**case))
 
 
-def _products(
-    *, activation: str, rho: float, depth: int, width: int, draws: int, seed: int
-) -> Array:
-    """Squared length of one input and product of two, (draws, 2), from the chain."""
+def _chain(
+    activation: Callable[[Any], Any], *, rho: float, draws: int, seed: int, **sizes: int
+) -> tuple[Array, Array]:
+    """Return squared lengths and correlations of a pair behind the last layer."""
     runs = pair_chains(
         rho,
-        activation=named(activation),
-        width=width,
-        depth=depth,
+        activation=activation,
         chains=draws,
         generator=torch_generator(seed, "units"),
         dtype=torch.float32,
+        **sizes,
     )
-    lengths = runs.squared_norms[:, -1]
-    product = runs.correlations[:, -1] * np.sqrt(lengths.prod(axis=1))
+    return runs.squared_norms[:, -1], runs.correlations[:, -1]
+
+
+def _products(*, activation: str, **case: Any) -> Array:
+    """Squared length of one input and product of two, (draws, 2), from the chain."""
+    lengths, correlations = _chain(named(activation), **case)
+    product = correlations * np.sqrt(lengths.prod(axis=1))
     return np.column_stack([lengths[:, 0], product])
 
 
-def _measure_length(*, width: int, depth: int, draws: int, seed: int) -> Estimate:
+def _measure_length(**case: int) -> Estimate:
     """Fourth power of a ReLU network's length; its square has mean one."""
-    runs = pair_chains(
-        0.0,
-        activation=lambda x: math.sqrt(2.0) * torch.relu(x),
-        width=width,
-        depth=depth,
-        chains=draws,
-        generator=torch_generator(seed, "units"),
-        dtype=torch.float32,
-    )
-    return Estimate.of(runs.squared_norms[:, -1, 0] ** 2)
+    lengths, _ = _chain(lambda x: math.sqrt(2.0) * torch.relu(x), rho=0.0, **case)
+    return Estimate.of(lengths[:, 0] ** 2)
 
 
 # --- the predicted side --------------------------------------------------------------
