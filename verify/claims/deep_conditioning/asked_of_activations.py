@@ -11,7 +11,7 @@ from scipy import special
 from theory import activations as act
 from theory import hermite
 from verify.claim import grid, numeric
-from verify.claims._predictors import always, changed
+from verify.claims._predictors import always, mistake
 from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.claims.deep_conditioning._subjects import (
     NORMRELU,
@@ -63,9 +63,7 @@ COEFFICIENTS = numeric(
     measure=_measure_coefficients,
     # Sums of a thousand rounded terms below one; polynomials of order 8 below 30.
     compare=AgreesTo(relative=1e-13, of_largest=True),
-    must_refute=changed(
-        _predict_coefficients, "Panels that run across the kinks.", kinks=False
-    ),
+    must_refute=mistake("Panels that run across the kinks.", kinks=False),
     uses=("dc/tab2-coefficients",),
 )
 
@@ -218,7 +216,7 @@ MANY = numeric(
     measure=_measure_many,
     # Chebyshev series in log q, to 1e-13 of the length; a slope is a few times smaller.
     compare=AgreesTo(relative=1e-12),
-    must_refute=changed(_predict_many, "The variance before.", sooner=1),
+    must_refute=mistake("The variance before.", sooner=1),
     uses=("dc/lemD.3-callable",),
 )
 
@@ -264,7 +262,7 @@ STATED = numeric(
     measure=_measure_within,
     # Where the error is said to be zero, it is that of a few roundings.
     compare=AtMost(rounding=4e-16),
-    must_refute=changed(_predict_within, "A tenth of the stated error.", share=0.1),
+    must_refute=mistake("A tenth of the stated error.", share=0.1),
     uses=("dc/defC.1", "dc/defC.1-callable"),
     finding=(
         "An estimate, no bound: it compares two quadratures, whose errors may be alike by"
@@ -357,7 +355,7 @@ DEGREE = numeric(
     predict=_predict_degree,
     measure=_measure_degree,
     compare=Identical(),
-    must_refute=changed(_predict_degree, "A degree more.", more=1),
+    must_refute=mistake("A degree more.", more=1),
     uses=("dc/tab1",),
 )
 

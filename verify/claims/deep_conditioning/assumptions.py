@@ -12,7 +12,7 @@ import torch
 from theory import conditioning as dc
 from theory import kernels
 from verify.claim import grid, numeric, statistical
-from verify.claims._predictors import changed
+from verify.claims._predictors import mistake
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.claims.deep_conditioning._subjects import (
@@ -170,10 +170,8 @@ SINGULAR = numeric(
     measure=_measure_singular,
     # 1 - (n - 1) r above 1e-2, mu to 1e-13.
     compare=AtMost(relative=1e-10, origin=1.0),
-    must_refute=changed(
-        _predict_singular,
-        "The smallest eigenvalue without the input that depends on the others.",
-        fewer=1,
+    must_refute=mistake(
+        "The smallest eigenvalue without the input that depends on the others.", fewer=1
     ),
     uses=("dc/cor3.3-maximum",),
 )

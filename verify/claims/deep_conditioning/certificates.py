@@ -16,7 +16,7 @@ import flint
 
 from theory import conditioning
 from verify.claim import certified, grid
-from verify.claims._predictors import scaled
+from verify.claims._predictors import mistake, scaled, times
 from verify.claims.deep_conditioning._energies import (
     CATALOGUE,
     ORDER,
@@ -161,10 +161,9 @@ CLAIMS = (
         predict=_predict,
         measure=_measure,
         compare=CertifiedAtLeast(),
-        must_refute=scaled(
-            _predict,
-            2.0,
+        must_refute=mistake(
             "The gains without their halves: mu for mu/2, and 2 mu for mu.",
+            then=times(2.0),
         ),
         uses=("dc/lemC.5", "dc/def3.1-enclosed"),
         assumptions=(

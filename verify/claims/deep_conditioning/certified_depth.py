@@ -13,7 +13,7 @@ from theory import conditioning as dc
 from theory import kernels, optimization
 from verify.claim import certified, grid
 from verify.claims._certified import agree, common, points
-from verify.claims._predictors import always, mapped, scaled
+from verify.claims._predictors import always, mapped, mistake, times
 from verify.claims.deep_conditioning._energies import (
     SLOPED,
     coefficients,
@@ -253,7 +253,7 @@ CLAIMS = (
         predict=_predict_schedule,
         measure=_measure_schedule,
         compare=CertifiedAtLeast(),
-        must_refute=scaled(_predict_schedule, 2.0, "The rate mu in the place of mu/2."),
+        must_refute=mistake("The rate mu in the place of mu/2.", then=times(2.0)),
         assumptions=(*_BALLS, "gains of a layer over mu: d (1 - d), r (1 - r)"),
         uses=("dc/lemC.5-certificate", "dc/B"),
         finding="With the certificate of Lemma C.5 this gives the theorem at every depth.",
@@ -288,10 +288,8 @@ CLAIMS = (
             predict=_predict_condition,
             measure=_measure_rows if assume == "AsmA" else _measure_trace,
             compare=CertifiedAtMost(),
-            must_refute=scaled(
-                _predict_condition,
-                0.5,
-                "Half of the condition number's excess over one.",
+            must_refute=mistake(
+                "Half of the condition number's excess over one.", then=times(0.5)
             ),
             assumptions=(
                 *_BALLS,

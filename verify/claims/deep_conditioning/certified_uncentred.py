@@ -20,7 +20,7 @@ import flint
 
 from theory import conditioning
 from verify.claim import Claim, certified, grid
-from verify.claims._predictors import always, scaled
+from verify.claims._predictors import always, mistake, times
 from verify.claims.deep_conditioning import _energies
 from verify.claims.deep_conditioning._energies import energies_with_mean, powers
 from verify.claims.deep_conditioning._sources import as_read, ours, quoted
@@ -196,8 +196,8 @@ CLAIMS = (
         predict=_predict_parabola,
         measure=_measure_parabola,
         compare=CertifiedAtLeast(),
-        must_refute=scaled(
-            _predict_parabola, 2.0, "Twice the coefficient nu of the second-order term."
+        must_refute=mistake(
+            "Twice the coefficient nu of the second-order term.", then=times(2.0)
         ),
     ),
     _claim(

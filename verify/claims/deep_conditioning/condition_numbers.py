@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from theory import conditioning as dc
 from theory import kernels
 from verify.claim import Claim, adversarial, grid, numeric
-from verify.claims._predictors import changed, mapped, plus, unlike
+from verify.claims._predictors import mistake, plus, unlike
 from verify.claims._searches import SEEDS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._sources import as_read, ours, quoted
@@ -141,10 +141,9 @@ COR_33_MAXIMUM = _of_corollary_33(
     assumptions=("assumption A", "(n - 1) r_L < 1"),
     source=ours("Corollary 3.3 (sharpened)"),
     predict=_BEST,
-    must_refute=mapped(
-        _BEST,
+    must_refute=mistake(
         "One side of Gershgorin's circles alone, the largest eigenvalue one.",
-        lambda bound: (1.0 + bound) / 2.0,
+        then=lambda bound: (1.0 + bound) / 2.0,
     ),
     uses=("dc/thm3.2-sharp",),
 )
@@ -181,10 +180,9 @@ COR_33_WORST = numeric(
     predict=_predict_worst,
     measure=_measure_worst,
     compare=AtMost(relative=1e-12, origin=1.0),
-    must_refute=mapped(
-        _predict_worst,
+    must_refute=mistake(
         "The largest eigenvalue alone, 1 + x, for 1 + 4 x >= (1 + x) / (1 - x).",
-        lambda bound: 1.0 + (bound - 1.0) / 4.0,
+        then=lambda bound: 1.0 + (bound - 1.0) / 4.0,
     ),
     uses=("dc/cor3.3", "dc/B-values"),
 )
@@ -419,9 +417,7 @@ THM_38_TRANSFER = numeric(
     measure=_measure_tangent,
     # The library's 1e-12 of a diagonal below twenty.
     compare=AtLeast(rounding=4e-11),
-    must_refute=changed(
-        _predict_tangent, "The tangent kernel of one layer more.", depth=plus(1)
-    ),
+    must_refute=mistake("The tangent kernel of one layer more.", depth=plus(1)),
     uses=("dc/lemC.8", "dc/eq7"),
 )
 
@@ -489,8 +485,6 @@ COR_37_ATTAINED = numeric(
     measure=_measure_attained,
     # Three roundings a layer, and 1 - delta, which the measured side holds to 60 digits.
     compare=AgreesTo(relative=1e-13),
-    must_refute=changed(
-        _predict_attained, "The bound one layer further on.", depth=plus(1)
-    ),
+    must_refute=mistake("The bound one layer further on.", depth=plus(1)),
     uses=("dc/thm3.2-sharp",),
 )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from theory import conditioning as dc
 from theory import kernels
 from verify.claim import Case, adversarial, grid, numeric
-from verify.claims._predictors import changed, plus
+from verify.claims._predictors import mistake, plus
 from verify.claims._searches import SIGNS, searched
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning import _recursions as recursion
@@ -415,6 +415,6 @@ THM_32_MAP = numeric(
     measure=_measure_map,
     # The promise of theory.kernels. Values below 1e-290 have left float64's range.
     compare=AgreesTo(relative=1e-12, absolute=1e-290),
-    must_refute=changed(_predict_map, "The kernel of one layer more.", depth=plus(1)),
+    must_refute=mistake("The kernel of one layer more.", depth=plus(1)),
     uses=("dc/eq1-matrices",),
 )

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from theory import kernels
 from verify import integrals
 from verify.claim import Evidence, adversarial, grid, numeric
-from verify.claims._predictors import always, changed, mapped
+from verify.claims._predictors import always, changed, mistake
 from verify.claims._searches import SEEDS, searched
 from verify.claims.deep_conditioning._recursions import (
     eigenvalues,
@@ -140,10 +140,9 @@ ASM_B = adversarial(
     measure=_measure_least,
     # As dc/asmA.
     compare=AtMost(relative=1e-14),
-    must_refute=mapped(
-        _predict_separation,
+    must_refute=mistake(
         "Half of 1 - rho^2, a pair's determinant over the most its trace allows.",
-        lambda delta: delta * (2.0 - delta) / 2.0,
+        then=lambda delta: delta * (2.0 - delta) / 2.0,
     ),
     uses=("dc/asmA",),
     examples=searched(
@@ -285,8 +284,7 @@ DUAL_MANY = replace(
     cases=(*_TABLED, *_PIECEWISE),
     predict=_DUALS,
     measure=partial(measured, "dual", _TRIED),
-    must_refute=changed(
-        _DUALS,
+    must_refute=mistake(
         "The absolute correlations, as if every activation were even.",
         points=tuple(np.abs(_TRIED)),
     ),
@@ -453,7 +451,7 @@ LEM_C2_POSITIVE = adversarial(
     measure=measured_mu,
     # Energies to 1e-13 relative; of callables by quadrature, 1e-15 of the whole.
     compare=AtLeast(rounding=1e-15, relative=1e-12, trivial=0.0),
-    must_refute=changed(_ENERGY, "The energies from the linear part on.", first=1),
+    must_refute=mistake("The energies from the linear part on.", first=1),
     uses=("dc/def3.1",),
     version=2,
     examples=_ANY_NONLINEAR,
@@ -603,10 +601,9 @@ TAB_2 = numeric(
     predict=_predict_table_2,
     measure=_measure_table_2,
     compare=AgreesTo(relative=1e-13, absolute=1e-16),
-    must_refute=mapped(
-        _predict_table_2,
+    must_refute=mistake(
         "The coefficients mu and nu exchanged.",
-        lambda row: [row[0], row[2], row[1], *row[3:]],
+        then=lambda row: [row[0], row[2], row[1], *row[3:]],
     ),
     uses=("dc/def3.1", "dc/defC.20", "dc/defC.1-derivative"),
     finding="The slope is infinite for the step: it has no tangent kernel (E7).",

@@ -17,7 +17,7 @@ import numpy as np
 from theory import activations as act
 from theory import kernels
 from verify.claim import grid, numeric
-from verify.claims._predictors import changed
+from verify.claims._predictors import mistake
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.claims.deep_conditioning._subjects import law, measured, subject
@@ -46,9 +46,7 @@ OPPOSITE = numeric(
     predict=_predict_opposite,
     measure=partial(measured, "slope", [d - 1.0 for d in _DISTANCES]),
     compare=AgreesTo(relative=1e-12),
-    must_refute=changed(
-        _predict_opposite, "The value at half the distance.", nearer=0.5
-    ),
+    must_refute=mistake("The value at half the distance.", nearer=0.5),
     uses=("dc/defC.1-derivative",),
 )
 
@@ -510,7 +508,7 @@ PIECED = replace(
     measure=_measure_pieced,
     # Of sums that cancel, of the rounding of sizes below a thousand.
     compare=AgreesTo(relative=1e-12, absolute=1e-15),
-    must_refute=changed(_predict_pieced, "Lengths a thousandth longer.", further=1.001),
+    must_refute=mistake("Lengths a thousandth longer.", further=1.001),
 )
 
 # --- the tangent kernel of opposite inputs ----------------------------------------------
@@ -539,9 +537,7 @@ KERNEL = numeric(
     measure=_measure_kernel,
     # The library's promise: 1e-12 of the diagonal.
     compare=AgreesTo(absolute=1e-12),
-    must_refute=changed(
-        _predict_kernel, "The kernel at half the distance.", nearer=0.5
-    ),
+    must_refute=mistake("The kernel at half the distance.", nearer=0.5),
     uses=("dc/defC.1-opposite",),
 )
 

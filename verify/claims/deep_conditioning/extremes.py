@@ -16,7 +16,7 @@ import numpy as np
 from theory import activations as act
 from verify import integrals
 from verify.claim import grid, numeric
-from verify.claims._predictors import changed, plus
+from verify.claims._predictors import mistake, plus
 from verify.claims.deep_conditioning._lengths import panels
 from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.claims.deep_conditioning._subjects import subject
@@ -216,7 +216,5 @@ POWER = numeric(
     measure=_measure_power,
     # Of the largest, the slope at one: quadrature and rounding of the library, 1e-13.
     compare=AgreesTo(absolute=1e-13),
-    must_refute=changed(
-        _predict_power, "The dual of the next polynomial.", order=plus(1)
-    ),
+    must_refute=mistake("The dual of the next polynomial.", order=plus(1)),
 )

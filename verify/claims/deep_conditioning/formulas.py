@@ -17,7 +17,7 @@ from theory import activations as act
 from theory import conditioning, hermite, kernels, lengths, optimization
 from verify import integrals
 from verify.claim import Case, Claim, Source, grid, numeric
-from verify.claims._predictors import changed, mapped, plus, scaled, times
+from verify.claims._predictors import mistake, plus, times
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._lengths import gaussian_panels
@@ -224,8 +224,8 @@ def _formula(
         measure=_measure,
         # Powers to order 300 of a base rounded once: 300 ulp; whole numbers exactly.
         compare=AgreesTo(relative=1e-13, absolute=1e-14),
-        must_refute=scaled(
-            _predict, 2.0, "Twice every value, a factor of one half lost."
+        must_refute=mistake(
+            "Twice every value, a factor of one half lost.", then=times(2.0)
         ),
         uses=uses,
     )
@@ -538,9 +538,7 @@ THM_310 = numeric(
     measure=_measure_convergence,
     # The fixed point to an absolute 1e-13, and all that is read off there.
     compare=AgreesTo(absolute=1e-12),
-    must_refute=changed(
-        _predict_convergence, "The burn-in from twice the separation.", delta=times(2.0)
-    ),
+    must_refute=mistake("The burn-in from twice the separation.", delta=times(2.0)),
     uses=("dc/lemC.26", "dc/defC.20"),
 )
 
@@ -612,10 +610,8 @@ LEM_D6 = numeric(
     measure=_measure_shares,
     # Energies to 1e-13 relative, a quotient of two.
     compare=AgreesTo(relative=5e-13),
-    must_refute=changed(
-        _predict_shares,
-        "The shares at unit length, whatever the input's length.",
-        gamma=1.0,
+    must_refute=mistake(
+        "The shares at unit length, whatever the input's length.", gamma=1.0
     ),
     uses=("dc/def3.1", "dc/eq15"),
 )
@@ -665,8 +661,7 @@ THM_311 = numeric(
     measure=_measure_settled,
     # Powers to order 300 of 1 - mu/4.
     compare=AgreesTo(relative=1e-12, absolute=1e-13),
-    must_refute=changed(
-        _predict_settled,
+    must_refute=mistake(
         "Inputs of unit length, whose lengths need not settle.",
         gamma_x=1.0,
         gamma_y=1.0,
@@ -753,7 +748,7 @@ EQ1 = numeric(
     measure=_measure_kernels,
     # 1e-12 of the recursion; cosines of float64 rows to 3 ulp, with slope 2 a layer.
     compare=AgreesTo(relative=1e-12, absolute=1e-13),
-    must_refute=changed(_predict_kernels, "One hidden layer too many.", depth=plus(1)),
+    must_refute=mistake("One hidden layer too many.", depth=plus(1)),
     uses=("dc/eq7",),
 )
 
@@ -793,7 +788,7 @@ BETWEEN = numeric(
     measure=_measure_between,
     # As in dc/eq1-matrices.
     compare=AgreesTo(relative=1e-12, absolute=1e-13),
-    must_refute=changed(_predict_between, "The second set in reverse order.", step=-1),
+    must_refute=mistake("The second set in reverse order.", step=-1),
     uses=("dc/eq1-matrices",),
 )
 
@@ -833,7 +828,7 @@ EQ1_RAW = numeric(
     measure=_measure_raw,
     # 1e-12 of the recursion.
     compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=changed(_predict_raw, "One hidden layer too many.", depth=plus(1)),
+    must_refute=mistake("One hidden layer too many.", depth=plus(1)),
     uses=("dc/defC.1-unequal",),
 )
 
@@ -858,7 +853,7 @@ def _predict_deep(*, weight_var: float, bias_var: float, depth: int) -> list[flo
 
 def _measure_deep(*, weight_var: float, bias_var: float, depth: int) -> list[Any]:
     """Arcsines (Williams 1997), layer by layer at 256 bits."""
-    variances = {"weight_var": weight_var, "bias_var": bias_var}
+    variances: dict[str, Any] = {"weight_var": weight_var, "bias_var": bias_var}
 
     def between(*products: Any) -> tuple[Any, Any]:
         first = pairs.affine(pairs.State(products, products), **variances)
@@ -888,7 +883,7 @@ EQ1_DEEP = numeric(
     measure=_measure_deep,
     # 1e-12 of the recursion.
     compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=changed(_predict_deep, "One hidden layer too many.", depth=plus(1)),
+    must_refute=mistake("One hidden layer too many.", depth=plus(1)),
     uses=("dc/eq1-raw",),
 )
 
@@ -939,7 +934,7 @@ EQ1_APART = numeric(
     measure=_measure_apart,
     # The library's promise: 1e-12 of the diagonal.
     compare=AgreesTo(absolute=1e-12),
-    must_refute=changed(_predict_apart, "One wave more.", waves=plus(1)),
+    must_refute=mistake("One wave more.", waves=plus(1)),
     uses=("dc/eq1-raw",),
 )
 
@@ -984,8 +979,8 @@ THM_I1_RATE = numeric(
     measure=_measure_rate,
     # Energies to 1e-13, differences of numbers of size one.
     compare=AgreesTo(relative=5e-13, absolute=1e-13),
-    must_refute=changed(
-        _predict_rate, "The rate of inputs that are orthogonal at the start.", delta=1.0
+    must_refute=mistake(
+        "The rate of inputs that are orthogonal at the start.", delta=1.0
     ),
     uses=("dc/eq28", "dc/thmI.1-rest"),
 )
@@ -1072,9 +1067,7 @@ CALLABLE = numeric(
     predict=_predict_callable,
     measure=_measure_callable,
     compare=AgreesTo(relative=1e-13),
-    must_refute=changed(
-        _predict_callable, "The function without its linear part.", linear=0.0
-    ),
+    must_refute=mistake("The function without its linear part.", linear=0.0),
     uses=("dc/defC.1-derivative", "dc/defC.1-distance"),
 )
 
@@ -1145,9 +1138,7 @@ FOUND = replace(
     measure=_measure_found,
     # The kink to rounding; the rest is what it is with the kink.
     compare=AgreesTo(relative=1e-12),
-    must_refute=changed(
-        _predict_found, "The functions without their linear part.", linear=0.0
-    ),
+    must_refute=mistake("The functions without their linear part.", linear=0.0),
     uses=("dc/defC.1-callable",),
 )
 
@@ -1218,11 +1209,7 @@ POLYNOMIAL = numeric(
     measure=_measure_polynomial,
     # k steps of a recurrence, of the largest value.
     compare=AgreesTo(relative=1e-14, of_largest=True),
-    must_refute=changed(
-        _predict_polynomial,
-        "The physicists' Hermite polynomials.",
-        scale=math.sqrt(2.0),
-    ),
+    must_refute=mistake("The physicists' Hermite polynomials.", scale=math.sqrt(2.0)),
 )
 
 
@@ -1251,10 +1238,9 @@ DELTA = numeric(
     measure=_measure_sample,
     # Squares of differences and sums of unit rows: d + 10 roundings.
     compare=AgreesTo(relative=1e-14),
-    must_refute=mapped(
-        _predict_sample,
+    must_refute=mistake(
         "A separation of 1 - rho^2 in the place of 1 - |rho|.",
-        lambda found: found * (2.0 - found),
+        then=lambda found: found * (2.0 - found),
     ),
     uses=("dc/asmA",),
 )

@@ -14,7 +14,7 @@ import numpy as np
 
 from theory import kernels
 from verify.claim import Case, grid, numeric
-from verify.claims._predictors import changed
+from verify.claims._predictors import mistake
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.claims.deep_conditioning._subjects import Subject, normalised, subject
@@ -223,7 +223,7 @@ FAN = numeric(
     measure=_measure_fan,
     # The library's promise for 1 - correlation; of stored entries.
     compare=AgreesTo(relative=1e-10, absolute=_STORED),
-    must_refute=changed(_predict_fan, "One hidden layer too many.", depth=2),
+    must_refute=mistake("One hidden layer too many.", depth=2),
     uses=("dc/eq1-duplicates",),
 )
 

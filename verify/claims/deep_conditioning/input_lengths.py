@@ -17,7 +17,7 @@ import numpy as np
 from theory import activations as act
 from theory import kernels
 from verify.claim import Case, grid, numeric
-from verify.claims._predictors import Prediction, changed, plus
+from verify.claims._predictors import Prediction, changed, mistake, plus
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.claims.deep_conditioning._subjects import normalised, subject
@@ -309,8 +309,8 @@ def _residual_states(
 
 def _of_the_root(which: int) -> Prediction:
     predict = partial(_predict, _residual, which)
-    mistake = "The share of a residual branch in the place of its square."
-    return changed(predict, mistake, skip=math.sqrt)
+    words = "The share of a residual branch in the place of its square."
+    return changed(predict, words, skip=math.sqrt)
 
 
 def _skipping(
@@ -434,7 +434,7 @@ NNGP_TURNED = replace(
     statement=r"K(U x, U y) = K(x, y), \quad U^T U = I",
     cases=_pair("erf", ([1.0, 1.0], [0.5, 2.0]), (1e-3, 1.2), 2),
     predict=_predict_turned,
-    must_refute=changed(_predict_turned, "One hidden layer too many.", depth=3),
+    must_refute=mistake("One hidden layer too many.", depth=3),
     uses=("dc/eq1-parallel",),
 )
 
@@ -607,7 +607,5 @@ THRESHOLD = numeric(
     measure=_measure_threshold,
     # The library's promise: 1e-12 of the diagonal.
     compare=AgreesTo(absolute=1e-13),
-    must_refute=changed(
-        _predict_threshold, "Inputs of unit length.", squares=[1.0, 1.0]
-    ),
+    must_refute=mistake("Inputs of unit length.", squares=[1.0, 1.0]),
 )

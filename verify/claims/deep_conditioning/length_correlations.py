@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from theory import conditioning as dc
 from theory import lengths as closed
 from verify.claim import Case, adversarial, grid
-from verify.claims._predictors import changed
+from verify.claims._predictors import mistake
 from verify.claims._searches import searched
 from verify.claims.deep_conditioning._lengths import (
     ODD,
@@ -160,9 +160,7 @@ LEM_D6 = adversarial(
     measure=_measure_one_layer,
     # Sector quadrature 1e-12, mu to 1e-13.
     compare=AtMost(rounding=1e-11),
-    must_refute=changed(
-        _predict_one_layer, "All of mu in the place of its half.", times=2.0
-    ),
+    must_refute=mistake("All of mu in the place of its half.", times=2.0),
     uses=("dc/lemC.5", "dc/eq16", "dc/lemD.6-mu"),
     examples=searched(
         name=st.sampled_from(ODD),
@@ -227,9 +225,7 @@ THM_311_LENGTHS = adversarial(
     predict=_predict_settled,
     measure=_measure_settled,
     compare=AtMost(rounding=1e-11),
-    must_refute=changed(
-        _predict_settled, "Lengths settled after a third of the layers.", sooner=3
-    ),
+    must_refute=mistake("Lengths settled after a third of the layers.", sooner=3),
     examples=_DECAY_EXAMPLES,
     max_examples=40,
     uses=("dc/thmD.1",),

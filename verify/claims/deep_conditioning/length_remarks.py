@@ -8,7 +8,7 @@ import numpy as np
 from theory import activations as act
 from theory import lengths
 from verify.claim import grid, numeric
-from verify.claims._predictors import always, changed
+from verify.claims._predictors import always, mistake
 from verify.claims.deep_conditioning._lengths import (
     FUNCTIONS,
     Array,
@@ -55,10 +55,8 @@ REM_D2 = numeric(
     measure=_measure_lengths,
     # Length maps to 1e-13, five times.
     compare=AtMost(rounding=1e-12),
-    must_refute=changed(
-        _predict_lengths,
-        "The rate from one half, whatever the input's length.",
-        least=0.5,
+    must_refute=mistake(
+        "The rate from one half, whatever the input's length.", least=0.5
     ),
     uses=("dc/thmD.1",),
 )
@@ -108,8 +106,7 @@ D4_SIGMOID = numeric(
     predict=_predict_lengths,
     measure=_measure_lengths,
     compare=AtMost(rounding=1e-12),
-    must_refute=changed(
-        _predict_lengths,
+    must_refute=mistake(
         "The slope at one in the place of the chord's, too fast from below.",
         least=1.0 - 1e-6,
     ),
@@ -151,9 +148,7 @@ EQ17 = numeric(
     measure=_measure_chain,
     # Polar quadrature to 1e-12.
     compare=AtMost(rounding=1e-11),
-    must_refute=changed(
-        _predict_chain, "The value of mu at unit length, at every length.", gamma=1.0
-    ),
+    must_refute=mistake("The value of mu at unit length, at every length.", gamma=1.0),
     uses=("dc/lemD.6",),
 )
 

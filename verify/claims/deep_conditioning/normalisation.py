@@ -15,7 +15,7 @@ import torch
 from torch.nn import functional
 
 from verify.claim import grid, numeric
-from verify.claims._predictors import changed
+from verify.claims._predictors import changed, mistake
 from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.claims.deep_conditioning._subjects import normalised, subject
 from verify.compare import AgreesTo, Array
@@ -213,8 +213,7 @@ LEM_21 = numeric(
     predict=_predict_batch,
     measure=partial(_torch_network, normalise_output=True, eps=_NO_EPS),
     compare=_EXACT,
-    must_refute=changed(
-        _predict_batch,
+    must_refute=mistake(
         "The shift and the scale seen at an output without normalisation.",
         normalise_output=False,
     ),

@@ -14,7 +14,7 @@ from theory import activations as act
 from theory import conditioning, gaussian, lengths
 from verify import integrals
 from verify.claim import certified, grid, numeric
-from verify.claims._predictors import always, changed
+from verify.claims._predictors import always, changed, mistake
 from verify.claims.deep_conditioning._normrelu import (
     PUBLISHED,
     STAR,
@@ -184,11 +184,7 @@ EQ4 = numeric(
     measure=_measure_constant,
     # The library's promise for every kink in [-30, 30].
     compare=AgreesTo(relative=1e-13),
-    must_refute=changed(
-        _predict_constant,
-        "max(x + c, 0), with the kink's sign flipped.",
-        kink=_mirrored,
-    ),
+    must_refute=mistake("max(x + c, 0), with the kink's sign flipped.", kink=_mirrored),
     uses=("dc/eq2", "dc/eq4-tails"),
 )
 
@@ -216,9 +212,7 @@ CLAIMS = (
         predict=_predict_tails,
         measure=_measure_tails,
         compare=AgreesTo(relative=1e-13),
-        must_refute=changed(
-            _predict_tails, "The tail on the other side of the kink.", kink=_mirrored
-        ),
+        must_refute=mistake("The tail on the other side of the kink.", kink=_mirrored),
     ),
     numeric(
         id="dc/eq4-kink",
@@ -271,7 +265,7 @@ CLAIMS = (
         measure=_measure_dual,
         # The library's promise, relative to the dual's value one at rho = 1.
         compare=AgreesTo(relative=1e-13, absolute=1e-14),
-        must_refute=changed(_predict_dual, "ReLU's dual, whatever the kink.", kink="0"),
+        must_refute=mistake("ReLU's dual, whatever the kink.", kink="0"),
         uses=("dc/defC.1", "dc/eq4"),
     ),
     numeric(
@@ -288,10 +282,8 @@ CLAIMS = (
         predict=_predict_dual_slope,
         measure=_measure_dual_slope,
         compare=AgreesTo(relative=1e-13, absolute=1e-14),
-        must_refute=changed(
-            _predict_dual_slope,
-            "The derivative of ReLU's dual, whatever the kink.",
-            kink="0",
+        must_refute=mistake(
+            "The derivative of ReLU's dual, whatever the kink.", kink="0"
         ),
         uses=("dc/I.dual", "dc/defC.1-derivative"),
     ),
@@ -313,9 +305,7 @@ CLAIMS = (
         # 40 digits of quadrature on pieces where the integrand is analytic; at rho = -1
         # and c = 0 it is a trigonometric polynomial.
         compare=AgreesTo(absolute=1e-35),
-        must_refute=changed(
-            _formula, "The square of 1 + sin u in the exponent.", exponent=2
-        ),
+        must_refute=mistake("The square of 1 + sin u in the exponent.", exponent=2),
         uses=("dc/I.dual",),
     ),
     numeric(

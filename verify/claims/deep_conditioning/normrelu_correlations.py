@@ -12,7 +12,7 @@ import numpy as np
 from theory import activations as act
 from theory import lengths
 from verify.claim import grid, numeric
-from verify.claims._predictors import scaled
+from verify.claims._predictors import mistake, times
 from verify.claims.deep_conditioning._normrelu import (
     correlations,
     measure_length,
@@ -135,7 +135,7 @@ CLAIMS = (
         # beta is the square of a mean of 0.02, a difference of numbers near 1.6 known
         # to 4e-16: relative error 2 * 80 * 4e-16.
         compare=AgreesTo(relative=1e-13),
-        must_refute=scaled(_predict_eq28, 1.0 / 2.0, "Half of each constant."),
+        must_refute=mistake("Half of each constant.", then=times(1.0 / 2.0)),
         uses=("dc/I.len", "dc/eq28-bias"),
     ),
     numeric(

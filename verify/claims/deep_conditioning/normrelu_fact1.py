@@ -14,7 +14,7 @@ from theory import activations as act
 from theory import conditioning, lengths
 from verify.claim import Claim, certified, grid
 from verify.claims._certified import agree, points
-from verify.claims._predictors import Prediction, always, changed
+from verify.claims._predictors import Prediction, always, mistake
 from verify.claims.deep_conditioning._normrelu import (
     PUBLISHED,
     STAR,
@@ -387,8 +387,7 @@ CLAIMS = (
         predict=_predict_rest,
         measure=functools.partial(_extremum, minimum, _rest_share),
         compare=CertifiedAtLeast(),
-        must_refute=changed(
-            _predict_rest,
+        must_refute=mistake(
             "The share at gamma = 1, the coefficient of non-linearity itself.",
             gamma=1.0,
             rounding=0.0,

@@ -29,7 +29,7 @@ from theory import conditioning as dc
 from theory import kernels
 from theory import optimization as rates
 from verify.claim import grid, numeric, statistical, trend
-from verify.claims._predictors import always, changed, scaled, times
+from verify.claims._predictors import always, mistake, times
 from verify.claims.deep_conditioning import _recursions as rec
 from verify.claims.deep_conditioning import finite_width
 from verify.claims.deep_conditioning._sources import as_read, ours
@@ -379,8 +379,8 @@ THM_E8 = numeric(
     # Logarithms of losses above 1e-20 of the start, summed to a relative 1e-13; kappa
     # below 1e3 is known to 1e-12, times an exponent below 10.
     compare=AtMost(rounding=1e-9),
-    must_refute=scaled(
-        _predict_descent, 2.0, "The rate of a squared loss, squared once more."
+    must_refute=mistake(
+        "The rate of a squared loss, squared once more.", then=times(2.0)
     ),
     uses=("dc/thmE.8-step", "dc/thmE.8-steps"),
     finding=(
@@ -427,10 +427,8 @@ THM_E9_CONTRACTION = statistical(
     measure=_measure_contraction,
     # Ratios in [0, 1] of 4,000 runs: nine standard errors of at most 0.008.
     compare=MeanAtMost(discrepancy=0.08, rounding=1e-12),
-    must_refute=changed(
-        _predict_contraction,
-        "Twice the rate, that of the loss under gradient descent.",
-        steps=times(2),
+    must_refute=mistake(
+        "Twice the rate, that of the loss under gradient descent.", steps=times(2)
     ),
     uses=("dc/thmE.9",),
     finding=(
@@ -520,8 +518,8 @@ THM_E3 = statistical(
     measure=_measure_sgd_steps,
     compare=MeanAtMost(discrepancy=400.0),
     # Half of the steps are enough, too, by dc/thmE.9-contraction.
-    must_refute=scaled(
-        _predict_sgd_steps, 1.0 / 20.0, "The steps without their factor n, here 20."
+    must_refute=mistake(
+        "The steps without their factor n, here 20.", then=times(1.0 / 20.0)
     ),
     uses=("dc/thmE.9", "dc/thmE.3-kernel"),
     finding=(
@@ -596,10 +594,8 @@ LEM_E1_VARIANCE = statistical(
     predict=_predict_bernstein,
     measure=_measure_kernel_error,
     compare=MeanAtMost(discrepancy=0.02),
-    must_refute=changed(
-        _predict_bernstein,
-        "Bernstein's bound for one entry, without the logarithms.",
-        counted=False,
+    must_refute=mistake(
+        "Bernstein's bound for one entry, without the logarithms.", counted=False
     ),
     uses=("dc/lemE.1",),
 )

@@ -15,7 +15,7 @@ from scipy import special
 from theory import activations as act
 from theory import optimization as rates
 from verify.claim import Case, Claim, adversarial, grid, numeric, statistical
-from verify.claims._predictors import scaled
+from verify.claims._predictors import mistake, scaled, times
 from verify.claims.deep_conditioning import _populations as pop
 from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.compare import AgreesTo, Array, AtMost, Estimate, MeanAtMost, MeanEquals
@@ -206,9 +206,7 @@ DELTA_SPHERE = statistical(
     measure=_measure_sphere,
     # Near-sharp: pairs are almost independent, so that 0.095 of 0.1 is attained.
     compare=MeanAtMost(discrepancy=0.02),
-    must_refute=scaled(
-        _predict_sphere, 1.0 / 2.0, "Opposite points taken for far apart."
-    ),
+    must_refute=mistake("Opposite points taken for far apart.", then=times(1.0 / 2.0)),
     uses=("dc/delta-sample",),
     finding="Hence delta(s, eta) is of order (eta/s^2)^{2/(d-1)} in dimension d.",
 )

@@ -11,7 +11,7 @@ import numpy as np
 from theory import activations as act
 from theory import spectrum
 from verify.claim import grid, numeric
-from verify.claims._predictors import changed, plus
+from verify.claims._predictors import mistake, plus
 from verify.claims.deep_conditioning._sources import ours
 from verify.compare import AgreesTo, Array
 
@@ -96,9 +96,7 @@ POLYNOMIAL = numeric(
     measure=_measure,
     # The library's promise: 1e-15 times the degree, and rounding of logarithms.
     compare=AgreesTo(relative=1e-12),
-    must_refute=changed(
-        _predict, "Eigenvalues in a space of one dimension more.", dim=plus(1)
-    ),
+    must_refute=mistake("Eigenvalues in a space of one dimension more.", dim=plus(1)),
     uses=("dc/defC.1-spectrum",),
 )
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from empirical.normrelu.experiments import Configuration, Scale, configurations
 from verify.claim import grid, numeric
-from verify.claims._predictors import always, mapped
+from verify.claims._predictors import always, mistake
 from verify.claims.deep_conditioning._sources import as_read, ours
 from verify.compare import Identical
 
@@ -45,8 +45,8 @@ SETTINGS = numeric(
     predict=_said,
     measure=_configured,
     compare=Identical(),
-    must_refute=mapped(
-        _said, "Two hundred epochs.", lambda said: said | {"epochs": [200]}
+    must_refute=mistake(
+        "Two hundred epochs.", then=lambda said: said | {"epochs": [200]}
     ),
 )
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from theory import conditioning as dc
 from theory import kernels
 from verify.claim import adversarial, grid, numeric
-from verify.claims._predictors import always, changed, mapped, plus
+from verify.claims._predictors import always, mistake, plus
 from verify.claims._searches import SIGNS, searched
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning import _recursions as recursion
@@ -77,10 +77,9 @@ EQ_7 = adversarial(
     measure=_measure_tangent,
     # The promise of theory.kernels, relative to the larger of the two kernels.
     compare=AgreesTo(relative=1e-12, absolute=1e-290, of_largest=True),
-    must_refute=mapped(
-        _predict_tangent,
+    must_refute=mistake(
         "The sum without the readout's layer.",
-        lambda both: [both[0] - both[1], both[1]],
+        then=lambda both: [both[0] - both[1], both[1]],
     ),
     uses=("dc/defC.1-derivative",),
     examples=_TANGENTS,
@@ -117,7 +116,7 @@ POWERS = numeric(
     predict=_predict_powers,
     measure=_measure_powers,
     compare=AgreesTo(absolute=1e-13),
-    must_refute=changed(_predict_powers, "Kernels of one layer more.", depth=plus(1)),
+    must_refute=mistake("Kernels of one layer more.", depth=plus(1)),
     uses=("dc/eq7",),
 )
 
@@ -143,7 +142,7 @@ DIAGONAL = numeric(
     measure=_measure_diagonal,
     # D to 1e-15, raised to the 20th power.
     compare=AgreesTo(relative=1e-13),
-    must_refute=mapped(_predict_diagonal, "L terms in the place of L + 1.", plus(-1.0)),
+    must_refute=mistake("L terms in the place of L + 1.", then=plus(-1.0)),
     uses=("dc/eq7",),
 )
 
@@ -168,10 +167,8 @@ SLOPE = adversarial(
     measure=_measure_slope,
     # mu to 1e-13, rounded with one.
     compare=AtLeast(rounding=5e-13),
-    must_refute=changed(
-        _predict_least_slope,
-        "1 + 2 mu, the linear part's energy 1 - mu taken for one.",
-        rise=2.0,
+    must_refute=mistake(
+        "1 + 2 mu, the linear part's energy 1 - mu taken for one.", rise=2.0
     ),
     uses=("dc/def3.1", "dc/defC.1-derivative"),
     examples=searched(activation=nonlinear(names=DIFFERENTIABLE)),
@@ -213,9 +210,7 @@ MATRIX = numeric(
     predict=_predict_matrix,
     measure=_measure_matrix,
     compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=changed(
-        _predict_matrix, "The matrix of inputs scaled to unit length.", unit=True
-    ),
+    must_refute=mistake("The matrix of inputs scaled to unit length.", unit=True),
     uses=("dc/eq7", "dc/defC.1-unequal"),
 )
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from verify.claim import Case, adversarial, grid, numeric
-from verify.claims._predictors import changed, plus, times
+from verify.claims._predictors import changed, mistake, plus, times
 from verify.claims._searches import SEEDS, SIGNS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._sources import as_read, ours
@@ -156,9 +156,7 @@ THM_34_ATTAINED = numeric(
     # Ten roundings a layer in sums of positive terms: 200 * 10 * 1.1e-16. Below 1e-290
     # numbers have left float64's range.
     compare=AgreesTo(relative=3e-13, absolute=1e-290),
-    must_refute=changed(
-        _predict_attained, "The ratio one layer further on.", depth=plus(1)
-    ),
+    must_refute=mistake("The ratio one layer further on.", depth=plus(1)),
     uses=("dc/eq7", "dc/thm3.2-sharp"),
     figure="ntk_ratio",
 )
@@ -219,9 +217,7 @@ THM_34_ENVELOPE = _of_ratios(
     predict=_predict_envelope,
     measure=partial(_twice, _measure_ratio),
     compare=AtMost(rounding=1e-13, trivial=1.0),
-    must_refute=changed(
-        _predict_envelope, "An exponent twice as large.", depth=times(2)
-    ),
+    must_refute=mistake("An exponent twice as large.", depth=times(2)),
     uses=("dc/thm3.4-maximum", "dc/thm3.2", "dc/thm3.4-envelope-values"),
     finding=(
         "This is half of (1 - mu/2)^(L - L_0), without a threshold depth: each term"

@@ -18,7 +18,7 @@ from empirical.normrelu.study import examples_of, network_of, problem_of
 from empirical.normrelu.training import KERNEL
 from theory import kernels
 from verify.claim import grid, trend
-from verify.claims._predictors import Limits, changed, stated
+from verify.claims._predictors import Limits, mistake, stated
 from verify.claims.deep_conditioning._sources import ours
 from verify.claims.deep_conditioning.training import (
     CLOSED,
@@ -252,9 +252,7 @@ STABLE = trend(
     measure=_stable_step,
     # A step of the grid: the largest rate of it that is stable is known to no less.
     compare=AgreesTo(absolute=1.0),
-    must_refute=changed(
-        _predicted_step, "The rate of eight layers, at any depth.", depth=8
-    ),
+    must_refute=mistake("The rate of eight layers, at any depth.", depth=8),
     assumptions=(*_ASSUMPTIONS, "ten classes, equally likely at the start"),
     finding=(
         "The protocol first asked it of four epochs on a grid of thirds, which any rate in"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from verify.claim import adversarial, grid
-from verify.claims._predictors import always, changed
+from verify.claims._predictors import always, changed, mistake
 from verify.claims._searches import SIGNS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._sources import as_read, ours, quoted
@@ -122,7 +122,7 @@ LEM_C21_POSITIVE = adversarial(
     measure=_measure_nu,
     # Energies to 1e-13 relative; of callables by quadrature, 1e-15 of the whole.
     compare=AtLeast(rounding=1e-15, relative=1e-12, trivial=0.0),
-    must_refute=changed(_ENERGY, "The energies from the linear part on.", first=1),
+    must_refute=mistake("The energies from the linear part on.", first=1),
     uses=("dc/defC.20",),
     version=2,
     examples=_ANY,
@@ -315,7 +315,7 @@ LEM_C24 = adversarial(
     measure=_measure_line,
     # The fixed point to 1e-13, see dc/lemC.26.
     compare=AtMost(rounding=1e-12),
-    must_refute=changed(_predict_line, "A parabola twice as deep.", deep=2.0),
+    must_refute=mistake("A parabola twice as deep.", deep=2.0),
     uses=("dc/lemC.26", "dc/defC.20"),
     examples=_DRAWN,
     max_examples=60,
@@ -361,7 +361,7 @@ LEM_C28_1 = _of_lemma_28(
     cases=grid(activation=_EXPANDING, share=(1e-6, 0.5, 1.0)),
     predict=_predict_near_one,
     measure=_measure_near_one,
-    must_refute=changed(_predict_near_one, _WHOLE, whole=True),
+    must_refute=mistake(_WHOLE, whole=True),
     uses=("dc/lemC.24",),
 )
 
@@ -391,7 +391,7 @@ LEM_C28_2 = _of_lemma_28(
     cases=grid(activation=_EXPANDING, share=(0.1, 1.0)),
     predict=_predict_above,
     measure=_measure_above,
-    must_refute=changed(_predict_above, _WHOLE, whole=True),
+    must_refute=mistake(_WHOLE, whole=True),
     uses=("dc/lemC.24",),
     version=2,
 )
@@ -467,7 +467,7 @@ LEM_C28_4 = adversarial(
     predict=_predict_negative,
     measure=_measure_negative,
     compare=AtLeast(rounding=5e-15),
-    must_refute=changed(_predict_negative, "Twice the mean's energy.", rise=2.0),
+    must_refute=mistake("Twice the mean's energy.", rise=2.0),
     uses=("dc/defC.1",),
     version=2,
     examples=searched(activation=mixtures(), rho=st.floats(-1.0, 0.0)),

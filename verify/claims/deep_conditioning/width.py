@@ -62,7 +62,7 @@ def _measure_mean(drawn: Callable[..., Array], **case: Any) -> Estimate:
 
 
 def _chain(
-    activation: Callable[[Any], Any], *, rho: float, draws: int, seed: int, **sizes: int
+    activation: Callable[[Any], Any], *, rho: float, draws: int, seed: int, **sizes: Any
 ) -> tuple[Array, Array]:
     """Return squared lengths and correlations of a pair behind the last layer."""
     runs = pair_chains(
