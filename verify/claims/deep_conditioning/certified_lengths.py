@@ -14,12 +14,8 @@ from theory import lengths
 from verify.claim import Claim, certified, grid
 from verify.claims._certified import agree, points
 from verify.claims._predictors import always
+from verify.claims.deep_conditioning import _normrelu as normrelu
 from verify.claims.deep_conditioning._lengths import predicted_activation
-from verify.claims.deep_conditioning._normrelu import (
-    inverse_scale_squared,
-    shift_of,
-    upper_tail,
-)
 from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.claims.deep_conditioning.normrelu import (
     _AT_ZERO,
@@ -276,7 +272,10 @@ def _predict_stable() -> float:
     # v = lambda^-2 = Phi(-c) + c b - b^2: the slope at one is 1 - c b Phi(c)/v.
     agree(
         lambda c: (lengths.normrelu_length_slope(1.0, c) - 1.0) / c,
-        lambda c: ratio(-shift_of(c) * upper_tail(-c), inverse_scale_squared(c)),
+        lambda c: ratio(
+            -normrelu.shift_of(c) * normrelu.upper_tail(-c),
+            normrelu.inverse_scale_squared(c),
+        ),
         [*points((-5.0, -0.1)), *points((0.1, 3.0))],
         relative=1e-11,
     )

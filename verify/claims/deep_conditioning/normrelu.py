@@ -15,15 +15,7 @@ from theory import conditioning, gaussian, lengths
 from verify import integrals
 from verify.claim import certified, grid, numeric
 from verify.claims._predictors import always, changed, mistake
-from verify.claims.deep_conditioning._normrelu import (
-    PUBLISHED,
-    STAR,
-    closed_constants,
-    constants_of,
-    inverse_scale_squared,
-    shift_of,
-    tail_moments,
-)
+from verify.claims.deep_conditioning import _normrelu as normrelu
 from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.compare import AgreesTo, CertifiedAtLeast, Enclosure
 from verify.enclose import minimum, partial, ratio
@@ -32,7 +24,7 @@ _SELU = "1.0507009873554805"
 
 
 def _measure_constant(*, constant: str, kink: str) -> Any:
-    return constants_of(kink)[constant]
+    return normrelu.constants_of(kink)[constant]
 
 
 def _predict_constant(*, constant: str, kink: str) -> float:
@@ -46,7 +38,7 @@ def _mirrored(kink: str) -> str:
 def _measure_tails(*, kink: str) -> list[Any]:
     with mpmath.workdps(60):
         density = mpmath.npdf(mpmath.mpf(kink))
-        each = tail_moments(kink)
+        each = normrelu.tail_moments(kink)
         return [*each, *(value / density for value in each)]
 
 
@@ -61,7 +53,7 @@ def _measure_kink(*, scale: str) -> Any:
         target = mpmath.sqrt(2) if scale == "sqrt(2)" else mpmath.mpf(scale)
 
         def excess(c: Any) -> Any:
-            return constants_of(str(mpmath.nstr(c, 60)))["scale"] - target
+            return normrelu.constants_of(str(mpmath.nstr(c, 60)))["scale"] - target
 
         start = (mpmath.mpf("-1.7"), mpmath.mpf("-0.3"))
         return mpmath.findroot(excess, start, tol=mpmath.mpf(10) ** -90)
@@ -109,7 +101,7 @@ def _formula(kink: str, rho: str, *, exponent: int = 1) -> Any:
     r"""Integrate I.dual; `exponent` 2 squares the 1 + sin u by mistake."""
     with mpmath.workdps(40):
         c, r = mpmath.mpf(kink), mpmath.mpf(rho)
-        upper, _, variance = closed_constants(c)
+        upper, _, variance = normrelu.closed_constants(c)
         top = mpmath.asin(r)
         # Near u = -pi/2 the integrand vanishes like e^{-2 c^2 / t^2}: split there.
         cuts = [mpmath.mpf(0), top / 2, 3 * top / 4, 7 * top / 8, top]
@@ -128,7 +120,7 @@ def _formula(kink: str, rho: str, *, exponent: int = 1) -> Any:
 
 def _growth_of_scale(c: Any) -> Any:
     """(d log lambda / dc) / Phi(c) = -lambda^2 b."""
-    return ratio(-shift_of(c), inverse_scale_squared(c))
+    return ratio(-normrelu.shift_of(c), normrelu.inverse_scale_squared(c))
 
 
 def _measure_increasing(**_: Any) -> Enclosure:
@@ -315,11 +307,13 @@ CLAIMS = (
         statement=r"\lambda(c) = 1.05 \iff c = -1.59750936764707\ldots",
         source=as_read("Section 7, choice of c"),
         cases=grid(scale="1.05"),
-        predict=always(PUBLISHED),
+        predict=always(normrelu.PUBLISHED),
         measure=_measure_kink,
         # Half a unit of the last printed digit.
         compare=AgreesTo(absolute=5e-5),
-        must_refute=always(STAR, "The kink whose scale is SELU's, to the last bit."),
+        must_refute=always(
+            normrelu.STAR, "The kink whose scale is SELU's, to the last bit."
+        ),
         uses=("dc/eq4-kink",),
         finding=(
             "The text before us has lost the number: -1.5975 is how the published paper is"

@@ -13,17 +13,13 @@ from theory import activations as act
 from theory import lengths
 from verify.claim import grid, numeric
 from verify.claims._predictors import mistake, times
-from verify.claims.deep_conditioning._normrelu import (
-    correlations,
-    measure_length,
-    moments_at,
-)
+from verify.claims.deep_conditioning import _normrelu as normrelu
 from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.compare import AgreesTo, AtMost
 
 
 def _measure_bias(*, kink: str, gamma: str) -> Any:
-    mean, length = moments_at(kink, mpmath.mpf(gamma))
+    mean, length = normrelu.moments_at(kink, mpmath.mpf(gamma))
     with mpmath.workdps(60):
         return mean * mean / length
 
@@ -44,7 +40,7 @@ def _wrong_bias(*, kink: str, gamma: str) -> float:
 def _measure_eq28(*, kink: str, which: str) -> Any:
     with mpmath.workdps(50):
         if which == "alpha":
-            return 2 * (1 - measure_length(kink=kink, gamma="0.5"))
+            return 2 * (1 - normrelu.measure_length(kink=kink, gamma="0.5"))
         return 2 * max(_measure_bias(kink=kink, gamma=g) for g in ("0.5", "1.5"))
 
 
@@ -54,7 +50,7 @@ def _predict_eq28(*, kink: str, which: str) -> float:
 
 
 def _measure_decay(**case: Any) -> list[float]:
-    return [abs(float(r)) for r in correlations(**case)]
+    return [abs(float(r)) for r in normrelu.correlations(**case)]
 
 
 def _decay(*, kink: str, gamma_x: float, gamma_y: float, rho: float) -> Any:
@@ -80,7 +76,7 @@ def _predict_layers(*, epsilon: float, **start: Any) -> int:
 
 def _measure_layers(*, epsilon: float, **case: Any) -> int:
     """Layers until the correlation is at most epsilon."""
-    found = correlations(depth=250, **case)
+    found = normrelu.correlations(depth=250, **case)
     return next(l for l, r in enumerate(found, start=1) if abs(r) <= epsilon)
 
 
@@ -91,7 +87,7 @@ def _wrong_layers(*, kink: str, rho: float, epsilon: float, **_case: Any) -> int
 
 
 def _measure_trajectory(**case: Any) -> list[Any]:
-    return list(correlations(**case))
+    return list(normrelu.correlations(**case))
 
 
 def _predict_trajectory(*, kink: str, **start: Any) -> list[float]:

@@ -15,14 +15,7 @@ from theory import conditioning, lengths
 from verify.claim import Claim, certified, grid
 from verify.claims._certified import agree, points
 from verify.claims._predictors import Prediction, always, mistake
-from verify.claims.deep_conditioning._normrelu import (
-    PUBLISHED,
-    STAR,
-    inverse_scale_squared,
-    normal_density,
-    shift_of,
-    upper_tail,
-)
+from verify.claims.deep_conditioning import _normrelu as normrelu
 from verify.claims.deep_conditioning._sources import as_read, ours
 from verify.compare import CertifiedAtLeast, CertifiedAtMost, Enclosure, Outcome
 from verify.enclose import Box, maximum, minimum, partial, quotient, ratio
@@ -40,8 +33,8 @@ _RANGE = (-1.9, -0.6)  # kinks for which all of Fact 1 is proved
 def _jets(gamma: Any, c: Any) -> tuple[tuple[Any, Any, Any], tuple[Any, Any, Any]]:
     """Return m and q, each with its first two derivatives in gamma."""
     s = gamma.sqrt()
-    t, b = c / s, shift_of(c)
-    density, upper = normal_density(t), upper_tail(t)
+    t, b = c / s, normrelu.shift_of(c)
+    density, upper = normrelu.normal_density(t), normrelu.upper_tail(t)
     one, square = s * density - c * upper, density * (t * t - 1)
     return (
         (one + b, density / (2 * s), square / (4 * gamma * s)),
@@ -62,7 +55,7 @@ def length_jet(gamma: Any, c: Any) -> tuple[Any, Any, Any]:
 
 
 def _length(gamma: Any, c: Any) -> Any:
-    return ratio(length_jet(gamma, c)[0], inverse_scale_squared(c))
+    return ratio(length_jet(gamma, c)[0], normrelu.inverse_scale_squared(c))
 
 
 def _bias(gamma: Any, c: Any) -> Any:
@@ -71,11 +64,11 @@ def _bias(gamma: Any, c: Any) -> Any:
 
 
 def _length_slope(gamma: Any, c: Any) -> Any:
-    return ratio(length_jet(gamma, c)[1], inverse_scale_squared(c))
+    return ratio(length_jet(gamma, c)[1], normrelu.inverse_scale_squared(c))
 
 
 def _length_curvature(gamma: Any, c: Any) -> Any:
-    return ratio(length_jet(gamma, c)[2], inverse_scale_squared(c))
+    return ratio(length_jet(gamma, c)[2], normrelu.inverse_scale_squared(c))
 
 
 def _bias_curvature(gamma: Any, c: Any) -> Any:
@@ -88,13 +81,13 @@ def _bias_curvature(gamma: Any, c: Any) -> Any:
 def _square_curvature(gamma: Any, c: Any) -> Any:
     """Second derivative of (E s)^2, not divided by the squared length."""
     m, m1, m2 = _mean_jet(gamma, c)
-    return ratio(2 * (m1 * m1 + m * m2), inverse_scale_squared(c))
+    return ratio(2 * (m1 * m1 + m * m2), normrelu.inverse_scale_squared(c))
 
 
 def _rest_share(gamma: Any, c: Any) -> Any:
     """1 - (a_0^2 + a_1^2)/q."""
     (m, _, _), (q, _, _) = _jets(gamma, c)
-    return 1 - ratio(m * m + gamma * upper_tail(c / gamma.sqrt()) ** 2, q)
+    return 1 - ratio(m * m + gamma * normrelu.upper_tail(c / gamma.sqrt()) ** 2, q)
 
 
 def _shape(bound: float) -> Prediction:
@@ -203,10 +196,10 @@ def _measure_alpha(*, kinks: list[float]) -> Enclosure:
     # |q(gamma) - q(1)| / |gamma - 1|; q(1) = 1/lambda^2 exactly.
     def chord(gamma: Any, c: Any) -> Any:
         def rise(g: Any, k: Any) -> Any:
-            return length_jet(g, k)[0] - inverse_scale_squared(k)
+            return length_jet(g, k)[0] - normrelu.inverse_scale_squared(k)
 
         return ratio(
-            quotient(rise, flint.arb(1), 1)(gamma, c), inverse_scale_squared(c)
+            quotient(rise, flint.arb(1), 1)(gamma, c), normrelu.inverse_scale_squared(c)
         )
 
     return maximum(chord, _box(kinks), tolerance=1e-11).enclosure(_words(kinks))
@@ -244,7 +237,7 @@ def _predict_rest(
     return lengths.rest_share(act.normrelu(kinks[0]), gamma) - rounding
 
 
-_ONE_KINK = ([STAR, STAR], [PUBLISHED, PUBLISHED])
+_ONE_KINK = ([normrelu.STAR, normrelu.STAR], [normrelu.PUBLISHED, normrelu.PUBLISHED])
 _ALL_KINKS = (*_ONE_KINK, list(_RANGE))
 _BOXES = ("gamma in [1/2, 3/2]", "Ball arithmetic (Arb) of 160 bits")
 

@@ -15,14 +15,7 @@ from theory import conditioning, lengths
 from verify import integrals
 from verify.claim import certified, grid, numeric
 from verify.claims._predictors import always, mistake
-from verify.claims.deep_conditioning._normrelu import (
-    closed_constants,
-    inverse_scale_squared,
-    measure_length,
-    moments_at,
-    normal_density,
-    shift_of,
-)
+from verify.claims.deep_conditioning import _normrelu as normrelu
 from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.claims.deep_conditioning._subjects import subject
 from verify.compare import AgreesTo, AtMost, CertifiedAtLeast, Enclosure, Outcome
@@ -46,7 +39,10 @@ def _measure_length_slope(*, kink: str, gamma: str) -> Any:
     # Central difference: h^2 times the third derivative is 1e-36, rounding 1e-45/h.
     with mpmath.workdps(60):
         g, h = mpmath.mpf(gamma), mpmath.mpf("1e-18")
-        high, low = moments_at(kink, g + h)[1], moments_at(kink, g - h)[1]
+        high, low = (
+            normrelu.moments_at(kink, g + h)[1],
+            normrelu.moments_at(kink, g - h)[1],
+        )
         return (high - low) / (2 * h)
 
 
@@ -66,7 +62,7 @@ def _measure_trajectory_length(*, kink: str, gamma: float, depth: int) -> Any:
     # The closed form of I.len at 50 digits, which dc/I.len ties to the integrals.
     with mpmath.workdps(50):
         c, g = mpmath.mpf(kink), mpmath.mpf(gamma)
-        _, b, variance = closed_constants(c)
+        _, b, variance = normrelu.closed_constants(c)
         for _ in range(depth):
             g = _closed_length(c, b, g) / variance
         return g
@@ -88,7 +84,7 @@ def _predict_trajectory_length(*, kink: str, gamma: float, depth: int) -> float:
 def _unstable(*, kink: str) -> Any:
     with mpmath.workdps(50):
         c = mpmath.mpf(kink)
-        _, b, variance = closed_constants(c)
+        _, b, variance = normrelu.closed_constants(c)
 
         def excess(log: Any) -> Any:
             g = mpmath.exp(log)
@@ -129,7 +125,7 @@ def _measure_excess(*, kink: str) -> Any:
     """Root x > 0 of length(1 + x) = 1 + x, from the closed form at 60 digits."""
     with mpmath.workdps(60):
         c = mpmath.mpf(float(kink))
-        _, b, variance = closed_constants(c)
+        _, b, variance = normrelu.closed_constants(c)
 
         def growth(log: Any) -> Any:
             x = mpmath.exp(log)
@@ -157,10 +153,10 @@ def _measure_growth(*, kinks: list[float]) -> Enclosure:
     """
 
     def excess(v: Any) -> Any:
-        b = shift_of(flint.arb(0))
-        density = normal_density(flint.arb(0))
+        b = normrelu.shift_of(flint.arb(0))
+        density = normrelu.normal_density(flint.arb(0))
         square = (v * b + 2 * density) * (v * b) + flint.arb(1) / 2
-        return square / inverse_scale_squared(flint.arb(0)) - 1
+        return square / normrelu.inverse_scale_squared(flint.arb(0)) - 1
 
     def growth(v: Any) -> Any:
         return quotient(excess, flint.arb(1), 2)(v)
@@ -194,7 +190,7 @@ LENGTH = numeric(
         kink=("-1.5975", "-1", "0", "2"), gamma=("0.03125", "0.5", "1", "1.5", "10")
     ),
     predict=_predict_length,
-    measure=measure_length,
+    measure=normrelu.measure_length,
     # Sums of three terms of one size with float64 tail moments: 1e-14 each.
     compare=AgreesTo(relative=1e-13),
     must_refute=_wrong_length,
