@@ -130,6 +130,19 @@ def declared(module: ModuleType) -> tuple["Claim", ...]:
     return tuple(found)
 
 
+@dataclass(frozen=True)
+class Mistake:
+    """A control that a claim makes of its own prediction.
+
+    Attributes
+    ----------
+    of : callable
+        From a prediction to the wrong one, which says in words what is wrong with it.
+    """
+
+    of: Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
 FAULTS = ("false as printed", "false as read", "false, as expected", "not reproduced")
 """What is said of a refuted statement: quoted, restored, ours; and of a trend."""
 
@@ -162,7 +175,8 @@ class Claim:
     must_refute : callable, optional
         ``must_refute(**case)``, a wrong prediction that has to be refuted in at least
         one of the cases on every run, where the claim itself says something: see
-        `verify.judging`. Required when the claim is expected to hold.
+        `verify.judging`. Required when the claim is expected to hold. A `Mistake` makes
+        it of `predict`.
     must_hold : callable, optional
         For a statement that is false: the corrected prediction, which has to
         hold in every case in which the printed one is refuted.
@@ -252,6 +266,9 @@ class Claim:
             if self.cases or any(part is not None for part in parts):
                 raise ValueError(f"{self.id}: an open claim has no cases or functions")
             return
+        for name in ("must_refute", "must_hold"):
+            if isinstance(mistake := getattr(self, name), Mistake) and self.predict:
+                object.__setattr__(self, name, mistake.of(self.predict))
         if self.predict is not None and self.predict is self.measure:
             raise ValueError(f"{self.id}: `measure` must share no code with `predict`")
         if self.evidence is Evidence.SEARCH and self.examples is None:

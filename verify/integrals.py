@@ -343,7 +343,7 @@ def _expectation(a: Pieces, b: Pieces, rho: Any, level: int) -> Any:
 
 def _coefficient(piece: Pieces, k: int) -> Any:
     root = arb(piece.variance).sqrt()
-    he = _hermite_polynomial(k)
+    he = hermite_polynomial(k)
     x = flint.arb_poly([0, 1])
     b0, b1 = (arb(b) for b in piece.line)
     total = b0 * (k == 0) + b1 * root * (k == 1)
@@ -360,7 +360,8 @@ def _coefficient(piece: Pieces, k: int) -> Any:
 
 
 @lru_cache(maxsize=512)
-def _hermite_polynomial(k: int) -> Any:
+def hermite_polynomial(k: int) -> Any:
+    """He_k, not normalised, as a polynomial of balls that are whole numbers."""
     low, high = flint.fmpz_poly([0]), flint.fmpz_poly([1])
     x = flint.fmpz_poly([0, 1])
     for n in range(k):
@@ -526,7 +527,7 @@ def of_odd(f: Callable[[Any], Any], df: Callable[[Any], Any]) -> Law:
 
     def coefficient(k: int) -> Any:
         with flint.ctx.workprec(2048):
-            he = _hermite_polynomial(k)
+            he = hermite_polynomial(k)
             parts = [
                 flint.acb.integral(
                     lambda x, _: f(x) * he(x) * _density(x),

@@ -9,7 +9,7 @@ import sympy
 
 from theory import lengths
 from verify import enclose, integrals, ledger
-from verify.claim import Claim, Evidence, Profile, declared
+from verify.claim import Claim, Evidence, Profile, Source, declared
 from verify.claims import _certified, _symbolic
 from verify.claims.deep_conditioning import _energies
 from verify.compare import Outcome
@@ -60,7 +60,7 @@ def _square(**changes: Any) -> Claim:
         "items": ("Eq1",),
         "title": "A square",
         "statement": "x^2",
-        "source": ("agarwal2021deep", "nowhere"),
+        "source": Source("agarwal2021deep", "nowhere"),
         "derived": lambda: [sympy.expand((x + 1) ** 2)],
         "formula": lambda: [x**2 + 2 * x + 1],
         "wrong": lambda: [x**2 + x + 1],

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from typing import Any
 
+from verify.claim import Mistake
 from verify.compare import Outcome
 
 Prediction = Callable[..., Any]
@@ -20,45 +21,53 @@ def always(value: Any, words: str = "") -> Prediction:
     return predict
 
 
-def changed(predict: Prediction, mistake: str, /, **changes: Any) -> Prediction:
-    """Return a control: what `predict` says of a case with other arguments.
+def mistake(
+    words: str, /, *, then: Callable[[Any], Any] | None = None, **changes: Any
+) -> Any:
+    """Return a control: the claim's own prediction of a case with other arguments.
 
-    A change is the argument's value, or a function of the one that the case has. The
-    mistake is said in words.
+    A change is the argument's value, or a function of the one that the case has; `then`
+    changes what is predicted. The mistake is said in words; the claim that it is given
+    to makes it of its `predict`, and `of` of any other prediction.
+
+    >>> mistake("A layer more.", depth=plus(1)).of(lambda depth: 10 * depth)(depth=2)
+    30
+    """
+
+    def make(predict: Prediction) -> Prediction:
+        @wraps(predict)
+        def control(**case: Any) -> Any:
+            other = {k: v(case[k]) if callable(v) else v for k, v in changes.items()}
+            found = predict(**{**case, **other})
+            return found if then is None else then(found)
+
+        control.__doc__ = words
+        return control
+
+    return Mistake(make)
+
+
+def changed(predict: Prediction, words: str, /, **changes: Any) -> Prediction:
+    """Return what a `mistake` in the arguments makes of this prediction.
 
     >>> changed(lambda depth: 10 * depth, "A layer more.", depth=plus(1))(depth=2)
     30
     """
-
-    @wraps(predict)
-    def control(**case: Any) -> Any:
-        other = {k: v(case[k]) if callable(v) else v for k, v in changes.items()}
-        return predict(**{**case, **other})
-
-    control.__doc__ = mistake
-    return control
+    return mistake(words, **changes).of(predict)
 
 
-def mapped(
-    predict: Prediction, mistake: str, change: Callable[[Any], Any]
-) -> Prediction:
+def mapped(predict: Prediction, words: str, change: Callable[[Any], Any]) -> Prediction:
     """Return a control: what `predict` says, changed afterwards.
 
     >>> mapped(lambda depth: 10 * depth, "Its square.", lambda v: v**2)(depth=2)
     400
     """
-
-    @wraps(predict)
-    def control(**case: Any) -> Any:
-        return change(predict(**case))
-
-    control.__doc__ = mistake
-    return control
+    return mistake(words, then=change).of(predict)
 
 
-def scaled(predict: Prediction, factor: float, mistake: str) -> Prediction:
+def scaled(predict: Prediction, factor: float, words: str) -> Prediction:
     """Return a control: a factor times what `predict` says."""
-    return mapped(predict, mistake, times(factor))
+    return mapped(predict, words, times(factor))
 
 
 def drawn(draw: Callable[..., Any]) -> Callable[[Callable[..., Any]], Prediction]:

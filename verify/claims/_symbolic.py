@@ -12,10 +12,9 @@ from typing import Any
 
 import sympy
 
-from verify.claim import Claim, Source, grid, symbolic
+from verify.claim import Claim, grid, symbolic
 from verify.claims._certified import agree, points
 from verify.compare import Identical
-from verify.reading import Reading
 
 
 def normal(expression: Any) -> str:
@@ -74,20 +73,17 @@ Expressions = Callable[[], Sequence[Any]]
 def proof(
     *,
     id: str,
-    source: Source | tuple[str, str],
     derived: Expressions,
     formula: Expressions,
     wrong: Expressions,
     mistake: str,
     links: Callable[[], Sequence[Link]],
-    reading: Reading | None = None,
     **fields: Any,
 ) -> Claim:
     """Return the claim that `derived` is `formula`, which the library computes.
 
     The prediction is the formula's normal form, once the library is found to agree with
-    it; `wrong` is a formula with a realistic mistake, which `mistake` says in words. A
-    `source` is one, or its key and place, with a `reading` where it is not the paper's.
+    it; `wrong` is a formula with a realistic mistake, which `mistake` says in words.
     """
 
     def predict() -> list[str]:
@@ -105,7 +101,6 @@ def proof(
 
     return symbolic(
         id=id,
-        source=source if isinstance(source, Source) else Source(*source, reading),
         cases=grid(),
         predict=predict,
         measure=measure,

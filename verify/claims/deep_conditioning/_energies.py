@@ -14,6 +14,7 @@ import flint
 
 from verify.claims.deep_conditioning._subjects import NORMRELU
 from verify.enclose import Function, Interval, minimum, partial
+from verify.integrals import hermite_polynomial
 
 ORDER = 12
 """Energies enclosed one by one; at rho = 1/2 the others weigh 2^-11."""
@@ -170,11 +171,7 @@ def integral(
 
 def _hermite(order: int) -> Any:
     """Return h_k as a polynomial."""
-    x = flint.fmpz_poly([0, 1])
-    low, high = flint.fmpz_poly([0]), flint.fmpz_poly([1])
-    for n in range(order):
-        low, high = high, x * high - n * low
-    return flint.arb_poly(high) * (1 / flint.arb.fac_ui(order).sqrt())
+    return hermite_polynomial(order) * (1 / flint.arb.fac_ui(order).sqrt())
 
 
 @lru_cache(maxsize=64)

@@ -15,7 +15,6 @@ from scipy import special
 from theory import activations as act
 from verify.compare import Array
 
-KEY = "agarwal2021deep"
 KINK = -1.59076585644126852  # NormReLU's, for SELU's scale
 
 # --- the measured side ----------------------------------------------------------------

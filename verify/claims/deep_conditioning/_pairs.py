@@ -383,8 +383,8 @@ class Normalised:
 class State(NamedTuple):
     """Both kernels of a pair at some depth: of the first row, the second, and between."""
 
-    k: tuple[Any, Any, Any]
-    t: tuple[Any, Any, Any]
+    k: tuple[Any, ...]
+    t: tuple[Any, ...]
 
     @property
     def distance(self) -> Any:
@@ -402,18 +402,60 @@ def start(x: list[float], y: list[float]) -> State:
     return State(k, k)
 
 
-def recursion(law: Law, first: State, depth: int, bits: int = BITS) -> list[State]:
-    """States after 0..depth layers; rows of equal lengths share their diagonal."""
+def affine(state: State, weight_var: Any, bias_var: Any) -> State:
+    """What a linear layer makes of inner products: w K + b, of both kernels."""
+    with mpmath.workprec(BITS):
+        w, b = mpmath.mpf(weight_var), mpmath.mpf(bias_var)
+        k = tuple(w * v + b for v in state.k)
+    return State(k, k)
+
+
+def recursion(
+    law: Law,
+    first: State,
+    depth: int,
+    *,
+    weight_var: Any = 1,
+    bias_var: Any = 0,
+    skip: Any = 0,
+    bits: int = BITS,
+) -> list[State]:
+    """States after 0..depth layers c x + W s(x) + b, by default of s(x) alone.
+
+    With w and b the variances of weights and biases, N = w E s s + b:
+
+        K' = N + c^2 K,    T' = N + T (w E s' s' + c^2).
+
+    Rows of equal lengths share their diagonal.
+    """
     with mpmath.workprec(bits):
+        w, b, c2 = (
+            mpmath.mpf(v) for v in (weight_var, bias_var, mpmath.mpf(skip) ** 2)
+        )
         out = [first]
         for _ in range(depth):
-            (p, q, k), t = out[-1].k, out[-1].t
+            (p, q, k), t = out[-1]
             one = law.one(p)
-            both = (one, one if q == p else law.one(q), law.two(p, q, k))
-            value = tuple(b[0] for b in both)
-            new = tuple(b[0] + s * b[1] for b, s in zip(both, t, strict=True))
-            out.append(State(value, new))
+            found = (one, one if q == p else law.one(q), law.two(p, q, k))
+            new = [w * value + b for value, _ in found]
+            slopes = [w * slope + c2 for _, slope in found]
+            out.append(
+                State(
+                    tuple(n + c2 * v for n, v in zip(new, (p, q, k), strict=True)),
+                    tuple(n + s * v for n, s, v in zip(new, slopes, t, strict=True)),
+                )
+            )
         return out
+
+
+def correlations(law: Law, rho: Any, depth: int) -> list[Any]:
+    """After 0..depth layers of the law normalised, to the digits mpmath is set to."""
+    one, out = mpmath.mpf(1), [mpmath.mpf(rho)]
+    square = law.mean(one) ** 2
+    variance = law.one(one)[0] - square
+    for _ in range(depth):
+        out.append((law.two(one, one, out[-1])[0] - square) / variance)
+    return out
 
 
 def matrices(law: Law, x: Array, depth: int) -> tuple[Any, Any]:

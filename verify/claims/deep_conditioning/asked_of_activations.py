@@ -10,10 +10,10 @@ from scipy import special
 
 from theory import activations as act
 from theory import hermite
-from verify.claim import Source, grid, numeric
-from verify.claims._predictors import always, changed
+from verify.claim import grid, numeric
+from verify.claims._predictors import always, mistake
+from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.claims.deep_conditioning._subjects import (
-    KEY,
     NORMRELU,
     law,
     measured,
@@ -22,7 +22,6 @@ from verify.claims.deep_conditioning._subjects import (
 )
 from verify.compare import AgreesTo, Array, AtMost, Identical
 from verify.integrals import BITS
-from verify.reading import Reading
 
 
 def _hinge(corner: float) -> tuple[Callable[[Array], Array], tuple[float, ...]]:
@@ -58,15 +57,13 @@ COEFFICIENTS = numeric(
     items=("Tab2", "C.4"),
     title="Hermite coefficients of functions given by values, on panels that end at kinks",
     statement=r"a_k = E[\sigma(Z) h_k(Z)], \quad k \le 8",
-    source=Source(KEY, "Appendix C, Hermite expansion"),
+    source=quoted("Appendix C, Hermite expansion"),
     cases=grid(name=tuple(_FUNCTIONS)),
     predict=_predict_coefficients,
     measure=_measure_coefficients,
     # Sums of a thousand rounded terms below one; polynomials of order 8 below 30.
     compare=AgreesTo(relative=1e-13, of_largest=True),
-    must_refute=changed(
-        _predict_coefficients, "Panels that run across the kinks.", kinks=False
-    ),
+    must_refute=mistake("Panels that run across the kinks.", kinks=False),
     uses=("dc/tab2-coefficients",),
 )
 
@@ -104,7 +101,7 @@ SLOPES = numeric(
     title="The slope of a length map by quadrature, of erf given by its values",
     statement=r"\frac{d}{dq} E\,\sigma(\sqrt q Z)^2 ="
     r" E[\sigma(\sqrt q Z)\, \sigma'(\sqrt q Z)\, Z] / \sqrt q",
-    source=Source(KEY, "Lemma D.3", Reading.OURS),
+    source=ours("Lemma D.3"),
     cases=grid(squares=([*_SQUARES],)),
     predict=_predict_slopes,
     measure=_measure_slopes,
@@ -209,7 +206,7 @@ MANY = numeric(
     title="Length maps and their slopes at a hundred variances at once, and at a few",
     statement=r"E\,\sigma(\sqrt q Z)^2, \quad"
     r" \frac{E[\sigma(\sqrt q Z)^2 (Z^2 - 1)]}{2q}",
-    source=Source(KEY, "Lemma D.3", Reading.OURS),
+    source=ours("Lemma D.3"),
     cases=(
         *grid(activation=tuple(_SQUARED), alone=False),
         *grid(activation="softplus", alone=True),
@@ -219,7 +216,7 @@ MANY = numeric(
     measure=_measure_many,
     # Chebyshev series in log q, to 1e-13 of the length; a slope is a few times smaller.
     compare=AgreesTo(relative=1e-12),
-    must_refute=changed(_predict_many, "The variance before.", sooner=1),
+    must_refute=mistake("The variance before.", sooner=1),
     uses=("dc/lemD.3-callable",),
 )
 
@@ -259,13 +256,13 @@ STATED = numeric(
     title="The error that a dual states is right to a factor 3, in single precision",
     statement=r"|\hat\sigma(\rho) - \hat\sigma_0(\rho)| \le 3\, \epsilon\,"
     r" E\,\sigma(Z)^2",
-    source=Source(KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=grid(values=("closed", "single")),
     predict=_predict_within,
     measure=_measure_within,
     # Where the error is said to be zero, it is that of a few roundings.
     compare=AtMost(rounding=4e-16),
-    must_refute=changed(_predict_within, "A tenth of the stated error.", share=0.1),
+    must_refute=mistake("A tenth of the stated error.", share=0.1),
     uses=("dc/defC.1", "dc/defC.1-callable"),
     finding=(
         "An estimate, no bound: it compares two quadratures, whose errors may be alike by"
@@ -294,7 +291,7 @@ NORMALISED = numeric(
     items=("DefC.1",),
     title="Duals of normalised activations, without the mean's cancellation",
     statement=r"\rho \mapsto \frac{\hat\sigma(\rho) - a_0^2}{\mathrm{Var}\, \sigma}",
-    source=Source(KEY, "Definition C.1"),
+    source=quoted("Definition C.1"),
     cases=grid(activation=("gaussian", "exp", "relu", "cos")),
     predict=_predict_normalised,
     measure=partial(measured, "normalised_dual", _RHOS),
@@ -323,7 +320,7 @@ NORMALISED_DISTANCE = numeric(
     title="Distances through a layer of a normalised activation, from 1e-18 to 2",
     statement=r"\delta \mapsto"
     r" \frac{\hat\sigma(1) - \hat\sigma(1 - \delta)}{\mathrm{Var}\, \sigma}",
-    source=Source(KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=grid(activation=("gaussian", "relu", "cos", "tanh", NORMRELU)),
     predict=_predict_distance,
     measure=partial(measured, "normalised_distance", _DELTAS),
@@ -351,14 +348,14 @@ DEGREE = numeric(
     items=("Tab1",),
     title="Which activations are polynomials, and of which degree",
     statement=r"\hat\sigma(\rho) = \sum_{k \le n} a_k^2 \rho^k",
-    source=Source(KEY, "Appendix C.4, beyond its table", Reading.OURS),
+    source=ours("Appendix C.4, beyond its table"),
     cases=grid(
         activation=("identity", "hermite(1)", "hermite(2)", "hermite(5)", "relu", "sin")
     ),
     predict=_predict_degree,
     measure=_measure_degree,
     compare=Identical(),
-    must_refute=changed(_predict_degree, "A degree more.", more=1),
+    must_refute=mistake("A degree more.", more=1),
     uses=("dc/tab1",),
 )
 
@@ -387,7 +384,7 @@ FINITE = numeric(
     title="Which activations have square-integrable first and second derivatives",
     statement=r"E\,\sigma'(Z)^2 = \sum_k k\, a_k^2 < \infty, \quad"
     r" E\,\sigma''(Z)^2 = \sum_k k (k - 1)\, a_k^2 < \infty",
-    source=Source(KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=grid(activation=("step", "sign", "relu", "hard_tanh")),
     predict=_predict_finite,
     measure=_measure_finite,

@@ -11,11 +11,11 @@ import torch
 
 from theory import conditioning as dc
 from theory import kernels
-from verify.claim import Source, grid, numeric, statistical
-from verify.claims._predictors import changed
+from verify.claim import grid, numeric, statistical
+from verify.claims._predictors import mistake
 from verify.claims.deep_conditioning import _recursions as recursion
+from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.claims.deep_conditioning._subjects import (
-    KEY,
     Subject,
     law,
     normalised,
@@ -24,7 +24,6 @@ from verify.claims.deep_conditioning._subjects import (
 from verify.claims.deep_conditioning.conditioning import extremals
 from verify.compare import Array, AtLeast, AtMost, Estimate, MeanAtMost, MeanEquals
 from verify.integrals import BITS
-from verify.reading import Reading
 
 # --- noise gives assumption B -------------------------------------------------------------
 
@@ -61,9 +60,7 @@ NOISE = statistical(
     statement=r"\mathbb{E} \sqrt{\lambda_{\min}(G)} \ge \epsilon\,"
     r" \frac{\sqrt{d - 1} - \sqrt{n}}{\sqrt{d}}",
     assumptions=("x_i = z + epsilon g_i / sqrt(d), scaled to length one", "n < d"),
-    source=Source(
-        KEY, "Section 3.3, on assumption B (with Gordon's bound)", Reading.OURS
-    ),
+    source=ours("Section 3.3, on assumption B (with Gordon's bound)"),
     cases=tuple(
         {"n": n, "dim": dim, "noise": noise, "draws": 200, "seed": 33}
         for n, dim, noise in _NOISES
@@ -110,7 +107,7 @@ ONE_LAYER = numeric(
     statement=r"\lambda_{\min}(G) = 0, \quad \delta_1 = \lambda_{\min}(K^{(1)}) > 0,"
     r" \quad \lambda_{\min}(K^{(L)}) \ge 1 - r_{L-1}(\delta_1)",
     assumptions=("assumption A", "more inputs than dimensions", "normalised"),
-    source=Source(KEY, "Section 3.3, on assumption B"),
+    source=quoted("Section 3.3, on assumption B"),
     cases=grid(
         activation=("relu", "leaky_relu(0.1)"), n=(3, 4), dim=2, depth=(1, 2, 5), seed=3
     ),
@@ -164,7 +161,7 @@ SINGULAR = numeric(
     statement=r"\kappa(G) = \infty, \quad"
     r" \kappa(K) \le \frac{1 + (n-1) r_L}{1 - (n-1) r_L}",
     assumptions=("equiangular lines, more than there are dimensions",),
-    source=Source(KEY, "Section 1.2, comparison with Xiao et al.", Reading.READING),
+    source=as_read("Section 1.2, comparison with Xiao et al."),
     cases=(
         *grid(activation=extremals(1.0, 0.6), lines=tuple(_LINES), depth=(2, 3)),
         *grid(activation="relu", lines=("hexagon", "icosahedron"), depth=(9, 20)),
@@ -173,10 +170,8 @@ SINGULAR = numeric(
     measure=_measure_singular,
     # 1 - (n - 1) r above 1e-2, mu to 1e-13.
     compare=AtMost(relative=1e-10, origin=1.0),
-    must_refute=changed(
-        _predict_singular,
-        "The smallest eigenvalue without the input that depends on the others.",
-        fewer=1,
+    must_refute=mistake(
+        "The smallest eigenvalue without the input that depends on the others.", fewer=1
     ),
     uses=("dc/cor3.3-maximum",),
 )
@@ -231,7 +226,7 @@ OUTPUTS = statistical(
     title="Networks with several outputs and unequal widths have the same tangent kernel",
     statement=r"T_{(i, a), (j, b)} \to T_{ij}\, 1\{a = b\}",
     assumptions=("erf, normalised", "all weights standard Gaussian, trained"),
-    source=Source(KEY, "Footnote 1"),
+    source=quoted("Footnote 1"),
     cases=(
         {"rho": 0.6, "widths": [150, 400], "outputs": 3, "nets": 400, "seed": 8},
         {"rho": -0.3, "widths": [300], "outputs": 2, "nets": 400, "seed": 8},

@@ -15,8 +15,8 @@ bounded on covering boxes. The slopes are handled likewise at the end.
 import flint
 
 from theory import conditioning
-from verify.claim import Source, certified, grid
-from verify.claims._predictors import scaled
+from verify.claim import certified, grid
+from verify.claims._predictors import mistake, scaled, times
 from verify.claims.deep_conditioning._energies import (
     CATALOGUE,
     ORDER,
@@ -25,12 +25,11 @@ from verify.claims.deep_conditioning._energies import (
     least,
     powers,
 )
+from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.claims.deep_conditioning._subjects import mu_of, subject
 from verify.compare import CertifiedAtLeast, Enclosure
 from verify.enclose import BITS, above, below
-from verify.reading import Reading
 
-_KEY = "agarwal2021deep"
 # --- the branches ---------------------------------------------------------------------
 #
 # Each branch says that a gain is large enough, with the factor that vanishes at its end
@@ -157,15 +156,14 @@ CLAIMS = (
         r"\ \left(0 < |\rho| \le \tfrac12\right),\quad"
         r" \frac{1}{1 - \rho}\left(1 - \frac{\hat\sigma(\rho)}{\rho}\right)"
         r" \ge \mu\ (0 < \rho < 1)",
-        source=Source(_KEY, "Lemma C.5"),
+        source=quoted("Lemma C.5"),
         cases=grid(activation=CATALOGUE, branch=tuple(_BRANCHES)),
         predict=_predict,
         measure=_measure,
         compare=CertifiedAtLeast(),
-        must_refute=scaled(
-            _predict,
-            2.0,
+        must_refute=mistake(
             "The gains without their halves: mu for mu/2, and 2 mu for mu.",
+            then=times(2.0),
         ),
         uses=("dc/lemC.5", "dc/def3.1-enclosed"),
         assumptions=(
@@ -186,7 +184,7 @@ CLAIMS = (
         " (certified)",
         statement=r"\frac{1}{1 - |\rho|}\left(1 - \frac{|\hat\sigma'(\rho)|}{D}\right) \ge"
         r" \frac{2\mu}{1 + \mu} \ge \mu, \quad |\rho| < 1",
-        source=Source(_KEY, "Lemma C.14 (sharpened)", Reading.OURS),
+        source=ours("Lemma C.14 (sharpened)"),
         cases=grid(activation=tuple(n for n in CATALOGUE if n not in ("step", "sign"))),
         predict=_predict_slope,
         measure=_measure_slope,

@@ -11,16 +11,16 @@ import flint
 
 from theory import conditioning as dc
 from theory import kernels, optimization
-from verify.claim import Source, certified, grid
+from verify.claim import certified, grid
 from verify.claims._certified import agree, common, points
-from verify.claims._predictors import always, mapped, scaled
+from verify.claims._predictors import always, mapped, mistake, times
 from verify.claims.deep_conditioning._energies import (
     SLOPED,
     coefficients,
     powers,
     slope_energy,
 )
-from verify.claims.deep_conditioning._normrelu import KEY
+from verify.claims.deep_conditioning._sources import as_read, forced, ours, quoted
 from verify.claims.deep_conditioning._subjects import mu_of, subject
 from verify.compare import CertifiedAtLeast, CertifiedAtMost, Enclosure
 from verify.enclose import (
@@ -34,7 +34,6 @@ from verify.enclose import (
     quotient,
     ratio,
 )
-from verify.reading import Reading
 
 _UNIT = (0.0, 1.0)
 _HALF = (0.0, 0.5)
@@ -249,12 +248,12 @@ CLAIMS = (
         title="Every layer preserves the correlation bound B, for every mu and delta",
         statement=r"|\hat\sigma(\rho)| \le |\rho| (1 - \mu (1 - |\rho|)),\ |\rho| \le"
         r" B(L, \delta) \;\Rightarrow\; |\hat\sigma(\rho)| \le B(L + 1, \delta)",
-        source=Source(KEY, "Theorem 3.2 and Lemma C.7"),
+        source=quoted("Theorem 3.2 and Lemma C.7"),
         cases=grid(stage=("early", "late")),
         predict=_predict_schedule,
         measure=_measure_schedule,
         compare=CertifiedAtLeast(),
-        must_refute=scaled(_predict_schedule, 2.0, "The rate mu in the place of mu/2."),
+        must_refute=mistake("The rate mu in the place of mu/2.", then=times(2.0)),
         assumptions=(*_BALLS, "gains of a layer over mu: d (1 - d), r (1 - r)"),
         uses=("dc/lemC.5-certificate", "dc/B"),
         finding="With the certificate of Lemma C.5 this gives the theorem at every depth.",
@@ -267,7 +266,7 @@ CLAIMS = (
         statement=r"\frac{1}{1 - \rho} \left(\frac{\hat\sigma(\rho)}{\rho} -"
         r" \frac{\hat\sigma'(\rho)}{D}\right) \ge (1 - \mu)\left(1 - \frac1D\right),"
         r"\ 0 < \rho < 1 \;\Rightarrow\; \frac{|T_{ij}|}{T_{11}} \le r_L",
-        source=Source(KEY, "Theorem 3.4 (sharpened)", Reading.OURS),
+        source=ours("Theorem 3.4 (sharpened)"),
         cases=grid(activation=SLOPED),
         predict=_predict_tangent,
         measure=_measure_tangent,
@@ -284,15 +283,13 @@ CLAIMS = (
             items=(item, assume),
             title=title,
             statement=statement,
-            source=Source(KEY, item.replace("Cor", "Corollary "), reading),
+            source=place(item.replace("Cor", "Corollary ")),
             cases=({"kind": kind, "assumption": assume[-1]},),
             predict=_predict_condition,
             measure=_measure_rows if assume == "AsmA" else _measure_trace,
             compare=CertifiedAtMost(),
-            must_refute=scaled(
-                _predict_condition,
-                0.5,
-                "Half of the condition number's excess over one.",
+            must_refute=mistake(
+                "Half of the condition number's excess over one.", then=times(0.5)
             ),
             assumptions=(
                 *_BALLS,
@@ -302,9 +299,9 @@ CLAIMS = (
             ),
             uses=(uses,),
         )
-        for item, assume, kind, reading, uses, title, statement in (
+        for item, assume, kind, place, uses, title, statement in (
             (
-                *("Cor3.3", "AsmA", "nngp", Reading.FORCED, "dc/thm3.2-induction"),
+                *("Cor3.3", "AsmA", "nngp", forced, "dc/thm3.2-induction"),
                 (
                     "Corollary 3.3: from bounds on entries to condition numbers, for every"
                     " matrix and n"
@@ -312,7 +309,7 @@ CLAIMS = (
                 r"\frac{\kappa(K) - 1}{n B} \le 4, \quad n B \le \tfrac12",
             ),
             (
-                *("Cor3.5", "AsmA", "ntk", Reading.READING, "dc/thm3.4"),
+                *("Cor3.5", "AsmA", "ntk", as_read, "dc/thm3.4"),
                 (
                     "Corollary 3.5: from tangent ratios to condition numbers, for every"
                     " matrix and n"
@@ -320,7 +317,7 @@ CLAIMS = (
                 r"\frac{\kappa(T) - 1}{n t} \le 4, \quad n t \le \tfrac12",
             ),
             (
-                *("Cor3.7", "AsmB", "nngp", Reading.READING, "dc/thm3.6"),
+                *("Cor3.7", "AsmB", "nngp", as_read, "dc/thm3.6"),
                 (
                     "Corollary 3.7: from the least eigenvalue to condition numbers, for"
                     " every matrix and n"
@@ -328,7 +325,7 @@ CLAIMS = (
                 r"\frac{\kappa(K) - 1}{n B} \le 2, \quad B \le \tfrac12",
             ),
             (
-                *("Cor3.9", "AsmB", "ntk", Reading.READING, "dc/thm3.8"),
+                *("Cor3.9", "AsmB", "ntk", as_read, "dc/thm3.8"),
                 (
                     "Corollary 3.9: from the least tangent eigenvalue to condition numbers,"
                     " every matrix"
@@ -342,7 +339,7 @@ CLAIMS = (
         items=("B",),
         title="The burn-in takes at most log(1/delta) / (nu log(3/2)) layers",
         statement=r"\frac{\log(1 + \nu/2)}{\nu} \ge \log\tfrac32, \quad 0 < \nu \le 1",
-        source=Source(KEY, "After the definition of L_0 (constant ours)", Reading.OURS),
+        source=ours("After the definition of L_0 (constant ours)"),
         cases=({},),
         predict=_predict_wait,
         measure=_measure_wait,
@@ -358,7 +355,7 @@ CLAIMS = (
         " e^(-1/kappa)",
         statement=r"\frac{e^{-x} - (1 - x)}{x^2} \ge e^{-1}, \quad"
         r" x = \lambda / \lambda_{\max} \in (0, 1]",
-        source=Source(KEY, "Theorem E.8 (one step)", Reading.OURS),
+        source=ours("Theorem E.8 (one step)"),
         cases=({},),
         predict=_predict_descent,
         measure=_measure_descent,
@@ -376,7 +373,7 @@ CLAIMS = (
         " 0.34 delta",
         statement=r"\frac{\lambda_{\min}}{\delta} \ge \frac{\pi - 1}{2 \pi},"
         r"\quad 0 < \delta \le 1",
-        source=Source(KEY, "Theorem H.1 (for two points)", Reading.OURS),
+        source=ours("Theorem H.1 (for two points)"),
         cases=({},),
         predict=_predict_two_points,
         measure=_measure_two_points,

@@ -11,16 +11,12 @@ import flint
 
 from theory import activations as act
 from theory import lengths
-from verify.claim import Claim, Source, certified, grid
+from verify.claim import Claim, certified, grid
 from verify.claims._certified import agree, points
 from verify.claims._predictors import always
+from verify.claims.deep_conditioning import _normrelu as normrelu
 from verify.claims.deep_conditioning._lengths import predicted_activation
-from verify.claims.deep_conditioning._normrelu import (
-    KEY,
-    inverse_scale_squared,
-    shift_of,
-    upper_tail,
-)
+from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.claims.deep_conditioning.normrelu import (
     _AT_ZERO,
     _measure_increasing,
@@ -28,7 +24,6 @@ from verify.claims.deep_conditioning.normrelu import (
 )
 from verify.compare import CertifiedAtLeast, CertifiedAtMost, Enclosure
 from verify.enclose import BITS, above, below, jet, maximum, minimum, quotient, ratio
-from verify.reading import Reading
 
 _NOUGHT, _ONE = flint.arb(0), flint.arb(1)
 _BALLS = "Ball arithmetic (Arb), 160 bits"
@@ -277,38 +272,35 @@ def _predict_stable() -> float:
     # v = lambda^-2 = Phi(-c) + c b - b^2: the slope at one is 1 - c b Phi(c)/v.
     agree(
         lambda c: (lengths.normrelu_length_slope(1.0, c) - 1.0) / c,
-        lambda c: ratio(-shift_of(c) * upper_tail(-c), inverse_scale_squared(c)),
+        lambda c: ratio(
+            -normrelu.shift_of(c) * normrelu.upper_tail(-c),
+            normrelu.inverse_scale_squared(c),
+        ),
         [*points((-5.0, -0.1)), *points((0.1, 3.0))],
         relative=1e-11,
     )
     return _predict_increasing()
 
 
-def _claim(part: str, title: str, **fields: Any) -> Claim:
-    reading = fields.pop("reading", None)
-    fields.setdefault("cases", ({},))
-    fields.setdefault("compare", CertifiedAtLeast())
-    fields.setdefault("assumptions", (_BALLS,))
-    return certified(
-        id=f"dc/{part}",
-        title=title,
-        source=Source(KEY, fields.pop("where"), reading),
-        **fields,
-    )
+def _claim(**fields: Any) -> Claim:
+    """Return a certificate on balls: by default of one case, and from below."""
+    settled: dict[str, Any] = {
+        "cases": ({},),
+        "compare": CertifiedAtLeast(),
+        "assumptions": (_BALLS,),
+    }
+    return certified(**settled | fields)
 
 
 _SCALES = (0.2, 1.0, 5.0)
 
 CLAIMS = (
     _claim(
-        "lemD.3-certified",
-        (
-            "The length maps of six activations as in Lemma D.3 are concave everywhere"
-            " (certified)"
-        ),
+        id="dc/lemD.3-certified",
+        title="The length maps of six activations as in Lemma D.3 are concave everywhere"
+        " (certified)",
         items=("LemD.3",),
-        where="Lemma D.3",
-        reading=Reading.READING,
+        source=as_read("Lemma D.3"),
         statement=r"-2\, w(x)\, \frac{d^2}{du^2} s(\sqrt u)^2 \ge 0,\ u = x^2 > 0"
         r" \;\Rightarrow\; \hat\sigma_0'' \le 0",
         cases=grid(name=tuple(_BENDS)),
@@ -319,14 +311,11 @@ CLAIMS = (
         assumptions=(_BALLS, "w > 0: what divides out", "s(0) = 0, as in the lemma"),
     ),
     _claim(
-        "thmD.1-erf",
-        (
-            "For erf, squared lengths from 1/2 on converge to one at the chord's"
-            " rate (certified)"
-        ),
+        id="dc/thmD.1-erf",
+        title="For erf, squared lengths from 1/2 on converge to one at the chord's"
+        " rate (certified)",
         items=("ThmD.1",),
-        where="Theorem D.1",
-        reading=Reading.READING,
+        source=as_read("Theorem D.1"),
         statement=r"\frac{\hat\sigma_0(\gamma) - 1}{\gamma - 1} \le \alpha_\sigma ="
         r" 2(1 - \hat\sigma_0(1/2)), \quad \gamma \ge \tfrac12",
         cases=grid(scale=_SCALES),
@@ -342,14 +331,11 @@ CLAIMS = (
         ),
     ),
     _claim(
-        "thmD.1-erf-above-one",
-        (
-            "For erf, squared lengths above one shrink at the rate of the slope at"
-            " one (certified)"
-        ),
+        id="dc/thmD.1-erf-above-one",
+        title="For erf, squared lengths above one shrink at the rate of the slope at"
+        " one (certified)",
         items=("ThmD.1",),
-        where="Theorem D.1 (sharpened)",
-        reading=Reading.OURS,
+        source=ours("Theorem D.1 (sharpened)"),
         statement=r"\frac{\hat\sigma_0(\gamma) - 1}{\gamma - 1} \le \hat\sigma_0'(1),"
         r" \quad \gamma > 1",
         cases=grid(scale=_SCALES),
@@ -361,11 +347,10 @@ CLAIMS = (
         uses=("dc/thmD.1-above-one",),
     ),
     _claim(
-        "eq20-erf",
-        "For erf at every scale, the non-linearity near unit length is at least mu/2",
+        id="dc/eq20-erf",
+        title="For erf at every scale, the non-linearity near unit length is at least mu/2",
         items=("Eq20",),
-        where="Equation 20",
-        reading=Reading.READING,
+        source=as_read("Equation 20"),
         statement=r"\frac{\mu(\gamma)}{\mu(1)} \ge \tfrac12, \quad"
         r" |\gamma - 1| \le \mu(1)/2",
         predict=_predict_nonlinearity,
@@ -374,10 +359,11 @@ CLAIMS = (
         uses=("dc/eq20",),
     ),
     _claim(
-        "lemD.6-erf",
-        "For erf, unequal lengths correlate at most as the geometric mean of equal ones",
+        id="dc/lemD.6-erf",
+        title="For erf, unequal lengths correlate at most as the geometric mean of equal"
+        " ones",
         items=("LemD.6",),
-        where="Lemma D.6",
+        source=quoted("Lemma D.6"),
         statement=r"\frac{d}{d \log y} \frac{y}{\sqrt{1 - y^2} \arcsin y} \ge 0"
         r" \;\Rightarrow\; \hat\sigma(\rho; \gamma, \gamma')^2 \le"
         r" \hat\sigma(\rho; \gamma, \gamma)\, \hat\sigma(\rho; \gamma', \gamma')",
@@ -391,11 +377,11 @@ CLAIMS = (
         finding="With Lemma C.5 at each length, this gives the lemma at every scale.",
     ),
     _claim(
-        "I.len-stable",
-        "Under NormReLU, unit length is stable for every negative kink and for no other",
+        id="dc/I.len-stable",
+        title="Under NormReLU, unit length is stable for every negative kink and for no"
+        " other",
         items=("I.len", "E12"),
-        where="Appendix I (sharpened)",
-        reading=Reading.OURS,
+        source=ours("Appendix I (sharpened)"),
         statement=r"\frac{\hat\sigma_0'(1) - 1}{c\, \Phi(c)} = -\lambda^2 b \ge 1.155,"
         r" \quad c \in \mathbb{R}",
         predict=_predict_stable,

@@ -13,21 +13,22 @@ the factors that vanish at ``b`` and at one divided out,
 is left of the energy.
 """
 
+from functools import partial
 from typing import Any
 
 import flint
 
 from theory import conditioning
-from verify.claim import Claim, Source, certified, grid
-from verify.claims._predictors import always, scaled
+from verify.claim import Claim, certified, grid
+from verify.claims._predictors import always, mistake, times
 from verify.claims.deep_conditioning import _energies
 from verify.claims.deep_conditioning._energies import energies_with_mean, powers
-from verify.claims.deep_conditioning._normrelu import KEY
+from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.claims.deep_conditioning._subjects import energies, subject
 from verify.claims.deep_conditioning.enclosed_constants import fixed_point_enclosed
 from verify.compare import CertifiedAtLeast, CertifiedAtMost, Enclosure
-from verify.enclose import BITS, Cover, above, ball, below, maximum, minimum, partial
-from verify.reading import Reading
+from verify.enclose import BITS, Cover, above, ball, below, maximum, minimum
+from verify.enclose import partial as slope
 
 _ORDER = 24
 _EXPANDING = ("gelu", "silu", "mish", "elu", "step", "relu_squared")
@@ -53,12 +54,7 @@ def _divided(found: _energies.Energies, at: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _cover(find: Any, coefficients: tuple[Any, ...], low: Any, high: Any) -> Cover:
     f = powers(coefficients)
-    return find(f, ((below(low), above(high)),), gradient=(partial(f, 0),))
-
-
-def _rest(found: _energies.Energies, x: Any) -> Any:
-    """Bound what f[x, b] leaves out, for b <= x: k x^(k-1) falls from k = _ORDER on."""
-    return found.q[-1] * _ORDER * x ** (_ORDER - 1)
+    return find(f, ((below(low), above(high)),), gradient=(slope(f, 0),))
 
 
 # --- Lemma C.24 and the parts of Lemma C.28 -------------------------------------------
@@ -71,9 +67,8 @@ def _measure_parabola(*, activation: str) -> Enclosure:
         cover = _cover(minimum, coefficients, b, flint.arb(1))
         # At x = b, where it is least: h_{k-2}(b, b, 1) is at most (1 - b)^-2.
         upper = above(powers(coefficients)(b) + found.q[-1] / (1 - b) ** 2)
-    return Enclosure(
-        cover.lower, upper, "every rho in [fixed point, 1]", len(cover.leaves)
-    )
+    words = "every rho in [fixed point, 1]"
+    return Enclosure(cover.lower, upper, words, len(cover.leaves))
 
 
 def _predict_parabola(*, activation: str) -> float:
@@ -86,9 +81,8 @@ def _measure_near_one(*, activation: str) -> Enclosure:
         half = (1 + b) / 2
         cover = _cover(minimum, found.q, half, flint.arb(1))
         upper = above(powers(found.q)(half) + found.q[-1] * half**_ORDER / (1 - half))
-    return Enclosure(
-        cover.lower, upper, "every delta in [0, bar_delta / 2]", len(cover.leaves)
-    )
+    words = "every delta in [0, bar_delta / 2]"
+    return Enclosure(cover.lower, upper, words, len(cover.leaves))
 
 
 def _rate(activation: str) -> float:
@@ -105,15 +99,18 @@ def _wrong_near_one(*, activation: str) -> float:
     return 1.0 + 4.0 * _rate(activation)
 
 
-def _measure_above(*, activation: str) -> Enclosure:
+def _measure_rate(words: str, *, activation: str, start: float | None) -> Enclosure:
+    # Of the largest f[x, b] from a start, or from the fixed point, half way to one.
     with flint.ctx.workprec(BITS):
         found, b = _setting(activation)
         half = (1 + b) / 2
         coefficients = _divided(found, (b,))
-        cover = _cover(maximum, coefficients, b, half)
+        low = b if start is None else flint.arb(start)
+        cover = _cover(maximum, coefficients, low, half)
         lower = below(powers(coefficients)(half))
-        upper = above(flint.arb(cover.upper) + _rest(found, half))
-    words = "every rho in (fixed point, (1 + fixed point) / 2]"
+        # What is left out, for b <= x: k x^(k-1) falls from k = _ORDER on.
+        rest = found.q[-1] * _ORDER * half ** (_ORDER - 1)
+        upper = above(flint.arb(cover.upper) + rest)
     return Enclosure(lower, upper, words, len(cover.leaves))
 
 
@@ -134,9 +131,8 @@ def _measure_below(*, activation: str) -> Enclosure:
         # h_{k-2}(0, b, b) = (k - 1) b^(k-2), which falls from k = _ORDER on.
         rest = found.q[-1] * _ORDER * b ** (_ORDER - 2)
         upper = above(coefficients[0] + rest)
-    return Enclosure(
-        cover.lower, upper, "every rho in [0, fixed point)", len(cover.leaves)
-    )
+    words = "every rho in [0, fixed point)"
+    return Enclosure(cover.lower, upper, words, len(cover.leaves))
 
 
 def _wrong_below(*, activation: str) -> float:
@@ -162,18 +158,6 @@ def _wrong_negative(*, activation: str) -> float:
     return 1.0 - energies(activation, centred=False, order=1)[1]
 
 
-def _measure_contraction(*, activation: str) -> Enclosure:
-    with flint.ctx.workprec(BITS):
-        found, b = _setting(activation)
-        half = (1 + b) / 2
-        coefficients = _divided(found, (b,))
-        cover = _cover(maximum, coefficients, flint.arb(0), half)
-        upper = above(flint.arb(cover.upper) + _rest(found, half))
-        lower = below(powers(coefficients)(half))
-    words = "every rho in [0, (1 + fixed point) / 2], and so every depth"
-    return Enclosure(lower, upper, words, len(cover.leaves))
-
-
 def _predict_contraction(*, activation: str) -> float:
     return conditioning.fixed_point_convergence(subject(activation), 0.5).rate
 
@@ -190,37 +174,37 @@ _ASSUMPTIONS = (
 )
 
 
-def _claim(part: str, title: str, **fields: Any) -> Claim:
-    fields.setdefault("assumptions", _ASSUMPTIONS)
-    fields.setdefault("cases", grid(activation=_EXPANDING))
-    plain = f"dc/{part.removesuffix('-certified')}"
-    fields.setdefault("uses", (plain, "dc/lemC.26-enclosed"))
-    where, reading = fields.pop("where"), fields.pop("reading", None)
-    return certified(
-        id=f"dc/{part}", title=title, source=Source(KEY, where, reading), **fields
-    )
+def _claim(*, id: str, **fields: Any) -> Claim:
+    """Return a certificate over the activations that expand, resting on its plain claim."""
+    settled: dict[str, Any] = {
+        "assumptions": _ASSUMPTIONS,
+        "cases": grid(activation=_EXPANDING),
+        "uses": (id.removesuffix("-certified"), "dc/lemC.26-enclosed"),
+    }
+    return certified(id=id, **settled | fields)
 
 
 CLAIMS = (
     _claim(
-        "lemC.24-certified",
-        "Above its fixed point the dual lies below a parabola, everywhere (certified)",
+        id="dc/lemC.24-certified",
+        title="Above its fixed point the dual lies below a parabola, everywhere"
+        " (certified)",
         items=("LemC.24",),
-        where="Lemma C.24",
+        source=quoted("Lemma C.24"),
         statement=r"\frac{\rho - \hat\sigma(\rho)}{(\rho - \bar\rho)(1 - \rho)} \ge \nu,"
         r"\quad \bar\rho < \rho < 1",
         predict=_predict_parabola,
         measure=_measure_parabola,
         compare=CertifiedAtLeast(),
-        must_refute=scaled(
-            _predict_parabola, 2.0, "Twice the coefficient nu of the second-order term."
+        must_refute=mistake(
+            "Twice the coefficient nu of the second-order term.", then=times(2.0)
         ),
     ),
     _claim(
-        "lemC.28-near-one-certified",
-        "Uncentred activations: one layer moves near-duplicates apart (certified)",
+        id="dc/lemC.28-near-one-certified",
+        title="Uncentred activations: one layer moves near-duplicates apart (certified)",
         items=("LemC.28",),
-        where="Lemma C.28 (1)",
+        source=quoted("Lemma C.28 (1)"),
         statement=r"\frac{1 - \hat\sigma(1 - \delta)}{\delta} \ge"
         r" 1 + \frac{\nu \bar\delta}{2}, \quad 0 < \delta \le \bar\delta / 2",
         predict=_predict_near_one,
@@ -229,29 +213,28 @@ CLAIMS = (
         must_refute=_wrong_near_one,
     ),
     _claim(
-        "lemC.28-above-certified",
-        (
-            "Uncentred activations: correlations above the fixed point contract to"
-            " it (certified)"
-        ),
+        id="dc/lemC.28-above-certified",
+        title="Uncentred activations: correlations above the fixed point contract to"
+        " it (certified)",
         items=("LemC.28",),
-        where="Lemma C.28 (2)",
+        source=quoted("Lemma C.28 (2)"),
         statement=r"\frac{\hat\sigma(\rho) - \bar\rho}{\rho - \bar\rho} \le"
         r" 1 - \frac{\nu \bar\delta}{2}, \quad \bar\rho < \rho \le (1 + \bar\rho) / 2",
         predict=_predict_above,
-        measure=_measure_above,
+        measure=partial(
+            _measure_rate,
+            "every rho in (fixed point, (1 + fixed point) / 2]",
+            start=None,
+        ),
         compare=CertifiedAtMost(),
         must_refute=_wrong_above,
     ),
     _claim(
-        "lemC.28-below-certified",
-        (
-            "Uncentred activations: below the fixed point, the dual is above its"
-            " tangent (certified)"
-        ),
+        id="dc/lemC.28-below-certified",
+        title="Uncentred activations: below the fixed point, the dual is above its"
+        " tangent (certified)",
         items=("LemC.28",),
-        where="Lemma C.28 (3)",
-        reading=Reading.READING,
+        source=as_read("Lemma C.28 (3)"),
         statement=r"\frac{\hat\sigma'(\bar\rho)(\bar\rho - \rho) -"
         r" (\bar\rho - \hat\sigma(\rho))}{(\bar\rho - \rho)^2} \ge 0,"
         r"\quad 0 \le \rho < \bar\rho",
@@ -261,14 +244,11 @@ CLAIMS = (
         must_refute=_wrong_below,
     ),
     _claim(
-        "lemC.28-negative-certified",
-        (
-            "Uncentred activations: negative correlations rise by the mean's energy"
-            " (certified)"
-        ),
+        id="dc/lemC.28-negative-certified",
+        title="Uncentred activations: negative correlations rise by the mean's energy"
+        " (certified)",
         items=("LemC.28",),
-        where="Lemma C.28 (4), sharpened",
-        reading=Reading.OURS,
+        source=ours("Lemma C.28 (4), sharpened"),
         statement=r"\frac{\hat\sigma(\rho) - \rho - a_0^2 (1 - \rho)}{|\rho|} \ge 0,"
         r"\quad -1 \le \rho < 0",
         cases=grid(activation=(*_EXPANDING, "relu", "softplus", "exp", "cos")),
@@ -280,16 +260,19 @@ CLAIMS = (
         finding="The quotient tends to nu as the correlation tends to zero.",
     ),
     _claim(
-        "thm3.10-certified",
-        "Uncentred activations: every layer contracts to the fixed point (certified)",
+        id="dc/thm3.10-certified",
+        title="Uncentred activations: every layer contracts to the fixed point (certified)",
         items=("Thm3.10", "LemC.30"),
-        where="Theorem 3.10 and Lemma C.30 (constants ours)",
-        reading=Reading.OURS,
+        source=ours("Theorem 3.10 and Lemma C.30 (constants ours)"),
         statement=r"|\hat\sigma^{(L)}(\rho) - \bar\rho| \le q^L |\rho - \bar\rho|,\quad"
         r" q = \max(1 - \nu \bar\delta / 2, \hat\sigma'(\bar\rho)),\quad"
         r" 0 \le \rho \le (1 + \bar\rho) / 2",
         predict=_predict_contraction,
-        measure=_measure_contraction,
+        measure=partial(
+            _measure_rate,
+            "every rho in [0, (1 + fixed point) / 2], and so every depth",
+            start=0.0,
+        ),
         compare=CertifiedAtMost(),
         must_refute=_wrong_contraction,
         finding="The contraction of one layer maps the interval into itself.",

@@ -12,14 +12,13 @@ from typing import Any
 import flint
 
 from theory import conditioning
-from verify.claim import Source, certified, grid
+from verify.claim import certified, grid
 from verify.claims._certified import agree, points
 from verify.claims._predictors import changed
-from verify.claims.deep_conditioning._normrelu import KEY
+from verify.claims.deep_conditioning._sources import ours
 from verify.claims.deep_conditioning._subjects import mu_of, subject
 from verify.compare import CertifiedAtLeast, Enclosure
 from verify.enclose import Cover, above, below, minimum, quotient
-from verify.reading import Reading
 
 _QUARTER_TURN = 1.5708  # just beyond pi/2, where rho = 0
 _KINKED = {"relu": 0.0, "abs": -1.0, "leaky_relu(0.2)": 0.2, "leaky_relu(0.01)": 0.01}
@@ -133,7 +132,7 @@ CLAIMS = (
         " (certified)",
         statement=r"\frac{\hat\sigma(1 - u) - (1 - u)}{u^2} \ge \nu,\ 0 < u \le 1"
         r"\;\Rightarrow\; 1 - \hat\sigma^{(L)}(\rho) \le \frac{1}{1 + \nu L}",
-        source=Source(KEY, "Lemma C.32 (constants ours)", Reading.OURS),
+        source=ours("Lemma C.32 (constants ours)"),
         cases=grid(activation=(*_KINKED, "exp")),
         predict=_predict_algebraic,
         measure=_measure_algebraic,
@@ -151,7 +150,7 @@ CLAIMS = (
         statement=r"\frac{\hat\sigma(1 - u) - (1 - u)}{u^{3/2}} \ge 2c ="
         r" \frac{\sqrt2}{3\pi} \frac{w^2}{E\,\sigma^2} \;\Rightarrow\;"
         r" 1 - \hat\sigma^{(L)}(\rho) \le \frac{1}{(1 + c L)^2}",
-        source=Source(KEY, "Lemma C.32 (sharpened)", Reading.OURS),
+        source=ours("Lemma C.32 (sharpened)"),
         cases=grid(activation=tuple(_KINKED)),
         predict=_predict_square,
         measure=_measure_square,

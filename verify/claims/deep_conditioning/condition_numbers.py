@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from theory import kernels
-from verify.claim import Claim, Source, adversarial, grid, numeric
-from verify.claims._predictors import changed, mapped, plus, unlike
+from verify.claim import Claim, adversarial, grid, numeric
+from verify.claims._predictors import mistake, plus, unlike
 from verify.claims._searches import SEEDS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
+from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.claims.deep_conditioning._subjects import (
     BENT,
-    KEY,
     Subject,
     law,
     mixtures,
@@ -33,7 +33,6 @@ from verify.claims.deep_conditioning.conditioning import (
 )
 from verify.compare import AgreesTo, AtLeast, AtMost, Identical
 from verify.integrals import BITS
-from verify.reading import Reading
 
 # --- assumption A -----------------------------------------------------------------------
 
@@ -121,7 +120,7 @@ COR_33 = _of_corollary_33(
     statement=r"\kappa(K) \le 1 + 2n (1 - \mu/2)^{L - L_0(\delta)}, \quad L \ge L_1"
     r" = \left\lceil \frac{\log n}{-\log(1 - \mu/2)} \right\rceil + L_0(\delta)",
     assumptions=("assumption A",),
-    source=Source(KEY, "Corollary 3.3"),
+    source=quoted("Corollary 3.3"),
     predict=_bound,
     must_refute=_wrong_condition,
     uses=("dc/thm3.2", "dc/cor3.7-values"),
@@ -140,12 +139,11 @@ COR_33_MAXIMUM = _of_corollary_33(
     statement=r"\kappa(K) \le \frac{1 + (n - 1) r_L}{1 - (n - 1) r_L},"
     r" \quad r_{l+1} = r_l (1 - \mu (1 - r_l)),\; r_0 = 1 - \delta",
     assumptions=("assumption A", "(n - 1) r_L < 1"),
-    source=Source(KEY, "Corollary 3.3 (sharpened)", Reading.OURS),
+    source=ours("Corollary 3.3 (sharpened)"),
     predict=_BEST,
-    must_refute=mapped(
-        _BEST,
+    must_refute=mistake(
         "One side of Gershgorin's circles alone, the largest eigenvalue one.",
-        lambda bound: (1.0 + bound) / 2.0,
+        then=lambda bound: (1.0 + bound) / 2.0,
     ),
     uses=("dc/thm3.2-sharp",),
 )
@@ -177,15 +175,14 @@ COR_33_WORST = numeric(
     title="Corollary 3.3 holds where every pair is as correlated as the bound allows",
     statement=r"K_{ij} = \pm B \;\Rightarrow\;"
     r" \kappa(K) \le 1 + 2n (1 - \mu/2)^{L - L_0}",
-    source=Source(KEY, "Corollary 3.3"),
+    source=quoted("Corollary 3.3"),
     cases=grid(n=(2, 10, 50), mu=(0.1, 0.2665, 1.0), delta=(1e-4, 0.1), extra=(0, 3)),
     predict=_predict_worst,
     measure=_measure_worst,
     compare=AtMost(relative=1e-12, origin=1.0),
-    must_refute=mapped(
-        _predict_worst,
+    must_refute=mistake(
         "The largest eigenvalue alone, 1 + x, for 1 + 4 x >= (1 + x) / (1 - x).",
-        lambda bound: 1.0 + (bound - 1.0) / 4.0,
+        then=lambda bound: 1.0 + (bound - 1.0) / 4.0,
     ),
     uses=("dc/cor3.3", "dc/B-values"),
 )
@@ -237,7 +234,7 @@ COR_33_DEPTH = numeric(
     title="The depth from which Corollary 3.3 bounds the condition number",
     statement=r"L_1(\delta) = \left\lceil \frac{\log n}{-\log(1 - \mu/2)} \right\rceil"
     r" + L_0(\delta)",
-    source=Source(KEY, "Corollary 3.3"),
+    source=quoted("Corollary 3.3"),
     cases=(
         *grid(
             delta=("1/100", "1/1000000"),
@@ -306,7 +303,7 @@ LEM_C8 = adversarial(
     statement=r"M \succeq \delta I,\; M_{ii} = 1 \;\Rightarrow\;"
     r" \lambda_{\min}(f[M]) \ge f(1) - f(1 - \delta)",
     assumptions=("non-negative coefficients", "f applied entry by entry"),
-    source=Source(KEY, "Lemma C.8"),
+    source=quoted("Lemma C.8"),
     # Equality for a constant off-diagonal 1 - delta.
     cases=grid(
         c=([0.0, 1.0], [0.5, 0.0, 0.25, 1.0], [0.0, 0.0, 0.0, 0.0, 1.0]),
@@ -379,7 +376,7 @@ THM_36 = _under_b(
     items=("Thm3.6", "AsmB"),
     title="The smallest eigenvalue of the top-layer kernel grows with depth",
     statement=r"\lambda_{\min}(K) \ge 1 - B(L, \delta)",
-    source=Source(KEY, "Theorem 3.6"),
+    source=quoted("Theorem 3.6"),
     predict=_predict_least,
     measure=_measure_least,
     compare=AtLeast(rounding=1e-13, trivial=0.0, origin=1.0),
@@ -406,7 +403,7 @@ THM_38_TRANSFER = numeric(
     title="The tangent kernel keeps eigenvalues bounded below, as a positive power series",
     statement=r"\lambda_{\min}(T) \ge T(1) - T(1 - \delta)",
     assumptions=("assumption B", "normalised"),
-    source=Source(KEY, "Theorem C.16, proof of part 2"),
+    source=quoted("Theorem C.16, proof of part 2"),
     # Equality where all pairs are equally correlated.
     cases=grid(
         activation=(extremal(0.3), "relu", "tanh"),
@@ -420,9 +417,7 @@ THM_38_TRANSFER = numeric(
     measure=_measure_tangent,
     # The library's 1e-12 of a diagonal below twenty.
     compare=AtLeast(rounding=4e-11),
-    must_refute=changed(
-        _predict_tangent, "The tangent kernel of one layer more.", depth=plus(1)
-    ),
+    must_refute=mistake("The tangent kernel of one layer more.", depth=plus(1)),
     uses=("dc/lemC.8", "dc/eq7"),
 )
 
@@ -450,7 +445,7 @@ COR_37 = _under_b(
     statement=r"\kappa(K) \le \begin{cases} 1 + n (1 - \mu/2)^{L - L_0} & L > L_0 \\"
     r" 1 + n \left( \frac{(1 + \mu/2)^{-L}}{\delta} - 1 \right) & L \le L_0"
     r" \end{cases}",
-    source=Source(KEY, "Corollary 3.7", Reading.READING),
+    source=as_read("Corollary 3.7"),
     predict=_predict_condition_b,
     measure=_measure_condition_b,
     compare=AtMost(relative=1e-11, origin=1.0),
@@ -484,14 +479,12 @@ COR_37_ATTAINED = numeric(
     title="Equally correlated inputs attain the best bounds on the condition number",
     statement=r"\lambda_{\min}(K) = 1 - r_L, \quad \kappa(K) = 1 + \frac{n r_L}{1 - r_L}",
     assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2", "x_i . x_j = 1 - delta"),
-    source=Source(KEY, "Corollaries 3.3 and 3.7 (sharpened)", Reading.OURS),
+    source=ours("Corollaries 3.3 and 3.7 (sharpened)"),
     cases=grid(mu=(0.05, 0.4), n=(2, 5), delta=(1e-9, 0.01, 0.5), depth=(0, 3, 40)),
     predict=_predict_attained,
     measure=_measure_attained,
     # Three roundings a layer, and 1 - delta, which the measured side holds to 60 digits.
     compare=AgreesTo(relative=1e-13),
-    must_refute=changed(
-        _predict_attained, "The bound one layer further on.", depth=plus(1)
-    ),
+    must_refute=mistake("The bound one layer further on.", depth=plus(1)),
     uses=("dc/thm3.2-sharp",),
 )

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from theory import kernels
-from verify.claim import Case, Source, adversarial, grid, numeric
-from verify.claims._predictors import changed, plus
+from verify.claim import Case, adversarial, grid, numeric
+from verify.claims._predictors import mistake, plus
 from verify.claims._searches import SIGNS, searched
+from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning import _recursions as recursion
+from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.claims.deep_conditioning._subjects import (
-    KEY,
     NONLINEAR,
     Subject,
     law,
@@ -27,7 +28,6 @@ from verify.claims.deep_conditioning._subjects import (
 )
 from verify.compare import AgreesTo, Array, AtMost, Identical
 from verify.integrals import BITS, of_coefficients
-from verify.reading import Reading
 
 
 def extremal(mu: float) -> dict[str, Any]:
@@ -73,7 +73,7 @@ LEM_C5 = adversarial(
     statement=r"|\hat\sigma(\rho)| \le \begin{cases} 1 - (1 + \mu/2)\,\delta &"
     r" \delta \le 1/2 \\ (1 - \mu/2)(1 - \delta) & \delta > 1/2 \end{cases}",
     assumptions=("normalised", "|rho| = 1 - delta"),
-    source=Source(KEY, "Lemma C.5"),
+    source=quoted("Lemma C.5"),
     cases=(
         # Equality at delta = 1/2 for the extremal activation, of either sign of h_1.
         *grid(activation=extremals(0.3, 1e-3, 1.0), delta=(0.5, 0.1, 1e-6), sign=1),
@@ -135,7 +135,7 @@ B_SCHEDULE = adversarial(
     items=("B",),
     title="The burn-in depth L_0, also where a quotient of logarithms is an integer",
     statement=r"L_0(\delta) = \min\{l \ge 0 : 2\delta (1 + \mu/2)^l \ge 1\}",
-    source=Source(KEY, "Definition of L_0 and B"),
+    source=quoted("Definition of L_0 and B"),
     cases=(
         *grid(delta=("1/100", "1/1000000", "1"), mu=("1/64", "1/4", "1")),
         # 2 delta (1 + mu/2)^k = 1; the quotient of rounded logarithms is above k but for
@@ -186,7 +186,7 @@ B_VALUES = adversarial(
     title="Values of the correlation bound B(L, delta), at whole and half-integer depths",
     statement=r"B(L, \delta) = \begin{cases} \frac12 (1 - \mu/2)^{L - L_0} & L > L_0 \\"
     r" 1 - \delta (1 + \mu/2)^L & L \le L_0 \end{cases}",
-    source=Source(KEY, "Definition of B; L/2 with L odd in Theorem 3.4"),
+    source=quoted("Definition of B; L/2 with L odd in Theorem 3.4"),
     cases=grid(
         depth=(0, 10, 32, 33, 82, 20.5),
         delta=(0.01, 1e-6, 0.95),
@@ -249,7 +249,7 @@ B_LONG = numeric(
     title="Bounds after millions of layers and more, at small coefficients mu",
     statement=r"\tfrac12 (1 - \mu/2)^L, \quad"
     r" 1 + n \left(\frac{(1 + \mu/2)^{-L}}{\delta} - 1\right), \quad L \gg 10^6",
-    source=Source(KEY, "Definition of B and Corollary 3.7", Reading.OURS),
+    source=ours("Definition of B and Corollary 3.7"),
     cases=grid(
         mu=(1e-6, 3e-9, 5e-13, 7e-17), rates=([0.5, 4.0, 30.0, 150.0, 400.0, 600.0],)
     ),
@@ -277,7 +277,7 @@ E4_CORRECTED = adversarial(
     title="The bound B(L, delta) falls with every layer, except at L = 0 with delta > 1/2",
     statement=r"B(L + 1, \delta) \le B(L, \delta), \quad L \ge 1 \text{ or }"
     r" \delta \le \tfrac12",
-    source=Source(KEY, "Definition of B", Reading.OURS),
+    source=ours("Definition of B"),
     cases=(
         *grid(depth=(1, 2, 31, 32, 33), delta=(0.01, 0.1, 0.95), mu=(0.2665, 1.0)),
         *grid(depth=0, delta=(0.01, 0.1, 0.5), mu=(0.2665, 1.0)),
@@ -330,7 +330,7 @@ THM_32 = adversarial(
     title="Depth decorrelates inputs: off-diagonal entries of the top-layer kernel decay",
     statement=r"|K_{ij}| \le B(L, \delta), \quad i \ne j",
     assumptions=("assumption A", "normalised, not affine"),
-    source=Source(KEY, "Theorem 3.2 and Lemma C.7"),
+    source=quoted("Theorem 3.2 and Lemma C.7"),
     cases=(
         *signed(extremals(0.05, 0.5, 1.0), (1e-6, 0.01, 0.5), 1, (1, 10, 40, 100)),
         *signed(("relu", "tanh", "gelu", "exp"), 0.01, (1, -1), 20),
@@ -372,7 +372,7 @@ THM_32_SHARP = numeric(
     title="The best correlation bound in delta and mu, attained by a quadratic activation",
     statement=r"r_0 = 1 - \delta, \quad r_{l+1} = r_l \left(1 - \mu (1 - r_l)\right)",
     assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2",),
-    source=Source(KEY, "Theorem 3.2 (sharpened)", Reading.OURS),
+    source=ours("Theorem 3.2 (sharpened)"),
     cases=grid(mu=(0.015, 0.2665, 1.0), delta=(1e-12, 1e-3, 0.5), depth=(1, 30, 200)),
     predict=_predict_envelope,
     measure=_measure_envelope,
@@ -384,29 +384,14 @@ THM_32_SHARP = numeric(
 )
 
 
-def _relu_layer(rho: Any, total: Any) -> Any:
-    half = (mpmath.sqrt(1 - rho * rho) + (mpmath.pi - mpmath.acos(rho)) * rho) / (
-        2 * mpmath.pi
-    )
-    return (half - 1 / (2 * mpmath.pi)) / total
-
-
 def _measure_map(*, activation: str, depth: int) -> list[Any]:
     """Closed forms, with the digits that distances from 1e-15 up lose on the way."""
-    out = []
     # Distances double at most with a layer: a digit is lost in three of them.
     with mpmath.workdps(60 + depth // 3):
-        for rho in _MAP_POINTS:
-            r = mpmath.mpf(rho)
-            for _ in range(depth):
-                if activation == "relu":
-                    r = _relu_layer(r, mpmath.mpf(1) / 2 - 1 / (2 * mpmath.pi))
-                elif activation == "erf":
-                    r = mpmath.asin(2 * r / 3) / mpmath.asin(mpmath.mpf(2) / 3)
-                else:
-                    r = mpmath.sinh(r) / mpmath.sinh(1)
-            out.append(r)
-    return out
+        return [
+            pairs.correlations(pairs.LAWS[activation], r, depth)[-1]
+            for r in _MAP_POINTS
+        ]
 
 
 _MAP_POINTS = (-1.0, -1.0 + 1e-15, -0.9, -0.2, -1e-3, 1e-8, 0.3, 0.95, 1.0 - 1e-12)
@@ -421,7 +406,7 @@ THM_32_MAP = numeric(
     items=("Thm3.2", "DefC.1"),
     title="Kernels of a thousand layers from one table, to twelve digits",
     statement=r"K_{ij} = \hat\sigma^{(L)}(x_i \cdot x_j)",
-    source=Source(KEY, "Lemma C.4, the limit"),
+    source=quoted("Lemma C.4, the limit"),
     cases=(
         *grid(activation="relu", depth=(1, 10, 100, 1000)),
         *grid(activation=("erf", "sin"), depth=(2, 300)),
@@ -430,6 +415,6 @@ THM_32_MAP = numeric(
     measure=_measure_map,
     # The promise of theory.kernels. Values below 1e-290 have left float64's range.
     compare=AgreesTo(relative=1e-12, absolute=1e-290),
-    must_refute=changed(_predict_map, "The kernel of one layer more.", depth=plus(1)),
+    must_refute=mistake("The kernel of one layer more.", depth=plus(1)),
     uses=("dc/eq1-matrices",),
 )

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from theory import kernels
 from verify import integrals
-from verify.claim import Evidence, Source, adversarial, grid, numeric
-from verify.claims._predictors import always, changed, mapped
+from verify.claim import Evidence, adversarial, grid, numeric
+from verify.claims._predictors import always, changed, mistake
 from verify.claims._searches import SEEDS, searched
 from verify.claims.deep_conditioning._recursions import (
     eigenvalues,
@@ -24,9 +24,9 @@ from verify.claims.deep_conditioning._recursions import (
     separation,
     unit_points,
 )
+from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.claims.deep_conditioning._subjects import (
     DIFFERENTIABLE,
-    KEY,
     KINKED,
     NONLINEAR,
     NORMRELU,
@@ -44,7 +44,6 @@ from verify.claims.deep_conditioning._subjects import (
 )
 from verify.claims.deep_conditioning.length_series import ENTIRE, entire_coefficient
 from verify.compare import AgreesTo, Array, AtLeast, AtMost
-from verify.reading import Reading
 
 Points = tuple[float, ...]
 
@@ -79,7 +78,7 @@ EQ2 = numeric(
     title="Normalised activations have mean 0 and second moment 1",
     statement=r"\sigma = \frac{s - \mathbb{E}\,s(X)}{\mathrm{sd}(s(X))}, \quad"
     r" a_0 = 0, \quad \sum_{k \ge 1} a_k^2 = 1",
-    source=Source(KEY, "Equation 2"),
+    source=quoted("Equation 2"),
     cases=grid(activation=(*NONLINEAR, "identity")),
     predict=_predict_normalised,
     measure=_measure_normalised,
@@ -110,7 +109,7 @@ ASM_A = numeric(
     title="The separation of near-duplicate inputs is computed without losing digits",
     statement=r"\delta = \min_{i \ne j} \left(1 - |x_i \cdot x_j|\right)",
     assumptions=("unit inputs",),
-    source=Source(KEY, "Assumption A"),
+    source=quoted("Assumption A"),
     cases=(
         *grid(n=6, dim=4, spread=(1e-7, 1e-4, 1e-2, 3.0), seed=(1, 2)),
         # 1 - |cos| = 0.0185 of two inputs, which cosines know to two digits less.
@@ -134,17 +133,16 @@ ASM_B = adversarial(
     title="Assumption B implies Assumption A with the same delta",
     statement=r"\lambda_{\min}(G) \le \min_{i \ne j} \left(1 - |G_{ij}|\right)",
     assumptions=("unit diagonal",),
-    source=Source(KEY, "Assumptions A and B"),
+    source=quoted("Assumptions A and B"),
     # Two inputs: both sides are 1 - |rho|.
     cases=grid(n=(2, 5), dim=(3, 6), spread=(0.1, 1.0), seed=3),
     predict=_predict_separation,
     measure=_measure_least,
     # As dc/asmA.
     compare=AtMost(relative=1e-14),
-    must_refute=mapped(
-        _predict_separation,
+    must_refute=mistake(
         "Half of 1 - rho^2, a pair's determinant over the most its trace allows.",
-        lambda delta: delta * (2.0 - delta) / 2.0,
+        then=lambda delta: delta * (2.0 - delta) / 2.0,
     ),
     uses=("dc/asmA",),
     examples=searched(
@@ -177,7 +175,7 @@ DUAL = adversarial(
     title="Dual activations at correlations from -1 to 1, both ends included",
     statement=r"\hat\sigma(\rho) = \mathbb{E}[\sigma(u) \sigma(v)]"
     r" = \sum_{k \ge 0} a_k^2 \rho^k",
-    source=Source(KEY, "Definition C.1"),
+    source=quoted("Definition C.1"),
     cases=grid(activation=(*SMOOTH, *KINKED, "hermite(5)")),
     predict=_predict_dual,
     measure=partial(measured, "dual", RHOS),
@@ -220,7 +218,7 @@ SLOPE = adversarial(
     title="The derivative of the dual is the dual of the derivative",
     statement=r"\hat\sigma'(\rho) = \mathbb{E}[\sigma'(u) \sigma'(v)]",
     assumptions=("the derivative is square integrable",),
-    source=Source(KEY, "Definition C.1"),
+    source=quoted("Definition C.1"),
     cases=grid(activation=(*_DIFFERENTIABLE, "hermite(5)")),
     predict=_predict_slopes,
     measure=_measure_slopes,
@@ -248,7 +246,7 @@ DISTANCE = numeric(
     title="Small distances between near-duplicates keep every digit through a layer",
     statement=r"\delta \mapsto 1 - \frac{\hat\sigma(1 - \delta)}{\hat\sigma(1)}, \quad"
     r" 10^{-18} \le \delta \le 2",
-    source=Source(KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=grid(activation=(*SMOOTH, *KINKED)),
     predict=_predict_distance,
     measure=partial(measured, "distance", DELTAS),
@@ -286,8 +284,7 @@ DUAL_MANY = replace(
     cases=(*_TABLED, *_PIECEWISE),
     predict=_DUALS,
     measure=partial(measured, "dual", _TRIED),
-    must_refute=changed(
-        _DUALS,
+    must_refute=mistake(
         "The absolute correlations, as if every activation were even.",
         points=tuple(np.abs(_TRIED)),
     ),
@@ -357,7 +354,7 @@ UNEQUAL = numeric(
     title="Dual activations of inputs with unequal variances",
     statement=r"\hat\sigma(\rho; \gamma_1, \gamma_2) = \mathbb{E}[\sigma(z_1)"
     r" \sigma(z_2)]",
-    source=Source(KEY, "Definition C.1 and Appendix D"),
+    source=quoted("Definition C.1 and Appendix D"),
     cases=(
         *grid(
             activation=("hard_tanh", "leaky_relu(0.1)", "elu", "selu", "relu_squared"),
@@ -399,7 +396,7 @@ DEF_31 = adversarial(
     title="The coefficient of non-linearity mu, down to 1e-8",
     statement=r"\mu = 1 - \left(\mathbb{E}[X \sigma(X)]\right)^2",
     assumptions=("sigma normalised: mean 0 and second moment 1",),
-    source=Source(KEY, "Definition 3.1"),
+    source=quoted("Definition 3.1"),
     # The least nonlinear: mu = 1e-8, where 1 - a_1^2 has lost eight digits.
     cases=grid(activation=(*NONLINEAR, {"a": [0.0, 1.0, 1e-4]})),
     predict=mu_of,
@@ -424,7 +421,7 @@ LEM_C2 = adversarial(
     items=("LemC.2",),
     title="The coefficient of non-linearity mu is at most one",
     statement=r"\mu \le 1",
-    source=Source(KEY, "Lemma C.2"),
+    source=quoted("Lemma C.2"),
     cases=grid(activation=NONLINEAR),
     predict=always(1.0),
     measure=measured_mu,
@@ -445,7 +442,7 @@ LEM_C2_POSITIVE = adversarial(
     title="The coefficient mu is positive: at least the energies of orders 2 to 8",
     statement=r"\mu = \sum_{k \ge 2} a_k^2 \ge \sum_{k=2}^{8} a_k^2 > 0",
     assumptions=("not affine: one of a_2 to a_8 is not zero",),
-    source=Source(KEY, "Lemma C.2"),
+    source=quoted("Lemma C.2"),
     # Equality for polynomials up to that degree.
     cases=grid(
         activation=(*NONLINEAR, {"a": [0.0, 1.0, 1e-4]}, {"a": [0.5, 0.5, 0, 1]})
@@ -454,7 +451,7 @@ LEM_C2_POSITIVE = adversarial(
     measure=measured_mu,
     # Energies to 1e-13 relative; of callables by quadrature, 1e-15 of the whole.
     compare=AtLeast(rounding=1e-15, relative=1e-12, trivial=0.0),
-    must_refute=changed(_ENERGY, "The energies from the linear part on.", first=1),
+    must_refute=mistake("The energies from the linear part on.", first=1),
     uses=("dc/def3.1",),
     version=2,
     examples=_ANY_NONLINEAR,
@@ -479,7 +476,7 @@ C_4 = numeric(
     items=("C.4",),
     title="The coefficient mu of an unnormalised activation, from its dual",
     statement=r"\mu = 1 - \frac{\hat\sigma'(0)}{\hat\sigma(1) - \hat\sigma(0)}",
-    source=Source(KEY, "Appendix C.4"),
+    source=quoted("Appendix C.4"),
     cases=grid(activation=NONLINEAR),
     predict=_predict_from_dual,
     measure=measured_mu,
@@ -531,7 +528,7 @@ TAB_1 = numeric(
     statement=r"\mathrm{ReLU:}\; \hat\sigma(\rho) = \frac{\sqrt{1 - \rho^2} + (\pi -"
     r" \arccos \rho) \rho}{\pi}, \quad \mu = \frac{\pi - 2}{2 (\pi - 1)}",
     assumptions=("unit second moment, not centred",),
-    source=Source(KEY, "Appendix C.4, table"),
+    source=quoted("Appendix C.4, table"),
     cases=grid(activation=_TABLE_1),
     predict=_predict_table_1,
     measure=_measure_table_1,
@@ -599,15 +596,14 @@ TAB_2 = numeric(
     title="Variance, mu, nu, mean and slope of twenty-nine activations",
     statement=r"\mathrm{Var}\,s, \quad \mu, \quad \nu, \quad \mathbb{E}\,s, \quad"
     r" D = \mathbb{E}[\sigma'^2]",
-    source=Source(KEY, "Appendix C.4, beyond its table", Reading.OURS),
+    source=ours("Appendix C.4, beyond its table"),
     cases=grid(activation=_TABLE_2),
     predict=_predict_table_2,
     measure=_measure_table_2,
     compare=AgreesTo(relative=1e-13, absolute=1e-16),
-    must_refute=mapped(
-        _predict_table_2,
+    must_refute=mistake(
         "The coefficients mu and nu exchanged.",
-        lambda row: [row[0], row[2], row[1], *row[3:]],
+        then=lambda row: [row[0], row[2], row[1], *row[3:]],
     ),
     uses=("dc/def3.1", "dc/defC.20", "dc/defC.1-derivative"),
     finding="The slope is infinite for the step: it has no tangent kernel (E7).",
@@ -663,7 +659,7 @@ COEFFICIENTS = numeric(
     items=("Tab2", "DefC.1"),
     title="Hermite coefficients of 25 activations, at 23 orders up to 201",
     statement=r"a_k = \mathbb{E}[s(X) h_k(X)], \quad k \le 201",
-    source=Source(KEY, "Definition C.1"),
+    source=quoted("Definition C.1"),
     # SELU's mean vanishes by the choice of its constants: dc/tab2 leaves it out too. Of
     # the identity nothing is left from order 2 on.
     cases=grid(

@@ -10,16 +10,16 @@ import numpy as np
 
 from theory import conditioning as dc
 from theory import optimization as rates
-from verify.claim import Source, grid, numeric
-from verify.claims._predictors import changed, plus
+from verify.claim import grid, numeric
+from verify.claims._predictors import mistake, plus
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._lengths import FUNCTIONS, panels
-from verify.claims.deep_conditioning._subjects import KEY, subject
+from verify.claims.deep_conditioning._sources import as_read, ours
+from verify.claims.deep_conditioning._subjects import subject
 from verify.claims.deep_conditioning.conditioning import exact_burn_in, quadratic_law
 from verify.claims.deep_conditioning.nonsingularity import smallest_arc_eigenvalue
 from verify.compare import Array, AtLeast, AtMost
 from verify.integrals import BITS
-from verify.reading import Reading
 
 # --- Remark E.4: rates at any depth -------------------------------------------------------
 
@@ -55,15 +55,13 @@ REM_E4 = numeric(
         "equal correlations 1 - delta",
         "step n / lambda_max",
     ),
-    source=Source(KEY, "Remark E.4 (with the attained condition number)", Reading.OURS),
+    source=ours("Remark E.4 (with the attained condition number)"),
     # 2 log(1 - 1/kappa) a step: nearly -2/kappa where the kernel is badly conditioned.
     cases=grid(mu=(0.2665, 1.0), n=(2, 7), delta=0.01, depth=(0, 2, 5), t=(1, 40)),
     predict=_predict_descent,
     measure=_measure_descent,
     compare=AtMost(relative=1e-12),
-    must_refute=changed(
-        _predict_descent, "The condition number one layer further on.", depth=plus(1)
-    ),
+    must_refute=mistake("The condition number one layer further on.", depth=plus(1)),
     uses=("dc/thmE.8", "dc/cor3.7-attained"),
 )
 
@@ -100,7 +98,7 @@ REM_E7 = numeric(
     statement=r"C^L \le C^3 \left(\frac{1}{2\delta}\right)^{2a} (2n)^{2b}, \quad"
     r" a = \frac{\log C}{\log(1 + \mu/2)}, \; b = \frac{\log C}{-\log(1 - \mu/2)}",
     assumptions=("delta <= 1/2", "L: the depth from which Corollary 3.5 holds"),
-    source=Source(KEY, "Remark E.7 (exponents ours)", Reading.READING),
+    source=as_read("Remark E.7 (exponents ours)"),
     cases=grid(
         delta=("1/100", "1/100000", "1/2"),
         mu=("1/64", "4/15", "1"),
@@ -169,7 +167,7 @@ EQ22 = numeric(
     r" \frac{C^4 t^2}{2}, \quad \log \mathbb{E}\, e^{t (\sigma(u)^2 - 1)} \le"
     r" \frac{C^4 t^2}{8}",
     assumptions=("|sigma| <= C; the paper's constant is not specified",),
-    source=Source(KEY, "Equations 22 and 23", Reading.READING),
+    source=as_read("Equations 22 and 23"),
     # Attained for t -> 0 by the sign of uncorrelated units.
     cases=grid(activation=("sign", "sin"), rho=(0.0, 0.5, -0.9)),
     predict=_predict_log_mgf,
@@ -209,7 +207,7 @@ EQ27 = numeric(
     " suggests",
     statement=r"\Pr(|g_1| \le \theta) \ge \frac{\sqrt{\delta}}{\sqrt{8\pi}\, n},"
     r" \quad \theta = \frac{\sqrt{\delta}}{4n}, \; g_1 \sim N(0, 1 - \theta^2)",
-    source=Source(KEY, "Equation 27 (with its constant)", Reading.READING),
+    source=as_read("Equation 27 (with its constant)"),
     cases=grid(n=(2, 3, 50), delta=(1.0, 0.1, 1e-8)),
     predict=_predict_window,
     measure=_measure_window,
@@ -237,9 +235,7 @@ NOTE_H1 = numeric(
     title="The cited bound on the ReLU kernel, logarithmic in n, holds for points on arcs",
     statement=r"\lambda_{\min} \ge \frac{0.1\, \delta^{3/2}}{\log^{3/2} n}",
     assumptions=("infinite width", "equally spaced points on an arc; constant ours"),
-    source=Source(
-        KEY, "Note after Theorem H.1, citing Panigrahi et al.", Reading.READING
-    ),
+    source=as_read("Note after Theorem H.1, citing Panigrahi et al."),
     cases=(
         *grid(n=(2, 3, 4, 6, 8, 20), delta="1e-6"),
         *grid(n=(2, 4), delta=("0.3", "1e-2")),

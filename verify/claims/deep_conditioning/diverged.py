@@ -5,11 +5,10 @@ import numpy.typing as npt
 import torch
 
 from empirical.normrelu.tangent import conditions
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
+from verify.claims.deep_conditioning._sources import ours
 from verify.compare import AgreesTo
-from verify.reading import Reading
 
-_KEY = "agarwal2021deep"
 _SPECTRA = ((1.0, 1.0, 1.0, 1.0), (0.5, 2.0, 3.0, 40.0), (1e-4, 1.0, 2.0, 1e3))
 
 
@@ -48,7 +47,7 @@ CONDITIONS = numeric(
     uses=("dc/sec7-steps",),
     title="Measured condition numbers leave out networks that diverged",
     statement=r"\log_{10} \frac{\lambda_1}{\lambda_n}",
-    source=Source(_KEY, "Section 7", Reading.OURS),
+    source=ours("Section 7"),
     cases=grid(seed=(1, 2)),
     predict=_predict,
     measure=_measure,

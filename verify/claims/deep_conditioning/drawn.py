@@ -10,12 +10,11 @@ import numpy as np
 from theory import activations as act
 from theory import plots
 from theory.phase.diagram import Diagram
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
 from verify.claims._predictors import changed
 from verify.claims.deep_conditioning import _pairs as pairs
-from verify.claims.deep_conditioning._subjects import KEY
+from verify.claims.deep_conditioning._sources import ours
 from verify.compare import AgreesTo, Identical
-from verify.reading import Reading
 
 _POINTS = 9
 _DEPTHS = (1, 3, 8)
@@ -43,19 +42,11 @@ def _drawn(activation: str, depths: tuple[int, ...]) -> list[Any]:
 
 def _measure_curves(*, activation: str) -> list[Any]:
     """The normalised dual, the diagonal, and the dual's iterates, at nine correlations."""
-    law, one = pairs.Normalised(pairs.LAWS[activation]), mpmath.mpf(1)
+    law = pairs.LAWS[activation]
     with mpmath.workdps(_DIGITS):
-        rho = [mpmath.mpf(k) / 4 - 1 for k in range(_POINTS)]
-
-        def dual(r: Any) -> Any:
-            return law.two(one, one, r)[0]
-
-        found, layers, values = [*map(dual, rho), *rho], 0, rho
-        for depth in _DEPTHS:
-            for _ in range(depth - layers):
-                values = [dual(r) for r in values]
-            found, layers = [*found, *values], depth
-        return found
+        rho = (mpmath.mpf(k) / 4 - 1 for k in range(_POINTS))
+        courses = [pairs.correlations(law, r, _DEPTHS[-1]) for r in rho]
+        return [each[depth] for depth in (1, 0, *_DEPTHS) for each in courses]
 
 
 CURVES = numeric(
@@ -65,7 +56,7 @@ CURVES = numeric(
     statement=r"\hat\sigma(\rho),\quad"
     r" \hat\sigma^{(L)}(\rho) = \hat\sigma(\hat\sigma(\cdots\hat\sigma(\rho)))",
     assumptions=("normalised activation",),
-    source=Source(KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=grid(activation=("relu", "erf", "gelu")),
     predict=partial(_drawn, depths=_DEPTHS),
     measure=_measure_curves,
@@ -117,7 +108,7 @@ HEAT = numeric(
     title="Plots of kernels: every cell shows one entry, and white is zero",
     statement=r"K_{ij} \in [-\max_{kl} |K_{kl}|,\ \max_{kl} |K_{kl}|]",
     assumptions=("a finite real matrix",),
-    source=Source(KEY, "Equation 1", Reading.OURS),
+    source=ours("Equation 1"),
     cases=({},),
     predict=_predict_heat,
     measure=_measure_heat,
@@ -199,7 +190,7 @@ LABELS = numeric(
     title="Plots: depth maps at doubling depths, one label of the edge, phases named"
     " inside",
     statement=r"L = 1, 2, 4, \ldots, 32",
-    source=Source(KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=({},),
     predict=_predict_labels,
     measure=_measure_labels,

@@ -16,13 +16,13 @@ import numpy as np
 
 from theory import activations as act
 from theory import kernels
-from verify.claim import Source, grid, numeric
-from verify.claims._predictors import changed
+from verify.claim import grid, numeric
+from verify.claims._predictors import mistake
 from verify.claims.deep_conditioning import _pairs as pairs
-from verify.claims.deep_conditioning._subjects import KEY, law, measured, subject
+from verify.claims.deep_conditioning._sources import ours, quoted
+from verify.claims.deep_conditioning._subjects import law, measured, subject
 from verify.compare import AgreesTo, Array
-from verify.integrals import BITS
-from verify.reading import Reading
+from verify.integrals import BITS, hermite_polynomial, mpf
 
 # --- opposite inputs --------------------------------------------------------------------
 
@@ -41,14 +41,12 @@ OPPOSITE = numeric(
     title="Slopes of duals keep every digit next to opposite inputs",
     statement=r"\hat\sigma'(-1 + d) = \mathbb{E}[\sigma'(u) \sigma'(v)], \quad"
     r" 2^{-40} \le d \le \tfrac14",
-    source=Source(KEY, "Definition C.1"),
+    source=quoted("Definition C.1"),
     cases=grid(activation=("relu", "relu_squared", "hard_tanh", "leaky_relu(0.1)")),
     predict=_predict_opposite,
     measure=partial(measured, "slope", [d - 1.0 for d in _DISTANCES]),
     compare=AgreesTo(relative=1e-12),
-    must_refute=changed(
-        _predict_opposite, "The value at half the distance.", nearer=0.5
-    ),
+    must_refute=mistake("The value at half the distance.", nearer=0.5),
     uses=("dc/defC.1-derivative",),
 )
 
@@ -105,7 +103,7 @@ WAVE = numeric(
     items=("DefC.1",),
     title="Duals of functions with many waves",
     statement=r"\sigma(x) = \tfrac{x}{2} + \sin \omega x, \quad \omega \in \{9, 40\}",
-    source=Source(KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=grid(frequency=_WAVES),
     predict=_predict_wave,
     measure=_measure_wave,
@@ -172,7 +170,7 @@ STEEP = numeric(
     statement=r"\sigma(x) = \mathrm{sgn}(x) |x|^p, \quad \hat\sigma(\rho) ="
     r" \frac{2^{p+1} \Gamma(1 + p/2)^2}{\pi} \rho\,"
     r" {}_2F_1(\tfrac{1-p}2, \tfrac{1-p}2; \tfrac32; \rho^2)",
-    source=Source(KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=grid(power=(0.4, 0.6, 0.75, 0.9)),
     predict=_predict_steep,
     measure=_measure_steep,
@@ -237,7 +235,7 @@ STEEP_UNEQUAL = numeric(
     title="Duals of a function with an infinite slope and a kink, of unequal inputs",
     statement=r"\sigma(x) = \mathrm{sgn}(x) |x|^{3/4} + \tfrac12 (x - 1)_+, \quad"
     r" \hat\sigma(\rho; \gamma_1, \gamma_2) = \mathbb{E}[\sigma(z_1) \sigma(z_2)]",
-    source=Source(KEY, "Definition C.1 and Appendix D", Reading.OURS),
+    source=ours("Definition C.1 and Appendix D"),
     cases=grid(rho=(-0.6, 0.5, 0.98), var_x=0.5, var_y=3.0),
     predict=_predict_unequal,
     measure=_measure_unequal,
@@ -288,7 +286,7 @@ FORMULAS = numeric(
     statement=r"\hat\sigma(\rho; \gamma_1, \gamma_2),\quad"
     r" \partial_\rho \hat\sigma(\rho; \gamma_1, \gamma_2),\quad"
     r" 1 - \hat\sigma(1 - \delta)",
-    source=Source(KEY, "Definition C.1 and Appendix D"),
+    source=quoted("Definition C.1 and Appendix D"),
     cases=grid(
         activation=(
             *("relu", "relu_squared", "erf", "gelu"),
@@ -344,7 +342,7 @@ SLOPE = numeric(
     title="Derivatives of length maps, of short and long inputs",
     statement=r"\frac{d}{d\gamma} \mathbb{E}\, \sigma(\sqrt\gamma X)^2 ="
     r" \mathbb{E}[\sigma'^2 + \sigma \sigma'']",
-    source=Source(KEY, "Appendix D", Reading.OURS),
+    source=ours("Appendix D"),
     cases=(
         *grid(activation=("erf", "gelu", "sin", "cos", "exp", "gaussian")),
         *grid(activation="relu_squared"),
@@ -449,14 +447,13 @@ def _moments(shape: str, q: Any) -> tuple[Any, Any]:
 
 
 def _powers(shape: str) -> list[Any]:
-    """Return a polynomial's coefficients, by He_k+1 = x He_k - k He_k-1."""
-    a = _HERMITE[shape]
-    low, high = np.zeros((2, len(a)), dtype=object)
-    high[0], total = mpmath.mpf(1), np.zeros(len(a), dtype=object)
-    for k, value in enumerate(a):
-        total = total + mpmath.mpf(value) / mpmath.sqrt(mpmath.factorial(k)) * high
-        low, high = high, np.roll(high, 1) - k * low
-    return list(total)
+    """Return a polynomial's coefficients by powers."""
+    total = [mpmath.mpf(0)] * len(_HERMITE[shape])
+    for k, value in enumerate(_HERMITE[shape]):
+        size = mpmath.mpf(value) / mpmath.sqrt(mpmath.factorial(k))
+        for n, c in enumerate(hermite_polynomial(k).coeffs()):
+            total[n] += size * mpf(c)
+    return total
 
 
 def _density(c: float, d: float, r: Any) -> Any:
@@ -511,7 +508,7 @@ PIECED = replace(
     measure=_measure_pieced,
     # Of sums that cancel, of the rounding of sizes below a thousand.
     compare=AgreesTo(relative=1e-12, absolute=1e-15),
-    must_refute=changed(_predict_pieced, "Lengths a thousandth longer.", further=1.001),
+    must_refute=mistake("Lengths a thousandth longer.", further=1.001),
 )
 
 # --- the tangent kernel of opposite inputs ----------------------------------------------
@@ -534,15 +531,13 @@ KERNEL = numeric(
     items=("Eq7", "DefC.1"),
     title="Tangent kernels of opposite inputs through one layer",
     statement=r"T(-1 + d) = \hat\sigma(-1 + d) + (-1 + d)\, \hat\sigma'(-1 + d)",
-    source=Source(KEY, "Equation 7"),
+    source=quoted("Equation 7"),
     cases=grid(activation=("relu", "relu_squared", "hard_tanh", "elu")),
     predict=_predict_kernel,
     measure=_measure_kernel,
     # The library's promise: 1e-12 of the diagonal.
     compare=AgreesTo(absolute=1e-12),
-    must_refute=changed(
-        _predict_kernel, "The kernel at half the distance.", nearer=0.5
-    ),
+    must_refute=mistake("The kernel at half the distance.", nearer=0.5),
     uses=("dc/defC.1-opposite",),
 )
 

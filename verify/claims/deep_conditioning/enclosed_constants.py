@@ -7,8 +7,8 @@ import flint
 
 from theory import activations as act
 from theory import lengths
-from verify.claim import Source, certified, grid
-from verify.claims._predictors import always, changed, mapped
+from verify.claim import certified, grid
+from verify.claims._predictors import always, changed, mistake
 from verify.claims.deep_conditioning._energies import (
     CATALOGUE,
     SLOPED,
@@ -17,12 +17,12 @@ from verify.claims.deep_conditioning._energies import (
     powers,
     slope_energy,
 )
-from verify.claims.deep_conditioning._normrelu import KEY, inverse_scale_squared
+from verify.claims.deep_conditioning._normrelu import inverse_scale_squared
+from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.claims.deep_conditioning._subjects import NORMRELU, mu_of, nu_of, subject
 from verify.claims.deep_conditioning.normrelu_fact1 import length_jet
 from verify.compare import Enclosed, Enclosure
 from verify.enclose import BITS, above, below
-from verify.reading import Reading
 
 _SETTING = ("Ball arithmetic (Arb): integrals at 100 bits, tails included",)
 _WORDS = "this number"
@@ -169,7 +169,7 @@ CLAIMS = (
         items=("Def3.1", "C.4", "LemC.2", "Tab1", "Tab2"),
         title="The coefficient of non-linearity mu of 33 activations, enclosed",
         statement=r"\mu = 1 - \frac{(E\,X\sigma(X))^2}{\operatorname{Var}\sigma(X)}",
-        source=Source(KEY, "Definition 3.1"),
+        source=quoted("Definition 3.1"),
         cases=grid(activation=CATALOGUE),
         predict=mu_of,
         measure=_measure_mu,
@@ -184,7 +184,7 @@ CLAIMS = (
         title="The coefficient of non-affinity nu of 32 activations, enclosed",
         statement=r"\nu = 1 - \frac{(E\,\sigma(X))^2 + (E\,X\sigma(X))^2}"
         r"{E\,\sigma(X)^2} \in (0, 1]",
-        source=Source(KEY, "Definition C.20"),
+        source=quoted("Definition C.20"),
         cases=grid(activation=tuple(n for n in CATALOGUE if n != NORMRELU)),
         predict=nu_of,
         measure=_measure_nu,
@@ -197,7 +197,7 @@ CLAIMS = (
         items=("Tab2", "Eq2"),
         title="Means and variances of 31 activations, enclosed",
         statement=r"E\,\sigma(X), \quad \operatorname{Var}\sigma(X)",
-        source=Source(KEY, "Equation 2; the table is ours", Reading.OURS),
+        source=ours("Equation 2; the table is ours"),
         # The pieces of SELU and NormReLU are enclosed up to their scale alone.
         cases=grid(
             activation=tuple(n for n in CATALOGUE if n not in ("selu", NORMRELU)),
@@ -215,7 +215,7 @@ CLAIMS = (
         items=("Tab2", "Eq7", "E7"),
         title="Growth of the tangent kernel per layer for 23 activations, enclosed",
         statement=r"D = \frac{E\,\sigma'(X)^2}{\operatorname{Var}\sigma(X)}",
-        source=Source(KEY, "Equation 7; the table is ours", Reading.OURS),
+        source=ours("Equation 7; the table is ours"),
         cases=grid(activation=SLOPED),
         predict=_predict_slope,
         measure=_measure_slope,
@@ -228,7 +228,7 @@ CLAIMS = (
         items=("LemC.26", "Thm3.10"),
         title="Fixed points of the duals of uncentred activations, enclosed",
         statement=r"\hat\sigma(\bar\rho) = \bar\rho < 1,\quad E\,\sigma'^2 > E\,\sigma^2",
-        source=Source(KEY, "Lemma C.26"),
+        source=quoted("Lemma C.26"),
         cases=grid(activation=_UNCENTRED),
         predict=_predict_fixed_point,
         measure=fixed_point_enclosed,
@@ -244,7 +244,7 @@ CLAIMS = (
         title="The kink of the NormReLU of a given scale, enclosed",
         statement=r"\lambda(c) = \lambda,\quad"
         r" \lambda(c)^{-2} = (1 + c^2)\Phi(-c) - c\varphi(c) - b(c)^2",
-        source=Source(KEY, "Equation 4"),
+        source=quoted("Equation 4"),
         cases=grid(scale=(1.0507009873554805, 1.05, 1.5)),
         larger_cases={"certify": grid(scale=(1.001, 1.1, 2.0, 10.0))},
         predict=_predict_kink,
@@ -267,7 +267,7 @@ CLAIMS = (
         title="The kink below which NormReLU keeps lengths bounded, enclosed",
         statement=r"\lim_{\gamma \to \infty} \frac{\hat\sigma_0(\gamma)}{\gamma}"
         r" = \frac{\lambda^2}{2} < 1 \iff c < -0.37666",
-        source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
+        source=ours("Appendix D.4 (sharpened)"),
         cases=({},),
         predict=partial(_predict_kink, scale=2.0**0.5),
         # The limit of length(gamma)/gamma is lambda^2/2: below one for scales below
@@ -284,17 +284,15 @@ CLAIMS = (
         items=("E12",),
         title="The squared length above which lengths diverge under NormReLU, enclosed",
         statement=r"\hat\sigma_0(\gamma) = \gamma > 1,\quad c \in (-0.3767, 0)",
-        source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
+        source=ours("Appendix D.4 (sharpened)"),
         cases=grid(c=(-0.35, -0.3, -0.2, -0.1)),
         larger_cases={"certify": grid(c=(-0.36, -0.25, -0.15, -0.09))},
         predict=lengths.unstable_length,
         measure=_measure_unstable,
         # Relative 1e-12 of lengths up to 255.
         compare=Enclosed(radius=1e-12, rounding=3e-10),
-        must_refute=mapped(
-            lengths.unstable_length,
-            "The length in the place of its square.",
-            lambda square: square**0.5,
+        must_refute=mistake(
+            "The length in the place of its square.", then=lambda square: square**0.5
         ),
         uses=("dc/E12-unstable",),
         assumptions=("a root is proved, not that it is the only one",),

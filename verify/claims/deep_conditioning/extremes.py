@@ -14,12 +14,13 @@ import mpmath
 import numpy as np
 
 from theory import activations as act
-from verify.claim import Source, grid, numeric
-from verify.claims._predictors import changed, plus
+from verify import integrals
+from verify.claim import grid, numeric
+from verify.claims._predictors import mistake, plus
 from verify.claims.deep_conditioning._lengths import panels
-from verify.claims.deep_conditioning._subjects import KEY, subject
+from verify.claims.deep_conditioning._sources import ours, quoted
+from verify.claims.deep_conditioning._subjects import subject
 from verify.compare import AgreesTo, Array
-from verify.reading import Reading
 
 # --- square integrable functions --------------------------------------------------------
 
@@ -65,7 +66,7 @@ NORM = numeric(
     title="Functions without a second moment are refused, on whichever side they grow",
     statement=r"\mathbb{E}\, e^{2 c Z^2} = (1 - 4 c)^{-1/2} \text{ for } c < \tfrac14,"
     r" \quad \infty \text{ for } c \ge \tfrac14",
-    source=Source(KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=grid(rate=(-1.0, 0.1, 0.2, 0.25, 0.3), one_sided=(False, True)),
     predict=_predict_norm,
     measure=_measure_norm,
@@ -119,7 +120,7 @@ LOW = numeric(
     title="Hermite coefficients of a function that bends at a kink, at variance two",
     statement=r"a_k = \mathbb{E}\, \sigma(\sqrt v Z)\, h_k(Z), \quad"
     r" \sigma = \frac{x}{1 + |x|}, \ \frac{1}{(1 + |x|)^2}",
-    source=Source(KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=grid(slope=(False, True), var=2.0),
     predict=_predict_low,
     measure=_measure_low,
@@ -139,31 +140,16 @@ def _predict_coefficient(*, activation: str, var: float, order: int) -> float:
     return float(found[order])
 
 
-def _sigmoid(x: Any) -> Any:
-    return 1 / (1 + (-x).exp())
-
-
-_ANALYTIC: dict[str, Callable[[Any], Any]] = {
-    "sigmoid": _sigmoid,
-    "silu": lambda x: x * _sigmoid(x),
-    "quick_gelu": lambda x: x * _sigmoid(flint.arb("1.702") * x),
-}
-
-
 def _measure_coefficient(*, activation: str, var: float, order: int) -> float:
     """An integral in ball arithmetic, 1e-330 of it certain."""
-    function = _ANALYTIC[activation]
+    function = integrals.SMOOTH[activation]
     with flint.ctx.workprec(_BITS):
         root = flint.arb(var).sqrt()
-        # He_k / sqrt(k!) by its own recurrence, as a polynomial.
-        low, high = flint.arb_poly([0]), flint.arb_poly([1])
-        x = flint.arb_poly([0, 1])
-        for k in range(order):
-            low, high = high, x * high - k * low
+        he = integrals.hermite_polynomial(order)
         scale = flint.arb(order).fac().sqrt() * (2 * flint.arb.pi()).sqrt()
 
         def integrand(z: Any, _: Any) -> Any:
-            return function(root * z) * high(z) * (-z * z / 2).exp()
+            return function(root * z) * he(z) * (-z * z / 2).exp()
 
         panels = range(-_REACH, _REACH, 5)
         parts = (flint.acb.integral(integrand, a, a + 5).real for a in panels)
@@ -186,7 +172,7 @@ HIGH = numeric(
     title="Hermite coefficients far below the largest keep their digits",
     statement=r"a_k = \mathbb{E}\, \sigma(\sqrt v Z)\, h_k(Z), \quad"
     r" 10^{-42} < |a_k| < 10^{-4}",
-    source=Source(KEY, "Definition C.1"),
+    source=quoted("Definition C.1"),
     cases=(
         {"activation": "sigmoid", "var": 0.75, "order": 11},
         {"activation": "sigmoid", "var": 0.0625, "order": 101},
@@ -224,13 +210,11 @@ POWER = numeric(
     uses=("dc/defC.1-callable",),
     title="The dual of a Hermite polynomial given as a callable is a power",
     statement=r"\sigma = h_k \implies \hat\sigma(\rho) = \rho^k",
-    source=Source(KEY, "Definition C.1"),
+    source=quoted("Definition C.1"),
     cases=grid(order=(2, 11)),
     predict=_predict_power,
     measure=_measure_power,
     # Of the largest, the slope at one: quadrature and rounding of the library, 1e-13.
     compare=AgreesTo(absolute=1e-13),
-    must_refute=changed(
-        _predict_power, "The dual of the next polynomial.", order=plus(1)
-    ),
+    must_refute=mistake("The dual of the next polynomial.", order=plus(1)),
 )

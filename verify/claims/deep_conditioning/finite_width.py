@@ -22,14 +22,12 @@ from empirical.randomness import torch_generator
 from theory import activations as act
 from theory import conditioning as dc
 from theory import kernels
-from verify.claim import Source, grid, statistical, trend
+from verify.claim import grid, statistical, trend
 from verify.claims._predictors import always, changed, plus
 from verify.claims.deep_conditioning._populations import relu_layer
+from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.claims.deep_conditioning._subjects import normalised
 from verify.compare import Array, Estimate, MeanAtMost, MeanEquals, Outcome, SlopeEquals
-from verify.reading import Reading
-
-_KEY = "agarwal2021deep"
 
 # --- the measured side ---------------------------------------------------------------
 
@@ -319,7 +317,7 @@ EQ1 = statistical(
     r" \quad \mathbb{E}_W\, \Theta_W(x, x') = \hat\sigma(\rho)"
     r" + \rho\, \hat\sigma'(\rho)",
     assumptions=("standard Gaussian weights", "unit inputs, one of them antipodal"),
-    source=Source(_KEY, "Equations 1 and 7, and Appendix C before Lemma C.4"),
+    source=quoted("Equations 1 and 7, and Appendix C before Lemma C.4"),
     cases=_ONE_LAYER(activation=("relu", "erf", "tanh"), width=64, draws=4000),
     larger_cases={
         "full": _ONE_LAYER(
@@ -352,7 +350,7 @@ DEEP_MEAN = statistical(
         "normalised ReLU and erf, three hidden layers",
         "standard Gaussian weights",
     ),
-    source=Source(_KEY, "Lemma C.4"),
+    source=quoted("Lemma C.4"),
     cases=_THREE_LAYERS(kernel="nngp", activation=_SOME, width=128, draws=40_000),
     larger_cases={
         "full": _THREE_LAYERS(
@@ -380,7 +378,7 @@ DEEP_TANGENT = statistical(
     statement=r"2\,\mathbb{E}\,\Theta^{(2m)} - \mathbb{E}\,\Theta^{(m)} = T"
     r" + O\left(\frac{1}{m^2}\right)",
     assumptions=DEEP_MEAN.assumptions,
-    source=Source(_KEY, "Equation 7"),
+    source=quoted("Equation 7"),
     # Kernels of erf spread half as far as those of ReLU.
     cases=(
         *_THREE_LAYERS(kernel="ntk", activation="relu", width=128, draws=3500),
@@ -411,7 +409,7 @@ ERROR = statistical(
     statement=r"m\, \mathbb{E} (K^{(m)} - K)^2 = \mathbb{E}\, \sigma(u)^2 \sigma(v)^2"
     r" - \hat\sigma(\rho)^2",
     assumptions=("normalised ReLU, one hidden layer",),
-    source=Source(_KEY, "Lemma C.4, at finite width", Reading.OURS),
+    source=ours("Lemma C.4, at finite width"),
     cases=_ONE_ENTRY(width=(16, 64, 256, 1024)),
     larger_cases={"full": _ONE_ENTRY(width=(16, 64, 256, 1024, 4096, 16_384))},
     predict=_predict_error,
@@ -434,7 +432,7 @@ RATE = trend(
     title="Kernel errors of deep networks fall like width^(-1/2)",
     statement=r"\mathrm{sd}(K^{(m)}_{ij}) \propto m^{-1/2}",
     assumptions=("three hidden layers",),
-    source=Source(_KEY, "Lemma C.4, at finite width", Reading.OURS),
+    source=ours("Lemma C.4, at finite width"),
     cases=_BY_WIDTH(widths=([64, 1024],), seeds=64, draws=16),
     larger_cases={"gpu": _BY_WIDTH(widths=([256, 8192],), seeds=64, draws=64)},
     predict=always(-0.5),
@@ -455,7 +453,7 @@ TANGENT_RATE = trend(
     title="Tangent kernels of drawn networks vary the less, the wider they are",
     statement=r"\mathrm{sd}(\Theta^{(m)}_{ij}) \propto m^{-a}, \quad 0 < a < 1",
     assumptions=RATE.assumptions,
-    source=Source(_KEY, "Equation 7, at finite width", Reading.OURS),
+    source=ours("Equation 7, at finite width"),
     cases=_BY_WIDTH(widths=([64, 128, 256, 512],), seeds=16, draws=16),
     larger_cases={
         "gpu": _BY_WIDTH(
@@ -484,7 +482,7 @@ DIGIT_BOUNDS = statistical(
         "kappa_L: the better of the infinite-width bounds under Assumptions A and B",
         "correlation matrices of the last layer",
     ),
-    source=Source(_KEY, "Corollaries 3.3 and 3.7, at finite width", Reading.OURS),
+    source=ours("Corollaries 3.3 and 3.7, at finite width"),
     cases=_STEEP(
         n=20, width=4096, depths=([1, 2, 4, 8, 16, 32, 64, 128],), draws=16, seed=13
     ),
@@ -515,7 +513,7 @@ VARIANCE = statistical(
     " 1/width",
     statement=r"m\, \mathbb{E}\, \rho_L^2 \to \frac{1}{\mu (2 - \mu)}",
     assumptions=("odd activation, depth large against 1/mu",),
-    source=Source(_KEY, "Theorem 3.2, at finite width", Reading.OURS),
+    source=ours("Theorem 3.2, at finite width"),
     cases=_STEEP(n=20, width=(2048, 4096), depth=80, draws=24, seed=21),
     predict=_predict_variance,
     measure=_measure_off_diagonal,
@@ -543,9 +541,7 @@ PLATEAU_PRINTED = statistical(
         "read at a fixed width: contribution 1 speaks of a random network",
         "Corollary 3.3 itself is about the limit of infinite width",
     ),
-    source=Source(
-        _KEY, "Section 1.1, contribution 1, and Corollary 3.3", Reading.READING
-    ),
+    source=as_read("Section 1.1, contribution 1, and Corollary 3.3"),
     cases=_STEEP(n=20, width=8192, depth=100, draws=24, seed=22),
     predict=_predict_vanishing,
     measure=_measure_plateau,
@@ -571,7 +567,7 @@ PLATEAU_SLOPE = trend(
         "tanh(3x)",
         "depth at which the infinite-width condition number is below 1 + 1e-7",
     ),
-    source=Source(_KEY, "Corollary 3.3, at finite width", Reading.OURS),
+    source=ours("Corollary 3.3, at finite width"),
     cases=_STEEP(n=12, widths=([512, 4096],), depth=80, draws=40, seed=31),
     larger_cases={
         "full": _STEEP(n=20, widths=([512, 16_384],), depth=120, draws=32, seed=31)

@@ -17,15 +17,15 @@ from theory import activations as act
 from theory import conditioning, hermite, kernels, lengths, optimization
 from verify import integrals
 from verify.claim import Case, Claim, Source, grid, numeric
-from verify.claims._predictors import changed, mapped, plus, scaled, times
+from verify.claims._predictors import mistake, plus, times
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._lengths import gaussian_panels
-from verify.claims.deep_conditioning._subjects import KEY, law, normalised, subject
+from verify.claims.deep_conditioning._sources import as_read, forced, ours, quoted
+from verify.claims.deep_conditioning._subjects import law, normalised, subject
 from verify.claims.deep_conditioning.conditioning import exact_bound
 from verify.claims.deep_conditioning.uncentred import counted_start, exact_fixed_point
 from verify.compare import AgreesTo, Array
-from verify.reading import Reading
 
 _MODULES = {
     "conditioning": conditioning,
@@ -201,43 +201,31 @@ def _measure(*, function: str, **case: Any) -> Any:
 
 
 def _cases(function: str, **axes: Any) -> tuple[Case, ...]:
-    return grid(function=(function,), **axes)
-
-
-_KINDS = {"Lem": "Lemma", "Thm": "Theorem", "Cor": "Corollary"}
-
-
-def _place(items: tuple[str, ...]) -> str:
-    """Return the places of the paper among items, in words.
-
-    >>> _place(("Thm3.4", "Cor3.5", "E5"))
-    'Theorem 3.4, Corollary 3.5'
-    """
-    return ", ".join(f"{_KINDS[i[:3]]} {i[3:]}" for i in items if i[:3] in _KINDS)
+    return grid(function=function, **axes)
 
 
 def _formula(
-    name: str,
+    id: str,
     items: tuple[str, ...],
+    source: Source,
     title: str,
     statement: str,
     *cases: Case,
-    reading: Reading,
     uses: tuple[str, ...] = (),
 ) -> Claim:
     return numeric(
-        id=f"dc/{name}",
+        id=id,
         items=items,
         title=title,
         statement=statement,
-        source=Source(KEY, _place(items), reading),
+        source=source,
         cases=cases,
         predict=_predict,
         measure=_measure,
         # Powers to order 300 of a base rounded once: 300 ulp; whole numbers exactly.
         compare=AgreesTo(relative=1e-13, absolute=1e-14),
-        must_refute=scaled(
-            _predict, 2.0, "Twice every value, a factor of one half lost."
+        must_refute=mistake(
+            "Twice every value, a factor of one half lost.", then=times(2.0)
         ),
         uses=uses,
     )
@@ -247,7 +235,7 @@ _MUS = (0.015858317676985129, _RELU_MU, 1.0)
 
 
 def _tangent_cases(form: str, depth: tuple[int, ...]) -> tuple[Case, ...]:
-    axes: dict[str, Any] = {"delta": (0.01,), "mu": (_RELU_MU, 1.0), "form": (form,)}
+    axes: dict[str, Any] = {"delta": 0.01, "mu": (_RELU_MU, 1.0), "form": form}
     return (
         *_cases("conditioning.ntk_ratio_bound", depth=depth, **axes),
         *_cases("conditioning.ntk_min_eigenvalue_bound", depth=depth, **axes),
@@ -255,14 +243,14 @@ def _tangent_cases(form: str, depth: tuple[int, ...]) -> tuple[Case, ...]:
 
 
 def _tangent_condition_cases(form: str) -> tuple[Case, ...]:
-    axes: dict[str, Any] = {"assumption": ("A", "B"), "form": (form,)}
+    axes: dict[str, Any] = {"assumption": ("A", "B"), "form": form}
     return (
         *_cases(
             "conditioning.ntk_condition_bound",
             depth=(151, 200),
-            delta=(0.01,),
-            mu=(_RELU_MU,),
-            n=(100,),
+            delta=0.01,
+            mu=_RELU_MU,
+            n=100,
             **axes,
         ),
         *_cases(
@@ -277,31 +265,32 @@ def _tangent_condition_cases(form: str) -> tuple[Case, ...]:
 
 BOUNDS = (
     _formula(
-        "lemC.5-values",
+        "dc/lemC.5-values",
         ("LemC.5",),
+        forced("Lemma C.5"),
         "Values of the one-layer bound, on both sides of delta = 1/2",
         r"1 - (1 + \mu/2) \delta, \quad (1 - \mu/2) (1 - \delta)",
         *_cases("conditioning.one_layer_bound", delta=(1e-6, 0.3, 0.5, 0.8), mu=_MUS),
-        reading=Reading.FORCED,
     ),
     _formula(
-        "lemD.6-values",
+        "dc/lemD.6-values",
         ("LemD.6",),
+        forced("Lemma D.6"),
         "Values of the one-layer bound for odd functions at two lengths",
         r"\sqrt{B_{\mu_x} B_{\mu_y}}, \quad"
         r" B_\mu = \max\{1 - (1 + \mu/2) \delta, (1 - \mu/2) (1 - \delta)\}",
         *_cases(
             "lengths.odd_correlation_bound",
             rho=(-0.75, 0.125),
-            mu_x=(_RELU_MU,),
+            mu_x=_RELU_MU,
             mu_y=(0.0158, 1.0),
         ),
-        reading=Reading.FORCED,
         uses=("dc/lemC.5-values",),
     ),
     _formula(
-        "lemC.14-values",
+        "dc/lemC.14-values",
         ("LemC.14",),
+        ours("Lemma C.14"),
         "Values of the bound on the dual's slope, as restored and as sharpened",
         r"\frac{1}{\delta}, \quad 1 - \frac{2\mu}{1 + \mu} \delta",
         *_cases(
@@ -310,12 +299,12 @@ BOUNDS = (
             mu=_MUS,
             form=("printed", "sharp"),
         ),
-        reading=Reading.OURS,
     ),
     replace(
         _formula(
-            "lemC.5-envelope",
+            "dc/lemC.5-envelope",
             ("LemC.5", "Thm3.2"),
+            ours("Lemma C.5, Theorem 3.2"),
             "The extremal correlation after thousands of layers with small mu",
             r"r_{l+1} = r_l (1 - \mu (1 - r_l))",
             *_cases(
@@ -324,77 +313,77 @@ BOUNDS = (
                 delta=(1e-9, 1e-3, 0.3),
                 mu=(0.0155, 0.003),
             ),
-            reading=Reading.OURS,
         ),
         # The promise of the library.
         compare=AgreesTo(relative=1e-13),
     ),
     _formula(
-        "cor3.7-values",
+        "dc/cor3.7-values",
         ("Cor3.3", "Cor3.7"),
+        as_read("Corollary 3.3, Corollary 3.7"),
         "Values of the top-layer kernel's condition bounds, before and after the burn-in",
         r"1 + 2n (1 - \mu/2)^{L - L_0}, \quad 1 + n (1 - \mu/2)^{L - L_0}, \quad"
         r" 1 + n \frac{B}{1 - B}",
         *_cases(
             "conditioning.nngp_condition_bound",
             depth=(80, 151),
-            delta=(0.01,),
+            delta=0.01,
             mu=(_RELU_MU, 1.0),
             n=(7, 100),
-            assumption=("A",),
+            assumption="A",
         ),
         *_cases(
             "conditioning.nngp_condition_bound",
             depth=(0, 3, 8, 60),
-            delta=(0.01,),
+            delta=0.01,
             mu=(_RELU_MU, 1.0),
             n=(7, 100),
-            assumption=("B",),
+            assumption="B",
         ),
-        reading=Reading.READING,
         uses=("dc/B-values",),
     ),
     _formula(
-        "thm3.4-values",
+        "dc/thm3.4-values",
         ("Thm3.4", "Thm3.8", "E5"),
+        as_read("Theorem 3.4, Theorem 3.8"),
         "Values of the restored tangent-kernel bounds, at even and odd depth",
         r"2 B(L/2, \delta), \quad 1 - 2 B(L/2, \delta)",
         *_tangent_cases("printed", depth=(4, 9, 13, 40, 80, 101)),
-        reading=Reading.READING,
         uses=("dc/B-values",),
     ),
     _formula(
-        "thm3.4-envelope-values",
+        "dc/thm3.4-envelope-values",
         ("Thm3.4", "Thm3.8", "E6"),
+        ours("Theorem 3.4, Theorem 3.8"),
         "Values of the sharpened tangent-kernel bounds, before and after the burn-in",
         r"B(L, \delta), \quad 1 - B(L, \delta)",
         *_tangent_cases("sharp", depth=(1, 9, 80, 101)),
-        reading=Reading.OURS,
         uses=("dc/B-values",),
     ),
     _formula(
-        "cor3.5-values",
+        "dc/cor3.5-values",
         ("Cor3.5", "Cor3.9"),
+        as_read("Corollary 3.5, Corollary 3.9"),
         "Values of the restored condition bound and threshold depth of the tangent kernel",
         r"1 + 4n (1 - \mu/2)^{L/2 - L_0}, \quad L \ge 2 L_0 + \frac{2 \log 2n}"
         r"{-\log(1 - \mu/2)}",
         *_tangent_condition_cases("printed"),
-        reading=Reading.READING,
         uses=("dc/B",),
     ),
     _formula(
-        "cor3.5-sharp-values",
+        "dc/cor3.5-sharp-values",
         ("Cor3.5", "Cor3.9", "E6"),
+        ours("Corollary 3.5, Corollary 3.9"),
         "Values of the sharpened condition bound and depth of the tangent kernel",
         r"1 + 2n (1 - \mu/2)^{L - L_0}, \quad L \ge L_0 + \frac{\log n}"
         r"{-\log(1 - \mu/2)}",
         *_tangent_condition_cases("sharp"),
-        reading=Reading.OURS,
         uses=("dc/B",),
     ),
     _formula(
-        "thmE.8-values",
+        "dc/thmE.8-values",
         ("ThmE.8",),
+        ours("Theorem E.8"),
         "Values of the least-squares descent rate, as restored and as improved",
         r"e^{-t/\kappa}, \quad e^{-2t/\kappa}",
         *_cases(
@@ -403,11 +392,11 @@ BOUNDS = (
             condition_number=(1.0, 7.5),
             printed=(True, False),
         ),
-        reading=Reading.OURS,
     ),
     _formula(
-        "thmE.5-factor",
+        "dc/thmE.5-factor",
         ("ThmE.5",),
+        ours("Theorem E.5"),
         "The factor by which a gradient step shrinks the loss is attained by two residuals",
         r"\left(\frac{\kappa - 1}{\kappa + 1}\right)^2",
         *_cases(
@@ -415,11 +404,11 @@ BOUNDS = (
             min_eigenvalue=(1, 3),
             max_eigenvalue=(4, 100),
         ),
-        reading=Reading.OURS,
     ),
     _formula(
-        "thmE.9-values",
+        "dc/thmE.9-values",
         ("ThmE.9",),
+        as_read("Theorem E.9"),
         "Values of the number of SGD steps that halve the loss, and of restarts",
         r"\left\lceil \frac{2 n \beta}{\lambda_{\min}} \right\rceil, \quad"
         r" \left\lceil \log_2 \frac{f(w_0)}{\epsilon} \right\rceil",
@@ -430,17 +419,15 @@ BOUNDS = (
             min_eigenvalue=(0.375, 4),
         ),
         # Three steps; 2 * 3 * 0.1 / 0.2 is 3.0000000000000004 in float64.
-        *_cases(
-            "optimization.sgd_steps", n=(3,), squared_norm=(0.1,), min_eigenvalue=(0.2,)
-        ),
+        *_cases("optimization.sgd_steps", n=3, squared_norm=0.1, min_eigenvalue=(0.2,)),
         *_cases(
             "optimization.sgd_restarts", initial=(1.0, 3.0, 64.0), target=(0.5, 0.01)
         ),
-        reading=Reading.READING,
     ),
     _formula(
-        "thmF.2-values",
+        "dc/thmF.2-values",
         ("ThmF.2",),
+        as_read("Theorem F.2"),
         "Values of the number of statistical queries that a tolerance requires",
         r"\frac{\tau^2}{2\, \mathbb{E}_W (\mathbb{E}_x f g)^2} - 1",
         *_cases(
@@ -449,16 +436,14 @@ BOUNDS = (
             squared_correlation=(1e-3, 1e-9),
         ),
         *_cases(
-            "optimization.query_lower_bound",
-            tolerance=(1e200,),
-            squared_correlation=(1e200,),
+            "optimization.query_lower_bound", tolerance=1e200, squared_correlation=1e200
         ),
-        reading=Reading.READING,
         uses=("dc/thm5.1-odd",),
     ),
     _formula(
-        "lemG.1-values",
+        "dc/lemG.1-values",
         ("LemG.1", "Thm6.1"),
+        ours("Lemma G.1, Theorem 6.1"),
         "Values of the depth, covariance bound and risk bound of benign overfitting",
         r"L_0(\delta) + \left\lceil \frac{\log s}{-\log(1 - \mu/2)} \right\rceil,"
         r" \quad \frac{28}{3}"
@@ -475,17 +460,16 @@ BOUNDS = (
             s=(2, 100),
         ),
         *_cases("optimization.excess_risk_bound", n=(4, 5000), optimum_norm=(0.0, 2.5)),
-        reading=Reading.OURS,
         uses=("dc/B",),
     ),
     _formula(
-        "thmH.1-values",
+        "dc/thmH.1-values",
         ("ThmH.1", "LemH.3"),
+        as_read("Theorem H.1, Lemma H.3"),
         "Values of Theorem H.1's eigenvalue bound and of Lemma H.3's probability",
         r"\frac{\delta^{3/2}}{n^4}, \quad \frac{\sqrt\delta}{10 n}",
         *_cases("optimization.one_layer_min_eigenvalue", n=(1, 3), delta=(0.3, 1.0)),
         *_cases("optimization.separation_event_bound", n=(1, 7), delta=(0.04, 1.0)),
-        reading=Reading.READING,
     ),
 )
 
@@ -512,7 +496,7 @@ LEM_C8 = numeric(
     items=("LemC.8",),
     title="Two inputs attain the eigenvalue bound of Lemma C.8",
     statement=r"\lambda_{\min}(f[M]) = f(1) - f(1 - \delta), \quad n = 2",
-    source=Source(KEY, "Lemma C.8"),
+    source=quoted("Lemma C.8"),
     cases=grid(power=(1, 2, 7), delta=(0.1, 0.7)),
     predict=_predict_transfer,
     measure=_measure_transfer,
@@ -548,15 +532,13 @@ THM_310 = numeric(
     r" \frac{\log(\bar\delta / 2\delta)}{\log(1 + \nu \bar\delta / 2)}"
     r" \right\rceil\right)",
     assumptions=("D > 1",),
-    source=Source(KEY, "Theorem 3.10 and Lemma C.30", Reading.OURS),
+    source=ours("Theorem 3.10 and Lemma C.30"),
     cases=grid(activation=("gelu", "silu"), delta=(1e-4, 0.05)),
     predict=_predict_convergence,
     measure=_measure_convergence,
     # The fixed point to an absolute 1e-13, and all that is read off there.
     compare=AgreesTo(absolute=1e-12),
-    must_refute=changed(
-        _predict_convergence, "The burn-in from twice the separation.", delta=times(2.0)
-    ),
+    must_refute=mistake("The burn-in from twice the separation.", delta=times(2.0)),
     uses=("dc/lemC.26", "dc/defC.20"),
 )
 
@@ -582,7 +564,7 @@ E3_FLOOR = numeric(
     items=("E3",),
     title="Values of the finite-width floor of the mean correlation, from a_2 and mu",
     statement=r"\frac{a_2^2}{\mu^2 (2 - \mu)\, m}",
-    source=Source(KEY, "Theorem F.1 (corrected)", Reading.OURS),
+    source=ours("Theorem F.1 (corrected)"),
     cases=grid(activation=("relu", "gelu", "exp", "sigmoid"), width=(1, 128)),
     predict=_predict_floor,
     measure=_measure_floor,
@@ -622,16 +604,14 @@ LEM_D6 = numeric(
     title="The coefficient of non-linearity mu(gamma) at squared lengths from 1/2 to 7/4",
     statement=r"\mu(\gamma) = 1 - \frac{a_1(\gamma)^2}{\hat\sigma_0(\gamma)}, \quad"
     r" 1 - \frac{a_0(\gamma)^2 + a_1(\gamma)^2}{\hat\sigma_0(\gamma)}",
-    source=Source(KEY, "Lemma D.6"),
+    source=quoted("Lemma D.6"),
     cases=grid(activation=("tanh", "erf", "gelu"), gamma=(0.5, 1.0, 1.75)),
     predict=_predict_shares,
     measure=_measure_shares,
     # Energies to 1e-13 relative, a quotient of two.
     compare=AgreesTo(relative=5e-13),
-    must_refute=changed(
-        _predict_shares,
-        "The shares at unit length, whatever the input's length.",
-        gamma=1.0,
+    must_refute=mistake(
+        "The shares at unit length, whatever the input's length.", gamma=1.0
     ),
     uses=("dc/def3.1", "dc/eq15"),
 )
@@ -669,7 +649,7 @@ THM_311 = numeric(
     title="Contraction rate, settling depth and bound of inputs of squared length from 1/2",
     statement=r"\hat L = \left\lceil \frac{\log(2 |\gamma - 1| / \mu)}{-\log \alpha}"
     r" \right\rceil, \quad |\rho_L| \le B_{\mu/2}(L - \hat L, \delta)",
-    source=Source(KEY, "Theorems 3.11 and D.9", Reading.READING),
+    source=as_read("Theorems 3.11 and D.9"),
     cases=grid(
         activation=("tanh", "erf"),
         gamma_x=(0.5, 9.0),
@@ -681,8 +661,7 @@ THM_311 = numeric(
     measure=_measure_settled,
     # Powers to order 300 of 1 - mu/4.
     compare=AgreesTo(relative=1e-12, absolute=1e-13),
-    must_refute=changed(
-        _predict_settled,
+    must_refute=mistake(
         "Inputs of unit length, whose lengths need not settle.",
         gamma_x=1.0,
         gamma_y=1.0,
@@ -716,7 +695,7 @@ THM_I1 = numeric(
     title="The bound of Theorem I.1 solves its recursion",
     statement=r"|\rho_{l+1}| \le \alpha_\rho |\rho_l| + \beta t_l, \quad"
     r" t_{l+1} = \alpha t_l",
-    source=Source(KEY, "Theorem I.1", Reading.OURS),
+    source=ours("Theorem I.1"),
     cases=grid(
         alpha=(0.2, 0.7),
         beta=0.03,
@@ -763,13 +742,13 @@ EQ1 = numeric(
     statement=r"K_{ij} = \hat\sigma^{(L)}(\rho_{ij}), \quad T_{ij} = \sum_{h=1}^{L+1}"
     r" \hat\sigma^{(h-1)} \prod_{l=h}^{L} \hat\sigma'(\hat\sigma^{(l-1)})",
     assumptions=("unit inputs", "normalised"),
-    source=Source(KEY, "Equations 1 and 7"),
+    source=quoted("Equations 1 and 7"),
     cases=grid(activation=("relu", "tanh", "hard_tanh", "gelu"), depth=(1, 4)),
     predict=_predict_kernels,
     measure=_measure_kernels,
     # 1e-12 of the recursion; cosines of float64 rows to 3 ulp, with slope 2 a layer.
     compare=AgreesTo(relative=1e-12, absolute=1e-13),
-    must_refute=changed(_predict_kernels, "One hidden layer too many.", depth=plus(1)),
+    must_refute=mistake("One hidden layer too many.", depth=plus(1)),
     uses=("dc/eq7",),
 )
 
@@ -803,13 +782,13 @@ BETWEEN = numeric(
     title="Kernels between two sets of unit inputs, one input in both",
     statement=r"K(x_i, y_j) = \hat\sigma^{(L)}(x_i \cdot y_j)",
     assumptions=("unit inputs", "normalised"),
-    source=Source(KEY, "Equations 1 and 7"),
+    source=quoted("Equations 1 and 7"),
     cases=grid(activation="relu", depth=2),
     predict=_predict_between,
     measure=_measure_between,
     # As in dc/eq1-matrices.
     compare=AgreesTo(relative=1e-12, absolute=1e-13),
-    must_refute=changed(_predict_between, "The second set in reverse order.", step=-1),
+    must_refute=mistake("The second set in reverse order.", step=-1),
     uses=("dc/eq1-matrices",),
 )
 
@@ -843,13 +822,13 @@ EQ1_RAW = numeric(
     " layer",
     statement=r"K^{(l)} = \hat\sigma(K^{(l-1)}; \gamma_{l-1}, \gamma_{l-1})",
     assumptions=("unit inputs", "not normalised"),
-    source=Source(KEY, "Equation 1"),
+    source=quoted("Equation 1"),
     cases=grid(activation=("relu", "tanh", "gelu"), depth=(1, 3)),
     predict=_predict_raw,
     measure=_measure_raw,
     # 1e-12 of the recursion.
     compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=changed(_predict_raw, "One hidden layer too many.", depth=plus(1)),
+    must_refute=mistake("One hidden layer too many.", depth=plus(1)),
     uses=("dc/defC.1-unequal",),
 )
 
@@ -874,23 +853,17 @@ def _predict_deep(*, weight_var: float, bias_var: float, depth: int) -> list[flo
 
 def _measure_deep(*, weight_var: float, bias_var: float, depth: int) -> list[Any]:
     """Arcsines (Williams 1997), layer by layer at 256 bits."""
-    law = pairs.LAWS["erf"]
-    with mpmath.workprec(integrals.BITS):
-        w, b = _mpf(weight_var), _mpf(bias_var)
+    variances: dict[str, Any] = {"weight_var": weight_var, "bias_var": bias_var}
 
-        def between(p: Any, q: Any, k: Any) -> tuple[Any, Any]:
-            p, q, k = (w * v + b for v in (p, q, k))
-            t = k
-            for _ in range(depth):
-                (value, slope), one, two = law.two(p, q, k), law.one(p), law.one(q)
-                p, q, k = w * one[0] + b, w * two[0] + b, w * value + b
-                t = k + w * t * slope
-            return k, t
+    def between(*products: Any) -> tuple[Any, Any]:
+        first = pairs.affine(pairs.State(products, products), **variances)
+        end = pairs.recursion(pairs.LAWS["erf"], first, depth, **variances)[-1]
+        return end.k[2], end.t[2]
 
-        maps = [between(_mpf(1), _mpf(1), _mpf(r)) for r in _DEEP_RHOS]
-        rows = [between(*pairs.start(*pairs.rows(1.0, 1.0, t)).k) for t in _TURNS]
-        top, slow = zip(*maps, strict=True)
-        return [*top, *slow, *(v for both in rows for v in both)]
+    one, rows = _mpf(1), [pairs.rows(1.0, 1.0, turn) for turn in _TURNS]
+    top, slow = zip(*(between(one, one, _mpf(r)) for r in _DEEP_RHOS), strict=True)
+    turned = [between(*pairs.start(*row).k) for row in rows]
+    return [*top, *slow, *(v for both in turned for v in both)]
 
 
 EQ1_DEEP = numeric(
@@ -900,7 +873,7 @@ EQ1_DEEP = numeric(
     statement=r"K^{(l)} = \sigma_w^2 \tfrac2\pi \arcsin \tfrac{2 K^{(l-1)}}"
     r"{1 + 2 \gamma_{l-1}} + \sigma_b^2",
     assumptions=("unit inputs", "not normalised"),
-    source=Source(KEY, "Equations 1 and 7", Reading.OURS),
+    source=ours("Equations 1 and 7"),
     cases=(
         {"weight_var": 1.3, "bias_var": 0.1, "depth": 60},
         {"weight_var": 1.3, "bias_var": 0.1, "depth": 2},
@@ -910,7 +883,7 @@ EQ1_DEEP = numeric(
     measure=_measure_deep,
     # 1e-12 of the recursion.
     compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=changed(_predict_deep, "One hidden layer too many.", depth=plus(1)),
+    must_refute=mistake("One hidden layer too many.", depth=plus(1)),
     uses=("dc/eq1-raw",),
 )
 
@@ -955,13 +928,13 @@ EQ1_APART = numeric(
     statement=r"K^{(l+1)} = \cosh K^{(l)} / \cosh 1 \text{ or } (K^{(l)})^{30}, \quad"
     r" 1 - \rho \ge 2^{-53}",
     assumptions=("cosines of second moment one, and Hermite polynomials of order 30",),
-    source=Source(KEY, "Equations 1 and 7", Reading.OURS),
+    source=ours("Equations 1 and 7"),
     cases=(*grid(waves=40, powers=(11, 12)), {"waves": 60, "powers": 9, "first": 5}),
     predict=_predict_apart,
     measure=_measure_apart,
     # The library's promise: 1e-12 of the diagonal.
     compare=AgreesTo(absolute=1e-12),
-    must_refute=changed(_predict_apart, "One wave more.", waves=plus(1)),
+    must_refute=mistake("One wave more.", waves=plus(1)),
     uses=("dc/eq1-raw",),
 )
 
@@ -1000,14 +973,14 @@ THM_I1_RATE = numeric(
     title="Values of the constants in NormReLU's decay of correlations",
     statement=r"\alpha_\rho = 1 - \min_\gamma \nu(\gamma) \left(\delta -"
     r" \frac{\beta t_0}{1 - \alpha}\right)",
-    source=Source(KEY, "Theorem I.1", Reading.OURS),
+    source=ours("Theorem I.1"),
     cases=grid(kink=(-1.59, -1.0), gamma=(0.5, 1.25), delta=(0.5, 0.9)),
     predict=_predict_rate,
     measure=_measure_rate,
     # Energies to 1e-13, differences of numbers of size one.
     compare=AgreesTo(relative=5e-13, absolute=1e-13),
-    must_refute=changed(
-        _predict_rate, "The rate of inputs that are orthogonal at the start.", delta=1.0
+    must_refute=mistake(
+        "The rate of inputs that are orthogonal at the start.", delta=1.0
     ),
     uses=("dc/eq28", "dc/thmI.1-rest"),
 )
@@ -1085,7 +1058,7 @@ CALLABLE = numeric(
     items=("DefC.1",),
     title="Dual and slope of a user-defined function with a kink",
     statement=r"s(x) = (x - c)_+^2 + x/2",
-    source=Source(KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=(
         *grid(what=("energy", "dual", "slope", "distance", "bend")),
         *grid(what=("dual", "slope", "bend"), form="abs"),
@@ -1094,9 +1067,7 @@ CALLABLE = numeric(
     predict=_predict_callable,
     measure=_measure_callable,
     compare=AgreesTo(relative=1e-13),
-    must_refute=changed(
-        _predict_callable, "The function without its linear part.", linear=0.0
-    ),
+    must_refute=mistake("The function without its linear part.", linear=0.0),
     uses=("dc/defC.1-derivative", "dc/defC.1-distance"),
 )
 
@@ -1167,9 +1138,7 @@ FOUND = replace(
     measure=_measure_found,
     # The kink to rounding; the rest is what it is with the kink.
     compare=AgreesTo(relative=1e-12),
-    must_refute=changed(
-        _predict_found, "The functions without their linear part.", linear=0.0
-    ),
+    must_refute=mistake("The functions without their linear part.", linear=0.0),
     uses=("dc/defC.1-callable",),
 )
 
@@ -1197,7 +1166,7 @@ CUBIC = numeric(
     items=("DefC.1", "D.0"),
     title="The dual of a Hermite polynomial at unequal variances",
     statement=r"h_3(sx) = s^3 h_3(x) + \frac{3 s (s^2 - 1)}{\sqrt 6} h_1(x)",
-    source=Source(KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=grid(var_x=(0.5, 2.0), var_y=(1.0, 1.5)),
     predict=_predict_cubic,
     measure=_measure_cubic,
@@ -1234,17 +1203,13 @@ POLYNOMIAL = numeric(
     items=("DefC.1",),
     title="Normalised Hermite polynomials, by Rodrigues' formula",
     statement=r"h_k(x) = \frac{(-1)^k}{\sqrt{k!}} e^{x^2/2} \frac{d^k}{dx^k} e^{-x^2/2}",
-    source=Source(KEY, "Definition C.1"),
+    source=quoted("Definition C.1"),
     cases=grid(k=(0, 1, 2, 3, 8, 25)),
     predict=_predict_polynomial,
     measure=_measure_polynomial,
     # k steps of a recurrence, of the largest value.
     compare=AgreesTo(relative=1e-14, of_largest=True),
-    must_refute=changed(
-        _predict_polynomial,
-        "The physicists' Hermite polynomials.",
-        scale=math.sqrt(2.0),
-    ),
+    must_refute=mistake("The physicists' Hermite polynomials.", scale=math.sqrt(2.0)),
 )
 
 
@@ -1267,16 +1232,15 @@ DELTA = numeric(
     items=("delta", "AsmA"),
     title="The separation of a sample, from its most correlated pair",
     statement=r"\min_{i < j} \left(1 - \frac{|x_i \cdot x_j|}{|x_i| |x_j|}\right)",
-    source=Source(KEY, "Section 6, the definition of delta(s, eta)"),
+    source=quoted("Section 6, the definition of delta(s, eta)"),
     cases=grid(rows=([[3, 4], [-4, 3], [1, 7]], [[1, 2, 2], [-2, -3, -6], [4, 0, 3]])),
     predict=_predict_sample,
     measure=_measure_sample,
     # Squares of differences and sums of unit rows: d + 10 roundings.
     compare=AgreesTo(relative=1e-14),
-    must_refute=mapped(
-        _predict_sample,
+    must_refute=mistake(
         "A separation of 1 - rho^2 in the place of 1 - |rho|.",
-        lambda found: found * (2.0 - found),
+        then=lambda found: found * (2.0 - found),
     ),
     uses=("dc/asmA",),
 )

@@ -13,13 +13,13 @@ import mpmath
 import numpy as np
 
 from theory import kernels
-from verify.claim import Case, Source, grid, numeric
-from verify.claims._predictors import changed
+from verify.claim import Case, grid, numeric
+from verify.claims._predictors import mistake
 from verify.claims.deep_conditioning import _pairs as pairs
-from verify.claims.deep_conditioning._subjects import KEY, Subject, normalised, subject
+from verify.claims.deep_conditioning._sources import ours, quoted
+from verify.claims.deep_conditioning._subjects import Subject, normalised, subject
 from verify.compare import AgreesTo, Array
 from verify.integrals import BITS, Pieces
-from verify.reading import Reading
 
 
 def _law(name: str) -> pairs.Law:
@@ -84,7 +84,7 @@ COPIES = numeric(
     title="An input and its exact copy keep correlation one through 200 layers",
     statement=r"x = y \;\Rightarrow\; K_{xy} = \sqrt{K_{xx} K_{yy}}",
     assumptions=("normalised activation", "other inputs of other lengths present"),
-    source=Source(KEY, "Equation 1 and Appendix D"),
+    source=quoted("Equation 1 and Appendix D"),
     cases=(
         {"activation": "erf", "depth": 200, "seed": 11},
         {"activation": "relu", "depth": 5, "seed": 12},
@@ -143,7 +143,7 @@ DUPLICATES = numeric(
     r" x_1 \ne x_2, \quad \angle(x_1, x_2) \in \{0, 10^{-8}\}, \quad"
     r" |x_2| / |x_1| \in \{1, 1 + 10^{-12}, 1.5\}",
     assumptions=("normalised activation",),
-    source=Source(KEY, "Equation 1 and Appendix D, for close inputs", Reading.OURS),
+    source=ours("Equation 1 and Appendix D, for close inputs"),
     cases=(
         *_turned(("relu", "erf", "sin", "tanh"), _ANGLE, 1.0),
         *_turned("erf", (0.0, _ANGLE), _STEP),
@@ -208,7 +208,7 @@ FAN = numeric(
     title="Distances between inputs of two lengths in a dozen directions",
     statement=r"1 - \frac{K_{ij}}{\sqrt{K_{ii} K_{jj}}}, \quad |x_i| \in \{p, q\}",
     assumptions=("normalised activation, piecewise linear",),
-    source=Source(KEY, "Equation 1 and Appendix D", Reading.OURS),
+    source=ours("Equation 1 and Appendix D"),
     cases=(
         # From lengths below the kinks to those at which a layer saturates between
         # directions next to each other.
@@ -223,7 +223,7 @@ FAN = numeric(
     measure=_measure_fan,
     # The library's promise for 1 - correlation; of stored entries.
     compare=AgreesTo(relative=1e-10, absolute=_STORED),
-    must_refute=changed(_predict_fan, "One hidden layer too many.", depth=2),
+    must_refute=mistake("One hidden layer too many.", depth=2),
     uses=("dc/eq1-duplicates",),
 )
 
@@ -253,7 +253,7 @@ CONTINUITY = numeric(
     title="The deep kernel does not jump between equal and nearly equal input lengths",
     statement=r"|x_2| / |x_1| = 1 + n 2^{-52}, \quad n = 0, 1, 20, 60, 10^3, 10^6",
     assumptions=("normalised activation whose lengths converge",),
-    source=Source(KEY, "Appendix D, for close lengths", Reading.OURS),
+    source=ours("Appendix D, for close lengths"),
     # Between 20 and 60 the library stops taking the two lengths for one.
     cases=({"activation": "erf", "turn": 1e-4, "depth": 60},),
     predict=partial(_at_each_ratio, _predict_near),

@@ -16,13 +16,13 @@ import numpy as np
 
 from theory import activations as act
 from theory import kernels
-from verify.claim import Case, Source, grid, numeric
-from verify.claims._predictors import Prediction, changed, plus
+from verify.claim import Case, grid, numeric
+from verify.claims._predictors import Prediction, changed, mistake, plus
 from verify.claims.deep_conditioning import _pairs as pairs
-from verify.claims.deep_conditioning._subjects import KEY, normalised, subject
+from verify.claims.deep_conditioning._sources import ours, quoted
+from verify.claims.deep_conditioning._subjects import normalised, subject
 from verify.compare import AgreesTo, Array
 from verify.integrals import BITS, Pieces
-from verify.reading import Reading
 
 SQUARES = (1e-4, 100.0, 784.0, 3072.0, 1e4)
 
@@ -80,7 +80,7 @@ DUALS = numeric(
     title="Dual activations of very short, very long and unequal inputs",
     statement=r"\hat\sigma(\rho; \gamma_1, \gamma_2) = \mathbb{E}[\sigma(z_1)"
     r" \sigma(z_2)], \quad 10^{-4} \le \gamma \le 10^4",
-    source=Source(KEY, "Definition C.1 and Appendix D"),
+    source=quoted("Definition C.1 and Appendix D"),
     cases=tuple(
         {"activation": name, "var_x": p, "var_y": q, "rhos": rhos}
         for names, variances, rhos in (
@@ -127,7 +127,7 @@ LENGTHS = numeric(
     title="Length maps of very short and very long inputs",
     statement=r"\hat\sigma_0(\gamma) = \mathbb{E}\, \sigma(\sqrt\gamma X)^2, \quad"
     r" 10^{-4} \le \gamma \le 10^4",
-    source=Source(KEY, "Appendix D"),
+    source=quoted("Appendix D"),
     cases=grid(activation=("relu", "erf", "gelu", "tanh", "selu", "sin")),
     predict=_predict_lengths,
     measure=_measure_lengths,
@@ -252,7 +252,7 @@ NNGP = numeric(
     statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
     r" 10^{-4} \le |x|^2 \le 10^4",
     assumptions=("normalised activation, as it is at any length",),
-    source=Source(KEY, "Equation 1 and Appendix D"),
+    source=quoted("Equation 1 and Appendix D"),
     cases=_KERNELS,
     larger_cases={"full": _MORE},
     predict=partial(_predict, _library, 0),
@@ -270,7 +270,7 @@ NTK = replace(
     title="Deep tangent kernels of short, long and unequal inputs",
     statement=r"T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
     r" \sigma'(v)], \quad 10^{-4} \le |x|^2 \le 10^4",
-    source=Source(KEY, "Equation 7 and Appendix D"),
+    source=quoted("Equation 7 and Appendix D"),
     predict=partial(_predict, _library, 1),
     measure=partial(_measure, _states, 1),
     must_refute=partial(_wrong, 1),
@@ -278,15 +278,16 @@ NTK = replace(
 
 # --- variances other than 1, biases and residual connections --------------------------
 
-_INPUT_VAR, _INPUT_BIAS = 1.3, 0.2
+_INPUT_VAR, _INPUT_BIAS, _VAR, _BIAS = 1.3, 0.2, 1.7, 0.3
+"""Variances of the first layer's weights and biases, and of those that follow."""
 
 
 @lru_cache(maxsize=64)
 def _residual(
     p: float, q: float, *, activation: str, turn: float, depth: int, **given: Any
 ) -> Any:
-    across, given = given.pop("across", False), {"bias_var": 0.3} | given
-    layer = kernels.Layer(subject(activation), weight_var=1.7, **given)
+    across, given = given.pop("across", False), {"bias_var": _BIAS} | given
+    layer = kernels.Layer(subject(activation), weight_var=_VAR, **given)
     both = partial(kernels.nngp_ntk, weight_var=_INPUT_VAR, bias_var=_INPUT_BIAS)
     x, network = _rows(p, q, turn), [layer] * depth
     found = both(x, network)
@@ -300,29 +301,16 @@ def _residual(
 def _residual_states(
     p: float, q: float, *, activation: str, turn: float, depth: int, **given: Any
 ) -> Any:
-    """K' = c^2 K + w E s s + b and T' = w E s s + b + T (w E s' s' + c^2)."""
-    law = pairs.LAWS[activation]
-    with mpmath.workprec(BITS):
-        w, c2 = mpmath.mpf(1.7), mpmath.mpf(given["skip"]) ** 2
-        b = mpmath.mpf(given.get("bias_var", 0.3))
-        first = pairs.start(*_rows(p, q, turn))
-        k = [mpmath.mpf(_INPUT_VAR) * v + mpmath.mpf(_INPUT_BIAS) for v in first.k]
-        t = list(k)
-        for _ in range(depth):
-            found = (law.one(k[0]), law.one(k[1]), law.two(*k))
-            new = [w * value + b for value, _ in found]
-            t = [
-                n + old * (w * slope + c2)
-                for n, old, (_, slope) in zip(new, t, found, strict=True)
-            ]
-            k = [n + c2 * old for n, old in zip(new, k, strict=True)]
-        return k, t
+    given = {"weight_var": _VAR, "bias_var": _BIAS} | given
+    given.pop("across", False)
+    first = pairs.affine(pairs.start(*_rows(p, q, turn)), _INPUT_VAR, _INPUT_BIAS)
+    return pairs.recursion(pairs.LAWS[activation], first, depth, **given)[-1]
 
 
 def _of_the_root(which: int) -> Prediction:
     predict = partial(_predict, _residual, which)
-    mistake = "The share of a residual branch in the place of its square."
-    return changed(predict, mistake, skip=math.sqrt)
+    words = "The share of a residual branch in the place of its square."
+    return changed(predict, words, skip=math.sqrt)
 
 
 def _skipping(
@@ -341,7 +329,7 @@ NNGP_RESIDUAL = _like(
     title="Top-layer kernels with weight variances, bias variances and residual layers",
     statement=r"K' = c^2 K + \sigma_w^2 \mathbb{E}[\sigma(u) \sigma(v)] + \sigma_b^2",
     assumptions=("weights of the inputs have variance 1.3, their biases 0.2",),
-    source=Source(KEY, "Equation 1, with biases and skip connections", Reading.OURS),
+    source=ours("Equation 1, with biases and skip connections"),
     cases=(
         *_skipping(
             (*_BOTH, "gelu"),
@@ -373,7 +361,7 @@ NTK_RESIDUAL = replace(
     title="Tangent kernels with weight variances, bias variances and residual layers",
     statement=r"T' = \sigma_w^2 \mathbb{E}[\sigma(u) \sigma(v)] + \sigma_b^2"
     r" + T (\sigma_w^2 \mathbb{E}[\sigma'(u) \sigma'(v)] + c^2)",
-    source=Source(KEY, "Equation 7, with biases and skip connections", Reading.OURS),
+    source=ours("Equation 7, with biases and skip connections"),
     predict=partial(_predict, _residual, 1),
     measure=partial(_measure, _residual_states, 1),
     must_refute=_of_the_root(1),
@@ -446,7 +434,7 @@ NNGP_TURNED = replace(
     statement=r"K(U x, U y) = K(x, y), \quad U^T U = I",
     cases=_pair("erf", ([1.0, 1.0], [0.5, 2.0]), (1e-3, 1.2), 2),
     predict=_predict_turned,
-    must_refute=changed(_predict_turned, "One hidden layer too many.", depth=3),
+    must_refute=mistake("One hidden layer too many.", depth=3),
     uses=("dc/eq1-parallel",),
 )
 
@@ -560,7 +548,7 @@ NTK_VALUES = replace(
     statement=r"T_{ij} = K_{ij} + k_{ij}\, e^{-(k_{ii} + k_{jj}) / 2}"
     r" (4 \cosh k_{ij} + \sinh k_{ij}), \quad \sigma(x) = 2 \sin x + \cos x",
     assumptions=(*NNGP_VALUES.assumptions, "in one case five is added to the function"),
-    source=Source(KEY, "Equation 7 and Appendix D"),
+    source=quoted("Equation 7 and Appendix D"),
     # The values above are part of these: nearly opposite rows are asked here alone.
     cases=(
         *grid(squares=([2.0, 3.0],), turn=(0.02, 3.1), depth=1),
@@ -613,13 +601,11 @@ THRESHOLD = numeric(
     uses=("dc/defC.1-unequal",),
     title="The kernel of threshold units, of two inputs of unequal lengths",
     statement=r"K_{ij} = P(u > \theta, v > \theta), \quad \theta \in \{0, \tfrac12\}",
-    source=Source(KEY, "Equation 1 and Appendix D"),
+    source=quoted("Equation 1 and Appendix D"),
     cases=grid(threshold=(0.0, 0.5), squares=([0.49, 1.69],), turn=(0.01, 0.5, 3.1)),
     predict=_predict_threshold,
     measure=_measure_threshold,
     # The library's promise: 1e-12 of the diagonal.
     compare=AgreesTo(absolute=1e-13),
-    must_refute=changed(
-        _predict_threshold, "Inputs of unit length.", squares=[1.0, 1.0]
-    ),
+    must_refute=mistake("Inputs of unit length.", squares=[1.0, 1.0]),
 )

@@ -14,14 +14,12 @@ from empirical.conditioning import DigitProblem, accuracy, digit_problem, minimu
 from theory import activations as act
 from theory import kernels
 from theory import optimization as rates
-from verify.claim import Case, Claim, Source, grid, numeric, statistical, trend
-from verify.claims._predictors import always, changed
+from verify.claim import Case, Claim, grid, numeric, statistical, trend
+from verify.claims._predictors import always, changed, mistake
 from verify.claims.deep_conditioning import _populations as pop
+from verify.claims.deep_conditioning._sources import ours
 from verify.claims.deep_conditioning.overfitting import circle_case
 from verify.compare import AgreesTo, Array, AtMost, Estimate, MeanAtMost, MeanEquals
-from verify.reading import Reading
-
-_KEY = "agarwal2021deep"
 
 # --- Theorem 6.1 ---------------------------------------------------------------------
 
@@ -206,7 +204,7 @@ THM_61 = _of_theorem(
     title="Deep kernels interpolate noisy labels with vanishing excess risk",
     statement=r"R(\hat\theta) - R(\theta^*) \le"
     r" 56 (1 + \|\theta^*\|)^2 \frac{\log(8n^2/3)}{n}",
-    source=Source(_KEY, "Theorem 6.1 (constant ours)", Reading.OURS),
+    source=ours("Theorem 6.1 (constant ours)"),
     # Below n = 805 the bound is above one, the risk of predicting nothing.
     cases=(_cube(900, 41, 0.02, 2, 500), _cube(1000, 43, 0.01, 1, 600)),
     predict=_predict_excess,
@@ -230,7 +228,7 @@ THM_61_SHARPER = _of_theorem(
     title="The excess-risk bound of Theorem 6.1 without its logarithm",
     statement=r"R(\hat\theta) - R(\theta^*) \le \left(2 + \frac{2n}{1 - 1/(2n)}\right)"
     r" \frac{3.18}{n^2} (1 + \|\theta^*\|)^2",
-    source=Source(_KEY, "Theorem 6.1 (sharpened)", Reading.OURS),
+    source=ours("Theorem 6.1 (sharpened)"),
     cases=(_SAMPLES[1], _cube(150, 31, 0.1, 2, 700)),
     predict=_predict_excess_without_log,
     compare=AtMost(relative=1e-9, trivial=1.0),
@@ -248,7 +246,7 @@ THM_61_EXACT = _of_theorem(
     id="dc/thm6.1-exact",
     title="The excess risk of interpolation at the theorem's depth is (n + |theta*|^2) / N",
     statement=r"R(\hat\theta) - R(\theta^*) = \frac{n + \|\theta^*\|^2}{N}",
-    source=Source(_KEY, "Theorem 6.1 (what its hypothesis implies)", Reading.OURS),
+    source=ours("Theorem 6.1 (what its hypothesis implies)"),
     cases=(*_SAMPLES, _cube(150, 31, 0.5, 2, 700), _cube(900, 41, 0.02, 2, 500)),
     larger_cases={"full": (*_SAMPLES, _interpolate(32, 1_594_323, 0.5, 10, 400))},
     predict=_predict_exact,
@@ -268,7 +266,7 @@ THM_61_ZERO = numeric(
         _HYPOTHESIS[0],
         "points of a circle, one heavier, in whose direction the optimum lies",
     ),
-    source=Source(_KEY, "Theorem 6.1 (what its hypothesis implies)", Reading.OURS),
+    source=ours("Theorem 6.1 (what its hypothesis implies)"),
     cases=(_heavy(4, 6561, 1.6, 1.0), _heavy(8, 177_147, 1.64, 0.5)),
     predict=_predict_signal,
     measure=_measure_signal,
@@ -285,9 +283,7 @@ THM_61_ZERO = numeric(
     version=2,
 )
 
-_SECTION_6 = Source(
-    _KEY, "Section 6 (what its depth does to a given data set)", Reading.OURS
-)
+_SECTION_6 = ours("Section 6 (what its depth does to a given data set)")
 
 DIGITS_RATE = trend(
     id="dc/thm6.1-digits-rate",
@@ -306,9 +302,7 @@ DIGITS_RATE = trend(
     measure=_measure_slope,
     # K - I changes predictions at the first depth by below 2e-3, over 20 layers: 1e-4.
     compare=MeanEquals(discrepancy=0.01, rounding=1e-4),
-    must_refute=changed(
-        _predict_slope, "The rate of the paper's bound on correlations.", share=0.5
-    ),
+    must_refute=mistake("The rate of the paper's bound on correlations.", share=0.5),
     uses=("dc/def3.1", "dc/thm6.1-interpolant"),
     finding=(
         "Depth conditions the kernel by removing what distinguishes inputs from"

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from theory import lengths as closed
-from verify.claim import Case, Source, adversarial, grid
-from verify.claims._predictors import changed
+from verify.claim import Case, adversarial, grid
+from verify.claims._predictors import mistake
 from verify.claims._searches import searched
 from verify.claims.deep_conditioning._lengths import (
-    KEY,
     ODD,
     Array,
     expectation,
@@ -26,8 +25,8 @@ from verify.claims.deep_conditioning._lengths import (
     length,
     predicted_activation,
 )
+from verify.claims.deep_conditioning._sources import as_read, quoted
 from verify.compare import AtLeast, AtMost
-from verify.reading import Reading
 
 
 def linear_energy(name: str, scale: float, gamma: float) -> float:
@@ -149,7 +148,7 @@ LEM_D6 = adversarial(
         "odd activation, delta = 1 - |rho|",
         "g_mu(delta) = 1 - (1 + mu/2) delta up to 1/2, (1 - mu/2)(1 - delta) beyond",
     ),
-    source=Source(KEY, "Lemma D.6"),
+    source=quoted("Lemma D.6"),
     cases=grid(
         name=ODD,
         scale=3.0,
@@ -161,9 +160,7 @@ LEM_D6 = adversarial(
     measure=_measure_one_layer,
     # Sector quadrature 1e-12, mu to 1e-13.
     compare=AtMost(rounding=1e-11),
-    must_refute=changed(
-        _predict_one_layer, "All of mu in the place of its half.", times=2.0
-    ),
+    must_refute=mistake("All of mu in the place of its half.", times=2.0),
     uses=("dc/lemC.5", "dc/eq16", "dc/lemD.6-mu"),
     examples=searched(
         name=st.sampled_from(ODD),
@@ -180,7 +177,7 @@ EQ20 = adversarial(
     title="Within mu/2 of unit squared length, the non-linearity is still at least mu/2",
     statement=r"|\gamma - 1| \le \mu / 2 \;\Rightarrow\; \mu(\gamma) \ge \mu / 2",
     assumptions=("odd, increasing, concave on the positive half line", "E s(X)^2 = 1"),
-    source=Source(KEY, "Equation 20", Reading.READING),
+    source=as_read("Equation 20"),
     cases=grid(name=ODD, scale=(0.2, 3.0)),
     predict=_predict_half_mu,
     measure=_measure_nonlinearity,
@@ -200,7 +197,7 @@ THM_311 = adversarial(
         "odd, increasing, concave on the positive half line, not linear",
         "squared lengths at least 1/2, |cos| <= 1 - delta",
     ),
-    source=Source(KEY, "Theorems 3.11 and D.9", Reading.READING),
+    source=as_read("Theorems 3.11 and D.9"),
     cases=_DECAY_CASES,
     predict=_predict_decay,
     measure=_measure_decay,
@@ -223,14 +220,12 @@ THM_311_LENGTHS = adversarial(
     statement=r"|\gamma_L - 1| \le \frac{\mu}{2}, \quad L \ge \hat L = \left\lceil"
     r" \frac{\log(2 t_0 / \mu)}{\log(1 / \alpha_\sigma)} \right\rceil",
     assumptions=("as dc/thm3.11", "t_0 is the larger of |gamma_x - 1|, |gamma_y - 1|"),
-    source=Source(KEY, "Theorems 3.11 and D.9", Reading.READING),
+    source=as_read("Theorems 3.11 and D.9"),
     cases=_DECAY_CASES,
     predict=_predict_settled,
     measure=_measure_settled,
     compare=AtMost(rounding=1e-11),
-    must_refute=changed(
-        _predict_settled, "Lengths settled after a third of the layers.", sooner=3
-    ),
+    must_refute=mistake("Lengths settled after a third of the layers.", sooner=3),
     examples=_DECAY_EXAMPLES,
     max_examples=40,
     uses=("dc/thmD.1",),

@@ -1,6 +1,7 @@
 """Kernels of functions that grow fast, at inputs of different lengths (equations 1, 7)."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -8,11 +9,11 @@ import numpy as np
 
 from theory import activations as act
 from theory import kernels
-from verify.claim import Source, numeric
-from verify.claims.deep_conditioning._lengths import KEY, Array
-from verify.compare import AgreesTo
+from verify.claim import numeric
+from verify.claims.deep_conditioning import _pairs as pairs
+from verify.claims.deep_conditioning._sources import ours
+from verify.compare import AgreesTo, Array
 from verify.integrals import BITS
-from verify.reading import Reading
 
 _VALUES: Mapping[str, Callable[[Any], Any]] = {
     "exp": np.exp,
@@ -34,7 +35,7 @@ def _rows(count: int, shortest: float, longest: float, crowd: int = 0) -> Array:
     return np.concatenate([lengths[:, None] * flat, others])
 
 
-def _formulas(name: str, c: Any, q: Any, o: Any) -> tuple[Any, Any]:
+def _formulas(name: str, q: Any, o: Any, c: Any) -> pairs.Moments:
     """E s(u) s(v) and E s'(u) s'(v) of variances q and o and covariance c."""
     if name == "cube":
         return 6 * c**3 + 9 * c * q * o, 9 * (q * o + 2 * c * c)
@@ -59,19 +60,15 @@ def _measure(
     *, name: str, count: int, shortest: float, longest: float, **_: Any
 ) -> Array:
     rows = _rows(count, shortest, longest)
-    x = [[mpmath.mpf(float(v)) for v in row] for row in rows]
+    pair, each = partial(_formulas, name), range(count)
+    # Means are not negative: roots of E s(u) s(v) of independent u and v.
+    law = pairs.Formula(lambda p: mpmath.sqrt(pair(p, p, 0)[0]), pair)
+    both = pairs.matrices(law, rows, 1)
     with mpmath.workprec(BITS):
-        c = [[mpmath.fdot(p, q) for q in x] for p in x]
-        each = range(count)
-        found = [
-            [_formulas(name, c[i][j], c[i][i], c[j][j]) for j in each] for i in each
-        ]
-        k = [[pair[0] for pair in row] for row in found]
-        t = [[k[i][j] + c[i][j] * found[i][j][1] for j in each] for i in each]
-        sizes = [[mpmath.sqrt(m[i][i]) for i in each] for m in (k, t)]
+        sizes = [[mpmath.sqrt(m[i, i]) for i in each] for m in both]
         parts = [
-            [float(m[i][j] / (s[i] * s[j])) for i in each for j in each]
-            for m, s in zip((k, t), sizes, strict=True)
+            [float(m[i, j] / (s[i] * s[j])) for i in each for j in each]
+            for m, s in zip(both, sizes, strict=True)
         ]
         logs = [[float(2 * mpmath.log(v)) for v in s] for s in sizes]
     return np.concatenate([*parts, *logs])
@@ -100,7 +97,7 @@ GROWING = numeric(
         "one hidden layer; q and o are the variances of u and v, c their covariance",
         "the functions are known by their values alone",
     ),
-    source=Source(KEY, "Equations 1 and 7", Reading.OURS),
+    source=ours("Equations 1 and 7"),
     cases=(
         {"name": "exp", "count": 5, "shortest": 0.1, "longest": 5.6},
         {"name": "steep exp", "count": 4, "shortest": 0.1, "longest": 6.0},

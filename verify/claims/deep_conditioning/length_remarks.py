@@ -7,11 +7,10 @@ import numpy as np
 
 from theory import activations as act
 from theory import lengths
-from verify.claim import Source, grid, numeric
-from verify.claims._predictors import always, changed
+from verify.claim import grid, numeric
+from verify.claims._predictors import always, mistake
 from verify.claims.deep_conditioning._lengths import (
     FUNCTIONS,
-    KEY,
     Array,
     iterated_lengths,
     length,
@@ -19,8 +18,8 @@ from verify.claims.deep_conditioning._lengths import (
     predicted_activation,
 )
 from verify.claims.deep_conditioning._normrelu import correlations
+from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.compare import AgreesTo, AtMost, Outcome
-from verify.reading import Reading
 
 # --- Theorem D.1 from any length ----------------------------------------------------------
 
@@ -45,7 +44,7 @@ REM_D2 = numeric(
     statement=r"\gamma_0 \ge c \;\Rightarrow\; |\gamma_L - 1| \le"
     r" \left(\frac{1 - \hat\sigma_0(c)}{1 - c}\right)^L |\gamma_0 - 1|",
     assumptions=("as Theorem D.1", "0 < c < 1"),
-    source=Source(KEY, "Remark D.2", Reading.READING),
+    source=as_read("Remark D.2"),
     # Attained by one layer from c itself.
     cases=tuple(
         {"name": name, "scale": s, "least": c, "gamma": gamma, "depth": 5}
@@ -56,10 +55,8 @@ REM_D2 = numeric(
     measure=_measure_lengths,
     # Length maps to 1e-13, five times.
     compare=AtMost(rounding=1e-12),
-    must_refute=changed(
-        _predict_lengths,
-        "The rate from one half, whatever the input's length.",
-        least=0.5,
+    must_refute=mistake(
+        "The rate from one half, whatever the input's length.", least=0.5
     ),
     uses=("dc/thmD.1",),
 )
@@ -81,7 +78,7 @@ D4_SIGMOID_READ = numeric(
     items=("D.4",),
     title="The sigmoid vanishes at zero, as the theorem on lengths requires (as read)",
     statement=r"\sigma(0) = 0, \quad \sigma(x) = \frac{1}{1 + e^{-x}}",
-    source=Source(KEY, "Appendix D.4, list of activations covered", Reading.READING),
+    source=as_read("Appendix D.4, list of activations covered"),
     cases=({"name": "sigmoid"},),
     predict=always(0.0),
     measure=_at_zero,
@@ -102,15 +99,14 @@ D4_SIGMOID = numeric(
     statement=r"\sigma = \frac{s - 1/2}{\mathrm{sd}\, s(X)} \;\Rightarrow\;"
     r" |\gamma_L - 1| \le \alpha_\sigma^L |\gamma_0 - 1|",
     assumptions=("s the sigmoid", "squared lengths of 1/2 and more"),
-    source=Source(KEY, "Appendix D.4 (corrected)", Reading.OURS),
+    source=ours("Appendix D.4 (corrected)"),
     cases=grid(
         name="sigmoid", scale=(0.3, 1.0, 4.0), least=0.5, gamma=(0.5, 0.8, 3.0), depth=6
     ),
     predict=_predict_lengths,
     measure=_measure_lengths,
     compare=AtMost(rounding=1e-12),
-    must_refute=changed(
-        _predict_lengths,
+    must_refute=mistake(
         "The slope at one in the place of the chord's, too fast from below.",
         least=1.0 - 1e-6,
     ),
@@ -141,7 +137,7 @@ EQ17 = numeric(
     r" (1 - \mu(\gamma)) |\rho| + \mu(\gamma) |\rho|^3 \le"
     r" |\rho| (1 - \mu(\gamma) (1 - |\rho|))",
     assumptions=("odd activation",),
-    source=Source(KEY, "Equations 17 to 19; the bound with the cube is ours"),
+    source=quoted("Equations 17 to 19; the bound with the cube is ours"),
     cases=grid(
         name=("tanh", "erf", "arctan"),
         scale=(1.0, 3.0),
@@ -152,9 +148,7 @@ EQ17 = numeric(
     measure=_measure_chain,
     # Polar quadrature to 1e-12.
     compare=AtMost(rounding=1e-11),
-    must_refute=changed(
-        _predict_chain, "The value of mu at unit length, at every length.", gamma=1.0
-    ),
+    must_refute=mistake("The value of mu at unit length, at every length.", gamma=1.0),
     uses=("dc/lemD.6",),
 )
 
@@ -190,7 +184,7 @@ EQ29 = numeric(
     statement=r"|\rho_{l+1}| \le \sqrt{S(\gamma_x, |\rho_l|)\, S(\gamma_y, |\rho_l|)},"
     r" \quad S(\gamma, r) = \beta(\gamma) + r \left(1 - \beta(\gamma)"
     r" - \mu_{\mathrm{rest}}(\gamma)(1 - r)\right)",
-    source=Source(KEY, "Equation 29", Reading.READING),
+    source=as_read("Equation 29"),
     # Attained at correlation zero, where the means alone are left.
     cases=grid(
         kink=("-1.59076585644126852", "-1"),
@@ -246,7 +240,7 @@ REM_I2 = numeric(
     statement=r"\gamma \in [c, 2 - c] \;\Rightarrow\; |\rho_L| \le q^L |\rho_0| + \beta_c"
     r" t_0 \sum_{i < L} \alpha_c^i q^{L - 1 - i}",
     assumptions=("|cos| <= 1 - delta, delta above the sum of biases",),
-    source=Source(KEY, "Remark I.2", Reading.OURS),
+    source=ours("Remark I.2"),
     cases=tuple(
         {"kink": kink, "least": c, "gammas": gammas, "rho": rho, "depth": 10}
         for kink in ("-1.59076585644126852", "-1.2")

@@ -10,19 +10,18 @@ import numpy as np
 
 from theory import activations as act
 from theory import hermite
-from verify.claim import Source, grid, numeric
-from verify.claims._predictors import changed
+from verify.claim import grid, numeric
+from verify.claims._predictors import mistake
 from verify.claims.deep_conditioning._lengths import (
     FUNCTIONS,
-    KEY,
     KINK,
     Array,
     gaussian_panels,
     predicted_activation,
 )
+from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.compare import AgreesTo
-from verify.integrals import BITS
-from verify.reading import Reading
+from verify.integrals import BITS, hermite_polynomial
 
 
 def _kinked_rule(kink: float) -> tuple[Array, Array]:
@@ -94,12 +93,8 @@ def _measure_orthogonality(*, root_x: str, root_y: str, rho: str) -> Array:
 
     def polynomial(degree: int, root: Fraction) -> list[Fraction]:
         # He_j(u / root), coefficients of powers of u.
-        low, high = [Fraction(0)], [Fraction(1)]
-        for j in range(degree):
-            raised = [Fraction(0), *(c / root for c in high)]
-            padded = low + [Fraction(0)] * (len(raised) - len(low))
-            low, high = high, [p - j * q for p, q in zip(raised, padded, strict=True)]
-        return high
+        whole = hermite_polynomial(degree).coeffs()
+        return [int(c.unique_fmpz()) / root**n for n, c in enumerate(whole)]
 
     table = np.empty((_DEGREES, _DEGREES))
     for j in range(_DEGREES):
@@ -164,7 +159,7 @@ EQ14 = numeric(
     title="Generating function of the Hermite polynomials of variance gamma",
     statement=r"e^{t z - \gamma t^2 / 2} = \sum_{j} \frac{t^j}{j!} H_j^{\gamma}(z),"
     r" \quad H_j^{\gamma}(z) = \sqrt{\gamma^j j!}\, h_j(z / \sqrt{\gamma})",
-    source=Source(KEY, "Equation 14"),
+    source=quoted("Equation 14"),
     cases=grid(order=(1, 2, 3, 7, 20), gamma=("1/4", "1", "9/4", "4")),
     predict=_predict_generating,
     measure=_measure_generating,
@@ -181,7 +176,7 @@ LEM_D5 = numeric(
     statement=r"\mathbb{E}\, h_j^{\gamma_1}(z_1) h_k^{\gamma_2}(z_2)"
     r" = \rho^j\, 1\{j = k\}",
     assumptions=("exact Gaussian moments in rational arithmetic, degrees below 8",),
-    source=Source(KEY, "Lemma D.5"),
+    source=quoted("Lemma D.5"),
     cases=(
         {"root_x": "2", "root_y": "3/2", "rho": "1/2"},
         {"root_x": "1/3", "root_y": "5", "rho": "-7/8"},
@@ -200,7 +195,7 @@ EQ15 = numeric(
     items=("Eq15",),
     title="Hermite coefficients of an activation at input variance gamma",
     statement=r"a_k(\gamma) = \mathbb{E}\, \sigma(\sqrt{\gamma} X) h_k(X)",
-    source=Source(KEY, "Appendix D.2, before equation 15"),
+    source=quoted("Appendix D.2, before equation 15"),
     cases=grid(name=("tanh", "relu", "normrelu", "selu"), gamma=(0.5, 1.0, 3.0)),
     predict=_predict_coefficients,
     measure=partial(coefficients, order=_ORDER),
@@ -217,7 +212,7 @@ EQ16 = numeric(
     statement=r"\hat\sigma(\rho; \gamma_1, \gamma_2)"
     r" = \sum_k a_k(\gamma_1) a_k(\gamma_2) \rho^k, \quad"
     r" \hat\sigma_0(\gamma) = \sum_k a_k(\gamma)^2",
-    source=Source(KEY, "Equations 15 and 16"),
+    source=quoted("Equations 15 and 16"),
     cases=(
         *grid(
             name=("tanh", "relu", "normrelu"),
@@ -320,7 +315,7 @@ CLOSED = numeric(
         "the first formula is that of exp(x)",
         "sin(x), cos(x), exp(-x^2/2) and ELU by their own",
     ),
-    source=Source(KEY, "Appendix D.2, the coefficients of equation 15", Reading.OURS),
+    source=ours("Appendix D.2, the coefficients of equation 15"),
     cases=(
         *grid(name=("exp", "sin", "cos", "gaussian", "elu"), gamma=(0.3, 2.5), order=9),
         # Powers of lengths beyond the range of factorials.
@@ -360,12 +355,12 @@ OF_VALUES = numeric(
     items=("Eq15",),
     title="Hermite coefficients of a function that is known by its values alone",
     statement=r"a_k = \mathbb{E}\, \sigma(X) h_k(X)",
-    source=Source(KEY, "Appendix D.2, before equation 15"),
+    source=quoted("Appendix D.2, before equation 15"),
     cases=grid(order=(30, 120)),
     predict=_predict_of_values,
     measure=_measure_of_values,
     # Sums over a few hundred nodes, of sizes up to E exp(X)^2 = 7.
     compare=AgreesTo(absolute=1e-13),
-    must_refute=changed(_predict_of_values, "Panels across the kink.", kinks=(0.0,)),
+    must_refute=mistake("Panels across the kink.", kinks=(0.0,)),
     uses=("dc/eq15",),
 )

@@ -11,11 +11,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 from theory import lengths as closed
-from verify.claim import Source, adversarial, grid, numeric, statistical
-from verify.claims._predictors import changed
+from verify.claim import adversarial, grid, numeric, statistical
+from verify.claims._predictors import changed, mistake
 from verify.claims._searches import searched
 from verify.claims.deep_conditioning._lengths import (
-    KEY,
     ODD,
     Array,
     function,
@@ -24,8 +23,8 @@ from verify.claims.deep_conditioning._lengths import (
     length,
     predicted_activation,
 )
+from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.compare import AgreesTo, AtLeast, AtMost, Estimate, MeanEquals
-from verify.reading import Reading
 
 # --- D.0: the layers by definition ----------------------------------------------------
 
@@ -160,7 +159,7 @@ D0 = numeric(
     r" \frac{\hat\sigma(\rho; \gamma_1, \gamma_2)}"
     r"{\sqrt{\hat\sigma_0(\gamma_1) \hat\sigma_0(\gamma_2)}}",
     assumptions=("odd activations", "infinite width"),
-    source=Source(KEY, "Appendix D"),
+    source=quoted("Appendix D"),
     cases=grid(
         name=("tanh", "erf"),
         gamma_x=2.0,
@@ -183,7 +182,7 @@ LEM_D3 = adversarial(
     statement=r"\hat\sigma_0(\gamma) \le \hat\sigma_0(\gamma_0)"
     r" + \hat\sigma_0'(\gamma_0)(\gamma - \gamma_0)",
     assumptions=_HYPOTHESES,
-    source=Source(KEY, "Lemma D.3", Reading.READING),
+    source=as_read("Lemma D.3"),
     cases=(
         *grid(name=ODD, scale=(1.0, 5.0), at=_TANGENTS),
         # Other scales of SELU have a mean, and centring them breaks s(0) = 0.
@@ -208,7 +207,7 @@ LEM_D3_MONOTONE = adversarial(
     statement=r"\gamma \le \gamma' \;\Rightarrow\;"
     r" \hat\sigma_0(\gamma) \le \hat\sigma_0(\gamma')",
     assumptions=_HYPOTHESES,
-    source=Source(KEY, "Lemma D.3", Reading.READING),
+    source=as_read("Lemma D.3"),
     cases=(*grid(name=ODD, scale=(0.2, 5.0)), {"name": "selu", "scale": 1.0}),
     predict=_predict_increase,
     measure=_measure_increase,
@@ -225,7 +224,7 @@ THM_D1 = adversarial(
     statement=r"|\gamma_L - 1| \le \alpha_\sigma^L |\gamma_0 - 1|,"
     r" \quad \alpha_\sigma = 2(1 - \hat\sigma_0(1/2))",
     assumptions=(*_HYPOTHESES, "gamma_0 >= 1/2"),
-    source=Source(KEY, "Theorem D.1 and equation 12", Reading.READING),
+    source=as_read("Theorem D.1 and equation 12"),
     cases=grid(
         name=(*ODD, "selu"), scale=1.0, gamma=(0.5, 0.75, 1.0, 2.0, 8.0), depth=30
     ),
@@ -256,16 +255,12 @@ THM_D1_ABOVE = adversarial(
     statement=r"\gamma_0 \ge 1 \;\Rightarrow\; |\gamma_L - 1|"
     r" \le \hat\sigma_0'(1)^L |\gamma_0 - 1|",
     assumptions=_HYPOTHESES,
-    source=Source(KEY, "Equation 13, layer by layer", Reading.READING),
+    source=as_read("Equation 13, layer by layer"),
     cases=grid(name=(*ODD, "selu"), scale=1.0, gamma=(1.0, 1.001, 1.5, 8.0), depth=20),
     predict=_predict_deviation_above,
     measure=_measure_deviation,
     compare=AtMost(rounding=1e-11),
-    must_refute=changed(
-        _predict_deviation_above,
-        "The slope at squared length two in the place of one.",
-        at=2.0,
-    ),
+    must_refute=mistake("The slope at squared length two in the place of one.", at=2.0),
     examples=searched(
         name=st.sampled_from(ODD),
         scale=st.floats(0.1, 5.0),
@@ -284,7 +279,7 @@ WIDE = statistical(
     r" \quad \mathbb{E}\, \frac{z_l \cdot z_l'}{m} = \rho_l"
     r" \sqrt{\gamma_l \gamma_l'} + O\left(\frac{1}{m}\right)",
     assumptions=("standard Gaussian weights", "tanh; NormReLU with SELU's scale"),
-    source=Source(KEY, "Theorem 3.11, at finite width", Reading.OURS),
+    source=ours("Theorem 3.11, at finite width"),
     cases=_EIGHT_LAYERS(gamma_x=2.0, rho=0.9, width=4096, draws=64),
     larger_cases={
         "full": _EIGHT_LAYERS(

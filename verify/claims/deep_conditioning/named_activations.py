@@ -12,8 +12,6 @@ from verify.claim import grid
 from verify.claims._twins import closed
 from verify.compare import AgreesTo
 
-KEY = "agarwal2021deep"
-
 # --- activations ------------------------------------------------------------------------
 
 

@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 from theory import activations as act
 from theory import kernels
 from theory import optimization as rates
-from verify.claim import Source, adversarial, grid, numeric, statistical
-from verify.claims._predictors import always, changed
+from verify.claim import adversarial, grid, numeric, statistical
+from verify.claims._predictors import always, mistake
 from verify.claims._searches import SEEDS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
+from verify.claims.deep_conditioning._sources import as_read, ours
 from verify.claims.deep_conditioning._subjects import law, subject
 from verify.compare import (
     AgreesTo,
@@ -31,9 +32,7 @@ from verify.compare import (
     MeanAtMost,
     Outcome,
 )
-from verify.reading import Reading
 
-_KEY = "agarwal2021deep"
 # Interval elimination loses a few bits a row: 100 rows need most of these.
 _BITS = 1600
 
@@ -316,7 +315,7 @@ ARC_LAW = numeric(
     title="On an arc, the ReLU kernel's smallest eigenvalue scales as delta^(3/2)",
     statement=r"\frac{\lambda_{\min}}{\delta^{3/2}} \to \frac{\sqrt{2}}{12 \pi}",
     assumptions=("n equally spaced points, neighbours of correlation 1 - delta",),
-    source=Source(_KEY, "Theorem H.1 (of points on an arc)", Reading.OURS),
+    source=ours("Theorem H.1 (of points on an arc)"),
     cases=grid(n=100, delta=("1e-6", "1e-8")),
     larger_cases={"full": grid(n=(100, 200), delta=("1e-6", "1e-8", "1e-10"))},
     predict=_predict_arc_law,
@@ -341,7 +340,7 @@ ARC_VALUES = numeric(
     title="Smallest eigenvalues of the ReLU kernel for a few points on an arc",
     statement=r"\lambda_{\min}(n, \delta) / \delta^{3/2}, \quad \delta = 10^{-6}",
     assumptions=("equally spaced points",),
-    source=Source(_KEY, "Theorem H.1 (of points on an arc)", Reading.OURS),
+    source=ours("Theorem H.1 (of points on an arc)"),
     cases=grid(n=(3, 5, 10, 20), delta="1e-6"),
     predict=_predict_arc_value,
     measure=_measure_arc,
@@ -361,7 +360,7 @@ TWO_POINTS = numeric(
     statement=r"\lambda_{\min} = \hat\sigma(1) - \hat\sigma(1 - \delta)"
     r" = \frac{\delta}{2} + O(\delta^{3/2})",
     assumptions=("n = 2",),
-    source=Source(_KEY, "Theorem H.1 (of two points)", Reading.OURS),
+    source=ours("Theorem H.1 (of two points)"),
     cases=grid(delta=("1", "0.1", "1e-3", "1e-6", "1e-12", "1e-18")),
     predict=_predict_two_points,
     measure=partial(smallest_arc_eigenvalue, 2),
@@ -383,7 +382,7 @@ THM_H1 = statistical(
         "with high probability: of ten sets of features, the worst",
         "points on an arc",
     ),
-    source=Source(_KEY, "Theorem H.1", Reading.READING),
+    source=as_read("Theorem H.1"),
     cases=(
         {"n": 2, "delta": 1.0, "width": 4160, "draws": 600, "seed": 11},
         {"n": 2, "delta": 0.5, "width": 11_800, "draws": 600, "seed": 11},
@@ -413,7 +412,7 @@ THM_H1_LIMIT = statistical(
     statement=r"\mathbb{E} \log \lambda_{\min}(\Phi_W \Phi_W^T) \ge"
     r" \log \left(\tfrac12 \lambda_{\min}(K)\right)",
     assumptions=("m >= n^2 log(n/delta) / sqrt(delta)", "points on an arc"),
-    source=Source(_KEY, "Theorem H.1 (sharpened)", Reading.OURS),
+    source=ours("Theorem H.1 (sharpened)"),
     cases=(
         {"n": 8, "delta": 0.01, "width": 4278, "draws": 60, "seed": 12},
         {"n": 4, "delta": 1e-4, "width": 16_960, "draws": 60, "seed": 12},
@@ -434,7 +433,7 @@ LEM_H3 = statistical(
         "theta = sqrt(delta)/(4n)",
         "planar clusters at distance arccos(1 - delta)",
     ),
-    source=Source(_KEY, "Lemma H.3", Reading.READING),
+    source=as_read("Lemma H.3"),
     cases=grid(n=(2, 5, 10, 20), delta=(0.01, 1e-4), draws=40_000, seed=5),
     predict=_predict_event,
     measure=_measure_event,
@@ -453,7 +452,7 @@ THM_H5 = adversarial(
     statement=r"\lambda_{\min}(K) \ge \sum_{k \ge k_0} a_k^2"
     r" \left(1 - (n - 1)(1 - \delta)^k\right) > 0",
     assumptions=("Assumption A", "infinitely many a_k are not zero (of either parity)"),
-    source=Source(_KEY, "Theorem H.5 (with an explicit constant)", Reading.OURS),
+    source=ours("Theorem H.5 (with an explicit constant)"),
     # Two inputs: both sides are the dual's difference between 1 and the correlation.
     cases=grid(
         activation=("relu", "step", "exp", "erf", "sin"),
@@ -466,10 +465,8 @@ THM_H5 = adversarial(
     measure=_measure_smallest,
     # Coefficients to 1e-13 of the largest, squared and summed; the bound is below 1.
     compare=AtLeast(relative=1e-11),
-    must_refute=changed(
-        _predict_tail,
-        "Powers of the Gram matrix that are the identity from the first on.",
-        first=1,
+    must_refute=mistake(
+        "Powers of the Gram matrix that are the identity from the first on.", first=1
     ),
     uses=("dc/asmA", "dc/defC.1"),
     examples=searched(
@@ -494,7 +491,7 @@ POLYNOMIAL = numeric(
     statement=r"\sigma = h_1 + h_2,\ n = 7,\ x_i \in \mathbb{R}^2"
     r" \;\Rightarrow\; \lambda_{\min}(K) = 0",
     assumptions=("n exceeds the number of monomials, 2 + 3 = 5",),
-    source=Source(_KEY, "Theorem H.5 (its hypothesis is needed)", Reading.OURS),
+    source=ours("Theorem H.5 (its hypothesis is needed)"),
     cases=grid(activation="quadratic", n=7, dim=2, spread=1.0, seed=(1, 2)),
     predict=always(0.0),
     measure=_measure_smallest,
@@ -511,9 +508,7 @@ E2_PRINTED = numeric(
     statement=r"|\{k \text{ odd} : a_k \ne 0\}| ="
     r" |\{k \text{ even} : a_k \ne 0\}| = \infty",
     assumptions=("read on the orders up to 40",),
-    source=Source(
-        _KEY, "Theorem H.5, described as generalising Theorem H.1", Reading.READING
-    ),
+    source=as_read("Theorem H.5, described as generalising Theorem H.1"),
     cases=({"activation": "relu", "parity": "odd"},),
     predict=_predict_infinitely_many,
     measure=_measure_count,

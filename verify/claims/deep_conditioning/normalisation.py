@@ -14,13 +14,12 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from verify.claim import Source, grid, numeric
-from verify.claims._predictors import changed
+from verify.claim import grid, numeric
+from verify.claims._predictors import changed, mistake
+from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.claims.deep_conditioning._subjects import normalised, subject
 from verify.compare import AgreesTo, Array
-from verify.reading import Reading
 
-_KEY = "agarwal2021deep"
 _WIDTH, _BATCH, _LAYERS = 50, 16, 3
 
 
@@ -44,15 +43,14 @@ def _network(
     activation: Callable[[Array], Array],
     seed: int,
     *,
-    axis: int,
-    normalise_output: bool,
+    normalise_output: bool = True,
     eps: float = 0.0,
     hidden_sign: float = 1.0,
 ) -> Array:
     # The paper's order: activation, linear map, normalisation of the pre-activations.
     z, weights, readout = _draws(seed)
     for layer, weight in enumerate(weights):
-        z = _standardised(z @ weight / math.sqrt(_WIDTH), axis, eps)
+        z = _standardised(z @ weight / math.sqrt(_WIDTH), 0, eps)
         if layer:
             z = hidden_sign * z
         z = np.asarray(activation(z))
@@ -64,9 +62,7 @@ def _predict_batch(
     *, activation: str, seed: int, normalise_output: bool = True, **_: Any
 ) -> Array:
     # Whatever shift and scale: the network of the normalised activation.
-    return _network(
-        normalised(activation), seed, axis=0, normalise_output=normalise_output
-    )
+    return _network(normalised(activation), seed, normalise_output=normalise_output)
 
 
 def _affine_draws(seed: int) -> tuple[Array, Array]:
@@ -100,34 +96,33 @@ def _wrong_layer(*, activation: str, shift: float, scale: float, seed: int) -> A
     return np.asarray(normalised(activation)(z @ weights[0]))
 
 
-def _predict_hidden_printed(*, activation: str, seed: int) -> Array:
-    """No change, as where the output is normalised too."""
-    return _network(normalised(activation), seed, axis=0, normalise_output=False)
+_HIDDEN_PRINTED = changed(
+    _predict_batch,
+    "No change, as where the output is normalised too.",
+    normalise_output=False,
+)
 
 
 def _predict_hidden_corrected(*, activation: str, seed: int) -> Array:
     # Raw = c * normalised + t at the last activation, which no normalisation follows.
-    a, found = subject(activation), _predict_hidden_printed(**locals())
+    a, found = subject(activation), _HIDDEN_PRINTED(**locals())
     readout = _draws(seed)[2].sum() / math.sqrt(_WIDTH)
     return math.sqrt(a.variance) * found + a.mean * readout
 
 
 def _predict_sign_printed(*, activation: str, scale: float, seed: int) -> Array:
     """No change of sign."""
-    return _network(subject(activation), seed, axis=0, normalise_output=True)
+    return _network(subject(activation), seed)
 
 
 def _predict_sign_corrected(*, activation: str, scale: float, seed: int) -> Array:
     # A negative scale flips every unit that a normalisation follows.
-    sign = math.copysign(1.0, scale)
-    return _network(
-        subject(activation), seed, axis=0, normalise_output=True, hidden_sign=sign
-    )
+    return _network(subject(activation), seed, hidden_sign=math.copysign(1.0, scale))
 
 
 def _predict_eps_printed(*, activation: str, eps: float, seed: int, **_: Any) -> Array:
     """The same epsilon for the scaled activation."""
-    return _network(subject(activation), seed, axis=0, normalise_output=True, eps=eps)
+    return _network(subject(activation), seed, eps=eps)
 
 
 def _predict_eps_corrected(
@@ -213,13 +208,12 @@ LEM_21 = numeric(
         "biased standard deviation over the batch",
         "the output is normalised too",
     ),
-    source=Source(_KEY, "Lemma 2.1 and equation 5"),
+    source=quoted("Lemma 2.1 and equation 5"),
     cases=_SHIFTED(seed=1),
     predict=_predict_batch,
     measure=partial(_torch_network, normalise_output=True, eps=_NO_EPS),
     compare=_EXACT,
-    must_refute=changed(
-        _predict_batch,
+    must_refute=mistake(
         "The shift and the scale seen at an output without normalisation.",
         normalise_output=False,
     ),
@@ -232,7 +226,7 @@ APP_B = numeric(
     statement=r"\gamma\, \mathrm{BN}(w \cdot \tilde\sigma(z_i)) + \beta ="
     r" \gamma\, \mathrm{BN}(w \cdot \sigma(z_i)) + \beta",
     assumptions=LEM_21.assumptions[:2],
-    source=Source(_KEY, "Appendix B, standard batch normalisation"),
+    source=quoted("Appendix B, standard batch normalisation"),
     cases=_SHIFTED(seed=6),
     predict=_predict_affine,
     measure=_measure_affine,
@@ -248,7 +242,7 @@ EQ6 = numeric(
     title="Layer normalisation of an activation's outputs absorbs its shift and scale",
     statement=r"\mathrm{LN}(\tilde\sigma(z)) = \mathrm{LN}(\sigma(z))",
     assumptions=("s > 0, no epsilon", "over the units of one input"),
-    source=Source(_KEY, "Lemma 2.1 and equation 6"),
+    source=quoted("Lemma 2.1 and equation 6"),
     cases=_SHIFTED(seed=2),
     predict=_predict_layer,
     measure=_measure_layer,
@@ -262,14 +256,14 @@ E8_HIDDEN = numeric(
     title="If the output is not normalised, shift and scale change it by an affine map",
     statement=r"f_{\tilde\sigma}(x) = (f_{\sigma}(x) - t\, w \cdot 1) / s",
     assumptions=("batch normalisation before each activation, none at the output",),
-    source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),
+    source=ours("Lemma 2.1 (its hypothesis is needed)"),
     cases=grid(activation=("relu", "gelu"), seed=3),
     predict=_predict_hidden_corrected,
     measure=partial(
         _torch_network, shift=0.0, scale=1.0, normalise_output=False, eps=_NO_EPS
     ),
     compare=_EXACT,
-    must_refute=_predict_hidden_printed,
+    must_refute=_HIDDEN_PRINTED,
     uses=("dc/lem2.1",),
 )
 
@@ -281,7 +275,7 @@ E8_SIGN = numeric(
     statement=r"s < 0 \;\Rightarrow\; \mathrm{BN}(w \cdot \tilde\sigma(z))"
     r" = -\mathrm{BN}(w \cdot \sigma(z))",
     assumptions=("s < 0",),
-    source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),
+    source=ours("Lemma 2.1 (its hypothesis is needed)"),
     cases=grid(activation=("relu", "gelu"), scale=(-1.0, -0.2), seed=4),
     predict=_predict_sign_corrected,
     measure=partial(_torch_network, shift=0.3, normalise_output=True, eps=_NO_EPS),
@@ -297,7 +291,7 @@ E8_EPSILON = numeric(
     " rescaled",
     statement=r"f_{\tilde\sigma}(x; \epsilon / s^2) = f_{\sigma}(x; \epsilon)",
     assumptions=("epsilon = 1e-5 or 1e-3",),
-    source=Source(_KEY, "Lemma 2.1 (its hypothesis is needed)", Reading.OURS),
+    source=ours("Lemma 2.1 (its hypothesis is needed)"),
     cases=grid(activation=("relu", "tanh"), scale=0.5, eps=(1e-5, 1e-3), seed=5),
     predict=_predict_eps_corrected,
     measure=partial(_torch_network, shift=0.3, normalise_output=True),

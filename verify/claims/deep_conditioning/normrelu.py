@@ -13,27 +13,18 @@ import mpmath
 from theory import activations as act
 from theory import conditioning, gaussian, lengths
 from verify import integrals
-from verify.claim import Source, certified, grid, numeric
-from verify.claims._predictors import always, changed
-from verify.claims.deep_conditioning._normrelu import (
-    KEY,
-    PUBLISHED,
-    STAR,
-    closed_constants,
-    constants_of,
-    inverse_scale_squared,
-    shift_of,
-    tail_moments,
-)
+from verify.claim import certified, grid, numeric
+from verify.claims._predictors import always, changed, mistake
+from verify.claims.deep_conditioning import _normrelu as normrelu
+from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.compare import AgreesTo, CertifiedAtLeast, Enclosure
 from verify.enclose import minimum, partial, ratio
-from verify.reading import Reading
 
 _SELU = "1.0507009873554805"
 
 
 def _measure_constant(*, constant: str, kink: str) -> Any:
-    return constants_of(kink)[constant]
+    return normrelu.constants_of(kink)[constant]
 
 
 def _predict_constant(*, constant: str, kink: str) -> float:
@@ -47,7 +38,7 @@ def _mirrored(kink: str) -> str:
 def _measure_tails(*, kink: str) -> list[Any]:
     with mpmath.workdps(60):
         density = mpmath.npdf(mpmath.mpf(kink))
-        each = tail_moments(kink)
+        each = normrelu.tail_moments(kink)
         return [*each, *(value / density for value in each)]
 
 
@@ -62,7 +53,7 @@ def _measure_kink(*, scale: str) -> Any:
         target = mpmath.sqrt(2) if scale == "sqrt(2)" else mpmath.mpf(scale)
 
         def excess(c: Any) -> Any:
-            return constants_of(str(mpmath.nstr(c, 60)))["scale"] - target
+            return normrelu.constants_of(str(mpmath.nstr(c, 60)))["scale"] - target
 
         start = (mpmath.mpf("-1.7"), mpmath.mpf("-0.3"))
         return mpmath.findroot(excess, start, tol=mpmath.mpf(10) ** -90)
@@ -110,7 +101,7 @@ def _formula(kink: str, rho: str, *, exponent: int = 1) -> Any:
     r"""Integrate I.dual; `exponent` 2 squares the 1 + sin u by mistake."""
     with mpmath.workdps(40):
         c, r = mpmath.mpf(kink), mpmath.mpf(rho)
-        upper, _, variance = closed_constants(c)
+        upper, _, variance = normrelu.closed_constants(c)
         top = mpmath.asin(r)
         # Near u = -pi/2 the integrand vanishes like e^{-2 c^2 / t^2}: split there.
         cuts = [mpmath.mpf(0), top / 2, 3 * top / 4, 7 * top / 8, top]
@@ -129,7 +120,7 @@ def _formula(kink: str, rho: str, *, exponent: int = 1) -> Any:
 
 def _growth_of_scale(c: Any) -> Any:
     """(d log lambda / dc) / Phi(c) = -lambda^2 b."""
-    return ratio(-shift_of(c), inverse_scale_squared(c))
+    return ratio(-normrelu.shift_of(c), normrelu.inverse_scale_squared(c))
 
 
 def _measure_increasing(**_: Any) -> Enclosure:
@@ -179,17 +170,13 @@ EQ4 = numeric(
     r" b = c\Phi(-c) - \varphi(c),\quad"
     r" \lambda^{-2} = (1 + c^2)\Phi(-c) - c\varphi(c) - b^2,\quad"
     r" \mu = 1 - \lambda^2 \Phi(-c)^2,\quad D = \lambda^2 \Phi(-c)",
-    source=Source(KEY, "Section 7, equation 4, and appendix C.4"),
+    source=quoted("Section 7, equation 4, and appendix C.4"),
     cases=grid(constant=_CONSTANTS, kink=_KINKS),
     predict=_predict_constant,
     measure=_measure_constant,
     # The library's promise for every kink in [-30, 30].
     compare=AgreesTo(relative=1e-13),
-    must_refute=changed(
-        _predict_constant,
-        "max(x + c, 0), with the kink's sign flipped.",
-        kink=_mirrored,
-    ),
+    must_refute=mistake("max(x + c, 0), with the kink's sign flipped.", kink=_mirrored),
     uses=("dc/eq2", "dc/eq4-tails"),
 )
 
@@ -212,14 +199,12 @@ CLAIMS = (
         title="Moments of a Gaussian variable beyond a kink, near and far",
         statement=r"\mathbb{E} (X - c)_+^k \text{ and the same over } \varphi(c), \quad"
         r" k = 0, 1, 2",
-        source=Source(KEY, "Appendix I, used for equation 4"),
+        source=quoted("Appendix I, used for equation 4"),
         cases=grid(kink=("-30", "-1.5", "-0.25", "0", "0.5", "3", "30")),
         predict=_predict_tails,
         measure=_measure_tails,
         compare=AgreesTo(relative=1e-13),
-        must_refute=changed(
-            _predict_tails, "The tail on the other side of the kink.", kink=_mirrored
-        ),
+        must_refute=mistake("The tail on the other side of the kink.", kink=_mirrored),
     ),
     numeric(
         id="dc/eq4-kink",
@@ -227,7 +212,7 @@ CLAIMS = (
         title="The kink at which NormReLU has a given scale, to the last digit",
         statement=r"\lambda(c) = \lambda_{\mathrm{SELU}} = 1.0507009873554805"
         r" \iff c = -1.59076585644126852193\ldots",
-        source=Source(KEY, "Section 7, choice of c", Reading.READING),
+        source=as_read("Section 7, choice of c"),
         cases=grid(scale=(_SELU, "1.05", "1.2", "2")),
         predict=_predict_kink,
         measure=_measure_kink,
@@ -248,7 +233,7 @@ CLAIMS = (
         " (certified)",
         statement=r"\frac{d \log\lambda}{dc} = -\lambda^2 b\, \Phi(c)"
         r" \ge 1.155\, \Phi(c) > 0,\quad c \in \mathbb{R}",
-        source=Source(KEY, "Section 7, choice of c", Reading.OURS),
+        source=ours("Section 7, choice of c"),
         cases=({},),
         predict=_predict_increasing,
         measure=_measure_increasing,
@@ -263,7 +248,7 @@ CLAIMS = (
         title="NormReLU's dual activation for every kink, correlations -1 and 1 included",
         statement=r"\hat\sigma(\rho) = \lambda^2 \left[\rho \Phi(-c)^2 + \frac{1}{2\pi}"
         r" \int_0^{\arcsin\rho} (\rho - \sin u) e^{-c^2/(1 + \sin u)} du\right]",
-        source=Source(KEY, "Appendix I (closed form ours)", Reading.OURS),
+        source=ours("Appendix I (closed form ours)"),
         cases=grid(
             kink=("-3", "-1.5975", "-1", "0", "0.5", "2"),
             rho=("-1", "-0.875", "-0.5", "0", "0.25", "0.9", "0.9999", "1"),
@@ -272,7 +257,7 @@ CLAIMS = (
         measure=_measure_dual,
         # The library's promise, relative to the dual's value one at rho = 1.
         compare=AgreesTo(relative=1e-13, absolute=1e-14),
-        must_refute=changed(_predict_dual, "ReLU's dual, whatever the kink.", kink="0"),
+        must_refute=mistake("ReLU's dual, whatever the kink.", kink="0"),
         uses=("dc/defC.1", "dc/eq4"),
     ),
     numeric(
@@ -281,7 +266,7 @@ CLAIMS = (
         title="The slope of NormReLU's dual is the dual of its derivative",
         statement=r"\hat\sigma'(\rho) = \lambda^2 \left[\Phi(-c)^2 + \frac{1}{2\pi}"
         r" \int_0^{\arcsin\rho} e^{-c^2/(1 + \sin u)} du\right]",
-        source=Source(KEY, "Appendix I (closed form ours)", Reading.OURS),
+        source=ours("Appendix I (closed form ours)"),
         cases=grid(
             kink=("-3", "-1.5975", "0", "2"),
             rho=("-1", "-0.5", "0", "0.25", "0.9999", "1"),
@@ -289,10 +274,8 @@ CLAIMS = (
         predict=_predict_dual_slope,
         measure=_measure_dual_slope,
         compare=AgreesTo(relative=1e-13, absolute=1e-14),
-        must_refute=changed(
-            _predict_dual_slope,
-            "The derivative of ReLU's dual, whatever the kink.",
-            kink="0",
+        must_refute=mistake(
+            "The derivative of ReLU's dual, whatever the kink.", kink="0"
         ),
         uses=("dc/I.dual", "dc/defC.1-derivative"),
     ),
@@ -304,7 +287,7 @@ CLAIMS = (
         statement=r"\lambda^2 \left[\rho \Phi(-c)^2 + \frac{1}{2\pi}"
         r" \int_0^{\arcsin\rho} (\rho - \sin u) e^{-c^2/(1 + \sin u)} du\right]"
         r" = E\,\sigma_c(X)\sigma_c(Y)",
-        source=Source(KEY, "Appendix I (closed form ours)", Reading.OURS),
+        source=ours("Appendix I (closed form ours)"),
         cases=grid(
             kink=("-1.5975", "0", "2"),
             rho=("-1", "-0.875", "-0.5", "0.25", "0.9375", "1"),
@@ -314,9 +297,7 @@ CLAIMS = (
         # 40 digits of quadrature on pieces where the integrand is analytic; at rho = -1
         # and c = 0 it is a trigonometric polynomial.
         compare=AgreesTo(absolute=1e-35),
-        must_refute=changed(
-            _formula, "The square of 1 + sin u in the exponent.", exponent=2
-        ),
+        must_refute=mistake("The square of 1 + sin u in the exponent.", exponent=2),
         uses=("dc/I.dual",),
     ),
     numeric(
@@ -324,13 +305,15 @@ CLAIMS = (
         items=("E10",),
         title="The kink c = -1.5975 gives NormReLU the scale 1.05",
         statement=r"\lambda(c) = 1.05 \iff c = -1.59750936764707\ldots",
-        source=Source(KEY, "Section 7, choice of c", Reading.READING),
+        source=as_read("Section 7, choice of c"),
         cases=grid(scale="1.05"),
-        predict=always(PUBLISHED),
+        predict=always(normrelu.PUBLISHED),
         measure=_measure_kink,
         # Half a unit of the last printed digit.
         compare=AgreesTo(absolute=5e-5),
-        must_refute=always(STAR, "The kink whose scale is SELU's, to the last bit."),
+        must_refute=always(
+            normrelu.STAR, "The kink whose scale is SELU's, to the last bit."
+        ),
         uses=("dc/eq4-kink",),
         finding=(
             "The text before us has lost the number: -1.5975 is how the published paper is"
@@ -344,7 +327,7 @@ CLAIMS = (
         title="NormReLU keeps lengths bounded from every start only for kinks c < -0.37666",
         statement=r"\lim_{\gamma\to\infty} \hat\sigma_0(\gamma)/\gamma"
         r" = \lambda^2/2 < 1 \iff c < -0.376657093117569877\ldots",
-        source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
+        source=ours("Appendix D.4 (sharpened)"),
         cases=grid(scale="sqrt(2)"),
         predict=always(lengths.CRITICAL_KINK),
         measure=_measure_kink,

@@ -12,21 +12,15 @@ import numpy as np
 
 from theory import activations as act
 from theory import lengths
-from verify.claim import Source, grid, numeric
-from verify.claims._predictors import scaled
-from verify.claims.deep_conditioning._normrelu import (
-    KEY,
-    correlations,
-    course,
-    measure_length,
-    moments_at,
-)
+from verify.claim import grid, numeric
+from verify.claims._predictors import mistake, times
+from verify.claims.deep_conditioning import _normrelu as normrelu
+from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.compare import AgreesTo, AtMost
-from verify.reading import Reading
 
 
 def _measure_bias(*, kink: str, gamma: str) -> Any:
-    mean, length = moments_at(kink, mpmath.mpf(gamma))
+    mean, length = normrelu.moments_at(kink, mpmath.mpf(gamma))
     with mpmath.workdps(60):
         return mean * mean / length
 
@@ -47,7 +41,7 @@ def _wrong_bias(*, kink: str, gamma: str) -> float:
 def _measure_eq28(*, kink: str, which: str) -> Any:
     with mpmath.workdps(50):
         if which == "alpha":
-            return 2 * (1 - measure_length(kink=kink, gamma="0.5"))
+            return 2 * (1 - normrelu.measure_length(kink=kink, gamma="0.5"))
         return 2 * max(_measure_bias(kink=kink, gamma=g) for g in ("0.5", "1.5"))
 
 
@@ -57,7 +51,7 @@ def _predict_eq28(*, kink: str, which: str) -> float:
 
 
 def _measure_decay(**case: Any) -> list[float]:
-    return [abs(float(r)) for r in correlations(**case)]
+    return [abs(float(r)) for r in normrelu.correlations(**case)]
 
 
 def _decay(*, kink: str, gamma_x: float, gamma_y: float, rho: float) -> Any:
@@ -83,7 +77,7 @@ def _predict_layers(*, epsilon: float, **start: Any) -> int:
 
 def _measure_layers(*, epsilon: float, **case: Any) -> int:
     """Layers until the correlation is at most epsilon."""
-    found = islice(course(**case), 250)
+    found = islice(normrelu.course(**case), 250)
     return next(l for l, r in enumerate(found, start=1) if abs(r) <= epsilon)
 
 
@@ -94,7 +88,7 @@ def _wrong_layers(*, kink: str, rho: float, epsilon: float, **_case: Any) -> int
 
 
 def _measure_trajectory(**case: Any) -> list[Any]:
-    return list(correlations(**case))
+    return list(normrelu.correlations(**case))
 
 
 def _predict_trajectory(*, kink: str, **start: Any) -> list[float]:
@@ -131,14 +125,14 @@ CLAIMS = (
         title="Values of NormReLU's constants alpha_1 and beta_0",
         statement=r"\alpha_1 = 2(1 - \hat\sigma_0(1/2)),\quad"
         r" \beta_0 = 2\max(\beta(1/2), \beta(3/2))",
-        source=Source(KEY, "Appendix I, Eq. 28", Reading.READING),
+        source=as_read("Appendix I, Eq. 28"),
         cases=grid(kink=(_STAR_TEXT, "-1.5975"), which=("alpha", "beta")),
         predict=_predict_eq28,
         measure=_measure_eq28,
         # beta is the square of a mean of 0.02, a difference of numbers near 1.6 known
         # to 4e-16: relative error 2 * 80 * 4e-16.
         compare=AgreesTo(relative=1e-13),
-        must_refute=scaled(_predict_eq28, 1.0 / 2.0, "Half of each constant."),
+        must_refute=mistake("Half of each constant.", then=times(1.0 / 2.0)),
         uses=("dc/I.len", "dc/eq28-bias"),
     ),
     numeric(
@@ -147,7 +141,7 @@ CLAIMS = (
         title="Values of NormReLU's bias function beta(gamma)",
         statement=r"\beta(\gamma) = \frac{(E\,\sigma_c(\sqrt\gamma X))^2}"
         r"{\hat\sigma_0(\gamma)}",
-        source=Source(KEY, "Appendix I, Eq. 28", Reading.READING),
+        source=as_read("Appendix I, Eq. 28"),
         cases=grid(
             kink=(_STAR_TEXT, "-1.5975", "0", "0.5"),
             gamma=("0.1", "0.5", "0.75", "1.5", "4", "9"),
@@ -165,7 +159,7 @@ CLAIMS = (
         title="NormReLU decorrelates inputs of squared lengths between 1/2 and 3/2",
         statement=r"|\rho_L| \le q^L |\rho_0| + \beta_0 t_0"
         r" \sum_{i<L} \alpha_1^i q^{L-1-i},\quad q = 1 - \mu_-(\delta - S)",
-        source=Source(KEY, "Theorem I.1 (constants ours)", Reading.OURS),
+        source=ours("Theorem I.1 (constants ours)"),
         assumptions=(
             "squared lengths of both inputs within t_0 <= 1/2 of one",
             "|cos| <= 1 - delta, and S = beta_0 t_0 / (1 - alpha_1) < delta",
@@ -196,7 +190,7 @@ CLAIMS = (
         title="Layers after which NormReLU has brought a correlation down to epsilon",
         statement=r"|\rho_L| \le \epsilon \text{ after } L ="
         r" O\left(\frac{\log(1/\epsilon)}{\mu_- (\delta - S)}\right) \text{ layers}",
-        source=Source(KEY, "Theorem I.1 and Remark I.2 (constants ours)", Reading.OURS),
+        source=ours("Theorem I.1 and Remark I.2 (constants ours)"),
         assumptions=("as dc/thmI.1; L: where its bound is epsilon",),
         cases=(
             *grid(
@@ -222,7 +216,7 @@ CLAIMS = (
         statement=r"\rho_{l+1} = \frac{E\,\sigma(\sqrt{\gamma_x} X)"
         r"\sigma(\sqrt{\gamma_y} Y)}"
         r"{\sqrt{\hat\sigma_0(\gamma_x)\hat\sigma_0(\gamma_y)}}",
-        source=Source(KEY, "Appendix I"),
+        source=quoted("Appendix I"),
         cases=_FROM_HALF,
         predict=_predict_trajectory,
         measure=_measure_trajectory,
@@ -236,7 +230,7 @@ CLAIMS = (
         items=("E11", "LemD.6"),
         title="Activations that are not odd can correlate orthogonal inputs",
         statement=r"\gamma = 1/2,\ \rho_0 = 0,\ c = 0 \;\Rightarrow\; \rho_1 > 0",
-        source=Source(KEY, "Appendix D.2 (its hypothesis is needed)", Reading.OURS),
+        source=ours("Appendix D.2 (its hypothesis is needed)"),
         cases=({"kink": "0", "gamma_x": 0.5, "gamma_y": 0.5, "rho": 0.0, "depth": 1},),
         predict=_predict_trajectory,
         measure=_measure_trajectory,

@@ -12,21 +12,13 @@ import flint
 
 from theory import activations as act
 from theory import conditioning, lengths
-from verify.claim import Claim, Source, certified, grid
+from verify.claim import Claim, certified, grid
 from verify.claims._certified import agree, points
-from verify.claims._predictors import Prediction, always, changed
-from verify.claims.deep_conditioning._normrelu import (
-    KEY,
-    PUBLISHED,
-    STAR,
-    inverse_scale_squared,
-    normal_density,
-    shift_of,
-    upper_tail,
-)
+from verify.claims._predictors import Prediction, always, mistake
+from verify.claims.deep_conditioning import _normrelu as normrelu
+from verify.claims.deep_conditioning._sources import as_read, ours
 from verify.compare import CertifiedAtLeast, CertifiedAtMost, Enclosure, Outcome
 from verify.enclose import Box, maximum, minimum, partial, quotient, ratio
-from verify.reading import Reading
 
 _RANGE = (-1.9, -0.6)  # kinks for which all of Fact 1 is proved
 
@@ -41,8 +33,8 @@ _RANGE = (-1.9, -0.6)  # kinks for which all of Fact 1 is proved
 def _jets(gamma: Any, c: Any) -> tuple[tuple[Any, Any, Any], tuple[Any, Any, Any]]:
     """Return m and q, each with its first two derivatives in gamma."""
     s = gamma.sqrt()
-    t, b = c / s, shift_of(c)
-    density, upper = normal_density(t), upper_tail(t)
+    t, b = c / s, normrelu.shift_of(c)
+    density, upper = normrelu.normal_density(t), normrelu.upper_tail(t)
     one, square = s * density - c * upper, density * (t * t - 1)
     return (
         (one + b, density / (2 * s), square / (4 * gamma * s)),
@@ -63,7 +55,7 @@ def length_jet(gamma: Any, c: Any) -> tuple[Any, Any, Any]:
 
 
 def _length(gamma: Any, c: Any) -> Any:
-    return ratio(length_jet(gamma, c)[0], inverse_scale_squared(c))
+    return ratio(length_jet(gamma, c)[0], normrelu.inverse_scale_squared(c))
 
 
 def _bias(gamma: Any, c: Any) -> Any:
@@ -72,11 +64,11 @@ def _bias(gamma: Any, c: Any) -> Any:
 
 
 def _length_slope(gamma: Any, c: Any) -> Any:
-    return ratio(length_jet(gamma, c)[1], inverse_scale_squared(c))
+    return ratio(length_jet(gamma, c)[1], normrelu.inverse_scale_squared(c))
 
 
 def _length_curvature(gamma: Any, c: Any) -> Any:
-    return ratio(length_jet(gamma, c)[2], inverse_scale_squared(c))
+    return ratio(length_jet(gamma, c)[2], normrelu.inverse_scale_squared(c))
 
 
 def _bias_curvature(gamma: Any, c: Any) -> Any:
@@ -89,13 +81,13 @@ def _bias_curvature(gamma: Any, c: Any) -> Any:
 def _square_curvature(gamma: Any, c: Any) -> Any:
     """Second derivative of (E s)^2, not divided by the squared length."""
     m, m1, m2 = _mean_jet(gamma, c)
-    return ratio(2 * (m1 * m1 + m * m2), inverse_scale_squared(c))
+    return ratio(2 * (m1 * m1 + m * m2), normrelu.inverse_scale_squared(c))
 
 
 def _rest_share(gamma: Any, c: Any) -> Any:
     """1 - (a_0^2 + a_1^2)/q."""
     (m, _, _), (q, _, _) = _jets(gamma, c)
-    return 1 - ratio(m * m + gamma * upper_tail(c / gamma.sqrt()) ** 2, q)
+    return 1 - ratio(m * m + gamma * normrelu.upper_tail(c / gamma.sqrt()) ** 2, q)
 
 
 def _shape(bound: float) -> Prediction:
@@ -204,10 +196,10 @@ def _measure_alpha(*, kinks: list[float]) -> Enclosure:
     # |q(gamma) - q(1)| / |gamma - 1|; q(1) = 1/lambda^2 exactly.
     def chord(gamma: Any, c: Any) -> Any:
         def rise(g: Any, k: Any) -> Any:
-            return length_jet(g, k)[0] - inverse_scale_squared(k)
+            return length_jet(g, k)[0] - normrelu.inverse_scale_squared(k)
 
         return ratio(
-            quotient(rise, flint.arb(1), 1)(gamma, c), inverse_scale_squared(c)
+            quotient(rise, flint.arb(1), 1)(gamma, c), normrelu.inverse_scale_squared(c)
         )
 
     return maximum(chord, _box(kinks), tolerance=1e-11).enclosure(_words(kinks))
@@ -245,7 +237,7 @@ def _predict_rest(
     return lengths.rest_share(act.normrelu(kinks[0]), gamma) - rounding
 
 
-_ONE_KINK = ([STAR, STAR], [PUBLISHED, PUBLISHED])
+_ONE_KINK = ([normrelu.STAR, normrelu.STAR], [normrelu.PUBLISHED, normrelu.PUBLISHED])
 _ALL_KINKS = (*_ONE_KINK, list(_RANGE))
 _BOXES = ("gamma in [1/2, 3/2]", "Ball arithmetic (Arb) of 160 bits")
 
@@ -254,7 +246,7 @@ def _on_boxes(**fields: Any) -> Claim:
     """Return a claim on the stated boxes: by default of Fact 1, for all its kinks."""
     settled: dict[str, Any] = {
         "items": ("Fact1",),
-        "source": Source(KEY, "Appendix I, Fact 1", Reading.READING),
+        "source": as_read("Appendix I, Fact 1"),
         "cases": grid(kinks=_ALL_KINKS),
         "assumptions": _BOXES,
     }
@@ -293,7 +285,7 @@ CLAIMS = (
         title="NormReLU's length map is not concave for every negative kink: c = -1/2",
         statement=r"\max_{\gamma \in [1/2, 3/2]} \hat\sigma_0''(\gamma) \ge 0.0147 > 0,"
         r"\quad c = -\tfrac12",
-        source=Source(KEY, "Appendix I, Fact 1 (its limits)", Reading.OURS),
+        source=ours("Appendix I, Fact 1 (its limits)"),
         cases=grid(kinks=([-0.5, -0.5],)),
         predict=_shape(0.0147),
         measure=functools.partial(_extremum, maximum, _length_curvature),
@@ -308,7 +300,7 @@ CLAIMS = (
         " -5/2",
         statement=r"\min_{\gamma \in [1/2, 3/2]} \beta''(\gamma) \le -3 \cdot 10^{-6},"
         r"\quad c = -\tfrac52",
-        source=Source(KEY, "Appendix I, Fact 1 (its limits)", Reading.OURS),
+        source=ours("Appendix I, Fact 1 (its limits)"),
         cases=grid(kinks=([-2.5, -2.5],)),
         predict=_shape(-3e-06),
         measure=functools.partial(_extremum, minimum, _bias_curvature),
@@ -339,7 +331,7 @@ CLAIMS = (
         title="NormReLU's bias vanishes at gamma = 1 and only there (certified)",
         statement=r"\beta(\gamma) \ge 4 \beta(3/2) (\gamma - 1)^2,\quad \beta(1) = 0,"
         r"\quad \gamma \in [1/2, 3/2]",
-        source=Source(KEY, "Appendix I, Fact 1 (with a constant)", Reading.OURS),
+        source=ours("Appendix I, Fact 1 (with a constant)"),
         predict=_predict_minimum,
         measure=_measure_minimum,
         compare=CertifiedAtLeast(),
@@ -354,7 +346,7 @@ CLAIMS = (
         " (certified)",
         statement=r"|\hat\sigma_0(\gamma) - 1| \le \alpha_1 |\gamma - 1|,\quad"
         r" \alpha_1 = 2(1 - \hat\sigma_0(1/2)) < 1",
-        source=Source(KEY, "Appendix I, Fact 1 and Eq. 28", Reading.READING),
+        source=as_read("Appendix I, Fact 1 and Eq. 28"),
         cases=grid(kinks=_ONE_KINK),
         predict=_predict_alpha,
         measure=_measure_alpha,
@@ -369,7 +361,7 @@ CLAIMS = (
         " (certified)",
         statement=r"\beta(\gamma) \le \beta_0 |\gamma - 1|,\quad"
         r" \beta_0 = 2 \max(\beta(1/2), \beta(3/2))",
-        source=Source(KEY, "Appendix I, Fact 1 and Eq. 28", Reading.READING),
+        source=as_read("Appendix I, Fact 1 and Eq. 28"),
         cases=grid(kinks=_ONE_KINK),
         predict=_predict_beta,
         measure=_measure_beta,
@@ -383,13 +375,12 @@ CLAIMS = (
         title="The least share of NormReLU's energy beyond its linear part (certified)",
         statement=r"1 - \frac{a_0(\gamma)^2 + a_1(\gamma)^2}{\hat\sigma_0(\gamma)}"
         r" \ge \mu_-,\quad \mu_- \text{ its value at } \gamma = 1/2",
-        source=Source(KEY, "Theorem I.1 (constants ours)", Reading.OURS),
+        source=ours("Theorem I.1 (constants ours)"),
         cases=grid(kinks=_ONE_KINK),
         predict=_predict_rest,
         measure=functools.partial(_extremum, minimum, _rest_share),
         compare=CertifiedAtLeast(),
-        must_refute=changed(
-            _predict_rest,
+        must_refute=mistake(
             "The share at gamma = 1, the coefficient of non-linearity itself.",
             gamma=1.0,
             rounding=0.0,

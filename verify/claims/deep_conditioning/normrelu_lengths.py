@@ -13,21 +13,13 @@ import mpmath
 from theory import activations as act
 from theory import conditioning, lengths
 from verify import integrals
-from verify.claim import Source, certified, grid, numeric
-from verify.claims._predictors import always, changed
-from verify.claims.deep_conditioning._normrelu import (
-    KEY,
-    closed_constants,
-    inverse_scale_squared,
-    measure_length,
-    moments_at,
-    normal_density,
-    shift_of,
-)
+from verify.claim import certified, grid, numeric
+from verify.claims._predictors import always, mistake
+from verify.claims.deep_conditioning import _normrelu as normrelu
+from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.claims.deep_conditioning._subjects import subject
 from verify.compare import AgreesTo, AtMost, CertifiedAtLeast, Enclosure, Outcome
 from verify.enclose import minimum, quotient
-from verify.reading import Reading
 
 
 def _predict_length(*, kink: str, gamma: str) -> float:
@@ -47,7 +39,10 @@ def _measure_length_slope(*, kink: str, gamma: str) -> Any:
     # Central difference: h^2 times the third derivative is 1e-36, rounding 1e-45/h.
     with mpmath.workdps(60):
         g, h = mpmath.mpf(gamma), mpmath.mpf("1e-18")
-        high, low = moments_at(kink, g + h)[1], moments_at(kink, g - h)[1]
+        high, low = (
+            normrelu.moments_at(kink, g + h)[1],
+            normrelu.moments_at(kink, g - h)[1],
+        )
         return (high - low) / (2 * h)
 
 
@@ -67,7 +62,7 @@ def _measure_trajectory_length(*, kink: str, gamma: float, depth: int) -> Any:
     # The closed form of I.len at 50 digits, which dc/I.len ties to the integrals.
     with mpmath.workdps(50):
         c, g = mpmath.mpf(kink), mpmath.mpf(gamma)
-        _, b, variance = closed_constants(c)
+        _, b, variance = normrelu.closed_constants(c)
         for _ in range(depth):
             g = _closed_length(c, b, g) / variance
         return g
@@ -89,7 +84,7 @@ def _predict_trajectory_length(*, kink: str, gamma: float, depth: int) -> float:
 def _unstable(*, kink: str) -> Any:
     with mpmath.workdps(50):
         c = mpmath.mpf(kink)
-        _, b, variance = closed_constants(c)
+        _, b, variance = normrelu.closed_constants(c)
 
         def excess(log: Any) -> Any:
             g = mpmath.exp(log)
@@ -130,7 +125,7 @@ def _measure_excess(*, kink: str) -> Any:
     """Root x > 0 of length(1 + x) = 1 + x, from the closed form at 60 digits."""
     with mpmath.workdps(60):
         c = mpmath.mpf(float(kink))
-        _, b, variance = closed_constants(c)
+        _, b, variance = normrelu.closed_constants(c)
 
         def growth(log: Any) -> Any:
             x = mpmath.exp(log)
@@ -158,10 +153,10 @@ def _measure_growth(*, kinks: list[float]) -> Enclosure:
     """
 
     def excess(v: Any) -> Any:
-        b = shift_of(flint.arb(0))
-        density = normal_density(flint.arb(0))
+        b = normrelu.shift_of(flint.arb(0))
+        density = normrelu.normal_density(flint.arb(0))
         square = (v * b + 2 * density) * (v * b) + flint.arb(1) / 2
-        return square / inverse_scale_squared(flint.arb(0)) - 1
+        return square / normrelu.inverse_scale_squared(flint.arb(0)) - 1
 
     def growth(v: Any) -> Any:
         return quotient(excess, flint.arb(1), 2)(v)
@@ -190,12 +185,12 @@ LENGTH = numeric(
     statement=r"\hat\sigma_0(\gamma) = \lambda^2[(\gamma + c^2)\Phi(-c/s)"
     r" - cs\varphi(c/s) + 2b(s\varphi(c/s) - c\Phi(-c/s)) + b^2],\quad"
     r" s = \sqrt\gamma",
-    source=Source(KEY, "Appendix I"),
+    source=quoted("Appendix I"),
     cases=grid(
         kink=("-1.5975", "-1", "0", "2"), gamma=("0.03125", "0.5", "1", "1.5", "10")
     ),
     predict=_predict_length,
-    measure=measure_length,
+    measure=normrelu.measure_length,
     # Sums of three terms of one size with float64 tail moments: 1e-14 each.
     compare=AgreesTo(relative=1e-13),
     must_refute=_wrong_length,
@@ -233,7 +228,7 @@ CLAIMS = (
         title="Squared lengths contract under every activation that meets Theorem D.1 (as"
         " read)",
         statement=r"\alpha_\sigma = 2(1 - \hat\sigma_0(1/2)) < 1",
-        source=Source(KEY, "Remark D.2 and appendix D.4", Reading.READING),
+        source=as_read("Remark D.2 and appendix D.4"),
         assumptions=(
             "non-decreasing, s(0) = 0, concave on [0, inf), convex on (-inf, 0]",
             "unit second moment",
@@ -259,7 +254,7 @@ CLAIMS = (
         items=("E12", "E1"),
         title="Squared lengths under NormReLU do not converge to one from every start",
         statement=r"\gamma_{l+1} = \hat\sigma_0(\gamma_l) \not\to 1",
-        source=Source(KEY, "Appendix D.4 (its counterexample, followed)", Reading.OURS),
+        source=ours("Appendix D.4 (its counterexample, followed)"),
         cases=(
             {"kink": "0", "gamma": 2.0, "depth": 20},
             {"kink": "0", "gamma": 2.0, "depth": 60},
@@ -285,9 +280,7 @@ CLAIMS = (
         title="Centred, normalised ReLU increases every length above one (certified)",
         statement=r"\frac{\hat\sigma_0(\gamma)}{\gamma} - 1 \ge \frac{1}{\pi - 1}"
         r" (1 - \gamma^{-1/2})^2,\quad \gamma \in [1, \infty),\ c = 0",
-        source=Source(
-            KEY, "Appendix D.4 (its counterexample, made exact)", Reading.OURS
-        ),
+        source=ours("Appendix D.4 (its counterexample, made exact)"),
         cases=({"kinks": [0.0, 0.0]},),
         predict=_predict_growth,
         measure=_measure_growth,
@@ -301,15 +294,13 @@ CLAIMS = (
         items=("E12", "E1"),
         title="The squared length above which lengths diverge under NormReLU",
         statement=r"\hat\sigma_0(\gamma) = \gamma > 1,\quad c \in (-0.3767, 0)",
-        source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
+        source=ours("Appendix D.4 (sharpened)"),
         cases=grid(kink=("-0.35", "-0.3", "-0.2", "-0.1")),
         predict=_predict_unstable,
         measure=_unstable,
         # A root of a function known to 1e-15 whose slope in log gamma is at least 1e-3.
         compare=AgreesTo(relative=2e-12),
-        must_refute=changed(
-            _predict_unstable, "The length in the place of its square.", power=0.5
-        ),
+        must_refute=mistake("The length in the place of its square.", power=0.5),
         uses=("dc/I.len",),
     ),
     numeric(
@@ -318,7 +309,7 @@ CLAIMS = (
         title="For kinks near zero, lengths diverge from just above one: by how much above",
         statement=r"\hat\sigma_0(1 + x) = 1 + x,\ x > 0; \quad"
         r" x \sim -2\sqrt{2\pi}\, c \text{ as } c \to 0",
-        source=Source(KEY, "Appendix D.4 (sharpened)", Reading.OURS),
+        source=ours("Appendix D.4 (sharpened)"),
         cases=grid(kink=("-1e-2", "-1e-5", "-1e-9", "-1e-12")),
         predict=_predict_excess,
         measure=_measure_excess,

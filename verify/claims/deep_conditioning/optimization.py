@@ -28,16 +28,14 @@ from theory import activations as act
 from theory import conditioning as dc
 from theory import kernels
 from theory import optimization as rates
-from verify.claim import Source, grid, numeric, statistical, trend
-from verify.claims._predictors import always, changed, scaled, times
+from verify.claim import grid, numeric, statistical, trend
+from verify.claims._predictors import always, mistake, times
 from verify.claims.deep_conditioning import _recursions as rec
 from verify.claims.deep_conditioning import finite_width
+from verify.claims.deep_conditioning._sources import as_read, ours
 from verify.claims.deep_conditioning._subjects import normalised
 from verify.compare import Array, AtMost, Estimate, MeanAtMost, MeanEquals, Outcome
 from verify.integrals import law
-from verify.reading import Reading
-
-_KEY = "agarwal2021deep"
 
 # --- the measured side: least squares on frozen features ------------------------------
 
@@ -370,7 +368,7 @@ THM_E8 = numeric(
     " step",
     statement=r"f(w_t) \le e^{-2t / \kappa(K)} f(w_0)",
     assumptions=("step n / lambda_max(K)", "K is not singular"),
-    source=Source(_KEY, "Theorem E.8", Reading.READING),
+    source=as_read("Theorem E.8"),
     cases=(
         *grid(kind="spectrum", n=20, width=40, depth=0, seed=1, steps=_LONG),
         *grid(kind="digits", n=32, width=2048, depth=2, seed=2, steps=_SHORTER),
@@ -381,8 +379,8 @@ THM_E8 = numeric(
     # Logarithms of losses above 1e-20 of the start, summed to a relative 1e-13; kappa
     # below 1e3 is known to 1e-12, times an exponent below 10.
     compare=AtMost(rounding=1e-9),
-    must_refute=scaled(
-        _predict_descent, 2.0, "The rate of a squared loss, squared once more."
+    must_refute=mistake(
+        "The rate of a squared loss, squared once more.", then=times(2.0)
     ),
     uses=("dc/thmE.8-step", "dc/thmE.8-steps"),
     finding=(
@@ -398,7 +396,7 @@ THM_E9 = statistical(
     statement=r"\mathbb{E} f(\bar w_T) \le \frac{1}{2} f(w_0), \quad"
     r" T = \left\lceil \frac{2 n \beta}{\lambda_{\min}(K)} \right\rceil",
     assumptions=("uniform single samples, step 1/beta", "beta = max of the diagonal"),
-    source=Source(_KEY, "Theorem E.9", Reading.READING),
+    source=as_read("Theorem E.9"),
     # Orthonormal features: 1/2 - 3/2 e^-2 = 0.297 in the limit of many.
     cases=grid(kind=("inputs", "deep", "orthonormal"), n=20, replicates=400, seed=9),
     predict=always(0.5),
@@ -417,7 +415,7 @@ THM_E9_CONTRACTION = statistical(
     statement=r"\mathbb{E} \|w_t - w^*\|^2 \le"
     r" \left(1 - \frac{\lambda_{\min}(K)}{n \beta}\right)^t \|w_0 - w^*\|^2",
     assumptions=THM_E9.assumptions,
-    source=Source(_KEY, "Theorem E.9 (sharpened)", Reading.OURS),
+    source=ours("Theorem E.9 (sharpened)"),
     # Attained by orthonormal features, and in one step by the slowest direction of
     # features of one length.
     cases=(
@@ -429,10 +427,8 @@ THM_E9_CONTRACTION = statistical(
     measure=_measure_contraction,
     # Ratios in [0, 1] of 4,000 runs: nine standard errors of at most 0.008.
     compare=MeanAtMost(discrepancy=0.08, rounding=1e-12),
-    must_refute=changed(
-        _predict_contraction,
-        "Twice the rate, that of the loss under gradient descent.",
-        steps=times(2),
+    must_refute=mistake(
+        "Twice the rate, that of the loss under gradient descent.", steps=times(2)
     ),
     uses=("dc/thmE.9",),
     finding=(
@@ -449,7 +445,7 @@ E14_PRINTED = statistical(
     statement=r"\mathbb{E} f(\bar w_T) \le \frac{1}{2} f(w_0), \quad"
     r" T = \left\lceil \frac{2 \beta}{\lambda_{\min}(K)} \right\rceil",
     assumptions=("the factor n of Theorem E.9 left out",),
-    source=Source(_KEY, "Theorem 4.1, remark on SGD", Reading.READING),
+    source=as_read("Theorem 4.1, remark on SGD"),
     cases=grid(kind="deep", n=20, replicates=400, seed=14),
     predict=always(0.5),
     measure=partial(_measure_sgd, samples=1),
@@ -484,7 +480,7 @@ THM_41 = statistical(
         "tanh(3x), n = 20 digits, the depth L_1 = 41 of Corollary 3.3, and 48",
         "width of a thousand or more; the paper's polynomial is not specified",
     ),
-    source=Source(_KEY, "Theorems 4.1 and E.2", Reading.READING),
+    source=as_read("Theorems 4.1 and E.2"),
     cases=_TOP,
     larger_cases={
         "full": grid(n=20, width=(2048, 8192), depth=48, draws=24, seed=41)
@@ -514,7 +510,7 @@ THM_E3 = statistical(
     statement=r"f(w_t) \le \epsilon f(w_0) \quad \mathrm{after} \quad"
     r" t = 8 n \left\lceil \log_2 \frac{1}{\epsilon} \right\rceil",
     assumptions=("beta <= 2, lambda_min >= 1/2", "single samples, step 1/beta"),
-    source=Source(_KEY, "Theorem E.3", Reading.READING),
+    source=as_read("Theorem E.3"),
     cases=tuple(
         {**case, "draws": 48} if case["width"] == 1024 else case for case in _TOP
     ),
@@ -522,8 +518,8 @@ THM_E3 = statistical(
     measure=_measure_sgd_steps,
     compare=MeanAtMost(discrepancy=400.0),
     # Half of the steps are enough, too, by dc/thmE.9-contraction.
-    must_refute=scaled(
-        _predict_sgd_steps, 1.0 / 20.0, "The steps without their factor n, here 20."
+    must_refute=mistake(
+        "The steps without their factor n, here 20.", then=times(1.0 / 20.0)
     ),
     uses=("dc/thmE.9", "dc/thmE.3-kernel"),
     finding=(
@@ -540,7 +536,7 @@ THM_E3_KERNEL = statistical(
     statement=r"\mathbb{E} \max\left(\frac{\beta}{2}, \frac{1}{2 \lambda_{\min}(K)}\right)"
     r" \le 1",
     assumptions=("beta = max of the diagonal", *THM_41.assumptions),
-    source=Source(_KEY, "Theorem E.3, its proof", Reading.READING),
+    source=as_read("Theorem E.3, its proof"),
     cases=_TOP,
     predict=always(1.0),
     measure=_measure_extremes,
@@ -561,7 +557,7 @@ LEM_E1 = statistical(
         "the unspecified constant is taken to be 1",
         "normalised tanh, C = 1.5925; n = 10 digits, eta = 0.1",
     ),
-    source=Source(_KEY, "Lemma E.1", Reading.READING),
+    source=as_read("Lemma E.1"),
     cases=(
         *grid(n=10, depth=1, width=76_300, draws=24, seed=3, epsilon=0.2),
         *grid(n=10, depth=2, width=490_300, draws=16, seed=3, epsilon=0.4),
@@ -590,7 +586,7 @@ LEM_E1_VARIANCE = statistical(
     r" \sqrt{\frac{2 v \log n(n+1)}{m}} + \frac{2 C^2 \log n(n+1)}{3m}, \quad"
     r" v = \max_{ij} \mathbb{E}\,\sigma(u_i)^2 \sigma(u_j)^2 - K_{ij}^2",
     assumptions=("normalised tanh, n = 7 and 10 digits",),
-    source=Source(_KEY, "Lemma E.1 (sharpened)", Reading.OURS),
+    source=ours("Lemma E.1 (sharpened)"),
     cases=tuple(
         {"n": n, "depth": 1, "width": w, "draws": 100, "seed": 5, "epsilon": 0.0}
         for n, w in ((10, 1000), (7, 4096))
@@ -598,10 +594,8 @@ LEM_E1_VARIANCE = statistical(
     predict=_predict_bernstein,
     measure=_measure_kernel_error,
     compare=MeanAtMost(discrepancy=0.02),
-    must_refute=changed(
-        _predict_bernstein,
-        "Bernstein's bound for one entry, without the logarithms.",
-        counted=False,
+    must_refute=mistake(
+        "Bernstein's bound for one entry, without the logarithms.", counted=False
     ),
     uses=("dc/lemE.1",),
 )
@@ -611,7 +605,7 @@ LEM_E1_CONSTANT = statistical(
     items=("LemE.1",),
     title="The unspecified constant in the width of Lemma E.1",
     statement=r"m \ge c\, (4 C^4)^{L+1} \frac{\log(n / \eta)}{\epsilon^2}",
-    source=Source(_KEY, "Lemma E.1", Reading.READING),
+    source=as_read("Lemma E.1"),
     uses=("dc/lemE.1",),
     open_reason=(
         "The constant c is not specified in the paper (the lemma is quoted from another"
@@ -635,7 +629,7 @@ THM_E5 = trend(
         "erf, two hidden layers, eight random points, random labels, 40 steps",
         "the paper's constant is unspecified; half of the linearised rate is asked for",
     ),
-    source=Source(_KEY, "Theorem E.5", Reading.READING),
+    source=as_read("Theorem E.5"),
     # Narrower networks differ more from one another.
     cases=(*_erf(width=512, seeds=48), *_erf(width=1024, seeds=16)),
     larger_cases={
@@ -671,7 +665,7 @@ THM_42 = trend(
         "centred cosine (mu = 1), four random points, depth beyond Corollary 3.5",
         "widths 512 and 1,024; the paper's polynomial is not specified",
     ),
-    source=Source(_KEY, "Theorem 4.2 and Corollary E.6", Reading.READING),
+    source=as_read("Theorem 4.2 and Corollary E.6"),
     cases=(*_cosine(width=512, seeds=32), *_cosine(width=1024, seeds=16)),
     predict=_predict_training_steps,
     measure=_measure_training_steps,

@@ -14,13 +14,11 @@ from scipy import special
 
 from theory import activations as act
 from theory import optimization as rates
-from verify.claim import Case, Claim, Source, adversarial, grid, numeric, statistical
-from verify.claims._predictors import scaled
+from verify.claim import Case, Claim, adversarial, grid, numeric, statistical
+from verify.claims._predictors import mistake, scaled, times
 from verify.claims.deep_conditioning import _populations as pop
+from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.compare import AgreesTo, Array, AtMost, Estimate, MeanAtMost, MeanEquals
-from verify.reading import Reading
-
-_KEY = "agarwal2021deep"
 
 # --- delta(s, eta) -------------------------------------------------------------------
 
@@ -174,7 +172,7 @@ DELTA = statistical(
     statement=r"\Pr\left[\max_{i \ne j} |x_i \cdot x_j| \le \cos\tfrac{\pi k}{N}\right]"
     r" = \frac{s!}{N^s} \frac{N}{M} \binom{M}{s}, \quad M = N - (k-1)s",
     assumptions=("x uniform on N equally spaced points, N odd",),
-    source=Source(_KEY, "Section 6, delta(s, eta) of points on a circle", Reading.OURS),
+    source=ours("Section 6, delta(s, eta) of points on a circle"),
     cases=(
         {"s": 2, "atoms": 9, "steps": 2, "draws": 20_000, "seed": 1},
         {"s": 12, "atoms": 101, "steps": 1, "draws": 20_000, "seed": 2},
@@ -202,15 +200,13 @@ DELTA_SPHERE = statistical(
     statement=r"\Pr\left[\max_{i \ne j} |x_i \cdot x_j| > 1 - \delta\right] \le"
     r" \binom{s}{2} I_{\delta(2 - \delta)}\left(\tfrac{d-1}{2}, \tfrac12\right)",
     assumptions=("x uniform on the sphere of R^d",),
-    source=Source(_KEY, "Section 6, delta(s, eta) of points on a sphere", Reading.OURS),
+    source=ours("Section 6, delta(s, eta) of points on a sphere"),
     cases=(_sphere(8, 3, 0.1), _sphere(16, 3, 0.1), _sphere(16, 10, 0.1)),
     predict=_predict_sphere,
     measure=_measure_sphere,
     # Near-sharp: pairs are almost independent, so that 0.095 of 0.1 is attained.
     compare=MeanAtMost(discrepancy=0.02),
-    must_refute=scaled(
-        _predict_sphere, 1.0 / 2.0, "Opposite points taken for far apart."
-    ),
+    must_refute=mistake("Opposite points taken for far apart.", then=times(1.0 / 2.0)),
     uses=("dc/delta-sample",),
     finding="Hence delta(s, eta) is of order (eta/s^2)^{2/(d-1)} in dimension d.",
 )
@@ -247,9 +243,7 @@ LEM_G1 = _of_lemma(
     loose=True,
     title="The covariance operator of a deep kernel has norm O(log(s)/s)",
     statement=r"\|\Sigma\| \le \frac{28}{3} \frac{\log(8s/3)}{s}",
-    source=Source(
-        _KEY, "Lemma G.1 (constant by the matrix Bernstein inequality)", Reading.OURS
-    ),
+    source=ours("Lemma G.1 (constant by the matrix Bernstein inequality)"),
     predict=_predict_norm,
     finding=(
         "At the prescribed depth the kernel of the whole population is the identity"
@@ -266,7 +260,7 @@ LEM_G1_SHARPER = _of_lemma(
     id="dc/lemG.1-without-log",
     title="Lemma G.1 holds without its logarithm, and that rate is sharp",
     statement=r"\frac{3}{2s} < \sup \|\Sigma\| \le \frac{3.18}{s}",
-    source=Source(_KEY, "Lemma G.1 (sharpened)", Reading.OURS),
+    source=ours("Lemma G.1 (sharpened)"),
     predict=partial(_predict_norm, form="sharp"),
     finding=(
         "For Sigma's top unit eigenvector u let z_i = (u.Phi(x_i))^2. With probability 1/2"
@@ -303,7 +297,7 @@ IDENTITY = _of_small_problems(
     title="Excess risk is the squared distance to the optimum in the norm of Sigma",
     statement=r"R(\hat\theta) - R(\theta^*)"
     r" = \|\Sigma^{1/2}(\hat\theta - \theta^*)\|^2",
-    source=Source(_KEY, "Lemma G.3"),
+    source=quoted("Lemma G.3"),
     predict=_predict_identity,
     measure=partial(_solved, "excess"),
     compare=AgreesTo(relative=_FLOAT, absolute=1e-13),
@@ -316,7 +310,7 @@ LEM_G3 = _of_small_problems(
     title="Excess risk of interpolation is at most twice the bias plus twice the noise",
     statement=r"R(\hat\theta) - R(\theta^*) \le 2 \theta^{*T} B \theta^*"
     r" + 2 \varepsilon^T C \varepsilon",
-    source=Source(_KEY, "Lemma G.3"),
+    source=quoted("Lemma G.3"),
     predict=_predict_terms,
     measure=partial(_solved, "excess"),
     compare=AtMost(relative=_FLOAT),
@@ -334,7 +328,7 @@ EQ25 = _of_small_problems(
     items=("Eq25",),
     title="The bias of interpolation is at most |Sigma| times the optimum's squared norm",
     statement=r"\theta^{*T} B \theta^* \le \|\Sigma\| \|\theta^*\|^2",
-    source=Source(_KEY, "Equation 25"),
+    source=quoted("Equation 25"),
     sharp=grid(kind="missed", rare=(0.1, 0.3)),
     predict=_predict_bias,
     measure=partial(_solved, "bias"),
@@ -351,7 +345,7 @@ EQ26 = _of_small_problems(
     " eigenvalue",
     statement=r"\varepsilon^T C \varepsilon \le"
     r" \frac{\|\Sigma\| n (1 + \|\theta^*\|)^2}{\lambda_{\min}(K)}",
-    source=Source(_KEY, "Equation 26"),
+    source=quoted("Equation 26"),
     sharp=grid(kind="contrary", norm=(0.25, 0.9)),
     predict=_predict_noise,
     measure=partial(_solved, "noise"),

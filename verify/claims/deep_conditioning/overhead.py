@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from empirical.activations import NormReLU
 from empirical.normrelu.networks import KINK
 from empirical.randomness import torch_generator
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
+from verify.claims.deep_conditioning._sources import as_read
 from verify.compare import Array, AtMost
-from verify.reading import Reading
 
 
 def network(kind: str, *, width: int, depth: int) -> nn.Sequential:
@@ -76,7 +76,7 @@ OVERHEAD = numeric(
     title="NormReLU adds no parameters, and no memory beyond that of a normalisation layer",
     statement=r"\text{numbers: NormReLU} \le \text{ReLU}, \qquad"
     r" \text{kept for the backward pass: NormReLU} \le \text{norm and ReLU}",
-    source=Source("agarwal2021deep", "Section 1.1, contribution 5", Reading.READING),
+    source=as_read("Section 1.1, contribution 5"),
     cases=grid(rival=("batch", "layer"), width=128, depth=(3, 32), batch=(7, 100)),
     predict=_of_rival,
     measure=_of_normrelu,

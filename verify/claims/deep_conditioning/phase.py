@@ -16,7 +16,7 @@ from theory import activations as act
 from theory import phase
 from verify import integrals
 from verify.claim import Source, grid, numeric, statistical
-from verify.claims._predictors import changed, times, unlike
+from verify.claims._predictors import mistake, times, unlike
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._lengths import FUNCTIONS
 from verify.compare import AgreesTo, Array, Estimate, MeanEquals
@@ -409,9 +409,7 @@ POINTS = replace(
     ),
     predict=_predict_points,
     measure=_measure_points,
-    must_refute=changed(
-        _predict_points, "Weights of half their variance.", weight_var=times(0.5)
-    ),
+    must_refute=mistake("Weights of half their variance.", weight_var=times(0.5)),
     uses=("dc/D.0-phase",),
 )
 
@@ -526,7 +524,7 @@ LIMIT = statistical(
     # sqrt(120) draws, times t quantiles of 10: 0.12. Width's bias: a few thousandths.
     # Discrepancy: without biases c* is 0 for sin, and q* is 0 for tanh and ReLU.
     compare=MeanEquals(discrepancy=0.15, rounding=0.02),
-    must_refute=changed(_predict_limit, "Networks without biases.", bias_var=0.0),
+    must_refute=mistake("Networks without biases.", bias_var=0.0),
     uses=("dc/D.0-phase",),
 )
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from theory import activations as act
 from theory import spectrum
-from verify.claim import Source, grid, numeric
-from verify.claims._predictors import changed, plus
+from verify.claim import grid, numeric
+from verify.claims._predictors import mistake, plus
+from verify.claims.deep_conditioning._sources import ours
 from verify.compare import AgreesTo, Array
-from verify.reading import Reading
 
 _ORDERS = {
     "power": (3,),
@@ -82,7 +82,7 @@ POLYNOMIAL = numeric(
     title="Eigenvalues of polynomial kernels on the sphere equal exact rational numbers",
     statement=r"\lambda_k = \mathbb{E}\, \kappa(t) P_k(t), \quad"
     r" \kappa(t) = \sum_{n \le 44} b_n t^n",
-    source=Source("agarwal2021deep", "Definition C.1; Funk-Hecke", Reading.OURS),
+    source=ours("Definition C.1; Funk-Hecke"),
     cases=(
         *grid(kernel="cubic", dim=(2, 3, 8, 1000), degrees=([1, 3],)),
         *grid(kernel="sparse", dim=(3, 10), degrees=([0, 1, 5, 9, 11],)),
@@ -96,9 +96,7 @@ POLYNOMIAL = numeric(
     measure=_measure,
     # The library's promise: 1e-15 times the degree, and rounding of logarithms.
     compare=AgreesTo(relative=1e-12),
-    must_refute=changed(
-        _predict, "Eigenvalues in a space of one dimension more.", dim=plus(1)
-    ),
+    must_refute=mistake("Eigenvalues in a space of one dimension more.", dim=plus(1)),
     uses=("dc/defC.1-spectrum",),
 )
 

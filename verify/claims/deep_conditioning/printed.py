@@ -3,12 +3,10 @@
 from typing import Any
 
 from empirical.normrelu.experiments import Configuration, Scale, configurations
-from verify.claim import Source, grid, numeric
-from verify.claims._predictors import always, mapped
+from verify.claim import grid, numeric
+from verify.claims._predictors import always, mistake
+from verify.claims.deep_conditioning._sources import as_read, ours
 from verify.compare import Identical
-from verify.reading import Reading
-
-KEY = "agarwal2021deep"
 
 
 def _networks(network: str, scale: Scale) -> list[Configuration]:
@@ -42,13 +40,13 @@ SETTINGS = numeric(
     statement=(
         r"\text{300 epochs; two depths of dense networks; 110 layers of residual ones}"
     ),
-    source=Source(KEY, "Section 7 and Appendix I.3", Reading.READING),
+    source=as_read("Section 7 and Appendix I.3"),
     cases=grid(network=("dense", "residual")),
     predict=_said,
     measure=_configured,
     compare=Identical(),
-    must_refute=mapped(
-        _said, "Two hundred epochs.", lambda said: said | {"epochs": [200]}
+    must_refute=mistake(
+        "Two hundred epochs.", then=lambda said: said | {"epochs": [200]}
     ),
 )
 
@@ -64,9 +62,7 @@ HELD_OUT = numeric(
     uses=("dc/sec11-settings",),
     title="At every scale, a fifth of the training examples chooses the learning rates",
     statement=r"n_{held}/n = 1/5",
-    source=Source(
-        KEY, "Section 7, on cross-validation; its folds are ours", Reading.OURS
-    ),
+    source=ours("Section 7, on cross-validation; its folds are ours"),
     cases=(
         *grid(network="dense", scale=("small", "full", "paper")),
         *grid(network="residual", scale=("full", "paper")),

@@ -9,9 +9,8 @@ import sympy
 from theory import activations as act
 from theory import conditioning, kernels, lengths
 from verify.claims._symbolic import Link, proof
-from verify.reading import Reading
+from verify.claims.deep_conditioning._sources import ours, quoted
 
-_KEY = "agarwal2021deep"
 r, q, g, h, s, t, m, n = sympy.symbols("rho q g h s t m n", positive=True)
 c = sympy.Symbol("c", real=True)
 
@@ -170,7 +169,7 @@ CLAIMS = (
         " (symbolic proof)",
         statement=r"E\, H_j^{\gamma}(z) H_k^{\gamma'}(z') ="
         r" j!\, (\gamma \gamma')^{j/2} \rho^j 1\{j = k\}",
-        source=(_KEY, "Equation 14 and Lemma D.5"),
+        source=quoted("Equation 14 and Lemma D.5"),
         derived=lambda: list(_products()),
         formula=lambda: _orthogonal(1),
         wrong=lambda: _orthogonal(2),
@@ -188,8 +187,7 @@ CLAIMS = (
         title="The quadratic activation's dual attains the one-layer bound, for every mu",
         statement=r"\sigma = \sqrt{1 - \mu}\, h_1 + \sqrt\mu\, h_2: \quad"
         r" \hat\sigma(\rho) = \rho (1 - \mu (1 - \rho))",
-        source=(_KEY, "Lemma C.5 (its sharpness)"),
-        reading=Reading.OURS,
+        source=ours("Lemma C.5 (its sharpness)"),
         derived=_quadratic,
         formula=lambda: [n**2 * r + m**2 * r**2],
         wrong=lambda: [n**2 * r + 2 * m**2 * r**2],
@@ -211,8 +209,7 @@ CLAIMS = (
         statement=r"\frac{1 - r^k}{1 - r} - (1 + r) ="
         r" \frac{r^2 (1 - r^{k-2})}{1 - r} \ge 0,\ k \ge 2 \;\Rightarrow\;"
         r" |\hat\sigma(\rho)| \le |\rho| (1 - \mu (1 - |\rho|))",
-        source=(_KEY, "Lemma C.5 (every activation)"),
-        reading=Reading.OURS,
+        source=ours("Lemma C.5 (every activation)"),
         # s stands for r^(k-2).
         derived=lambda: [(1 - r**2 * s) / (1 - r) - (1 + r)],
         formula=lambda: [r**2 * (1 - s) / (1 - r)],
@@ -242,8 +239,7 @@ CLAIMS = (
         statement=r"\frac ND - \frac{2\mu}{1 + \mu} ="
         r" \frac{(1 - \mu)(N - 2\mu)}{(1 + \mu) D} \ge 0,\quad"
         r" N = \sum_{k \ge 2} k a_k^2 \ge 2\mu,\ D = 1 - \mu + N",
-        source=(_KEY, "Lemma C.14 (sharpened, every activation)"),
-        reading=Reading.OURS,
+        source=ours("Lemma C.14 (sharpened, every activation)"),
         derived=lambda: [n / (1 - m + n) - 2 * m / (1 + m)],
         formula=lambda: [(1 - m) * (n - 2 * m) / ((1 + m) * (1 - m + n))],
         wrong=lambda: [(1 - m) * (n - m) / ((1 + m) * (1 - m + n))],
@@ -266,7 +262,7 @@ CLAIMS = (
         statement=r"\sum_{h=0}^{L} K^{(h)} \prod_{h' = h}^{L-1} \dot K^{(h')}:\quad"
         r" T_{l+1} = K_{l+1} + \dot K_l T_l, \quad T_{11} ="
         r" \frac{D^{L+1} - 1}{D - 1}",
-        source=(_KEY, "Equation 7"),
+        source=quoted("Equation 7"),
         derived=_recursive,
         formula=lambda: _summed(0),
         wrong=lambda: _summed(1),
@@ -283,7 +279,7 @@ CLAIMS = (
         statement=r"\tilde z = (z - t)/s:\quad \frac{(\tilde z_1 - \bar{\tilde z})"
         r"(\tilde z_k - \bar{\tilde z})}{\operatorname{Var} \tilde z} ="
         r" \frac{(z_1 - \bar z)(z_k - \bar z)}{\operatorname{Var} z}",
-        source=(_KEY, "Lemma 2.1, equations 5 and 6"),
+        source=quoted("Lemma 2.1, equations 5 and 6"),
         derived=lambda: _normalised(tuple((z - t) / s for z in _Z)),
         formula=lambda: _normalised(_Z),
         wrong=lambda: [e / s**2 for e in _normalised(_Z)],
@@ -306,7 +302,7 @@ CLAIMS = (
         statement=r"\frac{d}{dc} E (X - c)_+ = -\Phi(-c),\quad"
         r" \frac{d}{dc} E (X - c)_+^2 = -2 E (X - c)_+,\quad"
         r" \frac{d}{dc} \lambda^{-2} = 2 b\, \Phi(c)",
-        source=(_KEY, "Equation 4"),
+        source=quoted("Equation 4"),
         derived=lambda: [sympy.diff(e, c) for e in (_FIRST, _SECOND, _VARIANCE)],
         formula=lambda: [-_upper(c), -2 * _FIRST, -2 * _FIRST * _upper(-c)],
         wrong=lambda: [-_upper(c), -2 * _FIRST, -2 * _FIRST * _upper(c)],
@@ -323,7 +319,7 @@ CLAIMS = (
         statement=r"\frac{d}{d\gamma} \frac{\hat\sigma_0(\gamma)}{\lambda^2} ="
         r" \Phi(-c/s) + \frac{b\, \varphi(c/s)}{s}, \quad"
         r" \hat\sigma_0'(1) - 1 = -\lambda^2 c\, b\, \Phi(c)",
-        source=(_KEY, "Appendix I"),
+        source=quoted("Appendix I"),
         derived=lambda: [
             sympy.diff(_length(), s) / (2 * s),
             _slope(1).subs(s, 1) - _VARIANCE,

@@ -10,12 +10,11 @@ import torch
 
 from empirical.conditioning import named
 from theory import activations as act
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
 from verify.claims._twins import Array
+from verify.claims.deep_conditioning._sources import ours
 from verify.compare import AgreesTo
-from verify.reading import Reading
 
-KEY = "agarwal2021deep"
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 _PANEL, _REACH = 0.5, 12.0
 _RHOS = (-0.97, -0.4, 0.0, 0.9)
@@ -91,7 +90,7 @@ UNEQUAL = numeric(
     title="Duals of every catalogued activation at unequal variances equal double"
     " integrals",
     statement=r"\hat\sigma(\rho;q,p)=E\,\sigma(\sqrt qX)\sigma(\sqrt pY)",
-    source=Source(KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=grid(name=NAMES, var_x=0.4, var_y=2.5),
     predict=_predict,
     measure=_measure,
@@ -128,7 +127,7 @@ LENGTHS = numeric(
     items=("DefC.1",),
     title="Second moments of every catalogued activation at four variances equal integrals",
     statement=r"E\,\sigma(\sqrt qZ)^2",
-    source=Source(KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=grid(name=NAMES),
     predict=_predict_lengths,
     measure=_measure_lengths,

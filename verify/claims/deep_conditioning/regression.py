@@ -15,7 +15,7 @@ import numpy as np
 from theory import kernels
 from theory import regression as wide
 from verify.claim import Source, grid, numeric
-from verify.claims._predictors import changed, unlike
+from verify.claims._predictors import mistake, unlike
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._subjects import subject
 from verify.claims.deep_conditioning.tangent import four_inputs
@@ -145,10 +145,8 @@ FLOW = numeric(
     predict=_predict_flow,
     measure=_measure_flow,
     compare=_CLOSE,
-    must_refute=changed(
-        _predict_flow,
-        "The top layer's kernel, as if the readout alone learnt.",
-        kernel="nngp",
+    must_refute=mistake(
+        "The top layer's kernel, as if the readout alone learnt.", kernel="nngp"
     ),
     uses=("dc/eq7-matrix",),
 )

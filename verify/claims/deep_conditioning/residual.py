@@ -6,8 +6,9 @@ They are trained at the full scale and above; a published record stands for each
 from dataclasses import replace
 
 from empirical.testbed.records import RunRecord
-from verify.claim import Claim, Source, grid, trend
+from verify.claim import Claim, grid, trend
 from verify.claims._predictors import stated
+from verify.claims.deep_conditioning._sources import as_read
 from verify.claims.deep_conditioning.training import (
     CLOSED,
     NETWORKS,
@@ -16,7 +17,6 @@ from verify.claims.deep_conditioning.training import (
     over_all,
 )
 from verify.compare import Contrast, EffectWithin
-from verify.reading import Reading
 from verify.trained import Run
 
 _DEPTHS = (20, 32)
@@ -62,7 +62,7 @@ def _trained(
         items=(item,),
         title=title,
         statement=rf"{effect} \ge -0.05" if most is None else rf"|{effect}| \le {most}",
-        source=Source("agarwal2021deep", f"Figure {item[3:]}", Reading.READING),
+        source=as_read(f"Figure {item[3:]}"),
         larger_cases={
             "full": grid(scale="full", depth=_DEPTHS, rival=(rival,)),
             "gpu": grid(scale="paper", depth=_DEPTHS, rival=(rival,)),

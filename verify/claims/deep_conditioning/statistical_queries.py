@@ -28,15 +28,13 @@ from theory import activations as act
 from theory import conditioning as dc
 from theory import kernels
 from theory import optimization as rates
-from verify.claim import Case, Source, grid, numeric, statistical
-from verify.claims._predictors import changed, mapped
+from verify.claim import Case, grid, numeric, statistical
+from verify.claims._predictors import mapped, mistake
 from verify.claims.deep_conditioning._lengths import FUNCTIONS, panels
 from verify.claims.deep_conditioning._populations import relu_layer
+from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.claims.deep_conditioning._subjects import normalised, subject
 from verify.compare import Array, AtMost, Estimate, MeanAtMost, MeanEquals, Outcome
-from verify.reading import Reading
-
-_KEY = "agarwal2021deep"
 
 # --- the measured side ----------------------------------------------------------------
 
@@ -389,7 +387,7 @@ EQ21 = numeric(
         "X standard Gaussian, E s(X) = 0",
         "alpha is the Lipschitz constant, or half of the range",
     ),
-    source=Source(_KEY, "Equation 21 (constants ours)", Reading.OURS),
+    source=ours("Equation 21 (constants ours)"),
     cases=grid(activation=("relu", "tanh", "sin", "sign", "normrelu")),
     predict=_predict_log_mgf,
     measure=_measure_log_mgf,
@@ -410,7 +408,7 @@ EQ3 = statistical(
     statement=r"\mathbb{E}_W\, f_W(x) f_W(y) = \mathbb{E}\,\rho_L, \quad"
     r" f_W(x) = v^T \Pi(\sigma(W_L \cdots \Pi(\sigma(W_1 x))))",
     assumptions=("sign activation", "standard Gaussian weights"),
-    source=Source(_KEY, "Equation 3"),
+    source=quoted("Equation 3"),
     cases=(
         {"rho": 0.8, "width": 16, "depth": 20, "nets": 4000, "seed": 3},
         {"rho": -0.5, "width": 33, "depth": 8, "nets": 4000, "seed": 3},
@@ -440,7 +438,7 @@ THM_F1_PRINTED = statistical(
         "width polynomial in the depth",
         "any normalised activation that is subgaussian (equation 21)",
     ),
-    source=Source(_KEY, "Theorem F.1", Reading.READING),
+    source=as_read("Theorem F.1"),
     # ReLU is subgaussian (dc/eq21), the second Hermite polynomial is not.
     cases=(_curve("relu", 128, rho=0.9, depth=100), _curve("relu", 256, depth=60)),
     # A width of the square of the depth.
@@ -473,7 +471,7 @@ E3_CORRECTED = statistical(
     statement=r"\mathbb{E}\,\rho_l \to \frac{a_2^2}{\mu^2 (2 - \mu)\, m}"
     r" + O\left(\frac{1}{m^2}\right)",
     assumptions=("orthogonal inputs (rho_0 = 0)", "m >= 128"),
-    source=Source(_KEY, "Theorem F.1 (corrected)", Reading.OURS),
+    source=ours("Theorem F.1 (corrected)"),
     cases=(
         _curve("relu", 128),
         _curve("relu", 256),
@@ -516,7 +514,7 @@ THM_F1_ODD = statistical(
         "m >= 128: no network maps the pair to correlation 1 or -1, but for e^{-Omega(m)}",
         "L of the order of log(m)/mu or more",
     ),
-    source=Source(_KEY, "Theorem F.1 (odd activations)", Reading.READING),
+    source=as_read("Theorem F.1 (odd activations)"),
     # Depths at which m (1 - mu)^L < 0.02: below the discrepancy by far.
     cases=(
         _curve("sign", 128, rho=0.9, depth=60),
@@ -532,9 +530,7 @@ THM_F1_ODD = statistical(
     predict=_corrected_floor,
     measure=_CHAIN_END,
     compare=MeanEquals(discrepancy=0.6, rounding=0.19),
-    must_refute=changed(
-        _corrected_floor, "The floor of ReLU, which is not odd.", activation="relu"
-    ),
+    must_refute=mistake("The floor of ReLU, which is not odd.", activation="relu"),
     uses=("dc/E3-corrected", "dc/eq22"),
 )
 
@@ -545,7 +541,7 @@ THM_F1_ODD_RATE = statistical(
     statement=r"\sigma \text{ odd} \;\Rightarrow\; \mathbb{E}\,\rho_l"
     r" \le B(l, \delta), \quad l = 1, \dots, L",
     assumptions=("m >= 128",),
-    source=Source(_KEY, "Theorem F.1 (odd activations)", Reading.READING),
+    source=as_read("Theorem F.1 (odd activations)"),
     cases=tuple(
         _curve(name, 128, rho=rho, depth=20, chains=8000)
         for name, rho in (("sign", 0.9), ("sin", 0.7))
@@ -569,7 +565,7 @@ EQ24 = statistical(
         "sign activation: the right side is exact",
         "queries: constant, coordinates, two parities, majority",
     ),
-    source=Source(_KEY, "Equation 24"),
+    source=quoted("Equation 24"),
     cases=(_cube(3, 400, activation="sign"), _cube(10, 200, activation="sign")),
     predict=_predict_query_bound,
     measure=_measure_queries,
@@ -585,9 +581,7 @@ THM_51_PRINTED = statistical(
     title="No constant predictor correlates with a deep random ReLU network (as read)",
     statement=r"\mathbb{E}_W (\mathbb{E}_x f_W)^2 \le \frac{1}{2^{d-1}} + e^{-\Omega(L)}",
     assumptions=("half hypercube", "width polynomial in the depth", "normalised ReLU"),
-    source=Source(
-        _KEY, "Equation 24, on which Theorems 5.1 and F.2 rest", Reading.READING
-    ),
+    source=as_read("Equation 24, on which Theorems 5.1 and F.2 rest"),
     cases=(_cube(60, 200, activation="relu"),),
     predict=_printed_query_size,
     measure=partial(_measure_entry, _measure_queries, 0),
@@ -612,7 +606,7 @@ THM_51_ODD = statistical(
     statement=r"\Pr_W(|\mathbb{E}_x f_W g| > \tau) \le"
     r" \frac{\mathbb{E}_{x,x'} |\mathbb{E}_W\, \rho_L|}{\tau^2}",
     assumptions=("sign activation", "half hypercube", "Gaussian readout"),
-    source=Source(_KEY, "Theorems 5.1 and F.2", Reading.READING),
+    source=as_read("Theorems 5.1 and F.2"),
     cases=tuple(_cube(20, 200, tolerance=t) for t in (0.15, 0.3)),
     predict=_predict_query_success,
     measure=_measure_query_success,
@@ -636,7 +630,7 @@ THM_51_GAUSSIAN = statistical(
     statement=r"\Pr_W(|\mathbb{E}_x f_W g| > \tau) \to 2 \Phi(-\tau\, 2^{(d-1)/2}),"
     r" \quad g \in \{-1, 1\}",
     assumptions=THM_51_ODD.assumptions,
-    source=Source(_KEY, "Theorems 5.1 and F.2 (sharpened)", Reading.OURS),
+    source=ours("Theorems 5.1 and F.2 (sharpened)"),
     cases=tuple(_cube(20, 200, tolerance=t) for t in (0.15, 0.2)),
     predict=_predict_gaussian_success,
     measure=_measure_query_success,

@@ -24,7 +24,6 @@ from verify.claim import Case, grid
 from verify.claims._twins import closed, drawn_into, normal, orders, sketch
 from verify.compare import AgreesTo
 
-KEY = "agarwal2021deep"
 _RATES = (0.02, 0.01)
 _N, _TESTS, _BATCH, _STEPS = 8, 9, 3, 6
 _SHAPE = (2, 6, 5)

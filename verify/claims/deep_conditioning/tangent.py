@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from theory import kernels
-from verify.claim import Source, adversarial, grid, numeric
-from verify.claims._predictors import always, changed, mapped, plus
+from verify.claim import adversarial, grid, numeric
+from verify.claims._predictors import always, mistake, plus
 from verify.claims._searches import SIGNS, searched
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning import _recursions as recursion
+from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.claims.deep_conditioning._subjects import (
     DIFFERENTIABLE,
-    KEY,
     NORMRELU,
     Subject,
     law,
@@ -28,7 +28,6 @@ from verify.claims.deep_conditioning._subjects import (
 from verify.claims.deep_conditioning.conditioning import extremals
 from verify.compare import AgreesTo, Array, AtLeast, AtMost, Outcome
 from verify.integrals import BITS
-from verify.reading import Reading
 
 # --- the kernel -------------------------------------------------------------------------
 
@@ -63,7 +62,7 @@ EQ_7 = adversarial(
     statement=r"T_{ij} = \sum_{h=1}^{L+1} \hat\sigma^{(h-1)}(\rho)"
     r" \prod_{l=h}^{L} \hat\sigma'\left(\hat\sigma^{(l-1)}(\rho)\right)",
     assumptions=("all layers and the readout trained", "square-integrable derivative"),
-    source=Source(KEY, "Equation 7"),
+    source=quoted("Equation 7"),
     cases=(
         *grid(
             activation=("relu", "tanh", "gelu"),
@@ -78,10 +77,9 @@ EQ_7 = adversarial(
     measure=_measure_tangent,
     # The promise of theory.kernels, relative to the larger of the two kernels.
     compare=AgreesTo(relative=1e-12, absolute=1e-290, of_largest=True),
-    must_refute=mapped(
-        _predict_tangent,
+    must_refute=mistake(
         "The sum without the readout's layer.",
-        lambda both: [both[0] - both[1], both[1]],
+        then=lambda both: [both[0] - both[1], both[1]],
     ),
     uses=("dc/defC.1-derivative",),
     examples=_TANGENTS,
@@ -109,7 +107,7 @@ POWERS = numeric(
     title="Both kernels of activations without a linear part, relative to the diagonal",
     statement=r"a_1 = 0: \quad K_{ij} \;\mathrm{and}\; T_{ij} / T_{11}",
     assumptions=("small correlations are squared, or cubed, in every layer",),
-    source=Source(KEY, "Equation 7"),
+    source=quoted("Equation 7"),
     cases=grid(
         activation=("hermite(2)", "hermite(3)", "cos"),
         rho=(-0.999, 0.3, 0.9, 1.0 - 1e-9),
@@ -118,7 +116,7 @@ POWERS = numeric(
     predict=_predict_powers,
     measure=_measure_powers,
     compare=AgreesTo(absolute=1e-13),
-    must_refute=changed(_predict_powers, "Kernels of one layer more.", depth=plus(1)),
+    must_refute=mistake("Kernels of one layer more.", depth=plus(1)),
     uses=("dc/eq7",),
 )
 
@@ -138,13 +136,13 @@ DIAGONAL = numeric(
     title="The tangent kernel's diagonal is a geometric sum",
     statement=r"T_{ii} = \sum_{h=0}^{L} D^h, \quad D = \mathbb{E}[\sigma'(X)^2]",
     assumptions=("normalised activation, unit inputs",),
-    source=Source(KEY, "Equation 7"),
+    source=quoted("Equation 7"),
     cases=grid(activation=("relu", "tanh", "hermite(2)", "sin"), depth=(1, 5, 20)),
     predict=_predict_diagonal,
     measure=_measure_diagonal,
     # D to 1e-15, raised to the 20th power.
     compare=AgreesTo(relative=1e-13),
-    must_refute=mapped(_predict_diagonal, "L terms in the place of L + 1.", plus(-1.0)),
+    must_refute=mistake("L terms in the place of L + 1.", then=plus(-1.0)),
     uses=("dc/eq7",),
 )
 
@@ -162,17 +160,15 @@ SLOPE = adversarial(
     items=("Eq7", "Thm3.4"),
     title="The slope of the dual at one is at least 1 + mu",
     statement=r"D \ge 1 + \mu",
-    source=Source(KEY, "Section 3.2 (an addition)", Reading.OURS),
+    source=ours("Section 3.2 (an addition)"),
     # Equality for quadratics.
     cases=grid(activation=(*DIFFERENTIABLE, *extremals(0.2, 1.0))),
     predict=_predict_least_slope,
     measure=_measure_slope,
     # mu to 1e-13, rounded with one.
     compare=AtLeast(rounding=5e-13),
-    must_refute=changed(
-        _predict_least_slope,
-        "1 + 2 mu, the linear part's energy 1 - mu taken for one.",
-        rise=2.0,
+    must_refute=mistake(
+        "1 + 2 mu, the linear part's energy 1 - mu taken for one.", rise=2.0
     ),
     uses=("dc/def3.1", "dc/defC.1-derivative"),
     examples=searched(activation=nonlinear(names=DIFFERENTIABLE)),
@@ -209,14 +205,12 @@ MATRIX = numeric(
     statement=r"K^{(l)}_{ij} = \mathbb{E}[s(u) s(v)], \quad T^{(l)}_{ij} ="
     r" K^{(l)}_{ij} + T^{(l-1)}_{ij}\, \mathbb{E}[s'(u) s'(v)]",
     assumptions=("activations as they are, not normalised", "any non-zero inputs"),
-    source=Source(KEY, "Equation 7 and Appendix D", Reading.OURS),
+    source=ours("Equation 7 and Appendix D"),
     cases=grid(activation=("relu", "erf", "sin"), depth=(1, 3, 12), seed=7),
     predict=_predict_matrix,
     measure=_measure_matrix,
     compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=changed(
-        _predict_matrix, "The matrix of inputs scaled to unit length.", unit=True
-    ),
+    must_refute=mistake("The matrix of inputs scaled to unit length.", unit=True),
     uses=("dc/eq7", "dc/defC.1-unequal"),
 )
 
@@ -252,7 +246,7 @@ ANTIPODAL = numeric(
     statement=r"K_{12} = \frac{\sin\theta + (\pi - \theta) \cos\theta}{2\pi},"
     r" \quad \theta \to \pi",
     assumptions=("one hidden layer, ReLU as it is", "inputs given by coordinates"),
-    source=Source(KEY, "Equation 7, table of C.4", Reading.OURS),
+    source=ours("Equation 7, table of C.4"),
     cases=grid(gap=(1e-1, 1e-3, 1e-6, 1e-7)),
     predict=_predict_antipodal,
     measure=_measure_antipodal,
@@ -296,7 +290,7 @@ LEM_C14 = adversarial(
     title="The slope of the dual is at most 1/(1 - |rho|)",
     statement=r"|\hat\sigma'(\rho)| \le \frac{1}{1 - |\rho|}",
     assumptions=("normalised",),
-    source=Source(KEY, "Lemma C.14", Reading.READING),
+    source=as_read("Lemma C.14"),
     # h_k with delta = 1/k comes within a factor e of it.
     cases=(
         *grid(
@@ -337,7 +331,7 @@ LEM_C14_SHARP = adversarial(
     statement=r"\frac{|\hat\sigma'(\rho)|}{D} \le 1 - \frac{2\mu}{1 + \mu}"
     r" (1 - |\rho|)",
     assumptions=("normalised", "square-integrable derivative"),
-    source=Source(KEY, "Lemma C.14 (sharpened)", Reading.OURS),
+    source=ours("Lemma C.14 (sharpened)"),
     # Equality for quadratics.
     cases=(
         *grid(activation=extremals(0.1, 0.7), delta=(1e-6, 0.5, 1.0), sign=1),
@@ -384,7 +378,7 @@ E7_PRINTED = numeric(
     title="Every normalised activation has a tangent kernel (as read)",
     statement=r"\sum_k k\, a_k^2 < \infty \quad"
     r" \mathrm{for}\; \sigma(x) = \sqrt{2}\, 1\{x \ge 0\}",
-    source=Source(KEY, "Sections 1.1 and 3.2, table of C.4", Reading.READING),
+    source=as_read("Sections 1.1 and 3.2, table of C.4"),
     cases=grid(activation="step"),
     predict=_CONVERGED,
     measure=_partial_ratio,
@@ -408,7 +402,7 @@ E7_CORRECTED = numeric(
     items=("E7", "Eq7"),
     title="The slope energy of the step function grows like the root of the order",
     statement=r"\sum_{k \le N} k\, a_k^2 \sim c \sqrt N",
-    source=Source(KEY, "Sections 1.1 and 3.2, table of C.4", Reading.OURS),
+    source=ours("Sections 1.1 and 3.2, table of C.4"),
     cases=grid(activation="step"),
     predict=_predict_partial,
     measure=_partial_ratio,

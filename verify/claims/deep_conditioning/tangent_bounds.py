@@ -9,13 +9,13 @@ import mpmath
 from hypothesis import strategies as st
 
 from theory import conditioning as dc
-from verify.claim import Case, Source, adversarial, grid, numeric
-from verify.claims._predictors import changed, plus, times
+from verify.claim import Case, adversarial, grid, numeric
+from verify.claims._predictors import changed, mistake, plus, times
 from verify.claims._searches import SEEDS, SIGNS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
+from verify.claims.deep_conditioning._sources import as_read, ours
 from verify.claims.deep_conditioning._subjects import (
     BENT,
-    KEY,
     Subject,
     law,
     mixtures,
@@ -30,7 +30,6 @@ from verify.claims.deep_conditioning.conditioning import (
 )
 from verify.compare import AgreesTo, AtLeast, AtMost
 from verify.integrals import BITS
-from verify.reading import Reading
 
 # Wrong predictions below are what is attained, a layer further on.
 
@@ -106,7 +105,7 @@ THM_34 = _of_ratios(
     title="Depth makes the tangent kernel diagonal, at the rate of Theorem 3.4 as restored",
     statement=r"\frac{|T_{ij}|}{T_{11}} \le 2 B(L/2, \delta), \quad L \ge 2 L_0(\delta)",
     assumptions=("assumption A", "L/2 need not be whole (E5)"),
-    source=Source(KEY, "Theorem 3.4", Reading.READING),
+    source=as_read("Theorem 3.4"),
     # Twice the burn-in depth and more, where the bound is below one.
     cases=(
         *signed(extremals(0.005, 0.05, 0.3), 0.5, 1, (1, 2, 13, 60)),
@@ -148,7 +147,7 @@ THM_34_ATTAINED = numeric(
     statement=r"t_L = \frac{\sum_h r_h \prod_{l=h}^{L-1} (1 - \mu + 2\mu r_l)}"
     r"{\sum_h (1 + \mu)^h}, \quad r_{l+1} = r_l (1 - \mu (1 - r_l))",
     assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2",),
-    source=Source(KEY, "Theorem 3.4 (sharpened)", Reading.OURS),
+    source=ours("Theorem 3.4 (sharpened)"),
     cases=grid(
         mu=(0.015, 0.2665, 0.9, 1.0), delta=(1e-12, 1e-3, 0.5), depth=(0, 1, 2, 30, 200)
     ),
@@ -157,9 +156,7 @@ THM_34_ATTAINED = numeric(
     # Ten roundings a layer in sums of positive terms: 200 * 10 * 1.1e-16. Below 1e-290
     # numbers have left float64's range.
     compare=AgreesTo(relative=3e-13, absolute=1e-290),
-    must_refute=changed(
-        _predict_attained, "The ratio one layer further on.", depth=plus(1)
-    ),
+    must_refute=mistake("The ratio one layer further on.", depth=plus(1)),
     uses=("dc/eq7", "dc/thm3.2-sharp"),
     figure="ntk_ratio",
 )
@@ -171,7 +168,7 @@ THM_34_MAXIMUM = _of_ratios(
     " ratio",
     statement=r"\frac{|T_{ij}|}{T_{11}} \le t_L, \quad L \ge 0",
     assumptions=("assumption A", "square-integrable derivative"),
-    source=Source(KEY, "Theorem 3.4 (sharpened)", Reading.OURS),
+    source=ours("Theorem 3.4 (sharpened)"),
     cases=(
         *signed(extremals(0.05, 0.3, 0.8), (1e-4, 0.01, 0.5), 1, (1, 13, 60)),
         *_ANY,
@@ -211,7 +208,7 @@ THM_34_ENVELOPE = _of_ratios(
     title="The tangent ratio obeys the bound on correlations, at every depth",
     statement=r"\frac{|T_{ij}|}{T_{11}} \le r_L \le B(L, \delta), \quad L \ge 0",
     assumptions=("assumption A", "square-integrable derivative"),
-    source=Source(KEY, "Theorem 3.4 (sharpened)", Reading.OURS),
+    source=ours("Theorem 3.4 (sharpened)"),
     cases=(
         # From the first layer on; at delta = 1/2 nothing has to be waited for.
         *signed(extremals(0.05, 0.3, 0.8), (1e-4, 0.1, 0.5), 1, (1, 4, 20)),
@@ -220,9 +217,7 @@ THM_34_ENVELOPE = _of_ratios(
     predict=_predict_envelope,
     measure=partial(_twice, _measure_ratio),
     compare=AtMost(rounding=1e-13, trivial=1.0),
-    must_refute=changed(
-        _predict_envelope, "An exponent twice as large.", depth=times(2)
-    ),
+    must_refute=mistake("An exponent twice as large.", depth=times(2)),
     uses=("dc/thm3.4-maximum", "dc/thm3.2", "dc/thm3.4-envelope-values"),
     finding=(
         "This is half of (1 - mu/2)^(L - L_0), without a threshold depth: each term"
@@ -345,7 +340,7 @@ COR_35 = adversarial(
     statement=r"\kappa(T) \le 1 + 4n (1 - \mu/2)^{L/2 - L_0}, \quad"
     r" L \ge 2 L_0 + \frac{2 \log(2n)}{-\log(1 - \mu/2)}",
     assumptions=("assumption A",),
-    source=Source(KEY, "Corollary 3.5", Reading.READING),
+    source=as_read("Corollary 3.5"),
     **_in_form("printed"),
     compare=AtMost(relative=1e-12, origin=1.0),
     uses=("dc/thm3.4", "dc/cor3.5-values"),
@@ -367,7 +362,7 @@ COR_35_SHARP = adversarial(
     statement=r"\kappa(T) \le 1 + 2n (1 - \mu/2)^{L - L_0}, \quad L \ge L_1"
     r" = \left\lceil \frac{\log n}{-\log(1 - \mu/2)} \right\rceil + L_0(\delta)",
     assumptions=("assumption A",),
-    source=Source(KEY, "Corollary 3.5 (sharpened)", Reading.OURS),
+    source=ours("Corollary 3.5 (sharpened)"),
     **_in_form("sharp"),
     compare=AtMost(relative=1e-12, origin=1.0),
     uses=("dc/thm3.4-envelope", "dc/cor3.3", "dc/cor3.5-sharp-values"),
@@ -384,7 +379,7 @@ COR_35_MAXIMUM = adversarial(
     statement=r"\kappa(T) \le \frac{1 + (n - 1) t_L}{1 - (n - 1) t_L},"
     r" \quad (n - 1) t_L < 1",
     assumptions=("assumption A",),
-    source=Source(KEY, "Corollary 3.5 (sharpened)", Reading.OURS),
+    source=ours("Corollary 3.5 (sharpened)"),
     **_in_form("attained"),
     # t to 1e-13 and mu to 1e-13 of subjects found by quadrature; where rows are barely
     # dominant the quotient of a difference 1 - (n - 1) t above 1e-3.
@@ -451,7 +446,7 @@ THM_38 = _under_b(
     title="The smallest eigenvalue of the tangent kernel: Theorem 3.8 as restored",
     statement=r"\lambda_{\min}(T) \ge \left(1 - 2 B(L/2, \delta)\right) T_{11},"
     r" \quad L \ge 2 L_0(\delta)",
-    source=Source(KEY, "Theorem 3.8", Reading.READING),
+    source=as_read("Theorem 3.8"),
     predict=partial(_least, "printed"),
     measure=_measure_eigenvalue,
     compare=AtLeast(rounding=1e-13, trivial=0.0, origin=1.0),
@@ -471,7 +466,7 @@ THM_38_MAXIMUM = _under_b(
     " correlations",
     statement=r"\lambda_{\min}(T) \ge (1 - t_L)\, T_{11} \ge (1 - B(L, \delta))\, T_{11},"
     r" \quad L \ge 0",
-    source=Source(KEY, "Theorem 3.8 (sharpened)", Reading.OURS),
+    source=ours("Theorem 3.8 (sharpened)"),
     predict=partial(_both, _least, "sharp", "attained"),
     measure=partial(_twice, _measure_eigenvalue),
     # As dc/thm3.4-maximum.
@@ -492,7 +487,7 @@ COR_39 = numeric(
     statement=r"\kappa(T) \le 1 + 2n (1 - \mu/2)^{L/2 - L_0}, \quad"
     r" L \ge 2 L_0 + \frac{2 \log 2}{-\log(1 - \mu/2)}",
     assumptions=("assumption B",),
-    source=Source(KEY, "Corollary 3.9", Reading.READING),
+    source=as_read("Corollary 3.9"),
     # From the threshold on: 2 log 2 / -log(1 - mu/2) layers past twice the burn-in.
     cases=(
         # Least loose.
@@ -524,7 +519,7 @@ COR_39_MAXIMUM = _under_b(
     r" 1 + n (1 - \mu/2)^{L - L_0} & L > L_0 \\"
     r" 1 + n \left( \frac{(1 + \mu/2)^{-L}}{\delta} - 1 \right) & L \le L_0"
     r" \end{cases}",
-    source=Source(KEY, "Corollary 3.9 (sharpened)", Reading.OURS),
+    source=ours("Corollary 3.9 (sharpened)"),
     predict=partial(_both, _condition, "sharp", "attained"),
     measure=partial(_twice, _measure_condition_b),
     # 1 - t above 1e-2, t to 1e-11.

@@ -13,10 +13,10 @@ import numpy as np
 from empirical.normrelu.experiments import Configuration
 from empirical.normrelu.study import STUDY
 from empirical.testbed.records import RunRecord
-from verify.claim import Claim, Source, grid, trend
+from verify.claim import Claim, grid, trend
 from verify.claims._predictors import always, stated
+from verify.claims.deep_conditioning._sources import as_read
 from verify.compare import Array, AtLeast, Contrast, EffectWithin, Outcome
-from verify.reading import Reading
 from verify.trained import NotLearnt, Run, Trainer
 
 NETWORKS = Trainer(STUDY)
@@ -149,9 +149,7 @@ BOTH, SHALLOWER, DEEPER = slice(None), slice(0, 1), slice(1, None)
 def trained(
     *,
     rivals: tuple[str, ...],
-    where: str,
     depths: slice = BOTH,
-    reading: Reading = Reading.READING,
     **parts: Any,
 ) -> Claim:
     """Return a claim on NormReLU's networks against those of `rivals`, by depth."""
@@ -162,7 +160,6 @@ def trained(
     parts.setdefault("cases", cases["small"])
     parts["uses"] = (*CLOSED, *parts.get("uses", ()))
     return trend(
-        source=Source("agarwal2021deep", where, reading),
         larger_cases={"full": cases["full"], "gpu": cases["paper"]},
         runs=runs_of,
         assumptions=(
@@ -189,7 +186,7 @@ FASTER = _effect(
     " normalisation",
     statement=r"\text{training accuracy at the end: NormReLU} - \text{rival} \ge 0.05",
     rivals=("batch", "layer"),
-    where="Figure 3",
+    source=as_read("Figure 3"),
     depths=DEEPER,
     measure=_TRAINING,
     **stated(0.05),
@@ -202,7 +199,7 @@ BETTER = _effect(
     " normalisation",
     statement=r"\text{test accuracy at the end: NormReLU} - \text{rival} \ge 0.05",
     rivals=("batch", "layer"),
-    where="Figure 3",
+    source=as_read("Figure 3"),
     depths=DEEPER,
     measure=_TEST,
     **stated(0.05),
@@ -216,7 +213,7 @@ SHALLOW = _effect(
     statement=r"\log e(\text{BatchNorm}) - \log e(\text{NormReLU}) > 0,"
     r" \quad e\text{: training error at the end}",
     rivals=("batch",),
-    where="Figure 3",
+    source=as_read("Figure 3"),
     depths=SHALLOWER,
     measure=_log_errors,
     # The paper says which is better, not by how much.
@@ -239,7 +236,7 @@ FIRST = _effect(
     title="After one epoch, networks with NormReLU are ahead of both normalisations",
     statement=r"\text{training accuracy after an epoch: NormReLU} - \text{rival} \ge 0.05",
     rivals=("batch", "layer"),
-    where="Figure 3",
+    source=as_read("Figure 3"),
     measure=partial(contrast, "train_accuracy", 1),
     **stated(0.05),
 )
@@ -251,7 +248,7 @@ NORMALISED = _effect(
     statement=r"\log e(\text{ReLU}) - \log e(\text{NormReLU}) > 0,"
     r" \quad e\text{: training error at the end}",
     rivals=("relu",),
-    where="Section 7",
+    source=as_read("Section 7"),
     depths=DEEPER,
     measure=_log_errors,
     **stated(0.0),
@@ -269,7 +266,7 @@ SELU = _effect(
     title="Fully connected networks generalise as well with NormReLU as with SELU",
     statement=r"|\text{test accuracy: NormReLU} - \text{SELU}| \le 0.05",
     rivals=("selu",),
-    where="Figure 7",
+    source=as_read("Figure 7"),
     measure=_TEST,
     # Wrong would be ahead as of batch normalisation.
     **stated(-0.05, 0.05, wrong=(0.05, None)),
@@ -282,7 +279,7 @@ SELU_COURSE = _effect(
     statement=r"|\overline{\text{training accuracy}}\text{ over all epochs: NormReLU} -"
     r" \text{SELU}| \le 0.05",
     rivals=("selu",),
-    where="Figure 7",
+    source=as_read("Figure 7"),
     measure=_courses,
     **stated(-0.05, 0.05, wrong=(0.05, None)),
     uses=("dc/fig7",),
@@ -299,7 +296,7 @@ DOTS = _effect(
     title="Trained NormReLU networks have smaller dot products of test inputs than ReLU's",
     statement=r"\overline{|\cos|}_L\text{ at the end: ReLU} - \text{NormReLU} \ge 0.1",
     rivals=("relu",),
-    where="Figure 1",
+    source=as_read("Figure 1"),
     measure=_cosines,
     **stated(0.1),
 )
@@ -312,7 +309,7 @@ FALL = trained(
     statement=r"\overline{|\cos|}_L\text{ at the start} >"
     r" \overline{|\cos|}_L\text{ at the end}",
     rivals=("normrelu", "batch", "layer"),
-    where="Figure 1",
+    source=as_read("Figure 1"),
     measure=_fall,
     compare=EffectWithin(paired=True),
     # Wrong would be that training leaves them where they are.
@@ -325,7 +322,7 @@ RATES = trained(
     title="NormReLU needs smaller learning rates than batch normalisation",
     statement=r"\eta_{stable}(\text{BatchNorm}) \ge 3\,\eta_{stable}(\text{NormReLU})",
     rivals=("batch",),
-    where="Section 7",
+    source=as_read("Section 7"),
     predict=always(1),
     measure=_stable_steps,
     # Rates of the grid: a step is a factor of about 3.
@@ -343,7 +340,7 @@ _USEFUL = partial(
     trained,
     items=("Sec7-rates",),
     depths=SHALLOWER,
-    where="Section 7",
+    source=as_read("Section 7"),
     cases=(),
     predict=always(1),
     measure=_learning_steps,

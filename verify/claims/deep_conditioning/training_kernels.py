@@ -17,8 +17,9 @@ from empirical.normrelu.networks import arm_of as arm_called
 from empirical.normrelu.study import examples_of, network_of, problem_of
 from empirical.normrelu.training import KERNEL
 from theory import kernels
-from verify.claim import Source, grid, trend
-from verify.claims._predictors import Limits, changed, stated
+from verify.claim import grid, trend
+from verify.claims._predictors import Limits, mistake, stated
+from verify.claims.deep_conditioning._sources import ours
 from verify.claims.deep_conditioning.training import (
     CLOSED,
     DATA,
@@ -31,10 +32,9 @@ from verify.claims.deep_conditioning.training import (
 )
 from verify.claims.deep_conditioning.training_start import ACTIVATIONS
 from verify.compare import AgreesTo, Contrast, EffectWithin, Outcome
-from verify.reading import Reading
 from verify.trained import Run
 
-_SOURCE = Source("agarwal2021deep", "Section 7", Reading.OURS)
+_SOURCE = ours("Section 7")
 _ASSUMPTIONS = (
     DATA,
     "fully connected networks, SGD with momentum, no biases",
@@ -155,8 +155,7 @@ END = trend(
 _TOP = partial(
     trained,
     items=("Sec11",),
-    where="Section 7",
-    reading=Reading.OURS,
+    source=_SOURCE,
     compare=EffectWithin(unit="decades"),
 )
 
@@ -253,9 +252,7 @@ STABLE = trend(
     measure=_stable_step,
     # A step of the grid: the largest rate of it that is stable is known to no less.
     compare=AgreesTo(absolute=1.0),
-    must_refute=changed(
-        _predicted_step, "The rate of eight layers, at any depth.", depth=8
-    ),
+    must_refute=mistake("The rate of eight layers, at any depth.", depth=8),
     assumptions=(*_ASSUMPTIONS, "ten classes, equally likely at the start"),
     finding=(
         "The protocol first asked it of four epochs on a grid of thirds, which any rate in"

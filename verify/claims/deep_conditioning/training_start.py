@@ -17,10 +17,10 @@ from empirical.randomness import torch_generator
 from theory import activations as act
 from theory import kernels, width
 from theory.activations import Activation
-from verify.claim import Source, grid, statistical
+from verify.claim import grid, statistical
+from verify.claims.deep_conditioning._sources import ours
 from verify.claims.deep_conditioning.training import configuration
 from verify.compare import Array, Estimate, MeanEquals
-from verify.reading import Reading
 
 ACTIVATIONS: dict[str, Activation] = {
     "normrelu": act.normrelu(),
@@ -31,7 +31,7 @@ ACTIVATIONS: dict[str, Activation] = {
 _NETWORKS, _AT_ONCE = 320, 4
 _PAIRS = 200
 _DEEPEST = 16
-_SOURCE = Source("agarwal2021deep", "Section 7", Reading.OURS)
+_SOURCE = ours("Section 7")
 
 # --- signals of the experiments' networks ---------------------------------------------
 

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -10,12 +11,12 @@ import numpy as np
 from hypothesis import strategies as st
 
 from theory import conditioning as dc
-from verify.claim import Source, adversarial, grid
-from verify.claims._predictors import always, changed
+from verify.claim import adversarial, grid
+from verify.claims._predictors import always, changed, mistake
 from verify.claims._searches import SIGNS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
+from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.claims.deep_conditioning._subjects import (
-    KEY,
     NONLINEAR,
     NORMRELU,
     Subject,
@@ -32,7 +33,6 @@ from verify.claims.deep_conditioning._subjects import (
 )
 from verify.compare import AgreesTo, AtLeast, AtMost
 from verify.integrals import BITS, Law
-from verify.reading import Reading
 
 # --- the coefficient of non-affinity ----------------------------------------------------
 
@@ -52,7 +52,7 @@ DEF_C20 = adversarial(
     title="The coefficient of non-affinity nu of any activation",
     statement=r"\nu = 1 - a_0^2 - a_1^2 = \sum_{k \ge 2} a_k^2",
     assumptions=("unit second moment, not centred",),
-    source=Source(KEY, "Definition C.20"),
+    source=quoted("Definition C.20"),
     cases=grid(activation=_RAW),
     predict=nu_of,
     measure=_measure_nu,
@@ -74,7 +74,7 @@ DEF_C20_CENTRED = adversarial(
     items=("DefC.20", "Def3.1"),
     title="For normalised activations, non-affinity nu and non-linearity mu coincide",
     statement=r"\mathbb{E}\,\sigma(X) = 0 \;\Rightarrow\; \nu = \mu",
-    source=Source(KEY, "Definition C.20 and the sentence after it"),
+    source=quoted("Definition C.20 and the sentence after it"),
     cases=grid(activation=_RAW),
     predict=_predict_centred,
     measure=measured_mu,
@@ -96,7 +96,7 @@ LEM_C21 = adversarial(
     items=("LemC.21",),
     title="nu is at most one, with equality for activations without mean and linear part",
     statement=r"\nu \le 1",
-    source=Source(KEY, "Lemma C.21"),
+    source=quoted("Lemma C.21"),
     cases=grid(activation=(*_RAW, "hermite(2)", "hermite(3)")),
     predict=always(1.0),
     measure=_measure_nu,
@@ -115,14 +115,14 @@ LEM_C21_POSITIVE = adversarial(
     items=("LemC.21",),
     title="nu is at least the energy of higher Hermite terms: positive unless affine",
     statement=r"\nu \ge \sum_{k=2}^{8} a_k^2 > 0",
-    source=Source(KEY, "Lemma C.21"),
+    source=quoted("Lemma C.21"),
     # Equality for polynomials up to that degree.
     cases=grid(activation=(*_RAW, {"a": [2.0, 1.0, 1e-4]}, {"a": [0.5, 0.5, 0, 1]})),
     predict=_ENERGY,
     measure=_measure_nu,
     # Energies to 1e-13 relative; of callables by quadrature, 1e-15 of the whole.
     compare=AtLeast(rounding=1e-15, relative=1e-12, trivial=0.0),
-    must_refute=changed(_ENERGY, "The energies from the linear part on.", first=1),
+    must_refute=mistake("The energies from the linear part on.", first=1),
     uses=("dc/defC.20",),
     version=2,
     examples=_ANY,
@@ -163,7 +163,7 @@ LEM_C23 = adversarial(
     title="The dual is increasing and convex on [0, 1], as every term of its series is",
     statement=r"\Delta^j \hat\sigma(\rho) \ge \sum_{k \le 8} a_k^2\, \Delta^j \rho^k"
     r" \ge 0, \quad j = 1, 2 \quad \mathrm{on}\; [0, 1]",
-    source=Source(KEY, "Lemma C.23"),
+    source=quoted("Lemma C.23"),
     # Equality for polynomials up to that degree.
     cases=grid(
         activation=("relu_squared", "relu", "gelu", "exp", "sigmoid", "hermite(5)"),
@@ -240,7 +240,7 @@ LEM_C26 = adversarial(
     statement=r"\hat\sigma(\bar\rho) = \bar\rho, \quad"
     r" \bar\rho < 1 \Leftrightarrow D > 1",
     assumptions=("unit second moment",),
-    source=Source(KEY, "Lemma C.26"),
+    source=quoted("Lemma C.26"),
     cases=grid(
         activation=(
             *("step", "gelu", "silu", "mish", "elu", "softplus", "sigmoid"),
@@ -270,11 +270,17 @@ def _predict_line(*, activation: Subject, share: float, deep: float = 1.0) -> fl
     return rho - deep * a.nu * (rho - point) * (1.0 - rho)
 
 
-def _measure_line(*, activation: Subject, share: float) -> Any:
+def _layer(activation: Subject, place: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """One layer's correlation from a place by the fixed point, and less that point."""
     found = law(activation)
     point = exact_fixed_point(found)
     with mpmath.workprec(BITS):
-        return found.dual(point + mpmath.mpf(share) * (1 - point)) / found.moment()
+        value = found.dual(place(point)) / found.moment()
+        return value, value - point
+
+
+def _measure_line(*, activation: Subject, share: float) -> Any:
+    return _layer(activation, lambda point: point + share * (1 - point))[0]
 
 
 _DRAWN = searched(
@@ -303,13 +309,13 @@ LEM_C24 = adversarial(
     statement=r"\hat\sigma(\rho) \le \rho - \nu (\rho - \bar\rho)(1 - \rho),"
     r" \quad \rho \in [\bar\rho, 1]",
     assumptions=_BELOW_ONE,
-    source=Source(KEY, "Lemma C.24"),
+    source=quoted("Lemma C.24"),
     cases=grid(activation=_EXPANDING, share=(0.0, 0.3, 0.9, 1.0)),
     predict=_predict_line,
     measure=_measure_line,
     # The fixed point to 1e-13, see dc/lemC.26.
     compare=AtMost(rounding=1e-12),
-    must_refute=changed(_predict_line, "A parabola twice as deep.", deep=2.0),
+    must_refute=mistake("A parabola twice as deep.", deep=2.0),
     uses=("dc/lemC.26", "dc/defC.20"),
     examples=_DRAWN,
     max_examples=60,
@@ -334,11 +340,7 @@ def _predict_near_one(*, share: float, **case: Any) -> float:
 
 
 def _measure_near_one(*, activation: Subject, share: float) -> Any:
-    found = law(activation)
-    point = exact_fixed_point(found)
-    with mpmath.workprec(BITS):
-        delta = mpmath.mpf(share) * (1 - point) / 2
-        return found.dual(1 - delta) / found.moment()
+    return _layer(activation, lambda point: 1 - share * (1 - point) / 2)[0]
 
 
 _of_lemma_28 = partial(
@@ -354,12 +356,12 @@ LEM_C28_1 = _of_lemma_28(
     title="Uncentred activations: one layer moves near-duplicates apart",
     statement=r"\hat\sigma(1 - \delta) \le 1 - (1 + \nu \bar\delta / 2)\,\delta,"
     r" \quad 0 \le \delta \le \bar\delta / 2, \quad \bar\delta = 1 - \bar\rho",
-    source=Source(KEY, "Lemma C.28 (1)"),
+    source=quoted("Lemma C.28 (1)"),
     assumptions=_BELOW_ONE,
     cases=grid(activation=_EXPANDING, share=(1e-6, 0.5, 1.0)),
     predict=_predict_near_one,
     measure=_measure_near_one,
-    must_refute=changed(_predict_near_one, _WHOLE, whole=True),
+    must_refute=mistake(_WHOLE, whole=True),
     uses=("dc/lemC.24",),
 )
 
@@ -375,12 +377,8 @@ def _predict_above(*, share: float, **case: Any) -> list[float]:
 
 
 def _measure_above(*, activation: Subject, share: float) -> list[Any]:
-    found = law(activation)
-    point = exact_fixed_point(found)
-    with mpmath.workprec(BITS):
-        rho = point + mpmath.mpf(share) * (1 - point) / 2
-        value = found.dual(rho) / found.moment() - point
-        return [-value, value]
+    _, above = _layer(activation, lambda point: point + share * (1 - point) / 2)
+    return [-above, above]
 
 
 LEM_C28_2 = _of_lemma_28(
@@ -388,12 +386,12 @@ LEM_C28_2 = _of_lemma_28(
     title="Uncentred activations: correlations above the fixed point contract to it",
     statement=r"0 \le \hat\sigma(\rho) - \bar\rho \le (1 - \nu \bar\delta / 2)"
     r" (\rho - \bar\rho), \quad \bar\rho \le \rho \le (1 + \bar\rho) / 2",
-    source=Source(KEY, "Lemma C.28 (2)"),
+    source=quoted("Lemma C.28 (2)"),
     assumptions=_BELOW_ONE,
     cases=grid(activation=_EXPANDING, share=(0.1, 1.0)),
     predict=_predict_above,
     measure=_measure_above,
-    must_refute=changed(_predict_above, _WHOLE, whole=True),
+    must_refute=mistake(_WHOLE, whole=True),
     uses=("dc/lemC.24",),
     version=2,
 )
@@ -407,11 +405,8 @@ def _predict_below(*, activation: Subject, share: float) -> list[float]:
 
 
 def _measure_below(*, activation: Subject, share: float) -> list[Any]:
-    found = law(activation)
-    point = exact_fixed_point(found)
-    with mpmath.workprec(BITS):
-        value = point - found.dual(mpmath.mpf(share) * point) / found.moment()
-        return [-value, value]
+    _, above = _layer(activation, lambda point: share * point)
+    return [above, -above]
 
 
 def _wrong_below(*, activation: Subject, share: float) -> list[float]:
@@ -426,7 +421,7 @@ LEM_C28_3 = _of_lemma_28(
     title="Uncentred activations: correlations below the fixed point contract to it",
     statement=r"0 \le \bar\rho - \hat\sigma(\rho) \le \hat\sigma'(\bar\rho)"
     r" (\bar\rho - \rho), \quad 0 \le \rho \le \bar\rho",
-    source=Source(KEY, "Lemma C.28 (3)", Reading.READING),
+    source=as_read("Lemma C.28 (3)"),
     assumptions=("unit second moment", "not affine"),
     # The fixed point of the last three is one: D is below one, and one for ReLU.
     cases=grid(
@@ -462,7 +457,7 @@ LEM_C28_4 = adversarial(
     " layer",
     statement=r"\hat\sigma(\rho) \ge \rho + a_0^2 (1 - \rho), \quad"
     r" |\hat\sigma(\rho)| \le \hat\sigma(|\rho|), \quad -1 \le \rho \le 0",
-    source=Source(KEY, "Lemma C.28 (4), sharpened", Reading.OURS),
+    source=ours("Lemma C.28 (4), sharpened"),
     assumptions=("unit second moment",),
     # Equality for affine activations.
     cases=grid(
@@ -472,7 +467,7 @@ LEM_C28_4 = adversarial(
     predict=_predict_negative,
     measure=_measure_negative,
     compare=AtLeast(rounding=5e-15),
-    must_refute=changed(_predict_negative, "Twice the mean's energy.", rise=2.0),
+    must_refute=mistake("Twice the mean's energy.", rise=2.0),
     uses=("dc/defC.1",),
     version=2,
     examples=searched(activation=mixtures(), rho=st.floats(-1.0, 0.0)),
@@ -536,7 +531,7 @@ THM_310 = adversarial(
     statement=r"|\hat\sigma^{(L)}(\rho) - \bar\rho| \le q^{L - L_1}, \quad"
     r" q = \max(1 - \nu \bar\delta / 2, \hat\sigma'(\bar\rho))",
     assumptions=("mean not zero, not affine", "D not one", "|rho| <= 1 - delta"),
-    source=Source(KEY, "Theorem 3.10 and Lemma C.30 (constants ours)", Reading.OURS),
+    source=ours("Theorem 3.10 and Lemma C.30 (constants ours)"),
     cases=(
         *grid(activation=("gelu", "silu"), delta=0.01, sign=(1, -1), extra=(0, 20)),
         *grid(
@@ -596,7 +591,7 @@ LEM_C32 = adversarial(
     statement=r"1 - \hat\sigma^{(L)}(\rho) \le \frac{1}{1 + \nu (L - L')},"
     r" \quad L \ge L' = \lceil 1 / a_0^2 \rceil \;\mathrm{for}\; \rho < 0",
     assumptions=("D = 1", "mean not zero"),
-    source=Source(KEY, "Lemma C.32 (constants ours)", Reading.OURS),
+    source=ours("Lemma C.32 (constants ours)"),
     # D = 1 exactly: ReLU, the exponential, and quadratics with a_0 = a_2.
     cases=grid(
         activation=("relu", "exp", {"a": [0.5, 0.7, 0.5]}, {"a": [1.0, 0.0, 1.0]}),

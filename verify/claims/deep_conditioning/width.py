@@ -17,14 +17,12 @@ from empirical.randomness import torch_generator
 from theory import activations as act
 from theory import kernels
 from theory import width as finite
-from verify.claim import Source, grid, statistical
+from verify.claim import grid, statistical
 from verify.claims._predictors import changed
+from verify.claims.deep_conditioning._sources import ours
 from verify.claims.deep_conditioning._subjects import normalised
 from verify.claims.deep_conditioning.finite_width import drawn_kernels, pair_of
 from verify.compare import Array, Estimate, MeanEquals
-from verify.reading import Reading
-
-_KEY = "agarwal2021deep"
 
 # --- the measured side ---------------------------------------------------------------
 
@@ -63,36 +61,32 @@ def _measure_mean(drawn: Callable[..., Array], **case: Any) -> Estimate:
     return Estimate.of(drawn(**case))
 
 
-def _products(
-    *, activation: str, rho: float, depth: int, width: int, draws: int, seed: int
-) -> Array:
-    """Squared length of one input and product of two, (draws, 2), from the chain."""
+def _chain(
+    activation: Callable[[Any], Any], *, rho: float, draws: int, seed: int, **sizes: Any
+) -> tuple[Array, Array]:
+    """Return squared lengths and correlations of a pair behind the last layer."""
     runs = pair_chains(
         rho,
-        activation=named(activation),
-        width=width,
-        depth=depth,
+        activation=activation,
         chains=draws,
         generator=torch_generator(seed, "units"),
         dtype=torch.float32,
+        **sizes,
     )
-    lengths = runs.squared_norms[:, -1]
-    product = runs.correlations[:, -1] * np.sqrt(lengths.prod(axis=1))
+    return runs.squared_norms[:, -1], runs.correlations[:, -1]
+
+
+def _products(*, activation: str, **case: Any) -> Array:
+    """Squared length of one input and product of two, (draws, 2), from the chain."""
+    lengths, correlations = _chain(named(activation), **case)
+    product = correlations * np.sqrt(lengths.prod(axis=1))
     return np.column_stack([lengths[:, 0], product])
 
 
-def _measure_length(*, width: int, depth: int, draws: int, seed: int) -> Estimate:
+def _measure_length(**case: int) -> Estimate:
     """Fourth power of a ReLU network's length; its square has mean one."""
-    runs = pair_chains(
-        0.0,
-        activation=lambda x: math.sqrt(2.0) * torch.relu(x),
-        width=width,
-        depth=depth,
-        chains=draws,
-        generator=torch_generator(seed, "units"),
-        dtype=torch.float32,
-    )
-    return Estimate.of(runs.squared_norms[:, -1, 0] ** 2)
+    lengths, _ = _chain(lambda x: math.sqrt(2.0) * torch.relu(x), rho=0.0, **case)
+    return Estimate.of(lengths[:, 0] ** 2)
 
 
 # --- the predicted side --------------------------------------------------------------
@@ -167,7 +161,7 @@ ONE_LAYER = statistical(
     r" + 2\rho\,\mathrm{Cov}(\sigma\sigma, \sigma'\sigma') +"
     r" \rho^2 (3\,\mathbb{E}\,\sigma'(u)^2\sigma'(v)^2 - \hat\sigma'(\rho)^2)",
     assumptions=("one hidden layer, one output", "standard Gaussian weights"),
-    source=Source(_KEY, "Lemma C.4 and equation 7, at finite width", Reading.OURS),
+    source=ours("Lemma C.4 and equation 7, at finite width"),
     cases=_SHALLOW(rho=0.5, width=16, draws=40_000),
     larger_cases={"full": _SHALLOW(rho=(-0.5, 0.0, 0.9), width=(4, 64), draws=100_000)},
     predict=partial(_predict_variance, _EVERY),
@@ -196,7 +190,7 @@ DEEP = statistical(
         "three hidden layers",
         "extrapolated from widths m and 2 m",
     ),
-    source=Source(_KEY, "Equation 1, at finite width", Reading.OURS),
+    source=ours("Equation 1, at finite width"),
     cases=grid(
         activation="tanh", rho=0.5, depth=3, width=32, draws=60_000, groups=100, seed=28
     ),
@@ -223,7 +217,7 @@ TANGENT = statistical(
         "three hidden layers, one output",
         "extrapolated from widths m and 2 m",
     ),
-    source=Source(_KEY, "Equation 7, at finite width", Reading.OURS),
+    source=ours("Equation 7, at finite width"),
     cases=grid(
         activation="tanh", rho=0.5, depth=3, width=32, draws=24_000, groups=80, seed=25
     ),
@@ -245,9 +239,7 @@ CHAIN = statistical(
     title="Fourth moment of the output length of deep ReLU networks, exact at every width",
     statement=r"\mathbb{E}|\Phi(x)|^4 = (1 + 5/m)^L \,(\mathbb{E}|\Phi(x)|^2)^2",
     assumptions=("ReLU, uncentred, scaled to keep the mean squared length",),
-    source=Source(
-        _KEY, "Equation 1, at finite width; Hanin and Nica (2020)", Reading.OURS
-    ),
+    source=ours("Equation 1, at finite width; Hanin and Nica (2020)"),
     cases=grid(width=16, depth=4, draws=120_000, seed=23),
     predict=_predict_length,
     measure=_measure_length,
@@ -271,7 +263,7 @@ BIAS = statistical(
     statement=r"\mathbb{E}\,K^{(m)} = K + \frac{k^{(L)}}{m} + O\left(\frac{1}{m^2}\right),"
     r" \quad k^{(l+1)} = \partial F\, k^{(l)} + \tfrac12\, \partial^2 F : V^{(l)}",
     assumptions=("F and V as dc/E13-fluctuations", "three hidden layers"),
-    source=Source(_KEY, "Lemma C.4, at finite width", Reading.OURS),
+    source=ours("Lemma C.4, at finite width"),
     cases=grid(activation="relu", rho=0.5, depth=3, width=24, draws=60_000, seed=27),
     larger_cases={"full": _NARROW(draws=400_000, seed=27)},
     predict=partial(_predict_mean, finite.nngp_mean),
@@ -295,7 +287,7 @@ TANGENT_BIAS = statistical(
         "the correction theta as theory.width derives it",
         "three hidden layers, one output",
     ),
-    source=Source(_KEY, "Equation 7, at finite width", Reading.OURS),
+    source=ours("Equation 7, at finite width"),
     cases=grid(activation="relu", rho=0.5, depth=3, width=24, draws=16_000, seed=24),
     larger_cases={"full": _NARROW(draws=100_000, seed=24)},
     predict=partial(_predict_mean, finite.ntk_mean),

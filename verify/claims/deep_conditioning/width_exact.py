@@ -17,13 +17,12 @@ import mpmath
 
 from theory import activations as act
 from theory import kernels, width
-from verify.claim import Source, grid, numeric
-from verify.claims._predictors import changed
+from verify.claim import grid, numeric
+from verify.claims._predictors import mistake
+from verify.claims.deep_conditioning._sources import ours
 from verify.compare import AgreesTo
 from verify.integrals import BITS, Pieces
-from verify.reading import Reading
 
-_KEY = "agarwal2021deep"
 Polynomial = dict[tuple[int, ...], Fraction]
 """Coefficients by the powers of the variables."""
 _Products = tuple[tuple[int, int], ...]
@@ -73,7 +72,7 @@ LINEAR = numeric(
     statement=r"m\,\mathrm{Var}\,\Theta^{(m)} = c^{4L}\,\frac{L (L+1) (2L+1)}{6}"
     r" (1 + 3\rho^2) + O(1/m)",
     assumptions=("activation c x", "L hidden layers, one output"),
-    source=Source(_KEY, "Equation 7, at finite width", Reading.OURS),
+    source=ours("Equation 7, at finite width"),
     cases=grid(slope=("1", "6/5", "2/3"), depth=(1, 2, 5), rho=("1/2", "-3/10")),
     predict=_predict_linear,
     measure=_measure_linear,
@@ -206,7 +205,7 @@ QUADRATIC = numeric(
     r" \sigma \sigma^T\right] : \mathbb{E}\,\partial^2 (\sigma'\sigma'), \quad"
     r" P(G) = \mathbb{E}[\Theta^{(m)} \mid G]",
     assumptions=("activation x + q (x^2 - 1/2)", "two hidden layers, one output"),
-    source=Source(_KEY, "Equation 7, at finite width", Reading.OURS),
+    source=ours("Equation 7, at finite width"),
     cases=grid(square=("1/4", "-1/2"), rho=("1/2", "-2/5")),
     predict=_predict_quadratic,
     measure=_measure_quadratic,
@@ -341,7 +340,7 @@ MIRRORED = numeric(
     r" \to 2 L a^2, \quad \mathbb{E}\,\Theta^{(m)}(x, -x) = -(L + 1) a, \quad"
     r" s(x) = \max(x, 0) + a \min(x, 0)",
     assumptions=("a of one layer is 1/10, of one or two layers 1 or -1", "one output"),
-    source=Source(_KEY, "Equation 1, at finite width", Reading.OURS),
+    source=ours("Equation 1, at finite width"),
     cases=(
         *grid(activation=("abs", "identity"), depth=(1, 2)),
         {"activation": "leaky_relu", "depth": 1},
@@ -349,9 +348,7 @@ MIRRORED = numeric(
     predict=_predict_mirrored,
     measure=_measure_mirrored,
     compare=AgreesTo(relative=1e-12),
-    must_refute=changed(
-        _predict_mirrored, "The kernel of an input with itself.", rho=1.0
-    ),
+    must_refute=mistake("The kernel of an input with itself.", rho=1.0),
 )
 
 CLIPPED = numeric(
@@ -364,7 +361,7 @@ CLIPPED = numeric(
     r" m\,\mathrm{Var}\,K^{(m)} \to \mathrm{Var}(\sigma \sigma) + \partial F :"
     r" \mathrm{Cov}(\sigma \sigma^T) : \partial F, \quad F = \mathbb{E}[\sigma \sigma]",
     assumptions=("activation x clipped to -1 and 1", "two hidden layers, one output"),
-    source=Source(_KEY, "Equation 1, at finite width", Reading.OURS),
+    source=ours("Equation 1, at finite width"),
     cases=grid(rho=(0.5, 0.0)),
     predict=_predict_clipped,
     measure=_measure_clipped,
