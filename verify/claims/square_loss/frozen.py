@@ -7,9 +7,11 @@ import mpmath
 import numpy as np
 import torch
 from hypothesis import strategies as st
+from torch import Tensor
 
 from theory import square_loss as sl
 from verify.claim import Case, adversarial, grid, numeric
+from verify.claims._descent import descend
 from verify.claims._predictors import changed, drawn, mapped, times, unlike
 from verify.claims._searches import SEEDS, searched
 from verify.claims.square_loss._networks import Array
@@ -129,26 +131,18 @@ def _descended(
     *,
     rho0: float,
     reduction: str,
-    rate: float,
-    decay: float,
-    momentum: float,
-    steps: tuple[int, ...],
+    **settings: Any,
 ) -> Array:
     """Train the scale alone with PyTorch's own optimiser, as one would in code."""
-    rho = torch.tensor(rho0, dtype=torch.float64, requires_grad=True)
+    rho = torch.tensor(rho0, dtype=torch.float64)
     outputs, labels = torch.from_numpy(f), torch.from_numpy(y)
-    sgd = torch.optim.SGD([rho], lr=rate, weight_decay=decay, momentum=momentum)
     factor = 0.5 if reduction.startswith("half") else 1.0
-    found: list[float] = []
-    for step in range(max(steps) + 1):
-        if step in steps:
-            found.append(float(rho.detach()))
+
+    def loss() -> Tensor:
         errors = (rho * outputs - labels).square()
-        loss = factor * (errors.mean() if "mean" in reduction else errors.sum())
-        sgd.zero_grad()
-        loss.backward()  # pyright: ignore[reportUnknownMemberType]
-        sgd.step()
-    return np.array(found)
+        return factor * (errors.mean() if "mean" in reduction else errors.sum())
+
+    return np.array([float(scale) for (scale,) in descend([rho], loss, **settings)])
 
 
 def _rate_of(reduction: str, examples: int) -> float:
@@ -168,7 +162,7 @@ def _measure_steps(
         rho0=3.0,
         reduction=reduction,
         rate=_rate_of(reduction, examples),
-        decay=decay,
+        weight_decay=decay,
         momentum=momentum,
         steps=_STEPS,
     )
@@ -315,7 +309,7 @@ def _measure_stable(*, momentum: float, share: float, weight_decay: float) -> bo
         rho0=3.0,
         reduction="sum",
         rate=_rate(momentum, share, weight_decay),
-        decay=2.0 * weight_decay,
+        weight_decay=2.0 * weight_decay,
         momentum=momentum,
         steps=steps,
     )
@@ -367,7 +361,7 @@ def _settled(
         rho0=0.5,
         reduction=reduction,
         rate=_rate_of(reduction, examples),
-        decay=decay,
+        weight_decay=decay,
         momentum=momentum,
         steps=(800,),
     )
@@ -536,15 +530,16 @@ def _measure_chain(
 ) -> Any:
     """Train g = w_L ... w_1 x with decay on every factor, until it rests."""
     x, y = torch.from_numpy(inputs), torch.from_numpy(labels)
-    w = torch.full((depth,), 1.2, dtype=torch.float64, requires_grad=True)
-    rate = 0.04 / len(x)
-    sgd = torch.optim.SGD([w], lr=rate, weight_decay=2.0 * weight_decay, momentum=0.7)
-    for _ in range(800):
-        sgd.zero_grad()
-        loss = (w.prod() * x - y).square().sum()
-        loss.backward()  # pyright: ignore[reportUnknownMemberType]
-        sgd.step()
-    return float(w.detach().prod())
+    w = torch.full((depth,), 1.2, dtype=torch.float64)
+    ((end,),) = descend(
+        [w],
+        lambda: (w.prod() * x - y).square().sum(),
+        steps=(800,),
+        rate=0.04 / len(x),
+        weight_decay=2.0 * weight_decay,
+        momentum=0.7,
+    )
+    return float(end.prod())
 
 
 @drawn(_unit_products)
