@@ -3,7 +3,6 @@
 Nothing here knows a closed form. Everything is float64 and takes one seed.
 """
 
-from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,29 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import unfold
 
+from verify.claims._descent import descend
+
 Array = npt.NDArray[np.float64]
-
-
-def descend(
-    weights: Sequence[Tensor],
-    loss: Callable[[], Tensor],
-    *,
-    steps: Iterable[int],
-    rate: float,
-    momentum: float = 0.0,
-) -> list[tuple[Array, ...]]:
-    """Return copies of the weights after each of `steps` steps of gradient descent."""
-    for weight in weights:
-        weight.requires_grad_()
-    optimiser = torch.optim.SGD(list(weights), lr=rate, momentum=momentum)
-    wanted, found = sorted(set(steps)), []
-    for step in range(wanted[-1] + 1):
-        if step in wanted:
-            found.append(tuple(w.detach().numpy().copy() for w in weights))
-        optimiser.zero_grad()
-        loss().backward()  # pyright: ignore[reportUnknownMemberType]
-        optimiser.step()
-    return found
 
 
 def squared_error(outputs: Tensor, targets: Tensor, loss: str) -> Tensor:

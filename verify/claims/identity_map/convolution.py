@@ -13,18 +13,11 @@ from torch.nn.functional import conv2d, interpolate
 from empirical import data
 from theory import identity_map as idm
 from verify.claim import adversarial, grid, numeric, statistical
+from verify.claims._descent import descend
 from verify.claims._predictors import changed, drawn, scaled
 from verify.claims._searches import SEEDS, searched
-from verify.claims.identity_map._framework import (
-    as_batch,
-    columns,
-    descend,
-    squared_error,
-)
-from verify.claims.identity_map._rational import (
-    Integers,
-    nearest_solution,
-)
+from verify.claims.identity_map._framework import as_batch, columns, squared_error
+from verify.claims.identity_map._rational import Integers, nearest_solution
 from verify.claims.identity_map._sources import as_read, ours, quoted
 from verify.compare import (
     AgreesTo,

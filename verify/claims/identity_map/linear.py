@@ -12,13 +12,11 @@ from empirical.identity_map import images
 from theory import gaussian
 from theory import identity_map as idm
 from verify.claim import Case, adversarial, grid, numeric, statistical
+from verify.claims._descent import descend
 from verify.claims._predictors import always, changed, drawn, unlike
 from verify.claims._searches import SEEDS, searched
-from verify.claims.identity_map._framework import descend, squared_error, trained
-from verify.claims.identity_map._rational import (
-    Integers,
-    nearest_solution,
-)
+from verify.claims.identity_map._framework import squared_error, trained
+from verify.claims.identity_map._rational import Integers, nearest_solution
 from verify.claims.identity_map._sources import as_read, forced, ours, quoted
 from verify.compare import AgreesTo, Array, Estimate, Identical, MeanEquals
 

@@ -23,6 +23,7 @@ from empirical.testbed.observers import (
 from empirical.testbed.stack import Stack
 from empirical.testbed.supervised import Supervised, loaded
 from verify.claim import grid
+from verify.claims._descent import step
 from verify.claims._twins import closed, drawn_into, normal, orders, sketch, stacked
 
 _EXAMPLES, _STEPS = 7, 12
@@ -101,14 +102,6 @@ def _own_order(replicate: int) -> torch.Generator:
 # --- steps of every optimiser -----------------------------------------------------------
 
 
-def _clip(net: nn.Module, largest: float | None) -> None:
-    if largest is not None:
-        slopes = [p.grad for p in net.parameters() if p.grad is not None]
-        size = torch.cat([s.flatten() for s in slopes]).norm()
-        for slope in slopes:
-            slope *= min(1.0, largest / float(size))
-
-
 def _plain_steps(
     *, name: str, clip: float | None, common: bool, examples: str, wrong: bool
 ) -> list[float]:
@@ -127,12 +120,8 @@ def _plain_steps(
         order = _own_order(replicate if examples == "own" else 0)
         batch = None if examples == "all" else 3
         for chosen in orders(_EXAMPLES, batch, _STEPS, order):
-            optimiser.zero_grad()
             loss = nn.functional.cross_entropy(net(x[chosen]), y[chosen])
-            loss.backward()  # pyright: ignore[reportUnknownMemberType]
-            _clip(net, clip)
-            optimiser.step()
-            losses.append(loss.item())
+            losses.append(step(optimiser, loss, clip=clip))
         found += [*losses, *sketch(*net.parameters())]
     return found
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from theory import identity_map as idm
 from verify.claim import grid, numeric
+from verify.claims._descent import step
 from verify.claims._predictors import always, changed, unlike
 from verify.claims.identity_map._framework import squared_error
 from verify.claims.identity_map._sources import as_read, forced, ours
@@ -41,9 +42,7 @@ def _measure_scheduled(*, dim: int, steps: int, momentum: float, seed: int) -> A
     drops = [int(part * steps) for part in (0.3, 0.6, 0.8)]
     schedule = torch.optim.lr_scheduler.MultiStepLR(optimiser, drops, gamma=0.2)
     for _ in range(steps):
-        optimiser.zero_grad()
-        squared_error(weight @ image, image, "half_sum").backward()  # pyright: ignore[reportUnknownMemberType]
-        optimiser.step()
+        step(optimiser, squared_error(weight @ image, image, "half_sum"))
         schedule.step()
     return weight.detach().numpy()
 
@@ -118,9 +117,7 @@ def _measure_first(*, widths: list[int], trained: str, steps: int, seed: int) ->
     parts["two lowest"] = list(net.parameters())[:2]
     sgd = torch.optim.SGD(parts[trained], lr=0.05, momentum=0.9)
     for _ in range(steps):
-        net.zero_grad()
-        squared_error(net(x), x, "half_sum").backward()  # pyright: ignore[reportUnknownMemberType]
-        sgd.step()
+        step(sgd, squared_error(net(x), x, "half_sum"))
     with torch.no_grad():
         moved = float((net(x) - x).norm())
         # A network that learnt nothing would show nothing.

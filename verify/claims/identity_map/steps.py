@@ -1,6 +1,5 @@
 """Updates of networks that copy images, against plain PyTorch (closed claims)."""
 
-import math
 from typing import Any
 
 import torch
@@ -13,6 +12,7 @@ from empirical.identity_map.training import train
 from empirical.testbed.slopes import dense, scaled, square_norms
 from empirical.testbed.stack import Stack
 from verify.claim import Case, grid
+from verify.claims._descent import step
 from verify.claims._twins import closed, drawn_into, normal, sketch, stacked
 
 _SHAPE = (2, 3, 4)
@@ -137,16 +137,8 @@ def _plain_steps(
             if how == "batch":
                 chosen = torch.randint(examples, (2,), generator=drawn)
             value = squared(net(x[chosen]), x[chosen], loss)
-            rule.zero_grad()
-            value.backward()  # pyright: ignore[reportUnknownMemberType]
-            if recipe.clip is not None:
-                slopes = [p.grad for p in learnt if p.grad is not None]
-                size = math.sqrt(sum(float(g.square().sum()) for g in slopes))
-                for g in slopes:
-                    g *= min(1.0, recipe.clip / size)
-            rule.step()
+            losses.append(step(rule, value, clip=recipe.clip))
             drops.step()
-            losses.append(value.item())
         with torch.no_grad():
             losses.append(float(squared(net(x), x, loss)))
         found += [*losses, *sketch(*net.parameters())]

@@ -12,6 +12,7 @@ import torch
 from theory import mmd
 from verify.claim import certified, grid, numeric
 from verify.claims._certified import common
+from verify.claims._descent import step
 from verify.claims._predictors import always, mapped
 from verify.claims.mmd_init._samples import Array, generator, vertex_distances
 from verify.claims.mmd_init._sources import as_read, ours, quoted
@@ -400,11 +401,7 @@ def _measure_least(*, classes: int, seed: int) -> float:
     schedule = torch.optim.lr_scheduler.ExponentialLR(adam, 0.98)
     least = math.inf
     for _ in range(300):
-        loss = _loss(torch.softmax(logits, dim=-1))
-        least = min(least, float(loss.detach()))
-        adam.zero_grad()
-        loss.backward()  # pyright: ignore[reportUnknownMemberType]
-        adam.step()
+        least = min(least, step(adam, _loss(torch.softmax(logits, dim=-1))))
         schedule.step()
     return least
 

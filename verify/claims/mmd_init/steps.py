@@ -14,6 +14,7 @@ from empirical.mmd_init.modules import explicit
 from empirical.mmd_init.pretraining import Pretrained, pretrain, pretrain_stack
 from empirical.mmd_init.recipes import Recipe
 from verify.claim import grid
+from verify.claims._descent import step
 from verify.claims._twins import closed, drawn_into, normal, sketch, stacked
 from verify.claims.mmd_init.logits import noisy, normals, seeded
 from verify.claims.mmd_init.terms import degenerate, detached, discrepancy, median
@@ -71,9 +72,7 @@ class _Course:
                 order = torch.randperm(len(x), generator=self.orders)
             chosen = x[order[t % per * _BATCH :][:_BATCH]]
             noted = terms(self.params, chosen, self.recipe, self.noise)
-            adam.zero_grad()
-            noted[0].backward()
-            adam.step()
+            step(adam, noted[0])
             self.history.append([float(value.detach()) for value in noted])
             if (t + 1) % 3 == 0:
                 mean = float(np.mean([row[0] for row in self.history[t - 2 :]]))

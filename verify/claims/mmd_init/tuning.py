@@ -22,6 +22,7 @@ from empirical.mmd_init.random_labels import pretrain_random_labels
 from empirical.mmd_init.recipes import FinetuneRecipe, Recipe
 from empirical.testbed.optimisers import Adam
 from verify.claim import grid
+from verify.claims._descent import step
 from verify.claims._twins import closed, drawn_into, normal, orders, sketch, stacked
 from verify.compare import Identical
 
@@ -106,10 +107,7 @@ def _plain_tuning(
                 rows = train[part]
                 logits = net(given.inputs[rows])
                 loss = nn.functional.cross_entropy(logits, classes[given.labels[rows]])
-                adam.zero_grad()
-                loss.backward()  # pyright: ignore[reportUnknownMemberType]
-                adam.step()
-                whole += loss.item() * (1 if wrong else len(rows))
+                whole += step(adam, loss) * (1 if wrong else len(rows))
                 gaps = zip(net.parameters(), first, strict=True)
                 far = [float((p.detach() - q).square().sum()) for p, q in gaps]
                 moved.append(sum(far) ** 0.5)
@@ -223,10 +221,7 @@ def _plain_labels(*, norm: bool, frozen: bool, wrong: bool) -> list[float]:
             part = slice(4 * (t % 2), 4 * (t % 2) + 4)
             y = torch.full_like(labels[part], 1) if wrong else labels[part]
             loss = nn.functional.cross_entropy(net(x[order[part]]), y)
-            adam.zero_grad()
-            loss.backward()  # pyright: ignore[reportUnknownMemberType]
-            adam.step()
-            sums.append(loss.item())
+            sums.append(step(adam, loss))
             if t % 3 == 2:
                 windows.append(float(np.mean(sums)))
                 sums = []

@@ -10,6 +10,7 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from theory import square_loss as sl
 from verify.claim import grid, numeric
+from verify.claims._descent import descend
 from verify.claims._predictors import always, changed, drawn, scaled, times
 from verify.claims.square_loss._flows import down, followed, integrate, loss_of
 from verify.claims.square_loss._networks import (
@@ -369,10 +370,9 @@ LONGER = numeric(
 def _measure_growth(p: Problem, rate: float) -> Array:
     """Squared length of every vector after one step of PyTorch's optimiser."""
     leaves = tensors([np.array([p.rho]), *p.directions])
-    loss = _normalised_loss(p, 0.0)(leaves)
-    loss.backward()  # pyright: ignore[reportUnknownMemberType]
-    torch.optim.SGD(leaves, lr=rate).step()
-    return np.array([float(v.detach().square().sum()) for v in leaves[1:]])
+    loss = _normalised_loss(p, 0.0)
+    ((_, *vectors),) = descend(leaves, lambda: loss(leaves), steps=(1,), rate=rate)
+    return np.array([np.vdot(v, v) for v in vectors])
 
 
 @drawn(problem)
@@ -745,12 +745,9 @@ def _measure_difference(*, seed: int, weight_decay: float, time: float) -> Array
     p, weights = _weights([5, 6, 4, 1], 5, seed)
     leaves = tensors(weights)
     loss = _decayed_loss(p, weight_decay)
-    sgd = torch.optim.SGD(leaves, lr=_STEP)
-    for _ in range(round(time / _STEP)):
-        sgd.zero_grad()
-        loss(leaves).backward()  # pyright: ignore[reportUnknownMemberType]
-        sgd.step()
-    return np.diff([float(w.detach().square().sum()) for w in leaves])
+    steps = (round(time / _STEP),)
+    (ends,) = descend(leaves, lambda: loss(leaves), steps=steps, rate=_STEP)
+    return np.diff([np.vdot(w, w) for w in ends])
 
 
 _STEP = 2e-4

@@ -7,9 +7,11 @@ import mpmath
 import numpy as np
 import torch
 from hypothesis import strategies as st
+from torch import Tensor
 
 from theory import square_loss as sl
 from verify.claim import Case, adversarial, grid, numeric
+from verify.claims._descent import descend
 from verify.claims._predictors import changed, drawn, mapped, times, unlike
 from verify.claims._searches import SEEDS, searched
 from verify.claims.square_loss._networks import Array
@@ -28,25 +30,30 @@ def _values(examples: int, seed: int) -> tuple[Array, Array]:
 # --- the linear equation --------------------------------------------------------------
 
 
+@drawn(_values)
 def _measure_trajectory(
-    *, examples: int, seed: int, rho0: float, weight_decay: float, times: list[float]
+    f: Array, y: Array, rho0: float, weight_decay: float, times: list[float]
 ) -> list[Any]:
     """Integrate the equation to 30 digits by Taylor series."""
-    f, y = _values(examples, seed)
     with mpmath.workdps(30):
-        pairs = [(mpmath.mpf(a), int(b)) for a, b in zip(f, y, strict=True)]
-        pull = mpmath.fsum(b * a for a, b in pairs)
-        push = mpmath.fsum(a * a for a, _ in pairs) + mpmath.mpf(weight_decay)
+        pull, push = _pull_and_push(f, y, weight_decay)
         solution: Any = mpmath.odefun(
             lambda _, rho: [2 * (pull - push * rho[0])], 0, [mpmath.mpf(rho0)]
         )
         return [solution(mpmath.mpf(t))[0] for t in times]
 
 
+def _pull_and_push(f: Any, y: Any, penalty: float) -> tuple[Any, Any]:
+    """Return B, and A with the penalty, to the digits that are worked with."""
+    each = [(mpmath.mpf(a), int(b)) for a, b in zip(f, y, strict=True)]
+    pull = mpmath.fsum(b * a for a, b in each)
+    return pull, mpmath.fsum(a * a for a, _ in each) + mpmath.mpf(penalty)
+
+
+@drawn(_values)
 def _predict_trajectory(
-    *, examples: int, seed: int, rho0: float, weight_decay: float, times: list[float]
+    f: Array, y: Array, rho0: float, weight_decay: float, times: list[float]
 ) -> Array:
-    f, y = _values(examples, seed)
     return sl.rho_trajectory(np.array(times), rho0, f, y, weight_decay)
 
 
@@ -129,72 +136,46 @@ def _descended(
     *,
     rho0: float,
     reduction: str,
-    rate: float,
-    decay: float,
-    momentum: float,
-    steps: tuple[int, ...],
+    **settings: Any,
 ) -> Array:
     """Train the scale alone with PyTorch's own optimiser, as one would in code."""
-    rho = torch.tensor(rho0, dtype=torch.float64, requires_grad=True)
+    rho = torch.tensor(rho0, dtype=torch.float64)
     outputs, labels = torch.from_numpy(f), torch.from_numpy(y)
-    sgd = torch.optim.SGD([rho], lr=rate, weight_decay=decay, momentum=momentum)
     factor = 0.5 if reduction.startswith("half") else 1.0
-    found: list[float] = []
-    for step in range(max(steps) + 1):
-        if step in steps:
-            found.append(float(rho.detach()))
+
+    def loss() -> Tensor:
         errors = (rho * outputs - labels).square()
-        loss = factor * (errors.mean() if "mean" in reduction else errors.sum())
-        sgd.zero_grad()
-        loss.backward()  # pyright: ignore[reportUnknownMemberType]
-        sgd.step()
-    return np.array(found)
+        return factor * (errors.mean() if "mean" in reduction else errors.sum())
+
+    return np.array([float(scale) for (scale,) in descend([rho], loss, **settings)])
 
 
-def _rate_of(reduction: str, examples: int) -> float:
-    # Somewhat below the stability limit for outputs of size one.
-    per_sum = 0.3 / examples
-    scale = {"mean": examples, "sum": 1, "half-mean": 2 * examples}[reduction]
-    return per_sum * scale
-
-
-def _measure_steps(
-    *, examples: int, seed: int, reduction: str, decay: float, momentum: float
-) -> Array:
+def _optimised(
+    examples: int, seed: int, reduction: str, decay: float, momentum: float
+) -> tuple[Array, Array, dict[str, Any]]:
+    """Outputs, labels and an optimiser's settings, its rate somewhat below the limit."""
     f, y = _values(examples, seed)
-    return _descended(
+    scale = {"mean": examples, "sum": 1, "half-mean": 2 * examples}[reduction]
+    return (
         f,
         y,
-        rho0=3.0,
-        reduction=reduction,
-        rate=_rate_of(reduction, examples),
-        decay=decay,
-        momentum=momentum,
-        steps=_STEPS,
+        {
+            "reduction": reduction,
+            "rate": 0.3 / examples * scale,
+            "weight_decay": decay,
+            "momentum": momentum,
+        },
     )
 
 
-def _scale_of(examples: int, reduction: Any, decay: float, momentum: float) -> Any:
-    return sl.torch_scale(
-        reduction=reduction,
-        weight_decay=decay,
-        examples=examples,
-        rate=_rate_of(reduction, examples),
-        momentum=momentum,
-    )
+@drawn(_optimised)
+def _measure_steps(f: Array, y: Array, how: dict[str, Any]) -> Array:
+    return _descended(f, y, rho0=3.0, steps=_STEPS, **how)
 
 
-def _iterates(
-    *,
-    examples: int,
-    seed: int,
-    reduction: str,
-    decay: float,
-    momentum: float,
-    later: int = 0,
-) -> Array:
-    f, y = _values(examples, seed)
-    scale = _scale_of(examples, reduction, decay, momentum)
+@drawn(_optimised)
+def _iterates(f: Array, y: Array, how: dict[str, Any], later: int = 0) -> Array:
+    scale = sl.torch_scale(examples=len(f), **how)
     # A step of a plain optimiser is time on the sum loss; momentum is given apart.
     return sl.rho_iterates(
         np.array(_STEPS) + later,
@@ -202,8 +183,8 @@ def _iterates(
         f,
         y,
         scale.penalty,
-        rate=scale.time_per_step * (1.0 - momentum),
-        **unlike({"momentum": 0.0}, momentum=momentum),
+        rate=scale.time_per_step * (1.0 - how["momentum"]),
+        **unlike({"momentum": 0.0}, momentum=how["momentum"]),
     )
 
 
@@ -243,9 +224,7 @@ def _measure_growing(
     """Take the steps one by one, with sixty digits."""
     f, y, penalty = _AT_REST if at_rest else _PULLED
     with mpmath.workdps(60):
-        each = [(mpmath.mpf(a), mpmath.mpf(b)) for a, b in zip(f, y, strict=True)]
-        pull = mpmath.fsum(a * b for a, b in each)
-        push = mpmath.fsum(a * a for a, _ in each) + mpmath.mpf(penalty)
+        pull, push = _pull_and_push(f, y, penalty)
         path, moved = [mpmath.mpf(rho0)], mpmath.mpf(0)
         for _ in range(max(steps)):
             moved = momentum * moved + 2 * (push * path[-1] - pull)
@@ -315,7 +294,7 @@ def _measure_stable(*, momentum: float, share: float, weight_decay: float) -> bo
         rho0=3.0,
         reduction="sum",
         rate=_rate(momentum, share, weight_decay),
-        decay=2.0 * weight_decay,
+        weight_decay=2.0 * weight_decay,
         momentum=momentum,
         steps=steps,
     )
@@ -356,38 +335,22 @@ STABILITY = numeric(
 # --- what an optimiser's settings mean ------------------------------------------------
 
 
-def _settled(
-    *, examples: int, seed: int, reduction: str, decay: float, momentum: float
-) -> float:
+@drawn(_optimised)
+def _settled(f: Array, y: Array, how: dict[str, Any]) -> float:
     """Where PyTorch's optimiser takes the scale in the end."""
-    f, y = _values(examples, seed)
-    (end,) = _descended(
-        f,
-        y,
-        rho0=0.5,
-        reduction=reduction,
-        rate=_rate_of(reduction, examples),
-        decay=decay,
-        momentum=momentum,
-        steps=(800,),
-    )
+    (end,) = _descended(f, y, rho0=0.5, steps=(800,), **how)
     return float(end)
 
 
-def _predict_settled(
-    *, examples: int, seed: int, reduction: str, decay: float, momentum: float
-) -> float:
-    f, y = _values(examples, seed)
-    scale = _scale_of(examples, reduction, decay, momentum)
-    return sl.rho_equilibrium(f, y, scale.penalty)
+@drawn(_optimised)
+def _predict_settled(f: Array, y: Array, how: dict[str, Any]) -> float:
+    return sl.rho_equilibrium(f, y, sl.torch_scale(examples=len(f), **how).penalty)
 
 
-def _decay_as_it_stands(
-    *, examples: int, seed: int, reduction: str, decay: float, momentum: float
-) -> float:
+@drawn(_optimised)
+def _decay_as_it_stands(f: Array, y: Array, how: dict[str, Any]) -> float:
     """The optimiser's weight decay in the place of the penalty."""
-    f, y = _values(examples, seed)
-    return sl.rho_equilibrium(f, y, decay)
+    return sl.rho_equilibrium(f, y, how["weight_decay"])
 
 
 CONVERSION = numeric(
@@ -419,14 +382,14 @@ CONVERSION = numeric(
 )
 
 
-def _settled_on_batches(*, examples: int, batch: int, seed: int, decay: float) -> float:
+@drawn(_values)
+def _settled_on_batches(f: Array, y: Array, batch: int, decay: float) -> float:
     """Where plain descent goes on the sum over one batch after the other.
 
     Mean over a last round of the batches; steps of 3e-4 of the curvature's inverse.
     """
-    f, y = _values(examples, seed)
     rho, rate = 0.5, 3e-4 / float(f @ f)
-    rounds = [slice(k, k + batch) for k in range(0, examples, batch)]
+    rounds = [slice(k, k + batch) for k in range(0, len(f), batch)]
     sums = [(float(f[r] @ f[r]), float(y[r] @ f[r])) for r in rounds]
     last = 0.0
     steps = 400_000 // len(sums) * len(sums)
@@ -438,16 +401,10 @@ def _settled_on_batches(*, examples: int, batch: int, seed: int, decay: float) -
     return last
 
 
-def _predict_batches(*, examples: int, batch: int, seed: int, decay: float) -> float:
-    f, y = _values(examples, seed)
-    scale = sl.torch_scale("sum", decay, examples, 1.0, batch=batch)
+@drawn(_values)
+def _predict_batches(f: Array, y: Array, batch: int | None, decay: float) -> float:
+    scale = sl.torch_scale("sum", decay, len(f), 1.0, batch=batch)
     return sl.rho_equilibrium(f, y, scale.penalty)
-
-
-def _as_of_all(*, examples: int, batch: int, seed: int, decay: float) -> float:
-    """Half of the weight decay, which is right for a sum of all losses."""
-    f, y = _values(examples, seed)
-    return sl.rho_equilibrium(f, y, sl.torch_scale("sum", decay, examples, 1.0).penalty)
 
 
 BATCHES = numeric(
@@ -461,7 +418,11 @@ BATCHES = numeric(
     measure=_settled_on_batches,
     # Batches pull the scale about by a step, 3e-4 of the scale; the mean has less.
     compare=AgreesTo(relative=1e-3),
-    must_refute=_as_of_all,
+    must_refute=changed(
+        _predict_batches,
+        "Half of the weight decay, which is right for a sum of all losses.",
+        batch=None,
+    ),
     uses=("sl/sec0.1",),
 )
 
@@ -473,17 +434,15 @@ BATCHES = numeric(
 def _measure_distance(f: Array, y: Array, rho: float, weight_decay: float) -> list[Any]:
     """Distance from the equilibrium, and the side, in 30 digits."""
     with mpmath.workdps(30):
-        pairs = [(mpmath.mpf(a), int(b)) for a, b in zip(f, y, strict=True)]
-        pull = mpmath.fsum(b * a for a, b in pairs)
-        push = mpmath.fsum(a * a for a, _ in pairs) + mpmath.mpf(weight_decay)
+        pull, push = _pull_and_push(f, y, weight_decay)
         gap = pull / push - mpmath.mpf(rho)
         return [abs(gap), mpmath.sign(gap)]
 
 
+@drawn(_values)
 def _predict_distance(
-    *, examples: int, seed: int, rho: float, weight_decay: float
+    f: Array, y: Array, rho: float, weight_decay: float
 ) -> list[float]:
-    f, y = _values(examples, seed)
     distance = sl.equilibrium_distance(rho, f, y, weight_decay)
     return [distance, float(np.sign(sl.rho_velocity(rho, f, y, weight_decay)))]
 
@@ -536,15 +495,16 @@ def _measure_chain(
 ) -> Any:
     """Train g = w_L ... w_1 x with decay on every factor, until it rests."""
     x, y = torch.from_numpy(inputs), torch.from_numpy(labels)
-    w = torch.full((depth,), 1.2, dtype=torch.float64, requires_grad=True)
-    rate = 0.04 / len(x)
-    sgd = torch.optim.SGD([w], lr=rate, weight_decay=2.0 * weight_decay, momentum=0.7)
-    for _ in range(800):
-        sgd.zero_grad()
-        loss = (w.prod() * x - y).square().sum()
-        loss.backward()  # pyright: ignore[reportUnknownMemberType]
-        sgd.step()
-    return float(w.detach().prod())
+    w = torch.full((depth,), 1.2, dtype=torch.float64)
+    ((end,),) = descend(
+        [w],
+        lambda: (w.prod() * x - y).square().sum(),
+        steps=(800,),
+        rate=0.04 / len(x),
+        weight_decay=2.0 * weight_decay,
+        momentum=0.7,
+    )
+    return float(end.prod())
 
 
 @drawn(_unit_products)

@@ -12,6 +12,7 @@ import torch
 
 from theory import square_loss as sl
 from verify.claim import grid, numeric, statistical
+from verify.claims._descent import step
 from verify.claims._predictors import always, changed
 from verify.claims.square_loss._networks import (
     Array,
@@ -127,11 +128,7 @@ def _measure_deep(*, depth: int, examples: int, seed: int) -> float:
         value = 0.0
         for _ in range(60):
             unit = [v / torch.linalg.matrix_norm(v) for v in leaves]
-            mean = (signs * outputs(unit, x)).mean()
-            value = max(value, float(mean.detach()))
-            rise.zero_grad()
-            mean.backward()  # pyright: ignore[reportUnknownMemberType]
-            rise.step()
+            value = max(value, step(rise, (signs * outputs(unit, x)).mean()))
         best.append(value)
     return float(np.mean(best))
 

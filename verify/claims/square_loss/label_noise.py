@@ -20,6 +20,7 @@ from scipy.optimize import brentq
 
 from empirical.square_loss import classifier
 from verify.claim import grid, numeric
+from verify.claims._descent import step
 from verify.claims._predictors import always
 from verify.claims.square_loss._flows import followed
 from verify.claims.square_loss._networks import Array, Problem, gradients, tensors
@@ -85,9 +86,8 @@ def _measure_step(*, angle: float, noise: float, rate: float) -> float:
         rho = torch.tensor([1.0 / math.cos(angle)], dtype=torch.float64)
         params = net.load([_direction(angle), rho])
         leaves = tuple(p.requires_grad_() for p in params)
-        sgd = torch.optim.SGD(leaves, lr=rate)
-        (net.apply(leaves, x) - (1.0 + sign * noise)).square().sum().backward()  # pyright: ignore[reportUnknownMemberType]
-        sgd.step()
+        loss = (net.apply(leaves, x) - (1.0 + sign * noise)).square().sum()
+        step(torch.optim.SGD(leaves, lr=rate), loss)
         (v, size), start = (p.detach() for p in leaves), _direction(angle)
         after = float(v[0, 0, 1] / v.norm()) / start[0, 1]
         moved = 0.5 * (float(size) ** 2 - math.cos(angle) ** -2)

@@ -1,6 +1,8 @@
 """Several minima at every decay: where the flow can end (sections 1.2, 2 and 3)."""
 
+import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,16 +11,16 @@ from torch import Tensor
 
 from theory import square_loss as sl
 from verify.claim import grid, numeric
-from verify.claims._predictors import always, scaled
+from verify.claims._predictors import always, drawn, scaled
 from verify.claims.square_loss._flows import followed
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
+    flat,
     gradients,
-    outputs,
     single_residuals,
-    tensors,
     unit_rows,
+    values,
 )
 from verify.claims.square_loss._sources import as_read, quoted
 from verify.compare import AgreesTo, AtMost, Identical, Outcome
@@ -51,35 +53,31 @@ def _near(parts: Parts, labels: Sequence[int], rho: float, units: int = 1) -> Pr
     return Problem(directions, x, y, rho)
 
 
-def _end(parts: Parts, labels: Sequence[int], decay: float, rho: float) -> list[Array]:
+def _end(
+    parts: Parts, labels: Sequence[int], weight_decay: float, start: float
+) -> list[Array]:
     """Scale and directions at the end of the flow from near a partition."""
-    p = _near(parts, labels, rho)
+    p = _near(parts, labels, start)
     # The slowest directions turn at the rate of the decay times the scale squared.
-    end = 40.0 / min(1.0, 10.0 * decay)
-    return followed(p, decay, [end], tolerance=1e-8)[-1]
+    end = 40.0 / min(1.0, 10.0 * weight_decay)
+    return followed(p, weight_decay, [end], tolerance=1e-8)[-1]
 
 
 def _rho(parts: Parts, decay: float) -> float:
     return sl.cluster_equilibrium([len(p) for p in parts], _OVERLAP, decay).rho
 
 
-def _measure_end(
-    *, parts: list[list[int]], labels: list[int], weight_decay: float, start: float
-) -> float:
-    return float(_end(parts, labels, weight_decay, start)[0][0])
+def _measure_end(**case: Any) -> float:
+    return float(_end(**case)[0][0])
 
 
-def _least_norm(
-    *, parts: list[list[int]], labels: list[int], weight_decay: float, start: float
-) -> float:
+def _least_norm(*, labels: list[int], weight_decay: float, **_case: Any) -> float:
     """Take the minimum with one unit a class, which has the least norm."""
     classes = [[n for n, y in enumerate(labels) if y == c] for c in set(labels)]
     return _rho(classes, weight_decay)
 
 
-def _of_the_partition(
-    *, parts: list[list[int]], labels: list[int], weight_decay: float, start: float
-) -> float:
+def _of_the_partition(*, parts: Parts, weight_decay: float, **_case: Any) -> float:
     """The norm of the partition where the flow ends."""
     return _rho(parts, weight_decay)
 
@@ -132,7 +130,7 @@ def _measure_margins(*, weight_decay: float) -> Array:
     found: list[Array] = []
     for parts in ([[0, 1], [2]], [[0], [1, 2]]):
         rho, *directions = _end(parts, _THREE, weight_decay, 2.0)
-        f = outputs(tensors(directions), _simplex(3)).detach().numpy()
+        f = values(directions, _simplex(3))
         found.append(np.append(f, rho))
     return found[0] - found[1]
 
@@ -186,8 +184,7 @@ def _measure_apart(*, weight_decay: float, error: float) -> float:
     if weight_decay > 0.0:
         return float(np.abs(_measure_margins(weight_decay=weight_decay)[:-1]).max())
     x, y, weights = _line_pair(error)
-    each = [outputs(tensors([w[None] / np.linalg.norm(w)]), x) for w in weights]
-    f, other = (found.detach().numpy() for found in each)
+    f, other = (values([w[None] / np.linalg.norm(w)], x) for w in weights)
     return float(np.abs(y * f - y * other).max())
 
 
@@ -227,19 +224,17 @@ SAME_NORM_NEAR = numeric(
 )
 
 
-def _measure_order(
-    *, parts: list[Parts], labels: list[int], weight_decay: float
-) -> list[int]:
+def _measure_order(*, parts: list[Parts], labels: list[int], **decay: Any) -> list[int]:
     """Signs of the changes of norm and average margin from one minimum to another."""
     ends: list[Array] = []
     for each in parts:
-        rho, *directions = _end(each, labels, weight_decay, 2.0)
-        f = outputs(tensors(directions), _simplex(len(labels))).detach().numpy()
+        rho, *directions = _end(each, labels, **decay, start=2.0)
+        f = values(directions, _simplex(len(labels)))
         ends.append(np.array([float(rho[0]), np.array(labels) @ f]))
     return [int(sign) for sign in np.sign(ends[1] - ends[0])]
 
 
-def _order(*, parts: list[Parts], labels: list[int], weight_decay: float) -> list[int]:
+def _order(*, parts: list[Parts], weight_decay: float, **_case: Any) -> list[int]:
     """The order of norms and of average margins of partitions."""
     each: list[Array] = []
     for partition in parts:
@@ -249,10 +244,8 @@ def _order(*, parts: list[Parts], labels: list[int], weight_decay: float) -> lis
     return [int(sign) for sign in np.sign(each[1] - each[0])]
 
 
-def _opposite(
-    *, parts: list[Parts], labels: list[int], weight_decay: float
-) -> list[int]:
-    rho, _ = _order(parts=parts, labels=labels, weight_decay=weight_decay)
+def _opposite(**case: Any) -> list[int]:
+    rho, _ = _order(**case)
     return [rho, -rho]
 
 
@@ -293,18 +286,33 @@ MINIMA = numeric(
 # --- how degenerate minima are --------------------------------------------------------
 
 
-def _loss(x: Array, y: Array, decay: float, shapes: Sequence[Any], flat: Tensor) -> Any:
-    sizes = [1, *(int(np.prod(s)) for s in shapes)]
-    rho, *parts = torch.split(flat, sizes)
-    directions = [p.reshape(tuple(s)) for p, s in zip(parts, shapes, strict=True)]
-    unit = [v / torch.linalg.matrix_norm(v) for v in directions]
-    hidden = torch.relu(torch.from_numpy(x) @ unit[0].T)
-    errors = rho * (hidden @ unit[1].T)[:, 0] - torch.from_numpy(y)
-    return errors.square().sum() + decay * rho.square().sum()
+@dataclass(frozen=True, eq=False)
+class _Rest:
+    """An equilibrium of two layers: scale and layers in a row, their shapes, the loss."""
+
+    problem: tuple[Array, Array]
+    shapes: tuple[tuple[int, ...], ...]
+    flat: Array
+    weight_decay: float
+
+    def layers(self, flat: Any) -> list[Any]:
+        """Return what of a row are the layers, not of length one."""
+        ends = np.cumsum([1, *(int(np.prod(s)) for s in self.shapes)]).tolist()
+        cuts = zip(itertools.pairwise(ends), self.shapes, strict=True)
+        return [flat[low:high].reshape(shape) for (low, high), shape in cuts]
+
+    def loss(self, flat: Tensor) -> Tensor:
+        """Return the loss of a row, each of its layers divided by its length."""
+        x, y = map(torch.from_numpy, self.problem)
+        first, last = (v / torch.linalg.matrix_norm(v) for v in self.layers(flat))
+        errors = flat[0] * (torch.relu(x @ first.T) @ last.T)[:, 0] - y
+        return errors.square().sum() + self.weight_decay * flat[0].square()
 
 
-def _at_partition(parts: Parts, labels: Sequence[int], decay: float, units: int) -> Any:
-    """Build the equilibrium of a partition, units of a part unequal; return its loss.
+def _at_partition(
+    parts: Parts, labels: Sequence[int], weight_decay: float, units: int = 1
+) -> _Rest:
+    """Build the equilibrium of a partition, units of a part unequal.
 
     With units along the middle of each part the loss is a quadratic of their sizes, whose
     least squares have a row for each example and one for the decay.
@@ -312,7 +320,9 @@ def _at_partition(parts: Parts, labels: Sequence[int], decay: float, units: int)
     x, y = _simplex(len(labels)), np.array(labels, dtype=np.float64)
     middles = unit_rows(np.array([x[list(part)].sum(axis=0) for part in parts]))
     seen = np.array([[n in part for part in parts] for n in range(len(labels))])
-    rows = np.vstack([seen * (x @ middles.T), np.full(len(parts), np.sqrt(decay))])
+    rows = np.vstack(
+        [seen * (x @ middles.T), np.full(len(parts), np.sqrt(weight_decay))]
+    )
     goals = np.append(np.ones(len(labels)), 0.0)
     sizes = np.linalg.lstsq(rows, goals, rcond=None)[0]
     rho = sizes.sum()
@@ -323,62 +333,46 @@ def _at_partition(parts: Parts, labels: Sequence[int], decay: float, units: int)
         for each in np.sqrt(share * shares):
             first.append(each * middle)
             last.append(y[part[0]] * each)
-    arrays = [np.array(first), np.array([last])]
-    flat = np.concatenate([[rho], *(a.ravel() for a in arrays)])
-    return x, y, [a.shape for a in arrays], flat
+    layers = np.array(first), np.array([last])
+    shapes = tuple(layer.shape for layer in layers)
+    return _Rest((x, y), shapes, flat([np.array(rho), *layers]), weight_decay)
 
 
-def _curvature(
-    parts: Parts, labels: Sequence[int], decay: float, units: int
-) -> tuple[float, Array]:
+def _curvature(rest: _Rest) -> tuple[float, Array]:
     """Norm of the gradient, and eigenvalues of the Hessian, radial ones left out."""
-    x, y, shapes, flat = _at_partition(parts, labels, decay, units)
-
-    def loss(state: Tensor) -> Tensor:
-        return _loss(x, y, decay, shapes, state)
-
-    leaf = torch.tensor(flat, requires_grad=True)
-    slope = gradients(loss(leaf), (leaf,))[0]
+    leaf = torch.tensor(rest.flat, requires_grad=True)
+    slope = gradients(rest.loss(leaf), (leaf,))[0]
     # Backward twice: forward mode loads code that PyTorch itself deprecates.
-    twice = torch.func.jacrev(torch.func.jacrev(loss))
-    hessian = twice(torch.tensor(flat)).numpy()
+    twice = torch.func.jacrev(torch.func.jacrev(rest.loss))
+    hessian = twice(torch.tensor(rest.flat)).numpy()
     # Along a direction itself nothing changes: one zero a layer, raised out of the way.
-    start = 1
-    for shape in shapes:
-        size = int(np.prod(shape))
-        v = np.zeros_like(flat)
-        v[start : start + size] = flat[start : start + size]
+    for place in rest.layers(np.arange(rest.flat.size)):
+        v = np.zeros_like(rest.flat)
+        v[place.ravel()] = rest.flat[place.ravel()]
         hessian = hessian + 1e3 * np.outer(v, v) / (v @ v)
-        start += size
     return float(np.linalg.norm(slope)), np.linalg.eigvalsh(hessian)
 
 
-def _measure_nullity(
-    *, parts: list[list[int]], labels: list[int], weight_decay: float, units: int
-) -> list[int]:
+def _measure_nullity(*, weight_decay: float, **case: Any) -> list[int]:
     """Whether it is at rest, how many directions lower the loss, how many nothing."""
-    slope, values = _curvature(parts, labels, weight_decay, units)
+    slope, found = _curvature(_at_partition(weight_decay=weight_decay, **case))
     # Rounding of a sum of thirty terms below ten; curvatures are of order lambda.
     small = 1e-9 * (1.0 + weight_decay)
     return [
         int(slope < small),
-        int(np.sum(values < -small)),
-        int(np.sum(np.abs(values) <= small)),
+        int(np.sum(found < -small)),
+        int(np.sum(np.abs(found) <= small)),
     ]
 
 
-def _counted(
-    *, parts: list[list[int]], labels: list[int], weight_decay: float, units: int
-) -> list[int]:
+def _counted(*, parts: Parts, labels: list[int], units: int, **_case: Any) -> list[int]:
     """W - N, as printed."""
     inputs = len(labels)
     weights = (inputs + 1) * units * len(parts)
     return [1, 0, weights - len(labels)]
 
 
-def _shared_units(
-    *, parts: list[list[int]], labels: list[int], weight_decay: float, units: int
-) -> list[int]:
+def _shared_units(*, parts: Parts, units: int, **_case: Any) -> list[int]:
     """The dimension that several units of one cluster leave."""
     return [1, 0, (units - 1) * len(parts)]
 
@@ -420,16 +414,12 @@ NULLITY = numeric(
 )
 
 
-def _measure_loss(
-    *, parts: list[list[int]], labels: list[int], weight_decay: float
-) -> float:
-    x, y, shapes, flat = _at_partition(parts, labels, weight_decay, 1)
-    return float(_loss(x, y, weight_decay, shapes, torch.tensor(flat)))
+@drawn(_at_partition)
+def _measure_loss(rest: _Rest) -> float:
+    return float(rest.loss(torch.tensor(rest.flat)))
 
 
-def _of_interpolation(
-    *, parts: list[list[int]], labels: list[int], weight_decay: float
-) -> float:
+def _of_interpolation(*, parts: Parts, weight_decay: float, **_case: Any) -> float:
     return weight_decay * _rho(parts, 0.0) ** 2
 
 
@@ -459,38 +449,32 @@ SMALL_DECAY = numeric(
 )
 
 
-def _directions(parts: Parts, labels: Sequence[int], decay: float) -> Any:
+def _directions(parts: Parts, labels: Sequence[int], weight_decay: float) -> Any:
     """Inputs and unit layers of a partition's minimum, near zero loss; checked."""
-    x, y, shapes, flat = _at_partition(parts, labels, decay, 1)
-    first, last = np.split(flat[1:], [int(np.prod(shapes[0]))])
-    layers = [first.reshape(shapes[0]), last.reshape(shapes[1])]
-    unit = [v / np.linalg.norm(v) for v in layers]
-    slope, values = _curvature(parts, labels, decay, 1)
-    misses = flat[0] * outputs(tensors(unit), x).detach().numpy() - y
+    rest, decay = _at_partition(parts, labels, weight_decay), weight_decay
+    (x, y), (slope, least) = rest.problem, _curvature(rest)
+    unit = [v / np.linalg.norm(v) for v in rest.layers(rest.flat)]
+    misses = rest.flat[0] * values(unit, x) - y
     # At rest, a strict minimum, and errors of the order of the decay.
-    if slope > 1e-9 or values.min() < decay or np.abs(misses).max() > 10.0 * decay:
+    if slope > 1e-9 or least.min() < decay or np.abs(misses).max() > 10.0 * decay:
         raise ValueError("the partition is no minimum near zero loss")
     return unit, x
 
 
-def _measure_single(
-    *, parts: list[list[int]], labels: list[int], weight_decay: float
-) -> Array:
+@drawn(_directions)
+def _measure_single(unit: list[Array], x: Array) -> Array:
     """Return ||df_j/dV_k - V_k f_j|| / |f_j|, (layers, examples)."""
-    return single_residuals(*_directions(parts, labels, weight_decay))
+    return single_residuals(unit, x)
 
 
-def _none_left(
-    *, parts: list[list[int]], labels: list[int], weight_decay: float
-) -> Array:
+def _none_left(*, labels: list[int], **_case: Any) -> Array:
     return np.zeros((2, len(labels)))
 
 
-def _left_singly(
-    *, parts: list[list[int]], labels: list[int], weight_decay: float
-) -> Array:
+@drawn(_directions)
+def _left_singly(unit: list[Array], x: Array) -> Array:
     """The residual of each single example."""
-    return np.asarray(sl.per_sample_residual(*_directions(parts, labels, weight_decay)))
+    return np.asarray(sl.per_sample_residual(unit, x))
 
 
 ERR_3_DECAYED = numeric(
@@ -536,11 +520,11 @@ def _measure_minima(*, examples: int, weight_decay: float) -> int:
     labels = [1] * examples
     found: set[float] = set()
     for parts in _equal(examples):
-        slope, values = _curvature(parts, labels, weight_decay, 1)
-        flat = _at_partition(parts, labels, weight_decay, 1)[-1]
+        rest = _at_partition(parts, labels, weight_decay)
+        slope, curvatures = _curvature(rest)
         # The loss is of order N, its least curvature of order lambda rho^2.
-        if slope < 1e-9 * (1.0 + weight_decay) and values.min() > 1e-9:
-            found.add(round(float(flat[0]) * (1.0 + weight_decay), 6))
+        if slope < 1e-9 * (1.0 + weight_decay) and curvatures.min() > 1e-9:
+            found.add(round(float(rest.flat[0]) * (1.0 + weight_decay), 6))
     return len(found)
 
 

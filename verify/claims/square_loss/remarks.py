@@ -9,6 +9,7 @@ import torch
 
 from theory import square_loss as sl
 from verify.claim import grid, numeric, statistical
+from verify.claims._descent import descend
 from verify.claims._predictors import always, changed
 from verify.claims.square_loss._networks import (
     Array,
@@ -224,13 +225,11 @@ def _start(inputs: int, size: float) -> Array:
 def _measure_norm(*, examples: int, inputs: int, size: float) -> float:
     """Norm at the end of descent without decay, one linear layer."""
     x, y = map(torch.from_numpy, _few(examples, inputs))
-    w = torch.tensor(_start(inputs, size), requires_grad=True)
-    sgd = torch.optim.SGD([w], lr=0.2, momentum=0.9)
-    for _ in range(1200):
-        sgd.zero_grad()
-        (x @ w - y).square().sum().backward()  # pyright: ignore[reportUnknownMemberType]
-        sgd.step()
-    return float(w.detach().norm())
+    w = torch.tensor(_start(inputs, size))
+    ((end,),) = descend(
+        [w], lambda: (x @ w - y).square().sum(), steps=(1200,), rate=0.2, momentum=0.9
+    )
+    return float(np.linalg.norm(end))
 
 
 def _predict_norm(*, examples: int, inputs: int, size: float) -> float:

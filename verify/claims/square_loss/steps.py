@@ -13,6 +13,7 @@ from empirical.square_loss.problems import Problem
 from empirical.square_loss.recipes import Recipe
 from empirical.square_loss.training import train
 from verify.claim import Case
+from verify.claims._descent import step
 from verify.claims._twins import closed, drawn_into, normal, orders, sketch
 
 _RATES = (0.02, 0.045)
@@ -218,14 +219,11 @@ def _plain_steps(
             _orders(how, how.epochs * per_epoch, generator)
         ):
             clean = True if t % per_epoch == 0 else clean
-            sgd.zero_grad()
             g = net(x[chosen])
             clean = clean and _right(g, y[chosen])
             loss = _learnt(g, y[chosen] + moved[:, None], how.loss)
-            loss.backward()  # pyright: ignore[reportUnknownMemberType]
-            sgd.step()
+            losses.append(step(sgd, loss))
             drop.step()
-            losses.append(loss.item())
             if (t + 1) % per_epoch == 0:
                 whole.append(_learnt(net(x), y, how.loss).item())
                 first = t // per_epoch if first < 0 and clean else first
@@ -341,11 +339,7 @@ def _plain_ends(*, wrong: bool) -> list[float]:
         sgd, losses = torch.optim.SGD(net.parameters(), lr=rate), list[float]()
         status = "finished"
         for _ in range(6):
-            sgd.zero_grad()
-            loss = _loss(net(x), y)
-            loss.backward()  # pyright: ignore[reportUnknownMemberType]
-            sgd.step()
-            losses.append(loss.item())
+            losses.append(step(sgd, _loss(net(x), y)))
             if not losses[-1] <= 1e3 * losses[0]:
                 status = "diverged"
                 break
