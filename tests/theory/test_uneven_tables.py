@@ -305,22 +305,38 @@ def test_lengths_that_leave_float64_are_refused(f, depth: int, why: str) -> None
         kernels.nngp(x, act.from_function(f), depth)
 
 
-@pytest.mark.parametrize("name", ["tanh", "sigmoid", "silu", "softplus"])
-def test_rows_on_a_line_are_tabulated_by_series(name: str, monkeypatch):
-    """Up to length 3 series end; a few times that long they take a plane of ten seconds."""
-
+def _refuse_planes(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("a plane is integrated")
 
     monkeypatch.setattr(slope_tables, "_by_plane", refuse)
     slopes_of.cache_clear()
-    x = np.linspace(-3.0, 3.0, 40)[:, None]
-    k, t = kernels.nngp_ntk(x, act.CATALOGUE[name], depth=3)
+
+
+@pytest.mark.parametrize("name", ["tanh", "sigmoid", "silu", "softplus"])
+def test_rows_on_a_line_are_tabulated_by_series(name: str, monkeypatch):
+    """Up to length 3 series end; a few times that long they take a plane of ten seconds."""
+
+    _refuse_planes(monkeypatch)
+    _assert_as_of_few(name, np.linspace(-3.0, 3.0, 40)[:, None], [0, 17, 25, 39])
+
+
+@pytest.mark.parametrize("name", ["tanh", "sigmoid", "silu", "softplus"])
+def test_rows_so_long_that_no_series_ends_are_no_part_of_tables(name: str, monkeypatch):
+    """Short rows are nearly parallel after a layer; of the long ones few pairs are."""
+    _refuse_planes(monkeypatch)
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((120, 8)) * rng.lognormal(0.0, 1.0, (120, 1))
+    order = np.argsort(np.linalg.norm(x, axis=1)).tolist()
+    assert np.linalg.norm(x, axis=1).max() > 40.0
+    _assert_as_of_few(name, x, [order[0], order[1], order[60], order[-1]])
+
+
+def _assert_as_of_few(name: str, x: np.ndarray, some: list[int]) -> None:
+    found = kernels.nngp_ntk(x, act.CATALOGUE[name], depth=3)
     # Rows that are few have no tables.
-    some = [0, 17, 25, 39]
-    for whole, own in zip(
-        (k, t), kernels.nngp_ntk(x[some], act.CATALOGUE[name], depth=3), strict=True
-    ):
+    few = kernels.nngp_ntk(x[some], act.CATALOGUE[name], depth=3)
+    for whole, own in zip(found, few, strict=True):
         size = np.sqrt(np.outer(np.diag(own), np.diag(own)))
         assert np.abs((whole[np.ix_(some, some)] - own) / size).max() <= 1e-13
 
@@ -345,12 +361,11 @@ def test_short_lengths_after_a_function_that_vanishes_keep_their_digits() -> Non
 
 
 def test_lengths_too_far_apart_are_refused_before_the_work(monkeypatch):
-    def worked(*_, **__):
-        raise AssertionError("a table was begun")
-
-    monkeypatch.setattr(slope_tables, "_panels", worked)
+    _refuse_planes(monkeypatch)
     rng = np.random.default_rng(0)
-    x = rng.standard_normal((100, 3)) * np.geomspace(0.003, 3.0, 100)[:, None]
+    # Long rows that are nearly parallel, too.
+    x = [1.0, 0.0] + 0.1 * rng.standard_normal((60, 2))
+    x *= np.geomspace(0.003, 3.0, 60)[:, None]
     with pytest.raises(
         ValueError, match=r"^nngp_ntk: `x` must .* another `weight_var`"
     ):

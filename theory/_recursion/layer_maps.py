@@ -24,7 +24,7 @@ from theory._recursion.row_maps import Pairs, RowMap
 from theory._recursion.row_series import CLASSES, RowSeries
 from theory._recursion.rows import Index, distinct
 from theory._recursion.series_tables import series_at, whole_at
-from theory._recursion.slope_tables import Slopes
+from theory._recursion.slope_tables import Slopes, ends_at
 from theory.activations import Activation, PiecewisePolynomial, pair
 from theory.activations.affine import split
 from theory.grids import CLOSE
@@ -56,6 +56,9 @@ MANY = 8
 
 SLOW = CLASSES[-1][0]
 """Distance from +-1 below which powers of rho vanish after thousands only."""
+
+STEP = 0.5
+"""Log lengths between those at which it is tried whether a series ends."""
 
 SAME = 1e-14
 """Log lengths this close share a table of slopes."""
@@ -109,6 +112,11 @@ class Interpolated:
         """Whether it may read slopes off tables of more lengths than its own."""
         return self.smooth and not self._few
 
+    @property
+    def ends(self) -> bool:
+        """Whether the series of the longest row ends, so that tables take little."""
+        return ends_at(self.activation, self.interval.high)
+
     @cached_property
     def _start(self) -> float:
         """Angle below which kinks meet at different places for different lengths."""
@@ -121,6 +129,22 @@ class Interpolated:
         if self._few:
             return Slopes(self.activation, self._few, self._start, self._tabled)
         return slopes_of(self.activation, self.interval, self._start, self._tabled)
+
+    @cached_property
+    def _short(self) -> Slopes | None:
+        """Tables up to a length at which the series ends, if at the longest it does not.
+
+        These take seconds, and often short rows alone are nearly parallel.
+        """
+        if not self.tabulates or self.ends:
+            return None
+        low, high = self.interval.low, self.interval.high
+        cuts = np.arange(high - STEP, low, -STEP).tolist()
+        cut = next((c for c in cuts if ends_at(self.activation, c)), None)
+        if cut is None:
+            return None
+        part = Interval(low, cut)
+        return slopes_of(self.activation, part, self._start, self._tabled)
 
     @cached_property
     def _tabled(self) -> float:
@@ -159,10 +183,16 @@ class Interpolated:
             apart &= ~near
         elif self._pays(int(np.count_nonzero(near))):
             bent = d < CLASSES[0][0]
+        tabled = ~(bent | apart | alone)
+        short = tabled & (self._are_short(i, j) if tabled.any() else False)
+        long = tabled & ~short
+        if short.any() and np.count_nonzero(long) <= PAIRS * FEW:
+            alone, long = alone | long, np.zeros_like(long)
         sources = (
             (bent, self._by_pieces),
             (~bent & apart, self._by_series),
-            (~(bent | apart | alone), self._by_tables),
+            (long, self._by_tables),  # what can't be is refused before the work
+            (short, self._by_short_tables),
             (~(bent | apart) & alone, self._one_by_one),
         )
         for mask, source in sources:
@@ -222,6 +252,19 @@ class Interpolated:
     def _by_tables(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
         return self._slopes.integrals(self._basis, i, j, rho, d)
 
+    def _are_short(self, i: Index, j: Index) -> npt.NDArray[np.bool_]:
+        """Which pairs are of rows that the short tables are of."""
+        if self._short is None:
+            return np.zeros(len(i), dtype=bool)
+        assert isinstance(self._short.lengths, Interval)
+        within = self.alone.before.high <= self._short.lengths.high
+        return within[i] & within[j]
+
+    def _by_short_tables(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
+        assert self._short is not None
+        basis = self._short.basis(self.alone.before.high)
+        return self._short.integrals(basis, i, j, rho, d)
+
     @cached_property
     def _bent(self) -> BentSlopes | None:
         """Pieces of the slope and a rest without kinks, if it is made of these."""
@@ -277,17 +320,22 @@ class Interpolated:
 
 
 def sharing(maps: Sequence[Interpolated]) -> list[Interpolated]:
-    """Let layers whose lengths lie within another's read slopes off that one's tables."""
+    """Let layers whose lengths lie within another's read slopes off that one's tables.
+
+    But for tables of lengths so large that a series does not end, which take minutes:
+    these serve those layers alone whose own series does not end either.
+    """
     # Layers are many, their intervals are few: rounded ones.
-    intervals: dict[Activation, dict[Interval, None]] = {}
+    ends: dict[Activation, dict[Interval, bool]] = {}
     for each in maps:
-        if each.tabulates:
-            intervals.setdefault(each.activation, {})[each.interval] = None
+        if each.tabulates and each.interval not in ends.setdefault(each.activation, {}):
+            ends[each.activation][each.interval] = each.ends
     out: list[Interpolated] = []
     for each in maps:
         own = widest = each.interval
         if each.tabulates:
-            around = (i for i in intervals[each.activation] if i.contains(own))
+            known = ends[each.activation]
+            around = (i for i in known if i.contains(own) and known[i] >= known[own])
             widest = max(around, key=lambda i: i.high - i.low)
         out.append(each if widest == own else replace(each, tables=widest))
     return out

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -120,13 +120,6 @@ class Slopes:
                 raise self._unresolved()
         return cells
 
-    @property
-    def _ends(self) -> bool:
-        """Whether the series of the longest row ends."""
-        assert isinstance(self.lengths, Interval)
-        r = np.exp([self.lengths.high])
-        return _by_series(self.activation, r) is not None
-
     def _resolved(self, cell: Interval) -> bool:
         """Whether `HALVED` lengths do, by the ends: there it takes one variable.
 
@@ -159,7 +152,7 @@ class Slopes:
             return tables, np.arange(len(r))
         end = 0.5 * math.pi if self.start else _angle(self.least)
         counts = [_needed(self.activation, cell) for cell in self._cells]
-        if sum(counts) > PLANE and not self._ends:
+        if sum(counts) > PLANE and not ends_at(self.activation, self.lengths.high):
             raise self._unresolved()  # before work of minutes
         while max(counts) <= MOST:
             r, to = self._nodes(counts)
@@ -270,6 +263,12 @@ class _Series:
             each = left[at[some] - first] @ self.basis[self.j[some], :, None]
             out[some] = np.einsum("mk,mk->m", each[..., 0], v[some])
         return out
+
+
+@lru_cache(maxsize=256)
+def ends_at(activation: Activation, log_length: float) -> bool:
+    """Whether the Hermite series of slopes at this length ends by `ORDER`."""
+    return _by_series(activation, np.exp([log_length])) is not None
 
 
 def _angle(distance: float) -> float:
