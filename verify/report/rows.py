@@ -163,6 +163,21 @@ class Row:
         return self.green or self.outcome == Outcome.OPEN
 
     @property
+    def told(self) -> "Told":
+        """What is counted and listed of it."""
+        return Told(
+            id=self.claim.id,
+            title=self.claim.title,
+            outcome=str(self.outcome),
+            kind=self.kind,
+            verdict=str(self.verdict),
+            green=self.green,
+            seconds=0.0 if self.record is None else self.record.seconds,
+            otherwise=bool(self.otherwise),
+            turned=bool(self.turned),
+        )
+
+    @property
     def worst(self) -> CaseRecord | None:
         """The worst case of the record."""
         return self.record.worst if self.record is not None else None
@@ -208,6 +223,21 @@ class Row:
         if self.record is not None and self.record.green:
             return f"{self.outcome}, looser than declared"
         return f"{self.outcome}, but its control failed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """What is counted and listed of a row: plain values, which a process can send."""
+
+    id: str
+    title: str
+    outcome: str
+    kind: str
+    verdict: str
+    green: bool = False
+    seconds: float = 0.0
+    otherwise: bool = False
+    turned: bool = False
 
 
 def by_draw(redrawn: Sequence[str], expected: Outcome) -> str:
@@ -305,9 +335,9 @@ def _own(claim: Claim, folder: Path, profile: Profile, code: str) -> Row:
     return Row(claim=claim, record=record, outcome=record.outcome.value)
 
 
-def counts(rows: Sequence[Row]) -> Mapping[str, int]:
+def counts(rows: Sequence[Row | Told]) -> Mapping[str, int]:
     """Count claims by what was found, the good ones first, empty kinds left out."""
-    order: tuple[tuple[str, Callable[[Row], bool]], ...] = (
+    order: tuple[tuple[str, Callable[[Row | Told], bool]], ...] = (
         ("hold", lambda r: r.verdict == "holds"),
         ("hold, loosely", lambda r: r.verdict == "holds, loosely"),
         *((fault, lambda r, fault=fault: r.verdict == fault) for fault in FAULTS),
@@ -332,7 +362,7 @@ def chapters(rows: Sequence[Row]) -> Iterator[tuple[Paper, str, tuple[Row, ...]]
                 yield paper, title, these
 
 
-def _unexpected(row: Row) -> bool:
+def _unexpected(row: Row | Told) -> bool:
     return not row.green and row.outcome in (Outcome.HOLDS, Outcome.REFUTED)
 
 
@@ -346,21 +376,22 @@ def by_evidence(rows: Sequence[Row]) -> list[tuple[str, Counter[str]]]:
     return table
 
 
-def summary(rows: Sequence[Row]) -> str:
+def summary(rows: Sequence[Row | Told]) -> str:
     """Return the counts as one line of text."""
     if not rows:
         return "0 claims"
-    parts = [f"{count} {name}" for name, count in counts(rows).items()]
-    seconds = sum(row.record.seconds for row in rows if row.record is not None)
+    told = [row.told if isinstance(row, Row) else row for row in rows]
+    parts = [f"{count} {name}" for name, count in counts(told).items()]
+    seconds = sum(row.seconds for row in told)
     noun = "claim" if len(rows) == 1 else "claims"
     text = f"{len(rows)} {noun}: {', '.join(parts)}"
     if seconds >= 0.5:
         # A record's seconds are those of its cases; networks are trained once for many.
         text += f" (checked in {seconds:.0f} s of computing, training not counted)"
-    decided = [row for row in rows if row.outcome not in (STALE, NOT_RUN)]
+    decided = [row for row in told if row.outcome not in (STALE, NOT_RUN)]
     asides = (
-        (sum(bool(row.otherwise) for row in decided), "otherwise at another scale"),
-        (sum(bool(row.turned) for row in decided), "otherwise in some redraw"),
+        (sum(row.otherwise for row in decided), "otherwise at another scale"),
+        (sum(row.turned for row in decided), "otherwise in some redraw"),
     )
     return "; ".join((text, *(f"{n} {words}" for n, words in asides if n)))
 

@@ -1,7 +1,7 @@
 """What else can be asked of activations: given as functions, or at many variances."""
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import mpmath
@@ -141,18 +141,20 @@ def _by_definition(activation: str) -> list[Any]:
     """E s(r Z)^2 and, by the rule for E[Z f(Z)], E s(r Z)^2 (Z^2 - 1) / 2 r^2."""
     squared = _SQUARED[activation]
 
-    def mean(q: Any, weight: Callable[[Any], Any]) -> Any:
-        def integrand(z: Any) -> Any:
-            return squared(mpmath.sqrt(q) * z) * weight(z) * mpmath.npdf(z)
+    def moments(q: Any) -> tuple[Any, Any]:
+        @cache  # both integrals have the same nodes
+        def density(z: Any) -> Any:
+            return squared(mpmath.sqrt(q) * z) * mpmath.npdf(z)
 
-        return mpmath.quad(integrand, [0, 1, 2, 4, 8, 12])
+        cuts = [0, 1, 2, 4, 8, 12]
+        bent = mpmath.quad(lambda z: density(z) * (z * z - 1), cuts)
+        return mpmath.quad(density, cuts), bent / (2 * q)
 
     # Half of the digits of slopes are lost to the smallest variance.
     with mpmath.workdps(35):
-        squares = [mpmath.mpf(float(_MANY[k])) for k in _TRIED]
-        lengths = [mean(q, lambda _: 1) for q in squares]
-        slopes = [mean(q, lambda z: z * z - 1) / (2 * q) for q in squares]
-    return lengths + slopes
+        found = [moments(mpmath.mpf(float(_MANY[k]))) for k in _TRIED]
+    lengths, slopes = zip(*found, strict=True)
+    return [*lengths, *slopes]
 
 
 def _normalised_again(activation: str) -> list[Any]:
