@@ -34,7 +34,7 @@ CONTROLS = {
 
 
 def _claim(control: Any, **parts: Any) -> Claim:
-    settled = {
+    settled: dict[str, Any] = {
         "id": "dc/eq1",
         "items": ("Eq1",),
         "title": "",

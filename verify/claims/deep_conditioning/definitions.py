@@ -272,17 +272,13 @@ def _first_of_many(*, method: str, points: Points, activation: Subject) -> Array
     return function(np.resize(points, _MANY))[: len(points)]
 
 
-_DUALS = partial(_first_of_many, method="dual", points=_TRIED)
-_SLOPES = partial(_first_of_many, method="dual_derivative", points=_TRIED)
-
-
 DUAL_MANY = replace(
     DUAL,
     id="dc/defC.1-many",
     title="Dual activations, vectorised over thousands of correlations",
     evidence=Evidence.NUMERIC,
     cases=(*_TABLED, *_PIECEWISE),
-    predict=_DUALS,
+    predict=partial(_first_of_many, method="dual", points=_TRIED),
     measure=partial(measured, "dual", _TRIED),
     must_refute=mistake(
         "The absolute correlations, as if every activation were even.",
@@ -299,9 +295,9 @@ SLOPE_MANY = replace(
     title="Derivatives of duals, vectorised over thousands of correlations",
     evidence=Evidence.NUMERIC,
     cases=(*_TABLED, *_PIECEWISE),
-    predict=_SLOPES,
+    predict=partial(_first_of_many, method="dual_derivative", points=_TRIED),
     measure=partial(measured, "slope", _TRIED),
-    must_refute=changed(_DUALS, "The duals themselves."),
+    must_refute=mistake("The duals themselves.", method="dual"),
     uses=("dc/defC.1-derivative",),
     examples=None,
 )
