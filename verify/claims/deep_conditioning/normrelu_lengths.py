@@ -97,17 +97,12 @@ def _unstable(*, kink: str) -> Any:
         )
 
 
-def _second_moment(activation: str, variance: str) -> Any:
-    if activation in integrals.PIECES:
-        return replace(integrals.PIECES[activation], variance=variance).dual(1)
-    a = integrals.smooth_coefficients(activation, variance)
-    return integrals.Series.of(a, a).dual(1)
-
-
 def _measure_alpha_of(*, activation: str) -> Any:
     """2 (1 - E s(sqrt(1/2) X)^2 / E s(X)^2), from the definition."""
     with mpmath.workdps(50):
-        half, whole = (_second_moment(activation, v) for v in ("0.5", "1"))
+        half, whole = (
+            integrals.at_variance(activation, v).dual(1) for v in ("0.5", "1")
+        )
         return 2 * (1 - half / whole)
 
 

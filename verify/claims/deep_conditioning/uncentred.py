@@ -393,23 +393,18 @@ LEM_C28_2 = _of_lemma_28(
 )
 
 
-def _predict_below(*, activation: Subject, share: float) -> list[float]:
+def _predict_below(
+    *, activation: Subject, share: float, end: float | None = None
+) -> list[float]:
     a = subject(activation)
     point = a.fixed_point()
-    slope = float(a.dual_derivative(point)) / a.second_moment
+    slope = a.dual_derivative(point if end is None else end) / a.second_moment
     return _between(slope * (1.0 - share) * point)
 
 
 def _measure_below(*, activation: Subject, share: float) -> list[Any]:
     _, above = _layer(activation, lambda point: share * point)
     return [above, -above]
-
-
-def _wrong_below(*, activation: Subject, share: float) -> list[float]:
-    """The slope at zero, the other end."""
-    a = subject(activation)
-    slope = float(a.dual_derivative(0.0)) / a.second_moment
-    return _between(slope * (1.0 - share) * a.fixed_point())
 
 
 LEM_C28_3 = _of_lemma_28(
@@ -425,7 +420,7 @@ LEM_C28_3 = _of_lemma_28(
     ),
     predict=_predict_below,
     measure=_measure_below,
-    must_refute=_wrong_below,
+    must_refute=mistake("The slope at zero, the other end.", end=0.0),
     uses=("dc/lemC.23", "dc/lemC.26"),
     version=2,
 )
