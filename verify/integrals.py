@@ -14,7 +14,7 @@ pieces and 20 for series (their truncation, given in `ORDER`).
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, cmp_to_key, lru_cache
 from typing import Any
@@ -547,6 +547,15 @@ def of_odd(f: Callable[[Any], Any], df: Callable[[Any], Any]) -> Law:
         return lru_cache(None)(value)
 
     return Law(at(f, 1), at(df, 0), lru_cache(None)(coefficient))
+
+
+@lru_cache(maxsize=256)
+def at_variance(name: str, variance: str) -> Pieces | Series:
+    """Dual and slope of x -> s(sqrt(variance) x), of a function named in the tables."""
+    if name in PIECES:
+        return replace(PIECES[name], variance=variance)
+    a = smooth_coefficients(name, variance)
+    return Series.of(a, a)
 
 
 @lru_cache(maxsize=64)

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from verify.claim import Evidence, Source, grid, numeric
+from verify.claim import Claim, Evidence, Source, grid, numeric
 from verify.claims import _predictors as made
 from verify.claims._searches import SIGNS, searched
 from verify.claims._twins import closed
-from verify.compare import AgreesTo
+from verify.compare import AgreesTo, Outcome
 from verify.report import functions
 
 
@@ -33,26 +33,57 @@ CONTROLS = {
 }
 
 
+def _claim(control: Any, **parts: Any) -> Claim:
+    settled: dict[str, Any] = {
+        "id": "dc/eq1",
+        "items": ("Eq1",),
+        "title": "",
+        "statement": "",
+        "source": Source("agarwal2021deep", "Equation 1"),
+        "cases": grid(depth=2),
+        "predict": _predict,
+        "measure": made.always(4.0),
+        "compare": AgreesTo(),
+        "must_refute": control,
+    }
+    return numeric(**settled | parts)
+
+
 @pytest.mark.parametrize("name", CONTROLS)
 def test_a_control_predicts_and_says_what_is_wrong(name: str) -> None:
     control, value = CONTROLS[name]
     assert control(depth=2) == value
-    claim = numeric(
-        id="dc/eq1",
-        items=("Eq1",),
-        title="",
-        statement="",
-        source=Source("agarwal2021deep", "Equation 1"),
-        cases=grid(depth=2),
-        predict=_predict,
-        measure=made.always(4.0),
-        compare=AgreesTo(),
-        must_refute=control,
-    )
+    claim = _claim(control)
     assert claim.evidence is Evidence.NUMERIC
     assert functions.control(claim) == ("would have caught", "Three")
     expected = "Three (" if name == "always" else "_predict"
     assert functions.places(claim)["must_refute"].startswith(expected)
+
+
+def test_a_claim_makes_a_control_of_its_own_prediction() -> None:
+    wrong = made.mistake(
+        "A layer more, halved.", depth=made.plus(1), then=made.times(0.5)
+    )
+    own = _claim(wrong)
+    assert own.must_refute is not None
+    assert own.must_refute(depth=2) == 4.0
+    assert functions.control(own) == ("would have caught", "A layer more, halved")
+    other = _claim(wrong, predict=functools.partial(_predict, rate=3.0))
+    assert other.must_refute is not None
+    assert other.must_refute(depth=2) == 13.5
+
+
+def test_a_refuted_claim_makes_what_must_hold_of_its_own_prediction() -> None:
+    claim = _claim(
+        None, must_hold=made.mistake("A layer more.", depth=3), expected=Outcome.REFUTED
+    )
+    assert claim.must_hold is not None
+    assert claim.must_hold(depth=2) == 8.0
+
+
+def test_a_mistake_needs_a_prediction() -> None:
+    with pytest.raises(ValueError, match="`predict`"):
+        _claim(made.mistake("A layer more.", depth=3), predict=None)
 
 
 def test_a_prediction_is_left_as_it_is() -> None:

@@ -35,7 +35,7 @@ def mistake(
     """
 
     def make(predict: Prediction) -> Prediction:
-        @wraps(predict)
+        @wraps(predict, updated=())
         def control(**case: Any) -> Any:
             other = {k: v(case[k]) if callable(v) else v for k, v in changes.items()}
             found = predict(**{**case, **other})

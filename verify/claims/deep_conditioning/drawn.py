@@ -11,7 +11,7 @@ from theory import activations as act
 from theory import plots
 from theory.phase.diagram import Diagram
 from verify.claim import grid, numeric
-from verify.claims._predictors import changed
+from verify.claims._predictors import mistake
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._sources import ours
 from verify.compare import AgreesTo, Identical
@@ -62,8 +62,7 @@ CURVES = numeric(
     measure=_measure_curves,
     # The functions' 1e-12 relative to one, which a correlation is at most.
     compare=AgreesTo(absolute=1e-12),
-    must_refute=changed(
-        _drawn,
+    must_refute=mistake(
         "Curves of one layer more than their labels say.",
         depths=tuple(depth + 1 for depth in _DEPTHS),
     ),

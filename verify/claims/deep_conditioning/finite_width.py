@@ -23,7 +23,7 @@ from theory import activations as act
 from theory import conditioning as dc
 from theory import kernels
 from verify.claim import grid, statistical, trend
-from verify.claims._predictors import always, changed, plus
+from verify.claims._predictors import always, mistake, plus
 from verify.claims.deep_conditioning._populations import relu_layer
 from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.claims.deep_conditioning._subjects import normalised
@@ -229,7 +229,7 @@ def _predict_limit(*, kernel: str, activation: str, depth: int, **_: Any) -> Arr
     return matrix[np.triu_indices(4)]
 
 
-_A_LAYER_MORE = changed(_predict_limit, "One hidden layer too many.", depth=plus(1))
+_A_LAYER_MORE = mistake("One hidden layer too many.", depth=plus(1))
 
 
 def _predict_error(*, activation: str, rho: float, **_: Any) -> float:

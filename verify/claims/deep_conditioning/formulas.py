@@ -776,18 +776,14 @@ def _measure_between(*, activation: str, depth: int) -> list[Any]:
     return [*top, *slow, *rest]
 
 
-BETWEEN = numeric(
+BETWEEN = replace(
+    EQ1,
     id="dc/eq1-between",
-    items=("Eq1", "Eq7", "AsmA"),
     title="Kernels between two sets of unit inputs, one input in both",
     statement=r"K(x_i, y_j) = \hat\sigma^{(L)}(x_i \cdot y_j)",
-    assumptions=("unit inputs", "normalised"),
-    source=quoted("Equations 1 and 7"),
     cases=grid(activation="relu", depth=2),
     predict=_predict_between,
     measure=_measure_between,
-    # As in dc/eq1-matrices.
-    compare=AgreesTo(relative=1e-12, absolute=1e-13),
     must_refute=mistake("The second set in reverse order.", step=-1),
     uses=("dc/eq1-matrices",),
 )

@@ -16,8 +16,8 @@ import numpy as np
 
 from theory import activations as act
 from theory import kernels
-from verify.claim import Case, grid, numeric
-from verify.claims._predictors import Prediction, changed, mistake, plus
+from verify.claim import Case, Claim, grid, numeric
+from verify.claims._predictors import mistake, plus
 from verify.claims.deep_conditioning import _pairs as pairs
 from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.claims.deep_conditioning._subjects import normalised, subject
@@ -144,14 +144,14 @@ def _rows(p: float, q: float, turn: float) -> list[list[float]]:
 
 
 def _predict(
-    both: Callable[..., Any], which: int, *, squares: list[float], **case: Any
+    both: Callable[..., Any], *, squares: list[float], which: int = 0, **case: Any
 ) -> list[Any]:
     """Entries of one of both kernels, float64 matrices."""
     return pairs.entries_of(both(*squares, **case)[which])
 
 
 def _measure(
-    both: Callable[..., Any], which: int, *, squares: list[float], **case: Any
+    both: Callable[..., Any], *, squares: list[float], which: int = 0, **case: Any
 ) -> list[Any]:
     """Entries of one of both kernels, by the definition."""
     return pairs.entries(*both(*squares, **case)[which])
@@ -187,9 +187,16 @@ def _by_fixed_nodes(
     return k, t
 
 
-def _wrong(which: int, **case: Any) -> list[Any]:
+def _wrong(**case: Any) -> list[Any]:
     """64 quadrature nodes a layer, placed for variance one."""
-    return _predict(_by_fixed_nodes, which, **case)
+    return _predict(_by_fixed_nodes, **case)
+
+
+def _tangent(nngp: Claim, **words: Any) -> Claim:
+    """Return the claim on tangent kernels that goes with one on top-layer kernels."""
+    each = ("predict", "measure", "must_refute")
+    functions = {name: partial(getattr(nngp, name), which=1) for name in each}
+    return replace(nngp, items=("Eq7", "D.0"), **functions, **words)
 
 
 def _pair(names: Any, squares: Any, turn: Any, depth: Any) -> tuple[Case, ...]:
@@ -237,11 +244,7 @@ _PARALLEL = (
 )
 
 
-def _a_layer_more(which: int) -> Prediction:
-    predict = partial(_predict, _library, which)
-    return changed(predict, "One hidden layer too many.", depth=plus(1))
-
-
+_A_LAYER_MORE = mistake("One hidden layer too many.", depth=plus(1))
 _like = partial(replace, larger_cases={})
 """A claim like another, of the same cases at every scale."""
 
@@ -255,25 +258,21 @@ NNGP = numeric(
     source=quoted("Equation 1 and Appendix D"),
     cases=_KERNELS,
     larger_cases={"full": _MORE},
-    predict=partial(_predict, _library, 0),
-    measure=partial(_measure, _states, 0),
+    predict=partial(_predict, _library),
+    measure=partial(_measure, _states),
     # The library's promise: 1e-12 of the diagonal.
     compare=AgreesTo(relative=1e-12),
-    must_refute=partial(_wrong, 0),
+    must_refute=_wrong,
     uses=("dc/defC.1-scales", "dc/D.0-scales"),
 )
 
-NTK = replace(
+NTK = _tangent(
     NNGP,
     id="dc/eq7-lengths",
-    items=("Eq7", "D.0"),
     title="Deep tangent kernels of short, long and unequal inputs",
     statement=r"T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
     r" \sigma'(v)], \quad 10^{-4} \le |x|^2 \le 10^4",
     source=quoted("Equation 7 and Appendix D"),
-    predict=partial(_predict, _library, 1),
-    measure=partial(_measure, _states, 1),
-    must_refute=partial(_wrong, 1),
 )
 
 # --- variances other than 1, biases and residual connections --------------------------
@@ -305,12 +304,6 @@ def _residual_states(
     given.pop("across", False)
     first = pairs.affine(pairs.start(*_rows(p, q, turn)), _INPUT_VAR, _INPUT_BIAS)
     return pairs.recursion(pairs.LAWS[activation], first, depth, **given)[-1]
-
-
-def _of_the_root(which: int) -> Prediction:
-    predict = partial(_predict, _residual, which)
-    words = "The share of a residual branch in the place of its square."
-    return changed(predict, words, skip=math.sqrt)
 
 
 def _skipping(
@@ -348,23 +341,21 @@ NNGP_RESIDUAL = _like(
         # Between two sets of inputs.
         *_skipping(_BOTH, ([0.5, 9.0],), 1.2, 2, across=True),
     ),
-    predict=partial(_predict, _residual, 0),
-    measure=partial(_measure, _residual_states, 0),
-    must_refute=_of_the_root(0),
+    predict=partial(_predict, _residual),
+    measure=partial(_measure, _residual_states),
+    must_refute=mistake(
+        "The share of a residual branch in the place of its square.", skip=math.sqrt
+    ),
     uses=("dc/eq1-lengths",),
 )
 
-NTK_RESIDUAL = replace(
+NTK_RESIDUAL = _tangent(
     NNGP_RESIDUAL,
     id="dc/eq7-residual",
-    items=("Eq7", "D.0"),
     title="Tangent kernels with weight variances, bias variances and residual layers",
     statement=r"T' = \sigma_w^2 \mathbb{E}[\sigma(u) \sigma(v)] + \sigma_b^2"
     r" + T (\sigma_w^2 \mathbb{E}[\sigma'(u) \sigma'(v)] + c^2)",
     source=ours("Equation 7, with biases and skip connections"),
-    predict=partial(_predict, _residual, 1),
-    measure=partial(_measure, _residual_states, 1),
-    must_refute=_of_the_root(1),
     uses=("dc/eq7-lengths",),
 )
 
@@ -402,19 +393,18 @@ NNGP_PARALLEL = _like(
     statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
     r" x_j = c\, x_i",
     cases=_PARALLEL,
-    must_refute=_a_layer_more(0),
+    must_refute=_A_LAYER_MORE,
     uses=("dc/eq1-lengths",),
 )
 
-NTK_PARALLEL = _like(
-    NTK,
+NTK_PARALLEL = _tangent(
+    NNGP_PARALLEL,
     id="dc/eq7-parallel",
     title="Tangent kernels of parallel, nearly parallel and opposite inputs of unequal"
     " lengths",
     statement=r"T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
     r" \sigma'(v)], \quad x_j = c\, x_i",
-    cases=_PARALLEL,
-    must_refute=_a_layer_more(1),
+    source=NTK.source,
     uses=("dc/eq7-lengths",),
 )
 
@@ -445,18 +435,17 @@ NNGP_MANY = _like(
     statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
     r" 1/2 \le |x|^2 \le 30, \quad n = 122",
     cases=_MANY,
-    predict=partial(_predict, _among_many, 0),
+    predict=partial(_predict, _among_many),
     uses=("dc/eq1-lengths",),
 )
 
-NTK_MANY = _like(
-    NTK,
+NTK_MANY = _tangent(
+    NNGP_MANY,
     id="dc/eq7-many",
     title="Tangent kernel of a pair among many inputs of unequal lengths",
     statement=r"T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
     r" \sigma'(v)], \quad 1/2 \le |x|^2 \le 30, \quad n = 122",
-    cases=_MANY,
-    predict=partial(_predict, _among_many, 1),
+    source=NTK.source,
     uses=("dc/eq7-lengths",),
 )
 
@@ -515,7 +504,7 @@ def _of_values(
 
 
 def _odd_part(
-    which: int, *, squares: list[float], turn: float, depth: int, **_: Any
+    *, squares: list[float], turn: float, depth: int, which: int = 0, **_: Any
 ) -> list[Any]:
     """The odd part of the function alone, 2 sin x."""
     first = pairs.start(*_rows(squares[0], squares[1], turn))
@@ -534,21 +523,20 @@ NNGP_VALUES = _like(
         "other inputs of other lengths present",
     ),
     cases=grid(squares=([2.0, 3.0],), turn=0.02, depth=1),
-    predict=partial(_predict, _by_values, 0),
-    measure=partial(_measure, _of_values, 0),
-    must_refute=partial(_odd_part, 0),
+    predict=partial(_predict, _by_values),
+    measure=partial(_measure, _of_values),
+    must_refute=_odd_part,
     uses=("dc/eq1-lengths",),
 )
 
-NTK_VALUES = replace(
+NTK_VALUES = _tangent(
     NNGP_VALUES,
     id="dc/eq7-values",
-    items=("Eq7", "D.0"),
     title="Tangent kernels of a function that is known by its values alone",
     statement=r"T_{ij} = K_{ij} + k_{ij}\, e^{-(k_{ii} + k_{jj}) / 2}"
     r" (4 \cosh k_{ij} + \sinh k_{ij}), \quad \sigma(x) = 2 \sin x + \cos x",
     assumptions=(*NNGP_VALUES.assumptions, "in one case five is added to the function"),
-    source=quoted("Equation 7 and Appendix D"),
+    source=NTK.source,
     # The values above are part of these: nearly opposite rows are asked here alone.
     cases=(
         *grid(squares=([2.0, 3.0],), turn=(0.02, 3.1), depth=1),
@@ -556,9 +544,6 @@ NTK_VALUES = replace(
         # on both sides of one, which tables part at.
         {"squares": [0.9, 1.1], "turn": 0.3, "depth": 1, "more": 5.0},
     ),
-    predict=partial(_predict, _by_values, 1),
-    measure=partial(_measure, _of_values, 1),
-    must_refute=partial(_odd_part, 1),
     uses=("dc/eq7-lengths",),
 )
 

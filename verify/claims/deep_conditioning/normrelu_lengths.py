@@ -81,33 +81,29 @@ def _predict_trajectory_length(*, kink: str, gamma: float, depth: int) -> float:
     return float(lengths.length_trajectory(a, gamma, depth)[-1])
 
 
+def _unstable_excess(c: Any, low: Any, high: Any) -> Any:
+    """Root x > 0 of length(1 + x) = 1 + x between two numbers, in closed form."""
+    _, b, variance = normrelu.closed_constants(c)
+
+    def growth(log: Any) -> Any:
+        x = mpmath.exp(log)
+        return (_closed_length(c, b, 1 + x) / variance - 1 - x) / x
+
+    ends = mpmath.log(low), mpmath.log(high)
+    return mpmath.exp(mpmath.findroot(growth, ends, "anderson", tol=1e-45))
+
+
 def _unstable(*, kink: str) -> Any:
-    with mpmath.workdps(50):
-        c = mpmath.mpf(kink)
-        _, b, variance = normrelu.closed_constants(c)
-
-        def excess(log: Any) -> Any:
-            g = mpmath.exp(log)
-            return (_closed_length(c, b, g) / variance - g) / (g - 1)
-
-        return mpmath.exp(
-            mpmath.findroot(
-                excess, (mpmath.mpf("0.05"), mpmath.mpf(9)), solver="anderson"
-            )
-        )
-
-
-def _second_moment(activation: str, variance: str) -> Any:
-    if activation in integrals.PIECES:
-        return replace(integrals.PIECES[activation], variance=variance).dual(1)
-    a = integrals.smooth_coefficients(activation, variance)
-    return integrals.Series.of(a, a).dual(1)
+    with mpmath.workdps(60):
+        return 1 + _unstable_excess(mpmath.mpf(kink), 0.05, 8000)
 
 
 def _measure_alpha_of(*, activation: str) -> Any:
     """2 (1 - E s(sqrt(1/2) X)^2 / E s(X)^2), from the definition."""
     with mpmath.workdps(50):
-        half, whole = (_second_moment(activation, v) for v in ("0.5", "1"))
+        half, whole = (
+            integrals.at_variance(activation, v).dual(1) for v in ("0.5", "1")
+        )
         return 2 * (1 - half / whole)
 
 
@@ -125,15 +121,8 @@ def _measure_excess(*, kink: str) -> Any:
     """Root x > 0 of length(1 + x) = 1 + x, from the closed form at 60 digits."""
     with mpmath.workdps(60):
         c = mpmath.mpf(float(kink))
-        _, b, variance = normrelu.closed_constants(c)
-
-        def growth(log: Any) -> Any:
-            x = mpmath.exp(log)
-            return (_closed_length(c, b, 1 + x) / variance - 1 - x) / x
-
         # About -5 c near zero.
-        ends = mpmath.log(-4 * c), mpmath.log(-6 * c)
-        return mpmath.exp(mpmath.findroot(growth, ends, "anderson", tol=1e-45))
+        return _unstable_excess(c, -4 * c, -6 * c)
 
 
 def _predict_excess(*, kink: str) -> float:

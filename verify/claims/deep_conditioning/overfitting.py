@@ -6,6 +6,7 @@ and its norm follows from one Fourier transform. Theorem 6.1 itself: `interpolat
 """
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -304,17 +305,14 @@ IDENTITY = _of_small_problems(
     must_refute=_NOT_TWICE,
 )
 
-LEM_G3 = _of_small_problems(
+LEM_G3 = replace(
+    IDENTITY,
     id="dc/lemG.3",
-    items=("LemG.3",),
     title="Excess risk of interpolation is at most twice the bias plus twice the noise",
     statement=r"R(\hat\theta) - R(\theta^*) \le 2 \theta^{*T} B \theta^*"
     r" + 2 \varepsilon^T C \varepsilon",
-    source=quoted("Lemma G.3"),
     predict=_predict_terms,
-    measure=partial(_solved, "excess"),
     compare=AtMost(relative=_FLOAT),
-    must_refute=_NOT_TWICE,
     uses=("dc/lemG.3-identity",),
     finding=(
         "The factor 2 is sharp. It is attained in the limit in which one rare point"

@@ -6,7 +6,6 @@ and draws wide networks layer by layer.
 
 import math
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 import mpmath as mp
@@ -28,17 +27,8 @@ _POOLE, _SCHOENHOLZ = "poole2016exponential", "schoenholz2017deep"
 _DIGITS = 60
 
 
-@lru_cache(maxsize=256)
-def _law(name: str, q: str) -> Any:
-    """Return the dual of s(sqrt(q) X), with its slope, in ball arithmetic."""
-    if name in integrals.PIECES:
-        return replace(integrals.PIECES[name], variance=q)
-    a = integrals.smooth_coefficients(name, q)
-    return integrals.Series.of(a, a)
-
-
 def _at(name: str, q: Any) -> Any:
-    return _law(name, mp.nstr(q, _DIGITS))
+    return integrals.at_variance(name, mp.nstr(q, _DIGITS))
 
 
 def _fixed(name: str, w: Any, b: Any, start: float) -> Any:

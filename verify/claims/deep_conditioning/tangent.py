@@ -1,6 +1,7 @@
 """The neural tangent kernel under depth (section 3.2 and appendix C.2)."""
 
 import math
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -32,9 +33,11 @@ from verify.integrals import BITS
 # --- the kernel -------------------------------------------------------------------------
 
 
-def _predict_tangent(*, activation: Subject, rho: float, depth: int) -> list[float]:
+def _predict_tangent(
+    *, activation: Subject, rho: float, depth: int, **options: bool
+) -> list[float]:
     a = subject(activation).normalized()
-    return [kernels.ntk_map(rho, a, depth), kernels.nngp_map(rho, a, depth)]
+    return [kernels.ntk_map(rho, a, depth, **options), kernels.nngp_map(rho, a, depth)]
 
 
 def _measure_tangent(*, activation: Subject, rho: float, depth: int) -> list[Any]:
@@ -87,12 +90,6 @@ EQ_7 = adversarial(
 )
 
 
-def _predict_powers(*, activation: Subject, rho: float, depth: int) -> list[float]:
-    a = subject(activation).normalized()
-    t = kernels.ntk_map(rho, a, depth, normalized=True)
-    return [t, kernels.nngp_map(rho, a, depth)]
-
-
 def _measure_powers(*, activation: Subject, rho: float, depth: int) -> list[Any]:
     found = law(activation)
     t = recursion.tangent(found, rho, depth)
@@ -113,7 +110,7 @@ POWERS = numeric(
         rho=(-0.999, 0.3, 0.9, 1.0 - 1e-9),
         depth=(3, 12, 30),
     ),
-    predict=_predict_powers,
+    predict=partial(_predict_tangent, normalized=True),
     measure=_measure_powers,
     compare=AgreesTo(absolute=1e-13),
     must_refute=mistake("Kernels of one layer more.", depth=plus(1)),

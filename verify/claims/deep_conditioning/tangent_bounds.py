@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from verify.claim import Case, adversarial, grid, numeric
-from verify.claims._predictors import changed, mistake, plus, times
+from verify.claims._predictors import mistake, plus, times
 from verify.claims._searches import SEEDS, SIGNS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._sources import as_read, ours
@@ -61,7 +61,9 @@ def _predict_ratio(
 
 
 _LARGEST = partial(_predict_ratio, form="attained")
-_LATER = changed(_LARGEST, "The largest ratio one layer further on.", depth=plus(1))
+_LATER = mistake(
+    "The largest ratio one layer further on.", form="attained", depth=plus(1)
+)
 
 
 def _twice(measure: Callable[..., Any], **case: Any) -> list[Any]:
@@ -277,7 +279,7 @@ def _wrong_condition(
     """The largest condition number one layer further on."""
     # Under assumption B, which all inputs meet with their smallest eigenvalue.
     depth, _, _ = _from_threshold(form, activation, extra + 1, **inputs)
-    return _condition("attained", activation=activation, depth=depth, **inputs)
+    return _condition(form="attained", activation=activation, depth=depth, **inputs)
 
 
 _KINDS = st.sampled_from(("equal", "random"))
@@ -403,14 +405,14 @@ def _measure_condition_b(**case: Any) -> Any:
     return recursion.condition_number(_kernel(**case))
 
 
-def _least(form: Any, *, activation: Subject, depth: int, **inputs: Any) -> float:
+def _least(*, activation: Subject, depth: int, form: Any, **inputs: Any) -> float:
     """Bound the smallest eigenvalue under assumption B."""
     _, least = recursion.conditioned(**inputs)
     return dc.ntk_min_eigenvalue_bound(depth, least, mu_of(activation), form=form)
 
 
 def _condition(
-    form: Any, *, activation: Subject, depth: int, n: int, **inputs: Any
+    *, activation: Subject, depth: int, n: int, form: Any, **inputs: Any
 ) -> float:
     """Bound the condition number under assumption B."""
     _, least = recursion.conditioned(n=n, **inputs)
@@ -418,8 +420,10 @@ def _condition(
     return dc.ntk_condition_bound(depth, least, mu, n, assumption="B", form=form)
 
 
-def _both(bound: Callable[..., float], *forms: str, **case: Any) -> list[float]:
-    return [bound(form, **case) for form in forms]
+def _both(
+    bound: Callable[..., float], *, forms: tuple[str, ...], **case: Any
+) -> list[float]:
+    return [bound(form=form, **case) for form in forms]
 
 
 _LATER_EIGENVALUE = "The smallest eigenvalue one layer further on."
@@ -447,10 +451,10 @@ THM_38 = _under_b(
     statement=r"\lambda_{\min}(T) \ge \left(1 - 2 B(L/2, \delta)\right) T_{11},"
     r" \quad L \ge 2 L_0(\delta)",
     source=as_read("Theorem 3.8"),
-    predict=partial(_least, "printed"),
+    predict=partial(_least, form="printed"),
     measure=_measure_eigenvalue,
     compare=AtLeast(rounding=1e-13, trivial=0.0, origin=1.0),
-    must_refute=changed(partial(_least, "attained"), _LATER_EIGENVALUE, depth=plus(1)),
+    must_refute=mistake(_LATER_EIGENVALUE, form="attained", depth=plus(1)),
     uses=("dc/lemC.8", "dc/thm3.4-values"),
     version=2,
     finding=(
@@ -467,13 +471,11 @@ THM_38_MAXIMUM = _under_b(
     statement=r"\lambda_{\min}(T) \ge (1 - t_L)\, T_{11} \ge (1 - B(L, \delta))\, T_{11},"
     r" \quad L \ge 0",
     source=ours("Theorem 3.8 (sharpened)"),
-    predict=partial(_both, _least, "sharp", "attained"),
+    predict=partial(_both, _least, forms=("sharp", "attained")),
     measure=partial(_twice, _measure_eigenvalue),
     # As dc/thm3.4-maximum.
     compare=AtLeast(rounding=1e-11, trivial=0.0, origin=1.0),
-    must_refute=changed(
-        partial(_both, _least, "attained", "attained"), _LATER_EIGENVALUE, depth=plus(1)
-    ),
+    must_refute=mistake(_LATER_EIGENVALUE, forms=("attained",) * 2, depth=plus(1)),
     uses=("dc/lemC.8", "dc/thm3.4-maximum"),
 )
 
@@ -495,12 +497,10 @@ COR_39 = numeric(
         *_equal(extremals(0.05, 0.4), (2, 5), 0.5, depth=(56, 70)),
         *_random(38, depth=40),
     ),
-    predict=partial(_condition, "printed"),
+    predict=partial(_condition, form="printed"),
     measure=_measure_condition_b,
     compare=AtMost(relative=1e-12, origin=1.0),
-    must_refute=changed(
-        partial(_condition, "attained"), _LATER_CONDITION, depth=plus(1)
-    ),
+    must_refute=mistake(_LATER_CONDITION, form="attained", depth=plus(1)),
     uses=("dc/thm3.8", "dc/cor3.5-values"),
     version=2,
     finding=(
@@ -520,14 +520,10 @@ COR_39_MAXIMUM = _under_b(
     r" 1 + n \left( \frac{(1 + \mu/2)^{-L}}{\delta} - 1 \right) & L \le L_0"
     r" \end{cases}",
     source=ours("Corollary 3.9 (sharpened)"),
-    predict=partial(_both, _condition, "sharp", "attained"),
+    predict=partial(_both, _condition, forms=("sharp", "attained")),
     measure=partial(_twice, _measure_condition_b),
     # 1 - t above 1e-2, t to 1e-11.
     compare=AtMost(relative=1e-9, origin=1.0),
-    must_refute=changed(
-        partial(_both, _condition, "attained", "attained"),
-        _LATER_CONDITION,
-        depth=plus(1),
-    ),
+    must_refute=mistake(_LATER_CONDITION, forms=("attained",) * 2, depth=plus(1)),
     uses=("dc/thm3.8-maximum",),
 )
