@@ -133,6 +133,20 @@ def slopes_of(p: Problem) -> tuple[Array, ...]:
     return gradients(square_error(p.rho, outputs(leaves, p.x), p.labels), leaves)
 
 
+def moves_of(p: Problem) -> list[Array]:
+    """Return the velocities of a problem's directions on their spheres."""
+    pairs = zip(p.directions, slopes_of(p), strict=True)
+    return [-projected(v, slope) for v, slope in pairs]
+
+
+def held(p: Problem) -> list[Array]:
+    """Return the directions' velocities with the multiplier of Equation 1 in the loss."""
+    f = values(p.directions, p.x)
+    multiplier = -p.rho * np.sum((p.rho * f - p.labels) * f)
+    pairs = zip(p.directions, slopes_of(p), strict=True)
+    return [-slope - 2.0 * multiplier * v for v, slope in pairs]
+
+
 def jacobians(directions: Sequence[Array], x: Array) -> tuple[Array, ...]:
     """Return df_n/dV_k of every example, one array (N, n_k, n_{k-1}) a layer."""
     leaves = tensors(directions)

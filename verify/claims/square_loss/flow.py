@@ -1,6 +1,7 @@
 """Flows of scale and directions together, normalised and not (section 2)."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from verify.claims.square_loss._networks import (
     Problem,
     flat,
     gradients,
+    held,
     outputs,
     problem,
     projected,
@@ -34,18 +36,9 @@ from verify.compare import AgreesTo, AtMost, Outcome
 @drawn(problem)
 def _measure_drift(p: Problem, length: float) -> Array:
     """Rate of each squared length when all directions are of a common length."""
-    scaled = [length * v for v in p.directions]
-    leaves = tensors(scaled)
-    f = outputs(leaves, p.x)
-    slopes = gradients(square_error(p.rho, f, p.labels), leaves)
-    f = f.detach().numpy()
-    multiplier = -p.rho * np.sum((p.rho * f - p.labels) * f)
-    return np.array(
-        [
-            2.0 * np.vdot(v, -s - 2.0 * multiplier * v)
-            for v, s in zip(scaled, slopes, strict=True)
-        ]
-    )
+    scaled = replace(p, directions=tuple(length * v for v in p.directions))
+    moves = zip(scaled.directions, held(scaled), strict=True)
+    return np.array([2.0 * np.vdot(v, move) for v, move in moves])
 
 
 @drawn(problem)
@@ -88,12 +81,7 @@ def _measure_return(*, weight_decay: float, perturbation: float) -> float:
     rho = 1.0 / (1.0 + weight_decay)
 
     def velocity(state: list[Array]) -> Sequence[Array]:
-        leaves = tensors(state)
-        f = outputs(leaves, x)
-        (slope,) = gradients(square_error(rho, f, y), leaves)
-        value = f.detach().numpy()
-        multiplier = -rho * np.sum((rho * value - y) * value)
-        return [-slope - 2.0 * multiplier * state[0]]
+        return held(Problem(tuple(state), x, y, rho))
 
     # The direction is that of the input: only its length moves.
     start = x * np.sqrt(1.0 + perturbation)

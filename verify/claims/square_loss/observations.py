@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -12,19 +13,20 @@ import torch
 
 from theory import square_loss as sl
 from verify.claim import grid, numeric
-from verify.claims._predictors import always, changed, mapped
+from verify.claims._predictors import always, changed, drawn, mapped
 from verify.claims.square_loss._flows import followed
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
     flat,
     gradients,
+    held,
     interpolator,
     jacobians,
+    moves_of,
     outputs,
     problem,
     projected,
-    square_error,
     tensors,
     unit_rows,
     values,
@@ -63,21 +65,17 @@ def _start(widths: Sequence[int], examples: int, seed: int, rho: float) -> Probl
 _TIMES = np.linspace(0.0, 4.0, 401)
 
 
-def _measure_rising(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
+def _measure_rising(*, widths: list[int], **case: Any) -> float:
     """Least rise in 0.01 of time until the scale meets its directions' equilibrium."""
-    path = _path(tuple(widths), examples, seed, weight_decay)
+    path = _path(tuple(widths), **case)
     met = np.flatnonzero(path["rho"] >= path["equilibrium"])
     end = met[0] if len(met) else len(_TIMES)
     return float(np.diff(path["rho"][:end]).min())
 
 
-def _never_slower(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
+def _never_slower(*, weight_decay: float, **case: Any) -> float:
     """A scale that keeps its first speed until it meets the equilibrium."""
-    p = _start(widths, examples, seed, rho=0.01)
+    p = _start(**case, rho=0.01)
     f = sl.outputs(p.directions, p.x)
     return _TIMES[1] * sl.rho_velocity(p.rho, f, p.labels, weight_decay)
 
@@ -118,11 +116,9 @@ OBS_1 = numeric(
 )
 
 
-def _measure_tracking(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
+def _measure_tracking(*, widths: list[int], **case: Any) -> float:
     """Largest distance from the equilibrium after they meet, over the bound on it."""
-    path = _path(tuple(widths), examples, seed, weight_decay)
+    path = _path(tuple(widths), **case)
     met = np.flatnonzero(path["rho"] >= path["equilibrium"])
     if not len(met):
         raise ValueError("the scale does not meet its equilibrium: nothing to bound")
@@ -216,32 +212,27 @@ ERR_2 = numeric(
 )
 
 
-def _crossing(widths: Sequence[int], examples: int, seed: int, decay: float) -> Problem:
+def _crossing(
+    widths: Sequence[int], examples: int, seed: int, weight_decay: float
+) -> Problem:
     p = _start(widths, examples, seed, rho=1.0)
     f = values(p.directions, p.x)
-    rho = float(p.labels @ f / (decay + f @ f))
-    return Problem(p.directions, p.x, p.labels, rho)
+    return replace(p, rho=float(p.labels @ f / (weight_decay + f @ f)))
 
 
-def _measure_curvature(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
+def _measure_curvature(*, weight_decay: float, **case: Any) -> float:
     """Derivative of the scale's velocity along the directions' own."""
-    p = _crossing(widths, examples, seed, weight_decay)
+    p = _crossing(weight_decay=weight_decay, **case)
     leaves = tensors(p.directions)
     f = outputs(leaves, p.x)
-    slopes = gradients(square_error(p.rho, f, p.labels), leaves)
-    moves = [-projected(v, s) for v, s in zip(p.directions, slopes, strict=True)]
     pull = (torch.from_numpy(p.labels) * f).sum()
     speed = -2.0 * (p.rho * (weight_decay + f.square().sum()) - pull)
     along = gradients(speed, leaves)
-    return float(sum(np.vdot(a, m) for a, m in zip(along, moves, strict=True)))
+    return float(sum(np.vdot(a, m) for a, m in zip(along, moves_of(p), strict=True)))
 
 
-def _predict_curvature(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
-    p = _crossing(widths, examples, seed, weight_decay)
+@drawn(_crossing)
+def _predict_curvature(p: Problem) -> float:
     return sl.overshoot_curvature(p.rho, p.directions, p.x, p.labels)
 
 
@@ -271,16 +262,16 @@ CURVATURE = numeric(
 # --- margins --------------------------------------------------------------------------
 
 
-def _measure_margins(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = interpolator(widths, examples, seed)
+@drawn(interpolator)
+def _measure_margins(p: Problem) -> Array:
     return p.labels * values(p.directions, p.x)
 
 
-def _predict_margins(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = interpolator(widths, examples, seed)
+@drawn(interpolator)
+def _predict_margins(p: Problem) -> Array:
     f = sl.outputs(p.directions, p.x)
     # Zero loss: the scale is the equilibrium of these directions.
-    return np.full(examples, 1.0 / sl.rho_equilibrium(f, p.labels, 0.0))
+    return np.full(len(f), 1.0 / sl.rho_equilibrium(f, p.labels, 0.0))
 
 
 OBS_2A = numeric(
@@ -404,10 +395,8 @@ def _measure_decay_path(*, examples: int, inputs: int, seed: int) -> list[Any]:
     return found
 
 
-def _predict_decay_path(
-    *, examples: int, inputs: int, seed: int, parts: float = 100.0
-) -> Array:
-    x, y = _integers(examples, inputs, seed)
+@drawn(_integers)
+def _predict_decay_path(x: Any, y: Any, parts: float = 100.0) -> Array:
     decays = np.array(_DECAYS[1:]) / parts
     path = sl.regularisation_path(x.astype(np.float64), y.astype(np.float64), decays)
     return np.stack([path.rho, path.alignment, path.energy], axis=1).ravel()
@@ -431,9 +420,9 @@ PATH = numeric(
 )
 
 
-def _measure_monotone(*, examples: int, inputs: int, seed: int) -> float:
+def _measure_monotone(**case: Any) -> float:
     """Smallest of the falls of rho and the rises of B and S towards more decay."""
-    values = _measure_decay_path(examples=examples, inputs=inputs, seed=seed)
+    values = _measure_decay_path(**case)
     steps: list[float] = []
     for k, sign in ((0, 1), (1, -1), (2, -1)):
         column = values[k::3]
@@ -573,10 +562,9 @@ def _depends_on_the_start(*, depth: int, weight_decay: float, starts: int) -> bo
     return weight_decay == 0.0
 
 
-def _measure_depends(*, depth: int, weight_decay: float, starts: int) -> bool:
+def _measure_depends(**case: Any) -> bool:
     # Of ends of norm one or two; what is left of the approach is below 1e-4.
-    spread = _measure_spread(depth=depth, weight_decay=weight_decay, starts=starts)
-    return spread > 1e-2
+    return _measure_spread(**case) > 1e-2
 
 
 START = numeric(
@@ -675,12 +663,7 @@ def _lengthened(length: float, seed: int) -> Problem:
 def _measure_growth(*, length: float, seed: int) -> float:
     """Sign of the rate of the squared length, with the multiplier in the loss."""
     p = _lengthened(length, seed)
-    leaves = tensors(p.directions)
-    f = outputs(leaves, p.x)
-    (slope,) = gradients(square_error(p.rho, f, p.labels), leaves)
-    value = f.detach().numpy()
-    multiplier = -p.rho * np.sum((p.rho * value - p.labels) * value)
-    move = -slope - 2.0 * multiplier * p.directions[0]
+    (move,) = held(p)
     return float(np.sign(np.vdot(p.directions[0], move)))
 
 
