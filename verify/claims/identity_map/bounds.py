@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import flint
@@ -107,18 +107,11 @@ def _measure_selector(*, kind: str, side: int, channels: int, kernel: int) -> fl
     return float(np.linalg.norm(null.T @ _selector(kernel, channels)))
 
 
-def _nullity(kind: str, side: int, channels: int, kernel: int) -> int:
-    return idm.patch_rank(_image(kind, side, channels), kernel).nullity
-
-
-def _predict_selector(*, kind: str, side: int, channels: int, kernel: int) -> float:
-    n = _nullity(kind, side, channels, kernel)
-    return idm.selector_norm_bound(n, channels, form="sharp")
-
-
-def _printed_selector(*, kind: str, side: int, channels: int, kernel: int) -> float:
-    n = _nullity(kind, side, channels, kernel)
-    return idm.selector_norm_bound(n, channels, form="printed")
+def _selector_bound(
+    kind: str, side: int, channels: int, kernel: int, form: Any = "printed"
+) -> float:
+    n = idm.patch_rank(_image(kind, side, channels), kernel).nullity
+    return idm.selector_norm_bound(n, channels, form=form)
 
 
 _spectral = always(1.0, "The spectral norm in the place of Frobenius'.")
@@ -140,7 +133,7 @@ EQ_9 = adversarial(
     statement=r"\|\Lambda^T\Pi_\perp\|_F\le\sqrt{nC}",
     source=quoted("Equation 9"),
     cases=_SELECTED,
-    predict=_printed_selector,
+    predict=_selector_bound,
     measure=_measure_selector,
     compare=AtMost(rounding=1e-12),
     must_refute=_spectral,
@@ -159,7 +152,7 @@ EQ_9_SHARP = adversarial(
     statement=r"\|\Lambda^T\Pi_\perp\|_F\le\min(\sqrt n,\sqrt C)",
     source=ours("Equation 9; the sharper form is ours"),
     cases=_SELECTED,
-    predict=_predict_selector,
+    predict=partial(_selector_bound, form="sharp"),
     measure=_measure_selector,
     compare=AtMost(rounding=1e-12),
     must_refute=_spectral,
@@ -268,9 +261,7 @@ def _predict_any(
     return nullity * float(idm.chi_square_tail_bound(level / channels, channels))
 
 
-def _of_one(
-    *, nullity: int, channels: int, delta: float, constant: float | None = None
-) -> float:
+def _of_one(*, nullity: int, delta: float, **_case: Any) -> float:
     """The level of one direction, not of all n."""
     return delta / nullity
 
@@ -326,13 +317,8 @@ def _measure_level(*, nullity: int, channels: int, delta: float) -> Any:
         return low
 
 
-def _predict_level(*, nullity: int, channels: int, delta: float) -> float:
-    return idm.direction_bound(nullity, channels, delta, form="sharp")
-
-
-def _printed_level(*, nullity: int, channels: int, delta: float) -> float:
-    """The level that the paper prints."""
-    return idm.direction_bound(nullity, channels, delta)
+def _level(nullity: int, channels: int, delta: float, form: Any = "sharp") -> float:
+    return idm.direction_bound(nullity, channels, delta, form=form)
 
 
 EQ_11_SHARP = numeric(
@@ -345,10 +331,10 @@ EQ_11_SHARP = numeric(
         *grid(nullity=(1, 60), channels=(1, 3, 64), delta=(0.05, 1e-6)),
         *grid(nullity=0, channels=3, delta=0.05),
     ),
-    predict=_predict_level,
+    predict=_level,
     measure=_measure_level,
     compare=AgreesTo(relative=1e-12),
-    must_refute=_printed_level,
+    must_refute=changed(_level, "The level that the paper prints.", form="printed"),
     uses=("id/chi2-exact", "id/eq11"),
 )
 
@@ -360,13 +346,10 @@ def _measure_failure(*, nullity: int, channels: int, constant: float) -> Any:
         return nullity * mpmath.exp(-mpmath.mpf(channels) / 2 * (m - 1 - mpmath.log(m)))
 
 
-def _printed_failure(*, nullity: int, channels: int, constant: float) -> float:
-    """The value that the paper prints, which is enough."""
-    return idm.least_failure_probability(nullity, channels, constant, form="printed")
-
-
-def _exact_failure(*, nullity: int, channels: int, constant: float) -> float:
-    return idm.least_failure_probability(nullity, channels, constant)
+def _failure(
+    nullity: int, channels: int, constant: float, form: Any = "sharp"
+) -> float:
+    return idm.least_failure_probability(nullity, channels, constant, form=form)
 
 
 _FAILURES = (
@@ -383,10 +366,12 @@ LEAST_FAILURE = numeric(
     statement=r"\delta_0 = n\, e^{-\frac C2 (M-1-\log M)} \le \frac{2n}{C(M-\log M-1)}",
     source=ours("After equation 11; the exact form is ours"),
     cases=_FAILURES,
-    predict=_exact_failure,
+    predict=_failure,
     measure=_measure_failure,
     compare=AgreesTo(relative=1e-12),
-    must_refute=_printed_failure,
+    must_refute=changed(
+        _failure, "The value that the paper prints, which is enough.", form="printed"
+    ),
     uses=("id/eq10",),
     finding=(
         "The printed value is enough too, and larger: it follows from exp(−x) < 1/x. It"
@@ -425,49 +410,33 @@ def _measure_error(
 
 
 def _promise(
-    kind: str, side: int, channels: int, kernel: int, scale: float, form: Any
+    form: Any, *, kind: str, side: int, channels: int, kernel: int, scale: float
 ) -> idm.Promise:
+    image = _image(kind, side, channels)
     return idm.promise(
-        _image(kind, side, channels),
-        kernel,
-        pixel_bound=1.0,
-        scale=scale,
-        delta=_DELTA,
-        form=form,
+        image, kernel, pixel_bound=1.0, scale=scale, delta=_DELTA, form=form
     )
 
 
-def _predict_printed(
-    *, kind: str, side: int, channels: int, kernel: int, draws: int, scale: float
-) -> float:
-    return _promise(kind, side, channels, kernel, scale, "printed").total
+def _promised(form: str, *, draws: int, **case: Any) -> float:
+    return _promise(form, **case).total
 
 
-def _predict_sharp(
-    *, kind: str, side: int, channels: int, kernel: int, draws: int, scale: float
-) -> float:
-    return _promise(kind, side, channels, kernel, scale, "sharp").total
-
-
-def _patch_of_one_channel(
-    *, kind: str, side: int, channels: int, kernel: int, draws: int, scale: float
-) -> float:
+def _patch_of_one_channel(*, draws: int, **case: Any) -> float:
     """B K for the length of a patch of C channels."""
-    found = _promise(kind, side, channels, kernel, scale, "printed").bound
-    return replace(found, patch=float(kernel)).total
+    found = _promise("printed", **case).bound
+    return replace(found, patch=float(case["kernel"])).total
 
 
-def _freedom_of_one_channel(
-    *, kind: str, side: int, channels: int, kernel: int, draws: int, scale: float
-) -> float:
+def _freedom_of_one_channel(*, draws: int, **case: Any) -> float:
     """The weights of one channel, n degrees of freedom and not n C."""
-    found = _promise(kind, side, channels, kernel, scale, "sharp")
+    found = _promise("sharp", **case)
     one = idm.mse_bound(
         found.nullity,
         # A kernel of one channel with as many weights at least.
-        *(2 * kernel * channels + 1, 1),
+        *(2 * case["kernel"] * case["channels"] + 1, 1),
         pixel_bound=1.0,
-        scale=scale,
+        scale=case["scale"],
         delta=_DELTA,
         form="sharp",
     )
@@ -498,7 +467,7 @@ THEOREM_2 = adversarial(
     ),
     source=quoted("Equation 12, Theorem 2"),
     cases=_ERRORS,
-    predict=_predict_printed,
+    predict=partial(_promised, "printed"),
     measure=_measure_error,
     compare=AtMost(rounding=1e-12),
     must_refute=_patch_of_one_channel,
@@ -529,7 +498,7 @@ THEOREM_2_SHARP = adversarial(
     ),
     source=ours("Equation 12; the sharper form is ours"),
     cases=_ERRORS,
-    predict=_predict_sharp,
+    predict=partial(_promised, "sharp"),
     measure=_measure_error,
     compare=AtMost(rounding=1e-12),
     must_refute=_freedom_of_one_channel,
