@@ -83,7 +83,6 @@ def _predict_patch(*, kind: str, side: int, channels: int, kernel: int) -> float
 
 EQ_8 = adversarial(
     id="id/eq8",
-    items=("Eq8",),
     title="The largest possible norm of an image patch",
     statement=r"\|P\|\le B\sqrt{K^2C}\quad\text{for } |\text{pixels}|\le B",
     source=quoted("Equation 8"),
@@ -128,7 +127,6 @@ _SELECTED = (
 
 EQ_9 = adversarial(
     id="id/eq9",
-    items=("Eq9",),
     title="Norm of the identity outside the trained patches: Equation 9 as printed",
     statement=r"\|\Lambda^T\Pi_\perp\|_F\le\sqrt{nC}",
     source=quoted("Equation 9"),
@@ -147,7 +145,6 @@ EQ_9 = adversarial(
 
 EQ_9_SHARP = adversarial(
     id="id/eq9-sharp",
-    items=("Eq9",),
     title="Norm of the identity outside the trained patches: a sharper bound",
     statement=r"\|\Lambda^T\Pi_\perp\|_F\le\min(\sqrt n,\sqrt C)",
     source=ours("Equation 9; the sharper form is ours"),
@@ -195,7 +192,6 @@ _TAILS = grid(zeta=(1.0, 1.5, 3.0, 10.0, 40.0), dof=(1, 2, 3, 16, 128))
 
 CHI_2 = numeric(
     id="id/chi2-exact",
-    items=("Chi2",),
     title="Exact tail probabilities of the chi-square distribution",
     statement=r"P(\chi^2_C\ge\zeta C) = Q(C/2,\,\zeta C/2)",
     source=ours("Before equation 10; the exact tail is ours"),
@@ -277,7 +273,6 @@ _DIRECTIONS = (
 EQ_11 = numeric(
     id="id/eq11",
     loose=True,
-    items=("Eq11",),
     title="The initial weights of all untrained directions together obey a union bound",
     statement=(
         r"P\big(\exists k:\ \rho_k \ge 2\log\tfrac n\delta + C(1+\log M)\big) \le \delta"
@@ -323,7 +318,6 @@ def _level(nullity: int, channels: int, delta: float, form: Any = "sharp") -> fl
 
 EQ_11_SHARP = numeric(
     id="id/eq11-exact",
-    items=("Eq11",),
     title="The exact level that the weights of all untrained directions stay below",
     statement=r"P(\chi^2_C < q)^n = 1-\delta",
     source=ours("Equation 11; the exact level is ours"),
@@ -361,7 +355,6 @@ _FAILURES = (
 
 LEAST_FAILURE = numeric(
     id="id/Err4-exact",
-    items=("Err4",),
     title="The least failure probability for which Theorem 2's constant M is enough",
     statement=r"\delta_0 = n\, e^{-\frac C2 (M-1-\log M)} \le \frac{2n}{C(M-\log M-1)}",
     source=ours("After equation 11; the exact form is ours"),
@@ -528,7 +521,6 @@ def _value(nullity: int, channels: int, kernel: int, delta: float) -> float:
 
 EQ_12 = numeric(
     id="id/eq12",
-    items=("Eq12",),
     title="Values of Theorem 2's explicit error bound",
     statement=(
         r"\Big[\sqrt{n\sigma^2\big(2\log\tfrac n\delta+C(1+\log M)\big)}"
@@ -607,7 +599,6 @@ def _growth(*, nullity: int, kernel: int, channels: int) -> float:
 
 GROWTH = numeric(
     id="id/Err8-growth",
-    items=("Err8",),
     title="At one nullity Theorem 2's bound grows with C, at most in proportion to it",
     statement=r"\tilde O\big(\tfrac mC(\tfrac mC-r)\big) = \tilde O(K^2Cn),\quad"
     r" n=K^2C-r",

@@ -93,7 +93,6 @@ def _mirrored(image: Integers, w0: Integers) -> Array:
 
 PATCH = adversarial(
     id="id/patch",
-    items=("Patch",),
     title="A convolution is patches times weights, and its target the patches' centres",
     statement=r"\mathrm{conv}(x, W) = X W,\quad X\in\mathbb R^{HW\times K^2C},\quad"
     r" Y = X\Lambda",
@@ -176,7 +175,6 @@ def _path(
 
 PATH = numeric(
     id="id/conv-path",
-    items=("Conv",),
     title="Every gradient step of one convolution, in closed form",
     statement=(
         r"W^t = W^0 + \textstyle\sum_{i\le r}(1-a_t(\sigma_i))\,v_iv_i^T(\Lambda-W^0)"
@@ -222,7 +220,6 @@ def _the_identity(_image: Integers, w0: Integers) -> Array:
 
 LIMIT = numeric(
     id="id/conv",
-    items=("Conv",),
     title="A trained convolution is the identity on the patches it was trained on",
     statement=r"\hat W = \Pi_\parallel\Lambda + \Pi_\perp W^0",
     source=quoted("Appendix D"),
@@ -416,7 +413,6 @@ def _without_padding(*, kind: str, side: int, channels: int, kernel: int) -> int
 
 RANK = numeric(
     id="id/rank",
-    items=("Rank",),
     title="The rank of one image's patches, by image size and kernel size",
     statement=(
         r"r=\operatorname{rank}X:\quad \text{noise and digits reach } K^2C"
@@ -464,7 +460,6 @@ def _predict_decision(image: Integers, kernel: int) -> list[float]:
 
 DECISION = numeric(
     id="id/rank-decision",
-    items=("Rank",),
     title=(
         "Condition number of the patch matrix: how far the rank decision is from rounding"
     ),
@@ -507,7 +502,6 @@ def _one_fewer(*, least: float, dropped: float, tolerance: float) -> list[float]
 
 GAP = numeric(
     id="id/rank-gap",
-    items=("Rank",),
     title=(
         "The gap between singular values that count towards the rank and those that do not"
     ),
@@ -531,7 +525,6 @@ def _printed_rank(*, kind: str, side: int, channels: int, kernel: int) -> int:
 
 ERR_1 = numeric(
     id="id/Err1-as-read",
-    items=("Err1",),
     title="An image with no more pixels than weights can have independent patches",
     statement=r"|\xi|\le K^2C^2:\quad \operatorname{rank}X = |\xi|",
     source=as_read("Appendix D, cases 1 and 2"),
@@ -593,7 +586,6 @@ _split_corrected = changed(
 
 ERR_2 = numeric(
     id="id/Err2-as-printed",
-    items=("Err2",),
     title="Theorem 2's error splits into initial weights and identity as printed",
     statement=(
         r"\|(W^0-\Lambda)^T\Pi_\perp P\|^2 \le"
@@ -655,7 +647,6 @@ def _full_rank(image: Integers) -> int:
 
 ERR_3 = numeric(
     id="id/Err3-as-printed",
-    items=("Err3",),
     title="Padding the image with zeros does not reduce the error bound of Theorem 2",
     statement=r"\operatorname{rank}X(\text{padded}) = \operatorname{rank}X",
     source=quoted("After Theorem 2"),

@@ -101,7 +101,6 @@ RESCALED = _full(
     orthogonal("constant"),
     named("rescaled-depth-20"),
     plain(20),
-    items=("Bias",),
     title="The constant map is due to biases, not to rescaled gradients on the plateau",
     statement=(
         r"\cos(f(x),\hat x)\text{ at }x\perp\hat x,\ 20\text{ layers, rescaled}:\ "
@@ -289,7 +288,6 @@ UNFITTED = _full(
     _left,
     named("channels-3-depth-10"),
     named("channels-3-depth-5"),
-    items=("Fig28",),
     title="CNNs of three channels and more than eight layers do not learn the image",
     statement=(
         r"\log_{10}\frac{\ell_{end}}{\ell_0},\text{ three channels}:\ "
@@ -362,7 +360,6 @@ def _mixtures(count: int, figure: int) -> Claim:
         id=f"id/Fig{figure}",
         measure=partial(_mixed_less, deep, shallow),
         runs=looks(deep, shallow, plain(20)),
-        items=(f"Fig{figure}",),
         title=f"Deep networks trained on {words} images output mixtures of them",
         statement=(
             r"\|\Pi_{\mathrm{span}(\hat x_i)}f(x)\|^2/\|f(x)\|^2:"

@@ -51,7 +51,6 @@ def _edge_runs(*, scale: str, layers: int) -> tuple[Run, ...]:
 
 EDGES = _full(
     id="id/edges",
-    items=("Edges",),
     title="CNNs of intermediate depth act as edge detectors, shallow ones do not",
     statement=(
         r"\frac{\|\Pi_{g_\perp}f(x)\|^2}{\|f(x)-\bar f(x)\|^2}:\ 7,10,13-3"

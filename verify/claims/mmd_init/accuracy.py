@@ -74,7 +74,6 @@ GAIN = _effect(
     0.5,
     id="mmd/tab1",
     runs=_looks,
-    items=("Tab1",),
     title=(
         "Networks trained from a learned start are more accurate, at each number of labels"
     ),
@@ -132,7 +131,6 @@ MORE = _effect(
     0.5,
     id="mmd/tab1-few",
     runs=_looks,
-    items=("Tab1",),
     title="After ten epochs, a learned start gains more with few labels than with many",
     statement=r"82.42-79.63>92.48-90.91\text{ (Xavier)},\;"
     r"82.27-79.17>92.61-91.34\text{ (He)}",
@@ -175,7 +173,6 @@ UPDATES = _effect(
     wrong=(2.0, None),
     id="mmd/tab1-updates",
     runs=_looks,
-    items=("Tab1",),
     title="After equally many updates, a learned start gains as much with many labels",
     statement=r"|\text{gain}(N=5)-\text{gain}(N=40)|\le2\text{ points after 10 updates}",
     source=ours("Table 1; the comparison is ours"),
@@ -197,7 +194,6 @@ STEPS = _effect(
     0.5,
     id="mmd/tab1-steps",
     runs=_looks,
-    items=("Tab1",),
     title="With many labels, too, the gain of a learned start fades during training",
     statement=r"\text{gain}(N=40,\,10\text{ updates})-\text{gain}(N=40,\,80)\ge0.5",
     source=ours("Table 1; the comparison is ours"),
@@ -322,7 +318,6 @@ SPREAD = _effect(
     0.25,
     id="mmd/tab2",
     runs=EVERY,
-    items=("Tab2",),
     title=(
         "Averaged over all cells of Table 2, a learned start narrows the spread over tasks"
     ),
@@ -340,7 +335,6 @@ SPREAD_BY_CELL = _effect(
     0.0,
     id="mmd/tab2-cells",
     runs=_looks,
-    items=("Tab2",),
     title="In each cell of Table 2, a learned start narrows the spread over tasks",
     statement=r"\operatorname{sd}_{tasks}(\text{Ours})<\operatorname{sd}_{tasks}"
     r"(\text{scratch}):\;4.76<6.62,\;5.26<5.74\;(N=5)",
@@ -371,7 +365,6 @@ SPREAD_FEW = _effect(
     0.0,
     id="mmd/tab2-few",
     runs=_looks,
-    items=("Tab2",),
     title="A learned start narrows the spread over tasks more with few labels than many",
     statement=r"6.62-4.76>2.65-2.26\text{ (Xavier)},\;5.74-5.26>2.47-2.16\text{ (He)}",
     source=quoted("Section 5 and Table 2"),
@@ -404,7 +397,7 @@ def _with_and_without_detachment(*, scale: str) -> Contrast:
     )
 
 
-_necessary = partial(_effect, items=("Ablation",), source=as_read("Section 3.3"))
+_necessary = partial(_effect, source=as_read("Section 3.3"))
 """All three losses are, the text says, each of them in a claim of its own."""
 
 ABLATION = _necessary(
@@ -453,7 +446,6 @@ REGULARISED = _effect(
     0.5,
     id="mmd/ablation-alone",
     runs=ABLATED,
-    items=("Ablation",),
     title=(
         "Initialisations learned without the uniformity loss are worse than standard ones"
     ),

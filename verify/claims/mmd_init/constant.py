@@ -65,7 +65,6 @@ A_FIFTH = _trained(
     ),
     id="mmd/tab3-fifth",
     runs=BOTH,
-    items=("Tab3",),
     title="The degeneracy loss leaves less than a fifth of the degenerate models",
     statement=r"89.32\to0.41\;(\xi=0),\quad80.83\to1.39\;(\xi=1)",
     source=as_read("Table 3"),

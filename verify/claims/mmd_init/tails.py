@@ -60,7 +60,6 @@ _GRID = tuple(
 
 EXACT = numeric(
     id="mmd/thm1-exact",
-    items=("Thm1",),
     title="With equal variances, the norm of the noise has a chi-square tail",
     statement=r"P(\|\theta-\theta_0\|\ge r)=Q\bigl(\tfrac m2,\tfrac{r^2}{2\sigma^2}\bigr)",
     source=ours("Theorem 1; the exact law is ours"),
@@ -76,7 +75,6 @@ EXACT = numeric(
 PRINTED = numeric(
     id="mmd/thm1",
     loose=True,
-    items=("Thm1",),
     title="The printed bound of Theorem 1, against the exact tail",
     statement=(
         r"P(\|\theta-\theta_0\|\ge r)\le e^{-\frac18\min\{\eta^2,m\eta\}},\quad"
@@ -158,7 +156,6 @@ _GROUPS = searched(
 UNEQUAL = adversarial(
     id="mmd/thm1-unequal",
     loose=True,
-    items=("Thm1",),
     title="All three forms of Theorem 1, against exact tails of unequal variances",
     statement=(
         r"P(\|\epsilon\|\ge r)\le e^{-\frac18\min\{(r^2-\sum\sigma_i^2)^2/"
@@ -218,7 +215,6 @@ def _root_of_the_value(**case: Any) -> float:
 
 VALUES = numeric(
     id="mmd/thm1-values",
-    items=("Thm1",),
     title="Values of all three forms of Theorem 1, on both sides of their minima",
     statement=(
         r"e^{-\frac18\min\{\eta^2,m\eta\}},\quad e^{-\frac m8\min\{\eta^2,\eta\}},\quad "
@@ -391,7 +387,6 @@ def _measure_moment(*, lam: float) -> Any:
 
 MOMENT = numeric(
     id="mmd/lem1-moment",
-    items=("Lem1",),
     title="The exponential moment of a squared normal variable",
     statement=(
         r"\log E\,e^{\lambda(z^2-1)}=-\lambda-\tfrac12\log(1-2\lambda),\quad"
@@ -415,7 +410,6 @@ def _predict_lemma(*, lam: float) -> float:
 
 LEM_1 = numeric(
     id="mmd/lem1",
-    items=("Lem1",),
     title="A squared normal variable is sub-exponential with parameters (4, 4)",
     statement=r"\log E\,e^{\lambda(z^2-1)}\le2\lambda^2,\quad|\lambda|<\tfrac14",
     source=quoted("Lemma 1"),
@@ -444,7 +438,6 @@ def _factor_once(*, factor: float, share: float) -> float:
 
 LEM_2 = numeric(
     id="mmd/lem2",
-    items=("Lem2",),
     title="Scaling a sub-exponential variable scales its two parameters",
     statement=(
         r"x\in SE(\nu^2,\alpha)\;\Rightarrow\;\sigma^2x\in SE(\sigma^4\nu^2,\sigma^2\alpha)"
@@ -486,7 +479,6 @@ _SUMS = ([1.0] * 3, [1.0] * 10, [0.1, 0.5, 2.0])
 
 LEM_3 = numeric(
     id="mmd/lem3",
-    items=("Lem3",),
     title=(
         "Sums of sub-exponential variables add one parameter and take the"
         " largest of the other"
@@ -608,7 +600,6 @@ def _squares_alone(
 
 PROP_1 = numeric(
     id="mmd/prop1",
-    items=("Prop1",),
     title="The tail of a sub-exponential variable: Gaussian at first, then exponential",
     statement=(r"P(x-Ex\ge t)\le\exp\bigl(-\tfrac12\min\{t^2/\nu^2,\,t/\alpha\}\bigr)"),
     source=quoted("Proposition 1, after Wainwright 2019"),
@@ -649,7 +640,6 @@ def _larger_part(*, nu_squared: float, alpha: float, t: float) -> float:
 
 PROP_1_VALUES = numeric(
     id="mmd/prop1-values",
-    items=("Prop1",),
     title="Values of both parts of the tail bound for sub-exponential variables",
     statement=r"\exp\bigl(-\tfrac12\min\{t^2/\nu^2,\,t/\alpha\}\bigr)",
     source=quoted("Proposition 1, after Wainwright 2019"),

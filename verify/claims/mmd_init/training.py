@@ -94,7 +94,6 @@ UNIFORM_LAW = _uniform_claim(
     partial(_third, np.max, ALONE),
     id="mmd/claim1-uniform",
     runs=UNIFORM,
-    items=("Claim1",),
     title="Pre-training for uniformity lowers the largest distance from uniform to a third",
     statement=r"\max_xD_{KS}\text{ after}\le\tfrac13\text{ before}\;(L_{uni})",
     figure="mmd_figure_1",
@@ -110,7 +109,6 @@ UNIFORM_OURS = _uniform_claim(
         " differ by too much for eight of them to decide, at either size."
     ),
     runs=REGULARISED,
-    items=("Claim1",),
     title="With both regularisers, too, the largest distance from uniform falls to a third",
     statement=r"\max_xD_{KS}\text{ after}\le\tfrac13\text{ before}"
     r"\;(L_{uni}+0.4L_{sd}+L_{iod})",
@@ -228,7 +226,6 @@ FIGURE_2_LESS = _effect(
     0.1,
     id="mmd/Fig2-less",
     runs=DETACHED,
-    items=("Fig2",),
     title="Minimising the detachment loss at a start does less nearby the larger the noise",
     statement=(
         r"\log\frac{L_{iod}(\theta_0+\epsilon)\text{ at first}}{\text{at last}}:\quad "
@@ -263,7 +260,6 @@ FIGURE_3 = _effect(
     wrong=(None, -0.01),
     id="mmd/Fig3",
     runs=SWEEP,
-    items=("Fig3",),
     title="A larger weight on the degeneracy loss leaves more of the uniformity loss",
     statement=r"L_{uni}\text{ at the end}:\quad\lambda=0.2\;<\;\lambda=1",
     source=as_read("Figure 3 and appendix C.2"),
@@ -381,7 +377,6 @@ EQ_5 = effect(
     withstands={"shuffled": "a distance travelled is one whatever the labels are"},
     id="mmd/eq5",
     runs=NETWORKS.looks("distance"),
-    items=("Eq5",),
     title=(
         "In training, parameters leave their initial values like log t, not like its root"
     ),

@@ -43,7 +43,6 @@ def _folded_normal(*, classes: int, seed: int) -> Array:
 
 SAMPLER = numeric(
     id="mmd/eq2",
-    items=("Eq2",),
     title="Points of the simplex are exponential variables divided by their sum",
     statement=r"u=e/\textstyle\sum_ie_i,\quad e_i\sim\mathrm{Exp}(1)",
     source=quoted("Equation 2"),
@@ -120,7 +119,6 @@ def _one_by_one(*, classes: int, seed: int) -> Array:
 
 UNIFORM = statistical(
     id="mmd/eq2-uniform",
-    items=("Eq2",),
     title="Exponential variables divided by their sum are uniform on the simplex",
     statement=(
         r"P(u_1>a_1,\dots,u_k>a_k)=(1-\textstyle\sum_ia_i)^{d-1},\quad "
@@ -164,7 +162,6 @@ def _measure_moments(*, classes: int) -> list[Any]:
 
 MOMENTS = numeric(
     id="mmd/eq2-moments",
-    items=("Eq2",),
     title="Mean and covariance of a uniform point of the simplex",
     statement=(
         r"E\,u_i=\tfrac1d,\quad\operatorname{Var}u_i=\frac{d-1}{d^2(d+1)},\quad"
@@ -214,7 +211,6 @@ def _predict_discrepancy(x: Array, y: Array, bandwidths: list[float]) -> list[fl
 
 EQ_3 = numeric(
     id="mmd/eq3",
-    items=("Eq3",),
     title="The squared MMD of two laws is symmetric and invariant under rotation and shift",
     statement=(
         r"\mathrm{MMD}=E\,k(x,x')-2E\,k(x,y)+E\,k(y,y'),\quad "
@@ -283,7 +279,6 @@ def _one_estimator(x: Array, y: Array, bandwidths: list[float]) -> list[float]:
 
 ESTIMATES = numeric(
     id="mmd/est",
-    items=("Est",),
     title="The difference between the biased and the unbiased estimate of the squared MMD",
     statement=(
         r"V=U+\tfrac1M\bigl(k(0)-\overline{k}_{xx}\bigr)"
@@ -380,7 +375,6 @@ def _cross_alone(*, classes: int, sizes: list[int], seed: int) -> list[float]:
 
 MEDIAN = numeric(
     id="mmd/c1",
-    items=("C1",),
     title="The bandwidth is the median of all pairwise distances in the pool",
     statement=(
         r"\gamma_{med}=\operatorname{median}\text{ of }\tbinom M2+MN+\tbinom N2"
@@ -431,7 +425,6 @@ def _predict_kernel(*, median: float, first: int = 0) -> Array:
 
 KERNEL = numeric(
     id="mmd/c1-kernel",
-    items=("C1",),
     title="The kernel is a sum of nine Gaussians, at 1/16 to 16 times the median bandwidth",
     statement=r"k=\textstyle\sum_{i=-4}^4k_{2^i\gamma_{med}},\quad k(0)=9",
     source=quoted("Appendix C.1"),

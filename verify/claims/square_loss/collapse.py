@@ -93,7 +93,6 @@ def _traces_apart(h: Array, labels: Any, _: Array) -> float:
 
 NC_1 = numeric(
     id="sl/nc1",
-    items=("NC1",),
     title=(
         "NC1: the variability of features within classes relative to that between classes"
     ),
@@ -141,7 +140,6 @@ def _predict_simplex(h: Array, labels: Any, _: Array) -> list[float]:
 
 NC_2 = numeric(
     id="sl/nc2",
-    items=("NC2",),
     title="NC2: how far class means are from a simplex; two classes always form one",
     statement=(
         r"\operatorname{sd}\|\mu_c-\mu_G\|/\overline{\|\mu_c-\mu_G\|},\quad"
@@ -178,7 +176,6 @@ def _centred_rows(*, classes: int, features: int, seed: int) -> list[float]:
 
 NC_2_CLASSIFIER = numeric(
     id="sl/nc2-classifier",
-    items=("NC2",),
     title="NC2 of the classifier: how far its rows are from a simplex",
     statement=(
         r"\operatorname{sd}\|w_c\|/\overline{\|w_c\|},\quad"
@@ -225,7 +222,6 @@ def _of_raw_means(h: Array, labels: Any, weights: Array) -> float:
 
 NC_3 = numeric(
     id="sl/nc3",
-    items=("NC3",),
     title="NC3: how far the classifier is from the class means",
     statement=r"\|W/\|W\|_F-M^T/\|M\|_F\|_F^2",
     source=as_read(_PAPYAN),
@@ -291,7 +287,6 @@ def _errors_instead(
 
 NC_4 = numeric(
     id="sl/nc4",
-    items=("NC4",),
     title="NC4: how often the classifier does not choose the nearest class mean",
     statement=(
         r"\tfrac1n\sum_i\mathbf 1[\operatorname{argmax}_c\langle w_c,h_i\rangle+b_c"

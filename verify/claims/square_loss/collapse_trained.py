@@ -96,15 +96,14 @@ def _by_norm(*, scale: str, data: str) -> Contrast:
     return Contrast(np.where(first_is_larger, a, b), np.where(first_is_larger, b, a))
 
 
-def _claim(name: str, items: tuple[str, ...], **parts: Any) -> Claim:
+def _claim(name: str, **parts: Any) -> Claim:
     parts.setdefault("source", as_read("Section 2.1"))
-    return effect(id=name, items=items, **parts)
+    return effect(id=name, **parts)
 
 
 TRAINED = (
     _claim(
         "sl/nc1-trained",
-        ("NC1",),
         title=(
             "With two classes, features go on collapsing after the first epoch without an"
             " error"
@@ -119,7 +118,6 @@ TRAINED = (
     ),
     _claim(
         "sl/nc1-decay",
-        ("NC1",),
         title="With decay, features collapse further than with normalisation alone",
         statement=(
             r"\frac{NC1_{\text{no error}}}{NC1_{end}}\text{ with decay}"
@@ -133,7 +131,6 @@ TRAINED = (
     ),
     _claim(
         "sl/nc1-classes",
-        ("NC1",),
         title=(
             "With four classes, features go on collapsing after the first epoch without an"
             " error"
@@ -147,7 +144,6 @@ TRAINED = (
     *(
         _claim(
             f"sl/nc2-{name}",
-            ("NC2",),
             title=title,
             statement=statement,
             measure=_simplex(index, (CLASSES, 0)),
@@ -178,7 +174,6 @@ TRAINED = (
     ),
     _claim(
         "sl/nc3-trained",
-        ("NC3",),
         title=(
             "After the first epoch without an error, the classifier approaches the class"
             " means"
@@ -204,7 +199,6 @@ def _parted(found: Draws) -> Array:
 
 NEAREST = _claim(
     "sl/nc4-trained",
-    ("NC4",),
     title="After training, the classifier chooses the nearest class mean",
     statement=r"NC4_{end}\le0.01",
     measure=alone(*ENDS_OF_A)(_parted),
@@ -246,7 +240,7 @@ BY_NORM = trained(
 
 FREE = _claim(
     "sl/nc-norm-free",
-    ("NCscale",),
+    items=("NCscale",),
     title="Without decay, features end less collapsed where the norm starts larger",
     statement=r"NC1_{end}(\rho_0=5)\ge2\,NC1_{end}(\rho_0=0.1)\text{ (BN alone)}",
     measure=_by_scale,

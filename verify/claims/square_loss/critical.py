@@ -55,7 +55,6 @@ def _residual_itself(p: Problem) -> Array:
 
 EQ_6 = adversarial(
     id="sl/eq6",
-    items=("Eq6",),
     title="The speed of each layer's direction is 2 rho times its residual",
     statement=(
         r"\|\dot V_k\|=2\rho\,r_k,\qquad"
@@ -101,7 +100,6 @@ def _tangent_kernel(p: Problem) -> Array:
 
 KERNEL = numeric(
     id="sl/eq4-kernel",
-    items=("Eq4",),
     title="Outputs evolve by the tangent kernel, projected onto the layers' spheres",
     statement=(
         r"\dot f=2\rho K(y-\rho f),\qquad K_{nm}="
@@ -177,7 +175,6 @@ def _at_rest_anyway(*, depth: int, **_case: Any) -> list[float]:
 
 SINGULAR = numeric(
     id="sl/sing",
-    items=("Sing",),
     title=(
         "Without decay, interpolators of any layer norms are at rest; with decay, of"
         " norm one alone"
@@ -225,7 +222,6 @@ def _over_the_square(p: Problem, weight_decay: float) -> float:
 
 ERROR = adversarial(
     id="sl/sing-error",
-    items=("Sing",),
     title="With decay, the error at rest is bounded away from zero",
     statement=(
         r"\sum_ne_nf_n=-\lambda\rho_{eq}\;\Rightarrow\;\|e\|\ge\lambda\rho_{eq}/\|f\|"
@@ -279,7 +275,6 @@ _WIDE = grid(widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=4, seed=(0, 
 
 PER_SAMPLE = numeric(
     id="sl/persample",
-    items=("PerSample",),
     title="How far each example's gradients are from parallel to the layers",
     statement=(
         r"D_{j,k}=\|\partial f_j/\partial V_k-V_kf_j\|_F/|f_j|"
@@ -382,7 +377,6 @@ def _measure_classes(**case: Any) -> float:
 
 ERR_3_CORRECTED = adversarial(
     id="sl/err3-corrected",
-    items=("Err3",),
     title=("Of two classes, at least one has gradients not parallel to the layers"),
     statement=r"f_i>0>f_j\;\Rightarrow\;D_{i,L}\,D_{j,L}\ge 1\text{ in any ReLU network}",
     source=ours("Lemma 1; ours"),
@@ -486,7 +480,6 @@ def _descended(widths: Sequence[int], rho: float, seed: int) -> _Point:
 
 EXISTS = numeric(
     id="sl/exist",
-    items=("Exist",),
     title="For a fixed scale some directions are at rest, and gradient descent finds them",
     statement=(
         r"\min_{\|V_k\|=1}\textstyle\sum_n(\rho f_n-y_n)^2\text{ is attained, with }r_k=0"

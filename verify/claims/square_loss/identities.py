@@ -66,7 +66,6 @@ def _degree_of_the_network(*, widths: list[int], **case: Any) -> Array:
 
 HOMOGENEITY = _for_all_networks(
     id="sl/hom",
-    items=("Hom",),
     title="A ReLU network is homogeneous of degree one in each of its layers",
     statement=(r"\langle V_k,\partial f_n/\partial V_k\rangle=f_n\text{ for every }k"),
     source=ours("Section 1.1; the formula is ours"),
@@ -107,7 +106,6 @@ def _smooth_activation(p: Problem, rho: Array, _weights: list[Array]) -> Array:
 
 FACTORISATION = _for_all_networks(
     id="sl/factor",
-    items=("Factor",),
     title="The norms of the layers factor out of a ReLU network",
     statement=r"g(W;x)=\rho f(x),\qquad \rho=\textstyle\prod_k\|W_k\|_F",
     source=quoted("Section 1.1"),
@@ -162,7 +160,6 @@ def _halved_by_relu(*, widths: list[int], **case: Any) -> Array:
 
 BOUND = adversarial(
     id="sl/bound",
-    items=("Bound",),
     title="The output of a normalised network is at most the norm of its input",
     statement=r"|f(x)|\le\textstyle\prod_k\|V_k\|_2\,\|x\|\le\|x\|",
     source=ours("Section 1.1; ours"),
@@ -244,7 +241,6 @@ def _only_a_single_unit(*, after: int, before: int) -> bool:
 
 ERR_4 = numeric(
     id="sl/err4",
-    items=("Err4",),
     title="The two factors of Equation 9 have matching shapes as printed",
     statement=(r"[V_L\cdots D_k]^T\,[D_{k-1}V_{k-1}\cdots D_1V_1x]\text{ is defined}"),
     source=quoted("Equation 9, as printed"),
@@ -323,7 +319,6 @@ def _predict_multiplier_at_rest(
 
 NU_AT_REST = numeric(
     id="sl/nu-equilibrium",
-    items=("nu",),
     title="At the equilibrium of the scale, the Lagrange multiplier is not negative",
     statement=r"\rho=\rho_{eq}\;\Rightarrow\;\nu=\lambda\rho_{eq}^2\ge 0",
     source=ours("Equations 1 and 5; ours"),
@@ -409,7 +404,6 @@ def _not_projected(p: Problem) -> Array:
 
 EQ_4 = _for_all_networks(
     id="sl/eq4",
-    items=("Eq4",),
     title="The layers' directions follow the gradient projected onto their spheres",
     statement=(
         r"\dot V_k=2\rho\textstyle\sum_n(\rho f_n-y_n)(V_kf_n-\partial f_n/\partial V_k)"
@@ -454,7 +448,6 @@ def _only_the_scale(p: Problem, weight_decay: float) -> float:
 
 ENERGY = numeric(
     id="sl/energy",
-    items=("Energy",),
     title="Along the gradient flow the loss falls at the squared speed",
     statement=r"dL/dt=-\dot\rho^2-\textstyle\sum_k\|\dot V_k\|_F^2\le 0",
     source=ours("Equations 3 and 4; ours"),

@@ -99,7 +99,6 @@ _MEETING = (
 
 OBS_1 = numeric(
     id="sl/obs1",
-    items=("Obs1",),
     title="From a small start the scale rises until it meets its moving equilibrium",
     statement=(
         r"\rho(t)<\rho_{eq}(V(t))\text{ on }[0,T)\;\Rightarrow\;\dot\rho>0\text{ on }[0,T)"
@@ -130,7 +129,6 @@ def _measure_tracking(*, widths: list[int], **case: Any) -> float:
 
 TRACKING = numeric(
     id="sl/obs1-tracking",
-    items=("Obs1",),
     title="Once it has met its equilibrium, the scale follows it at a bounded distance",
     statement=(r"|\rho-\rho_{eq}(V)|\le\max|\dot\rho_{eq}|/(2\min A)\text{ once met}"),
     source=ours("Observation 1; ours"),
@@ -238,7 +236,6 @@ def _predict_curvature(p: Problem) -> float:
 
 CURVATURE = numeric(
     id="sl/obs1-curvature",
-    items=("Obs1",),
     title="The curvature of the scale's path where it meets its equilibrium",
     statement=(
         r"\dot\rho=0:\quad\ddot\rho=4\rho\,[2u^TKu-y^TKu],\qquad u=y-\rho f,\;"
@@ -406,7 +403,6 @@ _LINEAR = grid(examples=(3, 8), inputs=(2, 5), seed=(0, 1))
 
 PATH = numeric(
     id="sl/obs2c-path",
-    items=("Obs2c",),
     title="Values of the ridge minimiser's scale, B and S at every weight decay",
     statement=r"w_\lambda=(X^TX+\lambda I)^{-1}X^Ty,\qquad\rho=\|w_\lambda\|",
     source=ours("Observation 2; ours"),
@@ -528,7 +524,6 @@ def _predict_linear(*, depth: int, weight_decay: float) -> Array:
 
 MINIMUM = numeric(
     id="sl/minnorm",
-    items=("MinNorm",),
     title="With decay, linear networks of one to three layers end at the ridge solution",
     statement=(r"\rho V_L\cdots V_1=(X^TX+\lambda I)^{-1}X^Ty,\qquad\rho_{eq}=\|w\|"),
     source=ours("Observation 2 and footnote 3; ours"),
@@ -569,7 +564,6 @@ def _measure_depends(**case: Any) -> bool:
 
 START = numeric(
     id="sl/minnorm-start",
-    items=("MinNorm",),
     title="The end of a linear network depends on its start without decay, not with decay",
     statement=(
         r"d>N:\quad\rho V_L\cdots V_1\text{ at the end depends on the start}\iff\lambda=0"
@@ -632,7 +626,6 @@ def _isolated(*, widths: list[int], examples: int, seed: int) -> list[int]:
 
 DEGENERATE = numeric(
     id="sl/degen",
-    items=("Degen",),
     title="Zero-loss solutions form sets of dimension W - N (weights less examples)",
     statement=r"\operatorname{rank}\,[\partial g_n/\partial W]=N,\quad\text{nullity }W-N",
     source=as_read("Section 2, below Observation 2"),

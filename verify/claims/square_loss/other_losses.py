@@ -288,7 +288,6 @@ def _predict_largest(*, examples: int, inputs: int, seed: int) -> float:
 
 LARGEST = numeric(
     id="sl/obs2b-largest",
-    items=("Obs2b",),
     title="The largest margin of linear functions, by convex duality",
     statement=(
         r"\max_{\|w\|=1}\min_ny_nw^Tx_n=\min_{\alpha\in\Delta}\|\textstyle\sum_n"
