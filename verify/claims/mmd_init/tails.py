@@ -1,8 +1,8 @@
 """How far normal perturbations go: Theorem 1 and the lemmas of its proof."""
 
-import functools
 import itertools
 import math
+from functools import cache, partial
 from typing import Any
 
 import mpmath
@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from theory import mmd
 from verify.claim import adversarial, grid, numeric
-from verify.claims._predictors import always, changed, mapped, scaled, times
+from verify.claims._predictors import (
+    always,
+    changed,
+    drawn,
+    mapped,
+    scaled,
+    times,
+)
 from verify.claims._searches import searched
 from verify.claims.mmd_init._sources import ours, quoted
 from verify.compare import AgreesTo, AtMost, Outcome
@@ -32,12 +39,11 @@ def _measure_tail(*, count: int, eta: float) -> Any:
         return mpmath.gammainc(mpmath.mpf(count) / 2, half, regularized=True)
 
 
-def _predict_printed(*, count: int, eta: float) -> float:
-    return mmd.tail_bound(_radius(count, eta), 1.0, count)
+def _bound(*, count: int, eta: float, form: Any = "printed") -> float:
+    return mmd.tail_bound(_radius(count, eta), 1.0, count, form=form)
 
 
-def _predict_sharp(*, count: int, eta: float) -> float:
-    return mmd.tail_bound(_radius(count, eta), 1.0, count, form="sharp")
+_sharp = partial(_bound, form="sharp")
 
 
 def _predict_exact(*, count: int, eta: float) -> float:
@@ -82,10 +88,10 @@ PRINTED = numeric(
     ),
     source=quoted("Theorem 1"),
     cases=_GRID,
-    predict=_predict_printed,
+    predict=_bound,
     measure=_measure_tail,
     compare=AtMost(relative=1e-13),
-    must_refute=mapped(_predict_printed, _HALF, lambda bound: bound**4),
+    must_refute=mapped(_bound, _HALF, lambda bound: bound**4),
     uses=("mmd/lem1", "mmd/lem2", "mmd/lem3", "mmd/prop1"),
     finding="At m = 100 and eta = 0.5 it is 0.969, where the tail is 0.0009.",
     figure="mmd_vacuous_tail",
@@ -99,10 +105,10 @@ SHARP = numeric(
     statement=r"P(\|\theta-\theta_0\|\ge r)\le e^{-\frac m8\min\{\eta^2,\eta\}}",
     source=ours("Theorem 1; the sharper form is ours, by the same proof"),
     cases=_GRID,
-    predict=_predict_sharp,
+    predict=_sharp,
     measure=_measure_tail,
     compare=AtMost(relative=1e-13),
-    must_refute=mapped(_predict_sharp, _HALF, lambda bound: bound**4),
+    must_refute=mapped(_sharp, _HALF, lambda bound: bound**4),
     uses=("mmd/thm1",),
     finding=(
         "The sum of squared variances is at most m alpha^2; the printed proof uses the"
@@ -366,7 +372,7 @@ INTERMEDIATE = numeric(
 _LAMBDAS = (-0.2499, -0.2, -0.1, -1e-6, 0.0, 1e-6, 0.1, 0.2, 0.2499)
 
 
-@functools.cache
+@cache
 def _log_moment(lam: Any) -> Any:
     """The mean of exp(lambda (z^2 - 1)) over a normal z, by quadrature."""
     if lam == 0:
@@ -577,7 +583,9 @@ def _measure_excess(
         return _pairs(variances, mean + mpmath.mpf(t))
 
 
-def _variable(variances: list[float] | None, share: float) -> mmd.SubExponential:
+def _variable(
+    variances: list[float] | None = None, share: float = 0.0
+) -> mmd.SubExponential:
     if variances is None:
         # Any alpha will do: one from which on both parts of the bound are the same.
         nu_squared = float(_two_points(share)[2])
@@ -585,17 +593,15 @@ def _variable(variances: list[float] | None, share: float) -> mmd.SubExponential
     return _sum_of([v for v in variances for _ in range(2)])
 
 
-def _predict_excess(
-    *, variances: list[float] | None = None, t: float = 1.0, share: float = 0.0
-) -> float:
-    return _variable(variances, share).tail_bound(t)
+@drawn(_variable)
+def _predict_excess(found: mmd.SubExponential, t: float = 1.0) -> float:
+    return found.tail_bound(t)
 
 
-def _squares_alone(
-    *, variances: list[float] | None = None, t: float = 1.0, share: float = 0.0
-) -> float:
+@drawn(_variable)
+def _squares_alone(found: mmd.SubExponential, t: float = 1.0) -> float:
     """The normal part for large t as well, without its half."""
-    return math.exp(-t * t / _variable(variances, share).nu_squared)
+    return math.exp(-t * t / found.nu_squared)
 
 
 PROP_1 = numeric(

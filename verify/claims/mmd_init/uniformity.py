@@ -19,10 +19,6 @@ from verify.compare import AgreesTo, Estimate, MeanEquals
 _DRAWS = 100_000
 
 
-def _predict_points(*, classes: int, seed: int) -> Array:
-    return mmd.simplex_sample(4, classes, generator=np.random.default_rng([70, seed]))
-
-
 def _measure_points(*, classes: int, seed: int) -> list[Any]:
     """Divide the same exponential numbers by their sum, exactly."""
     e = np.random.default_rng([70, seed]).standard_exponential((4, classes))
@@ -31,8 +27,9 @@ def _measure_points(*, classes: int, seed: int) -> list[Any]:
         return [v / mpmath.fsum(row) for row in exact for v in row]
 
 
-def _predict_flat(*, classes: int, seed: int) -> Array:
-    return _predict_points(classes=classes, seed=seed).ravel()
+def _predict_points(*, classes: int, seed: int) -> Array:
+    rng = np.random.default_rng([70, seed])
+    return mmd.simplex_sample(4, classes, generator=rng).ravel()
 
 
 def _folded_normal(*, classes: int, seed: int) -> Array:
@@ -47,7 +44,7 @@ SAMPLER = numeric(
     statement=r"u=e/\textstyle\sum_ie_i,\quad e_i\sim\mathrm{Exp}(1)",
     source=quoted("Equation 2"),
     cases=grid(classes=(2, 3, 10), seed=0),
-    predict=_predict_flat,
+    predict=_predict_points,
     measure=_measure_points,
     # A sum of ten numbers and a division.
     compare=AgreesTo(relative=5e-15),
@@ -249,11 +246,9 @@ def _by_pairs(x: Array, y: Array, bandwidths: list[float]) -> tuple[Any, ...]:
     return xx, yy, xy, len(gammas)
 
 
-def _measure_estimates(
-    *, classes: int, sizes: list[int], bandwidths: list[float], seed: int
-) -> list[Any]:
-    x, y = laws(classes, sizes, seed)
-    m, n = sizes
+@drawn(laws)
+def _measure_estimates(x: Array, y: Array, bandwidths: list[float]) -> list[Any]:
+    m, n = len(x), len(y)
     with mpmath.workdps(30):
         xx, yy, xy, top = _by_pairs(x, y, bandwidths)
         u = xx / (m * (m - 1)) + yy / (n * (n - 1)) - 2 * xy / (m * n)
@@ -361,14 +356,14 @@ def _measure_median(*, classes: int, sizes: list[int], seed: int) -> list[float]
     return [float(np.median(distances.numpy())), float(distances.median())]
 
 
-def _predict_median(*, classes: int, sizes: list[int], seed: int) -> list[float]:
-    x, y = laws(classes, sizes, seed)
+@drawn(laws)
+def _predict_median(x: Array, y: Array) -> list[float]:
     return [mmd.median_bandwidth(x, y), mmd.median_bandwidth(x, y, rule="lower")]
 
 
-def _cross_alone(*, classes: int, sizes: list[int], seed: int) -> list[float]:
+@drawn(laws)
+def _cross_alone(x: Array, y: Array) -> list[float]:
     """Distances between the two samples alone."""
-    x, y = laws(classes, sizes, seed)
     cross = [float(np.linalg.norm(a - b)) for a, b in itertools.product(x, y)]
     return [float(np.median(cross))] * 2
 
