@@ -305,7 +305,6 @@ ONE_CLASS = tuple(
         title=title,
         statement=statement,
         source=as_read("Figure 1 (b) and appendix B.1"),
-        quick=False,
         unit="points",
         withstands=UNLABELLED,
         uses=("mmd/ds", *uses),

@@ -66,7 +66,6 @@ NEARER = _effect(
     source=as_read("Claim 1 and Figure 1"),
     figure="mmd_figure_1",
     axes={"lam": (0.0, 0.4), "xi": (0.0, 1.0)},
-    quick=False,
     version=3,
     uses=("mmd/fig1-distance",),
 )
@@ -86,7 +85,6 @@ _uniform_claim = partial(
     least=0.0,
     wrong=(None, -0.05),
     source=as_read("Claim 1 and Figure 1 (a)"),
-    quick=False,
     version=3,
 )
 
@@ -151,7 +149,6 @@ FIGURE_1B = _trained(
     statement=r"\operatorname{median}_\epsilon\operatorname{sd}_x\,f(x)_1\le0.05",
     source=as_read("Figure 1 (b)"),
     figure="mmd_figure_1",
-    quick=False,
     version=2,
 )
 
@@ -185,6 +182,7 @@ FIGURE_2 = _effect(
     partial(_around, NOISES[0]),
     0.1,
     id="mmd/Fig2",
+    quick=True,
     runs=DETACHED,
     items=("Fig2", "Eq20", "Eq22"),
     title=("Minimising the detachment loss at a start lowers it nearby (small noise)"),
@@ -199,6 +197,7 @@ FIGURE_2_CHOSEN = _trained(
     measure=partial(_around, 0.5),
     **unmet((0.1, None), (None, 0.0)),
     id="mmd/Fig2-chosen",
+    quick=True,
     runs=DETACHED,
     items=("Fig2", "Fig2chosen"),
     title=("Minimising the detachment loss at a start lowers it nearby (chosen noise)"),
@@ -233,7 +232,6 @@ FIGURE_2_LESS = _effect(
     ),
     source=as_read("Appendix B.2"),
     axes={"s2": NOISES[1:]},
-    quick=False,
     uses=("mmd/Fig2-chosen",),
     finding=(
         "At the least noise alone it falls. At the others it rises, on the mean most at"
@@ -265,7 +263,6 @@ FIGURE_3 = _effect(
     source=as_read("Figure 3 and appendix C.2"),
     figure="mmd_figure_3",
     axes={"s2": NOISES},
-    quick=False,
     version=3,
     finding="At the largest noise four starts do not decide.",
 )
@@ -300,7 +297,6 @@ NOT_MONOTONE = _trained(
     source=as_read("Caption of Figure 3"),
     figure="mmd_figure_3",
     axes={"s2": NOISES[2:]},
-    quick=False,
     uses=("mmd/Fig3",),
     finding=(
         "In narrow networks it rises by no more than minibatches make it rise at the"
@@ -329,7 +325,6 @@ BOTH_FALL = _effect(
     statement=r"L_{uni},L_{sd}\text{ in the first window}>\text{in the last three}",
     source=quoted("Section 3.3 and appendix C.3"),
     axes={"term": ("uniformity", "degeneracy")},
-    quick=False,
     finding=(
         "The uniformity loss does by much, the degeneracy loss by little: at"
         " initialisation all predictions are near one half and hardly favour a class;"
@@ -376,6 +371,7 @@ EQ_5 = effect(
     0.01,
     withstands={"shuffled": "a distance travelled is one whatever the labels are"},
     id="mmd/eq5",
+    quick=True,
     runs=NETWORKS.looks("distance"),
     title=(
         "In training, parameters leave their initial values like log t, not like its root"

@@ -106,7 +106,6 @@ def _values(
         items=(f"Tab{table}", "Values"),
         assumptions=("within twice the deviation that other tasks and four runs make",),
         source=quoted(f"Table {table}"),
-        quick=False,
         larger_cases={
             "gpu": grid(scale="paper", method=methods, **BY_START, shots=SHOTS)
         },
@@ -239,7 +238,6 @@ _differing = partial(
         ),
     ),
     source=quoted("Table 1"),
-    quick=False,
     uses=tuple(claim.id for claim in VALUES),
 )
 
