@@ -26,6 +26,7 @@ from verify.claims.identity_map._runs import (
     probe,
     remaining,
     run,
+    within,
 )
 from verify.claims.identity_map._sources import as_read, ours
 from verify.claims.identity_map.depth import twice_and_half
@@ -129,12 +130,8 @@ CONSTANT = _full(
 )
 
 
-def _digits(layers: int, field: str, *, scale: str) -> Array:
-    return probe("digits", field)(f"biased-depth-{layers}", scale)
-
-
-def _five_on_digits(*, scale: str) -> Contrast:
-    return Contrast.alone(_digits(5, "identity", scale=scale))
+def _on_digits(name: str, scale: str, field: str = "identity") -> Contrast:
+    return Contrast.alone(probe("digits", field)(name, scale))
 
 
 IDENTITY = _full(
@@ -144,9 +141,7 @@ IDENTITY = _full(
     title="CNNs of five layers learn the identity fairly accurately",
     statement=r"\overline{\cos}(f(x),x)\ge0.9\text{ on digits, }5\text{ layers}",
     source=as_read("Section 3.2 and the abstract"),
-    runs=looks(biased(5)),
-    paired=True,
-    measure=_five_on_digits,
+    **within(biased(5), _on_digits),
     # As Gaussian probes have it.
     **stated(0.9, wrong=(None, 0.8)),
     version=2,
@@ -184,10 +179,6 @@ TEN = _full(
 )
 
 
-def _thirteen(*, scale: str, field: str) -> Contrast:
-    return Contrast.alone(_digits(13, field, scale=scale))
-
-
 NEITHER = _full(
     effect,
     id="id/Fig3-neither",
@@ -199,9 +190,7 @@ NEITHER = _full(
     ),
     source=as_read("Section 3.2"),
     larger=grid(scale="full", field=("identity", "constant")),
-    runs=looks(biased(13)),
-    paired=True,
-    measure=_thirteen,
+    **within(biased(13), _on_digits),
     predict=always((None, 0.9)),
     must_refute=always((0.9, None), "Networks that are the identity, or the constant."),
 )
@@ -233,9 +222,9 @@ BREAK = _full(
 # --- sizes, kernels, channels -------------------------------------------------------------
 
 
-def _resized(*, scale: str) -> Contrast:
+def _resized(name: str, scale: str) -> Contrast:
     """Identity of images resized to twice the size, and to half."""
-    return twice_and_half(scale, biased(5)(scale), "resized/identity")
+    return twice_and_half(name, scale, "resized/identity")
 
 
 SCALED = _full(
@@ -249,9 +238,7 @@ SCALED = _full(
         r"\overline{\cos}(f(x),x),\text{ resized: at twice the size}-\text{at half}\ge 0.05"
     ),
     source=as_read("Figures 6 and 20"),
-    runs=looks(biased(5)),
-    paired=True,
-    measure=_resized,
+    **within(biased(5), _resized),
     **stated(0.05),
 )
 
