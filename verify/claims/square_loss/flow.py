@@ -698,12 +698,7 @@ UNNORMALISED_VELOCITY = numeric(
         r"\dot W_k=-2\textstyle\sum_n(g_n-y_n)\,\partial g_n/\partial W_k-2\lambda W_k"
     ),
     source=ours("Section 1, without normalisation; ours"),
-    cases=grid(
-        widths=([3, 1], [6, 5, 4, 1], [4, 4, 4, 4, 1]),
-        examples=(1, 7),
-        seed=(0, 1),
-        weight_decay=(0.0, 0.3),
-    ),
+    cases=UNNORMALISED.cases,
     predict=_predict_weights,
     measure=_measure_weights,
     # Differences of sums below 1e3.
