@@ -134,7 +134,10 @@ def _simplex(rows: list[Any]) -> list[Any]:
 
 @drawn(_features)
 def _predict_simplex(h: Array, labels: Any, _: Array) -> list[float]:
-    found = nc.nc2(h, labels)
+    return _numbers(nc.nc2(h, labels))
+
+
+def _numbers(found: nc.Simplex) -> list[float]:
     return [found.equinorm, found.equiangle, found.maximal_angle]
 
 
@@ -156,22 +159,21 @@ NC_2 = numeric(
 )
 
 
-def _measure_rows(*, classes: int, features: int, seed: int) -> list[Any]:
-    _, _, weights = _features(classes, features, seed)
+@drawn(_features)
+def _measure_rows(_h: Array, _labels: Any, weights: Array) -> list[Any]:
     with mpmath.workdps(40):
         return _simplex([mpmath.matrix([row]) for row in weights.tolist()])
 
 
-def _predict_rows(*, classes: int, features: int, seed: int) -> list[float]:
-    found = nc.nc2_classifier(_features(classes, features, seed)[2])
-    return [found.equinorm, found.equiangle, found.maximal_angle]
+@drawn(_features)
+def _predict_rows(_h: Array, _labels: Any, weights: Array) -> list[float]:
+    return _numbers(nc.nc2_classifier(weights))
 
 
-def _centred_rows(*, classes: int, features: int, seed: int) -> list[float]:
+@drawn(_features)
+def _centred_rows(_h: Array, _labels: Any, weights: Array) -> list[float]:
     """Rows centred first, as class means are."""
-    _, _, weights = _features(classes, features, seed)
-    found = nc.nc2_classifier(weights - weights.mean(axis=0))
-    return [found.equinorm, found.equiangle, found.maximal_angle]
+    return _numbers(nc.nc2_classifier(weights - weights.mean(axis=0)))
 
 
 NC_2_CLASSIFIER = numeric(
@@ -394,14 +396,8 @@ def _measure_collapsed(*, classes: int, seed: int) -> list[float]:
 
 def _predict_collapsed(*, classes: int, seed: int) -> list[float]:
     h, labels, weights = _collapsed(classes, seed)
-    simplex = nc.nc2(h, labels)
-    return [
-        nc.nc1(h, labels),
-        simplex.equinorm,
-        simplex.equiangle,
-        simplex.maximal_angle,
-        nc.nc3(h, labels, weights),
-    ]
+    simplex = _numbers(nc.nc2(h, labels))
+    return [nc.nc1(h, labels), *simplex, nc.nc3(h, labels, weights)]
 
 
 def _orthogonal_means(*, classes: int, seed: int) -> list[float]:

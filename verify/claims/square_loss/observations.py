@@ -23,6 +23,7 @@ from verify.claims.square_loss._networks import (
     held,
     interpolator,
     jacobians,
+    largest_margin,
     moves_of,
     outputs,
     problem,
@@ -307,18 +308,8 @@ def _measure_largest_margin(*, margin: str) -> Any:
 
     Its active set is one of seven; each gives the shortest w with equality there.
     """
-    rows, _ = _three_points(40)
-    best: Any = None
     with mpmath.workdps(40):
-        for size in (1, 2, 3):
-            for chosen in itertools.combinations(range(3), size):
-                a = mpmath.matrix([rows[i] for i in chosen])
-                w = a.T * mpmath.lu_solve(a * a.T, mpmath.ones(size, 1))
-                margins = [mpmath.fdot(row, list(w)) for row in rows]
-                if min(margins) > 1 - mpmath.mpf(10) ** -30:
-                    norm = mpmath.norm(w)
-                    best = norm if best is None or norm < best else best
-        return 1 / best
+        return largest_margin(mpmath.matrix(_three_points(40)[0]))
 
 
 def _of_interpolator(*, margin: str, count: int = 3) -> float:
