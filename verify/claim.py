@@ -156,7 +156,8 @@ class Claim:
     id : str
         Permanent, ``<paper>/<item>[-<what>]``, e.g. ``dc/thm3.2``.
     items : tuple of str
-        The items of the paper's specification this claim covers, e.g. ``("Thm3.2",)``.
+        The items of the paper's specification this claim covers, where they are not just
+        the one that its id names, e.g. ``("Thm3.2", "Cor3.3")``.
     title, statement : str
         One line in words; the formula in LaTeX, without dollar signs.
     source : Source
@@ -220,7 +221,7 @@ class Claim:
     """
 
     id: str
-    items: tuple[str, ...]
+    items: tuple[str, ...] = ()
     title: str
     statement: str
     source: Source
@@ -248,6 +249,8 @@ class Claim:
     def __post_init__(self) -> None:
         if not _ID.fullmatch(self.id):
             raise ValueError(f"Claim: `id` must look like paper/item, got {self.id!r}")
+        if not self.items:
+            object.__setattr__(self, "items", items.named(self.id))
         if self.expected not in (Outcome.HOLDS, Outcome.REFUTED):
             raise ValueError(f"{self.id}: `expected` must be holds or refuted")
         if self.loose and not self.finding:

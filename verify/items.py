@@ -277,6 +277,17 @@ def paper(prefix: str) -> Paper:
     raise ValueError(f"paper: `prefix` must be one of {known}, got {prefix!r}")
 
 
+def named(claim: str) -> tuple[str, ...]:
+    """Return the item that a claim's id names, spelt as in its paper's list, if any.
+
+    >>> named("dc/lemC.2-sharp"), named("dc/of-our-own")
+    (('LemC.2',), ())
+    """
+    prefix, _, name = claim.partition("/")
+    wanted = name.partition("-")[0].lower()
+    return tuple(item for item in paper(prefix).items if item.lower() == wanted)
+
+
 def reading(prefix: str, key: str) -> Reading:
     """Return how statements of a source are known; of other papers, ours to vouch for.
 

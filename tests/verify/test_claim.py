@@ -37,6 +37,13 @@ def test_a_whole_claim_is_accepted() -> None:
     assert claim.cases_for(Profile.QUICK) == claim.cases_for(Profile.GPU)
 
 
+def test_a_claim_covers_the_item_of_its_id_unless_it_names_others() -> None:
+    silent = {k: v for k, v in PARTS.items() if k != "items"}
+    assert Claim(**silent | {"id": "dc/lemC.2-sharp"}).items == ("LemC.2",)
+    assert Claim(**silent, items=("Eq1",)).items == ("Eq1",)
+    assert Claim(**silent | {"id": "dc/beside"}).items == ()
+
+
 @pytest.mark.parametrize("name", ["thm3.2", "dc/", "DC/thm3.2", "dc/thm 3.2", "dc/a-"])
 def test_malformed_ids_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match="must look like paper/item"):

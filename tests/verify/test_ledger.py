@@ -85,7 +85,7 @@ FIRST, SECOND = "uses=('dc/eq2',)", "uses=('dc/eq1',)"
         ([_claim("dc/eq1", "source=Source('x', 'y')")], "is not in references.bib"),
         ([_claim("dc/eq1", FIRST)], "names no claim"),
         ([_claim("dc/eq1", "items=('Eq99',)")], "`items` must name items of dc"),
-        ([_claim("dc/eq1", "items=()")], "`items` must name items of dc"),
+        ([_claim("dc/beside", "items=()")], "`items` must name items of dc"),
         ([_claim("dc/eq1", FIRST), _claim("dc/eq2", SECOND)], "must not go round"),
     ],
 )

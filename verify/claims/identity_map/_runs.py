@@ -6,7 +6,7 @@ A number of each network that has fitted its image, as
 
 import re
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -152,6 +152,16 @@ def _named(name: str, scale: str) -> str:
 def between(number: Number, treated: Arm, baseline: Arm, *, scale: str) -> Contrast:
     """Compare a number of two arms' networks."""
     return Contrast(number(treated(scale), scale), number(baseline(scale), scale))
+
+
+def within(arm: Arm, measure: Callable[..., Contrast]) -> dict[str, Any]:
+    """Return the parts of a claim on one arm's networks, by name and scale."""
+
+    @wraps(measure)
+    def of_arm(*, scale: str, **case: Any) -> Contrast:
+        return measure(arm(scale), scale, **case)
+
+    return {"measure": of_arm, "runs": looks(arm), "paired": True}
 
 
 def looks(*arms: Arm) -> Callable[..., tuple[Run, ...]]:

@@ -87,12 +87,9 @@ def _bits(images: Array) -> list[str]:
     return [float(v).hex() for v in (images + 0.0).ravel()]
 
 
-def _identity_claim(
-    what: str, item: str, kinds: tuple[str, ...], title: str, *uses: str
-) -> Claim:
+def _identity_claim(what: str, kinds: tuple[str, ...], title: str, *uses: str) -> Claim:
     return adversarial(
         id=f"id/{what}",
-        items=(item,),
         title=title,
         statement=r"f(x) = x \text{ for every image } x \text{, to the last bit}",
         source=quoted("Appendix B, and Section 3.4 on channels"),
@@ -126,19 +123,16 @@ def _identity_claim(
 
 B1 = _identity_claim(
     "B1",
-    "B1",
     ("linear",),
     "Linear networks as wide as their input can represent the identity exactly",
 )
 B2 = _identity_claim(
-    "B2",
     "B2",
     ("relu",),
     "ReLU networks twice as wide as their input can represent the identity exactly",
     "id/B1",
 )
 B3 = _identity_claim(
-    "B3",
     "B3",
     ("convolution", "relu_conv"),
     "Convolutions of twice the image's channels can represent the identity exactly",
@@ -243,7 +237,6 @@ _one_layer_more = changed(
 
 TABLE_1 = symbolic(
     id="id/tab1",
-    items=("Tab1",),
     title="Every parameter count of Table 1, as printed",
     statement=r"\text{Table 1: } L \mapsto \text{number of weights, without biases}",
     source=quoted("Table 1"),
@@ -258,7 +251,6 @@ TABLE_1 = symbolic(
 
 FORMULA = symbolic(
     id="id/tab1-formula",
-    items=("Tab1",),
     title="The formulas behind the parameter counts of Table 1",
     statement=(
         r"\text{FCN: } d^2 \text{ or } 2dh+(L-2)h^2;\qquad"
@@ -327,7 +319,6 @@ def _fans_exchanged(*, scheme: str, fan_in: int, fan_out: int, draws: int) -> fl
 
 VARIANCES = statistical(
     id="id/Fig31-variances",
-    items=("Fig31",),
     title="Variances of the initialisation schemes match the framework's own initialisers",
     statement=(
         r"\tfrac1{f_if_o},\; \tfrac1{\sqrt{f_if_o}},\; \tfrac1{3f_i},\;"
@@ -372,7 +363,6 @@ def _predict_shrink(*, scheme: str, channels: int, times: float, draws: int) -> 
 
 SHRINK = statistical(
     id="id/Err6-shrink",
-    items=("Err6",),
     title="The factor by which a ReLU layer shrinks its signal at initialisation",
     statement=r"\mathrm{rms}(z_{l+1}) = \sqrt{f_i s^2/2}\;\mathrm{rms}(z_l)",
     source=ours("Appendix I, default scheme; the law is He et al.'s"),
@@ -429,7 +419,6 @@ _stays = always(value=False, words="No network of this initialisation can be tra
 
 ERR_6 = numeric(
     id="id/Err6-as-read",
-    items=("Err6",),
     title="Without biases, the printed default initialisation can train a CNN of 20 layers",
     statement=r"\sigma^2 = \frac1{f_if_o},\ b=0:\quad W - \eta\nabla\mathcal L \ne W",
     source=as_read("Appendix I, default scheme"),
@@ -452,7 +441,6 @@ ERR_6 = numeric(
 
 START = numeric(
     id="id/Err6-corrected",
-    items=("Err6",),
     title=(
         "Starts from which a gradient step moves weights of a CNN of 20 layers in float32"
     ),
@@ -500,7 +488,6 @@ def _no_boundary(*, kernel: int, side: int, row: int, column: int) -> float:
 
 COVERAGE = numeric(
     id="id/Err7-corrected",
-    items=("Err7",),
     title="The share of a feature map that one neuron sees",
     statement=(
         r"\frac{|\{(i,j):\; |i-r|\le\lfloor K/2\rfloor,\;"
@@ -520,7 +507,6 @@ COVERAGE = numeric(
 
 ERR_7 = numeric(
     id="id/Err7-as-read",
-    items=("Err7",),
     title="With 29 x 29 kernels, each neuron sees at least half of a 28 x 28 feature map",
     statement=r"K = 29,\ 28\times28:\quad \text{coverage} \ge \tfrac12",
     source=as_read("Section 3.4 and appendix I, convolution filters"),

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import flint
@@ -83,7 +83,6 @@ def _predict_patch(*, kind: str, side: int, channels: int, kernel: int) -> float
 
 EQ_8 = adversarial(
     id="id/eq8",
-    items=("Eq8",),
     title="The largest possible norm of an image patch",
     statement=r"\|P\|\le B\sqrt{K^2C}\quad\text{for } |\text{pixels}|\le B",
     source=quoted("Equation 8"),
@@ -107,18 +106,11 @@ def _measure_selector(*, kind: str, side: int, channels: int, kernel: int) -> fl
     return float(np.linalg.norm(null.T @ _selector(kernel, channels)))
 
 
-def _nullity(kind: str, side: int, channels: int, kernel: int) -> int:
-    return idm.patch_rank(_image(kind, side, channels), kernel).nullity
-
-
-def _predict_selector(*, kind: str, side: int, channels: int, kernel: int) -> float:
-    n = _nullity(kind, side, channels, kernel)
-    return idm.selector_norm_bound(n, channels, form="sharp")
-
-
-def _printed_selector(*, kind: str, side: int, channels: int, kernel: int) -> float:
-    n = _nullity(kind, side, channels, kernel)
-    return idm.selector_norm_bound(n, channels, form="printed")
+def _selector_bound(
+    kind: str, side: int, channels: int, kernel: int, form: Any = "printed"
+) -> float:
+    n = idm.patch_rank(_image(kind, side, channels), kernel).nullity
+    return idm.selector_norm_bound(n, channels, form=form)
 
 
 _spectral = always(1.0, "The spectral norm in the place of Frobenius'.")
@@ -135,12 +127,11 @@ _SELECTED = (
 
 EQ_9 = adversarial(
     id="id/eq9",
-    items=("Eq9",),
     title="Norm of the identity outside the trained patches: Equation 9 as printed",
     statement=r"\|\Lambda^T\Pi_\perp\|_F\le\sqrt{nC}",
     source=quoted("Equation 9"),
     cases=_SELECTED,
-    predict=_printed_selector,
+    predict=_selector_bound,
     measure=_measure_selector,
     compare=AtMost(rounding=1e-12),
     must_refute=_spectral,
@@ -152,19 +143,13 @@ EQ_9 = adversarial(
     ),
 )
 
-EQ_9_SHARP = adversarial(
+EQ_9_SHARP = replace(
+    EQ_9,
     id="id/eq9-sharp",
-    items=("Eq9",),
     title="Norm of the identity outside the trained patches: a sharper bound",
     statement=r"\|\Lambda^T\Pi_\perp\|_F\le\min(\sqrt n,\sqrt C)",
     source=ours("Equation 9; the sharper form is ours"),
-    cases=_SELECTED,
-    predict=_predict_selector,
-    measure=_measure_selector,
-    compare=AtMost(rounding=1e-12),
-    must_refute=_spectral,
-    examples=searched(**_IMAGES),
-    max_examples=60,
+    predict=partial(_selector_bound, form="sharp"),
     uses=("id/eq9",),
     finding="Λ has orthonormal columns, which gives both √C and √n without further cost.",
 )
@@ -202,7 +187,6 @@ _TAILS = grid(zeta=(1.0, 1.5, 3.0, 10.0, 40.0), dof=(1, 2, 3, 16, 128))
 
 CHI_2 = numeric(
     id="id/chi2-exact",
-    items=("Chi2",),
     title="Exact tail probabilities of the chi-square distribution",
     statement=r"P(\chi^2_C\ge\zeta C) = Q(C/2,\,\zeta C/2)",
     source=ours("Before equation 10; the exact tail is ours"),
@@ -268,9 +252,7 @@ def _predict_any(
     return nullity * float(idm.chi_square_tail_bound(level / channels, channels))
 
 
-def _of_one(
-    *, nullity: int, channels: int, delta: float, constant: float | None = None
-) -> float:
+def _of_one(*, nullity: int, delta: float, **_case: Any) -> float:
     """The level of one direction, not of all n."""
     return delta / nullity
 
@@ -286,7 +268,6 @@ _DIRECTIONS = (
 EQ_11 = numeric(
     id="id/eq11",
     loose=True,
-    items=("Eq11",),
     title="The initial weights of all untrained directions together obey a union bound",
     statement=(
         r"P\big(\exists k:\ \rho_k \ge 2\log\tfrac n\delta + C(1+\log M)\big) \le \delta"
@@ -326,18 +307,12 @@ def _measure_level(*, nullity: int, channels: int, delta: float) -> Any:
         return low
 
 
-def _predict_level(*, nullity: int, channels: int, delta: float) -> float:
-    return idm.direction_bound(nullity, channels, delta, form="sharp")
-
-
-def _printed_level(*, nullity: int, channels: int, delta: float) -> float:
-    """The level that the paper prints."""
-    return idm.direction_bound(nullity, channels, delta)
+def _level(nullity: int, channels: int, delta: float, form: Any = "sharp") -> float:
+    return idm.direction_bound(nullity, channels, delta, form=form)
 
 
 EQ_11_SHARP = numeric(
     id="id/eq11-exact",
-    items=("Eq11",),
     title="The exact level that the weights of all untrained directions stay below",
     statement=r"P(\chi^2_C < q)^n = 1-\delta",
     source=ours("Equation 11; the exact level is ours"),
@@ -345,10 +320,10 @@ EQ_11_SHARP = numeric(
         *grid(nullity=(1, 60), channels=(1, 3, 64), delta=(0.05, 1e-6)),
         *grid(nullity=0, channels=3, delta=0.05),
     ),
-    predict=_predict_level,
+    predict=_level,
     measure=_measure_level,
     compare=AgreesTo(relative=1e-12),
-    must_refute=_printed_level,
+    must_refute=changed(_level, "The level that the paper prints.", form="printed"),
     uses=("id/chi2-exact", "id/eq11"),
 )
 
@@ -360,13 +335,10 @@ def _measure_failure(*, nullity: int, channels: int, constant: float) -> Any:
         return nullity * mpmath.exp(-mpmath.mpf(channels) / 2 * (m - 1 - mpmath.log(m)))
 
 
-def _printed_failure(*, nullity: int, channels: int, constant: float) -> float:
-    """The value that the paper prints, which is enough."""
-    return idm.least_failure_probability(nullity, channels, constant, form="printed")
-
-
-def _exact_failure(*, nullity: int, channels: int, constant: float) -> float:
-    return idm.least_failure_probability(nullity, channels, constant)
+def _failure(
+    nullity: int, channels: int, constant: float, form: Any = "sharp"
+) -> float:
+    return idm.least_failure_probability(nullity, channels, constant, form=form)
 
 
 _FAILURES = (
@@ -378,15 +350,16 @@ _FAILURES = (
 
 LEAST_FAILURE = numeric(
     id="id/Err4-exact",
-    items=("Err4",),
     title="The least failure probability for which Theorem 2's constant M is enough",
     statement=r"\delta_0 = n\, e^{-\frac C2 (M-1-\log M)} \le \frac{2n}{C(M-\log M-1)}",
     source=ours("After equation 11; the exact form is ours"),
     cases=_FAILURES,
-    predict=_exact_failure,
+    predict=_failure,
     measure=_measure_failure,
     compare=AgreesTo(relative=1e-12),
-    must_refute=_printed_failure,
+    must_refute=changed(
+        _failure, "The value that the paper prints, which is enough.", form="printed"
+    ),
     uses=("id/eq10",),
     finding=(
         "The printed value is enough too, and larger: it follows from exp(−x) < 1/x. It"
@@ -425,49 +398,33 @@ def _measure_error(
 
 
 def _promise(
-    kind: str, side: int, channels: int, kernel: int, scale: float, form: Any
+    form: Any, *, kind: str, side: int, channels: int, kernel: int, scale: float
 ) -> idm.Promise:
+    image = _image(kind, side, channels)
     return idm.promise(
-        _image(kind, side, channels),
-        kernel,
-        pixel_bound=1.0,
-        scale=scale,
-        delta=_DELTA,
-        form=form,
+        image, kernel, pixel_bound=1.0, scale=scale, delta=_DELTA, form=form
     )
 
 
-def _predict_printed(
-    *, kind: str, side: int, channels: int, kernel: int, draws: int, scale: float
-) -> float:
-    return _promise(kind, side, channels, kernel, scale, "printed").total
+def _promised(form: str, *, draws: int, **case: Any) -> float:
+    return _promise(form, **case).total
 
 
-def _predict_sharp(
-    *, kind: str, side: int, channels: int, kernel: int, draws: int, scale: float
-) -> float:
-    return _promise(kind, side, channels, kernel, scale, "sharp").total
-
-
-def _patch_of_one_channel(
-    *, kind: str, side: int, channels: int, kernel: int, draws: int, scale: float
-) -> float:
+def _patch_of_one_channel(*, draws: int, **case: Any) -> float:
     """B K for the length of a patch of C channels."""
-    found = _promise(kind, side, channels, kernel, scale, "printed").bound
-    return replace(found, patch=float(kernel)).total
+    found = _promise("printed", **case).bound
+    return replace(found, patch=float(case["kernel"])).total
 
 
-def _freedom_of_one_channel(
-    *, kind: str, side: int, channels: int, kernel: int, draws: int, scale: float
-) -> float:
+def _freedom_of_one_channel(*, draws: int, **case: Any) -> float:
     """The weights of one channel, n degrees of freedom and not n C."""
-    found = _promise(kind, side, channels, kernel, scale, "sharp")
+    found = _promise("sharp", **case)
     one = idm.mse_bound(
         found.nullity,
         # A kernel of one channel with as many weights at least.
-        *(2 * kernel * channels + 1, 1),
+        *(2 * case["kernel"] * case["channels"] + 1, 1),
         pixel_bound=1.0,
-        scale=scale,
+        scale=case["scale"],
         delta=_DELTA,
         form="sharp",
     )
@@ -498,7 +455,7 @@ THEOREM_2 = adversarial(
     ),
     source=quoted("Equation 12, Theorem 2"),
     cases=_ERRORS,
-    predict=_predict_printed,
+    predict=partial(_promised, "printed"),
     measure=_measure_error,
     compare=AtMost(rounding=1e-12),
     must_refute=_patch_of_one_channel,
@@ -518,9 +475,9 @@ THEOREM_2 = adversarial(
     ),
 )
 
-THEOREM_2_SHARP = adversarial(
+THEOREM_2_SHARP = replace(
+    THEOREM_2,
     id="id/thm2-sharp",
-    items=("Thm2", "Eq12"),
     title="The error of one trained convolution obeys a sharper bound",
     statement=(
         r"\mathrm{MSE}\le\Big[\sigma\min\big(\sqrt q,\sqrt n+\sqrt C"
@@ -528,15 +485,11 @@ THEOREM_2_SHARP = adversarial(
         r" P(\chi^2_{nC}\ge q)=\delta"
     ),
     source=ours("Equation 12; the sharper form is ours"),
-    cases=_ERRORS,
-    predict=_predict_sharp,
-    measure=_measure_error,
-    compare=AtMost(rounding=1e-12),
+    predict=partial(_promised, "sharp"),
     must_refute=_freedom_of_one_channel,
-    examples=searched(**_IMAGES, draws=st.just(10), scale=st.floats(0.01, 30.0)),
-    max_examples=60,
     assumptions=("initial weights independent N(0, σ²)", "|pixels| ≤ B", "δ = 10⁻¹⁰"),
     uses=("id/chi2-exact", "id/conv", "id/eq8", "id/eq9-sharp"),
+    finding="",
 )
 
 
@@ -559,7 +512,6 @@ def _value(nullity: int, channels: int, kernel: int, delta: float) -> float:
 
 EQ_12 = numeric(
     id="id/eq12",
-    items=("Eq12",),
     title="Values of Theorem 2's explicit error bound",
     statement=(
         r"\Big[\sqrt{n\sigma^2\big(2\log\tfrac n\delta+C(1+\log M)\big)}"
@@ -638,7 +590,6 @@ def _growth(*, nullity: int, kernel: int, channels: int) -> float:
 
 GROWTH = numeric(
     id="id/Err8-growth",
-    items=("Err8",),
     title="At one nullity Theorem 2's bound grows with C, at most in proportion to it",
     statement=r"\tilde O\big(\tfrac mC(\tfrac mC-r)\big) = \tilde O(K^2Cn),\quad"
     r" n=K^2C-r",

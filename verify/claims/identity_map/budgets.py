@@ -178,7 +178,6 @@ def _found_over_all(*, examples: int, loss: Any) -> list[float]:
 
 OVER_ALL = closed(
     id="id/Fig38-loss",
-    items=("Fig38",),
     title="The loss over thousands of images is a mean, or half a sum, over all of them",
     statement=r"\tfrac1{nd}\textstyle\sum(f(x)-y)^2\quad\text{or}\quad\tfrac12\sum(f(x)-y)^2",
     where="Appendix L",

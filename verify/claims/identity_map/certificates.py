@@ -116,7 +116,6 @@ CLAIMS = (
     ),
     certified(
         id="id/Err4-bound",
-        items=("Err4",),
         title="Theorem 2's printed failure probability is at least e times too large",
         statement=r"n\, e^{-x} \le \frac1e \cdot \frac nx, \quad"
         r" x = \tfrac C2 (M - 1 - \log M) > 0",

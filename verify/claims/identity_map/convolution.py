@@ -14,7 +14,7 @@ from empirical import data
 from theory import identity_map as idm
 from verify.claim import adversarial, grid, numeric, statistical
 from verify.claims._descent import descend
-from verify.claims._predictors import changed, drawn, scaled
+from verify.claims._predictors import changed, drawn, mapped, scaled
 from verify.claims._searches import SEEDS, searched
 from verify.claims.identity_map._framework import as_batch, columns, squared_error
 from verify.claims.identity_map._rational import Integers, nearest_solution
@@ -93,7 +93,6 @@ def _mirrored(image: Integers, w0: Integers) -> Array:
 
 PATCH = adversarial(
     id="id/patch",
-    items=("Patch",),
     title="A convolution is patches times weights, and its target the patches' centres",
     statement=r"\mathrm{conv}(x, W) = X W,\quad X\in\mathbb R^{HW\times K^2C},\quad"
     r" Y = X\Lambda",
@@ -117,19 +116,30 @@ PATCH = adversarial(
 # --- the trained layer ----------------------------------------------------------------
 
 
-def _measure_path(
-    *, size: int, channels: int, kernel: int, momentum: float, seed: int
-) -> list[Array]:
+def _float_problem(
+    size: int, channels: int, kernel: int, seed: int
+) -> tuple[Array, Array, float]:
+    """Return an image, initial weights and a rate for which descent converges.
+
+    No curvature exceeds 2 K^2 max|x|^2.
+    """
+    rng = np.random.default_rng([42, seed])
+    image = rng.standard_normal((size, size, channels))
+    w0 = 0.2 * rng.standard_normal((channels, channels, kernel, kernel))
+    return image, w0, 0.1 / (kernel**2 * float((image**2).sum(axis=2).max()))
+
+
+@drawn(_float_problem)
+def _measure_path(image: Array, w0: Array, rate: float, momentum: float) -> list[Array]:
     """Weights after each of some steps of the framework's descent, and their error."""
-    image, w0 = _float_problem(size, channels, kernel, seed)
     weight, inputs = torch.from_numpy(w0), as_batch(image)
     found = descend(
         [weight],
         lambda: squared_error(
-            conv2d(inputs, weight, padding=kernel // 2), inputs, "mean"
+            conv2d(inputs, weight, padding=w0.shape[-1] // 2), inputs, "mean"
         ),
         steps=_STEPS,
-        rate=_rate(image, kernel),
+        rate=rate,
         momentum=momentum,
     )
     return [np.append(weights.ravel(), _error(image, weights)) for (weights,) in found]
@@ -144,27 +154,14 @@ def _error(image: Array, weights: Array) -> float:
 _STEPS = (0, 1, 2, 7, 30, 120)
 
 
-def _float_problem(
-    size: int, channels: int, kernel: int, seed: int
-) -> tuple[Array, Array]:
-    rng = np.random.default_rng([42, seed])
-    image = rng.standard_normal((size, size, channels))
-    return image, 0.2 * rng.standard_normal((channels, channels, kernel, kernel))
-
-
-def _rate(image: Array, kernel: int) -> float:
-    """A rate for which descent converges: no curvature exceeds 2 K^2 max|x|^2."""
-    return 0.1 / (kernel**2 * float((image**2).sum(axis=2).max()))
-
-
+@drawn(_float_problem)
 def _path(
-    *, size: int, channels: int, kernel: int, momentum: float, seed: int, later: int = 0
+    image: Array, w0: Array, rate: float, momentum: float, later: int = 0
 ) -> list[Array]:
-    image, w0 = _float_problem(size, channels, kernel, seed)
-    start = idm.weights_from_framework(w0)
+    kernel, start = w0.shape[-1], idm.weights_from_framework(w0)
     descent: dict[str, Any] = {
         "steps": np.array(_STEPS) + later,
-        "learning_rate": _rate(image, kernel),
+        "learning_rate": rate,
         "momentum": momentum,
         "loss": "mean",
     }
@@ -178,7 +175,6 @@ def _path(
 
 PATH = numeric(
     id="id/conv-path",
-    items=("Conv",),
     title="Every gradient step of one convolution, in closed form",
     statement=(
         r"W^t = W^0 + \textstyle\sum_{i\le r}(1-a_t(\sigma_i))\,v_iv_i^T(\Lambda-W^0)"
@@ -224,7 +220,6 @@ def _the_identity(_image: Integers, w0: Integers) -> Array:
 
 LIMIT = numeric(
     id="id/conv",
-    items=("Conv",),
     title="A trained convolution is the identity on the patches it was trained on",
     statement=r"\hat W = \Pi_\parallel\Lambda + \Pi_\perp W^0",
     source=quoted("Appendix D"),
@@ -314,48 +309,45 @@ ONE_MSE = numeric(
 )
 
 
-def _measure_mse(*, side: int, kernel: int, scale: float, draws: int) -> Estimate:
+def _trained_on(side: int) -> tuple[Array, list[Array]]:
+    """Return a training image, and two to test with."""
+    image = np.random.default_rng(43).standard_normal((side, side, 1))
+    test = np.random.default_rng(45).standard_normal((side, side, 1))
+    return image, [test, np.ones((2 * side, side + 3, 1))]
+
+
+@drawn(_trained_on)
+def _measure_mse(
+    image: Array, tests: list[Array], kernel: int, scale: float, draws: int
+) -> Estimate:
     """Mean squared error of trained layers on two test images, over starts.
 
     Descent in the patches' own least-squares problem, solved by the framework.
     """
-    image = np.random.default_rng(43).standard_normal((side, side, 1))
     patches = columns(image, kernel)
     targets = torch.from_numpy(image.reshape(-1, 1))
-    rng = np.random.default_rng([44, side, kernel])
+    rng = np.random.default_rng([44, len(image), kernel])
     w0 = torch.from_numpy(scale * rng.standard_normal((kernel**2, draws)))
     # The smallest change that fits the image is the limit of descent.
     change = torch.linalg.lstsq(patches, targets - patches @ w0, driver="gelsd")
     weights = w0 + change.solution
     errors = []
-    for test in _tests(side):
+    for test in tests:
         gap = columns(test, kernel) @ weights - torch.from_numpy(test.reshape(-1, 1))
         errors.append(gap.square().mean(dim=0).numpy())
     return Estimate.of(np.array(errors).T)
 
 
-def _tests(side: int) -> list[Array]:
-    rng = np.random.default_rng(45)
-    return [rng.standard_normal((side, side, 1)), np.ones((2 * side, side + 3, 1))]
+@drawn(_trained_on)
+def _predict_mse(
+    image: Array, tests: list[Array], kernel: int, scale: float, draws: int
+) -> Array:
+    return np.array([idm.expected_mse(image, kernel, t, scale=scale) for t in tests])
 
 
-def _predict_mse(*, side: int, kernel: int, scale: float, draws: int) -> list[float]:
-    image = np.random.default_rng(43).standard_normal((side, side, 1))
-    return [
-        float(idm.expected_mse(image, kernel, test, scale=scale))
-        for test in _tests(side)
-    ]
-
-
-def _weights_alone(*, side: int, kernel: int, scale: float, draws: int) -> list[float]:
+def _weights_alone(**case: Any) -> Array:
     """The error without the part of the identity that was not shown."""
-    image = np.random.default_rng(43).standard_normal((side, side, 1))
-    small = _predict_mse(side=side, kernel=kernel, scale=1e-9, draws=draws)
-    both = [
-        float(idm.expected_mse(image, kernel, test, scale=scale))
-        for test in _tests(side)
-    ]
-    return [b - s for b, s in zip(both, small, strict=True)]
+    return _predict_mse(**case) - _predict_mse(**{**case, "scale": 1e-9})
 
 
 EXPECTED_MSE = statistical(
@@ -398,14 +390,20 @@ def _picture(kind: str, side: int, channels: int) -> Integers:
     return np.repeat(whole, channels, axis=2)
 
 
-def _measure_rank(*, kind: str, side: int, channels: int, kernel: int) -> int:
-    x = _framework_patches(_picture(kind, side, channels), kernel)
-    return int(flint.fmpz_mat(x.tolist()).rank())
+def _exact_rank(image: Integers, kernel: int) -> int:
+    """Return the rank of an image's patches, whole numbers as they are."""
+    return int(flint.fmpz_mat(_framework_patches(image, kernel).tolist()).rank())
 
 
-def _predict_rank(*, kind: str, side: int, channels: int, kernel: int) -> int:
+@drawn(_picture)
+def _measure_rank(image: Integers, kernel: int) -> int:
+    return _exact_rank(image, kernel)
+
+
+@drawn(_picture)
+def _predict_rank(image: Integers, kernel: int) -> int:
     """The rank of the patches."""
-    return idm.patch_rank(_picture(kind, side, channels), kernel).rank
+    return idm.patch_rank(image, kernel).rank
 
 
 def _without_padding(*, kind: str, side: int, channels: int, kernel: int) -> int:
@@ -415,7 +413,6 @@ def _without_padding(*, kind: str, side: int, channels: int, kernel: int) -> int
 
 RANK = numeric(
     id="id/rank",
-    items=("Rank",),
     title="The rank of one image's patches, by image size and kernel size",
     statement=(
         r"r=\operatorname{rank}X:\quad \text{noise and digits reach } K^2C"
@@ -438,48 +435,31 @@ RANK = numeric(
 )
 
 
-def _singular_values(kind: str, side: int, channels: int, kernel: int) -> list[Any]:
-    """Singular values that are not zero, largest first, to 40 digits.
-
-    Of the Gram matrix of whole numbers, which has no rounding; its exact rank says how
-    many of them there are.
-    """
-    x = _framework_patches(_picture(kind, side, channels), kernel)
-    with mpmath.workdps(40):
-        values = mpmath.eigsy(mpmath.matrix((x.T @ x).tolist()), eigvals_only=True)
-        largest = sorted(values, reverse=True)
-        rank = int(flint.fmpz_mat(x.tolist()).rank())
-        return [mpmath.sqrt(value) for value in largest[:rank]]
-
-
-def _measure_decision(*, kind: str, side: int, channels: int, kernel: int) -> list[Any]:
+@drawn(_picture)
+def _measure_decision(image: Integers, kernel: int) -> list[Any]:
     """Condition number, whether all of patch space is spanned, what is not, and 0.
 
-    The last is a singular value that is exactly zero over the least that is not.
+    The last is a singular value that is exactly zero over the least that is not. They
+    are roots of eigenvalues of the Gram matrix of whole numbers, which has no rounding;
+    its exact rank says how many of them there are.
     """
-    values = _singular_values(kind, side, channels, kernel)
-    columns = kernel**2 * channels
-    full = 1.0 if len(values) == columns else 0.0
-    return [values[0] / values[-1], full, float(columns - len(values)), 0.0]
+    x = _framework_patches(image, kernel)
+    with mpmath.workdps(40):
+        values = mpmath.eigsy(mpmath.matrix((x.T @ x).tolist()), eigvals_only=True)
+        largest, rank = sorted(values, reverse=True), _exact_rank(image, kernel)
+        condition = mpmath.sqrt(largest[0]) / mpmath.sqrt(largest[rank - 1])
+    missing = kernel**2 * image.shape[2] - rank
+    return [condition, float(missing == 0), float(missing), 0.0]
 
 
-def _predict_decision(
-    *, kind: str, side: int, channels: int, kernel: int
-) -> list[float]:
-    rank = idm.patch_rank(_picture(kind, side, channels), kernel)
-    gap = 1.0 / rank.gap
-    return [rank.condition, float(rank.full), float(rank.nullity), gap]
-
-
-def _always_full(*, kind: str, side: int, channels: int, kernel: int) -> list[float]:
-    """Full rank, with no singular value dropped."""
-    rank = idm.patch_rank(_picture(kind, side, channels), kernel)
-    return [rank.condition, 1.0, 0.0, 0.0]
+@drawn(_picture)
+def _predict_decision(image: Integers, kernel: int) -> list[float]:
+    rank = idm.patch_rank(image, kernel)
+    return [rank.condition, float(rank.full), float(rank.nullity), 1.0 / rank.gap]
 
 
 DECISION = numeric(
     id="id/rank-decision",
-    items=("Rank",),
     title=(
         "Condition number of the patch matrix: how far the rank decision is from rounding"
     ),
@@ -494,7 +474,11 @@ DECISION = numeric(
     measure=_measure_decision,
     # eps times the condition number, which is below 1e3 here; zeros likewise.
     compare=AgreesTo(relative=1e-12, absolute=1e-12),
-    must_refute=_always_full,
+    must_refute=mapped(
+        _predict_decision,
+        "Full rank, with no singular value dropped.",
+        lambda found: [found[0], 1.0, 0.0, 0.0],
+    ),
     uses=("id/rank",),
 )
 
@@ -518,7 +502,6 @@ def _one_fewer(*, least: float, dropped: float, tolerance: float) -> list[float]
 
 GAP = numeric(
     id="id/rank-gap",
-    items=("Rank",),
     title=(
         "The gap between singular values that count towards the rank and those that do not"
     ),
@@ -542,7 +525,6 @@ def _printed_rank(*, kind: str, side: int, channels: int, kernel: int) -> int:
 
 ERR_1 = numeric(
     id="id/Err1-as-read",
-    items=("Err1",),
     title="An image with no more pixels than weights can have independent patches",
     statement=r"|\xi|\le K^2C^2:\quad \operatorname{rank}X = |\xi|",
     source=as_read("Appendix D, cases 1 and 2"),
@@ -564,12 +546,19 @@ ERR_1 = numeric(
 )
 
 
-def _measure_worst(*, side: int, size: float) -> float:
+def _counterexample(side: int, size: float) -> tuple[Array, Array]:
+    """Return an image and initial weights, all alike."""
+    image = np.zeros((side, side, 1))
+    image[:2, :2, 0] = [[1.0, 2.0], [3.0, -1.0]]
+    return image, np.full((1, 1, 3, 3), size)
+
+
+@drawn(_counterexample)
+def _measure_worst(image: Array, w0: Array) -> float:
     """Squared error of the trained layer on the worst patch of length one.
 
     By the framework: least squares for the limit, then the largest singular value.
     """
-    image, w0 = _counterexample(side, size)
     x = columns(image, 3)
     y = torch.from_numpy(image.reshape(-1, 1))
     start = torch.from_numpy(w0.reshape(1, -1).T.copy())
@@ -579,19 +568,13 @@ def _measure_worst(*, side: int, size: float) -> float:
     return float(torch.linalg.matrix_norm(limit - centre, ord=2)) ** 2
 
 
-def _counterexample(side: int, size: float) -> tuple[Array, Array]:
-    image = np.zeros((side, side, 1))
-    image[:2, :2, 0] = [[1.0, 2.0], [3.0, -1.0]]
-    return image, np.full((1, 1, 3, 3), size)
-
-
-def _predict_worst(*, side: int, size: float) -> float:
-    image, w0 = _counterexample(side, size)
+@drawn(_counterexample)
+def _predict_worst(image: Array, w0: Array) -> float:
     return idm.worst_patch_error(image, 3, idm.weights_from_framework(w0))
 
 
-def _split(*, side: int, size: float, form: Any = "printed") -> float:
-    image, w0 = _counterexample(side, size)
+@drawn(_counterexample)
+def _split(image: Array, w0: Array, form: Any = "printed") -> float:
     weights = idm.weights_from_framework(w0)
     return idm.split_patch_bound(image, 3, weights, form=form)
 
@@ -603,7 +586,6 @@ _split_corrected = changed(
 
 ERR_2 = numeric(
     id="id/Err2-as-printed",
-    items=("Err2",),
     title="Theorem 2's error splits into initial weights and identity as printed",
     statement=(
         r"\|(W^0-\Lambda)^T\Pi_\perp P\|^2 \le"
@@ -640,31 +622,31 @@ WORST = numeric(
 )
 
 
-def _measure_ranks(*, kind: str, side: int) -> int:
-    """Rank of the patches of the image padded with zeros to `side`."""
-    small = np.array([[[1], [2]], [[3], [-1]]]) if kind == "square" else [[[1]]]
-    padded = np.zeros((side, side, 1), dtype=np.int64)
+def _padded(kind: str, side: int) -> Integers:
+    """An image of one pixel, or of two by two, in the middle of zeros."""
+    small = np.array([[1, 2], [3, -1]]) if kind == "square" else np.ones((1, 1), int)
     before = (side - len(small)) // 2
-    block = slice(before, before + len(small))
-    padded[block, block] = small
-    return int(flint.fmpz_mat(_framework_patches(padded, 3).tolist()).rank())
+    return np.pad(small, (before, side - len(small) - before))[..., None]
+
+
+@drawn(_padded)
+def _measure_ranks(image: Integers) -> int:
+    """Rank of the patches of the image padded with zeros to `side`."""
+    return _exact_rank(image, 3)
 
 
 def _same_rank(*, kind: str, side: int) -> int:
     return 4 if kind == "square" else 1
 
 
-def _full_rank(*, kind: str, side: int) -> int:
+@drawn(_padded)
+def _full_rank(image: Integers) -> int:
     """The rank of the padded image's patches."""
-    small = np.array([[1.0, 2.0], [3.0, -1.0]]) if kind == "square" else np.ones((1, 1))
-    before = (side - len(small)) // 2
-    after = side - len(small) - before
-    return idm.patch_rank(np.pad(small, (before, after)), 3).rank
+    return idm.patch_rank(image, 3).rank
 
 
 ERR_3 = numeric(
     id="id/Err3-as-printed",
-    items=("Err3",),
     title="Padding the image with zeros does not reduce the error bound of Theorem 2",
     statement=r"\operatorname{rank}X(\text{padded}) = \operatorname{rank}X",
     source=quoted("After Theorem 2"),
@@ -684,27 +666,25 @@ ERR_3 = numeric(
 )
 
 
-def _sparse(height: int, width: int, seed: int) -> Integers:
-    """Whole numbers, most of them zero, at least one not."""
+def _framed(height: int, width: int, kernel: int, seed: int) -> tuple[Integers, int]:
+    """Whole numbers, most of them zero, at least one not, in a frame of K // 2 zeros."""
     rng = np.random.default_rng([46, seed])
     image = rng.integers(-3, 4, (height, width, 1))
     image[rng.random(image.shape) < 0.6] = 0
     image[height // 2, width // 2] = 1
-    return image
+    frame = kernel // 2
+    return np.pad(image, ((frame, frame), (frame, frame), (0, 0))), kernel
 
 
-def _measure_framed(*, height: int, width: int, kernel: int, seed: int) -> int:
+@drawn(_framed)
+def _measure_framed(image: Integers, kernel: int) -> int:
     """Exact rank of the patches of an image in a frame of K // 2 zeros."""
-    frame = kernel // 2
-    edges = ((frame, frame), (frame, frame), (0, 0))
-    framed = np.pad(_sparse(height, width, seed), edges)
-    return int(flint.fmpz_mat(_framework_patches(framed, kernel).tolist()).rank())
+    return _exact_rank(image, kernel)
 
 
-def _predict_framed(*, height: int, width: int, kernel: int, seed: int) -> int:
-    frame = kernel // 2
-    image = np.pad(_sparse(height, width, seed)[..., 0].astype(float), frame)
-    return idm.patch_rank(image, kernel).rank
+@drawn(_framed)
+def _predict_framed(image: Integers, kernel: int) -> int:
+    return idm.patch_rank(image.astype(float), kernel).rank
 
 
 def _unframed(*, height: int, width: int, kernel: int, seed: int) -> int:

@@ -125,7 +125,6 @@ SOONER = contrast(
     curve("constant"),
     partial(_of_four, "relu"),
     partial(_of_four, "linear"),
-    items=("Fig14",),
     title="Four ReLU layers are nearer the constant map than four linear ones",
     statement=(
         r"\overline{\cos}(f(x),\hat x),\ 4\text{ layers}:\ \text{ReLU}-\text{linear}\ge 0.1"
@@ -201,7 +200,6 @@ def _both_or_bottom(_scale: str, width: int) -> tuple[str, str]:
 
 BOTTOM_ONLY = effect(
     id="id/Fig12",
-    items=("Fig12",),
     title=(
         "Training both of two layers tends to the constant map, training the bottom one"
         " less so"
@@ -239,7 +237,6 @@ RESIDUAL = contrast(
     _noise,
     named("residual-depth-8"),
     named("residual-depth-2"),
-    items=("Fig41",),
     title="Residual networks are near the identity, and noisier with depth",
     statement=(
         r"\log(1-\overline{\cos}(f(x),x)):\ 8\text{ layers}-2\text{ layers}\ge \log 1.5"
@@ -258,7 +255,6 @@ def _residual(_scale: str, layers: int) -> tuple[str, ...]:
 
 NEAR_IDENTITY = effect(
     id="id/Fig41-identity",
-    items=("Fig41",),
     title="Residual connections bias fully connected networks towards the identity",
     statement=r"\overline{\cos}(f(x),x) \ge 0.75;\ \text{a constant has } 0.5",
     source=as_read("Appendix N, Figure 41"),

@@ -24,6 +24,7 @@ from verify.claims.identity_map._runs import (
     orthogonal,
     probe,
     run,
+    within,
 )
 from verify.claims.identity_map._sources import as_read
 from verify.compare import Contrast
@@ -109,15 +110,14 @@ def _errors(name: str, scale: str, which: str = "trained") -> Array:
     return fitted(name, scale).series(f"layer-error/{which}")
 
 
-def _recovered(*, scale: str) -> Contrast:
+def _recovered(name: str, scale: str) -> Contrast:
     """Worst layer's error, and the output's, of each network."""
-    errors = _errors(five(scale), scale)
+    errors = _errors(name, scale)
     return Contrast(errors.max(axis=1), errors[:, -1])
 
 
 RECOVERY = effect(
     id="id/Fig5",
-    runs=looks(five),
     items=("Fig5", "Layer"),
     title=(
         "CNNs of five layers lose the class in their middle layers and recover"
@@ -125,8 +125,7 @@ RECOVERY = effect(
     ),
     statement=r"\max_l \mathrm{err}_l-\mathrm{err}_L \ge 0.1",
     source=as_read("Section 3.2, Figure 5"),
-    paired=True,
-    measure=_recovered,
+    **within(five, _recovered),
     **stated(0.1),
     version=3,
     finding=(
@@ -137,21 +136,19 @@ RECOVERY = effect(
 )
 
 
-def _washed_out(*, scale: str) -> Contrast:
+def _washed_out(name: str, scale: str) -> Contrast:
     """Least error over the upper half of the deepest networks."""
-    errors = _errors(deep(scale), scale)
+    errors = _errors(name, scale)
     return Contrast.alone(errors[:, errors.shape[1] // 2 :].min(axis=1))
 
 
 WASHED_OUT = effect(
     id="id/Fig5-deep",
-    runs=looks(deep),
     items=("Fig5", "Layer"),
     title="The deepest CNNs lose the class information for good",
     statement=r"\min_{l\ge L/2}\mathrm{err}_l \ge 0.7;\ \text{chance is } 0.9",
     source=as_read("Section 3.2, Figure 5"),
-    paired=True,
-    measure=_washed_out,
+    **within(deep, _washed_out),
     # As on pixels.
     **stated(0.7, wrong=(None, 0.4)),
     version=2,
@@ -164,22 +161,20 @@ WASHED_OUT = effect(
 )
 
 
-def _washed_untrained(*, scale: str) -> Contrast:
+def _washed_untrained(name: str, scale: str) -> Contrast:
     """Errors of the last and the first layer before training."""
-    draws = run(deep(scale), scale).draws
+    draws = run(name, scale).draws
     errors = draws.series("layer-error/untrained")
     return Contrast(errors[:, -1], errors[:, 1])
 
 
 UNTRAINED = effect(
     id="id/Fig5-untrained",
-    runs=looks(deep),
     items=("Fig5", "Layer"),
     title="Twenty untrained layers wash class information out",
     statement=r"\mathrm{err}_{20}-\mathrm{err}_1 \ge 0.2\text{ before training}",
     source=as_read("Section 3.2, Figure 5"),
-    paired=True,
-    measure=_washed_untrained,
+    **within(deep, _washed_untrained),
     **stated(0.2),
     version=2,
     # At 14 x 14 five networks leave it undecided: 0.35 +- 0.19.
@@ -191,15 +186,14 @@ SIXTH = 6
 """The layer beyond which the text finds untrained representations useless."""
 
 
-def _beyond_sixth(*, scale: str) -> Contrast:
+def _beyond_sixth(name: str, scale: str) -> Contrast:
     """Mean error of the layers above the sixth before training."""
-    errors = run(deep(scale), scale).draws.series("layer-error/untrained")
+    errors = run(name, scale).draws.series("layer-error/untrained")
     return Contrast.alone(errors[:, SIXTH + 1 :].mean(axis=1))
 
 
 USELESS = effect(
     id="id/Fig5-sixth",
-    runs=looks(deep),
     items=("Fig5", "Layer"),
     title="Beyond the sixth untrained layer, representations hardly tell the classes",
     statement=(
@@ -207,8 +201,7 @@ USELESS = effect(
         r"\text{chance is } 0.9"
     ),
     source=as_read("Section 3.2, Figure 5"),
-    paired=True,
-    measure=_beyond_sixth,
+    **within(deep, _beyond_sixth),
     # As on the third layer, at most.
     **stated(0.8, wrong=(None, 0.6)),
     uses=("id/Fig5-untrained",),
@@ -223,9 +216,9 @@ EIGHTH = 8
 """The layer around which the text sees more structure than before training."""
 
 
-def _seen(*, scale: str) -> Contrast:
+def _seen(name: str, scale: str) -> Contrast:
     """Best cosine of the eighth layer's channels with an unseen input, by training."""
-    draws = fitted(deep(scale), scale)
+    draws = fitted(name, scale)
     # The first image shown is the training image, the second is unseen.
     arms = (draws.series(f"pictures/{w}/cosine") for w in ("trained", "untrained"))
     return Contrast(*(np.abs(arm[:, 1, EIGHTH - 1]) for arm in arms))
@@ -233,13 +226,11 @@ def _seen(*, scale: str) -> Contrast:
 
 LAYER_PICTURES = effect(
     id="id/Fig15-trained",
-    runs=looks(deep),
     items=("Fig15", "Fig16", "Fig17", "Fig18", "SVD"),
     title="At layer 8 of 20, trained networks show an image more than untrained ones",
     statement=r"\max_c|\cos(h_{8,c}, x)|:\ \text{trained}-\text{untrained} \ge 0.05",
     source=as_read("Figures 15 to 18, Appendix F"),
-    paired=True,
-    measure=_seen,
+    **within(deep, _seen),
     **stated(0.05),
     assumptions=("an image that was not trained on",),
     # At 14 x 14 five networks leave it undecided, and in three redraws.
@@ -253,20 +244,18 @@ def _changes(name: str, scale: str) -> Array:
     return fitted(name, scale).series("change/relative")
 
 
-def _top(*, scale: str) -> Contrast:
-    changes = _changes(deep(scale), scale)
+def _top(name: str, scale: str) -> Contrast:
+    changes = _changes(name, scale)
     return Contrast(changes[:, -1], changes[:, :-1].max(axis=1))
 
 
 CHANGE = effect(
     id="id/Fig19",
-    runs=looks(deep),
     items=("Fig19", "Rel"),
     title="Training changes the top layer of a deep network most",
     statement=r"\delta_L-\max_{l<L}\delta_l\ge0,\quad \delta_l=\|W_l^0-W_l^*\|/\|W_l^0\|",
     source=as_read("Appendix G, Figure 19"),
-    paired=True,
-    measure=_top,
+    **within(deep, _top),
     # Wrong: lower layers change much more than the last one.
     **stated(0.0, wrong=(None, -0.1)),
     version=2,
@@ -294,22 +283,20 @@ LOWER = contrast(
 )
 
 
-def _upper(*, scale: str) -> Contrast:
+def _upper(name: str, scale: str) -> Contrast:
     """Constant made from an unseen image by the last ten layers, and by the last."""
-    draws = fitted(deep(scale), scale)
+    draws = fitted(name, scale)
     found = draws.series("upper/constant")[:, :, -1]
     return Contrast(found[:, -1], found[:, 0])
 
 
 UPPER = effect(
     id="id/Fig22",
-    runs=looks(deep),
     items=("Fig22", "Fig23", "Fig24", "Upper"),
     title="The last ten of twenty layers draw the training image, the last one alone less",
     statement=r"\cos(f_{11..20}(x),\hat x)-\cos(f_{20}(x),\hat x) \ge 0.3",
     source=as_read("Appendix H.2, Figure 24"),
-    paired=True,
-    measure=_upper,
+    **within(deep, _upper),
     **stated(0.3),
     version=2,
     finding=(
@@ -321,7 +308,7 @@ UPPER = effect(
 # --- sizes of test images ---------------------------------------------------------------
 
 
-def by_size(scale: str, name: str, field: str) -> tuple[Array, list[int], int]:
+def by_size(name: str, scale: str, field: str) -> tuple[Array, list[int], int]:
     """Means over test images, (draws, sizes), the sizes, and the training size."""
     # The first image is the training image.
     table = fitted(name, scale).series(f"sizes/{field}")[:, :, 1:].mean(axis=2)
@@ -329,14 +316,13 @@ def by_size(scale: str, name: str, field: str) -> tuple[Array, list[int], int]:
     return table, sizes, 14 if scale == "small" else 28
 
 
-def _elsewhere(*, scale: str) -> Contrast:
+def _elsewhere(name: str, scale: str) -> Contrast:
     """Constant at half and twice the size, less at the training size."""
-    return Contrast.alone(_kept(scale, deep(scale), "constant"))
+    return Contrast.alone(_kept(name, scale, "constant"))
 
 
 ROBUST = effect(
     id="id/Fig7-robust",
-    runs=looks(deep),
     items=("Fig7", "Fig21", "Robust"),
     title="The constant map holds over a wide range of input sizes",
     statement=(
@@ -344,8 +330,7 @@ ROBUST = effect(
         r" - \text{at the training size}\ge -0.1"
     ),
     source=as_read("Appendix H.1, Figures 7 and 21"),
-    paired=True,
-    measure=_elsewhere,
+    **within(deep, _elsewhere),
     **unmet((-0.1, None), (None, -0.1)),
     version=3,
     finding=(
@@ -359,9 +344,9 @@ ROBUST = effect(
 )
 
 
-def _kept(scale: str, name: str, field: str) -> Array:
+def _kept(name: str, scale: str, field: str) -> Array:
     """Mean at half and twice the training size, less that at the training size."""
-    table, sizes, side = by_size(scale, name, f"resized/{field}")
+    table, sizes, side = by_size(name, scale, f"resized/{field}")
     others = [sizes.index(side // 2), sizes.index(2 * side)]
     return table[:, others].mean(axis=1) - table[:, sizes.index(side)]
 
@@ -369,7 +354,7 @@ def _kept(scale: str, name: str, field: str) -> Array:
 def _kept_elsewhere(*, scale: str) -> Contrast:
     """What is kept of the identity, and of the constant."""
     return Contrast(
-        _kept(scale, five(scale), "identity"), _kept(scale, deep(scale), "constant")
+        _kept(five(scale), scale, "identity"), _kept(deep(scale), scale, "constant")
     )
 
 
@@ -389,20 +374,19 @@ FEWER_SIZES = effect(
 )
 
 
-def twice_and_half(scale: str, name: str, field: str) -> Contrast:
+def twice_and_half(name: str, scale: str, field: str) -> Contrast:
     """Means at twice the training size, and at half of it."""
-    means, sizes, side = by_size(scale, name, field)
+    means, sizes, side = by_size(name, scale, field)
     return Contrast(means[:, sizes.index(2 * side)], means[:, sizes.index(side // 2)])
 
 
-def _placed(*, scale: str) -> Contrast:
+def _placed(name: str, scale: str) -> Contrast:
     """Identity of content of one size, on maps of twice and of half the size."""
-    return twice_and_half(scale, five(scale), "placed/identity")
+    return twice_and_half(name, scale, "placed/identity")
 
 
 SMALLER = effect(
     id="id/Fig6",
-    runs=looks(five),
     items=("Fig6", "Fig20"),
     title=(
         "The identity that a five-layer CNN learned transfers to larger maps,"
@@ -412,8 +396,7 @@ SMALLER = effect(
         r"\overline{\cos}(f(x),x),\text{ placed: at twice the size}-\text{at half}\ge 0.05"
     ),
     source=as_read("Figures 6 and 20"),
-    paired=True,
-    measure=_placed,
+    **within(five, _placed),
     **stated(0.05),
     version=3,
     figure="identity_figure_6",

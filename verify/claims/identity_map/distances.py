@@ -157,7 +157,6 @@ _full: Any = partial(
 def _farther(number: int, what: str, **parts: Any) -> Claim:
     parts.setdefault("source", as_read(f"Appendix I, Figure {number}"))
     return _full(
-        items=(f"Fig{number}",),
         title=f"{what} give functions farther apart than two seeds of one do",
         statement=(
             r"\overline{d}(f_{s,i},f_{s',j})-\overline{d}(f_{s,i},f_{s,j})\ge0.05"

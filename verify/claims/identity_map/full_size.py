@@ -26,6 +26,7 @@ from verify.claims.identity_map._runs import (
     probe,
     remaining,
     run,
+    within,
 )
 from verify.claims.identity_map._sources import as_read, ours
 from verify.claims.identity_map.depth import twice_and_half
@@ -101,7 +102,6 @@ RESCALED = _full(
     orthogonal("constant"),
     named("rescaled-depth-20"),
     plain(20),
-    items=("Bias",),
     title="The constant map is due to biases, not to rescaled gradients on the plateau",
     statement=(
         r"\cos(f(x),\hat x)\text{ at }x\perp\hat x,\ 20\text{ layers, rescaled}:\ "
@@ -130,12 +130,8 @@ CONSTANT = _full(
 )
 
 
-def _digits(layers: int, field: str, *, scale: str) -> Array:
-    return probe("digits", field)(f"biased-depth-{layers}", scale)
-
-
-def _five_on_digits(*, scale: str) -> Contrast:
-    return Contrast.alone(_digits(5, "identity", scale=scale))
+def _on_digits(name: str, scale: str, field: str = "identity") -> Contrast:
+    return Contrast.alone(probe("digits", field)(name, scale))
 
 
 IDENTITY = _full(
@@ -145,9 +141,7 @@ IDENTITY = _full(
     title="CNNs of five layers learn the identity fairly accurately",
     statement=r"\overline{\cos}(f(x),x)\ge0.9\text{ on digits, }5\text{ layers}",
     source=as_read("Section 3.2 and the abstract"),
-    runs=looks(biased(5)),
-    paired=True,
-    measure=_five_on_digits,
+    **within(biased(5), _on_digits),
     # As Gaussian probes have it.
     **stated(0.9, wrong=(None, 0.8)),
     version=2,
@@ -185,10 +179,6 @@ TEN = _full(
 )
 
 
-def _thirteen(*, scale: str, field: str) -> Contrast:
-    return Contrast.alone(_digits(13, field, scale=scale))
-
-
 NEITHER = _full(
     effect,
     id="id/Fig3-neither",
@@ -200,9 +190,7 @@ NEITHER = _full(
     ),
     source=as_read("Section 3.2"),
     larger=grid(scale="full", field=("identity", "constant")),
-    runs=looks(biased(13)),
-    paired=True,
-    measure=_thirteen,
+    **within(biased(13), _on_digits),
     predict=always((None, 0.9)),
     must_refute=always((0.9, None), "Networks that are the identity, or the constant."),
 )
@@ -234,9 +222,9 @@ BREAK = _full(
 # --- sizes, kernels, channels -------------------------------------------------------------
 
 
-def _resized(*, scale: str) -> Contrast:
+def _resized(name: str, scale: str) -> Contrast:
     """Identity of images resized to twice the size, and to half."""
-    return twice_and_half(scale, biased(5)(scale), "resized/identity")
+    return twice_and_half(name, scale, "resized/identity")
 
 
 SCALED = _full(
@@ -250,9 +238,7 @@ SCALED = _full(
         r"\overline{\cos}(f(x),x),\text{ resized: at twice the size}-\text{at half}\ge 0.05"
     ),
     source=as_read("Figures 6 and 20"),
-    runs=looks(biased(5)),
-    paired=True,
-    measure=_resized,
+    **within(biased(5), _resized),
     **stated(0.05),
 )
 
@@ -289,7 +275,6 @@ UNFITTED = _full(
     _left,
     named("channels-3-depth-10"),
     named("channels-3-depth-5"),
-    items=("Fig28",),
     title="CNNs of three channels and more than eight layers do not learn the image",
     statement=(
         r"\log_{10}\frac{\ell_{end}}{\ell_0},\text{ three channels}:\ "
@@ -362,7 +347,6 @@ def _mixtures(count: int, figure: int) -> Claim:
         id=f"id/Fig{figure}",
         measure=partial(_mixed_less, deep, shallow),
         runs=looks(deep, shallow, plain(20)),
-        items=(f"Fig{figure}",),
         title=f"Deep networks trained on {words} images output mixtures of them",
         statement=(
             r"\|\Pi_{\mathrm{span}(\hat x_i)}f(x)\|^2/\|f(x)\|^2:"

@@ -12,7 +12,14 @@ import numpy as np
 
 from verify.claim import grid
 from verify.claims._predictors import stated, unmet
-from verify.claims.identity_map._runs import Array, effect, fitted, looks, named
+from verify.claims.identity_map._runs import (
+    Array,
+    effect,
+    fitted,
+    looks,
+    named,
+    within,
+)
 from verify.claims.identity_map._sources import as_read
 from verify.compare import Contrast
 from verify.trained import NotLearnt, Run
@@ -51,7 +58,6 @@ def _edge_runs(*, scale: str, layers: int) -> tuple[Run, ...]:
 
 EDGES = _full(
     id="id/edges",
-    items=("Edges",),
     title="CNNs of intermediate depth act as edge detectors, shallow ones do not",
     statement=(
         r"\frac{\|\Pi_{g_\perp}f(x)\|^2}{\|f(x)-\bar f(x)\|^2}:\ 7,10,13-3"
@@ -80,9 +86,9 @@ MARGIN = 2
 PATTERNS = ("constant", "rows", "columns", "checkerboard", "disc", "random")
 
 
-def _at_the_boundary(*, scale: str) -> Contrast:
+def _at_the_boundary(name: str, scale: str) -> Contrast:
     """Logarithms of the mean squared error at the boundary and inside, on patterns."""
-    draws = fitted("digits-depth-5", scale)
+    draws = fitted(name, scale)
     # They differ in the training image, which comes first.
     shown = [image["name"] for image in draws[0].fact("predictions/images")]
     rows = [k for k, name in enumerate(shown) if name in PATTERNS]
@@ -104,9 +110,7 @@ BOUNDARY = _full(
     ),
     source=as_read("Section 3.2, Figure 3"),
     larger_cases={"full": FULL},
-    runs=looks(named("digits-depth-5")),
-    paired=True,
-    measure=_at_the_boundary,
+    **within(named("digits-depth-5"), _at_the_boundary),
     **stated(math.log(2.0)),
     assumptions=(
         "28 x 28, 32 channels, no biases, one network for each of ten digits",
@@ -116,9 +120,9 @@ BOUNDARY = _full(
 # --- bottom layers ----------------------------------------------------------------------
 
 
-def _improved(*, scale: str) -> Contrast:
+def _improved(name: str, scale: str) -> Contrast:
     """Errors on the lower layers before training, and after it."""
-    draws = fitted("bottom-depth-20", scale)
+    draws = fitted(name, scale)
     before, after = (
         draws.series(f"layer-error/{state}")[:, 1 : LOWER + 1].mean(axis=1)
         for state in ("untrained", "trained")
@@ -138,9 +142,7 @@ BOTTOM = _full(
     ),
     source=as_read("Section 3.2, Figure 5"),
     larger_cases={"full": FULL},
-    runs=looks(named("bottom-depth-20")),
-    paired=True,
-    measure=_improved,
+    **within(named("bottom-depth-20"), _improved),
     # Worse by as much.
     **stated(0.02, wrong=(None, -0.02)),
     version=2,

@@ -75,7 +75,6 @@ def _untrained(*, dim: int, momentum: float, seed: int) -> Array:
 
 THEOREM_1 = adversarial(
     id="id/thm1",
-    items=("Thm1",),
     title="A trained linear layer keeps its initial map except along the training image",
     statement=(
         r"f(x)=\Pi_\parallel x + W^0\,\Pi_\perp x,\qquad"
@@ -129,7 +128,6 @@ def _path(*, dim: int, momentum: float, loss: Any, seed: int, later: int = 0) ->
 
 EQ_4 = numeric(
     id="id/eq4",
-    items=("Eq4",),
     title="Every step of training one linear layer moves its weights along one line",
     statement=(
         r"W^t = W^0 + (1-a_t)\,\hat u\,\hat x^T,\quad \hat u=(I-W^0)\hat x/\|\hat x\|^2,"
@@ -176,7 +174,6 @@ def _predict_factors(*, shrink: float, momentum: float, steps: list[int]) -> Arr
 
 FACTORS = numeric(
     id="id/eq4-factors",
-    items=("Eq4",),
     title="The fraction of the error that is left after t steps, to the last digits",
     statement=(
         r"a_t = U_{t+1}-mU_t,\quad U_{t+1}=(1+m-\eta g)U_t-mU_{t-1},\; U_0=0,\, U_1=1"
@@ -242,7 +239,6 @@ def _at_limit(loss: Any, momentum: float, share: float) -> Case:
 
 STABILITY = numeric(
     id="id/eq4-stability",
-    items=("Eq4",),
     title=(
         "The paper's rate of 0.01 diverges with the half-sum loss, not with the mean loss"
     ),

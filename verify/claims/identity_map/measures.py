@@ -57,7 +57,6 @@ def _mixed_linearly(*, rho: float, side: int, law: str, seed: int) -> list[float
 
 PROBE = adversarial(
     id="id/probe",
-    items=("Probe",),
     title="Test images have exactly the requested correlation and norm",
     statement=r"\cos(z,\hat x) = \rho,\qquad \|z\| = \|\hat x\|",
     source=quoted("Section 3.2, on test images"),
@@ -113,7 +112,6 @@ def _cosine(
 
 COSINE = closed(
     id="id/corr-pixels",
-    items=("Corr",),
     title="Cosines of images with black pixels, faint, bright and of one grey",
     statement=r"\cos(a, b) = \frac{\langle a, b\rangle}{\|a\|\,\|b\|}",
     where="Section 3.2",
@@ -184,7 +182,6 @@ def _found_edges(*, channels: int, size: float) -> list[float]:
 
 EDGES = closed(
     id="id/Edges-share",
-    items=("Edges",),
     title="What edges add to an output is what one regressor more explains of it",
     statement=(
         r"\min_{a}\|y-a_0-a_1x-a_2\hat x\|^2-\min_{a,b}\|y-a_0-a_1x-a_2\hat x-b\,g\|^2"
@@ -242,7 +239,6 @@ def _by_pairs(
 
 CLASSIFIER = numeric(
     id="id/layer",
-    items=("Layer",),
     title="The averaging classifier computed from class sums equals that from pairs",
     statement=(
         r"\operatorname{argmax}_c\textstyle\sum_j\langle r_i,r_j\rangle[y_j=c]"
@@ -297,7 +293,6 @@ def _channel_zero(*, channels: int, side: int, seed: int) -> list[float]:
 
 PICTURE = numeric(
     id="id/svd",
-    items=("SVD",),
     title="The picture shown for a layer is its top right singular vector",
     statement=r"v = \operatorname{argmax}_{\|v\|=1}\|Hv\|,\quad H\in\mathbb R^{C\times HW}",
     source=quoted("Appendix F"),
@@ -334,7 +329,6 @@ def _by_modules(*, layers: int, count: int, seed: int, relu: bool = True) -> Arr
 
 UPPER = numeric(
     id="id/upper",
-    items=("Upper",),
     title="The upper layers applied to the lower layers' output are the whole network",
     statement=r"f = f_{k+1..L}\circ f_{1..k}",
     source=ours("Appendix H.2; ours"),

@@ -101,7 +101,6 @@ def _found_norm(*, over: Any, affine: bool, bias: bool, act: str) -> list[float]
 
 NORM = closed(
     id="id/B1-norms",
-    items=("B1",),
     title="Batch and layer normalisation match PyTorch's, running statistics included",
     statement=r"z\mapsto g\,(z-\hat\mu)/\sqrt{\hat\sigma^2+\epsilon}+b",
     where="not in the paper, whose networks have no normalisation",
@@ -137,7 +136,6 @@ def _found_sizes(*, kind: Any, bias: bool) -> list[float]:
 
 SIZES = closed(
     id="id/tab1-counts",
-    items=("Tab1",),
     title="Counts of parameters and multiplications are those of PyTorch's own networks",
     statement=r"\#\theta,\qquad\#\text{products}=\sum_lHW\,C_lC_{l-1}K^2",
     where="Table 1",
@@ -164,7 +162,6 @@ def _measure_specified(*, kind: str) -> int:
 
 SPECIFIED = numeric(
     id="id/tab1-specified",
-    items=("Tab1",),
     title="A network is named by its sizes, however they are listed",
     statement=r"(4, 6, 5) = [4, 6, 5]",
     source=ours("not in the paper"),
@@ -206,7 +203,6 @@ def _found_cover(*, kernel: int, shape: list[int], at: list[int]) -> list[float]
 
 COVER = closed(
     id="id/Fig8-cover",
-    items=("Fig8",),
     title="The receptive field is measured as the pixels with a non-zero gradient",
     statement=r"|\{p:\partial f_q/\partial x_p\ne0\}|/(HW)",
     where="Section 3.4",
@@ -277,7 +273,6 @@ def _found_kernel(*, kind: Any, outputs: Any, cross: bool) -> list[float]:
 
 KERNEL = closed(
     id="id/Fig2-tangent",
-    items=("Fig2",),
     title="The empirical tangent kernel is the Gram matrix of single outputs' gradients",
     statement=r"\Theta_{ij}=\langle\nabla_\theta f(x_i),\nabla_\theta f(x_j)\rangle",
     where="not in the paper, which has no tangent kernels",
@@ -319,7 +314,6 @@ def _found_upper(*, count: int) -> list[float]:
 
 UPPER = closed(
     id="id/upper-blocks",
-    items=("Upper",),
     title="The last layers of a residual network are its last blocks",
     statement=r"h\mapsto h+W_{2b}\sigma(W_{2b-1}h)",
     where="Appendices H.2 and N",
@@ -354,7 +348,6 @@ def _found_slope(*, name: str) -> list[float]:
 
 SLOPE = closed(
     id="id/B2-slopes",
-    items=("B2",),
     title="Derivatives of activations are the analytic ones, and 0 at kinks",
     statement=r"\sigma'(z)",
     where="not in the paper: slopes for tangent kernels",

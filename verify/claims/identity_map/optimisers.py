@@ -161,7 +161,6 @@ _BATCHES: Mapping[str, Callable[[], Batches]] = {
 
 STEPS = closed(
     id="id/Fig32-steps",
-    items=("Fig32",),
     title="Every optimiser's steps on stacked networks are PyTorch's on each network",
     statement=r"\theta_{12}\text{ of three stacked networks}=\theta_{12}\text{ of each}",
     where="Appendix I, on optimisers",
@@ -268,7 +267,6 @@ def _stacked_ways(*, way: str) -> list[float]:
 
 WAYS = closed(
     id="id/Fig32-schedules",
-    items=("Fig32",),
     title=(
         "Learning-rate drops, fresh batches and gradient rescaling follow their definitions"
     ),

@@ -98,7 +98,6 @@ def _different(*, scale: Scale) -> list[int]:
 
 STARTS = numeric(
     id="id/Fig36-starts",
-    items=("Fig36",),
     uses=("id/Fig31-starts",),
     title="At every scale, the networks of an experiment start from different weights",
     statement=r"s_i \ne s_j \text{ for } i \ne j",

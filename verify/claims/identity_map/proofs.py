@@ -231,7 +231,6 @@ CLAIMS = (
     ),
     proof(
         id="id/thm1-proof",
-        items=("Thm1",),
         title="Theorem 1: the prediction of a trained linear layer (symbolic proof)",
         statement=r"(W^0 + \hat u \hat x^T) x = \Pi_\parallel x + W^0 \Pi_\perp x",
         source=quoted("Theorem 1"),
@@ -253,7 +252,6 @@ CLAIMS = (
     ),
     proof(
         id="id/lem1-proof",
-        items=("Lem1",),
         title=(
             "Few examples: gradient descent ends at the closest interpolator"
             " (symbolic proof)"
@@ -280,7 +278,6 @@ CLAIMS = (
     ),
     proof(
         id="id/lem2-proof",
-        items=("Lem2",),
         title=(
             "Many examples: gradient descent solves the normal equations (symbolic proof)"
         ),
@@ -321,7 +318,6 @@ CLAIMS = (
     ),
     proof(
         id="id/eq11-proof",
-        items=("Eq11",),
         title="With the least constant M, the level in Equation 11 is C M (symbolic proof)",
         statement=r"2 \log\tfrac n\delta + C (1 + \log M) = C M, \quad"
         r" M - 1 - \log M = \tfrac2C \log\tfrac n\delta",

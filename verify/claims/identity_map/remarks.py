@@ -65,7 +65,6 @@ def _never_dropped(*, dim: int, steps: int, momentum: float, seed: int) -> Array
 
 SCHEDULE = numeric(
     id="id/thm1-schedule",
-    items=("Thm1",),
     title="Theorem 1 and its path also hold for learning rates that drop",
     statement=(
         r"W^T=W^0+(1-a_T)\,\hat u\hat x^T,\quad b_{t+1}=mb_t+ga_t,\;"
@@ -263,7 +262,6 @@ def _by_output(*, kind: str, padding: str) -> list[int]:
 
 FLAT = numeric(
     id="id/bias-flat",
-    items=("Bias",),
     title="Output biases give an FCN any constant image, but a CNN only uniform ones",
     statement=r"W=0:\quad f(x)=b\in\mathbb R^{HW};\qquad f(x)=b\,\mathbf 1\ (\text{CNN})",
     source=as_read("Section 1 and appendix H.1, on biases"),
@@ -308,7 +306,6 @@ def _sharp(nullity: int, channels: int, delta: float, scale: float) -> float:
 
 SHARP = numeric(
     id="id/eq12-sharp",
-    items=("Eq12",),
     title="Values of a sharper form of Theorem 2's error bound",
     statement=(
         r"\Big[\sigma\min\big(\sqrt q,\sqrt n+\sqrt C+\sqrt{2\log(1/\delta)}\big)"

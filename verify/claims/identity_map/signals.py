@@ -247,7 +247,6 @@ def _same_units(*, apart: float) -> list[Any]:
 
 CLOSE = numeric(
     id="id/bias-close",
-    items=("Bias",),
     title="How far apart wide networks keep two close images, to twelve digits",
     statement=(
         r"d_{l+1}=\tfrac{\sigma_w^2}2\overline{d_l-\tfrac{\sqrt{q_lq_l'}}\pi"

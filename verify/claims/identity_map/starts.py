@@ -116,7 +116,6 @@ def _found_start(*, scheme: str, kind: str) -> list[float]:
 
 START = closed(
     id="id/Fig31-starts",
-    items=("Fig31",),
     title="Initial weights of every scheme are PyTorch's, drawn in the same order",
     statement=r"\sigma^2=\tfrac{2}{f_i+f_o},\ \tfrac2{f_i},\ \tfrac1{f_if_o},\ \ldots",
     where="Appendix I",
@@ -153,7 +152,6 @@ def _found_pictures(*, labels: list[int], skip: int, shape: list[int]) -> list[f
 
 PICTURES = closed(
     id="id/probe-pictures",
-    items=("Probe",),
     title="Training images are the next of their label, standardised and then downscaled",
     statement=r"x=(v/255-0.1307)/0.3081",
     where="Appendix A",
@@ -182,7 +180,6 @@ def _found_times(*, longest: int) -> list[int]:
 
 TIMES = closed(
     id="id/Fig2-times",
-    items=("Fig2",),
     title="Losses are recorded at the first ten steps, then twenty times per decade",
     statement=r"t=0,\ldots,10,\ [10^{k/20}]",
     where="Appendix A",

@@ -263,7 +263,6 @@ def _found_slopes(*, kind: str, learnt: list[int], loss: Any) -> list[float]:
 
 SLOPES = closed(
     id="id/Fig24-slopes",
-    items=("Fig24",),
     title="Hand-written gradients of dense layers, and their norms, match autograd",
     statement=r"\partial L/\partial W_k=\Delta_kH_{k-1}^T",
     where="Appendix A, on training",

@@ -37,7 +37,6 @@ IMAGE_SIZE = contrast(
     orthogonal("constant"),
     named("size-7-depth-8"),
     _large_image,
-    items=("Fig8",),
     title="Trained on 7 x 7 pixels, eight layers are nearer the constant than on 28 x 28",
     statement=(
         r"\cos(f(x),\hat x)\text{ at }x\perp\hat x,\ 8\text{ layers}:\ 7\times7"
@@ -147,7 +146,6 @@ DIGITS = contrast(
     curve("constant"),
     named("digits-depth-5"),
     named("cnn-depth-1"),
-    items=("Fig37",),
     title="Five layers are nearer the constant map than one, on the mean of ten digits",
     statement=(
         r"\overline{\cos}(f(x),\hat x):\ 5\text{ layers, one for each of ten digits}"

@@ -46,14 +46,14 @@ def trained(
     axes: Mapping[str, tuple[Any, ...]] | None = None,
     small: Mapping[str, tuple[Any, ...]] | None = None,
     full: Mapping[str, tuple[Any, ...]] | None = None,
-    quick: bool = True,
+    quick: bool = False,
     unit: str = "",
     **parts: Any,
 ) -> Claim:
     """Return a claim on trained networks.
 
     `axes` are those of its cases beside the scale, `small` and `full` others at these
-    scales; the quick profile tries it unless it takes longer training than it affords.
+    scales; the quick profile tries it where it affords the training.
     `unit` is that of its effect.
     """
     every = axes or {}

@@ -73,8 +73,8 @@ GAIN = _effect(
     partial(_against, "none", "mmd"),
     0.5,
     id="mmd/tab1",
+    quick=True,
     runs=_looks,
-    items=("Tab1",),
     title=(
         "Networks trained from a learned start are more accurate, at each number of labels"
     ),
@@ -114,7 +114,6 @@ MOST = _effect(
     ),
     source=as_read("Abstract"),
     axes=CELLS,
-    quick=False,
     uses=("mmd/tab1",),
     finding=(
         "In the paper's network it does in every cell. In narrow networks, with the fewest"
@@ -131,8 +130,8 @@ MORE = _effect(
     _few_and_many,
     0.5,
     id="mmd/tab1-few",
+    quick=True,
     runs=_looks,
-    items=("Tab1",),
     title="After ten epochs, a learned start gains more with few labels than with many",
     statement=r"82.42-79.63>92.48-90.91\text{ (Xavier)},\;"
     r"82.27-79.17>92.61-91.34\text{ (He)}",
@@ -174,8 +173,8 @@ UPDATES = _effect(
     2.0,
     wrong=(2.0, None),
     id="mmd/tab1-updates",
+    quick=True,
     runs=_looks,
-    items=("Tab1",),
     title="After equally many updates, a learned start gains as much with many labels",
     statement=r"|\text{gain}(N=5)-\text{gain}(N=40)|\le2\text{ points after 10 updates}",
     source=ours("Table 1; the comparison is ours"),
@@ -197,12 +196,10 @@ STEPS = _effect(
     0.5,
     id="mmd/tab1-steps",
     runs=_looks,
-    items=("Tab1",),
     title="With many labels, too, the gain of a learned start fades during training",
     statement=r"\text{gain}(N=40,\,10\text{ updates})-\text{gain}(N=40,\,80)\ge0.5",
     source=ours("Table 1; the comparison is ours"),
     axes=BY_START,
-    quick=False,
     finding=(
         "In the paper's network it fades by several points. Narrow ones differ in how much"
         " of the gain is left by more than it fades on the mean: eight of Xavier's starts"
@@ -220,7 +217,6 @@ LABELS = _effect(
     statement=r"\text{N=5: }76.81<79.63\text{ (Xavier)},\;77.41<79.17\text{ (He)}",
     source=quoted("Table 1 and section 5"),
     axes={**BY_START, "shots": (5,)},
-    quick=False,
     version=3,
 )
 
@@ -234,7 +230,6 @@ NORMED_FEW = _effect(
     statement=r"\text{N=5: }77.09<79.63\text{ (Xavier)},\;76.89<79.17\text{ (He)}",
     source=quoted("Table 1 and section 5"),
     axes={**BY_START, "shots": (5,)},
-    quick=False,
     version=2,
 )
 
@@ -248,7 +243,6 @@ NORMED_MANY = _trained(
     statement=r"\text{N=40: }91.48>90.91\text{ (Xavier)},\;91.55>91.34\text{ (He)}",
     source=quoted("Table 1 and section 5"),
     axes={**BY_START, "shots": (40,)},
-    quick=False,
     finding=(
         "In narrow networks it hurts with many labels, too. In the paper's own it helps:"
         " from He's starts by half a point, from Xavier's eight do not decide."
@@ -270,7 +264,6 @@ BEST = _effect(
     statement=r"\text{accuracy(Ours)}>\text{accuracy(R.label), (BN), (BN, R.label)}",
     source=quoted("Abstract and Table 1"),
     axes={"rival": RIVALS, **CELLS},
-    quick=False,
     finding=(
         "It is ahead of either rival alone at each number of labels (mmd/tab1-either), and"
         " of both together with few. With twenty labels and more from He's starts the"
@@ -291,7 +284,6 @@ EITHER = _effect(
     statement=r"\text{accuracy(Ours)}>\text{accuracy(R.label), (BN)}",
     source=quoted("Abstract and Table 1"),
     axes={"rival": RIVALS[:2], **CELLS},
-    quick=False,
 )
 
 # --- table 2 --------------------------------------------------------------------------
@@ -322,7 +314,6 @@ SPREAD = _effect(
     0.25,
     id="mmd/tab2",
     runs=EVERY,
-    items=("Tab2",),
     title=(
         "Averaged over all cells of Table 2, a learned start narrows the spread over tasks"
     ),
@@ -331,7 +322,6 @@ SPREAD = _effect(
     source=as_read("Table 2"),
     figure="mmd_table_2",
     axes={"rival": ("none", *RIVALS)},
-    quick=False,
     version=3,
 )
 
@@ -340,13 +330,11 @@ SPREAD_BY_CELL = _effect(
     0.0,
     id="mmd/tab2-cells",
     runs=_looks,
-    items=("Tab2",),
     title="In each cell of Table 2, a learned start narrows the spread over tasks",
     statement=r"\operatorname{sd}_{tasks}(\text{Ours})<\operatorname{sd}_{tasks}"
     r"(\text{scratch}):\;4.76<6.62,\;5.26<5.74\;(N=5)",
     source=quoted("Table 2"),
     axes=CELLS,
-    quick=False,
     finding=(
         "The spread over tasks differs between starts by as much as between methods,"
         " most of all with few labels. In narrow networks eight starts of either law"
@@ -371,12 +359,10 @@ SPREAD_FEW = _effect(
     0.0,
     id="mmd/tab2-few",
     runs=_looks,
-    items=("Tab2",),
     title="A learned start narrows the spread over tasks more with few labels than many",
     statement=r"6.62-4.76>2.65-2.26\text{ (Xavier)},\;5.74-5.26>2.47-2.16\text{ (He)}",
     source=quoted("Section 5 and Table 2"),
     axes=BY_START,
-    quick=False,
     uses=("mmd/tab2-cells",),
     finding="Eight starts do not decide, of narrow networks or of the paper's.",
 )
@@ -404,13 +390,14 @@ def _with_and_without_detachment(*, scale: str) -> Contrast:
     )
 
 
-_necessary = partial(_effect, items=("Ablation",), source=as_read("Section 3.3"))
+_necessary = partial(_effect, source=as_read("Section 3.3"))
 """All three losses are, the text says, each of them in a claim of its own."""
 
 ABLATION = _necessary(
     partial(_with_and_without, "uni"),
     2.0,
     id="mmd/ablation",
+    quick=True,
     runs=ABLATED,
     title="The uniformity loss is necessary for a good initialisation",
     statement=r"\text{N=5: accuracy(Ours)}-\text{accuracy without }L_{uni}\ge2",
@@ -424,7 +411,6 @@ ABLATION_SD = _necessary(
     runs=ABLATED,
     title="The degeneracy loss is necessary for a good initialisation",
     statement=r"\text{N=5: accuracy(Ours)}-\text{accuracy without }L_{sd}\ge0.5",
-    quick=False,
 )
 
 ABLATION_IOD = _necessary(
@@ -434,7 +420,6 @@ ABLATION_IOD = _necessary(
     runs=NETWORKS.looks("mmd-xavier"),
     title="The detachment loss is necessary for a good initialisation",
     statement=r"\text{N=5: accuracy(Ours)}-\text{accuracy without }L_{iod}\ge0.5",
-    quick=False,
     finding=(
         "The text shows what it does by dead units (mmd/tab4-iod). Of accuracies eight of"
         " Xavier's starts do not decide: they differ by more."
@@ -452,8 +437,8 @@ REGULARISED = _effect(
     _harm,
     0.5,
     id="mmd/ablation-alone",
+    quick=True,
     runs=ABLATED,
-    items=("Ablation",),
     title=(
         "Initialisations learned without the uniformity loss are worse than standard ones"
     ),

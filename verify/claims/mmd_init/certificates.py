@@ -209,7 +209,6 @@ CLAIMS = (
             "A squared normal variable is sub-exponential (4, 4), for every lambda"
             " (certified)"
         ),
-        items=("Lem1",),
         source=quoted("Lemma 1"),
         statement=r"\frac{-\lambda - \tfrac12 \log(1 - 2\lambda)}{\lambda^2} \le 2,"
         r" \quad |\lambda| \le \tfrac14",
@@ -260,7 +259,6 @@ CLAIMS = (
         (
             "The exponential part of a sub-exponential tail, from nu^2/alpha on (certified)"
         ),
-        items=("Prop1",),
         source=ours("Proposition 1, after Wainwright 2019; the step is ours"),
         statement=r"\min_{\lambda \alpha \le 1} \Big(\frac{\lambda^2 \nu^2}2 -"
         r" \lambda t\Big) \le -\frac{t}{2\alpha}, \quad t \alpha \ge \nu^2",
@@ -275,7 +273,6 @@ CLAIMS = (
     _claim(
         "seg-centre",
         "Of all constant predictions, 1/2 is nearest to uniform in MMD (certified)",
-        items=("Seg",),
         source=ours("Appendix C.1; the closed form is ours"),
         statement=r"\frac{h_\gamma(\tfrac12) - h_\gamma(p)}{(p - \tfrac12)^2} > 0,"
         r" \quad p \in [0, 1],\ \gamma \in [\gamma_{\min}, \gamma_{\max}]",

@@ -52,7 +52,6 @@ DEGENERATE = _effect(
     source=as_read("Table 3"),
     figure="mmd_table_3",
     axes=XI,
-    quick=False,
     version=2,
 )
 
@@ -65,12 +64,10 @@ A_FIFTH = _trained(
     ),
     id="mmd/tab3-fifth",
     runs=BOTH,
-    items=("Tab3",),
     title="The degeneracy loss leaves less than a fifth of the degenerate models",
     statement=r"89.32\to0.41\;(\xi=0),\quad80.83\to1.39\;(\xi=1)",
     source=as_read("Table 3"),
     axes=XI,
-    quick=False,
     version=2,
 )
 
@@ -95,7 +92,6 @@ DEAD = _effect(
     statement=r"80.08\,(\lambda=0)>8.21\,(\lambda=0.4)\;\%\text{ in layer 3}",
     source=quoted("Table 4"),
     figure="mmd_table_4",
-    quick=False,
     version=2,
     uses=("mmd/dead",),
 )
@@ -116,7 +112,6 @@ DEEPER = _effect(
     ),
     statement=r"52.11<80.08\;\%:\quad\text{layer 3 less layer 1}\ge5",
     source=as_read("Table 4 and appendix B.3.2"),
-    quick=False,
     version=2,
     uses=("mmd/dead",),
 )
@@ -138,7 +133,6 @@ EACH_DEEPER = _effect(
     statement=r"52.11<63.88<80.08\;\%\text{ in layers 1, 2, 3}",
     source=quoted("Table 4 and appendix B.3.2"),
     axes={"layer": (2, 3)},
-    quick=False,
     uses=("mmd/dead", "mmd/tab4-layers"),
     finding=(
         "The second layer has more than the first. Between the third and the second eight"
@@ -165,7 +159,6 @@ DEAD_DETACHED = _trained(
     **unmet((0.0, None), (None, 0.0)),
     source=as_read("Table 4"),
     figure="mmd_table_4",
-    quick=False,
     version=2,
     uses=("mmd/dead",),
     finding=(
@@ -191,7 +184,6 @@ SECOND_DETACHED = _trained(
     **unmet((5.0, None), (None, 5.0)),
     source=quoted("Table 4 and appendix B.3.2"),
     figure="mmd_table_4",
-    quick=False,
     uses=("mmd/dead",),
     finding=(
         "From this layer the paper concludes that the loss prevents detachment. As many of"
@@ -214,7 +206,6 @@ FEW_DEAD = _trained(
     title="With both regularisers, few units are dead in any layer",
     statement=r"3.75,\,5.12,\,0.02\;\%:\quad\max_l\le10\,\%",
     source=as_read("Table 4 and appendix B.3.2"),
-    quick=False,
     uses=("mmd/dead",),
     finding=(
         "In narrow networks eight starts lie on both sides of the limit. In the paper's"
@@ -253,7 +244,6 @@ NOISE = _trained(
     source=as_read("Table 5"),
     figure="mmd_table_5",
     axes=LAMBDAS,
-    quick=False,
     version=2,
 )
 
@@ -279,7 +269,6 @@ MOST_NOISE = _effect(
     r"47.62>5.48\;(\lambda=0.4)",
     source=quoted("Table 5"),
     axes={"lam": (0.2, 0.4)},
-    quick=False,
     version=2,
     uses=("mmd/dead",),
 )
@@ -305,7 +294,6 @@ CHOICE = _effect(
     statement=r"IOD(s^2,\lambda)>IOD(0.5,0.4)\text{ at all others of Table 5}",
     source=quoted("Table 5 and appendix C.2"),
     larger_cases={"full": _others("full"), "gpu": _others("paper")},
-    quick=False,
     version=3,
     uses=("mmd/dead",),
     finding=(

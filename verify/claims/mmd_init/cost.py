@@ -57,7 +57,6 @@ _WIDTHS = ([7, 5, 6, 3], [4, 9, 8])
 
 MODELS = numeric(
     id="mmd/cost",
-    items=("Cost",),
     title="The cost of the uniformity loss is proportional to the perturbed models",
     statement=(
         r"2 B N \Big(3 \sum_{l} n_l n_{l-1} - n_1 n_0\Big)"
@@ -107,7 +106,6 @@ def _of_outputs(*, hidden: list[int]) -> list[int]:
 
 CLASSES = numeric(
     id="mmd/cost-classes",
-    items=("Cost",),
     title="The cost of the detachment loss grows linearly with the classes",
     statement=(
         r"2 B \Big(n_{L-1} + 3 \sum_{l<L} n_l n_{l-1}\Big)"

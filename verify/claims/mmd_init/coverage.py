@@ -42,7 +42,6 @@ def _one_less(*, classes: int) -> float:
 
 LEM_4 = certified(
     id="mmd/lem4",
-    items=("Lem4",),
     title="The least squared norm on the simplex is 1/d, at its centre",
     statement=r"\min_{a\in\Delta^{d-1}}\|a\|^2=1/d",
     source=quoted("Lemma 4"),
@@ -109,7 +108,6 @@ def _predict_outside(*, classes: int, form: Any) -> float:
 
 _near = functools.partial(
     certified,
-    items=("Thm2",),
     predict=_predict_outside,
     measure=_measure_outside,
     compare=CertifiedAtLeast(),
@@ -150,7 +148,6 @@ THM_2_SHARP = _near(
 
 REACH = certified(
     id="mmd/thm2-radius",
-    items=("Thm2",),
     title=(
         "Within 1/sqrt(d) of a vertex a point has half its mass there; within"
         " 1/sqrt(2), most"
@@ -204,7 +201,6 @@ def _root_lost(*, classes: int, form: Any) -> list[float]:
 
 VALUES = numeric(
     id="mmd/thm2-values",
-    items=("Thm2",),
     title="Values of Theorem 2's radius and bound, as printed and sharp",
     statement=(
         r"\tfrac1{\sqrt d},\;1-\sqrt d\,E\|v^{(i)}-f\|;\qquad"
@@ -261,7 +257,6 @@ def _all_at_once(*, classes: int, seed: int) -> float:
 
 EQ_14 = numeric(
     id="mmd/eq14",
-    items=("Eq14",),
     title="The degeneracy loss, which penalises degenerate softmax outputs",
     statement=(
         r"L_{sd}=E_\epsilon\bigl[\max\{\max_iE_x\|v^{(i)}-f\|,\,d^{-1/2}\}-d^{-1/2}\bigr]"
@@ -369,7 +364,6 @@ def _measure_extremes(*, classes: int) -> list[Any]:
 
 EXTREMES = numeric(
     id="mmd/sdfloor-values",
-    items=("SdFloor",),
     title=(
         "From three classes on, the degeneracy loss prefers a constant predictor to a"
         " certain one"

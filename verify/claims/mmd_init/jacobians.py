@@ -75,7 +75,6 @@ def _without_masks(*, widths: list[int], seed: int, whole: bool) -> Array:
 
 JAC = numeric(
     id="mmd/jac",
-    items=("Jac",),
     title="The Jacobians at all layers by one matrix product per layer, without autograd",
     statement=(r"J_{L-1}=W^{(L)}D_{L-1},\quad J_{l-1}=(J_lW^{(l)})D_{l-1},\quad D_0=I"),
     source=ours("Equations 15 to 22; the recursion is ours"),
@@ -271,7 +270,6 @@ def _fixed_mask(*, inputs: int, active: list[int]) -> list[float]:
 
 ROWS = numeric(
     id="mmd/thm3-moments",
-    items=("Thm3",),
     title=(
         "Mean and variance of a masked normal row's squared norm, for any share of units on"
     ),
@@ -524,7 +522,6 @@ def _one_constant(*, draws: int) -> list[float]:
 
 EQ_11 = statistical(
     id="mmd/eq11",
-    items=("Eq11",),
     title="Models that ignore their input can have the least uniformity loss",
     statement=(
         r"f_{\theta_0+\epsilon_j}(x_i)=c_j\text{ for all }i,\;c_j\sim U(\Delta^{d-1})"

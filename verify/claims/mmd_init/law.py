@@ -205,7 +205,6 @@ def _noise_held_fixed(*, way: str, kind: str, batch: int) -> Array:
 
 LAW = statistical(
     id="mmd/gram",
-    items=("Gram",),
     title="Noise sampled on layer outputs has the same law as noise on the weights",
     statement=(
         r"HE^T+1b^T\sim N(0,C),\quad C=\tfrac{s^2}{n_{in}}HH^T+\tfrac{s^2}{n_{out}}11^T"
@@ -230,7 +229,6 @@ LAW = statistical(
 
 SLOPE = statistical(
     id="mmd/gram-slope",
-    items=("Gram",),
     title=(
         "Gradients through noise on outputs have the mean of those through noise on weights"
     ),
@@ -300,7 +298,6 @@ def _covariance(*, sampler: str, inputs: str, depth: int, biases: float = 1.0) -
 
 COVARIANCE = statistical(
     id="mmd/gram-covariance",
-    items=("Gram",),
     title="The covariance of a layer's outputs on a batch under noise on its parameters",
     statement=(
         r"\operatorname{Cov}(HE_i+e_i1)=C=\tfrac{s^2}{n_{in}}HH^T+\tfrac{s^2}{n_{out}}11^T"

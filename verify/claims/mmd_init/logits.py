@@ -148,7 +148,6 @@ def _found_logits(*, way: Any, batch: int) -> list[float]:
 
 LOGITS = closed(
     id="mmd/gram-logits",
-    items=("Gram",),
     title="Logits under noise, and their gradients, follow the definition layer by layer",
     statement=r"HW^T+b+Lz,\quad LL^T=\tfrac{s^2}{n_{in}}HH^T+\tfrac{s^2}{n_{out}}11^T",
     where="Section 3.3, on the noise",
@@ -199,7 +198,6 @@ def _found_root(*, kind: str) -> list[float]:
 
 ROOT = closed(
     id="mmd/gram-root",
-    items=("Gram",),
     title="Singular covariances are regularised by the smallest sufficient power of ten",
     statement=r"LL^T=C+10^{k}\cdot10^{-9}\,\tfrac{\operatorname{tr}C}{n}I",
     where="Section 3.3, on the noise",

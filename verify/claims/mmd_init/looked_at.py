@@ -178,7 +178,6 @@ def _found_distance(*, count: int) -> list[float]:
 
 DISTANCE = closed(
     id="mmd/fig1-distance",
-    items=("Fig1",),
     title="Distances from uniformity are Kolmogorov-Smirnov distances",
     statement=r"\sup_t|\hat F(t)-t|",
     where="Figure 1",
@@ -229,7 +228,6 @@ def _found_start(*, kind: Any, uniform: bool) -> list[float]:
 
 STARTS = closed(
     id="mmd/prelim-starts",
-    items=("Prelim",),
     title="He's and Xavier's initialisations are PyTorch's, normal or uniform, biases zero",
     statement=r"\operatorname{Var}W=\tfrac2{n_{in}}\text{ or }\tfrac2{n_{in}+n_{out}}",
     where="Section 4, on baselines",
@@ -257,7 +255,6 @@ def _found_module(*, norm: bool) -> list[float]:
 
 MODULE = closed(
     id="mmd/prelim-given",
-    items=("Prelim",),
     title="A learned start is returned as a PyTorch module, with or without normalisation",
     statement=r"f(x)=W_3\sigma(\nu(W_2\sigma(\nu(W_1x+b_1))+b_2))+b_3",
     where="Section 4, on baselines",
@@ -319,7 +316,6 @@ def _found_found(*, leave: bool, grace: int) -> list[float]:
 
 FOUND = closed(
     id="mmd/degenerate-found",
-    items=("Degenerate",),
     title="A degenerate start is detected at its second degenerate window in a row",
     statement=r"\bar c_{w-1},\bar c_w\ge\tfrac12,\quad w>\text{grace}",
     where="Appendix B.3.1; leaving such starts is ours",

@@ -44,7 +44,6 @@ def _share_constant(*, classes: int, models: int, inputs: int) -> float:
 
 CONSTANT = numeric(
     id="mmd/ds",
-    items=("DS",),
     title=(
         "DS: the share of perturbed models that leave some class of a minibatch unpredicted"
     ),
@@ -138,7 +137,6 @@ def _measure_blocked(*, seed: int) -> list[int]:
 
 BLOCKED = numeric(
     id="mmd/dead-gradient",
-    items=("Dead",),
     title="Parameters that lead into a unit that is off on all inputs have no gradient",
     statement=(
         r"x_{l,j}\le0\text{ on all inputs}\Rightarrow"

@@ -40,7 +40,6 @@ def _weights_alone(*, widths: list[int], scale: float) -> list[float]:
 
 SIGMA = numeric(
     id="mmd/sigma",
-    items=("Sigma",),
     title="The variance of the noise on every parameter, and its squared norm",
     statement=(
         r"\operatorname{Var}W_{ij}=s^2/n_{in},\;\operatorname{Var}b_i=s^2/n_{out}"
@@ -77,7 +76,6 @@ def _on_the_sphere(*, radius: float, dimension: int) -> float:
 
 BALL = numeric(
     id="mmd/claim1-ball",
-    items=("Claim1",),
     title="The mean squared norm of a uniform point in a ball",
     statement=r"E\|\theta-\theta_0\|^2=\frac{r^2m}{m+2},\quad\theta\sim U(B_r(\theta_0))",
     source=ours("Claim 1; the moment is ours"),
@@ -172,7 +170,6 @@ def _predict_farthest(
 
 SUPPORT = numeric(
     id="mmd/claim1-support",
-    items=("Claim1",),
     title="On a ball of parameters, softmax predictions stay away from the vertices",
     statement=(
         r"\min_{\|\theta-\theta_0\|\le r}f_\theta(x)_2"
@@ -211,7 +208,6 @@ def _measure_total(*, parts: list[float], weights: list[float]) -> float:
 
 EQ_23 = numeric(
     id="mmd/eq23",
-    items=("Eq23",),
     title="The total loss adds three losses, two of them with weights 0.4 and 1",
     statement=r"L=L_{uni}+\lambda L_{sd}+\xi L_{iod},\quad\lambda=0.4,\;\xi=1",
     source=quoted("Equation 23 and section 3.3"),
@@ -249,7 +245,6 @@ def _constant_ones_too(*, classes: int) -> list[int]:
 
 PRELIM = numeric(
     id="mmd/prelim",
-    items=("Prelim",),
     title="Ten digits give 1,022 binary tasks, 511 up to swapping the labels",
     statement=r"2^{10}-2=1022",
     source=quoted("Section 4"),

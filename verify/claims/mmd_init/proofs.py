@@ -199,7 +199,6 @@ def _detachment(a: float, b: float, c: float) -> float:
 CLAIMS = (
     proof(
         id="mmd/lem1-proof",
-        items=("Lem1",),
         title=(
             "The exponential moment of a squared normal variable, by integration"
             " (symbolic proof)"
@@ -244,7 +243,6 @@ CLAIMS = (
     ),
     proof(
         id="mmd/thm3-proof",
-        items=("Thm3",),
         title=(
             "Mean and variance of a masked row's squared norm, for every width"
             " (symbolic proof)"
@@ -262,7 +260,6 @@ CLAIMS = (
     ),
     proof(
         id="mmd/sigma-proof",
-        items=("Sigma",),
         title=(
             "The mean squared norm of the noise, for every width and scale (symbolic proof)"
         ),
@@ -288,7 +285,6 @@ CLAIMS = (
     ),
     proof(
         id="mmd/est-proof",
-        items=("Est",),
         title=(
             "What the diagonal terms add to the MMD estimate, for every kernel"
             " (symbolic proof)"
@@ -305,7 +301,6 @@ CLAIMS = (
     ),
     proof(
         id="mmd/seg-proof",
-        items=("Seg",),
         title="The kernel means on the segment, by integration (symbolic proof)",
         statement=r"h_\gamma(p) = \frac{\gamma\sqrt\pi}2 \Big[\mathrm{erf}\frac p\gamma"
         r" + \mathrm{erf}\frac{1 - p}\gamma\Big], \quad E\,k = \gamma\sqrt\pi\,"

@@ -265,7 +265,6 @@ def _equal_means(*, kind: str, seed: int, gamma: float) -> list[bool]:
 
 ZERO = numeric(
     id="mmd/eq3-zero",
-    items=("Eq3",),
     title="The squared MMD is never negative, and zero only for equal laws",
     statement=r"MMD(p,q)\ge0,\quad=0\iff p=q",
     source=quoted("Equation 3, after Gretton et al. 2012"),
@@ -306,7 +305,6 @@ ONE_CLASS = tuple(
         title=title,
         statement=statement,
         source=as_read("Figure 1 (b) and appendix B.1"),
-        quick=False,
         unit="points",
         withstands=UNLABELLED,
         uses=("mmd/ds", *uses),

@@ -53,7 +53,6 @@ def _whole_line(*, gamma: float) -> float:
 
 MEAN = numeric(
     id="mmd/seg-mean",
-    items=("Seg",),
     title="The mean kernel of two uniform points of the segment",
     statement=(
         r"E\,k(u,u')=\gamma\sqrt\pi\operatorname{erf}(1/\gamma)"

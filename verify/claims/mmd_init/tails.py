@@ -1,8 +1,8 @@
 """How far normal perturbations go: Theorem 1 and the lemmas of its proof."""
 
-import functools
 import itertools
 import math
+from functools import cache, partial
 from typing import Any
 
 import mpmath
@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from theory import mmd
 from verify.claim import adversarial, grid, numeric
-from verify.claims._predictors import always, changed, mapped, scaled, times
+from verify.claims._predictors import (
+    always,
+    changed,
+    drawn,
+    mapped,
+    scaled,
+    times,
+)
 from verify.claims._searches import searched
 from verify.claims.mmd_init._sources import ours, quoted
 from verify.compare import AgreesTo, AtMost, Outcome
@@ -32,12 +39,11 @@ def _measure_tail(*, count: int, eta: float) -> Any:
         return mpmath.gammainc(mpmath.mpf(count) / 2, half, regularized=True)
 
 
-def _predict_printed(*, count: int, eta: float) -> float:
-    return mmd.tail_bound(_radius(count, eta), 1.0, count)
+def _bound(*, count: int, eta: float, form: Any = "printed") -> float:
+    return mmd.tail_bound(_radius(count, eta), 1.0, count, form=form)
 
 
-def _predict_sharp(*, count: int, eta: float) -> float:
-    return mmd.tail_bound(_radius(count, eta), 1.0, count, form="sharp")
+_sharp = partial(_bound, form="sharp")
 
 
 def _predict_exact(*, count: int, eta: float) -> float:
@@ -60,7 +66,6 @@ _GRID = tuple(
 
 EXACT = numeric(
     id="mmd/thm1-exact",
-    items=("Thm1",),
     title="With equal variances, the norm of the noise has a chi-square tail",
     statement=r"P(\|\theta-\theta_0\|\ge r)=Q\bigl(\tfrac m2,\tfrac{r^2}{2\sigma^2}\bigr)",
     source=ours("Theorem 1; the exact law is ours"),
@@ -76,7 +81,6 @@ EXACT = numeric(
 PRINTED = numeric(
     id="mmd/thm1",
     loose=True,
-    items=("Thm1",),
     title="The printed bound of Theorem 1, against the exact tail",
     statement=(
         r"P(\|\theta-\theta_0\|\ge r)\le e^{-\frac18\min\{\eta^2,m\eta\}},\quad"
@@ -84,10 +88,10 @@ PRINTED = numeric(
     ),
     source=quoted("Theorem 1"),
     cases=_GRID,
-    predict=_predict_printed,
+    predict=_bound,
     measure=_measure_tail,
     compare=AtMost(relative=1e-13),
-    must_refute=mapped(_predict_printed, _HALF, lambda bound: bound**4),
+    must_refute=mapped(_bound, _HALF, lambda bound: bound**4),
     uses=("mmd/lem1", "mmd/lem2", "mmd/lem3", "mmd/prop1"),
     finding="At m = 100 and eta = 0.5 it is 0.969, where the tail is 0.0009.",
     figure="mmd_vacuous_tail",
@@ -101,10 +105,10 @@ SHARP = numeric(
     statement=r"P(\|\theta-\theta_0\|\ge r)\le e^{-\frac m8\min\{\eta^2,\eta\}}",
     source=ours("Theorem 1; the sharper form is ours, by the same proof"),
     cases=_GRID,
-    predict=_predict_sharp,
+    predict=_sharp,
     measure=_measure_tail,
     compare=AtMost(relative=1e-13),
-    must_refute=mapped(_predict_sharp, _HALF, lambda bound: bound**4),
+    must_refute=mapped(_sharp, _HALF, lambda bound: bound**4),
     uses=("mmd/thm1",),
     finding=(
         "The sum of squared variances is at most m alpha^2; the printed proof uses the"
@@ -158,7 +162,6 @@ _GROUPS = searched(
 UNEQUAL = adversarial(
     id="mmd/thm1-unequal",
     loose=True,
-    items=("Thm1",),
     title="All three forms of Theorem 1, against exact tails of unequal variances",
     statement=(
         r"P(\|\epsilon\|\ge r)\le e^{-\frac18\min\{(r^2-\sum\sigma_i^2)^2/"
@@ -218,7 +221,6 @@ def _root_of_the_value(**case: Any) -> float:
 
 VALUES = numeric(
     id="mmd/thm1-values",
-    items=("Thm1",),
     title="Values of all three forms of Theorem 1, on both sides of their minima",
     statement=(
         r"e^{-\frac18\min\{\eta^2,m\eta\}},\quad e^{-\frac m8\min\{\eta^2,\eta\}},\quad "
@@ -370,7 +372,7 @@ INTERMEDIATE = numeric(
 _LAMBDAS = (-0.2499, -0.2, -0.1, -1e-6, 0.0, 1e-6, 0.1, 0.2, 0.2499)
 
 
-@functools.cache
+@cache
 def _log_moment(lam: Any) -> Any:
     """The mean of exp(lambda (z^2 - 1)) over a normal z, by quadrature."""
     if lam == 0:
@@ -391,7 +393,6 @@ def _measure_moment(*, lam: float) -> Any:
 
 MOMENT = numeric(
     id="mmd/lem1-moment",
-    items=("Lem1",),
     title="The exponential moment of a squared normal variable",
     statement=(
         r"\log E\,e^{\lambda(z^2-1)}=-\lambda-\tfrac12\log(1-2\lambda),\quad"
@@ -415,7 +416,6 @@ def _predict_lemma(*, lam: float) -> float:
 
 LEM_1 = numeric(
     id="mmd/lem1",
-    items=("Lem1",),
     title="A squared normal variable is sub-exponential with parameters (4, 4)",
     statement=r"\log E\,e^{\lambda(z^2-1)}\le2\lambda^2,\quad|\lambda|<\tfrac14",
     source=quoted("Lemma 1"),
@@ -444,7 +444,6 @@ def _factor_once(*, factor: float, share: float) -> float:
 
 LEM_2 = numeric(
     id="mmd/lem2",
-    items=("Lem2",),
     title="Scaling a sub-exponential variable scales its two parameters",
     statement=(
         r"x\in SE(\nu^2,\alpha)\;\Rightarrow\;\sigma^2x\in SE(\sigma^4\nu^2,\sigma^2\alpha)"
@@ -486,7 +485,6 @@ _SUMS = ([1.0] * 3, [1.0] * 10, [0.1, 0.5, 2.0])
 
 LEM_3 = numeric(
     id="mmd/lem3",
-    items=("Lem3",),
     title=(
         "Sums of sub-exponential variables add one parameter and take the"
         " largest of the other"
@@ -585,7 +583,9 @@ def _measure_excess(
         return _pairs(variances, mean + mpmath.mpf(t))
 
 
-def _variable(variances: list[float] | None, share: float) -> mmd.SubExponential:
+def _variable(
+    variances: list[float] | None = None, share: float = 0.0
+) -> mmd.SubExponential:
     if variances is None:
         # Any alpha will do: one from which on both parts of the bound are the same.
         nu_squared = float(_two_points(share)[2])
@@ -593,22 +593,19 @@ def _variable(variances: list[float] | None, share: float) -> mmd.SubExponential
     return _sum_of([v for v in variances for _ in range(2)])
 
 
-def _predict_excess(
-    *, variances: list[float] | None = None, t: float = 1.0, share: float = 0.0
-) -> float:
-    return _variable(variances, share).tail_bound(t)
+@drawn(_variable)
+def _predict_excess(found: mmd.SubExponential, t: float = 1.0) -> float:
+    return found.tail_bound(t)
 
 
-def _squares_alone(
-    *, variances: list[float] | None = None, t: float = 1.0, share: float = 0.0
-) -> float:
+@drawn(_variable)
+def _squares_alone(found: mmd.SubExponential, t: float = 1.0) -> float:
     """The normal part for large t as well, without its half."""
-    return math.exp(-t * t / _variable(variances, share).nu_squared)
+    return math.exp(-t * t / found.nu_squared)
 
 
 PROP_1 = numeric(
     id="mmd/prop1",
-    items=("Prop1",),
     title="The tail of a sub-exponential variable: Gaussian at first, then exponential",
     statement=(r"P(x-Ex\ge t)\le\exp\bigl(-\tfrac12\min\{t^2/\nu^2,\,t/\alpha\}\bigr)"),
     source=quoted("Proposition 1, after Wainwright 2019"),
@@ -649,7 +646,6 @@ def _larger_part(*, nu_squared: float, alpha: float, t: float) -> float:
 
 PROP_1_VALUES = numeric(
     id="mmd/prop1-values",
-    items=("Prop1",),
     title="Values of both parts of the tail bound for sub-exponential variables",
     statement=r"\exp\bigl(-\tfrac12\min\{t^2/\nu^2,\,t/\alpha\}\bigr)",
     source=quoted("Proposition 1, after Wainwright 2019"),

@@ -193,7 +193,6 @@ def _found_degeneracy(*, classes: int) -> list[float]:
 
 DEGENERACY = closed(
     id="mmd/eq14-loss",
-    items=("Eq14",),
     title="The degeneracy loss is the largest mean distance from a vertex, less its floor",
     statement=r"\max\{\max_iE_x\|v^{(i)}-f(x)\|,d^{-1/2}\}-d^{-1/2}",
     where="Equation (14)",

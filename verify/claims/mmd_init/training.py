@@ -66,7 +66,6 @@ NEARER = _effect(
     source=as_read("Claim 1 and Figure 1"),
     figure="mmd_figure_1",
     axes={"lam": (0.0, 0.4), "xi": (0.0, 1.0)},
-    quick=False,
     version=3,
     uses=("mmd/fig1-distance",),
 )
@@ -86,7 +85,6 @@ _uniform_claim = partial(
     least=0.0,
     wrong=(None, -0.05),
     source=as_read("Claim 1 and Figure 1 (a)"),
-    quick=False,
     version=3,
 )
 
@@ -94,7 +92,6 @@ UNIFORM_LAW = _uniform_claim(
     partial(_third, np.max, ALONE),
     id="mmd/claim1-uniform",
     runs=UNIFORM,
-    items=("Claim1",),
     title="Pre-training for uniformity lowers the largest distance from uniform to a third",
     statement=r"\max_xD_{KS}\text{ after}\le\tfrac13\text{ before}\;(L_{uni})",
     figure="mmd_figure_1",
@@ -110,7 +107,6 @@ UNIFORM_OURS = _uniform_claim(
         " differ by too much for eight of them to decide, at either size."
     ),
     runs=REGULARISED,
-    items=("Claim1",),
     title="With both regularisers, too, the largest distance from uniform falls to a third",
     statement=r"\max_xD_{KS}\text{ after}\le\tfrac13\text{ before}"
     r"\;(L_{uni}+0.4L_{sd}+L_{iod})",
@@ -153,7 +149,6 @@ FIGURE_1B = _trained(
     statement=r"\operatorname{median}_\epsilon\operatorname{sd}_x\,f(x)_1\le0.05",
     source=as_read("Figure 1 (b)"),
     figure="mmd_figure_1",
-    quick=False,
     version=2,
 )
 
@@ -187,6 +182,7 @@ FIGURE_2 = _effect(
     partial(_around, NOISES[0]),
     0.1,
     id="mmd/Fig2",
+    quick=True,
     runs=DETACHED,
     items=("Fig2", "Eq20", "Eq22"),
     title=("Minimising the detachment loss at a start lowers it nearby (small noise)"),
@@ -201,6 +197,7 @@ FIGURE_2_CHOSEN = _trained(
     measure=partial(_around, 0.5),
     **unmet((0.1, None), (None, 0.0)),
     id="mmd/Fig2-chosen",
+    quick=True,
     runs=DETACHED,
     items=("Fig2", "Fig2chosen"),
     title=("Minimising the detachment loss at a start lowers it nearby (chosen noise)"),
@@ -228,7 +225,6 @@ FIGURE_2_LESS = _effect(
     0.1,
     id="mmd/Fig2-less",
     runs=DETACHED,
-    items=("Fig2",),
     title="Minimising the detachment loss at a start does less nearby the larger the noise",
     statement=(
         r"\log\frac{L_{iod}(\theta_0+\epsilon)\text{ at first}}{\text{at last}}:\quad "
@@ -236,7 +232,6 @@ FIGURE_2_LESS = _effect(
     ),
     source=as_read("Appendix B.2"),
     axes={"s2": NOISES[1:]},
-    quick=False,
     uses=("mmd/Fig2-chosen",),
     finding=(
         "At the least noise alone it falls. At the others it rises, on the mean most at"
@@ -263,13 +258,11 @@ FIGURE_3 = _effect(
     wrong=(None, -0.01),
     id="mmd/Fig3",
     runs=SWEEP,
-    items=("Fig3",),
     title="A larger weight on the degeneracy loss leaves more of the uniformity loss",
     statement=r"L_{uni}\text{ at the end}:\quad\lambda=0.2\;<\;\lambda=1",
     source=as_read("Figure 3 and appendix C.2"),
     figure="mmd_figure_3",
     axes={"s2": NOISES},
-    quick=False,
     version=3,
     finding="At the largest noise four starts do not decide.",
 )
@@ -304,7 +297,6 @@ NOT_MONOTONE = _trained(
     source=as_read("Caption of Figure 3"),
     figure="mmd_figure_3",
     axes={"s2": NOISES[2:]},
-    quick=False,
     uses=("mmd/Fig3",),
     finding=(
         "In narrow networks it rises by no more than minibatches make it rise at the"
@@ -333,7 +325,6 @@ BOTH_FALL = _effect(
     statement=r"L_{uni},L_{sd}\text{ in the first window}>\text{in the last three}",
     source=quoted("Section 3.3 and appendix C.3"),
     axes={"term": ("uniformity", "degeneracy")},
-    quick=False,
     finding=(
         "The uniformity loss does by much, the degeneracy loss by little: at"
         " initialisation all predictions are near one half and hardly favour a class;"
@@ -380,8 +371,8 @@ EQ_5 = effect(
     0.01,
     withstands={"shuffled": "a distance travelled is one whatever the labels are"},
     id="mmd/eq5",
+    quick=True,
     runs=NETWORKS.looks("distance"),
-    items=("Eq5",),
     title=(
         "In training, parameters leave their initial values like log t, not like its root"
     ),

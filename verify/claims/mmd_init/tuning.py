@@ -183,7 +183,6 @@ def _found_tuning(*, norm: bool, frozen: bool, widths: list[int]) -> list[float]
 
 TUNING = closed(
     id="mmd/prelim-steps",
-    items=("Prelim",),
     title="Fine-tuning keeps the best epoch of PyTorch's Adam, network by network",
     statement=r"\theta^*=\theta_{e^*},\qquad e^*=\operatorname{argmin}_eL_{val}(\theta_e)",
     where="Section 4, on training and evaluation",
@@ -252,7 +251,6 @@ def _found_labels(*, norm: bool, frozen: bool) -> list[float]:
 
 LABELS = closed(
     id="mmd/tab1-random",
-    items=("Tab1",),
     title="Random labels are learned by PyTorch's Adam, and the best window is kept",
     statement=r"\theta^*=\theta_{t^*},\qquad t^*=\operatorname{argmin}\bar L_{window}",
     where="Section 4, on baselines, and appendix D.2",
@@ -297,7 +295,6 @@ def _found_images(*, side: Any, limit: int) -> list[float]:
 
 IMAGES = closed(
     id="mmd/prelim-images",
-    items=("Prelim",),
     title="Images are standardised by the mean and deviation of all training pixels",
     statement=r"x\mapsto(x-\bar x)/\sqrt{\overline{(x-\bar x)^2}}",
     where="Section 4, on datasets",
@@ -351,7 +348,6 @@ def _found_draws(*, classes: int, per_class: int, tasks: int) -> list[list[int]]
 
 DRAWS = closed(
     id="mmd/prelim-draws",
-    items=("Prelim",),
     title="Tasks are non-constant labellings, with examples drawn class by class",
     statement=r"\tau\in\{0,1\}^C\setminus\{0,1\},\quad N,\tfrac N5\text{ a class}",
     where="Section 4, on tasks",
@@ -389,7 +385,6 @@ def _found_module(*, flat: bool) -> list[float]:
 
 MODULE = closed(
     id="mmd/prelim-module",
-    items=("Prelim",),
     title="A sequential PyTorch module is read with every weight and bias",
     statement=r"f(x)=W_3\sigma(W_2\sigma(W_1x+b_1)+b_2)+b_3",
     where="Appendix D.1",

@@ -19,10 +19,6 @@ from verify.compare import AgreesTo, Estimate, MeanEquals
 _DRAWS = 100_000
 
 
-def _predict_points(*, classes: int, seed: int) -> Array:
-    return mmd.simplex_sample(4, classes, generator=np.random.default_rng([70, seed]))
-
-
 def _measure_points(*, classes: int, seed: int) -> list[Any]:
     """Divide the same exponential numbers by their sum, exactly."""
     e = np.random.default_rng([70, seed]).standard_exponential((4, classes))
@@ -31,8 +27,9 @@ def _measure_points(*, classes: int, seed: int) -> list[Any]:
         return [v / mpmath.fsum(row) for row in exact for v in row]
 
 
-def _predict_flat(*, classes: int, seed: int) -> Array:
-    return _predict_points(classes=classes, seed=seed).ravel()
+def _predict_points(*, classes: int, seed: int) -> Array:
+    rng = np.random.default_rng([70, seed])
+    return mmd.simplex_sample(4, classes, generator=rng).ravel()
 
 
 def _folded_normal(*, classes: int, seed: int) -> Array:
@@ -43,12 +40,11 @@ def _folded_normal(*, classes: int, seed: int) -> Array:
 
 SAMPLER = numeric(
     id="mmd/eq2",
-    items=("Eq2",),
     title="Points of the simplex are exponential variables divided by their sum",
     statement=r"u=e/\textstyle\sum_ie_i,\quad e_i\sim\mathrm{Exp}(1)",
     source=quoted("Equation 2"),
     cases=grid(classes=(2, 3, 10), seed=0),
-    predict=_predict_flat,
+    predict=_predict_points,
     measure=_measure_points,
     # A sum of ten numbers and a division.
     compare=AgreesTo(relative=5e-15),
@@ -120,7 +116,6 @@ def _one_by_one(*, classes: int, seed: int) -> Array:
 
 UNIFORM = statistical(
     id="mmd/eq2-uniform",
-    items=("Eq2",),
     title="Exponential variables divided by their sum are uniform on the simplex",
     statement=(
         r"P(u_1>a_1,\dots,u_k>a_k)=(1-\textstyle\sum_ia_i)^{d-1},\quad "
@@ -164,7 +159,6 @@ def _measure_moments(*, classes: int) -> list[Any]:
 
 MOMENTS = numeric(
     id="mmd/eq2-moments",
-    items=("Eq2",),
     title="Mean and covariance of a uniform point of the simplex",
     statement=(
         r"E\,u_i=\tfrac1d,\quad\operatorname{Var}u_i=\frac{d-1}{d^2(d+1)},\quad"
@@ -214,7 +208,6 @@ def _predict_discrepancy(x: Array, y: Array, bandwidths: list[float]) -> list[fl
 
 EQ_3 = numeric(
     id="mmd/eq3",
-    items=("Eq3",),
     title="The squared MMD of two laws is symmetric and invariant under rotation and shift",
     statement=(
         r"\mathrm{MMD}=E\,k(x,x')-2E\,k(x,y)+E\,k(y,y'),\quad "
@@ -253,11 +246,9 @@ def _by_pairs(x: Array, y: Array, bandwidths: list[float]) -> tuple[Any, ...]:
     return xx, yy, xy, len(gammas)
 
 
-def _measure_estimates(
-    *, classes: int, sizes: list[int], bandwidths: list[float], seed: int
-) -> list[Any]:
-    x, y = laws(classes, sizes, seed)
-    m, n = sizes
+@drawn(laws)
+def _measure_estimates(x: Array, y: Array, bandwidths: list[float]) -> list[Any]:
+    m, n = len(x), len(y)
     with mpmath.workdps(30):
         xx, yy, xy, top = _by_pairs(x, y, bandwidths)
         u = xx / (m * (m - 1)) + yy / (n * (n - 1)) - 2 * xy / (m * n)
@@ -283,7 +274,6 @@ def _one_estimator(x: Array, y: Array, bandwidths: list[float]) -> list[float]:
 
 ESTIMATES = numeric(
     id="mmd/est",
-    items=("Est",),
     title="The difference between the biased and the unbiased estimate of the squared MMD",
     statement=(
         r"V=U+\tfrac1M\bigl(k(0)-\overline{k}_{xx}\bigr)"
@@ -366,21 +356,20 @@ def _measure_median(*, classes: int, sizes: list[int], seed: int) -> list[float]
     return [float(np.median(distances.numpy())), float(distances.median())]
 
 
-def _predict_median(*, classes: int, sizes: list[int], seed: int) -> list[float]:
-    x, y = laws(classes, sizes, seed)
+@drawn(laws)
+def _predict_median(x: Array, y: Array) -> list[float]:
     return [mmd.median_bandwidth(x, y), mmd.median_bandwidth(x, y, rule="lower")]
 
 
-def _cross_alone(*, classes: int, sizes: list[int], seed: int) -> list[float]:
+@drawn(laws)
+def _cross_alone(x: Array, y: Array) -> list[float]:
     """Distances between the two samples alone."""
-    x, y = laws(classes, sizes, seed)
     cross = [float(np.linalg.norm(a - b)) for a, b in itertools.product(x, y)]
     return [float(np.median(cross))] * 2
 
 
 MEDIAN = numeric(
     id="mmd/c1",
-    items=("C1",),
     title="The bandwidth is the median of all pairwise distances in the pool",
     statement=(
         r"\gamma_{med}=\operatorname{median}\text{ of }\tbinom M2+MN+\tbinom N2"
@@ -431,7 +420,6 @@ def _predict_kernel(*, median: float, first: int = 0) -> Array:
 
 KERNEL = numeric(
     id="mmd/c1-kernel",
-    items=("C1",),
     title="The kernel is a sum of nine Gaussians, at 1/16 to 16 times the median bandwidth",
     statement=r"k=\textstyle\sum_{i=-4}^4k_{2^i\gamma_{med}},\quad k(0)=9",
     source=quoted("Appendix C.1"),

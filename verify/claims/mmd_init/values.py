@@ -38,7 +38,9 @@ def _of_table(
     return table[model, _NAMES[start], column][SHOTS.index(shots)]
 
 
-def _accuracy_cell(method: str, start: str, shots: int) -> tuple[float, float]:
+def _accuracy_cell(
+    method: str, start: str, shots: int, **_case: Any
+) -> tuple[float, float]:
     """Return the paper's accuracy, and how far chance may take ours from it.
 
     Twice the deviation of what differs: twenty tasks there and twenty others here, and
@@ -50,7 +52,9 @@ def _accuracy_cell(method: str, start: str, shots: int) -> tuple[float, float]:
     return mean, 2.0 * math.sqrt(variance)
 
 
-def _spread_cell(method: str, start: str, shots: int) -> tuple[float, float]:
+def _spread_cell(
+    method: str, start: str, shots: int, **_case: Any
+) -> tuple[float, float]:
     """Return the paper's deviation over tasks, and how far chance may take ours from it.
 
     As above; a deviation of n normal numbers has itself one of 1/sqrt(2 (n - 1)) of it.
@@ -60,36 +64,30 @@ def _spread_cell(method: str, start: str, shots: int) -> tuple[float, float]:
     return mean, 2.0 * math.sqrt(variance)
 
 
-Cell = Callable[[str, str, int], tuple[float, float]]
-"""Method, start and labels to the paper's number, and how far chance may take ours."""
-Measured = Callable[[str, str, str, int], Array]
-"""Method, scale, start and labels to the numbers of networks, by start."""
+Cell = Callable[..., tuple[float, float]]
+"""Of a case, the paper's number and how far chance may take ours."""
+Measured = Callable[..., Array]
+"""Of a case, the numbers of networks, by start."""
 
 
-def _as_printed(
-    cell: Cell, *, method: str, start: str, shots: int, **_case: Any
-) -> Limits:
+def _as_printed(cell: Cell, **case: Any) -> Limits:
     """Allow what chance does, around the printed number."""
-    _, allowed = cell(method, start, shots)
+    _, allowed = cell(**case)
     return -allowed, allowed
 
 
-def _of_other_labels(
-    cell: Cell, *, method: str, start: str, shots: int, **_case: Any
-) -> Limits:
+def _of_other_labels(cell: Cell, *, shots: int, **case: Any) -> Limits:
     """The number with four times the labels, or a quarter."""
     other = 4 * shots if 4 * shots in SHOTS else shots // 4
-    mean, allowed = cell(method, start, other)
-    apart = mean - cell(method, start, shots)[0]
+    mean, allowed = cell(shots=other, **case)
+    apart = mean - cell(shots=shots, **case)[0]
     return apart - allowed, apart + allowed
 
 
-def _beside_printed(
-    measured: Measured, cell: Cell, *, scale: str, method: str, start: str, shots: int
-) -> Contrast:
+def _beside_printed(measured: Measured, cell: Cell, **case: Any) -> Contrast:
     """The number of a method's networks, and the paper's."""
-    found = measured(method, scale, start, shots)
-    return Contrast(found, np.full_like(found, cell(method, start, shots)[0]))
+    found = measured(**case)
+    return Contrast(found, np.full_like(found, cell(**case)[0]))
 
 
 def _look(*, method: str, start: str, **case: Any) -> tuple[Any, ...]:
@@ -108,7 +106,6 @@ def _values(
         items=(f"Tab{table}", "Values"),
         assumptions=("within twice the deviation that other tasks and four runs make",),
         source=quoted(f"Table {table}"),
-        quick=False,
         larger_cases={
             "gpu": grid(scale="paper", method=methods, **BY_START, shots=SHOTS)
         },
@@ -178,18 +175,25 @@ PAIRS = {"labels": "labels-bn", "none-bn": "labels-bn", "labels-bn": "labels"}
 """Of each method another, from whose difference its own is to be told."""
 
 
+def _cells(start: str | None, shots: int | None) -> list[tuple[str, int]]:
+    """Return a cell, or all of a row where none is named."""
+    if start is None or shots is None:
+        return [(start, shots) for start in STARTS for shots in SHOTS]
+    return [(start, shots)]
+
+
 def _printed_difference(
-    rival: str, cells: Sequence[tuple[str, int]]
+    rival: str, start: str | None = None, shots: int | None = None, **_case: Any
 ) -> tuple[float, float]:
     """Return the paper's mean of cells, a method's less the plain start's.
 
     Behind it stands twice the error that four runs of each leave.
     """
     differences, variances = [], []
-    for start, shots in cells:
+    cells = _cells(start, shots)
+    for cell in cells:
         (own, its), (plain, plains) = (
-            _of_table(_printed.ACCURACY, method, start, shots)
-            for method in (rival, "none")
+            _of_table(_printed.ACCURACY, method, *cell) for method in (rival, "none")
         )
         differences.append(own - plain)
         variances.append((its**2 + plains**2) / _printed.RUNS)
@@ -197,46 +201,27 @@ def _printed_difference(
     return sum(differences) / len(cells), 2.0 * error
 
 
-EACH = tuple((start, shots) for start in STARTS for shots in SHOTS)
-"""Cells of a row."""
-
-
-def _cells(start: str | None, shots: int | None) -> tuple[tuple[str, int], ...]:
-    """Return a cell, or all of them where none is named."""
-    return EACH if start is None or shots is None else ((start, shots),)
-
-
-def _as_printed_apart(
-    *, rival: str, start: str | None = None, shots: int | None = None, **_case: Any
-) -> Limits:
+def _as_printed_apart(**case: Any) -> Limits:
     """Allow what four runs of each method do."""
-    _, allowed = _printed_difference(rival, _cells(start, shots))
+    _, allowed = _printed_difference(**case)
     return -allowed, allowed
 
 
-def _of_other_methods(
-    *, rival: str, start: str | None = None, shots: int | None = None, **_case: Any
-) -> Limits:
+def _of_other_methods(*, rival: str, **case: Any) -> Limits:
     """The printed difference of another method: alone for both, both for alone."""
-    cells = _cells(start, shots)
-    other, allowed = _printed_difference(PAIRS[rival], cells)
-    apart = other - _printed_difference(rival, cells)[0]
+    other, allowed = _printed_difference(PAIRS[rival], **case)
+    apart = other - _printed_difference(rival, **case)[0]
     return apart - allowed, apart + allowed
 
 
-def _apart(
-    *, scale: str, rival: str, start: str | None = None, shots: int | None = None
-) -> Contrast:
+def _apart(*, scale: str, rival: str, **cell: Any) -> Contrast:
     """A method's accuracy less the plain start's, and that difference as printed."""
-    cells = _cells(start, shots)
-    found = np.mean(
-        [
-            by_method(rival, scale, s, n) - by_method("none", scale, s, n)
-            for s, n in cells
-        ],
-        axis=0,
-    )
-    return Contrast(found, np.full_like(found, _printed_difference(rival, cells)[0]))
+    each = [
+        by_method(rival, scale, *one) - by_method("none", scale, *one)
+        for one in _cells(cell.get("start"), cell.get("shots"))
+    ]
+    found = np.mean(each, axis=0)
+    return Contrast(found, np.full_like(found, _printed_difference(rival, **cell)[0]))
 
 
 _differing = partial(
@@ -253,7 +238,6 @@ _differing = partial(
         ),
     ),
     source=quoted("Table 1"),
-    quick=False,
     uses=tuple(claim.id for claim in VALUES),
 )
 
@@ -263,7 +247,7 @@ DIFFERENCES = (
         title="On the mean of cells, methods differ from the plain start as in Table 1",
         statement=(
             r"\operatorname{mean}_{cells}(\text{method}-\text{scratch})="
-            + r",\,".join(f"{_printed_difference(r, EACH)[0]:.2f}" for r in RIVALS)
+            + r",\,".join(f"{_printed_difference(r)[0]:.2f}" for r in RIVALS)
             + r"\text{ (R.label; BN; BN, R.label)}"
         ),
         larger_cases={"gpu": grid(scale="paper", rival=RIVALS)},

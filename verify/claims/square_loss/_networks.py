@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import mpmath
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -133,6 +134,20 @@ def slopes_of(p: Problem) -> tuple[Array, ...]:
     return gradients(square_error(p.rho, outputs(leaves, p.x), p.labels), leaves)
 
 
+def moves_of(p: Problem) -> list[Array]:
+    """Return the velocities of a problem's directions on their spheres."""
+    pairs = zip(p.directions, slopes_of(p), strict=True)
+    return [-projected(v, slope) for v, slope in pairs]
+
+
+def held(p: Problem) -> list[Array]:
+    """Return the directions' velocities with the multiplier of Equation 1 in the loss."""
+    f = values(p.directions, p.x)
+    multiplier = -p.rho * np.sum((p.rho * f - p.labels) * f)
+    pairs = zip(p.directions, slopes_of(p), strict=True)
+    return [-slope - 2.0 * multiplier * v for v, slope in pairs]
+
+
 def jacobians(directions: Sequence[Array], x: Array) -> tuple[Array, ...]:
     """Return df_n/dV_k of every example, one array (N, n_k, n_{k-1}) a layer."""
     leaves = tensors(directions)
@@ -146,6 +161,25 @@ def single_residuals(directions: Sequence[Array], x: Array) -> Array:
     pairs = zip(directions, jacobians(directions, x), strict=True)
     gaps = [np.linalg.norm(s - v * f, axis=(1, 2)) for v, s in pairs]
     return np.array(gaps) / np.abs(f[:, 0, 0])
+
+
+def largest_margin(rows: Any) -> Any:
+    """Return the largest margin of a unit vector on rows of mpmath, labels in them.
+
+    The shortest w whose products with all rows are one at least has equality on a set of
+    independent rows; each set gives the shortest w with equality there.
+    """
+    best = mpmath.mpf(0)
+    for size in range(1, min(rows.rows, rows.cols) + 1):
+        for chosen in itertools.combinations(range(rows.rows), size):
+            part = mpmath.matrix([list(rows[i, :]) for i in chosen])
+            try:
+                dual = mpmath.lu_solve(part * part.T, mpmath.ones(size, 1))
+            except ZeroDivisionError:
+                continue  # dependent rows: fewer of them do
+            w = part.T * dual
+            best = max(best, min(rows * w) / mpmath.norm(w))
+    return best
 
 
 def flat(arrays: Sequence[npt.NDArray[Any]]) -> Array:

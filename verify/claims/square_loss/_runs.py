@@ -5,7 +5,7 @@ of them count, and what a claim presupposes, is written in ``docs/trained/square
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,7 @@ def trained(
     larger = parts.pop("larger", LARGER)
     parts["uses"] = (*CLOSED, *parts.get("uses", ()))
     parts.setdefault("source", as_read("Section 3"))
+    parts.setdefault("compare", EffectWithin(paired=True))
     return trend(
         cases=grid(**SMALL, **more) if small else (),
         larger_cases={name: grid(**each, **more) for name, each in larger.items()},
@@ -91,12 +92,7 @@ def effect(
 
     `wrong` are limits that have to be refuted; of none at all, by default.
     """
-    return trained(
-        measure=measure,
-        compare=EffectWithin(paired=True),
-        **stated(least, most, wrong),
-        **parts,
-    )
+    return trained(measure=measure, **stated(least, most, wrong), **parts)
 
 
 # --- records --------------------------------------------------------------------------
@@ -228,26 +224,44 @@ def learnt(*starts: Start, scale: str, data: str, counts: Counts = fits) -> list
     return [Draws(found[seed] for seed in kept) for found in each]
 
 
-def mean_of(starts: tuple[Start, ...], value: Callable[[Draws], Array]) -> Any:
-    """Return a measure: the mean of a value over the starts of a seed, by seed."""
-    return partial(_mean_of, starts, value)
+Value = Callable[[Draws], Array]
+"""What a claim is about, of networks from one start, by seed."""
+Measure = Callable[..., Contrast]
 
 
-def _mean_of(
-    starts: tuple[Start, ...],
-    value: Callable[[Draws], Array],
-    *,
-    scale: str,
-    data: str,
-    **_case: Any,
-) -> Contrast:
-    each = [value(found) for found in learnt(*starts, scale=scale, data=data)]
-    return Contrast.alone(np.mean(each, axis=0))
+def alone(*starts: Start, counts: Counts = fits) -> Callable[[Value], Measure]:
+    """Let a value be measured: its mean over some starts of a seed, by seed."""
+
+    def decorate(value: Value) -> Measure:
+        @wraps(value)
+        def measure(*, scale: str, data: str, **_case: Any) -> Contrast:
+            found = learnt(*starts, scale=scale, data=data, counts=counts)
+            return Contrast.alone(np.mean([value(draws) for draws in found], axis=0))
+
+        return measure
+
+    return decorate
+
+
+def between(
+    over: Start, under: Start, counts: Counts = fits
+) -> Callable[[Value], Measure]:
+    """Let a value be compared: from one start of a seed, and from another."""
+
+    def decorate(value: Value) -> Measure:
+        @wraps(value)
+        def measure(*, scale: str, data: str, **_case: Any) -> Contrast:
+            found = learnt(over, under, scale=scale, data=data, counts=counts)
+            return Contrast(*map(value, found))
+
+        return measure
+
+    return decorate
 
 
 def log_ratio(
     series: str, over: Start, under: Start, *, scale: str, data: str, **_case: Any
 ) -> Contrast:
     """Return logarithms of a series at the end, from two starts of a seed."""
-    high, low = learnt(over, under, scale=scale, data=data)
-    return Contrast(np.log(last(high, series)), np.log(last(low, series)))
+    compare = between(over, under)(lambda found: np.log(last(found, series)))
+    return compare(scale=scale, data=data)

@@ -42,7 +42,6 @@ def _in_float64(*, examples: int, penalty: float, seed: int) -> float:
 
 CANCELLING = numeric(
     id="sl/eq5-cancelling",
-    items=("Eq5",),
     title="The equilibrium keeps its digits where margins cancel",
     statement=r"\rho_{eq}=\frac{\sum_n y_nf_n}{\lambda+\sum_n f_n^2},\quad"
     r" \Big|\sum_n y_nf_n\Big|\ll\max_n|f_n|",

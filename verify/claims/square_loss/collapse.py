@@ -93,7 +93,6 @@ def _traces_apart(h: Array, labels: Any, _: Array) -> float:
 
 NC_1 = numeric(
     id="sl/nc1",
-    items=("NC1",),
     title=(
         "NC1: the variability of features within classes relative to that between classes"
     ),
@@ -135,13 +134,15 @@ def _simplex(rows: list[Any]) -> list[Any]:
 
 @drawn(_features)
 def _predict_simplex(h: Array, labels: Any, _: Array) -> list[float]:
-    found = nc.nc2(h, labels)
+    return _numbers(nc.nc2(h, labels))
+
+
+def _numbers(found: nc.Simplex) -> list[float]:
     return [found.equinorm, found.equiangle, found.maximal_angle]
 
 
 NC_2 = numeric(
     id="sl/nc2",
-    items=("NC2",),
     title="NC2: how far class means are from a simplex; two classes always form one",
     statement=(
         r"\operatorname{sd}\|\mu_c-\mu_G\|/\overline{\|\mu_c-\mu_G\|},\quad"
@@ -158,27 +159,25 @@ NC_2 = numeric(
 )
 
 
-def _measure_rows(*, classes: int, features: int, seed: int) -> list[Any]:
-    _, _, weights = _features(classes, features, seed)
+@drawn(_features)
+def _measure_rows(_h: Array, _labels: Any, weights: Array) -> list[Any]:
     with mpmath.workdps(40):
         return _simplex([mpmath.matrix([row]) for row in weights.tolist()])
 
 
-def _predict_rows(*, classes: int, features: int, seed: int) -> list[float]:
-    found = nc.nc2_classifier(_features(classes, features, seed)[2])
-    return [found.equinorm, found.equiangle, found.maximal_angle]
+@drawn(_features)
+def _predict_rows(_h: Array, _labels: Any, weights: Array) -> list[float]:
+    return _numbers(nc.nc2_classifier(weights))
 
 
-def _centred_rows(*, classes: int, features: int, seed: int) -> list[float]:
+@drawn(_features)
+def _centred_rows(_h: Array, _labels: Any, weights: Array) -> list[float]:
     """Rows centred first, as class means are."""
-    _, _, weights = _features(classes, features, seed)
-    found = nc.nc2_classifier(weights - weights.mean(axis=0))
-    return [found.equinorm, found.equiangle, found.maximal_angle]
+    return _numbers(nc.nc2_classifier(weights - weights.mean(axis=0)))
 
 
 NC_2_CLASSIFIER = numeric(
     id="sl/nc2-classifier",
-    items=("NC2",),
     title="NC2 of the classifier: how far its rows are from a simplex",
     statement=(
         r"\operatorname{sd}\|w_c\|/\overline{\|w_c\|},\quad"
@@ -225,7 +224,6 @@ def _of_raw_means(h: Array, labels: Any, weights: Array) -> float:
 
 NC_3 = numeric(
     id="sl/nc3",
-    items=("NC3",),
     title="NC3: how far the classifier is from the class means",
     statement=r"\|W/\|W\|_F-M^T/\|M\|_F\|_F^2",
     source=as_read(_PAPYAN),
@@ -291,7 +289,6 @@ def _errors_instead(
 
 NC_4 = numeric(
     id="sl/nc4",
-    items=("NC4",),
     title="NC4: how often the classifier does not choose the nearest class mean",
     statement=(
         r"\tfrac1n\sum_i\mathbf 1[\operatorname{argmax}_c\langle w_c,h_i\rangle+b_c"
@@ -399,14 +396,8 @@ def _measure_collapsed(*, classes: int, seed: int) -> list[float]:
 
 def _predict_collapsed(*, classes: int, seed: int) -> list[float]:
     h, labels, weights = _collapsed(classes, seed)
-    simplex = nc.nc2(h, labels)
-    return [
-        nc.nc1(h, labels),
-        simplex.equinorm,
-        simplex.equiangle,
-        simplex.maximal_angle,
-        nc.nc3(h, labels, weights),
-    ]
+    simplex = _numbers(nc.nc2(h, labels))
+    return [nc.nc1(h, labels), *simplex, nc.nc3(h, labels, weights)]
 
 
 def _orthogonal_means(*, classes: int, seed: int) -> list[float]:

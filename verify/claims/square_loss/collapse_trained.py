@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from empirical.testbed.records import Draw
+from empirical.testbed.records import Draw, Draws
 from verify.claim import Claim
 from verify.claims._predictors import unmet
 from verify.claims.square_loss._networks import Array
@@ -20,7 +20,10 @@ from verify.claims.square_loss._runs import (
     NOISE,
     NORMALISED,
     ON_COLOURS,
+    Measure,
     Start,
+    alone,
+    between,
     effect,
     first,
     fits,
@@ -31,11 +34,11 @@ from verify.claims.square_loss._runs import (
     trained,
 )
 from verify.claims.square_loss._sources import as_read, ours
-from verify.compare import Contrast, EffectWithin
+from verify.compare import Contrast
 
 CLASSES = "classes"
 ENDS_OF_A: tuple[Start, ...] = ((DECAYED, -1), (DECAYED, 0))
-ENDS_OF_B: tuple[Start, ...] = ((NORMALISED, -1), (NORMALISED, 0))
+ENDS_OF_B: tuple[Start, Start] = ((NORMALISED, -1), (NORMALISED, 0))
 
 
 def _interpolated(draw: Draw, penalty: float) -> bool:
@@ -69,20 +72,20 @@ def _further(*, scale: str, data: str) -> Contrast:
     return Contrast(np.mean(falls[:2], axis=0), np.mean(falls[2:], axis=0))
 
 
-def _simplex(index: int, arm: Start, *, scale: str, data: str) -> Contrast:
-    """Log10 of a distance of the class means from a simplex, start over end."""
-    (found,) = learnt(arm, scale=scale, data=data)
-    start, end = (f(found, "nc2_means")[:, index] for f in (first, last))
-    return Contrast.alone(np.log10(start / end))
+def _simplex(index: int, arm: Start) -> Measure:
+    @alone(arm)
+    def approach(found: Draws) -> Array:
+        """Log10 of a distance of the class means from a simplex, start over end."""
+        start, end = (f(found, "nc2_means")[:, index] for f in (first, last))
+        return np.log10(start / end)
+
+    return approach
 
 
-def _by_scale(*, scale: str, data: str) -> Contrast:
+@between(*ENDS_OF_B)
+def _by_scale(found: Draws) -> Array:
     """Log10 of NC1 at the end, from the largest start and from the smallest."""
-    high, low = (
-        np.log10(last(found, "nc1"))
-        for found in learnt(*ENDS_OF_B, scale=scale, data=data)
-    )
-    return Contrast(high, low)
+    return np.log10(last(found, "nc1"))
 
 
 def _by_norm(*, scale: str, data: str) -> Contrast:
@@ -93,15 +96,14 @@ def _by_norm(*, scale: str, data: str) -> Contrast:
     return Contrast(np.where(first_is_larger, a, b), np.where(first_is_larger, b, a))
 
 
-def _claim(name: str, items: tuple[str, ...], **parts: Any) -> Claim:
+def _claim(name: str, **parts: Any) -> Claim:
     parts.setdefault("source", as_read("Section 2.1"))
-    return effect(id=name, items=items, **parts)
+    return effect(id=name, **parts)
 
 
 TRAINED = (
     _claim(
         "sl/nc1-trained",
-        ("NC1",),
         title=(
             "With two classes, features go on collapsing after the first epoch without an"
             " error"
@@ -116,7 +118,6 @@ TRAINED = (
     ),
     _claim(
         "sl/nc1-decay",
-        ("NC1",),
         title="With decay, features collapse further than with normalisation alone",
         statement=(
             r"\frac{NC1_{\text{no error}}}{NC1_{end}}\text{ with decay}"
@@ -130,7 +131,6 @@ TRAINED = (
     ),
     _claim(
         "sl/nc1-classes",
-        ("NC1",),
         title=(
             "With four classes, features go on collapsing after the first epoch without an"
             " error"
@@ -144,10 +144,9 @@ TRAINED = (
     *(
         _claim(
             f"sl/nc2-{name}",
-            ("NC2",),
             title=title,
             statement=statement,
-            measure=partial(_simplex, index, (CLASSES, 0)),
+            measure=_simplex(index, (CLASSES, 0)),
             least=math.log10(2.0),
             runs=looks(CLASSES),
             withstands={**NOISE, **FITS_SLOWLY},
@@ -175,7 +174,6 @@ TRAINED = (
     ),
     _claim(
         "sl/nc3-trained",
-        ("NC3",),
         title=(
             "After the first epoch without an error, the classifier approaches the class"
             " means"
@@ -194,18 +192,16 @@ TRAINED = (
 )
 
 
-def _parted(starts: tuple[Start, ...], *, scale: str, data: str) -> Contrast:
+def _parted(found: Draws) -> Array:
     """Share of examples on which the classifier and the nearest mean part, at the end."""
-    found = learnt(*starts, scale=scale, data=data)
-    return Contrast.alone(np.mean([last(draws, "nc4") for draws in found], axis=0))
+    return last(found, "nc4")
 
 
 NEAREST = _claim(
     "sl/nc4-trained",
-    ("NC4",),
     title="After training, the classifier chooses the nearest class mean",
     statement=r"NC4_{end}\le0.01",
-    measure=partial(_parted, ENDS_OF_A),
+    measure=alone(*ENDS_OF_A)(_parted),
     least=None,
     most=0.01,
     wrong=(0.1, None),
@@ -234,7 +230,6 @@ BY_NORM = trained(
     ),
     source=as_read("Section 2.1"),
     measure=_by_norm,
-    compare=EffectWithin(paired=True),
     **unmet((-math.log10(2.0), math.log10(2.0)), (math.log10(2.0), None)),
     finding=(
         "Where two starts of a seed end at unlike norms, as at the small scale, the larger"
@@ -245,7 +240,7 @@ BY_NORM = trained(
 
 FREE = _claim(
     "sl/nc-norm-free",
-    ("NCscale",),
+    items=("NCscale",),
     title="Without decay, features end less collapsed where the norm starts larger",
     statement=r"NC1_{end}(\rho_0=5)\ge2\,NC1_{end}(\rho_0=0.1)\text{ (BN alone)}",
     measure=_by_scale,
@@ -284,7 +279,7 @@ WITH_ENTROPY = (
     _with_entropy(
         "-angles",
         "the angles between class means become more equal",
-        partial(_simplex, 1, ENTROPY[0]),
+        _simplex(1, ENTROPY[0]),
         statement=r"\operatorname{sd}\cos_{cc'}\text{ halves (cross entropy)}",
         least=math.log10(2.0),
         uses=("sl/nc2", "sl/nc2-angles"),
@@ -292,7 +287,7 @@ WITH_ENTROPY = (
     _with_entropy(
         "-simplex",
         "the angles between class means approach those of a simplex",
-        partial(_simplex, 2, ENTROPY[0]),
+        _simplex(2, ENTROPY[0]),
         statement=r"\overline{|\cos_{cc'}+\tfrac1{C-1}|}\text{ halves (cross entropy)}",
         least=math.log10(2.0),
         uses=("sl/nc2", "sl/nc2-simplex"),
@@ -308,7 +303,7 @@ WITH_ENTROPY = (
     _with_entropy(
         "-nearest",
         "the classifier chooses the nearest class mean",
-        partial(_parted, ENTROPY),
+        alone(*ENTROPY)(_parted),
         statement=r"\text{share on which they part}\le0.01\text{ (cross entropy)}",
         least=None,
         most=0.01,

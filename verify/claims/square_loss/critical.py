@@ -18,6 +18,7 @@ from verify.claims.square_loss._networks import (
     gradients,
     interpolator,
     jacobians,
+    moves_of,
     outputs,
     problem,
     problems,
@@ -37,11 +38,7 @@ from verify.compare import AgreesTo, AtLeast, Identical, Outcome
 
 @drawn(problem)
 def _measure_speed(p: Problem) -> list[float]:
-    slopes = slopes_of(p)
-    return [
-        float(np.linalg.norm(projected(v, s)))
-        for v, s in zip(p.directions, slopes, strict=True)
-    ]
+    return [float(np.linalg.norm(move)) for move in moves_of(p)]
 
 
 @drawn(problem)
@@ -58,7 +55,6 @@ def _residual_itself(p: Problem) -> Array:
 
 EQ_6 = adversarial(
     id="sl/eq6",
-    items=("Eq6",),
     title="The speed of each layer's direction is 2 rho times its residual",
     statement=(
         r"\|\dot V_k\|=2\rho\,r_k,\qquad"
@@ -83,9 +79,7 @@ EQ_6 = adversarial(
 @drawn(problem)
 def _measure_turning(p: Problem) -> Array:
     """Differentiate the outputs along the directions' own velocities."""
-    slopes = slopes_of(p)
-    moves = [-projected(v, s) for v, s in zip(p.directions, slopes, strict=True)]
-    layers = zip(jacobians(p.directions, p.x), moves, strict=True)
+    layers = zip(jacobians(p.directions, p.x), moves_of(p), strict=True)
     return np.sum([np.tensordot(j, move, axes=2) for j, move in layers], axis=0)
 
 
@@ -95,18 +89,17 @@ def _predict_turning(p: Problem) -> Array:
     return 2.0 * p.rho * sl.projected_kernel(p.directions, p.x) @ errors
 
 
-def _tangent_kernel(*, widths: list[int], examples: int, seed: int) -> Array:
+@drawn(problem)
+def _tangent_kernel(p: Problem) -> Array:
     """The usual tangent kernel, of weights that leave their spheres."""
-    p = problem(widths, examples, seed)
     f = sl.outputs(p.directions, p.x)
-    along = (len(widths) - 1) * (f @ (p.labels - p.rho * f)) * f
-    moved = _predict_turning(widths=widths, examples=examples, seed=seed)
-    return moved + 2.0 * p.rho * along
+    errors = p.labels - p.rho * f
+    along = len(p.directions) * (f @ errors) * f
+    return 2.0 * p.rho * (sl.projected_kernel(p.directions, p.x) @ errors + along)
 
 
 KERNEL = numeric(
     id="sl/eq4-kernel",
-    items=("Eq4",),
     title="Outputs evolve by the tangent kernel, projected onto the layers' spheres",
     statement=(
         r"\dot f=2\rho K(y-\rho f),\qquad K_{nm}="
@@ -151,11 +144,9 @@ def _rest(depth: int, weight_decay: float, seed: int) -> Problem:
     return Problem(tuple(directions), x, y, rho)
 
 
-def _measure_scaled(
-    *, depth: int, weight_decay: float, factor: float, seed: int
-) -> list[float]:
+def _measure_scaled(*, depth: int, factor: float, **case: Any) -> list[float]:
     """Right side of (4), written out, with directions longer and the scale smaller."""
-    p = _rest(depth, weight_decay, seed)
+    p = _rest(depth, **case)
     directions = [factor * v for v in p.directions]
     rho = p.rho * factor**-depth
     f = values(directions, p.x)
@@ -177,16 +168,13 @@ def _predict_scaled(
     return [2.0 * weight_decay * rho**2 * abs(factor - 1.0 / factor)] * depth
 
 
-def _at_rest_anyway(
-    *, depth: int, weight_decay: float, factor: float, seed: int
-) -> list[float]:
+def _at_rest_anyway(*, depth: int, **_case: Any) -> list[float]:
     """Layers at rest, whatever their norms."""
     return [0.0] * depth
 
 
 SINGULAR = numeric(
     id="sl/sing",
-    items=("Sing",),
     title=(
         "Without decay, interpolators of any layer norms are at rest; with decay, of"
         " norm one alone"
@@ -224,21 +212,16 @@ def _predict_error(p: Problem, weight_decay: float) -> float:
     return weight_decay * abs(rho) / size if size else 0.0
 
 
-def _over_the_square(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
+@drawn(problem)
+def _over_the_square(p: Problem, weight_decay: float) -> float:
     """The error over the squared norm of the outputs, below one."""
-    found = _predict_error(
-        widths=widths, examples=examples, seed=seed, weight_decay=weight_decay
-    )
-    p = problem(widths, examples, seed)
-    size = np.linalg.norm(sl.outputs(p.directions, p.x))
-    return found / float(size) if size else found
+    f = sl.outputs(p.directions, p.x)
+    rho, square = sl.rho_equilibrium(f, p.labels, weight_decay), float(f @ f)
+    return weight_decay * abs(rho) / square if square else 0.0
 
 
 ERROR = adversarial(
     id="sl/sing-error",
-    items=("Sing",),
     title="With decay, the error at rest is bounded away from zero",
     statement=(
         r"\sum_ne_nf_n=-\lambda\rho_{eq}\;\Rightarrow\;\|e\|\ge\lambda\rho_{eq}/\|f\|"
@@ -271,15 +254,15 @@ ERROR = adversarial(
 # --- the condition on single examples -------------------------------------------------
 
 
-def _measure_single(*, widths: list[int], examples: int, seed: int) -> Array:
+@drawn(interpolator)
+def _measure_single(p: Problem) -> Array:
     """Return ||df_j/dV_k - V_k f_j|| / |f_j|, (layers, examples)."""
-    p = interpolator(widths, examples, seed)
     return single_residuals(p.directions, p.x)
 
 
-def _predict_single(*, widths: list[int], examples: int, seed: int) -> Array:
+@drawn(interpolator)
+def _predict_single(p: Problem) -> Array:
     """The residual of each single example."""
-    p = interpolator(widths, examples, seed)
     return np.asarray(sl.per_sample_residual(p.directions, p.x))
 
 
@@ -292,7 +275,6 @@ _WIDE = grid(widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=4, seed=(0, 
 
 PER_SAMPLE = numeric(
     id="sl/persample",
-    items=("PerSample",),
     title="How far each example's gradients are from parallel to the layers",
     statement=(
         r"D_{j,k}=\|\partial f_j/\partial V_k-V_kf_j\|_F/|f_j|"
@@ -331,12 +313,11 @@ ERR_3 = numeric(
 )
 
 
-def _measure_footnote(*, widths: list[int], examples: int, seed: int) -> list[bool]:
+@drawn(interpolator)
+def _measure_footnote(p: Problem) -> list[bool]:
     """Whether the directions rest, and whether the bracket of the footnote is zero."""
-    p = interpolator(widths, examples, seed)
-    slopes = slopes_of(p)
-    speed = max(float(np.abs(s).max()) for s in slopes)
-    gaps = _measure_single(widths=widths, examples=examples, seed=seed)
+    speed = max(float(np.abs(s).max()) for s in slopes_of(p))
+    gaps = single_residuals(p.directions, p.x)
     # Errors of a solved layer are below 1e-12; gaps are of order one.
     return [speed < 1e-9, bool(gaps.max() < 1e-9)]
 
@@ -396,7 +377,6 @@ def _measure_classes(**case: Any) -> float:
 
 ERR_3_CORRECTED = adversarial(
     id="sl/err3-corrected",
-    items=("Err3",),
     title=("Of two classes, at least one has gradients not parallel to the layers"),
     statement=r"f_i>0>f_j\;\Rightarrow\;D_{i,L}\,D_{j,L}\ge 1\text{ in any ReLU network}",
     source=ours("Lemma 1; ours"),
@@ -500,7 +480,6 @@ def _descended(widths: Sequence[int], rho: float, seed: int) -> _Point:
 
 EXISTS = numeric(
     id="sl/exist",
-    items=("Exist",),
     title="For a fixed scale some directions are at rest, and gradient descent finds them",
     statement=(
         r"\min_{\|V_k\|=1}\textstyle\sum_n(\rho f_n-y_n)^2\text{ is attained, with }r_k=0"

@@ -19,6 +19,8 @@ from verify.claims.square_loss._runs import (
     NEITHER,
     NORMALISED,
     ON_COLOURS,
+    alone,
+    between,
     configuration,
     draws,
     effect,
@@ -60,7 +62,6 @@ LEAST_NORM = trained(
     statement=r"|\ln(\rho_{end}(5)/\rho_{end}(0.1))|\le\ln1.1\text{ of one seed}",
     source=as_read("Abstract and section 3"),
     measure=_spread,
-    compare=EffectWithin(paired=True),
     **unmet((None, math.log(1.1)), (math.log(1.1), None)),
     uses=("sl/abs-minnorm",),
     finding=(
@@ -86,15 +87,10 @@ LOWERED = effect(
 # --- on the way -----------------------------------------------------------------------
 
 
-def _peak(found: Draws) -> Array:
-    return np.log(found.series("rho").max(axis=1) / last(found, "rho"))
-
-
-def _peaks(*, scale: str, data: str) -> Contrast:
+@between((DECAYED, 0), (NORMALISED, 0))
+def _peaks(found: Draws) -> Array:
     """Log of the largest norm over the last, from the smallest start; without decay."""
-    starts = ((DECAYED, 0), (NORMALISED, 0))
-    decayed, free = learnt(*starts, scale=scale, data=data)
-    return Contrast(_peak(decayed), _peak(free))
+    return np.log(found.series("rho").max(axis=1) / last(found, "rho"))
 
 
 OVERSHOOT = effect(
@@ -115,10 +111,10 @@ OVERSHOOT = effect(
 )
 
 
-def _dips(*, scale: str, data: str) -> Contrast:
+@alone((DECAYED, -1))
+def _dips(found: Draws) -> Array:
     """Log of the last norm over the least on the way, from the largest start."""
-    (found,) = learnt((DECAYED, -1), scale=scale, data=data)
-    return Contrast.alone(np.log(last(found, "rho") / found.series("rho").min(axis=1)))
+    return np.log(last(found, "rho") / found.series("rho").min(axis=1))
 
 
 FALLS = effect(
@@ -149,12 +145,6 @@ def _errors(found: Draws) -> Array:
     return np.array([float(draw.fact("test_error")) for draw in found])
 
 
-def _by_start(*, scale: str, data: str) -> Contrast:
-    starts = ((NORMALISED, -1), (NORMALISED, 0))
-    high, low = learnt(*starts, scale=scale, data=data)
-    return Contrast(_errors(high), _errors(low))
-
-
 SMALLER_ERROR = effect(
     id="sl/obs3-trained",
     runs=looks(NORMALISED),
@@ -165,7 +155,7 @@ SMALLER_ERROR = effect(
         r"\text{test error}(\rho_0=5)-\text{test error}(\rho_0=0.1)\ge0.01,"
         r"\quad\rho_{end}(5)>\rho_{end}(0.1)"
     ),
-    measure=_by_start,
+    measure=between((NORMALISED, -1), (NORMALISED, 0))(_errors),
     least=0.01,
     withstands=FITTED,
     source=as_read("Section 2, above Observation 3, and Lemma 1"),
@@ -175,11 +165,10 @@ SMALLER_ERROR = effect(
 )
 
 
-def _by_decay(*, scale: str, data: str) -> Contrast:
+@between((NORMALISED, -1), (DECAYED, -1))
+def _by_decay(found: Draws) -> Array:
     """Test errors from the largest start, without decay and with it."""
-    starts = ((NORMALISED, -1), (DECAYED, -1))
-    free, decayed = learnt(*starts, scale=scale, data=data)
-    return Contrast(_errors(free), _errors(decayed))
+    return _errors(found)
 
 
 DECAY_ERROR = effect(
@@ -211,11 +200,10 @@ WEIGHED = "wn-decay-0.01"
 """Weight-normalised networks with the paper's decay, from scales 0.1 and 5."""
 
 
-def _from_both(*, scale: str, data: str) -> Contrast:
+@between((WEIGHED, -1), (WEIGHED, 0), counts=norm_rests)
+def _from_both(found: Draws) -> Array:
     """Log of the norms from scales 5 and 0.1, paired by seed."""
-    starts = ((WEIGHED, -1), (WEIGHED, 0))
-    high, low = learnt(*starts, scale=scale, data=data, counts=norm_rests)
-    return Contrast(np.log(last(high, "rho")), np.log(last(low, "rho")))
+    return np.log(last(found, "rho"))
 
 
 LARGE = effect(
@@ -271,12 +259,10 @@ TWO_CLASSES = trained(
 )
 
 
-def _one_class(*, scale: str, data: str) -> Contrast:
+@alone((WEIGHED, -1), (WEIGHED, 0), counts=norm_rests)
+def _one_class(found: Draws) -> Array:
     """Share of a seed's networks that are silent on a class."""
-    starts = ((WEIGHED, -1), (WEIGHED, 0))
-    found = learnt(*starts, scale=scale, data=data, counts=norm_rests)
-    each = [[draw.status == "one-class" for draw in group] for group in found]
-    return Contrast.alone(np.mean(each, axis=0))
+    return np.array([draw.status == "one-class" for draw in found])
 
 
 COST = effect(
@@ -334,7 +320,6 @@ AUTOTUNING = trained(
     title="With normalisation and decay, networks fit over ten times the range of rates",
     statement=r"\#\{\eta:\text{fits}\}_{BN+WD}-\#\{\eta:\text{fits}\}_{neither}\ge1",
     measure=partial(_suited, _RATES, fits),
-    compare=EffectWithin(paired=True),
     **unmet((1.0, None), (-0.5, 0.5)),
     small=False,
     source=as_read("Section 3"),
@@ -377,14 +362,10 @@ AUTOTUNING_DEEP = effect(
 # --- rest -----------------------------------------------------------------------------
 
 
-def _residuals(*, scale: str, data: str) -> Contrast:
+@between(("wn", 0), ("wn-decay", 0))
+def _residuals(found: Draws) -> Array:
     """Log10 of the largest residual r_k over the error, without decay and with it."""
-    starts = (("wn", 0), ("wn-decay", 0))
-    free, decayed = (
-        np.log10(last(found, "residual").max(axis=1))
-        for found in learnt(*starts, scale=scale, data=data)
-    )
-    return Contrast(free, decayed)
+    return np.log10(last(found, "residual").max(axis=1))
 
 
 REST = effect(

@@ -76,7 +76,6 @@ def _with_decay_as_it_stands(*, scale: str, data: str) -> Array:
 WEIGHT_NORMALISED = trained(
     id="sl/eq5-wn",
     runs=looks("wn-decay"),
-    items=("Eq5",),
     title="Weight-normalised networks with decay end at the equilibrium of Equation 5",
     statement=r"\rho\to\rho_{eq}(V)=\sum y_nf_n/(\lambda+\sum f_n^2)",
     predict=partial(predict_ends, "wn-decay"),
@@ -139,7 +138,6 @@ def _distance_by_outputs(*, epochs: int, decayed: bool = True) -> Array:
 
 DISTANCE = numeric(
     id="sl/eq5-distance",
-    items=("Eq5",),
     title=(
         "During training, the optimiser's gradient gives the distance from the equilibrium"
     ),
@@ -202,7 +200,6 @@ def _of_all_layers(*, scale: str, data: str) -> Array:
 UNNORMALISED = trained(
     id="sl/eq5b-trained",
     runs=looks("none-decay"),
-    items=("Eq5b",),
     title="Networks without normalisation end at the equilibrium for decay on every layer",
     statement=r"\rho S-B=-\lambda\rho^{2/L-1},\qquad L=4",
     predict=_of_all_layers,

@@ -63,7 +63,6 @@ def _found_problem(*, labels: list[int], side: Any, constant: Any) -> list[float
 
 PROBLEM = closed(
     id="sl/expA-examples",
-    items=("ExpA",),
     title="Training examples are the first of each class in turn, scaled to unit norm",
     statement=r"\|x_n\|=1,\qquad y_n=\pm1\text{ or one-hot}",
     where="Captions of Figures 1, 5 and 9",
@@ -100,7 +99,6 @@ def _found_times(*, epochs: int) -> list[int]:
 
 TIMES = closed(
     id="sl/expA-times",
-    items=("ExpA",),
     title="Recording times are evenly spaced in the logarithm of time, and few",
     statement=r"t_k=[10^{k/m}],\qquad\#\le\max(8,T/40)",
     where="Captions of Figures 1, 5 and 9",

@@ -1,6 +1,7 @@
 """Flows of scale and directions together, normalised and not (section 2)."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from verify.claims.square_loss._networks import (
     Problem,
     flat,
     gradients,
+    held,
     outputs,
     problem,
     projected,
@@ -34,18 +36,9 @@ from verify.compare import AgreesTo, AtMost, Outcome
 @drawn(problem)
 def _measure_drift(p: Problem, length: float) -> Array:
     """Rate of each squared length when all directions are of a common length."""
-    scaled = [length * v for v in p.directions]
-    leaves = tensors(scaled)
-    f = outputs(leaves, p.x)
-    slopes = gradients(square_error(p.rho, f, p.labels), leaves)
-    f = f.detach().numpy()
-    multiplier = -p.rho * np.sum((p.rho * f - p.labels) * f)
-    return np.array(
-        [
-            2.0 * np.vdot(v, -s - 2.0 * multiplier * v)
-            for v, s in zip(scaled, slopes, strict=True)
-        ]
-    )
+    scaled = replace(p, directions=tuple(length * v for v in p.directions))
+    moves = zip(scaled.directions, held(scaled), strict=True)
+    return np.array([2.0 * np.vdot(v, move) for v, move in moves])
 
 
 @drawn(problem)
@@ -61,7 +54,6 @@ SPHERE_CASES = grid(
 
 NORM = numeric(
     id="sl/norm",
-    items=("Norm",),
     title="The unit sphere attracts layer norms below rho = B/S and repels them above",
     statement=(
         r"\frac{d}{dt}\|V_k\|^2=4\rho\,(\|V_k\|^2-1)\textstyle\sum_n e_nf_n,"
@@ -88,12 +80,7 @@ def _measure_return(*, weight_decay: float, perturbation: float) -> float:
     rho = 1.0 / (1.0 + weight_decay)
 
     def velocity(state: list[Array]) -> Sequence[Array]:
-        leaves = tensors(state)
-        f = outputs(leaves, x)
-        (slope,) = gradients(square_error(rho, f, y), leaves)
-        value = f.detach().numpy()
-        multiplier = -rho * np.sum((rho * value - y) * value)
-        return [-slope - 2.0 * multiplier * state[0]]
+        return held(Problem(tuple(state), x, y, rho))
 
     # The direction is that of the input: only its length moves.
     start = x * np.sqrt(1.0 + perturbation)
@@ -115,7 +102,6 @@ def _without_the_scale(*, weight_decay: float, perturbation: float) -> float:
 
 NORM_RATE = numeric(
     id="sl/norm-rate",
-    items=("Norm",),
     title="At the equilibrium, the unit sphere attracts at the rate 4 lambda rho^2",
     statement=(
         r"\textstyle\sum_n e_nf_n=-\lambda\rho_{eq}\;\Rightarrow\;"
@@ -158,7 +144,6 @@ def _measure_decrease(p: Problem, weight_decay: float) -> Array:
 
 ENERGY_FLOW = numeric(
     id="sl/energy-flow",
-    items=("Energy",),
     title="Along the gradient flow the loss never rises, and weight decay bounds the scale",
     statement=r"L(t_2)\le L(t_1)\;(t_1<t_2),\qquad\rho(t)\le\sqrt{L(0)/\lambda}",
     source=ours("Equations 3 and 4; ours"),
@@ -225,7 +210,6 @@ def _predict_normalised(p: Problem, weight_decay: float, clock: float = 1.0) -> 
 
 WEIGHT_NORMALISATION = numeric(
     id="sl/wn",
-    items=("WN",),
     title="Weight normalisation of whole matrices is the flow on spheres",
     statement=(
         r"W_k=g_kv_k/\|v_k\|_F,\;\|v_k(0)\|=1:\quad (g,v)\text{ moves as }(\rho,V)"
@@ -270,7 +254,6 @@ def _predict_clock(p: Problem, length: float) -> Array:
 
 CLOCK = numeric(
     id="sl/wn-clock",
-    items=("WN",),
     title=(
         "In weight normalisation, longer vectors turn more slowly, by their squared length"
     ),
@@ -345,7 +328,6 @@ def _clock_of_all(*, widths: list[int], seed: int, length: float) -> Array:
 
 LONGER = numeric(
     id="sl/wn-length",
-    items=("WN",),
     title="In weight normalisation, longer vectors slow the directions, but not the scale",
     statement=(
         r"\|v_k(0)\|=c:\quad \dot g=-2(Ag-B),\qquad"
@@ -388,7 +370,6 @@ def _length_kept(*, widths: list[int], examples: int, seed: int, rate: float) ->
 
 GROWTH = numeric(
     id="sl/wn-norm",
-    items=("WN",),
     title="Every gradient step makes a weight-normalised vector longer",
     statement=r"\|v_{t+1}\|^2=\|v_t\|^2+\eta^2\|\nabla_vL\|^2",
     source=ours("Section 2, in discrete time; ours"),
@@ -449,7 +430,6 @@ def _row_by_row(p: Problem) -> Array:
 
 ROWS = numeric(
     id="sl/wn-rows",
-    items=("WN",),
     title="Weight normalisation row by row, the usual one, gives the printed flow",
     statement=(
         r"\text{row-wise }w_i=g_iv_i/\|v_i\|:\quad \dot V_k="
@@ -525,7 +505,6 @@ _MOTIONS = (
 
 PROJECTION = numeric(
     id="sl/proj",
-    items=("Proj",),
     title="A motion of the weights, split into motions of their norm and direction",
     statement=(
         r"W=\rho V:\qquad \dot\rho=\langle V,\dot W\rangle,\qquad"
@@ -542,7 +521,6 @@ PROJECTION = numeric(
 
 ERR_1 = numeric(
     id="sl/err1",
-    items=("Err1",),
     title="A weight vector's direction moves by its motion divided by its norm",
     statement=r"W_k=\rho_kV_k\;\Rightarrow\;\dot V_k=\dot W_k/\rho_k",
     source=quoted("Section 2, below Equation 1"),
@@ -679,7 +657,6 @@ def _predict_lengths(p: Problem, weights: Any, weight_decay: float) -> Array:
 
 UNNORMALISED = numeric(
     id="sl/unnorm",
-    items=("Unnorm",),
     title="Without normalisation, the data change all squared layer norms equally",
     statement=(
         r"\tfrac{d}{dt}\|W_k\|^2=-4\textstyle\sum e_ng_n-4\lambda\|W_k\|^2,\quad"
@@ -716,18 +693,12 @@ def _predict_weights(p: Problem, weights: Any, weight_decay: float) -> Array:
 
 UNNORMALISED_VELOCITY = numeric(
     id="sl/unnorm-velocity",
-    items=("Unnorm",),
     title="The velocity of every weight matrix of a network without normalisation",
     statement=(
         r"\dot W_k=-2\textstyle\sum_n(g_n-y_n)\,\partial g_n/\partial W_k-2\lambda W_k"
     ),
     source=ours("Section 1, without normalisation; ours"),
-    cases=grid(
-        widths=([3, 1], [6, 5, 4, 1], [4, 4, 4, 4, 1]),
-        examples=(1, 7),
-        seed=(0, 1),
-        weight_decay=(0.0, 0.3),
-    ),
+    cases=UNNORMALISED.cases,
     predict=_predict_weights,
     measure=_measure_weights,
     # Differences of sums below 1e3.
@@ -760,7 +731,6 @@ def _predict_difference(*, seed: int, weight_decay: float, time: float) -> Array
 
 DIFFERENCE = numeric(
     id="sl/unnorm-balance",
-    items=("Unnorm",),
     title=(
         "Differences of squared layer norms are conserved, or vanish"
         " exponentially with decay"
@@ -799,7 +769,6 @@ def _predict_unnormalised(*, seed: int, weight_decay: float) -> Array:
 
 UNNORMALISED_FLOW = numeric(
     id="sl/unnorm-flow",
-    items=("Unnorm",),
     title="The gradient flow of a network without normalisation",
     statement=r"\dot W_k=-\partial L/\partial W_k,\; L=\sum(g-y)^2+\lambda\sum\|W_k\|^2",
     source=ours("Section 1, without normalisation; ours"),

@@ -59,7 +59,6 @@ def _predict_trajectory(
 
 LINEAR = numeric(
     id="sl/lin",
-    items=("Lin",),
     title="With fixed directions the scale relaxes exponentially",
     statement=(
         r"\rho(t)=\frac BA+\Bigl(\rho(0)-\frac BA\Bigr)e^{-2At},\quad"
@@ -111,7 +110,6 @@ def _predict_settling(
 
 SETTLING = numeric(
     id="sl/lin-time",
-    items=("Lin",),
     title="The time the scale takes to come within a fraction of its initial gap",
     statement=(r"t=\ln(1/\varepsilon)/(2A),\quad A=\lambda+\textstyle\sum f_n^2"),
     source=ours("Equation 3, solved with V frozen; ours"),
@@ -355,7 +353,6 @@ def _decay_as_it_stands(f: Array, y: Array, how: dict[str, Any]) -> float:
 
 CONVERSION = numeric(
     id="sl/sec0.1",
-    items=("Sec0.1",),
     title="How an optimiser's weight decay translates into the lambda of the formulas",
     statement=(
         r"\lambda=\tfrac12N\,wd\text{ (mean)},\quad\tfrac12wd\text{ (sum)},\quad"
@@ -409,7 +406,6 @@ def _predict_batches(f: Array, y: Array, batch: int | None, decay: float) -> flo
 
 BATCHES = numeric(
     id="sl/sec0.1-batches",
-    items=("Sec0.1",),
     title="With a loss summed over minibatches, the same weight decay counts for more",
     statement=r"\lambda=\frac N{2b}\,wd\text{ for the sum over a batch of }b",
     source=ours("Equations 2 and 5; ours"),
@@ -525,7 +521,6 @@ _CHAINS = grid(depth=(1, 2, 3, 4), examples=5, seed=0, weight_decay=(0.02, 0.1))
 
 EQ_5B = numeric(
     id="sl/eq5b",
-    items=("Eq5b",),
     title="Without normalisation, the equilibrium scale depends on the number of layers",
     statement=r"\rho S-B=-\lambda\rho^{2/L-1}",
     source=ours("Equation 5, for decay on every layer; ours"),
@@ -580,7 +575,6 @@ def _predict_roots(x: Array, y: Array, depth: int, weight_decay: float) -> list[
 
 BARRIER = numeric(
     id="sl/eq5b-barrier",
-    items=("Eq5b",),
     title="Without normalisation, three or more layers collapse to zero from small scales",
     statement=(
         r"\rho S-B+\lambda\rho^{2/L-1}=0\text{ has two roots for }\lambda<\lambda_c="

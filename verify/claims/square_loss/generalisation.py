@@ -78,7 +78,6 @@ _AVERAGES = grid(examples=(1, 5, 9), inputs=(1, 3, 7), seed=0, rho=(1.0, 7.0))
 
 RADEMACHER = numeric(
     id="sl/eq8-linear",
-    items=("Eq8",),
     title="The Rademacher average of linear functions is proportional to their scale",
     statement=(
         r"\hat R_N(\rho\tilde F)=\rho\hat R_N(\tilde F),\qquad"
@@ -101,7 +100,6 @@ def _of_one_direction(*, examples: int, inputs: int, seed: int, rho: float) -> f
 
 RADEMACHER_BOUND = numeric(
     id="sl/eq8-sqrt",
-    items=("Eq8",),
     title="The Rademacher average is at most rho over the root of the number of examples",
     statement=r"\hat R_N\le\rho/\sqrt N,\text{ with equality for orthogonal inputs}",
     source=ours("Equation 8; constants are ours"),
@@ -145,7 +143,6 @@ def _half_a_layer(*, depth: int, examples: int, seed: int) -> float:
 DEEP = numeric(
     id="sl/eq8-deep",
     loose=True,
-    items=("Eq8",),
     title=(
         "The Rademacher bound holds for deep networks of unit-norm layers on random signs"
     ),
@@ -341,7 +338,6 @@ def _terms(*, depth: int, examples: int, gamma: str, chosen: bool) -> list[float
 
 TERMS = numeric(
     id="sl/eq8-terms",
-    items=("Eq8",),
     title=(
         "The terms of the margin bound, for margins fixed before or chosen after the data"
     ),
@@ -420,7 +416,6 @@ NEEDED = numeric(
 
 ERR_13 = statistical(
     id="sl/err13",
-    items=("Err13",),
     title="The generalisation bound holds without the training loss",
     statement=r"P(yf\le0)\le c_1\rho\,\hat R_N(\tilde F)+c_2\,\epsilon(N,\delta)",
     source=as_read("Observation 3 and Equation 8"),
@@ -532,7 +527,6 @@ def _as_random(*, widths: list[int], seed: int) -> float:
 
 ORTH = numeric(
     id="sl/orth",
-    items=("Orth",),
     title="With aligned layers of rank one, gradients are parallel to the layers",
     statement=(r"V_k=v_kv_{k-1}^T,\;x=v_0\;\Rightarrow\;\partial f/\partial V_k=V_kf"),
     source=ours("Section 2.1, on orthogonal solutions of (9), corrected"),
@@ -564,7 +558,6 @@ def _off_diagonal_alone(*, rows: int, columns: int) -> float:
 
 RANDOM = statistical(
     id="sl/randorth",
-    items=("RandOrth",),
     title="The mean squared distance of a random matrix from orthogonality",
     statement=r"E\|W^TW-I\|_F^2=c(c+1)/r,\qquad W_{ij}\sim N(0,1/r)",
     source=ours("Section 2.1, on random initialisation; the formula is ours"),
@@ -609,7 +602,6 @@ def _like_a_chi_square(*, rows: int, columns: int) -> list[float]:
 
 MOMENTS = numeric(
     id="sl/randorth-moments",
-    items=("RandOrth",),
     title=(
         "Mean and variance of a small random matrix's squared distance from orthogonality"
     ),
@@ -644,7 +636,6 @@ def _predict_edges(*, rows: int, columns: int) -> tuple[float, float]:
 
 EDGES = statistical(
     id="sl/randorth-spectrum",
-    items=("RandOrth",),
     title="Random matrices are nearly orthogonal entry by entry, but not as operators",
     statement=(
         r"\operatorname{spec}W^TW\subset\bigl[(1-\sqrt{c/r})^2,(1+\sqrt{c/r})^2\bigr]"

@@ -1,7 +1,9 @@
 """Normalised networks: homogeneity, gradients, the terms of the loss (sections 1 and 2)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,10 +17,10 @@ from verify.claims.square_loss._networks import (
     flat,
     gradients,
     jacobians,
+    moves_of,
     outputs,
     problem,
     problems,
-    projected,
     slopes_of,
     square_error,
     tensors,
@@ -41,11 +43,6 @@ _for_all_networks = partial(
 _ROUNDING = AgreesTo(relative=1e-12, of_largest=True)
 
 
-def _f(widths: Sequence[int], examples: int, seed: int) -> Array:
-    p = problem(widths, examples, seed)
-    return values(p.directions, p.x)
-
-
 # --- homogeneity and the factorisation ------------------------------------------------
 
 
@@ -62,15 +59,13 @@ def _predict_homogeneity(p: Problem) -> Array:
     return np.tile(sl.outputs(p.directions, p.x), (len(p.directions), 1))
 
 
-def _degree_of_the_network(*, widths: list[int], examples: int, seed: int) -> Array:
+def _degree_of_the_network(*, widths: list[int], **case: Any) -> Array:
     """The degree of the whole network, its number of layers."""
-    once = _predict_homogeneity(widths=widths, examples=examples, seed=seed)
-    return (len(widths) - 1) * once
+    return (len(widths) - 1) * _predict_homogeneity(widths=widths, **case)
 
 
 HOMOGENEITY = _for_all_networks(
     id="sl/hom",
-    items=("Hom",),
     title="A ReLU network is homogeneous of degree one in each of its layers",
     statement=(r"\langle V_k,\partial f_n/\partial V_k\rangle=f_n\text{ for every }k"),
     source=ours("Section 1.1; the formula is ours"),
@@ -82,35 +77,35 @@ HOMOGENEITY = _for_all_networks(
 )
 
 
-def _scales(widths: Sequence[int], seed: int) -> Array:
-    rng = np.random.default_rng([41, seed])
-    return np.exp(2.0 * rng.standard_normal(len(widths) - 1))
-
-
-def _measure_whole(*, widths: list[int], examples: int, seed: int) -> Array:
+def _scaled(
+    widths: Sequence[int], examples: int, seed: int
+) -> tuple[Problem, Array, list[Array]]:
+    """Return a problem, norms of layers, and the weights that have them."""
     p = problem(widths, examples, seed)
-    rho = _scales(widths, seed)
-    weights = [r * v for r, v in zip(rho, p.directions, strict=True)]
+    rng = np.random.default_rng([41, seed])
+    rho = np.exp(2.0 * rng.standard_normal(len(widths) - 1))
+    return p, rho, [r * v for r, v in zip(rho, p.directions, strict=True)]
+
+
+@drawn(_scaled)
+def _measure_whole(p: Problem, _rho: Array, weights: list[Array]) -> Array:
     return values(weights, p.x)
 
 
-def _predict_whole(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = problem(widths, examples, seed)
-    weights = [r * v for r, v in zip(_scales(widths, seed), p.directions, strict=True)]
+@drawn(_scaled)
+def _predict_whole(p: Problem, _rho: Array, weights: list[Array]) -> Array:
     rho, directions = sl.normalise(weights)
     return np.prod(rho) * sl.outputs(directions, p.x)
 
 
-def _smooth_activation(*, widths: list[int], examples: int, seed: int) -> Array:
+@drawn(_scaled)
+def _smooth_activation(p: Problem, rho: Array, _weights: list[Array]) -> Array:
     """A network of another activation, which is not homogeneous."""
-    p = problem(widths, examples, seed)
-    f = values(p.directions, p.x, torch.tanh)
-    return np.prod(_scales(widths, seed)) * f
+    return np.prod(rho) * values(p.directions, p.x, torch.tanh)
 
 
 FACTORISATION = _for_all_networks(
     id="sl/factor",
-    items=("Factor",),
     title="The norms of the layers factor out of a ReLU network",
     statement=r"g(W;x)=\rho f(x),\qquad \rho=\textstyle\prod_k\|W_k\|_F",
     source=quoted("Section 1.1"),
@@ -132,7 +127,10 @@ def _aligned(widths: Sequence[int], seed: int) -> tuple[list[Array], Array]:
 
 
 def _subject(
-    widths: Sequence[int], examples: int, seed: int, *, aligned: bool
+    widths: Sequence[int],
+    examples: int,
+    seed: int,
+    aligned: bool = False,  # noqa: FBT001, FBT002 (in the order of cases)
 ) -> tuple[Sequence[Array], Array]:
     if aligned:
         directions, x = _aligned(widths, seed)
@@ -143,33 +141,25 @@ def _subject(
     return p.directions, p.x
 
 
-def _measure_size(
-    *, widths: list[int], examples: int, seed: int, aligned: bool = False
-) -> Array:
-    directions, x = _subject(widths, examples, seed, aligned=aligned)
+@drawn(_subject)
+def _measure_size(directions: Sequence[Array], x: Array) -> Array:
     return np.abs(values(directions, x))
 
 
-def _predict_size(
-    *, widths: list[int], examples: int, seed: int, aligned: bool = False
-) -> Array:
-    directions, x = _subject(widths, examples, seed, aligned=aligned)
+@drawn(_subject)
+def _predict_size(directions: Sequence[Array], x: Array) -> Array:
     bound = sl.output_bound(directions, x)
     # A bound above the inputs would say less than the lengths of the layers do.
     return np.minimum(bound, np.linalg.norm(x, axis=-1))
 
 
-def _halved_by_relu(
-    *, widths: list[int], examples: int, seed: int, aligned: bool = False
-) -> Array:
+def _halved_by_relu(*, widths: list[int], **case: Any) -> Array:
     """ReLUs that take half of the squared length, as random ones do."""
-    bound = _predict_size(widths=widths, examples=examples, seed=seed, aligned=aligned)
-    return bound * 2.0 ** (1.0 - 0.5 * len(widths))
+    return _predict_size(widths=widths, **case) * 2.0 ** (1.0 - 0.5 * len(widths))
 
 
 BOUND = adversarial(
     id="sl/bound",
-    items=("Bound",),
     title="The output of a normalised network is at most the norm of its input",
     statement=r"|f(x)|\le\textstyle\prod_k\|V_k\|_2\,\|x\|\le\|x\|",
     source=ours("Section 1.1; ours"),
@@ -251,7 +241,6 @@ def _only_a_single_unit(*, after: int, before: int) -> bool:
 
 ERR_4 = numeric(
     id="sl/err4",
-    items=("Err4",),
     title="The two factors of Equation 9 have matching shapes as printed",
     statement=(r"[V_L\cdots D_k]^T\,[D_{k-1}V_{k-1}\cdots D_1V_1x]\text{ is defined}"),
     source=quoted("Equation 9, as printed"),
@@ -284,10 +273,12 @@ def _predict_multiplier(p: Problem) -> Array:
     return np.full(len(p.directions), sl.lagrange_multiplier(p.rho, f, p.labels))
 
 
-def _without_the_scale(*, widths: list[int], examples: int, seed: int) -> Array:
+@drawn(problem)
+def _without_the_scale(p: Problem) -> Array:
     """The gradient by directions without its factor rho."""
-    found = _predict_multiplier(widths=widths, examples=examples, seed=seed)
-    return found / problem(widths, examples, seed).rho
+    f = values(p.directions, p.x)
+    multiplier = sl.lagrange_multiplier(p.rho, f, p.labels)
+    return np.full(len(p.directions), multiplier / p.rho)
 
 
 NU = _for_all_networks(
@@ -308,41 +299,26 @@ NU = _for_all_networks(
 )
 
 
-def _at_rest(
-    widths: Sequence[int], examples: int, seed: int, weight_decay: float
-) -> float:
-    f = _f(widths, examples, seed)
-    return sl.rho_equilibrium(f, problem(widths, examples, seed).labels, weight_decay)
-
-
-def _measure_multiplier_at_rest(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
+@drawn(problem)
+def _measure_multiplier_at_rest(p: Problem, weight_decay: float) -> float:
     """The multiplier at the least squares in rho, where decay is one more example."""
-    p, f = problem(widths, examples, seed), _f(widths, examples, seed)
+    f = values(p.directions, p.x)
     rows, goals = np.append(f, np.sqrt(weight_decay)), np.append(p.labels, 0.0)
     rho = float(np.linalg.lstsq(rows[:, None], goals, rcond=None)[0][0])
-    leaves = tensors(p.directions)
-    (slope, *_) = gradients(square_error(rho, outputs(leaves, p.x), p.labels), leaves)
+    slope, *_ = slopes_of(replace(p, rho=rho))
     return float(-0.5 * np.vdot(p.directions[0], slope))
 
 
+@drawn(problem)
 def _predict_multiplier_at_rest(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
+    p: Problem, weight_decay: float, power: int = 2
 ) -> float:
-    return weight_decay * _at_rest(widths, examples, seed, weight_decay) ** 2
-
-
-def _without_the_square(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
-    """The scale rho in the place of its square."""
-    return weight_decay * _at_rest(widths, examples, seed, weight_decay)
+    f = values(p.directions, p.x)
+    return weight_decay * sl.rho_equilibrium(f, p.labels, weight_decay) ** power
 
 
 NU_AT_REST = numeric(
     id="sl/nu-equilibrium",
-    items=("nu",),
     title="At the equilibrium of the scale, the Lagrange multiplier is not negative",
     statement=r"\rho=\rho_{eq}\;\Rightarrow\;\nu=\lambda\rho_{eq}^2\ge 0",
     source=ours("Equations 1 and 5; ours"),
@@ -356,7 +332,11 @@ NU_AT_REST = numeric(
     measure=_measure_multiplier_at_rest,
     # The multiplier is a difference of sums below ten.
     compare=AgreesTo(relative=1e-12, absolute=1e-14),
-    must_refute=_without_the_square,
+    must_refute=changed(
+        _predict_multiplier_at_rest,
+        "The scale rho in the place of its square.",
+        power=1,
+    ),
     uses=("sl/eq1", "sl/eq5"),
 )
 
@@ -408,8 +388,7 @@ EQ_3 = numeric(
 
 @drawn(problem)
 def _measure_directions(p: Problem) -> Array:
-    slopes = slopes_of(p)
-    return flat([-projected(v, s) for v, s in zip(p.directions, slopes, strict=True)])
+    return flat(moves_of(p))
 
 
 @drawn(problem)
@@ -420,13 +399,11 @@ def _predict_directions(p: Problem) -> Array:
 @drawn(problem)
 def _not_projected(p: Problem) -> Array:
     """The gradient that is not projected onto the spheres."""
-    slopes = slopes_of(p)
-    return -flat(slopes)
+    return -flat(slopes_of(p))
 
 
 EQ_4 = _for_all_networks(
     id="sl/eq4",
-    items=("Eq4",),
     title="The layers' directions follow the gradient projected onto their spheres",
     statement=(
         r"\dot V_k=2\rho\textstyle\sum_n(\rho f_n-y_n)(V_kf_n-\partial f_n/\partial V_k)"
@@ -450,8 +427,7 @@ def _measure_fall(p: Problem, weight_decay: float) -> float:
     loss = square_error(rho, outputs(leaves, p.x), p.labels)
     loss = loss + weight_decay * rho.square()
     slope, *slopes = gradients(loss, (rho, *leaves))
-    moves = [-projected(v, s) for v, s in zip(p.directions, slopes, strict=True)]
-    along = sum(np.vdot(s, m) for s, m in zip(slopes, moves, strict=True))
+    along = sum(np.vdot(s, m) for s, m in zip(slopes, moves_of(p), strict=True))
     return float(along - slope**2)
 
 
@@ -472,7 +448,6 @@ def _only_the_scale(p: Problem, weight_decay: float) -> float:
 
 ENERGY = numeric(
     id="sl/energy",
-    items=("Energy",),
     title="Along the gradient flow the loss falls at the squared speed",
     statement=r"dL/dt=-\dot\rho^2-\textstyle\sum_k\|\dot V_k\|_F^2\le 0",
     source=ours("Equations 3 and 4; ours"),

@@ -253,7 +253,6 @@ _FEWER = ([[0, 1], [2]], [[0, 1, 2]])
 
 MINIMA = numeric(
     id="sl/obs2c-minima",
-    items=("Obs2c",),
     title="Of any two minima, the one of smaller norm has the larger average margin",
     statement=(
         r"\rho_{eq}<\rho_{eq}'\;\Rightarrow\;"

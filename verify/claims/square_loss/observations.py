@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -12,19 +13,21 @@ import torch
 
 from theory import square_loss as sl
 from verify.claim import grid, numeric
-from verify.claims._predictors import always, changed, mapped
+from verify.claims._predictors import always, changed, drawn, mapped
 from verify.claims.square_loss._flows import followed
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
     flat,
     gradients,
+    held,
     interpolator,
     jacobians,
+    largest_margin,
+    moves_of,
     outputs,
     problem,
     projected,
-    square_error,
     tensors,
     unit_rows,
     values,
@@ -63,21 +66,17 @@ def _start(widths: Sequence[int], examples: int, seed: int, rho: float) -> Probl
 _TIMES = np.linspace(0.0, 4.0, 401)
 
 
-def _measure_rising(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
+def _measure_rising(*, widths: list[int], **case: Any) -> float:
     """Least rise in 0.01 of time until the scale meets its directions' equilibrium."""
-    path = _path(tuple(widths), examples, seed, weight_decay)
+    path = _path(tuple(widths), **case)
     met = np.flatnonzero(path["rho"] >= path["equilibrium"])
     end = met[0] if len(met) else len(_TIMES)
     return float(np.diff(path["rho"][:end]).min())
 
 
-def _never_slower(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
+def _never_slower(*, weight_decay: float, **case: Any) -> float:
     """A scale that keeps its first speed until it meets the equilibrium."""
-    p = _start(widths, examples, seed, rho=0.01)
+    p = _start(**case, rho=0.01)
     f = sl.outputs(p.directions, p.x)
     return _TIMES[1] * sl.rho_velocity(p.rho, f, p.labels, weight_decay)
 
@@ -101,7 +100,6 @@ _MEETING = (
 
 OBS_1 = numeric(
     id="sl/obs1",
-    items=("Obs1",),
     title="From a small start the scale rises until it meets its moving equilibrium",
     statement=(
         r"\rho(t)<\rho_{eq}(V(t))\text{ on }[0,T)\;\Rightarrow\;\dot\rho>0\text{ on }[0,T)"
@@ -118,11 +116,9 @@ OBS_1 = numeric(
 )
 
 
-def _measure_tracking(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
+def _measure_tracking(*, widths: list[int], **case: Any) -> float:
     """Largest distance from the equilibrium after they meet, over the bound on it."""
-    path = _path(tuple(widths), examples, seed, weight_decay)
+    path = _path(tuple(widths), **case)
     met = np.flatnonzero(path["rho"] >= path["equilibrium"])
     if not len(met):
         raise ValueError("the scale does not meet its equilibrium: nothing to bound")
@@ -134,7 +130,6 @@ def _measure_tracking(
 
 TRACKING = numeric(
     id="sl/obs1-tracking",
-    items=("Obs1",),
     title="Once it has met its equilibrium, the scale follows it at a bounded distance",
     statement=(r"|\rho-\rho_{eq}(V)|\le\max|\dot\rho_{eq}|/(2\min A)\text{ once met}"),
     source=ours("Observation 1; ours"),
@@ -216,38 +211,32 @@ ERR_2 = numeric(
 )
 
 
-def _crossing(widths: Sequence[int], examples: int, seed: int, decay: float) -> Problem:
+def _crossing(
+    widths: Sequence[int], examples: int, seed: int, weight_decay: float
+) -> Problem:
     p = _start(widths, examples, seed, rho=1.0)
     f = values(p.directions, p.x)
-    rho = float(p.labels @ f / (decay + f @ f))
-    return Problem(p.directions, p.x, p.labels, rho)
+    return replace(p, rho=float(p.labels @ f / (weight_decay + f @ f)))
 
 
-def _measure_curvature(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
+def _measure_curvature(*, weight_decay: float, **case: Any) -> float:
     """Derivative of the scale's velocity along the directions' own."""
-    p = _crossing(widths, examples, seed, weight_decay)
+    p = _crossing(weight_decay=weight_decay, **case)
     leaves = tensors(p.directions)
     f = outputs(leaves, p.x)
-    slopes = gradients(square_error(p.rho, f, p.labels), leaves)
-    moves = [-projected(v, s) for v, s in zip(p.directions, slopes, strict=True)]
     pull = (torch.from_numpy(p.labels) * f).sum()
     speed = -2.0 * (p.rho * (weight_decay + f.square().sum()) - pull)
     along = gradients(speed, leaves)
-    return float(sum(np.vdot(a, m) for a, m in zip(along, moves, strict=True)))
+    return float(sum(np.vdot(a, m) for a, m in zip(along, moves_of(p), strict=True)))
 
 
-def _predict_curvature(
-    *, widths: list[int], examples: int, seed: int, weight_decay: float
-) -> float:
-    p = _crossing(widths, examples, seed, weight_decay)
+@drawn(_crossing)
+def _predict_curvature(p: Problem) -> float:
     return sl.overshoot_curvature(p.rho, p.directions, p.x, p.labels)
 
 
 CURVATURE = numeric(
     id="sl/obs1-curvature",
-    items=("Obs1",),
     title="The curvature of the scale's path where it meets its equilibrium",
     statement=(
         r"\dot\rho=0:\quad\ddot\rho=4\rho\,[2u^TKu-y^TKu],\qquad u=y-\rho f,\;"
@@ -271,16 +260,16 @@ CURVATURE = numeric(
 # --- margins --------------------------------------------------------------------------
 
 
-def _measure_margins(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = interpolator(widths, examples, seed)
+@drawn(interpolator)
+def _measure_margins(p: Problem) -> Array:
     return p.labels * values(p.directions, p.x)
 
 
-def _predict_margins(*, widths: list[int], examples: int, seed: int) -> Array:
-    p = interpolator(widths, examples, seed)
+@drawn(interpolator)
+def _predict_margins(p: Problem) -> Array:
     f = sl.outputs(p.directions, p.x)
     # Zero loss: the scale is the equilibrium of these directions.
-    return np.full(examples, 1.0 / sl.rho_equilibrium(f, p.labels, 0.0))
+    return np.full(len(f), 1.0 / sl.rho_equilibrium(f, p.labels, 0.0))
 
 
 OBS_2A = numeric(
@@ -319,18 +308,8 @@ def _measure_largest_margin(*, margin: str) -> Any:
 
     Its active set is one of seven; each gives the shortest w with equality there.
     """
-    rows, _ = _three_points(40)
-    best: Any = None
     with mpmath.workdps(40):
-        for size in (1, 2, 3):
-            for chosen in itertools.combinations(range(3), size):
-                a = mpmath.matrix([rows[i] for i in chosen])
-                w = a.T * mpmath.lu_solve(a * a.T, mpmath.ones(size, 1))
-                margins = [mpmath.fdot(row, list(w)) for row in rows]
-                if min(margins) > 1 - mpmath.mpf(10) ** -30:
-                    norm = mpmath.norm(w)
-                    best = norm if best is None or norm < best else best
-        return 1 / best
+        return largest_margin(mpmath.matrix(_three_points(40)[0]))
 
 
 def _of_interpolator(*, margin: str, count: int = 3) -> float:
@@ -404,10 +383,8 @@ def _measure_decay_path(*, examples: int, inputs: int, seed: int) -> list[Any]:
     return found
 
 
-def _predict_decay_path(
-    *, examples: int, inputs: int, seed: int, parts: float = 100.0
-) -> Array:
-    x, y = _integers(examples, inputs, seed)
+@drawn(_integers)
+def _predict_decay_path(x: Any, y: Any, parts: float = 100.0) -> Array:
     decays = np.array(_DECAYS[1:]) / parts
     path = sl.regularisation_path(x.astype(np.float64), y.astype(np.float64), decays)
     return np.stack([path.rho, path.alignment, path.energy], axis=1).ravel()
@@ -417,7 +394,6 @@ _LINEAR = grid(examples=(3, 8), inputs=(2, 5), seed=(0, 1))
 
 PATH = numeric(
     id="sl/obs2c-path",
-    items=("Obs2c",),
     title="Values of the ridge minimiser's scale, B and S at every weight decay",
     statement=r"w_\lambda=(X^TX+\lambda I)^{-1}X^Ty,\qquad\rho=\|w_\lambda\|",
     source=ours("Observation 2; ours"),
@@ -431,9 +407,9 @@ PATH = numeric(
 )
 
 
-def _measure_monotone(*, examples: int, inputs: int, seed: int) -> float:
+def _measure_monotone(**case: Any) -> float:
     """Smallest of the falls of rho and the rises of B and S towards more decay."""
-    values = _measure_decay_path(examples=examples, inputs=inputs, seed=seed)
+    values = _measure_decay_path(**case)
     steps: list[float] = []
     for k, sign in ((0, 1), (1, -1), (2, -1)):
         column = values[k::3]
@@ -539,7 +515,6 @@ def _predict_linear(*, depth: int, weight_decay: float) -> Array:
 
 MINIMUM = numeric(
     id="sl/minnorm",
-    items=("MinNorm",),
     title="With decay, linear networks of one to three layers end at the ridge solution",
     statement=(r"\rho V_L\cdots V_1=(X^TX+\lambda I)^{-1}X^Ty,\qquad\rho_{eq}=\|w\|"),
     source=ours("Observation 2 and footnote 3; ours"),
@@ -573,15 +548,13 @@ def _depends_on_the_start(*, depth: int, weight_decay: float, starts: int) -> bo
     return weight_decay == 0.0
 
 
-def _measure_depends(*, depth: int, weight_decay: float, starts: int) -> bool:
+def _measure_depends(**case: Any) -> bool:
     # Of ends of norm one or two; what is left of the approach is below 1e-4.
-    spread = _measure_spread(depth=depth, weight_decay=weight_decay, starts=starts)
-    return spread > 1e-2
+    return _measure_spread(**case) > 1e-2
 
 
 START = numeric(
     id="sl/minnorm-start",
-    items=("MinNorm",),
     title="The end of a linear network depends on its start without decay, not with decay",
     statement=(
         r"d>N:\quad\rho V_L\cdots V_1\text{ at the end depends on the start}\iff\lambda=0"
@@ -644,7 +617,6 @@ def _isolated(*, widths: list[int], examples: int, seed: int) -> list[int]:
 
 DEGENERATE = numeric(
     id="sl/degen",
-    items=("Degen",),
     title="Zero-loss solutions form sets of dimension W - N (weights less examples)",
     statement=r"\operatorname{rank}\,[\partial g_n/\partial W]=N,\quad\text{nullity }W-N",
     source=as_read("Section 2, below Observation 2"),
@@ -675,12 +647,7 @@ def _lengthened(length: float, seed: int) -> Problem:
 def _measure_growth(*, length: float, seed: int) -> float:
     """Sign of the rate of the squared length, with the multiplier in the loss."""
     p = _lengthened(length, seed)
-    leaves = tensors(p.directions)
-    f = outputs(leaves, p.x)
-    (slope,) = gradients(square_error(p.rho, f, p.labels), leaves)
-    value = f.detach().numpy()
-    multiplier = -p.rho * np.sum((p.rho * value - p.labels) * value)
-    move = -slope - 2.0 * multiplier * p.directions[0]
+    (move,) = held(p)
     return float(np.sign(np.vdot(p.directions[0], move)))
 
 

@@ -1,6 +1,5 @@
 """Other losses and rules, margins, and ranks (sections 3 and 4)."""
 
-import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -17,6 +16,7 @@ from verify.claims.square_loss._flows import down, integrate
 from verify.claims.square_loss._networks import (
     Array,
     gradients,
+    largest_margin,
     outputs,
     problem,
     tensors,
@@ -266,20 +266,8 @@ OJA = numeric(
 def _measure_largest(*, examples: int, inputs: int, seed: int) -> Any:
     """Largest margin over all sets of support vectors, by their equations, 30 digits."""
     x, y = _separable(examples, inputs, seed)
-    best = mpmath.mpf(0)
     with mpmath.workdps(30):
-        rows = mpmath.matrix((y[:, None] * x).tolist())
-        for size in range(1, min(examples, inputs) + 1):
-            for chosen in itertools.combinations(range(examples), size):
-                part = mpmath.matrix([list(rows[i, :]) for i in chosen])
-                try:
-                    dual = mpmath.lu_solve(part * part.T, mpmath.ones(size, 1))
-                except ZeroDivisionError:
-                    continue  # dependent vectors: fewer of them do
-                w = part.T * dual
-                least = min(rows * w)
-                best = max(best, least / mpmath.norm(w))
-        return best
+        return largest_margin(mpmath.matrix((y[:, None] * x).tolist()))
 
 
 def _predict_largest(*, examples: int, inputs: int, seed: int) -> float:
@@ -288,7 +276,6 @@ def _predict_largest(*, examples: int, inputs: int, seed: int) -> float:
 
 LARGEST = numeric(
     id="sl/obs2b-largest",
-    items=("Obs2b",),
     title="The largest margin of linear functions, by convex duality",
     statement=(
         r"\max_{\|w\|=1}\min_ny_nw^Tx_n=\min_{\alpha\in\Delta}\|\textstyle\sum_n"

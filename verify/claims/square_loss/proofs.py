@@ -208,7 +208,6 @@ def _turn_links() -> list[Link]:
 CLAIMS = (
     proof(
         id="sl/hom-proof",
-        items=("Hom",),
         title="A ReLU network is homogeneous in each of its layers (symbolic proof)",
         statement=r"\langle V_k, \partial f / \partial V_k \rangle = f",
         source=ours("Section 1.1; the formula is ours"),
@@ -243,7 +242,6 @@ CLAIMS = (
     ),
     proof(
         id="sl/norm-proof",
-        items=("Norm",),
         title="The rate at which layer norms leave the unit sphere (symbolic proof)",
         statement=r"\frac{d}{dt} \|V_k\|^2 = 4 \rho (\|V_k\|^2 - 1) \sum_n e_n f_n",
         source=ours("Equation 4; ours"),
@@ -299,7 +297,6 @@ CLAIMS = (
     ),
     proof(
         id="sl/unnorm-proof",
-        items=("Unnorm",),
         title=(
             "Without normalisation, the data change squared norms equally (symbolic proof)"
         ),

@@ -140,7 +140,6 @@ CLAIMS = (
     ),
     proof(
         id="sl/lin-proof",
-        items=("Lin",),
         title="The exponential relaxation solves the scale's equation (symbolic proof)",
         statement=r"\rho(t) = \frac BA + \Big(\rho_0 - \frac BA\Big) e^{-2At}"
         r"\;\Rightarrow\; \dot\rho = -2(A\rho - B)",
@@ -190,7 +189,6 @@ CLAIMS = (
     ),
     proof(
         id="sl/eq5b-proof",
-        items=("Eq5b",),
         title=(
             "Without normalisation, the equilibrium scale depends on depth (symbolic proof)"
         ),
@@ -242,7 +240,6 @@ CLAIMS = (
     ),
     proof(
         id="sl/obs2c-peak",
-        items=("Obs2c",),
         title=(
             "With equal outputs, the equilibrium scale is largest where S = lambda"
             " (symbolic proof)"
@@ -267,7 +264,6 @@ CLAIMS = (
     ),
     proof(
         id="sl/randorth-proof",
-        items=("RandOrth",),
         title=(
             "The mean squared distance of a random matrix from orthogonality"
             " (symbolic proof)"

@@ -130,7 +130,6 @@ def _predict_steps(*, widths: list[int], seed: int, rate: float, back: bool) -> 
 
 STEPS = numeric(
     id="sl/wn-descent",
-    items=("WN",),
     title="Gradient descent with the multiplier is weight normalisation, step by step",
     statement=r"v_k^{(t)}/\|v_k^{(t)}\|\text{ of WN}=V_k^{(t)}\text{ of descent on (1)}",
     source=as_read("Section 2, below Equation 1"),
@@ -278,7 +277,6 @@ def _predict_entries(*, rows: int, columns: int) -> float:
 
 ENTRIES = statistical(
     id="sl/randorth-entries",
-    items=("RandOrth",),
     title="The mean square of the off-diagonal entries of W^T W for a random matrix",
     statement=r"E(W^TW)_{ij}^2=1/r,\quad i\ne j",
     source=ours("Section 2.1, on random weights; ours"),
@@ -395,7 +393,6 @@ def _by_each_gradient(*, kind: str) -> list[bool]:
 
 SGD_STOPS = numeric(
     id="sl/fn4",
-    items=("Fn4",),
     title="Stochastic gradient descent stops only at zero loss on every example",
     statement=r"\text{SGD stops}\Rightarrow\ell_n=0\text{ for every }n",
     source=quoted("Footnote 4"),
@@ -450,7 +447,6 @@ def _of_the_whole_matrix(*, rows: int, columns: int, seed: int) -> Array:
 
 FOOTNOTE_2 = numeric(
     id="sl/fn2",
-    items=("Fn2",),
     title="Batch normalisation normalises every row of a matrix by itself",
     statement=(
         r"BN(DWx)=BN(Wx)\text{ for every diagonal }D>0:"

@@ -54,7 +54,6 @@ def _shrunk(*, examples: int, inputs: int, part: float) -> float:
 
 LANDSCAPE = numeric(
     id="sl/landscape",
-    items=("Landscape",),
     title=(
         "At scales below the least interpolating norm the loss has a known positive minimum"
     ),

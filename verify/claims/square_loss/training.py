@@ -23,6 +23,7 @@ from verify.claims.square_loss._runs import (
     NORMALISED,
     ON_COLOURS,
     Start,
+    alone,
     draws,
     effect,
     first,
@@ -30,13 +31,12 @@ from verify.claims.square_loss._runs import (
     learnt,
     log_ratio,
     looks,
-    mean_of,
     norm_rests,
     run,
     trained,
 )
 from verify.claims.square_loss._sources import as_read
-from verify.compare import Contrast, EffectWithin
+from verify.compare import Contrast
 from verify.trained import NotLearnt
 
 ENDS_OF_A: tuple[Start, ...] = ((DECAYED, -1), (DECAYED, 0))
@@ -97,7 +97,6 @@ def _curves(number: int, item: str, family: str, **parts: Any) -> Claim:
         axes={"on": tuple(_CURVES)},
         predict=_little,
         measure=partial(_at_the_end, family),
-        compare=EffectWithin(paired=True),
         must_refute=_as_before,
         withstands={},
         source=as_read(f"Figure {number}"),
@@ -294,6 +293,7 @@ NEAR_ZERO = effect(
 # --- margins and outputs --------------------------------------------------------------
 
 
+@alone(*ENDS_OF_A)
 def _growth(found: Draws) -> Array:
     return np.log(last(found, "abs_mean") / first(found, "abs_mean"))
 
@@ -305,7 +305,7 @@ OUTPUTS = effect(
     items=("Fig3", "ExpA"),
     title="With normalisation and decay, the normalised outputs grow during training",
     statement=r"\overline{|f_n|}_{end}\ge1.5\,\overline{|f_n|}_{start}",
-    measure=mean_of(ENDS_OF_A, _growth),
+    measure=_growth,
     least=math.log(1.5),
     source=as_read("Figure 3"),
     figure="square_loss_figure_3",
@@ -313,6 +313,7 @@ OUTPUTS = effect(
 )
 
 
+@alone(*ENDS_OF_A)
 def _variation(found: Draws) -> Array:
     return np.array([f.std() / f.mean() for f in found.series("margins")])
 
@@ -324,7 +325,7 @@ FLAT = effect(
     items=("Fig4", "ExpA"),
     title="With normalisation and decay, all margins are nearly the same",
     statement=r"\operatorname{sd}(y_nf_n)/\overline{yf}\le0.1",
-    measure=mean_of(ENDS_OF_A, _variation),
+    measure=_variation,
     least=None,
     most=0.1,
     wrong=(0.2, None),
@@ -339,13 +340,13 @@ def _narrowing(*, scale: str, data: str) -> Contrast:
     levels = run(CONVOLUTION, scale, data).fact("levels")
     low, middle, high = (levels.index(q) for q in (0.05, 0.5, 0.95))
 
+    @alone(*ENDS_OF_B)
     def change(found: Draws) -> Array:
         q = found.series("abs_quantiles")
         width = np.log((q[..., high] - q[..., low]) / q[..., middle])
         return width[:, 0] - width[:, -1]
 
-    each = [change(found) for found in learnt(*ENDS_OF_B, scale=scale, data=data)]
-    return Contrast.alone(np.mean(each, axis=0))
+    return change(scale=scale, data=data)
 
 
 NARROW = effect(

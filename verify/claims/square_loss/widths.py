@@ -211,7 +211,6 @@ def _measure_diverges(*, width: int, momentum: float, scale: float) -> Contrast:
 
 DIVERGES = trend(
     id="sl/expA-width-trained",
-    items=("ExpA",),
     title="Batch-normalised networks diverge at twice the width limit, not at half of it",
     statement=(
         r"n>\frac{2\pi(1+\mu)}\eta:\ \text{loss}>10^3\,\text{first loss within}"
