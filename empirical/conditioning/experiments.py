@@ -329,12 +329,7 @@ def digits(
 
 
 EXPERIMENTS: Mapping[str, Callable[..., Result]] = {
-    "depth": depth,
-    "width": width,
-    "norms": norms,
-    "chain": chain,
-    "train": train,
-    "digits": digits,
+    run.__name__: run for run in (depth, width, norms, chain, train, digits)
 }
 """What the command line can run."""
 
