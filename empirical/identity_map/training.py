@@ -191,10 +191,7 @@ def _once(
         ),
     )
     task = (CopyDense if by_hand(network) else Copy)(
-        network=network,
-        images=images,
-        targets=images,
-        loss=recipe.loss,
+        network=network, images=images, targets=images, loss=recipe.loss
     )
     learnt = None
     if recipe.trained != "all":

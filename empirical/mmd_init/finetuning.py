@@ -19,11 +19,7 @@ from empirical.checks import check_counts
 from empirical.mmd_init._checks import check_tuning
 from empirical.mmd_init.binary_tasks import Bools, Images, Ints, Split
 from empirical.mmd_init.recipes import FinetuneRecipe
-from empirical.mmd_init.task import (
-    Classify,
-    replicates_at_once,
-    stack_of,
-)
+from empirical.mmd_init.task import Classify, replicates_at_once, stack_of
 from empirical.networks import FullyConnected
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs

@@ -130,8 +130,7 @@ def pretrain_random_labels(
     x, classes = inputs.to(params[0]), network.widths[-1]
     described = (network, recipe, optimiser, together, x.device.type)
     kept = checkpoint and Checkpoint(
-        checkpoint,
-        of=fingerprint(described, (*params, x), generators, module=__name__),
+        checkpoint, of=fingerprint(described, (*params, x), generators, module=__name__)
     )
     # Each input with each label is an example.
     every = torch.arange(len(x) * classes, device=x.device)[None]
@@ -152,11 +151,7 @@ def pretrain_random_labels(
     loop.train(
         Classify(network, x, every // classes, every % classes),
         stack_of(
-            network,
-            params,
-            network.running(params),
-            recipe.rate,
-            frozen=recipe.frozen,
+            network, params, network.running(params), recipe.rate, frozen=recipe.frozen
         ),
         optimiser,
         steps=steps,

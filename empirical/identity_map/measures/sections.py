@@ -20,10 +20,7 @@ from empirical.identity_map.measures.layers import (
     picture,
     signal_sizes,
 )
-from empirical.identity_map.measures.similarity import (
-    Closeness,
-    shares,
-)
+from empirical.identity_map.measures.similarity import Closeness, shares
 from empirical.identity_map.measures.subjects import Subject
 from empirical.identity_map.measures.weights import cover, relative_change
 from empirical.networks import Convolutional, Params, Residual
