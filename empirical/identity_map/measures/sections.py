@@ -75,10 +75,7 @@ def _probes(subject: Subject) -> dict[str, Any]:
 
 
 def _layer_error(subject: Subject) -> dict[str, Any]:
-    train, test = (
-        load("mnist", "train", cached=False),
-        load("mnist", "test", cached=False),
-    )
+    train, test = (load("mnist", part, cached=False) for part in ("train", "test"))
     if subject.settings.examples is not None:
         few, tests = subject.settings.examples
         train, test = train.head(few), test.head(tests)
