@@ -157,15 +157,8 @@ def _configuration(
     labels = changes.pop("labels", s.pairs[data])
     steps: dict[str, Any] = {"epochs": s.conv_epochs if conv else s.epochs}
     steps["batch"] = s.batch
-    given: dict[str, Any] = {
-        "per_class": s.per_class,
-        "tests": s.tests,
-        "side": s.side,
-        "constant": None if conv else 0.25,
-        "scales": scales,
-        "seeds": s.seeds,
-        "dtype": s.dtype,
-    }
+    sized = ("per_class", "tests", "side", "seeds", "dtype")
+    given: dict[str, Any] = {size: getattr(s, size) for size in sized} | changes
     return Configuration(
         name=name if len(s.pairs) == 1 else f"{name}-{data}",
         network=classifier(
@@ -174,10 +167,12 @@ def _configuration(
             widths=s.channels if conv else dense,
             outputs=1 if len(labels) == 2 else len(labels),
         ),
-        recipe=Recipe(**(steps | dict(recipe))),
+        recipe=Recipe(**{**steps, **recipe}),
         data=data,
         labels=labels,
-        **(given | changes),
+        scales=scales,
+        constant=None if conv else 0.25,
+        **given,
     )
 
 
