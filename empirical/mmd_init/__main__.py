@@ -213,12 +213,11 @@ def _pretrain(options: argparse.Namespace, setting: Setting) -> int:
         state = {name: tensor.cpu() for name, tensor in found.state.items()}
         save_tensors({"state": state, "inputs": about, "best": found.best}, partial)
     remove_checkpoints(kept)
-    if options.figure is not None:
-        draw(shown, options.figure)
     where = f"The start, a PyTorch state dict, is in {options.output}."
     if options.record is not None:
         where += f" Its record is in {options.record}."
     if options.figure is not None:
+        draw(shown, options.figure)
         where += f" The figure is in {options.figure}."
     _print((*shown.said, where))
     return 0 if found.status == "finished" else 1
