@@ -84,14 +84,8 @@ def pretrain_random_labels(
         9,375 steps on the 60,000 digits.
     optimiser : Adam, optional
         With other moments than PyTorch's, or another number below the line.
-    together : int, optional
-        Replicates updated together: the same numbers up to rounding, at another speed.
-        See `task.replicates_at_once`.
-    progress : callable, optional
-        Called after each window, and on the way to its end, with the updates done, those
-        in all, and the mean loss of the last window that is whole (before, of an update).
-    checkpoint : Path, optional
-        See `finetuning.finetune`.
+    together, progress, checkpoint
+        As of `finetuning.finetune`, with windows in the place of epochs.
 
     Raises
     ------
