@@ -163,6 +163,16 @@ def _files(options: argparse.Namespace, setting: Setting) -> Path:
 
 
 def _pretrain(options: argparse.Namespace, setting: Setting) -> int:
+    try:
+        return _learn(options, setting)
+    except ValueError as error:
+        if options.inputs is None:
+            raise
+        # What is said of data is of these inputs, not of a data set.
+        raise ValueError(str(error).replace("`data`", "`--inputs`")) from error
+
+
+def _learn(options: argparse.Namespace, setting: Setting) -> int:
     from empirical.mmd_init import pretraining
     from empirical.mmd_init.networks import classifier, start
     from empirical.mmd_init.recipes import Recipe
