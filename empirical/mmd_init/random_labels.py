@@ -14,10 +14,9 @@ import torch
 from torch import Tensor
 
 from empirical.checks import check_counts
-from empirical.mmd_init._checks import check_params
 from empirical.mmd_init.binary_tasks import check_inputs
 from empirical.mmd_init.recipes import Recipe
-from empirical.mmd_init.task import Classify, replicates_at_once, stack_of
+from empirical.mmd_init.task import Classify, check_params, replicates_at_once, stack_of
 from empirical.networks import FullyConnected, Params
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
