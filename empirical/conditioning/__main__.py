@@ -121,10 +121,7 @@ def _run(kind: str, options: argparse.Namespace, setting: Setting) -> int:
     try:
         # It has no pauses: there is nothing to wait for.
         record = command.alone(
-            lambda: recorded(kind, arguments, setting),
-            kind,
-            options.minutes,
-            grace=0.0,
+            lambda: recorded(kind, arguments, setting), kind, options.minutes, grace=0.0
         )
     except Ended:
         command.say_interrupted(None, resumes=False)

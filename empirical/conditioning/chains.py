@@ -279,11 +279,7 @@ def _check_gram(start: Tensor) -> None:
 
 
 def layer_statistics(
-    network: FullyConnected,
-    x: Tensor,
-    *,
-    draws: int,
-    generator: torch.Generator,
+    network: FullyConnected, x: Tensor, *, draws: int, generator: torch.Generator
 ) -> LayerStatistics:
     """Measure lengths and cosines of inputs at every layer of drawn networks.
 

@@ -17,11 +17,7 @@ from torch import Tensor
 from empirical.checks import check_choice, check_positive, check_weights
 from empirical.conditioning.activations import named
 from empirical.conditioning.chains import layer_statistics, pair_chains
-from empirical.conditioning.descent import (
-    step_sizes,
-    train_all_layers,
-    train_top_layer,
-)
+from empirical.conditioning.descent import step_sizes, train_all_layers, train_top_layer
 from empirical.conditioning.interpolation import (
     accuracy,
     digit_problem,
@@ -329,12 +325,7 @@ def digits(
 
 
 EXPERIMENTS: Mapping[str, Callable[..., Result]] = {
-    "depth": depth,
-    "width": width,
-    "norms": norms,
-    "chain": chain,
-    "train": train,
-    "digits": digits,
+    run.__name__: run for run in (depth, width, norms, chain, train, digits)
 }
 """What the command line can run."""
 

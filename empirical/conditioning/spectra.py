@@ -8,12 +8,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.checks import (
-    check_counts,
-    check_finite,
-    check_symmetric,
-    check_whole,
-)
+from empirical.checks import check_counts, check_finite, check_symmetric, check_whole
 from empirical.conditioning.chains import gram_chain
 from empirical.kernels import MAX_BYTES, draws_per_chunk, gram, nngp_ntk
 from empirical.networks import Elementwise, FullyConnected
@@ -239,10 +234,7 @@ def condition_by_depth(
             "weights have a tangent kernel"
         )
     network = FullyConnected.uniform(
-        inputs=x.shape[-1],
-        width=width,
-        depth=max(1, wanted[-1]),
-        activation=activation,
+        inputs=x.shape[-1], width=width, depth=max(1, wanted[-1]), activation=activation
     )
     if tangent:
         drawn = _held(network, x, wanted, draws, generator, max_bytes)

@@ -1,7 +1,7 @@
 """How large the figures' networks are: three scales."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from empirical.checks import check_choice
@@ -21,9 +21,16 @@ def checked_measurements(names: Sequence[str]) -> None:
         check_choice("measure", "names", name, MEASURED)
 
 
+SHORT = Recipe(steps=400, release=0.95, limit=2000, clip=0.5, rescale=True, schedule=())
+"""The short recipe: a plateau is left within tens of updates, at every depth."""
+
+_PRINTED = Recipe(steps=150, release=0.95, limit=150)
+_MANY = Recipe(optimiser="adam", rate=0.001, steps=400, batch=16, schedule=(0.6, 0.8))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """Sizes of the figures' experiments at a scale.
+    """Sizes of the figures' experiments at a scale; defaults are those of the small one.
 
     Attributes
     ----------
@@ -43,41 +50,48 @@ class Sizes:
         Updates of networks with biases and more than ten layers.
     """
 
-    size: int
-    recipe: Recipe
-    printed: Recipe
-    many: Recipe
-    examples: int
-    seeds: tuple[int, ...]
-    starts: tuple[int, ...]
-    varied_seeds: tuple[int, ...]
-    colour_seeds: tuple[int, ...]
-    fresh: tuple[int, ...]
-    depths: tuple[int, ...]
-    biased: tuple[int, ...]
-    rescaled: tuple[int, ...]
-    slow: int | None
-    channels: int
-    detailed: tuple[int, ...]
-    fcn_depths: tuple[int, ...]
-    fcn_widths: tuple[int, ...]
-    wide_depth: int
-    two_layer_widths: tuple[int, ...]
-    all_fcn: tuple[int, ...]
-    all_cnn: int
-    image_sizes: tuple[int, ...]
-    image_depths: tuple[int, ...]
-    kernels: tuple[int, ...]
-    kernel_channels: int
-    channel_counts: tuple[int, ...]
-    channel_depths: tuple[int, ...]
-    varied_depths: tuple[int, ...]
-    set_depths: tuple[int, ...]
-    residual: tuple[int, ...]
-    colour: str
-    colour_depths: tuple[int, ...]
-    colour_fcn: tuple[int, ...]
-    settings: Mapping[str, Any]
+    size: int = 14
+    recipe: Recipe = SHORT
+    printed: Recipe = _PRINTED
+    many: Recipe = _MANY
+    examples: int = 2000
+    seeds: tuple[int, ...] = (0, 1, 2)
+    starts: tuple[int, ...] = (10, 11, 12, 13, 14)
+    varied_seeds: tuple[int, ...] = (0,)
+    colour_seeds: tuple[int, ...] = (0, 1)
+    fresh: tuple[int, ...] = ()
+    depths: tuple[int, ...] = (1, 3, 5, 8, 12, 20)
+    # With biases the deep ones need more updates than there is time for.
+    biased: tuple[int, ...] = ()
+    rescaled: tuple[int, ...] = ()
+    slow: int | None = None
+    channels: int = 16
+    detailed: tuple[int, ...] = (5, 20)
+    fcn_depths: tuple[int, ...] = (1, 2, 4, 11)
+    fcn_widths: tuple[int, ...] = (196, 392)
+    wide_depth: int = 4
+    two_layer_widths: tuple[int, ...] = (2048,)
+    all_fcn: tuple[int, ...] = (1, 4)
+    all_cnn: int = 6
+    image_sizes: tuple[int, ...] = (7, 28)
+    image_depths: tuple[int, ...] = (8,)
+    kernels: tuple[int, ...] = (3, 11)
+    kernel_channels: int = 16
+    channel_counts: tuple[int, ...] = (3, 24)
+    channel_depths: tuple[int, ...] = (5, 12)
+    varied_depths: tuple[int, ...] = (5,)
+    set_depths: tuple[int, ...] = (5, 12)
+    residual: tuple[int, ...] = (2, 4, 8)
+    colour: str = "channelled"
+    colour_depths: tuple[int, ...] = (5, 12)
+    colour_fcn: tuple[int, ...] = (1, 4)
+    settings: Mapping[str, Any] = field(
+        default_factory=lambda: {
+            "sizes": (7, 14, 28),
+            "examples": (200, 100),
+            "digits": 50,
+        }
+    )
 
     def shape(self, channels: int = 1) -> tuple[int, int, int]:
         """Return the shape of an image; CIFAR-10 keeps its own."""
@@ -86,55 +100,12 @@ class Sizes:
         return channels, self.size, self.size
 
 
-SHORT = Recipe(steps=400, release=0.95, limit=2000, clip=0.5, rescale=True, schedule=())
-"""The short recipe: a plateau is left within tens of updates, at every depth."""
-
-_SMALL = Sizes(
-    size=14,
-    recipe=SHORT,
-    printed=Recipe(steps=150, release=0.95, limit=150),
-    many=Recipe(optimiser="adam", rate=0.001, steps=400, batch=16, schedule=(0.6, 0.8)),
-    examples=2000,
-    seeds=(0, 1, 2),
-    starts=(10, 11, 12, 13, 14),
-    varied_seeds=(0,),
-    colour_seeds=(0, 1),
-    fresh=(),
-    depths=(1, 3, 5, 8, 12, 20),
-    # With biases the deep ones need more updates than there is time for.
-    biased=(),
-    rescaled=(),
-    slow=None,
-    channels=16,
-    detailed=(5, 20),
-    fcn_depths=(1, 2, 4, 11),
-    fcn_widths=(196, 392),
-    wide_depth=4,
-    two_layer_widths=(2048,),
-    all_fcn=(1, 4),
-    all_cnn=6,
-    image_sizes=(7, 28),
-    image_depths=(8,),
-    kernels=(3, 11),
-    kernel_channels=16,
-    channel_counts=(3, 24),
-    channel_depths=(5, 12),
-    varied_depths=(5,),
-    set_depths=(5, 12),
-    residual=(2, 4, 8),
-    colour="channelled",
-    colour_depths=(5, 12),
-    colour_fcn=(1, 4),
-    settings={"sizes": (7, 14, 28), "examples": (200, 100), "digits": 50},
-)
-
-_FULL = replace(
-    _SMALL,
+_FULL = Sizes(
     size=28,
     # Fully connected networks reach the floor at once, deep convolutional ones never.
     recipe=replace(SHORT, steps=2000, floor=1e-9, patience=200),
     printed=Recipe(steps=800, release=0.95, limit=400),
-    many=replace(_SMALL.many, steps=1000),
+    many=replace(_MANY, steps=1000),
     examples=4000,
     slow=5000,
     seeds=(0, 1, 2, 3, 4),
@@ -176,7 +147,7 @@ _PAPER = replace(
     colour_seeds=(0, 1),
     fresh=(),
     printed=replace(_LONG, release=0.95, limit=100_000),
-    many=replace(_SMALL.many, steps=200_000, batch=128, check=500),
+    many=replace(_MANY, steps=200_000, batch=128, check=500),
     examples=60_000,
     depths=(1, 3, *range(5, 18), 19, 20, 24),
     biased=(1, 3, *range(5, 18), 19, 20, 24),
@@ -202,5 +173,5 @@ _PAPER = replace(
     settings={},
 )
 
-BY_NAME = {"small": _SMALL, "full": _FULL, "paper": _PAPER}
+BY_NAME = {"small": Sizes(), "full": _FULL, "paper": _PAPER}
 """Scale to sizes."""

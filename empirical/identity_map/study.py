@@ -1,11 +1,9 @@
 """What one configuration makes: trained networks, what they do, a record."""
 
-import dataclasses
 import itertools
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -28,20 +26,15 @@ from empirical.testbed.study import CPU, Setting, Study
 from empirical.testbed.writing import Array
 
 
-@dataclass(frozen=True, kw_only=True)
-class Group:
-    """Draws that share everything but their seed."""
+def groups(configuration: Configuration) -> list[dict[str, Any]]:
+    """Return labels, scheme and rate of the groups: draws that share all but the seed.
 
-    labels: tuple[int, ...]
-    scheme: str
-    rate: float
-
-
-def groups(configuration: Configuration) -> tuple[Group, ...]:
-    """Return the groups in the order of their replicates, one for each seed."""
-    rates = configuration.rates or (configuration.recipe.learning_rate,)
-    product = itertools.product(configuration.labels, configuration.schemes, rates)
-    return tuple(Group(labels=x, scheme=s, rate=r) for x, s, r in product)
+    In the order of their replicates, of which a group has one for each seed.
+    """
+    c, names = configuration, ("labels", "scheme", "rate")
+    rates = c.rates or (c.recipe.learning_rate,)
+    every = itertools.product(c.labels, c.schemes, rates)
+    return [dict(zip(names, each, strict=True)) for each in every]
 
 
 def train_configuration(
@@ -68,7 +61,7 @@ def train_configuration(
     params = joined(
         [
             network.init(
-                group.scheme,
+                group["scheme"],
                 # The same numbers for every group: what differs is the group alone.
                 generator=torch_generator(seed, "identity-map", "weights"),
                 dtype=torch.float32,
@@ -82,14 +75,16 @@ def train_configuration(
     elif len(pictures) == 1:
         inputs = next(iter(pictures.values())).pixels
     else:
-        inputs = torch.stack([pictures[group.labels].pixels for group, _ in replicates])
+        inputs = torch.stack(
+            [pictures[group["labels"]].pixels for group, _ in replicates]
+        )
     recipe, factor = faulty(configuration)
     trained = train(
         network,
         params,
         inputs.to(device=setting.device, dtype=torch.float32),
         recipe,
-        rates=[factor * group.rate for group, _ in replicates],
+        rates=[factor * group["rate"] for group, _ in replicates],
         generator=torch_generator(configuration.seeds[0], "identity-map", "batches"),
         progress=setting.progress,
         checkpoint=setting.checkpoint,
@@ -165,7 +160,7 @@ def _draws(
 ) -> tuple[dict[str, Any], Draws]:
     """Return what measuring says of all groups alike, and each network's results."""
     measured = [
-        _measured(c, trained, index, pictures[group.labels])
+        _measured(c, trained, index, pictures[group["labels"]])
         for index, group in enumerate(groups(c))
     ]
     said = [facts for facts, _ in measured]
@@ -178,7 +173,7 @@ def _draws(
     steps = trained.steps
     return shared, Draws(
         Draw(
-            keys={**dataclasses.asdict(group), "seed": seed},
+            keys={**group, "seed": seed},
             status=trained.status[row],
             facts={
                 "steps": int(steps[row]),

@@ -143,83 +143,64 @@ def train(
     if recipe.batch is not None and generator is None:
         raise ValueError("train: `generator` must be given for a recipe with a batch")
     given = recipe.learning_rate if rates is None else rates
-    start = _Start(
-        network=network,
-        params=params,
-        images=images if images.ndim == 5 else images[None],
-        recipe=recipe,
-        rates=checked_rates(given, len(params[0])),
-        generator=generator,
-    )
+    own = checked_rates(given, len(params[0]))
+    images = images if images.ndim == 5 else images[None]
     numbers = None if generator is None else generator.get_state()
-    run = partial(_once, together=together, progress=progress)
-    trained, rows = run(start, checkpoint=checkpoint), np.arange(len(params[0]))
+    run = partial(_once, network, recipe, together=together, progress=progress)
+    trained = run(params, images, own, generator, checkpoint=checkpoint)
+    rows = np.arange(len(params[0]))
     for count in range(1, recipe.retries + 1):
         exploded = np.flatnonzero([trained.status[r] == "diverged" for r in rows])
         if not len(exploded):
             break
-        rows, start = rows[exploded], start.anew(exploded, numbers)
-        beside = checkpoint and checkpoint.with_name(f"{checkpoint.name}.{count}")
-        trained = _with(trained, rows, run(start, checkpoint=beside))
+        rows, own = rows[exploded], own[exploded] * recipe.retry_rate
+        anew = run(
+            tuple(w[rows] for w in params),
+            images if len(images) == 1 else images[rows],
+            own,
+            # The random numbers of the first start.
+            None if numbers is None else torch.Generator().set_state(numbers),
+            checkpoint=checkpoint
+            and checkpoint.with_name(f"{checkpoint.name}.{count}"),
+        )
+        trained = _with(trained, rows, anew)
     return trained
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Start:
-    """Replicates before their training."""
-
-    network: Network
-    params: Params
-    images: Tensor
-    recipe: Recipe
-    rates: Array
-    generator: torch.Generator | None
-
-    def anew(self, rows: Integers, numbers: Tensor | None) -> "_Start":
-        """Return some of them at a smaller rate, with the random numbers of the first."""
-        generator = None if numbers is None else torch.Generator().set_state(numbers)
-        return replace(
-            self,
-            params=tuple(w[rows] for w in self.params),
-            images=self.images if len(self.images) == 1 else self.images[rows],
-            rates=self.rates[rows] * self.recipe.retry_rate,
-            generator=generator,
-        )
-
-    def fingerprint(self) -> str:
-        """Return a digest of everything that the run depends on."""
-        kind = self.params[0].device.type
-        return fingerprint(
-            (self.network, self.recipe, self.rates.tolist(), kind),
-            (*self.params, self.images),
-            [] if self.generator is None else [self.generator],
-            module=__name__,
-        )
-
-
 def _once(
-    start: _Start,
+    network: Network,
+    recipe: Recipe,
+    params: Params,
+    images: Tensor,
+    rates: Array,
+    generator: torch.Generator | None,
     *,
     together: int | None,
     progress: loop.Progress | None,
     checkpoint: Path | None,
 ) -> Trained:
     """Train every replicate from one start."""
-    recipe = start.recipe
-    task = (CopyDense if by_hand(start.network) else Copy)(
-        network=start.network,
-        images=start.images,
-        targets=start.images,
-        loss=recipe.loss,
+    described = (network, recipe, rates.tolist(), params[0].device.type)
+    kept = checkpoint and Checkpoint(
+        checkpoint,
+        of=fingerprint(
+            described,
+            (*params, images),
+            [] if generator is None else [generator],
+            module=__name__,
+        ),
+    )
+    task = (CopyDense if by_hand(network) else Copy)(
+        network=network, images=images, targets=images, loss=recipe.loss
     )
     learnt = None
     if recipe.trained != "all":
         # Biases go with their layer's weight.
-        plan, last = start.network.plan, start.network.layers - 1
+        plan, last = network.plan, network.layers - 1
         each = [k for k, layer in enumerate(plan) for _ in layer.shapes]
         alone = 0 if recipe.trained == "bottom" else last
         learnt = [index for index, layer in enumerate(each) if layer == alone]
-    stack = Stack(start.params, rates=start.rates, learnt=learnt)
+    stack = Stack(params, rates=rates, learnt=learnt)
     rule, looks = optimiser_of(recipe), observers_of(recipe)
 
     def told(done: int, most: int, loss: float) -> None:
@@ -228,8 +209,8 @@ def _once(
             progress(done, most if released is None else released.last, loss)
 
     batches = None
-    if recipe.batch is not None and start.generator is not None:
-        batches = Afresh(start.images.shape[1], recipe.batch, start.generator)
+    if recipe.batch is not None and generator is not None:
+        batches = Afresh(images.shape[1], recipe.batch, generator)
     done = loop.train(
         task,
         stack,
@@ -239,7 +220,7 @@ def _once(
         batches=batches,
         observers=looks.all(),
         together=_cached(task, stack, rule) if together is None else together,
-        checkpoint=checkpoint and Checkpoint(checkpoint, of=start.fingerprint()),
+        checkpoint=kept,
         progress=told,
     )
     with torch.no_grad():
@@ -255,7 +236,7 @@ def _once(
         final_losses=losses,
         starts=tuple(
             ((rate, when),)
-            for rate, when in zip(start.rates.tolist(), at.tolist(), strict=True)
+            for rate, when in zip(rates.tolist(), at.tolist(), strict=True)
         ),
         initial=done.initial,
         final=done.final,

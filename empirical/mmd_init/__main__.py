@@ -163,6 +163,16 @@ def _files(options: argparse.Namespace, setting: Setting) -> Path:
 
 
 def _pretrain(options: argparse.Namespace, setting: Setting) -> int:
+    try:
+        return _learn(options, setting)
+    except ValueError as error:
+        if options.inputs is None:
+            raise
+        # What is said of data is of these inputs, not of a data set.
+        raise ValueError(str(error).replace("`data`", "`--inputs`")) from error
+
+
+def _learn(options: argparse.Namespace, setting: Setting) -> int:
     from empirical.mmd_init import pretraining
     from empirical.mmd_init.networks import classifier, start
     from empirical.mmd_init.recipes import Recipe
@@ -213,12 +223,11 @@ def _pretrain(options: argparse.Namespace, setting: Setting) -> int:
         state = {name: tensor.cpu() for name, tensor in found.state.items()}
         save_tensors({"state": state, "inputs": about, "best": found.best}, partial)
     remove_checkpoints(kept)
-    if options.figure is not None:
-        draw(shown, options.figure)
     where = f"The start, a PyTorch state dict, is in {options.output}."
     if options.record is not None:
         where += f" Its record is in {options.record}."
     if options.figure is not None:
+        draw(shown, options.figure)
         where += f" The figure is in {options.figure}."
     _print((*shown.said, where))
     return 0 if found.status == "finished" else 1

@@ -116,11 +116,7 @@ class Configuration:
 
     def __post_init__(self) -> None:
         checked_name(self.name)
-        for name, known in (
-            ("method", METHODS),
-            ("start", STARTS),
-            ("data", NAMES),
-        ):
+        for name, known in (("method", METHODS), ("start", STARTS), ("data", NAMES)):
             check_choice("Configuration", name, getattr(self, name), known)
         if not self.variants or not self.seeds:
             raise ValueError(
@@ -224,11 +220,7 @@ def _all(
             )
     yield replace(of_tables, name="mmd-he", start="he", reached=REACHED)
     yield replace(
-        base,
-        name="ablation-he",
-        start="he",
-        variants=ablations,
-        shots=base.shots[:1],
+        base, name="ablation-he", start="he", variants=ablations, shots=base.shots[:1]
     )
     for name, lam in (("mmd-xavier", 0.4), ("uniform-xavier", 0.0)):
         yield replace(

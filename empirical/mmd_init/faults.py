@@ -14,11 +14,10 @@ PART = 15
 
 
 def _rates(c: Configuration, factor: float) -> Configuration:
-    return replace(
-        c,
-        recipe=replace(c.recipe, rate=c.recipe.rate * factor),
-        finetune=replace(c.finetune, rate=c.finetune.rate * factor),
+    recipe, finetune = (
+        replace(r, rate=r.rate * factor) for r in (c.recipe, c.finetune)
     )
+    return replace(c, recipe=recipe, finetune=finetune)
 
 
 def slow(configuration: Configuration) -> Configuration:

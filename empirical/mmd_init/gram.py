@@ -67,10 +67,7 @@ def normal(out: Tensor, generators: Sequence[torch.Generator]) -> Tensor:
 
 
 def noises(
-    weight: Tensor,
-    perturbations: int,
-    s: Tensor,
-    generators: Sequence[torch.Generator],
+    weight: Tensor, perturbations: int, s: Tensor, generators: Sequence[torch.Generator]
 ) -> tuple[Tensor, Tensor]:
     """Draw noise on a layer's weights, (S, perturbations, out, in), and biases."""
     stack, out, fan = weight.shape

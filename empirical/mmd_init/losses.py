@@ -153,10 +153,7 @@ def _points(
 
 
 def _uniformity(
-    f: Tensor,
-    recipe: Recipe,
-    points: list[Tensor] | None,
-    bandwidths: Tensor | None,
+    f: Tensor, recipe: Recipe, points: list[Tensor] | None, bandwidths: Tensor | None
 ) -> Tensor:
     """Return the mean over each network's batch, (S,)."""
     replicates, _, count, _ = f.shape

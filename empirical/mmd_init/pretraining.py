@@ -24,13 +24,7 @@ from empirical.networks import FullyConnected, Params
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
 from empirical.testbed.checkpoints import Checkpoint, fingerprint
-from empirical.testbed.observers import (
-    Array,
-    BestWindow,
-    Curve,
-    Diverged,
-    Snapshots,
-)
+from empirical.testbed.observers import Array, BestWindow, Curve, Diverged, Snapshots
 from empirical.testbed.optimisers import Adam
 from empirical.testbed.stack import Stack
 
@@ -249,8 +243,7 @@ def pretrain_stack(
     described = (network, tuple(recipes), x.device.type, list(snapshots))
     # The fingerprint is taken before the task draws from the generators.
     kept = checkpoint and Checkpoint(
-        checkpoint,
-        of=fingerprint(described, (*params, x), generators, module=__name__),
+        checkpoint, of=fingerprint(described, (*params, x), generators, module=__name__)
     )
     whole = len(x) // batch * batch
 

@@ -14,10 +14,9 @@ import torch
 from torch import Tensor
 
 from empirical.checks import check_counts
-from empirical.mmd_init._checks import check_params
 from empirical.mmd_init.binary_tasks import check_inputs
 from empirical.mmd_init.recipes import Recipe
-from empirical.mmd_init.task import Classify, replicates_at_once, stack_of
+from empirical.mmd_init.task import Classify, check_params, replicates_at_once, stack_of
 from empirical.networks import FullyConnected, Params
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
@@ -84,14 +83,8 @@ def pretrain_random_labels(
         9,375 steps on the 60,000 digits.
     optimiser : Adam, optional
         With other moments than PyTorch's, or another number below the line.
-    together : int, optional
-        Replicates updated together: the same numbers up to rounding, at another speed.
-        See `task.replicates_at_once`.
-    progress : callable, optional
-        Called after each window, and on the way to its end, with the updates done, those
-        in all, and the mean loss of the last window that is whole (before, of an update).
-    checkpoint : Path, optional
-        See `finetuning.finetune`.
+    together, progress, checkpoint
+        As of `finetuning.finetune`, with windows in the place of epochs.
 
     Raises
     ------
@@ -130,8 +123,7 @@ def pretrain_random_labels(
     x, classes = inputs.to(params[0]), network.widths[-1]
     described = (network, recipe, optimiser, together, x.device.type)
     kept = checkpoint and Checkpoint(
-        checkpoint,
-        of=fingerprint(described, (*params, x), generators, module=__name__),
+        checkpoint, of=fingerprint(described, (*params, x), generators, module=__name__)
     )
     # Each input with each label is an example.
     every = torch.arange(len(x) * classes, device=x.device)[None]
@@ -152,11 +144,7 @@ def pretrain_random_labels(
     loop.train(
         Classify(network, x, every // classes, every % classes),
         stack_of(
-            network,
-            params,
-            network.running(params),
-            recipe.rate,
-            frozen=recipe.frozen,
+            network, params, network.running(params), recipe.rate, frozen=recipe.frozen
         ),
         optimiser,
         steps=steps,

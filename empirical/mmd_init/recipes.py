@@ -5,12 +5,7 @@ import numbers
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from empirical.checks import (
-    check_choice,
-    check_counts,
-    check_positive,
-    check_weights,
-)
+from empirical.checks import check_choice, check_counts, check_positive, check_weights
 
 Way = Literal["auto", "gram", "explicit", "local"]
 WAYS = ("auto", "gram", "explicit", "local")

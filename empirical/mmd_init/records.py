@@ -143,10 +143,7 @@ def _densities(
 
 
 def around(
-    c: Configuration,
-    taken: Mapping[int, Params],
-    found: Images,
-    runs: Sequence[Found],
+    c: Configuration, taken: Mapping[int, Params], found: Images, runs: Sequence[Found]
 ) -> None:
     """Add L_iod at states on the way, by step, and around them, by level of noise."""
     if not taken:

@@ -131,10 +131,7 @@ def _starts(c: Configuration, device: str) -> Params:
 
 
 def _pretrained(
-    c: Configuration,
-    start: Params,
-    found: Images,
-    setting: Setting,
+    c: Configuration, start: Params, found: Images, setting: Setting
 ) -> tuple[Params, Params, list[Found], dict[int, Params]]:
     """Return learnt starts, their statistics and records so far, and starts on the way."""
     runs = [Found() for _ in c.runs]

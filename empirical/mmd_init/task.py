@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from empirical.checks import check_finite
 from empirical.mmd_init.gram import Escalations, Room, on_device
 from empirical.mmd_init.losses import losses
 from empirical.mmd_init.modules import Explicit
@@ -57,6 +58,14 @@ class Classify(Task):
             rows, classes = rows.gather(1, chosen), classes.gather(1, chosen)
         signals = self.network.run(params, self.inputs[rows], buffers=stack.buffers)
         return cross_entropy(signals.outputs, classes)
+
+
+def check_params(who: str, network: FullyConnected, params: Params) -> int:
+    """Return the number of replicates; refuse what is no finite stack of `network`."""
+    network.check_params(params)
+    for index, p in enumerate(params):
+        check_finite(who, f"params[{index}]", p, ". Leave out what diverged.")
+    return len(params[0])
 
 
 def stack_of(

@@ -150,29 +150,28 @@ class Configuration:
             )
 
 
-_SIZES: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
+_FEW: dict[str, Any] = {"per_class": 400, "tests": 100, "held_out": 80}
+_MANY: dict[str, Any] = {"per_class": 5000, "tests": 1000, "held_out": 1000}
+_LONG: dict[str, Any] = {"data": "cifar10", "side": None, "epochs": 300}
+_PRACTICE = Recipe(schedule=(0.5, 0.75), decay=5e-4, augmentation=("crop", "flip"))
+_STAGES: dict[str, Any] = {"data": "cifar10", "width": 16}
+_Scaled = dict[str, tuple[tuple[int, ...], dict[str, Any]]]
+_SIZES: _Scaled = {
     "small": ((16, 32), {}),
-    "full": ((32, 64), {"width": 256, "per_class": 400, "side": None, "epochs": 30}),
-    "paper": ((32, 64), {"width": 1024, "data": "cifar10", "epochs": 300}),
+    "full": ((32, 64), {**_FEW, "width": 256, "side": None, "epochs": 30}),
+    "paper": (
+        (32, 64),
+        {**_MANY, **_LONG, "width": 1024, "recipe": Recipe(schedule=(0.5, 0.75))},
+    ),
 }
-_SIZES["full"][1].update(tests=100, held_out=80)
-_SIZES["paper"][1].update(side=None, per_class=5000, tests=1000, held_out=1000)
-_SIZES["paper"][1].update(recipe=Recipe(schedule=(0.5, 0.75)))
-_RESIDUAL: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
+_RESIDUAL: _Scaled = {
     "small": ((), {}),
     "full": (
         (20, 32, 110),
-        {"side": 16, "per_class": 400, "tests": 100, "held_out": 80},
+        {**_STAGES, **_FEW, "side": 16, "epochs": 8, "seeds": tuple(range(100, 105))},
     ),
-    "paper": ((20, 32, 110), {"side": None, "per_class": 5000, "tests": 1000}),
+    "paper": ((20, 32, 110), {**_STAGES, **_MANY, **_LONG, "recipe": _PRACTICE}),
 }
-_RESIDUAL["full"][1].update(epochs=8, seeds=(100, 101, 102, 103, 104))
-_RESIDUAL["paper"][1].update(held_out=1000, epochs=300)
-_RESIDUAL["paper"][1].update(
-    recipe=Recipe(schedule=(0.5, 0.75), decay=5e-4, augmentation=("crop", "flip"))
-)
-for _depths, _more in _RESIDUAL.values():
-    _more.update(data="cifar10", width=16)
 _RATES = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 _LOWER = (1e-4, 3e-4)
 """Rates besides, for the 110 layers of the deepest residual networks."""

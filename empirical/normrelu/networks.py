@@ -69,10 +69,7 @@ class Arm:
         )
 
     def init(
-        self,
-        network: Network,
-        generators: list[torch.Generator],
-        start: str = "arm",
+        self, network: Network, generators: list[torch.Generator], start: str = "arm"
     ) -> Params:
         """Draw a network for each generator, float32, with a `start` of `recipes.STARTS`.
 

@@ -2,6 +2,7 @@
 
 import math
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,21 +48,17 @@ def examples_of(
         flat = (images * math.sqrt(images[0].numel())).float()
         return flat if configuration.network == "residual" else flat.flatten(1)
 
-    inputs = scaled(found.inputs)
+    inputs, classes = scaled(found.inputs), found.classes
+    tests, test_classes = scaled(found.test_inputs), found.test_classes
     if held_out:
         # Classes stand in turn.
-        cut = len(inputs) - held_out * found.count
-        return Examples(
-            inputs=inputs[:cut],
-            classes=found.classes[:cut],
-            test_inputs=inputs[cut:],
-            test_classes=found.classes[cut:],
+        parts = [len(inputs) - held_out * found.count, held_out * found.count]
+        (inputs, tests), (classes, test_classes) = (
+            inputs.split(parts),
+            classes.split(parts),
         )
     return Examples(
-        inputs=inputs,
-        classes=found.classes,
-        test_inputs=scaled(found.test_inputs),
-        test_classes=found.test_classes,
+        inputs=inputs, classes=classes, test_inputs=tests, test_classes=test_classes
     )
 
 
@@ -92,22 +89,22 @@ def run_configuration(
     network, kept = network_of(c, found), setting.checkpoint
     rates_kept = kept and kept.with_name(f"{kept.name}.0-rates")
     before = {"choice": spent(rates_kept), "training": spent(kept)}
-    common: dict[str, Any] = {
-        "batch": c.batch,
-        "recipe": c.recipe,
-        "device": setting.device,
-        "progress": setting.progress,
-    }
-    grid = trained(
+    run = partial(
+        trained,
         arm,
         network,
+        batch=c.batch,
+        recipe=c.recipe,
+        device=setting.device,
+        progress=setting.progress,
+    )
+    grid = run(
         examples_of(c, found, c.held_out),
         rates=c.rates,
         seeds=c.chosen_by,
         epochs=max(1, c.epochs // 2),
         every_epoch=False,
         checkpoint=rates_kept,
-        **common,
     )
     if "test_accuracy" not in grid.series:
         # None is left where the rates are compared.
@@ -121,16 +118,13 @@ def run_configuration(
     scores = np.where(ended, last.reshape(ended.shape), 0.0)
     best = int(scores.mean(axis=1).argmax())
     chosen = time.perf_counter()
-    course = trained(
-        arm,
-        network,
+    course = run(
         examples_of(c, found),
         rates=c.rates[best : best + 1],
         seeds=c.seeds,
         epochs=c.epochs,
         fault=c.fault,
         checkpoint=kept,
-        **common,
     )
     devices.synchronise(setting.device)
     stable = [rate for rate, each in zip(c.rates, ended, strict=True) if each.all()]

@@ -5,7 +5,7 @@ train as one stack.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -130,11 +130,12 @@ def configurations(scale: Scale) -> tuple[Configuration, ...]:
     """
     check_scale(scale)
     sizes = SIZES[scale]
-    made: list[Configuration] = []
-    for data in sizes.pairs:
-        for part in (_paper, _beside, _rates, _noisy):
-            made += part(sizes, partial(_configuration, sizes, data))
-    return tuple(made)
+    return tuple(
+        c
+        for data in sizes.pairs
+        for part in (_paper, _beside, _rates, _noisy)
+        for c in part(sizes, partial(_configuration, sizes, data))
+    )
 
 
 Make = Callable[..., Configuration]
@@ -156,15 +157,8 @@ def _configuration(
     labels = changes.pop("labels", s.pairs[data])
     steps: dict[str, Any] = {"epochs": s.conv_epochs if conv else s.epochs}
     steps["batch"] = s.batch
-    given: dict[str, Any] = {
-        "per_class": s.per_class,
-        "tests": s.tests,
-        "side": s.side,
-        "constant": None if conv else 0.25,
-        "scales": scales,
-        "seeds": s.seeds,
-        "dtype": s.dtype,
-    }
+    sized = ("per_class", "tests", "side", "seeds", "dtype")
+    given: dict[str, Any] = {size: getattr(s, size) for size in sized} | changes
     return Configuration(
         name=name if len(s.pairs) == 1 else f"{name}-{data}",
         network=classifier(
@@ -173,164 +167,126 @@ def _configuration(
             widths=s.channels if conv else dense,
             outputs=1 if len(labels) == 2 else len(labels),
         ),
-        recipe=Recipe(**(steps | dict(recipe))),
+        recipe=Recipe(**{**steps, **recipe}),
         data=data,
         labels=labels,
-        **(given | changes),
+        scales=scales,
+        constant=None if conv else 0.25,
+        **given,
     )
 
 
-def _paper(s: Sizes, make: Make) -> list[Configuration]:
-    """Return the paper's three experiments."""
-    return [
-        make(
-            "bn-decay",
-            "bn",
-            {"rate": 0.1, "weight_decay": 0.01, "schedule": s.schedule},
-            scales=s.starts,
-            figures=(1, 2, 3, 4),
-        ),
-        make(
-            "bn-conv",
-            "bn",
-            {"rate": 0.01},
-            scales=(0.1, 5.0),
-            seeds=s.seeds[:FEW],
-            conv=True,
-            figures=(5, 6, 7, 8),
-            # No decay, so variances stay far above the precision.
-            dtype="float32",
-        ),
-        make(
-            "none",
-            "none",
-            # At these scales the printed rate suits wide networks only.
-            {"rate": s.plain_rate, "stable": 1.0},
-            scales=s.plain,
-            widths=s.plain_widths,
-            seeds=s.seeds[:FEW],
-            figures=(9, 10, 11),
-        ),
-    ]
+def _paper(s: Sizes, make: Make) -> Iterator[Configuration]:
+    """Yield the paper's three experiments."""
+    yield make(
+        "bn-decay",
+        "bn",
+        {"rate": 0.1, "weight_decay": 0.01, "schedule": s.schedule},
+        scales=s.starts,
+        figures=(1, 2, 3, 4),
+    )
+    yield make(
+        "bn-conv",
+        "bn",
+        {"rate": 0.01},
+        scales=(0.1, 5.0),
+        seeds=s.seeds[:FEW],
+        conv=True,
+        figures=(5, 6, 7, 8),
+        # No decay, so variances stay far above the precision.
+        dtype="float32",
+    )
+    yield make(
+        "none",
+        "none",
+        # At these scales the printed rate suits wide networks only.
+        {"rate": s.plain_rate, "stable": 1.0},
+        scales=s.plain,
+        widths=s.plain_widths,
+        seeds=s.seeds[:FEW],
+        figures=(9, 10, 11),
+    )
 
 
-def _beside(s: Sizes, make: Make) -> list[Configuration]:
-    """Return what the theory is about and the figures do not show."""
+def _beside(s: Sizes, make: Make) -> Iterator[Configuration]:
+    """Yield what the theory is about and the figures do not show."""
+    # The network of "bn-decay": what differs is the decay (and its rate).
+    yield make("bn", "bn", {"rate": 0.01}, scales=(0.1, 5.0))
     # Full batches and, with decay, steps that end small: equilibria met to rounding.
     still: dict[str, Any] = {"rate": 0.5, "batch": None}
-    ends = (0.6, 0.8, 0.9)
-    return [
-        make(
+    yield make("wn", "wn", still, scales=(0.1,), seeds=s.seeds[:9])
+    # Coming to rest takes full batches as many updates as minibatches.
+    rest = {"epochs": s.updates, "decayed": "last", "schedule": (0.6, 0.8, 0.9)}
+    for name, decay, scales, seeds in (
+        ("wn-decay", 1e-3, (0.1,), 9),
+        # The paper's. At 0.1 and more norms fall to nothing before directions move.
+        ("wn-decay-0.01", 1e-2, (0.1, 5.0), FEW),
+    ):
+        recipe = still | rest | {"weight_decay": decay}
+        yield make(name, "wn", recipe, scales=scales, seeds=s.seeds[:seeds])
+    yield make(
+        "none-decay",
+        "none",
+        {
+            # Curvature grows with the product of the layers, and with the images.
+            "rate": s.plain_rate if s.batch is None else 0.02,
+            "epochs": s.updates,
+            "batch": None,
+            "stable": 1.0,
+            "weight_decay": 1e-3,
+            "schedule": s.schedule,
+        },
+        scales=(3.0,),
+        seeds=s.seeds[:5],
+    )
+    decay = {"rate": 0.1, "weight_decay": 0.01, "schedule": s.schedule}
+    for name, loss in (("classes", "square"), ("classes-entropy", "entropy")):
+        yield make(
+            name,
             "bn",
-            "bn",
-            # The network of "bn-decay": what differs is the decay (and its rate).
-            {"rate": 0.01},
-            scales=(0.1, 5.0),
-        ),
-        make("wn", "wn", still, scales=(0.1,), seeds=s.seeds[:9]),
-        *(
-            make(
-                name,
-                "wn",
-                still
-                | {
-                    # Coming to rest takes full batches as many updates as minibatches.
-                    "epochs": s.updates,
-                    "weight_decay": decay,
-                    "decayed": "last",
-                    "schedule": ends,
-                },
-                scales=scales,
-                seeds=s.seeds[:seeds],
-            )
-            for name, decay, scales, seeds in (
-                ("wn-decay", 1e-3, (0.1,), 9),
-                # The paper's. At 0.1 and more norms fall to nothing before directions move.
-                ("wn-decay-0.01", 1e-2, (0.1, 5.0), FEW),
-            )
-        ),
-        make(
-            "none-decay",
-            "none",
-            {
-                # Curvature grows with the product of the layers, and with the images.
-                "rate": s.plain_rate if s.batch is None else 0.02,
-                "epochs": s.updates,
-                "batch": None,
-                "stable": 1.0,
-                "weight_decay": 1e-3,
-                "schedule": s.schedule,
-            },
-            scales=(3.0,),
-            seeds=s.seeds[:5],
-        ),
-        *(
-            make(
-                name,
-                "bn",
-                {
-                    "loss": loss,
-                    "rate": 0.1,
-                    "weight_decay": 0.01,
-                    "schedule": s.schedule,
-                },
-                scales=(1.0,),
-                labels=s.classes,
-                per_class=s.per_class // 2,
-            )
-            for name, loss in (("classes", "square"), ("classes-entropy", "entropy"))
-        ),
-    ]
+            {"loss": loss, **decay},
+            scales=(1.0,),
+            labels=s.classes,
+            per_class=s.per_class // 2,
+        )
 
 
-def _noisy(s: Sizes, make: Make) -> list[Configuration]:
-    """Return networks that learn from noisy labels, and what stands beside them."""
+def _noisy(s: Sizes, make: Make) -> Iterator[Configuration]:
+    """Yield networks that learn from noisy labels, and what stands beside them."""
     # Normalised over batches, as many updates as without noise, see
     # docs/trained/square-loss.md.
     per_epoch = -(-2 * s.per_class // NOISY_BATCH)
     small: dict[str, Any] = {"batch": NOISY_BATCH, "schedule": (0.8,)}
-    runs: tuple[tuple[str, Family, dict[str, Any], int, tuple[float, ...]], ...] = (
+    for name, family, recipe, steps, scales in (
         ("bn-noise", "bn", {"rate": 0.01, "noise": 1.0}, s.updates, (0.1, 5.0)),
         ("bn-batches", "bn", {"rate": 0.01}, s.updates, (0.1, 5.0)),
         ("wn-noise", "wn", {"rate": 0.1, "noise": 0.5}, 4 * s.epochs, (0.1,)),
-    )
-    return [
-        make(
-            name,
-            family,
-            small | recipe | {"epochs": max(1, steps // per_epoch)},
-            scales=scales,
-            seeds=s.seeds[:FEW],
-        )
-        for name, family, recipe, steps, scales in runs
-    ]
+    ):
+        given = small | recipe | {"epochs": max(1, steps // per_epoch)}
+        yield make(name, family, given, scales=scales, seeds=s.seeds[:FEW])
 
 
-def _rates(s: Sizes, make: Make) -> list[Configuration]:
-    """Return experiments A and C from one start each, over ranges of rates."""
-    with_decay: dict[str, Any] = {"weight_decay": 0.01, "schedule": s.schedule}
+def _rates(s: Sizes, make: Make) -> Iterator[Configuration]:
+    """Yield experiments A and C from one start each, over ranges of rates."""
     # A start that keeps the size of signals, layer by layer: with neither, deep networks
     # from the paper's would say nothing of their rates.
     kept = math.sqrt(2.0 * max(s.deep, default=0))
-    grids = (
-        ("rate", (s.widths, s.plain_widths), s.rates, s.plain[1]),
-        ("deep-rate", (s.deep, s.deep), s.deep_rates, kept),
-    )
-    families: tuple[tuple[str, Family, dict[str, Any]], ...] = (
-        ("bn-decay", "bn", with_decay),
-        ("none", "none", {}),
-    )
-    return [
-        make(
-            f"{name}-{grid}-{rate:g}",
-            family,
-            # The rate as it stands: what is tried is whether it suits.
-            {**recipe, "rate": rate},
-            scales=(1.0 if family == "bn" else start,),
-            seeds=s.seeds[:FEW],
-            widths=widths,
-        )
-        for grid, both, rates, start in grids
-        for (name, family, recipe), widths in zip(families, both, strict=True)
-        for rate in rates
-    ]
+    decay = {"weight_decay": 0.01, "schedule": s.schedule}
+    for grid, wide, plain, rates, start in (
+        ("rate", s.widths, s.plain_widths, s.rates, s.plain[1]),
+        ("deep-rate", s.deep, s.deep, s.deep_rates, kept),
+    ):
+        for name, family, recipe, scale, widths in (
+            ("bn-decay", "bn", decay, 1.0, wide),
+            ("none", "none", {}, start, plain),
+        ):
+            for rate in rates:
+                yield make(
+                    f"{name}-{grid}-{rate:g}",
+                    family,
+                    # The rate as it stands: what is tried is whether it suits.
+                    {**recipe, "rate": rate},
+                    scales=(scale,),
+                    seeds=s.seeds[:FEW],
+                    widths=widths,
+                )

@@ -139,11 +139,7 @@ def problem(
         parts.append((x, torch.arange(len(chosen)).repeat(wanted)))
         # Of the bytes, not of floats, whose last bits vary between machines.
         own = hashlib.sha256(found.images[index].tobytes()).hexdigest()
-        source |= {
-            "source": found.source,
-            split: len(x),
-            f"{split}_sha256": own,
-        }
+        source |= {"source": found.source, split: len(x), f"{split}_sha256": own}
     (inputs, classes), (test_inputs, test_classes) = parts
     return Problem(
         inputs=inputs,

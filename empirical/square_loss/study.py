@@ -149,34 +149,31 @@ def _draws(
     unseen = held_out_outputs(network, final, learnt)
     wrong = wrong_answers(unseen, learnt.targets(test_classes).to(unseen))
     errors = (wrong.double() / len(test_classes)).tolist()
-    made: list[Draw] = []
-    mine = setting.mine(configuration).replicates
-    for replicate, (scale, seed) in enumerate(mine):
-        ended = trained.status[replicate] != "diverged"
-        series = {
-            name: rounded(values[:, replicate])
-            if name in _ROUNDED
-            else values[:, replicate]
-            for name, values in trained.series.items()
-        }
-        made.append(
-            Draw(
-                keys={"scale": scale, "seed": seed},
-                status=trained.status[replicate],
-                facts={
-                    "rate": float(trained.rates[replicate]),
-                    "steps": int(trained.steps[replicate]),
-                    "diverged": _absent(trained.diverged[replicate]),
-                    "interpolated": _absent(trained.interpolated[replicate]),
-                    "test_error": errors[replicate] if ended else None,
-                },
-                arrays={
-                    **series,
-                    "margins": np.sort(seen[replicate].double().cpu().numpy()),
-                },
-            )
+    series = {
+        name: rounded(values) if name in _ROUNDED else values
+        for name, values in trained.series.items()
+    }
+    margins = np.sort(seen.double().cpu().numpy(), axis=1)
+    return Draws(
+        Draw(
+            keys={"scale": scale, "seed": seed},
+            status=status,
+            facts={
+                "rate": float(trained.rates[index]),
+                "steps": int(trained.steps[index]),
+                "diverged": _absent(trained.diverged[index]),
+                "interpolated": _absent(trained.interpolated[index]),
+                "test_error": None if status == "diverged" else errors[index],
+            },
+            arrays={
+                **{name: values[:, index] for name, values in series.items()},
+                "margins": margins[index],
+            },
         )
-    return Draws(made)
+        for index, ((scale, seed), status) in enumerate(
+            zip(setting.mine(configuration).replicates, trained.status, strict=True)
+        )
+    )
 
 
 def _absent(value: Any) -> int | None:

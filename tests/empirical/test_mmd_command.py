@@ -412,7 +412,7 @@ class TestMisuse:
         told = capsys.readouterr().err
         assert said in told
         # Behind what was to be learnt from.
-        assert told.splitlines()[-1].startswith("error: `--")
+        assert told.splitlines()[-1].startswith("error: `--inputs`")
         assert len(told.splitlines()) <= 2
 
     def test_of_ones_own_inputs_no_option_is_passed_over(

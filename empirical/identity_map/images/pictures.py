@@ -96,10 +96,6 @@ class Pictures:
             origins=tuple(self.origins[row] for row in rows),
         )
 
-    def resized(self, size: int | tuple[int, int]) -> "Pictures":
-        """Return the pictures scaled to another size, see `resize`."""
-        return replace(self, pixels=resize(self.pixels, size))
-
     def coloured(self, channels: int = 3) -> "Pictures":
         """Return grey pictures with their channel repeated."""
         if self.shape[0] != 1:
@@ -112,9 +108,8 @@ class Pictures:
     def fitted(self, shape: tuple[int, int, int]) -> "Pictures":
         """Return the pictures resized, and coloured if grey, to (C, H, W)."""
         channels, height, width = shape
-        same = self.shape[0] == channels
-        sized = self.resized((height, width))
-        return sized if same else sized.coloured(channels)
+        sized = replace(self, pixels=resize(self.pixels, (height, width)))
+        return sized if self.shape[0] == channels else sized.coloured(channels)
 
     def describe(self) -> list[dict[str, Any]]:
         """Return what a record says about each picture."""

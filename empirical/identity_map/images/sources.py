@@ -15,12 +15,7 @@ import torch
 
 from empirical.checks import check_whole
 from empirical.data import Dataset, load
-from empirical.identity_map.images.pictures import (
-    Pictures,
-    joined,
-    level,
-    standardised,
-)
+from empirical.identity_map.images.pictures import Pictures, joined, level, standardised
 
 PATTERNS = ("constant", "rows", "columns", "checkerboard", "disc", "random")
 """Names of what `patterns` draws."""
@@ -207,11 +202,7 @@ def patterns(
     )
 
 
-def unseen(
-    shape: tuple[int, int, int],
-    *,
-    generator: torch.Generator,
-) -> Pictures:
+def unseen(shape: tuple[int, int, int], *, generator: torch.Generator) -> Pictures:
     """Return the images that a trained network is shown: digits, mixtures, patterns.
 
     One MNIST test digit of each class, the same on every machine, the pairs `MIXED`, and

@@ -89,12 +89,8 @@ def layer_errors(
     sums: list[Tensor] = []
     for images, labels in _chunks(*training, chunk):
         member = torch.nn.functional.one_hot(labels, CLASSES).T.to(torch.float64)
-        for index, h in enumerate(_with_input(layers, images)):
-            part = member @ h.to(torch.float64)
-            if index == len(sums):
-                sums.append(part)
-            else:
-                sums[index] += part
+        parts = [member @ h.to(torch.float64) for h in _with_input(layers, images)]
+        sums = [a + b for a, b in zip(sums, parts, strict=True)] if sums else parts
     weights = [_scaled(each).to(training[0].dtype) for each in sums]
     right = torch.zeros((max(len(s) for s in sums), len(sums)), dtype=torch.float64)
     for images, labels in _chunks(*tests, chunk):

@@ -20,10 +20,7 @@ from empirical.identity_map.measures.layers import (
     picture,
     signal_sizes,
 )
-from empirical.identity_map.measures.similarity import (
-    Closeness,
-    shares,
-)
+from empirical.identity_map.measures.similarity import Closeness, shares
 from empirical.identity_map.measures.subjects import Subject
 from empirical.identity_map.measures.weights import cover, relative_change
 from empirical.networks import Convolutional, Params, Residual
@@ -78,10 +75,7 @@ def _probes(subject: Subject) -> dict[str, Any]:
 
 
 def _layer_error(subject: Subject) -> dict[str, Any]:
-    train, test = (
-        load("mnist", "train", cached=False),
-        load("mnist", "test", cached=False),
-    )
+    train, test = (load("mnist", part, cached=False) for part in ("train", "test"))
     if subject.settings.examples is not None:
         few, tests = subject.settings.examples
         train, test = train.head(few), test.head(tests)

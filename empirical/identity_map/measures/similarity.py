@@ -43,12 +43,6 @@ class Closeness:
     zero: Tensor
     nonfinite: Tensor
 
-    def reshaped(self, *shape: int) -> "Closeness":
-        """Return the similarities with their axes reshaped."""
-        return Closeness(
-            **{key: value.reshape(shape) for key, value in vars(self).items()}
-        )
-
     def mean(self, *axes: int) -> dict[str, Tensor]:
         """Average what is defined; ``zero`` and ``nonfinite`` become counts.
 
@@ -191,7 +185,8 @@ def heat_map(
     tests = drawn.flatten(0, 1).to(dtype)
     target = image.to(device=tests.device, dtype=dtype)
     found = closeness(function(tests), tests, target, centred=centred)
-    return found.reshaped(-1, len(rhos), count)
+    shape = (-1, len(rhos), count)
+    return Closeness(**{name: v.reshape(shape) for name, v in vars(found).items()})
 
 
 def shares(outputs: Tensor, training: Tensor) -> tuple[Tensor, Tensor]:
