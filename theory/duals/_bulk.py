@@ -54,7 +54,7 @@ class Table:
     """A function of rho or of delta, divided by `power` factors of rho."""
 
     c: Array  # (degree + 1, 2 (cells + 2)): for each sign d = 0, the cells, d = 1
-    power: int = 0
+    power: int
 
     @classmethod
     def build(

@@ -338,6 +338,8 @@ LAWS: dict[str, Law] = {
     "hard_tanh": Enclosed(integrals.PIECES["hard_tanh"]),
     "relu6": Enclosed(integrals.PIECES["relu6"]),
     "hard_swish": Enclosed(integrals.PIECES["hard_swish"]),
+    # x / 2, and (x - 1/4)^2 above 1/4.
+    "ramp at 1/4": Enclosed(integrals.Pieces(2, (0, "0.5"), ("0.25",), (2,))),
     # Poles at i pi/2: e^{-pi^2 / 0.16} = 2e-27; s' is 4 e^{-2|x|}.
     "tanh": Plane(np.tanh, _tanh_slope, step=0.16, reach=21.0),
 }

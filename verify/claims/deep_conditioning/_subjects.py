@@ -104,6 +104,8 @@ def _named(name: str) -> act.Activation:
     if base == "bent at 1/2":
         # The library finds the kink.
         return act.from_function(lambda x: x + np.maximum(x - 0.5, 0.0) ** 2, name=base)
+    if base == "ramp at 1/4":
+        return act.PiecewisePolynomial(base, 2, (0.0, 0.5), (0.25,), (2.0,))
     if base == "elu":
         return act.elu()
     return _OF_EXPERIMENTS.get(base) or act.CATALOGUE[base]

@@ -75,11 +75,14 @@ _MATRICES = ((1.0, -0.25, 0.5), (0.0, 2.0, -3.0)), ((0.5, 0.25),)
 
 
 def _predict_heat() -> list[float]:
-    """What each heat map holds at every cell, and where its colours end."""
+    """What each heat map holds at every cell, where its colours end, and ticks between."""
     found = list[float]()
     for matrix in _MATRICES:
-        image = plots.kernel(matrix, ax=_axes()).images[0]
+        ax = plots.kernel(matrix, ax=_axes())
+        image = ax.images[0]
         found += [*np.asarray(image.get_array()).ravel().tolist(), *image.get_clim()]
+        ticks = np.concatenate([ax.get_xticks(), ax.get_yticks()])
+        found.append(float(np.abs(ticks - np.round(ticks)).max()))
     return found
 
 
@@ -88,7 +91,8 @@ def _measure_heat() -> list[float]:
     for matrix in _MATRICES:
         entries = [entry for row in matrix for entry in row]
         largest = max(abs(entry) for entry in entries)
-        found += [*entries, -largest, largest]
+        # No input lies between two.
+        found += [*entries, -largest, largest, 0.0]
     return found
 
 
@@ -97,7 +101,7 @@ def _wrong_heat() -> list[float]:
     found = list[float]()
     for matrix in _MATRICES:
         entries = [entry for row in matrix for entry in row]
-        found += [*entries, min(entries), max(entries)]
+        found += [*entries, min(entries), max(entries), 0.0]
     return found
 
 

@@ -11,6 +11,7 @@ from functools import lru_cache, partial
 from itertools import pairwise, product
 from typing import Any
 
+import flint
 import mpmath
 import numpy as np
 
@@ -119,23 +120,23 @@ _GAPS = (1e-12, 1e-6, 0.1, 1.3)
 
 
 @lru_cache(maxsize=8)
-def _root(power: float) -> act.Activation:
+def _root(power: float, scale: float = 1.0) -> act.Activation:
     return act.from_function(
-        lambda x: np.sign(x) * np.abs(x) ** power, kinks=(0.0,), name="root"
+        lambda x: scale * np.sign(x) * np.abs(x) ** power, kinks=(0.0,), name="root"
     )
 
 
-def _predict_steep(*, power: float) -> list[float]:
-    a = _root(power)
+def _predict_steep(*, power: float, scale: float = 1.0) -> list[float]:
+    a = _root(power, scale)
     steep = [a.derivative_second_moment] if power > 0.5 else []
     rho, gaps = np.array([-0.9, 0.3, 0.999]), np.array(_GAPS)
     return [a.second_moment, *steep, *a.dual(rho), *a.distance_map(gaps)]
 
 
-def _measure_steep(*, power: float) -> list[Any]:
+def _measure_steep(*, power: float, scale: float = 1.0) -> list[Any]:
     """Moments by the Gamma function; the dual is a Gauss hypergeometric function."""
     with mpmath.workdps(50):
-        p = mpmath.mpf(power)
+        p, square = mpmath.mpf(power), mpmath.mpf(scale) ** 2
 
         def absolute(m: Any) -> Any:
             return 2 ** (m / 2) * mpmath.gamma((m + 1) / 2) / mpmath.sqrt(mpmath.pi)
@@ -148,12 +149,13 @@ def _measure_steep(*, power: float) -> list[Any]:
         if power > 0.5:
             out.append(p * p * absolute(2 * p - 2))
         out += [dual(mpmath.mpf(r)) for r in (-0.9, 0.3, 0.999)]
+        out = [square * moment for moment in out]
         return out + [1 - dual(1 - mpmath.mpf(g)) / absolute(2 * p) for g in _GAPS]
 
 
-def _wrong_steep(*, power: float) -> list[float]:
+def _wrong_steep(*, power: float, scale: float = 1.0) -> list[float]:
     """64 Gauss-Hermite nodes, too few near an infinite slope."""
-    a = _root(power)
+    a = _root(power, scale)
     square = _by_nodes(a, 1.0)
     steep = [_by_nodes(a.derivative, 1.0)] if power > 0.5 else []
     duals = [_by_nodes(a, rho) for rho in (-0.9, 0.3, 0.999)]
@@ -167,11 +169,12 @@ STEEP = numeric(
     id="dc/defC.1-steep",
     items=("DefC.1",),
     title="Duals of functions with an infinite slope at zero",
-    statement=r"\sigma(x) = \mathrm{sgn}(x) |x|^p, \quad \hat\sigma(\rho) ="
-    r" \frac{2^{p+1} \Gamma(1 + p/2)^2}{\pi} \rho\,"
+    statement=r"\sigma(x) = c\, \mathrm{sgn}(x) |x|^p, \quad \hat\sigma(\rho) ="
+    r" c^2 \frac{2^{p+1} \Gamma(1 + p/2)^2}{\pi} \rho\,"
     r" {}_2F_1(\tfrac{1-p}2, \tfrac{1-p}2; \tfrac32; \rho^2)",
     source=ours("Definition C.1"),
-    cases=grid(power=(0.4, 0.6, 0.75, 0.9)),
+    # A slope grows at a kink whatever its unit: a small one is far below one there.
+    cases=(*grid(power=(0.4, 0.6, 0.75, 0.9)), {"power": 0.75, "scale": 1e-3}),
     predict=_predict_steep,
     measure=_measure_steep,
     # The library's promise for functions without a formula.
@@ -242,6 +245,61 @@ STEEP_UNEQUAL = numeric(
     compare=AgreesTo(relative=1e-12),
     must_refute=_wrong_unequal,
     uses=("dc/defC.1-steep",),
+)
+
+# --- a step beside a kink ---------------------------------------------------------------
+
+_STEP, _HINGE = 0.7, -0.4
+_BESIDE = (-0.95, -0.3, 0.0, 0.6, 0.999)
+
+
+def _predict_step(*, step: float, hinge: float) -> Array:
+    a = act.from_function(lambda x: 1.0 * (x > step), name="threshold")
+    b = act.from_function(lambda x: np.maximum(x - hinge, 0.0), name="hinge")
+    both, rho = act.pair(a, b), np.array(_BESIDE)
+    return np.concatenate([both.dual(rho), both.slope(rho)])
+
+
+def _measure_step(*, step: float, hinge: float) -> list[Any]:
+    """Over X beyond its step, of what is known of Y given X; and given X at the step."""
+    with flint.ctx.workprec(BITS):
+        root, pi = flint.acb(2).sqrt(), flint.acb.pi()
+        values, slopes = list[Any](), list[Any]()
+        for r in map(flint.acb, _BESIDE):
+            spread = ((1 - r) * (1 + r)).sqrt()
+
+            def share(x: Any, r: Any = r, spread: Any = spread) -> Any:
+                return ((hinge - r * x) / (root * spread)).erfc() / 2
+
+            def mean(x: Any, _: Any, r: Any = r, spread: Any = spread) -> Any:
+                m = r * x - hinge
+                beside = spread * (-((m / spread) ** 2) / 2).exp() / (2 * pi).sqrt()
+                return (-x * x / 2).exp() / (2 * pi).sqrt() * (beside + m * share(x))
+
+            values.append(flint.acb.integral(mean, step, 14).real)
+            slopes.append(
+                (
+                    share(flint.acb(step))
+                    * (-(flint.acb(step) ** 2) / 2).exp()
+                    / (2 * pi).sqrt()
+                ).real
+            )
+        return [mpf(v) for v in (*values, *slopes)]
+
+
+STEP_BESIDE = numeric(
+    id="dc/defC.1-pair",
+    items=("DefC.1",),
+    title="Products of a threshold unit and a hinge at another place, and of their slopes",
+    statement=r"E\,1\{X > c\}(Y - e)_+, \quad \varphi(c)\, P(Y > e \mid X = c)",
+    source=ours("Definition C.1"),
+    cases=({"step": _STEP, "hinge": _HINGE}, {"step": _HINGE, "hinge": _STEP}),
+    predict=_predict_step,
+    measure=_measure_step,
+    # The library's promise for functions without a formula.
+    compare=AgreesTo(relative=1e-12, of_largest=True),
+    must_refute=mistake("The step at zero.", step=0.0),
+    uses=("dc/defC.1",),
 )
 
 # --- formulas at any variances ----------------------------------------------------------

@@ -14,6 +14,7 @@ import mpmath
 import numpy as np
 
 from theory import activations as act
+from theory import kernels
 from verify import integrals
 from verify.claim import grid, numeric
 from verify.claims._predictors import mistake, plus
@@ -73,6 +74,54 @@ NORM = numeric(
     # The library's promise for functions without a formula, 1e-12.
     compare=AgreesTo(absolute=1e-12),
     must_refute=_cut_norm,
+)
+
+# --- correlations that vanish -----------------------------------------------------------
+
+_LAYERS, _RHO = 13_000, 0.5
+
+
+def _predict_vanishing(*, activation: str, var: float, depth: int) -> float:
+    layer = subject(activation).scaled(var).normalized()
+    return float(kernels.nngp_map(_RHO, layer, depth))
+
+
+def _measure_vanishing(*, activation: str, var: float, depth: int) -> Any:
+    """The dual in closed form, layer by layer until it is linear to the last digit."""
+    with mpmath.workdps(40):
+        q, r = mpmath.mpf(var), mpmath.mpf(_RHO)
+        share = 2 * q / (1 + 2 * q)
+        dual, slope = {
+            "sin": (lambda t: mpmath.sinh(q * t) / mpmath.sinh(q), q / mpmath.sinh(q)),
+            "erf": (
+                lambda t: mpmath.asin(share * t) / mpmath.asin(share),
+                share / mpmath.asin(share),
+            ),
+        }[activation]
+        for layer in range(depth):
+            if r < 1e-16:
+                return r * slope ** (depth - layer)
+            r = dual(r)
+        return r
+
+
+VANISHING = numeric(
+    id="dc/eq1-vanishing",
+    items=("Eq1",),
+    uses=("dc/eq1",),
+    title="Correlations that thousands of layers leave keep their digits",
+    statement=r"K^{(L)} \approx c\, \hat\sigma'(0)^L = 10^{-260}, \quad"
+    r" \hat\sigma = \frac{\sinh q \rho}{\sinh q}, \ \frac{\arcsin s \rho}{\arcsin s}",
+    source=ours("Equation 1"),
+    cases=(
+        {"activation": "sin", "var": 1.0, "depth": 3_700},
+        {"activation": "erf", "var": 0.5, "depth": _LAYERS},
+    ),
+    predict=_predict_vanishing,
+    measure=_measure_vanishing,
+    # The slope at zero is rounded once, by 1.1e-16 at most, and so is each of its squares.
+    compare=AgreesTo(relative=2 * _LAYERS * 1.1e-16),
+    must_refute=mistake("A layer more.", depth=plus(1)),
 )
 
 # --- coefficients by parts --------------------------------------------------------------

@@ -4,6 +4,9 @@ The functions under the integrals are PyTorch's, by `empirical.conditioning`.
 """
 
 import math
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -11,6 +14,7 @@ import torch
 from empirical.conditioning import named
 from theory import activations as act
 from verify.claim import grid, numeric
+from verify.claims._predictors import mistake
 from verify.claims._twins import Array
 from verify.claims.deep_conditioning._sources import ours
 from verify.compare import AgreesTo
@@ -57,16 +61,26 @@ def _cuts(kinks: Array) -> Array:
     return np.sort(np.hstack([rows, np.clip(kinks, -_REACH, _REACH)]), axis=1)
 
 
-def moment(name: str, rho: float, x: float, y: float) -> float:
+def _product(
+    values: Callable[[Array], Array],
+    places: Iterable[float],
+    rho: float,
+    x: float,
+    y: float,
+) -> float:
     """Return E[s(X) s(Y)] of variances x and y: first over Y given X, then over X."""
-    kinks = np.asarray(_KINKS.get(name, ()), dtype=np.float64)
+    kinks = np.asarray(tuple(places), dtype=np.float64)
     u, w = _grid(_cuts(kinks[None] / math.sqrt(x)))
     sine = math.sqrt((1.0 - rho) * (1.0 + rho))
     given = (kinks / math.sqrt(y) - rho * u.T) / sine
     v, inner = _grid(_cuts(given))
-    values = _values(name, math.sqrt(y) * (rho * u.T + sine * v))
-    means = (values * inner).sum(axis=1)
-    return float(_values(name, math.sqrt(x) * u[0]) @ (w[0] * means))
+    means = (values(math.sqrt(y) * (rho * u.T + sine * v)) * inner).sum(axis=1)
+    return float(values(math.sqrt(x) * u[0]) @ (w[0] * means))
+
+
+def moment(name: str, rho: float, x: float, y: float) -> float:
+    """Return E[s(X) s(Y)] of a catalogued activation."""
+    return _product(partial(_values, name), _KINKS.get(name, ()), rho, x, y)
 
 
 def _predict(*, name: str, var_x: float, var_y: float) -> Array:
@@ -98,6 +112,37 @@ UNEQUAL = numeric(
     compare=AgreesTo(relative=1e-11, absolute=1e-13, of_largest=True),
     must_refute=_of_mean_variance,
     uses=("dc/defC.1-unequal",),
+)
+
+_LEFT, _RIGHT = -0.27, 1.31
+
+
+def _bent(x: Array, left: float = _LEFT) -> Array:
+    return np.abs(x - _RIGHT) - np.maximum(x - left, 0.0) + np.sin(x)
+
+
+def _predict_bent(*, var_x: float, var_y: float, left: float = _LEFT) -> Array:
+    a = act.from_function(partial(_bent, left=left), kinks=(left, _RIGHT), name="bent")
+    return np.asarray(a.dual(np.array(_RHOS), var_x=var_x, var_y=var_y))
+
+
+def _measure_bent(*, var_x: float, var_y: float) -> list[float]:
+    return [_product(_bent, (_LEFT, _RIGHT), rho, var_x, var_y) for rho in _RHOS]
+
+
+BENT = replace(
+    UNEQUAL,
+    id="dc/defC.1-two-kinks",
+    title="Duals of a function that bends between two kinks equal double integrals",
+    statement=r"\hat\sigma(\rho;q,p)=E\,\sigma(\sqrt qX)\sigma(\sqrt pY),\quad"
+    r" \sigma(x)=|x-1.31|-(x+0.27)_++\sin x",
+    cases=grid(var_x=0.4, var_y=(0.4, 2.5)),
+    predict=_predict_bent,
+    measure=_measure_bent,
+    # The library's promise for functions without a formula.
+    compare=AgreesTo(relative=1e-12, of_largest=True),
+    must_refute=mistake("A kink at zero.", left=0.0),
+    uses=("dc/defC.1-double",),
 )
 
 _VARIANCES = (1e-3, 0.3, 1.0, 4.0)

@@ -1,6 +1,7 @@
 """The simplex, the squared discrepancy, its estimators and its bandwidth."""
 
 import itertools
+import math
 from typing import Any
 
 import mpmath
@@ -9,7 +10,7 @@ import torch
 
 from theory import mmd
 from verify.claim import grid, numeric, statistical
-from verify.claims._predictors import always, changed, drawn, mapped
+from verify.claims._predictors import always, changed, drawn, mapped, times
 from verify.claims.mmd_init._samples import Array, generator, kernel, laws, simplex
 from verify.claims.mmd_init._sources import as_read, ours, quoted
 from verify.compare import AgreesTo, Estimate, MeanEquals
@@ -343,6 +344,41 @@ NULL = statistical(
     ),
 )
 
+
+def _predict_bias(*, sizes: list[int], bandwidth: float) -> float:
+    return mmd.segment_null_bias(sizes[0], sizes[1], bandwidth)
+
+
+def _measure_bias(*, sizes: list[int], bandwidth: float) -> Any:
+    """Over |u - u'| = t of density 2 (1 - t), sqrt(2) t apart in the plane."""
+    with mpmath.workdps(40):
+        gamma = mpmath.mpf(bandwidth)
+
+        def integrand(t: Any) -> Any:
+            apart = mpmath.sqrt(2) * t / gamma
+            return -2 * (1 - t) * mpmath.expm1(-apart * apart / 2)
+
+        gap = mpmath.quad(integrand, [0, min(gamma, 1), min(8 * gamma, 1), 1])
+        return gap * sum(mpmath.mpf(1) / n for n in sizes)
+
+
+NULL_VALUES = numeric(
+    id="mmd/est-null-values",
+    items=("Est", "Seg"),
+    title="Values of the biased estimate's mean for uniform outputs",
+    statement=r"E\,V=\Bigl(\tfrac1M+\tfrac1N\Bigr)\bigl(1-E\,k_\gamma(u,u')\bigr)",
+    source=ours("Appendix C.1; the means are ours"),
+    # Wide kernels leave nothing but the difference from one.
+    cases=grid(sizes=([5, 9],), bandwidth=(0.1, 0.9, 1.0, 2.5, 1e6)),
+    predict=_predict_bias,
+    measure=_measure_bias,
+    # The library's promise, tenfold.
+    compare=AgreesTo(relative=1e-13),
+    must_refute=changed(
+        _predict_bias, "The spread along the segment.", bandwidth=times(math.sqrt(2.0))
+    ),
+    uses=("mmd/est-null",),
+)
 
 # --- bandwidths -----------------------------------------------------------------------
 
