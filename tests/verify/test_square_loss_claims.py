@@ -145,7 +145,7 @@ def test_a_spread_is_that_of_each_seed() -> None:
 def test_a_scale_that_falls_on_its_way_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     case: Any = {"widths": [3, 1], "examples": 1, "seed": 0, "weight_decay": 0.0}
     path = {"rho": np.array([0.1, 0.2, 0.15, 0.3]), "equilibrium": np.ones(4)}
-    monkeypatch.setattr(observations, "_path", lambda *_: path)
+    monkeypatch.setattr(observations, "_path", lambda *_, **_case: path)
     rising, tracking = observations.OBS_1.measure, observations.TRACKING.measure
     assert rising is not None
     assert tracking is not None

@@ -6,12 +6,10 @@ Nothing here knows a closed form.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-Array = npt.NDArray[np.float64]
+from verify.compare import Array
 
 
 def step(

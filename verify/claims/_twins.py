@@ -10,16 +10,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from verify.claim import Claim, Source, numeric
-from verify.compare import AgreesTo
+from verify.compare import AgreesTo, Array
 from verify.items import paper
 from verify.reading import Reading
 
-Array = npt.NDArray[np.float64]
 Twin = Callable[..., Any]
 
 # Some ten updates of a few hundred numbers of order one: thousands of roundings of 1e-16,

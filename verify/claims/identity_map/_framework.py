@@ -12,8 +12,7 @@ from torch import Tensor
 from torch.nn.functional import unfold
 
 from verify.claims._descent import descend
-
-Array = npt.NDArray[np.float64]
+from verify.compare import Array
 
 
 def squared_error(outputs: Tensor, targets: Tensor, loss: str) -> Tensor:

@@ -4,7 +4,8 @@ import flint
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from verify.compare import Array
+
 Integers = npt.NDArray[np.int64]
 
 

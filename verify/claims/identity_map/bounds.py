@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from theory import identity_map as idm
 from verify.claim import adversarial, grid, numeric, symbolic
+from verify.claims._halving import bisected
 from verify.claims._predictors import always, changed, plus
 from verify.claims._searches import searched
 from verify.claims.identity_map._framework import columns
@@ -301,12 +302,12 @@ def _measure_level(*, nullity: int, channels: int, delta: float) -> Any:
     with mpmath.workdps(DIGITS):
         tail = -mpmath.expm1(mpmath.log1p(-mpmath.mpf(delta)) / nullity)
         half = mpmath.mpf(channels) / 2
-        low, high = mpmath.mpf(0), mpmath.mpf(2000)
-        for _ in range(140):  # bisection: 2000 / 2^140 is 1e-39
-            mid = (low + high) / 2
-            above = mpmath.gammainc(half, mid / 2, regularized=True) > tail
-            low, high = (mid, high) if above else (low, mid)
-        return low
+
+        def below(level: Any) -> bool:
+            return mpmath.gammainc(half, level / 2, regularized=True) > tail
+
+        # 2000 / 2^140 is 1e-39.
+        return bisected(below, mpmath.mpf(0), mpmath.mpf(2000), halvings=140)[0]
 
 
 def _level(nullity: int, channels: int, delta: float, form: Any = "sharp") -> float:

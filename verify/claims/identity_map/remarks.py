@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from theory import identity_map as idm
 from verify.claim import grid, numeric
 from verify.claims._descent import step
+from verify.claims._halving import bisected
 from verify.claims._predictors import always, changed, unlike
 from verify.claims.identity_map._framework import squared_error
 from verify.claims.identity_map._sources import as_read, forced, ours
@@ -288,11 +289,11 @@ def _measure_sharp(*, nullity: int, channels: int, delta: float, scale: float) -
     """The sharper bound with B = K = 1 pixel patches, from its definition, 40 digits."""
     with mpmath.workdps(40):
         n, c, p = mpmath.mpf(nullity), mpmath.mpf(channels), mpmath.mpf(delta)
-        low, high = mpmath.mpf(0), 4 * n * c + 40 * (1 - mpmath.log(p))
-        for _ in range(150):
-            middle = (low + high) / 2
-            tail = mpmath.gammainc(n * c / 2, middle / 2, regularized=True)
-            low, high = (middle, high) if tail > p else (low, middle)
+        low, _ = bisected(
+            lambda q: mpmath.gammainc(n * c / 2, q / 2, regularized=True) > p,
+            *(mpmath.mpf(0), 4 * n * c + 40 * (1 - mpmath.log(p))),
+            halvings=150,
+        )
         spectral = mpmath.sqrt(n) + mpmath.sqrt(c) + mpmath.sqrt(-2 * mpmath.log(p))
         size = mpmath.mpf(scale) * min(mpmath.sqrt(low), spectral) + 1
         return size**2 * 25

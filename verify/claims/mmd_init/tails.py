@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from theory import mmd
 from verify.claim import adversarial, grid, numeric
+from verify.claims._halving import bisected, lowest
 from verify.claims._predictors import (
     always,
     changed,
@@ -270,10 +271,7 @@ def _measure_spoken(*, scale: float) -> float:
         eta = r * r / (count * top) - 1.0
         return min(eta**2, count * eta) if eta > 0.0 else 0.0
 
-    low, high = 0.0, 1e6
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if exponent(middle) > 0.0 else (middle, high)
+    _, high = bisected(lambda r: exponent(r) <= 0.0, 0.0, 1e6, halvings=200)
     return high / math.sqrt(square)
 
 
@@ -329,11 +327,8 @@ def _measure_chernoff(*, share: float) -> Any:
             )
             return moment - lam * square
 
-        low, high = mpmath.mpf(0), mpmath.mpf("1.999999")
-        for _ in range(150):
-            a, b = (2 * low + high) / 3, (low + 2 * high) / 3
-            low, high = (low, b) if exponent(a) < exponent(b) else (a, high)
-        return mpmath.exp(exponent(low))
+        most = mpmath.mpf("1.999999")
+        return mpmath.exp(exponent(lowest(exponent, mpmath.mpf(0), most, cuts=150)))
 
 
 def _predict_intermediate(*, share: float) -> float:

@@ -12,6 +12,7 @@ from torch import Tensor
 from theory import square_loss as sl
 from verify.claim import Case, adversarial, grid, numeric
 from verify.claims._descent import descend
+from verify.claims._halving import bisected, lowest
 from verify.claims._predictors import changed, drawn, mapped, times, unlike
 from verify.claims._searches import SEEDS, searched
 from verify.claims.square_loss._networks import Array
@@ -91,14 +92,10 @@ def _measure_settling(f: Array, _y: Array, weight_decay: float, fraction: float)
     with mpmath.workdps(25):
         push = mpmath.fsum(mpmath.mpf(a) ** 2 for a in f) + weight_decay
         gap: Any = mpmath.odefun(lambda _, g: [-2 * push * g[0]], 0, [mpmath.mpf(1)])
-        low, high = mpmath.mpf(0), mpmath.mpf(1)
+        high = mpmath.mpf(1)
         while gap(high)[0] > fraction:
             high *= 2
-        for _ in range(60):
-            middle = (low + high) / 2
-            above = gap(middle)[0] > fraction
-            low, high = (middle, high) if above else (low, middle)
-        return low
+        return bisected(lambda t: gap(t)[0] > fraction, mpmath.mpf(0), high, 60)[0]
 
 
 @drawn(_values)
@@ -554,14 +551,9 @@ def _measure_roots(x: Array, _y: Array, depth: int, weight_decay: float) -> Any:
         small = mpmath.mpf(10) ** -20
         rest = [mpmath.re(w) for w in found if abs(mpmath.im(w)) < small]
         low, high = sorted(w for w in rest if w > 0)
-        left, right = mpmath.mpf(0), (pull / push) ** (mpmath.mpf(1) / depth)
-        for _ in range(120):  # thirds: the polynomial has one minimum
-            first, second = left + (right - left) / 3, right - (right - left) / 3
-            if mpmath.polyval(slope, first) < mpmath.polyval(slope, second):
-                right = second
-            else:
-                left = first
-        return [-mpmath.polyval(slope, left), low**depth, high**depth]
+        right = (pull / push) ** (mpmath.mpf(1) / depth)
+        least = lowest(lambda w: mpmath.polyval(slope, w), mpmath.mpf(0), right, 120)
+        return [-mpmath.polyval(slope, least), low**depth, high**depth]
 
 
 @drawn(_unit_products)

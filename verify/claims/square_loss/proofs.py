@@ -99,15 +99,7 @@ def _brackets(shift: int) -> list[Any]:
     v1, v2, v3 = _weights()
     above = (v3 * d2 * v2 * (d1, d2)[shift], v3 * (d2, d1)[shift], sympy.eye(1))
     below = (x, d1 * v1 * x, d2 * v2 * d1 * v1 * x)
-    return [
-        e
-        for a, b in zip(above, below, strict=True)
-        for e in (a.T * b.T).applyfunc(_one)
-    ]
-
-
-def _one(e: Any) -> Any:
-    return e
+    return [e for a, b in zip(above, below, strict=True) for e in a.T * b.T]
 
 
 def _norm_rates() -> list[Any]:

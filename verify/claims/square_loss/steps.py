@@ -232,6 +232,12 @@ def _plain_steps(
     return found
 
 
+def _tested_on_itself(x: Tensor, classes: Tensor) -> Problem:
+    return Problem(
+        inputs=x, classes=classes, test_inputs=x, test_classes=classes, source={}
+    )
+
+
 def _recipe(name: str) -> Recipe:
     common: dict[str, Any] = {"epochs": 4, "momentum": 0.0, "check": 5}
     return Recipe(**{**common, **RECIPES[name]})
@@ -246,9 +252,7 @@ def _stacked_steps(
     done = train(
         network,
         network.load(params),
-        Problem(
-            inputs=x, classes=classes, test_inputs=x, test_classes=classes, source={}
-        ),
+        _tested_on_itself(x, classes),
         _recipe(recipe),
         rates=_RATES,
         generator=torch.Generator().manual_seed(70),
@@ -363,9 +367,7 @@ def _found_ends() -> list[float]:
     done = train(
         network,
         network.load([torch.stack(_first_layers()), torch.stack([_LAST] * 5)]),
-        Problem(
-            inputs=x, classes=classes, test_inputs=x, test_classes=classes, source={}
-        ),
+        _tested_on_itself(x, classes),
         Recipe(epochs=6, momentum=0.0, check=1),
         rates=_END_RATES,
     )

@@ -25,6 +25,7 @@ from empirical.square_loss.recipes import Recipe
 from empirical.square_loss.training import train
 from theory import square_loss as sl
 from verify.claim import grid, numeric, statistical, trend
+from verify.claims._halving import bisected
 from verify.claims._predictors import Limits, always, changed
 from verify.claims.square_loss._sources import ours
 from verify.compare import AgreesTo, Contrast, EffectWithin, Estimate, MeanAtMost
@@ -62,10 +63,7 @@ def _measure_limit(*, rate: float, momentum: float) -> Any:
         while stable(high):
             low, high = high, 2 * high
         # 80 halvings leave 1e-24 of the limit.
-        for _ in range(80):
-            middle = (low + high) / 2
-            low, high = (middle, high) if stable(middle) else (low, middle)
-        return (low + high) / 2
+        return sum(bisected(stable, low, high, halvings=80)) / 2
 
 
 def _predict_limit(*, rate: float, momentum: float) -> float:
