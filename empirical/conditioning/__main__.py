@@ -58,7 +58,6 @@ HELP = {
 }
 """What the arguments of the experiments mean, in all of them the same."""
 
-
 LEAST = {
     **dict.fromkeys(("chains", "depth", "draws", "every", "steps", "tests"), 1),
     **dict.fromkeys(("width", "widths"), 1),

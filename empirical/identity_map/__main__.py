@@ -20,12 +20,10 @@ SKIPPED = (
     "image",
 )
 
-
 ADVICE = {
     "stalled": "the loss stayed near the first one; try a larger `--rate` or `--limit`"
 }
 """What may help networks that ended so."""
-
 
 NAMED = {
     "names": "--measurements",

@@ -20,7 +20,6 @@ from empirical.mmd_init.networks import Weights
 JITTER, WORST_JITTER = 1e-9, 1e-3
 """First and last multiple of the mean variance that is added to the variances."""
 
-
 _CACHED = 2**18
 """Numbers in float64 that a core has at hand."""
 

@@ -12,7 +12,6 @@ WAYS = ("auto", "gram", "explicit", "local")
 Estimator = Literal["unbiased", "biased"]
 ESTIMATORS = ("unbiased", "biased")
 
-
 _KINDS: dict[Any, type] = {int: numbers.Integral, float: numbers.Real}
 
 

@@ -21,7 +21,6 @@ from empirical.testbed.supervised import cross_entropy
 TERMS = ("loss", "uniformity", "degeneracy", "detachment", "constant")
 """What `Perturbed` notes of each update, in this order."""
 
-
 CPU_BYTES, CUDA_BYTES = 256 * 2**20, 8 * 2**30
 """Of parameters, gradients and moments at once."""
 

@@ -14,12 +14,7 @@ from torch import Tensor
 from empirical.data import Dataset, load
 from empirical.identity_map.images import place, resize, standardised
 from empirical.identity_map.measures.edges import edge_share, sobel
-from empirical.identity_map.measures.layers import (
-    Picture,
-    layer_errors,
-    picture,
-    signal_sizes,
-)
+from empirical.identity_map.measures.layers import layer_errors, picture, signal_sizes
 from empirical.identity_map.measures.similarity import Closeness, shares
 from empirical.identity_map.measures.subjects import Subject
 from empirical.identity_map.measures.weights import cover, relative_change
@@ -108,47 +103,40 @@ def _pictures(subject: Subject) -> dict[str, Any]:
     for key, params in subject.both.items():
         outputs = subject.network.layer_outputs(params, images)
         seen = [
-            [
-                [_picture(h[replicate, row], image) for h in outputs]
-                for row, image in enumerate(images)
-            ]
+            _picture(h[replicate, row], image)
             for replicate in range(len(params[0]))
+            for row, image in enumerate(images)
+            for h in outputs
         ]
-        for name in ("share", "channel", "cosine"):
-            found[f"{key}/{name}"] = _table(seen, name)
         # Numbers are kept of all, pictures of the first few.
-        first = seen[: subject.settings.replicates]
-        if any(each for rows in first for row in rows for each in row):
+        first = seen[: subject.settings.replicates * len(images) * len(outputs)]
+        shape = (-1, len(images), len(outputs))
+        for name in _NUMBERS:
+            table = torch.stack([one[name] for one in seen])
+            found[f"{key}/{name}"] = table.unflatten(0, shape)
+        if not all(one["share"].isnan() for one in first):
             for kind in subject.settings.kinds:
-                found[f"{key}/{kind}"] = _significant(_table(first, kind), 3)
+                table = torch.stack([one[kind] for one in first])
+                found[f"{key}/{kind}"] = _significant(table.unflatten(0, shape), 3)
     return found
 
 
-def _picture(representation: Tensor, image: Tensor) -> Picture | None:
-    if representation.ndim == 3:
-        return picture(representation, image)
-    if representation.numel() != image.numel():
-        return None
-    return picture(representation.view_as(image), image)
+_NUMBERS = ("share", "channel", "cosine")
+"""Of a `Picture`; the others are pictures."""
 
 
-def _table(seen: Sequence[Sequence[Sequence[Picture | None]]], name: str) -> Tensor:
-    """Return an attribute of pictures, NaN where there is nothing to see.
-
-    Shape (replicates, images, layers, ...), float64.
-    """
-    values = [
-        None
-        if each is None
-        else torch.as_tensor(getattr(each, name), dtype=torch.float64)
-        for rows in seen
-        for row in rows
-        for each in row
-    ]
-    like = next((v for v in values if v is not None), torch.tensor(0.0).double())
-    nothing = torch.full_like(like, torch.nan)
-    flat = torch.stack([nothing if v is None else v for v in values])
-    return flat.unflatten(0, (len(seen), len(seen[0]), -1))
+def _picture(representation: Tensor, image: Tensor) -> dict[str, Tensor]:
+    """Return what a `Picture` holds, float64, NaN where there is nothing to see."""
+    if representation.ndim < 3 and representation.numel() == image.numel():
+        representation = representation.view_as(image)
+    seen = picture(representation, image) if representation.ndim == 3 else None
+    if seen is not None:
+        held = vars(seen).items()
+        return {n: torch.as_tensor(v, dtype=torch.float64) for n, v in held}
+    nothing = image.new_full(image.shape[1:], torch.nan, dtype=torch.float64)
+    number = torch.tensor(torch.nan, dtype=torch.float64)
+    names = (*_NUMBERS, "singular", "correlated", "first")
+    return {name: number if name in _NUMBERS else nothing for name in names}
 
 
 def _upper(subject: Subject) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from empirical.randomness import Seed, torch_generator
 BYTES = 256 * 2**20
 """Budget for the representations held at once."""
 
-
 KINDS = ("singular", "correlated", "first")
 """Pictures of a layer, see `Picture`."""
 
