@@ -179,12 +179,12 @@ class TestRecords:
         for group in groups:
             alone = replace(
                 TINY[0],
-                labels=(group.labels,),
-                schemes=(group.scheme,),
-                rates=(group.rate,),
+                labels=(group["labels"],),
+                schemes=(group["scheme"],),
+                rates=(group["rate"],),
             )
             single = study.run_configuration(alone).draws
-            mine = record.where(**vars(group))
+            mine = record.where(**group)
             assert mine.key("seed") == single.key("seed")
             # Rounding of float32, a few updates of it.
             np.testing.assert_allclose(
