@@ -843,7 +843,7 @@ def test_a_scheduler_without_a_worker_is_told(workers, lacks, monkeypatch, capsy
         processes=False,
         protocol="tcp://",
         host="127.0.0.1",
-        dashboard_address=None,
+        dashboard_address="127.0.0.1:0",
     ) as scheduler:
         address = scheduler.scheduler_address
         with Engine(scheduler=address, minutes=0.05) as engine, pytest.raises(Ended):

@@ -237,7 +237,7 @@ def test_claims_run_on_the_workers_of_a_scheduler(toy: Toy, tmp_path: Path) -> N
         processes=False,
         protocol="tcp://",
         host="127.0.0.1",
-        dashboard_address=None,
+        dashboard_address="127.0.0.1:0",
     ) as cluster:
         done = run.run_many(
             ledger.entries(package),
