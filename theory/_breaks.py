@@ -33,6 +33,7 @@ HIGHEST = 4
 
 WIDE = 32.0
 """Smooth range on both sides over the width of the panel that holds the kink."""
+
 FAR = 1.0 / 64.0
 """Ranges over the reach that are looked at besides the widest."""
 
@@ -148,13 +149,12 @@ def locate(
         if found is None:
             continue
         tried = (_meeting(*both, bracket, order) for both in sides)
-        offset, error, _ = min(filter(None, tried), key=lambda met: met[1])
-        at = left + offset
-        if abs(offset - found[0]) > CERTAIN * found[1]:
-            return (
-                None  # f has no polynomial there: what is steep meets where it is cut
-            )
-        return Break(_short(at, 4.0 * error + EPS * abs(at)), order, found[2])
+        best = min(filter(None, tried), key=lambda met: met.error)
+        if abs(best.offset - found.offset) > CERTAIN * found.error:
+            # No polynomial is f there: what is steep meets where it is cut.
+            return None
+        at = left + best.offset
+        return Break(_short(at, 4.0 * best.error + EPS * abs(at)), order, found.gap)
     below, above = sides[-1]
     wide = below.width
     jump = above.at(-0.5 * bracket / wide, 0) - below.at(0.5 * bracket / wide, 0)
@@ -163,10 +163,17 @@ def locate(
     return Break(_edge_of_jump(f, left, right, below, above), 0, abs(jump))
 
 
-def _meeting(
-    below: _Side, above: _Side, bracket: float, order: int
-) -> tuple[float, float, float] | None:
-    """Return where sides meet but for this derivative, its error, and the jump.
+@dataclass(frozen=True)
+class _Meeting:
+    """Where two sides meet, behind the end of the lower, and by what they part there."""
+
+    offset: float
+    error: float
+    gap: float
+
+
+def _meeting(below: _Side, above: _Side, bracket: float, order: int) -> _Meeting | None:
+    """Return where sides meet but for this derivative.
 
     Nothing, if the derivative does not jump by more than rounding, or a lower one does.
     """
@@ -181,7 +188,7 @@ def _meeting(
     if not jumps[order] or any(jumps[:order]):
         return None
     error = rounding[order - 1] / abs(order * gaps[order])
-    return u * wide, error * wide, gaps[order]
+    return _Meeting(u * wide, error * wide, gaps[order])
 
 
 def _reads(f: Function, side: _Side, end: float, width: float, least: float) -> bool:

@@ -147,6 +147,15 @@ class Interpolated:
         return slopes_of(self.activation, part, self._start, self._tabled)
 
     @cached_property
+    def _are_short(self) -> npt.NDArray[np.bool_]:
+        """Which rows the short tables are of."""
+        logs = self.alone.before.high
+        if self._short is None:
+            return np.zeros(len(logs), dtype=bool)
+        assert isinstance(self._short.lengths, Interval)
+        return logs <= self._short.lengths.high
+
+    @cached_property
     def _tabled(self) -> float:
         """Distance from +-1 below which slopes are tabulated.
 
@@ -157,6 +166,11 @@ class Interpolated:
     @cached_property
     def _basis(self) -> Array:
         return self._slopes.basis(self.alone.before.high)
+
+    @cached_property
+    def _short_basis(self) -> Array:
+        assert self._short is not None
+        return self._short.basis(self.alone.before.high)
 
     def pairs(
         self, i: Index, j: Index, rho: Array, d: Array, *, tangent: bool
@@ -184,7 +198,9 @@ class Interpolated:
         elif self._pays(int(np.count_nonzero(near))):
             bent = d < CLASSES[0][0]
         tabled = ~(bent | apart | alone)
-        short = tabled & (self._are_short(i, j) if tabled.any() else False)
+        short = np.zeros_like(tabled)
+        if tabled.any():
+            short = tabled & self._are_short[i] & self._are_short[j]
         long = tabled & ~short
         if short.any() and np.count_nonzero(long) <= PAIRS * FEW:
             alone, long = alone | long, np.zeros_like(long)
@@ -252,18 +268,9 @@ class Interpolated:
     def _by_tables(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
         return self._slopes.integrals(self._basis, i, j, rho, d)
 
-    def _are_short(self, i: Index, j: Index) -> npt.NDArray[np.bool_]:
-        """Which pairs are of rows that the short tables are of."""
-        if self._short is None:
-            return np.zeros(len(i), dtype=bool)
-        assert isinstance(self._short.lengths, Interval)
-        within = self.alone.before.high <= self._short.lengths.high
-        return within[i] & within[j]
-
     def _by_short_tables(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
         assert self._short is not None
-        basis = self._short.basis(self.alone.before.high)
-        return self._short.integrals(basis, i, j, rho, d)
+        return self._short.integrals(self._short_basis, i, j, rho, d)
 
     @cached_property
     def _bent(self) -> BentSlopes | None:
@@ -328,8 +335,8 @@ def sharing(maps: Sequence[Interpolated]) -> list[Interpolated]:
     # Layers are many, their intervals are few: rounded ones.
     ends: dict[Activation, dict[Interval, bool]] = {}
     for each in maps:
-        if each.tabulates and each.interval not in ends.setdefault(each.activation, {}):
-            ends[each.activation][each.interval] = each.ends
+        if each.tabulates:
+            ends.setdefault(each.activation, {})[each.interval] = each.ends
     out: list[Interpolated] = []
     for each in maps:
         own = widest = each.interval
