@@ -17,7 +17,6 @@ from verify import integrals
 from verify.compare import Array
 
 Subject = str | Mapping[str, Any]
-KEY = "agarwal2021deep"
 
 # The cases of most claims stay what they were: what joined the catalogue since is in the
 # table of activations, `dc/tab2`, alone.

@@ -263,8 +263,11 @@ def _predict_step(*, step: float, hinge: float) -> Array:
 def _measure_step(*, step: float, hinge: float) -> list[Any]:
     """Over X beyond its step, of what is known of Y given X; and given X at the step."""
     with flint.ctx.workprec(BITS):
-        root, pi = flint.acb(2).sqrt(), flint.acb.pi()
-        values, slopes = list[Any](), list[Any]()
+        root, values, slopes = flint.acb(2).sqrt(), list[Any](), list[Any]()
+
+        def density(x: Any) -> Any:
+            return (-x * x / 2).exp() / (2 * flint.acb.pi()).sqrt()
+
         for r in map(flint.acb, _BESIDE):
             spread = ((1 - r) * (1 + r)).sqrt()
 
@@ -273,17 +276,11 @@ def _measure_step(*, step: float, hinge: float) -> list[Any]:
 
             def mean(x: Any, _: Any, r: Any = r, spread: Any = spread) -> Any:
                 m = r * x - hinge
-                beside = spread * (-((m / spread) ** 2) / 2).exp() / (2 * pi).sqrt()
-                return (-x * x / 2).exp() / (2 * pi).sqrt() * (beside + m * share(x))
+                return density(x) * (spread * density(m / spread) + m * share(x))
 
             values.append(flint.acb.integral(mean, step, 14).real)
-            slopes.append(
-                (
-                    share(flint.acb(step))
-                    * (-(flint.acb(step) ** 2) / 2).exp()
-                    / (2 * pi).sqrt()
-                ).real
-            )
+            at = flint.acb(step)
+            slopes.append((density(at) * share(at)).real)
         return [mpf(v) for v in (*values, *slopes)]
 
 

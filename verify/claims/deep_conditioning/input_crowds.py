@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from theory import kernels
-from verify.claim import Source, grid, numeric
+from verify.claim import grid, numeric
 from verify.claims._predictors import Prediction, changed, plus
 from verify.claims.deep_conditioning import _pairs as pairs
-from verify.claims.deep_conditioning._subjects import KEY, normalised
+from verify.claims.deep_conditioning._sources import quoted
+from verify.claims.deep_conditioning._subjects import normalised
 from verify.compare import AgreesTo, Array
 
 CROWD = 400
@@ -135,7 +136,7 @@ NNGP = numeric(
     title="Kernels of pairs among hundreds of inputs of unequal lengths",
     statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad n > 400",
     assumptions=("normalised activation, as it is at any length",),
-    source=Source(KEY, "Equation 1 and Appendix D"),
+    source=quoted("Equation 1 and Appendix D"),
     cases=_FORMULAS,
     predict=partial(_predict, 0),
     measure=partial(_measure, 0),
@@ -152,7 +153,7 @@ NTK = replace(
     title="Tangent kernels of pairs among hundreds of inputs of unequal lengths",
     statement=r"T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
     r" \sigma'(v)], \quad n > 400",
-    source=Source(KEY, "Equation 7 and Appendix D"),
+    source=quoted("Equation 7 and Appendix D"),
     predict=partial(_predict, 1),
     measure=partial(_measure, 1),
     must_refute=_a_layer_more(1),

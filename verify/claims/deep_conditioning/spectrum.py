@@ -22,13 +22,12 @@ from empirical.networks import FullyConnected
 from empirical.randomness import torch_generator
 from theory import kernels, spectrum
 from verify import integrals
-from verify.claim import Source, grid, numeric, statistical
-from verify.claims._predictors import always, changed, plus
+from verify.claim import grid, numeric, statistical
+from verify.claims._predictors import always, mistake, plus
+from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.claims.deep_conditioning._subjects import normalised
 from verify.compare import AgreesTo, Array, Estimate, MeanEquals
-from verify.reading import Reading
 
-_KEY = "agarwal2021deep"
 _DIGITS = 250
 """Next to one a ball of a deep kernel loses up to six of them a layer."""
 
@@ -326,7 +325,7 @@ SPECTRUM = numeric(
         "uniform measure on the sphere in d dimensions",
         "b_n: Taylor of the dual",
     ),
-    source=Source(_KEY, "Definition C.1 and equation 1", Reading.OURS),
+    source=ours("Definition C.1 and equation 1"),
     cases=tuple({"kernel": "nngp", **case} for case in (*_DEEP_CASES, _DEEPEST)),
     predict=_predict_eigenvalues,
     measure=_measure_eigenvalues,
@@ -348,7 +347,7 @@ NTK_SPECTRUM = numeric(
     title="Eigenvalues of the deep tangent kernel on the sphere, to the last digits",
     statement=r"\lambda_k = \mathbb{E}\,\Theta^{(L)}(t) P_k(t)",
     assumptions=("uniform measure on the sphere in d dimensions",),
-    source=Source(_KEY, "Equation 7", Reading.OURS),
+    source=ours("Equation 7"),
     cases=tuple({"kernel": "ntk", **case} for case in _DEEP_CASES),
     predict=_predict_eigenvalues,
     measure=_measure_eigenvalues,
@@ -365,15 +364,13 @@ VALUES = numeric(
     statement=r"\lambda_k = \frac{\int_0^\pi \kappa(\cos\theta) P_k(\cos\theta)"
     r" \sin^{d-2}\theta\, d\theta}{\int_0^\pi \sin^{d-2}\theta\, d\theta}",
     assumptions=("absolute accuracy, relative to one harmonic",),
-    source=Source(_KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=({"kernel": "nngp", **_DEEP_CASES[2]}, {"kernel": "ntk", **_DEEP_CASES[0]}),
     predict=_predict_values,
     measure=_measure_eigenvalues,
     # Values to 1e-13 of the diagonal, which is 2.5 at most; weights add up to one.
     compare=AgreesTo(absolute=3e-13),
-    must_refute=changed(
-        _predict_values, "Eigenvalues in a space of one dimension more.", dim=plus(1)
-    ),
+    must_refute=mistake("Eigenvalues in a space of one dimension more.", dim=plus(1)),
     uses=("dc/eq7",),
 )
 
@@ -382,7 +379,7 @@ BESSEL = numeric(
     items=("DefC.1", "LemC.8"),
     title="Eigenvalues of the exponential kernel on the sphere are Bessel functions",
     statement=r"\mathbb{E}\, e^t P_k(t) = \Gamma(d/2)\, 2^{d/2-1} I_{k+d/2-1}(1)",
-    source=Source(_KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=grid(degrees=([0, 1, 2, 5, 20, 100],), dim=(2, 3, 50, 2000)),
     predict=_predict_bessel,
     measure=_measure_bessel,
@@ -398,16 +395,14 @@ POWERS = numeric(
     title="Eigenvalues of (1 - t)^p, the singularity that a kink leaves, in closed form",
     statement=r"\mathbb{E}\,(1-t)^p P_k(t) = \frac{2^{p+d-2}\,\Gamma(d/2)\,"
     r" \Gamma(p+\frac{d-1}{2})}{\sqrt\pi}\, \frac{(-p)_k}{\Gamma(p+k+d-1)}",
-    source=Source(_KEY, "Lemma C.14 and Definition C.1", Reading.OURS),
+    source=ours("Lemma C.14 and Definition C.1"),
     cases=grid(power=(0.5, 1.5), degrees=([0, 1, 2, 3, 11, 40],), dim=(2, 20)),
     predict=_predict_powers,
     measure=_measure_powers,
     # 40 quotients of half an ulp each, and gamma functions of 20 and less.
     compare=AgreesTo(relative=3e-14),
-    must_refute=changed(
-        _predict_powers,
-        "The eigenvalue of the next degree in the place of each.",
-        later=1,
+    must_refute=mistake(
+        "The eigenvalue of the next degree in the place of each.", later=1
     ),
     uses=("dc/defC.1-quadrature",),
 )
@@ -417,15 +412,13 @@ MERCER = numeric(
     items=("DefC.1", "AsmA"),
     title="A deep kernel is recovered from its eigenvalues by Mercer's sum",
     statement=r"\hat\sigma^{(L)}(\rho) = \sum_k N(d, k)\, \lambda_k\, P_k(\rho)",
-    source=Source(_KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=grid(activation="erf", depth=(1, 3), dim=(2, 3, 12)),
     predict=_predict_kernel,
     measure=_measure_kernel,
     # Degrees beyond 79 hold at most the Taylor mass beyond order 79: 1.9e-10 at depth 3.
     compare=AgreesTo(absolute=2e-10),
-    must_refute=changed(
-        _predict_kernel, "The sum without degrees above six.", degrees=range(7)
-    ),
+    must_refute=mistake("The sum without degrees above six.", degrees=range(7)),
     uses=("dc/defC.1-spectrum", "dc/defC.1-harmonics"),
 )
 
@@ -434,7 +427,7 @@ SHARES = numeric(
     items=("DefC.1", "Eq7"),
     title="Eigenvalues times multiplicities sum to the trace of the kernel",
     statement=r"\sum_k N(d, k)\, \lambda_k = \kappa(1)",
-    source=Source(_KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=grid(kernel=("nngp", "ntk"), activation="erf", depth=2, dim=(10, 100)),
     predict=_predict_shares,
     measure=always(1.0),
@@ -450,15 +443,13 @@ HARMONICS = numeric(
     items=("DefC.1",),
     title="The number of spherical harmonics of each degree",
     statement=r"N(d, k) = \binom{k+d-1}{k} - \binom{k+d-3}{k-2}",
-    source=Source(_KEY, "Definition C.1", Reading.OURS),
+    source=ours("Definition C.1"),
     cases=grid(degrees=([0, 1, 2, 3, 17, 60],), dim=(2, 3, 4, 1000)),
     predict=_predict_harmonics,
     measure=_measure_harmonics,
     # Whole numbers rounded once, and their logarithms.
     compare=AgreesTo(relative=3e-16, absolute=1e-300),
-    must_refute=changed(
-        _predict_harmonics, "Harmonics in a space of one dimension more.", dim=plus(1)
-    ),
+    must_refute=mistake("Harmonics in a space of one dimension more.", dim=plus(1)),
 )
 
 TAYLOR = numeric(
@@ -466,7 +457,7 @@ TAYLOR = numeric(
     items=("DefC.1", "Eq7"),
     title="Taylor coefficients of the deep top-layer kernel, degree by degree",
     statement=r"\hat\sigma^{(L)}(\rho) = \sum_n b_n \rho^n, \quad b_n \ge 0",
-    source=Source(_KEY, "Proofs C.11 and C.17, by Schoenberg's theorem"),
+    source=quoted("Proofs C.11 and C.17, by Schoenberg's theorem"),
     cases=grid(
         kernel=("nngp", "ntk"), activation=("relu", "erf"), depth=(1, 2, 6), order=60
     ),
@@ -475,7 +466,7 @@ TAYLOR = numeric(
     # 16 products of 129 terms a layer, half an ulp a term: 16 * 129 * 6 / 2 ulps at worst.
     # Absolute: coefficients that vanish, in balls of 50 digits less what cancels.
     compare=AgreesTo(relative=1.4e-12, absolute=1e-40),
-    must_refute=changed(_predict_taylor, "One layer too many.", depth=plus(1)),
+    must_refute=mistake("One layer too many.", depth=plus(1)),
     uses=("dc/eq7",),
 )
 
@@ -486,13 +477,13 @@ RANK = numeric(
     statement=r"\frac{(\mathrm{tr}\,K)^2}{\mathrm{tr}\,K^2} ="
     r" \frac{1}{\mathbb{E}\,\hat\sigma^{(L)}(t)^2}",
     assumptions=("normalised activation",),
-    source=Source(_KEY, "Theorem 3.2", Reading.OURS),
+    source=ours("Theorem 3.2"),
     cases=grid(activation="relu", depth=(1, 5), dim=(3, 50)),
     predict=_predict_rank,
     measure=_measure_rank,
     # Values of the map to a relative 1e-12 each, squared; those of one sign prevail.
     compare=AgreesTo(relative=2e-12),
-    must_refute=changed(_predict_rank, "One layer too many.", depth=plus(1)),
+    must_refute=mistake("One layer too many.", depth=plus(1)),
     uses=("dc/defC.1-quadrature",),
     finding=(
         "With depth the effective rank grows without bound: more and more harmonics"
@@ -506,7 +497,7 @@ NETWORKS = statistical(
     title="Kernels of sampled networks at random points have the predicted eigenvalues",
     statement=r"\mathbb{E}\, K_{ij} P_k(x_i \cdot x_j) = \lambda_k",
     assumptions=("one hidden layer of ReLU", "independent uniform points, d = 3"),
-    source=Source(_KEY, "Equation 1", Reading.OURS),
+    source=ours("Equation 1"),
     cases=grid(
         dim=3, points=24, width=32, degrees=([0, 1, 2, 4],), draws=4000, seed=26
     ),

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from theory import identity_map as idm
 from verify.claim import Case, Claim, adversarial, grid, numeric, statistical, symbolic
-from verify.claims._predictors import always, changed, plus, scaled
+from verify.claims._predictors import always, changed, mistake, plus, times
 from verify.claims._searches import searched
 from verify.claims.identity_map._sources import as_read, ours, quoted
 from verify.compare import (
@@ -374,8 +374,8 @@ SHRINK = statistical(
     predict=_predict_shrink,
     measure=_measure_shrink,
     compare=MeanEquals(discrepancy=0.2),
-    must_refute=scaled(
-        _predict_shrink, 2.0, "A layer without ReLU, which keeps twice as much."
+    must_refute=mistake(
+        "A layer without ReLU, which keeps twice as much.", then=times(2.0)
     ),
     uses=("id/Fig31-variances",),
 )

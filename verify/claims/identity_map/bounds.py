@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from theory import identity_map as idm
 from verify.claim import adversarial, grid, numeric, symbolic
 from verify.claims._halving import bisected
-from verify.claims._predictors import always, changed, plus
+from verify.claims._predictors import always, mistake, plus
 from verify.claims._searches import searched
 from verify.claims.identity_map._framework import columns
 from verify.claims.identity_map._sources import as_read, ours, quoted
@@ -94,7 +94,7 @@ EQ_8 = adversarial(
     predict=_predict_patch,
     measure=_measure_patch,
     compare=AtMost(relative=1e-14),
-    must_refute=changed(_predict_patch, "The bound for a single channel.", channels=1),
+    must_refute=mistake("The bound for a single channel.", channels=1),
     examples=searched(**_IMAGES),
     max_examples=60,
     uses=("id/patch",),
@@ -326,7 +326,7 @@ EQ_11_SHARP = numeric(
     predict=_level,
     measure=_measure_level,
     compare=AgreesTo(relative=1e-12),
-    must_refute=changed(_level, "The level that the paper prints.", form="printed"),
+    must_refute=mistake("The level that the paper prints.", form="printed"),
     uses=("id/chi2-exact", "id/eq11"),
 )
 
@@ -360,8 +360,8 @@ LEAST_FAILURE = numeric(
     predict=_failure,
     measure=_measure_failure,
     compare=AgreesTo(relative=1e-12),
-    must_refute=changed(
-        _failure, "The value that the paper prints, which is enough.", form="printed"
+    must_refute=mistake(
+        "The value that the paper prints, which is enough.", form="printed"
     ),
     uses=("id/eq10",),
     finding=(
@@ -533,7 +533,7 @@ EQ_12 = numeric(
     predict=_value,
     measure=_explicit,
     compare=AgreesTo(relative=1e-12),
-    must_refute=changed(_value, "One untrained direction more.", nullity=plus(1)),
+    must_refute=mistake("One untrained direction more.", nullity=plus(1)),
     uses=("id/thm2",),
 )
 
@@ -581,7 +581,7 @@ EQ_12_ORDER = numeric(
     predict=_in_order,
     measure=_measure_fixed,
     compare=AtMost(relative=1e-12),
-    must_refute=changed(_in_order, "The order without its logarithm.", logarithm=0.0),
+    must_refute=mistake("The order without its logarithm.", logarithm=0.0),
     assumptions=("M a constant, chosen beforehand",),
     uses=("id/eq12", "id/Err8-corrected"),
 )

@@ -14,7 +14,7 @@ from empirical import data
 from theory import identity_map as idm
 from verify.claim import adversarial, grid, numeric, statistical
 from verify.claims._descent import descend
-from verify.claims._predictors import changed, drawn, mapped, scaled
+from verify.claims._predictors import changed, drawn, mistake, times
 from verify.claims._searches import SEEDS, searched
 from verify.claims.identity_map._framework import as_batch, columns, squared_error
 from verify.claims.identity_map._rational import Integers, nearest_solution
@@ -187,7 +187,7 @@ PATH = numeric(
     measure=_measure_path,
     # 120 rounded steps of weights of size 1.
     compare=AgreesTo(relative=1e-11, of_largest=True),
-    must_refute=changed(_path, "The weights one step later.", later=1),
+    must_refute=mistake("The weights one step later.", later=1),
     uses=("id/conv",),
 )
 
@@ -302,9 +302,7 @@ ONE_MSE = numeric(
     measure=_measure_one_mse,
     # Outputs within 1e-13 of pixels up to 5: the square of that where the error is 0.
     compare=AgreesTo(relative=1e-11, absolute=1e-24),
-    must_refute=scaled(
-        _predict_one_mse, 0.5, "Half of the error, as of a half-sum loss."
-    ),
+    must_refute=mistake("Half of the error, as of a half-sum loss.", then=times(0.5)),
     uses=("id/conv-prediction",),
 )
 
@@ -474,10 +472,9 @@ DECISION = numeric(
     measure=_measure_decision,
     # eps times the condition number, which is below 1e3 here; zeros likewise.
     compare=AgreesTo(relative=1e-12, absolute=1e-12),
-    must_refute=mapped(
-        _predict_decision,
+    must_refute=mistake(
         "Full rank, with no singular value dropped.",
-        lambda found: [found[0], 1.0, 0.0, 0.0],
+        then=lambda found: [found[0], 1.0, 0.0, 0.0],
     ),
     uses=("id/rank",),
 )

@@ -13,7 +13,7 @@ from theory import gaussian
 from theory import identity_map as idm
 from verify.claim import Case, adversarial, grid, numeric, statistical
 from verify.claims._descent import descend
-from verify.claims._predictors import always, changed, drawn, unlike
+from verify.claims._predictors import always, drawn, mistake, unlike
 from verify.claims._searches import SEEDS, searched
 from verify.claims.identity_map._framework import squared_error, trained
 from verify.claims.identity_map._rational import Integers, nearest_solution
@@ -142,7 +142,7 @@ EQ_4 = numeric(
     # A hundred rounded steps of entries of size 1; heavy ball adds up to 1/(1-m) = 10;
     # then sums of up to 100 products.
     compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=changed(_path, "The weights one step later.", later=1),
+    must_refute=mistake("The weights one step later.", later=1),
     version=2,
     finding=(
         "The path holds at every step, for plain gradient descent and for heavy ball;"
@@ -188,10 +188,8 @@ FACTORS = numeric(
     predict=_predict_factors,
     measure=_measure_factors,
     compare=AgreesTo(relative=1e-14, absolute=1e-300),
-    must_refute=changed(
-        _predict_factors,
-        "The fraction one step later.",
-        steps=lambda steps: [step + 1 for step in steps],
+    must_refute=mistake(
+        "The fraction one step later.", steps=lambda steps: [step + 1 for step in steps]
     ),
     uses=("id/eq4",),
 )
@@ -309,8 +307,7 @@ ORTHOGONAL = statistical(
     measure=_measure_orthogonal,
     # 80,000 pixels: standard errors up to 0.0018.
     compare=MeanEquals(discrepancy=0.02),
-    must_refute=changed(
-        _below,
+    must_refute=mistake(
         "The image's length, two, in the place of its square in the variance.",
         variance=0.5,
     ),

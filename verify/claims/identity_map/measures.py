@@ -17,7 +17,7 @@ from empirical.identity_map.training import train
 from empirical.randomness import torch_generator
 from theory import identity_map as idm
 from verify.claim import adversarial, grid, numeric
-from verify.claims._predictors import changed
+from verify.claims._predictors import mistake
 from verify.claims._searches import searched
 from verify.claims._twins import closed
 from verify.claims.identity_map._definitions import edges_of, gained
@@ -249,10 +249,8 @@ CLASSIFIER = numeric(
     predict=_by_pairs,
     measure=_measure_classifier,
     compare=AgreesTo(absolute=1e-12),
-    must_refute=changed(
-        _by_pairs,
-        "The nearest image of a class in the place of the mean.",
-        nearest=True,
+    must_refute=mistake(
+        "The nearest image of a class in the place of the mean.", nearest=True
     ),
 )
 
@@ -336,9 +334,7 @@ UPPER = numeric(
     predict=_by_modules,
     measure=_measure_upper,
     compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=changed(
-        _by_modules, "The network without any of its ReLUs.", relu=False
-    ),
+    must_refute=mistake("The network without any of its ReLUs.", relu=False),
 )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from empirical.identity_map.experiments import configurations
 from empirical.testbed.study import Scale
 from verify.claim import grid, numeric
-from verify.claims._predictors import always, mapped
+from verify.claims._predictors import always, mistake
 from verify.claims.identity_map._sources import ours
 from verify.compare import Identical
 
@@ -40,10 +40,8 @@ DEPTHS = numeric(
     predict=_listed,
     measure=_trained,
     compare=Identical(),
-    must_refute=mapped(
-        _listed,
-        "Hidden layers, one fewer.",
-        lambda found: [layers - 1 for layers in found],
+    must_refute=mistake(
+        "Hidden layers, one fewer.", then=lambda found: [layers - 1 for layers in found]
     ),
 )
 
@@ -78,10 +76,9 @@ SHAPES = numeric(
     predict=_printed_shape,
     measure=_configured_shape,
     compare=Identical(),
-    must_refute=mapped(
-        _printed_shape,
+    must_refute=mistake(
         "On colour images three times the width that networks of grey ones have.",
-        lambda found: [6144 if n == 3072 else n for n in found],
+        then=lambda found: [6144 if n == 3072 else n for n in found],
     ),
     version=2,
 )
@@ -106,10 +103,8 @@ STARTS = numeric(
     predict=_starts,
     measure=_different,
     compare=Identical(),
-    must_refute=mapped(
-        _starts,
-        "One of the starts counted twice.",
-        lambda found: [n + 1 for n in found],
+    must_refute=mistake(
+        "One of the starts counted twice.", then=lambda found: [n + 1 for n in found]
     ),
 )
 
@@ -150,9 +145,8 @@ BIASES = numeric(
     predict=partial(_depths, "cnn"),
     measure=partial(_depths, "biased"),
     compare=Identical(),
-    must_refute=mapped(
-        partial(_depths, "cnn"),
+    must_refute=mistake(
         "Networks with biases one layer deeper.",
-        lambda found: [layers + 1 for layers in found],
+        then=lambda found: [layers + 1 for layers in found],
     ),
 )

@@ -13,7 +13,7 @@ from theory import identity_map as idm
 from verify.claim import grid, numeric
 from verify.claims._descent import step
 from verify.claims._halving import bisected
-from verify.claims._predictors import always, changed, unlike
+from verify.claims._predictors import always, mistake, unlike
 from verify.claims.identity_map._framework import squared_error
 from verify.claims.identity_map._sources import as_read, forced, ours
 from verify.compare import AgreesTo, Identical
@@ -319,10 +319,8 @@ SHARP = numeric(
     predict=_sharp,
     measure=_measure_sharp,
     compare=AgreesTo(relative=1e-12),
-    must_refute=changed(
-        _sharp,
-        "The weights of one channel, n degrees of freedom and not n C.",
-        channels=1,
+    must_refute=mistake(
+        "The weights of one channel, n degrees of freedom and not n C.", channels=1
     ),
     uses=("id/thm2-sharp",),
 )

@@ -8,7 +8,7 @@ import flint
 from theory import mmd
 from verify.claim import Claim, certified, grid
 from verify.claims._certified import agree, common, points
-from verify.claims._predictors import always, scaled
+from verify.claims._predictors import always, mistake, times
 from verify.claims.mmd_init._sources import ours, quoted
 from verify.compare import CertifiedAtLeast, CertifiedAtMost, Enclosure
 from verify.enclose import BITS, Cover, maximum, minimum, partial, quotient
@@ -244,9 +244,7 @@ CLAIMS = (
         cases=grid(form=("printed", "sharp")),
         predict=_predict_theorem,
         measure=_measure_theorem,
-        must_refute=scaled(
-            _predict_theorem, 2.0, "A fourth in the place of an eighth."
-        ),
+        must_refute=mistake("A fourth in the place of an eighth.", then=times(2.0)),
         assumptions=(
             _BALLS,
             "Chernoff's bound of a sum of squares, which grows with each variance",
@@ -265,9 +263,7 @@ CLAIMS = (
         predict=_predict_proposition,
         measure=_measure_proposition,
         compare=CertifiedAtMost(),
-        must_refute=scaled(
-            _predict_proposition, 2.0, "The exponent without its factor 1/2."
-        ),
+        must_refute=mistake("The exponent without its factor 1/2.", then=times(2.0)),
         uses=("mmd/prop1",),
     ),
     _claim(

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from empirical.mmd_init import noise, regularisers, uniformity
 from verify.claim import grid, statistical
-from verify.claims._predictors import always, changed
+from verify.claims._predictors import always, mistake
 from verify.claims.mmd_init._samples import Array, generator, network
 from verify.claims.mmd_init._sources import ours
 from verify.compare import Estimate, MeanEquals
@@ -314,8 +314,6 @@ COVARIANCE = statistical(
     # Squares of 600 times 16 times 3 normal numbers have a mean good to 0.8 per cent of
     # C, which is at most 8 here; ten of that is less than the biases' part.
     compare=MeanEquals(discrepancy=0.9, false_fail=1e-9),
-    must_refute=changed(
-        _covariance, "Noise on the weights alone, not on biases.", biases=0.0
-    ),
+    must_refute=mistake("Noise on the weights alone, not on biases.", biases=0.0),
     uses=("mmd/sigma",),
 )

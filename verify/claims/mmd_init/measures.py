@@ -8,7 +8,7 @@ from empirical.mmd_init.losses import constant_share
 from empirical.mmd_init.networks import classifier
 from empirical.networks import FullyConnected, Params
 from verify.claim import grid, numeric
-from verify.claims._predictors import changed
+from verify.claims._predictors import mistake
 from verify.claims.mmd_init._samples import Array, generator
 from verify.claims.mmd_init._sources import quoted
 from verify.compare import AgreesTo, Identical
@@ -147,7 +147,7 @@ BLOCKED = numeric(
     predict=_predict_blocked,
     measure=_measure_blocked,
     compare=Identical(),
-    must_refute=changed(_predict_blocked, "Units off on the first input.", inputs=1),
+    must_refute=mistake("Units off on the first input.", inputs=1),
     uses=("mmd/dead",),
 )
 

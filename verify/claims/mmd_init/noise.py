@@ -10,7 +10,7 @@ import torch
 
 from theory import gaussian, mmd
 from verify.claim import grid, numeric, statistical
-from verify.claims._predictors import changed, unlike
+from verify.claims._predictors import mistake, unlike
 from verify.claims.mmd_init._samples import Array, noise_energy
 from verify.claims.mmd_init._sources import ours, quoted
 from verify.compare import AgreesTo, Estimate, Identical, MeanEquals
@@ -181,7 +181,7 @@ SUPPORT = numeric(
     measure=_measure_farthest,
     # Logits of some tens, in error by an eps of them each.
     compare=AgreesTo(relative=1e-13),
-    must_refute=changed(_predict_farthest, "One class's logit alone.", classes=1),
+    must_refute=mistake("One class's logit alone.", classes=1),
     assumptions=("one layer of weights and biases, two classes",),
     finding=(
         "Claim 1 calls a start good if predictions on a ball have all of the simplex as"
@@ -217,9 +217,7 @@ EQ_23 = numeric(
     predict=_predict_total,
     measure=_measure_total,
     compare=AgreesTo(relative=1e-15, absolute=1e-16),
-    must_refute=changed(
-        _predict_total, "The two weights exchanged.", weights=lambda two: two[::-1]
-    ),
+    must_refute=mistake("The two weights exchanged.", weights=lambda two: two[::-1]),
     uses=("mmd/eq14", "mmd/eq22", "mmd/eq7-loss"),
 )
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from theory import mmd
 from verify.claim import grid, numeric, statistical
-from verify.claims._predictors import changed
+from verify.claims._predictors import mistake
 from verify.claims.mmd_init._runs import (
     ALONE,
     NETWORKS,
@@ -212,7 +212,7 @@ NEARBY = numeric(
     measure=_measure_nearby,
     # Norms below 30, of a few rounded products.
     compare=AtMost(rounding=1e-13),
-    must_refute=changed(_by_moves, "A change of second order.", step=lambda h: h**2),
+    must_refute=mistake("A change of second order.", step=lambda h: h**2),
     assumptions=("steps too small for a ReLU of these networks to flip",),
     uses=("mmd/jac",),
     finding=(

@@ -9,7 +9,7 @@ import torch
 
 from theory import mmd
 from verify.claim import grid, numeric, statistical
-from verify.claims._predictors import always, changed, times
+from verify.claims._predictors import always, changed, mistake, times
 from verify.claims.mmd_init._samples import Array, generator
 from verify.claims.mmd_init._sources import as_read, ours
 from verify.compare import AgreesTo, Estimate, MeanEquals
@@ -99,10 +99,8 @@ EMBEDDING = numeric(
     measure=_measure_embedding,
     # The absolute part is for slopes whose integral cancels, 0.02 wide: 1e-28 / 0.02.
     compare=AgreesTo(relative=4e-15, absolute=1e-25),
-    must_refute=changed(
-        _predict_embedding,
-        "Distances |p - p'| in the place of sqrt(2) |p - p'|.",
-        gamma=times(2.0**0.5),
+    must_refute=mistake(
+        "Distances |p - p'| in the place of sqrt(2) |p - p'|.", gamma=times(2.0**0.5)
     ),
     uses=("mmd/eq3",),
 )
@@ -245,9 +243,7 @@ SLOPES = numeric(
     # 120 terms of the quadrature, of slopes up to 0.9 / gamma = 9: 9 eps sqrt(120), twice
     # over for the differentiated exponentials.
     compare=AgreesTo(absolute=4.5e-14),
-    must_refute=changed(
-        _predict_slopes, "The gradient of the other estimate.", estimator=_OTHER.get
-    ),
+    must_refute=mistake("The gradient of the other estimate.", estimator=_OTHER.get),
     uses=("mmd/est", "mmd/seg-embedding"),
 )
 

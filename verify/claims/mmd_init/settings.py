@@ -4,7 +4,7 @@ from typing import Any
 
 from empirical.mmd_init.recipes import FinetuneRecipe, Recipe
 from verify.claim import numeric
-from verify.claims._predictors import always, mapped
+from verify.claims._predictors import always, mistake
 from verify.claims.mmd_init._sources import quoted
 from verify.compare import Identical
 
@@ -46,10 +46,9 @@ SETTINGS = numeric(
     predict=_said,
     measure=_assumed,
     compare=Identical(),
-    must_refute=mapped(
-        _said,
+    must_refute=mistake(
         "Half as many perturbations.",
-        lambda said: said | {"models": said["models"] | {"perturbations": 128}},
+        then=lambda said: said | {"models": said["models"] | {"perturbations": 128}},
     ),
     uses=("mmd/eq11-steps",),
 )

@@ -11,14 +11,7 @@ from hypothesis import strategies as st
 from theory import mmd
 from verify.claim import adversarial, grid, numeric
 from verify.claims._halving import bisected, lowest
-from verify.claims._predictors import (
-    always,
-    changed,
-    drawn,
-    mapped,
-    scaled,
-    times,
-)
+from verify.claims._predictors import always, drawn, mistake, times
 from verify.claims._searches import searched
 from verify.claims.mmd_init._sources import ours, quoted
 from verify.compare import AgreesTo, AtMost, Outcome
@@ -92,7 +85,7 @@ PRINTED = numeric(
     predict=_bound,
     measure=_measure_tail,
     compare=AtMost(relative=1e-13),
-    must_refute=mapped(_bound, _HALF, lambda bound: bound**4),
+    must_refute=mistake(_HALF, then=lambda bound: bound**4),
     uses=("mmd/lem1", "mmd/lem2", "mmd/lem3", "mmd/prop1"),
     finding="At m = 100 and eta = 0.5 it is 0.969, where the tail is 0.0009.",
     figure="mmd_vacuous_tail",
@@ -109,7 +102,7 @@ SHARP = numeric(
     predict=_sharp,
     measure=_measure_tail,
     compare=AtMost(relative=1e-13),
-    must_refute=mapped(_sharp, _HALF, lambda bound: bound**4),
+    must_refute=mistake(_HALF, then=lambda bound: bound**4),
     uses=("mmd/thm1",),
     finding=(
         "The sum of squared variances is at most m alpha^2; the printed proof uses the"
@@ -178,8 +171,8 @@ UNEQUAL = adversarial(
     predict=_predict_unequal,
     measure=_measure_unequal,
     compare=AtMost(relative=1e-13),
-    must_refute=mapped(
-        _predict_unequal, "Each bound to the eighth power.", lambda b: [v**8 for v in b]
+    must_refute=mistake(
+        "Each bound to the eighth power.", then=lambda b: [v**8 for v in b]
     ),
     assumptions=("each variance is that of two parameters: the tail is a sum then",),
     uses=("mmd/thm1", "mmd/thm1-sharp"),
@@ -350,9 +343,7 @@ INTERMEDIATE = numeric(
     predict=_predict_intermediate,
     measure=_measure_chernoff,
     compare=AtMost(relative=1e-13),
-    must_refute=mapped(
-        _predict_intermediate, "The bound to the eighth power.", lambda bound: bound**8
-    ),
+    must_refute=mistake("The bound to the eighth power.", then=lambda bound: bound**8),
     assumptions=("what is measured bounds the tail from above: Chernoff's bound",),
     uses=("mmd/sigma", "mmd/thm1-unequal"),
     finding=(
@@ -398,9 +389,7 @@ MOMENT = numeric(
     predict=mmd.chi_square_log_moment,
     measure=_measure_moment,
     compare=AgreesTo(relative=1e-14),
-    must_refute=changed(
-        mmd.chi_square_log_moment, "The moment at -lambda.", lam=times(-1.0)
-    ),
+    must_refute=mistake("The moment at -lambda.", lam=times(-1.0)),
 )
 
 
@@ -418,7 +407,7 @@ LEM_1 = numeric(
     predict=_predict_lemma,
     measure=_measure_moment,
     compare=AtMost(relative=1e-14),
-    must_refute=scaled(_predict_lemma, 0.5, "Half of the bound."),
+    must_refute=mistake("Half of the bound.", then=times(0.5)),
     uses=("mmd/lem1-moment",),
 )
 

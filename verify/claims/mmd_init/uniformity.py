@@ -10,7 +10,7 @@ import torch
 
 from theory import mmd
 from verify.claim import grid, numeric, statistical
-from verify.claims._predictors import always, changed, drawn, mapped, times
+from verify.claims._predictors import always, drawn, mistake, times
 from verify.claims.mmd_init._samples import Array, generator, kernel, laws, simplex
 from verify.claims.mmd_init._sources import as_read, ours, quoted
 from verify.compare import AgreesTo, Estimate, MeanEquals
@@ -171,10 +171,8 @@ MOMENTS = numeric(
     measure=_measure_moments,
     # Correctly rounded; the quadrature has 30 digits.
     compare=AgreesTo(relative=4e-16),
-    must_refute=mapped(
-        _predict_moments,
-        "Coordinates without covariance.",
-        lambda found: [*found[:2], 0.0],
+    must_refute=mistake(
+        "Coordinates without covariance.", then=lambda found: [*found[:2], 0.0]
     ),
     uses=("mmd/eq1",),
 )
@@ -225,9 +223,7 @@ EQ_3 = numeric(
     measure=_measure_moved,
     # Moved points have coordinates of a few units, in error by as many eps.
     compare=AgreesTo(absolute=1e-13),
-    must_refute=mapped(
-        _predict_discrepancy, "The distance in the place of its square.", np.sqrt
-    ),
+    must_refute=mistake("The distance in the place of its square.", then=np.sqrt),
 )
 
 
@@ -374,8 +370,8 @@ NULL_VALUES = numeric(
     measure=_measure_bias,
     # The library's promise, tenfold.
     compare=AgreesTo(relative=1e-13),
-    must_refute=changed(
-        _predict_bias, "The spread along the segment.", bandwidth=times(math.sqrt(2.0))
+    must_refute=mistake(
+        "The spread along the segment.", bandwidth=times(math.sqrt(2.0))
     ),
     uses=("mmd/est-null",),
 )
@@ -464,8 +460,6 @@ KERNEL = numeric(
     measure=_measure_kernel,
     # Nine kernels of size at most one.
     compare=AgreesTo(absolute=1e-14),
-    must_refute=changed(
-        _predict_kernel, "The first of the nine bandwidths left out.", first=1
-    ),
+    must_refute=mistake("The first of the nine bandwidths left out.", first=1),
     uses=("mmd/c1",),
 )

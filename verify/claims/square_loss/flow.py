@@ -12,7 +12,7 @@ from torch.nn.utils.parametrizations import weight_norm
 from theory import square_loss as sl
 from verify.claim import grid, numeric
 from verify.claims._descent import descend
-from verify.claims._predictors import always, changed, drawn, scaled, times
+from verify.claims._predictors import always, drawn, mistake, times
 from verify.claims.square_loss._flows import down, followed, integrate, loss_of
 from verify.claims.square_loss._networks import (
     Array,
@@ -65,7 +65,7 @@ NORM = numeric(
     measure=_measure_drift,
     # Two terms of sizes up to 1e3 cancel on the sphere.
     compare=AgreesTo(relative=1e-12, absolute=1e-12),
-    must_refute=scaled(_predict_drift, 0.5, "Half of the rate."),
+    must_refute=mistake("Half of the rate.", then=times(0.5)),
     uses=("sl/eq1", "sl/hom"),
     finding=(
         "Above B/S the sphere repels: an integrator of the printed flow has to"
@@ -222,9 +222,7 @@ WEIGHT_NORMALISATION = numeric(
     # Both integrators work to 1e-11 a step; at a kink of the network an error of a step
     # passes into the path, of order ten steps of tolerance.
     compare=AgreesTo(absolute=1e-8),
-    must_refute=changed(
-        _predict_normalised, "The flow at half of its speed.", clock=0.5
-    ),
+    must_refute=mistake("The flow at half of its speed.", clock=0.5),
     assumptions=("the flow does not slide along a kink",),
     uses=("sl/eq3", "sl/eq4"),
     finding=(
@@ -266,9 +264,7 @@ CLOCK = numeric(
     measure=_measure_clock,
     # The framework's division by the norm rounds like a few products.
     compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=changed(
-        _predict_clock, "The speed of vectors of length one.", length=1.0
-    ),
+    must_refute=mistake("The speed of vectors of length one.", length=1.0),
     uses=("sl/wn",),
 )
 
@@ -673,9 +669,7 @@ UNNORMALISED = numeric(
     measure=_measure_lengths,
     # Differences of sums below 1e3.
     compare=AgreesTo(relative=1e-11, absolute=1e-11),
-    must_refute=changed(
-        _predict_lengths, "The motion of norms without decay.", weight_decay=0.0
-    ),
+    must_refute=mistake("The motion of norms without decay.", weight_decay=0.0),
     uses=("sl/hom", "sl/unnorm-velocity"),
 )
 
@@ -703,10 +697,8 @@ UNNORMALISED_VELOCITY = numeric(
     measure=_measure_weights,
     # Differences of sums below 1e3.
     compare=AgreesTo(relative=1e-11, of_largest=True),
-    must_refute=changed(
-        _predict_weights,
-        "An optimiser's decay, half of the penalty's.",
-        weight_decay=times(0.5),
+    must_refute=mistake(
+        "An optimiser's decay, half of the penalty's.", weight_decay=times(0.5)
     ),
 )
 
@@ -743,10 +735,8 @@ DIFFERENCE = numeric(
     # A step adds eta^2 times a difference of squared slopes: at most eta times the
     # loss that training takes away, about ten.
     compare=AgreesTo(absolute=10.0 * _STEP),
-    must_refute=changed(
-        _predict_difference,
-        "Differences that are conserved in spite of decay.",
-        weight_decay=0.0,
+    must_refute=mistake(
+        "Differences that are conserved in spite of decay.", weight_decay=0.0
     ),
     uses=("sl/unnorm",),
 )
@@ -777,8 +767,6 @@ UNNORMALISED_FLOW = numeric(
     measure=_measure_unnormalised,
     # As for weight normalisation.
     compare=AgreesTo(absolute=1e-8),
-    must_refute=changed(
-        _predict_unnormalised, "The flow without decay.", weight_decay=0.0
-    ),
+    must_refute=mistake("The flow without decay.", weight_decay=0.0),
     uses=("sl/unnorm-velocity",),
 )

@@ -13,7 +13,7 @@ from theory import square_loss as sl
 from verify.claim import Case, adversarial, grid, numeric
 from verify.claims._descent import descend
 from verify.claims._halving import bisected, lowest
-from verify.claims._predictors import changed, drawn, mapped, times, unlike
+from verify.claims._predictors import drawn, mistake, times, unlike
 from verify.claims._searches import SEEDS, searched
 from verify.claims.square_loss._networks import Array
 from verify.claims.square_loss._sources import ours
@@ -77,8 +77,7 @@ LINEAR = numeric(
     measure=_measure_trajectory,
     # The sums A and B are rounded, their terms partly cancel: a few eps each.
     compare=AgreesTo(relative=1e-13),
-    must_refute=changed(
-        _predict_trajectory,
+    must_refute=mistake(
         "exp(-A t), the rate of a loss with a factor of one half.",
         times=lambda times: [0.5 * t for t in times],
     ),
@@ -115,7 +114,7 @@ SETTLING = numeric(
     measure=_measure_settling,
     # The bisection ends at 2^-60 of the interval; A is rounded.
     compare=AgreesTo(relative=1e-13),
-    must_refute=changed(_predict_settling, "The time without decay.", weight_decay=0.0),
+    must_refute=mistake("The time without decay.", weight_decay=0.0),
     uses=("sl/lin",),
 )
 
@@ -203,7 +202,7 @@ STEPS = numeric(
     measure=_measure_steps,
     # Two hundred rounded steps of numbers up to about ten.
     compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=changed(_iterates, "The scale one step later.", later=1),
+    must_refute=mistake("The scale one step later.", later=1),
     uses=("sl/eq3", "sl/sec0.1"),
 )
 
@@ -264,10 +263,8 @@ GROWING = numeric(
     measure=_measure_growing,
     # The library's promise, four roundings, and one of what is compared.
     compare=AgreesTo(relative=1.2e-15),
-    must_refute=changed(
-        _predict_growing,
-        "The scale one step later.",
-        steps=lambda steps: [step + 1 for step in steps],
+    must_refute=mistake(
+        "The scale one step later.", steps=lambda steps: [step + 1 for step in steps]
     ),
     uses=("sl/lin-gd",),
 )
@@ -318,8 +315,7 @@ STABILITY = numeric(
     predict=_predict_stable,
     measure=_measure_stable,
     compare=Identical(),
-    must_refute=changed(
-        _predict_stable,
+    must_refute=mistake(
         "Half of the limit, at which a step without momentum arrives at once.",
         share=times(2.0),
     ),
@@ -411,10 +407,8 @@ BATCHES = numeric(
     measure=_settled_on_batches,
     # Batches pull the scale about by a step, 3e-4 of the scale; the mean has less.
     compare=AgreesTo(relative=1e-3),
-    must_refute=changed(
-        _predict_batches,
-        "Half of the weight decay, which is right for a sum of all losses.",
-        batch=None,
+    must_refute=mistake(
+        "Half of the weight decay, which is right for a sum of all losses.", batch=None
     ),
     uses=("sl/sec0.1",),
 )
@@ -462,9 +456,7 @@ EQ_5 = adversarial(
     measure=_measure_distance,
     # Near the equilibrium the difference of two rounded numbers remains.
     compare=AgreesTo(relative=1e-12, absolute=1e-12),
-    must_refute=changed(
-        _predict_distance, "The distance without decay.", weight_decay=0.0
-    ),
+    must_refute=mistake("The distance without decay.", weight_decay=0.0),
     uses=("sl/eq3",),
     finding=(
         "The distance of a network from its equilibrium can therefore be computed"
@@ -578,10 +570,9 @@ BARRIER = numeric(
     measure=_measure_roots,
     # Newton's steps end within a few eps of a simple root.
     compare=AgreesTo(relative=1e-12),
-    must_refute=mapped(
-        _predict_roots,
+    must_refute=mistake(
         "Zero repels, as in networks of two layers.",
-        lambda found: [found[0], 0.0, found[2]],
+        then=lambda found: [found[0], 0.0, found[2]],
     ),
     uses=("sl/eq5b",),
     finding=(

@@ -10,7 +10,7 @@ import torch
 
 from theory import square_loss as sl
 from verify.claim import adversarial, grid, numeric
-from verify.claims._predictors import always, changed, drawn, times
+from verify.claims._predictors import always, drawn, mistake, times
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
@@ -332,11 +332,7 @@ NU_AT_REST = numeric(
     measure=_measure_multiplier_at_rest,
     # The multiplier is a difference of sums below ten.
     compare=AgreesTo(relative=1e-12, absolute=1e-14),
-    must_refute=changed(
-        _predict_multiplier_at_rest,
-        "The scale rho in the place of its square.",
-        power=1,
-    ),
+    must_refute=mistake("The scale rho in the place of its square.", power=1),
     uses=("sl/eq1", "sl/eq5"),
 )
 
@@ -378,10 +374,8 @@ EQ_3 = numeric(
     predict=_predict_slope_of_scale,
     measure=_measure_slope_of_scale,
     compare=AgreesTo(relative=1e-12, absolute=1e-13),
-    must_refute=changed(
-        _predict_slope_of_scale,
-        "Half of the penalty, the convention of optimisers.",
-        weight_decay=times(0.5),
+    must_refute=mistake(
+        "Half of the penalty, the convention of optimisers.", weight_decay=times(0.5)
     ),
 )
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from theory import square_loss as sl
 from verify.claim import grid, numeric
-from verify.claims._predictors import always, drawn, scaled
+from verify.claims._predictors import always, drawn, mistake, times
 from verify.claims.square_loss._flows import followed
 from verify.claims.square_loss._networks import (
     Array,
@@ -215,7 +215,7 @@ SAME_NORM_NEAR = numeric(
     # Ends of flows are off by 1e-4 of margins, as in sl/same-norm, far inside the bound;
     # where it is attained, by rounding alone.
     compare=AtMost(rounding=1e-12),
-    must_refute=scaled(_by_the_errors, 0.5, "The error of one of the solutions alone."),
+    must_refute=mistake("The error of one of the solutions alone.", then=times(0.5)),
     uses=("sl/obs2a", "sl/degen-decay"),
     finding=(
         "Attained by linear functions that miss every label by the same, above and"
@@ -440,8 +440,8 @@ SMALL_DECAY = numeric(
     measure=_measure_loss,
     # Squared errors of rounding, and the decay's products below ten.
     compare=AtMost(rounding=1e-14),
-    must_refute=scaled(
-        _of_interpolation, 0.5, "Half of it, the decay's convention of optimisers."
+    must_refute=mistake(
+        "Half of it, the decay's convention of optimisers.", then=times(0.5)
     ),
     uses=("sl/degen-decay",),
     finding="The interpolator of a partition has this loss; its minimum has less.",

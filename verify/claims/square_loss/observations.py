@@ -13,7 +13,7 @@ import torch
 
 from theory import square_loss as sl
 from verify.claim import grid, numeric
-from verify.claims._predictors import always, changed, drawn, mapped
+from verify.claims._predictors import always, drawn, mistake
 from verify.claims.square_loss._flows import followed
 from verify.claims.square_loss._networks import (
     Array,
@@ -283,10 +283,8 @@ OBS_2A = numeric(
     measure=_measure_margins,
     # The solved layer carries the condition of its equations, below 1e3.
     compare=AgreesTo(relative=1e-11),
-    must_refute=mapped(
-        _predict_margins,
-        "Margins of rho in the place of 1/rho.",
-        lambda found: 1.0 / found,
+    must_refute=mistake(
+        "Margins of rho in the place of 1/rho.", then=lambda found: 1.0 / found
     ),
     finding="Among interpolators the smallest scale has the largest margin.",
 )
@@ -330,9 +328,7 @@ ERR_6 = numeric(
     measure=_measure_largest_margin,
     # Three by three equations of condition below 100.
     compare=AgreesTo(relative=1e-13),
-    must_hold=changed(
-        _of_interpolator, "The interpolator of the first two points alone.", count=2
-    ),
+    must_hold=mistake("The interpolator of the first two points alone.", count=2),
     expected=Outcome.REFUTED,
     uses=("sl/obs2a", "sl/obs2b-largest"),
     finding=(
@@ -402,7 +398,7 @@ PATH = numeric(
     measure=_measure_decay_path,
     # One singular value decomposition, condition below 1e3 where nothing is singular.
     compare=AgreesTo(relative=1e-12),
-    must_refute=changed(_predict_decay_path, "Twice the decay.", parts=50.0),
+    must_refute=mistake("Twice the decay.", parts=50.0),
     uses=("sl/minnorm",),
 )
 
@@ -526,7 +522,7 @@ MINIMUM = numeric(
     measure=_measure_linear,
     # 2,000 steps of heavy ball; the slowest direction contracts by 1 % each.
     compare=AgreesTo(absolute=1e-8),
-    must_refute=changed(_predict_linear, "Networks without decay.", weight_decay=0.0),
+    must_refute=mistake("Networks without decay.", weight_decay=0.0),
 )
 
 

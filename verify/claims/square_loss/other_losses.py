@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 
 from theory import square_loss as sl
 from verify.claim import grid, numeric
-from verify.claims._predictors import changed, mapped, times
+from verify.claims._predictors import mapped, mistake, times
 from verify.claims.square_loss._flows import down, integrate
 from verify.claims.square_loss._networks import (
     Array,
@@ -333,10 +333,8 @@ MODES = numeric(
     measure=_measure_modes,
     # The integrator's 1e-10 a step, carried along an unstable mode by sigma / s_0.
     compare=AgreesTo(absolute=3e-6),
-    must_refute=changed(
-        _predict_modes,
-        "The rate for half of the squared error, half as fast.",
-        time=times(0.5),
+    must_refute=mistake(
+        "The rate for half of the squared error, half as fast.", time=times(0.5)
     ),
     assumptions=("two balanced layers along the singular vectors of the target",),
     uses=("sl/unnorm",),

@@ -10,7 +10,7 @@ import torch
 from theory import square_loss as sl
 from verify.claim import grid, numeric, statistical
 from verify.claims._descent import descend
-from verify.claims._predictors import always, changed
+from verify.claims._predictors import always, mistake
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
@@ -254,7 +254,7 @@ NEAR_ZERO = numeric(
     measure=_measure_norm,
     # The slowest direction contracts by at least 3 % a step: e^-36 after 1,200.
     compare=AgreesTo(relative=1e-12),
-    must_refute=changed(_predict_norm, "The end from a start at zero.", size=0.0),
+    must_refute=mistake("The end from a start at zero.", size=0.0),
     uses=("sl/minnorm",),
 )
 

@@ -6,7 +6,7 @@ from scipy.optimize import brentq, minimize
 
 from theory import square_loss as sl
 from verify.claim import grid, numeric
-from verify.claims._predictors import scaled
+from verify.claims._predictors import mistake, times
 from verify.claims.square_loss._flows import followed
 from verify.claims.square_loss._networks import Array, Problem, unit_rows
 from verify.claims.square_loss._sources import as_read, ours
@@ -106,7 +106,7 @@ MARGIN_LAW = numeric(
     measure=_measure_mean_margin,
     # Sharp where margins are alike: means of a hundred rounded terms of size one.
     compare=AtMost(rounding=1e-13),
-    must_refute=scaled(_root_of_loss, 0.5, "Half of the bound."),
+    must_refute=mistake("Half of the bound.", then=times(0.5)),
     uses=("sl/obs2a",),
     finding=(
         "This is the Cauchy-Schwarz inequality, for any outputs; it says nothing"

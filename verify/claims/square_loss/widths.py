@@ -26,7 +26,7 @@ from empirical.square_loss.training import train
 from theory import square_loss as sl
 from verify.claim import grid, numeric, statistical, trend
 from verify.claims._halving import bisected
-from verify.claims._predictors import Limits, always, changed
+from verify.claims._predictors import Limits, always, mistake
 from verify.claims.square_loss._sources import ours
 from verify.compare import AgreesTo, Contrast, EffectWithin, Estimate, MeanAtMost
 
@@ -92,7 +92,7 @@ LIMIT = numeric(
     # Four roundings of 1.1e-16: of pi, a sum, a quotient and a product; the measured
     # side's integral ends at z = 16, where e^{-128} = 3e-56 is left.
     compare=AgreesTo(relative=2.0**-51),
-    must_refute=changed(_predict_limit, "The limit without momentum.", momentum=0.0),
+    must_refute=mistake("The limit without momentum.", momentum=0.0),
     uses=("sl/lin-stability",),
     finding=(
         "The paper prints rates and momentum, and no widths. With momentum 0.9 its rate"
