@@ -13,12 +13,7 @@ import torch
 from torch import Tensor
 from torch.optim.adam import adam
 
-from empirical.checks import (
-    check_positive,
-    check_share,
-    check_weights,
-    check_whole,
-)
+from empirical.checks import check_positive, check_share, check_weights, check_whole
 from empirical.testbed.slopes import Slope, dense, fold_into_, scaled, square_norms
 from empirical.testbed.stack import Stack, along
 
