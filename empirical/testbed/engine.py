@@ -23,9 +23,9 @@ from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from multiprocessing import current_process
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol, Self
 
+from empirical.checks import check_counts
 from empirical.testbed import stopping, streams, telling
 from empirical.testbed.graph import (
     UNGUARDED,
@@ -141,8 +141,7 @@ class Engine:
         grace: float = 20.0,
         deaths: int = 3,
     ) -> None:
-        if workers is not None and workers < 1:
-            raise ValueError(f"Engine: `workers` must be at least 1, not {workers}")
+        check_counts("Engine", workers=workers)
         if workers is not None and scheduler is not None:
             raise ValueError("Engine: give `workers` or `scheduler`, not both")
         self._workers = workers or _cores()
@@ -160,12 +159,7 @@ class Engine:
         self._open.enter_context(self._listener.listening())
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._open.close()
 
     def run(
