@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from empirical.checks import check_counts
 from empirical.testbed import telling
+from empirical.testbed.ending import counted
 from empirical.testbed.engine import Engine, Progress
 from empirical.testbed.graph import End, Result, Task
 from empirical.testbed.records import Draw, Draws, RunRecord, digest
@@ -252,10 +253,7 @@ def summary(outcomes: Mapping[str, str]) -> str:
     """
     ends = Counter(re.split("[,:]", outcome)[0] for outcome in outcomes.values())
     counts = ", ".join(f"{ends[end]} {end}" for end in sorted(ends))
-    configurations = (
-        "1 configuration" if len(outcomes) == 1 else (f"{len(outcomes)} configurations")
-    )
-    return f"{configurations}: {counts}"
+    return f"{counted(len(outcomes), 'configuration')}: {counts}"
 
 
 def open_folder(folder: Path, name: str = "") -> None:
