@@ -33,17 +33,9 @@ Item = TypeVar("Item", bound=Named)
 
 @dataclass(frozen=True)
 class Failure:
-    """An error to be told, not one of the program.
-
-    Attributes
-    ----------
-    text : str
-    misuse : bool
-        Whether a value was at fault.
-    """
+    """An error to be told, not one of the program."""
 
     text: str
-    misuse: bool
 
 
 def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -51,7 +43,7 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return function(*arguments)
     except (OSError, RuntimeError, ValueError) as error:
-        return Failure(str(error), isinstance(error, ValueError))
+        return Failure(str(error))
 
 
 def run_batch(
