@@ -125,21 +125,15 @@ class Cluster:
 
     def collect(self, _look: Callable[[], None], /) -> Sequence[tuple[str, Result]]:
         """Wait a little; return what has ended, by key."""
-        with self._talking():
+        try:
             self._check()
             self._tell()
             ended = [*self._arrived(), *self._exceeding()]
             if self._stopped is not None:
                 ended += self._press(*self._stopped)
-            return ended
-
-    @contextmanager
-    def _talking(self) -> Generator[None]:
-        """Say in one way that the scheduler does not answer."""
-        try:
-            yield
         except OSError:
             raise self._gone() from None
+        return ended
 
     def _arrived(self) -> Iterator[tuple[str, Result]]:
         with suppress(queue.Empty):
