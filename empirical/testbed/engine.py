@@ -23,7 +23,7 @@ from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from multiprocessing import current_process
 from pathlib import Path
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from empirical.checks import check_counts
 from empirical.testbed import stopping, streams, telling
@@ -41,6 +41,9 @@ from empirical.testbed.graph import (
 )
 from empirical.testbed.signals import Ended, Interruption, Listener
 from empirical.testbed.threads import one_thread
+
+if TYPE_CHECKING:
+    from empirical.testbed.cluster import Cluster
 
 
 @dataclass(frozen=True)
@@ -66,40 +69,8 @@ class Progress:
     said: Mapping[str, telling.Said]
 
 
-class Team(Protocol):
-    """Something that runs tasks: this process, or a cluster."""
-
-    def take(self, task: Task, payload: bytes) -> Result | None:
-        """Start a task; return its result if it can't run here."""
-        ...
-
-    def free(self, task: Task, /) -> bool:
-        """Whether a worker that can run such a task is idle."""
-        ...
-
-    def collect(self, look: Callable[[], None], /) -> Sequence[tuple[str, Result]]:
-        """Wait for tasks, calling `look` meanwhile; return those that have ended."""
-        ...
-
-    def running(self) -> Mapping[str, float]:
-        """Return the tasks that run, with the seconds since their start."""
-        ...
-
-    def said(self) -> Mapping[str, telling.Said]:
-        """Return the progress of those tasks that have reported it."""
-        ...
-
-    def size(self) -> int:
-        """Return the number of processes at hand."""
-        ...
-
-    def stop(self, reason: str) -> None:
-        """Ask what runs to stop, and see to it that it does."""
-        ...
-
-    def drop(self) -> None:
-        """Forget the running tasks."""
-        ...
+Team: TypeAlias = "_Here | Cluster"
+"""What runs tasks: this process, or a cluster; they have the same methods."""
 
 
 class Engine:
