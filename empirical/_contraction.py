@@ -93,7 +93,8 @@ def check(
 ) -> None:
     """Refuse what no kernel can be made of; shapes are checked by the network."""
     check_choice(who, "outputs", outputs, ("mean", "sum", "all"))
-    for name, inputs in (("x", x), ("y", x if y is None else y)):
+    both = {"x": x} if y is None else {"x": x, "y": y}
+    for name, inputs in both.items():
         if inputs.ndim < 2:
             raise ValueError(
                 f"{who}: `{name}` must be inputs in rows, but its shape is "
@@ -104,15 +105,11 @@ def check(
             f"{who}: `y` must have the last axis and the dtype of `x`, "
             f"{x.shape[-1]} and {x.dtype}, but they are {y.shape[-1]} and {y.dtype}"
         )
-    for name, tensors in (("params", params), ("x", (x,)), ("y", (y,))):
-        for tensor in tensors:
-            if tensor is None:
-                continue
-            if tensor.numel() == 0:
-                raise ValueError(
-                    f"{who}: `{name}` must not be empty, but a shape is "
-                    f"{tuple(tensor.shape)}"
-                )
-            # One pass; a sum of finite numbers may be infinite, not the reverse.
-            if not tensor.sum().isfinite():
-                check_finite(who, name, tensor)
+    for name, tensor in (*(("params", p) for p in params), *both.items()):
+        if tensor.numel() == 0:
+            raise ValueError(
+                f"{who}: `{name}` must not be empty, but a shape is {tuple(tensor.shape)}"
+            )
+        # One pass; a sum of finite numbers may be infinite, not the reverse.
+        if not tensor.sum().isfinite():
+            check_finite(who, name, tensor)

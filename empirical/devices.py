@@ -31,11 +31,10 @@ def resolve(device: str | torch.device = "auto") -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         chosen = torch.device(device)
-    except RuntimeError as error:
-        message = f"resolve: `device` must be auto, cpu or cuda, but it is {device!r}"
-        raise ValueError(message) from error
-    if chosen.type not in ("cpu", "cuda"):
-        # Others have no float64.
+    except RuntimeError:
+        chosen = None
+    # Others have no float64.
+    if chosen is None or chosen.type not in ("cpu", "cuda"):
         raise ValueError(
             f"resolve: `device` must be auto, cpu or cuda, but it is {device!r}"
         )

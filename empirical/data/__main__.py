@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from empirical.data.fetch import fetch
@@ -38,16 +39,6 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _put(text: str) -> int:
-    sys.stdout.write(text)
-    sys.stdout.flush()
-    return 0
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(line + "\n")
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; 0 when all went well, 1 when not, 130 on Ctrl-C.
 
@@ -56,21 +47,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     named = os.environ.get("DEEP_LEDGER_DATA")
     directory = options.data_folder or (Path(named) if named else None)
-    try:
+
+    def run() -> int:
         if options.command == "fetch":
-            fetch(options.name, directory=directory, progress=_say)
+            told = partial(print, file=sys.stderr)
+            fetch(options.name, directory=directory, progress=told)
         found = load(
             options.name,
             getattr(options, "split", "train"),
             directory=directory,
             allow_unverified=getattr(options, "allow_unverified", False),
         )
-    except (OSError, ValueError) as error:
-        sys.stderr.write(f"error: {spoken(str(error), options)}\n")
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return guarded(lambda: _put(json.dumps(found.describe(), indent=1) + "\n"))
+        sys.stdout.write(json.dumps(found.describe(), indent=1) + "\n")
+        return 0
+
+    code = guarded(run, lambda told: spoken(told, options))
+    # A file that is not what was published is no misuse.
+    return 1 if code == 2 else code
 
 
 if __name__ == "__main__":

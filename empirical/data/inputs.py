@@ -104,8 +104,7 @@ def pair_inputs(
     """
     if not -1.0 <= rho <= 1.0:
         raise ValueError(f"pair_inputs: `rho` must lie in [-1, 1], but it is {rho}")
-    if dim < 2:
-        raise ValueError(f"pair_inputs: `dim` must be at least 2, but it is {dim}")
+    check_counts("pair_inputs", 2, dim=dim)
     frame = np.eye(2, dim)
     if generator is not None:
         frame = np.linalg.qr(generator.standard_normal((dim, 2)))[0].T
@@ -151,7 +150,7 @@ def assumption_a_inputs(
     Parameters
     ----------
     n, dim : int
-        At least two of each; a large `delta` needs a large `dim`.
+        At least two, and three; a large `delta` needs a large `dim`.
     delta : float
         In (0, 1).
     generator : numpy.random.Generator
@@ -176,11 +175,8 @@ def assumption_a_inputs(
     0.01
     """
     _check_delta("assumption_a_inputs", delta)
-    if n < 2 or dim < 3:
-        raise ValueError(
-            "assumption_a_inputs: `n` must be at least 2 and `dim` at least 3, but "
-            f"they are {n} and {dim}"
-        )
+    check_counts("assumption_a_inputs", 2, n=n)
+    check_counts("assumption_a_inputs", 3, dim=dim)
     base = sphere_inputs(n, dim - 1, generator=generator)
     pairs = (base @ base.T)[np.triu_indices(n, 1)]
     if max(pairs.max(), -pairs.min()) > 1.0 - delta:

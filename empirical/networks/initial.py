@@ -32,6 +32,7 @@ Zhang, Bengio, Hardt, Mozer, Singer 2020, appendix on initialisations.
 """
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from empirical.checks import check_choice
@@ -40,20 +41,22 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-SCHEMES = (
-    "default",
-    "default-sqrt",
-    "framework",
-    "xavier-normal",
-    "xavier-uniform",
-    "kaiming-normal",
-    "kaiming-uniform",
-    "orthogonal",
-)
-"""Those that the paper compares, and two more senses of its default."""
-
 UNIT = "unit"
 """Of the NTK parametrisation."""
+
+_DEVIATIONS: dict[str, Callable[[int, int], float]] = {
+    UNIT: lambda _in, _out: 1.0,
+    "default": lambda fan_in, fan_out: (fan_in * fan_out) ** -0.5,
+    "default-sqrt": lambda fan_in, fan_out: (fan_in * fan_out) ** -0.25,
+    "framework": lambda fan_in, _out: (3.0 * fan_in) ** -0.5,
+    "xavier-normal": lambda fan_in, fan_out: (2.0 / (fan_in + fan_out)) ** 0.5,
+    "xavier-uniform": lambda fan_in, fan_out: (2.0 / (fan_in + fan_out)) ** 0.5,
+    "kaiming-normal": lambda fan_in, _out: (2.0 / fan_in) ** 0.5,
+    "kaiming-uniform": lambda fan_in, _out: (2.0 / fan_in) ** 0.5,
+}
+
+SCHEMES = (*(name for name in _DEVIATIONS if name != UNIT), "orthogonal")
+"""Those that the paper compares, and two more senses of its default."""
 
 
 def checked(scheme: str) -> str:
@@ -96,21 +99,9 @@ def deviation(scheme: str, shape: tuple[int, ...]) -> float:
     0.0003125
     """
     fan_in, fan_out = fans(shape)
-    match checked(scheme):
-        case "unit":
-            return 1.0
-        case "default":
-            return (fan_in * fan_out) ** -0.5
-        case "default-sqrt":
-            return (fan_in * fan_out) ** -0.25
-        case "framework":
-            return (3.0 * fan_in) ** -0.5
-        case "xavier-normal" | "xavier-uniform":
-            return (2.0 / (fan_in + fan_out)) ** 0.5
-        case "kaiming-normal" | "kaiming-uniform":
-            return (2.0 / fan_in) ** 0.5
-        case _:
-            return max(shape[0], fan_in) ** -0.5
+    if checked(scheme) == "orthogonal":
+        return max(shape[0], fan_in) ** -0.5
+    return _DEVIATIONS[scheme](fan_in, fan_out)
 
 
 def fill_(weight: "Tensor", scheme: str, *, generator: "torch.Generator") -> "Tensor":

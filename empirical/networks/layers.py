@@ -132,8 +132,9 @@ def after(
     kept: bool,
 ) -> Tensor:
     """Apply what follows the products, in place unless they are `kept`."""
+    replicates = len(own["weight"])
     if "factor" in own or "behind" in own:
-        kept, seen = False, shown(layer, z, len(own["weight"]))
+        kept, seen = False, shown(layer, z, replicates)
         if "factor" in own:
             seen = seen * along(own["factor"], seen)
         if "behind" in own:
@@ -144,11 +145,10 @@ def after(
         if layer.by_columns:
             z = _by_batch(layer.norm, z, own, running, training=training)
         else:
-            z = stored(
-                layer, _by_layer(layer.norm, shown(layer, z, len(own["weight"])), own)
-            )
+            seen = shown(layer, z, replicates)
+            z = stored(layer, _by_layer(layer.norm, seen, own))
     if layer.early and skipped is not None:
-        kept, seen = False, shown(layer, z, len(own["weight"]))
+        kept, seen = False, shown(layer, z, replicates)
         z = stored(layer, seen + _fitted(skipped, seen))
     # In place only if no caller keeps z.
     mine = function(layer) is torch.relu and not kept

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from empirical.checks import check_choice, check_finite, check_whole
+from empirical.checks import check_choice, check_counts, check_finite, check_generators
 from empirical.networks import initial
 from empirical.networks.plan import (
     NAMED,
@@ -180,22 +180,20 @@ class Network(ABC):
         Raises
         ------
         ValueError
-            If there is no replicate, no whole number of them, or no such scheme.
+            If there is no replicate, no whole number of them, no such scheme, or a
+            generator is none.
         """
         # Loaded here, as below: what only describes networks does without.
         import torch
 
         from empirical.networks import layers
 
-        check_whole(f"{type(self).__name__}.init", replicates=replicates)
+        who = f"{type(self).__name__}.init"
+        check_counts(who, replicates=replicates)
         scheme = initial.checked(scheme or self.scheme)
         several = isinstance(generator, Sequence)
         sources = generator if several else [generator] * replicates
-        if not sources:
-            raise ValueError(
-                f"{type(self).__name__}.init: `replicates` must be at least 1, but it is "
-                f"{replicates if replicates < 1 else 'an empty list of generators'}"
-            )
+        check_generators(who, sources, "generator")
         kind, there = dtype or torch.float64, sources[0].device
         made = tuple(
             torch.empty((len(sources), *s), dtype=kind, device=there)

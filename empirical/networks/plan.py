@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from empirical.checks import check_choice, check_weights, check_whole
+from empirical.checks import check_choice, check_counts, check_weights
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -141,19 +141,18 @@ class Layer:
 
 
 def checked_sizes(who: str, name: str, sizes: Iterable[int]) -> tuple[int, ...]:
-    """Return whole numbers as a tuple of int; refuse others."""
+    """Return whole numbers from 1 on as a tuple of int; refuse others."""
     found = tuple(sizes)
     for size in found:
-        check_whole(who, **{name: size})
+        check_counts(who, **{name: size})
     return tuple(int(size) for size in found)
 
 
 def checked_image(who: str, name: str, shape: Iterable[int]) -> tuple[int, int, int]:
     """Return channels, height and width; refuse what they can't be."""
     found = checked_sizes(who, name, shape)
-    if len(found) != 3 or min(found) < 1:
+    if len(found) != 3:
         raise ValueError(
-            f"{who}: `{name}` must be channels, height and width, each at least 1, but it"
-            f" is {found}"
+            f"{who}: `{name}` must be channels, height and width, but it is {found}"
         )
     return found

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from empirical.checks import check_choice, check_whole
+from empirical.checks import check_choice, check_counts
 from empirical.networks.initial import UNIT
 from empirical.networks.network import Network
 from empirical.networks.plan import (
@@ -78,10 +78,10 @@ class FullyConnected(Network):
     def __post_init__(self) -> None:
         widths = checked_sizes("FullyConnected", "widths", self.widths)
         object.__setattr__(self, "widths", widths)
-        if len(self.widths) < 2 or min(self.widths) < 1:
+        if len(self.widths) < 2:
             raise ValueError(
-                "FullyConnected: `widths` must be positive and name at least the input "
-                f"and the output, but it is {self.widths}"
+                "FullyConnected: `widths` must name at least the input and the output, "
+                f"but it is {self.widths}"
             )
         if isinstance(self.activation, tuple) and len(self.activation) != self.depth:
             raise ValueError(
@@ -248,16 +248,11 @@ class Convolutional(_Shaped):
         who = "Convolutional"
         object.__setattr__(self, "shape", checked_image(who, "shape", self.shape))
         object.__setattr__(self, "widths", checked_sizes(who, "widths", self.widths))
-        check_whole(who, outputs=self.outputs, kernel=self.kernel, stride=self.stride)
-        if min((1, *self.widths, 1 if self.outputs is None else self.outputs)) < 1:
+        check_counts(who, outputs=self.outputs, kernel=self.kernel, stride=self.stride)
+        if self.kernel % 2 == 0:
             raise ValueError(
-                "Convolutional: `widths` and `outputs` must be at least 1, but they are "
-                f"{self.widths} and {self.outputs}"
-            )
-        if self.kernel < 1 or self.kernel % 2 == 0 or self.stride < 1:
-            raise ValueError(
-                "Convolutional: `kernel` must be odd, so that it has a centre, and "
-                f"`stride` at least 1, but they are {self.kernel} and {self.stride}"
+                "Convolutional: `kernel` must be odd, so that it has a centre, but it is "
+                f"{self.kernel}"
             )
         super().__post_init__()
 
@@ -307,11 +302,11 @@ class Residual(_Shaped):
     def __post_init__(self) -> None:
         shape = checked_sizes("Residual", "shape", self.shape)
         object.__setattr__(self, "shape", shape)
-        check_whole("Residual", blocks=self.blocks)
-        if len(self.shape) not in (1, 3) or min(self.shape) < 1 or self.blocks < 1:
+        check_counts("Residual", blocks=self.blocks)
+        if len(self.shape) not in (1, 3):
             raise ValueError(
-                "Residual: `shape` must be (d,), or channels, height and width, each at "
-                f"least 1, as must `blocks`, but they are {self.shape} and {self.blocks}"
+                "Residual: `shape` must be (d,), or channels, height and width, but it is "
+                f"{self.shape}"
             )
         super().__post_init__()
 
@@ -381,12 +376,11 @@ class ResNet(_Shaped):
         who = "ResNet"
         object.__setattr__(self, "shape", checked_image(who, "shape", self.shape))
         object.__setattr__(self, "widths", checked_sizes(who, "widths", self.widths))
-        check_whole(who, blocks=self.blocks, outputs=self.outputs)
-        rising = self.widths and all(a <= b for a, b in pairwise((1, *self.widths)))
-        if not rising or min(self.blocks, self.outputs) < 1:
+        check_counts(who, blocks=self.blocks, outputs=self.outputs)
+        if not self.widths or list(self.widths) != sorted(self.widths):
             raise ValueError(
-                "ResNet: `widths`, `blocks` and `outputs` must be at least 1, and widths "
-                f"not fall, but they are {self.widths}, {self.blocks} and {self.outputs}"
+                "ResNet: `widths` must be at least one, and not fall, but they are "
+                f"{self.widths}"
             )
         if self.fixup and (self.norm or self.weighting or self.bias):
             raise ValueError(

@@ -1,7 +1,7 @@
 """The paper's classifiers by family; see `networks`."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from empirical.checks import check_choice
 from empirical.networks import Convolutional, FullyConnected, Norm
@@ -71,9 +71,9 @@ def classifier(
             norm=norm,
             weighting=weighting,
         )
-    channels, height, width = shape if len(shape) == 3 else (0, 0, 0)
+    image: Any = shape  # of three sizes, or refused
     return Convolutional(
-        shape=(channels, height, width),
+        shape=image,
         widths=tuple(widths),
         outputs=outputs,
         kernel=kernel,

@@ -20,13 +20,13 @@ class Batches(ABC):
         replicates; one of shape (replicates, batch) has a row for each of the start.
         """
 
-    @abstractmethod
     def state(self) -> dict[str, Tensor]:
-        """Return the state for a checkpoint."""
+        """Return the state for a checkpoint, e.g. states of generators."""
+        return {}
 
-    @abstractmethod
     def load(self, state: Mapping[str, Tensor]) -> None:
         """Restore what `state` returned."""
+        del state
 
 
 class Whole(Batches):
@@ -35,13 +35,6 @@ class Whole(Batches):
     def draw(self, start: int, stop: int) -> list[Tensor | None]:
         """Return None for each update."""
         return [None] * (stop - start)
-
-    def state(self) -> dict[str, Tensor]:
-        """Return nothing."""
-        return {}
-
-    def load(self, state: Mapping[str, Tensor]) -> None:
-        """Take nothing."""
 
 
 class Epochs(Batches):

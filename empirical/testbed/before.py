@@ -25,10 +25,7 @@ def check_folder(folder: Path | None) -> None:
 
 
 def check_outputs(
-    *,
-    figure: Path | None = None,
-    pictures: Path | None = None,
-    **files: Path | None,
+    *, figure: Path | None = None, pictures: Path | None = None, **files: Path | None
 ) -> None:
     """Check before hours of work that files can be written and figures drawn.
 

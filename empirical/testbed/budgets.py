@@ -5,12 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from empirical.checks import (
-    check_counts,
-    check_positive,
-    check_share,
-    check_weights,
-)
+from empirical.checks import check_counts, check_positive, check_share, check_weights
 from empirical.testbed.observers import Array, Integers, Observer, checked_times
 from empirical.testbed.stack import Stack
 

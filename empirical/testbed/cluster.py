@@ -12,9 +12,9 @@ import signal
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,19 @@ ANSWER = 2.0
 """Seconds that an answer of the scheduler is waited for: signals are to be heeded."""
 
 
+@dataclass(eq=False)
+class _Held:
+    """A task that is at Dask's, and what its worker has told of it."""
+
+    task: Task
+    payload: bytes
+    future: Future[Any] = field(init=False)
+    started: tuple[str, float] | None = None  # worker, when
+    starts: int = 0
+    memory: int = 0
+    said: telling.Said | None = None
+
+
 class Cluster:
     """A team of Dask workers."""
 
@@ -50,13 +63,7 @@ class Cluster:
         self._client: Any = client
         self._address: str = self._client.scheduler.address
         self._crew, self._grace = crew, grace
-        self._tasks: dict[str, Task] = {}
-        self._futures: dict[str, Future[Any]] = {}
-        self._started: dict[str, tuple[str, float]] = {}  # worker, when
-        self._memory: dict[str, int] = {}
-        self._said: dict[str, telling.Said] = {}
-        self._starts: Counter[str] = Counter()
-        self._payloads: dict[str, bytes] = {}
+        self._held: dict[str, _Held] = {}
         self._ended: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
         self._workers: Mapping[str, Any] = {}
         self._asked_workers = 0.0
@@ -69,26 +76,26 @@ class Cluster:
 
     def _hear(self, event: tuple[float, Mapping[str, Any]]) -> None:
         said = event[1]
-        key, when = said["key"], time.monotonic() - said["seconds"]
-        if key in self._futures:
-            self._started[key] = said["worker"], when
-            self._memory[key] = said["memory"]
+        held = self._held.get(said["key"])
+        if held is not None:
+            held.started = said["worker"], time.monotonic() - said["seconds"]
+            held.memory = said["memory"]
             if said["said"] is not None:
-                self._said[key] = telling.Said(*said["said"])
-            self._starts[key] += said["seconds"] == 0.0
+                held.said = telling.Said(*said["said"])
+            held.starts += said["seconds"] == 0.0
 
     def free(self, task: Task, /) -> bool:
         """Whether a worker has time for such a task."""
         every = self._workers.values()
         if task.gpu:
             gpus = sum(int(w["resources"].get("GPU", 0)) for w in every)
-            taken = sum(held.gpu for held in self._tasks.values())
+            taken = sum(held.task.gpu for held in self._held.values())
             if taken >= gpus and not self._lacks_gpus():
                 self._lacks = " that offers a GPU"
                 return False
         self._lacks = ""
         threads = sum(w["nthreads"] for w in every) - self._restarting
-        return len(self._futures) < threads
+        return len(self._held) < threads
 
     def _lacks_gpus(self) -> bool:
         return self._crew is not None and self._crew.gpus == 0
@@ -97,49 +104,45 @@ class Cluster:
         """Submit a task; return its result if no worker can have it."""
         if task.gpu and self._lacks_gpus():
             return Result(End.FAILED, error="it needs a GPU, and this machine has none")
-        self._tasks[task.key], self._payloads[task.key] = task, payload
-        self._submit(task.key)
+        held = _Held(task, payload)
+        self._submit(held)
+        self._held[task.key] = held
         return None
 
-    def _submit(self, key: str) -> None:
-        task = self._tasks[key]
+    def _submit(self, held: _Held) -> None:
+        task = held.task
         # The function travels in the payload, by name.
-        bare = Task(key, call, seconds=task.seconds, memory=task.memory)
-        self._futures[key] = self._client.submit(
+        bare = Task(task.key, call, seconds=task.seconds, memory=task.memory)
+        held.future = self._client.submit(
             server(),
             pickle.dumps(bare),
-            self._payloads[key],
+            held.payload,
             shared=self._crew is None,
-            key=key,
+            key=task.key,
             resources={"GPU": 1} if task.gpu else None,
         )
-        self._futures[key].add_done_callback(self._ended.put)
+        held.future.add_done_callback(self._ended.put)
 
     def collect(self, _look: Callable[[], None], /) -> Sequence[tuple[str, Result]]:
         """Wait a little; return what has ended, by key."""
-        with self._talking():
+        try:
             self._check()
             self._tell()
             ended = [*self._arrived(), *self._exceeding()]
             if self._stopped is not None:
                 ended += self._press(*self._stopped)
-            return ended
-
-    @contextmanager
-    def _talking(self) -> Generator[None]:
-        """Say in one way that the scheduler does not answer."""
-        try:
-            yield
         except OSError:
             raise self._gone() from None
+        return ended
 
     def _arrived(self) -> Iterator[tuple[str, Result]]:
         with suppress(queue.Empty):
             future = self._ended.get(timeout=0.1)
             while True:
                 key = str(future.key)
-                if self._futures.get(key) is future:
-                    result = self._result(future)
+                held = self._held.get(key)
+                if held is not None and held.future is future:
+                    result = self._result(key, held)
                     if result is not None:
                         self._forget(key)
                         yield key, result
@@ -161,7 +164,7 @@ class Cluster:
     def _tell(self) -> None:
         """Say what is waited for, where nothing goes on."""
         now, where = time.monotonic(), f"the Dask scheduler at {self._address}"
-        busy = self._futures and self._workers and self._answers
+        busy = self._held and self._workers and self._answers
         if busy or self._crew is not None:
             self._idle, self._told = now, False
         elif now - self._idle > PATIENCE and not self._told:
@@ -176,23 +179,22 @@ class Cluster:
             f"the Dask scheduler at {self._address} is gone; what was done is kept"
         )
 
-    def _result(self, future: Future[Any]) -> Result | None:
-        """Return the result of an ended future; None if its worker has gone with it."""
-        key = str(future.key)
-        if future.cancelled():
+    def _result(self, key: str, held: _Held) -> Result | None:
+        """Return the result of an ended task; None if its worker has gone with it."""
+        if held.future.cancelled():
             raise self._gone()
         try:
-            ended = future.result(timeout=10.0)
+            ended = held.future.result(timeout=10.0)
         except KilledWorker as error:
-            if self._starts[key] > error.allowed_failures:
-                return Result(End.DIED, error=self._obituary(key, error))
+            if held.starts > error.allowed_failures:
+                return Result(End.DIED, error=self._obituary(held.starts, error))
             # It had not started on some of the workers that died with it.
-            self._started.pop(key, None)
-            self._futures.pop(key).release()
-            self._submit(key)
+            held.started = None
+            held.future.release()
+            self._submit(held)
             return None
         except TimeoutError:
-            future.add_done_callback(self._ended.put)
+            held.future.add_done_callback(self._ended.put)
             return None
         except (ImportError, AttributeError) as error:
             text = "a worker lacks this program, or has another version of it"
@@ -202,11 +204,9 @@ class Cluster:
                 self._client.set_metadata([TOPIC, key], ended[1:])
         return result_of(*ended)
 
-    def _obituary(self, key: str, error: KilledWorker) -> str:
-        text = f"the process that ran it died, {self._starts[key]} times"
-        code = None
-        if self._crew is not None:
-            code = self._crew.exit_of(error.last_worker)
+    def _obituary(self, starts: int, error: KilledWorker) -> str:
+        text = f"the process that ran it died, {starts} times"
+        code = self._crew and self._crew.exit_of(error.last_worker)
         if code is None:
             return text
         if code < 0:
@@ -214,9 +214,12 @@ class Cluster:
         return f"{text}; the last one ended with exit code {code}"
 
     def _exceeding(self) -> Iterator[tuple[str, Result]]:
-        for key, (worker, start) in list(self._started.items()):
+        for key, held in list(self._held.items()):
+            if held.started is None:
+                continue
+            worker, start = held.started
             seconds = time.monotonic() - start
-            over = exceeded(self._tasks[key], seconds, self._memory[key])
+            over = exceeded(held.task, seconds, held.memory)
             if over is not None:
                 end, text = over
                 self._kill(key, worker)
@@ -224,8 +227,7 @@ class Cluster:
 
     def _kill(self, key: str, worker: str) -> None:
         # Nobody wants it any more when the worker goes: it isn't done again.
-        self._client.cancel([self._futures[key]])
-        self._forget(key)
+        self._cancel(key)
         self._restarting += 1
         threading.Thread(target=self._restart, args=(worker,), daemon=True).start()
 
@@ -256,13 +258,12 @@ class Cluster:
                 self._crew.ask()
             # In a thread of its own: a busy worker does not answer.
             threading.Thread(target=self._ask, daemon=True).start()
-        for key in list(self._futures):
-            if key not in self._started:
-                self._client.cancel([self._futures[key]])
-                self._forget(key)
+        for key, held in list(self._held.items()):
+            if held.started is None:
+                self._cancel(key)
                 yield key, Result(End.STOPPED, error=f"{reason}, unstarted")
             elif now - when > self._grace:
-                worker, start = self._started[key]
+                worker, start = held.started
                 self._kill(key, worker)
                 error = f"{reason}, after {self._grace:g} s"
                 yield key, Result(End.STOPPED, error=error, seconds=now - start)
@@ -270,13 +271,13 @@ class Cluster:
     def _ask(self) -> None:
         # It is asked once more a second, until it has stopped.
         with suppress(OSError, RuntimeError, TimeoutError):
-            self._client.run(ask, list(self._futures), on_error="ignore")
+            self._client.run(ask, list(self._held), on_error="ignore")
 
     def _shared(self) -> list[str]:
         """Return the keys that another program waits for, too."""
         if self._crew is not None:
             return []
-        mine = list(self._futures)
+        mine = list(self._held)
 
         def wanted(dask_scheduler: Any = None) -> list[str]:
             known = dask_scheduler.tasks
@@ -286,23 +287,22 @@ class Cluster:
             return self._client.run_on_scheduler(wanted, callback_timeout=ANSWER)
         return []
 
+    def _cancel(self, key: str) -> None:
+        self._client.cancel([self._held[key].future])
+        self._forget(key)
+
     def _forget(self, key: str) -> None:
-        self._futures.pop(key).release()
-        self._tasks.pop(key)
-        self._payloads.pop(key)
-        self._starts.pop(key, None)
-        self._started.pop(key, None)
-        self._memory.pop(key, None)
-        self._said.pop(key, None)
+        self._held.pop(key).future.release()
 
     def running(self) -> Mapping[str, float]:
         """Return the tasks that run, with the seconds since their start."""
-        now = time.monotonic()
-        return {key: now - start for key, (_, start) in list(self._started.items())}
+        now, every = time.monotonic(), list(self._held.items())
+        return {key: now - h.started[1] for key, h in every if h.started is not None}
 
     def said(self) -> Mapping[str, telling.Said]:
         """Return the progress of those tasks that have reported it."""
-        return dict(self._said)
+        every = list(self._held.items())
+        return {key: held.said for key, held in every if held.said is not None}
 
     def size(self) -> int:
         """Return the number of workers now."""
@@ -311,9 +311,9 @@ class Cluster:
     def drop(self) -> None:
         """Forget the running tasks."""
         with suppress(OSError):
-            if self._futures and self._client.status == "running":
-                self._client.cancel(list(self._futures.values()))
-        for key in list(self._futures):
+            if self._held and self._client.status == "running":
+                self._client.cancel([held.future for held in self._held.values()])
+        for key in list(self._held):
             self._forget(key)
 
 

@@ -127,12 +127,11 @@ def main(
     options = parser.parse_args(argv)
 
     def run() -> int:
+        known: Any = study
         if options.command == "list":
             if isinstance(study, str):
-                every = importlib.import_module(f"{study}.experiments").configurations
-            else:
-                every = study.configurations
-            found = chosen(every(options.scale), options)
+                known = importlib.import_module(f"{study}.experiments")
+            found = chosen(known.configurations(options.scale), options)
             sys.stdout.write("".join(f"{_line(c)}\n" for c in found))
             return 0
         setting = made(_setting(), options)
@@ -143,11 +142,8 @@ def main(
 
             setting = replace(setting, device=str(devices.resolve(setting.device)))
         if options.command == "batch":
-            known: Study[Any] = (
-                importlib.import_module(f"{study}.study").STUDY
-                if isinstance(study, str)
-                else study
-            )
+            if isinstance(study, str):
+                known = importlib.import_module(f"{study}.study").STUDY
             found = chosen(known.configurations(options.scale), options)
             if changed is not None:
                 found = [changed(c, options) for c in found]

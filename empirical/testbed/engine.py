@@ -23,9 +23,9 @@ from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from multiprocessing import current_process
 from pathlib import Path
-from types import TracebackType
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 
+from empirical.checks import check_counts
 from empirical.testbed import stopping, streams, telling
 from empirical.testbed.graph import (
     UNGUARDED,
@@ -41,6 +41,9 @@ from empirical.testbed.graph import (
 )
 from empirical.testbed.signals import Ended, Interruption, Listener
 from empirical.testbed.threads import one_thread
+
+if TYPE_CHECKING:
+    from empirical.testbed.cluster import Cluster
 
 
 @dataclass(frozen=True)
@@ -66,40 +69,8 @@ class Progress:
     said: Mapping[str, telling.Said]
 
 
-class Team(Protocol):
-    """Something that runs tasks: this process, or a cluster."""
-
-    def take(self, task: Task, payload: bytes) -> Result | None:
-        """Start a task; return its result if it can't run here."""
-        ...
-
-    def free(self, task: Task, /) -> bool:
-        """Whether a worker that can run such a task is idle."""
-        ...
-
-    def collect(self, look: Callable[[], None], /) -> Sequence[tuple[str, Result]]:
-        """Wait for tasks, calling `look` meanwhile; return those that have ended."""
-        ...
-
-    def running(self) -> Mapping[str, float]:
-        """Return the tasks that run, with the seconds since their start."""
-        ...
-
-    def said(self) -> Mapping[str, telling.Said]:
-        """Return the progress of those tasks that have reported it."""
-        ...
-
-    def size(self) -> int:
-        """Return the number of processes at hand."""
-        ...
-
-    def stop(self, reason: str) -> None:
-        """Ask what runs to stop, and see to it that it does."""
-        ...
-
-    def drop(self) -> None:
-        """Forget the running tasks."""
-        ...
+Team: TypeAlias = "_Here | Cluster"
+"""What runs tasks: this process, or a cluster; they have the same methods."""
 
 
 class Engine:
@@ -141,8 +112,7 @@ class Engine:
         grace: float = 20.0,
         deaths: int = 3,
     ) -> None:
-        if workers is not None and workers < 1:
-            raise ValueError(f"Engine: `workers` must be at least 1, not {workers}")
+        check_counts("Engine", workers=workers)
         if workers is not None and scheduler is not None:
             raise ValueError("Engine: give `workers` or `scheduler`, not both")
         self._workers = workers or _cores()
@@ -160,12 +130,7 @@ class Engine:
         self._open.enter_context(self._listener.listening())
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._open.close()
 
     def run(

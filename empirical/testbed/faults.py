@@ -15,8 +15,8 @@ FAULTS = {
 """Names, and what they mean; a `empirical.testbed.study.Study` plants them."""
 
 
-def planted(fault: str, configuration: Any) -> Any:
-    """Return a configuration that has a field ``fault`` with that fault.
+def planting(*faults: str) -> dict[str, Callable[[Any], Any]]:
+    """Return functions that plant faults in configurations with a field ``fault``.
 
     Examples
     --------
@@ -25,18 +25,7 @@ def planted(fault: str, configuration: Any) -> Any:
     ... class Configuration:
     ...     name: str
     ...     fault: str = ""
-    >>> planted("slow", Configuration("a"))
+    >>> planting("slow", "short")["slow"](Configuration("a"))
     Configuration(name='a', fault='slow')
     """
-    return replace(configuration, fault=fault)
-
-
-def planting(*faults: str) -> dict[str, Callable[[Any], Any]]:
-    """Return functions that plant faults in configurations with a field ``fault``.
-
-    Examples
-    --------
-    >>> sorted(planting("slow", "short"))
-    ['short', 'slow']
-    """
-    return {fault: partial(planted, fault) for fault in faults}
+    return {fault: partial(replace, fault=fault) for fault in faults}

@@ -27,10 +27,8 @@ from empirical.testbed.observers import Array, Observer, take_
 from empirical.testbed.optimisers import Optimiser
 from empirical.testbed.slopes import Slope
 from empirical.testbed.stack import Params, Stack
+from empirical.testbed.telling import Progress
 from empirical.testbed.threads import one_thread
-
-Progress = Callable[[int, int, float], None]
-"""Called with updates made, updates in all, and the median of the last losses."""
 
 RESTS = 2.0
 """Seconds after which the loop rests on its way to a pause."""
@@ -377,16 +375,12 @@ class _Run:
         return seen[-1, 0]
 
     def _draw(self, until: int) -> list[Tensor | None]:
-        drawn = self.batches.draw(self.t, until)
+        drawn, each = self.batches.draw(self.t, until), len(self.steps)
         for chosen in drawn:
-            if (
-                chosen is not None
-                and chosen.ndim == 2
-                and len(chosen) != len(self.steps)
-            ):
+            if chosen is not None and chosen.ndim == 2 and len(chosen) != each:
                 raise ValueError(
                     "train: `batches` must draw for all replicates together or for each "
-                    f"of the {len(self.steps)}, but it draws for {len(chosen)}"
+                    f"of the {each}, but it draws for {len(chosen)}"
                 )
         return drawn
 
@@ -438,12 +432,9 @@ class _Run:
         self.t, self.status = state["t"], state["status"]
         self.steps = state["steps"].cpu().numpy()
         self.drawn, self.found = list(state["drawn"]), list(state["found"])
-        for mine, saved in (
-            (self.final, state["final"]),
-            (self.buffers, state["left"]),
-        ):
-            for target, source in zip(mine, saved, strict=True):
-                target.copy_(source)
+        mine, saved = (*self.final, *self.buffers), (*state["final"], *state["left"])
+        for target, source in zip(mine, saved, strict=True):
+            target.copy_(source)
         self.batches.load(state["batches"])
         self.task.load(state["task"])
         for observer, saved in zip(self.observers, state["observers"], strict=True):

@@ -144,8 +144,7 @@ def each_of(
                 raise
             raise ValueError(
                 f"{who} must be one that `torch.vmap` can run, but PyTorch says: "
-                f"{first_sentence(error)}. "
-                "It runs with `one_by_one=True`."
+                f"{first_sentence(error)}. It runs with `one_by_one=True`."
             ) from error
 
     def in_turn(*given: Any) -> Any:

@@ -13,12 +13,7 @@ import torch
 from torch import Tensor
 from torch.optim.adam import adam
 
-from empirical.checks import (
-    check_positive,
-    check_share,
-    check_weights,
-    check_whole,
-)
+from empirical.checks import check_positive, check_share, check_weights, check_whole
 from empirical.testbed.slopes import Slope, dense, fold_into_, scaled, square_norms
 from empirical.testbed.stack import Stack, along
 
@@ -149,7 +144,22 @@ class _Entrywise(Optimiser):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adam(_Entrywise):
+class _Adaptive(_Entrywise):
+    """By two moments, each forgotten at a rate of its own."""
+
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+
+    def __post_init__(self) -> None:
+        if len(self.betas) != 2:
+            raise ValueError(f"Optimiser: `betas` must be two, but it is {self.betas}")
+        for beta in self.betas:
+            check_share("Optimiser", betas=beta)
+        check_positive("Optimiser", eps=self.eps)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adam(_Adaptive):
     """Adam (Kingma and Ba 2015), as PyTorch has it.
 
     Replicates of one rate are updated by PyTorch's own fused pass over memory, where
@@ -168,13 +178,7 @@ class Adam(_Entrywise):
         If a value does not fit.
     """
 
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
     moments = ("first", "second")
-
-    def __post_init__(self) -> None:
-        _check_betas(self.betas)
-        check_positive("Optimiser", eps=self.eps)
 
     def update(self, stack: Stack, losses: Tensor, slopes: Sequence[Slope]) -> None:
         """Make one update in place; see `Optimiser.update`."""
@@ -219,16 +223,10 @@ class Adam(_Entrywise):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adamax(_Entrywise):
+class Adamax(_Adaptive):
     """Adamax (Kingma and Ba 2015), as PyTorch has it."""
 
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
     moments = ("first", "largest")
-
-    def __post_init__(self) -> None:
-        _check_betas(self.betas)
-        check_positive("Optimiser", eps=self.eps)
 
     def change(self, g: Tensor, clock: Tensor, *moments: Tensor) -> Tensor:
         """Return the mean over the largest gradient; see `_Entrywise.change`."""
@@ -324,13 +322,6 @@ class Clipped(Optimiser):
             below |= losses < self.rescale_above * first
             clipped = torch.where(below, clipped, factors)
         self.base.update(stack, losses, [scaled(s, clipped) for s in slopes])
-
-
-def _check_betas(betas: tuple[float, ...]) -> None:
-    if len(betas) != 2:
-        raise ValueError(f"Optimiser: `betas` must be two, but it is {betas}")
-    for beta in betas:
-        check_share("Optimiser", betas=beta)
 
 
 def _in_memory(tensor: Tensor) -> Tensor:

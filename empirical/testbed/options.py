@@ -8,7 +8,7 @@ Parameters.
 import argparse
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -138,10 +138,8 @@ def helping(text: str, default: object, *, absent: bool = False) -> str:
         text = text[0].lower() + text[1:]
     if default is None or default is False or default in ("", ()):
         return text
-    shown = " ".join(
-        f"{each:g}" if isinstance(each, float) else str(each)
-        for each in _listed(default)
-    )
+    every: Any = default if isinstance(default, tuple) else [default]
+    shown = " ".join(f"{x:g}" if isinstance(x, float) else str(x) for x in every)
     without = ", or none" if absent else ""
     return f"{text} (default: {shown}{without})"
 
@@ -238,10 +236,6 @@ def _defaults(example: object) -> dict[str, Any]:
         return {name: each.default for name, each in parameters.items()}
     assert is_dataclass(example)
     return {f.name: getattr(example, f.name) for f in fields(example)}
-
-
-def _listed(default: Any) -> Sequence[Any]:
-    return default if isinstance(default, tuple) else (default,)
 
 
 def _arguments(hint: Any, default: Any) -> dict[str, Any]:

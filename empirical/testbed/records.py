@@ -13,7 +13,6 @@ On disk it is JSON of at most a megabyte, longer arrays compressed, exactly, wit
 digest of all of it: a record that was changed since it was written is none.
 """
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
@@ -30,6 +29,7 @@ from empirical.testbed.writing import (
     pack,
     plain,
     sealed,
+    sha256,
     unpack,
     unsealed,
     write_text,
@@ -368,8 +368,7 @@ def digest(content: Any) -> str:
     >>> digest({"a": (1, 2), "b": None}) == digest({"b": None, "a": [1, 2]})
     True
     """
-    text = json.dumps(plain(content), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return sha256(plain(content))[:16]
 
 
 def kind_of(device: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from empirical.checks import check_counts
 from empirical.testbed import telling
+from empirical.testbed.ending import counted
 from empirical.testbed.engine import Engine, Progress
 from empirical.testbed.graph import End, Result, Task
 from empirical.testbed.records import Draw, Draws, RunRecord, digest
@@ -32,17 +33,9 @@ Item = TypeVar("Item", bound=Named)
 
 @dataclass(frozen=True)
 class Failure:
-    """An error to be told, not one of the program.
-
-    Attributes
-    ----------
-    text : str
-    misuse : bool
-        Whether a value was at fault.
-    """
+    """An error to be told, not one of the program."""
 
     text: str
-    misuse: bool
 
 
 def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -50,7 +43,7 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return function(*arguments)
     except (OSError, RuntimeError, ValueError) as error:
-        return Failure(str(error), isinstance(error, ValueError))
+        return Failure(str(error))
 
 
 def run_batch(
@@ -252,10 +245,7 @@ def summary(outcomes: Mapping[str, str]) -> str:
     """
     ends = Counter(re.split("[,:]", outcome)[0] for outcome in outcomes.values())
     counts = ", ".join(f"{ends[end]} {end}" for end in sorted(ends))
-    configurations = (
-        "1 configuration" if len(outcomes) == 1 else (f"{len(outcomes)} configurations")
-    )
-    return f"{configurations}: {counts}"
+    return f"{counted(len(outcomes), 'configuration')}: {counts}"
 
 
 def open_folder(folder: Path, name: str = "") -> None:

@@ -5,6 +5,7 @@ share one batched computation and nothing else, so that who trains beside whom m
 number beyond the rounding of batched products.
 """
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -86,12 +87,8 @@ class Stack:
         self.params: Params = tuple(p.detach().clone() for p in params)
         self.buffers: Params = tuple(b.detach().clone() for b in buffers)
         self.learnt = tuple(range(len(params)) if learnt is None else learnt)
-        once = {*self.learnt}
-        if (
-            not once
-            or not once <= {*range(len(params))}
-            or len(once) < len(self.learnt)
-        ):
+        once, every = {*self.learnt}, {*range(len(params))}
+        if not once or not once <= every or len(once) < len(self.learnt):
             raise ValueError(
                 f"Stack: `learnt` must be positions among the {len(params)} parameters, "
                 "from 0 on, each once and at least one, but they are "
@@ -178,7 +175,8 @@ class Stack:
     @property
     def bytes(self) -> int:
         """Memory of one replicate: parameters and what the optimiser keeps."""
-        return sum(t[0].numel() * t.element_size() for t in self._tensors())
+        tensors = _listed([self.params, self.buffers, self.state])
+        return sum(t[0].numel() * t.element_size() for t in tensors)
 
     def set_rates(self, rates: npt.ArrayLike) -> None:
         """Set the learning rates of the replicates in training, shape (replicates,).
@@ -244,13 +242,8 @@ class Stack:
 
     def keep(self, columns: Tensor) -> None:
         """Drop all replicates but those in `columns`, int64."""
-        self.params = tuple(p[columns] for p in self.params)
-        self.buffers = tuple(b[columns] for b in self.buffers)
-        self.state = {k: tuple(t[columns] for t in v) for k, v in self.state.items()}
-        self.rows, self.rates = self.rows[columns], self.rates[columns]
-        self.clock = self.clock[columns]
+        self._take(columns)
         self._compare_rates()
-        self._selected = {}
 
     def parts(self, together: int | None) -> list["Stack"]:
         """Divide the stack into views of at most `together` replicates each."""
@@ -299,19 +292,18 @@ class Stack:
         values = set(self.rates.tolist())
         self._common = values.pop() if len(values) == 1 else None
 
-    def _part(self, rows: slice) -> "Stack":
-        mine = object.__new__(Stack)
-        mine.params = tuple(p[rows] for p in self.params)
-        mine.buffers = tuple(b[rows] for b in self.buffers)
-        mine.state = {k: tuple(t[rows] for t in v) for k, v in self.state.items()}
-        mine.learnt = self.learnt
-        mine.rows, mine.rates = self.rows[rows], self.rates[rows]
-        mine.clock = self.clock[rows]
-        mine._whole, mine._selected = (self, rows), {}
+    def _part(self, columns: slice) -> "Stack":
+        mine = copy.copy(self)
+        mine._take(columns)
+        mine._whole = (self, columns)
         return mine
 
-    def _tensors(self) -> list[Tensor]:
-        return _listed([self.params, self.buffers, self.state])
+    def _take(self, columns: Tensor | slice) -> None:
+        self.params = tuple(p[columns] for p in self.params)
+        self.buffers = tuple(b[columns] for b in self.buffers)
+        self.state = {k: tuple(t[columns] for t in v) for k, v in self.state.items()}
+        self.rows, self.rates = self.rows[columns], self.rates[columns]
+        self.clock, self._selected = self.clock[columns], {}
 
 
 def checked_rates(

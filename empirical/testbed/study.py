@@ -10,6 +10,7 @@ from empirical.checks import check_choice
 from empirical.digest import code_digest, roots_of
 from empirical.testbed.faults import FAULTS
 from empirical.testbed.records import RunRecord, digest, identity
+from empirical.testbed.telling import Progress
 
 Scale = Literal["small", "full", "paper"]
 SCALES = ("small", "full", "paper")
@@ -26,14 +27,6 @@ class Named(Protocol):
 
 
 Item = TypeVar("Item", bound=Named)
-
-
-class Progress(Protocol):
-    """Is told where a run stands."""
-
-    def __call__(self, done: int, last: int, loss: float, /) -> None:
-        """Take updates done, the most there can be, and a loss."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)

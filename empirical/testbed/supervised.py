@@ -104,12 +104,8 @@ class Supervised(Task):
                 "Supervised: `inputs` and `targets` must be as many, at least one, but "
                 f"they are {len(inputs)} and {len(targets)}"
             )
-        self.module, self.inputs, self.targets, self.loss = (
-            module,
-            inputs,
-            targets,
-            loss,
-        )
+        self.module, self.loss = module, loss
+        self.inputs, self.targets = inputs, targets
         # A recorded update would not branch.
         self.one_by_one, self.capturable = one_by_one, not one_by_one
         _try(self)

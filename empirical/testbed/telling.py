@@ -1,8 +1,11 @@
 """Progress of the task in this process."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
+
+Progress = Callable[[int, int, float], None]
+"""Called with updates made, the most there can be, and a loss: of training, the median."""
 
 
 class Said(NamedTuple):

@@ -166,7 +166,7 @@ def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
     >>> unsealed(json.loads(json.dumps(sealed({"x": [1, 2.5]}))))
     {'x': [1, 2.5]}
     """
-    return {**content, "digest": _sha256(content)}
+    return {**content, "digest": sha256(content)}
 
 
 def unsealed(content: Any) -> dict[str, Any]:
@@ -178,12 +178,13 @@ def unsealed(content: Any) -> dict[str, Any]:
         If it is no such thing, or was changed since.
     """
     body = dict(content)
-    if body.pop("digest", None) != _sha256(body):
+    if body.pop("digest", None) != sha256(body):
         raise ValueError("its digest is not that of its content")
     return body
 
 
-def _sha256(content: Mapping[str, Any]) -> str:
+def sha256(content: Any) -> str:
+    """Return the SHA-256 of what JSON can hold, in hexadecimal digits."""
     text = json.dumps(content, sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 

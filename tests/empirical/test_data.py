@@ -346,6 +346,22 @@ class TestCommand:
         assert command.main(["show", "mnist"]) == 1
         assert str(tmp_path) in capsys.readouterr().err
 
+    def test_too_little_memory_is_said_in_a_line(self, capsys, monkeypatch):
+        def full(*_args, **_options):
+            raise MemoryError("no room")
+
+        monkeypatch.setattr(command, "load", full)
+        assert command.main(["show", "mnist"]) == 1
+        assert capsys.readouterr().err == "error: no room\n"
+
+    def test_what_was_not_published_is_no_misuse(self, capsys, monkeypatch):
+        def corrupt(*_args, **_options):
+            raise ValueError("a file: corrupt")
+
+        monkeypatch.setattr(command, "load", corrupt)
+        assert command.main(["show", "mnist"]) == 1
+        assert "corrupt" in capsys.readouterr().err
+
     def test_unknown_names_are_misuse(self):
         with pytest.raises(SystemExit, match="2"):
             command.main(["show", "emnist"])

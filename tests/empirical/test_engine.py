@@ -143,6 +143,7 @@ def test_bad_limits_are_refused(name, limit):
     ("arguments", "words"),
     [
         ({"workers": 0}, "`workers` must be at least 1"),
+        ({"workers": 1.5}, "`workers` must be a whole number"),
         ({"workers": 2, "scheduler": "tcp://x:1"}, "not both"),
         ({"minutes": -1.0}, "`minutes` must not be negative"),
         ({"minutes": float("nan")}, "`minutes` must not be negative"),

@@ -243,7 +243,7 @@ class TestRefusals:
             ({"kind": "cnm"}, "`kind` must be one of fcn, cnn, residual"),
             ({"activation": "tanh"}, "`activation` must be one of relu, linear"),
             ({"kernel": 4}, "`kernel` must be odd"),
-            ({"shape": (1, -3, 3)}, "`shape` must be channels"),
+            ({"shape": (1, -3, 3)}, "`shape` must be at least 1, but it is -3"),
             ({"shape": (3, 3)}, "`shape` must be channels"),
             ({"layers": 0}, "`layers` must be at least 1"),
             ({"width": None}, "`width` must be at least 1"),

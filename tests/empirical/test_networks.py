@@ -85,12 +85,17 @@ class TestFullyConnected:
 
     @pytest.mark.parametrize("widths", [(3,), (3, 0, 1), ()])
     def test_bad_widths(self, widths):
-        with pytest.raises(ValueError, match="`widths` must be positive"):
+        with pytest.raises(ValueError, match="`widths` must"):
             FullyConnected(widths=widths, activation=torch.tanh)
 
     def test_bad_activation_count(self):
         with pytest.raises(ValueError, match="`activation` must be one callable"):
             FullyConnected(widths=(3, 4, 4, 1), activation=(torch.tanh,))
+
+    @pytest.mark.parametrize("generator", [7, [7], []])
+    def test_what_is_no_generator_is_refused(self, generator):
+        with pytest.raises(ValueError, match=r"FullyConnected\.init: `generator` must"):
+            self.network.init(generator=generator)
 
     def test_bad_calls(self):
         params = self.network.init(generator=torch_generator(7))
@@ -397,9 +402,9 @@ class TestFixup:
         ),
         (lambda: FullyConnected(widths=(3, 2), weighting="row"), "`weighting` must be"),
         (lambda: FullyConnected(widths=(3, 2), image=(1, 2, 2)), "have the 3 numbers"),
-        (lambda: Residual(shape=(3,), blocks=0), "least 1, as must `blocks`"),
+        (lambda: Residual(shape=(3,), blocks=0), "`blocks` must be at least 1"),
         (lambda: Convolutional(shape=(1, 3, 3), outputs=0), "must be at least 1"),
-        (lambda: ResNet(blocks=0), "ResNet: `widths`, `blocks` and"),
+        (lambda: ResNet(blocks=0), "ResNet: `blocks` must be at least 1"),
         (lambda: ResNet(blocks=1, widths=(8, 4)), "not fall"),
         (lambda: FullyConnected(widths=(2.7, 3)), "`widths` must be a whole number"),
         (lambda: FullyConnected(widths=(True, 3)), "`widths` must be a whole number"),

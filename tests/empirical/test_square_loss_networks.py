@@ -119,9 +119,9 @@ class TestNetworks:
         [
             ({"family": "batchnorm"}, "`family` must be one of"),
             ({"family": "wn-row"}, "Did you mean 'wn-rows'"),
-            ({"shape": (2, 3)}, "`shape` must be channels"),
-            ({"shape": (0,)}, "`widths` must be positive"),
-            ({"widths": (3, 0)}, "`widths` must be positive"),
+            ({"shape": (2, 3)}, r"`shape` must be channels.* but it is \(2, 3\)"),
+            ({"shape": (0,)}, "`widths` must be at least 1"),
+            ({"widths": (3, 0)}, "`widths` must be at least 1"),
             ({"shape": (1, 4, 4), "widths": (3, 0)}, "must be at least 1"),
             ({"shape": (1, 4, 4), "kernel": 4}, "`kernel` must be odd"),
             ({"eps": -1.0}, "`eps` must not be negative"),
