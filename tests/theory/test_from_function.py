@@ -282,6 +282,23 @@ def test_kinks_anywhere_leave_thirteen_digits(name: str, given: bool) -> None:
     assert a.fixed_point() == pytest.approx(known.fixed_point(), abs=1e-13)
 
 
+def test_a_slope_that_nearly_vanishes_next_to_a_kink_is_not_infinite_there() -> None:
+    """-x/4 + 2 (x - 1/3000)+, beside exp(-x^2/8), grows threefold towards the kink."""
+    a = act.from_function(
+        lambda x: np.exp(-x * x / 8.0) + np.maximum(x - 1 / 3000, 0.0) ** 2,
+        kinks=1 / 3000,
+    )
+    with mpmath.workdps(30):
+        c = mpmath.mpf(1) / 3000
+
+        def energy(x: mpmath.mpf) -> mpmath.mpf:
+            slope = -x / 4 * mpmath.exp(-x * x / 8) + (2 * (x - c) if x > c else 0)
+            return slope**2 * mpmath.npdf(x)
+
+        expected = float(mpmath.quad(energy, [-20, -5, 0, c, 5, 20]))
+    assert a.derivative_second_moment == pytest.approx(expected, rel=1e-12)
+
+
 def test_the_distance_of_an_even_function_vanishes_at_both_ends() -> None:
     a = act.from_function(
         lambda v: np.tanh(np.abs(np.abs(v) - 1.0)), kinks=(-1.0, 0.0, 1.0)
