@@ -158,7 +158,10 @@ def _towards(
 def _rates(
     f: Pieces, g: Pieces, r: Array, other: Array, u: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Return -dS/dt without U and -dU/dt at angles u (nodes, m), and their terms' sizes."""
+    """Return -dS/dt without U and -dU/dt at angles u (nodes, m), and their terms' sizes.
+
+    Left of its kinks f is zero; a mirrored g need not be.
+    """
     sine, less = np.sin(u), 2.0 * np.square(np.sin(0.5 * u))
     over, cosine = 1.0 / sine, np.square(1.0 / np.cos(0.5 * u))
     steps, bends, size, bent_size = (np.zeros_like(u) for _ in range(4))
@@ -171,8 +174,6 @@ def _rates(
     theirs = list(zip(g.kinks, g.steps, g.bends, strict=True))
     for c, step, _ in ours if g.slope else ():
         add(steps, size, step * g.slope, sine * other * gaussian.pdf(c / r))
-    for e, step, _ in theirs if f.slope else ():
-        add(steps, size, step * f.slope, sine * r * gaussian.pdf(e / other))
     for c, step, bend in ours:
         for e, more, turn in theirs:
             a, b = c / r, e / other

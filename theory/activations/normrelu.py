@@ -135,9 +135,9 @@ def _kink_of_scale(scale: float) -> float:
 
     start = brentq(lambda c: normrelu_constants(c).scale - scale, -37, 37, xtol=1e-12)
     # In float64 the scale's rounding moves the root by 25 ulp. Two Newton steps on
-    # 1/scale^2, whose terms cancel to e^{-c^2/2}, settle the last digit, for the scale
-    # read as the decimal it is written as.
-    with mp.workdps(40 + int(start * start)):
+    # 1/scale^2 settle the last digit, for the scale read as the decimal it is written as.
+    # Terms cancel to e^{-c^2/2} below zero, where float64 ends at c = -8.2: to 1e-16.
+    with mp.workdps(60):
         c, target = mp.mpf(start), mp.mpf(repr(scale)) ** -2
         for _ in range(2):
             tail, density = mp.ncdf(-c), mp.npdf(c)

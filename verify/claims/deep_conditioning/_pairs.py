@@ -340,6 +340,10 @@ LAWS: dict[str, Law] = {
     "hard_swish": Enclosed(integrals.PIECES["hard_swish"]),
     # x / 2, and (x - 1/4)^2 above 1/4.
     "ramp at 1/4": Enclosed(integrals.Pieces(2, (0, "0.5"), ("0.25",), (2,))),
+    # (x + 1/2)_+ and (x - 1/2)_+^2 / 2.
+    "ramp and parabola": Enclosed(
+        integrals.Pieces(2, (0, 0), ("-0.5", "0.5"), (1, 1), orders=(1, 2))
+    ),
     # Poles at i pi/2: e^{-pi^2 / 0.16} = 2e-27; s' is 4 e^{-2|x|}.
     "tanh": Plane(np.tanh, _tanh_slope, step=0.16, reach=21.0),
 }

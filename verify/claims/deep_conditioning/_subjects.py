@@ -105,6 +105,13 @@ def _named(name: str) -> act.Activation:
         return act.from_function(lambda x: x + np.maximum(x - 0.5, 0.0) ** 2, name=base)
     if base == "ramp at 1/4":
         return act.PiecewisePolynomial(base, 2, (0.0, 0.5), (0.25,), (2.0,))
+    if base == "ramp and parabola":
+        return act.from_function(
+            lambda x: np.maximum(x + 0.5, 0.0) + 0.5 * np.maximum(x - 0.5, 0.0) ** 2,
+            derivative=lambda x: (x >= -0.5) + np.maximum(x - 0.5, 0.0),
+            kinks=(-0.5, 0.5),
+            name=base,
+        )
     if base == "elu":
         return act.elu()
     return _OF_EXPERIMENTS.get(base) or act.CATALOGUE[base]

@@ -601,11 +601,14 @@ def _measure_shares(*, activation: str, gamma: float) -> list[Any]:
 LEM_D6 = numeric(
     id="dc/lemD.6-mu",
     items=("LemD.6",),
-    title="The coefficient of non-linearity mu(gamma) at squared lengths from 1/2 to 7/4",
+    title="The coefficient of non-linearity mu(gamma) at squared lengths from 1/2 to 9",
     statement=r"\mu(\gamma) = 1 - \frac{a_1(\gamma)^2}{\hat\sigma_0(\gamma)}, \quad"
     r" 1 - \frac{a_0(\gamma)^2 + a_1(\gamma)^2}{\hat\sigma_0(\gamma)}",
     source=quoted("Lemma D.6"),
-    cases=grid(activation=("tanh", "erf", "gelu"), gamma=(0.5, 1.0, 1.75)),
+    cases=(
+        *grid(activation=("tanh", "erf", "gelu"), gamma=(0.5, 1.0, 1.75)),
+        *grid(activation=("sin", "cos", "exp"), gamma=9.0),
+    ),
     predict=_predict_shares,
     measure=_measure_shares,
     # Energies to 1e-13 relative, a quotient of two.

@@ -589,7 +589,11 @@ THRESHOLD = numeric(
     title="The kernel of threshold units, of two inputs of unequal lengths",
     statement=r"K_{ij} = P(u > \theta, v > \theta), \quad \theta \in \{0, \tfrac12\}",
     source=quoted("Equation 1 and Appendix D"),
-    cases=grid(threshold=(0.0, 0.5), squares=([0.49, 1.69],), turn=(0.01, 0.5, 3.1)),
+    cases=(
+        *grid(threshold=(0.0, 0.5), squares=([0.49, 1.69],), turn=(0.01, 0.5, 3.1)),
+        # Lengths so close that their difference afterwards is an integral.
+        *grid(threshold=0.5, squares=([1.0, 1.02],), turn=0.5),
+    ),
     predict=_predict_threshold,
     measure=_measure_threshold,
     # The library's promise: 1e-12 of the diagonal.
