@@ -14,7 +14,7 @@ ROUNDING = 1e-12
 """What a mean over the root of the energy, and a distance from 1, may be by rounding."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FixedPoint:
     r"""Convergence of an uncentred activation to its fixed point (Theorem 3.10).
 

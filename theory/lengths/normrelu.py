@@ -184,7 +184,7 @@ def normrelu_bias(gamma: Any, c: Any) -> Any:
     return _each("normrelu_bias", bias, gamma, c)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NormReLUDecay:
     r"""Constants of Theorem I.1: lengths contract at `alpha`, correlations at `rate`.
 
