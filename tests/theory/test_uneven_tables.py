@@ -262,6 +262,16 @@ def test_tables_keep_the_digits_of_short_rows_of_a_polynomial() -> None:
         assert np.all(np.abs(found - expected) <= 1e-13 * size)
 
 
+@pytest.mark.parametrize("power", [2, 3])
+def test_powers_of_many_rows_on_a_line_are_answered(power: int) -> None:
+    """Their rows stay of one direction: distances were read as -1e-32, and refused."""
+    x = np.geomspace(0.1, 3.0, 60)
+    k = kernels.nngp(x[:, None], act.from_function(lambda v: v**power), 1)
+    true = math.prod(range(1, 2 * power, 2)) * np.outer(x, x) ** power
+    size = np.sqrt(np.outer(np.diag(true), np.diag(true)))
+    assert np.all(np.abs(k - true) <= 1e-13 * size)
+
+
 def test_energies_far_out_are_integrated_or_refused() -> None:
     """Those of exp(a x) lie around 2 a r deviations, beyond 20 for long rows."""
     x = np.array([[3.0, 0.0], [4.2, 5.6]])

@@ -371,7 +371,8 @@ class LengthPanel:
         over = np.ones_like(gap) if cell.low else gap * gap
         size = np.abs(self._angles[cell])
         error = EPS * size.sum() + size[-2:].sum() + size[:, -2:].sum()
-        return over * found, over * error
+        # That of powers is zero: half of its rounding is below.
+        return over * np.maximum(found, 0.0), over * error
 
 
 def _mean_product(density: Array, f: Array, g: Array) -> Array:
