@@ -413,6 +413,15 @@ def test_lengths_at_which_a_function_vanishes_are_refused():
         kernels.nngp(x, a, 1)
 
 
+def test_the_length_at_which_a_function_vanishes_is_that_of_the_input():
+    # It was told over the least of its table, as 1.
+    shrink = act.from_function(
+        lambda x: np.sign(x) * np.maximum(np.abs(x) - 0.5, 0.0), kinks=(-0.5, 0.5)
+    )
+    with pytest.raises(ValueError, match=r"at length 0\.01\d+ are zero"):
+        kernels.nngp([[0.015], [1.0]], shrink, 1)
+
+
 def test_a_derivative_that_is_wrong_at_tiny_lengths_alone_is_refused():
     # 1e-13 beside a slope of 2 |x|: the cosine of rows 1e-3 apart was -1.
     a = act.from_function(
