@@ -262,6 +262,16 @@ def test_tables_keep_the_digits_of_short_rows_of_a_polynomial() -> None:
         assert np.all(np.abs(found - expected) <= 1e-13 * size)
 
 
+@pytest.mark.parametrize("power", [2, 3])
+def test_powers_of_many_rows_on_a_line_are_answered(power: int) -> None:
+    """Their rows stay of one direction: distances were read as -1e-32, and refused."""
+    x = np.geomspace(0.1, 3.0, 60)
+    k = kernels.nngp(x[:, None], act.from_function(lambda v: v**power), 1)
+    true = math.prod(range(1, 2 * power, 2)) * np.outer(x, x) ** power
+    size = np.sqrt(np.outer(np.diag(true), np.diag(true)))
+    assert np.all(np.abs(k - true) <= 1e-13 * size)
+
+
 def test_energies_far_out_are_integrated_or_refused() -> None:
     """Those of exp(a x) lie around 2 a r deviations, beyond 20 for long rows."""
     x = np.array([[3.0, 0.0], [4.2, 5.6]])
@@ -401,6 +411,15 @@ def test_lengths_at_which_a_function_vanishes_are_refused():
         ValueError, match=r"values of flat at length .* are zero in dou"
     ):
         kernels.nngp(x, a, 1)
+
+
+def test_the_length_at_which_a_function_vanishes_is_that_of_the_input():
+    # It was told over the least of its table, as 1.
+    shrink = act.from_function(
+        lambda x: np.sign(x) * np.maximum(np.abs(x) - 0.5, 0.0), kinks=(-0.5, 0.5)
+    )
+    with pytest.raises(ValueError, match=r"at length 0\.01\d+ are zero"):
+        kernels.nngp([[0.015], [1.0]], shrink, 1)
 
 
 def test_a_derivative_that_is_wrong_at_tiny_lengths_alone_is_refused():

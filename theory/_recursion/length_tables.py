@@ -301,7 +301,8 @@ class LengthPanel:
             top = math.exp(self.interval.high)
             raise ValueError(OUTSIDE.format(self.activation.name, top))
         if not energy.all():
-            raise ValueError(VANISHED.format(self.activation.name, float(r.min())))
+            longest = math.exp(self.interval.low) * float(r[energy == 0.0].max())
+            raise ValueError(VANISHED.format(self.activation.name, longest))
         gain = np.log(energy) - 2.0 * shares
         mean, growth = density @ s, _mean_product(density, s, y * slope)
         if not self.has_slope:
@@ -371,7 +372,8 @@ class LengthPanel:
         over = np.ones_like(gap) if cell.low else gap * gap
         size = np.abs(self._angles[cell])
         error = EPS * size.sum() + size[-2:].sum() + size[:, -2:].sum()
-        return over * found, over * error
+        # That of powers is zero: half of its rounding is below.
+        return over * np.maximum(found, 0.0), over * error
 
 
 def _mean_product(density: Array, f: Array, g: Array) -> Array:
