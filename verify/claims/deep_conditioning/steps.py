@@ -3,6 +3,7 @@
 import copy
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from empirical.testbed.observers import Curve
 from empirical.testbed.optimisers import SGD
 from empirical.testbed.stack import Stack
 from verify.claim import Case, grid
+from verify.claims._resumed import resumed
 from verify.claims._twins import closed, drawn_into, normal, orders, sketch
 from verify.compare import AgreesTo
 
@@ -372,20 +374,27 @@ def _conditions(net: nn.Sequential, x: Tensor) -> list[float]:
 
 
 def _plain_course(
-    *, arm: str, kind: str, fault: str, start: str, wrong: bool
+    *,
+    arm: str,
+    kind: str,
+    start: str,
+    fault: str = "",
+    after: int | None = None,
+    wrong: bool,
 ) -> list[float]:
     """Train from the definition's start, in float32 as networks of the paper are.
 
     Wrong: Nesterov's momentum in the place of heavy-ball momentum.
     """
     found: list[float] = []
+    losses = np.zeros((len(_RATES) * 2, _STEPS))
     classes = _classes(_N)
     if fault == "shuffled":
         order = torch_generator(5, "normrelu", "shuffled labels")
         classes = classes[torch.randperm(_N, generator=order)]
     names = [(rate, seed) for rate in _RATES for seed in (5, 6)]
     shape = _MOVED if start else _SHAPE
-    for rate, seed in names:
+    for row, (rate, seed) in enumerate(names):
         generator = torch_generator(seed, "normrelu", "weights")
         net = _filled(plain(arm, kind, 0), arm, generator, start)
         x = _inputs(kind, _N, _N, shape).float()
@@ -409,6 +418,7 @@ def _plain_course(
                 sgd.param_groups[0]["lr"] = 0.1 * rate
             seen = _moved(x[chosen], shown) if start else x[chosen]
             loss = functional.cross_entropy(net(seen), classes[chosen])
+            losses[row, step] = loss.item()
             sgd.zero_grad()
             loss.backward()  # pyright: ignore[reportUnknownMemberType]
             sgd.step()
@@ -419,10 +429,13 @@ def _plain_course(
             hidden = _hidden(net, _inputs(kind, _TESTS, _TESTS, shape).float())
             found += [float(h.square().mean()) for h in hidden]
         found += [*conditions, *(_conditions(net, x) if fault else [])]
-    return found
+    # Told of each update, where it is stopped: the median loss.
+    return found if after is None else [*found, *np.median(losses, axis=0).tolist()]
 
 
-def _found_course(*, arm: str, kind: str, fault: str, start: str) -> list[float]:
+def _found_course(
+    *, arm: str, kind: str, start: str, fault: str = "", after: int | None = None
+) -> list[float]:
     shape = _MOVED if start else _SHAPE
     inputs, tests = (_inputs(kind, n, n, shape).float() for n in (_N, _TESTS))
     practice = Recipe(
@@ -431,7 +444,8 @@ def _found_course(*, arm: str, kind: str, fault: str, start: str) -> list[float]
         augmentation=("crop", "flip"),
         start=start or "arm",
     )
-    done = trained(
+    train_all = partial(
+        trained,
         ARMS[arm],
         network(arm, kind, shape),
         Examples(
@@ -448,6 +462,7 @@ def _found_course(*, arm: str, kind: str, fault: str, start: str) -> list[float]
         recipe=practice if start else PLAIN,
         fault=fault,
     )
+    done, told = (train_all(), {}) if after is None else resumed(train_all, after=after)
     losses, lengths = done.series["train_loss"][-1], done.series["lengths"][-1]
     found: list[float] = []
     for row in range(4):
@@ -455,7 +470,7 @@ def _found_course(*, arm: str, kind: str, fault: str, start: str) -> list[float]
         for when in (0, -1) if fault else ():
             names = ("condition", "top_condition")
             found += [done.series[name][when, row] for name in names]
-    return found
+    return [*found, *(told[made] for made in sorted(told))]
 
 
 COURSE = closed(
@@ -476,4 +491,20 @@ COURSE = closed(
     measure=_found_course,
     # Single precision: thousands of roundings of 6e-8.
     compare=AgreesTo(relative=3e-4, absolute=3e-5),
+)
+
+RESUMED = closed(
+    id="dc/sec7-resumed",
+    items=("Sec11",),
+    title="NormReLU and its rivals train on from a checkpoint as if they had not stopped",
+    statement=r"\theta_T\text{ by way of a checkpoint of }\theta_t,\ t=1,\ldots,T-1",
+    where="Section 7 and Appendix I.3",
+    cases=(
+        *grid(arm="batch", kind="dense", start="", after=4),
+        *grid(arm="batch", kind="residual", start="he", after=(2, 3, 5)),
+    ),
+    twin=_plain_course,
+    measure=_found_course,
+    compare=COURSE.compare,
+    uses=("dc/sec7-course",),
 )

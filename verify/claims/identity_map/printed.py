@@ -1,8 +1,11 @@
 """Which networks are trained at the paper's scale, by the numbers that it prints."""
 
+import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from empirical.identity_map.configuration import FAULTS, faulty
 from empirical.identity_map.experiments import configurations
 from empirical.testbed.study import Scale
 from verify.claim import grid, numeric
@@ -149,4 +152,58 @@ BIASES = numeric(
         "Networks with biases one layer deeper.",
         then=lambda found: [layers + 1 for layers in found],
     ),
+)
+
+
+_OF = {"all": 0.0, "bottom": 1.0, "top": 2.0}
+"""Numbers of what is trained."""
+
+
+def _planted(*, fault: str, scale: Scale, part: int = 15) -> list[float]:
+    found: list[float] = []
+    for c in configurations(scale):
+        steps, limit, what, drops = (
+            c.recipe.steps,
+            c.recipe.limit or 0,
+            _OF[c.recipe.trained],
+            len(c.recipe.schedule),
+        )
+        waits = [c.recipe.release is not None, c.recipe.rescale]
+        factor = {"slow": 0.01, "untrained": 1e-30}.get(fault, 1.0)
+        if fault == "short":
+            steps = max(1, math.floor(steps / part))
+            limit = max(1, math.floor(limit / part)) if limit else 0
+        if fault == "untrained":
+            steps, waits, drops = 1, [False, False], 0
+        what = _OF["top"] if fault == "frozen" else what
+        found += [factor, steps, limit, what, drops, *map(float, waits)]
+    return found
+
+
+def _trained_wrongly(*, fault: str, scale: Scale) -> list[float]:
+    found: list[float] = []
+    for c in configurations(scale):
+        how, factor = faulty(replace(c, fault=fault))
+        found += [factor, how.steps, how.limit or 0, _OF[how.trained]]
+        waits = [how.release is not None, how.rescale]
+        found += [len(how.schedule), *map(float, waits)]
+    return found
+
+
+FAULTY = numeric(
+    id="id/Fig2-faults",
+    items=("Fig2", "Fig3", "Fig5"),
+    uses=("id/Fig2-steps",),
+    title="Networks with a fault planted learn images wrongly in what the fault says",
+    statement=(
+        r"\text{rates}/100,\ \text{updates}/15,\ \text{layers below the top frozen},"
+        r"\ \text{none}"
+    ),
+    source=ours("Section 3; the faults are ours"),
+    # And none, as it is for all but calibration.
+    cases=grid(fault=("", *FAULTS), scale=("small", "paper")),
+    predict=_planted,
+    measure=_trained_wrongly,
+    compare=Identical(),
+    must_refute=mistake("A fourteenth of the updates.", part=14),
 )

@@ -8,11 +8,12 @@ from torch import Tensor, nn
 from empirical.identity_map.networks import copier
 from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.task import CopyDense
-from empirical.identity_map.training import train
+from empirical.identity_map.training import Trained, train
 from empirical.testbed.slopes import dense, scaled, square_norms
 from empirical.testbed.stack import Stack
 from verify.claim import Case, grid
 from verify.claims._descent import step
+from verify.claims._resumed import resumed
 from verify.claims._twins import closed, drawn_into, normal, sketch, stacked
 
 _SHAPE = (2, 3, 4)
@@ -111,7 +112,13 @@ def _rate(kind: str, loss: str, how: str, rate: float) -> float:
 
 
 def _plain_steps(
-    *, loss: str, how: str, examples: int, wrong: bool, **shape: Any
+    *,
+    loss: str,
+    how: str,
+    examples: int,
+    after: int | None = None,
+    wrong: bool,
+    **shape: Any,
 ) -> list[float]:
     """Train one network after the other.
 
@@ -158,7 +165,9 @@ def specified(kind: Any, layers: int, activation: Any, bias: bool) -> Any:  # no
     )
 
 
-def _found_steps(*, loss: Any, how: str, examples: int, **shape: Any) -> list[float]:
+def _found_steps(
+    *, loss: Any, how: str, examples: int, after: int | None = None, **shape: Any
+) -> list[float]:
     nets = [plain(**shape, seed=row) for row in range(2)]
     shared = how == "batch"
     images = (
@@ -166,15 +175,20 @@ def _found_steps(*, loss: Any, how: str, examples: int, **shape: Any) -> list[fl
         if shared
         else torch.stack([shown(examples, row) for row in range(2)])
     )
-    done = train(
-        specified(**shape),
-        stacked(n.parameters() for n in nets),
-        images,
-        _recipe(how, loss),
-        rates=[_rate(shape["kind"], loss, how, rate) for rate in _RATES],
-        generator=torch.Generator().manual_seed(52) if shared else None,
-        together=1 if shape["layers"] == 3 else None,
-    )
+
+    def run(**kept: Any) -> Trained:
+        return train(
+            specified(**shape),
+            stacked(n.parameters() for n in nets),
+            images,
+            _recipe(how, loss),
+            rates=[_rate(shape["kind"], loss, how, rate) for rate in _RATES],
+            generator=torch.Generator().manual_seed(52) if shared else None,
+            together=1 if shape["layers"] == 3 else None,
+            **kept,
+        )
+
+    done = run() if after is None else resumed(run, after=after)[0]
     found: list[float] = []
     for row in range(2):
         losses = [*done.losses[row, :10], done.final_losses[row]]
@@ -222,6 +236,22 @@ STEPS = closed(
     twin=_plain_steps,
     measure=_found_steps,
     uses=("id/Fig2-times", "id/Fig24-slopes"),
+)
+
+RESUMED = closed(
+    id="id/Fig2-resumed",
+    items=("Fig2", "Fig24"),
+    title="Networks that learn images go on from a checkpoint as if they had not stopped",
+    statement=r"\theta_T\text{ by way of a checkpoint of }\theta_t,\ t<T",
+    where="Appendices A and N",
+    # Of each way of learning one, stopped at pauses of four updates and between them.
+    cases=tuple(
+        {**case, "after": 2 + k % 7}
+        for k, case in enumerate({str(c["how"]): c for c in _cases()}.values())
+    ),
+    twin=_plain_steps,
+    measure=_found_steps,
+    uses=("id/Fig2-steps",),
 )
 
 # --- gradients by hand ------------------------------------------------------------------

@@ -1,12 +1,15 @@
 """How networks are pre-trained and fine-tuned where nothing else is asked for."""
 
+import math
 from typing import Any
 
+from empirical.mmd_init.experiments import Configuration, Scale, configurations
+from empirical.mmd_init.faults import FAULTS
 from empirical.mmd_init.recipes import FinetuneRecipe, Recipe
-from verify.claim import numeric
+from verify.claim import grid, numeric
 from verify.claims._predictors import always, mistake
-from verify.claims.mmd_init._sources import quoted
-from verify.compare import Identical
+from verify.claims.mmd_init._sources import ours, quoted
+from verify.compare import AgreesTo, Identical
 
 _IMAGES = 60_000
 
@@ -51,4 +54,51 @@ SETTINGS = numeric(
         then=lambda said: said | {"models": said["models"] | {"perturbations": 128}},
     ),
     uses=("mmd/eq11-steps",),
+)
+
+
+def _told(c: Configuration) -> list[float]:
+    """Return rates, updates, windows and epochs, and what is frozen or shuffled."""
+    before, after = c.recipe, c.finetune
+    rates, updates = [before.rate, after.rate], [before.updates(_IMAGES), before.window]
+    kept = [before.frozen, after.frozen, c.shuffled]
+    return [*rates, *updates, after.epochs, *map(float, kept), *c.reached]
+
+
+def _planted(*, fault: str, scale: Scale, part: int = 15) -> list[float]:
+    found: list[float] = []
+    for c in configurations(scale):
+        one, two, updates, window, epochs, *_ = _told(c)
+        reached = list(c.reached)
+        if fault == "short":
+            updates, epochs = (max(1, math.floor(n / part)) for n in (updates, epochs))
+            window = min(window, updates)
+            reached = [math.ceil(n / part) for n in reached]
+        size = {"slow": 0.01, "untrained": 1e-30}.get(fault, 1.0)
+        kept = [fault == "frozen", fault == "frozen", fault == "shuffled"]
+        found += [size * one, size * two, updates, window, epochs]
+        found += [*map(float, kept), *reached]
+    return found
+
+
+def _trained_wrongly(*, fault: str, scale: Scale) -> list[float]:
+    return [n for c in configurations(scale) for n in _told(FAULTS[fault](c))]
+
+
+FAULTY = numeric(
+    id="mmd/tab1-faults",
+    items=("Tab1", "Prelim"),
+    uses=("mmd/tab1-settings",),
+    title="Starts with a fault planted are learnt, and trained from, as the fault says",
+    statement=(
+        r"\text{rates}/100,\ \text{updates}/15,\ \text{labels exchanged},"
+        r"\ \text{hidden layers frozen},\ \text{none}"
+    ),
+    source=ours("Section 4; the faults are ours"),
+    cases=grid(fault=tuple(FAULTS), scale=("small", "paper")),
+    predict=_planted,
+    measure=_trained_wrongly,
+    # One product or quotient is rounded: to 1.1e-16, and 0.01 itself is.
+    compare=AgreesTo(relative=1e-15),
+    must_refute=mistake("A fourteenth of the updates.", part=14),
 )

@@ -15,6 +15,7 @@ from empirical.mmd_init.pretraining import Pretrained, pretrain, pretrain_stack
 from empirical.mmd_init.recipes import Recipe
 from verify.claim import grid
 from verify.claims._descent import step
+from verify.claims._resumed import resumed
 from verify.claims._twins import closed, drawn_into, normal, sketch, stacked
 from verify.claims.mmd_init.logits import noisy, normals, seeded
 from verify.claims.mmd_init.terms import degenerate, detached, discrepancy, median
@@ -179,7 +180,12 @@ def _stacked_terms(way: str, classes: int) -> list[float]:
 
 
 def _plain_steps(
-    *, way: str, classes: int, given: bool = False, wrong: bool
+    *,
+    way: str,
+    classes: int,
+    given: bool = False,
+    after: int | None = None,
+    wrong: bool,
 ) -> list[float]:
     """Train each start by PyTorch's Adam on the definition of the loss.
 
@@ -201,18 +207,25 @@ def _told(result: Pretrained) -> list[float]:
     return [result.best, *noted.ravel().tolist(), *sketch(*kept)]
 
 
-def _stacked_steps(*, way: str, classes: int, given: bool = False) -> list[float]:
+def _stacked_steps(
+    *, way: str, classes: int, given: bool = False, after: int | None = None
+) -> list[float]:
     if given:
         return _stacked_terms(way, classes)
     network = classifier((6, 8, 7, classes))
-    results = pretrain_stack(
-        network,
-        _data(6),
-        _recipes(way, classes),
-        params=network.load(stacked(_starts(classes))),
-        generators=[seeded(0), seeded(1)],
-        on_degenerate="record",
-    )
+
+    def run(**kept: Any) -> list[Pretrained]:
+        return pretrain_stack(
+            network,
+            _data(6),
+            _recipes(way, classes),
+            params=network.load(stacked(_starts(classes))),
+            generators=[seeded(0), seeded(1)],
+            on_degenerate="record",
+            **kept,
+        )
+
+    results = run() if after is None else resumed(run, after=after)[0]
     return [number for result in results for number in _told(result)]
 
 
@@ -233,6 +246,21 @@ STEPS = closed(
     twin=_plain_steps,
     measure=_stacked_steps,
     uses=("mmd/eq14-loss", "mmd/eq22-slopes", "mmd/eq23", "mmd/gram-logits"),
+)
+
+RESUMED = closed(
+    id="mmd/eq11-resumed",
+    items=("Eq23",),
+    title="Pre-training goes on from a checkpoint as if it had not stopped",
+    statement=r"\theta_T\text{ by way of a checkpoint of }\theta_t,\ t<T",
+    where="Equation 23 and appendix D.2",
+    cases=(
+        *grid(way="explicit", classes=3, after=(2, 3)),
+        *grid(way="gram", classes=2, after=(4, 6)),
+    ),
+    twin=_plain_steps,
+    measure=_stacked_steps,
+    uses=("mmd/eq11-steps",),
 )
 
 # --- any module -------------------------------------------------------------------------

@@ -16,13 +16,14 @@ from empirical.mmd_init.binary_tasks import (
     random_tasks,
 )
 from empirical.mmd_init.classifiers import classifier
-from empirical.mmd_init.finetuning import finetune
+from empirical.mmd_init.finetuning import FineTuned, finetune
 from empirical.mmd_init.networks import from_module
-from empirical.mmd_init.random_labels import pretrain_random_labels
+from empirical.mmd_init.random_labels import RandomLabelled, pretrain_random_labels
 from empirical.mmd_init.recipes import FinetuneRecipe, Recipe
 from empirical.testbed.optimisers import Adam
 from verify.claim import grid
 from verify.claims._descent import step
+from verify.claims._resumed import resumed
 from verify.claims._twins import closed, drawn_into, normal, orders, sketch, stacked
 from verify.compare import Identical
 
@@ -78,7 +79,12 @@ def _own(seed: int) -> torch.Generator:
 
 
 def _plain_tuning(
-    *, norm: bool, frozen: bool, widths: list[int], wrong: bool
+    *,
+    norm: bool,
+    frozen: bool,
+    widths: list[int],
+    after: int | None = None,
+    wrong: bool,
 ) -> list[float]:
     """Train one network on one task after the other, and keep the best epoch.
 
@@ -138,7 +144,9 @@ def _accuracy(net: nn.Module, given: Images, classes: Tensor) -> float:
     return float((chosen == classes[given.test_labels]).double().mean())
 
 
-def _found_tuning(*, norm: bool, frozen: bool, widths: list[int]) -> list[float]:
+def _found_tuning(
+    *, norm: bool, frozen: bool, widths: list[int], after: int | None = None
+) -> list[float]:
     network = classifier(widths, batch_norm=norm)
     params, buffers = _stacked([plain(widths, run, norm=norm) for run in range(_RUNS)])
     told: dict[int, float] = {}
@@ -147,27 +155,34 @@ def _found_tuning(*, norm: bool, frozen: bool, widths: list[int]) -> list[float]
         assert steps == 3 * _EPOCHS
         told[made] = loss
 
-    done = finetune(
-        network,
-        params,
-        _images(),
-        _TASKS,
-        _SPLIT,
-        generators=[_own(k) for k in range(_RUNS * len(_TASKS))],
-        buffers=buffers,
-        recipe=FinetuneRecipe(
-            epochs=_EPOCHS,
-            rate=0.05,
-            batch=3,
-            betas=(0.8, 0.95),
-            eps=1e-3,
-            frozen=frozen,
-        ),
-        together=4,
-        recorded=True,
-        reached=[0, 3 * _EPOCHS],
-        progress=tell,
-    )
+    def run_all(progress: Any = tell, checkpoint: Any = None) -> FineTuned:
+        return finetune(
+            network,
+            params,
+            _images(),
+            _TASKS,
+            _SPLIT,
+            generators=[_own(k) for k in range(_RUNS * len(_TASKS))],
+            buffers=buffers,
+            recipe=FinetuneRecipe(
+                epochs=_EPOCHS,
+                rate=0.05,
+                batch=3,
+                betas=(0.8, 0.95),
+                eps=1e-3,
+                frozen=frozen,
+            ),
+            together=4,
+            recorded=True,
+            reached=[0, 3 * _EPOCHS],
+            progress=progress,
+            checkpoint=checkpoint,
+        )
+
+    if after is None:
+        done = run_all()
+    else:
+        done, told = resumed(run_all, after=after)
     assert done.distances is not None
     assert done.reached is not None
     found: list[float] = []
@@ -198,12 +213,18 @@ TUNING = closed(
 # --- random labels ----------------------------------------------------------------------
 
 
-def _plain_labels(*, norm: bool, frozen: bool, wrong: bool) -> list[float]:
+_WHOLE = (3, 6)
+"""Updates after which a window of three is whole."""
+
+
+def _plain_labels(
+    *, norm: bool, frozen: bool, after: int | None = None, wrong: bool
+) -> list[float]:
     """Learn random labels by PyTorch's Adam, and keep the best window.
 
     Wrong: Labels that are all of one class.
     """
-    x, found = normal(11, 5, seed=[103]), list[float]()
+    x, found, whole = normal(11, 5, seed=[103]), list[float](), list[list[float]]()
     for run in range(_RUNS):
         net, generator = plain([5, 6, 3], run, norm=norm), _own(run)
         learnt = [*net.parameters()][-2:] if frozen else [*net.parameters()]
@@ -228,21 +249,31 @@ def _plain_labels(*, norm: bool, frozen: bool, wrong: bool) -> list[float]:
                     least, at = windows[-1], len(windows)
                     kept = [p.detach().clone() for p in _state(net)]
         found += [at, *windows, *sketch(*kept)]
-    return found
+        whole.append(windows)
+    # Told once windows are whole, where it is stopped: the mean loss of the last.
+    told = [] if after is None else np.mean(whole, axis=0).tolist()
+    return [*told, *found]
 
 
-def _found_labels(*, norm: bool, frozen: bool) -> list[float]:
+def _found_labels(*, norm: bool, frozen: bool, after: int | None = None) -> list[float]:
     network = classifier([5, 6, 3], batch_norm=norm)
     params, _ = _stacked([plain([5, 6, 3], run, norm=norm) for run in range(_RUNS)])
-    done = pretrain_random_labels(
-        network,
-        params,
-        normal(11, 5, seed=[103]),
-        generators=[_own(run) for run in range(_RUNS)],
-        recipe=Recipe(steps=7, window=3, batch=4, rate=0.04, frozen=frozen),
-        optimiser=Adam(betas=(0.7, 0.9), eps=1e-6),
-    )
-    found: list[float] = []
+
+    def run_all(**kept: Any) -> RandomLabelled:
+        return pretrain_random_labels(
+            network,
+            params,
+            normal(11, 5, seed=[103]),
+            generators=[_own(run) for run in range(_RUNS)],
+            recipe=Recipe(steps=7, window=3, batch=4, rate=0.04, frozen=frozen),
+            optimiser=Adam(betas=(0.7, 0.9), eps=1e-6),
+            **kept,
+        )
+
+    done, told = run_all(), dict[int, float]()
+    if after is not None:
+        done, told = resumed(run_all, after=after)
+    found = [told[made] for made in _WHOLE if made in told]
     for run in range(_RUNS):
         kept = [p[run] for p in (*done.params, *done.buffers)]
         found += [done.best_window[run], *done.losses[run], *sketch(*kept)]
@@ -257,6 +288,29 @@ LABELS = closed(
     cases=grid(norm=(False, True), frozen=(False, True)),
     twin=_plain_labels,
     measure=_found_labels,
+)
+
+TUNING_RESUMED = closed(
+    id="mmd/prelim-resumed",
+    title="Fine-tuning goes on from a checkpoint as if it had not stopped",
+    statement=r"\theta_T\text{ by way of a checkpoint of }\theta_t,\ t<T",
+    where="Section 4, on training and evaluation",
+    # Between two epochs, and within one: of all networks or of the first four alone.
+    cases=grid(norm=True, frozen=False, widths=([5, 6, 2],), after=(3, 4, 5)),
+    twin=_plain_tuning,
+    measure=_found_tuning,
+    uses=("mmd/prelim-steps",),
+)
+
+LABELS_RESUMED = closed(
+    id="mmd/tab1-resumed",
+    title="Learning random labels goes on from a checkpoint as if it had not stopped",
+    statement=r"\theta_T\text{ by way of a checkpoint of }\theta_t,\ t<T",
+    where="Section 4, on baselines, and appendix D.2",
+    cases=grid(norm=True, frozen=False, after=(2, 3, 5)),
+    twin=_plain_labels,
+    measure=_found_labels,
+    uses=("mmd/tab1-random",),
 )
 
 # --- tasks, examples, images ------------------------------------------------------------

@@ -1,14 +1,20 @@
 """The settings of the paper's three experiments, as their captions print them."""
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import torch
+
+from empirical.randomness import torch_generator
 from empirical.square_loss.experiments import Configuration, Scale, configurations
+from empirical.square_loss.faults import FAULTS
+from empirical.square_loss.problems import Problem
 from verify.claim import grid, numeric
 from verify.claims._predictors import always, mistake
 from verify.claims.square_loss._sources import ours, quoted
-from verify.compare import Identical
+from verify.compare import AgreesTo, Identical
 
 _CAPTIONS = {
     "bn-decay": {"rate": 0.1, "weight decay": 0.01},
@@ -149,4 +155,63 @@ SAME = numeric(
     measure=partial(_shapes, "none"),
     compare=Identical(),
     must_refute=_of_convolutions,
+)
+
+
+def _as_said(
+    fault: str, rate: float, stable: float | None, epochs: int, *, part: int
+) -> list[float]:
+    """Return what a fault leaves: rates, epochs, whether hidden layers and labels stay."""
+    size = 0.01 if fault == "slow" else 1.0
+    rate = 1e-30 if fault == "untrained" else size * rate
+    left = {"short": max(1, math.floor(epochs / part)), "untrained": 1}
+    kept = [fault == "frozen", fault == "shuffled"]
+    return [rate, size * (stable or 0.0), left.get(fault, epochs), *map(float, kept)]
+
+
+def _planted(*, fault: str, scale: Scale, part: int = 15) -> list[float]:
+    found: list[float] = []
+    for c in configurations(scale):
+        how = c.recipe
+        found += _as_said(fault, how.rate, how.stable, how.epochs, part=part)
+    order = torch.randperm(12, generator=torch_generator(12, "square-loss", "labels"))
+    classes = [int(k) % 3 for k in (order if fault == "shuffled" else range(12))]
+    return [*found, *classes, float(fault == "shuffled")]
+
+
+def _trained_wrongly(*, fault: str, scale: Scale) -> list[float]:
+    found: list[float] = []
+    for wrong in map(FAULTS[fault], configurations(scale)):
+        how = wrong.recipe
+        found += [how.rate, how.stable or 0.0, how.epochs, how.frozen, wrong.shuffled]
+    x, classes = torch.zeros(12, 1), torch.arange(12) % 3
+    made = Problem(
+        inputs=x,
+        classes=classes,
+        test_inputs=x,
+        test_classes=classes,
+        source={"train_sha256": ""},
+    )
+    made = made.shuffled() if fault == "shuffled" else made
+    assert torch.equal(made.test_classes, classes)
+    said = made.source.get("shuffled", False)
+    return [*map(float, found), *made.classes.tolist(), float(said)]
+
+
+FAULTY = numeric(
+    id="sl/expA-faults",
+    items=("ExpA", "ExpB", "ExpC"),
+    uses=("sl/expA-steps",),
+    title="Experiments with a fault planted are trained wrongly in what the fault says",
+    statement=(
+        r"\text{rates}/100,\ \text{updates}/15,\ \text{labels exchanged},"
+        r"\ \text{hidden layers frozen},\ \text{none}"
+    ),
+    source=ours("Section 2; the faults are ours"),
+    cases=grid(fault=tuple(FAULTS), scale=("small", "paper")),
+    predict=_planted,
+    measure=_trained_wrongly,
+    # One product or quotient is rounded: to 1.1e-16, and 0.01 itself is.
+    compare=AgreesTo(relative=1e-15),
+    must_refute=mistake("A fourteenth of the updates.", part=14),
 )

@@ -1,6 +1,7 @@
 """Updates with the square loss, against plain PyTorch (closed claims)."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from torch.nn.utils import parametrizations, parametrize
 from empirical.square_loss.classifiers import classifier
 from empirical.square_loss.problems import Problem
 from empirical.square_loss.recipes import Recipe
-from empirical.square_loss.training import train
+from empirical.square_loss.training import Trained, train
 from verify.claim import Case
 from verify.claims._descent import step
+from verify.claims._resumed import resumed
 from verify.claims._twins import closed, drawn_into, normal, orders, sketch
 
 _RATES = (0.02, 0.045)
@@ -189,6 +191,7 @@ def _plain_steps(
     widths: list[int],
     outputs: int,
     recipe: str,
+    after: int | None = None,
     wrong: bool,
 ) -> list[float]:
     """Train each network by itself with PyTorch's own optimiser.
@@ -244,19 +247,30 @@ def _recipe(name: str) -> Recipe:
 
 
 def _stacked_steps(
-    *, family: Any, shape: str, widths: list[int], outputs: int, recipe: str
+    *,
+    family: Any,
+    shape: str,
+    widths: list[int],
+    outputs: int,
+    recipe: str,
+    after: int | None = None,
 ) -> list[float]:
     network = classifier(family, shape=_SHAPES[shape], widths=widths, outputs=outputs)
     params = stacked(network, family, shape, tuple(widths), outputs)
     x, classes = normal(8, *_SHAPES[shape], seed=[45]), _classes(outputs)
-    done = train(
-        network,
-        network.load(params),
-        _tested_on_itself(x, classes),
-        _recipe(recipe),
-        rates=_RATES,
-        generator=torch.Generator().manual_seed(70),
-    )
+
+    def run(**kept: Any) -> Trained:
+        return train(
+            network,
+            network.load(params),
+            _tested_on_itself(x, classes),
+            _recipe(recipe),
+            rates=_RATES,
+            generator=torch.Generator().manual_seed(70),
+            **kept,
+        )
+
+    done = run() if after is None else resumed(run, after=after)[0]
     at = [int(np.flatnonzero(done.epochs == epoch)[0]) for epoch in (0, 1, 2, 4)]
     found: list[float] = []
     for row in range(2):
@@ -302,6 +316,30 @@ STEPS = closed(
     uses=("sl/expA-times", "id/B1-norms"),
 )
 
+
+def _stopped() -> tuple[Case, ...]:
+    """Return cases of minibatches, stopped within an epoch or behind one, and of drops."""
+    made: list[Case] = []
+    for k, case in enumerate(_cases()):
+        batches = "batch" in RECIPES[str(case["recipe"])]
+        if batches or case["recipe"] == "drops":
+            # Of the twelve updates, or of four, before the last two of which rates drop.
+            made.append({**case, "after": 2 + k % 9 if batches else 3})
+    return tuple(made)
+
+
+RESUMED = closed(
+    id="sl/expA-resumed",
+    items=("ExpA", "ExpB", "ExpC"),
+    title="The square loss's training goes on from a checkpoint as if it had not stopped",
+    statement=r"\theta_T\text{ by way of a checkpoint of }\theta_t,\ t<T",
+    where="Captions of Figures 1, 5 and 9",
+    cases=_stopped(),
+    twin=_plain_steps,
+    measure=_stacked_steps,
+    uses=("sl/expA-steps",),
+)
+
 # --- how networks end -------------------------------------------------------------------
 
 _WAYS = ("finished", "dead", "one-class", "one-class", "diverged")
@@ -326,7 +364,7 @@ def _first_layers() -> list[Tensor]:
     return [torch.cat(each, dim=1) for each in [*kinds, kinds[0]]]
 
 
-def _plain_ends(*, wrong: bool) -> list[float]:
+def _plain_ends(*, after: int | None = None, wrong: bool) -> list[float]:
     """Say how each network ends by its losses and silent outputs.
 
     Wrong: One recorded loss too many.
@@ -361,16 +399,18 @@ _END_RATES = (0.02, 0.02, 0.02, 0.02, 60.0)
 _LAST = torch.tensor([[0.7, -0.4]], dtype=torch.float64)
 
 
-def _found_ends() -> list[float]:
+def _found_ends(*, after: int | None = None) -> list[float]:
     x, classes = _signed()
     network = classifier("none", shape=(4,), widths=(2,))
-    done = train(
+    run = partial(
+        train,
         network,
         network.load([torch.stack(_first_layers()), torch.stack([_LAST] * 5)]),
         _tested_on_itself(x, classes),
         Recipe(epochs=6, momentum=0.0, check=1),
         rates=_END_RATES,
     )
+    done = run() if after is None else resumed(run, after=after)[0]
     ends = zip(done.status, done.steps, done.diverged, strict=True)
     return [float(n) for why, steps, at in ends for n in (_WAYS.index(why), steps, at)]
 
@@ -383,7 +423,8 @@ ENDS = closed(
     ),
     statement=r"f=0\text{ on all},\quad f\approx0\text{ on a class},\quad\ell_t>10^3\ell_0",
     where="Captions of Figures 1, 5 and 9",
-    cases=({},),
+    # With a stop once the last network has diverged, too.
+    cases=({}, {"after": 4}),
     twin=_plain_ends,
     measure=_found_ends,
     uses=("sl/expA-steps",),
