@@ -11,7 +11,7 @@ import pytest
 from empirical.testbed.records import RunRecord, identity
 from verify import records
 from verify.claim import Claim, Evidence, Profile, Source
-from verify.compare import Contrast, EffectWithin
+from verify.compare import Contrast, EffectWithin, Outcome
 from verify.ledger import Entry
 from verify.paths import RUNS
 from verify.report import as_json, as_markdown, as_text, build, functions, numbers, rows
@@ -219,6 +219,11 @@ def test_a_control_that_the_verdict_implies_is_said_to_be_one() -> None:
     )
     record = run_claim(CLAIM, module=__name__)
     assert functions.tried(CLAIM, record).endswith("with a planted fault was tried")
+    (case,) = record.cases
+    spared = replace(record, cases=(replace(case, control=Outcome.UNDECIDED),))
+    assert functions.tried(CLAIM, spared) == (
+        "refuted in 0 of 1 cases; no training with a planted fault was tried"
+    )
     telling = replace(CLAIM, must_refute=a_larger_effect)
     record = run_claim(telling, module=__name__)
     assert functions.tried(telling, record) == "refuted in the only case"

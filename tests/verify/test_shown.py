@@ -48,6 +48,24 @@ def test_a_claim_on_training_says_at_which_networks_it_looks(
         assert part in text
 
 
+def test_no_label_runs_into_its_paragraph(tmp_path: Path) -> None:
+    lines = _shown(CLAIMS["dc/E10-kink"], tmp_path).splitlines()
+    (cases,) = (line for line in lines if line.startswith("  cases, certify"))
+    assert cases.startswith("  cases, certify ")
+
+
+def test_nothing_is_said_twice_of_a_function(tmp_path: Path) -> None:
+    text = _flat(_shown(CLAIMS["dc/E7-as-read"], tmp_path))
+    assert text.count("A sum over coefficients that has converged") == 1
+    # Where the value stands, not where it is wrapped.
+    assert "A sum over coefficients that has converged (verify/claims/deep_cond" in text
+
+
+def test_a_source_ends_in_one_full_stop(tmp_path: Path) -> None:
+    shown = (_flat(_shown(claim, tmp_path)) for claim in CLAIMS.values())
+    assert [text.split()[0] for text in shown if "al.. " in text] == []
+
+
 def test_a_function_without_a_name_is_told_by_its_module(tmp_path: Path) -> None:
     searched = next(
         c

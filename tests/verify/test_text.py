@@ -153,6 +153,7 @@ def test_limits_of_an_effect_are_shown_as_such(limits: Any, shown: str) -> None:
         (-12.3456, 0.5, "−12.3 ± 0.5"),
         (1.0, 0.0, "1 ± 0"),
         (1234.5, 77.0, "1.23e+03 ± 7.7e+01"),
+        (6.56e-30, 8.5e-32, "6.56e−30 ± 8.5e−32"),
     ],
 )
 def test_digits_follow_the_standard_error(
@@ -167,6 +168,7 @@ def test_digits_follow_the_standard_error(
     [
         (1.0 / 3.0, "0.333333"),
         (12, "12"),
+        (-1, "−1"),
         (-0.5, "−0.5"),
         (True, "True"),
         ("1/3", "0.333333"),
@@ -192,6 +194,19 @@ def test_values_are_shown_short(measured: Any, shown: str) -> None:
 )
 def test_gaps_have_their_unit(gap: float, unit: str, shown: str) -> None:
     assert numbers.gap_of(_case(1.0, gap=gap, unit=unit)) == shown
+
+
+def test_of_sides_that_must_be_equal_the_entry_that_differs_is_shown() -> None:
+    case = _case([[True, True], [False, 1]], unit="exact")
+    case = replace(case, predicted=[[True, False], [False, 0]])
+    assert (numbers.predicted_of(case), numbers.measured_of(case)) == ("False", "True")
+
+
+def test_an_arm_alone_is_not_said_to_be_against_another() -> None:
+    alone = {"treated": [0.5, 0.7], "baseline": [0.0, 0.0]}
+    assert numbers.measured_of(_case(alone)) == "0.6"
+    both = alone | {"baseline": [0.0, 0.2]}
+    assert numbers.measured_of(_case(both)) == "0.6 against 0.1"
 
 
 def test_what_a_check_resolves_has_the_unit_of_its_gap() -> None:

@@ -46,7 +46,11 @@ def tried(claim: Claim, record: Record) -> str:
         )
     telling = cases == len(record.cases)
     found = f"refuted in {_share(did, cases)}{'' if telling else ' that say something'}"
-    return f"{found}, {_elsewhere(claim)}" if implied(claim, record) else found
+    if not implied(claim, record):
+        return found
+    if did == cases:
+        found += ", as the verdict implies: its limits and the claim's are disjoint"
+    return f"{found}; {_planted(claim)}"
 
 
 def implied(claim: Claim, record: Record) -> bool:
@@ -65,14 +69,13 @@ def _disjoint(mine: Sequence[float | None], other: Sequence[float | None]) -> bo
     return above or (least is not None and high is not None and high <= least)
 
 
-def _elsewhere(claim: Claim) -> str:
-    """Say that a verdict implies its control's, and what tells in its place."""
-    words = "as the verdict implies: its limits and the claim's are disjoint"
+def _planted(claim: Claim) -> str:
+    """Say what came of networks that were trained wrongly."""
     planted = Counter(calibrated.faults(claim.id).values())
     if not planted:
-        return f"{words}; no training with a planted fault was tried"
+        return "no training with a planted fault was tried"
     told = ", ".join(f"{outcome} {count}" for outcome, count in sorted(planted.items()))
-    return f"{words}; of {planted.total()} trainings with a planted fault: {told}"
+    return f"of {planted.total()} trainings with a planted fault: {told}"
 
 
 def _share(part: int, whole: int) -> str:
@@ -101,6 +104,8 @@ def places(claim: Claim) -> dict[str, str]:
         limited = _limits(function)
         if limited is not None:
             words = f"an effect of {numbers.between(limited)} {unit(claim)}".rstrip()
+        if limited is not None or _is_always(plain):
+            # Values of the claim itself.
             place, line = _home(claim), 0
         found[name] = f"{words} ({place}{f':{line}' if line else ''})"
     return found
@@ -156,11 +161,15 @@ def _called(function: Callable[..., Any]) -> str:
     plain = _plain(function)
     names = getattr(plain, "__qualname__", type(plain).__qualname__).split(".")
     outer, inner = names[0], names[-1]
-    if outer == always.__name__ and plain.__doc__:
+    if _is_always(plain) and plain.__doc__:
         return plain.__doc__.rstrip(".")
     if inner == "<lambda>":
         inner = f"an unnamed function of {plain.__module__}"
     return f"{inner}, made by {outer}" if "<locals>" in names else inner
+
+
+def _is_always(plain: Any) -> bool:
+    return getattr(plain, "__qualname__", "").startswith(f"{always.__name__}.")
 
 
 def _limits(function: Callable[..., Any]) -> tuple[Any, ...] | None:

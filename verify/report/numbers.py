@@ -84,8 +84,10 @@ def measured_of(of: "Row | CaseRecord | None", digits: int = 6) -> str:
         return f"{_to_error(mean, stderr)} ± {_rounded(stderr)}"
     if "treated" in measured:
         arms = (flatten(measured[name]) for name in ("treated", "baseline"))
-        each = (sum(map(records.number, arm)) / len(arm) for arm in arms)
-        return " against ".join(_short(mean, 3) for mean in each)
+        each = [sum(map(records.number, arm)) / len(arm) for arm in arms]
+        # One arm alone is compared with zeros, at which no network was measured.
+        alone = not any(flatten(measured["baseline"]))
+        return " against ".join(_short(mean, 3) for mean in each[: 1 if alone else 2])
     if "lower" in measured:
         low, high = _short(measured["lower"], digits), _short(measured["upper"], digits)
         return low if low == high else f"[{low}, {high}]"
@@ -138,7 +140,14 @@ def worst_entry(value: Any, case: CaseRecord) -> Any:
     flat = flatten(cast("list[Any]", value))
     if not flat:
         return flat
-    return flat[case.worst] if case.worst < len(flat) else flat[0]
+    worst = _first_other(case) if case.unit == "exact" else case.worst
+    return flat[worst] if worst < len(flat) else flat[0]
+
+
+def _first_other(case: CaseRecord) -> int:
+    """Return where two sides that must be equal first are not, or 0."""
+    sides = zip(flatten(case.predicted), flatten(case.measured), strict=False)
+    return next((at for at, (one, other) in enumerate(sides) if one != other), 0)
 
 
 def flatten(value: Any) -> list[Any]:
@@ -178,7 +187,7 @@ def _short(value: Any, digits: int) -> str:
         text = value if isinstance(value, str) else json.dumps(value)
         return text if len(text) <= 24 else text[:23] + "…"
     if isinstance(value, int) and abs(value) < 10**digits:
-        return str(value)
+        return str(value).replace("-", "−")
     return f"{number:.{digits}g}".replace("-", "−")
 
 
@@ -187,7 +196,9 @@ def _rounded(stderr: float) -> str:
     if not math.isfinite(stderr) or stderr <= 0.0:
         return small(stderr)
     places = _places(stderr)
-    return f"{stderr:.{places}f}" if -1 < places < 7 else f"{stderr:.1e}"
+    if -1 < places < 7:
+        return f"{stderr:.{places}f}"
+    return f"{stderr:.1e}".replace("-", "−")
 
 
 def _places(stderr: float) -> int:

@@ -17,7 +17,7 @@ from verify.report.text import reasons
 if TYPE_CHECKING:
     from verify.trained import Run
 
-_LABEL = 13
+_LABEL = 15
 """Columns of what stands in front of a paragraph."""
 _MOST = 8
 """So many values, or names of runs, are listed; of more, the first of them."""
@@ -54,7 +54,8 @@ def _paragraphs(row: Row, root: Path) -> Iterator[tuple[str, str]]:
     source = claim.source
     yield "statement", formula(claim.statement)
     yield "assuming", "; ".join(claim.assumptions)
-    yield "source", f"{references.full_citation(source.key)} {source.where}."
+    where = source.where.rstrip(".")
+    yield "source", f"{references.full_citation(source.key)} {where}."
     yield "wording", f"{claim.reading.value}: {claim.reading.meaning}"
     yield "items", ", ".join(claim.items)
     yield "rests on", ", ".join(claim.uses)
@@ -70,7 +71,8 @@ def _paragraphs(row: Row, root: Path) -> Iterator[tuple[str, str]]:
     control = places["must_refute" if caught != "corrected" else "must_hold"]
     for label, name in (("predicted by", "predict"), ("measured by", "measure")):
         said = functions.purpose(getattr(claim, name))
-        yield label, f"{places[name]}{said and f': {said}'}"
+        place = places[name]
+        yield label, place if _repeats(place, said) else f"{place}: {said}"
     for profile in _PROFILES:
         if _own(claim, profile):
             cases = claim.cases_for(profile)
@@ -80,13 +82,21 @@ def _paragraphs(row: Row, root: Path) -> Iterator[tuple[str, str]]:
         tried = f"up to {claim.max_examples} more cases, from {places['examples']}"
         yield "searched", tried
     yield "refuted if", claim.compare.criterion()
-    yield caught.removeprefix("would have "), f"{words}: {control}"
+    yield (
+        caught.removeprefix("would have "),
+        control if _repeats(control, words) else f"{words}: {control}",
+    )
     for profile in _PROFILES:
         if _own(claim, profile):
             yield f"cost, {profile.value}", _cost(claim, profile, root)
     yield from _outcomes(row)
     yield "redrawn", ", ".join(calibrated.redrawn(claim.id))
     yield "run it", functions.again(claim)
+
+
+def _repeats(place: str, words: str) -> bool:
+    """Whether what is said of a function's place starts with these words, or none."""
+    return place.casefold().startswith(words.casefold())
 
 
 def _own(claim: Claim, profile: Profile) -> bool:

@@ -183,7 +183,9 @@ def _observed(row: Row) -> str:
     unit = functions.unit(row.claim)
     effect = numbers.effect_of(row, unit)
     measured = numbers.measured_of(row, 12)
-    return f"{effect}: {measured}" if effect else measured
+    # Of one arm alone the effect is its mean.
+    told = not effect or " against " in measured
+    return ": ".join(filter(None, (effect, measured if told else "")))
 
 
 def _evidence_table(rows: Sequence[Row], *, width: int) -> Table:
