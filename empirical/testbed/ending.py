@@ -166,6 +166,10 @@ def draw(ending: Ending, path: Path) -> None:
         ax.set_yscale("log")
     if ending.log_x:
         ax.set_xscale("log")
+        # Widths that were measured, not powers of ten.
+        measured = sorted({float(x) for curve in ending.curves for x in curve.x})
+        ax.set_xticks(measured, [f"{x:g}" for x in measured])
+        ax.set_xticks([], minor=True)
     else:
         # Epochs and updates are counted.
         ax.xaxis.get_major_locator().set_params(integer=True)

@@ -321,3 +321,4 @@ def test_a_figure_without_curves_says_so(drawn):
 def test_a_power_law_is_drawn_as_a_straight_line(drawn):
     ax = drawn(log=True, log_x=True)
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "3"]
