@@ -183,7 +183,7 @@ PAPERS: tuple[Paper, ...] = (
         finding=(
             "Depth conditions both kernels as stated, and the tangent kernel twice"
             " as fast as the theorem says. But random networks of fixed width keep"
-            " a floor of correlation, and lengths diverge under NormReLU with a"
+            " a floor of correlation, and long inputs diverge under NormReLU with a"
             " kink above -0.3767."
         ),
     ),

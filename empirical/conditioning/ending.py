@@ -39,6 +39,12 @@ def _depth(result: Result, settings: Mapping[str, Any]) -> Ending:
             said.append(f"The condition number of the {words} is {_ends(shown)}.")
             if len(depths) > 1:
                 said.append(_conditioned(np.median(each, axis=0)))
+    if len(depths) > 1:
+        said.append(
+            "At infinite width depth brings condition numbers to 1 if the activation is"
+            " not linear (the paper's Corollaries 3.3 and 3.5): larger `--depths` and"
+            " `--width` come nearer."
+        )
     return _ending(said, curves, x="depth", y="condition number", log=True)
 
 
@@ -62,11 +68,12 @@ def _width(result: Result, settings: Mapping[str, Any]) -> Ending:
             said.append(f"An entry of the {words} deviates {_ends(shown)}.")
             if len(widths) > 1 and typical.min() > 0.0:
                 slope = np.polyfit(np.log(widths), np.log(typical), 1)[0]
-                said.append(
-                    f"It goes like width^{slope:.2f}; the law of large numbers says"
-                    " width^-0.5, by which kernels come to those of infinite width, of"
-                    " which the paper's theorems speak."
-                )
+                said.append(f"It goes like width^{slope:.2f}.")
+    if len(widths) > 1:
+        said.append(
+            "The law of large numbers says width^-0.5, by which kernels come to those of"
+            " infinite width, of which the paper's theorems speak."
+        )
     y = "standard deviation of an entry"
     # A power of the width is a straight line.
     return _ending(said, curves, x="width", y=y, log=True, log_x=True)
@@ -100,16 +107,8 @@ def _conditioned(medians: Array) -> str:
     """Say whether depth has conditioned a kernel, as the paper proves of wide ones."""
     first, last = float(medians[0]), float(medians[-1])
     if last < first:
-        return (
-            f"Depth conditions it: by the median, a factor {first / last:.3g} less. At"
-            " infinite width the paper's Corollaries 3.3 and 3.5 bring it to 1; what is"
-            " left is due to the finite width."
-        )
-    return (
-        "Depth has not conditioned it, although it does at infinite width (the paper's"
-        " Corollaries 3.3 and 3.5) if the activation is not linear: a larger `--width`"
-        " shows it."
-    )
+        return f"Depth conditions it: by the median, a factor {first / last:.3g} less."
+    return "Depth has not conditioned it."
 
 
 def _lengths_mean(squared: Array, cosines: Array) -> str:

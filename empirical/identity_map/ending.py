@@ -1,10 +1,12 @@
 """What is said of networks that were trained to copy images, and their figure."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from empirical.identity_map.shown import panels
-from empirical.testbed.ending import Curve, Ending, Panel, ended, spread
-from empirical.testbed.records import RunRecord
+from empirical.testbed.ending import Curve, Ending, Panel, ended, listed, spread
+from empirical.testbed.records import Draw, RunRecord
 
 BESIDE = 8
 """So many pictures stand beside the loss curve."""
@@ -19,7 +21,8 @@ def ending(record: RunRecord) -> Ending:
     network, count = configuration["network"], len(record.draws)
     labels = configuration["labels"][0]
     images = f"{configuration['data']} image{'s' if len(labels) > 1 else ''}"
-    copied = f"{len(labels)} {images} of class {', '.join(map(str, labels))}"
+    classes = f"class{'es' if len(labels) > 1 else ''} {listed(labels)}"
+    copied = f"{len(labels)} {images} of {classes}"
     if configuration.get("image"):
         copied = f"the picture {configuration['image']}"
     if configuration["examples"] is not None:
@@ -42,7 +45,7 @@ def ending(record: RunRecord) -> Ending:
         said.append(f"{ended(record)}: try a smaller `--rate`.")
     times = record.series("times")
     curves = [
-        Curve(f"seed {draw.seed}", times[: len(losses)], losses)
+        Curve(_name(draw, configuration), times[: len(losses)], losses)
         for draw in draws.having("losses")
         for losses in (draw.series("losses"),)
     ]
@@ -54,6 +57,13 @@ def ending(record: RunRecord) -> Ending:
         log=True,
         panels=_panels(record),
     )
+
+
+def _name(draw: Draw, configuration: Mapping[str, Any]) -> str:
+    """Return by what a network differs from the others: its seed, and its scheme."""
+    seed = f"seed {draw.seed}"
+    several = len(configuration["schemes"]) > 1
+    return f"{draw.keys['scheme']}, {seed}" if several else seed
 
 
 def _panels(record: RunRecord) -> tuple[Panel, ...]:
@@ -70,15 +80,17 @@ def _meaning(record: RunRecord) -> list[str]:
         return []
     same = float(done.series("curve/identity").mean())
     fixed = float(done.series("curve/constant").mean())
+    alone = len(record.configuration["labels"][0]) == 1
+    image = "the training image" if alone else "the first training image"
     if abs(same - fixed) < NEAR:
         nearer = "between the identity and the constant"
     elif same > fixed:
         nearer = "nearer to the identity: what was learnt is to copy"
     else:
-        nearer = "nearer to the constant: what was learnt is the training image"
+        nearer = f"nearer to the constant: what was learnt is {image}"
     return [
         (
             f"On images that it has not seen the output correlates {same:.2f} with the"
-            f" input and {fixed:.2f} with the training image, {nearer}."
+            f" input and {fixed:.2f} with {image}, {nearer}."
         )
     ]

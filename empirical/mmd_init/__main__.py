@@ -286,7 +286,9 @@ def _ending(found: "Pretrained", widths: Sequence[int]) -> Ending:
             f" predict one class. {advice}"
         )
     curves = [
-        Curve(name, steps, v) for name, v in history.items() if np.isfinite(v).any()
+        Curve("share of one class" if name == "constant" else name, steps, v)
+        for name, v in history.items()
+        if np.isfinite(v).any()
     ]
     return Ending(said=tuple(said), curves=tuple(curves), x="update", y="loss, terms")
 

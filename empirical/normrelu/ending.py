@@ -61,7 +61,7 @@ def ending(record: RunRecord) -> Ending:
             largest = "no network diverged at any rate that was tried"
         said.append(
             f"{ended(record)}, with {100 * train[:, -1].mean():.0f} % of the images right"
-            f" and {100 * test[:, -1].mean():.0f} % of those it had not seen; {largest}."
+            f" and {100 * test[:, -1].mean():.0f} % of those they had not seen; {largest}."
         )
         fast = epochs_to(train, FITTED)
         if np.isfinite(fast).all():

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from empirical.testbed.ending import Curve, Ending, counted, ended, spread
+from empirical.testbed.ending import Curve, Ending, counted, ended, listed, spread
 from empirical.testbed.records import RunRecord
 
 
@@ -10,7 +10,7 @@ def ending(record: RunRecord) -> Ending:
     """Say how large the networks have grown, and where their equilibrium is."""
     configuration, network = record.configuration, record.configuration["network"]
     widths = "-".join(map(str, network["widths"]))
-    labels = " and ".join(map(str, configuration["labels"]))
+    labels = listed(configuration["labels"])
     scales = ", ".join(f"{scale:g}" for scale in configuration["scales"])
     said = [
         (

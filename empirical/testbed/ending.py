@@ -166,9 +166,15 @@ def draw(ending: Ending, path: Path) -> None:
         ax.set_yscale("log")
     if ending.log_x:
         ax.set_xscale("log")
+        # Widths that were measured, not powers of ten.
+        measured = sorted({float(x) for curve in ending.curves for x in curve.x})
+        ax.set_xticks(measured, [f"{x:g}" for x in measured])
+        ax.set_xticks([], minor=True)
     else:
         # Epochs and updates are counted.
         ax.xaxis.get_major_locator().set_params(integer=True)
+    if not ending.curves:
+        ax.text(0.5, 0.5, "nothing to draw", transform=ax.transAxes, ha="center")
     if len(ending.curves) > 1:
         ax.legend(frameon=False, fontsize="small")
     save_figure(figure, path)
@@ -226,6 +232,18 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def listed(words: Sequence[object]) -> str:
+    """Return several things in words.
+
+    Examples
+    --------
+    >>> listed([3]), listed([3, 8]), listed([1, 2, 3])
+    ('3', '3 and 8', '1, 2 and 3')
+    """
+    *others, last = map(str, words)
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def ended(record: RunRecord, noun: str = "network") -> str:
     """Say how the replicates of a record ended.
 
@@ -240,7 +258,7 @@ def ended(record: RunRecord, noun: str = "network") -> str:
     status = record.draws.status
     kinds = list(dict.fromkeys(status))
     if len(kinds) == 1:
-        each = f"The {noun}" if len(status) == 1 else f"All {len(status)} {noun}s"
-        return f"{each} {kinds[0]}"
+        each = {1: f"The {noun}", 2: f"Both {noun}s"}
+        return f"{each.get(len(status), f'All {len(status)} {noun}s')} {kinds[0]}"
     counts = " and ".join(f"{status.count(kind)} {kind}" for kind in kinds)
     return f"Of {len(status)} {noun}s {counts}"

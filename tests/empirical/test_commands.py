@@ -290,7 +290,8 @@ def drawn(monkeypatch):
         curves = tuple(
             ending.Curve(n, [1, 2, 3], [0.1, 0.5, 0.9], errors) for n in "abc"
         )
-        made = ending.Ending(said=(), curves=curves, x="epoch", y="share", **options)
+        given = {"curves": curves} | options
+        made = ending.Ending(said=(), x="epoch", y="share", **given)
         ending.draw(made, Path("a.svg"))
         return kept[-1].axes[0]
 
@@ -312,6 +313,12 @@ def test_errors_of_a_figure_are_named(drawn):
     assert drawn([0.1] * 3, error="deviation").get_ylabel() == "share ± deviation"
 
 
+def test_a_figure_without_curves_says_so(drawn):
+    assert [text.get_text() for text in drawn(curves=()).texts] == ["nothing to draw"]
+    assert not drawn().texts
+
+
 def test_a_power_law_is_drawn_as_a_straight_line(drawn):
     ax = drawn(log=True, log_x=True)
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "3"]

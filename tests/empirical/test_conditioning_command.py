@@ -256,6 +256,14 @@ class TestCommand:
         shown = " ".join(capsys.readouterr().out.split())
         assert "It goes like width^2" in shown
 
+    def test_what_both_kernels_do_at_infinite_width_is_said_once(self, capsys):
+        argv = ["depth", "--n", "4", "--depths", "0", "2", "--width", "64", "--tangent"]
+        assert command.main([*argv, "--draws", "2", "--device", "cpu"]) == 0
+        shown = " ".join(capsys.readouterr().out.split())
+        assert shown.count("At infinite width depth brings condition") == 1
+        # After two layers the width alone does not decide.
+        assert "due to the finite width" not in shown
+
     def test_help_runs_as_a_module(self):
         done = subprocess.run(
             [sys.executable, "-m", "empirical.conditioning", "--help"],

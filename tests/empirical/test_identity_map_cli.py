@@ -252,7 +252,7 @@ class TestCommand:
         assert command.main([*argv, "--output", str(path)]) == 0
         assert json.loads(path.read_text())["draws"] == shown["draws"]
         said = " ".join(capsys.readouterr().out.split())
-        assert "All 2 networks finished" in said
+        assert "Both networks finished" in said
         assert f"The record is in {path}." in said
 
     def test_a_figure_and_no_record(self, capsys, tmp_path):
@@ -267,6 +267,17 @@ class TestCommand:
         said = " ".join(capsys.readouterr().out.split())
         assert "No record is kept" in said
         assert f"The figure is in {path}." in said
+
+    def test_curves_of_a_figure_name_what_differs(self, capsys, tmp_path):
+        path = tmp_path / "losses.svg"
+        argv = ["train", *QUICK, "--steps", "5", "--figure", str(path), "--labels", "7"]
+        assert command.main([*argv, "1", "--schemes", "framework", "orthogonal"]) == 0
+        drawn = path.read_text()
+        assert "<!-- framework, seed 0 -->" in drawn
+        assert "<!-- orthogonal, seed 0 -->" in drawn
+        said = " ".join(capsys.readouterr().out.split())
+        assert "to reproduce 2 mnist images of classes 7 and 1." in said
+        assert " with the first training image, " in said
 
     def test_panels_are_what_is_given_and_made(self, tmp_path):
         path, out = tmp_path / "x.png", tmp_path / "r.json"

@@ -242,6 +242,11 @@ def test_cards_say_in_words_which_mistake_would_have_been_caught() -> None:
     assert [name for name, said in words.items() if name_of_code.search(said)] == []
 
 
+def test_of_what_is_false_every_claim_says_why() -> None:
+    false = [c for c in ledger.load() if c.expected is Outcome.REFUTED]
+    assert [claim.id for claim in false if not claim.finding] == []
+
+
 def test_a_control_speaks_of_its_mistake_alone() -> None:
     def twin(*, wrong: bool) -> float:
         """Return the sum.

@@ -16,6 +16,7 @@ from verify.ledger import Entry
 from verify.paths import RUNS
 from verify.report import as_json, as_markdown, as_text, build, functions, numbers, rows
 from verify.report.html import as_html
+from verify.report.text import reasons
 from verify.run import run_claim
 
 TREATED = {"small": (1.0, 1.1, 1.2), "full": (2.0, 2.1, 2.2)}
@@ -194,6 +195,23 @@ def test_older_code_is_said_and_other_cases_are_nothing(tmp_path: Path) -> None:
     (row,) = build([replace(FULL, claim=other)], tmp_path / "quick")
     assert row.verdict == "not run"
     assert "must follow from the claim" in row.remark
+
+
+def alone(*, scale: str) -> Contrast:
+    return Contrast.alone(TREATED[scale])
+
+
+def test_a_card_of_one_arm_has_no_difference_and_no_rival(tmp_path: Path) -> None:
+    claim = replace(CLAIM, measure=alone, compare=EffectWithin(unit="points"))
+    written(claim, Profile.QUICK, tmp_path)
+    (row,) = build([replace(ENTRY, claim=claim)], tmp_path / "quick")
+    page = as_html([row], whole=False)
+    assert "<dt>measured<dd>1.10 [" in page
+    assert "] points" in page
+    assert "<dt>difference" not in page
+    assert " against " not in page
+    assert "observed 1.10 [" in (said := " ".join(reasons(row)))
+    assert ": 1.1" not in said
 
 
 def test_it_is_not_run_in_a_profile_without_cases() -> None:

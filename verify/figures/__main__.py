@@ -157,7 +157,9 @@ def _parser() -> argparse.ArgumentParser:
         default=Profile.QUICK.value,
         help="profile of the records (default: quick)",
     )
-    text = "folder of the drawings"
+    text = (
+        "folder of the drawings; papers need one each, as their figures' numbers meet"
+    )
     parser.add_argument("--out", type=Path, metavar="DIR", required=True, help=text)
     text = f"of {', '.join(PAPERS)}: figures of these numbers alone"
     parser.add_argument("--only", type=int, nargs="+", metavar="NUMBER", help=text)

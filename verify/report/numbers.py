@@ -54,6 +54,13 @@ def effect_of(of: "Row | CaseRecord | None", unit: str = "") -> str:
     return f"{mean}{interval} {unit}".rstrip()
 
 
+def is_alone(of: "Row | CaseRecord | None") -> bool:
+    """Whether an arm of networks is compared with zeros, which no network has given."""
+    case = _case(of)
+    arms = as_fields(case.measured) if case is not None else {}
+    return "baseline" in arms and not any(flatten(arms["baseline"]))
+
+
 def between(
     limits: Sequence[float | None],
     digits: int = 3,
@@ -85,9 +92,7 @@ def measured_of(of: "Row | CaseRecord | None", digits: int = 6) -> str:
     if "treated" in measured:
         arms = (flatten(measured[name]) for name in ("treated", "baseline"))
         each = [sum(map(records.number, arm)) / len(arm) for arm in arms]
-        # One arm alone is compared with zeros, at which no network was measured.
-        alone = not any(flatten(measured["baseline"]))
-        return " against ".join(_short(mean, 3) for mean in each[: 1 if alone else 2])
+        return " against ".join(_short(m, 3) for m in each[: 1 if is_alone(of) else 2])
     if "lower" in measured:
         low, high = _short(measured["lower"], digits), _short(measured["upper"], digits)
         return low if low == high else f"[{low}, {high}]"

@@ -184,8 +184,9 @@ def _observed(row: Row) -> str:
     effect = numbers.effect_of(row, unit)
     measured = numbers.measured_of(row, 12)
     # Of one arm alone the effect is its mean.
-    told = not effect or " against " in measured
-    return ": ".join(filter(None, (effect, measured if told else "")))
+    if not effect or numbers.is_alone(row):
+        return effect or measured
+    return f"{effect}: {measured}"
 
 
 def _evidence_table(rows: Sequence[Row], *, width: int) -> Table:

@@ -504,9 +504,9 @@ COR_39 = numeric(
     uses=("dc/thm3.8", "dc/cor3.5-values"),
     version=2,
     finding=(
-        "Loose at every n: kappa - 1 = n t/(1 - t) with t = 1/16 in the best case (mu"
-        " = 1, equal correlations of 1/2, two layers), and the bound has n. As mu goes"
-        " to zero the factor is 72. dc/cor3.9-maximum is attained."
+        "Loose at every n: in the best case (mu = 1, equal correlations of 1/2, two"
+        " layers) kappa - 1 is n t/(1 - t) with t = 1/16, a fifteenth of the n that the"
+        " bound allows. As mu goes to zero it is a 72nd. dc/cor3.9-maximum is attained."
     ),
 )
 

@@ -116,7 +116,7 @@ MOST = _effect(
     axes=CELLS,
     uses=("mmd/tab1",),
     finding=(
-        "In the paper's network it does in every cell. In narrow networks, with the fewest"
+        "In the paper's network they are in every cell. In narrow networks, with the fewest"
         " labels from Xavier's starts, eight do not decide."
     ),
 )

@@ -209,8 +209,8 @@ FEW_DEAD = _trained(
     uses=("mmd/dead",),
     finding=(
         "In narrow networks eight starts lie on both sides of the limit. In the paper's"
-        " network a third of the second layer's units is dead, with the detachment loss and"
-        " without it, where it prints few, and a fifth without it."
+        " network a third of the second layer's units are dead with the detachment loss"
+        " and without it; the table has few with it, and a fifth without."
     ),
 )
 
@@ -227,8 +227,8 @@ NOISE = _trained(
     measure=_constant_at,
     **unmet((0.0, None), (None, 0.0)),
     finding=(
-        "In narrow networks, which do not have the small shares of Table 3 either"
-        " (mmd/tab3-fifth): at the smaller noise degenerate models become fewer with the"
+        "Tried in narrow networks, which do not have the small shares of Table 3 either"
+        " (mmd/tab3-fifth). At the smaller noise degenerate models become fewer with the"
         " weight of the degeneracy loss, at the larger they hardly do, so that less than a"
         " third is certain at the largest weight alone."
     ),

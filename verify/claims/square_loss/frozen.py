@@ -598,4 +598,9 @@ EQ_5_EVERYWHERE = numeric(
     must_hold=_predict_chain,
     expected=Outcome.REFUTED,
     uses=("sl/eq5", "sl/eq5b"),
+    finding=(
+        "The paper derives the equation for layers of norm one, with decay on their scale"
+        " alone, and does not claim it here. Where each layer decays, the equilibrium"
+        " depends on how many there are: sl/eq5b."
+    ),
 )

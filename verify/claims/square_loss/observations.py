@@ -334,8 +334,9 @@ ERR_6 = numeric(
     finding=(
         "For (1, 0, 0), (0.6, 0.8, 0), (0.85, 0.5, 0.166) the minimum-norm"
         " interpolator has margin 0.787, and the largest margin is 0.894: the third"
-        " point need not be met exactly. Smallest norm and largest margin agree only"
-        " among interpolators (sl/obs2a)."
+        ' point need not be met exactly. If "all such minimizers" are those of zero'
+        " loss, the observation is true: among interpolators smallest norm and largest"
+        " margin agree (sl/obs2a)."
     ),
 )
 

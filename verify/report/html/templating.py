@@ -52,12 +52,12 @@ def templates() -> Environment:
         "control": _control,
         "dressed": markup.text,
         "formula": markup.formula,
-        "effect": lambda row: numbers.effect_of(row, functions.unit(row.claim)),
+        "effect": lambda row: "" if numbers.is_alone(row) else _effect(row),
         "gap": numbers.gap_of,
         "kind": lambda row: row.kind,
         "link": lambda row: f"#{markup.anchor(row.claim.id)}",
         "local": _local,
-        "measured": numbers.measured_of,
+        "measured": _measured,
         "own_paper": _own_paper,
         "predicted": numbers.predicted_of,
         "reason": _reason,
@@ -70,6 +70,16 @@ def templates() -> Environment:
     }
     environment.filters.update(filters)
     return environment
+
+
+def _effect(of: Row | CaseRecord) -> str:
+    unit = "" if isinstance(of, CaseRecord) else functions.unit(of.claim)
+    return numbers.effect_of(of, unit)
+
+
+def _measured(of: Row | CaseRecord) -> str:
+    """Return what was measured, of an arm alone with its interval."""
+    return _effect(of) if numbers.is_alone(of) else numbers.measured_of(of)
 
 
 def _reason(row: Row) -> str:
