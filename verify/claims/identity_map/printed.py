@@ -49,6 +49,28 @@ DEPTHS = numeric(
 )
 
 
+def _outside(*, scale: Scale) -> list[int]:
+    """Return depths of convolutional networks that Table 1 does not list."""
+    every = configurations(scale)
+    depths = {c.network.layers for c in every if c.name.startswith(("cnn-", "biased-"))}
+    return sorted(depths - set(_TABLE["cnn"]))
+
+
+SMALLER = numeric(
+    id="id/tab1-smaller",
+    items=("Tab1", "Fig3"),
+    uses=("id/tab1-depths",),
+    title="Below the paper's scale, convolutional networks have depths that Table 1 lists",
+    statement=r"\text{layers}\subset\text{layers of Table 1}",
+    source=ours("Table 1; the configurations are ours"),
+    cases=grid(scale=("small", "full")),
+    predict=always(list[int]()),
+    measure=_outside,
+    compare=Identical(),
+    must_refute=always([20], "The deepest counted as if it were not listed."),
+)
+
+
 def _printed_shape(*, figure: int) -> list[int]:
     colour = figure in (42, 43)
     wide = {2: [2048], 3: [128]}.get(figure, [128, 3072])
@@ -177,6 +199,8 @@ def _planted(*, fault: str, scale: Scale, part: int = 15) -> list[float]:
             steps, waits, drops = 1, [False, False], 0
         what = _OF["top"] if fault == "frozen" else what
         found += [factor, steps, limit, what, drops, *map(float, waits)]
+        # Of a release ten times as many updates wait, where no limit is given.
+        found.append(11 * steps if waits[0] else steps)
     return found
 
 
@@ -187,6 +211,7 @@ def _trained_wrongly(*, fault: str, scale: Scale) -> list[float]:
         found += [factor, how.steps, how.limit or 0, _OF[how.trained]]
         waits = [how.release is not None, how.rescale]
         found += [len(how.schedule), *map(float, waits)]
+        found.append(replace(how, limit=None).longest)
     return found
 
 

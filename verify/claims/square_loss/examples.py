@@ -102,7 +102,7 @@ TIMES = closed(
     title="Recording times are evenly spaced in the logarithm of time, and few",
     statement=r"t_k=[10^{k/m}],\qquad\#\le\max(8,T/40)",
     where="Captions of Figures 1, 5 and 9",
-    cases=grid(epochs=(7, 100, 330, 999, 6000)),
+    cases=grid(epochs=(7, 100, 330, 400, 999, 6000)),
     compare=Identical(),
     twin=_plain_times,
     measure=_found_times,

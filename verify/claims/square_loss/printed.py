@@ -80,6 +80,9 @@ SETTINGS = numeric(
 
 def _printed_ends(*, experiment: str, scale: Scale) -> list[float]:
     del scale
+    if experiment.startswith("classes"):
+        # Of several classes, at the norm between.
+        return [_NORMS["bn-decay"][1]] * 2
     norms = _NORMS[experiment]
     return [norms[0], norms[-1]]
 
@@ -96,7 +99,10 @@ NORMS = numeric(
     title="At every scale, normalised networks start as small and as large as printed",
     statement=r"0.1 \le \lVert W_k \rVert_F \le 5",
     source=quoted("Captions of Figures 2 and 6"),
-    cases=grid(experiment=("bn-decay", "bn-conv"), scale=("small", "full", "paper")),
+    cases=grid(
+        experiment=("bn-decay", "bn-conv", "classes", "classes-entropy"),
+        scale=("small", "full", "paper"),
+    ),
     predict=_printed_ends,
     measure=_configured_ends,
     compare=Identical(),
