@@ -69,6 +69,7 @@ SETTINGS = numeric(
         then=lambda said: said | {"models": said["models"] | {"perturbations": 128}},
     ),
     uses=("mmd/eq11-steps",),
+    version=2,
 )
 
 
