@@ -17,6 +17,7 @@ from empirical.normrelu.recipes import PLAIN, Recipe
 from empirical.normrelu.training import CrossEntropy, Examples, measured, trained
 from empirical.randomness import torch_generator
 from empirical.testbed.batches import Epochs
+from empirical.testbed.faults import FAULTS
 from empirical.testbed.loop import train
 from empirical.testbed.observers import Curve
 from empirical.testbed.optimisers import SGD
@@ -400,7 +401,7 @@ def _plain_course(
         x = _inputs(kind, _N, _N, shape).float()
         params = list(net.parameters())
         learnt = params[-1:] if fault == "frozen" else params
-        size = {"slow": 0.01}.get(fault, 1.0)
+        size = {"slow": 0.01, "untrained": 0.0}.get(fault, 1.0)
         sgd = torch.optim.SGD(
             learnt,
             lr=size * rate,
@@ -413,7 +414,9 @@ def _plain_course(
             for name in ("batches", "augmentation")
         )
         conditions = _conditions(net, x) if fault else []
-        for step, chosen in enumerate(orders(_N, _BATCH, _STEPS, order)):
+        # Of ten epochs of three updates, a fifteenth.
+        steps = 2 if fault == "short" else _STEPS
+        for step, chosen in enumerate(orders(_N, _BATCH, steps, order)):
             if start and step == _STEPS // 2:
                 sgd.param_groups[0]["lr"] = 0.1 * rate
             seen = _moved(x[chosen], shown) if start else x[chosen]
@@ -456,7 +459,7 @@ def _found_course(
         ),
         rates=_RATES,
         seeds=(5, 6),
-        epochs=2,
+        epochs=10 if fault == "short" else 2,
         batch=_BATCH,
         every_epoch=fault != "",
         recipe=practice if start else PLAIN,
@@ -482,7 +485,7 @@ COURSE = closed(
     cases=(
         *grid(arm=("normrelu", "relu", "batch"), kind="dense", fault="", start=""),
         *grid(arm=("normrelu", "batch", "fixup"), kind="residual", fault="", start=""),
-        *grid(arm="selu", kind="dense", fault=("slow", "shuffled", "frozen"), start=""),
+        *grid(arm="selu", kind="dense", fault=tuple(FAULTS), start=""),
         # With what practice adds: a rate that falls, decay, images shifted and mirrored.
         *grid(arm="normrelu", kind="residual", fault="", start="he"),
         *grid(arm="batch", kind="residual", fault="", start="glorot"),
