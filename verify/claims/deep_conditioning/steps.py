@@ -341,8 +341,11 @@ def _filled(
     return net
 
 
-def _moved(images: Tensor, generator: torch.Generator) -> Tensor:
-    """Shift each image by up to an eighth of its shorter side; mirror every second."""
+def _moved(images: Tensor, generator: torch.Generator, *, flip: bool) -> Tensor:
+    """Shift each image by up to an eighth of its shorter side; mirror every second.
+
+    Where none is mirrored, it is drawn which would be.
+    """
     height, breadth = images.shape[2:]
     border = min(height, breadth) // 8
     shifts = torch.randint(2 * border + 1, (len(images), 2), generator=generator)
@@ -353,7 +356,7 @@ def _moved(images: Tensor, generator: torch.Generator) -> Tensor:
         framed[:, border : border + height, border : border + breadth] = images[k]
         part = framed[:, down : down + height, across : across + breadth]
         seen[k] = torch.from_numpy(
-            part.numpy()[..., :: -1 if mirrored[k] else 1].copy()
+            part.numpy()[..., :: -1 if flip and mirrored[k] else 1].copy()
         )
     return seen
 
@@ -419,7 +422,8 @@ def _plain_course(
         for step, chosen in enumerate(orders(_N, _BATCH, steps, order)):
             if start and step == _STEPS // 2:
                 sgd.param_groups[0]["lr"] = 0.1 * rate
-            seen = _moved(x[chosen], shown) if start else x[chosen]
+            flip = start == "he"
+            seen = _moved(x[chosen], shown, flip=flip) if start else x[chosen]
             loss = functional.cross_entropy(net(seen), classes[chosen])
             losses[row, step] = loss.item()
             sgd.zero_grad()
@@ -444,7 +448,7 @@ def _found_course(
     practice = Recipe(
         schedule=(0.5,),
         decay=_DECAY,
-        augmentation=("crop", "flip"),
+        augmentation=("crop", "flip") if start == "he" else ("crop",),
         start=start or "arm",
     )
     train_all = partial(
