@@ -33,7 +33,7 @@ FUNCTIONS: Mapping[str, tuple[Callable[[float], float], tuple[float, ...]]] = {
     "leaky_relu(0.01)": (lambda x: max(x, 0.01 * x), (0.0,)),
     "abs": (abs, (0.0,)),
     "step": (lambda x: float(x > 0.0), (0.0,)),
-    "sign": (lambda x: math.copysign(1.0, x), (0.0,)),
+    "sign": (lambda x: float(x > 0.0) - float(x < 0.0), (0.0,)),
     "hard_tanh": (lambda x: min(max(x, -1.0), 1.0), (-1.0, 1.0)),
     "hard_sigmoid": (lambda x: min(max(x / 6.0 + 0.5, 0.0), 1.0), (-3.0, 3.0)),
     "hard_swish": (lambda x: x * min(max(x / 6.0 + 0.5, 0.0), 1.0), (-3.0, 3.0)),
@@ -85,7 +85,7 @@ def moments(
     return first, math.sqrt(mean(lambda x: (f(x) - first) ** 2))
 
 
-_POINTS = (-3.3, -1.2, -0.4, 0.3, 1.7, 3.6, 6.4)
+_POINTS = (-3.3, -1.2, -0.4, 0.0, 0.3, 1.7, 3.6, 6.4)
 
 
 def _plain_named(*, name: str, wrong: bool) -> list[float]:

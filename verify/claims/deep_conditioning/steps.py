@@ -17,6 +17,7 @@ from empirical.normrelu.recipes import PLAIN, Recipe
 from empirical.normrelu.training import CrossEntropy, Examples, measured, trained
 from empirical.randomness import torch_generator
 from empirical.testbed.batches import Epochs
+from empirical.testbed.faults import FAULTS
 from empirical.testbed.loop import train
 from empirical.testbed.observers import Curve
 from empirical.testbed.optimisers import SGD
@@ -340,8 +341,11 @@ def _filled(
     return net
 
 
-def _moved(images: Tensor, generator: torch.Generator) -> Tensor:
-    """Shift each image by up to an eighth of its shorter side; mirror every second."""
+def _moved(images: Tensor, generator: torch.Generator, *, flip: bool) -> Tensor:
+    """Shift each image by up to an eighth of its shorter side; mirror every second.
+
+    Where none is mirrored, it is drawn which would be.
+    """
     height, breadth = images.shape[2:]
     border = min(height, breadth) // 8
     shifts = torch.randint(2 * border + 1, (len(images), 2), generator=generator)
@@ -352,7 +356,7 @@ def _moved(images: Tensor, generator: torch.Generator) -> Tensor:
         framed[:, border : border + height, border : border + breadth] = images[k]
         part = framed[:, down : down + height, across : across + breadth]
         seen[k] = torch.from_numpy(
-            part.numpy()[..., :: -1 if mirrored[k] else 1].copy()
+            part.numpy()[..., :: -1 if flip and mirrored[k] else 1].copy()
         )
     return seen
 
@@ -400,7 +404,7 @@ def _plain_course(
         x = _inputs(kind, _N, _N, shape).float()
         params = list(net.parameters())
         learnt = params[-1:] if fault == "frozen" else params
-        size = {"slow": 0.01}.get(fault, 1.0)
+        size = {"slow": 0.01, "untrained": 0.0}.get(fault, 1.0)
         sgd = torch.optim.SGD(
             learnt,
             lr=size * rate,
@@ -413,10 +417,13 @@ def _plain_course(
             for name in ("batches", "augmentation")
         )
         conditions = _conditions(net, x) if fault else []
-        for step, chosen in enumerate(orders(_N, _BATCH, _STEPS, order)):
+        # Of ten epochs of three updates, a fifteenth.
+        steps = 2 if fault == "short" else _STEPS
+        for step, chosen in enumerate(orders(_N, _BATCH, steps, order)):
             if start and step == _STEPS // 2:
                 sgd.param_groups[0]["lr"] = 0.1 * rate
-            seen = _moved(x[chosen], shown) if start else x[chosen]
+            flip = start == "he"
+            seen = _moved(x[chosen], shown, flip=flip) if start else x[chosen]
             loss = functional.cross_entropy(net(seen), classes[chosen])
             losses[row, step] = loss.item()
             sgd.zero_grad()
@@ -441,7 +448,7 @@ def _found_course(
     practice = Recipe(
         schedule=(0.5,),
         decay=_DECAY,
-        augmentation=("crop", "flip"),
+        augmentation=("crop", "flip") if start == "he" else ("crop",),
         start=start or "arm",
     )
     train_all = partial(
@@ -456,7 +463,7 @@ def _found_course(
         ),
         rates=_RATES,
         seeds=(5, 6),
-        epochs=2,
+        epochs=10 if fault == "short" else 2,
         batch=_BATCH,
         every_epoch=fault != "",
         recipe=practice if start else PLAIN,
@@ -482,7 +489,7 @@ COURSE = closed(
     cases=(
         *grid(arm=("normrelu", "relu", "batch"), kind="dense", fault="", start=""),
         *grid(arm=("normrelu", "batch", "fixup"), kind="residual", fault="", start=""),
-        *grid(arm="selu", kind="dense", fault=("slow", "shuffled", "frozen"), start=""),
+        *grid(arm="selu", kind="dense", fault=tuple(FAULTS), start=""),
         # With what practice adds: a rate that falls, decay, images shifted and mirrored.
         *grid(arm="normrelu", kind="residual", fault="", start="he"),
         *grid(arm="batch", kind="residual", fault="", start="glorot"),

@@ -158,7 +158,7 @@ def _shown(channels: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 
 
 def _plain_edges(*, channels: int, size: float, wrong: bool) -> list[float]:
-    """Fit outputs with and without edges; -9 for outputs of one grey.
+    """Fit outputs with and without edges; -9 for an output of one grey.
 
     Wrong: The training image is left out of both fits.
     """
@@ -168,13 +168,14 @@ def _plain_edges(*, channels: int, size: float, wrong: bool) -> list[float]:
         known = [np.ones_like(y), x.numpy().ravel()]
         known += [] if wrong else [training.numpy().ravel()]
         found.append(gained(y, known, edges_of(x).ravel()))
-    return [*found, -9.0, -9.0]
+    return [*found, -9.0, found[1]]
 
 
 def _found_edges(*, channels: int, size: float) -> list[float]:
     outputs, images, training = _shown(channels)
-    grey = torch.full_like(outputs, 0.1)
-    both = size * torch.stack([outputs, grey])
+    # Of two networks, the second grey on the first image.
+    both = size * torch.stack([outputs, outputs])
+    both[1, 0] = 0.1 * size
     edges = measures.sobel(images)
     shares = measures.edge_share(both, images, training, edges)
     return shares.nan_to_num(nan=-9.0).flatten().tolist()

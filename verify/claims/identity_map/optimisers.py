@@ -288,7 +288,9 @@ def _course() -> Tensor:
     wild = torch.where(t == 6, 41.0, 1.5 - 0.05 * t)
     lost = torch.where(t == 11, torch.nan, 2.0 - 0.05 * t)
     back = torch.where(t >= 9, 0.9, 0.55 - 0.1 * (t == 4) + 0.3 * (t < 2))
-    return torch.stack([2.0 * 0.7**t, 1.0 - 0.03 * t, wild, lost, back])
+    # As large as a loss may be, and no larger.
+    high = torch.where(t == 2, 40.0, 2.0 * 0.7**t)
+    return torch.stack([high, 1.0 - 0.03 * t, wild, lost, back])
 
 
 class _Told(Task):

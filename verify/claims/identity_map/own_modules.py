@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from empirical.jacobian import ntk_by_jacobian
 from empirical.testbed.batches import Epochs
 from empirical.testbed.loop import train
 from empirical.testbed.modules import apply
@@ -75,6 +76,15 @@ def _own(seed: int, replicate: int) -> torch.Generator:
     return torch.Generator().manual_seed(10 * seed + replicate)
 
 
+def _built(module: str, start: torch.Generator) -> tuple[nn.Module, torch.Generator]:
+    """Return a module built with the numbers of a generator, which go on behind it."""
+    with torch.random.fork_rng():
+        torch.default_generator.set_state(start.get_state())
+        net = MODULES[module]()
+        start.set_state(torch.default_generator.get_state())
+    return net, start
+
+
 def _plain_steps(
     *, module: str, one_by_one: bool, order: str, wrong: bool
 ) -> list[float]:
@@ -85,11 +95,7 @@ def _plain_steps(
     found: list[float] = []
     x, y = _examples()
     for replicate, rate in enumerate(_RATES):
-        start = _own(12, replicate)
-        with torch.random.fork_rng():
-            torch.default_generator.set_state(start.get_state())
-            net = MODULES[module]()
-            start.set_state(torch.default_generator.get_state())
+        net, start = _built(module, _own(12, replicate))
         learnt = [p for p in net.parameters() if p.requires_grad]
         sgd = torch.optim.SGD(learnt, lr=rate, momentum=0.9, nesterov=wrong)
         numbers = _own(13, replicate if order == "own" else 0)
@@ -138,6 +144,63 @@ STEPS = closed(
     twin=_plain_steps,
     measure=_stacked_steps,
     uses=("id/Fig2-steps",),
+)
+
+# --- tangent kernels --------------------------------------------------------------------
+
+
+def _plain_kernels(*, module: str, others: bool, wrong: bool) -> list[float]:
+    """Multiply gradients of each output and image, and average over outputs.
+
+    Wrong: Summed over outputs.
+    """
+    found: list[float] = []
+    x, _ = _examples()
+    for replicate in range(2):
+        net, _ = _built(module, _own(12, replicate))
+        net.eval()
+        learnt = [p for p in net.parameters() if p.requires_grad]
+        rows = []
+        for one in x:
+            outputs = net(one[None])[0]
+            slopes = [
+                torch.autograd.grad(y, learnt, retain_graph=True) for y in outputs
+            ]
+            rows.append([torch.cat([g.flatten() for g in each]) for each in slopes])
+        columns = rows[4:] if others else rows
+        for left in rows[:4] if others else rows:
+            for right in columns:
+                each = [float(a @ b) for a, b in zip(left, right, strict=True)]
+                found.append(sum(each) if wrong else float(np.mean(each)))
+    return found
+
+
+def _found_kernels(*, module: str, others: bool) -> list[float]:
+    x, _ = _examples()
+    net = MODULES[module]().eval()
+    stack = Stack.of(net, [_own(12, r) for r in range(2)], rates=0.1)
+    kernels = ntk_by_jacobian(
+        net,
+        stack.params,
+        x[:4] if others else x,
+        x[4:] if others else None,
+        buffers=stack.buffers,
+        one_by_one=module == "recurrent",
+    )
+    return kernels.flatten().tolist()
+
+
+KERNELS = closed(
+    id="id/Fig2-kernels",
+    items=("Fig2",),
+    title="Tangent kernels of any module are products of gradients of what it trains",
+    statement=r"\Theta(x,x')=\tfrac1d\sum_k\nabla f_k(x)\cdot\nabla f_k(x')",
+    where="Appendix A, on training",
+    # Not the one that branches on the mean of all images: it has none.
+    cases=grid(module=("recurrent", "normalised", "frozen"), others=(False, True)),
+    twin=_plain_kernels,
+    measure=_found_kernels,
+    uses=("id/Fig2-modules",),
 )
 
 # --- what is refused --------------------------------------------------------------------

@@ -49,6 +49,28 @@ DEPTHS = numeric(
 )
 
 
+def _outside(*, scale: Scale) -> list[int]:
+    """Return depths of convolutional networks that Table 1 does not list."""
+    every = configurations(scale)
+    depths = {c.network.layers for c in every if c.name.startswith(("cnn-", "biased-"))}
+    return sorted(depths - set(_TABLE["cnn"]))
+
+
+SMALLER = numeric(
+    id="id/tab1-smaller",
+    items=("Tab1", "Fig3"),
+    uses=("id/tab1-depths",),
+    title="Below the paper's scale, convolutional networks have depths that Table 1 lists",
+    statement=r"\text{layers}\subset\text{layers of Table 1}",
+    source=ours("Table 1; the configurations are ours"),
+    cases=grid(scale=("small", "full")),
+    predict=always(list[int]()),
+    measure=_outside,
+    compare=Identical(),
+    must_refute=always([20], "The deepest counted as if it were not listed."),
+)
+
+
 def _printed_shape(*, figure: int) -> list[int]:
     colour = figure in (42, 43)
     wide = {2: [2048], 3: [128]}.get(figure, [128, 3072])
@@ -177,6 +199,8 @@ def _planted(*, fault: str, scale: Scale, part: int = 15) -> list[float]:
             steps, waits, drops = 1, [False, False], 0
         what = _OF["top"] if fault == "frozen" else what
         found += [factor, steps, limit, what, drops, *map(float, waits)]
+        # Of a release ten times as many updates wait, where no limit is given.
+        found.append(11 * steps if waits[0] else steps)
     return found
 
 
@@ -187,6 +211,7 @@ def _trained_wrongly(*, fault: str, scale: Scale) -> list[float]:
         found += [factor, how.steps, how.limit or 0, _OF[how.trained]]
         waits = [how.release is not None, how.rescale]
         found += [len(how.schedule), *map(float, waits)]
+        found.append(replace(how, limit=None).longest)
     return found
 
 
@@ -206,4 +231,76 @@ FAULTY = numeric(
     measure=_trained_wrongly,
     compare=Identical(),
     must_refute=mistake("A fourteenth of the updates.", part=14),
+)
+
+
+def _varied(*, scale: Scale) -> dict[str, Any]:
+    """Return what is printed; not at every scale is every depth trained in every way."""
+    normal = ["framework", "xavier-normal", "kaiming-normal"]
+    uniform = ["xavier-uniform", "kaiming-uniform", "orthogonal"]
+    rates = {"adagrad": 1e-3, "rmsprop": 1e-4, "adam": 1e-4, "adamax": 1e-3}
+    return {
+        "rates": rates | {"sgd": [1e-2, 1e-3, 1e-4]},
+        "schemes": sorted(["default", "default-sqrt", *normal, *uniform]),
+        "printed schemes": ["default", "default-sqrt", "framework"],
+        "digits": 10,
+        "images": [2, 3],
+        "bottom": "bottom",
+        "kernels": True,
+        "sizes": True,
+        "channels": True,
+    }
+
+
+def _of(scale: Scale, start: str) -> list[Any]:
+    return [c for c in configurations(scale) if c.name.startswith(f"{start}-")]
+
+
+def _as_named(scale: Scale, start: str) -> dict[str, Any]:
+    """Return the networks of names that tell a number, by it."""
+    return {c.name.split("-")[1]: c.network for c in _of(scale, start)}
+
+
+def _varying(*, scale: Scale) -> dict[str, Any]:
+    rules = [c for c in _of(scale, "optimiser") if "depth-5" in c.name]
+    kernels = _as_named(scale, "kernel").items()
+    sizes = _as_named(scale, "size").items()
+    channels = _as_named(scale, "channels").items()
+    (schemes,) = {c.schemes for c in _of(scale, "schemes")}
+    (printed,) = {c.schemes for c in _of(scale, "printed")}
+    (digits,) = {len({*c.labels}) for c in _of(scale, "digits")}
+    (bottom,) = {c.recipe.trained for c in _of(scale, "two-layer-bottom")}
+    return {
+        "rates": {
+            c.recipe.optimiser: list(c.rates) if c.rates else c.recipe.learning_rate
+            for c in rules
+        },
+        "schemes": sorted(schemes),
+        "printed schemes": sorted(printed),
+        "digits": digits,
+        "images": sorted({len(c.labels[0]) for c in _of(scale, "images")}),
+        "bottom": bottom,
+        "kernels": all(net.kernel == int(k) for k, net in kernels),
+        "sizes": all(net.input_shape[1:] == (int(n),) * 2 for n, net in sizes),
+        "channels": all({*net.units[1:-1]} == {int(n)} for n, net in channels),
+    }
+
+
+VARIED = numeric(
+    id="id/Fig32-varied",
+    items=("Fig31", "Fig32", "Fig8", "Fig9", "Fig10"),
+    uses=("id/Fig1-served",),
+    title="At every scale, networks differ in what the paper varies and their names say",
+    statement=(
+        r"\text{rates of five optimisers, eight starts, ten digits, two and three images}"
+    ),
+    source=ours("Appendices A to O; two of the starts are other readings"),
+    cases=grid(scale=("small", "full", "paper")),
+    predict=_varied,
+    measure=_varying,
+    compare=Identical(),
+    must_refute=mistake(
+        "Adam at its usual rate of 0.001.",
+        then=lambda said: said | {"rates": said["rates"] | {"adam": 1e-3}},
+    ),
 )

@@ -93,6 +93,7 @@ def _recipe(name: str, loss: Any) -> Recipe:
         "top": {"trained": "top"},
         "batch": {"batch": 2},
         "adam": {"optimiser": "adam", "schedule": ()},
+        "adam, drops": {"optimiser": "adam"},
         "clip": {"clip": 0.05},
     }
     return Recipe(**{**common, **more[name]})
@@ -106,8 +107,9 @@ def _learnt(net: nn.Module, trained: str) -> list[nn.Parameter]:
 
 
 def _rate(kind: str, loss: str, how: str, rate: float) -> float:
+    rate = _RATES[0] if how == "adam, drops" else rate
     # Half the sum is half of so many times the mean; kernels act on every spot.
-    size = 0.2 if how == "adam" else 0.2 if kind == "cnn" else 1.0
+    size = 0.2 if how.startswith("adam") else 0.2 if kind == "cnn" else 1.0
     return size * rate * (1.0 if loss == "mean" else 2.0 / (PIXELS * 3))
 
 
@@ -130,9 +132,9 @@ def _plain_steps(
         x = shown(examples, row if how != "batch" else 0)
         learnt = _learnt(net, recipe.trained)
         rate = _rate(shape["kind"], loss, how, _RATES[row])
-        make: Any = torch.optim.Adam if how == "adam" else torch.optim.SGD
-        more = {} if how == "adam" else {"momentum": 0.6, "nesterov": wrong}
-        more = {"eps": 1e-6} if how == "adam" and wrong else more
+        make: Any = torch.optim.Adam if how.startswith("adam") else torch.optim.SGD
+        more = {} if how.startswith("adam") else {"momentum": 0.6, "nesterov": wrong}
+        more = {"eps": 1e-6} if how.startswith("adam") and wrong else more
         rule, losses = make(learnt, lr=rate, **more), list[float]()
         drops = torch.optim.lr_scheduler.MultiStepLR(
             rule, [round(s * 10) for s in recipe.schedule], 0.4
@@ -238,17 +240,24 @@ STEPS = closed(
     uses=("id/Fig2-times", "id/Fig24-slopes"),
 )
 
+
+def _stopped() -> tuple[Case, ...]:
+    """Return a case of each way of learning, stopped at pauses of four or between them.
+
+    And one of a rate that is common and falls, before the stop and behind it.
+    """
+    each = {str(case["how"]): case for case in _cases()}
+    made = [{**case, "after": 2 + k % 7} for k, case in enumerate(each.values())]
+    return (*made, {**each["adam"], "how": "adam, drops", "after": 5})
+
+
 RESUMED = closed(
     id="id/Fig2-resumed",
     items=("Fig2", "Fig24"),
     title="Networks that learn images go on from a checkpoint as if they had not stopped",
     statement=r"\theta_T\text{ by way of a checkpoint of }\theta_t,\ t<T",
     where="Appendices A and N",
-    # Of each way of learning one, stopped at pauses of four updates and between them.
-    cases=tuple(
-        {**case, "after": 2 + k % 7}
-        for k, case in enumerate({str(c["how"]): c for c in _cases()}.values())
-    ),
+    cases=_stopped(),
     twin=_plain_steps,
     measure=_found_steps,
     uses=("id/Fig2-steps",),

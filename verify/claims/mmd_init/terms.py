@@ -235,21 +235,27 @@ def detached(
     return total / len(x)
 
 
+def _met(net: str) -> tuple[list[tuple[Tensor, Tensor]], Tensor]:
+    """Return weights, biases and inputs, one of which leaves a unit at exactly zero."""
+    weights = [(w.requires_grad_(), b.clone()) for w, b in layers(net)]
+    x = normal(4, _WIDTHS[net][0], seed=[86])
+    x[0], weights[0][1][0] = 0.0, 0.0
+    return weights, x
+
+
 def _plain_detachment(*, net: str, wrong: bool) -> list[float]:
     """Differentiate each logit by itself.
 
     Wrong: The mean over layers in the place of the largest.
     """
-    weights = [(w.requires_grad_(), b) for w, b in layers(net)]
-    x = normal(4, _WIDTHS[net][0], seed=[86])
+    weights, x = _met(net)
     found = detached(weights, x, mean=wrong)
     slopes = torch.autograd.grad(found, [w for w, _ in weights])
     return [found.item(), *sketch(*slopes)]
 
 
 def _found_detachment(*, net: str) -> list[float]:
-    weights = [(w.requires_grad_(), b) for w, b in layers(net)]
-    h, met = normal(4, _WIDTHS[net][0], seed=[86]), list[Tensor]()
+    (weights, h), met = _met(net), list[Tensor]()
     for w, b in weights[:-1]:
         met.append(h @ w.T + b)
         h = met[-1].relu()

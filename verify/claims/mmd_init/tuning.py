@@ -391,10 +391,12 @@ def _plain_draws(
 
 
 def _found_draws(*, classes: int, per_class: int, tasks: int) -> list[list[int]]:
-    made = random_tasks(tasks, np.random.default_rng([104, classes]), classes=classes)
+    # Ten is what there are unless said.
+    said: Any = {} if classes == 10 else {"classes": classes}
+    made = random_tasks(tasks, np.random.default_rng([104, classes]), **said)
     found = made.astype(int).tolist()
     rng = np.random.default_rng([105, classes])
-    drawn = draw_splits(_labels(classes), tasks, per_class, rng, classes=classes)
+    drawn = draw_splits(_labels(classes), tasks, per_class, rng, **said)
     for train, validation in zip(drawn.train, drawn.validation, strict=True):
         found += [train.tolist(), validation.tolist()]
     return found
@@ -409,6 +411,7 @@ DRAWS = closed(
         {"classes": 3, "per_class": 5, "tasks": 6},
         {"classes": 4, "per_class": 7, "tasks": 3},
         {"classes": 2, "per_class": 1, "tasks": 2},
+        {"classes": 10, "per_class": 4, "tasks": 2},
     ),
     compare=Identical(),
     twin=_plain_draws,

@@ -24,7 +24,14 @@ _CAPTIONS = {
 """Of Figures 1, 5 and 9."""
 _NORMS = {"bn-decay": [0.1, 1.0, 5.0], "bn-conv": [0.1, 5.0], "none": [5.0, 15.0, 30.0]}
 """Of Figures 2, 6 and 10."""
-_ALIKE = {"batch": 128, "momentum": 0.9, "epochs": 1000, "drops": 0, "layers": 4}
+_ALIKE = {
+    "classes": 2,
+    "batch": 128,
+    "momentum": 0.9,
+    "epochs": 1000,
+    "drops": 0,
+    "layers": 4,
+}
 
 
 def _made(experiment: str, scale: Scale) -> list[Configuration]:
@@ -40,6 +47,7 @@ def _printed(*, experiment: str) -> dict[str, Any]:
 def _configured(*, experiment: str) -> dict[str, Any]:
     (found,) = _made(experiment, "paper")
     return {
+        "classes": len(set(found.labels)),
         "batch": found.recipe.batch,
         "momentum": found.recipe.momentum,
         "epochs": found.recipe.epochs,
@@ -71,6 +79,7 @@ SETTINGS = numeric(
     measure=_configured,
     compare=Identical(),
     must_refute=_of_another,
+    version=2,
     assumptions=(
         "experiment C's rate is an upper limit: lowered as a start's curvature asks for",
         "four layers of convolutions: three, and a linear one on what they put out",
@@ -80,6 +89,9 @@ SETTINGS = numeric(
 
 def _printed_ends(*, experiment: str, scale: Scale) -> list[float]:
     del scale
+    if experiment.startswith("classes"):
+        # Of several classes, at the norm between.
+        return [_NORMS["bn-decay"][1]] * 2
     norms = _NORMS[experiment]
     return [norms[0], norms[-1]]
 
@@ -96,7 +108,10 @@ NORMS = numeric(
     title="At every scale, normalised networks start as small and as large as printed",
     statement=r"0.1 \le \lVert W_k \rVert_F \le 5",
     source=quoted("Captions of Figures 2 and 6"),
-    cases=grid(experiment=("bn-decay", "bn-conv"), scale=("small", "full", "paper")),
+    cases=grid(
+        experiment=("bn-decay", "bn-conv", "classes", "classes-entropy"),
+        scale=("small", "full", "paper"),
+    ),
     predict=_printed_ends,
     measure=_configured_ends,
     compare=Identical(),
@@ -128,6 +143,41 @@ RATIOS = numeric(
     must_refute=always(
         _to_first(_NORMS["bn-decay"]), "Those of normalised networks with decay."
     ),
+)
+
+
+def _by_minibatches(*, name: str, scale: Scale, share: float = 1.0) -> list[float]:
+    """Return how many updates networks make that are told nothing else."""
+    del name
+    found: set[float] = set()
+    for c in _made("bn-decay", scale):
+        examples = len(c.labels) * c.per_class
+        per_epoch = math.ceil(examples / (c.recipe.batch or examples))
+        found.add(share * c.recipe.epochs * per_epoch)
+    return sorted(found)
+
+
+def _by_all(*, name: str, scale: Scale) -> list[float]:
+    made = _made(name, scale)
+    assert all(c.recipe.batch is None for c in made)
+    return sorted({float(c.recipe.epochs) for c in made})
+
+
+UPDATES = numeric(
+    id="sl/expA-updates",
+    items=("ExpA", "ExpC"),
+    uses=("sl/fig1-settings",),
+    title="With decay, full batches make as many updates as minibatches do",
+    statement=r"T=\text{epochs}\,\lceil N/B\rceil",
+    source=ours("Captions of Figures 1 and 9; full batches are ours"),
+    cases=grid(
+        name=("wn-decay", "wn-decay-0.01", "none-decay"),
+        scale=("small", "full", "paper"),
+    ),
+    predict=_by_minibatches,
+    measure=_by_all,
+    compare=Identical(),
+    must_refute=mistake("Half as many.", share=0.5),
 )
 
 

@@ -392,7 +392,7 @@ def _plain_ends(*, after: int | None = None, wrong: bool) -> list[float]:
             status = "dead" if all(off) else "one-class" if any(off) else status
         at = len(losses) - 1 if status == "diverged" else -1
         found += [float(_WAYS.index(status)), float(len(losses) + wrong), float(at)]
-    return found
+    return [*found, 1e3]
 
 
 _END_RATES = (0.02, 0.02, 0.02, 0.02, 60.0)
@@ -412,7 +412,9 @@ def _found_ends(*, after: int | None = None) -> list[float]:
     )
     done = run() if after is None else resumed(run, after=after)[0]
     ends = zip(done.status, done.steps, done.diverged, strict=True)
-    return [float(n) for why, steps, at in ends for n in (_WAYS.index(why), steps, at)]
+    told = [n for why, steps, at in ends for n in (_WAYS.index(why), steps, at)]
+    # And by how much losses grow in divergence, where no recipe says.
+    return [*map(float, told), Recipe(epochs=1).exploded]
 
 
 ENDS = closed(
