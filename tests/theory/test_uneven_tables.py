@@ -14,6 +14,7 @@ from theory._recursion import (
     close_pairs,
     length_tables,
     orthants,
+    row_series,
     slope_tables,
 )
 from theory._recursion import deep_tables as deep
@@ -340,6 +341,18 @@ def test_rows_so_long_that_no_series_ends_are_no_part_of_tables(name: str, monke
     order = np.argsort(np.linalg.norm(x, axis=1)).tolist()
     assert np.linalg.norm(x, axis=1).max() > 40.0
     _assert_as_of_few(name, x, [order[0], order[1], order[60], order[-1]])
+
+
+def test_series_of_functions_that_turn_too_often_are_not_summed(monkeypatch):
+    """Of sin 3x at length 1000 ten thousand orders at half a million nodes took minutes."""
+    a = act.from_function(lambda x: np.sin(3.0 * x))
+    assert slope_tables.ends_at(a, math.log(30.0))
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a series is summed")
+
+    monkeypatch.setattr(row_series, "projections", refuse)
+    assert not slope_tables.ends_at(a, math.log(1000.0))
 
 
 def _assert_as_of_few(name: str, x: np.ndarray, some: list[int]) -> None:
