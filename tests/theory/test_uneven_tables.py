@@ -12,6 +12,7 @@ from theory import kernels
 from theory._recursion import (
     bent_slopes,
     close_pairs,
+    layer_maps,
     length_tables,
     orthants,
     row_series,
@@ -350,6 +351,18 @@ def test_rows_so_long_that_no_series_ends_are_no_part_of_tables(name: str, monke
     order = np.argsort(np.linalg.norm(x, axis=1)).tolist()
     assert np.linalg.norm(x, axis=1).max() > 40.0
     _assert_as_of_few(name, x, [order[0], order[1], order[60], order[-1]])
+
+
+def test_whether_series_end_is_asked_for_when_a_pair_needs_a_table(monkeypatch):
+    """It was of every layer: a third of a second each for lengths that grow with depth."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a series is tried")
+
+    monkeypatch.setattr(layer_maps, "ends_at", refuse)
+    x = np.random.default_rng(0).standard_normal((20, 20)) / 4.0
+    k = kernels.nngp(x, act.silu.normalized(), 25)
+    assert k.max() > 1e3 * np.square(x).sum(axis=1).max()
 
 
 def test_series_of_functions_that_turn_too_often_are_not_summed(monkeypatch):
