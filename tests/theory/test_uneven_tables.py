@@ -628,6 +628,24 @@ def test_pieces_whose_terms_cancel_do_not_hold():
         assert abs(lost[k] / own[1] - 1.0) <= 1e-13
 
 
+def test_pairs_apart_of_rows_far_beyond_the_kinks_are_summed_as_series(monkeypatch):
+    """Their pieces cancel; each was integrated alone, a tenth of a second for a pair."""
+    x = np.geomspace(2e3, 6e3, 12)[:, None] * np.eye(12)
+    stack = Stack((Layer(act.hard_swish),))
+    step = Recursion.build(stack, LogLengths.of_rows(x)).steps[0].map
+    pairs = np.arange(11), np.arange(1, 12), np.full(11, 0.97), np.full(11, 0.03)
+    few = step._one_by_one(*(v[:2] for v in pairs))
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a pair is integrated alone")
+
+    monkeypatch.setattr(close_pairs, "integrals", refuse)
+    many = step._by_pieces(*pairs)
+    # The integral to the end is not asked for where it is no small part.
+    for found, own in ((many[0], few[0]), (many[2], few[2])):
+        np.testing.assert_allclose(found[:2], own, rtol=0.0, atol=1e-14)
+
+
 def test_a_rest_with_kinks_of_its_own_is_no_series():
     """Beyond step and bend e^x differs from a line by all other powers."""
     a = act.from_function(lambda x: np.expm1(np.minimum(x, 0.4)), kinks=0.4)
