@@ -92,11 +92,13 @@ def least_layers(size: Any, growth: Any) -> npt.NDArray[np.object_]:
     s, g = np.broadcast_arrays(
         np.asarray(size, dtype=np.float64), np.asarray(growth, dtype=np.float64)
     )
-    layers = np.maximum(-np.log(s) / np.log1p(g), 0.0)
+    nothing = g == -1.0  # is left by one layer
+    rate = np.log1p(np.where(nothing, -0.5, g))
+    layers = np.where(nothing, s > 1.0, np.maximum(-np.log(s) / rate, 0.0))
     # The quotient is good to a few ulp; from 1e7 layers on every call is close.
     close = np.abs(layers - np.rint(layers)) <= 1e-9 * (1.0 + layers)
     out = np.array([int(v) for v in np.ceil(layers).flat], dtype=object)
-    for i in np.flatnonzero(close.ravel() & (layers.ravel() > 0.0)):
+    for i in np.flatnonzero(close & ~nothing & (layers > 0.0)):
         out[i] = _exactly(float(s.flat[i]), float(g.flat[i]), float(layers.flat[i]))
     return out.reshape(s.shape)
 

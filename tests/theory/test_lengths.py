@@ -117,6 +117,11 @@ def test_one_layer_obeys_the_odd_bound(name, x, y, rho):
     assert abs(r) <= lengths.odd_correlation_bound(rho, *mus) + 5e-13
 
 
+def test_lengths_settle_in_one_layer_after_a_function_of_one_length():
+    """Their rate is zero: it was none, with a division by zero."""
+    assert lengths.settling_depth(act.sign, [2.0, 1.0], 1.0).tolist() == [1, 0]
+
+
 def test_settling_depth():
     assert lengths.settling_depth(TANH, 2.0, 0.5) == 7
     assert lengths.settling_depth(TANH, 1.0, 1.0) == 0

@@ -12,8 +12,10 @@ from theory import kernels
 from theory._recursion import (
     bent_slopes,
     close_pairs,
+    layer_maps,
     length_tables,
     orthants,
+    row_series,
     slope_tables,
 )
 from theory._recursion import deep_tables as deep
@@ -77,6 +79,15 @@ def test_combinations_that_are_a_little_off_are_refused():
     values = np.einsum("lk,fijk->flij", deep.chebyshev(20), found)
     assert deep._agree(recursion, angles, basis, values)
     assert not deep._agree(recursion, angles, basis * (1.0 + 1e-11), values)
+
+
+def test_kernels_that_are_zero_between_the_ends_have_tables():
+    """Of sin on rows of length 2000 all are, and combinations of none were refused."""
+    x = 2000.0 * np.random.default_rng(0).standard_normal((150, 3))
+    many, few = (kernels.nngp_ntk(v, act.sin, 2) for v in (x, x[:40]))
+    for whole, own in zip(many, few, strict=True):
+        size = np.sqrt(np.outer(np.diag(own), np.diag(own)))
+        assert np.all(np.abs(whole[:40, :40] - own) <= 1e-14 * size)
 
 
 def test_no_table_where_it_costs_more_than_the_pairs():
@@ -342,6 +353,30 @@ def test_rows_so_long_that_no_series_ends_are_no_part_of_tables(name: str, monke
     _assert_as_of_few(name, x, [order[0], order[1], order[60], order[-1]])
 
 
+def test_whether_series_end_is_asked_for_when_a_pair_needs_a_table(monkeypatch):
+    """It was of every layer: a third of a second each for lengths that grow with depth."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a series is tried")
+
+    monkeypatch.setattr(layer_maps, "ends_at", refuse)
+    x = np.random.default_rng(0).standard_normal((20, 20)) / 4.0
+    k = kernels.nngp(x, act.silu.normalized(), 25)
+    assert k.max() > 1e3 * np.square(x).sum(axis=1).max()
+
+
+def test_series_of_functions_that_turn_too_often_are_not_summed(monkeypatch):
+    """Of sin 3x at length 1000 ten thousand orders at half a million nodes took minutes."""
+    a = act.from_function(lambda x: np.sin(3.0 * x))
+    assert slope_tables.ends_at(a, math.log(30.0))
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a series is summed")
+
+    monkeypatch.setattr(row_series, "projections", refuse)
+    assert not slope_tables.ends_at(a, math.log(1000.0))
+
+
 def _assert_as_of_few(name: str, x: np.ndarray, some: list[int]) -> None:
     found = kernels.nngp_ntk(x, act.CATALOGUE[name], depth=3)
     # Rows that are few have no tables.
@@ -591,6 +626,24 @@ def test_pieces_whose_terms_cancel_do_not_hold():
     for k in np.flatnonzero(holds):
         own = close_pairs.integrals(act.hard_swish, r[k], r[k], 0.9, 0.1)
         assert abs(lost[k] / own[1] - 1.0) <= 1e-13
+
+
+def test_pairs_apart_of_rows_far_beyond_the_kinks_are_summed_as_series(monkeypatch):
+    """Their pieces cancel; each was integrated alone, a tenth of a second for a pair."""
+    x = np.geomspace(2e3, 6e3, 12)[:, None] * np.eye(12)
+    stack = Stack((Layer(act.hard_swish),))
+    step = Recursion.build(stack, LogLengths.of_rows(x)).steps[0].map
+    pairs = np.arange(11), np.arange(1, 12), np.full(11, 0.97), np.full(11, 0.03)
+    few = step._one_by_one(*(v[:2] for v in pairs))
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a pair is integrated alone")
+
+    monkeypatch.setattr(close_pairs, "integrals", refuse)
+    many = step._by_pieces(*pairs)
+    # The integral to the end is not asked for where it is no small part.
+    for found, own in ((many[0], few[0]), (many[2], few[2])):
+        np.testing.assert_allclose(found[:2], own, rtol=0.0, atol=1e-14)
 
 
 def test_a_rest_with_kinks_of_its_own_is_no_series():

@@ -252,10 +252,13 @@ def _skeleton(recursion: Recursion, t: Array, few: Index) -> tuple[Array, Index]
     columns = found.reshape(len(found), n, -1).transpose(0, 2, 1).reshape(-1, n)
     _, r, order = qr(columns, mode="economic", pivoting=True)
     size = np.abs(np.diag(r))
-    rank = int(np.count_nonzero(size > RANK * size[0]))
+    # Where all are zero, as far from the ends of waves on long rows, one is as good.
+    rank = max(1, int(np.count_nonzero(size > RANK * size[0])))
     basis = np.zeros((n, rank))
     basis[order[:rank]] = np.eye(rank)
-    basis[order[rank:]] = solve_triangular(r[:rank, :rank], r[:rank, rank:]).T
+    if size[0] > 0.0:
+        rest = solve_triangular(r[:rank, :rank], r[:rank, rank:])
+        basis[order[rank:]] = rest.T
     return basis, order[:rank].astype(np.intp)
 
 

@@ -71,13 +71,12 @@ SHARED = 0.0625
 class Interpolated:
     """Any activation, at the lengths of the rows before it; for `many` pairs of them.
 
-    `tables` is the interval of log lengths between which slopes are tabulated, if that is
-    another layer's.
+    `shared` are the intervals of log lengths between which layers have tables of slopes.
     """
 
     alone: RowMap
     many: bool = False
-    tables: Interval | None = None
+    shared: tuple[Interval, ...] = ()
 
     @property
     def activation(self) -> Activation:
@@ -90,15 +89,28 @@ class Interpolated:
         return all(c == 0.0 for c in self.activation.kinks)
 
     @cached_property
-    def interval(self) -> Interval:
-        """Log lengths between which the slopes are interpolated."""
-        if self.tables:
-            return self.tables
+    def own(self) -> Interval:
+        """Log lengths between which it would interpolate slopes by itself."""
         logs = self.alone.before.high
         whole = Interval(float(logs.min()), float(logs.max()))
         if steep(self.activation, whole):
             return whole  # a longer one takes many more nodes
         return whole.rounded(SHARED if self.smooth else 0.0)
+
+    @cached_property
+    def interval(self) -> Interval:
+        """Log lengths between which the slopes are interpolated: maybe another layer's.
+
+        Tables of lengths so large that a series does not end take minutes: they serve
+        those layers alone whose own series does not end either. Whether it does takes a
+        second to find out, and is asked for when a pair needs a table.
+        """
+        around = [i for i in self.shared if i.contains(self.own) and i != self.own]
+        for each in sorted(around, key=lambda i: i.low - i.high):
+            ends, own = (ends_at(self.activation, i.high) for i in (each, self.own))
+            if ends or not own:
+                return each
+        return self.own
 
     @cached_property
     def _few(self) -> tuple[float, ...]:
@@ -294,10 +306,13 @@ class Interpolated:
         assert self._bent is not None
         size = np.sqrt(self.alone.slopes[i] * self.alone.slopes[j])
         inner, lost, slope, holds = self._bent.integrals(i, j, rho, d, size)
-        at = np.flatnonzero(~holds)
-        if len(at):
-            each = self._one_by_one(i[at], j[at], rho[at], d[at])
-            inner[at], lost[at], slope[at] = each
+        # Of lengths far beyond the kinks: one of them takes a tenth of a second alone.
+        apart = d >= self._tabled
+        for mask, source in ((apart, self._by_series), (~apart, self._one_by_one)):
+            at = np.flatnonzero(mask & ~holds)
+            if len(at):
+                each = source(i[at], j[at], rho[at], d[at])
+                inner[at], lost[at], slope[at] = each
         return inner, lost, slope
 
     def _one_by_one(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
@@ -327,25 +342,16 @@ class Interpolated:
 
 
 def sharing(maps: Sequence[Interpolated]) -> list[Interpolated]:
-    """Let layers whose lengths lie within another's read slopes off that one's tables.
-
-    But for tables of lengths so large that a series does not end, which take minutes:
-    these serve those layers alone whose own series does not end either.
-    """
+    """Let layers whose lengths lie within another's read slopes off that one's tables."""
     # Layers are many, their intervals are few: rounded ones.
-    ends: dict[Activation, dict[Interval, bool]] = {}
+    known: dict[Activation, dict[Interval, None]] = {}
     for each in maps:
         if each.tabulates:
-            ends.setdefault(each.activation, {})[each.interval] = each.ends
-    out: list[Interpolated] = []
-    for each in maps:
-        own = widest = each.interval
-        if each.tabulates:
-            known = ends[each.activation]
-            around = (i for i in known if i.contains(own) and known[i] >= known[own])
-            widest = max(around, key=lambda i: i.high - i.low)
-        out.append(each if widest == own else replace(each, tables=widest))
-    return out
+            known.setdefault(each.activation, {})[each.own] = None
+    return [
+        replace(m, shared=tuple(known[m.activation])) if m.tabulates else m
+        for m in maps
+    ]
 
 
 @lru_cache(maxsize=64)

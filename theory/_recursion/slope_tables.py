@@ -27,6 +27,10 @@ Array = npt.NDArray[np.float64]
 ORDER = 10240
 """Order by which a Hermite series of the slopes has to end, or quadrature is taken."""
 
+TURNS = 2560
+"""Panels on which a function turns too often for that: polynomials of that order have 1300
+zeros within 20 standard deviations."""
+
 ROUNDING = 1e-16
 """Coefficients of the angle that are left out, over the largest."""
 
@@ -335,7 +339,7 @@ def _by_kinks(activation: Activation, r: Array) -> Build | None:
 
 def _by_series(activation: Activation, r: Array) -> Build | None:
     """Hermite series of the slopes at every length; None where they converge slowly."""
-    if activation.kinks:
+    if activation.kinks or _most_panels(activation, r) > TURNS:
         return None
     series = RowSeries.none(activation, r).raised(np.arange(len(r)), ORDER)
     if not series.ended.all():
@@ -355,10 +359,16 @@ def _by_series(activation: Activation, r: Array) -> Build | None:
     return build
 
 
+def _most_panels(activation: Activation, r: Array) -> int:
+    """Return how many panels resolve the slope at any of lengths r, at most."""
+    df = activation.derivative
+    return max(len(df._edges(reach(activation, float(v)) * v)) for v in r)
+
+
 def _by_plane(activation: Activation, r: Array, end: float) -> Build:
     """Quadrature of the slopes at every length, whatever the kinks, up to an angle."""
     df = activation.derivative
-    most = max(len(df._edges(reach(activation, float(v)) * v)) for v in r)
+    most = _most_panels(activation, r)
     if most > PANELS:
         raise ValueError(
             f"`x` must have lengths at which {PANELS} panels resolve"

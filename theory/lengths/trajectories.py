@@ -117,7 +117,8 @@ def joint_trajectory(
     rho : float or array
         Correlation of the inputs, in [-1, 1].
     depth : int
-        Hidden layers, from 0 to 10,000; each takes up to 40 ms a pair.
+        Hidden layers, from 0 to 10,000; each takes up to 40 ms a pair of lengths, and up
+        to a second where these are so large that no series ends.
 
     Returns
     -------
