@@ -84,8 +84,7 @@ def test_a_promise_is_rank_and_bound_together():
     bound = idm.mse_bound(
         rank.nullity, 3, 1, pixel_bound=3.0, scale=0.2, delta=0.01, form="printed"
     )
-    assert (found.rank.rank, found.bound) == (rank.rank, bound)
-    assert found.rank.singular_values.tolist() == rank.singular_values.tolist()
+    assert (found.rank, found.bound) == (rank, bound)
     assert (found.nullity, found.total) == (5, bound.total)
     wider = idm.promise(image, 3, scale=0.2, pixel_bound=6.0)
     assert wider.total == pytest.approx(4 * idm.promise(image, 3, scale=0.2).total)
