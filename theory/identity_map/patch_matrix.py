@@ -150,7 +150,7 @@ def weights_from_framework(weights: Any) -> Array:
     return w.reshape(w.shape[0], -1).T.copy()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Rank:
     r"""The rank of a data matrix and how far the decision is from rounding.
 
