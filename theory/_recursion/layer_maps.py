@@ -105,12 +105,12 @@ class Interpolated:
         those layers alone whose own series does not end either. Whether it does takes a
         second to find out, and is asked for when a pair needs a table.
         """
-        around = [i for i in self.shared if i.contains(self.own) and i != self.own]
+        a, own = self.activation, self.own
+        around = [i for i in self.shared if i.contains(own) and i != own]
         for each in sorted(around, key=lambda i: i.low - i.high):
-            ends, own = (ends_at(self.activation, i.high) for i in (each, self.own))
-            if ends or not own:
+            if ends_at(a, each.high) or not ends_at(a, own.high):
                 return each
-        return self.own
+        return own
 
     @cached_property
     def _few(self) -> tuple[float, ...]:

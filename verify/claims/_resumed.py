@@ -15,13 +15,18 @@ class _Stop(Exception):
     """In the place of Ctrl-C."""
 
 
-def resumed(train: Callable[..., Found], *, after: int) -> tuple[Found, dict[int, Any]]:
+def resumed(
+    train: Callable[..., Found], *, after: int | None
+) -> tuple[Found, dict[int, Any]]:
     """Stop a training after so many updates, two or more, and let it go on.
 
     ``train(checkpoint=..., progress=...)`` makes anew all that it trains. Returned is what
-    it returns in the end, and what is told after how many updates, in both calls.
+    it returns in the end, and what is told after how many updates, in both calls. With
+    None it is trained in one go, without a checkpoint, and nothing is told.
     """
     told: dict[int, Any] = {}
+    if after is None:
+        return train(), told
 
     def stop(made: int, steps: int, loss: Any) -> None:
         del steps

@@ -469,7 +469,7 @@ def _found_course(
         recipe=practice if start else PLAIN,
         fault=fault,
     )
-    done, told = (train_all(), {}) if after is None else resumed(train_all, after=after)
+    done, told = resumed(train_all, after=after)
     losses, lengths = done.series["train_loss"][-1], done.series["lengths"][-1]
     found: list[float] = []
     for row in range(4):

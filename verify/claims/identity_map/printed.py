@@ -1,6 +1,5 @@
 """Which networks are trained at the paper's scale, by the numbers that it prints."""
 
-import math
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -184,20 +183,16 @@ _OF = {"all": 0.0, "bottom": 1.0, "top": 2.0}
 def _planted(*, fault: str, scale: Scale, part: int = 15) -> list[float]:
     found: list[float] = []
     for c in configurations(scale):
-        steps, limit, what, drops = (
-            c.recipe.steps,
-            c.recipe.limit or 0,
-            _OF[c.recipe.trained],
-            len(c.recipe.schedule),
-        )
-        waits = [c.recipe.release is not None, c.recipe.rescale]
+        how = c.recipe
+        steps, limit, drops = how.steps, how.limit or 0, len(how.schedule)
+        waits = [how.release is not None, how.rescale]
         factor = {"slow": 0.01, "untrained": 1e-30}.get(fault, 1.0)
         if fault == "short":
-            steps = max(1, math.floor(steps / part))
-            limit = max(1, math.floor(limit / part)) if limit else 0
+            steps = max(1, steps // part)
+            limit = max(1, limit // part) if limit else 0
         if fault == "untrained":
             steps, waits, drops = 1, [False, False], 0
-        what = _OF["top"] if fault == "frozen" else what
+        what = _OF["top" if fault == "frozen" else how.trained]
         found += [factor, steps, limit, what, drops, *map(float, waits)]
         # Of a release ten times as many updates wait, where no limit is given.
         found.append(11 * steps if waits[0] else steps)

@@ -132,9 +132,10 @@ def _plain_steps(
         x = shown(examples, row if how != "batch" else 0)
         learnt = _learnt(net, recipe.trained)
         rate = _rate(shape["kind"], loss, how, _RATES[row])
-        make: Any = torch.optim.Adam if how.startswith("adam") else torch.optim.SGD
-        more = {} if how.startswith("adam") else {"momentum": 0.6, "nesterov": wrong}
-        more = {"eps": 1e-6} if how.startswith("adam") and wrong else more
+        make: Any = torch.optim.SGD
+        more: Any = {"momentum": 0.6, "nesterov": wrong}
+        if how.startswith("adam"):
+            make, more = torch.optim.Adam, {"eps": 1e-6} if wrong else {}
         rule, losses = make(learnt, lr=rate, **more), list[float]()
         drops = torch.optim.lr_scheduler.MultiStepLR(
             rule, [round(s * 10) for s in recipe.schedule], 0.4
@@ -190,7 +191,7 @@ def _found_steps(
             **kept,
         )
 
-    done = run() if after is None else resumed(run, after=after)[0]
+    done, _ = resumed(run, after=after)
     found: list[float] = []
     for row in range(2):
         losses = [*done.losses[row, :10], done.final_losses[row]]

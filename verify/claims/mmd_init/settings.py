@@ -159,7 +159,7 @@ def _planted(*, fault: str, scale: Scale, part: int = 15) -> list[float]:
         one, two, updates, window, epochs, *_ = _told(c)
         reached = list(c.reached)
         if fault == "short":
-            updates, epochs = (max(1, math.floor(n / part)) for n in (updates, epochs))
+            updates, epochs = (max(1, n // part) for n in (updates, epochs))
             window = min(window, updates)
             reached = [math.ceil(n / part) for n in reached]
         size = {"slow": 0.01, "untrained": 1e-30}.get(fault, 1.0)

@@ -225,7 +225,7 @@ def _stacked_steps(
             **kept,
         )
 
-    results = run() if after is None else resumed(run, after=after)[0]
+    results, _ = resumed(run, after=after)
     return [number for result in results for number in _told(result)]
 
 

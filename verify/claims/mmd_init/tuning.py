@@ -270,9 +270,7 @@ def _found_labels(*, norm: bool, frozen: bool, after: int | None = None) -> list
             **kept,
         )
 
-    done, told = run_all(), dict[int, float]()
-    if after is not None:
-        done, told = resumed(run_all, after=after)
+    done, told = resumed(run_all, after=after)
     found = [told[made] for made in _WHOLE if made in told]
     for run in range(_RUNS):
         kept = [p[run] for p in (*done.params, *done.buffers)]

@@ -214,7 +214,7 @@ def _as_said(
     """Return what a fault leaves: rates, epochs, whether hidden layers and labels stay."""
     size = 0.01 if fault == "slow" else 1.0
     rate = 1e-30 if fault == "untrained" else size * rate
-    left = {"short": max(1, math.floor(epochs / part)), "untrained": 1}
+    left = {"short": max(1, epochs // part), "untrained": 1}
     kept = [fault == "frozen", fault == "shuffled"]
     return [rate, size * (stable or 0.0), left.get(fault, epochs), *map(float, kept)]
 

@@ -270,7 +270,7 @@ def _stacked_steps(
             **kept,
         )
 
-    done = run() if after is None else resumed(run, after=after)[0]
+    done, _ = resumed(run, after=after)
     at = [int(np.flatnonzero(done.epochs == epoch)[0]) for epoch in (0, 1, 2, 4)]
     found: list[float] = []
     for row in range(2):
@@ -410,7 +410,7 @@ def _found_ends(*, after: int | None = None) -> list[float]:
         Recipe(epochs=6, momentum=0.0, check=1),
         rates=_END_RATES,
     )
-    done = run() if after is None else resumed(run, after=after)[0]
+    done, _ = resumed(run, after=after)
     ends = zip(done.status, done.steps, done.diverged, strict=True)
     told = [n for why, steps, at in ends for n in (_WAYS.index(why), steps, at)]
     # And by how much losses grow in divergence, where no recipe says.
