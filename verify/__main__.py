@@ -11,7 +11,7 @@ from verify import command, index, paths
 from verify.selecting import named, order
 
 if TYPE_CHECKING:
-    from verify.claim import Claim, Profile
+    from verify.claim import Profile
     from verify.ledger import Entry
 
 
@@ -52,8 +52,10 @@ def _run_or_show(options: argparse.Namespace) -> int:
         return command.refuse(error)
     if options.action == "remeasure":
         return command.interruptible(
-            lambda: _remeasured([e.claim for e in entries], options.records),
-            kept="nothing is written",
+            lambda: _remeasured(entries, options.records, renew=options.renew),
+            kept="records that said the same again are kept"
+            if options.renew
+            else "nothing is written",
         )
     profile = Profile(options.profile)
     found, entries = entries, ledger.in_profile(entries, profile)
@@ -90,20 +92,23 @@ def _shown(
     return command.exit_code(rows) if ran else command.EXIT_RED
 
 
-def _remeasured(claims: "Sequence[Claim]", root: Path) -> int:
+def _remeasured(entries: "Sequence[Entry]", root: Path, *, renew: bool) -> int:
     """Say of each published record whether its networks still show what it says."""
     from verify import records, remeasure
 
     told: list[remeasure.Again] = []
     try:
-        for each in remeasure.published(claims, root):
-            told.append(remeasure.remeasured(*each, root))
-            command.put(f"{told[-1]}\n")
+        for entry, profile, record in remeasure.published(entries, root):
+            again = remeasure.remeasured(entry, profile, record, root)
+            if renew:
+                remeasure.renew(again, record, root)
+            told.append(again)
+            command.put(f"{again}\n")
     except records.RecordError as error:
         command.complain(str(error))
         return command.EXIT_RED
     if not told:
-        asked = "any claim" if len(claims) != 1 else claims[0].id
+        asked = "any claim" if len(entries) != 1 else entries[0].claim.id
         return command.refuse(f"no record of {asked} is published below {root}")
     same = sum(each.same for each in told)
     command.put(
@@ -144,6 +149,8 @@ def _parser() -> argparse.ArgumentParser:
             command.add_common_options(action)
         elif name == "remeasure":
             command.add_records_option(action)
+            text = "write what says the same again, as measured by the present code"
+            action.add_argument("--renew", action="store_true", help=text)
     return parser
 
 

@@ -4,7 +4,8 @@ A record says what was measured; whoever changes it, with its digest, changes wh
 report shows. Here each claim is measured again from the committed runs, predicted and
 judged, and compared with its record, case by case. Runs of older code will do: what is
 asked is whether the record says what they show, not whether today's code would train the
-same networks.
+same networks. What says the same again may take the place of its record (`renew`), which is
+then of today's code.
 """
 
 import math
@@ -14,16 +15,24 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
+from empirical.digest import roots_of
 from empirical.testbed.records import RunRecord
 from verify import records
-from verify.claim import Claim, Profile
-from verify.judging import concluded, judge, strict
+from verify.claim import Profile
+from verify.ledger import Entry
 from verify.paths import Place, folder_of, placed
 from verify.records import CaseRecord, Record
-from verify.trained import Run, given
+from verify.run import run_claim
+from verify.trained import Run
 
 PUBLISHED = (Profile.FULL, Profile.GPU)
 """Profiles whose records are committed, with the networks that claims look at."""
+
+VERDICT = (
+    *("version", "expected", "comparison"),
+    *("outcome", "green", "control", "control_passed"),
+)
+"""Fields of a record that must be as they were."""
 
 RELATIVE, ABSOLUTE = 1e-9, 1e-15
 """Rounding of sums of up to a million numbers, in another order on another machine."""
@@ -37,6 +46,8 @@ class Again:
     ----------
     claim : str
     profile : Profile
+    now : Record or None
+        What was measured; None where networks are missing.
     missing : tuple of str
         Networks that it looks at and that are not published: it can't be measured.
     differences : tuple of str
@@ -45,6 +56,7 @@ class Again:
 
     claim: str
     profile: Profile
+    now: Record | None = None
     missing: tuple[str, ...] = ()
     differences: tuple[str, ...] = ()
 
@@ -62,8 +74,8 @@ class Again:
 
 
 def published(
-    claims: Sequence[Claim], root: Path
-) -> Iterator[tuple[Claim, Profile, Record]]:
+    entries: Sequence[Entry], root: Path
+) -> Iterator[tuple[Entry, Profile, Record]]:
     """Yield the published records of claims on trained networks.
 
     Raises
@@ -71,42 +83,45 @@ def published(
     RecordError
         If one cannot be read.
     """
-    for claim in claims:
+    for entry in entries:
         for profile in PUBLISHED:
-            if claim.runs is None or not claim.cases_for(profile):
+            if entry.claim.runs is None or not entry.claim.cases_for(profile):
                 continue
-            record = records.find(claim, folder_of(profile, root))
+            record = records.find(entry.claim, folder_of(profile, root))
             if record is not None:
-                yield claim, profile, record
+                yield entry, profile, record
 
 
-def remeasured(claim: Claim, profile: Profile, record: Record, root: Path) -> Again:
+def remeasured(entry: Entry, profile: Profile, record: Record, root: Path) -> Again:
     """Measure a published claim again, and compare it with its record."""
-    here = Place(folder_of(profile, root))
+    claim, here = entry.claim, Place(folder_of(profile, root))
     with placed(here):
         found = {run: _found(run, here) for run in claim.runs_for(profile)}
         there = {r: f for r, f in found.items() if isinstance(f, RunRecord)}
         if missing := tuple(run.name for run in found if run not in there):
             return Again(claim.id, profile, missing=missing)
-        with strict(), given(there):
-            cases = tuple(judge(claim, case) for case in claim.cases_for(profile))
-    now: dict[str, Any] = {
-        "version": claim.version,
-        "expected": claim.expected,
-        "comparison": type(claim.compare).__name__,
-        **concluded(claim, cases, None),
-    }
+        roots = roots_of(entry.module)
+        now = run_claim(claim, profile, module=entry.module, roots=roots, found=there)
     differences = [
-        _said(name, value, getattr(record, name))
-        for name, value in now.items()
-        if value != getattr(record, name)
+        _said(name, getattr(now, name), getattr(record, name))
+        for name in VERDICT
+        if getattr(now, name) != getattr(record, name)
     ]
-    if [case.case for case in record.cases] != [case.case for case in cases]:
+    if [case.case for case in record.cases] != [case.case for case in now.cases]:
         differences.append("it is of other cases")
     else:
-        for number, (old, new) in enumerate(zip(record.cases, cases, strict=True)):
+        for number, (old, new) in enumerate(zip(record.cases, now.cases, strict=True)):
             differences += (f"case {number}: {each}" for each in _of_case(old, new))
-    return Again(claim.id, profile, differences=tuple(differences))
+    return Again(claim.id, profile, now, differences=tuple(differences))
+
+
+def renew(again: Again, record: Record, root: Path) -> None:
+    """Put a claim measured again in the place of its record, if both say the same.
+
+    A record of the present code stays as it is.
+    """
+    if again.same and again.now is not None and again.now.code != record.code:
+        records.write(again.now, folder_of(again.profile, root))
 
 
 @lru_cache(maxsize=32)  # Claims in order look at the same networks.

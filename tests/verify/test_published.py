@@ -98,14 +98,15 @@ def test_the_page_names_what_trained_the_networks(tmp_path: Path) -> None:
     (row,) = build([replace(ENTRY, claim=trained)], tmp_path / "quick")
     assert row.published[0].trained_on == ()
     own = identity({"name": "net"}, device="cuda", schema=1)
-    made = RunRecord(**own, code="0", environment={"hardware": "A card of 80 GB"})
+    there = {"hardware": "A card of 80 GB", "made": "2026-02-28"}
+    made = RunRecord(**own, code="0", environment=there)
     (tmp_path / "full" / RUNS).mkdir()
     made.write(tmp_path / "full" / RUNS / "net.json")
     rows.hardware.cache_clear()
     page = as_html([row], whole=False)
-    assert "A card of 80 GB" in page
+    assert "A card of 80 GB, 2026-02-28" in page
     (data,) = json.loads(as_json([row]))
-    assert data["published"][0]["trained_on"] == ["A card of 80 GB"]
+    assert data["published"][0]["trained_on"] == ["A card of 80 GB, 2026-02-28"]
 
 
 def test_what_larger_scales_say_otherwise_stands_beside_the_verdict(

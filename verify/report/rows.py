@@ -75,7 +75,7 @@ class Row:
 
     @property
     def trained_on(self) -> tuple[str, ...]:
-        """Hardware that trained the networks it looked at, as far as records say."""
+        """Hardware that trained the networks it looked at, and days, if records say."""
         if self.record is None or self.claim.runs is None or self.folder is None:
             return ()
         names = {
@@ -314,10 +314,11 @@ def _published(
 
 @cache
 def hardware(path: Path) -> str:
-    """Return what trained the networks of a run's record; nothing if it does not say."""
+    """Return what trained a run's networks and when, as far as its record says."""
     try:
         # Not as a `RunRecord`: of megabytes of numbers none is wanted.
-        return str(json.loads(path.read_bytes())["environment"]["hardware"])
+        there = json.loads(path.read_bytes())["environment"]
+        return ", ".join((str(there["hardware"]), *filter(None, [there.get("made")])))
     except (OSError, ValueError, LookupError, TypeError):
         return ""
 
