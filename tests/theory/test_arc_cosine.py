@@ -150,7 +150,7 @@ def test_opposite(name, error):
     # Duals of ramps vanish at -1, like d^(m + 1/2): relative down to there.
     a = SUBJECTS[name]
     e, exact = act.pair(a, a), _value(a)
-    for d in (1e-100, 1e-40, 1e-18, 1e-6, 1e-2, 0.5, 1.0, 1.5, 2.0 - 1e-9):
+    for d in (1e-100, 1e-40, 1e-18, 1e-6, 1e-2, 0.5, 1.0):
         value, slope = e.opposite(np.array(d))
         assert error(value, exact(mpmath.mpf(d) - 1)) < FEW, d
         if a.m:

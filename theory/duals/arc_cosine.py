@@ -99,15 +99,16 @@ class ArcCosine:
         """Return E[a'(X) b'(Y)]; `t` is arccos rho where better known."""
         if t is not None:
             r, angle = np.ravel(rho), np.ravel(t)
-            out = self._slope(r, np.pi - angle, np.sin(angle))
+            out = self._slope(r, _kernel(self.m - 1, np.pi - angle, np.sin(angle), -r))
             return out.reshape(np.shape(rho))
-        return _by_chunks(lambda r: self._slope(r, np.arccos(-r), _sine(r)), rho)
 
-    def _slope(self, rho: Array, mirrored: Array, sine: Array) -> Array:
-        if self.m == 0:
-            with np.errstate(divide="ignore"):
-                return self.weight / (_TWO_PI * sine)
-        out = self.weight * _kernel(self.m - 1, mirrored, sine, -rho)
+        def chunk(r: Array) -> Array:
+            return self._slope(r, _kernel(self.m - 1, np.arccos(-r), _sine(r), -r))
+
+        return _by_chunks(chunk, rho)
+
+    def _slope(self, rho: Array, kernel: Array) -> Array:
+        out = self.weight * kernel
         for k in range(1, self.m + 1):
             out = out + k * self.outer[k] * rho ** (k - 1)
         return out
@@ -120,7 +121,7 @@ class ArcCosine:
         # The half of [0, 2] in which the distance to the end is known.
         near = delta < 1.0
         d = np.minimum(delta, 2.0 - delta)
-        left = self.weight * _kernel_series(self.m, _angle(d)[0])
+        left = self.weight * _kernel_series(self.m, _angle(d))
         c = (*self.outer, 0.0, 0.0)
         # From rho = 1: J_m(0) - J_m(theta) is a polynomial +- J_m(pi - theta).
         linear = c[1] + (0.5 * self.weight if self.m == 1 else 0.0)
@@ -140,12 +141,11 @@ class ArcCosine:
         return odd + self.weight * WHOLE[self.m]
 
     def opposite(self, d: Array) -> tuple[Array, Array]:
-        """Return dual and slope at rho = -1 + d, relative accuracy kept as d -> 0."""
+        """Return dual and slope at rho = -1 + d <= 0, relative accuracy kept as d -> 0."""
         shape, d = np.shape(d), np.ravel(d)
-        angle, sine = _angle(d)
-        rho = d - 1.0
-        value = self._outer(rho) + self.weight * _kernel(self.m, angle, sine, -rho)
-        slope = self._slope(rho, angle, sine)
+        angle, rho = _angle(d), d - 1.0
+        value = self._outer(rho) + self.weight * _kernel_series(self.m, angle)
+        slope = self._slope(rho, _kernel_series(self.m - 1, angle))
         return value.reshape(shape), slope.reshape(shape)
 
     def _outer(self, rho: Array) -> Array:
@@ -167,13 +167,13 @@ def _sine(rho: Array) -> Array:
     return np.sqrt((1.0 - rho) * (1.0 + rho))
 
 
-def _angle(d: Array) -> tuple[Array, Array]:
-    """Return the angle whose cosine is 1 - d, and its sine."""
+def _angle(d: Array) -> Array:
+    """Return the angle whose cosine is 1 - d."""
     # The square root first: half of the least number is zero.
     angle = 2.0 * np.arcsin(0.5 * np.sqrt(2.0 * np.minimum(d, 1.0)))
     far = np.flatnonzero(d >= 1.0)
     angle[far] = np.arccos(1.0 - d[far])
-    return angle, np.sqrt(d) * np.sqrt(2.0 - d)
+    return angle
 
 
 # sin w - w cos w = w^3 sum_n (-1)^n (2n + 2) / (2n + 3)! w^2n, and
@@ -185,7 +185,10 @@ _SMALL = (0.0, 1.0, 1.25)
 
 
 def _kernel(m: int, w: Array, sine: Array, cosine: Array) -> Array:
-    """J_m(pi - w) / (2 pi m!^2), relative accuracy kept as w -> 0."""
+    """J_m(pi - w) / (2 pi m!^2), relative accuracy kept as w -> 0; for -1 J_0's slope."""
+    if m < 0:
+        with np.errstate(divide="ignore"):
+            return 1.0 / (_TWO_PI * sine)
     if m == 0:
         return w / _TWO_PI
     if m == 1:
@@ -202,8 +205,8 @@ def _kernel(m: int, w: Array, sine: Array, cosine: Array) -> Array:
 
 def _kernel_series(m: int, w: Array) -> Array:
     """Return the same for w <= pi/2, where terms left out are below 1e-18 of it."""
-    if m == 0:
-        return w / _TWO_PI
+    if m <= 0:
+        return _kernel(m, w, np.sin(w), w)
     # Products: a power of an array costs as much as the rest.
     v = m * w
     square = v * v
