@@ -118,19 +118,20 @@ POWERS = numeric(
 )
 
 
-def _predict_diagonal(*, activation: Subject, depth: int) -> float:
-    a = subject(activation).normalized()
-    return dc.ntk_diagonal(depth, a.derivative_second_moment)
+def _predict_diagonal(*, activation: Subject, depth: int) -> Array:
+    d = subject(activation).normalized().derivative_second_moment
+    return np.array([dc.ntk_diagonal(depth, d, log=flag) for flag in (False, True)])
 
 
-def _measure_diagonal(*, activation: Subject, depth: int) -> Any:
-    return recursion.tangent(law(activation), 1, depth)
+def _measure_diagonal(*, activation: Subject, depth: int) -> list[Any]:
+    t = recursion.tangent(law(activation), 1, depth)
+    return [t, mpmath.log(t)]
 
 
 DIAGONAL = numeric(
     id="dc/eq7-diagonal",
     items=("Eq7", "Thm3.4"),
-    title="The tangent kernel's diagonal is a geometric sum",
+    title="The tangent kernel's diagonal is a geometric sum, and its logarithm",
     statement=r"T_{ii} = \sum_{h=0}^{L} D^h, \quad D = \mathbb{E}[\sigma'(X)^2]",
     assumptions=("normalised activation, unit inputs",),
     source=quoted("Equation 7"),

@@ -480,19 +480,27 @@ DECISION = numeric(
 )
 
 
-def _measure_gap(*, least: float, dropped: float, tolerance: float) -> list[float]:
+_ROUNDING = 16 * 2.0**-52
+"""Of singular values, in units of the largest, for matrices of at most 16 rows."""
+
+
+def _measure_gap(
+    *, least: float, dropped: float, tolerance: float | None
+) -> list[float]:
     """Kept over dropped, and the rank, of a diagonal matrix with these entries."""
     entries = [3.0, least, dropped]
-    kept = [v for v in entries if v > tolerance * 3.0]
+    kept = [v for v in entries if v > (tolerance or _ROUNDING) * 3.0]
     return [min(kept) / max(v for v in entries if v not in kept), float(len(kept))]
 
 
-def _predict_gap(*, least: float, dropped: float, tolerance: float) -> list[float]:
+def _predict_gap(
+    *, least: float, dropped: float, tolerance: float | None
+) -> list[float]:
     rank = idm.decide_rank([3.0, least, dropped], (5, 3), rank_tolerance=tolerance)
     return [rank.gap, float(rank.rank)]
 
 
-def _one_fewer(*, least: float, dropped: float, tolerance: float) -> list[float]:
+def _one_fewer(*, least: float, **_case: Any) -> list[float]:
     """A gap of one singular value fewer."""
     return [3.0 / least, 1.0]
 
@@ -504,7 +512,11 @@ GAP = numeric(
     ),
     statement=r"\sigma_r/\sigma_{r+1},\quad \sigma_r > \tau\sigma_1 \ge \sigma_{r+1}",
     source=ours("Appendix D; the decision is ours"),
-    cases=grid(least=(1.0, 1e-3), dropped=(1e-7, 1e-12), tolerance=1e-6),
+    cases=(
+        *grid(least=(1.0, 1e-3), dropped=(1e-7, 1e-12), tolerance=1e-6),
+        # Above one rounding, below those of a decomposition.
+        {"least": 1e-3, "dropped": 6e-15, "tolerance": None},
+    ),
     predict=_predict_gap,
     measure=_measure_gap,
     compare=AgreesTo(relative=1e-15),

@@ -106,6 +106,33 @@ EMBEDDING = numeric(
 )
 
 
+def _measure_tail(*, p: float, gamma: float) -> Any:
+    """The kernel of both ends, one less the other: what the mean's integrand leaves."""
+    with mpmath.workdps(_DIGITS):
+        x, g = mpmath.mpf(p), mpmath.mpf(gamma)
+        return mpmath.exp(-((x / g) ** 2)) - mpmath.exp(-(((1 - x) / g) ** 2))
+
+
+def _rounded_exponent(*, p: float, gamma: float) -> float:
+    """The exponent rounded before the exponential."""
+    return float(np.exp(-((p / gamma) ** 2)) - np.exp(-(((1.0 - p) / gamma) ** 2)))
+
+
+TAIL = numeric(
+    id="mmd/seg-tail",
+    items=("Seg", "Eq9"),
+    title="Slopes of the mean kernel keep their digits far from both ends",
+    statement=r"h'=e^{-p^2/\gamma^2}-e^{-(1-p)^2/\gamma^2},\quad p\gg\gamma",
+    source=ours("Equation 9, middle term; the closed form is ours"),
+    cases=grid(p=(0.1, 0.3, 0.45, 0.9), gamma=(0.017, 0.02)),
+    predict=mmd.segment_embedding_derivative,
+    measure=_measure_tail,
+    compare=AgreesTo(relative=2e-15),
+    must_refute=_rounded_exponent,
+    uses=("mmd/seg-embedding",),
+)
+
+
 def _measure_point(*, p: float, gamma: float) -> Any:
     with mpmath.workdps(_DIGITS):
         x, g = mpmath.mpf(p), mpmath.mpf(gamma)

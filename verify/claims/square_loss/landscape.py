@@ -22,7 +22,7 @@ from verify.claims.square_loss._networks import (
     unit_rows,
     values,
 )
-from verify.claims.square_loss._sources import as_read, quoted
+from verify.claims.square_loss._sources import as_read, ours, quoted
 from verify.compare import AgreesTo, AtMost, Identical, Outcome
 
 Parts = Sequence[Sequence[int]]
@@ -413,9 +413,52 @@ NULLITY = numeric(
 )
 
 
-@drawn(_at_partition)
-def _measure_loss(rest: _Rest) -> float:
+def _measured_loss(rest: _Rest) -> float:
     return float(rest.loss(torch.tensor(rest.flat)))
+
+
+@drawn(_at_partition)
+def _measure_rest(rest: _Rest) -> list[float]:
+    """Norm, loss and margins of the least squares in the units' sizes."""
+    x, y = rest.problem
+    unit = [v / np.linalg.norm(v) for v in rest.layers(rest.flat)]
+    return [rest.flat[0], _measured_loss(rest), *(y * values(unit, x))]
+
+
+def _predict_rest(*, parts: Parts, weight_decay: float, **_case: Any) -> list[float]:
+    found = sl.cluster_equilibrium([len(p) for p in parts], _OVERLAP, weight_decay)
+    of_each = {n: m for p, m in zip(parts, found.margins, strict=True) for n in p}
+    return [found.rho, found.loss, *(of_each[n] for n in sorted(of_each))]
+
+
+def _wrong_rest(*, weight_decay: float, **case: Any) -> list[float]:
+    """The squared errors alone for the loss."""
+    rho, loss, *margins = _predict_rest(weight_decay=weight_decay, **case)
+    return [rho, loss - weight_decay * rho**2, *margins]
+
+
+CLUSTERS = numeric(
+    id="sl/obs2c-clusters",
+    items=("Obs2c", "Landscape"),
+    title="Norm, loss and margins of the minimum that a partition of the examples makes",
+    statement=(
+        r"\rho=\frac{\sum_g1/c_g}{1+\lambda\sum_g1/s_g},\qquad"
+        r" \rho\,y_nf_n=1-\frac{\lambda\rho\,c_g}{s_g},\qquad"
+        r" L=\textstyle\sum_n(\rho f_n-y_n)^2+\lambda\rho^2"
+    ),
+    assumptions=("any two inputs have the inner product -0.15",),
+    source=ours("Observation 2, of examples of which every partition is a minimum"),
+    cases=grid(
+        parts=([[0, 1, 2]], [[0, 1], [2]], [[0], [1], [2]]),
+        labels=(_THREE,),
+        weight_decay=(1e-6, 0.01, 0.4),
+    ),
+    predict=_predict_rest,
+    measure=_measure_rest,
+    compare=AgreesTo(relative=1e-13, of_largest=True),
+    must_refute=_wrong_rest,
+    uses=("sl/degen-decay",),
+)
 
 
 def _of_interpolation(*, parts: Parts, weight_decay: float, **_case: Any) -> float:
@@ -437,7 +480,7 @@ SMALL_DECAY = numeric(
         weight_decay=(1e-6, 0.01, 0.4),
     ),
     predict=_of_interpolation,
-    measure=_measure_loss,
+    measure=drawn(_at_partition)(_measured_loss),
     # Squared errors of rounding, and the decay's products below ten.
     compare=AtMost(rounding=1e-14),
     must_refute=mistake(
