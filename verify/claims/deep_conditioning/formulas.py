@@ -762,9 +762,12 @@ def _predict_between(*, activation: str, depth: int, step: int = 1) -> list[floa
     many = np.concatenate([*[x[:4]] * 16, x[1:2]])
     found = kernels.nngp_ntk(x[:2], a, depth, y=x[1:][::step])
     other = kernels.nngp_ntk(many, a, depth, y=x[1:])
-    square = kernels.nngp_ntk(many, a, depth)
+    # So many rows that a block of them is cut, all but the last of 64.
+    square = kernels.nngp_ntk(np.tile(x[[2, 3, 0, 1]], (260, 1)), a, depth)
     parts = [k.ravel() for k in found]
-    parts += [k[-1] for k in other] + [k[-1, [1, 2, 3, 64]] for k in square]
+    parts += [k[-1] for k in other] + [
+        k[[63, -1]][:, [67, 64, 65, 63]].ravel() for k in square
+    ]
     return [float(v) for part in parts for v in part]
 
 
@@ -775,14 +778,14 @@ def _measure_between(*, activation: str, depth: int) -> list[Any]:
     slow = [recursion.tangent(found, r, depth) for r in cosines]
     second = [values[3:] for values in (top, slow)]
     rest = [v for values in second for v in values]
-    rest += [v for values in second for v in (*values, values[0])]
+    rest += [v for values in second for v in (*values, values[0]) * 2]
     return [*top, *slow, *rest]
 
 
 BETWEEN = replace(
     EQ1,
     id="dc/eq1-between",
-    title="Kernels between two sets of unit inputs, one input in both",
+    title="Kernels between two sets of unit inputs, one in both, and of a thousand inputs",
     statement=r"K(x_i, y_j) = \hat\sigma^{(L)}(x_i \cdot y_j)",
     cases=grid(activation="relu", depth=2),
     predict=_predict_between,
