@@ -385,7 +385,11 @@ def _among_many(p: float, q: float, *, activation: str, turn: float, depth: int)
     return found
 
 
-_MANY = _pair(("relu", "erf", "gelu", "sin"), ([0.5, 30.0],), (0.02, 1.2, 3.1), (1, 3))
+_MANY = (
+    *_pair(("relu", "erf", "gelu", "sin"), ([0.5, 30.0],), (0.02, 1.2, 3.1), (1, 3)),
+    # Nearly opposite, of a function with two kinks.
+    *_pair("relu6", ([0.5, 30.0],), 3.1, 1),
+)
 
 NNGP_PARALLEL = _like(
     NNGP,
