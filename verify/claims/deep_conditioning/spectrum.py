@@ -20,6 +20,7 @@ from empirical.conditioning import named
 from empirical.kernels import nngp
 from empirical.networks import FullyConnected
 from empirical.randomness import torch_generator
+from theory import activations as act
 from theory import kernels, spectrum
 from verify import integrals
 from verify.claim import grid, numeric, statistical
@@ -175,6 +176,22 @@ def _measure_taylor(
         return [integrals.mpf(found[n]) for n in range(order + 1)]
 
 
+@_precise
+def _measure_raw(*, kernel: str, depth: int, order: int) -> list[Any]:
+    """The arcsine formula at each layer's variance, in power series."""
+    half_pi, variance = flint.arb.pi() / 2, flint.arb(1)
+    with _capped(order + 1):
+        value = tangent = flint.arb_series([0, 1])
+        for _ in range(depth):
+            share = value * 2 / (1 + 2 * variance)
+            slope = (1 - share * share).rsqrt() * 2 / (1 + 2 * variance) / half_pi
+            value = share.asin() / half_pi
+            tangent = value + tangent * slope
+            variance = (2 * variance / (1 + 2 * variance)).asin() / half_pi
+        found = tangent if kernel == "ntk" else value
+        return [integrals.mpf(found[n]) for n in range(order + 1)]
+
+
 @contextmanager
 def _capped(terms: int) -> Generator[None]:
     kept, flint.ctx.cap = flint.ctx.cap, terms
@@ -292,6 +309,10 @@ def _predict_taylor(*, kernel: str, activation: str, depth: int, order: int) -> 
     return spectrum.taylor_coefficients(
         normalised(activation), depth, order, kernel=kernel
     )
+
+
+def _predict_raw(*, kernel: str, depth: int, order: int) -> Array:
+    return spectrum.taylor_coefficients(act.erf, depth, order, kernel=kernel)
 
 
 def _predict_projections(*, dim: int, degrees: list[int], **_: Any) -> Any:
@@ -468,6 +489,23 @@ TAYLOR = numeric(
     compare=AgreesTo(relative=1.4e-12, absolute=1e-40),
     must_refute=mistake("One layer too many.", depth=plus(1)),
     uses=("dc/eq7",),
+)
+
+TAYLOR_RAW = numeric(
+    id="dc/eq1-taylor-raw",
+    items=("Eq1", "Eq7"),
+    title="Taylor coefficients of kernels whose lengths settle over many layers",
+    statement=r"K^{(l+1)}(\rho) = \tfrac2\pi \arcsin\frac{2 K^{(l)}(\rho)}{1 + 2 q_l},"
+    r" \quad q_{l+1} = \tfrac2\pi \arcsin\frac{2 q_l}{1 + 2 q_l}",
+    assumptions=("the error function, not normalised",),
+    source=ours("Equations 1 and 7"),
+    cases=grid(kernel=("nngp", "ntk"), depth=(3, 30), order=40),
+    predict=_predict_raw,
+    measure=_measure_raw,
+    # As dc/defC.1-taylor, with 30 layers.
+    compare=AgreesTo(relative=7e-12, absolute=1e-40),
+    must_refute=mistake("One layer too many.", depth=plus(1)),
+    uses=("dc/defC.1-taylor",),
 )
 
 RANK = numeric(
