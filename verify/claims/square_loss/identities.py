@@ -387,7 +387,10 @@ def _measure_directions(p: Problem) -> Array:
 
 @drawn(problem)
 def _predict_directions(p: Problem) -> Array:
-    return flat(sl.directions_velocity(p.rho, p.directions, p.x, p.labels))
+    # The second of three networks that are given together.
+    together = [np.stack([-v, v, 2.0 * v]) for v in p.directions]
+    moved = sl.directions_velocity(p.rho, together, p.x, p.labels)
+    return flat([v[1] for v in moved])
 
 
 @drawn(problem)
