@@ -210,9 +210,8 @@ def _predict_functions(**case: Any) -> Array:
 
 def _wrong_functions(**case: Any) -> Array:
     """1 - c* of networks without biases."""
-    a = act.CATALOGUE[case["name"]]
-    out = _predict_functions(**case)
-    out[3] = 1.0 - phase.fixed_correlation(a, case["weight_var"], 0.0)
+    out, (where, _, start) = _predict_functions(**case), _network(**case)
+    out[3] = 1.0 - phase.fixed_correlation(*where, 0.0, start=start)
     return out
 
 
@@ -332,6 +331,8 @@ EACH = replace(
         _net("erf", 0.5, 1e-20, 2.75e-20),
         # Longer inputs leave a layer shorter: variances swing about the fixed one.
         _net("cos", 1.5, 0.1, 0.96),
+        # Another fixed point, from which lengths grow, is only a tenth longer.
+        _net("gelu", 3.0, 0.01284, 0.1),
     ),
     predict=_predict_functions,
     must_refute=_wrong_functions,
