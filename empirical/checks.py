@@ -188,5 +188,5 @@ def check_finite(who: str, name: str, values: "Tensor", advice: str = "") -> Non
     if bool(bad.any()):
         raise ValueError(
             f"{who}: `{name}` must be finite, but {int(bad.sum())} of {values.numel()} "
-            f"entries are not, e.g. {float(values[bad][0])}{advice}"
+            f"entries are not, e.g. {values[bad][0].item()}{advice}"
         )

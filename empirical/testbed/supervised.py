@@ -13,12 +13,13 @@ Recurrent modules, and others that `torch.vmap` can't run, are trained in the sa
 
 import copy
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from empirical.checks import check_slopes
+from empirical.checks import check_finite, check_slopes
 from empirical.testbed.loop import Task, Trained, by_autograd
 from empirical.testbed.modules import apply, each_of, first_sentence
 from empirical.testbed.slopes import Slope
@@ -39,9 +40,10 @@ class Supervised(Task):
     module : nn.Module
         Of the stack's kind; its own parameters are not used.
     inputs : Tensor, shape (n, ...)
-        Shared by all replicates.
+        Finite; shared by all replicates.
     targets : Tensor, shape (n, ...)
-        For the cross entropy classes, of any whole numbers, or probabilities.
+        Finite. For the cross entropy classes 0, ..., C - 1, of any whole numbers, or
+        probabilities; it leaves out its `ignore_index`, by default -100.
     loss : callable, optional
         The mean cross entropy by default.
     one_by_one : bool
@@ -54,10 +56,10 @@ class Supervised(Task):
     Raises
     ------
     ValueError
-        If the module can't be stacked, inputs and targets are no tensors of one length,
-        classes are no whole numbers, or the loss of a replicate is not one number; with
-        `one_by_one`, if the module changes its parameters when it is called, and in
-        training if it draws random numbers.
+        If the module can't be stacked, inputs and targets are no tensors of one length or
+        not finite, classes are no whole numbers or none of the outputs, or the loss of a
+        replicate is not one number; with `one_by_one`, if the module changes its
+        parameters when it is called, and in training if it draws random numbers.
 
     Examples
     --------
@@ -97,7 +99,10 @@ class Supervised(Task):
                     f"{type(given).__name__}. `torch.as_tensor` makes one of an array; a "
                     "module of several inputs takes them from one tensor."
                 )
-        if loss is functional.cross_entropy or isinstance(loss, nn.CrossEntropyLoss):
+            check_finite("Supervised", name, given)
+        own = isinstance(loss, nn.CrossEntropyLoss)
+        entropy = own or loss is functional.cross_entropy
+        if entropy:
             targets = _classes(targets)
         if not len(inputs) or len(inputs) != len(targets):
             raise ValueError(
@@ -108,6 +113,8 @@ class Supervised(Task):
         self.inputs, self.targets = inputs, targets
         # A recorded update would not branch.
         self.one_by_one, self.capturable = one_by_one, not one_by_one
+        if entropy:
+            _check_classes(self, loss.ignore_index if own else -100)
         _try(self)
 
     def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
@@ -159,6 +166,37 @@ def _classes(targets: Tensor) -> Tensor:
     return targets
 
 
+def _check_classes(task: Supervised, ignored: int) -> None:
+    """Refuse targets of the cross entropy that do not fit the outputs.
+
+    What a module has no outputs for, or one not for each example, is left to training.
+    """
+    few = task.inputs[:FEW]
+    outputs = _outputs(task.module, few)
+    if outputs is None or outputs.ndim < 2 or len(outputs) != len(few):
+        return
+    targets, kind = task.targets, "probabilities"
+    wanted = (len(targets), *outputs.shape[1:])
+    if not targets.is_floating_point():
+        kind, wanted = "classes", (wanted[0], *wanted[2:])
+    if targets.shape != wanted:
+        raise ValueError(
+            f"Supervised: `targets` must be {kind} of shape {wanted} for outputs of shape "
+            f"{tuple(outputs.shape)} of {len(outputs)} examples, but theirs is "
+            f"{tuple(targets.shape)}"
+        )
+    if targets.is_floating_point():
+        return
+    count = outputs.shape[1]
+    bad = ((targets < 0) | (targets >= count)) & (targets != ignored)
+    if bool(bad.any()):
+        raise ValueError(
+            f"Supervised: `targets` must be classes from 0 to {count - 1}, as `module` has "
+            f"{count} outputs, but {int(bad.sum())} of {bad.numel()} are not, e.g. "
+            f"{int(targets[bad][0])}"
+        )
+
+
 def _try(task: Supervised) -> None:
     """Refuse a module that has a gradient alone, but not beside others, or many losses.
 
@@ -196,11 +234,26 @@ def _try(task: Supervised) -> None:
         )
 
 
+def _outputs(module: nn.Module, x: Tensor) -> Tensor | None:
+    """Return the outputs of a copy of a module, if they are a tensor."""
+    try:
+        with torch.no_grad(), _aside(x):
+            outputs = copy.deepcopy(module)(x.clone())
+    except Exception:
+        return None
+    return outputs if isinstance(outputs, Tensor) else None
+
+
+def _aside(x: Tensor) -> AbstractContextManager[None]:
+    """Give back the random numbers that are drawn meanwhile."""
+    return torch.random.fork_rng(devices=[x.device] if x.is_cuda else [])
+
+
 def _alone(task: Supervised, few: Tensor) -> nn.Module | None:
     """Return a copy of a module after a gradient of its own, if it has one."""
     module, x = copy.deepcopy(task.module), task.inputs[few]
     try:
-        with torch.random.fork_rng(devices=[x.device] if x.is_cuda else []):
+        with _aside(x):
             task.loss(module(x), task.targets[few]).backward()
     except Exception:
         return None

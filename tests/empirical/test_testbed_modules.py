@@ -524,6 +524,61 @@ def test_classes_are_of_any_whole_numbers(loss, kind: torch.dtype) -> None:
         assert torch.equal(one, other)
 
 
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({23: 3}, "classes from 0 to 2, as .* 3 outputs, but 1 of 24 are not, e.g. 3"),
+        ({0: -1, 1: -7}, "classes from 0 to 2.*2 of 24 are not, e.g. -1"),
+        ({}, r"classes of shape \(24,\) for outputs of shape \(8, 3\).*\(24, 1\)"),
+    ],
+)
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_classes_are_those_of_the_outputs(changed, said, one_by_one: bool) -> None:
+    net, targets = NETS["dense"]().double(), Y.clone()
+    for row, label in changed.items():
+        targets[row] = label
+    targets = targets if changed else targets[:, None]
+    with pytest.raises(ValueError, match=f"Supervised: `targets` must be {said}"):
+        Supervised(net, X, targets, one_by_one=one_by_one)
+
+
+def test_probabilities_are_one_for_each_output() -> None:
+    with pytest.raises(
+        ValueError, match=r"probabilities of shape \(24, 3\).*\(24, 2\)"
+    ):
+        Supervised(NETS["dense"]().double(), X, torch.full((24, 2), 0.5).double())
+
+
+@pytest.mark.parametrize("ignored", [-100, 9])
+def test_what_the_cross_entropy_ignores_is_no_class(ignored: int) -> None:
+    net, targets = NETS["dense"]().double(), Y.clone()
+    targets[:4] = ignored
+    loss = nn.CrossEntropyLoss(ignore_index=ignored)
+    curve, stack = Curve([0]), Stack.of(net, generators(), rates=0.1)
+    task = Supervised(net, X, targets, loss)
+    train(task, stack, SGD(), steps=1, observers=[curve])
+    rest, stack = Curve([0]), Stack.of(net, generators(), rates=0.1)
+    train(Supervised(net, X[4:], Y[4:]), stack, SGD(), steps=1, observers=[rest])
+    np.testing.assert_allclose(curve.values, rest.values, rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["inputs", "targets"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_examples_are_finite(name: str, bad: float) -> None:
+    given = {"inputs": X.clone(), "targets": torch.zeros(24, 3).double()}
+    given[name][3] = bad
+    count = given[name][3].numel()
+    said = f"`{name}` must be finite, but {count} of {given[name].numel()} entries"
+    with pytest.raises(ValueError, match=said):
+        Supervised(NETS["dense"]().double(), **given, loss=functional.mse_loss)
+
+
+def test_complex_inputs_are_finite() -> None:
+    x = torch.tensor([[1.0 + 2.0j], [complex(0.0, np.nan)]])
+    with pytest.raises(ValueError, match="`inputs` must be finite, but 1 of 2"):
+        Supervised(nn.Linear(1, 1), x, torch.zeros(2, 1), loss=functional.mse_loss)
+
+
 def test_a_loss_that_branches_is_named_beside_the_module() -> None:
     net = NETS["dense"]().double()
     targets = torch.zeros(24, 3, dtype=torch.float64)
