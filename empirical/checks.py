@@ -190,3 +190,29 @@ def check_finite(who: str, name: str, values: "Tensor", advice: str = "") -> Non
             f"{who}: `{name}` must be finite, but {int(bad.sum())} of {values.numel()} "
             f"entries are not, e.g. {values[bad][0].item()}{advice}"
         )
+
+
+def check_classes(
+    who: str, name: str, classes: "Tensor", examples: int, most: int | None = None
+) -> None:
+    """Refuse what are not `examples` classes 0, 1, ..., each at most `most`, as int64.
+
+    Examples
+    --------
+    >>> import torch
+    >>> check_classes("train", "labels", torch.tensor([0, 3]), 2, most=1)
+    Traceback (most recent call last):
+    ValueError: train: `labels` must be classes from 0 to 1, of shape (2,) and int64, ...
+    """
+    import torch
+
+    fits = classes.dtype == torch.int64 and tuple(classes.shape) == (examples,)
+    least, largest = (int(m) for m in classes.aminmax()) if classes.numel() else (0, 0)
+    if not fits or least < 0 or (most is not None and largest > most):
+        upper = "on" if most is None else f"to {most}"
+        raise ValueError(
+            f"{who}: `{name}` must be classes from 0 {upper}, of shape ({examples},) and "
+            f"int64, but "
+            f"they are {classes.dtype} of shape {tuple(classes.shape)}, from {least} to "
+            f"{largest}"
+        )

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.checks import check_counts, check_finite
+from empirical.checks import check_classes, check_counts, check_finite
 from empirical.data import load
 from empirical.data.pixels import pixels
 from empirical.data.sources import Dataset
@@ -55,12 +55,7 @@ class Images:
         parts = (("", self.inputs, self.labels),)
         for name, x, y in (*parts, ("test_", self.test_inputs, self.test_labels)):
             check_inputs("Images", f"{name}inputs", x)
-            if y.shape != x.shape[:1] or bool((y < 0).any()):
-                raise ValueError(
-                    f"Images: `{name}labels` must be one class 0, 1, ... for each of "
-                    f"{len(x)} inputs, but they have shape {tuple(y.shape)} and least "
-                    f"value {int(y.min()) if y.numel() else None}"
-                )
+            check_classes("Images", f"{name}labels", y, len(x))
         if self.inputs.shape[1] != self.test_inputs.shape[1]:
             raise ValueError(
                 "Images: `test_inputs` must have as many features as `inputs`, "

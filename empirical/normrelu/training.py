@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from empirical.checks import check_choice, check_classes, check_counts, check_finite
 from empirical.kernels import gram
 from empirical.networks import Network, Params
 from empirical.normrelu.networks import Arm
@@ -19,6 +20,7 @@ from empirical.normrelu.tangent import conditions, tangent_kernels
 from empirical.randomness import torch_generator
 from empirical.testbed.batches import Epochs
 from empirical.testbed.checkpoints import Checkpoint, fingerprint
+from empirical.testbed.faults import FAULTS
 from empirical.testbed.loop import Task, train
 from empirical.testbed.observers import Diverged, Drops, Series
 from empirical.testbed.optimisers import SGD
@@ -184,7 +186,16 @@ def trained(
     Unless it is measured after `every_epoch`, it is so at the end alone. The `recipe` is
     what practice adds. With a `fault` of `empirical.testbed.faults` they are trained
     wrongly. An interrupted call goes on from its `checkpoint`.
+
+    Raises
+    ------
+    ValueError
+        If examples do not fit the network or are not finite, a number does not fit, or
+        the fault is not known.
     """
+    if fault:
+        check_choice("trained", "fault", fault, FAULTS)
+    check_counts("trained", epochs=epochs, batch=batch)
     names = [(rate, seed) for rate in rates for seed in seeds]
     params = arm.init(
         network,
@@ -204,6 +215,12 @@ def trained(
         order = torch_generator(seeds[0], "normrelu", "shuffled labels")
         mixed = examples.classes[torch.randperm(len(examples.classes), generator=order)]
         examples = replace(examples, classes=mixed)
+    for split in ("", "test_"):
+        inputs = getattr(examples, f"{split}inputs")
+        network.check(params, inputs)
+        check_finite("trained", f"{split}inputs", inputs)
+        classes, most = getattr(examples, f"{split}classes"), network.units[-1] - 1
+        check_classes("trained", f"{split}classes", classes, len(inputs), most)
     data = {k: v.to(device) for k, v in vars(examples).items()}
     orders = {s: torch_generator(s, "normrelu", "batches") for s in seeds}
     batches = Epochs(len(examples.inputs), batch, [orders[s] for _, s in names])

@@ -152,8 +152,10 @@ class TestImages:
             ({"inputs": torch.zeros(0, 4)}, r"`inputs` must be a table"),
             ({"inputs": torch.zeros(3)}, r"`inputs` must be a table"),
             ({"test_inputs": torch.full((2, 4), torch.nan)}, "8 of 8 entries are not"),
-            ({"labels": torch.tensor([0, 1])}, "`labels` must be one class"),
-            ({"test_labels": torch.tensor([0, -1])}, "least value -1"),
+            ({"labels": torch.tensor([0, 1])}, r"`labels` must be .* of shape \(3,\)"),
+            ({"test_labels": torch.tensor([0, -1])}, "from 0 on, .* from -1 to 0"),
+            # A mask to an index.
+            ({"labels": torch.tensor([0, 1, 2]).byte()}, "int64, but .* torch.uint8"),
             ({"test_inputs": torch.zeros(2, 5)}, "`test_inputs` must have as many"),
         ],
     )
