@@ -73,6 +73,11 @@ class TestEmbeddedDigits:
         with pytest.raises(ValueError, match=r"`count` must lie in 1\.\.4000"):
             train.head(4001)
 
+    @pytest.mark.parametrize("count", [2.5, "2", True])
+    def test_heads_are_of_whole_numbers(self, count):
+        with pytest.raises(ValueError, match=r"Dataset.head: `count` must be a whole"):
+            data.load("mnist").head(count)
+
 
 class TestLoad:
     def test_bad_names(self):
