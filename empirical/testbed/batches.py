@@ -10,7 +10,15 @@ from empirical.checks import check_counts, check_generators
 
 
 class Batches(ABC):
-    """Chooses examples; what it chooses depends on no replicate's course."""
+    """Chooses examples; what it chooses depends on no replicate's course.
+
+    Attributes
+    ----------
+    examples : int, optional
+        How many it chooses among, where that is known: as many as the task must have.
+    """
+
+    examples: int | None = None
 
     @abstractmethod
     def draw(self, start: int, stop: int) -> list[Tensor | None]:
@@ -78,7 +86,9 @@ class Epochs(Batches):
     ) -> None:
         check_counts("Epochs", examples=examples, batch=batch)
         check_generators("Epochs", generators)
-        self.examples, self.batch = examples, min(batch, examples)
+        # An order of one's own may choose among others.
+        self.examples = examples if order is None else None
+        self.batch = min(batch, examples)
         self.per_epoch = -(-examples // self.batch)
         self.generators = list(dict.fromkeys(generators))
         self.whose = [self.generators.index(g) for g in generators]
@@ -130,12 +140,13 @@ class Afresh(Batches):
     def __init__(self, examples: int, batch: int, generator: torch.Generator) -> None:
         check_counts("Afresh", examples=examples, batch=batch)
         check_generators("Afresh", [generator], "generator")
-        self.examples, self.batch, self.generator = examples, batch, generator
+        self.examples = self._among = examples
+        self.batch, self.generator = batch, generator
 
     def draw(self, start: int, stop: int) -> list[Tensor | None]:
         """Return new numbers for each update."""
         shape = (stop - start, self.batch)
-        return list(torch.randint(self.examples, shape, generator=self.generator))
+        return list(torch.randint(self._among, shape, generator=self.generator))
 
     def state(self) -> dict[str, Tensor]:
         """Return the generator's state."""

@@ -42,9 +42,12 @@ class Task(ABC):
     capturable : bool
         Whether an update can be recorded as a CUDA graph: it draws no random numbers
         and never waits for the device.
+    examples : int, optional
+        How many there are; where a task says it, batches of others are refused.
     """
 
     capturable: bool = True
+    examples: int | None = None
 
     @abstractmethod
     def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
@@ -103,7 +106,7 @@ class Compiled(Task):
     capturable = False
 
     def __init__(self, task: Task, backend: str = "inductor") -> None:
-        self.task = task
+        self.task, self.examples = task, task.examples
         self._losses = torch.compile(task.losses, backend=backend)
 
     def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
@@ -217,8 +220,8 @@ def train(
     ------
     ValueError
         If `task`, `stack` or `optimiser` is none, `steps`, `check` or `together` is less
-        than 1, replicates have left the stack before, batches are for other replicates, or
-        the checkpoint is of other arguments.
+        than 1, replicates have left the stack before, batches are for other replicates or
+        of other examples, or the checkpoint is of other arguments.
     stopping.Stopped
         If a stop was requested; the checkpoint has been written.
 
@@ -304,6 +307,14 @@ class _Run:
                 "Stack(stack.params, rates=stack.rates, buffers=stack.buffers, "
                 "learnt=stack.learnt)."
             )
+        if batches.examples is not None and task.examples not in (
+            None,
+            batches.examples,
+        ):
+            raise ValueError(
+                f"train: `batches` must be of the task's {task.examples} examples, but "
+                f"they are of {batches.examples}"
+            )
         self.task, self.stack, self.optimiser = task, stack, optimiser
         self.batches, self.observers = batches, observers
         self.t = 0
@@ -376,11 +387,19 @@ class _Run:
 
     def _draw(self, until: int) -> list[Tensor | None]:
         drawn, each = self.batches.draw(self.t, until), len(self.steps)
+        count = self.task.examples if self.batches.examples is None else None
         for chosen in drawn:
-            if chosen is not None and chosen.ndim == 2 and len(chosen) != each:
+            if chosen is None:
+                continue
+            if chosen.ndim == 2 and len(chosen) != each:
                 raise ValueError(
                     "train: `batches` must draw for all replicates together or for each "
                     f"of the {each}, but it draws for {len(chosen)}"
+                )
+            if count is not None and not bool(((chosen >= 0) & (chosen < count)).all()):
+                raise ValueError(
+                    f"train: `batches` must draw examples from 0 to {count - 1}, as the "
+                    f"task has {count}, but it draws {chosen.flatten().tolist()}"
                 )
         return drawn
 

@@ -110,7 +110,7 @@ class Supervised(Task):
                 f"they are {len(inputs)} and {len(targets)}"
             )
         self.module, self.loss = module, loss
-        self.inputs, self.targets = inputs, targets
+        self.inputs, self.targets, self.examples = inputs, targets, len(inputs)
         # A recorded update would not branch.
         self.one_by_one, self.capturable = one_by_one, not one_by_one
         if entropy:

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from empirical.randomness import torch_generator
 from empirical.testbed import modules
-from empirical.testbed.batches import Epochs
+from empirical.testbed.batches import Afresh, Epochs
 from empirical.testbed.loop import train
 from empirical.testbed.observers import Curve
 from empirical.testbed.optimisers import SGD, Adam
@@ -560,6 +560,43 @@ def test_what_the_cross_entropy_ignores_is_no_class(ignored: int) -> None:
     rest, stack = Curve([0]), Stack.of(net, generators(), rates=0.1)
     train(Supervised(net, X[4:], Y[4:]), stack, SGD(), steps=1, observers=[rest])
     np.testing.assert_allclose(curve.values, rest.values, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("batches", "said"),
+    [
+        (Epochs(30, 6, generators()[:1]), "task's 24 examples, but they are of 30"),
+        (Epochs(20, 6, generators()[:1]), "task's 24 examples, but they are of 20"),
+        (Afresh(25, 6, generators()[0]), "task's 24 examples, but they are of 25"),
+        (
+            Epochs(2, 2, generators(), order=lambda _: torch.tensor([0, 24])),
+            r"from 0 to 23, as the task has 24, but it draws \[0, 24, 0, 24, 0, 24\]",
+        ),
+    ],
+)
+@pytest.mark.parametrize("compile", [False, True])
+def test_batches_of_other_examples_are_refused(batches, said, compile: bool) -> None:
+    net = NETS["dense"]().double()
+    task, stack = Supervised(net, X, Y), Stack.of(net, generators(), rates=0.1)
+    with pytest.raises(ValueError, match=f"`batches` must .*{said}"):
+        train(task, stack, SGD(), steps=1, batches=batches, compile=compile)
+
+
+def test_an_order_of_ones_own_may_choose_some_examples() -> None:
+    net = NETS["dense"]().double()
+    task, stack = Supervised(net, X, Y), Stack.of(net, generators(), rates=0.1)
+    some = Epochs(3, 2, generators()[:1], order=lambda _: torch.tensor([23, 0, 5]))
+    trained = train(task, stack, SGD(), steps=2, batches=some)
+    first = Stack.of(net, generators(), rates=0.1)
+    rows = [23, 0, 5]
+    few = Supervised(net, X[rows], Y[rows])
+    inside = Epochs(3, 2, generators()[:1], order=lambda _: torch.arange(3))
+    for one, other in zip(
+        trained.final,
+        train(few, first, SGD(), steps=2, batches=inside).final,
+        strict=True,
+    ):
+        assert torch.equal(one, other)
 
 
 @pytest.mark.parametrize("name", ["inputs", "targets"])
