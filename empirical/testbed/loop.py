@@ -206,7 +206,7 @@ def train(
         few enough stay in a processor's cache. All by default.
     compile : bool
         By `Compiled`: worth its start where an update is many small operations and
-        there are thousands of updates.
+        there are thousands of updates; `docs/own-module.md` has what it gains.
     checkpoint : Checkpoint, optional
         A run that finds one goes on from it, update by update as if it had not stopped.
     progress : callable, optional
