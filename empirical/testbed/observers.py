@@ -74,8 +74,8 @@ class Diverged(Observer):
     Parameters
     ----------
     exploded : float
-        A loss above so many times the first one has exploded; so has one that is not
-        finite.
+        A loss above so many times the first one's size has exploded; so has one that is
+        not finite, and a last update to parameters that are not.
     every : int
         They leave at multiples of so many updates: no pause that another observer asks
         for moves their end.
@@ -111,7 +111,8 @@ class Diverged(Observer):
         if t == 0:
             self.first[rows] = losses[0]
         # A run that starts at zero loss can only leave it by rounding.
-        limits = self.exploded * np.where(self.first > 0.0, self.first, np.inf)
+        size = np.abs(self.first)
+        limits = self.exploded * np.where(size > 0.0, size, np.inf)
         bad = ~((losses <= limits[rows]) & np.isfinite(losses))
         found = np.flatnonzero(bad.any(axis=0) & (self.at[rows] < 0))
         self.at[rows[found]] = t + bad.argmax(axis=0)[found]
@@ -121,11 +122,13 @@ class Diverged(Observer):
         return dict.fromkeys(gone.tolist(), "diverged")
 
     def leaving(self, t: int, leaving: dict[int, str], stack: Stack) -> None:
-        """Call exploded replicates diverged that another observer sends away first."""
-        del t
-        rows = stack.rows.cpu().numpy()
+        """Call exploded replicates diverged that leave for another reason."""
+        rows, finite = stack.rows.cpu().numpy(), _finite(stack)
         for column in leaving:
-            if self.at[rows[column]] >= 0:
+            row = rows[column]
+            if self.at[row] < 0 and not finite[column]:
+                self.at[row] = t
+            if self.at[row] >= 0:
                 leaving[column] = "diverged"
 
 
@@ -303,10 +306,7 @@ class BestWindow(Observer):
         better = values[rows] < self.least[rows]
         if self.judge is None:
             # The last update may have led away from losses that were finite.
-            finite = torch.stack(
-                [torch.isfinite(p.reshape(len(p), -1)).all(1) for p in stack.params]
-            )
-            better &= finite.all(dim=0).cpu().numpy()
+            better &= _finite(stack)
         self.least[rows[better]] = values[rows[better]]
         self.at[rows[better]] = end
         self.sums[:] = 0.0
@@ -347,6 +347,12 @@ class Snapshots(_Timed):
             )
             take_(empty, stack.params, stack, np.arange(len(stack)))
             self.taken[t] = empty
+
+
+def _finite(stack: Stack) -> npt.NDArray[np.bool_]:
+    """Return which replicates have finite parameters."""
+    every = [torch.isfinite(p.reshape(len(p), -1)).all(1) for p in stack.params]
+    return torch.stack(every).all(dim=0).cpu().numpy()
 
 
 def _check_rows(who: str, found: Tensor, stack: Stack) -> None:

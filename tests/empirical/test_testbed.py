@@ -415,6 +415,31 @@ def test_a_replicate_that_explodes_leaves_and_moves_no_other() -> None:
         np.testing.assert_allclose(curve.values[row], losses, **CLOSE)
 
 
+def test_a_last_update_to_no_numbers_is_a_divergence() -> None:
+    diverged = Diverged()
+    stack = Stack(start(), rates=[0.02, 1e300, 0.03, 0.01, 1e300])
+    # The slopes of two are so steep that a second update leaves float64.
+    steep = optimisers.SGD(weight_decay=1e10)
+    trained = train(Regression(), stack, steep, steps=1, observers=[diverged])
+    assert trained.status == ("finished", "diverged", *["finished"] * 2, "diverged")
+    assert diverged.at.tolist() == [-1, 1, -1, -1, 1]
+
+
+def test_a_loss_below_zero_explodes_at_as_many_times_its_size() -> None:
+    class Given(Task):
+        def losses(
+            self, params: Params, stack: Stack, examples: Tensor | None
+        ) -> Tensor:
+            return courses[int(stack.clock[0]), stack.rows] + 0.0 * params[0]
+
+    courses = torch.tensor([[-2.0, -2.0], [1999.0, 2001.0], [1.0, 1.0]]).double()
+    diverged = Diverged()
+    stack = Stack([torch.zeros(2).double()], rates=1.0)
+    trained = train(Given(), stack, optimisers.SGD(), steps=3, observers=[diverged])
+    assert trained.status == ("finished", "diverged")
+    assert diverged.at.tolist() == [-1, 1]
+
+
 class Stop(Observer):
     """Pauses at a time, and asks for a stop there."""
 
