@@ -114,9 +114,16 @@ class _Entrywise(Optimiser):
     """Moves each entry by minus the rate times what it makes of that entry's moments."""
 
     moments: ClassVar[tuple[str, ...]]
+    eps: float
 
     def prepare(self, stack: Stack) -> None:
-        """Add the moments, zero at first."""
+        """Add the moments, zero at first; refuse an `eps` that the dtype calls zero."""
+        if not torch.tensor(self.eps, dtype=stack.rates.dtype) > 0.0:
+            raise ValueError(
+                f"{type(self).__name__}: `eps` must be positive in the parameters' "
+                f"{stack.rates.dtype}, but {self.eps} is zero there: an entry without a "
+                "slope would become nan"
+            )
         for name in self.moments:
             stack.state[name] = _zeros(stack)
 

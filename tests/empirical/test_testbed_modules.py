@@ -16,7 +16,7 @@ from empirical.testbed import modules
 from empirical.testbed.batches import Afresh, Epochs
 from empirical.testbed.loop import train
 from empirical.testbed.observers import Curve
-from empirical.testbed.optimisers import SGD, Adam
+from empirical.testbed.optimisers import SGD, Adagrad, Adam, Adamax, RMSprop
 from empirical.testbed.stack import Stack
 from empirical.testbed.supervised import Supervised, loaded
 
@@ -312,6 +312,37 @@ def test_updates_are_counted_in_half_precision(rates) -> None:
     assert stack.clock.tolist() == [300.0] * REPLICATES
 
 
+@pytest.mark.parametrize("rates", [1e-3, [1e-3, 2e-3, 1e-3]])
+@pytest.mark.parametrize("kind", [Adam, Adamax, Adagrad, RMSprop])
+def test_what_keeps_from_a_division_by_zero_is_not_zero(kind, rates) -> None:
+    net = nn.Linear(2, 1).half()
+    x = torch.ones(1, 2, dtype=torch.float16)
+    task = Supervised(net, x, x[:, :1], functional.mse_loss)
+    stack = Stack.of(net, generators(), rates=rates)
+    said = f"{kind.__name__}: `eps` must be positive in .* torch.float16, but 1e-"
+    with pytest.raises(ValueError, match=said):
+        train(task, stack, kind(), steps=1)
+    train(task, stack, kind(eps=1e-4), steps=1)
+
+
+@pytest.mark.parametrize("given", [3, nn.Linear, torch.relu])
+def test_what_is_no_module_is_named(given: Any) -> None:
+    for make in (
+        lambda: Stack.of(given, generators(), rates=0.1),
+        lambda: Stack.of_modules([given], rates=0.1),
+        lambda: Supervised(given, X, Y),
+    ):
+        with pytest.raises(ValueError, match=r"`module` must be a value of torch.nn.M"):
+            make()
+
+
+def test_a_module_alone_is_no_list() -> None:
+    alone: Any = nn.Linear(2, 1)
+    with pytest.raises(ValueError, match="`modules` must be a list, but it is Linear"):
+        Stack.of_modules(alone, rates=0.1)
+    assert len(Stack.of_modules(nn.ModuleList([alone]), rates=0.1)) == 1
+
+
 def test_a_buffer_that_is_no_number_is_refused() -> None:
     net = NETS["batch norm"]()
     net[2].running_var.fill_(torch.nan)
@@ -574,12 +605,20 @@ def test_what_the_cross_entropy_ignores_is_no_class(ignored: int) -> None:
         ),
     ],
 )
-@pytest.mark.parametrize("compile", [False, True])
-def test_batches_of_other_examples_are_refused(batches, said, compile: bool) -> None:
+def test_batches_of_other_examples_are_refused(batches, said: str) -> None:
     net = NETS["dense"]().double()
     task, stack = Supervised(net, X, Y), Stack.of(net, generators(), rates=0.1)
     with pytest.raises(ValueError, match=f"`batches` must .*{said}"):
-        train(task, stack, SGD(), steps=1, batches=batches, compile=compile)
+        train(task, stack, SGD(), steps=1, batches=batches)
+
+
+@pytest.mark.filterwarnings("ignore:.*script_method:DeprecationWarning")
+def test_batches_of_other_examples_are_refused_by_a_compiled_task() -> None:
+    net = NETS["dense"]().double()
+    task, stack = Supervised(net, X, Y), Stack.of(net, generators(), rates=0.1)
+    other = Epochs(30, 6, generators()[:1])
+    with pytest.raises(ValueError, match="the task's 24 examples, but they are of 30"):
+        train(task, stack, SGD(), steps=1, batches=other, compile=True)
 
 
 def test_an_order_of_ones_own_may_choose_some_examples() -> None:
