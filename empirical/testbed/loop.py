@@ -219,9 +219,10 @@ def train(
     Raises
     ------
     ValueError
-        If `task`, `stack` or `optimiser` is none, `steps`, `check` or `together` is less
-        than 1, replicates have left the stack before, batches are for other replicates or
-        of other examples, or the checkpoint is of other arguments.
+        If `task`, `stack`, `optimiser`, `batches` or an observer is none, an observer is
+        there twice or two set learning rates, `steps`, `check` or `together` is less than
+        1, replicates have left the stack before, batches are for other replicates or of
+        other examples, or the checkpoint is of other arguments.
     stopping.Stopped
         If a stop was requested; the checkpoint has been written.
 
@@ -237,13 +238,18 @@ def train(
     >>> train(HalfSquare(), stack, SGD(), steps=2).final[0].tolist()
     [0.25, 0.5625]
     """
+    batches = batches or Whole()
     _check_kinds(
-        task=(task, Task), stack=(stack, Stack), optimiser=(optimiser, Optimiser)
+        task=(task, Task),
+        stack=(stack, Stack),
+        optimiser=(optimiser, Optimiser),
+        batches=(batches, Batches),
     )
+    _check_observers(observers)
     check_counts("train", steps=steps, check=check, together=together)
     if compile:
         task = Compiled(task)
-    run = _Run(task, stack, optimiser, batches or Whole(), observers)
+    run = _Run(task, stack, optimiser, batches, observers)
     if checkpoint is not None:
         run.resume(checkpoint)
 
@@ -287,6 +293,19 @@ def _check_kinds(**given: tuple[object, type]) -> None:
                 f"train: `{name}` must be a value of {kind.__module__}.{kind.__name__}, "
                 f"but it is {came}"
             )
+
+
+def _check_observers(observers: Sequence[Observer]) -> None:
+    _check_kinds(observers=(observers, Sequence))
+    for index, one in enumerate(observers):
+        _check_kinds(**{f"observers[{index}]": (one, Observer)})
+    pacing = [type(one).__name__ for one in observers if one.paces]
+    if len(pacing) > 1 or len(set(map(id, observers))) < len(observers):
+        raise ValueError(
+            "train: `observers` must be each there once, and one at most set learning "
+            f"rates, but they are {[type(one).__name__ for one in observers]}, of which "
+            f"{pacing} set them. One Drops takes several times."
+        )
 
 
 class _Run:

@@ -31,6 +31,11 @@ class Observer:
 
     kept: ClassVar[tuple[str, ...]] = ()
 
+    @property
+    def paces(self) -> bool:
+        """Whether it sets learning rates, from those of the start; two would not add up."""
+        return False
+
     def begin(self, stack: Stack) -> None:
         """Set up for the replicates of `stack`, before anything is loaded."""
 
@@ -235,6 +240,11 @@ class Drops(_Timed):
         check_weights("Drops", factor=factor)
         self.times = checked_times("Drops", times)
         self.factor = factor
+
+    @property
+    def paces(self) -> bool:
+        """Whether the rates drop."""
+        return len(self.times) > 0
 
     def begin(self, stack: Stack) -> None:
         """Store the learning rates of the start."""

@@ -21,7 +21,7 @@ from torch.nn import functional
 
 from empirical.checks import check_finite, check_slopes
 from empirical.testbed.loop import Task, Trained, by_autograd
-from empirical.testbed.modules import apply, each_of, first_sentence
+from empirical.testbed.modules import apply, check, each_of, first_sentence
 from empirical.testbed.slopes import Slope
 from empirical.testbed.stack import Params, Stack
 
@@ -91,6 +91,7 @@ class Supervised(Task):
         *,
         one_by_one: bool = False,
     ) -> None:
+        check(module)
         for name, given in (("inputs", inputs), ("targets", targets)):
             # Callers may not be type-checked.
             if not isinstance(given, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -522,17 +522,20 @@ def test_no_pause_moves_who_leaves_at_a_floor_or_explodes(pauses: list[int]) -> 
 
 
 def everything(
-    checkpoint: Checkpoint | None, *more: Observer
+    checkpoint: Checkpoint | None, *more: Observer, released: bool = False
 ) -> tuple[Tensor, list[object]]:
-    """Train with all that a checkpoint must hold; return what came of it."""
+    """Train with all that a checkpoint must hold; return what came of it.
+
+    Rates drop at a time of all, or of each that is `released`.
+    """
     rates = [0.02, 50.0, 0.03, 0.01, 0.04]
     looks = (
         Diverged(every=10),
-        Released(0.9, limit=40, steps=56, drops=[15], factor=0.5),
+        Released(0.9, limit=40, steps=56, drops=[15] if released else [], factor=0.5),
         Floor(1e-3, patience=5, every=5),
         Curve(range(0, 60, 2)),
         Series([0, 10, 37, 60], lambda s: {"norm": s.params[0].flatten(1).norm(dim=1)}),
-        Drops([30], 0.1),
+        Drops([] if released else [30], 0.1),
         BestWindow(8),
         Snapshots([0, 12, 50]),
     )
@@ -555,20 +558,25 @@ def everything(
     return flat, found
 
 
+@pytest.mark.parametrize("released", [False, True])
 @pytest.mark.parametrize("at", [2, 11, 33, 59])
-def test_a_run_that_was_stopped_goes_on_to_the_same_bits(at: int, tmp_path) -> None:
-    whole, seen = everything(None, Stop(at, asks=False))
+def test_a_run_that_was_stopped_goes_on_to_the_same_bits(
+    at: int, released: bool, tmp_path
+) -> None:
+    whole, seen = everything(None, Stop(at, asks=False), released=released)
     of = fingerprint("a", start())
     try:
         with pytest.raises(stopping.Stopped):
             everything(
-                Checkpoint(tmp_path / "c", of=of, seconds=1e9), Stop(at, asks=True)
+                Checkpoint(tmp_path / "c", of=of, seconds=1e9),
+                Stop(at, asks=True),
+                released=released,
             )
     finally:
         stopping.withdraw()
     # The observer that stopped it is there again, and pauses where it did.
     again, seen_again = everything(
-        Checkpoint(tmp_path / "c", of=of), Stop(at, asks=False)
+        Checkpoint(tmp_path / "c", of=of), Stop(at, asks=False), released=released
     )
     assert torch.equal(whole.nan_to_num(), again.nan_to_num())
     assert seen == seen_again
@@ -984,6 +992,14 @@ def test_a_stack_refuses_columns_and_rates_that_it_has_not() -> None:
     assert len(stack) == 5
 
 
+@pytest.mark.parametrize("rates", ["large", 1j, [0.1, None, "x", 0.1, 0.1]])
+def test_rates_are_numbers(rates: Any) -> None:
+    with pytest.raises(
+        ValueError, match="Stack: `rates` must be numbers, but they are"
+    ):
+        Stack(start(), rates=rates)
+
+
 @pytest.mark.parametrize(
     "number", [{"steps": 2.5}, {"steps": True}, {"check": 1.5}, {"together": 0}]
 )
@@ -1000,6 +1016,27 @@ def test_training_takes_whole_numbers(number: dict) -> None:
         ({"optimiser": "sgd"}, r"`optimiser` must be .*\.Optimiser, but it is str"),
         ({"task": torch.nn.Linear(3, 1)}, r"`task` must be .*\.Task, but it is Linear"),
         ({"stack": start()}, r"`stack` must be a value of .*\.Stack, but it is list"),
+        ({"batches": 5}, r"`batches` must be a value of .*\.Batches, but it is int"),
+        (
+            {"observers": Diverged()},
+            "`observers` must be .*Sequence, but it is Diverged",
+        ),
+        ({"observers": [Diverged]}, r"`observers\[0\]` must be .*the class Diverged"),
+        ({"observers": [Curve([0]), 3]}, r"`observers\[1\]` must be .*it is int"),
+        ({"observers": 2 * [BestWindow(3)]}, "`observers` must be each there once"),
+        (
+            {"observers": [Drops([1], 0.5), Drops([2], 0.5)]},
+            r"of which \['Drops', 'Drops'\] set them",
+        ),
+        (
+            {
+                "observers": [
+                    Released(0.5, limit=9, steps=9, drops=[2]),
+                    Drops([2], 0.5),
+                ]
+            },
+            r"of which \['Released', 'Drops'\] set them",
+        ),
     ],
 )
 def test_what_cannot_train_is_named(change: dict, said: str) -> None:
