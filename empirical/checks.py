@@ -192,6 +192,25 @@ def check_finite(who: str, name: str, values: "Tensor", advice: str = "") -> Non
         )
 
 
+def check_kinds(who: str, /, **given: tuple[object, type]) -> None:
+    """Refuse what is no value of its class.
+
+    Examples
+    --------
+    >>> check_kinds("train", steps=("9", int))
+    Traceback (most recent call last):
+    ValueError: train: `steps` must be a value of builtins.int, but it is str
+    """
+    for name, (value, kind) in given.items():
+        if not isinstance(value, kind):
+            a_class = isinstance(value, type)
+            came = f"the class {value.__name__}" if a_class else type(value).__name__
+            raise ValueError(
+                f"{who}: `{name}` must be a value of {kind.__module__}.{kind.__name__}, "
+                f"but it is {came}"
+            )
+
+
 def check_classes(
     who: str, name: str, classes: "Tensor", examples: int, most: int | None = None
 ) -> None:

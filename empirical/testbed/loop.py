@@ -18,12 +18,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.checks import check_counts
+from empirical.checks import check_counts, check_kinds
 from empirical.testbed import stopping
 from empirical.testbed.batches import Batches, Whole
 from empirical.testbed.capture import captured
-from empirical.testbed.checkpoints import Checkpoint, entries_of
-from empirical.testbed.observers import Array, Observer, take_
+from empirical.testbed.checkpoints import Checkpoint, entries_of, told_of
+from empirical.testbed.observers import Array, Observer, check_observers, take_
 from empirical.testbed.optimisers import Optimiser
 from empirical.testbed.slopes import Slope
 from empirical.testbed.stack import Params, Stack
@@ -222,7 +222,8 @@ def train(
         If `task`, `stack`, `optimiser`, `batches` or an observer is none, an observer is
         there twice or two set learning rates, `steps`, `check` or `together` is less than
         1, replicates have left the stack before, batches are for other replicates or of
-        other examples, or the checkpoint is of other arguments.
+        other examples, or the checkpoint is of other arguments, which are compared as far
+        as they can be, or of more than `steps`.
     stopping.Stopped
         If a stop was requested; the checkpoint has been written.
 
@@ -239,19 +240,26 @@ def train(
     [0.25, 0.5625]
     """
     batches = batches or Whole()
-    _check_kinds(
+    check_kinds(
+        "train",
         task=(task, Task),
         stack=(stack, Stack),
         optimiser=(optimiser, Optimiser),
         batches=(batches, Batches),
     )
-    _check_observers(observers)
+    check_observers("train", observers)
     check_counts("train", steps=steps, check=check, together=together)
     if compile:
         task = Compiled(task)
     run = _Run(task, stack, optimiser, batches, observers)
     if checkpoint is not None:
+        run.given = told_of(stack, optimiser, batches, observers, together)
         run.resume(checkpoint)
+    if run.t + len(run.drawn) > steps:
+        raise ValueError(
+            f"train: `steps` must be at least {run.t + len(run.drawn)}, which the "
+            f"checkpoint has begun, but it is {steps}"
+        )
 
     def rest(made: int, losses: Array) -> None:
         """Tell where training stands, and write what is due, or left at a stop."""
@@ -284,30 +292,6 @@ def train(
     )
 
 
-def _check_kinds(**given: tuple[object, type]) -> None:
-    for name, (value, kind) in given.items():
-        if not isinstance(value, kind):
-            a_class = isinstance(value, type)
-            came = f"the class {value.__name__}" if a_class else type(value).__name__
-            raise ValueError(
-                f"train: `{name}` must be a value of {kind.__module__}.{kind.__name__}, "
-                f"but it is {came}"
-            )
-
-
-def _check_observers(observers: Sequence[Observer]) -> None:
-    _check_kinds(observers=(observers, Sequence))
-    for index, one in enumerate(observers):
-        _check_kinds(**{f"observers[{index}]": (one, Observer)})
-    pacing = [type(one).__name__ for one in observers if one.paces]
-    if len(pacing) > 1 or len(set(map(id, observers))) < len(observers):
-        raise ValueError(
-            "train: `observers` must be each there once, and one at most set learning "
-            f"rates, but they are {[type(one).__name__ for one in observers]}, of which "
-            f"{pacing} set them. One Drops takes several times."
-        )
-
-
 class _Run:
     """A stack in training, and what became of those that have left it."""
 
@@ -336,6 +320,8 @@ class _Run:
             )
         self.task, self.stack, self.optimiser = task, stack, optimiser
         self.batches, self.observers = batches, observers
+        # What a checkpoint is compared by.
+        self.given: dict[str, str] = {}
         self.t = 0
         # Moments are new: a clock that went on would not correct their bias.
         stack.clock.zero_()
@@ -442,6 +428,7 @@ class _Run:
     def state(self) -> dict[str, Any]:
         """Return all that the next update depends on, and what is known so far."""
         return {
+            "given": self.given,
             "t": self.t,
             "status": self.status,
             "steps": torch.from_numpy(self.steps),
@@ -461,12 +448,20 @@ class _Run:
         if state is None:
             return
         try:
-            if entries_of(state) != entries_of(self.state()):
+            given = state["given"]
+            others = [f"`{n}`" for n, mine in self.given.items() if given[n] != mine]
+            if not others and entries_of(state) != entries_of(self.state()):
                 raise ValueError("its entries are not those of a run's state")
-            self.stack.load(state["stack"])
+            if not others:
+                self.stack.load(state["stack"])
         except (ValueError, LookupError, TypeError) as error:
             checkpoint.set_aside(error)
             return
+        if others:
+            raise ValueError(
+                f"train: `checkpoint` must be of the same {' and '.join(others)}, but "
+                f"{checkpoint.path} is of others. Remove it to start anew."
+            )
         self.t, self.status = state["t"], state["status"]
         self.steps = state["steps"].cpu().numpy()
         self.drawn, self.found = list(state["drawn"]), list(state["found"])

@@ -13,7 +13,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.checks import check_counts, check_exploded, check_weights
+from empirical.checks import (
+    check_counts,
+    check_exploded,
+    check_kinds,
+    check_weights,
+)
 from empirical.testbed.stack import Params, Stack
 
 Array = npt.NDArray[np.float64]
@@ -357,6 +362,20 @@ class Snapshots(_Timed):
             )
             take_(empty, stack.params, stack, np.arange(len(stack)))
             self.taken[t] = empty
+
+
+def check_observers(who: str, observers: Sequence[Observer]) -> None:
+    """Refuse what are no observers, one that is there twice, and two that set rates."""
+    check_kinds(who, observers=(observers, Sequence))
+    for index, one in enumerate(observers):
+        check_kinds(who, **{f"observers[{index}]": (one, Observer)})
+    pacing = [type(one).__name__ for one in observers if one.paces]
+    if len(pacing) > 1 or len(set(map(id, observers))) < len(observers):
+        raise ValueError(
+            f"{who}: `observers` must be each there once, and one at most set learning "
+            f"rates, but they are {[type(one).__name__ for one in observers]}, of which "
+            f"{pacing} set them. One Drops takes several times."
+        )
 
 
 def _finite(stack: Stack) -> npt.NDArray[np.bool_]:

@@ -582,6 +582,63 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bits(
     assert seen == seen_again
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"stack": lambda: Stack([p[:4] for p in start()], rates=0.01)}, "`stack`"),
+        ({"stack": lambda: Stack(start(), rates=0.02)}, "`stack`"),
+        ({"optimiser": lambda: optimisers.SGD(weight_decay=0.1)}, "`optimiser`"),
+        ({"batches": Whole}, "`batches`"),
+        (
+            {"batches": lambda: Epochs(EXAMPLES, 4, [torch_generator(7)])},
+            "`batches`",
+        ),
+        ({"observers": lambda: [Curve([0, 1])]}, "`observers`"),
+        ({"observers": lambda: [Curve([0, 2, 4])]}, "`observers`"),
+        ({"together": lambda: 2}, "`together`"),
+        ({"steps": lambda: 6}, "`steps` must be at least 7, which .* but it is 6"),
+    ],
+)
+def test_a_checkpoint_is_compared_with_what_is_trained(
+    change: dict[str, Callable[[], Any]], said: str, tmp_path
+) -> None:
+    """Though who called knew no difference."""
+
+    class Stopping(Regression):
+        def losses(
+            self, params: Params, stack: Stack, examples: Tensor | None
+        ) -> Tensor:
+            if asked and int(stack.clock[0]) == 3:
+                stopping.request()
+            return super().losses(params, stack, examples)
+
+    def run(**changed: Callable[[], Any]) -> Array:
+        given = {
+            "stack": lambda: Stack(start(), rates=0.01),
+            "optimiser": optimisers.SGD,
+            "batches": lambda: Epochs(EXAMPLES, 5, [torch_generator(7)]),
+            "observers": lambda: [curve],
+            "together": lambda: None,
+            "steps": lambda: 9,
+        }
+        curve = Curve([0, 2])
+        made = {name: make() for name, make in {**given, **changed}.items()}
+        kept = Checkpoint(tmp_path / "c", of="mine", seconds=1e9)
+        train(Stopping(), **made, check=7, checkpoint=kept)
+        return curve.values
+
+    asked = True
+    try:
+        with pytest.raises(stopping.Stopped):
+            run()
+    finally:
+        stopping.withdraw()
+    asked = False
+    with pytest.raises(ValueError, match=said):
+        run(**change)
+    assert np.isfinite(run()).all()
+
+
 @pytest.mark.parametrize("together", [None, 2])
 def test_a_stop_need_not_wait_for_a_pause(together: int | None, tmp_path) -> None:
     """Slow updates: each call is stopped after one, and they add up to the same run."""
