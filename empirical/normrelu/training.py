@@ -316,16 +316,20 @@ def _outputs(network: Network, stack: Stack, inputs: Tensor) -> Tensor:
 def hidden_signals(hidden: Params) -> dict[str, Tensor]:
     """Return the mean absolute cosine of neighbouring inputs, and the mean square length.
 
-    Of h_1, ..., h_L, each (replicates, n, ...): shape (replicates, L) both.
+    Of h_1, ..., h_L, each (replicates, n, ...): shape (replicates, L) both. A pair of
+    which one is zero has no cosine; NaN where that is so of all.
     """
     cosines: list[Tensor] = []
     lengths: list[Tensor] = []
     for h in hidden:
         one = h[:, : 2 * PAIRS].flatten(2).double()
-        unit = functional.normalize(one, dim=2)
-        a, b = unit[:, 0::2], unit[:, 1::2]
-        count = min(a.shape[1], b.shape[1])
-        cosines.append((a[:, :count] * b[:, :count]).sum(dim=2).abs().mean(dim=1))
+        norms = one.norm(dim=2, keepdim=True)
+        unit, zero = one / norms, norms[..., 0] == 0.0
+        count = one.shape[1] // 2 * 2
+        a, b = unit[:, 0:count:2], unit[:, 1:count:2]
+        undefined = zero[:, 0:count:2] | zero[:, 1:count:2]
+        each = (a * b).sum(dim=2).abs().masked_fill(undefined, 0.0)
+        cosines.append(each.sum(dim=1) / (~undefined).sum(dim=1))
         lengths.append(one.square().mean(dim=(1, 2)))
     return {
         "cosines": torch.stack(cosines, dim=1),

@@ -425,6 +425,14 @@ def test_signals_are_means_over_pairs_and_entries():
     assert found["lengths"][0].tolist() == pytest.approx([55.0 / 8.0, 4.0 * 55.0 / 8.0])
 
 
+def test_pairs_without_a_direction_have_no_cosine():
+    """A layer whose units are off would seem to part all inputs at right angles."""
+    h = torch.tensor([[[3.0, 4.0], [4.0, 3.0], [0.0, 0.0], [0.0, 2.0]]])
+    # As it is, all off, tiny, and diverged.
+    found = hidden_signals((h, 0.0 * h, 1e-30 * h, h / 0.0))["cosines"][0]
+    np.testing.assert_allclose(found, [0.96, np.nan, 0.96, np.nan])
+
+
 # --- runs
 
 
