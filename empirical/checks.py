@@ -4,6 +4,7 @@ import difflib
 import math
 from collections.abc import Iterable, Sequence
 from numbers import Integral
+from types import UnionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def check_counts(who: str, least: int = 1, /, **counts: int | None) -> None:
 def check_positive(who: str, /, **values: float | None) -> None:
     """Refuse numbers that are not positive and finite; None is absent."""
     for name, value in values.items():
-        if value is not None and not 0.0 < value < math.inf:
+        if value is not None and not _within(0.0, value, math.inf, open_below=True):
             raise ValueError(
                 f"{who}: `{name}` must be positive and finite, but it is {value}"
             )
@@ -76,15 +77,23 @@ def check_positive(who: str, /, **values: float | None) -> None:
 def check_weights(who: str, /, **values: float) -> None:
     """Refuse numbers that are negative or not finite."""
     for name, value in values.items():
-        if not 0.0 <= value < math.inf:
+        if not _within(0.0, value, math.inf):
             raise ValueError(f"{who}: `{name}` must not be negative, but it is {value}")
 
 
 def check_share(who: str, /, **values: float) -> None:
     """Refuse numbers outside [0, 1)."""
     for name, value in values.items():
-        if not 0.0 <= value < 1.0:
+        if not _within(0.0, value, 1.0):
             raise ValueError(f"{who}: `{name}` must lie in [0, 1), but it is {value}")
+
+
+def _within(least: float, value: Any, most: float, *, open_below: bool = False) -> bool:
+    """Whether a value lies in [least, most), or (least, most); text lies in neither."""
+    try:
+        return bool(least < value < most or (value == least and not open_below))
+    except TypeError:
+        return False
 
 
 def check_exploded(who: str, value: float) -> None:
@@ -192,7 +201,7 @@ def check_finite(who: str, name: str, values: "Tensor", advice: str = "") -> Non
         )
 
 
-def check_kinds(who: str, /, **given: tuple[object, type]) -> None:
+def check_kinds(who: str, /, **given: tuple[object, type | UnionType]) -> None:
     """Refuse what is no value of its class.
 
     Examples
@@ -205,9 +214,11 @@ def check_kinds(who: str, /, **given: tuple[object, type]) -> None:
         if not isinstance(value, kind):
             a_class = isinstance(value, type)
             came = f"the class {value.__name__}" if a_class else type(value).__name__
+            named = (
+                f"{kind.__module__}.{kind.__name__}" if isinstance(kind, type) else kind
+            )
             raise ValueError(
-                f"{who}: `{name}` must be a value of {kind.__module__}.{kind.__name__}, "
-                f"but it is {came}"
+                f"{who}: `{name}` must be a value of {named}, but it is {came}"
             )
 
 

@@ -67,7 +67,8 @@ class Epochs(Batches):
     Raises
     ------
     ValueError
-        If a number is less than 1, there is no generator, or one is none.
+        If a number is less than 1, there is no generator, or one is none; in training,
+        if `order` draws other than `examples` whole numbers.
 
     Examples
     --------
@@ -101,11 +102,25 @@ class Epochs(Batches):
         for t in range(start, stop):
             place = t % self.per_epoch
             if place == 0:
-                orders = torch.stack([self.ordered(g) for g in self.generators])
-                self.order = orders[self.whose]
+                orders = [self.ordered(g) for g in self.generators]
+                for each in orders:
+                    self._check(each)
+                self.order = torch.stack(orders)[self.whose]
             part = self.order[:, place * self.batch : (place + 1) * self.batch]
             drawn.append(part[0] if len(part) == 1 else part)
         return drawn
+
+    def _check(self, order: object) -> None:
+        shape = tuple(self.order.shape[1:])
+        if (
+            not isinstance(order, Tensor)
+            or order.dtype != torch.int64
+            or order.shape != shape
+        ):
+            raise ValueError(
+                f"Epochs: `order` must draw an int64 tensor of shape {shape}, but it draws "
+                f"{order!r:.200}"
+            )
 
     def state(self) -> dict[str, Tensor]:
         """Return the order of this epoch, and the generators' states."""

@@ -153,7 +153,7 @@ class Checkpoint:
 
     Parameters
     ----------
-    path : Path
+    path : Path or str
         Not removed at the end of training: that is for whoever has written what came
         of it.
     of : str
@@ -163,8 +163,8 @@ class Checkpoint:
         takes seconds, so that gigabytes are not written all the time.
     """
 
-    def __init__(self, path: Path, *, of: str, seconds: float = 30.0) -> None:
-        self.path, self.of, self.seconds = path, of, seconds
+    def __init__(self, path: Path | str, *, of: str, seconds: float = 30.0) -> None:
+        self.path, self.of, self.seconds = Path(path), of, seconds
         self._written, self._took = time.monotonic(), 0.0
         self._begun = self._written
         self._told = False

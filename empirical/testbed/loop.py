@@ -219,8 +219,8 @@ def train(
     Raises
     ------
     ValueError
-        If `task`, `stack`, `optimiser`, `batches` or an observer is none, an observer is
-        there twice or two set learning rates, `steps`, `check` or `together` is less than
+        If `task`, `stack` or another argument is none of its class, an observer is there
+        twice or two set learning rates, `steps`, `check` or `together` is less than
         1, replicates have left the stack before, batches are for other replicates or of
         other examples, or the checkpoint is of other arguments, which are compared as far
         as they can be, or of more than `steps`.
@@ -246,6 +246,7 @@ def train(
         stack=(stack, Stack),
         optimiser=(optimiser, Optimiser),
         batches=(batches, Batches),
+        checkpoint=(checkpoint, Checkpoint | None),
     )
     check_observers("train", observers)
     check_counts("train", steps=steps, check=check, together=together)

@@ -171,6 +171,11 @@ class Curve(Observer):
 
     def see(self, t: int, seen: Array, stack: Stack) -> Mapping[int, str]:
         """Record the losses of these updates; see `Observer.see`."""
+        if self.note >= seen.shape[1]:
+            raise ValueError(
+                f"Curve: `note` must be one of the {seen.shape[1]} numbers that the task "
+                f"notes, from 0 on, but it is {self.note}"
+            )
         places = slice(*np.searchsorted(self.times, [t, t + len(seen)]).tolist())
         rows = stack.rows.cpu().numpy()
         self.values[rows, places] = seen[self.times[places] - t, self.note].T
@@ -385,11 +390,13 @@ def _finite(stack: Stack) -> npt.NDArray[np.bool_]:
 
 
 def _check_rows(who: str, found: Tensor, stack: Stack) -> None:
-    # NumPy would spread one number over all of them.
-    if not found.ndim or len(found) != len(stack):
+    # Callers may not be type-checked, and NumPy would spread one number over all.
+    known = isinstance(found, Tensor)  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not known or not found.ndim or len(found) != len(stack):
+        came = f"its shape is {tuple(found.shape)}" if known else f"it is {found!r:.80}"
         raise ValueError(
             f"{who} must return a tensor with a row for each of the {len(stack)} "
-            f"replicates in training, but its shape is {tuple(found.shape)}"
+            f"replicates in training, but {came}"
         )
 
 
@@ -402,9 +409,14 @@ def checked_times(who: str, times: npt.ArrayLike, name: str = "times") -> Intege
         If they are not whole numbers from 0 on that do not fall.
     """
     given = np.asarray(times)
-    found = given.astype(np.int64)
-    fits = given.ndim == 1 and bool((found == given).all())
-    if not fits or bool((np.diff(found, prepend=0) < 0).any()):
+    # No times are an empty array of floats.
+    numbers = given.dtype.kind in "iuf" and given.ndim == 1
+    found = given.astype(np.int64) if numbers else np.zeros(0, dtype=np.int64)
+    if (
+        not numbers
+        or not bool((found == given).all())
+        or bool((np.diff(found, prepend=0) < 0).any())
+    ):
         raise ValueError(
             f"{who}: `{name}` must be whole numbers from 0 on, increasing, but they are "
             f"{given.tolist()}"

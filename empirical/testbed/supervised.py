@@ -14,12 +14,13 @@ Recurrent modules, and others that `torch.vmap` can't run, are trained in the sa
 import copy
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from empirical.checks import check_finite, check_slopes
+from empirical.checks import check_finite, check_slopes, check_whole
 from empirical.testbed.loop import Task, Trained, by_autograd
 from empirical.testbed.modules import apply, check, each_of, first_sentence
 from empirical.testbed.slopes import Slope
@@ -101,9 +102,8 @@ class Supervised(Task):
                     "module of several inputs takes them from one tensor."
                 )
             check_finite("Supervised", name, given)
-        own = isinstance(loss, nn.CrossEntropyLoss)
-        entropy = own or loss is functional.cross_entropy
-        if entropy:
+        ignored = _ignored(loss)
+        if ignored is not None:
             targets = _classes(targets)
         if not len(inputs) or len(inputs) != len(targets):
             raise ValueError(
@@ -114,8 +114,8 @@ class Supervised(Task):
         self.inputs, self.targets, self.examples = inputs, targets, len(inputs)
         # A recorded update would not branch.
         self.one_by_one, self.capturable = one_by_one, not one_by_one
-        if entropy:
-            _check_classes(self, loss.ignore_index if own else -100)
+        if ignored is not None:
+            _check_classes(self, ignored)
         _try(self)
 
     def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
@@ -151,6 +151,17 @@ class Supervised(Task):
         # Optimisers ask for dense ones.
         every = [torch.cat(g).to_dense() for g in zip(*slopes, strict=True)]
         return torch.cat(losses), every
+
+
+def _ignored(loss: Loss) -> int | None:
+    """Return the label that a cross entropy ignores; None for another loss."""
+    if isinstance(loss, nn.CrossEntropyLoss):
+        return loss.ignore_index
+    given = loss.keywords if isinstance(loss, partial) else {}
+    plain = loss.func if isinstance(loss, partial) else loss
+    return (
+        given.get("ignore_index", -100) if plain is functional.cross_entropy else None
+    )
 
 
 def _classes(targets: Tensor) -> Tensor:
@@ -277,8 +288,10 @@ def loaded(module: nn.Module, trained: Trained, *, replicate: int) -> nn.Module:
     IndexError
         If there is no such replicate.
     ValueError
-        If the module has parameters or buffers of other shapes than were trained.
+        If `replicate` is no whole number, or the module has parameters or buffers of
+        other shapes than were trained.
     """
+    check_whole("loaded", replicate=replicate)
     if not 0 <= replicate < len(trained.status):
         raise IndexError(
             f"loaded: `replicate` must lie in 0..{len(trained.status) - 1}, but it is "

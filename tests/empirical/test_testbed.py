@@ -993,6 +993,15 @@ def test_optimisers_refuse_numbers_that_do_not_fit(
         lambda: BestWindow(0),
         lambda: Snapshots([-1]),
         lambda: Snapshots([0.5]),
+        lambda: Curve("late"),
+        lambda: Curve(None),
+        lambda: Drops([1], None),
+        lambda: optimisers.SGD(momentum="high"),
+        lambda: optimisers.SGD(weight_decay=0.1, decayed=0),
+        lambda: optimisers.Adam(eps=None),
+        lambda: optimisers.Adam(betas=0.9),
+        lambda: optimisers.Clipped(base=optimisers.SGD(), largest=None),
+        lambda: optimisers.Clipped(base=optimisers.SGD, largest=1.0),
     ],
 )
 def test_observers_refuse_numbers_that_do_not_fit(make: Callable[[], object]) -> None:
@@ -1038,6 +1047,40 @@ def test_a_time_that_is_given_twice_is_measured_twice() -> None:
     assert np.isfinite(found).all()
 
 
+def test_a_note_that_the_task_does_not_make_is_refused() -> None:
+    looks = [Curve([0], note=2)]
+    stack = Stack(start(), rates=0.01)
+    with pytest.raises(ValueError, match="`note` must be one of the 2 numbers"):
+        train(Regression(), stack, optimisers.SGD(), steps=1, observers=looks)
+
+
+@pytest.mark.parametrize("measured", [1.0, np.ones(REPLICATES), None])
+def test_what_is_measured_is_a_tensor(measured: Any) -> None:
+    looks = [Series([0], lambda _: {"a": measured})]
+    stack = Stack(start(), rates=0.01)
+    with pytest.raises(ValueError, match="`measure` of 'a' must return a tensor"):
+        train(Regression(), stack, optimisers.SGD(), steps=1, observers=looks)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [torch.arange(5), torch.rand(EXAMPLES), list(range(EXAMPLES)), torch.arange(99)],
+)
+def test_an_order_has_as_many_examples_as_it_says(order: Any) -> None:
+    """A batch of none would make a loss of nan."""
+    batches = Epochs(EXAMPLES, 5, [torch_generator(7)], order=lambda _: order)
+    with pytest.raises(ValueError, match=rf"`order` must .*\({EXAMPLES},\)"):
+        batches.draw(0, 3)
+
+
+def test_a_checkpoint_may_be_named_by_text(tmp_path) -> None:
+    for _ in range(2):
+        kept = Checkpoint(str(tmp_path / "c"), of="mine")
+        stack = Stack(start(), rates=0.01)
+        train(Regression(), stack, optimisers.SGD(), steps=1, checkpoint=kept)
+    assert (tmp_path / "c").exists()
+
+
 def test_a_stack_refuses_columns_and_rates_that_it_has_not() -> None:
     stack = Stack(start(), rates=RATES)
     for columns in ([5], [-1]):
@@ -1073,6 +1116,7 @@ def test_training_takes_whole_numbers(number: dict) -> None:
         ({"optimiser": "sgd"}, r"`optimiser` must be .*\.Optimiser, but it is str"),
         ({"task": torch.nn.Linear(3, 1)}, r"`task` must be .*\.Task, but it is Linear"),
         ({"stack": start()}, r"`stack` must be a value of .*\.Stack, but it is list"),
+        ({"checkpoint": Path("c")}, "`checkpoint` must be .*Checkpoint . None, but it"),
         ({"batches": 5}, r"`batches` must be a value of .*\.Batches, but it is int"),
         (
             {"observers": Diverged()},

@@ -3,6 +3,7 @@
 import copy
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -541,7 +542,12 @@ def test_a_cell_in_linear_layers_is_the_recurrence_that_is_refused() -> None:
     )
 
 
-@pytest.mark.parametrize("loss", [functional.cross_entropy, nn.CrossEntropyLoss()])
+SMOOTHED = partial(functional.cross_entropy, label_smoothing=0.1)
+
+
+@pytest.mark.parametrize(
+    "loss", [functional.cross_entropy, nn.CrossEntropyLoss(), SMOOTHED]
+)
 @pytest.mark.parametrize("kind", [torch.uint8, torch.int32])
 def test_classes_are_of_any_whole_numbers(loss, kind: torch.dtype) -> None:
     """The labels of images are bytes."""
@@ -569,8 +575,9 @@ def test_classes_are_those_of_the_outputs(changed, said, one_by_one: bool) -> No
     for row, label in changed.items():
         targets[row] = label
     targets = targets if changed else targets[:, None]
-    with pytest.raises(ValueError, match=f"Supervised: `targets` must be {said}"):
-        Supervised(net, X, targets, one_by_one=one_by_one)
+    for loss in (functional.cross_entropy, SMOOTHED):
+        with pytest.raises(ValueError, match=f"Supervised: `targets` must be {said}"):
+            Supervised(net, X, targets, loss, one_by_one=one_by_one)
 
 
 def test_probabilities_are_one_for_each_output() -> None:
@@ -581,10 +588,19 @@ def test_probabilities_are_one_for_each_output() -> None:
 
 
 @pytest.mark.parametrize("ignored", [-100, 9])
-def test_what_the_cross_entropy_ignores_is_no_class(ignored: int) -> None:
+@pytest.mark.parametrize(
+    "make",
+    [
+        nn.CrossEntropyLoss,
+        lambda ignore_index: partial(
+            functional.cross_entropy, ignore_index=ignore_index
+        ),
+    ],
+)
+def test_what_the_cross_entropy_ignores_is_no_class(make, ignored: int) -> None:
     net, targets = NETS["dense"]().double(), Y.clone()
     targets[:4] = ignored
-    loss = nn.CrossEntropyLoss(ignore_index=ignored)
+    loss = make(ignore_index=ignored)
     curve, stack = Curve([0]), Stack.of(net, generators(), rates=0.1)
     task = Supervised(net, X, targets, loss)
     train(task, stack, SGD(), steps=1, observers=[curve])
@@ -730,6 +746,9 @@ def test_refusals() -> None:
     trained = train(task, stack, SGD(), steps=1)
     with pytest.raises(IndexError, match=r"must lie in 0..2, but it is 3"):
         loaded(net, trained, replicate=3)
+    half: Any = 1.5
+    with pytest.raises(ValueError, match="`replicate` must be a whole number"):
+        loaded(net, trained, replicate=half)
     # PyTorch would spread one row over all.
     other = nn.Sequential(nn.Linear(99, 99), nn.Linear(99, 1))
     # Buffers, too.
