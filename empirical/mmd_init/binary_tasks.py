@@ -239,13 +239,19 @@ class Split:
     Raises
     ------
     ValueError
-        If the shapes do not fit, or a task has no examples.
+        If they are no whole numbers, the shapes do not fit, a task has no examples, or
+        is to learn from one that it is chosen by.
     """
 
     train: Ints
     validation: Ints
 
     def __post_init__(self) -> None:
+        for name, rows in (("train", self.train), ("validation", self.validation)):
+            if rows.dtype.kind not in "iu":
+                raise ValueError(
+                    f"Split: `{name}` must be whole numbers, but they are {rows.dtype}"
+                )
         shapes = self.train.shape, self.validation.shape
         if self.train.ndim not in (2, 3) or shapes[0][:-1] != shapes[1][:-1]:
             raise ValueError(
@@ -257,6 +263,15 @@ class Split:
                 "Split: `train` and `validation` must not be empty, but the shapes are "
                 f"{shapes[0]} and {shapes[1]}"
             )
+        each = (
+            rows.reshape(-1, rows.shape[-1]) for rows in (self.train, self.validation)
+        )
+        for task, (learnt, held_out) in enumerate(zip(*each, strict=True)):
+            if len(common := np.intersect1d(learnt, held_out)):
+                raise ValueError(
+                    "Split: `validation` must be disjoint from `train`, but "
+                    f"{len(common)} of task {task} are in both, e.g. {common[0]}"
+                )
 
 
 def draw_splits(

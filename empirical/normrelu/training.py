@@ -197,6 +197,11 @@ def trained(
         check_choice("trained", "fault", fault, FAULTS)
     check_counts("trained", epochs=epochs, batch=batch)
     names = [(rate, seed) for rate in rates for seed in seeds]
+    if not names:
+        raise ValueError(
+            "trained: `rates` and `seeds` must not be empty, but they are "
+            f"{list(rates)} and {list(seeds)}"
+        )
     params = arm.init(
         network,
         [torch_generator(s, "normrelu", "weights") for _, s in names],

@@ -209,6 +209,7 @@ PRACTICE = Recipe(schedule=(0.4, 0.8), decay=0.05)
         ({"classes": torch.arange(6) + 5}, "trained: `classes` must be.*from 0 to 9"),
         ({"classes": torch.arange(5)}, r"trained: `classes` must be.*\(6,\)"),
         ({"test_classes": -torch.arange(6)}, "trained: `test_classes`.*from -5 to 0"),
+        ({"seeds": ()}, r"trained: `rates` and `seeds` must .* \[0.02\] and \[\]"),
         ({"epochs": 0}, "trained: `epochs` must be at least 1"),
         ({"fault": "late"}, "trained: `fault` must be one of slow"),
     ],
