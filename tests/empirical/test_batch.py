@@ -220,7 +220,7 @@ def test_what_was_stopped_goes_on(tmp_path):
 def test_two_configurations_of_a_name_are_refused_before_they_are_run(tmp_path):
     """They would write the same record."""
     twins = [Toy(name="c1", seed=1), Toy(name="c1", seed=2), Toy(name="c2", seed=1)]
-    with pytest.raises(ValueError, match="different names.*but c1 is there more than"):
+    with pytest.raises(ValueError, match=r"different names.*but c1 is there more than"):
         run(tmp_path, twins)
     assert names(tmp_path) == []
 
