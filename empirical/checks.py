@@ -4,6 +4,7 @@ import difflib
 import math
 from collections.abc import Iterable, Sequence
 from numbers import Integral
+from types import UnionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def check_counts(who: str, least: int = 1, /, **counts: int | None) -> None:
 def check_positive(who: str, /, **values: float | None) -> None:
     """Refuse numbers that are not positive and finite; None is absent."""
     for name, value in values.items():
-        if value is not None and not 0.0 < value < math.inf:
+        if value is not None and not _within(0.0, value, math.inf, open_below=True):
             raise ValueError(
                 f"{who}: `{name}` must be positive and finite, but it is {value}"
             )
@@ -76,15 +77,23 @@ def check_positive(who: str, /, **values: float | None) -> None:
 def check_weights(who: str, /, **values: float) -> None:
     """Refuse numbers that are negative or not finite."""
     for name, value in values.items():
-        if not 0.0 <= value < math.inf:
+        if not _within(0.0, value, math.inf):
             raise ValueError(f"{who}: `{name}` must not be negative, but it is {value}")
 
 
 def check_share(who: str, /, **values: float) -> None:
     """Refuse numbers outside [0, 1)."""
     for name, value in values.items():
-        if not 0.0 <= value < 1.0:
+        if not _within(0.0, value, 1.0):
             raise ValueError(f"{who}: `{name}` must lie in [0, 1), but it is {value}")
+
+
+def _within(least: float, value: Any, most: float, *, open_below: bool = False) -> bool:
+    """Whether a value lies in [least, most), or (least, most); text lies in neither."""
+    try:
+        return bool(least < value < most or (value == least and not open_below))
+    except TypeError:
+        return False
 
 
 def check_exploded(who: str, value: float) -> None:
@@ -188,5 +197,52 @@ def check_finite(who: str, name: str, values: "Tensor", advice: str = "") -> Non
     if bool(bad.any()):
         raise ValueError(
             f"{who}: `{name}` must be finite, but {int(bad.sum())} of {values.numel()} "
-            f"entries are not, e.g. {float(values[bad][0])}{advice}"
+            f"entries are not, e.g. {values[bad][0].item()}{advice}"
+        )
+
+
+def check_kinds(who: str, /, **given: tuple[object, type | UnionType]) -> None:
+    """Refuse what is no value of its class.
+
+    Examples
+    --------
+    >>> check_kinds("train", steps=("9", int))
+    Traceback (most recent call last):
+    ValueError: train: `steps` must be a value of builtins.int, but it is str
+    """
+    for name, (value, kind) in given.items():
+        if not isinstance(value, kind):
+            a_class = isinstance(value, type)
+            came = f"the class {value.__name__}" if a_class else type(value).__name__
+            named = (
+                f"{kind.__module__}.{kind.__name__}" if isinstance(kind, type) else kind
+            )
+            raise ValueError(
+                f"{who}: `{name}` must be a value of {named}, but it is {came}"
+            )
+
+
+def check_classes(
+    who: str, name: str, classes: "Tensor", examples: int, most: int | None = None
+) -> None:
+    """Refuse what are not `examples` classes 0, 1, ..., each at most `most`, as int64.
+
+    Examples
+    --------
+    >>> import torch
+    >>> check_classes("train", "labels", torch.tensor([0, 3]), 2, most=1)
+    Traceback (most recent call last):
+    ValueError: train: `labels` must be classes from 0 to 1, of shape (2,) and int64, ...
+    """
+    import torch
+
+    fits = classes.dtype == torch.int64 and tuple(classes.shape) == (examples,)
+    least, largest = (int(m) for m in classes.aminmax()) if classes.numel() else (0, 0)
+    if not fits or least < 0 or (most is not None and largest > most):
+        upper = "on" if most is None else f"to {most}"
+        raise ValueError(
+            f"{who}: `{name}` must be classes from 0 {upper}, of shape ({examples},) and "
+            f"int64, but "
+            f"they are {classes.dtype} of shape {tuple(classes.shape)}, from {least} to "
+            f"{largest}"
         )

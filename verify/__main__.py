@@ -80,7 +80,14 @@ def _shown(
     folder = paths.folder_of(profile, options.records)
     ran, width = True, command.columns()
     if options.action == "run":
-        ran = command.run_with_progress(entries, folder, options)
+        done = set[str]()
+        ran = command.run_with_progress(entries, folder, options, done=done)
+        # An earlier record is not what was found now.
+        entries = [
+            e for e in entries if e.claim.id in done or not e.claim.cases_for(profile)
+        ]
+        if not entries:
+            return command.EXIT_RED
         command.complain(f"records are in {folder}")
     rows = build(entries, folder, profile)
     if options.action == "show":

@@ -48,7 +48,7 @@ class Evidence(Enum):
         return {
             Evidence.SYMBOLIC: "the difference reduces to zero under the assumptions",
             Evidence.CERTIFICATE: "true at every real point of the stated boxes",
-            Evidence.NUMERIC: "no difference at the listed points, beyond rounding",
+            Evidence.NUMERIC: "no difference at the listed points, beyond what is allowed",
             Evidence.SEARCH: "no counterexample among the sharp and searched cases",
             Evidence.STATISTICAL: "an error of the stated size would have been seen",
             Evidence.TREND: "the effect exceeds what independent networks differ by",

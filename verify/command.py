@@ -221,12 +221,14 @@ def run_with_progress(
     folder: Path,
     options: argparse.Namespace,
     *,
+    done: set[str] | None = None,
     redraw: int = 0,
     fault: str = "",
 ) -> bool:
     """Run claims, showing progress on stderr; return whether all of them could run.
 
-    `options` are those of `add_common_options`, and name the profile.
+    `options` are those of `add_common_options`, and name the profile; to `done` the ids
+    of those are added that were run and recorded.
     """
     # Loaded here: `list` and `--help` run nothing.
     from verify import run
@@ -234,7 +236,13 @@ def run_with_progress(
 
     profile = Profile(options.profile)
     total = sum(bool(entry.claim.cases_for(profile)) for entry in entries)
-    with _progress(total) as (report, say):
+    with _progress(total) as (tell, say):
+
+        def report(name: str, record: "Record") -> None:
+            if done is not None:
+                done.add(name)
+            tell(name, record)
+
         try:
             run.run_many(
                 entries,

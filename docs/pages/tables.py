@@ -237,6 +237,7 @@ _TIMED: Mapping[str, tuple[str, ...]] = {
         *("empirical/mmd_init/noise.py", "empirical/mmd_init/uniformity.py", *_LOOP),
     ),
     "mmd_finetuning": ("empirical/mmd_init/finetuning.py", *_LOOP),
+    "own_modules": ("empirical/testbed/supervised.py", *_LOOP),
 }
 """What a benchmark times, by its name."""
 
@@ -364,6 +365,11 @@ TABLES = (
     _of_seconds(
         *("fine-tuning", "mmd_finetuning", "network", "N"),
         *("one by one over stacked", "`torch.nn` one by one over stacked"),
+    ),
+    _of_seconds(
+        *("compiled updates", "own_modules", "network", "as it is, ms", "compiled, ms"),
+        "first 50 compiled, s",
+        page="docs/own-module.md",
     ),
     Table(
         name="workers",

@@ -154,6 +154,17 @@ def normrelu() -> Rows:
     return rows
 
 
+def own_modules() -> Rows:
+    """Return milliseconds of an update, compiled and not, and what compiling takes."""
+    script = _script("bench_own_modules")
+    rows: Rows = []
+    for name in script.NETWORKS:
+        plain, _ = script.milliseconds(name, compile=False)
+        compiled, first = script.milliseconds(name, compile=True)
+        rows.append([name, f"{plain:.2g}", f"{compiled:.2g}", f"{first:.0f}"])
+    return rows
+
+
 def pretraining() -> Rows:
     """Return a step of pre-training in three ways: seconds and memory."""
     script = _script("bench_mmd_pretraining")

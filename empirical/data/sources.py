@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import platformdirs
 
-from empirical.checks import check_choice
+from empirical.checks import check_choice, check_whole
 from empirical.data import _files
 from empirical.data._files import Bytes
 
@@ -56,8 +56,9 @@ class Dataset:
         Raises
         ------
         ValueError
-            If there are fewer examples.
+            If `count` is no whole number, or there are fewer examples.
         """
+        check_whole("Dataset.head", count=count)
         if not 1 <= count <= len(self):
             raise ValueError(
                 f"Dataset.head: `count` must lie in 1..{len(self)}, the examples of "

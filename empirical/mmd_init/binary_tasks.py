@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.checks import check_counts, check_finite
+from empirical.checks import check_classes, check_counts, check_finite
 from empirical.data import load
 from empirical.data.pixels import pixels
 from empirical.data.sources import Dataset
@@ -55,12 +55,7 @@ class Images:
         parts = (("", self.inputs, self.labels),)
         for name, x, y in (*parts, ("test_", self.test_inputs, self.test_labels)):
             check_inputs("Images", f"{name}inputs", x)
-            if y.shape != x.shape[:1] or bool((y < 0).any()):
-                raise ValueError(
-                    f"Images: `{name}labels` must be one class 0, 1, ... for each of "
-                    f"{len(x)} inputs, but they have shape {tuple(y.shape)} and least "
-                    f"value {int(y.min()) if y.numel() else None}"
-                )
+            check_classes("Images", f"{name}labels", y, len(x))
         if self.inputs.shape[1] != self.test_inputs.shape[1]:
             raise ValueError(
                 "Images: `test_inputs` must have as many features as `inputs`, "
@@ -244,13 +239,19 @@ class Split:
     Raises
     ------
     ValueError
-        If the shapes do not fit, or a task has no examples.
+        If they are no whole numbers, the shapes do not fit, a task has no examples, or
+        is to learn from one that it is chosen by.
     """
 
     train: Ints
     validation: Ints
 
     def __post_init__(self) -> None:
+        for name, rows in (("train", self.train), ("validation", self.validation)):
+            if rows.dtype.kind not in "iu":
+                raise ValueError(
+                    f"Split: `{name}` must be whole numbers, but they are {rows.dtype}"
+                )
         shapes = self.train.shape, self.validation.shape
         if self.train.ndim not in (2, 3) or shapes[0][:-1] != shapes[1][:-1]:
             raise ValueError(
@@ -262,6 +263,15 @@ class Split:
                 "Split: `train` and `validation` must not be empty, but the shapes are "
                 f"{shapes[0]} and {shapes[1]}"
             )
+        each = (
+            rows.reshape(-1, rows.shape[-1]) for rows in (self.train, self.validation)
+        )
+        for task, (learnt, held_out) in enumerate(zip(*each, strict=True)):
+            if len(common := np.intersect1d(learnt, held_out)):
+                raise ValueError(
+                    "Split: `validation` must be disjoint from `train`, but "
+                    f"{len(common)} of task {task} are in both, e.g. {common[0]}"
+                )
 
 
 def draw_splits(

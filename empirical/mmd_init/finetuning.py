@@ -15,7 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.checks import check_counts
+from empirical.checks import check_counts, check_whole
 from empirical.mmd_init.binary_tasks import Bools, Images, Ints, Split
 from empirical.mmd_init.recipes import FinetuneRecipe
 from empirical.mmd_init.task import Classify, check_params, replicates_at_once, stack_of
@@ -166,7 +166,14 @@ def finetune(
     data = _Data(images, tasks, splits, runs, params[0])
     device = data.inputs.device.type
     described = (network, recipe, together, recorded, tuple(reached), device)
-    buffers = buffers or network.running(params)
+    fresh = network.running(params)
+    buffers = buffers or fresh
+    shapes, wanted = ([tuple(b.shape) for b in each] for each in (buffers, fresh))
+    if shapes != wanted:
+        raise ValueError(
+            "finetune: `buffers` must be the running statistics of `network`, of shapes "
+            f"{wanted}, but theirs are {shapes}"
+        )
     kept = checkpoint and Checkpoint(
         checkpoint,
         of=fingerprint(
@@ -320,6 +327,8 @@ def _check_splits(splits: Split, runs: int, tasks: int, count: int) -> None:
 
 
 def _check_reached(reached: Sequence[int], steps: int) -> None:
+    for t in reached:
+        check_whole("finetune", reached=t)
     within = all(0 <= t <= steps for t in reached)
     if not within or any(a >= b for a, b in pairwise(reached)):
         raise ValueError(

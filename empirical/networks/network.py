@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from empirical.checks import check_choice, check_counts, check_finite, check_generators
+from empirical.checks import (
+    check_choice,
+    check_counts,
+    check_finite,
+    check_generators,
+    check_kinds,
+)
 from empirical.networks import initial
 from empirical.networks.plan import (
     NAMED,
@@ -172,6 +178,8 @@ class Network(ABC):
             Of the weights, one of `initial.SCHEMES`; the specification's own by default.
         generator : torch.Generator, or a sequence of them
             Advanced by `replicates` networks, or one each. Draws on its device.
+        replicates : int
+            As many networks; of a sequence as many as it has, or 1.
         dtype : torch.dtype, optional
             Of the parameters, and of the numbers drawn; float64 by default.
         device : torch.device or str, optional
@@ -180,8 +188,8 @@ class Network(ABC):
         Raises
         ------
         ValueError
-            If there is no replicate, no whole number of them, no such scheme, or a
-            generator is none.
+            If there is no replicate, no whole number of them, or another than generators,
+            no such scheme, a generator is none, or `dtype` is none of real numbers.
         """
         # Loaded here, as below: what only describes networks does without.
         import torch
@@ -194,7 +202,17 @@ class Network(ABC):
         several = isinstance(generator, Sequence)
         sources = generator if several else [generator] * replicates
         check_generators(who, sources, "generator")
+        if replicates not in (1, len(sources)):
+            raise ValueError(
+                f"{who}: `replicates` must be as many as `generator` has, {len(sources)}, "
+                f"or left out, but it is {replicates}"
+            )
         kind, there = dtype or torch.float64, sources[0].device
+        check_kinds(who, dtype=(kind, torch.dtype))
+        if not kind.is_floating_point:
+            raise ValueError(
+                f"{who}: `dtype` must be of real numbers, but it is {kind}"
+            )
         made = tuple(
             torch.empty((len(sources), *s), dtype=kind, device=there)
             for s in self.shapes
@@ -217,16 +235,22 @@ class Network(ABC):
         Raises
         ------
         ValueError
-            If number, shapes or replicates do not fit, or an entry is not finite.
+            If number, shapes or replicates do not fit, or an entry is not finite or
+            complex.
         """
         import torch
 
+        who = type(self).__name__
         loaded: list[Tensor] = []
         for given, shape in zip(params, self.shapes, strict=False):
             values: Any = given
-            tensor = torch.as_tensor(values).to(device, dtype or torch.float64)
+            tensor = torch.as_tensor(values)
+            if tensor.is_complex():
+                raise ValueError(
+                    f"{who}.load: `params` must be real, but one is {tensor.dtype}"
+                )
+            tensor = tensor.to(device, dtype or torch.float64)
             loaded.append(tensor[None] if tensor.ndim == len(shape) else tensor)
-        who = type(self).__name__
         if len(params) != len(self.shapes):
             raise ValueError(
                 f"{who}.load: `params` must hold {len(self.shapes)} tensors, but it "

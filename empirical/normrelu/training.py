@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from empirical.checks import check_choice, check_classes, check_counts, check_finite
 from empirical.kernels import gram
 from empirical.networks import Network, Params
 from empirical.normrelu.networks import Arm
@@ -19,6 +20,7 @@ from empirical.normrelu.tangent import conditions, tangent_kernels
 from empirical.randomness import torch_generator
 from empirical.testbed.batches import Epochs
 from empirical.testbed.checkpoints import Checkpoint, fingerprint
+from empirical.testbed.faults import FAULTS
 from empirical.testbed.loop import Task, train
 from empirical.testbed.observers import Diverged, Drops, Series
 from empirical.testbed.optimisers import SGD
@@ -184,8 +186,22 @@ def trained(
     Unless it is measured after `every_epoch`, it is so at the end alone. The `recipe` is
     what practice adds. With a `fault` of `empirical.testbed.faults` they are trained
     wrongly. An interrupted call goes on from its `checkpoint`.
+
+    Raises
+    ------
+    ValueError
+        If examples do not fit the network or are not finite, a number does not fit, or
+        the fault is not known.
     """
+    if fault:
+        check_choice("trained", "fault", fault, FAULTS)
+    check_counts("trained", epochs=epochs, batch=batch)
     names = [(rate, seed) for rate in rates for seed in seeds]
+    if not names:
+        raise ValueError(
+            "trained: `rates` and `seeds` must not be empty, but they are "
+            f"{list(rates)} and {list(seeds)}"
+        )
     params = arm.init(
         network,
         [torch_generator(s, "normrelu", "weights") for _, s in names],
@@ -204,6 +220,12 @@ def trained(
         order = torch_generator(seeds[0], "normrelu", "shuffled labels")
         mixed = examples.classes[torch.randperm(len(examples.classes), generator=order)]
         examples = replace(examples, classes=mixed)
+    for split in ("", "test_"):
+        inputs = getattr(examples, f"{split}inputs")
+        network.check(params, inputs)
+        check_finite("trained", f"{split}inputs", inputs)
+        classes, most = getattr(examples, f"{split}classes"), network.units[-1] - 1
+        check_classes("trained", f"{split}classes", classes, len(inputs), most)
     data = {k: v.to(device) for k, v in vars(examples).items()}
     orders = {s: torch_generator(s, "normrelu", "batches") for s in seeds}
     batches = Epochs(len(examples.inputs), batch, [orders[s] for _, s in names])
@@ -299,16 +321,20 @@ def _outputs(network: Network, stack: Stack, inputs: Tensor) -> Tensor:
 def hidden_signals(hidden: Params) -> dict[str, Tensor]:
     """Return the mean absolute cosine of neighbouring inputs, and the mean square length.
 
-    Of h_1, ..., h_L, each (replicates, n, ...): shape (replicates, L) both.
+    Of h_1, ..., h_L, each (replicates, n, ...): shape (replicates, L) both. A pair of
+    which one is zero has no cosine; NaN where that is so of all.
     """
     cosines: list[Tensor] = []
     lengths: list[Tensor] = []
     for h in hidden:
         one = h[:, : 2 * PAIRS].flatten(2).double()
-        unit = functional.normalize(one, dim=2)
-        a, b = unit[:, 0::2], unit[:, 1::2]
-        count = min(a.shape[1], b.shape[1])
-        cosines.append((a[:, :count] * b[:, :count]).sum(dim=2).abs().mean(dim=1))
+        norms = one.norm(dim=2, keepdim=True)
+        unit, zero = one / norms, norms[..., 0] == 0.0
+        count = one.shape[1] // 2 * 2
+        a, b = unit[:, 0:count:2], unit[:, 1:count:2]
+        undefined = zero[:, 0:count:2] | zero[:, 1:count:2]
+        each = (a * b).sum(dim=2).abs().masked_fill(undefined, 0.0)
+        cosines.append(each.sum(dim=1) / (~undefined).sum(dim=1))
         lengths.append(one.square().mean(dim=(1, 2)))
     return {
         "cosines": torch.stack(cosines, dim=1),

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from empirical.checks import check_counts, check_whole
+from empirical.checks import check_classes, check_counts, check_finite, check_whole
 from empirical.data import load
 from empirical.data.pixels import pixels
 from empirical.randomness import torch_generator
@@ -33,6 +33,11 @@ class Problem:
         0..C-1, in the order in which the labels were asked for.
     source : dict
         What a record says about the data.
+
+    Raises
+    ------
+    ValueError
+        If inputs are not finite, or classes do not fit them or are fewer than two.
     """
 
     inputs: Tensor
@@ -40,6 +45,18 @@ class Problem:
     test_inputs: Tensor
     test_classes: Tensor
     source: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        check_finite("Problem", "inputs", self.inputs)
+        check_finite("Problem", "test_inputs", self.test_inputs)
+        check_classes("Problem", "classes", self.classes, len(self.inputs))
+        if not self.classes.any():
+            raise ValueError(
+                "Problem: `classes` must be two at least, but all of "
+                f"{len(self.classes)} are 0"
+            )
+        tests, most = len(self.test_inputs), self.count - 1
+        check_classes("Problem", "test_classes", self.test_classes, tests, most)
 
     @property
     def digest(self) -> str:

@@ -10,7 +10,15 @@ from empirical.checks import check_counts, check_generators
 
 
 class Batches(ABC):
-    """Chooses examples; what it chooses depends on no replicate's course."""
+    """Chooses examples; what it chooses depends on no replicate's course.
+
+    Attributes
+    ----------
+    examples : int, optional
+        How many it chooses among, where that is known: as many as the task must have.
+    """
+
+    examples: int | None = None
 
     @abstractmethod
     def draw(self, start: int, stop: int) -> list[Tensor | None]:
@@ -59,7 +67,8 @@ class Epochs(Batches):
     Raises
     ------
     ValueError
-        If a number is less than 1, there is no generator, or one is none.
+        If a number is less than 1, there is no generator, or one is none; in training,
+        if `order` draws other than `examples` whole numbers.
 
     Examples
     --------
@@ -78,7 +87,9 @@ class Epochs(Batches):
     ) -> None:
         check_counts("Epochs", examples=examples, batch=batch)
         check_generators("Epochs", generators)
-        self.examples, self.batch = examples, min(batch, examples)
+        # An order of one's own may choose among others.
+        self.examples = examples if order is None else None
+        self.batch = min(batch, examples)
         self.per_epoch = -(-examples // self.batch)
         self.generators = list(dict.fromkeys(generators))
         self.whose = [self.generators.index(g) for g in generators]
@@ -91,11 +102,25 @@ class Epochs(Batches):
         for t in range(start, stop):
             place = t % self.per_epoch
             if place == 0:
-                orders = torch.stack([self.ordered(g) for g in self.generators])
-                self.order = orders[self.whose]
+                orders = [self.ordered(g) for g in self.generators]
+                for each in orders:
+                    self._check(each)
+                self.order = torch.stack(orders)[self.whose]
             part = self.order[:, place * self.batch : (place + 1) * self.batch]
             drawn.append(part[0] if len(part) == 1 else part)
         return drawn
+
+    def _check(self, order: object) -> None:
+        shape = tuple(self.order.shape[1:])
+        if (
+            not isinstance(order, Tensor)
+            or order.dtype != torch.int64
+            or order.shape != shape
+        ):
+            raise ValueError(
+                f"Epochs: `order` must draw an int64 tensor of shape {shape}, but it draws "
+                f"{order!r:.200}"
+            )
 
     def state(self) -> dict[str, Tensor]:
         """Return the order of this epoch, and the generators' states."""
@@ -130,12 +155,13 @@ class Afresh(Batches):
     def __init__(self, examples: int, batch: int, generator: torch.Generator) -> None:
         check_counts("Afresh", examples=examples, batch=batch)
         check_generators("Afresh", [generator], "generator")
-        self.examples, self.batch, self.generator = examples, batch, generator
+        self.examples = self._among = examples
+        self.batch, self.generator = batch, generator
 
     def draw(self, start: int, stop: int) -> list[Tensor | None]:
         """Return new numbers for each update."""
         shape = (stop - start, self.batch)
-        return list(torch.randint(self.examples, shape, generator=self.generator))
+        return list(torch.randint(self._among, shape, generator=self.generator))
 
     def state(self) -> dict[str, Tensor]:
         """Return the generator's state."""

@@ -83,6 +83,11 @@ class Released(Observer):
         self.rows = np.arange(len(stack))
 
     @property
+    def paces(self) -> bool:
+        """Whether the rates drop."""
+        return len(self.drops) > 0
+
+    @property
     def ends(self) -> Integers:
         """Updates after which each replicate's time is over, shape (replicates,)."""
         return np.where(self.at >= 0, self.at + self.steps, self.limit)

@@ -9,10 +9,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from empirical.digest import code_digest, roots_of
+from empirical.testbed.batches import Batches
+from empirical.testbed.observers import Observer
+from empirical.testbed.optimisers import Optimiser
+from empirical.testbed.stack import Stack
 from empirical.testbed.writing import save_tensors, whole
 
 
@@ -61,6 +66,8 @@ def fingerprint(
     True
     >>> one == fingerprint("a", [torch.ones(2)])
     False
+    >>> one == fingerprint("a", [torch.ones(0)])
+    False
     """
     digest = hashlib.sha256(repr(described).encode())
     if module is not None:
@@ -69,10 +76,33 @@ def fingerprint(
         digest.update(repr((tensor.dtype, tuple(tensor.shape))).encode())
         # Of bytes: NumPy lacks some of PyTorch's kinds of numbers.
         plain = tensor.detach().cpu().contiguous().flatten()
-        digest.update(plain.view(torch.uint8).numpy().tobytes())
+        if len(plain):
+            digest.update(plain.view(torch.uint8).numpy().tobytes())
     for generator in generators:
         digest.update(generator.get_state().numpy().tobytes())
     return digest.hexdigest()
+
+
+def told_of(
+    stack: Stack,
+    optimiser: Optimiser,
+    batches: Batches,
+    observers: Sequence[Observer],
+    together: int | None,
+) -> dict[str, str]:
+    """Return what tells a training's arguments from others, as far as they say it."""
+    looks = [(type(each).__name__, getattr(each, "times", None)) for each in observers]
+    times = [torch.from_numpy(t) for _, t in looks if isinstance(t, np.ndarray)]
+    drawn = (type(batches).__name__, batches.examples, getattr(batches, "batch", 0))
+    # One of a class that does not say its arguments is told by its class.
+    rule = repr(optimiser).partition(" object at ")[0]
+    return {
+        "stack": fingerprint((stack.learnt, len(stack.params)), [stack.rates]),
+        "optimiser": fingerprint(rule, []),
+        "batches": fingerprint(drawn, []),
+        "observers": fingerprint([name for name, _ in looks], times),
+        "together": fingerprint(together, []),
+    }
 
 
 def entries_of(state: Mapping[str, Any]) -> list[list[str]]:
@@ -123,7 +153,7 @@ class Checkpoint:
 
     Parameters
     ----------
-    path : Path
+    path : Path or str
         Not removed at the end of training: that is for whoever has written what came
         of it.
     of : str
@@ -133,8 +163,8 @@ class Checkpoint:
         takes seconds, so that gigabytes are not written all the time.
     """
 
-    def __init__(self, path: Path, *, of: str, seconds: float = 30.0) -> None:
-        self.path, self.of, self.seconds = path, of, seconds
+    def __init__(self, path: Path | str, *, of: str, seconds: float = 30.0) -> None:
+        self.path, self.of, self.seconds = Path(path), of, seconds
         self._written, self._took = time.monotonic(), 0.0
         self._begun = self._written
         self._told = False

@@ -25,7 +25,7 @@ from multiprocessing import current_process
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeAlias
 
-from empirical.checks import check_counts
+from empirical.checks import check_counts, check_weights
 from empirical.testbed import stopping, streams, telling
 from empirical.testbed.graph import (
     UNGUARDED,
@@ -112,7 +112,9 @@ class Engine:
         grace: float = 20.0,
         deaths: int = 3,
     ) -> None:
-        check_counts("Engine", workers=workers)
+        check_counts("Engine", workers=workers, deaths=deaths)
+        check_counts("Engine", 0, gpus=gpus)
+        check_weights("Engine", grace=grace)
         if workers is not None and scheduler is not None:
             raise ValueError("Engine: give `workers` or `scheduler`, not both")
         self._workers = workers or _cores()

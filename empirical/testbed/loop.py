@@ -18,12 +18,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.checks import check_counts
+from empirical.checks import check_counts, check_kinds
 from empirical.testbed import stopping
 from empirical.testbed.batches import Batches, Whole
 from empirical.testbed.capture import captured
-from empirical.testbed.checkpoints import Checkpoint, entries_of
-from empirical.testbed.observers import Array, Observer, take_
+from empirical.testbed.checkpoints import Checkpoint, entries_of, told_of
+from empirical.testbed.observers import Array, Observer, check_observers, take_
 from empirical.testbed.optimisers import Optimiser
 from empirical.testbed.slopes import Slope
 from empirical.testbed.stack import Params, Stack
@@ -42,9 +42,12 @@ class Task(ABC):
     capturable : bool
         Whether an update can be recorded as a CUDA graph: it draws no random numbers
         and never waits for the device.
+    examples : int, optional
+        How many there are; where a task says it, batches of others are refused.
     """
 
     capturable: bool = True
+    examples: int | None = None
 
     @abstractmethod
     def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
@@ -103,7 +106,7 @@ class Compiled(Task):
     capturable = False
 
     def __init__(self, task: Task, backend: str = "inductor") -> None:
-        self.task = task
+        self.task, self.examples = task, task.examples
         self._losses = torch.compile(task.losses, backend=backend)
 
     def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
@@ -203,7 +206,7 @@ def train(
         few enough stay in a processor's cache. All by default.
     compile : bool
         By `Compiled`: worth its start where an update is many small operations and
-        there are thousands of updates.
+        there are thousands of updates; `docs/own-module.md` has what it gains.
     checkpoint : Checkpoint, optional
         A run that finds one goes on from it, update by update as if it had not stopped.
     progress : callable, optional
@@ -216,9 +219,11 @@ def train(
     Raises
     ------
     ValueError
-        If `task`, `stack` or `optimiser` is none, `steps`, `check` or `together` is less
-        than 1, replicates have left the stack before, batches are for other replicates, or
-        the checkpoint is of other arguments.
+        If `task`, `stack` or another argument is none of its class, an observer is there
+        twice or two set learning rates, `steps`, `check` or `together` is less than
+        1, replicates have left the stack before, batches are for other replicates or of
+        other examples, or the checkpoint is of other arguments, which are compared as far
+        as they can be, or of more than `steps`.
     stopping.Stopped
         If a stop was requested; the checkpoint has been written.
 
@@ -234,15 +239,28 @@ def train(
     >>> train(HalfSquare(), stack, SGD(), steps=2).final[0].tolist()
     [0.25, 0.5625]
     """
-    _check_kinds(
-        task=(task, Task), stack=(stack, Stack), optimiser=(optimiser, Optimiser)
+    batches = batches or Whole()
+    check_kinds(
+        "train",
+        task=(task, Task),
+        stack=(stack, Stack),
+        optimiser=(optimiser, Optimiser),
+        batches=(batches, Batches),
+        checkpoint=(checkpoint, Checkpoint | None),
     )
+    check_observers("train", observers)
     check_counts("train", steps=steps, check=check, together=together)
     if compile:
         task = Compiled(task)
-    run = _Run(task, stack, optimiser, batches or Whole(), observers)
+    run = _Run(task, stack, optimiser, batches, observers)
     if checkpoint is not None:
+        run.given = told_of(stack, optimiser, batches, observers, together)
         run.resume(checkpoint)
+    if run.t + len(run.drawn) > steps:
+        raise ValueError(
+            f"train: `steps` must be at least {run.t + len(run.drawn)}, which the "
+            f"checkpoint has begun, but it is {steps}"
+        )
 
     def rest(made: int, losses: Array) -> None:
         """Tell where training stands, and write what is due, or left at a stop."""
@@ -275,17 +293,6 @@ def train(
     )
 
 
-def _check_kinds(**given: tuple[object, type]) -> None:
-    for name, (value, kind) in given.items():
-        if not isinstance(value, kind):
-            a_class = isinstance(value, type)
-            came = f"the class {value.__name__}" if a_class else type(value).__name__
-            raise ValueError(
-                f"train: `{name}` must be a value of {kind.__module__}.{kind.__name__}, "
-                f"but it is {came}"
-            )
-
-
 class _Run:
     """A stack in training, and what became of those that have left it."""
 
@@ -304,8 +311,18 @@ class _Run:
                 "Stack(stack.params, rates=stack.rates, buffers=stack.buffers, "
                 "learnt=stack.learnt)."
             )
+        if batches.examples is not None and task.examples not in (
+            None,
+            batches.examples,
+        ):
+            raise ValueError(
+                f"train: `batches` must be of the task's {task.examples} examples, but "
+                f"they are of {batches.examples}"
+            )
         self.task, self.stack, self.optimiser = task, stack, optimiser
         self.batches, self.observers = batches, observers
+        # What a checkpoint is compared by.
+        self.given: dict[str, str] = {}
         self.t = 0
         # Moments are new: a clock that went on would not correct their bias.
         stack.clock.zero_()
@@ -376,11 +393,19 @@ class _Run:
 
     def _draw(self, until: int) -> list[Tensor | None]:
         drawn, each = self.batches.draw(self.t, until), len(self.steps)
+        count = self.task.examples if self.batches.examples is None else None
         for chosen in drawn:
-            if chosen is not None and chosen.ndim == 2 and len(chosen) != each:
+            if chosen is None:
+                continue
+            if chosen.ndim == 2 and len(chosen) != each:
                 raise ValueError(
                     "train: `batches` must draw for all replicates together or for each "
                     f"of the {each}, but it draws for {len(chosen)}"
+                )
+            if count is not None and not bool(((chosen >= 0) & (chosen < count)).all()):
+                raise ValueError(
+                    f"train: `batches` must draw examples from 0 to {count - 1}, as the "
+                    f"task has {count}, but it draws {chosen.flatten().tolist()}"
                 )
         return drawn
 
@@ -404,6 +429,7 @@ class _Run:
     def state(self) -> dict[str, Any]:
         """Return all that the next update depends on, and what is known so far."""
         return {
+            "given": self.given,
             "t": self.t,
             "status": self.status,
             "steps": torch.from_numpy(self.steps),
@@ -423,12 +449,20 @@ class _Run:
         if state is None:
             return
         try:
-            if entries_of(state) != entries_of(self.state()):
+            given = state["given"]
+            others = [f"`{n}`" for n, mine in self.given.items() if given[n] != mine]
+            if not others and entries_of(state) != entries_of(self.state()):
                 raise ValueError("its entries are not those of a run's state")
-            self.stack.load(state["stack"])
+            if not others:
+                self.stack.load(state["stack"])
         except (ValueError, LookupError, TypeError) as error:
             checkpoint.set_aside(error)
             return
+        if others:
+            raise ValueError(
+                f"train: `checkpoint` must be of the same {' and '.join(others)}, but "
+                f"{checkpoint.path} is of others. Remove it to start anew."
+            )
         self.t, self.status = state["t"], state["status"]
         self.steps = state["steps"].cpu().numpy()
         self.drawn, self.found = list(state["drawn"]), list(state["found"])

@@ -254,6 +254,11 @@ def stacked(modules: Sequence[nn.Module]) -> tuple[Params, Params]:
     ValueError
         If there are none, they differ in more than values, or can't be stacked.
     """
+    # Callers may not be type-checked.
+    if not isinstance(modules, Sequence | nn.ModuleList):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError(
+            f"stacked: `modules` must be a list, but it is {modules!r:.80}"
+        )
     if not modules:
         raise ValueError("stacked: `modules` must not be empty")
     for module in modules:
@@ -300,10 +305,16 @@ def check(module: nn.Module) -> None:
     Raises
     ------
     ValueError
-        If it draws random numbers, has parameters in the same memory, of several dtypes,
-        complex ones, some without a shape yet, or none to train; the message says what to
-        do.
+        If it is none, draws random numbers, has parameters in the same memory, of several
+        dtypes, complex ones, some without a shape yet, or none to train; the message says
+        what to do.
     """
+    # Callers may not be type-checked.
+    if not isinstance(module, nn.Module):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError(
+            "Stack.of: `module` must be a value of torch.nn.Module, but it is "
+            f"{module!r:.80}"
+        )
     if not list(module.parameters()):
         raise ValueError("Stack.of: `module` must have parameters, but it has none")
     if any(is_lazy(t) for t in (*module.parameters(), *module.buffers())):

@@ -13,7 +13,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.checks import check_counts, check_exploded, check_weights
+from empirical.checks import (
+    check_counts,
+    check_exploded,
+    check_kinds,
+    check_weights,
+)
 from empirical.testbed.stack import Params, Stack
 
 Array = npt.NDArray[np.float64]
@@ -30,6 +35,11 @@ class Observer:
     """
 
     kept: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def paces(self) -> bool:
+        """Whether it sets learning rates, from those of the start; two would not add up."""
+        return False
 
     def begin(self, stack: Stack) -> None:
         """Set up for the replicates of `stack`, before anything is loaded."""
@@ -74,8 +84,8 @@ class Diverged(Observer):
     Parameters
     ----------
     exploded : float
-        A loss above so many times the first one has exploded; so has one that is not
-        finite.
+        A loss above so many times the first one's size has exploded; so has one that is
+        not finite, and a last update to parameters that are not.
     every : int
         They leave at multiples of so many updates: no pause that another observer asks
         for moves their end.
@@ -111,7 +121,8 @@ class Diverged(Observer):
         if t == 0:
             self.first[rows] = losses[0]
         # A run that starts at zero loss can only leave it by rounding.
-        limits = self.exploded * np.where(self.first > 0.0, self.first, np.inf)
+        size = np.abs(self.first)
+        limits = self.exploded * np.where(size > 0.0, size, np.inf)
         bad = ~((losses <= limits[rows]) & np.isfinite(losses))
         found = np.flatnonzero(bad.any(axis=0) & (self.at[rows] < 0))
         self.at[rows[found]] = t + bad.argmax(axis=0)[found]
@@ -121,11 +132,13 @@ class Diverged(Observer):
         return dict.fromkeys(gone.tolist(), "diverged")
 
     def leaving(self, t: int, leaving: dict[int, str], stack: Stack) -> None:
-        """Call exploded replicates diverged that another observer sends away first."""
-        del t
-        rows = stack.rows.cpu().numpy()
+        """Call exploded replicates diverged that leave for another reason."""
+        rows, finite = stack.rows.cpu().numpy(), _finite(stack)
         for column in leaving:
-            if self.at[rows[column]] >= 0:
+            row = rows[column]
+            if self.at[row] < 0 and not finite[column]:
+                self.at[row] = t
+            if self.at[row] >= 0:
                 leaving[column] = "diverged"
 
 
@@ -158,6 +171,11 @@ class Curve(Observer):
 
     def see(self, t: int, seen: Array, stack: Stack) -> Mapping[int, str]:
         """Record the losses of these updates; see `Observer.see`."""
+        if self.note >= seen.shape[1]:
+            raise ValueError(
+                f"Curve: `note` must be one of the {seen.shape[1]} numbers that the task "
+                f"notes, from 0 on, but it is {self.note}"
+            )
         places = slice(*np.searchsorted(self.times, [t, t + len(seen)]).tolist())
         rows = stack.rows.cpu().numpy()
         self.values[rows, places] = seen[self.times[places] - t, self.note].T
@@ -233,6 +251,11 @@ class Drops(_Timed):
         self.times = checked_times("Drops", times)
         self.factor = factor
 
+    @property
+    def paces(self) -> bool:
+        """Whether the rates drop."""
+        return len(self.times) > 0
+
     def begin(self, stack: Stack) -> None:
         """Store the learning rates of the start."""
         self.rates = stack.rates.double().cpu().numpy().copy()
@@ -303,10 +326,7 @@ class BestWindow(Observer):
         better = values[rows] < self.least[rows]
         if self.judge is None:
             # The last update may have led away from losses that were finite.
-            finite = torch.stack(
-                [torch.isfinite(p.reshape(len(p), -1)).all(1) for p in stack.params]
-            )
-            better &= finite.all(dim=0).cpu().numpy()
+            better &= _finite(stack)
         self.least[rows[better]] = values[rows[better]]
         self.at[rows[better]] = end
         self.sums[:] = 0.0
@@ -349,12 +369,34 @@ class Snapshots(_Timed):
             self.taken[t] = empty
 
 
+def check_observers(who: str, observers: Sequence[Observer]) -> None:
+    """Refuse what are no observers, one that is there twice, and two that set rates."""
+    check_kinds(who, observers=(observers, Sequence))
+    for index, one in enumerate(observers):
+        check_kinds(who, **{f"observers[{index}]": (one, Observer)})
+    pacing = [type(one).__name__ for one in observers if one.paces]
+    if len(pacing) > 1 or len(set(map(id, observers))) < len(observers):
+        raise ValueError(
+            f"{who}: `observers` must be each there once, and one at most set learning "
+            f"rates, but they are {[type(one).__name__ for one in observers]}, of which "
+            f"{pacing} set them. One Drops takes several times."
+        )
+
+
+def _finite(stack: Stack) -> npt.NDArray[np.bool_]:
+    """Return which replicates have finite parameters."""
+    every = [torch.isfinite(p.reshape(len(p), -1)).all(1) for p in stack.params]
+    return torch.stack(every).all(dim=0).cpu().numpy()
+
+
 def _check_rows(who: str, found: Tensor, stack: Stack) -> None:
-    # NumPy would spread one number over all of them.
-    if not found.ndim or len(found) != len(stack):
+    # Callers may not be type-checked, and NumPy would spread one number over all.
+    known = isinstance(found, Tensor)  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not known or not found.ndim or len(found) != len(stack):
+        came = f"its shape is {tuple(found.shape)}" if known else f"it is {found!r:.80}"
         raise ValueError(
             f"{who} must return a tensor with a row for each of the {len(stack)} "
-            f"replicates in training, but its shape is {tuple(found.shape)}"
+            f"replicates in training, but {came}"
         )
 
 
@@ -367,9 +409,14 @@ def checked_times(who: str, times: npt.ArrayLike, name: str = "times") -> Intege
         If they are not whole numbers from 0 on that do not fall.
     """
     given = np.asarray(times)
-    found = given.astype(np.int64)
-    fits = given.ndim == 1 and bool((found == given).all())
-    if not fits or bool((np.diff(found, prepend=0) < 0).any()):
+    # No times are an empty array of floats.
+    numbers = given.dtype.kind in "iuf" and given.ndim == 1
+    found = given.astype(np.int64) if numbers else np.zeros(0, dtype=np.int64)
+    if (
+        not numbers
+        or not bool((found == given).all())
+        or bool((np.diff(found, prepend=0) < 0).any())
+    ):
         raise ValueError(
             f"{who}: `{name}` must be whole numbers from 0 on, increasing, but they are "
             f"{given.tolist()}"

@@ -13,7 +13,13 @@ import torch
 from torch import Tensor
 from torch.optim.adam import adam
 
-from empirical.checks import check_positive, check_share, check_weights, check_whole
+from empirical.checks import (
+    check_kinds,
+    check_positive,
+    check_share,
+    check_weights,
+    check_whole,
+)
 from empirical.testbed.slopes import Slope, dense, fold_into_, scaled, square_norms
 from empirical.testbed.stack import Stack, along
 
@@ -82,6 +88,8 @@ class SGD(Optimiser):
     def __post_init__(self) -> None:
         check_share("Optimiser", momentum=self.momentum)
         check_weights("Optimiser", weight_decay=self.weight_decay)
+        if self.decayed is not None:
+            check_kinds("Optimiser", decayed=(self.decayed, Sequence))
         for index in self.decayed or ():
             check_whole("Optimiser", decayed=index)
 
@@ -114,9 +122,16 @@ class _Entrywise(Optimiser):
     """Moves each entry by minus the rate times what it makes of that entry's moments."""
 
     moments: ClassVar[tuple[str, ...]]
+    eps: float
 
     def prepare(self, stack: Stack) -> None:
-        """Add the moments, zero at first."""
+        """Add the moments, zero at first; refuse an `eps` that the dtype calls zero."""
+        if not torch.tensor(self.eps, dtype=stack.rates.dtype) > 0.0:
+            raise ValueError(
+                f"{type(self).__name__}: `eps` must be positive in the parameters' "
+                f"{stack.rates.dtype}, but {self.eps} is zero there: an entry without a "
+                "slope would become nan"
+            )
         for name in self.moments:
             stack.state[name] = _zeros(stack)
 
@@ -151,11 +166,12 @@ class _Adaptive(_Entrywise):
     eps: float = 1e-8
 
     def __post_init__(self) -> None:
+        check_kinds("Optimiser", betas=(self.betas, Sequence))
         if len(self.betas) != 2:
             raise ValueError(f"Optimiser: `betas` must be two, but it is {self.betas}")
         for beta in self.betas:
             check_share("Optimiser", betas=beta)
-        check_positive("Optimiser", eps=self.eps)
+        _check_eps(self.eps)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,7 +260,7 @@ class Adagrad(_Entrywise):
     moments = ("squares",)
 
     def __post_init__(self) -> None:
-        check_positive("Optimiser", eps=self.eps)
+        _check_eps(self.eps)
 
     def change(self, g: Tensor, clock: Tensor, *moments: Tensor) -> Tensor:
         """Return the gradient over the root of the sum; see `_Entrywise.change`."""
@@ -264,7 +280,7 @@ class RMSprop(_Entrywise):
 
     def __post_init__(self) -> None:
         check_share("Optimiser", alpha=self.alpha)
-        check_positive("Optimiser", eps=self.eps)
+        _check_eps(self.eps)
 
     def change(self, g: Tensor, clock: Tensor, *moments: Tensor) -> Tensor:
         """Return the gradient over the root of the mean; see `_Entrywise.change`."""
@@ -299,6 +315,9 @@ class Clipped(Optimiser):
     rescale_above: float | None = None
 
     def __post_init__(self) -> None:
+        check_kinds("Clipped", base=(self.base, Optimiser))
+        # Not None, which the next takes for absent.
+        check_weights("Optimiser", largest=self.largest)
         check_positive("Optimiser", largest=self.largest)
         check_positive("Optimiser", rescale_above=self.rescale_above)
 
@@ -322,6 +341,12 @@ class Clipped(Optimiser):
             below |= losses < self.rescale_above * first
             clipped = torch.where(below, clipped, factors)
         self.base.update(stack, losses, [scaled(s, clipped) for s in slopes])
+
+
+def _check_eps(eps: float) -> None:
+    # Not None, which the second takes for absent.
+    check_weights("Optimiser", eps=eps)
+    check_positive("Optimiser", eps=eps)
 
 
 def _in_memory(tensor: Tensor) -> Tensor:

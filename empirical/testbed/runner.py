@@ -50,7 +50,7 @@ def run_batch(
     study: Study[Item],
     configurations: Sequence[Item],
     *,
-    folder: Path,
+    folder: Path | str,
     engine: Engine,
     setting: Setting | None = None,
     rerun: bool = False,
@@ -67,7 +67,8 @@ def run_batch(
     ----------
     study : Study
     configurations : sequence
-    folder : Path
+        Of different names.
+    folder : Path or str
         Made if absent; one ``<name>.json`` each.
     engine : Engine
     setting : Setting, optional
@@ -95,10 +96,17 @@ def run_batch(
     OSError
         If nothing can be written to the folder.
     ValueError
-        If `parts` is less than 1, or more and the study makes a configuration whole.
+        If `parts` is less than 1, or more and the study makes a configuration whole, or
+        two configurations have the same name.
     """
     check_counts("run_batch", parts=parts)
-    folder = folder.absolute()
+    times = Counter(each.name for each in configurations)
+    if twice := [name for name, count in times.items() if count > 1]:
+        raise ValueError(
+            "run_batch: `configurations` must have different names, as their records do, "
+            f"but {', '.join(twice)} is there more than once"
+        )
+    folder = Path(folder).absolute()
     setting, code = setting or Setting(), study.code
     say = report or (lambda _name, _outcome: None)
     open_folder(folder)

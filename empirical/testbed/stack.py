@@ -314,9 +314,14 @@ def checked_rates(
     Raises
     ------
     ValueError
-        If they are not positive and finite, or not one for each or for all.
+        If they are no numbers, not positive and finite, or not one for each or for all.
     """
-    sizes = np.asarray(rates, dtype=np.float64)
+    try:
+        sizes = np.asarray(rates, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{who}: `{name}` must be numbers, but they are {rates!r}"
+        ) from error
     fine = np.isfinite(sizes) & (sizes > 0.0)
     if sizes.shape not in ((), (replicates,)) or not fine.all():
         raise ValueError(

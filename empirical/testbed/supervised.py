@@ -13,14 +13,16 @@ Recurrent modules, and others that `torch.vmap` can't run, are trained in the sa
 
 import copy
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from empirical.checks import check_slopes
+from empirical.checks import check_finite, check_slopes, check_whole
 from empirical.testbed.loop import Task, Trained, by_autograd
-from empirical.testbed.modules import apply, each_of, first_sentence
+from empirical.testbed.modules import apply, check, each_of, first_sentence
 from empirical.testbed.slopes import Slope
 from empirical.testbed.stack import Params, Stack
 
@@ -39,9 +41,10 @@ class Supervised(Task):
     module : nn.Module
         Of the stack's kind; its own parameters are not used.
     inputs : Tensor, shape (n, ...)
-        Shared by all replicates.
+        Finite; shared by all replicates.
     targets : Tensor, shape (n, ...)
-        For the cross entropy classes, of any whole numbers, or probabilities.
+        Finite. For the cross entropy classes 0, ..., C - 1, of any whole numbers, or
+        probabilities; it leaves out its `ignore_index`, by default -100.
     loss : callable, optional
         The mean cross entropy by default.
     one_by_one : bool
@@ -54,10 +57,10 @@ class Supervised(Task):
     Raises
     ------
     ValueError
-        If the module can't be stacked, inputs and targets are no tensors of one length,
-        classes are no whole numbers, or the loss of a replicate is not one number; with
-        `one_by_one`, if the module changes its parameters when it is called, and in
-        training if it draws random numbers.
+        If the module can't be stacked, inputs and targets are no tensors of one length or
+        not finite, classes are no whole numbers or none of the outputs, or the loss of a
+        replicate is not one number; with `one_by_one`, if the module changes its
+        parameters when it is called, and in training if it draws random numbers.
 
     Examples
     --------
@@ -89,6 +92,7 @@ class Supervised(Task):
         *,
         one_by_one: bool = False,
     ) -> None:
+        check(module)
         for name, given in (("inputs", inputs), ("targets", targets)):
             # Callers may not be type-checked.
             if not isinstance(given, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -97,7 +101,9 @@ class Supervised(Task):
                     f"{type(given).__name__}. `torch.as_tensor` makes one of an array; a "
                     "module of several inputs takes them from one tensor."
                 )
-        if loss is functional.cross_entropy or isinstance(loss, nn.CrossEntropyLoss):
+            check_finite("Supervised", name, given)
+        ignored = _ignored(loss)
+        if ignored is not None:
             targets = _classes(targets)
         if not len(inputs) or len(inputs) != len(targets):
             raise ValueError(
@@ -105,9 +111,11 @@ class Supervised(Task):
                 f"they are {len(inputs)} and {len(targets)}"
             )
         self.module, self.loss = module, loss
-        self.inputs, self.targets = inputs, targets
+        self.inputs, self.targets, self.examples = inputs, targets, len(inputs)
         # A recorded update would not branch.
         self.one_by_one, self.capturable = one_by_one, not one_by_one
+        if ignored is not None:
+            _check_classes(self, ignored)
         _try(self)
 
     def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
@@ -145,6 +153,17 @@ class Supervised(Task):
         return torch.cat(losses), every
 
 
+def _ignored(loss: Loss) -> int | None:
+    """Return the label that a cross entropy ignores; None for another loss."""
+    if isinstance(loss, nn.CrossEntropyLoss):
+        return loss.ignore_index
+    given = loss.keywords if isinstance(loss, partial) else {}
+    plain = loss.func if isinstance(loss, partial) else loss
+    return (
+        given.get("ignore_index", -100) if plain is functional.cross_entropy else None
+    )
+
+
 def _classes(targets: Tensor) -> Tensor:
     """Return targets of the cross entropy; classes of any whole numbers as int64."""
     if not targets.is_floating_point():
@@ -157,6 +176,37 @@ def _classes(targets: Tensor) -> Tensor:
             "`loss=`."
         )
     return targets
+
+
+def _check_classes(task: Supervised, ignored: int) -> None:
+    """Refuse targets of the cross entropy that do not fit the outputs.
+
+    What a module has no outputs for, or one not for each example, is left to training.
+    """
+    few = task.inputs[:FEW]
+    outputs = _outputs(task.module, few)
+    if outputs is None or outputs.ndim < 2 or len(outputs) != len(few):
+        return
+    targets, kind = task.targets, "probabilities"
+    wanted = (len(targets), *outputs.shape[1:])
+    if not targets.is_floating_point():
+        kind, wanted = "classes", (wanted[0], *wanted[2:])
+    if targets.shape != wanted:
+        raise ValueError(
+            f"Supervised: `targets` must be {kind} of shape {wanted} for outputs of shape "
+            f"{tuple(outputs.shape)} of {len(outputs)} examples, but theirs is "
+            f"{tuple(targets.shape)}"
+        )
+    if targets.is_floating_point():
+        return
+    count = outputs.shape[1]
+    bad = ((targets < 0) | (targets >= count)) & (targets != ignored)
+    if bool(bad.any()):
+        raise ValueError(
+            f"Supervised: `targets` must be classes from 0 to {count - 1}, as `module` has "
+            f"{count} outputs, but {int(bad.sum())} of {bad.numel()} are not, e.g. "
+            f"{int(targets[bad][0])}"
+        )
 
 
 def _try(task: Supervised) -> None:
@@ -196,11 +246,26 @@ def _try(task: Supervised) -> None:
         )
 
 
+def _outputs(module: nn.Module, x: Tensor) -> Tensor | None:
+    """Return the outputs of a copy of a module, if they are a tensor."""
+    try:
+        with torch.no_grad(), _aside(x):
+            outputs = copy.deepcopy(module)(x.clone())
+    except Exception:
+        return None
+    return outputs if isinstance(outputs, Tensor) else None
+
+
+def _aside(x: Tensor) -> AbstractContextManager[None]:
+    """Give back the random numbers that are drawn meanwhile."""
+    return torch.random.fork_rng(devices=[x.device] if x.is_cuda else [])
+
+
 def _alone(task: Supervised, few: Tensor) -> nn.Module | None:
     """Return a copy of a module after a gradient of its own, if it has one."""
     module, x = copy.deepcopy(task.module), task.inputs[few]
     try:
-        with torch.random.fork_rng(devices=[x.device] if x.is_cuda else []):
+        with _aside(x):
             task.loss(module(x), task.targets[few]).backward()
     except Exception:
         return None
@@ -223,8 +288,10 @@ def loaded(module: nn.Module, trained: Trained, *, replicate: int) -> nn.Module:
     IndexError
         If there is no such replicate.
     ValueError
-        If the module has parameters or buffers of other shapes than were trained.
+        If `replicate` is no whole number, or the module has parameters or buffers of
+        other shapes than were trained.
     """
+    check_whole("loaded", replicate=replicate)
     if not 0 <= replicate < len(trained.status):
         raise IndexError(
             f"loaded: `replicate` must lie in 0..{len(trained.status) - 1}, but it is "

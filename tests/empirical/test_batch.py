@@ -217,6 +217,18 @@ def test_what_was_stopped_goes_on(tmp_path):
     assert {p.suffix for p in (tmp_path / "parts").iterdir()} == {".json"}
 
 
+def test_two_configurations_of_a_name_are_refused_before_they_are_run(tmp_path):
+    """They would write the same record."""
+    twins = [Toy(name="c1", seed=1), Toy(name="c1", seed=2), Toy(name="c2", seed=1)]
+    with pytest.raises(ValueError, match=r"different names.*but c1 is there more than"):
+        run(tmp_path, twins)
+    assert names(tmp_path) == []
+
+
+def test_a_folder_may_be_named_by_text(tmp_path):
+    assert set(run(str(tmp_path)).values()) == {"done"}
+
+
 def test_a_deadline(tmp_path):
     with Engine(workers=1, minutes=0) as engine, pytest.raises(Ended) as ended:
         run_batch(STUDY, TOYS, folder=tmp_path, engine=engine)

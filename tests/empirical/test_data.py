@@ -73,6 +73,11 @@ class TestEmbeddedDigits:
         with pytest.raises(ValueError, match=r"`count` must lie in 1\.\.4000"):
             train.head(4001)
 
+    @pytest.mark.parametrize("count", [2.5, "2", True])
+    def test_heads_are_of_whole_numbers(self, count):
+        with pytest.raises(ValueError, match=r"Dataset.head: `count` must be a whole"):
+            data.load("mnist").head(count)
+
 
 class TestLoad:
     def test_bad_names(self):
@@ -243,6 +248,12 @@ class TestInputs:
         same = data.unit_rows(images, centre=images.reshape(50, -1).mean(axis=0))
         np.testing.assert_allclose(x, same, rtol=0, atol=1e-15)
         assert x.min() < 0.0
+
+    @pytest.mark.parametrize("value", [0.1, 1.0 / 3.0, 1e-200])
+    @pytest.mark.parametrize("n", [1, 3, 7, 1000])
+    def test_unit_rows_are_not_made_of_a_means_rounding(self, n, value):
+        with pytest.raises(ValueError, match=f"no zero row, but {n} of {n}"):
+            data.unit_rows(np.full((n, 4), value), centre=True)
 
     def test_unit_rows_refuses(self):
         with pytest.raises(ValueError, match=r"no zero row, but 1 of 2 .*e\.g\. row 1"):

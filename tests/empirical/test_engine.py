@@ -144,6 +144,9 @@ def test_bad_limits_are_refused(name, limit):
     [
         ({"workers": 0}, "`workers` must be at least 1"),
         ({"workers": 1.5}, "`workers` must be a whole number"),
+        ({"deaths": 0}, "`deaths` must be at least 1"),
+        ({"gpus": -1}, "`gpus` must be at least 0"),
+        ({"grace": float("nan")}, "`grace` must not be negative"),
         ({"workers": 2, "scheduler": "tcp://x:1"}, "not both"),
         ({"minutes": -1.0}, "`minutes` must not be negative"),
         ({"minutes": float("nan")}, "`minutes` must not be negative"),

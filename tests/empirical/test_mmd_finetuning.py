@@ -152,8 +152,10 @@ class TestImages:
             ({"inputs": torch.zeros(0, 4)}, r"`inputs` must be a table"),
             ({"inputs": torch.zeros(3)}, r"`inputs` must be a table"),
             ({"test_inputs": torch.full((2, 4), torch.nan)}, "8 of 8 entries are not"),
-            ({"labels": torch.tensor([0, 1])}, "`labels` must be one class"),
-            ({"test_labels": torch.tensor([0, -1])}, "least value -1"),
+            ({"labels": torch.tensor([0, 1])}, r"`labels` must be .* of shape \(3,\)"),
+            ({"test_labels": torch.tensor([0, -1])}, "from 0 on, .* from -1 to 0"),
+            # A mask to an index.
+            ({"labels": torch.tensor([0, 1, 2]).byte()}, "int64, but .* torch.uint8"),
             ({"test_inputs": torch.zeros(2, 5)}, "`test_inputs` must have as many"),
         ],
     )
@@ -239,6 +241,13 @@ class TestSplits:
         with pytest.raises(ValueError, match="`tasks` must be at least 1"):
             draw_splits(DIGITS.labels, 0, 5, numpy_generator(7))
         rows = np.zeros((2, 3), dtype=np.int64)
+        for kind in (np.float64, np.bool_):
+            with pytest.raises(ValueError, match="`validation` must be whole numbers"):
+                Split(train=rows, validation=(rows + 1).astype(kind))
+        apart = np.array([[1, 2, 3], [1, 2, 0]])
+        said = "disjoint from `train`, but 1 of task 1 are in both, e.g. 0"
+        with pytest.raises(ValueError, match=said):
+            Split(train=rows, validation=apart)
         with pytest.raises(ValueError, match="alike, but the shapes are"):
             Split(train=rows, validation=rows[:1])
         with pytest.raises(ValueError, match="must not be empty"):
@@ -433,6 +442,11 @@ class TestFinetune:
                 "`generators` must be 6, one for each of 2 runs and 3",
             ),
             ({"together": 0}, "`together` must be at least 1"),
+            ({"reached": [0.5]}, "finetune: `reached` must be a whole number"),
+            (
+                {"buffers": (torch.zeros(2, 64),)},
+                r"`buffers` must .* of shapes \[\], but",
+            ),
             ({"tasks": LABELLINGS | True}, "must have both labels, but 3 of 3 do not"),
             ({"tasks": LABELLINGS.astype(int)}, "`tasks` must be a bool array"),
             ({"tasks": LABELLINGS[:, :9]}, "the classes 0..9 of the images"),

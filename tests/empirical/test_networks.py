@@ -448,6 +448,26 @@ def test_derivative(function, slope):
     )
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_as_many_replicates_are_drawn_as_are_asked_for(count):
+    network = FullyConnected(widths=(3, 2))
+    several = [torch_generator(7, k) for k in range(count)]
+    assert len(network.init(generator=several)[0]) == count
+    with pytest.raises(ValueError, match=f"as `generator` has, {count}, or left out"):
+        network.init(generator=several, replicates=2)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.complex64, "float32"])
+def test_parameters_are_real_numbers(dtype):
+    network = FullyConnected(widths=(3, 2))
+    with pytest.raises(ValueError, match="init: `dtype` must be"):
+        network.init(generator=torch_generator(7), dtype=dtype)
+    with pytest.raises(
+        ValueError, match="load: `params` must be real, but one is torc"
+    ):
+        network.load([np.ones((2, 3)) * 1j])
+
+
 @pytest.mark.parametrize("replicates", [2.5, True])
 def test_replicates_are_counted_in_whole_numbers(replicates):
     network = FullyConnected(widths=(3, 2))

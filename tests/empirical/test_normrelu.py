@@ -202,6 +202,30 @@ PRACTICE = Recipe(schedule=(0.4, 0.8), decay=0.05)
 
 
 @pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"inputs": torch.full((6, 9), torch.nan)}, "trained: `inputs` must be finite"),
+        ({"inputs": torch.zeros(6, 8)}, r"`inputs` must have shape \(n, 9\)"),
+        ({"classes": torch.arange(6) + 5}, "trained: `classes` must be.*from 0 to 9"),
+        ({"classes": torch.arange(5)}, r"trained: `classes` must be.*\(6,\)"),
+        ({"test_classes": -torch.arange(6)}, "trained: `test_classes`.*from -5 to 0"),
+        ({"seeds": ()}, r"trained: `rates` and `seeds` must .* \[0.02\] and \[\]"),
+        ({"epochs": 0}, "trained: `epochs` must be at least 1"),
+        ({"fault": "late"}, "trained: `fault` must be one of slow"),
+    ],
+)
+def test_examples_that_do_not_fit_are_refused(changes, message):
+    arm, x, classes = ARMS["normrelu"], torch.ones(6, 9), torch.arange(6)
+    given = {"inputs": x, "classes": classes, "test_inputs": x, "test_classes": classes}
+    common = {"rates": (0.02,), "seeds": (4,), "epochs": 1, "batch": 3}
+    examples = {k: changes.get(k, v) for k, v in given.items()}
+    others = {k: v for k, v in changes.items() if k not in given}
+    network = arm.network(inputs=9, width=12, depth=2)
+    with pytest.raises(ValueError, match=message):
+        trained(arm, network, Examples(**examples), **(common | others))
+
+
+@pytest.mark.parametrize(
     ("name", "recipe"),
     [*((name, PLAIN) for name in DENSE), ("normrelu", PRACTICE), ("batch", PRACTICE)],
 )
@@ -400,6 +424,14 @@ def test_signals_are_means_over_pairs_and_entries():
     found = hidden_signals((h, -2.0 * h))
     assert found["cosines"].tolist() == [[pytest.approx(0.48)] * 2]
     assert found["lengths"][0].tolist() == pytest.approx([55.0 / 8.0, 4.0 * 55.0 / 8.0])
+
+
+def test_pairs_without_a_direction_have_no_cosine():
+    """A layer whose units are off would seem to part all inputs at right angles."""
+    h = torch.tensor([[[3.0, 4.0], [4.0, 3.0], [0.0, 0.0], [0.0, 2.0]]])
+    # As it is, all off, tiny, and diverged.
+    found = hidden_signals((h, 0.0 * h, 1e-30 * h, h / 0.0))["cosines"][0]
+    np.testing.assert_allclose(found, [0.96, np.nan, 0.96, np.nan])
 
 
 # --- runs

@@ -440,6 +440,28 @@ class TestRecipes:
         with pytest.raises(ValueError, match=match):
             Recipe(**({"epochs": 10} | changes))
 
+    @pytest.mark.parametrize(
+        ("changes", "match"),
+        [
+            ({"inputs": torch.full((4, 4), torch.nan)}, "`inputs` must be finite"),
+            (
+                {"test_inputs": torch.full((4, 4), torch.inf)},
+                "`test_inputs` must be fin",
+            ),
+            ({"classes": torch.tensor([0, 1, -1, 0])}, "`classes` must.*from -1 to 1"),
+            ({"classes": torch.tensor([0, 1, 1])}, r"`classes` must.*shape \(3,\)"),
+            ({"classes": torch.tensor([0.0, 1.0, 0.0, 1.0])}, "`classes`.*float32"),
+            ({"classes": torch.tensor([0, 0, 0, 0])}, "`classes` must be two at least"),
+            ({"test_classes": torch.tensor([0, 1, 2, 0])}, "`test_classes`.*0 to 1"),
+        ],
+    )
+    def test_refusals_of_problems(self, changes, match):
+        x, classes = torch.eye(4), torch.tensor([0, 0, 1, 1])
+        given = {"inputs": x, "classes": classes, "test_inputs": x}
+        given |= {"test_classes": classes}
+        with pytest.raises(ValueError, match=f"Problem: {match}"):
+            Problem(**(given | changes), source={})
+
     def test_refusals_of_training(self):
         net, params = start()
         one = Recipe(epochs=1)

@@ -415,6 +415,31 @@ def test_a_replicate_that_explodes_leaves_and_moves_no_other() -> None:
         np.testing.assert_allclose(curve.values[row], losses, **CLOSE)
 
 
+def test_a_last_update_to_no_numbers_is_a_divergence() -> None:
+    diverged = Diverged()
+    stack = Stack(start(), rates=[0.02, 1e300, 0.03, 0.01, 1e300])
+    # The slopes of two are so steep that a second update leaves float64.
+    steep = optimisers.SGD(weight_decay=1e10)
+    trained = train(Regression(), stack, steep, steps=1, observers=[diverged])
+    assert trained.status == ("finished", "diverged", *["finished"] * 2, "diverged")
+    assert diverged.at.tolist() == [-1, 1, -1, -1, 1]
+
+
+def test_a_loss_below_zero_explodes_at_as_many_times_its_size() -> None:
+    class Given(Task):
+        def losses(
+            self, params: Params, stack: Stack, examples: Tensor | None
+        ) -> Tensor:
+            return courses[int(stack.clock[0]), stack.rows] + 0.0 * params[0]
+
+    courses = torch.tensor([[-2.0, -2.0], [1999.0, 2001.0], [1.0, 1.0]]).double()
+    diverged = Diverged()
+    stack = Stack([torch.zeros(2).double()], rates=1.0)
+    trained = train(Given(), stack, optimisers.SGD(), steps=3, observers=[diverged])
+    assert trained.status == ("finished", "diverged")
+    assert diverged.at.tolist() == [-1, 1]
+
+
 class Stop(Observer):
     """Pauses at a time, and asks for a stop there."""
 
@@ -497,17 +522,20 @@ def test_no_pause_moves_who_leaves_at_a_floor_or_explodes(pauses: list[int]) -> 
 
 
 def everything(
-    checkpoint: Checkpoint | None, *more: Observer
+    checkpoint: Checkpoint | None, *more: Observer, released: bool = False
 ) -> tuple[Tensor, list[object]]:
-    """Train with all that a checkpoint must hold; return what came of it."""
+    """Train with all that a checkpoint must hold; return what came of it.
+
+    Rates drop at a time of all, or of each that is `released`.
+    """
     rates = [0.02, 50.0, 0.03, 0.01, 0.04]
     looks = (
         Diverged(every=10),
-        Released(0.9, limit=40, steps=56, drops=[15], factor=0.5),
+        Released(0.9, limit=40, steps=56, drops=[15] if released else [], factor=0.5),
         Floor(1e-3, patience=5, every=5),
         Curve(range(0, 60, 2)),
         Series([0, 10, 37, 60], lambda s: {"norm": s.params[0].flatten(1).norm(dim=1)}),
-        Drops([30], 0.1),
+        Drops([] if released else [30], 0.1),
         BestWindow(8),
         Snapshots([0, 12, 50]),
     )
@@ -530,23 +558,85 @@ def everything(
     return flat, found
 
 
+@pytest.mark.parametrize("released", [False, True])
 @pytest.mark.parametrize("at", [2, 11, 33, 59])
-def test_a_run_that_was_stopped_goes_on_to_the_same_bits(at: int, tmp_path) -> None:
-    whole, seen = everything(None, Stop(at, asks=False))
+def test_a_run_that_was_stopped_goes_on_to_the_same_bits(
+    at: int, released: bool, tmp_path
+) -> None:
+    whole, seen = everything(None, Stop(at, asks=False), released=released)
     of = fingerprint("a", start())
     try:
         with pytest.raises(stopping.Stopped):
             everything(
-                Checkpoint(tmp_path / "c", of=of, seconds=1e9), Stop(at, asks=True)
+                Checkpoint(tmp_path / "c", of=of, seconds=1e9),
+                Stop(at, asks=True),
+                released=released,
             )
     finally:
         stopping.withdraw()
     # The observer that stopped it is there again, and pauses where it did.
     again, seen_again = everything(
-        Checkpoint(tmp_path / "c", of=of), Stop(at, asks=False)
+        Checkpoint(tmp_path / "c", of=of), Stop(at, asks=False), released=released
     )
     assert torch.equal(whole.nan_to_num(), again.nan_to_num())
     assert seen == seen_again
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"stack": lambda: Stack([p[:4] for p in start()], rates=0.01)}, "`stack`"),
+        ({"stack": lambda: Stack(start(), rates=0.02)}, "`stack`"),
+        ({"optimiser": lambda: optimisers.SGD(weight_decay=0.1)}, "`optimiser`"),
+        ({"batches": Whole}, "`batches`"),
+        (
+            {"batches": lambda: Epochs(EXAMPLES, 4, [torch_generator(7)])},
+            "`batches`",
+        ),
+        ({"observers": lambda: [Curve([0, 1])]}, "`observers`"),
+        ({"observers": lambda: [Curve([0, 2, 4])]}, "`observers`"),
+        ({"together": lambda: 2}, "`together`"),
+        ({"steps": lambda: 6}, "`steps` must be at least 7, which .* but it is 6"),
+    ],
+)
+def test_a_checkpoint_is_compared_with_what_is_trained(
+    change: dict[str, Callable[[], Any]], said: str, tmp_path
+) -> None:
+    """Though who called knew no difference."""
+
+    class Stopping(Regression):
+        def losses(
+            self, params: Params, stack: Stack, examples: Tensor | None
+        ) -> Tensor:
+            if asked and int(stack.clock[0]) == 3:
+                stopping.request()
+            return super().losses(params, stack, examples)
+
+    def run(**changed: Callable[[], Any]) -> Array:
+        given = {
+            "stack": lambda: Stack(start(), rates=0.01),
+            "optimiser": optimisers.SGD,
+            "batches": lambda: Epochs(EXAMPLES, 5, [torch_generator(7)]),
+            "observers": lambda: [curve],
+            "together": lambda: None,
+            "steps": lambda: 9,
+        }
+        curve = Curve([0, 2])
+        made = {name: make() for name, make in {**given, **changed}.items()}
+        kept = Checkpoint(tmp_path / "c", of="mine", seconds=1e9)
+        train(Stopping(), **made, check=7, checkpoint=kept)
+        return curve.values
+
+    asked = True
+    try:
+        with pytest.raises(stopping.Stopped):
+            run()
+    finally:
+        stopping.withdraw()
+    asked = False
+    with pytest.raises(ValueError, match=said):
+        run(**change)
+    assert np.isfinite(run()).all()
 
 
 @pytest.mark.parametrize("together", [None, 2])
@@ -903,6 +993,15 @@ def test_optimisers_refuse_numbers_that_do_not_fit(
         lambda: BestWindow(0),
         lambda: Snapshots([-1]),
         lambda: Snapshots([0.5]),
+        lambda: Curve("late"),
+        lambda: Curve(None),
+        lambda: Drops([1], None),
+        lambda: optimisers.SGD(momentum="high"),
+        lambda: optimisers.SGD(weight_decay=0.1, decayed=0),
+        lambda: optimisers.Adam(eps=None),
+        lambda: optimisers.Adam(betas=0.9),
+        lambda: optimisers.Clipped(base=optimisers.SGD(), largest=None),
+        lambda: optimisers.Clipped(base=optimisers.SGD, largest=1.0),
     ],
 )
 def test_observers_refuse_numbers_that_do_not_fit(make: Callable[[], object]) -> None:
@@ -948,6 +1047,40 @@ def test_a_time_that_is_given_twice_is_measured_twice() -> None:
     assert np.isfinite(found).all()
 
 
+def test_a_note_that_the_task_does_not_make_is_refused() -> None:
+    looks = [Curve([0], note=2)]
+    stack = Stack(start(), rates=0.01)
+    with pytest.raises(ValueError, match="`note` must be one of the 2 numbers"):
+        train(Regression(), stack, optimisers.SGD(), steps=1, observers=looks)
+
+
+@pytest.mark.parametrize("measured", [1.0, np.ones(REPLICATES), None])
+def test_what_is_measured_is_a_tensor(measured: Any) -> None:
+    looks = [Series([0], lambda _: {"a": measured})]
+    stack = Stack(start(), rates=0.01)
+    with pytest.raises(ValueError, match="`measure` of 'a' must return a tensor"):
+        train(Regression(), stack, optimisers.SGD(), steps=1, observers=looks)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [torch.arange(5), torch.rand(EXAMPLES), list(range(EXAMPLES)), torch.arange(99)],
+)
+def test_an_order_has_as_many_examples_as_it_says(order: Any) -> None:
+    """A batch of none would make a loss of nan."""
+    batches = Epochs(EXAMPLES, 5, [torch_generator(7)], order=lambda _: order)
+    with pytest.raises(ValueError, match=rf"`order` must .*\({EXAMPLES},\)"):
+        batches.draw(0, 3)
+
+
+def test_a_checkpoint_may_be_named_by_text(tmp_path) -> None:
+    for _ in range(2):
+        kept = Checkpoint(str(tmp_path / "c"), of="mine")
+        stack = Stack(start(), rates=0.01)
+        train(Regression(), stack, optimisers.SGD(), steps=1, checkpoint=kept)
+    assert (tmp_path / "c").exists()
+
+
 def test_a_stack_refuses_columns_and_rates_that_it_has_not() -> None:
     stack = Stack(start(), rates=RATES)
     for columns in ([5], [-1]):
@@ -957,6 +1090,14 @@ def test_a_stack_refuses_columns_and_rates_that_it_has_not() -> None:
         with pytest.raises(ValueError, match="`rates` must be finite and not negative"):
             stack.set_rates(rates)
     assert len(stack) == 5
+
+
+@pytest.mark.parametrize("rates", ["large", 1j, [0.1, None, "x", 0.1, 0.1]])
+def test_rates_are_numbers(rates: Any) -> None:
+    with pytest.raises(
+        ValueError, match="Stack: `rates` must be numbers, but they are"
+    ):
+        Stack(start(), rates=rates)
 
 
 @pytest.mark.parametrize(
@@ -975,6 +1116,28 @@ def test_training_takes_whole_numbers(number: dict) -> None:
         ({"optimiser": "sgd"}, r"`optimiser` must be .*\.Optimiser, but it is str"),
         ({"task": torch.nn.Linear(3, 1)}, r"`task` must be .*\.Task, but it is Linear"),
         ({"stack": start()}, r"`stack` must be a value of .*\.Stack, but it is list"),
+        ({"checkpoint": Path("c")}, "`checkpoint` must be .*Checkpoint . None, but it"),
+        ({"batches": 5}, r"`batches` must be a value of .*\.Batches, but it is int"),
+        (
+            {"observers": Diverged()},
+            "`observers` must be .*Sequence, but it is Diverged",
+        ),
+        ({"observers": [Diverged]}, r"`observers\[0\]` must be .*the class Diverged"),
+        ({"observers": [Curve([0]), 3]}, r"`observers\[1\]` must be .*it is int"),
+        ({"observers": 2 * [BestWindow(3)]}, "`observers` must be each there once"),
+        (
+            {"observers": [Drops([1], 0.5), Drops([2], 0.5)]},
+            r"of which \['Drops', 'Drops'\] set them",
+        ),
+        (
+            {
+                "observers": [
+                    Released(0.5, limit=9, steps=9, drops=[2]),
+                    Drops([2], 0.5),
+                ]
+            },
+            r"of which \['Released', 'Drops'\] set them",
+        ),
     ],
 )
 def test_what_cannot_train_is_named(change: dict, said: str) -> None:

@@ -3,6 +3,7 @@
 import copy
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,10 @@ from torch.nn import functional
 
 from empirical.randomness import torch_generator
 from empirical.testbed import modules
-from empirical.testbed.batches import Epochs
+from empirical.testbed.batches import Afresh, Epochs
 from empirical.testbed.loop import train
 from empirical.testbed.observers import Curve
-from empirical.testbed.optimisers import SGD, Adam
+from empirical.testbed.optimisers import SGD, Adagrad, Adam, Adamax, RMSprop
 from empirical.testbed.stack import Stack
 from empirical.testbed.supervised import Supervised, loaded
 
@@ -312,6 +313,37 @@ def test_updates_are_counted_in_half_precision(rates) -> None:
     assert stack.clock.tolist() == [300.0] * REPLICATES
 
 
+@pytest.mark.parametrize("rates", [1e-3, [1e-3, 2e-3, 1e-3]])
+@pytest.mark.parametrize("kind", [Adam, Adamax, Adagrad, RMSprop])
+def test_what_keeps_from_a_division_by_zero_is_not_zero(kind, rates) -> None:
+    net = nn.Linear(2, 1).half()
+    x = torch.ones(1, 2, dtype=torch.float16)
+    task = Supervised(net, x, x[:, :1], functional.mse_loss)
+    stack = Stack.of(net, generators(), rates=rates)
+    said = f"{kind.__name__}: `eps` must be positive in .* torch.float16, but 1e-"
+    with pytest.raises(ValueError, match=said):
+        train(task, stack, kind(), steps=1)
+    train(task, stack, kind(eps=1e-4), steps=1)
+
+
+@pytest.mark.parametrize("given", [3, nn.Linear, torch.relu])
+def test_what_is_no_module_is_named(given: Any) -> None:
+    for make in (
+        lambda: Stack.of(given, generators(), rates=0.1),
+        lambda: Stack.of_modules([given], rates=0.1),
+        lambda: Supervised(given, X, Y),
+    ):
+        with pytest.raises(ValueError, match=r"`module` must be a value of torch.nn.M"):
+            make()
+
+
+def test_a_module_alone_is_no_list() -> None:
+    alone: Any = nn.Linear(2, 1)
+    with pytest.raises(ValueError, match="`modules` must be a list, but it is Linear"):
+        Stack.of_modules(alone, rates=0.1)
+    assert len(Stack.of_modules(nn.ModuleList([alone]), rates=0.1)) == 1
+
+
 def test_a_buffer_that_is_no_number_is_refused() -> None:
     net = NETS["batch norm"]()
     net[2].running_var.fill_(torch.nan)
@@ -510,7 +542,12 @@ def test_a_cell_in_linear_layers_is_the_recurrence_that_is_refused() -> None:
     )
 
 
-@pytest.mark.parametrize("loss", [functional.cross_entropy, nn.CrossEntropyLoss()])
+SMOOTHED = partial(functional.cross_entropy, label_smoothing=0.1)
+
+
+@pytest.mark.parametrize(
+    "loss", [functional.cross_entropy, nn.CrossEntropyLoss(), SMOOTHED]
+)
 @pytest.mark.parametrize("kind", [torch.uint8, torch.int32])
 def test_classes_are_of_any_whole_numbers(loss, kind: torch.dtype) -> None:
     """The labels of images are bytes."""
@@ -522,6 +559,116 @@ def test_classes_are_of_any_whole_numbers(loss, kind: torch.dtype) -> None:
         found.append(train(task, stack, SGD(), steps=2).final)
     for one, other in zip(*found, strict=True):
         assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({23: 3}, "classes from 0 to 2, as .* 3 outputs, but 1 of 24 are not, e.g. 3"),
+        ({0: -1, 1: -7}, "classes from 0 to 2.*2 of 24 are not, e.g. -1"),
+        ({}, r"classes of shape \(24,\) for outputs of shape \(8, 3\).*\(24, 1\)"),
+    ],
+)
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_classes_are_those_of_the_outputs(changed, said, one_by_one: bool) -> None:
+    net, targets = NETS["dense"]().double(), Y.clone()
+    for row, label in changed.items():
+        targets[row] = label
+    targets = targets if changed else targets[:, None]
+    for loss in (functional.cross_entropy, SMOOTHED):
+        with pytest.raises(ValueError, match=f"Supervised: `targets` must be {said}"):
+            Supervised(net, X, targets, loss, one_by_one=one_by_one)
+
+
+def test_probabilities_are_one_for_each_output() -> None:
+    with pytest.raises(
+        ValueError, match=r"probabilities of shape \(24, 3\).*\(24, 2\)"
+    ):
+        Supervised(NETS["dense"]().double(), X, torch.full((24, 2), 0.5).double())
+
+
+@pytest.mark.parametrize("ignored", [-100, 9])
+@pytest.mark.parametrize(
+    "make",
+    [
+        nn.CrossEntropyLoss,
+        lambda ignore_index: partial(
+            functional.cross_entropy, ignore_index=ignore_index
+        ),
+    ],
+)
+def test_what_the_cross_entropy_ignores_is_no_class(make, ignored: int) -> None:
+    net, targets = NETS["dense"]().double(), Y.clone()
+    targets[:4] = ignored
+    loss = make(ignore_index=ignored)
+    curve, stack = Curve([0]), Stack.of(net, generators(), rates=0.1)
+    task = Supervised(net, X, targets, loss)
+    train(task, stack, SGD(), steps=1, observers=[curve])
+    rest, stack = Curve([0]), Stack.of(net, generators(), rates=0.1)
+    train(Supervised(net, X[4:], Y[4:]), stack, SGD(), steps=1, observers=[rest])
+    np.testing.assert_allclose(curve.values, rest.values, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("batches", "said"),
+    [
+        (Epochs(30, 6, generators()[:1]), "task's 24 examples, but they are of 30"),
+        (Epochs(20, 6, generators()[:1]), "task's 24 examples, but they are of 20"),
+        (Afresh(25, 6, generators()[0]), "task's 24 examples, but they are of 25"),
+        (
+            Epochs(2, 2, generators(), order=lambda _: torch.tensor([0, 24])),
+            r"from 0 to 23, as the task has 24, but it draws \[0, 24, 0, 24, 0, 24\]",
+        ),
+    ],
+)
+def test_batches_of_other_examples_are_refused(batches, said: str) -> None:
+    net = NETS["dense"]().double()
+    task, stack = Supervised(net, X, Y), Stack.of(net, generators(), rates=0.1)
+    with pytest.raises(ValueError, match=f"`batches` must .*{said}"):
+        train(task, stack, SGD(), steps=1, batches=batches)
+
+
+@pytest.mark.filterwarnings("ignore:.*script_method:DeprecationWarning")
+def test_batches_of_other_examples_are_refused_by_a_compiled_task() -> None:
+    net = NETS["dense"]().double()
+    task, stack = Supervised(net, X, Y), Stack.of(net, generators(), rates=0.1)
+    other = Epochs(30, 6, generators()[:1])
+    with pytest.raises(ValueError, match="the task's 24 examples, but they are of 30"):
+        train(task, stack, SGD(), steps=1, batches=other, compile=True)
+
+
+def test_an_order_of_ones_own_may_choose_some_examples() -> None:
+    net = NETS["dense"]().double()
+    task, stack = Supervised(net, X, Y), Stack.of(net, generators(), rates=0.1)
+    some = Epochs(3, 2, generators()[:1], order=lambda _: torch.tensor([23, 0, 5]))
+    trained = train(task, stack, SGD(), steps=2, batches=some)
+    first = Stack.of(net, generators(), rates=0.1)
+    rows = [23, 0, 5]
+    few = Supervised(net, X[rows], Y[rows])
+    inside = Epochs(3, 2, generators()[:1], order=lambda _: torch.arange(3))
+    for one, other in zip(
+        trained.final,
+        train(few, first, SGD(), steps=2, batches=inside).final,
+        strict=True,
+    ):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("name", ["inputs", "targets"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_examples_are_finite(name: str, bad: float) -> None:
+    given = {"inputs": X.clone(), "targets": torch.zeros(24, 3).double()}
+    given[name][3] = bad
+    count = given[name][3].numel()
+    said = f"`{name}` must be finite, but {count} of {given[name].numel()} entries"
+    with pytest.raises(ValueError, match=said):
+        Supervised(NETS["dense"]().double(), **given, loss=functional.mse_loss)
+
+
+def test_complex_inputs_are_finite() -> None:
+    x = torch.tensor([[1.0 + 2.0j], [complex(0.0, np.nan)]])
+    with pytest.raises(ValueError, match="`inputs` must be finite, but 1 of 2"):
+        Supervised(nn.Linear(1, 1), x, torch.zeros(2, 1), loss=functional.mse_loss)
 
 
 def test_a_loss_that_branches_is_named_beside_the_module() -> None:
@@ -599,6 +746,9 @@ def test_refusals() -> None:
     trained = train(task, stack, SGD(), steps=1)
     with pytest.raises(IndexError, match=r"must lie in 0..2, but it is 3"):
         loaded(net, trained, replicate=3)
+    half: Any = 1.5
+    with pytest.raises(ValueError, match="`replicate` must be a whole number"):
+        loaded(net, trained, replicate=half)
     # PyTorch would spread one row over all.
     other = nn.Sequential(nn.Linear(99, 99), nn.Linear(99, 1))
     # Buffers, too.

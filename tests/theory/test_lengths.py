@@ -12,6 +12,7 @@ from theory import activations as act
 from theory import lengths
 from theory.conditioning import correlation_bound, normrelu_constants
 
+NINETEENTH = act.from_function(lambda x: x**19, name="x^19")
 TANH = act.tanh.normalized()
 ODD = ["tanh", "erf", "arctan", "asinh", "hard_tanh", "softsign"]
 KINK = act.normrelu().kinks[0]
@@ -376,6 +377,14 @@ def test_the_decay_is_its_sum():
         (
             lambda: lengths.generalised_mu(TANH, 0.0),
             "generalised_mu: `gamma` must be positive",
+        ),
+        (
+            lambda: lengths.rest_share(act.exp, 1e8),
+            "rest_share: exp: `gamma` must leave the moments within float64",
+        ),
+        (
+            lambda: lengths.rest_share(NINETEENTH, [1.0, 1e16]),
+            "rest_share: `gamma` must keep the result within float64, but 1 of 2 entr",
         ),
         (
             lambda: lengths.odd_correlation_bound(0.5, 1.2, 0.1),

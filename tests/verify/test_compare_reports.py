@@ -62,6 +62,42 @@ def test_exact_equality_reports_no_gap_or_an_infinite_one():
     assert Identical().judge(2, 3).gap == Identical().judge(2, 3).strain == math.inf
 
 
+@pytest.mark.parametrize(
+    ("predicted", "measured", "worst"),
+    [
+        ([[True, False], [False, 0]], [[True, True], [False, 1]], 1),
+        ((1, ("a", (2, 3))), (1, ("a", (2, 4))), 3),
+        ([1, 2], [1, 2], 0),
+        ([1, 2], [1, 2, 3], 0),
+        (["cat"], ["dog"], 0),
+    ],
+)
+def test_exact_equality_says_which_entry_is_another(predicted, measured, worst):
+    assert Identical().judge(predicted, measured).worst == worst
+
+
+@pytest.mark.parametrize(
+    ("test", "words"),
+    [
+        (AtMost(), "exceeds the bound"),
+        (AtMost(rounding=0.02), "exceeds the bound by more than an allowance of 0.02"),
+        (
+            AtLeast(rounding=0.02, relative=1e-9),
+            "is below the bound by more than an allowance of 0.02 plus 1e−09 of it",
+        ),
+    ],
+)
+def test_what_is_allowed_is_not_said_to_be_rounding(test, words):
+    """It may be a truncation, or a finite width's bias."""
+    assert test.criterion().endswith(words)
+
+
+def test_what_is_allowed_besides_chance_is_said():
+    said = MeanEquals(discrepancy=0.3, rounding=0.1).criterion()
+    assert "by more than an allowance of 0.1 plus what chance allows" in said
+    assert "allowance" not in MeanEquals(discrepancy=0.3).criterion()
+
+
 def test_a_share_of_trials_is_reported():
     values = np.array([1.0] * 5 + [0.0] * 95)
     found = RarelyAbove(probability=0.1).judge(0.0, values)

@@ -161,6 +161,41 @@ def test_a_scheduler_that_is_none_is_a_line(
     assert "Traceback" not in err
 
 
+def test_what_was_not_run_now_is_not_shown_as_found(
+    toy: Toy, tmp_path: Path, capsys: Captured
+) -> None:
+    given = ["run", "--package", toy(one=GOOD), "--records", str(tmp_path), "dc/eq1"]
+    assert verify_command.main([*given, "--workers", "1"]) == 0
+    assert "holds" in capsys.readouterr().out
+    assert verify_command.main([*given, "--scheduler", "nowhere"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+
+
+def test_what_could_be_run_beside_a_failure_is_shown(
+    toy: Toy, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = toy(one=GOOD, two=GOOD.replace("dc/eq1", "dc/eq2"))
+    given = ["run", "--package", package, "--records", str(tmp_path), "dc"]
+    given += ["--workers", "1"]
+    assert verify_command.main(given) == 0
+    capsys.readouterr()
+    write = records.write
+
+    def full(record: records.Record, folder: Path) -> None:
+        if record.claim == "dc/eq2":
+            raise OSError("no space left")
+        write(record, folder)
+
+    monkeypatch.setattr(records, "write", full)
+    assert verify_command.main(given) == 1
+    out, err = capsys.readouterr()
+    assert "dc/eq1" in out
+    assert "dc/eq2" not in out
+    assert "dc/eq2: its record can't be written: no space left" in err
+
+
 def test_a_report_to_a_dash_is_one_to_stdout(
     toy: Toy,
     report: Command,

@@ -196,12 +196,6 @@ def test_gaps_have_their_unit(gap: float, unit: str, shown: str) -> None:
     assert numbers.gap_of(_case(1.0, gap=gap, unit=unit)) == shown
 
 
-def test_of_sides_that_must_be_equal_the_entry_that_differs_is_shown() -> None:
-    case = _case([[True, True], [False, 1]], unit="exact")
-    case = replace(case, predicted=[[True, False], [False, 0]])
-    assert (numbers.predicted_of(case), numbers.measured_of(case)) == ("False", "True")
-
-
 def test_an_arm_alone_is_not_said_to_be_against_another() -> None:
     alone = {"treated": [0.5, 0.7], "baseline": [0.0, 0.0]}
     assert numbers.measured_of(_case(alone)) == "0.6"

@@ -250,5 +250,10 @@ def _each(who: str, function: Any, gamma: Any) -> Any:
     g = _checks.positive(who, "gamma", gamma)
     need = f"lie in [{LEAST:g}, {MOST:g}]"
     _checks.reject(who, "gamma", need, (g < LEAST) | (g > MOST), g, "")
-    out = np.array([function(float(v)) for v in g.flat])
-    return _checks.plain(out.reshape(g.shape))
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            out = np.array([function(float(v)) for v in g.flat])
+    except ValueError as error:
+        # What activations call it.
+        raise ValueError(str(error).replace("`var`", "`gamma`")) from error
+    return _checks.plain(_checks.result(who, out, "gamma").reshape(g.shape))

@@ -1,8 +1,9 @@
-"""Comparisons of numbers and of proved enclosures: tolerances are rounding alone."""
+"""Comparisons of numbers and of proved enclosures, in which there is no chance."""
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -26,12 +27,14 @@ class Identical:
         return "the two sides differ at all"
 
     def judge(self, predicted: Any, measured: Any) -> Verdict:
-        """Hold when the two are equal, refute otherwise."""
+        """Hold when the two are equal, refute otherwise; the worst is the first other."""
         check_finite(predicted=predicted, measured=measured)
         same = bool(predicted == measured)
         outcome = Outcome.HOLDS if same else Outcome.REFUTED
         gap = 0.0 if same else math.inf
-        return Verdict(outcome, gap, 0.0, "exact", strain=gap)
+        pairs = enumerate(zip(_entries(predicted), _entries(measured), strict=False))
+        worst = next((at for at, (one, other) in pairs if one != other), 0)
+        return Verdict(outcome, gap, 0.0, "exact", worst, strain=gap)
 
 
 @dataclass(frozen=True)
@@ -91,10 +94,11 @@ class AgreesTo:
 class AtMost:
     """An upper bound: measurement <= prediction, entry by entry.
 
-    `rounding` is the rounding error of the two sides, absolute; `relative` the same
-    relative to the bound. The gap is measurement minus bound: the least slack. A bound
-    of at least `trivial` says nothing about what is measured. The slack is told of the
-    distance to `origin`: 1 for a condition number, which is never below it.
+    `rounding` is what is allowed for the two sides' errors, absolute: rounding and, where
+    the claim says so, truncation; `relative` the same relative to the bound. The gap is
+    measurement minus bound: the least slack. A bound of at least `trivial` says nothing
+    about what is measured. The slack is told of the distance to `origin`: 1 for a condition
+    number, which is never below it.
     """
 
     rounding: float = 0.0
@@ -107,7 +111,7 @@ class AtMost:
         return f"the measured value exceeds the bound{_allowance(self)}"
 
     def judge(self, predicted: Any, measured: Any) -> Verdict:
-        """Refute when any entry exceeds its bound by more than rounding."""
+        """Refute when any entry exceeds its bound by more than is allowed."""
         return _one_sided(predicted, measured, self, +1.0)
 
     def telling(self, predicted: Any, control: Any) -> Any:
@@ -136,7 +140,7 @@ class AtLeast:
         return f"the measured value is below the bound{_allowance(self)}"
 
     def judge(self, predicted: Any, measured: Any) -> Verdict:
-        """Refute when any entry falls below its bound by more than rounding."""
+        """Refute when any entry falls below its bound by more than is allowed."""
         return _one_sided(predicted, measured, self, -1.0)
 
     def telling(self, predicted: Any, control: Any) -> Any:
@@ -237,7 +241,16 @@ class Enclosed:
 def _allowance(test: AtMost | AtLeast) -> str:
     terms = [small(test.rounding)] if test.rounding else []
     terms += [f"{small(test.relative)} of it"] if test.relative else []
-    return f" by more than {' plus '.join(terms)} (rounding)" if terms else ""
+    return f" by more than an allowance of {' plus '.join(terms)}" if terms else ""
+
+
+def _entries(side: Any) -> Iterator[Any]:
+    """Yield the entries of nested lists and tuples in order, or what is none."""
+    if isinstance(side, list | tuple):
+        for entry in cast("Sequence[Any]", side):
+            yield from _entries(entry)
+    else:
+        yield side
 
 
 def _paired(predicted: Any, measured: Any) -> tuple[list[Any], list[Any]]:

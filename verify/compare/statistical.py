@@ -22,8 +22,8 @@ class MeanEquals:
 
     `false_fail` is the probability that a true prediction is refuted by chance, split
     evenly over the entries of an array; `false_pass` the probability that an error as
-    large as the resolving power goes unnoticed. `rounding` bounds the deterministic
-    error (float64, truncation, a finite-width bias), absolute. Student's t is used, so
+    large as the resolving power goes unnoticed. `rounding` bounds the deterministic error
+    (float64, truncation, a finite-width bias), absolute. Student's t is used, so
     replicates must be independent and their mean near normal.
     """
 
@@ -106,9 +106,9 @@ SlopeEquals = MeanEquals
 
 
 def _chance(test: MeanEquals | MeanAtMost) -> str:
-    rounding = f"{small(test.rounding)} of rounding plus " if test.rounding else ""
+    error = f"an allowance of {small(test.rounding)} plus " if test.rounding else ""
     return (
-        f"{rounding}what chance allows with probability {small(test.false_fail)};"
+        f"{error}what chance allows with probability {small(test.false_fail)};"
         f" undecided unless an error of {small(test.discrepancy)} would be seen"
     )
 

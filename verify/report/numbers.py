@@ -145,14 +145,7 @@ def worst_entry(value: Any, case: CaseRecord) -> Any:
     flat = flatten(cast("list[Any]", value))
     if not flat:
         return flat
-    worst = _first_other(case) if case.unit == "exact" else case.worst
-    return flat[worst] if worst < len(flat) else flat[0]
-
-
-def _first_other(case: CaseRecord) -> int:
-    """Return where two sides that must be equal first are not, or 0."""
-    sides = zip(flatten(case.predicted), flatten(case.measured), strict=False)
-    return next((at for at, (one, other) in enumerate(sides) if one != other), 0)
+    return flat[case.worst] if case.worst < len(flat) else flat[0]
 
 
 def flatten(value: Any) -> list[Any]:

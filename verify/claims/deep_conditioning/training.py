@@ -316,6 +316,11 @@ FALL = trained(
     **stated(0.0, wrong=(-0.05, 0.05)),
 )
 
+_IN_STEPS = (
+    "Stated and found are steps of the grid of rates, a factor of about 3 each, from"
+    " NormReLU's largest rate up to the rival's: below zero the rival's is the smaller."
+)
+
 RATES = trained(
     id="dc/sec7-rates",
     items=("Sec7-rates", "Sec11"),
@@ -325,11 +330,10 @@ RATES = trained(
     source=as_read("Section 7"),
     predict=always(1),
     measure=_stable_steps,
-    # Rates of the grid: a step is a factor of about 3.
     compare=AtLeast(),
     must_refute=always(3, "Batch normalisation stable at rates 30 times as large."),
     finding=(
-        "Both rates are known to one step of the grid, a factor of 3, from two"
+        f"{_IN_STEPS} Both rates are known to one step of the grid, a factor of 3, from two"
         " networks. Stable is where no network diverges, not where one learns: behind a"
         " norm the deepest networks stay at chance instead. The paper says the same of"
         " layer normalisation: see dc/sec7-rates-layer."
@@ -356,7 +360,8 @@ USEFUL_RATES = _USEFUL(
     must_refute=always(3, "Batch normalisation learns at rates 30 times as large."),
     uses=("dc/sec7-rates",),
     finding=(
-        "Entered after the grids had been seen. At 64 layers no batch-normalised network"
+        f"{_IN_STEPS} Entered after the grids had been seen."
+        " At 64 layers no batch-normalised network"
         " learns, at any rate of the grid."
     ),
 )
@@ -370,7 +375,8 @@ USELESS_RATES = _USEFUL(
     must_hold=always(-2, "A rate by at most two steps of the grid smaller."),
     uses=("dc/sec7-rates",),
     finding=(
-        "Entered after the grids had been seen. Layer-normalised networks do not diverge"
+        f"{_IN_STEPS} Entered after the grids had been seen."
+        " Layer-normalised networks do not diverge"
         " at the largest rates, which may be what the paper means, but they learn at no"
         " larger ones than NormReLU's: from there on they stay at chance."
     ),

@@ -221,7 +221,8 @@ EQ_10 = numeric(
     title="Chernoff's bound on the initial weights of one untrained direction",
     statement=r"P(\rho_k\ge\zeta C)\le\exp\big(-\tfrac C2(\zeta-1-\log\zeta)\big)",
     source=quoted("Before equation 10, at the best t"),
-    cases=_TAILS,
+    # Of forty times the mean of 128 the bound is e^-2260, which float64 calls zero.
+    cases=tuple(c for c in _TAILS if c["zeta"] * c["dof"] < 2000),
     predict=_predict_chernoff,
     measure=_tail,
     compare=AtMost(relative=1e-12),
