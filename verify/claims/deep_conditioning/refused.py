@@ -21,6 +21,8 @@ _NAN, _INF = float("nan"), float("inf")
 _ROWS = [[1.0, 0.0], [0.0, 1.0]]
 _RELU = "@relu"
 """An activation of `theory.activations`, by its name: it is looked up to predict alone."""
+_STEEP = "@exp(x^2 / 10)"
+"""So is this one, as a function of one's own."""
 
 _KERNEL = {"x": _ROWS, "activation": _RELU, "depth": 2}
 _LEARNT = {**_KERNEL, "x_train": _ROWS, "targets": [1.0, 2.0], "x_test": _ROWS}
@@ -37,8 +39,8 @@ _USUAL: dict[str, dict[str, Any]] = {
     "activations:from_function": {"f": np.tanh},
     "identity_map:least_squares_weights": {
         "x": [[1.0]],
-        "y": [[-1e308]],
-        "w0": [[0.0]],
+        "y": [[-1e308, 1.0, -1e308]],
+        "w0": [[0.0, 0.0, 0.0]],
     },
     "optimization:excess_risk_bound": {"n": 4, "optimum_norm": 1.0},
 }
@@ -195,8 +197,8 @@ _REFUSED: dict[str, tuple[str, str, Any, list[str]]] = {
     "entries beyond": (
         "identity_map:least_squares_weights",
         "w0",
-        [[1.5e308]],
-        ["`y`, `w0`, `steps` and `learning_rate`", "1 of 1 entries are not finite"],
+        [[1.5e308, 1.0, 1.5e308]],
+        ["`y`, `w0`, `steps` and `learning_rate`", "2 of 3 entries are not finite"],
     ),
     "a number beyond": (
         "optimization:excess_risk_bound",
@@ -204,9 +206,13 @@ _REFUSED: dict[str, tuple[str, str, Any, list[str]]] = {
         1e300,
         ["`n` and `optimum_norm`", "it is not finite"],
     ),
+    # The activation itself says where it leaves float64.
+    "a steep function": ("phase:classify", "activation", _STEEP, ["float64", "2.7"]),
     # Of another function, in the name of the one that was called.
     "ends turned": ("phase.diagram:reach", "bias_var", (1.0, 0.0), ["got (1.0, 0.0)."]),
 }
+_OTHERWISE = {"a steep function": ("classify: f.length_map", "q")}
+"""Who speaks of what, where it is not the function that was called of its argument."""
 _HINTS = ("Did you mean", "Call it", "from_function", "activations.relu")
 
 
@@ -218,6 +224,8 @@ def _called(where: str, arguments: dict[str, Any]) -> Any:
     def given(value: Any) -> Any:
         if isinstance(value, list):
             return [given(v) for v in value]
+        if isinstance(value, str) and value == _STEEP:
+            return known.from_function(lambda x: np.exp(0.1 * x * x), name="f")
         if isinstance(value, str) and value.startswith("@"):
             return getattr(known, value[1:])
         return value
@@ -232,17 +240,21 @@ def _predict(*, what: str) -> list[Any]:
     try:
         _called(where, {**_USUAL[where], name: value})
     except ValueError as error:
-        who, _, said = str(error).partition(": ")
-        named = re.findall(r"`(\w+)`", said.split(" must ")[0])
+        # Nobody else speaks before the arguments are named.
+        who, _, said = str(error).partition(": `")
+        named = re.findall(r"\w+", said.split(" must ")[0])
         hints = [hint for hint in _HINTS if hint in said]
-        return [who, name in named, [w for w in words if w in said], hints]
+        said = f"`{said}"
+        argument = _OTHERWISE[what][1] if what in _OTHERWISE else name
+        return [who, argument in named, [w for w in words if w in said], hints]
     return ["", False, [], []]
 
 
 def _measure(*, what: str) -> list[Any]:
     where, _, _, words = _REFUSED[what]
     hints = [hint for hint in _HINTS if any(hint in word for word in words)]
-    return [where.split(":")[1], True, words, hints]
+    who = _OTHERWISE[what][0] if what in _OTHERWISE else where.split(":")[1]
+    return [who, True, words, hints]
 
 
 REFUSED = numeric(
