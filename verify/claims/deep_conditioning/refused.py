@@ -42,6 +42,24 @@ _USUAL: dict[str, dict[str, Any]] = {
         "y": [[-1e308, 1.0, -1e308]],
         "w0": [[0.0, 0.0, 0.0]],
     },
+    "neural_collapse:nc1": {
+        "features": [[1.0], [2.0], [3.0], [4.0]],
+        "labels": [0, 0, 1, 1],
+    },
+    "square_loss:gradient_flow": {
+        "directions": [[[0.6, 0.8]]],
+        "rho0": 0.5,
+        "x": _ROWS,
+        "labels": [1, -1],
+        "weight_decay": 0.1,
+        "t_end": 3.0,
+    },
+    "square_loss:regularisation_path": {
+        "x": [[1.0, 2.0], [1.0, 2.0]],
+        "labels": [1, 1],
+        "weight_decay": 0.1,
+    },
+    "width:nngp_variance": {"rho": 0.5, "activation": _RELU, "depth": 20, "width": 100},
     "optimization:excess_risk_bound": {"n": 4, "optimum_norm": 1.0},
 }
 """Arguments that are accepted; a case has another one of them."""
@@ -206,12 +224,80 @@ _REFUSED: dict[str, tuple[str, str, Any, list[str]]] = {
         1e300,
         ["`n` and `optimum_norm`", "it is not finite"],
     ),
+    # Values that make no sense with the others.
+    "a class without examples": (
+        "neural_collapse:nc1",
+        "labels",
+        [0, 0, 3, 3],
+        ["class 1 has none"],
+    ),
+    "no first class": ("neural_collapse:nc1", "labels", [1, 1, 2, 2], ["class 0"]),
+    "more classes than rows": (
+        "neural_collapse:nc1",
+        "labels",
+        [0, 0, 1, 9],
+        ["class 2"],
+    ),
+    "the third class alone": (
+        "neural_collapse:nc1",
+        "labels",
+        [2, 2, 2, 2],
+        ["class 0 has none"],
+    ),
+    "one class": ("neural_collapse:nc1", "labels", [1, 1, 1, 1], ["got 1 only."]),
+    "one sign": ("neural_collapse:nc1", "labels", [-1, -1, -1, -1], ["got -1 only."]),
+    "times beyond": (
+        "square_loss:gradient_flow",
+        "t_eval",
+        [1.0, 4.0],
+        ["[0, 3]", "1 of 2", "4.0."],
+    ),
+    "times before": (
+        "square_loss:gradient_flow",
+        "t_eval",
+        -0.5,
+        ["[0, 3]", "got -0.5."],
+    ),
+    "a table of times": (
+        "square_loss:gradient_flow",
+        "t_eval",
+        [[1.0]],
+        ["got shape (1, 1)."],
+    ),
+    # Descent has no limit from 2 over the curvature on, which is x^2 = 1.
+    "rates beyond": (
+        "identity_map:least_squares_weights",
+        "learning_rate",
+        [1.9, 2.0, 2.5],
+        ["be below 2,", "2 of 3", "2.0."],
+    ),
+    "a rate beyond": (
+        "identity_map:least_squares_weights",
+        "learning_rate",
+        2.5,
+        ["be below 2,", "got 2.5."],
+    ),
+    "no correlation": (
+        "square_loss:regularisation_path",
+        "labels",
+        [1, -1],
+        ["`x`", "`weight_decay`", "X^T y = 0."],
+    ),
+    "inputs next to each other": (
+        "width:nngp_variance",
+        "rho",
+        0.999999,
+        ["after 1 layers"],
+    ),
     # The activation itself says where it leaves float64.
     "a steep function": ("phase:classify", "activation", _STEEP, ["float64", "2.7"]),
     # Of another function, in the name of the one that was called.
     "ends turned": ("phase.diagram:reach", "bias_var", (1.0, 0.0), ["got (1.0, 0.0)."]),
 }
-_OTHERWISE = {"a steep function": ("classify: f.length_map", "q")}
+_OTHERWISE = {
+    "a steep function": ("classify: f.length_map", "q"),
+    "inputs next to each other": ("nngp_variance", "depth"),
+}
 """Who speaks of what, where it is not the function that was called of its argument."""
 _HINTS = ("Did you mean", "Call it", "from_function", "activations.relu")
 

@@ -480,21 +480,27 @@ DECISION = numeric(
 )
 
 
-def _measure_gap(*, least: float, dropped: float, tolerance: float) -> list[float]:
+def _measure_gap(
+    *, least: float, dropped: float, tolerance: float, top: float = 3.0
+) -> list[float]:
     """Kept over dropped, and the rank, of a diagonal matrix with these entries."""
-    entries = [3.0, least, dropped]
-    kept = [v for v in entries if v > tolerance * 3.0]
+    entries = [top, least, dropped]
+    kept = [v for v in entries if v > tolerance * top]
+    if not kept:
+        return [1.0, 0.0]
     return [min(kept) / max(v for v in entries if v not in kept), float(len(kept))]
 
 
-def _predict_gap(*, least: float, dropped: float, tolerance: float) -> list[float]:
-    rank = idm.decide_rank([3.0, least, dropped], (5, 3), rank_tolerance=tolerance)
+def _predict_gap(
+    *, least: float, dropped: float, tolerance: float, top: float = 3.0
+) -> list[float]:
+    rank = idm.decide_rank([top, least, dropped], (5, 3), rank_tolerance=tolerance)
     return [rank.gap, float(rank.rank)]
 
 
-def _one_fewer(*, least: float, dropped: float, tolerance: float) -> list[float]:
+def _one_fewer(*, least: float, top: float = 3.0, **_: Any) -> list[float]:
     """A gap of one singular value fewer."""
-    return [3.0 / least, 1.0]
+    return [top / max(least, 1e-300), 1.0]
 
 
 GAP = numeric(
@@ -504,7 +510,11 @@ GAP = numeric(
     ),
     statement=r"\sigma_r/\sigma_{r+1},\quad \sigma_r > \tau\sigma_1 \ge \sigma_{r+1}",
     source=ours("Appendix D; the decision is ours"),
-    cases=grid(least=(1.0, 1e-3), dropped=(1e-7, 1e-12), tolerance=1e-6),
+    cases=(
+        *grid(least=(1.0, 1e-3), dropped=(1e-7, 1e-12), tolerance=1e-6),
+        # Nothing counts, and nothing is dropped from anything.
+        *grid(least=0.0, dropped=0.0, tolerance=1e-6, top=0.0),
+    ),
     predict=_predict_gap,
     measure=_measure_gap,
     compare=AgreesTo(relative=1e-15),
