@@ -57,7 +57,7 @@ _Q = np.geomspace(1e-4, 100.0, 300)
 """Variances, among which fixed points and edges are looked for."""
 
 
-def _averages(name: str, q: float) -> tuple[float, float, float]:
+def averages(name: str, q: float) -> tuple[float, float, float]:
     """E s^2, E s'^2 and the derivative of E s^2 in q."""
     f, slope = _SMOOTH[name]
     x = math.sqrt(q) * _Z
@@ -76,7 +76,7 @@ def _products(name: str, q: float, c: float) -> tuple[float, float]:
 
 @lru_cache(maxsize=4)
 def _listed(name: str) -> tuple[Array, Array]:
-    return tuple(np.array([_averages(name, q)[:2] for q in _Q]).T)  # type: ignore[return-value]
+    return tuple(np.array([averages(name, q)[:2] for q in _Q]).T)  # type: ignore[return-value]
 
 
 def _roots(gap: Callable[[float], float], values: Array) -> list[float]:
@@ -93,7 +93,7 @@ def _edge(name: str, b: float) -> list[list[float]]:
     second, slope = _listed(name)
 
     def gap(q: float) -> float:
-        value, rise, _ = _averages(name, q)
+        value, rise, _ = averages(name, q)
         return q - value / rise - b
 
     out: list[list[float]] = []
@@ -102,7 +102,7 @@ def _edge(name: str, b: float) -> list[list[float]]:
         # Variances fall to zero where a layer's factor is largest there.
         out.append([1.0 / first, 0.0, 1.0, float(second[0] / _Q[0] > first)])
     for q in _roots(gap, _Q - second / slope - b):
-        _, rise, change = _averages(name, q)
+        _, rise, change = averages(name, q)
         out.append([1.0 / rise, q, change / rise, float(change > rise)])
     return out
 
@@ -125,8 +125,8 @@ def _network(name: str, w: float, b: float) -> list[float]:
         slope = w / (2.0 * math.pi * q * math.sqrt(1.0 - c * c))
         return [_WORDS["chaotic"], q, c, _WORDS["inf"], 0.0, _depth(slope)]
     excess = w * _listed(name)[0] + b - _Q
-    rises = w * _averages(name, 1.0)[0] + b > 1.0
-    points = _roots(lambda q: w * _averages(name, q)[0] + b - q, excess)
+    rises = w * averages(name, 1.0)[0] + b > 1.0
+    points = _roots(lambda q: w * averages(name, q)[0] + b - q, excess)
     ahead = [q for q in points if (q > 1.0) == rises]
     if not ahead and rises:
         return [_WORDS["divergent"], _WORDS["inf"], *[_WORDS["nan"]] * 4]
@@ -135,7 +135,7 @@ def _network(name: str, w: float, b: float) -> list[float]:
         return [_WORDS["ordered"], 0.0, 1.0, first, _depth(first), _depth(first)]
     # Layers' variances rise or fall to the nearest.
     q = min(ahead) if rises else max(ahead)
-    _, rise, change = _averages(name, q)
+    _, rise, change = averages(name, q)
     chi, phase, c = w * rise, "ordered", 1.0
     slope = chi
     if chi > 1.0:
