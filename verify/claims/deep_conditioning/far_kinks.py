@@ -138,7 +138,7 @@ STATE = numeric(
     # Rounding of one layer, 1e-14, over 1 - chi_q > 0.1, times half the squared distance
     # of a kink in deviations, 100; what is 30 deviations out may be lost.
     compare=AgreesTo(relative=1e-12, absolute=1e-200),
-    must_refute=mistake("Weights of twice their variance.", weight_var=times(2.0)),
+    must_refute=mistake("Weights of half their variance.", weight_var=times(0.5)),
     uses=("dc/D.0-phase",),
 )
 
