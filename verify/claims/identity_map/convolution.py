@@ -485,24 +485,26 @@ _ROUNDING = 16 * 2.0**-52
 
 
 def _measure_gap(
-    *, least: float, dropped: float, tolerance: float | None
+    *, least: float, dropped: float, tolerance: float | None, top: float = 3.0
 ) -> list[float]:
     """Kept over dropped, and the rank, of a diagonal matrix with these entries."""
-    entries = [3.0, least, dropped]
-    kept = [v for v in entries if v > (tolerance or _ROUNDING) * 3.0]
+    entries = [top, least, dropped]
+    kept = [v for v in entries if v > (tolerance or _ROUNDING) * top]
+    if not kept:
+        return [1.0, 0.0]
     return [min(kept) / max(v for v in entries if v not in kept), float(len(kept))]
 
 
 def _predict_gap(
-    *, least: float, dropped: float, tolerance: float | None
+    *, least: float, dropped: float, tolerance: float | None, top: float = 3.0
 ) -> list[float]:
-    rank = idm.decide_rank([3.0, least, dropped], (5, 3), rank_tolerance=tolerance)
+    rank = idm.decide_rank([top, least, dropped], (5, 3), rank_tolerance=tolerance)
     return [rank.gap, float(rank.rank)]
 
 
-def _one_fewer(*, least: float, **_case: Any) -> list[float]:
+def _one_fewer(*, least: float, top: float = 3.0, **_case: Any) -> list[float]:
     """A gap of one singular value fewer."""
-    return [3.0 / least, 1.0]
+    return [top / max(least, 1e-300), 1.0]
 
 
 GAP = numeric(
@@ -516,6 +518,8 @@ GAP = numeric(
         *grid(least=(1.0, 1e-3), dropped=(1e-7, 1e-12), tolerance=1e-6),
         # Above one rounding, below those of a decomposition.
         {"least": 1e-3, "dropped": 6e-15, "tolerance": None},
+        # Nothing counts, and nothing is dropped from anything.
+        {"least": 0.0, "dropped": 0.0, "tolerance": 1e-6, "top": 0.0},
     ),
     predict=_predict_gap,
     measure=_measure_gap,

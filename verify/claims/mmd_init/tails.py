@@ -187,6 +187,8 @@ _FORMS = ("printed", "sharp", "intermediate")
 
 
 def _predict_values(*, form: Any, radius: float, variances: Any, counts: Any) -> float:
+    if not counts:
+        return mmd.tail_bound(radius, variances, form=form)
     return mmd.tail_bound(radius, variances, counts, form=form)
 
 
@@ -195,8 +197,10 @@ def _measure_values(
 ) -> Any:
     """The formula as it is stated, group by group of parameters."""
     with mpmath.workdps(40):
-        groups = [(n, mpmath.mpf(v)) for n, v in zip(counts, variances, strict=True)]
-        m, top, square = sum(counts), max(variances), mpmath.mpf(radius) ** 2
+        # Without counts each variance is that of one parameter.
+        numbers = counts or [1] * len(variances)
+        groups = [(n, mpmath.mpf(v)) for n, v in zip(numbers, variances, strict=True)]
+        m, top, square = sum(numbers), max(variances), mpmath.mpf(radius) ** 2
         eta = square / (m * mpmath.mpf(top)) - 1
         excess = square - mpmath.fsum(n * v for n, v in groups)
         fourth = mpmath.fsum(n * v**2 for n, v in groups)
@@ -232,6 +236,7 @@ VALUES = numeric(
             (3.0, [0.25, 2.0], [2, 1]),
             (3.0, [1.0], [2]),
             (4.0, [1.0], [1]),
+            (3.0, [0.5, 1.0, 1.25], []),
             (836662.1, [0.7], [10**12]),
         )
     ),

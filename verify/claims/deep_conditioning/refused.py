@@ -1,0 +1,395 @@
+"""Arguments that are no numbers, shapes or names: which are refused, and in what words.
+
+The measured side knows what was given: its function, the argument and the value as it is
+written. Of whole sentences it knows nothing.
+"""
+
+import importlib
+import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from verify.claim import numeric
+from verify.claims._predictors import always
+from verify.claims.deep_conditioning._sources import ours
+from verify.compare import AgreesTo, Identical
+
+_NAN, _INF = float("nan"), float("inf")
+_ROWS = [[1.0, 0.0], [0.0, 1.0]]
+_RELU = "@relu"
+"""An activation of `theory.activations`, by its name: it is looked up to predict alone."""
+_STEEP = "@exp(x^2 / 10)"
+"""So is this one, as a function of one's own."""
+
+_KERNEL = {"x": _ROWS, "activation": _RELU, "depth": 2}
+_LEARNT = {**_KERNEL, "x_train": _ROWS, "targets": [1.0, 2.0], "x_test": _ROWS}
+_LEARNT.pop("x")
+_USUAL: dict[str, dict[str, Any]] = {
+    "kernels:nngp": _KERNEL,
+    "regression:predict": _LEARNT,
+    "conditioning:burn_in_depth": {"delta": [0.5, 1e-3], "mu": 0.5},
+    "lengths:unstable_length": {"c": -0.1},
+    "phase:classify": {"activation": _RELU, "weight_var": [1.0, 2.0]},
+    "phase.diagram:reach": {"activation": _RELU, "bias_var": (0.0, 1.0)},
+    "phase:edge_points": {"activation": _RELU},
+    "phase:correlation_map": {"rho": 0.5, "activation": _RELU, "weight_var": 2.0},
+    "activations:from_function": {"f": np.tanh},
+    "identity_map:least_squares_weights": {
+        "x": [[1.0]],
+        "y": [[-1e308, 1.0, -1e308]],
+        "w0": [[0.0, 0.0, 0.0]],
+    },
+    "neural_collapse:nc1": {
+        "features": [[1.0], [2.0], [3.0], [4.0]],
+        "labels": [0, 0, 1, 1],
+    },
+    "square_loss:gradient_flow": {
+        "directions": [[[0.6, 0.8]]],
+        "rho0": 0.5,
+        "x": _ROWS,
+        "labels": [1, -1],
+        "weight_decay": 0.1,
+        "t_end": 3.0,
+    },
+    "square_loss:regularisation_path": {
+        "x": [[1.0, 2.0], [1.0, 2.0]],
+        "labels": [1, 1],
+        "weight_decay": 0.1,
+    },
+    "width:nngp_variance": {"rho": 0.5, "activation": _RELU, "depth": 20, "width": 100},
+    "optimization:excess_risk_bound": {"n": 4, "optimum_norm": 1.0},
+}
+"""Arguments that are accepted; a case has another one of them."""
+
+
+class _Unsaid:
+    """Says nothing of itself, and that with an error."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+def _objects(*entries: Any) -> Any:
+    return np.array([entries], dtype=object)
+
+
+_REFUSED: dict[str, tuple[str, str, Any, list[str]]] = {
+    # What came: of an array how many entries, of how many, and the first of them.
+    "nan and infinity": (
+        "kernels:nngp",
+        "x",
+        [[1.0, _NAN], [_INF, 1.0]],
+        ["2 of 4 entries are not", "nan."],
+    ),
+    "infinity alone": ("lengths:unstable_length", "c", _INF, ["got inf."]),
+    "out of range": (
+        "lengths:unstable_length",
+        "c",
+        [-0.1, 0.5, 0.75],
+        ["2 of 3 entries do not", "0.5."],
+    ),
+    "one out of range": ("lengths:unstable_length", "c", 0.5, ["got 0.5."]),
+    "below zero": ("phase:classify", "weight_var", [-1.0, 1.0], ["1 of 2", "-1.0."]),
+    "a correlation of 3/2": ("phase:correlation_map", "rho", 1.5, ["got 1.5."]),
+    # What a cast would take for a number.
+    "text": ("kernels:nngp", "x", [["a", "b"]], ["got [['a', 'b']]."]),
+    "digits": ("phase:classify", "weight_var", "12", ["got '12'."]),
+    "bytes": ("phase:classify", "weight_var", b"12", ["got b'12'."]),
+    "complex": ("kernels:nngp", "x", [[1j, 1.0]], ["got [[1j, 1.0]]."]),
+    "truth": ("kernels:nngp", "x", [[1.0, True]], ["the truth value True."]),
+    "truths": (
+        "kernels:nngp",
+        "x",
+        np.array([[True, False]]),
+        ["an array of truth values"],
+    ),
+    "dates": (
+        "kernels:nngp",
+        "x",
+        np.array([["2020-01-01"]], dtype="M8[D]"),
+        ["an array of datetime64[D]."],
+    ),
+    "masked": (
+        "kernels:nngp",
+        "x",
+        np.ma.masked_array(_ROWS, np.eye(2, dtype=bool)),
+        ["a masked array", "fill or drop"],
+    ),
+    "text among objects": (
+        "kernels:nngp",
+        "x",
+        _objects(Decimal(1), "x"),
+        ["an array of object."],
+    ),
+    "a decimal beyond": (
+        "kernels:nngp",
+        "x",
+        _objects(Decimal("1e400"), 1),
+        ["1 of 2", "inf."],
+    ),
+    "a whole number beyond": ("kernels:nngp", "x", [[10**400, 1]], ["got [[1000"]),
+    "what says nothing": ("kernels:nngp", "x", _Unsaid(), ["of type _Unsaid."]),
+    # Shapes.
+    "three axes": ("kernels:nngp", "x", np.zeros((2, 3, 4)), ["got shape (2, 3, 4)."]),
+    "no rows": ("kernels:nngp", "x", [], ["got shape (0,)."]),
+    "a list for a number": (
+        "phase:edge_points",
+        "bias_var",
+        [1.0, 2.0],
+        ["got shape (2,)."],
+    ),
+    "too many targets": (
+        "regression:predict",
+        "targets",
+        [1.0, 2.0, 3.0],
+        ["`x_train`, 2,", "got shape (3,)."],
+    ),
+    "wider inputs": (
+        "regression:predict",
+        "x_test",
+        [[1.0, 2.0, 3.0]],
+        ["`x_train`, 2,", "got shape (1, 3)."],
+    ),
+    "both shapes": (
+        "phase:classify",
+        "bias_var",
+        [1.0, 2.0, 3.0],
+        ["`weight_var` and `bias_var`", "(2,) and (3,)."],
+    ),
+    # Whole numbers.
+    "half a layer": ("kernels:nngp", "depth", 2.5, ["whole number", "got 2.5."]),
+    "a float of layers": ("kernels:nngp", "depth", 2.0, ["whole number", "got 2.0."]),
+    "a true layer": ("kernels:nngp", "depth", True, ["whole number", "got True."]),
+    "no layer": ("kernels:nngp", "depth", 0, ["at least 1", "got 0."]),
+    "layers beyond": ("kernels:nngp", "depth", 2**201, ["at most", f"got {2**201}"]),
+    # (2 / mu) log(...) of them, beyond 2^63 in an array.
+    "depths beyond": ("conditioning:burn_in_depth", "mu", 1e-300, ["2^63", "e+30"]),
+    "a flag of one": ("lengths:unstable_length", "excess", 1, ["got 1."]),
+    # Names, with what is near.
+    "a name": (
+        "regression:predict",
+        "kernel",
+        "NNGPP",
+        ["'ntk', 'nngp'", "got 'NNGPP'.", "Did you mean 'nngp'?"],
+    ),
+    "no such name": ("regression:predict", "kernel", "zzz", ["got 'zzz'."]),
+    "a number for a name": ("regression:predict", "kernel", 7, ["got 7."]),
+    # Activations.
+    "an activation's name": (
+        "kernels:nngp",
+        "activation",
+        "relu",
+        ["got 'relu'.", "`activations.relu`"],
+    ),
+    "one among others": (
+        "kernels:nngp",
+        "activation",
+        [_RELU, "relu"],
+        ["got [", "`activations.relu`"],
+    ),
+    "its name elsewhere": (
+        "phase:classify",
+        "activation",
+        "relu",
+        ["got 'relu'.", "`activations.relu`"],
+    ),
+    "uncalled": (
+        "kernels:nngp",
+        "activation",
+        "@leaky_relu",
+        ["got <function leaky_relu", "Call it: `leaky_relu()`."],
+    ),
+    "a callable": (
+        "kernels:nngp",
+        "activation",
+        np.tanh,
+        ["got <ufunc 'tanh'>.", "`from_function`"],
+    ),
+    "a number for one": ("kernels:nngp", "activation", 3, ["got 3."]),
+    "no layers": ("kernels:nngp", "activation", [], ["got []."]),
+    "complex values": ("activations:from_function", "f", np.emath.sqrt, ["complex"]),
+    # A result beyond float64: all arguments that it depends on.
+    "entries beyond": (
+        "identity_map:least_squares_weights",
+        "w0",
+        [[1.5e308, 1.0, 1.5e308]],
+        ["`y`, `w0`, `steps` and `learning_rate`", "2 of 3 entries are not finite"],
+    ),
+    "a number beyond": (
+        "optimization:excess_risk_bound",
+        "optimum_norm",
+        1e300,
+        ["`n` and `optimum_norm`", "it is not finite"],
+    ),
+    # Values that make no sense with the others.
+    "a class without examples": (
+        "neural_collapse:nc1",
+        "labels",
+        [0, 0, 3, 3],
+        ["class 1 has none"],
+    ),
+    "no first class": ("neural_collapse:nc1", "labels", [1, 1, 2, 2], ["class 0"]),
+    "more classes than rows": (
+        "neural_collapse:nc1",
+        "labels",
+        [0, 0, 1, 9],
+        ["class 2"],
+    ),
+    "the third class alone": (
+        "neural_collapse:nc1",
+        "labels",
+        [2, 2, 2, 2],
+        ["class 0 has none"],
+    ),
+    "one class": ("neural_collapse:nc1", "labels", [1, 1, 1, 1], ["got 1 only."]),
+    "one sign": ("neural_collapse:nc1", "labels", [-1, -1, -1, -1], ["got -1 only."]),
+    "times beyond": (
+        "square_loss:gradient_flow",
+        "t_eval",
+        [1.0, 4.0],
+        ["[0, 3]", "1 of 2", "4.0."],
+    ),
+    "times before": (
+        "square_loss:gradient_flow",
+        "t_eval",
+        -0.5,
+        ["[0, 3]", "got -0.5."],
+    ),
+    "a table of times": (
+        "square_loss:gradient_flow",
+        "t_eval",
+        [[1.0]],
+        ["got shape (1, 1)."],
+    ),
+    # Descent has no limit from 2 over the curvature on, which is x^2 = 1.
+    "rates beyond": (
+        "identity_map:least_squares_weights",
+        "learning_rate",
+        [1.9, 2.0, 2.5],
+        ["be below 2,", "2 of 3", "2.0."],
+    ),
+    "a rate beyond": (
+        "identity_map:least_squares_weights",
+        "learning_rate",
+        2.5,
+        ["be below 2,", "got 2.5."],
+    ),
+    "no correlation": (
+        "square_loss:regularisation_path",
+        "labels",
+        [1, -1],
+        ["`x`", "`weight_decay`", "X^T y = 0."],
+    ),
+    "inputs next to each other": (
+        "width:nngp_variance",
+        "rho",
+        0.999999,
+        ["after 1 layers"],
+    ),
+    # The activation itself says where it leaves float64.
+    "a steep function": ("phase:classify", "activation", _STEEP, ["float64", "2.7"]),
+    # Of another function, in the name of the one that was called.
+    "ends turned": ("phase.diagram:reach", "bias_var", (1.0, 0.0), ["got (1.0, 0.0)."]),
+}
+_OTHERWISE = {
+    "a steep function": ("classify: f.length_map", "q"),
+    "inputs next to each other": ("nngp_variance", "depth"),
+}
+"""Who speaks of what, where it is not the function that was called of its argument."""
+_HINTS = ("Did you mean", "Call it", "from_function", "activations.relu")
+
+
+def _called(where: str, arguments: dict[str, Any]) -> Any:
+    """Call a function of `theory`, activations by their names."""
+    package, name = where.split(":")
+    known = importlib.import_module("theory.activations")
+
+    def given(value: Any) -> Any:
+        if isinstance(value, list):
+            return [given(v) for v in value]
+        if isinstance(value, str) and value == _STEEP:
+            return known.from_function(lambda x: np.exp(0.1 * x * x), name="f")
+        if isinstance(value, str) and value.startswith("@"):
+            return getattr(known, value[1:])
+        return value
+
+    function = getattr(importlib.import_module(f"theory.{package}"), name)
+    return function(**{key: given(value) for key, value in arguments.items()})
+
+
+def _predict(*, what: str) -> list[Any]:
+    """Return who speaks of which arguments, what of the value is said, and all hints."""
+    where, name, value, words = _REFUSED[what]
+    try:
+        _called(where, {**_USUAL[where], name: value})
+    except ValueError as error:
+        # Nobody else speaks before the arguments are named.
+        who, _, said = str(error).partition(": `")
+        named = re.findall(r"\w+", said.split(" must ")[0])
+        hints = [hint for hint in _HINTS if hint in said]
+        said = f"`{said}"
+        argument = _OTHERWISE[what][1] if what in _OTHERWISE else name
+        return [who, argument in named, [w for w in words if w in said], hints]
+    return ["", False, [], []]
+
+
+def _measure(*, what: str) -> list[Any]:
+    where, _, _, words = _REFUSED[what]
+    hints = [hint for hint in _HINTS if any(hint in word for word in words)]
+    who = _OTHERWISE[what][0] if what in _OTHERWISE else where.split(":")[1]
+    return [who, True, words, hints]
+
+
+REFUSED = numeric(
+    id="dc/eq1-refused",
+    title="What is no number, shape, name or activation is refused, saying what came",
+    statement=r"x \notin \mathbb{R}^{n \times d}",
+    source=ours("Equation 1, as calls of functions"),
+    cases=tuple({"what": what} for what in _REFUSED),
+    predict=_predict,
+    measure=_measure,
+    compare=Identical(),
+    must_refute=always(["", False, [], []], "Nothing is refused."),
+    uses=("dc/eq1",),
+)
+
+
+_TAKEN: dict[str, Any] = {
+    "decimals": _objects(Decimal(3), Decimal(4)),
+    "a list of decimals": [[Decimal(3), Decimal(4)]],
+    "fractions": [[Fraction(6, 2), Fraction(4)]],
+    "whole numbers": [[3, 4]],
+    "bytes of whole numbers": np.array([[3, 4]], dtype=np.uint8),
+    "halves": np.array([[3.0, 4.0]], dtype=np.float16),
+    "a generator's list": list(map(list, zip((3,), (4,), strict=True))),
+}
+
+
+def _predict_taken(*, numbers: str, layers: int = 1) -> float:
+    where = "kernels:nngp"
+    given = {"x": _TAKEN[numbers], "depth": layers}
+    return float(_called(where, {**_USUAL[where], **given})[0, 0])
+
+
+def _measure_taken(*, numbers: str) -> float:
+    """ReLU halves the squared length of (3, 4)."""
+    del numbers
+    return 12.5
+
+
+TAKEN = numeric(
+    id="dc/eq1-taken",
+    title="Decimals, fractions and whole numbers of any width are numbers",
+    statement=r"K(x, x) = \tfrac12 \|x\|^2",
+    source=ours("Equation 1, as calls of functions"),
+    cases=tuple({"numbers": numbers} for numbers in _TAKEN),
+    predict=_predict_taken,
+    measure=_measure_taken,
+    # Five, its square and the half of it, each rounded.
+    compare=AgreesTo(relative=1e-15),
+    must_refute=always(25.0, "The squared length itself."),
+    uses=("dc/eq1",),
+)
