@@ -932,3 +932,53 @@ def test_depths_without_end_are_answered_or_refused_at_once():
         kernels.nngp_map(1.0, act.relu, 2**100)
     with pytest.raises(ValueError, match="nngp_map: `depth` must bring the length to"):
         kernels.nngp_map(0.3, act.tanh, 10**6)
+
+
+def _erf_of(a, b, c):
+    """E s(u) s(v) of variances a and b and covariance c, and of the slopes."""
+    whole = (1 + 2 * a) * (1 + 2 * b)
+    value = 2 / mpmath.pi * mpmath.asin(2 * c / mpmath.sqrt(whole))
+    return value, 4 / (mpmath.pi * mpmath.sqrt(whole - 4 * c * c))
+
+
+def _cos_of(a, b, c):
+    size = mpmath.exp(-(a + b) / 2)
+    return size * mpmath.cosh(c), size * mpmath.sinh(c)
+
+
+def _of_a_pair(x, y, layers, weight_var, bias_var):
+    """K and T of two rows over the roots of their diagonals, by covariances."""
+    with mpmath.workdps(80):
+        x, y = ([mpmath.mpf(float(v)) for v in row] for row in (x, y))
+        inner = [mpmath.fdot(u, v) for u, v in ((x, x), (x, y), (y, y))]
+        k = [weight_var * v + bias_var for v in inner]
+        t = list(k)
+        for function, skip in layers:
+            at = (k[0], k[0], k[0]), (k[0], k[2], k[1]), (k[2], k[2], k[2])
+            both = [function(*v) for v in at]
+            own = [weight_var * value + bias_var for value, _ in both]
+            through = [weight_var * slope + skip**2 for _, slope in both]
+            t = [v * w + u for v, w, u in zip(t, through, own, strict=True)]
+            k = [u + skip**2 * v for u, v in zip(own, k, strict=True)]
+        return [float(v[1] / mpmath.sqrt(v[0] * v[2])) for v in (k, t)]
+
+
+@pytest.mark.parametrize("skip", [0.0, 0.5])
+@pytest.mark.parametrize("bias_var", [0.0, 0.1])
+@pytest.mark.parametrize("weight_var", [1.0, 1e4])
+@pytest.mark.parametrize("ratio", [1.0 + 1e-9, 1.5])
+def test_long_rows_that_are_nearly_opposite_keep_their_digits(
+    skip: float, bias_var: float, weight_var: float, ratio: float
+) -> None:
+    # What is left of their distance from opposite is what the next layer sees.
+    x = 1000.0 * np.array([[0.6, 0.8], [-0.6 - 3e-8, -0.8 + 9e-8]])
+    x[1] *= ratio
+    both = (act.erf, _erf_of), (act.cos, _cos_of), (act.erf, _erf_of)
+    for some in (both[:1] * 3, both[1:]):
+        layers = [kernels.Layer(a, weight_var, bias_var, skip) for a, _ in some]
+        found = kernels.nngp_ntk(x, layers, weight_var=weight_var, bias_var=bias_var)
+        formulas = [(function, skip) for _, function in some]
+        exact = _of_a_pair(*x, formulas, weight_var, bias_var)
+        for m, true in zip(found, exact, strict=True):
+            size = np.sqrt(m[0, 0] * m[1, 1])
+            assert abs(m[0, 1] - true * size) <= TOLERANCE * size
