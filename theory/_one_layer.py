@@ -52,6 +52,18 @@ def nearer(parity: int, f: Array, distance: Array) -> Array:
     return distance if parity else np.where(f < 0.0, 1.0 + f, distance)
 
 
+def beside(sign: Array, d: Array, share: float, rest: float) -> tuple[Array, Array]:
+    """Return ``share rho + rest`` and its distance from the nearer of +-1.
+
+    `d` is the distance of rho from -1 where `sign` is negative, else from 1. From both
+    ends what adds up is positive: no digit is lost.
+    """
+    negative = sign < 0.0
+    below = share * np.where(negative, 2.0 - d, d)
+    above = share * np.where(negative, d, 2.0 - d) + 2.0 * rest
+    return np.where(below < above, 1.0 - below, above - 1.0), np.minimum(below, above)
+
+
 def parity_of(activation: Activation) -> int:
     """Return -1 for an odd function, 1 for an even one, 0 for neither."""
     if activation.parity is not None:

@@ -192,13 +192,18 @@ class DepthMap:
         distance = np.clip(_one_layer.nearer(self.exact.parity, f, u), 0.0, 1.0)
         return f, distance, p, a
 
-    def __call__(self, rho: Array) -> tuple[Array, Array]:
-        """Return NNGP and relative NTK at correlations of shape (m,)."""
+    def __call__(
+        self, rho: Array, distance: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Return NNGP and relative NTK at correlations of shape (m,).
+
+        `distance` is ``1 - |rho|``, where that is known better than from `rho`.
+        """
         k, t = np.empty_like(rho), np.empty_like(rho)
         for i in range(0, rho.size, CHUNK):
             part = slice(i, i + CHUNK)
             r = rho[part]
-            d = 1.0 - np.abs(r)
+            d = 1.0 - np.abs(r) if distance is None else distance[part].copy()
             close = np.flatnonzero(d < CLOSE)
             near = self.close(r[close], d[close])
             self.tabulated(r, d, (k[part], t[part]))

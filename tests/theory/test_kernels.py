@@ -982,3 +982,27 @@ def test_long_rows_that_are_nearly_opposite_keep_their_digits(
         for m, true in zip(found, exact, strict=True):
             size = np.sqrt(m[0, 0] * m[1, 1])
             assert abs(m[0, 1] - true * size) <= TOLERANCE * size
+
+
+def _erf_map(rho, depth, weight_var, bias_var):
+    """K and T over their diagonals of unit inputs: covariance and length by layers."""
+    with mpmath.workdps(60):
+        q = tq = mpmath.mpf(weight_var) + bias_var
+        k = t = weight_var * mpmath.mpf(rho) + bias_var
+        for _ in range(depth):
+            (value, slope), (whole, steep) = _erf_of(q, q, k), _erf_of(q, q, q)
+            k, q = weight_var * value + bias_var, weight_var * whole + bias_var
+            t, tq = k + weight_var * slope * t, q + weight_var * steep * tq
+        return float(k / q), float(t / tq)
+
+
+@pytest.mark.parametrize("rho", [1 - 1e-15, 1 - 1e-12, 1 - 1e-8, 0.5, -1 + 1e-12])
+@pytest.mark.parametrize("depth", [1, 10, 30])
+def test_maps_with_biases_keep_the_distance_of_close_inputs(rho, depth):
+    # A bias adds to both; the distance that is left grows a hundredfold in two layers.
+    given = {"weight_var": 100.0, "bias_var": 1.0}
+    k = kernels.nngp_map([rho, 1.0], act.erf, depth, **given)
+    t = kernels.ntk_map(rho, act.erf, depth, normalized=True, **given)
+    exact = _erf_map(rho, depth, **given)
+    assert k[0] / k[1] == pytest.approx(exact[0], rel=TOLERANCE, abs=0.0)
+    assert t == pytest.approx(exact[1], rel=TOLERANCE, abs=1e-17)
