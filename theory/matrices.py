@@ -93,8 +93,11 @@ class Inputs:
         for start in range(0, len(p), 4096):  # blocks bound the memory
             part = slice(start, start + 4096)
             x, y = self.v[p[part]], sign[part, None] * self.v[s[part]]
-            w = x - y
             a, b = self.norms[p[part]], self.norms[s[part]]
+            # Over a power of two: squares of what is left may leave float64.
+            size = np.exp2(-np.frexp(np.maximum(a, b))[1])
+            x, y, a, b = x * size[:, None], y * size[:, None], a * size, b * size
+            w = x - y
             radial = np.einsum("ij,ij->i", w, x + y) / (a + b)
             whole = np.einsum("ij,ij->i", w, w)
             gap = whole - radial * radial

@@ -1006,3 +1006,17 @@ def test_maps_with_biases_keep_the_distance_of_close_inputs(rho, depth):
     exact = _erf_map(rho, depth, **given)
     assert k[0] / k[1] == pytest.approx(exact[0], rel=TOLERANCE, abs=0.0)
     assert t == pytest.approx(exact[1], rel=TOLERANCE, abs=1e-17)
+
+
+@pytest.mark.parametrize("size", [1e-149, 1e-145, 1.0, 1e149])
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+@pytest.mark.parametrize("gap", [2.0**-27, 2.0**-40, 2.0**-50])
+def test_distances_of_close_rows_do_not_depend_on_their_size(size, sign, gap):
+    size = 2.0 ** round(math.log2(size))
+    rows = size * np.array([[1.0, 0.5], [sign, sign * (0.5 + gap)]])
+    inputs = matrices.Inputs(rows, np.hypot(*rows.T))
+    pair = np.array([0]), np.array([1]), np.array([sign])
+    with mpmath.workdps(60):
+        c = (1 + mpmath.mpf(0.5) * (0.5 + gap)) / mpmath.sqrt(1.25)
+        exact = float(1 - c / mpmath.sqrt(1 + mpmath.mpf(0.5 + gap) ** 2))
+    assert inputs.distances(*pair)[1][0] == pytest.approx(exact, rel=1e-14, abs=0.0)
