@@ -18,7 +18,8 @@ from theory.depth_maps import DepthMap
 Array = npt.NDArray[np.float64]
 
 MOVING = 5_000
-"""Layers of different lengths, each with a table of its own: a minute."""
+"""Layers of different lengths, each with a table of its own: a minute, and half an hour
+where several kinks make a table slow."""
 
 
 @dataclass(frozen=True, eq=False)
