@@ -1,10 +1,12 @@
 """One layer of ``s / sqrt(E s^2)``, from the closed form or quadrature of its dual."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from theory import gaussian
 from theory.activations import Activation, pair
 from theory.activations.function import ODD
 from theory.duals import ArcCosine, Truncated
@@ -69,12 +71,27 @@ def parity_of(activation: Activation) -> int:
     if activation.parity is not None:
         return -1 if activation.parity == ODD else 1
     # Of a callable it is not known: by its values, at points that nothing singles out.
-    x = np.linspace(0.0137, 7.0, 173)
-    up, down = activation(x), activation(-x)
-    size = 8.0 * np.finfo(np.float64).eps * float(np.abs(up).max())
-    for parity in (-1, 1):
-        if np.all(np.abs(up - parity * down) <= size):
-            return parity
+    return _by_values(activation, np.linspace(0.0137, 7.0, 173))
+
+
+@lru_cache(maxsize=256)
+def parity_within(activation: Activation, octave: int) -> int:
+    """Return the same for arguments up to 2^octave, on every panel that resolves it."""
+    if activation.parity is not None:
+        return parity_of(activation)
+    edges = np.unique(np.abs(activation._edges(2.0**octave)))
+    # Nodes of panels, between their ends: a jump has no value there.
+    x, _ = gaussian.composite(np.union1d(edges, [0.0]), 4)
+    return _by_values(activation, x)
+
+
+def _by_values(activation: Activation, x: Array) -> int:
+    with np.errstate(over="ignore", invalid="ignore"):
+        up, down = activation(x), activation(-x)
+        size = 8.0 * np.finfo(np.float64).eps * float(np.abs(up).max())
+        for parity in (-1, 1):
+            if np.all(np.abs(up - parity * down) <= size):
+                return parity
     return 0
 
 

@@ -1020,3 +1020,28 @@ def test_distances_of_close_rows_do_not_depend_on_their_size(size, sign, gap):
         c = (1 + mpmath.mpf(0.5) * (0.5 + gap)) / mpmath.sqrt(1.25)
         exact = float(1 - c / mpmath.sqrt(1 + mpmath.mpf(0.5 + gap) ** 2))
     assert inputs.distances(*pair)[1][0] == pytest.approx(exact, rel=1e-14, abs=0.0)
+
+
+@pytest.mark.parametrize(
+    "activation",
+    [
+        act.hard_sigmoid.normalized(),
+        act.from_function(lambda x: np.clip(x, -1.0, 1.0), kinks=(-1.0, 1.0)),
+    ],
+)
+def test_opposite_rows_stay_so_where_a_function_shows_to_be_odd(activation) -> None:
+    # Next to -1 slopes of kinks go like the root of what rounding leaves of a distance.
+    x = np.array([[0.6, 0.8], [-0.6, -0.8], [0.3, 0.2]])
+    for m in kernels.nngp_ntk(x, activation, 3):
+        assert m[0, 1] == pytest.approx(-m[0, 0], rel=1e-14)
+
+
+def test_a_function_is_odd_only_if_it_is_so_at_every_length() -> None:
+    # Up to 8 it is the hyperbolic tangent.
+    a = act.from_function(
+        lambda x: np.tanh(x) + np.maximum(x - 12.0, 0.0), kinks=(12.0,)
+    )
+    x = np.array([[6.0, 8.0], [-9.0, -12.0]])
+    k = kernels.nngp(x, a, 1)
+    assert k[0, 1] == pytest.approx(a.dual(-1.0, var_x=100.0, var_y=225.0), rel=1e-12)
+    assert abs(k[0, 1] + kernels.nngp(abs(x), a, 1)[0, 1]) > 0.1

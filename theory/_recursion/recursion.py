@@ -22,7 +22,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from theory import _twofold
+from theory import _one_layer, _twofold
 from theory._recursion.closed_maps import ClosedForm, closed
 from theory._recursion.homogeneous_maps import Homogeneous, PowerMap
 from theory._recursion.layer_maps import Interpolated, sharing
@@ -31,13 +31,15 @@ from theory._recursion.row_maps import Pairs, RowMap
 from theory._recursion.rows import Index, LogLengths
 from theory._recursion.spheres import homogeneity
 from theory.activations import Activation
-from theory.activations.function import ODD
 from theory.grids import CLOSE
 
 Array = npt.NDArray[np.float64]
 
 LayerMap = Homogeneous | ClosedForm | Interpolated
 """One layer at the lengths that rows have there: rows by themselves, and pairs."""
+
+DEVIATIONS = 10.0
+"""Of the longest row, within which a function is to be odd or even."""
 
 LOST = 1e-6
 """By which no distance from the nearer end exceeds one, unless its digits are lost."""
@@ -159,12 +161,16 @@ class Step:
 
         Opposite rows meet where it is even: a pair has the distance of its mirror image.
         """
-        parity = self.layer.activation.parity
-        if parity is None or isinstance(self.map, Homogeneous):
+        if isinstance(self.map, Homogeneous):
+            return self.map.pairs(i, j, rho, d, tangent=tangent)
+        longest = float(self.map.alone.before.high.max()) + math.log(DEVIATIONS)
+        octave = max(math.ceil(longest / math.log(2.0)), 3)
+        parity = _one_layer.parity_within(self.layer.activation, octave)
+        if not parity:
             return self.map.pairs(i, j, rho, d, tangent=tangent)
         after, gap, slope = self.map.pairs(i, j, np.abs(rho), d, tangent=tangent)
         sign = np.where(rho < 0.0, -1.0, 1.0)
-        if parity == ODD:
+        if parity < 0:
             return sign * after, gap, slope
         return after, gap, None if slope is None else sign * slope
 
