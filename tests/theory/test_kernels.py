@@ -1045,3 +1045,18 @@ def test_a_function_is_odd_only_if_it_is_so_at_every_length() -> None:
     k = kernels.nngp(x, a, 1)
     assert k[0, 1] == pytest.approx(a.dual(-1.0, var_x=100.0, var_y=225.0), rel=1e-12)
     assert abs(k[0, 1] + kernels.nngp(abs(x), a, 1)[0, 1]) > 0.1
+
+
+@pytest.mark.parametrize("norms", [(1e-149, 1e149), (1e-80, 1e80)])
+@pytest.mark.parametrize(("bias_var", "skip"), [(0.1, 0.0), (0.0, 0.5), (0.1, 0.5)])
+def test_biases_and_branches_of_rows_whose_ratio_leaves_float64(
+    norms: tuple[float, float], bias_var: float, skip: float
+) -> None:
+    x = np.array([[norms[0], 0.0], [0.6 * norms[1], 0.8 * norms[1]]])
+    k = x @ x.T + bias_var
+    for _ in range(2):
+        k = (1.0 + skip**2) * k + bias_var
+    layers = [kernels.Layer(act.identity, 1.0, bias_var, skip)] * 2
+    found = kernels.nngp(x, layers, bias_var=bias_var)
+    # Logarithms of 343 are known to 6e-14, and lengths are their exponentials.
+    np.testing.assert_allclose(found, k, rtol=TOLERANCE)

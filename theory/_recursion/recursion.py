@@ -86,7 +86,10 @@ def total(parts: Sequence[Part], like: LogLengths) -> LogLengths:
     _within(whole)
     share = np.exp(2.0 * (logs - whole))[:, :-1]
     gaps = np.array([np.zeros(n - 1) if p.rows is None else p.rows.gaps for p in parts])
-    rise = 0.5 * np.log1p((share * np.expm1(2.0 * gaps)).sum(axis=0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        rise = 0.5 * np.log1p((share * np.expm1(2.0 * gaps)).sum(axis=0))
+    # Ratios beyond float64: of logarithms so far apart the difference keeps its digits.
+    rise = np.where(gaps.max(axis=0) > 350.0, np.diff(whole), rise)
     return like.after((float(whole[0]), 0.0), rise)
 
 
