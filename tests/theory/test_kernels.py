@@ -1060,3 +1060,13 @@ def test_biases_and_branches_of_rows_whose_ratio_leaves_float64(
     found = kernels.nngp(x, layers, bias_var=bias_var)
     # Logarithms of 343 are known to 6e-14, and lengths are their exponentials.
     np.testing.assert_allclose(found, k, rtol=TOLERANCE)
+
+
+@pytest.mark.parametrize("size", [1e-149, 1e-90, 1e-60])
+@pytest.mark.parametrize("activation", [act.sin, act.cos])
+@pytest.mark.parametrize("turn", [0.0, 1e-8, 1.0])
+def test_waves_of_tiny_rows_are_their_first_power(size, activation, turn):
+    x = size * np.array([[0.6, 0.8], [1.8 - turn, 2.4 + turn]])
+    k = kernels.nngp(x, activation, 1)
+    exact = x @ x.T if activation is act.sin else np.ones((2, 2))
+    np.testing.assert_allclose(k, exact, rtol=TOLERANCE)
