@@ -30,7 +30,7 @@ def values(
     f = np.where((d < 0.25) & (sign != 0.0), sign * (1.0 - distance), f)
     d_one = activation.derivative_second_moment
     p = np.zeros_like(d)
-    if math.isfinite(d_one / total):
+    if d_one > 0.0 and math.isfinite(d_one / total):
         angle = 2.0 * np.arcsin(np.sqrt(0.5 * d))
         p = e.slope(rho, np.where(negative, np.pi - angle, angle)) / d_one
     if isinstance(e, (Truncated, ArcCosine)):

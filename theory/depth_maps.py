@@ -35,6 +35,9 @@ OneLayer = Callable[[Activation], "DepthMap"]
 LINEAR = 21.0 * math.log(2.0)
 """Logarithm of how much layers may enlarge `SMALLEST`, to 2^-43, and be linear there."""
 
+LEAST = 5e-324
+"""The smallest number above zero."""
+
 CHUNK = 65536
 """Pairs evaluated together: their temporaries stay in cache."""
 
@@ -352,7 +355,8 @@ def _sides(parity: int) -> tuple[float, ...]:
 def _growth(activation: Activation) -> float:
     """Logarithm of the slope at one, infinite where there is no tangent kernel."""
     slope = activation.derivative_second_moment / activation.second_moment
-    return math.log(slope) if 0.0 < slope < math.inf else math.inf
+    # Of an even function at tiny lengths it leaves float64: next to one it is nothing.
+    return math.log(max(slope, LEAST)) if slope < math.inf else math.inf
 
 
 def _shares(before: float, growth: float, total: float) -> tuple[float, float, float]:

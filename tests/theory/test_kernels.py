@@ -1070,3 +1070,12 @@ def test_waves_of_tiny_rows_are_their_first_power(size, activation, turn):
     k = kernels.nngp(x, activation, 1)
     exact = x @ x.T if activation is act.sin else np.ones((2, 2))
     np.testing.assert_allclose(k, exact, rtol=TOLERANCE)
+
+
+@pytest.mark.parametrize("activation", [act.cos, act.gaussian_bump])
+def test_even_functions_of_tiny_rows_have_a_tangent_kernel(activation):
+    # E s'^2 |x|^2 is 1e-480: nothing beside the second layer's own part.
+    x = 1e-120 * np.array([[0.6, 0.8], [0.8, 0.6], [1.0, 0.0]])
+    k, t = kernels.nngp_ntk(x, activation, 1)
+    np.testing.assert_allclose(t, k, rtol=TOLERANCE)
+    np.testing.assert_allclose(t, np.ones((3, 3)), rtol=TOLERANCE)
