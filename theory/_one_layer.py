@@ -1,10 +1,12 @@
 """One layer of ``s / sqrt(E s^2)``, from the closed form or quadrature of its dual."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from theory import gaussian
 from theory.activations import Activation, pair
 from theory.activations.function import ODD
 from theory.duals import ArcCosine, Truncated
@@ -28,7 +30,7 @@ def values(
     f = np.where((d < 0.25) & (sign != 0.0), sign * (1.0 - distance), f)
     d_one = activation.derivative_second_moment
     p = np.zeros_like(d)
-    if math.isfinite(d_one / total):
+    if d_one > 0.0 and math.isfinite(d_one / total):
         angle = 2.0 * np.arcsin(np.sqrt(0.5 * d))
         p = e.slope(rho, np.where(negative, np.pi - angle, angle)) / d_one
     if isinstance(e, (Truncated, ArcCosine)):
@@ -52,17 +54,44 @@ def nearer(parity: int, f: Array, distance: Array) -> Array:
     return distance if parity else np.where(f < 0.0, 1.0 + f, distance)
 
 
+def beside(sign: Array, d: Array, share: float, rest: float) -> tuple[Array, Array]:
+    """Return ``share rho + rest`` and its distance from the nearer of +-1.
+
+    `d` is the distance of rho from -1 where `sign` is negative, else from 1. From both
+    ends what adds up is positive: no digit is lost.
+    """
+    negative = sign < 0.0
+    below = share * np.where(negative, 2.0 - d, d)
+    above = share * np.where(negative, d, 2.0 - d) + 2.0 * rest
+    return np.where(below < above, 1.0 - below, above - 1.0), np.minimum(below, above)
+
+
 def parity_of(activation: Activation) -> int:
     """Return -1 for an odd function, 1 for an even one, 0 for neither."""
     if activation.parity is not None:
         return -1 if activation.parity == ODD else 1
     # Of a callable it is not known: by its values, at points that nothing singles out.
-    x = np.linspace(0.0137, 7.0, 173)
-    up, down = activation(x), activation(-x)
-    size = 8.0 * np.finfo(np.float64).eps * float(np.abs(up).max())
-    for parity in (-1, 1):
-        if np.all(np.abs(up - parity * down) <= size):
-            return parity
+    return _by_values(activation, np.linspace(0.0137, 7.0, 173))
+
+
+@lru_cache(maxsize=256)
+def parity_within(activation: Activation, octave: int) -> int:
+    """Return the same for arguments up to 2^octave, on every panel that resolves it."""
+    if activation.parity is not None:
+        return parity_of(activation)
+    edges = np.unique(np.abs(activation._edges(2.0**octave)))
+    # Nodes of panels, between their ends: a jump has no value there.
+    x, _ = gaussian.composite(np.union1d(edges, [0.0]), 4)
+    return _by_values(activation, x)
+
+
+def _by_values(activation: Activation, x: Array) -> int:
+    with np.errstate(over="ignore", invalid="ignore"):
+        up, down = activation(x), activation(-x)
+        size = 8.0 * np.finfo(np.float64).eps * float(np.abs(up).max())
+        for parity in (-1, 1):
+            if np.all(np.abs(up - parity * down) <= size):
+                return parity
     return 0
 
 

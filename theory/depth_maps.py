@@ -35,6 +35,9 @@ OneLayer = Callable[[Activation], "DepthMap"]
 LINEAR = 21.0 * math.log(2.0)
 """Logarithm of how much layers may enlarge `SMALLEST`, to 2^-43, and be linear there."""
 
+LEAST = 5e-324
+"""The smallest number above zero."""
+
 CHUNK = 65536
 """Pairs evaluated together: their temporaries stay in cache."""
 
@@ -192,13 +195,18 @@ class DepthMap:
         distance = np.clip(_one_layer.nearer(self.exact.parity, f, u), 0.0, 1.0)
         return f, distance, p, a
 
-    def __call__(self, rho: Array) -> tuple[Array, Array]:
-        """Return NNGP and relative NTK at correlations of shape (m,)."""
+    def __call__(
+        self, rho: Array, distance: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Return NNGP and relative NTK at correlations of shape (m,).
+
+        `distance` is ``1 - |rho|``, where that is known better than from `rho`.
+        """
         k, t = np.empty_like(rho), np.empty_like(rho)
         for i in range(0, rho.size, CHUNK):
             part = slice(i, i + CHUNK)
             r = rho[part]
-            d = 1.0 - np.abs(r)
+            d = 1.0 - np.abs(r) if distance is None else distance[part].copy()
             close = np.flatnonzero(d < CLOSE)
             near = self.close(r[close], d[close])
             self.tabulated(r, d, (k[part], t[part]))
@@ -347,7 +355,8 @@ def _sides(parity: int) -> tuple[float, ...]:
 def _growth(activation: Activation) -> float:
     """Logarithm of the slope at one, infinite where there is no tangent kernel."""
     slope = activation.derivative_second_moment / activation.second_moment
-    return math.log(slope) if 0.0 < slope < math.inf else math.inf
+    # Of an even function at tiny lengths it leaves float64: next to one it is nothing.
+    return math.log(max(slope, LEAST)) if slope < math.inf else math.inf
 
 
 def _shares(before: float, growth: float, total: float) -> tuple[float, float, float]:

@@ -153,6 +153,12 @@ def nngp(
     -----
     Agarwal, Awasthi, Kale (2020), equation 1; with variances Lee et al. (2018).
 
+    Rows of one length take as long at any depth, once their length is at rest (see
+    `nngp_map`). Rows of several lengths, and residual layers, take up to a second a
+    layer, and minutes without a word where lengths grow from layer to layer beyond what
+    a series follows, or where hundreds of rows lie on a line and the activation is a
+    function of one's own.
+
     Examples
     --------
     >>> from theory import activations as act

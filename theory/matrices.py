@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from theory import _checks, _twofold
+from theory import _checks, _one_layer, _twofold
 from theory._threads import one_thread
 from theory.depth_maps import CHUNK, DepthMap
 from theory.grids import CLOSE
@@ -28,12 +28,14 @@ ROWS = 64
 class Inputs:
     """Inputs with their norms, and the correlations of their pairs.
 
-    With biases inputs enter the first activation at ``1 - share (1 - cos)``.
+    With biases inputs enter the first activation at ``share cos + rest``, two numbers
+    that add up to one: see `_one_layer.beside`.
     """
 
     v: Array
     norms: Array
     share: float = 1.0
+    rest: float = 0.0
 
     def __post_init__(self) -> None:
         v = _checks.real("Inputs", "v", self.v)
@@ -42,7 +44,11 @@ class Inputs:
         hint = f"`v` has shape {v.shape}."
         norms = _checks.shaped("Inputs", "norms", self.norms, (len(v),), hint)
         _checks.reject("Inputs", "norms", "be positive", norms <= 0.0, norms, "")
-        _checks.number("Inputs", "share", self.share, 0.0, 1.0)
+        share = _checks.number("Inputs", "share", self.share, 0.0, 1.0)
+        rest = _checks.number("Inputs", "rest", self.rest, 0.0, 1.0)
+        if abs(share + rest - 1.0) > 1e-15:
+            need = f"make one with `share`, {share:g}"
+            raise _checks.refuse("Inputs", "rest", need, rest)
         object.__setattr__(self, "v", v)
         object.__setattr__(self, "norms", norms)
 
@@ -58,9 +64,9 @@ class Inputs:
         return rho
 
     def _shared(self, rho: Array) -> Array:
-        if self.share != 1.0:
+        if self.rest:
             rho *= self.share
-            rho += 1.0 - self.share
+            rho += self.rest
         return rho
 
     def pairs(self, unit: Array, rows: slice, columns: slice) -> tuple[Array, Array]:
@@ -83,12 +89,15 @@ class Inputs:
         """
         p, s = np.minimum(p, s), np.maximum(p, s)  # the same to the last bit both ways
         d = np.empty_like(rho)
-        sign = np.where(rho < 1.0 - self.share, -1.0, 1.0)
+        sign = np.where(rho < self.rest, -1.0, 1.0)
         for start in range(0, len(p), 4096):  # blocks bound the memory
             part = slice(start, start + 4096)
             x, y = self.v[p[part]], sign[part, None] * self.v[s[part]]
-            w = x - y
             a, b = self.norms[p[part]], self.norms[s[part]]
+            # Over a power of two: squares of what is left may leave float64.
+            size = np.exp2(-np.frexp(np.maximum(a, b))[1])
+            x, y, a, b = x * size[:, None], y * size[:, None], a * size, b * size
+            w = x - y
             radial = np.einsum("ij,ij->i", w, x + y) / (a + b)
             whole = np.einsum("ij,ij->i", w, w)
             gap = whole - radial * radial
@@ -97,10 +106,9 @@ class Inputs:
             if len(lost):
                 gap[lost] = _from_across(x[lost], y[lost])
             d[part] = np.maximum(gap, 0.0)
-        if self.share == 1.0:
-            return sign * (1.0 - d), d
-        d = self.share * np.where(sign > 0.0, d, 2.0 - d)
-        return 1.0 - d, np.minimum(d, 2.0 - d)
+        if self.rest:
+            return _one_layer.beside(sign, d, self.share, self.rest)
+        return sign * (1.0 - d), d
 
 
 def _from_across(x: Array, y: Array) -> Array:
@@ -238,9 +246,9 @@ def _multiply(part: Array, factor: float, scale: Array) -> None:
 def least_distance(inputs: Inputs) -> float:
     """Return the smallest ``1 - |rho|`` over pairs of inputs, of networks without bias."""
     _checks.instance("least_distance", "inputs", inputs, Inputs)
-    if inputs.share != 1.0:
-        need = "have a share of 1"
-        raise _checks.refuse("least_distance", "inputs", need, inputs.share)
+    if inputs.rest:
+        need = "have a rest of 0"
+        raise _checks.refuse("least_distance", "inputs", need, inputs.rest)
     unit = inputs.v / inputs.norms[:, None]
     least: list[float] = []
 

@@ -63,6 +63,9 @@ from theory.activations import Activation
 
 Array = npt.NDArray[np.float64]
 
+DEEPEST = 10_000
+"""Layers that take minutes: each is a quadrature of its own."""
+
 NEAR = 1e-5
 """Distance of a layer's correlation from +-1 below which derivatives lose their digits."""
 
@@ -78,7 +81,7 @@ def nngp_mean(rho: Any, activation: Activation, depth: int, width: int) -> Any:
     activation : Activation
         Used as it is; it grows no faster than a power.
     depth : int
-        Hidden layers, at least 1. For one the mean is that of infinite width.
+        Hidden layers, from 1 to 10,000. For one the mean is that of infinite width.
     width : int
         n, units of every hidden layer.
 
@@ -87,8 +90,8 @@ def nngp_mean(rho: Any, activation: Activation, depth: int, width: int) -> Any:
     float or array
         The limit as `theory.kernels.nngp_map` gives it, and the correction of order
         1/width to a relative 1e-13 / (1 - r^2)^2, with r the correlation of any layer
-        between the first and the last. Some 15 ms for each layer and correlation below
-        one, kept for the next call.
+        between the first and the last. Some 20 ms for each layer and correlation below
+        one, 0.1 s with several kinks, kept for the next call.
 
     Raises
     ------
@@ -355,7 +358,7 @@ def _over(
     """Return mean and variance at `width`, in the shape of `rho`."""
     r = _checks.correlation(who, rho)
     _checks.instance(who, "activation", activation, Activation)
-    layers = _checks.integer(who, "depth", depth, 1)
+    layers = _checks.integer(who, "depth", depth, 1, DEEPEST)
     n = _checks.integer(who, "width", width, 1)
     limit = kernels.nngp_map if kernel == "nngp" else kernels.ntk_map
     limits = np.asarray(limit(r, activation, layers))  # complains about lengths, slopes

@@ -113,7 +113,7 @@ CASES = [
         "inputs",
         matrices.least_distance,
         # Rows of a network with bias, whose distances are shares of these.
-        (matrices.Inputs(np.eye(2), np.ones(2), 0.5), None),
+        (matrices.Inputs(np.eye(2), np.ones(2), 0.5, 0.5), None),
     ),
     Case("one_layer_bound", "delta", lambda d: dc.one_layer_bound(d, 0.5), UNIT),
     Case("one_layer_bound", "mu", lambda m: dc.one_layer_bound(0.5, m), UNIT),

@@ -185,6 +185,7 @@ COUNT = frozenset({"zero", "three"})
 WHOLE = frozenset({"three"})
 WEIGHT = POSITIVE - {"tiny", "huge", "giant"}
 BIAS = NOT_NEGATIVE - {"huge", "giant"}
+HALF = frozenset({"half"})
 FLAG = frozenset({"true"})
 NONE = frozenset({"none"})
 FUNCTION = frozenset({"function"})
@@ -942,10 +943,11 @@ SQUARE_LOSS = (
 MATRICES = (
     call(
         matrices.Inputs,
-        {"v": OWN - AXIS, "norms": OWN_HUGE, "share": UNIT & ONE},
+        {"v": OWN - AXIS, "norms": OWN_HUGE, "share": HALF, "rest": HALF},
         v=X,
         norms=np.ones(3),
         share=0.5,
+        rest=0.5,
     ),
     call(matrices.least_distance, {}, inputs=matrices.Inputs(W, np.ones(2))),
 )

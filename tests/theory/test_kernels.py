@@ -932,3 +932,150 @@ def test_depths_without_end_are_answered_or_refused_at_once():
         kernels.nngp_map(1.0, act.relu, 2**100)
     with pytest.raises(ValueError, match="nngp_map: `depth` must bring the length to"):
         kernels.nngp_map(0.3, act.tanh, 10**6)
+
+
+def _erf_of(a, b, c):
+    """E s(u) s(v) of variances a and b and covariance c, and of the slopes."""
+    whole = (1 + 2 * a) * (1 + 2 * b)
+    value = 2 / mpmath.pi * mpmath.asin(2 * c / mpmath.sqrt(whole))
+    return value, 4 / (mpmath.pi * mpmath.sqrt(whole - 4 * c * c))
+
+
+def _cos_of(a, b, c):
+    size = mpmath.exp(-(a + b) / 2)
+    return size * mpmath.cosh(c), size * mpmath.sinh(c)
+
+
+def _of_a_pair(x, y, layers, weight_var, bias_var):
+    """K and T of two rows over the roots of their diagonals, by covariances."""
+    with mpmath.workdps(80):
+        x, y = ([mpmath.mpf(float(v)) for v in row] for row in (x, y))
+        inner = [mpmath.fdot(u, v) for u, v in ((x, x), (x, y), (y, y))]
+        k = [weight_var * v + bias_var for v in inner]
+        t = list(k)
+        for function, skip in layers:
+            at = (k[0], k[0], k[0]), (k[0], k[2], k[1]), (k[2], k[2], k[2])
+            both = [function(*v) for v in at]
+            own = [weight_var * value + bias_var for value, _ in both]
+            through = [weight_var * slope + skip**2 for _, slope in both]
+            t = [v * w + u for v, w, u in zip(t, through, own, strict=True)]
+            k = [u + skip**2 * v for u, v in zip(own, k, strict=True)]
+        return [float(v[1] / mpmath.sqrt(v[0] * v[2])) for v in (k, t)]
+
+
+@pytest.mark.parametrize("skip", [0.0, 0.5])
+@pytest.mark.parametrize("bias_var", [0.0, 0.1])
+@pytest.mark.parametrize("weight_var", [1.0, 1e4])
+@pytest.mark.parametrize("ratio", [1.0 + 1e-9, 1.5])
+def test_long_rows_that_are_nearly_opposite_keep_their_digits(
+    skip: float, bias_var: float, weight_var: float, ratio: float
+) -> None:
+    # What is left of their distance from opposite is what the next layer sees.
+    x = 1000.0 * np.array([[0.6, 0.8], [-0.6 - 3e-8, -0.8 + 9e-8]])
+    x[1] *= ratio
+    both = (act.erf, _erf_of), (act.cos, _cos_of), (act.erf, _erf_of)
+    for some in (both[:1] * 3, both[1:]):
+        layers = [kernels.Layer(a, weight_var, bias_var, skip) for a, _ in some]
+        found = kernels.nngp_ntk(x, layers, weight_var=weight_var, bias_var=bias_var)
+        formulas = [(function, skip) for _, function in some]
+        exact = _of_a_pair(*x, formulas, weight_var, bias_var)
+        for m, true in zip(found, exact, strict=True):
+            size = np.sqrt(m[0, 0] * m[1, 1])
+            assert abs(m[0, 1] - true * size) <= TOLERANCE * size
+
+
+def _erf_map(rho, depth, weight_var, bias_var):
+    """K and T over their diagonals of unit inputs: covariance and length by layers."""
+    with mpmath.workdps(60):
+        q = tq = mpmath.mpf(weight_var) + bias_var
+        k = t = weight_var * mpmath.mpf(rho) + bias_var
+        for _ in range(depth):
+            (value, slope), (whole, steep) = _erf_of(q, q, k), _erf_of(q, q, q)
+            k, q = weight_var * value + bias_var, weight_var * whole + bias_var
+            t, tq = k + weight_var * slope * t, q + weight_var * steep * tq
+        return float(k / q), float(t / tq)
+
+
+@pytest.mark.parametrize("rho", [1 - 1e-15, 1 - 1e-12, 1 - 1e-8, 0.5, -1 + 1e-12])
+@pytest.mark.parametrize("depth", [1, 10, 30])
+def test_maps_with_biases_keep_the_distance_of_close_inputs(rho, depth):
+    # A bias adds to both; the distance that is left grows a hundredfold in two layers.
+    given = {"weight_var": 100.0, "bias_var": 1.0}
+    k = kernels.nngp_map([rho, 1.0], act.erf, depth, **given)
+    t = kernels.ntk_map(rho, act.erf, depth, normalized=True, **given)
+    exact = _erf_map(rho, depth, **given)
+    assert k[0] / k[1] == pytest.approx(exact[0], rel=TOLERANCE, abs=0.0)
+    assert t == pytest.approx(exact[1], rel=TOLERANCE, abs=1e-17)
+
+
+@pytest.mark.parametrize("size", [1e-149, 1e-145, 1.0, 1e149])
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+@pytest.mark.parametrize("gap", [2.0**-27, 2.0**-40, 2.0**-50])
+def test_distances_of_close_rows_do_not_depend_on_their_size(size, sign, gap):
+    size = 2.0 ** round(math.log2(size))
+    rows = size * np.array([[1.0, 0.5], [sign, sign * (0.5 + gap)]])
+    inputs = matrices.Inputs(rows, np.hypot(*rows.T))
+    pair = np.array([0]), np.array([1]), np.array([sign])
+    with mpmath.workdps(60):
+        c = (1 + mpmath.mpf(0.5) * (0.5 + gap)) / mpmath.sqrt(1.25)
+        exact = float(1 - c / mpmath.sqrt(1 + mpmath.mpf(0.5 + gap) ** 2))
+    assert inputs.distances(*pair)[1][0] == pytest.approx(exact, rel=1e-14, abs=0.0)
+
+
+@pytest.mark.parametrize(
+    "activation",
+    [
+        act.hard_sigmoid.normalized(),
+        act.from_function(lambda x: np.clip(x, -1.0, 1.0), kinks=(-1.0, 1.0)),
+    ],
+)
+def test_opposite_rows_stay_so_where_a_function_shows_to_be_odd(activation) -> None:
+    # Next to -1 slopes of kinks go like the root of what rounding leaves of a distance.
+    x = np.array([[0.6, 0.8], [-0.6, -0.8], [0.3, 0.2]])
+    for m in kernels.nngp_ntk(x, activation, 3):
+        assert m[0, 1] == pytest.approx(-m[0, 0], rel=1e-14)
+
+
+def test_a_function_is_odd_only_if_it_is_so_at_every_length() -> None:
+    # Up to 8 it is the hyperbolic tangent.
+    a = act.from_function(
+        lambda x: np.tanh(x) + np.maximum(x - 12.0, 0.0), kinks=(12.0,)
+    )
+    x = np.array([[6.0, 8.0], [-9.0, -12.0]])
+    k = kernels.nngp(x, a, 1)
+    assert k[0, 1] == pytest.approx(a.dual(-1.0, var_x=100.0, var_y=225.0), rel=1e-12)
+    assert abs(k[0, 1] + kernels.nngp(abs(x), a, 1)[0, 1]) > 0.1
+
+
+@pytest.mark.parametrize("norms", [(1e-149, 1e149), (1e-80, 1e80)])
+@pytest.mark.parametrize(("bias_var", "skip"), [(0.1, 0.0), (0.0, 0.5), (0.1, 0.5)])
+def test_biases_and_branches_of_rows_whose_ratio_leaves_float64(
+    norms: tuple[float, float], bias_var: float, skip: float
+) -> None:
+    x = np.array([[norms[0], 0.0], [0.6 * norms[1], 0.8 * norms[1]]])
+    k = x @ x.T + bias_var
+    for _ in range(2):
+        k = (1.0 + skip**2) * k + bias_var
+    layers = [kernels.Layer(act.identity, 1.0, bias_var, skip)] * 2
+    found = kernels.nngp(x, layers, bias_var=bias_var)
+    # Logarithms of 343 are known to 6e-14, and lengths are their exponentials.
+    np.testing.assert_allclose(found, k, rtol=TOLERANCE)
+
+
+@pytest.mark.parametrize("size", [1e-149, 1e-90, 1e-60])
+@pytest.mark.parametrize("activation", [act.sin, act.cos])
+@pytest.mark.parametrize("turn", [0.0, 1e-8, 1.0])
+def test_waves_of_tiny_rows_are_their_first_power(size, activation, turn):
+    x = size * np.array([[0.6, 0.8], [1.8 - turn, 2.4 + turn]])
+    k = kernels.nngp(x, activation, 1)
+    exact = x @ x.T if activation is act.sin else np.ones((2, 2))
+    np.testing.assert_allclose(k, exact, rtol=TOLERANCE)
+
+
+@pytest.mark.parametrize("activation", [act.cos, act.gaussian_bump])
+def test_even_functions_of_tiny_rows_have_a_tangent_kernel(activation):
+    # E s'^2 |x|^2 is 1e-480: nothing beside the second layer's own part.
+    x = 1e-120 * np.array([[0.6, 0.8], [0.8, 0.6], [1.0, 0.0]])
+    k, t = kernels.nngp_ntk(x, activation, 1)
+    np.testing.assert_allclose(t, k, rtol=TOLERANCE)
+    np.testing.assert_allclose(t, np.ones((3, 3)), rtol=TOLERANCE)

@@ -77,6 +77,29 @@ def test_the_trajectory_has_all_digits_at_every_time(time, start, decay, error):
     assert error(sl.rho_trajectory(time, start, f, y, decay), exact) <= 8 * EPS
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1e-160, 1e-120])
+@pytest.mark.parametrize("time", [1.0, 1e250, 1.7e308])
+def test_the_trajectory_of_tiny_outputs_has_all_digits(scale, time, error):
+    # A of 1e-400 is no float, but B t is.
+    f, y = np.array([0.31, -0.11, 0.42]) * scale, [1, -1, 1]
+    a, b, _ = (
+        mpmath.mpf(v.numerator) / v.denominator for v in exact_moments(f, y, 0.0)
+    )
+    left = 2 * a * mpmath.mpf(time)
+    exact = 3.0 * mpmath.exp(-left) - b / a * mpmath.expm1(-left)
+    assert error(sl.rho_trajectory(time, 3.0, f, y, 0.0), exact) <= 8 * EPS
+
+
+def test_times_and_rates_of_tiny_outputs_keep_their_digits(error):
+    # A of 1e-321 has two digits as a float.
+    f, fraction = np.array([3.5e-161, 1e-161]), 1.0 - 2.0**-53
+    a, _, _ = exact_moments(f, [1, 1], 0.0)
+    a = mpmath.mpf(a.numerator) / a.denominator
+    exact = -mpmath.log(mpmath.mpf(fraction)) / (2 * a)
+    assert error(sl.settling_time(fraction, f, 0.0), exact) <= 4 * EPS
+    assert sl.settling_time(1.0, [1e-200], 0.0) == 0.0
+
+
 def test_a_dead_network_without_decay_stays():
     assert sl.rho_trajectory([0.0, 3.0], 2.0, [0.0], [1], 0.0).tolist() == [2.0, 2.0]
     assert sl.rho_iterates([0, 9], 2.0, [0.0], [1], 0.0, rate=1.0).tolist() == [
@@ -173,6 +196,19 @@ def test_unnormalised_equilibria_solve_their_equation(depth, share, error):
         assert 0.0 < low < found
         # As the equation in u = rho / found, which has no tiny terms.
         assert abs(law(mpmath.mpf(low))) <= 1e-13 * b
+
+
+@pytest.mark.parametrize("depth", [2, 3, 100])
+def test_unnormalised_equilibria_do_not_see_the_scale_of_tiny_outputs(depth):
+    # Beside a penalty of one their squares have a few bits left.
+    f, y, scale = np.array([0.31, -0.11, 0.42]), [1, -1, 1], 2.0**-990
+    p = 1.0 - 2.0 / depth
+    shares = np.array([1e-9, 0.1, 0.9])
+    decay = shares * sl.critical_weight_decay(f, y, depth)
+    near = sl.unnormalised_equilibrium(f, y, decay, depth)
+    # rho f is the same where lambda rho^(1-p) / rho^2 is.
+    far = sl.unnormalised_equilibrium(f * scale, y, decay * scale ** (1.0 - p), depth)
+    np.testing.assert_allclose(far * scale, near, rtol=1e-12)
 
 
 def test_unnormalised_networks_collapse_beyond_the_critical_decay():

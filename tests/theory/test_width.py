@@ -209,3 +209,8 @@ def test_gradients_of_two_outputs_meet_as_in_drawn_networks():
     # Five standard errors, and the next order in 1/n. They are apart by a factor of three.
     assert np.all(np.abs(mean - expected) <= 5.0 * error + 10.0 / n * expected)
     assert np.all(error <= 0.05 * expected)
+
+
+def test_depths_that_would_take_hours_are_refused_at_once():
+    with pytest.raises(ValueError, match="nngp_mean: `depth` must be at most 10000"):
+        width.nngp_mean(0.5, RELU, 10**6, 64)

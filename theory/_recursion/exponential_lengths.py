@@ -24,6 +24,9 @@ Array = npt.NDArray[np.float64]
 ORDER = 18
 """Hermite coefficients r^k / sqrt(k!) of rows shorter than one: 1/18! is rounding."""
 
+TINY = 1e-150
+"""Products of lengths whose squares are within float64."""
+
 LEAST = 0.1
 """Distance from which a difference has its digits."""
 
@@ -59,12 +62,17 @@ def apart(
 ) -> Array:
     """Return lambda from m, f, k, f_r^2 f_o^2 - k^2 and m_r f_o - m_o f_r."""
     (m, other), (f, g) = means, deviations
-    size = np.sqrt((m * m + f * f) * (other * other + g * g))
-    along = m * other + covariance
-    lost = gram + across * across + 2.0 * m * other * gram / (f * g + covariance)
+    size = np.sqrt(m * m + f * f) * np.sqrt(other * other + g * g)
+    # Where squares leave float64 all but one power of the argument is gone.
+    left = size > TINY
+    size = np.where(left, size, 1.0)
+    along, both = m * other + covariance, f * g + covariance
+    lost = 2.0 * m * other * gram / np.where(both > 0.0, both, 1.0)
+    lost += gram + across * across
     # Of far lengths the difference has its digits, and of opposite ones.
     far = 1.0 - along / size
-    return np.where(far > LEAST, far, lost / (size * (size + np.abs(along))))
+    found = np.where(far > LEAST, far, lost / (size * (size + np.abs(along))))
+    return np.where(left, found, 0.0)
 
 
 @dataclass(frozen=True)

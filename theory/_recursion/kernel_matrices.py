@@ -128,7 +128,7 @@ def kernels(
         for value in ends.tolist():
             within(value)
     growth = net.tangent(who) / net.length if trained and not relative else 1.0
-    inputs = matrices.Inputs(rows.v, rows.norms, net.share)
+    inputs = matrices.Inputs(rows.v, rows.norms, net.share, net.rest)
     return matrices.fill(
         *(inputs, net.map, scale, growth, rows.split),
         tangent=bool(trained),

@@ -22,12 +22,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from theory import _twofold
+from theory import _one_layer, _twofold
 from theory._recursion.closed_maps import ClosedForm, closed
 from theory._recursion.homogeneous_maps import Homogeneous, PowerMap
 from theory._recursion.layer_maps import Interpolated, sharing
 from theory._recursion.layers import Layer
-from theory._recursion.row_maps import RowMap
+from theory._recursion.row_maps import Pairs, RowMap
 from theory._recursion.rows import Index, LogLengths
 from theory._recursion.spheres import homogeneity
 from theory.activations import Activation
@@ -37,6 +37,9 @@ Array = npt.NDArray[np.float64]
 
 LayerMap = Homogeneous | ClosedForm | Interpolated
 """One layer at the lengths that rows have there: rows by themselves, and pairs."""
+
+DEVIATIONS = 10.0
+"""Of the longest row, within which a function is to be odd or even."""
 
 LOST = 1e-6
 """By which no distance from the nearer end exceeds one, unless its digits are lost."""
@@ -83,7 +86,10 @@ def total(parts: Sequence[Part], like: LogLengths) -> LogLengths:
     _within(whole)
     share = np.exp(2.0 * (logs - whole))[:, :-1]
     gaps = np.array([np.zeros(n - 1) if p.rows is None else p.rows.gaps for p in parts])
-    rise = 0.5 * np.log1p((share * np.expm1(2.0 * gaps)).sum(axis=0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        rise = 0.5 * np.log1p((share * np.expm1(2.0 * gaps)).sum(axis=0))
+    # Ratios beyond float64: of logarithms so far apart the difference keeps its digits.
+    rise = np.where(gaps.max(axis=0) > 350.0, np.diff(whole), rise)
     return like.after((float(whole[0]), 0.0), rise)
 
 
@@ -107,16 +113,19 @@ def combine(
         rho += size * r
     np.clip(rho, -1.0, 1.0, out=rho)
     d = 1.0 - np.abs(rho)
-    near = np.flatnonzero((d < CLOSE) & (rho > 0.0))
+    near = np.flatnonzero(d < CLOSE)
     if len(near):
+        # From -1 the formula is the same: what a part lacks of it is 1 + rho_p.
+        end = np.copysign(1.0, rho[near])
         delta = np.zeros(len(near))
         for size, (r, e) in zip(both, given, strict=True):
-            delta += size[near] * np.where(r[near] > 0.0, e[near], 2.0 - e[near])
+            same = np.copysign(1.0, r[near]) == end
+            delta += size[near] * np.where(same, e[near], 2.0 - e[near])
         gaps = [p.gaps(i[near], j[near]) for p in parts]
         for p, o in itertools.combinations(range(len(parts)), 2):
             turn = (right[p] * left[o])[near] * np.expm1(gaps[p] - gaps[o])
             delta += turn * turn / (1.0 + both.sum(axis=0)[near])
-        rho[near], d[near] = 1.0 - delta, np.minimum(delta, 2.0 - delta)
+        rho[near], d[near] = end * (1.0 - delta), np.minimum(delta, 2.0 - delta)
     return rho, d
 
 
@@ -147,6 +156,26 @@ class Step:
         if layer.skip:
             parts.append(Part(before, layer.skip**2))
         return cls(layer, each, tuple(parts), total(parts, before))
+
+    def pairs(
+        self, i: Index, j: Index, rho: Array, d: Array, *, tangent: bool
+    ) -> Pairs:
+        """Take pairs through the activation.
+
+        Opposite rows meet where it is even: a pair has the distance of its mirror image.
+        """
+        if isinstance(self.map, Homogeneous):
+            return self.map.pairs(i, j, rho, d, tangent=tangent)
+        longest = float(self.map.alone.before.high.max()) + math.log(DEVIATIONS)
+        octave = max(math.ceil(longest / math.log(2.0)), 3)
+        parity = _one_layer.parity_within(self.layer.activation, octave)
+        if not parity:
+            return self.map.pairs(i, j, rho, d, tangent=tangent)
+        after, gap, slope = self.map.pairs(i, j, np.abs(rho), d, tangent=tangent)
+        sign = np.where(rho < 0.0, -1.0, 1.0)
+        if parity < 0:
+            return sign * after, gap, slope
+        return after, gap, None if slope is None else sign * slope
 
 
 @dataclass(frozen=True)
@@ -224,7 +253,7 @@ class Recursion:
             theta = rho.copy() if 1 in trained else np.zeros_like(rho)
         for number, step in enumerate(self.steps, start=2):
             layer = step.layer
-            after, gap, slope = step.map.pairs(i, j, rho, d, tangent=bool(trained))
+            after, gap, slope = step.pairs(i, j, rho, d, tangent=bool(trained))
             if not np.all((gap >= 0.0) & (gap <= 1.0 + LOST)):
                 raise ValueError(
                     "`depth` must leave lengths at which the activation has digits, but"

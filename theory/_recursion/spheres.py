@@ -6,15 +6,20 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import numpy as np
+import numpy.typing as npt
 
+from theory import _one_layer
 from theory._recursion.layers import Layer, Layers
 from theory._recursion.length_families import Family, families
 from theory.activations import Activation, Affine, PiecewisePolynomial
 from theory.activations.affine import split
 from theory.depth_maps import DepthMap
 
+Array = npt.NDArray[np.float64]
+
 MOVING = 5_000
-"""Layers of different lengths, each with a table of its own: a minute."""
+"""Layers of different lengths, each with a table of its own: a minute, and half an hour
+where several kinks make a table slow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,13 +34,22 @@ class Sphere:
         From correlations of the first layer's arguments to those of the outputs.
     length : float
         The NNGP kernel's diagonal.
-    share : float
-        What is left of the inputs' distance beside the first bias.
+    share, rest : float
+        Of the length before the first activation: the inputs' and that of the bias.
     """
 
     map: DepthMap
     length: float
     share: float
+    rest: float
+
+    def at(self, rho: Array) -> tuple[Array, Array]:
+        """Return both kernels over their diagonals at correlations of the inputs, (m,)."""
+        if not self.rest:
+            return self.map(rho)
+        return self.map(
+            *_one_layer.beside(rho, 1.0 - np.abs(rho), self.share, self.rest)
+        )
 
     def tangent(self, who: str) -> float:
         """Return the tangent kernel's diagonal."""
@@ -74,7 +88,7 @@ def sphere(network: Layers, start: float) -> Sphere:
     steps: list[tuple[Activation, int]] = []
     moving: dict[Layer, dict[Activation, float]] = {}  # and their log lengths
     length = within(network.weight_var * start + network.bias_var)
-    share = network.weight_var * start / length
+    share, rest = network.weight_var * start / length, network.bias_var / length
     for layer, count in network.runs:
         m = homogeneity(layer.activation)
         done = 0
@@ -116,7 +130,9 @@ def sphere(network: Layers, start: float) -> Sphere:
             steps.append((here, 1))
             moving.setdefault(layer, {})[here] = 0.5 * math.log(length)
             length, done = new, done + 1
-    return Sphere(DepthMap.of_layers(tuple(steps), _tables(moving)), length, share)
+    return Sphere(
+        DepthMap.of_layers(tuple(steps), _tables(moving)), length, share, rest
+    )
 
 
 def _tables(

@@ -273,7 +273,7 @@ def fill(
     if `relative`.
     """
     order = _by_length(inputs, split)
-    again = matrices.Inputs(inputs.v[order], inputs.norms[order], inputs.share)
+    again = matrices.Inputs(inputs.v[order], inputs.norms[order])
     net = Uneven(again, x[order], stack, variances, split)
     m, n = net.shape
     logs = net.logs

@@ -66,9 +66,7 @@ class Panels:
             # what its integral from there adds to that to `NEAREST`.
             own = each.max(axis=1)
             adds = np.where(
-                own > VANISHING * most,
-                own * np.maximum(10.0, np.square(NEAREST / high)),
-                np.inf,
+                own > VANISHING * most, own * np.square(NEAREST / high), np.inf
             )
             size = np.maximum(own, np.minimum(1e-3 * most / high, adds))
             tail = np.abs(rows[:, -3:]).max(axis=other)

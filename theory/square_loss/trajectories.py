@@ -75,8 +75,10 @@ def rho_trajectory(
     moments = _moments.gather(who, outputs, labels, weight_decay, t=time, rho0=start)
     high = _whole(who, moments)
     # Beyond an exponent of 1,000 nothing is left; products must not overflow.
-    time = np.minimum(time, 500.0 / np.where(high > 1e-300, high, 1e-300))
-    twice = np.ldexp(2.0 * time, moments.exponent)
+    time = np.where(
+        high > 1e-300, np.minimum(time, 500.0 / np.maximum(high, 1e-300)), time
+    )
+    twice = np.ldexp(time, moments.exponent + 1)
     power, rest = two.multiply(_moments.pair(twice), moments.a)
     left = np.exp(-power) * (1.0 - rest)
     done = -np.expm1(-power) + rest * np.exp(-power)
@@ -121,8 +123,9 @@ def settling_time(fraction: Any, outputs: Any, weight_decay: Any) -> Any:
     _checks.reject(who, "fraction", "lie in (0, 1]", share > 1.0, share, "")
     moments = _flat_labels(who, outputs, weight_decay, fraction=share)
     # + 0.0: a fraction of 1 takes no time, not minus none.
-    with np.errstate(over="ignore", divide="ignore"):
-        out = -0.5 * np.log(share) / _whole(who, moments) + 0.0
+    _whole(who, moments)
+    with np.errstate(over="ignore"):
+        out = np.ldexp(-0.5 * np.log(share) / moments.a[0], -moments.exponent) + 0.0
     return _checks.plain(_checks.result(who, out, "outputs", "weight_decay"))
 
 
@@ -162,8 +165,9 @@ def stability_limit(outputs: Any, weight_decay: Any, momentum: Any = 0.0) -> Any
     who = "stability_limit"
     mu = checked_momentum(who, momentum)
     moments = _flat_labels(who, outputs, weight_decay, momentum=mu)
-    with np.errstate(over="ignore", divide="ignore"):
-        out = 0.5 * rate_limit(_whole(who, moments), mu)
+    _whole(who, moments)
+    with np.errstate(over="ignore"):
+        out = np.ldexp(0.5 * rate_limit(moments.a[0], mu), -moments.exponent)
     return _checks.plain(_checks.result(who, out, "outputs", "weight_decay"))
 
 
