@@ -3,8 +3,10 @@
 from typing import Any
 
 from empirical.normrelu.experiments import Configuration, Scale, configurations
+from empirical.normrelu.study import STUDY
 from verify.claim import grid, numeric
 from verify.claims._predictors import always, mistake
+from verify.claims._published import published
 from verify.claims.deep_conditioning._sources import as_read, ours
 from verify.compare import Identical
 
@@ -71,4 +73,15 @@ HELD_OUT = numeric(
     measure=_held_out,
     compare=Identical(),
     must_refute=always([0.1], "A tenth of them: ten folds."),
+)
+
+
+PUBLISHED = published(
+    STUDY,
+    id="dc/sec11-published",
+    networks="deep networks with NormReLU",
+    items=("Sec11",),
+    uses=("dc/sec11-settings",),
+    ours=ours,
+    cases=grid(scale="full", of=("settings", "images")),
 )

@@ -11,8 +11,10 @@ from empirical.mmd_init.experiments import Configuration, Scale, configurations
 from empirical.mmd_init.faults import FAULTS
 from empirical.mmd_init.networks import start
 from empirical.mmd_init.recipes import FinetuneRecipe, Recipe
+from empirical.mmd_init.study import STUDY
 from verify.claim import grid, numeric
 from verify.claims._predictors import always, mistake
+from verify.claims._published import published
 from verify.claims.mmd_init._sources import ours, quoted
 from verify.compare import AgreesTo, Identical
 
@@ -189,4 +191,15 @@ FAULTY = numeric(
     # One product or quotient is rounded: to 1.1e-16, and 0.01 itself is.
     compare=AgreesTo(relative=1e-15),
     must_refute=mistake("A fourteenth of the updates.", part=14),
+)
+
+
+PUBLISHED = published(
+    STUDY,
+    id="mmd/tab1-published",
+    networks="starts and fine-tuned networks",
+    items=("Tab1", "Tab3", "Tab5"),
+    uses=("mmd/tab5-settings",),
+    ours=ours,
+    cases=grid(scale=("full", "paper"), of="settings"),
 )

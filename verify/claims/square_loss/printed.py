@@ -11,8 +11,10 @@ from empirical.randomness import torch_generator
 from empirical.square_loss.experiments import Configuration, Scale, configurations
 from empirical.square_loss.faults import FAULTS
 from empirical.square_loss.problems import Problem
+from empirical.square_loss.study import STUDY
 from verify.claim import grid, numeric
 from verify.claims._predictors import always, mistake
+from verify.claims._published import published
 from verify.claims.square_loss._sources import ours, quoted
 from verify.compare import AgreesTo, Identical
 
@@ -264,4 +266,18 @@ FAULTY = numeric(
     # One product or quotient is rounded: to 1.1e-16, and 0.01 itself is.
     compare=AgreesTo(relative=1e-15),
     must_refute=mistake("A fourteenth of the updates.", part=14),
+)
+
+
+PUBLISHED = published(
+    STUDY,
+    id="sl/fig1-published",
+    networks="classifiers by the square loss",
+    items=("Fig1", "Fig5", "Fig9"),
+    uses=("sl/fig1-settings",),
+    ours=ours,
+    cases=(
+        *grid(scale=("full", "paper"), of="settings"),
+        *grid(scale="full", of="images"),
+    ),
 )
