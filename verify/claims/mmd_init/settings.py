@@ -203,3 +203,58 @@ PUBLISHED = published(
     ours=ours,
     cases=grid(scale=("full", "paper"), of="settings"),
 )
+
+
+def _announced(*, scale: Scale) -> dict[str, Any]:
+    """Tell of the table of sizes; those of a row are in the order of its columns."""
+    at = ("small", "full", "paper").index(scale)
+    return {
+        "of the digits at hand": [scale == "small"],
+        "perturbations": [(32, 32, 256)[at]],
+        "updates": [(400, 3000, 9375)[at]],
+        "rate": [(1e-3, 6.25e-4, 2e-4)[at]],
+        "starts": (16, 8, 8)[at],
+        "starts of Table 5": 4,
+        "starts of Figure 2": 8,
+        "test images": [(None, 2000, None)[at]],
+        "tasks of Table 1": [20],
+        "counted": [10, 20, 40, 80],
+    }
+
+
+def _sized(*, scale: Scale) -> dict[str, Any]:
+    every = configurations(scale)
+    rows = [c for c in every if 1 in c.tables]
+    (swept,) = (c for c in every if 5 in c.tables)
+    (detached,) = (c for c in every if 2 in c.figures)
+    (starts,) = {len(c.seeds) for c in rows}
+    (counted,) = {c.reached for c in rows if c.reached}
+    return {
+        "of the digits at hand": sorted({c.embedded for c in every}),
+        "perturbations": sorted({c.recipe.perturbations for c in every}),
+        "updates": sorted({c.recipe.updates(_IMAGES) for c in every}),
+        "rate": sorted({c.recipe.rate for c in every}),
+        "starts": starts,
+        "starts of Table 5": len(swept.seeds),
+        "starts of Figure 2": len(detached.seeds),
+        "test images": [*{c.tests for c in every}],
+        "tasks of Table 1": sorted({c.tasks for c in rows}),
+        "counted": list(counted),
+    }
+
+
+ANNOUNCED = numeric(
+    id="mmd/tab1-announced",
+    items=("Tab1", "Tab5", "Fig2"),
+    uses=("mmd/tab5-settings",),
+    title="At every scale, starts are learnt and tried as the protocol announced",
+    statement=r"\text{perturbations, updates, rates, starts, test images}",
+    source=ours("Protocol of the training claims, docs/trained/mmd-init.md"),
+    cases=grid(scale=("small", "full", "paper")),
+    predict=_announced,
+    measure=_sized,
+    compare=Identical(),
+    must_refute=mistake(
+        "Half as many starts.", then=lambda said: said | {"starts": said["starts"] // 2}
+    ),
+)
