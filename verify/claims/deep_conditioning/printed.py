@@ -3,6 +3,7 @@
 from typing import Any
 
 from empirical.normrelu.experiments import Configuration, Scale, configurations
+from empirical.normrelu.networks import ARMS
 from empirical.normrelu.study import STUDY
 from verify.claim import grid, numeric
 from verify.claims._predictors import always, mistake
@@ -115,7 +116,10 @@ def _announced(*, network: str, scale: Scale) -> dict[str, Any]:
     }
     alike = {"batch": 100, "trial networks": 2, "recipes": [[[], 0.0, []]]}
     if network == "dense":
-        own = {"rates": [_GRID], "networks": 6}
+        # Variances of weights, times the fan in.
+        one, two = ("normrelu", "selu"), ("batch", "layer", "relu")
+        gains = dict.fromkeys(one, 1.0) | dict.fromkeys(two, 2.0)
+        own = {"rates": [_GRID], "networks": 6, "gains": gains}
         return dense[scale] | own | alike
     # Of 110 layers two lower rates were put on trial as well.
     own = {"rates": [[1e-4, 3e-4, *_GRID[1:]], _GRID[1:]], "networks": 5}
@@ -135,8 +139,10 @@ def _as_configured(*, network: str, scale: Scale) -> dict[str, Any]:
     recipes = {
         (c.recipe.schedule, c.recipe.decay, c.recipe.augmentation) for c in found
     }
+    gains = {c.arm: ARMS[c.arm].gain for c in found}
     return {
         "images": list(images),
+        **({"gains": gains} if network == "dense" else {}),
         **{name: value for name, (value,) in each.items()},
         "layers": sorted({c.depth for c in found}),
         "rates": sorted(map(list, {c.rates for c in found})),

@@ -94,3 +94,51 @@ ANNOUNCED = numeric(
         then=lambda said: said | {"networks of 5 and 20 layers": [3]},
     ),
 )
+
+
+_AT_FULL = {
+    "cnn": [5],
+    "biased": [5],
+    "size": [5],
+    "kernel up to 15": [5],
+    "kernel of 29": [3],
+    "channels up to 32": [5],
+    "channels of 128": [3],
+    "images": [5],
+    "colour-cnn": [5],
+    "schemes": [5],
+    "optimiser": [5],
+}
+"""How many networks a kind has."""
+
+
+def _counted() -> dict[str, list[int]]:
+    found: dict[str, set[int]] = {}
+    for c in configurations("full"):
+        network: Any = c.network
+        kind = next((k for k in _AT_FULL if c.name.startswith(f"{k}-")), "")
+        if c.name.startswith("kernel-"):
+            kind = "kernel of 29" if network.kernel == 29 else "kernel up to 15"
+        if c.name.startswith("channels-"):
+            wide = max(network.units[1:-1]) == 128
+            kind = "channels of 128" if wide else "channels up to 32"
+        if kind:
+            found.setdefault(kind, set()).add(len(c.seeds))
+    return {kind: sorted(found[kind]) for kind in _AT_FULL}
+
+
+COUNTED = numeric(
+    id="id/Fig8-counted",
+    items=("Fig3", "Fig8", "Fig9", "Fig10"),
+    uses=("id/Fig3-announced",),
+    title="At the full scale, as many networks copy an image as their protocol announced",
+    statement=r"5;\quad 3	ext{ of kernels of 29 and of 128 channels}",
+    source=ours("The protocol of more at the full scale, docs/trained/identity-map.md"),
+    cases=({},),
+    predict=always(_AT_FULL),
+    measure=_counted,
+    compare=Identical(),
+    must_refute=mistake(
+        "Five of every kind.", then=lambda said: {kind: [5] for kind in said}
+    ),
+)
