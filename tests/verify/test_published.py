@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from empirical.testbed.records import RunRecord, identity
-from verify import records
+from verify import published, records
 from verify.claim import Claim, Evidence, Profile, Source
 from verify.compare import Contrast, EffectWithin, Outcome
 from verify.ledger import Entry
@@ -246,3 +246,25 @@ def test_a_control_that_the_verdict_implies_is_said_to_be_one() -> None:
     telling = replace(CLAIM, must_refute=a_larger_effect)
     record = run_claim(telling, module=__name__)
     assert functions.tried(telling, record) == "refuted in the only case"
+
+
+def test_what_is_kept_of_published_networks_is_what_their_records_say() -> None:
+    again = "`python -m verify.published` writes it anew"
+    assert published.PLACE.read_text(encoding="utf-8") == published.written(), again
+
+
+def test_a_record_of_no_study_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "full" / RUNS
+    folder.mkdir(parents=True)
+    own = identity({"name": "toy", "depth": 2}, device="cpu", schema=1)
+    RunRecord(**own, code="0").write(folder / "toy.json")
+    with pytest.raises(ValueError, match="toy has the settings of no study"):
+        published.written(tmp_path)
+
+
+def test_a_file_that_is_no_record_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "full" / RUNS
+    folder.mkdir(parents=True)
+    (folder / "toy.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"toy\.json must be a record, and is none"):
+        published.written(tmp_path)

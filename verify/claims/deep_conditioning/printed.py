@@ -3,8 +3,11 @@
 from typing import Any
 
 from empirical.normrelu.experiments import Configuration, Scale, configurations
+from empirical.normrelu.networks import ARMS
+from empirical.normrelu.study import STUDY
 from verify.claim import grid, numeric
 from verify.claims._predictors import always, mistake
+from verify.claims._published import published
 from verify.claims.deep_conditioning._sources import as_read, ours
 from verify.compare import Identical
 
@@ -71,4 +74,98 @@ HELD_OUT = numeric(
     measure=_held_out,
     compare=Identical(),
     must_refute=always([0.1], "A tenth of them: ten folds."),
+)
+
+
+PUBLISHED = published(
+    STUDY,
+    id="dc/sec11-published",
+    networks="deep networks with NormReLU",
+    items=("Sec11",),
+    uses=("dc/sec11-settings",),
+    ours=ours,
+    cases=grid(scale="full", of=("settings", "images")),
+)
+
+
+_GRID = [3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1]
+"""Of dense networks' rates; residual ones have those from 0.001 on."""
+
+
+def _announced(*, network: str, scale: Scale) -> dict[str, Any]:
+    """Tell of the protocol, which was written before the networks were trained."""
+    dense = {
+        "small": {
+            "images": [200, 50, 14],
+            "layers": [16, 32],
+            "width": 128,
+            "epochs": 8,
+        },
+        "full": {
+            "images": [400, 100, None],
+            "layers": [32, 64],
+            "width": 256,
+            "epochs": 30,
+        },
+    }
+    residual = {
+        "images": [400, 100, 16],
+        "layers": [20, 32, 110],
+        "width": 16,
+        "epochs": 8,
+    }
+    alike = {"batch": 100, "trial networks": 2, "recipes": [[[], 0.0, []]]}
+    if network == "dense":
+        # Variances of weights, times the fan in.
+        one, two = ("normrelu", "selu"), ("batch", "layer", "relu")
+        gains = dict.fromkeys(one, 1.0) | dict.fromkeys(two, 2.0)
+        own = {"rates": [_GRID], "networks": 6, "gains": gains}
+        return dense[scale] | own | alike
+    # Of 110 layers two lower rates were put on trial as well.
+    own = {"rates": [[1e-4, 3e-4, *_GRID[1:]], _GRID[1:]], "networks": 5}
+    return residual | own | alike
+
+
+def _as_configured(*, network: str, scale: Scale) -> dict[str, Any]:
+    found = _networks(network, scale)
+    each = {
+        "width": {c.width for c in found},
+        "epochs": {c.epochs for c in found},
+        "batch": {c.batch for c in found},
+        "trial networks": {len(c.chosen_by) for c in found},
+        "networks": {len(c.seeds) for c in found},
+    }
+    (images,) = {(c.per_class, c.tests, c.side) for c in found}
+    recipes = {
+        (c.recipe.schedule, c.recipe.decay, c.recipe.augmentation) for c in found
+    }
+    gains = {c.arm: ARMS[c.arm].gain for c in found}
+    return {
+        "images": list(images),
+        **({"gains": gains} if network == "dense" else {}),
+        **{name: value for name, (value,) in each.items()},
+        "layers": sorted({c.depth for c in found}),
+        "rates": sorted(map(list, {c.rates for c in found})),
+        "recipes": [[list(a), b, list(c)] for a, b, c in recipes],
+    }
+
+
+ANNOUNCED = numeric(
+    id="dc/sec11-announced",
+    items=("Sec11",),
+    uses=("dc/sec11-held",),
+    title="Below the paper's scale, deep networks are trained as their protocol announced",
+    statement=r"\text{images, layers, widths, epochs, rates, networks}",
+    source=ours("Protocol of the networks with NormReLU, docs/trained/normrelu.md"),
+    cases=(
+        *grid(network="dense", scale=("small", "full")),
+        *grid(network="residual", scale="full"),
+    ),
+    predict=_announced,
+    measure=_as_configured,
+    compare=Identical(),
+    must_refute=mistake(
+        "A grid of factor two.",
+        then=lambda said: said | {"rates": [[1e-3 * 2**k for k in range(8)]]},
+    ),
 )

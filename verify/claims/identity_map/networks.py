@@ -9,11 +9,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from empirical.identity_map import measures
+from empirical.identity_map.images.pictures import Pictures
 from empirical.identity_map.networks import copier
 from empirical.jacobian import ntk_by_jacobian
 from empirical.networks import Convolutional, FullyConnected, Norm, Residual
 from empirical.networks.layers import derivative
 from empirical.networks.network import Network
+from empirical.randomness import torch_generator
 from verify.claim import grid, numeric
 from verify.claims._predictors import always
 from verify.claims._twins import Array, closed, drawn_into, normal, sketch, stacked
@@ -175,12 +177,13 @@ SPECIFIED = numeric(
 
 
 def _plain_cover(
-    *, kernel: int, shape: list[int], at: list[int], wrong: bool
+    *, kernel: int, shape: list[int], at: list[int], wrong: bool, recorded: str = ""
 ) -> list[float]:
     """Differentiate an output by every pixel, after each number of layers.
 
     Wrong: Squares that grow by k - 1 pixels a layer, borders ignored.
     """
+    del recorded
     found: list[float] = []
     for layers in (1, 2, 3):
         x = torch.ones(1, 1, *shape, dtype=torch.float64, requires_grad=True)
@@ -196,8 +199,28 @@ def _plain_cover(
     return found
 
 
-def _found_cover(*, kernel: int, shape: list[int], at: list[int]) -> list[float]:
-    network = Convolutional(shape=(1, shape[0], shape[1]), kernel=kernel)
+def _found_cover(
+    *, kernel: int, shape: list[int], at: list[int], recorded: str = ""
+) -> list[float]:
+    size = (1, shape[0], shape[1])
+    if recorded:
+        network = copier("cnn", shape=size, layers=3, width=1, kernel=kernel)
+        params = network.init(generator=torch_generator(5))
+        image = Pictures(
+            pixels=torch.ones(1, *size), names=("a",), origins=({},), data="mnist"
+        )
+        found = measures.measure(
+            network,
+            params,
+            params,
+            training_images=image,
+            names=("cover",),
+            seed=5,
+            test_images=image,
+            settings=measures.Settings(shown=("a",)),
+        )
+        return found["cover"][recorded]
+    network = Convolutional(shape=size, kernel=kernel)
     return measures.cover(network, (at[0], at[1]), layers=3).tolist()
 
 
@@ -210,6 +233,9 @@ COVER = closed(
         {"kernel": 3, "shape": [7, 6], "at": [0, 0]},
         {"kernel": 5, "shape": [9, 12], "at": [4, 6]},
         {"kernel": 1, "shape": [4, 3], "at": [3, 1]},
+        # What records keep of it.
+        {"kernel": 5, "shape": [9, 12], "at": [0, 0], "recorded": "corner"},
+        {"kernel": 5, "shape": [9, 12], "at": [4, 6], "recorded": "centre"},
     ),
     twin=_plain_cover,
     measure=_found_cover,

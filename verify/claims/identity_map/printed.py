@@ -6,9 +6,11 @@ from typing import Any
 
 from empirical.identity_map.configuration import FAULTS, faulty
 from empirical.identity_map.experiments import configurations
+from empirical.identity_map.study import STUDY
 from empirical.testbed.study import Scale
 from verify.claim import grid, numeric
 from verify.claims._predictors import always, mistake
+from verify.claims._published import published
 from verify.claims.identity_map._sources import ours
 from verify.compare import Identical
 
@@ -298,4 +300,15 @@ VARIED = numeric(
         "Adam at its usual rate of 0.001.",
         then=lambda said: said | {"rates": said["rates"] | {"adam": 1e-3}},
     ),
+)
+
+
+PUBLISHED = published(
+    STUDY,
+    id="id/Fig3-published",
+    networks="copies of an image",
+    items=("Fig3", "Fig2", "Fig9"),
+    uses=("id/Fig32-varied",),
+    ours=ours,
+    cases=grid(scale=("full", "paper"), of=("settings", "images")),
 )

@@ -11,8 +11,10 @@ from empirical.mmd_init.experiments import Configuration, Scale, configurations
 from empirical.mmd_init.faults import FAULTS
 from empirical.mmd_init.networks import start
 from empirical.mmd_init.recipes import FinetuneRecipe, Recipe
+from empirical.mmd_init.study import STUDY
 from verify.claim import grid, numeric
 from verify.claims._predictors import always, mistake
+from verify.claims._published import published
 from verify.claims.mmd_init._sources import ours, quoted
 from verify.compare import AgreesTo, Identical
 
@@ -189,4 +191,70 @@ FAULTY = numeric(
     # One product or quotient is rounded: to 1.1e-16, and 0.01 itself is.
     compare=AgreesTo(relative=1e-15),
     must_refute=mistake("A fourteenth of the updates.", part=14),
+)
+
+
+PUBLISHED = published(
+    STUDY,
+    id="mmd/tab1-published",
+    networks="starts and fine-tuned networks",
+    items=("Tab1", "Tab3", "Tab5"),
+    uses=("mmd/tab5-settings",),
+    ours=ours,
+    cases=grid(scale=("full", "paper"), of="settings"),
+)
+
+
+def _announced(*, scale: Scale) -> dict[str, Any]:
+    """Tell of the table of sizes; those of a row are in the order of its columns."""
+    at = ("small", "full", "paper").index(scale)
+    return {
+        "of the digits at hand": [scale == "small"],
+        "perturbations": [(32, 32, 256)[at]],
+        "updates": [(400, 3000, 9375)[at]],
+        "rate": [(1e-3, 6.25e-4, 2e-4)[at]],
+        "starts": (16, 8, 8)[at],
+        "starts of Table 5": 4,
+        "starts of Figure 2": 8,
+        "test images": [(None, 2000, None)[at]],
+        "tasks of Table 1": [20],
+        "counted": [10, 20, 40, 80],
+    }
+
+
+def _sized(*, scale: Scale) -> dict[str, Any]:
+    every = configurations(scale)
+    rows = [c for c in every if 1 in c.tables]
+    (swept,) = (c for c in every if 5 in c.tables)
+    (detached,) = (c for c in every if 2 in c.figures)
+    (starts,) = {len(c.seeds) for c in rows}
+    (counted,) = {c.reached for c in rows if c.reached}
+    return {
+        "of the digits at hand": sorted({c.embedded for c in every}),
+        "perturbations": sorted({c.recipe.perturbations for c in every}),
+        "updates": sorted({c.recipe.updates(_IMAGES) for c in every}),
+        "rate": sorted({c.recipe.rate for c in every}),
+        "starts": starts,
+        "starts of Table 5": len(swept.seeds),
+        "starts of Figure 2": len(detached.seeds),
+        "test images": [*{c.tests for c in every}],
+        "tasks of Table 1": sorted({c.tasks for c in rows}),
+        "counted": list(counted),
+    }
+
+
+ANNOUNCED = numeric(
+    id="mmd/tab1-announced",
+    items=("Tab1", "Tab5", "Fig2"),
+    uses=("mmd/tab5-settings",),
+    title="At every scale, starts are learnt and tried as the protocol announced",
+    statement=r"\text{perturbations, updates, rates, starts, test images}",
+    source=ours("Protocol of the training claims, docs/trained/mmd-init.md"),
+    cases=grid(scale=("small", "full", "paper")),
+    predict=_announced,
+    measure=_sized,
+    compare=Identical(),
+    must_refute=mistake(
+        "Half as many starts.", then=lambda said: said | {"starts": said["starts"] // 2}
+    ),
 )

@@ -93,7 +93,9 @@ def _plain_tuning(
     Wrong: Mean losses of batches averaged without their sizes.
     """
     found, told, given = list[float](), np.zeros(_EPOCHS), _images()
+    means: list[float] = []
     for run in range(_RUNS):
+        means.append(0.0)
         for task, classes in enumerate(torch.from_numpy(_TASKS).long()):
             net = plain(widths, run, norm=norm)
             first = [p.detach().clone() for p in net.parameters()]
@@ -128,9 +130,10 @@ def _plain_tuning(
                         least, best = value, len(validation)
                         accuracy = _accuracy(net, given, classes)
             now = _accuracy(net, given, classes)
+            means[-1] += accuracy / len(_TASKS)
             found += [accuracy, best, *validation, *losses, *moved, now]
             told += np.array(losses) / (_RUNS * len(_TASKS))
-    return [*found, *told]
+    return [*found, *means, *told]
 
 
 @torch.no_grad()
@@ -192,6 +195,7 @@ def _found_tuning(
             found += [done.test_accuracy[at], done.best_epoch[at]]
             found += [*done.validation_loss[at], *done.train_loss[at]]
             found += [*done.distances[at], done.reached[at][1]]
+    found += [*done.mean]
     found += [told[3 * epoch] for epoch in range(1, _EPOCHS + 1)]
     return [float(number) for number in found]
 

@@ -11,8 +11,10 @@ from empirical.randomness import torch_generator
 from empirical.square_loss.experiments import Configuration, Scale, configurations
 from empirical.square_loss.faults import FAULTS
 from empirical.square_loss.problems import Problem
+from empirical.square_loss.study import STUDY
 from verify.claim import grid, numeric
 from verify.claims._predictors import always, mistake
+from verify.claims._published import published
 from verify.claims.square_loss._sources import ours, quoted
 from verify.compare import AgreesTo, Identical
 
@@ -264,4 +266,91 @@ FAULTY = numeric(
     # One product or quotient is rounded: to 1.1e-16, and 0.01 itself is.
     compare=AgreesTo(relative=1e-15),
     must_refute=mistake("A fourteenth of the updates.", part=14),
+)
+
+
+PUBLISHED = published(
+    STUDY,
+    id="sl/fig1-published",
+    networks="classifiers by the square loss",
+    items=("Fig1", "Fig5", "Fig9"),
+    uses=("sl/fig1-settings",),
+    ours=ours,
+    cases=(
+        *grid(scale=("full", "paper"), of="settings"),
+        *grid(scale="full", of="images"),
+    ),
+)
+
+
+def _announced(**_case: Any) -> dict[str, Any]:
+    """Tell of the small scale, and of what stands beside it since: noisy labels."""
+    settled = {"batch": 20, "rate": 0.01, "updates": 1200, "drops": [0.8], "seeds": 8}
+    return {
+        "digits": [160],
+        "pixels": [8],
+        "batches": [None],
+        "first seed": [10],
+        "seeds of A and without decay": [18, 18],
+        "fewest and most of the others": [5, 9],
+        "rates of C": [0.03],
+        "decays of the scale": [0.001, 0.01],
+        "bn-noise": settled,
+        "bn-batches": settled,
+        "wn-noise": settled | {"rate": 0.1, "updates": 4800},
+        "sizes of the noise": [1.0, 0.0, 0.5],
+    }
+
+
+def _as_configured(**_case: Any) -> dict[str, Any]:
+    every = {c.name: c for c in configurations("small")}
+    noisy = {n: every[n] for n in ("bn-noise", "bn-batches", "wn-noise")}
+    plain = [c for n, c in every.items() if n not in noisy]
+    first = [every["bn-decay"], every["bn"]]
+    # Four classes are those of A.
+    others = [c for c in plain if c not in first and len(c.labels) == 2]
+
+    def settled(c: Configuration) -> dict[str, Any]:
+        batch = c.recipe.batch or 1
+        per_epoch = -(-len(c.labels) * c.per_class // batch)
+        return {
+            "batch": batch,
+            "rate": c.recipe.rate,
+            "updates": c.recipe.epochs * per_epoch,
+            "drops": list(c.recipe.schedule),
+            "seeds": len(c.seeds),
+        }
+
+    counts = [len(c.seeds) for c in others]
+    return {
+        "digits": sorted({len(c.labels) * c.per_class for c in plain}),
+        "pixels": [*{c.side for c in every.values()}],
+        "batches": [*{c.recipe.batch for c in plain}],
+        "first seed": [*{c.seeds[0] for c in every.values()}],
+        "seeds of A and without decay": [len(c.seeds) for c in first],
+        "fewest and most of the others": [min(counts), max(counts)],
+        "rates of C": [*{every[n].recipe.rate for n in ("none", "none-decay")}],
+        "decays of the scale": [
+            every[n].recipe.weight_decay for n in ("wn-decay", "wn-decay-0.01")
+        ],
+        **{name: settled(c) for name, c in noisy.items()},
+        "sizes of the noise": [c.recipe.noise for c in noisy.values()],
+    }
+
+
+ANNOUNCED = numeric(
+    id="sl/fig1-announced",
+    items=("Fig1", "Fig5", "Fig9"),
+    uses=("sl/expC-same",),
+    title="Small classifiers by the square loss are trained as their protocol announced",
+    statement=r"160\text{ digits},\ 8 \times 8,\ 18\text{ seeds of A}",
+    source=ours("Protocol of the training claims, docs/trained/square-loss.md"),
+    cases=({},),
+    predict=_announced,
+    measure=_as_configured,
+    compare=Identical(),
+    must_refute=mistake(
+        "Rates of 0.1 for C, as at first.",
+        then=lambda said: said | {"rates of C": [0.1]},
+    ),
 )
