@@ -1,6 +1,7 @@
 """Budgets, further starts and losses over many images (closed claims)."""
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -32,6 +33,8 @@ def _slow(name: str) -> Recipe:
         "lifted": {"clip": 0.8, "rescale": True},
         "anew": {"release": None, "retries": 2, "retry_rate": 0.1},
         "batch": {"release": None, "retries": 2, "retry_rate": 0.1, "batch": 2},
+        "overflown": {"release": None},
+        "at the end": {"release": None, "steps": 1, "schedule": ()},
     }
     return Recipe(**{**common, **more[name]})
 
@@ -41,6 +44,9 @@ _BUDGET_RATES = {
     "lifted": (0.5, 0.2, 0.01),
     "anew": (0.5, 9.0, 90.0),
     "batch": (0.5, 9.0, 90.0),
+    # Two layers' slopes by the third overflow, in the first update.
+    "overflown": (0.5, 9.0, 1e200),
+    "at the end": (0.5, 9.0, 1e200),
 }
 
 
@@ -85,6 +91,8 @@ def _one_start(
         t += 1
     with torch.no_grad():
         last = float(squared(net(x), x, "mean"))
+    if exploded < 0 and not math.isfinite(last):
+        status, exploded = "diverged", t
     if recipe.release and status == "finished" and last >= recipe.release * losses[0]:
         status = "stalled"
     kept = {"status": status, "steps": t, "released": released, "losses": losses}
@@ -112,7 +120,11 @@ def _plain_budgets(*, how: str, wrong: bool) -> list[float]:
         found += [_STATUS[one["status"]], one["steps"], one["released"], *starts]
         first = (one["losses"] + [-1.0] * 10)[:10]
         found += [*first, one["last"], *sketch(*one["net"].parameters())]
-    return [float(number) for number in found]
+    return _finite(found)
+
+
+def _finite(numbers: Iterable[float]) -> list[float]:
+    return [float(n) if math.isfinite(n) else -9.0 for n in numbers]
 
 
 def _found_budgets(*, how: str) -> list[float]:
@@ -137,7 +149,7 @@ def _found_budgets(*, how: str) -> list[float]:
         losses = [*done.losses[row, : done.steps[row]], *[-1.0] * 10][:10]
         found += [*starts, *losses, done.final_losses[row]]
         found += sketch(*(p[row] for p in done.final))
-    return [float(number) for number in found]
+    return _finite(found)
 
 
 BUDGETS = closed(

@@ -20,7 +20,7 @@ from verify.claim import grid, numeric
 from verify.claims._predictors import always
 from verify.claims._twins import Array, closed, drawn_into, normal, sketch, stacked
 from verify.claims.identity_map._sources import ours
-from verify.claims.identity_map.steps import plain
+from verify.claims.identity_map.steps import plain, shown, specified
 from verify.compare import Identical
 
 # --- what a network is and does ---------------------------------------------------------
@@ -240,6 +240,48 @@ COVER = closed(
     twin=_plain_cover,
     measure=_found_cover,
     uses=("id/Err7-field",),
+)
+
+
+@torch.no_grad()
+def _plain_one_image(*, kind: str, wrong: bool) -> list[float]:
+    """Take root mean squares of the only image there is, behind each ReLU and at the end.
+
+    Wrong: The mean of absolute values.
+    """
+    h, seen = shown(1, 0), [shown(1, 0)]
+    for part in plain(kind, 3, "relu", True, 0):  # noqa: FBT003
+        h = part(h)
+        seen += [h] if isinstance(part, nn.ReLU) else []
+    each = [*seen, h]
+    return [float(x.abs().mean() if wrong else x.square().mean().sqrt()) for x in each]
+
+
+def _found_one_image(*, kind: Any) -> list[float]:
+    params = stacked([plain(kind, 3, "relu", True, 0).parameters()])  # noqa: FBT003
+    pixels = shown(1, 0)
+    one = Pictures(pixels=pixels, names=("a",), origins=({},), data="mnist")
+    found = measures.measure(
+        specified(kind, 3, "relu", True),  # noqa: FBT003
+        params,
+        params,
+        training_images=one,
+        names=("signal",),
+        seed=1,
+    )
+    return found["signal"]["trained"][0].tolist()
+
+
+ONE_IMAGE = closed(
+    id="id/Fig31-one-image",
+    items=("Fig31",),
+    title="Signals on a single training image have the sizes of plain layers' outputs",
+    statement=r"\sqrt{\overline{h_l^2}},\qquad l=0,\ldots,L",
+    where="Appendix K, on initialisations",
+    cases=grid(kind=("cnn", "fcn")),
+    twin=_plain_one_image,
+    measure=_found_one_image,
+    uses=("id/Fig31-starts",),
 )
 
 # --- tangent kernels of any network -----------------------------------------------------

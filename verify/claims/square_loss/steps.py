@@ -369,7 +369,7 @@ def _plain_ends(*, after: int | None = None, wrong: bool) -> list[float]:
 
     Wrong: One recorded loss too many.
     """
-    (x, classes), found = _signed(), list[float]()
+    (x, classes), found, left = _signed(), list[float](), list[float]()
     y = 2.0 * classes[:, None].double() - 1.0
     for rate, first in zip(_END_RATES, _first_layers(), strict=True):
         net = nn.Sequential(
@@ -392,7 +392,8 @@ def _plain_ends(*, after: int | None = None, wrong: bool) -> list[float]:
             status = "dead" if all(off) else "one-class" if any(off) else status
         at = len(losses) - 1 if status == "diverged" else -1
         found += [float(_WAYS.index(status)), float(len(losses) + wrong), float(at)]
-    return [*found, 1e3]
+        left += sketch(*net.parameters())
+    return [*found, *left, 1e3]
 
 
 _END_RATES = (0.02, 0.02, 0.02, 0.02, 60.0)
@@ -413,6 +414,7 @@ def _found_ends(*, after: int | None = None) -> list[float]:
     done, _ = resumed(run, after=after)
     ends = zip(done.status, done.steps, done.diverged, strict=True)
     told = [n for why, steps, at in ends for n in (_WAYS.index(why), steps, at)]
+    told += [n for row in range(5) for n in sketch(*(p[row] for p in done.final))]
     # And by how much losses grow in divergence, where no recipe says.
     return [*map(float, told), Recipe(epochs=1).exploded]
 
