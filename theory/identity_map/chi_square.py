@@ -163,12 +163,11 @@ def least_constant(nullity: int, channels: int, delta: float) -> float:
     y = 2.0 / depth * (math.log(n) - math.log(_inputs.probability(who, "delta", delta)))
     # u - log1p(u) = y, from the right of the root: Newton's steps fall monotonically.
     u = y + math.sqrt(2.0 * y)
-    for _ in range(60):
+    while True:
         step = (u - math.log1p(u) - y) * (1.0 + u) / u if u else 0.0
         u, before = u - step, u
         if not 0.0 < u < before:
             return 1.0 + before
-    return 1.0 + u
 
 
 def direction_bound(
