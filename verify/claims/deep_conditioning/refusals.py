@@ -17,6 +17,7 @@ from theory import activations as act
 from theory import conditioning as dc
 from theory import identity_map as idm
 from theory import kernels, lengths, phase, spectrum
+from theory import neural_collapse as nc
 from theory import square_loss as sl
 from verify.claim import numeric
 from verify.claims._predictors import mistake
@@ -140,8 +141,40 @@ _SPEAKERS = (
     ),
 )
 
+
+def _labels(given: list[int], came: str, advice: str = "") -> Call:
+    features = [[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [0.0, 3.0]]
+    return _call(nc.nc1, features, given), "nc1", "`labels`", came, advice
+
+
+_CLASSES = (
+    _labels([0, 0, 2, 2], "class 1 has none", "from 0"),
+    _labels([1, 1, 2, 2], "class 0 has none", "from 0"),
+    _labels([0, 0, 0, 9], "class 1 has none", "from 0"),
+    _labels([1, 1, 1, 1], "1 only"),
+    _labels([-1, -1, -1, -1], "-1 only"),
+    _labels([0, 0, 1], "(3,)", "`features` has shape (4, 2)"),
+)
+
+
+def _times(given: Any, came: str) -> Call:
+    flow = [[[0.6, 0.8]]], 1.0, [[1.0, 0.0], [0.0, 1.0]], [1, -1], 0.1
+    call = _call(sl.gradient_flow, *flow, t_end=1.0, t_eval=given)
+    return call, "gradient_flow", "`t_eval`", came, ""
+
+
+_TIMES = (
+    _times([0.0, 0.5, 1.5], "1 of 3 entries do not, e.g. 1.5"),
+    _times([0.5, -0.1], "1 of 2 entries do not, e.g. -0.1"),
+    _times([[0.5]], "shape (1, 1)"),
+    _times([], "shape (0,)"),
+)
+
+
 _TABLES: dict[str, tuple[Call, ...]] = {
     "speakers": _SPEAKERS,
+    "classes": _CLASSES,
+    "times": _TIMES,
     "numbers": _NUMBERS,
     "whole numbers": _WHOLE,
     "shapes": _SHAPES,

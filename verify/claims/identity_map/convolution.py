@@ -1,5 +1,8 @@
 """One convolution trained on one image: its limit, its rank, its error (section 1)."""
 
+import math
+import re
+import sys
 from typing import Any
 
 import flint
@@ -485,24 +488,26 @@ _ROUNDING = 16 * 2.0**-52
 
 
 def _measure_gap(
-    *, least: float, dropped: float, tolerance: float | None
+    *, least: float, dropped: float, tolerance: float | None, top: float = 3.0
 ) -> list[float]:
     """Kept over dropped, and the rank, of a diagonal matrix with these entries."""
-    entries = [3.0, least, dropped]
+    entries = [top, least, dropped]
+    if top == 0.0:
+        return [1.0, 0.0]
     kept = [v for v in entries if v > (tolerance or _ROUNDING) * 3.0]
     return [min(kept) / max(v for v in entries if v not in kept), float(len(kept))]
 
 
 def _predict_gap(
-    *, least: float, dropped: float, tolerance: float | None
+    *, least: float, dropped: float, tolerance: float | None, top: float = 3.0
 ) -> list[float]:
-    rank = idm.decide_rank([3.0, least, dropped], (5, 3), rank_tolerance=tolerance)
+    rank = idm.decide_rank([top, least, dropped], (5, 3), rank_tolerance=tolerance)
     return [rank.gap, float(rank.rank)]
 
 
 def _one_fewer(*, least: float, **_case: Any) -> list[float]:
     """A gap of one singular value fewer."""
-    return [3.0 / least, 1.0]
+    return [3.0 / (least or 1.0), 1.0]
 
 
 GAP = numeric(
@@ -516,12 +521,47 @@ GAP = numeric(
         *grid(least=(1.0, 1e-3), dropped=(1e-7, 1e-12), tolerance=1e-6),
         # Above one rounding, below those of a decomposition.
         {"least": 1e-3, "dropped": 6e-15, "tolerance": None},
+        {"least": 0.0, "dropped": 0.0, "tolerance": None, "top": 0.0},
     ),
     predict=_predict_gap,
     measure=_measure_gap,
     compare=AgreesTo(relative=1e-15),
     must_refute=_one_fewer,
     uses=("id/rank",),
+)
+
+
+def _predict_undecided(*, entries: list[float]) -> list[float]:
+    """Numbers that a refusal names: the entry, the threshold, rank, columns, the top."""
+    try:
+        idm.decide_rank(entries, (5, len(entries))).require_decided("rank")
+    except ValueError as error:
+        found = re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?", str(error))
+        return [float(v) for v in found]
+    return [0.0] * 5
+
+
+def _measure_undecided(*, entries: list[float]) -> list[float]:
+    """From rounding, 16 ulps of the largest entry."""
+    threshold = 16.0 * sys.float_info.epsilon * entries[0]
+    near = min(entries, key=lambda v: abs(math.log(max(v, 1e-300) / threshold)))
+    rank = sum(v > threshold for v in entries)
+    return [near, threshold, float(rank), float(len(entries)), entries[0]]
+
+
+UNDECIDED = numeric(
+    id="id/rank-undecided",
+    items=("Rank",),
+    title="A rank that rounding decides is refused with the singular value in question",
+    statement=r"\sigma_k\approx 16\epsilon\sigma_1",
+    source=ours("Appendix D; the decision is ours"),
+    cases=grid(entries=([3.0, 2.0, 1e-14], [3.0, 4e-14, 0.0], [7.0, 2e-13, 9e-15])),
+    predict=_predict_undecided,
+    measure=_measure_undecided,
+    # Three digits are printed.
+    compare=AgreesTo(relative=5e-3),
+    must_refute=mistake("The value below.", then=lambda found: [0.0, *found[1:]]),
+    uses=("id/rank-gap",),
 )
 
 
