@@ -17,6 +17,7 @@ import numpy as np
 
 from theory import activations as act
 from theory import kernels
+from verify import integrals
 from verify.claim import grid, numeric
 from verify.claims._predictors import mistake
 from verify.claims.deep_conditioning import _pairs as pairs
@@ -626,4 +627,36 @@ KERNEL_RAW = replace(
     predict=_predict_raw,
     measure=_measure_raw,
     must_refute=_without_kinks,
+)
+
+
+# --- kinks that lie close ---------------------------------------------------------------
+
+_APART = (1e-15, 1e-6, 1e-3, 0.1, 0.3, 0.7, 0.99, 1.3, 1.7, 1.999)
+
+
+def _predict_close(*, activation: str, var: float) -> Array:
+    return subject(activation).scaled(var).distance_map(np.array(_APART))
+
+
+def _measure_close(*, activation: str, var: float) -> list[Any]:
+    found = integrals.at_variance(activation, repr(var))
+    with mpmath.workprec(BITS):
+        duals = [found.dual(1 - mpmath.mpf(d)) for d in _APART]
+        return [1 - dual / found.dual(1) for dual in duals]
+
+
+CLOSE_KINKS = numeric(
+    id="dc/defC.1-distance-kinks",
+    items=("DefC.1",),
+    title="Distances through a layer between points that are farther apart than its kinks",
+    statement=r"\delta \mapsto 1 - \frac{\hat\sigma(1 - \delta)}{\hat\sigma(1)}, \quad"
+    r" \sigma(\sqrt v\, x), \ v > 1",
+    source=ours("Definition C.1"),
+    cases=grid(activation=("hard_tanh", "relu6"), var=(9.0, 400.0)),
+    predict=_predict_close,
+    measure=_measure_close,
+    compare=AgreesTo(relative=1e-13),
+    must_refute=mistake("The function itself.", var=1.0),
+    uses=("dc/defC.1-distance",),
 )

@@ -94,23 +94,37 @@ def _predict_flow(*, time: float, ridge: float, **case: Any) -> Array:
     return _found(**unlike(_ASSUMED, times=time, ridge=ridge), **case)
 
 
-def _kernels(*, activation: str, depth: int, seed: int) -> tuple[Array, Array]:
-    return kernels.nngp_ntk(four_inputs(seed), subject(activation), depth)
+def _kernels(
+    *, activation: str, depth: int, seed: int, again: int = 0
+) -> tuple[Array, Array]:
+    x = four_inputs(seed)[_rows(again)]
+    return kernels.nngp_ntk(x, subject(activation), depth)
 
 
-def _predict_kernels(*, time: float, ridge: float, **network: Any) -> Array:
-    k, t = _kernels(**network)
-    given = unlike(_ASSUMED, times=time, ridge=ridge)
-    found = wide.predict_from_kernels(_TARGETS[:_TRAIN], t, k, **given)
-    return np.array([found.mean[0], found.variance[0]])
+def _predict_kernels(
+    *, time: float, ridge: float, again: int = 0, **network: Any
+) -> Array:
+    k, t = _kernels(again=again, **network)
+    given, targets = unlike(_ASSUMED, times=time, ridge=ridge), _TARGETS[: len(k) - 1]
+    found = wide.predict_from_kernels(targets, t, k, **given)
+    alone = wide.predict_from_kernels(targets, t, **given)
+    return np.array([found.mean[0], found.variance[0], alone.mean[0]])
+
+
+def _measure_kernels(**case: Any) -> list[Any]:
+    """The mean again where the covariance is not asked for."""
+    mean, variance = _measure_flow(**case)
+    return [mean, variance, mean]
 
 
 def _wrong_kernels(*, time: float, ridge: float, **network: Any) -> Array:
     """The linear response's spread, without the covariance of A f_x and f_*."""
-    (k, t), n = _kernels(**network), _TRAIN
+    k, t = _kernels(**network)
+    n = len(k) - 1
     found = wide.predict_from_kernels(np.eye(n), t, k, times=time, ridge=ridge)
     a = found.mean[0]
-    return np.array([a @ _TARGETS[:n], k[n, n] + a @ k[:n, :n] @ a])
+    mean = a @ _TARGETS[:n]
+    return np.array([mean, k[n, n] + a @ k[:n, :n] @ a, mean])
 
 
 def _wrong_posterior(*, noise_var: float, **network: Any) -> Array:
@@ -155,8 +169,9 @@ FLOW_OF_KERNELS = replace(
     FLOW,
     id="dc/eq7-flow-kernels",
     title="Outputs of infinitely wide networks during training, from given kernel matrices",
-    cases=_CASES,
+    cases=(*_CASES, *_TWICE),
     predict=_predict_kernels,
+    measure=_measure_kernels,
     must_refute=_wrong_kernels,
     uses=("dc/eq7-flow",),
 )

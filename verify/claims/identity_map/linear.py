@@ -265,7 +265,7 @@ STABILITY = numeric(
 )
 
 
-def _predict_limit(*, loss: Any, momentum: float, rate: float) -> bool:
+def _gives_limit(*, loss: Any, momentum: float, rate: float) -> bool:
     """Whether weights are given for the limit of descent at this rate."""
     x = _digit()
     try:
@@ -285,7 +285,7 @@ STABILITY_ASKED = replace(
     STABILITY,
     id="id/eq4-stability-limit",
     title="A limit of descent is given for the rates at which it has one, and no others",
-    predict=_predict_limit,
+    predict=_gives_limit,
     must_refute=mistake("A limit at any rate.", rate=1e-6),
     uses=("id/eq4-stability",),
     finding="",
