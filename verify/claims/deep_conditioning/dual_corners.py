@@ -653,7 +653,11 @@ CLOSE_KINKS = numeric(
     statement=r"\delta \mapsto 1 - \frac{\hat\sigma(1 - \delta)}{\hat\sigma(1)}, \quad"
     r" \sigma(\sqrt v\, x), \ v > 1",
     source=ours("Definition C.1"),
-    cases=grid(activation=("hard_tanh", "relu6"), var=(9.0, 400.0)),
+    cases=(
+        *grid(activation=("hard_tanh", "relu6"), var=(9.0, 400.0)),
+        # Pieces of the second degree.
+        {"activation": "hard_swish", "var": 400.0},
+    ),
     predict=_predict_close,
     measure=_measure_close,
     compare=AgreesTo(relative=1e-13),
