@@ -130,7 +130,7 @@ def _measure_shown(*, name: str, weight_var: float, bias_var: float) -> list[Any
 SHOWN = numeric(
     id="dc/D.0-phase-shown",
     items=("D.0",),
-    title="What is printed of a network: fixed points, slopes and depth scales",
+    title="The text of a network says its fixed points, slopes and depth scales",
     statement=r"q^*, \chi_q, \xi_q; \quad c^*, \chi_c, \xi_c; \quad \chi_1, \xi_g",
     source=_SOURCE,
     cases=(_CASES[0], _CASES[4]),
@@ -159,7 +159,7 @@ def _measure_counts(*, weights: list[float]) -> str:
 COUNTS = numeric(
     id="dc/D.0-phase-counts",
     items=("D.0",),
-    title="What is printed of several networks: how many there are of each phase",
+    title="The text of several networks says how many there are of each phase",
     statement=r"\sigma_w^2 < 2, \ = 2, \ > 2",
     source=_SOURCE,
     cases=grid(weights=([1.0, 2.0, 3.0, 1.5], [3.0, 4.0])),
