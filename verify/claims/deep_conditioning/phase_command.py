@@ -41,7 +41,7 @@ def _options(**ranges: Range) -> list[str]:
     ]
 
 
-def _predict_tables(*, activation: str, weight: Range, bias: Range) -> list[str]:
+def _predict_tables(*, activation: str, weight: Range, bias: Range) -> str:
     """Words of the rows of both tables, and the numbers of the sentence below them."""
     printed = io.StringIO()
     with redirect_stdout(printed):
@@ -52,7 +52,8 @@ def _predict_tables(*, activation: str, weight: Range, bias: Range) -> list[str]
     heads = [row for row in rows if {"bias_var", "none:"} & set(row)]
     names = {name for row in heads for name in row}
     edges = re.findall(r"at weight variance (.*?)\.(?=\s)", " ".join(meaning.split()))
-    return [*sorted(names & {"q*", "c*", "xi_c", "none:"}), *numbers, *edges]
+    found = [*sorted(names & {"q*", "c*", "xi_c", "none:"}), *numbers, *edges]
+    return " ".join(found)
 
 
 def _settled(step: Callable[[Any], Any], start: Any) -> Any:
@@ -151,7 +152,7 @@ def _farthest(name: str, biases: list[Any]) -> Any:
     return mpmath.mpf(f"{float(1.6 * max(weights)):.1g}")
 
 
-def _measure_tables(*, activation: str, weight: Range, bias: Range) -> list[str]:
+def _measure_tables(*, activation: str, weight: Range, bias: Range) -> str:
     with mpmath.workdps(_DIGITS):
         low, high = (mpmath.mpf(str(v)) for v in (bias or (0.0, 0.5)))
         biases = [low + (high - low) * k / 5 for k in range(6)]
@@ -170,7 +171,7 @@ def _measure_tables(*, activation: str, weight: Range, bias: Range) -> list[str]
                 out += [f"{own:.4g}", f"{depth:.4g}"]
         stable = [row for row in edges if row[0] == f"{float(low):.4g}"]
         stable = [row for row in stable if "none" not in row and "not" not in row]
-        return [*out, *(f"{float(row[1]):.6g}" for row in stable)]
+        return " ".join([*out, *(f"{float(row[1]):.6g}" for row in stable)])
 
 
 TABLES = numeric(

@@ -183,9 +183,16 @@ _TABLES: dict[str, tuple[Call, ...]] = {
 }
 
 
-def _predict_refused(*, what: str) -> list[Any]:
-    """Function and arguments of each error, how what came begins, and the advice."""
-    out: list[Any] = []
+_SAID = {
+    what: "\n".join(" / ".join(said) for _, *said in table)
+    for what, table in _TABLES.items()
+}
+"""What the errors have to say: function, arguments, what came, a word of the advice."""
+
+
+def _predict_refused(*, what: str) -> str:
+    """The same of each error, as far as it is asked for."""
+    out: list[str] = []
     for call, _, _, came, advice in _TABLES[what]:
         try:
             found = str(call())
@@ -198,13 +205,15 @@ def _predict_refused(*, what: str) -> list[Any]:
             if found_mark:
                 said, given = head, tail
         hint = given[len(came) :].partition(". ")[2]
-        out += [who, said.partition(" must ")[0], given[: len(came)]]
-        out.append(advice if advice and advice in hint else hint)
-    return out
+        hint = advice if advice and advice in hint else hint
+        out.append(
+            " / ".join([who, said.partition(" must ")[0], given[: len(came)], hint])
+        )
+    return "\n".join(out)
 
 
-def _measure_refused(*, what: str) -> list[Any]:
-    return [text for _, *said in _TABLES[what] for text in said]
+def _measure_refused(*, what: str) -> str:
+    return _SAID[what]
 
 
 REFUSED = numeric(
@@ -218,7 +227,8 @@ REFUSED = numeric(
     measure=_measure_refused,
     compare=Identical(),
     must_refute=mistake(
-        "The neighbouring error.", then=lambda said: [*said[4:], *said[:4]]
+        "The errors of other calls.",
+        then=lambda said: "\n".join(reversed(said.splitlines())),
     ),
     uses=("dc/defC.1",),
 )
