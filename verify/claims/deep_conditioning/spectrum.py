@@ -508,6 +508,39 @@ TAYLOR_RAW = numeric(
     uses=("dc/defC.1-taylor",),
 )
 
+_WIDE = 2 * 10**10
+"""A dimension in which quadrature is not asked; degree k is t^k but for k^2 / dim."""
+
+
+def _predict_wide(*, activation: str, depth: int, order: int) -> Array:
+    return np.asarray(
+        spectrum.degree_shares(
+            normalised(activation), depth, np.arange(order + 1), _WIDE
+        )
+    )
+
+
+def _measure_wide(**case: Any) -> list[Any]:
+    """Taylor coefficients: those of a normalised kernel add up to one."""
+    return _measure_taylor(kernel="nngp", **case)
+
+
+WIDE = numeric(
+    id="dc/defC.1-wide",
+    items=("DefC.1",),
+    title="In very many dimensions a deep kernel's spectrum is its Taylor series",
+    statement=r"N(d, k)\, \lambda_k \to b_k, \quad d \to \infty",
+    source=ours("Definition C.1"),
+    cases=grid(activation=("erf", "relu"), depth=(2, 6), order=8),
+    predict=_predict_wide,
+    measure=_measure_wide,
+    # A power t^n leaves at most n^2 / dim of itself to the degree n - 2: of the powers up
+    # to 10, 100 / dim of a diagonal of one. The next step down is smaller by dim again.
+    compare=AgreesTo(absolute=100 / _WIDE),
+    must_refute=mistake("One layer too many.", depth=plus(1)),
+    uses=("dc/defC.1-taylor",),
+)
+
 RANK = numeric(
     id="dc/thm3.2-rank",
     items=("Thm3.2", "Cor3.3"),

@@ -1,5 +1,8 @@
 """One convolution trained on one image: its limit, its rank, its error (section 1)."""
 
+import math
+import re
+import sys
 from typing import Any
 
 import flint
@@ -526,6 +529,40 @@ GAP = numeric(
     compare=AgreesTo(relative=1e-15),
     must_refute=_one_fewer,
     uses=("id/rank",),
+)
+
+
+def _predict_undecided(*, entries: list[float]) -> list[float]:
+    """Numbers that a refusal names: the entry, the threshold, rank, columns, the top."""
+    try:
+        idm.decide_rank(entries, (5, len(entries))).require_decided("rank")
+    except ValueError as error:
+        found = re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?", str(error))
+        return [float(v) for v in found]
+    return [0.0] * 5
+
+
+def _measure_undecided(*, entries: list[float]) -> list[float]:
+    """From rounding, 16 ulps of the largest entry."""
+    threshold = 16.0 * sys.float_info.epsilon * entries[0]
+    near = min(entries, key=lambda v: abs(math.log(max(v, 1e-300) / threshold)))
+    rank = sum(v > threshold for v in entries)
+    return [near, threshold, float(rank), float(len(entries)), entries[0]]
+
+
+UNDECIDED = numeric(
+    id="id/rank-undecided",
+    items=("Rank",),
+    title="A rank that rounding decides is refused with the singular value in question",
+    statement=r"\sigma_k\approx 16\epsilon\sigma_1",
+    source=ours("Appendix D; the decision is ours"),
+    cases=grid(entries=([3.0, 2.0, 1e-14], [3.0, 4e-14, 0.0], [7.0, 2e-13, 9e-15])),
+    predict=_predict_undecided,
+    measure=_measure_undecided,
+    # Three digits are printed.
+    compare=AgreesTo(relative=5e-3),
+    must_refute=mistake("The value below.", then=lambda found: [0.0, *found[1:]]),
+    uses=("id/rank-gap",),
 )
 
 

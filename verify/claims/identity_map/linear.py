@@ -1,5 +1,6 @@
 """One linear layer trained on one image, least squares, two layers (section 1)."""
 
+from dataclasses import replace
 from typing import Any
 
 import mpmath
@@ -261,6 +262,33 @@ STABILITY = numeric(
         " standardised digit, whose squared norm is about 760; the mean squared error"
         " does not."
     ),
+)
+
+
+def _gives_limit(*, loss: Any, momentum: float, rate: float) -> bool:
+    """Whether weights are given for the limit of descent at this rate."""
+    x = _digit()
+    try:
+        found = idm.one_layer_weights(
+            x,
+            np.zeros((x.size, x.size)),
+            learning_rate=rate,
+            momentum=momentum,
+            loss=loss,
+        )
+    except ValueError as error:
+        return f"got {rate}" not in str(error)
+    return bool(np.isfinite(found).all())
+
+
+STABILITY_ASKED = replace(
+    STABILITY,
+    id="id/eq4-stability-limit",
+    title="A limit of descent is given for the rates at which it has one, and no others",
+    predict=_gives_limit,
+    must_refute=mistake("A limit at any rate.", rate=1e-6),
+    uses=("id/eq4-stability",),
+    finding="",
 )
 
 # --- inputs orthogonal to the image ---------------------------------------------------

@@ -252,7 +252,7 @@ VALUES = numeric(
 # --- what it says of the recommended noise --------------------------------------------
 
 
-def _measure_spoken(*, scale: float) -> float:
+def _measure_spoken(*, scale: float, alone: bool = False) -> float:
     """The least radius at which the printed formula is below one, in norms of the noise.
 
     By bisection; the squared norm is added up parameter by parameter.
@@ -263,6 +263,8 @@ def _measure_spoken(*, scale: float) -> float:
         variances += [scale**2 / before, scale**2 / after]
         counts += [before * after, after]
     top, count = max(variances), sum(counts)
+    if alone:
+        counts, count = [1] * len(variances), len(variances)
     square = math.fsum(n * v for n, v in zip(counts, variances, strict=True))
 
     def exponent(r: float) -> float:
@@ -273,8 +275,11 @@ def _measure_spoken(*, scale: float) -> float:
     return high / math.sqrt(square)
 
 
-def _predict_spoken(*, scale: float) -> float:
+def _predict_spoken(*, scale: float, alone: bool = False) -> float:
     noise = mmd.noise_rule(_NETWORK, scale)
+    if alone:
+        square = math.fsum(noise.variances)
+        return mmd.vacuous_radius(noise.variances) / math.sqrt(square)
     radius = mmd.vacuous_radius(noise.variances, noise.counts)
     return radius / math.sqrt(noise.energy)
 
@@ -288,7 +293,11 @@ ERR_2 = numeric(
         r"\text{ of section 3.3, whatever }s"
     ),
     source=ours("Theorem 1 with section 3.3; the comparison is ours"),
-    cases=grid(scale=(0.2**0.5, 0.5**0.5, 2.0**0.5)),
+    cases=(
+        *grid(scale=(0.2**0.5, 0.5**0.5, 2.0**0.5)),
+        # One parameter of each variance.
+        {"scale": 1.0, "alone": True},
+    ),
     predict=_predict_spoken,
     measure=_measure_spoken,
     # Bisection to the last digit; just above the threshold eta is rounded: sqrt(eps).

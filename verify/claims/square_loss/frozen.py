@@ -1,5 +1,6 @@
 """The scale alone, directions frozen: trajectory, steps, equilibria (section 2)."""
 
+import math
 import warnings
 from typing import Any
 
@@ -580,6 +581,40 @@ BARRIER = numeric(
         " zero: from small starts at any decay, from any start at a large one. Behind a"
         " normalisation it cannot while the sum of y_n f_n is positive."
     ),
+)
+
+
+_DECAYS = (1e-6, 1.0, 1e6)
+
+
+@drawn(_unit_products)
+def _predict_single(x: Array, y: Array) -> list[bool]:
+    top = sl.critical_weight_decay([x, -x], y, 1)
+    return [bool(decay < limit) for limit in top for decay in _DECAYS]
+
+
+@drawn(_unit_products)
+def _measure_single(x: Array, y: Array) -> list[bool]:
+    """Whether sum (w x - y)^2 + decay w^2 falls from w = 0 on, for x and for -x."""
+    slopes = [-2 * math.fsum(v * z for v, z in zip(u, y, strict=True)) for u in (x, -x)]
+    return [slope < 0.0 for slope in slopes for _ in _DECAYS]
+
+
+SINGLE = numeric(
+    id="sl/eq5b-one-layer",
+    items=("Eq5b",),
+    title="No weight decay makes a single layer collapse whose average margin is positive",
+    statement=r"\lambda_c=\infty\text{ for }L=1,\;\textstyle\sum y_nf_n>0;"
+    r"\quad 0\text{ else}",
+    source=ours("Equation 5, for decay on every layer; ours"),
+    cases=grid(examples=(1, 5), seed=0),
+    predict=_predict_single,
+    measure=_measure_single,
+    compare=Identical(),
+    must_refute=mistake(
+        "Layers that collapse at a large decay.", then=lambda found: [*found[:2], False]
+    ),
+    uses=("sl/eq5b-barrier",),
 )
 
 

@@ -1,0 +1,149 @@
+"""Activations where their formulas end: fixed points next to one, slopes, copies.
+
+The measured side is a closed form or the definition in mpmath.
+"""
+
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+import mpmath
+import numpy as np
+
+from theory import activations as act
+from verify.claim import grid, numeric
+from verify.claims._predictors import mistake
+from verify.claims.deep_conditioning._sources import ours
+from verify.compare import AgreesTo, Identical
+
+# --- fixed points -----------------------------------------------------------------------
+
+_LINEAR = 0.25
+"""Energy of the linear part."""
+
+
+def _predict_rest(*, gap: float, mean: float = 1.0) -> float:
+    square = 0.75 / (2.0 - gap)
+    a0, a1, a2 = mean * np.sqrt((1.0 - gap) * square), np.sqrt(_LINEAR), np.sqrt(square)
+    return 1.0 - act.HermiteMixture((a0, a1, a2)).fixed_point()
+
+
+def _measure_rest(*, gap: float) -> float:
+    """a_0^2 + a_1^2 c + a_2^2 c^2 = c at c = 1 and c = a_0^2 / a_2^2 = 1 - gap."""
+    return gap
+
+
+REST = numeric(
+    id="dc/defC.1-rest-close",
+    items=("DefC.1",),
+    title="The correlation that inputs settle at, where it is next to one",
+    statement=r"a_0^2 + a_1^2 c + a_2^2 c^2 = c, \quad c = a_0^2 / a_2^2",
+    source=ours("Definition C.1"),
+    cases=grid(gap=(0.7, 0.1, 1e-3, 1e-5, 1e-7)),
+    predict=_predict_rest,
+    measure=_measure_rest,
+    # Energies are rounded once each, and the gap is their difference.
+    compare=AgreesTo(absolute=1e-13, relative=1e-12),
+    must_refute=mistake("A mean a tenth less.", mean=0.9),
+    uses=("dc/defC.1",),
+)
+
+
+def _predict_centred(*, activation: str) -> list[float]:
+    return [act.CATALOGUE[activation].normalized().fixed_point()]
+
+
+def _measure_centred(*, activation: str) -> list[float]:
+    """E s = 0: the dual has no constant part."""
+    del activation
+    return [0.0]
+
+
+CENTRED = replace(
+    REST,
+    id="dc/defC.1-rest-centred",
+    title="Inputs settle at correlation zero under functions of mean zero",
+    statement=r"\mathbb{E}\, \sigma = 0: \quad c = \hat\sigma(c) \text{ at } c = 0",
+    cases=grid(activation=("erf", "relu", "gelu")),
+    predict=_predict_centred,
+    measure=_measure_centred,
+    compare=AgreesTo(absolute=0.0),
+    must_refute=mistake("At equal inputs.", then=lambda found: [1.0 - found[0]]),
+    uses=("dc/defC.1-rest-close",),
+)
+
+# --- the variance of slopes ---------------------------------------------------------------
+
+_SPREADS: dict[str, Callable[[Any], Any]] = {
+    "exp": lambda v: mpmath.exp(v) * mpmath.expm1(v),
+    "sin": lambda v: mpmath.expm1(-v) ** 2 / 2,
+}
+"""Of e^Y and cos Y, from E e^Y = e^{v/2} and E cos Y = e^{-v/2}."""
+
+
+def _predict_spread(*, activation: str, var: float) -> float:
+    return act.CATALOGUE[activation].derivative.scaled(var).variance
+
+
+def _measure_spread(*, activation: str, var: float) -> Any:
+    """E s'(Y)^2 - (E s'(Y))^2 for Y of this variance."""
+    with mpmath.workdps(40):
+        return _SPREADS[activation](mpmath.mpf(var))
+
+
+SPREAD = numeric(
+    id="dc/tab2-slope-variance",
+    items=("Tab2",),
+    title="The variance of slopes, at variances on both sides of four",
+    statement=r"\mathrm{Var}\, \sigma'(\sqrt v Z)",
+    source=ours("Appendix C.4, beyond its table"),
+    cases=grid(activation=tuple(_SPREADS), var=(1e-4, 2.0, 6.0)),
+    predict=_predict_spread,
+    measure=_measure_spread,
+    # The library's promise; beyond a variance of four a difference that keeps its digits.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=mistake("Variances a hundredth larger.", var=lambda v: 1.01 * v),
+    uses=("dc/tab2",),
+)
+
+# --- copies -----------------------------------------------------------------------------
+
+
+def _third(_: Any, x: Any) -> Any:
+    return x / 3
+
+
+def _predict_copies(*, name: str) -> list[Any]:
+    """What pickles bring back, of the library's function and of one of the same name."""
+    known = cast(act.Smooth, act.CATALOGUE[name]).definition
+    own = replace(known, f=np.sinc, df=np.sinc, precise=_third, closed=None, bend=None)
+    first, second = (pickle.loads(pickle.dumps(d)) for d in (known, own))
+    shown = repr(own)
+    return [
+        *(first is known, second is own, second == own, second.f is np.sinc),
+        *(repr(known), shown.startswith("Definition("), f"name={name!r}" in shown),
+    ]
+
+
+def _measure_copies(*, name: str) -> list[Any]:
+    """The library's own by its name, the other one by what it is made of."""
+    return [True, False, True, True, f"CATALOGUE[{name!r}].definition", True, True]
+
+
+COPIES = numeric(
+    id="dc/defC.1-copies",
+    items=("DefC.1",),
+    title="Pickles of definitions bring back the library's own, and one's own",
+    statement=r"\text{the same function}",
+    source=ours("Definition C.1"),
+    cases=grid(name=("tanh", "gelu")),
+    predict=_predict_copies,
+    measure=_measure_copies,
+    compare=Identical(),
+    must_refute=mistake(
+        "The library's function for any of its name.",
+        then=lambda found: [found[0], found[0], *found[2:]],
+    ),
+    uses=("dc/defC.1",),
+)
