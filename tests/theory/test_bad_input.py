@@ -337,7 +337,7 @@ THREE = act.from_function(lambda x: 0.0 * x + 3.0, name="three")
         (kernels.nngp, (PLANE, THREE, 2), "`activation` must not be constant"),
         (phase.edge_curve, (1.0, CONSTANT), "`activation` must not be constant"),
         (lengths.settling_depth, (CONSTANT, 2.0, 1.0), r"hermite\(0\)\.mu: activation"),
-        (lengths.generalised_mu, (act.exp, 1e9), "exp: `var` must"),
+        (lengths.generalised_mu, (act.exp, 1e9), "exp: `gamma` must"),
     ],
 )
 def test_errors_begin_with_the_function_that_was_called(function, arguments, text):
