@@ -342,6 +342,8 @@ NNGP_RESIDUAL = _like(
         *_skipping(_BOTH, ([0.5, 9.0],), 1.2, (1, 3), skip=0.0, bias_var=0.0),
         # Between two sets of inputs.
         *_skipping(_BOTH, ([0.5, 9.0],), 1.2, 2, across=True),
+        # So far apart that what the branches add up to is negative.
+        *_skipping(_BOTH, ([2.0, 2.0], [4.0, 9.0]), 2.6, (1, 2), skip=1.5),
     ),
     predict=partial(_predict, _residual),
     measure=partial(_measure, _residual_states),
