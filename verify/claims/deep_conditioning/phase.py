@@ -410,7 +410,8 @@ def _predict_lines(*, slope: float, start: float) -> list[float]:
     edge = phase.edge_curve(start, a)
     (point,) = phase.edge_points(a, 0.0)
     return [
-        *(edge.weight_var, edge.bias_var, edge.chi_q, point.weight_var, point.chi_q),
+        *(edge.weight_var, edge.bias_var, edge.chi_q),
+        *(point.weight_var, point.bias_var, point.chi_q),
         float(len(phase.edge_points(a, 0.3))),
     ]
 
@@ -419,12 +420,13 @@ def _measure_lines(*, slope: float, start: float) -> list[Any]:
     """Layers are lines, of slope w (1 + a^2)/2: with biases none of slope one ends."""
     del start
     weights = 2 / (1 + mp.mpf(slope) ** 2)
-    return [weights, 0.0, 1.0, weights, 1.0, 0.0]
+    return [*(weights, 0.0, 1.0) * 2, 0.0]
 
 
 def _wrong_lines(*, slope: float, start: float) -> list[float]:
     """The edge of ReLU."""
-    return [2.0, *_predict_lines(slope=slope, start=start)[1:3], 2.0, 1.0, 0.0]
+    edge, point = _predict_lines(slope=slope, start=start)[1:3], (0.0, 1.0)
+    return [2.0, *edge, 2.0, *point, 0.0]
 
 
 LINES = replace(
