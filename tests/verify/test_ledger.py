@@ -233,6 +233,16 @@ def test_titles_can_be_read_alone() -> None:
     assert [name for name, title in titles.items() if private.search(title)] == []
 
 
+def test_what_is_said_of_claims_has_no_control_characters() -> None:
+    r"""As a tab that was meant for the beginning of \text."""
+    said = {
+        claim.id: (claim.title, claim.statement, claim.finding, *claim.assumptions)
+        for claim in ledger.load()
+    }
+    odd = [name for name, texts in said.items() if not all(map(str.isprintable, texts))]
+    assert odd == []
+
+
 def test_cards_say_in_words_which_mistake_would_have_been_caught() -> None:
     tried = [claim for claim in ledger.load() if claim.must_refute or claim.must_hold]
     words = {claim.id: functions.control(claim)[1] for claim in tried}
