@@ -125,7 +125,8 @@ def _predict_diagonal(*, activation: Subject, depth: int) -> Array:
 
 def _measure_diagonal(*, activation: Subject, depth: int) -> list[Any]:
     t = recursion.tangent(law(activation), 1, depth)
-    return [t, mpmath.log(t)]
+    with mpmath.workprec(BITS):
+        return [t, mpmath.log(t)]
 
 
 DIAGONAL = numeric(
