@@ -10,7 +10,7 @@ import time
 import torch
 
 from empirical.randomness import torch_generator
-from verify.claims.deep_conditioning.overhead import network
+from verify.claims.deep_conditioning.normrelu.overhead import network
 
 KINDS: tuple[str, ...] = ("relu", "normrelu", "layer", "batch")
 

@@ -28,7 +28,7 @@ def code_digest(
     Parameters
     ----------
     module : str
-        Dotted name, e.g. ``verify.claims.deep_conditioning.lengths``.
+        Dotted name, e.g. ``verify.claims.deep_conditioning.lengths.layers``.
     roots : tuple of Path
         Folders in which packages are looked up, in order.
     others : tuple of str

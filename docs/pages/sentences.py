@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from verify import paths, records
-from verify.claims.deep_conditioning.training_kernels import RATES
+from verify.claims.deep_conditioning.training.kernels import RATES
 from verify.records import CaseRecord
 from verify.report.numbers import as_fields, flatten
 

@@ -142,7 +142,7 @@ def test_bad_box_is_refused(bad):
 
 
 def test_normrelu_derivatives_are_those_of_the_closed_forms():
-    from verify.claims.deep_conditioning import normrelu_fact1 as fact
+    from verify.claims.deep_conditioning.normrelu import fact1 as fact
 
     with flint.ctx.workprec(enclose.BITS):
         at = [flint.arb("0.7"), flint.arb("-1.3")]
@@ -165,7 +165,7 @@ def test_normrelu_derivatives_are_those_of_the_closed_forms():
 @pytest.mark.parametrize("name", ["relu", "step", "selu", "hard_tanh", "erf", "asinh"])
 def test_enclosed_energies_hold_the_definitions(name):
     from verify import integrals
-    from verify.claims.deep_conditioning import certificates
+    from verify.claims.deep_conditioning.proved import certificates
 
     found, law = certificates.energies(name), integrals.law(name)
     left = flint.arb(1)
@@ -182,7 +182,7 @@ def test_enclosed_energies_hold_the_definitions(name):
 @pytest.mark.parametrize("branch", ["near", "far", "middle"])
 def test_lemma_c5_certificate_encloses_the_gain_of_step(branch):
     # The dual of the normalised step is (2/pi) asin(rho), by Sheppard's formula.
-    from verify.claims.deep_conditioning import certificates
+    from verify.claims.deep_conditioning.proved import certificates
 
     found = certificates._BRANCHES[branch](certificates.energies("step"))
     exact = {"near": 1.0 / 3.0, "far": 1.0 / 3.0, "middle": 1.0 - 2.0 / math.pi}[branch]

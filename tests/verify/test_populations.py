@@ -7,8 +7,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from verify.claims.deep_conditioning import _populations as pop
-from verify.claims.deep_conditioning.overfitting import circle_case
+from verify.claims.deep_conditioning.learning import _populations as pop
+from verify.claims.deep_conditioning.learning.overfitting import circle_case
 
 
 def _dense(atoms, depth):

@@ -11,7 +11,7 @@ from theory import lengths
 from verify import enclose, integrals, ledger
 from verify.claim import Claim, Evidence, Profile, Source, declared
 from verify.claims import _certified, _symbolic
-from verify.claims.deep_conditioning import _energies
+from verify.claims.deep_conditioning.proved import _energies
 from verify.compare import Outcome
 from verify.enclose_flow import flow
 from verify.judging import judge
@@ -185,7 +185,8 @@ def test_quotients_with_no_jet_on_the_hull_are_still_enclosed() -> None:
 
 
 def test_modules_of_proofs_declare_only_what_they_prove() -> None:
-    from verify.claims.deep_conditioning import certified_lengths, proofs
+    from verify.claims.deep_conditioning.proved import lengths as certified_lengths
+    from verify.claims.deep_conditioning.proved import symbols as proofs
 
     assert all(c.evidence is Evidence.SYMBOLIC for c in declared(proofs))
     kinds = {c.evidence for c in declared(certified_lengths)}

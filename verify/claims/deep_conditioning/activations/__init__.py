@@ -1,0 +1,1 @@
+"""Activations: duals, Hermite coefficients, coefficient of non-linearity, what is refused."""

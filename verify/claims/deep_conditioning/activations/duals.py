@@ -1,0 +1,629 @@
+"""Duals where their digits are easily lost: opposite inputs, waves, steep lengths.
+
+The measured side is the definition: `verify.integrals`, formulas at 60 digits, and
+numerical derivatives of these.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache, partial
+from itertools import pairwise, product
+from typing import Any
+
+import flint
+import mpmath
+import numpy as np
+
+from theory import activations as act
+from theory import kernels
+from verify.claim import grid, numeric
+from verify.claims._predictors import mistake
+from verify.claims.deep_conditioning._sources import ours, quoted
+from verify.claims.deep_conditioning._subjects import law, measured, subject
+from verify.claims.deep_conditioning.kernels import _pairs as pairs
+from verify.compare import AgreesTo, Array
+from verify.integrals import BITS, hermite_polynomial, mpf
+
+# --- opposite inputs --------------------------------------------------------------------
+
+_DISTANCES = tuple(2.0**-k for k in (2, 6, 10, 20, 30, 40))
+"""Of the correlation from -1: -1 + d is a float64."""
+
+
+def _predict_opposite(*, activation: str, nearer: float = 1.0) -> Array:
+    rho = nearer * np.array(_DISTANCES) - 1.0
+    return subject(activation).dual_derivative(rho)
+
+
+OPPOSITE = numeric(
+    id="dc/defC.1-opposite",
+    items=("DefC.1",),
+    title="Slopes of duals keep every digit next to opposite inputs",
+    statement=r"\hat\sigma'(-1 + d) = \mathbb{E}[\sigma'(u) \sigma'(v)], \quad"
+    r" 2^{-40} \le d \le \tfrac14",
+    source=quoted("Definition C.1"),
+    cases=grid(activation=("relu", "relu_squared", "hard_tanh", "leaky_relu(0.1)")),
+    predict=_predict_opposite,
+    measure=partial(measured, "slope", [d - 1.0 for d in _DISTANCES]),
+    compare=AgreesTo(relative=1e-12),
+    must_refute=mistake("The value at half the distance.", nearer=0.5),
+    uses=("dc/defC.1-derivative",),
+)
+
+# --- waves ------------------------------------------------------------------------------
+
+_WAVES = (9.0, 40.0)
+_RHOS = (-1.0, -0.98, -0.3, 0.2, 0.95, 0.999, 1.0 - 2.0**-20, 1.0)
+
+
+@lru_cache(maxsize=8)
+def _wave(frequency: float) -> act.Activation:
+    return act.from_function(
+        lambda x: 0.5 * x + np.sin(frequency * x),
+        derivative=lambda x: 0.5 + frequency * np.cos(frequency * x),
+        name="wave",
+    )
+
+
+def _predict_wave(*, frequency: float) -> Array:
+    a, rho = _wave(frequency), np.array(_RHOS)
+    return np.concatenate([a.dual(rho), a.dual_derivative(rho) / frequency**2])
+
+
+def _measure_wave(*, frequency: float) -> list[Any]:
+    """E s(u) s(v) from E u sin(wv) = rho w e^(-w^2/2), and the slope's from E cos(wv)."""
+    with mpmath.workprec(BITS):
+        w, values, slopes = mpmath.mpf(frequency), [], []
+        for rho in map(mpmath.mpf, _RHOS):
+            ahead, behind = (mpmath.exp(-w * w * (1 - r)) for r in (rho, -rho))
+            mixed = rho * w * mpmath.exp(-w * w / 2)
+            values.append(rho / 4 + mixed + (ahead - behind) / 2)
+            slope = mpmath.mpf(1) / 4 + w * mpmath.exp(-w * w / 2)
+            slopes.append(slope / w**2 + (ahead + behind) / 2)
+        return values + slopes
+
+
+def _wrong_wave(*, frequency: float) -> Array:
+    """64 Gauss-Hermite nodes, which miss the waves."""
+    a = _wave(frequency)
+    slopes = np.array([_by_nodes(a.derivative, rho) for rho in _RHOS])
+    return np.array([*(_by_nodes(a, rho) for rho in _RHOS), *slopes / frequency**2])
+
+
+def _by_nodes(f: Callable[[Array], Any], rho: float) -> float:
+    """E f(u) f(v) by 64 x 64 nodes."""
+    z, weights = np.polynomial.hermite_e.hermegauss(64)
+    weights = weights / math.sqrt(2.0 * math.pi)
+    v = rho * z[:, None] + math.sqrt((1.0 - rho) * (1.0 + rho)) * z
+    return float(weights @ (f(z)[:, None] * f(v)) @ weights)
+
+
+WAVE = numeric(
+    id="dc/defC.1-waves",
+    items=("DefC.1",),
+    title="Duals of functions with many waves",
+    statement=r"\sigma(x) = \tfrac{x}{2} + \sin \omega x, \quad \omega \in \{9, 40\}",
+    source=ours("Definition C.1"),
+    cases=grid(frequency=_WAVES),
+    predict=_predict_wave,
+    measure=_measure_wave,
+    # The library's promise for functions without a formula.
+    compare=AgreesTo(relative=1e-12, of_largest=True),
+    must_refute=_wrong_wave,
+    uses=("dc/defC.1",),
+)
+
+# --- infinite slopes --------------------------------------------------------------------
+
+_GAPS = (1e-12, 1e-6, 0.1, 1.3)
+
+
+@lru_cache(maxsize=8)
+def _root(power: float, scale: float = 1.0) -> act.Activation:
+    return act.from_function(
+        lambda x: scale * np.sign(x) * np.abs(x) ** power, kinks=(0.0,), name="root"
+    )
+
+
+def _predict_steep(*, power: float, scale: float = 1.0) -> list[float]:
+    a = _root(power, scale)
+    steep = [a.derivative_second_moment] if power > 0.5 else []
+    rho, gaps = np.array([-0.9, 0.3, 0.999]), np.array(_GAPS)
+    return [a.second_moment, *steep, *a.dual(rho), *a.distance_map(gaps)]
+
+
+def _measure_steep(*, power: float, scale: float = 1.0) -> list[Any]:
+    """Moments by the Gamma function; the dual is a Gauss hypergeometric function."""
+    with mpmath.workdps(50):
+        p, square = mpmath.mpf(power), mpmath.mpf(scale) ** 2
+
+        def absolute(m: Any) -> Any:
+            return 2 ** (m / 2) * mpmath.gamma((m + 1) / 2) / mpmath.sqrt(mpmath.pi)
+
+        def dual(r: Any) -> Any:
+            shape = mpmath.hyp2f1((1 - p) / 2, (1 - p) / 2, mpmath.mpf(3) / 2, r * r)
+            return 2 ** (p + 1) * mpmath.gamma(1 + p / 2) ** 2 / mpmath.pi * r * shape
+
+        out = [absolute(2 * p)]
+        if power > 0.5:
+            out.append(p * p * absolute(2 * p - 2))
+        out += [dual(mpmath.mpf(r)) for r in (-0.9, 0.3, 0.999)]
+        out = [square * moment for moment in out]
+        return out + [1 - dual(1 - mpmath.mpf(g)) / absolute(2 * p) for g in _GAPS]
+
+
+def _wrong_steep(*, power: float, scale: float = 1.0) -> list[float]:
+    """64 Gauss-Hermite nodes, too few near an infinite slope."""
+    a = _root(power, scale)
+    square = _by_nodes(a, 1.0)
+    steep = [_by_nodes(a.derivative, 1.0)] if power > 0.5 else []
+    duals = [_by_nodes(a, rho) for rho in (-0.9, 0.3, 0.999)]
+    return [
+        *(square, *steep, *duals),
+        *(1.0 - _by_nodes(a, 1.0 - gap) / square for gap in _GAPS),
+    ]
+
+
+STEEP = numeric(
+    id="dc/defC.1-steep",
+    items=("DefC.1",),
+    title="Duals of functions with an infinite slope at zero",
+    statement=r"\sigma(x) = c\, \mathrm{sgn}(x) |x|^p, \quad \hat\sigma(\rho) ="
+    r" c^2 \frac{2^{p+1} \Gamma(1 + p/2)^2}{\pi} \rho\,"
+    r" {}_2F_1(\tfrac{1-p}2, \tfrac{1-p}2; \tfrac32; \rho^2)",
+    source=ours("Definition C.1"),
+    # A slope grows at a kink whatever its unit: a small one is far below one there.
+    cases=(*grid(power=(0.4, 0.6, 0.75, 0.9)), {"power": 0.75, "scale": 1e-3}),
+    predict=_predict_steep,
+    measure=_measure_steep,
+    # The library's promise for functions without a formula.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_wrong_steep,
+    uses=("dc/defC.1", "dc/defC.1-distance"),
+)
+
+_POWER, _KINK, _SHARE = 0.75, 1.0, 0.5
+
+
+@lru_cache(maxsize=1)
+def _both() -> act.Activation:
+    """Return sgn(x) |x|^p + (x - 1)_+ / 2."""
+    return act.from_function(
+        lambda x: (
+            np.sign(x) * np.abs(x) ** _POWER + _SHARE * np.maximum(x - _KINK, 0.0)
+        ),
+        kinks=(0.0, _KINK),
+        name="steep",
+    )
+
+
+def _predict_unequal(*, rho: float, var_x: float, var_y: float) -> float:
+    return float(_both().dual(rho, var_x=var_x, var_y=var_y))
+
+
+def _measure_unequal(*, rho: float, var_x: float, var_y: float) -> Any:
+    """E s(u) E[s(v) | u], the inner mean by formulas, the outer one by quadrature."""
+    with mpmath.workdps(25):
+        p, r, one = mpmath.mpf(_POWER), mpmath.mpf(rho), mpmath.mpf(_KINK)
+        root, other = mpmath.sqrt(mpmath.mpf(var_x)), mpmath.sqrt(mpmath.mpf(var_y))
+        spread = other * mpmath.sqrt((1 - r) * (1 + r))
+        gain = 2 ** (p / 2) * mpmath.gamma(1 + p / 2) * mpmath.sqrt(2 / mpmath.pi)
+
+        def inner(z: Any) -> Any:
+            m = other * r * z
+            t, far = m / spread, (m - one) / spread
+            shape = mpmath.hyp1f1((1 - p) / 2, mpmath.mpf(3) / 2, -t * t / 2)
+            beyond = spread * mpmath.npdf(far) + (m - one) * mpmath.ncdf(far)
+            return spread**p * gain * t * shape + mpmath.mpf(_SHARE) * beyond
+
+        def outer(z: Any) -> Any:
+            u = root * z
+            value = mpmath.sign(u) * abs(u) ** p
+            value += mpmath.mpf(_SHARE) * max(u - one, 0)
+            return value * inner(z) * mpmath.npdf(z)
+
+        return mpmath.quad(outer, [-12, -3, 0, one / root, 4, 12])
+
+
+def _wrong_unequal(*, rho: float, var_x: float, var_y: float) -> float:
+    """The geometric mean of the variances for both inputs."""
+    mean = math.sqrt(var_x * var_y)
+    return float(_both().dual(rho, var_x=mean, var_y=mean))
+
+
+STEEP_UNEQUAL = numeric(
+    id="dc/defC.1-steep-unequal",
+    items=("DefC.1", "D.0"),
+    title="Duals of a function with an infinite slope and a kink, of unequal inputs",
+    statement=r"\sigma(x) = \mathrm{sgn}(x) |x|^{3/4} + \tfrac12 (x - 1)_+, \quad"
+    r" \hat\sigma(\rho; \gamma_1, \gamma_2) = \mathbb{E}[\sigma(z_1) \sigma(z_2)]",
+    source=ours("Definition C.1 and Appendix D"),
+    cases=grid(rho=(-0.6, 0.5, 0.98), var_x=0.5, var_y=3.0),
+    predict=_predict_unequal,
+    measure=_measure_unequal,
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_wrong_unequal,
+    uses=("dc/defC.1-steep",),
+)
+
+# --- a step beside a kink ---------------------------------------------------------------
+
+_STEP, _HINGE = 0.7, -0.4
+_BESIDE = (-0.95, -0.3, 0.0, 0.6, 0.999)
+
+
+def _predict_step(*, step: float, hinge: float) -> Array:
+    a = act.from_function(lambda x: 1.0 * (x > step), name="threshold")
+    b = act.from_function(lambda x: np.maximum(x - hinge, 0.0), name="hinge")
+    both, rho = act.pair(a, b), np.array(_BESIDE)
+    return np.concatenate([both.dual(rho), both.slope(rho)])
+
+
+def _measure_step(*, step: float, hinge: float) -> list[Any]:
+    """Over X beyond its step, of what is known of Y given X; and given X at the step."""
+    with flint.ctx.workprec(BITS):
+        root, values, slopes = flint.acb(2).sqrt(), list[Any](), list[Any]()
+
+        def density(x: Any) -> Any:
+            return (-x * x / 2).exp() / (2 * flint.acb.pi()).sqrt()
+
+        for r in map(flint.acb, _BESIDE):
+            spread = ((1 - r) * (1 + r)).sqrt()
+
+            def share(x: Any, r: Any = r, spread: Any = spread) -> Any:
+                return ((hinge - r * x) / (root * spread)).erfc() / 2
+
+            def mean(x: Any, _: Any, r: Any = r, spread: Any = spread) -> Any:
+                m = r * x - hinge
+                return density(x) * (spread * density(m / spread) + m * share(x))
+
+            values.append(flint.acb.integral(mean, step, 14).real)
+            at = flint.acb(step)
+            slopes.append((density(at) * share(at)).real)
+        return [mpf(v) for v in (*values, *slopes)]
+
+
+STEP_BESIDE = numeric(
+    id="dc/defC.1-pair",
+    items=("DefC.1",),
+    title="Products of a threshold unit and a hinge at another place, and of their slopes",
+    statement=r"E\,1\{X > c\}(Y - e)_+, \quad \varphi(c)\, P(Y > e \mid X = c)",
+    source=ours("Definition C.1"),
+    cases=({"step": _STEP, "hinge": _HINGE}, {"step": _HINGE, "hinge": _STEP}),
+    predict=_predict_step,
+    measure=_measure_step,
+    # The library's promise for functions without a formula.
+    compare=AgreesTo(relative=1e-12, of_largest=True),
+    must_refute=mistake("The step at zero.", step=0.0),
+    uses=("dc/defC.1",),
+)
+
+# --- formulas at any variances ----------------------------------------------------------
+
+_CORRELATIONS = (-1.0, -0.999, -0.3, 0.0, 0.6, 0.999)
+_DELTAS = (1e-9, 1e-3, 0.4, 1.0, 1.7, 2.0)
+
+
+def _predict_formula(*, activation: str, var_x: float, var_y: float) -> Array:
+    a, rho = subject(activation), np.array(_CORRELATIONS)
+    # Both orders of the variances at once.
+    both = {"var_x": [[var_x], [var_y]], "var_y": [[var_y], [var_x]]}
+    one = a.normalized()
+    each = (a.dual(rho, **both), a.dual_derivative(rho, **both))
+    apart = (one.distance_map(np.array(_DELTAS)), one.dual(rho))
+    return np.concatenate([*(v.ravel() for v in each), *apart])
+
+
+def _measure_formula(*, activation: str, var_x: float, var_y: float) -> list[Any]:
+    law = pairs.LAWS[activation]
+    unit = partial(pairs.Normalised(law).two, mpmath.mpf(1), mpmath.mpf(1))
+    with mpmath.workprec(BITS):
+        p, q = mpmath.mpf(var_x), mpmath.mpf(var_y)
+        root, rhos = mpmath.sqrt(p * q), [mpmath.mpf(r) for r in _CORRELATIONS]
+        at = [law.two(p, q, rho * root) for rho in rhos]
+        values, slopes = [v for v, _ in at], [root * s for _, s in at]
+        gaps = [1 - unit(1 - mpmath.mpf(d))[0] for d in _DELTAS]
+        rest = [unit(rho)[0] for rho in rhos]
+    return [*values, *values, *slopes, *slopes, *gaps, *rest]
+
+
+def _wrong_formula(*, activation: str, var_x: float, var_y: float) -> Array:
+    """The geometric mean for both variances."""
+    mean = math.sqrt(var_x * var_y)
+    return _predict_formula(activation=activation, var_x=mean, var_y=mean)
+
+
+FORMULAS = numeric(
+    id="dc/defC.1-formulas",
+    items=("DefC.1", "D.0"),
+    title="Duals in closed form, their slopes and their distances from one",
+    statement=r"\hat\sigma(\rho; \gamma_1, \gamma_2),\quad"
+    r" \partial_\rho \hat\sigma(\rho; \gamma_1, \gamma_2),\quad"
+    r" 1 - \hat\sigma(1 - \delta)",
+    source=quoted("Definition C.1 and Appendix D"),
+    cases=grid(
+        activation=(
+            *("relu", "relu_squared", "erf", "gelu"),
+            *("sin", "cos", "exp", "gaussian", "2 sin + cos"),
+        ),
+        var_x=0.49,
+        var_y=(0.49, 1.7),
+    ),
+    predict=_predict_formula,
+    measure=_measure_formula,
+    # The library's promise for functions without a formula; of sums that vanish, of the
+    # rounding of sizes below ten.
+    compare=AgreesTo(relative=1e-12, absolute=1e-15),
+    must_refute=_wrong_formula,
+    uses=("dc/defC.1", "dc/defC.1-unequal", "dc/defC.1-distance"),
+)
+
+# --- how lengths change -----------------------------------------------------------------
+
+_SQUARES = (1e-4, 0.3, 1.0, 4.0, 50.0)
+
+
+def _one(
+    *, activation: str, normalised: bool = False
+) -> Callable[[Any], pairs.Moments]:
+    law = pairs.LAWS[activation]
+    return (pairs.Normalised(law) if normalised else law).one
+
+
+def _predict_slope(
+    *, activation: str, normalised: bool = False, count: int | None = None
+) -> Array:
+    a = subject(activation).normalized() if normalised else subject(activation)
+    return np.array([a.length_map_derivative(q) for q in _SQUARES[:count]])
+
+
+def _measure_slope(*, count: int | None = None, **which: Any) -> list[Any]:
+    one, squares = _one(**which), map(mpmath.mpf, _SQUARES[:count])
+    with mpmath.workprec(2 * BITS):
+        return [mpmath.diff(lambda q: one(q)[0], q) for q in squares]
+
+
+def _wrong_slope(*, count: int | None = None, **which: Any) -> Array:
+    """E s'(u)^2 alone, without E s(u) s''(u)."""
+    one, squares = _one(**which), map(mpmath.mpf, _SQUARES[:count])
+    with mpmath.workprec(BITS):
+        return np.array([float(one(q)[1]) for q in squares])
+
+
+SLOPE = numeric(
+    id="dc/D.0-derivative",
+    items=("D.0",),
+    title="Derivatives of length maps, of short and long inputs",
+    statement=r"\frac{d}{d\gamma} \mathbb{E}\, \sigma(\sqrt\gamma X)^2 ="
+    r" \mathbb{E}[\sigma'^2 + \sigma \sigma'']",
+    source=ours("Appendix D"),
+    cases=(
+        *grid(activation=("erf", "gelu", "sin", "cos", "exp", "gaussian")),
+        *grid(activation="relu_squared"),
+        # Their means change with the length, too.
+        *grid(activation=("gelu", "cos", "exp"), normalised=True),
+        # Its length no longer changes at 50.
+        *grid(activation="2 sin + cos", normalised=(False, True), count=4),
+    ),
+    predict=_predict_slope,
+    measure=_measure_slope,
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_wrong_slope,
+    uses=("dc/D.0-scales",),
+)
+
+
+def _predict_length(*, activation: str) -> Array:
+    a = subject(activation)
+    slopes = [a.scaled(q).derivative_second_moment for q in _SQUARES]
+    return np.array([*(a.length_map(q) for q in _SQUARES), *slopes])
+
+
+def _measure_length(*, activation: str) -> list[Any]:
+    with mpmath.workprec(BITS):
+        squares = [mpmath.mpf(q) for q in _SQUARES]
+        each = [pairs.LAWS[activation].one(q) for q in squares]
+        slopes = [q * slope for q, (_, slope) in zip(squares, each, strict=True)]
+        return [*(value for value, _ in each), *slopes]
+
+
+def _wrong_length(*, activation: str) -> Array:
+    """The second of the two in the place of the first."""
+    both = _predict_length(activation=activation)
+    return np.tile(both[len(_SQUARES) :], 2)
+
+
+LENGTHS = replace(
+    SLOPE,
+    id="dc/D.0-waves",
+    title="Length maps of waves and exponentials, and mean squares of their slopes",
+    statement=r"\hat\sigma_0(\gamma) = \mathbb{E}\, \sigma(\sqrt\gamma X)^2, \quad"
+    r" \gamma\, \mathbb{E}\, \sigma'(\sqrt\gamma X)^2",
+    cases=grid(
+        activation=(
+            *("sin", "cos", "2 sin + cos", "exp", "gaussian"),
+            *("erf", "gelu", "relu_squared"),
+        )
+    ),
+    predict=_predict_length,
+    measure=_measure_length,
+    must_refute=_wrong_length,
+)
+
+# --- polynomials and steps --------------------------------------------------------------
+
+_HERMITE = {
+    "cubic": (0.5, 1.0, -0.3, 0.4),
+    "late": (0.0, 0.0, 0.0, 0.0, 0.0, 0.6, 0.0, 0.8),
+}
+"""Coefficients of polynomials: all of them, and late ones alone."""
+_FIRST, _PLACES, _HEIGHTS = 0.5, (1.0, -0.5), (2.0, 1.0)
+"""The level on the left, and where what is added to it, not in order."""
+
+
+def _pieced(shape: str, *, normalised: bool) -> act.Activation:
+    a = (
+        act.HermiteMixture(_HERMITE[shape])
+        if shape in _HERMITE
+        else act.PiecewisePolynomial("stairs", 0, (_FIRST,), _PLACES, _HEIGHTS)
+    )
+    return a.normalized() if normalised else a
+
+
+def _predict_pieced(
+    *, shape: str, normalised: bool, further: float = 1.0
+) -> list[float]:
+    a = _pieced(shape, normalised=normalised)
+    slopes = a.dual_derivative(np.array(_CORRELATIONS[1:]))
+    lengths = [a.length_map(further * q) for q in _SQUARES[1:]]
+    rates = [a.length_map_derivative(further * q) for q in _SQUARES[1:]]
+    return [*lengths, *rates, *slopes]
+
+
+def _moments(shape: str, q: Any) -> tuple[Any, Any]:
+    """E s and E s^2 at variance q."""
+    if shape == "step":
+        r, places = mpmath.sqrt(q), sorted(zip(_PLACES, _HEIGHTS, strict=True))
+        level, total, square = mpmath.mpf(_FIRST), mpmath.mpf(0), mpmath.mpf(0)
+        edges = [-mpmath.inf, *(c for c, _ in places), mpmath.inf]
+        for (a, b), (_, jump) in zip(pairwise(edges), [*places, (0, 0)], strict=True):
+            share = mpmath.ncdf(b / r) - mpmath.ncdf(a / r)
+            total, square = total + level * share, square + level**2 * share
+            level += jump
+        return total, square
+    powers = _powers(shape)
+    squares = np.convolve(powers, powers)
+    means = [
+        q ** (n // 2) * mpmath.fac2(n - 1) if n % 2 == 0 else mpmath.mpf(0)
+        for n in range(len(squares))
+    ]
+    return mpmath.fdot(powers, means[: len(powers)]), mpmath.fdot(squares, means)
+
+
+def _powers(shape: str) -> list[Any]:
+    """Return a polynomial's coefficients by powers."""
+    total = [mpmath.mpf(0)] * len(_HERMITE[shape])
+    for k, value in enumerate(_HERMITE[shape]):
+        size = mpmath.mpf(value) / mpmath.sqrt(mpmath.factorial(k))
+        for n, c in enumerate(hermite_polynomial(k).coeffs()):
+            total[n] += size * mpf(c)
+    return total
+
+
+def _density(c: float, d: float, r: Any) -> Any:
+    """Return the density of two standard normals of correlation r."""
+    rest = 1 - r * r
+    size = mpmath.exp(-(c * c - 2 * r * c * d + d * d) / (2 * rest))
+    return size / (2 * mpmath.pi * mpmath.sqrt(rest))
+
+
+def _measure_pieced(*, shape: str, normalised: bool) -> list[Any]:
+    with mpmath.workprec(BITS):
+        mean, whole = _moments(shape, mpmath.mpf(1))
+        shift, size = (mean, whole - mean**2) if normalised else (0, 1)
+
+        def length(q: Any) -> Any:
+            average, square = _moments(shape, q)
+            return (square - 2 * shift * average + shift**2) / size
+
+        squares = [mpmath.mpf(q) for q in _SQUARES[1:]]
+        rates = [mpmath.diff(length, q) for q in squares]
+        rho = [mpmath.mpf(r) for r in _CORRELATIONS[1:]]
+        if shape in _HERMITE:
+            energies = [mpmath.mpf(a) ** 2 for a in _HERMITE[shape]]
+            slopes = [
+                sum(k * e * r ** (k - 1) for k, e in enumerate(energies) if k)
+                for r in rho
+            ]
+        else:
+            # Jumps multiply the density of both numbers at their places.
+            each = list(zip(_PLACES, _HEIGHTS, strict=True))
+            slopes = [
+                mpmath.fsum(
+                    a * b * _density(c, d, r)
+                    for (c, a), (d, b) in product(each, repeat=2)
+                )
+                for r in rho
+            ]
+        return [*map(length, squares), *rates, *(s / size for s in slopes)]
+
+
+PIECED = replace(
+    SLOPE,
+    id="dc/D.0-pieces",
+    title="Lengths, their derivatives and slopes of polynomials and of a staircase",
+    statement=r"\gamma \mapsto \mathbb{E}\, \sigma(\sqrt\gamma X)^2, \quad"
+    r" \sigma = \sum_{k \le 7} a_k h_k \text{ or } \sum_j b_j 1\{x > c_j\}",
+    cases=(
+        *grid(shape=("cubic", "step"), normalised=(False, True)),
+        {"shape": "late", "normalised": False},
+    ),
+    predict=_predict_pieced,
+    measure=_measure_pieced,
+    # Of sums that cancel, of the rounding of sizes below a thousand.
+    compare=AgreesTo(relative=1e-12, absolute=1e-15),
+    must_refute=mistake("Lengths a thousandth longer.", further=1.001),
+)
+
+# --- the tangent kernel of opposite inputs ----------------------------------------------
+
+
+def _predict_kernel(*, activation: str, nearer: float = 1.0) -> Array:
+    a = subject(activation).normalized()
+    return kernels.ntk_map(nearer * np.array(_DISTANCES) - 1.0, a, depth=1)
+
+
+def _measure_kernel(*, activation: str) -> list[Any]:
+    found = law(activation)
+    with mpmath.workprec(BITS):
+        each = [mpmath.mpf(d) - 1 for d in _DISTANCES]
+        return [found.normalised_dual(r) + r * found.normalised_slope(r) for r in each]
+
+
+KERNEL = numeric(
+    id="dc/eq7-opposite",
+    items=("Eq7", "DefC.1"),
+    title="Tangent kernels of opposite inputs through one layer",
+    statement=r"T(-1 + d) = \hat\sigma(-1 + d) + (-1 + d)\, \hat\sigma'(-1 + d)",
+    source=quoted("Equation 7"),
+    cases=grid(activation=("relu", "relu_squared", "hard_tanh", "elu")),
+    predict=_predict_kernel,
+    measure=_measure_kernel,
+    # The library's promise: 1e-12 of the diagonal.
+    compare=AgreesTo(absolute=1e-12),
+    must_refute=mistake("The kernel at half the distance.", nearer=0.5),
+    uses=("dc/defC.1-opposite",),
+)
+
+
+_ENDS = (*(d - 1.0 for d in _DISTANCES), *(1.0 - d for d in _DISTANCES))
+
+
+def _predict_raw(*, activation: str) -> Array:
+    return kernels.ntk_map(np.array(_ENDS), subject(activation), depth=1)
+
+
+def _measure_raw(*, activation: str) -> list[Any]:
+    found = law(activation)
+    with mpmath.workprec(BITS):
+        return [found.dual(r) + r * found.slope(r) for r in map(mpmath.mpf, _ENDS)]
+
+
+def _without_kinks(*, activation: str) -> Array:
+    """Slopes as at exactly opposite and equal inputs, without the kinks' root."""
+    a, rho = subject(activation), np.array(_ENDS)
+    return a.dual(rho) + rho * a.dual_derivative(np.sign(rho))
+
+
+KERNEL_RAW = replace(
+    KERNEL,
+    id="dc/eq7-opposite-raw",
+    title="Tangent kernels of opposite and of close inputs, of raw kinked functions",
+    statement=r"T(\rho) = \hat\sigma(\rho) + \rho\, \hat\sigma'(\rho), \quad"
+    r" \rho = \pm(1 - d), \quad \sigma \text{ not normalised}",
+    cases=grid(activation=("leaky_relu(0.1)", "relu6")),
+    predict=_predict_raw,
+    measure=_measure_raw,
+    must_refute=_without_kinks,
+)

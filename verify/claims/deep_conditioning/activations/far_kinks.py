@@ -1,0 +1,197 @@
+"""Kinks that few pre-activations reach, or that are next to each other.
+
+Far out a moment falls by many orders of magnitude within one table; next to each other,
+what kinks contribute cancels. The measured side sums lines in closed form, to 100 digits.
+"""
+
+import itertools
+import math
+from dataclasses import replace
+from typing import Any
+
+import mpmath as mp
+
+from theory import activations as act
+from theory import phase
+from theory.activations.piecewise import PiecewisePolynomial
+from verify.claim import Source, grid, numeric
+from verify.claims._predictors import mistake, times
+from verify.claims.deep_conditioning.phase.command import averages
+from verify.compare import AgreesTo
+
+_DIGITS = 100
+_LINES: dict[str, tuple[float, tuple[float, ...], tuple[float, ...]]] = {
+    # Slope at minus infinity, kinks, changes of slope; zero at zero.
+    "threshold": (0.0, (1.0,), (1.0,)),
+    "ReLU to six": (0.0, (0.0, 6.0), (1.0, -1.0)),
+    "from minus one": (0.0, (-1.0, 0.0), (1.0, 0.5)),
+    "on both sides": (1.0, (-1.5, 1.0), (-1.0, 2.0)),
+}
+_NORMALISED = "normalised gelu"
+
+# --- the measured side ------------------------------------------------------------------
+
+
+def _of_lines(name: str, q: Any) -> tuple[Any, Any, Any]:
+    """E s^2, E s'^2 and the derivative of E s^2 in q, line by line in closed form."""
+    left, kinks, jumps = _LINES[name]
+    root, slope = mp.sqrt(q), mp.mpf(left)
+    # To the left of all kinks; a function that is zero at zero.
+    bends = list(zip(kinks, jumps, strict=True))
+    shift = -mp.fsum(-mp.mpf(c) * j for c, j in bends if c < 0.0)
+    out = [mp.mpf(0)] * 3
+    edges = [-mp.inf, *(c / root for c in kinks), mp.inf]
+    for (low, high), (c, jump) in zip(
+        itertools.pairwise(edges), [*bends, (0.0, 0.0)], strict=True
+    ):
+        # Moments of Z between the two.
+        ends = [(t, mp.npdf(t)) for t in (low, high)]
+        zero = mp.ncdf(high) - mp.ncdf(low)
+        one = ends[0][1] - ends[1][1]
+        first, last = (0 if mp.isinf(t) else t * d for t, d in ends)
+        two = zero + first - last
+        line = slope * root
+        out[0] += shift**2 * zero + 2 * shift * line * one + line**2 * two
+        out[1] += slope**2 * zero
+        out[2] += slope * (shift * one + line * two) / root
+        shift -= jump * mp.mpf(c)
+        slope += jump
+    return out[0], out[1], out[2]
+
+
+def _of_gelu(q: Any) -> tuple[Any, Any, Any]:
+    """The same of GELU less its mean at one, in deviations: E s = q / sqrt(2 pi (1+q))."""
+    square, rise, change = averages("gelu", float(q))
+    root = math.sqrt(2.0 * math.pi * (1.0 + q))
+    mean, slope = q / root, (1.0 - 0.5 * q / (1.0 + q)) / root
+    at_one = 0.5 / math.sqrt(math.pi)
+    variance = averages("gelu", 1.0)[0] - at_one**2
+    about = square - 2.0 * at_one * mean + at_one**2
+    return about / variance, rise / variance, (change - 2.0 * at_one * slope) / variance
+
+
+def _averages(name: str, q: Any) -> tuple[Any, Any, Any]:
+    return _of_gelu(q) if name == _NORMALISED else _of_lines(name, q)
+
+
+def _measure_state(
+    *, name: str, weight_var: float, bias_var: float, start: float
+) -> list[Any]:
+    """q*, and the slopes of the maps of variances and of correlations there."""
+    with mp.workdps(_DIGITS):
+        w, b = mp.mpf(weight_var), mp.mpf(bias_var)
+        q = mp.findroot(
+            lambda q: w * _averages(name, q)[0] + b - q,
+            (start, 1.01 * start),
+            tol=1e-40,
+        )
+        _, rise, change = _averages(name, q)
+        return [q, w * change, w * rise]
+
+
+# --- the predicted side -----------------------------------------------------------------
+
+
+def _subject(name: str) -> act.Activation:
+    if name == _NORMALISED:
+        return act.gelu.normalized()
+    left, kinks, jumps = _LINES[name]
+    # Right of all kinks left of zero the value at zero is not zero yet.
+    at_zero = sum(-c * j for c, j in zip(kinks, jumps, strict=True) if c < 0.0)
+    return PiecewisePolynomial(name, 1, (-at_zero, left), kinks, jumps)
+
+
+def _predict_state(
+    *, name: str, weight_var: float, bias_var: float, start: float
+) -> list[float]:
+    p = phase.classify(_subject(name), weight_var, bias_var, start=start)
+    return [p.variance, p.chi_q, p.chi_1]
+
+
+def _net(name: str, weight_var: float, bias_var: float, start: float) -> dict[str, Any]:
+    return {
+        "name": name,
+        "weight_var": weight_var,
+        "bias_var": bias_var,
+        "start": start,
+    }
+
+
+STATE = numeric(
+    id="dc/D.0-phase-kinks",
+    items=("D.0", "Thm3.10"),
+    title="Networks with biases whose functions have kinks that few units reach",
+    statement=r"q^* = \sigma_w^2\, \mathbb{E}\, \sigma(\sqrt{q^*} Z)^2 + \sigma_b^2,"
+    r" \quad \chi_q, \quad \chi_1 = \sigma_w^2\, \mathbb{E}\, \sigma'(\sqrt{q^*} Z)^2",
+    assumptions=("infinite width", "independent Gaussian weights and biases"),
+    source=Source("schoenholz2017deep", "Section 2"),
+    cases=(
+        # The kink is 3, 7 and 14 deviations out.
+        *(_net("threshold", 2.0, b, b) for b in (0.1, 0.02, 0.005)),
+        *(_net("ReLU to six", 1.6, b, 5.0 * b) for b in (1e-3, 0.4)),
+        *(_net("from minus one", 0.4, b, 2.9 * b) for b in (1e-4, 0.1)),
+        *(_net("on both sides", 0.2, b, 0.1 * b) for b in (1e-3, 0.2)),
+        *(_net(_NORMALISED, 0.5, b, 2.0 * b) for b in (0.05, 0.2)),
+    ),
+    predict=_predict_state,
+    measure=_measure_state,
+    # Rounding of one layer, 1e-14, over 1 - chi_q > 0.1, times half the squared distance
+    # of a kink in deviations, 100; what is 30 deviations out may be lost.
+    compare=AgreesTo(relative=1e-12, absolute=1e-200),
+    must_refute=mistake("Weights of half their variance.", weight_var=times(0.5)),
+    uses=("dc/D.0-phase",),
+)
+
+
+# --- next to each other -----------------------------------------------------------------
+
+
+def _predict_ramp(*, gap: float, delta: float) -> float:
+    ramp = PiecewisePolynomial("ramp", 1, (0.0,), (0.0, gap), (1.0, -1.0))
+    return float(ramp.distance_map(delta))
+
+
+def _measure_ramp(*, gap: float, delta: float) -> Any:
+    """Of min(max(X, 0), gap): the mean of one given the other in closed form."""
+    with mp.workdps(20):
+        e, rho = mp.mpf(gap), 1 - mp.mpf(delta)
+        spread = mp.sqrt(1 - rho**2)
+
+        def above(m: Any) -> Any:
+            """E max(m + spread Z, 0)."""
+            return m * mp.ncdf(m / spread) + spread * mp.npdf(m / spread)
+
+        def ramp(x: Any) -> Any:
+            return min(x, e)
+
+        def both(x: Any) -> Any:
+            mean = above(rho * x) - above(rho * x - e)
+            return ramp(x) * mean * mp.npdf(x)
+
+        near = [k * e for k in range(3)]
+        edges = [*near, *(3 * e + k * spread for k in range(1, 4)), 4, 8, 14]
+        edges = sorted({v for v in edges if v <= 14})
+        square: Any = mp.quad(lambda x: ramp(x) ** 2 * mp.npdf(x), [*near, 1, 4, 14])
+        return 1 - mp.quad(both, edges) / square
+
+
+RAMP = replace(
+    STATE,
+    id="dc/defC.1-ramp",
+    items=("DefC.1",),
+    title="Distances of a steep ramp: kinks nearer to each other than inputs are",
+    statement=r"1 - \frac{\mathbb{E}\,\sigma(X)\sigma(Y)}{\mathbb{E}\,\sigma(X)^2},"
+    r" \quad \sigma(x) = \min(\max(x, 0), \epsilon)",
+    assumptions=(),
+    source=Source("agarwal2021deep", "Definition C.1"),
+    cases=(
+        *grid(gap=0.01, delta=(1e-5, 0.3, 1.6)),
+        *grid(gap=0.5, delta=0.3),
+    ),
+    predict=_predict_ramp,
+    measure=_measure_ramp,
+    # The distance is a sum of positive terms, over a second moment of the same.
+    compare=AgreesTo(relative=1e-11),
+    must_refute=mistake("Twice as far apart.", delta=lambda d: min(2.0 * d, 1.9)),
+    uses=("dc/defC.1",),
+)

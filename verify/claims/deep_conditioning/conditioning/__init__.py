@@ -1,0 +1,1 @@
+"""Correlations, condition numbers and tangent kernels under depth, and their bounds."""

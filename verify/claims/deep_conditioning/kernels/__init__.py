@@ -1,0 +1,1 @@
+"""Kernels of inputs of any lengths: pairs, copies, crowds and tables."""

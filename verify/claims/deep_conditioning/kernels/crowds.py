@@ -1,0 +1,224 @@
+"""Kernels of pairs of inputs among hundreds of others, where they are read off tables.
+
+The pairs are rows of one matrix, whose lengths differ; the measured side,
+`verify.claims.deep_conditioning.kernels._pairs`, knows each pair alone.
+"""
+
+import math
+from dataclasses import replace
+from functools import lru_cache, partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from theory import kernels
+from verify.claim import grid, numeric
+from verify.claims._predictors import Prediction, changed, plus
+from verify.claims.deep_conditioning._sources import quoted
+from verify.claims.deep_conditioning._subjects import normalised
+from verify.claims.deep_conditioning.kernels import _pairs as pairs
+from verify.compare import AgreesTo, Array
+
+CROWD = 400
+"""Other rows: pairs enough at any angle for tables of all layers."""
+
+_SHARES = ((0.1, 0.6), (0.9, 0.7))
+"""Where in the range of log lengths the two rows of a pair lie."""
+
+Squares = tuple[float, float]
+Turns = tuple[float, ...]
+
+
+def _rows(squares: Squares, turns: Turns) -> list[list[list[float]]]:
+    """Return the pairs: every angle at two pairs of lengths within a range."""
+    low, high = (0.5 * math.log(q) for q in squares)
+
+    def length(share: float) -> float:
+        return math.exp(low + share * (high - low))
+
+    return [
+        pairs.rows(length(one), length(two), turn)
+        for turn, (one, two) in product(turns, _SHARES)
+    ]
+
+
+@lru_cache(maxsize=64)
+def _library(
+    squares: Squares,
+    turns: Turns,
+    *,
+    activation: str,
+    depth: int,
+    across: bool = False,
+    cone: float = math.inf,
+    crowd: int = CROWD,
+) -> list[Array]:
+    """Return both kernels of every pair, shape (pairs, 2, 2), from those of a crowd.
+
+    Of all rows with all, or `across`: with themselves and half of the others. The others
+    lie in all directions, or in a `cone` of this width around the first row's, and its
+    mirror image.
+    """
+    rng, (low, high) = np.random.default_rng(29), 0.5 * np.log(squares)
+    others = rng.standard_normal((crowd, 3))
+    if cone < math.inf:
+        others = cone * others + np.array([1.0, 0.0, 0.0])
+        others[::2] *= -1.0
+    others /= np.linalg.norm(others, axis=1, keepdims=True)
+    others *= np.exp(rng.uniform(low, high, (crowd, 1)))
+    flat = np.pad(np.concatenate(_rows(squares, turns)), ((0, 0), (0, 1)))
+    x = np.concatenate([flat, others])
+    y = x[: len(flat) + crowd // 2] if across else None
+    found = kernels.nngp_ntk(x, normalised(activation), depth, y=y)
+    first = range(0, len(flat), 2)
+    return [np.array([k[i : i + 2, i : i + 2] for i in first]) for k in found]
+
+
+def _predict(which: int, *, squares: Squares, turns: Turns, **case: Any) -> list[Any]:
+    found = _library(tuple(squares), tuple(turns), **case)
+    return [entry for k in found[which] for entry in pairs.entries_of(k)]
+
+
+@lru_cache(maxsize=64)
+def _states(
+    name: str, squares: Squares, turns: Turns, depth: int
+) -> tuple[pairs.State, ...]:
+    """Return both kernels of every pair alone."""
+    law = pairs.Normalised(pairs.LAWS[name])
+    starts = (pairs.start(*both) for both in _rows(squares, turns))
+    return tuple(pairs.recursion(law, first, depth)[-1] for first in starts)
+
+
+def _measure(
+    which: int, *, activation: str, squares: Squares, turns: Turns, depth: int, **_: Any
+) -> list[Any]:
+    states = _states(activation, tuple(squares), tuple(turns), depth)
+    return [entry for state in states for entry in pairs.entries(*state[which])]
+
+
+def _a_layer_more(which: int) -> Prediction:
+    # Without the crowd, which takes long and says nothing of a wrong formula.
+    predict = partial(_predict, which, crowd=0)
+    return changed(predict, "One hidden layer too many.", depth=plus(1))
+
+
+def _a_layer_less(which: int) -> Prediction:
+    predict = partial(_predict, which, crowd=0)
+    return changed(predict, "One hidden layer too few.", depth=plus(-1))
+
+
+def _of(names: Any, squares: Squares, turns: Turns, depth: int, **cone: float) -> Any:
+    return grid(activation=names, squares=[squares], turns=[turns], depth=depth, **cone)
+
+
+_EVERY_TURN = (0.02, 0.3, 1.2, 2.0, 3.1)
+_FORMULAS = (
+    *_of(("relu", "erf", "gelu", "sin"), (0.5, 30.0), _EVERY_TURN, 4),
+    # Lengths so close that tables of all layers are worth their while.
+    *_of(("gelu", "sin"), (2.0, 8.0), (0.3, 1.2, 2.0), 3),
+    # Where a layer saturates between inputs a small angle apart.
+    *_of("erf", (100.0, 3072.0), (0.02, 0.1, 0.5), 1),
+)
+# An angle of 1.2 is one that the closed form is for.
+_KINKED = _of("hard_tanh", (0.5, 30.0), (0.1, 1.2, 2.9), 1)
+_NOT_ODD = _of("relu6", (0.5, 30.0), (1.2, 2.9), 1)
+# Rows so close that slopes are read off tables of both lengths: up to long ones, and
+# where kinks meet at different places for different lengths.
+_CONE_OF_LONG = _of("selu", (50.0, 400.0), (0.01,), 1, cone=0.01)
+_CONE_OF_KINKED = _of("relu6", (400.0, 400.1), (0.01, 3.12), 1, cone=0.01)
+# Slopes that bend and jump: a piecewise linear part and a rest.
+_CONE_OF_BENT = _of("hard_swish", (2.0, 12.0), (0.01, 0.3, 3.12), 1, cone=0.01)
+# And a slope that goes on growing to one side.
+_CONE_OF_GROWING = _of("ramp and parabola", (2.0, 12.0), (3.12,), 1, cone=0.01)
+
+NNGP = numeric(
+    id="dc/eq1-crowd",
+    items=("Eq1", "D.0"),
+    title="Kernels of pairs among hundreds of inputs of unequal lengths",
+    statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad n > 400",
+    assumptions=("normalised activation, as it is at any length",),
+    source=quoted("Equation 1 and Appendix D"),
+    cases=_FORMULAS,
+    predict=partial(_predict, 0),
+    measure=partial(_measure, 0),
+    # The library's promise: 1e-12 of the diagonal.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_a_layer_more(0),
+    uses=("dc/eq1-lengths",),
+)
+
+NTK = replace(
+    NNGP,
+    id="dc/eq7-crowd",
+    items=("Eq7", "D.0"),
+    title="Tangent kernels of pairs among hundreds of inputs of unequal lengths",
+    statement=r"T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
+    r" \sigma'(v)], \quad n > 400",
+    source=quoted("Equation 7 and Appendix D"),
+    predict=partial(_predict, 1),
+    measure=partial(_measure, 1),
+    must_refute=_a_layer_more(1),
+    uses=("dc/eq7-lengths",),
+)
+
+NNGP_KINKED = replace(
+    NNGP,
+    id="dc/eq1-crowd-kinked",
+    title="Kernels of pairs among hundreds of inputs, of activations with kinks",
+    cases=(*_KINKED, *_CONE_OF_LONG, *_CONE_OF_BENT),
+    uses=("dc/eq1-crowd",),
+)
+
+NTK_KINKED = replace(
+    NTK,
+    id="dc/eq7-crowd-kinked",
+    title="Tangent kernels among hundreds of inputs, of activations with kinks",
+    cases=(
+        *(*_KINKED, *_NOT_ODD),
+        *(*_CONE_OF_KINKED, *_CONE_OF_BENT, *_CONE_OF_GROWING),
+    ),
+    uses=("dc/eq7-crowd",),
+)
+
+_TWO_SETS = _of(("gelu", "sin", "erf"), (2.0, 8.0), _EVERY_TURN, 3)
+
+NNGP_ACROSS = replace(
+    NNGP,
+    id="dc/eq1-crowd-across",
+    title="Kernels between two sets of hundreds of inputs of unequal lengths",
+    statement=r"K^{(l+1)}(x_i, y_j) = \mathbb{E}[\sigma(u) \sigma(v)], \quad n > 400",
+    cases=_TWO_SETS,
+    predict=partial(_predict, 0, across=True),
+    must_refute=_a_layer_less(0),
+    uses=("dc/eq1-crowd",),
+)
+
+NTK_ACROSS = replace(
+    NTK,
+    id="dc/eq7-crowd-across",
+    title="Tangent kernels between two sets of hundreds of inputs",
+    cases=_TWO_SETS,
+    predict=partial(_predict, 1, across=True),
+    must_refute=_a_layer_less(1),
+    uses=("dc/eq7-crowd",),
+)
+
+# Closed forms at any lengths, and tables of all layers: within a second.
+_WAVES = _of(("sin", "cos"), (2.0, 8.0), _EVERY_TURN, 3)
+
+NNGP_WAVES = replace(
+    NNGP,
+    id="dc/eq1-crowd-waves",
+    title="Kernels of pairs among hundreds of inputs, of a sine and a cosine",
+    cases=_WAVES,
+    uses=("dc/eq1-lengths",),
+)
+
+NTK_WAVES = replace(
+    NTK,
+    id="dc/eq7-crowd-waves",
+    title="Tangent kernels of pairs among hundreds of inputs, of a sine and a cosine",
+    cases=_WAVES,
+    uses=("dc/eq7-lengths",),
+)

@@ -1,0 +1,197 @@
+"""Kernels of nearly parallel inputs of a few lengths, of short ones beside a long one.
+
+The pairs are rows of one matrix; the measured side knows each pair alone, by
+`verify.claims.deep_conditioning.kernels._pairs` or by sums over a lattice in the plane.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from theory import activations as act
+from theory import kernels
+from verify.claim import numeric
+from verify.claims._predictors import changed, plus
+from verify.claims.deep_conditioning._sources import quoted
+from verify.claims.deep_conditioning.kernels import _pairs as pairs
+from verify.compare import AgreesTo, Array
+
+_TRIED = ((0, 1), (0, 2), (1, 4), (2, 5), (0, -1))
+"""Pairs of rows that are measured: of one length or two, and with the last row."""
+
+# --- the measured side ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Lattice:
+    """x / (1 + e^-x), summed over a lattice of independent standard Gaussians.
+
+    Its poles are pi from the real line: pi / 14 of rows of length 14. Steps of 1/40 leave
+    e^(-2 pi 40 pi / 14) = 1e-24.
+    """
+
+    step: float = 1 / 40
+    reach: float = 9.0
+
+    def _sum(self, p: Any, q: Any, k: Any) -> tuple[float, float]:
+        one, two, both = float(p), float(q), float(k)
+        z = np.arange(-self.reach, self.reach, self.step)
+        weights = self.step * np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+        u = math.sqrt(one) * z[:, None]
+        across = both / math.sqrt(one)
+        v = across * z[:, None] + math.sqrt(max(two - across**2, 0.0)) * z
+        value = weights @ (_silu(u)[0] * _silu(v)[0]) @ weights
+        slope = weights @ (_silu(u)[1] * _silu(v)[1]) @ weights
+        return float(value), float(slope)
+
+    def mean(self, p: Any) -> float:
+        """E s(u)."""
+        z = np.arange(-self.reach, self.reach, self.step)
+        density = self.step * np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+        return float(density @ _silu(math.sqrt(float(p)) * z)[0])
+
+    def one(self, p: Any) -> pairs.Moments:
+        """E s(u)^2 and E s'(u)^2."""
+        return self._sum(p, p, p)
+
+    def two(self, p: Any, q: Any, k: Any) -> pairs.Moments:
+        """E s(u) s(v) and E s'(u) s'(v)."""
+        return self._sum(p, q, k)
+
+
+def _silu(x: Array) -> tuple[Array, Array]:
+    """Return the function and its slope."""
+    share = 1.0 / (1.0 + np.exp(-x))
+    return x * share, share + x * share * (1.0 - share)
+
+
+@dataclass(frozen=True)
+class _Raised:
+    """A law of a function and a constant."""
+
+    law: pairs.Law
+    shift: float
+
+    def mean(self, p: Any) -> Any:
+        """E s(u)."""
+        return self.law.mean(p) + self.shift
+
+    def one(self, p: Any) -> pairs.Moments:
+        """E s(u)^2 and E s'(u)^2."""
+        return self.two(p, p, p)
+
+    def two(self, p: Any, q: Any, k: Any) -> pairs.Moments:
+        """E s(u) s(v) and E s'(u) s'(v)."""
+        value, slope = self.law.one(p) if p == q == k else self.law.two(p, q, k)
+        means = self.law.mean(p) + self.law.mean(q)
+        return value + self.shift * (means + self.shift), slope
+
+
+def _law(name: str, shift: float) -> pairs.Law:
+    law = _Lattice() if name == "silu" else pairs.LAWS[name]
+    return _Raised(law, shift) if shift else law
+
+
+def _inputs(
+    *,
+    lengths: list[float],
+    count: int,
+    cone: float,
+    far: float,
+    mirrored: bool = False,
+) -> Array:
+    """Rows of lengths by turns, in a cone or its mirror image, and one across it."""
+    rng = np.random.default_rng(31)
+    rows = cone * rng.standard_normal((count, 3)) + np.array([1.0, 0.0, 0.0])
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    rows *= np.resize(lengths, count)[:, None]
+    if mirrored:
+        rows[2::3] *= -1.0
+    return np.vstack([rows, [[0.0, far, 0.0]]])
+
+
+@lru_cache(maxsize=32)
+def _states(name: str, shift: float, depth: int, rows: Any) -> list[pairs.State]:
+    x = np.array(rows)
+    starts = (pairs.start(x[i].tolist(), x[j].tolist()) for i, j in _TRIED)
+    return [pairs.recursion(_law(name, shift), s, depth)[-1] for s in starts]
+
+
+def _measure(
+    which: int, *, name: str, depth: int, shift: float = 0.0, **inputs: Any
+) -> list[Any]:
+    rows = tuple(map(tuple, _inputs(**inputs).tolist()))
+    found = _states(name, shift, depth, rows)
+    return [entry for state in found for entry in pairs.entries(*state[which])]
+
+
+# --- the predicted side -----------------------------------------------------------------
+
+
+def _predict(
+    which: int, *, name: str, depth: int, shift: float = 0.0, **inputs: Any
+) -> list[Any]:
+    a = act.CATALOGUE[name]
+    a = act.Affine(a, 1.0, shift) if shift else a
+    k = kernels.nngp_ntk(_inputs(**inputs), a, depth)[which]
+    squares = (k[np.ix_([i, j], [i, j])] for i, j in _TRIED)
+    return [entry for square in squares for entry in pairs.entries_of(square)]
+
+
+def _more(which: int) -> Any:
+    # Of fewer rows, which are the same.
+    words = "One layer too many."
+    return changed(partial(_predict, which), words, depth=plus(1), count=6)
+
+
+# --- the claims -------------------------------------------------------------------------
+
+
+def _case(name: str, lengths: list[float], **more: Any) -> dict[str, Any]:
+    given = {"count": 40, "cone": 0.07, "far": lengths[0], "depth": 1, **more}
+    return {"name": name, "lengths": lengths, **given}
+
+
+_CASES = (
+    # A few lengths whose kinks meet at different places.
+    _case("relu6", [20.0, 20.07, 20.13, 20.2], mirrored=True),
+    _case("hard_tanh", [2.0, 2.007, 2.013, 2.02], mirrored=True),
+    # A constant that brings rows together: what they differ by takes an integral.
+    _case("selu", [1.0, 1.1], shift=3.0, count=6, cone=0.25, depth=2),
+    # Slopes that tables of short rows know, and of a long one do not.
+    _case("silu", np.linspace(7.0, 7.5, 30).tolist(), far=14.0, cone=0.01, count=30),
+)
+
+NNGP = numeric(
+    id="dc/eq1-few-lengths",
+    items=("Eq1", "D.0"),
+    title="Kernels of nearly parallel inputs of a few lengths, or beside a long one",
+    statement=r"K_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
+    r" |x_i| \in \{r_1, \dots, r_4\}, \ \angle(x_i, x_j) < 0.2",
+    source=quoted("Equation 1 and Appendix D"),
+    cases=_CASES,
+    predict=partial(_predict, 0),
+    measure=partial(_measure, 0),
+    # The library's promise: 1e-12 of the diagonal. Of opposite rows one more than the
+    # entry between, over the diagonal, is near nothing: there it is absolute.
+    compare=AgreesTo(relative=1e-12, absolute=1e-12),
+    must_refute=_more(0),
+    uses=("dc/eq1-crowd",),
+)
+
+NTK = replace(
+    NNGP,
+    id="dc/eq7-few-lengths",
+    items=("Eq7", "D.0"),
+    title="Tangent kernels of nearly parallel inputs of a few lengths, or beside a long"
+    " one",
+    statement=r"T_{ij} = K_{ij} + x_i \cdot x_j\, \mathbb{E}[\sigma'(u) \sigma'(v)]",
+    source=quoted("Equation 7 and Appendix D"),
+    predict=partial(_predict, 1),
+    measure=partial(_measure, 1),
+    must_refute=_more(1),
+    uses=("dc/eq7-crowd",),
+)

@@ -1,0 +1,608 @@
+"""Duals and kernels of inputs of any lengths: long, short, unequal.
+
+The squared lengths are those of real data: 784 and 3,072 of standardised pixels, 100 of
+raw ones. The measured side is `verify.claims.deep_conditioning.kernels._pairs`.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from itertools import product
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from theory import activations as act
+from theory import kernels
+from verify.claim import Case, Claim, grid, numeric
+from verify.claims._predictors import mistake, plus
+from verify.claims.deep_conditioning._sources import ours, quoted
+from verify.claims.deep_conditioning._subjects import normalised, subject
+from verify.claims.deep_conditioning.kernels import _pairs as pairs
+from verify.compare import AgreesTo, Array
+from verify.integrals import BITS, Pieces
+
+SQUARES = (1e-4, 100.0, 784.0, 3072.0, 1e4)
+
+# --- what used to be computed ---------------------------------------------------------
+
+_RULE = np.polynomial.hermite_e.hermegauss(64)
+_NODES, _WEIGHTS = _RULE[0], _RULE[1] / math.sqrt(2.0 * math.pi)
+
+
+def _fixed_nodes(a: act.Activation, p: float, q: float, rho: float) -> Array:
+    """E s(u) s(v) and E s'(u) s'(v) by 64 x 64 nodes placed for variance one."""
+    y = rho * _NODES[:, None] + math.sqrt((1.0 - rho) * (1.0 + rho)) * _NODES
+    u, v = math.sqrt(p) * _NODES, math.sqrt(q) * y
+    values = (a(u)[:, None] * a(v), a.derivative(u)[:, None] * a.derivative(v))
+    return np.array([_WEIGHTS @ f @ _WEIGHTS for f in values])
+
+
+# --- duals and lengths ----------------------------------------------------------------
+
+
+def _measure_dual(
+    *, activation: str, var_x: float, var_y: float, rhos: list[float]
+) -> list[Any]:
+    law = pairs.LAWS[activation]
+    with mpmath.workprec(BITS):
+        p, q = mpmath.mpf(var_x), mpmath.mpf(var_y)
+        root = mpmath.sqrt(p * q)
+        values, slopes = zip(*(law.two(p, q, rho * root) for rho in rhos), strict=True)
+        return [*values, *(root * slope for slope in slopes)]
+
+
+def _predict_dual(
+    *, activation: str, var_x: float, var_y: float, rhos: list[float]
+) -> Array:
+    a, rho = subject(activation), np.array(rhos)
+    functions = (a.dual, a.dual_derivative)
+    return np.concatenate([f(rho, var_x=var_x, var_y=var_y) for f in functions])
+
+
+def _wrong_dual(
+    *, activation: str, var_x: float, var_y: float, rhos: list[float]
+) -> Array:
+    """64 quadrature nodes, placed for variance one."""
+    a, root = subject(activation), math.sqrt(var_x * var_y)
+    each = np.array([_fixed_nodes(a, var_x, var_y, rho) for rho in rhos])
+    return np.concatenate([each[:, 0], root * each[:, 1]])
+
+
+_EQUAL = tuple((q, q) for q in SQUARES)
+_UNEQUAL = ((784.0, 3072.0), (1e-4, 1e4))
+
+DUALS = numeric(
+    id="dc/defC.1-scales",
+    items=("DefC.1", "D.0"),
+    title="Dual activations of very short, very long and unequal inputs",
+    statement=r"\hat\sigma(\rho; \gamma_1, \gamma_2) = \mathbb{E}[\sigma(z_1)"
+    r" \sigma(z_2)], \quad 10^{-4} \le \gamma \le 10^4",
+    source=quoted("Definition C.1 and Appendix D"),
+    cases=tuple(
+        {"activation": name, "var_x": p, "var_y": q, "rhos": rhos}
+        for names, variances, rhos in (
+            (("relu", "erf"), (*_EQUAL, *_UNEQUAL), [-0.9, 0.3, 0.9]),
+            (("gelu", "tanh", "selu"), (_EQUAL[0], _EQUAL[3], _UNEQUAL[1]), [0.3]),
+        )
+        for name, (p, q) in product(names, variances)
+    ),
+    predict=_predict_dual,
+    measure=_measure_dual,
+    # The library's promise for variances from 1e-8 to 1e8; 1e-14 is the measured side's.
+    compare=AgreesTo(relative=1e-12, of_largest=True),
+    must_refute=_wrong_dual,
+    uses=("dc/defC.1", "dc/defC.1-unequal"),
+    finding=(
+        "64 Gauss-Hermite nodes placed for variance one, a common way to compute"
+        " duals, are wrong by a fifth of the value for tanh at variance 1e4 and"
+        " correlation 0.3, and see no slope there."
+    ),
+)
+
+
+def _predict_lengths(*, activation: str) -> list[float]:
+    a = subject(activation)
+    return [a.length_map(q) / min(q, 1.0) for q in SQUARES]
+
+
+def _measure_lengths(*, activation: str) -> list[Any]:
+    law = pairs.LAWS[activation]
+    with mpmath.workprec(BITS):
+        each = [mpmath.mpf(q) for q in SQUARES]
+        return [law.one(q)[0] / min(q, mpmath.mpf(1)) for q in each]
+
+
+def _wrong_lengths(*, activation: str) -> list[float]:
+    """64 quadrature nodes, placed for variance one."""
+    a = subject(activation)
+    return [float(_fixed_nodes(a, q, q, 1.0)[0]) / min(q, 1.0) for q in SQUARES]
+
+
+LENGTHS = numeric(
+    id="dc/D.0-scales",
+    items=("D.0",),
+    title="Length maps of very short and very long inputs",
+    statement=r"\hat\sigma_0(\gamma) = \mathbb{E}\, \sigma(\sqrt\gamma X)^2, \quad"
+    r" 10^{-4} \le \gamma \le 10^4",
+    source=quoted("Appendix D"),
+    cases=grid(activation=("relu", "erf", "gelu", "tanh", "selu", "sin")),
+    predict=_predict_lengths,
+    measure=_measure_lengths,
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_wrong_lengths,
+    uses=("dc/D.0",),
+)
+
+# --- kernels of two inputs ------------------------------------------------------------
+
+
+def _rows(p: float, q: float, turn: float) -> list[list[float]]:
+    return pairs.rows(math.sqrt(p), math.sqrt(q), turn)
+
+
+def _predict(
+    both: Callable[..., Any], *, squares: list[float], which: int = 0, **case: Any
+) -> list[Any]:
+    """Entries of one of both kernels, float64 matrices."""
+    return pairs.entries_of(both(*squares, **case)[which])
+
+
+def _measure(
+    both: Callable[..., Any], *, squares: list[float], which: int = 0, **case: Any
+) -> list[Any]:
+    """Entries of one of both kernels, by the definition."""
+    return pairs.entries(*both(*squares, **case)[which])
+
+
+@lru_cache(maxsize=128)
+def _states(p: float, q: float, *, activation: str, turn: float, depth: int) -> Any:
+    law = pairs.Normalised(pairs.LAWS[activation])
+    return pairs.recursion(law, pairs.start(*_rows(p, q, turn)), depth)[-1]
+
+
+@lru_cache(maxsize=128)
+def _library(p: float, q: float, *, activation: str, turn: float, depth: int) -> Any:
+    return kernels.nngp_ntk(_rows(p, q, turn), normalised(activation), depth)
+
+
+@lru_cache(maxsize=128)
+def _by_fixed_nodes(
+    p: float, q: float, *, activation: str, turn: float, depth: int
+) -> Any:
+    a, x = normalised(activation), np.array(_rows(p, q, turn))
+    k = x @ x.T
+    t = k.copy()
+    for _ in range(depth):
+        root = np.sqrt(np.diag(k))
+        rho = np.clip(k / np.outer(root, root), -1.0, 1.0)
+        new, slope = np.empty_like(k), np.empty_like(k)
+        for i in range(2):
+            for j in range(2):
+                found = _fixed_nodes(a, k[i, i], k[j, j], rho[i, j])
+                new[i, j], slope[i, j] = found
+        k, t = new, new + t * slope
+    return k, t
+
+
+def _wrong(**case: Any) -> list[Any]:
+    """64 quadrature nodes a layer, placed for variance one."""
+    return _predict(_by_fixed_nodes, **case)
+
+
+def _tangent(nngp: Claim, **words: Any) -> Claim:
+    """Return the claim on tangent kernels that goes with one on top-layer kernels."""
+    each = ("predict", "measure", "must_refute")
+    functions = {name: partial(getattr(nngp, name), which=1) for name in each}
+    return replace(nngp, items=("Eq7", "D.0"), **functions, **words)
+
+
+def _pair(names: Any, squares: Any, turn: Any, depth: Any) -> tuple[Case, ...]:
+    return grid(activation=names, squares=squares, turn=turn, depth=depth)
+
+
+def _cases(name: str, depth: int, *squares: tuple[float, float]) -> tuple[Case, ...]:
+    return _pair(name, map(list, squares), 1.2, depth)
+
+
+_KERNELS = (
+    *_cases("relu", 3, *_EQUAL, *_UNEQUAL),
+    *_cases("erf", 3, *_EQUAL, *_UNEQUAL),
+    *_cases("erf", 20, (3072.0, 3072.0), *_UNEQUAL),
+    *_cases("tanh", 3, *(b for b in _EQUAL if 3072.0 not in b), (1e-4, 1e4)),
+    *_cases("tanh", 20, (3072.0, 3072.0)),
+    *_cases("gelu", 1, *_EQUAL),
+    *_cases("gelu", 20, *_UNEQUAL),
+    *_cases("selu", 1, (1e-4, 1e-4), (3072.0, 3072.0)),
+)
+_MORE = (
+    *_KERNELS,
+    *_cases("relu", 20, *_EQUAL, *_UNEQUAL),
+    *_cases("tanh", 20, *_EQUAL, *_UNEQUAL),
+    *_cases("selu", 3, *_EQUAL, *_UNEQUAL),
+)
+
+
+# Parallel and nearly parallel rows, whose distances cancel, and nearly opposite ones.
+_NEARLY = (0.0, 1e-4, 3.0)
+_SHORT, _SHORTER, _APART = [0.3, 0.5], [0.01, 0.02], [0.5, 16.0]
+_PARALLEL = (
+    *_pair(("sin", "erf", "gelu"), (_SHORTER, _SHORT, [4.0, 4.1], _APART), _NEARLY, 2),
+    # Normalised, of powers of lengths and of a bump, each with a shift.
+    *_pair(("relu_squared", "gaussian"), (_SHORTER, _APART), (0.0, 1e-4, 1.2, 3.0), 1),
+    *_pair("selu", (_SHORT,), (0.0, 1e-4), 1),
+    # Both shorter than the kinks, and on both sides of them.
+    *_pair("hard_tanh", (_SHORT, [0.7, 1.5]), 0.0, 1),
+    *_pair(("hard_tanh", "relu6"), ([0.7, 1.5],), 0.4, 1),
+    *_pair(("cos", "exp"), (_SHORTER, _SHORT), _NEARLY, (1, 2)),
+    # Longer than one.
+    *_pair(("sin", "cos", "exp"), ([1.44, 1.5],), 0.0, 1),
+    # A kink that has no mirror image, of no piecewise linear function.
+    *_pair("bent at 1/2", (_SHORTER, _SHORT, _APART), 0.0, 1),
+    # And one in closed form.
+    *_pair("ramp at 1/4", ([0.7, 1.5],), 0.4, 1),
+)
+
+
+_A_LAYER_MORE = mistake("One hidden layer too many.", depth=plus(1))
+_like = partial(replace, larger_cases={})
+"""A claim like another, of the same cases at every scale."""
+
+NNGP = numeric(
+    id="dc/eq1-lengths",
+    items=("Eq1", "D.0"),
+    title="Deep top-layer kernels of short, long and unequal inputs",
+    statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
+    r" 10^{-4} \le |x|^2 \le 10^4",
+    assumptions=("normalised activation, as it is at any length",),
+    source=quoted("Equation 1 and Appendix D"),
+    cases=_KERNELS,
+    larger_cases={"full": _MORE},
+    predict=partial(_predict, _library),
+    measure=partial(_measure, _states),
+    # The library's promise: 1e-12 of the diagonal.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=_wrong,
+    uses=("dc/defC.1-scales", "dc/D.0-scales"),
+)
+
+NTK = _tangent(
+    NNGP,
+    id="dc/eq7-lengths",
+    title="Deep tangent kernels of short, long and unequal inputs",
+    statement=r"T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
+    r" \sigma'(v)], \quad 10^{-4} \le |x|^2 \le 10^4",
+    source=quoted("Equation 7 and Appendix D"),
+)
+
+# --- variances other than 1, biases and residual connections --------------------------
+
+_INPUT_VAR, _INPUT_BIAS, _VAR, _BIAS = 1.3, 0.2, 1.7, 0.3
+"""Variances of the first layer's weights and biases, and of those that follow."""
+
+
+@lru_cache(maxsize=64)
+def _residual(
+    p: float, q: float, *, activation: str, turn: float, depth: int, **given: Any
+) -> Any:
+    across, given = given.pop("across", False), {"bias_var": _BIAS} | given
+    layer = kernels.Layer(subject(activation), weight_var=_VAR, **given)
+    both = partial(kernels.nngp_ntk, weight_var=_INPUT_VAR, bias_var=_INPUT_BIAS)
+    x, network = _rows(p, q, turn), [layer] * depth
+    found = both(x, network)
+    if across:  # the same pair, as one input of either of two sets
+        for k, between in zip(found, both(x[:1], network, y=x[1:]), strict=True):
+            k[0, 1] = between[0, 0]
+    return found
+
+
+@lru_cache(maxsize=64)
+def _residual_states(
+    p: float, q: float, *, activation: str, turn: float, depth: int, **given: Any
+) -> Any:
+    given = {"weight_var": _VAR, "bias_var": _BIAS} | given
+    given.pop("across", False)
+    first = pairs.affine(pairs.start(*_rows(p, q, turn)), _INPUT_VAR, _INPUT_BIAS)
+    return pairs.recursion(pairs.LAWS[activation], first, depth, **given)[-1]
+
+
+def _skipping(
+    names: Any, squares: Any, turn: Any, depth: Any, *, skip: Any = 0.6, **given: Any
+) -> tuple[Case, ...]:
+    where = {"activation": names, "squares": squares, "turn": turn}
+    return grid(**where, skip=skip, depth=depth, **given)
+
+
+_BOTH = ("relu", "erf")
+_SMOOTH = ("sin", "cos", "exp", "gaussian", "relu_squared")
+
+NNGP_RESIDUAL = _like(
+    NNGP,
+    id="dc/eq1-residual",
+    title="Top-layer kernels with weight variances, bias variances and residual layers",
+    statement=r"K' = c^2 K + \sigma_w^2 \mathbb{E}[\sigma(u) \sigma(v)] + \sigma_b^2",
+    assumptions=("weights of the inputs have variance 1.3, their biases 0.2",),
+    source=ours("Equation 1, with biases and skip connections"),
+    cases=(
+        *_skipping(
+            (*_BOTH, "gelu"),
+            ([2.0, 2.0], [0.5, 9.0]),
+            1.2,
+            (1, 3),
+            skip=(0.0, 0.6, 1.5),
+        ),
+        # Of any form, not normalised: waves, an exponential, a bump, powers, pieces.
+        *_skipping(_SMOOTH, (_SHORT,), (0.001, 1.2), (1, 2)),
+        *_skipping(("hard_tanh", "relu6"), (_SHORT,), 1.2, 1),
+        # Nearly parallel: what biases add turns rows of unequal lengths.
+        *_skipping(_BOTH, ([2.0, 2.1],), 0.001, (1, 3)),
+        # Weights alone: nothing is added to what they scale.
+        *_skipping(_BOTH, ([0.5, 9.0],), 1.2, (1, 3), skip=0.0, bias_var=0.0),
+        # Between two sets of inputs.
+        *_skipping(_BOTH, ([0.5, 9.0],), 1.2, 2, across=True),
+        # So far apart that what the branches add up to is negative.
+        *_skipping(_BOTH, ([2.0, 2.0], [4.0, 9.0]), 2.6, (1, 2), skip=1.5),
+    ),
+    predict=partial(_predict, _residual),
+    measure=partial(_measure, _residual_states),
+    must_refute=mistake(
+        "The share of a residual branch in the place of its square.", skip=math.sqrt
+    ),
+    uses=("dc/eq1-lengths",),
+)
+
+NTK_RESIDUAL = _tangent(
+    NNGP_RESIDUAL,
+    id="dc/eq7-residual",
+    title="Tangent kernels with weight variances, bias variances and residual layers",
+    statement=r"T' = \sigma_w^2 \mathbb{E}[\sigma(u) \sigma(v)] + \sigma_b^2"
+    r" + T (\sigma_w^2 \mathbb{E}[\sigma'(u) \sigma'(v)] + c^2)",
+    source=ours("Equation 7, with biases and skip connections"),
+    uses=("dc/eq7-lengths",),
+)
+
+# --- the same pair among many ---------------------------------------------------------
+
+CROWD = 120
+"""Rows: twice as many pairs as from which on kernels are read off tables."""
+
+
+@lru_cache(maxsize=32)
+def _among_many(p: float, q: float, *, activation: str, turn: float, depth: int) -> Any:
+    """Both kernels of a pair of inputs, from those of a crowd around them."""
+    rng = np.random.default_rng(17)
+    logs, angles = rng.uniform(math.log(p), math.log(q), CROWD), rng.uniform(size=CROWD)
+    turns = 2.0 * math.pi * angles[:, None]
+    others = np.exp(0.5 * logs)[:, None] * np.hstack([np.cos(turns), np.sin(turns)])
+    one, two = _rows(p, q, turn)
+    a, x = normalised(activation), np.vstack([one, others, two])
+    square = kernels.nngp_ntk(x, a, depth)
+    # Between the pair from a matrix of all with some, in another order.
+    across = kernels.nngp_ntk(x, a, depth, y=x[:30:-1])
+    found = [np.asarray(k)[np.ix_((0, -1), (0, -1))] for k in square]
+    for k, between in zip(found, across, strict=True):
+        k[0, 1] = between[0, 0]
+    return found
+
+
+_MANY = (
+    *_pair(("relu", "erf", "gelu", "sin"), ([0.5, 30.0],), (0.02, 1.2, 3.1), (1, 3)),
+    # Nearly opposite, of a function with two kinks.
+    *_pair("relu6", ([0.5, 30.0],), 3.1, 1),
+)
+
+NNGP_PARALLEL = _like(
+    NNGP,
+    id="dc/eq1-parallel",
+    title="Top-layer kernels of parallel, nearly parallel and opposite inputs of unequal"
+    " lengths",
+    statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
+    r" x_j = c\, x_i",
+    cases=_PARALLEL,
+    must_refute=_A_LAYER_MORE,
+    uses=("dc/eq1-lengths",),
+)
+
+NTK_PARALLEL = _tangent(
+    NNGP_PARALLEL,
+    id="dc/eq7-parallel",
+    title="Tangent kernels of parallel, nearly parallel and opposite inputs of unequal"
+    " lengths",
+    statement=r"T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
+    r" \sigma'(v)], \quad x_j = c\, x_i",
+    source=NTK.source,
+    uses=("dc/eq7-lengths",),
+)
+
+
+def _predict_turned(
+    *, activation: str, squares: list[float], turn: float, depth: int
+) -> list[Any]:
+    # In the opposite direction, and in one more dimension, in which neither extends.
+    rows = [[0.0, *(-v for v in row)] for row in _rows(squares[0], squares[1], turn)]
+    return pairs.entries_of(kernels.nngp(rows, normalised(activation), depth))
+
+
+NNGP_TURNED = replace(
+    NNGP_PARALLEL,
+    id="dc/eq1-turned",
+    title="Turning both inputs leaves their top-layer kernel as it is",
+    statement=r"K(U x, U y) = K(x, y), \quad U^T U = I",
+    cases=_pair("erf", ([1.0, 1.0], [0.5, 2.0]), (1e-3, 1.2), 2),
+    predict=_predict_turned,
+    must_refute=mistake("One hidden layer too many.", depth=3),
+    uses=("dc/eq1-parallel",),
+)
+
+NNGP_MANY = _like(
+    NNGP,
+    id="dc/eq1-many",
+    title="Top-layer kernel of a pair among many inputs of unequal lengths",
+    statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
+    r" 1/2 \le |x|^2 \le 30, \quad n = 122",
+    cases=_MANY,
+    predict=partial(_predict, _among_many),
+    uses=("dc/eq1-lengths",),
+)
+
+NTK_MANY = _tangent(
+    NNGP_MANY,
+    id="dc/eq7-many",
+    title="Tangent kernel of a pair among many inputs of unequal lengths",
+    statement=r"T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
+    r" \sigma'(v)], \quad 1/2 \le |x|^2 \le 30, \quad n = 122",
+    source=NTK.source,
+    uses=("dc/eq7-lengths",),
+)
+
+# --- a function known by its values -----------------------------------------------------
+
+_BY_VALUES = "2 sin + cos"
+
+_FEW = 60
+"""Other rows, of lengths between those of the pair: tables in the lengths resolve it."""
+
+
+@lru_cache(maxsize=8)
+def _by_values(
+    p: float, q: float, *, turn: float, depth: int, more: float = 0.0
+) -> Any:
+    # Behind a large mean pairs cost more, and fewer rows do.
+    rng, count = np.random.default_rng(19), 16 if more else _FEW
+    others = rng.standard_normal((count, 2))
+    others /= np.linalg.norm(others, axis=1, keepdims=True)
+    others *= np.sqrt(rng.uniform(p, q, (count, 1)))
+    x = np.vstack([_rows(p, q, turn), others])
+    a = base = subject(_BY_VALUES)
+    if more:
+        a = act.from_function(lambda z: base(z) + more, derivative=base.derivative)
+    found = kernels.nngp_ntk(x, a, depth)
+    return [k[:2, :2] for k in found]
+
+
+@dataclass(frozen=True)
+class _Raised:
+    """The law of a function with a number added."""
+
+    law: pairs.Law
+    more: float
+
+    def mean(self, p: Any) -> Any:
+        """E s(u)."""
+        return self.law.mean(p) + self.more
+
+    def one(self, p: Any) -> pairs.Moments:
+        """E s(u)^2 and E s'(u)^2."""
+        return self.two(p, p, p)
+
+    def two(self, p: Any, q: Any, k: Any) -> pairs.Moments:
+        """E s(u) s(v) and E s'(u) s'(v)."""
+        value, slope = self.law.two(p, q, k)
+        means = self.law.mean(p) + self.law.mean(q)
+        return value + self.more * (means + self.more), slope
+
+
+def _of_values(
+    p: float, q: float, *, turn: float, depth: int, more: float = 0.0
+) -> pairs.State:
+    law, first = _Raised(pairs.LAWS[_BY_VALUES], more), pairs.start(*_rows(p, q, turn))
+    return pairs.recursion(law, first, depth)[-1]
+
+
+def _odd_part(
+    *, squares: list[float], turn: float, depth: int, which: int = 0, **_: Any
+) -> list[Any]:
+    """The odd part of the function alone, 2 sin x."""
+    first = pairs.start(*_rows(squares[0], squares[1], turn))
+    states = pairs.recursion(pairs.LAWS["sin"], first, depth)
+    return pairs.entries(*(4 * v for v in states[-1][which]))
+
+
+NNGP_VALUES = _like(
+    NNGP,
+    id="dc/eq1-values",
+    title="Top-layer kernels of a function that is known by its values alone",
+    statement=r"K_{ij} = e^{-(k_{ii} + k_{jj}) / 2} (4 \sinh k_{ij} + \cosh k_{ij}),"
+    r" \quad \sigma(x) = 2 \sin x + \cos x",
+    assumptions=(
+        "one hidden layer of raw units",
+        "other inputs of other lengths present",
+    ),
+    cases=grid(squares=([2.0, 3.0],), turn=0.02, depth=1),
+    predict=partial(_predict, _by_values),
+    measure=partial(_measure, _of_values),
+    must_refute=_odd_part,
+    uses=("dc/eq1-lengths",),
+)
+
+NTK_VALUES = _tangent(
+    NNGP_VALUES,
+    id="dc/eq7-values",
+    title="Tangent kernels of a function that is known by its values alone",
+    statement=r"T_{ij} = K_{ij} + k_{ij}\, e^{-(k_{ii} + k_{jj}) / 2}"
+    r" (4 \cosh k_{ij} + \sinh k_{ij}), \quad \sigma(x) = 2 \sin x + \cos x",
+    assumptions=(*NNGP_VALUES.assumptions, "in one case five is added to the function"),
+    source=NTK.source,
+    # The values above are part of these: nearly opposite rows are asked here alone.
+    cases=(
+        *grid(squares=([2.0, 3.0],), turn=(0.02, 3.1), depth=1),
+        # A mean so large that rows far apart are nearly equal behind a layer; of lengths
+        # on both sides of one, which tables part at.
+        {"squares": [0.9, 1.1], "turn": 0.3, "depth": 1, "more": 5.0},
+    ),
+    uses=("dc/eq7-lengths",),
+)
+
+# --- threshold units --------------------------------------------------------------------
+
+
+@lru_cache(maxsize=2)
+def _unit(threshold: float) -> Any:
+    if threshold == 0.0:
+        return act.step
+    return act.from_function(
+        lambda x: (x > threshold).astype(np.float64),
+        kinks=(threshold,),
+        name="threshold",
+    )
+
+
+def _predict_threshold(
+    *, threshold: float, squares: list[float], turn: float
+) -> list[Any]:
+    p, q = squares
+    return pairs.entries_of(kernels.nngp(_rows(p, q, turn), _unit(threshold), 1))
+
+
+def _measure_threshold(
+    *, threshold: float, squares: list[float], turn: float
+) -> list[Any]:
+    """Probabilities that one unit is on, and that both are."""
+    first, second = _rows(squares[0], squares[1], turn)
+    p, q, k = pairs.start(first, second).k
+    one, two = (Pieces(0, kinks=(threshold,), jumps=(1,), variance=v) for v in (p, q))
+    with mpmath.workprec(BITS):
+        both = one.dual(k / mpmath.sqrt(p * q), two)
+    return pairs.entries(one.dual(1), two.dual(1), both)
+
+
+THRESHOLD = numeric(
+    id="dc/eq1-threshold",
+    items=("Eq1", "D.0"),
+    uses=("dc/defC.1-unequal",),
+    title="The kernel of threshold units, of two inputs of unequal lengths",
+    statement=r"K_{ij} = P(u > \theta, v > \theta), \quad \theta \in \{0, \tfrac12\}",
+    source=quoted("Equation 1 and Appendix D"),
+    cases=(
+        *grid(threshold=(0.0, 0.5), squares=([0.49, 1.69],), turn=(0.01, 0.5, 3.1)),
+        # Lengths so close that their difference afterwards is an integral.
+        *grid(threshold=0.5, squares=([1.0, 1.02],), turn=0.5),
+    ),
+    predict=_predict_threshold,
+    measure=_measure_threshold,
+    # The library's promise: 1e-12 of the diagonal.
+    compare=AgreesTo(absolute=1e-13),
+    must_refute=mistake("Inputs of unit length.", squares=[1.0, 1.0]),
+)

@@ -1,0 +1,1 @@
+"""What deep kernels mean for learning: rates, interpolation, overfitting, regression."""

@@ -1,0 +1,1 @@
+"""Squared lengths off the unit sphere, layer by layer (appendix D)."""

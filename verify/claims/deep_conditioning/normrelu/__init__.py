@@ -1,0 +1,1 @@
+"""NormReLU: its constants, lengths, correlations and cost (section 7, appendix I)."""

@@ -1,0 +1,1 @@
+"""Networks with biases at great depth: fixed points, the edge of chaos, diagrams."""

@@ -1,0 +1,171 @@
+"""Networks with biases, of functions that grow without bound, and of shifted ones.
+
+The measured side takes moments from formulas, or from
+`verify.claims.deep_conditioning.kernels._pairs`, and the fixed variance by secants.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from theory import activations as act
+from theory import phase
+from verify.claim import Source, grid, numeric
+from verify.claims._predictors import mistake, times
+from verify.claims.deep_conditioning.kernels import _pairs as pairs
+from verify.compare import AgreesTo, Identical
+
+_SHIFT = 0.3
+_SOURCE = Source("schoenholz2017deep", "Sections 2 and 3")
+
+
+def _subject(name: str) -> act.Activation:
+    if name == "exp of a square":
+        return act.from_function(lambda x: np.exp(0.2 * x * x), name="growing")
+    if name == "exp by values":
+        return act.from_function(np.exp, name="own exp")
+    base, _, shifted = name.partition(" and ")
+    scale = 0.2 if base == "exp" else 1.0
+    found = act.CATALOGUE[base]
+    return act.Affine(found, scale, _SHIFT) if shifted else found
+
+
+def _exp(q: Any, scale: Any = 1, shift: Any = 0) -> pairs.Moments:
+    square = scale**2 * mpmath.exp(2 * q)
+    return square + 2 * scale * shift * mpmath.exp(q / 2) + shift**2, square
+
+
+def _square(q: Any) -> pairs.Moments:
+    """From E exp(c Y^2) = (1 - 2 c q)^(-1/2) and its derivative in c."""
+    left = 1 - mpmath.mpf("0.8") * q
+    return 1 / mpmath.sqrt(left), mpmath.mpf("0.16") * q / left ** mpmath.mpf("1.5")
+
+
+def _known(name: str) -> Callable[[Any], pairs.Moments]:
+    """Return E s^2 and E s'^2 of a variance."""
+    if name == "exp of a square":
+        return _square
+    base, _, shifted = name.partition(" and ")
+    shift = mpmath.mpf(_SHIFT) if shifted else mpmath.mpf(0)
+    if base in ("exp", "exp by values"):
+        scale = mpmath.mpf(0.2) if shifted else mpmath.mpf(1)
+        return lambda q: _exp(q, scale, shift)
+    law = pairs.LAWS[base]
+
+    def moments(q: Any) -> pairs.Moments:
+        value, slope = law.one(q)
+        return value + 2 * shift * law.mean(q) + shift**2, slope
+
+    return moments
+
+
+def _measure_state(*, name: str, weight_var: float, bias_var: float) -> list[Any]:
+    """q*, chi_q and chi_1 of networks whose inputs become parallel."""
+    with mpmath.workdps(40):
+        w, b, moments = mpmath.mpf(weight_var), mpmath.mpf(bias_var), _known(name)
+
+        def layer(q: Any) -> Any:
+            return w * moments(q)[0] + b
+
+        q = b
+        for _ in range(100):
+            q = layer(q)
+        q = mpmath.findroot(lambda v: layer(v) - v, (q, q * (1 + mpmath.mpf("1e-9"))))
+        return [q, mpmath.diff(layer, q), w * moments(q)[1]]
+
+
+def _predict_state(*, name: str, weight_var: float, bias_var: float) -> list[float]:
+    p = phase.classify(_subject(name), weight_var, bias_var)
+    return [p.variance, p.chi_q, p.chi_1]
+
+
+_CASES = tuple(
+    {"name": name, "weight_var": w, "bias_var": b}
+    for name, w, b in (
+        ("exp", 0.05, 0.1),
+        ("exp by values", 0.05, 0.1),
+        ("exp of a square", 0.1, 0.01),
+        ("exp and a constant", 0.5, 0.1),
+        ("sin and a constant", 1.5, 0.1),
+        ("gelu and a constant", 0.5, 0.1),
+        ("relu6 and a constant", 1.5, 0.1),
+    )
+)
+
+STATE = numeric(
+    id="dc/D.0-phase-growing",
+    items=("D.0",),
+    title="Fixed variances of functions that grow without bound, and of shifted ones",
+    statement=r"q^* = \sigma_w^2\, \mathbb{E}\, \sigma(\sqrt{q^*} Z)^2 + \sigma_b^2",
+    assumptions=("infinite width", "independent Gaussian weights and biases"),
+    source=_SOURCE,
+    cases=_CASES,
+    predict=_predict_state,
+    measure=_measure_state,
+    # The library's promise away from the edge.
+    compare=AgreesTo(relative=1e-11),
+    must_refute=mistake("Weights of a tenth less.", weight_var=times(0.9)),
+    uses=("dc/D.0-phase",),
+)
+
+
+def _predict_shown(*, name: str, weight_var: float, bias_var: float) -> list[float]:
+    """The numbers of what is printed, in its order."""
+    shown = str(phase.classify(_subject(name), weight_var, bias_var))
+    found = re.findall(r"(?:= *|_var )(-?[\d.]+(?:e[-+]\d+)?)", shown)
+    return [float(shown.startswith("ordered:")), *map(float, found)]
+
+
+def _measure_shown(*, name: str, weight_var: float, bias_var: float) -> list[Any]:
+    """Correlations come to one, with the slope chi_1."""
+    q, own, slope = _measure_state(name=name, weight_var=weight_var, bias_var=bias_var)
+    depths = [-1 / mpmath.log(v) for v in (own, slope)]
+    rest = [q, own, depths[0], 1, slope, depths[1], slope, depths[1]]
+    return [1, weight_var, bias_var, *rest]
+
+
+SHOWN = numeric(
+    id="dc/D.0-phase-shown",
+    items=("D.0",),
+    title="The text of a network says its fixed points, slopes and depth scales",
+    statement=r"q^*, \chi_q, \xi_q; \quad c^*, \chi_c, \xi_c; \quad \chi_1, \xi_g",
+    source=_SOURCE,
+    cases=(_CASES[0], _CASES[4]),
+    predict=_predict_shown,
+    measure=_measure_shown,
+    # Six digits are printed.
+    compare=AgreesTo(relative=6e-6),
+    must_refute=mistake("Weights of a tenth less.", weight_var=times(0.9)),
+    uses=("dc/D.0-phase-growing",),
+)
+
+
+def _predict_counts(*, weights: list[float]) -> str:
+    return str(phase.classify(act.relu, weights, 0.0))
+
+
+def _measure_counts(*, weights: list[float]) -> str:
+    """ReLU: ordered below a weight variance of two, divergent above it."""
+    names = {"critical": [w == 2.0 for w in weights]}
+    names["divergent"] = [w > 2.0 for w in weights]
+    names["ordered"] = [w < 2.0 for w in weights]
+    found = ", ".join(f"{sum(n)} {name}" for name, n in names.items() if any(n))
+    return f"{len(weights)} networks: {found}"
+
+
+COUNTS = numeric(
+    id="dc/D.0-phase-counts",
+    items=("D.0",),
+    title="The text of several networks says how many there are of each phase",
+    statement=r"\sigma_w^2 < 2, \ = 2, \ > 2",
+    source=_SOURCE,
+    cases=grid(weights=([1.0, 2.0, 3.0, 1.5], [3.0, 4.0])),
+    predict=_predict_counts,
+    measure=_measure_counts,
+    compare=Identical(),
+    must_refute=mistake("One network less.", weights=lambda found: found[:-1]),
+    uses=("dc/D.0-phase-shown",),
+)

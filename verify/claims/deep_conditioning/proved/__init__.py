@@ -1,0 +1,1 @@
+"""Proofs: interval certificates over whole domains, enclosed constants, symbols."""

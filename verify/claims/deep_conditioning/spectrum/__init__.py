@@ -1,0 +1,1 @@
+"""Spectra of deep kernels on the sphere, non-singular kernels, statistical queries."""

@@ -1,0 +1,1 @@
+"""Trained networks: section 7 and its protocols."""

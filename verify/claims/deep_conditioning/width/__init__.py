@@ -1,0 +1,1 @@
+"""Networks of finite width against the infinite one."""
