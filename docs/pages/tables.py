@@ -316,7 +316,8 @@ TABLES = (
         sources=(
             "empirical/normrelu/[a-z]*.py",
             "empirical/mmd_init/[a-z]*.py",
-            "verify/claims/deep_conditioning/training_[ks]*.py",
+            "verify/claims/deep_conditioning/training/kernels.py",
+            "verify/claims/deep_conditioning/training/start.py",
         ),
         measure=partial(_sentences, "small"),
     ),

@@ -1,1 +1,1 @@
-"""Claims of Agarwal, Awasthi, Kale 2020, one module per topic."""
+"""Claims of Agarwal, Awasthi, Kale 2020, one package per topic."""

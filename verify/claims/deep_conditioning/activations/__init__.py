@@ -1,1 +1,1 @@
-"""Activations: duals, Hermite coefficients, coefficient of non-linearity, what is refused."""
+"""Activations: duals, Hermite coefficients, non-linearity, and what is refused."""
