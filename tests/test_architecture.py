@@ -2,10 +2,14 @@
 
 import ast
 import configparser
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import theory
 from empirical import digest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -90,6 +94,39 @@ def test_theory_imports_heavy_packages_lazily():
         if (found := _at_import_time(ast.parse(path.read_text())) & LAZY)
     }
     assert offenders == {}
+
+
+def test_topics_of_theory_are_loaded_when_asked_for():
+    code = (
+        "import sys, theory\n"
+        "assert 'theory.kernels' not in sys.modules\n"
+        "assert {'activations', 'kernels', 'mmd'} <= set(dir(theory))\n"
+        "assert not any(name.startswith('_') for name in dir(theory))\n"
+        "print(theory.activations.relu.second_moment, hasattr(theory, 'kernel'))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT
+    )
+    assert found.stdout.split() == ["0.5", "False"], found.stderr
+
+
+def test_the_list_of_topics_names_modules_only():
+    listed = re.findall(r"^(\w+)  ", str(theory.__doc__), flags=re.MULTILINE)
+    assert len(listed) > 10
+    assert set(listed) <= set(dir(theory))
+
+
+def test_no_module_takes_topics_from_the_package():
+    # A digest follows imports, not attributes.
+    bare = {
+        str(path.relative_to(ROOT))
+        for package in ("theory", "empirical", "verify")
+        for path in _modules(package)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Import)
+        and any(alias.name == "theory" for alias in node.names)
+    }
+    assert bare == set()
 
 
 def test_one_module_of_theory_draws():

@@ -226,13 +226,25 @@ def test_pickles_and_copies_are_the_same_activation(name):
 
 @pytest.mark.parametrize("name", act.CATALOGUE)
 def test_the_representation_makes_it_again(name):
-    # Before, functions at addresses: <function <lambda> at 0x7f...>.
+    # Before, functions at addresses: <function <lambda> at 0x7f...>, and every default.
     names = {n: getattr(act, n) for n in ("Affine", "CATALOGUE", "HermiteMixture")}
     names |= {n: getattr(act, n) for n in ("PiecewisePolynomial", "Smooth")}
-    names["ExponentialUnit"] = type(act.selu)
+    names |= {"ExponentialUnit": type(act.selu), "activations": act}
     a = act.CATALOGUE[name]
-    for each in (a, a.scaled(2.0), a.normalized()):
+    for each in (a, a.scaled(2.0), a.normalized(), act.Affine(a, 2.0, 1.0)):
         assert eval(repr(each), names) == each
+
+
+@pytest.mark.parametrize("name", act.NAMES)
+def test_a_named_activation_is_shown_by_its_name(name):
+    assert repr(getattr(act, name)) == f"activations.{name}"
+    normalized = getattr(act, name).normalized()
+    if isinstance(normalized, act.Affine):
+        assert repr(normalized) == f"activations.{name}.normalized()"
+
+
+def test_long_coefficients_are_cut_short():
+    assert len(repr(act.hermite(1000))) < 200
 
 
 def test_a_pickle_of_a_definition_of_ones_own():

@@ -5,6 +5,8 @@ The catalogue is a set of values (``relu``, ``tanh``, ...: `NAMES`) and factorie
 function.
 """
 
+from types import ModuleType as _Module
+
 from theory.activations import definitions as _definitions
 from theory.activations.affine import Affine as Affine
 from theory.activations.base import Activation as Activation
@@ -36,6 +38,10 @@ def __getattr__(name: str) -> Activation:
 
 
 def __dir__() -> list[str]:
-    """Return every public name."""
-    own = [name for name in globals() if not name.startswith("_")]
+    """Return every public name; modules of the package are not what one looks for."""
+    own = [
+        name
+        for name, value in globals().items()
+        if not name.startswith("_") and not isinstance(value, _Module)
+    ]
     return sorted({*own, *NAMES, *_ALIASES})

@@ -16,7 +16,7 @@ Array = npt.NDArray[np.float64]
 LARGEST = 1e154
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Affine(Activation):
     """scale * base + shift, with numbers of at most 1e154: squares are within float64."""
 
@@ -30,6 +30,12 @@ class Affine(Activation):
         _checks.number("Affine", "scale", self.scale, -LARGEST, LARGEST)
         _checks.number("Affine", "shift", self.shift, -LARGEST, LARGEST)
         _checks.flag("Affine", "is_normalized", self.is_normalized)
+
+    def __repr__(self) -> str:
+        """Return the call that normalises the base, or what it is made of."""
+        if self.is_normalized and self == self.base.normalized():
+            return f"{self.base!r}.normalized()"
+        return super().__repr__()
 
     @property
     def name(self) -> str:  # type: ignore[override]

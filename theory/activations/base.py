@@ -2,8 +2,10 @@
 
 import math
 from abc import abstractmethod
+from dataclasses import fields
 from functools import lru_cache
-from typing import Any
+from reprlib import Repr
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +19,9 @@ Array = npt.NDArray[np.float64]
 
 LARGEST = 1e307
 """Of a variance, and of its inverse."""
+
+_SHORT = Repr()
+_SHORT.maxtuple, _SHORT.maxstring, _SHORT.maxother = 8, 200, 200
 
 
 class Activation(GaussianFunction):
@@ -34,6 +39,19 @@ class Activation(GaussianFunction):
     is_normalized : bool
         Whether E s = 0 and E s^2 = 1 by construction.
     """
+
+    def __repr__(self) -> str:
+        """Return its name in `theory.activations`, or what it is made of."""
+        from theory.activations import definitions  # made of activations
+
+        for name in definitions.NAMES:
+            if getattr(definitions, name) == self:
+                return f"activations.{name}"
+        given = {f: getattr(self, f.name) for f in fields(cast("Any", self)) if f.repr}
+        shown = (
+            f"{f.name}={_SHORT.repr(v)}" for f, v in given.items() if v != f.default
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     @abstractmethod
     def _scaled(self, var: float) -> "Activation":

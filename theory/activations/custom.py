@@ -35,7 +35,7 @@ LOW = 64
 """Hermite coefficients from which the error of the dual is estimated."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FromFunction(Activation):
     """A function with its kinks; build it with `from_function`.
 

@@ -16,7 +16,7 @@ Array = npt.NDArray[np.float64]
 DENSITY = 1.0 / gaussian.SQRT_TWO_PI
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ExponentialUnit(Activation):
     """scale * (x for x > 0, alpha (e^x - 1) below), of the argument sqrt(var) x."""
 
@@ -66,7 +66,7 @@ class ExponentialUnit(Activation):
         return self.scale * out
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _ExponentialSlope(Activation):
     """factor * u', u an exponential unit: scale * (1 for x > 0, alpha e^x below)."""
 

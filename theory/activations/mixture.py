@@ -14,7 +14,7 @@ from theory.activations.base import Activation
 Array = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HermiteMixture(Activation):
     """sum_k a_k h_k with finitely many terms, `a` a tuple of one or more numbers."""
 

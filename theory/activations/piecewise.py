@@ -24,7 +24,7 @@ OUTER = 8.0
 """Kinks beyond it are seen by closed forms only: the axis of a quadrature ends at 20."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PiecewisePolynomial(Activation):
     """poly(x) + sum_j J_j (x - c_j)_+^m / m!, degree(poly) <= m.
 

@@ -124,7 +124,7 @@ def _known(name: str) -> Definition | None:
     return found.definition if isinstance(found, Smooth) else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Smooth(Activation):
     """factor * f^(order)(sqrt(var) x), f smooth between its kinks, order 0 or 1."""
 

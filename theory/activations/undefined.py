@@ -12,7 +12,7 @@ from theory.activations.base import Activation
 Array = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Undefined(Activation):
     """The derivative of a function with a jump: not square integrable."""
 

@@ -115,20 +115,33 @@ def _third(_: Any, x: Any) -> Any:
 
 
 def _predict_copies(*, name: str) -> list[Any]:
-    """What pickles bring back, of the library's function and of one of the same name."""
-    known = cast(act.Smooth, act.CATALOGUE[name]).definition
+    """What pickles bring back, of the library's function and of one of the same name.
+
+    And what is shown of the function, of its normalisation and of others made of it.
+    """
+    a = cast(act.Smooth, act.CATALOGUE[name])
+    known = a.definition
     own = replace(known, f=np.sinc, df=np.sinc, precise=_third, closed=None, bend=None)
     first, second = (pickle.loads(pickle.dumps(d)) for d in (known, own))
     shown = repr(own)
     return [
         *(first is known, second is own, second == own, second.f is np.sinc),
         *(repr(known), shown.startswith("Definition("), f"name={name!r}" in shown),
+        *map(repr, (a, a.normalized(), act.Affine(a, 2.0, 1.0), a.scaled(2.0))),
     ]
 
 
 def _measure_copies(*, name: str) -> list[Any]:
     """The library's own by its name, the other one by what it is made of."""
-    return [True, False, True, True, f"CATALOGUE[{name!r}].definition", True, True]
+    known, called = f"CATALOGUE[{name!r}].definition", f"activations.{name}"
+    return [
+        *(True, False, True, True, known, True, True),
+        *(called, f"{called}.normalized()"),
+        *(
+            f"Affine(base={called}, scale=2.0, shift=1.0)",
+            f"Smooth(definition={known}, var=2.0)",
+        ),
+    ]
 
 
 COPIES = numeric(
