@@ -76,6 +76,10 @@ def _softplus(x: Array) -> Array:
     return np.logaddexp(0.0, x)
 
 
+def _sine_energy(q: Array) -> Array:
+    return -0.5 * np.expm1(-2.0 * q)
+
+
 def _log_cosh(x: Array) -> Array:
     size = np.abs(x)
     near = 0.5 * np.log1p(np.sinh(np.minimum(size, 1.0)) ** 2)
@@ -190,9 +194,9 @@ sin = Smooth(
             coefficients=closed.sine,
             dual=lambda v, w: duals.Trigonometric(v, w, odd=True),
             mean_slope=np.zeros_like,
-            energy=lambda q: -0.5 * np.expm1(-2.0 * q),
+            energy=_sine_energy,
             energy_slope=lambda q: np.exp(-2.0 * q),
-            variance=lambda q: -0.5 * np.expm1(-2.0 * q),
+            variance=_sine_energy,
             slope_energy=lambda q: 0.5 * q * (1.0 + np.exp(-2.0 * q)),
         ),
     )

@@ -176,15 +176,16 @@ DIFFERENCES = _claim(
 _CLOSE_SIZE, _CLOSE_KERNEL, _CLOSE_BIASES = (4, 3), 3, (0.2, 0.1, 0.3)
 
 
-def _close(apart: float) -> tuple[Array, Array]:
+def _close(apart: float, channels: int) -> tuple[Array, Array]:
     """Two images of normal pixels that differ by a share of them."""
-    x, other = np.random.default_rng(82).standard_normal((2, *_CLOSE_SIZE))
+    shape = (2, *_CLOSE_SIZE, channels)
+    x, other = np.random.default_rng(82).standard_normal(shape)
     return x, x + apart * other
 
 
-def _predict_close(*, apart: float) -> Array:
+def _predict_close(*, apart: float, channels: int = 1) -> Array:
     found = idm.wide_signals(
-        *_close(apart),
+        *_close(apart, channels),
         _CLOSE_KERNEL,
         len(_CLOSE_BIASES),
         weight_var=1.7,
@@ -202,11 +203,17 @@ def _patched(values: Any) -> Any:
     return sum(parts) / 9
 
 
-def _through(apart: float, relu: Callable[[Any, Any, Any], Any]) -> list[Any]:
+def _through(
+    apart: float, channels: int, relu: Callable[[Any, Any, Any], Any]
+) -> list[Any]:
     """Covariances by layer, 80 digits: squares of one, mean squares of u - v, shares."""
     with mpmath.workdps(80):
-        x, y = (np.vectorize(mpmath.mpf, otypes=[object])(v) for v in _close(apart))
-        squares, lengths, differences = [x * x, y * y, x * y], [], []
+        x, y = (
+            np.vectorize(mpmath.mpf, otypes=[object])(v)
+            for v in _close(apart, channels)
+        )
+        squares = [v.sum(axis=2) / channels for v in (x * x, y * y, x * y)]
+        lengths, differences = [], []
         shares: list[Any] = []
         for layer, bias in enumerate(_CLOSE_BIASES):
             if layer:
@@ -236,13 +243,13 @@ def _arc_cosine(a: Any, b: Any, both: Any) -> Any:
     )
 
 
-def _measure_close(*, apart: float) -> list[Any]:
-    return _through(apart, _arc_cosine)
+def _measure_close(*, apart: float, channels: int = 1) -> list[Any]:
+    return _through(apart, channels, _arc_cosine)
 
 
-def _same_units(*, apart: float) -> list[Any]:
+def _same_units(*, apart: float, channels: int = 1) -> list[Any]:
     """Both images pass the same units, half of them."""
-    return _through(apart, lambda _a, _b, both: both / 2)
+    return _through(apart, channels, lambda _a, _b, both: both / 2)
 
 
 CLOSE = numeric(
@@ -253,7 +260,7 @@ CLOSE = numeric(
         r"(\sin\theta_l-\theta_l\cos\theta_l)},\quad|x-x'|\ge10^{-8}|x|"
     ),
     source=ours("Section 3.2 and appendix H.1; ours"),
-    cases=grid(apart=(2.0, 0.3, 0.05, 1e-3, 1e-8)),
+    cases=(*grid(apart=(2.0, 0.3, 0.05, 1e-3, 1e-8)), {"apart": 0.3, "channels": 3}),
     predict=_predict_close,
     measure=_measure_close,
     # The images themselves are rounded, not what is made of their differences.

@@ -201,8 +201,9 @@ def _measure_values(
         numbers = counts or [1] * len(variances)
         groups = [(n, mpmath.mpf(v)) for n, v in zip(numbers, variances, strict=True)]
         m, top, square = sum(numbers), max(variances), mpmath.mpf(radius) ** 2
-        eta = square / (m * mpmath.mpf(top)) - 1
-        excess = square - mpmath.fsum(n * v for n, v in groups)
+        # Below the mean there is no bound.
+        eta = max(square / (m * mpmath.mpf(top)) - 1, 0)
+        excess = max(square - mpmath.fsum(n * v for n, v in groups), 0)
         fourth = mpmath.fsum(n * v**2 for n, v in groups)
         exponents = {
             "printed": min(eta**2, m * eta),
@@ -226,8 +227,9 @@ VALUES = numeric(
         r"(r^2-\sum\sigma_i^2)/\alpha_*\}}"
     ),
     source=ours("Theorem 1 and Equation 30; the sharper form is ours"),
-    # eta is 1/8, 1/2, 7/2 and 15: below and above 1, and above and below m; at last
-    # 5e-6, for so many parameters that r^2 and m alpha agree to five digits.
+    # eta is 1/8, 1/2, 7/2 and 15: below and above 1, and above and below m; then
+    # 5e-6, for so many parameters that r^2 and m alpha agree to five digits. At last a
+    # radius below the mean, where the bound is one.
     cases=tuple(
         {"form": form, "radius": radius, "variances": variances, "counts": counts}
         for form in _FORMS
@@ -238,6 +240,7 @@ VALUES = numeric(
             (4.0, [1.0], [1]),
             (3.0, [0.5, 1.0, 1.25], []),
             (836662.1, [0.7], [10**12]),
+            (1.5, [0.5, 1.0], [3, 5]),
         )
     ),
     predict=_predict_values,

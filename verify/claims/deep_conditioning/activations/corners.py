@@ -15,7 +15,7 @@ from theory import activations as act
 from verify.claim import grid, numeric
 from verify.claims._predictors import mistake
 from verify.claims.deep_conditioning._sources import ours
-from verify.compare import AgreesTo, Identical
+from verify.compare import AgreesTo, Array, Identical
 
 # --- fixed points -----------------------------------------------------------------------
 
@@ -105,6 +105,49 @@ SPREAD = numeric(
     compare=AgreesTo(relative=1e-12),
     must_refute=mistake("Variances a hundredth larger.", var=lambda v: 1.01 * v),
     uses=("dc/tab2",),
+)
+
+# --- values far out ---------------------------------------------------------------------
+
+_FAR = (-1e17, -7e7, -6.5, 6.5, 123456.7, 9.7e15, 3.7e16)
+
+
+def _predict_far(*, activation: str) -> Array:
+    return cast(Array, act.CATALOGUE[activation](np.array(_FAR)))
+
+
+def _measure_far(*, activation: str) -> list[float]:
+    """Beyond its kinks it is constant."""
+    low, high = {"hard_tanh": (-1, 1), "relu6": (0, 6), "hard_sigmoid": (0, 1)}[
+        activation
+    ]
+    return [float(low if x < 0 else high) for x in _FAR]
+
+
+def _wrong_far(*, activation: str) -> list[float]:
+    """The ramp that goes up less the one that takes it back, each rounded."""
+    low, high = {"hard_tanh": (-1, 1), "relu6": (0, 6), "hard_sigmoid": (-3, 3)}[
+        activation
+    ]
+    slope, start = (1 / 6, 0.0) if high == 3 else (1.0, float(low))
+    x = np.array(_FAR)
+    up, down = slope * np.maximum(x - low, 0.0), slope * np.maximum(x - high, 0.0)
+    return [float(v) for v in start + up - down]
+
+
+FAR = numeric(
+    id="dc/eq2-far-out",
+    items=("Eq2",),
+    title="Piecewise linear activations are constant however far beyond their kinks",
+    statement=r"\sigma(x) = \sigma(\infty), \quad x > c",
+    source=ours("Equation 2"),
+    cases=grid(activation=("hard_tanh", "relu6", "hard_sigmoid")),
+    predict=_predict_far,
+    measure=_measure_far,
+    # Rounded at the last kink.
+    compare=AgreesTo(absolute=2e-15),
+    must_refute=_wrong_far,
+    uses=("dc/defC.1",),
 )
 
 # --- copies -----------------------------------------------------------------------------

@@ -424,7 +424,9 @@ BOUNDS = (
         # Three steps; 2 * 3 * 0.1 / 0.2 is 3.0000000000000004 in float64.
         *_cases("optimization.sgd_steps", n=3, squared_norm=0.1, min_eigenvalue=(0.2,)),
         *_cases(
-            "optimization.sgd_restarts", initial=(1.0, 3.0, 64.0), target=(0.5, 0.01)
+            "optimization.sgd_restarts",
+            initial=(1.0, 3.0, 64.0),
+            target=(0.5, 0.45, 0.01),
         ),
     ),
     _formula(

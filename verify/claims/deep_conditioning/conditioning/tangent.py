@@ -136,7 +136,9 @@ DIAGONAL = numeric(
     statement=r"T_{ii} = \sum_{h=0}^{L} D^h, \quad D = \mathbb{E}[\sigma'(X)^2]",
     assumptions=("normalised activation, unit inputs",),
     source=quoted("Equation 7"),
-    cases=grid(activation=("relu", "tanh", "hermite(2)", "sin"), depth=(1, 5, 20)),
+    cases=grid(
+        activation=("relu", "tanh", "hermite(2)", "sin", "identity"), depth=(1, 5, 20)
+    ),
     predict=_predict_diagonal,
     measure=_measure_diagonal,
     # D to 1e-15, raised to the 20th power.

@@ -177,11 +177,17 @@ def _measure_taylor(
 
 
 @_precise
-def _measure_raw(*, kernel: str, depth: int, order: int) -> list[Any]:
+def _measure_raw(
+    *, kernel: str, depth: int, order: int, signs: bool = False
+) -> list[Any]:
     """The arcsine formula at each layer's variance, in power series."""
     half_pi, variance = flint.arb.pi() / 2, flint.arb(1)
     with _capped(order + 1):
         value = tangent = flint.arb_series([0, 1])
+        for layer in range(depth if signs else 0):
+            value = (value / (4 if layer else 1)).asin() * 4 / half_pi
+        if signs:
+            return [integrals.mpf(value[n]) for n in range(order + 1)]
         for _ in range(depth):
             share = value * 2 / (1 + 2 * variance)
             slope = (1 - share * share).rsqrt() * 2 / (1 + 2 * variance) / half_pi
@@ -311,8 +317,9 @@ def _predict_taylor(*, kernel: str, activation: str, depth: int, order: int) -> 
     )
 
 
-def _predict_raw(*, kernel: str, depth: int, order: int) -> Array:
-    return spectrum.taylor_coefficients(act.erf, depth, order, kernel=kernel)
+def _predict_raw(*, kernel: str, depth: int, order: int, signs: bool = False) -> Array:
+    a = act.Affine(act.sign, 2.0, 0.0) if signs else act.erf
+    return spectrum.taylor_coefficients(a, depth, order, kernel=kernel)
 
 
 def _predict_projections(*, dim: int, degrees: list[int], **_: Any) -> Any:
@@ -497,9 +504,13 @@ TAYLOR_RAW = numeric(
     title="Taylor coefficients of kernels whose lengths settle over many layers",
     statement=r"K^{(l+1)}(\rho) = \tfrac2\pi \arcsin\frac{2 K^{(l)}(\rho)}{1 + 2 q_l},"
     r" \quad q_{l+1} = \tfrac2\pi \arcsin\frac{2 q_l}{1 + 2 q_l}",
-    assumptions=("the error function, not normalised",),
+    assumptions=("the error function, not normalised; and twice the sign, by its own",),
     source=ours("Equations 1 and 7"),
-    cases=grid(kernel=("nngp", "ntk"), depth=(3, 30), order=40),
+    cases=(
+        *grid(kernel=("nngp", "ntk"), depth=(3, 30), order=40),
+        # Twice the sign: of length four from the first layer on.
+        {"kernel": "nngp", "depth": 12, "order": 40, "signs": True},
+    ),
     predict=_predict_raw,
     measure=_measure_raw,
     # As dc/defC.1-taylor, with 30 layers.
