@@ -1,0 +1,252 @@
+"""Kernels layer by layer: maps of one correlation, laws of raw layers, deep networks."""
+
+from dataclasses import replace
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from theory import activations as act
+from theory import kernels
+from verify import integrals
+from verify.claim import grid, numeric
+from verify.claims._predictors import mistake, plus
+from verify.claims.deep_conditioning import _recursions as recursion
+from verify.claims.deep_conditioning._sources import ours, quoted
+from verify.claims.deep_conditioning._subjects import law, normalised, subject
+from verify.claims.deep_conditioning.kernels import _pairs as pairs
+from verify.compare import AgreesTo, Array
+
+_RHOS = (-0.9, -0.3, 0.0, 0.5, 0.99)
+_OPPOSITE = -0.95
+
+
+def _mpf(value: Any) -> Any:
+    return mpmath.mpf(value)
+
+
+def _predict_kernels(*, activation: str, depth: int) -> list[float]:
+    x, a = _points(), normalised(activation)
+    both = (kernels.nngp(x, a, depth), kernels.ntk(x, a, depth))
+    pairs = np.triu_indices(len(x))
+    cosines = kernels.correlation(x * np.array([[1.0], [2.0], [0.5], [3.0]]))
+    # And nearly opposite inputs, from the two maps.
+    maps = (kernels.nngp_map, kernels.ntk_map)
+    far = [float(of(_OPPOSITE, a, depth)) for of in maps]
+    return [*far, *(float(v) for k in (*both, cosines) for v in k[pairs])]
+
+
+def _points() -> Array:
+    return recursion.unit_points(4, 3, 1.0, 5)
+
+
+def _measure_kernels(*, activation: str, depth: int) -> list[Any]:
+    gram, found = recursion.exact_gram(4, 3, 1.0, 5), law(activation)
+    cosines = [gram[i, j] for i in range(4) for j in range(i, 4)]
+    top = [recursion.correlations(found, r, depth)[-1] for r in cosines]
+    tangent = [recursion.tangent(found, r, depth) for r in (_OPPOSITE, *cosines)]
+    far = recursion.correlations(found, _OPPOSITE, depth)[-1]
+    return [far, tangent[0], *top, *tangent[1:], *cosines]
+
+
+EQ1 = numeric(
+    id="dc/eq1-matrices",
+    items=("Eq1", "Eq7", "AsmA"),
+    title="Top-layer and tangent kernel matrices and cosines, entry by entry",
+    statement=r"K_{ij} = \hat\sigma^{(L)}(\rho_{ij}), \quad T_{ij} = \sum_{h=1}^{L+1}"
+    r" \hat\sigma^{(h-1)} \prod_{l=h}^{L} \hat\sigma'(\hat\sigma^{(l-1)})",
+    assumptions=("unit inputs", "normalised"),
+    source=quoted("Equations 1 and 7"),
+    cases=grid(activation=("relu", "tanh", "hard_tanh", "gelu"), depth=(1, 4)),
+    predict=_predict_kernels,
+    measure=_measure_kernels,
+    # 1e-12 of the recursion; cosines of float64 rows to 3 ulp, with slope 2 a layer.
+    compare=AgreesTo(relative=1e-12, absolute=1e-13),
+    must_refute=mistake("One hidden layer too many.", depth=plus(1)),
+    uses=("dc/eq7",),
+)
+
+
+def _predict_between(*, activation: str, depth: int, step: int = 1) -> list[float]:
+    x, a = _points(), normalised(activation)
+    # Sixteen times over and once more, in the second block of rows.
+    many = np.concatenate([*[x[:4]] * 16, x[1:2]])
+    found = kernels.nngp_ntk(x[:2], a, depth, y=x[1:][::step])
+    other = kernels.nngp_ntk(many, a, depth, y=x[1:])
+    # So many rows that a block of them is cut, all but the last of 64.
+    square = kernels.nngp_ntk(np.tile(x[[2, 3, 0, 1]], (260, 1)), a, depth)
+    parts = [k.ravel() for k in found]
+    parts += [k[-1] for k in other] + [
+        k[[63, -1]][:, [67, 64, 65, 63]].ravel() for k in square
+    ]
+    return [float(v) for part in parts for v in part]
+
+
+def _measure_between(*, activation: str, depth: int) -> list[Any]:
+    gram, found = recursion.exact_gram(4, 3, 1.0, 5), law(activation)
+    cosines = [gram[i, j] for i in range(2) for j in range(1, 4)]
+    top = [recursion.correlations(found, r, depth)[-1] for r in cosines]
+    slow = [recursion.tangent(found, r, depth) for r in cosines]
+    second = [values[3:] for values in (top, slow)]
+    rest = [v for values in second for v in values]
+    rest += [v for values in second for v in (*values, values[0]) * 2]
+    return [*top, *slow, *rest]
+
+
+BETWEEN = replace(
+    EQ1,
+    id="dc/eq1-between",
+    title="Kernels between two sets of unit inputs, one in both, and of a thousand inputs",
+    statement=r"K(x_i, y_j) = \hat\sigma^{(L)}(x_i \cdot y_j)",
+    cases=grid(activation="relu", depth=2),
+    predict=_predict_between,
+    measure=_measure_between,
+    must_refute=mistake("The second set in reverse order.", step=-1),
+    uses=("dc/eq1-matrices",),
+)
+
+
+def _predict_raw(*, activation: str, depth: int) -> Any:
+    return kernels.nngp_map(np.array(_RHOS), subject(activation), depth)
+
+
+def _measure_raw(*, activation: str, depth: int) -> list[Any]:
+    """Lengths change from layer to layer: coefficients anew at each."""
+    with mpmath.workprec(integrals.BITS):
+        if activation == "relu":  # homogeneous: correlations do not see the length
+            found = law(activation)
+            size = found.moment() ** depth
+            return [size * recursion.uncentred(found, r, depth)[-1] for r in _RHOS]
+        length, values = _mpf(1), [_mpf(r) for r in _RHOS]
+        for _ in range(depth):
+            text = mpmath.nstr(length, 40)
+            found = integrals.smooth_coefficients(activation, text)
+            energies = [integrals.mpf(v) ** 2 for v in found]
+            # From the value at this layer to the correlation, and on.
+            series = [mpmath.polyval(energies[::-1], v / length) for v in values]
+            length, values = mpmath.fsum(energies), series
+        return values
+
+
+EQ1_RAW = numeric(
+    id="dc/eq1-raw",
+    items=("Eq1", "D.0"),
+    title="The top-layer kernel of an unnormalised activation, whose lengths change by"
+    " layer",
+    statement=r"K^{(l)} = \hat\sigma(K^{(l-1)}; \gamma_{l-1}, \gamma_{l-1})",
+    assumptions=("unit inputs", "not normalised"),
+    source=quoted("Equation 1"),
+    cases=grid(activation=("relu", "tanh", "gelu"), depth=(1, 3)),
+    predict=_predict_raw,
+    measure=_measure_raw,
+    # 1e-12 of the recursion.
+    compare=AgreesTo(relative=1e-12, of_largest=True),
+    must_refute=mistake("One hidden layer too many.", depth=plus(1)),
+    uses=("dc/defC.1-unequal",),
+)
+
+
+_DEEP_RHOS = (-1.0, -0.5, 0.3, 0.999, 1.0)
+_TURNS = (1e-6, 1e-2, 3.14)
+
+
+def _predict_deep(*, weight_var: float, bias_var: float, depth: int) -> list[float]:
+    variances: dict[str, Any] = {"weight_var": weight_var, "bias_var": bias_var}
+    rho = np.array(_DEEP_RHOS)
+    found = [
+        of(rho, act.erf, depth, **variances)
+        for of in (kernels.nngp_map, kernels.ntk_map)
+    ]
+    for turn in _TURNS:
+        rows = pairs.rows(1.0, 1.0, turn)
+        both = kernels.nngp_ntk(rows, act.erf, depth, **variances)
+        found.append(np.array([k[0, 1] for k in both]))
+    return [float(v) for each in found for v in each]
+
+
+def _measure_deep(*, weight_var: float, bias_var: float, depth: int) -> list[Any]:
+    """Arcsines (Williams 1997), layer by layer at 256 bits."""
+    variances: dict[str, Any] = {"weight_var": weight_var, "bias_var": bias_var}
+
+    def between(*products: Any) -> tuple[Any, Any]:
+        first = pairs.affine(pairs.State(products, products), **variances)
+        end = pairs.recursion(pairs.LAWS["erf"], first, depth, **variances)[-1]
+        return end.k[2], end.t[2]
+
+    one, rows = _mpf(1), [pairs.rows(1.0, 1.0, turn) for turn in _TURNS]
+    top, slow = zip(*(between(one, one, _mpf(r)) for r in _DEEP_RHOS), strict=True)
+    turned = [between(*pairs.start(*row).k) for row in rows]
+    return [*top, *slow, *(v for both in turned for v in both)]
+
+
+EQ1_DEEP = numeric(
+    id="dc/eq1-raw-deep",
+    items=("Eq1", "Eq7", "D.0"),
+    title="Deep networks of erf, with biases and without, whose lengths keep changing",
+    statement=r"K^{(l)} = \sigma_w^2 \tfrac2\pi \arcsin \tfrac{2 K^{(l-1)}}"
+    r"{1 + 2 \gamma_{l-1}} + \sigma_b^2",
+    assumptions=("unit inputs", "not normalised"),
+    source=ours("Equations 1 and 7"),
+    cases=(
+        {"weight_var": 1.3, "bias_var": 0.1, "depth": 60},
+        {"weight_var": 1.3, "bias_var": 0.1, "depth": 2},
+        {"weight_var": 1.0, "bias_var": 0.0, "depth": 4},
+    ),
+    predict=_predict_deep,
+    measure=_measure_deep,
+    # 1e-12 of the recursion.
+    compare=AgreesTo(relative=1e-12, of_largest=True),
+    must_refute=mistake("One hidden layer too many.", depth=plus(1)),
+    uses=("dc/eq1-raw",),
+)
+
+_CLOSE = (2.0**-53, 2.0**-51, 2.0**-47, 2.0**-40)
+
+
+def _predict_apart(*, waves: int, powers: int, first: int = 0) -> list[float]:
+    def polynomials(count: int) -> list[kernels.Layer]:
+        return [kernels.Layer(act.hermite(30))] * count
+
+    # A variance of weights that keeps the length at one.
+    wave = kernels.Layer(act.cos, weight_var=1.0 / act.cos.second_moment)
+    network = [*polynomials(first), *[wave] * waves, *polynomials(powers)]
+    rho = 1.0 - np.array(_CLOSE)
+    top = kernels.nngp_map(rho, network)
+    return [*top, *kernels.ntk_map(rho, network, normalized=True)]
+
+
+def _measure_apart(*, waves: int, powers: int, first: int = 0) -> list[Any]:
+    """cosh(rho) / cosh(1) and rho^30, layer by layer to 60 digits."""
+    with mpmath.workdps(60):
+        one = mpmath.cosh(1)
+        cosine = (lambda r: mpmath.cosh(r) / one, lambda r: mpmath.sinh(r) / one)
+        power = (lambda r: r**30, lambda r: 30 * r**29)
+        steps = [power] * first + [cosine] * waves + [power] * powers
+        top: list[Any] = []
+        slow: list[Any] = []
+        for delta in _CLOSE:
+            f, t, whole = 1 - _mpf(delta), 1 - _mpf(delta), _mpf(1)
+            for value, slope in steps:
+                f, t = value(f), value(f) + t * slope(f)
+                whole = 1 + whole * slope(1)
+            top.append(f)
+            slow.append(t / whole)
+        return top + slow
+
+
+EQ1_APART = numeric(
+    id="dc/eq1-apart",
+    items=("Eq1", "Eq7"),
+    title="Close inputs that some layers bring together and later ones take apart",
+    statement=r"K^{(l+1)} = \cosh K^{(l)} / \cosh 1 \text{ or } (K^{(l)})^{30}, \quad"
+    r" 1 - \rho \ge 2^{-53}",
+    assumptions=("cosines of second moment one, and Hermite polynomials of order 30",),
+    source=ours("Equations 1 and 7"),
+    cases=(*grid(waves=40, powers=(11, 12)), {"waves": 60, "powers": 9, "first": 5}),
+    predict=_predict_apart,
+    measure=_measure_apart,
+    # The library's promise: 1e-12 of the diagonal.
+    compare=AgreesTo(absolute=1e-12),
+    must_refute=mistake("One wave more.", waves=plus(1)),
+    uses=("dc/eq1-raw",),
+)

@@ -1,0 +1,205 @@
+"""Numbers of activations off the unit sphere: each formula at 60 digits, once more."""
+
+from typing import Any
+
+import mpmath
+
+from theory import activations as act
+from theory import lengths
+from verify import integrals
+from verify.claim import grid, numeric
+from verify.claims._predictors import mistake
+from verify.claims.deep_conditioning._sources import as_read, ours, quoted
+from verify.claims.deep_conditioning._subjects import law, normalised
+from verify.claims.deep_conditioning.conditioning.correlations import exact_bound
+from verify.compare import AgreesTo
+
+
+def _mpf(value: Any) -> Any:
+    return mpmath.mpf(value)
+
+
+def _at_length(activation: str, gamma: Any) -> list[Any]:
+    """Coefficients of the normalised smooth activation at squared length gamma."""
+    unit, raw = (
+        [integrals.mpf(v) for v in integrals.smooth_coefficients(activation, q)]
+        for q in ("1", repr(gamma))
+    )
+    with mpmath.workprec(integrals.BITS):
+        spread = mpmath.sqrt(mpmath.fsum(v * v for v in unit[1:]))
+        return [(raw[0] - unit[0]) / spread, *(v / spread for v in raw[1:])]
+
+
+def _predict_shares(*, activation: str, gamma: float) -> list[float]:
+    a = normalised(activation)
+    return [lengths.generalised_mu(a, gamma), lengths.rest_share(a, gamma)]
+
+
+def _measure_shares(*, activation: str, gamma: float) -> list[Any]:
+    a = _at_length(activation, gamma)
+    with mpmath.workprec(integrals.BITS):
+        length = mpmath.fsum(v * v for v in a)
+        return [1 - a[1] ** 2 / length, 1 - (a[0] ** 2 + a[1] ** 2) / length]
+
+
+LEM_D6 = numeric(
+    id="dc/lemD.6-mu",
+    items=("LemD.6",),
+    title="The coefficient of non-linearity mu(gamma) at squared lengths from 1/2 to 9",
+    statement=r"\mu(\gamma) = 1 - \frac{a_1(\gamma)^2}{\hat\sigma_0(\gamma)}, \quad"
+    r" 1 - \frac{a_0(\gamma)^2 + a_1(\gamma)^2}{\hat\sigma_0(\gamma)}",
+    source=quoted("Lemma D.6"),
+    cases=(
+        *grid(activation=("tanh", "erf", "gelu"), gamma=(0.5, 1.0, 1.75)),
+        *grid(activation=("sin", "cos", "exp"), gamma=9.0),
+    ),
+    predict=_predict_shares,
+    measure=_measure_shares,
+    # Energies to 1e-13 relative, a quotient of two.
+    compare=AgreesTo(relative=5e-13),
+    must_refute=mistake(
+        "The shares at unit length, whatever the input's length.", gamma=1.0
+    ),
+    uses=("dc/def3.1", "dc/eq15"),
+)
+
+
+def _predict_settled(
+    *, activation: str, gamma_x: float, gamma_y: float, **where: Any
+) -> list[float]:
+    case = normalised(activation), gamma_x, gamma_y
+    return [
+        lengths.chord_rate(case[0]),
+        lengths.settling_depth(*case),
+        lengths.correlation_bound_any_length(*case, **where),
+    ]
+
+
+def _measure_settled(
+    *, activation: str, gamma_x: float, gamma_y: float, delta: float, depth: int
+) -> list[Any]:
+    a = _at_length(activation, 0.5)
+    with mpmath.workprec(integrals.BITS):
+        rate = 2 * (1 - mpmath.fsum(v * v for v in a))
+        mu = law(activation).mu()
+        far, late = max(abs(_mpf(gamma_x) - 1), abs(_mpf(gamma_y) - 1)), 0
+        while far > mu / 2:
+            far, late = rate * far, late + 1
+        if depth < late:
+            return [rate, late, _mpf(1)]
+        return [rate, late, exact_bound(depth=depth - late, delta=delta, mu=mu / 2)]
+
+
+THM_311 = numeric(
+    id="dc/thm3.11-values",
+    items=("Thm3.11", "ThmD.9"),
+    title="Contraction rate, settling depth and bound of inputs of squared length from 1/2",
+    statement=r"\hat L = \left\lceil \frac{\log(2 |\gamma - 1| / \mu)}{-\log \alpha}"
+    r" \right\rceil, \quad |\rho_L| \le B_{\mu/2}(L - \hat L, \delta)",
+    source=as_read("Theorems 3.11 and D.9"),
+    cases=grid(
+        activation=("tanh", "erf"),
+        gamma_x=(0.5, 9.0),
+        gamma_y=1.2,
+        delta=0.1,
+        depth=(2, 40, 300),
+    ),
+    predict=_predict_settled,
+    measure=_measure_settled,
+    # Powers to order 300 of 1 - mu/4.
+    compare=AgreesTo(relative=1e-12, absolute=1e-13),
+    must_refute=mistake(
+        "Inputs of unit length, whose lengths need not settle.",
+        gamma_x=1.0,
+        gamma_y=1.0,
+    ),
+    uses=("dc/B-values",),
+)
+
+
+def _predict_terms(*, rho: float, depth: int, **terms: float) -> float:
+    return lengths.NormReLUDecay(**terms).bound(rho, depth)
+
+
+def _measure_terms(*, rho: float, depth: int, **terms: float) -> Any:
+    """Iterate r <- rate r + beta t, t <- alpha t."""
+    with mpmath.workprec(integrals.BITS):
+        found, t = abs(_mpf(rho)), {name: _mpf(v) for name, v in terms.items()}
+        for _ in range(depth):
+            found = t["rate"] * found + t["beta"] * t["start"]
+            t["start"] *= t["alpha"]
+        return found
+
+
+def _wrong_terms(**case: Any) -> float:
+    """The bias of the next layer in the place of each."""
+    return _predict_terms(**{**case, "start": case["alpha"] * case["start"]})
+
+
+THM_I1 = numeric(
+    id="dc/thmI.1-bound",
+    items=("ThmI.1",),
+    title="The bound of Theorem I.1 solves its recursion",
+    statement=r"|\rho_{l+1}| \le \alpha_\rho |\rho_l| + \beta t_l, \quad"
+    r" t_{l+1} = \alpha t_l",
+    source=ours("Theorem I.1"),
+    cases=grid(
+        alpha=(0.2, 0.7),
+        beta=0.03,
+        start=0.5,
+        rate=0.6,
+        rho=(-0.4, 0.9),
+        depth=(0, 1, 12),
+    ),
+    predict=_predict_terms,
+    measure=_measure_terms,
+    compare=AgreesTo(relative=1e-14, absolute=1e-16),
+    must_refute=_wrong_terms,
+)
+
+
+def _predict_rate(*, kink: float, gamma: float, delta: float) -> list[float]:
+    a = act.normrelu(kink)
+    found = lengths.normrelu_decay(gamma, 1.0, delta, a)
+    return [found.alpha, found.beta, found.start, found.rate]
+
+
+def _measure_rate(*, kink: float, gamma: float, delta: float) -> list[Any]:
+    with mpmath.workprec(integrals.BITS):
+        moments: dict[float, tuple[Any, Any, Any]] = {}
+        for g in (1.0, 0.5, 1.5):
+            ramp = integrals.Pieces(1, (0, 0), (kink,), (1,), variance=g)
+            mean, linear = ramp.coefficient(0), ramp.coefficient(1)
+            moments[g] = (mean, linear, ramp.dual(1))
+        shift = -moments[1.0][0]
+        scale = 1 / (moments[1.0][2] - shift**2)  # lambda^2
+        length, bias, rest = {}, {}, []
+        for g, (mean, linear, energy) in moments.items():
+            length[g] = scale * (energy + 2 * shift * mean + shift**2)
+            bias[g] = scale * (mean + shift) ** 2 / length[g]
+            rest.append(1 - bias[g] - scale * linear**2 / length[g])
+        alpha, far = 2 * (1 - length[0.5]), abs(_mpf(gamma) - 1)
+        beta = 2 * max(bias[0.5], bias[1.5])
+        return [
+            *(alpha, beta, far),
+            1 - min(rest) * (_mpf(delta) - beta * far / (1 - alpha)),
+        ]
+
+
+THM_I1_RATE = numeric(
+    id="dc/thmI.1-constants",
+    items=("ThmI.1", "Eq28"),
+    title="Values of the constants in NormReLU's decay of correlations",
+    statement=r"\alpha_\rho = 1 - \min_\gamma \nu(\gamma) \left(\delta -"
+    r" \frac{\beta t_0}{1 - \alpha}\right)",
+    source=ours("Theorem I.1"),
+    cases=grid(kink=(-1.59, -1.0), gamma=(0.5, 1.25), delta=(0.5, 0.9)),
+    predict=_predict_rate,
+    measure=_measure_rate,
+    # Energies to 1e-13, differences of numbers of size one.
+    compare=AgreesTo(relative=5e-13, absolute=1e-13),
+    must_refute=mistake(
+        "The rate of inputs that are orthogonal at the start.", delta=1.0
+    ),
+    uses=("dc/eq28", "dc/thmI.1-rest"),
+)
