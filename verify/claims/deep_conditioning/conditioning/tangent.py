@@ -106,7 +106,7 @@ POWERS = numeric(
     assumptions=("small correlations are squared, or cubed, in every layer",),
     source=quoted("Equation 7"),
     cases=grid(
-        activation=("hermite(2)", "hermite(3)", "cos"),
+        activation=("hermite(2)", "hermite(3)", "cos", "gaussian"),
         rho=(-0.999, 0.3, 0.9, 1.0 - 1e-9),
         depth=(3, 12, 30),
     ),
