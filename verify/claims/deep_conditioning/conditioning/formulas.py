@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 import mpmath
+import numpy as np
 
 from theory import conditioning, kernels, lengths, optimization
 from verify import integrals
@@ -472,6 +473,35 @@ BOUNDS = (
         *_cases("optimization.one_layer_min_eigenvalue", n=(1, 3), delta=(0.3, 1.0)),
         *_cases("optimization.separation_event_bound", n=(1, 7), delta=(0.04, 1.0)),
     ),
+)
+
+# --- from which depth on the condition number is bounded ------------------------------
+
+
+def _predict_first(**case: Any) -> int:
+    """The first depth at which the bound is finite."""
+    bounds = conditioning.ntk_condition_bound(np.arange(1, 1000), **case)
+    return 1 + int(np.argmax(np.isfinite(bounds)))
+
+
+COR_35_FIRST = numeric(
+    id="dc/cor3.5-first",
+    items=("Cor3.5", "Cor3.9", "E6"),
+    title="The depth from which the bound on the tangent kernel's condition says something",
+    statement=r"L \ge 2 L_0 + \frac{2 \log 2n}{-\log(1 - \mu/2)}",
+    source=as_read("Corollary 3.5, Corollary 3.9"),
+    cases=grid(
+        delta=(0.01, 1e-4),
+        mu=(_RELU_MU, 0.9),
+        n=(1, 100),
+        assumption=("A", "B"),
+        form=("printed", "sharp"),
+    ),
+    predict=_predict_first,
+    measure=_tangent_threshold,
+    compare=AgreesTo(),
+    must_refute=mistake("Inputs ten times as far apart.", delta=times(10.0)),
+    uses=("dc/cor3.5-values", "dc/cor3.5-sharp-values"),
 )
 
 # --- a power of a matrix with two rows attains Lemma C.8 ------------------------------

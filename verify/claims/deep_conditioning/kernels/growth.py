@@ -100,7 +100,7 @@ GROWING = numeric(
     source=ours("Equations 1 and 7"),
     cases=(
         {"name": "exp", "count": 5, "shortest": 0.1, "longest": 5.6},
-        {"name": "steep exp", "count": 4, "shortest": 0.1, "longest": 6.0},
+        {"name": "steep exp", "count": 4, "shortest": 0.1, "longest": 7.0},
         {"name": "cosh", "count": 6, "shortest": 0.1, "longest": 3.0},
         {"name": "cosh", "count": 20, "shortest": 0.1, "longest": 2.0},
         {"name": "cube", "count": 30, "shortest": 0.1, "longest": 4.0},
