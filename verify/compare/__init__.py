@@ -25,6 +25,7 @@ from verify.compare.outcomes import (
     Estimate,
     Outcome,
     Verdict,
+    flatten,
     small,
 )
 from verify.compare.statistical import (
@@ -55,5 +56,6 @@ __all__ = [
     "RarelyAbove",
     "SlopeEquals",
     "Verdict",
+    "flatten",
     "small",
 ]

@@ -1,9 +1,8 @@
 """Comparisons of numbers and of proved enclosures, in which there is no chance."""
 
 import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from verify.compare.outcomes import (
     Verdict,
     check_finite,
     check_no_balls,
+    flatten,
     slack_of,
     small,
 )
@@ -32,7 +32,7 @@ class Identical:
         same = bool(predicted == measured)
         outcome = Outcome.HOLDS if same else Outcome.REFUTED
         gap = 0.0 if same else math.inf
-        pairs = enumerate(zip(_entries(predicted), _entries(measured), strict=False))
+        pairs = enumerate(zip(flatten(predicted), flatten(measured), strict=False))
         worst = next((at for at, (one, other) in pairs if one != other), 0)
         return Verdict(outcome, gap, 0.0, "exact", worst, strain=gap)
 
@@ -242,15 +242,6 @@ def _allowance(test: AtMost | AtLeast) -> str:
     terms = [small(test.rounding)] if test.rounding else []
     terms += [f"{small(test.relative)} of it"] if test.relative else []
     return f" by more than an allowance of {' plus '.join(terms)}" if terms else ""
-
-
-def _entries(side: Any) -> Iterator[Any]:
-    """Yield the entries of nested lists and tuples in order, or what is none."""
-    if isinstance(side, list | tuple):
-        for entry in cast("Sequence[Any]", side):
-            yield from _entries(entry)
-    else:
-        yield side
 
 
 def _paired(predicted: Any, measured: Any) -> tuple[list[Any], list[Any]]:
