@@ -342,6 +342,11 @@ def test_trials_that_could_all_exceed_a_bound_decide_nothing() -> None:
     assert few.resolves == 1.0
 
 
+def test_a_trial_counts_once_however_many_bounds_it_is_given() -> None:
+    with pytest.raises(ValueError, match="one bound for all trials, or one each"):
+        RarelyAbove(probability=0.05).judge(np.ones((50, 1)), np.zeros(50))
+
+
 def test_bounds_may_be_exceeded_as_often_as_stated() -> None:
     compare = RarelyAbove(0.05, false_fail=1e-6)
     bounds = np.ones(200)
