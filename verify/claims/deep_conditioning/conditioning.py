@@ -194,8 +194,8 @@ B_VALUES = adversarial(
     ),
     predict=dc.correlation_bound,
     measure=exact_bound,
-    # Powers to order 500 of a rounded base; the early branch is a difference.
-    compare=AgreesTo(relative=5e-13, absolute=5e-14),
+    # Powers to order 500 of a rounded base.
+    compare=AgreesTo(relative=5e-13),
     must_refute=_wrong_bound,
     uses=("dc/B",),
     examples=searched(

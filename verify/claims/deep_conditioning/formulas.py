@@ -223,7 +223,7 @@ def _formula(
         predict=_predict,
         measure=_measure,
         # Powers to order 300 of a base rounded once: 300 ulp; whole numbers exactly.
-        compare=AgreesTo(relative=1e-13, absolute=1e-14),
+        compare=AgreesTo(relative=1e-13),
         must_refute=mistake(
             "Twice every value, a factor of one half lost.", then=times(2.0)
         ),
@@ -663,7 +663,7 @@ THM_311 = numeric(
     predict=_predict_settled,
     measure=_measure_settled,
     # Powers to order 300 of 1 - mu/4.
-    compare=AgreesTo(relative=1e-12, absolute=1e-13),
+    compare=AgreesTo(relative=1e-12),
     must_refute=mistake(
         "Inputs of unit length, whose lengths need not settle.",
         gamma_x=1.0,
