@@ -13,6 +13,7 @@ from verify import records, run
 from verify.claim import Profile
 from verify.compare import Outcome
 from verify.report import as_json, as_markdown, as_text, build
+from verify.report.html import as_html
 from verify.report.rows import NOT_RUN, STALE, Row
 
 Toy = Callable[..., Any]
@@ -310,6 +311,18 @@ def test_a_case_that_is_judged_has_no_error(toy_entry: Toy, tmp_path: Path) -> N
     assert row.green
     assert row.record is not None
     assert not row.record.cases[0].error
+
+
+def test_a_page_shows_an_error_that_says_nothing(
+    toy_entry: Toy, tmp_path: Path
+) -> None:
+    def blank(data: dict[str, Any]) -> None:
+        for case in data["cases"]:
+            case.update(error="\n")
+
+    row = _forged(toy_entry("measure=lambda x: 1 / 0"), tmp_path, blank)
+    page = as_html((row,), profile=Profile.QUICK, whole=False)
+    assert "in error" in page
 
 
 UNPRINTABLE = """
