@@ -79,7 +79,8 @@ class Calibration:
         """Return what is to be kept."""
         alike = self.alike
         found = None if alike is None else (alike.decided, alike.trials)
-        return keeping.Kept(self.made, dict(self.faults), self.redrawn, found)
+        faults = dict(self.faults)
+        return keeping.Kept(self.claim.version, self.made, faults, self.redrawn, found)
 
     @property
     def fooled(self) -> tuple[str, ...]:

@@ -23,6 +23,8 @@ class Kept:
 
     Attributes
     ----------
+    version : int
+        The claim's.
     made : str
         The day, year first.
     faults : mapping
@@ -33,6 +35,7 @@ class Kept:
         How many A/A trials decided, and of how many; absent where there is no level.
     """
 
+    version: int
     made: str
     faults: Mapping[str, str]
     redrawn: tuple[str, ...]
@@ -44,6 +47,7 @@ def read(path: Path = KEPT) -> dict[str, Kept]:
     data: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
     return {
         name: Kept(
+            version=each["version"],
             made=each["made"],
             faults=each["faults"],
             redrawn=tuple(each["redrawn"]),

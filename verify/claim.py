@@ -8,6 +8,7 @@ does.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
@@ -217,7 +218,8 @@ class Claim:
     ------
     ValueError
         If the id is malformed, a control is missing, one function is prediction and
-        measurement, an open claim has functions, or a search draws no examples.
+        measurement, a case is listed twice, `larger_cases` names no larger profile, an
+        open claim has functions, or a search draws no examples.
     """
 
     id: str
@@ -279,6 +281,7 @@ class Claim:
                 f"{self.id}: an adversarial search needs `examples` to draw; bounds at"
                 " listed cases alone are numeric"
             )
+        self._check_cases()
         larger = self.runs is not None and any(self.larger_cases.values())
         if not (self.cases or larger) or any(part is None for part in parts):
             raise ValueError(
@@ -291,6 +294,22 @@ class Claim:
                 f"{self.id}: a claim expected to hold needs `must_refute`, one expected"
                 " to be refuted needs `must_hold`"
             )
+
+    def _check_cases(self) -> None:
+        other = set(self.larger_cases) - (set(Profile) - {Profile.QUICK})
+        if other:
+            raise ValueError(
+                f"{self.id}: `larger_cases` must name profiles other than quick, got"
+                f" {', '.join(sorted(other))}"
+            )
+        for profile, cases in (("quick", self.cases), *self.larger_cases.items()):
+            counted = Counter(repr(sorted(case.items())) for case in cases)
+            twice = [case for case, count in counted.items() if count > 1]
+            if twice:
+                raise ValueError(
+                    f"{self.id}: each case must be listed once, but {len(twice)} of"
+                    f" {profile} are not, e.g. {twice[0]}"
+                )
 
     @property
     def paper(self) -> str:

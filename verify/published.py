@@ -5,9 +5,10 @@ lies here, in ``published.json``, and claims compare today's configurations with
 ``python -m verify.published`` writes it anew when records are added.
 """
 
+import argparse
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from importlib import import_module
@@ -55,7 +56,8 @@ def written(root: Path = ROOT / "results") -> str:
     Raises
     ------
     ValueError
-        If a record cannot be read, or has the settings of none of the `STUDIES`.
+        If there is no record, as in a wheel, one cannot be read, or has the settings of
+        none of the `STUDIES`.
     """
     content: dict[str, Any] = {}
     for scale in SCALES:
@@ -72,6 +74,10 @@ def written(root: Path = ROOT / "results") -> str:
             at_hand = topic != "mmd_init" and settings["data"] != "cifar10"
             if at_hand and settings.get("examples") is None:
                 digests.setdefault("images", {})[record.name] = record.data
+    if not any(content.values()):
+        raise ValueError(
+            f"published: {root} must hold records of networks, but has none"
+        )
     return json.dumps(content, indent=1, sort_keys=True) + "\n"
 
 
@@ -95,6 +101,21 @@ def _kept() -> dict[str, dict[str, dict[str, dict[str, str]]]]:
     return json.loads(PLACE.read_text(encoding="utf-8"))
 
 
+def main(argv: Sequence[str] | None = None, path: Path = PLACE) -> int:
+    """Write the file anew."""
+    argparse.ArgumentParser(
+        prog="python -m verify.published",
+        description="Write down anew what published networks were trained with.",
+    ).parse_args(argv)
+    try:
+        text = written()
+    except ValueError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+    path.write_text(text, encoding="utf-8")
+    sys.stdout.write(f"{path} is written\n")
+    return 0
+
+
 if __name__ == "__main__":
-    PLACE.write_text(written(), encoding="utf-8")
-    sys.stdout.write(f"{PLACE} is written\n")
+    raise SystemExit(main())

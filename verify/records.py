@@ -7,6 +7,7 @@ have changed since.
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
@@ -158,13 +159,16 @@ def encode(value: Any) -> Any:
 
     Floats stay numbers (NaN and infinities become the strings ``"nan"``, ``"inf"``,
     ``"-inf"``), arrays become lists, an `Estimate` or `Enclosure` a mapping of its
-    fields, numbers of arbitrary precision a string of 30 digits, anything else text.
+    fields, numbers of arbitrary precision a string of 30 digits, anything else text, in
+    which what would steer a terminal, or is no UTF-8, is escaped.
 
     >>> encode({"a": (1, math.inf), "b": Fraction(1, 3)})
     {'a': [1, 'inf'], 'b': '1/3'}
     """
-    if value is None or isinstance(value, bool | int | str):
+    if value is None or isinstance(value, bool | int):
         return value
+    if isinstance(value, str):
+        return _UNFIT.sub(_escaped, value)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else str(float(value))
     if isinstance(value, Mapping):
@@ -179,6 +183,14 @@ def encode(value: Any) -> Any:
     if isinstance(value, np.generic):
         return encode(value.item())
     return _text(value)
+
+
+_UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Characters that no report can show."""
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode()
 
 
 def _text(value: Any) -> str:

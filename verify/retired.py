@@ -75,6 +75,7 @@ RETIRED: Mapping[str, str] = {
     ),
     "id/Fig15": "the text says nothing like it; now id/Fig15-trained",
     "dc/sec11": "it stood for all experiments: now dc/fig1 to dc/fig8",
+    "id/Fig3-biases": "id/tab1-depths and id/Fig3-published say it, of each network",
     "id/Fig7": (
         "the reverse of what the paper says, entered as if it were its own; now"
         " id/Fig7-robust"

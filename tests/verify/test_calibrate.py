@@ -201,15 +201,17 @@ PAGE = Path("docs/calibration.md")
 def test_the_page_is_of_what_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
     assert calibrate.main(["--page"]) == 0
     assert capsys.readouterr().out == PAGE.read_text(encoding="utf-8")
-    claims = {e.claim.id for e in redraw.trained(ledger.select([]))}
-    assert claims == set(calibrated_rows.read())
+    # What was found of a claim that meant something else is not of this one.
+    claims = {e.claim.id: e.claim.version for e in redraw.trained(ledger.select([]))}
+    kept = {name: each.version for name, each in calibrated_rows.read().items()}
+    assert claims == kept
 
 
 def test_what_came_out_replaces_what_was_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = tmp_path / "kept.json"
-    old = calibrated_rows.Kept("2026-01-01", {"slow": "holds"}, ("refuted",), None)
+    old = calibrated_rows.Kept(1, "2026-01-01", {"slow": "holds"}, ("refuted",), None)
     calibrated_rows.write({"dc/toy": old, "dc/gone": old}, kept)
     assert calibrated_rows.read(kept)["dc/gone"] == old
     read, write = calibrated_rows.read, calibrated_rows.write
@@ -223,7 +225,7 @@ def test_what_came_out_replaces_what_was_kept(
 
 def test_what_is_kept_is_replaced_by_a_whole_file(tmp_path: Path) -> None:
     kept = tmp_path / "kept.json"
-    old = calibrated_rows.Kept("2026-01-01", {}, (), None)
+    old = calibrated_rows.Kept(1, "2026-01-01", {}, (), None)
     calibrated_rows.write({"dc/toy": old}, kept)
     before = kept.read_text(encoding="utf-8")
     with kept.open(encoding="utf-8") as reader:

@@ -89,6 +89,21 @@ def test_some_profile_has_cases() -> None:
     Claim(**PARTS | trained | {"larger_cases": {"full": grid(x=(1,))}})
 
 
+def test_cases_of_an_unknown_profile_are_refused() -> None:
+    """They would never be run, and those of quick be run in the place of others."""
+    for profile in ("ful", "quick"):
+        with pytest.raises(ValueError, match=f"other than quick, got {profile}"):
+            Claim(**PARTS, larger_cases={profile: grid(x=2)})
+
+
+def test_a_case_is_listed_once() -> None:
+    with pytest.raises(ValueError, match=r"1 of quick are not, e\.g\. .*'x', 1"):
+        Claim(**PARTS | {"cases": grid(x=(1, 2, 1))})
+    with pytest.raises(ValueError, match="1 of full are not"):
+        Claim(**PARTS, larger_cases={"full": grid(x=(1, 1))})
+    Claim(**PARTS | {"cases": grid(x=(1, 1.0))})
+
+
 def test_an_open_claim_has_no_functions() -> None:
     with pytest.raises(ValueError, match="open claim has no cases"):
         Claim(**PARTS | {"open_reason": "not yet"})

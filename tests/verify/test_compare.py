@@ -160,6 +160,22 @@ def test_agrees_to_takes_the_difference_before_rounding() -> None:
         assert verdict.gap == pytest.approx(1e-30, rel=1e-9)
 
 
+@pytest.mark.parametrize("comparison", [AgreesTo(relative=1e-3), AtMost()])
+def test_numbers_that_are_zero_in_float64_are_told_apart(
+    comparison: Comparison,
+) -> None:
+    one, other = mpf("1e-400"), mpf("2e-400")
+    assert comparison.judge(one, other).outcome is Outcome.REFUTED
+    assert comparison.judge(0.0, other).outcome is Outcome.REFUTED
+    assert comparison.judge(other, other).outcome is Outcome.HOLDS
+
+
+def test_a_difference_of_numbers_beyond_float64_is_relative() -> None:
+    verdict = AgreesTo(relative=1e-3).judge(mpf("1e400"), mpf("1.25e400"))
+    assert verdict.outcome is Outcome.REFUTED
+    assert verdict.gap == pytest.approx(0.2)
+
+
 def test_arrays_of_other_shapes_are_refused() -> None:
     with pytest.raises(ValueError, match=r"measurement's shape \(3,\)"):
         AgreesTo(absolute=1.0).judge([1.0, 2.0], [1.0, 2.0, 3.0])
@@ -324,6 +340,11 @@ def test_trials_that_could_all_exceed_a_bound_decide_nothing() -> None:
     few = RarelyAbove(0.05).judge(np.ones(5), np.zeros(5))
     assert few.outcome is Outcome.UNDECIDED
     assert few.resolves == 1.0
+
+
+def test_a_trial_counts_once_however_many_bounds_it_is_given() -> None:
+    with pytest.raises(ValueError, match="one bound for all trials, or one each"):
+        RarelyAbove(probability=0.05).judge(np.ones((50, 1)), np.zeros(50))
 
 
 def test_bounds_may_be_exceeded_as_often_as_stated() -> None:

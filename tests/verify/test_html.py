@@ -247,6 +247,22 @@ def test_what_is_false_as_printed_is_shown_on_top(page: str) -> None:
     assert "false as read" in findings
 
 
+def test_what_came_of_a_paper_is_not_said_where_its_claims_do_not_show_it(
+    rows: tuple[Row, ...], quick_pictures: None
+) -> None:
+    """As of one claim of many, of none that was run, or against what was found."""
+    said = "Depth conditions both kernels as stated"
+    good = tuple(row for row in rows if row.settled)
+    assert said in as_html(good)
+    assert said not in as_html(good, whole=False)
+    assert said not in as_html((*good, next(r for r in rows if r.kind == "bad")))
+    assert said not in as_html((*good, next(r for r in rows if r.kind == "pending")))
+
+
+def test_one_false_statement_has_one_counterexample(page: str) -> None:
+    assert "<strong>1</strong> is false, with a counterexample" in page
+
+
 def test_what_is_not_settled_is_shown_with_its_reason(page: str) -> None:
     attention = page.split('<section id="attention"')[1].split("</section>")[0]
     assert "ArithmeticError: no such power" in attention

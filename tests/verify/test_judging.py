@@ -12,7 +12,8 @@ from empirical.testbed.writing import sealed, unsealed
 from verify import records, run
 from verify.claim import Profile
 from verify.compare import Outcome
-from verify.report import as_json, as_text, build
+from verify.report import as_json, as_markdown, as_text, build
+from verify.report.html import as_html
 from verify.report.rows import NOT_RUN, STALE, Row
 
 Toy = Callable[..., Any]
@@ -310,6 +311,46 @@ def test_a_case_that_is_judged_has_no_error(toy_entry: Toy, tmp_path: Path) -> N
     assert row.green
     assert row.record is not None
     assert not row.record.cases[0].error
+
+
+def test_a_page_shows_an_error_that_says_nothing(
+    toy_entry: Toy, tmp_path: Path
+) -> None:
+    def blank(data: dict[str, Any]) -> None:
+        for case in data["cases"]:
+            case.update(error="\n")
+
+    row = _forged(toy_entry("measure=lambda x: 1 / 0"), tmp_path, blank)
+    page = as_html((row,), profile=Profile.QUICK, whole=False)
+    assert "in error" in page
+
+
+UNPRINTABLE = """
+def odd(x):
+    raise ValueError(f"no file {chr(0xdcff)}{chr(27)}[2J")
+"""
+
+
+@pytest.mark.parametrize(
+    "show", [lambda rows: as_text(rows, width=80, colour=False), as_json, as_markdown]
+)
+def test_an_error_of_any_characters_can_be_shown(
+    toy_entry: Toy, tmp_path: Path, show: Callable[..., str]
+) -> None:
+    """A name that is no UTF-8, a sequence that clears a terminal."""
+    row = _row(toy_entry("measure=odd", UNPRINTABLE), tmp_path)
+    assert row.worst is not None
+    assert r"no file \udcff\x1b[2J" in row.worst.error
+    assert all(c == "\n" or c.isprintable() for c in show((row,)))
+
+
+def test_a_measured_text_of_any_characters_can_be_shown(
+    toy_entry: Toy, tmp_path: Path
+) -> None:
+    extra = "from verify.compare import Identical\ndef esc(x): return chr(27) + '[2J'"
+    row = _row(toy_entry("compare=Identical(), measure=esc", extra), tmp_path)
+    assert row.outcome == Outcome.REFUTED
+    assert "\x1b" not in as_text((row,), width=80, colour=False)
 
 
 def test_a_refuted_claim_does_not_hold_because_its_record_says_so(

@@ -268,3 +268,15 @@ def test_a_file_that_is_no_record_is_refused(tmp_path: Path) -> None:
     (folder / "toy.json").write_text("{}")
     with pytest.raises(ValueError, match=r"toy\.json must be a record, and is none"):
         published.written(tmp_path)
+
+
+def test_the_digests_are_not_written_for_who_asks_for_help(tmp_path: Path) -> None:
+    for arguments in (["--help"], ["--full"]):
+        with pytest.raises(SystemExit):
+            published.main(arguments, tmp_path / "published.json")
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_digests_are_written_where_no_record_is(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="must hold records of networks, but has none"):
+        published.written(tmp_path)

@@ -238,8 +238,15 @@ def test_a_case_in_error_shows_no_numbers() -> None:
         (r"\sqrt{K_{xx} K_{yy}} \sqrt[3]{2}", "√(K_xx K_yy)³√2"),
         (r"3\sqrt{\ln(2/\delta)/(2N)}", "3√(ln(2/δ)/(2N))"),
         (r"\frac{dL}{dt} = \frac1{m^2\sqrt{8\pi}}", "dL/dt = 1/(m²√(8π))"),
-        (r"\frac N{2b} |x + \tfrac13| + \tfrac12 |y|", "N/(2b) · |x + 1/3|+1/2 · |y|"),
+        (
+            r"\frac N{2b} |x + \tfrac13| + \tfrac12 |y|",
+            "N/(2b) · |x + 1/3| + 1/2 · |y|",
+        ),
         (r"\sqrt[3]{a + b} \ge \sqrt{1 - \rho^2}", "³√(a + b) ≥ √(1 − ρ²)"),
+        (r"\arcsin \tfrac{K}{1 + q} \text{ or } 2", "arcsin (K/(1 + q)) or 2"),
+        (r"\mathrm{erf}\frac p\gamma", "erf(p/γ)"),
+        (r"|-x| - (x + 1)_+ + 2, w \gets -w", "|−x| − (x + 1)_+ + 2, w ← −w"),
+        (r"\tfrac{n}{m} \text{ or } \frac{2}{k}", "n/m or 2/k"),
     ],
 )
 def test_formulas_as_text(latex: str, shown: str) -> None:

@@ -6,54 +6,25 @@ tell. Each verdict carries the gap that was seen and the smallest error that wou
 have been caught (`Verdict.resolves`).
 """
 
-from verify.compare.contrast import EffectWithin
-from verify.compare.exact import (
-    AgreesTo,
-    AtLeast,
-    AtMost,
-    CertifiedAtLeast,
-    CertifiedAtMost,
-    Enclosed,
-    Identical,
-)
-from verify.compare.outcomes import (
-    FALSE_ALARM_BUDGET,
-    Array,
-    Comparison,
-    Contrast,
-    Enclosure,
-    Estimate,
-    Outcome,
-    Verdict,
-    small,
-)
-from verify.compare.statistical import (
-    MeanAtMost,
-    MeanEquals,
-    RarelyAbove,
-    SlopeEquals,
-)
-
-__all__ = [
-    "FALSE_ALARM_BUDGET",
-    "AgreesTo",
-    "Array",
-    "AtLeast",
-    "AtMost",
-    "CertifiedAtLeast",
-    "CertifiedAtMost",
-    "Comparison",
-    "Contrast",
-    "EffectWithin",
-    "Enclosed",
-    "Enclosure",
-    "Estimate",
-    "Identical",
-    "MeanAtMost",
-    "MeanEquals",
-    "Outcome",
-    "RarelyAbove",
-    "SlopeEquals",
-    "Verdict",
-    "small",
-]
+from verify.compare.contrast import EffectWithin as EffectWithin
+from verify.compare.exact import AgreesTo as AgreesTo
+from verify.compare.exact import AtLeast as AtLeast
+from verify.compare.exact import AtMost as AtMost
+from verify.compare.exact import CertifiedAtLeast as CertifiedAtLeast
+from verify.compare.exact import CertifiedAtMost as CertifiedAtMost
+from verify.compare.exact import Enclosed as Enclosed
+from verify.compare.exact import Identical as Identical
+from verify.compare.outcomes import FALSE_ALARM_BUDGET as FALSE_ALARM_BUDGET
+from verify.compare.outcomes import Array as Array
+from verify.compare.outcomes import Comparison as Comparison
+from verify.compare.outcomes import Contrast as Contrast
+from verify.compare.outcomes import Enclosure as Enclosure
+from verify.compare.outcomes import Estimate as Estimate
+from verify.compare.outcomes import Outcome as Outcome
+from verify.compare.outcomes import Verdict as Verdict
+from verify.compare.outcomes import flatten as flatten
+from verify.compare.outcomes import small as small
+from verify.compare.statistical import MeanAtMost as MeanAtMost
+from verify.compare.statistical import MeanEquals as MeanEquals
+from verify.compare.statistical import RarelyAbove as RarelyAbove
+from verify.compare.statistical import SlopeEquals as SlopeEquals

@@ -1,9 +1,8 @@
 """Comparisons of numbers and of proved enclosures, in which there is no chance."""
 
 import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from verify.compare.outcomes import (
     Verdict,
     check_finite,
     check_no_balls,
+    flatten,
     slack_of,
     small,
 )
@@ -32,7 +32,7 @@ class Identical:
         same = bool(predicted == measured)
         outcome = Outcome.HOLDS if same else Outcome.REFUTED
         gap = 0.0 if same else math.inf
-        pairs = enumerate(zip(_entries(predicted), _entries(measured), strict=False))
+        pairs = enumerate(zip(flatten(predicted), flatten(measured), strict=False))
         worst = next((at for at, (one, other) in pairs if one != other), 0)
         return Verdict(outcome, gap, 0.0, "exact", worst, strain=gap)
 
@@ -62,17 +62,13 @@ class AgreesTo:
         """Compare entry by entry; the verdict is that of the worst entry."""
         check_finite(predicted=predicted, measured=measured)
         p, m = _paired(predicted, measured)
-        difference = np.array([abs(float(a - b)) for a, b in zip(p, m, strict=True)])
-        size = np.array([abs(float(b)) for b in m])
+        # In the numbers' own arithmetic: some of mpmath's are zero in float64.
+        difference = [abs(a - b) for a, b in zip(p, m, strict=True)]
+        size = [abs(b) for b in m]
         if self.of_largest:
-            size = np.full_like(size, size.max())
-        allowed = self.relative * size + self.absolute
-        with np.errstate(over="ignore"):  # a difference where none is allowed
-            ratio = np.where(
-                difference == 0.0,
-                0.0,
-                difference / np.where(allowed > 0.0, allowed, np.finfo(float).tiny),
-            )
+            size = [max(size)] * len(size)
+        allowed = [self.relative * each + self.absolute for each in size]
+        ratio = [_share(d, a) for d, a in zip(difference, allowed, strict=True)]
         worst = int(np.argmax(ratio))
         outcome = Outcome.HOLDS if ratio[worst] <= 1.0 else Outcome.REFUTED
         # Of a value that rounding alone makes, a share says nothing.
@@ -86,7 +82,7 @@ class AgreesTo:
             float(allowed[worst] / by),
             unit,
             worst,
-            float(ratio[worst]),
+            ratio[worst],
         )
 
 
@@ -244,13 +240,12 @@ def _allowance(test: AtMost | AtLeast) -> str:
     return f" by more than an allowance of {' plus '.join(terms)}" if terms else ""
 
 
-def _entries(side: Any) -> Iterator[Any]:
-    """Yield the entries of nested lists and tuples in order, or what is none."""
-    if isinstance(side, list | tuple):
-        for entry in cast("Sequence[Any]", side):
-            yield from _entries(entry)
-    else:
-        yield side
+def _share(difference: Any, allowed: Any) -> float:
+    """Return a difference in units of what is allowed, infinite where that is nothing."""
+    if difference == 0:
+        return 0.0
+    with np.errstate(over="ignore"):
+        return float(difference / allowed) if allowed > 0 else math.inf
 
 
 def _paired(predicted: Any, measured: Any) -> tuple[list[Any], list[Any]]:
@@ -288,6 +283,9 @@ def _one_sided(
     size = np.abs(np.where(np.isinf(bounds), 0.0, bounds))
     allowed = test.rounding + test.relative * size
     excess = np.where(np.isinf(bounds), -np.inf, gap - allowed)
+    # What float64 calls no difference may be one.
+    over = [sign * (b - a) > 0 for a, b in zip(p, m, strict=True)]
+    excess[(gap == 0.0) & (allowed == 0.0) & over] = np.finfo(float).tiny
     outcome = Outcome.REFUTED if excess.max() > 0.0 else Outcome.HOLDS
     if outcome is Outcome.HOLDS and vacuous.all():
         return Verdict(Outcome.VACUOUS, float(gap.max()), math.inf, "absolute")

@@ -1,10 +1,10 @@
 """What a comparison returns, and what it may be given."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -141,6 +141,18 @@ class Verdict:
     worst: int = 0
     strain: float = 0.0
     slack: float | None = None
+
+
+def flatten(value: Any) -> list[Any]:
+    """Return the entries of nested lists and tuples in order.
+
+    >>> flatten([[1, 2], [3]])
+    [1, 2, 3]
+    """
+    if isinstance(value, list | tuple):
+        entries = cast("Sequence[Any]", value)
+        return [leaf for entry in entries for leaf in flatten(entry)]
+    return [value]
 
 
 def is_finite(value: Any) -> bool:

@@ -86,9 +86,14 @@ class RarelyAbove:
         """Count trials in which `measured` exceeds the bound `predicted`."""
         from scipy.stats import binom
 
-        bounds, values = np.broadcast_arrays(
-            np.asarray(predicted, dtype=np.float64), np.asarray(measured, np.float64)
-        )
+        bounds = np.asarray(predicted, dtype=np.float64)
+        values = np.asarray(measured, dtype=np.float64)
+        if bounds.ndim and bounds.shape != values.shape:
+            # A trial would count more than once.
+            raise ValueError(
+                "RarelyAbove: `predicted` must be one bound for all trials, or one each,"
+                f" but it is of shape {bounds.shape}, and the trials of {values.shape}"
+            )
         check_finite(predicted=bounds, measured=values)
         allowed = int(binom.ppf(1.0 - self.false_fail, values.size, self.probability))
         above = int(np.count_nonzero(values > bounds))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from verify.compare import Array
+from verify.compare import Array, flatten
 from verify.figures.style import (
     DASHES,
     FAINT,
@@ -20,7 +20,7 @@ from verify.figures.style import (
     plain_number,
 )
 from verify.records import CaseRecord, Record, number
-from verify.report.numbers import as_fields, flatten
+from verify.report.numbers import as_fields
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

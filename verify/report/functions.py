@@ -129,8 +129,8 @@ def unit(claim: Claim) -> str:
 def in_words(value: object) -> str:
     """Return an argument or a function as it is said in a sentence, not as Python's text.
 
-    >>> in_words(functools.partial(sorted, key=abs)), in_words((0.5, None, "a"))
-    ('sorted with key abs', '(0.5, nothing, a)')
+    >>> in_words(functools.partial(sorted, key=abs)), in_words((0.5, None, "", "a"))
+    ('sorted with key abs', '(0.5, nothing, nothing, a)')
     """
     if isinstance(value, functools.partial):
         given: functools.partial[Any] = value
@@ -149,7 +149,7 @@ def in_words(value: object) -> str:
         return ", ".join(f"{k} {in_words(v)}" for k, v in value.items())
     if isinstance(value, float):
         return f"{value:.6g}".replace("-", "−")
-    if value is None:
+    if value is None or value == "":
         return "nothing"
     if isinstance(value, slice):
         return f"entries {value.start or 0} to {value.stop or 'the last'}"

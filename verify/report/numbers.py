@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from verify import records
-from verify.compare import Outcome, small
+from verify.compare import Outcome, flatten, small
 from verify.records import CaseRecord
 
 if TYPE_CHECKING:
@@ -146,18 +146,6 @@ def worst_entry(value: Any, case: CaseRecord) -> Any:
     if not flat:
         return flat
     return flat[case.worst] if case.worst < len(flat) else flat[0]
-
-
-def flatten(value: Any) -> list[Any]:
-    """Return the entries of nested lists in order.
-
-    >>> flatten([[1, 2], [3]])
-    [1, 2, 3]
-    """
-    if isinstance(value, list):
-        items = cast("list[Any]", value)
-        return [leaf for item in items for leaf in flatten(item)]
-    return [value]
 
 
 def _stderr(case: CaseRecord) -> float | None:

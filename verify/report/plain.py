@@ -13,8 +13,8 @@ _ACCENTS = {
     **dict.fromkeys("¯‾―", "\u0304"),
 }
 _POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-_SPACED = set("=≠<>≤≥≈∼∝+−±→⇒⇔⟹⟺⟸∈∉⊂⊆∪∩≡↦≪≫≲≳⟂⊥≻≺:")
-_OPEN = set("([{|‖⟨⌊⌈,;:")
+_SPACED = set("=≠<>≤≥≈∼∝+−±→←⇒⇔⟹⟺⟸∈∉⊂⊆∪∩≡↦≪≫≲≳⟂⊥≻≺:")
+_OPEN = set("([{⟨⌊⌈,;:")
 
 
 def formula(latex: str) -> str:
@@ -29,23 +29,39 @@ def formula(latex: str) -> str:
 
 
 def _row(elements: list[ET.Element]) -> str:
-    text, before = "", None
+    text, before, name = "", None, False
     for element in elements:
         shown = _of(element)
         word = shown.strip()
         if word in _SPACED:
-            first = not text.strip() or text.rstrip()[-1] in _OPEN | _SPACED
-            shown = word if word in "+−±" and first else f" {word} "
+            shown = word if word in "+−±" and _opens(text.rstrip()) else f" {word} "
         elif element.tag == "mo" and word in (",", ";"):
             shown = f"{word} "
+        elif element.tag == "mtext":
+            pass
         elif _is_fraction(before) and (word[:1].isalnum() or word[:1] in "([|‖⟨∑∏√"):
             closes = word in ("|", "‖") and text.count(word) % 2
             shown = f" · {shown}" if word and not closes else shown
         elif text[-1:].isalnum() and word[:1].isalnum():
             apart = _is_long(before) or _is_long(element)
             shown = f" {shown}" if apart else shown
+        if name and _is_fraction(element):
+            # Else what stands below the line were not the function's any more.
+            shown = f"({word})"
+        if element.tag != "mspace":
+            upright = any(each.get("mathvariant") == "normal" for each in element)
+            name = word.isalpha() and (upright or element.tag in ("mi", "mo"))
+            name = name and len(word) > 1
         text, before = text + shown, element
     return text
+
+
+def _opens(text: str) -> bool:
+    """Whether a sign behind this text is that of a number, and joins nothing."""
+    if text.endswith(("|", "‖")):
+        return bool(text.count(text[-1]) % 2)
+    # A positive part ends with a plus that is an index.
+    return not text or (text[-1] in _OPEN | _SPACED and not text.endswith("_+"))
 
 
 def _is_fraction(element: ET.Element | None) -> bool:

@@ -455,7 +455,7 @@ THEOREM_2 = adversarial(
     title="The error of one trained convolution obeys the explicit bound of Theorem 2",
     statement=(
         r"\mathrm{MSE}\le\Big[\sqrt{n\sigma^2\big(2\log\tfrac n\delta+C(1+\log M)\big)}"
-        r"+\sqrt{nC}\Big]^2\frac{B^2K^2C}{C}"
+        r"+\sqrt{nC}\Big]^2 B^2K^2"
     ),
     source=quoted("Equation 12, Theorem 2"),
     cases=_ERRORS,

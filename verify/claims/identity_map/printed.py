@@ -1,7 +1,6 @@
 """Which networks are trained at the paper's scale, by the numbers that it prints."""
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from empirical.identity_map.configuration import FAULTS, faulty
@@ -152,29 +151,6 @@ FIGURES = numeric(
     measure=_served,
     compare=Identical(),
     must_refute=always(list(range(1, 43)), "All figures but the last."),
-)
-
-
-def _depths(kind: str, *, scale: Scale) -> list[int]:
-    networks = [c for c in configurations(scale) if c.name.startswith(f"{kind}-depth-")]
-    return [c.network.layers for c in networks]
-
-
-BIASES = numeric(
-    id="id/Fig3-biases",
-    items=("Fig3", "Bias"),
-    uses=("id/tab1-depths",),
-    title="Above the small scale, every depth has networks with biases and without",
-    statement=r"\text{layers with biases} = \text{layers without}",
-    source=ours("Section 3.2; the configurations are ours"),
-    cases=grid(scale=("full", "paper")),
-    predict=partial(_depths, "cnn"),
-    measure=partial(_depths, "biased"),
-    compare=Identical(),
-    must_refute=mistake(
-        "Networks with biases one layer deeper.",
-        then=lambda found: [layers + 1 for layers in found],
-    ),
 )
 
 

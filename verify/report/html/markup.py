@@ -31,6 +31,8 @@ def text(value: str) -> Markup:
     a &lt; <code>b</code>
     >>> print(text("mu >= 1/2 and a_2 = 0"))
     μ ≥ 1/2 and a<sub>2</sub> = 0
+    >>> print(text("from -0.5 to 1e-5 and e^-450 in 3-4 steps"))
+    from −0.5 to 1e-5 and e<sup>−450</sup> in 3-4 steps
     """
     parts = _CODE.split(escape(value, quote=False))
     dressed = [_dress(part) for part in parts[::2]]
@@ -45,8 +47,11 @@ def _dress(words: str) -> str:
         words = words.replace(plain, sign)
     below = r"\b([A-Za-zα-ω])_(?:\{([^}]*)\}|(\w+))"
     words = re.sub(below, r"\1<sub>\2\3</sub>", words)
-    words = re.sub(r"\^\{([^}]*)\}|\^([\w/]+)", r"<sup>\1\2</sup>", words)
-    return re.sub(r"<sup>-", "<sup>−", words)
+    words = re.sub(r"\^\{([^}]*)\}|\^(-?[\w/]+)", r"<sup>\1\2</sup>", words)
+    # A minus is no hyphen, in front of a number.
+    return re.sub(
+        r"<sup>-|(?<![\w.)-])-(?=\d)", lambda m: m[0].replace("-", "−"), words
+    )
 
 
 _THIN = re.compile(

@@ -213,6 +213,12 @@ class OnTrial:
         return values.counts(self.rows)
 
     @property
+    def finding(self) -> str:
+        """What came of the paper, where no claim is otherwise than expected, or pending."""
+        kinds = {row.kind for row in self.rows}
+        return "" if kinds & {"bad", "pending"} else self.paper.finding
+
+    @property
     def faults(self) -> Iterator[tuple[str, list[Row]]]:
         """The paper's false statements, by the way in which they are false."""
         for fault in FAULTS:

@@ -8,13 +8,14 @@ from typing import Any
 from markupsafe import Markup
 
 from verify import figures
+from verify.compare import flatten
 from verify.figures import Missing, Picture
 from verify.figures.compact import Common
 from verify.figures.runs import Folder, Records
 from verify.records import CaseRecord, Record
 from verify.report.html import templating
 from verify.report.html.markup import anchor, text
-from verify.report.numbers import as_fields, flatten
+from verify.report.numbers import as_fields
 from verify.report.rows import Row
 
 _FALLBACK = re.compile(r", #\w+\)")

@@ -85,7 +85,7 @@ def _measured(of: Row | CaseRecord) -> str:
 def _reason(row: Row) -> str:
     """Say why a row is not green, of a traceback only its last line."""
     if row.worst is not None and row.worst.error:
-        return row.worst.error.strip().splitlines()[-1]
+        return row.worst.error.strip().rpartition("\n")[2]
     return "\n".join(reasons(row))
 
 

@@ -271,7 +271,7 @@ def _measure_within(*, values: str) -> list[Any]:
 STATED = numeric(
     id="dc/defC.1-stated-error",
     items=("DefC.1",),
-    title="The error that a dual states is right to a factor 3, in single precision",
+    title="A dual errs by at most three times what it states, in single precision, too",
     statement=r"|\hat\sigma(\rho) - \hat\sigma_0(\rho)| \le 3\, \epsilon\,"
     r" E\,\sigma(Z)^2",
     source=ours("Definition C.1"),

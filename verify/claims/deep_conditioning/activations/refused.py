@@ -77,222 +77,158 @@ def _objects(*entries: Any) -> Any:
 
 
 _REFUSED: dict[str, tuple[str, str, Any, list[str]]] = {
-    # What came: of an array how many entries, of how many, and the first of them.
-    "nan and infinity": (
-        "kernels:nngp",
-        "x",
-        [[1.0, _NAN], [_INF, 1.0]],
-        ["2 of 4 entries are not", "nan."],
-    ),
-    "infinity alone": ("lengths:unstable_length", "c", _INF, ["got inf."]),
-    "out of range": (
-        "lengths:unstable_length",
-        "c",
-        [-0.1, 0.5, 0.75],
-        ["2 of 3 entries do not", "0.5."],
-    ),
-    "one out of range": ("lengths:unstable_length", "c", 0.5, ["got 0.5."]),
-    "below zero": ("phase:classify", "weight_var", [-1.0, 1.0], ["1 of 2", "-1.0."]),
-    "a correlation of 3/2": ("phase:correlation_map", "rho", 1.5, ["got 1.5."]),
-    # What a cast would take for a number.
-    "text": ("kernels:nngp", "x", [["a", "b"]], ["got [['a', 'b']]."]),
-    "digits": ("phase:classify", "weight_var", "12", ["got '12'."]),
-    "bytes": ("phase:classify", "weight_var", b"12", ["got b'12'."]),
-    "complex": ("kernels:nngp", "x", [[1j, 1.0]], ["got [[1j, 1.0]]."]),
-    "truth": ("kernels:nngp", "x", [[1.0, True]], ["the truth value True."]),
-    "truths": (
-        "kernels:nngp",
-        "x",
-        np.array([[True, False]]),
-        ["an array of truth values"],
-    ),
-    "dates": (
-        "kernels:nngp",
-        "x",
-        np.array([["2020-01-01"]], dtype="M8[D]"),
-        ["an array of datetime64[D]."],
-    ),
-    "masked": (
-        "kernels:nngp",
-        "x",
-        np.ma.masked_array(_ROWS, np.eye(2, dtype=bool)),
-        ["a masked array", "fill or drop"],
-    ),
-    "text among objects": (
-        "kernels:nngp",
-        "x",
-        _objects(Decimal(1), "x"),
-        ["an array of object."],
-    ),
-    "a decimal beyond": (
-        "kernels:nngp",
-        "x",
-        _objects(Decimal("1e400"), 1),
-        ["1 of 2", "inf."],
-    ),
-    "a whole number beyond": ("kernels:nngp", "x", [[10**400, 1]], ["got [[1000"]),
-    "what says nothing": ("kernels:nngp", "x", _Unsaid(), ["of type _Unsaid."]),
-    # Shapes.
-    "three axes": ("kernels:nngp", "x", np.zeros((2, 3, 4)), ["got shape (2, 3, 4)."]),
-    "no rows": ("kernels:nngp", "x", [], ["got shape (0,)."]),
-    "a list for a number": (
-        "phase:edge_points",
-        "bias_var",
-        [1.0, 2.0],
-        ["got shape (2,)."],
-    ),
-    "too many targets": (
-        "regression:predict",
-        "targets",
-        [1.0, 2.0, 3.0],
-        ["`x_train`, 2,", "got shape (3,)."],
-    ),
-    "wider inputs": (
-        "regression:predict",
-        "x_test",
-        [[1.0, 2.0, 3.0]],
-        ["`x_train`, 2,", "got shape (1, 3)."],
-    ),
-    "both shapes": (
-        "phase:classify",
-        "bias_var",
-        [1.0, 2.0, 3.0],
-        ["`weight_var` and `bias_var`", "(2,) and (3,)."],
-    ),
-    # Whole numbers.
-    "half a layer": ("kernels:nngp", "depth", 2.5, ["whole number", "got 2.5."]),
-    "a float of layers": ("kernels:nngp", "depth", 2.0, ["whole number", "got 2.0."]),
-    "a true layer": ("kernels:nngp", "depth", True, ["whole number", "got True."]),
-    "no layer": ("kernels:nngp", "depth", 0, ["at least 1", "got 0."]),
-    "layers beyond": ("kernels:nngp", "depth", 2**201, ["at most", f"got {2**201}"]),
-    # (2 / mu) log(...) of them, beyond 2^63 in an array.
-    "depths beyond": ("conditioning:burn_in_depth", "mu", 1e-300, ["2^63", "e+30"]),
-    "a flag of one": ("lengths:unstable_length", "excess", 1, ["got 1."]),
-    # Names, with what is near.
-    "a name": (
-        "regression:predict",
-        "kernel",
-        "NNGPP",
-        ["'ntk', 'nngp'", "got 'NNGPP'.", "Did you mean 'nngp'?"],
-    ),
-    "no such name": ("regression:predict", "kernel", "zzz", ["got 'zzz'."]),
-    "a number for a name": ("regression:predict", "kernel", 7, ["got 7."]),
-    # Activations.
-    "an activation's name": (
-        "kernels:nngp",
-        "activation",
-        "relu",
-        ["got 'relu'.", "`activations.relu`"],
-    ),
-    "one among others": (
-        "kernels:nngp",
-        "activation",
-        [_RELU, "relu"],
-        ["got [", "`activations.relu`"],
-    ),
-    "its name elsewhere": (
-        "phase:classify",
-        "activation",
-        "relu",
-        ["got 'relu'.", "`activations.relu`"],
-    ),
-    "uncalled": (
-        "kernels:nngp",
-        "activation",
-        "@leaky_relu",
-        ["got <function leaky_relu", "Call it: `leaky_relu()`."],
-    ),
-    "a callable": (
-        "kernels:nngp",
-        "activation",
-        np.tanh,
-        ["got <ufunc 'tanh'>.", "`from_function`"],
-    ),
-    "a number for one": ("kernels:nngp", "activation", 3, ["got 3."]),
-    "no layers": ("kernels:nngp", "activation", [], ["got []."]),
-    "complex values": ("activations:from_function", "f", np.emath.sqrt, ["complex"]),
-    # A result beyond float64: all arguments that it depends on.
-    "entries beyond": (
-        "identity_map:least_squares_weights",
-        "w0",
-        [[1.5e308, 1.0, 1.5e308]],
-        ["`y`, `w0`, `steps` and `learning_rate`", "2 of 3 entries are not finite"],
-    ),
-    "a number beyond": (
-        "optimization:excess_risk_bound",
-        "optimum_norm",
-        1e300,
-        ["`n` and `optimum_norm`", "it is not finite"],
-    ),
-    # Values that make no sense with the others.
-    "a class without examples": (
-        "neural_collapse:nc1",
-        "labels",
-        [0, 0, 3, 3],
-        ["class 1 has none"],
-    ),
-    "no first class": ("neural_collapse:nc1", "labels", [1, 1, 2, 2], ["class 0"]),
-    "more classes than rows": (
-        "neural_collapse:nc1",
-        "labels",
-        [0, 0, 1, 9],
-        ["class 2"],
-    ),
-    "the third class alone": (
-        "neural_collapse:nc1",
-        "labels",
-        [2, 2, 2, 2],
-        ["class 0 has none"],
-    ),
-    "one class": ("neural_collapse:nc1", "labels", [1, 1, 1, 1], ["got 1 only."]),
-    "one sign": ("neural_collapse:nc1", "labels", [-1, -1, -1, -1], ["got -1 only."]),
-    "times beyond": (
-        "square_loss:gradient_flow",
-        "t_eval",
-        [1.0, 4.0],
-        ["[0, 3]", "1 of 2", "4.0."],
-    ),
-    "times before": (
-        "square_loss:gradient_flow",
-        "t_eval",
-        -0.5,
-        ["[0, 3]", "got -0.5."],
-    ),
-    "a table of times": (
-        "square_loss:gradient_flow",
-        "t_eval",
-        [[1.0]],
-        ["got shape (1, 1)."],
-    ),
-    # Descent has no limit from 2 over the curvature on, which is x^2 = 1.
-    "rates beyond": (
-        "identity_map:least_squares_weights",
-        "learning_rate",
-        [1.9, 2.0, 2.5],
-        ["be below 2,", "2 of 3", "2.0."],
-    ),
-    "a rate beyond": (
-        "identity_map:least_squares_weights",
-        "learning_rate",
-        2.5,
-        ["be below 2,", "got 2.5."],
-    ),
-    "no correlation": (
-        "square_loss:regularisation_path",
-        "labels",
-        [1, -1],
-        ["`x`", "`weight_decay`", "X^T y = 0."],
-    ),
-    "inputs next to each other": (
-        "width:nngp_variance",
-        "rho",
-        0.999999,
-        ["after 1 layers"],
-    ),
-    # The activation itself says where it leaves float64.
-    "a steep function": ("phase:classify", "activation", _STEEP, ["float64", "2.7"]),
-    # Of another function, in the name of the one that was called.
-    "ends turned": ("phase.diagram:reach", "bias_var", (1.0, 0.0), ["got (1.0, 0.0)."]),
+    what: (where, name, value, said)
+    for (where, name), cases in {
+        ("kernels:nngp", "x"): (
+            # What came: of an array how many entries, of how many, and the first of them.
+            (
+                "nan and infinity",
+                [[1.0, _NAN], [_INF, 1.0]],
+                "2 of 4 entries are not",
+                "nan.",
+            ),
+            # What a cast would take for a number.
+            ("text", [["a", "b"]], "got [['a', 'b']]."),
+            ("complex", [[1j, 1.0]], "got [[1j, 1.0]]."),
+            ("truth", [[1.0, True]], "the truth value True."),
+            ("truths", np.array([[True, False]]), "an array of truth values"),
+            (
+                "dates",
+                np.array([["2020-01-01"]], dtype="M8[D]"),
+                "an array of datetime64[D].",
+            ),
+            (
+                "masked",
+                np.ma.masked_array(_ROWS, np.eye(2, dtype=bool)),
+                "a masked array",
+                "fill or drop",
+            ),
+            ("text among objects", _objects(Decimal(1), "x"), "an array of object."),
+            ("a decimal beyond", _objects(Decimal("1e400"), 1), "1 of 2", "inf."),
+            ("a whole number beyond", [[10**400, 1]], "got [[1000"),
+            ("what says nothing", _Unsaid(), "of type _Unsaid."),
+            # Shapes.
+            ("three axes", np.zeros((2, 3, 4)), "got shape (2, 3, 4)."),
+            ("no rows", [], "got shape (0,)."),
+        ),
+        ("lengths:unstable_length", "c"): (
+            ("infinity alone", _INF, "got inf."),
+            ("out of range", [-0.1, 0.5, 0.75], "2 of 3 entries do not", "0.5."),
+            ("one out of range", 0.5, "got 0.5."),
+        ),
+        ("phase:classify", "weight_var"): (
+            ("below zero", [-1.0, 1.0], "1 of 2", "-1.0."),
+            ("digits", "12", "got '12'."),
+            ("bytes", b"12", "got b'12'."),
+        ),
+        ("phase:correlation_map", "rho"): (("a correlation of 3/2", 1.5, "got 1.5."),),
+        ("phase:edge_points", "bias_var"): (
+            ("a list for a number", [1.0, 2.0], "got shape (2,)."),
+        ),
+        ("regression:predict", "targets"): (
+            ("too many targets", [1.0, 2.0, 3.0], "`x_train`, 2,", "got shape (3,)."),
+        ),
+        ("regression:predict", "x_test"): (
+            ("wider inputs", [[1.0, 2.0, 3.0]], "`x_train`, 2,", "got shape (1, 3)."),
+        ),
+        ("phase:classify", "bias_var"): (
+            (
+                "both shapes",
+                [1.0, 2.0, 3.0],
+                "`weight_var` and `bias_var`",
+                "(2,) and (3,).",
+            ),
+        ),
+        ("kernels:nngp", "depth"): (
+            # Whole numbers.
+            ("half a layer", 2.5, "whole number", "got 2.5."),
+            ("a float of layers", 2.0, "whole number", "got 2.0."),
+            ("a true layer", True, "whole number", "got True."),
+            ("no layer", 0, "at least 1", "got 0."),
+            ("layers beyond", 2**201, "at most", f"got {2**201}"),
+        ),
+        ("conditioning:burn_in_depth", "mu"): (
+            # (2 / mu) log(...) of them, beyond 2^63 in an array.
+            ("depths beyond", 1e-300, "2^63", "e+30"),
+        ),
+        ("lengths:unstable_length", "excess"): (("a flag of one", 1, "got 1."),),
+        ("regression:predict", "kernel"): (
+            # Names, with what is near.
+            (
+                "a name",
+                "NNGPP",
+                "'ntk', 'nngp'",
+                "got 'NNGPP'.",
+                "Did you mean 'nngp'?",
+            ),
+            ("no such name", "zzz", "got 'zzz'."),
+            ("a number for a name", 7, "got 7."),
+        ),
+        ("kernels:nngp", "activation"): (
+            # Activations.
+            ("an activation's name", "relu", "got 'relu'.", "`activations.relu`"),
+            ("one among others", [_RELU, "relu"], "got [", "`activations.relu`"),
+            (
+                "uncalled",
+                "@leaky_relu",
+                "got <function leaky_relu",
+                "Call it: `leaky_relu()`.",
+            ),
+            ("a callable", np.tanh, "got <ufunc 'tanh'>.", "`from_function`"),
+            ("a number for one", 3, "got 3."),
+            ("no layers", [], "got []."),
+        ),
+        ("phase:classify", "activation"): (
+            ("its name elsewhere", "relu", "got 'relu'.", "`activations.relu`"),
+            # The activation itself says where it leaves float64.
+            ("a steep function", _STEEP, "float64", "2.7"),
+        ),
+        ("activations:from_function", "f"): (
+            ("complex values", np.emath.sqrt, "complex"),
+        ),
+        ("identity_map:least_squares_weights", "w0"): (
+            # A result beyond float64: all arguments that it depends on.
+            (
+                "entries beyond",
+                [[1.5e308, 1.0, 1.5e308]],
+                "`y`, `w0`, `steps` and `learning_rate`",
+                "2 of 3 entries are not finite",
+            ),
+        ),
+        ("optimization:excess_risk_bound", "optimum_norm"): (
+            ("a number beyond", 1e300, "`n` and `optimum_norm`", "it is not finite"),
+        ),
+        ("neural_collapse:nc1", "labels"): (
+            # Values that make no sense with the others.
+            ("a class without examples", [0, 0, 3, 3], "class 1 has none"),
+            ("no first class", [1, 1, 2, 2], "class 0"),
+            ("more classes than rows", [0, 0, 1, 9], "class 2"),
+            ("the third class alone", [2, 2, 2, 2], "class 0 has none"),
+            ("one class", [1, 1, 1, 1], "got 1 only."),
+            ("one sign", [-1, -1, -1, -1], "got -1 only."),
+        ),
+        ("square_loss:gradient_flow", "t_eval"): (
+            ("times beyond", [1.0, 4.0], "[0, 3]", "1 of 2", "4.0."),
+            ("times before", -0.5, "[0, 3]", "got -0.5."),
+            ("a table of times", [[1.0]], "got shape (1, 1)."),
+        ),
+        ("identity_map:least_squares_weights", "learning_rate"): (
+            # Descent has no limit from 2 over the curvature on, which is x^2 = 1.
+            ("rates beyond", [1.9, 2.0, 2.5], "be below 2,", "2 of 3", "2.0."),
+            ("a rate beyond", 2.5, "be below 2,", "got 2.5."),
+        ),
+        ("square_loss:regularisation_path", "labels"): (
+            ("no correlation", [1, -1], "`x`", "`weight_decay`", "X^T y = 0."),
+        ),
+        ("width:nngp_variance", "rho"): (
+            ("inputs next to each other", 0.999999, "after 1 layers"),
+        ),
+        ("phase.diagram:reach", "bias_var"): (
+            # Of another function, in the name of the one that was called.
+            ("ends turned", (1.0, 0.0), "got (1.0, 0.0)."),
+        ),
+    }.items()
+    for what, value, *said in cases
 }
 _OTHERWISE = {
     "a steep function": ("classify: f.length_map", "q"),

@@ -223,7 +223,7 @@ def _formula(
         predict=_predict,
         measure=_measure,
         # Powers to order 300 of a base rounded once: 300 ulp; whole numbers exactly.
-        compare=AgreesTo(relative=1e-13, absolute=1e-14),
+        compare=AgreesTo(relative=1e-13),
         must_refute=mistake(
             "Twice every value, a factor of one half lost.", then=times(2.0)
         ),

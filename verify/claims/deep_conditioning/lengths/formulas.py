@@ -107,7 +107,7 @@ THM_311 = numeric(
     predict=_predict_settled,
     measure=_measure_settled,
     # Powers to order 300 of 1 - mu/4.
-    compare=AgreesTo(relative=1e-12, absolute=1e-13),
+    compare=AgreesTo(relative=1e-12),
     must_refute=mistake(
         "Inputs of unit length, whose lengths need not settle.",
         gamma_x=1.0,
