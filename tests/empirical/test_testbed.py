@@ -593,8 +593,17 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bits(
             {"batches": lambda: Epochs(EXAMPLES, 4, [torch_generator(7)])},
             "`batches`",
         ),
+        (
+            {
+                "batches": lambda: Epochs(
+                    EXAMPLES, 5, [torch_generator(7, r) for r in range(REPLICATES)]
+                )
+            },
+            "`batches`",
+        ),
         ({"observers": lambda: [Curve([0, 1])]}, "`observers`"),
         ({"observers": lambda: [Curve([0, 2, 4])]}, "`observers`"),
+        ({"observers": lambda: [Curve([0, 2], note=1)]}, "`observers`"),
         ({"together": lambda: 2}, "`together`"),
         ({"steps": lambda: 6}, "`steps` must be at least 7, which .* but it is 6"),
     ],
@@ -787,6 +796,33 @@ def test_a_state_that_takes_long_to_write_is_written_less_often(
     assert not kept.due
     now += 0.02
     assert kept.due
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Diverged(10.0), Diverged(20.0)),
+        (Diverged(), Diverged(every=5)),
+        (Drops([3], 0.5), Drops([3], 0.1)),
+        (BestWindow(5), BestWindow(10)),
+        (Floor(1.0, patience=3), Floor(1.0, patience=4)),
+        (
+            Released(0.5, limit=9, steps=3, drops=[1]),
+            Released(0.5, limit=9, steps=3, drops=[2]),
+        ),
+    ],
+)
+def test_a_checkpoint_tells_the_settings_of_observers(one, other) -> None:
+    stack = Stack(start(), rates=RATES)
+
+    def told(*observers: Observer) -> str:
+        for each in observers:
+            each.begin(stack)
+        rule = optimisers.SGD()
+        return checkpoints.told_of(stack, rule, Whole(), observers, None)["observers"]
+
+    assert told(one) == told(one)
+    assert len({told(one), told(other), told(one, other), told(other, one)}) == 4
 
 
 def test_a_finished_run_is_read_from_its_checkpoint(tmp_path) -> None:
