@@ -242,6 +242,27 @@ def test_clipped_gradients_are_those_of_pytorch() -> None:
             )
 
 
+@pytest.mark.parametrize("size", [1e-4, 1e3])
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+def test_gradients_are_clipped_in_half_precision(
+    size: float, kind: torch.dtype
+) -> None:
+    class Slope(Task):
+        def losses(
+            self, params: Params, stack: Stack, examples: Tensor | None
+        ) -> Tensor:
+            return 1.0 + size * params[0].sum(dim=1)
+
+    clipped = optimisers.Clipped(base=optimisers.SGD(), largest=0.5, rescale_above=1e-6)
+    stack = Stack([torch.zeros(1, 4, dtype=kind)], rates=1.0)
+    (final,) = train(Slope(), stack, clipped, steps=1).final
+    # Half along each of four: the norm's rounding, and the factor's.
+    assert final.dtype == kind
+    torch.testing.assert_close(
+        final.float(), torch.full((1, 4), -0.25), rtol=2e-2, atol=0.0
+    )
+
+
 def test_small_gradients_are_raised_until_the_loss_has_fallen() -> None:
     class Flat(Task):
         def losses(
