@@ -141,6 +141,13 @@ class TestOwnPicture:
         wanted = [images.level(v / 255.0).item() for v in (0, 51, 102, 255)]
         assert images.own(path).pixels.flatten().tolist() == wanted
 
+    @pytest.mark.parametrize("kind", [np.float32, np.int32])
+    def test_numbers_without_a_white_are_refused(self, kind, tmp_path):
+        path = tmp_path / "mine.tiff"
+        Image.fromarray(np.array([[0, 1], [1, 0]], kind)).save(path)
+        with pytest.raises(ValueError, match="must have levels of 8 or 16 bits"):
+            images.own(path)
+
     def test_what_is_no_picture(self, tmp_path):
         with pytest.raises(FileNotFoundError, match="no file"):
             images.own(tmp_path / "none.png")
