@@ -4,6 +4,7 @@ This side submits no more tasks than there are threads, so that a worker that di
 one task with it; it keeps results, so that none is computed again for a lost worker.
 """
 
+import asyncio
 import json
 import logging
 import pickle
@@ -19,9 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import dask.config
+from dask.utils import parse_timedelta
 from distributed import Client, Future, KilledWorker
 from distributed.comm.addressing import get_address_host_port, normalize_address
+from distributed.comm.core import connect as connect_to
 from distributed.security import Security
+from distributed.utils import LoopRunner
 
 from empirical.testbed import telling
 from empirical.testbed.crew import CONFIG, Crew
@@ -338,13 +342,27 @@ def connect(scheduler: str | Path, grace: float) -> Generator[Cluster]:
     where = _address(scheduler)
     _quiet()
     try:
+        LoopRunner().run_sync(_greet, where)
         client = Client(where, set_as_default=False)
-    except (OSError, TimeoutError) as error:
-        text = f"no Dask scheduler answers at {scheduler}: {error}"
+    except (OSError, MemoryError) as error:
+        said = str(error)
+        # What another program says is taken for the size of a message.
+        if isinstance(error, MemoryError) or not said:
+            said = "what is there is something else, or is stopped"
+        text = f"no Dask scheduler answers at {scheduler}: {said}"
         raise ConnectionError(text) from None
     with client:
         client.register_plugin(sweeper())
         yield Cluster(client, None, grace)
+
+
+async def _greet(where: str) -> None:
+    """Connect once: a Client of Dask's waits for an answer without end."""
+    patience = parse_timedelta(dask.config.get("distributed.comm.timeouts.connect"))
+    settings: Any = Security().get_connection_args("client")
+    connecting = connect_to(where, timeout=patience, **settings)
+    comm = await asyncio.wait_for(connecting, patience + ANSWER)
+    await comm.close()
 
 
 def _address(scheduler: str | Path) -> str:

@@ -6,6 +6,7 @@ import gc
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -864,6 +865,29 @@ def test_a_scheduler_that_is_not_there_is_an_error():
     absent = pytest.raises(ConnectionError, match="no Dask scheduler answers at tcp")
     with soon, Engine(scheduler="tcp://127.0.0.1:9") as engine, absent:
         run(engine, *tasks)
+
+
+@pytest.mark.parametrize("said", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
+def test_a_port_of_another_program_is_an_error_in_time(said):
+    import dask.config
+
+    soon = dask.config.set({"distributed.comm.timeouts.connect": "1s"})
+    absent = pytest.raises(ConnectionError, match=r"answers at .* is something else")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+
+        def answer():
+            # What is connected stays so until it is collected.
+            connections.append(other.accept()[0])
+            connections[-1].sendall(said)
+
+        connections: list[socket.socket] = []
+        answering = threading.Thread(target=answer)
+        answering.start()
+        address = f"tcp://127.0.0.1:{other.getsockname()[1]}"
+        with soon, Engine(scheduler=address) as engine, absent:
+            run(engine, Task("a", jobs.add))
+        answering.join()
+        connections[0].close()
 
 
 @pytest.mark.parametrize("content", [None, "no JSON", "[1]", '{"a": 1}'])
