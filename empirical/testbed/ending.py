@@ -244,6 +244,14 @@ def listed(words: Sequence[object]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
+DID = {
+    "dead": "died",
+    "floor": "came to the floor",
+    "one-class": "ended at one class",
+}
+"""What a network did whose status is no verb."""
+
+
 def ended(record: RunRecord, noun: str = "network") -> str:
     """Say how the replicates of a record ended.
 
@@ -255,7 +263,7 @@ def ended(record: RunRecord, noun: str = "network") -> str:
     >>> ended(record)
     'Of 2 networks 1 finished and 1 diverged'
     """
-    status = record.draws.status
+    status = [DID.get(each, each) for each in record.draws.status]
     kinds = list(dict.fromkeys(status))
     if len(kinds) == 1:
         each = {1: f"The {noun}", 2: f"Both {noun}s"}

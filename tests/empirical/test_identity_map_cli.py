@@ -345,6 +345,13 @@ class TestCommand:
         assert "The network stalled: the loss stayed near the first one; try a" in said
         assert "smaller `--rate`" not in said
 
+    def test_who_came_to_the_floor_has_learnt(self, capsys):
+        argv = ["train", *QUICK, "--floor", "1e3", "--patience", "2", "--check", "1"]
+        assert command.main([*argv, "--steps", "50"]) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert "The network came to the floor, after 3 updates, with a loss of" in said
+        assert "On images that it has not seen the output correlates" in said
+
     @pytest.mark.parametrize(
         ("argv", "said"),
         [
