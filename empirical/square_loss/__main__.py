@@ -14,10 +14,11 @@ from empirical.testbed.ending import advised
 from empirical.testbed.options import add_options, called, made
 from empirical.testbed.study import Setting
 
+_SMALLER = "try a smaller `--rate` or `--weight-decay`"
+
 ADVICE = {
-    "dead": "the output is zero on every example; try a smaller `--weight-decay`",
-    "one-class": "the output is zero on most examples of a class; try a smaller"
-    " `--weight-decay`",
+    "dead": f"the output is zero on every example; {_SMALLER}",
+    "one-class": f"the output is zero on most examples of a class; {_SMALLER}",
 }
 """What may help networks that ended so."""
 
