@@ -8,7 +8,7 @@ from functools import cache, partial
 from inspect import signature
 from typing import Any
 
-from empirical.checks import check_counts, check_positive
+from empirical.checks import check_positive
 from empirical.testbed import before, command
 from empirical.testbed.ending import advised
 from empirical.testbed.options import add_options, called, made
@@ -67,8 +67,6 @@ def _check(options: argparse.Namespace) -> None:
             "`--labels` must name two classes or more, but it names"
             f" {', '.join(map(str, options.labels))}"
         )
-    for width in options.widths:
-        check_counts("train", widths=width)
     for scale in options.scales:
         check_positive("train", scales=scale)
     defaults = {n: p.default for n, p in signature(classifier).parameters.items()}
