@@ -45,7 +45,8 @@ def _depth(result: Result, settings: Mapping[str, Any]) -> Ending:
             " not linear (the paper's Corollaries 3.3 and 3.5): larger `--depths` and"
             " `--width` come nearer."
         )
-    return _ending(said, curves, x="depth", y="condition number", log=True)
+    y = "condition number"
+    return Ending(said=tuple(said), curves=tuple(curves), x="depth", y=y, log=True)
 
 
 def _width(result: Result, settings: Mapping[str, Any]) -> Ending:
@@ -74,9 +75,10 @@ def _width(result: Result, settings: Mapping[str, Any]) -> Ending:
             "The law of large numbers says width^-0.5, by which kernels come to those of"
             " infinite width, of which the paper's theorems speak."
         )
-    y = "standard deviation of an entry"
     # A power of the width is a straight line.
-    return _ending(said, curves, x="width", y=y, log=True, log_x=True)
+    axes: Any = {"x": "width", "log": True, "log_x": True}
+    y = "standard deviation of an entry"
+    return Ending(said=tuple(said), curves=tuple(curves), y=y, **axes)
 
 
 def _norms(result: Result, settings: Mapping[str, Any]) -> Ending:
@@ -212,10 +214,6 @@ def _interpolated(right: Array) -> str:
         " promises small errors of deep kernels for noisy labels in high dimension"
         " (Theorem 6.1), not for digits."
     )
-
-
-def _ending(said: list[str], curves: list[Curve], **axes: Any) -> Ending:
-    return Ending(said=tuple(said), curves=tuple(curves), **axes)
 
 
 def _means(label: str, x: Array, each: Array) -> Curve:

@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
@@ -132,8 +132,12 @@ def finish(
     if figure is not None:
         draw(ending, figure)
         where += f" The figure is in {figure}."
-    stream = sys.stderr if output == STDOUT else sys.stdout
-    for sentence in (*ending.said, where):
+    say((*ending.said, where), sys.stderr if output == STDOUT else sys.stdout)
+
+
+def say(sentences: Sequence[str], stream: TextIO) -> None:
+    """Write sentences, each from a line of its own on."""
+    for sentence in sentences:
         stream.write(textwrap.fill(sentence, 88, break_on_hyphens=False) + "\n")
 
 
