@@ -26,7 +26,7 @@ def _depth(result: Result, settings: Mapping[str, Any]) -> Ending:
     said = [
         (
             f"Measured kernels of {counted(settings['draws'], 'network')} with"
-            f" {settings['activation']} and {settings['width']} units a layer on"
+            f" {settings['activation']} and {counted(settings['width'], 'unit')} a layer on"
             f" {settings['n']} inputs."
         )
     ]
@@ -45,7 +45,8 @@ def _depth(result: Result, settings: Mapping[str, Any]) -> Ending:
             " not linear (the paper's Corollaries 3.3 and 3.5): larger `--depths` and"
             " `--width` come nearer."
         )
-    return _ending(said, curves, x="depth", y="condition number", log=True)
+    y = "condition number"
+    return Ending(said=tuple(said), curves=tuple(curves), x="depth", y=y, log=True)
 
 
 def _width(result: Result, settings: Mapping[str, Any]) -> Ending:
@@ -74,9 +75,10 @@ def _width(result: Result, settings: Mapping[str, Any]) -> Ending:
             "The law of large numbers says width^-0.5, by which kernels come to those of"
             " infinite width, of which the paper's theorems speak."
         )
-    y = "standard deviation of an entry"
     # A power of the width is a straight line.
-    return _ending(said, curves, x="width", y=y, log=True, log_x=True)
+    axes: Any = {"x": "width", "log": True, "log_x": True}
+    y = "standard deviation of an entry"
+    return Ending(said=tuple(said), curves=tuple(curves), y=y, **axes)
 
 
 def _norms(result: Result, settings: Mapping[str, Any]) -> Ending:
@@ -90,7 +92,7 @@ def _norms(result: Result, settings: Mapping[str, Any]) -> Ending:
     said = (
         (
             f"Drew {counted(settings['draws'], 'network')} with {settings['activation']}"
-            f" and {settings['width']} units a layer."
+            f" and {counted(settings['width'], 'unit')} a layer."
         ),
         (
             f"After {counted(len(squared) - 1, 'layer')} the squared lengths"
@@ -127,14 +129,15 @@ def _lengths_mean(squared: Array, cosines: Array) -> str:
 def _chain(result: Result, settings: Mapping[str, Any]) -> Ending:
     mean = np.asarray(result["correlations"], dtype=float)
     error = np.asarray(result["correlations_standard_errors"], dtype=float)
+    last = f"{mean[-1]:.3g}" + f" ± {error[-1]:.1g}" * bool(np.isfinite(error[-1]))
     curve = Curve("mean correlation", np.arange(len(mean)), mean, error)
     said = (
         (
             f"Drew {counted(settings['chains'], 'network')} with {settings['activation']}"
-            f" and {settings['width']} units a layer."
+            f" and {counted(settings['width'], 'unit')} a layer."
         ),
         (
-            f"Two inputs of correlation {mean[0]:.3g} have {mean[-1]:.3g} ± {error[-1]:.1g}"
+            f"Two inputs of correlation {mean[0]:.3g} have {last}"
             f" after {counted(len(mean) - 1, 'layer')}; at infinite width every layer of a"
             " normalised activation that is not linear leaves less of a correlation"
             " between 0 and 1."
@@ -152,8 +155,9 @@ def _train(result: Result, settings: Mapping[str, Any]) -> Ending:
     said = (
         (
             f"Trained {layers} of {counted(len(losses), 'network')} with"
-            f" {counted(settings['depth'], 'hidden layer')} of {settings['width']} units by"
-            f" gradient descent on {settings['n']} random signs."
+            f" {counted(settings['depth'], 'hidden layer')} of"
+            f" {counted(settings['width'], 'unit')} by gradient descent on"
+            f" {settings['n']} random signs."
         ),
         (
             f"After {counted(steps[-1], 'step')} {spread(left, '.1e')} of the first loss is"
@@ -183,7 +187,8 @@ def _digits(result: Result, settings: Mapping[str, Any]) -> Ending:
     said = (
         (
             f"Interpolated {settings['n']} digits with kernels averaged over"
-            f" {counted(settings['draws'], 'network')} of {settings['width']} units."
+            f" {counted(settings['draws'], 'network')} of"
+            f" {counted(settings['width'], 'unit')}."
         ),
         (
             f"Of {settings['tests']} other digits it has right {_ends(shown)}; one in ten"
@@ -209,10 +214,6 @@ def _interpolated(right: Array) -> str:
         " promises small errors of deep kernels for noisy labels in high dimension"
         " (Theorem 6.1), not for digits."
     )
-
-
-def _ending(said: list[str], curves: list[Curve], **axes: Any) -> Ending:
-    return Ending(said=tuple(said), curves=tuple(curves), **axes)
 
 
 def _means(label: str, x: Array, each: Array) -> Curve:

@@ -353,10 +353,11 @@ def _mean_kernels(
 def _means(**samples: Array) -> Result:
     result: Result = {}
     for name, values in samples.items():
-        root = np.sqrt(len(values))
+        count = len(values)
         result[name] = values.mean(axis=0).tolist()
-        deviation = values.std(axis=0, ddof=1) if len(values) > 1 else values[0] * 0.0
-        result[f"{name}_standard_errors"] = (deviation / root).tolist()
+        # One draw does not say how far another is.
+        deviation = values.std(axis=0, ddof=1) if count > 1 else values[0] * np.nan
+        result[f"{name}_standard_errors"] = (deviation / np.sqrt(count)).tolist()
     return result
 
 

@@ -89,19 +89,10 @@ def _check(options: argparse.Namespace) -> None:
     if options.kind != "cnn":
         unused = {"kernel": signature(copier).parameters["kernel"].default}
         before.check_used(options, unused, f"with `--kind {options.kind}`")
-    elif options.kernel < 1 or options.kernel % 2 == 0:
-        raise ValueError(
-            "`--kernel` must be odd, so that it has a centre, and at least 1, but it is"
-            f" {options.kernel}"
-        )
     check_counts("train", 0, skip=options.skip)
     if options.image:
         unused = {"data": example.data, "skip": example.skip, "labels": [7]}
         before.check_used(options, unused, "with `--image`")
-        if not Path(options.image).is_file():
-            raise ValueError(
-                f"`--image` must be a picture, but there is no file {options.image}"
-            )
     if options.examples is not None and options.batch is None:
         raise ValueError("`--batch` must be given with `--examples`, but it is not")
 
@@ -121,7 +112,7 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
     if options.image:
         try:
             channels = own(options.image).shape[0]
-        except ValueError as error:
+        except (FileNotFoundError, ValueError) as error:
             wrong = str(error).removeprefix("own: ")
             raise ValueError(f"`--image` must be a picture, but {wrong}") from error
     configuration = made(

@@ -11,6 +11,9 @@ from empirical.testbed.records import Draw, RunRecord
 BESIDE = 8
 """So many pictures stand beside the loss curve."""
 
+DONE = ("finished", "floor")
+"""Ends of networks that have learnt what they can."""
+
 NEAR = 0.1
 """Correlations closer than this are called equal."""
 
@@ -33,7 +36,7 @@ def ending(record: RunRecord) -> Ending:
             f" {record.fact('parameters'):,} parameters to reproduce {copied}."
         )
     ]
-    done = draws.ended("finished")
+    done = draws.ended(*DONE)
     if done:
         losses, steps = done.fact("final_loss"), done.fact("steps")
         said.append(
@@ -75,7 +78,7 @@ def _panels(record: RunRecord) -> tuple[Panel, ...]:
 
 
 def _meaning(record: RunRecord) -> list[str]:
-    done = record.draws.ended("finished").having("curve/identity")
+    done = record.draws.ended(*DONE).having("curve/identity")
     if not done:
         return []
     same = float(done.series("curve/identity").mean())

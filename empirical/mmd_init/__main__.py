@@ -3,14 +3,13 @@
 import argparse
 import math
 import sys
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from empirical.checks import check_choice
 from empirical.testbed import before, command, telling
-from empirical.testbed.ending import FORMATS, Curve, Ending, draw
+from empirical.testbed.ending import FORMATS, Curve, Ending, draw, say
 from empirical.testbed.options import add_options, among, helping, made
 from empirical.testbed.signals import Ended
 from empirical.testbed.study import Setting, remove_checkpoints
@@ -214,7 +213,7 @@ def _learn(options: argparse.Namespace, setting: Setting) -> int:
         _record(options, found, about)
         shown = _ending(found, network.widths)
         if not found.best:
-            _print(shown.said)
+            say(shown.said, sys.stdout)
             remove_checkpoints(kept)
             raise RuntimeError(
                 "pretrain: nothing is learnt, and nothing written: no window of"
@@ -229,13 +228,8 @@ def _learn(options: argparse.Namespace, setting: Setting) -> int:
     if options.figure is not None:
         draw(shown, options.figure)
         where += f" The figure is in {options.figure}."
-    _print((*shown.said, where))
+    say((*shown.said, where), sys.stdout)
     return 0 if found.status == "finished" else 1
-
-
-def _print(sentences: Sequence[str]) -> None:
-    for sentence in sentences:
-        sys.stdout.write(textwrap.fill(sentence, 88, break_on_hyphens=False) + "\n")
 
 
 def _record(

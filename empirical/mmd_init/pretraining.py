@@ -144,8 +144,9 @@ def pretrain(
         If the network is not of this kind, or data are no array of numbers.
     ValueError
         If a FullyConnected is none that `classifier` makes; data are fewer than a batch,
-        constant, not finite, of other features or labels; steps fewer than a window, so
-        that nothing could be kept; or the checkpoint is of other arguments.
+        constant, not finite, of other features or labels; a parameter has no
+        ``requires_grad``; steps fewer than a window, so that nothing could be kept; or
+        the checkpoint is of other arguments.
 
     References
     ----------
@@ -322,6 +323,12 @@ def _start(
             raise ValueError(
                 "pretrain: `params` must be left out for a torch module, which has its "
                 "own. Load them into the module."
+            )
+        if kept := [n for n, p in network.named_parameters() if not p.requires_grad]:
+            raise ValueError(
+                "pretrain: `network` must have parameters that are all trained, but"
+                f" {', '.join(kept)} have no `requires_grad`. Set it; with the recipe's"
+                " `frozen` the last layer alone is trained."
             )
         try:
             return from_module(network)

@@ -4,20 +4,19 @@ from torch import Tensor
 from torch.nn import functional
 
 
-def convolve(weight: Tensor, images: Tensor, *, stride: int = 1) -> Tensor:
+def convolve(weight: Tensor, images: Tensor) -> Tensor:
     """Convolve each replicate's images with its own kernels, zero padded.
 
     Parameters
     ----------
     weight : Tensor, shape (replicates, out, in, K, K)
     images : Tensor, shape (replicates, n, in, H, W), (1, n, in, H, W) or (n, in, H, W)
-    stride : int
 
     Returns
     -------
-    Tensor, shape (replicates, n, out, H', W')
+    Tensor, shape (replicates, n, out, H, W)
     """
-    out = convolved(weight, None, images, stride)
+    out = convolved(weight, None, images, 1)
     return out.unflatten(1, (len(weight), -1)).transpose(0, 1)
 
 

@@ -150,7 +150,9 @@ def after(
     if layer.early and skipped is not None:
         kept, seen = False, shown(layer, z, replicates)
         z = stored(layer, seen + _fitted(skipped, seen))
-    # In place only if no caller keeps z.
+    # In place only if no caller keeps z, whatever a callable does.
+    if kept and callable(layer.activation):
+        z = z.clone()
     mine = function(layer) is torch.relu and not kept
     z = z.relu_() if mine else function(layer)(z)
     return z if layer.divisor == 1.0 else z / layer.divisor
@@ -241,7 +243,8 @@ def derivative(activation: Elementwise, z: Tensor) -> Tensor:
     # Inference mode records no slopes, whatever else is enabled.
     with torch.inference_mode(mode=False), torch.enable_grad():
         leaf = (z.clone() if z.is_inference() else z.detach()).requires_grad_()
-        total = activation(leaf).sum()
+        # Of a copy: it may act in place, as nn.ReLU(inplace=True) does.
+        total = activation(leaf.clone()).sum()
         if not total.requires_grad:
             return torch.zeros_like(z)
         return torch.autograd.grad(total, leaf)[0]

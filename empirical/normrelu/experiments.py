@@ -3,14 +3,13 @@
 import math
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Literal
+from typing import Any
 
 from empirical.checks import check_choice, check_counts, check_positive
 from empirical.normrelu.recipes import PLAIN, Recipe
 from empirical.testbed.faults import FAULTS
-from empirical.testbed.study import check_scale, checked_name
+from empirical.testbed.study import Scale, check_scale, checked_name
 
-Scale = Literal["small", "full", "paper"]
 DENSE = ("normrelu", "selu", "relu", "batch", "layer")
 """Arms of fully connected networks that every scale has."""
 NAMES = (*DENSE, "tanh", "fixup")

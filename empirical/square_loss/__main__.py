@@ -8,16 +8,17 @@ from functools import cache, partial
 from inspect import signature
 from typing import Any
 
-from empirical.checks import check_counts, check_positive
+from empirical.checks import check_positive
 from empirical.testbed import before, command
 from empirical.testbed.ending import advised
 from empirical.testbed.options import add_options, called, made
 from empirical.testbed.study import Setting
 
+_SMALLER = "try a smaller `--rate` or `--weight-decay`"
+
 ADVICE = {
-    "dead": "the output is zero on every example; try a smaller `--weight-decay`",
-    "one-class": "the output is zero on most examples of a class; try a smaller"
-    " `--weight-decay`",
+    "dead": f"the output is zero on every example; {_SMALLER}",
+    "one-class": f"the output is zero on most examples of a class; {_SMALLER}",
 }
 """What may help networks that ended so."""
 
@@ -66,8 +67,6 @@ def _check(options: argparse.Namespace) -> None:
             "`--labels` must name two classes or more, but it names"
             f" {', '.join(map(str, options.labels))}"
         )
-    for width in options.widths:
-        check_counts("train", widths=width)
     for scale in options.scales:
         check_positive("train", scales=scale)
     defaults = {n: p.default for n, p in signature(classifier).parameters.items()}

@@ -27,7 +27,7 @@ Poggio, Liao 2021, equations (1), (5), (6).
 import torch
 from torch import Tensor
 
-from empirical.checks import check_slopes
+from empirical.checks import check_classes, check_slopes
 from empirical.networks import Convolutional, Network, Params, Signals
 from empirical.square_loss.losses import LOSSES
 from empirical.square_loss.networks import Classifier, norms, rho, statistics
@@ -138,7 +138,9 @@ def margins(f: Tensor, classes: Tensor) -> Tensor:
 
 
 def quantiles(values: Tensor, levels: tuple[float, ...]) -> Tensor:
-    """Return quantiles along the last axis, levels last."""
+    """Return quantiles along the last axis, levels last; of no values they are nan."""
+    if not values.shape[-1]:
+        return values.new_full((*values.shape[:-1], len(levels)), torch.nan)
     at = torch.tensor(levels, dtype=values.dtype, device=values.device)
     return torch.quantile(values, at, dim=-1).movedim(0, -1)
 
@@ -207,7 +209,10 @@ def example_gradients(
 def example_residuals(
     network: Classifier, params: Params, inputs: Tensor, classes: Tensor
 ) -> Tensor:
-    """Return quantiles of D by class, shape (replicates, layers, classes, levels)."""
+    """Return quantiles of D by class, shape (replicates, layers, classes, levels).
+
+    They are nan for a class without an example among those of `example_gradients`.
+    """
     squares, inner, g = example_gradients(network, params, inputs)
     sizes = torch.stack([_norm(w) for w in network.weights(params)], dim=1)[..., None]
     # In units of f: dg/dW = (rho / |W|) df/dV, and rho cancels from the ratio.
@@ -238,12 +243,19 @@ def collapse(features: Tensor, classes: Tensor, rows: Tensor) -> Values:
         rows and nearest class mean decide differently. What is undefined is nan: all of
         them where class means are equal but for rounding, or a class has no example.
 
+    Raises
+    ------
+    ValueError
+        If `classes` are not n of 0, ..., C - 1.
+
     References
     ----------
     Papyan, Han, Donoho 2020, as Poggio, Liao 2021 take it up.
     """
-    count, features = int(classes.max()) + 1, features.mT
     rows = torch.cat([-rows, rows], dim=1) if rows.shape[1] == 1 else rows
+    count = rows.shape[1]
+    check_classes("collapse", "classes", classes, features.shape[1], count - 1)
+    features, rows = _reduced(features).mT, _reduced(rows)
     one_hot = torch.nn.functional.one_hot(classes, count).to(features.dtype)
     means = features @ (one_hot / one_hot.sum(dim=0))
     centred = means - means.mean(dim=2, keepdim=True)
@@ -269,6 +281,13 @@ def collapse(features: Tensor, classes: Tensor, rows: Tensor) -> Values:
         "nc3": (unit_rows - unit_means).square().sum(dim=(1, 2)),
         "nc4": torch.where(known, decided.to(features.dtype).mean(dim=1), torch.nan),
     }
+
+
+def _reduced(values: Tensor) -> Tensor:
+    """Divide each replicate by a power of two: no square under- or overflows."""
+    top = values.abs().amax(dim=(1, 2), keepdim=True)
+    power = top / (2.0 * torch.frexp(top).mantissa)
+    return values / torch.where(top > 0.0, power, 1.0)
 
 
 def _angles(vectors: Tensor) -> Tensor:

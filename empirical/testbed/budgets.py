@@ -56,6 +56,7 @@ class Released(Observer):
     """
 
     kept: ClassVar[tuple[str, ...]] = ("first", "at", "rows")
+    told: ClassVar[tuple[str, ...]] = ("share", "limit", "steps", "drops", "factor")
 
     def __init__(
         self,
@@ -149,6 +150,7 @@ class Floor(Observer):
     """
 
     kept: ClassVar[tuple[str, ...]] = ("above",)
+    told: ClassVar[tuple[str, ...]] = ("floor", "patience", "every")
 
     def __init__(self, floor: float, *, patience: int, every: int = 1) -> None:
         check_positive("Floor", floor=floor)

@@ -91,18 +91,22 @@ def told_of(
     together: int | None,
 ) -> dict[str, str]:
     """Return what tells a training's arguments from others, as far as they say it."""
-    looks = [(type(each).__name__, getattr(each, "times", None)) for each in observers]
-    times = [torch.from_numpy(t) for _, t in looks if isinstance(t, np.ndarray)]
-    drawn = (type(batches).__name__, batches.examples, getattr(batches, "batch", 0))
+    looks = [_settings(each, each.told) for each in observers]
     # One of a class that does not say its arguments is told by its class.
     rule = repr(optimiser).partition(" object at ")[0]
     return {
         "stack": fingerprint((stack.learnt, len(stack.params)), [stack.rates]),
         "optimiser": fingerprint(rule, []),
-        "batches": fingerprint(drawn, []),
-        "observers": fingerprint([name for name, _ in looks], times),
+        "batches": fingerprint(_settings(batches, ("examples", "batch", "whose")), []),
+        "observers": fingerprint(looks, []),
         "together": fingerprint(together, []),
     }
+
+
+def _settings(each: Batches | Observer, names: Sequence[str]) -> tuple[str, list[Any]]:
+    """Return a class, and these settings of a value of it, where it has them."""
+    found = [getattr(each, name, None) for name in names]
+    return type(each).__name__, [np.asarray(setting).tolist() for setting in found]
 
 
 def entries_of(state: Mapping[str, Any]) -> list[list[str]]:

@@ -4,6 +4,7 @@ This side submits no more tasks than there are threads, so that a worker that di
 one task with it; it keeps results, so that none is computed again for a lost worker.
 """
 
+import asyncio
 import json
 import logging
 import pickle
@@ -19,9 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import dask.config
+from dask.utils import parse_timedelta
 from distributed import Client, Future, KilledWorker
 from distributed.comm.addressing import get_address_host_port, normalize_address
+from distributed.comm.core import connect as connect_to
 from distributed.security import Security
+from distributed.utils import LoopRunner
 
 from empirical.testbed import telling
 from empirical.testbed.crew import CONFIG, Crew
@@ -31,7 +35,6 @@ from empirical.testbed.graph import (
     Result,
     Task,
     call,
-    exceeded,
     result_of,
 )
 from empirical.testbed.serving import TOPIC, ask, server, sweeper
@@ -52,7 +55,6 @@ class _Held:
     future: Future[Any] = field(init=False)
     started: tuple[str, float] | None = None  # worker, when
     starts: int = 0
-    memory: int = 0
     said: telling.Said | None = None
 
 
@@ -79,7 +81,6 @@ class Cluster:
         held = self._held.get(said["key"])
         if held is not None:
             held.started = said["worker"], time.monotonic() - said["seconds"]
-            held.memory = said["memory"]
             if said["said"] is not None:
                 held.said = telling.Said(*said["said"])
             held.starts += said["seconds"] == 0.0
@@ -112,7 +113,7 @@ class Cluster:
     def _submit(self, held: _Held) -> None:
         task = held.task
         # The function travels in the payload, by name.
-        bare = Task(task.key, call, seconds=task.seconds, memory=task.memory)
+        bare = Task(task.key, call)
         held.future = self._client.submit(
             server(),
             pickle.dumps(bare),
@@ -128,7 +129,7 @@ class Cluster:
         try:
             self._check()
             self._tell()
-            ended = [*self._arrived(), *self._exceeding()]
+            ended = [*self._arrived()]
             if self._stopped is not None:
                 ended += self._press(*self._stopped)
         except OSError:
@@ -212,18 +213,6 @@ class Cluster:
         if code < 0:
             return f"{text}; the last one was killed by {signal.Signals(-code).name}"
         return f"{text}; the last one ended with exit code {code}"
-
-    def _exceeding(self) -> Iterator[tuple[str, Result]]:
-        for key, held in list(self._held.items()):
-            if held.started is None:
-                continue
-            worker, start = held.started
-            seconds = time.monotonic() - start
-            over = exceeded(held.task, seconds, held.memory)
-            if over is not None:
-                end, text = over
-                self._kill(key, worker)
-                yield key, Result(end, error=text, seconds=seconds)
 
     def _kill(self, key: str, worker: str) -> None:
         # Nobody wants it any more when the worker goes: it isn't done again.
@@ -338,13 +327,27 @@ def connect(scheduler: str | Path, grace: float) -> Generator[Cluster]:
     where = _address(scheduler)
     _quiet()
     try:
+        LoopRunner().run_sync(_greet, where)
         client = Client(where, set_as_default=False)
-    except (OSError, TimeoutError) as error:
-        text = f"no Dask scheduler answers at {scheduler}: {error}"
+    except (OSError, MemoryError) as error:
+        said = str(error)
+        # What another program says is taken for the size of a message.
+        if isinstance(error, MemoryError) or not said:
+            said = "what is there is something else, or is stopped"
+        text = f"no Dask scheduler answers at {scheduler}: {said}"
         raise ConnectionError(text) from None
     with client:
         client.register_plugin(sweeper())
         yield Cluster(client, None, grace)
+
+
+async def _greet(where: str) -> None:
+    """Connect once: a Client of Dask's waits for an answer without end."""
+    patience = parse_timedelta(dask.config.get("distributed.comm.timeouts.connect"))
+    settings: Any = Security().get_connection_args("client")
+    connecting = connect_to(where, timeout=patience, **settings)
+    comm = await asyncio.wait_for(connecting, patience + ANSWER)
+    await comm.close()
 
 
 def _address(scheduler: str | Path) -> str:

@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
@@ -132,8 +132,12 @@ def finish(
     if figure is not None:
         draw(ending, figure)
         where += f" The figure is in {figure}."
-    stream = sys.stderr if output == STDOUT else sys.stdout
-    for sentence in (*ending.said, where):
+    say((*ending.said, where), sys.stderr if output == STDOUT else sys.stdout)
+
+
+def say(sentences: Sequence[str], stream: TextIO) -> None:
+    """Write sentences, each from a line of its own on."""
+    for sentence in sentences:
         stream.write(textwrap.fill(sentence, 88, break_on_hyphens=False) + "\n")
 
 
@@ -244,6 +248,14 @@ def listed(words: Sequence[object]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
+DID = {
+    "dead": "died",
+    "floor": "came to the floor",
+    "one-class": "ended at one class",
+}
+"""What a network did whose status is no verb."""
+
+
 def ended(record: RunRecord, noun: str = "network") -> str:
     """Say how the replicates of a record ended.
 
@@ -255,7 +267,7 @@ def ended(record: RunRecord, noun: str = "network") -> str:
     >>> ended(record)
     'Of 2 networks 1 finished and 1 diverged'
     """
-    status = record.draws.status
+    status = [DID.get(each, each) for each in record.draws.status]
     kinds = list(dict.fromkeys(status))
     if len(kinds) == 1:
         each = {1: f"The {noun}", 2: f"Both {noun}s"}

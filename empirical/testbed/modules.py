@@ -13,10 +13,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, stack_module_state
+from torch.func import functional_call
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.parameter import is_lazy
+from torch.nn.utils.parametrize import type_before_parametrizations
 from torch.utils import _pytree as trees
 
 from empirical.checks import check_generators
@@ -271,8 +272,16 @@ def stacked(modules: Sequence[nn.Module]) -> tuple[Params, Params]:
                 f"dtypes and `requires_grad`, but that at index {index} has another "
                 f"`{other}` than the first"
             )
-    params, buffers = stack_module_state(list(modules))
-    return tuple(params.values()), tuple(buffers.values())
+    # Not by `torch.func.stack_module_state`, which wants one class.
+    params = zip(*(module.parameters() for module in modules), strict=True)
+    buffers = zip(*(module.buffers() for module in modules), strict=True)
+    return tuple(map(_behind, params)), tuple(map(_behind, buffers))
+
+
+def _behind(each: tuple[Tensor, ...]) -> Tensor:
+    """Return a parameter, or a buffer, of all replicates."""
+    stacked = torch.stack(each).detach()
+    return stacked.requires_grad_(each[0].requires_grad)
 
 
 def _check_padding(module: nn.Module) -> None:
@@ -435,7 +444,8 @@ def _told(module: nn.Module) -> dict[str, object]:
     for name, t in (*module.named_parameters(), *module.named_buffers()):
         told[name] = t.shape, t.dtype, t.requires_grad
     for path, part in module.named_modules():
-        told[path or "class"] = type(part)
+        # A parametrisation gives its module a class of its own.
+        told[path or "class"] = type_before_parametrizations(part)
         for name, value in vars(part).items():
             if isinstance(value, _SETTINGS) and not name.startswith("_"):
                 told[f"{path}.{name}".lstrip(".")] = _said(value)

@@ -32,9 +32,12 @@ class Observer:
     ----------
     kept : tuple of str
         Names of the attributes that a checkpoint holds: arrays, tensors and numbers.
+    told : tuple of str
+        Names of the settings by which a checkpoint is compared: numbers and arrays.
     """
 
     kept: ClassVar[tuple[str, ...]] = ()
+    told: ClassVar[tuple[str, ...]] = ("times",)
 
     @property
     def paces(self) -> bool:
@@ -104,6 +107,7 @@ class Diverged(Observer):
     """
 
     kept = ("first", "at")
+    told = ("exploded", "every")
 
     def __init__(self, exploded: float = 1e3, *, every: int = 1) -> None:
         check_exploded("Diverged", exploded)
@@ -159,6 +163,7 @@ class Curve(Observer):
     """
 
     kept = ("values",)
+    told = ("times", "note")
 
     def __init__(self, times: npt.ArrayLike, *, note: int = 0) -> None:
         self.times = checked_times("Curve", times)
@@ -246,6 +251,8 @@ class Drops(_Timed):
         Of each drop.
     """
 
+    told = ("times", "factor")
+
     def __init__(self, times: Sequence[int], factor: float) -> None:
         check_weights("Drops", factor=factor)
         self.times = checked_times("Drops", times)
@@ -289,6 +296,7 @@ class BestWindow(Observer):
     """
 
     kept = ("values", "at", "least", "sums", "params", "buffers")
+    told = ("updates",)
 
     def __init__(
         self, updates: int, judge: Callable[[Stack], Tensor] | None = None

@@ -340,6 +340,7 @@ class Clipped(Optimiser):
             first.copy_(torch.where(stack.clock == 0.0, losses, first))
             below |= losses < self.rescale_above * first
             clipped = torch.where(below, clipped, factors)
+        clipped = clipped.to(stack.rates.dtype)
         self.base.update(stack, losses, [scaled(s, clipped) for s in slopes])
 
 

@@ -44,14 +44,22 @@ def dense(slope: Slope) -> Tensor:
 def square_norms(slope: Slope) -> Tensor:
     r"""Return each replicate's squared norm, shape (replicates,).
 
-    Of an `Outer`, :math:`\sum_{ij} (\delta_i \cdot \delta_j)(h_i \cdot h_j)`.
+    Of an `Outer`, :math:`\sum_{ij} (\delta_i \cdot \delta_j)(h_i \cdot h_j)`. In float32
+    at least: in half precision the square of 300 is infinite.
     """
     if isinstance(slope, Outer):
-        left = slope.delta.transpose(1, 2) @ slope.delta
-        right = slope.h.transpose(1, 2) @ slope.h
+        left, right = (
+            single.transpose(1, 2) @ single
+            for single in (t.to(_precise(t)) for t in (slope.delta, slope.h))
+        )
         return (left * right).sum(dim=(1, 2))
     # One pass and no copy, unlike the sum of squares.
-    return torch.linalg.vector_norm(slope.reshape(len(slope), -1), dim=1).square()
+    flat = slope.reshape(len(slope), -1)
+    return torch.linalg.vector_norm(flat, dim=1, dtype=_precise(flat)).square()
+
+
+def _precise(tensor: Tensor) -> torch.dtype:
+    return torch.promote_types(tensor.dtype, torch.float32)
 
 
 def scaled(slope: Slope, factors: Tensor) -> Slope:

@@ -218,7 +218,7 @@ def test_who_waits_for_a_pause_is_told_so(capsys):
         (
             "identity_map",
             "train --kernel 4",
-            "`--kernel` must be odd, so that it has a centre, and at least",
+            "`--kernel` must be odd, so that it has a centre, but it is 4",
         ),
         ("identity_map", "train --seeds -1", "`--seeds` must be at least 0, but it is"),
         ("identity_map", "train --schemes unit unit", "`--schemes` must differ from e"),

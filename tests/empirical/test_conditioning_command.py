@@ -15,6 +15,7 @@ from empirical import conditioning as ec
 from empirical.conditioning import __main__ as command
 from empirical.conditioning import experiments
 from empirical.conditioning.ending import ending
+from empirical.conditioning.record import recorded
 from empirical.networks import FullyConnected
 from empirical.randomness import torch_generator
 from empirical.testbed import command as testbed_command
@@ -78,6 +79,15 @@ class TestExperiments:
         )
         mean = (runs.correlations**2).mean(axis=0)
         np.testing.assert_allclose(got["squared_correlations"], mean, rtol=1e-14)
+
+    def test_one_network_says_nothing_of_its_error(self):
+        arguments = {"width": 8, "depth": 2, "chains": 1, "activation": "relu"}
+        record = recorded("chain", arguments)
+        found = record.fact("result")["correlations_standard_errors"]
+        assert np.isnan(np.array(found, dtype=float)).all()
+        first, second = ending(record, "chain").said
+        assert first == "Drew 1 network with relu and 8 units a layer."
+        assert "±" not in second
 
     def test_norms_start_from_the_inputs_given(self):
         got = ec.EXPERIMENTS["norms"](

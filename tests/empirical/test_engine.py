@@ -6,6 +6,7 @@ import gc
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -28,7 +29,6 @@ from empirical.testbed.signals import Ended
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-MIB = 2**20
 
 
 @pytest.fixture(scope="module")
@@ -132,13 +132,6 @@ def test_what_is_no_graph_is_refused(tasks, words):
         Graph(tasks)
 
 
-@pytest.mark.parametrize("limit", [0.0, -1.0, float("nan"), float("inf")])
-@pytest.mark.parametrize("name", ["seconds", "memory"])
-def test_bad_limits_are_refused(name, limit):
-    with pytest.raises(ValueError, match=f"`{name}` must be positive and finite"):
-        Task("a", jobs.add, **{name: limit})
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -203,39 +196,6 @@ def test_prints_go_to_stderr(tmp_path, workers):
     for speaker in ("python", "libc", "stdio"):
         assert f"{speaker} says one" in ended.stderr
         assert f"{speaker} says two" in ended.stderr
-
-
-def test_a_time_limit_frees_the_worker(either):
-    start = time.monotonic()
-    tasks = [
-        Task(f"hang {i}", jobs.sleep, (900 + i / 10,), seconds=0.5) for i in range(3)
-    ]
-    results = run(either, *tasks, Task("good", jobs.add, (1, 2)))
-    assert results.pop("good").value == 3
-    assert set(ends(results).values()) == {End.TIMED_OUT}
-    assert all("0.5 s" in result.error for result in results.values())
-    assert time.monotonic() - start < 900
-
-
-def test_a_library_that_keeps_the_interpreter_is_stopped(pair):
-    start = time.monotonic()
-    results = run(
-        pair,
-        Task("stuck", jobs.keep_the_interpreter, (900,), seconds=1.0),
-        Task("good", jobs.add, (1, 2)),
-    )
-    assert ends(results) == {"stuck": End.TIMED_OUT, "good": End.DONE}
-    assert time.monotonic() - start < 900
-
-
-def test_a_memory_limit(either):
-    results = run(
-        either,
-        Task("large", jobs.hold, (1500,), memory=1200 * MIB),
-        Task("small", jobs.add, (1, 2), memory=1200 * MIB),
-    )
-    assert ends(results) == {"large": End.OUT_OF_MEMORY, "small": End.DONE}
-    assert "1200 MiB allowed" in results["large"].error
 
 
 def test_a_killed_worker_has_its_task_done_again(pair, tmp_path):
@@ -825,19 +785,6 @@ def test_workers_without_the_project_are_told(dask_cluster):
     )
 
 
-def test_limits_hold_on_a_scheduler_too(dask_cluster):
-    _, file = dask_cluster
-    wait_for(file.exists)
-    with Engine(scheduler=file) as engine:
-        results = run(
-            engine,
-            *(Task(f"hang {i}", jobs.sleep, (300,), seconds=0.5) for i in range(3)),
-            Task("good", jobs.add, (1, 2)),
-        )
-    assert results.pop("good").value == 3
-    assert set(ends(results).values()) == {End.TIMED_OUT}
-
-
 @pytest.mark.parametrize(("workers", "lacks"), [(0, ""), (1, " that offers a GPU")])
 def test_a_scheduler_without_a_worker_is_told(workers, lacks, monkeypatch, capsys):
     monkeypatch.setattr(cluster, "PATIENCE", 0.2)
@@ -864,6 +811,29 @@ def test_a_scheduler_that_is_not_there_is_an_error():
     absent = pytest.raises(ConnectionError, match="no Dask scheduler answers at tcp")
     with soon, Engine(scheduler="tcp://127.0.0.1:9") as engine, absent:
         run(engine, *tasks)
+
+
+@pytest.mark.parametrize("said", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
+def test_a_port_of_another_program_is_an_error_in_time(said):
+    import dask.config
+
+    soon = dask.config.set({"distributed.comm.timeouts.connect": "1s"})
+    absent = pytest.raises(ConnectionError, match=r"answers at .* is something else")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+
+        def answer():
+            # What is connected stays so until it is collected.
+            connections.append(other.accept()[0])
+            connections[-1].sendall(said)
+
+        connections: list[socket.socket] = []
+        answering = threading.Thread(target=answer)
+        answering.start()
+        address = f"tcp://127.0.0.1:{other.getsockname()[1]}"
+        with soon, Engine(scheduler=address) as engine, absent:
+            run(engine, Task("a", jobs.add))
+        answering.join()
+        connections[0].close()
 
 
 @pytest.mark.parametrize("content", [None, "no JSON", "[1]", '{"a": 1}'])

@@ -141,6 +141,13 @@ class TestOwnPicture:
         wanted = [images.level(v / 255.0).item() for v in (0, 51, 102, 255)]
         assert images.own(path).pixels.flatten().tolist() == wanted
 
+    @pytest.mark.parametrize("kind", [np.float32, np.int32])
+    def test_numbers_without_a_white_are_refused(self, kind, tmp_path):
+        path = tmp_path / "mine.tiff"
+        Image.fromarray(np.array([[0, 1], [1, 0]], kind)).save(path)
+        with pytest.raises(ValueError, match="must have levels of 8 or 16 bits"):
+            images.own(path)
+
     def test_what_is_no_picture(self, tmp_path):
         with pytest.raises(FileNotFoundError, match="no file"):
             images.own(tmp_path / "none.png")
@@ -337,6 +344,13 @@ class TestCommand:
         said = " ".join(capsys.readouterr().out.split())
         assert "The network stalled: the loss stayed near the first one; try a" in said
         assert "smaller `--rate`" not in said
+
+    def test_who_came_to_the_floor_has_learnt(self, capsys):
+        argv = ["train", *QUICK, "--floor", "1e3", "--patience", "2", "--check", "1"]
+        assert command.main([*argv, "--steps", "50"]) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert "The network came to the floor, after 3 updates, with a loss of" in said
+        assert "On images that it has not seen the output correlates" in said
 
     @pytest.mark.parametrize(
         ("argv", "said"),

@@ -499,6 +499,11 @@ class TestRefuses:
             ),
             (module(nn.Linear(6, 4), nn.GELU(), nn.Linear(4, 2)), TypeError, "a GELU"),
             (
+                module(nn.Linear(6, 4).requires_grad_(False), *FINE[1:]),
+                ValueError,
+                "but 0.weight, 0.bias have no `requires_grad`. Set it",
+            ),
+            (
                 nn.LSTM(6, 2),
                 TypeError,
                 "Sequential or a FullyConnected, but it is a LSTM",

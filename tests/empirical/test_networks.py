@@ -475,6 +475,17 @@ def test_replicates_are_counted_in_whole_numbers(replicates):
         network.init(generator=torch_generator(7), replicates=replicates)
 
 
+@pytest.mark.parametrize("made", [nn.ReLU(inplace=True), torch.tanh_])
+def test_an_activation_may_act_in_place(made):
+    plain = torch.relu if isinstance(made, nn.ReLU) else torch.tanh
+    nets = [FullyConnected(widths=(3, 8, 6, 2), activation=a) for a in (made, plain)]
+    params, x = nets[0].init(generator=torch_generator(7)), inputs()
+    one, other = (net.run(params, x, kept=True) for net in nets)
+    assert all(map(torch.equal, one.before, other.before))
+    assert torch.equal(one.outputs, other.outputs)
+    assert torch.equal(derivative(made, x), derivative(plain, x))
+
+
 def test_inference_mode_changes_no_derivative():
     outside = torch.linspace(-3, 3, 41, dtype=torch.float64)
     expected = derivative(torch.tanh, outside)

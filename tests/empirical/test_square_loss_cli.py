@@ -144,6 +144,12 @@ class TestCommand:
         # A few steps may leave a small network at one class.
         assert {d["status"] for d in shown["draws"]} <= {"finished", "one-class"}
 
+    def test_dead_networks_are_told_to_go_slower(self, capsys):
+        argv = [*QUICK, "--family", "none", "--rate", "5", "--epochs", "30"]
+        assert command.main(argv) == 1
+        said = " ".join(capsys.readouterr().out.split())
+        assert "died: the output is zero on every example; try a smaller `--r" in said
+
     def test_divergence_is_the_exit_status(self, capsys):
         argv = [*QUICK, "--family", "none", "--rate", "1e6", "--epochs", "30"]
         assert command.main(argv) == 1

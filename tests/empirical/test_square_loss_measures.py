@@ -104,6 +104,17 @@ class TestAgainstDefinitions:
                 assert got == pytest.approx(wanted, rel=1e-6, abs=1e-7)
 
 
+def test_residuals_of_a_class_that_is_not_there_are_nan():
+    net, params, x, *_ = subject("none", "conv")
+    more = torch.cat([x] * (200 // len(x) + 1))
+    # Behind the examples whose gradients are formed.
+    classes = torch.zeros(len(more), dtype=torch.int64)
+    classes[-3:] = 1
+    found = measures.example_residuals(net, params, more, classes)
+    assert found[:, :, 0].isfinite().all()
+    assert found[:, :, 1].isnan().all()
+
+
 class TestMargins:
     @pytest.mark.parametrize("family", FAMILIES)
     def test_quantiles_means_and_errors(self, family):
@@ -226,6 +237,29 @@ class TestCollapse:
         )
         assert found["nc1"].isnan().all()
         assert found["nc4"].isnan().all()
+
+    @pytest.mark.parametrize("classes", [[0, 0, 0, 0], [0, 1, 0, 1]])
+    def test_a_last_class_without_examples_is_undefined(self, classes):
+        h = torch.randn(1, 4, 5, generator=torch_generator(7)).double()
+        found = measures.collapse(
+            h, torch.tensor(classes), torch.eye(3, 5)[None].double()
+        )
+        assert found["nc1"].isnan().all()
+        assert found["nc2_rows"].isfinite().all()
+
+    def test_classes_are_those_of_the_rows(self):
+        h = torch.ones(1, 4, 5)
+        with pytest.raises(ValueError, match=r"collapse: `classes` .* 0 to 1"):
+            measures.collapse(h, torch.tensor([0, 1, 2, 0]), torch.ones(1, 1, 5))
+
+    @pytest.mark.parametrize("size", [2.0**-83, 2.0**83])
+    def test_no_size_of_features_moves_a_bit(self, size):
+        g = torch_generator(7)
+        h, w = torch.randn(1, 12, 5, generator=g), torch.randn(1, 3, 5, generator=g)
+        classes = torch.arange(12) % 3
+        wanted = measures.collapse(h, classes, w)
+        found = measures.collapse(size * h, classes, w / size)
+        assert all(torch.equal(found[name], wanted[name]) for name in wanted)
 
     def test_what_is_undefined_is_nan(self):
         classes = torch.arange(6) % 2

@@ -242,6 +242,27 @@ def test_clipped_gradients_are_those_of_pytorch() -> None:
             )
 
 
+@pytest.mark.parametrize("size", [1e-4, 1e3])
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+def test_gradients_are_clipped_in_half_precision(
+    size: float, kind: torch.dtype
+) -> None:
+    class Slope(Task):
+        def losses(
+            self, params: Params, stack: Stack, examples: Tensor | None
+        ) -> Tensor:
+            return 1.0 + size * params[0].sum(dim=1)
+
+    clipped = optimisers.Clipped(base=optimisers.SGD(), largest=0.5, rescale_above=1e-6)
+    stack = Stack([torch.zeros(1, 4, dtype=kind)], rates=1.0)
+    (final,) = train(Slope(), stack, clipped, steps=1).final
+    # Half along each of four: the norm's rounding, and the factor's.
+    assert final.dtype == kind
+    torch.testing.assert_close(
+        final.float(), torch.full((1, 4), -0.25), rtol=2e-2, atol=0.0
+    )
+
+
 def test_small_gradients_are_raised_until_the_loss_has_fallen() -> None:
     class Flat(Task):
         def losses(
@@ -593,8 +614,17 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bits(
             {"batches": lambda: Epochs(EXAMPLES, 4, [torch_generator(7)])},
             "`batches`",
         ),
+        (
+            {
+                "batches": lambda: Epochs(
+                    EXAMPLES, 5, [torch_generator(7, r) for r in range(REPLICATES)]
+                )
+            },
+            "`batches`",
+        ),
         ({"observers": lambda: [Curve([0, 1])]}, "`observers`"),
         ({"observers": lambda: [Curve([0, 2, 4])]}, "`observers`"),
+        ({"observers": lambda: [Curve([0, 2], note=1)]}, "`observers`"),
         ({"together": lambda: 2}, "`together`"),
         ({"steps": lambda: 6}, "`steps` must be at least 7, which .* but it is 6"),
     ],
@@ -787,6 +817,33 @@ def test_a_state_that_takes_long_to_write_is_written_less_often(
     assert not kept.due
     now += 0.02
     assert kept.due
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Diverged(10.0), Diverged(20.0)),
+        (Diverged(), Diverged(every=5)),
+        (Drops([3], 0.5), Drops([3], 0.1)),
+        (BestWindow(5), BestWindow(10)),
+        (Floor(1.0, patience=3), Floor(1.0, patience=4)),
+        (
+            Released(0.5, limit=9, steps=3, drops=[1]),
+            Released(0.5, limit=9, steps=3, drops=[2]),
+        ),
+    ],
+)
+def test_a_checkpoint_tells_the_settings_of_observers(one, other) -> None:
+    stack = Stack(start(), rates=RATES)
+
+    def told(*observers: Observer) -> str:
+        for each in observers:
+            each.begin(stack)
+        rule = optimisers.SGD()
+        return checkpoints.told_of(stack, rule, Whole(), observers, None)["observers"]
+
+    assert told(one) == told(one)
+    assert len({told(one), told(other), told(one, other), told(other, one)}) == 4
 
 
 def test_a_finished_run_is_read_from_its_checkpoint(tmp_path) -> None:

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.nn.utils import parametrizations
 
 from empirical.randomness import torch_generator
 from empirical.testbed import modules
@@ -50,6 +51,7 @@ NETS = {
     "mask": lambda: nn.Sequential(nn.Flatten(), Masked(36, 3)),
     "recurrence": lambda: nn.Sequential(nn.Flatten(1, 2), Recurrence(6, 4), head(4)),
 }
+NORMED = parametrizations.weight_norm, parametrizations.orthogonal
 
 
 def head(width: int) -> nn.Module:
@@ -250,6 +252,31 @@ def test_modules_that_made_the_same_for_themselves_are_alike() -> None:
     params, _ = modules.stacked([*nets])
     assert len(params[0]) == 2
     modules.stacked([Scaled(torch.ones(2)), Scaled(torch.ones(2))])
+
+
+@pytest.mark.parametrize("normed", NORMED)
+def test_parametrised_modules_are_trained_as_they_are_alone(normed) -> None:
+    nets = [normed(nn.Linear(36, 3).double()) for _ in range(2)]
+    x = X.flatten(1)
+    stack = Stack.of_modules(nets, rates=0.1)
+    # The weight norm has no batching rule.
+    one_by_one = normed is parametrizations.weight_norm
+    task = Supervised(nets[0], x, Y, one_by_one=one_by_one)
+    trained = train(task, stack, SGD(), steps=5)
+    for row, alone in enumerate(nets):
+        sgd = torch.optim.SGD(alone.parameters(), lr=0.1)
+        for _ in range(5):
+            sgd.zero_grad()
+            functional.cross_entropy(alone(x), Y).backward()
+            sgd.step()
+        found = loaded(nets[0], trained, replicate=row)
+        torch.testing.assert_close(found(x), alone(x), rtol=1e-9, atol=1e-11)
+
+
+def test_modules_parametrised_in_two_ways_are_refused() -> None:
+    one, other = (normed(nn.Linear(3, 3)) for normed in NORMED)
+    with pytest.raises(ValueError, match="index 1 has another"):
+        modules.stacked([one, other])
 
 
 def test_parameters_and_buffers_of_another_module_are_refused() -> None:

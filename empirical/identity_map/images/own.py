@@ -28,7 +28,8 @@ def own(path: Path | str) -> Pictures:
     ImportError
         If Matplotlib, which reads it, is not installed.
     ValueError
-        If it cannot be read as a picture.
+        If it cannot be read as a picture, or its numbers have no range that is known, as
+        in a TIFF of floats.
     """
     path = Path(path)
     if not path.is_file():
@@ -55,11 +56,19 @@ def _levels(path: Path) -> npt.NDArray[np.uint8]:
     """Levels of 0..255, (H, W, 3)."""
     # Loaded here: only who has a picture needs it.
     from matplotlib.image import imread
+    from PIL import Image
 
     try:
         found: npt.NDArray[Any] = np.asarray(imread(path))
+        with Image.open(path) as opened:
+            boundless = opened.format != "PNG" and opened.mode in ("F", "I")
     except (OSError, SyntaxError, ValueError) as error:
         raise ValueError(f"own: {path} cannot be read as a picture: {error}") from error
+    if boundless:
+        raise ValueError(
+            f"own: {path} must have levels of 8 or 16 bits, but it has numbers of 32, of"
+            " which none is known to be white. Save it as PNG."
+        )
     # Portable network graphics are read as levels of 0..1, others as bytes or words.
     whole = np.issubdtype(found.dtype, np.integer)
     values = found.astype(np.float64) / (np.iinfo(found.dtype).max if whole else 1.0)
