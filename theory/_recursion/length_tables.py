@@ -25,6 +25,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import block_diag
 
 from theory import gaussian, meshes
 from theory._recursion import short_rows
@@ -96,6 +97,13 @@ class Interval:
         y = ((logs - self.low) - (self.high - logs)) / width if width else 0.0 * logs
         y = np.clip(y, -1.0, 1.0)
         return np.asarray(np.polynomial.chebyshev.chebvander(y, n - 1), np.float64)
+
+    def integrals(self, a: Array, b: Array, n: int) -> Array:
+        """Return the integrals from a to b of the n polynomials, shape (len(a), n)."""
+        y, w = gaussian.legendre(n // 2 + 1)
+        at = a[:, None] + 0.5 * (b - a)[:, None] * (1.0 + y)
+        each = self.basis(at.ravel(), n).reshape(*at.shape, n)
+        return 0.5 * (b - a)[:, None] * np.einsum("k,mkn->mn", w, each)
 
     def rounded(self, least: float = 0.0) -> "Interval":
         """Return an interval of a fixed family around this one, at least this wide.
@@ -352,12 +360,56 @@ class LengthPanel:
         """Return those of gaps in a cell: from zero on, over (l_i - l_j)^2."""
         n, to = FEWER, chebyshev(FEWER)
         gaps = cell.nodes(n)
+        if not cell.low and self.has_slope and not any(self.activation.kinks):
+            known = self._by_turns(gaps)
+            if known is not None:
+                return to @ known @ to.T
         over = np.ones(n) if cell.low else gaps * gaps
         rows = [
             turned(self.activation, low, gaps) / over
             for low in self.interval.nodes(n).tolist()
         ]
         return to @ np.array(rows) @ to.T
+
+    def _by_turns(self, gaps: Array) -> Array | None:
+        r"""Return lambda over the gap's square, of shorter rows at the nodes, (n, n).
+
+        With :math:`A(l) = s(e^l z) / |s|` of unit length and its derivative A' in l,
+
+        .. math:: \lambda = \frac12 |A(l) - A(l + g)|^2
+           = \frac12 \int_l^{l + g} \int_l^{l + g} E\,A'(a) A'(b)\,da\,db,
+
+        where nothing cancels. Without kinks but at zero the mean product is smooth in both
+        lengths: of those of two neighbouring cells it is tabulated once for all pairs.
+
+        None if the nodes do not resolve it.
+        """
+        high, n = self.interval.high, FEWER
+        cells = self.interval, Interval(high, high + 1.0)
+        r = np.exp(np.concatenate([c.nodes(n) for c in cells]))
+        z, w = rule_of(self.activation, r)
+        x = r[:, None] * z
+        s, turn = self.activation._value(x), x * self.activation.derivative._value(x)
+        size = np.sqrt(s * s @ w)[:, None]
+        s, turn = s / size, turn / size
+        turn -= ((s * turn) @ w)[:, None] * s
+        to = block_diag(chebyshev(n), chebyshev(n))
+        c = to @ ((turn * w) @ turn.T) @ to.T
+        for block in np.split(c, 2):
+            most = np.abs(block).max(axis=1)
+            # A' is rounded beside A, whose mean square is one.
+            if not most[-2:].max() <= RESOLVED * (most.max() + math.sqrt(most.max())):
+                return None
+        low = np.repeat(self.interval.nodes(n), n)
+        gap = np.tile(gaps, n)
+        edge = np.minimum(low + gap, high)
+        ends = ((low, edge), (edge, low + gap))
+        means = [
+            cell.integrals(a, b, n) / gap[:, None]
+            for cell, (a, b) in zip(cells, ends, strict=True)
+        ]
+        v = np.concatenate(means, axis=1)
+        return (0.5 * np.einsum("ma,ma->m", v @ c, v)).reshape(n, n)
 
     def turned(self, low: Array, gap: Array, cell: Interval) -> tuple[Array, Array]:
         """Return lambda of pairs from the shorter's log length and gaps of one cell.
