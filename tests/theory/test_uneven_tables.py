@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from theory import activations as act
-from theory import kernels
+from theory import gaussian, kernels
 from theory._recursion import (
     bent_slopes,
     close_pairs,
@@ -186,7 +186,7 @@ def test_tiny_distances_of_many_rows_keep_their_digits(
 
 
 @pytest.mark.parametrize("name", ["gelu", "tanh", "elu", "softplus"])
-@pytest.mark.parametrize("cell", [-6.0, -1.0, 2.0])
+@pytest.mark.parametrize("cell", [-4.0, -1.0, 2.0])
 def test_distances_of_smooth_functions_are_tabulated_by_their_turns(
     name: str, cell: float, monkeypatch: pytest.MonkeyPatch
 ):
@@ -207,6 +207,45 @@ def test_distances_of_smooth_functions_are_tabulated_by_their_turns(
     # of size one, beside their changes.
     most = float((own / gaps**2).max())
     assert np.abs((found - own) / gaps**2).max() <= 1e-14 * most + 4e-16 * most**0.5
+
+
+def test_hundreds_of_rows_on_a_line_have_the_digits_of_few():
+    """They were refused, or kept what 32 lengths do not resolve: 1e-9 of 300 rows."""
+    v = np.linspace(-5.0, 5.0, 120)
+    k = kernels.nngp(v[:, None], act.from_function(lambda x: x + np.sin(3.0 * x)), 1)
+    r, o = np.meshgrid(v, v)
+    # E (u + sin 3u) (v + sin 3v), by Gaussian integrals of exponentials.
+    apart, along = (np.exp(-4.5 * np.square(r + s * o)) for s in (-1.0, 1.0))
+    odd = 3.0 * (np.exp(-4.5 * r * r) + np.exp(-4.5 * o * o))
+    true = r * o * (1.0 + odd) + 0.5 * (apart - along)
+    size = np.sqrt(np.outer(np.diag(true), np.diag(true)))
+    assert np.abs((k - true) / size).max() <= 1e-13
+
+
+def test_rows_on_a_line_need_no_slopes_between_the_ends(monkeypatch):
+    """For correlations of +-1 tables of all were made: half a minute, or a refusal."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("slopes are integrated between the ends")
+
+    for place, name in ((slope_tables, "_panels"), (close_pairs, "integrals")):
+        monkeypatch.setattr(place, name, refuse)
+    slopes_of.cache_clear()
+    v = np.array([-2.5, -1.0, -0.3, *np.linspace(0.1, 3.0, 20)])
+    bend = 0.4
+    own = act.from_function(
+        lambda x: np.tanh(x) + np.maximum(x - bend, 0.0), kinks=(bend,)
+    )
+    k, t = kernels.nngp_ntk(v[:, None], own, 1)
+    grid = np.linspace(-12.0, 12.0, 97)
+    z, w = gaussian.composite(np.unique([*grid, *(bend / v)]))
+    w *= gaussian.pdf(z)
+    x = v[:, None] * z
+    s = np.tanh(x) + np.maximum(x - bend, 0.0)
+    slope = 1.0 - np.tanh(x) ** 2 + (x > bend)
+    first, second = (s * w) @ s.T, (slope * w) @ slope.T
+    np.testing.assert_allclose(k, first, rtol=1e-12)
+    np.testing.assert_allclose(t, first + np.outer(v, v) * second, rtol=1e-12)
 
 
 @pytest.mark.parametrize("formula", [closed_pairs.ErrorFunction, closed_pairs.Gelu])
