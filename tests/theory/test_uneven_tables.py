@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from theory import activations as act
-from theory import kernels
+from theory import gaussian, kernels
 from theory._recursion import (
     bent_slopes,
     close_pairs,
+    closed_maps,
     layer_maps,
     length_tables,
     orthants,
@@ -30,6 +31,7 @@ from theory._recursion.recursion import Recursion, Stack
 from theory._recursion.row_series import RowSeries
 from theory._recursion.rows import LogLengths
 from theory.depth_maps import DepthMap
+from theory.duals import _closed_pairs as closed_pairs
 
 NAMES = ("silu", "selu", "hard_tanh", "hard_swish")
 
@@ -181,6 +183,109 @@ def test_tiny_distances_of_many_rows_keep_their_digits(
         true = _turned(name, low, gap)
         found = Lengths(activation, rows=1000).turned(lows, gaps)[0]
         assert abs(found / true - 1) <= 1e-10
+
+
+@pytest.mark.parametrize("name", ["gelu", "tanh", "elu", "softplus"])
+@pytest.mark.parametrize("cell", [-4.0, -1.0, 2.0])
+def test_distances_of_smooth_functions_are_tabulated_by_their_turns(
+    name: str, cell: float, monkeypatch: pytest.MonkeyPatch
+):
+    """A table took thousand pairs of lengths, two or more seconds of long rows."""
+    activation = act.CATALOGUE[name].normalized()
+    rng = np.random.default_rng(3)
+    lows, gaps = cell + rng.uniform(0.0, 1.0, 40), rng.uniform(0.0, 1.0, 40)
+    pairs = zip(lows.tolist(), gaps[:, None], strict=True)
+    own = np.concatenate([length_tables.turned(activation, *pair) for pair in pairs])
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("pairs are integrated for a table")
+
+    monkeypatch.setattr(length_tables, "turned", refuse)
+    length_tables.panel.cache_clear()
+    found = Lengths(activation, rows=1000).turned(lows, gaps)
+    # Rounding of the largest in a cell over the square of the gap, and of the functions,
+    # of size one, beside their changes.
+    most = float((own / gaps**2).max())
+    assert np.abs((found - own) / gaps**2).max() <= 1e-14 * most + 4e-16 * most**0.5
+
+
+def test_hundreds_of_rows_on_a_line_have_the_digits_of_few():
+    """They were refused, or kept what 32 lengths do not resolve: 1e-9 of 300 rows."""
+    v = np.linspace(-5.0, 5.0, 120)
+    k = kernels.nngp(v[:, None], act.from_function(lambda x: x + np.sin(3.0 * x)), 1)
+    r, o = np.meshgrid(v, v)
+    # E (u + sin 3u) (v + sin 3v), by Gaussian integrals of exponentials.
+    apart, along = (np.exp(-4.5 * np.square(r + s * o)) for s in (-1.0, 1.0))
+    odd = 3.0 * (np.exp(-4.5 * r * r) + np.exp(-4.5 * o * o))
+    true = r * o * (1.0 + odd) + 0.5 * (apart - along)
+    size = np.sqrt(np.outer(np.diag(true), np.diag(true)))
+    assert np.abs((k - true) / size).max() <= 1e-13
+
+
+def test_rows_on_a_line_need_no_slopes_between_the_ends(monkeypatch):
+    """For correlations of +-1 tables of all were made: half a minute, or a refusal."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("slopes are integrated between the ends")
+
+    for place, name in ((slope_tables, "_panels"), (close_pairs, "integrals")):
+        monkeypatch.setattr(place, name, refuse)
+    slopes_of.cache_clear()
+    v = np.array([-2.5, -1.0, -0.3, *np.linspace(0.1, 3.0, 20)])
+    bend = 0.4
+    own = act.from_function(
+        lambda x: np.tanh(x) + np.maximum(x - bend, 0.0), kinks=(bend,)
+    )
+    k, t = kernels.nngp_ntk(v[:, None], own, 1)
+    grid = np.linspace(-12.0, 12.0, 97)
+    z, w = gaussian.composite(np.unique([*grid, *(bend / v)]))
+    w *= gaussian.pdf(z)
+    x = v[:, None] * z
+    s = np.tanh(x) + np.maximum(x - bend, 0.0)
+    slope = 1.0 - np.tanh(x) ** 2 + (x > bend)
+    first, second = (s * w) @ s.T, (slope * w) @ slope.T
+    np.testing.assert_allclose(k, first, rtol=1e-12)
+    np.testing.assert_allclose(t, first + np.outer(v, v) * second, rtol=1e-12)
+
+
+@pytest.mark.parametrize("formula", [closed_pairs.ErrorFunction, closed_pairs.Gelu])
+@pytest.mark.parametrize("r", [3.0, 1e10, 1e25])
+def test_slopes_of_the_longest_rows_are_integrated_over_few_octaves(
+    formula: closed_pairs.Formula, r: float, monkeypatch: pytest.MonkeyPatch
+):
+    """An integral from 1 - d to 1 is a difference of two values, of 60 digits."""
+    calls: list[int] = []
+    at = formula.at
+
+    def counted(*parts: np.ndarray) -> closed_pairs.Closed:
+        calls.append(1)
+        return at(*parts)
+
+    monkeypatch.setattr(formula, "at", counted)
+    d = np.array([1e-12, 1e-3, 0.5])
+    both = np.full(3, r), np.full(3, 0.3 * r)
+    found = closed_maps.Integrated(formula, *both, 1.0 - d, d).lost()
+    assert len(calls) <= 48
+    with mpmath.workdps(90):
+        p, q = (mpmath.mpf(float(v[0])) ** 2 for v in both)
+
+        def value(rho: mpmath.mpf) -> mpmath.mpf:
+            if formula is closed_pairs.ErrorFunction:
+                z = 2 * mpmath.sqrt(p * q / ((1 + 2 * p) * (1 + 2 * q))) * rho
+                return 2 / mpmath.pi * mpmath.asin(z)
+            z = mpmath.sqrt(p * q / ((1 + p) * (1 + q))) * rho
+            area = mpmath.mpf(1) / 4 + mpmath.asin(z) / (2 * mpmath.pi)
+            rest = 1 / (1 + p) + 1 / (1 + q)
+            root = 2 * mpmath.pi * mpmath.sqrt(1 - z * z)
+            return mpmath.sqrt(p * q) * (
+                rho * area + z / rho / root * (rest * rho**2 + 1 - rho**2)
+            )
+
+        for one, lost in zip(d.tolist(), found.tolist(), strict=True):
+            true = (value(mpmath.mpf(1)) - value(1 - mpmath.mpf(one))) / mpmath.sqrt(
+                p * q
+            )
+            assert abs(lost / true - 1) <= 1e-14
 
 
 @pytest.mark.parametrize("name", ["relu6", "hard_tanh", "hard_sigmoid", "relu"])

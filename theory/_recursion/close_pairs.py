@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from theory import gaussian
 from theory._recursion.length_tables import rule_of
+from theory._recursion.rows import Index, distinct
 from theory.activations import Activation
 from theory.activations.affine import split
 from theory.duals._panels import LAYER
@@ -32,8 +33,41 @@ NODES = 16
 SLOPES = 20
 """Nodes of a panel for products of slopes, which may be polynomials of 20 nodes each."""
 
+TOGETHER = 64
+"""Rows of a group: kinks of each are edges of the panels of all."""
+
 OCTAVES = 26
 """Of the angle, at most: those below count 4^-26."""
+
+
+def at_ends(
+    activation: Activation, r: Array, i: Index, j: Index, rho: Array
+) -> tuple[Array, Array]:
+    """Return the integrals of S over [0, rho] and S for pairs of rows whose rho is +-1.
+
+    `r` are all rows' lengths: neighbours of these share a quadrature in one variable.
+    S is NaN where the slope is not square integrable.
+    """
+    inner, slope = np.empty_like(rho), np.full_like(rho, math.nan)
+    rows, places = distinct(len(r), i, j)
+    group = np.empty(len(rows), dtype=np.intp)
+    group[np.argsort(r[rows])] = np.arange(len(rows)) // TOGETHER
+    p, q = (group[k] for k in places)
+    for a, b in np.unique(np.stack([p, q]), axis=1).T.tolist():
+        at = np.flatnonzero((p == a) & (q == b))
+        own, (left, right) = distinct(len(r), i[at], j[at])
+        z, w = rule_of(activation, r[own], nodes=SLOPES, mirrored=True)
+        x = r[own, None] * z
+        s = activation._value(x)
+        s -= (s @ w)[:, None]
+        tables = [(inner, s / r[own, None])]
+        if math.isfinite(activation.derivative_second_moment):
+            tables.append((slope, activation.derivative._value(x)))
+        far = rho[at] < 0.0
+        for out, f in tables:
+            near, opposite = (f * w) @ f.T, (f * w) @ f[:, ::-1].T
+            out[at] = np.where(far, opposite[left, right], near[left, right])
+    return inner, slope
 
 
 @lru_cache(maxsize=1024)

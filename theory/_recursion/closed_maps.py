@@ -23,6 +23,13 @@ from theory.grids import CLOSE
 Array = npt.NDArray[np.float64]
 
 
+TOGETHER = 2048
+"""Pairs integrated together: their slopes at the nodes stay in cache."""
+
+NOTHING = 48.0
+"""Octaves of the angle at most."""
+
+
 class Formula(Protocol):
     """Averages of an activation at pairs of lengths r and o, of shape (m,)."""
 
@@ -65,18 +72,21 @@ class Integrated:
     def lost(self) -> Array:
         """Integrate the slopes over correlations from 1 - d to 1."""
         t = 2.0 * np.arcsin(np.sqrt(0.5 * self.d))
-        x, w = gaussian.legendre(16)
-        # The slope varies over an angle of one over the lengths.
-        layers = float((t * np.maximum(self.r, self.other)).max(initial=0.0))
-        octaves = np.arange(max(1.0, 2.0 + math.log2(max(layers, 0.5))))
-        edges = [0.0, *(2.0 ** -octaves[::-1])]
         out = np.zeros_like(t)
-        for low, high in itertools.pairwise(edges):
-            for node, weight in zip(x, w, strict=True):
-                u = t * (low + 0.5 * (high - low) * (1.0 + node))
+        for start in range(0, len(t), TOGETHER):
+            part = slice(start, start + TOGETHER)
+            r, other, some = self.r[part], self.other[part], t[part]
+            # The slope varies over an angle of one over the lengths, and grows towards
+            # zero like one over it at most: to beyond the last octave there is nothing.
+            layers = float((some * np.maximum(r, other)).max())
+            octaves = min(2.0 + math.log2(max(layers, 0.5)), NOTHING)
+            edges = [0.0, *(2.0 ** -np.arange(max(1.0, octaves))[::-1])]
+            for low, high in itertools.pairwise(edges):
+                x, w = gaussian.composite(np.array([low, high]))
+                u = x[:, None] * some
                 sine = np.sin(u)
-                at = self.formula.at(self.r, self.other, np.cos(u), sine * sine)
-                out += 0.5 * (high - low) * weight * t * sine * at.slope()
+                slope = self.formula.at(r, other, np.cos(u), sine * sine).slope()
+                out[part] += some * (w @ (sine * slope))
         return out
 
 

@@ -190,13 +190,14 @@ class Interpolated:
         """Return correlations, their distances from +-1, and E s'(u) s'(v)."""
         found = np.empty_like(rho), np.empty_like(rho), np.empty_like(rho)
         t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
+        ends = d == 0.0
         # An integral over the angle is shorter than a series of a high order.
         apart = d >= (self._tabled if self._linear is None else CLASSES[0][0])
         rows, _ = distinct(len(self.alone.sizes), i[apart], j[apart])
         shared = len(rows) > MANY
         if shared and self._linear is None:
             apart = d >= self._tabled
-        near = d < max(CLASSES[2 if shared else 1][0], self._tabled)
+        near = ~ends & (d < max(CLASSES[2 if shared else 1][0], self._tabled))
         alone, bent = t < self._start, np.zeros_like(apart)
         if self._linear is not None:
             alone |= d >= CLOSE
@@ -208,8 +209,8 @@ class Interpolated:
             alone |= near
             apart &= ~near
         elif self._pays(int(np.count_nonzero(near))):
-            bent = d < CLASSES[0][0]
-        tabled = ~(bent | apart | alone)
+            bent = ~ends & (d < CLASSES[0][0])
+        tabled = ~(ends | bent | apart | alone)
         short = np.zeros_like(tabled)
         if tabled.any():
             short = tabled & self._are_short[i] & self._are_short[j]
@@ -217,11 +218,12 @@ class Interpolated:
         if short.any() and np.count_nonzero(long) <= PAIRS * FEW:
             alone, long = alone | long, np.zeros_like(long)
         sources = (
+            (ends, self._at_ends),
             (bent, self._by_pieces),
             (~bent & apart, self._by_series),
             (long, self._by_tables),  # what can't be is refused before the work
             (short, self._by_short_tables),
-            (~(bent | apart) & alone, self._one_by_one),
+            (~(ends | bent | apart) & alone, self._one_by_one),
         )
         for mask, source in sources:
             at = np.flatnonzero(mask)
@@ -314,6 +316,11 @@ class Interpolated:
                 each = source(i[at], j[at], rho[at], d[at])
                 inner[at], lost[at], slope[at] = each
         return inner, lost, slope
+
+    def _at_ends(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
+        r = self.alone.sizes
+        inner, slope = close_pairs.at_ends(self.activation, r, i, j, rho)
+        return inner, d, slope
 
     def _one_by_one(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
         r = self.alone.sizes

@@ -26,9 +26,12 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from theory import gaussian, meshes
+from theory import gaussian
 from theory._recursion import short_rows
+from theory._recursion.intervals import Interval as Interval
 from theory._recursion.reaches import OUTSIDE, VANISHED, reach
+from theory._recursion.reaches import rule_of as rule_of
+from theory._recursion.turns import FEWER, RESOLVED, Turns
 from theory.activations import Activation, PiecewisePolynomial
 from theory.activations.affine import split
 from theory.duals._planes import chebyshev
@@ -42,19 +45,13 @@ the strip of half-width pi/4, where Gaussian densities of complex length decay."
 MOST = 256
 """Nodes at most."""
 
-RESOLVED = 3e-15
-"""Last Chebyshev coefficients that are rounding, over the largest."""
-
-FEWER = 32
-"""Nodes of the distances of two lengths: they leave 1e-16 of the largest of a cell,"""
-
 EPS = 2e-16
 
 LOST = 1e-11
-"""and what is more than this of a distance is lost: such pairs are integrated alone,"""
+"""Error of a table over a distance from which it is lost: such pairs go by themselves,"""
 
 SLOW = 1000
-"""unless they are more: that takes some milliseconds each."""
+"""unless they are more, as it takes some milliseconds each, and kernels do not show it."""
 
 ALONE = 50
 """Pairs of lengths of a layer whose distance is integrated for them alone, at most;"""
@@ -67,57 +64,6 @@ SEVERAL = 4
 
 STEEP = 8.0
 """Growth of E s'^2 over half of a panel from which its share of E s^2 is tabulated."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """Log lengths on which functions are interpolated in Chebyshev polynomials."""
-
-    low: float
-    high: float
-
-    def contains(self, other: "Interval") -> bool:
-        """Whether another interval lies within this one."""
-        return self.low <= other.low and other.high <= self.high
-
-    def halves(self) -> "tuple[Interval, Interval]":
-        """Return the two halves."""
-        middle = 0.5 * (self.low + self.high)
-        return Interval(self.low, middle), Interval(middle, self.high)
-
-    def nodes(self, n: int) -> Array:
-        """Return the n Chebyshev nodes, falling."""
-        y = np.cos(np.pi * (np.arange(n) + 0.5) / n)
-        return 0.5 * (self.low + self.high) + 0.5 * (self.high - self.low) * y
-
-    def basis(self, logs: Array, n: int) -> Array:
-        """Return the n polynomials at each log length, shape (len(logs), n)."""
-        width = self.high - self.low
-        y = ((logs - self.low) - (self.high - logs)) / width if width else 0.0 * logs
-        y = np.clip(y, -1.0, 1.0)
-        return np.asarray(np.polynomial.chebyshev.chebvander(y, n - 1), np.float64)
-
-    def rounded(self, least: float = 0.0) -> "Interval":
-        """Return an interval of a fixed family around this one, at least this wide.
-
-        Widths are powers of two and ends multiples of half of one: as lengths settle with
-        depth, layers share an interval and its tables. Wide ones, that take the most
-        nodes, begin at multiples of two and end at multiples of a half: a few serve all
-        layers of lengths that grow, and the longest rows, whose series take the most
-        orders, are little longer than they have to be.
-        """
-        width = max(self.high - self.low, least)
-        if width == 0.0:
-            return self
-        step = 2.0 ** (math.ceil(math.log2(width)) - 1)
-        if step >= 1.0:
-            low, high = math.floor(0.5 * self.low), math.ceil(2.0 * self.high)
-            return Interval(2.0 * low, 0.5 * high)
-        low = step * math.floor(self.low / step)
-        while self.high > low + 2.0 * step:
-            step *= 2.0
-            low = step * math.floor(self.low / step)
-        return Interval(low, low + 2.0 * step)
 
 
 @dataclass(frozen=True)
@@ -180,9 +126,10 @@ class Lengths:
             first = panel(self.activation, int(cell[at[0]]))
             between = Interval(*edges[wide[at[0]] :][:2].tolist())
             out[at], error[at] = first.turned(low[at], gap[at], between)
-        lost = np.flatnonzero(error > LOST * (np.abs(out) + beside))
-        if len(lost) <= SLOW:
-            out[lost] = self._by_rows(low[lost], gap[lost])
+        lost = error > LOST * (np.abs(out) + beside)
+        if np.count_nonzero(lost) > SLOW:
+            lost = error > 0.1 * split(self.activation)[0].tolerance
+        out[lost] = self._by_rows(low[lost], gap[lost])
         return out
 
     def _by_rows(self, low: Array, gap: Array) -> Array:
@@ -351,13 +298,21 @@ class LengthPanel:
     def _tabulated(self, cell: Interval) -> Array:
         """Return those of gaps in a cell: from zero on, over (l_i - l_j)^2."""
         n, to = FEWER, chebyshev(FEWER)
-        gaps = cell.nodes(n)
+        low, gaps = self.interval.nodes(n), cell.nodes(n)
+        if self._turns_in(cell):
+            both = np.repeat(low, n), np.tile(gaps, n)
+            return to @ self._turns.over_square(*both).reshape(n, n) @ to.T
         over = np.ones(n) if cell.low else gaps * gaps
-        rows = [
-            turned(self.activation, low, gaps) / over
-            for low in self.interval.nodes(n).tolist()
-        ]
+        rows = [turned(self.activation, v, gaps) / over for v in low.tolist()]
         return to @ np.array(rows) @ to.T
+
+    def _turns_in(self, cell: Interval) -> bool:
+        """Whether gaps begin at zero and the only kink is there, if any: A' has no jump."""
+        return not cell.low and self.has_slope and not any(self.activation.kinks)
+
+    @cached_property
+    def _turns(self) -> Turns:
+        return Turns.resolved(self.activation, self.interval)
 
     def turned(self, low: Array, gap: Array, cell: Interval) -> tuple[Array, Array]:
         """Return lambda of pairs from the shorter's log length and gaps of one cell.
@@ -365,13 +320,17 @@ class LengthPanel:
         One-sided, it is smooth in the gap where kinks do not meet. And its error, by its
         last coefficients and by rounding.
         """
+        over, least = np.ones_like(gap) if cell.low else gap * gap, 0.0
+        if self._turns_in(cell):
+            least = self._turns.error
+            if self._turns.nodes > FEWER:  # more than a table has
+                return over * self._turns.over_square(low, gap), over * least
         if cell not in self._angles:
             self._angles[cell] = self._tabulated(cell)
         left, right = self.interval.basis(low, FEWER), cell.basis(gap, FEWER)
         found = np.einsum("ma,ma->m", left @ self._angles[cell], right)
-        over = np.ones_like(gap) if cell.low else gap * gap
         size = np.abs(self._angles[cell])
-        error = EPS * size.sum() + size[-2:].sum() + size[:, -2:].sum()
+        error = least + EPS * size.sum() + size[-2:].sum() + size[:, -2:].sum()
         # That of powers is zero: half of its rounding is below.
         return over * np.maximum(found, 0.0), over * error
 
@@ -454,29 +413,3 @@ def _change(
         total[at] += half * mean
     change[near] = total
     return change
-
-
-def rule_of(
-    activation: Activation,
-    r: Array,
-    step: float = 0.5,
-    nodes: int = meshes.NODES,
-    *,
-    mirrored: bool = False,
-) -> tuple[Array, Array]:
-    """Return z and w with ``E f(Z) = w @ f(z)`` for functions of s(r Z), at all r (m,).
-
-    Panels are at most a `step` wide and end at the edges of s(r z), within `reach`. With
-    `mirrored` at those of s(-r z) as well, and -z are the same nodes in falling order.
-    """
-    far = reach(activation, float(r.max()))
-    grid = np.arange(-far, far + step, step)
-    ends = [-far, far]
-    each = [activation._scaled(v * v) for v in r.tolist()]
-    own = [np.union1d(ends, a._edges(far)) for a in each]
-    kinks = {c for a in each for c in a.kinks}
-    edges = np.union1d(grid, meshes.merged(own, kinks))
-    if mirrored:
-        edges = np.union1d(edges, -edges)
-    z, w = gaussian.composite(edges, nodes)
-    return z, w * gaussian.pdf(z)

@@ -1,11 +1,15 @@
-"""How far out the energy of s(r Z) lies."""
+"""How far out the energy of s(r Z) lies, and nodes that integrate it."""
 
 import math
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
+from theory import gaussian, meshes
 from theory.activations import Activation
+
+Array = npt.NDArray[np.float64]
 
 NEAR, FARTHEST = 20.0, 38.0
 """Half-widths, in standard deviations, of integrals over one variable: at least and at
@@ -66,3 +70,29 @@ def reach(activation: Activation, r: float) -> float:
         text = OUTSIDE if np.any(values) else VANISHED
         raise ValueError(text.format(activation.name, r))
     return found
+
+
+def rule_of(
+    activation: Activation,
+    r: Array,
+    step: float = 0.5,
+    nodes: int = meshes.NODES,
+    *,
+    mirrored: bool = False,
+) -> tuple[Array, Array]:
+    """Return z and w with ``E f(Z) = w @ f(z)`` for functions of s(r Z), at all r (m,).
+
+    Panels are at most a `step` wide and end at the edges of s(r z), within `reach`. With
+    `mirrored` at those of s(-r z) as well, and -z are the same nodes in falling order.
+    """
+    far = reach(activation, float(r.max()))
+    grid = np.arange(-far, far + step, step)
+    ends = [-far, far]
+    each = [activation._scaled(v * v) for v in r.tolist()]
+    own = [np.union1d(ends, a._edges(far)) for a in each]
+    kinks = {c for a in each for c in a.kinks}
+    edges = np.union1d(grid, meshes.merged(own, kinks))
+    if mirrored:
+        edges = np.union1d(edges, -edges)
+    z, w = gaussian.composite(edges, nodes)
+    return z, w * gaussian.pdf(z)
