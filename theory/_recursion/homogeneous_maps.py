@@ -53,7 +53,10 @@ class Homogeneous:
     def pairs(
         self, i: Index, j: Index, rho: Array, d: Array, *, tangent: bool
     ) -> Pairs:
-        """Return correlations, their distances from +-1, and E s'(u) s'(v)."""
+        """Return correlations, their distances from +-1, and E s'(u) s'(v).
+
+        That is of square-integrable slopes: m > 0.
+        """
         a, m = self.alone.activation, self.alone.m
         e = pair(a, a)
         far = np.full_like(rho, math.inf)
@@ -65,10 +68,7 @@ class Homogeneous:
         if not tangent:
             return after, gap, None
         slope = e.slope(rho)
-        if m:
-            slope[ends] = a.derivative_second_moment * share
-        else:
-            slope[ends] = e.slope(rho[ends], 2.0 * np.arcsin(np.sqrt(0.5 * d[ends])))
+        slope[ends] = a.derivative_second_moment * share
         if m != 1:
             r = np.exp((m - 1) * self.alone.before.high)
             slope *= r[i] * r[j]

@@ -170,7 +170,7 @@ class Slopes:
             )
             size = np.abs(found.slope[found.edges[1:] > self.start])
             tails = size[:, :, np.cumsum(counts) - 1].max(axis=(0, 1, 3))
-            fine = (tails <= LAST * size.max()) | (np.array(counts) == 1)
+            fine = tails <= LAST * size.max()
             if fine.all():
                 of_cells = [k * MOST + np.arange(n) for k, n in enumerate(counts)]
                 return found, np.concatenate(of_cells)
@@ -299,8 +299,6 @@ def _whole(activation: Activation, r: Array) -> Array:
 
 def _needed(activation: Activation, interval: Interval) -> int:
     """Return the nodes in log length that resolve the slopes' energy, and some more."""
-    if interval.high - interval.low <= 1e-15:
-        return 1
     n = HALVED
     c = np.abs(chebyshev(n) @ _energies(activation, np.exp(interval.nodes(n))))
     return min(int(np.flatnonzero(c > 1e-14 * c.max())[-1]) + 2 + MORE, HALVED)

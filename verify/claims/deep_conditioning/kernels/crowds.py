@@ -108,8 +108,8 @@ def _a_layer_less(which: int) -> Prediction:
     return changed(predict, "One hidden layer too few.", depth=plus(-1))
 
 
-def _of(names: Any, squares: Squares, turns: Turns, depth: int, **cone: float) -> Any:
-    return grid(activation=names, squares=[squares], turns=[turns], depth=depth, **cone)
+def _of(names: Any, squares: Squares, turns: Turns, depth: int, **more: Any) -> Any:
+    return grid(activation=names, squares=[squares], turns=[turns], depth=depth, **more)
 
 
 _EVERY_TURN = (0.02, 0.3, 1.2, 2.0, 3.1)
@@ -205,7 +205,11 @@ NTK_ACROSS = replace(
 )
 
 # Closed forms at any lengths, and tables of all layers: within a second.
-_WAVES = _of(("sin", "cos"), (2.0, 8.0), _EVERY_TURN, 3)
+_WAVES = (
+    *_of(("sin", "cos"), (2.0, 8.0), _EVERY_TURN, 3),
+    # Between two sets, more close pairs than go through the layers together.
+    *_of("sin", (0.5, 30.0), (0.02, 3.1), 1, cone=0.03, crowd=1040, across=True),
+)
 
 NNGP_WAVES = replace(
     NNGP,

@@ -16,6 +16,7 @@ from theory import kernels
 from verify.claim import numeric
 from verify.claims._predictors import changed, plus
 from verify.claims.deep_conditioning._sources import quoted
+from verify.claims.deep_conditioning._subjects import subject
 from verify.claims.deep_conditioning.kernels import _pairs as pairs
 from verify.compare import AgreesTo, Array
 
@@ -69,15 +70,16 @@ def _silu(x: Array) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True)
-class _Raised:
-    """A law of a function and a constant."""
+class _Affine:
+    """A law of a multiple of a function and a constant."""
 
     law: pairs.Law
+    scale: float
     shift: float
 
     def mean(self, p: Any) -> Any:
         """E s(u)."""
-        return self.law.mean(p) + self.shift
+        return self.scale * self.law.mean(p) + self.shift
 
     def one(self, p: Any) -> pairs.Moments:
         """E s(u)^2 and E s'(u)^2."""
@@ -86,13 +88,16 @@ class _Raised:
     def two(self, p: Any, q: Any, k: Any) -> pairs.Moments:
         """E s(u) s(v) and E s'(u) s'(v)."""
         value, slope = self.law.one(p) if p == q == k else self.law.two(p, q, k)
-        means = self.law.mean(p) + self.law.mean(q)
-        return value + self.shift * (means + self.shift), slope
+        means, square = (
+            self.scale * (self.law.mean(p) + self.law.mean(q)),
+            self.scale**2,
+        )
+        return square * value + self.shift * (means + self.shift), square * slope
 
 
-def _law(name: str, shift: float) -> pairs.Law:
+def _law(name: str, scale: float, shift: float) -> pairs.Law:
     law = _Lattice() if name == "silu" else pairs.LAWS[name]
-    return _Raised(law, shift) if shift else law
+    return _Affine(law, scale, shift) if (scale, shift) != (1.0, 0.0) else law
 
 
 def _inputs(
@@ -114,17 +119,25 @@ def _inputs(
 
 
 @lru_cache(maxsize=32)
-def _states(name: str, shift: float, depth: int, rows: Any) -> list[pairs.State]:
-    x = np.array(rows)
+def _states(
+    name: str, affine: tuple[float, float], depth: int, rows: Any
+) -> list[pairs.State]:
+    x, law = np.array(rows), _law(name, *affine)
     starts = (pairs.start(x[i].tolist(), x[j].tolist()) for i, j in _TRIED)
-    return [pairs.recursion(_law(name, shift), s, depth)[-1] for s in starts]
+    return [pairs.recursion(law, s, depth)[-1] for s in starts]
 
 
 def _measure(
-    which: int, *, name: str, depth: int, shift: float = 0.0, **inputs: Any
+    which: int,
+    *,
+    name: str,
+    depth: int,
+    scale: float = 1.0,
+    shift: float = 0.0,
+    **inputs: Any,
 ) -> list[Any]:
     rows = tuple(map(tuple, _inputs(**inputs).tolist()))
-    found = _states(name, shift, depth, rows)
+    found = _states(name, (scale, shift), depth, rows)
     return [entry for state in found for entry in pairs.entries(*state[which])]
 
 
@@ -132,10 +145,16 @@ def _measure(
 
 
 def _predict(
-    which: int, *, name: str, depth: int, shift: float = 0.0, **inputs: Any
+    which: int,
+    *,
+    name: str,
+    depth: int,
+    scale: float = 1.0,
+    shift: float = 0.0,
+    **inputs: Any,
 ) -> list[Any]:
-    a = act.CATALOGUE[name]
-    a = act.Affine(a, 1.0, shift) if shift else a
+    a = subject(name)
+    a = act.Affine(a, scale, shift) if (scale, shift) != (1.0, 0.0) else a
     k = kernels.nngp_ntk(_inputs(**inputs), a, depth)[which]
     squares = (k[np.ix_([i, j], [i, j])] for i, j in _TRIED)
     return [entry for square in squares for entry in pairs.entries_of(square)]
@@ -161,6 +180,16 @@ _CASES = (
     _case("hard_tanh", [2.0, 2.007, 2.013, 2.02], mirrored=True),
     # A constant that brings rows together: what they differ by takes an integral.
     _case("selu", [1.0, 1.1], shift=3.0, count=6, cone=0.25, depth=2),
+    # Multiples of waves, off their middle: on both sides of length one, and so close that
+    # a layer that loses digits of a distance shows ten layers later.
+    *(
+        _case(name, lengths, shift=0.5, count=6, far=0.9, **more)
+        for name in ("sin", "cos")
+        for lengths, more in (
+            ([0.9, 0.91, 1.1], {"scale": -1.5, "cone": 0.02, "depth": 2}),
+            ([1.0, 1.0001], {"scale": 3.0, "cone": 1e-4, "depth": 10}),
+        )
+    ),
     # Slopes that tables of short rows know, and of a long one do not.
     _case("silu", np.linspace(7.0, 7.5, 30).tolist(), far=14.0, cone=0.01, count=30),
 )
@@ -194,4 +223,48 @@ NTK = replace(
     measure=partial(_measure, 1),
     must_refute=_more(1),
     uses=("dc/eq7-crowd",),
+)
+
+
+# --- a dozen lengths ----------------------------------------------------------------------
+
+_DECADES = np.geomspace(1e-7, 10.0, 10)[(7 * np.arange(10)) % 10].tolist()
+"""Neighbours among the rows are decades apart."""
+
+_DOZEN = (
+    # Lengths that no single table resolves.
+    _case("silu", _DECADES, count=10),
+    # Slopes of two lengths that take more nodes than slopes of one.
+    _case("2 sin + cos", np.linspace(5.0, 6.0, 12).tolist(), count=12, cone=0.01),
+    # Rows far apart that a constant brings together, as tables of cells tell.
+    _case(
+        "2 sin + cos", np.linspace(5.0, 5.5, 9).tolist(), shift=20.0, count=9, cone=0.5
+    ),
+)
+
+
+def _of_one_length(which: int) -> Any:
+    words = "All rows of length one."
+    return changed(partial(_predict, which), words, lengths=[1.0], count=6)
+
+
+NNGP_DOZEN = replace(
+    NNGP,
+    id="dc/eq1-dozen-lengths",
+    title="Kernels of nearly parallel inputs of a dozen lengths, decades apart or close",
+    statement=r"K_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
+    r" |x_i| \in \{r_1, \dots, r_{10}\}, \ 10^{-7} \le r_i \le 10",
+    cases=_DOZEN,
+    must_refute=_of_one_length(0),
+    uses=("dc/eq1-few-lengths",),
+)
+
+NTK_DOZEN = replace(
+    NTK,
+    id="dc/eq7-dozen-lengths",
+    title="Tangent kernels of nearly parallel inputs of a dozen lengths, decades apart or"
+    " close",
+    cases=_DOZEN,
+    must_refute=_of_one_length(1),
+    uses=("dc/eq7-few-lengths",),
 )

@@ -571,22 +571,23 @@ def _unit(threshold: float) -> Any:
 
 
 def _predict_threshold(
-    *, threshold: float, squares: list[float], turn: float
+    *, threshold: float, squares: list[float], turn: float, bias_var: float = 0.0
 ) -> list[Any]:
-    p, q = squares
-    return pairs.entries_of(kernels.nngp(_rows(p, q, turn), _unit(threshold), 1))
+    x = _rows(squares[0], squares[1], turn)
+    found = kernels.nngp(x, _unit(threshold), 1, bias_var=bias_var)
+    return pairs.entries_of(found)
 
 
 def _measure_threshold(
-    *, threshold: float, squares: list[float], turn: float
+    *, threshold: float, squares: list[float], turn: float, bias_var: float = 0.0
 ) -> list[Any]:
     """Probabilities that one unit is on, and that both are."""
     first, second = _rows(squares[0], squares[1], turn)
-    p, q, k = pairs.start(first, second).k
+    p, q, k = pairs.affine(pairs.start(first, second), 1, bias_var).k
     one, two = (Pieces(0, kinks=(threshold,), jumps=(1,), variance=v) for v in (p, q))
     with mpmath.workprec(BITS):
         both = one.dual(k / mpmath.sqrt(p * q), two)
-    return pairs.entries(one.dual(1), two.dual(1), both)
+        return pairs.entries(*(v + bias_var for v in (one.dual(1), two.dual(1), both)))
 
 
 THRESHOLD = numeric(
@@ -600,6 +601,8 @@ THRESHOLD = numeric(
         *grid(threshold=(0.0, 0.5), squares=([0.49, 1.69],), turn=(0.01, 0.5, 3.1)),
         # Lengths so close that their difference afterwards is an integral.
         *grid(threshold=0.5, squares=([1.0, 1.02],), turn=0.5),
+        # With biases, which turn rows of unequal lengths.
+        *grid(threshold=0.0, squares=([0.49, 1.69],), turn=(0.01, 3.1), bias_var=0.25),
     ),
     predict=_predict_threshold,
     measure=_measure_threshold,
