@@ -105,10 +105,14 @@ def _named(name: str) -> act.Activation:
         return act.from_function(lambda x: x + np.maximum(x - 0.5, 0.0) ** 2, name=base)
     if base == "ramp at 1/4":
         return act.PiecewisePolynomial(base, 2, (0.0, 0.5), (0.25,), (2.0,))
-    if base == "ramp and parabola":
+    if base == "ramp, parabola and sine":
         return act.from_function(
-            lambda x: np.maximum(x + 0.5, 0.0) + 0.5 * np.maximum(x - 0.5, 0.0) ** 2,
-            derivative=lambda x: (x >= -0.5) + np.maximum(x - 0.5, 0.0),
+            lambda x: (
+                np.maximum(x + 0.5, 0.0)
+                + 0.5 * np.maximum(x - 0.5, 0.0) ** 2
+                + np.sin(x)
+            ),
+            derivative=lambda x: (x >= -0.5) + np.maximum(x - 0.5, 0.0) + np.cos(x),
             kinks=(-0.5, 0.5),
             name=base,
         )

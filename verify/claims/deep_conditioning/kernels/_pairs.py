@@ -167,6 +167,37 @@ def _bent_mean(p: Any) -> Any:
     return _above(1 / (2 * r), _ramp(r))
 
 
+# --- pieces and a wave ------------------------------------------------------------------
+
+_RAMP = integrals.Pieces(2, (0, 0), ("-0.5", "0.5"), (1, 1), orders=(1, 2))
+"""(x + 1/2)_+ and (x - 1/2)_+^2 / 2."""
+
+
+def _turned(c: Any, m: int, p: Any, b: Any) -> Any:
+    """E (u - c)_+^m / m! e^(i b u), u ~ N(0, p), by moving the line of integration."""
+    root = mpmath.sqrt(p)
+    z = (c - 1j * b * p) / root
+    density = mpmath.exp(-z * z / 2) / mpmath.sqrt(2 * mpmath.pi)
+    above = mpmath.erfc(z / mpmath.sqrt(2)) / 2
+    each = (above, density - z * above, ((1 + z * z) * above - z * density) / 2)
+    return mpmath.exp(-b * b * p / 2) * root**m * each[m]
+
+
+def _waving(p: Any, q: Any, k: Any) -> Moments:
+    """Return those of sin x, (x + 1/2)_+ and (x - 1/2)_+^2 / 2 together."""
+    half, size = mpmath.mpf(1) / 2, mpmath.exp(-(p + q) / 2)
+    value, slope = Enclosed(_RAMP).two(p, q, k)
+    value, slope = value + size * mpmath.sinh(k), slope + size * mpmath.cosh(k)
+    for v, w in ((p, q), (q, p)):
+        # Given u, of variance v, the other one has the mean b u.
+        b = k / v
+        left = mpmath.exp(-(w - k * b) / 2)
+        first = _turned(-half, 1, v, b) + _turned(half, 2, v, b)
+        value += left * mpmath.im(first)
+        slope += left * mpmath.re(_turned(-half, 0, v, b) + _turned(half, 1, v, b))
+    return value, slope
+
+
 # --- pieces -----------------------------------------------------------------------------
 
 
@@ -340,10 +371,7 @@ LAWS: dict[str, Law] = {
     "hard_swish": Enclosed(integrals.PIECES["hard_swish"]),
     # x / 2, and (x - 1/4)^2 above 1/4.
     "ramp at 1/4": Enclosed(integrals.Pieces(2, (0, "0.5"), ("0.25",), (2,))),
-    # (x + 1/2)_+ and (x - 1/2)_+^2 / 2.
-    "ramp and parabola": Enclosed(
-        integrals.Pieces(2, (0, 0), ("-0.5", "0.5"), (1, 1), orders=(1, 2))
-    ),
+    "ramp, parabola and sine": Formula(lambda p: Enclosed(_RAMP).mean(p), _waving),
     # Poles at i pi/2: e^{-pi^2 / 0.16} = 2e-27; s' is 4 e^{-2|x|}.
     "tanh": Plane(np.tanh, _tanh_slope, step=0.16, reach=21.0),
 }

@@ -129,8 +129,10 @@ _CONE_OF_LONG = _of("selu", (50.0, 400.0), (0.01,), 1, cone=0.01)
 _CONE_OF_KINKED = _of("relu6", (400.0, 400.1), (0.01, 3.12), 1, cone=0.01)
 # Slopes that bend and jump: a piecewise linear part and a rest.
 _CONE_OF_BENT = _of("hard_swish", (2.0, 12.0), (0.01, 0.3, 3.12), 1, cone=0.01)
-# And a slope that goes on growing to one side.
-_CONE_OF_GROWING = _of("ramp and parabola", (2.0, 12.0), (3.12,), 1, cone=0.01)
+# And a slope that goes on growing to one side, with a rest that waves.
+_CONE_OF_GROWING = _of(
+    "ramp, parabola and sine", (2.0, 12.0), (0.01, 0.3, 3.12), 1, cone=0.01
+)
 
 NNGP = numeric(
     id="dc/eq1-crowd",
