@@ -10,10 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 import mpmath as mp
+import numpy as np
 
 from theory import activations as act
 from theory import phase
 from theory.activations.piecewise import PiecewisePolynomial
+from verify import integrals
 from verify.claim import Source, grid, numeric
 from verify.claims._predictors import mistake, times
 from verify.claims.deep_conditioning.phase.command import averages
@@ -194,4 +196,43 @@ RAMP = replace(
     compare=AgreesTo(relative=1e-11),
     must_refute=mistake("Twice as far apart.", delta=lambda d: min(2.0 * d, 1.9)),
     uses=("dc/defC.1",),
+)
+
+
+# --- beyond all inputs ------------------------------------------------------------------
+
+_RHOS = (-0.9, 0.3, 0.99)
+
+
+def _predict_beyond(*, m: int, kink: float, bent: float = 0.25) -> list[float]:
+    """Bent at -45 as well, and at 60."""
+    kinks, jumps = (-45.0, kink, 60.0), (bent, 1.0, -2.0)
+    a = PiecewisePolynomial("beyond", m, (0.5, -0.125)[: m + 1], kinks, jumps)
+    return [a.mean, a.second_moment, a.variance, a.mu, *a.dual(np.array(_RHOS))]
+
+
+def _measure_beyond(*, m: int, kink: float) -> list[Any]:
+    """With the branch between -45 and the kink for everything below."""
+    line = ("11.75", "0.125") if m else ("0.75", 0)
+    found = integrals.of_pieces(integrals.Pieces(m, line, (kink,), (1,)))
+    mean = found.coefficient(0)
+    with mp.workprec(integrals.BITS):
+        second = found.dual(1)
+        variance = second - mean**2
+        mu = 1 - found.coefficient(1) ** 2 / variance
+    return [mean, second, variance, mu, *(found.dual(rho) for rho in _RHOS)]
+
+
+BEYOND = replace(
+    RAMP,
+    id="dc/defC.1-beyond",
+    title="Kinks that no input reaches bend nothing, but for the branch between them",
+    statement=r"\sigma(x) = p(x) + \tfrac14 \frac{(x + 45)_+^m}{m!}"
+    r" + \frac{(x - c)_+^m}{m!} - 2 \frac{(x - 60)_+^m}{m!}",
+    cases=grid(m=(0, 1), kink=(0.0, 0.5)),
+    predict=_predict_beyond,
+    measure=_measure_beyond,
+    # The library's promise for duals and moments.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=mistake("The far kink bends by a tenth less.", bent=0.225),
 )
