@@ -16,12 +16,7 @@ from empirical.randomness import numpy_generator
 from empirical.testbed.records import RunRecord
 from verify import paths
 from verify.claim import Claim, Profile
-from verify.compare import (
-    Array,
-    Contrast,
-    EffectWithin,
-    Outcome,
-)
+from verify.compare import Array, Contrast, EffectWithin, Outcome
 from verify.ledger import Entry
 from verify.paths import Place, placed
 from verify.trained import NotLearnt, given

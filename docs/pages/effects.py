@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from verify import calibrated, ledger, paths, records
-from verify.compare import Outcome
+from verify.compare import Outcome, flatten
 from verify.records import CaseRecord, Record, number
-from verify.report.numbers import as_fields, between, flatten
+from verify.report.numbers import as_fields, between
 from verify.report.rows import by_draw
 
 Rows = list[list[str]]

@@ -9,8 +9,9 @@ import numpy as np
 
 from verify import paths, records
 from verify.claims.deep_conditioning.training.kernels import RATES
+from verify.compare import flatten
 from verify.records import CaseRecord
-from verify.report.numbers import as_fields, flatten
+from verify.report.numbers import as_fields
 
 Rows = list[list[str]]
 

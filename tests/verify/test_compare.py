@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import sympy
 from flint import acb, arb
-from mpmath import mpf, workdps
+from mpmath import mpc, mpf, workdps
 from scipy import stats
 
 from verify.compare import (
@@ -174,6 +174,13 @@ def test_a_difference_of_numbers_beyond_float64_is_relative() -> None:
     verdict = AgreesTo(relative=1e-3).judge(mpf("1e400"), mpf("1.25e400"))
     assert verdict.outcome is Outcome.REFUTED
     assert verdict.gap == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("value", [1j, mpc(0, 1)])
+def test_complex_numbers_are_refused(value: Any) -> None:
+    """A record keeps real ones."""
+    with pytest.raises(TypeError):
+        AgreesTo(relative=1e-3).judge(value, value)
 
 
 def test_arrays_of_other_shapes_are_refused() -> None:

@@ -15,6 +15,7 @@ from verify.compare import Outcome
 from verify.report import as_json, as_markdown, as_text, build
 from verify.report.html import as_html
 from verify.report.rows import NOT_RUN, STALE, Row
+from verify.report.shown import describe
 
 Toy = Callable[..., Any]
 
@@ -323,6 +324,14 @@ def test_a_page_shows_an_error_that_says_nothing(
     row = _forged(toy_entry("measure=lambda x: 1 / 0"), tmp_path, blank)
     page = as_html((row,), profile=Profile.QUICK, whole=False)
     assert "in error" in page
+
+
+def test_a_claim_is_shown_with_the_last_line_of_its_error(
+    toy_entry: Toy, tmp_path: Path
+) -> None:
+    row = _row(toy_entry("measure=broken"), tmp_path)
+    said = " ".join(describe(row, tmp_path).split())
+    assert "profile quick: error; ArithmeticError: no such power" in said
 
 
 UNPRINTABLE = """

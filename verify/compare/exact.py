@@ -63,7 +63,7 @@ class AgreesTo:
         check_finite(predicted=predicted, measured=measured)
         p, m = _paired(predicted, measured)
         # In the numbers' own arithmetic: some of mpmath's are zero in float64.
-        difference = [abs(a - b) for a, b in zip(p, m, strict=True)]
+        difference = [_apart(a, b) for a, b in zip(p, m, strict=True)]
         size = [abs(b) for b in m]
         if self.of_largest:
             size = [max(size)] * len(size)
@@ -238,6 +238,13 @@ def _allowance(test: AtMost | AtLeast) -> str:
     terms = [small(test.rounding)] if test.rounding else []
     terms += [f"{small(test.relative)} of it"] if test.relative else []
     return f" by more than an allowance of {' plus '.join(terms)}" if terms else ""
+
+
+def _apart(one: Any, other: Any) -> Any:
+    """Return how far two numbers are apart; those that are not real have no `float`."""
+    difference = one - other
+    float(difference)
+    return abs(difference)
 
 
 def _share(difference: Any, allowed: Any) -> float:

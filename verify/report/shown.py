@@ -12,7 +12,7 @@ from verify.paths import SCALES, Place, folder_of
 from verify.report import functions, numbers
 from verify.report.plain import formula
 from verify.report.rows import NOT_RUN, STALE, Row
-from verify.report.text import reasons
+from verify.report.text import briefly
 
 if TYPE_CHECKING:
     from verify.trained import Run
@@ -166,7 +166,7 @@ def _time(seconds: float) -> str:
 def _outcomes(row: Row) -> Iterator[tuple[str, str]]:
     """Yield what each record says, the smallest scale first."""
     if row.record is None:
-        yield "last record", "; ".join(("none: not run yet", *reasons(row)))
+        yield "last record", "; ".join(("none: not run yet", *briefly(row)))
     for each in row.scales:
         record, worst = each.record, each.worst
         assert record is not None
@@ -178,7 +178,7 @@ def _outcomes(row: Row) -> Iterator[tuple[str, str]]:
         if each.outcome == NOT_RUN:
             told.append(each.remark)
         elif not each.settled:
-            told += reasons(each)
+            told += briefly(each)
         else:
             told.append(_worst(each))
         yield (

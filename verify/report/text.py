@@ -179,6 +179,13 @@ def reasons(row: Row) -> list[str]:
     return found
 
 
+def briefly(row: Row) -> list[str]:
+    """Return the same, of a traceback only its last line."""
+    if row.worst is None or not row.worst.error:
+        return reasons(row)
+    return [row.worst.error.strip().rpartition("\n")[2]]
+
+
 def _observed(row: Row) -> str:
     unit = functions.unit(row.claim)
     effect = numbers.effect_of(row, unit)

@@ -12,14 +12,7 @@ import numpy as np
 
 from verify.claim import grid
 from verify.claims._predictors import stated, unmet
-from verify.claims.identity_map._runs import (
-    Array,
-    effect,
-    fitted,
-    looks,
-    named,
-    within,
-)
+from verify.claims.identity_map._runs import Array, effect, fitted, looks, named, within
 from verify.claims.identity_map._sources import as_read
 from verify.compare import Contrast
 from verify.trained import NotLearnt, Run

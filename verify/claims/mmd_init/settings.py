@@ -56,7 +56,7 @@ def _assumed() -> dict[str, Any]:
 SETTINGS = numeric(
     id="mmd/tab1-settings",
     items=("Tab1", "Prelim"),
-    title="What recipes leave unsaid is what the text says",
+    title="Where nothing else is asked for, training has the settings of the text",
     statement=(
         r"\text{five passes through 60,000 digits, 32 at a time, 256 perturbations and"
         r" 256 points; at most ten passes, 50 at a time; 128 minibatches looked at}"

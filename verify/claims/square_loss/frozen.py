@@ -126,12 +126,7 @@ _STEPS = (0, 1, 2, 3, 10, 31, 200)
 
 
 def _descended(
-    f: Array,
-    y: Array,
-    *,
-    rho0: float,
-    reduction: str,
-    **settings: Any,
+    f: Array, y: Array, *, rho0: float, reduction: str, **settings: Any
 ) -> Array:
     """Train the scale alone with PyTorch's own optimiser, as one would in code."""
     rho = torch.tensor(rho0, dtype=torch.float64)

@@ -10,11 +10,7 @@ from verify.figures.mmd_init.runs import Run, Stack, Stacks, runs_of
 from verify.figures.runs import Array
 from verify.figures.tables import DASH, Cell, Table
 
-_NAMES = {
-    reference.OURS: "mmd",
-    reference.SCRATCH: "none",
-    reference.LABELS: "labels",
-}
+_NAMES = {reference.OURS: "mmd", reference.SCRATCH: "none", reference.LABELS: "labels"}
 
 _PAIR = ("paper", "here")
 

@@ -16,7 +16,7 @@ from verify.records import CaseRecord, Record, badness
 from verify.report import functions, numbers
 from verify.report.html import markup
 from verify.report.rows import Row
-from verify.report.text import reasons
+from verify.report.text import briefly
 
 SHOWN_CASES = 3
 """So many cases of a claim are shown, the worst; its record has the others."""
@@ -60,7 +60,7 @@ def templates() -> Environment:
         "measured": _measured,
         "own_paper": _own_paper,
         "predicted": numbers.predicted_of,
-        "reason": _reason,
+        "reason": lambda row: "\n".join(briefly(row)),
         "resolves": numbers.resolves_of,
         "tried": _tried,
         # Of places outside the page, where there are any.
@@ -80,13 +80,6 @@ def _effect(of: Row | CaseRecord) -> str:
 def _measured(of: Row | CaseRecord) -> str:
     """Return what was measured, of an arm alone with its interval."""
     return _effect(of) if numbers.is_alone(of) else numbers.measured_of(of)
-
-
-def _reason(row: Row) -> str:
-    """Say why a row is not green, of a traceback only its last line."""
-    if row.worst is not None and row.worst.error:
-        return row.worst.error.strip().rpartition("\n")[2]
-    return "\n".join(reasons(row))
 
 
 def _local(traceback: str) -> str:
