@@ -212,6 +212,49 @@ CUBIC = numeric(
     uses=("dc/defC.1-unequal", "dc/defC.1-polynomials"),
 )
 
+
+def _predict_parabolas(*, line: float, below: float, more: float) -> list[float]:
+    a = act.PiecewisePolynomial("two", 2, (0.0, line, below), (0.0,), (2.0 * more,))
+    return [*a.dual(np.array(_RHOS)), *a.distance_map(np.array(_DELTAS))]
+
+
+def _measure_parabolas(*, line: float, below: float, more: float) -> list[Any]:
+    """Products of x, x^2 and x_+^2, of which each has a closed form."""
+    with mpmath.workprec(integrals.BITS):
+        b, c, j = _mpf(line), _mpf(below), _mpf(more)
+        third = mpmath.sqrt(2 / mpmath.pi)  # E Z_+^3
+
+        def dual(rho: Any) -> Any:
+            angle = mpmath.acos(rho)
+            both = 3 * mpmath.sin(angle) * rho + (mpmath.pi - angle) * (1 + 2 * rho**2)
+            squares = (c * c + c * j) * (1 + 2 * rho**2) + j * j * both / (
+                2 * mpmath.pi
+            )
+            return b * rho * (b + 2 * j * third) + squares
+
+        whole = dual(_mpf(1))
+        lost = [(whole - dual(1 - _mpf(d))) / whole for d in _DELTAS]
+        return [*(dual(_mpf(r)) for r in _RHOS), *lost]
+
+
+PARABOLAS = numeric(
+    id="dc/defC.1-parabolas",
+    items=("DefC.1",),
+    title="Dual and distances of two parabolas that meet at zero",
+    statement=r"s(x) = b x + c x^2 + j x_+^2",
+    source=ours("Definition C.1"),
+    cases=(
+        {"line": 0.3, "below": 0.7, "more": 0.65},
+        {"line": 0.0, "below": -0.4, "more": 1.5},
+        {"line": -1.1, "below": 0.2, "more": -0.2},
+    ),
+    predict=_predict_parabolas,
+    measure=_measure_parabolas,
+    compare=AgreesTo(relative=1e-12),
+    must_refute=mistake("A parabola on one side alone.", below=0.0),
+    uses=("dc/defC.1",),
+)
+
 _POINTS = (-3.0, -0.7, 0.0, 1.3, 4.0)
 
 

@@ -523,5 +523,6 @@ def entries(one: Any, two: Any, both: Any) -> list[Any]:
 
 
 def entries_of(matrix: Any) -> list[Any]:
-    """Return the `entries` of a float64 matrix of two rows."""
-    return entries(*(float(matrix[i, j]) for i, j in ((0, 0), (1, 1), (0, 1))))
+    """Return the `entries` of a float64 matrix of two rows, between them its mean."""
+    one, two = float(matrix[0, 0]), float(matrix[1, 1])
+    return entries(one, two, 0.5 * (float(matrix[0, 1]) + float(matrix[1, 0])))

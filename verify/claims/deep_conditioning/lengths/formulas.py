@@ -1,5 +1,6 @@
 """Numbers of activations off the unit sphere: each formula at 60 digits, once more."""
 
+from dataclasses import replace
 from typing import Any
 
 import mpmath
@@ -61,6 +62,32 @@ LEM_D6 = numeric(
         "The shares at unit length, whatever the input's length.", gamma=1.0
     ),
     uses=("dc/def3.1", "dc/eq15"),
+)
+
+
+def _predict_exponential(*, alpha: float, gamma: float) -> list[float]:
+    a = act.elu(alpha)
+    return [lengths.generalised_mu(a, gamma), lengths.rest_share(a, gamma)]
+
+
+def _measure_exponential(*, alpha: float, gamma: float) -> list[Any]:
+    at = integrals.Pieces(1, (0, 0), (0.0,), (1,), elu=alpha, variance=gamma)
+    mean, linear, whole = at.coefficient(0), at.coefficient(1), at.dual(1)
+    with mpmath.workprec(integrals.BITS):
+        return [1 - linear**2 / whole, 1 - (mean**2 + linear**2) / whole]
+
+
+LEM_D6_ELU = replace(
+    LEM_D6,
+    id="dc/lemD.6-elu",
+    title="The coefficient of non-linearity of exponential units, at any length",
+    cases=grid(alpha=(1.0, 0.6), gamma=(0.01, 0.3, 4.0)),
+    predict=_predict_exponential,
+    measure=_measure_exponential,
+    must_refute=mistake(
+        "The shares at unit length, whatever the input's length.", gamma=1.0
+    ),
+    uses=("dc/lemD.6-mu",),
 )
 
 
