@@ -464,3 +464,28 @@ def test_duals_of_waves_are_those_of_exponentials(name, q):
             )
             away = a.scaled(q).distance_map(delta) * a.scaled(q).second_moment
             assert abs(away - rest) <= 2.0 * error * abs(rest)
+
+
+@pytest.mark.parametrize("frequency", [3.0, 5.0, 12.0])
+def test_slopes_of_the_variance_that_cancel_are_small_and_not_infinite(
+    frequency: float,
+):
+    """What is less than rounding of E s^2 was not known, and called infinite."""
+    own = act.from_function(lambda x: np.sin(frequency * x))
+    found = phase.classify(own, weight_var=1.0, bias_var=0.1)
+    true = frequency**2 * math.exp(-2.0 * frequency**2 * found.variance)
+    assert abs(found.chi_q - true) <= 1e-12 * frequency
+    assert found.phase == "chaotic"
+
+
+@pytest.mark.parametrize("kink", [5.0, 20.0, 31.0, 36.0])
+def test_slopes_of_a_kink_far_out_have_their_digits(kink: float):
+    """They were zero from 26 deviations on, where no quadrature sees them."""
+    far = act.PiecewisePolynomial("far", 1, (0.0,), (kink,), (1.0,))
+    found = phase.classify(far, weight_var=1.0, bias_var=1.0)
+    assert abs(found.variance - 1.0) <= 1e-7
+    with mp.workdps(30):
+        true = mp.ncdf(-kink / mp.sqrt(found.variance))
+        for slope in (found.chi_1, found.chi_c, found.chi_q):
+            # Tables of what falls by hundreds of powers of ten.
+            assert abs(slope / true - 1) <= 1e-9

@@ -313,10 +313,11 @@ def _energies(activation: Activation, r: Array) -> Array:
 
 def _by_kinks(activation: Activation, r: Array) -> Build | None:
     """Piecewise linear: the slope's derivative in t is a sum of normal densities."""
-    if not isinstance(activation, PiecewisePolynomial) or activation.m != 1:
+    base, scale, _ = split(activation)
+    if not isinstance(base, PiecewisePolynomial) or base.m != 1:
         return None
-    first = mean_slope(activation, r)
-    kinks = np.outer(activation.kinks, 1.0 / r).ravel()
+    first = mean_slope(base, r)
+    kinks = np.outer(base.kinks, 1.0 / r).ravel()
 
     def build(mirrored: bool) -> tuple[Callable[[Array], Array], float]:  # noqa: FBT001
         sign = np.array(-1.0 if mirrored else 1.0)
@@ -325,8 +326,8 @@ def _by_kinks(activation: Activation, r: Array) -> Build | None:
             shape = len(t), len(r), len(r)
             parts = (r[:, None], r, t[:, None, None], sign)
             each = [np.broadcast_to(v, shape).ravel() for v in parts]
-            more = from_right_angle(activation, *each)[1].reshape(shape)
-            return np.outer(first, first) + more
+            more = from_right_angle(base, *each)[1].reshape(shape)
+            return scale * scale * (np.outer(first, first) + more)
 
         # Below angles like the least gap of kinks their density is constant or nothing.
         gaps = np.abs(np.subtract.outer(kinks, sign * kinks))

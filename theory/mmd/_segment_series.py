@@ -45,6 +45,19 @@ def discrepancy(moments: Array, gamma: Array) -> Array:
     return -step * out
 
 
+def less_one(x: Array, gamma: float) -> float:
+    """Return E exp(-(p - q)^2 / gamma^2) - 1 for p and q of the values x.
+
+    The series with moments about the mean, which are the smallest.
+    """
+    c = x - x.mean()
+    moments = np.array([np.mean(c**j) for j in range(2 * TERMS + 1)])
+    step, out = gamma**-2.0, 0.0
+    for k in range(TERMS, 0, -1):
+        out = float(_order(moments, k)) + 2.0 * moments[2 * k] - step / (k + 1.0) * out
+    return -step * float(out)
+
+
 def _order(moments: Array, k: int) -> Array:
     signs = [(-1) ** j * math.comb(2 * k, j) for j in range(1, 2 * k)]
     weights = np.array(signs, dtype=np.float64)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from theory import gaussian
 from theory.activations import Activation, Affine, PiecewisePolynomial
 from theory.activations.custom import FromFunction
 from theory.activations.moments import together
@@ -30,6 +31,9 @@ LOW, HIGH = -37, 19
 
 FINEST = 5
 """How often a panel is halved."""
+
+ROUNDING = 1e-14
+"""Of a quadrature of what is positive and negative, over the size of that."""
 
 UNRESOLVED = 1e-6
 """Last coefficients of a panel on which the moments are not to be relied on."""
@@ -91,11 +95,14 @@ class _Panel:
 class Curve:
     """A function of q, tabulated in t = log q panel by panel on demand.
 
-    To rounding of its smallest value on a panel, or, with `signed`, of its largest.
+    To rounding of its smallest value on a panel, or, with `signed`, of its largest. By a
+    quadrature of what is positive and negative, to rounding of that one's `size`: what is
+    no more is zero.
     """
 
     function: Callable[[Array], Array]
     signed: bool = False
+    size: Callable[[Array], Array] | None = None
     panels: dict[int, _Panel | None] = field(default_factory=dict[int, "_Panel | None"])
     runs: dict[tuple[int, int], _Panel] = field(
         default_factory=dict[tuple[int, int], "_Panel"]
@@ -127,14 +134,17 @@ class Curve:
         values = self.function(np.exp(t))
         if not np.isfinite(values).all():
             return None, math.inf
+        size = np.zeros_like(t) if self.size is None else self.size(np.exp(t))
+        values[np.abs(values) <= ROUNDING * size] = 0.0
         power = 0.0
         if values.min() > 1e-300:
             power = math.log(values[0] / values[-1]) / float(t[0] - t[-1])
-        flat = values * np.exp(-power * (t - 0.5 * (low + high)))
+        growth = np.exp(power * (t - 0.5 * (low + high)))
+        flat, least = values / growth, float((size / growth).max())
         fit = np.polynomial.chebyshev.chebfit(nodes(-1.0, 1.0), flat, NODES - 1)
         row = np.asarray(fit, dtype=np.float64)
         sizes = np.abs(flat)
-        scale = max(float(sizes.max() if self.signed else sizes.min()), 1e-300)
+        scale = max(float(sizes.max() if self.signed else sizes.min()), least, 1e-300)
         panel = _Panel(np.array([low, high]), row[None, :], np.array([power]))
         return panel, float(np.abs(row[-3:]).max()) / scale
 
@@ -231,10 +241,32 @@ class Moments:
         A table of its own: that of E s^2 loses two digits when it is differentiated.
         """
         if self._by_values:
-            return Curve(self._together("change"), signed=True)
+            return Curve(self._together("change"), signed=True, size=self._size)
         a = self.activation
         return Curve(
             _each(lambda q: q * float(a.length_map_derivative(q))), signed=True
+        )
+
+    def _size(self, q: Array) -> Array:
+        """Return the largest that E s s' x may be, or E s^2 where s' has no energy."""
+        value = self.second.function(q)
+        if math.isinf(self.activation.derivative_second_moment):
+            return value
+        return np.sqrt(value * q * self.slope.function(q))
+
+    def beyond(self, q: float) -> tuple[float, float]:
+        """Return E s'^2 and the derivative of E s^2 in q where these are next to nothing.
+
+        By closed forms, of a piecewise linear function with kinks so far out that no
+        quadrature sees them; zeros of other functions.
+        """
+        a = self.activation
+        if not isinstance(a, PiecewisePolynomial) or a.m != 1:
+            return 0.0, 0.0
+        energy = _slope_energy(a._scaled(q)) / q
+        at = gaussian.pdf(np.array(a.kinks) / math.sqrt(q)) / math.sqrt(q)
+        return energy, energy + float(
+            np.array(a.jumps) * a._value(np.array(a.kinks)) @ at
         )
 
     @cached_property

@@ -34,8 +34,10 @@ def variance_slope(m: Moments, q: Array, w: Array) -> Array:
     at = q[inside]
     known = m.activation._closed_slopes(at)
     change = m.second_slope.read(np.log(at))[0] / at if known is None else known[1]
-    out[inside] = w[inside] * change
-    return out
+    out[inside] = change
+    for i in np.flatnonzero(out == 0.0):
+        out[i] = m.beyond(float(q[i]))[1]
+    return np.where(zero, out, w * out)
 
 
 def settle(m: Moments, w: Array, b: Array, start: float) -> Array:

@@ -54,6 +54,8 @@ def first_slope(m: Moments, q: Array, w: Array) -> Array:
         out[inside] = np.inf
     else:
         out[inside] = m.slope.read(np.log(q[inside]))[0]
+        for i in np.flatnonzero(out == 0.0):
+            out[i] = m.beyond(float(q[i]))[0]
     return w * out
 
 

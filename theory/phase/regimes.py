@@ -125,6 +125,8 @@ def classify(
     1e-14, is amplified: the errors of q* by ``1/|1 - chi_q|``, of `distance` and the
     depth scales by ``1/|1 - chi_1|`` on top of q*'s, and `distance` itself vanishes there
     (in proportion to ``chi_1 - 1``, or to its square for an activation with a kink).
+    A chi_q whose positive and negative parts cancel to 1e-14 of themselves is 0, unless
+    a closed form is known, as of the sine.
     Poole et al. (2016); Schoenholz et al. (2017), equations 9 and 13.
 
     Examples
