@@ -176,18 +176,36 @@ def _measure_taylor(
         return [integrals.mpf(found[n]) for n in range(order + 1)]
 
 
+def _raw_layer(activation: str, value: Any, variance: Any) -> tuple[Any, Any, Any]:
+    """E s(u) s(v) and E s'(u) s'(v), in power series, and E s(u)^2."""
+    half_pi = flint.arb.pi() / 2
+    if activation == "erf":
+        share = value * 2 / (1 + 2 * variance)
+        slope = (1 - share * share).rsqrt() * 2 / (1 + 2 * variance) / half_pi
+        return (
+            share.asin() / half_pi,
+            slope,
+            (2 * variance / (1 + 2 * variance)).asin() / half_pi,
+        )
+    share = value / variance
+    both = (share.asin() / half_pi + 1) / 4  # P(u > 0, v > 0)
+    if activation == "step":
+        return both, None, flint.arb("0.5")
+    sine = (1 - share * share).sqrt() / (4 * half_pi)
+    return variance * (sine + share * both), both, variance / 2
+
+
 @_precise
-def _measure_raw(*, kernel: str, depth: int, order: int) -> list[Any]:
-    """The arcsine formula at each layer's variance, in power series."""
-    half_pi, variance = flint.arb.pi() / 2, flint.arb(1)
+def _measure_raw(
+    *, kernel: str, depth: int, order: int, activation: str = "erf"
+) -> list[Any]:
+    """The formula of a layer at each layer's variance, in power series."""
+    variance = flint.arb(1)
     with _capped(order + 1):
         value = tangent = flint.arb_series([0, 1])
         for _ in range(depth):
-            share = value * 2 / (1 + 2 * variance)
-            slope = (1 - share * share).rsqrt() * 2 / (1 + 2 * variance) / half_pi
-            value = share.asin() / half_pi
-            tangent = value + tangent * slope
-            variance = (2 * variance / (1 + 2 * variance)).asin() / half_pi
+            value, slope, variance = _raw_layer(activation, value, variance)
+            tangent = value if slope is None else value + tangent * slope
         found = tangent if kernel == "ntk" else value
         return [integrals.mpf(found[n]) for n in range(order + 1)]
 
@@ -311,8 +329,11 @@ def _predict_taylor(*, kernel: str, activation: str, depth: int, order: int) -> 
     )
 
 
-def _predict_raw(*, kernel: str, depth: int, order: int) -> Array:
-    return spectrum.taylor_coefficients(act.erf, depth, order, kernel=kernel)
+def _predict_raw(
+    *, kernel: str, depth: int, order: int, activation: str = "erf"
+) -> Array:
+    a = act.CATALOGUE[activation]
+    return spectrum.taylor_coefficients(a, depth, order, kernel=kernel)
 
 
 def _predict_projections(*, dim: int, degrees: list[int], **_: Any) -> Any:
@@ -497,9 +518,16 @@ TAYLOR_RAW = numeric(
     title="Taylor coefficients of kernels whose lengths settle over many layers",
     statement=r"K^{(l+1)}(\rho) = \tfrac2\pi \arcsin\frac{2 K^{(l)}(\rho)}{1 + 2 q_l},"
     r" \quad q_{l+1} = \tfrac2\pi \arcsin\frac{2 q_l}{1 + 2 q_l}",
-    assumptions=("the error function, not normalised",),
+    assumptions=(
+        "the error function, not normalised",
+        "ReLU and a step, whose means are not zero, by their own formulas",
+    ),
     source=ours("Equations 1 and 7"),
-    cases=grid(kernel=("nngp", "ntk"), depth=(3, 30), order=40),
+    cases=(
+        *grid(kernel=("nngp", "ntk"), depth=(3, 30), order=40),
+        *grid(kernel=("nngp", "ntk"), depth=(2, 3), order=20, activation="relu"),
+        *grid(kernel="nngp", depth=(1, 2), order=20, activation="step"),
+    ),
     predict=_predict_raw,
     measure=_measure_raw,
     # As dc/defC.1-taylor, with 30 layers.
