@@ -52,13 +52,13 @@ class FromFunction(Activation):
     name: str
     f: Function
     df: Function | None
+    _octaves: Octaves = field(compare=False, repr=False)
     kinks: tuple[float, ...] = ()
     var: float = 1.0
     is_normalized: bool = False
     factor: float = 1.0
     found: tuple[float, ...] = field(default=(), compare=False)
     tolerance: float = TOLERANCE
-    own: Octaves | None = field(default=None, compare=False, repr=False)
     of: "FromFunction | None" = field(default=None, compare=False, repr=False)
 
     def _value(self, x: Array) -> Array:
@@ -70,13 +70,6 @@ class FromFunction(Activation):
         return math.sqrt(self.var)
 
     # --- where it is not smooth ---------------------------------------------------
-
-    @cached_property
-    def _octaves(self) -> Octaves:
-        if self.own is not None:
-            return self.own
-        kinks = tuple(c * self._root for c in self.kinks)
-        return Octaves(self.f, kinks, 0.1 * self.tolerance, self.name)
 
     def _edges(self, reach: float) -> Array:
         """Sorted ends of panels within [-reach, reach] on which s is resolved.
@@ -118,7 +111,7 @@ class FromFunction(Activation):
             found=tuple(c / root for c in kinks if c in found),
             var=total,
             is_normalized=False,
-            own=octaves,
+            _octaves=octaves,
             of=None if self.of is None else self.of._scaled(var),
         )
 
@@ -138,11 +131,11 @@ class FromFunction(Activation):
             f"{self.name}'",
             df,
             None,
+            own,
             self.kinks,
             self.var,
             factor=self.factor * self._root,
             tolerance=self.tolerance,
-            own=own,
             of=self,
         )
 
@@ -380,10 +373,10 @@ def from_function(
         label,
         known,
         slope,
+        octaves,
         every,
         found=mesh.found,
         tolerance=accepted,
-        own=octaves,
     )
     if slope is not None and derivative is None and out._errors[1] > accepted:
         # Automatic differentiation may have constants in single precision.

@@ -6,6 +6,7 @@ written. Of whole sentences it knows nothing.
 
 import importlib
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -21,14 +22,23 @@ _NAN, _INF = float("nan"), float("inf")
 _ROWS = [[1.0, 0.0], [0.0, 1.0]]
 _RELU = "@relu"
 """An activation of `theory.activations`, by its name: it is looked up to predict alone."""
-_STEEP = "@exp(x^2 / 10)"
-"""So is this one, as a function of one's own."""
+_OWN: dict[str, Callable[[Any], Any]] = {
+    "@exp(x^2 / 10)": lambda x: np.exp(0.1 * x * x),
+    "@x^9": lambda x: x**9,
+    "@tanh(x)^3 / 1e9": lambda x: 1e-9 * np.tanh(x) ** 3,
+}
+"""So are these, as functions of one's own."""
 
 _KERNEL = {"x": _ROWS, "activation": _RELU, "depth": 2}
 _LEARNT = {**_KERNEL, "x_train": _ROWS, "targets": [1.0, 2.0], "x_test": _ROWS}
 _LEARNT.pop("x")
 _USUAL: dict[str, dict[str, Any]] = {
     "kernels:nngp": _KERNEL,
+    "kernels:nngp_ntk": {
+        "x": [[1.0, 0.0], [0.5, 2.0], [3.0, 1.0]],
+        "activation": _RELU,
+        "depth": 4,
+    },
     "regression:predict": _LEARNT,
     "conditioning:burn_in_depth": {"delta": [0.5, 1e-3], "mu": 0.5},
     "lengths:unstable_length": {"c": -0.1},
@@ -181,7 +191,18 @@ _REFUSED: dict[str, tuple[str, str, Any, list[str]]] = {
         ("phase:classify", "activation"): (
             ("its name elsewhere", "relu", "got 'relu'.", "`activations.relu`"),
             # The activation itself says where it leaves float64.
-            ("a steep function", _STEEP, "float64", "2.7"),
+            ("a steep function", "@exp(x^2 / 10)", "float64", "2.7"),
+        ),
+        # Lengths that grow or shrink with depth: 2 e^20 is the third layer's logarithm.
+        ("kernels:nngp_ntk", "activation"): (
+            ("an exponential's depth", "@exp", "e^9.7e+08 on the diagonal"),
+            ("a power's depth", "@x^9", "within float64", "those of f leave it"),
+            (
+                "a small cube's depth",
+                "@tanh(x)^3 / 1e9",
+                "values of f at length",
+                "are zero in double",
+            ),
         ),
         ("activations:from_function", "f"): (
             ("complex values", np.emath.sqrt, "complex"),
@@ -233,6 +254,10 @@ _REFUSED: dict[str, tuple[str, str, Any, list[str]]] = {
 _OTHERWISE = {
     "a steep function": ("classify: f.length_map", "q"),
     "inputs next to each other": ("nngp_variance", "depth"),
+    **{
+        f"{what}'s depth": ("nngp_ntk", "depth")
+        for what in ("an exponential", "a power", "a small cube")
+    },
 }
 """Who speaks of what, where it is not the function that was called of its argument."""
 _HINTS = ("Did you mean", "Call it", "from_function", "activations.relu")
@@ -246,8 +271,8 @@ def _called(where: str, arguments: dict[str, Any]) -> Any:
     def given(value: Any) -> Any:
         if isinstance(value, list):
             return [given(v) for v in value]
-        if isinstance(value, str) and value == _STEEP:
-            return known.from_function(lambda x: np.exp(0.1 * x * x), name="f")
+        if isinstance(value, str) and value in _OWN:
+            return known.from_function(_OWN[value], name="f")
         if isinstance(value, str) and value.startswith("@"):
             return getattr(known, value[1:])
         return value

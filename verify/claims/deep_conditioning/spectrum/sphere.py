@@ -176,24 +176,38 @@ def _measure_taylor(
         return [integrals.mpf(found[n]) for n in range(order + 1)]
 
 
+def _raw_layer(activation: str, value: Any, variance: Any) -> tuple[Any, Any, Any]:
+    """E s(u) s(v) and E s'(u) s'(v), in power series, and E s(u)^2."""
+    half_pi = flint.arb.pi() / 2
+    if activation == "erf":
+        share = value * 2 / (1 + 2 * variance)
+        slope = (1 - share * share).rsqrt() * 2 / (1 + 2 * variance) / half_pi
+        return (
+            share.asin() / half_pi,
+            slope,
+            (2 * variance / (1 + 2 * variance)).asin() / half_pi,
+        )
+    share = value / variance
+    if activation == "2 sign":
+        return 4 * share.asin() / half_pi, None, flint.arb(4)
+    both = (share.asin() / half_pi + 1) / 4  # P(u > 0, v > 0)
+    if activation == "step":
+        return both, None, flint.arb("0.5")
+    sine = (1 - share * share).sqrt() / (4 * half_pi)
+    return variance * (sine + share * both), both, variance / 2
+
+
 @_precise
 def _measure_raw(
-    *, kernel: str, depth: int, order: int, signs: bool = False
+    *, kernel: str, depth: int, order: int, activation: str = "erf"
 ) -> list[Any]:
-    """The arcsine formula at each layer's variance, in power series."""
-    half_pi, variance = flint.arb.pi() / 2, flint.arb(1)
+    """The formula of a layer at each layer's variance, in power series."""
+    variance = flint.arb(1)
     with _capped(order + 1):
         value = tangent = flint.arb_series([0, 1])
-        for layer in range(depth if signs else 0):
-            value = (value / (4 if layer else 1)).asin() * 4 / half_pi
-        if signs:
-            return [integrals.mpf(value[n]) for n in range(order + 1)]
         for _ in range(depth):
-            share = value * 2 / (1 + 2 * variance)
-            slope = (1 - share * share).rsqrt() * 2 / (1 + 2 * variance) / half_pi
-            value = share.asin() / half_pi
-            tangent = value + tangent * slope
-            variance = (2 * variance / (1 + 2 * variance)).asin() / half_pi
+            value, slope, variance = _raw_layer(activation, value, variance)
+            tangent = value if slope is None else value + tangent * slope
         found = tangent if kernel == "ntk" else value
         return [integrals.mpf(found[n]) for n in range(order + 1)]
 
@@ -317,8 +331,11 @@ def _predict_taylor(*, kernel: str, activation: str, depth: int, order: int) -> 
     )
 
 
-def _predict_raw(*, kernel: str, depth: int, order: int, signs: bool = False) -> Array:
-    a = act.Affine(act.sign, 2.0, 0.0) if signs else act.erf
+def _predict_raw(
+    *, kernel: str, depth: int, order: int, activation: str = "erf"
+) -> Array:
+    twice = activation == "2 sign"
+    a = act.Affine(act.sign, 2.0, 0.0) if twice else act.CATALOGUE[activation]
     return spectrum.taylor_coefficients(a, depth, order, kernel=kernel)
 
 
@@ -505,12 +522,17 @@ TAYLOR_RAW = numeric(
     title="Taylor coefficients of kernels whose lengths settle over many layers",
     statement=r"K^{(l+1)}(\rho) = \tfrac2\pi \arcsin\frac{2 K^{(l)}(\rho)}{1 + 2 q_l},"
     r" \quad q_{l+1} = \tfrac2\pi \arcsin\frac{2 q_l}{1 + 2 q_l}",
-    assumptions=("the error function, not normalised; and twice the sign, by its own",),
+    assumptions=(
+        "the error function, not normalised",
+        "ReLU, a step and twice the sign by their own formulas",
+    ),
     source=ours("Equations 1 and 7"),
     cases=(
         *grid(kernel=("nngp", "ntk"), depth=(3, 30), order=40),
-        # Twice the sign: of length four from the first layer on.
-        {"kernel": "nngp", "depth": 12, "order": 40, "signs": True},
+        *grid(kernel=("nngp", "ntk"), depth=(2, 3), order=20, activation="relu"),
+        *grid(kernel="nngp", depth=(1, 2), order=20, activation="step"),
+        # Of length four from the first layer on.
+        {"kernel": "nngp", "depth": 12, "order": 40, "activation": "2 sign"},
     ),
     predict=_predict_raw,
     measure=_measure_raw,

@@ -1,0 +1,194 @@
+"""Panels on which a function is resolved: what is kept of them, and where they end."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from theory import gaussian, meshes
+from verify.claim import grid, numeric
+from verify.claims._predictors import mistake
+from verify.claims.deep_conditioning._sources import ours
+from verify.compare import AgreesTo, Array
+
+Function = Callable[[Array], Array]
+
+# --- what is kept ------------------------------------------------------------------------
+
+_NODES = 20
+_STEP = 1.0
+"""Deviations of a Gaussian that a rule of so many nodes integrates beside a function."""
+
+
+def _wave(rate: float) -> Function:
+    return lambda x: np.sin(rate * x) ** 2
+
+
+def _power(power: float, at: float, size: float) -> Function:
+    return lambda x: size * np.abs(x - at) ** power
+
+
+def _integral(
+    f: Function, kinks: tuple[float, ...], deviation: float, *, resolved: bool
+) -> float:
+    reach = meshes.DEVIATIONS * deviation
+    own = np.arange(-reach, reach + deviation, _STEP * deviation)
+    kept = meshes.resolve(f, kinks, reach=reach).needed(kinks) if resolved else own
+    x, w = gaussian.composite(np.union1d(own, kept), _NODES)
+    return float((w * gaussian.pdf(x / deviation) / deviation) @ f(x))
+
+
+def _predict_wave(*, rate: float, deviation: float, resolved: bool = True) -> float:
+    return _integral(_wave(rate), (), deviation, resolved=resolved)
+
+
+def _measure_wave(*, rate: float, deviation: float) -> Any:
+    """E sin(a Z)^2 = (1 - e^(-2 a^2)) / 2."""
+    return -mpmath.expm1(-2 * mpmath.mpf(rate * deviation) ** 2) / 2
+
+
+WAVES = numeric(
+    id="dc/defC.1-kept-waves",
+    items=("DefC.1",),
+    title="Integrals of waves over the panels that a Gaussian of any width needs",
+    statement=r"\mathbb{E}\, \sin(a s Z)^2 = (1 - e^{-2 a^2 s^2}) / 2",
+    source=ours("Definition C.1, of functions that are known by their values"),
+    cases=(
+        {"rate": 200.0, "deviation": 1.0},
+        {"rate": 25.0, "deviation": 8.0},
+        {"rate": 1e4, "deviation": 0.02},
+    ),
+    predict=_predict_wave,
+    measure=_measure_wave,
+    # Ten thousand terms below one, rounded once each, whose errors are independent.
+    compare=AgreesTo(relative=1e-14),
+    must_refute=mistake("Panels of the Gaussian alone.", resolved=False),
+    uses=("dc/defC.1-callable",),
+)
+
+
+def _predict_power(
+    *, power: float, at: float, size: float, resolved: bool = True
+) -> float:
+    return _integral(_power(power, at, size), (at,), 1.0, resolved=resolved) / size
+
+
+def _measure_power(*, power: float, at: float, size: float) -> Any:
+    """2^(p/2) Gamma((1 + p) / 2) / sqrt(pi) 1F1(-p/2; 1/2; -c^2/2)."""
+    del size
+    with mpmath.workdps(30):
+        p, c = mpmath.mpf(power), mpmath.mpf(at)
+        front = 2 ** (p / 2) * mpmath.gamma((1 + p) / 2) / mpmath.sqrt(mpmath.pi)
+        return front * mpmath.hyp1f1(-p / 2, 0.5, -(c**2) / 2)
+
+
+POWERS = replace(
+    WAVES,
+    id="dc/defC.1-kept-powers",
+    title="Integrals of powers over panels that shrink towards a kink",
+    statement=r"\mathbb{E}\, |Z - c|^p = \frac{2^{p/2}}{\sqrt\pi}"
+    r" \Gamma(\tfrac{1 + p}{2})\, {}_1F_1(-\tfrac p2; \tfrac12; -\tfrac{c^2}{2})",
+    cases=(
+        *grid(power=(-0.25, 0.5), at=0.0, size=1.0),
+        *grid(power=0.5, at=(0.3, -1.1), size=1.0),
+        # Functions far from unit size.
+        {"power": 1.0 / 3.0, "at": 0.0, "size": 1e-25},
+        {"power": 1.5, "at": -1.1, "size": 1e20},
+    ),
+    predict=_predict_power,
+    measure=_measure_power,
+    must_refute=mistake("Panels of the Gaussian alone.", resolved=False),
+)
+
+# --- where they end ----------------------------------------------------------------------
+
+_AT = np.linspace(-7.97, 7.99, 331)
+"""Arguments at which no panel ends."""
+
+_FUNCTIONS: dict[str, tuple[Function, tuple[float, ...]]] = {
+    "steep": (lambda x: np.tanh(30.0 * (x - 0.2)), ()),
+    "wave": (lambda x: np.sin(9.0 * x), ()),
+    "bump": (lambda x: 1.0 / (1.0 + 25.0 * np.square(x + 1.0)), ()),
+    "root": (lambda x: np.sqrt(np.abs(x + 0.5)), (-0.5,)),
+    "bent": (lambda x: np.exp(-np.abs(x - 2.0)) * (x - 2.0), (2.0,)),
+}
+
+
+def _predict_read(*, name: str, along: int = 0) -> Array:
+    f, kinks = _FUNCTIONS[name]
+    mesh = meshes.resolve(f, kinks)
+    cell = np.searchsorted(mesh.edges, _AT) - 1
+    low, high = mesh.edges[cell], mesh.edges[cell + 1]
+    y = ((_AT - low) - (high - _AT)) / (high - low)
+    rows = mesh.series[cell + along]
+    each = zip(y.tolist(), rows, strict=True)
+    return np.array([np.polynomial.chebyshev.chebval(v, c) for v, c in each])
+
+
+def _measure_read(*, name: str) -> Array:
+    return _FUNCTIONS[name][0](_AT)
+
+
+READ = replace(
+    WAVES,
+    id="dc/defC.1-panel-series",
+    title="Functions read off the series of the panels that resolve them",
+    statement=r"\sigma(x) = \sum_{n < 16} c_n T_n(y), \quad x = m + h y",
+    cases=grid(name=tuple(_FUNCTIONS)),
+    predict=_predict_read,
+    measure=_measure_read,
+    # Last coefficients of 8 roundings of the size around, and as many of the others.
+    compare=AgreesTo(absolute=3e-14),
+    must_refute=mistake("The panel beside.", along=1),
+)
+
+
+@dataclass(frozen=True)
+class _Broken:
+    """(x + 2)_+^2, a root at 0.3 and a step at 5/4, as far as they are there."""
+
+    parts: str
+
+    def __call__(self, x: Array) -> Array:
+        out = np.tanh(x)
+        if "kink" in self.parts:
+            out = out + np.maximum(x + 2.0, 0.0) ** 2
+        if "root" in self.parts:
+            out = out + np.sqrt(np.abs(x - 0.3))
+        if "step" in self.parts:
+            out = out + np.where(x > 1.25, 0.5, 0.0)
+        return out
+
+
+def _listed(*places: Sequence[float]) -> list[float]:
+    """Return how many of each kind there are, and two of each, zero if there is none."""
+    return [v for each in places for v in (len(each), *[*each, 0.0, 0.0][:2])]
+
+
+def _predict_broken(*, parts: str, reach: float = meshes.DEVIATIONS) -> list[float]:
+    mesh = meshes.resolve(_Broken(parts), reach=reach)
+    return _listed(mesh.rough, mesh.found, mesh.jumps)
+
+
+def _measure_broken(*, parts: str) -> list[float]:
+    """Places that are not resolved, that were found, and those of them that jump."""
+    rough = [0.3] if "root" in parts else []
+    jumps = [1.25] if "step" in parts else []
+    found = [*([-2.0] if "kink" in parts else []), *jumps]
+    return _listed(rough, found, jumps)
+
+
+BROKEN = replace(
+    WAVES,
+    id="dc/defC.1-panel-kinks",
+    title="Kinks, steps and roots that nobody named, found by the panels next to them",
+    statement=r"\tanh x + (x + 2)_+^2 + \sqrt{|x - 0.3|} + \tfrac12 1\{x > \tfrac54\}",
+    cases=grid(parts=("none", "kink", "root", "step", "kink root step")),
+    predict=_predict_broken,
+    measure=_measure_broken,
+    # A root is told to the width of panels that are too narrow to be halved.
+    compare=AgreesTo(absolute=1e-7),
+    must_refute=mistake("Two deviations on both sides of zero.", reach=1.0),
+)
