@@ -143,7 +143,7 @@ def by_autograd(
 
 def _losses(seen: Tensor) -> Tensor:
     """Return the losses among what an update notes."""
-    return seen if seen.ndim == 1 else seen[0]
+    return seen[0] if seen.ndim == 2 else seen
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -221,9 +221,10 @@ def train(
     ValueError
         If `task`, `stack` or another argument is none of its class, an observer is there
         twice or two set learning rates, `steps`, `check` or `together` is less than
-        1, replicates have left the stack before, batches are for other replicates or of
-        other examples, or the checkpoint is of other arguments, which are compared as far
-        as they can be, or of more than `steps`.
+        1, replicates have left the stack before, losses or batches are not as `Task` and
+        `Batches` say, batches are for other replicates or of other examples, or the
+        checkpoint is of other arguments, which are compared as far as they can be, or of
+        more than `steps`.
     stopping.Stopped
         If a stop was requested; the checkpoint has been written.
 
@@ -386,7 +387,7 @@ class _Run:
         self.drawn, self.found = [], []
         leaving: dict[int, str] = {}
         for observer in self.observers:
-            leaving = {**observer.see(start, seen, self.stack), **leaving}
+            leaving = {**(observer.see(start, seen, self.stack) or {}), **leaving}
         if leaving:
             self.leave(leaving)
         return seen[-1, 0]
@@ -394,9 +395,25 @@ class _Run:
     def _draw(self, until: int) -> list[Tensor | None]:
         drawn, each = self.batches.draw(self.t, until), len(self.steps)
         count = self.task.examples if self.batches.examples is None else None
+        if len(drawn) != until - self.t:
+            raise ValueError(
+                f"train: `batches` must draw for each of {until - self.t} updates, but it"
+                f" draws for {len(drawn)}"
+            )
         for chosen in drawn:
             if chosen is None:
                 continue
+            # Callers may not be type-checked.
+            if (
+                not isinstance(chosen, Tensor)  # pyright: ignore[reportUnnecessaryIsInstance]
+                or chosen.dtype != torch.int64
+                or chosen.ndim not in (1, 2)
+                or not chosen.numel()
+            ):
+                raise ValueError(
+                    "train: `batches` must draw int64 tensors of shape (batch,) or "
+                    f"(replicates, batch), but it draws {chosen!r:.200}"
+                )
             if chosen.ndim == 2 and len(chosen) != each:
                 raise ValueError(
                     "train: `batches` must draw for all replicates together or for each "
@@ -502,7 +519,12 @@ class _Part:
 
     def _update(self, examples: Tensor | None) -> Tensor:
         seen, slopes = self.task.losses_and_slopes(self.stack, examples)
-        losses = _losses(seen)
+        losses, wanted = _losses(seen), (len(self.stack),)
+        if losses.shape != wanted:
+            raise ValueError(
+                f"train: `task` must return losses of shape {wanted}, or notes behind them"
+                f" of (1 + notes, {wanted[0]}), but theirs is {tuple(seen.shape)}"
+            )
         self.optimiser.update(self.stack, losses, slopes)
         self.stack.clock.add_(1.0)
         return seen
