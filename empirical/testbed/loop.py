@@ -20,7 +20,7 @@ from torch import Tensor
 
 from empirical.checks import check_counts, check_kinds
 from empirical.testbed import stopping
-from empirical.testbed.batches import Batches, Whole
+from empirical.testbed.batches import Batches, Whole, drawn_by
 from empirical.testbed.capture import captured
 from empirical.testbed.checkpoints import Checkpoint, entries_of, told_of
 from empirical.testbed.observers import Array, Observer, check_observers, take_
@@ -360,7 +360,9 @@ class _Run:
         if not self.drawn:
             for observer in self.observers:
                 observer.before(self.t, self.stack)
-            self.drawn = self._draw(until)
+            self.drawn = drawn_by(
+                self.batches, self.t, until, len(self.steps), self.task.examples
+            )
         device, count = self.stack.rows.device, len(self.drawn)
         examples = [
             None if chosen is None else chosen.to(device, non_blocking=True)
@@ -391,40 +393,6 @@ class _Run:
         if leaving:
             self.leave(leaving)
         return seen[-1, 0]
-
-    def _draw(self, until: int) -> list[Tensor | None]:
-        drawn, each = self.batches.draw(self.t, until), len(self.steps)
-        count = self.task.examples if self.batches.examples is None else None
-        if len(drawn) != until - self.t:
-            raise ValueError(
-                f"train: `batches` must draw for each of {until - self.t} updates, but it"
-                f" draws for {len(drawn)}"
-            )
-        for chosen in drawn:
-            if chosen is None:
-                continue
-            # Callers may not be type-checked.
-            if (
-                not isinstance(chosen, Tensor)  # pyright: ignore[reportUnnecessaryIsInstance]
-                or chosen.dtype != torch.int64
-                or chosen.ndim not in (1, 2)
-                or not chosen.numel()
-            ):
-                raise ValueError(
-                    "train: `batches` must draw int64 tensors of shape (batch,) or "
-                    f"(replicates, batch), but it draws {chosen!r:.200}"
-                )
-            if chosen.ndim == 2 and len(chosen) != each:
-                raise ValueError(
-                    "train: `batches` must draw for all replicates together or for each "
-                    f"of the {each}, but it draws for {len(chosen)}"
-                )
-            if count is not None and not bool(((chosen >= 0) & (chosen < count)).all()):
-                raise ValueError(
-                    f"train: `batches` must draw examples from 0 to {count - 1}, as the "
-                    f"task has {count}, but it draws {chosen.flatten().tolist()}"
-                )
-        return drawn
 
     def leave(self, leaving: dict[int, str], *, drop: bool = True) -> None:
         """End replicates; `leaving` maps their columns to statuses."""
