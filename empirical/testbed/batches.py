@@ -58,12 +58,8 @@ def drawn_by(
         if chosen is None:
             continue
         # Callers may not be type-checked.
-        if (
-            not isinstance(chosen, Tensor)  # pyright: ignore[reportUnnecessaryIsInstance]
-            or chosen.dtype != torch.int64
-            or chosen.ndim not in (1, 2)
-            or not chosen.numel()
-        ):
+        fits = getattr(chosen, "dtype", None) == torch.int64 and chosen.ndim in (1, 2)
+        if not fits or not chosen.numel():
             raise ValueError(
                 "train: `batches` must draw int64 tensors of shape (batch,) or "
                 f"(replicates, batch), but it draws {chosen!r:.200}"
@@ -155,15 +151,14 @@ class Epochs(Batches):
         return drawn
 
     def _check(self, order: object) -> None:
-        shape = tuple(self.order.shape[1:])
-        if (
-            not isinstance(order, Tensor)
-            or order.dtype != torch.int64
-            or order.shape != shape
-        ):
+        shape = self.order.shape[1:]
+        if [getattr(order, n, None) for n in ("dtype", "shape")] != [
+            torch.int64,
+            shape,
+        ]:
             raise ValueError(
-                f"Epochs: `order` must draw an int64 tensor of shape {shape}, but it draws "
-                f"{order!r:.200}"
+                f"Epochs: `order` must draw an int64 tensor of shape {tuple(shape)}, but it"
+                f" draws {order!r:.200}"
             )
 
     def state(self) -> dict[str, Tensor]:
