@@ -91,10 +91,6 @@ class NormReLU(Normalized):
         super().__init__(shifted_relu(c), kinks=(c,))
         self.c = float(c)
 
-    def extra_repr(self) -> str:
-        """Return the kink."""
-        return f"c={self.c:g}"
-
 
 def normalize(
     function: Callable[[Tensor], Tensor], *, kinks: Sequence[float] = ()

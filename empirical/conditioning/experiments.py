@@ -77,7 +77,6 @@ def inputs(
         return assumption_b_inputs(n, delta, generator=generator)
     if data == "arc":
         return planar_cluster(n, delta)
-    assert data == "digits"
     return digit_problem(n, 1, directory=directory).inputs
 
 

@@ -187,7 +187,7 @@ def digit_problem(
                 f" {known.name} ({known.split}, {known.source}), but it is {count}"
             )
     train, test = train.head(n), test.head(m)
-    mean = train.images.reshape(n, -1).mean(axis=0) if centre else False
+    mean = train.images.reshape(n, -1).mean(axis=0) if centre else None
     eye = np.eye(10) - 0.1
     return DigitProblem(
         inputs=unit_rows(train.images, centre=mean),

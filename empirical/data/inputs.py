@@ -12,16 +12,15 @@ Array = npt.NDArray[np.float64]
 _ROWS = 1024
 
 
-def unit_rows(images: npt.ArrayLike, *, centre: bool | npt.ArrayLike = False) -> Array:
+def unit_rows(images: npt.ArrayLike, *, centre: npt.ArrayLike | None = None) -> Array:
     """Return examples as rows of unit norm.
 
     Parameters
     ----------
     images : array, shape (n, ...)
         Flattened to (n, d).
-    centre : bool or array, shape (d,)
-        Subtract the mean row first (``True``), or the given row: a test set takes the
-        training set's mean.
+    centre : array, shape (d,), optional
+        Subtract this row first, e.g. the training set's mean.
 
     Returns
     -------
@@ -30,8 +29,8 @@ def unit_rows(images: npt.ArrayLike, *, centre: bool | npt.ArrayLike = False) ->
     Raises
     ------
     ValueError
-        If an entry is not finite, a row is zero and has no direction, be it but for the
-        mean's rounding, or `centre` is no row of finite numbers.
+        If an entry is not finite, a row is zero and has no direction, or `centre` is no
+        row of finite numbers.
 
     Examples
     --------
@@ -47,20 +46,14 @@ def unit_rows(images: npt.ArrayLike, *, centre: bool | npt.ArrayLike = False) ->
     x = x.reshape(len(x), -1)
     if not np.isfinite(x).all():
         raise ValueError("unit_rows: `images` must be finite, but some entries are not")
-    rounding = 0.0
-    if isinstance(centre, bool | np.bool_):
-        row = x.mean(axis=0) if centre else np.zeros(x.shape[1])
-        rounding = len(x) * 2.0**-53 * float(np.abs(row).max(initial=0.0))
-    else:
+    if centre is not None:
         row = np.asarray(centre, dtype=np.float64).reshape(-1)
         if row.shape != x.shape[1:] or not np.isfinite(row).all():
             raise ValueError(
                 f"unit_rows: `centre` must be {x.shape[1]} finite numbers, but it has "
                 f"shape {row.shape}, or an entry is not finite"
             )
-    x = x - row
-    # What the mean's rounding leaves of a row that is the mean: none of it counts.
-    x[np.abs(x).max(axis=1, initial=0.0) <= rounding] = 0.0
+        x = x - row
     # By powers of two, which round nothing: squares neither overflow nor vanish.
     exponents = np.frexp(np.abs(x).max(axis=1, initial=0.0))[1]
     x = np.ldexp(x, -exponents[:, None])

@@ -93,8 +93,6 @@ def _check(options: argparse.Namespace) -> None:
     if options.image:
         unused = {"data": example.data, "skip": example.skip, "labels": [7]}
         before.check_used(options, unused, "with `--image`")
-    if options.examples is not None and options.batch is None:
-        raise ValueError("`--batch` must be given with `--examples`, but it is not")
 
 
 def _train(options: argparse.Namespace, setting: Setting) -> int:

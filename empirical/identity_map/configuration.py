@@ -82,7 +82,7 @@ class Configuration:
             )
         if self.examples is not None and self.recipe.batch is None:
             raise ValueError(
-                "Configuration: `recipe` must have a batch when trained on `examples`"
+                "Configuration: `batch` must be given with `examples`, but it is not"
             )
 
 

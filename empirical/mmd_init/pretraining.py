@@ -233,13 +233,7 @@ def pretrain_stack(
     check_generators("pretrain", generators, "generator")
     recipe = recipes[0]
     x = checked(data, network.widths[0], recipe.batch, like=params[0])
-    steps, batch = recipe.updates(len(x)), recipe.batch
-    if steps < recipe.window:
-        raise ValueError(
-            f"pretrain: `steps` must be at least a window of {recipe.window}, or nothing "
-            f"can be kept, but there are {steps} of {len(x)} inputs. Give more `epochs` "
-            "or `steps`, or a smaller `window`."
-        )
+    steps, batch = recipe.checked_updates("pretrain", len(x)), recipe.batch
     _warn_of(x)
     described = (network, tuple(recipes), x.device.type, list(snapshots))
     # The fingerprint is taken before the task draws from the generators.

@@ -182,10 +182,4 @@ def _checked(network: FullyConnected, inputs: Tensor, recipe: Recipe) -> int:
         raise ValueError(
             f"{who}: `batch` must be at least 2 with batch normalisation, but it is 1"
         )
-    steps = recipe.updates(len(inputs))
-    if steps < recipe.window:
-        raise ValueError(
-            f"{who}: `steps` must be at least a window of {recipe.window}, but there are "
-            f"{steps}. Give more `epochs` or `steps`, or a smaller `window`."
-        )
-    return steps
+    return recipe.checked_updates(who, len(inputs))

@@ -141,6 +141,17 @@ class Recipe:
             return self.steps
         return self.epochs * max(1, inputs // self.batch)
 
+    def checked_updates(self, who: str, inputs: int) -> int:
+        """Return `updates`; raise ValueError where they are fewer than a window."""
+        steps = self.updates(inputs)
+        if steps < self.window:
+            raise ValueError(
+                f"{who}: `steps` must be at least a window of {self.window}, or nothing can"
+                f" be kept, but there are {steps} of {inputs} inputs. Give more `epochs` or"
+                " `steps`, or a smaller `window`."
+            )
+        return steps
+
 
 @dataclass(frozen=True, kw_only=True)
 class FinetuneRecipe:

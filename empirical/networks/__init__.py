@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from empirical._lazily import names_of
 
 if TYPE_CHECKING:
-    from empirical.networks.convolution import convolve as convolve
     from empirical.networks.layers import ACTIVATIONS as ACTIVATIONS
     from empirical.networks.layers import Signals as Signals
     from empirical.networks.layers import derivative as derivative

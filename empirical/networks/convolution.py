@@ -4,26 +4,23 @@ from torch import Tensor
 from torch.nn import functional
 
 
-def convolve(weight: Tensor, images: Tensor) -> Tensor:
+def convolved(
+    weight: Tensor, bias: Tensor | None, images: Tensor, stride: int
+) -> Tensor:
     """Convolve each replicate's images with its own kernels, zero padded.
 
     Parameters
     ----------
     weight : Tensor, shape (replicates, out, in, K, K)
+    bias : Tensor, shape (replicates, out), optional
     images : Tensor, shape (replicates, n, in, H, W), (1, n, in, H, W) or (n, in, H, W)
+    stride : int
 
     Returns
     -------
-    Tensor, shape (replicates, n, out, H, W)
+    Tensor, shape (n, replicates * out, H', W')
+        As it lies in memory.
     """
-    out = convolved(weight, None, images, 1)
-    return out.unflatten(1, (len(weight), -1)).transpose(0, 1)
-
-
-def convolved(
-    weight: Tensor, bias: Tensor | None, images: Tensor, stride: int
-) -> Tensor:
-    """Return the convolution in its layout in memory, (n, replicates * out, H', W')."""
     replicates, fan_out, fan_in, _, _ = weight.shape
     if images.ndim == 5 and len(images) == 1:
         images = images[0]

@@ -223,14 +223,10 @@ class Network(ABC):
                 layers.fill_(layer, own, scheme, generator=source)
         return tuple(p.to(device or there) for p in made)
 
-    def load(
-        self,
-        params: "Sequence[npt.ArrayLike | Tensor]",
-        *,
-        dtype: "torch.dtype | None" = None,
-        device: "torch.device | str" = "cpu",
-    ) -> "Params":
+    def load(self, params: "Sequence[npt.ArrayLike | Tensor]") -> "Params":
         """Take parameters made elsewhere, each with replicates in front or not.
+
+        In float64, on the CPU.
 
         Raises
         ------
@@ -249,7 +245,7 @@ class Network(ABC):
                 raise ValueError(
                     f"{who}.load: `params` must be real, but one is {tensor.dtype}"
                 )
-            tensor = tensor.to(device, dtype or torch.float64)
+            tensor = tensor.to("cpu", torch.float64)
             loaded.append(tensor[None] if tensor.ndim == len(shape) else tensor)
         if len(params) != len(self.shapes):
             raise ValueError(

@@ -37,6 +37,46 @@ class Batches(ABC):
         del state
 
 
+def drawn_by(
+    batches: Batches, start: int, stop: int, replicates: int, examples: int | None
+) -> list[Tensor | None]:
+    """Return what batches draw for a task of so many examples, where it says it.
+
+    Raises
+    ------
+    ValueError
+        If that is not as `Batches.draw` says, or of other replicates or examples.
+    """
+    drawn = batches.draw(start, stop)
+    if len(drawn) != stop - start:
+        raise ValueError(
+            f"train: `batches` must draw for each of {stop - start} updates, but it draws"
+            f" for {len(drawn)}"
+        )
+    count = examples if batches.examples is None else None
+    for chosen in drawn:
+        if chosen is None:
+            continue
+        # Callers may not be type-checked.
+        fits = getattr(chosen, "dtype", None) == torch.int64 and chosen.ndim in (1, 2)
+        if not fits or not chosen.numel():
+            raise ValueError(
+                "train: `batches` must draw int64 tensors of shape (batch,) or "
+                f"(replicates, batch), but it draws {chosen!r:.200}"
+            )
+        if chosen.ndim == 2 and len(chosen) != replicates:
+            raise ValueError(
+                "train: `batches` must draw for all replicates together or for each "
+                f"of the {replicates}, but it draws for {len(chosen)}"
+            )
+        if count is not None and not bool(((chosen >= 0) & (chosen < count)).all()):
+            raise ValueError(
+                f"train: `batches` must draw examples from 0 to {count - 1}, as the "
+                f"task has {count}, but it draws {chosen.flatten().tolist()}"
+            )
+    return drawn
+
+
 class Whole(Batches):
     """Every update learns from all examples."""
 
@@ -111,15 +151,14 @@ class Epochs(Batches):
         return drawn
 
     def _check(self, order: object) -> None:
-        shape = tuple(self.order.shape[1:])
-        if (
-            not isinstance(order, Tensor)
-            or order.dtype != torch.int64
-            or order.shape != shape
-        ):
+        shape = self.order.shape[1:]
+        if [getattr(order, n, None) for n in ("dtype", "shape")] != [
+            torch.int64,
+            shape,
+        ]:
             raise ValueError(
-                f"Epochs: `order` must draw an int64 tensor of shape {shape}, but it draws "
-                f"{order!r:.200}"
+                f"Epochs: `order` must draw an int64 tensor of shape {tuple(shape)}, but it"
+                f" draws {order!r:.200}"
             )
 
     def state(self) -> dict[str, Tensor]:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from empirical.testbed import stopping, streams, telling
 from empirical.testbed.bar import Bar
 from empirical.testbed.before import check_folder, check_outputs, check_replicates
-from empirical.testbed.ending import FORMATS, Ending, finish
+from empirical.testbed.ending import FORMATS, STDOUT, Ending, finish, say
 from empirical.testbed.engine import Engine
 from empirical.testbed.graph import beside
 from empirical.testbed.options import add_options, made, spoken
@@ -386,16 +386,18 @@ def train_one(
     except Ended:
         say_interrupted(setting.checkpoint)
         raise
-    shown, more = ending(record), list[str]()
+    shown = ending(record)
     if data := record.facts.get("problem"):
-        more.append(f"The images are of {data['source']}.")
+        images = f"The images are of {data['source']}."
+        shown = replace(shown, said=(*shown.said, images))
+    finish(record, shown, output=options.output, figure=options.figure)
+    # Behind the record, which has room where weights have none.
     if weights is not None:
         kept = {"initial": list(trained.initial), "final": list(trained.final)}
         with whole(weights) as partial:
             save_tensors(kept, partial)
-        more.append(f"The first and last weights are in {weights}.")
-    shown = replace(shown, said=(*shown.said, *more))
-    finish(record, shown, output=options.output, figure=options.figure)
+        stream = sys.stderr if options.output == STDOUT else sys.stdout
+        say([f"The first and last weights are in {weights}."], stream)
     if setting.checkpoint is not None:
         remove_checkpoints(setting.checkpoint)
     return trained

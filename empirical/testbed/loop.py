@@ -20,7 +20,7 @@ from torch import Tensor
 
 from empirical.checks import check_counts, check_kinds
 from empirical.testbed import stopping
-from empirical.testbed.batches import Batches, Whole
+from empirical.testbed.batches import Batches, Whole, drawn_by
 from empirical.testbed.capture import captured
 from empirical.testbed.checkpoints import Checkpoint, entries_of, told_of
 from empirical.testbed.observers import Array, Observer, check_observers, take_
@@ -143,7 +143,7 @@ def by_autograd(
 
 def _losses(seen: Tensor) -> Tensor:
     """Return the losses among what an update notes."""
-    return seen if seen.ndim == 1 else seen[0]
+    return seen[0] if seen.ndim == 2 else seen
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -221,9 +221,10 @@ def train(
     ValueError
         If `task`, `stack` or another argument is none of its class, an observer is there
         twice or two set learning rates, `steps`, `check` or `together` is less than
-        1, replicates have left the stack before, batches are for other replicates or of
-        other examples, or the checkpoint is of other arguments, which are compared as far
-        as they can be, or of more than `steps`.
+        1, replicates have left the stack before, losses or batches are not as `Task` and
+        `Batches` say, batches are for other replicates or of other examples, or the
+        checkpoint is of other arguments, which are compared as far as they can be, or of
+        more than `steps`.
     stopping.Stopped
         If a stop was requested; the checkpoint has been written.
 
@@ -359,7 +360,9 @@ class _Run:
         if not self.drawn:
             for observer in self.observers:
                 observer.before(self.t, self.stack)
-            self.drawn = self._draw(until)
+            self.drawn = drawn_by(
+                self.batches, self.t, until, len(self.steps), self.task.examples
+            )
         device, count = self.stack.rows.device, len(self.drawn)
         examples = [
             None if chosen is None else chosen.to(device, non_blocking=True)
@@ -386,28 +389,10 @@ class _Run:
         self.drawn, self.found = [], []
         leaving: dict[int, str] = {}
         for observer in self.observers:
-            leaving = {**observer.see(start, seen, self.stack), **leaving}
+            leaving = {**(observer.see(start, seen, self.stack) or {}), **leaving}
         if leaving:
             self.leave(leaving)
         return seen[-1, 0]
-
-    def _draw(self, until: int) -> list[Tensor | None]:
-        drawn, each = self.batches.draw(self.t, until), len(self.steps)
-        count = self.task.examples if self.batches.examples is None else None
-        for chosen in drawn:
-            if chosen is None:
-                continue
-            if chosen.ndim == 2 and len(chosen) != each:
-                raise ValueError(
-                    "train: `batches` must draw for all replicates together or for each "
-                    f"of the {each}, but it draws for {len(chosen)}"
-                )
-            if count is not None and not bool(((chosen >= 0) & (chosen < count)).all()):
-                raise ValueError(
-                    f"train: `batches` must draw examples from 0 to {count - 1}, as the "
-                    f"task has {count}, but it draws {chosen.flatten().tolist()}"
-                )
-        return drawn
 
     def leave(self, leaving: dict[int, str], *, drop: bool = True) -> None:
         """End replicates; `leaving` maps their columns to statuses."""
@@ -502,7 +487,12 @@ class _Part:
 
     def _update(self, examples: Tensor | None) -> Tensor:
         seen, slopes = self.task.losses_and_slopes(self.stack, examples)
-        losses = _losses(seen)
+        losses, wanted = _losses(seen), (len(self.stack),)
+        if losses.shape != wanted:
+            raise ValueError(
+                f"train: `task` must return losses of shape {wanted}, or notes behind them"
+                f" of (1 + notes, {wanted[0]}), but theirs is {tuple(seen.shape)}"
+            )
         self.optimiser.update(self.stack, losses, slopes)
         self.stack.clock.add_(1.0)
         return seen

@@ -54,8 +54,10 @@ class Observer:
     def before(self, t: int, stack: Stack) -> None:
         """Look at the stack after `t` updates; called at every pause, and at the end."""
 
-    def see(self, t: int, seen: Array, stack: Stack) -> Mapping[int, str]:
+    def see(self, t: int, seen: Array, stack: Stack) -> Mapping[int, str] | None:
         """Look at updates t, t + 1, ...; return statuses of replicates that end, by column.
+
+        Nothing, or None, where none does.
 
         Parameters
         ----------
@@ -66,7 +68,6 @@ class Observer:
             After these updates.
         """
         del t, seen, stack
-        return {}
 
     def leaving(self, t: int, leaving: dict[int, str], stack: Stack) -> None:
         """Look at replicates that leave after `t` updates; may change their status."""

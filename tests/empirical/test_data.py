@@ -244,16 +244,11 @@ class TestInputs:
 
     def test_unit_rows_centred(self):
         images = data.load("mnist").head(50).images
-        x = data.unit_rows(images, centre=True)
-        same = data.unit_rows(images, centre=images.reshape(50, -1).mean(axis=0))
-        np.testing.assert_allclose(x, same, rtol=0, atol=1e-15)
-        assert x.min() < 0.0
-
-    @pytest.mark.parametrize("value", [0.1, 1.0 / 3.0, 1e-200])
-    @pytest.mark.parametrize("n", [1, 3, 7, 1000])
-    def test_unit_rows_are_not_made_of_a_means_rounding(self, n, value):
-        with pytest.raises(ValueError, match=f"no zero row, but {n} of {n}"):
-            data.unit_rows(np.full((n, 4), value), centre=True)
+        mean = images.reshape(50, -1).mean(axis=0)
+        x = data.unit_rows(images, centre=mean)
+        wanted = images.reshape(50, -1) - mean
+        wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
+        np.testing.assert_allclose(x, wanted, rtol=0, atol=1e-15)
 
     def test_unit_rows_refuses(self):
         with pytest.raises(ValueError, match=r"no zero row, but 1 of 2 .*e\.g\. row 1"):

@@ -71,7 +71,7 @@ class TestConfigurations:
             ({"labels": ((1,), (1, 2))}, "all training sets as large"),
             ({"measurements": ("curves",)}, "Did you mean .curve"),
             ({"schemes": ("xavier",)}, "Did you mean 'xavier"),
-            ({"examples": 10}, "must have a batch"),
+            ({"examples": 10}, "must be given with `examples`"),
         ):
             given = {"name": "x", "network": NET, "recipe": Recipe()} | changes
             with pytest.raises(ValueError, match=match):

@@ -16,9 +16,9 @@ from empirical.networks import (
     FullyConnected,
     Norm,
     Residual,
-    convolve,
     initial,
 )
+from empirical.networks.convolution import convolved
 from empirical.randomness import torch_generator
 from empirical.testbed.loop import by_autograd
 from empirical.testbed.slopes import dense, square_norms
@@ -98,7 +98,8 @@ class TestForward:
     def test_both_ways_to_convolve_agree(self, fan_out, kernel):
         weight = normal(2, fan_out, 8, kernel, kernel)
         x = normal(2, 3, 8, 6, 5, seed=8)
-        got = convolve(weight, x)
+        together = convolved(weight, None, x, stride=1)
+        got = together.unflatten(1, (2, fan_out)).transpose(0, 1)
         for draw in range(2):
             wanted = nn.functional.conv2d(x[draw], weight[draw], padding=kernel // 2)
             # Sums of 8 K^2 <= 1800 products.

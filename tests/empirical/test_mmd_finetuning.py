@@ -606,7 +606,7 @@ class TestRandomLabels:
         ("changes", "match"),
         [
             ({"batch": 201}, "`inputs` must be at least a batch of 201"),
-            ({"steps": 4}, "`steps` must be at least a window of 5, but there are 4"),
+            ({"steps": 4}, "`steps` must be at least a window of 5, or .* are 4 of"),
             ({"batch": 1}, "`batch` must be at least 2 with batch normalisation"),
         ],
     )

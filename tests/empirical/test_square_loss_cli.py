@@ -144,6 +144,18 @@ class TestCommand:
         # A few steps may leave a small network at one class.
         assert {d["status"] for d in shown["draws"]} <= {"finished", "one-class"}
 
+    def test_weights_without_room_cost_no_record(self, tmp_path, monkeypatch, capsys):
+        def full(content, path):
+            raise OSError("No space left on device")
+
+        monkeypatch.setattr("empirical.testbed.command.save_tensors", full)
+        path, weights = tmp_path / "r.json", tmp_path / "w"
+        argv = [*QUICK, "--epochs", "2", "--output", str(path)]
+        assert command.main([*argv, "--weights", str(weights)]) == 1
+        assert "No space left" in capsys.readouterr().err
+        assert RunRecord.read(path) is not None
+        assert not weights.exists()
+
     def test_dead_networks_are_told_to_go_slower(self, capsys):
         argv = [*QUICK, "--family", "none", "--rate", "5", "--epochs", "30"]
         assert command.main(argv) == 1

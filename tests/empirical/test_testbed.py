@@ -846,6 +846,59 @@ def test_a_checkpoint_tells_the_settings_of_observers(one, other) -> None:
     assert len({told(one), told(other), told(one, other), told(other, one)}) == 4
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (REPLICATES, 1), (REPLICATES, 2)])
+def test_losses_are_one_of_each_replicate(shape: tuple[int, ...]) -> None:
+    class Other(Task):
+        def losses(
+            self, params: Params, stack: Stack, examples: Tensor | None
+        ) -> Tensor:
+            return params[0].sum().expand(shape)
+
+    stack = Stack(start(), rates=RATES)
+    with pytest.raises(ValueError, match=r"`task` must return losses of shape \(5,\)"):
+        train(Other(), stack, optimisers.SGD(), steps=1)
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        np.arange(3),
+        torch.ones(EXAMPLES, dtype=torch.bool),
+        torch.zeros(0, dtype=torch.int64),
+        torch.zeros((1, 1, 1), dtype=torch.int64),
+    ],
+)
+def test_batches_are_whole_numbers_by_update(one: Any) -> None:
+    class Other(Batches):
+        def draw(self, start: int, stop: int) -> list[Any]:
+            return [one] * (stop - start)
+
+    stack = Stack(start(), rates=RATES)
+    with pytest.raises(ValueError, match="`batches` must draw int64 tensors of shape"):
+        train(Regression(), stack, optimisers.SGD(), steps=2, batches=Other())
+
+
+def test_batches_are_drawn_for_as_many_updates_as_are_asked_for() -> None:
+    class Other(Batches):
+        def draw(self, start: int, stop: int) -> list[Tensor | None]:
+            return [None] * (stop - start + 3)
+
+    stack = Stack(start(), rates=RATES)
+    with pytest.raises(ValueError, match=r"each of 2 updates, but it draws for 5"):
+        train(Regression(), stack, optimisers.SGD(), steps=2, batches=Other())
+
+
+def test_an_observer_may_return_nothing() -> None:
+    class Looking(Observer):
+        def see(self, t: int, seen: Array, stack: Stack) -> None:
+            self.last = t + len(seen)
+
+    looking = Looking()
+    stack = Stack(start(), rates=RATES)
+    train(Regression(), stack, optimisers.SGD(), steps=2, observers=[looking])
+    assert looking.last == 2
+
+
 def test_a_finished_run_is_read_from_its_checkpoint(tmp_path) -> None:
     of = fingerprint("a", start())
     whole, seen = everything(Checkpoint(tmp_path / "c", of=of))

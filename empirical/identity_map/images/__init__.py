@@ -11,7 +11,6 @@ from empirical.identity_map.images.pictures import level as level
 from empirical.identity_map.images.pictures import place as place
 from empirical.identity_map.images.pictures import resize as resize
 from empirical.identity_map.images.pictures import standardised as standardised
-from empirical.identity_map.images.sources import PATTERNS as PATTERNS
 from empirical.identity_map.images.sources import channelled as channelled
 from empirical.identity_map.images.sources import chosen as chosen
 from empirical.identity_map.images.sources import mixture as mixture

@@ -17,9 +17,6 @@ from empirical.checks import check_whole
 from empirical.data import Dataset, load
 from empirical.identity_map.images.pictures import Pictures, joined, level, standardised
 
-PATTERNS = ("constant", "rows", "columns", "checkerboard", "disc", "random")
-"""Names of what `patterns` draws."""
-
 MIXED = ((0, 1), (2, 7), (3, 8))
 """Pairs of digits that `unseen` mixes."""
 
@@ -139,7 +136,6 @@ def patterns(
     shape: tuple[int, int, int],
     *,
     generator: torch.Generator,
-    names: Sequence[str] = PATTERNS,
     data: str = "mnist",
 ) -> Pictures:
     """Return generated images: nothing that a data set holds.
@@ -153,10 +149,7 @@ def patterns(
     shape : tuple of int
         Channels, height, width.
     generator : torch.Generator
-        For "random"; advanced whether it is asked for or not, so that a picture does
-        not depend on what else is drawn.
-    names : sequence of str
-        Among `PATTERNS`.
+        For "random".
     data : str
         A key of `STANDARDS`: how levels become pixels.
 
@@ -186,18 +179,12 @@ def patterns(
         "disc": (off <= radius**2).double(),
         "random": noise,
     }
-    unknown = [name for name in names if name not in drawn]
-    if unknown:
-        raise ValueError(
-            f"patterns: `names` must be among {', '.join(PATTERNS)}, but "
-            f"{len(unknown)} of {len(names)} are not, e.g. {unknown[0]!r}"
-        )
     black, white = (level(v, data=data, channels=channels) for v in (0.0, 1.0))
-    levels = torch.stack([drawn[name].expand(shape) for name in names])
+    levels = torch.stack([each.expand(shape) for each in drawn.values()])
     return Pictures(
         pixels=black + (white - black) * levels,
-        names=tuple(names),
-        origins=tuple({"pattern": name} for name in names),
+        names=tuple(drawn),
+        origins=tuple({"pattern": name} for name in drawn),
         data=data,
     )
 
@@ -206,7 +193,7 @@ def unseen(shape: tuple[int, int, int], *, generator: torch.Generator) -> Pictur
     """Return the images that a trained network is shown: digits, mixtures, patterns.
 
     One MNIST test digit of each class, the same on every machine, the pairs `MIXED`, and
-    `PATTERNS`.
+    `patterns`.
 
     Parameters
     ----------

@@ -2,9 +2,10 @@
 
 import torch
 from torch import Tensor
+from torch.nn.functional import conv2d
 
 from empirical.checks import check_counts
-from empirical.networks import Convolutional, Network, Params, convolve
+from empirical.networks import Convolutional, Network, Params
 
 
 def relative_change(initial: Params, final: Params) -> Tensor:
@@ -108,13 +109,14 @@ def cover(
     if not isinstance(network, Convolutional):
         # In a fully connected layer every unit sees all inputs.
         return torch.ones(count, dtype=torch.float64)
-    kernel = torch.ones((1, 1, 1, network.kernel, network.kernel), dtype=torch.float64)
-    spot = torch.zeros((1, 1, 1, height, width), dtype=torch.float64)
+    kernel = torch.ones((1, 1, network.kernel, network.kernel), dtype=torch.float64)
+    spot = torch.zeros((1, 1, height, width), dtype=torch.float64)
     spot[..., row, column] = 1.0
     fractions: list[Tensor] = []
     for _ in range(count):
         # Back to zeros and ones, so that no depth overflows. Sums of ones are whole:
         # half of one separates them from zero in any arithmetic.
-        spot = (convolve(kernel, spot) > 0.5).to(torch.float64)
+        seen = conv2d(spot, kernel, padding=network.kernel // 2)
+        spot = (seen > 0.5).to(torch.float64)
         fractions.append(spot.mean())
     return torch.stack(fractions)
