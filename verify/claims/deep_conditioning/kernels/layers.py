@@ -150,27 +150,33 @@ _DEEP_RHOS = (-1.0, -0.5, 0.3, 0.999, 1.0)
 _TURNS = (1e-6, 1e-2, 3.14)
 
 
-def _predict_deep(*, weight_var: float, bias_var: float, depth: int) -> list[float]:
+def _predict_deep(
+    *, weight_var: float, bias_var: float, depth: int, activation: str = "erf"
+) -> list[float]:
+    # The mean of a layer is negative: the kernel is that of the function itself.
+    less = act.Affine(act.gelu, -1.0, 0.0)
+    a = {"erf": act.erf, "gelu": less}[activation]
     variances: dict[str, Any] = {"weight_var": weight_var, "bias_var": bias_var}
     rho = np.array(_DEEP_RHOS)
     found = [
-        of(rho, act.erf, depth, **variances)
-        for of in (kernels.nngp_map, kernels.ntk_map)
+        of(rho, a, depth, **variances) for of in (kernels.nngp_map, kernels.ntk_map)
     ]
     for turn in _TURNS:
         rows = pairs.rows(1.0, 1.0, turn)
-        both = kernels.nngp_ntk(rows, act.erf, depth, **variances)
+        both = kernels.nngp_ntk(rows, a, depth, **variances)
         found.append(np.array([k[0, 1] for k in both]))
     return [float(v) for each in found for v in each]
 
 
-def _measure_deep(*, weight_var: float, bias_var: float, depth: int) -> list[Any]:
-    """Arcsines (Williams 1997), layer by layer at 256 bits."""
+def _measure_deep(
+    *, weight_var: float, bias_var: float, depth: int, activation: str = "erf"
+) -> list[Any]:
+    """Arcsines (Williams 1997), or GELU's formula, layer by layer at 256 bits."""
     variances: dict[str, Any] = {"weight_var": weight_var, "bias_var": bias_var}
 
     def between(*products: Any) -> tuple[Any, Any]:
         first = pairs.affine(pairs.State(products, products), **variances)
-        end = pairs.recursion(pairs.LAWS["erf"], first, depth, **variances)[-1]
+        end = pairs.recursion(pairs.LAWS[activation], first, depth, **variances)[-1]
         return end.k[2], end.t[2]
 
     one, rows = _mpf(1), [pairs.rows(1.0, 1.0, turn) for turn in _TURNS]
@@ -182,7 +188,7 @@ def _measure_deep(*, weight_var: float, bias_var: float, depth: int) -> list[Any
 EQ1_DEEP = numeric(
     id="dc/eq1-raw-deep",
     items=("Eq1", "Eq7", "D.0"),
-    title="Deep networks of erf, with biases and without, whose lengths keep changing",
+    title="Networks of erf, and of GELU turned over, with biases and changing lengths",
     statement=r"K^{(l)} = \sigma_w^2 \tfrac2\pi \arcsin \tfrac{2 K^{(l-1)}}"
     r"{1 + 2 \gamma_{l-1}} + \sigma_b^2",
     assumptions=("unit inputs", "not normalised"),
@@ -191,6 +197,7 @@ EQ1_DEEP = numeric(
         {"weight_var": 1.3, "bias_var": 0.1, "depth": 60},
         {"weight_var": 1.3, "bias_var": 0.1, "depth": 2},
         {"weight_var": 1.0, "bias_var": 0.0, "depth": 4},
+        {"weight_var": 1.3, "bias_var": 0.1, "depth": 3, "activation": "gelu"},
     ),
     predict=_predict_deep,
     measure=_measure_deep,
