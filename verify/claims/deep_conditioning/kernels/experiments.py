@@ -266,6 +266,10 @@ SAMPLED = closed(
 )
 
 
+_NONE = -1.0
+"""Said of an error that is nan."""
+
+
 def _plain_norms(
     *, rho: float, sizes: list[float], draws: int, wrong: bool
 ) -> list[float]:
@@ -285,9 +289,10 @@ def _plain_norms(
         cosines.append([float(a @ b / a.norm() / b.norm()) for a, b in pairs])
     found: list[float] = []
     for values in (np.array(norms), np.array(cosines)):
-        errors = values.std(axis=0, ddof=min(1, draws - 1)) / math.sqrt(
-            1 if wrong else draws
-        )
+        # One network does not say how far another is.
+        errors = np.full(values.shape[1:], _NONE)
+        if draws > 1:
+            errors = values.std(axis=0, ddof=1) / math.sqrt(1 if wrong else draws)
         found += [*values.mean(axis=0).ravel(), *errors.ravel()]
     return found
 
@@ -298,7 +303,8 @@ def _found_norms(*, rho: float, sizes: list[float], draws: int) -> list[float]:
     )
     names = ("squared_norms", "correlations")
     parts = (found[f"{n}{end}"] for n in names for end in ("", "_standard_errors"))
-    return [number for part in parts for number in np.ravel(part).tolist()]
+    numbers = np.concatenate([np.ravel(part) for part in parts])
+    return np.where(np.isnan(numbers), _NONE, numbers).tolist()
 
 
 NORMS = closed(
