@@ -231,7 +231,7 @@ def test_the_representation_makes_it_again(name):
     names |= {n: getattr(act, n) for n in ("PiecewisePolynomial", "Smooth")}
     names |= {"ExponentialUnit": type(act.selu), "activations": act}
     a = act.CATALOGUE[name]
-    for each in (a, a.scaled(2.0), a.normalized(), act.Affine(a, 2.0, 1.0)):
+    for each in (a, a.scaled(2.0), a.normalized(), 2 * a + 1, np.float64(0.3) + -a):
         assert eval(repr(each), names) == each
 
 
@@ -241,6 +241,19 @@ def test_a_named_activation_is_shown_by_its_name(name):
     normalized = getattr(act, name).normalized()
     if isinstance(normalized, act.Affine):
         assert repr(normalized) == f"activations.{name}.normalized()"
+
+
+def test_numbers_scale_and_shift_activations():
+    x = np.linspace(-2.0, 2.0, 5)
+    a = np.float64(3.0) * (act.gelu - 0.25) + 1
+    np.testing.assert_allclose(a(x), 3.0 * act.gelu(x) + 0.25, rtol=1e-15)
+    assert a == act.Affine(act.gelu, 3.0, 0.25)
+    assert (-act.relu.normalized()).mean == -act.relu.normalized().mean
+    for wrong in ([1.0], "2", 1j, True, np.ones(2), act.relu):
+        with pytest.raises(TypeError, match=r"operand|sequence"):
+            act.gelu * wrong
+    with pytest.raises(ValueError, match="Affine: `scale` must"):
+        act.gelu * math.nan
 
 
 def test_long_coefficients_are_cut_short():

@@ -2,7 +2,7 @@
 
 The catalogue is a set of values (``relu``, ``tanh``, ...: `NAMES`) and factories
 (``leaky_relu``, ``elu``, ``hermite``, ``normrelu``); `from_function` takes any other
-function.
+function. Numbers scale and shift them, as in ``2 * sigmoid - 1``.
 """
 
 from types import ModuleType as _Module

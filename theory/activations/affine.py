@@ -32,10 +32,16 @@ class Affine(Activation):
         _checks.flag("Affine", "is_normalized", self.is_normalized)
 
     def __repr__(self) -> str:
-        """Return the call that normalises the base, or what it is made of."""
+        """Return what makes it of the base: a call or a product and a sum."""
         if self.is_normalized and self == self.base.normalized():
             return f"{self.base!r}.normalized()"
-        return super().__repr__()
+        if self.is_normalized or isinstance(self.base, Affine):
+            return super().__repr__()
+        less, rest = ("-", -self.shift) if self.shift < 0.0 else ("+", self.shift)
+        return f"{self.scale!r} * {self.base!r}" + (f" {less} {rest!r}" if rest else "")
+
+    def _affine(self, scale: float, shift: float) -> "Affine":
+        return Affine(self.base, scale * self.scale, scale * self.shift + shift)
 
     @property
     def name(self) -> str:  # type: ignore[override]

@@ -4,6 +4,7 @@ import math
 from abc import abstractmethod
 from dataclasses import fields
 from functools import lru_cache
+from numbers import Real
 from reprlib import Repr
 from typing import Any, cast
 
@@ -52,6 +53,44 @@ class Activation(GaussianFunction):
             f"{f.name}={_SHORT.repr(v)}" for f, v in given.items() if v != f.default
         )
         return f"{type(self).__name__}({', '.join(shown)})"
+
+    # --- arithmetic with numbers ----------------------------------------------------
+
+    __array_ufunc__ = None
+    """A number of NumPy leaves ``number * s`` to the activation."""
+
+    def __mul__(self, factor: float) -> "Activation":
+        """Return x -> factor * s(x), `factor` from -1e154 to 1e154.
+
+        Examples
+        --------
+        >>> from theory import activations as act
+        >>> swing = 2 * act.sigmoid - 1
+        >>> swing, float(swing(0.0))
+        (2.0 * activations.sigmoid - 1.0, 0.0)
+        """
+        return (
+            self._affine(float(factor), 0.0) if _is_number(factor) else NotImplemented
+        )
+
+    def __add__(self, shift: float) -> "Activation":
+        """Return x -> s(x) + shift, `shift` from -1e154 to 1e154."""
+        return self._affine(1.0, float(shift)) if _is_number(shift) else NotImplemented
+
+    __rmul__, __radd__ = __mul__, __add__
+
+    def __sub__(self, shift: float) -> "Activation":
+        """Return x -> s(x) - shift."""
+        return self._affine(1.0, -float(shift)) if _is_number(shift) else NotImplemented
+
+    def __neg__(self) -> "Activation":
+        """Return x -> -s(x)."""
+        return self._affine(-1.0, 0.0)
+
+    def _affine(self, scale: float, shift: float) -> "Activation":
+        from theory.activations.affine import Affine  # an activation itself
+
+        return Affine(self, scale, shift)
 
     @abstractmethod
     def _scaled(self, var: float) -> "Activation":
@@ -127,7 +166,7 @@ class Activation(GaussianFunction):
                 f"{self.name}.normalized: activation must have a variance from"
                 f" {1.0 / LARGEST:g} to {LARGEST:g}, got {self.variance:.3g}."
             )
-        from theory.activations.affine import Affine  # an activation itself
+        from theory.activations.affine import Affine
 
         scale = 1.0 / math.sqrt(self.variance)
         return Affine(self, scale, -self.mean * scale, is_normalized=True)
@@ -346,6 +385,10 @@ class Activation(GaussianFunction):
         at = [self._one(v) for v in q.tolist()]
         slopes = [moments.length_slope(a) for a in at]
         return np.array(slopes) / q
+
+
+def _is_number(value: object) -> bool:
+    return not isinstance(value, bool) and isinstance(value, Real)
 
 
 @lru_cache(maxsize=512)

@@ -170,7 +170,7 @@ def _predict_copies(*, name: str) -> list[Any]:
     return [
         *(first is known, second is own, second == own, second.f is np.sinc),
         *(repr(known), shown.startswith("Definition("), f"name={name!r}" in shown),
-        *map(repr, (a, a.normalized(), act.Affine(a, 2.0, 1.0), a.scaled(2.0))),
+        *map(repr, (a, a.normalized(), 2.0 * (a + 0.5), -a - 3.0, a.scaled(2.0))),
     ]
 
 
@@ -181,7 +181,7 @@ def _measure_copies(*, name: str) -> list[Any]:
         *(True, False, True, True, known, True, True),
         *(called, f"{called}.normalized()"),
         *(
-            f"Affine(base={called}, scale=2.0, shift=1.0)",
+            *(f"2.0 * {called} + 1.0", f"-1.0 * {called} - 3.0"),
             f"Smooth(definition={known}, var=2.0)",
         ),
     ]
