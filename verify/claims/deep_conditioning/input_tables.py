@@ -44,9 +44,9 @@ class _Lattice:
         u = math.sqrt(one) * z[:, None]
         across = both / math.sqrt(one)
         v = across * z[:, None] + math.sqrt(max(two - across**2, 0.0)) * z
-        value = weights @ (_silu(u)[0] * _silu(v)[0]) @ weights
-        slope = weights @ (_silu(u)[1] * _silu(v)[1]) @ weights
-        return float(value), float(slope)
+        each = zip(_silu(u), _silu(v), strict=True)
+        value, slope = (float(weights @ (f * g) @ weights) for f, g in each)
+        return value, slope
 
     def mean(self, p: Any) -> float:
         """E s(u)."""
