@@ -236,3 +236,84 @@ BEYOND = replace(
     compare=AgreesTo(relative=1e-12),
     must_refute=mistake("The far kink bends by a tenth less.", bent=0.225),
 )
+
+
+# --- energies ---------------------------------------------------------------------------
+
+_Pieces = tuple[int, tuple[float, ...], tuple[float, ...], tuple[float, ...]]
+_PIECES: dict[str, _Pieces] = {
+    # Degree, a polynomial, places, and jumps of the last derivative there.
+    "a far kink": (1, (0.0, 1.0), (9.0,), (2.0,)),
+    "near and far": (1, (0.5, 0.0), (0.5, 9.0), (1.0, -0.3)),
+    "far on both sides": (1, (0.0, 1.0), (-9.5, 9.0), (1.5, -1.0)),
+    "stairs": (0, (0.25,), (-0.5, 9.0), (1.0, 2.0)),
+    "parabolas": (2, (0.1, 0.2, 0.3), (0.0, 0.7, 8.5), (1.0, -2.0, 1.5)),
+    # Beyond what a quadrature reaches, and steep enough to matter.
+    "steep far out": (1, (0.0, 1.0), (0.5, 25.0), (1.0, 1e140)),
+    # Nearly a step, whose two kinks are a thousand times as large as what is left.
+    "a steep ramp": (1, (0.0,), (0.2, 0.2001), (1e4, -1e4)),
+    "a steep bend": (1, (0.0, 1.0), (0.2, 0.2001, 1.0), (1e4, -1e4, -0.5)),
+    # Nearly lines: of two kinks that take back most of each other, and beside a few units.
+    "a dent": (1, (0.0, 1.0), (0.5, 0.51), (1.0, -1.0)),
+    "a late dent": (1, (0.0, 1.0), (5.0, 6.0), (1.0, -1.0)),
+}
+
+
+def _predict_energies(*, name: str, share: float = 1.0) -> list[float]:
+    m, poly, kinks, jumps = _PIECES[name]
+    a = PiecewisePolynomial(name, m, poly, kinks, tuple(share * j for j in jumps))
+    mean = a.mean / math.sqrt(a.second_moment)
+    return [1.0 + mean, a.variance, a.second_moment, a.mu]
+
+
+def _measure_energies(*, name: str) -> list[Any]:
+    """Mean, energies and the share of Var s that no line has, piece by piece."""
+    m, poly, kinks, jumps = _PIECES[name]
+    with mp.workdps(5 * _DIGITS):  # steps of 1e140, squared
+        powers = [mp.mpf(v) for v in (*poly, *[0.0] * (m + 1 - len(poly)))]
+        edges = [-mp.inf, *map(mp.mpf, kinks), mp.inf]
+        mean, linear, square = mp.mpf(0), mp.mpf(0), mp.mpf(0)
+        bends = [*zip(kinks, jumps, strict=True), (0.0, 0.0)]
+        for (low, high), (c, jump) in zip(
+            itertools.pairwise(edges), bends, strict=True
+        ):
+            each = _powers_between(low, high, 2 * m + 1)
+            mean += mp.fdot(powers, each[: m + 1])
+            linear += mp.fdot(powers, each[1 : m + 2])
+            for i, v in enumerate(powers):
+                square += mp.fsum(v * w * each[i + j] for j, w in enumerate(powers))
+            for k in range(m + 1):
+                rise = mp.binomial(m, k) * (-mp.mpf(c)) ** (m - k)
+                powers[k] += mp.mpf(jump) / mp.factorial(m) * rise
+        variance = square - mean**2
+        share = 1 + mean / mp.sqrt(square)
+        return [share, variance, square, 1 - linear**2 / variance]
+
+
+def _powers_between(low: Any, high: Any, most: int) -> list[Any]:
+    """E Z^n at Z between two numbers, n <= most."""
+    ends = [(t, mp.npdf(t)) for t in (low, high)]
+    out = [mp.ncdf(high) - mp.ncdf(low), ends[0][1] - ends[1][1]]
+    for n in range(2, most + 1):
+        first, last = (0 if mp.isinf(t) else t ** (n - 1) * d for t, d in ends)
+        out.append((n - 1) * out[n - 2] + first - last)
+    return out
+
+
+ENERGIES = replace(
+    RAMP,
+    id="dc/tab2-far-kinks",
+    items=("Tab2",),
+    title="Energies of pieces whose kinks a quadrature does not see",
+    statement=r"1 + \mathbb{E}\,\sigma / (\mathbb{E}\,\sigma^2)^{1/2}, \quad"
+    r" \mathrm{Var}\,\sigma, \quad \mathbb{E}\,\sigma^2, \quad"
+    r" \mu = 1 - a_1^2 / \mathrm{Var}\,\sigma",
+    source=Source("agarwal2021deep", "Appendix C.4"),
+    cases=grid(name=tuple(_PIECES)),
+    predict=_predict_energies,
+    measure=_measure_energies,
+    # The library's promise; mu of what is nearly a line is as small as 1e-18.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=mistake("Kinks a thousandth weaker.", share=0.999),
+    uses=("dc/tab2",),
+)
