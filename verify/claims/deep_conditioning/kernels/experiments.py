@@ -267,7 +267,22 @@ SAMPLED = closed(
 
 
 _NONE = -1.0
-"""Said of an error that is nan."""
+"""Said of an error that is nan: one network does not say how far another is."""
+
+
+def _with_errors(values: Array, *, wrong: bool) -> list[float]:
+    """Return means over networks, and standard errors of them, or deviations."""
+    count, errors = len(values), np.full(values.shape[1:], _NONE)
+    if count > 1:
+        errors = values.std(axis=0, ddof=1) / math.sqrt(1 if wrong else count)
+    return [*values.mean(axis=0).ravel(), *errors.ravel()]
+
+
+def _told(found: Any, *names: str) -> list[float]:
+    """Return what a record says of each name, and its standard errors."""
+    parts = (found[f"{n}{end}"] for n in names for end in ("", "_standard_errors"))
+    numbers = np.concatenate([np.ravel(part) for part in parts])
+    return np.where(np.isnan(numbers), _NONE, numbers).tolist()
 
 
 def _plain_norms(
@@ -287,24 +302,15 @@ def _plain_norms(
         norms.append([[float(h[k] @ h[k]) for k in (0, 1)] for h in layers])
         pairs = [(h[0], h[1]) for h in layers]
         cosines.append([float(a @ b / a.norm() / b.norm()) for a, b in pairs])
-    found: list[float] = []
-    for values in (np.array(norms), np.array(cosines)):
-        # One network does not say how far another is.
-        errors = np.full(values.shape[1:], _NONE)
-        if draws > 1:
-            errors = values.std(axis=0, ddof=1) / math.sqrt(1 if wrong else draws)
-        found += [*values.mean(axis=0).ravel(), *errors.ravel()]
-    return found
+    both = (np.array(norms), np.array(cosines))
+    return [v for values in both for v in _with_errors(values, wrong=wrong)]
 
 
 def _found_norms(*, rho: float, sizes: list[float], draws: int) -> list[float]:
     found = EXPERIMENTS["norms"](
         rho=rho, squared_norms=sizes, width=_WIDTH, depth=3, draws=draws
     )
-    names = ("squared_norms", "correlations")
-    parts = (found[f"{n}{end}"] for n in names for end in ("", "_standard_errors"))
-    numbers = np.concatenate([np.ravel(part) for part in parts])
-    return np.where(np.isnan(numbers), _NONE, numbers).tolist()
+    return _told(found, "squared_norms", "correlations")
 
 
 NORMS = closed(
@@ -475,19 +481,13 @@ def _plain_chain(*, rho: float, chains: int, wrong: bool) -> list[float]:
             u, v = _relu(one), _relu(r * one + math.sqrt(1.0 - r * r) * other)
             path.append(float(u @ v / (u.norm() * v.norm())))
         paths.append(path)
-    found: list[float] = []
-    for values in (np.array(paths), np.array(paths) ** 2):
-        spread = values.std(axis=0, ddof=min(1, chains - 1))
-        spread /= 1.0 if wrong else math.sqrt(chains)
-        found += [*values.mean(axis=0), *spread]
-    return found
+    both = (np.array(paths), np.array(paths) ** 2)
+    return [v for values in both for v in _with_errors(values, wrong=wrong)]
 
 
 def _found_chain(*, rho: float, chains: int) -> list[float]:
     found = EXPERIMENTS["chain"](rho=rho, width=_WIDTH, depth=3, chains=chains)
-    parts = ("correlations", "squared_correlations")
-    names = (f"{name}{end}" for name in parts for end in ("", "_standard_errors"))
-    return [number for name in names for number in found[name]]
+    return _told(found, "correlations", "squared_correlations")
 
 
 CHAIN = closed(
