@@ -792,3 +792,17 @@ def test_distances_without_digits_are_refused(lost):
     one, rho = np.array([1]), np.array([0.5])
     with pytest.raises(ValueError, match="tanh has lost them all after layer 0"):
         broken.pairs(0 * one, one, rho, 1.0 - rho)
+
+
+@pytest.mark.parametrize("r", [1e3, 1e5, 1e7])
+def test_pieces_of_slopes_keep_their_digits_on_long_rows_or_are_not_taken(r: float):
+    """Bends of Huber's slope are next to each other there: 5e-10 was lost of a distance."""
+    huber = act.PiecewisePolynomial("huber", 2, (-0.5, -1.0), (-1.0, 1.0), (1.0, -1.0))
+    found = bent_slopes.BentSlopes.of(huber, np.log([r, 2.0 * r]))
+    assert found is not None
+    d = np.array([1e-8])
+    pair = np.array([0]), np.array([1]), 1.0 - d, d
+    _, lost, _, holds = found.integrals(*pair, np.ones(1))
+    assert holds.all() == (r < 2e4)
+    own = close_pairs.integrals(huber, r, 2.0 * r, 1.0 - 1e-8, 1e-8)
+    assert abs(lost[0] / own[1] - 1.0) <= bent_slopes.ROUNDED or not holds.all()

@@ -51,6 +51,10 @@ those of P, which fall like k^(-3/4)."""
 LARGER = 100.0
 """Energy of the pieces over that of the slope, at most, for their difference to be R."""
 
+ROUNDED = 1e-11
+"""Rounding of coefficients of P over the root of E s'^2 from which distances lose digits:
+that of rows so long that P is nearly a step, and bends cancel."""
+
 CANCELLED = 32.0
 """Terms over what they leave of a distance, at most."""
 
@@ -176,7 +180,8 @@ class BentSlopes:
     ) -> tuple[Array, Array, Array, Mask]:
         """Return integrals of S over [0, rho] and to the nearer end, S, and which hold.
 
-        `size` is that of S. Those do not hold whose terms cancel.
+        `size` is that of S. Those do not hold whose terms cancel, in the pieces or in their
+        coefficients.
         """
         *parts, cancels = bent_pieces.integrals(
             self.pieces, self.r[i], self.r[j], rho, d
@@ -188,7 +193,10 @@ class BentSlopes:
                 whole[at] += part
         inner, lost, slope = parts
         kept = np.where(rho > 0.0, np.abs(lost), d * size)
-        return inner, lost, slope, cancels <= CANCELLED * kept
+        # Coefficients of P are sums over kinks of its bends times r.
+        bent = EPS * np.abs(self.pieces.bends).sum() * np.maximum(self.r[i], self.r[j])
+        holds = (cancels <= CANCELLED * kept) & (bent <= ROUNDED * np.sqrt(size))
+        return inner, lost, slope, holds
 
     def _summed(
         self, i: Index, j: Index, rho: Array, d: Array

@@ -1,7 +1,6 @@
 """Degrees and dimensions: their checks, and the number of harmonics."""
 
 import math
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,9 @@ MOST = 10_000
 
 WIDEST = 10**10
 """Largest dimension of a quadrature, whose panels grow in number like its root."""
+
+NEIGHBOURS = 64
+"""Steps from one degree to the next that take less time than a binomial coefficient."""
 
 
 def degrees(who: str, degree: Any) -> npt.NDArray[np.int64]:
@@ -31,7 +33,15 @@ def largest(k: npt.NDArray[np.int64]) -> int:
     return int(k.max()) if k.size else 0
 
 
-@lru_cache(maxsize=4096)
-def count(k: int, d: int) -> int:
-    """Return N(d, k), a whole number."""
-    return (2 * k + d - 2) * math.comb(k + d - 3, k - 1) // k if k else 1
+def counts(k: npt.NDArray[np.int64], d: int) -> list[int]:
+    """Return N(d, k) of many degrees, whole numbers: of neighbours one from the other."""
+    found, before = {0: 1}, 0
+    product = 0  # C(k + d - 3, k - 1)
+    for each in np.unique(k[k > 0]).tolist():
+        if before and each - before <= NEIGHBOURS:
+            for i in range(before, each):
+                product = product * (i + d - 2) // i
+        else:
+            product = math.comb(each + d - 3, each - 1)
+        found[each], before = (2 * each + d - 2) * product // each, each
+    return [found[v] for v in k.ravel().tolist()]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from theory import _checks
 from theory._naming import in_own_name
 from theory.spectrum import _funk_hecke
-from theory.spectrum._inputs import WIDEST, count, degrees, dimension, largest
+from theory.spectrum._inputs import WIDEST, counts, degrees, dimension, largest
 
 Array = npt.NDArray[np.float64]
 
@@ -63,7 +63,7 @@ def eigenvalues(kernel: Callable[[Any], Any], degree: Any, dim: int) -> Any:
     k, d = degrees("eigenvalues", degree), dimension("eigenvalues", dim, WIDEST)
     _checks.function("eigenvalues", "kernel", kernel)
     values, _ = _funk_hecke.by_quadrature(kernel, largest(k), d)
-    scale = np.array([math.exp(-0.5 * math.log(count(int(v), d))) for v in k.ravel()])
+    scale = np.array([math.exp(-0.5 * math.log(v)) for v in counts(k, d)])
     return _checks.like(degree, (values[k.ravel()] * scale).reshape(k.shape))
 
 

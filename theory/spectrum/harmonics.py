@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
-from theory.spectrum._inputs import MOST, count, degrees, dimension
+from theory.spectrum._inputs import MOST, counts, degrees, dimension
 
 Array = npt.NDArray[np.float64]
 
@@ -40,7 +40,7 @@ def log_multiplicity(degree: Any, dim: int) -> Any:
     950.4243
     """
     k, d = degrees("log_multiplicity", degree), dimension("log_multiplicity", dim)
-    out = np.array([math.log(count(int(v), d)) for v in k.ravel()])
+    out = np.array([math.log(v) for v in counts(k, d)])
     return _checks.like(degree, out.reshape(k.shape))
 
 
@@ -58,12 +58,12 @@ def multiplicity(degree: Any, dim: int) -> Any:
     ([1.0, 3.0, 5.0, 7.0], 54.0)
     """
     k, d = degrees("multiplicity", degree), dimension("multiplicity", dim)
-    counts = [count(int(v), d) for v in k.ravel()]
-    bad = np.array([c.bit_length() > 1023 for c in counts], dtype=bool)
+    found = counts(k, d)
+    bad = np.array([c.bit_length() > 1023 for c in found], dtype=bool)
     need = "leave a multiplicity below 1e307"
     hint = "Use `log_multiplicity`."
     _checks.reject("multiplicity", "degree", need, bad, k.ravel(), hint)
-    return _checks.like(degree, np.array([float(c) for c in counts]).reshape(k.shape))
+    return _checks.like(degree, np.array([float(c) for c in found]).reshape(k.shape))
 
 
 def gegenbauer(degree: int, rho: Any, dim: int) -> Any:
