@@ -149,7 +149,10 @@ def _chain(result: Result, settings: Mapping[str, Any]) -> Ending:
 def _train(result: Result, settings: Mapping[str, Any]) -> Ending:
     steps = np.asarray(result["steps"])
     losses = [np.asarray(each, dtype=float) for each in result["losses"]]
-    left = [float(each[-1] / each[0]) for each in losses]
+    left = [each[-1] / each[0] for each in losses if np.isfinite(each[-1])]
+    shares = "no loss is finite"
+    if left:
+        shares = f"{spread(left, '.1e')} of the first loss is left"
     away = sum(step >= 0 for step in result["diverged_at"])
     layers = "the top layer" if settings["layers"] == "top" else "all layers"
     said = (
@@ -160,9 +163,9 @@ def _train(result: Result, settings: Mapping[str, Any]) -> Ending:
             f" {settings['n']} random signs."
         ),
         (
-            f"After {counted(steps[-1], 'step')} {spread(left, '.1e')} of the first loss is"
-            f" left; {away} of {len(losses)} diverged. The kernel's condition number was at"
-            f" first {spread(np.asarray(result['conditions'], dtype=float))}."
+            f"After {counted(steps[-1], 'step')} {shares}; {away} of"
+            f" {len(losses)} diverged. The kernel's condition number was at first"
+            f" {spread(np.asarray(result['conditions'], dtype=float))}."
         ),
         (
             "The steps to a given loss are in proportion to that number, the paper's"

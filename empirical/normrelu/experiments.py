@@ -104,12 +104,12 @@ class Configuration:
             per_class=self.per_class,
             tests=self.tests,
         )
-        residual = self.network == "residual"
-        if residual and (self.arm not in RESIDUAL or self.depth % 6 != 2):
+        residual, whole = self.network == "residual", self.depth % 6 == 2 < self.depth
+        if residual and (self.arm not in RESIDUAL or not whole):
             raise ValueError(
                 "Configuration: a residual network's `arm` must be one of"
-                f" {', '.join(RESIDUAL)}, and its `depth` 6n + 2 layers, but they are"
-                f" {self.arm} and {self.depth}"
+                f" {', '.join(RESIDUAL)}, and its `depth` 6n + 2 layers, from 8 on, but"
+                f" they are {self.arm} and {self.depth}"
             )
         if self.arm == "fixup" and not residual:
             raise ValueError(

@@ -231,7 +231,7 @@ def trained(
     batches = Epochs(len(examples.inputs), batch, [orders[s] for _, s in names])
     times = np.arange(epochs + 1) * batches.per_epoch
     if fault == "short":
-        times = times // 15
+        times = np.maximum(times // 15, np.minimum(times, 1))
     looks = [
         Series(
             times if every_epoch else times[-1:],

@@ -246,11 +246,12 @@ def _check(
             f"train: `network` must have one output for two classes and otherwise one "
             f"for each, but it has {network.units[-1]} for {problem.count}"
         )
-    if recipe.noise and network.units[-1] != 1:
-        raise ValueError(
-            "train: `noise` must be zero for a network of several outputs, but it is"
-            f" {recipe.noise} for {network.units[-1]}"
-        )
+    for name, usual in (("noise", "zero"), ("stable", "absent")):
+        if (value := getattr(recipe, name)) and network.units[-1] != 1:
+            raise ValueError(
+                f"train: `{name}` must be {usual} for a network of several outputs, but it"
+                f" is {value} for {network.units[-1]}"
+            )
     if recipe.batch is not None and (recipe.batch < n or recipe.noise):
         if len(orders) not in {1, len(params[0])}:
             raise ValueError(

@@ -89,6 +89,17 @@ class TestExperiments:
         assert first == "Drew 1 network with relu and 8 units a layer."
         assert "±" not in second
 
+    @pytest.mark.parametrize("steps", [5, 40])
+    def test_networks_that_diverged_have_no_loss_left(self, steps):
+        arguments = {"activation": "exp", "layers": "all", "data": "a", "n": 2}
+        arguments |= {"delta": 0.5, "width": 8, "depth": 2, "draws": 2, "steps": steps}
+        record = recorded("train", arguments)
+        away = sum(at >= 0 for at in record.fact("result")["diverged_at"])
+        said = ending(record, "train").said[1]
+        assert f"; {away} of 2 diverged." in said
+        assert away > 0
+        assert "nan" not in said
+
     def test_norms_start_from_the_inputs_given(self):
         got = ec.EXPERIMENTS["norms"](
             rho=0.3, squared_norms=(2.0, 0.5), width=8, depth=1, draws=2

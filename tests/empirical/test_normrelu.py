@@ -176,6 +176,12 @@ def test_faults_are_planted_in_the_networks_that_count(fault):
         assert (end > ends[""][:, -1]).all()
 
 
+def test_the_shortest_training_makes_an_update():
+    sizes = {"per_class": 4, "tests": 2, "held_out": 1, "epochs": 1, "rates": (0.01,)}
+    short = Configuration(name="x", arm="selu", depth=1, fault="short", **sizes)
+    assert set(run_configuration(short).draws.status) == {"finished"}
+
+
 class Plain(nn.Module):
     """The same network by the framework's own layers."""
 
@@ -396,6 +402,7 @@ def test_starts_of_practice_have_their_variance(start, kind):
             "must have its own `start`",
         ),
         ({"kink": math.nan}, "`kink` must be finite"),
+        ({"network": "residual"}, "from 8 on, but they are normrelu and 2"),
     ],
 )
 def test_recipes_that_do_not_fit_are_refused(wrong, message):

@@ -176,6 +176,10 @@ class TestCommand:
             ([*QUICK, "--family", "wn", "--eps", "1"], "nothing with `--family wn`"),
             ([*QUICK, "--constant", "none"], "`--constant` must be a number"),
             (
+                [*QUICK, "--labels", "1", "2", "3", "--stable", "1"],
+                "error: `--stable` must be absent for a network of several outputs",
+            ),
+            (
                 [*QUICK, "--weight-decay", "-1"],
                 "error: `--weight-decay` must not be",
             ),
