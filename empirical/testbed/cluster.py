@@ -35,6 +35,7 @@ from empirical.testbed.graph import (
     Result,
     Task,
     call,
+    exceeded,
     result_of,
 )
 from empirical.testbed.serving import TOPIC, ask, server, sweeper
@@ -55,6 +56,7 @@ class _Held:
     future: Future[Any] = field(init=False)
     started: tuple[str, float] | None = None  # worker, when
     starts: int = 0
+    memory: int = 0
     said: telling.Said | None = None
 
 
@@ -81,6 +83,7 @@ class Cluster:
         held = self._held.get(said["key"])
         if held is not None:
             held.started = said["worker"], time.monotonic() - said["seconds"]
+            held.memory = said["memory"]
             if said["said"] is not None:
                 held.said = telling.Said(*said["said"])
             held.starts += said["seconds"] == 0.0
@@ -113,7 +116,7 @@ class Cluster:
     def _submit(self, held: _Held) -> None:
         task = held.task
         # The function travels in the payload, by name.
-        bare = Task(task.key, call)
+        bare = Task(task.key, call, seconds=task.seconds, memory=task.memory)
         held.future = self._client.submit(
             server(),
             pickle.dumps(bare),
@@ -129,7 +132,7 @@ class Cluster:
         try:
             self._check()
             self._tell()
-            ended = [*self._arrived()]
+            ended = [*self._arrived(), *self._exceeding()]
             if self._stopped is not None:
                 ended += self._press(*self._stopped)
         except OSError:
@@ -213,6 +216,18 @@ class Cluster:
         if code < 0:
             return f"{text}; the last one was killed by {signal.Signals(-code).name}"
         return f"{text}; the last one ended with exit code {code}"
+
+    def _exceeding(self) -> Iterator[tuple[str, Result]]:
+        for key, held in list(self._held.items()):
+            if held.started is None:
+                continue
+            worker, start = held.started
+            seconds = time.monotonic() - start
+            over = exceeded(held.task, seconds, held.memory)
+            if over is not None:
+                end, text = over
+                self._kill(key, worker)
+                yield key, Result(end, error=text, seconds=seconds)
 
     def _kill(self, key: str, worker: str) -> None:
         # Nobody wants it any more when the worker goes: it isn't done again.

@@ -25,7 +25,7 @@ from empirical.testbed.threads import THREADS
 CONFIG: dict[str, Any] = {
     # A library that keeps the interpreter to itself is busy, not dead.
     "distributed.scheduler.worker-ttl": None,
-    # A run that needs memory is not stopped for it.
+    # Limits are the tasks' own.
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,

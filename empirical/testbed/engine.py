@@ -35,6 +35,8 @@ from empirical.testbed.graph import (
     Task,
     beside,
     call,
+    exceeded,
+    resident,
     result_of,
 )
 from empirical.testbed.signals import Ended, Interruption, Listener
@@ -245,7 +247,7 @@ def _gpus() -> int:
 class _Here:
     """A team of one: this process, where a task runs while its end is waited for.
 
-    It is stopped between two instructions of Python, in the main thread.
+    Limits take effect between two instructions of Python, in the main thread.
     """
 
     def __init__(self, listener: Listener, grace: float) -> None:
@@ -266,19 +268,19 @@ class _Here:
         if self._held is None:
             return []
         task, payload = self._held
-        watch = self._watch(look)
+        watch = self._watch(task, look)
         try:
             with one_thread(), _printing_to_stderr(), beside(watch, 0.05):
                 result = result_of(*call(payload))
         except Interruption as interruption:
-            seconds, (text,) = time.monotonic() - self._start, interruption.args
-            result = Result(End.STOPPED, error=text, seconds=seconds)
+            end, text = interruption.args
+            result = Result(end, error=text, seconds=time.monotonic() - self._start)
         finally:
             stopping.withdraw()
             self._held = None
         return [(task.key, result)]
 
-    def _watch(self, look: Callable[[], None]) -> Callable[[float], None]:
+    def _watch(self, task: Task, look: Callable[[], None]) -> Callable[[float], None]:
         asked, shown = math.inf, 0.0
         main = threading.current_thread() is threading.main_thread()
         interrupted = False
@@ -291,10 +293,13 @@ class _Here:
             if self._listener.code and asked == math.inf:
                 asked = seconds
                 stopping.request()
-            if seconds - asked > self._grace and main and not interrupted:
+            memory = resident() if task.memory is not None else 0
+            over = exceeded(task, seconds, memory)
+            if seconds - asked > self._grace:
+                over = End.STOPPED, f"{self._listener.reason}, after {self._grace:g} s"
+            if over is not None and main and not interrupted:
                 interrupted = True
-                reason = f"{self._listener.reason}, after {self._grace:g} s"
-                self._listener.interrupt(Interruption(reason))
+                self._listener.interrupt(Interruption(*over))
 
         return watch
 

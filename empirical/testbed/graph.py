@@ -1,5 +1,6 @@
 """What the engine runs: tasks, how they end, and the order that their needs impose."""
 
+import math
 import pickle
 import sys
 import threading
@@ -37,6 +38,15 @@ class Task:
         Keys of the tasks whose results it is given.
     gpu : bool
         Whether it runs only where a GPU is.
+    seconds : float, optional
+        How long it may take.
+    memory : int, optional
+        Bytes that its process may hold in memory.
+
+    Raises
+    ------
+    ValueError
+        If a limit is not positive and finite.
     """
 
     key: str
@@ -44,6 +54,17 @@ class Task:
     arguments: tuple[Any, ...] = ()
     needs: tuple[str, ...] = ()
     gpu: bool = False
+    seconds: float | None = None
+    memory: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("seconds", "memory"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise ValueError(
+                    f"Task: `{name}` must be positive and finite, but that of"
+                    f" {self.key!r} is {value}"
+                )
 
 
 class End(StrEnum):
@@ -54,6 +75,9 @@ class End(StrEnum):
     """It raised, or a task that it needs has no result."""
     DIED = "died"
     """Every process that it was given died."""
+    TIMED_OUT = "timed out"
+    OUT_OF_MEMORY = "out of memory"
+    """More than its limit."""
     STOPPED = "stopped"
     """The program was asked to end first."""
 
@@ -159,6 +183,24 @@ def result_of(end: End, content: Any, seconds: float) -> Result:
     if end is End.DONE:
         return Result(end, pickle.loads(content), seconds=seconds)
     return Result(end, error=content, seconds=seconds)
+
+
+def exceeded(task: Task, seconds: float, memory: int) -> tuple[End, str] | None:
+    """Return the end of a task that takes too much, and why; else None."""
+    if task.seconds is not None and seconds > task.seconds:
+        return End.TIMED_OUT, f"timed out: it may take {task.seconds:g} s"
+    if task.memory is not None and memory > task.memory:
+        held, allowed = memory / 2**20, task.memory / 2**20
+        text = f"out of memory: {held:.0f} MiB of {allowed:.0f} MiB allowed"
+        return End.OUT_OF_MEMORY, text
+    return None
+
+
+def resident() -> int:
+    """Return how many bytes of memory this process holds."""
+    import psutil
+
+    return psutil.Process().memory_info().rss
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from distributed.utils import sync
 
 from empirical.testbed import stopping, streams, telling
 from empirical.testbed.crew import STOP, die_with_parent
-from empirical.testbed.graph import End, Task, beside, call
+from empirical.testbed.graph import End, Task, beside, call, exceeded, resident
 
 TOPIC = "deep-ledger"
 """Of the events by which workers tell what they run, and of published results."""
@@ -44,12 +44,14 @@ def serve(task: Task, payload: bytes, *, shared: bool) -> tuple[End, Any, float]
     os.dup2(2, 1)  # what is printed, by libraries in C too, goes to stderr
     streams.keep_going("stdout", "stderr")
 
-    def message(seconds: float) -> dict[str, Any]:
+    def message(seconds: float, memory: int = 0) -> dict[str, Any]:
         place = {"key": task.key, "worker": worker.address}
-        return {**place, "seconds": seconds, "said": telling.said()}
+        return {**place, "seconds": seconds, "memory": memory, "said": telling.said()}
 
     def look(seconds: float) -> None:
-        worker.log_event(TOPIC, message(seconds))
+        memory = resident() if task.memory is not None else 0
+        if int(seconds) > int(seconds - 0.1) or exceeded(task, 0.0, memory):
+            worker.log_event(TOPIC, message(seconds, memory))
 
     # Waits for the answer: the function may keep the interpreter to itself.
     sync(worker.loop, worker.scheduler.log_event, topic=TOPIC, msg=message(0.0))
@@ -58,7 +60,7 @@ def serve(task: Task, payload: bytes, *, shared: bool) -> tuple[End, Any, float]
         stopping.withdraw()
         telling.forget()
     try:
-        with beside(look, 1.0):
+        with beside(look, 0.1):
             return call(payload)
     finally:
         with _lock:

@@ -71,6 +71,12 @@ def keep_the_interpreter(seconds):
     ctypes.PyDLL(None).sleep(seconds)
 
 
+def hold(mebibytes):
+    held = bytearray(mebibytes * 2**20)
+    held[:: 2**12] = b"x" * len(held[:: 2**12])
+    time.sleep(60)
+
+
 def die(number=signal.SIGKILL):
     os.kill(os.getpid(), number)
     time.sleep(60)

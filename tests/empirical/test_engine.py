@@ -29,6 +29,7 @@ from empirical.testbed.signals import Ended
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+MIB = 2**20
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +133,13 @@ def test_what_is_no_graph_is_refused(tasks, words):
         Graph(tasks)
 
 
+@pytest.mark.parametrize("limit", [0.0, -1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ["seconds", "memory"])
+def test_bad_limits_are_refused(name, limit):
+    with pytest.raises(ValueError, match=f"`{name}` must be positive and finite"):
+        Task("a", jobs.add, **{name: limit})
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -196,6 +204,39 @@ def test_prints_go_to_stderr(tmp_path, workers):
     for speaker in ("python", "libc", "stdio"):
         assert f"{speaker} says one" in ended.stderr
         assert f"{speaker} says two" in ended.stderr
+
+
+def test_a_time_limit_frees_the_worker(either):
+    start = time.monotonic()
+    tasks = [
+        Task(f"hang {i}", jobs.sleep, (900 + i / 10,), seconds=0.5) for i in range(3)
+    ]
+    results = run(either, *tasks, Task("good", jobs.add, (1, 2)))
+    assert results.pop("good").value == 3
+    assert set(ends(results).values()) == {End.TIMED_OUT}
+    assert all("0.5 s" in result.error for result in results.values())
+    assert time.monotonic() - start < 900
+
+
+def test_a_library_that_keeps_the_interpreter_is_stopped(pair):
+    start = time.monotonic()
+    results = run(
+        pair,
+        Task("stuck", jobs.keep_the_interpreter, (900,), seconds=1.0),
+        Task("good", jobs.add, (1, 2)),
+    )
+    assert ends(results) == {"stuck": End.TIMED_OUT, "good": End.DONE}
+    assert time.monotonic() - start < 900
+
+
+def test_a_memory_limit(either):
+    results = run(
+        either,
+        Task("large", jobs.hold, (1500,), memory=1200 * MIB),
+        Task("small", jobs.add, (1, 2), memory=1200 * MIB),
+    )
+    assert ends(results) == {"large": End.OUT_OF_MEMORY, "small": End.DONE}
+    assert "1200 MiB allowed" in results["large"].error
 
 
 def test_a_killed_worker_has_its_task_done_again(pair, tmp_path):
@@ -783,6 +824,19 @@ def test_workers_without_the_project_are_told(dask_cluster):
     assert result.error.startswith(
         "a worker lacks this program, or has another version"
     )
+
+
+def test_limits_hold_on_a_scheduler_too(dask_cluster):
+    _, file = dask_cluster
+    wait_for(file.exists)
+    with Engine(scheduler=file) as engine:
+        results = run(
+            engine,
+            *(Task(f"hang {i}", jobs.sleep, (300,), seconds=0.5) for i in range(3)),
+            Task("good", jobs.add, (1, 2)),
+        )
+    assert results.pop("good").value == 3
+    assert set(ends(results).values()) == {End.TIMED_OUT}
 
 
 @pytest.mark.parametrize(("workers", "lacks"), [(0, ""), (1, " that offers a GPU")])
