@@ -4,8 +4,6 @@ This side submits no more tasks than there are threads, so that a worker that di
 one task with it; it keeps results, so that none is computed again for a lost worker.
 """
 
-import asyncio
-import json
 import logging
 import pickle
 import queue
@@ -20,14 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import dask.config
-from dask.utils import parse_timedelta
 from distributed import Client, Future, KilledWorker
-from distributed.comm.addressing import get_address_host_port, normalize_address
-from distributed.comm.core import connect as connect_to
-from distributed.security import Security
-from distributed.utils import LoopRunner
 
 from empirical.testbed import telling
+from empirical.testbed.addresses import address_of, greet
 from empirical.testbed.crew import CONFIG, Crew
 from empirical.testbed.graph import (
     UNGUARDED,
@@ -339,10 +333,10 @@ def connect(scheduler: str | Path, grace: float) -> Generator[Cluster]:
         If there is no such address, the file does not hold one, or Dask's settings of
         encryption do not fit it.
     """
-    where = _address(scheduler)
+    where = address_of(scheduler)
     _quiet()
     try:
-        LoopRunner().run_sync(_greet, where)
+        greet(where, ANSWER)
         client = Client(where, set_as_default=False)
     except (OSError, MemoryError) as error:
         said = str(error)
@@ -354,50 +348,6 @@ def connect(scheduler: str | Path, grace: float) -> Generator[Cluster]:
     with client:
         client.register_plugin(sweeper())
         yield Cluster(client, None, grace)
-
-
-async def _greet(where: str) -> None:
-    """Connect once: a Client of Dask's waits for an answer without end."""
-    patience = parse_timedelta(dask.config.get("distributed.comm.timeouts.connect"))
-    settings: Any = Security().get_connection_args("client")
-    connecting = connect_to(where, timeout=patience, **settings)
-    comm = await asyncio.wait_for(connecting, patience + ANSWER)
-    await comm.close()
-
-
-def _address(scheduler: str | Path) -> str:
-    """Return an address, from a scheduler's file where it is one.
-
-    Refuses what ends in a Client of Dask's that is never made, and never closed.
-    """
-    where = str(scheduler)
-    try:
-        if Path(scheduler).is_file():
-            where = str(json.loads(Path(scheduler).read_text("utf-8"))["address"])
-        if not where.startswith("inproc://"):
-            get_address_host_port(normalize_address(where), strict=True)
-    except (ValueError, LookupError, TypeError):
-        raise ValueError(
-            "Engine: `scheduler` must be an address, as tcp://127.0.0.1:8786, or a file "
-            f"that `dask scheduler --scheduler-file` has written, but it is {scheduler}"
-        ) from None
-    try:
-        settings = Security().get_connection_args("client")
-    except OSError as error:
-        text = f"Dask's settings distributed.comm.tls name no usable files: {error}"
-        raise ValueError(text) from None
-    encrypted = where.startswith(("tls://", "wss://"))
-    if encrypted and settings["ssl_context"] is None:
-        raise ValueError(
-            f"Engine: `scheduler` {where} needs certificates, but Dask's settings"
-            " distributed.comm.tls name none; see docs/clusters.md"
-        )
-    if settings["require_encryption"] and not encrypted:
-        raise ValueError(
-            f"Engine: `scheduler` must be encrypted, as Dask's settings require, but it is"
-            f" {where}"
-        )
-    return where
 
 
 @contextmanager

@@ -187,6 +187,10 @@ def _add_batch(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--scheduler", metavar="ADDRESS", help=text)
     text = "tasks that the seeds of a configuration are divided among (default: 1)"
     parser.add_argument("--parts", type=int, default=1, metavar="N", help=text)
+    text = "minutes that one task may take; the others go on when it has timed out"
+    parser.add_argument("--most-minutes", type=float, metavar="X", help=text)
+    text = "GiB of memory that the process of a task may hold"
+    parser.add_argument("--most-memory", type=float, metavar="X", help=text)
     _add_setting(parser, "the next call goes on from there", "checkpoint")
 
 
@@ -281,6 +285,8 @@ def _batch(
                 setting=setting,
                 rerun=options.rerun,
                 parts=options.parts,
+                most_minutes=options.most_minutes,
+                most_memory=options.most_memory,
                 report=bar.report,
                 look=bar.look,
             )

@@ -4,6 +4,7 @@ Wherever the tasks run, only the program that calls `run_batch` writes records.
 """
 
 import dataclasses
+import math
 import os
 import re
 from collections import Counter
@@ -13,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
-from empirical.checks import check_counts
+from empirical.checks import check_counts, check_positive
 from empirical.testbed import telling
 from empirical.testbed.ending import counted
 from empirical.testbed.engine import Engine, Progress
@@ -55,6 +56,8 @@ def run_batch(
     setting: Setting | None = None,
     rerun: bool = False,
     parts: int = 1,
+    most_minutes: float | None = None,
+    most_memory: float | None = None,
     report: Callable[[str, str], None] | None = None,
     look: Callable[[Mapping[str, telling.Said | None]], None] | None = None,
 ) -> dict[str, str]:
@@ -78,6 +81,8 @@ def run_batch(
     parts : int
         Tasks that the seeds of a configuration are divided among; its record is that of
         all.
+    most_minutes, most_memory : float, optional
+        What a task may take, and the GiB that its process may hold.
     report : callable, optional
         Called with a name and ``"running"``, or how it ended.
     look : callable, optional
@@ -96,10 +101,15 @@ def run_batch(
     OSError
         If nothing can be written to the folder.
     ValueError
-        If `parts` is less than 1, or more and the study makes a configuration whole, or
-        two configurations have the same name.
+        If `parts` is less than 1, or more and the study makes a configuration whole, a
+        limit is not positive, or two configurations have the same name.
     """
     check_counts("run_batch", parts=parts)
+    check_positive("run_batch", most_minutes=most_minutes, most_memory=most_memory)
+    limits: dict[str, Any] = {
+        "seconds": most_minutes and 60.0 * most_minutes,
+        "memory": most_memory and math.ceil(2**30 * most_memory),
+    }
     times = Counter(each.name for each in configurations)
     if twice := [name for name, count in times.items() if count > 1]:
         raise ValueError(
@@ -125,8 +135,8 @@ def run_batch(
         for rows in parts_of(study, each, parts):
             given = dataclasses.replace(setting, rows=rows)
             task = task_of(study, each, folder=folder, setting=given)
+            tasks.append(dataclasses.replace(task, **limits))
             names[task.key] = each.name
-            tasks.append(task)
 
     begun: set[str] = set()
 
@@ -229,8 +239,8 @@ def _work(
 def settled(path: Path, result: Result) -> str:
     """Write the record of a run that ended, and say how it did."""
     if result.end is not End.DONE:
-        reason = result.error.strip()
-        return f"{result.end.value}: {reason}" if reason else result.end.value
+        reason, end = result.error.strip(), result.end.value
+        return reason if reason.startswith(end) else f"{end}: {reason}".rstrip(": ")
     if isinstance(result.value, Failure):
         return f"failed: {result.value.text}"
     try:

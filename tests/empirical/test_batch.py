@@ -193,6 +193,32 @@ def test_runs_on_a_gpu_ask_for_one(tmp_path):
     assert asked == [False, True, True]
 
 
+def test_tasks_have_the_limits_that_are_asked_for(tmp_path):
+    # Before, no command gave its tasks the limits that they may have.
+    asked = []
+
+    class Recorder:
+        def run(self, tasks, *, progress):
+            asked.extend((task.seconds, task.memory) for task in tasks)
+            return iter(())
+
+    given = {"folder": tmp_path, "engine": Recorder()}
+    run_batch(STUDY, TOYS[:1], **given)
+    run_batch(STUDY, TOYS[:1], most_minutes=2.0, most_memory=1.5, **given)
+    assert asked == [(None, None), (120.0, 3 * 2**29)]
+
+
+def test_a_task_that_takes_too_much_ends_alone(tmp_path, capsys):
+    given = ["batch", "--device", "cpu", "--workers", "1", "--out", str(tmp_path)]
+    for option in ("--most-minutes", "--most-memory"):
+        assert command.main(STUDY, [], [*given, option, "-1"], about="") == 2
+        assert f"`{option}` must be positive and finite" in capsys.readouterr().err
+    with Engine(workers=1) as engine:
+        limit = {"engine": engine, "most_minutes": 1e-4}
+        told = run_batch(STUDY, [Toy(name="long", pause=5.0)], folder=tmp_path, **limit)
+    assert told == {"long": "timed out: it may take 0.006 s"}
+
+
 # --- stopping
 
 
