@@ -110,7 +110,7 @@ def coefficients(
     _checks.function(who, "f", f)
     n, ends = _order_and_kinks(who, order, kinks)
     if n <= STORED:
-        x, basis = _weighted_basis(n, ends)
+        x, basis = weighted_basis(n, ends)
         return basis @ _checks.values(who, "f", f(x), x)
     x, w, root = _weighted(n, ends)
     half = w * root * _checks.values(who, "f", f(x), x)
