@@ -240,7 +240,9 @@ def settled(path: Path, result: Result) -> str:
     """Write the record of a run that ended, and say how it did."""
     if result.end is not End.DONE:
         reason, end = result.error.strip(), result.end.value
-        return reason if reason.startswith(end) else f"{end}: {reason}".rstrip(": ")
+        return (
+            reason if reason.startswith(f"{end}: ") else f"{end}: {reason}".rstrip(": ")
+        )
     if isinstance(result.value, Failure):
         return f"failed: {result.value.text}"
     try:

@@ -155,7 +155,7 @@ def judged(
 
 POLYNOMIALS = (
     "dc/defC.1-polynomials",
-    "verify.claims.deep_conditioning.conditioning.formulas",
+    "verify.claims.deep_conditioning.activations.own",
 )
 
 
