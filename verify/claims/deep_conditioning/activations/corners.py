@@ -112,27 +112,29 @@ SPREAD = numeric(
 _FAR = (-1e17, -7e7, -6.5, 6.5, 123456.7, 9.7e15, 3.7e16)
 
 
+_RAMPS = {"hard_tanh": (-1, 1), "relu6": (0, 6), "hard_sigmoid": (-3, 3)}
+"""The kinks between which each of them rises."""
+
+_LEVELS = {"hard_tanh": (-1, 1), "relu6": (0, 6), "hard_sigmoid": (0, 1)}
+"""What each of them is before and behind these."""
+
+
 def _predict_far(*, activation: str) -> Array:
     return cast(Array, act.CATALOGUE[activation](np.array(_FAR)))
 
 
 def _measure_far(*, activation: str) -> list[float]:
     """Beyond its kinks it is constant."""
-    low, high = {"hard_tanh": (-1, 1), "relu6": (0, 6), "hard_sigmoid": (0, 1)}[
-        activation
-    ]
-    return [float(low if x < 0 else high) for x in _FAR]
+    before, behind = _LEVELS[activation]
+    return [float(before if x < 0 else behind) for x in _FAR]
 
 
 def _wrong_far(*, activation: str) -> list[float]:
     """The ramp that goes up less the one that takes it back, each rounded."""
-    low, high = {"hard_tanh": (-1, 1), "relu6": (0, 6), "hard_sigmoid": (-3, 3)}[
-        activation
-    ]
-    slope, start = (1 / 6, 0.0) if high == 3 else (1.0, float(low))
-    x = np.array(_FAR)
-    up, down = slope * np.maximum(x - low, 0.0), slope * np.maximum(x - high, 0.0)
-    return [float(v) for v in start + up - down]
+    (first, last), (before, behind) = _RAMPS[activation], _LEVELS[activation]
+    slope, x = (behind - before) / (last - first), np.array(_FAR)
+    up, down = slope * np.maximum(x - first, 0.0), slope * np.maximum(x - last, 0.0)
+    return [float(v) for v in before + up - down]
 
 
 FAR = numeric(

@@ -20,10 +20,6 @@ from verify.compare import AgreesTo, Array
 _RHOS = (-0.9, -0.3, 0.0, 0.5, 0.99)
 
 
-def _mpf(value: Any) -> Any:
-    return mpmath.mpf(value)
-
-
 _DELTAS = (1e-6, 0.1, 1.0, 1.7)
 _KINK = 0.3
 _VAR = 3.0
@@ -187,10 +183,10 @@ def _predict_cubic(*, var_x: float, var_y: float) -> Array:
 def _measure_cubic(*, var_x: float, var_y: float) -> list[Any]:
     # h_3(s x) = s^3 h_3(x) + 3 s (s^2 - 1) h_1(x) / sqrt 6.
     with mpmath.workprec(integrals.BITS):
-        v, w = _mpf(var_x), _mpf(var_y)
+        v, w = mpmath.mpf(var_x), mpmath.mpf(var_y)
         root = mpmath.sqrt(v * w)
         one, three = 9 * root * (v - 1) * (w - 1) / 6, root**3
-        return [one * _mpf(r) + three * _mpf(r) ** 3 for r in _RHOS]
+        return [one * mpmath.mpf(r) + three * mpmath.mpf(r) ** 3 for r in _RHOS]
 
 
 def _wrong_cubic(*, var_x: float, var_y: float) -> Array:
@@ -221,7 +217,7 @@ def _predict_parabolas(*, line: float, below: float, more: float) -> list[float]
 def _measure_parabolas(*, line: float, below: float, more: float) -> list[Any]:
     """Products of x, x^2 and x_+^2, of which each has a closed form."""
     with mpmath.workprec(integrals.BITS):
-        b, c, j = _mpf(line), _mpf(below), _mpf(more)
+        b, c, j = mpmath.mpf(line), mpmath.mpf(below), mpmath.mpf(more)
         third = mpmath.sqrt(2 / mpmath.pi)  # E Z_+^3
 
         def dual(rho: Any) -> Any:
@@ -232,9 +228,9 @@ def _measure_parabolas(*, line: float, below: float, more: float) -> list[Any]:
             )
             return b * rho * (b + 2 * j * third) + squares
 
-        whole = dual(_mpf(1))
-        lost = [(whole - dual(1 - _mpf(d))) / whole for d in _DELTAS]
-        return [*(dual(_mpf(r)) for r in _RHOS), *lost]
+        whole = dual(mpmath.mpf(1))
+        lost = [(whole - dual(1 - mpmath.mpf(d))) / whole for d in _DELTAS]
+        return [*(dual(mpmath.mpf(r)) for r in _RHOS), *lost]
 
 
 PARABOLAS = numeric(
@@ -270,8 +266,8 @@ def _measure_polynomial(*, k: int) -> list[Any]:
             root
             * mpmath.fsum(
                 (-1) ** m
-                * _mpf(x) ** (k - 2 * m)
-                / (_mpf(2) ** m * math.factorial(m) * math.factorial(k - 2 * m))
+                * mpmath.mpf(x) ** (k - 2 * m)
+                / (mpmath.mpf(2) ** m * math.factorial(m) * math.factorial(k - 2 * m))
                 for m in range(k // 2 + 1)
             )
             for x in _POINTS

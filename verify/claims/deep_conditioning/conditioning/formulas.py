@@ -37,20 +37,16 @@ _OPPOSITE = -0.95
 _RELU_MU = 0.26652889653787007
 
 
-def _mpf(value: Any) -> Any:
-    return mpmath.mpf(value)
-
-
 # --- the formulas ---------------------------------------------------------------------
 
 
 def _layers_of(share: Any, mu: Any) -> Any:
     """Return log(share) / -log(1 - mu/2)."""
-    return mpmath.log(share) / -mpmath.log1p(-_mpf(mu) / 2)
+    return mpmath.log(share) / -mpmath.log1p(-mpmath.mpf(mu) / 2)
 
 
 def _one_layer(*, delta: float, mu: float) -> Any:
-    d, m = _mpf(delta), _mpf(mu)
+    d, m = mpmath.mpf(delta), mpmath.mpf(mu)
     return 1 - d - m * d / 2 if d <= 0.5 else (1 - d) - m * (1 - d) / 2
 
 
@@ -60,23 +56,23 @@ def _two_lengths(*, rho: float, mu_x: float, mu_y: float) -> Any:
 
 
 def _slope_bound(*, delta: float, mu: float, form: str) -> Any:
-    d, m = _mpf(delta), _mpf(mu)
+    d, m = mpmath.mpf(delta), mpmath.mpf(mu)
     return 1 / d if form == "printed" else (1 + m - 2 * m * d) / (1 + m)
 
 
 def _tangent_ratio(*, depth: int, delta: float, mu: float, form: str) -> Any:
     if form == "printed":
         # The theorem says nothing before the burn-in of half the layers.
-        layers = _mpf(depth) / 2
+        layers = mpmath.mpf(depth) / 2
         late = layers >= recursion.burn_in(delta, mu)
         twice = 2 * exact_bound(depth=layers, delta=delta, mu=mu)
-        return twice if late else _mpf(1)
+        return twice if late else mpmath.mpf(1)
     return exact_bound(depth=depth, delta=delta, mu=mu)
 
 
 def _envelope(*, depth: int, delta: float, mu: float) -> Any:
     """Go through r <- r (1 - mu (1 - r)), layer by layer."""
-    r, m = 1 - _mpf(delta), _mpf(mu)
+    r, m = 1 - mpmath.mpf(delta), mpmath.mpf(mu)
     for _ in range(depth):
         r *= 1 - m * (1 - r)
     return r
@@ -86,9 +82,11 @@ def _condition(*, depth: int, delta: float, mu: float, n: int, assumption: str) 
     """1 + 2 n (1 - mu/2)^(L - L_0) and 1 + n ..., before L_0 by 1 + n B/(1 - B)."""
     start = recursion.burn_in(delta, mu)
     if assumption == "B" and depth <= start:
-        distance = _mpf(delta) * (1 + _mpf(mu) / 2) ** depth
+        distance = mpmath.mpf(delta) * (1 + mpmath.mpf(mu) / 2) ** depth
         return 1 + n * (1 - distance) / distance
-    return 1 + {"A": 2, "B": 1}[assumption] * n * (1 - _mpf(mu) / 2) ** (depth - start)
+    return 1 + {"A": 2, "B": 1}[assumption] * n * (1 - mpmath.mpf(mu) / 2) ** (
+        depth - start
+    )
 
 
 def _tangent_least(**case: Any) -> Any:
@@ -98,10 +96,12 @@ def _tangent_least(**case: Any) -> Any:
 def _tangent_condition(
     *, depth: int, delta: float, mu: float, n: int, assumption: str, form: str
 ) -> Any:
-    layers, factor = _mpf(depth) / 2, {"A": 4, "B": 2}[assumption] * n
+    layers, factor = mpmath.mpf(depth) / 2, {"A": 4, "B": 2}[assumption] * n
     if form == "sharp":
         layers, factor = 2 * layers, factor / 2
-    return 1 + factor * (1 - _mpf(mu) / 2) ** (layers - recursion.burn_in(delta, mu))
+    return 1 + factor * (1 - mpmath.mpf(mu) / 2) ** (
+        layers - recursion.burn_in(delta, mu)
+    )
 
 
 def _tangent_threshold(
@@ -116,7 +116,7 @@ def _tangent_threshold(
 
 
 def _descent(*, step: int, condition_number: float, printed: bool) -> Any:
-    return mpmath.exp(-(1 if printed else 2) * step / _mpf(condition_number))
+    return mpmath.exp(-(1 if printed else 2) * step / mpmath.mpf(condition_number))
 
 
 def _two_eigenvalues(*, min_eigenvalue: int, max_eigenvalue: int) -> Any:
@@ -124,7 +124,7 @@ def _two_eigenvalues(*, min_eigenvalue: int, max_eigenvalue: int) -> Any:
     step = Fraction(2, min_eigenvalue + max_eigenvalue)
     after = [1 - step * v for v in (min_eigenvalue, max_eigenvalue)]
     found = (after[0] ** 2 + after[1] ** 2) / 2
-    return _mpf(found.numerator) / found.denominator
+    return mpmath.mpf(found.numerator) / found.denominator
 
 
 def _steps(*, n: int, squared_norm: float, min_eigenvalue: float) -> int:
@@ -141,13 +141,13 @@ def _restarts(*, initial: float, target: float) -> int:
 
 
 def _queries(*, tolerance: float, squared_correlation: float) -> Any:
-    return _mpf(tolerance) ** 2 / (2 * _mpf(squared_correlation)) - 1
+    return mpmath.mpf(tolerance) ** 2 / (2 * mpmath.mpf(squared_correlation)) - 1
 
 
 def _covariance(*, s: float, form: str) -> Any:
     if form == "sharp":
-        return (0.5 - mpmath.lambertw(-1 / (2 * mpmath.e), -1).real) / _mpf(s)
-    return 28 * mpmath.log(_mpf(8) * s / 3) / (3 * _mpf(s))
+        return (0.5 - mpmath.lambertw(-1 / (2 * mpmath.e), -1).real) / mpmath.mpf(s)
+    return 28 * mpmath.log(mpmath.mpf(8) * s / 3) / (3 * mpmath.mpf(s))
 
 
 def _overfitting(*, delta: float, mu: float, s: int) -> int:
@@ -156,15 +156,15 @@ def _overfitting(*, delta: float, mu: float, s: int) -> int:
 
 def _excess(*, n: int, optimum_norm: float) -> Any:
     log = mpmath.log(8) + 2 * mpmath.log(n) - mpmath.log(3)
-    return 56 * (1 + _mpf(optimum_norm)) ** 2 * log / n
+    return 56 * (1 + mpmath.mpf(optimum_norm)) ** 2 * log / n
 
 
 def _one_hidden(*, n: int, delta: float) -> Any:
-    return _mpf(delta) * mpmath.sqrt(_mpf(delta)) / n**4
+    return mpmath.mpf(delta) * mpmath.sqrt(mpmath.mpf(delta)) / n**4
 
 
 def _event(*, n: int, delta: float) -> Any:
-    return mpmath.sqrt(_mpf(delta)) / 10 / n
+    return mpmath.sqrt(mpmath.mpf(delta)) / 10 / n
 
 
 _FORMULAS: dict[str, Callable[..., Any]] = {
@@ -197,7 +197,7 @@ def _predict(*, function: str, **case: Any) -> float:
 
 def _measure(*, function: str, **case: Any) -> Any:
     with mpmath.workprec(integrals.BITS):
-        return _mpf(_FORMULAS[function](**case))
+        return mpmath.mpf(_FORMULAS[function](**case))
 
 
 def _cases(function: str, **axes: Any) -> tuple[Case, ...]:
@@ -513,7 +513,7 @@ def _predict_transfer(*, power: int, delta: float) -> float:
 
 def _measure_transfer(*, power: int, delta: float) -> Any:
     with mpmath.workprec(integrals.BITS):
-        off = (1 - _mpf(delta)) ** power
+        off = (1 - mpmath.mpf(delta)) ** power
         return recursion.eigenvalues(mpmath.matrix([[1, off], [off, 1]]))[0]
 
 

@@ -21,10 +21,6 @@ _RHOS = (-0.9, -0.3, 0.0, 0.5, 0.99)
 _OPPOSITE = -0.95
 
 
-def _mpf(value: Any) -> Any:
-    return mpmath.mpf(value)
-
-
 def _predict_kernels(*, activation: str, depth: int) -> list[float]:
     x, a = _points(), normalised(activation)
     both = (kernels.nngp(x, a, depth), kernels.ntk(x, a, depth))
@@ -117,7 +113,7 @@ def _measure_raw(*, activation: str, depth: int) -> list[Any]:
             found = law(activation)
             size = found.moment() ** depth
             return [size * recursion.uncentred(found, r, depth)[-1] for r in _RHOS]
-        length, values = _mpf(1), [_mpf(r) for r in _RHOS]
+        length, values = mpmath.mpf(1), [mpmath.mpf(r) for r in _RHOS]
         for _ in range(depth):
             text = mpmath.nstr(length, 40)
             found = integrals.smooth_coefficients(activation, text)
@@ -179,8 +175,10 @@ def _measure_deep(
         end = pairs.recursion(pairs.LAWS[activation], first, depth, **variances)[-1]
         return end.k[2], end.t[2]
 
-    one, rows = _mpf(1), [pairs.rows(1.0, 1.0, turn) for turn in _TURNS]
-    top, slow = zip(*(between(one, one, _mpf(r)) for r in _DEEP_RHOS), strict=True)
+    one, rows = mpmath.mpf(1), [pairs.rows(1.0, 1.0, turn) for turn in _TURNS]
+    top, slow = zip(
+        *(between(one, one, mpmath.mpf(r)) for r in _DEEP_RHOS), strict=True
+    )
     turned = [between(*pairs.start(*row).k) for row in rows]
     return [*top, *slow, *(v for both in turned for v in both)]
 
@@ -232,7 +230,7 @@ def _measure_apart(*, waves: int, powers: int, first: int = 0) -> list[Any]:
         top: list[Any] = []
         slow: list[Any] = []
         for delta in _CLOSE:
-            f, t, whole = 1 - _mpf(delta), 1 - _mpf(delta), _mpf(1)
+            f, t, whole = 1 - mpmath.mpf(delta), 1 - mpmath.mpf(delta), mpmath.mpf(1)
             for value, slope in steps:
                 f, t = value(f), value(f) + t * slope(f)
                 whole = 1 + whole * slope(1)

@@ -16,10 +16,6 @@ from verify.claims.deep_conditioning.conditioning.correlations import exact_boun
 from verify.compare import AgreesTo
 
 
-def _mpf(value: Any) -> Any:
-    return mpmath.mpf(value)
-
-
 def _at_length(activation: str, gamma: Any) -> list[Any]:
     """Coefficients of the normalised smooth activation at squared length gamma."""
     unit, raw = (
@@ -109,11 +105,11 @@ def _measure_settled(
     with mpmath.workprec(integrals.BITS):
         rate = 2 * (1 - mpmath.fsum(v * v for v in a))
         mu = law(activation).mu()
-        far, late = max(abs(_mpf(gamma_x) - 1), abs(_mpf(gamma_y) - 1)), 0
+        far, late = max(abs(mpmath.mpf(gamma_x) - 1), abs(mpmath.mpf(gamma_y) - 1)), 0
         while far > mu / 2:
             far, late = rate * far, late + 1
         if depth < late:
-            return [rate, late, _mpf(1)]
+            return [rate, late, mpmath.mpf(1)]
         return [rate, late, exact_bound(depth=depth - late, delta=delta, mu=mu / 2)]
 
 
@@ -151,7 +147,10 @@ def _predict_terms(*, rho: float, depth: int, **terms: float) -> float:
 def _measure_terms(*, rho: float, depth: int, **terms: float) -> Any:
     """Iterate r <- rate r + beta t, t <- alpha t."""
     with mpmath.workprec(integrals.BITS):
-        found, t = abs(_mpf(rho)), {name: _mpf(v) for name, v in terms.items()}
+        found, t = (
+            abs(mpmath.mpf(rho)),
+            {name: mpmath.mpf(v) for name, v in terms.items()},
+        )
         for _ in range(depth):
             found = t["rate"] * found + t["beta"] * t["start"]
             t["start"] *= t["alpha"]
@@ -205,11 +204,11 @@ def _measure_rate(*, kink: float, gamma: float, delta: float) -> list[Any]:
             length[g] = scale * (energy + 2 * shift * mean + shift**2)
             bias[g] = scale * (mean + shift) ** 2 / length[g]
             rest.append(1 - bias[g] - scale * linear**2 / length[g])
-        alpha, far = 2 * (1 - length[0.5]), abs(_mpf(gamma) - 1)
+        alpha, far = 2 * (1 - length[0.5]), abs(mpmath.mpf(gamma) - 1)
         beta = 2 * max(bias[0.5], bias[1.5])
         return [
             *(alpha, beta, far),
-            1 - min(rest) * (_mpf(delta) - beta * far / (1 - alpha)),
+            1 - min(rest) * (mpmath.mpf(delta) - beta * far / (1 - alpha)),
         ]
 
 
