@@ -240,9 +240,10 @@ def settled(path: Path, result: Result) -> str:
     """Write the record of a run that ended, and say how it did."""
     if result.end is not End.DONE:
         reason, end = result.error.strip(), result.end.value
-        return (
-            reason if reason.startswith(f"{end}: ") else f"{end}: {reason}".rstrip(": ")
-        )
+        # What is over a limit says so itself.
+        if not reason or reason.startswith(f"{end}: "):
+            return reason or end
+        return f"{end}: {reason}"
     if isinstance(result.value, Failure):
         return f"failed: {result.value.text}"
     try:
