@@ -77,6 +77,7 @@ DIGITS = closed(
     ),
     twin=_plain_digits,
     measure=_found_digits,
+    uses=("dc/asmA-rows",),
 )
 
 
