@@ -1,6 +1,7 @@
 """What is measured of starts, and which of them leave, from definitions (closed claims)."""
 
 import itertools
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from torch import Tensor
 from empirical.mmd_init import measures
 from empirical.mmd_init.classifiers import classifier
 from empirical.mmd_init.networks import as_module, start
+from empirical.mmd_init.pretraining import DegenerateStartWarning, pretrain_stack
 from empirical.mmd_init.recipes import Recipe
 from empirical.mmd_init.task import Degenerate
 from empirical.networks import Params
@@ -323,4 +325,52 @@ FOUND = closed(
     twin=_plain_found,
     measure=_found_found,
     uses=("mmd/ds",),
+)
+
+
+def _plain_told(*, on_degenerate: str, grace: int, wrong: bool) -> list[float]:
+    """Tell of a start that is constant throughout once two windows are over after grace.
+
+    Wrong: It is told of wherever it does not leave.
+    """
+    at = 3 * (grace + 2)
+    told = on_degenerate != "stop" if wrong else on_degenerate == "warn"
+    return [float(told), float(at), at if on_degenerate == "stop" else 12.0, -1.0, 12.0]
+
+
+def _found_told(*, on_degenerate: Any, grace: int) -> list[float]:
+    network = classifier([5, 7, 2])
+    params = start(network, "he", [_own(k) for k in range(2)], dtype=torch.float64)
+    # Logits of the first network are twenty apart, so that all its neighbours agree.
+    params[-1][0] += torch.tensor([10.0, -10.0])
+    size: dict[str, Any] = {"batch": 20, "perturbations": 8, "reference": 8}
+    recipe = Recipe(steps=12, window=3, rate=1e-9, grace=grace, **size)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", DegenerateStartWarning)
+        results = pretrain_stack(
+            network,
+            normal(40, 5, seed=[114]),
+            [recipe] * 2,
+            params=params,
+            generators=[_own(k) for k in range(2)],
+            on_degenerate=on_degenerate,
+        )
+    heard = sum(issubclass(w.category, DegenerateStartWarning) for w in told)
+    found = [float(heard)]
+    for result in results:
+        at = -1 if result.degenerate is None else result.degenerate
+        made = int(np.isfinite(result.history["loss"]).sum())
+        found += [float(at), float(made)]
+    return found
+
+
+TOLD = closed(
+    id="mmd/degenerate-told",
+    title="Of a degenerate start is warned once, or it leaves, or it is noted; as asked",
+    statement=r"\bar c_{w-1}=\bar c_w=1,\quad w>\text{grace}",
+    where="Appendix B.3.1; what becomes of such starts is ours",
+    cases=grid(on_degenerate=("warn", "stop", "record"), grace=(0, 1)),
+    twin=_plain_told,
+    measure=_found_told,
+    uses=("mmd/degenerate-found",),
 )

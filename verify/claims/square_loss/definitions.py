@@ -1,7 +1,7 @@
 """What records say of classifiers, from the definitions (closed claims)."""
 
 import math
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from empirical.square_loss.training import held_out_outputs, normalised_outputs
 from verify.claim import Case, grid
 from verify.claims._twins import Array, closed, normal, sketch
 from verify.claims.square_loss.steps import FAMILIES, drawn, plain, stacked, targets
+from verify.compare import AgreesTo
 
 _SHAPES = {"dense": (5,), "images": (2, 5, 4)}
 _LEVELS = [k / 20 for k in range(21)]
@@ -291,6 +292,63 @@ OBSERVED = closed(
         "sl/nc2-classifier",
         "sl/nc3-binary",
     ),
+)
+
+
+# --- means on a line --------------------------------------------------------------------
+
+# Along the line and across it.
+_SPREAD = (2.0**-20, 1.0)
+
+
+def _crossed(count: int) -> tuple[Array, list[int]]:
+    """Return features whose class means lie on a line, and little else does."""
+    middle = 0.5 * (count - 1)
+    signs = list(product((-1.0, 1.0), repeat=count - 1))
+    each = [
+        [c - middle + a * _SPREAD[0], *(b * _SPREAD[1] for b in others)]
+        for c in range(count)
+        for a, *others in signs
+    ]
+    return np.array(each), [c for c in range(count) for _ in signs]
+
+
+def _plain_line(*, count: int, power: int, wrong: bool) -> float:
+    """Compute tr(S_W S_B^+)/C along the line alone, whatever the features' size.
+
+    Wrong: The spread across the line counts too.
+    """
+    del power
+    between = sum((c - 0.5 * (count - 1)) ** 2 for c in range(count)) / count
+    across = (count - 2) * _SPREAD[1] ** 2 if wrong else 0.0
+    return (_SPREAD[0] ** 2 / between + across) / count
+
+
+def _found_line(*, count: int, power: int) -> float:
+    h, classes = _crossed(count)
+    found = measures.collapse(
+        torch.from_numpy(np.ldexp(h, power))[None],
+        torch.tensor(classes),
+        normal(1, count, count - 1, seed=[50]),
+    )
+    return found["nc1"].item()
+
+
+LINE = closed(
+    id="sl/nc1-line",
+    items=("NC1",),
+    title="What varies where class means do not vary leaves NC1 as it is, at any scale",
+    statement=(
+        r"\mathrm{tr}(\Sigma_W\Sigma_B^+)/C=\frac{\sigma^2}{C\,\mathrm{Var}\,\mu}"
+        r"\text{ of means on a line}"
+    ),
+    where="Section 2.1, the pseudo-inverse of class means",
+    cases=grid(count=(3, 4), power=(0, 600, -600)),
+    twin=_plain_line,
+    measure=_found_line,
+    # Singular vectors are right to some 1e-16, which spread 1 carries into one of 1e-6.
+    compare=AgreesTo(relative=1e-8),
+    uses=("sl/nc1",),
 )
 
 

@@ -14,7 +14,7 @@ from empirical.conditioning import (
 )
 from empirical.conditioning.rates import fitted_rates, slowest_rates
 from empirical.conditioning.widths import error_slope
-from empirical.data.inputs import pair_inputs
+from empirical.data.inputs import pair_inputs, unit_rows
 from empirical.randomness import numpy_generator
 from verify.claim import grid
 from verify.claims._twins import Array, closed, sketch
@@ -77,6 +77,7 @@ DIGITS = closed(
     ),
     twin=_plain_digits,
     measure=_found_digits,
+    uses=("dc/asmA-rows",),
 )
 
 
@@ -173,6 +174,36 @@ PAIR = closed(
     cases=grid(rho=(-1.0, -0.4, 0.0, 0.999999, 1.0), dim=(2, 5), turned=(False, True)),
     twin=_plain_pair,
     measure=_found_pair,
+)
+
+
+def _plain_rows(*, powers: list[int], wrong: bool) -> list[float]:
+    """Divide rows of whole numbers by their lengths, whatever their powers of two.
+
+    Wrong: The largest entry for the length.
+    """
+    rows = [_WHOLE[k % len(_WHOLE)] for k in range(len(powers))]
+    sizes = [max(map(abs, row)) if wrong else math.hypot(*row) for row in rows]
+    return [v / size for row, size in zip(rows, sizes, strict=True) for v in row]
+
+
+def _found_rows(*, powers: list[int]) -> list[float]:
+    rows = [_WHOLE[k % len(_WHOLE)] for k in range(len(powers))]
+    given = [[math.ldexp(v, k) for v in r] for r, k in zip(rows, powers, strict=True)]
+    return unit_rows(given).flatten().tolist()
+
+
+_WHOLE = ((3, 4, 0), (-2, 3, 6), (1, -1, 1))
+
+ROWS = closed(
+    id="dc/asmA-rows",
+    items=("AsmA",),
+    title="Inputs have unit length, though squares of their entries over- or underflow",
+    statement=r"x\mapsto x/\|x\|,\qquad 2^kx\mapsto x/\|x\|",
+    where="Assumption A, inputs of unit norm",
+    cases=({"powers": [0, 1, -1]}, {"powers": [1020, -1074, 0, -600, 900]}),
+    twin=_plain_rows,
+    measure=_found_rows,
 )
 
 
