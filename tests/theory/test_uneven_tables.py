@@ -24,9 +24,10 @@ from theory._recursion import length_families as families
 from theory._recursion import linear_pieces as linear
 from theory._recursion import series_tables as tables
 from theory._recursion.angles import TURNS, Angles
+from theory._recursion.intervals import Interval
 from theory._recursion.layer_maps import slopes_of
 from theory._recursion.layers import Layer
-from theory._recursion.length_tables import Interval, Lengths
+from theory._recursion.length_tables import Lengths
 from theory._recursion.recursion import Recursion, Stack
 from theory._recursion.row_series import RowSeries
 from theory._recursion.rows import LogLengths

@@ -28,9 +28,8 @@ import numpy.typing as npt
 
 from theory import gaussian
 from theory._recursion import short_rows
-from theory._recursion.intervals import Interval as Interval
-from theory._recursion.reaches import OUTSIDE, VANISHED, reach
-from theory._recursion.reaches import rule_of as rule_of
+from theory._recursion.intervals import Interval
+from theory._recursion.reaches import OUTSIDE, VANISHED, reach, rule_of
 from theory._recursion.turns import FEWER, RESOLVED, Turns
 from theory.activations import Activation, PiecewisePolynomial
 from theory.activations.affine import split
