@@ -132,6 +132,7 @@ def expansion(
     >>> expansion(np.abs, 2, np.zeros(1)).round(15).tolist()
     [0.797884560802865, 0.0, 0.564189583547756]
     """
+    order = _checks.integer("expansion", "order", order, 0, MOST)
     x, w = gaussian.rule(edges, reach)
     return np.array([row.sum() for row in _raised(order, x, w * f(x))])
 
