@@ -61,6 +61,9 @@ MANY = 128
 SEVERAL = 4
 """pairs that would be alone in a table are."""
 
+HELD = 1 << 18
+"""Numbers held at once in averages over many nodes."""
+
 STEEP = 8.0
 """Growth of E s'^2 over half of a panel from which its share of E s^2 is tabulated."""
 
@@ -237,8 +240,13 @@ class LengthPanel:
 
     def _averages(self, n: int) -> Array:
         """Return the functions at n nodes: `gain` and so on, (n, 5)."""
-        y, w, s, slope = self._sampled
         shares = self.interval.nodes(n) - self.interval.low
+        parts = min(n, math.ceil(n * len(self._sampled[0]) / HELD))
+        return np.vstack([self._averaged(v) for v in np.array_split(shares, parts)])
+
+    def _averaged(self, shares: Array) -> Array:
+        """Return them at some log lengths less the least."""
+        y, w, s, slope = self._sampled
         r = np.exp(shares)[:, None]
         density = w * gaussian.pdf(y / r) / r
         with np.errstate(over="ignore", invalid="ignore"):
