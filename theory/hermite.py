@@ -2,7 +2,7 @@
 
 import decimal
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from numbers import Real
 from typing import Any
@@ -34,13 +34,18 @@ def hermite(k: int, x: npt.ArrayLike) -> Any:
     return _checks.like(x, _checks.result("hermite", out, "k", "x"))
 
 
+def _raised(order: int, x: Array, start: Array) -> Iterator[Array]:
+    """Give h_k(x) times a start, k = 0, ..., order."""
+    low, high = np.zeros_like(x), start
+    for k in range(order + 1):
+        yield high
+        low, high = high, (x * high - math.sqrt(k) * low) / math.sqrt(k + 1)
+
+
 def _rows(order: int, x: Array, start: Array) -> Array:
     out = np.empty((order + 1, *x.shape))
-    out[0] = start
-    if order:
-        out[1] = x * start
-    for n in range(1, order):
-        out[n + 1] = (x * out[n] - math.sqrt(n) * out[n - 1]) / math.sqrt(n + 1)
+    for k, row in enumerate(_raised(order, x, start)):
+        out[k] = row
     return out
 
 
@@ -114,11 +119,7 @@ def coefficients(
         return basis @ _checks.values(who, "f", f(x), x)
     x, w, root = _weighted(n, ends)
     half = w * root * _checks.values(who, "f", f(x), x)
-    low, high, out = np.zeros_like(x), root, np.empty(n + 1)
-    for k in range(n + 1):
-        out[k] = high @ half
-        low, high = high, (x * high - math.sqrt(k) * low) / math.sqrt(k + 1)
-    return out
+    return np.array([row @ half for row in _raised(n, x, root)])
 
 
 def expansion(
@@ -131,13 +132,9 @@ def expansion(
     >>> expansion(np.abs, 2, np.zeros(1)).round(15).tolist()
     [0.797884560802865, 0.0, 0.564189583547756]
     """
+    order = _checks.integer("expansion", "order", order, 0, MOST)
     x, w = gaussian.rule(edges, reach)
-    low, high = np.zeros_like(x), w * f(x)
-    out = np.empty(order + 1)
-    for n in range(order + 1):
-        out[n] = high.sum()
-        low, high = high, (x * high - math.sqrt(n) * low) / math.sqrt(n + 1)
-    return out
+    return np.array([row.sum() for row in _raised(order, x, w * f(x))])
 
 
 def precise_coefficients(

@@ -12,6 +12,7 @@ from theory import activations as act
 from theory import gaussian
 from theory.hermite import (
     coefficients,
+    expansion,
     hermite,
     precise_coefficients,
     weighted_basis,
@@ -254,3 +255,9 @@ def test_coefficients_of_high_orders_are_those_of_the_closed_form(order: int):
     true = (-1) ** (n + 1) * math.sqrt(2.0 / math.pi) * math.exp(log) / (2 * n - 1)
     # Sums of thousands of terms below one.
     assert abs(found[order] - true) <= 1e-15
+
+
+def test_an_expansion_of_too_high_an_order_is_refused():
+    """It filled the memory."""
+    with pytest.raises(ValueError, match="expansion: `order` must be at most"):
+        expansion(np.abs, 2**63, np.zeros(1))

@@ -1079,3 +1079,22 @@ def test_even_functions_of_tiny_rows_have_a_tangent_kernel(activation):
     k, t = kernels.nngp_ntk(x, activation, 1)
     np.testing.assert_allclose(t, k, rtol=TOLERANCE)
     np.testing.assert_allclose(t, np.ones((3, 3)), rtol=TOLERANCE)
+
+
+@pytest.mark.parametrize("depth", [2**31, 2**63, 2**64])
+def test_any_depth_is_answered_on_a_sphere_and_refused_where_layers_go_one_by_one(
+    depth,
+):
+    """All of its layers are trained: they were listed, and the list filled the memory."""
+    x = np.array([[1.0, 0.0], [0.6, 0.8]])
+    k, t = kernels.nngp_ntk(x, act.tanh.normalized(), depth, normalized=True)
+    assert np.isfinite(k).all()
+    assert np.isfinite(t).all()
+    with pytest.raises(
+        ValueError, match=f"nngp: `depth` must be at most .* got {depth}"
+    ):
+        kernels.nngp([[1.0, 0.0], [0.0, 2.0]], act.tanh, depth)
+    with pytest.raises(
+        ValueError, match=f"ntk: `depth` must be at most .* got {depth}"
+    ):
+        kernels.ntk(x, act.tanh, depth, trained=[1])

@@ -512,3 +512,21 @@ def test_harmonics_of_many_degrees_take_few_binomial_coefficients(monkeypatch):
     found = spectrum.log_multiplicity(degrees, 2000)
     assert len(asked) <= 3
     assert found.tolist() == [math.log(v) for v in true]
+
+
+def test_high_degrees_take_few_nodes_and_keep_their_digits():
+    """E arcsin(t) P_k = pi/2 ((k - 2)!! / (k + 1)!!)^2 for odd k in three dimensions."""
+    nodes, degree = 0, 10_000
+
+    def kernel(t):
+        nonlocal nodes
+        nodes = max(nodes, t.size)
+        return np.arcsin(t)
+
+    odd = np.arange(1.0, degree)[::2]
+    ratios = np.cumprod(np.concatenate([[0.5], odd[:-1] / (odd[:-1] + 3.0)]))
+    exact = np.zeros(degree + 1)
+    exact[1::2] = 0.5 * math.pi * ratios**2 * np.sqrt(2.0 * odd + 1.0)
+    found, rounding = _funk_hecke.by_quadrature(kernel, degree, 3)
+    assert np.abs(found - exact).max() < rounding
+    assert nodes < 20 * degree

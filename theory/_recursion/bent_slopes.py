@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from theory._recursion import bent_pieces
 from theory._recursion.bent_pieces import Pieces
-from theory._recursion.length_tables import Interval, rule_of
+from theory._recursion.intervals import Interval
+from theory._recursion.reaches import rule_of
 from theory._recursion.row_series import BLOCK, STEPS, projections
 from theory._recursion.rows import Index, Mask, distinct
 from theory.activations import Activation

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory._recursion.angles import Angles
-from theory._recursion.length_tables import Interval
+from theory._recursion.intervals import Interval
 from theory._recursion.recursion import Recursion, Stack
 from theory._recursion.rows import Index, LogLengths
 from theory.activations.function import ODD

@@ -20,6 +20,9 @@ Array = npt.NDArray[np.float64]
 SAME_LENGTH = 1e-14
 """Relative spread of squared norms that counts as one sphere, times sqrt(dimension)."""
 
+DEEPEST = 10**6
+"""Layers of rows of several lengths, or of which some are trained, at most."""
+
 NEARLY = 1e-6
 """Relative spread of norms that `sphere=True` takes for one."""
 
@@ -84,10 +87,12 @@ class Rows:
         return self.v * (math.sqrt(self.square) / self.norms)[:, None]
 
 
-def chosen(who: str, trained: Iterable[int] | None, depth: int) -> frozenset[int]:
-    """Return the weight layers that are trained, by default all."""
+def chosen(
+    who: str, trained: Iterable[int] | None, depth: int
+) -> frozenset[int] | range:
+    """Return the weight layers that are trained: a range, by default, of them all."""
     if trained is None:
-        return frozenset(range(1, depth + 2))
+        return range(1, depth + 2)
     layers = _checks.listed(who, "trained", trained, "weight layers")
     found = frozenset(_checks.integer(who, "trained", v, 1) for v in layers)
     if not found or max(found) > depth + 1:
@@ -103,18 +108,21 @@ def kernels(
     who: str,
     network: Layers,
     rows: Rows,
-    trained: frozenset[int],
+    trained: frozenset[int] | range,
     *,
     relative: bool = False,
 ) -> tuple[Array, Array | None]:
     """Return K and, if any layer is trained, T: over its diagonal if `relative`."""
     m = _degree(network)
-    partly = 0 < len(trained) <= network.depth
+    partly = isinstance(trained, frozenset) and 0 < len(trained) <= network.depth
     if network.residual or partly or (rows.square is None and m is None):
+        if network.depth > DEEPEST:
+            need = f"be at most {DEEPEST} where layers are taken one by one"
+            raise _checks.refuse(who, "depth", need, network.depth)
         return uneven.fill(
             matrices.Inputs(rows.v, rows.norms),
             rows.inputs,
-            Stack(network.each, trained),
+            Stack(network.each, frozenset(trained)),
             *((network.weight_var, network.bias_var), rows.split),
             relative=relative,
         )

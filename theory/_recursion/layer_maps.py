@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from theory._recursion import close_pairs
 from theory._recursion.bent_slopes import NODES, BentSlopes, orders
-from theory._recursion.length_tables import Interval, steep
+from theory._recursion.intervals import Interval
+from theory._recursion.length_tables import steep
 from theory._recursion.linear_pieces import angle_integrals
 from theory._recursion.row_maps import Pairs, RowMap
 from theory._recursion.row_series import CLASSES, RowSeries

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from theory._recursion.length_tables import Interval
+from theory._recursion.intervals import Interval
 from theory.activations import Activation
 from theory.depth_maps import DepthMap, Exact, pinned
 from theory.duals._planes import chebyshev

@@ -28,9 +28,8 @@ import numpy.typing as npt
 
 from theory import gaussian
 from theory._recursion import short_rows
-from theory._recursion.intervals import Interval as Interval
-from theory._recursion.reaches import OUTSIDE, VANISHED, reach
-from theory._recursion.reaches import rule_of as rule_of
+from theory._recursion.intervals import Interval
+from theory._recursion.reaches import OUTSIDE, VANISHED, reach, rule_of
 from theory._recursion.turns import FEWER, RESOLVED, Turns
 from theory.activations import Activation, PiecewisePolynomial
 from theory.activations.affine import split
@@ -61,6 +60,9 @@ MANY = 128
 
 SEVERAL = 4
 """pairs that would be alone in a table are."""
+
+HELD = 1 << 18
+"""Numbers held at once in averages over many nodes."""
 
 STEEP = 8.0
 """Growth of E s'^2 over half of a panel from which its share of E s^2 is tabulated."""
@@ -238,8 +240,13 @@ class LengthPanel:
 
     def _averages(self, n: int) -> Array:
         """Return the functions at n nodes: `gain` and so on, (n, 5)."""
-        y, w, s, slope = self._sampled
         shares = self.interval.nodes(n) - self.interval.low
+        parts = min(n, math.ceil(n * len(self._sampled[0]) / HELD))
+        return np.vstack([self._averaged(v) for v in np.array_split(shares, parts)])
+
+    def _averaged(self, shares: Array) -> Array:
+        """Return them at some log lengths less the least."""
+        y, w, s, slope = self._sampled
         r = np.exp(shares)[:, None]
         density = w * gaussian.pdf(y / r) / r
         with np.errstate(over="ignore", invalid="ignore"):

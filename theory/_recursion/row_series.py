@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian
-from theory._recursion.length_tables import rule_of
+from theory._recursion.reaches import rule_of
 from theory._recursion.rows import Index, Mask, distinct
 from theory.activations import Activation
 from theory.activations._engines import PARSEVAL

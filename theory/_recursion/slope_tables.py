@@ -10,9 +10,10 @@ import numpy.typing as npt
 from scipy.linalg import block_diag
 
 from theory._recursion.close_pairs import SLOPES
-from theory._recursion.length_tables import Interval, rule_of, sizes
+from theory._recursion.intervals import Interval
+from theory._recursion.length_tables import sizes
 from theory._recursion.linear_pieces import from_right_angle, mean_slope
-from theory._recursion.reaches import reach
+from theory._recursion.reaches import reach, rule_of
 from theory._recursion.row_series import RowSeries
 from theory._recursion.rows import Index, distinct
 from theory.activations import Activation, PiecewisePolynomial

@@ -254,20 +254,25 @@ class Moments:
             return value
         return np.sqrt(value * q * self.slope.function(q))
 
-    def beyond(self, q: float) -> tuple[float, float]:
-        """Return E s'^2 and the derivative of E s^2 in q where these are next to nothing.
+    def slope_beyond(self, q: float) -> float:
+        """Return E s'^2 where it is next to nothing.
 
         By closed forms, of a piecewise linear function with kinks so far out that no
-        quadrature sees them; zeros of other functions.
+        quadrature sees them; zero of other functions.
         """
         a = self.activation
         if not isinstance(a, PiecewisePolynomial) or a.m != 1:
-            return 0.0, 0.0
-        energy = _slope_energy(a._scaled(q)) / q
+            return 0.0
+        return _slope_energy(a._scaled(q)) / q
+
+    def change_beyond(self, q: float) -> float:
+        """Return the derivative of E s^2 in q there."""
+        a = self.activation
+        if not isinstance(a, PiecewisePolynomial) or a.m != 1:
+            return 0.0
         at = gaussian.pdf(np.array(a.kinks) / math.sqrt(q)) / math.sqrt(q)
-        return energy, energy + float(
-            np.array(a.jumps) * a._value(np.array(a.kinks)) @ at
-        )
+        bends = np.array(a.jumps) * a._value(np.array(a.kinks)) @ at
+        return self.slope_beyond(q) + float(bends)
 
     @cached_property
     def at_zero(self) -> tuple[float, float]:

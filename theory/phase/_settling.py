@@ -36,7 +36,7 @@ def variance_slope(m: Moments, q: Array, w: Array) -> Array:
     change = m.second_slope.read(np.log(at))[0] / at if known is None else known[1]
     out[inside] = change
     for i in np.flatnonzero(out == 0.0):
-        out[i] = m.beyond(float(q[i]))[1]
+        out[i] = m.change_beyond(float(q[i]))
     return np.where(zero, out, w * out)
 
 

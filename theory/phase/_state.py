@@ -55,7 +55,7 @@ def first_slope(m: Moments, q: Array, w: Array) -> Array:
     else:
         out[inside] = m.slope.read(np.log(q[inside]))[0]
         for i in np.flatnonzero(out == 0.0):
-            out[i] = m.beyond(float(q[i]))[0]
+            out[i] = m.slope_beyond(float(q[i]))
     return w * out
 
 
