@@ -22,7 +22,7 @@ from torch.nn import functional
 
 from empirical.checks import check_finite, check_slopes, check_whole
 from empirical.testbed.loop import Task, Trained, by_autograd
-from empirical.testbed.modules import apply, check, each_of, first_sentence
+from empirical.testbed.modules import apply, check, check_hooks, each_of, first_sentence
 from empirical.testbed.slopes import Slope
 from empirical.testbed.stack import Params, Stack
 
@@ -93,6 +93,8 @@ class Supervised(Task):
         one_by_one: bool = False,
     ) -> None:
         check(module)
+        if not one_by_one:
+            check_hooks(module)
         for name, given in (("inputs", inputs), ("targets", targets)):
             # Callers may not be type-checked.
             if not isinstance(given, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]

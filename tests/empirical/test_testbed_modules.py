@@ -786,3 +786,26 @@ def test_refusals() -> None:
         ):
             loaded(module, trained, replicate=0)
     assert np.array_equal(trained.steps, [1, 1, 1])
+
+
+@pytest.mark.parametrize(
+    "when", ["register_full_backward_hook", "register_full_backward_pre_hook"]
+)
+def test_hooks_on_the_backward_pass_are_called_or_refused(when: str) -> None:
+    """By torch.vmap they are not called, and gradients would be others."""
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)).double()
+    getattr(net[1], when)(lambda part, first, *last: (0.0 * first[0],))
+    x, y = torch.ones(5, 3, dtype=torch.float64), torch.zeros(5, dtype=torch.int64)
+    said = "that of '1' has one, which `torch.vmap` does not call.*`one_by_one=True`"
+    with pytest.raises(ValueError, match=said):
+        Supervised(net, x, y)
+    params, _ = modules.stacked([net, net])
+    with pytest.raises(ValueError, match=said):
+        modules.apply(net, params, x)
+    stack = Stack.of_modules([net, net], rates=0.1)
+    trained = train(Supervised(net, x, y, one_by_one=True), stack, SGD(), steps=1)
+    moved = [
+        not torch.equal(a, b)
+        for a, b in zip(trained.initial, trained.final, strict=True)
+    ]
+    assert moved == [False, False, True, True]
