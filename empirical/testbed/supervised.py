@@ -18,6 +18,7 @@ from functools import partial
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 from torch.nn import functional
 
 from empirical.checks import check_finite, check_slopes, check_whole
@@ -58,8 +59,8 @@ class Supervised(Task):
     ------
     ValueError
         If the module can't be stacked, inputs and targets are no tensors of one length or
-        not finite, classes are no whole numbers or none of the outputs, or the loss of a
-        replicate is not one number; with `one_by_one`, if the module changes its
+        not finite, outputs change from call to call, classes are no whole numbers or none
+        of the outputs, or the loss of a replicate is not one number; with `one_by_one`, if the module changes its
         parameters when it is called, and in training if it draws random numbers.
 
     Examples
@@ -116,6 +117,7 @@ class Supervised(Task):
         self.inputs, self.targets, self.examples = inputs, targets, len(inputs)
         # A recorded update would not branch.
         self.one_by_one, self.capturable = one_by_one, not one_by_one
+        _check_repeats(module, inputs[:FEW])
         if ignored is not None:
             _check_classes(self, ignored)
         _try(self)
@@ -186,7 +188,7 @@ def _check_classes(task: Supervised, ignored: int) -> None:
     What a module has no outputs for, or one not for each example, is left to training.
     """
     few = task.inputs[:FEW]
-    outputs = _outputs(task.module, few)
+    outputs = _outputs(copy.deepcopy(task.module), few)
     if outputs is None or outputs.ndim < 2 or len(outputs) != len(few):
         return
     targets, kind = task.targets, "probabilities"
@@ -248,11 +250,34 @@ def _try(task: Supervised) -> None:
         )
 
 
-def _outputs(module: nn.Module, x: Tensor) -> Tensor | None:
-    """Return the outputs of a copy of a module, if they are a tensor."""
+def _check_repeats(module: nn.Module, few: Tensor) -> None:
+    """Refuse a module whose outputs depend on its calls before, other than by buffers.
+
+    Replicates would count each other's calls. What shows at the second call only is found.
+    """
+    used = copy.deepcopy(module)
+
+    def afresh(x: Tensor) -> object:
+        own = (*module.named_parameters(), *module.named_buffers())
+        return functional_call(used, {name: t.clone() for name, t in own}, (x,))
+
+    first, second = _outputs(afresh, few), _outputs(afresh, few)
+    if first is None or second is None or first.shape != second.shape:
+        return
+    # On a GPU, sums of the same may differ in their last digits.
+    if not torch.allclose(first, second, rtol=1e-3, atol=0.0, equal_nan=True):
+        raise ValueError(
+            "Supervised: `module` must compute the same outputs at its next call, but for "
+            "what buffers say, and it does not. Keep what it counts in a buffer that it "
+            "changes, by `register_buffer`."
+        )
+
+
+def _outputs(call: Callable[[Tensor], object], x: Tensor) -> Tensor | None:
+    """Return what a call of a module returns, if it is a tensor."""
     try:
         with torch.no_grad(), _aside(x):
-            outputs = copy.deepcopy(module)(x.clone())
+            outputs = call(x.clone())
     except Exception:
         return None
     return outputs if isinstance(outputs, Tensor) else None

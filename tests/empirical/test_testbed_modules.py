@@ -809,3 +809,33 @@ def test_hooks_on_the_backward_pass_are_called_or_refused(when: str) -> None:
         for a, b in zip(trained.initial, trained.final, strict=True)
     ]
     assert moved == [False, False, True, True]
+
+
+class Counting(nn.Module):
+    """Divides by its calls, which it counts in a buffer or by itself."""
+
+    calls: torch.Tensor | int
+
+    def __init__(self, *, buffered: bool) -> None:
+        super().__init__()
+        self.read = nn.Linear(3, 2)
+        if buffered:
+            self.register_buffer("calls", torch.zeros(()))
+        else:
+            self.calls = 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls = self.calls + 1
+        return self.read(x) / self.calls
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_calls_are_counted_in_buffers(one_by_one: bool) -> None:
+    """Elsewhere replicates would count each other's."""
+    x, y = torch.ones(5, 3), torch.zeros(5, dtype=torch.int64)
+    with pytest.raises(ValueError, match=r"at its next call.*`register_buffer`"):
+        Supervised(Counting(buffered=False), x, y, one_by_one=one_by_one)
+    net = Counting(buffered=True)
+    stack = Stack.of_modules([net, net], rates=0.1)
+    task = Supervised(net, x, y, one_by_one=one_by_one)
+    assert train(task, stack, SGD(), steps=3).buffers[0].tolist() == [3.0, 3.0]
