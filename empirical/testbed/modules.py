@@ -343,6 +343,11 @@ def check(module: nn.Module) -> None:
             "Stack.of: `module` must be a value of torch.nn.Module, but it is "
             f"{module!r:.80}"
         )
+    if any(isinstance(part, torch.jit.ScriptModule) for part in module.modules()):
+        raise ValueError(
+            "Stack.of: `module` must be of plain Python, but `torch.jit` has made it. "
+            "Give the module that it was made from."
+        )
     if not list(module.parameters()):
         raise ValueError("Stack.of: `module` must have parameters, but it has none")
     if any(is_lazy(t) for t in (*module.parameters(), *module.buffers())):

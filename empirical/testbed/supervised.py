@@ -60,8 +60,9 @@ class Supervised(Task):
     ValueError
         If the module can't be stacked, inputs and targets are no tensors of one length or
         not finite, outputs change from call to call, classes are no whole numbers or none
-        of the outputs, or the loss of a replicate is not one number; with `one_by_one`, if the module changes its
-        parameters when it is called, and in training if it draws random numbers.
+        of the outputs, or the loss of a replicate is not one number; with `one_by_one`, if
+        the module changes its parameters when it is called, and in training if it draws
+        random numbers.
 
     Examples
     --------
@@ -105,16 +106,22 @@ class Supervised(Task):
                     "module of several inputs takes them from one tensor."
                 )
             check_finite("Supervised", name, given)
+        if isinstance(loss, type) or not callable(loss):
+            raise ValueError(
+                "Supervised: `loss` must be a function of outputs and targets, but it is "
+                f"{loss!r:.80}. A class is called first: loss=nn.MSELoss()."
+            )
         ignored = _ignored(loss)
         if ignored is not None:
             targets = _classes(targets)
-        if not len(inputs) or len(inputs) != len(targets):
+        count, answers = (len(t) if t.ndim else 0 for t in (inputs, targets))
+        if not count or count != answers:
             raise ValueError(
                 "Supervised: `inputs` and `targets` must be as many, at least one, but "
-                f"they are {len(inputs)} and {len(targets)}"
+                f"their shapes are {tuple(inputs.shape)} and {tuple(targets.shape)}"
             )
         self.module, self.loss = module, loss
-        self.inputs, self.targets, self.examples = inputs, targets, len(inputs)
+        self.inputs, self.targets, self.examples = inputs, targets, count
         # A recorded update would not branch.
         self.one_by_one, self.capturable = one_by_one, not one_by_one
         _check_repeats(module, inputs[:FEW])

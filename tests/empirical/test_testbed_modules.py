@@ -839,3 +839,51 @@ def test_calls_are_counted_in_buffers(one_by_one: bool) -> None:
     stack = Stack.of_modules([net, net], rates=0.1)
     task = Supervised(net, x, y, one_by_one=one_by_one)
     assert train(task, stack, SGD(), steps=3).buffers[0].tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda outputs, classes: functional.cross_entropy(outputs.detach(), classes),
+        lambda outputs, classes: (outputs.argmax(dim=1) != classes).double().mean(),
+        lambda outputs, classes: torch.tensor(1.0),
+    ],
+)
+def test_losses_have_slopes(
+    loss: Callable[..., torch.Tensor], one_by_one: bool
+) -> None:
+    net = nn.Linear(3, 2)
+    x, y = torch.ones(5, 3), torch.zeros(5, dtype=torch.int64)
+    task = Supervised(net, x, y, loss, one_by_one=one_by_one)
+    stack = Stack.of_modules([net, net], rates=0.1)
+    said = "`task` must return losses that have slopes.*Leave out `detach`"
+    with pytest.raises(ValueError, match=said):
+        train(task, stack, SGD(), steps=1)
+
+
+@pytest.mark.parametrize(
+    ("loss", "said"),
+    [
+        (None, "`loss` must be .*, but it is None"),
+        ("mse", "`loss` must be .*, but it is 'mse'"),
+        (nn.MSELoss, "`loss` must be .*MSELoss.*A class is called first"),
+    ],
+)
+def test_a_loss_is_a_function(loss: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Supervised(nn.Linear(3, 2), torch.ones(5, 3), torch.zeros(5, 2), loss)
+
+
+def test_one_number_is_no_list_of_examples() -> None:
+    with pytest.raises(ValueError, match=r"their shapes are \(\) and \(1,\)"):
+        Supervised(nn.Linear(3, 2), torch.tensor(1.0), torch.zeros(1).long())
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_scripted_modules_are_refused() -> None:
+    """`torch.func` can't call them."""
+    net = nn.Sequential(nn.Linear(3, 2))
+    for made in (torch.jit.script(net), torch.jit.trace(net, torch.ones(1, 3))):
+        with pytest.raises(ValueError, match="Give the module that it was made from"):
+            Stack.of_modules([made], rates=0.1)
