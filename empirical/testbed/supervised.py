@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
+from torch.utils import _pytree as trees
 
 from empirical.checks import check_finite, check_slopes, check_whole
 from empirical.testbed.loop import Task, Trained, by_autograd
@@ -196,6 +197,11 @@ def _check_classes(task: Supervised, ignored: int) -> None:
     """
     few = task.inputs[:FEW]
     outputs = _outputs(copy.deepcopy(task.module), few)
+    if outputs is not None and not isinstance(outputs, Tensor):
+        raise ValueError(
+            "Supervised: `module` must return a tensor for the cross entropy, but it "
+            f"returns {type(outputs).__name__}. Give a `loss=` that takes from it what it needs."
+        )
     if outputs is None or outputs.ndim < 2 or len(outputs) != len(few):
         return
     targets, kind = task.targets, "probabilities"
@@ -268,11 +274,19 @@ def _check_repeats(module: nn.Module, few: Tensor) -> None:
         own = (*module.named_parameters(), *module.named_buffers())
         return functional_call(used, {name: t.clone() for name, t in own}, (x,))
 
-    first, second = _outputs(afresh, few), _outputs(afresh, few)
-    if first is None or second is None or first.shape != second.shape:
-        return
+    calls = (trees.tree_leaves(_outputs(afresh, few)) for _ in range(2))
+    pairs = [
+        (first, second)
+        for first, second in zip(*calls, strict=False)
+        if isinstance(first, Tensor) and isinstance(second, Tensor)
+    ]
     # On a GPU, sums of the same may differ in their last digits.
-    if not torch.allclose(first, second, rtol=1e-3, atol=0.0, equal_nan=True):
+    if not all(
+        a.shape == b.shape
+        and torch.allclose(a.double(), b.double(), rtol=1e-3, atol=0.0, equal_nan=True)
+        for a, b in pairs
+        if a.is_floating_point()
+    ):
         raise ValueError(
             "Supervised: `module` must compute the same outputs at its next call, but for "
             "what buffers say, and it does not. Keep what it counts in a buffer that it "
@@ -280,14 +294,13 @@ def _check_repeats(module: nn.Module, few: Tensor) -> None:
         )
 
 
-def _outputs(call: Callable[[Tensor], object], x: Tensor) -> Tensor | None:
-    """Return what a call of a module returns, if it is a tensor."""
+def _outputs(call: Callable[[Tensor], object], x: Tensor) -> object:
+    """Return what a call of a module returns, None if it fails."""
     try:
         with torch.no_grad(), _aside(x):
-            outputs = call(x.clone())
+            return call(x.clone())
     except Exception:
         return None
-    return outputs if isinstance(outputs, Tensor) else None
 
 
 def _aside(x: Tensor) -> AbstractContextManager[None]:

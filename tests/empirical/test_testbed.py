@@ -1226,6 +1226,11 @@ def test_an_order_has_as_many_examples_as_it_says(order: Any) -> None:
         batches.draw(0, 3)
 
 
+def test_a_checkpoint_is_no_folder(tmp_path) -> None:
+    with pytest.raises(ValueError, match=r"`path` must be a file, but .* is a folder"):
+        Checkpoint(tmp_path, of="")
+
+
 def test_a_checkpoint_may_be_named_by_text(tmp_path) -> None:
     for _ in range(2):
         kept = Checkpoint(str(tmp_path / "c"), of="mine")

@@ -887,3 +887,24 @@ def test_scripted_modules_are_refused() -> None:
     for made in (torch.jit.script(net), torch.jit.trace(net, torch.ones(1, 3))):
         with pytest.raises(ValueError, match="Give the module that it was made from"):
             Stack.of_modules([made], rates=0.1)
+
+
+class Paired(nn.Linear):
+    """Returns its inputs, too."""
+
+    def forward(self, input: torch.Tensor) -> Any:
+        return super().forward(input), input
+
+
+def test_several_outputs_are_for_a_loss_of_ones_own() -> None:
+    x, y = torch.ones(5, 3), torch.zeros(5, dtype=torch.int64)
+    with pytest.raises(ValueError, match=r"but it returns tuple. Give a `loss=` that"):
+        Supervised(Paired(3, 2), x, y)
+    task = Supervised(
+        Paired(3, 2),
+        x,
+        y,
+        lambda both, classes: functional.cross_entropy(both[0], classes),
+    )
+    stack = Stack.of(Paired(3, 2), [torch_generator(7)], rates=0.1)
+    assert train(task, stack, SGD(), steps=1).status == ("finished",)
