@@ -200,7 +200,8 @@ def _check_classes(task: Supervised, ignored: int) -> None:
     if outputs is not None and not isinstance(outputs, Tensor):
         raise ValueError(
             "Supervised: `module` must return a tensor for the cross entropy, but it "
-            f"returns {type(outputs).__name__}. Give a `loss=` that takes from it what it needs."
+            f"returns {type(outputs).__name__}. Give a `loss=` that takes from it what it "
+            "needs."
         )
     if outputs is None or outputs.ndim < 2 or len(outputs) != len(few):
         return
