@@ -150,12 +150,10 @@ class Epochs(Batches):
             drawn.append(part[0] if len(part) == 1 else part)
         return drawn
 
-    def _check(self, order: object) -> None:
+    def _check(self, order: Tensor) -> None:
         shape = self.order.shape[1:]
-        if [getattr(order, n, None) for n in ("dtype", "shape")] != [
-            torch.int64,
-            shape,
-        ]:
+        # Callers may not be type-checked.
+        if getattr(order, "dtype", None) != torch.int64 or order.shape != shape:
             raise ValueError(
                 f"Epochs: `order` must draw an int64 tensor of shape {tuple(shape)}, but it"
                 f" draws {order!r:.200}"

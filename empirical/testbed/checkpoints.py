@@ -165,10 +165,19 @@ class Checkpoint:
     seconds : float
         Least time between two writings on the way; as many times longer as a writing
         takes seconds, so that gigabytes are not written all the time.
+
+    Raises
+    ------
+    ValueError
+        If `path` is a folder.
     """
 
     def __init__(self, path: Path | str, *, of: str, seconds: float = 30.0) -> None:
         self.path, self.of, self.seconds = Path(path), of, seconds
+        if self.path.is_dir():
+            raise ValueError(
+                f"Checkpoint: `path` must be a file, but {self.path} is a folder"
+            )
         self._written, self._took = time.monotonic(), 0.0
         self._begun = self._written
         self._told = False

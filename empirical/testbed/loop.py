@@ -134,6 +134,12 @@ def by_autograd(
     with torch.enable_grad():
         seen = task.losses(leaves, stack, examples)
         losses = _losses(seen)
+        if not losses.requires_grad:
+            raise ValueError(
+                "train: `task` must return losses that have slopes by a trained parameter,"
+                " but they have none. Leave out `detach`, `no_grad`, `argmax` and"
+                " comparisons: count errors after training."
+            )
         # A parameter that no loss depends on has slope zero.
         slopes = torch.autograd.grad(
             losses.sum(), [leaves[i] for i in stack.learnt], materialize_grads=True

@@ -60,7 +60,7 @@ def apply(
         `torch.vmap` can't run the module, or it draws random numbers; or gradients would
         be wrong: of an nn.Embedding with a ``padding_idx``, where `shared` and
         `one_by_one` are false. PyTorch then leaves out the padding of the first replicate
-        alone.
+        alone. Or of a module with hooks on its backward pass, which `torch.vmap` ignores.
 
     Examples
     --------
@@ -70,8 +70,10 @@ def apply(
     >>> outputs.shape
     torch.Size([2, 5, 7, 4])
     """
-    if not (shared or one_by_one) and any(p.requires_grad for p in params):
-        _check_padding(module)
+    if not one_by_one and any(p.requires_grad for p in params):
+        check_hooks(module)
+        if not shared:
+            _check_padding(module)
     learned = dict(module.named_parameters())
     held = dict(module.named_buffers())
     for name, own, mine in (("params", learned, params), ("buffers", held, buffers)):
@@ -284,6 +286,23 @@ def _behind(each: tuple[Tensor, ...]) -> Tensor:
     return stacked.requires_grad_(each[0].requires_grad)
 
 
+def check_hooks(module: nn.Module) -> None:
+    """Refuse modules whose gradients are changed on their way, which is lost by torch.vmap.
+
+    Raises
+    ------
+    ValueError
+        If a part has a hook on its backward pass.
+    """
+    for name, part in module.named_modules():
+        if part._backward_hooks or part._backward_pre_hooks:
+            raise ValueError(
+                "apply: `module` must have no hooks on its backward pass, but that of "
+                f"{name!r} has one, which `torch.vmap` does not call. Remove it, or give "
+                "`one_by_one=True`."
+            )
+
+
 def _check_padding(module: nn.Module) -> None:
     for name, part in module.named_modules():
         if isinstance(part, nn.Embedding) and part.padding_idx is not None:
@@ -323,6 +342,11 @@ def check(module: nn.Module) -> None:
         raise ValueError(
             "Stack.of: `module` must be a value of torch.nn.Module, but it is "
             f"{module!r:.80}"
+        )
+    if any(isinstance(part, torch.jit.ScriptModule) for part in module.modules()):
+        raise ValueError(
+            "Stack.of: `module` must be of plain Python, but `torch.jit` has made it. "
+            "Give the module that it was made from."
         )
     if not list(module.parameters()):
         raise ValueError("Stack.of: `module` must have parameters, but it has none")

@@ -20,7 +20,7 @@ from empirical.checks import (
     check_weights,
     check_whole,
 )
-from empirical.testbed.slopes import Slope, dense, fold_into_, scaled, square_norms
+from empirical.testbed.slopes import Slope, dense, fold_into_, norms, scaled
 from empirical.testbed.stack import Stack, along
 
 
@@ -331,8 +331,10 @@ class Clipped(Optimiser):
 
     def update(self, stack: Stack, losses: Tensor, slopes: Sequence[Slope]) -> None:
         """Make one update in place; see `Optimiser.update`."""
-        norms = torch.stack([square_norms(s) for s in slopes]).sum(dim=0).sqrt()
-        factors = torch.where(norms > 0.0, self.largest / norms, 1.0)
+        sizes = norms(slopes)
+        factors = torch.where(sizes > 0.0, self.largest / sizes, 1.0)
+        # What raises the smallest of them is no number of the dtype.
+        factors = factors.clamp(max=torch.finfo(stack.rates.dtype).max)
         # A norm that is nan stays one: `observers.Diverged` finds the loss.
         clipped = factors.clamp(max=1.0)
         if self.rescale_above is not None:

@@ -8,6 +8,8 @@ with one example an outer product. Its norm is that of two n x n Gram matrices, 
 momentum takes it in without G being stored.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -56,6 +58,50 @@ def square_norms(slope: Slope) -> Tensor:
     # One pass and no copy, unlike the sum of squares.
     flat = slope.reshape(len(slope), -1)
     return torch.linalg.vector_norm(flat, dim=1, dtype=_precise(flat)).square()
+
+
+def norms(slopes: Sequence[Slope]) -> Tensor:
+    """Return each replicate's norm over all its gradients, shape (replicates,).
+
+    Of gradients as large or as small as their dtype holds: what is squared is first
+    divided by a power of two, which rounds nothing.
+
+    Examples
+    --------
+    >>> norms([torch.tensor([[3e30], [3e-30]]), torch.tensor([[4e30], [4e-30]])])
+    tensor([5.0000e+30, 5.0000e-30])
+    """
+    squares = torch.stack([square_norms(slope) for slope in slopes]).sum(dim=0)
+    # To the same bits in a tenth of the time; a GPU is not waited for.
+    if not squares.is_cuda and bool(((squares > 1e-20) & (squares < 1e30)).all()):
+        return squares.sqrt()
+    moved = [_moved(slope) for slope in slopes]
+    largest = torch.stack([exponents for _, exponents in moved]).amax(dim=0)
+    each = [
+        torch.ldexp(square_norms(slope), 2 * (exponents - largest))
+        for slope, exponents in moved
+    ]
+    return torch.ldexp(torch.stack(each).sum(dim=0).sqrt(), largest)
+
+
+def _moved(slope: Slope) -> tuple[Slope, Tensor]:
+    """Return a gradient of entries near one, and the exponents of two it was divided by."""
+    if isinstance(slope, Outer):
+        (delta, first), (h, second) = _near_one(slope.delta), _near_one(slope.h)
+        return Outer(delta, h), first + second
+    return _near_one(slope)
+
+
+def _near_one(tensor: Tensor) -> tuple[Tensor, Tensor]:
+    precise = tensor.to(_precise(tensor))
+    # Some less than what a power of two may have.
+    bound = round(math.log2(torch.finfo(precise.dtype).max)) - 8
+    sizes = torch.linalg.vector_norm(precise.reshape(len(tensor), -1), torch.inf, dim=1)
+    # Zero is the smallest.
+    exponents = torch.where(sizes > 0.0, torch.frexp(sizes).exponent, -bound)
+    exponents = exponents.clamp(-bound, bound)
+    powers = torch.ldexp(torch.ones_like(sizes), -exponents)
+    return precise * along(powers, precise), exponents
 
 
 def _precise(tensor: Tensor) -> torch.dtype:

@@ -18,11 +18,13 @@ from functools import partial
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 from torch.nn import functional
+from torch.utils import _pytree as trees
 
 from empirical.checks import check_finite, check_slopes, check_whole
 from empirical.testbed.loop import Task, Trained, by_autograd
-from empirical.testbed.modules import apply, check, each_of, first_sentence
+from empirical.testbed.modules import apply, check, check_hooks, each_of, first_sentence
 from empirical.testbed.slopes import Slope
 from empirical.testbed.stack import Params, Stack
 
@@ -58,9 +60,10 @@ class Supervised(Task):
     ------
     ValueError
         If the module can't be stacked, inputs and targets are no tensors of one length or
-        not finite, classes are no whole numbers or none of the outputs, or the loss of a
-        replicate is not one number; with `one_by_one`, if the module changes its
-        parameters when it is called, and in training if it draws random numbers.
+        not finite, outputs change from call to call, classes are no whole numbers or none
+        of the outputs, or the loss of a replicate is not one number; with `one_by_one`, if
+        the module changes its parameters when it is called, and in training if it draws
+        random numbers.
 
     Examples
     --------
@@ -93,6 +96,8 @@ class Supervised(Task):
         one_by_one: bool = False,
     ) -> None:
         check(module)
+        if not one_by_one:
+            check_hooks(module)
         for name, given in (("inputs", inputs), ("targets", targets)):
             # Callers may not be type-checked.
             if not isinstance(given, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -102,18 +107,25 @@ class Supervised(Task):
                     "module of several inputs takes them from one tensor."
                 )
             check_finite("Supervised", name, given)
+        if isinstance(loss, type) or not callable(loss):
+            raise ValueError(
+                "Supervised: `loss` must be a function of outputs and targets, but it is "
+                f"{loss!r:.80}. A class is called first: loss=nn.MSELoss()."
+            )
         ignored = _ignored(loss)
         if ignored is not None:
             targets = _classes(targets)
-        if not len(inputs) or len(inputs) != len(targets):
+        count, answers = (len(t) if t.ndim else 0 for t in (inputs, targets))
+        if not count or count != answers:
             raise ValueError(
                 "Supervised: `inputs` and `targets` must be as many, at least one, but "
-                f"they are {len(inputs)} and {len(targets)}"
+                f"their shapes are {tuple(inputs.shape)} and {tuple(targets.shape)}"
             )
         self.module, self.loss = module, loss
-        self.inputs, self.targets, self.examples = inputs, targets, len(inputs)
+        self.inputs, self.targets, self.examples = inputs, targets, count
         # A recorded update would not branch.
         self.one_by_one, self.capturable = one_by_one, not one_by_one
+        _check_repeats(module, inputs[:FEW])
         if ignored is not None:
             _check_classes(self, ignored)
         _try(self)
@@ -184,7 +196,13 @@ def _check_classes(task: Supervised, ignored: int) -> None:
     What a module has no outputs for, or one not for each example, is left to training.
     """
     few = task.inputs[:FEW]
-    outputs = _outputs(task.module, few)
+    outputs = _outputs(copy.deepcopy(task.module), few)
+    if outputs is not None and not isinstance(outputs, Tensor):
+        raise ValueError(
+            "Supervised: `module` must return a tensor for the cross entropy, but it "
+            f"returns {type(outputs).__name__}. Give a `loss=` that takes from it what it "
+            "needs."
+        )
     if outputs is None or outputs.ndim < 2 or len(outputs) != len(few):
         return
     targets, kind = task.targets, "probabilities"
@@ -246,14 +264,44 @@ def _try(task: Supervised) -> None:
         )
 
 
-def _outputs(module: nn.Module, x: Tensor) -> Tensor | None:
-    """Return the outputs of a copy of a module, if they are a tensor."""
+def _check_repeats(module: nn.Module, few: Tensor) -> None:
+    """Refuse a module whose outputs depend on its calls before, other than by buffers.
+
+    Replicates would count each other's calls. What shows at the second call only is found.
+    """
+    used = copy.deepcopy(module)
+
+    def afresh(x: Tensor) -> object:
+        own = (*module.named_parameters(), *module.named_buffers())
+        return functional_call(used, {name: t.clone() for name, t in own}, (x,))
+
+    calls = (trees.tree_leaves(_outputs(afresh, few)) for _ in range(2))
+    pairs = [
+        (first, second)
+        for first, second in zip(*calls, strict=False)
+        if isinstance(first, Tensor) and isinstance(second, Tensor)
+    ]
+    # On a GPU, sums of the same may differ in their last digits.
+    if not all(
+        a.shape == b.shape
+        and torch.allclose(a.double(), b.double(), rtol=1e-3, atol=0.0, equal_nan=True)
+        for a, b in pairs
+        if a.is_floating_point()
+    ):
+        raise ValueError(
+            "Supervised: `module` must compute the same outputs at its next call, but for "
+            "what buffers say, and it does not. Keep what it counts in a buffer that it "
+            "changes, by `register_buffer`."
+        )
+
+
+def _outputs(call: Callable[[Tensor], object], x: Tensor) -> object:
+    """Return what a call of a module returns, None if it fails."""
     try:
         with torch.no_grad(), _aside(x):
-            outputs = copy.deepcopy(module)(x.clone())
+            return call(x.clone())
     except Exception:
         return None
-    return outputs if isinstance(outputs, Tensor) else None
 
 
 def _aside(x: Tensor) -> AbstractContextManager[None]:

@@ -263,6 +263,49 @@ def test_gradients_are_clipped_in_half_precision(
     )
 
 
+@pytest.mark.parametrize("size", [1e-37, 3e-30, 1.0, 1e20, 3e37])
+@pytest.mark.parametrize("outer", [False, True])
+def test_gradients_of_any_size_are_clipped_to_their_norm(
+    size: float, outer: bool
+) -> None:
+    """Their squares are no numbers of float32, or zero."""
+    clipped = optimisers.Clipped(base=optimisers.SGD(), largest=0.5, rescale_above=0.1)
+    stack = Stack([torch.zeros(2, 2, 2), torch.zeros(2, 3)], rates=1.0)
+    clipped.prepare(stack)
+    # Of the second replicate all are zero.
+    column = torch.tensor([[[1.0], [1.0]], [[0.0], [0.0]]])
+    slope = slopes.Outer(size * column, column)
+    first = slope if outer else slopes.dense(slope)
+    clipped.update(stack, torch.ones(2), [first, torch.zeros(2, 3)])
+    wanted = torch.tensor([-0.25, 0.0])[:, None, None].expand(2, 2, 2)
+    # A few last digits.
+    torch.testing.assert_close(stack.params[0], wanted, rtol=1e-6, atol=0.0)
+    assert not stack.params[1].any()
+
+
+def test_a_norm_has_the_same_bits_beside_one_that_needs_care() -> None:
+    g = torch_generator(7)
+    plain = [torch.randn(1, 4, n, generator=g) for n in (3, 5)]
+    beside = [torch.cat([slope, 1e30 * slope]) for slope in plain]
+    assert torch.equal(slopes.norms(beside)[:1], slopes.norms(plain))
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"), [(torch.float32, 1e-44), (torch.float16, 1e-7)]
+)
+def test_the_smallest_gradients_are_raised_by_a_number(
+    kind: torch.dtype, size: float
+) -> None:
+    """Half over them is none."""
+    clipped = optimisers.Clipped(base=optimisers.SGD(), largest=0.5, rescale_above=0.1)
+    stack = Stack([torch.zeros(1, 2, dtype=kind)], rates=1.0)
+    clipped.prepare(stack)
+    slope = torch.full((1, 2), size, dtype=kind)
+    clipped.update(stack, torch.ones(1, dtype=kind), [slope])
+    assert bool((stack.params[0] < 0.0).all())
+    assert bool((stack.params[0] >= -0.5).all())
+
+
 def test_small_gradients_are_raised_until_the_loss_has_fallen() -> None:
     class Flat(Task):
         def losses(
@@ -1181,6 +1224,11 @@ def test_an_order_has_as_many_examples_as_it_says(order: Any) -> None:
     batches = Epochs(EXAMPLES, 5, [torch_generator(7)], order=lambda _: order)
     with pytest.raises(ValueError, match=rf"`order` must .*\({EXAMPLES},\)"):
         batches.draw(0, 3)
+
+
+def test_a_checkpoint_is_no_folder(tmp_path) -> None:
+    with pytest.raises(ValueError, match=r"`path` must be a file, but .* is a folder"):
+        Checkpoint(tmp_path, of="")
 
 
 def test_a_checkpoint_may_be_named_by_text(tmp_path) -> None:

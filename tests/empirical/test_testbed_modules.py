@@ -786,3 +786,125 @@ def test_refusals() -> None:
         ):
             loaded(module, trained, replicate=0)
     assert np.array_equal(trained.steps, [1, 1, 1])
+
+
+@pytest.mark.parametrize(
+    "when", ["register_full_backward_hook", "register_full_backward_pre_hook"]
+)
+def test_hooks_on_the_backward_pass_are_called_or_refused(when: str) -> None:
+    """By torch.vmap they are not called, and gradients would be others."""
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)).double()
+    getattr(net[1], when)(lambda part, first, *last: (0.0 * first[0],))
+    x, y = torch.ones(5, 3, dtype=torch.float64), torch.zeros(5, dtype=torch.int64)
+    said = "that of '1' has one, which `torch.vmap` does not call.*`one_by_one=True`"
+    with pytest.raises(ValueError, match=said):
+        Supervised(net, x, y)
+    params, _ = modules.stacked([net, net])
+    with pytest.raises(ValueError, match=said):
+        modules.apply(net, params, x)
+    stack = Stack.of_modules([net, net], rates=0.1)
+    trained = train(Supervised(net, x, y, one_by_one=True), stack, SGD(), steps=1)
+    moved = [
+        not torch.equal(a, b)
+        for a, b in zip(trained.initial, trained.final, strict=True)
+    ]
+    assert moved == [False, False, True, True]
+
+
+class Counting(nn.Module):
+    """Divides by its calls, which it counts in a buffer or by itself."""
+
+    calls: torch.Tensor | int
+
+    def __init__(self, *, buffered: bool) -> None:
+        super().__init__()
+        self.read = nn.Linear(3, 2)
+        if buffered:
+            self.register_buffer("calls", torch.zeros(()))
+        else:
+            self.calls = 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls = self.calls + 1
+        return self.read(x) / self.calls
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_calls_are_counted_in_buffers(one_by_one: bool) -> None:
+    """Elsewhere replicates would count each other's."""
+    x, y = torch.ones(5, 3), torch.zeros(5, dtype=torch.int64)
+    with pytest.raises(ValueError, match=r"at its next call.*`register_buffer`"):
+        Supervised(Counting(buffered=False), x, y, one_by_one=one_by_one)
+    net = Counting(buffered=True)
+    stack = Stack.of_modules([net, net], rates=0.1)
+    task = Supervised(net, x, y, one_by_one=one_by_one)
+    assert train(task, stack, SGD(), steps=3).buffers[0].tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda outputs, classes: functional.cross_entropy(outputs.detach(), classes),
+        lambda outputs, classes: (outputs.argmax(dim=1) != classes).double().mean(),
+        lambda outputs, classes: torch.tensor(1.0),
+    ],
+)
+def test_losses_have_slopes(
+    loss: Callable[..., torch.Tensor], one_by_one: bool
+) -> None:
+    net = nn.Linear(3, 2)
+    x, y = torch.ones(5, 3), torch.zeros(5, dtype=torch.int64)
+    task = Supervised(net, x, y, loss, one_by_one=one_by_one)
+    stack = Stack.of_modules([net, net], rates=0.1)
+    said = "`task` must return losses that have slopes.*Leave out `detach`"
+    with pytest.raises(ValueError, match=said):
+        train(task, stack, SGD(), steps=1)
+
+
+@pytest.mark.parametrize(
+    ("loss", "said"),
+    [
+        (None, "`loss` must be .*, but it is None"),
+        ("mse", "`loss` must be .*, but it is 'mse'"),
+        (nn.MSELoss, "`loss` must be .*MSELoss.*A class is called first"),
+    ],
+)
+def test_a_loss_is_a_function(loss: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Supervised(nn.Linear(3, 2), torch.ones(5, 3), torch.zeros(5, 2), loss)
+
+
+def test_one_number_is_no_list_of_examples() -> None:
+    with pytest.raises(ValueError, match=r"their shapes are \(\) and \(1,\)"):
+        Supervised(nn.Linear(3, 2), torch.tensor(1.0), torch.zeros(1).long())
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_scripted_modules_are_refused() -> None:
+    """`torch.func` can't call them."""
+    net = nn.Sequential(nn.Linear(3, 2))
+    for made in (torch.jit.script(net), torch.jit.trace(net, torch.ones(1, 3))):
+        with pytest.raises(ValueError, match="Give the module that it was made from"):
+            Stack.of_modules([made], rates=0.1)
+
+
+class Paired(nn.Linear):
+    """Returns its inputs, too."""
+
+    def forward(self, input: torch.Tensor) -> Any:
+        return super().forward(input), input
+
+
+def test_several_outputs_are_for_a_loss_of_ones_own() -> None:
+    x, y = torch.ones(5, 3), torch.zeros(5, dtype=torch.int64)
+    with pytest.raises(ValueError, match=r"but it returns tuple. Give a `loss=` that"):
+        Supervised(Paired(3, 2), x, y)
+    task = Supervised(
+        Paired(3, 2),
+        x,
+        y,
+        lambda both, classes: functional.cross_entropy(both[0], classes),
+    )
+    stack = Stack.of(Paired(3, 2), [torch_generator(7)], rates=0.1)
+    assert train(task, stack, SGD(), steps=1).status == ("finished",)
