@@ -31,7 +31,9 @@ ROUNDING = 2e-14
 """Error of one value of a kernel, relative to its root mean square: tables included."""
 
 LONG = 2500.0
-"""Degrees whose recurrence adds as much rounding as the values have."""
+"""Degrees whose recurrence adds as much rounding as the values have. Measured, not derived:
+against 50 digits errors reach three times `ROUNDING` at degree 10,000, where five are
+allowed."""
 
 RESOLVED = 1e-10
 """How much a kernel may change from one float to the next, as a share of its size."""
