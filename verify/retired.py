@@ -33,6 +33,7 @@ RETIRED: Mapping[str, str] = {
     "dc/E12-as-printed": _TEXT.format(
         "shifted ReLU is its own counterexample", "dc/E12-lengths"
     ),
+    "dc/E12-unstable-enclosed": "dc/E12-unstable says it, now by an enclosure as well",
     **{f"sl/err{k}": _MISPRINT for k in (8, 9, 10)},
     **{
         f"dc/{old}": f"named for a part of the paper that says nothing of it: now dc/{new}"

@@ -275,6 +275,17 @@ def test_enclosed(value: float, radius: float, outcome: Outcome) -> None:
     assert Enclosed(radius=radius).judge(value, enclosure).outcome is outcome
 
 
+@pytest.mark.parametrize("kind", [mpf, Fraction])
+def test_enclosed_does_not_round_what_is_outside_to_inside(kind: Any) -> None:
+    with workdps(60):
+        beyond = kind(1) + kind(1) / kind(10**30)
+    assert float(beyond) == 1.0
+    proved = Enclosure(0.0, 1.0, "a box", 1)
+    found = Enclosed(radius=1.0).judge(beyond, proved)
+    assert (found.outcome, found.strain) == (REFUTED, math.inf)
+    assert Enclosed(radius=1.0, rounding=2e-30).judge(beyond, proved).outcome is HOLDS
+
+
 def test_mean_equals_on_both_sides_of_its_edges() -> None:
     replicates, stderr = 10, 0.1
     t = stats.t(df=replicates - 1)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -209,7 +210,8 @@ class CertifiedAtMost:
 class Enclosed:
     """A number lies in a rigorous enclosure of radius at most `radius`.
 
-    `rounding` is the float64 error of the prediction.
+    `rounding` is the float64 error of the prediction. A prediction of more digits, or a
+    fraction, is compared as it is.
     """
 
     radius: float
@@ -222,15 +224,15 @@ class Enclosed:
     def judge(self, predicted: Any, measured: Enclosure) -> Verdict:
         """Refute a number outside; an enclosure wider than `radius` decides nothing."""
         check_finite(predicted=predicted, measured=measured)
-        value = float(predicted)
         width = (measured.upper - measured.lower) / 2.0
-        gap = max(measured.lower - value, value - measured.upper, 0.0)
-        if gap > self.rounding:
+        apart = _outside(predicted, measured)
+        gap = float(apart)
+        if apart > self.rounding:
             outcome = Outcome.REFUTED
         else:
             outcome = Outcome.HOLDS if width <= self.radius else Outcome.UNDECIDED
         resolves = 2.0 * width + self.rounding
-        strain = gap / self.rounding if self.rounding else math.inf if gap else 0.0
+        strain = _share(apart, self.rounding)
         return Verdict(outcome, gap, resolves, "absolute", strain=strain)
 
 
@@ -238,6 +240,16 @@ def _allowance(test: AtMost | AtLeast) -> str:
     terms = [small(test.rounding)] if test.rounding else []
     terms += [f"{small(test.relative)} of it"] if test.relative else []
     return f" by more than an allowance of {' plus '.join(terms)}" if terms else ""
+
+
+def _outside(predicted: Any, measured: Enclosure) -> Any:
+    """Return how far a number lies outside an enclosure, in its own arithmetic."""
+    value = np.asarray(predicted, dtype=object).item()
+    if not hasattr(value, "_mpf_"):
+        # A fraction less a float is a float; of floats it is exact.
+        value = Fraction(value if isinstance(value, int | Fraction) else float(value))
+    kind = Fraction if isinstance(value, Fraction) else float
+    return max(kind(measured.lower) - value, value - kind(measured.upper), kind(0))
 
 
 def _apart(one: Any, other: Any) -> Any:

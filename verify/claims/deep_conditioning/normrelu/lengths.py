@@ -14,7 +14,7 @@ from theory import activations as act
 from theory import conditioning, lengths
 from verify import integrals
 from verify.claim import certified, grid, numeric
-from verify.claims._predictors import always, mistake
+from verify.claims._predictors import always
 from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.claims.deep_conditioning._subjects import subject
 from verify.claims.deep_conditioning.normrelu import _definitions as normrelu
@@ -94,11 +94,6 @@ def _unstable_excess(c: Any, low: Any, high: Any) -> Any:
     return mpmath.exp(mpmath.findroot(growth, ends, "anderson", tol=1e-45))
 
 
-def _unstable(*, kink: str) -> Any:
-    with mpmath.workdps(60):
-        return 1 + _unstable_excess(mpmath.mpf(kink), 0.05, 8000)
-
-
 def _measure_alpha_of(*, activation: str) -> Any:
     """2 (1 - E s(sqrt(1/2) X)^2 / E s(X)^2), from the definition."""
     with mpmath.workdps(50):
@@ -112,10 +107,6 @@ def _predict_alpha_of(*, activation: str) -> float:
     """The rate of contraction from one half."""
     a = subject(activation)
     return 2.0 * (1.0 - a.length_map(0.5) / a.second_moment)
-
-
-def _predict_unstable(*, kink: str, power: float = 1.0) -> float:
-    return lengths.unstable_length(float(kink)) ** power
 
 
 def _measure_excess(*, kink: str) -> Any:
@@ -279,20 +270,6 @@ CLAIMS = (
         must_refute=_wrong_growth,
         uses=("dc/I.len",),
         assumptions=("the unbounded range is mapped onto [0, 1] by gamma^{-1/2}",),
-    ),
-    numeric(
-        id="dc/E12-unstable",
-        items=("E12", "E1"),
-        title="The squared length above which lengths diverge under NormReLU",
-        statement=r"\hat\sigma_0(\gamma) = \gamma > 1,\quad c \in (-0.3767, 0)",
-        source=ours("Appendix D.4 (sharpened)"),
-        cases=grid(kink=("-0.35", "-0.3", "-0.2", "-0.1")),
-        predict=_predict_unstable,
-        measure=_unstable,
-        # A root of a function known to 1e-15 whose slope in log gamma is at least 1e-3.
-        compare=AgreesTo(relative=2e-12),
-        must_refute=mistake("The length in the place of its square.", power=0.5),
-        uses=("dc/I.len",),
     ),
     numeric(
         id="dc/E12-unstable-near-one",
