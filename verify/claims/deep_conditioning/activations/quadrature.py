@@ -105,7 +105,11 @@ UNEQUAL = numeric(
     " integrals",
     statement=r"\hat\sigma(\rho;q,p)=E\,\sigma(\sqrt qX)\sigma(\sqrt pY)",
     source=ours("Definition C.1"),
-    cases=grid(name=NAMES, var_x=0.4, var_y=2.5),
+    cases=(
+        *grid(name=NAMES, var_x=0.4, var_y=2.5),
+        # Which side of a jump an argument of 1e-6 lies on.
+        *grid(name=("sign", "step"), var_x=1e-12, var_y=3e-12),
+    ),
     predict=_predict,
     measure=_measure,
     # Of sums of ten thousand terms that cancel to a hundredth: 1e-12 of the largest.
