@@ -7,7 +7,9 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
+import mpmath
 import numpy as np
 import torch
 
@@ -183,4 +185,52 @@ LENGTHS = numeric(
     compare=AgreesTo(relative=1e-11, absolute=1e-15),
     must_refute=_at_the_deviation,
     uses=("dc/defC.1-unequal",),
+)
+
+_STAIRS = {
+    "falls": ((1.5, -1.0), (0.37,)),
+    "rises and falls": ((-1.5, 1.0, 0.25), (0.37, 1.3)),
+}
+"""Levels, and the places where they change."""
+
+
+def _predict_stairs(*, stairs: str) -> list[float]:
+    levels, places = _STAIRS[stairs]
+
+    def f(x: Array) -> Array:
+        return np.array(levels)[np.searchsorted(places, x)]
+
+    a = act.from_function(f, name="stairs")
+    return [float(a.length_map(q)) for q in _VARIANCES]
+
+
+def _measure_stairs(*, stairs: str, places: tuple[float, ...] = ()) -> list[float]:
+    levels, known = _STAIRS[stairs]
+    found = list[float]()
+    for q in _VARIANCES:
+        ends = (mpmath.mpf(c) / mpmath.sqrt(q) for c in places or known)
+        below = [mpmath.mpf(0), *map(mpmath.ncdf, ends), mpmath.mpf(1)]
+        pieces = zip(levels, pairwise(below), strict=True)
+        found.append(float(mpmath.fsum(v * v * (b - a) for v, (a, b) in pieces)))
+    return found
+
+
+def _next_to_the_jump(*, stairs: str) -> list[float]:
+    """Jumps that are found to a millionth millionth only."""
+    places = tuple(c + 1e-12 for c in _STAIRS[stairs][1])
+    return _measure_stairs(stairs=stairs, places=places)
+
+
+STAIRS = replace(
+    LENGTHS,
+    id="dc/defC.1-stairs",
+    title="Second moments of functions by values that jump up and down, at places unsaid",
+    statement=r"E\,\sigma(\sqrt qZ)^2=\sum_i v_i^2\,P(c_i<\sqrt qZ\le c_{i+1})",
+    cases=grid(stairs=tuple(_STAIRS)),
+    predict=_predict_stairs,
+    measure=_measure_stairs,
+    # A sum of three squares of at most 1.5 times probabilities of a few ulp.
+    compare=AgreesTo(relative=1e-14),
+    must_refute=_next_to_the_jump,
+    uses=("dc/defC.1-moments",),
 )
