@@ -72,8 +72,8 @@ def norms(slopes: Sequence[Slope]) -> Tensor:
     tensor([5.0000e+30, 5.0000e-30])
     """
     squares = torch.stack([square_norms(slope) for slope in slopes]).sum(dim=0)
-    # To the same bits in a tenth of the time; a GPU is not waited for.
-    if not squares.is_cuda and bool(((squares > 1e-20) & (squares < 1e30)).all()):
+    # To the same bits in a tenth of the time; another device is not waited for.
+    if squares.device.type == "cpu" and bool(((squares > 1e-20) & (squares < 1e30)).all()):
         return squares.sqrt()
     moved = [_moved(slope) for slope in slopes]
     largest = torch.stack([exponents for _, exponents in moved]).amax(dim=0)

@@ -1014,9 +1014,9 @@ def test_a_checkpoint_that_lacks_an_entry_is_set_aside(at: str, tmp_path) -> Non
 
 
 def test_a_checkpoint_that_cannot_be_written_costs_no_training(tmp_path) -> None:
-    # A folder in its place: no permission holds a superuser back.
-    (tmp_path / "c" / "full").mkdir(parents=True)
     kept = Checkpoint(tmp_path / "c", of="x", seconds=0.0)
+    # A folder comes in its place: no permission holds a superuser back.
+    (tmp_path / "c" / "full").mkdir(parents=True)
     kept.read = lambda _: None
     with pytest.warns(UnwrittenCheckpointWarning, match="training goes on") as told:
         found, _ = everything(kept)

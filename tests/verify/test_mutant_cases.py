@@ -148,7 +148,7 @@ def test_a_restricted_run_kills_by_its_case_and_not_by_its_control():
     from verify import ledger
 
     text = (sites.ROOT / HERMITE).read_text(encoding="utf-8")
-    recursion = "x * out[n] - math.sqrt(n) * out[n - 1]"
+    recursion = "x * high - math.sqrt(k) * low"
     (wrong,) = [
         m
         for m in sites.mutants_of(text, HERMITE)
