@@ -73,7 +73,8 @@ def norms(slopes: Sequence[Slope]) -> Tensor:
     """
     squares = torch.stack([square_norms(slope) for slope in slopes]).sum(dim=0)
     # To the same bits in a tenth of the time; another device is not waited for.
-    if squares.device.type == "cpu" and bool(((squares > 1e-20) & (squares < 1e30)).all()):
+    plain = (squares > 1e-20) & (squares < 1e30)
+    if squares.device.type == "cpu" and bool(plain.all()):
         return squares.sqrt()
     moved = [_moved(slope) for slope in slopes]
     largest = torch.stack([exponents for _, exponents in moved]).amax(dim=0)
