@@ -149,3 +149,19 @@ def test_texts_can_be_told_from_what_is_behind_them(
 ) -> None:
     shown = show(report, color_scheme=scheme)
     assert faint(shown, "main *:not(svg *, math *)") == []
+
+
+def test_paper_shows_what_is_folded_and_keeps_the_tables_columns(
+    show: Open, report: Path
+) -> None:
+    page = show(report).page
+    page.set_viewport_size({"width": 700, "height": 1000})  # of A4, less its margins
+    folded = page.locator("details table").first
+    row = page.locator(".claims tr").nth(1)
+    kind = "e => getComputedStyle(e).display"
+    seen = "e => e.checkVisibility()"
+    assert row.evaluate(kind) != "table-row"
+    assert not folded.evaluate(seen)
+    page.emulate_media(media="print")
+    assert row.evaluate(kind) == "table-row"
+    assert folded.evaluate(seen)
