@@ -137,7 +137,7 @@ def by_quadrature(
             "eigenvalues: `kernel` must be smooth on both sides of 0, but panels half as"
             f" long change an eigenvalue by {change / size:.1g} of its size."
         )
-    return found, ROUNDING * (1.0 + degree / LONG) * size
+    return found, _rounding(degree) * size
 
 
 def _nodes(degree: int, dim: int, parts: int) -> tuple[Array, Array]:
@@ -153,8 +153,13 @@ def by_distances(
     """Return the same of a kernel of t and 1 - |t|, which has digits where t has none."""
     t, d, weights = rule(degree, dim, halvings)
     values = kernel(t, d)
-    rounding = ROUNDING * (1.0 + degree / LONG) * _root_mean_square(weights, values)
+    rounding = _rounding(degree) * _root_mean_square(weights, values)
     return _expected(values, t, weights, degree, dim), rounding
+
+
+def _rounding(degree: int) -> float:
+    """Return the error of an eigenvalue, relative to the kernel's root mean square."""
+    return ROUNDING * (1.0 + degree / LONG)
 
 
 def _values(kernel: Callable[[Array], Array], t: Array) -> Array:
