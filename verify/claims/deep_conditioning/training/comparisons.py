@@ -317,8 +317,8 @@ FALL = trained(
 )
 
 _IN_STEPS = (
-    "Stated and found are steps of the grid of rates, a factor of about 3 each, from"
-    " NormReLU's largest rate up to the rival's: below zero the rival's is the smaller."
+    "Counted in steps of the grid of learning rates, a factor of about 3 each: by how many"
+    " the rival's largest rate exceeds NormReLU's, negative if it is the smaller."
 )
 
 RATES = trained(
@@ -360,7 +360,7 @@ USEFUL_RATES = _USEFUL(
     must_refute=always(3, "Batch normalisation learns at rates 30 times as large."),
     uses=("dc/sec7-rates",),
     finding=(
-        f"{_IN_STEPS} Entered after the grids had been seen."
+        f"{_IN_STEPS} This claim was entered after the grids had been seen."
         " At 64 layers no batch-normalised network"
         " learns, at any rate of the grid."
     ),
@@ -375,9 +375,9 @@ USELESS_RATES = _USEFUL(
     must_hold=always(-2, "A rate by at most two steps of the grid smaller."),
     uses=("dc/sec7-rates",),
     finding=(
-        f"{_IN_STEPS} Entered after the grids had been seen."
-        " Layer-normalised networks do not diverge"
-        " at the largest rates, which may be what the paper means, but they learn at no"
-        " larger ones than NormReLU's: from there on they stay at chance."
+        f"{_IN_STEPS} This claim was entered after the grids had been seen."
+        " At the largest rates"
+        " layer-normalised networks do not diverge, which may be what the paper means, but"
+        " stay at chance: they learn at no larger rates than NormReLU's."
     ),
 )
