@@ -10,7 +10,7 @@ import pytest
 from theory import activations as act
 from theory import phase
 from theory.phase.__main__ import main
-from theory.phase.diagram import diagram
+from theory.phase.diagram import diagram, reach
 
 
 @pytest.mark.parametrize("kind", ["svg", "png"])
@@ -92,6 +92,18 @@ def test_grey_means_that_variances_diverge(name):
     slope = math.exp(-1.0 / d.depth[i, j]) if d.depth[i, j] else 0.0
     largest = min(alone.chi_1, 1e3)
     assert abs(slope - alone.chi_c) < 2e-5 * largest / (1.0 - alone.chi_c)
+
+
+@pytest.mark.parametrize(
+    ("name", "end"), [("exp", math.exp(-2.0)), ("relu_squared", 2.0 / 3.0)]
+)
+def test_where_no_edge_is_stable_the_window_shows_where_variances_diverge(name, end):
+    a = act.CATALOGUE[name]
+    d = diagram(a, (0.0, reach(a, (0.0, 0.5))), (0.0, 0.5), 20)
+    grey = d.phase[0] == "divergent"
+    assert 5 < grey.sum() < 15
+    # Where, without biases, variance one grows: w exp(2) or 3 w / 2 above one.
+    assert abs(d.weights[1] * (1.0 - grey.mean()) - end) < 0.1 * end
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,11 @@ from theory import _checks
 from theory._naming import in_own_name
 from theory.activations import Activation
 from theory.phase._correlations import coarse
+from theory.phase._curves import Moments
 from theory.phase._settling import settle
 from theory.phase._state import State, first_slope, tables
 from theory.phase._state import depth as depths
-from theory.phase.edges import LARGEST, edge_curve, edge_points
+from theory.phase.edges import LARGEST, edge_curve, edge_points, highest
 
 Array = npt.NDArray[np.float64]
 
@@ -115,7 +116,7 @@ def diagram(
         if progress is not None:
             progress(int(block[-1]) + 1, w.size)
     shape = (points, points)
-    edges = _edges(activation, weights, biases)
+    edges = _edges(m, weights, biases)
     return Diagram(
         activation.name,
         weights,
@@ -140,9 +141,10 @@ def _centres(points: int) -> Array:
 
 
 def _edges(
-    activation: Activation, weights: tuple[float, float], biases: tuple[float, float]
+    m: Moments, weights: tuple[float, float], biases: tuple[float, float]
 ) -> tuple[tuple[Array, Array], ...]:
     """Return the parts of the edge with stable variances that cross the window."""
+    activation = m.activation
     if not np.isfinite(activation.derivative_second_moment):
         return ()
     single = [p for p in edge_points(activation) if p.stable and biases[0] == 0.0]
@@ -151,7 +153,7 @@ def _edges(
         inside = weights[0] <= w <= weights[1]
         return ((np.array([w]), np.array([0.0])),) if inside else ()
     # As far as 1e4 times the largest bias in variance; a curve of no return beyond.
-    top = min(1e7, 1e4 * biases[1])
+    top = min(1e7, 1e4 * biases[1], np.exp(highest(m)))
     q = np.geomspace(1e-7, top, 3000)
     edge = edge_curve(q, activation)
     w, b = np.asarray(edge.weight_var), np.asarray(edge.bias_var)
@@ -178,5 +180,10 @@ def reach(activation: Activation, bias_var: tuple[float, float]) -> float:
     if not np.isfinite(s.derivative_second_moment):
         return 4.0
     points = [p for b in biases for p in edge_points(s, b)]
-    largest = max((p.weight_var for p in points if p.stable), default=2.5)
+    largest = max((p.weight_var for p in points if p.stable), default=0.0)
+    if not largest:
+        # The other phase is then that of variances without bound.
+        w, b = np.meshgrid(np.geomspace(1e-4, 2.5, 400), biases)
+        q = settle(tables("reach", s), w.ravel(), b.ravel(), START)
+        largest = float(w.ravel()[np.isfinite(q)].max(initial=1e-4))
     return float(f"{1.6 * largest:.1g}")

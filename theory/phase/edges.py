@@ -197,6 +197,11 @@ def _smooth_enough(who: str, activation: Activation) -> Moments:
     return m
 
 
+def highest(m: Moments) -> int:
+    """Return the log q below which both moments of the curve are within float64."""
+    return next(t for t in range(m.top, LOW, -1) if m.slope.panel(t - 1) is not None)
+
+
 def _curve(m: Moments, t: Array) -> tuple[Array, Array, Array]:
     """Weight and bias variances at log q = t, and the latter's derivative in t."""
     q = np.exp(t)
@@ -216,9 +221,7 @@ def _points(m: Moments, targets: Array) -> list[tuple[Edge, ...]]:
         w = 1.0 / m.proportional
         at_zero = (Edge(math.nan, w, 0.0, 1.0, stable=True),)
         return [at_zero if b == 0.0 else () for b in targets]
-    top = m.top
-    while m.slope.panel(top - 1) is None:
-        top -= 1
+    top = highest(m)
     t = np.linspace(LOW, top, PER_PANEL * (top - LOW) + 1)
     t[-1] = np.nextafter(t[-1], -np.inf)
     q = np.exp(t)
