@@ -489,3 +489,32 @@ def test_slopes_of_a_kink_far_out_have_their_digits(kink: float):
         for slope in (found.chi_1, found.chi_c, found.chi_q):
             # Tables of what falls by hundreds of powers of ten.
             assert abs(slope / true - 1) <= 1e-9
+
+
+@pytest.mark.parametrize("function", [np.sinh, np.exp, lambda x: x * np.exp(x)])
+def test_functions_by_values_diverge_where_they_leave_float64(function):
+    a = act.from_function(function)
+    assert phase.classify(a, 1.0, 0.1).phase == "divergent"
+    with pytest.raises(ValueError, match="edge_curve: `q` must leave the moments of"):
+        phase.edge_curve([1.0, 1e4], a)
+
+
+@pytest.mark.parametrize("function", [np.sinh, lambda x: x * np.exp(x)])
+def test_the_edge_of_a_function_by_values_is_not_made_of_rounding(function):
+    # E s^2 / q rises from its limit: at weight variance one no variance is stable.
+    points = phase.edge_points(act.from_function(function))
+    assert [(p.variance, p.stable) for p in points] == [(0.0, False)]
+
+
+def test_biases_beyond_the_moments_within_float64_are_refused():
+    a = 1e-100 * act.exp
+    # E s^2 = 1e-200 exp(2 q) is nothing at 149, but float64 ends at 354.
+    assert phase.classify(a, 1.0, 100.0).variance == pytest.approx(100.0, rel=1e-13)
+    with pytest.raises(ValueError, match="`bias_var` must leave the moments of exp"):
+        phase.classify(a, 1.0, 149.0)
+
+
+@pytest.mark.slow
+def test_noise_near_zero_does_not_hide_that_variances_diverge():
+    a = act.from_function(lambda x: np.cosh(x) - 1.0)
+    assert phase.classify(a, 1.0, 0.1).phase == "divergent"

@@ -31,6 +31,7 @@ class Octaves:
     noise: float = 1e-13
     who: str = "resolve"
     _made: dict[int, Mesh] = field(default_factory=dict[int, Mesh], repr=False)
+    _refused: dict[int, str] = field(default_factory=dict[int, str], repr=False)
 
     @property
     def found(self) -> tuple[float, ...]:
@@ -46,12 +47,18 @@ class Octaves:
             As `resolve`.
         """
         octave = math.ceil(math.log2(sigma) - 1e-9)
+        if octave in self._refused:
+            raise ValueError(self._refused[octave])
         if octave not in self._made:
             kinks = self.named if octave == 0 else (*self.named, *self.found)
             reach = DEVIATIONS * 2.0**octave
-            self._made[octave] = resolve(
-                self.f, kinks, reach=reach, noise=self.noise, who=self.who
-            )
+            try:
+                self._made[octave] = resolve(
+                    self.f, kinks, reach=reach, noise=self.noise, who=self.who
+                )
+            except ValueError as error:
+                self._refused[octave] = str(error)
+                raise
         return self._made[octave]
 
     def kinks(self, sigma: float) -> tuple[float, ...]:

@@ -112,12 +112,16 @@ class Samples:
         return gaussian.total(self.w * (k - line) ** 2)
 
 
+class TooLarge(ValueError):
+    """An activation grows so fast that a moment of it is not within float64."""
+
+
 def sample(a: Sampled) -> Samples:
     """Evaluate an activation where its moments are integrated.
 
     Raises
     ------
-    ValueError
+    TooLarge
         If its energy is not inside the axis.
     """
     total = 0.0
@@ -130,7 +134,7 @@ def sample(a: Sampled) -> Samples:
         outside = float(energy[np.abs(x) > reach - 2.0].sum())
         if math.isfinite(total) and outside <= TAIL * total:
             return Samples(a, x, w, s)
-    raise ValueError(
+    raise TooLarge(
         f"{a.name}: `var` must leave E s(sqrt(var) Z)^2 within float64, but the"
         f" activation grows too fast: {total:.3g} on |Z| < {REACHES[-1]:g}."
     )
@@ -147,7 +151,7 @@ def length_slope(s: Any) -> float:
         outside = float(np.abs(f[np.abs(x) > reach - 2.0]).sum())
         if math.isfinite(total) and outside <= TAIL * total:
             return gaussian.total(f)
-    raise ValueError(
+    raise TooLarge(
         f"{s.name}.length_map_derivative: `q` must leave E s(sqrt(q) Z)^2 within float64,"
         f" but the activation grows too fast: {total:.3g} on |Z| < {REACHES[-1]:g}."
     )
@@ -241,7 +245,7 @@ def together(a: Any, r: Array, *, slope: bool = False) -> Array:
 
     Raises
     ------
-    ValueError
+    TooLarge
         If the energy is not inside the axis.
     """
     low, high = float(r.min()), float(r.max())
@@ -264,7 +268,7 @@ def together(a: Any, r: Array, *, slope: bool = False) -> Array:
             outside = np.abs(density[:, far]) @ np.abs(f[far])
         if np.isfinite(total).all() and np.all(outside <= TAIL * size):
             return np.asarray(total, dtype=np.float64)
-    raise ValueError(
+    raise TooLarge(
         f"{a.name}.length_map: `q` must leave E s(sqrt(q) Z)^2 within float64, but the"
         f" activation grows too fast for {high * high:.3g}."
     )

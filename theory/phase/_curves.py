@@ -20,7 +20,7 @@ import numpy.typing as npt
 from theory import gaussian
 from theory.activations import Activation, Affine, PiecewisePolynomial
 from theory.activations.custom import FromFunction
-from theory.activations.moments import together
+from theory.activations.moments import TooLarge, together
 from theory.activations.smooth import Smooth
 
 Array = npt.NDArray[np.float64]
@@ -31,6 +31,9 @@ LOW, HIGH = -37, 19
 
 FINEST = 5
 """How often a panel is halved."""
+
+NOISE = 4e-15
+"""Relative error of the tabulated moments: below it a difference has no sign."""
 
 ROUNDING = 1e-14
 """Of a quadrature of what is positive and negative, over the size of that."""
@@ -177,8 +180,8 @@ class Moments:
     corners: dict[Any, Any] = field(default_factory=dict[Any, Any])
     """Tables of the correlation map, kept by `theory.phase._correlations`."""
 
-    unresolved: list[str] = field(default_factory=list[str])
-    """Why a function has no moments at large variances, where it has none."""
+    unresolved: list[tuple[float, str]] = field(default_factory=list[tuple[float, str]])
+    """At which variances a function has no moments, and why: not where it is too large."""
 
     def at(self, q: float) -> Activation:
         """Return x -> s(sqrt(q) x)."""
@@ -206,8 +209,10 @@ class Moments:
                 a = _within_reach(self.activation, high)
                 f = a.derivative if of == "slope" else a
                 return together(f, np.sqrt(q), slope=of == "change")
+            except TooLarge:
+                return np.full(q.shape, np.inf)
             except ValueError as error:
-                self.unresolved.append(str(error))
+                self.unresolved.append((high, str(error)))
                 return np.full(q.shape, np.inf)
 
         return function
@@ -223,8 +228,10 @@ class Moments:
         """E s^2; infinite, with a note, where a function is not resolved that far out."""
         try:
             return self.at(q).second_moment
+        except TooLarge:
+            return math.inf
         except ValueError as error:
-            self.unresolved.append(str(error))
+            self.unresolved.append((q, str(error)))
             return math.inf
 
     @cached_property
@@ -233,6 +240,12 @@ class Moments:
         if self._by_values:
             return Curve(self._together("slope"))
         return Curve(_each(lambda q: _slope_energy(self.at(q)) / q))
+
+    @cached_property
+    def slope_noise(self) -> float:
+        """Relative error of E s'^2: larger where slopes are taken from values."""
+        a = self.activation._parts()[0]
+        return 1e-12 if isinstance(a, FromFunction) and a.df is None else NOISE
 
     @cached_property
     def second_slope(self) -> Curve:

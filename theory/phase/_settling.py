@@ -7,15 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from theory.phase import _roots
-from theory.phase._curves import HIGH, LOW, Moments
+from theory.phase._curves import HIGH, LOW, NOISE, Moments
 
 Array = npt.NDArray[np.float64]
 
 PER_PANEL = 8
 """Points of the grid on which fixed points are bracketed, for each factor e of q."""
-
-NOISE = 4e-15
-"""Relative error of the tabulated moments: below it a difference has no sign."""
 
 CLEAR = 1e-3
 """Excess at an estimated extremum above which there is no fixed point near it."""
@@ -49,8 +46,16 @@ def settle(m: Moments, w: Array, b: Array, start: float) -> Array:
     for i in range(0, w.size, step):
         part = slice(i, i + step)
         out[part] = _settle(m, w[part], b[part], start)
-    if m.unresolved and np.isinf(out).any():
-        raise ValueError(m.unresolved[-1])  # not known to diverge
+    beyond, top = np.isinf(out), math.exp(m.top)
+    if beyond.any() and (reasons := [why for q, why in m.unresolved if q > top]):
+        raise ValueError(reasons[-1])  # not known to diverge
+    # Biases alone may lead beyond the moments that float64 holds.
+    least = w[beyond] * m.second.read(np.nextafter([float(m.top)], -np.inf))[0]
+    if m.top < HIGH and (least <= top).any():
+        raise ValueError(
+            f"`bias_var` must leave the moments of {m.activation.name} within float64,"
+            f" but variances exceed {top:.3g}."
+        )
     return out
 
 

@@ -153,7 +153,7 @@ def _edges(
         inside = weights[0] <= w <= weights[1]
         return ((np.array([w]), np.array([0.0])),) if inside else ()
     # As far as 1e4 times the largest bias in variance; a curve of no return beyond.
-    top = min(1e7, 1e4 * biases[1], np.exp(highest(m)))
+    top = min(1e7, 1e4 * biases[1], 0.999 * np.exp(highest(m)))
     q = np.geomspace(1e-7, top, 3000)
     edge = edge_curve(q, activation)
     w, b = np.asarray(edge.weight_var), np.asarray(edge.bias_var)

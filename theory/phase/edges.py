@@ -21,7 +21,7 @@ from theory._naming import in_own_name
 from theory.activations import Activation
 from theory.phase import _roots
 from theory.phase._curves import LOW, Moments
-from theory.phase._settling import NOISE, PER_PANEL, variance_slope
+from theory.phase._settling import PER_PANEL, variance_slope
 from theory.phase._state import like, tables
 
 Array = npt.NDArray[np.float64]
@@ -68,13 +68,14 @@ def edge_curve(q: Any, activation: Activation) -> Edge:
     -------
     Edge
         `weight_var` with relative accuracy 1e-13; `bias_var` with absolute accuracy
-        1e-14 q, and 0 where it is below 4e-15 q.
+        1e-14 q, and 0 where it is below 4e-15 q (1e-12 q where slopes are taken from the
+        values of a function).
 
     Raises
     ------
     ValueError
-        If `q` is out of range, or the activation jumps or is constant: chi_1 is infinite
-        or zero then.
+        If `q` is out of range or a moment there out of float64's, or the activation
+        jumps or is constant: chi_1 is infinite or zero then.
 
     Notes
     -----
@@ -91,6 +92,9 @@ def edge_curve(q: Any, activation: Activation) -> Edge:
     m = _smooth_enough(who, activation)
     v = _checks.interval(who, "q", q, math.exp(LOW), LARGEST)
     w, b, _ = _curve(m, np.log(v.ravel()))
+    if not (np.isfinite(b) & (w > 0.0)).all():
+        need = f"leave the moments of {activation.name} within float64"
+        raise _checks.refuse(who, "q", need, q)
     chi = variance_slope(m, v.ravel(), w)
     shape = v.shape
     stable = (chi < 1.0).reshape(shape)
@@ -213,7 +217,7 @@ def _curve(m: Moments, t: Array) -> tuple[Array, Array, Array]:
         w = 1.0 / d
         b = q - w * v
         slope = q - w * dv + w * w * dd * v
-    return w, np.where(np.abs(b) <= NOISE * q, 0.0, b), slope
+    return w, np.where(np.abs(b) <= m.slope_noise * q, 0.0, b), slope
 
 
 def _points(m: Moments, targets: Array) -> list[tuple[Edge, ...]]:
@@ -227,7 +231,7 @@ def _points(m: Moments, targets: Array) -> list[tuple[Edge, ...]]:
     q = np.exp(t)
     w, b, _ = _curve(m, t)
     s = _roots.signs(
-        b - targets[:, None], np.broadcast_to(NOISE * q, (targets.size, t.size))
+        b - targets[:, None], np.broadcast_to(m.slope_noise * q, (targets.size, t.size))
     )
     rows, cells = np.nonzero(s[:, :-1] * s[:, 1:] < 0)
     found: list[list[Edge]] = [[] for _ in targets]
@@ -235,7 +239,7 @@ def _points(m: Moments, targets: Array) -> list[tuple[Edge, ...]]:
     if value == 0.0 and 0.0 < slope < math.inf:
         # The limit q* = 0: stable where E s^2 / q falls from its limit.
         excess = m.second.read(t)[0] / (slope * q) - 1.0
-        falls = bool(_roots.signs(excess, np.full(t.shape, NOISE))[0] < 0)
+        falls = bool(_roots.signs(excess, np.full(t.shape, m.slope_noise))[0] < 0)
         for i in np.flatnonzero((targets == 0.0) | (s[:, 0] > 0)):
             found[i].append(Edge(0.0, 1.0 / slope, float(targets[i]), 1.0, falls))
     if rows.size:

@@ -20,7 +20,8 @@ from theory import _checks
 from theory._naming import in_own_name
 from theory.activations import Activation
 from theory.activations.function import NARROWEST
-from theory.phase._settling import NOISE, Grid, below_the_range, settle, variance_slope
+from theory.phase._curves import NOISE
+from theory.phase._settling import Grid, below_the_range, settle, variance_slope
 from theory.phase._state import like, parameters, tables
 
 Array = npt.NDArray[np.float64]
