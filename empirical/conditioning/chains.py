@@ -109,10 +109,6 @@ def pair_chains(
         norms recorded are then those before scaling).
     dtype : torch.dtype
 
-    Returns
-    -------
-    PairChains
-
     Raises
     ------
     ValueError

@@ -144,10 +144,6 @@ def train_top_layer(
     every : int
         Record the loss after each so many steps, and after the last.
 
-    Returns
-    -------
-    Curves
-
     Raises
     ------
     ValueError
@@ -204,10 +200,6 @@ def train_all_layers(
         Step sizes; see `step_sizes`.
     steps, every
         As in `train_top_layer`.
-
-    Returns
-    -------
-    Curves
 
     Raises
     ------

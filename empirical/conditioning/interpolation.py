@@ -76,10 +76,6 @@ def minimum_norm(
     cross : array, shape (m, n)
         Kernel between the inputs to predict at and the n training inputs.
 
-    Returns
-    -------
-    Interpolation
-
     Raises
     ------
     ValueError

@@ -109,10 +109,6 @@ def train(
         from there, and one that had ended returns what it had. Further starts have
         theirs beside it, numbered behind its name. None is removed.
 
-    Returns
-    -------
-    Trained
-
     Raises
     ------
     ValueError

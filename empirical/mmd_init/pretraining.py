@@ -212,10 +212,6 @@ def pretrain_stack(
     on_degenerate, snapshots, progress, checkpoint
         See `pretrain`, which also tells what is raised; a stack stops when all its runs
         have.
-
-    Returns
-    -------
-    list of Pretrained
     """
     given = len(params[0])
     if not len(recipes) == len(generators) == given:
