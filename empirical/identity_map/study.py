@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from empirical import devices
 from empirical.data import Dataset, load
@@ -71,7 +70,9 @@ def train_configuration(
         ]
     )
     if configuration.examples is not None:
-        inputs = _many(configuration, source)
+        many = source.head(configuration.examples).images
+        pixels = images.standardised(many, data=source.name)
+        inputs = images.resize(pixels, image_shape(network)[1:])
     elif len(pictures) == 1:
         inputs = next(iter(pictures.values())).pixels
     else:
@@ -237,12 +238,6 @@ def _pictures(
     if configuration.data == "channelled":
         found = images.channelled(found)
     return found.fitted(image_shape(configuration.network))
-
-
-def _many(configuration: Configuration, source: Dataset) -> Tensor:
-    chosen = source.head(configuration.examples or len(source)).images
-    pixels = images.standardised(chosen, data=source.name)
-    return images.resize(pixels, image_shape(configuration.network)[1:])
 
 
 def cost_of(configuration: Configuration) -> float:

@@ -274,7 +274,10 @@ def pretrain_stack(
         progress=told,
     )
     made = int(trained.steps.max())
-    names = _names(network, params)
+    if isinstance(network, Explicit):
+        names = network.names
+    else:
+        names = tuple(n for n, _ in as_module(network, params).named_parameters())
 
     def of(params: Params, index: int) -> Params:
         return tuple(p[index : index + 1].clone() for p in params)
@@ -294,12 +297,6 @@ def pretrain_stack(
         )
         for index, status in enumerate(cast("tuple[Status, ...]", trained.status))
     ]
-
-
-def _names(network: FullyConnected | Explicit, params: Params) -> tuple[str, ...]:
-    if isinstance(network, Explicit):
-        return network.names
-    return tuple(name for name, _ in as_module(network, params).named_parameters())
 
 
 def _start(
