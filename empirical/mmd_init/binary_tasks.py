@@ -64,13 +64,7 @@ class Images:
 
 
 def check_inputs(who: str, name: str, x: Tensor) -> None:
-    """Refuse inputs that are no table of finite numbers with at least one row.
-
-    Raises
-    ------
-    ValueError
-        Naming caller, argument and offender.
-    """
+    """Refuse inputs that are no table of finite numbers with at least one row."""
     if x.ndim != 2 or 0 in x.shape:
         raise ValueError(
             f"{who}: `{name}` must be a table (examples, features), neither 0, but the "

@@ -133,15 +133,7 @@ def spent(path: Path | None) -> float:
 
 
 def _check_sums(path: Path) -> None:
-    """Check the sums that PyTorch writes beside what a file holds, and does not look at.
-
-    Raises
-    ------
-    ValueError, zipfile.BadZipFile
-        If the file is damaged.
-    OSError
-        If it can't be opened.
-    """
+    """Check the sums that PyTorch writes beside what a file holds, and does not look at."""
     with path.open("rb") as stream:
         try:
             with zipfile.ZipFile(stream) as parts:

@@ -288,13 +288,7 @@ def _behind(each: tuple[Tensor, ...]) -> Tensor:
 
 
 def check_hooks(module: nn.Module) -> None:
-    """Refuse modules whose gradients are changed on their way, which is lost by torch.vmap.
-
-    Raises
-    ------
-    ValueError
-        If a part has a hook on its backward pass.
-    """
+    """Refuse modules with hooks on their backward pass, which torch.vmap does not call."""
     for name, part in module.named_modules():
         if part._backward_hooks or part._backward_pre_hooks:
             raise ValueError(

@@ -270,13 +270,7 @@ def summary(outcomes: Mapping[str, str]) -> str:
 
 
 def open_folder(folder: Path, name: str = "") -> None:
-    """Make a folder, and see that files can be written to it, or one of that name.
-
-    Raises
-    ------
-    OSError
-        If not.
-    """
+    """Make a folder; raise OSError where no files, or none of that name, can be written."""
     # As long a name as it has while it is being written, see `writing.whole`.
     probe = folder / f".{name or 'probe'}.{os.getpid()}.partial"
     try:

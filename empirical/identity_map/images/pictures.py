@@ -248,13 +248,7 @@ def place(
 
 
 def checked(images: Tensor, *, who: str, name: str = "images") -> Tensor:
-    """Return `images` if they are (n, C, H, W), not empty and finite.
-
-    Raises
-    ------
-    ValueError
-        Otherwise.
-    """
+    """Return `images`; refuse what is not (n, C, H, W), or empty or not finite."""
     if images.ndim != 4 or not images.numel() or not images.is_floating_point():
         raise ValueError(
             f"{who}: `{name}` must be floating point of shape (n, C, H, W) with at "
