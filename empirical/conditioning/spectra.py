@@ -260,10 +260,8 @@ def condition_by_depth(
 
 
 def _joined(parts: list[Spectrum]) -> Spectrum:
-    names = ("smallest", "largest", "conditions")
-    return Spectrum(
-        **{name: np.concatenate([getattr(p, name) for p in parts]) for name in names}
-    )
+    names = vars(parts[0])
+    return Spectrum(**{n: np.concatenate([vars(p)[n] for p in parts]) for n in names})
 
 
 def _one_by_one(
