@@ -210,7 +210,7 @@ def trained(
     stack = Stack(
         [p.to(device) for p in params],
         rates=[rate for rate, _ in names],
-        learnt=[len(params) - 1] if fault == "frozen" else None,
+        learnt=network.of_layer(-1) if fault == "frozen" else None,
         buffers=[b.to(device) for b in network.running(params)],
     )
     if fault in ("slow", "untrained"):
