@@ -189,13 +189,8 @@ def _once(
     task = (CopyDense if by_hand(network) else Copy)(
         network=network, images=images, targets=images, loss=recipe.loss
     )
-    learnt = None
-    if recipe.trained != "all":
-        # Biases go with their layer's weight.
-        plan, last = network.plan, network.layers - 1
-        each = [k for k, layer in enumerate(plan) for _ in layer.shapes]
-        alone = 0 if recipe.trained == "bottom" else last
-        learnt = [index for index, layer in enumerate(each) if layer == alone]
+    ends = {"bottom": 0, "top": -1}
+    learnt = network.of_layer(ends[recipe.trained]) if recipe.trained in ends else None
     stack = Stack(params, rates=rates, learnt=learnt)
     rule, looks = optimiser_of(recipe), observers_of(recipe)
 

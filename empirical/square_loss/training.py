@@ -185,7 +185,7 @@ def train(
         Stack(
             network.arranged(params),
             rates=used,
-            learnt=_learnt(network) if recipe.frozen else None,
+            learnt=network.of_layer(-1) if recipe.frozen else None,
         ),
         _optimiser(network, recipe),
         steps=recipe.epochs * per_epoch,
@@ -287,17 +287,11 @@ def _rates(
     return np.minimum(used, recipe.stable / curvature)
 
 
-def _learnt(network: Classifier) -> tuple[int, ...]:
-    """Return the parameters of the last layer."""
-    sized = network.weighting is not None
-    return tuple(range(len(network.shapes))[-2 if sized else -1 :])
-
-
 def _optimiser(network: Classifier, recipe: Recipe) -> SGD:
     # Of the last layer the weight, or the one number that carries its size.
-    learnt = _learnt(network)
+    learnt = network.of_layer(-1)
     last = learnt[0 if network.weighting == "rows" else -1]
-    trained = learnt if recipe.frozen else tuple(range(len(network.shapes)))
+    trained = learnt if recipe.frozen else range(len(network.shapes))
     return SGD(
         momentum=recipe.momentum,
         weight_decay=recipe.weight_decay,
