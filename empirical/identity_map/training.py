@@ -21,7 +21,7 @@ from empirical.identity_map.task import Copy, CopyDense, by_hand
 from empirical.networks import Network, Params
 from empirical.testbed import loop
 from empirical.testbed.batches import Afresh
-from empirical.testbed.checkpoints import Checkpoint, fingerprint
+from empirical.testbed.checkpoints import checkpoint_of
 from empirical.testbed.optimisers import Optimiser
 from empirical.testbed.stack import Stack, checked_rates
 
@@ -177,14 +177,9 @@ def _once(
 ) -> Trained:
     """Train every replicate from one start."""
     described = (network, recipe, rates.tolist(), params[0].device.type)
-    kept = checkpoint and Checkpoint(
-        checkpoint,
-        of=fingerprint(
-            described,
-            (*params, images),
-            [] if generator is None else [generator],
-            module=__name__,
-        ),
+    drawn_by = () if generator is None else (generator,)
+    kept = checkpoint_of(
+        checkpoint, described, (*params, images), drawn_by, module=__name__
     )
     task = (CopyDense if by_hand(network) else Copy)(
         network=network, images=images, targets=images, loss=recipe.loss

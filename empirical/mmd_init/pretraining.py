@@ -23,7 +23,7 @@ from empirical.mmd_init.task import TERMS, Degenerate, Perturbed, learnt_of
 from empirical.networks import FullyConnected, Params
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
-from empirical.testbed.checkpoints import Checkpoint, fingerprint
+from empirical.testbed.checkpoints import checkpoint_of
 from empirical.testbed.observers import Array, BestWindow, Curve, Diverged, Snapshots
 from empirical.testbed.optimisers import Adam
 from empirical.testbed.stack import Stack
@@ -233,9 +233,8 @@ def pretrain_stack(
     _warn_of(x)
     described = (network, tuple(recipes), x.device.type, list(snapshots))
     # The fingerprint is taken before the task draws from the generators.
-    kept = checkpoint and Checkpoint(
-        checkpoint, of=fingerprint(described, (*params, x), generators, module=__name__)
-    )
+    tensors = (*params, x)
+    kept = checkpoint_of(checkpoint, described, tensors, generators, module=__name__)
     whole = len(x) // batch * batch
 
     def found(t: int, share: float) -> bool:

@@ -19,7 +19,7 @@ from empirical.normrelu.recipes import PLAIN, Recipe
 from empirical.normrelu.tangent import conditions, tangent_kernels
 from empirical.randomness import torch_generator
 from empirical.testbed.batches import Epochs
-from empirical.testbed.checkpoints import Checkpoint, fingerprint
+from empirical.testbed.checkpoints import checkpoint_of
 from empirical.testbed.faults import FAULTS
 from empirical.testbed.loop import Task, train
 from empirical.testbed.observers import Diverged, Drops, Series
@@ -245,14 +245,9 @@ def trained(
     if recipe.augmentation:
         streams = {s: torch_generator(s, "normrelu", "augmentation") for s in seeds}
         augmentation = Augmentation(recipe.augmentation, [streams[s] for _, s in names])
-    kept = checkpoint and Checkpoint(
-        checkpoint,
-        of=fingerprint(
-            (arm, network, names, epochs, batch, every_epoch, recipe, fault),
-            [*stack.params, *data.values()],
-            module=__name__,
-        ),
-    )
+    described = (arm, network, names, epochs, batch, every_epoch, recipe, fault)
+    tensors = [*stack.params, *data.values()]
+    kept = checkpoint_of(checkpoint, described, tensors, module=__name__)
     done = train(
         CrossEntropy(network, data["inputs"], data["classes"], augmentation),
         stack,

@@ -19,7 +19,7 @@ from empirical.square_loss.recipes import Recipe, recorded_epochs
 from empirical.square_loss.task import Classification, Interpolated, silent
 from empirical.testbed import loop
 from empirical.testbed.batches import Batches, Epochs, Whole
-from empirical.testbed.checkpoints import Checkpoint, fingerprint
+from empirical.testbed.checkpoints import checkpoint_of
 from empirical.testbed.observers import Diverged, Drops, Series
 from empirical.testbed.optimisers import SGD
 from empirical.testbed.stack import Stack, checked_rates
@@ -174,12 +174,8 @@ def train(
         series.append(Series(sparse * per_epoch, residuals))
     drops = Drops([epoch * per_epoch for epoch in recipe.drops], recipe.drop)
     described = (network, recipe, used.tolist(), inputs.device.type, recorded)
-    kept = checkpoint and Checkpoint(
-        checkpoint,
-        of=fingerprint(
-            described, (*params, inputs, targets), tuple(orders), module=__name__
-        ),
-    )
+    tensors = (*params, inputs, targets)
+    kept = checkpoint_of(checkpoint, described, tensors, orders, module=__name__)
     trained = loop.train(
         Classification(network, inputs, targets, loss=recipe.loss, noise=recipe.noise),
         Stack(

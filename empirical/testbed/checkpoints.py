@@ -242,3 +242,19 @@ class Checkpoint:
             UnreadableCheckpointWarning,
             stacklevel=4,
         )
+
+
+def checkpoint_of(
+    path: Path | None,
+    described: object,
+    tensors: Sequence[Tensor],
+    generators: Sequence[torch.Generator] = (),
+    *,
+    module: str,
+) -> Checkpoint | None:
+    """Return the checkpoint of a run with this `fingerprint`; without a path, None."""
+    if path is None:
+        return None
+    return Checkpoint(
+        path, of=fingerprint(described, tensors, generators, module=module)
+    )
