@@ -35,12 +35,15 @@ class Explicit:
     shape : tuple of int
         Of one input.
     classes : int
+    readout : tuple of int
+        Which parameters are those of the layer that makes the logits, by index.
     """
 
     module: nn.Module
     names: tuple[str, ...]
     shape: tuple[int, ...]
     classes: int
+    readout: tuple[int, ...]
 
     @property
     def widths(self) -> tuple[int, int]:
@@ -184,13 +187,13 @@ def explicit(module: nn.Module, x: Tensor) -> tuple[Explicit, Params]:
     if len(known) < 2:
         raise ValueError("pretrain: `network` must have a hidden layer, but has none")
     few, met = x[:3].to(next(own.parameters())), []
-    hooks = [m.register_forward_hook(lambda *a: met.append(a[-1])) for _, m in known]
+    hooks = [m.register_forward_hook(lambda *a: met.append(a)) for _, m in known]
     with torch.no_grad():
         once = own(few)
         for hook in hooks:
             hook.remove()
         again, single = own(few), own(few[:1])
-    if len(met) != len(known) or not torch.equal(met[-1], once):
+    if len(met) != len(known) or not torch.equal(met[-1][-1], once):
         raise TypeError(
             "pretrain: `network` must use every layer once, and end in its logits: no"
             " Softmax behind the last layer"
@@ -208,4 +211,7 @@ def explicit(module: nn.Module, x: Tensor) -> tuple[Explicit, Params]:
         )
     names = tuple(name for name, _ in own.named_parameters())
     params = tuple(p.detach().clone()[None] for p in own.parameters())
-    return Explicit(own, names, tuple(x.shape[1:]), once.shape[1]), params
+    mine = [id(p) for p in met[-1][0].parameters()]
+    readout = tuple(i for i, p in enumerate(own.parameters()) if id(p) in mine)
+    shape = tuple(x.shape[1:])
+    return Explicit(own, names, shape, once.shape[1], readout), params

@@ -19,7 +19,7 @@ from empirical.mmd_init.inputs import checked, table
 from empirical.mmd_init.modules import Explicit, explicit
 from empirical.mmd_init.networks import as_module, check_classifier, from_module
 from empirical.mmd_init.recipes import Recipe
-from empirical.mmd_init.task import TERMS, Degenerate, Perturbed, learnt_of
+from empirical.mmd_init.task import TERMS, Degenerate, Perturbed
 from empirical.networks import FullyConnected, Params
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
@@ -255,10 +255,16 @@ def pretrain_stack(
             means = {n: float(c.values[:, last].mean()) for n, c in curves.items()}
         progress(done, total, means)
 
+    if isinstance(network, Explicit):
+        names, last_layer = network.names, network.readout
+    else:
+        names = tuple(n for n, _ in as_module(network, params).named_parameters())
+        last_layer = network.of_layer(-1)
+    learnt = last_layer if recipe.frozen else None
     task = Perturbed(network, x, recipes, generators)
     trained = loop.train(
         task,
-        Stack(params, rates=recipe.rate, learnt=learnt_of(params, recipe.frozen)),
+        Stack(params, rates=recipe.rate, learnt=learnt),
         Adam(),
         steps=steps,
         check=recipe.window,
@@ -273,10 +279,6 @@ def pretrain_stack(
         progress=told,
     )
     made = int(trained.steps.max())
-    if isinstance(network, Explicit):
-        names = network.names
-    else:
-        names = tuple(n for n, _ in as_module(network, params).named_parameters())
 
     def of(params: Params, index: int) -> Params:
         return tuple(p[index : index + 1].clone() for p in params)
