@@ -87,8 +87,7 @@ def run_configuration(
         order = torch_generator(0, records.TOPIC, "shuffled")
         moved = torch.randperm(len(found.labels), generator=order)
         found = dataclasses.replace(found, labels=found.labels[moved])
-    sources = [torch_generator(s, records.TOPIC, "start", c.start) for _, s in c.runs]
-    start = networks.start(c.network, c.start, sources, device=setting.device)
+    start = _starts(c, setting.device)
     params, buffers, runs, taken = _pretrained(c, start, found, setting)
     pretraining = time.perf_counter() - start_time
     if c.network.norm is None:
@@ -122,6 +121,11 @@ def data_of(configuration: Configuration, setting: Setting) -> str:
 
 def _tasks(c: Configuration) -> Any:
     return random_tasks(c.tasks, numpy_generator(0, records.TOPIC, "tasks"))
+
+
+def _starts(c: Configuration, device: str) -> Params:
+    sources = [torch_generator(s, records.TOPIC, "start", c.start) for _, s in c.runs]
+    return networks.start(c.network, c.start, sources, device=device)
 
 
 def _pretrained(
