@@ -17,6 +17,7 @@ from empirical.mmd_init.gram import normal
 from empirical.mmd_init.networks import altered, check_layers
 from empirical.mmd_init.regularisers import norm
 from empirical.networks import Params
+from empirical.testbed.stack import along
 
 LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 """Classes of layers whose noise is known: by what enters one unit, and their number."""
@@ -73,10 +74,11 @@ class Explicit:
         generators: Sequence[torch.Generator],
     ) -> Tensor:
         """Return logits under noise, (S, perturbations, n, d), of batches (S, n, ...)."""
-        noisy = [
-            p.unsqueeze(1) + _noise(p, perturbations, scale, s, generators)
-            for p, scale in zip(params, self._scales(), strict=True)
-        ]
+        noisy: list[Tensor] = []
+        for p, scale in zip(params, self._scales(), strict=True):
+            drawn = p.new_empty((len(p), perturbations, *p.shape[1:]))
+            normal(drawn, generators).mul_(along(scale * s.to(p), drawn))
+            noisy.append(p.unsqueeze(1) + drawn)
         found = [
             vmap(self._call, in_dims=(0, None))(tuple(p[index] for p in noisy), x)
             for index, x in enumerate(batches)
@@ -132,18 +134,6 @@ class Explicit:
             found[f"{prefix}weight"] = weight[0].numel() ** -0.5
             found[f"{prefix}bias"] = len(weight) ** -0.5
         return [found[name] for name in self.names]
-
-
-def _noise(
-    like: Tensor,
-    perturbations: int,
-    scale: float,
-    s: Tensor,
-    generators: Sequence[torch.Generator],
-) -> Tensor:
-    shape = (len(like), perturbations, *like.shape[1:])
-    drawn = normal(like.new_empty(shape), generators)
-    return drawn.mul_(scale * s.to(like).view(-1, *[1] * like.ndim))
 
 
 def layers(module: nn.Module) -> list[tuple[str, nn.Module]]:

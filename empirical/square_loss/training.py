@@ -143,7 +143,11 @@ def train(
     network.check(params, inputs)
     orders = [generator] if isinstance(generator, torch.Generator) else generator or ()
     _check(network, params, problem, recipe, orders)
-    used = _rates(network, params, inputs, recipe, rates)
+    used = checked_rates(recipe.rate if rates is None else rates, len(params[0]))
+    if recipe.stable is not None:
+        squares, _, _ = measures.example_gradients(network, params, inputs)
+        curvature = 2.0 * squares.sum(dim=1).mean(dim=1).double().cpu().numpy()
+        used = np.minimum(used, recipe.stable / curvature)
     batches: Batches = Whole()
     if recipe.batch is not None and (recipe.batch < len(inputs) or recipe.noise):
         order = partial(_noisy_order, len(inputs)) if recipe.noise else None
@@ -266,21 +270,6 @@ def _noisy_order(n: int, generator: torch.Generator) -> Tensor:
     """Draw an epoch's order of n examples, each as itself or n farther on; see `task`."""
     order = torch.randperm(n, generator=generator)
     return order + n * torch.randint(2, (n,), generator=generator)
-
-
-def _rates(
-    network: Classifier,
-    params: Params,
-    inputs: Tensor,
-    recipe: Recipe,
-    rates: npt.ArrayLike | None,
-) -> Array:
-    used = checked_rates(recipe.rate if rates is None else rates, len(params[0]))
-    if recipe.stable is None:
-        return used
-    squares, _, _ = measures.example_gradients(network, params, inputs)
-    curvature = 2.0 * squares.sum(dim=1).mean(dim=1).double().cpu().numpy()
-    return np.minimum(used, recipe.stable / curvature)
 
 
 def _optimiser(network: Classifier, recipe: Recipe) -> SGD:
