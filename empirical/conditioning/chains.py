@@ -12,15 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from empirical.checks import check_counts, check_finite, check_symmetric
 from empirical.kernels import gram
 from empirical.networks import Elementwise, FullyConnected
-
-Array = npt.NDArray[np.float64]
+from empirical.testbed.writing import Array
 
 CHUNK = 1 << 22
 """Numbers drawn at once by `pair_chains`, at most (and at least one chain's)."""

@@ -25,8 +25,7 @@ from empirical.testbed.loop import Task, train
 from empirical.testbed.observers import Curve, Diverged
 from empirical.testbed.optimisers import SGD
 from empirical.testbed.stack import Params, Stack, checked_rates
-
-Array = npt.NDArray[np.float64]
+from empirical.testbed.writing import Array
 
 Rule = Literal["largest", "balanced"]
 

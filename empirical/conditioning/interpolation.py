@@ -8,8 +8,7 @@ import numpy.typing as npt
 
 from empirical.checks import check_symmetric, check_weights, check_whole
 from empirical.data import load, unit_rows
-
-Array = npt.NDArray[np.float64]
+from empirical.testbed.writing import Array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

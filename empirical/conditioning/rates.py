@@ -4,8 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from empirical.conditioning.descent import Curves
-
-Array = npt.NDArray[np.float64]
+from empirical.testbed.writing import Array
 
 
 def steps_to(curves: Curves, fraction: float) -> npt.NDArray[np.int64]:

@@ -12,8 +12,7 @@ from empirical.checks import check_counts, check_finite, check_symmetric, check_
 from empirical.conditioning.chains import gram_chain
 from empirical.kernels import MAX_BYTES, draws_per_chunk, gram, nngp_ntk
 from empirical.networks import Elementwise, FullyConnected
-
-Array = npt.NDArray[np.float64]
+from empirical.testbed.writing import Array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -10,8 +10,7 @@ from torch import Tensor
 
 from empirical.kernels import sample
 from empirical.networks import Elementwise, FullyConnected
-
-Array = npt.NDArray[np.float64]
+from empirical.testbed.writing import Array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

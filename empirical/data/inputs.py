@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from empirical.checks import check_counts
-
-Array = npt.NDArray[np.float64]
+from empirical.testbed.writing import Array
 
 _ROWS = 1024
 

@@ -22,11 +22,10 @@ from empirical.networks import Network, Params
 from empirical.testbed import loop
 from empirical.testbed.batches import Afresh
 from empirical.testbed.checkpoints import checkpoint_of
+from empirical.testbed.observers import Integers
 from empirical.testbed.optimisers import Optimiser
 from empirical.testbed.stack import Stack, checked_rates
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from empirical.testbed.writing import Array
 
 # Weights and moments that are updated together on a CPU, in bytes: a few updates in a
 # row then find them in a cache. Measured: with 8 networks of 20 layers of 512 units at

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -26,8 +25,8 @@ from empirical.testbed.observers import Diverged, Drops, Series
 from empirical.testbed.optimisers import SGD
 from empirical.testbed.stack import Stack
 from empirical.testbed.supervised import cross_entropy
+from empirical.testbed.writing import Array
 
-Array = npt.NDArray[np.float64]
 PAIRS = 200
 """Test inputs whose dot products are followed, in pairs of neighbours."""
 KERNEL = 256

@@ -23,8 +23,7 @@ from empirical.testbed.checkpoints import checkpoint_of
 from empirical.testbed.observers import Diverged, Drops, Series
 from empirical.testbed.optimisers import SGD
 from empirical.testbed.stack import Stack, checked_rates
-
-Array = npt.NDArray[np.float64]
+from empirical.testbed.writing import Array
 
 # Records without and with per-example residuals: these cost another pass.
 _SPARSE = 4

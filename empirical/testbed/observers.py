@@ -21,8 +21,8 @@ from empirical.checks import (
     check_weights,
 )
 from empirical.testbed.stack import Params, Stack
+from empirical.testbed.writing import Array
 
-Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 
