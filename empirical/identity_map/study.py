@@ -216,9 +216,10 @@ def _finite(value: float) -> float | None:
 
 
 def _source(configuration: Configuration, setting: Setting) -> Dataset:
-    name = "mnist" if configuration.data == "channelled" else configuration.data
+    c, name = configuration, configuration.data.replace("channelled", "mnist")
+    each = max(c.skip + labels.count(label) for labels in c.labels for label in labels)
     # Digits come from the set that is the same on every machine, unless it is too small.
-    digits = name == "mnist" and (configuration.examples or 0) <= 4000
+    digits = name == "mnist" and (c.examples or 0) <= 4000 and each <= 400
     return load(
         name,
         directory=None if digits else setting.data_folder,
