@@ -196,7 +196,7 @@ def gram_chain(
     generator: torch.Generator,
     draws: int = 1,
 ) -> Iterator[Tensor]:
-    """Yield the feature Gram matrices of layers 1, 2, ..., depth.
+    """Yield the feature Gram matrices of layers 1, 2, ..., depth, shape (draws, n, n).
 
     Distributed as those of `FullyConnected.uniform` networks; the numbers differ.
 
@@ -209,10 +209,6 @@ def gram_chain(
     generator : torch.Generator
     draws : int
         Independent networks, stacked: holds 2 draws n width numbers.
-
-    Yields
-    ------
-    Tensor, shape (draws, n, n)
 
     Raises
     ------

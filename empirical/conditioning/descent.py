@@ -64,7 +64,7 @@ class Curves:
 
 
 def step_sizes(kernels: npt.ArrayLike | Tensor, *, rule: Rule = "largest") -> Array:
-    r"""Return the step sizes that the kernels of n examples allow.
+    r"""Return the step sizes that the kernels of n examples allow, shape (...).
 
     With the loss divided by n as in this module, ``"largest"`` is
     :math:`n/\lambda_{\max}` and ``"balanced"`` is
@@ -76,10 +76,6 @@ def step_sizes(kernels: npt.ArrayLike | Tensor, *, rule: Rule = "largest") -> Ar
     kernels : array or Tensor, shape (..., n, n)
         Feature Gram matrices for the top layer, tangent kernels for all layers.
     rule : {"largest", "balanced"}
-
-    Returns
-    -------
-    array, shape (...)
 
     Raises
     ------

@@ -32,17 +32,13 @@ def steps_to(curves: Curves, fraction: float) -> npt.NDArray[np.int64]:
 
 
 def slowest_rates(curves: Curves) -> Array:
-    r"""Return the largest r with loss(t) <= exp(-r t) loss(0) at all recorded t.
+    r"""Return the largest r with loss(t) <= exp(-r t) loss(0) at all recorded t, (runs,).
 
     .. math:: r = \min_t \frac{-\log(\mathcal{L}_t/\mathcal{L}_0)}{t}
 
     This is what a bound "for all t" speaks of. Losses under 1e-24 times the first
     are rounding and are left out; a diverged run has rate ``-inf``, one that starts at
     zero loss has none, ``nan``.
-
-    Returns
-    -------
-    array, shape (runs,)
 
     Examples
     --------

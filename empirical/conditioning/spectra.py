@@ -124,16 +124,12 @@ def spectrum(kernels: Tensor) -> Spectrum:
 
 
 def condition_numbers(eigenvalues: Array) -> Array:
-    """Return largest over smallest eigenvalue, infinite where the latter is rounding.
+    """Return largest over smallest eigenvalue, infinite where that is rounding, (...).
 
     Parameters
     ----------
     eigenvalues : array, shape (..., n)
         In ascending order, of positive semi-definite matrices.
-
-    Returns
-    -------
-    array, shape (...)
 
     Examples
     --------

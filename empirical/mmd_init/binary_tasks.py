@@ -177,7 +177,7 @@ def _moments(data: Dataset, side: int | None) -> tuple[float, float]:
 def random_tasks(
     count: int, generator: np.random.Generator, *, classes: int = 10
 ) -> Bools:
-    """Draw binary tasks: labellings of the classes that are not constant.
+    """Draw binary tasks, labellings that are not constant: bool, shape (count, classes).
 
     Uniformly from all 2^classes - 2, without repeats. A labelling and its complement are
     two tasks here, as in the paper, though the names of the labels are all that differs.
@@ -188,10 +188,6 @@ def random_tasks(
     generator : numpy.random.Generator
         The same for every run and method that is to have the same tasks.
     classes : int
-
-    Returns
-    -------
-    bool array, shape (count, classes)
 
     Raises
     ------

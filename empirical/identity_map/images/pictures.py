@@ -156,7 +156,7 @@ def level(value: float, *, data: str = "mnist", channels: int | None = None) -> 
 
 
 def standardised(images: npt.ArrayLike, *, data: str = "mnist") -> Tensor:
-    """Turn levels 0..255 into pixels.
+    """Turn levels 0..255 into pixels, shape (n, C, H, W), float64.
 
     Parameters
     ----------
@@ -164,10 +164,6 @@ def standardised(images: npt.ArrayLike, *, data: str = "mnist") -> Tensor:
         As `empirical.data.load` returns them.
     data : str
         A key of `STANDARDS`.
-
-    Returns
-    -------
-    Tensor, shape (n, C, H, W), float64
 
     Examples
     --------
