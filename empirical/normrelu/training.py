@@ -37,13 +37,7 @@ TOP = 32
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Examples:
-    """Inputs, shape (n, ...), float32 and of norm sqrt(d), with their classes.
-
-    Attributes
-    ----------
-    inputs, classes : Tensor
-    test_inputs, test_classes : Tensor
-    """
+    """Inputs, shape (n, ...), float32 and of norm sqrt(d), with their classes."""
 
     inputs: Tensor
     classes: Tensor
