@@ -84,7 +84,8 @@ def _followed(
         seen.add(name)
         if path is None:
             continue
-        code, names = _read(name, path)
+        package = name if path.name == "__init__.py" else parent
+        code, names = _parsed(path.read_bytes(), package, name.partition(".")[0])
         found[name] = path, code
         waiting += [*([parent] if parent else []), *names]
     return found
@@ -152,15 +153,10 @@ def _locate(module: str, roots: tuple[Path, ...]) -> Path | None:
     return None
 
 
-def _read(name: str, path: Path) -> tuple[str, tuple[str, ...]]:
-    """Return the digest of a module's own code, and the names that it may import."""
-    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    return _parsed(path.read_bytes(), package, name.partition(".")[0])
-
-
 # By content: an edit is seen whatever the clock says.
 @lru_cache(maxsize=1024)
 def _parsed(source: bytes, package: str, top: str) -> tuple[str, tuple[str, ...]]:
+    """Return the digest of a module's own code, and the names that it may import."""
     tree = ast.parse(source)
     found = dict.fromkeys(_imported(tree, package))
     names = tuple(n for n in found if n.partition(".")[0] in (*PACKAGES, top))

@@ -19,30 +19,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from empirical._contraction import (
-    MAX_BYTES,
-    Outputs,
-    as_rows,
-    by_blocks,
-    check,
-    combined,
-    gram,
-    inner,
-)
+from empirical._contraction import MAX_BYTES as MAX_BYTES
+from empirical._contraction import Outputs as Outputs
+from empirical._contraction import as_rows, by_blocks, check, combined, inner
+from empirical._contraction import gram as gram
 from empirical.checks import check_counts
 from empirical.networks import FullyConnected, Params, derivative
-
-__all__ = [
-    "MAX_BYTES",
-    "Kernels",
-    "Outputs",
-    "draws_per_chunk",
-    "gram",
-    "nngp",
-    "nngp_ntk",
-    "ntk",
-    "sample",
-]
 
 
 @dataclass(frozen=True)

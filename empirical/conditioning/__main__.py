@@ -10,7 +10,6 @@ from empirical.checks import check_counts
 from empirical.testbed import before, command
 from empirical.testbed.ending import finish
 from empirical.testbed.options import add_options
-from empirical.testbed.signals import Ended
 from empirical.testbed.study import Setting
 
 SKIPPED = ("device", "directory")
@@ -117,14 +116,9 @@ def _run(kind: str, options: argparse.Namespace, setting: Setting) -> int:
     _check(options)
     names = signature(EXPERIMENTS[kind]).parameters.keys() - set(SKIPPED)
     arguments = {n: v for n, v in vars(options).items() if n in names}
-    try:
-        # It has no pauses: there is nothing to wait for.
-        record = command.alone(
-            lambda: recorded(kind, arguments, setting), kind, options.minutes, grace=0.0
-        )
-    except Ended:
-        command.say_interrupted(None, resumes=False)
-        raise
+    run = partial(recorded, kind, arguments, setting)
+    # It has no pauses: there is nothing to wait for.
+    record = command.alone(run, kind, options.minutes, resumes=False, grace=0.0)
     shown = ending(record, kind)
     finish(record, shown, output=options.output, figure=options.figure)
     return 0

@@ -12,15 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from empirical.checks import check_counts, check_finite, check_symmetric
 from empirical.kernels import gram
 from empirical.networks import Elementwise, FullyConnected
-
-Array = npt.NDArray[np.float64]
+from empirical.testbed.writing import Array
 
 CHUNK = 1 << 22
 """Numbers drawn at once by `pair_chains`, at most (and at least one chain's)."""
@@ -108,10 +106,6 @@ def pair_chains(
         Scale every representation to unit norm before it enters the next layer (the
         norms recorded are then those before scaling).
     dtype : torch.dtype
-
-    Returns
-    -------
-    PairChains
 
     Raises
     ------
@@ -202,7 +196,7 @@ def gram_chain(
     generator: torch.Generator,
     draws: int = 1,
 ) -> Iterator[Tensor]:
-    """Yield the feature Gram matrices of layers 1, 2, ..., depth.
+    """Yield the feature Gram matrices of layers 1, 2, ..., depth, shape (draws, n, n).
 
     Distributed as those of `FullyConnected.uniform` networks; the numbers differ.
 
@@ -215,10 +209,6 @@ def gram_chain(
     generator : torch.Generator
     draws : int
         Independent networks, stacked: holds 2 draws n width numbers.
-
-    Yields
-    ------
-    Tensor, shape (draws, n, n)
 
     Raises
     ------

@@ -25,8 +25,7 @@ from empirical.testbed.loop import Task, train
 from empirical.testbed.observers import Curve, Diverged
 from empirical.testbed.optimisers import SGD
 from empirical.testbed.stack import Params, Stack, checked_rates
-
-Array = npt.NDArray[np.float64]
+from empirical.testbed.writing import Array
 
 Rule = Literal["largest", "balanced"]
 
@@ -65,7 +64,7 @@ class Curves:
 
 
 def step_sizes(kernels: npt.ArrayLike | Tensor, *, rule: Rule = "largest") -> Array:
-    r"""Return the step sizes that the kernels of n examples allow.
+    r"""Return the step sizes that the kernels of n examples allow, shape (...).
 
     With the loss divided by n as in this module, ``"largest"`` is
     :math:`n/\lambda_{\max}` and ``"balanced"`` is
@@ -77,10 +76,6 @@ def step_sizes(kernels: npt.ArrayLike | Tensor, *, rule: Rule = "largest") -> Ar
     kernels : array or Tensor, shape (..., n, n)
         Feature Gram matrices for the top layer, tangent kernels for all layers.
     rule : {"largest", "balanced"}
-
-    Returns
-    -------
-    array, shape (...)
 
     Raises
     ------
@@ -144,10 +139,6 @@ def train_top_layer(
     every : int
         Record the loss after each so many steps, and after the last.
 
-    Returns
-    -------
-    Curves
-
     Raises
     ------
     ValueError
@@ -204,10 +195,6 @@ def train_all_layers(
         Step sizes; see `step_sizes`.
     steps, every
         As in `train_top_layer`.
-
-    Returns
-    -------
-    Curves
 
     Raises
     ------

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -37,8 +36,8 @@ from empirical.data import (
 from empirical.kernels import gram, nngp_ntk
 from empirical.networks import FullyConnected
 from empirical.randomness import numpy_generator, torch_generator
+from empirical.testbed.writing import Array
 
-Array = npt.NDArray[np.float64]
 Result = dict[str, Any]
 
 DATA = ("a", "b", "arc", "digits")

@@ -8,8 +8,7 @@ import numpy.typing as npt
 
 from empirical.checks import check_symmetric, check_weights, check_whole
 from empirical.data import load, unit_rows
-
-Array = npt.NDArray[np.float64]
+from empirical.testbed.writing import Array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -75,10 +74,6 @@ def minimum_norm(
     targets : array, shape (n, outputs)
     cross : array, shape (m, n)
         Kernel between the inputs to predict at and the n training inputs.
-
-    Returns
-    -------
-    Interpolation
 
     Raises
     ------

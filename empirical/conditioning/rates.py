@@ -4,8 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from empirical.conditioning.descent import Curves
-
-Array = npt.NDArray[np.float64]
+from empirical.testbed.writing import Array
 
 
 def steps_to(curves: Curves, fraction: float) -> npt.NDArray[np.int64]:
@@ -33,17 +32,13 @@ def steps_to(curves: Curves, fraction: float) -> npt.NDArray[np.int64]:
 
 
 def slowest_rates(curves: Curves) -> Array:
-    r"""Return the largest r with loss(t) <= exp(-r t) loss(0) at all recorded t.
+    r"""Return the largest r with loss(t) <= exp(-r t) loss(0) at all recorded t, (runs,).
 
     .. math:: r = \min_t \frac{-\log(\mathcal{L}_t/\mathcal{L}_0)}{t}
 
     This is what a bound "for all t" speaks of. Losses under 1e-24 times the first
     are rounding and are left out; a diverged run has rate ``-inf``, one that starts at
     zero loss has none, ``nan``.
-
-    Returns
-    -------
-    array, shape (runs,)
 
     Examples
     --------
@@ -54,17 +49,14 @@ def slowest_rates(curves: Curves) -> Array:
     >>> bool(abs(slowest_rates(curves).item() - np.log(4.0)) < 1e-12)
     True
     """
-    rates = np.full(len(curves.losses), -np.inf)
-    for run, curve in enumerate(curves.losses):
-        if curves.diverged[run]:
-            continue
-        if curve[0] == 0.0:
-            rates[run] = np.nan
-            continue
-        used = (curves.steps > 0) & (curve > 1e-24 * curve[0])
-        # Rounded away at the first record already: faster than can be told.
-        ratios = -np.log(curve[used] / curve[0]) / curves.steps[used]
-        rates[run] = ratios.min() if len(ratios) else np.inf
+    first = curves.losses[:, :1]
+    used = (curves.steps > 0) & (curves.losses > 1e-24 * first)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = -np.log(curves.losses / first) / curves.steps
+    # Rounded away at the first record already: faster than can be told.
+    rates = np.where(used, ratios, np.inf).min(axis=1)
+    rates[first[:, 0] == 0.0] = np.nan
+    rates[curves.diverged] = -np.inf
     return rates
 
 

@@ -12,8 +12,7 @@ from empirical.checks import check_counts, check_finite, check_symmetric, check_
 from empirical.conditioning.chains import gram_chain
 from empirical.kernels import MAX_BYTES, draws_per_chunk, gram, nngp_ntk
 from empirical.networks import Elementwise, FullyConnected
-
-Array = npt.NDArray[np.float64]
+from empirical.testbed.writing import Array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -125,16 +124,12 @@ def spectrum(kernels: Tensor) -> Spectrum:
 
 
 def condition_numbers(eigenvalues: Array) -> Array:
-    """Return largest over smallest eigenvalue, infinite where the latter is rounding.
+    """Return largest over smallest eigenvalue, infinite where that is rounding, (...).
 
     Parameters
     ----------
     eigenvalues : array, shape (..., n)
         In ascending order, of positive semi-definite matrices.
-
-    Returns
-    -------
-    array, shape (...)
 
     Examples
     --------
@@ -260,10 +255,8 @@ def condition_by_depth(
 
 
 def _joined(parts: list[Spectrum]) -> Spectrum:
-    names = ("smallest", "largest", "conditions")
-    return Spectrum(
-        **{name: np.concatenate([getattr(p, name) for p in parts]) for name in names}
-    )
+    names = vars(parts[0])
+    return Spectrum(**{n: np.concatenate([vars(p)[n] for p in parts]) for n in names})
 
 
 def _one_by_one(

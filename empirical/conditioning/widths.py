@@ -10,8 +10,7 @@ from torch import Tensor
 
 from empirical.kernels import sample
 from empirical.networks import Elementwise, FullyConnected
-
-Array = npt.NDArray[np.float64]
+from empirical.testbed.writing import Array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -106,17 +105,14 @@ def kernels_by_width(
 def error_slope(widths: npt.ArrayLike, errors: npt.ArrayLike) -> tuple[float, float]:
     """Fit log of the root mean square error against log width; -1/2 is expected.
 
-    Each width counts alike; the standard error propagates the spread between draws.
+    Returned are the slope and its standard error, which propagates the spread between
+    draws. Each width counts alike.
 
     Parameters
     ----------
     widths : array of int, shape (widths,)
     errors : array, shape (widths, draws)
         Of the kernels of each draw.
-
-    Returns
-    -------
-    slope, standard_error : float
 
     Raises
     ------

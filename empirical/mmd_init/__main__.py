@@ -11,7 +11,6 @@ from empirical.checks import check_choice
 from empirical.testbed import before, command, telling
 from empirical.testbed.ending import FORMATS, Curve, Ending, draw, say
 from empirical.testbed.options import add_options, among, helping, made
-from empirical.testbed.signals import Ended
 from empirical.testbed.study import Setting, remove_checkpoints
 from empirical.testbed.writing import save_tensors, whole, write_json
 
@@ -205,11 +204,7 @@ def _learn(options: argparse.Namespace, setting: Setting) -> int:
     # Opened ahead of the work, and put in place behind it.
     with whole(options.output) as partial:
         partial.touch()
-        try:
-            found = command.alone(run, "pretrain", options.minutes)
-        except Ended:
-            command.say_interrupted(kept)
-            raise
+        found = command.alone(run, "pretrain", options.minutes, checkpoint=kept)
         _record(options, found, about)
         shown = _ending(found, network.widths)
         if not found.best:

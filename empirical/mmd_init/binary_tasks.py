@@ -64,13 +64,7 @@ class Images:
 
 
 def check_inputs(who: str, name: str, x: Tensor) -> None:
-    """Refuse inputs that are no table of finite numbers with at least one row.
-
-    Raises
-    ------
-    ValueError
-        Naming caller, argument and offender.
-    """
+    """Refuse inputs that are no table of finite numbers with at least one row."""
     if x.ndim != 2 or 0 in x.shape:
         raise ValueError(
             f"{who}: `{name}` must be a table (examples, features), neither 0, but the "
@@ -183,7 +177,7 @@ def _moments(data: Dataset, side: int | None) -> tuple[float, float]:
 def random_tasks(
     count: int, generator: np.random.Generator, *, classes: int = 10
 ) -> Bools:
-    """Draw binary tasks: labellings of the classes that are not constant.
+    """Draw binary tasks, labellings that are not constant: bool, shape (count, classes).
 
     Uniformly from all 2^classes - 2, without repeats. A labelling and its complement are
     two tasks here, as in the paper, though the names of the labels are all that differs.
@@ -194,10 +188,6 @@ def random_tasks(
     generator : numpy.random.Generator
         The same for every run and method that is to have the same tasks.
     classes : int
-
-    Returns
-    -------
-    bool array, shape (count, classes)
 
     Raises
     ------

@@ -22,7 +22,7 @@ from empirical.mmd_init.task import Classify, check_params, replicates_at_once, 
 from empirical.networks import FullyConnected
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
-from empirical.testbed.checkpoints import Checkpoint, fingerprint
+from empirical.testbed.checkpoints import checkpoint_of
 from empirical.testbed.observers import BestWindow, Curve, Series
 from empirical.testbed.optimisers import Adam
 from empirical.testbed.stack import Params, Stack
@@ -174,15 +174,8 @@ def finetune(
             "finetune: `buffers` must be the running statistics of `network`, of shapes "
             f"{wanted}, but theirs are {shapes}"
         )
-    kept = checkpoint and Checkpoint(
-        checkpoint,
-        of=fingerprint(
-            described,
-            (*params, *buffers, *vars(data).values()),
-            generators,
-            module=__name__,
-        ),
-    )
+    tensors = (*params, *buffers, *vars(data).values())
+    kept = checkpoint_of(checkpoint, described, tensors, generators, module=__name__)
     of = torch.arange(replicates, device=params[0].device)
     whose, task = of // len(tasks), (of % len(tasks))[:, None]
     stack = stack_of(

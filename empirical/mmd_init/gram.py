@@ -7,7 +7,7 @@ buffers that the next step reuses.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -26,16 +26,10 @@ _CACHED = 2**18
 
 @dataclass
 class Escalations:
-    """Number of covariances that needed more than the first jitter, and the largest.
-
-    Attributes
-    ----------
-    count : int
-    largest : float
-    """
+    """Number of covariances that needed more than the first jitter, and the largest."""
 
     count: int = 0
-    largest: float = field(default=JITTER)
+    largest: float = JITTER
 
 
 def on_device(

@@ -85,13 +85,7 @@ def checked(
 
 
 def check_unlabelled(x: Tensor) -> None:
-    """Refuse what looks like labels: rows of one number, or of one 1 and zeros.
-
-    Raises
-    ------
-    ValueError
-        If it does.
-    """
+    """Refuse what looks like labels: rows of one number, or of one 1 and zeros."""
     ones = ((x == 0.0) | (x == 1.0)).all() and (x.sum(dim=1) == 1.0).all()
     if x.shape[1] == 1 or bool(ones):
         what = "one number a row" if x.shape[1] == 1 else "one 1 a row, else zeros"

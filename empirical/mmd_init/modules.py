@@ -17,6 +17,7 @@ from empirical.mmd_init.gram import normal
 from empirical.mmd_init.networks import altered, check_layers
 from empirical.mmd_init.regularisers import norm
 from empirical.networks import Params
+from empirical.testbed.stack import along
 
 LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 """Classes of layers whose noise is known: by what enters one unit, and their number."""
@@ -35,12 +36,15 @@ class Explicit:
     shape : tuple of int
         Of one input.
     classes : int
+    readout : tuple of int
+        Which parameters are those of the layer that makes the logits, by index.
     """
 
     module: nn.Module
     names: tuple[str, ...]
     shape: tuple[int, ...]
     classes: int
+    readout: tuple[int, ...]
 
     @property
     def widths(self) -> tuple[int, int]:
@@ -70,10 +74,11 @@ class Explicit:
         generators: Sequence[torch.Generator],
     ) -> Tensor:
         """Return logits under noise, (S, perturbations, n, d), of batches (S, n, ...)."""
-        noisy = [
-            p.unsqueeze(1) + _noise(p, perturbations, scale, s, generators)
-            for p, scale in zip(params, self._scales(), strict=True)
-        ]
+        noisy: list[Tensor] = []
+        for p, scale in zip(params, self._scales(), strict=True):
+            drawn = p.new_empty((len(p), perturbations, *p.shape[1:]))
+            normal(drawn, generators).mul_(along(scale * s.to(p), drawn))
+            noisy.append(p.unsqueeze(1) + drawn)
         found = [
             vmap(self._call, in_dims=(0, None))(tuple(p[index] for p in noisy), x)
             for index, x in enumerate(batches)
@@ -131,18 +136,6 @@ class Explicit:
         return [found[name] for name in self.names]
 
 
-def _noise(
-    like: Tensor,
-    perturbations: int,
-    scale: float,
-    s: Tensor,
-    generators: Sequence[torch.Generator],
-) -> Tensor:
-    shape = (len(like), perturbations, *like.shape[1:])
-    drawn = normal(like.new_empty(shape), generators)
-    return drawn.mul_(scale * s.to(like).view(-1, *[1] * like.ndim))
-
-
 def layers(module: nn.Module) -> list[tuple[str, nn.Module]]:
     """Return a module's layers of the known classes, by name."""
     return [(n, m) for n, m in module.named_modules() if type(m) in LAYERS]
@@ -184,13 +177,13 @@ def explicit(module: nn.Module, x: Tensor) -> tuple[Explicit, Params]:
     if len(known) < 2:
         raise ValueError("pretrain: `network` must have a hidden layer, but has none")
     few, met = x[:3].to(next(own.parameters())), []
-    hooks = [m.register_forward_hook(lambda *a: met.append(a[-1])) for _, m in known]
+    hooks = [m.register_forward_hook(lambda *a: met.append(a)) for _, m in known]
     with torch.no_grad():
         once = own(few)
         for hook in hooks:
             hook.remove()
         again, single = own(few), own(few[:1])
-    if len(met) != len(known) or not torch.equal(met[-1], once):
+    if len(met) != len(known) or not torch.equal(met[-1][-1], once):
         raise TypeError(
             "pretrain: `network` must use every layer once, and end in its logits: no"
             " Softmax behind the last layer"
@@ -208,4 +201,7 @@ def explicit(module: nn.Module, x: Tensor) -> tuple[Explicit, Params]:
         )
     names = tuple(name for name, _ in own.named_parameters())
     params = tuple(p.detach().clone()[None] for p in own.parameters())
-    return Explicit(own, names, tuple(x.shape[1:]), once.shape[1]), params
+    mine = [id(p) for p in met[-1][0].parameters()]
+    readout = tuple(i for i, p in enumerate(own.parameters()) if id(p) in mine)
+    shape = tuple(x.shape[1:])
+    return Explicit(own, names, shape, once.shape[1], readout), params

@@ -143,9 +143,10 @@ def from_module(module: nn.Module) -> tuple[FullyConnected, Params]:
         wanted = nn.Linear if index % 2 == 0 else nn.ReLU
         # A subclass computes what it likes, and so does a module with hooks.
         if type(part) is not wanted or altered(part):
+            hooks = " with hooks" if type(part) in (nn.Linear, nn.ReLU) else ""
             raise TypeError(
                 "pretrain: `network` must be Linear layers with ReLU between them, but "
-                f"module {name} is {_described(part)}. {way_out}"
+                f"module {name} is a {type(part).__name__}{hooks}. {way_out}"
             )
     if len(parts) % 2 == 0:
         raise TypeError(f"pretrain: `network` must end in a Linear layer. {way_out}")
@@ -167,11 +168,6 @@ def altered(part: nn.Module) -> bool:
     hooks = part._forward_hooks or part._forward_pre_hooks
     own = {name for name, _ in part.named_parameters(recurse=False)}
     return bool(hooks) or not own <= {"weight", "bias"}
-
-
-def _described(part: nn.Module) -> str:
-    known = type(part) in (nn.Linear, nn.ReLU)
-    return f"a {type(part).__name__}" + (" with hooks" if known else "")
 
 
 def check_layers(layers: Sequence[nn.Module]) -> None:

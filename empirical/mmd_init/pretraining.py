@@ -19,11 +19,11 @@ from empirical.mmd_init.inputs import checked, table
 from empirical.mmd_init.modules import Explicit, explicit
 from empirical.mmd_init.networks import as_module, check_classifier, from_module
 from empirical.mmd_init.recipes import Recipe
-from empirical.mmd_init.task import TERMS, Degenerate, Perturbed, learnt_of
+from empirical.mmd_init.task import TERMS, Degenerate, Perturbed
 from empirical.networks import FullyConnected, Params
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
-from empirical.testbed.checkpoints import Checkpoint, fingerprint
+from empirical.testbed.checkpoints import checkpoint_of
 from empirical.testbed.observers import Array, BestWindow, Curve, Diverged, Snapshots
 from empirical.testbed.optimisers import Adam
 from empirical.testbed.stack import Stack
@@ -212,10 +212,6 @@ def pretrain_stack(
     on_degenerate, snapshots, progress, checkpoint
         See `pretrain`, which also tells what is raised; a stack stops when all its runs
         have.
-
-    Returns
-    -------
-    list of Pretrained
     """
     given = len(params[0])
     if not len(recipes) == len(generators) == given:
@@ -237,9 +233,8 @@ def pretrain_stack(
     _warn_of(x)
     described = (network, tuple(recipes), x.device.type, list(snapshots))
     # The fingerprint is taken before the task draws from the generators.
-    kept = checkpoint and Checkpoint(
-        checkpoint, of=fingerprint(described, (*params, x), generators, module=__name__)
-    )
+    tensors = (*params, x)
+    kept = checkpoint_of(checkpoint, described, tensors, generators, module=__name__)
     whole = len(x) // batch * batch
 
     def found(t: int, share: float) -> bool:
@@ -260,10 +255,16 @@ def pretrain_stack(
             means = {n: float(c.values[:, last].mean()) for n, c in curves.items()}
         progress(done, total, means)
 
+    if isinstance(network, Explicit):
+        names, last_layer = network.names, network.readout
+    else:
+        names = tuple(n for n, _ in as_module(network, params).named_parameters())
+        last_layer = network.of_layer(-1)
+    learnt = last_layer if recipe.frozen else None
     task = Perturbed(network, x, recipes, generators)
     trained = loop.train(
         task,
-        Stack(params, rates=recipe.rate, learnt=learnt_of(params, recipe.frozen)),
+        Stack(params, rates=recipe.rate, learnt=learnt),
         Adam(),
         steps=steps,
         check=recipe.window,
@@ -278,7 +279,6 @@ def pretrain_stack(
         progress=told,
     )
     made = int(trained.steps.max())
-    names = _names(network, params)
 
     def of(params: Params, index: int) -> Params:
         return tuple(p[index : index + 1].clone() for p in params)
@@ -298,12 +298,6 @@ def pretrain_stack(
         )
         for index, status in enumerate(cast("tuple[Status, ...]", trained.status))
     ]
-
-
-def _names(network: FullyConnected | Explicit, params: Params) -> tuple[str, ...]:
-    if isinstance(network, Explicit):
-        return network.names
-    return tuple(name for name, _ in as_module(network, params).named_parameters())
 
 
 def _start(

@@ -20,7 +20,7 @@ from empirical.mmd_init.task import Classify, check_params, replicates_at_once, 
 from empirical.networks import FullyConnected, Params
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
-from empirical.testbed.checkpoints import Checkpoint, fingerprint
+from empirical.testbed.checkpoints import checkpoint_of
 from empirical.testbed.observers import BestWindow, Curve
 from empirical.testbed.optimisers import Adam
 
@@ -122,9 +122,8 @@ def pretrain_random_labels(
     check_counts("pretrain_random_labels", together=together)
     x, classes = inputs.to(params[0]), network.widths[-1]
     described = (network, recipe, optimiser, together, x.device.type)
-    kept = checkpoint and Checkpoint(
-        checkpoint, of=fingerprint(described, (*params, x), generators, module=__name__)
-    )
+    tensors = (*params, x)
+    kept = checkpoint_of(checkpoint, described, tensors, generators, module=__name__)
     # Each input with each label is an example.
     every = torch.arange(len(x) * classes, device=x.device)[None]
     whole = len(x) // recipe.batch * recipe.batch

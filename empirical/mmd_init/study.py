@@ -124,10 +124,8 @@ def _tasks(c: Configuration) -> Any:
 
 
 def _starts(c: Configuration, device: str) -> Params:
-    generators = [
-        torch_generator(seed, records.TOPIC, "start", c.start) for _, seed in c.runs
-    ]
-    return networks.start(c.network, c.start, generators, device=device)
+    sources = [torch_generator(s, records.TOPIC, "start", c.start) for _, s in c.runs]
+    return networks.start(c.network, c.start, sources, device=device)
 
 
 def _pretrained(

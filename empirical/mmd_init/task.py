@@ -83,13 +83,8 @@ def stack_of(
         network.arranged(params),
         rates=rate,
         buffers=buffers,
-        learnt=learnt_of(params, frozen, len(network.plan[-1].shapes)),
+        learnt=network.of_layer(-1) if frozen else None,
     )
-
-
-def learnt_of(params: Params, frozen: bool, last: int = 2) -> range | None:  # noqa: FBT001
-    """Return which parameters learn: all, or those of the last layer, weight and bias."""
-    return range(len(params) - last, len(params)) if frozen else None
 
 
 def replicates_at_once(network: FullyConnected, params: Params) -> int:

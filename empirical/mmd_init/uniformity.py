@@ -59,7 +59,7 @@ def closed(
     reference: int = 256,
     estimator: Estimator = "unbiased",
 ) -> Tensor:
-    """Return L_uni of two classes at each input.
+    """Return L_uni of two classes at each input, shape (n,).
 
     Parameters
     ----------
@@ -71,10 +71,6 @@ def closed(
     reference : int
     estimator : {"unbiased", "biased"}
         Biased: with i = j, over M^2.
-
-    Returns
-    -------
-    Tensor, shape (n,)
 
     Raises
     ------
@@ -106,7 +102,7 @@ def sampled(
     bandwidths: Tensor | None = None,
     estimator: Estimator = "unbiased",
 ) -> Tensor:
-    """Return L_uni of any number of classes at each input, against a sample of U.
+    """Return L_uni of any number of classes at each input, (n,), against a sample of U.
 
     Parameters
     ----------
@@ -116,10 +112,6 @@ def sampled(
     bandwidths : Tensor, shape (n,), optional
         As in `closed`; by default of predictions and sample.
     estimator : {"unbiased", "biased"}
-
-    Returns
-    -------
-    Tensor, shape (n,)
 
     Raises
     ------

@@ -156,6 +156,12 @@ class Network(ABC):
         each = iter(params)
         return [{name: next(each) for name in layer.shapes} for layer in self.plan]
 
+    def of_layer(self, index: int) -> range:
+        """Return which of all parameters are a layer's, by index; -1 is the last layer."""
+        counts = [len(layer.shapes) for layer in self.plan]
+        start = sum(counts[:index])
+        return range(start, start + counts[index])
+
     def init(
         self,
         scheme: str | None = None,

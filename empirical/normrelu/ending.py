@@ -1,12 +1,11 @@
 """What is said of an arm that was trained, and its figure."""
 
 import numpy as np
-import numpy.typing as npt
 
 from empirical.testbed.ending import Curve, Ending, counted, ended, spread
 from empirical.testbed.records import RunRecord
+from empirical.testbed.writing import Array
 
-Array = npt.NDArray[np.float64]
 FITTED = 0.9
 """Share of the training examples that counts as fitted."""
 

@@ -95,15 +95,8 @@ class Configuration:
         check_choice(who, "arm", self.arm, NAMES)
         check_choice(who, "network", self.network, NETWORKS)
         check_choice(who, "fault", self.fault, ("", *FAULTS))
-        check_counts(
-            who,
-            depth=self.depth,
-            width=self.width,
-            epochs=self.epochs,
-            batch=self.batch,
-            per_class=self.per_class,
-            tests=self.tests,
-        )
+        for name in ("depth", "width", "epochs", "batch", "per_class", "tests"):
+            check_counts(who, **{name: getattr(self, name)})
         residual, whole = self.network == "residual", self.depth % 6 == 2 < self.depth
         if residual and (self.arm not in RESIDUAL or not whole):
             raise ValueError(

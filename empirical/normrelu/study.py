@@ -3,7 +3,6 @@
 import math
 import time
 from functools import partial
-from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -148,24 +147,20 @@ def run_configuration(
 
 
 def _draws(configuration: Configuration, course: Course) -> Draws:
+    # In single precision, layer by layer four digits.
+    by_layer = ("cosines", "lengths")
+    kept = {
+        name: rounded(v, 4) if name in by_layer else v.astype(np.float32)
+        for name, v in course.series.items()
+    }
     return Draws(
         Draw(
             keys={"seed": seed},
             status=course.status[index],
-            arrays={
-                name: _kept(name, values[:, index])
-                for name, values in course.series.items()
-            },
+            arrays={name: values[:, index] for name, values in kept.items()},
         )
         for index, seed in enumerate(configuration.seeds)
     )
-
-
-def _kept(name: str, values: Any) -> Any:
-    """Return a series of a replicate: in single precision, layer by layer four digits."""
-    if name in ("cosines", "lengths"):
-        return rounded(values, 4)
-    return np.asarray(values, dtype=np.float32)
 
 
 def data_of(configuration: Configuration, setting: Setting) -> str:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -19,15 +18,15 @@ from empirical.normrelu.recipes import PLAIN, Recipe
 from empirical.normrelu.tangent import conditions, tangent_kernels
 from empirical.randomness import torch_generator
 from empirical.testbed.batches import Epochs
-from empirical.testbed.checkpoints import Checkpoint, fingerprint
+from empirical.testbed.checkpoints import checkpoint_of
 from empirical.testbed.faults import FAULTS
 from empirical.testbed.loop import Task, train
 from empirical.testbed.observers import Diverged, Drops, Series
 from empirical.testbed.optimisers import SGD
 from empirical.testbed.stack import Stack
 from empirical.testbed.supervised import cross_entropy
+from empirical.testbed.writing import Array
 
-Array = npt.NDArray[np.float64]
 PAIRS = 200
 """Test inputs whose dot products are followed, in pairs of neighbours."""
 KERNEL = 256
@@ -38,13 +37,7 @@ TOP = 32
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Examples:
-    """Inputs, shape (n, ...), float32 and of norm sqrt(d), with their classes.
-
-    Attributes
-    ----------
-    inputs, classes : Tensor
-    test_inputs, test_classes : Tensor
-    """
+    """Inputs, shape (n, ...), float32 and of norm sqrt(d), with their classes."""
 
     inputs: Tensor
     classes: Tensor
@@ -210,7 +203,7 @@ def trained(
     stack = Stack(
         [p.to(device) for p in params],
         rates=[rate for rate, _ in names],
-        learnt=[len(params) - 1] if fault == "frozen" else None,
+        learnt=network.of_layer(-1) if fault == "frozen" else None,
         buffers=[b.to(device) for b in network.running(params)],
     )
     if fault in ("slow", "untrained"):
@@ -245,14 +238,9 @@ def trained(
     if recipe.augmentation:
         streams = {s: torch_generator(s, "normrelu", "augmentation") for s in seeds}
         augmentation = Augmentation(recipe.augmentation, [streams[s] for _, s in names])
-    kept = checkpoint and Checkpoint(
-        checkpoint,
-        of=fingerprint(
-            (arm, network, names, epochs, batch, every_epoch, recipe, fault),
-            [*stack.params, *data.values()],
-            module=__name__,
-        ),
-    )
+    described = (arm, network, names, epochs, batch, every_epoch, recipe, fault)
+    tensors = [*stack.params, *data.values()]
+    kept = checkpoint_of(checkpoint, described, tensors, module=__name__)
     done = train(
         CrossEntropy(network, data["inputs"], data["classes"], augmentation),
         stack,

@@ -29,7 +29,7 @@ from torch import Tensor
 
 from empirical.checks import check_classes, check_slopes
 from empirical.networks import Convolutional, Network, Params, Signals
-from empirical.square_loss.losses import LOSSES
+from empirical.square_loss.losses import LOSSES, _sum
 from empirical.square_loss.networks import Classifier, norms, rho, statistics
 from empirical.square_loss.task import wrong_answers
 from empirical.testbed.stack import along
@@ -347,7 +347,3 @@ def _features(signals: Signals, inputs: Tensor) -> Tensor:
 
 def _norm(tensor: Tensor) -> Tensor:
     return tensor.flatten(1).norm(dim=1)
-
-
-def _sum(tensor: Tensor) -> Tensor:
-    return tensor.flatten(1).sum(dim=1)

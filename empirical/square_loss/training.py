@@ -19,12 +19,11 @@ from empirical.square_loss.recipes import Recipe, recorded_epochs
 from empirical.square_loss.task import Classification, Interpolated, silent
 from empirical.testbed import loop
 from empirical.testbed.batches import Batches, Epochs, Whole
-from empirical.testbed.checkpoints import Checkpoint, fingerprint
+from empirical.testbed.checkpoints import checkpoint_of
 from empirical.testbed.observers import Diverged, Drops, Series
 from empirical.testbed.optimisers import SGD
 from empirical.testbed.stack import Stack, checked_rates
-
-Array = npt.NDArray[np.float64]
+from empirical.testbed.writing import Array
 
 # Records without and with per-example residuals: these cost another pass.
 _SPARSE = 4
@@ -143,7 +142,11 @@ def train(
     network.check(params, inputs)
     orders = [generator] if isinstance(generator, torch.Generator) else generator or ()
     _check(network, params, problem, recipe, orders)
-    used = _rates(network, params, inputs, recipe, rates)
+    used = checked_rates(recipe.rate if rates is None else rates, len(params[0]))
+    if recipe.stable is not None:
+        squares, _, _ = measures.example_gradients(network, params, inputs)
+        curvature = 2.0 * squares.sum(dim=1).mean(dim=1).double().cpu().numpy()
+        used = np.minimum(used, recipe.stable / curvature)
     batches: Batches = Whole()
     if recipe.batch is not None and (recipe.batch < len(inputs) or recipe.noise):
         order = partial(_noisy_order, len(inputs)) if recipe.noise else None
@@ -174,18 +177,14 @@ def train(
         series.append(Series(sparse * per_epoch, residuals))
     drops = Drops([epoch * per_epoch for epoch in recipe.drops], recipe.drop)
     described = (network, recipe, used.tolist(), inputs.device.type, recorded)
-    kept = checkpoint and Checkpoint(
-        checkpoint,
-        of=fingerprint(
-            described, (*params, inputs, targets), tuple(orders), module=__name__
-        ),
-    )
+    tensors = (*params, inputs, targets)
+    kept = checkpoint_of(checkpoint, described, tensors, orders, module=__name__)
     trained = loop.train(
         Classification(network, inputs, targets, loss=recipe.loss, noise=recipe.noise),
         Stack(
             network.arranged(params),
             rates=used,
-            learnt=_learnt(network) if recipe.frozen else None,
+            learnt=network.of_layer(-1) if recipe.frozen else None,
         ),
         _optimiser(network, recipe),
         steps=recipe.epochs * per_epoch,
@@ -272,32 +271,11 @@ def _noisy_order(n: int, generator: torch.Generator) -> Tensor:
     return order + n * torch.randint(2, (n,), generator=generator)
 
 
-def _rates(
-    network: Classifier,
-    params: Params,
-    inputs: Tensor,
-    recipe: Recipe,
-    rates: npt.ArrayLike | None,
-) -> Array:
-    used = checked_rates(recipe.rate if rates is None else rates, len(params[0]))
-    if recipe.stable is None:
-        return used
-    squares, _, _ = measures.example_gradients(network, params, inputs)
-    curvature = 2.0 * squares.sum(dim=1).mean(dim=1).double().cpu().numpy()
-    return np.minimum(used, recipe.stable / curvature)
-
-
-def _learnt(network: Classifier) -> tuple[int, ...]:
-    """Return the parameters of the last layer."""
-    sized = network.weighting is not None
-    return tuple(range(len(network.shapes))[-2 if sized else -1 :])
-
-
 def _optimiser(network: Classifier, recipe: Recipe) -> SGD:
     # Of the last layer the weight, or the one number that carries its size.
-    learnt = _learnt(network)
+    learnt = network.of_layer(-1)
     last = learnt[0 if network.weighting == "rows" else -1]
-    trained = learnt if recipe.frozen else tuple(range(len(network.shapes)))
+    trained = learnt if recipe.frozen else range(len(network.shapes))
     return SGD(
         momentum=recipe.momentum,
         weight_decay=recipe.weight_decay,

@@ -20,30 +20,23 @@ class Bar:
 
     def __init__(self, total: int) -> None:
         # Loaded here: `list` and `--help` draw nothing.
+        from rich import progress
         from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            TaskID,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
 
         self._console = Console(stderr=True, soft_wrap=True)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[shown]}"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
+        self._bar = progress.Progress(
+            progress.TextColumn("{task.description}"),
+            progress.BarColumn(),
+            progress.TextColumn("{task.fields[shown]}"),
+            progress.TimeElapsedColumn(),
+            progress.TextColumn("left"),
+            progress.TimeRemainingColumn(),
             console=self._console,
             disable=not self._console.is_terminal,
         )
         self._all = self._bar.add_task("all", total=total, shown=f"0/{total}")
         self._total, self._done = total, 0
-        self._rows: dict[str, TaskID] = {}
+        self._rows: dict[str, progress.TaskID] = {}
         # Where runs stood when they were first looked at, and where they do, each with
         # the time at which it was seen.
         self._first: dict[str, tuple[float, telling.Said]] = {}

@@ -10,13 +10,7 @@ from empirical.testbed.runner import open_folder
 
 
 def check_folder(folder: Path | None) -> None:
-    """Check a folder of data sets: without it small embedded digits might be trained on.
-
-    Raises
-    ------
-    ValueError
-        If it does not exist.
-    """
+    """Refuse a folder of data sets that is none: embedded digits might be trained on."""
     if folder is not None and not folder.is_dir():
         raise ValueError(
             "`--data-folder`, or else DEEP_LEDGER_DATA, must be a folder that exists, but"
@@ -73,13 +67,7 @@ REPLICATES = ("seeds", "chosen_by", "schemes", "scales")
 
 
 def check_replicates(options: argparse.Namespace) -> None:
-    """Refuse what is no seed, and the same network twice: it would count as two.
-
-    Raises
-    ------
-    ValueError
-        If a seed is negative, or a seed, scheme or scale is given twice.
-    """
+    """Refuse what is no seed, and a seed, scheme or scale twice: it would count as two."""
     for name in REPLICATES:
         given = getattr(options, name, ())
         if name in ("seeds", "chosen_by"):
@@ -104,11 +92,6 @@ def check_used(
         Names, as attributes of `options`, to the defaults at which they may stand.
     reason : str
         What makes them useless.
-
-    Raises
-    ------
-    ValueError
-        If one of them is not at its default.
     """
     for name, default in unused.items():
         if getattr(options, name) != default:

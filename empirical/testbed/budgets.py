@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
+import torch
 
 from empirical.checks import check_counts, check_positive, check_share, check_weights
 from empirical.testbed.observers import Array, Integers, Observer, checked_times
@@ -80,7 +81,6 @@ class Released(Observer):
         self.first = np.full(len(stack), np.nan)
         self.at = np.full(len(stack), -1, dtype=np.int64)
         self.rates = stack.rates.double().cpu().numpy().copy()
-        self.dtype = stack.rates.cpu().numpy().dtype
         self.rows = np.arange(len(stack))
 
     @property
@@ -122,8 +122,8 @@ class Released(Observer):
         if t == 0:
             self.first[rows] = losses[0]
         # In the precision of training, as `optimisers.Clipped` compares.
-        plateau = self.share * self.first[rows].astype(self.dtype)
-        low = losses < plateau
+        first = torch.from_numpy(self.first[rows]).to(stack.rates.dtype)
+        low = losses < (self.share * first).double().numpy()
         found = np.flatnonzero(low.any(axis=0) & (self.at[rows] < 0))
         self.at[rows[found]] = t + low.argmax(axis=0)[found]
         over = np.flatnonzero(self.ends[rows] <= t + len(seen)).tolist()

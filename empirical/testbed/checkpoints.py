@@ -133,15 +133,7 @@ def spent(path: Path | None) -> float:
 
 
 def _check_sums(path: Path) -> None:
-    """Check the sums that PyTorch writes beside what a file holds, and does not look at.
-
-    Raises
-    ------
-    ValueError, zipfile.BadZipFile
-        If the file is damaged.
-    OSError
-        If it can't be opened.
-    """
+    """Check the sums that PyTorch writes beside what a file holds, and does not look at."""
     with path.open("rb") as stream:
         try:
             with zipfile.ZipFile(stream) as parts:
@@ -250,3 +242,19 @@ class Checkpoint:
             UnreadableCheckpointWarning,
             stacklevel=4,
         )
+
+
+def checkpoint_of(
+    path: Path | None,
+    described: object,
+    tensors: Sequence[Tensor],
+    generators: Sequence[torch.Generator] = (),
+    *,
+    module: str,
+) -> Checkpoint | None:
+    """Return the checkpoint of a run with this `fingerprint`; without a path, None."""
+    if path is None:
+        return None
+    return Checkpoint(
+        path, of=fingerprint(described, tensors, generators, module=module)
+    )

@@ -303,6 +303,8 @@ def alone(
     name: str,
     minutes: float | None,
     *,
+    checkpoint: Path | None = None,
+    resumes: bool = True,
     grace: float = GRACE,
 ) -> Value:
     """Call a function that tells where it stands and stops on request, below a bar.
@@ -312,7 +314,7 @@ def alone(
     Raises
     ------
     Ended
-        After a signal or the deadline, with its checkpoint written.
+        After a signal or the deadline, with its checkpoint written; what is left is said.
     """
     listener, bar, asked, told = Listener(minutes), Bar(1), math.inf, False
 
@@ -333,7 +335,8 @@ def alone(
     try:
         with listener.listening(), bar, beside(watch, 0.25):
             return function()
-    except (stopping.Stopped, Interruption):
+    except (stopping.Stopped, Interruption, Ended):
+        say_interrupted(checkpoint, resumes=resumes)
         raise Ended(listener.code) from None
     finally:
         stopping.withdraw()
@@ -385,13 +388,12 @@ def train_one(
         pictures=getattr(options, "pictures", None),
     )
     told = replace(setting, progress=telling.tell)
-    try:
-        record, trained = alone(
-            lambda: train(configuration, told), configuration.name, options.minutes
-        )
-    except Ended:
-        say_interrupted(setting.checkpoint)
-        raise
+    record, trained = alone(
+        lambda: train(configuration, told),
+        configuration.name,
+        options.minutes,
+        checkpoint=setting.checkpoint,
+    )
     shown = ending(record)
     if data := record.facts.get("problem"):
         images = f"The images are of {data['source']}."

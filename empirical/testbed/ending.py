@@ -101,14 +101,7 @@ def advised(found: Ending, record: RunRecord, advice: Mapping[str, str]) -> Endi
 
 
 def check_figure(path: Path | None, option: str = "--figure") -> None:
-    """Check before any work that a figure can be drawn.
-
-    Raises
-    ------
-    ValueError
-        If its ending is not one of `FORMATS`, or Matplotlib is not installed; the message
-        names the extra.
-    """
+    """Refuse a file whose ending is none of `FORMATS`, and any without Matplotlib."""
     if path is None:
         return
     if path.suffix.lower() not in FORMATS:

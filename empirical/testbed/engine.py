@@ -165,7 +165,9 @@ class Engine:
 
         def look() -> None:
             if progress is not None:
-                progress(_progress(graph, team))
+                running, done = team.running(), len(graph.results)
+                waiting = len(graph.tasks) - done - len(running)
+                progress(Progress(waiting, running, done, team.size(), team.said()))
 
         try:
             while len(graph.results) < len(graph.tasks):
@@ -224,12 +226,6 @@ class Engine:
                 team = cluster.local(self._workers, gpus, self._deaths, self._grace)
             self._cluster = self._open.enter_context(team)
         return self._cluster
-
-
-def _progress(graph: Graph, team: Team) -> Progress:
-    running, done = team.running(), len(graph.results)
-    waiting = len(graph.tasks) - done - len(running)
-    return Progress(waiting, running, done, team.size(), team.said())
 
 
 def _cores() -> int:

@@ -218,10 +218,6 @@ def train(
     progress : callable, optional
         Called at pauses, and every two seconds on the way to one.
 
-    Returns
-    -------
-    Trained
-
     Raises
     ------
     ValueError

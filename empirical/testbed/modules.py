@@ -266,13 +266,14 @@ def stacked(modules: Sequence[nn.Module]) -> tuple[Params, Params]:
         raise ValueError("stacked: `modules` must not be empty")
     for module in modules:
         check(module)
-    for index, module in enumerate(modules):
-        if other := _difference(modules[0], module):
+    first = _told(modules[0])
+    for index, theirs in enumerate(map(_told, modules)):
+        if others := [n for n in (*first, *theirs) if first.get(n) != theirs.get(n)]:
             raise ValueError(
                 "stacked: `modules` must be alike but for the values of parameters and "
                 "buffers, in classes, modes and settings of all parts, in names, shapes, "
                 f"dtypes and `requires_grad`, but that at index {index} has another "
-                f"`{other}` than the first"
+                f"`{others[0]}` than the first"
             )
     # Not by `torch.func.stack_module_state`, which wants one class.
     params = zip(*(module.parameters() for module in modules), strict=True)
@@ -287,13 +288,7 @@ def _behind(each: tuple[Tensor, ...]) -> Tensor:
 
 
 def check_hooks(module: nn.Module) -> None:
-    """Refuse modules whose gradients are changed on their way, which is lost by torch.vmap.
-
-    Raises
-    ------
-    ValueError
-        If a part has a hook on its backward pass.
-    """
+    """Refuse modules with hooks on their backward pass, which torch.vmap does not call."""
     for name, part in module.named_modules():
         if part._backward_hooks or part._backward_pre_hooks:
             raise ValueError(
@@ -453,13 +448,6 @@ def _callable_bare(function: Callable[..., object]) -> bool:
     except TypeError:
         return False
     return True
-
-
-def _difference(one: nn.Module, other: nn.Module) -> str:
-    """Return what two modules differ in other than values, or nothing."""
-    mine, theirs = _told(one), _told(other)
-    different = (n for n in (*mine, *theirs) if mine.get(n) != theirs.get(n))
-    return next(different, "")
 
 
 def _told(module: nn.Module) -> dict[str, object]:

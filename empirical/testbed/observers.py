@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.utils import _pytree as trees
 
 from empirical.checks import (
     check_counts,
@@ -20,8 +21,8 @@ from empirical.checks import (
     check_weights,
 )
 from empirical.testbed.stack import Params, Stack
+from empirical.testbed.writing import Array
 
-Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 
@@ -74,7 +75,8 @@ class Observer:
 
     def state(self) -> dict[str, Any]:
         """Return the state for a checkpoint."""
-        return {name: _stored(getattr(self, name)) for name in self.kept}
+        kept = {name: getattr(self, name) for name in self.kept}
+        return trees.tree_map_only(np.ndarray, torch.from_numpy, kept)
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
@@ -441,14 +443,6 @@ def take_(kept: Params, params: Params, stack: Stack, columns: Integers) -> None
             target.copy_(source)
             continue
         target[stack.rows[here].to(target.device)] = source[here].to(target.device)
-
-
-def _stored(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return torch.from_numpy(value)
-    if isinstance(value, Mapping):
-        return {name: _stored(part) for name, part in value.items()}
-    return value
 
 
 def _read(value: Any) -> Any:

@@ -148,13 +148,8 @@ class _Entrywise(Optimiser):
     def change(self, g: Tensor, clock: Tensor, *moments: Tensor) -> Tensor:
         """Update the moments by a gradient, in place; return the step per learning rate.
 
-        Parameters
-        ----------
-        g : Tensor, shape (replicates, ...)
-        clock : Tensor, shape (replicates, 1, ...)
-            Updates made, this one too.
-        *moments : Tensor
-            Of the gradient's shape, in the order of the class's `moments`.
+        `clock`, (replicates, 1, ...), has the updates made, this one too; the moments are
+        in the order of the class's `moments`.
         """
 
 

@@ -127,10 +127,11 @@ def run_batch(
     for each in sorted(configurations, key=study.cost, reverse=True):
         path = folder / f"{each.name}.json"
         own = study.identity(each, setting)
-        kept = None if rerun else _kept(path, own, code)
-        if kept is not None:
-            outcomes[each.name] = kept
-            say(each.name, kept)
+        record = None if rerun else RunRecord.read(path)
+        if record is not None and record.stands_for(own):
+            same = record.code == code
+            outcomes[each.name] = "kept" if same else "kept, of other code"
+            say(each.name, outcomes[each.name])
             continue
         for rows in parts_of(study, each, parts):
             given = dataclasses.replace(setting, rows=rows)
@@ -270,13 +271,7 @@ def summary(outcomes: Mapping[str, str]) -> str:
 
 
 def open_folder(folder: Path, name: str = "") -> None:
-    """Make a folder, and see that files can be written to it, or one of that name.
-
-    Raises
-    ------
-    OSError
-        If not.
-    """
+    """Make a folder; raise OSError where no files, or none of that name, can be written."""
     # As long a name as it has while it is being written, see `writing.whole`.
     probe = folder / f".{name or 'probe'}.{os.getpid()}.partial"
     try:
@@ -291,10 +286,3 @@ def open_folder(folder: Path, name: str = "") -> None:
             probe.unlink(missing_ok=True)
     except OSError as error:
         raise OSError(f"nothing can be written to {folder}: {error}") from error
-
-
-def _kept(path: Path, identity: Mapping[str, Any], code: str) -> str | None:
-    record = RunRecord.read(path)
-    if record is None or not record.stands_for(identity):
-        return None
-    return "kept" if record.code == code else "kept, of other code"

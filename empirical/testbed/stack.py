@@ -16,9 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from empirical.testbed import modules as nets
-from empirical.testbed.modules import Params
-
-__all__ = ["Params", "Stack", "along", "checked_rates"]
+from empirical.testbed.modules import Params as Params
 
 
 def along(factors: Tensor, like: Tensor) -> Tensor:

@@ -173,16 +173,9 @@ def parts_of(
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> five = SimpleNamespace(name="five", seeds=(0, 1, 2, 3, 4))
-    >>> study = Study(
-    ...     module="",
-    ...     configurations=lambda _: [],
-    ...     schema=1,
-    ...     data=lambda *_: "",
-    ...     run=lambda *_: RunRecord(configuration={}, schema=1, device="cpu", code=""),
-    ...     divisible=True,
-    ... )
-    >>> parts_of(study, five, 2), parts_of(study, five, 1)
+    >>> from empirical.square_loss.study import STUDY
+    >>> five = SimpleNamespace(seeds=(0, 1, 2, 3, 4))
+    >>> parts_of(STUDY, five, 2), parts_of(STUDY, five, 1)
     ([(0, 2), (2, 5)], [None])
     """
     if count <= 1:

@@ -22,7 +22,7 @@ from empirical.testbed.checkpoints import UnreadableCheckpointWarning
 from empirical.testbed.engine import Engine
 from empirical.testbed.records import RunRecord
 from empirical.testbed.runner import run_batch
-from empirical.testbed.study import SCALES
+from empirical.testbed.study import SCALES, Setting
 
 NET = copier(kind="cnn", shape=(1, 7, 7), layers=2, width=3, kernel=3)
 
@@ -46,6 +46,27 @@ def stop(number):
     signal.raise_signal(number)
     while not stopping.requested():
         time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("changes", "enough"),
+    [
+        ({"skip": 399}, True),
+        ({"skip": 400}, False),
+        ({"skip": 398, "labels": ((7, 7), (3, 1))}, True),
+        ({"skip": 399, "labels": ((7, 1), (7, 7))}, False),
+        ({"examples": 4000, "recipe": Recipe(batch=2)}, True),
+        ({"examples": 4001, "recipe": Recipe(batch=2)}, False),
+    ],
+)
+def test_digits_at_hand_are_taken_where_they_are_enough(
+    monkeypatch, tmp_path, changes, enough
+):
+    monkeypatch.setattr(study, "load", lambda name, **given: given)
+    setting = Setting(data_folder=tmp_path)
+    asked = study._source(replace(TINY[0], **changes), setting)
+    assert asked["directory"] == (None if enough else tmp_path)
+    assert asked["cached"] is not enough
 
 
 class TestConfigurations:

@@ -276,6 +276,22 @@ class TestKept:
         assert not torch.equal(*weight)
         assert not torch.equal(*bias)
 
+    def test_the_last_layer_is_the_one_that_makes_the_logits(self):
+        class Backwards(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.readout, self.inner = nn.Linear(10, 2), nn.Linear(6, 10)
+
+            def forward(self, x):
+                return self.readout(self.inner(x).tanh())
+
+        recipe = replace(SHORT, noise="explicit", frozen=True)
+        net = Backwards().double()
+        made = pretrain(net, DATA, recipe, generator=torch_generator(7))
+        pairs = zip(made.names, made.start, made.last, strict=True)
+        moved = {name for name, a, b in pairs if not torch.equal(a, b)}
+        assert moved == {"readout.weight", "readout.bias"}
+
     def test_terms_that_no_weight_asks_for_are_absent(self):
         made = learnt(replace(SHORT, uni=0.0, lam=0.0))
         for name in ("uniformity", "degeneracy", "constant"):

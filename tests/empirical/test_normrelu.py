@@ -176,6 +176,28 @@ def test_faults_are_planted_in_the_networks_that_count(fault):
         assert (end > ends[""][:, -1]).all()
 
 
+def test_frozen_residual_networks_train_their_whole_readout():
+    # Fixup's has a bias and a number beside its weight, which is zero at the start.
+    frozen = Configuration(
+        name="x",
+        arm="fixup",
+        network="residual",
+        depth=8,
+        width=4,
+        rates=(0.05,),
+        epochs=2,
+        per_class=10,
+        tests=3,
+        held_out=4,
+        seeds=(5, 6),
+        fault="frozen",
+    )
+    draws = run_configuration(frozen).draws
+    losses, lengths = draws.series("train_loss"), draws.series("lengths")
+    assert (losses[:, -1] < losses[:, 0]).all()
+    np.testing.assert_array_equal(lengths[:, -1], lengths[:, 0])
+
+
 def test_the_shortest_training_makes_an_update():
     sizes = {"per_class": 4, "tests": 2, "held_out": 1, "epochs": 1, "rates": (0.01,)}
     short = Configuration(name="x", arm="selu", depth=1, fault="short", **sizes)

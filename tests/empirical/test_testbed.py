@@ -526,8 +526,9 @@ class Falling(Task):
         return params[0].clone()
 
 
-def test_a_budget_counts_from_the_release() -> None:
-    first = torch.tensor([64.0, 64.0, 64.0, 64.0], dtype=torch.float64)
+@pytest.mark.parametrize("kind", [torch.float64, torch.bfloat16])
+def test_a_budget_counts_from_the_release(kind: torch.dtype) -> None:
+    first = torch.tensor([64.0, 64.0, 64.0, 64.0], dtype=kind)
     # Below three quarters of 64 after 17, 9, 3 updates, and never in time. Then eight at
     # the rate, four at half of it.
     rates = [1.0, 2.0, 8.0, 0.5]

@@ -74,13 +74,8 @@ def _levels(path: Path) -> npt.NDArray[np.uint8]:
     values = found.astype(np.float64) / (np.iinfo(found.dtype).max if whole else 1.0)
     if values.ndim == 2:
         values = values[..., None]
-    if values.ndim != 3 or values.shape[2] not in (1, 2, 3, 4):
-        raise ValueError(
-            f"own: {path} must hold one picture, grey or in colour, but its pixels have"
-            f" shape {found.shape}"
-        )
-    if values.shape[2] in (2, 4):
-        cover = values[..., -1:]
-        values = cover * values[..., :-1] + (1.0 - cover)
+    if values.shape[2] == 4:
+        cover = values[..., 3:]
+        values = cover * values[..., :3] + (1.0 - cover)
     rows = np.broadcast_to(values, (*values.shape[:2], 3))
     return np.round(255.0 * np.clip(rows, 0.0, 1.0)).astype(np.uint8)

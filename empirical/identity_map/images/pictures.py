@@ -156,7 +156,7 @@ def level(value: float, *, data: str = "mnist", channels: int | None = None) -> 
 
 
 def standardised(images: npt.ArrayLike, *, data: str = "mnist") -> Tensor:
-    """Turn levels 0..255 into pixels.
+    """Turn levels 0..255 into pixels, shape (n, C, H, W), float64.
 
     Parameters
     ----------
@@ -164,10 +164,6 @@ def standardised(images: npt.ArrayLike, *, data: str = "mnist") -> Tensor:
         As `empirical.data.load` returns them.
     data : str
         A key of `STANDARDS`.
-
-    Returns
-    -------
-    Tensor, shape (n, C, H, W), float64
 
     Examples
     --------
@@ -248,13 +244,7 @@ def place(
 
 
 def checked(images: Tensor, *, who: str, name: str = "images") -> Tensor:
-    """Return `images` if they are (n, C, H, W), not empty and finite.
-
-    Raises
-    ------
-    ValueError
-        Otherwise.
-    """
+    """Return `images`; refuse what is not (n, C, H, W), or empty or not finite."""
     if images.ndim != 4 or not images.numel() or not images.is_floating_point():
         raise ValueError(
             f"{who}: `{name}` must be floating point of shape (n, C, H, W) with at "

@@ -16,15 +16,11 @@ _ACROSS = ((1.0, 0.0, -1.0), (2.0, 0.0, -2.0), (1.0, 0.0, -1.0))
 
 
 def sobel(images: Tensor) -> Tensor:
-    """Return the magnitude of the gradient of every channel; borders are repeated.
+    """Return the magnitude of every channel's gradient, float64; borders are repeated.
 
     Parameters
     ----------
     images : Tensor, shape (n, C, H, W)
-
-    Returns
-    -------
-    Tensor, shape (n, C, H, W), float64
 
     Examples
     --------

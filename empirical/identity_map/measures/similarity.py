@@ -105,7 +105,7 @@ def mean_squared_error(a: Tensor, b: Tensor) -> Tensor:
 def closeness(
     outputs: Tensor, images: Tensor, constant: Tensor, *, centred: bool = False
 ) -> Closeness:
-    """Compare outputs with what the identity and the constant would put out.
+    """Compare outputs with those of identity and constant, shape (replicates, n).
 
     Parameters
     ----------
@@ -116,10 +116,6 @@ def closeness(
         The training image.
     centred : bool
         Of the cosines.
-
-    Returns
-    -------
-    Closeness of shape (replicates, n)
     """
     finite = torch.isfinite(outputs).flatten(-3).all(dim=-1)
     return Closeness(
@@ -145,8 +141,9 @@ def heat_map(
 ) -> Closeness:
     """Compare networks with identity and constant at each correlation.
 
-    Every network sees the same test images. One column of the paper's heat maps; its
-    mean over correlations and images is one point of the curve over depths.
+    Shape (replicates, rhos, count): every network sees the same test images. One column
+    of the paper's heat maps; its mean over correlations and images is one point of the
+    curve over depths.
 
     Parameters
     ----------
@@ -160,10 +157,6 @@ def heat_map(
         Of the cosines.
     dtype : torch.dtype
         What the function takes. The outputs are compared with the rounded images.
-
-    Returns
-    -------
-    Closeness of shape (replicates, rhos, count)
 
     Examples
     --------
