@@ -7,7 +7,7 @@ import numpy as np
 
 from theory import neural_collapse as nc
 from verify.claim import grid, numeric
-from verify.claims._predictors import always, drawn
+from verify.claims._predictors import always, drawn, mistake
 from verify.claims.square_loss._networks import Array
 from verify.claims.square_loss._sources import as_read, ours
 from verify.compare import AgreesTo
@@ -330,16 +330,9 @@ def _measure_binary(*, features: int, seed: int) -> list[Any]:
         return [2 * (1 - cosine), parted / len(h)]
 
 
-def _predict_binary(*, features: int, seed: int) -> list[float]:
+def _predict_binary(*, features: int, seed: int, sign: float = 1.0) -> list[float]:
     h, y, w = _binary(features, seed)
-    rows = nc.binary_rows(w)
-    return [nc.nc3(h, y, rows), nc.nc4(h, y, rows)]
-
-
-def _rows_exchanged(*, features: int, seed: int) -> list[float]:
-    """The two rows exchanged."""
-    h, y, w = _binary(features, seed)
-    rows = nc.binary_rows(-w)
+    rows = nc.binary_rows(sign * w)
     return [nc.nc3(h, y, rows), nc.nc4(h, y, rows)]
 
 
@@ -357,7 +350,7 @@ NC_BINARY = numeric(
     measure=_measure_binary,
     # Class means of four numbers of size one are rounded once.
     compare=AgreesTo(relative=1e-12, absolute=1e-14),
-    must_refute=_rows_exchanged,
+    must_refute=mistake("The two rows exchanged.", sign=-1.0),
     uses=("sl/nc3", "sl/nc4"),
 )
 
