@@ -179,11 +179,6 @@ def _predict_tail(*, zeta: float, dof: int) -> float:
     return float(idm.chi_square_tail(zeta, dof))
 
 
-def _one_degree_more(*, zeta: float, dof: int) -> float:
-    """One degree of freedom more."""
-    return float(idm.chi_square_tail(zeta * dof / (dof + 1.0), dof + 1))
-
-
 _TAILS = grid(zeta=(1.0, 1.5, 3.0, 10.0, 40.0), dof=(1, 2, 3, 16, 128))
 
 CHI_2 = numeric(
@@ -201,17 +196,16 @@ CHI_2 = numeric(
     predict=_predict_tail,
     measure=_tail,
     compare=AgreesTo(relative=1e-12),
-    must_refute=_one_degree_more,
+    must_refute=mistake(
+        "One degree of freedom more.",
+        zeta=lambda zeta, *, dof: zeta * dof / (dof + 1.0),
+        dof=plus(1),
+    ),
 )
 
 
 def _predict_chernoff(*, zeta: float, dof: int) -> float:
     return float(idm.chi_square_tail_bound(zeta, dof))
-
-
-def _squared_chernoff(*, zeta: float, dof: int) -> float:
-    """The exponent without its factor 1/2."""
-    return float(idm.chi_square_tail_bound(zeta, dof)) ** 2
 
 
 EQ_10 = numeric(
@@ -226,7 +220,9 @@ EQ_10 = numeric(
     predict=_predict_chernoff,
     measure=_tail,
     compare=AtMost(relative=1e-12),
-    must_refute=_squared_chernoff,
+    must_refute=mistake(
+        "The exponent without its factor 1/2.", then=lambda bound: bound**2
+    ),
     uses=("id/chi2-exact",),
     finding="Loose: for many channels at their mean the bound is one and the tail a half.",
 )

@@ -225,12 +225,6 @@ def _predict_converges(*, loss: Any, momentum: float, rate: float) -> bool:
     return rate < idm.learning_rate_limit(curvature, momentum)
 
 
-def _of_the_other_loss(*, loss: str, momentum: float, rate: float) -> bool:
-    """The mean loss taken for the half-sum, and the half-sum for the mean."""
-    other = "mean" if loss == "half_sum" else "half_sum"
-    return _predict_converges(loss=other, momentum=momentum, rate=rate)
-
-
 def _at_limit(loss: Any, momentum: float, share: float) -> Case:
     limit = idm.learning_rate_limit(idm.curvature(_digit(), loss=loss), momentum)
     return {"loss": loss, "momentum": momentum, "rate": share * limit}
@@ -255,7 +249,10 @@ STABILITY = numeric(
     predict=_predict_converges,
     measure=_measure_converges,
     compare=Identical(),
-    must_refute=_of_the_other_loss,
+    must_refute=mistake(
+        "The mean loss taken for the half-sum, and the half-sum for the mean.",
+        loss=lambda loss: "mean" if loss == "half_sum" else "half_sum",
+    ),
     uses=("id/eq4",),
     finding=(
         "Read literally, the loss ½‖·‖² with the printed rate 0.01 diverges on a"
@@ -584,12 +581,6 @@ def _predict_unmoved(*, dim: int, units: int, steps: int, seed: int) -> Array:
     return idm.orthogonal_prediction(z, x, w0)
 
 
-def _decayed(*, dim: int, units: int, steps: int, seed: int) -> Array:
-    """A response that shrinks, as under weight decay of 1e-4."""
-    kept = _predict_unmoved(dim=dim, units=units, steps=steps, seed=seed)
-    return _kept(steps) * kept
-
-
 UNMOVED = numeric(
     id="id/twolayer-orth",
     items=("TwoLayer", "Eq16", "Fig12"),
@@ -602,7 +593,10 @@ UNMOVED = numeric(
     predict=_predict_unmoved,
     measure=_measure_unmoved,
     compare=AgreesTo(absolute=1e-12),
-    must_refute=_decayed,
+    must_refute=mistake(
+        "A response that shrinks, as under weight decay of 1e-4.",
+        then=lambda kept, *, steps: _kept(steps) * kept,
+    ),
     uses=("id/twolayer",),
 )
 

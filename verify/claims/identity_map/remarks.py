@@ -207,11 +207,6 @@ def _without_biases(*, kind: str, biases: bool, seed: int) -> list[bool]:
     return [not biases, not biases, kind == "linear" and not biases]
 
 
-def _both_ways(*, kind: str, biases: bool, seed: int) -> list[bool]:
-    """Networks with biases that are homogeneous, too."""
-    return [True, True, kind == "linear"]
-
-
 HOMOGENEOUS = numeric(
     id="id/bias-homogeneous",
     items=("Bias", "Err6"),
@@ -231,7 +226,9 @@ HOMOGENEOUS = numeric(
     predict=_without_biases,
     measure=_measure_homogeneous,
     compare=Identical(),
-    must_refute=_both_ways,
+    must_refute=mistake(
+        "Networks with biases that are homogeneous, too.", biases=False
+    ),
     finding=(
         "Without biases the constant map is therefore out of reach; only its"
         " direction, for inputs of one norm, is not. A linear network cannot give an image"

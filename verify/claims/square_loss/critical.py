@@ -168,11 +168,6 @@ def _predict_scaled(
     return [2.0 * weight_decay * rho**2 * abs(factor - 1.0 / factor)] * depth
 
 
-def _at_rest_anyway(*, depth: int, **_case: Any) -> list[float]:
-    """Layers at rest, whatever their norms."""
-    return [0.0] * depth
-
-
 SINGULAR = numeric(
     id="sl/sing",
     title=(
@@ -191,7 +186,9 @@ SINGULAR = numeric(
     measure=_measure_scaled,
     # Sums of terms of size one, times rho c^L below about 100.
     compare=AgreesTo(relative=1e-12, absolute=1e-12),
-    must_refute=_at_rest_anyway,
+    must_refute=mistake(
+        "Layers at rest, whatever their norms.", then=lambda found: [0.0] * len(found)
+    ),
     uses=("sl/eq4", "sl/eq5"),
 )
 

@@ -61,12 +61,6 @@ def _configured(*, experiment: str) -> dict[str, Any]:
     }
 
 
-def _of_another(*, experiment: str) -> dict[str, Any]:
-    """The settings of the convolutional experiment, or for that of the first."""
-    other = "bn-decay" if experiment == "bn-conv" else "bn-conv"
-    return _printed(experiment=other)
-
-
 SETTINGS = numeric(
     id="sl/fig1-settings",
     items=("Fig1", "Fig5", "Fig9"),
@@ -80,7 +74,10 @@ SETTINGS = numeric(
     predict=_printed,
     measure=_configured,
     compare=Identical(),
-    must_refute=_of_another,
+    must_refute=mistake(
+        "The settings of the convolutional experiment, or for that of the first.",
+        experiment=lambda name: "bn-decay" if name == "bn-conv" else "bn-conv",
+    ),
     version=2,
     assumptions=(
         "experiment C's rate is an upper limit: lowered as a start's curvature asks for",

@@ -585,11 +585,6 @@ def _measure_floor(*, activation: str, width: int) -> Any:
         return second / (mu * mu * (2 - mu)) / width
 
 
-def _wrong_floor(*, activation: str, width: int) -> float:
-    """The floor without its second factor mu."""
-    return subject(activation).mu * _predict_floor(activation=activation, width=width)
-
-
 E3_FLOOR = numeric(
     id="dc/E3-floor",
     items=("E3",),
@@ -601,7 +596,10 @@ E3_FLOOR = numeric(
     measure=_measure_floor,
     # mu and a_2 to 1e-13 each, mu twice; the sigmoid's a_2 vanishes.
     compare=AgreesTo(relative=5e-13, absolute=1e-25),
-    must_refute=_wrong_floor,
+    must_refute=mistake(
+        "The floor without its second factor mu.",
+        then=lambda floor, *, activation: subject(activation).mu * floor,
+    ),
     uses=("dc/def3.1", "dc/tab2-coefficients"),
 )
 
