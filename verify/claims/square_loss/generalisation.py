@@ -623,10 +623,6 @@ def _measure_edges(*, rows: int, columns: int) -> Array:
     return values[[0, -1]]
 
 
-def _predict_edges(*, rows: int, columns: int) -> tuple[float, float]:
-    return sl.gram_spectrum_edges(rows, columns)
-
-
 EDGES = statistical(
     id="sl/randorth-spectrum",
     title="Random matrices are nearly orthogonal entry by entry, but not as operators",
@@ -636,7 +632,7 @@ EDGES = statistical(
     ),
     source=ours("Section 2.1, on random initialisation; the law is well known"),
     cases=grid(rows=800, columns=(8, 200, 800)),
-    predict=_predict_edges,
+    predict=sl.gram_spectrum_edges,
     measure=_measure_edges,
     # Edges fluctuate by about (1 + sqrt(c/r))^(4/3) r^(-2/3) <= 0.03: five of these.
     compare=AgreesTo(absolute=0.15),

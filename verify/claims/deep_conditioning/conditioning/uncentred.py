@@ -23,6 +23,7 @@ from verify.claims.deep_conditioning._subjects import (
     Subject,
     energies,
     energy_from,
+    fixed_point_of,
     law,
     measured_mu,
     mixtures,
@@ -201,10 +202,6 @@ def exact_fixed_point(found: Law) -> Any:
         return mpmath.findroot(above, (low, high), solver="anderson", tol=1e-60)
 
 
-def _predict_fixed_point(*, activation: Subject) -> float:
-    return subject(activation).fixed_point()
-
-
 def _measure_fixed_point(*, activation: Subject) -> Any:
     return exact_fixed_point(law(activation))
 
@@ -245,7 +242,7 @@ LEM_C26 = adversarial(
             *({"a": [0.8, -0.4, 0.8]}, {"a": [0.9, 0.2, 0.9]}),
         )
     ),
-    predict=_predict_fixed_point,
+    predict=fixed_point_of,
     measure=_measure_fixed_point,
     # The dual's 1e-15 over 1 - slope at the fixed point, which is above 1e-3 here.
     compare=AgreesTo(absolute=1e-12),
