@@ -13,7 +13,7 @@ from empirical.square_loss.faults import FAULTS
 from empirical.square_loss.problems import Problem
 from empirical.square_loss.study import STUDY
 from verify.claim import grid, numeric
-from verify.claims._predictors import always, mistake
+from verify.claims._predictors import always, changed, mistake
 from verify.claims._published import published
 from verify.claims.square_loss._sources import ours, quoted
 from verify.compare import AgreesTo, Identical
@@ -187,11 +187,6 @@ def _shapes(experiment: str, *, scale: Scale) -> list[list[int]]:
     return [list(shape) for shape in shapes]
 
 
-def _of_convolutions(*, scale: Scale) -> list[list[int]]:
-    """The convolutional networks of the second experiment."""
-    return _shapes("bn-conv", scale=scale)
-
-
 SAME = numeric(
     id="sl/expC-same",
     items=("ExpC", "ExpA"),
@@ -203,7 +198,10 @@ SAME = numeric(
     predict=partial(_shapes, "bn-decay"),
     measure=partial(_shapes, "none"),
     compare=Identical(),
-    must_refute=_of_convolutions,
+    must_refute=changed(
+        partial(_shapes, "bn-conv"),
+        "The convolutional networks of the second experiment.",
+    ),
 )
 
 
