@@ -2,14 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from verify.figures.identity_map.runs import MODULE, Run, remarks, select
 from verify.figures.runs import Missing, Records, told, training_command
-from verify.figures.style import with_remarks
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from verify.figures.style import Figure, with_remarks
 
 CNN, PREDICTED, MAPPED = ("cnn-depth-*",), ("curve", "predictions"), ("heatmap",)
 """Of most figures: what they need, and what must have been measured."""
@@ -55,7 +51,7 @@ class PaperFigure:
     title: str
     caption: str
     paper: str
-    plate: "Callable[[Sequence[Run]], Figure]"
+    plate: Callable[[Sequence[Run]], Figure]
     needs: tuple[str, ...] = CNN
     sections: tuple[str, ...] = PREDICTED
     also: tuple[str, ...] = ()
@@ -87,7 +83,7 @@ class PaperFigure:
             )
         return select(records, needs + self.also, companions=self.companions)
 
-    def __call__(self, records: Records) -> "Figure":
+    def __call__(self, records: Records) -> Figure:
         """Draw the figure; what diverged or stalled is said below it.
 
         Raises

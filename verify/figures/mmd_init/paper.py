@@ -2,15 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from verify.figures.mmd_init.runs import MODULE, TRAINING, Stacks, remarks, select
 from verify.figures.runs import Records, told, training_command
-from verify.figures.style import with_remarks
+from verify.figures.style import Figure, with_remarks
 from verify.figures.tables import DASH, Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -38,7 +34,7 @@ class PaperFigure:
     title: str
     caption: str
     paper: str
-    plate: "Callable[[Stacks], Figure]"
+    plate: Callable[[Stacks], Figure]
     needs: tuple[str, ...]
     sizes: tuple[str, ...] = (*TRAINING, "runs")
 
@@ -47,7 +43,7 @@ class PaperFigure:
         """The whole caption."""
         return f"{self.caption} In the paper: {self.paper}"
 
-    def __call__(self, records: Records) -> "Figure":
+    def __call__(self, records: Records) -> Figure:
         """Draw the figure; other sizes and runs that diverged are named below.
 
         Raises

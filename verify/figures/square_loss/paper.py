@@ -2,14 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from verify.figures.runs import Records, told, training_command
 from verify.figures.square_loss.runs import MODULE, Run, remarks, select
-from verify.figures.style import with_remarks
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from verify.figures.style import Figure, with_remarks
 
 
 @dataclass(frozen=True)
@@ -35,7 +31,7 @@ class PaperFigure:
     title: str
     caption: str
     paper: str
-    plate: "Callable[[Sequence[Run]], Figure]"
+    plate: Callable[[Sequence[Run]], Figure]
     needs: tuple[str, ...]
 
     @property
@@ -43,7 +39,7 @@ class PaperFigure:
         """The whole caption."""
         return f"{self.caption} In the paper: {self.paper}"
 
-    def __call__(self, records: Records) -> "Figure":
+    def __call__(self, records: Records) -> Figure:
         """Draw the figure; draws that diverged, died or stayed wrong are named below.
 
         Raises
