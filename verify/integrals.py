@@ -69,10 +69,6 @@ def _softplus(x: Any) -> Any:
     return (1 + x.exp()).log()
 
 
-def _asinh(x: Any) -> Any:
-    return x.asinh()
-
-
 SMOOTH: dict[str, Callable[[Any], Any]] = {
     "identity": lambda x: x,
     "erf": lambda x: x.erf(),
@@ -85,7 +81,7 @@ SMOOTH: dict[str, Callable[[Any], Any]] = {
     "sin": lambda x: x.sin(),
     "cos": lambda x: x.cos(),
     "arctan": lambda x: x.atan(),
-    "asinh": _asinh,
+    "asinh": lambda x: x.asinh(),
     "gaussian": lambda x: (-x * x / 2).exp(),
     "mish": lambda x: x * _softplus(x).tanh(),
     "quick_gelu": lambda x: x * _sigmoid(arb(1.702) * x),

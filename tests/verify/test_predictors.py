@@ -73,6 +73,18 @@ def test_a_claim_makes_a_control_of_its_own_prediction() -> None:
     assert other.must_refute(depth=2) == 13.5
 
 
+def test_a_mistake_takes_of_the_case_what_it_names_by_keyword() -> None:
+    wrong = made.mistake(
+        "The rate over the depth, less the rate.",
+        rate=lambda rate, *, depth: rate / depth,
+        then=lambda found, *, rate: found - rate,
+    )
+    assert wrong.of(_predict)(depth=2, rate=6.0) == 3.0
+    less = made.mistake("Less the rate.", then=lambda found, *, rate: found - rate)
+    with pytest.raises(TypeError, match="rate"):
+        less.of(_predict)(depth=2)
+
+
 def test_a_refuted_claim_makes_what_must_hold_of_its_own_prediction() -> None:
     claim = _claim(
         None, must_hold=made.mistake("A layer more.", depth=3), expected=Outcome.REFUTED

@@ -22,29 +22,43 @@ def always(value: Any, words: str = "") -> Prediction:
 
 
 def mistake(
-    words: str, /, *, then: Callable[[Any], Any] | None = None, **changes: Any
+    words: str, /, *, then: Callable[..., Any] | None = None, **changes: Any
 ) -> Any:
     """Return a control: the claim's own prediction of a case with other arguments.
 
     A change is the argument's value, or a function of the one that the case has; `then`
-    changes what is predicted. The mistake is said in words; the claim that it is given
-    to makes it of its `predict`, and `of` of any other prediction.
+    changes what is predicted. Functions are given what they take of the case by keyword
+    alone. The mistake is said in words; the claim that it is given to makes it of its
+    `predict`, and `of` of any other prediction.
 
     >>> mistake("A layer more.", depth=plus(1)).of(lambda depth: 10 * depth)(depth=2)
     30
+    >>> over = mistake("Over the depth.", then=lambda found, *, depth: found / depth)
+    >>> over.of(lambda depth: 10 * depth)(depth=2)
+    10.0
     """
 
     def make(predict: Prediction) -> Prediction:
         @wraps(predict, updated=())
         def control(**case: Any) -> Any:
-            other = {k: v(case[k]) if callable(v) else v for k, v in changes.items()}
+            other = {
+                k: _asking(v, case)(case[k]) if callable(v) else v
+                for k, v in changes.items()
+            }
             found = predict(**{**case, **other})
-            return found if then is None else then(found)
+            return found if then is None else _asking(then, case)(found)
 
         control.__doc__ = words
         return control
 
     return Mistake(make)
+
+
+def _asking(function: Callable[..., Any], case: Mapping[str, Any]) -> Prediction:
+    """Give a function what it takes of a case by keyword alone."""
+    every = inspect.signature(function).parameters.values()
+    asked = {each.name for each in every if each.kind is each.KEYWORD_ONLY}
+    return partial(function, **{k: v for k, v in case.items() if k in asked})
 
 
 def changed(predict: Prediction, words: str, /, **changes: Any) -> Prediction:

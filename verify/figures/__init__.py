@@ -12,7 +12,7 @@ import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from verify.claim import Claim
 from verify.figures import (
@@ -27,13 +27,10 @@ from verify.figures.compact import Common
 from verify.figures.identity_map.table import DEPTH_CURVE
 from verify.figures.runs import Missing as Missing
 from verify.figures.runs import Records
-from verify.figures.style import as_svg, settled, styled
+from verify.figures.style import Figure, as_svg, settled, styled
 from verify.figures.tables import Table
 from verify.items import papers
 from verify.records import Record
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -56,9 +53,9 @@ class Picture:
     title: str
     caption: str
     _: KW_ONLY
-    of_record: "Callable[[Record], Figure] | None" = None
-    of_runs: "Callable[[Records], Figure | Table] | None" = None
-    of_theory: "Callable[[], Figure] | None" = None
+    of_record: Callable[[Record], Figure] | None = None
+    of_runs: Callable[[Records], Figure | Table] | None = None
+    of_theory: Callable[[], Figure] | None = None
     topic: str = ""
 
     def __post_init__(self) -> None:
@@ -85,7 +82,7 @@ class Picture:
 
     def __call__(
         self, record: Record | None = None, *, runs: Records | None = None
-    ) -> "Figure | Table":
+    ) -> Figure | Table:
         """Draw the picture, or make the table.
 
         Raises

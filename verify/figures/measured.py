@@ -4,7 +4,7 @@ Every number drawn is in the record. A record that lacks what a picture shows is
 ValueError that names it.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from verify.figures.style import (
     FAINT,
     INK,
     SERIES,
+    Figure,
     axes,
     band,
     log_axis,
@@ -22,16 +23,13 @@ from verify.figures.style import (
 from verify.records import CaseRecord, Record, number
 from verify.report.numbers import as_fields
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 _INTERVAL = "± 3 standard errors"
 """What every error bar and band here is."""
 
 _MARKS = {"linestyle": "none", "marker": "o", "capsize": 2}
 
 
-def condition_numbers(record: Record) -> "Figure":
+def condition_numbers(record: Record) -> Figure:
     """Draw measured condition numbers by depth with the bound that was predicted.
 
     Cases hold `depths` and `width`; both sides are logarithms of condition numbers.
@@ -62,7 +60,7 @@ def condition_numbers(record: Record) -> "Figure":
     return figure
 
 
-def finite_width(record: Record) -> "Figure":
+def finite_width(record: Record) -> Figure:
     """Draw the root mean square error of a kernel entry against width.
 
     Cases hold `width`; both sides are width times the mean squared error.
@@ -88,7 +86,7 @@ def finite_width(record: Record) -> "Figure":
     return figure
 
 
-def correlation_floor(record: Record) -> "Figure":
+def correlation_floor(record: Record) -> Figure:
     """Draw mean correlations of random networks, in units of one over the width.
 
     By layer where the record has them layer by layer, else those of the last layer
@@ -98,7 +96,7 @@ def correlation_floor(record: Record) -> "Figure":
     return _floor_curves(curves) if curves else _floor_ends(_with(record, "width"))
 
 
-def _floor_curves(cases: list[CaseRecord]) -> "Figure":
+def _floor_curves(cases: list[CaseRecord]) -> Figure:
     figure, (ax,) = axes(height=3.8)
     names = list(dict.fromkeys(str(case.case["activation"]) for case in cases))
     for case in cases:
@@ -130,7 +128,7 @@ def _floor_curves(cases: list[CaseRecord]) -> "Figure":
     return figure
 
 
-def _floor_ends(cases: list[CaseRecord]) -> "Figure":
+def _floor_ends(cases: list[CaseRecord]) -> Figure:
     figure, (ax,) = axes(height=1.5 + 0.45 * len(cases))
     for k, case in enumerate(cases):
         mean, stderr = _estimate(case)

@@ -13,10 +13,16 @@ import textwrap
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from verify.figures.compact import Common, compacted
 from verify.figures.paths import rounded
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Figure
+else:
+    # Matplotlib is loaded where something is drawn.
+    Figure = Any
 
 INK, FAINT = "#3b3f46", "#b9bdc4"
 """Text and frames; grids and guides."""

@@ -1,7 +1,5 @@
 """Pictures of closed forms: what the theory says, before anything is measured."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from theory import activations as act
@@ -12,6 +10,7 @@ from verify.figures.style import (
     FAINT,
     INK,
     SERIES,
+    Figure,
     axes,
     label_end,
     legend_above,
@@ -19,14 +18,11 @@ from verify.figures.style import (
     note,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 SHOWN = (act.relu, act.tanh, act.gelu, act.silu, act.sin, act.exp)
 """Activations of the picture of duals: kinked, odd, smooth, and nearly affine ones."""
 
 
-def dual_activations() -> "Figure":
+def dual_activations() -> Figure:
     """Draw duals of normalised activations, and how far below the diagonal they lie."""
     figure, (left, right) = axes(2, width=6.6, height=3.7)
     whole, half = np.linspace(-1.0, 1.0, 61), np.linspace(0.0, 1.0, 61)
@@ -45,7 +41,7 @@ def dual_activations() -> "Figure":
     return figure
 
 
-def length_maps() -> "Figure":
+def length_maps() -> Figure:
     """Draw length maps of tanh and of NormReLU at three kinks."""
     figure, (ax,) = axes(height=3.5)
     gamma = np.linspace(0.02, 3.0, 90)
@@ -66,7 +62,7 @@ KINKS = (-0.8, -0.2, 0.5)
 """Kinks whose map contracts everywhere, only near one, and nowhere near one."""
 
 
-def normrelu_selu() -> "Figure":
+def normrelu_selu() -> Figure:
     """Draw NormReLU and SELU: the functions, and what a layer takes off."""
     figure, (left, right) = axes(2, width=6.6, height=3.2)
     normrelu, selu = act.normrelu(), act.selu
@@ -81,7 +77,7 @@ def normrelu_selu() -> "Figure":
     return figure
 
 
-def ntk_ratio() -> "Figure":
+def ntk_ratio() -> Figure:
     """Draw the tangent kernel's off-diagonal share beside the three bounds."""
     figure, (ax,) = axes(height=3.5)
     delta, activation = 0.1, act.relu.normalized()
@@ -114,7 +110,7 @@ def ntk_ratio() -> "Figure":
     return figure
 
 
-def diverging_lengths() -> "Figure":
+def diverging_lengths() -> Figure:
     """Draw squared lengths layer by layer under NormReLU of two kinks."""
     figure, panels = axes(2, width=6.6, height=3.2)
     for ax, kink, depth in zip(panels, (-0.8, -0.2), (40, 40), strict=True):

@@ -5,6 +5,7 @@ or float64.
 """
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -17,20 +18,21 @@ from verify.integrals import BITS, Law
 
 def correlations(law: Law, rho: Any, depth: int) -> list[Any]:
     """Correlations after 0..depth layers of the normalised activation."""
-    out = [mpmath.mpf(rho)]
-    with mpmath.workprec(BITS):
-        for _ in range(depth):
-            out.append(law.normalised_dual(out[-1]))
-    return out
+    return _layers(law.normalised_dual, rho, depth)
 
 
 def uncentred(law: Law, rho: Any, depth: int) -> list[Any]:
     """Correlations after 0..depth layers of s / sqrt(E s^2)."""
-    out = [mpmath.mpf(rho)]
     with mpmath.workprec(BITS):
         total = law.moment()
+    return _layers(lambda r: law.dual(r) / total, rho, depth)
+
+
+def _layers(layer: Callable[[Any], Any], rho: Any, depth: int) -> list[Any]:
+    out = [mpmath.mpf(rho)]
+    with mpmath.workprec(BITS):
         for _ in range(depth):
-            out.append(law.dual(out[-1]) / total)
+            out.append(layer(out[-1]))
     return out
 
 

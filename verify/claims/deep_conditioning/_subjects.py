@@ -72,6 +72,11 @@ def nu_of(activation: Subject) -> float:
     return subject(activation).nu
 
 
+def fixed_point_of(activation: Subject) -> float:
+    """Return the library's fixed point of the dual."""
+    return subject(activation).fixed_point()
+
+
 def energies(spec: Subject, *, centred: bool, order: int = 8) -> Array:
     """Return the library's a_k^2 up to an order, as shares of E s^2 or of the variance."""
     a = subject(spec)

@@ -175,15 +175,6 @@ def _tail(zeta: float, dof: float) -> Any:
         return mpmath.gammainc(half, mpmath.mpf(zeta) * half, regularized=True)
 
 
-def _predict_tail(*, zeta: float, dof: int) -> float:
-    return float(idm.chi_square_tail(zeta, dof))
-
-
-def _one_degree_more(*, zeta: float, dof: int) -> float:
-    """One degree of freedom more."""
-    return float(idm.chi_square_tail(zeta * dof / (dof + 1.0), dof + 1))
-
-
 _TAILS = grid(zeta=(1.0, 1.5, 3.0, 10.0, 40.0), dof=(1, 2, 3, 16, 128))
 
 CHI_2 = numeric(
@@ -198,20 +189,15 @@ CHI_2 = numeric(
         # Five deviations below the mean of so many that series need six thousand terms.
         {"zeta": 0.9959, "dof": 3_000_000},
     ),
-    predict=_predict_tail,
+    predict=idm.chi_square_tail,
     measure=_tail,
     compare=AgreesTo(relative=1e-12),
-    must_refute=_one_degree_more,
+    must_refute=mistake(
+        "One degree of freedom more.",
+        zeta=lambda zeta, *, dof: zeta * dof / (dof + 1.0),
+        dof=plus(1),
+    ),
 )
-
-
-def _predict_chernoff(*, zeta: float, dof: int) -> float:
-    return float(idm.chi_square_tail_bound(zeta, dof))
-
-
-def _squared_chernoff(*, zeta: float, dof: int) -> float:
-    """The exponent without its factor 1/2."""
-    return float(idm.chi_square_tail_bound(zeta, dof)) ** 2
 
 
 EQ_10 = numeric(
@@ -223,10 +209,12 @@ EQ_10 = numeric(
     source=quoted("Before equation 10, at the best t"),
     # Of forty times the mean of 128 the bound is e^-2260, which float64 calls zero.
     cases=tuple(c for c in _TAILS if c["zeta"] * c["dof"] < 2000),
-    predict=_predict_chernoff,
+    predict=idm.chi_square_tail_bound,
     measure=_tail,
     compare=AtMost(relative=1e-12),
-    must_refute=_squared_chernoff,
+    must_refute=mistake(
+        "The exponent without its factor 1/2.", then=lambda bound: bound**2
+    ),
     uses=("id/chi2-exact",),
     finding="Loose: for many channels at their mean the bound is one and the tail a half.",
 )
@@ -311,10 +299,6 @@ def _measure_level(*, nullity: int, channels: int, delta: float) -> Any:
         return bisected(below, mpmath.mpf(0), mpmath.mpf(2000), halvings=140)[0]
 
 
-def _level(nullity: int, channels: int, delta: float, form: Any = "sharp") -> float:
-    return idm.direction_bound(nullity, channels, delta, form=form)
-
-
 EQ_11_SHARP = numeric(
     id="id/eq11-exact",
     title="The exact level that the weights of all untrained directions stay below",
@@ -324,7 +308,7 @@ EQ_11_SHARP = numeric(
         *grid(nullity=(1, 60), channels=(1, 3, 64), delta=(0.05, 1e-6)),
         *grid(nullity=0, channels=3, delta=0.05),
     ),
-    predict=_level,
+    predict=partial(idm.direction_bound, form="sharp"),
     measure=_measure_level,
     compare=AgreesTo(relative=1e-12),
     must_refute=mistake("The level that the paper prints.", form="printed"),
@@ -337,12 +321,6 @@ def _measure_failure(*, nullity: int, channels: int, constant: float) -> Any:
     with mpmath.workdps(DIGITS):
         m = mpmath.mpf(constant)
         return nullity * mpmath.exp(-mpmath.mpf(channels) / 2 * (m - 1 - mpmath.log(m)))
-
-
-def _failure(
-    nullity: int, channels: int, constant: float, form: Any = "sharp"
-) -> float:
-    return idm.least_failure_probability(nullity, channels, constant, form=form)
 
 
 _FAILURES = (
@@ -358,7 +336,7 @@ LEAST_FAILURE = numeric(
     statement=r"\delta_0 = n\, e^{-\frac C2 (M-1-\log M)} \le \frac{2n}{C(M-\log M-1)}",
     source=ours("After equation 11; the exact form is ours"),
     cases=_FAILURES,
-    predict=_failure,
+    predict=idm.least_failure_probability,
     measure=_measure_failure,
     compare=AgreesTo(relative=1e-12),
     must_refute=mistake(

@@ -8,6 +8,7 @@ import flint
 from theory import identity_map as idm
 from verify.claim import certified, grid
 from verify.claims._certified import agree, common, points
+from verify.claims._predictors import mistake, times
 from verify.claims.identity_map._sources import ours
 from verify.compare import CertifiedAtMost, Enclosure
 from verify.enclose import maximum
@@ -84,11 +85,6 @@ def _predict_printed() -> float:
     return common(found, relative=1e-11) * math.exp(-1.0) * (1.0 + 2e-11)
 
 
-def _wrong_printed() -> float:
-    """1/C in the place of 2/C."""
-    return 0.5 * _predict_printed()
-
-
 CLAIMS = (
     certified(
         id="id/eq10-certified",
@@ -124,7 +120,7 @@ CLAIMS = (
         predict=_predict_printed,
         measure=_measure_printed,
         compare=CertifiedAtMost(),
-        must_refute=_wrong_printed,
+        must_refute=mistake("1/C in the place of 2/C.", then=times(0.5)),
         assumptions=(_BALLS,),
         uses=("id/Err4-exact",),
         finding=(

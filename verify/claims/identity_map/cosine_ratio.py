@@ -14,7 +14,7 @@ import torch
 
 from theory import identity_map as idm
 from verify.claim import grid, numeric
-from verify.claims._predictors import always
+from verify.claims._predictors import always, mistake
 from verify.claims.identity_map._framework import trained
 from verify.claims.identity_map._sources import as_read, ours
 from verify.compare import AgreesTo, AtLeast, Outcome
@@ -60,11 +60,6 @@ def _predict(*, dim: int, numerator: int, scale: float) -> list[float]:
     return _ratios(dim=dim, rho=_rho(dim, numerator), scale=scale)
 
 
-def _one_pixel(*, dim: int, numerator: int, scale: float) -> list[float]:
-    """The variance of one pixel in the place of all."""
-    return _predict(dim=dim, numerator=numerator, scale=scale / np.sqrt(dim))
-
-
 RATIO = numeric(
     id="id/thm1-cosines-ratio",
     items=("Thm1-orth", "Corr"),
@@ -78,7 +73,10 @@ RATIO = numeric(
     predict=_predict,
     measure=_measure,
     compare=AgreesTo(relative=1e-13),
-    must_refute=_one_pixel,
+    must_refute=mistake(
+        "The variance of one pixel in the place of all.",
+        scale=lambda scale, *, dim: scale / np.sqrt(dim),
+    ),
     assumptions=("initial weights independent N(0, s²)", "unit images"),
     uses=("id/thm1-cosines",),
 )

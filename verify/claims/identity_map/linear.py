@@ -14,7 +14,7 @@ from theory import gaussian
 from theory import identity_map as idm
 from verify.claim import Case, adversarial, grid, numeric, statistical
 from verify.claims._descent import descend
-from verify.claims._predictors import always, drawn, mistake, unlike
+from verify.claims._predictors import always, changed, drawn, mistake, unlike
 from verify.claims._searches import SEEDS, searched
 from verify.claims.identity_map._framework import squared_error, trained
 from verify.claims.identity_map._rational import Integers, nearest_solution
@@ -225,12 +225,6 @@ def _predict_converges(*, loss: Any, momentum: float, rate: float) -> bool:
     return rate < idm.learning_rate_limit(curvature, momentum)
 
 
-def _of_the_other_loss(*, loss: str, momentum: float, rate: float) -> bool:
-    """The mean loss taken for the half-sum, and the half-sum for the mean."""
-    other = "mean" if loss == "half_sum" else "half_sum"
-    return _predict_converges(loss=other, momentum=momentum, rate=rate)
-
-
 def _at_limit(loss: Any, momentum: float, share: float) -> Case:
     limit = idm.learning_rate_limit(idm.curvature(_digit(), loss=loss), momentum)
     return {"loss": loss, "momentum": momentum, "rate": share * limit}
@@ -255,7 +249,10 @@ STABILITY = numeric(
     predict=_predict_converges,
     measure=_measure_converges,
     compare=Identical(),
-    must_refute=_of_the_other_loss,
+    must_refute=mistake(
+        "The mean loss taken for the half-sum, and the half-sum for the mean.",
+        loss=lambda loss: "mean" if loss == "half_sum" else "half_sum",
+    ),
     uses=("id/eq4",),
     finding=(
         "Read literally, the loss ½‖·‖² with the printed rate 0.01 diverges on a"
@@ -413,14 +410,10 @@ def _system(
 
 
 @drawn(_system)
-def _predict_least_squares(x: Integers, y: Integers, w0: Integers) -> Array:
-    return idm.least_squares_weights(x, y, w0)
-
-
-@drawn(_system)
-def _minimum_norm(x: Integers, y: Integers, w0: Integers) -> Array:
-    """The solution of least norm, which forgets the initial weights."""
-    return idm.least_squares_weights(x, y, 0.0 * w0)
+def _predict_least_squares(
+    x: Integers, y: Integers, w0: Integers, kept: int = 1
+) -> Array:
+    return idm.least_squares_weights(x, y, kept * w0)
 
 
 LEAST_SQUARES = adversarial(
@@ -446,7 +439,9 @@ LEAST_SQUARES = adversarial(
     # eps times the condition number, which for such matrices stays below 1e3, squared
     # where the targets are not reached, with residuals ten times the weights.
     compare=AgreesTo(relative=1e-9, of_largest=True),
-    must_refute=_minimum_norm,
+    must_refute=mistake(
+        "The solution of least norm, which forgets the initial weights.", kept=0
+    ),
     uses=("id/lem1",),
     finding="Measured in exact rational arithmetic, deficient ranks included.",
 )
@@ -535,19 +530,13 @@ def _two_layers(dim: int, units: int, steps: int, seed: int) -> tuple[Array, Arr
     return w0, trained
 
 
-def _measure_update(*, dim: int, units: int, steps: int, seed: int) -> list[float]:
+def _measure_update(
+    *, dim: int, units: int, steps: int, seed: int, decayed: bool = False
+) -> list[float]:
     """Second singular value over the first of W^t - W^0; |cos| of its rows to x."""
     w0, trained = _two_layers(dim, units, steps, seed)
     x, _ = _orthogonal(dim, seed)
-    _, s, v = np.linalg.svd(trained - w0)
-    return [float(s[1] / s[0]), abs(float(v[0] @ x))]
-
-
-def _two_directions(*, dim: int, units: int, steps: int, seed: int) -> list[float]:
-    """Weights that also shrink, as under weight decay of 1e-4."""
-    w0, trained = _two_layers(dim, units, steps, seed)
-    x, _ = _orthogonal(dim, seed)
-    _, s, v = np.linalg.svd(_kept(steps) * trained - w0)
+    _, s, v = np.linalg.svd((_kept(steps) * trained if decayed else trained) - w0)
     return [float(s[1] / s[0]), abs(float(v[0] @ x))]
 
 
@@ -570,7 +559,11 @@ TWO_LAYER = numeric(
     measure=_measure_update,
     # Each of up to 200 rounded updates, relative to weights of size 1 that move 0.01.
     compare=AgreesTo(absolute=1e-11),
-    must_refute=_two_directions,
+    must_refute=changed(
+        _measure_update,
+        "Weights that also shrink, as under weight decay of 1e-4.",
+        decayed=True,
+    ),
 )
 
 
@@ -586,12 +579,6 @@ def _predict_unmoved(*, dim: int, units: int, steps: int, seed: int) -> Array:
     return idm.orthogonal_prediction(z, x, w0)
 
 
-def _decayed(*, dim: int, units: int, steps: int, seed: int) -> Array:
-    """A response that shrinks, as under weight decay of 1e-4."""
-    kept = _predict_unmoved(dim=dim, units=units, steps=steps, seed=seed)
-    return _kept(steps) * kept
-
-
 UNMOVED = numeric(
     id="id/twolayer-orth",
     items=("TwoLayer", "Eq16", "Fig12"),
@@ -604,7 +591,10 @@ UNMOVED = numeric(
     predict=_predict_unmoved,
     measure=_measure_unmoved,
     compare=AgreesTo(absolute=1e-12),
-    must_refute=_decayed,
+    must_refute=mistake(
+        "A response that shrinks, as under weight decay of 1e-4.",
+        then=lambda kept, *, steps: _kept(steps) * kept,
+    ),
     uses=("id/twolayer",),
 )
 

@@ -1,5 +1,6 @@
 """Statements of the text beside its theorems: schedules, depth, biases."""
 
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -86,14 +87,20 @@ SCHEDULE = numeric(
 
 
 def _network(widths: list[int], seed: int, *, biases: bool) -> nn.Sequential:
-    g = torch.Generator().manual_seed(7100 + seed)
-    layers: list[nn.Module] = []
-    for k, (before, after) in enumerate(pairwise(widths)):
-        linear = nn.Linear(before, after, bias=biases, dtype=torch.float64)
-        for each in linear.parameters():
-            nn.init.normal_(each, std=1.2 / before**0.5, generator=g)
-        layers += [nn.ReLU(), linear] if k else [linear]
-    return nn.Sequential(*layers)
+    linear = partial(nn.Linear, bias=biases, dtype=torch.float64)
+    stds = [1.2 / before**0.5 for before in widths[:-1]]
+    return _stacked([linear(*ends) for ends in pairwise(widths)], stds, 7100 + seed)
+
+
+def _stacked(layers: list[Any], stds: list[float], seed: int) -> nn.Sequential:
+    """Draw the parameters of layers, and put a ReLU between each two."""
+    g = torch.Generator().manual_seed(seed)
+    stack: list[nn.Module] = []
+    for layer, std in zip(layers, stds, strict=True):
+        for each in layer.parameters():
+            nn.init.normal_(each, std=std, generator=g)
+        stack += [nn.ReLU(), layer] if stack else [layer]
+    return nn.Sequential(*stack)
 
 
 def _images(dim: int, seed: int) -> tuple[Array, Array]:
@@ -173,14 +180,9 @@ DEEP = numeric(
 
 
 def _convolutions(seed: int, *, biases: bool) -> nn.Sequential:
-    g = torch.Generator().manual_seed(7300 + seed)
-    layers: list[nn.Module] = []
-    for k, (before, after) in enumerate([(2, 5), (5, 4), (4, 2)]):
-        conv = nn.Conv2d(before, after, 3, padding=1, bias=biases, dtype=torch.float64)
-        for each in conv.parameters():
-            nn.init.normal_(each, std=0.3, generator=g)
-        layers += [nn.ReLU(), conv] if k else [conv]
-    return nn.Sequential(*layers)
+    conv = partial(nn.Conv2d, bias=biases, dtype=torch.float64)
+    layers = [conv(*ends, 3, padding=1) for ends in pairwise((2, 5, 4, 2))]
+    return _stacked(layers, [0.3] * 3, 7300 + seed)
 
 
 def _measure_homogeneous(*, kind: str, biases: bool, seed: int) -> list[bool]:
@@ -205,11 +207,6 @@ def _without_biases(*, kind: str, biases: bool, seed: int) -> list[bool]:
     return [not biases, not biases, kind == "linear" and not biases]
 
 
-def _both_ways(*, kind: str, biases: bool, seed: int) -> list[bool]:
-    """Networks with biases that are homogeneous, too."""
-    return [True, True, kind == "linear"]
-
-
 HOMOGENEOUS = numeric(
     id="id/bias-homogeneous",
     items=("Bias", "Err6"),
@@ -229,7 +226,9 @@ HOMOGENEOUS = numeric(
     predict=_without_biases,
     measure=_measure_homogeneous,
     compare=Identical(),
-    must_refute=_both_ways,
+    must_refute=mistake(
+        "Networks with biases that are homogeneous, too.", biases=False
+    ),
     finding=(
         "Without biases the constant map is therefore out of reach; only its"
         " direction, for inputs of one norm, is not. A linear network cannot give an image"

@@ -4,6 +4,7 @@ No training: networks as they are drawn, with and without biases, against the cl
 form for wide ones. Measured by `empirical.networks`, which knows no closed form.
 """
 
+import operator
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -17,7 +18,7 @@ from empirical.identity_map import copier, images
 from empirical.randomness import torch_generator
 from theory import identity_map as idm
 from verify.claim import Claim, Evidence, grid, numeric
-from verify.claims._predictors import always, mapped
+from verify.claims._predictors import always, mapped, mistake
 from verify.claims.identity_map._sources import as_read, ours
 from verify.compare import AgreesTo, Array, AtLeast, AtMost, Estimate, MeanEquals
 
@@ -102,11 +103,6 @@ def _predict_differences(*, biases: bool) -> Array:
     return _differences(_wide(biases=biases))
 
 
-def _other_biases(*, biases: bool) -> Array:
-    """Networks without biases in the place of those with, and the reverse."""
-    return _lengths(_wide(biases=not biases))
-
-
 def _as_signals(*, biases: bool) -> Array:
     """A difference that shrinks as a signal does, to the root of a sixth."""
     return _lengths(_wide(biases=False))
@@ -140,7 +136,10 @@ LENGTHS = _claim(
     measure=_measure_lengths,
     # Less than biases make of the fifth layer.
     compare=MeanEquals(discrepancy=0.6),
-    must_refute=_other_biases,
+    must_refute=mistake(
+        "Networks without biases in the place of those with, and the reverse.",
+        biases=operator.not_,
+    ),
     uses=("id/Err6-shrink",),
     finding=(
         "Exact in the mean at any width. Of the mean square after five layers the biases'"

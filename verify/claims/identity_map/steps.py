@@ -13,7 +13,7 @@ from empirical.testbed.slopes import dense, scaled, square_norms
 from empirical.testbed.stack import Stack
 from verify.claim import Case, grid
 from verify.claims._descent import step
-from verify.claims._resumed import resumed
+from verify.claims._resumed import going_on, resumed
 from verify.claims._twins import closed, drawn_into, normal, sketch, stacked
 
 _SHAPE = (2, 3, 4)
@@ -252,16 +252,12 @@ def _stopped() -> tuple[Case, ...]:
     return (*made, {**each["adam"], "how": "adam, drops", "after": 5})
 
 
-RESUMED = closed(
+RESUMED = going_on(
+    STEPS,
     id="id/Fig2-resumed",
     items=("Fig2", "Fig24"),
     title="Networks that learn images go on from a checkpoint as if they had not stopped",
-    statement=r"\theta_T\text{ by way of a checkpoint of }\theta_t,\ t<T",
-    where="Appendices A and N",
     cases=_stopped(),
-    twin=_plain_steps,
-    measure=_found_steps,
-    uses=("id/Fig2-steps",),
 )
 
 # --- gradients by hand ------------------------------------------------------------------

@@ -51,14 +51,10 @@ IMAGE_SIZE = contrast(
 FIVE = named("cnn-depth-5")
 
 
-def _largest(scale: str) -> str:
-    return deepest(r"kernel-(\d+)-depth-5", scale)
-
-
 KERNEL = contrast(
     "id/Fig9",
     orthogonal("constant"),
-    _largest,
+    partial(deepest, r"kernel-(\d+)-depth-5"),
     FIVE,
     items=("Fig9", "Fig25", "Fig26"),
     title="Larger kernels move five-layer CNNs towards the constant map",
@@ -166,17 +162,13 @@ def _shallow_colour(kind: str, scale: str) -> str:
     return found[min(found)]
 
 
-def _deep_colour(kind: str, scale: str) -> str:
-    return deepest(rf"colour-{kind}-(\d+)", scale)
-
-
 def _colour(kind: str, words: str) -> Claim:
     more: dict[str, Any] = {"figure": "identity_figure_42"} if kind == "cnn" else {}
     return contrast(
         # What the figures show are two images; the claims are by kind of network.
         "id/Fig42" if kind == "cnn" else "id/Fig43",
         orthogonal("constant"),
-        partial(_deep_colour, kind),
+        partial(deepest, rf"colour-{kind}-(\d+)"),
         partial(_shallow_colour, kind),
         items=("Fig42", "Fig43"),
         title=f"{words} networks tend to the constant with depth on colour images too",

@@ -6,6 +6,7 @@ written in ``docs/trained/mmd-init.md``.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,22 @@ def effect(
     `wrong` are limits that have to be refuted: of no effect, by default.
     """
     return trained(measure=measure, **stated(least, most, wrong), **parts)
+
+
+def apart(
+    number: Callable[..., Array], over: Mapping[str, Any], under: Mapping[str, Any]
+) -> Callable[..., Contrast]:
+    """Return the measure of a number with some arguments, against it with others."""
+    return partial(_apart, number, over, under)
+
+
+def _apart(
+    number: Callable[..., Array],
+    over: Mapping[str, Any],
+    under: Mapping[str, Any],
+    **case: Any,
+) -> Contrast:
+    return Contrast(number(**{**case, **over}), number(**{**case, **under}))
 
 
 # --- records --------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from verify.claims.mmd_init._runs import (
     OURS,
     Array,
     accuracy,
+    apart,
     by_task,
     effect,
     reached,
@@ -122,12 +123,8 @@ MOST = _effect(
 )
 
 
-def _few_and_many(*, scale: str, start: str) -> Contrast:
-    return Contrast(_gain(scale, start, 5), _gain(scale, start, 40))
-
-
 MORE = _effect(
-    _few_and_many,
+    apart(_gain, {"shots": 5}, {"shots": 40}),
     0.5,
     id="mmd/tab1-few",
     quick=True,
@@ -187,12 +184,8 @@ UPDATES = _effect(
 )
 
 
-def _early_and_late(*, scale: str, start: str) -> Contrast:
-    return Contrast(_gain(scale, start, 40, 10), _gain(scale, start, 40, 80))
-
-
 STEPS = _effect(
-    _early_and_late,
+    apart(_gain, {"shots": 40, "updates": 10}, {"shots": 40, "updates": 80}),
     0.5,
     id="mmd/tab1-steps",
     runs=_looks,
@@ -305,10 +298,6 @@ def _mean_spread(*, scale: str, rival: str) -> Contrast:
     )
 
 
-def _cell_spread(*, scale: str, start: str, shots: int) -> Contrast:
-    return Contrast(*(spread(m, scale, start, shots) for m in ("none", "mmd")))
-
-
 SPREAD = _effect(
     _mean_spread,
     0.25,
@@ -326,7 +315,7 @@ SPREAD = _effect(
 )
 
 SPREAD_BY_CELL = _effect(
-    _cell_spread,
+    apart(spread, {"method": "none"}, {"method": "mmd"}),
     0.0,
     id="mmd/tab2-cells",
     runs=_looks,
@@ -350,12 +339,8 @@ def _narrowed(scale: str, start: str, shots: int) -> Array:
     return spread("none", scale, start, shots) - spread("mmd", scale, start, shots)
 
 
-def _narrowed_with_few(*, scale: str, start: str) -> Contrast:
-    return Contrast(*(_narrowed(scale, start, shots) for shots in (5, 40)))
-
-
 SPREAD_FEW = _effect(
-    _narrowed_with_few,
+    apart(_narrowed, {"shots": 5}, {"shots": 40}),
     0.0,
     id="mmd/tab2-few",
     runs=_looks,

@@ -12,6 +12,7 @@ from verify.claims.mmd_init._runs import (
     OURS,
     UNLABELLED,
     Array,
+    apart,
     constant,
     dead,
     effect,
@@ -76,14 +77,8 @@ def _dead(layer: int, scale: str, **variant: float) -> Array:
     return dead(learnt(variant["lam"]), scale, **variant)[:, layer]
 
 
-def _fewer_dead(*, scale: str) -> Contrast:
-    return Contrast(
-        _dead(-1, scale, **ALONE), _dead(-1, scale, **{**ALONE, "lam": 0.4})
-    )
-
-
 DEAD = _effect(
-    _fewer_dead,
+    apart(_dead, {"layer": -1, **ALONE}, {"layer": -1, **ALONE, "lam": 0.4}),
     10.0,
     id="mmd/tab4",
     runs=BOTH,
@@ -97,12 +92,8 @@ DEAD = _effect(
 )
 
 
-def _last_and_first(*, scale: str) -> Contrast:
-    return Contrast(_dead(-1, scale, **ALONE), _dead(0, scale, **ALONE))
-
-
 DEEPER = _effect(
-    _last_and_first,
+    apart(_dead, {"layer": -1, **ALONE}, {"layer": 0, **ALONE}),
     5.0,
     id="mmd/tab4-layers",
     runs=UNIFORM,
@@ -169,18 +160,13 @@ DEAD_DETACHED = _trained(
 )
 
 
-def _second_layer(*, scale: str) -> Contrast:
-    without = _dead(1, scale, lam=0.4, xi=0.0)
-    return Contrast(without, _dead(1, scale, **OURS))
-
-
 SECOND_DETACHED = _trained(
     id="mmd/tab4-second",
     runs=REGULARISED,
     items=("Tab4", "Layers"),
     title="The detachment loss leaves fewer dead units in the second hidden layer",
     statement=r"21.81\,(\xi=0)>5.12\,(\xi=1)\;\%\text{ in layer 2}",
-    measure=_second_layer,
+    measure=apart(_dead, {"layer": 1, "lam": 0.4, "xi": 0.0}, {"layer": 1, **OURS}),
     **unmet((5.0, None), (None, 5.0)),
     source=quoted("Table 4 and appendix B.3.2"),
     figure="mmd_table_4",
@@ -253,12 +239,8 @@ def _detached(scale: str, s2: float, lam: float) -> Array:
     return dead("sweep", scale, s2=s2, lam=lam).max(axis=1)
 
 
-def _detached_at(*, scale: str, lam: float) -> Contrast:
-    return Contrast(*(_detached(scale, s2, lam) for s2 in (2.0, 0.5)))
-
-
 MOST_NOISE = _effect(
-    _detached_at,
+    apart(_detached, {"s2": 2.0}, {"s2": 0.5}),
     0.0,
     wrong=(None, -5.0),
     id="mmd/tab5-iod",
@@ -274,17 +256,13 @@ MOST_NOISE = _effect(
 )
 
 
-def _other_and_chosen(*, scale: str, s2: float, lam: float) -> Contrast:
-    return Contrast(_detached(scale, s2, lam), _detached(scale, 0.5, 0.4))
-
-
 def _others(scale: str) -> tuple[Case, ...]:
     every = grid(scale=scale, s2=NOISES, **LAMBDAS)
     return tuple(case for case in every if (case["s2"], case["lam"]) != (0.5, 0.4))
 
 
 CHOICE = _effect(
-    _other_and_chosen,
+    apart(_detached, {}, {"s2": 0.5, "lam": 0.4}),
     0.0,
     wrong=(None, -5.0),
     id="mmd/tab5-choice",

@@ -16,7 +16,7 @@ from empirical.mmd_init.losses import losses
 from empirical.mmd_init.networks import classifier, start
 from empirical.mmd_init.recipes import Recipe
 from verify.claim import grid, numeric
-from verify.claims._predictors import changed
+from verify.claims._predictors import changed, mistake
 from verify.claims.mmd_init._sources import as_read
 from verify.compare import AgreesTo
 
@@ -99,11 +99,6 @@ def _predict_classes(*, hidden: list[int]) -> list[int]:
     return [_of_classes(hidden)] * (len(_CLASSES) - 1)
 
 
-def _of_outputs(*, hidden: list[int]) -> list[int]:
-    """The outputs alone, as for a loss of these."""
-    return [2 * _BATCH * hidden[-1]] * (len(_CLASSES) - 1)
-
-
 CLASSES = numeric(
     id="mmd/cost-classes",
     title="The cost of the detachment loss grows linearly with the classes",
@@ -117,6 +112,9 @@ CLASSES = numeric(
     predict=_predict_classes,
     measure=_measure_classes,
     compare=AgreesTo(absolute=0.5),
-    must_refute=_of_outputs,
+    must_refute=mistake(
+        "The outputs alone, as for a loss of these.",
+        then=lambda found, *, hidden: [2 * _BATCH * hidden[-1]] * len(found),
+    ),
     uses=("mmd/eq11-steps", "mmd/jac"),
 )

@@ -8,6 +8,7 @@ import torch
 from empirical.mmd_init.uniformity import segment_median
 from theory import mmd
 from verify.claim import grid, numeric
+from verify.claims._predictors import mistake
 from verify.claims.mmd_init._samples import Array
 from verify.claims.mmd_init._sources import ours
 from verify.compare import AgreesTo
@@ -37,20 +38,16 @@ def _points(p: Array) -> Array:
     return np.stack([p, 1.0 - p], axis=-1)
 
 
-def _predict(*, networks: int, reference: int, seed: int) -> list[float]:
-    even = _points(_even(reference))
+def _predict(
+    *, networks: int, reference: int, seed: int, of_the_rest: bool = False
+) -> list[float]:
+    even, p = _points(_even(reference)), _predictions(seed, networks).T
+    rows = [row[np.isfinite(row)] for row in p]
     return [
-        mmd.median_bandwidth(_points(p), even) if np.isfinite(p).all() else 0.0
-        for p in _predictions(seed, networks).T
-    ]
-
-
-def _of_the_rest(*, networks: int, reference: int, seed: int) -> list[float]:
-    """Medians of the networks that are left."""
-    even = _points(_even(reference))
-    return [
-        mmd.median_bandwidth(_points(p[np.isfinite(p)]), even)
-        for p in _predictions(seed, networks).T
+        mmd.median_bandwidth(_points(row), even)
+        if of_the_rest or len(row) == networks
+        else 0.0
+        for row in rows
     ]
 
 
@@ -72,5 +69,5 @@ MEDIAN = numeric(
     measure=_measure,
     # A difference of two numbers below one, times the root of two.
     compare=AgreesTo(absolute=1e-15),
-    must_refute=_of_the_rest,
+    must_refute=mistake("Medians of the networks that are left.", of_the_rest=True),
 )

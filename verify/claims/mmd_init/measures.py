@@ -21,21 +21,13 @@ def _logits(classes: int, models: int, inputs: int) -> Array:
     return lean + rng.standard_normal((models, inputs, classes))
 
 
-def _count_constant(*, classes: int, models: int, inputs: int) -> float:
-    missing = [
-        len({int(np.argmax(row)) for row in model}) < classes
-        for model in _logits(classes, models, inputs)
-    ]
-    return sum(missing) / models
-
-
-def _count_one_class(*, classes: int, models: int, inputs: int) -> float:
-    """Models that predict a single class, the same for two classes alone."""
-    single = [
-        len({int(np.argmax(row)) for row in model}) == 1
-        for model in _logits(classes, models, inputs)
-    ]
-    return sum(single) / models
+def _count_constant(
+    *, classes: int, models: int, inputs: int, most: int | None = None
+) -> float:
+    """Share of models that predict at most so many classes, not all by default."""
+    most = classes - 1 if most is None else most
+    logits = _logits(classes, models, inputs)
+    return sum(len({int(np.argmax(r)) for r in m}) <= most for m in logits) / models
 
 
 def _share_constant(*, classes: int, models: int, inputs: int) -> float:
@@ -53,7 +45,9 @@ CONSTANT = numeric(
     predict=_count_constant,
     measure=_share_constant,
     compare=AgreesTo(absolute=1e-12),
-    must_refute=_count_one_class,
+    must_refute=mistake(
+        "Models that predict a single class, the same for two classes alone.", most=1
+    ),
     finding=(
         "For three classes and more it counts models that use two of them as degenerate"
         " too; the paper has two classes."
@@ -86,14 +80,10 @@ def _forward(seed: int, lowered: float = 0.7) -> list[Array]:
     return entering
 
 
-def _count_dead(*, seed: int) -> list[float]:
-    shares = [float((layer.max(axis=0) <= 0.0).mean()) for layer in _forward(seed)]
-    return [*shares, max(shares)]
-
-
-def _count_off(*, seed: int) -> list[float]:
-    """Units off for single inputs, not for a minibatch."""
-    shares = [float((layer <= 0.0).mean()) for layer in _forward(seed)]
+def _count_dead(*, seed: int, together: bool = True) -> list[float]:
+    entering = _forward(seed)
+    most = [x.max(axis=0) if together else x for x in entering]
+    shares = [float((x <= 0.0).mean()) for x in most]
     return [*shares, max(shares)]
 
 
@@ -168,6 +158,8 @@ DEAD = numeric(
     predict=_count_dead,
     measure=_share_dead,
     compare=AgreesTo(absolute=1e-12),
-    must_refute=_count_off,
+    must_refute=mistake(
+        "Units off for single inputs, not for a minibatch.", together=False
+    ),
     version=2,
 )

@@ -15,7 +15,7 @@ from empirical.mmd_init.pretraining import Pretrained, pretrain, pretrain_stack
 from empirical.mmd_init.recipes import Recipe
 from verify.claim import grid
 from verify.claims._descent import step
-from verify.claims._resumed import resumed
+from verify.claims._resumed import going_on, resumed
 from verify.claims._twins import closed, drawn_into, normal, sketch, stacked
 from verify.claims.mmd_init.logits import noisy, normals, seeded
 from verify.claims.mmd_init.terms import degenerate, detached, discrepancy, median
@@ -248,19 +248,14 @@ STEPS = closed(
     uses=("mmd/eq14-loss", "mmd/eq22-slopes", "mmd/eq23", "mmd/gram-logits"),
 )
 
-RESUMED = closed(
+RESUMED = going_on(
+    STEPS,
     id="mmd/eq11-resumed",
-    items=("Eq23",),
     title="Pre-training goes on from a checkpoint as if it had not stopped",
-    statement=r"\theta_T\text{ by way of a checkpoint of }\theta_t,\ t<T",
-    where="Equation 23 and appendix D.2",
     cases=(
         *grid(way="explicit", classes=3, after=(2, 3)),
         *grid(way="gram", classes=2, after=(4, 6)),
     ),
-    twin=_plain_steps,
-    measure=_stacked_steps,
-    uses=("mmd/eq11-steps",),
 )
 
 # --- any module -------------------------------------------------------------------------

@@ -213,11 +213,6 @@ def _measure_values(
         return mpmath.exp(-exponents[form] / 8)
 
 
-def _root_of_the_value(**case: Any) -> float:
-    """Half of the exponent: 1/16 in the place of 1/8."""
-    return math.sqrt(_predict_values(**case))
-
-
 VALUES = numeric(
     id="mmd/thm1-values",
     title="Values of all three forms of Theorem 1, on both sides of their minima",
@@ -247,7 +242,9 @@ VALUES = numeric(
     measure=_measure_values,
     # The exponent is at most 3.2, after a handful of roundings.
     compare=AgreesTo(relative=1e-14),
-    must_refute=_root_of_the_value,
+    must_refute=mistake(
+        "Half of the exponent: 1/16 in the place of 1/8.", then=math.sqrt
+    ),
     uses=("mmd/thm1", "mmd/thm1-sharp", "mmd/thm1-unequal"),
 )
 
@@ -438,11 +435,6 @@ def _predict_scaled(*, factor: float, share: float) -> float:
     return mmd.CHI_SQUARE.scaled(factor).log_moment_bound(share / (4.0 * factor))
 
 
-def _factor_once(*, factor: float, share: float) -> float:
-    """The factor in the place of its square."""
-    return _predict_scaled(factor=factor, share=share) / factor
-
-
 LEM_2 = numeric(
     id="mmd/lem2",
     title="Scaling a sub-exponential variable scales its two parameters",
@@ -454,7 +446,10 @@ LEM_2 = numeric(
     predict=_predict_scaled,
     measure=_measure_scaled,
     compare=AtMost(relative=1e-13),
-    must_refute=_factor_once,
+    must_refute=mistake(
+        "The factor in the place of its square.",
+        then=lambda bound, *, factor: bound / factor,
+    ),
     assumptions=("tried with squared normal variables",),
 )
 

@@ -14,6 +14,7 @@ from verify.claims.mmd_init._runs import (
     OURS,
     UNLABELLED,
     Array,
+    apart,
     effect,
     learnt,
     runs,
@@ -243,17 +244,10 @@ FIGURE_2_LESS = _effect(
 # --- losses on the way: figure 3 and section 3.3 --------------------------------------
 
 
-def _left_at(*, scale: str, s2: float) -> Contrast:
-    return Contrast(
-        *(
-            window("sweep", scale, "uniformity", "last", s2=s2, lam=lam)
-            for lam in (1.0, 0.2)
-        )
-    )
-
+_left = partial(window, "sweep", term="uniformity", at="last")
 
 FIGURE_3 = _effect(
-    _left_at,
+    apart(_left, {"lam": 1.0}, {"lam": 0.2}),
     0.0,
     wrong=(None, -0.01),
     id="mmd/Fig3",
@@ -276,12 +270,8 @@ def _rises(scale: str, **variant: float) -> Array:
     return (means - least).max(axis=1)
 
 
-def _not_monotone(*, scale: str, s2: float) -> Contrast:
-    return Contrast(*(_rises(scale, s2=s2, lam=lam) for lam in (1.0, 0.2)))
-
-
 NOT_MONOTONE = _trained(
-    measure=_not_monotone,
+    measure=apart(_rises, {"lam": 1.0}, {"lam": 0.2}),
     **unmet((0.01, None), (None, 0.01)),
     id="mmd/Fig3-rise",
     runs=SWEEP,

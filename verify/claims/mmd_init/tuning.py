@@ -23,7 +23,7 @@ from empirical.mmd_init.recipes import FinetuneRecipe, Recipe
 from empirical.testbed.optimisers import Adam
 from verify.claim import grid
 from verify.claims._descent import step
-from verify.claims._resumed import resumed
+from verify.claims._resumed import going_on, resumed
 from verify.claims._twins import closed, drawn_into, normal, orders, sketch, stacked
 from verify.compare import Identical
 
@@ -292,27 +292,19 @@ LABELS = closed(
     measure=_found_labels,
 )
 
-TUNING_RESUMED = closed(
+TUNING_RESUMED = going_on(
+    TUNING,
     id="mmd/prelim-resumed",
     title="Fine-tuning goes on from a checkpoint as if it had not stopped",
-    statement=r"\theta_T\text{ by way of a checkpoint of }\theta_t,\ t<T",
-    where="Section 4, on training and evaluation",
     # Between two epochs, and within one: of all networks or of the first four alone.
     cases=grid(norm=True, frozen=False, widths=([5, 6, 2],), after=(3, 4, 5)),
-    twin=_plain_tuning,
-    measure=_found_tuning,
-    uses=("mmd/prelim-steps",),
 )
 
-LABELS_RESUMED = closed(
+LABELS_RESUMED = going_on(
+    LABELS,
     id="mmd/tab1-resumed",
     title="Learning random labels goes on from a checkpoint as if it had not stopped",
-    statement=r"\theta_T\text{ by way of a checkpoint of }\theta_t,\ t<T",
-    where="Section 4, on baselines, and appendix D.2",
     cases=grid(norm=True, frozen=False, after=(2, 3, 5)),
-    twin=_plain_labels,
-    measure=_found_labels,
-    uses=("mmd/tab1-random",),
 )
 
 # --- tasks, examples, images ------------------------------------------------------------

@@ -231,28 +231,24 @@ Measure = Callable[..., Contrast]
 
 def alone(*starts: Start, counts: Counts = fits) -> Callable[[Value], Measure]:
     """Let a value be measured: its mean over some starts of a seed, by seed."""
-
-    def decorate(value: Value) -> Measure:
-        @wraps(value)
-        def measure(*, scale: str, data: str, **_case: Any) -> Contrast:
-            found = learnt(*starts, scale=scale, data=data, counts=counts)
-            return Contrast.alone(np.mean([value(draws) for draws in found], axis=0))
-
-        return measure
-
-    return decorate
+    return _by_seed(starts, counts, lambda *v: Contrast.alone(np.mean(v, axis=0)))
 
 
 def between(
     over: Start, under: Start, counts: Counts = fits
 ) -> Callable[[Value], Measure]:
     """Let a value be compared: from one start of a seed, and from another."""
+    return _by_seed((over, under), counts, Contrast)
 
+
+def _by_seed(
+    starts: tuple[Start, ...], counts: Counts, made: Callable[..., Contrast]
+) -> Callable[[Value], Measure]:
     def decorate(value: Value) -> Measure:
         @wraps(value)
         def measure(*, scale: str, data: str, **_case: Any) -> Contrast:
-            found = learnt(over, under, scale=scale, data=data, counts=counts)
-            return Contrast(*map(value, found))
+            found = learnt(*starts, scale=scale, data=data, counts=counts)
+            return made(*map(value, found))
 
         return measure
 

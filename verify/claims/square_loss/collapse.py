@@ -7,7 +7,7 @@ import numpy as np
 
 from theory import neural_collapse as nc
 from verify.claim import grid, numeric
-from verify.claims._predictors import always, drawn
+from verify.claims._predictors import always, drawn, mistake
 from verify.claims.square_loss._networks import Array
 from verify.claims.square_loss._sources import as_read, ours
 from verify.compare import AgreesTo
@@ -166,14 +166,11 @@ def _measure_rows(_h: Array, _labels: Any, weights: Array) -> list[Any]:
 
 
 @drawn(_features)
-def _predict_rows(_h: Array, _labels: Any, weights: Array) -> list[float]:
-    return _numbers(nc.nc2_classifier(weights))
-
-
-@drawn(_features)
-def _centred_rows(_h: Array, _labels: Any, weights: Array) -> list[float]:
-    """Rows centred first, as class means are."""
-    return _numbers(nc.nc2_classifier(weights - weights.mean(axis=0)))
+def _predict_rows(
+    _h: Array, _labels: Any, weights: Array, *, centred: bool = False
+) -> list[float]:
+    off = weights.mean(axis=0) if centred else 0.0
+    return _numbers(nc.nc2_classifier(weights - off))
 
 
 NC_2_CLASSIFIER = numeric(
@@ -189,7 +186,7 @@ NC_2_CLASSIFIER = numeric(
     measure=_measure_rows,
     # Two rows have one angle, which does not vary.
     compare=AgreesTo(relative=1e-12, absolute=1e-14),
-    must_refute=_centred_rows,
+    must_refute=mistake("Rows centred first, as class means are.", centred=True),
     uses=("sl/nc2",),
 )
 
@@ -330,16 +327,9 @@ def _measure_binary(*, features: int, seed: int) -> list[Any]:
         return [2 * (1 - cosine), parted / len(h)]
 
 
-def _predict_binary(*, features: int, seed: int) -> list[float]:
+def _predict_binary(*, features: int, seed: int, sign: float = 1.0) -> list[float]:
     h, y, w = _binary(features, seed)
-    rows = nc.binary_rows(w)
-    return [nc.nc3(h, y, rows), nc.nc4(h, y, rows)]
-
-
-def _rows_exchanged(*, features: int, seed: int) -> list[float]:
-    """The two rows exchanged."""
-    h, y, w = _binary(features, seed)
-    rows = nc.binary_rows(-w)
+    rows = nc.binary_rows(sign * w)
     return [nc.nc3(h, y, rows), nc.nc4(h, y, rows)]
 
 
@@ -357,7 +347,7 @@ NC_BINARY = numeric(
     measure=_measure_binary,
     # Class means of four numbers of size one are rounded once.
     compare=AgreesTo(relative=1e-12, absolute=1e-14),
-    must_refute=_rows_exchanged,
+    must_refute=mistake("The two rows exchanged.", sign=-1.0),
     uses=("sl/nc3", "sl/nc4"),
 )
 

@@ -34,10 +34,10 @@ from verify.claims.square_loss._runs import (
     trained,
 )
 from verify.claims.square_loss._sources import as_read, ours
+from verify.claims.square_loss.training import ENDS_OF_A
 from verify.compare import Contrast
 
 CLASSES = "classes"
-ENDS_OF_A: tuple[Start, ...] = ((DECAYED, -1), (DECAYED, 0))
 ENDS_OF_B: tuple[Start, Start] = ((NORMALISED, -1), (NORMALISED, 0))
 
 

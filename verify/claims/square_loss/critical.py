@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from theory import square_loss as sl
 from verify.claim import adversarial, grid, numeric
-from verify.claims._predictors import always, drawn
+from verify.claims._predictors import always, drawn, mistake
 from verify.claims._searches import SEEDS, searched
 from verify.claims.square_loss._networks import (
     Array,
@@ -168,11 +168,6 @@ def _predict_scaled(
     return [2.0 * weight_decay * rho**2 * abs(factor - 1.0 / factor)] * depth
 
 
-def _at_rest_anyway(*, depth: int, **_case: Any) -> list[float]:
-    """Layers at rest, whatever their norms."""
-    return [0.0] * depth
-
-
 SINGULAR = numeric(
     id="sl/sing",
     title=(
@@ -191,7 +186,9 @@ SINGULAR = numeric(
     measure=_measure_scaled,
     # Sums of terms of size one, times rho c^L below about 100.
     compare=AgreesTo(relative=1e-12, absolute=1e-12),
-    must_refute=_at_rest_anyway,
+    must_refute=mistake(
+        "Layers at rest, whatever their norms.", then=lambda found: [0.0] * len(found)
+    ),
     uses=("sl/eq4", "sl/eq5"),
 )
 
@@ -204,20 +201,12 @@ def _measure_error(p: Problem, weight_decay: float) -> float:
 
 
 @drawn(problem)
-def _predict_error(p: Problem, weight_decay: float) -> float:
+def _predict_error(p: Problem, weight_decay: float, *, squared: bool = False) -> float:
     f = sl.outputs(p.directions, p.x)
     rho = sl.rho_equilibrium(f, p.labels, weight_decay)
-    size = float(np.linalg.norm(f))
+    size = float(f @ f if squared else np.linalg.norm(f))
     # A network whose units are all off at every input has no outputs, and no floor.
     return weight_decay * abs(rho) / size if size else 0.0
-
-
-@drawn(problem)
-def _over_the_square(p: Problem, weight_decay: float) -> float:
-    """The error over the squared norm of the outputs, below one."""
-    f = sl.outputs(p.directions, p.x)
-    rho, square = sl.rho_equilibrium(f, p.labels, weight_decay), float(f @ f)
-    return weight_decay * abs(rho) / square if square else 0.0
 
 
 ERROR = adversarial(
@@ -246,7 +235,9 @@ ERROR = adversarial(
     measure=_measure_error,
     # Equality for one example: a few products.
     compare=AtLeast(rounding=1e-13),
-    must_refute=_over_the_square,
+    must_refute=mistake(
+        "The error over the squared norm of the outputs, below one.", squared=True
+    ),
     uses=("sl/eq5",),
 )
 

@@ -359,11 +359,6 @@ def _predict_growth(p: Problem, rate: float) -> Array:
     return np.array([1.0 + rate**2 * np.vdot(m, m) for m in moves])
 
 
-def _length_kept(*, widths: list[int], examples: int, seed: int, rate: float) -> Array:
-    """Vectors whose length stays."""
-    return np.ones(len(widths) - 1)
-
-
 GROWTH = numeric(
     id="sl/wn-norm",
     title="Every gradient step makes a weight-normalised vector longer",
@@ -375,7 +370,7 @@ GROWTH = numeric(
     predict=_predict_growth,
     measure=_measure_growth,
     compare=AgreesTo(relative=1e-12),
-    must_refute=_length_kept,
+    must_refute=mistake("Vectors whose length stays.", then=np.ones_like),
     assumptions=("plain gradient descent, no momentum",),
     uses=("sl/wn",),
 )

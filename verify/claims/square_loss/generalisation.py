@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import mpmath
@@ -13,7 +13,7 @@ import torch
 from theory import square_loss as sl
 from verify.claim import grid, numeric, statistical
 from verify.claims._descent import step
-from verify.claims._predictors import always, mistake
+from verify.claims._predictors import always, changed, mistake
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
@@ -239,22 +239,12 @@ def _bounds(kind: str, share: float, examples: int, depth: int) -> list[sl.Margi
     ]
 
 
-def _predict_errors(*, kind: str, share: float, examples: int, depth: int) -> Array:
-    """The bound with the training loss."""
-    return np.array([b.total for b in _bounds(kind, share, examples, depth)])
+def _predict_errors(*parts: str, **case: Any) -> Array:
+    """The sum of these parts of the bound, by training set."""
+    return np.array([sum(getattr(b, p) for p in parts) for b in _bounds(**case)])
 
 
-def _without_training_loss(
-    *, kind: str, share: float, examples: int, depth: int
-) -> Array:
-    found = _bounds(kind, share, examples, depth)
-    return np.array([b.complexity + b.deviation for b in found])
-
-
-def _without_complexity(*, kind: str, share: float, examples: int, depth: int) -> Array:
-    """The training loss and the confidence alone."""
-    found = _bounds(kind, share, examples, depth)
-    return np.array([b.ramp + b.deviation for b in found])
+_TOTAL = changed(partial(_predict_errors, "total"), "The bound with the training loss.")
 
 
 OBS_3 = statistical(
@@ -272,10 +262,13 @@ OBS_3 = statistical(
         # One ReLU unit, counted as one of two layers.
         *grid(kind="rare", share=0.025, examples=50_000, depth=2),
     ),
-    predict=_predict_errors,
+    predict=_TOTAL,
     measure=_measure_errors,
     compare=RarelyAbove(_DELTA),
-    must_refute=_without_complexity,
+    must_refute=changed(
+        partial(_predict_errors, "ramp", "deviation"),
+        "The training loss and the confidence alone.",
+    ),
     assumptions=("the margin gamma is fixed before the data are seen",),
     uses=("sl/eq8-terms",),
     finding=(
@@ -420,10 +413,10 @@ ERR_13 = statistical(
     statement=r"P(yf\le0)\le c_1\rho\,\hat R_N(\tilde F)+c_2\,\epsilon(N,\delta)",
     source=as_read("Observation 3 and Equation 8"),
     cases=grid(kind="noise", share=0.45, examples=2000, depth=1),
-    predict=_without_training_loss,
+    predict=partial(_predict_errors, "complexity", "deviation"),
     measure=_measure_errors,
     compare=RarelyAbove(_DELTA),
-    must_hold=_predict_errors,
+    must_hold=_TOTAL,
     expected=Outcome.REFUTED,
     uses=("sl/obs3",),
     finding=(
@@ -630,10 +623,6 @@ def _measure_edges(*, rows: int, columns: int) -> Array:
     return values[[0, -1]]
 
 
-def _predict_edges(*, rows: int, columns: int) -> tuple[float, float]:
-    return sl.gram_spectrum_edges(rows, columns)
-
-
 EDGES = statistical(
     id="sl/randorth-spectrum",
     title="Random matrices are nearly orthogonal entry by entry, but not as operators",
@@ -643,7 +632,7 @@ EDGES = statistical(
     ),
     source=ours("Section 2.1, on random initialisation; the law is well known"),
     cases=grid(rows=800, columns=(8, 200, 800)),
-    predict=_predict_edges,
+    predict=sl.gram_spectrum_edges,
     measure=_measure_edges,
     # Edges fluctuate by about (1 + sqrt(c/r))^(4/3) r^(-2/3) <= 0.03: five of these.
     compare=AgreesTo(absolute=0.15),

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -59,11 +58,6 @@ def _predict_homogeneity(p: Problem) -> Array:
     return np.tile(sl.outputs(p.directions, p.x), (len(p.directions), 1))
 
 
-def _degree_of_the_network(*, widths: list[int], **case: Any) -> Array:
-    """The degree of the whole network, its number of layers."""
-    return (len(widths) - 1) * _predict_homogeneity(widths=widths, **case)
-
-
 HOMOGENEITY = _for_all_networks(
     id="sl/hom",
     title="A ReLU network is homogeneous of degree one in each of its layers",
@@ -72,7 +66,10 @@ HOMOGENEITY = _for_all_networks(
     predict=_predict_homogeneity,
     measure=_measure_homogeneity,
     compare=_ROUNDING,
-    must_refute=_degree_of_the_network,
+    must_refute=mistake(
+        "The degree of the whole network, its number of layers.",
+        then=lambda found, *, widths: (len(widths) - 1) * found,
+    ),
     assumptions=("no pre-activation is zero",),
 )
 
@@ -153,11 +150,6 @@ def _predict_size(directions: Sequence[Array], x: Array) -> Array:
     return np.minimum(bound, np.linalg.norm(x, axis=-1))
 
 
-def _halved_by_relu(*, widths: list[int], **case: Any) -> Array:
-    """ReLUs that take half of the squared length, as random ones do."""
-    return _predict_size(widths=widths, **case) * 2.0 ** (1.0 - 0.5 * len(widths))
-
-
 BOUND = adversarial(
     id="sl/bound",
     title="The output of a normalised network is at most the norm of its input",
@@ -177,7 +169,10 @@ BOUND = adversarial(
     predict=_predict_size,
     measure=_measure_size,
     compare=AtMost(rounding=1e-13),
-    must_refute=_halved_by_relu,
+    must_refute=mistake(
+        "ReLUs that take half of the squared length, as random ones do.",
+        then=lambda size, *, widths: size * 2.0 ** (1.0 - 0.5 * len(widths)),
+    ),
     finding=(
         "Equality holds for aligned layers of rank one, V_k = v_k v_{k-1}^T with"
         " non-negative entries; hence interpolation needs rho >= 1/min|f_n| >= 1."

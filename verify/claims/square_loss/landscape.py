@@ -431,12 +431,6 @@ def _predict_rest(*, parts: Parts, weight_decay: float, **_case: Any) -> list[fl
     return [found.rho, found.loss, *(of_each[n] for n in sorted(of_each))]
 
 
-def _wrong_rest(*, weight_decay: float, **case: Any) -> list[float]:
-    """The squared errors alone for the loss."""
-    rho, loss, *margins = _predict_rest(weight_decay=weight_decay, **case)
-    return [rho, loss - weight_decay * rho**2, *margins]
-
-
 CLUSTERS = numeric(
     id="sl/obs2c-clusters",
     items=("Obs2c", "Landscape"),
@@ -456,7 +450,14 @@ CLUSTERS = numeric(
     predict=_predict_rest,
     measure=_measure_rest,
     compare=AgreesTo(relative=1e-13, of_largest=True),
-    must_refute=_wrong_rest,
+    must_refute=mistake(
+        "The squared errors alone for the loss.",
+        then=lambda found, *, weight_decay: [
+            found[0],
+            found[1] - weight_decay * found[0] ** 2,
+            *found[2:],
+        ],
+    ),
     uses=("sl/degen-decay",),
 )
 

@@ -353,10 +353,6 @@ def _measure_mode(*, time: float, start: float, target: float) -> Any:
         return 1 / (1 / last + left)
 
 
-def _predict_mode(*, time: float, start: float, target: float) -> float:
-    return sl.linear_mode(time, start, target)
-
-
 def _as_it_stands(*, time: float, start: float, target: float) -> float:
     """The law of 1/s in float64, in which 1 - exp(-4 sigma t) is lost where small."""
     kept = math.exp(-4.0 * target * time)
@@ -377,7 +373,7 @@ MODE_VALUES = numeric(
         {"time": 1e-3, "start": 1e-200, "target": 1e5},
         {"time": 0.7, "start": 1e-300, "target": 300.0},
     ),
-    predict=_predict_mode,
+    predict=sl.linear_mode,
     measure=_measure_mode,
     # A few eps times 1 + 4 sigma t, at most 840.
     compare=AgreesTo(relative=2e-13),

@@ -13,7 +13,7 @@ from empirical.square_loss.faults import FAULTS
 from empirical.square_loss.problems import Problem
 from empirical.square_loss.study import STUDY
 from verify.claim import grid, numeric
-from verify.claims._predictors import always, mistake
+from verify.claims._predictors import always, changed, mistake
 from verify.claims._published import published
 from verify.claims.square_loss._sources import ours, quoted
 from verify.compare import AgreesTo, Identical
@@ -61,12 +61,6 @@ def _configured(*, experiment: str) -> dict[str, Any]:
     }
 
 
-def _of_another(*, experiment: str) -> dict[str, Any]:
-    """The settings of the convolutional experiment, or for that of the first."""
-    other = "bn-decay" if experiment == "bn-conv" else "bn-conv"
-    return _printed(experiment=other)
-
-
 SETTINGS = numeric(
     id="sl/fig1-settings",
     items=("Fig1", "Fig5", "Fig9"),
@@ -80,7 +74,10 @@ SETTINGS = numeric(
     predict=_printed,
     measure=_configured,
     compare=Identical(),
-    must_refute=_of_another,
+    must_refute=mistake(
+        "The settings of the convolutional experiment, or for that of the first.",
+        experiment=lambda name: "bn-decay" if name == "bn-conv" else "bn-conv",
+    ),
     version=2,
     assumptions=(
         "experiment C's rate is an upper limit: lowered as a start's curvature asks for",
@@ -190,11 +187,6 @@ def _shapes(experiment: str, *, scale: Scale) -> list[list[int]]:
     return [list(shape) for shape in shapes]
 
 
-def _of_convolutions(*, scale: Scale) -> list[list[int]]:
-    """The convolutional networks of the second experiment."""
-    return _shapes("bn-conv", scale=scale)
-
-
 SAME = numeric(
     id="sl/expC-same",
     items=("ExpC", "ExpA"),
@@ -206,7 +198,10 @@ SAME = numeric(
     predict=partial(_shapes, "bn-decay"),
     measure=partial(_shapes, "none"),
     compare=Identical(),
-    must_refute=_of_convolutions,
+    must_refute=changed(
+        partial(_shapes, "bn-conv"),
+        "The convolutional networks of the second experiment.",
+    ),
 )
 
 

@@ -15,7 +15,7 @@ from empirical.square_loss.recipes import Recipe
 from empirical.square_loss.training import Trained, train
 from verify.claim import Case
 from verify.claims._descent import step
-from verify.claims._resumed import resumed
+from verify.claims._resumed import going_on, resumed
 from verify.claims._twins import closed, drawn_into, normal, orders, sketch
 
 _RATES = (0.02, 0.045)
@@ -328,16 +328,11 @@ def _stopped() -> tuple[Case, ...]:
     return tuple(made)
 
 
-RESUMED = closed(
+RESUMED = going_on(
+    STEPS,
     id="sl/expA-resumed",
-    items=("ExpA", "ExpB", "ExpC"),
     title="The square loss's training goes on from a checkpoint as if it had not stopped",
-    statement=r"\theta_T\text{ by way of a checkpoint of }\theta_t,\ t<T",
-    where="Captions of Figures 1, 5 and 9",
     cases=_stopped(),
-    twin=_plain_steps,
-    measure=_stacked_steps,
-    uses=("sl/expA-steps",),
 )
 
 # --- how networks end -------------------------------------------------------------------

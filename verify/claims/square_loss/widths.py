@@ -66,10 +66,6 @@ def _measure_limit(*, rate: float, momentum: float) -> Any:
         return sum(bisected(stable, low, high, halvings=80)) / 2
 
 
-def _predict_limit(*, rate: float, momentum: float) -> float:
-    return sl.largest_stable_width(rate, momentum)
-
-
 LIMIT = numeric(
     id="sl/expA-width",
     items=("ExpA", "ExpB"),
@@ -87,7 +83,7 @@ LIMIT = numeric(
         "a necessary condition: other directions and layers may diverge sooner",
     ),
     cases=grid(rate=(1e-6, 0.01, 0.1, 3.0), momentum=(0.0, 0.5, 0.9, 0.999)),
-    predict=_predict_limit,
+    predict=sl.largest_stable_width,
     measure=_measure_limit,
     # Four roundings of 1.1e-16: of pi, a sum, a quotient and a product; the measured
     # side's integral ends at z = 16, where e^{-128} = 3e-56 is left.

@@ -1,7 +1,7 @@
 """Curves and bars: what one number does along depths, layers, sizes."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,14 +11,12 @@ from verify.figures.style import (
     FAINT,
     INK,
     SERIES,
+    Figure,
     axes,
     legend_above,
     line,
     note,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 FIELDS = {"identity": SERIES[0], "constant": SERIES[1]}
 """Both correlations, and their colours everywhere."""
@@ -37,7 +35,7 @@ def _lowest(ax: Any) -> float:
     return float(np.min(fine, initial=0.0)) * 1.05
 
 
-def seeds(runs: Sequence[Run]) -> "Figure":
+def seeds(runs: Sequence[Run]) -> Figure:
     """Draw both correlations against depth, one line for each seed."""
     figure, (ax,) = axes(height=3.6, width=WIDTH)
     depths = [run.layers for run in runs]
@@ -58,7 +56,7 @@ def seeds(runs: Sequence[Run]) -> "Figure":
     return _by_depth(figure, ax, depths)
 
 
-def depth_curve(runs: Sequence[Run]) -> "Figure":
+def depth_curve(runs: Sequence[Run]) -> Figure:
     """Draw both correlations against depth, means over seeds and their points."""
     figure, (ax,) = axes(height=3.4, width=WIDTH)
     depths = [run.layers for run in runs]
@@ -79,7 +77,7 @@ def depth_curve(runs: Sequence[Run]) -> "Figure":
     return _by_depth(figure, ax, depths)
 
 
-def _by_depth(figure: "Figure", ax: Any, depths: Sequence[int]) -> "Figure":
+def _by_depth(figure: Figure, ax: Any, depths: Sequence[int]) -> Figure:
     # Over correlations 0 to 1, a perfect constant has the mean correlation 1/2.
     label = "to the identity,\nof a perfect constant"
     ax.axhline(0.5, color=FAINT, linewidth=1.0, label=label)
@@ -89,7 +87,7 @@ def _by_depth(figure: "Figure", ax: Any, depths: Sequence[int]) -> "Figure":
     return figure
 
 
-def layer_errors(runs: Sequence[Run]) -> "Figure":
+def layer_errors(runs: Sequence[Run]) -> Figure:
     """Draw the averaging classifier's error layer by layer, before and after."""
     figure, panels = axes(2, height=3.2, width=WIDTH)
     for ax, state in zip(panels, ("untrained", "trained"), strict=True):
@@ -115,7 +113,7 @@ def layer_errors(runs: Sequence[Run]) -> "Figure":
     return figure
 
 
-def changes(runs: Sequence[Run]) -> "Figure":
+def changes(runs: Sequence[Run]) -> Figure:
     """Draw how far each layer's weights moved, relative to where they started."""
     figure, panels = axes(len(runs), height=2.7, width=WIDTH)
     for ax, run in zip(panels, runs, strict=True):

@@ -7,16 +7,14 @@ upper layers alone, have a scale each.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from verify.figures.identity_map.montage import Strip, montage, span
 from verify.figures.identity_map.runs import Group, Run, mean, variant
 from verify.figures.runs import Array, Missing
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from verify.figures.style import Figure
 
 SHORT = {"constant": "flat", "checkerboard": "checks"}
 """Names of columns: one image is constant, and so is a map."""
@@ -60,7 +58,7 @@ def predictions(
     *,
     only: Sequence[str] | None = None,
     below: Sequence[tuple[str, str]] = (),
-) -> "Figure":
+) -> Figure:
     """Draw inputs, and below them what each group of networks makes of them.
 
     Parameters
@@ -105,7 +103,7 @@ def _state(group: Group) -> str:
     return "\n(stalled)" if group.statuses[0] == "stalled" else ""
 
 
-def mixtures(rows: Sequence[tuple[str, Group]], *, only: Sequence[str]) -> "Figure":
+def mixtures(rows: Sequence[tuple[str, Group]], *, only: Sequence[str]) -> Figure:
     """Draw what groups trained on several images make of each, and how it is mixed.
 
     Below outputs stand the coefficients of the least squares mixture of the training
@@ -134,9 +132,7 @@ def mixtures(rows: Sequence[tuple[str, Group]], *, only: Sequence[str]) -> "Figu
     return montage(strips, columns, scale=span(list(shown.values())))
 
 
-def training_sets(
-    rows: Sequence[tuple[str, Group]], *, only: Sequence[str]
-) -> "Figure":
+def training_sets(rows: Sequence[tuple[str, Group]], *, only: Sequence[str]) -> Figure:
     """Draw, for groups trained on different images, these and what is made of others.
 
     Unseen images are written as the first strip; training images stand in the first
@@ -173,7 +169,7 @@ def layers(
     unseen: bool = False,
     states: Sequence[str] = ("trained", "untrained"),
     by: str = "",
-) -> "Figure":
+) -> Figure:
     """Draw a picture for each layer's representation, after and before training.
 
     Parameters
@@ -228,7 +224,7 @@ RULES = {"resized": "resized", "placed": "on black"}
 """How images come to other sizes, and what that is called."""
 
 
-def sizes(run: Run, rules: Sequence[str] = tuple(RULES)) -> "Figure":
+def sizes(run: Run, rules: Sequence[str] = tuple(RULES)) -> Figure:
     """Draw what one network makes of images at several sizes, resized and on black."""
     group = run.group
     edges, known = group.fact("sizes/sizes"), inputs(group)
@@ -255,7 +251,7 @@ def sizes(run: Run, rules: Sequence[str] = tuple(RULES)) -> "Figure":
     return montage(strips, columns, scale=span(list(known.values())))
 
 
-def through(run: Run) -> "Figure":
+def through(run: Run) -> Figure:
     """Draw layers of one network for an unseen image at several sizes."""
     group, kept = run.group, "sizes/resized/layers"
     known, name = inputs(group), group.fact("sizes/shown")[-1]
@@ -275,7 +271,7 @@ def through(run: Run) -> "Figure":
     return montage(strips, ["in", *map(str, numbers)], scale=None)
 
 
-def upper_by_depth(runs: Sequence[Run], count: int) -> "Figure":
+def upper_by_depth(runs: Sequence[Run], count: int) -> Figure:
     """Draw what the last layers alone make of an image, a row for each depth."""
     strips: list[Strip] = []
     names: list[str] = []
@@ -305,7 +301,7 @@ def _named(name: str) -> str:
     return name.replace("train ", "trained ") if _trained(name) else f"unseen {name}"
 
 
-def upper(run: Run) -> "Figure":
+def upper(run: Run) -> Figure:
     """Draw what the last layers of a network make of an image put in before them."""
     group = run.group
     known, counts = inputs(group), group.fact("upper/counts")

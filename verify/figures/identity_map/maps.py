@@ -1,16 +1,13 @@
 """Heat maps: test correlation upwards, networks sideways, agreement as colour."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from verify.figures.identity_map.runs import Group, mean
 from verify.figures.runs import Array
-from verify.figures.style import INK, panels
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from verify.figures.style import INK, Figure, panels
 
 WIDTH = 6.6
 _COLOURS = "viridis"
@@ -25,9 +22,7 @@ Block = tuple[str, Sequence[tuple[str, Group]]]
 """A title, and what its columns are called and show."""
 
 
-def heat_maps(
-    blocks: Sequence[Block], *, xlabel: str, errors: bool = False
-) -> "Figure":
+def heat_maps(blocks: Sequence[Block], *, xlabel: str, errors: bool = False) -> Figure:
     """Draw, for each block a row, heat maps for the constant and the identity.
 
     Parameters

@@ -5,15 +5,12 @@ Each cell is a bitmap of whole pixels, which nothing resamples.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from verify.figures.runs import Array
-from verify.figures.style import FAINT, SERIES, blank
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from verify.figures.style import FAINT, SERIES, Figure, blank
 
 Scale = tuple[Array, Array]
 """What is black and what is white, of each channel."""
@@ -54,7 +51,7 @@ def montage(
     *,
     scale: Scale | None,
     headers: tuple[str, ...] = (),
-) -> "Figure":
+) -> Figure:
     """Draw strips below each other.
 
     Parameters

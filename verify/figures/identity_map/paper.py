@@ -1,15 +1,11 @@
 """One figure of the paper: what it needs, how it is drawn, what to see."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from verify.figures.identity_map.runs import MODULE, Run, remarks, select
-from verify.figures.runs import Missing, Records, told, training_command
-from verify.figures.style import with_remarks
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from verify.figures.printed import Printed
+from verify.figures.runs import Missing, Records
 
 CNN, PREDICTED, MAPPED = ("cnn-depth-*",), ("curve", "predictions"), ("heatmap",)
 """Of most figures: what they need, and what must have been measured."""
@@ -27,22 +23,11 @@ _NOTES: Mapping[tuple[str, ...], str] = {
 
 
 @dataclass(frozen=True)
-class PaperFigure:
-    """A figure of Zhang, Bengio, Hardt, Mozer, Singer 2020, drawn from run records.
+class PaperFigure(Printed):
+    """A figure of Zhang, Bengio, Hardt, Mozer, Singer 2020; it needs patterns of names.
 
     Attributes
     ----------
-    number : int
-        As printed.
-    title : str
-    caption : str
-        One sentence that says what to see.
-    paper : str
-        What the printed figure shows.
-    plate : callable
-        Runs to figure.
-    needs : tuple of str
-        Configurations, by patterns of their names; each must match a record.
     sections : tuple of str
         What must have been measured.
     also : tuple of str
@@ -51,11 +36,7 @@ class PaperFigure:
         Whether plain convolutional networks of the same depths belong to a sweep.
     """
 
-    number: int
-    title: str
-    caption: str
-    paper: str
-    plate: "Callable[[Sequence[Run]], Figure]"
+    module = MODULE
     needs: tuple[str, ...] = CNN
     sections: tuple[str, ...] = PREDICTED
     also: tuple[str, ...] = ()
@@ -69,36 +50,16 @@ class PaperFigure:
         return " ".join(part for part in parts if part)
 
     def runs(self, records: Records) -> list[Run]:
-        """Return the runs that the figure shows.
-
-        Raises
-        ------
-        Missing
-            If there are none; the message names the configurations and the command that
-            makes their records.
-        """
+        """Return the runs that the figure shows; each pattern must match a record."""
         needs = _with_biases(self.needs, records)
         absent = [p for p in needs if not select(records, (p,))]
         if absent:
-            made = training_command(MODULE, records, f"--figures {self.number}")
-            raise Missing(
-                f"figure {self.number}: no record of {', '.join(absent)}; `{made}`"
-                " makes them"
-            )
+            raise Missing(f"no record of {', '.join(absent)}")
         return select(records, needs + self.also, companions=self.companions)
 
-    def __call__(self, records: Records) -> "Figure":
-        """Draw the figure; what diverged or stalled is said below it.
-
-        Raises
-        ------
-        Missing
-            If a record or one of its sections is not there.
-        """
-        runs = self.runs(records)
-        with told(f"figure {self.number}"):
-            figure = self.plate(runs)
-        return with_remarks(figure, remarks(runs))
+    def remarks(self, found: Sequence[Run]) -> list[str]:
+        """Name networks that diverged, stalled or have not learnt."""
+        return remarks(found)
 
 
 def _with_biases(needs: tuple[str, ...], records: Records) -> tuple[str, ...]:

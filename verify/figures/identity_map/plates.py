@@ -4,7 +4,6 @@ Every function takes the runs that a figure selects, smallest networks first.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,9 +11,7 @@ from verify.figures.identity_map import curves, grids, maps
 from verify.figures.identity_map.grids import count_of
 from verify.figures.identity_map.runs import Group, Run, nearest
 from verify.figures.runs import Missing
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from verify.figures.style import Figure
 
 Runs = Sequence[Run]
 Rows = list[tuple[str, Group]]
@@ -24,7 +21,7 @@ SHALLOW, MIDDLE, DEEP = 7, 14, 20
 """Depths that the paper looks into; the closest trained ones stand for them."""
 
 
-def few(rows: Rows) -> "Figure":
+def few(rows: Rows) -> Figure:
     """Draw a row for each group, a few images."""
     return grids.predictions(rows, only=grids.FEW)
 
@@ -40,18 +37,18 @@ def _by_kind(runs: Runs, index: int = 0) -> Rows:
     ]
 
 
-def depths(runs: Runs, only: Sequence[str] | None = grids.FEW) -> "Figure":
+def depths(runs: Runs, only: Sequence[str] | None = grids.FEW) -> Figure:
     """Draw a row for each depth."""
     return grids.predictions(_by_layers(runs), only=only)
 
 
-def many(runs: Runs, only: Sequence[str] | None = grids.FEW) -> "Figure":
+def many(runs: Runs, only: Sequence[str] | None = grids.FEW) -> Figure:
     """Draw a row for each network trained on many examples."""
     ordered = sorted(runs, key=lambda run: (run.kind, -run.layers))
     return grids.predictions(_by_kind(ordered), only=only)
 
 
-def depth_map(runs: Runs, *, errors: bool = False) -> "Figure":
+def depth_map(runs: Runs, *, errors: bool = False) -> Figure:
     """Draw correlations, or mean squared errors, by depth and test correlation."""
     blocks = [("", _columns(runs))]
     return maps.heat_maps(blocks, xlabel="weight layers", errors=errors)
@@ -61,7 +58,7 @@ def _columns(runs: Runs) -> Rows:
     return [(str(run.layers), run.group) for run in runs]
 
 
-def connected_map(runs: Runs) -> "Figure":
+def connected_map(runs: Runs) -> Figure:
     """Draw correlations of ReLU and linear networks of one width."""
     width = max(run.width for run in _of(runs, "relu") if run.layers > 1)
     blocks: list[maps.Block] = []
@@ -87,12 +84,12 @@ def _least_width(runs: Runs) -> int:
     return min(run.width for run in runs if run.layers > 1)
 
 
-def connected_errors(runs: Runs) -> "Figure":
+def connected_errors(runs: Runs) -> Figure:
     """Draw mean squared errors of fully connected networks of one width."""
     return depth_map(_of_width(runs, _least_width(runs)), errors=True)
 
 
-def linear_grid(runs: Runs) -> "Figure":
+def linear_grid(runs: Runs) -> Figure:
     """Draw a row for each depth and width of linear networks."""
     labels = (
         "1 layer" if run.layers == 1 else f"{run.layers} × {run.width}" for run in runs
@@ -100,7 +97,7 @@ def linear_grid(runs: Runs) -> "Figure":
     return few([(label, run.group) for label, run in zip(labels, runs, strict=True)])
 
 
-def two_layers(runs: Runs) -> "Figure":
+def two_layers(runs: Runs) -> Figure:
     """Draw a row for each width, trained at the bottom and whole."""
     words = {"bottom": "bottom only", "all": "both layers"}
     rows = [(run.record.entry("recipe/trained"), run) for run in runs]
@@ -110,7 +107,7 @@ def two_layers(runs: Runs) -> "Figure":
     )
 
 
-def errors(runs: Runs) -> "Figure":
+def errors(runs: Runs) -> Figure:
     """Draw layer-wise error of the averaging classifier."""
     return curves.layer_errors(_with(runs, "layer-error"))
 
@@ -124,24 +121,24 @@ def _with(runs: Runs, section: str) -> list[Run]:
     return found
 
 
-def sizes(runs: Runs, rules: Sequence[str] = tuple(grids.RULES)) -> "Figure":
+def sizes(runs: Runs, rules: Sequence[str] = tuple(grids.RULES)) -> Figure:
     """Draw outputs of a network of five layers at every size."""
     return grids.sizes(nearest(_with(runs, "sizes"), 5), rules)
 
 
-def sizes_deepest(runs: Runs) -> "Figure":
+def sizes_deepest(runs: Runs) -> Figure:
     """Draw outputs of the deepest network at every size."""
     return grids.sizes(_with(runs, "sizes")[-1])
 
 
-def sizes_layers(runs: Runs) -> "Figure":
+def sizes_layers(runs: Runs) -> Figure:
     """Draw layers of the deepest network at every size."""
     return grids.through(_with(runs, "sizes")[-1])
 
 
 def varied(
     runs: Runs, key: str, words: str, only: Sequence[str] | None = grids.FEW
-) -> "Figure":
+) -> Figure:
     """Draw a row for each depth and value of a property, which `words` say."""
     ordered = sorted(runs, key=lambda run: (run.layers, getattr(run, key)))
     rows = [
@@ -151,12 +148,12 @@ def varied(
     return grids.predictions(rows, only=only)
 
 
-def least_deep(runs: Runs, key: str, words: str) -> "Figure":
+def least_deep(runs: Runs, key: str, words: str) -> Figure:
     """Draw a row for each value of a property, networks of the least depth."""
     return varied([run for run in runs if run.layers == runs[0].layers], key, words)
 
 
-def property_maps(runs: Runs, key: str, xlabel: str) -> "Figure":
+def property_maps(runs: Runs, key: str, xlabel: str) -> Figure:
     """Draw heat maps by a property, a block for each depth."""
     blocks: list[maps.Block] = []
     for depth in sorted({run.layers for run in runs}):
@@ -167,7 +164,7 @@ def property_maps(runs: Runs, key: str, xlabel: str) -> "Figure":
     return maps.heat_maps(blocks, xlabel=xlabel)
 
 
-def side_by_side(runs: Runs, state: str) -> "Figure":
+def side_by_side(runs: Runs, state: str) -> Figure:
     """Draw the layers of networks of few and of more channels, trained or not."""
     mine = _with(runs, "pictures")
     few, more = mine[0], [run for run in mine if run.width > mine[0].width]
@@ -176,7 +173,7 @@ def side_by_side(runs: Runs, state: str) -> "Figure":
     return grids.layers([few, more[0]], states=(state,), by="width")
 
 
-def channels_least(runs: Runs) -> "Figure":
+def channels_least(runs: Runs) -> Figure:
     """Draw all images, the least number of channels."""
     width = _least_width(runs)
     mine = [run for run in runs if run.width == width]
@@ -185,18 +182,18 @@ def channels_least(runs: Runs) -> "Figure":
     )
 
 
-def layers(runs: Runs) -> "Figure":
+def layers(runs: Runs) -> Figure:
     """Draw layer by layer, all depths, trained and not."""
     return grids.layers(_with(runs, "pictures"), kinds=("singular",))
 
 
-def inside(runs: Runs, layers: int) -> "Figure":
+def inside(runs: Runs, layers: int) -> Figure:
     """Draw layer by layer, three pictures of each, a network of so many."""
     run = nearest(_with(runs, "pictures"), layers)
     return grids.layers([run], unseen=True)
 
 
-def changes(runs: Runs) -> "Figure":
+def changes(runs: Runs) -> Figure:
     """Draw bars of weight changes, two convolutional and two fully connected networks."""
     chosen: list[Run] = []
     for kind, depths in (("cnn", (5, DEEP)), ("fcn", (4, 11))):
@@ -205,17 +202,17 @@ def changes(runs: Runs) -> "Figure":
     return curves.changes(list({run.name: run for run in chosen}.values()))
 
 
-def upper_by_depth(runs: Runs, count: int) -> "Figure":
+def upper_by_depth(runs: Runs, count: int) -> Figure:
     """Draw what so many last layers make, by depth."""
     return grids.upper_by_depth(_with(runs, "upper"), count)
 
 
-def upper_deep(runs: Runs) -> "Figure":
+def upper_deep(runs: Runs) -> Figure:
     """Draw upper layers of a deep network."""
     return grids.upper(nearest(_with(runs, "upper"), DEEP))
 
 
-def schemes(runs: Runs) -> "Figure":
+def schemes(runs: Runs) -> Figure:
     """Draw a row for each initialisation."""
     printed = [run for run in runs if run.name.startswith("printed")]
     others = [run for run in runs if run not in printed]
@@ -237,7 +234,7 @@ def _ended(group: Group) -> str:
     return f"printed recipe: {', '.join(states)}, loss at {loss}"
 
 
-def optimisers(runs: Runs) -> "Figure":
+def optimisers(runs: Runs) -> Figure:
     """Draw a row for each optimiser and rate."""
     order = ("sgd", "adagrad", "rmsprop", "adam", "adamax")
     each = [(run.record.entry("recipe/optimiser"), run) for run in runs]
@@ -251,7 +248,7 @@ def optimisers(runs: Runs) -> "Figure":
     )
 
 
-def colour(runs: Runs, index: int) -> "Figure":
+def colour(runs: Runs, index: int) -> Figure:
     """Draw both kinds of networks, trained on one of the images in colour."""
     ordered = sorted(runs, key=lambda run: (run.kind, run.layers))
     short = [run.name for run in ordered if len(run.groups) <= index]
@@ -260,11 +257,11 @@ def colour(runs: Runs, index: int) -> "Figure":
     return few(_by_kind(ordered, index))
 
 
-def digits(runs: Runs) -> "Figure":
+def digits(runs: Runs) -> Figure:
     """Draw a row for each training digit and depth."""
     return grids.training_sets(grids.variants(runs), only=grids.FEW)
 
 
-def mixtures(runs: Runs) -> "Figure":
+def mixtures(runs: Runs) -> Figure:
     """Draw what several training images teach, and how outputs mix them."""
     return grids.mixtures(_by_layers(runs), only=grids.FEW)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from verify.figures.style import (
     FAINT,
     INK,
     SERIES,
+    Figure,
     axes,
     band,
     label_end,
@@ -22,9 +23,6 @@ from verify.figures.style import (
     line,
     note,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CLASSES = tuple(range(2, 21))
 
@@ -39,7 +37,7 @@ DRAWS = 400_000
 """Of the noise's length: its tail shows down to 1e-5."""
 
 
-def degeneracy_floor() -> "Figure":
+def degeneracy_floor() -> Figure:
     """Draw L_sd of three predictors and the floor, by the number of classes."""
     figure, (ax,) = axes(width=6.0, height=3.7)
     floor = [mmd.degeneracy_floor(d) for d in CLASSES]
@@ -91,7 +89,7 @@ def balanced_loss(classes: int) -> float:
     return mmd.degeneracy_loss(np.eye(classes)[None])
 
 
-def vacuous_tail() -> "Figure":
+def vacuous_tail() -> Figure:
     """Draw the tail of the noise's length and three bounds, near its length and far."""
     noise = mmd.noise_rule(WIDTHS)
     length = math.sqrt(noise.energy)

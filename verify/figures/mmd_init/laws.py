@@ -1,16 +1,13 @@
 """Figure 1: laws of predictions over perturbations and over inputs, before and after."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from verify.figures.mmd_init.runs import Run, Stacks, runs_of
 from verify.figures.runs import Array, Missing
-from verify.figures.style import DASHES, INK, SERIES, legend_above, panels
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from verify.figures.style import DASHES, INK, SERIES, Figure, legend_above, panels
 
 WHEN = (
     ("before", {"color": SERIES[1], "linestyle": DASHES[1], "linewidth": 1.4}),
@@ -21,7 +18,7 @@ WHEN = (
 BINS = 20
 
 
-def laws(stacks: Stacks) -> "Figure":
+def laws(stacks: Stacks) -> Figure:
     """Draw distribution functions and densities, a column for each input or model."""
     runs = runs_of(stacks, lam=0.0, xi=0.0)
     if not runs:

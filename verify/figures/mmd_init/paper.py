@@ -2,66 +2,33 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from verify.figures.mmd_init.runs import MODULE, TRAINING, Stacks, remarks, select
+from verify.figures.printed import Printed
 from verify.figures.runs import Records, told, training_command
-from verify.figures.style import with_remarks
 from verify.figures.tables import DASH, Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
-class PaperFigure:
+class PaperFigure(Printed):
     """A figure of Lee and Cho 2023, drawn from run records.
 
     Attributes
     ----------
-    number : int
-        As printed.
-    title : str
-    caption : str
-        What to see, and how the picture shows it.
-    paper : str
-        What the printed figure shows.
-    plate : callable
-        Records by configuration to figure.
-    needs : tuple of str
-        Configurations; each must have a record.
     sizes : tuple of str
         What it depends on; see `runs.remarks`.
     """
 
-    number: int
-    title: str
-    caption: str
-    paper: str
-    plate: "Callable[[Stacks], Figure]"
-    needs: tuple[str, ...]
+    module = MODULE
     sizes: tuple[str, ...] = (*TRAINING, "runs")
 
-    @property
-    def words(self) -> str:
-        """The whole caption."""
-        return f"{self.caption} In the paper: {self.paper}"
+    def runs(self, records: Records) -> Stacks:
+        """Return the records by configuration."""
+        return select(records, self.needs)
 
-    def __call__(self, records: Records) -> "Figure":
-        """Draw the figure; other sizes and runs that diverged are named below.
-
-        Raises
-        ------
-        Missing
-            If a record or a part of one is not there.
-        """
-        who = f"figure {self.number}"
-        command = training_command(MODULE, records, f"--figures {self.number}")
-        with told(who, command):
-            stacks = select(records, self.needs)
-        with told(who):
-            figure = self.plate(stacks)
-        return with_remarks(figure, remarks(stacks, self.sizes))
+    def remarks(self, found: Stacks) -> list[str]:
+        """Name sizes that are not the paper's, and runs that diverged."""
+        return remarks(found, self.sizes)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Figures 2 and 3: losses against the logarithm of steps."""
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from verify.figures.style import (
     FAINT,
     INK,
     SERIES,
+    Figure,
     band,
     decades,
     from_zero,
@@ -21,15 +22,11 @@ from verify.figures.style import (
     short,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-
 BINS = 20
 """At most so many bins of the first window."""
 
 
-def detachment(stacks: Stacks) -> "Figure":
+def detachment(stacks: Stacks) -> Figure:
     """Draw L_iod at the start and at perturbed starts, a panel for each noise."""
     (stack,) = stacks.values()
     runs = stack.of()
@@ -72,7 +69,7 @@ def _around(ax: Any, run: Run, level: str, *, first: bool) -> None:
     ax.plot(steps, mean, color=SERIES[0], label="around it, mean ± std of four")
 
 
-def uniformity(stacks: Stacks) -> "Figure":
+def uniformity(stacks: Stacks) -> Figure:
     """Draw L_uni over steps, a panel for each noise and a line for each lambda."""
     (stack,) = stacks.values()
     noises, lambdas = (

@@ -1,7 +1,7 @@
 """What one experiment does over epochs, and the margins that it ends with."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +16,7 @@ from verify.figures.square_loss.panels import (
     with_band,
 )
 from verify.figures.square_loss.runs import Draw, Run
-from verify.figures.style import DASHES, INK, SERIES, band, from_zero, log_axis
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from verify.figures.style import DASHES, INK, SERIES, Figure, band, from_zero, log_axis
 
 Runs = Sequence[Run]
 
@@ -29,7 +26,7 @@ ZOOMS = (1, 10, 100)
 _REFERENCE = {"color": INK, "linestyle": DASHES[2], "linewidth": 1.0}
 
 
-def training(runs: Runs) -> "Figure":
+def training(runs: Runs) -> Figure:
     """Draw loss and training error over epochs, and test errors at the end."""
     figure, grid = panels(len(runs), 2, height=2.5)
     for run, (left, right) in zip(runs, grid, strict=True):
@@ -70,7 +67,7 @@ def _test_errors(ax: Any, run: Run, index: int) -> None:
     ax.plot([place], [typical.test_error], "o", color=colour, markersize=5)
 
 
-def norms(runs: Runs) -> "Figure":
+def norms(runs: Runs) -> Figure:
     """Draw the norm and where it would rest: a row for each scale, zooms in columns.
 
     With batch normalisation a last column is the product of all layers' norms.
@@ -165,7 +162,7 @@ def _window(run: Run, scale: float, end: float) -> tuple[float, float]:
     return low / margin, high * margin
 
 
-def outputs(runs: Runs) -> "Figure":
+def outputs(runs: Runs) -> Figure:
     """Draw mean sizes of the normalised network's outputs over epochs."""
     figure, grid = _by_scale(runs, _outputs, "mean |f|", height=2.4, sharey="row")
     # They share limits, which are settled once all is drawn.
@@ -183,7 +180,7 @@ def _outputs(ax: Any, run: Run, index: int, draw: Draw) -> None:
     ax.set_xlabel("epoch")
 
 
-def distribution(runs: Runs) -> "Figure":
+def distribution(runs: Runs) -> Figure:
     """Draw quantiles of the sizes of outputs over epochs, of the typical draws."""
     figure, grid = _by_scale(runs, _distribution, "|f|", height=2.7, sharey="row")
     for row, run in zip(grid, runs, strict=True):
@@ -213,7 +210,7 @@ def _bands(ax: Any, x: Array, quantiles: Array, colour: str) -> None:
     ax.plot(x, quantiles[:, last // 2], ".-", color=colour, label=label)
 
 
-def margins(runs: Runs) -> "Figure":
+def margins(runs: Runs) -> Figure:
     """Draw sorted margins of the training examples, one panel a scale."""
     shared = "row" if _comparable(runs) else False
     figure, grid = _by_scale(runs, _margins, "margin y f", height=2.5, sharey=shared)

@@ -1,17 +1,14 @@
 """The three families side by side: norms, outputs, margins; collapse of features."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from verify.figures.square_loss.curves import sorted_margins
 from verify.figures.square_loss.panels import panels, series, with_band
 from verify.figures.square_loss.runs import Run
-from verify.figures.style import from_zero, line, log_axis
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from verify.figures.style import Figure, from_zero, line, log_axis
 
 Runs = Sequence[Run]
 
@@ -23,7 +20,7 @@ FAMILIES = {
 """Configurations and what they are."""
 
 
-def families(runs: Runs) -> "Figure":
+def families(runs: Runs) -> Figure:
     """Draw norm, mean output and sorted margins, a column for each family."""
     return _columns(runs, ("ρ", "mean |f|", "margin y f"), _family, 2.05)
 
@@ -42,7 +39,7 @@ def _family(run: Run, column: Sequence[Any]) -> None:
         log_axis(ax)
 
 
-def collapse(runs: Runs) -> "Figure":
+def collapse(runs: Runs) -> Figure:
     """Draw three measures of neural collapse over epochs, a column for each family."""
     words = ("NC1: within / between", "NC3: rows − means", "NC4: disagreement")
     return _columns(runs, words, _collapse, 1.95)
@@ -66,7 +63,7 @@ def _columns(
     words: Sequence[str],
     draw: Callable[[Run, Sequence[Any]], None],
     height: float,
-) -> "Figure":
+) -> Figure:
     """Draw a column for each family, below each other where there are several data."""
     data = list(dict.fromkeys(run.data for run in runs))
     rows = len(words)

@@ -1,6 +1,6 @@
 """The coupled flow of the norm and the directions overshoots: two counterexamples."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,14 +10,12 @@ from verify.figures.style import (
     FAINT,
     INK,
     SERIES,
+    Figure,
     axes,
     band,
     legend_above,
     note,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 EXAMPLES: tuple[dict[str, Any], ...] = (
     {
@@ -39,7 +37,7 @@ RHO_0, START, END = 0.01, 0.1, 400.0
 """First norm; the times between which flows are drawn, at the end of which they rest."""
 
 
-def overshoot() -> "Figure":
+def overshoot() -> Figure:
     """Draw the norm and its moving equilibrium along both flows, the peaks marked."""
     figure, panels = axes(2, width=6.8, height=3.4)
     for ax, example in zip(panels, EXAMPLES, strict=True):

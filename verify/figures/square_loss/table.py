@@ -2,15 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from verify.figures.square_loss import curves
 from verify.figures.square_loss import families as side
 from verify.figures.square_loss.paper import PaperFigure
 from verify.figures.square_loss.runs import Run
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from verify.figures.style import Figure
 
 _EXPERIMENTS = {
     "bn-decay": "batch normalisation with weight decay",
@@ -27,7 +24,7 @@ class _Kind:
 
     what: str
     caption: str
-    plate: "Callable[[Sequence[Run]], Figure]"
+    plate: Callable[[Sequence[Run]], Figure]
 
 
 _TRAINING = _Kind(

@@ -334,12 +334,6 @@ def _predict_unequal(*, activation: str, var_x: float, var_y: float) -> Array:
     return subject(activation).dual(np.array(RHOS), var_x=var_x, var_y=var_y)
 
 
-def _wrong_unequal(*, activation: str, var_x: float, var_y: float) -> Array:
-    """The geometric mean for both variances, right for homogeneous ones only."""
-    v = math.sqrt(var_x * var_y)
-    return subject(activation).dual(np.array(RHOS), var_x=v, var_y=v)
-
-
 UNEQUAL = numeric(
     id="dc/defC.1-unequal",
     items=("DefC.1", "D.0"),
@@ -366,7 +360,11 @@ UNEQUAL = numeric(
     predict=_predict_unequal,
     measure=_measure_unequal,
     compare=AgreesTo(relative=1e-13, of_largest=True),
-    must_refute=_wrong_unequal,
+    must_refute=mistake(
+        "The geometric mean for both variances, right for homogeneous ones only.",
+        var_x=lambda x, *, var_y: math.sqrt(x * var_y),
+        var_y=lambda y, *, var_x: math.sqrt(var_x * y),
+    ),
     uses=("dc/defC.1",),
 )
 

@@ -226,12 +226,6 @@ def _measure_unequal(*, rho: float, var_x: float, var_y: float) -> Any:
         return mpmath.quad(outer, [-12, -3, 0, one / root, 4, 12])
 
 
-def _wrong_unequal(*, rho: float, var_x: float, var_y: float) -> float:
-    """The geometric mean of the variances for both inputs."""
-    mean = math.sqrt(var_x * var_y)
-    return float(_both().dual(rho, var_x=mean, var_y=mean))
-
-
 STEEP_UNEQUAL = numeric(
     id="dc/defC.1-steep-unequal",
     items=("DefC.1", "D.0"),
@@ -243,7 +237,11 @@ STEEP_UNEQUAL = numeric(
     predict=_predict_unequal,
     measure=_measure_unequal,
     compare=AgreesTo(relative=1e-12),
-    must_refute=_wrong_unequal,
+    must_refute=mistake(
+        "The geometric mean of the variances for both inputs.",
+        var_x=lambda x, *, var_y: math.sqrt(x * var_y),
+        var_y=lambda y, *, var_x: math.sqrt(var_x * y),
+    ),
     uses=("dc/defC.1-steep",),
 )
 
@@ -328,12 +326,6 @@ def _measure_formula(*, activation: str, var_x: float, var_y: float) -> list[Any
     return [*values, *values, *slopes, *slopes, *gaps, *rest]
 
 
-def _wrong_formula(*, activation: str, var_x: float, var_y: float) -> Array:
-    """The geometric mean for both variances."""
-    mean = math.sqrt(var_x * var_y)
-    return _predict_formula(activation=activation, var_x=mean, var_y=mean)
-
-
 FORMULAS = numeric(
     id="dc/defC.1-formulas",
     items=("DefC.1", "D.0"),
@@ -355,7 +347,11 @@ FORMULAS = numeric(
     # The library's promise for functions without a formula; of sums that vanish, of the
     # rounding of sizes below ten.
     compare=AgreesTo(relative=1e-12, absolute=1e-15),
-    must_refute=_wrong_formula,
+    must_refute=mistake(
+        "The geometric mean for both variances.",
+        var_x=lambda x, *, var_y: math.sqrt(x * var_y),
+        var_y=lambda y, *, var_x: math.sqrt(var_x * y),
+    ),
     uses=("dc/defC.1", "dc/defC.1-unequal", "dc/defC.1-distance"),
 )
 
@@ -428,12 +424,6 @@ def _measure_length(*, activation: str) -> list[Any]:
         return [*(value for value, _ in each), *slopes]
 
 
-def _wrong_length(*, activation: str) -> Array:
-    """The second of the two in the place of the first."""
-    both = _predict_length(activation=activation)
-    return np.tile(both[len(_SQUARES) :], 2)
-
-
 LENGTHS = replace(
     SLOPE,
     id="dc/D.0-waves",
@@ -448,7 +438,10 @@ LENGTHS = replace(
     ),
     predict=_predict_length,
     measure=_measure_length,
-    must_refute=_wrong_length,
+    must_refute=mistake(
+        "The second of the two in the place of the first.",
+        then=lambda both: np.tile(both[len(_SQUARES) :], 2),
+    ),
 )
 
 # --- polynomials and steps --------------------------------------------------------------

@@ -157,11 +157,6 @@ def _measure_low(*, slope: bool, var: float) -> list[Any]:
         return found
 
 
-def _at_variance_one(*, slope: bool, var: float) -> Array:
-    """Coefficients at variance one."""
-    return _predict_low(slope=slope, var=3.0 - var)
-
-
 LOW = numeric(
     id="dc/defC.1-low-order",
     items=("DefC.1",),
@@ -175,7 +170,7 @@ LOW = numeric(
     measure=_measure_low,
     # The library's promise for functions without a formula.
     compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=_at_variance_one,
+    must_refute=mistake("Coefficients at variance one.", var=lambda var: 3.0 - var),
 )
 
 # --- coefficients of high order ---------------------------------------------------------

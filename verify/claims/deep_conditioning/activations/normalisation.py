@@ -86,15 +86,12 @@ def _wrong_affine(*, activation: str, shift: float, scale: float, seed: int) -> 
     return found - bias + bias / scale
 
 
-def _predict_layer(*, activation: str, shift: float, scale: float, seed: int) -> Array:
+def _predict_layer(
+    *, activation: str, seed: int, norm: bool = True, **_case: Any
+) -> Array:
     z, weights, _ = _draws(seed)
-    return _standardised(np.asarray(normalised(activation)(z @ weights[0])), 1)
-
-
-def _wrong_layer(*, activation: str, shift: float, scale: float, seed: int) -> Array:
-    """The normalised activation without layer normalisation."""
-    z, weights, _ = _draws(seed)
-    return np.asarray(normalised(activation)(z @ weights[0]))
+    out = np.asarray(normalised(activation)(z @ weights[0]))
+    return _standardised(out, 1) if norm else out
 
 
 _HIDDEN_PRINTED = changed(
@@ -248,7 +245,9 @@ EQ6 = numeric(
     predict=_predict_layer,
     measure=_measure_layer,
     compare=_EXACT,
-    must_refute=_wrong_layer,
+    must_refute=mistake(
+        "The normalised activation without layer normalisation.", norm=False
+    ),
 )
 
 E8_HIDDEN = numeric(

@@ -94,12 +94,6 @@ def _measure(*, name: str, var_x: float, var_y: float) -> list[float]:
     return [moment(name, rho, var_x, var_y) for rho in _RHOS]
 
 
-def _of_mean_variance(*, name: str, var_x: float, var_y: float) -> Array:
-    """The mean of the variances for both."""
-    a, both = _subject(name), 0.5 * (var_x + var_y)
-    return np.asarray(a.dual(np.array(_RHOS), var_x=both, var_y=both))
-
-
 UNEQUAL = numeric(
     id="dc/defC.1-double",
     items=("DefC.1",),
@@ -116,7 +110,11 @@ UNEQUAL = numeric(
     measure=_measure,
     # Of sums of ten thousand terms that cancel to a hundredth: 1e-12 of the largest.
     compare=AgreesTo(relative=1e-11, absolute=1e-13, of_largest=True),
-    must_refute=_of_mean_variance,
+    must_refute=mistake(
+        "The mean of the variances for both.",
+        var_x=lambda x, *, var_y: 0.5 * (x + var_y),
+        var_y=lambda y, *, var_x: 0.5 * (var_x + y),
+    ),
     uses=("dc/defC.1-unequal",),
 )
 

@@ -213,13 +213,6 @@ def _predict_outputs(*, rho: float, widths: list[int], outputs: int, **_: Any) -
     return np.kron(np.array([[one, t], [t, one]]), np.eye(outputs)).astype(np.float64)
 
 
-def _wrong_outputs(*, outputs: int, **case: Any) -> Array:
-    """Outputs that share one readout."""
-    return np.repeat(
-        np.repeat(_predict_outputs(outputs=1, **case), outputs, 0), outputs, 1
-    )
-
-
 OUTPUTS = statistical(
     id="dc/eq7-outputs",
     items=("Fn1", "Eq7"),
@@ -236,6 +229,10 @@ OUTPUTS = statistical(
     # Entries up to 4 vary by 2/sqrt(150) of it, over sqrt(400) networks: 0.03 and ten of
     # them to resolve. Bias: of order 1/150 of an entry.
     compare=MeanEquals(discrepancy=0.35, rounding=0.03),
-    must_refute=_wrong_outputs,
+    must_refute=mistake(
+        "Outputs that share one readout.",
+        outputs=1,
+        then=lambda one, *, outputs: np.repeat(np.repeat(one, outputs, 0), outputs, 1),
+    ),
     uses=("dc/eq7",),
 )

@@ -58,11 +58,6 @@ def _bound(
     return dc.nngp_condition_bound(depth, delta, mu, n, **form)
 
 
-def _wrong_condition(**case: Any) -> float:
-    """One entry off the diagonal, whatever the number of inputs."""
-    return 1.0 + (_bound(**case) - 1.0) / (2.0 * case["n"])
-
-
 _BEST = partial(_bound, form="attained")
 
 
@@ -122,7 +117,10 @@ COR_33 = _of_corollary_33(
     assumptions=("assumption A",),
     source=quoted("Corollary 3.3"),
     predict=_bound,
-    must_refute=_wrong_condition,
+    must_refute=mistake(
+        "One entry off the diagonal, whatever the number of inputs.",
+        then=lambda bound, *, n: 1.0 + (bound - 1.0) / (2.0 * n),
+    ),
     uses=("dc/thm3.2", "dc/cor3.7-values"),
     version=2,
     finding=(
@@ -223,11 +221,6 @@ def _measure_depth(
     return layers + exact_burn_in(delta=delta, mu=mu)
 
 
-def _wrong_depth(*, delta: str, mu: str, **rest: Any) -> int:
-    """A depth that does not depend on the inputs' separation."""
-    return _predict_depth(delta=delta, mu=mu, **rest) - burn_in(delta=delta, mu=mu)
-
-
 COR_33_DEPTH = numeric(
     id="dc/cor3.3-depth",
     items=("Cor3.3",),
@@ -255,7 +248,10 @@ COR_33_DEPTH = numeric(
     predict=_predict_depth,
     measure=_measure_depth,
     compare=Identical(),
-    must_refute=_wrong_depth,
+    must_refute=mistake(
+        "A depth that does not depend on the inputs' separation.",
+        then=lambda depth, *, delta, mu: depth - burn_in(delta=delta, mu=mu),
+    ),
     uses=("dc/B",),
 )
 
@@ -433,11 +429,6 @@ def _measure_condition_b(**case: Any) -> Any:
     return recursion.condition_number(_kernel(**case))
 
 
-def _wrong_condition_b(**case: Any) -> float:
-    """The bound without its factor n."""
-    return 1.0 + (_predict_condition_b(**case) - 1.0) / case["n"]
-
-
 COR_37 = _under_b(
     id="dc/cor3.7",
     items=("Cor3.7", "AsmB"),
@@ -449,7 +440,10 @@ COR_37 = _under_b(
     predict=_predict_condition_b,
     measure=_measure_condition_b,
     compare=AtMost(relative=1e-11, origin=1.0),
-    must_refute=_wrong_condition_b,
+    must_refute=mistake(
+        "The bound without its factor n.",
+        then=lambda bound, *, n: 1.0 + (bound - 1.0) / n,
+    ),
     uses=("dc/thm3.6", "dc/cor3.7-values"),
 )
 

@@ -175,11 +175,6 @@ def exact_bound(*, depth: float, delta: float, mu: float) -> Any:
         return 1 - d * (1 + m / 2) ** layers
 
 
-def _wrong_bound(*, depth: float, delta: float, mu: float) -> float:
-    """The bound one layer late."""
-    return float(dc.correlation_bound(max(depth - 1.0, 0.0), delta, mu))
-
-
 B_VALUES = adversarial(
     id="dc/B-values",
     items=("B", "E5"),
@@ -196,7 +191,9 @@ B_VALUES = adversarial(
     measure=exact_bound,
     # Powers to order 500 of a rounded base.
     compare=AgreesTo(relative=5e-13),
-    must_refute=_wrong_bound,
+    must_refute=mistake(
+        "The bound one layer late.", depth=lambda depth: max(depth - 1.0, 0.0)
+    ),
     uses=("dc/B",),
     examples=searched(
         depth=st.integers(0, 400).map(lambda k: k / 2),
@@ -266,11 +263,6 @@ def _measure_next(*, depth: int, delta: float, mu: float) -> Any:
     return exact_bound(depth=depth + 1, delta=delta, mu=mu)
 
 
-def _wrong_next(*, depth: int, delta: float, mu: float) -> float:
-    """A bound too small by a whole factor 1 - mu."""
-    return (1.0 - mu) * float(dc.correlation_bound(depth, delta, mu))
-
-
 E4_CORRECTED = adversarial(
     id="dc/E4-corrected",
     items=("E4", "B"),
@@ -285,7 +277,10 @@ E4_CORRECTED = adversarial(
     predict=dc.correlation_bound,
     measure=_measure_next,
     compare=AtMost(rounding=1e-14),
-    must_refute=_wrong_next,
+    must_refute=mistake(
+        "A bound too small by a whole factor 1 - mu.",
+        then=lambda bound, *, mu: (1.0 - mu) * bound,
+    ),
     examples=searched(
         lambda case: case["depth"] > 0 or case["delta"] <= 0.5,
         depth=st.integers(0, 200),

@@ -89,10 +89,6 @@ def _condition(*, depth: int, delta: float, mu: float, n: int, assumption: str) 
     )
 
 
-def _tangent_least(**case: Any) -> Any:
-    return 1 - _tangent_ratio(**case)
-
-
 def _tangent_condition(
     *, depth: int, delta: float, mu: float, n: int, assumption: str, form: str
 ) -> Any:
@@ -150,21 +146,9 @@ def _covariance(*, s: float, form: str) -> Any:
     return 28 * mpmath.log(mpmath.mpf(8) * s / 3) / (3 * mpmath.mpf(s))
 
 
-def _overfitting(*, delta: float, mu: float, s: int) -> int:
-    return recursion.burn_in(delta, mu) + int(mpmath.ceil(_layers_of(s, mu)))
-
-
 def _excess(*, n: int, optimum_norm: float) -> Any:
     log = mpmath.log(8) + 2 * mpmath.log(n) - mpmath.log(3)
     return 56 * (1 + mpmath.mpf(optimum_norm)) ** 2 * log / n
-
-
-def _one_hidden(*, n: int, delta: float) -> Any:
-    return mpmath.mpf(delta) * mpmath.sqrt(mpmath.mpf(delta)) / n**4
-
-
-def _event(*, n: int, delta: float) -> Any:
-    return mpmath.sqrt(mpmath.mpf(delta)) / 10 / n
 
 
 _FORMULAS: dict[str, Callable[..., Any]] = {
@@ -173,7 +157,7 @@ _FORMULAS: dict[str, Callable[..., Any]] = {
     "conditioning.correlation_envelope": _envelope,
     "conditioning.nngp_condition_bound": _condition,
     "conditioning.ntk_ratio_bound": _tangent_ratio,
-    "conditioning.ntk_min_eigenvalue_bound": _tangent_least,
+    "conditioning.ntk_min_eigenvalue_bound": lambda **case: 1 - _tangent_ratio(**case),
     "conditioning.ntk_condition_bound": _tangent_condition,
     "conditioning.ntk_threshold_depth": _tangent_threshold,
     "lengths.odd_correlation_bound": _two_lengths,
@@ -183,10 +167,16 @@ _FORMULAS: dict[str, Callable[..., Any]] = {
     "optimization.sgd_restarts": _restarts,
     "optimization.query_lower_bound": _queries,
     "optimization.covariance_norm_bound": _covariance,
-    "optimization.overfitting_depth": _overfitting,
+    "optimization.overfitting_depth": lambda delta, mu, s: (
+        recursion.burn_in(delta, mu) + mpmath.ceil(_layers_of(s, mu))
+    ),
     "optimization.excess_risk_bound": _excess,
-    "optimization.one_layer_min_eigenvalue": _one_hidden,
-    "optimization.separation_event_bound": _event,
+    "optimization.one_layer_min_eigenvalue": lambda n, delta: (
+        mpmath.mpf(delta) * mpmath.sqrt(mpmath.mpf(delta)) / n**4
+    ),
+    "optimization.separation_event_bound": lambda n, delta: (
+        mpmath.sqrt(mpmath.mpf(delta)) / 10 / n
+    ),
 }
 
 
@@ -585,11 +575,6 @@ def _measure_floor(*, activation: str, width: int) -> Any:
         return second / (mu * mu * (2 - mu)) / width
 
 
-def _wrong_floor(*, activation: str, width: int) -> float:
-    """The floor without its second factor mu."""
-    return subject(activation).mu * _predict_floor(activation=activation, width=width)
-
-
 E3_FLOOR = numeric(
     id="dc/E3-floor",
     items=("E3",),
@@ -601,7 +586,10 @@ E3_FLOOR = numeric(
     measure=_measure_floor,
     # mu and a_2 to 1e-13 each, mu twice; the sigmoid's a_2 vanishes.
     compare=AgreesTo(relative=5e-13, absolute=1e-25),
-    must_refute=_wrong_floor,
+    must_refute=mistake(
+        "The floor without its second factor mu.",
+        then=lambda floor, *, activation: subject(activation).mu * floor,
+    ),
     uses=("dc/def3.1", "dc/tab2-coefficients"),
 )
 

@@ -82,11 +82,6 @@ def _predict_power(*, delta: str, mu: str, n: int, base: float) -> float:
     return 2.0 * (first + math.log(2.0 * n) * log / late) + 3.0 * log
 
 
-def _wrong_power(*, base: float, **case: Any) -> float:
-    """The depth without its ceilings."""
-    return _predict_power(base=base, **case) - 3.0 * math.log(base)
-
-
 def _measure_power(*, delta: str, mu: str, n: int, base: float) -> float:
     """Log base^L of Corollary 3.5's depth L, counted layer by layer in fractions."""
     layers, left = 2 * exact_burn_in(delta=delta, mu=mu), Fraction(4 * n * n)
@@ -113,7 +108,10 @@ REM_E7 = numeric(
     predict=_predict_power,
     measure=_measure_power,
     compare=AtMost(relative=1e-12),
-    must_refute=_wrong_power,
+    must_refute=mistake(
+        "The depth without its ceilings.",
+        then=lambda power, *, base: power - 3.0 * math.log(base),
+    ),
     uses=("dc/cor3.5-values",),
     finding=(
         "The exponents are large: with 25.7 a layer, the 4 C^4 of normalised tanh in"
@@ -157,12 +155,6 @@ def _predict_log_mgf(*, activation: str, **_: Any) -> list[float]:
     return [w * top * t * t / 2.0 for w in (1.0, 0.25) for t in _TIMES]
 
 
-def _wrong_log_mgf(*, activation: str, rho: float) -> list[float]:
-    """The range of a square in the place of that of a product."""
-    squares = _predict_log_mgf(activation=activation, rho=rho)[len(_TIMES) :]
-    return squares + squares
-
-
 EQ22 = numeric(
     id="dc/eq22",
     items=("Eq22", "Eq23"),
@@ -179,7 +171,10 @@ EQ22 = numeric(
     measure=_measure_log_mgf,
     # A jump between two of 4,000 angles: 1/2000 of y, 3e-4 of t y at t = 0.01 and less.
     compare=AtMost(rounding=1e-8, relative=2e-3),
-    must_refute=_wrong_log_mgf,
+    must_refute=mistake(
+        "The range of a square in the place of that of a product.",
+        then=lambda both: both[len(_TIMES) :] * 2,
+    ),
     uses=("dc/eq21",),
     finding=(
         "Sums over m units then deviate by eps with probability at most 2 e^{-m eps^2 /"

@@ -23,6 +23,7 @@ from verify.claims.deep_conditioning._subjects import (
     Subject,
     energies,
     energy_from,
+    fixed_point_of,
     law,
     measured_mu,
     mixtures,
@@ -201,10 +202,6 @@ def exact_fixed_point(found: Law) -> Any:
         return mpmath.findroot(above, (low, high), solver="anderson", tol=1e-60)
 
 
-def _predict_fixed_point(*, activation: Subject) -> float:
-    return subject(activation).fixed_point()
-
-
 def _measure_fixed_point(*, activation: Subject) -> Any:
     return exact_fixed_point(law(activation))
 
@@ -245,7 +242,7 @@ LEM_C26 = adversarial(
             *({"a": [0.8, -0.4, 0.8]}, {"a": [0.9, 0.2, 0.9]}),
         )
     ),
-    predict=_predict_fixed_point,
+    predict=fixed_point_of,
     measure=_measure_fixed_point,
     # The dual's 1e-15 over 1 - slope at the fixed point, which is above 1e-3 here.
     compare=AgreesTo(absolute=1e-12),
@@ -469,10 +466,10 @@ LEM_C28_4 = adversarial(
 
 
 def _predict_distance(
-    *, activation: Subject, delta: float, extra: int, sign: int
+    *, activation: Subject, delta: float, extra: int, sign: int, burnt_in: bool = True
 ) -> float:
     found = dc.fixed_point_convergence(subject(activation), delta)
-    return found.rate**extra
+    return found.rate ** (extra if burnt_in else found.start + extra)
 
 
 def counted_start(found: Law, point: Any, delta: float) -> int:
@@ -494,14 +491,6 @@ def _measure_distance(
     with mpmath.workprec(BITS):
         rho = sign * (1 - mpmath.mpf(delta))
         return abs(recursion.uncentred(found, rho, start + extra)[-1] - point)
-
-
-def _wrong_distance(
-    *, activation: Subject, delta: float, extra: int, sign: int
-) -> float:
-    """Contraction from the first layer on, without the burn-in."""
-    found = dc.fixed_point_convergence(subject(activation), delta)
-    return found.rate ** (found.start + extra)
 
 
 _CONVERGING = searched(
@@ -540,7 +529,9 @@ THM_310 = adversarial(
     measure=_measure_distance,
     # The rate to 1e-13, to the 50th power at most.
     compare=AtMost(relative=1e-10),
-    must_refute=_wrong_distance,
+    must_refute=mistake(
+        "Contraction from the first layer on, without the burn-in.", burnt_in=False
+    ),
     examples=_CONVERGING,
     max_examples=60,
     uses=(

@@ -79,11 +79,6 @@ _BIAS_ALONE = changed(
 )
 
 
-def _wrong_exact(*, n: int, norm: float, **case: Any) -> float:
-    """Labels' squares of (1 + |theta*|)^2, as in the theorem's bound, and not of one."""
-    return _predict_exact(n=n * (1.0 + norm) ** 2, norm=norm, **case)
-
-
 def _measure_signal(*, atoms: int, depth: int, first: float, norm: float, **_: Any):
     """Second moment of an optimum along the heaviest atom."""
     return norm**2 * pop.circle_signal(atoms, depth, first)
@@ -252,7 +247,10 @@ THM_61_EXACT = _of_theorem(
     predict=_predict_exact,
     # Off-diagonal entries of below 1e-9, n of them a row.
     compare=AgreesTo(relative=1e-6),
-    must_refute=_wrong_exact,
+    must_refute=mistake(
+        "Labels' squares of (1 + |theta*|)^2, as in the theorem's bound, and not of one.",
+        n=lambda n, *, norm: n * (1.0 + norm) ** 2,
+    ),
     uses=("dc/lemG.1",),
 )
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from theory import conditioning as dc
 from theory import lengths as closed
 from verify.claim import Case, adversarial, grid
-from verify.claims._predictors import mistake
+from verify.claims._predictors import mistake, times
 from verify.claims._searches import searched
 from verify.claims.deep_conditioning._sources import as_read, quoted
 from verify.claims.deep_conditioning.lengths._definitions import (
@@ -55,11 +55,6 @@ _FRACTIONS = np.linspace(-1.0, 1.0, 9)
 
 def _predict_half_mu(*, name: str, scale: float) -> float:
     return predicted_activation(name, scale).mu / 2.0
-
-
-def _wrong_whole_mu(*, name: str, scale: float) -> float:
-    """All of mu in the place of its half."""
-    return predicted_activation(name, scale).mu
 
 
 def _measure_nonlinearity(*, name: str, scale: float) -> Array:
@@ -183,7 +178,7 @@ EQ20 = adversarial(
     measure=_measure_nonlinearity,
     # 1 - a_1^2/E s^2 of quadratures with relative rounding 1e-13.
     compare=AtLeast(rounding=1e-12),
-    must_refute=_wrong_whole_mu,
+    must_refute=mistake("All of mu in the place of its half.", then=times(2.0)),
     examples=searched(name=st.sampled_from(ODD), scale=st.floats(0.1, 5.0)),
     max_examples=60,
     uses=("dc/lemD.6-mu", "dc/thmD.1"),

@@ -157,11 +157,6 @@ def _measure_terms(*, rho: float, depth: int, **terms: float) -> Any:
         return found
 
 
-def _wrong_terms(**case: Any) -> float:
-    """The bias of the next layer in the place of each."""
-    return _predict_terms(**{**case, "start": case["alpha"] * case["start"]})
-
-
 THM_I1 = numeric(
     id="dc/thmI.1-bound",
     items=("ThmI.1",),
@@ -180,7 +175,10 @@ THM_I1 = numeric(
     predict=_predict_terms,
     measure=_measure_terms,
     compare=AgreesTo(relative=1e-14, absolute=1e-16),
-    must_refute=_wrong_terms,
+    must_refute=mistake(
+        "The bias of the next layer in the place of each.",
+        start=lambda start, *, alpha: alpha * start,
+    ),
 )
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from theory import lengths as closed
 from verify.claim import adversarial, grid, numeric, statistical
-from verify.claims._predictors import changed, mistake
+from verify.claims._predictors import changed, mistake, plus
 from verify.claims._searches import searched
 from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.claims.deep_conditioning.lengths._definitions import (
@@ -69,15 +69,9 @@ def _measure_increase(*, name: str, scale: float) -> Array:
     return np.array([length(name, scale, gamma) for gamma in _GAMMAS[1:]])
 
 
-def _predict_increase(*, name: str, scale: float) -> Array:
+def _predict_increase(*, name: str, scale: float, at: Array = _GAMMAS[:-1]) -> Array:
     a = predicted_activation(name, scale)
-    return np.array([float(a.length_map(gamma)) for gamma in _GAMMAS[:-1]])
-
-
-def _wrong_increase(*, name: str, scale: float) -> Array:
-    """The length of an input whose square is a tenth larger."""
-    a = predicted_activation(name, scale)
-    return np.array([float(a.length_map(1.1 * gamma)) for gamma in _GAMMAS[1:]])
+    return np.array([float(a.length_map(gamma)) for gamma in at])
 
 
 def _measure_deviation(**case: Any) -> Array:
@@ -138,11 +132,6 @@ def _predict_networks(*, width: int, draws: int, seed: int, **start: Any) -> Arr
     states = _predict_layers(**start)[1:]
     states[:, 2] *= np.sqrt(states[:, 0] * states[:, 1])
     return states
-
-
-def _wrong_networks(*, depth: int, **case: Any) -> Array:
-    """One hidden layer too many."""
-    return _predict_networks(depth=depth + 1, **case)[1:]
 
 
 _TANGENTS = (0.05, 0.25, 0.5, 1.0, 1.5, 2.5, 4.0, 7.0)
@@ -212,7 +201,9 @@ LEM_D3_MONOTONE = adversarial(
     predict=_predict_increase,
     measure=_measure_increase,
     compare=AtLeast(rounding=1e-12),
-    must_refute=_wrong_increase,
+    must_refute=mistake(
+        "The length of an input whose square is a tenth larger.", at=1.1 * _GAMMAS[1:]
+    ),
     examples=searched(name=st.sampled_from(ODD), scale=st.floats(0.1, 5.0)),
     max_examples=40,
     uses=("dc/defC.1-moments",),
@@ -294,6 +285,8 @@ WIDE = statistical(
     # 9 standard errors of 64 draws 0.08. Discrepancy: the first layer moves the lengths
     # by 0.19 or more.
     compare=MeanEquals(discrepancy=0.12, rounding=0.01),
-    must_refute=_wrong_networks,
+    must_refute=mistake(
+        "One hidden layer too many.", depth=plus(1), then=lambda found: found[1:]
+    ),
     uses=("dc/D.0",),
 )

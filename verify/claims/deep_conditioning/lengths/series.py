@@ -132,11 +132,6 @@ def _predict_coefficients(*, name: str, gamma: float) -> Array:
     return np.asarray(predicted_activation(name).scaled(gamma).hermite(_ORDER))
 
 
-def _wrong_coefficients(*, name: str, gamma: float) -> Array:
-    """The coefficients at variance one."""
-    return np.asarray(predicted_activation(name).hermite(_ORDER))
-
-
 def _measure_series(*, name: str, gamma_x: float, gamma_y: float, rho: float) -> float:
     order = 150
     a, b = coefficients(name, gamma_x, order), coefficients(name, gamma_y, order)
@@ -145,12 +140,6 @@ def _measure_series(*, name: str, gamma_x: float, gamma_y: float, rho: float) ->
 
 def _predict_dual(*, name: str, gamma_x: float, gamma_y: float, rho: float) -> float:
     return float(predicted_activation(name).dual(rho, var_x=gamma_x, var_y=gamma_y))
-
-
-def _wrong_dual(*, name: str, gamma_x: float, gamma_y: float, rho: float) -> float:
-    """The geometric mean for both variances."""
-    mean = math.sqrt(gamma_x * gamma_y)
-    return float(predicted_activation(name).dual(rho, var_x=mean, var_y=mean))
 
 
 EQ14 = numeric(
@@ -202,7 +191,7 @@ EQ15 = numeric(
     # Prediction 1e-13 of the largest; quadrature: sums of 2,000 weights with
     # |h_k| e^{-x^2/4} <= 1 and |s| e^{-x^2/4} <= 4 round to 2e-13.
     compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=_wrong_coefficients,
+    must_refute=mistake("The coefficients at variance one.", gamma=1.0),
     uses=("dc/tab2-coefficients",),
 )
 EQ16 = numeric(
@@ -229,7 +218,11 @@ EQ16 = numeric(
     # the energies of tanh fall like e^{-pi sqrt(k / gamma)}, e^-38. Rounding as in
     # dc/eq15, both sides.
     compare=AgreesTo(absolute=5e-12),
-    must_refute=_wrong_dual,
+    must_refute=mistake(
+        "The geometric mean for both variances.",
+        gamma_x=lambda x, *, gamma_y: math.sqrt(x * gamma_y),
+        gamma_y=lambda y, *, gamma_x: math.sqrt(gamma_x * y),
+    ),
     uses=("dc/eq15", "dc/lemD.5", "dc/defC.1-unequal"),
 )
 
@@ -299,11 +292,6 @@ def _predict_closed(*, name: str, gamma: float, order: int) -> Array:
     return np.concatenate([a.scaled(gamma).hermite(order), slopes])
 
 
-def _wrong_closed(*, name: str, gamma: float, order: int) -> Array:
-    """The coefficients at variance one."""
-    return _predict_closed(name=name, gamma=1.0, order=order)
-
-
 CLOSED = numeric(
     id="dc/eq15-formulas",
     items=("Eq15",),
@@ -325,7 +313,7 @@ CLOSED = numeric(
     measure=_measure_closed,
     # Formulas of a few operations; long ones by logarithms of about 1e4.
     compare=AgreesTo(relative=1e-11, of_largest=True),
-    must_refute=_wrong_closed,
+    must_refute=mistake("The coefficients at variance one.", gamma=1.0),
     uses=("dc/eq15",),
 )
 

@@ -124,12 +124,6 @@ def _measure_zero(*, activation: str) -> list[Any]:
         return [1 / slope, mpmath.mpf(bool(falls)), *curve]
 
 
-def _wrong_zero(*, activation: str) -> list[float]:
-    """Every edge at zero stable, as tanh's is."""
-    weight, _, *curve = _predict_zero(activation=activation)
-    return [weight, 1.0, *curve]
-
-
 ZERO = numeric(
     id="dc/D.0-edge-zero",
     items=("D.0",),
@@ -142,7 +136,10 @@ ZERO = numeric(
     predict=_predict_zero,
     measure=_measure_zero,
     compare=AgreesTo(relative=1e-12),
-    must_refute=_wrong_zero,
+    must_refute=mistake(
+        "Every edge at zero stable, as tanh's is.",
+        then=lambda found: [found[0], 1.0, *found[2:]],
+    ),
     uses=("dc/D.0-edge",),
 )
 

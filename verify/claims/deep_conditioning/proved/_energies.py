@@ -66,10 +66,6 @@ def _tanh(z: Any) -> Any:
     return 1 - 2 / ((2 * z).exp() + 1)
 
 
-def _quick_gelu(z: Any) -> Any:
-    return z * _sigmoid(flint.arb(1.702) * z)
-
-
 def _quick_gelu_slope(z: Any) -> Any:
     y = flint.arb(1.702) * z
     return _sigmoid(y) * (1 + y * _sigmoid(-y))
@@ -85,14 +81,6 @@ def _one(z: Any) -> Any:
 
 def _itself(z: Any) -> Any:
     return z
-
-
-def _elu(z: Any) -> Any:
-    return z.exp() - 1
-
-
-def _selu(z: Any) -> Any:
-    return flint.arb(1.6732632423543772) * (z.exp() - 1)
 
 
 Analytic = Callable[[Any], Any]
@@ -122,10 +110,13 @@ PIECES: dict[str, tuple[tuple[float, ...], tuple[Analytic, ...]]] = {
     "relu6": ((0.0, 6.0), (_nought, _itself, lambda z: 0 * z + 6)),
     "hard_sigmoid": ((-3.0, 3.0), (_nought, lambda z: (z + 3) / 6, _one)),
     "hard_swish": ((-3.0, 3.0), (_nought, lambda z: z * (z + 3) / 6, _itself)),
-    "quick_gelu": ((), (_quick_gelu,)),
+    "quick_gelu": ((), (lambda z: z * _sigmoid(flint.arb(1.702) * z),)),
     "log_cosh": ((), (lambda z: z + _softplus(-2 * z) - flint.arb(2).log(),)),
-    "elu": ((0.0,), (_elu, _itself)),
-    "selu": ((0.0,), (_selu, _itself)),
+    "elu": ((0.0,), (lambda z: z.exp() - 1, _itself)),
+    "selu": (
+        (0.0,),
+        (lambda z: flint.arb(1.6732632423543772) * (z.exp() - 1), _itself),
+    ),
     NORMRELU: (
         (-1.5907658564412685,),
         (_nought, lambda z: z - flint.arb(-1.5907658564412685)),

@@ -12,7 +12,13 @@ from theory import lengths
 from verify.claim import certified, grid
 from verify.claims._predictors import always, changed, mistake
 from verify.claims.deep_conditioning._sources import ours, quoted
-from verify.claims.deep_conditioning._subjects import NORMRELU, mu_of, nu_of, subject
+from verify.claims.deep_conditioning._subjects import (
+    NORMRELU,
+    fixed_point_of,
+    mu_of,
+    nu_of,
+    subject,
+)
 from verify.claims.deep_conditioning.normrelu._definitions import inverse_scale_squared
 from verify.claims.deep_conditioning.normrelu.fact1 import length_jet
 from verify.claims.deep_conditioning.proved._energies import (
@@ -128,10 +134,6 @@ def fixed_point_enclosed(activation: str) -> Enclosure:
     return _bisected(above_diagonal, 0.0, 0.95, 60)
 
 
-def _predict_fixed_point(*, activation: str) -> float:
-    return subject(activation).fixed_point()
-
-
 def _quadratic_fixed_point(*, activation: str) -> float:
     """The fixed point if all energy beyond the linear part were quadratic."""
     a = subject(activation)
@@ -233,7 +235,7 @@ CLAIMS = (
         statement=r"\hat\sigma(\bar\rho) = \bar\rho < 1,\quad E\,\sigma'^2 > E\,\sigma^2",
         source=quoted("Lemma C.26"),
         cases=grid(activation=_UNCENTRED),
-        predict=_predict_fixed_point,
+        predict=fixed_point_of,
         measure=fixed_point_enclosed,
         # What is left of the sum moves the root by its size over 1 - slope.
         compare=Enclosed(radius=5e-4, rounding=1e-12),

@@ -85,18 +85,10 @@ def _measure_near_one(*, activation: str) -> Enclosure:
     return Enclosure(cover.lower, upper, words, len(cover.leaves))
 
 
-def _rate(activation: str) -> float:
+def _predict_slope(*, activation: str, rates: float) -> float:
+    """One, and so many times nu (1 - point)/2."""
     a = subject(activation)
-    return a.nu * (1.0 - a.fixed_point()) / 2.0
-
-
-def _predict_near_one(*, activation: str) -> float:
-    return 1.0 + _rate(activation)
-
-
-def _wrong_near_one(*, activation: str) -> float:
-    """An excess over one four times as large, beyond GELU's margin too."""
-    return 1.0 + 4.0 * _rate(activation)
+    return 1.0 + rates * (a.nu * (1.0 - a.fixed_point()) / 2.0)
 
 
 def _measure_rate(words: str, *, activation: str, start: float | None) -> Enclosure:
@@ -112,15 +104,6 @@ def _measure_rate(words: str, *, activation: str, start: float | None) -> Enclos
         rest = found.q[-1] * _ORDER * half ** (_ORDER - 1)
         upper = above(flint.arb(cover.upper) + rest)
     return Enclosure(lower, upper, words, len(cover.leaves))
-
-
-def _predict_above(*, activation: str) -> float:
-    return 1.0 - _rate(activation)
-
-
-def _wrong_above(*, activation: str) -> float:
-    """A contraction four times as fast."""
-    return 1.0 - 4.0 * _rate(activation)
 
 
 def _measure_below(*, activation: str) -> Enclosure:
@@ -207,10 +190,13 @@ CLAIMS = (
         source=quoted("Lemma C.28 (1)"),
         statement=r"\frac{1 - \hat\sigma(1 - \delta)}{\delta} \ge"
         r" 1 + \frac{\nu \bar\delta}{2}, \quad 0 < \delta \le \bar\delta / 2",
-        predict=_predict_near_one,
+        predict=partial(_predict_slope, rates=1.0),
         measure=_measure_near_one,
         compare=CertifiedAtLeast(),
-        must_refute=_wrong_near_one,
+        must_refute=mistake(
+            "An excess over one four times as large, beyond GELU's margin too.",
+            rates=4.0,
+        ),
     ),
     _claim(
         id="dc/lemC.28-above-certified",
@@ -220,14 +206,14 @@ CLAIMS = (
         source=quoted("Lemma C.28 (2)"),
         statement=r"\frac{\hat\sigma(\rho) - \bar\rho}{\rho - \bar\rho} \le"
         r" 1 - \frac{\nu \bar\delta}{2}, \quad \bar\rho < \rho \le (1 + \bar\rho) / 2",
-        predict=_predict_above,
+        predict=partial(_predict_slope, rates=-1.0),
         measure=partial(
             _measure_rate,
             "every rho in (fixed point, (1 + fixed point) / 2]",
             start=None,
         ),
         compare=CertifiedAtMost(),
-        must_refute=_wrong_above,
+        must_refute=mistake("A contraction four times as fast.", rates=-4.0),
     ),
     _claim(
         id="dc/lemC.28-below-certified",

@@ -191,11 +191,6 @@ def _predict_scaled_features(*, n: int, delta: float, **_: Any) -> float:
     return -least * n**4 / delta**1.5
 
 
-def _wrong_scaled_features(*, n: int, delta: float, **_: Any) -> float:
-    """The neighbouring power, n^3."""
-    return _predict_scaled_features(n=n, delta=delta) * n
-
-
 def _predict_half_of_limit(*, n: int, delta: float, **_: Any) -> float:
     points = _arc_points(n, delta)
     gram = np.clip(points @ points.T, -1.0, 1.0)
@@ -394,7 +389,9 @@ THM_H1 = statistical(
     measure=_measure_scaled_features,
     # In units of delta^{3/2} / n^4; a tenth of the constant would be seen.
     compare=MeanAtMost(discrepancy=0.5),
-    must_refute=_wrong_scaled_features,
+    must_refute=mistake(
+        "The neighbouring power, n^3.", then=lambda least, *, n: least * n
+    ),
     uses=("dc/lemH.3", "dc/thmH.1-values"),
     version=3,
     finding=(

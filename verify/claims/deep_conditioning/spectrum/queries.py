@@ -29,7 +29,7 @@ from theory import conditioning as dc
 from theory import kernels
 from theory import optimization as rates
 from verify.claim import Case, grid, numeric, statistical
-from verify.claims._predictors import mapped, mistake
+from verify.claims._predictors import mapped, mistake, plus
 from verify.claims.deep_conditioning._sources import as_read, ours, quoted
 from verify.claims.deep_conditioning._subjects import normalised, subject
 from verify.claims.deep_conditioning.learning._populations import relu_layer
@@ -187,11 +187,6 @@ def _predict_rise(*, activation: str, depth: int, **_: Any) -> Array:
     return means
 
 
-def _wrong_no_quadratic(*, depth: int, **_: Any) -> Array:
-    """A mean that starts at zero and stays there."""
-    return np.zeros(depth)
-
-
 def _corrected_floor(*, activation: str, **_: Any) -> float:
     """The floor that finite width leaves."""
     return _floor(activation)
@@ -242,11 +237,6 @@ def _sign_means(*, rho: float, width: int, depth: int, **_: Any) -> Array:
         means[layer] = state @ lattice
         state = state @ law
     return means
-
-
-def _wrong_sign_network(*, rho: float, width: int, depth: int, **_: Any) -> Array:
-    """One layer too many."""
-    return _sign_means(rho=rho, width=width, depth=depth + 1)[1:]
 
 
 def _measure_sign_network(
@@ -419,7 +409,9 @@ EQ3 = statistical(
     # absorbed chains; one layer counted too many is an error of 0.15 in layer 1.
     # Sampling: |rho| <= 1 and spread about 1/4, 6.4/sqrt(4000) * 0.4 = 0.04.
     compare=MeanEquals(discrepancy=0.1, rounding=1e-6),
-    must_refute=_wrong_sign_network,
+    must_refute=mistake(
+        "One layer too many.", depth=plus(1), then=lambda found: found[1:]
+    ),
     uses=("dc/defC.1", "dc/asmA-pair"),
     finding=(
         "For the sign activation, pairs of units agree independently, so the chain is"
@@ -495,7 +487,9 @@ E3_CORRECTED = statistical(
     measure=_measure_chain,
     # As in dc/thmF.1-as-read: units of 1/m, 10 % of the floor for the next order.
     compare=MeanEquals(discrepancy=0.6, rounding=0.19),
-    must_refute=_wrong_no_quadratic,
+    must_refute=mistake(
+        "A mean that starts at zero and stays there.", then=np.zeros_like
+    ),
     uses=("dc/E3-floor",),
     finding=(
         "Orthogonal inputs become correlated: the mean rises from 0 to the floor within"

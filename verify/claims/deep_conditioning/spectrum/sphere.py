@@ -343,12 +343,6 @@ def _predict_projections(*, dim: int, degrees: list[int], **_: Any) -> Any:
     return spectrum.nngp_eigenvalues(normalised("relu"), 1, degrees, dim)
 
 
-def _wrong_projections(*, dim: int, degrees: list[int], **_: Any) -> Any:
-    """Eigenvalues times their multiplicities."""
-    found = _predict_projections(dim=dim, degrees=degrees)
-    return found * spectrum.multiplicity(degrees, dim)
-
-
 _DEEP_CASES = (
     {"activation": "relu", "depth": 1, "degrees": [0, 1, 2, 4, 10, 40], "dim": 2},
     {"activation": "relu", "depth": 1, "degrees": [0, 1, 2, 4, 10], "dim": 1000},
@@ -612,6 +606,9 @@ NETWORKS = statistical(
     # 0 and 1 by 0.3: 10 * 0.3 / sqrt(4000) = 0.05. Multiplicities, 3 for degree 1, would
     # be off by 0.5.
     compare=MeanEquals(discrepancy=0.06, rounding=1e-12),
-    must_refute=_wrong_projections,
+    must_refute=mistake(
+        "Eigenvalues times their multiplicities.",
+        then=lambda found, *, degrees, dim: found * spectrum.multiplicity(degrees, dim),
+    ),
     uses=("dc/defC.1-spectrum", "dc/eq1"),
 )

@@ -23,7 +23,8 @@ from empirical.testbed.observers import Curve
 from empirical.testbed.optimisers import SGD
 from empirical.testbed.stack import Stack
 from verify.claim import Case, grid
-from verify.claims._resumed import resumed
+from verify.claims._descent import step
+from verify.claims._resumed import going_on, resumed
 from verify.claims._twins import closed, drawn_into, normal, orders, sketch
 from verify.compare import AgreesTo
 
@@ -243,10 +244,7 @@ def _plain_steps(*, arm: str, kind: str, wrong: bool) -> list[float]:
         sgd = torch.optim.SGD(net.parameters(), lr=rate, momentum=0.9, nesterov=wrong)
         for chosen in orders(_N, _BATCH, _STEPS, _own(row)):
             loss = functional.cross_entropy(net(x[chosen]), y[chosen])
-            sgd.zero_grad()
-            loss.backward()  # pyright: ignore[reportUnknownMemberType]
-            sgd.step()
-            found.append(loss.item())
+            found.append(step(sgd, loss))
         params = [p for layer in _layers(net) for p in layer]
         found += [*looked_at(net, kind), *sketch(*params)]
     return found
@@ -419,16 +417,13 @@ def _plain_course(
         conditions = _conditions(net, x) if fault else []
         # Of ten epochs of three updates, a fifteenth.
         steps = 2 if fault == "short" else _STEPS
-        for step, chosen in enumerate(orders(_N, _BATCH, steps, order)):
-            if start and step == _STEPS // 2:
+        for made, chosen in enumerate(orders(_N, _BATCH, steps, order)):
+            if start and made == _STEPS // 2:
                 sgd.param_groups[0]["lr"] = 0.1 * rate
             flip = start == "he"
             seen = _moved(x[chosen], shown, flip=flip) if start else x[chosen]
             loss = functional.cross_entropy(net(seen), classes[chosen])
-            losses[row, step] = loss.item()
-            sgd.zero_grad()
-            loss.backward()  # pyright: ignore[reportUnknownMemberType]
-            sgd.step()
+            losses[row, made] = step(sgd, loss)
         with torch.no_grad():
             net.eval()
             found.append(float(functional.cross_entropy(net(x), classes)))
@@ -500,18 +495,13 @@ COURSE = closed(
     compare=AgreesTo(relative=3e-4, absolute=3e-5),
 )
 
-RESUMED = closed(
+RESUMED = going_on(
+    COURSE,
     id="dc/sec7-resumed",
-    items=("Sec11",),
     title="NormReLU and its rivals train on from a checkpoint as if they had not stopped",
     statement=r"\theta_T\text{ by way of a checkpoint of }\theta_t,\ t=1,\ldots,T-1",
-    where="Section 7 and Appendix I.3",
     cases=(
         *grid(arm="batch", kind="dense", start="", after=4),
         *grid(arm="batch", kind="residual", start="he", after=(2, 3, 5)),
     ),
-    twin=_plain_course,
-    measure=_found_course,
-    compare=COURSE.compare,
-    uses=("dc/sec7-course",),
 )

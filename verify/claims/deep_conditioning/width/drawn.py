@@ -11,7 +11,7 @@ from theory import activations as act
 from theory import plots
 from theory.phase.diagram import Diagram
 from verify.claim import grid, numeric
-from verify.claims._predictors import mistake
+from verify.claims._predictors import changed, mistake
 from verify.claims.deep_conditioning._sources import ours
 from verify.claims.deep_conditioning.kernels import _pairs as pairs
 from verify.compare import AgreesTo, Identical
@@ -86,22 +86,13 @@ def _predict_heat() -> list[float]:
     return found
 
 
-def _measure_heat() -> list[float]:
+def _measure_heat(*, symmetric: bool = True) -> list[float]:
     found = list[float]()
     for matrix in _MATRICES:
         entries = [entry for row in matrix for entry in row]
-        largest = max(abs(entry) for entry in entries)
+        both = [*entries, *(-entry for entry in entries)] if symmetric else entries
         # No input lies between two.
-        found += [*entries, -largest, largest, 0.0]
-    return found
-
-
-def _wrong_heat() -> list[float]:
-    """Colours that end at the smallest and the largest entry."""
-    found = list[float]()
-    for matrix in _MATRICES:
-        entries = [entry for row in matrix for entry in row]
-        found += [*entries, min(entries), max(entries), 0.0]
+        found += [*entries, min(both), max(both), 0.0]
     return found
 
 
@@ -116,7 +107,11 @@ HEAT = numeric(
     predict=_predict_heat,
     measure=_measure_heat,
     compare=AgreesTo(absolute=1e-15),
-    must_refute=_wrong_heat,
+    must_refute=changed(
+        _measure_heat,
+        "Colours that end at the smallest and the largest entry.",
+        symmetric=False,
+    ),
 )
 
 # --- labels -----------------------------------------------------------------------------

@@ -244,12 +244,6 @@ def _predict_error(*, activation: str, rho: float, **_: Any) -> float:
     return float(quartic.dual(rho)) - product**2
 
 
-def _wrong_error(**case: Any) -> float:
-    """E (s s)^2 without the square of its mean taken off."""
-    product = float(normalised(case["activation"]).dual(case["rho"]))
-    return _predict_error(**case) + product**2
-
-
 def _edge(activation: str, n: int, width: int) -> float:
     """Half width of the spectrum of the off-diagonal part, relative to the diagonal.
 
@@ -418,7 +412,12 @@ ERROR = statistical(
     # here): 6 * 4 / sqrt(20000) = 0.2. Discrepancy: the square of the mean, 0.2, is the
     # smallest term of the formula, so the test is sized for the fourth moment's 1.
     compare=MeanEquals(discrepancy=0.5, rounding=1e-4),
-    must_refute=_wrong_error,
+    must_refute=mistake(
+        "E (s s)^2 without the square of its mean taken off.",
+        then=lambda error, *, activation, rho: (
+            error + float(normalised(activation).dual(rho)) ** 2
+        ),
+    ),
     uses=("dc/eq1", "dc/lemC.4-variance"),
     finding="One number describes all widths: the error is exactly of order width^{-1/2}.",
     figure="finite_width",
