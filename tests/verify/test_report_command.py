@@ -624,3 +624,14 @@ def test_a_file_of_another_kind_is_refused(
     assert "must end in one of .txt, .md, .html" in capsys.readouterr().err
     assert not target.exists()
     assert report(package, "--format", "text", "--output", str(target)) == 0
+
+
+def test_a_report_of_certificates_alone_covers_no_paper(
+    toy: Toy, report: Command, quick_pictures: None, capsys: Captured
+) -> None:
+    wider = "COMMON | dict(larger_cases={'certify': grid(x=(4,))})"
+    package = toy(one=f"CLAIMS = (Claim(id='dc/eq1', **{wider}),)\n")
+    for profile, whole in (("quick", True), ("certify", False)):
+        html = ("--format", "html", "--no-run", "--profile", profile)
+        assert report(package, *html) == 0
+        assert ("Coverage of the papers" in capsys.readouterr().out) is whole

@@ -193,10 +193,14 @@ def _rendered(rows: Sequence[Row], folder: Path, options: argparse.Namespace) ->
         from verify.figures.runs import beside, published
         from verify.report.html import as_html
 
+        # Of `certify` are the claims alone that have cases of their own there.
+        part = (
+            options.claims or _filtered(options) or options.profile is Profile.CERTIFY
+        )
         return as_html(
             rows,
             profile=options.profile,
-            whole=not (options.claims or _filtered(options)),
+            whole=not part,
             runs=beside(folder, options.profile.value),
             published=published(folder, options.profile.value),
             records=_seen_from(options.output, folder.parent),
