@@ -181,6 +181,17 @@ def deliver(text: str, output: Path | None) -> None:
         write_text(output.resolve(), text)
 
 
+def written(text: str, path: Path) -> int:
+    """Write a file of the project anew; return the exit code, having said what it is of."""
+    try:
+        deliver(text, path)
+    except OSError as error:
+        complain(f"error: {error}")
+        return EXIT_RED
+    complain(f"{path} is written")
+    return EXIT_GREEN
+
+
 def reading() -> AbstractContextManager[object]:
     """Show at a terminal that the ledger is being read: all of it takes seconds."""
     if not sys.stderr.isatty():

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from verify import __main__ as verify_command
-from verify import calibrate, readme, records, run
+from verify import calibrate, index, published, readme, records, run
 from verify.mutants import __main__ as mutants_command
 from verify.report import __main__ as report_command
 from verify.report.rows import KINDS
@@ -635,3 +635,37 @@ def test_a_report_of_certificates_alone_covers_no_paper(
         html = ("--format", "html", "--no-run", "--profile", profile)
         assert report(package, *html) == 0
         assert ("Coverage of the papers" in capsys.readouterr().out) is whole
+
+
+@pytest.mark.parametrize("writes", [published.main, index.main, readme.main])
+def test_a_file_of_the_project_that_cannot_be_written_is_a_line(
+    writes: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Captured,
+    toy: Toy,
+) -> None:
+    path = tmp_path / "written"
+    path.write_text("<!-- ledger: start -->\nold\n<!-- ledger: end -->")
+    package = toy(one=GOOD)
+    really = Path.open
+
+    def full(self: Path, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+        if "w" in mode:
+            raise OSError(28, "No space left on device", str(self))
+        return really(self, mode, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "open", full)
+    assert writes([], package if writes is index.main else path) == 1
+    err = capsys.readouterr().err
+    assert err.startswith("error: ")
+    assert "No space left on device" in err
+    assert path.read_text().splitlines()[1] == "old"
+
+
+def test_a_readme_without_a_place_for_the_counts_is_a_line(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    (tmp_path / "README.md").write_text("Words.")
+    assert readme.main([], tmp_path / "README.md") == 1
+    assert "must have the two markers" in capsys.readouterr().err
