@@ -239,9 +239,14 @@ def test_what_an_encoding_cannot_say_is_written_as_utf_8(tmp_path: Path) -> None
 
 
 def test_a_terminal_shows_that_the_ledger_is_read(
-    toy: Toy, report: Command, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+    toy: Toy,
+    report: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Captured,
 ) -> None:
     package = toy(one=GOOD)
+    (tmp_path / "results").mkdir()
     assert report(package, "--no-run") == 0
     assert capsys.readouterr().err == ""
     # What rich takes for a terminal.
@@ -669,3 +674,56 @@ def test_a_readme_without_a_place_for_the_counts_is_a_line(
     (tmp_path / "README.md").write_text("Words.")
     assert readme.main([], tmp_path / "README.md") == 1
     assert "must have the two markers" in capsys.readouterr().err
+
+
+def test_a_wrong_folder_of_records_is_told(
+    toy: Toy, report: Command, tmp_path: Path, ran: list[str], capsys: Captured
+) -> None:
+    """It would look like claims that have not been run."""
+    package = toy(one=GOOD)
+    assert report(package) == 0
+    shown = ["show", "dc/eq1", "--package", package, "--records"]
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(SystemExit, match="2"):
+        verify_command.main([*shown, str(tmp_path / "results" / "quick")])
+    assert f"records, {tmp_path / 'results'}, but" in capsys.readouterr().err
+    for absent in (tmp_path / "nowhere", file):
+        note = f"note: there is no folder {absent}, and so no record"
+        assert verify_command.main([*shown, str(absent)]) == 0
+        assert note in capsys.readouterr().err
+    given = ["--no-run", "--package", package, "--records", str(file)]
+    assert report_command.main(given) == 0
+    assert note in capsys.readouterr().err
+    assert verify_command.main([*shown, str(tmp_path / "results")]) == 0
+    assert "note" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [
+        ("dc/THM32", "Did you mean dc/thm3.2"),
+        ("dc/thm*", "Did you mean dc/thm?"),
+        ("sl/*", "Did you mean sl?"),
+        ("agarwal2021deep", "Did you mean dc?"),
+        ("xx", "a paper (dc, id, sl, mmd)"),
+    ],
+)
+def test_near_misses_are_understood(wrong: str, meant: str, capsys: Captured) -> None:
+    assert verify_command.main(["list", wrong]) == 2
+    assert meant in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "given", [["run"], ["show"], ["remeasure"], None], ids=lambda g: g and g[0]
+)
+def test_help_says_what_exit_codes_and_profiles_mean(
+    given: list[str] | None, capsys: Captured
+) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        (report_command.main if given is None else verify_command.main)(
+            [*(given or ()), "--help"]
+        )
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Exit codes: 0, every claim is as expected; 1, some are not" in said
+    assert ("certify, wider boxes of certificates" in said) is (given != ["remeasure"])

@@ -41,6 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 f" report is written, but it is {options.output}"
             )
         options.format = SUFFIXES[suffix]
+    if options.no_run:
+        command.note_absent(options.records)
     options.profile = Profile(options.profile)
     folder = paths.folder_of(options.profile, options.records)
     try:
@@ -92,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m verify.report",
         description="Run claims without a current record, and show all results.",
+        epilog=command.EXITS,
     )
     parser.add_argument(
         "claims",
