@@ -45,6 +45,8 @@ def _run_or_show(options: argparse.Namespace) -> int:
     from verify import ledger
     from verify.claim import Profile
 
+    if options.action != "run":
+        command.note_absent(options.records)
     try:
         with command.reading():
             entries = ledger.select(options.claims, options.package)
@@ -58,11 +60,11 @@ def _run_or_show(options: argparse.Namespace) -> int:
             else "nothing is written",
         )
     profile = Profile(options.profile)
-    found, entries = entries, ledger.in_profile(entries, profile)
+    entries = ledger.in_profile(entries, profile)
     if not entries:
         return command.refuse(
             f"no claim is left by `{' '.join(options.claims)} --profile {profile}`:"
-            f" the {len(found)} asked for have no cases there, only interval certificates"
+            " none of those asked for has cases there, only interval certificates"
             " with wider boxes do"
         )
     return command.interruptible(
@@ -126,11 +128,14 @@ def _remeasured(entries: "Sequence[Entry]", root: Path, *, renew: bool) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m verify", description="List, run and explain claims."
+        prog="python -m verify",
+        description="List, run and explain claims.",
+        epilog="Each has a --help of its own. python -m verify.report shows the results"
+        " of all claims, python -m verify.figures draws them.",
     )
     actions = parser.add_subparsers(dest="action", required=True)
     for name, what, number in (
-        ("list", "list claims", "*"),
+        ("list", "list claims by id, with their titles", "*"),
         (
             "run",
             "run claims, whether or not they are current, and show the outcome",
@@ -143,7 +148,9 @@ def _parser() -> argparse.ArgumentParser:
             "*",
         ),
     ):
-        action = actions.add_parser(name, help=what, description=what)
+        said = f"{what[0].upper()}{what[1:]}."
+        end = command.EXITS if name != "list" else None
+        action = actions.add_parser(name, help=what, description=said, epilog=end)
         text = "ids (dc/thm3.2), beginnings of ids (dc/thm) or papers (dc)"
         action.add_argument("claims", nargs=number, metavar="CLAIM", help=text)
         action.add_argument(

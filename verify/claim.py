@@ -207,6 +207,9 @@ class Claim:
     withstands : mapping
         Faults of training (`empirical.testbed.faults.FAULTS`) that the statement is not
         about, each with why: under all others it must not hold; see `verify.calibrate`.
+    reads : tuple of str
+        Files of data, by their path in the project, that its functions read: a record is
+        stale when one of them changes.
     figure : str
         Name of a function of `verify.figures` that draws this claim's record.
     open_reason : str
@@ -244,6 +247,7 @@ class Claim:
     finding: str = ""
     runs: Callable[..., Iterable[Any]] | None = None
     withstands: Mapping[str, str] = field(default_factory=dict[str, str])
+    reads: tuple[str, ...] = ()
     figure: str = ""
     open_reason: str = ""
     version: int = 1

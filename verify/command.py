@@ -13,7 +13,7 @@ import platformdirs
 
 from empirical.digest import ROOT
 from empirical.testbed import streams
-from verify.paths import SCALES
+from verify.paths import SCALES, folder_of
 
 if TYPE_CHECKING:
     from verify import ledger
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 
 EXIT_GREEN, EXIT_RED, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE = 0, 1, 2, 130, 141
 """A signal that the engine handles ends a command with 128 and its number."""
+
+EXITS = (
+    "Exit codes: 0, every claim is as expected; 1, some are not, or something could not"
+    " be read or written; 2, wrong usage; 130, interrupted; 141, nobody reads the output."
+)
+"""What is said below the options of commands on claims."""
 
 MOST_NARROW = 40
 """Columns of the shortest lines that are written."""
@@ -65,7 +71,9 @@ def add_place_options(parser: argparse.ArgumentParser) -> None:
         "--profile",
         choices=tuple(SCALES),
         default="quick",
-        help="how much is run (default: quick)",
+        help="which cases, and whose records: quick, all claims in minutes; certify,"
+        " wider boxes of certificates; full, larger networks, in hours; gpu, the papers'"
+        " own, on a GPU (default: quick)",
     )
     add_records_option(parser)
 
@@ -74,12 +82,38 @@ def add_records_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that says where records are."""
     parser.add_argument(
         "--records",
-        type=Path,
+        type=records,
         default=records_root(),
         metavar="FOLDER",
         help="folder of the records (default: ./results; installed from a wheel, the"
         " user's cache)",
     )
+
+
+def records(text: str) -> Path:
+    """Read an option that is the folder of all records.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If it is that of the records of one profile.
+    """
+    path = Path(text)
+    names = {folder_of(profile).name for profile in SCALES}
+    here = path.resolve()
+    inside = any((here / name).is_dir() for name in names)
+    if here.name in names and not inside and any(here.glob("*.json")):
+        raise argparse.ArgumentTypeError(
+            f"must be the folder of all profiles' records, {path.parent}, but {path} is"
+            " that of one profile"
+        )
+    return path
+
+
+def note_absent(folder: Path) -> None:
+    """Say of a folder that is named, where records are only shown, that there is none."""
+    if folder != records_root() and not folder.is_dir():
+        complain(f"note: there is no folder {folder}, and so no record")
 
 
 def positive(text: str) -> int:
@@ -179,6 +213,17 @@ def deliver(text: str, output: Path | None) -> None:
     else:
         # Behind a link, the file itself.
         write_text(output.resolve(), text)
+
+
+def written(text: str, path: Path) -> int:
+    """Write a file of the project anew; return the exit code, having said what it is of."""
+    try:
+        deliver(text, path)
+    except OSError as error:
+        complain(f"error: {error}")
+        return EXIT_RED
+    complain(f"{path} is written")
+    return EXIT_GREEN
 
 
 def reading() -> AbstractContextManager[object]:

@@ -11,12 +11,12 @@ import hashlib
 import importlib
 import importlib.util
 import json
-import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from verify import command
 from verify.items import papers
 
 CLAIMS_PACKAGE = "verify.claims"
@@ -114,17 +114,15 @@ def main(argv: Sequence[str] | None = None, package: str = CLAIMS_PACKAGE) -> in
     text = written(package)
     gone = dropped(text, package)
     if lost := [name for name in gone if name not in named]:
-        sys.stderr.write(
+        command.complain(
             f"{place(package)} is left as it is: {len(lost)} of its claims are in no"
             f" source any more, e.g. {lost[0]}. If that is meant, say"
-            f" --drop {' '.join(lost)}\n"
+            f" --drop {' '.join(lost)}"
         )
-        return 1
+        return command.EXIT_RED
     if kept := [name for name in named if name not in gone]:
         parser.error(f"--drop: no claim that has gone is called {kept[0]}")
-    place(package).write_text(text, encoding="utf-8")
-    sys.stdout.write(f"{place(package)} is written\n")
-    return 0
+    return command.written(text, place(package))
 
 
 def place(package: str = CLAIMS_PACKAGE) -> Path:

@@ -18,6 +18,7 @@ from typing import Any
 from empirical.digest import ROOT
 from empirical.testbed.records import RunRecord, digest, identity
 from empirical.testbed.study import CPU, Study
+from empirical.testbed.writing import write_text
 from verify.paths import RUNS
 
 PLACE = Path(__file__).with_suffix(".json")
@@ -102,18 +103,17 @@ def _kept() -> dict[str, dict[str, dict[str, dict[str, str]]]]:
 
 
 def main(argv: Sequence[str] | None = None, path: Path = PLACE) -> int:
-    """Write the file anew."""
+    """Write the file anew; return 1 where that can't be done, 0 otherwise."""
     argparse.ArgumentParser(
         prog="python -m verify.published",
         description="Write down anew what published networks were trained with.",
     ).parse_args(argv)
     try:
-        text = written()
-    except ValueError as error:
+        write_text(path, written())
+    except (OSError, ValueError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 1
-    path.write_text(text, encoding="utf-8")
-    sys.stdout.write(f"{path} is written\n")
+    sys.stderr.write(f"{path} is written\n")
     return 0
 
 

@@ -2,13 +2,12 @@
 
 import argparse
 import re
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from empirical.digest import ROOT
-from verify import ledger
+from verify import command, ledger
 from verify.claim import FAULTS, Claim, Evidence
 from verify.compare import Outcome
 from verify.reading import Reading
@@ -53,18 +52,22 @@ def ledger_table(claims: Sequence[Claim]) -> str:
 
 
 def main(argv: Sequence[str] | None = None, path: Path = ROOT / "README.md") -> int:
-    """Rewrite the block between the README's two markers."""
+    """Rewrite the block between the README's two markers; return 1 if it can't be done."""
     argparse.ArgumentParser(
         prog="python -m verify.readme",
         description="Bring the counts in the README up to date.",
     ).parse_args(argv)
     if not path.is_file():
-        sys.stderr.write(f"error: there is no {path}: only a checkout has one\n")
-        return 1
-    text = path.read_text(encoding="utf-8")
+        command.complain(f"error: there is no {path}: only a checkout has one")
+        return command.EXIT_RED
     table = ledger_table(ledger.load())
-    path.write_text(_BLOCK.sub(rf"\g<1>{table}\n\2", text), encoding="utf-8")
-    return 0
+    text, blocks = _BLOCK.subn(rf"\g<1>{table}\n\2", path.read_text(encoding="utf-8"))
+    if not blocks:
+        command.complain(
+            f"error: {path} must have the two markers of the ledger's table"
+        )
+        return command.EXIT_RED
+    return command.written(text, path)
 
 
 if __name__ == "__main__":

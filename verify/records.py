@@ -5,6 +5,7 @@ figures compute nothing. It is *stale* when the claim's version or the sources b
 have changed since.
 """
 
+import hashlib
 import json
 import math
 import re
@@ -17,6 +18,7 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from empirical.digest import code_digest
 from empirical.testbed.writing import DAMAGED, sealed, unsealed, write_json
 from verify.claim import Claim
 from verify.compare import Contrast, Enclosure, Estimate, Outcome
@@ -137,6 +139,31 @@ _RANK = (
     Outcome.REFUTED,
     Outcome.ERROR,
 )
+
+
+def code_of(
+    module: str,
+    roots: tuple[Path, ...],
+    engine: tuple[str, ...] = (),
+    reads: tuple[str, ...] = (),
+) -> str:
+    """Return the digest of all that a claim depends on: its code, and data that it reads.
+
+    Raises
+    ------
+    ValueError
+        If there is no such module, or no such file.
+    """
+    code = code_digest(module, roots, engine)
+    if not reads:
+        return code
+    digest = hashlib.sha256(code.encode())
+    for name in reads:
+        path = next((p for root in roots if (p := root / name).is_file()), None)
+        if path is None:
+            raise ValueError(f"{module}: `reads` must name files, but has {name!r}")
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[: len(code)]
 
 
 def worst_outcome(outcomes: Iterable[Outcome]) -> Outcome:

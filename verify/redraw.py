@@ -35,7 +35,7 @@ def _redrawn(entries: Sequence[Entry], options: argparse.Namespace) -> int:
         folder = root / f"redraw-{draw}"
         if not command.run_with_progress(entries, folder, options, redraw=draw):
             return command.EXIT_RED
-        for row in build(entries, folder):
+        for row in build(entries, folder, options.profile):
             found[row.claim.id].append(row.outcome)
     command.put(as_text(entries, found))
     errors = any("error" in outcomes for outcomes in found.values())
@@ -60,9 +60,11 @@ def trained(
         and e.claim.runs is not None
     )
     if not found:
+        named = ", ".join(e.claim.id for e in entries[:3])
+        more = f" and {len(entries) - 3} more" if len(entries) > 3 else ""
         raise ValueError(
-            "CLAIM must name a claim on networks trained for several claims, but none of"
-            f" these {len(entries)} is one at this profile. Try dc/fig, id, sl or mmd."
+            "CLAIM must name a claim on networks trained for several claims, which none"
+            f" is of {named}{more} in the profile {profile}. Try dc/fig, id, sl or mmd."
         )
     return found
 

@@ -15,7 +15,7 @@ from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 
-from empirical.digest import ROOT, code_digest, roots_of
+from empirical.digest import ROOT, roots_of
 from empirical.testbed.engine import Engine
 from empirical.testbed.graph import End, Task
 from empirical.testbed.records import RunRecord
@@ -71,7 +71,7 @@ def run_claim(
             f"{claim.id} has no cases in the profile {profile.value}: it takes {larger}"
         )
     # The digest first: a source edited meanwhile makes the record stale, not wrong.
-    code = _code(module, roots, claim.engine)
+    code = _code(module, roots, claim.engine, claim.reads)
     if found is None:
         found = _found_here(claim.runs_for(profile), place())
     start = time.process_time()
@@ -97,10 +97,8 @@ def run_claim(
     )
 
 
-@cache
-def _code(module: str, roots: tuple[Path, ...], engine: tuple[str, ...]) -> str:
-    """Return the digest of a claim's code, that of this process: as it was first seen."""
-    return code_digest(module, roots, engine)
+# That of this process: as it was first seen.
+_code = cache(records.code_of)
 
 
 def _found_here(runs: Sequence[Run], here: Place) -> Found:
@@ -276,7 +274,8 @@ def _graph(
     tasks, names = list(training.values()), dict[str, str]()
     for entry in entries:
         # Two programs on one scheduler share what is of the same code.
-        code = _code(entry.module, roots_of(entry.module), entry.claim.engine)
+        claim, roots = entry.claim, roots_of(entry.module)
+        code = _code(entry.module, roots, claim.engine, claim.reads)
         key = f"{entry.claim.id} {profile.value} {here.redraw}{here.fault} {code}"
         names[key] = entry.claim.id
         runs = wanted[entry.claim.id]

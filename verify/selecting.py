@@ -27,12 +27,27 @@ def named(selector: str, known: Sequence[str]) -> set[str]:
     matching = {each for each in known if selector and start.match(each)}
     if matching:
         return matching
-    near = difflib.get_close_matches(selector, known, n=3, cutoff=0.5)
+    near = _near(selector, known)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    prefixes = ", ".join(paper.prefix for paper in papers())
     raise ValueError(
-        f"CLAIM must be an id, the beginning of one or a paper, but no claim is called"
-        f" {selector!r}.{hint} `python -m verify list` shows every id."
+        f"CLAIM must be an id, the beginning of one or a paper ({prefixes}), but no claim"
+        f" is called {selector!r}.{hint} `python -m verify list` shows every id."
     )
+
+
+def _near(selector: str, known: Sequence[str]) -> list[str]:
+    """Return what may have been meant: a name of a paper, the start of a pattern, ids."""
+    start = selector.rstrip("*/").lower()
+    for paper in papers():
+        if start in (paper.prefix, paper.key, paper.title.lower()):
+            return [paper.prefix]
+    cut = start and start != selector.lower()
+    if cut and any(each.lower().startswith(start) for each in known):
+        return [start]
+    ids = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(selector.lower(), ids, n=3, cutoff=0.5)
+    return [ids[each] for each in near]
 
 
 def order(claim: str) -> tuple[int, list[tuple[int, int, str]], str]:

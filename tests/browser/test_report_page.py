@@ -1,9 +1,10 @@
 """The report, as a reader uses it."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from looking import PHONE, Open, Shown, faint, sticking_out
+from looking import DESKTOP, PHONE, Open, Shown, faint, sticking_out
 
 from verify import ledger
 
@@ -108,6 +109,102 @@ def test_a_link_leads_to_its_claim_however_far(shown: Shown, name: str) -> None:
 def test_a_slash_leads_to_the_search(shown: Shown) -> None:
     shown.page.keyboard.press("/")
     assert shown.page.evaluate("document.activeElement.id") == "search"
+
+
+FOCUS = """() => {
+  const e = document.activeElement, s = getComputedStyle(e);
+  const box = e.getBoundingClientRect();
+  return { name: e.id || e.getAttribute("href") || e.tagName, style: s.outlineStyle,
+    width: parseFloat(s.outlineWidth), top: box.top, bottom: box.bottom,
+    bar: document.getElementById("filters").getBoundingClientRect() };
+}"""
+"""What has the focus, how it is marked, and where it is and the filters are."""
+
+
+def _pressed(shown: Shown, *keys: str) -> dict[str, Any]:
+    for key in keys:
+        shown.page.keyboard.press(key)
+    return shown.page.evaluate(FOCUS)
+
+
+def test_the_keyboard_leads_through_search_and_filters_to_a_card(shown: Shown) -> None:
+    page = shown.page
+    assert "/" in page.locator("#filters label").first.inner_text()
+    _pressed(shown, "Control+/")
+    assert page.evaluate("document.activeElement.id") != "search"
+    reached = [_pressed(shown, "/"), *(_pressed(shown, "Tab") for _ in range(4))]
+    names = [each["name"] for each in reached]
+    assert names[:4] == ["search", "paper", "evidence", "verdict"]
+    first = page.locator(".claims td a").first.get_attribute("href")
+    assert names[4] == first
+    # Its card, whose own link is the next thing there.
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(500)
+    reached.append(_pressed(shown, "Tab"))
+    assert reached[-1]["name"] == first
+    assert page.evaluate("document.activeElement.closest('article').id") == first[1:]
+    for each in reached:
+        assert each["style"] == "solid", each
+        assert each["width"] >= 2, each
+
+
+def test_enter_leads_from_the_search_to_what_it_finds(shown: Shown) -> None:
+    _pressed(shown, "/")
+    shown.page.keyboard.type("dc/thm3.2-sharp")
+    assert _pressed(shown, "Enter")["name"] == "#dc-thm3.2-sharp"
+    shown.page.fill("#search", "no claim has these words")
+    shown.page.focus("#search")
+    assert _pressed(shown, "Enter")["name"] == "search"
+    shown.page.fill("#search", "quadratic")
+    first = shown.page.locator(".claims tr:not(.group, [hidden]) td a").first
+    assert _pressed(shown, "Enter")["name"] == first.get_attribute("href")
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_the_filters_hide_nothing_that_has_the_focus(
+    show: Open, report: Path, size: dict[str, int]
+) -> None:
+    """They stay on top while the list is gone through, upwards as well."""
+    shown = show(report, viewport=size)
+    shown.page.locator(".claims td a").nth(60).focus()
+    for _ in range(40):
+        found = _pressed(shown, "Shift+Tab")
+        assert found["top"] >= found["bar"]["bottom"], found
+
+
+def test_every_card_has_a_link_of_its_own(shown: Shown) -> None:
+    foreign = shown.page.locator("#sections article").evaluate_all(
+        "all => all.filter(e => e.querySelector('a')?.hash !== '#' + e.id).map(e => e.id)"
+    )
+    assert foreign == []
+
+
+def test_parts_of_the_page_are_named(shown: Shown) -> None:
+    """Of a section without a name, a screen reader makes no landmark."""
+    page = shown.page
+    assert page.locator("main").count() == 1
+    assert page.locator("form[role=search]").count() == 1
+    unnamed = page.locator("main > section:not([aria-label])")
+    assert unnamed.count() == 0
+    assert page.locator("main > section").count() >= 6
+    nameless = "all => all.filter(e => !e.labels.length).map(e => e.id)"
+    assert page.locator("input, select").evaluate_all(nameless) == []
+
+
+def test_the_keyboard_names_what_a_reference_leads_to(shown: Shown) -> None:
+    link = shown.page.locator(".items a").first
+    link.focus()
+    assert link.get_attribute("title")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_the_search_is_for_can_be_read(
+    show: Open, report: Path, scheme: str
+) -> None:
+    page = show(report, color_scheme=scheme).page
+    hint = "getComputedStyle(document.getElementById('search'), '::placeholder').color"
+    soft = "getComputedStyle(document.querySelector('#filters label')).color"
+    assert page.evaluate(hint) == page.evaluate(soft)
 
 
 def test_every_link_leads_to_a_place_of_the_page(shown: Shown) -> None:

@@ -7,10 +7,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from empirical.testbed.records import RunRecord, identity
 from verify import figures
 from verify.compare import Outcome
 from verify.figures import __main__ as command
 from verify.figures import theoretical
+from verify.figures.runs import beside
 from verify.figures.style import INK, SERIES, as_svg
 from verify.records import CaseRecord, Record
 
@@ -164,3 +166,46 @@ def test_an_unknown_picture_is_told_by_the_argument(
     told = capsys.readouterr().err
     assert told.startswith("error: `PAPER|NAME` must be a paper, one of dc, id")
     assert "'nothing'" in told
+
+
+def test_certify_shows_the_networks_and_records_of_quick(tmp_path: Path) -> None:
+    """Certificates train nothing: a folder of its own would always be empty."""
+    runs = tmp_path / "quick" / "runs"
+    assert beside(tmp_path / "certify", "certify").folder == runs
+    assert beside(tmp_path / "quick", "quick").folder == runs
+    assert beside(tmp_path / "full", "full").folder == tmp_path / "full" / "runs"
+
+
+@pytest.mark.parametrize("below", ["", "full/runs"])
+def test_records_may_be_those_of_all_profiles(
+    below: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As other commands take them, or the very folder of the runs."""
+    runs = tmp_path / "full" / "runs"
+    runs.mkdir(parents=True)
+    given = ["--profile", "full", "--records", str(tmp_path / below)]
+    out = ["--out", str(tmp_path / "out")]
+    assert command.main(["id", *given, *out, "--only", "8"]) == 2
+    assert f"--scale full --figures 8 --out {runs}" in capsys.readouterr().err
+    assert command.main(["identity_figure_8", *given, *out]) == 2
+    assert "--scale full" in capsys.readouterr().err
+    assert command.main(["condition_numbers", *given, *out]) == 2
+    told = capsys.readouterr().err
+    assert f"there is none in {tmp_path / 'full'};" in told
+    assert "`python -m verify run dc/E13-digits --profile full` makes it" in told
+    assert command.main(["id", *out, "--records", str(tmp_path), "--only", "8"]) == 2
+    assert "published" not in capsys.readouterr().err
+    name = "cnn-depth-5"
+    own = identity({"name": name}, device="cpu", schema=1)
+    RunRecord(**own, code="0").write(runs / f"{name}.json")
+    assert command.main(["id", *out, "--records", str(tmp_path), "--only", "8"]) == 2
+    assert "published at full scale: 1; --profile full" in capsys.readouterr().err
+
+
+def test_a_page_that_cannot_be_written_is_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "index.md").mkdir()
+    argv = ["sl", "--out", str(tmp_path), "--records", str(tmp_path), "--only", "8"]
+    assert command.main(argv) == 2
+    assert "Is a directory" in capsys.readouterr().err

@@ -143,7 +143,7 @@ def test_the_checker_notices_what_it_is_for() -> None:
 def test_the_page_is_self_contained_and_whole_without_its_script(page: str) -> None:
     found = _checked(page)
     assert not {"link", "img", "iframe", "object"} & set(found.tags)
-    assert '<form id="filters" hidden>' in page
+    assert '<form id="filters" role="search" aria-label="Claims" hidden>' in page
     assert "url(http" not in page
     assert "@import" not in page
     assert "prefers-color-scheme: dark" in page
@@ -233,14 +233,14 @@ def test_a_section_says_what_was_found_and_how_to_refute_it(page: str) -> None:
         "differ by more than 1e−15 of the measured value",
         "<dt>Would have caught<dd><i>off by one</i> (in all 3 cases)",
         "Worst of 3 cases and 1 searched ones",
-        "<b>dc/eq1</b> <span>holds</span>",
+        '<a href="#dc-eq1">dc/eq1</a> <span>holds</span>',
     ):
         assert words in section
     assert '<dd class="refs"><a href="#dc-eq1"' in _section(page, "dc-eq2")
 
 
 def test_what_is_false_as_printed_is_shown_on_top(page: str) -> None:
-    findings = page.split('<section id="findings">')[1].split("</section>")[0]
+    findings = page.split('<section id="findings"')[1].split("</section>")[0]
     assert findings.count("<h3>") == 1
     assert "One too many." in findings
     assert "A &lt;b&gt;bold&lt;/b&gt; claim" in findings
@@ -280,7 +280,7 @@ def test_no_path_of_the_machine_is_shown(page: str) -> None:
 
 
 def test_coverage_shows_items_without_a_claim(page: str) -> None:
-    coverage = page.split('<section id="coverage">')[1].split("</section>")[0]
+    coverage = page.split('<section id="coverage"')[1].split("</section>")[0]
     assert '<li class="missing"><b>AsmA</b> —<' in coverage
     # Of the first section's items the claims cover two: equations 1 and 2.
     count = len(PAPERS[0].sections[0][1])

@@ -243,6 +243,8 @@ def test_a_control_that_the_verdict_implies_is_said_to_be_one() -> None:
     assert functions.tried(CLAIM, spared) == (
         "refuted in 0 of 1 cases; no training with a planted fault was tried"
     )
+    refused = replace(record, cases=(replace(case, control=""),))
+    assert functions.tried(CLAIM, refused) == "not tried, as nothing was decided"
     telling = replace(CLAIM, must_refute=a_larger_effect)
     record = run_claim(telling, module=__name__)
     assert functions.tried(telling, record) == "refuted in the only case"
@@ -280,3 +282,25 @@ def test_the_digests_are_not_written_for_who_asks_for_help(tmp_path: Path) -> No
 def test_no_digests_are_written_where_no_record_is(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="must hold records of networks, but has none"):
         published.written(tmp_path)
+
+
+def test_a_control_is_said_to_fail_only_where_the_claim_is_as_expected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where networks decide nothing, or against the claim, it tells nothing."""
+    spared = replace(CLAIM, must_refute=predict_too)
+    for claim, effects, failed in (
+        (spared, (1.0, 1.1, 1.2), True),
+        (CLAIM, (-2.0, -2.1, -2.2), False),
+        (CLAIM, (2.0, -0.1, 0.2), False),
+    ):
+        monkeypatch.setitem(TREATED, "small", effects)
+        written(claim, Profile.QUICK, tmp_path)
+        (row,) = build([replace(ENTRY, claim=claim)], tmp_path / "quick")
+        assert row.record is not None
+        assert not row.record.control_passed
+        assert ("It failed." in as_html([row], whole=False)) is failed
+
+
+def predict_too(**_case: Any) -> tuple[float, None]:
+    return 0.4, None

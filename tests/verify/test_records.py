@@ -13,8 +13,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from empirical.digest import code_digest, roots_of
-from verify import ledger, records, run
+from empirical.digest import ROOT, code_digest, roots_of
+from verify import ledger, published, records, run
 from verify.claim import Profile
 from verify.compare import Estimate, Outcome
 from verify.records import RecordError
@@ -164,3 +164,34 @@ def test_the_digest_follows_imports_wherever_they_stand(
     # Of one length and within one tick of the clock: only the content tells.
     deeper.write_text("VALUE = 3\n")
     assert code_digest(f"{package}.one", roots) != before
+
+
+def test_a_claim_is_stale_when_what_it_reads_changes(toy: Toy, tmp_path: Path) -> None:
+    reads = "Claim(**(COMMON | dict(id='dc/eq1', reads=('toy/data.json',))))"
+    package = toy(one=f"CLAIMS = ({reads}, Claim(id='dc/eq2', **COMMON))\n")
+    data = tmp_path / "toy" / "data.json"
+    data.parent.mkdir()
+    data.write_text("{}")
+    entries = ledger.entries(package)
+    for entry in entries:
+        run.run_and_write(entry, Profile.QUICK, tmp_path)
+    assert {row.outcome for row in rows.build(entries, tmp_path)} == {"holds"}
+    data.write_text("[]")
+    found = {row.claim.id: row.outcome for row in rows.build(entries, tmp_path)}
+    assert found == {"dc/eq1": "stale", "dc/eq2": "holds"}
+    data.unlink()
+    with pytest.raises(ValueError, match=r"must name files, but has 'toy/data\.json'"):
+        rows.build(entries, tmp_path)
+
+
+def test_claims_on_published_settings_follow_the_file_of_them() -> None:
+    """It is no code, so that no import leads to it."""
+    file = published.PLACE.relative_to(ROOT).as_posix()
+    reading = {claim.id for claim in ledger.load() if file in claim.reads}
+    calling = {
+        claim.id
+        for claim in ledger.load()
+        if getattr(claim.predict, "func", None) is published.said
+    }
+    assert reading == calling
+    assert len(reading) == 4

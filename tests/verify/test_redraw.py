@@ -260,7 +260,7 @@ def test_a_claim_is_judged_on_other_networks(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["mmd/seg"], "none of these 1 is one at this profile. Try dc/fig,"),
+        (["mmd/seg"], "none is of mmd/seg in the profile quick. Try dc/fig,"),
         (["nothing"], "nothing"),
     ],
 )
@@ -276,3 +276,20 @@ def test_refuses_no_draws(capsys: pytest.CaptureFixture[str]) -> None:
         redraw.main(["mmd/Fig2", "--draws", "0"])
     assert found.value.code == 2
     assert "must be a whole number of at least 1" in capsys.readouterr().err
+
+
+def test_redraws_of_a_profile_are_judged_by_its_cases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records of larger cases are none of the quick profile: they would count as absent."""
+    judged: list[Profile] = []
+
+    def build(_entries: Any, _folder: Path, profile: Profile = Profile.QUICK) -> Any:
+        judged.append(profile)
+        return ()
+
+    monkeypatch.setattr(redraw, "build", build)
+    monkeypatch.setattr(redraw.command, "run_with_progress", lambda *_, **__: True)
+    given = ["mmd/Fig2", "--draws", "1", "--records", str(tmp_path)]
+    redraw.main([*given, "--profile", "full"])
+    assert judged == [Profile.FULL]

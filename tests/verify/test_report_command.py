@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from verify import __main__ as verify_command
-from verify import calibrate, readme, records, run
+from verify import calibrate, index, published, readme, records, run
 from verify.mutants import __main__ as mutants_command
 from verify.report import __main__ as report_command
 from verify.report.rows import KINDS
@@ -239,9 +239,14 @@ def test_what_an_encoding_cannot_say_is_written_as_utf_8(tmp_path: Path) -> None
 
 
 def test_a_terminal_shows_that_the_ledger_is_read(
-    toy: Toy, report: Command, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+    toy: Toy,
+    report: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Captured,
 ) -> None:
     package = toy(one=GOOD)
+    (tmp_path / "results").mkdir()
     assert report(package, "--no-run") == 0
     assert capsys.readouterr().err == ""
     # What rich takes for a terminal.
@@ -624,3 +629,101 @@ def test_a_file_of_another_kind_is_refused(
     assert "must end in one of .txt, .md, .html" in capsys.readouterr().err
     assert not target.exists()
     assert report(package, "--format", "text", "--output", str(target)) == 0
+
+
+def test_a_report_of_certificates_alone_covers_no_paper(
+    toy: Toy, report: Command, quick_pictures: None, capsys: Captured
+) -> None:
+    wider = "COMMON | dict(larger_cases={'certify': grid(x=(4,))})"
+    package = toy(one=f"CLAIMS = (Claim(id='dc/eq1', **{wider}),)\n")
+    for profile, whole in (("quick", True), ("certify", False)):
+        html = ("--format", "html", "--no-run", "--profile", profile)
+        assert report(package, *html) == 0
+        assert ("Coverage of the papers" in capsys.readouterr().out) is whole
+
+
+@pytest.mark.parametrize("writes", [published.main, index.main, readme.main])
+def test_a_file_of_the_project_that_cannot_be_written_is_a_line(
+    writes: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Captured,
+    toy: Toy,
+) -> None:
+    path = tmp_path / "written"
+    path.write_text("<!-- ledger: start -->\nold\n<!-- ledger: end -->")
+    package = toy(one=GOOD)
+    really = Path.open
+
+    def full(self: Path, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+        if "w" in mode:
+            raise OSError(28, "No space left on device", str(self))
+        return really(self, mode, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "open", full)
+    assert writes([], package if writes is index.main else path) == 1
+    err = capsys.readouterr().err
+    assert err.startswith("error: ")
+    assert "No space left on device" in err
+    assert path.read_text().splitlines()[1] == "old"
+
+
+def test_a_readme_without_a_place_for_the_counts_is_a_line(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    (tmp_path / "README.md").write_text("Words.")
+    assert readme.main([], tmp_path / "README.md") == 1
+    assert "must have the two markers" in capsys.readouterr().err
+
+
+def test_a_wrong_folder_of_records_is_told(
+    toy: Toy, report: Command, tmp_path: Path, ran: list[str], capsys: Captured
+) -> None:
+    """It would look like claims that have not been run."""
+    package = toy(one=GOOD)
+    assert report(package) == 0
+    shown = ["show", "dc/eq1", "--package", package, "--records"]
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(SystemExit, match="2"):
+        verify_command.main([*shown, str(tmp_path / "results" / "quick")])
+    assert f"records, {tmp_path / 'results'}, but" in capsys.readouterr().err
+    for absent in (tmp_path / "nowhere", file):
+        note = f"note: there is no folder {absent}, and so no record"
+        assert verify_command.main([*shown, str(absent)]) == 0
+        assert note in capsys.readouterr().err
+    given = ["--no-run", "--package", package, "--records", str(file)]
+    assert report_command.main(given) == 0
+    assert note in capsys.readouterr().err
+    assert verify_command.main([*shown, str(tmp_path / "results")]) == 0
+    assert "note" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [
+        ("dc/THM32", "Did you mean dc/thm3.2"),
+        ("dc/thm*", "Did you mean dc/thm?"),
+        ("sl/*", "Did you mean sl?"),
+        ("agarwal2021deep", "Did you mean dc?"),
+        ("xx", "a paper (dc, id, sl, mmd)"),
+    ],
+)
+def test_near_misses_are_understood(wrong: str, meant: str, capsys: Captured) -> None:
+    assert verify_command.main(["list", wrong]) == 2
+    assert meant in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "given", [["run"], ["show"], ["remeasure"], None], ids=lambda g: g and g[0]
+)
+def test_help_says_what_exit_codes_and_profiles_mean(
+    given: list[str] | None, capsys: Captured
+) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        (report_command.main if given is None else verify_command.main)(
+            [*(given or ()), "--help"]
+        )
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Exit codes: 0, every claim is as expected; 1, some are not" in said
+    assert ("certify, wider boxes of certificates" in said) is (given != ["remeasure"])

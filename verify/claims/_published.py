@@ -3,12 +3,13 @@
 from functools import partial
 from typing import Any
 
+from empirical.digest import ROOT
 from empirical.testbed.study import Study
 from verify.claim import Case, Claim, numeric
 from verify.claims._predictors import mistake
 from verify.claims._sources import Place
 from verify.compare import Identical
-from verify.published import said, today
+from verify.published import PLACE, said, today
 
 
 def _in_turn(found: dict[str, str]) -> dict[str, str]:
@@ -38,6 +39,7 @@ def published(
         predict=partial(said, study),
         measure=partial(today, study),
         compare=Identical(),
+        reads=(PLACE.relative_to(ROOT).as_posix(),),
         must_refute=mistake("Each those of the next one.", then=_in_turn),
         assumptions=("by digests of all that a record says of its configuration",),
     )

@@ -20,7 +20,7 @@ from empirical.testbed.options import spoken
 from empirical.testbed.runner import open_folder
 from verify import ledger
 from verify.claim import Profile
-from verify.command import records_root
+from verify.command import EXIT_INTERRUPTED, EXIT_PIPE, complain, records_root, refuse
 from verify.figures import (
     Numbered,
     Picture,
@@ -32,13 +32,19 @@ from verify.figures import (
     topic,
 )
 from verify.figures.recorded import fullest
-from verify.figures.runs import Folder, Missing, beside, training_command
+from verify.figures.runs import (
+    Folder,
+    Missing,
+    beside,
+    published,
+    training_command,
+)
 from verify.figures.style import as_svg, settled, styled
 from verify.figures.tables import Table
 from verify.items import papers
 from verify.paths import SCALES, folder_of
 
-EXIT_DONE, EXIT_MISSING, EXIT_INTERRUPTED = 0, 2, 130
+EXIT_DONE, EXIT_MISSING = 0, 2
 
 _PIXELS = 150
 """Per inch, of bitmaps."""
@@ -84,57 +90,59 @@ PAPERS: Mapping[str, Paper] = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Draw figures and tables; return 0, 2 if some could not be drawn whole, 130 on Ctrl-C.
 
-    Wrong usage is 2 as well.
+    Wrong usage is 2 as well; 141: whoever read the output has closed it.
     """
     parser = _parser()
     options = parser.parse_args(argv)
-    profile = Profile(options.profile)
-    scale = SCALES[profile.value]
-    if options.what not in PAPERS:
-        if options.only:
-            parser.error(
-                f"--only must come with a paper whose figures are numbered, one of"
-                f" {', '.join(PAPERS)}, but it comes with {options.what}"
-            )
-        try:
-            chosen = _asked(options.what)
-            open_folder(options.out)
-            return _draw_each(chosen, profile, options)
-        except (OSError, ValueError) as error:
-            told = spoken(str(error), options, {"name": "PAPER|NAME"})
-            sys.stderr.write(f"error: {told}\n")
-            return EXIT_MISSING
-    paper = PAPERS[options.what]
-    expected = paper.expected(scale)
-    shown = (expected, paper.expected(scale, "tables"))
-    records = Folder(
-        options.records
-        or beside(folder_of(profile, records_root()), profile.value).folder,
-        scale=scale,
-        names={name for by in shown for names in by.values() for name in names},
-    )
-    numbers: list[int] = sorted(set(options.only or paper.figures))
-    if unknown := [n for n in numbers if n not in paper.figures]:
-        last = max(paper.figures)
-        sys.stderr.write(
-            f"error: --only must be figures 1 to {last}, but has {unknown}\n"
+    numbered = PAPERS.get(options.what)
+    if options.only and numbered is None:
+        parser.error(
+            f"--only must come with a paper whose figures are numbered, one of"
+            f" {', '.join(PAPERS)}, but it comes with {options.what}"
         )
-        return EXIT_MISSING
+    figures = numbered.figures if numbered else {}
+    if unknown := [n for n in options.only or () if n not in figures]:
+        return refuse(f"--only must be figures 1 to {max(figures)}, but has {unknown}")
+    try:
+        chosen = [] if numbered else _asked(options.what)
+    except ValueError as error:
+        return refuse(spoken(str(error), options, {"name": "PAPER|NAME"}))
+    profile = Profile(options.profile)
     try:
         open_folder(options.out)
-        absent = _draw(paper, numbers, expected, records, options)
+        if numbered is None:
+            return _draw_each(chosen, profile, options)
+        return _draw_paper(numbered, profile, options)
     except KeyboardInterrupt:
-        sys.stderr.write(f"interrupted; what is drawn stays in {options.out}\n")
+        complain(f"interrupted; what is drawn stays in {options.out}")
         return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        return EXIT_PIPE
     except OSError as error:
-        sys.stderr.write(f"error: {error}\n")
-        return EXIT_MISSING
+        return refuse(error)
+
+
+def _draw_paper(paper: Paper, profile: Profile, options: argparse.Namespace) -> int:
+    """Draw a paper's figures and tables; say what is missing and what makes it."""
+    scale = SCALES[profile.value]
+    expected = paper.expected(scale)
+    shown = (expected, paper.expected(scale, "tables"))
+    names = {name for by in shown for each in by.values() for name in each}
+    folder = _runs(profile, options.records)
+    records = Folder(folder, scale=scale, names=names)
+    numbers: list[int] = sorted(set(options.only or paper.figures))
+    absent = _draw(paper, numbers, expected, records, options)
     # Those who choose figures want no tables.
     tables, lacking = ([], []) if options.only else _tables(paper, records)
     _index(paper, numbers, options.out, options.format, tables)
     _note_other_code(records, paper)
-    missing = _said(paper, absent, lacking, records)
-    return EXIT_MISSING if missing else EXIT_DONE
+    if not _said(paper, absent, lacking, records):
+        return EXIT_DONE
+    for other in published(folder.parent, profile.value):
+        if there := len(Folder(other.folder, names=names)):
+            at = {SCALES[each]: each for each in SCALES}[other.scale]
+            complain(f"published at {other.scale} scale: {there}; --profile {at}")
+    return EXIT_MISSING
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -149,7 +157,8 @@ def _parser() -> argparse.ArgumentParser:
         "--records",
         type=Path,
         metavar="DIR",
-        help="folder of the run records; results/<profile>/runs by default",
+        help="folder of the run records, or of the records of all profiles, in which"
+        " they are <profile>/runs (default: results)",
     )
     parser.add_argument(
         "--profile",
@@ -167,6 +176,13 @@ def _parser() -> argparse.ArgumentParser:
     kinds = ("svg", "png")
     parser.add_argument("--format", choices=kinds, default="svg", help=text)
     return parser
+
+
+def _runs(profile: Profile, given: Path | None) -> Path:
+    """Return the folder of a profile's run records, in a folder of all or as given."""
+    if given is not None and not any(folder_of(p, given).is_dir() for p in Profile):
+        return given
+    return beside(folder_of(profile, given or records_root()), profile.value).folder
 
 
 def _asked(what: str) -> list[Picture]:
@@ -205,9 +221,9 @@ def _draw_one(picture: Picture, profile: Profile, options: argparse.Namespace) -
     ValueError
         If what it shows has no record; the message says what makes it.
     """
-    folder = folder_of(profile, records_root())
-    record = fullest(picture.name, folder) if picture.of_record is not None else None
-    runs = Folder(options.records) if options.records else beside(folder, profile.value)
+    runs = Folder(_runs(profile, options.records), scale=SCALES[profile.value])
+    of_claims = runs.folder.parent
+    record = fullest(picture.name, of_claims) if picture.of_record is not None else None
     made = picture(record, runs=runs)
     path: Path = options.out / f"{picture.name}.{options.format}"
     if isinstance(made, Table):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from verify import ledger
 from verify.compare import Outcome
+from verify.paths import SCALES, folder_of
 from verify.records import Record, find
 
 
@@ -20,8 +21,10 @@ def fullest(name: str, folder: Path) -> Record:
     drawable = [record for record in found if record.outcome is not Outcome.ERROR]
     if not drawable:
         ids = " ".join(claim.id for claim in mine)
+        named = {folder_of(each).name: f" --profile {each}" for each in SCALES}
+        profile = "" if folder.name == "quick" else named.get(folder.name, "")
         raise ValueError(
             f"{name}: drawn from a record, and there is none in {folder};"
-            f" `python -m verify run {ids}` makes it"
+            f" `python -m verify run {ids}{profile}` makes it"
         )
     return max(drawable, key=lambda record: len(record.cases))

@@ -110,8 +110,12 @@ def told(who: str, command: str = "") -> Generator[None]:
 
 
 def beside(records: Path, profile: str) -> Folder:
-    """Return the folder of runs inside a profile's folder of records."""
-    return Folder(records / RUNS, scale=SCALES[profile])
+    """Return the folder of runs inside a profile's folder of records.
+
+    `certify` trains nothing, and shows those of `quick`, which are of its scale.
+    """
+    home = folder_of("quick", records.parent) if profile == "certify" else records
+    return Folder(home / RUNS, scale=SCALES[profile])
 
 
 def published(records: Path, profile: str) -> tuple[Folder, ...]:

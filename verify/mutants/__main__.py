@@ -188,7 +188,8 @@ def _share(text: str) -> float:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m verify.mutants", description=__doc__
+        prog="python -m verify.mutants",
+        description="Plant mistakes in the source, and see who notices.",
     )
     parser.add_argument(
         "packages",

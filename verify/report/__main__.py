@@ -41,6 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 f" report is written, but it is {options.output}"
             )
         options.format = SUFFIXES[suffix]
+    if options.no_run:
+        command.note_absent(options.records)
     options.profile = Profile(options.profile)
     folder = paths.folder_of(options.profile, options.records)
     try:
@@ -92,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m verify.report",
         description="Run claims without a current record, and show all results.",
+        epilog=command.EXITS,
     )
     parser.add_argument(
         "claims",
@@ -193,10 +196,14 @@ def _rendered(rows: Sequence[Row], folder: Path, options: argparse.Namespace) ->
         from verify.figures.runs import beside, published
         from verify.report.html import as_html
 
+        # Of `certify` are the claims alone that have cases of their own there.
+        part = (
+            options.claims or _filtered(options) or options.profile is Profile.CERTIFY
+        )
         return as_html(
             rows,
             profile=options.profile,
-            whole=not (options.claims or _filtered(options)),
+            whole=not part,
             runs=beside(folder, options.profile.value),
             published=published(folder, options.profile.value),
             records=_seen_from(options.output, folder.parent),

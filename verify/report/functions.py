@@ -44,6 +44,8 @@ def tried(claim: Claim, record: Record) -> str:
         return (
             f"holds in {_share(did, cases)} that refute{'s' * (cases == 1)} the claim"
         )
+    if not any(case.control for case in record.cases):
+        return "not tried, as nothing was decided"
     telling = cases == len(record.cases)
     found = f"refuted in {_share(did, cases)}{'' if telling else ' that say something'}"
     if not implied(claim, record):

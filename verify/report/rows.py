@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from empirical.digest import code_digest, roots_of
+from empirical.digest import roots_of
 from verify import calibrated, records
 from verify.claim import FAULTS, Claim, Evidence, Profile
 from verify.compare import Outcome
@@ -259,10 +259,13 @@ def build(
     A record that cannot be read, or is not what follows from its numbers, is none.
     Published ones of other profiles are looked for beside that folder.
     """
-    known = {(e.module, e.claim.engine) for e in entries}
-    code = {(m, engine): code_digest(m, roots_of(m), engine) for m, engine in known}
+    behind = [(e.module, e.claim.engine, e.claim.reads) for e in entries]
+    code = {
+        (m, *rest): records.code_of(m, roots_of(m), *rest) for m, *rest in set(behind)
+    }
     return tuple(
-        _row(e.claim, folder, profile, code[e.module, e.claim.engine]) for e in entries
+        _row(e.claim, folder, profile, code[each])
+        for e, each in zip(entries, behind, strict=True)
     )
 
 

@@ -58,11 +58,13 @@ function bring(target, frames = 10) {
 }
 
 // A reference names its claim to who asks; those of the coverage have its colour too.
-addEventListener("mouseover", (event) => {
+function entitle(event) {
   const link = event.target.closest?.("a.ref:not([title]), .refs a:not([title]), .items a:not([title])");
   const article = link && document.getElementById(link.hash.slice(1));
   if (article) link.title = article.querySelector("h4").textContent;
-});
+}
+addEventListener("mouseover", entitle);
+addEventListener("focusin", entitle);
 const kinds = new Map(lines.map((one) =>
   [`#${one.article.id}`, one.line.cells[3].className || "holds"]));
 for (const link of document.querySelectorAll(".items a"))
@@ -70,10 +72,16 @@ for (const link of document.querySelectorAll(".items a"))
 
 form.hidden = false;
 form.addEventListener("input", filter);
-form.addEventListener("submit", (event) => event.preventDefault());
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const found = lines.filter((one) => !one.line.hidden).map((one) => one.line.querySelector("a"));
+  const named = value("search").trim().toLowerCase();
+  (found.find((link) => link.textContent.toLowerCase() === named) ?? found[0])?.focus();
+});
 addEventListener("hashchange", reveal);
 addEventListener("keydown", (event) => {
-  if (event.key !== "/" || /INPUT|SELECT/.test(event.target.tagName)) return;
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (/INPUT|SELECT/.test(event.target.tagName)) return;
   event.preventDefault();
   document.getElementById("search").focus();
 });
