@@ -240,12 +240,7 @@ def remove_checkpoints(path: Path) -> None:
 
 
 def checked_name(name: str) -> str:
-    """Return `name` if it can be a file's.
-
-    Raises
-    ------
-    ValueError
-        If it holds anything but letters, digits, ``-``, ``_`` and ``.``.
+    """Return `name`; refuse one of more than letters, digits, ``-``, ``_`` and ``.``.
 
     Examples
     --------
