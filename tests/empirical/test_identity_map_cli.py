@@ -95,6 +95,8 @@ class TestConfigurations:
             ({"measurements": ("curves",)}, "Did you mean .curve"),
             ({"schemes": ("xavier",)}, "Did you mean 'xavier"),
             ({"examples": 10}, "must be given with `examples`"),
+            ({"examples": 0, "recipe": Recipe(batch=2)}, "`examples` must be at least"),
+            ({"data": "channelled", "labels": ((1, 2),)}, "one, or one for each of 1"),
         ):
             given = {"name": "x", "network": NET, "recipe": Recipe()} | changes
             with pytest.raises(ValueError, match=match):
