@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from empirical.checks import check_choice
+from empirical.checks import check_choice, check_counts
 from empirical.data import NAMES
 from empirical.identity_map.networks import Copier
 from empirical.identity_map.recipes import Recipe
@@ -80,6 +80,13 @@ class Configuration:
                 f"all training sets as large, but they are {self.labels}, "
                 f"{self.schemes} and {self.seeds}"
             )
+        channels = self.network.input_shape[0]
+        if self.data == "channelled" and not sizes <= {1, channels}:
+            raise ValueError(
+                "Configuration: `labels` of channelled images must be one, or one for each"
+                f" of {channels} channels, but they are {self.labels}"
+            )
+        check_counts("Configuration", examples=self.examples)
         if self.examples is not None and self.recipe.batch is None:
             raise ValueError(
                 "Configuration: `batch` must be given with `examples`, but it is not"

@@ -120,6 +120,8 @@ def _read(path: Path) -> object:
     import numpy as np
     import torch
 
+    from empirical.mmd_init.inputs import _as_tensor
+
     if path.suffix not in (".npy", ".pt"):
         raise ValueError(
             f"pretrain: `--inputs` must be a .npy or .pt file, but it is {path}"
@@ -130,7 +132,7 @@ def _read(path: Path) -> object:
         )
     try:
         if path.suffix == ".npy":
-            return torch.from_numpy(np.load(path, allow_pickle=False))
+            return _as_tensor(np.load(path, allow_pickle=False))
         return torch.load(path, weights_only=True)
     except OSError:
         raise

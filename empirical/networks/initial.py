@@ -60,12 +60,7 @@ SCHEMES = (*(name for name in _DEVIATIONS if name != UNIT), "orthogonal")
 
 
 def checked(scheme: str) -> str:
-    """Return `scheme` if it is known.
-
-    Raises
-    ------
-    ValueError
-        If it is not; the message names the nearest one.
+    """Return `scheme`; refuse one that is not known, and name the nearest.
 
     Examples
     --------

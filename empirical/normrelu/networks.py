@@ -33,13 +33,7 @@ class Arm:
     fixup: bool = False
 
     def residual(self, *, shape: tuple[int, ...], width: int, depth: int) -> ResNet:
-        """Return the residual classifier of ten classes with 6n + 2 = `depth` layers.
-
-        Raises
-        ------
-        ValueError
-            If a size does not fit.
-        """
+        """Return the residual classifier of ten classes with 6n + 2 = `depth` layers."""
         channels, height, breadth = shape
         return ResNet(
             shape=(channels, height, breadth),
@@ -51,13 +45,7 @@ class Arm:
         )
 
     def network(self, *, inputs: int, width: int, depth: int) -> FullyConnected:
-        """Return the classifier of ten classes with `depth` hidden layers.
-
-        Raises
-        ------
-        ValueError
-            If a size is not positive.
-        """
+        """Return the classifier of ten classes with `depth` hidden layers."""
         return FullyConnected.uniform(
             inputs=inputs,
             width=width,

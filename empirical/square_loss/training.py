@@ -111,8 +111,9 @@ def train(
     Raises
     ------
     ValueError
-        If shapes do not fit, weights are not finite, a rate is not positive, a batch
-        is too small to be normalised, or the checkpoint is of other arguments.
+        If shapes do not fit, the network has biases, weights are not finite, a rate is not
+        positive, a batch is too small to be normalised, or the checkpoint is of other
+        arguments.
 
     References
     ----------
@@ -237,6 +238,11 @@ def _check(
     recipe: Recipe,
     orders: Sequence[torch.Generator],
 ) -> None:
+    if network.bias:
+        raise ValueError(
+            "train: `network` must have no biases, of which the norm rho tells nothing, but"
+            " it has. Give the inputs a constant instead: problem(constant=0.25)."
+        )
     for p in params:
         check_finite("train", "params", p)
     n = len(problem.inputs)

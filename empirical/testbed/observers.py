@@ -412,13 +412,7 @@ def _check_rows(who: str, found: Tensor, stack: Stack) -> None:
 
 
 def checked_times(who: str, times: npt.ArrayLike, name: str = "times") -> Integers:
-    """Return numbers of updates.
-
-    Raises
-    ------
-    ValueError
-        If they are not whole numbers from 0 on that do not fall.
-    """
+    """Return numbers of updates; refuse all but whole ones from 0 on that do not fall."""
     given = np.asarray(times)
     # No times are an empty array of floats.
     numbers = given.dtype.kind in "iuf" and given.ndim == 1

@@ -223,13 +223,7 @@ class Stack:
         return chosen if len(chosen) == len(self) else chosen[self.rows]
 
     def leave(self, columns: Sequence[int]) -> None:
-        """Drop the replicates in these columns.
-
-        Raises
-        ------
-        ValueError
-            If there is no such column.
-        """
+        """Drop the replicates in these columns; refuse columns that are none."""
         if not {*columns} <= {*range(len(self))}:
             raise ValueError(
                 f"Stack.leave: `columns` must lie in 0..{len(self) - 1}, but they are "

@@ -1,5 +1,6 @@
 """What a paper can run, as one value, and what a run is done with."""
 
+import glob
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -213,7 +214,11 @@ def run_here(
     remove_checkpoints(checkpoint_at(path))
 
 
-def checkpoint_at(path: Path, of: str = "[0-9a-f]" * 16) -> Path:
+_ANY = "[0-9a-f]" * 16
+"""Pattern of every `digest`."""
+
+
+def checkpoint_at(path: Path, of: str = _ANY) -> Path:
     """Return where the state of a record's run lies; by default, a pattern of all."""
     return path.with_name(f"{path.stem}.{of}.checkpoint")
 
@@ -222,7 +227,9 @@ def checkpoints_of(path: Path | None) -> list[Path]:
     """Return where a run's state lies, and those of its parts, numbered behind its name."""
     if path is None:
         return []
-    patterns = (path.name, f"{path.name}.[0-9]*")
+    # A user's name may have brackets of its own.
+    name = glob.escape(path.name).replace(glob.escape(_ANY), _ANY)
+    patterns = (name, f"{name}.[0-9]*")
     return [found for pattern in patterns for found in path.parent.glob(pattern)]
 
 
@@ -233,12 +240,7 @@ def remove_checkpoints(path: Path) -> None:
 
 
 def checked_name(name: str) -> str:
-    """Return `name` if it can be a file's.
-
-    Raises
-    ------
-    ValueError
-        If it holds anything but letters, digits, ``-``, ``_`` and ``.``.
+    """Return `name`; refuse one of more than letters, digits, ``-``, ``_`` and ``.``.
 
     Examples
     --------

@@ -198,13 +198,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def save_tensors(content: Mapping[str, Any], path: Path) -> None:
-    """Write what `torch.load` reads.
-
-    Raises
-    ------
-    OSError
-        If it can't be written.
-    """
+    """Write what `torch.load` reads; raise OSError where that can't be done."""
     import torch
 
     try:

@@ -40,7 +40,13 @@ from empirical.testbed.engine import Engine
 from empirical.testbed.records import RunRecord, digest
 from empirical.testbed.runner import joined, open_folder, run_batch
 from empirical.testbed.signals import Ended
-from empirical.testbed.study import CPU, Setting, checkpoint_at, checkpoints_of
+from empirical.testbed.study import (
+    CPU,
+    Setting,
+    checkpoint_at,
+    checkpoints_of,
+    remove_checkpoints,
+)
 
 HERE = Path(__file__).resolve().parent
 TOYS = configurations("small")
@@ -768,6 +774,16 @@ def test_what_is_no_state_took_no_seconds(tmp_path, content):
         (tmp_path / "c").write_bytes(content)
     assert spent(tmp_path / "c") == spent(None) == 0.0
     assert checkpoints_of(None) == []
+
+
+def test_a_checkpoint_with_brackets_in_its_name_is_that_file(tmp_path):
+    kept, others = tmp_path / "run[1]", (tmp_path / "run1", tmp_path / "run[1].x")
+    parts = (kept, tmp_path / "run[1].1")
+    for path in (*parts, *others):
+        path.touch()
+    assert sorted(checkpoints_of(kept)) == sorted(parts)
+    remove_checkpoints(kept)
+    assert [path.exists() for path in (*parts, *others)] == [False, False, True, True]
 
 
 def test_parts_of_a_whole_are_refused(tmp_path):

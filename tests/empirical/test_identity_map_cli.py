@@ -2,7 +2,9 @@
 
 import json
 import signal
+import struct
 import time
+import zlib
 from dataclasses import replace
 
 import matplotlib.image as plt
@@ -93,6 +95,8 @@ class TestConfigurations:
             ({"measurements": ("curves",)}, "Did you mean .curve"),
             ({"schemes": ("xavier",)}, "Did you mean 'xavier"),
             ({"examples": 10}, "must be given with `examples`"),
+            ({"examples": 0, "recipe": Recipe(batch=2)}, "`examples` must be at least"),
+            ({"data": "channelled", "labels": ((1, 2),)}, "one, or one for each of 1"),
         ):
             given = {"name": "x", "network": NET, "recipe": Recipe()} | changes
             with pytest.raises(ValueError, match=match):
@@ -160,6 +164,21 @@ class TestOwnPicture:
         path = tmp_path / "grey.tiff"
         Image.fromarray(levels.astype(f"uint{bits}")).save(path)
         wanted = [images.level(v / 255.0).item() for v in (0, 51, 102, 255)]
+        assert images.own(path).pixels.flatten().tolist() == wanted
+
+    @pytest.mark.parametrize("bits", [1, 2, 4])
+    def test_levels_of_a_few_bits_are_levels_too(self, bits, tmp_path):
+        # One row, the highest level first; written here, as Pillow writes no such files.
+        header = struct.pack(">IIBBBBB", 2, 1, bits, 0, 0, 0, 0)
+        row = bytes([0, (2**bits - 1) << (8 - bits) | 1 << (8 - 2 * bits)])
+        path = tmp_path / "few.png"
+        with path.open("wb") as file:
+            file.write(b"\x89PNG\r\n\x1a\n")
+            parts = {b"IHDR": header, b"IDAT": zlib.compress(row), b"IEND": b""}
+            for kind, content in parts.items():
+                check = struct.pack(">I", zlib.crc32(kind + content))
+                file.write(struct.pack(">I", len(content)) + kind + content + check)
+        wanted = [images.level(v).item() for v in (1.0, 1.0 / (2**bits - 1))]
         assert images.own(path).pixels.flatten().tolist() == wanted
 
     @pytest.mark.parametrize("kind", [np.float32, np.int32])

@@ -183,6 +183,11 @@ class TestPretrain:
         as_module(NET).load_state_dict(state)
         torch.save(torch.from_numpy(x), tmp_path / "x.pt")
         same(state, pretrain("--inputs", tmp_path / "x.pt")[1])
+        # In another machine's order of bytes.
+        np.save(tmp_path / "swapped.npy", x.astype(x.dtype.newbyteorder()))
+        code, swapped = pretrain("--inputs", tmp_path / "swapped.npy")
+        assert code == 0
+        same(state, swapped)
         # Images are flattened.
         np.save(tmp_path / "images.npy", x.reshape(-1, 4, 4))
         same(state, pretrain("--inputs", tmp_path / "images.npy")[1])

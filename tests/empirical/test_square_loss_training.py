@@ -466,7 +466,10 @@ class TestRecipes:
         net, params = start()
         one = Recipe(epochs=1)
         nan = (params[0] * torch.nan, *params[1:])
+        shifted = replace(net, bias=True)
+        drawn = shifted.init(generator=torch_generator(7))
         for arguments, match in (
+            ((shifted, drawn, TWO, one), "must have no biases"),
             ((net, nan, TWO, one), "`params` must be finite"),
             ((net, params, THREE, one), "one output for two classes"),
             ((net, params, TWO, Recipe(epochs=1, batch=10)), "`generator` must be"),

@@ -2,7 +2,6 @@
 
 import hashlib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +25,7 @@ def own(path: Path | str) -> Pictures:
     FileNotFoundError
         If there is no such file.
     ImportError
-        If Matplotlib, which reads it, is not installed.
+        If Pillow, which comes with Matplotlib, is not installed.
     ValueError
         If it cannot be read as a picture, or its numbers have no range that is known, as
         in a TIFF of floats.
@@ -55,13 +54,13 @@ def own(path: Path | str) -> Pictures:
 def _levels(path: Path) -> npt.NDArray[np.uint8]:
     """Levels of 0..255, (H, W, 3)."""
     # Loaded here: only who has a picture needs it.
-    from matplotlib.image import imread
     from PIL import Image
 
     try:
-        found: npt.NDArray[Any] = np.asarray(imread(path))
         with Image.open(path) as opened:
+            words = opened.mode.startswith("I")
             boundless = opened.format != "PNG" and opened.mode in ("F", "I")
+            values = np.asarray(opened if words else opened.convert("RGBA"))
     except (OSError, SyntaxError, ValueError) as error:
         raise ValueError(f"own: {path} cannot be read as a picture: {error}") from error
     if boundless:
@@ -69,13 +68,7 @@ def _levels(path: Path) -> npt.NDArray[np.uint8]:
             f"own: {path} must have levels of 8 or 16 bits, but it has numbers of 32, of"
             " which none is known to be white. Save it as PNG."
         )
-    # Portable network graphics are read as levels of 0..1, others as bytes or words.
-    whole = np.issubdtype(found.dtype, np.integer)
-    values = found.astype(np.float64) / (np.iinfo(found.dtype).max if whole else 1.0)
-    if values.ndim == 2:
-        values = values[..., None]
-    if values.shape[2] == 4:
-        cover = values[..., 3:]
-        values = cover * values[..., :3] + (1.0 - cover)
-    rows = np.broadcast_to(values, (*values.shape[:2], 3))
-    return np.round(255.0 * np.clip(rows, 0.0, 1.0)).astype(np.uint8)
+    if words:
+        return np.round(values[..., None].repeat(3, axis=-1) / 257.0).astype(np.uint8)
+    cover = values[..., 3:] / 255.0
+    return np.round(cover * values[..., :3] + 255.0 * (1.0 - cover)).astype(np.uint8)
