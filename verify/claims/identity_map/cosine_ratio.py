@@ -47,17 +47,14 @@ def _measure(*, dim: int, numerator: int, scale: float) -> list[Any]:
         return [mpmath.mpf(v.numerator) / v.denominator / size for v in each]
 
 
-def _rho(dim: int, numerator: int) -> float:
-    return float(_dot(*_pair(dim, numerator)))
-
-
 def _ratios(*, dim: int, rho: float, scale: float) -> list[float]:
     functions = (idm.expected_cosine_to_train, idm.expected_cosine_to_input)
     return [float(f(rho, scale=scale, dim=dim, form="ratio")) for f in functions]
 
 
 def _predict(*, dim: int, numerator: int, scale: float) -> list[float]:
-    return _ratios(dim=dim, rho=_rho(dim, numerator), scale=scale)
+    rho = float(_dot(*_pair(dim, numerator)))
+    return _ratios(dim=dim, rho=rho, scale=scale)
 
 
 RATIO = numeric(

@@ -83,10 +83,6 @@ def _lengths(found: idm.Signals) -> Array:
     return _at(found.lengths.mean(axis=(1, 2)))
 
 
-def _differences(found: idm.Signals) -> Array:
-    return _at(found.differences.mean(axis=(1, 2)))
-
-
 def _measure_lengths(*, biases: bool) -> Estimate:
     return Estimate.of(_at(_drawn(SHALLOW, biases=biases)[0]))
 
@@ -100,7 +96,7 @@ def _predict_lengths(*, biases: bool) -> Array:
 
 
 def _predict_differences(*, biases: bool) -> Array:
-    return _differences(_wide(biases=biases))
+    return _at(_wide(biases=biases).differences.mean(axis=(1, 2)))
 
 
 def _as_signals(*, biases: bool) -> Array:

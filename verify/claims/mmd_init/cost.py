@@ -88,15 +88,11 @@ def _measure_classes(*, hidden: list[int]) -> list[float]:
     return (np.diff(found) / np.diff(_CLASSES)).tolist()
 
 
-def _of_classes(hidden: list[int]) -> int:
+def _predict_classes(*, hidden: list[int]) -> list[int]:
     # The outputs; products of the masked Jacobian with every weight below, forwards and
     # twice backwards.
     below = _products(hidden[:-1], hidden[-1])
-    return 2 * _BATCH * (hidden[-1] + 3 * below)
-
-
-def _predict_classes(*, hidden: list[int]) -> list[int]:
-    return [_of_classes(hidden)] * (len(_CLASSES) - 1)
+    return [2 * _BATCH * (hidden[-1] + 3 * below)] * (len(_CLASSES) - 1)
 
 
 CLASSES = numeric(

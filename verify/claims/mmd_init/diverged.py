@@ -23,10 +23,6 @@ def _predictions(seed: int, networks: int) -> Array:
     return p
 
 
-def _even(reference: int) -> Array:
-    return (np.arange(reference) + 0.5) / reference
-
-
 def _measure(*, networks: int, reference: int, seed: int) -> list[float]:
     """Zero stands for no median."""
     p = torch.from_numpy(_predictions(seed, networks))
@@ -41,7 +37,8 @@ def _points(p: Array) -> Array:
 def _predict(
     *, networks: int, reference: int, seed: int, of_the_rest: bool = False
 ) -> list[float]:
-    even, p = _points(_even(reference)), _predictions(seed, networks).T
+    even = _points((np.arange(reference) + 0.5) / reference)
+    p = _predictions(seed, networks).T
     rows = [row[np.isfinite(row)] for row in p]
     return [
         mmd.median_bandwidth(_points(row), even)

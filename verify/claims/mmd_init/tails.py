@@ -40,13 +40,8 @@ def _bound(*, count: int, eta: float, form: Any = "printed") -> float:
 _sharp = partial(_bound, form="sharp")
 
 
-def _predict_exact(*, count: int, eta: float) -> float:
-    return mmd.norm_tail(_radius(count, eta), count)
-
-
-def _one_more(*, count: int, eta: float) -> float:
-    """One degree of freedom more."""
-    return mmd.norm_tail(_radius(count, eta), count + 1)
+def _predict_exact(*, count: int, eta: float, more: int = 0) -> float:
+    return mmd.norm_tail(_radius(count, eta), count + more)
 
 
 _HALF = "1/2 in the place of 1/8 in the exponent."
@@ -68,7 +63,7 @@ EXACT = numeric(
     measure=_measure_tail,
     # The logarithm is in error by an eps of the exponent, up to 150, and of the radius.
     compare=AgreesTo(relative=1e-12),
-    must_refute=_one_more,
+    must_refute=mistake("One degree of freedom more.", more=1),
     uses=("mmd/thm1",),
 )
 

@@ -98,8 +98,9 @@ def _measure(*, activation: str, branch: str) -> Enclosure:
     return _BRANCHES[branch](energies(activation))
 
 
-def _gain(mu: float, branch: str) -> float:
+def _predict(*, activation: str, branch: str) -> float:
     """Read the gain at |rho| = 1/2 off the library's bound."""
+    mu = subject(activation).mu
     bound = float(conditioning.one_layer_bound(0.5, mu, middle=branch == "middle"))
     if branch == "near":
         return (1.0 - bound) / 0.5 - 1.0
@@ -107,10 +108,6 @@ def _gain(mu: float, branch: str) -> float:
         return 1.0 - bound / 0.5
     # Attained as rho -> 0 by every activation: less mu's and this line's rounding.
     return (1.0 - bound / 0.5) / 0.5 * (1.0 - 1e-12)
-
-
-def _predict(*, activation: str, branch: str) -> float:
-    return _gain(subject(activation).mu, branch)
 
 
 # --- slopes ---------------------------------------------------------------------------

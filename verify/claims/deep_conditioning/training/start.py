@@ -80,7 +80,8 @@ def _over_pairs(kernel: Any) -> float:
     return float(fit(rho).mean())
 
 
-def _signals_of(activation: Activation, depth: int) -> Array:
+def _predicted_signals(*, arm: str, depth: int) -> Array:
+    activation = ACTIVATIONS[arm]
     units = configuration("relu", "small", _DEEPEST).width
     return np.array(
         [
@@ -88,10 +89,6 @@ def _signals_of(activation: Activation, depth: int) -> Array:
             width.nngp_mean(1.0, activation, depth, units),
         ]
     )
-
-
-def _predicted_signals(*, arm: str, depth: int) -> Array:
-    return _signals_of(ACTIVATIONS[arm], depth)
 
 
 def _rival_signals(*, arm: str, depth: int) -> Array:
