@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from empirical.digest import roots_of
+from empirical.testbed.writing import DAMAGED
 from verify import calibrated, records
 from verify.claim import FAULTS, Claim, Evidence, Profile
 from verify.compare import Outcome
@@ -16,6 +17,7 @@ from verify.judging import checked
 from verify.ledger import Entry
 from verify.paths import RUNS, SCALES, folder_of
 from verify.records import CaseRecord, Record, SearchRecord
+from verify.report import numbers
 
 STALE = "stale"
 NOT_RUN = "not run"
@@ -322,7 +324,7 @@ def hardware(path: Path) -> str:
         # Not as a `RunRecord`: of megabytes of numbers none is wanted.
         there = json.loads(path.read_bytes())["environment"]
         return ", ".join((str(there["hardware"]), *filter(None, [there.get("made")])))
-    except (OSError, ValueError, LookupError, TypeError):
+    except (OSError, *DAMAGED):
         return ""
 
 
@@ -332,6 +334,7 @@ def _own(claim: Claim, folder: Path, profile: Profile, code: str) -> Row:
         if record is None:
             return Row(claim=claim, record=None, outcome=NOT_RUN)
         if not record.is_current(claim, code):
+            numbers.check(record)
             return Row(claim=claim, record=record, outcome=STALE)
         record = checked(claim, record, profile)
     except records.RecordError as error:
