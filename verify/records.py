@@ -343,7 +343,9 @@ def find(claim: Claim, folder: Path) -> Record | None:
     # A pipe would be waited for; a folder is told.
     record = read(path) if path.exists() and not path.is_fifo() else None
     if record is not None and record.claim != claim.id:
-        raise RecordError(f"{path}: it is the record of another claim, {record.claim}")
+        raise RecordError(
+            f"{path}: it is the record of another claim, {record.claim!r:.80}"
+        )
     return record
 
 
@@ -365,7 +367,7 @@ def _encoded(record: Record) -> dict[str, Any]:
 
 def _decoded(data: dict[str, Any]) -> Record:
     if data["schema"] != SCHEMA:
-        raise ValueError(f"schema {data['schema']}, this version reads {SCHEMA}")
+        raise ValueError(f"schema {data['schema']!r:.80}, this reads {SCHEMA}")
     made = dict(data)
     made["outcome"], made["expected"] = (
         Outcome(data["outcome"]),

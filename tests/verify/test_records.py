@@ -247,7 +247,7 @@ def test_the_record_of_another_claim_counts_for_nothing(
     path.replace(records.path_of("dc/eq1", tmp_path))
     (row,) = rows.build(entries[:1], tmp_path)
     assert (row.outcome, row.record) == ("not run", None)
-    assert "dc-eq1.json: it is the record of another claim, dc/eq2" in row.remark
+    assert "dc-eq1.json: it is the record of another claim, 'dc/eq2'" in row.remark
 
 
 def test_damaged_networks_are_of_no_hardware(tmp_path: Path) -> None:

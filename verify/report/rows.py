@@ -64,8 +64,8 @@ class Row:
 
     `published` are the rows of the same claim at other scales, the larger ones last: they
     need not be of the present sources, for they took hours. A claim that no case of the
-    profile tries has the last of them for its own. `folder` is that of its record and
-    of the networks it looked at.
+    profile tries has the last of them for its own. `folder` is that of its record,
+    even one that counts for nothing, and of the networks it looked at.
     """
 
     claim: Claim
@@ -163,6 +163,11 @@ class Row:
     def settled(self) -> bool:
         """Whether nothing is left to do: green, or knowingly open."""
         return self.green or self.outcome == Outcome.OPEN
+
+    @property
+    def refused(self) -> bool:
+        """Whether a record is there that counts for nothing: `remark` says why."""
+        return self.record is None and bool(self.folder)
 
     @property
     def told(self) -> "Told":
@@ -305,7 +310,7 @@ def _published(
             record = checked(claim, record, other)
         except records.RecordError as error:
             # It is of other cases than the claim has now, say: it counts for nothing.
-            yield Row(claim=claim, record=None, outcome=NOT_RUN, remark=str(error))
+            yield _refused(claim, there, error)
             continue
         remark = "" if current else EARLIER
         yield Row(
@@ -338,8 +343,14 @@ def _own(claim: Claim, folder: Path, profile: Profile, code: str) -> Row:
             return Row(claim=claim, record=record, outcome=STALE)
         record = checked(claim, record, profile)
     except records.RecordError as error:
-        return Row(claim=claim, record=None, outcome=NOT_RUN, remark=str(error))
+        return _refused(claim, folder, error)
     return Row(claim=claim, record=record, outcome=record.outcome.value)
+
+
+def _refused(claim: Claim, folder: Path, why: records.RecordError) -> Row:
+    return Row(
+        claim=claim, record=None, outcome=NOT_RUN, remark=str(why), folder=folder
+    )
 
 
 def counts(rows: Sequence[Row | Told]) -> Mapping[str, int]:
