@@ -237,11 +237,23 @@ def number(value: Any) -> float:
 
     >>> number("-inf"), number("0.333333333333333333333333333333"), number("1/4")
     (-inf, 0.3333333333333333, 0.25)
+
+    Raises
+    ------
+    TypeError, ValueError, OverflowError
+        If it is none, or beyond float64.
     """
     if isinstance(value, str):
         text = value.strip("[]").partition(" +/-")[0]  # balls: their midpoint
-        return float(Fraction(text)) if "/" in text else float(text)
+        return float(_fraction(text)) if "/" in text else float(text)
     return float(value)
+
+
+def _fraction(text: str) -> Fraction:
+    try:
+        return Fraction(text)
+    except ZeroDivisionError:
+        raise ValueError(f"{text} is no number") from None
 
 
 def decode(value: Any) -> Any:
@@ -275,7 +287,7 @@ def _number(text: str) -> Any:
         return float(text)
     try:
         if "/" in text:
-            return Fraction(text)
+            return _fraction(text)
         import mpmath
 
         return mpmath.mpf(text.strip("[]").partition(" +/-")[0], dps=2 * DIGITS)
@@ -320,10 +332,21 @@ def read(path: Path) -> Record:
 
 
 def find(claim: Claim, folder: Path) -> Record | None:
-    """Return the record of a claim, or None when it has not been run."""
+    """Return the record of a claim, or None when it has not been run.
+
+    Raises
+    ------
+    RecordError
+        If it cannot be read, see `read`, or is that of another claim.
+    """
     path = path_of(claim.id, folder)
     # A pipe would be waited for; a folder is told.
-    return read(path) if path.exists() and not path.is_fifo() else None
+    record = read(path) if path.exists() and not path.is_fifo() else None
+    if record is not None and record.claim != claim.id:
+        raise RecordError(
+            f"{path}: it is the record of another claim, {record.claim!r:.80}"
+        )
+    return record
 
 
 def seconds(claim: Claim, folder: Path) -> float | None:
@@ -344,7 +367,7 @@ def _encoded(record: Record) -> dict[str, Any]:
 
 def _decoded(data: dict[str, Any]) -> Record:
     if data["schema"] != SCHEMA:
-        raise ValueError(f"schema {data['schema']}, this version reads {SCHEMA}")
+        raise ValueError(f"schema {data['schema']!r:.80}, this reads {SCHEMA}")
     made = dict(data)
     made["outcome"], made["expected"] = (
         Outcome(data["outcome"]),

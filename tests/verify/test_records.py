@@ -18,7 +18,7 @@ from verify import ledger, published, records, run
 from verify.claim import Profile
 from verify.compare import Estimate, Outcome
 from verify.records import RecordError
-from verify.report import rows
+from verify.report import as_json, as_text, rows
 
 Toy = Callable[..., Any]
 
@@ -195,3 +195,62 @@ def test_claims_on_published_settings_follow_the_file_of_them() -> None:
     }
     assert reading == calling
     assert len(reading) == 4
+
+
+@pytest.mark.parametrize(
+    ("predicted", "measured"),
+    [
+        (1, {"lower": 0.0, "uppr": 1.0}),
+        (1, {"mean": [{"mean": 1}], "stderr": [0.1], "replicates": 3}),
+        ("x", {"mean": 1.0, "stderr": 0.1, "replicates": 3}),
+        ([0.5], {"treated": [1.0], "baseline": []}),
+    ],
+)
+def test_an_old_record_of_another_form_counts_for_nothing(
+    predicted: object, measured: object, toy_entry: Toy, tmp_path: Path
+) -> None:
+    """What is older than the code is not judged again, and was shown whatever it holds."""
+    entry = toy_entry("")
+    record = run.run_and_write(entry, Profile.QUICK, tmp_path)
+    case = replace(record.cases[0], predicted=predicted, measured=measured)
+    records.write(replace(record, code="old", cases=(case,)), tmp_path)
+    (row,) = rows.build([entry], tmp_path)
+    assert (row.outcome, row.record) == ("not run", None)
+    assert "dc/eq1: the record's numbers can't be told" in row.remark
+    assert row.remark in as_text([row], width=200, colour=False)
+
+
+@pytest.mark.parametrize("value", ["1/0", "ab/cd", "word", 10**400, None, [[]]])
+def test_what_is_no_number_of_an_old_record_is_shown_as_it_is(
+    value: object, toy_entry: Toy, tmp_path: Path
+) -> None:
+    entry = toy_entry("")
+    record = run.run_and_write(entry, Profile.QUICK, tmp_path)
+    case = replace(record.cases[0], predicted=value, measured=value)
+    records.write(replace(record, code="old", cases=(case,)), tmp_path)
+    (row,) = rows.build([entry], tmp_path)
+    assert row.outcome == "stale"
+    as_text([row], width=80, colour=False)
+    json.loads(as_json([row]))
+
+
+@pytest.mark.parametrize("code", ["", "old"])
+def test_the_record_of_another_claim_counts_for_nothing(
+    code: str, toy: Toy, tmp_path: Path
+) -> None:
+    entries = ledger.entries(
+        toy(one="CLAIMS = tuple(Claim(id=f'dc/eq{n}', **COMMON) for n in (1, 2))")
+    )
+    record = run.run_and_write(entries[1], Profile.QUICK, tmp_path)
+    other = replace(record, code=code or record.code)
+    path = records.write(other, tmp_path)
+    path.replace(records.path_of("dc/eq1", tmp_path))
+    (row,) = rows.build(entries[:1], tmp_path)
+    assert (row.outcome, row.record) == ("not run", None)
+    assert "dc-eq1.json: it is the record of another claim, 'dc/eq2'" in row.remark
+
+
+def test_damaged_networks_are_of_no_hardware(tmp_path: Path) -> None:
+    path = tmp_path / "net.json"
+    path.write_text("[" * 100_000)
+    assert rows.hardware(path) == ""

@@ -393,6 +393,7 @@ def test_a_damaged_record_is_named_and_made_again(
     report: Command,
     tmp_path: Path,
     capsys: Captured,
+    quick_pictures: None,
 ) -> None:
     path = records.path_of("dc/eq1", tmp_path / "results" / "quick")
     path.parent.mkdir(parents=True)
@@ -401,6 +402,9 @@ def test_a_damaged_record_is_named_and_made_again(
     assert report(package, "--no-run") == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "not a readable record" in shown
+    for kind, told in (("markdown", 1), ("json", 1), ("html", 2)):
+        assert report(package, "--no-run", "--format", kind) == 0
+        assert capsys.readouterr().out.count("not a readable record") == told, kind
     assert report(package) == 0
     assert records.read(path).green
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from empirical.digest import ROOT
-from verify import calibrated, judging
+from verify import calibrated, judging, records
 from verify.claim import Claim
 from verify.claims._predictors import always, limits
 from verify.compare import EffectWithin, Outcome
@@ -66,7 +66,8 @@ def implied(claim: Claim, record: Record) -> bool:
 
 
 def _disjoint(mine: Sequence[float | None], other: Sequence[float | None]) -> bool:
-    (least, most), (low, high) = mine, other
+    least, most = (None if each is None else records.number(each) for each in mine)
+    low, high = (None if each is None else records.number(each) for each in other)
     above = most is not None and low is not None and low >= most
     return above or (least is not None and high is not None and high <= least)
 

@@ -52,6 +52,7 @@ def as_mapping(row: Row) -> dict[str, Any]:
         "green": row.green,
         "verdict": row.verdict,
         "said": row.said,
+        "remark": row.remark,
         "source": f"{references.short_citation(claim.source.key)},"
         f" {claim.source.where}",
         "uses": claim.uses,

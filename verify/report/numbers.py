@@ -6,11 +6,13 @@ What is told `of` is a case, or the worst one of a row.
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from empirical.testbed.writing import DAMAGED
 from verify import records
 from verify.compare import Outcome, flatten, small
-from verify.records import CaseRecord
+from verify.records import CaseRecord, Record, RecordError
 
 if TYPE_CHECKING:
     from verify.report.rows import Row
@@ -122,6 +124,27 @@ def resolves_of(of: "Row | CaseRecord | None") -> str:
     return "exact" if case.unit == "exact" else _with_unit(case.resolves, case)
 
 
+def check(record: Record) -> None:
+    """Check that the numbers of a record, which need not be judged again, can be told.
+
+    Raises
+    ------
+    RecordError
+        If a case has none of the kinds that measurements are of.
+    """
+    found = [*record.cases, *([record.search.closest] if record.search else ())]
+    for case in found:
+        try:
+            for told in (predicted_of, measured_of, effect_of, gap_of, resolves_of):
+                told(case)
+            predicted_of(replace(case, predicted=case.control_predicted))
+        except DAMAGED as error:
+            raise RecordError(
+                f"{record.claim}: the record's numbers can't be told ({error!r:.80});"
+                " run the claim again"
+            ) from error
+
+
 def _with_unit(error: float, case: CaseRecord) -> str:
     return small(error) + (" rel" if case.unit == "relative" else "")
 
@@ -169,7 +192,7 @@ def _short(value: Any, digits: int) -> str:
         return str(value)
     try:
         number = records.number(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         text = value if isinstance(value, str) else json.dumps(value)
         return text if len(text) <= 24 else text[:23] + "…"
     if isinstance(value, int) and abs(value) < 10**digits:

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from empirical.digest import roots_of
+from empirical.testbed.writing import DAMAGED
 from verify import calibrated, records
 from verify.claim import FAULTS, Claim, Evidence, Profile
 from verify.compare import Outcome
@@ -16,6 +17,7 @@ from verify.judging import checked
 from verify.ledger import Entry
 from verify.paths import RUNS, SCALES, folder_of
 from verify.records import CaseRecord, Record, SearchRecord
+from verify.report import numbers
 
 STALE = "stale"
 NOT_RUN = "not run"
@@ -62,8 +64,8 @@ class Row:
 
     `published` are the rows of the same claim at other scales, the larger ones last: they
     need not be of the present sources, for they took hours. A claim that no case of the
-    profile tries has the last of them for its own. `folder` is that of its record and
-    of the networks it looked at.
+    profile tries has the last of them for its own. `folder` is that of its record,
+    even one that counts for nothing, and of the networks it looked at.
     """
 
     claim: Claim
@@ -161,6 +163,11 @@ class Row:
     def settled(self) -> bool:
         """Whether nothing is left to do: green, or knowingly open."""
         return self.green or self.outcome == Outcome.OPEN
+
+    @property
+    def refused(self) -> bool:
+        """Whether a record is there that counts for nothing: `remark` says why."""
+        return self.record is None and bool(self.folder)
 
     @property
     def told(self) -> "Told":
@@ -303,7 +310,7 @@ def _published(
             record = checked(claim, record, other)
         except records.RecordError as error:
             # It is of other cases than the claim has now, say: it counts for nothing.
-            yield Row(claim=claim, record=None, outcome=NOT_RUN, remark=str(error))
+            yield _refused(claim, there, error)
             continue
         remark = "" if current else EARLIER
         yield Row(
@@ -322,7 +329,7 @@ def hardware(path: Path) -> str:
         # Not as a `RunRecord`: of megabytes of numbers none is wanted.
         there = json.loads(path.read_bytes())["environment"]
         return ", ".join((str(there["hardware"]), *filter(None, [there.get("made")])))
-    except (OSError, ValueError, LookupError, TypeError):
+    except (OSError, *DAMAGED):
         return ""
 
 
@@ -332,11 +339,18 @@ def _own(claim: Claim, folder: Path, profile: Profile, code: str) -> Row:
         if record is None:
             return Row(claim=claim, record=None, outcome=NOT_RUN)
         if not record.is_current(claim, code):
+            numbers.check(record)
             return Row(claim=claim, record=record, outcome=STALE)
         record = checked(claim, record, profile)
     except records.RecordError as error:
-        return Row(claim=claim, record=None, outcome=NOT_RUN, remark=str(error))
+        return _refused(claim, folder, error)
     return Row(claim=claim, record=record, outcome=record.outcome.value)
+
+
+def _refused(claim: Claim, folder: Path, why: records.RecordError) -> Row:
+    return Row(
+        claim=claim, record=None, outcome=NOT_RUN, remark=str(why), folder=folder
+    )
 
 
 def counts(rows: Sequence[Row | Told]) -> Mapping[str, int]:

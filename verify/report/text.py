@@ -235,10 +235,14 @@ def as_markdown(rows: Sequence[Row]) -> str:
             f"{references.short_citation(source.key)}, {source.where}",
         )
         lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
-    opened = [row.claim for row in rows if row.claim.open_reason]
-    if opened:
-        lines += ["", "Open:", ""]
-        lines += [f"- `{claim.id}`: {claim.open_reason}" for claim in opened]
+    lists = {
+        "Open": [(r, r.claim.open_reason) for r in rows if r.claim.open_reason],
+        "Records that count for nothing": [(r, r.remark) for r in rows if r.refused],
+    }
+    for head, told in lists.items():
+        if told:
+            lines += ["", f"{head}:", ""]
+            lines += [f"- `{row.claim.id}`: {why}" for row, why in told]
     return "\n".join(lines) + "\n"
 
 

@@ -88,7 +88,7 @@ def as_html(
     papers = tuple(OnTrial.of(rows))
     script = _file("script.js")
     red = sum(not row.settled for row in rows)
-    waiting = [row for row in rows if row.outcome in (STALE, NOT_RUN)]
+    waiting = [r for r in rows if r.outcome in (STALE, NOT_RUN) and not r.refused]
     found = [row.record for row in rows if row.record is not None]
     context: dict[str, Any] = {
         "rows": rows,
