@@ -421,7 +421,8 @@ def guarded(run: Callable[[], int], worded: Callable[[str], str] = str) -> int:
         # Whoever read the output has had enough.
         return 141
     except (MemoryError, OSError, OverflowError, RuntimeError, ValueError) as error:
-        sys.stderr.write(f"error: {worded(str(error))}\n")
+        said = str(error) or "not enough memory; ask for less"
+        sys.stderr.write(f"error: {worded(said)}\n")
         return 2 if isinstance(error, ValueError) else 1
     except Ended as ended:
         return ended.exit_code

@@ -272,12 +272,48 @@ def test_messages_are_about_options(study, given, said, capsys, monkeypatch):
     assert "but " in told
 
 
-def test_too_little_memory_is_said_in_a_line(capsys):
+@pytest.mark.parametrize(
+    ("option", "many", "said"),
+    [
+        # 6 PB, more than a process can address.
+        ("--n", "10000000", "Unable to allocate"),
+        # 8 PB, of a list, of which Python says nothing.
+        ("--depths", "1000000000000000", "not enough memory; ask for less"),
+    ],
+)
+def test_too_little_memory_is_said_in_a_line(option, many, said, capsys):
     known = importlib.import_module("empirical.conditioning.__main__")
-    # 6 PB, more than a process can address.
-    assert known.main(["depth", "--n", "10000000", "--device", "cpu"]) == 1
+    assert known.main(["depth", option, many, "--device", "cpu"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: Unable to allocate")
+    assert line.startswith(f"error: {said}")
+
+
+@pytest.mark.parametrize(
+    ("study", "given"),
+    [
+        ("square_loss", "train --epochs"),
+        ("square_loss", "train --widths"),
+        ("identity_map", "train --steps"),
+        ("identity_map", "train --size"),
+        ("normrelu", "train --epochs"),
+        ("normrelu", "train --depth"),
+        ("conditioning", "depth --n"),
+        ("conditioning", "train --steps"),
+        ("conditioning", "chain --width"),
+    ],
+)
+def test_numbers_beyond_a_word_are_refused_by_name(study, given, capsys):
+    """They are no size of anything; PyTorch and NumPy speak of their own arguments."""
+    known = importlib.import_module(f"empirical.{study}.__main__")
+    assert known.main([*given.split(), str(2**63), "--device", "cpu"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: `{given.split()[1]}` must be below 2^53, but it is")
+
+
+def test_more_memory_than_there_can_be_is_no_limit(tmp_path):
+    known = importlib.import_module("empirical.square_loss.__main__")
+    given = ["batch", "--names", "none-decay", "--out", str(tmp_path), "--minutes", "0"]
+    assert known.main([*given, "--device", "cpu", "--most-memory", "1e300"]) == 124
 
 
 @pytest.fixture
