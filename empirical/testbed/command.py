@@ -15,7 +15,7 @@ from empirical.testbed import stopping, streams, telling
 from empirical.testbed.bar import Bar
 from empirical.testbed.before import check_folder, check_outputs, check_replicates
 from empirical.testbed.ending import FORMATS, STDOUT, Ending, finish, say
-from empirical.testbed.engine import Engine
+from empirical.testbed.engine import Engine, cores
 from empirical.testbed.graph import beside
 from empirical.testbed.options import add_options, made, spoken
 from empirical.testbed.records import RunRecord
@@ -269,6 +269,9 @@ def _batch(
         import torch
 
         workers = torch.cuda.device_count()
+    if options.scheduler is None and (workers is None or workers > 1):
+        # One without a task would load PyTorch for nothing.
+        workers = min(workers or cores(), len(found) * max(1, options.parts))
     engine = Engine(
         workers=workers,
         scheduler=options.scheduler,

@@ -117,7 +117,7 @@ class Engine:
         check_weights("Engine", grace=grace)
         if workers is not None and scheduler is not None:
             raise ValueError("Engine: give `workers` or `scheduler`, not both")
-        self._workers = workers or _cores()
+        self._workers = workers or cores()
         self._scheduler = scheduler
         self._gpus, self._grace, self._deaths = gpus, grace, deaths
         self._listener = Listener(minutes)
@@ -232,8 +232,9 @@ def _progress(graph: Graph, team: Team) -> Progress:
     return Progress(waiting, running, done, team.size(), team.said())
 
 
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):  # those that this process may use
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 

@@ -310,6 +310,24 @@ def test_numbers_beyond_a_word_are_refused_by_name(study, given, capsys):
     assert line.startswith(f"error: `{given.split()[1]}` must be below 2^53, but it is")
 
 
+@pytest.mark.parametrize("workers", ["99999", None])
+def test_no_more_processes_start_than_there_are_tasks(workers, tmp_path, monkeypatch):
+    """Each loads PyTorch, and one without a task for nothing."""
+    known = importlib.import_module("empirical.square_loss.__main__")
+    asked = []
+
+    def engine(**given):
+        asked.append(given["workers"])
+        raise ValueError("enough is seen")
+
+    monkeypatch.setattr(command, "Engine", engine)
+    monkeypatch.setattr(command, "cores", lambda: 64)
+    given = ["batch", "--names", "bn", "wn", "--parts", "3", "--out", str(tmp_path)]
+    given += [] if workers is None else ["--workers", workers]
+    assert known.main([*given, "--device", "cpu"]) == 2
+    assert asked == [6]
+
+
 def test_more_memory_than_there_can_be_is_no_limit(tmp_path):
     known = importlib.import_module("empirical.square_loss.__main__")
     given = ["batch", "--names", "none-decay", "--out", str(tmp_path), "--minutes", "0"]
