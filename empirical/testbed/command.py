@@ -342,8 +342,10 @@ def alone(
         stopping.withdraw()
 
 
-def say_interrupted(checkpoint: Path | None, *, resumes: bool = True) -> None:
-    """Say on stderr what is left of a run that was interrupted."""
+def say_interrupted(
+    checkpoint: Path | None, *, resumes: bool = True, what: str = "interrupted"
+) -> None:
+    """Say on stderr what is left of a run that was interrupted, or whose record was."""
     left = "nothing is kept"
     if not resumes:
         left += ", a run of this kind is made in one go"
@@ -351,7 +353,7 @@ def say_interrupted(checkpoint: Path | None, *, resumes: bool = True) -> None:
         left += "; with `--checkpoint FILE` the next call would go on from there"
     elif checkpoints_of(checkpoint):
         left = f"the same command goes on from {checkpoint}"
-    sys.stderr.write(f"interrupted; {left}\n")
+    sys.stderr.write(f"{what}; {left}\n")
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
@@ -399,7 +401,13 @@ def train_one(
     if data := record.facts.get("problem"):
         images = f"The images are of {data['source']}."
         shown = replace(shown, said=(*shown.said, images))
-    finish(record, shown, output=options.output, figure=options.figure)
+    try:
+        finish(record, shown, output=options.output, figure=options.figure)
+    except BrokenPipeError:
+        raise
+    except OSError:
+        say_interrupted(setting.checkpoint, what="trained, and not written")
+        raise
     # Behind the record, which has room where weights have none.
     if weights is not None:
         kept = {"initial": list(trained.initial), "final": list(trained.final)}

@@ -121,7 +121,27 @@ def check_figure(path: Path | None, option: str = "--figure") -> None:
 def finish(
     record: RunRecord, ending: Ending, *, output: Path | None, figure: Path | None
 ) -> None:
-    """Write the record and the figure where they are asked for, and say how it ended."""
+    """Write the record and the figure where they are asked for, and say how it ended.
+
+    Raises
+    ------
+    OSError
+        If they can't be written; how it ended is said on stderr.
+    """
+    try:
+        where = _written(record, ending, output, figure)
+    except BrokenPipeError:
+        raise
+    except OSError:
+        say(ending.said, sys.stderr)
+        raise
+    say((*ending.said, where), sys.stderr if output == STDOUT else sys.stdout)
+
+
+def _written(
+    record: RunRecord, ending: Ending, output: Path | None, figure: Path | None
+) -> str:
+    """Write the record and the figure, and return where they are."""
     where = "No record is kept: `--output FILE` keeps one, `--output -` prints it."
     if output == STDOUT:
         sys.stdout.write(record.text())
@@ -132,7 +152,7 @@ def finish(
     if figure is not None:
         draw(ending, figure)
         where += f" The figure is in {figure}."
-    say((*ending.said, where), sys.stderr if output == STDOUT else sys.stdout)
+    return where
 
 
 def say(sentences: Sequence[str], stream: TextIO) -> None:
