@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from empirical.testbed.records import RunRecord
+from empirical.testbed.study import checkpoints_of
 from empirical.testbed.writing import whole
 
 Array = npt.NDArray[Any]
@@ -153,6 +154,20 @@ def _written(
         draw(ending, figure)
         where += f" The figure is in {figure}."
     return where
+
+
+def say_interrupted(
+    checkpoint: Path | None, *, resumes: bool = True, what: str = "interrupted"
+) -> None:
+    """Say on stderr what is left of a run that was interrupted, or whose record was."""
+    left = "nothing is kept"
+    if not resumes:
+        left += ", a run of this kind is made in one go"
+    elif checkpoint is None:
+        left += "; with `--checkpoint FILE` the next call would go on from there"
+    elif checkpoints_of(checkpoint):
+        left = f"the same command goes on from {checkpoint}"
+    sys.stderr.write(f"{what}; {left}\n")
 
 
 def say(sentences: Sequence[str], stream: TextIO) -> None:
