@@ -24,7 +24,7 @@ from empirical.testbed.ending import (
 )
 from empirical.testbed.engine import Engine, cores
 from empirical.testbed.graph import beside
-from empirical.testbed.options import add_options, made, spoken
+from empirical.testbed.options import add_options, made, spoken, spoken_end
 from empirical.testbed.records import RunRecord
 from empirical.testbed.runner import run_batch, summary
 from empirical.testbed.signals import Ended, Interruption, Listener
@@ -293,7 +293,7 @@ def _batch(
                 parts=options.parts,
                 most_minutes=options.most_minutes,
                 most_memory=options.most_memory,
-                report=bar.report,
+                report=lambda name, how: bar.report(name, spoken_end(how, options)),
                 look=bar.look,
             )
         except Ended:

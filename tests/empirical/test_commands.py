@@ -328,6 +328,18 @@ def test_no_more_processes_start_than_there_are_tasks(workers, tmp_path, monkeyp
     assert asked == [6]
 
 
+def test_why_a_task_of_a_batch_failed_is_said_of_options(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("DEEP_LEDGER_DATA", raising=False)
+    known = importlib.import_module("empirical.square_loss.__main__")
+    given = ["batch", "--scale", "paper", "--names", "bn-decay", "--device", "cpu"]
+    given += ["--out", str(tmp_path / "runs"), "--data-folder", str(tmp_path)]
+    assert known.main(given) == 1
+    told = capsys.readouterr().err
+    assert "bn-decay: failed: cifar10 (train) is in none of" in told
+    assert "or name its folder with `--data-folder`" in told
+    assert "need `--allow-unverified`" in told
+
+
 def test_more_memory_than_there_can_be_is_no_limit(tmp_path):
     known = importlib.import_module("empirical.square_loss.__main__")
     given = ["batch", "--names", "none-decay", "--out", str(tmp_path), "--minutes", "0"]
