@@ -49,7 +49,10 @@ def check_whole(who: str, /, **values: Any) -> None:
 
 
 def check_counts(who: str, least: int = 1, /, **counts: int | None) -> None:
-    """Refuse what is no whole number or below `least`; None is absent.
+    """Refuse what is no whole number, below `least` or no number of things; None is absent.
+
+    Of things in memory, or steps in time, there are fewer than 2^53, up to which float64
+    holds whole numbers.
 
     Examples
     --------
@@ -63,6 +66,8 @@ def check_counts(who: str, least: int = 1, /, **counts: int | None) -> None:
             raise ValueError(
                 f"{who}: `{name}` must be at least {least}, but it is {value}"
             )
+        if value is not None and value >= 2**53:
+            raise ValueError(f"{who}: `{name}` must be below 2^53, but it is {value}")
 
 
 def check_positive(who: str, /, **values: float | None) -> None:

@@ -130,7 +130,8 @@ def trained_record(
     trained, pictures = train_configuration(configuration, setting)
     devices.synchronise(setting.device)
     trained_at = time.perf_counter()
-    shared, draws = _draws(setting.mine(configuration), trained, pictures)
+    before = setting.rows[0] if setting.rows else 0
+    shared, draws = _draws(setting.mine(configuration), trained, pictures, before)
     record = STUDY.record(
         configuration,
         setting,
@@ -157,11 +158,17 @@ def data_of(configuration: Configuration, setting: Setting) -> str:
 
 
 def _draws(
-    c: Configuration, trained: Trained, pictures: Mapping[tuple[int, ...], Pictures]
+    c: Configuration,
+    trained: Trained,
+    pictures: Mapping[tuple[int, ...], Pictures],
+    before: int,
 ) -> tuple[dict[str, Any], Draws]:
-    """Return what measuring says of all groups alike, and each network's results."""
+    """Return what measuring says of all groups alike, and each network's results.
+
+    In each group so many of its networks come `before` these.
+    """
     measured = [
-        _measured(c, trained, index, pictures[group["labels"]])
+        _measured(c, trained, index, pictures[group["labels"]], before)
         for index, group in enumerate(groups(c))
     ]
     said = [facts for facts, _ in measured]
@@ -194,7 +201,7 @@ def _draws(
 
 
 def _measured(
-    c: Configuration, trained: Trained, index: int, pictures: Pictures
+    c: Configuration, trained: Trained, index: int, pictures: Pictures, before: int
 ) -> tuple[dict[str, Any], list[dict[str, Array]]]:
     """Measure the networks of a group."""
     rows = slice(index * len(c.seeds), (index + 1) * len(c.seeds))
@@ -207,6 +214,7 @@ def _measured(
         # The same test images for every configuration.
         seed=seed_sequence(0, "identity-map", "tests"),
         settings=measures.Settings(**c.settings),
+        before=before,
     )
     return measures.by_replicate(found)
 

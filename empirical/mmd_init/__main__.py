@@ -66,6 +66,7 @@ def _inputs(
     options: argparse.Namespace, setting: Setting
 ) -> "tuple[Tensor, dict[str, Any]]":
     """Return standardised inputs, of a file or a data set, and what is said of them."""
+    import torch
     from torch import Tensor
 
     from empirical.data import NAMES
@@ -93,14 +94,21 @@ def _inputs(
         return x, _about(source, x, mean, std)
     before.check_used(options, {"data": "mnist", "side": None}, "with `--inputs`")
     given = _read(path)
-    if not isinstance(given, Tensor) or given.ndim < 2 or not len(given):
+    if (
+        not isinstance(given, Tensor)
+        or given.layout is not torch.strided
+        or given.is_meta
+        or given.ndim < 2
+        or not len(given)
+    ):
         raise ValueError(
             f"pretrain: `--inputs` must hold an array of inputs, one a row, but {path} "
             "does not"
         )
     if given.is_complex():
         raise ValueError(f"pretrain: `--inputs` must be real, but {path} is complex")
-    x = given.flatten(1).float()
+    # Far from zero, single precision has no digits left for what they differ in.
+    x = given.detach().flatten(1).double()
     inputs.check_unlabelled(x)
     mean, std = float(x.mean()), float(x.std(correction=0))
     if not (math.isfinite(std) and std > 0.0):
@@ -108,7 +116,7 @@ def _inputs(
             f"pretrain: `--inputs` must be finite and not constant, but the standard "
             f"deviation of {path} is {std}"
         )
-    return (x - mean) / std, _about(str(path), x, mean, std)
+    return ((x - mean) / std).float(), _about(str(path), x, mean, std)
 
 
 def _about(source: str, x: "Tensor", mean: float, std: float) -> dict[str, Any]:

@@ -72,7 +72,8 @@ def check_replicates(options: argparse.Namespace) -> None:
         given = getattr(options, name, ())
         if name in ("seeds", "chosen_by"):
             for each in given:
-                check_counts("train", 0, **{name: each})
+                # A seed may be any whole number.
+                check_counts("train", 0, **{name: min(each, 0)})
         if len(set(given)) < len(given):
             raise ValueError(
                 f"`--{name.replace('_', '-')}` must differ from each other, or a network"

@@ -14,10 +14,17 @@ from typing import Any, TypeVar
 from empirical.testbed import stopping, streams, telling
 from empirical.testbed.bar import Bar
 from empirical.testbed.before import check_folder, check_outputs, check_replicates
-from empirical.testbed.ending import FORMATS, STDOUT, Ending, finish, say
-from empirical.testbed.engine import Engine
+from empirical.testbed.ending import (
+    FORMATS,
+    STDOUT,
+    Ending,
+    finish,
+    say,
+    say_interrupted,
+)
+from empirical.testbed.engine import Engine, cores
 from empirical.testbed.graph import beside
-from empirical.testbed.options import add_options, made, spoken
+from empirical.testbed.options import add_options, made, spoken, spoken_end
 from empirical.testbed.records import RunRecord
 from empirical.testbed.runner import run_batch, summary
 from empirical.testbed.signals import Ended, Interruption, Listener
@@ -26,7 +33,6 @@ from empirical.testbed.study import (
     Named,
     Setting,
     Study,
-    checkpoints_of,
     remove_checkpoints,
 )
 from empirical.testbed.writing import save_tensors, whole
@@ -232,15 +238,12 @@ def chosen(configurations: Sequence[Named], options: argparse.Namespace) -> list
         and (figures is None or set(figures) & set(getattr(c, "figures", ())))
     ]
     if not found:
-        wanted: list[str] = []
-        if words:
-            wanted.append(f"has {' and '.join(words)} in its name")
+        wanted = [f"has {' and '.join(words)} in its name"] if words else []
         if names is not None and (words or figures is not None):
             wanted.append(f"is named {' or '.join(names)}")
         if figures is not None:
-            wanted.append(
-                f"is for figure {' or '.join(map(str, figures))} of the paper"
-            )
+            shown = " or ".join(map(str, figures))
+            wanted.append(f"is for figure {shown} of the paper")
         raise ValueError(
             f"no configuration of scale {options.scale} {' and '.join(wanted)}; `list`"
             " names them all, and their figures where they have any"
@@ -269,6 +272,9 @@ def _batch(
         import torch
 
         workers = torch.cuda.device_count()
+    if options.scheduler is None and (workers is None or workers > 1):
+        # One without a task would load PyTorch for nothing.
+        workers = min(workers or cores(), len(found) * max(1, options.parts))
     engine = Engine(
         workers=workers,
         scheduler=options.scheduler,
@@ -287,7 +293,7 @@ def _batch(
                 parts=options.parts,
                 most_minutes=options.most_minutes,
                 most_memory=options.most_memory,
-                report=bar.report,
+                report=lambda name, how: bar.report(name, spoken_end(how, options)),
                 look=bar.look,
             )
         except Ended:
@@ -342,18 +348,6 @@ def alone(
         stopping.withdraw()
 
 
-def say_interrupted(checkpoint: Path | None, *, resumes: bool = True) -> None:
-    """Say on stderr what is left of a run that was interrupted."""
-    left = "nothing is kept"
-    if not resumes:
-        left += ", a run of this kind is made in one go"
-    elif checkpoint is None:
-        left += "; with `--checkpoint FILE` the next call would go on from there"
-    elif checkpoints_of(checkpoint):
-        left = f"the same command goes on from {checkpoint}"
-    sys.stderr.write(f"interrupted; {left}\n")
-
-
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Add where a record and its figure go."""
     text = "file of the record, JSON; - writes it to stdout"
@@ -396,9 +390,14 @@ def train_one(
     )
     shown = ending(record)
     if data := record.facts.get("problem"):
-        images = f"The images are of {data['source']}."
-        shown = replace(shown, said=(*shown.said, images))
-    finish(record, shown, output=options.output, figure=options.figure)
+        said = (*shown.said, f"The images are of {data['source']}.")
+        shown = replace(shown, said=said)
+    try:
+        finish(record, shown, output=options.output, figure=options.figure)
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):
+            say_interrupted(setting.checkpoint, what="trained, and not written")
+        raise
     # Behind the record, which has room where weights have none.
     if weights is not None:
         kept = {"initial": list(trained.initial), "final": list(trained.final)}
@@ -423,7 +422,8 @@ def guarded(run: Callable[[], int], worded: Callable[[str], str] = str) -> int:
         # Whoever read the output has had enough.
         return 141
     except (MemoryError, OSError, OverflowError, RuntimeError, ValueError) as error:
-        sys.stderr.write(f"error: {worded(str(error))}\n")
+        said = str(error) or "not enough memory; ask for less"
+        sys.stderr.write(f"error: {worded(said)}\n")
         return 2 if isinstance(error, ValueError) else 1
     except Ended as ended:
         return ended.exit_code

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from empirical.testbed.records import RunRecord
+from empirical.testbed.study import checkpoints_of
 from empirical.testbed.writing import whole
 
 Array = npt.NDArray[Any]
@@ -114,7 +115,27 @@ def check_figure(path: Path | None, option: str = "--figure") -> None:
 def finish(
     record: RunRecord, ending: Ending, *, output: Path | None, figure: Path | None
 ) -> None:
-    """Write the record and the figure where they are asked for, and say how it ended."""
+    """Write the record and the figure where they are asked for, and say how it ended.
+
+    Raises
+    ------
+    OSError
+        If they can't be written; how it ended is said on stderr.
+    """
+    try:
+        where = _written(record, ending, output, figure)
+    except BrokenPipeError:
+        raise
+    except OSError:
+        say(ending.said, sys.stderr)
+        raise
+    say((*ending.said, where), sys.stderr if output == STDOUT else sys.stdout)
+
+
+def _written(
+    record: RunRecord, ending: Ending, output: Path | None, figure: Path | None
+) -> str:
+    """Write the record and the figure, and return where they are."""
     where = "No record is kept: `--output FILE` keeps one, `--output -` prints it."
     if output == STDOUT:
         sys.stdout.write(record.text())
@@ -125,7 +146,21 @@ def finish(
     if figure is not None:
         draw(ending, figure)
         where += f" The figure is in {figure}."
-    say((*ending.said, where), sys.stderr if output == STDOUT else sys.stdout)
+    return where
+
+
+def say_interrupted(
+    checkpoint: Path | None, *, resumes: bool = True, what: str = "interrupted"
+) -> None:
+    """Say on stderr what is left of a run that was interrupted, or whose record was."""
+    left = "nothing is kept"
+    if not resumes:
+        left += ", a run of this kind is made in one go"
+    elif checkpoint is None:
+        left += "; with `--checkpoint FILE` the next call would go on from there"
+    elif checkpoints_of(checkpoint):
+        left = f"the same command goes on from {checkpoint}"
+    sys.stderr.write(f"{what}; {left}\n")
 
 
 def say(sentences: Sequence[str], stream: TextIO) -> None:

@@ -117,7 +117,7 @@ class Engine:
         check_weights("Engine", grace=grace)
         if workers is not None and scheduler is not None:
             raise ValueError("Engine: give `workers` or `scheduler`, not both")
-        self._workers = workers or _cores()
+        self._workers = workers or cores()
         self._scheduler = scheduler
         self._gpus, self._grace, self._deaths = gpus, grace, deaths
         self._listener = Listener(minutes)
@@ -228,8 +228,9 @@ class Engine:
         return self._cluster
 
 
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):  # those that this process may use
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 

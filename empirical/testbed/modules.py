@@ -329,8 +329,8 @@ def check(module: nn.Module) -> None:
     ------
     ValueError
         If it is none, draws random numbers, has parameters in the same memory, of several
-        dtypes, complex ones, some without a shape yet, or none to train; the message says
-        what to do.
+        dtypes, complex ones, some without a shape yet, or none to train, or holds what
+        was computed from them; the message says what to do.
     """
     # Callers may not be type-checked.
     if not isinstance(module, nn.Module):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -356,6 +356,14 @@ def check(module: nn.Module) -> None:
             "`requires_grad`"
         )
     for name, part in module.named_modules():
+        kept = (n for n, t in vars(part).items() if isinstance(t, Tensor) and t.grad_fn)
+        for attribute in kept:
+            raise ValueError(
+                "Stack.of: `module` must compute what it makes of its parameters when it "
+                f"is called, but {f'{name}.{attribute}'.lstrip('.')!r} was computed before."
+                " In the place of `torch.nn.utils.weight_norm`, use "
+                "`torch.nn.utils.parametrizations.weight_norm`, and `one_by_one=True`."
+            )
         if part.training and (p := _share_dropped(part)):
             raise ValueError(
                 f"Stack.of: `module` must not draw random numbers, but {name!r} drops "

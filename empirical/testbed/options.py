@@ -223,6 +223,18 @@ def spoken(
     return message
 
 
+def spoken_end(outcome: str, options: argparse.Namespace) -> str:
+    """Return how a task of a batch ended, with its complaint as `spoken`.
+
+    Examples
+    --------
+    >>> spoken_end("failed: load: `width` must be 2", argparse.Namespace(width=0))
+    'failed: `--width` must be 2'
+    """
+    end, _, why = outcome.partition(": ")
+    return f"{end}: {spoken(why, options)}" if end == "failed" else outcome
+
+
 def _home(example: object) -> Any:
     """Return what has the annotations and the docstring."""
     if isinstance(example, partial):

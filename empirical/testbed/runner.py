@@ -108,7 +108,7 @@ def run_batch(
     check_positive("run_batch", most_minutes=most_minutes, most_memory=most_memory)
     limits: dict[str, Any] = {
         "seconds": most_minutes and 60.0 * most_minutes,
-        "memory": most_memory and math.ceil(2**30 * most_memory),
+        "memory": most_memory and math.ceil(2**30 * min(most_memory, 2.0**30)),
     }
     times = Counter(each.name for each in configurations)
     if twice := [name for name, count in times.items() if count > 1]:

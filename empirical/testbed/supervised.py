@@ -61,9 +61,10 @@ class Supervised(Task):
     ValueError
         If the module can't be stacked, inputs and targets are no tensors of one length or
         not finite, outputs change from call to call, classes are no whole numbers or none
-        of the outputs, or the loss of a replicate is not one number; with `one_by_one`, if
+        of the outputs, the loss has parameters to train, or that of a replicate is not one
+        number; with `one_by_one`, if
         the module changes its parameters when it is called, and in training if it draws
-        random numbers.
+        random numbers, or can't take inputs of their shape.
 
     Examples
     --------
@@ -112,6 +113,14 @@ class Supervised(Task):
                 "Supervised: `loss` must be a function of outputs and targets, but it is "
                 f"{loss!r:.80}. A class is called first: loss=nn.MSELoss()."
             )
+        inner = loss.func if isinstance(loss, partial) else loss
+        own = inner.named_parameters() if isinstance(inner, nn.Module) else ()
+        if trained := [name for name, p in own if p.requires_grad]:
+            raise ValueError(
+                "Supervised: `loss` must have no parameters to train, which would stay as "
+                f"they are, but it has {trained[0]!r}. Make it a part of `module`, or "
+                "freeze it: loss.requires_grad_(False)."
+            )
         ignored = _ignored(loss)
         if ignored is not None:
             targets = _classes(targets)
@@ -137,14 +146,21 @@ class Supervised(Task):
         if examples is not None:
             mine = examples if shared else stack.examples(examples)
             x, y = x[mine], y[mine]
-        outputs = apply(
-            self.module,
-            params,
-            x,
-            buffers=stack.buffers,
-            shared=shared,
-            one_by_one=self.one_by_one,
-        )
+        try:
+            outputs = apply(
+                self.module,
+                params,
+                x,
+                buffers=stack.buffers,
+                shared=shared,
+                one_by_one=self.one_by_one,
+            )
+        except RuntimeError as error:
+            # Of stacked operands; the module alone names its own.
+            said = _complaint(self.module, x if shared else x[0])
+            if said is None:
+                raise
+            raise ValueError(f"Supervised: {said}") from error
         in_dims = (0, None if shared else 0)
         who = "Supervised: `loss`"
         each = each_of(who, self.loss, in_dims, one_by_one=self.one_by_one)
@@ -163,6 +179,19 @@ class Supervised(Task):
         # Optimisers ask for dense ones.
         every = [torch.cat(g).to_dense() for g in zip(*slopes, strict=True)]
         return torch.cat(losses), every
+
+
+def _complaint(module: nn.Module, x: Tensor) -> str | None:
+    """Return why a module can't run on inputs, if it can't; memory is no reason."""
+    try:
+        with torch.no_grad(), _aside(x):
+            copy.deepcopy(module)(x)
+    except RuntimeError as error:
+        said = first_sentence(error)
+        if "allocate" not in str(error):
+            shape = tuple(x.shape)
+            return f"`module` must take `inputs` of shape {shape}, but PyTorch says: {said}"
+    return None
 
 
 def _ignored(loss: Loss) -> int | None:

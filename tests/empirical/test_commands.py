@@ -272,12 +272,78 @@ def test_messages_are_about_options(study, given, said, capsys, monkeypatch):
     assert "but " in told
 
 
-def test_too_little_memory_is_said_in_a_line(capsys):
+@pytest.mark.parametrize(
+    ("option", "many", "said"),
+    [
+        # 6 PB, more than a process can address.
+        ("--n", "10000000", "Unable to allocate"),
+        # 8 PB, of a list, of which Python says nothing.
+        ("--depths", "1000000000000000", "not enough memory; ask for less"),
+    ],
+)
+def test_too_little_memory_is_said_in_a_line(option, many, said, capsys):
     known = importlib.import_module("empirical.conditioning.__main__")
-    # 6 PB, more than a process can address.
-    assert known.main(["depth", "--n", "10000000", "--device", "cpu"]) == 1
+    assert known.main(["depth", option, many, "--device", "cpu"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: Unable to allocate")
+    assert line.startswith(f"error: {said}")
+
+
+@pytest.mark.parametrize(
+    ("study", "given"),
+    [
+        ("square_loss", "train --epochs"),
+        ("square_loss", "train --widths"),
+        ("identity_map", "train --steps"),
+        ("identity_map", "train --size"),
+        ("normrelu", "train --epochs"),
+        ("normrelu", "train --depth"),
+        ("conditioning", "depth --n"),
+        ("conditioning", "train --steps"),
+        ("conditioning", "chain --width"),
+    ],
+)
+def test_numbers_beyond_a_word_are_refused_by_name(study, given, capsys):
+    """They are no size of anything; PyTorch and NumPy speak of their own arguments."""
+    known = importlib.import_module(f"empirical.{study}.__main__")
+    assert known.main([*given.split(), str(2**63), "--device", "cpu"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: `{given.split()[1]}` must be below 2^53, but it is")
+
+
+@pytest.mark.parametrize("workers", ["99999", None])
+def test_no_more_processes_start_than_there_are_tasks(workers, tmp_path, monkeypatch):
+    """Each loads PyTorch, and one without a task for nothing."""
+    known = importlib.import_module("empirical.square_loss.__main__")
+    asked = []
+
+    def engine(**given):
+        asked.append(given["workers"])
+        raise ValueError("enough is seen")
+
+    monkeypatch.setattr(command, "Engine", engine)
+    monkeypatch.setattr(command, "cores", lambda: 64)
+    given = ["batch", "--names", "bn", "wn", "--parts", "3", "--out", str(tmp_path)]
+    given += [] if workers is None else ["--workers", workers]
+    assert known.main([*given, "--device", "cpu"]) == 2
+    assert asked == [6]
+
+
+def test_why_a_task_of_a_batch_failed_is_said_of_options(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("DEEP_LEDGER_DATA", raising=False)
+    known = importlib.import_module("empirical.square_loss.__main__")
+    given = ["batch", "--scale", "paper", "--names", "bn-decay", "--device", "cpu"]
+    given += ["--out", str(tmp_path / "runs"), "--data-folder", str(tmp_path)]
+    assert known.main(given) == 1
+    told = capsys.readouterr().err
+    assert "bn-decay: failed: cifar10 (train) is in none of" in told
+    assert "or name its folder with `--data-folder`" in told
+    assert "need `--allow-unverified`" in told
+
+
+def test_more_memory_than_there_can_be_is_no_limit(tmp_path):
+    known = importlib.import_module("empirical.square_loss.__main__")
+    given = ["batch", "--names", "none-decay", "--out", str(tmp_path), "--minutes", "0"]
+    assert known.main([*given, "--device", "cpu", "--most-memory", "1e300"]) == 124
 
 
 @pytest.fixture

@@ -181,6 +181,15 @@ class TestOwnPicture:
         wanted = [images.level(v).item() for v in (1.0, 1.0 / (2**bits - 1))]
         assert images.own(path).pixels.flatten().tolist() == wanted
 
+    @pytest.mark.parametrize("kind", ["tiff", "webp"])
+    def test_what_was_taken_sideways_is_set_upright(self, kind, tmp_path):
+        path, turned = tmp_path / f"mine.{kind}", Image.Exif()
+        turned[0x0112] = 6  # row 0 is the right side, column 0 the top
+        levels = np.array([[0, 51, 102], [153, 204, 255]], np.uint8)
+        Image.fromarray(levels).save(path, exif=turned, lossless=True)
+        wanted = [images.level(v / 255.0).item() for v in (153, 0, 204, 51, 255, 102)]
+        assert images.own(path).pixels.flatten().tolist() == wanted
+
     @pytest.mark.parametrize("kind", [np.float32, np.int32])
     def test_numbers_without_a_white_are_refused(self, kind, tmp_path):
         path = tmp_path / "mine.tiff"

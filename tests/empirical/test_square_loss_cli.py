@@ -1,5 +1,6 @@
 """Configurations, their records, and the command line of the square loss."""
 
+import errno
 import json
 from dataclasses import replace
 
@@ -155,6 +156,23 @@ class TestCommand:
         assert "No space left" in capsys.readouterr().err
         assert RunRecord.read(path) is not None
         assert not weights.exists()
+
+    def test_a_record_without_room_is_told_and_its_training_kept(
+        self, tmp_path, monkeypatch, capsys
+    ):
+        def full(*_):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        kept = tmp_path / "kept"
+        given = [*QUICK, "--epochs", "20", "--device", "cpu"]
+        given += ["--output", str(tmp_path / "r.json"), "--checkpoint", str(kept)]
+        with monkeypatch.context() as patched:
+            patched.setattr(RunRecord, "write", full)
+            assert command.main(given) == 1
+        told = capsys.readouterr().err
+        assert "networks finished; of the tests" in told.replace("\n", " ")
+        assert f"the same command goes on from {kept}\nerror: [Errno 28]" in told
+        assert command.main([*given, "--minutes", "0"]) == 0
 
     def test_dead_networks_are_told_to_go_slower(self, capsys):
         argv = [*QUICK, "--family", "none", "--rate", "5", "--epochs", "30"]

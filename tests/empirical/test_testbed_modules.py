@@ -707,13 +707,6 @@ def test_a_loss_that_branches_is_named_beside_the_module() -> None:
         )
 
 
-def test_what_a_module_can_not_do_alone_either_is_pytorchs_to_say() -> None:
-    net = nn.Linear(5, 3).double()
-    task = Supervised(net, X, Y)
-    with pytest.raises(RuntimeError, match="Expected size"):
-        train(task, Stack.of(net, generators(), rates=0.1), SGD(), steps=1)
-
-
 @pytest.mark.parametrize("name", ["dense", "convolution"])
 def test_the_order_of_parameters_in_memory_moves_no_update(name: str) -> None:
     net = NETS[name]().double()
@@ -809,6 +802,50 @@ def test_hooks_on_the_backward_pass_are_called_or_refused(when: str) -> None:
         for a, b in zip(trained.initial, trained.final, strict=True)
     ]
     assert moved == [False, False, True, True]
+
+
+class Tempered(nn.Module):
+    """A loss that scales outputs by a number of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(()))
+
+    def forward(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        return functional.cross_entropy(self.scale * outputs, targets)
+
+
+def test_a_loss_with_parameters_of_its_own_is_refused_unless_frozen() -> None:
+    """They would stay as they are, unnoticed."""
+    net, x, y = nn.Linear(3, 2), torch.ones(5, 3), torch.zeros(5, dtype=torch.int64)
+    for loss in (Tempered(), partial(Tempered())):
+        with pytest.raises(ValueError, match=r"`loss` must have no .*'scale'.*part of"):
+            Supervised(net, x, y, loss)
+    Supervised(net, x, y, Tempered().requires_grad_(False))
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_inputs_of_another_width_are_told_with_their_shape(one_by_one: bool) -> None:
+    """PyTorch speaks of the operands of some product, stacked ones at that."""
+    net, y = nn.Linear(3, 2), torch.zeros(5, dtype=torch.int64)
+    task = Supervised(net, torch.ones(5, 4), y, one_by_one=one_by_one)
+    stack = Stack.of(net, [torch_generator(7, i) for i in range(2)], rates=0.1)
+    said = r"`module` must take `inputs` of shape \(5, 4\).*multiplied \(5x4 and 3x2\)"
+    with pytest.raises(ValueError, match=said):
+        train(task, stack, SGD(), steps=1)
+
+
+@pytest.mark.filterwarnings("ignore:.*weight_norm:FutureWarning")
+def test_old_weight_norm_is_refused_with_what_to_use() -> None:
+    net = nn.Sequential(nn.utils.weight_norm(nn.Linear(3, 2)))
+    y = torch.zeros(5, dtype=torch.int64)
+    said = r"'0.weight' .*`torch.nn.utils.parametrizations.weight_norm`"
+    with pytest.raises(ValueError, match=said):
+        Supervised(net, torch.ones(5, 3), y)
+    with pytest.raises(ValueError, match=said):
+        Stack.of(net, [torch_generator(7)], rates=0.1)
+    new = nn.Sequential(parametrizations.weight_norm(nn.Linear(3, 2)))
+    Supervised(new, torch.ones(5, 3), y, one_by_one=True)
 
 
 class Counting(nn.Module):

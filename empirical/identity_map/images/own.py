@@ -1,6 +1,7 @@
 """A picture of one's own, from a file, to train on."""
 
 import hashlib
+import io
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,8 @@ from empirical.identity_map.images.pictures import Pictures, standardised
 def own(path: Path | str) -> Pictures:
     """Read a picture: grey as one channel, colour as three, standardised like digits.
 
-    Transparent parts are laid on white. Grey pictures are standardised as MNIST's, those
-    in colour as CIFAR-10's.
+    Transparent parts are laid on white, what was taken sideways is set upright. Grey
+    pictures are standardised as MNIST's, those in colour as CIFAR-10's.
 
     Parameters
     ----------
@@ -55,12 +56,16 @@ def _levels(path: Path) -> npt.NDArray[np.uint8]:
     """Levels of 0..255, (H, W, 3)."""
     # Loaded here: only who has a picture needs it.
     from PIL import Image
+    from PIL.ImageOps import exif_transpose
 
     try:
-        with Image.open(path) as opened:
+        # From memory: of a sideways TIFF that it maps Pillow mixes up the pixels.
+        with Image.open(io.BytesIO(path.read_bytes())) as opened:
             words = opened.mode.startswith("I")
             boundless = opened.format != "PNG" and opened.mode in ("F", "I")
-            values = np.asarray(opened if words else opened.convert("RGBA"))
+            # Cameras write a picture as they were held, and how beside it.
+            upright = exif_transpose(opened)
+            values = np.asarray(upright if words else upright.convert("RGBA"))
     except (OSError, SyntaxError, ValueError) as error:
         raise ValueError(f"own: {path} cannot be read as a picture: {error}") from error
     if boundless:

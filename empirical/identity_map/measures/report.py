@@ -27,6 +27,7 @@ def measure(
     seed: Seed,
     test_images: Pictures | None = None,
     settings: Settings | None = None,
+    before: int = 0,
 ) -> dict[str, Any]:
     """Measure a stack of trained networks.
 
@@ -46,6 +47,9 @@ def measure(
     test_images : Pictures, optional
         Unseen images of the network's shape; `images.unseen` by default.
     settings : Settings, optional
+    before : int
+        How many networks of the same group are measured elsewhere, before these: they
+        count among those that the settings keep pictures of.
 
     Returns
     -------
@@ -148,6 +152,7 @@ def measure(
         tests=tests,
         seed=seed,
         settings=settings,
+        before=before,
     )
     header = {
         "settings": {

@@ -109,7 +109,7 @@ def _pictures(subject: Subject) -> dict[str, Any]:
             for h in outputs
         ]
         # Numbers are kept of all, pictures of the first few.
-        first = seen[: subject.settings.replicates * len(images) * len(outputs)]
+        first = seen[: subject.few * len(images) * len(outputs)]
         shape = (-1, len(images), len(outputs))
         for name in _NUMBERS:
             table = torch.stack([one[name] for one in seen])
@@ -234,7 +234,7 @@ _STOPS = 8
 def _through(subject: Subject, image: Tensor) -> Tensor:
     """Return pictures of one image in layers of the first network, evenly spaced.
 
-    Shape (1, layers, H, W).
+    Shape (1, layers, H, W), or (0, layers, H, W) where pictures of none are kept.
     """
     first = tuple(w[:1] for w in subject.final)
     each = subject.network.layer_outputs(first, image)
@@ -242,7 +242,7 @@ def _through(subject: Subject, image: Tensor) -> Tensor:
     seen = [picture(each[k - 1][0, 0], image[0]) for k in chosen]
     dead = image.new_zeros(image.shape[2:], dtype=torch.float64)
     pictures = torch.stack([dead if p is None else p.singular for p in seen])
-    return _significant(pictures, 3)[None]
+    return _significant(pictures, 3)[None][: subject.few]
 
 
 def _predictions(subject: Subject) -> dict[str, Any]:
@@ -332,7 +332,7 @@ MEASUREMENTS: Mapping[str, Callable[[Subject], dict[str, Any]]] = {
 
 def _shown(subject: Subject, outputs: Tensor) -> Tensor:
     """Return pixels of the first replicates' outputs."""
-    return _pixels(outputs[: subject.settings.replicates])
+    return _pixels(outputs[: subject.few])
 
 
 def _pixels(images: Tensor) -> Tensor:

@@ -89,6 +89,12 @@ class Subject:
     tests: Pictures
     seed: Seed
     settings: Settings
+    before: int = 0
+
+    @property
+    def few(self) -> int:
+        """Of how many of these networks pictures are kept."""
+        return max(0, self.settings.replicates - self.before)
 
     def like(self, images: Tensor) -> Tensor:
         """Return images of the weights' dtype, on their device."""
