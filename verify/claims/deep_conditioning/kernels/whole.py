@@ -138,6 +138,34 @@ class _Erf:
         return 2.0 / math.pi * angle, 4.0 / math.pi / np.sqrt(left)
 
 
+class _Exponential:
+    """c e^x + h."""
+
+    def __init__(self, scale: float, shift: float) -> None:
+        self.scale, self.shift = scale, shift
+
+    def pair(self, r: Array, o: Array, t: _Angle) -> tuple[Array, Array]:
+        """E e^(r U) is e^(r^2/2)."""
+        one, other = np.exp(0.5 * r * r), np.exp(0.5 * o * o)
+        slope = self.scale**2 * one * other * np.exp(r * o * t.cosine)
+        return slope + self.shift * (self.scale * (one + other) + self.shift), slope
+
+
+class _Bump:
+    """c exp(-x^2/2) + h."""
+
+    def __init__(self, scale: float, shift: float) -> None:
+        self.scale, self.shift = scale, shift
+
+    def pair(self, r: Array, o: Array, t: _Angle) -> tuple[Array, Array]:
+        """By determinants of the identity and the covariance."""
+        one, other = 1.0 / np.sqrt(1.0 + r * r), 1.0 / np.sqrt(1.0 + o * o)
+        both = 1.0 + r * r + o * o + np.square(r * o * t.sine)
+        value = self.scale**2 / np.sqrt(both)
+        slope = value * r * o * t.cosine / both
+        return value + self.shift * (self.scale * (one + other) + self.shift), slope
+
+
 _ALL = -math.inf
 _LAWS: dict[str, _Law] = {
     "clip": _Pieces((_ALL, [-1.0]), (-1.0, [1.0, 1.0]), (1.0, [1.0, -1.0])),
@@ -153,6 +181,10 @@ _LAWS: dict[str, _Law] = {
     ),
     "waves": _Waves((1.0, 1.0, 0.0), (0.5, 0.7, 0.4)),
     "erf": _Erf(),
+    "closed erf": _Erf(),
+    "exp and a constant": _Exponential(1.3, -0.7),
+    "bump and a constant": _Bump(-2.0, 0.9),
+    "sine and a constant": _Waves((-1.5, 1.0, 0.0), (0.5, 0.0, 0.5 * math.pi)),
 }
 
 
@@ -210,7 +242,7 @@ def _measure(*, name: str, **inputs: Any) -> Array:
 
 @lru_cache(maxsize=16)
 def _activation(name: str) -> act.Activation:
-    """Return the library's: of pieces, or known by values alone."""
+    """Return the library's: in closed form, or known by values alone."""
     pieces = {
         "clip": act.hard_tanh,
         "uneven": act.PiecewisePolynomial(
@@ -218,6 +250,10 @@ def _activation(name: str) -> act.Activation:
         ),
         "steps": act.PiecewisePolynomial(name, 0, (0.2,), (-0.7, 0.4), (1.0, 0.5)),
         "hard swish": act.hard_swish,
+        "closed erf": act.erf,
+        "exp and a constant": act.Affine(act.exp, 1.3, -0.7),
+        "bump and a constant": act.Affine(act.gaussian_bump, -2.0, 0.9),
+        "sine and a constant": act.Affine(act.sin, -1.5, 0.5),
     }
     values = {
         "bent": lambda x: x + np.maximum(x - 0.5, 0.0) ** 2,
@@ -276,6 +312,12 @@ WHOLE = numeric(
         _case("bent", 0.5, 2.0, 12, few=3, cone=0.1),
         _case("bent", 5.0, 14.0, 30, cone=0.02),
         _case("negative", 5.0, 14.0, 12, few=3, cone=0.1),
+        _case("closed erf", 0.5, 14.0, 40, cone=0.3),
+        *(
+            _case(f"{name} and a constant", 0.3, 2.0, 40, cone=cone)
+            for name in ("exp", "bump", "sine")
+            for cone in (0.0, 0.1)
+        ),
     ),
     predict=_predict,
     measure=_measure,
