@@ -15,7 +15,8 @@ from scipy import special
 from theory import activations as act
 from theory import kernels
 from verify.claim import numeric
-from verify.claims.deep_conditioning._sources import quoted
+from verify.claims._predictors import mistake
+from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.compare import AgreesTo, Array
 
 # --- the measured side ------------------------------------------------------------------
@@ -326,4 +327,114 @@ WHOLE = numeric(
     compare=AgreesTo(relative=1e-12, absolute=1e-12),
     must_refute=_before,
     uses=("dc/eq1-crowd", "dc/eq7-crowd"),
+)
+
+# --- networks of several layers -----------------------------------------------------------
+
+_INPUT_VAR, _INPUT_BIAS = 1.3, 0.2
+_FULL = [
+    ["closed erf", 1.5, 0.1, 0.0],
+    ["bent", 0.4, 0.3, 0.7],
+    ["clip", 2.0, 0.0, 0.0],
+]
+"""Layers: a function, variances of the weights and biases behind it, what is skipped."""
+
+
+def _apart(inputs: dict[str, Any]) -> Array:
+    """Rows of which none are parallel: of copies a correlation loses the angle."""
+    return _inputs(**inputs)[4:]
+
+
+def _angles(k: Array) -> tuple[Array, Array, _Angle]:
+    """Deviations and angles of all pairs, from a covariance."""
+    r = np.sqrt(np.diagonal(k))
+    cosine = np.clip(k / np.outer(r, r), -1.0, 1.0)
+    np.fill_diagonal(cosine, 1.0)
+    sine = np.sqrt((1.0 - cosine) * (1.0 + cosine))
+    one, other = np.broadcast_arrays(r[:, None], r)
+    return one, other, _Angle(cosine, sine)
+
+
+def _through(
+    layers: list[list[Any]], trained: list[int], inputs: dict[str, Any]
+) -> tuple[Array, Array]:
+    """K <- w E s s + b + c^2 K, and of T the parts of the weights that are trained."""
+    x = _apart(inputs)
+    k = _INPUT_VAR * (x @ x.T) + _INPUT_BIAS
+    t = k * (1 in trained)
+    for number, (name, w, b, skip) in enumerate(layers, start=2):
+        value, slope = _LAWS[name].pair(*_angles(k))
+        own = w * value + b
+        t = t * (w * slope + skip**2) + own * (number in trained)
+        k = own + skip**2 * k
+    return k, t
+
+
+def _measure_deep(
+    *,
+    layers: list[list[Any]],
+    trained: list[int],
+    normalized: bool,
+    across: bool = False,
+    **inputs: Any,
+) -> Array:
+    del across
+    k, t = _through(layers, trained, inputs)
+    if normalized:
+        size = np.sqrt(np.diagonal(t))
+        t = t / np.outer(size, size)
+    return np.stack([k, t])
+
+
+def _predict_deep(
+    *,
+    layers: list[list[Any]],
+    trained: list[int],
+    normalized: bool,
+    across: bool = False,
+    **inputs: Any,
+) -> Array:
+    x = _apart(inputs)
+    network = [kernels.Layer(_activation(name), *rest) for name, *rest in layers]
+    found = kernels.nngp_ntk(
+        x,
+        network,
+        y=x[::-1] if across else None,
+        weight_var=_INPUT_VAR,
+        bias_var=_INPUT_BIAS,
+        normalized=normalized,
+        trained=trained,
+    )
+    return np.stack([v[:, ::-1] if across else v for v in found])
+
+
+def _deep(layers: list[list[Any]], *trained: int, **given: Any) -> dict[str, Any]:
+    inputs = {"low": 0.5, "high": 2.0, "count": 11, "few": 0, "cone": 0.0}
+    case = {"layers": layers, "trained": [*trained], "normalized": False}
+    return case | inputs | given
+
+
+DEEP = numeric(
+    id="dc/eq7-trained-layers",
+    items=("Eq1", "Eq7", "D.0"),
+    title="Kernels of networks of unlike layers, of which some are trained",
+    statement=r"K' = w\, \mathbb{E}[\sigma\sigma] + b + c^2 K, \quad T' ="
+    r" (w\, \mathbb{E}[\sigma'\sigma'] + c^2)\, T + [l \in S]\,"
+    r" (w\, \mathbb{E}[\sigma\sigma] + b)",
+    assumptions=("S is the set of weight layers that are trained",),
+    source=ours("Equations 1 and 7, with biases and skip connections"),
+    cases=(
+        _deep(_FULL, 1, 2, 3, 4),
+        _deep(_FULL, 3),
+        _deep(_FULL, 2, 4, normalized=True),
+        _deep(_FULL, 1, few=1),
+        _deep(_FULL, 3, 4, across=True),
+        _deep([["erf", 1.5, 0.1, 0.0], ["waves", 1.0, 0.0, 0.5]], 2, normalized=True),
+    ),
+    predict=_predict_deep,
+    measure=_measure_deep,
+    # Correlations of a layer, rounded to a few eps, are next to no end.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=mistake("All layers are trained.", trained=[1, 2, 3]),
+    uses=("dc/eq1-whole",),
 )
