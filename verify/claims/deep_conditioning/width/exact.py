@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import mpmath
@@ -82,7 +83,7 @@ LINEAR = numeric(
     must_refute=_alike,
 )
 
-# --- quadratic activations ------------------------------------------------------------
+# --- polynomial activations ------------------------------------------------------------
 
 
 def _product(*factors: Polynomial) -> Polynomial:
@@ -117,14 +118,21 @@ def _mean(polynomial: Polynomial) -> defaultdict[_Products, Fraction]:
     return out
 
 
+@cache
+def _moment(i: int, j: int, rho: Fraction) -> Fraction:
+    """E U^i V^j of two standard Gaussians, by parts in the first that is left."""
+    if i < j:
+        i, j = j, i
+    if not i:
+        return Fraction(1)
+    out = (i - 1) * _moment(i - 2, j, rho) if i > 1 else Fraction(0)
+    return out + (j * rho * _moment(i - 1, j - 1, rho) if j else 0)
+
+
 def _at(polynomial: Polynomial, rho: Fraction) -> Fraction:
     """Return the mean over two standard Gaussians of correlation rho."""
-    entry = {(0, 0): Fraction(1), (0, 1): rho, (1, 1): Fraction(1)}
-    terms = _mean(polynomial).items()
-    return sum(
-        (value * math.prod((entry[p] for p in pairs), start=Fraction(1)))
-        for pairs, value in terms
-    ) + Fraction(0)
+    terms = (c * _moment(i, j, rho) for (i, j), c in polynomial.items())
+    return sum(terms, Fraction(0))
 
 
 def _in(variable: int, of: int, coefficients: Sequence[Fraction]) -> Polynomial:
@@ -136,25 +144,36 @@ def _in(variable: int, of: int, coefficients: Sequence[Fraction]) -> Polynomial:
     }
 
 
-def _quadratic(square: str) -> tuple[list[Fraction], list[Fraction]]:
-    """Return the coefficients of x + q x^2 - q/2 and of its slope."""
-    q = Fraction(square)
-    return [-q / 2, Fraction(1), q], [Fraction(1), 2 * q]
+def _differentiated(polynomial: Polynomial, *by: int) -> Polynomial:
+    for n in by:
+        polynomial = {
+            tuple(k - (m == n) for m, k in enumerate(powers)): powers[n] * c
+            for powers, c in polynomial.items()
+            if powers[n]
+        }
+    return polynomial
 
 
-def _quadratic_activation(square: str) -> act.Activation:
-    q = float(Fraction(square))
-    # x^2 = 1 + sqrt(2) h_2.
-    return act.HermiteMixture((0.5 * q, 1.0, math.sqrt(2.0) * q))
+def _cubic(square: str, cube: str) -> tuple[list[Fraction], list[Fraction]]:
+    """Return the coefficients of x + q (x^2 - 1/2) + p x^3 and of its slope."""
+    q, p = Fraction(square), Fraction(cube)
+    return [-q / 2, Fraction(1), q, p], [Fraction(1), 2 * q, 3 * p]
 
 
-def _predict_quadratic(*, square: str, rho: str) -> float:
-    r, s = float(Fraction(rho)), _quadratic_activation(square)
+def _cubic_activation(square: str, cube: str) -> act.Activation:
+    q, p = float(Fraction(square)), float(Fraction(cube))
+    # x^2 = 1 + sqrt(2) h_2, x^3 = 3 h_1 + sqrt(6) h_3.
+    a = (0.5 * q, 1.0 + 3.0 * p, math.sqrt(2.0) * q, math.sqrt(6.0) * p)
+    return act.HermiteMixture(a)
+
+
+def _predict_cubic(*, square: str, cube: str, rho: str) -> float:
+    r, s = float(Fraction(rho)), _cubic_activation(square, cube)
     # The correction is linear in 1/n: that of n = 1.
     return width.ntk_mean(r, s, 2, 1) - kernels.ntk_map(r, s, 2)
 
 
-def _measure_quadratic(*, square: str, rho: str) -> Fraction:
+def _measure_cubic(*, square: str, cube: str, rho: str) -> Fraction:
     """By the delta method: the mean over the second layer is a polynomial of means.
 
     Given the first layer, the second one's preactivations z are Gaussian, and the
@@ -164,7 +183,7 @@ def _measure_quadratic(*, square: str, rho: str) -> Fraction:
     E W_k^2 f(z) - E f(z) is 1/n times what the Hessian of f makes of unit k.
     """
     r = Fraction(rho)
-    value, slope = _quadratic(square)
+    value, slope = _cubic(square, cube)
     forward = _product(_in(0, 2, value), _in(1, 2, value))
     back = _product(_in(0, 2, slope), _in(1, 2, slope))
     outer = {
@@ -185,13 +204,18 @@ def _measure_quadratic(*, square: str, rho: str) -> Fraction:
             spread = _at(_product(outer[e], outer[f]), r) - mean[e] * mean[f]
             rest = (mean[p] for n, p in enumerate(pairs) if n not in (first, second))
             total += c * spread * math.prod(rest, start=Fraction(1)) / 2
-    # The slope's product is bilinear: its Hessian is slope[1]^2 off the diagonal.
-    return total + 2 * r * slope[1] ** 2 * _at(_product(back, outer[0, 1]), r)
+    for e, f in itertools.product((0, 1), repeat=2):
+        hessian = sum(
+            c * math.prod((mean[p] for p in pairs), start=Fraction(1))
+            for pairs, c in _mean(_differentiated(back, e, f)).items()
+        )
+        total += r * hessian * _at(_product(back, outer[min(e, f), max(e, f)]), r)
+    return total
 
 
-def _apart(*, square: str, rho: str) -> float:
+def _apart(*, square: str, cube: str, rho: str) -> float:
     """The product kernel's correction alone."""
-    r, s = float(Fraction(rho)), _quadratic_activation(square)
+    r, s = float(Fraction(rho)), _cubic_activation(square, cube)
     return width.nngp_mean(r, s, 2, 1) - kernels.nngp_map(r, s, 2)
 
 
@@ -199,16 +223,22 @@ QUADRATIC = numeric(
     id="dc/eq7-quadratic",
     items=("Eq7", "LemC.4"),
     uses=("dc/eq7-bias",),
-    title="Quadratic activations: the mean tangent kernel to order 1/width, exactly",
+    title="Polynomial activations: the mean tangent kernel to order 1/width, exactly",
     statement=r"\lim_{m \to \infty} m\,(\mathbb{E}\,\Theta^{(m)} - \Theta) = \tfrac12\,"
     r" P''(\mathbb{E}\,G) : \mathrm{Cov}(G) + \rho\, \mathbb{E}\left[\sigma'\sigma'\,"
     r" \sigma \sigma^T\right] : \mathbb{E}\,\partial^2 (\sigma'\sigma'), \quad"
     r" P(G) = \mathbb{E}[\Theta^{(m)} \mid G]",
-    assumptions=("activation x + q (x^2 - 1/2)", "two hidden layers, one output"),
+    assumptions=(
+        "activation x + q (x^2 - 1/2) + p x^3",
+        "two hidden layers, one output",
+    ),
     source=ours("Equation 7, at finite width"),
-    cases=grid(square=("1/4", "-1/2"), rho=("1/2", "-2/5")),
-    predict=_predict_quadratic,
-    measure=_measure_quadratic,
+    cases=(
+        *grid(square=("1/4", "-1/2"), cube="0", rho=("1/2", "-2/5")),
+        {"square": "1/4", "cube": "1/9", "rho": "-2/5"},
+    ),
+    predict=_predict_cubic,
+    measure=_measure_cubic,
     # As for linear networks; the limit that is taken off is as large as the correction.
     compare=AgreesTo(relative=1e-12),
     must_refute=_apart,
