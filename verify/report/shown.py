@@ -118,10 +118,10 @@ def _cases(cases: Sequence[Case]) -> str:
     return f"{_counted(len(cases), 'case')}{': ' if told else ''}{'; '.join(told)}"
 
 
-def _some(values: Sequence[str], noun: str = "") -> str:
+def _some(values: Sequence[str]) -> str:
     more = len(values) - _MOST
     shown = ", ".join(values[:_MOST])
-    return f"{shown} and {more} more{noun}" if more > 0 else shown
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _networks(runs: "Sequence[Run]") -> str:

@@ -105,9 +105,9 @@ CONSTANT_MSE = contrast(
 # --- classes ----------------------------------------------------------------------------
 
 
-def _errors(name: str, scale: str, which: str = "trained") -> Array:
+def _errors(name: str, scale: str) -> Array:
     """Error of the averaging classifier, (draws, layer 0..L)."""
-    return fitted(name, scale).series(f"layer-error/{which}")
+    return fitted(name, scale).series("layer-error/trained")
 
 
 def _recovered(name: str, scale: str) -> Contrast:

@@ -119,12 +119,12 @@ def _tall(ridge: int) -> list[Any]:
     return list(x.T * x * found)
 
 
-def _solved(rows: int, columns: int, values: tuple[float, ...], index: int) -> float:
+def _solved(rows: int, columns: int, values: tuple[float, ...]) -> float:
     size = rows * columns
     x = np.reshape(values[:size], (rows, columns))
     y = np.reshape(values[size : size + rows], (rows, 1))
     w = np.reshape(values[size + rows :], (columns, 1))
-    return float(idm.least_squares_weights(x, y, w)[index, 0])
+    return float(idm.least_squares_weights(x, y, w)[0, 0])
 
 
 def _box(rows: int, columns: int) -> dict[Any, tuple[float, float]]:
@@ -267,7 +267,7 @@ CLAIMS = (
         mistake="Targets with the initial prediction added",
         links=lambda: [
             Link(
-                lambda *p: _solved(2, 3, p, 0),
+                lambda *p: _solved(2, 3, p),
                 _wide()[0][0],
                 _box(2, 3),
                 relative=1e-10,
@@ -289,7 +289,7 @@ CLAIMS = (
         mistake="Normal equations with a ridge of one",
         links=lambda: [
             Link(
-                lambda *p: _solved(3, 2, p, 0),
+                lambda *p: _solved(3, 2, p),
                 (
                     (_problem(3, 2)[0].T * _problem(3, 2)[0]).inv()
                     * _problem(3, 2)[0].T

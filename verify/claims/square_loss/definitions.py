@@ -101,8 +101,8 @@ class _Fixed(nn.Module):
         return x
 
 
-def _quantiles(values: Array, levels: list[float]) -> list[float]:
-    return np.quantile(values, levels).tolist()
+def _quantiles(values: Array) -> list[float]:
+    return np.quantile(values, _LEVELS).tolist()
 
 
 def _margins(f: Array, classes: list[int]) -> Array:
@@ -231,7 +231,7 @@ def _plain_observed(
         told += [squares, overlap, _rests(g / rho, y, loss)]
         told += [-rho * float((slopes.numpy() * f).sum()), *residual]
         told += [float(length.mean()), float(margin.mean())]
-        told += [*_quantiles(length, _LEVELS), *_quantiles(margin, _LEVELS)]
+        told += [*_quantiles(length), *_quantiles(margin)]
         told += _collapse(features, classes, rows)
     return told
 

@@ -135,10 +135,10 @@ def _at(polynomial: Polynomial, rho: Fraction) -> Fraction:
     return sum(terms, Fraction(0))
 
 
-def _in(variable: int, of: int, coefficients: Sequence[Fraction]) -> Polynomial:
-    """Return a polynomial in one of several variables."""
+def _in(variable: int, coefficients: Sequence[Fraction]) -> Polynomial:
+    """Return a polynomial in one of two variables."""
     return {
-        tuple(k if n == variable else 0 for n in range(of)): c
+        tuple(k if n == variable else 0 for n in range(2)): c
         for k, c in enumerate(coefficients)
         if c
     }
@@ -184,10 +184,10 @@ def _measure_cubic(*, square: str, cube: str, rho: str) -> Fraction:
     """
     r = Fraction(rho)
     value, slope = _cubic(square, cube)
-    forward = _product(_in(0, 2, value), _in(1, 2, value))
-    back = _product(_in(0, 2, slope), _in(1, 2, slope))
+    forward = _product(_in(0, value), _in(1, value))
+    back = _product(_in(0, slope), _in(1, slope))
     outer = {
-        (i, j): _product(_in(i, 2, value), _in(j, 2, value))
+        (i, j): _product(_in(i, value), _in(j, value))
         for i, j in ((0, 0), (0, 1), (1, 1))
     }
     slopes = (2, 2)  # stands for the mean of s'_a s'_b
