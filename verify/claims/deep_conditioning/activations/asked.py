@@ -238,6 +238,39 @@ MANY = numeric(
     uses=("dc/lemD.3-callable",),
 )
 
+_WIDE = np.geomspace(0.01, 90.0, 100)
+"""Up to where E exp(-2 sqrt(q) Z) is made 19 deviations to the left."""
+
+
+def _predict_wide() -> Array:
+    a = act.from_function(lambda x: np.exp(-x), name="exp(-x)")
+    return np.log(np.asarray(a.length_map(_WIDE)))
+
+
+def _measure_wide() -> Array:
+    return 2.0 * _WIDE
+
+
+def _squared_mean() -> Array:
+    """The square of the mean for the mean of the square."""
+    return _WIDE
+
+
+WIDE = numeric(
+    id="dc/lemD.3-wide",
+    items=("LemD.3",),
+    title="Length maps at a hundred variances of a function that grows to the left alone",
+    statement=r"\log E\, e^{-2 \sqrt q Z} = 2 q, \quad q \le 90",
+    source=ours("Lemma D.3"),
+    cases=({},),
+    predict=_predict_wide,
+    measure=_measure_wide,
+    # A dozen roundings of a length are absolute in its logarithm.
+    compare=AgreesTo(absolute=1e-12),
+    must_refute=_squared_mean,
+    uses=("dc/lemD.3-many",),
+)
+
 # --- the error that is stated -----------------------------------------------------------
 
 _RHO = np.linspace(-0.9, 0.9, 7)
