@@ -11,7 +11,7 @@ from scipy import special
 from theory import activations as act
 from theory import hermite
 from verify.claim import grid, numeric
-from verify.claims._predictors import always, mistake
+from verify.claims._predictors import always, mistake, times
 from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.claims.deep_conditioning._subjects import (
     NORMRELU,
@@ -350,6 +350,44 @@ NORMALISED = numeric(
     compare=AgreesTo(relative=1e-12),
     must_refute=_uncentred,
     uses=("dc/defC.1",),
+)
+
+
+def _predict_waves(*, activation: str, var: float) -> Array:
+    return np.asarray(subject(activation).scaled(var).normalized().dual(_BETWEEN))
+
+
+_BETWEEN = np.array([-1.0, -0.99, -0.4, 1e-3, 0.7, 1.0])
+
+
+def _measure_waves(*, activation: str, var: float) -> list[Any]:
+    with mpmath.workprec(BITS):
+        v = mpmath.mpf(var)
+        size = mpmath.sinh(v) if activation == "sin" else mpmath.sinh(v / 2) ** 2
+
+        def between(rho: Any) -> Any:
+            if activation == "sin":
+                return mpmath.sinh(v * rho)
+            return mpmath.sinh(v * rho / 2) ** 2
+
+        return [between(mpmath.mpf(rho)) / size for rho in _BETWEEN.tolist()]
+
+
+WAVES = numeric(
+    id="dc/defC.1-normalised-waves",
+    items=("DefC.1",),
+    title="Normalised duals of waves at variances from a hundredth to 900",
+    statement=r"\frac{\sinh \gamma\rho}{\sinh \gamma} \text{ of the sine,}"
+    r" \quad \frac{\cosh \gamma\rho - 1}{\cosh \gamma - 1} \text{ of the cosine}",
+    source=ours("Definition C.1, by the formula for E e^{iX}"),
+    cases=grid(activation=("sin", "cos"), var=(0.01, 30.0, 900.0)),
+    predict=_predict_waves,
+    measure=_measure_waves,
+    # At a variance of 900 a rounding of rho is 900 of them in the exponent, and some values
+    # leave float64.
+    compare=AgreesTo(relative=1e-12, absolute=5e-324),
+    must_refute=mistake("Half of the variance.", var=times(0.5)),
+    uses=("dc/defC.1-normalised",),
 )
 
 
