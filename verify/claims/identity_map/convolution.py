@@ -369,14 +369,14 @@ EXPECTED_MSE = statistical(
     finding="The paper bounds this error; its mean over initial weights is exact.",
 )
 
-_RATE, _STEPS = 0.01, [0, 1, 7, 60]
+_SLOW, _ASKED = 0.01, [0, 1, 7, 60]
 
 
 @drawn(_trained_on)
 def _predict_course(
     image: Array, tests: list[Array], kernel: int, scale: float, steps: list[int]
 ) -> Array:
-    given: Any = {"scale": scale, "steps": steps, "learning_rate": _RATE}
+    given: Any = {"scale": scale, "steps": steps, "learning_rate": _SLOW}
     return np.array([idm.expected_mse(image, kernel, t, **given) for t in tests])
 
 
@@ -394,8 +394,8 @@ def _measure_course(
         for _ in range(max(steps) + 1):
             spread = scale**2 * np.square(seen @ kept).sum(axis=1)
             course.append(np.mean(spread + np.square(seen @ learnt - want)))
-            kept = kept - _RATE * patches.T @ (patches @ kept)
-            learnt = learnt - _RATE * patches.T @ (patches @ learnt - y)
+            kept = kept - _SLOW * patches.T @ (patches @ kept)
+            learnt = learnt - _SLOW * patches.T @ (patches @ learnt - y)
         found.append(np.array(course)[steps])
     return np.array(found)
 
@@ -409,7 +409,7 @@ COURSE = numeric(
         r"+\overline{\|\Lambda^TA_tP\|^2}/C"
     ),
     source=ours("Appendix D; the exact mean is ours"),
-    cases=grid(side=(3, 5), kernel=(3, 5), scale=0.3, steps=(_STEPS,)),
+    cases=grid(side=(3, 5), kernel=(3, 5), scale=0.3, steps=(_ASKED,)),
     predict=_predict_course,
     measure=_measure_course,
     # Sixty steps of a few roundings each.
