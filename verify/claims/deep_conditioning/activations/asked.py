@@ -11,7 +11,7 @@ from scipy import special
 from theory import activations as act
 from theory import hermite
 from verify.claim import grid, numeric
-from verify.claims._predictors import always, mistake, times
+from verify.claims._predictors import always, mistake, plus, times
 from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.claims.deep_conditioning._subjects import (
     NORMRELU,
@@ -479,5 +479,38 @@ FINITE = numeric(
     measure=_measure_finite,
     compare=Identical(),
     must_refute=always([True, True], "Square-integrable derivatives of every order."),
+    uses=("dc/defC.1-derivative",),
+)
+
+
+def _predict_one_sided(*, power: float, sign: int) -> float:
+    a = act.from_function(
+        lambda x: np.maximum(sign * x, 0.0) ** power, kinks=0.0, name="power"
+    )
+    return a.derivative_second_moment
+
+
+def _measure_one_sided(*, power: float, sign: int) -> Any:
+    """E |Z|^q = 2^(q/2) Gamma((q + 1)/2) / sqrt(pi), half of it on either side."""
+    del sign
+    with mpmath.workprec(BITS):
+        p = mpmath.mpf(power)
+        whole = 2 ** (p - 1) * mpmath.gamma(p - 0.5) / mpmath.sqrt(mpmath.pi)
+        return p * p * whole / 2
+
+
+ONE_SIDED = numeric(
+    id="dc/defC.1-one-sided",
+    items=("DefC.1",),
+    title="The slope's energy of a power on one side of zero, where the slope is infinite",
+    statement=r"E\,\sigma'(Z)^2 = \frac{p^2\, 2^{p - 1}\, \Gamma(p - 1/2)}{2 \sqrt\pi},"
+    r" \quad \sigma(x) = \max(\pm x, 0)^p",
+    source=ours("Definition C.1"),
+    cases=grid(power=(0.7, 0.9), sign=(-1, 1)),
+    predict=_predict_one_sided,
+    measure=_measure_one_sided,
+    # Slopes are read off the values, to about 1e-12.
+    compare=AgreesTo(relative=1e-11),
+    must_refute=mistake("The power 1/10 more.", power=plus(0.1)),
     uses=("dc/defC.1-derivative",),
 )
