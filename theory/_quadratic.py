@@ -120,7 +120,10 @@ def curvature_pair(who: str, loss: Any, x: Array) -> tuple[float, float]:
     factor = np.asarray(2.0 / outputs)
     back, error = two.multiply_exactly(factor, outputs)
     scale = (factor, ((2.0 - back) - error) / outputs)
-    out = two.multiply(scale, (np.array(high), np.array(low)))
+    # Near the largest float a product's exact parts would overflow.
+    power = np.frexp(np.array(high))[1].astype(np.int64)
+    square = two.scale((np.array(high), np.array(low)), -power)
+    out = two.scale(two.multiply(scale, square), power)
     return float(out[0]), float(out[1])
 
 

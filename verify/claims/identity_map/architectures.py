@@ -67,24 +67,28 @@ def _weights(
 def _predict_identity(
     *, kind: str, channels: int, side: int, seed: int, **shape: int
 ) -> list[str]:
-    """What comes out of the layers with these weights."""
+    """What comes out of the layers with these weights, and how many there are."""
     weights = _weights(kind, channels=channels, side=side, **shape)
     images = _images(channels, side, seed)
-    return _bits(_forward(weights, images, relu=kind.startswith("relu")))
+    return _bits(_forward(weights, images, relu=kind.startswith("relu")), len(weights))
 
 
-def _measure_image(*, channels: int, side: int, seed: int, **_case: Any) -> list[str]:
+def _measure_image(
+    *, layers: int, channels: int, side: int, seed: int, **_case: Any
+) -> list[str]:
     """The images themselves: nothing less is their identity."""
-    return _bits(_images(channels, side, seed))
+    return _bits(_images(channels, side, seed), layers)
 
 
-def _half_lost(*, channels: int, side: int, seed: int, **_case: Any) -> list[str]:
+def _half_lost(
+    *, layers: int, channels: int, side: int, seed: int, **_case: Any
+) -> list[str]:
     """The part of the image that is left if signs are not split."""
-    return _bits(np.maximum(_images(channels, side, seed), 0.0))
+    return _bits(np.maximum(_images(channels, side, seed), 0.0), layers)
 
 
-def _bits(images: Array) -> list[str]:
-    return [float(v).hex() for v in (images + 0.0).ravel()]
+def _bits(images: Array, layers: int) -> list[str]:
+    return [str(layers), *(float(v).hex() for v in (images + 0.0).ravel())]
 
 
 def _identity_claim(what: str, kinds: tuple[str, ...], title: str, *uses: str) -> Claim:

@@ -369,6 +369,55 @@ EXPECTED_MSE = statistical(
     finding="The paper bounds this error; its mean over initial weights is exact.",
 )
 
+_SLOW, _ASKED = 0.01, [0, 1, 7, 60]
+
+
+@drawn(_trained_on)
+def _predict_course(
+    image: Array, tests: list[Array], kernel: int, scale: float, steps: list[int]
+) -> Array:
+    given: Any = {"scale": scale, "steps": steps, "learning_rate": _SLOW}
+    return np.array([idm.expected_mse(image, kernel, t, **given) for t in tests])
+
+
+@drawn(_trained_on)
+def _measure_course(
+    image: Array, tests: list[Array], kernel: int, scale: float, steps: list[int]
+) -> Array:
+    """What steps make of every initial weight alone, and of none."""
+    patches, y = columns(image, kernel).numpy(), image.reshape(-1)
+    found = []
+    for test in tests:
+        seen, want = columns(test, kernel).numpy(), test.reshape(-1)
+        kept, learnt = np.eye(kernel**2), np.zeros(kernel**2)
+        course = []
+        for _ in range(max(steps) + 1):
+            spread = scale**2 * np.square(seen @ kept).sum(axis=1)
+            course.append(np.mean(spread + np.square(seen @ learnt - want)))
+            kept = kept - _SLOW * patches.T @ (patches @ kept)
+            learnt = learnt - _SLOW * patches.T @ (patches @ learnt - y)
+        found.append(np.array(course)[steps])
+    return np.array(found)
+
+
+COURSE = numeric(
+    id="id/conv-mse-steps",
+    items=("Conv", "MSE"),
+    title="The expected error of one convolution after some steps, all asked at once",
+    statement=(
+        r"E\,\mathrm{MSE}_t=\sigma^2\,\overline{\|A_tP\|^2}"
+        r"+\overline{\|\Lambda^TA_tP\|^2}/C"
+    ),
+    source=ours("Appendix D; the exact mean is ours"),
+    cases=grid(side=(3, 5), kernel=(3, 5), scale=0.3, steps=(_ASKED,)),
+    predict=_predict_course,
+    measure=_measure_course,
+    # Sixty steps of a few roundings each.
+    compare=AgreesTo(relative=1e-11),
+    must_refute=mistake("One step too many.", steps=[1, 2, 8, 61]),
+    uses=("id/conv-mse",),
+)
+
 # --- rank -----------------------------------------------------------------------------
 
 

@@ -1,6 +1,7 @@
 """One linear layer trained on one image, least squares, two layers (section 1)."""
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import mpmath
@@ -229,6 +230,42 @@ def _at_limit(loss: Any, momentum: float, share: float) -> Case:
     limit = idm.learning_rate_limit(idm.curvature(_digit(), loss=loss), momentum)
     return {"loss": loss, "momentum": momentum, "rate": share * limit}
 
+
+def _predict_curvature(*, entries: list[float], loss: Any) -> float:
+    return idm.curvature(entries, loss=loss)
+
+
+def _largest_alone(*, entries: list[float], loss: Any) -> float:
+    """The square of the largest entry."""
+    return _predict_curvature(entries=[max(entries, key=abs)] * 2, loss=loss) / 2.0
+
+
+def _measure_curvature(*, entries: list[float], loss: str) -> float:
+    """Add fractions."""
+    total = sum((Fraction(v) ** 2 for v in entries), Fraction(0))
+    return float(total if loss == "half_sum" else 2 * total / len(entries))
+
+
+CURVATURE = numeric(
+    id="id/eq4-curvature",
+    title="The curvature along an example, of entries up to 300 orders of magnitude apart",
+    statement=r"g=\|\hat x\|^2 \text{ or } 2\|\hat x\|^2/d",
+    source=ours("Appendices A and C, the recipe and the loss"),
+    cases=grid(
+        entries=(
+            [0.1, -0.7, 0.0],
+            [-3e150, 1e-160, 2e140],
+            [-1e-160, 3e-161, 0.0, -2e-159],
+        ),
+        loss=("half_sum", "mean"),
+    ),
+    predict=_predict_curvature,
+    measure=_measure_curvature,
+    # Rounded once.
+    compare=AgreesTo(relative=1.2e-16, absolute=5e-324),
+    must_refute=_largest_alone,
+    uses=("id/eq4",),
+)
 
 STABILITY = numeric(
     id="id/eq4-stability",

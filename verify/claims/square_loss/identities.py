@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 
+import mpmath
 import numpy as np
 import torch
 
@@ -372,6 +374,60 @@ EQ_3 = numeric(
     must_refute=mistake(
         "Half of the penalty, the convention of optimisers.", weight_decay=times(0.5)
     ),
+)
+
+
+_EXTREMES = (
+    {"rho": 1e300, "outputs": [3e-150, -1e-150], "weight_decay": 2e-300},
+    {"rho": 3e290, "outputs": [3e-291, -1e-291], "weight_decay": 0.0},
+    {"rho": 2e-300, "outputs": [1e150, -3e149], "weight_decay": 1e290},
+    {"rho": 0.7, "outputs": [0.6, 0.3], "weight_decay": 0.25},
+)
+_LABELS = [1, -1]
+
+
+def _predict_extremes(
+    *, rho: float, outputs: list[float], weight_decay: float
+) -> list[float]:
+    given = rho, outputs, _LABELS
+    return [
+        sl.rho_velocity(*given, weight_decay),
+        sl.equilibrium_distance(*given, weight_decay),
+        sl.lagrange_multiplier(*given),
+        sl.off_sphere_rate(*given),
+    ]
+
+
+def _measure_extremes(
+    *, rho: float, outputs: list[float], weight_decay: float
+) -> list[Any]:
+    """Sums of fractions, as numbers of forty digits."""
+    f, r = [Fraction(v) for v in outputs], Fraction(rho)
+    square = sum((v * v for v in f), Fraction(0))
+    margin = sum((v * y for v, y in zip(f, _LABELS, strict=True)), Fraction(0))
+    whole = square + Fraction(weight_decay)
+    along = r * (margin - r * square)
+    found = [2 * (margin - r * whole), abs(r - margin / whole), along, -4 * along]
+    with mpmath.workdps(40):
+        return [mpmath.mpf(v.numerator) / v.denominator for v in found]
+
+
+EXTREMES = numeric(
+    id="sl/eq3-extremes",
+    items=("Eq1", "Eq3"),
+    title="The norm's velocity and its rest at outputs 300 orders of magnitude from it",
+    statement=(
+        r"\dot\rho=-2[\rho\textstyle\sum f_n^2-\sum y_nf_n]-2\lambda\rho,"
+        r"\quad\nu=-\rho\sum(\rho f_n-y_n)f_n"
+    ),
+    source=quoted("Equations 1 and 3"),
+    cases=_EXTREMES,
+    predict=_predict_extremes,
+    measure=_measure_extremes,
+    # At most 4 eps.
+    compare=AgreesTo(relative=9e-16),
+    must_refute=mistake("Without weight decay.", weight_decay=0.0),
+    uses=("sl/eq3",),
 )
 
 

@@ -11,7 +11,7 @@ from scipy import special
 from theory import activations as act
 from theory import hermite
 from verify.claim import grid, numeric
-from verify.claims._predictors import always, mistake
+from verify.claims._predictors import always, mistake, plus, times
 from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.claims.deep_conditioning._subjects import (
     NORMRELU,
@@ -238,6 +238,39 @@ MANY = numeric(
     uses=("dc/lemD.3-callable",),
 )
 
+_WIDE = np.geomspace(0.01, 90.0, 100)
+"""Up to where E exp(-2 sqrt(q) Z) is made 19 deviations to the left."""
+
+
+def _predict_wide() -> Array:
+    a = act.from_function(lambda x: np.exp(-x), name="exp(-x)")
+    return np.log(np.asarray(a.length_map(_WIDE)))
+
+
+def _measure_wide() -> Array:
+    return 2.0 * _WIDE
+
+
+def _squared_mean() -> Array:
+    """The square of the mean for the mean of the square."""
+    return _WIDE
+
+
+WIDE = numeric(
+    id="dc/lemD.3-wide",
+    items=("LemD.3",),
+    title="Length maps at a hundred variances of a function that grows to the left alone",
+    statement=r"\log E\, e^{-2 \sqrt q Z} = 2 q, \quad q \le 90",
+    source=ours("Lemma D.3"),
+    cases=({},),
+    predict=_predict_wide,
+    measure=_measure_wide,
+    # A dozen roundings of a length are absolute in its logarithm.
+    compare=AgreesTo(absolute=1e-12),
+    must_refute=_squared_mean,
+    uses=("dc/lemD.3-many",),
+)
+
 # --- the error that is stated -----------------------------------------------------------
 
 _RHO = np.linspace(-0.9, 0.9, 7)
@@ -317,6 +350,44 @@ NORMALISED = numeric(
     compare=AgreesTo(relative=1e-12),
     must_refute=_uncentred,
     uses=("dc/defC.1",),
+)
+
+
+def _predict_waves(*, activation: str, var: float) -> Array:
+    return np.asarray(subject(activation).scaled(var).normalized().dual(_BETWEEN))
+
+
+_BETWEEN = np.array([-1.0, -0.99, -0.4, 1e-3, 0.7, 1.0])
+
+
+def _measure_waves(*, activation: str, var: float) -> list[Any]:
+    with mpmath.workprec(BITS):
+        v = mpmath.mpf(var)
+        size = mpmath.sinh(v) if activation == "sin" else mpmath.sinh(v / 2) ** 2
+
+        def between(rho: Any) -> Any:
+            if activation == "sin":
+                return mpmath.sinh(v * rho)
+            return mpmath.sinh(v * rho / 2) ** 2
+
+        return [between(mpmath.mpf(rho)) / size for rho in _BETWEEN.tolist()]
+
+
+WAVES = numeric(
+    id="dc/defC.1-normalised-waves",
+    items=("DefC.1",),
+    title="Normalised duals of waves at variances from a hundredth to 900",
+    statement=r"\frac{\sinh \gamma\rho}{\sinh \gamma} \text{ of the sine,}"
+    r" \quad \frac{\cosh \gamma\rho - 1}{\cosh \gamma - 1} \text{ of the cosine}",
+    source=ours("Definition C.1, by the formula for E e^{iX}"),
+    cases=grid(activation=("sin", "cos"), var=(0.01, 30.0, 900.0)),
+    predict=_predict_waves,
+    measure=_measure_waves,
+    # At a variance of 900 a rounding of rho is 900 of them in the exponent, and some values
+    # leave float64.
+    compare=AgreesTo(relative=1e-12, absolute=5e-324),
+    must_refute=mistake("Half of the variance.", var=times(0.5)),
+    uses=("dc/defC.1-normalised",),
 )
 
 
@@ -408,5 +479,38 @@ FINITE = numeric(
     measure=_measure_finite,
     compare=Identical(),
     must_refute=always([True, True], "Square-integrable derivatives of every order."),
+    uses=("dc/defC.1-derivative",),
+)
+
+
+def _predict_one_sided(*, power: float, sign: int) -> float:
+    a = act.from_function(
+        lambda x: np.maximum(sign * x, 0.0) ** power, kinks=0.0, name="power"
+    )
+    return a.derivative_second_moment
+
+
+def _measure_one_sided(*, power: float, sign: int) -> Any:
+    """E |Z|^q = 2^(q/2) Gamma((q + 1)/2) / sqrt(pi), half of it on either side."""
+    del sign
+    with mpmath.workprec(BITS):
+        p = mpmath.mpf(power)
+        whole = 2 ** (p - 1) * mpmath.gamma(p - 0.5) / mpmath.sqrt(mpmath.pi)
+        return p * p * whole / 2
+
+
+ONE_SIDED = numeric(
+    id="dc/defC.1-one-sided",
+    items=("DefC.1",),
+    title="The slope's energy of a power on one side of zero, where the slope is infinite",
+    statement=r"E\,\sigma'(Z)^2 = \frac{p^2\, 2^{p - 1}\, \Gamma(p - 1/2)}{2 \sqrt\pi},"
+    r" \quad \sigma(x) = \max(\pm x, 0)^p",
+    source=ours("Definition C.1"),
+    cases=grid(power=(0.7, 0.9), sign=(-1, 1)),
+    predict=_predict_one_sided,
+    measure=_measure_one_sided,
+    # Slopes are read off the values, to about 1e-12.
+    compare=AgreesTo(relative=1e-11),
+    must_refute=mistake("The power 1/10 more.", power=plus(0.1)),
     uses=("dc/defC.1-derivative",),
 )

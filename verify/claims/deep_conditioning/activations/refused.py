@@ -39,6 +39,7 @@ _USUAL: dict[str, dict[str, Any]] = {
         "activation": _RELU,
         "depth": 4,
     },
+    "kernels:ntk": {"x": [[1e-3, 0.0], [1.0, 0.0]], "activation": "@relu_squared"},
     "regression:predict": _LEARNT,
     "conditioning:burn_in_depth": {"delta": [0.5, 1e-3], "mu": 0.5},
     "lengths:unstable_length": {"c": -0.1},
@@ -157,6 +158,8 @@ _REFUSED: dict[str, tuple[str, str, Any, list[str]]] = {
             ("no layer", 0, "at least 1", "got 0."),
             ("layers beyond", 2**201, "at most", f"got {2**201}"),
         ),
+        # Lengths are raised to a power: of one row the first, of the other none is left.
+        ("kernels:ntk", "depth"): (("a short row's square", 8, "got 0 on"),),
         ("conditioning:burn_in_depth", "mu"): (
             # (2 / mu) log(...) of them, beyond 2^63 in an array.
             ("depths beyond", 1e-300, "2^63", "e+30"),

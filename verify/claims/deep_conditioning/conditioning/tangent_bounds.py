@@ -150,8 +150,14 @@ THM_34_ATTAINED = numeric(
     r"{\sum_h (1 + \mu)^h}, \quad r_{l+1} = r_l (1 - \mu (1 - r_l))",
     assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2",),
     source=ours("Theorem 3.4 (sharpened)"),
-    cases=grid(
-        mu=(0.015, 0.2665, 0.9, 1.0), delta=(1e-12, 1e-3, 0.5), depth=(0, 1, 2, 30, 200)
+    cases=(
+        *grid(
+            mu=(0.015, 0.2665, 0.9, 1.0),
+            delta=(1e-12, 1e-3, 0.5),
+            depth=(0, 1, 2, 30, 200),
+        ),
+        # Correlations that a layer squares are soon below any rounding.
+        *grid(mu=1.0, delta=0.5, depth=(6, 7, 8)),
     ),
     predict=_predict_attained,
     measure=_measure_attained,

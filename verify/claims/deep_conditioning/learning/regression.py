@@ -49,15 +49,19 @@ def _spread(k: Any, a: Any, noise: Any) -> Any:
     return k[n, n] - 2 * (a * k[:n, n])[0, 0] + square
 
 
+def _response(t: Any, n: int, time: float, ridge: float) -> Any:
+    # exp [[-S, 1], [0, 0]] t has the integral of e^{-S u} over [0, t] at its corner.
+    block = mpmath.zeros(2 * n)
+    block[:n, :n] = -time * (t[:n, :n] + ridge * mpmath.eye(n))
+    block[:n, n:] = time * mpmath.eye(n)
+    return t[n:, :n] * mpmath.expm(block, method="taylor")[:n, n:]
+
+
 def _measure_flow(*, time: float, ridge: float, **network: Any) -> list[Any]:
     with mpmath.workprec(BITS):
         k, t = _closed(**network)
         n = k.rows - 1
-        # exp [[-S, 1], [0, 0]] t has the integral of e^{-S u} over [0, t] at its corner.
-        block = mpmath.zeros(2 * n)
-        block[:n, :n] = -time * (t[:n, :n] + ridge * mpmath.eye(n))
-        block[:n, n:] = time * mpmath.eye(n)
-        a = t[n:, :n] * mpmath.expm(block, method="taylor")[:n, n:]
+        a = _response(t, n, time, ridge)
         mean = (a * mpmath.matrix(_TARGETS[:n]))[0, 0]
         return [mean, _spread(k, a, mpmath.mpf(0))]
 
@@ -176,6 +180,36 @@ FLOW_OF_KERNELS = replace(
     measure=_measure_kernels,
     must_refute=_wrong_kernels,
     uses=("dc/eq7-flow",),
+)
+
+_SINGULAR = [[1.0, 1.0], [1.0, 1.0], [1.0, 0.5], [0.25, 0.25]]
+"""Of two training inputs that are one to each other, and not to the third."""
+
+
+def _predict_singular(*, time: float, seen: float = 0.0) -> Array:
+    t = np.array(_SINGULAR)
+    t[2, 1] = seen + (1.0 - seen) * t[2, 1]
+    return wide.predict_from_kernels(_TARGETS[:2], t, times=time).mean
+
+
+def _measure_singular(*, time: float) -> list[Any]:
+    with mpmath.workprec(BITS):
+        a = _response(mpmath.matrix(_SINGULAR), 2, time, 0.0)
+        return list(a * mpmath.matrix(_TARGETS[:2]))
+
+
+SINGULAR = numeric(
+    id="dc/eq7-flow-singular",
+    items=("Eq7", "D.0"),
+    title="A direction that training inputs do not tell apart, and another one does",
+    statement=r"\mu_t = T_{*x} \int_0^t e^{-T_{xx} u} du\; y, \quad \det T_{xx} = 0",
+    source=Source("lee2019wide", "Equation 14, with a kernel that is given"),
+    cases=grid(time=(0.5, 20.0)),
+    predict=_predict_singular,
+    measure=_measure_singular,
+    compare=_CLOSE,
+    must_refute=mistake("The third input sees them as one.", seen=1.0),
+    uses=("dc/eq7-flow-kernels",),
 )
 
 POSTERIOR = numeric(
