@@ -3,6 +3,7 @@
 import itertools
 import math
 import time
+import warnings
 
 import mpmath as mp
 import numpy as np
@@ -489,3 +490,18 @@ def test_slopes_of_a_kink_far_out_have_their_digits(kink: float):
         for slope in (found.chi_1, found.chi_c, found.chi_q):
             # Tables of what falls by hundreds of powers of ten.
             assert abs(slope / true - 1) <= 1e-9
+
+
+def test_edges_of_an_activation_that_is_constant_about_zero():
+    # E s'^2 = 2 P(Z > c) of the soft threshold, c in deviations.
+    place = 0.5
+    soft = act.PiecewisePolynomial(
+        "soft", 1, (place, 1.0), (-place, place), (-1.0, 1.0)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (point,) = phase.edge_points(soft, 0.1)
+        with pytest.raises(ValueError, match="edge_curve: `q` must keep the result"):
+            phase.edge_curve([1e-10, 1.0], soft)
+    tail = math.erfc(place / math.sqrt(2.0 * point.variance))
+    assert point.weight_var == pytest.approx(1.0 / tail, rel=1e-12)

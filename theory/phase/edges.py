@@ -73,8 +73,9 @@ def edge_curve(q: Any, activation: Activation) -> Edge:
     Raises
     ------
     ValueError
-        If `q` is out of range, or the activation jumps or is constant: chi_1 is infinite
-        or zero then.
+        If `q` is out of range, or so small that an activation that is constant about zero
+        leaves no `weight_var` within float64; if the activation jumps or is constant:
+        chi_1 is infinite or zero then.
 
     Notes
     -----
@@ -91,6 +92,7 @@ def edge_curve(q: Any, activation: Activation) -> Edge:
     m = _smooth_enough(who, activation)
     v = _checks.interval(who, "q", q, math.exp(LOW), LARGEST)
     w, b, _ = _curve(m, np.log(v.ravel()))
+    w = _checks.result(who, w, "q")
     chi = variance_slope(m, v.ravel(), w)
     shape = v.shape
     stable = (chi < 1.0).reshape(shape)
@@ -223,9 +225,9 @@ def _points(m: Moments, targets: Array) -> list[tuple[Edge, ...]]:
     t[-1] = np.nextafter(t[-1], -np.inf)
     q = np.exp(t)
     w, b, _ = _curve(m, t)
-    s = _roots.signs(
-        b - targets[:, None], np.broadcast_to(NOISE * q, (targets.size, t.size))
-    )
+    # Where no slope is left there is no weight variance, and no sign.
+    gaps = np.where(np.isfinite(w), b - targets[:, None], 0.0)
+    s = _roots.signs(gaps, np.broadcast_to(NOISE * q, gaps.shape))
     rows, cells = np.nonzero(s[:, :-1] * s[:, 1:] < 0)
     found: list[list[Edge]] = [[] for _ in targets]
     value, slope = m.at_zero
