@@ -1,13 +1,11 @@
 """Taylor coefficients of the pieces of a polynomial with kinks, and moments of powers."""
 
 import math
-from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
-Rows = tuple[tuple[float, ...], ...]
 
 
 def centres(kinks: Array) -> Array:
@@ -51,8 +49,3 @@ def absolute_moment(k: int) -> float:
     return float(math.prod(range(k - 1, 0, -2))) * (
         math.sqrt(2.0 / math.pi) if k % 2 else 1.0
     )
-
-
-def tuples(rows: Iterable[Array]) -> Rows:
-    """Return rows as tuples, which do not change."""
-    return tuple(tuple(row.tolist()) for row in rows)

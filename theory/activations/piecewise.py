@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -42,8 +42,6 @@ class PiecewisePolynomial(Activation):
     is_normalized: bool = False
     known: tuple[float, ...] = ()  # a_0.. a_m when better known than by the formula
     parity: int | None = None
-    # Taylor coefficients of the pieces, where the sum has lost them.
-    _pieces: taylor_pieces.Rows = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         who = "PiecewisePolynomial"
@@ -83,8 +81,14 @@ class PiecewisePolynomial(Activation):
         """
         order = np.argsort(self.kinks)
         kinks, jumps = np.array(self.kinks)[order], np.array(self.jumps)[order]
-        rows = self._pieces or taylor_pieces.rows(self.m, self.poly, kinks, jumps)
-        return kinks, taylor_pieces.centres(kinks), np.array(rows)
+        rows = taylor_pieces.rows(self.m, self.poly, kinks, jumps)
+        return kinks, taylor_pieces.centres(kinks), rows
+
+    def _of_pieces(self, rows: Array) -> "PiecewisePolynomial":
+        """Return itself, of pieces that are better known than from the sum."""
+        kinks = np.sort(np.array(self.kinks, dtype=np.float64))
+        vars(self)["_local"] = kinks, taylor_pieces.centres(kinks), rows
+        return self
 
     def _value(self, x: Array) -> Array:
         if len(self.kinks) > 1 or min(self.kinks, default=0.0) < 0.0:
@@ -143,8 +147,7 @@ class PiecewisePolynomial(Activation):
             tuple(c / r for c in self.kinks),
             tuple(j * r**self.m for j in self.jumps),
             parity=self.parity,
-            _pieces=taylor_pieces.tuples(self._local[2] * r ** np.arange(self.m + 1.0)),
-        )
+        )._of_pieces(self._local[2] * r ** np.arange(self.m + 1.0))
 
     @property
     def _widest(self) -> float:
@@ -166,10 +169,7 @@ class PiecewisePolynomial(Activation):
             self.kinks,
             self.jumps,
             parity=parity,
-            _pieces=taylor_pieces.tuples(
-                self._local[2][:, 1:] * np.arange(1, self.m + 1)
-            ),
-        )
+        )._of_pieces(self._local[2][:, 1:] * np.arange(1, self.m + 1))
 
     # --- coefficients -------------------------------------------------------------
 
@@ -254,8 +254,7 @@ class PiecewisePolynomial(Activation):
             poly=tuple(self._with_parity(poly).tolist()),
             kinks=tuple(kept.tolist()),
             jumps=tuple(self.jumps[i] for i in order),
-            _pieces=taylor_pieces.tuples([low, *rows[first + 1 : last + 1]]),
-        )
+        )._of_pieces(np.array([low, *rows[first + 1 : last + 1]]))
 
     @property
     def _is_homogeneous(self) -> bool:
