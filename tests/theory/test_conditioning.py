@@ -380,6 +380,23 @@ def test_any_depth_is_quick():
         dc.ntk_ratio_bound(10**9, 0.1, 1e-6, form="attained")
 
 
+@pytest.mark.parametrize("size", [1e-60, 1e-17, 1e-12, 0.9e-8, 1.1e-8, 1e-6])
+@pytest.mark.parametrize("delta", [0.5, 0.5 + 2.0**-53, 0.3, 1e-20])
+def test_many_layers_that_change_next_to_nothing(size, delta):
+    # A layer adds m + m^2 (d - r) / 2 to log(d / r).
+    mu = size / 1e7
+    with mpmath.workdps(60):
+        r, d, t = 1 - mpmath.mpf(delta), mpmath.mpf(delta), mpmath.mpf(mu) * 10**7
+        logit = mpmath.log(d / r) + t * (1 + mpmath.mpf(mu) * (d - r) / 2)
+        gap = 1 / (1 + mpmath.exp(-logit))
+    found = dc.nngp_min_eigenvalue_bound(10**7, delta, mu, form="attained")
+    # Of the logit, a few roundings.
+    assert found == pytest.approx(float(gap), rel=2e-14)
+    assert dc.correlation_envelope(10**7, delta, mu) == pytest.approx(
+        float(1 - gap), rel=2e-14
+    )
+
+
 @pytest.mark.parametrize("patience", [0, 10**9])
 def test_the_two_ways_of_going_deep_agree(patience, monkeypatch):
     from theory.conditioning import _envelopes

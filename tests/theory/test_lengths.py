@@ -202,6 +202,22 @@ def test_normrelu_slope_is_the_slope(c, gamma):
     )
 
 
+@pytest.mark.parametrize(
+    ("gamma", "c"),
+    [(0.10132118364, 0.0), (0.004875826204, -0.1), (0.0652603496, -0.1),
+     (0.1317552672, 0.5), (0.0898337695, 1.0)],
+)  # fmt: skip
+def test_normrelu_length_slope_next_to_its_zeros(gamma, c):
+    with mpmath.workdps(50):
+        s, k = mpmath.sqrt(mpmath.mpf(gamma)), mpmath.mpf(c)
+        shift = k * mpmath.ncdf(-k) - mpmath.npdf(k)
+        scale = (1 + k * k) * mpmath.ncdf(-k) - k * mpmath.npdf(k) - shift**2
+        one = mpmath.ncdf(-k / s) / scale
+        slope = one + shift * mpmath.npdf(k / s) / s / scale
+    assert abs(slope) < 1e-8 * one
+    assert abs(lengths.normrelu_length_slope(gamma, c) - slope) <= 1e-13 * one
+
+
 def test_normrelu_decay_constants():
     found = lengths.normrelu_decay(0.5, 1.5, 0.5, act.normrelu())
     assert found.alpha == pytest.approx(0.919129305138047009, rel=1e-13)

@@ -395,3 +395,54 @@ def test_lengths_are_known_where_a_panel_leaves_float64() -> None:
     q = np.linspace(340.0, 352.0, 70)
     size = math.exp(2.0) - math.exp(1.0)
     np.testing.assert_allclose(a.length_map(q), np.exp(2.0 * q) / size, rtol=2e-12)
+
+
+# --- functions that vanish about zero --------------------------------------------------
+
+
+def _beyond(m, c):
+    """E (Z - c)_+^m for m = 0, 1, 2, to 60 digits."""
+    c = mpmath.mpf(c)
+    tail, density = mpmath.erfc(c / mpmath.sqrt(2)) / 2, mpmath.npdf(c)
+    return (tail, density - c * tail, (1 + c * c) * tail - c * density)[m]
+
+
+@pytest.mark.parametrize("place", [0.3, 0.7, 1.9])
+@pytest.mark.parametrize("deviations", [4.0, 7.0, 9.3, 15.0, 26.1, 34.0])
+def test_moments_of_functions_that_vanish_about_zero(place, deviations):
+    # The soft threshold, ternary values and a ramp that ends below zero: what is written
+    # down from the left cancels about zero, and all of what is left lies in the tails.
+    var = (place / deviations) ** 2
+    soft = act.PiecewisePolynomial(
+        "soft", 1, (place, 1.0), (-place, place), (-1.0, 1.0)
+    )
+    ternary = act.PiecewisePolynomial(
+        "ternary", 0, (-1.0,), (-place, place), (1.0, 1.0)
+    )
+    ramp = act.PiecewisePolynomial("ramp", 1, (place, 1.0), (-place,), (-1.0,))
+    with mpmath.workdps(60):
+        root = mpmath.sqrt(mpmath.mpf(var))
+        tails = [_beyond(m, mpmath.mpf(place) / root) for m in range(3)]
+        density = mpmath.npdf(mpmath.mpf(place) / root)
+        expected = [
+            (soft, 0, 2 * var * tails[2], 2 * root * tails[0]),
+            (ternary, 0, 2 * tails[0], 2 * density),
+            (ramp, -root * tails[1], var * tails[2], root * tails[0]),
+        ]
+        # A rounding of the kink in deviations moves a tail by its square.
+        error = 1e-14 + 3e-16 * deviations**2
+        for a, mean, energy, first in expected:
+            size, at = float(mpmath.sqrt(energy)), a.scaled(var)
+            assert at.second_moment == pytest.approx(float(energy), rel=error, abs=0.0)
+            assert at.dual(1.0) == pytest.approx(float(energy), rel=error, abs=0.0)
+            assert abs(at.mean - float(mean)) <= 1e-15 * size
+            assert abs(at.hermite(1)[1] - float(first)) <= 1e-14 * size
+            assert a.length_map(var) == pytest.approx(float(energy), rel=error, abs=0.0)
+            many = a.length_map(np.full(80, var))
+            assert many == pytest.approx(float(energy), rel=1e-12, abs=0.0)
+        # Where s is not zero it is linear: E s s' Z is the second moment of s' there.
+        slope = soft.length_map_derivative([var] * 80)
+        assert slope == pytest.approx(float(2 * tails[0]), rel=1e-12, abs=0.0)
+        assert soft.length_map_derivative(var) == pytest.approx(
+            float(2 * tails[0]), rel=error, abs=0.0
+        )

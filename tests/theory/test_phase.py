@@ -3,6 +3,7 @@
 import itertools
 import math
 import time
+import warnings
 
 import mpmath as mp
 import numpy as np
@@ -518,3 +519,18 @@ def test_biases_beyond_the_moments_within_float64_are_refused():
 def test_noise_near_zero_does_not_hide_that_variances_diverge():
     a = act.from_function(lambda x: np.cosh(x) - 1.0)
     assert phase.classify(a, 1.0, 0.1).phase == "divergent"
+
+
+def test_edges_of_an_activation_that_is_constant_about_zero():
+    # E s'^2 = 2 P(Z > c) of the soft threshold, c in deviations.
+    place = 0.5
+    soft = act.PiecewisePolynomial(
+        "soft", 1, (place, 1.0), (-place, place), (-1.0, 1.0)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (point,) = phase.edge_points(soft, 0.1)
+        with pytest.raises(ValueError, match="edge_curve: `q` must leave the moments"):
+            phase.edge_curve([1e-10, 1.0], soft)
+    tail = math.erfc(place / math.sqrt(2.0 * point.variance))
+    assert point.weight_var == pytest.approx(1.0 / tail, rel=1e-12)

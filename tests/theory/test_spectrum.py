@@ -211,6 +211,17 @@ def test_powers_that_end():
     assert found == pytest.approx([4 / 3, -2 / 3, 2 / 15, 0.0], rel=1e-14, abs=0.0)
 
 
+def test_large_powers_of_which_little_is_left():
+    # Below every float64 over the eigenvalue of degree 0, which is 2^300 here.
+    with mpmath.workdps(400):
+        p, half = mpmath.mpf(310.5), mpmath.mpf(5) / 2
+        first = mpmath.gamma(half) * mpmath.gamma(p + 2) / mpmath.sqrt(mpmath.pi)
+        first *= mpmath.mpf(2) ** (p + 3)
+        exact = [first * mpmath.rf(-p, k) / mpmath.gamma(p + k + 4) for k in (400, 500)]
+    found = spectrum.power_eigenvalues(310.5, [400, 500], 5)
+    assert found == pytest.approx([float(v) for v in exact], rel=1e-12, abs=0.0)
+
+
 def test_ranks_of_simple_kernels():
     assert spectrum.effective_rank(lambda t: 0.0 * t + 2.0, 7) == pytest.approx(1.0)
     # Degree two alone: as many directions as harmonics.

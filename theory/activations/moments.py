@@ -142,14 +142,16 @@ def sample(a: Sampled) -> Samples:
 
 def length_slope(s: Any) -> float:
     """Return E s(Z) s'(Z) Z of an activation: the slope of its map of lengths at 1."""
-    total = 0.0
+    total, hidden = 0.0, False
     for reach in REACHES:
         x, w = gaussian.rule(_slope_edges(s, reach), reach)
         with np.errstate(over="ignore", invalid="ignore"):
             f = _of_least_size(np.ones(len(x)), _slope_forms(s, x, w * _by_parts(s, x)))
         total = float(np.abs(f).sum())
         outside = float(np.abs(f[np.abs(x) > reach - 2.0]).sum())
-        if math.isfinite(total) and outside <= TAIL * total:
+        if not total and reach < REACHES[-1]:
+            hidden = True  # zero up to there, if not beyond
+        elif math.isfinite(total) and (hidden or outside <= TAIL * total):
             return gaussian.total(f)
     raise TooLarge(
         f"{s.name}.length_map_derivative: `q` must leave E s(sqrt(q) Z)^2 within float64,"
@@ -219,7 +221,7 @@ def _panel(a: Any, j: int, by: str) -> tuple[Array, bool] | None:
     """Chebyshev coefficients of E s(r Z)^2 or E s(r Z) s'(r Z) r Z, r = e^j to e^(j+1).
 
     Those of the logarithm, and True, where that is steep; nothing where no series is
-    resolved, or a part of the panel leaves float64.
+    resolved, or a part of the panel leaves float64 or the axis.
     """
     n = NODES
     while n <= MOST:
@@ -229,6 +231,8 @@ def _panel(a: Any, j: int, by: str) -> tuple[Array, bool] | None:
         except ValueError:  # what is needed of the panel may be within float64
             return None
         least = float(total.min())
+        if not total.all():  # a part of which nothing is seen
+            return None
         steep = 0.0 < least < total.max() / STEEP
         values = np.log(total) if steep else total
         c = np.polynomial.chebyshev.chebfit(y, values, n - 1)

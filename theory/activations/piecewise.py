@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from theory import _checks, duals, gaussian
 from theory import hermite as _hermite
+from theory.activations import _taylor_pieces as taylor_pieces
 from theory.activations.base import Activation
 from theory.activations.function import EVEN, ODD
 from theory.activations.undefined import Undefined
@@ -80,20 +81,17 @@ class PiecewisePolynomial(Activation):
         """
         order = np.argsort(self.kinks)
         kinks, jumps = np.array(self.kinks)[order], np.array(self.jumps)[order]
-        centres = np.concatenate([kinks[:1] if kinks.size else [0.0], kinks])
-        rows = np.zeros((len(centres), self.m + 1))
-        rows[0, : len(self.poly)] = self.poly
-        rows[0] = _moved(rows[0], float(centres[0]))
-        for i, (c, jump) in enumerate(zip(kinks, jumps, strict=True)):
-            rows[i + 1] = _moved(rows[i], float(c - centres[i]))
-            rows[i + 1, self.m] += jump / math.factorial(self.m)
-        # Near zero relative accuracy: the piece there has zero for its centre.
-        i = int(np.searchsorted(kinks, 0.0))
-        rows[i], centres[i] = _moved(rows[i], -float(centres[i])), 0.0
-        return kinks, centres, rows
+        rows = taylor_pieces.rows(self.m, self.poly, kinks, jumps)
+        return kinks, taylor_pieces.centres(kinks), rows
+
+    def _of_pieces(self, rows: Array) -> "PiecewisePolynomial":
+        """Return itself, of pieces that are better known than from the sum."""
+        kinks = np.sort(np.array(self.kinks, dtype=np.float64))
+        vars(self)["_local"] = kinks, taylor_pieces.centres(kinks), rows
+        return self
 
     def _value(self, x: Array) -> Array:
-        if len(self.kinks) > 1:
+        if len(self.kinks) > 1 or min(self.kinks, default=0.0) < 0.0:
             kinks, centres, rows = self._local
             piece = np.searchsorted(kinks, x, side="left")
             y = x - centres[piece]
@@ -110,8 +108,16 @@ class PiecewisePolynomial(Activation):
 
     @cached_property
     def _rising(self) -> "PiecewisePolynomial":
-        """Itself less the constant of the polynomial."""
-        return replace(self, poly=(0.0, *self.poly[1:]), is_normalized=False, known=())
+        """Itself, or itself less the constant of the polynomial: what is less at zero."""
+        poly = (0.0, *self.poly[1:])
+        rising = PiecewisePolynomial(self.name, self.m, poly, self.kinks, self.jumps)
+        return min(self, rising, key=lambda f: abs(f._at_zero[0]))
+
+    @property
+    def _at_zero(self) -> Array:
+        """The coefficients of the piece at zero."""
+        kinks, _, rows = self._local
+        return rows[np.searchsorted(kinks, 0.0)]
 
     def _rise(self, x: Array) -> tuple[Array, float]:
         rising = self._rising
@@ -121,7 +127,7 @@ class PiecewisePolynomial(Activation):
         near = np.polynomial.polynomial.polyval(x, np.array([0.0, *rows[i, 1:]]))
         at_zero = np.searchsorted(kinks, x, side="left") == i
         rise = np.where(at_zero, near, rising._value(x) - start)
-        return rise, math.fsum([*self.poly[:1], start])
+        return rise, start if rising is self else math.fsum([*self.poly[:1], start])
 
     def _polynomial(self, x: Array) -> Array:
         out: Array = np.zeros_like(x)
@@ -141,7 +147,7 @@ class PiecewisePolynomial(Activation):
             tuple(c / r for c in self.kinks),
             tuple(j * r**self.m for j in self.jumps),
             parity=self.parity,
-        )
+        )._of_pieces(self._local[2] * r ** np.arange(self.m + 1.0))
 
     @property
     def _widest(self) -> float:
@@ -163,14 +169,23 @@ class PiecewisePolynomial(Activation):
             self.kinks,
             self.jumps,
             parity=parity,
-        )
+        )._of_pieces(self._local[2][:, 1:] * np.arange(1, self.m + 1))
 
     # --- coefficients -------------------------------------------------------------
 
     def _low(self) -> Array:
         """a_0, ..., a_m; constants that cancel are summed exactly."""
         terms: list[list[float]] = [[] for _ in range(self.m + 1)]
-        for i, p in enumerate(self.poly):
+        # Far below zero a kink is seen from above, (x - c)_+^m being (x - c)^m less or
+        # more what is beyond it: the polynomial is that above these kinks.
+        kinks, centres, rows = self._local
+        i = int(np.searchsorted(kinks, -1.0))
+        poly = (
+            taylor_pieces.moved(rows[i], -float(centres[i])).tolist()
+            if i
+            else self.poly
+        )
+        for i, p in enumerate(poly):
             for k in range(i % 2, i + 1, 2):
                 # x^i = sum_k i! / (2^((i-k)/2) ((i-k)/2)! sqrt k!) h_k ...
                 half = (i - k) // 2
@@ -181,7 +196,12 @@ class PiecewisePolynomial(Activation):
             for k in range(self.m + 1):
                 n = self.m - k
                 scale = math.factorial(n) * math.sqrt(math.factorial(k))
-                terms[k] += [j * t / scale for t in gaussian.tail_terms(n, c)]
+                if c < -1.0:
+                    terms[k].append(
+                        j * (-1.0) ** (n + 1) * gaussian.tail_moment(n, -c) / scale
+                    )
+                else:
+                    terms[k] += [j * t / scale for t in gaussian.tail_terms(n, c)]
         out = np.array([math.fsum(t) for t in terms])
         if self.known:
             out[: len(self.known)] = self.known
@@ -220,21 +240,21 @@ class PiecewisePolynomial(Activation):
         """Itself without the kinks that a Gaussian does not see."""
         if all(abs(c) <= FAR for c in self.kinks):
             return self
-        near = [(c, j) for c, j in zip(self.kinks, self.jumps, strict=True) if c <= FAR]
-        poly = np.zeros(self.m + 1)
-        poly[: len(self.poly)] = self.poly
-        for c, j in near:
-            if c < -FAR:
-                # Almost every argument is above this one.
-                share = np.polynomial.polynomial.polypow([-c, 1.0], self.m)
-                poly += j * share / math.factorial(self.m)
-        kept = [(c, j) for c, j in near if c >= -FAR]
+        kinks, centres, rows = self._local
+        first = int(np.searchsorted(kinks, -FAR))
+        last = int(np.searchsorted(kinks, FAR, side="right"))
+        order = np.argsort(self.kinks)[first:last]
+        kept = kinks[first:last]
+        poly = taylor_pieces.moved(rows[first], -float(centres[first]))
+        # About the first kink that is left, or zero.
+        start = taylor_pieces.centres(kept)[0] - centres[first]
+        low = taylor_pieces.moved(rows[first], float(start))
         return replace(
             self,
             poly=tuple(self._with_parity(poly).tolist()),
-            kinks=tuple(c for c, _ in kept),
-            jumps=tuple(j for _, j in kept),
-        )
+            kinks=tuple(kept.tolist()),
+            jumps=tuple(self.jumps[i] for i in order),
+        )._of_pieces(np.array([low, *rows[first + 1 : last + 1]]))
 
     @property
     def _is_homogeneous(self) -> bool:
@@ -262,15 +282,17 @@ class PiecewisePolynomial(Activation):
             if self._is_outer:
                 return self.variance + float(self._low()[0]) ** 2
             return super().second_moment
-        near = self._near
+        squares = enumerate(self._near._half_squares())
+        return math.fsum(v * taylor_pieces.absolute_moment(k) for k, v in squares)
+
+    def _half_squares(self) -> Array:
+        """Half of each branch squared, added up: a polynomial of |x|, of kinks at zero."""
         below = np.zeros(self.m + 1)
-        below[: len(near.poly)] = near.poly
+        below[: len(self.poly)] = self.poly
         above = below.copy()
-        above[self.m] += sum(near.jumps) / math.factorial(self.m)
+        above[self.m] += math.fsum(self.jumps) / math.factorial(self.m)
         below *= (-1.0) ** np.arange(self.m + 1)
-        # Half the energy of each branch, a polynomial of |Z|.
-        squares = np.convolve(above, above) + np.convolve(below, below)
-        return 0.5 * math.fsum(v * _absolute_moment(k) for k, v in enumerate(squares))
+        return 0.5 * (np.convolve(above, above) + np.convolve(below, below))
 
     @cached_property
     def _remainder(self) -> float:
@@ -304,13 +326,8 @@ class PiecewisePolynomial(Activation):
     def _lengths(self, q: Array) -> Array:
         if not self._is_homogeneous or self._near is not self:
             return super()._lengths(q)
-        below = np.zeros(self.m + 1)
-        below[: len(self.poly)] = self.poly
-        above = below.copy()
-        above[self.m] += math.fsum(self.jumps) / math.factorial(self.m)
-        below *= (-1.0) ** np.arange(self.m + 1)
-        squares = np.convolve(above, above) + np.convolve(below, below)
-        moments = [0.5 * v * _absolute_moment(k) for k, v in enumerate(squares)]
+        squares = enumerate(self._half_squares())
+        moments = [v * taylor_pieces.absolute_moment(k) for k, v in squares]
         return np.asarray(np.polynomial.polynomial.polyval(np.sqrt(q), moments), float)
 
     @property
@@ -343,24 +360,6 @@ class PiecewisePolynomial(Activation):
     def _polynomial_coefficients(self) -> Array:
         """a_0, ..., a_m of the polynomial below the first kink."""
         return PiecewisePolynomial(self.name, self.m, self.poly)._low()
-
-
-def _moved(poly: Array, to: float) -> Array:
-    """Return the coefficients of the polynomial in powers of x - to."""
-    n = len(poly)
-    return np.array(
-        [
-            math.fsum(math.comb(j, p) * poly[j] * to ** (j - p) for j in range(p, n))
-            for p in range(n)
-        ]
-    )
-
-
-def _absolute_moment(k: int) -> float:
-    """E |Z|^k: (k - 1)!! for even k, sqrt(2/pi) (k - 1)!! for odd k."""
-    return float(math.prod(range(k - 1, 0, -2))) * (
-        math.sqrt(2.0 / math.pi) if k % 2 else 1.0
-    )
 
 
 def _truncated(a: PiecewisePolynomial, b: PiecewisePolynomial) -> duals.Truncated:

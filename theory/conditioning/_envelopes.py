@@ -26,7 +26,10 @@ NEGLIGIBLE = 1e-17
 """Beside one: a distance that grows by (1 + mu) a layer, a correlation that falls so."""
 
 SMALL = 1.0 / 64.0
-"""Rates below have `_conjugacy`; at others nothing is left after 6,000 layers."""
+"""Rates below have `_flow`; at others nothing is left after 6,000 layers."""
+
+SHORT = 1e-8
+"""Layers times their rate in which r and d change too little to change their paces."""
 
 PATIENCE = 4096
 """Layers that are cheap to iterate."""
@@ -54,8 +57,11 @@ def correlations(depth: Any, delta: Any, mu: Any) -> Pair:
     jump = np.where((d > 0.0) & (d < NEGLIGIBLE) & (m > 0.0), np.minimum(jump, l), 0.0)
     half = power(m, 0.5 * jump)
     d, l = (d * half) * half, l - jump
-    l = np.where((m == 0.0) | (d == 0.0), 0.0, l)
     r = 1.0 - d
+    short = l * m <= SHORT
+    few = np.where(short, l, 0.0)
+    r, d = r * power(-m * d, few), d * power(m * r, few)
+    l = np.where(short | (d == 0.0), 0.0, l)
     flow = (m < SMALL) & (l > PATIENCE) & (r > 0.0)
     for i in np.flatnonzero(flow):
         r[i], d[i] = _flow(l[i], r[i], d[i], m[i])

@@ -105,7 +105,8 @@ def normrelu_length_slope(gamma: Any, c: Any) -> Any:
     Returns
     -------
     float or array
-        To a relative 1e-13.
+        To 1e-13 of the first of the two terms, which cancel where a slope changes its
+        sign: of the slope itself but near there.
 
     Raises
     ------

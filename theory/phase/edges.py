@@ -74,8 +74,9 @@ def edge_curve(q: Any, activation: Activation) -> Edge:
     Raises
     ------
     ValueError
-        If `q` is out of range or a moment there out of float64's, or the activation
-        jumps or is constant: chi_1 is infinite or zero then.
+        If `q` is out of range, or so small or large that no `weight_var` or `bias_var` is
+        within float64; if the activation jumps or is constant: chi_1 is infinite or zero
+        then.
 
     Notes
     -----
@@ -91,7 +92,7 @@ def edge_curve(q: Any, activation: Activation) -> Edge:
     who = "edge_curve"
     m = _smooth_enough(who, activation)
     v = _checks.interval(who, "q", q, math.exp(LOW), LARGEST)
-    w, b, _ = _curve(m, np.log(v.ravel()))
+    w, b, _ = curve(m, np.log(v.ravel()))
     if not (np.isfinite(b) & (w > 0.0)).all():
         need = f"leave the moments of {activation.name} within float64"
         raise _checks.refuse(who, "q", need, q)
@@ -206,7 +207,7 @@ def highest(m: Moments) -> int:
     return next(t for t in range(m.top, LOW, -1) if m.slope.panel(t - 1) is not None)
 
 
-def _curve(m: Moments, t: Array) -> tuple[Array, Array, Array]:
+def curve(m: Moments, t: Array) -> tuple[Array, Array, Array]:
     """Weight and bias variances at log q = t, and the latter's derivative in t."""
     q = np.exp(t)
     if m.proportional is not None:
@@ -229,10 +230,10 @@ def _points(m: Moments, targets: Array) -> list[tuple[Edge, ...]]:
     t = np.linspace(LOW, top, PER_PANEL * (top - LOW) + 1)
     t[-1] = np.nextafter(t[-1], -np.inf)
     q = np.exp(t)
-    w, b, _ = _curve(m, t)
-    s = _roots.signs(
-        b - targets[:, None], np.broadcast_to(m.slope_noise * q, (targets.size, t.size))
-    )
+    w, b, _ = curve(m, t)
+    # Where no slope is left there is no weight variance, and no sign.
+    gaps = np.where(np.isfinite(b), b - targets[:, None], 0.0)
+    s = _roots.signs(gaps, np.broadcast_to(m.slope_noise * q, gaps.shape))
     rows, cells = np.nonzero(s[:, :-1] * s[:, 1:] < 0)
     found: list[list[Edge]] = [[] for _ in targets]
     value, slope = m.at_zero
@@ -245,11 +246,11 @@ def _points(m: Moments, targets: Array) -> list[tuple[Edge, ...]]:
     if rows.size:
 
         def gap(at: Array) -> tuple[Array, Array]:
-            _, bias, change = _curve(m, at)
+            _, bias, change = curve(m, at)
             return bias - targets[rows], change
 
         root = _roots.refine(gap, t[cells], t[cells + 1])
-        w, _, _ = _curve(m, root)
+        w, _, _ = curve(m, root)
         at = np.exp(root)
         chi = variance_slope(m, at, w)
         for i, v, weight, k in zip(rows, at, w, chi, strict=True):

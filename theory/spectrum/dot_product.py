@@ -155,11 +155,10 @@ def power_eigenvalues(power: float, degree: Any, dim: int) -> Any:
     # By duplication the eigenvalue of degree 0 is a quotient of two rises by p/2.
     first = _rises(0.5 * (p + d - 1.0), 0.5 * d, 0.5 * p)
     i = np.arange(largest(k), dtype=np.float64)
-    steps = np.concatenate([[1.0], (i - p) / (p + d - 1.0 + i)])
+    steps = np.concatenate([[first], (i - p) / (p + d - 1.0 + i)])
     with np.errstate(under="ignore"):
-        products = np.asarray(np.cumprod(steps), dtype=np.float64)
-        out = first * products[k.ravel()]
-    return _checks.like(degree, out.reshape(k.shape))
+        out = np.asarray(np.cumprod(steps), dtype=np.float64)[k]
+    return _checks.like(degree, out)
 
 
 def _rises(a: float, b: float, x: float) -> float:
