@@ -38,6 +38,9 @@ from empirical.testbed.writing import (
 LIMIT = 1_000_000
 """Bytes of a record at most."""
 
+IDENTITY = ("configuration", "device", "schema", "data")
+"""Entries in which records of equal runs agree."""
+
 RECORD = "run-2"
 """Type of record, and version of its layout."""
 

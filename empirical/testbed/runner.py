@@ -19,7 +19,7 @@ from empirical.testbed import telling
 from empirical.testbed.ending import counted
 from empirical.testbed.engine import Engine, Progress
 from empirical.testbed.graph import End, Result, Task
-from empirical.testbed.records import Draw, Draws, RunRecord, digest
+from empirical.testbed.records import IDENTITY, Draw, Draws, RunRecord, digest
 from empirical.testbed.study import (
     Named,
     Setting,
@@ -72,7 +72,8 @@ def run_batch(
     configurations : sequence
         Of different names.
     folder : Path or str
-        Made if absent; one ``<name>.json`` each.
+        Made if absent; one ``<name>.json`` each. A record that is there of the same name
+        and other settings is renamed ``<name>.<digest>.before``.
     engine : Engine
     setting : Setting, optional
         Of every run; progress and checkpoints are the batch's.
@@ -155,9 +156,27 @@ def run_batch(
         keys = [key for key, of in names.items() if of == name]
         if all(key in ended for key in keys):
             whole = _whole([ended.pop(key) for key in keys])
-            outcomes[name] = settled(folder / f"{name}.json", whole)
-            say(name, outcomes[name])
+            path, before = folder / f"{name}.json", ""
+            if whole.end is End.DONE and isinstance(whole.value, RunRecord):
+                before = _set_aside(path, whole.value)
+            outcomes[name] = settled(path, whole)
+            say(name, outcomes[name] + before)
     return outcomes
+
+
+def _set_aside(path: Path, record: RunRecord) -> str:
+    """Keep what another configuration, or device, or data has left; say where."""
+    other = RunRecord.read(path)
+    own = {name: getattr(record, name) for name in IDENTITY}
+    if other is None or other.stands_for(own):
+        return ""
+    settings = digest([getattr(other, name) for name in IDENTITY])
+    aside = path.with_name(f"{path.stem}.{settings}.before")
+    try:
+        path.replace(aside)
+    except OSError as error:
+        return f"; the record that was there can't be kept: {error}"
+    return f"; the record of other settings that was there is now {aside.name}"
 
 
 def _whole(parts: Sequence[Result]) -> Result:

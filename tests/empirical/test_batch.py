@@ -118,6 +118,22 @@ def test_the_command_ends_with_what_came_out_and_where_it_lies(tmp_path, capsys)
         assert said in capsys.readouterr().err.splitlines()
 
 
+def test_a_record_of_another_configuration_of_the_name_is_not_lost(tmp_path):
+    """Scales share names, and the other may have taken days of a GPU."""
+    run(tmp_path, TOYS[:1])
+    for updates in (6, 7):
+        before, told = (tmp_path / "c0.json").read_bytes(), []
+        toys = [replace(TOYS[0], updates=updates)]
+        run(tmp_path, toys, report=lambda *said, told=told: told.append(said[1]))
+        head, _, aside = told[-1].rpartition(" ")
+        assert head == "done; the record of other settings that was there is now"
+        assert (tmp_path / aside).read_bytes() == before
+    assert len(names(tmp_path)) == 3
+    # Of the same, made again, there is one.
+    run(tmp_path, toys, rerun=True)
+    assert len(names(tmp_path)) == 3
+
+
 def test_of_other_code(tmp_path):
     class Other(ToyStudy):
         code = "other"

@@ -184,6 +184,38 @@ class TestCommand:
         assert "Depth has not conditioned it" in " ".join(ending(rose, "depth").said)
 
     @pytest.mark.parametrize(
+        ("lengths", "cosines", "said"),
+        [
+            # The first and the last layer decide, whatever comes between.
+            (
+                [2.0, 9.0, 1.5],
+                [0.5, 0.9, -0.2],
+                "nearer to 1, and the inputs less alike",
+            ),
+            (
+                [2.0, 1.5, 9.0],
+                [0.5, 0.2, -0.9],
+                "no nearer to 1, and the inputs no less",
+            ),
+        ],
+    )
+    def test_what_became_of_lengths_follows_from_the_numbers(
+        self, lengths, cosines, said
+    ):
+        squared = [[1.0, each] for each in lengths]
+        result = {"squared_norms": squared, "correlations": cosines}
+        result["squared_norms_standard_errors"] = squared
+        arguments = {"draws": 2, "activation": "tanh", "width": 9}
+        record = RunRecord(
+            configuration={"arguments": arguments},
+            schema=1,
+            device="cpu",
+            code="",
+            facts={"result": result},
+        )
+        assert f"have come {said}" in ending(record, "norms").said[-1]
+
+    @pytest.mark.parametrize(
         ("argv", "said"),
         [
             (["depth", "--n", "4", "--depths", "0", "--draws", "1"], "at depth 0."),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional
 
 from empirical.networks import (
     Convolutional,
@@ -13,6 +14,7 @@ from empirical.networks import (
     ResNet,
     derivative,
 )
+from empirical.networks.convolution import convolved
 from empirical.randomness import numpy_generator, seed_sequence, torch_generator
 
 
@@ -523,3 +525,21 @@ class TestRandomness:
             generator=torch_generator(7)
         )
         assert torch.equal(before, torch.random.get_rng_state())
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("outputs", [1, 5])
+@pytest.mark.parametrize("shared", [True, False])
+def test_convolutions_are_pytorchs_one_by_one(stride, outputs, shared):
+    """From eight channels to one another way is quicker, of stride one alone."""
+    g = torch_generator(7)
+    weight = torch.randn(3, outputs, 8, 3, 3, dtype=torch.float64, generator=g)
+    bias = torch.randn(3, outputs, dtype=torch.float64, generator=g)
+    images = torch.randn(3, 2, 8, 5, 6, dtype=torch.float64, generator=g)
+    images = images[0] if shared else images
+    found = convolved(weight, bias, images, stride).unflatten(1, (3, outputs))
+    for row in range(3):
+        own = images if shared else images[row]
+        wanted = functional.conv2d(own, weight[row], bias[row], stride, padding=1)
+        # Sums of 72 products of about one.
+        torch.testing.assert_close(found[:, row], wanted, rtol=0.0, atol=1e-13)
