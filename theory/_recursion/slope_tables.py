@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import block_diag
 
+from theory._chebyshev import chebyshev
 from theory._recursion.close_pairs import SLOPES
 from theory._recursion.intervals import Interval
 from theory._recursion.length_tables import sizes
@@ -20,7 +21,7 @@ from theory.activations import Activation, PiecewisePolynomial
 from theory.activations._engines import PANELS
 from theory.activations.affine import split
 from theory.duals._panels import Panels
-from theory.duals._planes import Broken, Plane, chebyshev
+from theory.duals._planes import Broken, Plane
 from theory.grids import CLOSE
 
 Array = npt.NDArray[np.float64]

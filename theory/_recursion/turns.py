@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import block_diag
 
+from theory._chebyshev import chebyshev
 from theory._recursion.intervals import Interval
 from theory._recursion.reaches import rule_of
 from theory.activations import Activation
-from theory.duals._planes import chebyshev
 
 Array = npt.NDArray[np.float64]
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian
+from theory._chebyshev import nodes
 
 Array = npt.NDArray[np.float64]
 
@@ -222,7 +223,7 @@ def _panel(a: Any, j: int, by: str) -> tuple[Array, bool] | None:
     """
     n = NODES
     while n <= MOST:
-        y = np.cos(np.pi * (np.arange(n) + 0.5) / n)
+        y = nodes(n)
         try:
             total = together(a, np.exp(j + 0.5 * (1.0 + y)), slope=by == "slope")
         except ValueError:  # what is needed of the panel may be within float64

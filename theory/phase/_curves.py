@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from theory import gaussian
+from theory import _chebyshev, gaussian
 from theory.activations import Activation, Affine, PiecewisePolynomial
 from theory.activations.custom import FromFunction
 from theory.activations.moments import together
@@ -41,8 +41,7 @@ UNRESOLVED = 1e-6
 
 def nodes(low: float, high: float, count: int = NODES) -> Array:
     """Return Chebyshev nodes of an interval."""
-    y = np.cos(np.pi * (np.arange(count) + 0.5) / count)
-    return 0.5 * (low + high) + 0.5 * (high - low) * y
+    return 0.5 * (low + high) + 0.5 * (high - low) * _chebyshev.nodes(count)
 
 
 def basis(y: Array, count: int = NODES) -> Array:
