@@ -7,7 +7,6 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import block_diag
 
 from theory._chebyshev import chebyshev
 from theory._recursion.close_pairs import SLOPES
@@ -147,6 +146,8 @@ class Slopes:
 
     def _nodes(self, counts: Sequence[int]) -> tuple[Array, Array]:
         """Return the same of all cells, some lengths in each."""
+        from scipy.linalg import block_diag
+
         each = [self._of_cell(c, n) for c, n in zip(self._cells, counts, strict=True)]
         return np.concatenate([r for r, _ in each]), block_diag(*(to for _, to in each))
 
