@@ -9,6 +9,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from theory._chebyshev import nodes
+
 Array = npt.NDArray[np.float64]
 Function = Callable[[Array], Array]
 
@@ -53,7 +55,7 @@ def _chebyshev(n: int) -> tuple[Array, Array]:
     angles = np.pi * (np.arange(n) + 0.5) / n
     table = 2.0 / n * np.cos(np.outer(angles, np.arange(n)))
     table[:, 0] *= 0.5
-    return np.cos(angles), table
+    return nodes(n), table
 
 
 def series(f: Function, low: Array, high: Array, nodes: int = NODES) -> Array:

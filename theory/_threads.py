@@ -1,5 +1,6 @@
 """Linear algebra in one thread, where many small products are taken."""
 
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -12,9 +13,14 @@ _BEFORE = {"threads": 1}
 """How many threads linear algebra may use, while it is held to one."""
 
 
-@lru_cache(maxsize=1)
-def _libraries() -> ThreadpoolController:
+@lru_cache(maxsize=2)
+def _found(_with_scipy: bool) -> ThreadpoolController:  # noqa: FBT001
     return ThreadpoolController().select(user_api="blas")
+
+
+def _libraries() -> ThreadpoolController:
+    """Return what does linear algebra: SciPy, once it is loaded, has a library too."""
+    return _found("scipy.linalg" in sys.modules)
 
 
 @contextmanager

@@ -45,13 +45,18 @@ def _legendre(n: int) -> tuple[Array, Array]:
     return x, w
 
 
+def _most(c: float) -> float:
+    """P(Z > c) for c <= 0, to a rounding or two; SciPy need not be loaded for it."""
+    return 0.5 * math.erfc(c / math.sqrt(2.0))
+
+
 def scaled_tail_moment(k: int, c: float) -> float:
     """E[(Z - c)_+^k] / phi(c) for k = 0, 1, 2, positive terms only."""
     who = "scaled_tail_moment"
     k = _checks.integer(who, "k", k, 0, 2)
     c = _checks.number(who, "c", c, low=-37.0)  # below, it leaves float64
     if c <= 0.0:
-        t = float(cdf(-c)) / float(pdf(c))
+        t = _most(c) / float(pdf(c))
         return (t, 1.0 - c * t, (1.0 + c * c) * t - c)[k]
     top = 90.0 / (math.hypot(c, math.sqrt(90.0)) + c)
     x, w = legendre(64)
@@ -65,7 +70,7 @@ def tail_moment(k: int, c: float) -> float:
     c = _checks.number("tail_moment", "c", c, low=-1e154)  # its square stays in range
     if c > 0.0:
         return float(pdf(c)) * scaled_tail_moment(k, c)
-    t, p = float(cdf(-c)), float(pdf(c))
+    t, p = _most(c), float(pdf(c))
     return (t, p - c * t, (1.0 + c * c) * t - c * p)[k]
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from theory._chebyshev import chebyshev, nodes
+
 Array = npt.NDArray[np.float64]
 
 
@@ -49,20 +51,13 @@ class Grid:
         k = 1 << self.log2_cells
         octave = 2.0 ** np.arange(-self.octaves, 0.0)
         left = (octave[:, None] * (1.0 + np.arange(k) / k)).ravel()
-        return left[:, None] + self.widths()[:, None] * (0.5 + 0.5 * self._chebyshev())
-
-    def _chebyshev(self) -> Array:
-        n = self.degree + 1
-        return np.cos(np.pi * (np.arange(n)[::-1] + 0.5) / n)
+        inner = 0.5 + 0.5 * nodes(self.degree + 1)[::-1]
+        return left[:, None] + self.widths()[:, None] * inner
 
     def fit(self, values: Array) -> Array:
         """Chebyshev coefficients from values at `nodes`, shape (degree + 1, cells)."""
-        n = self.degree + 1
-        # Angles as whole multiples of pi / 2n, reduced before they are rounded.
-        turns = np.outer(np.arange(n), 2 * np.arange(n)[::-1] + 1) % (4 * n)
-        t = np.cos(np.pi * turns / (2 * n)) * (2.0 / n)
-        t[0] *= 0.5
-        return np.ascontiguousarray(t @ values.T)
+        to = np.ascontiguousarray(chebyshev(self.degree + 1)[:, ::-1])
+        return np.ascontiguousarray(to @ values.T)
 
     def resampled(self, values: Array, finer: "Grid") -> Array:
         """Values at the nodes of a finer grid of as many octaves, from those at `nodes`.
@@ -70,7 +65,7 @@ class Grid:
         Shape (finer.cells, finer.degree + 1).
         """
         parts = 1 << (finer.log2_cells - self.log2_cells)
-        inner = 0.5 + 0.5 * finer._chebyshev()
+        inner = 0.5 + 0.5 * nodes(finer.degree + 1)[::-1]
         y = (np.arange(parts)[:, None] + inner) * (2.0 / parts) - 1.0
         to = np.polynomial.chebyshev.chebvander(y.ravel(), self.degree)
         fine = (to @ self.fit(values)).T

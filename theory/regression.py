@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import lapack
 
 from theory import _checks
 from theory._naming import in_own_name
@@ -375,6 +374,8 @@ class _Spectrum:
 
 def _factor(who: str, k: Array) -> Array:
     """Return L with L L^T = K up to rounding, also for a singular K, (n, rank)."""
+    from scipy.linalg import lapack
+
     size = float(k.diagonal().max())
     tolerance = len(k) * EPS * size
     raw, pivots, rank, _ = lapack.dpstrf(k, tol=tolerance, lower=1)

@@ -13,6 +13,7 @@ import torch
 
 from theory import activations as act
 from theory import duals, kernels
+from theory.activations import _linear_pieces
 from theory.activations.piecewise import PiecewisePolynomial
 
 # Quadrature split at the kinks has no truncation error above rounding: 1e-13 as for the
@@ -255,8 +256,11 @@ KINKS = {
 @pytest.mark.parametrize(
     ("name", "given"), [*((k, True) for k in KINKS), ("away from zero", False)]
 )
-def test_kinks_anywhere_leave_thirteen_digits(name: str, given: bool) -> None:
+def test_kinks_anywhere_leave_thirteen_digits(
+    name: str, given: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Against the closed form of the same piecewise parabola."""
+    monkeypatch.setattr(_linear_pieces, "recognise", lambda *_: None)
     kinks = KINKS[name]
     known = PiecewisePolynomial(
         name, 2, (0.2, 0.5), kinks, (2.0, -1.5, 0.7)[: len(kinks)]
@@ -352,9 +356,54 @@ def test_a_bent_line_that_is_linear_only_nearby():
     a = act.from_function(lambda v: v + np.maximum(v - 100.0, 0.0))
     assert a.kinks == (100.0,)
     b = act.from_function(lambda v: v + np.maximum(v - 100.0, 0.0) ** 2)
-    assert not isinstance(b, PiecewisePolynomial)
-    assert b.scaled(1e4).kinks == (1.0,)
-    assert b.scaled(1e4).found == (1.0,)
+    assert b == PiecewisePolynomial(b.name, 2, (0.0, 1.0, 0.0), (100.0,), (2.0,))
+    c = act.from_function(lambda v: v + np.maximum(v - 100.0, 0.0) ** 3)
+    assert c.scaled(1e4).kinks == (1.0,)
+    assert c.scaled(1e4).found == (1.0,)
+
+
+PARABOLAS = {
+    "square": ((0.0, 0.0, 1.0), (), ()),
+    "huber": ((-0.5, -1.0, 0.0), (-1.0, 1.0), (1.0, -1.0)),
+    "steps of f''": ((0.2, 0.5, -0.1), (-1.0, 0.0, 2.5), (2.0, -1.5, 0.7)),
+    "far": ((3.0, -1.0 / 3.0, 0.0), (25.0,), (0.7,)),
+}
+
+
+@pytest.mark.parametrize("name", PARABOLAS)
+@pytest.mark.parametrize("given", [False, True])
+def test_parabolas_that_join_with_their_slopes_are_recognised(name, given):
+    poly, kinks, jumps = PARABOLAS[name]
+    known = PiecewisePolynomial(name, 2, poly, kinks, jumps)
+    slope = known.derivative._value if given else None
+    a = act.from_function(known._value, derivative=slope)
+    assert isinstance(a, PiecewisePolynomial)
+    assert (a.m, a.kinks) == (2, kinks)
+    # Second differences lose sixteen roundings or so of values of the size of f.
+    assert a.poly == pytest.approx(poly, rel=1e-13, abs=1e-14)
+    assert a.jumps == pytest.approx(jumps, rel=1e-13)
+    assert a.second_moment == pytest.approx(known.second_moment, rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda v: np.maximum(v, v * v),  # the slope jumps as well
+        lambda v: v * np.clip(v + 3.0, 0.0, 6.0) / 6.0,
+        lambda v: v * v + np.exp(-(((v - 0.7) / 0.08) ** 2)),
+        lambda v: v * v + 1e-10 * np.sin(v),
+        lambda v: np.maximum(v, 0.0) ** 3,
+        # Rounding of values on a piece of 1e-5 hides its second derivative.
+        PiecewisePolynomial("narrow", 2, (0.2,), (0.7, 0.7 + 1e-5), (2.0, 1.0))._value,
+    ],
+)
+def test_what_is_no_chain_of_parabolas_keeps_its_values(f):
+    assert not isinstance(act.from_function(f), PiecewisePolynomial)
+
+
+def test_the_slope_of_another_parabola_is_refused():
+    with pytest.raises(ValueError, match="`derivative` must be that of f"):
+        act.from_function(lambda v: v * v, derivative=lambda v: v)
 
 
 UNDECLARED = {

@@ -33,6 +33,15 @@ def test_no_module_of_theory_loads_a_heavy_package():
     assert _loaded("\n".join(f"import {name}" for name in MODULES)) == []
 
 
+def test_kernels_load_scipy_only_when_it_is_asked():
+    code = (
+        "import sys\n"
+        "from theory import kernels, phase\n"
+        "assert 'scipy' not in sys.modules\n"
+    )
+    assert _loaded(code) == []
+
+
 def test_the_probe_sees_a_heavy_package():
     assert _loaded("import mpmath") == ["mpmath"]
 

@@ -1,5 +1,7 @@
 """Linear algebra is held to one thread, and let go again."""
 
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -20,6 +22,20 @@ def two():
     """Allow two threads, whatever the environment says."""
     with ThreadpoolController().limit(limits=2, user_api="blas"):
         yield
+
+
+def test_a_library_that_is_loaded_later_is_held_too() -> None:
+    code = (
+        "from threadpoolctl import ThreadpoolController, threadpool_limits\n"
+        "from theory import _threads\n"
+        "with _threads.one_thread(): pass\n"
+        "import scipy.linalg\n"
+        "threadpool_limits(2, user_api='blas')\n"
+        "with _threads.one_thread():\n"
+        "    found = ThreadpoolController().select(user_api='blas').info()\n"
+        "assert {each['num_threads'] for each in found} == {1}, found\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.usefixtures("two")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from theory._chebyshev import nodes
 from theory.grids import CLOSE
 
 Array = npt.NDArray[np.float64]
@@ -35,7 +36,7 @@ class Angles:
 
     def nodes(self, degree: int) -> Array:
         """Return the angles at Chebyshev nodes."""
-        return self.at(np.cos(np.pi * (np.arange(degree) + 0.5) / degree))
+        return self.at(nodes(degree))
 
     def place(self, t: Array) -> Array:
         """Return the places of angles, in [-1, 1]."""

@@ -16,6 +16,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from theory._chebyshev import chebyshev, nodes
 from theory._recursion import bent_pieces
 from theory._recursion.bent_pieces import Pieces
 from theory._recursion.intervals import Interval
@@ -24,7 +25,6 @@ from theory._recursion.row_series import BLOCK, STEPS, projections
 from theory._recursion.rows import Index, Mask, distinct
 from theory.activations import Activation
 from theory.activations._engines import PARSEVAL
-from theory.duals._planes import chebyshev
 
 Array = npt.NDArray[np.float64]
 
@@ -72,7 +72,7 @@ def _limits(f: Activation, c: float, wide: float) -> Array | None:
     None if no stretch from c to there is short enough for f to be smooth on it.
     """
     order = np.arange(BESIDE)
-    y = np.cos(np.pi * (order + 0.5) / BESIDE)
+    y = nodes(BESIDE)
     for _ in range(HALVINGS):
         a = chebyshev(BESIDE) @ f._value(c + (0.5 * wide) * (1.0 - y))
         size = np.abs(a).max()

@@ -14,12 +14,12 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from theory._chebyshev import chebyshev, nodes
 from theory._recursion.angles import Angles
 from theory._recursion.intervals import Interval
 from theory._recursion.recursion import Recursion, Stack
 from theory._recursion.rows import Index, LogLengths
 from theory.activations.function import ODD
-from theory.duals._planes import chebyshev
 
 Array = npt.NDArray[np.float64]
 
@@ -267,7 +267,7 @@ def _agree(recursion: Recursion, angles: Angles, basis: Array, values: Array) ->
     n, degree = len(basis), values.shape[1]
     i = np.arange(n)
     j = (i * (2 * (n // 3) + 1) + n // 7) % n
-    y = np.cos(np.pi * (np.arange(degree) + 0.5) / degree)[[1, degree // 3, -2]]
+    y = nodes(degree)[[1, degree // 3, -2]]
     true = _sampled(recursion, angles.at(y), (i, j))
     turns = np.polynomial.chebyshev.chebvander(y, degree - 1)
     at = np.einsum("kl,flij->fkij", turns, values)

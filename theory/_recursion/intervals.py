@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian
+from theory._chebyshev import nodes
 
 Array = npt.NDArray[np.float64]
 
@@ -29,8 +30,7 @@ class Interval:
 
     def nodes(self, n: int) -> Array:
         """Return the n Chebyshev nodes, falling."""
-        y = np.cos(np.pi * (np.arange(n) + 0.5) / n)
-        return 0.5 * (self.low + self.high) + 0.5 * (self.high - self.low) * y
+        return 0.5 * (self.low + self.high) + 0.5 * (self.high - self.low) * nodes(n)
 
     def basis(self, logs: Array, n: int) -> Array:
         """Return the n polynomials at each log length, shape (len(logs), n)."""

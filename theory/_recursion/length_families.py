@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from theory._chebyshev import chebyshev
 from theory._recursion.intervals import Interval
 from theory.activations import Activation
 from theory.depth_maps import DepthMap, Exact, pinned
-from theory.duals._planes import chebyshev
 
 Array = npt.NDArray[np.float64]
 

@@ -27,13 +27,13 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian
+from theory._chebyshev import chebyshev
 from theory._recursion import short_rows
 from theory._recursion.intervals import Interval
 from theory._recursion.reaches import OUTSIDE, VANISHED, reach, rule_of
 from theory._recursion.turns import FEWER, RESOLVED, Turns
 from theory.activations import Activation, PiecewisePolynomial
 from theory.activations.affine import split
-from theory.duals._planes import chebyshev
 
 Array = npt.NDArray[np.float64]
 

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import erf
 
 from theory import gaussian
 from theory._recursion import orthants
@@ -85,6 +84,8 @@ def _tail(activation: PiecewisePolynomial, x: Array) -> Array:
     then keep their digits.
     """
     if balanced(activation.jumps):
+        from scipy.special import erf
+
         return -0.5 * erf(x / math.sqrt(2.0))
     return gaussian.cdf(-x)
 

@@ -22,11 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian
+from theory._chebyshev import chebyshev
 from theory._recursion.reaches import rule_of
 from theory._recursion.rows import Index, Mask, distinct
 from theory.activations import Activation
 from theory.activations._engines import PARSEVAL
-from theory.duals._planes import chebyshev
 from theory.grids import clenshaw
 
 Array = npt.NDArray[np.float64]

@@ -12,12 +12,12 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from theory._chebyshev import chebyshev
 from theory._recursion.intervals import Interval
 from theory._recursion.length_tables import sizes
 from theory._recursion.reaches import reach_of, rule_of
 from theory._recursion.row_series import NOTHING, RowSeries
 from theory.activations import Activation
-from theory.duals._planes import chebyshev
 
 Array = npt.NDArray[np.float64]
 

@@ -7,8 +7,8 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import block_diag
 
+from theory._chebyshev import chebyshev
 from theory._recursion.close_pairs import SLOPES
 from theory._recursion.intervals import Interval
 from theory._recursion.length_tables import sizes
@@ -20,7 +20,7 @@ from theory.activations import Activation, PiecewisePolynomial
 from theory.activations._engines import PANELS
 from theory.activations.affine import split
 from theory.duals._panels import Panels
-from theory.duals._planes import Broken, Plane, chebyshev
+from theory.duals._planes import Broken, Plane
 from theory.grids import CLOSE
 
 Array = npt.NDArray[np.float64]
@@ -146,6 +146,8 @@ class Slopes:
 
     def _nodes(self, counts: Sequence[int]) -> tuple[Array, Array]:
         """Return the same of all cells, some lengths in each."""
+        from scipy.linalg import block_diag
+
         each = [self._of_cell(c, n) for c, n in zip(self._cells, counts, strict=True)]
         return np.concatenate([r for r, _ in each]), block_diag(*(to for _, to in each))
 

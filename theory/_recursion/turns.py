@@ -15,12 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import block_diag
 
+from theory._chebyshev import chebyshev
 from theory._recursion.intervals import Interval
 from theory._recursion.reaches import rule_of
 from theory.activations import Activation
-from theory.duals._planes import chebyshev
 
 Array = npt.NDArray[np.float64]
 
@@ -113,7 +112,7 @@ def _products(
         s, turn = _at(activation, r, z[at])
         turn = (turn - share * s) / size
         c += (turn * w[at]) @ turn.T
-    to = block_diag(chebyshev(n), chebyshev(n))
+    to = np.kron(np.eye(2), chebyshev(n))
     return to @ c @ to.T
 
 

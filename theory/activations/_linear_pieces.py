@@ -1,12 +1,15 @@
-"""Piecewise constant and piecewise linear functions, recognised on all of their panels."""
+"""Piecewise constants, lines and parabolas, recognised on all of their panels."""
 
+import bisect
 import itertools
+import math
 from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
 from theory.activations._octaves import Octaves
+from theory.activations.base import Activation
 from theory.activations.piecewise import PiecewisePolynomial
 from theory.meshes import RESOLVED, Mesh
 
@@ -15,6 +18,9 @@ Function = Callable[[Array], Array]
 
 WIDEST = 1e4
 """Deviation of the widest Gaussian within whose reach the pieces are linear."""
+
+ACCURATE = 1e-13
+"""Error of a second derivative over the largest with which parabolas are known."""
 
 FAR = 64.0
 """How far out the outer pieces are measured at least."""
@@ -27,22 +33,25 @@ def recognise(
 
     On every panel, out to the reach of a Gaussian of variance 1e8, the Chebyshev
     coefficients above the first order vanish to rounding, and the pieces between the kinks
-    are constant or join. Slopes are those of the derivative where it is given.
+    are constant or join; or those above the second, and the slopes join as well. Slopes of
+    lines are those of the derivative where it is given.
 
     Raises
     ------
     ValueError
-        If the derivative is another function's.
+        If the derivative is another function's, of lines.
     """
-    if not _is_linear(octaves.at(1.0)):
+    if not _is_polynomial(octaves.at(1.0), 2):
         return None
     try:
         wide = octaves.at(WIDEST)
     except ValueError:
         return None
-    if wide.rough or not _is_linear(wide):
+    if wide.rough or not _is_polynomial(wide, 2):
         return None
     kinks = octaves.kinks(WIDEST)
+    if not (_is_polynomial(octaves.at(1.0), 1) and _is_polynomial(wide, 1)):
+        return _parabolas(name, f, slope, kinks, (octaves.at(1.0), wide))
     lines = _lines(f, slope, kinks)
     slopes = [s for _, _, s in lines]
     # Values on either side of every kink, from the points nearest to zero.
@@ -71,11 +80,58 @@ def recognise(
     return out if _agrees(out, f, octaves.at(1.0)) else None
 
 
-def _is_linear(mesh: Mesh) -> bool:
-    size = np.abs(mesh.series[:, :2]).sum(axis=1)
+def _is_polynomial(mesh: Mesh, degree: int) -> bool:
+    size = np.abs(mesh.series[:, : degree + 1]).sum(axis=1)
     slope = 2.0 * np.abs(mesh.series[:, 1]) / np.diff(mesh.edges)
     size += np.maximum(np.abs(mesh.edges[1:]), np.abs(mesh.edges[:-1])) * slope
-    return bool((np.abs(mesh.series[:, 2:]).max(axis=1) <= RESOLVED * size).all())
+    rest = np.abs(mesh.series[:, degree + 1 :]).max(axis=1)
+    return bool((rest <= RESOLVED * size).all())
+
+
+def _parabolas(
+    name: str,
+    f: Function,
+    slope: Function | None,
+    kinks: tuple[float, ...],
+    meshes: tuple[Mesh, ...],
+) -> PiecewisePolynomial | None:
+    """Return the closed form of parabolas that join with their slopes, or nothing.
+
+    From f(0) and the slope there the pieces follow by the changes of f'' at the kinks.
+    """
+    far = 4.0 * max([1.0, *map(abs, kinks)])
+    ends = [-far, *kinks, far]
+    bends, errors = zip(*(_bend(f, *e) for e in itertools.pairwise(ends)), strict=True)
+    if max(errors) > ACCURATE * max(map(abs, bends)):
+        return None
+    # Not beyond one: what f'' adds to far values hides the slope at zero.
+    first = bisect.bisect_left(kinks, 0.0)
+    low, high = max(ends[first], -1.0), min(ends[first + 1], 1.0)
+    start, bottom, top = (_at(f, x) for x in (0.0, low, high))
+    rise = (top - bottom) / (high - low) - 0.5 * bends[first] * (low + high)
+    if abs(rise) * (high - low) <= RESOLVED * (abs(top) + abs(bottom)):
+        rise = 0.0
+    poly = np.array([start, rise, 0.5 * bends[first]])
+    jumps = [t - s for s, t in itertools.pairwise(bends)]
+    for c, jump in zip(kinks[:first], jumps[:first], strict=True):
+        poly -= 0.5 * jump * np.array([c * c, -2.0 * c, 1.0])
+    poly[2] = 0.5 * bends[0]
+    out = PiecewisePolynomial(name, 2, tuple(poly.tolist()), kinks, tuple(jumps))
+    if not all(_agrees(out, f, mesh) for mesh in meshes):
+        return None
+    if slope is not None and not _agrees(out.derivative, slope, meshes[0]):
+        return None
+    return out
+
+
+def _bend(f: Function, low: float, high: float) -> tuple[float, float]:
+    """Return the second derivative of a piece, and what rounding of f may make of it."""
+    x = low + (high - low) * np.array([0.125, 0.5, 0.875])
+    y = np.asarray(f(x), dtype=np.float64)
+    steps = np.diff(y) / np.diff(x)
+    bend = 2.0 * float((steps[1] - steps[0]) / (x[2] - x[0]))
+    error = 4.0 * RESOLVED * float(np.abs(y).max()) / (high - low) ** 2
+    return (bend, error) if abs(bend) > error else (0.0, 0.0)
 
 
 def _at(f: Function, x: float) -> float:
@@ -107,10 +163,15 @@ def _lines(
     return out
 
 
-def _agrees(a: PiecewisePolynomial, f: Function, mesh: Mesh) -> bool:
-    """Compare the closed form with f in the middle of every panel."""
+def _agrees(a: Activation, f: Function, mesh: Mesh) -> bool:
+    """Compare the closed form, a `PiecewisePolynomial`, with f inside every panel."""
+    assert isinstance(a, PiecewisePolynomial)
     x = 0.5 * (mesh.edges[1:] + mesh.edges[:-1])
     y = np.asarray(f(x), dtype=np.float64)
-    steepest = max(map(abs, itertools.accumulate((*a.poly[1:], *a.jumps))), default=0.0)
+    top = (math.factorial(a.m) * p for p in a.poly[a.m :])
+    steepest = max(map(abs, itertools.accumulate((*top, *a.jumps))), default=0.0)
+    if a.m == 2:
+        steepest *= max([1.0, *map(abs, a.kinks)])
+        steepest = steepest + np.abs(a.derivative._value(x))
     size = np.abs(y) + steepest * (1.0 + np.abs(x))
     return bool((np.abs(a._value(x) - y) <= 64.0 * RESOLVED * size).all())

@@ -319,9 +319,10 @@ def from_function(
         `tolerance`. Moments, Hermite coefficients and lengths have the same accuracy at
         every variance at which f can be resolved: sin x + x^2 up to 1e8, in kernels of
         unequal lengths up to 1e4. Piecewise constant and continuous piecewise linear
-        functions are recognised on all of the panels and get their closed form, a
-        `PiecewisePolynomial`. A feature narrower than about 0.02 may lie between all
-        points where f is asked for: name its ends as kinks.
+        functions, and chains of parabolas with a continuous slope, are recognised on all
+        of the panels and get their closed form, a `PiecewisePolynomial`. A feature
+        narrower than about 0.02 may lie between all points where f is asked for: name
+        its ends as kinks.
 
     Raises
     ------

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian
+from theory._chebyshev import nodes
 
 Array = npt.NDArray[np.float64]
 
@@ -40,6 +41,9 @@ MOST = 256
 
 LAST = 1e-14
 """of the largest."""
+
+TOGETHER = 1 << 16
+"""Nodes at once for many lengths: their temporaries stay in cache."""
 
 
 class Sampled(Protocol):
@@ -225,7 +229,7 @@ def _panel(a: Any, j: int, by: str) -> tuple[Array, bool] | None:
     """
     n = NODES
     while n <= MOST:
-        y = np.cos(np.pi * (np.arange(n) + 0.5) / n)
+        y = nodes(n)
         try:
             total = together(a, np.exp(j + 0.5 * (1.0 + y)), slope=by == "slope")
         except ValueError:  # what is needed of the panel may be within float64
@@ -259,17 +263,28 @@ def together(a: Any, r: Array, *, slope: bool = False) -> Array:
         own = low * np.arange(-count, count + 1, dtype=np.float64)
         edges = np.union1d(own, _slope_edges(a, top) if slope else a._edges(top))
         x, w = gaussian.composite(edges[np.abs(edges) <= top])
-        z = x / r[:, None]
-        density = w * gaussian.pdf(z) / r[:, None]
+        far = np.abs(x) > top - 2.0 * low
+        rows = max(1, TOGETHER // len(x))
         with np.errstate(over="ignore", invalid="ignore"):
             if slope:
-                density = density * _by_parts(a, z)
-                f = _of_least_size(density, _slope_forms(a._scaled(low * low), x / low))
+                forms = _slope_forms(a._scaled(low * low), x / low)
             else:
-                f = a._value(x) ** 2
-            total, size = density @ f, np.abs(density) @ np.abs(f)
-            far = np.abs(x) > top - 2.0 * low
-            outside = np.abs(density[:, far]) @ np.abs(f[far])
+                forms = [a._value(x) ** 2]
+            sums = np.empty((3, len(forms), len(r)))
+            for i in range(0, len(r), rows):
+                some = r[i : i + rows, None]
+                z = x / some
+                density = w * gaussian.pdf(z) / some
+                if slope:
+                    density *= _by_parts(a, z)
+                for each, f in zip(sums.transpose(1, 0, 2), forms, strict=True):
+                    each[0, i : i + rows] = (density * f).sum(axis=1)
+                    each[1, i : i + rows] = np.abs(density) @ np.abs(f)
+                    each[2, i : i + rows] = np.abs(density[:, far]) @ np.abs(f[far])
+            # Of functions with the same means that of which most is left.
+            total, size, outside = min(
+                sums.transpose(1, 0, 2), key=lambda s: float(np.sum(s[1]))
+            )
         if np.isfinite(total).all() and np.all(outside <= TAIL * size):
             return np.asarray(total, dtype=np.float64)
     raise TooLarge(

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian
+from theory._chebyshev import chebyshev, nodes
 from theory._threads import one_thread
-from theory.duals._planes import chebyshev
 
 Array = npt.NDArray[np.float64]
 
@@ -49,7 +49,7 @@ class Panels:
 
         `gap` as in `LAYER`. Panels below `start` are left as they are.
         """
-        y = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
+        y = nodes(NODES)
         to = chebyshev(NODES)
         todo, done = [(0.0, end)], dict[float, tuple[float, Array]]()
         most = 0.0

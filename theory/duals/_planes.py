@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian, meshes
+from theory._chebyshev import chebyshev, nodes
 from theory.duals import _graded as graded
 
 Array = npt.NDArray[np.float64]
@@ -116,7 +117,7 @@ class Plane:
         """Nodes in kappa, less 1 + `_half`, as many as leave what `KAPPAS` leave to 2."""
         rate = math.acosh(3.0) / math.acosh(1.0 + 1.0 / self._half)
         n = max(2, math.ceil(KAPPAS * rate - 1e-9))
-        return self._half * np.cos(np.pi * (np.arange(n) + 0.5) / n)
+        return self._half * nodes(n)
 
     @cached_property
     def _across(self) -> tuple[Array, Array, Array]:
@@ -295,14 +296,6 @@ class Plane:
         return whole.reshape(len(t), n, n)
 
 
-def chebyshev(n: int) -> Array:
-    """Matrix from values at the n Chebyshev nodes (falling) to coefficients."""
-    turns = np.outer(np.arange(n), 2 * np.arange(n) + 1) % (4 * n)
-    t = np.cos(np.pi * turns / (2 * n)) * (2.0 / n)
-    t[0] *= 0.5
-    return t
-
-
 def _resolved(
     f: Callable[[Array], tuple[Array, Array]],
     start: Array,
@@ -319,7 +312,7 @@ def _resolved(
     `noise` of it is left once halving no longer helps.
     """
     n = meshes.NODES
-    y, to = np.cos(np.pi * (np.arange(n) + 0.5) / n), chebyshev(n)
+    y, to = nodes(n), chebyshev(n)
     todo = list(itertools.pairwise(start))
     done: dict[float, tuple[float, Array]] = {}
     at, most = np.zeros(0), np.zeros(0)

@@ -21,8 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian
+from theory._chebyshev import chebyshev, nodes
 from theory.duals._panels import LAYER
-from theory.duals._planes import Broken, chebyshev
+from theory.duals._planes import Broken
 
 Array = npt.NDArray[np.float64]
 
@@ -115,9 +116,8 @@ def spectra(
         if not abs(step * (y * y) @ gaussian.pdf(x) - energy) <= tolerance * energy:
             return None
     w = np.pi / reach * np.arange(n // 2)
-    nodes = np.cos(np.pi * (np.arange(ALPHAS) + 0.5) / ALPHAS)
     products = np.empty((2, ALPHAS, n // 2))
-    for i, alpha in enumerate((7.0 + nodes) / 24.0):
+    for i, alpha in enumerate((7.0 + nodes(ALPHAS)) / 24.0):
         bell = np.exp(-alpha * x * x)
         waves = [_of_slope(x, y * bell, w, alpha) for y in values]
         products[0, i] = (waves[0].conj() * waves[-1]).real

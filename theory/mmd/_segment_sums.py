@@ -11,6 +11,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from theory._chebyshev import nodes
+
 Array = npt.NDArray[np.float64]
 
 NODES = 20
@@ -62,7 +64,7 @@ def sums(f: Callable[[Array], Array], x: Array, gamma: float) -> Array:
 
 def _nodes() -> Array:
     """Return the Chebyshev nodes of [0, 1], falling."""
-    return 0.5 + 0.5 * np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
+    return 0.5 + 0.5 * nodes(NODES)
 
 
 def _lagrange(y: Array) -> Array:

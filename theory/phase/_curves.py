@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from theory import gaussian
+from theory import _chebyshev, gaussian
 from theory.activations import Activation, Affine, PiecewisePolynomial
 from theory.activations.custom import FromFunction
 from theory.activations.moments import TooLarge, together
@@ -44,8 +44,7 @@ UNRESOLVED = 1e-6
 
 def nodes(low: float, high: float, count: int = NODES) -> Array:
     """Return Chebyshev nodes of an interval."""
-    y = np.cos(np.pi * (np.arange(count) + 0.5) / count)
-    return 0.5 * (low + high) + 0.5 * (high - low) * y
+    return 0.5 * (low + high) + 0.5 * (high - low) * _chebyshev.nodes(count)
 
 
 def basis(y: Array, count: int = NODES) -> Array:
@@ -267,21 +266,27 @@ class Moments:
             return value
         return np.sqrt(value * q * self.slope.function(q))
 
+    @property
+    def _linear(self) -> PiecewisePolynomial | None:
+        """The activation if it is piecewise linear."""
+        a = self.activation
+        return a if isinstance(a, PiecewisePolynomial) and a.m == 1 else None
+
     def slope_beyond(self, q: float) -> float:
         """Return E s'^2 where it is next to nothing.
 
         By closed forms, of a piecewise linear function with kinks so far out that no
         quadrature sees them; zero of other functions.
         """
-        a = self.activation
-        if not isinstance(a, PiecewisePolynomial) or a.m != 1:
+        a = self._linear
+        if a is None:
             return 0.0
         return _slope_energy(a._scaled(q)) / q
 
     def change_beyond(self, q: float) -> float:
         """Return the derivative of E s^2 in q there."""
-        a = self.activation
-        if not isinstance(a, PiecewisePolynomial) or a.m != 1:
+        a = self._linear
+        if a is None:
             return 0.0
         at = gaussian.pdf(np.array(a.kinks) / math.sqrt(q)) / math.sqrt(q)
         bends = np.array(a.jumps) * a._value(np.array(a.kinks)) @ at
@@ -303,10 +308,8 @@ class Moments:
     @cached_property
     def proportional(self) -> float | None:
         """V such that E s(sqrt(q) Z)^2 = V q for every q, or None: ReLU and its kin."""
-        a = self.activation
-        if not isinstance(a, PiecewisePolynomial) or a.m != 1:
-            return None
-        if any(c != 0.0 for c in a.kinks) or a.poly[0] != 0.0:
+        a = self._linear
+        if a is None or any(c != 0.0 for c in a.kinks) or a.poly[0] != 0.0:
             return None
         return float(a.second_moment)
 
