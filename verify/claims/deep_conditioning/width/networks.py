@@ -245,7 +245,7 @@ def _predict_error(*, activation: str, rho: float, **_: Any) -> float:
 
 
 def _wrong_error(**case: Any) -> float:
-    """E (s s)^2 without the square of its mean taken off."""
+    """E (sigma sigma)^2 without the square of its mean taken off."""
     product = float(normalised(case["activation"]).dual(case["rho"]))
     return _predict_error(**case) + product**2
 
