@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 import re
 import runpy
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from empirical.digest import ROOT
 from verify import items, ledger
 from verify.claim import Profile
 from verify.claims._predictors import limits
-from verify.compare import Outcome
+from verify.compare import EffectWithin, Outcome
 from verify.items import PAPERS
 from verify.misprints import MISPRINTS
 from verify.reading import Reading
@@ -307,3 +308,24 @@ def test_the_built_package_is_tried_on_every_paper_and_kind_of_evidence() -> Non
     assert covered == there
     # Networks are trained for it, too.
     assert any(known[name].runs is not None for name in tried)
+
+
+FACTORS = (1.1, 1.2, 1.5, 2.0, 3.0, 10.0)
+
+
+def test_limits_that_are_logarithms_have_a_unit() -> None:
+    """A card that says 0.693 of a statement that says "halves" is understood by nobody."""
+    logs = [function(f) for f in FACTORS for function in (math.log, math.log10)]
+    silent = {
+        claim.id
+        for claim in ledger.load()
+        if isinstance(claim.compare, EffectWithin) and claim.predict
+        for profile in Profile
+        for case in claim.cases_for(profile)[:1]
+        for limit in claim.predict(**case)
+        if limit
+        and not claim.compare.unit
+        and abs(limit) != 1.0
+        and min(abs(abs(limit) - log) for log in logs) < 1e-9
+    }
+    assert silent == set()

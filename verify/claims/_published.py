@@ -41,5 +41,5 @@ def published(
         compare=Identical(),
         reads=(PLACE.relative_to(ROOT).as_posix(),),
         must_refute=mistake("Each those of the next one.", then=_in_turn),
-        assumptions=("by digests of all that a record says of its configuration",),
+        assumptions=("c: all settings of each network, compared by their digests",),
     )

@@ -1,5 +1,6 @@
 """Two arms of networks compared: the effect of what they differ in, with its interval."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +42,8 @@ class EffectWithin:
         Whether the arms are the same networks in one order, before and after: then the
         interval is that of the mean of their differences.
     unit : str
-        Of the effect: ``"points"`` of per cent, ``"decades"``; empty for a pure number.
+        Of the effect: ``"points"`` of per cent, ``"decades"`` and ``"e-folds"`` of
+        differences of decimal and natural logarithms; empty for a pure number.
     """
 
     level: float = 1e-2
@@ -50,11 +52,12 @@ class EffectWithin:
 
     def criterion(self) -> str:
         """Say in words which measurement refutes a prediction."""
+        least = math.ceil(math.log(self.level) / math.log(0.5))
         return (
-            "the interval of the difference of means, one-sided level"
-            f" {small(self.level)}, lies wholly beyond the smallest effect (where no two"
-            " networks of an arm differ: as many would all lie beyond by chance with no"
-            " larger probability)"
+            "the confidence interval of the difference of means (one-sided level"
+            f" {small(self.level)}) lies wholly outside the predicted range; undecided"
+            " unless it lies wholly inside or outside (where all networks of an arm are"
+            f" alike there is none, and {least} of them or more decide)"
         )
 
     def judge(self, predicted: Any, measured: Contrast) -> Verdict:

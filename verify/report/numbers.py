@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from verify.report.rows import Row
 
 
+LIMITS = 3
+"""Digits of an effect's limits, which are sizes that were chosen."""
+
+
 def _case(of: "Row | CaseRecord | None") -> CaseRecord | None:
     return of if of is None or isinstance(of, CaseRecord) else of.worst
 
@@ -28,7 +32,7 @@ def predicted_of(of: "Row | CaseRecord | None", digits: int = 6) -> str:
     if case is None or case.error:
         return ""
     if "treated" in as_fields(case.measured):
-        return between(case.predicted, digits, ("≤", "≥"))
+        return between(case.predicted, min(digits, LIMITS), ("≤", "≥"))
     value, stderr = worst_entry(case.predicted, case), _stderr(case)
     return _short(value, digits) if stderr is None else _to_error(value, stderr)
 

@@ -201,7 +201,7 @@ def _runs_of(arms: Arms, *, scale: str, **case: Any) -> tuple[Run, ...]:
 # --- claims -----------------------------------------------------------------------------
 
 
-def effect(*, paired: bool = False, **parts: Any) -> Claim:
+def effect(*, paired: bool = False, unit: str = "", **parts: Any) -> Claim:
     """Return a claim on an effect of training, small networks in the quick profile.
 
     What is measured, and how much of it is an effect, the text leaves open.
@@ -209,7 +209,7 @@ def effect(*, paired: bool = False, **parts: Any) -> Claim:
     parts.setdefault("cases", grid(scale="small"))
     parts.setdefault("larger_cases", LARGER)
     parts["uses"] = (*CLOSED, *parts.get("uses", ()))
-    return trend(compare=EffectWithin(paired=paired), **parts)
+    return trend(compare=EffectWithin(paired=paired, unit=unit), **parts)
 
 
 def contrast(

@@ -237,6 +237,7 @@ RESIDUAL = contrast(
     _noise,
     named("residual-depth-8"),
     named("residual-depth-2"),
+    unit="e-folds",
     title="Residual networks are near the identity, and noisier with depth",
     statement=(
         r"\log(1-\overline{\cos}(f(x),x)):\ 8\text{ layers}-2\text{ layers}\ge \log 1.5"

@@ -96,6 +96,7 @@ def _at_the_boundary(name: str, scale: str) -> Contrast:
 BOUNDARY = _full(
     id="id/Fig3-boundary",
     items=("Fig3", "Identity5"),
+    unit="e-folds",
     title="CNNs of five layers err at the boundary of an image more than inside",
     statement=(
         r"\log\overline{(f(x)-x)^2}:\ \text{two outermost pixels}-\text{inside}"

@@ -355,8 +355,11 @@ def _refused(*, why: str) -> list[float]:
 REFUSED = closed(
     id="id/Fig2-refused",
     items=("Fig2",),
-    title="Modules that share or draw numbers, or get wrong gradients, are refused",
-    statement=r"\theta_i\text{ and }\theta_j\text{ in one place, random or undrawn}",
+    title="Modules with shared weights, randomness or wrong gradients are refused",
+    statement=(
+        r"\text{refused: }\theta_i, \theta_j\text{ in one memory},\ f\text{ random},"
+        r"\ \theta\text{ undrawn},\ \nabla\text{ of padded copies wrong}"
+    ),
     where="Appendix A, on training",
     cases=grid(why=("memory", "drawing", "start", "padding")),
     twin=_expected,

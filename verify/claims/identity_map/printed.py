@@ -282,7 +282,7 @@ VARIED = numeric(
 PUBLISHED = published(
     STUDY,
     id="id/Fig3-published",
-    networks="copies of an image",
+    networks="networks that copy an image",
     items=("Fig3", "Fig2", "Fig9"),
     uses=("id/Fig32-varied",),
     ours=ours,

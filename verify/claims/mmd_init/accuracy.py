@@ -172,7 +172,10 @@ UPDATES = _effect(
     id="mmd/tab1-updates",
     quick=True,
     runs=_looks,
-    title="After equally many updates, a learned start gains as much with many labels",
+    title=(
+        "After equally many updates, a learned start gains as much with many labels as"
+        " with few"
+    ),
     statement=r"|\text{gain}(N=5)-\text{gain}(N=40)|\le2\text{ points after 10 updates}",
     source=ours("Table 1; the comparison is ours"),
     axes={**BY_START, "updates": (10,)},

@@ -317,10 +317,10 @@ ONE_CLASS = tuple(
             ("mmd/Fig1b",),
             2,
             (
-                "Read for what the figure's model shows: all images in one class. That it"
-                " lies where it does is chance: of constant models that are uniform, one in"
-                " five lies as near to that value or to its opposite. Many answer for one"
-                " class before pre-training, too (mmd/Fig1-untreated)."
+                "The figure shows one model, which puts all images in one class: this is"
+                " how many do. At which value it does so is chance: of constant models that"
+                " are uniform, one in five lies as near to that value or to its opposite."
+                " Many predict one class before pre-training, too (mmd/Fig1-untreated)."
             ),
         ),
         (

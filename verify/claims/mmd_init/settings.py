@@ -179,7 +179,7 @@ FAULTY = numeric(
     id="mmd/tab1-faults",
     items=("Tab1", "Prelim"),
     uses=("mmd/tab1-settings",),
-    title="Starts with a fault planted are learnt, and trained from, as the fault says",
+    title="Learned starts with a planted fault have the settings that the fault names",
     statement=(
         r"\text{rates}/100,\ \text{updates}/15,\ \text{labels exchanged},"
         r"\ \text{hidden layers frozen},\ \text{none}"

@@ -59,6 +59,7 @@ NEARER = _effect(
     id="mmd/claim1",
     runs=BOTH,
     items=("Claim1", "Fig1"),
+    unit="e-folds",
     title="Pre-training brings the distributions of predictions closer to uniform",
     statement=(
         r"\sup_p|P(f_{\theta_0+\epsilon}(x)_1\le p)-p|"

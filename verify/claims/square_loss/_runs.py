@@ -59,19 +59,21 @@ def trained(
     axes: Mapping[str, tuple[Any, ...]] | None = None,
     withstands: Mapping[str, str] = NOISE,
     small: bool = True,
+    unit: str = "",
     **parts: Any,
 ) -> Claim:
     """Return a claim on trained networks, small ones in the quick profile.
 
     Not so without `small`: those do not decide it. The text prints no limits: what it
     or a figure says is read as an effect of a size that is ours. `axes` are those of its
-    cases beside scale and data; `withstands` as of a claim that is not on test errors.
+    cases beside scale and data; `withstands` as of a claim that is not on test errors;
+    `unit` is that of its effect.
     """
     more = axes or {}
     larger = parts.pop("larger", LARGER)
     parts["uses"] = (*CLOSED, *parts.get("uses", ()))
     parts.setdefault("source", as_read("Section 3"))
-    parts.setdefault("compare", EffectWithin(paired=True))
+    parts.setdefault("compare", EffectWithin(paired=True, unit=unit))
     return trend(
         cases=grid(**SMALL, **more) if small else (),
         larger_cases={name: grid(**each, **more) for name, each in larger.items()},

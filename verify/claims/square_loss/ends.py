@@ -62,6 +62,7 @@ LEAST_NORM = trained(
     statement=r"|\ln(\rho_{end}(5)/\rho_{end}(0.1))|\le\ln1.1\text{ of one seed}",
     source=as_read("Abstract and section 3"),
     measure=_spread,
+    unit="e-folds",
     **unmet((None, math.log(1.1)), (math.log(1.1), None)),
     uses=("sl/abs-minnorm",),
     finding=(
@@ -80,6 +81,7 @@ LOWERED = effect(
     statement=r"\rho_{end}\text{ without decay}\ge2\,\rho_{end}\text{ with it}",
     measure=partial(log_ratio, "rho", (NORMALISED, -1), (DECAYED, -1)),
     least=math.log(2.0),
+    unit="e-folds",
     source=as_read("Abstract and section 3"),
 )
 
@@ -105,6 +107,7 @@ OVERSHOOT = effect(
     ),
     measure=_peaks,
     least=math.log(1.2),
+    unit="e-folds",
     source=ours("Observation 1, and Figure 2"),
     uses=("sl/err2", "sl/expA-times"),
     version=2,
@@ -127,6 +130,7 @@ FALLS = effect(
     measure=_dips,
     least=None,
     most=math.log(1.2),
+    unit="e-folds",
     wrong=(math.log(1.2), None),
     small=False,
     source=as_read("Section 2, below Equation 7"),
@@ -214,6 +218,7 @@ LARGE = effect(
     statement=r"|\ln(\rho_{end}(5)/\rho_{end}(0.1))|\le\ln1.1",
     measure=_from_both,
     least=-math.log(1.1),
+    unit="e-folds",
     most=math.log(1.1),
     wrong=(math.log(2.0), None),
     small=False,
@@ -253,7 +258,7 @@ TWO_CLASSES = trained(
     statement=r"|\ln(\rho_{end}(5)/\rho_{end}(0.1))|\le\ln1.1\text{ of both classes}",
     measure=_of_both_classes,
     # Not the same seeds from both starts.
-    compare=EffectWithin(),
+    compare=EffectWithin(unit="e-folds"),
     **stated(-math.log(1.1), math.log(1.1), (math.log(1.5), None)),
     source=ours("Section 1.2"),
 )
@@ -376,6 +381,7 @@ REST = effect(
     statement=r"\max_kr_k/\|e\|\text{ at the end: without decay}\ge3\times\text{with it}",
     measure=_residuals,
     least=math.log10(3.0),
+    unit="decades",
     source=as_read("Equation 6 and the singular case below it"),
     version=2,
     uses=("sl/sing",),

@@ -332,7 +332,7 @@ def _predict_normalised(*, activation: str) -> Array:
 
 
 def _uncentred(*, activation: str) -> Array:
-    """The dual over E s^2, its mean left in."""
+    """The dual over E sigma^2, its mean left in."""
     a = subject(activation)
     return np.asarray(a.dual(np.array(_RHOS))) / a.second_moment
 
@@ -399,7 +399,7 @@ def _predict_distance(*, activation: str) -> Array:
 
 
 def _of_the_raw(*, activation: str) -> Array:
-    """The distance over E s^2, of the activation with its mean left in."""
+    """The distance over E sigma^2, of the activation with its mean left in."""
     return np.asarray(subject(activation).distance_map(np.array(_DELTAS)))
 
 

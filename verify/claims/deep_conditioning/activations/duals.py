@@ -381,7 +381,7 @@ def _measure_slope(*, count: int | None = None, **which: Any) -> list[Any]:
 
 
 def _wrong_slope(*, count: int | None = None, **which: Any) -> Array:
-    """E s'(u)^2 alone, without E s(u) s''(u)."""
+    """E sigma'(u)^2 alone, without E sigma(u) sigma''(u)."""
     one, squares = _one(**which), map(mpmath.mpf, _SQUARES[:count])
     with mpmath.workprec(BITS):
         return np.array([float(one(q)[1]) for q in squares])

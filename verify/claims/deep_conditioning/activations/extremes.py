@@ -110,7 +110,7 @@ VANISHING = numeric(
     items=("Eq1",),
     uses=("dc/eq1",),
     title="Correlations that thousands of layers leave keep their digits",
-    statement=r"K^{(L)} \approx c\, \hat\sigma'(0)^L = 10^{-260}, \quad"
+    statement=r"K^{(L)} \approx c\, \hat\sigma'(0)^L \approx 10^{-260}, \quad"
     r" \hat\sigma = \frac{\sinh q \rho}{\sinh q}, \ \frac{\arcsin s \rho}{\arcsin s}",
     source=ours("Equation 1"),
     cases=(
@@ -161,7 +161,8 @@ LOW = numeric(
     id="dc/defC.1-low-order",
     items=("DefC.1",),
     uses=("dc/tab2-coefficients",),
-    title="Hermite coefficients of a function that bends at a kink, at variance two",
+    title="Hermite coefficients of softsign and its slope, not smooth at zero, at"
+    " variance two",
     statement=r"a_k = \mathbb{E}\, \sigma(\sqrt v Z)\, h_k(Z), \quad"
     r" \sigma = \frac{x}{1 + |x|}, \ \frac{1}{(1 + |x|)^2}",
     source=ours("Definition C.1"),

@@ -290,7 +290,7 @@ def _plain_norms(
 ) -> list[float]:
     """Take lengths and cosines layer by layer, network by network.
 
-    Wrong: Deviations in the place of standard errors.
+    Wrong: Standard deviations in the place of standard errors.
     """
     g = torch_generator(_SEED, "weights")
     pair = np.array([[1.0, 0.0], [rho, math.sqrt(1.0 - rho * rho)]])
@@ -466,7 +466,7 @@ def _relu(z: Tensor) -> Tensor:
 def _plain_chain(*, rho: float, chains: int, wrong: bool) -> list[float]:
     """Follow one pair after the other, and take means of correlations and squares.
 
-    Wrong: Deviations in the place of standard errors.
+    Wrong: Standard deviations in the place of standard errors.
     """
     g, depth = torch_generator(_SEED, "units"), 3
     drawn = [

@@ -364,8 +364,8 @@ _LONG, _SHORTER, _SHORTEST = (
 THM_E8 = numeric(
     id="dc/thmE.8",
     items=("ThmE.8",),
-    title="Gradient descent on frozen features: the loss falls by e^(-2/kappa) in every"
-    " step",
+    title="Gradient descent on frozen features: each step multiplies the loss by"
+    " e^(-2/kappa) or less",
     statement=r"f(w_t) \le e^{-2t / \kappa(K)} f(w_0)",
     assumptions=("step n / lambda_max(K)", "K is not singular"),
     source=as_read("Theorem E.8"),

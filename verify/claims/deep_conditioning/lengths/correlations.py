@@ -169,9 +169,13 @@ LEM_D6 = adversarial(
 EQ20 = adversarial(
     id="dc/eq20",
     items=("Eq20",),
-    title="Within mu/2 of unit squared length, the non-linearity is still at least mu/2",
+    title="Within mu/2 of unit squared length, the non-linearity coefficient is at least"
+    " mu/2",
     statement=r"|\gamma - 1| \le \mu / 2 \;\Rightarrow\; \mu(\gamma) \ge \mu / 2",
-    assumptions=("odd, increasing, concave on the positive half line", "E s(X)^2 = 1"),
+    assumptions=(
+        "odd, increasing, concave on the positive half line",
+        "E sigma(X)^2 = 1",
+    ),
     source=as_read("Equation 20"),
     cases=grid(name=ODD, scale=(0.2, 3.0)),
     predict=_predict_half_mu,

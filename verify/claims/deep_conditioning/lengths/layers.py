@@ -136,9 +136,9 @@ def _predict_networks(*, width: int, draws: int, seed: int, **start: Any) -> Arr
 
 _TANGENTS = (0.05, 0.25, 0.5, 1.0, 1.5, 2.5, 4.0, 7.0)
 _HYPOTHESES = (
-    "s non-decreasing, s(0) = 0",
+    "sigma non-decreasing, sigma(0) = 0",
     "concave on the positive, convex on the negative half line",
-    "E s(X)^2 = 1",
+    "E sigma(X)^2 = 1",
 )
 D0 = numeric(
     id="dc/D.0",

@@ -212,7 +212,7 @@ CLAIMS = (
         statement=r"\alpha_\sigma = 2(1 - \hat\sigma_0(1/2)) < 1",
         source=as_read("Remark D.2 and appendix D.4"),
         assumptions=(
-            "non-decreasing, s(0) = 0, concave on [0, inf), convex on (-inf, 0]",
+            "non-decreasing, sigma(0) = 0, concave on [0, inf), convex on (-inf, 0]",
             "unit second moment",
             "twice differentiable, but for finitely many kinks (appendix D.4)",
         ),

@@ -308,7 +308,11 @@ CLAIMS = (
         measure=_measure_concave,
         must_refute=_wrong_concave,
         uses=("dc/lemD.3",),
-        assumptions=(_BALLS, "w > 0: what divides out", "s(0) = 0, as in the lemma"),
+        assumptions=(
+            _BALLS,
+            "w > 0: what divides out",
+            "sigma(0) = 0, as in the lemma",
+        ),
     ),
     _claim(
         id="dc/thmD.1-erf",

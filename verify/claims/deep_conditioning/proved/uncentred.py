@@ -152,7 +152,7 @@ def _wrong_contraction(*, activation: str) -> float:
 
 
 _ASSUMPTIONS = (
-    "energies are squares and sum to E s^2 (Parseval)",
+    "energies are squares and sum to E sigma^2 (Parseval)",
     "Ball arithmetic (Arb): integrals at 100 bits, boxes at 160",
 )
 

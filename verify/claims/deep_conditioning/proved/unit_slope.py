@@ -122,7 +122,7 @@ def _wrong_square(*, activation: str) -> float:
     return float(a.dual(0.0)) / a.second_moment
 
 
-_BALLS = ("E s'^2 = E s^2", "rho >= 0", "Ball arithmetic (Arb), 160 bits")
+_BALLS = ("E sigma'^2 = E sigma^2", "rho >= 0", "Ball arithmetic (Arb), 160 bits")
 
 CLAIMS = (
     certified(

@@ -374,7 +374,7 @@ EQ21 = numeric(
     title="Lipschitz or bounded activations of a Gaussian variable are subgaussian",
     statement=r"\mathbb{E}\, e^{t \sigma(X)} \le e^{\alpha^2 t^2 / 2}",
     assumptions=(
-        "X standard Gaussian, E s(X) = 0",
+        "X standard Gaussian, E sigma(X) = 0",
         "alpha is the Lipschitz constant, or half of the range",
     ),
     source=ours("Equation 21 (constants ours)"),

@@ -110,7 +110,7 @@ def _variances(rho: float, s: act.Activation, depth: int, size: int) -> Array:
 
 
 def _gaussian_variance(*, activation: str, rho: float, **_: Any) -> Array:
-    """Wick's rule as if s(u) were Gaussian, without the fourth cumulant."""
+    """Wick's rule as if sigma(u) were Gaussian, without the fourth cumulant."""
     s = normalised(activation)
     out = _variances(rho, s, 1, 1)
     product = float(s.dual(rho))
@@ -186,7 +186,7 @@ DEEP = statistical(
     statement=r"V^{(l+1)} = \mathrm{Cov}(\sigma\sigma, \sigma\sigma) + \partial F\,"
     r" V^{(l)}\, \partial F^T, \quad m\,\mathrm{Var}\,K^{(m)} = V^{(L)} + O(1/m)",
     assumptions=(
-        "F_ab(K) = E s(u_a) s(u_b), a layer's kernel as a function of the one before",
+        "F_ab(K) = E sigma(u_a) sigma(u_b), a layer's kernel by the one before",
         "three hidden layers",
         "extrapolated from widths m and 2 m",
     ),
