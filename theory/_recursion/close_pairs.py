@@ -85,7 +85,7 @@ def integrals(
 ) -> tuple[float, float, float]:
     """Return the integrals of S over [0, rho] and from |rho| to the end, and S.
 
-    `d` is 1 - |rho|, at most 1/2.
+    `d` is 1 - |rho|, positive and at most 1/2: `at_ends` has the ends.
     """
     sign = -1.0 if rho < 0.0 else 1.0
     both = np.array([r, other])
@@ -95,10 +95,6 @@ def integrals(
     right -= w @ right
     whole = float((left * w) @ right) / (r * other)
     f = [_slope(activation, v) for v in dict.fromkeys((r, other))]
-    if d == 0.0:
-        z, w = rule_of(activation, both, nodes=SLOPES, mirrored=True)
-        slope = float((f[0].f(z) * w) @ f[-1].f(sign * z))
-        return whole, 0.0, slope / (r * other)
     size = math.sqrt(float((left * left) @ w) * float((right * right) @ w))
     t = 2.0 * math.asin(math.sqrt(0.5 * d))
     noise = 0.1 * split(activation)[0].tolerance

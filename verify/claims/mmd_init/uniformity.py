@@ -458,3 +458,50 @@ KERNEL = numeric(
     must_refute=mistake("The first of the nine bandwidths left out.", first=1),
     uses=("mmd/c1",),
 )
+
+_SCALES = grid(
+    x=([[1e-200, 0.0], [0.0, 3e-200]], [[-3e200, 1e180], [2e199, 0.0]]),
+    y=([[-2e200, 1e200], [0.0, 4e-200]], [[0.0, 1e-220], [5e-201, 2e-200]]),
+    share=(0.3, 2.0),
+)
+
+
+def _distance(a: Any, b: Any) -> Any:
+    return mpmath.hypot(
+        *(mpmath.mpf(v) - mpmath.mpf(w) for v, w in zip(a, b, strict=True))
+    )
+
+
+def _predict_scales(*, x: Any, y: Any, share: float) -> Array:
+    median = mmd.median_bandwidth(x, y)
+    kernel = mmd.mixture_kernel(x, y, share * median)
+    return np.append(kernel.ravel(), math.log(median))
+
+
+def _measure_scales(*, x: Any, y: Any, share: float) -> list[Any]:
+    """Six distances of four points, and Gaussians of four of them, in 40 digits."""
+    with mpmath.workdps(40):
+        every = sorted(_distance(a, b) for a, b in itertools.combinations([*x, *y], 2))
+        median = (every[2] + every[3]) / 2
+        width = mpmath.mpf(share) * median
+        pairs = itertools.product(x, y)
+        kernel = [mpmath.exp(-((_distance(a, b) / width) ** 2) / 2) for a, b in pairs]
+        return [*kernel, mpmath.log(median)]
+
+
+SCALES = numeric(
+    id="mmd/c1-scales",
+    items=("C1",),
+    title="Medians and kernels of points hundreds of orders of magnitude apart",
+    statement=r"\exp\Big(-\frac{|x - y|^2}{2 \gamma^2}\Big), \quad \gamma = c\,"
+    r" \gamma_{med}",
+    source=as_read("Appendix C.1; which median is not said"),
+    cases=_SCALES,
+    predict=_predict_scales,
+    measure=_measure_scales,
+    # Kernels are one less what is lost, a few roundings of one; so is a median's logarithm
+    # of its 460.
+    compare=AgreesTo(relative=1e-14, absolute=1e-15),
+    must_refute=mistake("A tenth more of the bandwidth.", share=times(1.1)),
+    uses=("mmd/c1", "mmd/c1-kernel"),
+)
