@@ -171,6 +171,10 @@ def test_a_linear_flow_passes_where_relu_has_a_kink():
         (lambda: sl.typical_output([]), "inputs' dimension"),
         (lambda: sl.linear_mode(-1.0, 0.1, 1.0), "`time` must be at least 0"),
         (lambda: sl.exponential_multiplier(0.0, [0.5], [1]), "`rho` must be positive"),
+        (
+            lambda: sl.margin_bound([0.5], [1], gamma=1e-300, depth=10**30),
+            "`gamma` and `depth` must keep the result",
+        ),
     ],
 )
 def test_new_refusals(call, text):
