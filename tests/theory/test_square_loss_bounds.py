@@ -326,3 +326,14 @@ def test_small_margins_keep_their_digits(slope, error):
     margin, w = sl.maximum_margin(x @ turn, [1, 1, 1, -1])
     assert error(margin, slope) <= 40 * EPS / slope
     np.testing.assert_allclose(w, turn[1], atol=40 * EPS / slope)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "decay", "found"),
+    [(1e-200, 1e300, 1e150, 1e-50), (2e-309, 1e-100, 0.0, 5e208), (2.0, 1.0, 1.0, 0.4)],
+)
+def test_ridge_factors_that_alone_leave_float64(x, y, decay, found):
+    assert sl.ridge_solution([[x]], [y], decay) == pytest.approx([found], rel=4 * EPS)
+    # A direction that no input has stays at zero.
+    both = sl.ridge_solution([[x, 0.0], [0.0, 0.0]], [y, y], decay)
+    assert both == pytest.approx([found, 0.0], rel=4 * EPS)
