@@ -100,6 +100,8 @@ def sgd_steps(n: int, squared_norm: Real, min_eigenvalue: Real) -> int:
 
 def _exact(who: str, name: str, value: Real) -> Fraction:
     """Return a positive number without rounding it."""
+    if isinstance(value, Fraction) and value > 0:
+        return value  # one that is tiny, or huge, is no float
     checked = _checks.scalar(who, name, value, positive=True)
     if not isinstance(value, Rational):
         return Fraction(checked)
@@ -360,7 +362,8 @@ def excess_risk_bound(n: Any, optimum_norm: Any) -> Any:
     _checks.broadcast(who, n=count, optimum_norm=size)
     log = math.log(8.0 / 3.0) + 2.0 * np.log(count)
     with np.errstate(over="ignore"):
-        out = 56.0 * (1.0 + size) ** 2 * log / count
+        # One factor behind the quotient: the square alone may leave float64.
+        out = 56.0 * log * (1.0 + size) / count * (1.0 + size)
     return _checks.plain(_checks.result(who, out, "n", "optimum_norm"))
 
 

@@ -39,6 +39,16 @@ def test_tails_to_all_digits(dof, zeta, error):
     assert exact <= chernoff
 
 
+@pytest.mark.parametrize(("dof", "zeta"), [(2343, 1.438), (3453, 1.477), (5900, 1.401)])
+def test_tails_far_above_the_mean_of_thousands_of_degrees(dof, zeta, error):
+    c, z = mpmath.mpf(dof), mpmath.mpf(zeta)
+    exact = mpmath.gammainc(c / 2, c * z / 2, mpmath.inf, regularized=True)
+    # SciPy's exponent is a log x - x - log Gamma(a), terms of up to 26,000: each is
+    # rounded by 2e-12 at most.
+    assert exact > 1e-100
+    assert error(idm.chi_square_tail(zeta, dof), exact) <= 1e-11
+
+
 @given(st.floats(1.0, 1e3), st.integers(1, 300))
 def test_the_bound_bounds(zeta, dof):
     bound = idm.chi_square_tail_bound(zeta, dof)

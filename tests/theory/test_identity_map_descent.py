@@ -323,6 +323,7 @@ def test_cosines_at_the_ends():
 def test_cosines_at_any_scale():
     ratio = partial(idm.expected_cosine_to_train, dim=4, form="ratio")
     assert ratio([0.0, 1.0], scale=1e200).tolist() == [0.0, 1.0]
+    assert ratio([0.5, 1.0], scale=1.7e308).tolist() == [0.0, 1.0]
     assert ratio(0.5, scale=1e200) == pytest.approx(0.25e-200 / 0.75**0.5, rel=1e-15)
     assert ratio([0.0, 1e-200], scale=1e-200) == pytest.approx([0.0, 0.2**0.5])
     assert idm.expected_squared_norm(1.0, scale=1e200, dim=4) == 1.0

@@ -417,3 +417,12 @@ def test_tails_just_beyond_the_length_they_are_compared_with(form, alpha, count,
         squares = excess**2 / weight / (2 * count if form == "printed" else 1)
         exact = mpmath.exp(-min(squares, excess) / 8)
     assert error(mmd.tail_bound(radius, variances, counts, form=form), exact) <= 4e-15
+
+
+def test_a_ball_whose_radius_squared_alone_leaves_float64():
+    assert mmd.ball_mean_square(1.8e154, 1) == pytest.approx(1.08e308, rel=4 * EPS)
+
+
+def test_rows_whose_norm_squared_alone_leaves_float64():
+    found = mmd.jacobian_row_moments(10**60, 1e110)
+    assert found.variance == pytest.approx(1.25e280, rel=4 * EPS)

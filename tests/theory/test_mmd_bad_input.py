@@ -362,6 +362,11 @@ REFUSED = [
             lambda: mmd.detachment_loss([np.ones((1, 1, 3))]),
         ),
         (
+            "segment_mmd_gradient",
+            "`bandwidths` must keep the result within float64",
+            lambda: mmd.segment_mmd_gradient([0.0, 1e-310], 1e-310),
+        ),
+        (
             "detachment_loss",
             "`jacobians` must have shapes",
             lambda: mmd.detachment_loss([]),

@@ -236,3 +236,13 @@ def test_bounds_whose_powers_alone_leave_float64():
     assert opt.gradient_descent_bound(1e308, 1.0) == 0.0
     found = opt.one_layer_min_eigenvalue(1, 1e-220, constant=1e200)
     assert found == pytest.approx(1e-130, rel=1e-14)
+    log = math.log(8 / 3) + 2 * math.log(1e300)
+    assert opt.excess_risk_bound(1e300, 1e155) == pytest.approx(56e10 * log, rel=1e-14)
+
+
+def test_sgd_counts_of_fractions_beyond_float64():
+    tiny, huge = Fraction(1, 10**400), Fraction(10**400)
+    assert opt.sgd_steps(3, tiny, 4 * tiny) == opt.sgd_steps(3, huge, 4 * huge) == 2
+    assert opt.sgd_restarts(8 * huge, huge) == 3
+    with pytest.raises(ValueError, match="`initial` must be positive"):
+        opt.sgd_restarts(-tiny, 1.0)

@@ -463,3 +463,19 @@ def test_residuals_of_single_examples_do_not_see_their_length():
 
 def test_an_infinite_exponent_leaves_no_multiplier():
     assert sl.exponential_multiplier(1e10, [1e300, 0.7], [1, 1]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("rho", "outputs"),
+    [(1e200, [1e-300, -1e-300]), (1e-200, [1e300]), (1e160, [1e-170, 1e-310])],
+)
+def test_multipliers_whose_sums_alone_leave_float64(rho, outputs):
+    ones = [1] * len(outputs)
+    _, b, s = exact_moments(outputs, ones, 0.0)
+    exact = Fraction(rho) * (b - Fraction(rho) * s)
+    assert gap(sl.lagrange_multiplier(rho, outputs, ones), exact) <= 3 * EPS
+    assert gap(sl.off_sphere_rate(rho, outputs, ones), -4 * exact) <= 3 * EPS
+
+
+def test_the_least_decay_is_not_lost():
+    assert sl.torch_scale("mean", 5e-324, 2, 0.1).penalty == 5e-324

@@ -171,6 +171,10 @@ def test_a_linear_flow_passes_where_relu_has_a_kink():
         (lambda: sl.typical_output([]), "inputs' dimension"),
         (lambda: sl.linear_mode(-1.0, 0.1, 1.0), "`time` must be at least 0"),
         (lambda: sl.exponential_multiplier(0.0, [0.5], [1]), "`rho` must be positive"),
+        (
+            lambda: sl.margin_bound([0.5], [1], gamma=1e-300, depth=10**30),
+            "`gamma` and `depth` must keep the result",
+        ),
     ],
 )
 def test_new_refusals(call, text):
@@ -322,3 +326,14 @@ def test_small_margins_keep_their_digits(slope, error):
     margin, w = sl.maximum_margin(x @ turn, [1, 1, 1, -1])
     assert error(margin, slope) <= 40 * EPS / slope
     np.testing.assert_allclose(w, turn[1], atol=40 * EPS / slope)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "decay", "found"),
+    [(1e-200, 1e300, 1e150, 1e-50), (2e-309, 1e-100, 0.0, 5e208), (2.0, 1.0, 1.0, 0.4)],
+)
+def test_ridge_factors_that_alone_leave_float64(x, y, decay, found):
+    assert sl.ridge_solution([[x]], [y], decay) == pytest.approx([found], rel=4 * EPS)
+    # A direction that no input has stays at zero.
+    both = sl.ridge_solution([[x, 0.0], [0.0, 0.0]], [y, y], decay)
+    assert both == pytest.approx([found, 0.0], rel=4 * EPS)

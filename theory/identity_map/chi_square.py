@@ -58,7 +58,7 @@ def chi_square_tail(zeta: Any, dof: Any) -> Any:
     Returns
     -------
     float or array
-        In [0, 1]; relative error below 1e-12 down to 1e-100, and for more than 1e6
+        In [0, 1]; relative error below 1e-11 down to 1e-100, and for more than 1e6
         degrees of freedom ``50 sqrt(C) eps``, since ``C zeta`` is rounded.
 
     Raises

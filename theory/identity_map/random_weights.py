@@ -107,8 +107,9 @@ def _cosine(who: str, rho: Any, scale: Any, dim: Any, form: str) -> tuple[Array,
     """Return rho and the mean cosine to the training example."""
     r, s, d = _arguments(who, rho, scale, dim)
     if _checks.choice(who, "form", form, ("exact", "ratio")) == "ratio":
-        noise = s * (math.sqrt(d) * np.sqrt((1.0 - r) * (1.0 + r)))
-        length = np.hypot(r, noise)
+        with np.errstate(over="ignore"):  # beside which no cosine is left
+            noise = s * (math.sqrt(d) * np.sqrt((1.0 - r) * (1.0 + r)))
+            length = np.hypot(r, noise)
         # No length: a cosine too small for a float beside a scale as small.
         return r, np.asarray(r / np.where(length > 0.0, length, 1.0))
     _summable(who, d, "The form 'ratio' takes more: it is off by O(1/d).")

@@ -81,7 +81,8 @@ def jacobian_row_moments(
     if weight_variance is not None:
         name = "weight_variance"
         total = n * _checks.scalar(who, name, weight_variance, positive=True)
-    variance = total * total * share * (3.0 - share) / n
+    # One factor behind the quotient: the square alone may leave float64.
+    variance = share * (3.0 - share) * total / n * total
     _checks.result(who, variance, "weight_variance")
     return RowMoments(share * total, variance)
 

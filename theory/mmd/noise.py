@@ -137,7 +137,7 @@ def ball_mean_square(radius: float, dimension: int) -> float:
     who = "ball_mean_square"
     r = _checks.scalar(who, "radius", radius)
     m = _checks.integer(who, "dimension", dimension, 1)
-    return _checks.result(who, r * r * (m / (m + 2.0)), "radius")
+    return _checks.result(who, r * (m / (m + 2.0)) * r, "radius")
 
 
 def total_loss(

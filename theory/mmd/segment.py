@@ -296,8 +296,9 @@ def segment_mmd_gradient(
         slopes = segment_embedding_derivative(x, gamma)
         out -= 2.0 / count * np.asarray(slopes)
         pull = _segment_sums.sums(_pull, x, float(gamma))
-        out -= 4.0 / pairs * pull / gamma
-    return out
+        with np.errstate(over="ignore"):
+            out -= 4.0 / pairs * pull / gamma
+    return _checks.result(who, out, "bandwidths")
 
 
 def _position(who: str, p: Any, gamma: Any) -> tuple[Array, Array]:

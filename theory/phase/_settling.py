@@ -37,6 +37,25 @@ def variance_slope(m: Moments, q: Array, w: Array) -> Array:
     return np.where(zero, out, w * out)
 
 
+def highest(m: Moments) -> int:
+    """Return the log q below which both moments of the curve are within float64."""
+    return next(t for t in range(m.top, LOW, -1) if m.slope.panel(t - 1) is not None)
+
+
+def critical(m: Moments, t: Array) -> tuple[Array, Array, Array]:
+    """Return weight and bias variances with chi_1 = 1 at log q = t; the latter's slope."""
+    q = np.exp(t)
+    if m.proportional is not None:
+        return np.full(t.shape, 1.0 / m.proportional), np.zeros(t.shape), 0.0 * q
+    v, dv = m.second.read(t)
+    d, dd = m.slope.read(t)
+    with np.errstate(all="ignore"):
+        w = 1.0 / d
+        b = q - w * v
+        slope = q - w * dv + w * w * dd * v
+    return w, np.where(np.abs(b) <= m.slope_noise * q, 0.0, b), slope
+
+
 def settle(m: Moments, w: Array, b: Array, start: float) -> Array:
     """Return the variance that layers converge to, for flat arrays of parameters."""
     if m.proportional is not None:

@@ -15,10 +15,10 @@ from theory._naming import in_own_name
 from theory.activations import Activation
 from theory.phase._correlations import coarse
 from theory.phase._curves import Moments
-from theory.phase._settling import settle, variance_slope
+from theory.phase._settling import critical, highest, settle, variance_slope
 from theory.phase._state import State, first_slope, tables
 from theory.phase._state import depth as depths
-from theory.phase.edges import LARGEST, curve, edge_points, highest
+from theory.phase.edges import LARGEST, edge_points
 
 Array = npt.NDArray[np.float64]
 
@@ -155,7 +155,7 @@ def _edges(
     # As far as 1e4 times the largest bias in variance; a curve of no return beyond.
     top = min(1e7, 1e4 * biases[1], 0.999 * np.exp(highest(m)))
     q = np.geomspace(1e-7, top, 3000)
-    w, b, _ = curve(m, np.log(q))
+    w, b, _ = critical(m, np.log(q))
     keep = (b >= 0.0) & (b <= 1.5 * biases[1]) & (w >= 0.0) & (w <= 3.0 * weights[1])
     keep[keep] = variance_slope(m, q[keep], w[keep]) < 1.0
     pieces = np.split(np.arange(q.size), np.flatnonzero(np.diff(keep)) + 1)

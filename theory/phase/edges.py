@@ -21,7 +21,7 @@ from theory._naming import in_own_name
 from theory.activations import Activation
 from theory.phase import _roots
 from theory.phase._curves import LOW, Moments
-from theory.phase._settling import PER_PANEL, variance_slope
+from theory.phase._settling import PER_PANEL, critical, highest, variance_slope
 from theory.phase._state import like, tables
 
 Array = npt.NDArray[np.float64]
@@ -92,7 +92,7 @@ def edge_curve(q: Any, activation: Activation) -> Edge:
     who = "edge_curve"
     m = _smooth_enough(who, activation)
     v = _checks.interval(who, "q", q, math.exp(LOW), LARGEST)
-    w, b, _ = curve(m, np.log(v.ravel()))
+    w, b, _ = critical(m, np.log(v.ravel()))
     if not (np.isfinite(b) & (w > 0.0)).all():
         need = f"leave the moments of {activation.name} within float64"
         raise _checks.refuse(who, "q", need, q)
@@ -202,25 +202,6 @@ def _smooth_enough(who: str, activation: Activation) -> Moments:
     return m
 
 
-def highest(m: Moments) -> int:
-    """Return the log q below which both moments of the curve are within float64."""
-    return next(t for t in range(m.top, LOW, -1) if m.slope.panel(t - 1) is not None)
-
-
-def curve(m: Moments, t: Array) -> tuple[Array, Array, Array]:
-    """Weight and bias variances at log q = t, and the latter's derivative in t."""
-    q = np.exp(t)
-    if m.proportional is not None:
-        return np.full(t.shape, 1.0 / m.proportional), np.zeros(t.shape), 0.0 * q
-    v, dv = m.second.read(t)
-    d, dd = m.slope.read(t)
-    with np.errstate(all="ignore"):
-        w = 1.0 / d
-        b = q - w * v
-        slope = q - w * dv + w * w * dd * v
-    return w, np.where(np.abs(b) <= m.slope_noise * q, 0.0, b), slope
-
-
 def _points(m: Moments, targets: Array) -> list[tuple[Edge, ...]]:
     if m.proportional is not None:
         w = 1.0 / m.proportional
@@ -230,7 +211,7 @@ def _points(m: Moments, targets: Array) -> list[tuple[Edge, ...]]:
     t = np.linspace(LOW, top, PER_PANEL * (top - LOW) + 1)
     t[-1] = np.nextafter(t[-1], -np.inf)
     q = np.exp(t)
-    w, b, _ = curve(m, t)
+    w, b, _ = critical(m, t)
     # Where no slope is left there is no weight variance, and no sign.
     gaps = np.where(np.isfinite(b), b - targets[:, None], 0.0)
     s = _roots.signs(gaps, np.broadcast_to(m.slope_noise * q, gaps.shape))
@@ -246,11 +227,11 @@ def _points(m: Moments, targets: Array) -> list[tuple[Edge, ...]]:
     if rows.size:
 
         def gap(at: Array) -> tuple[Array, Array]:
-            _, bias, change = curve(m, at)
+            _, bias, change = critical(m, at)
             return bias - targets[rows], change
 
         root = _roots.refine(gap, t[cells], t[cells + 1])
-        w, _, _ = curve(m, root)
+        w, _, _ = critical(m, root)
         at = np.exp(root)
         chi = variance_slope(m, at, w)
         for i, v, weight, k in zip(rows, at, w, chi, strict=True):

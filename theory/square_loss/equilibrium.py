@@ -280,8 +280,10 @@ def _errors_along(who: str, rho: Any, outputs: Any, labels: Any) -> Any:
     """Return ``4 rho sum e_n f_n``, without penalty."""
     rho = _checks.positive(who, "rho", rho)
     moments = _moments.gather(who, outputs, labels, rho=rho)
-    over = _moments.excess(rho, moments, penalty=False)
+    (over, _), power = _moments.excess(rho, moments, penalty=False)
+    part, shift = np.frexp(rho)
     with np.errstate(over="ignore"):
-        # 4: the factor that one of the callers multiplies by.
-        out = 4.0 * rho * _moments.whole_of(moments, *over)
+        # Scaled once, at the end: without rho the sum may be beyond float64. 4: the
+        # factor that one of the callers multiplies by.
+        out = np.ldexp(4.0 * part * over, moments.exponent + power + shift)
     return _checks.result(who, out, "rho", "outputs")

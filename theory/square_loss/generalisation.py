@@ -300,10 +300,11 @@ def margin_bound(
         j = 1 - exponent + (1 if mantissa == 0.5 else 0)
         level = math.ldexp(1.0, -j)
         log = math.log(math.pi**2 * j * j / (3.0 * delta))
+    complexity = 2.0 / level * _average(count, layers)
     return MarginBound(
         gamma=level,
         ramp=float(np.mean(_ramp(f * y, level))),
-        complexity=2.0 / level * _average(count, layers),
+        complexity=_checks.result(who, complexity, "gamma", "depth"),
         deviation=3.0 * math.sqrt(log / (2.0 * count)),
     )
 

@@ -66,7 +66,7 @@ def ridge_solution(x: Any, y: Any, weight_decay: Any) -> Array:
     penalty = _checks.scalar(who, "weight_decay", weight_decay)
     u, s, v = row_space(rows)
     with np.errstate(over="ignore", invalid="ignore"):
-        out = v @ (_shrunk(s, np.asarray(penalty), rows.shape) * (target @ u))
+        out = v @ _shrunk(s, np.asarray(penalty), rows.shape, target @ u)
     return _checks.result(who, out, "x", "y")
 
 
@@ -187,7 +187,7 @@ def regularisation_path(x: Any, labels: Any, weight_decay: Any) -> Regularisatio
     u, s, _ = row_space(rows)
     along = y @ u
     with np.errstate(over="ignore"):
-        w = _shrunk(s, grid[:, np.newaxis], rows.shape) * along
+        w = _shrunk(s, grid[:, np.newaxis], rows.shape, along)
     rho = _passes.lengths(w)
     _refuse_zero(who, rho)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -280,10 +280,14 @@ def _design(who: str, x: Any, y: Any, name: str) -> tuple[Array, Array]:
     return rows, _checks.shaped(who, name, y, (len(rows),), hint)
 
 
-def _shrunk(s: Array, penalty: Array, shape: tuple[int, ...]) -> Array:
-    """Return ``s / (s^2 + lambda)``, 0 for what counts as zero."""
+def _shrunk(s: Array, penalty: Array, shape: tuple[int, ...], along: Array) -> Array:
+    """Return ``s a / (s^2 + lambda)``, 0 where s counts as zero."""
     least = max(shape) * EPS * s[0]
     kept = (s > 0.0) & ((penalty > 0.0) | (s > least))
     safe = np.where(kept, s, 1.0)
     # Not s / (s s + lambda): small s would underflow.
-    return np.where(kept, 1.0 / (safe + penalty / safe), 0.0)
+    whole = safe + penalty / safe
+    # Where the quotient overflows s is below 1, and the penalty is all that counts.
+    heavy = np.where(np.isinf(whole), penalty, 1.0)
+    out = np.where(np.isinf(whole), safe * along / heavy, along / whole)
+    return np.where(kept, out, 0.0)

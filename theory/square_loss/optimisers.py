@@ -138,7 +138,7 @@ def torch_scale(
     inverse *= float(count)
     if reduction.endswith("sum"):
         inverse /= size
-    penalty = _checks.result(who, 0.5 * decay * inverse, "weight_decay", "examples")
+    penalty = _checks.result(who, decay * (0.5 * inverse), "weight_decay", "examples")
     return OptimiserScale(
         penalty=0.0 if decayed == "directions" else penalty,
         rate=eta / inverse,
