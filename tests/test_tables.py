@@ -257,6 +257,21 @@ def test_a_table_is_measured_written_and_goes_out_of_date(
     assert "| seven | 8 |" in (tmp_path / "page.md").read_text()
 
 
+def test_a_table_keeps_what_no_record_is_here_to_say_again(
+    toy: Table, tmp_path: Path
+) -> None:
+    toy.refresh()
+    before = toy.file.read_text(), (tmp_path / "page.md").read_text()
+    for rows in ([], [["seven", "no record"]]):
+        less = dataclasses.replace(toy, measure=lambda rows=rows: rows)
+        with pytest.raises(LookupError, match=r"toy: less was found than .* missing"):
+            less.refresh()
+    assert (toy.file.read_text(), (tmp_path / "page.md").read_text()) == before
+    toy.file.unlink()
+    dataclasses.replace(toy, measure=lambda: [["seven", "no record"]]).refresh()
+    assert "| seven | no record |" in (tmp_path / "page.md").read_text()
+
+
 def test_versions_of_the_project_make_nothing_old(toy: Table, tmp_path: Path) -> None:
     project = tmp_path / "pyproject.toml"
     text = 'version = "{}"\ndependencies = [{}]\n[dependency-groups]\nx = 1\n'

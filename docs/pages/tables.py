@@ -125,8 +125,21 @@ class Table:
         return re.compile(rf"({start}\n)(.*?)({end})", re.DOTALL)
 
     def refresh(self) -> None:
-        """Measure, write the file and the document."""
-        content = {"digest": self.digest, "rows": self.measure()}
+        """Measure, write the file and the document.
+
+        Raises
+        ------
+        LookupError
+            If records are missing, of what the file holds.
+        """
+        rows = self.measure()
+        if self.file.exists() and _filled(rows) < _filled(self.kept()["rows"]):
+            raise LookupError(
+                f"{self.name}: less was found than {self.file} holds, as where records are"
+                " missing (`python -m verify.report` makes those of the quick profile);"
+                " remove the file if less is meant"
+            )
+        content = {"digest": self.digest, "rows": rows}
         if self.dated:
             content["measured"] = _today()
         self.file.parent.mkdir(exist_ok=True)
@@ -138,6 +151,10 @@ class Table:
             path.write_text(
                 self.block().sub(rf"\g<1>{table}\n\g<3>", text), encoding="utf-8"
             )
+
+
+def _filled(rows: Rows) -> int:
+    return sum(cell not in ("", "no record") for row in rows for cell in row)
 
 
 def _today() -> str:
