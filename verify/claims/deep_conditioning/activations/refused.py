@@ -45,6 +45,7 @@ _USUAL: dict[str, dict[str, Any]] = {
     "lengths:unstable_length": {"c": -0.1},
     "phase:classify": {"activation": _RELU, "weight_var": [1.0, 2.0]},
     "phase.diagram:reach": {"activation": _RELU, "bias_var": (0.0, 1.0)},
+    "phase:edge_curve": {"q": 2.7, "activation": _RELU},
     "phase:edge_points": {"activation": _RELU},
     "phase:correlation_map": {"rho": 0.5, "activation": _RELU, "weight_var": 2.0},
     "activations:from_function": {"f": np.tanh},
@@ -193,8 +194,10 @@ _REFUSED: dict[str, tuple[str, str, Any, list[str]]] = {
         ),
         ("phase:classify", "activation"): (
             ("its name elsewhere", "relu", "got 'relu'.", "`activations.relu`"),
-            # The activation itself says where it leaves float64.
-            ("a steep function", "@exp(x^2 / 10)", "float64", "2.7"),
+        ),
+        ("phase:edge_curve", "activation"): (
+            # Whose moments are infinite from a variance of 2.5 on.
+            ("a steep function", "@exp(x^2 / 10)", "of f within float64", "got 2.7."),
         ),
         # Lengths that grow or shrink with depth: 2 e^20 is the third layer's logarithm.
         ("kernels:nngp_ntk", "activation"): (
@@ -255,7 +258,7 @@ _REFUSED: dict[str, tuple[str, str, Any, list[str]]] = {
     for what, value, *said in cases
 }
 _OTHERWISE = {
-    "a steep function": ("classify: f.length_map", "q"),
+    "a steep function": ("edge_curve", "q"),
     "inputs next to each other": ("nngp_variance", "depth"),
     **{
         f"{what}'s depth": ("nngp_ntk", "depth")
