@@ -726,10 +726,11 @@ def test_pieces_of_parallel_rows_are_those_of_the_end(d, sign):
     pieces = bent_slopes.BentSlopes.of(true.activation, np.log([1.0, 2.0]))
     assert pieces is not None
     rho, size = np.array([sign]), np.ones(1)
-    found = pieces.integrals(np.array([0]), np.array([1]), rho, np.array([d]), size)
-    inner, lost, slope, holds = found
-    own = close_pairs.integrals(true.activation, 1.0, 2.0, sign, 0.0)
-    np.testing.assert_allclose([inner[0], slope[0]], [own[0], own[2]], rtol=1e-14)
+    one, other = np.array([0]), np.array([1])
+    inner, lost, slope, holds = pieces.integrals(one, other, rho, np.array([d]), size)
+    r = np.array([1.0, 2.0])
+    own = close_pairs.at_ends(true.activation, r, one, other, rho)
+    np.testing.assert_allclose([inner, slope], own, rtol=1e-14)
     assert abs(lost[0]) <= 2.0 * d
     assert holds[0]
 
