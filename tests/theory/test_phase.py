@@ -534,3 +534,17 @@ def test_edges_of_an_activation_that_is_constant_about_zero():
             phase.edge_curve([1e-10, 1.0], soft)
     tail = math.erfc(place / math.sqrt(2.0 * point.variance))
     assert point.weight_var == pytest.approx(1.0 / tail, rel=1e-12)
+
+
+@pytest.mark.parametrize("bias_var", [0.01, 0.1, 0.3])
+def test_no_variance_rests_where_the_map_only_touches_the_diagonal(bias_var):
+    """Of relu(x - 1), whose chi_q is chi_1: below the edge it comes to rest, above not."""
+    a = act.PiecewisePolynomial("late relu", 1, (), (1.0,), (1.0,))
+    (point,) = phase.edge_points(a, bias_var)
+    assert not point.stable
+    assert not phase.edge_curve(point.variance, a).stable
+    with pytest.raises(ValueError, match="has 0 at"):
+        phase.edge_of_chaos(a, bias_var)
+    w, start = point.weight_var, 1.01 * point.variance
+    assert phase.classify(a, 1.001 * w, bias_var, start=start).phase == "divergent"
+    assert phase.classify(a, 0.9 * w, bias_var, start=start).phase == "ordered"

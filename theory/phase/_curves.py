@@ -314,6 +314,17 @@ class Moments:
         return float(a.second_moment)
 
     @cached_property
+    def tangent(self) -> bool:
+        """Whether chi_q is chi_1: of piecewise linear functions that vanish at their kinks.
+
+        The map of variances touches the diagonal at the edge then, and leads away above.
+        """
+        a = self.activation
+        if not isinstance(a, PiecewisePolynomial) or a.m != 1:
+            return False
+        return not a._value(np.array(a.kinks)).any()
+
+    @cached_property
     def top(self) -> int:
         """The end of the range of log q on which E s^2 is finite."""
         k = HIGH

@@ -158,6 +158,7 @@ def _edges(
     w, b, _ = critical(m, np.log(q))
     keep = (b >= 0.0) & (b <= 1.5 * biases[1]) & (w >= 0.0) & (w <= 3.0 * weights[1])
     keep[keep] = variance_slope(m, q[keep], w[keep]) < 1.0
+    keep &= not m.tangent
     pieces = np.split(np.arange(q.size), np.flatnonzero(np.diff(keep)) + 1)
     return tuple((w[p], b[p]) for p in pieces if keep[p[0]] and p.size > 1)
 

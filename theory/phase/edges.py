@@ -43,7 +43,7 @@ class Edge:
     chi_q : float or array
         Slope of the variance map at q*.
     stable : bool or array
-        Whether variances converge to q*.
+        Whether variances converge to q*, from above as well as from below.
     """
 
     variance: Any
@@ -98,7 +98,7 @@ def edge_curve(q: Any, activation: Activation) -> Edge:
         raise _checks.refuse(who, "q", need, q)
     chi = variance_slope(m, v.ravel(), w)
     shape = v.shape
-    stable = (chi < 1.0).reshape(shape)
+    stable = ((chi < 1.0) & (not m.tangent)).reshape(shape)
     return Edge(
         like((q,), v),
         like((q,), w.reshape(shape)),
@@ -237,7 +237,11 @@ def _points(m: Moments, targets: Array) -> list[tuple[Edge, ...]]:
         for i, v, weight, k in zip(rows, at, w, chi, strict=True):
             found[i].append(
                 Edge(
-                    float(v), float(weight), float(targets[i]), float(k), bool(k < 1.0)
+                    float(v),
+                    float(weight),
+                    float(targets[i]),
+                    float(k),
+                    bool(k < 1.0 and not m.tangent),
                 )
             )
     return [tuple(points) for points in found]
