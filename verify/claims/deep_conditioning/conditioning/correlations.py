@@ -368,7 +368,11 @@ THM_32_SHARP = numeric(
     statement=r"r_0 = 1 - \delta, \quad r_{l+1} = r_l \left(1 - \mu (1 - r_l)\right)",
     assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2",),
     source=ours("Theorem 3.2 (sharpened)"),
-    cases=grid(mu=(0.015, 0.2665, 1.0), delta=(1e-12, 1e-3, 0.5), depth=(1, 30, 200)),
+    cases=(
+        *grid(mu=(0.015, 0.2665, 1.0), delta=(1e-12, 1e-3, 0.5), depth=(1, 30, 200)),
+        # Most of the way a distance grows by a factor that stays the same.
+        {"mu": 0.2665, "delta": 1e-20, "depth": 200},
+    ),
     predict=_predict_envelope,
     measure=_measure_envelope,
     # Three roundings a layer, each amplified by at most the growth of r: 200 * 4 ulp,

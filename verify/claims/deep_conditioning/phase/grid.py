@@ -154,8 +154,8 @@ _WINDOWS = {
 _BY_ITSELF = "erf"
 """The diagram whose weights reach as far as the library finds: 1.6 times the edge."""
 _CELLS = 24
-_SHOWN = ((2, 2), (20, 3), (3, 21), (12, 4), (7, 19))
-"""Cells that are measured: indices of bias and weight variances."""
+_SHOWN = ((2, 2), (20, 3), (3, 21), (12, 4), (7, 19), (23, 23))
+"""Cells that are measured, the last of all too: indices of bias and weight variances."""
 _PHASES = ("ordered", "chaotic", "divergent")
 _PLACES = {
     "erf": ((1.0, 0.34), (2.8, 0.14)),
@@ -215,6 +215,7 @@ def _predict_picture(*, activation: str) -> list[float]:
     return [
         *(float(cells[cell]) for cell in _SHOWN),
         *image.get_extent(),
+        float(len(image.axes.get_legend().get_texts())),
         *_drawn_edge(activation),
         *_named(activation),
     ]
@@ -255,7 +256,8 @@ def _measure_picture(*, activation: str) -> list[Any]:
         if activation == _BY_ITSELF:
             farthest = 1.6 * _edge_weight(law, mpmath.mpf(high), mpmath.mpf(2))
             right = float(f"{float(farthest):.1g}")
-        out += [left, right, low, high]
+        # And a legend of one line.
+        out += [left, right, low, high, 1.0]
         for b, near in _ACROSS[activation]:
             out.append(_edge_weight(law, mpmath.mpf(b), mpmath.mpf(near)))
         for w, b in _PLACES[activation]:
