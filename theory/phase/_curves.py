@@ -319,10 +319,8 @@ class Moments:
 
         The map of variances touches the diagonal at the edge then, and leads away above.
         """
-        a = self.activation
-        if not isinstance(a, PiecewisePolynomial) or a.m != 1:
-            return False
-        return not a._value(np.array(a.kinks)).any()
+        a = self._linear
+        return a is not None and not a._value(np.array(a.kinks)).any()
 
     @cached_property
     def top(self) -> int:

@@ -66,7 +66,9 @@ def settle(m: Moments, w: Array, b: Array, start: float) -> Array:
         part = slice(i, i + step)
         out[part] = _settle(m, w[part], b[part], start)
     beyond, top = np.isinf(out), math.exp(m.top)
-    if beyond.any() and (reasons := [why for q, why in m.unresolved if q > top]):
+    if not beyond.any():
+        return out
+    if reasons := [why for q, why in m.unresolved if q > top]:
         raise ValueError(reasons[-1])  # not known to diverge
     # Biases alone may lead beyond the moments that float64 holds.
     least = w[beyond] * m.second.read(np.nextafter([float(m.top)], -np.inf))[0]
