@@ -36,8 +36,19 @@ def test_catalogue_is_keyed_by_name():
     assert len(act.CATALOGUE) >= 28
 
 
-def test_aliases_of_the_absolute_value():
+def test_other_names_in_use():
     assert act.abs is act.abs_ is act.absolute is act.CATALOGUE["abs"]
+    assert act.swish is act.silu
+    assert act.heaviside is act.step
+    assert (act.atan, act.arcsinh) == (act.arctan, act.asinh)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("ReLU", "relu"), ("soft_plus", "softplus")]
+)
+def test_a_near_miss_of_a_name_is_told_the_name(name, meant):
+    with pytest.raises(AttributeError, match=f"'{name}': did you mean .*{meant}"):
+        getattr(act, name)
 
 
 VALUES = {

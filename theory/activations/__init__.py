@@ -5,6 +5,7 @@ The catalogue is a set of values (``relu``, ``tanh``, ...: `NAMES`) and factorie
 function. Numbers scale and shift them, as in ``2 * sigmoid - 1``.
 """
 
+import difflib as _difflib
 from types import ModuleType as _Module
 
 from theory.activations import definitions as _definitions
@@ -26,14 +27,24 @@ from theory.activations.smooth import Closed as Closed
 from theory.activations.smooth import Definition as Definition
 from theory.activations.smooth import Smooth as Smooth
 
-_ALIASES = {"abs": "absolute", "abs_": "absolute"}  # `act.abs` shadows nothing here
+# Other names in use; `act.abs` shadows nothing here.
+_ALIASES = {
+    "abs": "absolute",
+    "abs_": "absolute",
+    "arcsinh": "asinh",
+    "atan": "arctan",
+    "heaviside": "step",
+    "swish": "silu",
+}
 
 
 def __getattr__(name: str) -> Activation:
     """Return a named activation, as `theory.activations.definitions` holds it."""
     known = _ALIASES.get(name, name)
     if known not in NAMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        near = _difflib.get_close_matches(name.lower(), __dir__())
+        hint = f": did you mean {' or '.join(near)}?" if near else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     return getattr(_definitions, known)
 
 
