@@ -601,7 +601,6 @@ def _measure_undecided(*, entries: list[float]) -> list[float]:
 
 UNDECIDED = numeric(
     id="id/rank-undecided",
-    items=("Rank",),
     title="A rank that rounding decides is refused with the singular value in question",
     statement=r"\sigma_k\approx 16\epsilon\sigma_1",
     source=ours("Appendix D; the decision is ours"),

@@ -113,7 +113,6 @@ def _wrong_slopes(*, squares: list[float]) -> Array:
 
 SLOPES = numeric(
     id="dc/lemD.3-callable",
-    items=("LemD.3",),
     title="The slope of a length map by quadrature, of erf given by its values",
     statement=r"\frac{d}{dq} E\,\sigma(\sqrt q Z)^2 ="
     r" E[\sigma(\sqrt q Z)\, \sigma'(\sqrt q Z)\, Z] / \sqrt q",
@@ -220,7 +219,6 @@ _SLOPES = {"sech^2": "tanh"}
 
 MANY = numeric(
     id="dc/lemD.3-many",
-    items=("LemD.3",),
     title="Length maps and their slopes at a hundred variances at once, and at a few",
     statement=r"E\,\sigma(\sqrt q Z)^2, \quad"
     r" \frac{E[\sigma(\sqrt q Z)^2 (Z^2 - 1)]}{2q}",
@@ -258,7 +256,6 @@ def _squared_mean() -> Array:
 
 WIDE = numeric(
     id="dc/lemD.3-wide",
-    items=("LemD.3",),
     title="Length maps at a hundred variances of a function that grows to the left alone",
     statement=r"\log E\, e^{-2 \sqrt q Z} = 2 q, \quad q \le 90",
     source=ours("Lemma D.3"),
@@ -303,7 +300,6 @@ def _measure_within(*, values: str) -> list[Any]:
 
 STATED = numeric(
     id="dc/defC.1-stated-error",
-    items=("DefC.1",),
     title="A dual errs by at most three times what it states, in single precision, too",
     statement=r"|\hat\sigma(\rho) - \hat\sigma_0(\rho)| \le 3\, \epsilon\,"
     r" E\,\sigma(Z)^2",
@@ -339,7 +335,6 @@ def _uncentred(*, activation: str) -> Array:
 
 NORMALISED = numeric(
     id="dc/defC.1-normalised",
-    items=("DefC.1",),
     title="Duals of normalised activations, without the mean's cancellation",
     statement=r"\rho \mapsto \frac{\hat\sigma(\rho) - a_0^2}{\mathrm{Var}\, \sigma}",
     source=quoted("Definition C.1"),
@@ -375,7 +370,6 @@ def _measure_waves(*, activation: str, var: float) -> list[Any]:
 
 WAVES = numeric(
     id="dc/defC.1-normalised-waves",
-    items=("DefC.1",),
     title="Normalised duals of waves at variances from a hundredth to 900",
     statement=r"\frac{\sinh \gamma\rho}{\sinh \gamma} \text{ of the sine,}"
     r" \quad \frac{\cosh \gamma\rho - 1}{\cosh \gamma - 1} \text{ of the cosine}",
@@ -405,7 +399,6 @@ def _of_the_raw(*, activation: str) -> Array:
 
 NORMALISED_DISTANCE = numeric(
     id="dc/defC.1-normalised-distance",
-    items=("DefC.1",),
     title="Distances through a layer of a normalised activation, from 1e-18 to 2",
     statement=r"\delta \mapsto"
     r" \frac{\hat\sigma(1) - \hat\sigma(1 - \delta)}{\mathrm{Var}\, \sigma}",
@@ -434,7 +427,6 @@ def _measure_degree(*, activation: str) -> int | None:
 
 DEGREE = numeric(
     id="dc/tab1-degree",
-    items=("Tab1",),
     title="Which activations are polynomials, and of which degree",
     statement=r"\hat\sigma(\rho) = \sum_{k \le n} a_k^2 \rho^k",
     source=ours("Appendix C.4, beyond its table"),
@@ -469,7 +461,6 @@ _TERMS = 128
 
 FINITE = numeric(
     id="dc/defC.1-square-integrable",
-    items=("DefC.1",),
     title="Which activations have square-integrable first and second derivatives",
     statement=r"E\,\sigma'(Z)^2 = \sum_k k\, a_k^2 < \infty, \quad"
     r" E\,\sigma''(Z)^2 = \sum_k k (k - 1)\, a_k^2 < \infty",
@@ -501,7 +492,6 @@ def _measure_one_sided(*, power: float, sign: int) -> Any:
 
 ONE_SIDED = numeric(
     id="dc/defC.1-one-sided",
-    items=("DefC.1",),
     title="The slope's energy of a power on one side of zero, where the slope is infinite",
     statement=r"E\,\sigma'(Z)^2 = \frac{p^2\, 2^{p - 1}\, \Gamma(p - 1/2)}{2 \sqrt\pi},"
     r" \quad \sigma(x) = \max(\pm x, 0)^p",

@@ -514,7 +514,6 @@ def _wrong_transfer(*, power: int, delta: float) -> Any:
 
 LEM_C8 = numeric(
     id="dc/lemC.8-attained",
-    items=("LemC.8",),
     title="Two inputs attain the eigenvalue bound of Lemma C.8",
     statement=r"\lambda_{\min}(f[M]) = f(1) - f(1 - \delta), \quad n = 2",
     source=quoted("Lemma C.8"),
@@ -577,7 +576,6 @@ def _measure_floor(*, activation: str, width: int) -> Any:
 
 E3_FLOOR = numeric(
     id="dc/E3-floor",
-    items=("E3",),
     title="Values of the finite-width floor of the mean correlation, from a_2 and mu",
     statement=r"\frac{a_2^2}{\mu^2 (2 - \mu)\, m}",
     source=ours("Theorem F.1 (corrected)"),

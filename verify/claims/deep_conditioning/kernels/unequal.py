@@ -123,7 +123,6 @@ def _wrong_lengths(*, activation: str) -> list[float]:
 
 LENGTHS = numeric(
     id="dc/D.0-scales",
-    items=("D.0",),
     title="Length maps of very short and very long inputs",
     statement=r"\hat\sigma_0(\gamma) = \mathbb{E}\, \sigma(\sqrt\gamma X)^2, \quad"
     r" 10^{-4} \le \gamma \le 10^4",
