@@ -6,7 +6,19 @@ _RENAMED = "its formula is restored, not quoted: now {}"
 _MISPRINT = "a misprint, not a measurement: see the list of misprints"
 _TEXT = "the text says what this corrected ({}); now {}"
 
+_CASES: Mapping[str, str] = {
+    "id/Fig32-varied": (
+        "id/tab1-depths id/tab1-smaller id/Fig42-shapes id/Fig36-starts id/Fig1-served"
+    ),
+}
+"""Claims, and the former claims that are cases of them."""
+
 RETIRED: Mapping[str, str] = {
+    **{
+        old: f"a case of another claim: now {new}"
+        for new, ids in _CASES.items()
+        for old in ids.split()
+    },
     **{
         f"dc/{item}-as-printed": _RENAMED.format(f"dc/{item}-as-read")
         for item in ("E1", "E2", "E7", "E9", "E13", "E14", "thm5.1", "thmF.1")
@@ -76,7 +88,7 @@ RETIRED: Mapping[str, str] = {
     ),
     "id/Fig15": "the text says nothing like it; now id/Fig15-trained",
     "dc/sec11": "it stood for all experiments: now dc/fig1 to dc/fig8",
-    "id/Fig3-biases": "id/tab1-depths and id/Fig3-published say it, of each network",
+    "id/Fig3-biases": "id/Fig32-varied and id/Fig3-published say it, of each network",
     "id/Fig7": (
         "the reverse of what the paper says, entered as if it were its own; now"
         " id/Fig7-robust"
