@@ -7,6 +7,15 @@ _MISPRINT = "a misprint, not a measurement: see the list of misprints"
 _TEXT = "the text says what this corrected ({}); now {}"
 
 _CASES: Mapping[str, str] = {
+    "dc/eq1-crowd": (
+        "dc/eq1-crowd-kinked dc/eq1-crowd-across dc/eq1-crowd-waves dc/eq7-crowd"
+        " dc/eq7-crowd-kinked dc/eq7-crowd-across dc/eq7-crowd-waves"
+    ),
+    "dc/eq1-few-lengths": "dc/eq7-few-lengths dc/eq1-decades dc/eq7-decades",
+    "dc/eq1-lengths": "dc/eq7-lengths dc/eq1-parallel dc/eq7-parallel",
+    "dc/eq1-many": "dc/eq7-many",
+    "dc/eq1-residual": "dc/eq7-residual",
+    "dc/eq1-values": "dc/eq7-values",
     "id/Fig32-varied": (
         "id/tab1-depths id/tab1-smaller id/Fig42-shapes id/Fig36-starts id/Fig1-served"
     ),

@@ -71,7 +71,10 @@ _DEEP = [1, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 19, 20, 24]
 _TABLE = {"fcn-relu": [1, 2, 4, 6, 8, 10], "cnn": _DEEP, "biased": _DEEP}
 """Numbers of layers in Table 1."""
 _RATES: dict[str, Any] = {
-    **{"adagrad": 1e-3, "rmsprop": 1e-4, "adam": 1e-4, "adamax": 1e-3},
+    "adagrad": 1e-3,
+    "rmsprop": 1e-4,
+    "adam": 1e-4,
+    "adamax": 1e-3,
     "sgd": [1e-2, 1e-3, 1e-4],
 }
 _SCHEMES = ["default", "default-sqrt", "framework"]
