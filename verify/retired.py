@@ -7,6 +7,7 @@ _MISPRINT = "a misprint, not a measurement: see the list of misprints"
 _TEXT = "the text says what this corrected ({}); now {}"
 
 _CASES: Mapping[str, str] = {
+    "dc/cor3.5-values": "dc/cor3.5-sharp-values",
     "dc/eq1-crowd": (
         "dc/eq1-crowd-kinked dc/eq1-crowd-across dc/eq1-crowd-waves dc/eq7-crowd"
         " dc/eq7-crowd-kinked dc/eq7-crowd-across dc/eq7-crowd-waves"
@@ -16,6 +17,9 @@ _CASES: Mapping[str, str] = {
     "dc/eq1-many": "dc/eq7-many",
     "dc/eq1-residual": "dc/eq7-residual",
     "dc/eq1-values": "dc/eq7-values",
+    "dc/lemC.5-values": "dc/lemD.6-values",
+    "dc/thm3.4-values": "dc/thm3.4-envelope-values",
+    "dc/thmE.8-values": "dc/thmE.5-factor",
     "id/Fig32-varied": (
         "id/tab1-depths id/tab1-smaller id/Fig42-shapes id/Fig36-starts id/Fig1-served"
     ),

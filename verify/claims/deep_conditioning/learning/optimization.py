@@ -641,7 +641,7 @@ THM_E5 = trend(
     # at most, so that it can only hide how much faster than the bound they fall.
     compare=MeanAtMost(discrepancy=0.05),
     must_refute=_wrong_training,
-    uses=("dc/thmE.5-factor", "dc/thmE.8-steps"),
+    uses=("dc/thmE.8-values", "dc/thmE.8-steps"),
 )
 
 _cosine = partial(
