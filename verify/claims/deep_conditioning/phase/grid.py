@@ -285,7 +285,7 @@ PICTURE = numeric(
     # half a hundredth of the window apart, are nearer.
     compare=AgreesTo(relative=1e-4, absolute=1e-12),
     must_refute=_wrong_picture,
-    uses=("dc/D.0-phase-grid", "dc/D.0-edge-curve"),
+    uses=("dc/D.0-phase-grid", "dc/D.0-edge"),
 )
 
 
