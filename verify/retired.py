@@ -20,11 +20,17 @@ _CASES: Mapping[str, str] = {
     "dc/eq1-residual": "dc/eq7-residual",
     "dc/eq1-values": "dc/eq7-values",
     "dc/lemC.5-values": "dc/lemD.6-values",
+    "dc/sec7-course": "dc/sec7-resumed",
     "dc/thm3.4-values": "dc/thm3.4-envelope-values",
     "dc/thmE.8-values": "dc/thmE.5-factor",
+    "id/Fig2-steps": "id/Fig2-resumed",
     "id/Fig32-varied": (
         "id/tab1-depths id/tab1-smaller id/Fig42-shapes id/Fig36-starts id/Fig1-served"
     ),
+    "mmd/eq11-steps": "mmd/eq11-resumed",
+    "mmd/prelim-steps": "mmd/prelim-resumed",
+    "mmd/tab1-random": "mmd/tab1-resumed",
+    "sl/expA-steps": "sl/expA-resumed",
 }
 """Claims, and the former claims that are cases of them."""
 
