@@ -31,6 +31,7 @@ _CASES: Mapping[str, str] = {
     "mmd/prelim-steps": "mmd/prelim-resumed",
     "mmd/tab1-random": "mmd/tab1-resumed",
     "sl/expA-steps": "sl/expA-resumed",
+    "sl/fig1-settings": "sl/fig2-norms sl/fig10-ratios",
 }
 """Claims, and the former claims that are cases of them."""
 
