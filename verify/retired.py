@@ -10,6 +10,8 @@ _CASES: Mapping[str, str] = {
     "dc/D.0-edge": "dc/D.0-edge-curve",
     "dc/D.0-phase": "dc/D.0-phase-functions",
     "dc/cor3.5-values": "dc/cor3.5-sharp-values",
+    "dc/defC.1-many": "dc/defC.1-derivative-many",
+    "dc/defC.1-normalised": "dc/defC.1-normalised-distance",
     "dc/eq1-crowd": (
         "dc/eq1-crowd-kinked dc/eq1-crowd-across dc/eq1-crowd-waves dc/eq7-crowd"
         " dc/eq7-crowd-kinked dc/eq7-crowd-across dc/eq7-crowd-waves"
@@ -27,6 +29,7 @@ _CASES: Mapping[str, str] = {
     "id/Fig32-varied": (
         "id/tab1-depths id/tab1-smaller id/Fig42-shapes id/Fig36-starts id/Fig1-served"
     ),
+    "id/rank": "id/rank-decision",
     "mmd/eq11-steps": "mmd/eq11-resumed",
     "mmd/prelim-steps": "mmd/prelim-resumed",
     "mmd/tab1-random": "mmd/tab1-resumed",

@@ -1,7 +1,7 @@
 """What else can be asked of activations: given as functions, or at many variances."""
 
 from collections.abc import Callable
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from typing import Any
 
 import mpmath
@@ -323,28 +323,44 @@ STATED = numeric(
 _RHOS = (-1.0, -0.4, 1e-6, 0.7, 1.0)
 
 
+_DELTAS = (1e-18, 1e-6, 0.1, 1.0, 1.5, 2.0)
+
+
 def _predict_normalised(*, activation: str) -> Array:
-    return np.asarray(normalised(activation).dual(np.array(_RHOS)))
+    a = normalised(activation)
+    return np.concatenate([a.dual(np.array(_RHOS)), a.distance_map(np.array(_DELTAS))])
+
+
+def _measure_normalised(*, activation: str) -> list[Any]:
+    return [
+        *measured("normalised_dual", _RHOS, activation=activation),
+        *measured("normalised_distance", _DELTAS, activation=activation),
+    ]
 
 
 def _uncentred(*, activation: str) -> Array:
-    """The dual over E sigma^2, its mean left in."""
+    """Both over E sigma^2, of the activation with its mean left in."""
     a = subject(activation)
-    return np.asarray(a.dual(np.array(_RHOS))) / a.second_moment
+    dual = np.asarray(a.dual(np.array(_RHOS))) / a.second_moment
+    return np.concatenate([dual, a.distance_map(np.array(_DELTAS))])
 
 
 NORMALISED = numeric(
     id="dc/defC.1-normalised",
-    title="Duals of normalised activations, without the mean's cancellation",
-    statement=r"\rho \mapsto \frac{\hat\sigma(\rho) - a_0^2}{\mathrm{Var}\, \sigma}",
-    source=quoted("Definition C.1"),
-    cases=grid(activation=("gaussian", "exp", "relu", "cos")),
+    title="Duals and distances of normalised activations, without the mean's cancellation",
+    statement=r"\rho \mapsto \frac{\hat\sigma(\rho) - a_0^2}{\mathrm{Var}\, \sigma}, \quad"
+    r" \delta \mapsto \frac{\hat\sigma(1) - \hat\sigma(1 - \delta)}"
+    r"{\mathrm{Var}\, \sigma}, \quad 10^{-18} \le \delta \le 2",
+    source=ours("Definition C.1"),
+    cases=grid(activation=("gaussian", "exp", "relu", "cos", "tanh", NORMRELU)),
     predict=_predict_normalised,
-    measure=partial(measured, "normalised_dual", _RHOS),
-    # Relative, also where rho is 1e-6 and the dual 1e-12.
+    measure=_measure_normalised,
+    # Relative, also where rho is 1e-6 and the dual 1e-12, and whichever series or
+    # integral a distance takes.
     compare=AgreesTo(relative=1e-12),
     must_refute=_uncentred,
-    uses=("dc/defC.1",),
+    uses=("dc/defC.1", "dc/defC.1-distance"),
+    version=2,
 )
 
 
@@ -382,34 +398,6 @@ WAVES = numeric(
     compare=AgreesTo(relative=1e-12, absolute=5e-324),
     must_refute=mistake("Half of the variance.", var=times(0.5)),
     uses=("dc/defC.1-normalised",),
-)
-
-
-_DELTAS = (1e-18, 1e-6, 0.1, 1.0, 1.5, 2.0)
-
-
-def _predict_distance(*, activation: str) -> Array:
-    return np.asarray(normalised(activation).distance_map(np.array(_DELTAS)))
-
-
-def _of_the_raw(*, activation: str) -> Array:
-    """The distance over E sigma^2, of the activation with its mean left in."""
-    return np.asarray(subject(activation).distance_map(np.array(_DELTAS)))
-
-
-NORMALISED_DISTANCE = numeric(
-    id="dc/defC.1-normalised-distance",
-    title="Distances through a layer of a normalised activation, from 1e-18 to 2",
-    statement=r"\delta \mapsto"
-    r" \frac{\hat\sigma(1) - \hat\sigma(1 - \delta)}{\mathrm{Var}\, \sigma}",
-    source=ours("Definition C.1"),
-    cases=grid(activation=("gaussian", "relu", "cos", "tanh", NORMRELU)),
-    predict=_predict_distance,
-    measure=partial(measured, "normalised_distance", _DELTAS),
-    # Relative, whichever series or integral a distance takes.
-    compare=AgreesTo(relative=1e-12),
-    must_refute=_of_the_raw,
-    uses=("dc/defC.1-distance", "dc/defC.1-normalised"),
 )
 
 

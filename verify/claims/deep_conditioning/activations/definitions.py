@@ -264,34 +264,32 @@ def _first_of_many(*, method: str, points: Points, activation: Subject) -> Array
     return function(np.resize(points, _MANY))[: len(points)]
 
 
+def _measure_many(*, method: str, activation: Subject) -> list[Any]:
+    what = {"dual": "dual", "dual_derivative": "slope"}[method]
+    return measured(what, _TRIED, activation=activation)
+
+
 DUAL_MANY = replace(
     DUAL,
     id="dc/defC.1-many",
-    title="Dual activations, vectorised over thousands of correlations",
+    title="Duals and their derivatives, vectorised over thousands of correlations",
+    statement=r"\hat\sigma(\rho) = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
+    r" \hat\sigma'(\rho) = \mathbb{E}[\sigma'(u) \sigma'(v)]",
     evidence=Evidence.NUMERIC,
-    cases=(*_TABLED, *_PIECEWISE),
-    predict=partial(_first_of_many, method="dual", points=_TRIED),
-    measure=partial(measured, "dual", _TRIED),
+    cases=tuple(
+        {"method": method, **case}
+        for method in ("dual", "dual_derivative")
+        for case in (*_TABLED, *_PIECEWISE)
+    ),
+    predict=partial(_first_of_many, points=_TRIED),
+    measure=_measure_many,
     must_refute=mistake(
         "The absolute correlations, as if every activation were even.",
         points=tuple(np.abs(_TRIED)),
     ),
-    uses=("dc/defC.1",),
+    uses=("dc/defC.1", "dc/defC.1-derivative"),
     examples=None,
-)
-
-
-SLOPE_MANY = replace(
-    SLOPE,
-    id="dc/defC.1-derivative-many",
-    title="Derivatives of duals, vectorised over thousands of correlations",
-    evidence=Evidence.NUMERIC,
-    cases=(*_TABLED, *_PIECEWISE),
-    predict=partial(_first_of_many, method="dual_derivative", points=_TRIED),
-    measure=partial(measured, "slope", _TRIED),
-    must_refute=mistake("The duals themselves.", method="dual"),
-    uses=("dc/defC.1-derivative",),
-    examples=None,
+    version=2,
 )
 
 
