@@ -1,25 +1,14 @@
 """Training that stops half-way and goes on from its checkpoint, for closed claims."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 from unittest import mock
 
 from empirical.testbed import loop
-from verify.claim import Case, Claim
 
 Found = TypeVar("Found")
-
-
-def going_on(
-    whole: Claim, *, id: str, title: str, cases: tuple[Case, ...], **parts: Any
-) -> Claim:
-    """Return the claim that a training goes on from a checkpoint: `whole`'s, stopped."""
-    statement = r"\theta_T\text{ by way of a checkpoint of }\theta_t,\ t<T"
-    settled: dict[str, Any] = {"statement": statement, "uses": (whole.id,)}
-    return replace(whole, id=id, title=title, cases=cases, **settled | parts)
 
 
 class _Stop(Exception):

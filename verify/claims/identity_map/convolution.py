@@ -451,43 +451,8 @@ def _measure_rank(image: Integers, kernel: int) -> int:
 
 
 @drawn(_picture)
-def _predict_rank(image: Integers, kernel: int) -> int:
-    """The rank of the patches."""
-    return idm.patch_rank(image, kernel).rank
-
-
-def _without_padding(*, kind: str, side: int, channels: int, kernel: int) -> int:
-    """The smaller of the numbers of weights and of windows inside the picture."""
-    return min(max(side - kernel + 1, 0) ** 2, kernel**2 * channels)
-
-
-RANK = numeric(
-    id="id/rank",
-    title="The rank of one image's patches, by image size and kernel size",
-    statement=(
-        r"r=\operatorname{rank}X:\quad \text{noise and digits reach } K^2C"
-        r"\text{ quickly, equal colours stop at } K^2"
-    ),
-    source=ours("After Theorem 2; the ranks are ours"),
-    cases=(
-        *grid(kind="noise", side=(1, 2, 3, 4, 5, 7), channels=1, kernel=(3, 5)),
-        *grid(kind="digit", side=(5, 7, 14), channels=1, kernel=(3, 5)),
-        *grid(kind="digit", side=(7, 14), channels=3, kernel=3),
-        *grid(kind="noise", side=(4, 7), channels=3, kernel=3),
-        *grid(kind="constant", side=(3, 8), channels=1, kernel=(3, 5)),
-    ),
-    predict=_predict_rank,
-    measure=_measure_rank,
-    compare=Identical(),
-    must_refute=_without_padding,
-    uses=("id/patch",),
-    finding="Measured as the exact rank of whole-number patches.",
-)
-
-
-@drawn(_picture)
 def _measure_decision(image: Integers, kernel: int) -> list[Any]:
-    """Condition number, whether all of patch space is spanned, what is not, and 0.
+    """Rank, condition number, whether all of patch space is spanned, what is not, and 0.
 
     The last is a singular value that is exactly zero over the least that is not. They
     are roots of eigenvalues of the Gram matrix of whole numbers, which has no rounding;
@@ -499,36 +464,49 @@ def _measure_decision(image: Integers, kernel: int) -> list[Any]:
         largest, rank = sorted(values, reverse=True), _exact_rank(image, kernel)
         condition = mpmath.sqrt(largest[0]) / mpmath.sqrt(largest[rank - 1])
     missing = kernel**2 * image.shape[2] - rank
-    return [condition, float(missing == 0), float(missing), 0.0]
+    return [rank, condition, float(missing == 0), float(missing), 0.0]
 
 
 @drawn(_picture)
 def _predict_decision(image: Integers, kernel: int) -> list[float]:
-    rank = idm.patch_rank(image, kernel)
-    return [rank.condition, float(rank.full), float(rank.nullity), 1.0 / rank.gap]
+    found = idm.patch_rank(image, kernel)
+    parts = (found.rank, found.condition, found.full, found.nullity, 1.0 / found.gap)
+    return [float(v) for v in parts]
 
 
-DECISION = numeric(
-    id="id/rank-decision",
-    title=(
-        "Condition number of the patch matrix: how far the rank decision is from rounding"
+def _without_padding(
+    *, kind: str, side: int, channels: int, kernel: int
+) -> list[float]:
+    """The smaller of the numbers of weights and of windows inside the picture."""
+    right = _predict_decision(kind=kind, side=side, channels=channels, kernel=kernel)
+    inside = max(side - kernel + 1, 0) ** 2
+    return [float(min(inside, kernel**2 * channels)), *right[1:]]
+
+
+RANK = numeric(
+    id="id/rank",
+    title="The rank of one image's patches, how clear it is, and their condition number",
+    statement=(
+        r"r=\operatorname{rank}X:\quad \text{noise and digits reach } K^2C"
+        r"\text{ quickly, equal colours stop at } K^2;\quad\kappa=\sigma_1/\sigma_r,"
+        r"\quad n=K^2C-r"
     ),
-    statement=r"\kappa=\sigma_1/\sigma_r,\qquad n=K^2C-r",
-    source=ours("Appendix D; the condition number is ours"),
+    source=ours("After Theorem 2 and in Appendix D; ranks and conditions are ours"),
     cases=(
-        *grid(kind="noise", side=(2, 4, 6), channels=1, kernel=3),
-        *grid(kind="digit", side=7, channels=(1, 3), kernel=3),
-        *grid(kind="constant", side=5, channels=1, kernel=3),
+        *grid(kind="noise", side=(1, 2, 3, 4, 5, 6, 7), channels=1, kernel=(3, 5)),
+        *grid(kind="digit", side=(5, 7, 14), channels=1, kernel=(3, 5)),
+        *grid(kind="digit", side=(7, 14), channels=3, kernel=3),
+        *grid(kind="noise", side=(4, 7), channels=3, kernel=3),
+        *grid(kind="constant", side=(3, 5, 8), channels=1, kernel=(3, 5)),
     ),
     predict=_predict_decision,
     measure=_measure_decision,
     # eps times the condition number, which is below 1e3 here; zeros likewise.
     compare=AgreesTo(relative=1e-12, absolute=1e-12),
-    must_refute=mistake(
-        "Full rank, with no singular value dropped.",
-        then=lambda found: [found[0], 1.0, 0.0, 0.0],
-    ),
-    uses=("id/rank",),
+    must_refute=_without_padding,
+    uses=("id/patch",),
+    finding="Measured as the exact rank of whole-number patches.",
+    version=2,
 )
 
 
@@ -601,7 +579,6 @@ def _measure_undecided(*, entries: list[float]) -> list[float]:
 
 UNDECIDED = numeric(
     id="id/rank-undecided",
-    items=("Rank",),
     title="A rank that rounding decides is refused with the singular value in question",
     statement=r"\sigma_k\approx 16\epsilon\sigma_1",
     source=ours("Appendix D; the decision is ours"),
@@ -620,6 +597,12 @@ def _printed_rank(*, kind: str, side: int, channels: int, kernel: int) -> int:
     if side * side <= kernel**2 * channels**2:
         return side * side
     return kernel**2 * channels
+
+
+@drawn(_picture)
+def _predict_rank(image: Integers, kernel: int) -> int:
+    """The rank of the patches."""
+    return idm.patch_rank(image, kernel).rank
 
 
 ERR_1 = numeric(

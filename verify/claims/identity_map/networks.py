@@ -274,7 +274,6 @@ def _found_one_image(*, kind: Any) -> list[float]:
 
 ONE_IMAGE = closed(
     id="id/Fig31-one-image",
-    items=("Fig31",),
     title="Signals on a single training image have the sizes of plain layers' outputs",
     statement=r"\sqrt{\overline{h_l^2}},\qquad l=0,\ldots,L",
     where="Appendix K, on initialisations",

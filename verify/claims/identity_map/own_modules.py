@@ -131,7 +131,6 @@ def _stacked_steps(*, module: str, one_by_one: bool, order: str) -> list[float]:
 
 STEPS = closed(
     id="id/Fig2-modules",
-    items=("Fig2",),
     title="Any PyTorch module starts and learns in a stack as it does alone",
     statement=r"\theta_r\leftarrow\theta_r-\eta_rm_r,\qquad r=1,\ldots,R",
     where="Appendix A, on training",
@@ -192,7 +191,6 @@ def _found_kernels(*, module: str, others: bool) -> list[float]:
 
 KERNELS = closed(
     id="id/Fig2-kernels",
-    items=("Fig2",),
     title="Tangent kernels of any module are products of gradients of what it trains",
     statement=r"\Theta(x,x')=\tfrac1d\sum_k\nabla f_k(x)\cdot\nabla f_k(x')",
     where="Appendix A, on training",
@@ -354,7 +352,6 @@ def _refused(*, why: str) -> list[float]:
 
 REFUSED = closed(
     id="id/Fig2-refused",
-    items=("Fig2",),
     title="Modules with shared weights, randomness or wrong gradients are refused",
     statement=(
         r"\text{refused: }\theta_i, \theta_j\text{ in one memory},\ f\text{ random},"

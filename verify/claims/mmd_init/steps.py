@@ -15,7 +15,7 @@ from empirical.mmd_init.pretraining import Pretrained, pretrain, pretrain_stack
 from empirical.mmd_init.recipes import Recipe
 from verify.claim import grid
 from verify.claims._descent import step
-from verify.claims._resumed import going_on, resumed
+from verify.claims._resumed import resumed
 from verify.claims._twins import closed, drawn_into, normal, sketch, stacked
 from verify.claims.mmd_init.logits import noisy, normals, seeded
 from verify.claims.mmd_init.terms import degenerate, detached, discrepancy, median
@@ -232,30 +232,25 @@ def _stacked_steps(
 STEPS = closed(
     id="mmd/eq11-steps",
     items=("Eq23",),
-    title="Pre-training takes Adam's steps on the loss as it is defined",
+    title="Pre-training, stopped or not, takes Adam's steps on the loss as it is defined",
     statement=(
         r"\theta\leftarrow\theta"
-        r"-\eta\,\mathrm{Adam}(\nabla(L_{uni}+\lambda L_{sd}+\xi L_{iod}))"
+        r"-\eta\,\mathrm{Adam}(\nabla(L_{uni}+\lambda L_{sd}+\xi L_{iod})),\quad"
+        r"\theta_T\text{ by way of a checkpoint of }\theta_t"
     ),
     where="Equation 23 and appendix D.2",
     cases=(
         *grid(way=("explicit", "auto"), classes=3),
         *grid(way=("gram", "auto"), classes=2),
         *grid(way="explicit", classes=(2, 3), given=True),
+        # Stopped, and going on from a checkpoint.
+        *grid(way="explicit", classes=3, after=(2, 3)),
+        *grid(way="gram", classes=2, after=(4, 6)),
     ),
     twin=_plain_steps,
     measure=_stacked_steps,
     uses=("mmd/eq14-loss", "mmd/eq22-slopes", "mmd/eq23", "mmd/gram-logits"),
-)
-
-RESUMED = going_on(
-    STEPS,
-    id="mmd/eq11-resumed",
-    title="Pre-training goes on from a checkpoint as if it had not stopped",
-    cases=(
-        *grid(way="explicit", classes=3, after=(2, 3)),
-        *grid(way="gram", classes=2, after=(4, 6)),
-    ),
+    version=2,
 )
 
 # --- any module -------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from empirical.mmd_init.recipes import FinetuneRecipe, Recipe
 from empirical.testbed.optimisers import Adam
 from verify.claim import grid
 from verify.claims._descent import step
-from verify.claims._resumed import going_on, resumed
+from verify.claims._resumed import resumed
 from verify.claims._twins import closed, drawn_into, normal, orders, sketch, stacked
 from verify.compare import Identical
 
@@ -202,16 +202,20 @@ def _found_tuning(
 
 TUNING = closed(
     id="mmd/prelim-steps",
-    title="Fine-tuning keeps the best epoch of PyTorch's Adam, network by network",
-    statement=r"\theta^*=\theta_{e^*},\qquad e^*=\operatorname{argmin}_eL_{val}(\theta_e)",
+    title="Fine-tuning, stopped or not, keeps the best epoch of PyTorch's Adam",
+    statement=r"\theta^*=\theta_{e^*},\qquad e^*=\operatorname{argmin}_eL_{val}(\theta_e),"
+    r"\qquad\theta_T\text{ by way of a checkpoint of }\theta_t",
     where="Section 4, on training and evaluation",
     cases=(
         *grid(norm=(False, True), frozen=False, widths=([5, 6, 2], [5, 4, 6, 2])),
         *grid(norm=True, frozen=True, widths=([5, 4, 2],)),
+        # Stopped between two epochs, and within one: of all networks or of four alone.
+        *grid(norm=True, frozen=False, widths=([5, 6, 2],), after=(3, 4, 5)),
     ),
     twin=_plain_tuning,
     measure=_found_tuning,
     uses=("id/B1-norms",),
+    version=2,
 )
 
 # --- random labels ----------------------------------------------------------------------
@@ -284,27 +288,17 @@ def _found_labels(*, norm: bool, frozen: bool, after: int | None = None) -> list
 
 LABELS = closed(
     id="mmd/tab1-random",
-    title="Random labels are learned by PyTorch's Adam, and the best window is kept",
-    statement=r"\theta^*=\theta_{t^*},\qquad t^*=\operatorname{argmin}\bar L_{window}",
+    title="Random labels, stopped or not, are learned by Adam, and the best window is kept",
+    statement=r"\theta^*=\theta_{t^*},\qquad t^*=\operatorname{argmin}\bar L_{window},"
+    r"\qquad\theta_T\text{ by way of a checkpoint of }\theta_t",
     where="Section 4, on baselines, and appendix D.2",
-    cases=grid(norm=(False, True), frozen=(False, True)),
+    cases=(
+        *grid(norm=(False, True), frozen=(False, True)),
+        *grid(norm=True, frozen=False, after=(2, 3, 5)),
+    ),
     twin=_plain_labels,
     measure=_found_labels,
-)
-
-TUNING_RESUMED = going_on(
-    TUNING,
-    id="mmd/prelim-resumed",
-    title="Fine-tuning goes on from a checkpoint as if it had not stopped",
-    # Between two epochs, and within one: of all networks or of the first four alone.
-    cases=grid(norm=True, frozen=False, widths=([5, 6, 2],), after=(3, 4, 5)),
-)
-
-LABELS_RESUMED = going_on(
-    LABELS,
-    id="mmd/tab1-resumed",
-    title="Learning random labels goes on from a checkpoint as if it had not stopped",
-    cases=grid(norm=True, frozen=False, after=(2, 3, 5)),
+    version=2,
 )
 
 # --- tasks, examples, images ------------------------------------------------------------

@@ -491,7 +491,6 @@ def _measure_scales(*, x: Any, y: Any, share: float) -> list[Any]:
 
 SCALES = numeric(
     id="mmd/c1-scales",
-    items=("C1",),
     title="Medians and kernels of points hundreds of orders of magnitude apart",
     statement=r"\exp\Big(-\frac{|x - y|^2}{2 \gamma^2}\Big), \quad \gamma = c\,"
     r" \gamma_{med}",

@@ -336,7 +336,6 @@ def _found_line(*, count: int, power: int) -> float:
 
 LINE = closed(
     id="sl/nc1-line",
-    items=("NC1",),
     title="What varies where class means do not vary leaves NC1 as it is, at any scale",
     statement=(
         r"\mathrm{tr}(\Sigma_W\Sigma_B^+)/C=\frac{\sigma^2}{C\,\mathrm{Var}\,\mu}"

@@ -597,7 +597,6 @@ def _measure_single(x: Array, y: Array) -> list[bool]:
 
 SINGLE = numeric(
     id="sl/eq5b-one-layer",
-    items=("Eq5b",),
     title="No weight decay makes a single layer collapse whose average margin is positive",
     statement=r"\lambda_c=\infty\text{ for }L=1,\;\textstyle\sum y_nf_n>0;"
     r"\quad 0\text{ else}",

@@ -1,7 +1,6 @@
 """The settings of the paper's three experiments, as their captions print them."""
 
 import math
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -13,19 +12,11 @@ from empirical.square_loss.faults import FAULTS
 from empirical.square_loss.problems import Problem
 from empirical.square_loss.study import STUDY
 from verify.claim import grid, numeric
-from verify.claims._predictors import always, changed, mistake
+from verify.claims._predictors import changed, mistake
 from verify.claims._published import published
 from verify.claims.square_loss._sources import ours, quoted
 from verify.compare import AgreesTo, Identical
 
-_CAPTIONS = {
-    "bn-decay": {"rate": 0.1, "weight decay": 0.01},
-    "bn-conv": {"rate": 0.01, "weight decay": 0.0},
-    "none": {"rate": 0.1, "weight decay": 0.0},
-}
-"""Of Figures 1, 5 and 9."""
-_NORMS = {"bn-decay": [0.1, 1.0, 5.0], "bn-conv": [0.1, 5.0], "none": [5.0, 15.0, 30.0]}
-"""Of Figures 2, 6 and 10."""
 _ALIKE = {
     "classes": 2,
     "batch": 128,
@@ -34,6 +25,20 @@ _ALIKE = {
     "drops": 0,
     "layers": 4,
 }
+_CAPTIONS = {
+    "bn-decay": {"rate": 0.1, "weight decay": 0.01, "norms": [0.1, 1.0, 5.0]},
+    "bn-conv": {"rate": 0.01, "weight decay": 0.0, "norms": [0.1, 5.0]},
+    "none": {"rate": 0.1, "weight decay": 0.0, "norms": [5.0, 15.0, 30.0]},
+}
+"""Of Figures 1, 2, 5, 6, 9 and 10."""
+_ENDS = {
+    **{f"ends of {normalised}": [0.1, 5.0] for normalised in ("bn-decay", "bn-conv")},
+    # Of several classes, at the norm between.
+    **{f"ends of {several}": [1.0, 1.0] for several in ("classes", "classes-entropy")},
+    # Norms of narrow networks are whole multiples of their first.
+    "ratios of none": [1.0, 3.0, 6.0],
+}
+"""Of initial norms at every scale: the least and the largest, or their ratios."""
 
 
 def _made(experiment: str, scale: Scale) -> list[Configuration]:
@@ -42,12 +47,28 @@ def _made(experiment: str, scale: Scale) -> list[Configuration]:
     return [c for c in every if c.name in (experiment, f"{experiment}-{c.data}")]
 
 
-def _printed(*, experiment: str) -> dict[str, Any]:
-    return {**_ALIKE, **_CAPTIONS[experiment], "norms": _NORMS[experiment]}
+def _printed(*, what: str, scale: Scale) -> Any:
+    del scale
+    return _ENDS[what] if what in _ENDS else _ALIKE | _CAPTIONS[what]
 
 
-def _configured(*, experiment: str) -> dict[str, Any]:
-    (found,) = _made(experiment, "paper")
+def _mistaken(*, what: str, scale: Scale) -> Any:
+    """The settings of another experiment, norms that are not normalised, or are."""
+    if what == "ratios of none":
+        return [1.0, 10.0, 50.0]
+    if what in _ENDS:
+        return [5.0, 30.0]
+    other = "bn-decay" if what == "bn-conv" else "bn-conv"
+    return _printed(what=other, scale=scale)
+
+
+def _configured(*, what: str, scale: Scale) -> Any:
+    if " of " in what:
+        part, experiment = what.split(" of ")
+        (norms,) = {c.scales for c in _made(experiment, scale)}
+        least, most = min(norms), max(norms)
+        return [least, most] if part == "ends" else [norm / norms[0] for norm in norms]
+    (found,) = _made(what, scale)
     return {
         "classes": len(set(found.labels)),
         "batch": found.recipe.batch,
@@ -63,84 +84,27 @@ def _configured(*, experiment: str) -> dict[str, Any]:
 
 SETTINGS = numeric(
     id="sl/fig1-settings",
-    items=("Fig1", "Fig5", "Fig9"),
-    uses=("sl/expA-examples",),
-    title="At the paper's scale, experiments are set up as their captions print",
+    items=("Fig1", "Fig2", "Fig5", "Fig6", "Fig9", "Fig10", "ExpC"),
+    uses=("sl/expA-examples", "sl/init"),
+    title="Experiments are set up, and their networks start, as their captions print",
     statement=(
-        r"\text{layers, constant rate, momentum, decay, batch, epochs, initial norms}"
+        r"\text{layers, constant rate, momentum, decay, batch, epochs, initial norms};"
+        r"\quad 0.1 \le \lVert W_k \rVert_F \le 5;\quad 5 : 15 : 30"
     ),
     source=quoted("Captions of Figures 1, 2, 5, 6, 9 and 10"),
-    cases=grid(experiment=tuple(_CAPTIONS)),
+    cases=(
+        *grid(what=tuple(_CAPTIONS), scale="paper"),
+        *grid(what=tuple(_ENDS), scale=("small", "full", "paper")),
+    ),
     predict=_printed,
     measure=_configured,
     compare=Identical(),
-    must_refute=mistake(
-        "The settings of the convolutional experiment, or for that of the first.",
-        experiment=lambda name: "bn-decay" if name == "bn-conv" else "bn-conv",
-    ),
-    version=2,
+    must_refute=_mistaken,
+    version=3,
     assumptions=(
+        "below the paper's scale initial norms alone, of experiment C their ratios",
         "experiment C's rate is an upper limit: lowered as a start's curvature asks for",
         "four layers of convolutions: three, and a linear one on what they put out",
-    ),
-)
-
-
-def _printed_ends(*, experiment: str, scale: Scale) -> list[float]:
-    del scale
-    if experiment.startswith("classes"):
-        # Of several classes, at the norm between.
-        return [_NORMS["bn-decay"][1]] * 2
-    norms = _NORMS[experiment]
-    return [norms[0], norms[-1]]
-
-
-def _configured_ends(*, experiment: str, scale: Scale) -> list[float]:
-    (found,) = {(min(c.scales), max(c.scales)) for c in _made(experiment, scale)}
-    return list(found)
-
-
-NORMS = numeric(
-    id="sl/fig2-norms",
-    items=("Fig2", "Fig6"),
-    uses=("sl/init",),
-    title="At every scale, normalised networks start as small and as large as printed",
-    statement=r"0.1 \le \lVert W_k \rVert_F \le 5",
-    source=quoted("Captions of Figures 2 and 6"),
-    cases=grid(
-        experiment=("bn-decay", "bn-conv", "classes", "classes-entropy"),
-        scale=("small", "full", "paper"),
-    ),
-    predict=_printed_ends,
-    measure=_configured_ends,
-    compare=Identical(),
-    must_refute=mistake("Those of networks without normalisation.", experiment="none"),
-)
-
-
-def _to_first(norms: Sequence[float]) -> list[float]:
-    return [norm / norms[0] for norm in norms]
-
-
-def _configured_ratios(*, scale: Scale) -> list[float]:
-    (norms,) = {c.scales for c in _made("none", scale)}
-    return _to_first(norms)
-
-
-RATIOS = numeric(
-    id="sl/fig10-ratios",
-    items=("Fig10", "ExpC"),
-    uses=("sl/fig1-settings",),
-    title="At every scale, norms without normalisation start one to three to six",
-    statement=r"5 : 15 : 30",
-    source=ours("Caption of Figure 10; smaller networks are ours"),
-    cases=grid(scale=("small", "full", "paper")),
-    predict=always(_to_first(_NORMS["none"])),
-    measure=_configured_ratios,
-    # Norms of narrow networks are whole multiples of their first.
-    compare=Identical(),
-    must_refute=always(
-        _to_first(_NORMS["bn-decay"]), "Those of normalised networks with decay."
     ),
 )
 

@@ -1,7 +1,7 @@
 """What else can be asked of activations: given as functions, or at many variances."""
 
 from collections.abc import Callable
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from typing import Any
 
 import mpmath
@@ -113,7 +113,6 @@ def _wrong_slopes(*, squares: list[float]) -> Array:
 
 SLOPES = numeric(
     id="dc/lemD.3-callable",
-    items=("LemD.3",),
     title="The slope of a length map by quadrature, of erf given by its values",
     statement=r"\frac{d}{dq} E\,\sigma(\sqrt q Z)^2 ="
     r" E[\sigma(\sqrt q Z)\, \sigma'(\sqrt q Z)\, Z] / \sqrt q",
@@ -220,7 +219,6 @@ _SLOPES = {"sech^2": "tanh"}
 
 MANY = numeric(
     id="dc/lemD.3-many",
-    items=("LemD.3",),
     title="Length maps and their slopes at a hundred variances at once, and at a few",
     statement=r"E\,\sigma(\sqrt q Z)^2, \quad"
     r" \frac{E[\sigma(\sqrt q Z)^2 (Z^2 - 1)]}{2q}",
@@ -258,7 +256,6 @@ def _squared_mean() -> Array:
 
 WIDE = numeric(
     id="dc/lemD.3-wide",
-    items=("LemD.3",),
     title="Length maps at a hundred variances of a function that grows to the left alone",
     statement=r"\log E\, e^{-2 \sqrt q Z} = 2 q, \quad q \le 90",
     source=ours("Lemma D.3"),
@@ -303,7 +300,6 @@ def _measure_within(*, values: str) -> list[Any]:
 
 STATED = numeric(
     id="dc/defC.1-stated-error",
-    items=("DefC.1",),
     title="A dual errs by at most three times what it states, in single precision, too",
     statement=r"|\hat\sigma(\rho) - \hat\sigma_0(\rho)| \le 3\, \epsilon\,"
     r" E\,\sigma(Z)^2",
@@ -327,29 +323,44 @@ STATED = numeric(
 _RHOS = (-1.0, -0.4, 1e-6, 0.7, 1.0)
 
 
+_DELTAS = (1e-18, 1e-6, 0.1, 1.0, 1.5, 2.0)
+
+
 def _predict_normalised(*, activation: str) -> Array:
-    return np.asarray(normalised(activation).dual(np.array(_RHOS)))
+    a = normalised(activation)
+    return np.concatenate([a.dual(np.array(_RHOS)), a.distance_map(np.array(_DELTAS))])
+
+
+def _measure_normalised(*, activation: str) -> list[Any]:
+    return [
+        *measured("normalised_dual", _RHOS, activation=activation),
+        *measured("normalised_distance", _DELTAS, activation=activation),
+    ]
 
 
 def _uncentred(*, activation: str) -> Array:
-    """The dual over E sigma^2, its mean left in."""
+    """Both over E sigma^2, of the activation with its mean left in."""
     a = subject(activation)
-    return np.asarray(a.dual(np.array(_RHOS))) / a.second_moment
+    dual = np.asarray(a.dual(np.array(_RHOS))) / a.second_moment
+    return np.concatenate([dual, a.distance_map(np.array(_DELTAS))])
 
 
 NORMALISED = numeric(
     id="dc/defC.1-normalised",
-    items=("DefC.1",),
-    title="Duals of normalised activations, without the mean's cancellation",
-    statement=r"\rho \mapsto \frac{\hat\sigma(\rho) - a_0^2}{\mathrm{Var}\, \sigma}",
-    source=quoted("Definition C.1"),
-    cases=grid(activation=("gaussian", "exp", "relu", "cos")),
+    title="Duals and distances of normalised activations, without the mean's cancellation",
+    statement=r"\rho \mapsto \frac{\hat\sigma(\rho) - a_0^2}{\mathrm{Var}\, \sigma}, \quad"
+    r" \delta \mapsto \frac{\hat\sigma(1) - \hat\sigma(1 - \delta)}"
+    r"{\mathrm{Var}\, \sigma}, \quad 10^{-18} \le \delta \le 2",
+    source=ours("Definition C.1"),
+    cases=grid(activation=("gaussian", "exp", "relu", "cos", "tanh", NORMRELU)),
     predict=_predict_normalised,
-    measure=partial(measured, "normalised_dual", _RHOS),
-    # Relative, also where rho is 1e-6 and the dual 1e-12.
+    measure=_measure_normalised,
+    # Relative, also where rho is 1e-6 and the dual 1e-12, and whichever series or
+    # integral a distance takes.
     compare=AgreesTo(relative=1e-12),
     must_refute=_uncentred,
-    uses=("dc/defC.1",),
+    uses=("dc/defC.1", "dc/defC.1-distance"),
+    version=2,
 )
 
 
@@ -375,7 +386,6 @@ def _measure_waves(*, activation: str, var: float) -> list[Any]:
 
 WAVES = numeric(
     id="dc/defC.1-normalised-waves",
-    items=("DefC.1",),
     title="Normalised duals of waves at variances from a hundredth to 900",
     statement=r"\frac{\sinh \gamma\rho}{\sinh \gamma} \text{ of the sine,}"
     r" \quad \frac{\cosh \gamma\rho - 1}{\cosh \gamma - 1} \text{ of the cosine}",
@@ -388,35 +398,6 @@ WAVES = numeric(
     compare=AgreesTo(relative=1e-12, absolute=5e-324),
     must_refute=mistake("Half of the variance.", var=times(0.5)),
     uses=("dc/defC.1-normalised",),
-)
-
-
-_DELTAS = (1e-18, 1e-6, 0.1, 1.0, 1.5, 2.0)
-
-
-def _predict_distance(*, activation: str) -> Array:
-    return np.asarray(normalised(activation).distance_map(np.array(_DELTAS)))
-
-
-def _of_the_raw(*, activation: str) -> Array:
-    """The distance over E sigma^2, of the activation with its mean left in."""
-    return np.asarray(subject(activation).distance_map(np.array(_DELTAS)))
-
-
-NORMALISED_DISTANCE = numeric(
-    id="dc/defC.1-normalised-distance",
-    items=("DefC.1",),
-    title="Distances through a layer of a normalised activation, from 1e-18 to 2",
-    statement=r"\delta \mapsto"
-    r" \frac{\hat\sigma(1) - \hat\sigma(1 - \delta)}{\mathrm{Var}\, \sigma}",
-    source=ours("Definition C.1"),
-    cases=grid(activation=("gaussian", "relu", "cos", "tanh", NORMRELU)),
-    predict=_predict_distance,
-    measure=partial(measured, "normalised_distance", _DELTAS),
-    # Relative, whichever series or integral a distance takes.
-    compare=AgreesTo(relative=1e-12),
-    must_refute=_of_the_raw,
-    uses=("dc/defC.1-distance", "dc/defC.1-normalised"),
 )
 
 
@@ -434,7 +415,6 @@ def _measure_degree(*, activation: str) -> int | None:
 
 DEGREE = numeric(
     id="dc/tab1-degree",
-    items=("Tab1",),
     title="Which activations are polynomials, and of which degree",
     statement=r"\hat\sigma(\rho) = \sum_{k \le n} a_k^2 \rho^k",
     source=ours("Appendix C.4, beyond its table"),
@@ -469,7 +449,6 @@ _TERMS = 128
 
 FINITE = numeric(
     id="dc/defC.1-square-integrable",
-    items=("DefC.1",),
     title="Which activations have square-integrable first and second derivatives",
     statement=r"E\,\sigma'(Z)^2 = \sum_k k\, a_k^2 < \infty, \quad"
     r" E\,\sigma''(Z)^2 = \sum_k k (k - 1)\, a_k^2 < \infty",
@@ -501,7 +480,6 @@ def _measure_one_sided(*, power: float, sign: int) -> Any:
 
 ONE_SIDED = numeric(
     id="dc/defC.1-one-sided",
-    items=("DefC.1",),
     title="The slope's energy of a power on one side of zero, where the slope is infinite",
     statement=r"E\,\sigma'(Z)^2 = \frac{p^2\, 2^{p - 1}\, \Gamma(p - 1/2)}{2 \sqrt\pi},"
     r" \quad \sigma(x) = \max(\pm x, 0)^p",

@@ -36,7 +36,6 @@ def _measure_rest(*, gap: float) -> float:
 
 REST = numeric(
     id="dc/defC.1-rest-close",
-    items=("DefC.1",),
     title="The correlation that inputs settle at, where it is next to one",
     statement=r"a_0^2 + a_1^2 c + a_2^2 c^2 = c, \quad c = a_0^2 / a_2^2",
     source=ours("Definition C.1"),
@@ -94,7 +93,6 @@ def _measure_spread(*, activation: str, var: float) -> Any:
 
 SPREAD = numeric(
     id="dc/tab2-slope-variance",
-    items=("Tab2",),
     title="The variance of slopes, at variances on both sides of four",
     statement=r"\mathrm{Var}\, \sigma'(\sqrt v Z)",
     source=ours("Appendix C.4, beyond its table"),
@@ -139,7 +137,6 @@ def _wrong_far(*, activation: str) -> list[float]:
 
 FAR = numeric(
     id="dc/eq2-far-out",
-    items=("Eq2",),
     title="Piecewise linear activations are constant however far beyond their kinks",
     statement=r"\sigma(x) = \sigma(\infty), \quad x > c",
     source=ours("Equation 2"),
@@ -191,7 +188,6 @@ def _measure_copies(*, name: str) -> list[Any]:
 
 COPIES = numeric(
     id="dc/defC.1-copies",
-    items=("DefC.1",),
     title="Pickles of definitions bring back the library's own, and one's own",
     statement=r"\text{the same function}",
     source=ours("Definition C.1"),

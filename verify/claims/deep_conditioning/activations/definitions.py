@@ -74,7 +74,6 @@ def _wrong_uncentred(*, activation: Subject) -> Array:
 
 EQ2 = numeric(
     id="dc/eq2",
-    items=("Eq2",),
     title="Normalised activations have mean 0 and second moment 1",
     statement=r"\sigma = \frac{s - \mathbb{E}\,s(X)}{\mathrm{sd}(s(X))}, \quad"
     r" a_0 = 0, \quad \sum_{k \ge 1} a_k^2 = 1",
@@ -105,7 +104,6 @@ def _wrong_separation(**points: Any) -> float:
 
 ASM_A = numeric(
     id="dc/asmA",
-    items=("AsmA",),
     title="The separation of near-duplicate inputs is computed without losing digits",
     statement=r"\delta = \min_{i \ne j} \left(1 - |x_i \cdot x_j|\right)",
     assumptions=("unit inputs",),
@@ -171,7 +169,6 @@ _SEARCHED = searched(activation=st.one_of(mixtures(), piecewise_linear()))
 
 DUAL = adversarial(
     id="dc/defC.1",
-    items=("DefC.1",),
     title="Dual activations at correlations from -1 to 1, both ends included",
     statement=r"\hat\sigma(\rho) = \mathbb{E}[\sigma(u) \sigma(v)]"
     r" = \sum_{k \ge 0} a_k^2 \rho^k",
@@ -238,7 +235,6 @@ def _wrong_distance(*, activation: Subject, deltas: Points = DELTAS) -> Array:
 
 DISTANCE = numeric(
     id="dc/defC.1-distance",
-    items=("DefC.1",),
     title="Small distances between near-duplicates keep every digit through a layer",
     statement=r"\delta \mapsto 1 - \frac{\hat\sigma(1 - \delta)}{\hat\sigma(1)}, \quad"
     r" 10^{-18} \le \delta \le 2",
@@ -268,34 +264,32 @@ def _first_of_many(*, method: str, points: Points, activation: Subject) -> Array
     return function(np.resize(points, _MANY))[: len(points)]
 
 
+def _measure_many(*, method: str, activation: Subject) -> list[Any]:
+    what = {"dual": "dual", "dual_derivative": "slope"}[method]
+    return measured(what, _TRIED, activation=activation)
+
+
 DUAL_MANY = replace(
     DUAL,
     id="dc/defC.1-many",
-    title="Dual activations, vectorised over thousands of correlations",
+    title="Duals and their derivatives, vectorised over thousands of correlations",
+    statement=r"\hat\sigma(\rho) = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
+    r" \hat\sigma'(\rho) = \mathbb{E}[\sigma'(u) \sigma'(v)]",
     evidence=Evidence.NUMERIC,
-    cases=(*_TABLED, *_PIECEWISE),
-    predict=partial(_first_of_many, method="dual", points=_TRIED),
-    measure=partial(measured, "dual", _TRIED),
+    cases=tuple(
+        {"method": method, **case}
+        for method in ("dual", "dual_derivative")
+        for case in (*_TABLED, *_PIECEWISE)
+    ),
+    predict=partial(_first_of_many, points=_TRIED),
+    measure=_measure_many,
     must_refute=mistake(
         "The absolute correlations, as if every activation were even.",
         points=tuple(np.abs(_TRIED)),
     ),
-    uses=("dc/defC.1",),
+    uses=("dc/defC.1", "dc/defC.1-derivative"),
     examples=None,
-)
-
-
-SLOPE_MANY = replace(
-    SLOPE,
-    id="dc/defC.1-derivative-many",
-    title="Derivatives of duals, vectorised over thousands of correlations",
-    evidence=Evidence.NUMERIC,
-    cases=(*_TABLED, *_PIECEWISE),
-    predict=partial(_first_of_many, method="dual_derivative", points=_TRIED),
-    measure=partial(measured, "slope", _TRIED),
-    must_refute=mistake("The duals themselves.", method="dual"),
-    uses=("dc/defC.1-derivative",),
-    examples=None,
+    version=2,
 )
 
 
@@ -382,7 +376,6 @@ _ANY_NONLINEAR = searched(activation=nonlinear())
 
 DEF_31 = adversarial(
     id="dc/def3.1",
-    items=("Def3.1",),
     title="The coefficient of non-linearity mu, down to 1e-8",
     statement=r"\mu = 1 - \left(\mathbb{E}[X \sigma(X)]\right)^2",
     assumptions=("sigma normalised: mean 0 and second moment 1",),
@@ -408,7 +401,6 @@ def _wrong_uncentred_share(*, activation: Subject) -> float:
 
 LEM_C2 = adversarial(
     id="dc/lemC.2",
-    items=("LemC.2",),
     title="The coefficient of non-linearity mu is at most one",
     statement=r"\mu \le 1",
     source=quoted("Lemma C.2"),
@@ -458,7 +450,6 @@ def _wrong_from_dual(*, activation: Subject) -> float:
 
 C_4 = numeric(
     id="dc/C.4",
-    items=("C.4",),
     title="The coefficient mu of an unnormalised activation, from its dual",
     statement=r"\mu = 1 - \frac{\hat\sigma'(0)}{\hat\sigma(1) - \hat\sigma(0)}",
     source=quoted("Appendix C.4"),
@@ -508,7 +499,6 @@ def _wrong_table_1(*, activation: str) -> list[float]:
 
 TAB_1 = numeric(
     id="dc/tab1",
-    items=("Tab1",),
     title="Five activations in the table of Appendix C.4: their duals and mu",
     statement=r"\mathrm{ReLU:}\; \hat\sigma(\rho) = \frac{\sqrt{1 - \rho^2} + (\pi -"
     r" \arccos \rho) \rho}{\pi}, \quad \mu = \frac{\pi - 2}{2 (\pi - 1)}",
@@ -577,7 +567,6 @@ def _measure_table_2(*, activation: str) -> list[Any]:
 
 TAB_2 = numeric(
     id="dc/tab2",
-    items=("Tab2",),
     title="Variance, mu, nu, mean and slope of twenty-nine activations",
     statement=r"\mathrm{Var}\,s, \quad \mu, \quad \nu, \quad \mathbb{E}\,s, \quad"
     r" D = \mathbb{E}[\sigma'^2]",

@@ -38,7 +38,6 @@ def _predict_opposite(*, activation: str, nearer: float = 1.0) -> Array:
 
 OPPOSITE = numeric(
     id="dc/defC.1-opposite",
-    items=("DefC.1",),
     title="Slopes of duals keep every digit next to opposite inputs",
     statement=r"\hat\sigma'(-1 + d) = \mathbb{E}[\sigma'(u) \sigma'(v)], \quad"
     r" 2^{-40} \le d \le \tfrac14",
@@ -101,7 +100,6 @@ def _by_nodes(f: Callable[[Array], Any], rho: float) -> float:
 
 WAVE = numeric(
     id="dc/defC.1-waves",
-    items=("DefC.1",),
     title="Duals of functions with many waves",
     statement=r"\sigma(x) = \tfrac{x}{2} + \sin \omega x, \quad \omega \in \{9, 40\}",
     source=ours("Definition C.1"),
@@ -167,7 +165,6 @@ def _wrong_steep(*, power: float, scale: float = 1.0) -> list[float]:
 
 STEEP = numeric(
     id="dc/defC.1-steep",
-    items=("DefC.1",),
     title="Duals of functions with an infinite slope at zero",
     statement=r"\sigma(x) = c\, \mathrm{sgn}(x) |x|^p, \quad \hat\sigma(\rho) ="
     r" c^2 \frac{2^{p+1} \Gamma(1 + p/2)^2}{\pi} \rho\,"
@@ -284,7 +281,6 @@ def _measure_step(*, step: float, hinge: float) -> list[Any]:
 
 STEP_BESIDE = numeric(
     id="dc/defC.1-pair",
-    items=("DefC.1",),
     title="Products of a threshold unit and a hinge at another place, and of their slopes",
     statement=r"E\,1\{X > c\}(Y - e)_+, \quad \varphi(c)\, P(Y > e \mid X = c)",
     source=ours("Definition C.1"),
@@ -389,7 +385,6 @@ def _wrong_slope(*, count: int | None = None, **which: Any) -> Array:
 
 SLOPE = numeric(
     id="dc/D.0-derivative",
-    items=("D.0",),
     title="Derivatives of length maps, of short and long inputs",
     statement=r"\frac{d}{d\gamma} \mathbb{E}\, \sigma(\sqrt\gamma X)^2 ="
     r" \mathbb{E}[\sigma'^2 + \sigma \sigma'']",

@@ -107,7 +107,6 @@ def _measure_vanishing(*, activation: str, var: float, depth: int) -> Any:
 
 VANISHING = numeric(
     id="dc/eq1-vanishing",
-    items=("Eq1",),
     uses=("dc/eq1",),
     title="Correlations that thousands of layers leave keep their digits",
     statement=r"K^{(L)} \approx c\, \hat\sigma'(0)^L \approx 10^{-260}, \quad"
@@ -159,7 +158,6 @@ def _measure_low(*, slope: bool, var: float) -> list[Any]:
 
 LOW = numeric(
     id="dc/defC.1-low-order",
-    items=("DefC.1",),
     uses=("dc/tab2-coefficients",),
     title="Hermite coefficients of softsign and its slope, not smooth at zero, at"
     " variance two",
@@ -212,7 +210,6 @@ def _first_order(*, activation: str, var: float, order: int) -> float:
 
 HIGH = numeric(
     id="dc/defC.1-high-order",
-    items=("DefC.1",),
     uses=("dc/tab2-coefficients",),
     title="Hermite coefficients far below the largest keep their digits",
     statement=r"a_k = \mathbb{E}\, \sigma(\sqrt v Z)\, h_k(Z), \quad"
@@ -251,7 +248,6 @@ def _measure_power(*, order: int) -> list[float]:
 
 POWER = numeric(
     id="dc/defC.1-powers",
-    items=("DefC.1",),
     uses=("dc/defC.1-callable",),
     title="The dual of a Hermite polynomial given as a callable is a power",
     statement=r"\sigma = h_k \implies \hat\sigma(\rho) = \rho^k",

@@ -42,7 +42,6 @@ def _measure_power(*, power: float) -> list[Any]:
 
 POWERS = numeric(
     id="dc/defC.1-given-powers",
-    items=("DefC.1",),
     title="Duals of powers of |x| that are known by their values",
     statement=r"\mathbb{E}\,|u|^p |v|^p = \frac{2^p\, \Gamma(\frac{p+1}{2})^2}{\pi}"
     r" {}_2F_1(-\tfrac p2, -\tfrac p2; \tfrac12; \rho^2)",
@@ -74,7 +73,6 @@ def _measure_bend(*, var: float) -> list[Any]:
 
 BENDS = numeric(
     id="dc/tab2-second-slope",
-    items=("Tab2",),
     title="The second derivative of a sine that is known by its values",
     statement=r"\frac{d^2}{dx^2} \sin(\sqrt v\, x) = -v \sin(\sqrt v\, x)",
     source=ours("Appendix C.4"),
@@ -128,7 +126,6 @@ def _measure_unit() -> list[Any]:
 
 UNIT = numeric(
     id="dc/lemD.3-slopes",
-    items=("LemD.3",),
     title="Slopes of an exponential unit as a function: how their lengths change, and mu",
     statement=r"\frac{d}{dq} \mathbb{E}\, s'(\sqrt q Z)^2, \quad"
     r" s(x) = \lambda \sqrt 3\, x (x > 0), \lambda \alpha (e^{\sqrt 3 x} - 1) (x < 0)",
@@ -163,7 +160,6 @@ def _measure_many(*, activation: str, centred: bool) -> list[Any]:
 
 MANY = numeric(
     id="dc/defC.1-thousands",
-    items=("DefC.1",),
     title="Duals at thousands of correlations at once, normalised and not",
     statement=r"\hat\sigma(\rho_n) \text{ and }"
     r" \frac{\hat\sigma(\rho_n) - a_0^2}{\mathrm{Var}\, \sigma}, \quad"
@@ -234,7 +230,6 @@ def _measure_panels(*, activation: str) -> list[Any]:
 
 PANELS = numeric(
     id="dc/lemD.3-panels",
-    items=("LemD.3",),
     title="Length maps at many variances, of an exponential near 1e308 and of a polynomial",
     statement=r"E\,\sigma(\sqrt q Z)^2, \quad \frac{d}{dq} E\,\sigma(\sqrt q Z)^2",
     assumptions=("lengths of the exponential over e^{2q}",),

@@ -105,7 +105,6 @@ def _found_named(*, name: str) -> list[float]:
 
 NAMED = closed(
     id="dc/eq2-named",
-    items=("Eq2",),
     title="Every activation used in training is the normalised function of its name",
     statement=r"x\mapsto(\sigma(x)-E\sigma(Z))/\sqrt{\operatorname{Var}\sigma(Z)}",
     where="Equation 2",

@@ -88,7 +88,6 @@ def _measure_callable(*, what: str, form: str = "arrays") -> Any:
 
 CALLABLE = numeric(
     id="dc/defC.1-callable",
-    items=("DefC.1",),
     title="Dual and slope of a user-defined function with a kink",
     statement=r"s(x) = (x - c)_+^2 + x/2",
     source=ours("Definition C.1"),
@@ -235,7 +234,6 @@ def _measure_parabolas(*, line: float, below: float, more: float) -> list[Any]:
 
 PARABOLAS = numeric(
     id="dc/defC.1-parabolas",
-    items=("DefC.1",),
     title="Dual and distances of two parabolas that meet at zero",
     statement=r"s(x) = b x + c x^2 + j x_+^2",
     source=ours("Definition C.1"),
@@ -276,7 +274,6 @@ def _measure_polynomial(*, k: int) -> list[Any]:
 
 POLYNOMIAL = numeric(
     id="dc/defC.1-polynomials",
-    items=("DefC.1",),
     title="Normalised Hermite polynomials, by Rodrigues' formula",
     statement=r"h_k(x) = \frac{(-1)^k}{\sqrt{k!}} e^{x^2/2} \frac{d^k}{dx^k} e^{-x^2/2}",
     source=quoted("Definition C.1"),

@@ -51,7 +51,6 @@ def _measure_wave(*, rate: float, deviation: float) -> Any:
 
 WAVES = numeric(
     id="dc/defC.1-kept-waves",
-    items=("DefC.1",),
     title="Integrals of waves over the panels that a Gaussian of any width needs",
     statement=r"\mathbb{E}\, \sin(a s Z)^2 = (1 - e^{-2 a^2 s^2}) / 2",
     source=ours("Definition C.1, of functions that are known by their values"),

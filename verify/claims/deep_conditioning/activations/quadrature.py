@@ -96,7 +96,6 @@ def _measure(*, name: str, var_x: float, var_y: float) -> list[float]:
 
 UNEQUAL = numeric(
     id="dc/defC.1-double",
-    items=("DefC.1",),
     title="Duals of every catalogued activation at unequal variances equal double"
     " integrals",
     statement=r"\hat\sigma(\rho;q,p)=E\,\sigma(\sqrt qX)\sigma(\sqrt pY)",
@@ -173,7 +172,6 @@ def _at_the_deviation(*, name: str) -> list[float]:
 
 LENGTHS = numeric(
     id="dc/defC.1-moments",
-    items=("DefC.1",),
     title="Second moments of every catalogued activation at four variances equal integrals",
     statement=r"E\,\sigma(\sqrt qZ)^2",
     source=ours("Definition C.1"),

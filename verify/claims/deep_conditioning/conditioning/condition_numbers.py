@@ -169,7 +169,6 @@ def _measure_worst(*, n: int, mu: float, delta: float, extra: int) -> Any:
 
 COR_33_WORST = numeric(
     id="dc/cor3.3-worst",
-    items=("Cor3.3",),
     title="Corollary 3.3 holds where every pair is as correlated as the bound allows",
     statement=r"K_{ij} = \pm B \;\Rightarrow\;"
     r" \kappa(K) \le 1 + 2n (1 - \mu/2)^{L - L_0}",
@@ -223,7 +222,6 @@ def _measure_depth(
 
 COR_33_DEPTH = numeric(
     id="dc/cor3.3-depth",
-    items=("Cor3.3",),
     title="The depth from which Corollary 3.3 bounds the condition number",
     statement=r"L_1(\delta) = \left\lceil \frac{\log n}{-\log(1 - \mu/2)} \right\rceil"
     r" + L_0(\delta)",
@@ -293,7 +291,6 @@ _SERIES_CASES = searched(
 
 LEM_C8 = adversarial(
     id="dc/lemC.8",
-    items=("LemC.8",),
     title="Entrywise power series with non-negative coefficients keep eigenvalues bounded"
     " below",
     statement=r"M \succeq \delta I,\; M_{ii} = 1 \;\Rightarrow\;"

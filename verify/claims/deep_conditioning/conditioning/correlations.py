@@ -68,7 +68,6 @@ def _wrong_one_layer(*, activation: Subject, delta: float, sign: int) -> float:
 
 LEM_C5 = adversarial(
     id="dc/lemC.5",
-    items=("LemC.5",),
     title="One layer separates inputs at a rate set by mu",
     statement=r"|\hat\sigma(\rho)| \le \begin{cases} 1 - (1 + \mu/2)\,\delta &"
     r" \delta \le 1/2 \\ (1 - \mu/2)(1 - \delta) & \delta > 1/2 \end{cases}",
@@ -132,7 +131,6 @@ def _schedules() -> Any:
 
 B_SCHEDULE = adversarial(
     id="dc/B",
-    items=("B",),
     title="The burn-in depth L_0, also where a quotient of logarithms is an integer",
     statement=r"L_0(\delta) = \min\{l \ge 0 : 2\delta (1 + \mu/2)^l \ge 1\}",
     source=quoted("Definition of L_0 and B"),

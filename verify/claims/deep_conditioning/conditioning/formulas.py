@@ -232,50 +232,21 @@ def _tangent_cases(form: str, depth: tuple[int, ...]) -> tuple[Case, ...]:
     )
 
 
-def _tangent_condition_cases(form: str) -> tuple[Case, ...]:
-    axes: dict[str, Any] = {"assumption": ("A", "B"), "form": form}
-    return (
-        *_cases(
-            "conditioning.ntk_condition_bound",
-            depth=(151, 200),
-            delta=0.01,
-            mu=_RELU_MU,
-            n=100,
-            **axes,
-        ),
-        *_cases(
-            "conditioning.ntk_threshold_depth",
-            delta=(0.01, 1e-4),
-            mu=(_RELU_MU, 0.9),
-            n=(1, 100),
-            **axes,
-        ),
-    )
-
-
 BOUNDS = (
     _formula(
         "dc/lemC.5-values",
-        ("LemC.5",),
-        forced("Lemma C.5"),
-        "Values of the one-layer bound, on both sides of delta = 1/2",
-        r"1 - (1 + \mu/2) \delta, \quad (1 - \mu/2) (1 - \delta)",
+        ("LemC.5", "LemD.6"),
+        forced("Lemma C.5, Lemma D.6"),
+        "Values of the one-layer bound, and of that for odd functions at two lengths",
+        r"1 - (1 + \mu/2) \delta, \quad (1 - \mu/2) (1 - \delta), \quad"
+        r" \sqrt{B_{\mu_x} B_{\mu_y}}",
         *_cases("conditioning.one_layer_bound", delta=(1e-6, 0.3, 0.5, 0.8), mu=_MUS),
-    ),
-    _formula(
-        "dc/lemD.6-values",
-        ("LemD.6",),
-        forced("Lemma D.6"),
-        "Values of the one-layer bound for odd functions at two lengths",
-        r"\sqrt{B_{\mu_x} B_{\mu_y}}, \quad"
-        r" B_\mu = \max\{1 - (1 + \mu/2) \delta, (1 - \mu/2) (1 - \delta)\}",
         *_cases(
             "lengths.odd_correlation_bound",
             rho=(-0.75, 0.125),
             mu_x=_RELU_MU,
             mu_y=(0.0158, 1.0),
         ),
-        uses=("dc/lemC.5-values",),
     ),
     _formula(
         "dc/lemC.14-values",
@@ -334,61 +305,56 @@ BOUNDS = (
     ),
     _formula(
         "dc/thm3.4-values",
-        ("Thm3.4", "Thm3.8", "E5"),
-        as_read("Theorem 3.4, Theorem 3.8"),
-        "Values of the restored tangent-kernel bounds, at even and odd depth",
-        r"2 B(L/2, \delta), \quad 1 - 2 B(L/2, \delta)",
-        *_tangent_cases("printed", depth=(4, 9, 13, 40, 80, 101)),
-        uses=("dc/B-values",),
-    ),
-    _formula(
-        "dc/thm3.4-envelope-values",
-        ("Thm3.4", "Thm3.8", "E6"),
+        ("Thm3.4", "Thm3.8", "E5", "E6"),
         ours("Theorem 3.4, Theorem 3.8"),
-        "Values of the sharpened tangent-kernel bounds, before and after the burn-in",
-        r"B(L, \delta), \quad 1 - B(L, \delta)",
+        "Values of the tangent kernel's bounds, as restored and as sharpened",
+        r"2 B(L/2, \delta), \quad 1 - 2 B(L/2, \delta); \qquad B(L, \delta), \quad"
+        r" 1 - B(L, \delta)",
+        *_tangent_cases("printed", depth=(4, 9, 13, 40, 80, 101)),
         *_tangent_cases("sharp", depth=(1, 9, 80, 101)),
         uses=("dc/B-values",),
     ),
     _formula(
         "dc/cor3.5-values",
-        ("Cor3.5", "Cor3.9"),
-        as_read("Corollary 3.5, Corollary 3.9"),
-        "Values of the restored condition bound and threshold depth of the tangent kernel",
-        r"1 + 4n (1 - \mu/2)^{L/2 - L_0}, \quad L \ge 2 L_0 + \frac{2 \log 2n}"
-        r"{-\log(1 - \mu/2)}",
-        *_tangent_condition_cases("printed"),
-        uses=("dc/B",),
-    ),
-    _formula(
-        "dc/cor3.5-sharp-values",
         ("Cor3.5", "Cor3.9", "E6"),
         ours("Corollary 3.5, Corollary 3.9"),
-        "Values of the sharpened condition bound and depth of the tangent kernel",
-        r"1 + 2n (1 - \mu/2)^{L - L_0}, \quad L \ge L_0 + \frac{\log n}"
-        r"{-\log(1 - \mu/2)}",
-        *_tangent_condition_cases("sharp"),
+        "Values of the tangent kernel's condition bound and depth, restored and sharpened",
+        r"1 + 4n (1 - \mu/2)^{L/2 - L_0}, \quad L \ge 2 L_0 + \frac{2 \log 2n}"
+        r"{-\log(1 - \mu/2)}; \qquad 1 + 2n (1 - \mu/2)^{L - L_0}, \quad"
+        r" L \ge L_0 + \frac{\log n}{-\log(1 - \mu/2)}",
+        *_cases(
+            "conditioning.ntk_condition_bound",
+            depth=(151, 200),
+            delta=0.01,
+            mu=_RELU_MU,
+            n=100,
+            assumption=("A", "B"),
+            form=("printed", "sharp"),
+        ),
+        *_cases(
+            "conditioning.ntk_threshold_depth",
+            delta=(0.01, 1e-4),
+            mu=(_RELU_MU, 0.9),
+            n=(1, 100),
+            assumption=("A", "B"),
+            form=("printed", "sharp"),
+        ),
         uses=("dc/B",),
     ),
     _formula(
         "dc/thmE.8-values",
-        ("ThmE.8",),
-        ours("Theorem E.8"),
-        "Values of the least-squares descent rate, as restored and as improved",
-        r"e^{-t/\kappa}, \quad e^{-2t/\kappa}",
+        ("ThmE.8", "ThmE.5"),
+        ours("Theorem E.8, Theorem E.5"),
+        "Values of the factors by which descent shrinks the loss, restored and attained",
+        r"e^{-t/\kappa}, \quad e^{-2t/\kappa}; \quad"
+        r" \left(\frac{\kappa - 1}{\kappa + 1}\right)^2",
         *_cases(
             "optimization.gradient_descent_bound",
             step=(0, 3, 50),
             condition_number=(1.0, 7.5),
             printed=(True, False),
         ),
-    ),
-    _formula(
-        "dc/thmE.5-factor",
-        ("ThmE.5",),
-        ours("Theorem E.5"),
-        "The factor by which a gradient step shrinks the loss is attained by two residuals",
-        r"\left(\frac{\kappa - 1}{\kappa + 1}\right)^2",
+        # Attained by two residuals.
         *_cases(
             "optimization.kernel_descent_factor",
             min_eigenvalue=(1, 3),
@@ -491,7 +457,7 @@ COR_35_FIRST = numeric(
     measure=_tangent_threshold,
     compare=AgreesTo(),
     must_refute=mistake("Inputs ten times as far apart.", delta=times(10.0)),
-    uses=("dc/cor3.5-values", "dc/cor3.5-sharp-values"),
+    uses=("dc/cor3.5-values",),
 )
 
 # --- a power of a matrix with two rows attains Lemma C.8 ------------------------------
@@ -514,7 +480,6 @@ def _wrong_transfer(*, power: int, delta: float) -> Any:
 
 LEM_C8 = numeric(
     id="dc/lemC.8-attained",
-    items=("LemC.8",),
     title="Two inputs attain the eigenvalue bound of Lemma C.8",
     statement=r"\lambda_{\min}(f[M]) = f(1) - f(1 - \delta), \quad n = 2",
     source=quoted("Lemma C.8"),
@@ -577,7 +542,6 @@ def _measure_floor(*, activation: str, width: int) -> Any:
 
 E3_FLOOR = numeric(
     id="dc/E3-floor",
-    items=("E3",),
     title="Values of the finite-width floor of the mean correlation, from a_2 and mu",
     statement=r"\frac{a_2^2}{\mu^2 (2 - \mu)\, m}",
     source=ours("Theorem F.1 (corrected)"),

@@ -93,7 +93,6 @@ def _measure_power(*, delta: str, mu: str, n: int, base: float) -> float:
 
 REM_E7 = numeric(
     id="dc/remE.7",
-    items=("RemE.7",),
     title="A width exponential in the prescribed depth is polynomial in n and 1/delta",
     statement=r"C^L \le C^3 \left(\frac{1}{2\delta}\right)^{2a} (2n)^{2b}, \quad"
     r" a = \frac{\log C}{\log(1 + \mu/2)}, \; b = \frac{\log C}{-\log(1 - \mu/2)}",

@@ -60,7 +60,6 @@ _TANGENTS = searched(
 
 EQ_7 = adversarial(
     id="dc/eq7",
-    items=("Eq7",),
     title="The tangent kernel as a sum over layers",
     statement=r"T_{ij} = \sum_{h=1}^{L+1} \hat\sigma^{(h-1)}(\rho)"
     r" \prod_{l=h}^{L} \hat\sigma'\left(\hat\sigma^{(l-1)}(\rho)\right)",
@@ -287,7 +286,6 @@ _SLOPES = searched(
 
 LEM_C14 = adversarial(
     id="dc/lemC.14",
-    items=("LemC.14",),
     title="The slope of the dual is at most 1/(1 - |rho|)",
     statement=r"|\hat\sigma'(\rho)| \le \frac{1}{1 - |\rho|}",
     assumptions=("normalised",),
@@ -327,7 +325,6 @@ def _wrong_share(*, activation: Subject, delta: float, **_: Any) -> float:
 
 LEM_C14_SHARP = adversarial(
     id="dc/lemC.14-sharp",
-    items=("LemC.14",),
     title="The slope of the dual relative to its slope at one: the sharp bound",
     statement=r"\frac{|\hat\sigma'(\rho)|}{D} \le 1 - \frac{2\mu}{1 + \mu}"
     r" (1 - |\rho|)",

@@ -226,7 +226,7 @@ THM_34_ENVELOPE = _of_ratios(
     measure=partial(_twice, _measure_ratio),
     compare=AtMost(rounding=1e-13, trivial=1.0),
     must_refute=mistake("An exponent twice as large.", depth=times(2)),
-    uses=("dc/thm3.4-maximum", "dc/thm3.2", "dc/thm3.4-envelope-values"),
+    uses=("dc/thm3.4-maximum", "dc/thm3.2", "dc/thm3.4-values"),
     finding=(
         "This is half of (1 - mu/2)^(L - L_0), without a threshold depth: each term"
         " of the sum over layers is at most D^(L - h) r_L."
@@ -373,7 +373,7 @@ COR_35_SHARP = adversarial(
     source=ours("Corollary 3.5 (sharpened)"),
     **_in_form("sharp"),
     compare=AtMost(relative=1e-12, origin=1.0),
-    uses=("dc/thm3.4-envelope", "dc/cor3.3", "dc/cor3.5-sharp-values"),
+    uses=("dc/thm3.4-envelope", "dc/cor3.3", "dc/cor3.5-values"),
     finding=(
         "As for the top-layer kernel (dc/cor3.3), kappa - 1 is at most a third of its"
         " bound: 2/3 against 2 for two inputs of correlation 1/2, mu = 1, one layer."

@@ -50,7 +50,6 @@ _ANY = searched(activation=nonlinear(names=_RAW))
 
 DEF_C20 = adversarial(
     id="dc/defC.20",
-    items=("DefC.20",),
     title="The coefficient of non-affinity nu of any activation",
     statement=r"\nu = 1 - a_0^2 - a_1^2 = \sum_{k \ge 2} a_k^2",
     assumptions=("unit second moment, not centred",),
@@ -95,7 +94,6 @@ def _wrong_energy(*, activation: Subject) -> float:
 
 LEM_C21 = adversarial(
     id="dc/lemC.21",
-    items=("LemC.21",),
     title="nu is at most one, with equality for activations without mean and linear part",
     statement=r"\nu \le 1",
     source=quoted("Lemma C.21"),
@@ -156,7 +154,6 @@ def _wrong_steps(*, activation: Subject, order: int) -> Any:
 
 LEM_C23 = adversarial(
     id="dc/lemC.23",
-    items=("LemC.23",),
     title="The dual is increasing and convex on [0, 1], as every term of its series is",
     statement=r"\Delta^j \hat\sigma(\rho) \ge \sum_{k \le 8} a_k^2\, \Delta^j \rho^k"
     r" \ge 0, \quad j = 1, 2 \quad \mathrm{on}\; [0, 1]",
@@ -227,7 +224,6 @@ def _excess(case: Any) -> float:
 
 LEM_C26 = adversarial(
     id="dc/lemC.26",
-    items=("LemC.26",),
     title="The dual's smallest fixed point is below one exactly if its slope at one"
     " exceeds one",
     statement=r"\hat\sigma(\bar\rho) = \bar\rho, \quad"
@@ -297,7 +293,6 @@ _BELOW_ONE = ("unit second moment", "a fixed point below one")
 
 LEM_C24 = adversarial(
     id="dc/lemC.24",
-    items=("LemC.24",),
     title="Above its fixed point the dual lies below a parabola",
     statement=r"\hat\sigma(\rho) \le \rho - \nu (\rho - \bar\rho)(1 - \rho),"
     r" \quad \rho \in [\bar\rho, 1]",
@@ -440,7 +435,6 @@ def _measure_negative(*, activation: Subject, rho: float) -> list[Any]:
 
 LEM_C28_4 = adversarial(
     id="dc/lemC.28-negative",
-    items=("LemC.28",),
     title="Uncentred activations: negative correlations rise by the mean's energy per"
     " layer",
     statement=r"\hat\sigma(\rho) \ge \rho + a_0^2 (1 - \rho), \quad"
@@ -568,7 +562,6 @@ def _wrong_algebraic(*, activation: Subject, rho: float, depth: int) -> float:
 
 LEM_C32 = adversarial(
     id="dc/lemC.32",
-    items=("LemC.32",),
     title="Slope one at rho = 1: correlations tend to one, but only algebraically",
     statement=r"1 - \hat\sigma^{(L)}(\rho) \le \frac{1}{1 + \nu (L - L')},"
     r" \quad L \ge L' = \lceil 1 / a_0^2 \rceil \;\mathrm{for}\; \rho < 0",

@@ -5,8 +5,7 @@ The pairs are rows of one matrix, whose lengths differ; the measured side,
 """
 
 import math
-from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from theory import kernels
 from verify.claim import grid, numeric
-from verify.claims._predictors import Prediction, changed, plus
+from verify.claims._predictors import mistake, plus
 from verify.claims.deep_conditioning._sources import quoted
 from verify.claims.deep_conditioning._subjects import normalised
 from verify.claims.deep_conditioning.kernels import _pairs as pairs
@@ -75,9 +74,9 @@ def _library(
     return [np.array([k[i : i + 2, i : i + 2] for i in first]) for k in found]
 
 
-def _predict(which: int, *, squares: Squares, turns: Turns, **case: Any) -> list[Any]:
+def _predict(*, squares: Squares, turns: Turns, **case: Any) -> list[Any]:
     found = _library(tuple(squares), tuple(turns), **case)
-    return [entry for k in found[which] for entry in pairs.entries_of(k)]
+    return [entry for each in found for k in each for entry in pairs.entries_of(k)]
 
 
 @lru_cache(maxsize=64)
@@ -91,21 +90,11 @@ def _states(
 
 
 def _measure(
-    which: int, *, activation: str, squares: Squares, turns: Turns, depth: int, **_: Any
+    *, activation: str, squares: Squares, turns: Turns, depth: int, **_: Any
 ) -> list[Any]:
     states = _states(activation, tuple(squares), tuple(turns), depth)
-    return [entry for state in states for entry in pairs.entries(*state[which])]
-
-
-def _a_layer_more(which: int) -> Prediction:
-    # Without the crowd, which takes long and says nothing of a wrong formula.
-    predict = partial(_predict, which, crowd=0)
-    return changed(predict, "One hidden layer too many.", depth=plus(1))
-
-
-def _a_layer_less(which: int) -> Prediction:
-    predict = partial(_predict, which, crowd=0)
-    return changed(predict, "One hidden layer too few.", depth=plus(-1))
+    every = [state[which] for which in (0, 1) for state in states]
+    return [entry for products in every for entry in pairs.entries(*products)]
 
 
 def _of(names: Any, squares: Squares, turns: Turns, depth: int, **more: Any) -> Any:
@@ -113,118 +102,47 @@ def _of(names: Any, squares: Squares, turns: Turns, depth: int, **more: Any) -> 
 
 
 _EVERY_TURN = (0.02, 0.3, 1.2, 2.0, 3.1)
-_FORMULAS = (
+_KINKED = (0.01, 0.3, 3.12)
+_CASES = (
     *_of(("relu", "erf", "gelu", "sin"), (0.5, 30.0), _EVERY_TURN, 4),
     # Lengths so close that tables of all layers are worth their while.
     *_of(("gelu", "sin"), (2.0, 8.0), (0.3, 1.2, 2.0), 3),
     # Where a layer saturates between inputs a small angle apart.
     *_of("erf", (100.0, 3072.0), (0.02, 0.1, 0.5), 1),
-)
-# An angle of 1.2 is one that the closed form is for.
-_KINKED = _of("hard_tanh", (0.5, 30.0), (0.1, 1.2, 2.9), 1)
-_NOT_ODD = _of("relu6", (0.5, 30.0), (1.2, 2.9), 1)
-# Rows so close that slopes are read off tables of both lengths: up to long ones, and
-# where kinks meet at different places for different lengths.
-_CONE_OF_LONG = _of("selu", (50.0, 400.0), (0.01,), 1, cone=0.01)
-_CONE_OF_KINKED = _of("relu6", (400.0, 400.1), (0.01, 3.12), 1, cone=0.01)
-# Slopes that bend and jump: a piecewise linear part and a rest.
-_CONE_OF_BENT = _of("hard_swish", (2.0, 12.0), (0.01, 0.3, 3.12), 1, cone=0.01)
-# And a slope that goes on growing to one side, with a rest that waves.
-_CONE_OF_GROWING = _of(
-    "ramp, parabola and sine", (2.0, 12.0), (0.01, 0.3, 3.12), 1, cone=0.01
-)
-
-NNGP = numeric(
-    id="dc/eq1-crowd",
-    items=("Eq1", "D.0"),
-    title="Kernels of pairs among hundreds of inputs of unequal lengths",
-    statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad n > 400",
-    assumptions=("normalised activation, as it is at any length",),
-    source=quoted("Equation 1 and Appendix D"),
-    cases=_FORMULAS,
-    predict=partial(_predict, 0),
-    measure=partial(_measure, 0),
-    # The library's promise: 1e-12 of the diagonal.
-    compare=AgreesTo(relative=1e-12),
-    must_refute=_a_layer_more(0),
-    uses=("dc/eq1-lengths",),
-)
-
-NTK = replace(
-    NNGP,
-    id="dc/eq7-crowd",
-    items=("Eq7", "D.0"),
-    title="Tangent kernels of pairs among hundreds of inputs of unequal lengths",
-    statement=r"T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
-    r" \sigma'(v)], \quad n > 400",
-    source=quoted("Equation 7 and Appendix D"),
-    predict=partial(_predict, 1),
-    measure=partial(_measure, 1),
-    must_refute=_a_layer_more(1),
-    uses=("dc/eq7-lengths",),
-)
-
-NNGP_KINKED = replace(
-    NNGP,
-    id="dc/eq1-crowd-kinked",
-    title="Kernels of pairs among hundreds of inputs, of activations with kinks",
-    cases=(*_KINKED, *_CONE_OF_LONG, *_CONE_OF_BENT),
-    uses=("dc/eq1-crowd",),
-)
-
-NTK_KINKED = replace(
-    NTK,
-    id="dc/eq7-crowd-kinked",
-    title="Tangent kernels among hundreds of inputs, of activations with kinks",
-    cases=(
-        *(*_KINKED, *_NOT_ODD),
-        *(*_CONE_OF_KINKED, *_CONE_OF_BENT, *_CONE_OF_GROWING),
-    ),
-    uses=("dc/eq7-crowd",),
-)
-
-_TWO_SETS = _of(("gelu", "sin", "erf"), (2.0, 8.0), _EVERY_TURN, 3)
-
-NNGP_ACROSS = replace(
-    NNGP,
-    id="dc/eq1-crowd-across",
-    title="Kernels between two sets of hundreds of inputs of unequal lengths",
-    statement=r"K^{(l+1)}(x_i, y_j) = \mathbb{E}[\sigma(u) \sigma(v)], \quad n > 400",
-    cases=_TWO_SETS,
-    predict=partial(_predict, 0, across=True),
-    must_refute=_a_layer_less(0),
-    uses=("dc/eq1-crowd",),
-)
-
-NTK_ACROSS = replace(
-    NTK,
-    id="dc/eq7-crowd-across",
-    title="Tangent kernels between two sets of hundreds of inputs",
-    cases=_TWO_SETS,
-    predict=partial(_predict, 1, across=True),
-    must_refute=_a_layer_less(1),
-    uses=("dc/eq7-crowd",),
-)
-
-# Closed forms at any lengths, and tables of all layers: within a second.
-_WAVES = (
+    # Kinks. An angle of 1.2 is one that the closed form is for.
+    *_of("hard_tanh", (0.5, 30.0), (0.1, 1.2, 2.9), 1),
+    *_of("relu6", (0.5, 30.0), (1.2, 2.9), 1),
+    # Rows so close that slopes are read off tables of both lengths: up to long ones, and
+    # where kinks meet at different places for different lengths.
+    *_of("selu", (50.0, 400.0), (0.01,), 1, cone=0.01),
+    *_of("relu6", (400.0, 400.1), (0.01, 3.12), 1, cone=0.01),
+    # Slopes that bend and jump: a piecewise linear part and a rest.
+    *_of("hard_swish", (2.0, 12.0), _KINKED, 1, cone=0.01),
+    # And a slope that goes on growing to one side, with a rest that waves.
+    *_of("ramp, parabola and sine", (2.0, 12.0), _KINKED, 1, cone=0.01),
+    *_of(("gelu", "sin", "erf"), (2.0, 8.0), _EVERY_TURN, 3, across=True),
+    # Closed forms at any lengths, and tables of all layers: within a second.
     *_of(("sin", "cos"), (2.0, 8.0), _EVERY_TURN, 3),
     # Between two sets, more close pairs than go through the layers together.
     *_of("sin", (0.5, 30.0), (0.02, 3.1), 1, cone=0.03, crowd=1040, across=True),
 )
 
-NNGP_WAVES = replace(
-    NNGP,
-    id="dc/eq1-crowd-waves",
-    title="Kernels of pairs among hundreds of inputs, of a sine and a cosine",
-    cases=_WAVES,
+CROWD_OF_PAIRS = numeric(
+    id="dc/eq1-crowd",
+    items=("Eq1", "Eq7", "D.0"),
+    title="Both kernels of pairs among hundreds of inputs, of one set or of two",
+    statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
+    r" T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
+    r" \sigma'(v)], \quad n > 400",
+    assumptions=("normalised activation, as it is at any length",),
+    source=quoted("Equations 1 and 7, Appendix D"),
+    cases=_CASES,
+    predict=_predict,
+    measure=_measure,
+    # The library's promise: 1e-12 of the diagonal.
+    compare=AgreesTo(relative=1e-12),
+    # Without the crowd, which takes long and says nothing of a wrong formula.
+    must_refute=mistake("One hidden layer too many.", depth=plus(1), crowd=0),
     uses=("dc/eq1-lengths",),
-)
-
-NTK_WAVES = replace(
-    NTK,
-    id="dc/eq7-crowd-waves",
-    title="Tangent kernels of pairs among hundreds of inputs, of a sine and a cosine",
-    cases=_WAVES,
-    uses=("dc/eq7-lengths",),
+    version=2,
 )

@@ -315,7 +315,6 @@ def _found_norms(*, rho: float, sizes: list[float], draws: int) -> list[float]:
 
 NORMS = closed(
     id="dc/D.0-norms",
-    items=("D.0",),
     title="Recorded lengths and cosines by layer are means over networks with standard"
     " errors",
     statement=r"\|h_l(x)\|^2,\ \cos(h_l(x),h_l(y)),\qquad s/\sqrt D",
@@ -492,7 +491,6 @@ def _found_chain(*, rho: float, chains: int) -> list[float]:
 
 CHAIN = closed(
     id="dc/eq3-chain",
-    items=("Eq3",),
     title="Recorded correlations by layer are means over pairs followed one by one",
     statement=r"\rho_{l+1}=\cos(\sigma(u),\sigma(v)),\qquad v=\rho_l g+"
     r"\sqrt{1-\rho_l^2}\,g'",
@@ -567,7 +565,6 @@ def _found_digits(*, n: int, depths: list[int], noise: float) -> list[float]:
 
 DIGITS = closed(
     id="dc/thm6.1-recorded",
-    items=("Thm6.1",),
     title="Digits interpolated with averaged kernels equal solutions entry by entry",
     statement=r"f(x)=k(x)^TK^{-1}y,\qquad y^TK^{-1}y",
     where="Section 6",

@@ -67,7 +67,6 @@ def _found_digits(*, n: int, tests: int, noise: float, centre: bool) -> list[flo
 
 DIGITS = closed(
     id="dc/thm6.1-interpolant",
-    items=("Thm6.1",),
     title="Minimum-norm interpolants of digits are solutions of the kernel's linear system",
     statement=r"f(x)=k(x)^TK^{-1}y,\qquad\|f\|^2=y^TK^{-1}y",
     where="Section 6 and Appendix G, the minimum-norm interpolant",
@@ -166,7 +165,6 @@ def _found_pair(*, rho: float, dim: int, turned: bool) -> list[float]:
 
 PAIR = closed(
     id="dc/asmA-pair",
-    items=("AsmA",),
     title="Generated pairs of inputs have unit length and exactly the requested"
     " correlation",
     statement=r"\|x\|=\|y\|=1,\qquad x\cdot y=\rho",
@@ -197,7 +195,6 @@ _WHOLE = ((3, 4, 0), (-2, 3, 6), (1, -1, 1))
 
 ROWS = closed(
     id="dc/asmA-rows",
-    items=("AsmA",),
     title="Inputs have unit length, though squares of their entries over- or underflow",
     statement=r"x\mapsto x/\|x\|,\qquad 2^kx\mapsto x/\|x\|",
     where="Assumption A, inputs of unit norm",
@@ -244,7 +241,6 @@ def _found_slope(*, first: int) -> list[float]:
 
 SLOPE = closed(
     id="dc/lemE.1-slope",
-    items=("LemE.1",),
     title="Rates of error against width are least-squares slopes of logarithms",
     statement=r"\log\sqrt{\overline{e^2}}=a+b\log m",
     where="Lemma E.1",

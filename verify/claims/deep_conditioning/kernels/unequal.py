@@ -16,8 +16,8 @@ import numpy as np
 
 from theory import activations as act
 from theory import kernels
-from verify.claim import Case, Claim, grid, numeric
-from verify.claims._predictors import mistake, plus
+from verify.claim import Case, grid, numeric
+from verify.claims._predictors import mistake
 from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.claims.deep_conditioning._subjects import normalised, subject
 from verify.claims.deep_conditioning.kernels import _pairs as pairs
@@ -123,7 +123,6 @@ def _wrong_lengths(*, activation: str) -> list[float]:
 
 LENGTHS = numeric(
     id="dc/D.0-scales",
-    items=("D.0",),
     title="Length maps of very short and very long inputs",
     statement=r"\hat\sigma_0(\gamma) = \mathbb{E}\, \sigma(\sqrt\gamma X)^2, \quad"
     r" 10^{-4} \le \gamma \le 10^4",
@@ -144,31 +143,28 @@ def _rows(p: float, q: float, turn: float) -> list[list[float]]:
 
 
 def _predict(
-    both: Callable[..., Any], *, squares: list[float], which: int = 0, **case: Any
+    both: Callable[..., Any], *, squares: list[float], **case: Any
 ) -> list[Any]:
-    """Entries of one of both kernels, float64 matrices."""
-    return pairs.entries_of(both(*squares, **case)[which])
+    """Entries of both kernels, float64 matrices."""
+    return [entry for k in both(*squares, **case) for entry in pairs.entries_of(k)]
 
 
 def _measure(
-    both: Callable[..., Any], *, squares: list[float], which: int = 0, **case: Any
+    both: Callable[..., Any], *, squares: list[float], **case: Any
 ) -> list[Any]:
-    """Entries of one of both kernels, by the definition."""
-    return pairs.entries(*both(*squares, **case)[which])
+    """Entries of both kernels, by the definition."""
+    return [entry for k in both(*squares, **case) for entry in pairs.entries(*k)]
 
 
-@lru_cache(maxsize=128)
 def _states(p: float, q: float, *, activation: str, turn: float, depth: int) -> Any:
     law = pairs.Normalised(pairs.LAWS[activation])
     return pairs.recursion(law, pairs.start(*_rows(p, q, turn)), depth)[-1]
 
 
-@lru_cache(maxsize=128)
 def _library(p: float, q: float, *, activation: str, turn: float, depth: int) -> Any:
     return kernels.nngp_ntk(_rows(p, q, turn), normalised(activation), depth)
 
 
-@lru_cache(maxsize=128)
 def _by_fixed_nodes(
     p: float, q: float, *, activation: str, turn: float, depth: int
 ) -> Any:
@@ -190,13 +186,6 @@ def _by_fixed_nodes(
 def _wrong(**case: Any) -> list[Any]:
     """64 quadrature nodes a layer, placed for variance one."""
     return _predict(_by_fixed_nodes, **case)
-
-
-def _tangent(nngp: Claim, **words: Any) -> Claim:
-    """Return the claim on tangent kernels that goes with one on top-layer kernels."""
-    each = ("predict", "measure", "must_refute")
-    functions = {name: partial(getattr(nngp, name), which=1) for name in each}
-    return replace(nngp, items=("Eq7", "D.0"), **functions, **words)
 
 
 def _pair(names: Any, squares: Any, turn: Any, depth: Any) -> tuple[Case, ...]:
@@ -247,35 +236,31 @@ _PARALLEL = (
 )
 
 
-_A_LAYER_MORE = mistake("One hidden layer too many.", depth=plus(1))
 _like = partial(replace, larger_cases={})
 """A claim like another, of the same cases at every scale."""
 
-NNGP = numeric(
+_BOTH = (
+    r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
+    r" T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
+    r" \sigma'(v)], \quad"
+)
+
+LENGTHS_OF_BOTH = numeric(
     id="dc/eq1-lengths",
-    items=("Eq1", "D.0"),
-    title="Deep top-layer kernels of short, long and unequal inputs",
-    statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
-    r" 10^{-4} \le |x|^2 \le 10^4",
+    items=("Eq1", "Eq7", "D.0"),
+    title="Deep kernels of short, long, unequal, nearly parallel and opposite inputs",
+    statement=rf"{_BOTH} 10^{{-4}} \le |x|^2 \le 10^4",
     assumptions=("normalised activation, as it is at any length",),
-    source=quoted("Equation 1 and Appendix D"),
-    cases=_KERNELS,
-    larger_cases={"full": _MORE},
+    source=quoted("Equations 1 and 7, Appendix D"),
+    cases=(*_KERNELS, *_PARALLEL),
+    larger_cases={"full": (*_MORE, *_PARALLEL)},
     predict=partial(_predict, _library),
     measure=partial(_measure, _states),
     # The library's promise: 1e-12 of the diagonal.
     compare=AgreesTo(relative=1e-12),
     must_refute=_wrong,
     uses=("dc/defC.1-scales", "dc/D.0-scales"),
-)
-
-NTK = _tangent(
-    NNGP,
-    id="dc/eq7-lengths",
-    title="Deep tangent kernels of short, long and unequal inputs",
-    statement=r"T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
-    r" \sigma'(v)], \quad 10^{-4} \le |x|^2 \le 10^4",
-    source=quoted("Equation 7 and Appendix D"),
+    version=2,
 )
 
 # --- variances other than 1, biases and residual connections --------------------------
@@ -284,7 +269,6 @@ _INPUT_VAR, _INPUT_BIAS, _VAR, _BIAS = 1.3, 0.2, 1.7, 0.3
 """Variances of the first layer's weights and biases, and of those that follow."""
 
 
-@lru_cache(maxsize=64)
 def _residual(
     p: float, q: float, *, activation: str, turn: float, depth: int, **given: Any
 ) -> Any:
@@ -299,7 +283,6 @@ def _residual(
     return found
 
 
-@lru_cache(maxsize=64)
 def _residual_states(
     p: float, q: float, *, activation: str, turn: float, depth: int, **given: Any
 ) -> Any:
@@ -316,19 +299,21 @@ def _skipping(
     return grid(**where, skip=skip, depth=depth, **given)
 
 
-_BOTH = ("relu", "erf")
+_TWO = ("relu", "erf")
 _SMOOTH = ("sin", "cos", "exp", "gaussian", "relu_squared")
 
-NNGP_RESIDUAL = _like(
-    NNGP,
+RESIDUAL = _like(
+    LENGTHS_OF_BOTH,
     id="dc/eq1-residual",
-    title="Top-layer kernels with weight variances, bias variances and residual layers",
-    statement=r"K' = c^2 K + \sigma_w^2 \mathbb{E}[\sigma(u) \sigma(v)] + \sigma_b^2",
+    title="Both kernels with weight variances, bias variances and residual layers",
+    statement=r"K' = c^2 K + \sigma_w^2 \mathbb{E}[\sigma(u) \sigma(v)] + \sigma_b^2,"
+    r" \quad T' = \sigma_w^2 \mathbb{E}[\sigma(u) \sigma(v)] + \sigma_b^2"
+    r" + T (\sigma_w^2 \mathbb{E}[\sigma'(u) \sigma'(v)] + c^2)",
     assumptions=("weights of the inputs have variance 1.3, their biases 0.2",),
-    source=ours("Equation 1, with biases and skip connections"),
+    source=ours("Equations 1 and 7, with biases and skip connections"),
     cases=(
         *_skipping(
-            (*_BOTH, "gelu"),
+            (*_TWO, "gelu"),
             ([2.0, 2.0], [0.5, 9.0]),
             1.2,
             (1, 3),
@@ -338,13 +323,13 @@ NNGP_RESIDUAL = _like(
         *_skipping(_SMOOTH, (_SHORT,), (0.001, 1.2), (1, 2)),
         *_skipping(("hard_tanh", "relu6"), (_SHORT,), 1.2, 1),
         # Nearly parallel: what biases add turns rows of unequal lengths.
-        *_skipping(_BOTH, ([2.0, 2.1],), 0.001, (1, 3)),
+        *_skipping(_TWO, ([2.0, 2.1],), 0.001, (1, 3)),
         # Weights alone: nothing is added to what they scale.
-        *_skipping(_BOTH, ([0.5, 9.0],), 1.2, (1, 3), skip=0.0, bias_var=0.0),
+        *_skipping(_TWO, ([0.5, 9.0],), 1.2, (1, 3), skip=0.0, bias_var=0.0),
         # Between two sets of inputs.
-        *_skipping(_BOTH, ([0.5, 9.0],), 1.2, 2, across=True),
+        *_skipping(_TWO, ([0.5, 9.0],), 1.2, 2, across=True),
         # So far apart that what the branches add up to is negative.
-        *_skipping(_BOTH, ([2.0, 2.0], [4.0, 9.0]), 2.6, (1, 2), skip=1.5),
+        *_skipping(_TWO, ([2.0, 2.0], [4.0, 9.0]), 2.6, (1, 2), skip=1.5),
     ),
     predict=partial(_predict, _residual),
     measure=partial(_measure, _residual_states),
@@ -354,23 +339,12 @@ NNGP_RESIDUAL = _like(
     uses=("dc/eq1-lengths",),
 )
 
-NTK_RESIDUAL = _tangent(
-    NNGP_RESIDUAL,
-    id="dc/eq7-residual",
-    title="Tangent kernels with weight variances, bias variances and residual layers",
-    statement=r"T' = \sigma_w^2 \mathbb{E}[\sigma(u) \sigma(v)] + \sigma_b^2"
-    r" + T (\sigma_w^2 \mathbb{E}[\sigma'(u) \sigma'(v)] + c^2)",
-    source=ours("Equation 7, with biases and skip connections"),
-    uses=("dc/eq7-lengths",),
-)
-
 # --- the same pair among many ---------------------------------------------------------
 
 CROWD = 120
 """Rows: twice as many pairs as from which on kernels are read off tables."""
 
 
-@lru_cache(maxsize=32)
 def _among_many(p: float, q: float, *, activation: str, turn: float, depth: int) -> Any:
     """Both kernels of a pair of inputs, from those of a crowd around them."""
     rng = np.random.default_rng(17)
@@ -394,68 +368,32 @@ _MANY = (
     *_pair("relu6", ([0.5, 30.0],), 3.1, 1),
 )
 
-NNGP_PARALLEL = _like(
-    NNGP,
-    id="dc/eq1-parallel",
-    title="Top-layer kernels of parallel, nearly parallel and opposite inputs of unequal"
-    " lengths",
-    statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
-    r" x_j = c\, x_i",
-    cases=_PARALLEL,
-    must_refute=_A_LAYER_MORE,
+
+def _turned(p: float, q: float, *, activation: str, turn: float, depth: int) -> Any:
+    # In the opposite direction, and in one more dimension, in which neither extends.
+    rows = [[0.0, *(-v for v in row)] for row in _rows(p, q, turn)]
+    return kernels.nngp_ntk(rows, normalised(activation), depth)
+
+
+TURNED = _like(
+    LENGTHS_OF_BOTH,
+    id="dc/eq1-turned",
+    title="Turning both inputs leaves their kernels as they are",
+    statement=r"K(U x, U y) = K(x, y), \quad T(U x, U y) = T(x, y), \quad U^T U = I",
+    cases=_pair("erf", ([1.0, 1.0], [0.5, 2.0]), (1e-3, 1.2), 2),
+    predict=partial(_predict, _turned),
+    must_refute=mistake("One hidden layer too many.", depth=3),
     uses=("dc/eq1-lengths",),
 )
 
-NTK_PARALLEL = _tangent(
-    NNGP_PARALLEL,
-    id="dc/eq7-parallel",
-    title="Tangent kernels of parallel, nearly parallel and opposite inputs of unequal"
-    " lengths",
-    statement=r"T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
-    r" \sigma'(v)], \quad x_j = c\, x_i",
-    source=NTK.source,
-    uses=("dc/eq7-lengths",),
-)
-
-
-def _predict_turned(
-    *, activation: str, squares: list[float], turn: float, depth: int
-) -> list[Any]:
-    # In the opposite direction, and in one more dimension, in which neither extends.
-    rows = [[0.0, *(-v for v in row)] for row in _rows(squares[0], squares[1], turn)]
-    return pairs.entries_of(kernels.nngp(rows, normalised(activation), depth))
-
-
-NNGP_TURNED = replace(
-    NNGP_PARALLEL,
-    id="dc/eq1-turned",
-    title="Turning both inputs leaves their top-layer kernel as it is",
-    statement=r"K(U x, U y) = K(x, y), \quad U^T U = I",
-    cases=_pair("erf", ([1.0, 1.0], [0.5, 2.0]), (1e-3, 1.2), 2),
-    predict=_predict_turned,
-    must_refute=mistake("One hidden layer too many.", depth=3),
-    uses=("dc/eq1-parallel",),
-)
-
-NNGP_MANY = _like(
-    NNGP,
+MANY = _like(
+    LENGTHS_OF_BOTH,
     id="dc/eq1-many",
-    title="Top-layer kernel of a pair among many inputs of unequal lengths",
-    statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
-    r" 1/2 \le |x|^2 \le 30, \quad n = 122",
+    title="Both kernels of a pair among many inputs of unequal lengths",
+    statement=rf"{_BOTH} 1/2 \le |x|^2 \le 30, \quad n = 122",
     cases=_MANY,
     predict=partial(_predict, _among_many),
     uses=("dc/eq1-lengths",),
-)
-
-NTK_MANY = _tangent(
-    NNGP_MANY,
-    id="dc/eq7-many",
-    title="Tangent kernel of a pair among many inputs of unequal lengths",
-    statement=r"T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
-    r" \sigma'(v)], \quad 1/2 \le |x|^2 \le 30, \quad n = 122",
-    source=NTK.source,
-    uses=("dc/eq7-lengths",),
 )
 
 # --- a function known by its values -----------------------------------------------------
@@ -466,7 +404,6 @@ _FEW = 60
 """Other rows, of lengths between those of the pair: tables in the lengths resolve it."""
 
 
-@lru_cache(maxsize=8)
 def _by_values(
     p: float, q: float, *, turn: float, depth: int, more: float = 0.0
 ) -> Any:
@@ -512,48 +449,35 @@ def _of_values(
     return pairs.recursion(law, first, depth)[-1]
 
 
-def _odd_part(
-    *, squares: list[float], turn: float, depth: int, which: int = 0, **_: Any
-) -> list[Any]:
+def _odd_part(*, squares: list[float], turn: float, depth: int, **_: Any) -> list[Any]:
     """The odd part of the function alone, 2 sin x."""
     first = pairs.start(*_rows(squares[0], squares[1], turn))
-    states = pairs.recursion(pairs.LAWS["sin"], first, depth)
-    return pairs.entries(*(4 * v for v in states[-1][which]))
+    last = pairs.recursion(pairs.LAWS["sin"], first, depth)[-1]
+    return [v for k in last for v in pairs.entries(*(4 * product for product in k))]
 
 
-NNGP_VALUES = _like(
-    NNGP,
+VALUES = _like(
+    LENGTHS_OF_BOTH,
     id="dc/eq1-values",
-    title="Top-layer kernels of a function that is known by its values alone",
+    title="Both kernels of a function that is known by its values alone",
     statement=r"K_{ij} = e^{-(k_{ii} + k_{jj}) / 2} (4 \sinh k_{ij} + \cosh k_{ij}),"
-    r" \quad \sigma(x) = 2 \sin x + \cos x",
+    r" \quad T_{ij} = K_{ij} + k_{ij}\, e^{-(k_{ii} + k_{jj}) / 2}"
+    r" (4 \cosh k_{ij} + \sinh k_{ij}), \quad \sigma(x) = 2 \sin x + \cos x",
     assumptions=(
         "one hidden layer of raw units",
         "other inputs of other lengths present",
+        "in one case five is added to the function",
     ),
-    cases=grid(squares=([2.0, 3.0],), turn=0.02, depth=1),
-    predict=partial(_predict, _by_values),
-    measure=partial(_measure, _of_values),
-    must_refute=_odd_part,
-    uses=("dc/eq1-lengths",),
-)
-
-NTK_VALUES = _tangent(
-    NNGP_VALUES,
-    id="dc/eq7-values",
-    title="Tangent kernels of a function that is known by its values alone",
-    statement=r"T_{ij} = K_{ij} + k_{ij}\, e^{-(k_{ii} + k_{jj}) / 2}"
-    r" (4 \cosh k_{ij} + \sinh k_{ij}), \quad \sigma(x) = 2 \sin x + \cos x",
-    assumptions=(*NNGP_VALUES.assumptions, "in one case five is added to the function"),
-    source=NTK.source,
-    # The values above are part of these: nearly opposite rows are asked here alone.
     cases=(
         *grid(squares=([2.0, 3.0],), turn=(0.02, 3.1), depth=1),
         # A mean so large that rows far apart are nearly equal behind a layer; of lengths
         # on both sides of one, which tables part at.
         {"squares": [0.9, 1.1], "turn": 0.3, "depth": 1, "more": 5.0},
     ),
-    uses=("dc/eq7-lengths",),
+    predict=partial(_predict, _by_values),
+    measure=partial(_measure, _of_values),
+    must_refute=_odd_part,
+    uses=("dc/eq1-lengths",),
 )
 
 # --- threshold units --------------------------------------------------------------------

@@ -326,7 +326,7 @@ WHOLE = numeric(
     # digits where pieces cancel.
     compare=AgreesTo(relative=1e-12, absolute=1e-12),
     must_refute=_before,
-    uses=("dc/eq1-crowd", "dc/eq7-crowd"),
+    uses=("dc/eq1-crowd",),
 )
 
 # --- networks of several layers -----------------------------------------------------------

@@ -256,7 +256,6 @@ THM_61_EXACT = _of_theorem(
 
 THM_61_ZERO = numeric(
     id="dc/thm6.1-zero",
-    items=("Thm6.1",),
     title="At Theorem 6.1's depth, predicting zero is as good as the optimum, up to 1/n^2",
     statement=r"R(0) - R(\theta^*) = \theta^{*T} \Sigma \theta^*"
     r" \le \frac{3.18}{n^2} \|\theta^*\|^2",
@@ -285,7 +284,6 @@ _SECTION_6 = ours("Section 6 (what its depth does to a given data set)")
 
 DIGITS_RATE = trend(
     id="dc/thm6.1-digits-rate",
-    items=("Thm6.1",),
     title="On digits, every layer multiplies the share that a deep kernel explains by 1 -"
     " mu",
     statement=r"\frac{d}{dL} \log\left(1 - \frac{R(\hat\theta_L)}{R(0)}\right)"
@@ -311,7 +309,6 @@ DIGITS_RATE = trend(
 
 DIGITS_LIMIT = numeric(
     id="dc/thm6.1-digits",
-    items=("Thm6.1",),
     title="With depth, a deep kernel's interpolant errs on as many digits as a kernel"
     " average",
     statement=r"\mathrm{err}(\hat f_L) \to \mathrm{err}\left("
@@ -342,7 +339,6 @@ DIGITS_LIMIT = numeric(
 
 DIGITS_GAIN = statistical(
     id="dc/thm6.1-digits-no-gain",
-    items=("Thm6.1",),
     title="Better conditioning does not make interpolants of digits generalise better",
     statement=r"\mathrm{err}(\hat f_4) \le \mathrm{err}(\hat f_{32})",
     assumptions=(

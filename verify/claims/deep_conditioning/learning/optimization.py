@@ -363,7 +363,6 @@ _LONG, _SHORTER, _SHORTEST = (
 
 THM_E8 = numeric(
     id="dc/thmE.8",
-    items=("ThmE.8",),
     title="Gradient descent on frozen features: each step multiplies the loss by"
     " e^(-2/kappa) or less",
     statement=r"f(w_t) \le e^{-2t / \kappa(K)} f(w_0)",
@@ -391,7 +390,6 @@ THM_E8 = numeric(
 
 THM_E9 = statistical(
     id="dc/thmE.9",
-    items=("ThmE.9",),
     title="The average of enough SGD iterates halves the loss",
     statement=r"\mathbb{E} f(\bar w_T) \le \frac{1}{2} f(w_0), \quad"
     r" T = \left\lceil \frac{2 n \beta}{\lambda_{\min}(K)} \right\rceil",
@@ -549,7 +547,6 @@ THM_E3_KERNEL = statistical(
 LEM_E1 = statistical(
     id="dc/lemE.1",
     loose=True,
-    items=("LemE.1",),
     title="Bounded activations: the width of Lemma E.1 makes every kernel entry accurate",
     statement=r"m \ge (4 C^4)^{L+1} \frac{\log(n / \eta)}{\epsilon^2} \;\Rightarrow\;"
     r" |K^{(m)}_{ij} - K_{ij}| \le \epsilon",
@@ -579,7 +576,6 @@ LEM_E1 = statistical(
 
 LEM_E1_VARIANCE = statistical(
     id="dc/lemE.1-variance",
-    items=("LemE.1",),
     title="One hidden layer: a sufficient width from the variance of a product of two"
     " units",
     statement=r"\mathbb{E} \max_{ij} |K^{(m)}_{ij} - K_{ij}| \le"
@@ -602,7 +598,6 @@ LEM_E1_VARIANCE = statistical(
 
 LEM_E1_CONSTANT = statistical(
     id="dc/lemE.1-constant",
-    items=("LemE.1",),
     title="The unspecified constant in the width of Lemma E.1",
     statement=r"m \ge c\, (4 C^4)^{L+1} \frac{\log(n / \eta)}{\epsilon^2}",
     source=as_read("Lemma E.1"),
@@ -646,7 +641,7 @@ THM_E5 = trend(
     # at most, so that it can only hide how much faster than the bound they fall.
     compare=MeanAtMost(discrepancy=0.05),
     must_refute=_wrong_training,
-    uses=("dc/thmE.5-factor", "dc/thmE.8-steps"),
+    uses=("dc/thmE.8-values", "dc/thmE.8-steps"),
 )
 
 _cosine = partial(

@@ -168,7 +168,6 @@ def _wrong_noise(**spec: Any) -> float:
 
 DELTA = statistical(
     id="dc/delta",
-    items=("delta",),
     title="Separation of random points on a circle, in closed form",
     statement=r"\Pr\left[\max_{i \ne j} |x_i \cdot x_j| \le \cos\tfrac{\pi k}{N}\right]"
     r" = \frac{s!}{N^s} \frac{N}{M} \binom{M}{s}, \quad M = N - (k-1)s",
@@ -196,7 +195,6 @@ DELTA = statistical(
 
 DELTA_SPHERE = statistical(
     id="dc/delta-sphere",
-    items=("delta",),
     title="Separation of random points on a sphere, by the union bound",
     statement=r"\Pr\left[\max_{i \ne j} |x_i \cdot x_j| > 1 - \delta\right] \le"
     r" \binom{s}{2} I_{\delta(2 - \delta)}\left(\tfrac{d-1}{2}, \tfrac12\right)",
@@ -294,7 +292,6 @@ _NOT_TWICE = scaled(_predict_terms, 0.5, "Bias and noise added without the facto
 
 IDENTITY = _of_small_problems(
     id="dc/lemG.3-identity",
-    items=("LemG.3",),
     title="Excess risk is the squared distance to the optimum in the norm of Sigma",
     statement=r"R(\hat\theta) - R(\theta^*)"
     r" = \|\Sigma^{1/2}(\hat\theta - \theta^*)\|^2",
@@ -323,7 +320,6 @@ LEM_G3 = replace(
 
 EQ25 = _of_small_problems(
     id="dc/eq25",
-    items=("Eq25",),
     title="The bias of interpolation is at most |Sigma| times the optimum's squared norm",
     statement=r"\theta^{*T} B \theta^* \le \|\Sigma\| \|\theta^*\|^2",
     source=quoted("Equation 25"),
@@ -338,7 +334,6 @@ EQ25 = _of_small_problems(
 
 EQ26 = _of_small_problems(
     id="dc/eq26",
-    items=("Eq26",),
     title="The noise of interpolation is bounded by |Sigma| over the kernel's least"
     " eigenvalue",
     statement=r"\varepsilon^T C \varepsilon \le"

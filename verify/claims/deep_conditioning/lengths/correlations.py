@@ -134,7 +134,6 @@ _DECAY_CASES: tuple[Case, ...] = (
 )
 LEM_D6 = adversarial(
     id="dc/lemD.6",
-    items=("LemD.6",),
     title="One layer of an odd activation shrinks the correlation of inputs of any two"
     " lengths",
     statement=r"|\rho'| \le \sqrt{g_{\mu(\gamma_1)}(\delta)\,"
@@ -168,7 +167,6 @@ LEM_D6 = adversarial(
 )
 EQ20 = adversarial(
     id="dc/eq20",
-    items=("Eq20",),
     title="Within mu/2 of unit squared length, the non-linearity coefficient is at least"
     " mu/2",
     statement=r"|\gamma - 1| \le \mu / 2 \;\Rightarrow\; \mu(\gamma) \ge \mu / 2",

@@ -41,7 +41,6 @@ def _measure_shares(*, activation: str, gamma: float) -> list[Any]:
 
 LEM_D6 = numeric(
     id="dc/lemD.6-mu",
-    items=("LemD.6",),
     title="The coefficient of non-linearity mu(gamma) at squared lengths from 1/2 to 9",
     statement=r"\mu(\gamma) = 1 - \frac{a_1(\gamma)^2}{\hat\sigma_0(\gamma)}, \quad"
     r" 1 - \frac{a_0(\gamma)^2 + a_1(\gamma)^2}{\hat\sigma_0(\gamma)}",
@@ -159,7 +158,6 @@ def _measure_terms(*, rho: float, depth: int, **terms: float) -> Any:
 
 THM_I1 = numeric(
     id="dc/thmI.1-bound",
-    items=("ThmI.1",),
     title="The bound of Theorem I.1 solves its recursion",
     statement=r"|\rho_{l+1}| \le \alpha_\rho |\rho_l| + \beta t_l, \quad"
     r" t_{l+1} = \alpha t_l",

@@ -142,7 +142,6 @@ _HYPOTHESES = (
 )
 D0 = numeric(
     id="dc/D.0",
-    items=("D.0",),
     title="One layer's map of two squared lengths and a correlation",
     statement=r"\gamma \leftarrow \hat\sigma_0(\gamma), \quad \rho \leftarrow"
     r" \frac{\hat\sigma(\rho; \gamma_1, \gamma_2)}"
@@ -166,7 +165,6 @@ D0 = numeric(
 )
 LEM_D3 = adversarial(
     id="dc/lemD.3",
-    items=("LemD.3",),
     title="The length map of activations as in Lemma D.3 is concave",
     statement=r"\hat\sigma_0(\gamma) \le \hat\sigma_0(\gamma_0)"
     r" + \hat\sigma_0'(\gamma_0)(\gamma - \gamma_0)",
@@ -191,7 +189,6 @@ LEM_D3 = adversarial(
 )
 LEM_D3_MONOTONE = adversarial(
     id="dc/lemD.3-monotone",
-    items=("LemD.3",),
     title="The length map of activations as in Lemma D.3 is non-decreasing",
     statement=r"\gamma \le \gamma' \;\Rightarrow\;"
     r" \hat\sigma_0(\gamma) \le \hat\sigma_0(\gamma')",

@@ -75,7 +75,6 @@ def _value_at_zero(*, name: str) -> float:
 
 D4_SIGMOID_READ = numeric(
     id="dc/D.4-sigmoid-as-read",
-    items=("D.4",),
     title="The sigmoid vanishes at zero, as the theorem on lengths requires (as read)",
     statement=r"\sigma(0) = 0, \quad \sigma(x) = \frac{1}{1 + e^{-x}}",
     source=as_read("Appendix D.4, list of activations covered"),

@@ -144,7 +144,6 @@ def _predict_dual(*, name: str, gamma_x: float, gamma_y: float, rho: float) -> f
 
 EQ14 = numeric(
     id="dc/eq14",
-    items=("Eq14",),
     title="Generating function of the Hermite polynomials of variance gamma",
     statement=r"e^{t z - \gamma t^2 / 2} = \sum_{j} \frac{t^j}{j!} H_j^{\gamma}(z),"
     r" \quad H_j^{\gamma}(z) = \sqrt{\gamma^j j!}\, h_j(z / \sqrt{\gamma})",
@@ -160,7 +159,6 @@ EQ14 = numeric(
 )
 LEM_D5 = numeric(
     id="dc/lemD.5",
-    items=("LemD.5",),
     title="Hermite polynomials of two variances are orthogonal under correlated Gaussians",
     statement=r"\mathbb{E}\, h_j^{\gamma_1}(z_1) h_k^{\gamma_2}(z_2)"
     r" = \rho^j\, 1\{j = k\}",
@@ -181,7 +179,6 @@ LEM_D5 = numeric(
 )
 EQ15 = numeric(
     id="dc/eq15",
-    items=("Eq15",),
     title="Hermite coefficients of an activation at input variance gamma",
     statement=r"a_k(\gamma) = \mathbb{E}\, \sigma(\sqrt{\gamma} X) h_k(X)",
     source=quoted("Appendix D.2, before equation 15"),
@@ -294,7 +291,6 @@ def _predict_closed(*, name: str, gamma: float, order: int) -> Array:
 
 CLOSED = numeric(
     id="dc/eq15-formulas",
-    items=("Eq15",),
     title="Hermite coefficients of exponentials and waves and of their slopes",
     statement=r"a_k(\gamma) = e^{\gamma/2} \gamma^{k/2} / \sqrt{k!}, \quad"
     r" \mathbb{E}\, \sigma'(\sqrt\gamma X) h_k(X) = \sqrt{(k+1)/\gamma}\,"
@@ -340,7 +336,6 @@ def _measure_of_values(*, order: int) -> list[Any]:
 
 OF_VALUES = numeric(
     id="dc/eq15-values",
-    items=("Eq15",),
     title="Hermite coefficients of a function that is known by its values alone",
     statement=r"a_k = \mathbb{E}\, \sigma(X) h_k(X)",
     source=quoted("Appendix D.2, before equation 15"),

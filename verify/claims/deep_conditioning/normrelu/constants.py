@@ -164,7 +164,6 @@ _CONSTANTS = ("scale", "shift", "mu", "slope")
 
 EQ4 = numeric(
     id="dc/eq4",
-    items=("Eq4",),
     title="NormReLU's scale, shift, non-linearity and slope for any kink",
     statement=r"\sigma_c(x) = \lambda [\max(x - c, 0) + b],\quad"
     r" b = c\Phi(-c) - \varphi(c),\quad"
@@ -195,7 +194,6 @@ CLAIMS = (
     EQ4_FAR,
     numeric(
         id="dc/eq4-tails",
-        items=("Eq4",),
         title="Moments of a Gaussian variable beyond a kink, near and far",
         statement=r"\mathbb{E} (X - c)_+^k \text{ and the same over } \varphi(c), \quad"
         r" k = 0, 1, 2",
@@ -228,7 +226,6 @@ CLAIMS = (
     ),
     certified(
         id="dc/eq4-increasing",
-        items=("Eq4",),
         title="NormReLU's scale increases with its kink, so that a scale fixes the kink"
         " (certified)",
         statement=r"\frac{d \log\lambda}{dc} = -\lambda^2 b\, \Phi(c)"
@@ -244,7 +241,6 @@ CLAIMS = (
     ),
     numeric(
         id="dc/I.dual",
-        items=("I.dual",),
         title="NormReLU's dual activation for every kink, correlations -1 and 1 included",
         statement=r"\hat\sigma(\rho) = \lambda^2 \left[\rho \Phi(-c)^2 + \frac{1}{2\pi}"
         r" \int_0^{\arcsin\rho} (\rho - \sin u) e^{-c^2/(1 + \sin u)} du\right]",
@@ -262,7 +258,6 @@ CLAIMS = (
     ),
     numeric(
         id="dc/I.dual-slope",
-        items=("I.dual",),
         title="The slope of NormReLU's dual is the dual of its derivative",
         statement=r"\hat\sigma'(\rho) = \lambda^2 \left[\Phi(-c)^2 + \frac{1}{2\pi}"
         r" \int_0^{\arcsin\rho} e^{-c^2/(1 + \sin u)} du\right]",
@@ -281,7 +276,6 @@ CLAIMS = (
     ),
     numeric(
         id="dc/I.dual-formula",
-        items=("I.dual",),
         title="NormReLU's dual: the single integral equals the double integral to 35"
         " digits",
         statement=r"\lambda^2 \left[\rho \Phi(-c)^2 + \frac{1}{2\pi}"
@@ -302,7 +296,6 @@ CLAIMS = (
     ),
     numeric(
         id="dc/E10-corrected",
-        items=("E10",),
         title="The kink c = -1.5975 gives NormReLU the scale 1.05",
         statement=r"\lambda(c) = 1.05 \iff c = -1.59750936764707\ldots",
         source=as_read("Section 7, choice of c"),

@@ -121,7 +121,6 @@ _FROM_HALF = grid(
 CLAIMS = (
     numeric(
         id="dc/eq28",
-        items=("Eq28",),
         title="Values of NormReLU's constants alpha_1 and beta_0",
         statement=r"\alpha_1 = 2(1 - \hat\sigma_0(1/2)),\quad"
         r" \beta_0 = 2\max(\beta(1/2), \beta(3/2))",
@@ -155,7 +154,6 @@ CLAIMS = (
     ),
     numeric(
         id="dc/thmI.1",
-        items=("ThmI.1",),
         title="NormReLU decorrelates inputs of squared lengths between 1/2 and 3/2",
         statement=r"|\rho_L| \le q^L |\rho_0| + \beta_0 t_0"
         r" \sum_{i<L} \alpha_1^i q^{L-1-i},\quad q = 1 - \mu_-(\delta - S)",

@@ -162,7 +162,6 @@ def _wrong_growth(**_: Any) -> float:
 
 LENGTH = numeric(
     id="dc/I.len",
-    items=("I.len",),
     title="NormReLU's length map in closed form",
     statement=r"\hat\sigma_0(\gamma) = \lambda^2[(\gamma + c^2)\Phi(-c/s)"
     r" - cs\varphi(c/s) + 2b(s\varphi(c/s) - c\Phi(-c/s)) + b^2],\quad"
@@ -206,7 +205,6 @@ CLAIMS = (
     ),
     numeric(
         id="dc/E1-as-read",
-        items=("E1",),
         title="Squared lengths contract under every activation that meets Theorem D.1 (as"
         " read)",
         statement=r"\alpha_\sigma = 2(1 - \hat\sigma_0(1/2)) < 1",
@@ -258,7 +256,6 @@ CLAIMS = (
     ),
     certified(
         id="dc/E12-diverges",
-        items=("E12",),
         title="Centred, normalised ReLU increases every length above one (certified)",
         statement=r"\frac{\hat\sigma_0(\gamma)}{\gamma} - 1 \ge \frac{1}{\pi - 1}"
         r" (1 - \gamma^{-1/2})^2,\quad \gamma \in [1, \infty),\ c = 0",
@@ -273,7 +270,6 @@ CLAIMS = (
     ),
     numeric(
         id="dc/E12-unstable-near-one",
-        items=("E12",),
         title="For kinks near zero, lengths diverge from just above one: by how much above",
         statement=r"\hat\sigma_0(1 + x) = 1 + x,\ x > 0; \quad"
         r" x \sim -2\sqrt{2\pi}\, c \text{ as } c \to 0",

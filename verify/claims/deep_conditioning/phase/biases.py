@@ -54,7 +54,7 @@ def _slope(name: str, q: Any) -> Any:
 def _measure_state(
     *, name: str, weight_var: float, bias_var: float, start: float, apart: float = 0.0
 ) -> list[Any]:
-    """q*, chi_q, chi_1, 1 - c* (found near `apart`) and the slope there."""
+    """q*, chi_q, chi_1, 1 - c* (found near `apart`), the slope there, and all again."""
     with mp.workdps(_DIGITS):
         w, b = mp.mpf(weight_var), mp.mpf(bias_var)
         q = _fixed(name, w, b, start)
@@ -68,11 +68,12 @@ def _measure_state(
 
             delta = mp.findroot(excess, (0.9 * apart, 1.1 * apart), tol=1e-38)
             slope = w * law.slope(1 - delta) / q
-        return [q, w * _slope(name, q), first, delta, slope]
+        found = [q, w * _slope(name, q), first, delta]
+        return [*found, slope, *found, delta]
 
 
 def _measure_edge(*, name: str, bias_var: float, start: float) -> list[Any]:
-    """weight_var, q* and chi_q where chi_1 = 1."""
+    """weight_var, q* and chi_q where chi_1 = 1, twice."""
     with mp.workdps(_DIGITS):
         b = mp.mpf(bias_var)
 
@@ -86,7 +87,7 @@ def _measure_edge(*, name: str, bias_var: float, start: float) -> list[Any]:
 
         q = mp.findroot(excess, (0.9 * start, 1.1 * start), tol=1e-38)
         w = parts(q)[0]
-        return [w, q, w * _slope(name, q)]
+        return [w, q, w * _slope(name, q)] * 2
 
 
 def _measure_layer(
@@ -177,9 +178,23 @@ def _network(
 
 
 def _predict_state(**case: Any) -> Array:
+    """All at once, and by the separate functions for each."""
     where, biases, start = _network(**case)
     p = phase.classify(*where, start=start, **biases)
-    return np.array([p.variance, p.chi_q, p.chi_1, p.distance, p.chi_c])
+    point = min(
+        phase.fixed_variances(*where, **biases),
+        key=lambda p: abs(math.log(p.variance / start)),
+    )
+    return np.array(
+        [
+            *(p.variance, p.chi_q, p.chi_1, p.distance, p.chi_c),
+            phase.fixed_variance(*where, start=start, **biases),
+            point.slope,
+            phase.chi_1(*where, start=start, **biases),
+            phase.fixed_distance(*where, start=start, **biases),
+            1.0 - phase.fixed_correlation(*where, start=start, **biases),
+        ]
+    )
 
 
 def _wrong_state(**case: Any) -> Array:
@@ -191,51 +206,26 @@ def _wrong_state(**case: Any) -> Array:
     return out
 
 
-def _predict_functions(**case: Any) -> Array:
-    where, biases, start = _network(**case)
-    point = min(
-        phase.fixed_variances(*where, **biases),
-        key=lambda p: abs(math.log(p.variance / start)),
-    )
+def _predict_edge(*, name: str, bias_var: float, start: float) -> Array:
+    """For a bias variance, and on the curve of all."""
+    a = act.CATALOGUE[name]
+    (point,) = phase.edge_points(a, bias_var)
+    edge = phase.edge_curve(point.variance, a)
     return np.array(
         [
-            phase.fixed_variance(*where, start=start, **biases),
-            point.slope,
-            phase.chi_1(*where, start=start, **biases),
-            phase.fixed_distance(*where, start=start, **biases),
-            phase.classify(*where, start=start, **biases).chi_c,
+            *(phase.edge_of_chaos(a, bias_var), point.variance, point.chi_q),
+            edge.weight_var,
+            # Where the curve has the bias variance asked for, compared through q*.
+            point.variance * edge.bias_var / bias_var,
+            edge.chi_q,
         ]
     )
 
 
-def _wrong_functions(**case: Any) -> Array:
-    """1 - c* of networks without biases."""
-    out, (where, _, start) = _predict_functions(**case), _network(**case)
-    out[3] = 1.0 - phase.fixed_correlation(*where, 0.0, start=start)
-    return out
-
-
-def _predict_edge(*, name: str, bias_var: float, start: float) -> Array:
-    a = act.CATALOGUE[name]
-    (point,) = phase.edge_points(a, bias_var)
-    return np.array([phase.edge_of_chaos(a, bias_var), point.variance, point.chi_q])
-
-
 def _wrong_edge(*, name: str, bias_var: float, start: float) -> Array:
     """The weights alone, chi_1 = 1 at the variance without biases."""
-    return np.array(
-        [phase.edge_of_chaos(act.CATALOGUE[name], 0.0), *_predict_edge(**locals())[1:]]
-    )
-
-
-def _predict_curve(*, name: str, bias_var: float, start: float) -> Array:
-    a = act.CATALOGUE[name]
-    (point,) = phase.edge_points(a, bias_var)
-    edge = phase.edge_curve(point.variance, a)
-    # Where the curve has the bias variance asked for: its own is compared through q*.
-    return np.array(
-        [edge.weight_var, point.variance * edge.bias_var / bias_var, edge.chi_q]
-    )
+    right = _predict_edge(name=name, bias_var=bias_var, start=start)
+    return np.array([phase.edge_of_chaos(act.CATALOGUE[name], 0.0), *right[1:]])
 
 
 def _predict_layer(*, rho: float, delta: float, **case: Any) -> Array:
@@ -297,6 +287,12 @@ _STATES = (
     _net("relu", 1.6, 0.3, 1.3),
     _net("hard_tanh", 2.0, 0.1, 1.2, apart=0.5),
     _net("selu", 0.5, 0.05, 0.17),
+    # A variance so small that the layer is linear.
+    _net("erf", 0.5, 1e-20, 2.75e-20),
+    # Longer inputs leave a layer shorter: variances swing about the fixed one.
+    _net("cos", 1.5, 0.1, 0.96),
+    # Another fixed point, from which lengths grow, is only a tenth longer.
+    _net("gelu", 3.0, 0.01284, 0.1),
 )
 
 _MAP = r"q^* = \sigma_w^2\, \mathbb{E}\, \sigma(\sqrt{q^*} Z)^2 + \sigma_b^2"
@@ -305,9 +301,9 @@ STATE = numeric(
     id="dc/D.0-phase",
     items=("D.0", "Thm3.10"),
     title="Networks with biases: fixed-point variance q*, slope chi_1 and correlation c*",
-    statement=_MAP + r", \quad \chi_1 = \sigma_w^2\, \mathbb{E}\,"
+    statement=_MAP + r", \quad \chi_q, \quad \chi_1 = \sigma_w^2\, \mathbb{E}\,"
     r" \sigma'(\sqrt{q^*} Z)^2, \quad c^* = \frac{\sigma_w^2\, \mathbb{E}\,"
-    r" \sigma(u) \sigma(v) + \sigma_b^2}{q^*}",
+    r" \sigma(u) \sigma(v) + \sigma_b^2}{q^*}, \quad \chi_{c^*}",
     assumptions=("infinite width", "independent Gaussian weights and biases"),
     source=Source(_POOLE, "Equations 3 to 6"),
     cases=_STATES,
@@ -317,26 +313,7 @@ STATE = numeric(
     compare=AgreesTo(relative=1e-12),
     must_refute=_wrong_state,
     uses=("dc/D.0", "dc/defC.1-derivative"),
-)
-
-EACH = replace(
-    STATE,
-    id="dc/D.0-phase-functions",
-    title="Networks with biases: q*, chi_1 and c* from the separate functions for each",
-    statement=_MAP + r", \quad \chi_q, \chi_1, 1 - c^*, \chi_{c^*}",
-    source=Source(_SCHOENHOLZ, "Sections 2 and 3"),
-    cases=(
-        *(_STATES[0], _STATES[2], _STATES[4]),
-        # A variance so small that the layer is linear.
-        _net("erf", 0.5, 1e-20, 2.75e-20),
-        # Longer inputs leave a layer shorter: variances swing about the fixed one.
-        _net("cos", 1.5, 0.1, 0.96),
-        # Another fixed point, from which lengths grow, is only a tenth longer.
-        _net("gelu", 3.0, 0.01284, 0.1),
-    ),
-    predict=_predict_functions,
-    must_refute=_wrong_functions,
-    uses=("dc/D.0-phase",),
+    version=2,
 )
 
 
@@ -452,7 +429,7 @@ _EDGES = (
 EDGE = replace(
     STATE,
     id="dc/D.0-edge",
-    title="The edge of chaos: the weight variance with chi_1 = 1 for a given bias variance",
+    title="The edge of chaos: weights with chi_1 = 1 for a bias variance, and as a curve",
     statement=r"\sigma_w^2\, \mathbb{E}\, \sigma'(\sqrt{q^*} Z)^2 = 1, \quad " + _MAP,
     source=Source(_SCHOENHOLZ, "Section 2"),
     cases=_EDGES,
@@ -461,15 +438,6 @@ EDGE = replace(
     measure=_measure_edge,
     must_refute=_wrong_edge,
     uses=("dc/D.0-phase",),
-)
-
-CURVE = replace(
-    EDGE,
-    id="dc/D.0-edge-curve",
-    title="The edge of chaos as a curve, with the fixed-point variance as its parameter",
-    predict=_predict_curve,
-    must_refute=_wrong_edge,
-    uses=("dc/D.0-edge",),
 )
 
 LAYER = replace(

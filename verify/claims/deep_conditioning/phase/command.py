@@ -284,44 +284,49 @@ PRINTED = numeric(
 
 # --- what it refuses --------------------------------------------------------------------
 
-_REFUSED: dict[str, list[str]] = {
-    "no activation": [],
-    "another name": ["--activation", "tanhh"],
-    "no name": ["--activation", "17"],
-    "one point": ["--activation", "tanh", "--points", "1"],
-    "many points": ["--activation", "tanh", "--points", "1001"],
-    "half a point": ["--activation", "tanh", "--points", "2.5"],
-    "no folder": ["--activation", "tanh", "--output", "no such folder/a.svg"],
-    "another format": ["--activation", "tanh", "--output", "a.txt"],
-    "an empty range": ["--activation", "tanh", "--weight-var", "2", "2"],
-    "infinity": ["--activation", "tanh", "--bias-var", "0", "inf"],
-    "below zero": ["--activation", "tanh", "--bias-var", "-1", "1"],
+_TANH = ["--activation", "tanh"]
+_REFUSED: dict[str, tuple[list[str], list[str]]] = {
+    "no activation": ([], ["--activation"]),
+    "another name": (
+        ["--activation", "tanhh"],
+        ["--activation", "'tanhh'", "did you mean tanh"],
+    ),
+    "no name": (["--activation", "17"], ["--activation", "'17'"]),
+    "one point": ([*_TANH, "--points", "1"], ["--points", "2", "1000", "got 1"]),
+    "many points": (
+        [*_TANH, "--points", "1001"],
+        ["--points", "2", "1000", "got 1001"],
+    ),
+    "half a point": ([*_TANH, "--points", "2.5"], ["--points", "'2.5'"]),
+    "no folder": (
+        [*_TANH, "--output", "no such folder/a.svg"],
+        ["--output", "no such folder"],
+    ),
+    "another format": (
+        [*_TANH, "--output", "a.txt"],
+        ["--output", ".svg", "got a.txt"],
+    ),
+    "an empty range": (
+        [*_TANH, "--weight-var", "2", "2"],
+        ["--weight-var", "got 2 2"],
+    ),
+    "infinity": ([*_TANH, "--bias-var", "0", "inf"], ["--bias-var", "got 0 inf"]),
+    "below zero": ([*_TANH, "--bias-var", "-1", "1"], ["--bias-var", "got -1 1"]),
 }
-_NAMED = {
-    "no activation": ["--activation"],
-    "another name": ["--activation", "'tanhh'", "did you mean tanh"],
-    "no name": ["--activation", "'17'"],
-    "one point": ["--points", "2", "1000", "got 1"],
-    "many points": ["--points", "2", "1000", "got 1001"],
-    "half a point": ["--points", "'2.5'"],
-    "no folder": ["--output", "no such folder"],
-    "another format": ["--output", ".svg", "got a.txt"],
-    "an empty range": ["--weight-var", "got 2 2"],
-    "infinity": ["--bias-var", "got 0 inf"],
-    "below zero": ["--bias-var", "got -1 1"],
-}
+"""Options, and words that are said of them."""
 
 
 def _predict_refusal(*, what: str) -> list[Any]:
-    code, text, errors = _run(_REFUSED[what])
+    options, words = _REFUSED[what]
+    code, text, errors = _run(options)
     _, _, said = errors.partition("error: ")
     guess = "did you mean" in said
-    return [code, text, [word for word in _NAMED[what] if word in said], guess]
+    return [code, text, [word for word in words if word in said], guess]
 
 
 def _measure_refusal(*, what: str) -> list[Any]:
     """Wrong usage is 2; the option, what it needs and what came are said; no tables."""
-    return [2, "", _NAMED[what], what == "another name"]
+    return [2, "", _REFUSED[what][1], what == "another name"]
 
 
 REFUSED = replace(

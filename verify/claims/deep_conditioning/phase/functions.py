@@ -97,7 +97,6 @@ _CASES = tuple(
 
 STATE = numeric(
     id="dc/D.0-phase-growing",
-    items=("D.0",),
     title="Fixed variances of functions that grow without bound, and of shifted ones",
     statement=r"q^* = \sigma_w^2\, \mathbb{E}\, \sigma(\sqrt{q^*} Z)^2 + \sigma_b^2",
     assumptions=("infinite width", "independent Gaussian weights and biases"),
@@ -129,7 +128,6 @@ def _measure_shown(*, name: str, weight_var: float, bias_var: float) -> list[Any
 
 SHOWN = numeric(
     id="dc/D.0-phase-shown",
-    items=("D.0",),
     title="The text of a network says its fixed points, slopes and depth scales",
     statement=r"q^*, \chi_q, \xi_q; \quad c^*, \chi_c, \xi_c; \quad \chi_1, \xi_g",
     source=_SOURCE,
@@ -158,7 +156,6 @@ def _measure_counts(*, weights: list[float]) -> str:
 
 COUNTS = numeric(
     id="dc/D.0-phase-counts",
-    items=("D.0",),
     title="The text of several networks says how many there are of each phase",
     statement=r"\sigma_w^2 < 2, \ = 2, \ > 2",
     source=_SOURCE,

@@ -126,7 +126,6 @@ def _measure_zero(*, activation: str) -> list[Any]:
 
 ZERO = numeric(
     id="dc/D.0-edge-zero",
-    items=("D.0",),
     title="The edge of chaos at zero variance, and on which side of it networks settle",
     statement=r"\sigma_w^2 \to \frac{1}{\sigma'(0)^2} \text{ as } q \to 0,"
     r"\quad\text{stable where } \mathbb{E}\,\sigma(\sqrt q Z)^2 / q \text{ falls}",
@@ -286,7 +285,7 @@ PICTURE = numeric(
     # half a hundredth of the window apart, are nearer.
     compare=AgreesTo(relative=1e-4, absolute=1e-12),
     must_refute=_wrong_picture,
-    uses=("dc/D.0-phase-grid", "dc/D.0-edge-curve"),
+    uses=("dc/D.0-phase-grid", "dc/D.0-edge"),
 )
 
 
@@ -313,7 +312,6 @@ def _measure_homogeneous(*, bias: float) -> list[Any]:
 
 HOMOGENEOUS = numeric(
     id="dc/D.0-diagram-relu",
-    items=("D.0",),
     title="The phase diagram of ReLU: lengths settle below a weight variance of 2",
     statement=r"\xi_c = -1 / \log(\sigma_w^2 / 2), \quad \sigma_w^2 < 2",
     assumptions=_ASSUMPTIONS,

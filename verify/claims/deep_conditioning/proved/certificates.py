@@ -145,7 +145,6 @@ def _predict_slope(*, activation: str) -> float:
 CLAIMS = (
     certified(
         id="dc/lemC.5-certificate",
-        items=("LemC.5",),
         title="One layer separates inputs at every correlation: 33 activations (certified)",
         statement=r"\frac{1 - |\hat\sigma(\rho)|}{1 - |\rho|} - 1 \ge \frac{\mu}{2}"
         r"\ \left(\tfrac12 \le |\rho| < 1\right),\quad"
@@ -176,7 +175,6 @@ CLAIMS = (
     ),
     certified(
         id="dc/lemC.14-certificate",
-        items=("LemC.14",),
         title="The slope of the dual relative to its slope at one: 31 activations"
         " (certified)",
         statement=r"\frac{1}{1 - |\rho|}\left(1 - \frac{|\hat\sigma'(\rho)|}{D}\right) \ge"

@@ -336,7 +336,6 @@ CLAIMS = (
     ),
     certified(
         id="dc/B-order",
-        items=("B",),
         title="The burn-in takes at most log(1/delta) / (nu log(3/2)) layers",
         statement=r"\frac{\log(1 + \nu/2)}{\nu} \ge \log\tfrac32, \quad 0 < \nu \le 1",
         source=ours("After the definition of L_0 (constant ours)"),
@@ -350,7 +349,6 @@ CLAIMS = (
     ),
     certified(
         id="dc/thmE.8-step",
-        items=("ThmE.8",),
         title="One step of gradient descent shrinks every residual at least by"
         " e^(-1/kappa)",
         statement=r"\frac{e^{-x} - (1 - x)}{x^2} \ge e^{-1}, \quad"
@@ -368,7 +366,6 @@ CLAIMS = (
     ),
     certified(
         id="dc/thmH.1-two-points-bound",
-        items=("ThmH.1",),
         title="Two points at any distance: the ReLU kernel's least eigenvalue, at least"
         " 0.34 delta",
         statement=r"\frac{\lambda_{\min}}{\delta} \ge \frac{\pi - 1}{2 \pi},"

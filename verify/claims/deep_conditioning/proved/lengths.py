@@ -299,7 +299,6 @@ CLAIMS = (
         id="dc/lemD.3-certified",
         title="The length maps of six activations as in Lemma D.3 are concave everywhere"
         " (certified)",
-        items=("LemD.3",),
         source=as_read("Lemma D.3"),
         statement=r"-2\, w(x)\, \frac{d^2}{du^2} s(\sqrt u)^2 \ge 0,\ u = x^2 > 0"
         r" \;\Rightarrow\; \hat\sigma_0'' \le 0",
@@ -318,7 +317,6 @@ CLAIMS = (
         id="dc/thmD.1-erf",
         title="For erf, squared lengths from 1/2 on converge to one at the chord's"
         " rate (certified)",
-        items=("ThmD.1",),
         source=as_read("Theorem D.1"),
         statement=r"\frac{\hat\sigma_0(\gamma) - 1}{\gamma - 1} \le \alpha_\sigma ="
         r" 2(1 - \hat\sigma_0(1/2)), \quad \gamma \ge \tfrac12",
@@ -338,7 +336,6 @@ CLAIMS = (
         id="dc/thmD.1-erf-above-one",
         title="For erf, squared lengths above one shrink at the rate of the slope at"
         " one (certified)",
-        items=("ThmD.1",),
         source=ours("Theorem D.1 (sharpened)"),
         statement=r"\frac{\hat\sigma_0(\gamma) - 1}{\gamma - 1} \le \hat\sigma_0'(1),"
         r" \quad \gamma > 1",
@@ -353,7 +350,6 @@ CLAIMS = (
     _claim(
         id="dc/eq20-erf",
         title="For erf at every scale, the non-linearity near unit length is at least mu/2",
-        items=("Eq20",),
         source=as_read("Equation 20"),
         statement=r"\frac{\mu(\gamma)}{\mu(1)} \ge \tfrac12, \quad"
         r" |\gamma - 1| \le \mu(1)/2",
@@ -366,7 +362,6 @@ CLAIMS = (
         id="dc/lemD.6-erf",
         title="For erf, unequal lengths correlate at most as the geometric mean of equal"
         " ones",
-        items=("LemD.6",),
         source=quoted("Lemma D.6"),
         statement=r"\frac{d}{d \log y} \frac{y}{\sqrt{1 - y^2} \arcsin y} \ge 0"
         r" \;\Rightarrow\; \hat\sigma(\rho; \gamma, \gamma')^2 \le"

@@ -234,7 +234,6 @@ CLAIMS = (
     ),
     proof(
         id="dc/lemC.14-every",
-        items=("LemC.14",),
         title="Of all activations with the same mu, the quadratic one's slope falls least",
         statement=r"\frac ND - \frac{2\mu}{1 + \mu} ="
         r" \frac{(1 - \mu)(N - 2\mu)}{(1 + \mu) D} \ge 0,\quad"
@@ -256,7 +255,6 @@ CLAIMS = (
     ),
     proof(
         id="dc/eq7-proof",
-        items=("Eq7",),
         title="The tangent kernel's sum over four layers equals its recursion (symbolic"
         " proof)",
         statement=r"\sum_{h=0}^{L} K^{(h)} \prod_{h' = h}^{L-1} \dot K^{(h')}:\quad"
@@ -297,7 +295,6 @@ CLAIMS = (
     ),
     proof(
         id="dc/eq4-proof",
-        items=("Eq4",),
         title="NormReLU's scale and shift centre and normalise it (symbolic proof)",
         statement=r"\frac{d}{dc} E (X - c)_+ = -\Phi(-c),\quad"
         r" \frac{d}{dc} E (X - c)_+^2 = -2 E (X - c)_+,\quad"
@@ -314,7 +311,6 @@ CLAIMS = (
     ),
     proof(
         id="dc/I.len-proof",
-        items=("I.len",),
         title="The slope of NormReLU's length map is its derivative (symbolic proof)",
         statement=r"\frac{d}{d\gamma} \frac{\hat\sigma_0(\gamma)}{\lambda^2} ="
         r" \Phi(-c/s) + \frac{b\, \varphi(c/s)}{s}, \quad"

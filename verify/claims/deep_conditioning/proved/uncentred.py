@@ -172,7 +172,6 @@ CLAIMS = (
         id="dc/lemC.24-certified",
         title="Above its fixed point the dual lies below a parabola, everywhere"
         " (certified)",
-        items=("LemC.24",),
         source=quoted("Lemma C.24"),
         statement=r"\frac{\rho - \hat\sigma(\rho)}{(\rho - \bar\rho)(1 - \rho)} \ge \nu,"
         r"\quad \bar\rho < \rho < 1",
@@ -186,7 +185,6 @@ CLAIMS = (
     _claim(
         id="dc/lemC.28-near-one-certified",
         title="Uncentred activations: one layer moves near-duplicates apart (certified)",
-        items=("LemC.28",),
         source=quoted("Lemma C.28 (1)"),
         statement=r"\frac{1 - \hat\sigma(1 - \delta)}{\delta} \ge"
         r" 1 + \frac{\nu \bar\delta}{2}, \quad 0 < \delta \le \bar\delta / 2",
@@ -202,7 +200,6 @@ CLAIMS = (
         id="dc/lemC.28-above-certified",
         title="Uncentred activations: correlations above the fixed point contract to"
         " it (certified)",
-        items=("LemC.28",),
         source=quoted("Lemma C.28 (2)"),
         statement=r"\frac{\hat\sigma(\rho) - \bar\rho}{\rho - \bar\rho} \le"
         r" 1 - \frac{\nu \bar\delta}{2}, \quad \bar\rho < \rho \le (1 + \bar\rho) / 2",
@@ -219,7 +216,6 @@ CLAIMS = (
         id="dc/lemC.28-below-certified",
         title="Uncentred activations: below the fixed point, the dual is above its"
         " tangent (certified)",
-        items=("LemC.28",),
         source=as_read("Lemma C.28 (3)"),
         statement=r"\frac{\hat\sigma'(\bar\rho)(\bar\rho - \rho) -"
         r" (\bar\rho - \hat\sigma(\rho))}{(\bar\rho - \rho)^2} \ge 0,"
@@ -233,7 +229,6 @@ CLAIMS = (
         id="dc/lemC.28-negative-certified",
         title="Uncentred activations: negative correlations rise by the mean's energy"
         " (certified)",
-        items=("LemC.28",),
         source=ours("Lemma C.28 (4), sharpened"),
         statement=r"\frac{\hat\sigma(\rho) - \rho - a_0^2 (1 - \rho)}{|\rho|} \ge 0,"
         r"\quad -1 \le \rho < 0",

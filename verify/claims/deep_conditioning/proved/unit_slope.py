@@ -127,7 +127,6 @@ _BALLS = ("E sigma'^2 = E sigma^2", "rho >= 0", "Ball arithmetic (Arb), 160 bits
 CLAIMS = (
     certified(
         id="dc/lemC.32-certified",
-        items=("LemC.32",),
         title="Slope one at rho = 1: correlations tend to one at least as fast as 1/(nu L)"
         " (certified)",
         statement=r"\frac{\hat\sigma(1 - u) - (1 - u)}{u^2} \ge \nu,\ 0 < u \le 1"
@@ -145,7 +144,6 @@ CLAIMS = (
     ),
     certified(
         id="dc/lemC.32-kinked",
-        items=("LemC.32",),
         title="Slope one and a kink: correlations tend to one at least as fast as 1/L^2",
         statement=r"\frac{\hat\sigma(1 - u) - (1 - u)}{u^{3/2}} \ge 2c ="
         r" \frac{\sqrt2}{3\pi} \frac{w^2}{E\,\sigma^2} \;\Rightarrow\;"

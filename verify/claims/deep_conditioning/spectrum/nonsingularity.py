@@ -306,7 +306,6 @@ def _count_from_theory(*, activation: str, parity: str) -> int:
 
 ARC_LAW = numeric(
     id="dc/thmH.1-arc-law",
-    items=("ThmH.1",),
     title="On an arc, the ReLU kernel's smallest eigenvalue scales as delta^(3/2)",
     statement=r"\frac{\lambda_{\min}}{\delta^{3/2}} \to \frac{\sqrt{2}}{12 \pi}",
     assumptions=("n equally spaced points, neighbours of correlation 1 - delta",),
@@ -331,7 +330,6 @@ ARC_LAW = numeric(
 
 ARC_VALUES = numeric(
     id="dc/thmH.1-arc-values",
-    items=("ThmH.1",),
     title="Smallest eigenvalues of the ReLU kernel for a few points on an arc",
     statement=r"\lambda_{\min}(n, \delta) / \delta^{3/2}, \quad \delta = 10^{-6}",
     assumptions=("equally spaced points",),
@@ -350,7 +348,6 @@ ARC_VALUES = numeric(
 
 TWO_POINTS = numeric(
     id="dc/thmH.1-two-points",
-    items=("ThmH.1",),
     title="For two close points, the ReLU kernel's smallest eigenvalue is nearly delta/2",
     statement=r"\lambda_{\min} = \hat\sigma(1) - \hat\sigma(1 - \delta)"
     r" = \frac{\delta}{2} + O(\delta^{3/2})",
@@ -367,7 +364,6 @@ TWO_POINTS = numeric(
 
 THM_H1 = statistical(
     id="dc/thmH.1",
-    items=("ThmH.1",),
     title="Enough random ReLU features have a non-singular Gram matrix",
     statement=r"\mathbb{E} \min_{W_1, \ldots, W_{10}} \lambda_{\min}(\Phi_W \Phi_W^T) \ge"
     r" \frac{5\, \delta^{3/2}}{n^4},"
@@ -404,7 +400,6 @@ THM_H1 = statistical(
 
 THM_H1_LIMIT = statistical(
     id="dc/thmH.1-half-of-limit",
-    items=("ThmH.1",),
     title="The random features of Theorem H.1 keep half of the limit's smallest eigenvalue",
     statement=r"\mathbb{E} \log \lambda_{\min}(\Phi_W \Phi_W^T) \ge"
     r" \log \left(\tfrac12 \lambda_{\min}(K)\right)",
@@ -423,7 +418,6 @@ THM_H1_LIMIT = statistical(
 
 LEM_H3 = statistical(
     id="dc/lemH.3",
-    items=("LemH.3",),
     title="A random ReLU's kink is near one point and away from all others, often enough",
     statement=r"\Pr(E) \ge \frac{\sqrt{\delta}}{10 n}",
     assumptions=(
@@ -483,7 +477,6 @@ THM_H5 = adversarial(
 
 POLYNOMIAL = numeric(
     id="dc/thmH.5-polynomial",
-    items=("ThmH.5",),
     title="A polynomial activation has a singular kernel on enough points",
     statement=r"\sigma = h_1 + h_2,\ n = 7,\ x_i \in \mathbb{R}^2"
     r" \;\Rightarrow\; \lambda_{\min}(K) = 0",

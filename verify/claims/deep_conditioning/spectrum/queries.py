@@ -370,7 +370,6 @@ def _cube(depth: int, nets: int, **given: Any) -> Case:
 
 EQ21 = numeric(
     id="dc/eq21",
-    items=("Eq21",),
     title="Lipschitz or bounded activations of a Gaussian variable are subgaussian",
     statement=r"\mathbb{E}\, e^{t \sigma(X)} \le e^{\alpha^2 t^2 / 2}",
     assumptions=(
@@ -393,7 +392,6 @@ EQ21 = numeric(
 
 EQ3 = statistical(
     id="dc/eq3",
-    items=("Eq3",),
     title="Layer correlations of projected sign networks, exact at finite width",
     statement=r"\mathbb{E}_W\, f_W(x) f_W(y) = \mathbb{E}\,\rho_L, \quad"
     r" f_W(x) = v^T \Pi(\sigma(W_L \cdots \Pi(\sigma(W_1 x))))",
@@ -550,7 +548,6 @@ THM_F1_ODD_RATE = statistical(
 
 EQ24 = statistical(
     id="dc/eq24",
-    items=("Eq24",),
     title="No statistical query beats the mean absolute correlation of two random inputs",
     statement=r"\mathbb{E}_W (\mathbb{E}_x f_W g)^2 \le"
     r" \mathbb{E}_{x,x'} |\mathbb{E}_W\, \rho_L(x, x')|, \quad |g| \le 1",

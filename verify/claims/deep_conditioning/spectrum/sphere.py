@@ -382,7 +382,6 @@ SPECTRUM = numeric(
 
 NTK_SPECTRUM = numeric(
     id="dc/eq7-spectrum",
-    items=("Eq7",),
     title="Eigenvalues of the deep tangent kernel on the sphere, to the last digits",
     statement=r"\lambda_k = \mathbb{E}\,\Theta^{(L)}(t) P_k(t)",
     assumptions=("uniform measure on the sphere in d dimensions",),
@@ -480,7 +479,6 @@ SHARES = numeric(
 
 HARMONICS = numeric(
     id="dc/defC.1-harmonics",
-    items=("DefC.1",),
     title="The number of spherical harmonics of each degree",
     statement=r"N(d, k) = \binom{k+d-1}{k} - \binom{k+d-3}{k-2}",
     source=ours("Definition C.1"),
@@ -555,7 +553,6 @@ def _measure_wide(**case: Any) -> list[Any]:
 
 WIDE = numeric(
     id="dc/defC.1-wide",
-    items=("DefC.1",),
     title="In very many dimensions a deep kernel's spectrum is its Taylor series",
     statement=r"N(d, k)\, \lambda_k \to b_k, \quad d \to \infty",
     source=ours("Definition C.1"),

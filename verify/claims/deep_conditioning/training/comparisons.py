@@ -194,7 +194,6 @@ FASTER = _effect(
 
 BETTER = _effect(
     id="dc/fig3-test",
-    items=("Fig3",),
     title="Very deep networks generalise better with NormReLU than with either"
     " normalisation",
     statement=r"\text{test accuracy at the end: NormReLU} - \text{rival} \ge 0.05",
@@ -208,7 +207,6 @@ BETTER = _effect(
 
 SHALLOW = _effect(
     id="dc/fig3-shallow",
-    items=("Fig3",),
     title="Networks of moderate depth, too, fit better with NormReLU than batch-normalised",
     statement=r"\log e(\text{BatchNorm}) - \log e(\text{NormReLU}) > 0,"
     r" \quad e\text{: training error at the end}",
@@ -232,7 +230,6 @@ SHALLOW = _effect(
 
 FIRST = _effect(
     id="dc/fig3-first",
-    items=("Fig3",),
     title="After one epoch, networks with NormReLU are ahead of both normalisations",
     statement=r"\text{training accuracy after an epoch: NormReLU} - \text{rival} \ge 0.05",
     rivals=("batch", "layer"),
@@ -243,7 +240,6 @@ FIRST = _effect(
 
 NORMALISED = _effect(
     id="dc/fig3-relu",
-    items=("Fig3",),
     title="Very deep ReLU networks without any normalisation fit worse than with NormReLU",
     statement=r"\log e(\text{ReLU}) - \log e(\text{NormReLU}) > 0,"
     r" \quad e\text{: training error at the end}",
@@ -262,7 +258,6 @@ NORMALISED = _effect(
 SELU = _effect(
     id="dc/fig7",
     figure="normrelu_figure_7",
-    items=("Fig7",),
     title="Fully connected networks generalise as well with NormReLU as with SELU",
     statement=r"|\text{test accuracy: NormReLU} - \text{SELU}| \le 0.05",
     rivals=("selu",),
@@ -274,7 +269,6 @@ SELU = _effect(
 
 SELU_COURSE = _effect(
     id="dc/fig7-training",
-    items=("Fig7",),
     title="Fully connected networks train as NormReLU's do with SELU, and as fast",
     statement=r"|\overline{\text{training accuracy}}\text{ over all epochs: NormReLU} -"
     r" \text{SELU}| \le 0.05",
@@ -292,7 +286,6 @@ SELU_COURSE = _effect(
 
 DOTS = _effect(
     id="dc/fig1-relu",
-    items=("Fig1",),
     title="Trained NormReLU networks have smaller dot products of test inputs than ReLU's",
     statement=r"\overline{|\cos|}_L\text{ at the end: ReLU} - \text{NormReLU} \ge 0.1",
     rivals=("relu",),
@@ -304,7 +297,6 @@ DOTS = _effect(
 FALL = trained(
     id="dc/fig1",
     figure="normrelu_figure_1",
-    items=("Fig1",),
     title="Training lowers the last layer's dot products, under every normalisation",
     statement=r"\overline{|\cos|}_L\text{ at the start} >"
     r" \overline{|\cos|}_L\text{ at the end}",

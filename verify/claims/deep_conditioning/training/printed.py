@@ -37,7 +37,6 @@ def _configured(*, network: str) -> dict[str, Any]:
 
 SETTINGS = numeric(
     id="dc/sec11-settings",
-    items=("Sec11",),
     uses=("dc/sec7-steps",),
     title="At the paper's scale, networks see all of CIFAR-10 as often as the text says",
     statement=(
@@ -61,7 +60,6 @@ def _held_out(*, network: str, scale: Scale) -> list[float]:
 
 HELD_OUT = numeric(
     id="dc/sec11-held",
-    items=("Sec11",),
     uses=("dc/sec11-settings",),
     title="At every scale, a fifth of the training examples chooses the learning rates",
     statement=r"n_{held}/n = 1/5",
@@ -152,7 +150,6 @@ def _as_configured(*, network: str, scale: Scale) -> dict[str, Any]:
 
 ANNOUNCED = numeric(
     id="dc/sec11-announced",
-    items=("Sec11",),
     uses=("dc/sec11-held",),
     title="Below the paper's scale, deep networks are trained as their protocol announced",
     statement=r"\text{images, layers, widths, epochs, rates, networks}",

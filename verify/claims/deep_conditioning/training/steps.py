@@ -24,7 +24,7 @@ from empirical.testbed.optimisers import SGD
 from empirical.testbed.stack import Stack
 from verify.claim import Case, grid
 from verify.claims._descent import step
-from verify.claims._resumed import going_on, resumed
+from verify.claims._resumed import resumed
 from verify.claims._twins import closed, drawn_into, normal, orders, sketch
 from verify.compare import AgreesTo
 
@@ -478,8 +478,9 @@ def _found_course(
 COURSE = closed(
     id="dc/sec7-course",
     items=("Sec11",),
-    title="A whole training run equals that of plain PyTorch, to float32 rounding",
-    statement=r"W\sim N(0,\mathrm{gain}/n_{in}),\quad\text{two epochs at momentum }0.9",
+    title="A whole training run, stopped or not, equals PyTorch's to float32 rounding",
+    statement=r"W\sim N(0,\mathrm{gain}/n_{in}),\quad\text{two epochs at momentum }0.9,"
+    r"\ \theta_T\text{ by way of a checkpoint of }\theta_t",
     where="Section 7 and Appendix I.3",
     cases=(
         *grid(arm=("normrelu", "relu", "batch"), kind="dense", fault="", start=""),
@@ -488,20 +489,13 @@ COURSE = closed(
         # With what practice adds: a rate that falls, decay, images shifted and mirrored.
         *grid(arm="normrelu", kind="residual", fault="", start="he"),
         *grid(arm="batch", kind="residual", fault="", start="glorot"),
+        # Stopped, and going on from a checkpoint.
+        *grid(arm="batch", kind="dense", start="", after=4),
+        *grid(arm="batch", kind="residual", start="he", after=(2, 3, 5)),
     ),
     twin=_plain_course,
     measure=_found_course,
     # Single precision: thousands of roundings of 6e-8.
     compare=AgreesTo(relative=3e-4, absolute=3e-5),
-)
-
-RESUMED = going_on(
-    COURSE,
-    id="dc/sec7-resumed",
-    title="NormReLU and its rivals train on from a checkpoint as if they had not stopped",
-    statement=r"\theta_T\text{ by way of a checkpoint of }\theta_t,\ t=1,\ldots,T-1",
-    cases=(
-        *grid(arm="batch", kind="dense", start="", after=4),
-        *grid(arm="batch", kind="residual", start="he", after=(2, 3, 5)),
-    ),
+    version=2,
 )

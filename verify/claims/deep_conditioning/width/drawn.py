@@ -98,7 +98,6 @@ def _measure_heat(*, symmetric: bool = True) -> list[float]:
 
 HEAT = numeric(
     id="dc/eq1-drawn",
-    items=("Eq1",),
     title="Plots of kernels: every cell shows one entry, and white is zero",
     statement=r"K_{ij} \in [-\max_{kl} |K_{kl}|,\ \max_{kl} |K_{kl}|]",
     assumptions=("a finite real matrix",),

@@ -533,7 +533,6 @@ VARIANCE = statistical(
 
 PLATEAU_PRINTED = statistical(
     id="dc/E13-as-read",
-    items=("E13",),
     title="Depth drives the condition number of a network of fixed width to one (as read)",
     statement=r"\kappa(K^{(m)}) \le 1 + 2n \left(1 - \frac{\mu}{2}\right)^{L - L_0}",
     assumptions=(
@@ -559,7 +558,6 @@ PLATEAU_PRINTED = statistical(
 
 PLATEAU_SLOPE = trend(
     id="dc/E13-slope",
-    items=("E13",),
     title="The plateau of the condition number falls like width^(-1/2)",
     statement=r"\frac{\kappa - 1}{\kappa + 1} \propto m^{-1/2}",
     assumptions=(

@@ -33,7 +33,6 @@ def _of_chains(*, chains: int) -> list[list[float]]:
 
 CHAINS = numeric(
     id="dc/cor3.3-chains",
-    items=("Cor3.3",),
     uses=("dc/cor3.3-sampled",),
     title="Sampled correlations are averaged over networks, layer by layer",
     statement=r"\bar\rho_l,\qquad \sqrt{\sum_i(\rho_{il}-\bar\rho_l)^2/(n(n-1))}",
