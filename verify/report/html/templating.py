@@ -59,7 +59,7 @@ def templates() -> Environment:
         "local": _local,
         "measured": _measured,
         "own_paper": _own_paper,
-        "predicted": numbers.predicted_of,
+        "predicted": _predicted,
         "reason": lambda row: "\n".join(briefly(row)),
         "resolves": numbers.resolves_of,
         "tried": _tried,
@@ -77,8 +77,20 @@ def _effect(of: Row | CaseRecord) -> str:
     return numbers.effect_of(of, unit)
 
 
+def _predicted(of: Row | CaseRecord) -> str:
+    """Return what was predicted; of a proof the formulas."""
+    case = of.worst if isinstance(of, Row) else of
+    proved = numbers.expressions_of(case.predicted, case) if case else ()
+    return Markup("").join(map(markup.formula, proved)) or numbers.predicted_of(of)
+
+
 def _measured(of: Row | CaseRecord) -> str:
     """Return what was measured, of an arm alone with its interval."""
+    case = of.worst if isinstance(of, Row) else of
+    proved = numbers.expressions_of(case.measured, case) if case else ()
+    if proved:
+        same = case is not None and case.gap == 0.0
+        return "the same" if same else Markup("").join(map(markup.formula, proved))
     return _effect(of) if numbers.is_alone(of) else numbers.measured_of(of)
 
 
