@@ -18,6 +18,8 @@ from verify.report.html import markup
 from verify.report.rows import Row
 from verify.report.text import briefly
 
+WIDE = 24
+"""Letters of a value that stands beside others."""
 SHOWN_CASES = 3
 """So many cases of a claim are shown, the worst; its record has the others."""
 
@@ -63,6 +65,7 @@ def templates() -> Environment:
         "reason": lambda row: "\n".join(briefly(row)),
         "resolves": numbers.resolves_of,
         "tried": _tried,
+        "wide": lambda shown: len(shown) > WIDE,
         # Of places outside the page, where there are any.
         "hint": _nothing,
         "next_cases": _next_cases,
@@ -86,12 +89,16 @@ def _predicted(of: Row | CaseRecord) -> str:
 
 def _measured(of: Row | CaseRecord) -> str:
     """Return what was measured, of an arm alone with its interval."""
+    if numbers.is_alone(of):
+        return _effect(of)
     case = of.worst if isinstance(of, Row) else of
-    proved = numbers.expressions_of(case.measured, case) if case else ()
-    if proved:
-        same = case is not None and case.gap == 0.0
-        return "the same" if same else Markup("").join(map(markup.formula, proved))
-    return _effect(of) if numbers.is_alone(of) else numbers.measured_of(of)
+    found = numbers.measured_of(of)
+    if case is None or case.unit != "exact":
+        return found
+    proved = numbers.expressions_of(case.measured, case)
+    if case.gap == 0.0 and (proved or len(found) > WIDE):
+        return "the same"
+    return Markup("").join(map(markup.formula, proved)) or found
 
 
 def _local(traceback: str) -> str:
