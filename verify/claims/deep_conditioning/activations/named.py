@@ -107,7 +107,7 @@ NAMED = closed(
     id="dc/eq2-named",
     items=("Eq2",),
     title="Every activation used in training is the normalised function of its name",
-    statement=r"x\mapsto(\sigma(x)-E\sigma(Z))/\sqrt{\operatorname{Var}\sigma(Z)}",
+    statement=r"x\mapsto(\sigma(x)-\mathbb{E}\sigma(Z))/\sqrt{\operatorname{Var}\sigma(Z)}",
     where="Equation 2",
     cases=grid(name=tuple(FUNCTIONS)),
     twin=_plain_named,

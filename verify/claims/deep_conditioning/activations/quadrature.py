@@ -99,7 +99,7 @@ UNEQUAL = numeric(
     items=("DefC.1",),
     title="Duals of every catalogued activation at unequal variances equal double"
     " integrals",
-    statement=r"\hat\sigma(\rho;q,p)=E\,\sigma(\sqrt qX)\sigma(\sqrt pY)",
+    statement=r"\hat\sigma(\rho;q,p)=\mathbb{E}\,\sigma(\sqrt qX)\sigma(\sqrt pY)",
     source=ours("Definition C.1"),
     cases=(
         *grid(name=NAMES, var_x=0.4, var_y=2.5),
@@ -138,7 +138,7 @@ BENT = replace(
     UNEQUAL,
     id="dc/defC.1-two-kinks",
     title="Duals of a function that bends between two kinks equal double integrals",
-    statement=r"\hat\sigma(\rho;q,p)=E\,\sigma(\sqrt qX)\sigma(\sqrt pY),\quad"
+    statement=r"\hat\sigma(\rho;q,p)=\mathbb{E}\,\sigma(\sqrt qX)\sigma(\sqrt pY),\quad"
     r" \sigma(x)=|x-1.31|-(x+0.27)_++\sin x",
     cases=grid(var_x=0.4, var_y=(0.4, 2.5)),
     predict=_predict_bent,
@@ -175,7 +175,7 @@ LENGTHS = numeric(
     id="dc/defC.1-moments",
     items=("DefC.1",),
     title="Second moments of every catalogued activation at four variances equal integrals",
-    statement=r"E\,\sigma(\sqrt qZ)^2",
+    statement=r"\mathbb{E}\,\sigma(\sqrt qZ)^2",
     source=ours("Definition C.1"),
     cases=grid(name=NAMES),
     predict=_predict_lengths,
@@ -223,7 +223,7 @@ STAIRS = replace(
     LENGTHS,
     id="dc/defC.1-stairs",
     title="Second moments of functions by values that jump up and down, at places unsaid",
-    statement=r"E\,\sigma(\sqrt qZ)^2=\sum_i v_i^2\,P(c_i<\sqrt qZ\le c_{i+1})",
+    statement=r"\mathbb{E}\,\sigma(\sqrt qZ)^2=\sum_i v_i^2\,P(c_i<\sqrt qZ\le c_{i+1})",
     cases=grid(stairs=tuple(_STAIRS)),
     predict=_predict_stairs,
     measure=_measure_stairs,
