@@ -28,6 +28,9 @@ ROOT = Path(__file__).parents[2]
 BATCHES = ("identity_map", "mmd_init", "normrelu", "square_loss")
 STUDIES = ("conditioning", *BATCHES)
 
+FEW = "--depth 2 --width 4 --epochs 1 --per-class 4 --held-out 1 --tests 2 --rates 0.01"
+"""The smallest training of a NormReLU network."""
+
 # What takes a second or more to load.
 HEAVY = ("torch", "distributed", "matplotlib", "scipy")
 
@@ -257,6 +260,10 @@ def test_who_waits_for_a_pause_is_told_so(capsys):
         ),
         ("conditioning", "depth --activation x", "`--activation` must be one of"),
         ("conditioning", "depth --width 0", "`--width` must be at least 1, but it is"),
+        # Of 2^60 entries, or a slope beyond float32.
+        ("conditioning", "train --n 9999999999", "`--n` must be below 2^30, but it is"),
+        ("conditioning", "width --n 1073741824", "`--n` must be below 2^30, but it is"),
+        ("normrelu", f"train --decay 1e300 {FEW}", "`--decay` must be at most 3.4e+38"),
         ("conditioning", "norms --squared-norms 1", "`--squared-norms` must be two n"),
     ],
 )
