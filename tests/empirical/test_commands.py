@@ -347,6 +347,26 @@ def test_why_a_task_of_a_batch_failed_is_said_of_options(tmp_path, monkeypatch, 
     assert "need `--allow-unverified`" in told
 
 
+def test_what_timed_out_says_the_command_that_goes_on(tmp_path, monkeypatch, capsys):
+    known = importlib.import_module("empirical.square_loss.__main__")
+    late = "timed out: it may take 120 s"
+    ended = {"bn": late, "wn": late, "none": "failed: no data", "bn-decay": "done"}
+    monkeypatch.setattr(command, "run_batch", lambda *_, **__: ended)
+    given = ["batch", "--names", *ended, "--most-minutes", "2", "--device", "cpu"]
+    given += ["--out", str(tmp_path / "the runs")]
+    # Nothing to go on from is nothing to be told.
+    assert known.main(given) == 1
+    assert "goes on" not in re.sub(r"\s+", " ", capsys.readouterr().err)
+    (tmp_path / "the runs").mkdir()
+    (tmp_path / "the runs" / "bn.0123456789abcdef.checkpoint").touch()
+    assert known.main(given) == 1
+    *_, said = capsys.readouterr().err.strip().splitlines()
+    start = "python -m empirical.square_loss batch --names bn wn none bn-decay --device"
+    assert said.startswith(start)
+    assert said.endswith("the runs' --most-minutes 4 --names bn")
+    assert command.shlex.split(said)[-5] == str(tmp_path / "the runs")
+
+
 def test_more_memory_than_there_can_be_is_no_limit(tmp_path):
     known = importlib.import_module("empirical.square_loss.__main__")
     given = ["batch", "--names", "none-decay", "--out", str(tmp_path), "--minutes", "0"]
