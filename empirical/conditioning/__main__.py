@@ -64,6 +64,9 @@ LEAST = {
 }
 """The least that these arguments can be."""
 
+MOST = 2**30
+"""Of more inputs no kernel, which has 8 bytes for each pair of them, has an address."""
+
 NAMED = {"name": "--activation", "m": "--tests"}
 """Options of parameters that are called otherwise."""
 
@@ -90,6 +93,8 @@ def _check(options: argparse.Namespace) -> None:
         value = getattr(options, name, None)
         for each in value if isinstance(value, list | tuple) else (value,):
             check_counts(options.command, least, **{name: each})
+    if getattr(options, "n", 0) >= MOST:
+        raise ValueError(f"`--n` must be below 2^30, but it is {options.n}")
     if getattr(options, "data", None) == "digits":
         separation = signature(EXPERIMENTS[options.command]).parameters["delta"].default
         before.check_used(options, {"delta": separation}, "with `--data digits`")

@@ -14,7 +14,12 @@ from empirical.testbed.study import Setting
 
 EXAMPLE = Configuration(name="train", arm="normrelu", depth=32)
 
-NAMED = {"name": "--data", "labels": "--data", "function": "--kink"}
+NAMED = {
+    "name": "--data",
+    "labels": "--data",
+    "function": "--kink",
+    "weight_decay": "--decay",
+}
 """Options of parameters that are called otherwise."""
 
 

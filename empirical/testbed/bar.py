@@ -52,7 +52,8 @@ class Bar:
 
     def say(self, line: str) -> None:
         """Write a line above the bars."""
-        self._console.print(line, markup=False, highlight=False)
+        # A command is copied from it: the terminal breaks the line, if need be.
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def report(self, name: str, outcome: str) -> None:
         """Show the start or the end of a run."""

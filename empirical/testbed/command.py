@@ -4,6 +4,7 @@ import argparse
 import importlib
 import math
 import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +24,7 @@ from empirical.testbed.ending import (
     say_interrupted,
 )
 from empirical.testbed.engine import Engine, cores
-from empirical.testbed.graph import beside
+from empirical.testbed.graph import End, beside
 from empirical.testbed.options import add_options, made, spoken, spoken_end
 from empirical.testbed.records import RunRecord
 from empirical.testbed.runner import run_batch, summary
@@ -33,6 +34,8 @@ from empirical.testbed.study import (
     Named,
     Setting,
     Study,
+    checkpoint_at,
+    checkpoints_of,
     remove_checkpoints,
 )
 from empirical.testbed.writing import save_tensors, whole
@@ -130,7 +133,8 @@ def main(
         names = commands.add_parser("list", help="print the configurations' names")
         for each in (many, names):
             _add_choice(each)
-    options = parser.parse_args(argv)
+    given = sys.argv[1:] if argv is None else list(argv)
+    options = parser.parse_args(given)
 
     def run() -> int:
         known: Any = study
@@ -153,7 +157,8 @@ def main(
             found = chosen(known.configurations(options.scale), options)
             if changed is not None:
                 found = [changed(c, options) for c in found]
-            return _batch(known, found, options, setting)
+            call = ["python", "-m", name, *given]
+            return _batch(known, found, options, setting, call)
         (single,) = (s for s in singles if s.name == options.command)
         return single.run(options, setting)
 
@@ -266,6 +271,7 @@ def _batch(
     found: Sequence[Named],
     options: argparse.Namespace,
     setting: Setting,
+    call: Sequence[str],
 ) -> int:
     workers = options.workers
     if workers is None and options.scheduler is None and setting.device != "cpu":
@@ -297,11 +303,40 @@ def _batch(
                 look=bar.look,
             )
         except Ended:
-            bar.say(f"interrupted; what is done stays in {options.out}")
+            left = f"what is done stays in {options.out}"
+            bar.say(f"interrupted; {left}, and the same command goes on from there")
             raise
         bar.say(f"{summary(outcomes)}; records are in {options.out}")
+        late = [n for n, how in outcomes.items() if how.startswith(End.TIMED_OUT)]
+        if kept := [name for name in late if _is_left(options.out, name)]:
+            going_on = shlex.join(_with_more_time(call, kept, options.most_minutes))
+            bar.say(
+                "What timed out is kept as it was up to half a minute before; this goes"
+                f" on from there:\n{going_on}"
+            )
     fine = ("done", "kept")
     return 0 if all(o.startswith(fine) for o in outcomes.values()) else 1
+
+
+def _is_left(folder: Path, name: str) -> bool:
+    """Whether there is a state from which a configuration's run can go on."""
+    return bool(checkpoints_of(checkpoint_at(folder / f"{name}.json")))
+
+
+def _with_more_time(
+    call: Sequence[str], names: Sequence[str], minutes: float
+) -> list[str]:
+    """Return the words of a call that goes on with these alone, and twice the minutes.
+
+    >>> _with_more_time(["batch", "--most-minutes", "5", "--out", "o"], ["a"], 5.0)
+    ['batch', '--out', 'o', '--most-minutes', '10', '--names', 'a']
+    """
+    words = list(call)
+    if "--most-minutes" in words:
+        # Said in another way it stays: the last one counts.
+        at = words.index("--most-minutes")
+        del words[at : at + 2]
+    return [*words, "--most-minutes", f"{2.0 * minutes:g}", "--names", *names]
 
 
 def alone(

@@ -7,6 +7,10 @@ import pytest
 from looking import DESKTOP, PHONE, Open, Shown, faint, sticking_out
 
 from verify import ledger
+from verify.claim import Profile
+from verify.report import build
+from verify.report.html import as_html
+from verify.run import run_and_write
 
 MOST = 2_600
 """Bytes of the whole ledger's report for every claim, records current or not."""
@@ -238,6 +242,38 @@ def test_a_phone_needs_no_scrolling_sideways(
 ) -> None:
     phone = show(report, viewport=PHONE, color_scheme=scheme)
     assert sticking_out(phone) == []
+
+
+@pytest.fixture(scope="module")
+def long(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a report of claims whose two sides are long: formulas and settings."""
+    folder = tmp_path_factory.mktemp("long")
+    names = (
+        "dc/thm3.2-quadratic",
+        "sl/fig1-settings",
+        "sl/eq9-proof",
+        "id/Fig3-published",
+    )
+    entries = [e for e in ledger.entries() if e.claim.id in names]
+    for entry in entries:
+        run_and_write(entry, Profile.QUICK, folder)
+    path = folder / "report.html"
+    page = as_html(build(entries, folder), whole=False)
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def test_long_values_fit_a_phone(show: Open, long: Path) -> None:
+    phone = show(long, viewport=PHONE)
+    # Else a card is not laid out before it is scrolled to.
+    phone.page.add_style_tag(
+        content="article { content-visibility: visible !important }"
+    )
+    assert phone.page.locator("article dd math").count() > 3
+    assert sticking_out(phone) == []
+    narrow = """all => all.filter(e => e.getBoundingClientRect().width < 60
+      && e.textContent.length > 12).map(e => e.textContent)"""
+    assert phone.page.locator(".numbers dd").evaluate_all(narrow) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -28,6 +28,9 @@ ROOT = Path(__file__).parents[2]
 BATCHES = ("identity_map", "mmd_init", "normrelu", "square_loss")
 STUDIES = ("conditioning", *BATCHES)
 
+FEW = "--depth 2 --width 4 --epochs 1 --per-class 4 --held-out 1 --tests 2 --rates 0.01"
+"""The smallest training of a NormReLU network."""
+
 # What takes a second or more to load.
 HEAVY = ("torch", "distributed", "matplotlib", "scipy")
 
@@ -257,6 +260,10 @@ def test_who_waits_for_a_pause_is_told_so(capsys):
         ),
         ("conditioning", "depth --activation x", "`--activation` must be one of"),
         ("conditioning", "depth --width 0", "`--width` must be at least 1, but it is"),
+        # Of 2^60 entries, or a slope beyond float32.
+        ("conditioning", "train --n 9999999999", "`--n` must be below 2^30, but it is"),
+        ("conditioning", "width --n 1073741824", "`--n` must be below 2^30, but it is"),
+        ("normrelu", f"train --decay 1e300 {FEW}", "`--decay` must be at most 3.4e+38"),
         ("conditioning", "norms --squared-norms 1", "`--squared-norms` must be two n"),
     ],
 )
@@ -338,6 +345,26 @@ def test_why_a_task_of_a_batch_failed_is_said_of_options(tmp_path, monkeypatch, 
     assert "bn-decay: failed: cifar10 (train) is in none of" in told
     assert "or name its folder with `--data-folder`" in told
     assert "need `--allow-unverified`" in told
+
+
+def test_what_timed_out_says_the_command_that_goes_on(tmp_path, monkeypatch, capsys):
+    known = importlib.import_module("empirical.square_loss.__main__")
+    late = "timed out: it may take 120 s"
+    ended = {"bn": late, "wn": late, "none": "failed: no data", "bn-decay": "done"}
+    monkeypatch.setattr(command, "run_batch", lambda *_, **__: ended)
+    given = ["batch", "--names", *ended, "--most-minutes", "2", "--device", "cpu"]
+    given += ["--out", str(tmp_path / "the runs")]
+    # Nothing to go on from is nothing to be told.
+    assert known.main(given) == 1
+    assert "goes on" not in re.sub(r"\s+", " ", capsys.readouterr().err)
+    (tmp_path / "the runs").mkdir()
+    (tmp_path / "the runs" / "bn.0123456789abcdef.checkpoint").touch()
+    assert known.main(given) == 1
+    *_, said = capsys.readouterr().err.strip().splitlines()
+    start = "python -m empirical.square_loss batch --names bn wn none bn-decay --device"
+    assert said.startswith(start)
+    assert said.endswith("the runs' --most-minutes 4 --names bn")
+    assert command.shlex.split(said)[-5] == str(tmp_path / "the runs")
 
 
 def test_more_memory_than_there_can_be_is_no_limit(tmp_path):

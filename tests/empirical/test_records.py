@@ -3,6 +3,9 @@
 import errno
 import json
 import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,7 @@ from empirical.testbed.writing import (
     unpack,
     unsealed,
     whole,
+    write_text,
 )
 
 CONFIGURATION = {"name": "a", "network": {"widths": [4, 2]}, "seeds": [0, 1]}
@@ -224,3 +228,54 @@ def test_what_is_lacking_is_named() -> None:
 def test_digests_tell_contents_apart() -> None:
     assert digest({"a": 1}) != digest({"a": 2})
     assert digest(None) != digest("null")
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from empirical.testbed.writing import whole
+
+with whole(Path(sys.argv[1])) as partial:
+    partial.write_text("half of it")
+    print("begun", flush=True)
+    sys.stdin.readline()
+    partial.write_text("all of it")
+"""
+
+
+def _writer(path: Path) -> "subprocess.Popen[str]":
+    """Start a process that has written half of a file, and waits."""
+    given = [sys.executable, "-c", WRITER, str(path)]
+    begun = subprocess.Popen(
+        given, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert begun.stdout is not None
+    assert begun.stdout.readline() == "begun\n"
+    return begun
+
+
+def test_what_a_killed_writer_left_goes_with_the_next_write(tmp_path):
+    path, other = tmp_path / "a.json", tmp_path / ".b.json.1.partial"
+    other.touch()
+    with _writer(path) as killed, _writer(path) as alive:
+        killed.kill()
+        killed.wait()
+        assert len(list(tmp_path.iterdir())) == 3
+        write_text(path, "mine")
+        # One of them still writes: its file stays, and so does that of another name.
+        left = {each.name for each in tmp_path.iterdir()}
+        assert left == {"a.json", other.name, f".a.json.{alive.pid}.partial"}
+        assert path.read_text() == "mine"
+        alive.communicate("\n")
+    assert alive.returncode == 0
+    assert path.read_text() == "all of it"
+    assert {each.name for each in tmp_path.iterdir()} == {"a.json", other.name}
+
+
+def test_writers_of_one_process_write_one_after_the_other(tmp_path):
+    path = tmp_path / "a.json"
+    texts = [f"{k}" * 100_000 for k in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda text: write_text(path, text), texts * 8))
+    assert path.read_text() in texts
+    assert [each.name for each in tmp_path.iterdir()] == ["a.json"]

@@ -191,8 +191,10 @@ def test_records_may_be_those_of_all_profiles(
     assert "--scale full" in capsys.readouterr().err
     assert command.main(["condition_numbers", *given, *out]) == 2
     told = capsys.readouterr().err
-    assert f"there is none in {tmp_path / 'full'};" in told
-    assert "`python -m verify run dc/E13-digits --profile full` makes it" in told
+    assert f"there is none in {tmp_path / 'full'}\n" in told
+    assert told.endswith(
+        "made by\n  python -m verify run dc/E13-digits --profile full\n"
+    )
     assert command.main(["id", *out, "--records", str(tmp_path), "--only", "8"]) == 2
     assert "published" not in capsys.readouterr().err
     name = "cnn-depth-5"
@@ -200,6 +202,31 @@ def test_records_may_be_those_of_all_profiles(
     RunRecord(**own, code="0").write(runs / f"{name}.json")
     assert command.main(["id", *out, "--records", str(tmp_path), "--only", "8"]) == 2
     assert "published at full scale: 1; --profile full" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("what", "commands"),
+    [
+        (
+            "dc",
+            [
+                "verify run dc/E13-digits dc/E3-corrected dc/",
+                "empirical.normrelu batch --scale small",
+            ],
+        ),
+        ("sl", ["empirical.square_loss batch --scale small --figures 1 2 3 4 5 6"]),
+    ],
+)
+def test_what_makes_missing_figures_is_said_once(
+    what: str, commands: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--records", str(tmp_path / "none"), "--out", str(tmp_path / "out")]
+    assert command.main([what, *given]) == 2
+    told = capsys.readouterr().err
+    assert told.count("no record of") > 2 or told.count("there is none") > 2
+    for each in commands:
+        assert f"python -m {each}" in told
+        assert told.count(" ".join(each.split()[:4])) == 1
 
 
 def test_a_page_that_cannot_be_written_is_a_line(

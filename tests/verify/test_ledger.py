@@ -234,6 +234,23 @@ def test_titles_can_be_read_alone() -> None:
     assert [name for name, title in titles.items() if private.search(title)] == []
 
 
+LETTERS = {"dc/lemH.3", "mmd/eq20-nearby", "mmd/gram-slope"}
+"""Statements in which E is an event, or a matrix."""
+
+
+def test_an_expectation_has_one_letter() -> None:
+    plain = re.compile(r"(?<![A-Za-z\\])(?<!\\mathbb{)(?<!\\mathbb )E(?![A-Za-z_0-9])")
+    found = {claim.id for claim in ledger.load() if plain.search(claim.statement)}
+    assert found == LETTERS
+
+
+def test_no_difference_of_experiments_reads_as_a_range() -> None:
+    """As in "14 - 5 layers": each side says of what it is the number."""
+    bare = re.compile(r"\d-\d+\\text|\\text\{[^}]*\}-\d+\\[gl]e")
+    found = {claim.id for claim in ledger.load() if bare.search(claim.statement)}
+    assert found == set()
+
+
 def test_what_is_said_of_claims_has_no_control_characters() -> None:
     r"""As a tab that was meant for the beginning of \text."""
     said = {

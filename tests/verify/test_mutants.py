@@ -413,3 +413,26 @@ def test_without_coverage_it_says_what_is_missing(monkeypatch, capsys) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     assert main(["--uncovered"]) == 2
     assert "verify.mutants needs coverage" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", [[], ["--uncovered"]])
+def test_output_that_nobody_reads_any_more_is_no_error(given: list[str]) -> None:
+    alone = """
+import sys
+from verify.mutants import __main__ as command
+
+command._executed = lambda folder, workers, trained: {}
+command._judge = lambda sample, executed, options: {}
+sys.exit(command.main(sys.argv[1:]))
+"""
+    source, sink = os.pipe()
+    os.close(source)
+    with os.fdopen(sink, "wb") as closed:
+        done = subprocess.run(
+            [sys.executable, "-c", alone, *given],
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (141, "")

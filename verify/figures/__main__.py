@@ -6,6 +6,7 @@ report or of the site's gallery is drawn by its name.
 
 import argparse
 import importlib
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -202,15 +203,41 @@ def _asked(what: str) -> list[Picture]:
 def _draw_each(
     chosen: Sequence[Picture], profile: Profile, options: argparse.Namespace
 ) -> int:
-    """Draw pictures; say of those that cannot be what would make them."""
-    ended = EXIT_DONE
+    """Draw pictures; say of those that cannot be what would make them, at the end."""
+    absent: dict[str, str] = {}
     for picture in chosen:
         try:
             _draw_one(picture, profile, options)
         except ValueError as error:
-            sys.stderr.write(f"error: {error}\n")
-            ended = EXIT_MISSING
-    return ended
+            told = str(error).removeprefix(f"{picture.name}: ")
+            absent[picture.name] = f"{picture.name}: {told}"
+    reasons, commands = _apart(absent.values())
+    for reason in reasons:
+        refuse(reason)
+    if commands:
+        sys.stderr.write("\n  ".join(["What is missing is made by", *commands]) + "\n")
+    return EXIT_MISSING if absent else EXIT_DONE
+
+
+_MADE = re.compile(r"; `([^`]+)` makes (?:it|them)$")
+_RUN = "python -m verify run "
+
+
+def _apart(reasons: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return reasons without the commands that they end in, and each of these once.
+
+    >>> _apart(["a: no; `python -m verify run x --profile full` makes it",
+    ...         "b: no; `python -m verify run y --profile full` makes it"])
+    (['a: no', 'b: no'], ['python -m verify run x y --profile full'])
+    """
+    reasons = list(reasons)
+    found = [match[1] for reason in reasons if (match := _MADE.search(reason))]
+    runs = [one.removeprefix(_RUN).partition(" --") for one in found if _RUN in one]
+    others = dict.fromkeys(one for one in found if _RUN not in one)
+    claims = " ".join(dict.fromkeys(one for ids, _, _ in runs for one in ids.split()))
+    # The profile, which all of them share.
+    run = [f"{_RUN}{claims}{''.join(runs[0][1:])}"] if runs else []
+    return [_MADE.sub("", reason) for reason in reasons], [*run, *others]
 
 
 def _draw_one(picture: Picture, profile: Profile, options: argparse.Namespace) -> None:
@@ -359,7 +386,7 @@ def _said(
     """List on stderr what is missing; return whether anything is."""
     if not (absent or tables):
         return False
-    lines = [*(absent[number] for number in sorted(absent)), *tables]
+    lines, _ = _apart([*(absent[number] for number in sorted(absent)), *tables])
     numbers = " ".join(map(str, sorted(absent)))
     # Of tables the batch knows nothing: it then makes all that is missing.
     options = "" if tables else f"--figures {numbers}"

@@ -3,7 +3,6 @@
 import argparse
 import importlib.util
 import signal
-import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
@@ -11,11 +10,12 @@ from pathlib import Path
 
 from verify.command import (
     EXIT_GREEN,
-    EXIT_INTERRUPTED,
     EXIT_RED,
     add_count,
     add_switches,
     complain,
+    interruptible,
+    put,
     refuse,
 )
 from verify.mutants import children, lines, sites, suites, survivors, uncovered
@@ -53,31 +53,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         # In the background the first of them would be ignored.
         signal.signal(number, signal.default_int_handler)
     children.prepare()
-    folder = options.records / "quick" / "lines"
     options.verdicts = options.verdicts or kept_in(options.seed, options.records)
-    try:
-        executed = _executed(folder, options.workers, trained=options.uncovered)
-        if options.uncovered:
-            return EXIT_RED if _tell_uncovered(executed) else EXIT_GREEN
-        sample = chosen(options.packages, options.share, options.seed)
-        found = _judge(sample, executed, options)
-    except KeyboardInterrupt:
-        complain("interrupted; what was found is kept")
-        return EXIT_INTERRUPTED
-    except OSError as error:
-        complain(f"error: {error}")
-        return EXIT_RED
+    return interruptible(lambda: _tried(options), kept="what was found is kept")
+
+
+def _tried(options: argparse.Namespace) -> int:
+    """Find and list what is asked for; return the exit code."""
+    folder = options.records / "quick" / "lines"
+    executed = _executed(folder, options.workers, trained=options.uncovered)
+    if options.uncovered:
+        return EXIT_RED if _tell_uncovered(executed) else EXIT_GREEN
+    sample = chosen(options.packages, options.share, options.seed)
+    found = _judge(sample, executed, options)
     reasons = survivors.read()
     if options.seed != SEED:
         reasons |= survivors.read(survivors.OTHERS)
-    for score in survivors.scores(found.values(), reasons):
-        sys.stdout.write(f"{score}\n")
+    scores = survivors.scores(found.values(), reasons)
     known = {mutant.key for mutant in sample}
     # Lists are of the sample that is kept, and of those of other seeds once tried.
     kept = [m for m in reasons if _package(m) in options.packages]
     listed = kept if options.seed == SEED else [m for m in kept if m in found]
     wrong = list(survivors.complaints(listed, found, known))
-    sys.stdout.write("".join(f"{each}\n" for each in wrong))
+    put("".join(f"{each}\n" for each in (*scores, *wrong)))
     return EXIT_RED if wrong else EXIT_GREEN
 
 
@@ -167,12 +164,14 @@ def _line(verdict: Verdict) -> str:
 def _tell_uncovered(executed: Mapping[str, lines.Executed]) -> bool:
     """Print the public functions that no claim executes; return whether of `theory`."""
     missing, counts = uncovered.uncovered(executed)
-    for file, functions in groupby(missing, key=lambda f: f.file):
-        names = ", ".join(function.name for function in functions)
-        sys.stdout.write(f"{file}: {names}\n")
+    told = [
+        f"{file}: {', '.join(function.name for function in functions)}\n"
+        for file, functions in groupby(missing, key=lambda f: f.file)
+    ]
     for package, count in counts.items():
         here = sum(f.file.startswith(f"{package}/") for f in missing)
-        sys.stdout.write(f"{package}: {here} of {count} public functions\n")
+        told.append(f"{package}: {here} of {count} public functions\n")
+    put("".join(told))
     return any(function.file.startswith("theory/") for function in missing)
 
 

@@ -5,6 +5,7 @@ What is told `of` is a case, or the worst one of a row.
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -13,6 +14,7 @@ from empirical.testbed.writing import DAMAGED
 from verify import records
 from verify.compare import Outcome, flatten, small
 from verify.records import CaseRecord, Record, RecordError
+from verify.report import expressions, plain
 
 if TYPE_CHECKING:
     from verify.report.rows import Row
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
 LIMITS = 3
 """Digits of an effect's limits, which are sizes that were chosen."""
+_LISTED = 120
+"""Characters of settings that are shown; their record has the others."""
+_DIGEST = re.compile("[0-9a-f]{16}")
 
 
 def _case(of: "Row | CaseRecord | None") -> CaseRecord | None:
@@ -34,7 +39,9 @@ def predicted_of(of: "Row | CaseRecord | None", digits: int = 6) -> str:
     if "treated" in as_fields(case.measured):
         return between(case.predicted, min(digits, LIMITS), ("≤", "≥"))
     value, stderr = worst_entry(case.predicted, case), _stderr(case)
-    return _short(value, digits) if stderr is None else _to_error(value, stderr)
+    if stderr is not None:
+        return _to_error(value, stderr)
+    return _in_words(case.predicted, case) or _short(value, digits)
 
 
 def effect_of(of: "Row | CaseRecord | None", unit: str = "") -> str:
@@ -102,7 +109,39 @@ def measured_of(of: "Row | CaseRecord | None", digits: int = 6) -> str:
     if "lower" in measured:
         low, high = _short(measured["lower"], digits), _short(measured["upper"], digits)
         return low if low == high else f"[{low}, {high}]"
-    return _short(worst_entry(case.measured, case), digits)
+    return _in_words(case.measured, case) or _short(
+        worst_entry(case.measured, case), digits
+    )
+
+
+def expressions_of(value: Any, of: "Row | CaseRecord | None") -> tuple[str, ...]:
+    """Return what a proof compares as LaTeX, where it differs; nothing of other values."""
+    case = _case(of)
+    if case is None or case.error or case.unit != "exact":
+        return ()
+    differs = case.gap != 0.0
+    texts = [worst_entry(value, case)] if differs else flatten(value)
+    if not all(isinstance(text, str) for text in texts):
+        return ()
+    return expressions.several(cast("list[str]", texts))
+
+
+def _in_words(value: Any, case: CaseRecord) -> str:
+    """Return expressions as plain text, settings with their names; else nothing."""
+    proved = expressions_of(value, case)
+    if proved:
+        return "; ".join(map(plain.formula, proved))
+    found, sides = as_fields(value), (case.predicted, case.measured)
+    one, other = map(as_fields, sides)
+    if case.unit != "exact" or not found:
+        return ""
+    if one != other:
+        found = {k: v for k, v in found.items() if one.get(k) != other.get(k)}
+    elif all(_DIGEST.fullmatch(str(each)) for each in found.values()):
+        return f"{len(found)} digests"
+    told = json.dumps(found, ensure_ascii=False)[1:-1]
+    told = told.replace('"', "").replace("null", "none")
+    return told if len(told) <= _LISTED else told[: _LISTED - 1] + "…"
 
 
 def gap_of(of: "Row | CaseRecord | None") -> str:

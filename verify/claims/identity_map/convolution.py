@@ -356,7 +356,7 @@ EXPECTED_MSE = statistical(
     items=("Conv", "MSE", "Thm2"),
     title="The expected error of one trained convolution over its initial weights",
     statement=(
-        r"E\,\mathrm{MSE}=\sigma^2\,\overline{\|\Pi_\perp P\|^2}"
+        r"\mathbb{E}\,\mathrm{MSE}=\sigma^2\,\overline{\|\Pi_\perp P\|^2}"
         r"+\overline{\|\Lambda^T\Pi_\perp P\|^2}/C"
     ),
     source=ours("Appendix D; the exact mean is ours"),
@@ -405,7 +405,7 @@ COURSE = numeric(
     items=("Conv", "MSE"),
     title="The expected error of one convolution after some steps, all asked at once",
     statement=(
-        r"E\,\mathrm{MSE}_t=\sigma^2\,\overline{\|A_tP\|^2}"
+        r"\mathbb{E}\,\mathrm{MSE}_t=\sigma^2\,\overline{\|A_tP\|^2}"
         r"+\overline{\|\Lambda^TA_tP\|^2}/C"
     ),
     source=ours("Appendix D; the exact mean is ours"),

@@ -62,7 +62,7 @@ RATIO = numeric(
     items=("Thm1-orth", "Corr"),
     title="Cosine of a trained layer's output in mean square: a ratio of moments",
     statement=(
-        r"\frac{E\langle f(x),\hat x\rangle}{\sqrt{E\|f(x)\|^2}}"
+        r"\frac{\mathbb{E}\langle f(x),\hat x\rangle}{\sqrt{\mathbb{E}\|f(x)\|^2}}"
         r"=\frac{\rho}{\sqrt{\rho^2+s^2d\,(1-\rho^2)}}"
     ),
     source=ours("After Theorem 1; ours"),
@@ -132,7 +132,8 @@ EXACT = numeric(
     items=("Thm1-orth", "Corr"),
     title="Mean cosines of a trained layer's output, also where little of it is noise",
     statement=(
-        r"E\frac{k+g_1}{|k e_1+g|},\quad E\frac{(k+g_1)^2}{|k e_1+g|^2},\qquad"
+        r"\mathbb{E}\frac{k+g_1}{|k e_1+g|},\quad"
+        r" \mathbb{E}\frac{(k+g_1)^2}{|k e_1+g|^2},\qquad"
         r" k=\frac{\rho}{s\sqrt{1-\rho^2}}"
     ),
     source=ours("After Theorem 1; ours"),

@@ -51,7 +51,10 @@ CONSTANT = contrast(
     partial(_shallowest, "relu"),
     items=("Fig2", "Fig13", "Fig14"),
     title="Deep fully connected ReLU networks map unseen images to the training image",
-    statement=r"\cos(f(x),\hat x)\text{ at }x\perp\hat x:\ \text{deepest}-1\ge 0.3",
+    statement=(
+        r"\cos(f(x),\hat x)\text{ at }x\perp\hat"
+        r" x:\ \text{deepest}-\text{one layer}\ge 0.3"
+    ),
     source=as_read("Section 3.1 and appendix E.3, Figures 2 and 13"),
     **stated(0.3),
     version=2,
@@ -65,7 +68,10 @@ LINEAR_DEPTH = contrast(
     partial(_shallowest, "linear"),
     items=("Fig11", "Fig34"),
     title="Depth moves linear networks towards the constant map too",
-    statement=r"\overline{\cos}(f(x),\hat x),\text{ linear}:\ \text{deepest}-1\ge 0.1",
+    statement=(
+        r"\overline{\cos}(f(x),\hat x),\text{"
+        r" linear}:\ \text{deepest}-\text{one layer}\ge 0.1"
+    ),
     source=as_read("Section 3.1 and appendix E.1, Figure 11"),
     **stated(0.1),
     version=2,

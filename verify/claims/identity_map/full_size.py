@@ -250,7 +250,10 @@ THREE_CHANNELS = _full(
     named("channels-3-depth-5"),
     items=("Fig10", "Fig27", "Fig30", "ThreeChannels"),
     title="CNNs of three channels lose the identity",
-    statement=r"\overline{\cos}(f(x),x),\ 5\text{ layers}:\ 32-3\text{ channels}\ge 0.05",
+    statement=(
+        r"\overline{\cos}(f(x),x),\ 5\text{ layers}:\ 32\text{"
+        r" channels}-3\text{ channels}\ge 0.05"
+    ),
     source=as_read("Section 3.4 and appendix I, Figures 10 and 27"),
     assumptions=PLAIN,
     **stated(0.05),
@@ -349,8 +352,9 @@ def _mixtures(count: int, figure: int) -> Claim:
         runs=looks(deep, shallow, plain(20)),
         title=f"Deep networks trained on {words} images output mixtures of them",
         statement=(
-            r"\|\Pi_{\mathrm{span}(\hat x_i)}f(x)\|^2/\|f(x)\|^2:"
-            r"\ 14-5\text{ layers}\ge 0.1"
+            r"s_{14}-s_5\ge0.1,\quad"
+            r" s_L=\|\Pi_{\mathrm{span}(\hat x_i)}f(x)\|^2/\|f(x)\|^2\text{"
+            r" at }L\text{ layers}"
         ),
         source=as_read(f"Appendix L, Figure {figure}"),
         assumptions=(*PLAIN, "networks of one image learn its constant"),

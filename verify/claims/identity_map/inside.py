@@ -53,7 +53,7 @@ EDGES = _full(
     id="id/edges",
     title="CNNs of intermediate depth act as edge detectors, shallow ones do not",
     statement=(
-        r"\frac{\|\Pi_{g_\perp}f(x)\|^2}{\|f(x)-\bar f(x)\|^2}:\ 7,10,13-3"
+        r"\frac{\|\Pi_{g_\perp}f(x)\|^2}{\|f(x)-\bar f(x)\|^2}:\ 7,10,13\text{ layers}-3"
         r"\text{ layers}\ge0.05,\quad g=|\nabla x|\text{ (Sobel)},\ "
         r"g_\perp\perp1,x,\hat x"
     ),

@@ -415,10 +415,10 @@ COSINES = statistical(
         "Expected cosine of a trained layer's output with the training image and its input"
     ),
     statement=(
-        r"E\cos(f(x),\hat x) = \frac{\kappa\,\Gamma(\frac{d+1}2)}"
+        r"\mathbb{E}\cos(f(x),\hat x) = \frac{\kappa\,\Gamma(\frac{d+1}2)}"
         r"{\sqrt2\,\Gamma(\frac d2+1)}\,{}_1F_1\big(\tfrac12;\tfrac d2+1;"
         r"-\tfrac{\kappa^2}2\big),\quad \kappa=\frac{\rho}{s\sqrt{1-\rho^2}},\quad"
-        r" E\cos(f(x),x)=\rho\,E\cos(f(x),\hat x)"
+        r" \mathbb{E}\cos(f(x),x)=\rho\,\mathbb{E}\cos(f(x),\hat x)"
     ),
     source=ours("After Theorem 1; the exact mean is ours"),
     cases=grid(rho=(-0.5, 0.0, 0.3, 0.9), scale=0.2, dim=20, draws=4000),
@@ -674,7 +674,7 @@ NOISE = statistical(
     items=("TwoLayer", "Fig12"),
     title="Training the bottom layer alone leaves noise of known size on orthogonal images",
     statement=(
-        r"E f=\tfrac{s\|x\|}{\sqrt{2\pi}}\textstyle\sum_i\alpha_i,\quad"
+        r"\mathbb{E} f=\tfrac{s\|x\|}{\sqrt{2\pi}}\textstyle\sum_i\alpha_i,\quad"
         r" \mathrm{Var} f=s^2\|x\|^2\big(\tfrac12-\tfrac1{2\pi}\big)\sum_i\alpha_i^2"
     ),
     source=ours("Appendix E.2; the moments are ours"),

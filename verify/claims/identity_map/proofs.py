@@ -363,7 +363,7 @@ CLAIMS = (
         title=(
             "Mean and variance of two-layer outputs on orthogonal images (symbolic proof)"
         ),
-        statement=r"E f = \frac{s \|x\|}{\sqrt{2\pi}} \sum_i \alpha_i, \quad"
+        statement=r"\mathbb{E} f = \frac{s \|x\|}{\sqrt{2\pi}} \sum_i \alpha_i, \quad"
         r" \operatorname{Var} f = \frac{s^2 \|x\|^2}2 \Big(1 - \frac1\pi\Big)"
         r" \sum_i \alpha_i^2",
         source=ours("Equation 16; the law is ours"),

@@ -124,7 +124,7 @@ LENGTHS = _claim(
         " biases' part"
     ),
     statement=(
-        r"E z_{l+1}^2=\tfrac16\overline{E z_l^2}+\sigma_b^2,\qquad"
+        r"\mathbb{E} z_{l+1}^2=\tfrac16\overline{\mathbb{E} z_l^2}+\sigma_b^2,\qquad"
         r" \sigma_b^2=\tfrac1{3f_i}\text{ or }0"
     ),
     evidence=Evidence.STATISTICAL,
@@ -150,7 +150,7 @@ DIFFERENCES = _claim(
     statement=(
         r"d_{l+1}=\tfrac16\overline{d_l-\tfrac{\sqrt{q_lq_l'}}\pi"
         r"(\sin\theta_l-\theta_l\cos\theta_l)},\quad"
-        r" d_l=\tfrac12E(z_l(x)-z_l(x'))^2"
+        r" d_l=\tfrac12\mathbb{E}(z_l(x)-z_l(x'))^2"
     ),
     evidence=Evidence.STATISTICAL,
     predict=_predict_differences,

@@ -58,7 +58,10 @@ KERNEL = contrast(
     FIVE,
     items=("Fig9", "Fig25", "Fig26"),
     title="Larger kernels move five-layer CNNs towards the constant map",
-    statement=r"\cos(f(x),\hat x)\text{ at }x\perp\hat x:\ \text{largest kernel}-5\ge 0.2",
+    statement=(
+        r"\cos(f(x),\hat x)\text{ at }x\perp\hat x:\ \text{largest"
+        r" kernel}-\text{kernel }5\ge 0.2"
+    ),
     source=as_read("Section 3.4 and appendix I, Figures 9, 25 and 26"),
     **stated(0.2),
     version=2,

@@ -284,7 +284,7 @@ CLAIMS = (
         ),
         items=("Seg", "Eq3"),
         source=ours("Equation 3; the closed form is ours"),
-        statement=r"1 - 2 h_\gamma(p) + E\,k_\gamma(u, u') \ge"
+        statement=r"1 - 2 h_\gamma(p) + \mathbb{E}\,k_\gamma(u, u') \ge"
         r" \mathrm{MMD}(\delta_{1/2}, U; \gamma_{\max}) > 0",
         cases=({"low": 0.125, "high": 0.5}, {"low": 0.5, "high": 2.0}),
         larger_cases={

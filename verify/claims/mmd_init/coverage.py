@@ -119,7 +119,7 @@ THM_2 = _near(
     id="mmd/thm2",
     title="Predictions that are near a vertex on average are often of its class",
     statement=(
-        r"P(f\in A_i)\ge1-\sqrt d\,E\|v^{(i)}-f\|:\quad"
+        r"P(f\in A_i)\ge1-\sqrt d\,\mathbb{E}\|v^{(i)}-f\|:\quad"
         r" a\notin A_i\Rightarrow\|v^{(i)}-a\|\ge1/\sqrt d"
     ),
     source=quoted("Theorem 2"),
@@ -137,7 +137,7 @@ THM_2_SHARP = _near(
     id="mmd/thm2-sharp",
     title="Theorem 2 with the root of two, whatever the number of classes",
     statement=(
-        r"P(f\in A_i)\ge1-\sqrt2\,E\|v^{(i)}-f\|:\quad"
+        r"P(f\in A_i)\ge1-\sqrt2\,\mathbb{E}\|v^{(i)}-f\|:\quad"
         r" a\notin A_i\Rightarrow\|v^{(i)}-a\|\ge1/\sqrt2"
     ),
     source=ours("Theorem 2; the sharper form is ours"),
@@ -203,8 +203,8 @@ VALUES = numeric(
     id="mmd/thm2-values",
     title="Values of Theorem 2's radius and bound, as printed and sharp",
     statement=(
-        r"\tfrac1{\sqrt d},\;1-\sqrt d\,E\|v^{(i)}-f\|;\qquad"
-        r"\tfrac1{\sqrt2},\;1-\sqrt2\,E\|v^{(i)}-f\|"
+        r"\tfrac1{\sqrt d},\;1-\sqrt d\,\mathbb{E}\|v^{(i)}-f\|;\qquad"
+        r"\tfrac1{\sqrt2},\;1-\sqrt2\,\mathbb{E}\|v^{(i)}-f\|"
     ),
     source=ours("Theorem 2; the second form is ours"),
     cases=grid(classes=_CLASSES, form=("printed", "sharp")),

@@ -225,7 +225,8 @@ THM_3 = statistical(
     items=("Thm3", "Err5"),
     title="A row of one layer's Jacobian has squared norm of mean 1 and variance 5/n",
     statement=(
-        r"E\|W_k\odot1(x>0)\|^2=1,\quad\operatorname{Var}=5/n,\qquad W_{kj}\sim N(0,2/n)"
+        r"\mathbb{E}\|W_k\odot1(x>0)\|^2=1,\quad\operatorname{Var}"
+        r"=5/n,\qquad W_{kj}\sim N(0,2/n)"
     ),
     source=ours("Theorem 3; the variance is ours"),
     cases=grid(inputs=(20, 392), seed=0),
@@ -271,7 +272,7 @@ ROWS = numeric(
     title=(
         "Mean and variance of a masked normal row's squared norm, for any share of units on"
     ),
-    statement=r"E=nq\sigma^2,\quad\operatorname{Var}=n\sigma^4(3q-q^2)",
+    statement=r"\mathbb{E}=nq\sigma^2,\quad\operatorname{Var}=n\sigma^4(3q-q^2)",
     source=ours("Proof of Theorem 3; the variance is ours"),
     cases=grid(inputs=(1, 2, 17), active=([1, 2], [1, 1], [1, 8])),
     predict=_predict_law,
@@ -305,7 +306,7 @@ CHAIN = statistical(
     items=("Thm3", "Err6"),
     title="Mean squared norms of Jacobian rows at every layer, from He and from Xavier",
     statement=(
-        r"E\|J_l^{(i)}\|^2=\textstyle\prod_{k>l}n_{k-1}q_{k-1}\sigma_k^2,\quad"
+        r"\mathbb{E}\|J_l^{(i)}\|^2=\textstyle\prod_{k>l}n_{k-1}q_{k-1}\sigma_k^2,\quad"
         r" q_0=1,\;q_k=\tfrac12"
     ),
     source=ours("Equation 20 and Theorem 3; the chain is ours"),
@@ -368,7 +369,8 @@ LIMIT = statistical(
     items=("Eq22", "Thm3"),
     title="The value of the detachment loss at He's and at Xavier's initialisation",
     statement=(
-        r"L_{iod}\to\max_l\bigl(1-\sqrt{E\|J_l\|^2}\bigr)^2:\;0.1716\text{ (He)},\;"
+        r"L_{iod}\to\max_l\bigl(1-\sqrt{\mathbb{E}\|J_l\|^2}\bigr)^2:\;0.1716\text{"
+        r" (He)},\;"
         r"0.2513\text{ (Xavier, 784-392-392-392-2)}"
     ),
     source=ours("Equation 22 and Theorem 3; the limits are ours"),
@@ -415,8 +417,8 @@ LIMIT_VALUES = numeric(
     items=("Eq22", "Thm3"),
     title="Squared norms of Jacobians layer by layer, and the loss that they leave",
     statement=(
-        r"E\|J_l\|^2=\prod_{k\ge l}n_kv_k\,2^{-[k>0]},\qquad"
-        r"\max_l\bigl(1-\sqrt{E\|J_l\|^2}\bigr)^2"
+        r"\mathbb{E}\|J_l\|^2=\prod_{k\ge l}n_kv_k\,2^{-[k>0]},\qquad"
+        r"\max_l\bigl(1-\sqrt{\mathbb{E}\|J_l\|^2}\bigr)^2"
     ),
     source=ours("Equation 22 and Theorem 3; the limits are ours"),
     cases=grid(start=("he", "xavier"), widths=([784, 392, 392, 392, 2], [5, 7, 3])),

@@ -31,7 +31,7 @@ SIGMA = numeric(
     title="The variance of the noise on every parameter, and its squared norm",
     statement=(
         r"\operatorname{Var}W_{ij}=s^2/n_{in},\;\operatorname{Var}b_i=s^2/n_{out}"
-        r"\;\Rightarrow\;E\|\epsilon\|^2=s^2\textstyle\sum_k(n_k+1)"
+        r"\;\Rightarrow\;\mathbb{E}\|\epsilon\|^2=s^2\textstyle\sum_k(n_k+1)"
     ),
     source=ours("Section 3.3; the sums are ours"),
     cases=grid(widths=_WIDTHS, scale=(0.5**0.5, 2.0)),
@@ -65,7 +65,10 @@ def _on_the_sphere(*, radius: float, dimension: int) -> float:
 BALL = numeric(
     id="mmd/claim1-ball",
     title="The mean squared norm of a uniform point in a ball",
-    statement=r"E\|\theta-\theta_0\|^2=\frac{r^2m}{m+2},\quad\theta\sim U(B_r(\theta_0))",
+    statement=(
+        r"\mathbb{E}\|\theta-\theta_0\|^2=\frac{r^2m}{m+2},"
+        r"\quad\theta\sim U(B_r(\theta_0))"
+    ),
     source=ours("Claim 1; the moment is ours"),
     cases=grid(radius=(0.5, 24.0), dimension=(1, 2, 10, 616_618)),
     predict=mmd.ball_mean_square,

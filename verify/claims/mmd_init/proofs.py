@@ -203,7 +203,7 @@ CLAIMS = (
             "The exponential moment of a squared normal variable, by integration"
             " (symbolic proof)"
         ),
-        statement=r"\big(E\,e^{\lambda z^2}\big)^2 = \frac1{1 - 2\lambda}",
+        statement=r"\big(\mathbb{E}\,e^{\lambda z^2}\big)^2 = \frac1{1 - 2\lambda}",
         source=quoted("Proof of Lemma 1, first display"),
         derived=_moment,
         formula=lambda: [1 / (1 - 2 * lam)],
@@ -247,7 +247,7 @@ CLAIMS = (
             "Mean and variance of a masked row's squared norm, for every width"
             " (symbolic proof)"
         ),
-        statement=r"E = 1, \quad \operatorname{Var} = \frac5n, \quad"
+        statement=r"\mathbb{E} = 1, \quad \operatorname{Var} = \frac5n, \quad"
         r" \sigma^2 = \frac2n",
         source=ours("Proof of Theorem 3; the variance is ours"),
         derived=_row_moments,
@@ -263,7 +263,7 @@ CLAIMS = (
         title=(
             "The mean squared norm of the noise, for every width and scale (symbolic proof)"
         ),
-        statement=r"E \|\epsilon\|^2 = s^2 \sum_k (n_k + 1)",
+        statement=r"\mathbb{E} \|\epsilon\|^2 = s^2 \sum_k (n_k + 1)",
         source=ours("Section 3.3; the sums are ours"),
         derived=_energy,
         formula=lambda: _energy_formula(1),
@@ -303,7 +303,7 @@ CLAIMS = (
         id="mmd/seg-proof",
         title="The kernel means on the segment, by integration (symbolic proof)",
         statement=r"h_\gamma(p) = \frac{\gamma\sqrt\pi}2 \Big[\mathrm{erf}\frac p\gamma"
-        r" + \mathrm{erf}\frac{1 - p}\gamma\Big], \quad E\,k = \gamma\sqrt\pi\,"
+        r" + \mathrm{erf}\frac{1 - p}\gamma\Big], \quad \mathbb{E}\,k = \gamma\sqrt\pi\,"
         r"\mathrm{erf}\frac1\gamma - \gamma^2 (1 - e^{-1/\gamma^2})",
         source=ours("Appendix C.1; the closed form is ours"),
         derived=_segment,

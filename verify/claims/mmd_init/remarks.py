@@ -78,7 +78,7 @@ NOISE_CHAIN = statistical(
     items=("Fig2chain",),
     title="Noise lengthens the Jacobian rows of an initialisation that has them right",
     statement=(
-        r"E\|J_l^{(i)}(\theta_0+\epsilon)\|^2=\textstyle\prod_{k>l}q_{k-1}"
+        r"\mathbb{E}\|J_l^{(i)}(\theta_0+\epsilon)\|^2=\textstyle\prod_{k>l}q_{k-1}"
         r"(n_{k-1}\sigma_k^2+s^2)"
     ),
     source=ours("Figure 2 and appendix B.2; the law is ours"),

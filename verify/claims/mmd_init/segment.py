@@ -56,7 +56,7 @@ MEAN = numeric(
     id="mmd/seg-mean",
     title="The mean kernel of two uniform points of the segment",
     statement=(
-        r"E\,k(u,u')=\gamma\sqrt\pi\operatorname{erf}(1/\gamma)"
+        r"\mathbb{E}\,k(u,u')=\gamma\sqrt\pi\operatorname{erf}(1/\gamma)"
         r"-\gamma^2\bigl(1-e^{-1/\gamma^2}\bigr)"
     ),
     source=ours("Equation 9, last term; the closed form is ours"),
@@ -149,7 +149,7 @@ POINT = numeric(
     id="mmd/seg-point",
     items=("Seg", "Eq7"),
     title="The squared MMD of one constant prediction from the uniform law",
-    statement=r"\mathrm{MMD}(\delta_p,U)=1-2h_\gamma(p)+E\,k(u,u')",
+    statement=r"\mathrm{MMD}(\delta_p,U)=1-2h_\gamma(p)+\mathbb{E}\,k(u,u')",
     source=ours("Equation 7; the closed form is ours"),
     cases=grid(p=(0.0, 0.1, 0.5, 0.75), gamma=_GAMMAS),
     predict=mmd.segment_point_mmd,
@@ -217,7 +217,7 @@ LAW = numeric(
         "The squared MMD of perturbed predictions from the uniform law, without sampling it"
     ),
     statement=(
-        r"V=\tfrac1{M^2}\textstyle\sum_{i,j}k(p_i,p_j)-\tfrac2M\sum_ih(p_i)+E\,k(u,u')"
+        r"V=\tfrac1{M^2}\textstyle\sum_{i,j}k(p_i,p_j)-\tfrac2M\sum_ih(p_i)+\mathbb{E}\,k(u,u')"
     ),
     source=ours("Equation 9; the closed form is ours"),
     cases=(

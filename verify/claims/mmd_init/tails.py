@@ -284,7 +284,7 @@ ERR_2 = numeric(
     items=("Err2", "Thm1"),
     title="For the recommended noise, Theorem 1 says nothing below 16 times its norm",
     statement=(
-        r"\sqrt{m\alpha_*}=16.15\sqrt{E\|\theta-\theta_0\|^2}\text{ for }\Sigma"
+        r"\sqrt{m\alpha_*}=16.15\sqrt{\mathbb{E}\|\theta-\theta_0\|^2}\text{ for }\Sigma"
         r"\text{ of section 3.3, whatever }s"
     ),
     source=ours("Theorem 1 with section 3.3; the comparison is ours"),
@@ -343,7 +343,7 @@ INTERMEDIATE = numeric(
     items=("Err2", "Thm1"),
     title="The bound before Theorem 1's last steps keeps perturbed models near the start",
     statement=(
-        r"P(\|\epsilon\|^2\ge E\|\epsilon\|^2+t)\le "
+        r"P(\|\epsilon\|^2\ge \mathbb{E}\|\epsilon\|^2+t)\le "
         r"e^{-\frac18\min\{t^2/\sum\sigma_i^4,\,t/\alpha_*\}}"
         r"\text{ for }\Sigma\text{ of section 3.3}"
     ),
@@ -390,7 +390,7 @@ MOMENT = numeric(
     id="mmd/lem1-moment",
     title="The exponential moment of a squared normal variable",
     statement=(
-        r"\log E\,e^{\lambda(z^2-1)}=-\lambda-\tfrac12\log(1-2\lambda),\quad"
+        r"\log \mathbb{E}\,e^{\lambda(z^2-1)}=-\lambda-\tfrac12\log(1-2\lambda),\quad"
         r"\lambda<\tfrac12"
     ),
     source=quoted("Equation 24, second line"),
@@ -410,7 +410,7 @@ def _predict_lemma(*, lam: float) -> float:
 LEM_1 = numeric(
     id="mmd/lem1",
     title="A squared normal variable is sub-exponential with parameters (4, 4)",
-    statement=r"\log E\,e^{\lambda(z^2-1)}\le2\lambda^2,\quad|\lambda|<\tfrac14",
+    statement=r"\log \mathbb{E}\,e^{\lambda(z^2-1)}\le2\lambda^2,\quad|\lambda|<\tfrac14",
     source=quoted("Lemma 1"),
     cases=grid(lam=_LAMBDAS),
     predict=_predict_lemma,
@@ -501,7 +501,10 @@ ERR_4 = numeric(
     id="mmd/err4",
     items=("Err4", "Lem3"),
     title="The last display of Lemma 3's proof, with lambda in place of its square",
-    statement=r"\log E\,e^{\lambda(\sum x_i-E\sum x_i)}\le\frac{\lambda\sum_i\nu_i^2}2",
+    statement=(
+        r"\log \mathbb{E}\,e^{\lambda(\sum x_i-\mathbb{E}\sum"
+        r" x_i)}\le\frac{\lambda\sum_i\nu_i^2}2"
+    ),
     source=quoted("Proof of Lemma 3"),
     cases=grid(variances=_SUMS, share=(-0.9, -0.4, 0.4, 0.9)),
     predict=_printed_display,

@@ -162,7 +162,7 @@ MOMENTS = numeric(
     id="mmd/eq2-moments",
     title="Mean and covariance of a uniform point of the simplex",
     statement=(
-        r"E\,u_i=\tfrac1d,\quad\operatorname{Var}u_i=\frac{d-1}{d^2(d+1)},\quad"
+        r"\mathbb{E}\,u_i=\tfrac1d,\quad\operatorname{Var}u_i=\frac{d-1}{d^2(d+1)},\quad"
         r"\operatorname{Cov}(u_i,u_j)=-\frac1{d^2(d+1)}"
     ),
     source=ours("Equation 2; the moments are ours"),
@@ -209,7 +209,7 @@ EQ_3 = numeric(
     id="mmd/eq3",
     title="The squared MMD of two laws is symmetric and invariant under rotation and shift",
     statement=(
-        r"\mathrm{MMD}=E\,k(x,x')-2E\,k(x,y)+E\,k(y,y'),\quad "
+        r"\mathrm{MMD}=\mathbb{E}\,k(x,x')-2\mathbb{E}\,k(x,y)+\mathbb{E}\,k(y,y'),\quad "
         r"k_\gamma(x,y)=e^{-\|x-y\|^2/(2\gamma^2)}"
     ),
     source=quoted("Equation 3"),
@@ -320,7 +320,10 @@ NULL = statistical(
     title=(
         "For uniform outputs, the biased estimate of the squared MMD is positive on average"
     ),
-    statement=r"E\,V=\Bigl(\tfrac1M+\tfrac1N\Bigr)\bigl(9-E\,k(u,u')\bigr),\quad E\,U=0",
+    statement=(
+        r"\mathbb{E}\,V=\Bigl(\tfrac1M+\tfrac1N\Bigr)\bigl(9-\mathbb{E}\,k(u,u')\bigr),"
+        r"\quad \mathbb{E}\,U=0"
+    ),
     source=ours("Appendix C.1; the means are ours"),
     cases=grid(sizes=([64, 64], [32, 96]), median=0.5),
     predict=_predict_null,
@@ -357,7 +360,7 @@ NULL_VALUES = numeric(
     id="mmd/est-null-values",
     items=("Est", "Seg"),
     title="Values of the biased estimate's mean for uniform outputs",
-    statement=r"E\,V=\Bigl(\tfrac1M+\tfrac1N\Bigr)\bigl(1-E\,k_\gamma(u,u')\bigr)",
+    statement=r"\mathbb{E}\,V=\Bigl(\tfrac1M+\tfrac1N\Bigr)\bigl(1-\mathbb{E}\,k_\gamma(u,u')\bigr)",
     source=ours("Appendix C.1; the means are ours"),
     # Wide kernels leave nothing but the difference from one.
     cases=grid(sizes=([5, 9],), bandwidth=(0.1, 0.9, 1.0, 2.5, 1e6)),

@@ -81,7 +81,7 @@ RADEMACHER = numeric(
     title="The Rademacher average of linear functions is proportional to their scale",
     statement=(
         r"\hat R_N(\rho\tilde F)=\rho\hat R_N(\tilde F),\qquad"
-        r" \hat R_N(\tilde F)=\tfrac1N E\,\|\textstyle\sum_n\sigma_nx_n\|"
+        r" \hat R_N(\tilde F)=\tfrac1N \mathbb{E}\,\|\textstyle\sum_n\sigma_nx_n\|"
     ),
     source=ours("Equation 8; linear functions are ours"),
     cases=_AVERAGES,
@@ -552,7 +552,7 @@ def _off_diagonal_alone(*, rows: int, columns: int) -> float:
 RANDOM = statistical(
     id="sl/randorth",
     title="The mean squared distance of a random matrix from orthogonality",
-    statement=r"E\|W^TW-I\|_F^2=c(c+1)/r,\qquad W_{ij}\sim N(0,1/r)",
+    statement=r"\mathbb{E}\|W^TW-I\|_F^2=c(c+1)/r,\qquad W_{ij}\sim N(0,1/r)",
     source=ours("Section 2.1, on random initialisation; the formula is ours"),
     cases=grid(rows=(4, 40, 200), columns=(2, 30)),
     predict=_predict_deviation,

@@ -111,7 +111,8 @@ STEP = numeric(
     items=("Fn3",),
     title="Without decay, noisy labels carry one example's interpolators to smaller norms",
     statement=(
-        r"E\,\Delta I=\tfrac12\left[a\cos^2\theta+\ln(1-a)-\ln(1+a\tan^2\theta)\right]<0,"
+        r"\mathbb{E}\,\Delta I="
+        r"\tfrac12\left[a\cos^2\theta+\ln(1-a)-\ln(1+a\tan^2\theta)\right]<0,"
         r"\quad a=4\eta^2s^2"
     ),
     source=ours(WHERE),
@@ -167,7 +168,9 @@ LENGTH = numeric(
     title=(
         "Noisy steps from an interpolator lengthen directions, on the unit sphere and off"
     ),
-    statement=(r"E\|V'\|^2-\|V\|^2=4\eta^2s^2\rho^2\left(1+(\|V\|^2-2)f^2\right)\ge0"),
+    statement=(
+        r"\mathbb{E}\|V'\|^2-\|V\|^2=4\eta^2s^2\rho^2\left(1+(\|V\|^2-2)f^2\right)\ge0"
+    ),
     source=ours(WHERE),
     cases=grid(norm=(0.5, 0.9, 1.0, 1.1, 2.0), noise=(0.3, 1.0)),
     predict=_predict_length,

@@ -268,7 +268,7 @@ CLAIMS = (
             "The mean squared distance of a random matrix from orthogonality"
             " (symbolic proof)"
         ),
-        statement=r"E \|W^T W - I\|_F^2 = \frac{c (c + 1)}{r}",
+        statement=r"\mathbb{E} \|W^T W - I\|_F^2 = \frac{c (c + 1)}{r}",
         source=ours("Section 2.1, on random initialisation; ours"),
         derived=_gram_mean,
         formula=lambda: [_c * (_c + 1) / _r],

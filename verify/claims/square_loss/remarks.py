@@ -50,7 +50,7 @@ SMALL = statistical(
     id="sl/eq7-small",
     items=("SmallOutput",),
     title="Outputs of layers with random directions are much smaller than one",
-    statement=r"E f^2=2^{1-L}\textstyle\prod_{k<L}n_k^{-1}\ll1",
+    statement=r"\mathbb{E} f^2=2^{1-L}\textstyle\prod_{k<L}n_k^{-1}\ll1",
     source=ours("Section 2, above Equation 7; the value is ours"),
     cases=grid(widths=([5], [6, 3], [7, 4, 4], [3, 8, 5, 2]), seed=0),
     predict=_predict_size,
@@ -278,7 +278,7 @@ def _predict_entries(*, rows: int, columns: int) -> float:
 ENTRIES = statistical(
     id="sl/randorth-entries",
     title="The mean square of the off-diagonal entries of W^T W for a random matrix",
-    statement=r"E(W^TW)_{ij}^2=1/r,\quad i\ne j",
+    statement=r"\mathbb{E}(W^TW)_{ij}^2=1/r,\quad i\ne j",
     source=ours("Section 2.1, on random weights; ours"),
     cases=grid(rows=(5, 40), columns=(3, 16)),
     predict=_predict_entries,

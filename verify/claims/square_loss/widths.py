@@ -74,7 +74,7 @@ LIMIT = numeric(
     ),
     statement=(
         r"n<\frac{2\pi(1+\mu)}\eta,\qquad\text{from }"
-        r"2nm^2<\frac{2(1+\mu)}\eta,\ m=E\max(Z,0)"
+        r"2nm^2<\frac{2(1+\mu)}\eta,\ m=\mathbb{E}\max(Z,0)"
     ),
     source=ours("Captions of Figures 1 and 5; ours"),
     assumptions=(
@@ -153,7 +153,8 @@ AT_START = statistical(
     items=("ExpA", "ExpB"),
     title="At the start, no more features are stable than Gaussian pre-activations allow",
     statement=(
-        r"\frac{2(1+\mu)}\eta\,\frac n{\lambda_{\max}(2E\,hh^T)}\le\frac{2\pi(1+\mu)}\eta"
+        r"\frac{2(1+\mu)}\eta\,\frac n{\lambda_{\max}(2\mathbb{E}\,hh^T)}"
+        r"\le\frac{2\pi(1+\mu)}\eta"
     ),
     source=ours("Captions of Figures 1 and 5; ours"),
     assumptions=(

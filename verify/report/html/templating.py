@@ -18,6 +18,8 @@ from verify.report.html import markup
 from verify.report.rows import Row
 from verify.report.text import briefly
 
+WIDE = 24
+"""Letters of a value that stands beside others."""
 SHOWN_CASES = 3
 """So many cases of a claim are shown, the worst; its record has the others."""
 
@@ -59,10 +61,11 @@ def templates() -> Environment:
         "local": _local,
         "measured": _measured,
         "own_paper": _own_paper,
-        "predicted": numbers.predicted_of,
+        "predicted": _predicted,
         "reason": lambda row: "\n".join(briefly(row)),
         "resolves": numbers.resolves_of,
         "tried": _tried,
+        "wide": lambda shown: len(shown) > WIDE,
         # Of places outside the page, where there are any.
         "hint": _nothing,
         "next_cases": _next_cases,
@@ -77,9 +80,25 @@ def _effect(of: Row | CaseRecord) -> str:
     return numbers.effect_of(of, unit)
 
 
+def _predicted(of: Row | CaseRecord) -> str:
+    """Return what was predicted; of a proof the formulas."""
+    case = of.worst if isinstance(of, Row) else of
+    proved = numbers.expressions_of(case.predicted, case) if case else ()
+    return Markup("").join(map(markup.formula, proved)) or numbers.predicted_of(of)
+
+
 def _measured(of: Row | CaseRecord) -> str:
     """Return what was measured, of an arm alone with its interval."""
-    return _effect(of) if numbers.is_alone(of) else numbers.measured_of(of)
+    if numbers.is_alone(of):
+        return _effect(of)
+    case = of.worst if isinstance(of, Row) else of
+    found = numbers.measured_of(of)
+    if case is None or case.unit != "exact":
+        return found
+    proved = numbers.expressions_of(case.measured, case)
+    if case.gap == 0.0 and (proved or len(found) > WIDE):
+        return "the same"
+    return Markup("").join(map(markup.formula, proved)) or found
 
 
 def _local(traceback: str) -> str:

@@ -72,7 +72,7 @@ COEFFICIENTS = numeric(
     id="dc/tab2-coefficients-callable",
     items=("Tab2", "C.4"),
     title="Hermite coefficients of functions given by values, on panels that end at kinks",
-    statement=r"a_k = E[\sigma(Z) h_k(Z)], \quad k \le 8",
+    statement=r"a_k = \mathbb{E}[\sigma(Z) h_k(Z)], \quad k \le 8",
     source=quoted("Appendix C, Hermite expansion"),
     cases=grid(name=tuple(_FUNCTIONS)),
     predict=_predict_coefficients,
@@ -114,8 +114,8 @@ def _wrong_slopes(*, squares: list[float]) -> Array:
 SLOPES = numeric(
     id="dc/lemD.3-callable",
     title="The slope of a length map by quadrature, of erf given by its values",
-    statement=r"\frac{d}{dq} E\,\sigma(\sqrt q Z)^2 ="
-    r" E[\sigma(\sqrt q Z)\, \sigma'(\sqrt q Z)\, Z] / \sqrt q",
+    statement=r"\frac{d}{dq} \mathbb{E}\,\sigma(\sqrt q Z)^2 ="
+    r" \mathbb{E}[\sigma(\sqrt q Z)\, \sigma'(\sqrt q Z)\, Z] / \sqrt q",
     source=ours("Lemma D.3"),
     cases=grid(squares=([*_SQUARES],)),
     predict=_predict_slopes,
@@ -220,8 +220,8 @@ _SLOPES = {"sech^2": "tanh"}
 MANY = numeric(
     id="dc/lemD.3-many",
     title="Length maps and their slopes at a hundred variances at once, and at a few",
-    statement=r"E\,\sigma(\sqrt q Z)^2, \quad"
-    r" \frac{E[\sigma(\sqrt q Z)^2 (Z^2 - 1)]}{2q}",
+    statement=r"\mathbb{E}\,\sigma(\sqrt q Z)^2, \quad"
+    r" \frac{\mathbb{E}[\sigma(\sqrt q Z)^2 (Z^2 - 1)]}{2q}",
     source=ours("Lemma D.3"),
     cases=(
         *grid(activation=tuple(_SQUARED), alone=False),
@@ -257,7 +257,7 @@ def _squared_mean() -> Array:
 WIDE = numeric(
     id="dc/lemD.3-wide",
     title="Length maps at a hundred variances of a function that grows to the left alone",
-    statement=r"\log E\, e^{-2 \sqrt q Z} = 2 q, \quad q \le 90",
+    statement=r"\log \mathbb{E}\, e^{-2 \sqrt q Z} = 2 q, \quad q \le 90",
     source=ours("Lemma D.3"),
     cases=({},),
     predict=_predict_wide,
@@ -302,7 +302,7 @@ STATED = numeric(
     id="dc/defC.1-stated-error",
     title="A dual errs by at most three times what it states, in single precision, too",
     statement=r"|\hat\sigma(\rho) - \hat\sigma_0(\rho)| \le 3\, \epsilon\,"
-    r" E\,\sigma(Z)^2",
+    r" \mathbb{E}\,\sigma(Z)^2",
     source=ours("Definition C.1"),
     cases=grid(values=("closed", "single")),
     predict=_predict_within,
@@ -450,8 +450,8 @@ _TERMS = 128
 FINITE = numeric(
     id="dc/defC.1-square-integrable",
     title="Which activations have square-integrable first and second derivatives",
-    statement=r"E\,\sigma'(Z)^2 = \sum_k k\, a_k^2 < \infty, \quad"
-    r" E\,\sigma''(Z)^2 = \sum_k k (k - 1)\, a_k^2 < \infty",
+    statement=r"\mathbb{E}\,\sigma'(Z)^2 = \sum_k k\, a_k^2 < \infty, \quad"
+    r" \mathbb{E}\,\sigma''(Z)^2 = \sum_k k (k - 1)\, a_k^2 < \infty",
     source=ours("Definition C.1"),
     cases=grid(activation=("step", "sign", "relu", "hard_tanh")),
     predict=_predict_finite,
@@ -481,7 +481,8 @@ def _measure_one_sided(*, power: float, sign: int) -> Any:
 ONE_SIDED = numeric(
     id="dc/defC.1-one-sided",
     title="The slope's energy of a power on one side of zero, where the slope is infinite",
-    statement=r"E\,\sigma'(Z)^2 = \frac{p^2\, 2^{p - 1}\, \Gamma(p - 1/2)}{2 \sqrt\pi},"
+    statement=r"\mathbb{E}\,\sigma'(Z)^2 = \frac{p^2\, 2^{p - 1}\,"
+    r" \Gamma(p - 1/2)}{2 \sqrt\pi},"
     r" \quad \sigma(x) = \max(\pm x, 0)^p",
     source=ours("Definition C.1"),
     cases=grid(power=(0.7, 0.9), sign=(-1, 1)),

@@ -282,7 +282,7 @@ def _measure_step(*, step: float, hinge: float) -> list[Any]:
 STEP_BESIDE = numeric(
     id="dc/defC.1-pair",
     title="Products of a threshold unit and a hinge at another place, and of their slopes",
-    statement=r"E\,1\{X > c\}(Y - e)_+, \quad \varphi(c)\, P(Y > e \mid X = c)",
+    statement=r"\mathbb{E}\,1\{X > c\}(Y - e)_+, \quad \varphi(c)\, P(Y > e \mid X = c)",
     source=ours("Definition C.1"),
     cases=({"step": _STEP, "hinge": _HINGE}, {"step": _HINGE, "hinge": _STEP}),
     predict=_predict_step,

@@ -231,7 +231,10 @@ def _measure_panels(*, activation: str) -> list[Any]:
 PANELS = numeric(
     id="dc/lemD.3-panels",
     title="Length maps at many variances, of an exponential near 1e308 and of a polynomial",
-    statement=r"E\,\sigma(\sqrt q Z)^2, \quad \frac{d}{dq} E\,\sigma(\sqrt q Z)^2",
+    statement=(
+        r"\mathbb{E}\,\sigma(\sqrt q Z)^2, \quad \frac{d}{dq}"
+        r" \mathbb{E}\,\sigma(\sqrt q Z)^2"
+    ),
     assumptions=("lengths of the exponential over e^{2q}",),
     source=ours("Lemma D.3"),
     cases=grid(activation=("exp", "polynomial")),

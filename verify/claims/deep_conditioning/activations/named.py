@@ -106,7 +106,7 @@ def _found_named(*, name: str) -> list[float]:
 NAMED = closed(
     id="dc/eq2-named",
     title="Every activation used in training is the normalised function of its name",
-    statement=r"x\mapsto(\sigma(x)-E\sigma(Z))/\sqrt{\operatorname{Var}\sigma(Z)}",
+    statement=r"x\mapsto(\sigma(x)-\mathbb{E}\sigma(Z))/\sqrt{\operatorname{Var}\sigma(Z)}",
     where="Equation 2",
     cases=grid(name=tuple(FUNCTIONS)),
     twin=_plain_named,

@@ -98,7 +98,7 @@ UNEQUAL = numeric(
     id="dc/defC.1-double",
     title="Duals of every catalogued activation at unequal variances equal double"
     " integrals",
-    statement=r"\hat\sigma(\rho;q,p)=E\,\sigma(\sqrt qX)\sigma(\sqrt pY)",
+    statement=r"\hat\sigma(\rho;q,p)=\mathbb{E}\,\sigma(\sqrt qX)\sigma(\sqrt pY)",
     source=ours("Definition C.1"),
     cases=(
         *grid(name=NAMES, var_x=0.4, var_y=2.5),
@@ -137,7 +137,7 @@ BENT = replace(
     UNEQUAL,
     id="dc/defC.1-two-kinks",
     title="Duals of a function that bends between two kinks equal double integrals",
-    statement=r"\hat\sigma(\rho;q,p)=E\,\sigma(\sqrt qX)\sigma(\sqrt pY),\quad"
+    statement=r"\hat\sigma(\rho;q,p)=\mathbb{E}\,\sigma(\sqrt qX)\sigma(\sqrt pY),\quad"
     r" \sigma(x)=|x-1.31|-(x+0.27)_++\sin x",
     cases=grid(var_x=0.4, var_y=(0.4, 2.5)),
     predict=_predict_bent,
@@ -173,7 +173,7 @@ def _at_the_deviation(*, name: str) -> list[float]:
 LENGTHS = numeric(
     id="dc/defC.1-moments",
     title="Second moments of every catalogued activation at four variances equal integrals",
-    statement=r"E\,\sigma(\sqrt qZ)^2",
+    statement=r"\mathbb{E}\,\sigma(\sqrt qZ)^2",
     source=ours("Definition C.1"),
     cases=grid(name=NAMES),
     predict=_predict_lengths,
@@ -221,7 +221,7 @@ STAIRS = replace(
     LENGTHS,
     id="dc/defC.1-stairs",
     title="Second moments of functions by values that jump up and down, at places unsaid",
-    statement=r"E\,\sigma(\sqrt qZ)^2=\sum_i v_i^2\,P(c_i<\sqrt qZ\le c_{i+1})",
+    statement=r"\mathbb{E}\,\sigma(\sqrt qZ)^2=\sum_i v_i^2\,P(c_i<\sqrt qZ\le c_{i+1})",
     cases=grid(stairs=tuple(_STAIRS)),
     predict=_predict_stairs,
     measure=_measure_stairs,

@@ -280,7 +280,7 @@ CLAIMS = (
         " digits",
         statement=r"\lambda^2 \left[\rho \Phi(-c)^2 + \frac{1}{2\pi}"
         r" \int_0^{\arcsin\rho} (\rho - \sin u) e^{-c^2/(1 + \sin u)} du\right]"
-        r" = E\,\sigma_c(X)\sigma_c(Y)",
+        r" = \mathbb{E}\,\sigma_c(X)\sigma_c(Y)",
         source=ours("Appendix I (closed form ours)"),
         cases=grid(
             kink=("-1.5975", "0", "2"),

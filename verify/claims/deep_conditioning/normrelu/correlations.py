@@ -138,7 +138,7 @@ CLAIMS = (
         id="dc/eq28-bias",
         items=("Eq28", "I.len"),
         title="Values of NormReLU's bias function beta(gamma)",
-        statement=r"\beta(\gamma) = \frac{(E\,\sigma_c(\sqrt\gamma X))^2}"
+        statement=r"\beta(\gamma) = \frac{(\mathbb{E}\,\sigma_c(\sqrt\gamma X))^2}"
         r"{\hat\sigma_0(\gamma)}",
         source=as_read("Appendix I, Eq. 28"),
         cases=grid(
@@ -211,7 +211,7 @@ CLAIMS = (
         id="dc/thmI.1-trajectory",
         items=("ThmI.1", "I.len"),
         title="Correlations of inputs of unequal length under NormReLU, layer by layer",
-        statement=r"\rho_{l+1} = \frac{E\,\sigma(\sqrt{\gamma_x} X)"
+        statement=r"\rho_{l+1} = \frac{\mathbb{E}\,\sigma(\sqrt{\gamma_x} X)"
         r"\sigma(\sqrt{\gamma_y} Y)}"
         r"{\sqrt{\hat\sigma_0(\gamma_x)\hat\sigma_0(\gamma_y)}}",
         source=quoted("Appendix I"),

@@ -314,7 +314,8 @@ CLAIMS = (
         items=("Fact1", "E9"),
         title="NormReLU's bias function is convex between 1/2 and 3/2 (certified)",
         statement=r"\beta''(\gamma) \ge 0,\quad"
-        r" \beta(\gamma) = \frac{(E\,\sigma(\sqrt\gamma X))^2}{\hat\sigma_0(\gamma)},"
+        r" \beta(\gamma) = \frac{(\mathbb{E}\,\sigma(\sqrt\gamma"
+        r" X))^2}{\hat\sigma_0(\gamma)},"
         r"\quad \gamma \in [1/2, 3/2]",
         predict=_shape(0.0),
         measure=functools.partial(_extremum, minimum, _bias_curvature),
@@ -392,7 +393,8 @@ CLAIMS = (
         items=("E9", "Fact1"),
         title="NormReLU's squared mean is convex in the squared length (one reading of"
         " Fact 1)",
-        statement=r"\frac{d^2}{d\gamma^2} (E\,\sigma_c(\sqrt\gamma X))^2 \ge 0,\quad"
+        statement=r"\frac{d^2}{d\gamma^2} (\mathbb{E}\,\sigma_c(\sqrt\gamma"
+        r" X))^2 \ge 0,\quad"
         r" \gamma \in [1/2, 3/2]",
         cases=grid(kinks=_ONE_KINK),
         predict=_shape(0.0),

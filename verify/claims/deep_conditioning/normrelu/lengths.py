@@ -185,7 +185,7 @@ CLAIMS = (
         LENGTH,
         id="dc/I.len-map",
         title="NormReLU's length map is the activation's own second moment at each length",
-        statement=r"E\,\sigma_c(\sqrt\gamma X)^2 = \hat\sigma_0(\gamma)",
+        statement=r"\mathbb{E}\,\sigma_c(\sqrt\gamma X)^2 = \hat\sigma_0(\gamma)",
         cases=grid(kink=("-1.5975", "0", "2"), gamma=("0.5", "1", "1.5", "10")),
         predict=_predict_length_map,
         uses=("dc/I.len",),

@@ -173,7 +173,9 @@ CLAIMS = (
         id="dc/def3.1-enclosed",
         items=("Def3.1", "C.4", "LemC.2", "Tab1", "Tab2"),
         title="The coefficient of non-linearity mu of 33 activations, enclosed",
-        statement=r"\mu = 1 - \frac{(E\,X\sigma(X))^2}{\operatorname{Var}\sigma(X)}",
+        statement=(
+            r"\mu = 1 - \frac{(\mathbb{E}\,X\sigma(X))^2}{\operatorname{Var}\sigma(X)}"
+        ),
         source=quoted("Definition 3.1"),
         cases=grid(activation=CATALOGUE),
         predict=mu_of,
@@ -187,8 +189,8 @@ CLAIMS = (
         id="dc/defC.20-enclosed",
         items=("DefC.20", "LemC.21", "Tab2"),
         title="The coefficient of non-affinity nu of 32 activations, enclosed",
-        statement=r"\nu = 1 - \frac{(E\,\sigma(X))^2 + (E\,X\sigma(X))^2}"
-        r"{E\,\sigma(X)^2} \in (0, 1]",
+        statement=r"\nu = 1 - \frac{(\mathbb{E}\,\sigma(X))^2 + (\mathbb{E}\,X\sigma(X))^2}"
+        r"{\mathbb{E}\,\sigma(X)^2} \in (0, 1]",
         source=quoted("Definition C.20"),
         cases=grid(activation=tuple(n for n in CATALOGUE if n != NORMRELU)),
         predict=nu_of,
@@ -201,7 +203,7 @@ CLAIMS = (
         id="dc/tab2-enclosed",
         items=("Tab2", "Eq2"),
         title="Means and variances of 31 activations, enclosed",
-        statement=r"E\,\sigma(X), \quad \operatorname{Var}\sigma(X)",
+        statement=r"\mathbb{E}\,\sigma(X), \quad \operatorname{Var}\sigma(X)",
         source=ours("Equation 2; the table is ours"),
         # The pieces of SELU and NormReLU are enclosed up to their scale alone.
         cases=grid(
@@ -219,7 +221,7 @@ CLAIMS = (
         id="dc/tab2-slopes-enclosed",
         items=("Tab2", "Eq7", "E7"),
         title="Growth of the tangent kernel per layer for 23 activations, enclosed",
-        statement=r"D = \frac{E\,\sigma'(X)^2}{\operatorname{Var}\sigma(X)}",
+        statement=r"D = \frac{\mathbb{E}\,\sigma'(X)^2}{\operatorname{Var}\sigma(X)}",
         source=ours("Equation 7; the table is ours"),
         cases=grid(activation=SLOPED),
         predict=_predict_slope,
@@ -232,7 +234,10 @@ CLAIMS = (
         id="dc/lemC.26-enclosed",
         items=("LemC.26", "Thm3.10"),
         title="Fixed points of the duals of uncentred activations, enclosed",
-        statement=r"\hat\sigma(\bar\rho) = \bar\rho < 1,\quad E\,\sigma'^2 > E\,\sigma^2",
+        statement=(
+            r"\hat\sigma(\bar\rho) = \bar\rho < 1,\quad"
+            r" \mathbb{E}\,\sigma'^2 > \mathbb{E}\,\sigma^2"
+        ),
         source=quoted("Lemma C.26"),
         cases=grid(activation=_UNCENTRED),
         predict=fixed_point_of,

@@ -167,7 +167,7 @@ CLAIMS = (
         items=("LemD.5", "Eq14"),
         title="Hermite polynomials of two variances are orthogonal up to order three"
         " (symbolic proof)",
-        statement=r"E\, H_j^{\gamma}(z) H_k^{\gamma'}(z') ="
+        statement=r"\mathbb{E}\, H_j^{\gamma}(z) H_k^{\gamma'}(z') ="
         r" j!\, (\gamma \gamma')^{j/2} \rho^j 1\{j = k\}",
         source=quoted("Equation 14 and Lemma D.5"),
         derived=lambda: list(_products()),
@@ -296,8 +296,8 @@ CLAIMS = (
     proof(
         id="dc/eq4-proof",
         title="NormReLU's scale and shift centre and normalise it (symbolic proof)",
-        statement=r"\frac{d}{dc} E (X - c)_+ = -\Phi(-c),\quad"
-        r" \frac{d}{dc} E (X - c)_+^2 = -2 E (X - c)_+,\quad"
+        statement=r"\frac{d}{dc} \mathbb{E} (X - c)_+ = -\Phi(-c),\quad"
+        r" \frac{d}{dc} \mathbb{E} (X - c)_+^2 = -2 \mathbb{E} (X - c)_+,\quad"
         r" \frac{d}{dc} \lambda^{-2} = 2 b\, \Phi(c)",
         source=quoted("Equation 4"),
         derived=lambda: [sympy.diff(e, c) for e in (_FIRST, _SECOND, _VARIANCE)],

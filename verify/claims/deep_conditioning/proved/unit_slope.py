@@ -146,7 +146,7 @@ CLAIMS = (
         id="dc/lemC.32-kinked",
         title="Slope one and a kink: correlations tend to one at least as fast as 1/L^2",
         statement=r"\frac{\hat\sigma(1 - u) - (1 - u)}{u^{3/2}} \ge 2c ="
-        r" \frac{\sqrt2}{3\pi} \frac{w^2}{E\,\sigma^2} \;\Rightarrow\;"
+        r" \frac{\sqrt2}{3\pi} \frac{w^2}{\mathbb{E}\,\sigma^2} \;\Rightarrow\;"
         r" 1 - \hat\sigma^{(L)}(\rho) \le \frac{1}{(1 + c L)^2}",
         source=ours("Lemma C.32 (sharpened)"),
         cases=grid(activation=tuple(_KINKED)),

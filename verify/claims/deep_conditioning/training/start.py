@@ -104,7 +104,8 @@ SIGNALS = statistical(
     items=("Fig1", "Sec11"),
     title="At initialisation, signals of section 7's networks follow the deterministic"
     " kernel",
-    statement=r"E\,\tfrac1n h_l \cdot h_l' = K^{(l)}(\rho) + m^{(l)}(\rho)/n + O(n^{-2}),"
+    statement=r"\mathbb{E}\,\tfrac1n h_l \cdot h_l' = K^{(l)}(\rho)"
+    r" + m^{(l)}(\rho)/n + O(n^{-2}),"
     r"\qquad n = 128",
     source=_SOURCE,
     cases=grid(arm=tuple(ACTIVATIONS), depth=(1, 4, 8, _DEEPEST)),
@@ -223,8 +224,9 @@ GRADIENTS = statistical(
     id="dc/sec7-batch-gradients",
     items=("Sec7-rates", "Sec11"),
     title="Backpropagated gradients grow by pi/(pi - 1) per batch-normalised ReLU layer",
-    statement=r"\frac{E\,|\partial_{h_{l-1}} f|^2}{E\,|\partial_{h_l} f|^2} ="
-    r" \frac{E\,s'^2}{\mathrm{Var}\,s} = \frac{\pi}{\pi - 1}",
+    statement=r"\frac{\mathbb{E}\,|\partial_{h_{l-1}}"
+    r" f|^2}{\mathbb{E}\,|\partial_{h_l} f|^2} ="
+    r" \frac{\mathbb{E}\,s'^2}{\mathrm{Var}\,s} = \frac{\pi}{\pi - 1}",
     source=_SOURCE,
     cases=grid(batch=200, units=256, networks=40, depth=10),
     predict=_predicted_growth,
