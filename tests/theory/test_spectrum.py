@@ -338,6 +338,12 @@ def test_kernels_that_panels_do_not_resolve_are_refused(dim, kernel):
         spectrum.eigenvalues(kernel, [0, 1], dim)
 
 
+def test_coefficients_that_underflow_are_not_taken_for_zeros():
+    steep = act.HermiteMixture((0.0, 0.25, math.sqrt(0.9375)))
+    with pytest.raises(ValueError, match="known to 1e-6"):
+        spectrum.nngp_eigenvalues(steep, 300, 1, 2)
+
+
 @pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
 def test_kernels_of_every_size_have_a_spectrum(size):
     found = spectrum.eigenvalues(lambda t: size * np.abs(t), [0, 1, 2], 3)

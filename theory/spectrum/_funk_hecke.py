@@ -234,7 +234,7 @@ def _ended(b: Array, parity: int) -> bool:
     """Whether coefficients of a parity stop at one that is no rounding, or are none."""
     found = parity + 2 * np.flatnonzero(b[parity::2])
     if not found.size:
-        return True
+        return bool(b.any())  # else they are too small for float64
     return found[-1] < b.size - 20 and b[found[-1]] > 1e-20 * b.sum()
 
 
