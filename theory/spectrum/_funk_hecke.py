@@ -354,7 +354,7 @@ def _log_ratio(x: Array, start: float, degree: int, dim: int) -> Array:
 
 
 def log_gamma_ratio(y: Array, gap: float) -> Array:
-    """Return log Gamma(y + gap) - log Gamma(y), both arguments 8 and more."""
+    """Return log Gamma(y + gap) - log Gamma(y) + gap, both arguments 8 and more."""
 
     def rest(z: Array) -> Array:
         u = 1.0 / (z * z)
@@ -362,4 +362,4 @@ def log_gamma_ratio(y: Array, gap: float) -> Array:
         return terms / z
 
     x = y + gap
-    return (x - 0.5) * np.log1p(gap / y) + gap * (np.log(y) - 1.0) + rest(x) - rest(y)
+    return (x - 0.5) * np.log1p(gap / y) + gap * np.log(y) + rest(x) - rest(y)
