@@ -1,4 +1,4 @@
-"""Arguments of the bounds, depths as numbers, and powers close to one."""
+"""Arguments of the bounds, depths as numbers, powers close to one, and scales."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
+from theory import _twofold as two
 
 Array = npt.NDArray[np.float64]
 
@@ -16,8 +17,14 @@ LEAST_MU = 1e-300
 TINY = 1e-8
 """Below it the logarithm of 1 + b is three terms."""
 
-SPLIT = 2.0**27 + 1.0
-"""Cuts a float in two halves, whose products are exact."""
+
+def unscaled(x: Array, axis: Any = None) -> tuple[Array, npt.NDArray[np.int32]]:
+    """Return x over the power of two next above its largest entry, and that power.
+
+    Along axes, which stay: it scales without rounding, and keeps squares within range.
+    """
+    power = np.frexp(np.abs(x).max(axis=axis, keepdims=True))[1]
+    return np.ldexp(x, -power), power
 
 
 def separation(who: str, delta: Any) -> Array:
@@ -75,13 +82,9 @@ def power(base_less_one: Any, exponent: Any) -> Array:
 
 
 def _product(x: Array, y: Array) -> tuple[Array, Array]:
-    """Return the product rounded, and what rounding left of it (Veltkamp, Dekker)."""
+    """Return the product rounded, and what rounding left of it, at any scale."""
     (x, p), (y, q) = np.frexp(x), np.frexp(y)
-    high, top = ((v * SPLIT - (v * SPLIT - v)) for v in (x, y))
-    low, end = x - high, y - top
-    out = x * y
-    rest = low * end - (((out - high * top) - low * top) - high * end)
-    return np.ldexp(out, p + q), np.ldexp(rest, p + q)
+    return two.scale(two.multiply_exactly(x, y), p + q)
 
 
 def least_layers(size: Any, growth: Any) -> npt.NDArray[np.object_]:

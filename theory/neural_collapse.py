@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from theory import _checks
+from theory._arrays import unscaled
 
 Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
@@ -286,7 +287,7 @@ def _given(who: str, features: Any, labels: Any) -> tuple[Array, Labels]:
     if not signs and raw.max() >= len(h):
         _refuse_empty(who, int(np.setdiff1d(np.arange(len(h) + 1), raw)[0]))
     classes = ((raw + 1.0) / 2.0 if signs else raw).astype(np.int64)
-    counts = np.bincount(classes, minlength=2 if signs else 1)
+    counts = np.bincount(classes)
     if np.any(counts == 0):
         index = int(np.flatnonzero(counts == 0)[0])
         if len(counts) > 2 or np.count_nonzero(counts) > 1:
@@ -295,12 +296,12 @@ def _given(who: str, features: Any, labels: Any) -> tuple[Array, Labels]:
         raise ValueError(
             f"{who}: `labels` must name at least two classes, got {raw[0]:g} only."
         )
-    return np.ldexp(h, -_power(h)), classes
+    return unscaled(h)[0], classes
 
 
 def _power(x: Any) -> int:
     """Return the power of two of the largest entry: measures do not see the scale."""
-    return int(np.frexp(np.abs(np.asarray(x, dtype=np.float64)).max())[1])
+    return unscaled(np.asarray(x, dtype=np.float64))[1].item()
 
 
 def _refuse_empty(who: str, index: int) -> None:
@@ -358,7 +359,7 @@ def _rows(who: str, weights: Any) -> Array:
     w = _checks.real(who, "weights", weights)
     if w.ndim != 2 or len(w) < 2 or w.size == 0:
         raise _checks.misshapen(who, "weights", "have one row a class, at least two", w)
-    return np.ldexp(w, -_power(w))
+    return unscaled(w)[0]
 
 
 def _matching(who: str, weights: Any, means: Array) -> Array:

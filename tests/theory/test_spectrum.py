@@ -338,6 +338,25 @@ def test_kernels_that_panels_do_not_resolve_are_refused(dim, kernel):
         spectrum.eigenvalues(kernel, [0, 1], dim)
 
 
+def test_kernels_whose_mass_is_where_little_of_the_sphere_is():
+    """Poisson's kernel in 200 dimensions: r^k, of a size of 4e7."""
+    r, dim, degrees = 0.375, 200, np.array([0, 30, 100])
+    found = spectrum.eigenvalues(
+        lambda t: (1.0 - r * r) / ((1.0 - r) ** 2 + 2.0 * r * (1.0 - t)) ** (dim / 2),
+        degrees,
+        dim,
+    )
+    size = np.sqrt((1.0 - r**4) / (1.0 - r * r) ** dim)
+    roots = np.exp(0.5 * spectrum.log_multiplicity(degrees, dim))
+    assert np.abs((found - r**degrees) * roots).max() < 1e-13 * size
+
+
+def test_coefficients_that_underflow_are_not_taken_for_zeros():
+    steep = act.HermiteMixture((0.0, 0.25, math.sqrt(0.9375)))
+    with pytest.raises(ValueError, match="known to 1e-6"):
+        spectrum.nngp_eigenvalues(steep, 300, 1, 2)
+
+
 @pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
 def test_kernels_of_every_size_have_a_spectrum(size):
     found = spectrum.eigenvalues(lambda t: size * np.abs(t), [0, 1, 2], 3)

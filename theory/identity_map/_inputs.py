@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
+from theory._arrays import unscaled
 
 Array = npt.NDArray[np.float64]
 
@@ -162,9 +163,6 @@ def direction(who: str, name: str, value: Any) -> tuple[Array, Array]:
 
 
 def scaled(rows: Array) -> tuple[Array, npt.NDArray[np.int32]]:
-    """Return rows of entries below 1 and the powers of 2 that were taken out.
-
-    A power of two scales without rounding, and keeps squares within range.
-    """
-    power = np.frexp(np.abs(rows).max(axis=-1))[1]
-    return np.ldexp(rows, -power[..., np.newaxis]), power
+    """Return rows of entries below 1 and the powers of 2 that were taken out."""
+    parts, power = unscaled(rows, -1)
+    return parts, power[..., 0]

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist, pdist
 
 from theory import _checks
+from theory._arrays import unscaled
 from theory.mmd import _inputs
 
 Array = npt.NDArray[np.float64]
@@ -264,6 +265,5 @@ def _less_one(a: Array, b: Array, gammas: Array) -> Array:
 
 def _scaled(a: Array, b: Array) -> tuple[tuple[Array, Array], int]:
     """Divide by a power of two, so that no square over- or underflows."""
-    top = max(float(np.abs(a).max()), float(np.abs(b).max()))
-    power = int(np.frexp(top)[1])
+    power = max(unscaled(v)[1].item() for v in (a, b))
     return (np.ldexp(a, -power), np.ldexp(b, -power)), power

@@ -30,9 +30,6 @@ GOOD, BETTER, WORST = 1e-10, 1e-12, 1e-6
 SHALLOW = 5
 """Layers up to which the series is asked first."""
 
-MOST_HALVINGS = 500
-"""Panels towards a pole: distances from one down to 1e-300."""
-
 KERNELS = ("nngp", "ntk")
 
 
@@ -142,7 +139,7 @@ def nngp_eigenvalues(
     Notes
     -----
     From 2,049 Taylor coefficients, whose tail is continued by a fitted power law, or
-    from a quadrature that knows how far from one a correlation is, down to 1e-300:
+    from a quadrature that knows how far from one a correlation is, however small:
     whichever knows its error to be smaller. Beyond five layers the quadrature is asked
     first, since a series costs tenths of a second a layer.
 
@@ -281,10 +278,7 @@ def _by_quadrature(
     def at(rho: Array, distance: Array) -> Array:
         return total * deep.close(rho, distance)[which]
 
-    # Layers enlarge distances: panels reach to what they make one of.
-    more = max(0.0, 0.5 * deep.exact.growth / math.log(2.0))
-    halvings = int(min(_funk_hecke.HALVINGS + more, MOST_HALVINGS))
-    values, rounding = _funk_hecke.by_distances(at, int(degree.max()), dim, halvings)
+    values, rounding = _funk_hecke.by_distances(at, int(degree.max()), dim)
     counts = np.asarray(log_multiplicity(degree, dim))
     with np.errstate(divide="ignore", invalid="ignore"):
         logs, errors = np.log(values[degree]) - 0.5 * counts, rounding / values[degree]

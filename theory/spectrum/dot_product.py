@@ -51,7 +51,7 @@ def eigenvalues(kernel: Callable[[Any], Any], degree: Any, dim: int) -> Any:
 
     Notes
     -----
-    Gauss-Legendre in the angle, panels halved 45 times towards both ends.
+    Gauss-Legendre in the angle, panels halved 64 times towards both ends.
 
     Examples
     --------

@@ -3,6 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
+from theory._arrays import unscaled
+
 Array = npt.NDArray[np.float64]
 Weights = tuple[Array, ...]
 
@@ -38,9 +40,8 @@ def pull_back(
 
 def lengths(rows: Array) -> Array:
     """Return the norms of rows, however small: no square underflows."""
-    power = np.frexp(np.abs(rows).max(axis=-1, keepdims=True))[1]
-    parts = np.linalg.norm(np.ldexp(rows, -power), axis=-1)
-    return np.asarray(np.ldexp(parts, power[..., 0]))
+    parts, power = unscaled(rows, -1)
+    return np.asarray(np.ldexp(np.linalg.norm(parts, axis=-1), power[..., 0]))
 
 
 def frobenius(weights: Weights) -> Array:

@@ -102,7 +102,9 @@ def free(weights: Weights, x: Array, labels: Array, decay: float) -> System:
         s = np.sum(f * f, axis=-1)
         inverse = np.sum(_passes.frobenius(read(y)) ** -2.0, axis=-1)
         held = f @ labels - decay * len(weights) / (rho(y) * inverse)
-        return np.where(s > 0.0, held, rho(y)) / np.where(s > 0.0, s, 1.0)
+        # A network without outputs decays to zero, or stays.
+        dead = 0.0 if decay else rho(y)
+        return np.where(s > 0.0, held, dead) / np.where(s > 0.0, s, 1.0)
 
     made = partial(free, weights, x, labels, decay)
     return System(made, velocity, lambda y: y, loss, rho, rest, read, outputs)

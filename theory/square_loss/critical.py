@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
+from theory._arrays import unscaled
 from theory.square_loss import _inputs, _passes
 
 Array = npt.NDArray[np.float64]
@@ -109,8 +110,8 @@ def per_sample_residual(directions: Sequence[Any], x: Any) -> Array:
     """
     who = "per_sample_residual"
     v, x = _unit_network(who, directions, x)
-    # The length of an example drops out: a power of two keeps squares within range.
-    x = np.ldexp(x, -np.frexp(np.abs(x).max(axis=1, keepdims=True))[1])
+    # The length of an example drops out.
+    x = unscaled(x, 1)[0]
     with np.errstate(over="ignore", invalid="ignore"):
         hidden, f = _passes.forward(v, x)
         back = _passes.backward(v, hidden, np.ones_like(f))

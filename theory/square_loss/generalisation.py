@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
+from theory._arrays import unscaled
 from theory.square_loss import _inputs
 
 Array = npt.NDArray[np.float64]
@@ -70,15 +71,13 @@ def rademacher_linear(x: Any) -> float:
             " Larger sets have too many sign patterns: use `rademacher_linear_bound`."
         )
     count = len(rows)
-    # A power of two keeps squares within range, without rounding.
-    power = int(np.frexp(np.abs(rows).max())[1])
-    rows = np.ldexp(rows, -power)
+    rows, power = unscaled(rows)
     # All sums over the later half, shifted by each sum over the earlier half.
     early, late = rows[1 : count // 2 + 1], rows[count // 2 + 1 :]
     shifts = _signed_sums(early) + rows[0]
     ends = _signed_sums(late)
     means = [float(np.linalg.norm(ends + shift, axis=1).mean()) for shift in shifts]
-    return float(np.ldexp(math.fsum(means) / len(means) / count, power))
+    return float(np.ldexp(math.fsum(means) / len(means) / count, power.item()))
 
 
 def _signed_sums(rows: Array) -> Array:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
+from theory._arrays import unscaled
 from theory._decomposition import row_space
 from theory.square_loss import _inputs, _passes
 from theory.square_loss.networks import aligned_directions
@@ -242,8 +243,8 @@ def maximum_margin(x: Any, labels: Any) -> tuple[float, Array]:
 
     who = "maximum_margin"
     rows, y = _design(who, x, _inputs.labels(who, labels), "labels")
-    power = int(np.frexp(np.abs(rows).max())[1])
-    signed = np.ldexp(rows, -power) * y[:, np.newaxis]
+    parts, power = unscaled(rows)
+    signed = parts * y[:, np.newaxis]
     target = np.append(np.zeros(rows.shape[1]), 1.0)
     dual, left = nnls(np.vstack([signed.T, np.ones(len(signed))]), target)
     hint = "The margin must exceed 1e-7 of the longest row of `x`; no offset is added."
@@ -255,12 +256,12 @@ def maximum_margin(x: Any, labels: Any) -> tuple[float, Array]:
     held = signed[dual > 0.0]
     w = np.asarray(np.linalg.lstsq(held, np.ones(len(held)))[0], dtype=np.float64)
     w /= np.linalg.norm(w)
-    return float(np.ldexp((signed @ w).min(), power)), w
+    return float(np.ldexp((signed @ w).min(), power.item())), w
 
 
 def _refuse_uncorrelated(who: str, rows: Array, y: Array) -> None:
     """Refuse ``X^T y = 0``, which a decomposition would round to a direction."""
-    signed = np.ldexp(rows, -int(np.frexp(np.abs(rows).max())[1])) * y[:, np.newaxis]
+    signed = unscaled(rows)[0] * y[:, np.newaxis]
     noise = len(rows) * EPS * np.abs(signed).sum(axis=0)
     if np.all(np.abs(signed.sum(axis=0)) <= noise):
         _refuse_zero(who, np.asarray(max(abs(math.fsum(v)) for v in signed.T)))

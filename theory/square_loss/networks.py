@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
+from theory._arrays import unscaled
 from theory.square_loss import _inputs
 from theory.square_loss._passes import (
     backward,
@@ -294,7 +295,7 @@ def aligned_directions(vectors: Sequence[Any]) -> Weights:
         v = _checks.real(who, f"vectors[{k}]", value)
         if v.ndim != 1 or not v.any():
             raise _checks.refuse(who, f"vectors[{k}]", "be a non-zero vector", value)
-        part = np.ldexp(v, -np.frexp(np.abs(v).max())[1])
+        part = unscaled(v)[0]
         units.append(part / np.linalg.norm(part))
     return tuple(np.outer(b, a) for a, b in itertools.pairwise(units))
 
@@ -305,12 +306,8 @@ def _network_and_data(who: str, weights: Any, x: Any) -> tuple[Weights, Array]:
 
 
 def _sizes(who: str, w: Weights) -> tuple[Array, Weights]:
-    """Return the norms, and the weights over powers of two near their largest entry.
-
-    The powers keep squares within range, without rounding.
-    """
-    powers = [np.frexp(np.abs(v).max(axis=(-2, -1), keepdims=True))[1] for v in w]
-    parts = tuple(np.ldexp(v, -p) for v, p in zip(w, powers, strict=True))
+    """Return the norms, and the weights over powers of two near their largest entry."""
+    parts, powers = zip(*(unscaled(v, (-2, -1)) for v in w), strict=True)
     shift = np.stack(np.broadcast_arrays(*(p[..., 0, 0] for p in powers)), axis=-1)
     with np.errstate(over="ignore"):
         rho = np.ldexp(frobenius(parts), shift)

@@ -184,8 +184,8 @@ def _roots(
         with np.errstate(invalid="ignore"):
             lighter = two.add(moments.b, (-penalty, np.zeros_like(penalty)))
         top, base = (moments.b, moments.a) if layers == 1 else (lighter, moments.s)
-        kept = np.where(top[0] > 0.0, top[0], 0.0), np.where(top[0] > 0.0, top[1], 0.0)
-        high = _moments.divide(kept, base)[0]
+        with np.errstate(over="ignore", invalid="ignore"):
+            high = np.maximum(top[0], 0.0) / base[0]
         _checks.result(who, high, "outputs", "weight_decay")
         return np.where(high > 0.0, 0.0, np.inf), high
     good = b > 0.0

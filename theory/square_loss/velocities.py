@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
+from theory._arrays import unscaled
 from theory.square_loss import _inputs, _passes
 
 Array = npt.NDArray[np.float64]
@@ -160,8 +161,7 @@ def direction_from_weight_velocity(
             f" {dw.shape} for {w.shape}."
         )
     _inputs.nonzero(who, "weight", (w,), single=True)
-    power = int(np.frexp(np.abs(w).max())[1])
-    part = np.ldexp(w, -power)
+    part, power = unscaled(w)
     size = float(np.linalg.norm(part))
     v = part / size
     with np.errstate(over="ignore", invalid="ignore"):

@@ -3,6 +3,7 @@
 import itertools
 from typing import Any
 
+import mpmath
 import numpy as np
 import torch
 from hypothesis import strategies as st
@@ -381,6 +382,44 @@ SHRINK = statistical(
         "A layer without ReLU, which keeps twice as much.", then=times(2.0)
     ),
     uses=("id/Fig31-variances",),
+)
+
+
+def _predict_scheme(*, scheme: str, fan_in: int, fan_out: int) -> list[float]:
+    given = scheme, fan_in, fan_out
+    return [idm.initial_variance(*given), idm.relu_shrink(*given) ** 2]
+
+
+def _measure_scheme(*, scheme: str, fan_in: int, fan_out: int) -> list[Any]:
+    """Each scheme by its formula, to 30 digits; ReLU drops half of a signal's square."""
+    with mpmath.workdps(30):
+        variance = {
+            "default": mpmath.mpf(1) / (fan_in * fan_out),
+            "default-sqrt": 1 / mpmath.sqrt(fan_in * fan_out),
+            "framework": mpmath.mpf(1) / (3 * fan_in),
+            "orthogonal": mpmath.mpf(1) / max(fan_in, fan_out),
+            "xavier": mpmath.mpf(2) / (fan_in + fan_out),
+            "kaiming": mpmath.mpf(2) / fan_in,
+        }[scheme.removesuffix("-normal").removesuffix("-uniform")]
+        return [variance, fan_in * variance / 2]
+
+
+FIG_31_VALUES = numeric(
+    id="id/Fig31-values",
+    items=("Fig31", "Err6"),
+    title="Variances of the initialisation schemes, and what ReLU leaves, as fractions",
+    statement=VARIANCES.statement,
+    source=VARIANCES.source,
+    cases=grid(scheme=idm.SCHEMES, fan_in=30, fan_out=(7, 60)),
+    predict=_predict_scheme,
+    measure=_measure_scheme,
+    # Three roundings, and those of a root and a square.
+    compare=AgreesTo(relative=1e-15),
+    must_refute=mistake(
+        "The numbers of inputs and outputs exchanged, and one more.",
+        fan_in=lambda _, *, fan_out: fan_out + 1,
+        fan_out=lambda _, *, fan_in: fan_in,
+    ),
 )
 
 

@@ -545,7 +545,8 @@ GAP = numeric(
     statement=r"\sigma_r/\sigma_{r+1},\quad \sigma_r > \tau\sigma_1 \ge \sigma_{r+1}",
     source=ours("Appendix D; the decision is ours"),
     cases=(
-        *grid(least=(1.0, 1e-3), dropped=(1e-7, 1e-12), tolerance=1e-6),
+        # Relative to the largest, which is three.
+        *grid(least=(1.0, 4e-6), dropped=(2e-6, 1e-12), tolerance=1e-6),
         # Above one rounding, below those of a decomposition.
         {"least": 1e-3, "dropped": 6e-15, "tolerance": None},
         # Nothing counts, and nothing is dropped from anything.

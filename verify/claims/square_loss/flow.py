@@ -1,11 +1,14 @@
 """Flows of scale and directions together, normalised and not (section 2)."""
 
+import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
+from scipy.integrate import DOP853
 from torch import Tensor
 from torch.nn.utils.parametrizations import weight_norm
 
@@ -741,7 +744,18 @@ def _measure_unnormalised(*, seed: int, weight_decay: float) -> Array:
     p, weights = _weights([4, 4, 4, 1], 3, seed)
     flow = down(_decayed_loss(p, weight_decay))
     path = integrate(flow, weights, _TIMES)
-    return np.array([values(state, p.x) for state in path])
+    rows: list[Array] = []
+    for state in path:
+        norms = np.array([np.linalg.norm(w) for w in state])
+        unit = [w / n for w, n in zip(state, norms, strict=True)]
+        f, rho = values(unit, p.x), np.prod(norms)
+        held = weight_decay * len(norms) / (rho * np.sum(norms**-2.0))
+        value = float(_decayed_loss(p, weight_decay)(tensors(state)).detach())
+        # Only decay moves a network without outputs, and nothing without decay.
+        dead = 0.0 if weight_decay else rho
+        rest = (p.labels @ f - held) / (f @ f) if f.any() else dead
+        rows.append(np.array([rho, value, rest, *f, *flat(unit), *values(state, p.x)]))
+    return np.array(rows)
 
 
 def _predict_unnormalised(*, seed: int, weight_decay: float) -> Array:
@@ -749,7 +763,14 @@ def _predict_unnormalised(*, seed: int, weight_decay: float) -> Array:
     flow = sl.unnormalised_flow(
         weights, p.x, p.labels, weight_decay, t_end=_TIMES[-1], rtol=1e-11
     )
-    return np.array([sl.outputs(flow.parameters(t), p.x) for t in _TIMES])
+    rows = [
+        [
+            *(flow.rho_at(t), flow.loss(t), flow.rho_equilibrium(t), *flow.outputs(t)),
+            *(*flat(flow.directions(t)), *sl.outputs(flow.parameters(t), p.x)),
+        ]
+        for t in _TIMES
+    ]
+    return np.array(rows)
 
 
 UNNORMALISED_FLOW = numeric(
@@ -760,8 +781,100 @@ UNNORMALISED_FLOW = numeric(
     cases=grid(seed=(2, 9), weight_decay=(0.0, 0.3)),
     predict=_predict_unnormalised,
     measure=_measure_unnormalised,
-    # As for weight normalisation.
-    compare=AgreesTo(absolute=1e-8),
+    # As for weight normalisation; a resting norm is a quotient by outputs that die out.
+    compare=AgreesTo(absolute=1e-8, relative=1e-8),
     must_refute=mistake("The flow without decay.", weight_decay=0.0),
     uses=("sl/unnorm-velocity",),
+)
+
+
+# --- the balance of energy --------------------------------------------------------------
+
+
+def _predict_balance(
+    *, kind: str, widths: list[int], rtol: float, weight_decay: float = 0.3
+) -> list[float]:
+    p, weights = _weights(widths, 4, 9)
+    rest: Any = {
+        "x": p.x,
+        "labels": p.labels,
+        "weight_decay": weight_decay,
+        "t_end": 0.2,
+        "rtol": rtol,
+        "atol": 0.01 * rtol,
+    }
+    if kind == "spheres":
+        flow = sl.gradient_flow(p.directions, p.rho, **rest)
+    elif kind == "vectors":
+        flow = sl.weight_normalised_flow(p.rho, weights, **rest)
+    else:
+        flow = sl.unnormalised_flow(weights, **rest)
+    error = flow.energy_error if rtol > _ROUNDED else 0.0
+    return [float(len(flow.t)), flow.t_end, error, flow.energy_allowance]
+
+
+_ROUNDED = 1e-6
+"""Tolerances below it leave errors that are mostly rounding."""
+
+
+def _measure_balance(*, kind: str, widths: list[int], rtol: float) -> list[float]:
+    """The library's integrator, step by step, with what a step dissipates beside it."""
+    p, weights = _weights(widths, 4, 9)
+    weight_decay = 0.3
+    free, spheres = kind == "free", kind == "spheres"
+    loss = (_decayed_loss if free else _normalised_loss)(p, weight_decay)
+    moved = p.directions if spheres else weights
+    start = [*moved] if free else [np.array([p.rho]), *moved]
+    ends = np.cumsum([a.size for a in start])
+
+    def parts(state: Array) -> list[Array]:
+        cut = np.split(state[:-1], ends[:-1])
+        found = [c.reshape(a.shape) for c, a in zip(cut, start, strict=True)]
+        lengths = [np.linalg.norm(v) if spheres and v.ndim > 1 else 1.0 for v in found]
+        return [v / length for v, length in zip(found, lengths, strict=True)]
+
+    def moving(_: float, state: Array) -> Array:
+        speed = flat(down(loss)(parts(state)))
+        return np.append(speed, speed @ speed)
+
+    def value(state: Array) -> float:
+        return float(loss(tensors(parts(state))).detach())
+
+    solver: Any = DOP853(
+        *(moving, 0.0, np.append(flat(start), 0.0), 0.2), rtol=rtol, atol=0.01 * rtol
+    )
+    first, error, allowed, steps = value(solver.y), 0.0, 0.0, 1
+    root = math.sqrt(solver.y.size)
+    while solver.status == "running":
+        solver.step()
+        spent, steps = float(solver.y[-1]), steps + 1
+        error = max(error, abs(value(solver.y) - first + spent))
+        # Of each component the tolerance, of the loss what the state's makes of it.
+        bounds = rtol * np.array([np.abs(solver.y[:-1]).max(), spent]) + 0.01 * rtol
+        slopes = np.array([math.sqrt(solver.f[-1]), 1.0])
+        allowed += root * float(slopes @ bounds)
+        allowed += 8.0 * sys.float_info.epsilon * root * (first + spent)
+        solver.y = np.append(flat(parts(solver.y)), spent)
+    return [float(steps), solver.t, error if rtol > _ROUNDED else 0.0, allowed]
+
+
+BALANCE = numeric(
+    id="sl/energy-balance",
+    items=("Eq3", "Eq4"),
+    title="What a flow says of its error: energy lost and dissipated, and what is allowed",
+    statement=r"\max_t|L-L(0)+E|,\; E=\int_0^t|\dot y|^2,\qquad \textstyle\sum\sqrt n"
+    r"\,[|\dot y|(a+r|y|_\infty)+a+r\,E+8\epsilon\,(L(0)+E)]\text{ over steps}",
+    source=ours("Equations 3 and 4; ours"),
+    cases=(
+        *grid(kind=("spheres", "vectors", "free"), widths=([3, 4, 1],), rtol=1e-3),
+        # Without kinks steps are the same where rounding is a part of what is allowed.
+        *grid(kind=("spheres", "vectors", "free"), widths=([3, 1],), rtol=1e-13),
+    ),
+    predict=_predict_balance,
+    measure=_measure_balance,
+    # Lengths of steps follow the eighth root of their errors, of which rounding is less
+    # than a hundredth: 1e-2 / 8.
+    compare=AgreesTo(relative=2e-3),
+    must_refute=mistake("Half of the decay.", weight_decay=0.15),
+    uses=("sl/energy",),
 )

@@ -42,7 +42,9 @@ def _measure_trajectory(
         solution: Any = mpmath.odefun(
             lambda _, rho: [2 * (pull - push * rho[0])], 0, [mpmath.mpf(rho0)]
         )
-        return [solution(mpmath.mpf(t))[0] for t in times]
+        # In the end it rests.
+        late = 1e100
+        return [solution(mpmath.mpf(t))[0] if t < late else pull / push for t in times]
 
 
 def _pull_and_push(f: Any, y: Any, penalty: float) -> tuple[Any, Any]:
@@ -72,7 +74,7 @@ LINEAR = numeric(
         seed=0,
         rho0=(1e-8, 1.0, 40.0),
         weight_decay=(0.0, 0.7),
-        times=([1e-9, 1e-3, 0.1, 0.8],),
+        times=([0.0, 1e-9, 1e-3, 0.1, 0.8, 3e300],),
     ),
     predict=_predict_trajectory,
     measure=_measure_trajectory,

@@ -623,6 +623,34 @@ def _measure_edges(*, rows: int, columns: int) -> Array:
     return values[[0, -1]]
 
 
+def _measure_ends(*, rows: int, columns: int) -> list[Any]:
+    with mpmath.workdps(50):
+        root = mpmath.sqrt(mpmath.mpf(columns) / rows)
+        return [(1 - root) ** 2, (1 + root) ** 2]
+
+
+ENDS = numeric(
+    id="sl/randorth-edges",
+    items=("RandOrth",),
+    title="The edges of a random matrix's spectrum, to the last digits",
+    statement=r"(1\mp\sqrt{c/r})^2",
+    source=ours("Section 2.1, on random initialisation; the law is well known"),
+    cases=tuple(
+        {"rows": rows, "columns": columns}
+        for rows, columns in ((500, 500), (400, 100), (1, 7), (10**9 + 1, 10**9))
+    ),
+    predict=sl.gram_spectrum_edges,
+    measure=_measure_ends,
+    # The library's promise, 6 eps.
+    compare=AgreesTo(relative=1.4e-15),
+    must_refute=mistake(
+        "Columns over rows.",
+        rows=lambda _, *, columns: columns + 1,
+        columns=lambda _, *, rows: rows,
+    ),
+)
+
+
 EDGES = statistical(
     id="sl/randorth-spectrum",
     title="Random matrices are nearly orthogonal entry by entry, but not as operators",

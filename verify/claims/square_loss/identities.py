@@ -153,6 +153,41 @@ def _predict_size(directions: Sequence[Array], x: Array) -> Array:
     return np.minimum(bound, np.linalg.norm(x, axis=-1))
 
 
+def _predict_product(*, widths: list[int], seed: int, scale: float) -> Array:
+    p, ends = problem(widths, 3, seed), scale ** (2.0 - len(widths))
+    return sl.output_bound([scale * v for v in p.directions], ends * p.x)
+
+
+def _measure_product(*, widths: list[int], seed: int, scale: float) -> list[Any]:
+    """Largest singular values from Gram matrices, to 40 digits."""
+    p = problem(widths, 3, seed)
+    with mpmath.workdps(40):
+        grams = [m * m.T for m in map(mpmath.matrix, p.directions)]
+        squares = (max(mpmath.eigsy(gram, eigvals_only=True)) for gram in grams)
+        size = mpmath.mpf(scale) * mpmath.sqrt(mpmath.fprod(squares))
+        return [size * mpmath.norm(list(map(mpmath.mpf, row))) for row in p.x]
+
+
+BOUND_VALUES = numeric(
+    id="sl/bound-values",
+    items=("Bound",),
+    title="The bound on outputs as a number, for layers whose products leave float64",
+    statement=r"\textstyle\prod_k\|W_k\|_2\,\|x\|",
+    source=ours("Section 1.1; ours"),
+    cases=grid(
+        widths=([3, 1], [4, 5, 1], [3, 6, 4, 1]), seed=1, scale=(1.0, 1e120, 1e-120)
+    ),
+    predict=_predict_product,
+    measure=_measure_product,
+    # A singular value of each of three layers, to ten eps, and powers of ten.
+    compare=AgreesTo(relative=1e-14),
+    must_refute=mistake(
+        "A factor of two lost with every layer.",
+        then=lambda found, *, widths: found / 2.0 ** len(widths),
+    ),
+)
+
+
 BOUND = adversarial(
     id="sl/bound",
     title="The output of a normalised network is at most the norm of its input",

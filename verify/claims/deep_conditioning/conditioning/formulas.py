@@ -137,7 +137,8 @@ def _restarts(*, initial: float, target: float) -> int:
 
 
 def _queries(*, tolerance: float, squared_correlation: float) -> Any:
-    return mpmath.mpf(tolerance) ** 2 / (2 * mpmath.mpf(squared_correlation)) - 1
+    some = mpmath.mpf(tolerance) ** 2 / (2 * mpmath.mpf(squared_correlation))
+    return max(some - 1, mpmath.mpf(0))
 
 
 def _covariance(*, s: float, form: str) -> Any:
@@ -391,7 +392,8 @@ BOUNDS = (
         *_cases(
             "optimization.query_lower_bound",
             tolerance=(0.1, 0.5),
-            squared_correlation=(1e-3, 1e-9),
+            # The last one takes no query.
+            squared_correlation=(1e-3, 1e-9, 0.2),
         ),
         *_cases(
             "optimization.query_lower_bound", tolerance=1e200, squared_correlation=1e200
@@ -458,6 +460,100 @@ COR_35_FIRST = numeric(
     compare=AgreesTo(),
     must_refute=mistake("Inputs ten times as far apart.", delta=times(10.0)),
     uses=("dc/cor3.5-values",),
+)
+
+# --- counts that a millionth of an argument would change ------------------------------
+
+_FALLS = {4: 6, 100: 12}
+"""Layers in which 1 - mu/2 falls to one over a number, but for about a millionth."""
+
+
+def _close_call(size: int, early: int, late: int) -> tuple[float, float]:
+    """Return delta and mu: nine layers and `_FALLS`, each a millionth more or less."""
+    mu = 2.0 * (1.0 - size ** (-1.0 / _FALLS[size])) * (1.0 - 1e-7 * late)
+    return 0.5 * (1.0 + 0.5 * mu) ** -9.0 * (1.0 - 3e-7 * early), mu
+
+
+def _predict_close(
+    *, size: int, early: int, late: int, kept: float = 1.0
+) -> list[float]:
+    """Counts and bounds that begin at them; 0 in the place of infinity."""
+    d, mu = _close_call(size, early, late)
+    given, n, half = (d, mu), size, {4: 1, 100: 5}[size]
+    first, last = np.arange(7, 24), np.arange(17, 36)
+    counts = [
+        # Half way apart up to rounding.
+        conditioning.burn_in_depth(0.5 * (1.0 - 2.0**-53), mu),
+        conditioning.burn_in_depth(*given),
+        *(
+            conditioning.depth_for_condition_number(*given, n, target, assumption=side)
+            for side, target in (("A", None), ("B", None), ("A", 3.0), ("B", 2.0))
+        ),
+        conditioning.ntk_threshold_depth(*given, half),
+        conditioning.ntk_threshold_depth(*given, half, assumption="B"),
+        optimization.overfitting_depth(*given, n),
+    ]
+    bounds = [
+        conditioning.correlation_bound(first, *given),
+        conditioning.nngp_condition_bound(first, *given, n),
+        conditioning.nngp_condition_bound(first, *given, n, assumption="B"),
+        conditioning.ntk_condition_bound(last, *given, half),
+        conditioning.ntk_condition_bound(last, *given, half, assumption="B"),
+    ]
+    found = kept * np.concatenate([counts, *bounds]).astype(np.float64)
+    return np.where(np.isinf(found), 0.0, found).tolist()
+
+
+def _measure_close(*, size: int, early: int, late: int) -> list[Any]:
+    d, mu = _close_call(size, early, late)
+    n, half = size, {4: 1, 100: 5}[size]
+    start, whole = recursion.burn_in(d, mu), recursion.shrunk(size, mu)
+    # At most 1 + 2 n / n or 1 + n / n after as many layers as n falls to one in.
+    ends = start + whole, start, start + whole, start + whole
+    later = {"A": 2 * start + whole, "B": 2 * start + recursion.shrunk(4, mu)}
+    counts = [0, start, *ends, *later.values(), start + whole]
+    with mpmath.workprec(integrals.BITS):
+        fall, grow = 1 - mpmath.mpf(mu) / 2, 1 + mpmath.mpf(mu) / 2
+
+        def early_bound(layers: int) -> Any:
+            distance = mpmath.mpf(d) * grow**layers
+            return 1 + n * (1 - distance) / distance
+
+        return [
+            *map(mpmath.mpf, counts),
+            *(exact_bound(depth=k, delta=d, mu=mu) for k in range(7, 24)),
+            *(
+                1 + 2 * n * fall ** (k - start) if k >= ends[0] else mpmath.mpf(0)
+                for k in range(7, 24)
+            ),
+            *(
+                1 + n * fall ** (k - start) if k > start else early_bound(k)
+                for k in range(7, 24)
+            ),
+            *(
+                1 + factor * half * fall ** (mpmath.mpf(k) / 2 - start)
+                if k >= later[side]
+                else mpmath.mpf(0)
+                for side, factor in (("A", 4), ("B", 2))
+                for k in range(17, 36)
+            ),
+        ]
+
+
+CLOSE_CALLS = numeric(
+    id="dc/thm3.2-counts",
+    items=("Thm3.2", "Cor3.3", "Cor3.5", "Cor3.7", "Cor3.9"),
+    title="Counts of layers, and bounds that begin at them, where a millionth decides",
+    statement=r"L_0 = \lceil 9 \pm 10^{-6} \rceil, \quad \Big\lceil"
+    r" \frac{\log n}{-\log(1 - \mu/2)} \Big\rceil = \lceil 12 \pm 10^{-6} \rceil",
+    source=as_read("Theorem 3.2 and Corollaries 3.3 to 3.9"),
+    cases=grid(size=(4, 100), early=(-1, 1), late=(-1, 1)),
+    predict=_predict_close,
+    measure=_measure_close,
+    # Powers to order 36 of a base rounded once.
+    compare=AgreesTo(relative=1e-14),
+    must_refute=mistake("Counts and bounds a millionth larger.", kept=1.0 + 1e-6),
+    uses=("dc/cor3.7-values", "dc/cor3.5-values"),
 )
 
 # --- a power of a matrix with two rows attains Lemma C.8 ------------------------------
