@@ -119,12 +119,9 @@ class Curve:
 
     def _build(self, low: float, high: float, halvings: int) -> _Panel | None:
         panel, tail = self._series(low, high)
-        if panel is None or tail <= 1e-13:
-            return panel
-        middle = 0.5 * (low + high)
-        # Where half a panel has the same tail, it is rounding of the moments themselves.
-        if not halvings or self._series(low, middle)[1] > 0.25 * tail:
+        if panel is None or tail <= 1e-13 or not halvings:
             return panel if tail < UNRESOLVED else None
+        middle = 0.5 * (low + high)
         left = self._build(low, middle, halvings - 1)
         right = self._build(middle, high, halvings - 1)
         if left is None or right is None:
