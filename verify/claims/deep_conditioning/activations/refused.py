@@ -60,6 +60,11 @@ _USUAL: dict[str, dict[str, Any]] = {
     },
     "kernels:separation": {"x": _ROWS},
     "lengths:unstable_length": {"c": -0.1},
+    "lengths:length_trajectory": {
+        "activation": "@relu_squared",
+        "gamma": 1e140,
+        "depth": 1,
+    },
     "lengths:settling_depth": _LENGTHS,
     "lengths:correlation_bound_any_length": {**_LENGTHS, "delta": 0.5, "depth": 3},
     "lengths:normrelu_decay": {
@@ -153,6 +158,9 @@ _REFUSED: dict[str, tuple[str, str, Any, list[str]]] = {
             ("infinity alone", _INF, "got inf."),
             ("out of range", [-0.1, 0.5, 0.75], "2 of 3 entries do not", "0.5."),
             ("one out of range", 0.5, "got 0.5."),
+        ),
+        ("lengths:length_trajectory", "depth"): (
+            ("squares of squares", 2, "Layer 1, from `gamma`."),
         ),
         ("kernels:separation", "x"): (("one row", [[1.0, 0.0]], "two rows, got 1."),),
         ("kernels:nngp", "y"): (("fewer columns", [[1.0]], "`x`, 2, got 1."),),
