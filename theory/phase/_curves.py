@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from theory import _chebyshev, gaussian
 from theory.activations import Activation, Affine, PiecewisePolynomial
+from theory.activations.affine import split
 from theory.activations.custom import FromFunction
 from theory.activations.moments import TooLarge, together
 from theory.activations.smooth import Smooth
@@ -118,12 +119,9 @@ class Curve:
 
     def _build(self, low: float, high: float, halvings: int) -> _Panel | None:
         panel, tail = self._series(low, high)
-        if panel is None or tail <= 1e-13:
-            return panel
-        middle = 0.5 * (low + high)
-        # Where half a panel has the same tail, it is rounding of the moments themselves.
-        if not halvings or self._series(low, middle)[1] > 0.25 * tail:
+        if panel is None or tail <= 1e-13 or not halvings:
             return panel if tail < UNRESOLVED else None
+        middle = 0.5 * (low + high)
         left = self._build(low, middle, halvings - 1)
         right = self._build(middle, high, halvings - 1)
         if left is None or right is None:
@@ -193,10 +191,11 @@ class Moments:
         Not where closed forms know more: far out on an exponential or a sine, and near
         zero where a shift takes the value there away.
         """
-        a = self.activation
-        if isinstance(a, Smooth):
-            return a._energy(np.ones(1)) is None
-        return isinstance(a._parts()[0], FromFunction) or not isinstance(a, Affine)
+        a, _, shift = split(self.activation)
+        if isinstance(a, FromFunction):
+            return True
+        closed = isinstance(a, Smooth) and a._energy(np.ones(1)) is not None
+        return not (shift or closed)
 
     def _together(self, of: str) -> Callable[[Array], Array]:
         """Return E s^2, E s'^2 or E s s' x of many variances within a panel."""
@@ -266,11 +265,15 @@ class Moments:
             return value
         return np.sqrt(value * q * self.slope.function(q))
 
-    @property
+    @cached_property
     def _linear(self) -> PiecewisePolynomial | None:
-        """The activation if it is piecewise linear."""
-        a = self.activation
-        return a if isinstance(a, PiecewisePolynomial) and a.m == 1 else None
+        """The activation if it is piecewise linear, or a multiple of such, shifted."""
+        a, scale, shift = split(self.activation)
+        if not isinstance(a, PiecewisePolynomial) or a.m != 1:
+            return None
+        poly = (scale * sum(a.poly[:1]) + shift, *(scale * p for p in a.poly[1:]))
+        jumps = tuple(scale * jump for jump in a.jumps)
+        return PiecewisePolynomial(a.name, 1, poly, a.kinks, jumps)
 
     def slope_beyond(self, q: float) -> float:
         """Return E s'^2 where it is next to nothing.

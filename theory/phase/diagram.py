@@ -152,9 +152,7 @@ def _edges(
         w = single[0].weight_var
         inside = weights[0] <= w <= weights[1]
         return ((np.array([w]), np.array([0.0])),) if inside else ()
-    # As far as 1e4 times the largest bias in variance; a curve of no return beyond.
-    top = min(1e7, 1e4 * biases[1], 0.999 * np.exp(highest(m)))
-    q = np.geomspace(1e-7, top, 3000)
+    q = np.geomspace(1e-7, 0.999 * np.exp(highest(m)), 4000)
     w, b, _ = critical(m, np.log(q))
     keep = (b >= 0.0) & (b <= 1.5 * biases[1]) & (w >= 0.0) & (w <= 3.0 * weights[1])
     keep[keep] = variance_slope(m, q[keep], w[keep]) < 1.0

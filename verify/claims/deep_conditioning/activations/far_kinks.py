@@ -30,6 +30,7 @@ _LINES: dict[str, tuple[float, tuple[float, ...], tuple[float, ...]]] = {
     "on both sides": (1.0, (-1.5, 1.0), (-1.0, 2.0)),
 }
 _NORMALISED = "normalised gelu"
+_PARABOLA = "parabola from one"
 
 # --- the measured side ------------------------------------------------------------------
 
@@ -72,16 +73,29 @@ def _of_gelu(q: Any) -> tuple[Any, Any, Any]:
     return about / variance, rise / variance, (change - 2.0 * at_one * slope) / variance
 
 
+def _of_parabola(q: Any) -> tuple[Any, Any, Any]:
+    """The same of (x - 1)^2 / 2 above one: E s s' x = E (x - 1)_+^3 (x - 1 + 1) / 2."""
+    c, root = 1 / mp.sqrt(q), mp.sqrt(q)
+    # E (x - 1)_+^n over the root's powers, by parts.
+    above = [mp.ncdf(-c), mp.npdf(c) - c * mp.ncdf(-c)]
+    for n in range(2, 5):
+        above.append((n - 1) * above[n - 2] - c * above[n - 1])
+    two, three, four = (root**n * above[n] for n in (2, 3, 4))
+    return four / 4, two, (four + three) / (2 * q)
+
+
 def _averages(name: str, q: Any) -> tuple[Any, Any, Any]:
+    if name == _PARABOLA:
+        return _of_parabola(q)
     return _of_gelu(q) if name == _NORMALISED else _of_lines(name, q)
 
 
 def _measure_state(
-    *, name: str, weight_var: float, bias_var: float, start: float
+    *, name: str, weight_var: float, bias_var: float, start: float, scale: float = 1.0
 ) -> list[Any]:
     """q*, and the slopes of the maps of variances and of correlations there."""
     with mp.workdps(_DIGITS):
-        w, b = mp.mpf(weight_var), mp.mpf(bias_var)
+        w, b = scale**2 * mp.mpf(weight_var), mp.mpf(bias_var)
         q = mp.findroot(
             lambda q: w * _averages(name, q)[0] + b - q,
             (start, 1.01 * start),
@@ -97,6 +111,8 @@ def _measure_state(
 def _subject(name: str) -> act.Activation:
     if name == _NORMALISED:
         return act.gelu.normalized()
+    if name == _PARABOLA:
+        return PiecewisePolynomial(name, 2, (), (1.0,), (1.0,))
     left, kinks, jumps = _LINES[name]
     # Right of all kinks left of zero the value at zero is not zero yet.
     at_zero = sum(-c * j for c, j in zip(kinks, jumps, strict=True) if c < 0.0)
@@ -104,9 +120,10 @@ def _subject(name: str) -> act.Activation:
 
 
 def _predict_state(
-    *, name: str, weight_var: float, bias_var: float, start: float
+    *, name: str, weight_var: float, bias_var: float, start: float, scale: float = 1.0
 ) -> list[float]:
-    p = phase.classify(_subject(name), weight_var, bias_var, start=start)
+    a = _subject(name) if scale == 1.0 else scale * _subject(name)
+    p = phase.classify(a, weight_var, bias_var, start=start)
     return [p.variance, p.chi_q, p.chi_1]
 
 
@@ -128,8 +145,12 @@ STATE = numeric(
     assumptions=("infinite width", "independent Gaussian weights and biases"),
     source=Source("schoenholz2017deep", "Section 2"),
     cases=(
-        # The kink is 3, 7 and 14 deviations out.
-        *(_net("threshold", 2.0, b, b) for b in (0.1, 0.02, 0.005)),
+        # The kink is 3, 7, 14 and 38 deviations out.
+        *(_net("threshold", 2.0, b, b) for b in (0.1, 0.02, 0.005, 7e-4)),
+        # And of a multiple of the function.
+        {**_net("threshold", 0.5, 0.005, 0.005), "scale": -2.0},
+        # No slope is left of a parabola that begins 10 and 100 deviations out.
+        *(_net(_PARABOLA, 2.0, b, b) for b in (0.2, 0.01, 1e-4)),
         *(_net("ReLU to six", 1.6, b, 5.0 * b) for b in (1e-3, 0.4)),
         *(_net("from minus one", 0.4, b, 2.9 * b) for b in (1e-4, 0.1)),
         *(_net("on both sides", 0.2, b, 0.1 * b) for b in (1e-3, 0.2)),

@@ -5,6 +5,7 @@ written. Of whole sentences it knows nothing.
 """
 
 import importlib
+import operator
 import re
 from collections.abc import Callable
 from decimal import Decimal
@@ -21,7 +22,10 @@ from verify.compare import AgreesTo, Identical
 _NAN, _INF = float("nan"), float("inf")
 _ROWS = [[1.0, 0.0], [0.0, 1.0]]
 _RELU = "@relu"
-"""An activation of `theory.activations`, by its name: it is looked up to predict alone."""
+"""An activation of `theory.activations`, by its name: it is looked up to predict alone.
+
+Or what a function of it makes of a number, as ``"@relu.scaled(2)"``.
+"""
 _OWN: dict[str, Callable[[Any], Any]] = {
     "@exp(x^2 / 10)": lambda x: np.exp(0.1 * x * x),
     "@x^9": lambda x: x**9,
@@ -32,6 +36,7 @@ _OWN: dict[str, Callable[[Any], Any]] = {
 _KERNEL = {"x": _ROWS, "activation": _RELU, "depth": 2}
 _LEARNT = {**_KERNEL, "x_train": _ROWS, "targets": [1.0, 2.0], "x_test": _ROWS}
 _LEARNT.pop("x")
+_LENGTHS = {"activation": "@tanh", "gamma_x": 1.5, "gamma_y": 0.5}
 _USUAL: dict[str, dict[str, Any]] = {
     "kernels:nngp": _KERNEL,
     "kernels:nngp_ntk": {
@@ -39,10 +44,36 @@ _USUAL: dict[str, dict[str, Any]] = {
         "activation": _RELU,
         "depth": 4,
     },
-    "kernels:ntk": {"x": [[1e-3, 0.0], [1.0, 0.0]], "activation": "@relu_squared"},
+    "kernels:ntk": {
+        "x": [[1e-3, 0.0], [1.0, 0.0]],
+        "activation": "@relu_squared",
+        "depth": 2,
+    },
     "regression:predict": _LEARNT,
     "conditioning:burn_in_depth": {"delta": [0.5, 1e-3], "mu": 0.5},
+    "kernels:nngp_map": {"rho": 0.5, "activation": [_RELU, _RELU]},
+    "kernels:ntk_map": {
+        "rho": 0.5,
+        "activation": "@tanh.scaled(64)",
+        "depth": 2000,
+        "normalized": True,
+    },
+    "kernels:separation": {"x": _ROWS},
     "lengths:unstable_length": {"c": -0.1},
+    "lengths:length_trajectory": {
+        "activation": "@relu_squared",
+        "gamma": 1e140,
+        "depth": 1,
+    },
+    "lengths:settling_depth": _LENGTHS,
+    "lengths:correlation_bound_any_length": {**_LENGTHS, "delta": 0.5, "depth": 3},
+    "lengths:normrelu_decay": {
+        **_LENGTHS,
+        "delta": 0.5,
+        "activation": "@normrelu(-1.59)",
+    },
+    "phase:edge_of_chaos": {"activation": _RELU, "bias_var": 0.1},
+    "width:length_moment": {"activation": _RELU, "depth": 2, "width": 3},
     "phase:classify": {"activation": _RELU, "weight_var": [1.0, 2.0]},
     "phase.diagram:reach": {"activation": _RELU, "bias_var": (0.0, 1.0)},
     "phase:edge_curve": {"q": 2.7, "activation": _RELU},
@@ -128,6 +159,47 @@ _REFUSED: dict[str, tuple[str, str, Any, list[str]]] = {
             ("out of range", [-0.1, 0.5, 0.75], "2 of 3 entries do not", "0.5."),
             ("one out of range", 0.5, "got 0.5."),
         ),
+        ("lengths:length_trajectory", "depth"): (
+            ("squares of squares", 2, "Layer 1, from `gamma`."),
+        ),
+        ("kernels:separation", "x"): (("one row", [[1.0, 0.0]], "two rows, got 1."),),
+        ("kernels:nngp", "y"): (("fewer columns", [[1.0]], "`x`, 2, got 1."),),
+        ("kernels:nngp_map", "depth"): (("a depth of its own", 3, "2, got 3."),),
+        ("kernels:ntk_map", "normalized"): (
+            # The slope at one is above ten, to the power of 2,000.
+            ("a kernel of thousands of digits", False, "a diagonal of 10^"),
+        ),
+        ("kernels:ntk", "trained"): (
+            ("a layer beyond", [5, 1], "from 1 to 3, got [1, 5]."),
+        ),
+        ("lengths:settling_depth", "activation"): (
+            ("half the energy", _RELU, "got 0.5."),
+            ("no contraction", "@relu.scaled(2)", "got rate 1."),
+        ),
+        ("lengths:correlation_bound_any_length", "activation"): (
+            ("an even function", "@cos", "odd, got cos."),
+            ("one that falls", "@sin", "non-decreasing and concave", "got sin."),
+            ("one that bends up", "@x^9", "non-decreasing and concave", "got f."),
+        ),
+        ("lengths:normrelu_decay", "activation"): (
+            ("no kink", "@tanh", "a NormReLU, got tanh."),
+            ("another ramp", _RELU, "a NormReLU, got relu."),
+            (
+                "a kink next to zero",
+                "@normrelu(-0.1)",
+                "[1/2, 3/2], got the kink -0.1.",
+            ),
+        ),
+        ("lengths:normrelu_decay", "delta"): (
+            ("less than biases", 0.001, "be greater than 0.01", "got 0.001."),
+        ),
+        ("width:length_moment", "activation"): (
+            ("lengths of no power", "@tanh", "got tanh."),
+            ("squares of lengths", "@relu_squared", "got relu_squared."),
+        ),
+        ("phase:edge_of_chaos", "activation"): (
+            ("no stable edge", "@gelu", "gelu has 0 at 0.1 (of edges in all: 1;"),
+        ),
         ("phase:classify", "weight_var"): (
             ("below zero", [-1.0, 1.0], "1 of 2", "-1.0."),
             ("digits", "12", "got '12'."),
@@ -198,6 +270,7 @@ _REFUSED: dict[str, tuple[str, str, Any, list[str]]] = {
         ("phase:edge_curve", "activation"): (
             # Whose moments are infinite from a variance of 2.5 on.
             ("a steep function", "@exp(x^2 / 10)", "of f within float64", "got 2.7."),
+            ("a jump", "@step", "square-integrable", "got step: chi_1 is infinite"),
         ),
         # Lengths that grow or shrink with depth: 2 e^20 is the third layer's logarithm.
         ("kernels:nngp_ntk", "activation"): (
@@ -259,6 +332,7 @@ _REFUSED: dict[str, tuple[str, str, Any, list[str]]] = {
 }
 _OTHERWISE = {
     "a steep function": ("edge_curve", "q"),
+    "a kernel of thousands of digits": ("ntk_map", "depth"),
     "inputs next to each other": ("nngp_variance", "depth"),
     **{
         f"{what}'s depth": ("nngp_ntk", "depth")
@@ -280,7 +354,9 @@ def _called(where: str, arguments: dict[str, Any]) -> Any:
         if isinstance(value, str) and value in _OWN:
             return known.from_function(_OWN[value], name="f")
         if isinstance(value, str) and value.startswith("@"):
-            return getattr(known, value[1:])
+            name, call, numbers = value[1:].partition("(")
+            found = operator.attrgetter(name)(known)
+            return found(float(numbers[:-1])) if call else found
         return value
 
     function = getattr(importlib.import_module(f"theory.{package}"), name)

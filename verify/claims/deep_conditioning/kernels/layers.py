@@ -143,7 +143,7 @@ EQ1_RAW = numeric(
 
 
 _DEEP_RHOS = (-1.0, -0.5, 0.3, 0.999, 1.0)
-_TURNS = (1e-6, 1e-2, 3.14)
+_TURNS = (1e-11, 1e-6, 1e-2, 3.14)
 
 
 def _predict_deep(
@@ -195,6 +195,10 @@ EQ1_DEEP = numeric(
         {"weight_var": 1.3, "bias_var": 0.1, "depth": 60},
         {"weight_var": 1.3, "bias_var": 0.1, "depth": 2},
         {"weight_var": 1.0, "bias_var": 0.0, "depth": 4},
+        # Weights alone of a function without mean; and layers that take inputs apart
+        # which are closer than tables reach.
+        {"weight_var": 1.3, "bias_var": 0.0, "depth": 3},
+        {"weight_var": 3.0, "bias_var": 0.1, "depth": 60},
         {"weight_var": 1.3, "bias_var": 0.1, "depth": 3, "activation": "gelu"},
     ),
     predict=_predict_deep,

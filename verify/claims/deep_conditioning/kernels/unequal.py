@@ -495,23 +495,37 @@ def _unit(threshold: float) -> Any:
 
 
 def _predict_threshold(
-    *, threshold: float, squares: list[float], turn: float, bias_var: float = 0.0
+    *,
+    threshold: float,
+    squares: list[float],
+    turn: float,
+    bias_var: float = 0.0,
+    signs: bool = False,
 ) -> list[Any]:
     x = _rows(squares[0], squares[1], turn)
-    found = kernels.nngp(x, _unit(threshold), 1, bias_var=bias_var)
+    unit = act.sign if signs else _unit(threshold)
+    found = kernels.nngp(x, unit, 1, bias_var=bias_var)
     return pairs.entries_of(found)
 
 
 def _measure_threshold(
-    *, threshold: float, squares: list[float], turn: float, bias_var: float = 0.0
+    *,
+    threshold: float,
+    squares: list[float],
+    turn: float,
+    bias_var: float = 0.0,
+    signs: bool = False,
 ) -> list[Any]:
-    """Probabilities that one unit is on, and that both are."""
+    """Probabilities that one unit is on, and that both are: of signs 4 P - 1."""
     first, second = _rows(squares[0], squares[1], turn)
     p, q, k = pairs.affine(pairs.start(first, second), 1, bias_var).k
     one, two = (Pieces(0, kinks=(threshold,), jumps=(1,), variance=v) for v in (p, q))
     with mpmath.workprec(BITS):
         both = one.dual(k / mpmath.sqrt(p * q), two)
-        return pairs.entries(*(v + bias_var for v in (one.dual(1), two.dual(1), both)))
+        found = one.dual(1), two.dual(1), both
+        if signs:
+            found = 1, 1, 4 * both - 1
+        return pairs.entries(*(v + bias_var for v in found))
 
 
 THRESHOLD = numeric(
@@ -527,6 +541,11 @@ THRESHOLD = numeric(
         *grid(threshold=0.5, squares=([1.0, 1.02],), turn=0.5),
         # With biases, which turn rows of unequal lengths.
         *grid(threshold=0.0, squares=([0.49, 1.69],), turn=(0.01, 3.1), bias_var=0.25),
+        # Signs: nearly opposite rows stay so.
+        *(
+            {**case, "threshold": 0.0, "squares": [0.49, 1.69], "signs": True}
+            for case in grid(turn=(0.01, 3.1), bias_var=(0.0, 1e-6))
+        ),
     ),
     predict=_predict_threshold,
     measure=_measure_threshold,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from theory import activations as act
 from theory import lengths as closed
 from verify.claim import adversarial, grid, numeric, statistical
 from verify.claims._predictors import changed, mistake, plus
@@ -162,6 +163,33 @@ D0 = numeric(
     compare=AgreesTo(absolute=2e-11),
     must_refute=_wrong_layers,
     uses=("dc/defC.1-unequal",),
+)
+
+
+def _predict_last(*, gamma: float, share: float = 1.0) -> list[float]:
+    found = closed.length_trajectory(act.relu_squared, [gamma, share], 1)
+    return (found[1] / [gamma, 1.0]).tolist()
+
+
+def _measure_last(*, gamma: float) -> list[float]:
+    """E max(X, 0)^4 = 3 / 2, times the square of the variance."""
+    return [1.5 * gamma, 1.5]
+
+
+LAST = numeric(
+    id="dc/D.0-last",
+    items=("D.0",),
+    title="The last length may be beyond those whose layers are integrated",
+    statement=r"\gamma_1 = \tfrac32 \gamma_0^2 > 10^{150}, \quad"
+    r" \sigma(x) = \max(x, 0)^2",
+    source=quoted("Appendix D"),
+    cases=grid(gamma=(1e100, 1e150)),
+    predict=_predict_last,
+    measure=_measure_last,
+    # A few roundings.
+    compare=AgreesTo(relative=1e-15),
+    must_refute=mistake("A length of two beside it.", share=2.0),
+    uses=("dc/D.0-scales",),
 )
 LEM_D3 = adversarial(
     id="dc/lemD.3",

@@ -382,28 +382,28 @@ POINTS = replace(
 )
 
 
-def _predict_lines(*, slope: float, start: float) -> list[float]:
+def _predict_lines(*, slope: float, start: float, scale: float = 1.0) -> list[float]:
     a = act.leaky_relu(slope)
+    a = a if scale == 1.0 else scale * a
     edge = phase.edge_curve(start, a)
     (point,) = phase.edge_points(a, 0.0)
     return [
         *(edge.weight_var, edge.bias_var, edge.chi_q),
-        *(point.weight_var, point.bias_var, point.chi_q),
+        *(point.weight_var, point.bias_var, point.chi_q, phase.edge_of_chaos(a)),
         float(len(phase.edge_points(a, 0.3))),
     ]
 
 
-def _measure_lines(*, slope: float, start: float) -> list[Any]:
+def _measure_lines(*, slope: float, start: float, scale: float = 1.0) -> list[Any]:
     """Layers are lines, of slope w (1 + a^2)/2: with biases none of slope one ends."""
     del start
-    weights = 2 / (1 + mp.mpf(slope) ** 2)
-    return [*(weights, 0.0, 1.0) * 2, 0.0]
+    weights = 2 / (1 + mp.mpf(slope) ** 2) / mp.mpf(scale) ** 2
+    return [*(weights, 0.0, 1.0) * 2, weights, 0.0]
 
 
-def _wrong_lines(*, slope: float, start: float) -> list[float]:
+def _wrong_lines(**_: float) -> list[float]:
     """The edge of ReLU."""
-    edge, point = _predict_lines(slope=slope, start=start)[1:3], (0.0, 1.0)
-    return [2.0, *edge, 2.0, *point, 0.0]
+    return [*(2.0, 0.0, 1.0) * 2, 2.0, 0.0]
 
 
 LINES = replace(
@@ -412,7 +412,10 @@ LINES = replace(
     title="The edge of chaos of leaky ReLU is a single point, without biases",
     statement=r"\sigma_w^2 \tfrac12 (1 + a^2) = 1, \quad \sigma_b^2 = 0",
     source=Source(_SCHOENHOLZ, "Section 2"),
-    cases=grid(slope=(-0.5, 0.1), start=(0.1, 3.0)),
+    cases=(
+        *grid(slope=(-0.5, 0.1), start=(0.1, 3.0)),
+        {"slope": 0.1, "start": 3.0, "scale": -3.0},
+    ),
     predict=_predict_lines,
     measure=_measure_lines,
     compare=AgreesTo(relative=1e-14),

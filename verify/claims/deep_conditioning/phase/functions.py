@@ -18,7 +18,7 @@ from verify.claims._predictors import mistake, times
 from verify.claims.deep_conditioning.kernels import _pairs as pairs
 from verify.compare import AgreesTo, Identical
 
-_SHIFT = 0.3
+_SHIFTS = {"a constant": 0.3, "next to nothing": 1e-10}
 _SOURCE = Source("schoenholz2017deep", "Sections 2 and 3")
 
 
@@ -30,7 +30,7 @@ def _subject(name: str) -> act.Activation:
     base, _, shifted = name.partition(" and ")
     scale = 0.2 if base == "exp" else 1.0
     found = act.CATALOGUE[base]
-    return act.Affine(found, scale, _SHIFT) if shifted else found
+    return act.Affine(found, scale, _SHIFTS[shifted]) if shifted else found
 
 
 def _exp(q: Any, scale: Any = 1, shift: Any = 0) -> pairs.Moments:
@@ -49,7 +49,7 @@ def _known(name: str) -> Callable[[Any], pairs.Moments]:
     if name == "exp of a square":
         return _square
     base, _, shifted = name.partition(" and ")
-    shift = mpmath.mpf(_SHIFT) if shifted else mpmath.mpf(0)
+    shift = mpmath.mpf(_SHIFTS.get(shifted, 0))
     if base in ("exp", "exp by values"):
         scale = mpmath.mpf(0.2) if shifted else mpmath.mpf(1)
         return lambda q: _exp(q, scale, shift)
@@ -63,7 +63,7 @@ def _known(name: str) -> Callable[[Any], pairs.Moments]:
 
 
 def _measure_state(*, name: str, weight_var: float, bias_var: float) -> list[Any]:
-    """q*, chi_q and chi_1 of networks whose inputs become parallel."""
+    """q*, chi_q and chi_1 of networks whose inputs become parallel: the first of all."""
     with mpmath.workdps(40):
         w, b, moments = mpmath.mpf(weight_var), mpmath.mpf(bias_var), _known(name)
 
@@ -73,13 +73,16 @@ def _measure_state(*, name: str, weight_var: float, bias_var: float) -> list[Any
         q = b
         for _ in range(100):
             q = layer(q)
-        q = mpmath.findroot(lambda v: layer(v) - v, (q, q * (1 + mpmath.mpf("1e-9"))))
-        return [q, mpmath.diff(layer, q), w * moments(q)[1]]
+        ends = (q, q * (1 + mpmath.mpf("1e-9")))
+        q = mpmath.findroot(lambda v: layer(v) - v, ends, tol=1e-70)
+        change = mpmath.diff(layer, q, h=q * mpmath.mpf("1e-15"))
+        return [q, change, w * moments(q)[1], q, change]
 
 
 def _predict_state(*, name: str, weight_var: float, bias_var: float) -> list[float]:
-    p = phase.classify(_subject(name), weight_var, bias_var)
-    return [p.variance, p.chi_q, p.chi_1]
+    network = _subject(name), weight_var, bias_var
+    p, first = phase.classify(*network), phase.fixed_variances(*network)[0]
+    return [p.variance, p.chi_q, p.chi_1, first.variance, first.slope]
 
 
 _CASES = tuple(
@@ -92,6 +95,8 @@ _CASES = tuple(
         ("sin and a constant", 1.5, 0.1),
         ("gelu and a constant", 0.5, 0.1),
         ("relu6 and a constant", 1.5, 0.1),
+        # A variance below all tables.
+        ("erf and next to nothing", 0.5, 1e-21),
     )
 )
 
@@ -120,7 +125,8 @@ def _predict_shown(*, name: str, weight_var: float, bias_var: float) -> list[flo
 
 def _measure_shown(*, name: str, weight_var: float, bias_var: float) -> list[Any]:
     """Correlations come to one, with the slope chi_1."""
-    q, own, slope = _measure_state(name=name, weight_var=weight_var, bias_var=bias_var)
+    given = {"weight_var": weight_var, "bias_var": bias_var}
+    q, own, slope, *_ = _measure_state(name=name, **given)
     depths = [-1 / mpmath.log(v) for v in (own, slope)]
     rest = [q, own, depths[0], 1, slope, depths[1], slope, depths[1]]
     return [1, weight_var, bias_var, *rest]

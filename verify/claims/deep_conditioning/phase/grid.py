@@ -13,7 +13,7 @@ import numpy as np
 
 from theory import activations as act
 from theory import phase, plots
-from theory.phase.diagram import diagram
+from theory.phase.diagram import diagram, reach
 from verify.claim import Source, grid, numeric
 from verify.claims._predictors import mistake
 from verify.claims.deep_conditioning.kernels import _pairs as pairs
@@ -292,22 +292,34 @@ PICTURE = numeric(
 _STABLE = (0.5, 1.0, 1.8)
 """Weight variances below that of the edge of ReLU, and one beyond it."""
 _BEYOND = 3.5
+_SCALES = (0.9, 5.0, 60.0)
 
 
 def _predict_homogeneous(*, bias: float, most: float = _BEYOND) -> list[float]:
-    found = diagram(act.relu, (0.0, most), (0.0, 2.0 * bias), 70)
+    told = list[tuple[int, int]]()
+
+    def tell(*numbers: int) -> None:
+        told.append(numbers)
+
+    found = diagram(act.relu, (0.0, most), (0.0, 2.0 * bias), 70, progress=tell)
     cells = [int(w / most * 70) for w in (*_STABLE, 2.5)]
     middles = [(k + 0.5) * most / 70 for k in cells]
     depths = np.nan_to_num(found.depth[35, cells], nan=-1.0)
     ((w, b),) = found.edges
-    return [*middles, *depths.tolist(), *map(float, (*w, *b))]
+    ends = [reach(scale * act.relu, (bias, 2.0 * bias)) for scale in _SCALES]
+    return [*middles, *depths.tolist(), *map(float, (*w, *b, *told[-1])), *ends]
 
 
 def _measure_homogeneous(*, bias: float) -> list[Any]:
-    """-1 / log(w / 2) for w below 2, where the edge is, without biases."""
+    """-1 / log(w / 2) for w below 2, where the edge is, without biases.
+
+    Of all cells the last is told of; and 1.6 times where variances have no limit any more.
+    """
     cells = [mpmath.floor(w / _BEYOND * 70) for w in (*_STABLE, 2.5)]
     w = [(k + mpmath.mpf("0.5")) * _BEYOND / 70 for k in cells]
-    return [*w, *(-1 / mpmath.log(v / 2) for v in w[:-1]), -1, 2, 0]
+    depths = [-1 / mpmath.log(v / 2) for v in w[:-1]]
+    ends = [float(f"{1.6 * 2 / scale**2:.1g}") for scale in _SCALES]
+    return [*w, *depths, -1, 2, 0, 70**2, 70**2, *ends]
 
 
 HOMOGENEOUS = numeric(
