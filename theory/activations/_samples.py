@@ -16,9 +16,6 @@ Function = Callable[[Array], Array]
 ROUGH = 1.01
 """Growth of a function over six halvings of the distance that counts as singular."""
 
-EXACT = 1024
-"""Order up to which terms are added pairwise; beyond, time counts."""
-
 LOGARITHMIC = 2.0**-0.015
 """Ratio of the energies of two octaves next to a kink at which the sum diverges."""
 
@@ -128,7 +125,7 @@ class Samples:
             low *= math.sqrt((n - 1) / n)
             np.subtract(step, low, out=low)
             low, high = high, low
-            out[n] = float(y @ high) if order > EXACT else float(np.sum(y * high))
+            out[n] = float(np.sum(y * high))
         return out
 
 

@@ -73,9 +73,6 @@ class Affine(Activation):
         rise, c = self.base._rise(x)
         return self.scale * rise, self.scale * c + self.shift
 
-    def _bend(self, x: Array) -> Array:
-        return self.scale * self.base._bend(x)
-
     def _parts(self) -> tuple[Activation, float, float]:
         base, scale, _ = self.base._parts()
         return base, self.scale * scale, self.mean

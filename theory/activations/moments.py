@@ -146,21 +146,25 @@ def sample(a: Sampled) -> Samples:
 
 def length_slope(s: Any) -> float:
     """Return E s(Z) s'(Z) Z of an activation: the slope of its map of lengths at 1."""
-    total, hidden = 0.0, False
-    for reach in REACHES:
+    total, reaches = 0.0, _reaches(s)
+    for reach in reaches:
         x, w = gaussian.rule(_slope_edges(s, reach), reach)
         with np.errstate(over="ignore", invalid="ignore"):
             f = _of_least_size(np.ones(len(x)), _slope_forms(s, x, w * _by_parts(s, x)))
         total = float(np.abs(f).sum())
         outside = float(np.abs(f[np.abs(x) > reach - 2.0]).sum())
-        if not total and reach < REACHES[-1]:
-            hidden = True  # zero up to there, if not beyond
-        elif math.isfinite(total) and (hidden or outside <= TAIL * total):
+        if math.isfinite(total) and (len(reaches) == 1 or outside <= TAIL * total):
             return gaussian.total(f)
     raise TooLarge(
         f"{s.name}.length_map_derivative: `q` must leave E s(sqrt(q) Z)^2 within float64,"
         f" but the activation grows too fast: {total:.3g} on |Z| < {REACHES[-1]:g}."
     )
+
+
+def _reaches(s: Any, last: float = REACHES[-1], unit: float = 1.0) -> tuple[float, ...]:
+    """Return the half-widths to try: beyond a kink that is not reached s may be steep."""
+    far = any(REACHES[0] - 2.0 < abs(c) / unit <= last for c in s.kinks)
+    return REACHES[far:]
 
 
 def _slope_edges(s: Any, reach: float) -> Array:
@@ -257,7 +261,8 @@ def together(a: Any, r: Array, *, slope: bool = False) -> Array:
         If the energy is not inside the axis.
     """
     low, high = float(r.min()), float(r.max())
-    for reach in REACHES:
+    # Of a kink at the end of the axis the energy would be outside.
+    for reach in _reaches(a, REACHES[-1] - 4.0, high):
         top = reach * high
         count = math.ceil(top / low)
         own = low * np.arange(-count, count + 1, dtype=np.float64)

@@ -340,7 +340,7 @@ class PiecewisePolynomial(Activation):
         # Of a step at c: d/dq P(sqrt(q) Z > c) = r phi(r) / (2 q), r = c / sqrt(q).
         order = np.argsort(self.kinks)
         jumps = np.array(self.jumps)[order]
-        levels = sum(self.poly[:1]) + np.cumsum([0.0, *jumps])
+        levels = sum(self.poly) + np.cumsum([0.0, *jumps])
         r = np.array(self.kinks)[order] / np.sqrt(q)[:, None]
         rates = 0.5 * r * gaussian.pdf(r) / q[:, None]
         return rates @ jumps, rates @ np.diff(levels**2)

@@ -336,14 +336,13 @@ class Truncated:
 
 
 def _exponent(c: float, d: float, sine: Array, cosine: Array) -> Array:
-    """(c^2 - 2 c d cos u + d^2) / (2 sin^2 u), as a sum of positive terms."""
-    gap = c - d if c * d > 0.0 else c + d
-    near = cosine if c * d > 0.0 else sine
+    """(c^2 - 2 c d cos u + d^2) / (2 sin^2 u), |c| <= d, as a sum of positive terms."""
+    gap, near = (c - d, cosine) if c > 0.0 else (c + d, sine)
     if c == d:
         z = np.square(sine / cosine) * (0.5 * c * c) + 0.5 * c * c
     else:
         z = np.square((0.5 * gap) / (sine * cosine))
-        z += abs(c * d) / np.square(near)
+        z += abs(c) * d / np.square(near)
         z *= 0.5
     return np.where(np.isfinite(z), z, np.inf)
 

@@ -240,26 +240,28 @@ _WIDE = np.geomspace(0.01, 90.0, 100)
 """Up to where E exp(-2 sqrt(q) Z) is made 19 deviations to the left."""
 
 
-def _predict_wide() -> Array:
-    a = act.from_function(lambda x: np.exp(-x), name="exp(-x)")
-    return np.log(np.asarray(a.length_map(_WIDE)))
+def _predict_wide(*, rate: float) -> Array:
+    a = act.from_function(lambda x: np.exp(-rate * x), name="exp(-x)")
+    return np.log(np.asarray(a.length_map(_WIDE / rate**2)))
 
 
-def _measure_wide() -> Array:
+def _measure_wide(*, rate: float) -> Array:
+    del rate
     return 2.0 * _WIDE
 
 
-def _squared_mean() -> Array:
+def _squared_mean(*, rate: float) -> Array:
     """The square of the mean for the mean of the square."""
+    del rate
     return _WIDE
 
 
 WIDE = numeric(
     id="dc/lemD.3-wide",
     title="Length maps at a hundred variances of a function that grows to the left alone",
-    statement=r"\log \mathbb{E}\, e^{-2 \sqrt q Z} = 2 q, \quad q \le 90",
+    statement=r"\log \mathbb{E}\, e^{-2 a \sqrt q Z} = 2 a^2 q, \quad a^2 q \le 90",
     source=ours("Lemma D.3"),
-    cases=({},),
+    cases=grid(rate=(1.0, 9.5)),
     predict=_predict_wide,
     measure=_measure_wide,
     # A dozen roundings of a length are absolute in its logarithm.
@@ -271,15 +273,17 @@ WIDE = numeric(
 # --- the error that is stated -----------------------------------------------------------
 
 _RHO = np.linspace(-0.9, 0.9, 7)
+_SIZES = {"single": 1.0, "small": 2.0**-10}
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=3)
 def _stating(values: str) -> Any:
     """ReLU, whose moments have closed forms, or tanh in single precision."""
     if values == "closed":
         return act.relu
+    size = _SIZES[values]
     return act.from_function(
-        lambda x: np.tanh(x.astype(np.float32)).astype(np.float64),
+        lambda x: size * np.tanh(x.astype(np.float32)).astype(np.float64),
         tolerance=1e-5,
         name="single",
     )
@@ -294,7 +298,8 @@ def _predict_within(*, values: str, share: float = 3.0) -> Array:
 
 def _measure_within(*, values: str) -> list[Any]:
     exact = law("relu" if values == "closed" else "tanh")
-    dual = [exact.dual(float(rho)) for rho in _RHO]
+    square = _SIZES.get(values, 1.0) ** 2
+    dual = [square * exact.dual(float(rho)) for rho in _RHO]
     return [*dual, *(-value for value in dual)]
 
 
@@ -304,7 +309,7 @@ STATED = numeric(
     statement=r"|\hat\sigma(\rho) - \hat\sigma_0(\rho)| \le 3\, \epsilon\,"
     r" \mathbb{E}\,\sigma(Z)^2",
     source=ours("Definition C.1"),
-    cases=grid(values=("closed", "single")),
+    cases=grid(values=("closed", *_SIZES)),
     predict=_predict_within,
     measure=_measure_within,
     # Where the error is said to be zero, it is that of a few roundings.
@@ -462,30 +467,34 @@ FINITE = numeric(
 )
 
 
-def _predict_one_sided(*, power: float, sign: int) -> float:
+def _predict_one_sided(*, power: float, sign: int, at: float = 0.0) -> float:
     a = act.from_function(
-        lambda x: np.maximum(sign * x, 0.0) ** power, kinks=0.0, name="power"
+        lambda x: np.maximum(sign * (x - at), 0.0) ** power,
+        # Two more that are none.
+        kinks=(at - 0.5, at, at + 0.3),
+        name="power",
     )
     return a.derivative_second_moment
 
 
-def _measure_one_sided(*, power: float, sign: int) -> Any:
-    """E |Z|^q = 2^(q/2) Gamma((q + 1)/2) / sqrt(pi), half of it on either side."""
-    del sign
+def _measure_one_sided(*, power: float, sign: int, at: float = 0.0) -> Any:
+    """E (Z - c)_+^q = Gamma(q + 1) e^(-c^2/4) D_(-q-1)(c) / sqrt(2 pi)."""
     with mpmath.workprec(BITS):
-        p = mpmath.mpf(power)
-        whole = 2 ** (p - 1) * mpmath.gamma(p - 0.5) / mpmath.sqrt(mpmath.pi)
-        return p * p * whole / 2
+        p, c = mpmath.mpf(power), sign * mpmath.mpf(at)
+        size = mpmath.gamma(2 * p - 1) * mpmath.exp(-c * c / 4)
+        return p * p * size * mpmath.pcfd(1 - 2 * p, c) / mpmath.sqrt(2 * mpmath.pi)
 
 
 ONE_SIDED = numeric(
     id="dc/defC.1-one-sided",
-    title="The slope's energy of a power on one side of zero, where the slope is infinite",
-    statement=r"\mathbb{E}\,\sigma'(Z)^2 = \frac{p^2\, 2^{p - 1}\,"
-    r" \Gamma(p - 1/2)}{2 \sqrt\pi},"
-    r" \quad \sigma(x) = \max(\pm x, 0)^p",
+    title="The slope's energy of a power on one side of a kink where the slope is infinite",
+    statement=r"\mathbb{E}\,\sigma'(Z)^2 = p^2\, \Gamma(2p - 1) e^{-c^2/4} D_{1 - 2p}(c)"
+    r" / \sqrt{2 \pi}, \quad \sigma(x) = \max(\pm (x - c), 0)^p",
     source=ours("Definition C.1"),
-    cases=grid(power=(0.7, 0.9), sign=(-1, 1)),
+    cases=(
+        *grid(power=(0.7, 0.9), sign=(-1, 1)),
+        *grid(power=0.9, sign=(-1, 1), at=0.6),
+    ),
     predict=_predict_one_sided,
     measure=_measure_one_sided,
     # Slopes are read off the values, to about 1e-12.

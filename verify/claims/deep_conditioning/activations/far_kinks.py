@@ -271,6 +271,7 @@ _PIECES: dict[str, _Pieces] = {
     "parabolas": (2, (0.1, 0.2, 0.3), (0.0, 0.7, 8.5), (1.0, -2.0, 1.5)),
     # Beyond what a quadrature reaches, and steep enough to matter.
     "steep far out": (1, (0.0, 1.0), (0.5, 25.0), (1.0, 1e140)),
+    "at the end": (1, (0.0,), (35.5,), (1.0,)),
     # Nearly a step, whose two kinks are a thousand times as large as what is left.
     "a steep ramp": (1, (0.0,), (0.2, 0.2001), (1e4, -1e4)),
     "a steep bend": (1, (0.0, 1.0), (0.2, 0.2001, 1.0), (1e4, -1e4, -0.5)),
@@ -284,31 +285,35 @@ def _predict_energies(*, name: str, share: float = 1.0) -> list[float]:
     m, poly, kinks, jumps = _PIECES[name]
     a = PiecewisePolynomial(name, m, poly, kinks, tuple(share * j for j in jumps))
     mean = a.mean / math.sqrt(a.second_moment)
-    return [1.0 + mean, a.variance, a.second_moment, a.mu]
+    rises = [a.length_map_derivative(q) for q in (1.0, np.ones(65))]
+    return [1.0 + mean, a.variance, a.second_moment, a.mu, *map(np.max, rises)]
 
 
 def _measure_energies(*, name: str) -> list[Any]:
-    """Mean, energies and the share of Var s that no line has, piece by piece."""
+    """Mean, energies, the share of Var s that no line has, and how lengths rise."""
     m, poly, kinks, jumps = _PIECES[name]
     with mp.workdps(5 * _DIGITS):  # steps of 1e140, squared
         powers = [mp.mpf(v) for v in (*poly, *[0.0] * (m + 1 - len(poly)))]
         edges = [-mp.inf, *map(mp.mpf, kinks), mp.inf]
-        mean, linear, square = mp.mpf(0), mp.mpf(0), mp.mpf(0)
+        mean, linear, square, fourth = (mp.mpf(0) for _ in range(4))
         bends = [*zip(kinks, jumps, strict=True), (0.0, 0.0)]
         for (low, high), (c, jump) in zip(
             itertools.pairwise(edges), bends, strict=True
         ):
-            each = _powers_between(low, high, 2 * m + 1)
+            each = _powers_between(low, high, 2 * m + 2)
             mean += mp.fdot(powers, each[: m + 1])
             linear += mp.fdot(powers, each[1 : m + 2])
             for i, v in enumerate(powers):
                 square += mp.fsum(v * w * each[i + j] for j, w in enumerate(powers))
+                fourth += mp.fsum(v * w * each[i + j + 2] for j, w in enumerate(powers))
             for k in range(m + 1):
                 rise = mp.binomial(m, k) * (-mp.mpf(c)) ** (m - k)
                 powers[k] += mp.mpf(jump) / mp.factorial(m) * rise
         variance = square - mean**2
         share = 1 + mean / mp.sqrt(square)
-        return [share, variance, square, 1 - linear**2 / variance]
+        # By parts, E s(r Z)^2 rises by E s^2 (Z^2 - 1) / 2 at r = 1.
+        rise = (fourth - square) / 2
+        return [share, variance, square, 1 - linear**2 / variance, rise, rise]
 
 
 def _powers_between(low: Any, high: Any, most: int) -> list[Any]:
@@ -328,7 +333,8 @@ ENERGIES = replace(
     title="Energies of pieces whose kinks a quadrature does not see",
     statement=r"1 + \mathbb{E}\,\sigma / (\mathbb{E}\,\sigma^2)^{1/2}, \quad"
     r" \mathrm{Var}\,\sigma, \quad \mathbb{E}\,\sigma^2, \quad"
-    r" \mu = 1 - a_1^2 / \mathrm{Var}\,\sigma",
+    r" \mu = 1 - a_1^2 / \mathrm{Var}\,\sigma, \quad"
+    r" \mathbb{E}\,\sigma^2 (Z^2 - 1) / 2",
     source=Source("agarwal2021deep", "Appendix C.4"),
     cases=grid(name=tuple(_PIECES)),
     predict=_predict_energies,

@@ -284,3 +284,73 @@ POLYNOMIAL = numeric(
     compare=AgreesTo(relative=1e-14, of_largest=True),
     must_refute=mistake("The physicists' Hermite polynomials.", scale=math.sqrt(2.0)),
 )
+
+# --- pieces that are recognised -----------------------------------------------------------
+
+_PIECES: dict[str, tuple[int, tuple[float, ...], tuple[float, ...], tuple[float, ...]]]
+_PIECES = {
+    # Degree, the polynomial on the left, places, and jumps of the last derivative there.
+    "line": (1, (0.5, -1.25), (), ()),
+    "lines": (1, (0.6, -1.2), (-1.7, -0.3, 2.1), (0.7, -1.9, 1.1)),
+    "lines on the left": (1, (0.5, 0.75), (-3.0, -0.5), (1.5, -2.0)),
+    "lines on the right": (1, (-0.25, 0.75), (0.5, 30.0), (1.5, -2.0)),
+    "stairs": (0, (0.3,), (-0.7, 0.0, 1.6), (1.9, -0.6, 1.1)),
+    "parabola": (2, (0.5, 0.25, -0.75), (), ()),
+    "parabolas": (2, (0.6, 0.3, -0.7), (-1.9, -0.6, 1.3), (1.6, -2.1, 0.4)),
+    "parabolas on the left": (2, (0.5, 0.25, 0.5), (-2.0, -0.5), (1.5, -2.5)),
+    "parabolas on the right": (2, (0.0, -0.5, 0.0), (0.5, 2.0), (1.5, -1.5)),
+}
+
+
+def _of_pieces(
+    shape: str, derivative: int = 0, shift: float = 0.0
+) -> Callable[[Array], Array]:
+    """Return the function by its polynomial on each piece, or its derivative."""
+    m, poly, kinks, jumps = _PIECES[shape]
+    each = [np.polynomial.Polynomial(poly)]
+    for c, jump in zip(kinks, jumps, strict=True):
+        ramp = np.polynomial.Polynomial((-c, 1.0)) ** m
+        each.append(each[-1] + jump / math.factorial(m) * ramp)
+
+    def f(x: Array) -> Array:
+        values = [piece.deriv(derivative)(x) for piece in each]
+        return np.choose(np.searchsorted(kinks, x), values) + shift
+
+    return f
+
+
+def _predict_recognised(
+    *, shape: str, given: str = "", shift: float = 0.0
+) -> list[float]:
+    found = act.from_function(
+        _of_pieces(shape, shift=shift),
+        kinks=_PIECES[shape][2] if "kinks" in given else (),
+        derivative=_of_pieces(shape, 1) if "slope" in given else None,
+    )
+    assert isinstance(found, act.PiecewisePolynomial)
+    return [found.quadrature_error, found.m, *found.poly, *found.kinks, *found.jumps]
+
+
+def _measure_recognised(*, shape: str, given: str = "") -> list[float]:
+    """What the function was made of."""
+    del given
+    m, poly, kinks, jumps = _PIECES[shape]
+    return [0.0, m, *poly, *kinks, *jumps]
+
+
+RECOGNISED = replace(
+    CALLABLE,
+    id="dc/defC.1-recognised",
+    title="Stairs, lines and parabolas that are given by their values are recognised",
+    statement=r"s(x) = p(x) + \sum_j J_j \frac{(x - c_j)_+^m}{m!}, \quad m \le 2",
+    cases=(
+        *grid(shape=tuple(_PIECES)),
+        *grid(shape=("lines", "parabolas"), given=("kinks", "slope", "kinks slope")),
+    ),
+    predict=_predict_recognised,
+    measure=_measure_recognised,
+    # Differences of values of a hundred at most over distances of about one.
+    compare=AgreesTo(absolute=1e-13),
+    must_refute=mistake("The function and a little more.", shift=1e-9),
+    uses=("dc/defC.1-callable",),
+)

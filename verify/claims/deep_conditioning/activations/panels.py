@@ -1,7 +1,8 @@
 """Panels on which a function is resolved: what is kept of them, and where they end."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -109,6 +110,7 @@ _AT = np.linspace(-7.97, 7.99, 331)
 _FUNCTIONS: dict[str, tuple[Function, tuple[float, ...]]] = {
     "steep": (lambda x: np.tanh(30.0 * (x - 0.2)), ()),
     "wave": (lambda x: np.sin(9.0 * x), ()),
+    "spike": (lambda x: np.exp(-0.5 * np.square((x - 3.3) / 0.03)), ()),
     "bump": (lambda x: 1.0 / (1.0 + 25.0 * np.square(x + 1.0)), ()),
     "root": (lambda x: np.sqrt(np.abs(x + 0.5)), (-0.5,)),
     "bent": (lambda x: np.exp(-np.abs(x - 2.0)) * (x - 2.0), (2.0,)),
@@ -144,21 +146,21 @@ READ = replace(
 )
 
 
-@dataclass(frozen=True)
-class _Broken:
-    """(x + 2)_+^2, a root at 0.3 and a step at 5/4, as far as they are there."""
+_PARTS: dict[str, Function] = {
+    "tanh": np.tanh,
+    "kink": lambda x: np.maximum(x + 2.0, 0.0) ** 2,
+    "dent": lambda x: -np.maximum(x - 4.0, 0.0),
+    "root": lambda x: np.sqrt(np.abs(x - 0.3)),
+    "half": lambda x: np.maximum(x - 0.2, 0.0) ** 1.5,
+    "step": lambda x: np.where(x > 1.25, 0.5, 0.0),
+    # Smooth, and nearly a kink and a step.
+    "soft": lambda x: 1e-6 * np.logaddexp(0.0, 1e6 * (x - 0.2)),
+    "steep": lambda x: np.tanh(1e6 * (x - 0.2)),
+}
 
-    parts: str
 
-    def __call__(self, x: Array) -> Array:
-        out = np.tanh(x)
-        if "kink" in self.parts:
-            out = out + np.maximum(x + 2.0, 0.0) ** 2
-        if "root" in self.parts:
-            out = out + np.sqrt(np.abs(x - 0.3))
-        if "step" in self.parts:
-            out = out + np.where(x > 1.25, 0.5, 0.0)
-        return out
+def _broken(parts: str, x: Array) -> Array:
+    return sum((_PARTS[part](x) for part in parts.split()), np.zeros_like(x))
 
 
 def _listed(*places: Sequence[float]) -> list[float]:
@@ -167,24 +169,32 @@ def _listed(*places: Sequence[float]) -> list[float]:
 
 
 def _predict_broken(*, parts: str, reach: float = meshes.DEVIATIONS) -> list[float]:
-    mesh = meshes.resolve(_Broken(parts), reach=reach)
+    mesh = meshes.resolve(partial(_broken, parts), reach=reach)
     return _listed(mesh.rough, mesh.found, mesh.jumps)
 
 
 def _measure_broken(*, parts: str) -> list[float]:
     """Places that are not resolved, that were found, and those of them that jump."""
-    rough = [0.3] if "root" in parts else []
-    jumps = [1.25] if "step" in parts else []
-    found = [*([-2.0] if "kink" in parts else []), *jumps]
-    return _listed(rough, found, jumps)
+    places = {"kink": -2.0, "dent": 4.0, "root": 0.3, "half": 0.2, "step": 1.25}
+
+    def among(*kinds: str) -> list[float]:
+        return sorted(places[part] for part in parts.split() if part in kinds)
+
+    return _listed(among("root", "half"), among("kink", "dent", "step"), among("step"))
 
 
 BROKEN = replace(
     WAVES,
     id="dc/defC.1-panel-kinks",
     title="Kinks, steps and roots that nobody named, found by the panels next to them",
-    statement=r"\tanh x + (x + 2)_+^2 + \sqrt{|x - 0.3|} + \tfrac12 1\{x > \tfrac54\}",
-    cases=grid(parts=("none", "kink", "root", "step", "kink root step")),
+    statement=r"\tanh x + (x + 2)_+^2 - (x - 4)_+ + \sqrt{|x - 0.3|}"
+    r" + \tfrac12 1\{x > \tfrac54\}",
+    cases=grid(
+        parts=(
+            *("tanh", "tanh kink", "tanh root", "tanh step", "tanh kink root step"),
+            *("tanh kink dent", "half", "soft", "tanh steep"),
+        )
+    ),
     predict=_predict_broken,
     measure=_measure_broken,
     # A root is told to the width of panels that are too narrow to be halved.
