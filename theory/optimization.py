@@ -307,7 +307,8 @@ def excess_risk_terms(
     Notes
     -----
     By singular values of X, never of K: relative error a few ``(n + d) eps`` times the
-    condition number of X.
+    condition number of X; of the bias also times ``|theta*| / |P theta*|``, and of both
+    that of Sigma's quadratic form, which cancels where Sigma is nearly singular.
     """
     who = "excess_risk_terms"
     x = _checks.real(who, "features", features)

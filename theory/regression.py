@@ -373,19 +373,23 @@ class _Spectrum:
 
 
 def _factor(who: str, k: Array) -> Array:
-    """Return L with L L^T = K up to rounding, also for a singular K, (n, rank)."""
+    """Return L with L L^T = K up to rounding, also for a singular K, (n, rank).
+
+    Rounding of an entry is that of its row and column: inputs may be far away.
+    """
     from scipy.linalg import lapack
 
-    size = float(k.diagonal().max())
-    tolerance = len(k) * EPS * size
-    raw, pivots, rank, _ = lapack.dpstrf(k, tol=tolerance, lower=1)
+    size, tolerance = float(k.diagonal().max()), len(k) * EPS
+    root = _sizes(k)
+    part = k / root[:, None] / root
+    raw, pivots, rank, _ = lapack.dpstrf(part, tol=tolerance, lower=1)
     order = np.asarray(pivots) - 1
-    lower = np.tril(np.asarray(raw))[:, :rank]
+    lower = np.tril(np.asarray(raw))[:, :rank] * root[order, None]
     rest = order[rank:]
     if len(rest):
         # What is left has no pivot above rounding: of a kernel, it is rounding.
         left = k[np.ix_(rest, rest)] - lower[rank:] @ lower[rank:].T
-        if float(np.abs(left).max()) > DIGITS * tolerance:
+        if float(np.abs(left).max()) > DIGITS * tolerance * size:
             raise ValueError(
                 f"{who}: `nngp` must be positive semidefinite, got a matrix with a"
                 f" remainder of {np.abs(left).max():.3g} after {rank} pivots; its"
@@ -394,3 +398,12 @@ def _factor(who: str, k: Array) -> Array:
     out = np.empty_like(lower)
     out[order] = lower
     return out
+
+
+def _sizes(k: Array) -> Array:
+    """Return the roots of the diagonal, larger where entries beside it are."""
+    root = np.sqrt(np.maximum(k.diagonal(), 0.0))
+    seen = np.where(root > 0.0, root, 1.0)
+    larger = (root >= root[:, None]) & (root > 0.0)
+    root = np.maximum(root, np.where(larger, np.abs(k) / seen, 0.0).max(axis=1))
+    return np.where(root > 0.0, root, 1.0)

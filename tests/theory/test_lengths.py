@@ -546,3 +546,12 @@ def test_unstable_lengths_next_to_a_kink_at_zero():
         found = lengths.unstable_length(c, excess=True)
         # The least float has no digits.
         assert found == pytest.approx(-c * slope, rel=1e-12, abs=5e-324)
+
+
+@pytest.mark.parametrize(
+    "activation", [act.step, 3.3 * act.step + 0.2, act.sign, act.relu]
+)
+def test_parallel_inputs_stay_parallel(activation):
+    """The quotient's rounding was a distance, of which jumps took the root."""
+    found = lengths.joint_trajectory(activation, [1.0, 0.3], 0.3, 1.0, 6)[2]
+    assert found.tolist() == [[1.0, 1.0]] * 7

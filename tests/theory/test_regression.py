@@ -224,6 +224,20 @@ def test_variances_are_never_negative():
         )
 
 
+@pytest.mark.parametrize("far", [1e6, 1e9, 1e100])
+@pytest.mark.parametrize("kernel", ["ntk", "nngp"])
+def test_variances_far_away_grow_with_the_square_of_the_distance(far, kernel):
+    """ReLU without biases: twice as far away everything is twice as large."""
+    x, y, test = _inputs(6, 3, 1), _inputs(6, 1, 2), _inputs(3, 3, 3)
+    given = {"times": [0.3, INF], "kernel": kernel, "weight_var": 2.0}
+    near = predict(x, y, test, act.relu, 2, **given)
+    both = predict(x, y, np.vstack([test, far * test]), act.relu, 2, **given)
+    np.testing.assert_allclose(both.variance[:, :3], near.variance, rtol=1e-11)
+    np.testing.assert_allclose(both.variance[:, 3:] / far**2, near.variance, rtol=1e-11)
+    across = both.covariance[:, :3, 3:] / far
+    np.testing.assert_allclose(across, near.covariance, rtol=0.0, atol=1e-12)
+
+
 def test_a_prior_without_variance_stays():
     found = predict_from_kernels([1.0], np.zeros((2, 2)), np.zeros((2, 2)))
     assert (found.mean, found.covariance, found.rank) == ([0.0], [[0.0]], 0)

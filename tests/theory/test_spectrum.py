@@ -1,7 +1,9 @@
 """Spectra on the sphere: laws, extremes, references of 40 digits, honest refusals."""
 
+import contextlib
 import math
 import time
+import warnings
 
 import mpmath
 import numpy as np
@@ -560,3 +562,36 @@ def test_high_degrees_take_few_nodes_and_keep_their_digits():
     found, rounding = _funk_hecke.by_quadrature(kernel, degree, 3)
     assert np.abs(found - exact).max() < rounding
     assert nodes < 20 * degree
+
+
+@pytest.mark.parametrize("dim", [2, 3, 100, 10**6, 10**12])
+@pytest.mark.parametrize(("name", "first", "log"), [("exp", 0, 1), ("sin", 1, -1)])
+def test_eigenvalues_without_singularities_are_bessel_functions(name, first, log, dim):
+    """E e^t P_k is Gamma(d/2) 2^(d/2 - 1) I_(k + d/2 - 1)(1), of sinh for odd k."""
+    activation = getattr(act, name)
+    for k in range(first, 162, 10):
+        found = spectrum.nngp_eigenvalues(activation, 1, k, dim, log=True)
+        with mpmath.workdps(40):
+            nu = mpmath.mpf(dim) / 2 - 1
+            known = mpmath.gamma(nu + 1) * 2**nu * mpmath.besseli(k + nu, 1)
+            gap = abs(mpmath.mpf(found) - mpmath.log(known) - log)
+        assert gap <= 1e-12 + 1e-15 * abs(found), (k, found)
+
+
+def test_parities_that_are_not_there_have_no_eigenvalues():
+    """sigmoid and softplus are odd and even but for a constant and a linear part."""
+    assert spectrum.nngp_eigenvalues(act.abs, 7, [1, 3, 5], 3).tolist() == [0.0] * 3
+    assert spectrum.ntk_eigenvalues(act.abs, 7, [1, 3, 5], 3).tolist() == [0.0] * 3
+    assert spectrum.nngp_eigenvalues(act.sigmoid, 1, [2, 10], 2).tolist() == [0.0] * 2
+    assert spectrum.nngp_eigenvalues(act.softplus, 1, [3, 21], 2).tolist() == [0.0] * 2
+    assert spectrum.taylor_coefficients(act.sigmoid, 1, 6)[2::2].tolist() == [0.0] * 3
+    tiny = act.HermiteMixture((0.0, 1.0, 1e-20))
+    assert spectrum.taylor_coefficients(tiny, 1, 3).tolist() == [0.0, 1.0, 1e-40, 0.0]
+
+
+def test_degrees_out_of_reach_are_refused_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for degree, dim in ((400, 10**4), (160, 10**25)):
+            with contextlib.suppress(ValueError):
+                spectrum.nngp_eigenvalues(act.exp, 1, degree, dim, log=True)

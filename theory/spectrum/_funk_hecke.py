@@ -153,7 +153,10 @@ def by_distances(
     t, d, weights = rule(degree, dim)
     values = kernel(t, d)
     rounding = _rounding(degree) * _root_mean_square(weights, values)
-    return _expected(values, t, weights, degree, dim), rounding
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # of high degrees nothing is found
+        return _expected(values, t, weights, degree, dim), rounding
 
 
 def _rounding(degree: int) -> float:
@@ -226,6 +229,7 @@ def by_series(
         rest = max(total - math.fsum(b), ULPS * total)
         tail, error = _tail(b, degree, dim, float(weights[-1]) - top, rest)
     rounding = 1e-15 * (degree + 10.0) + 2e-16 * abs(top)
+    rounding += math.ulp(0.0) / float(mine[np.argmax(logs)])  # below the normal range
     return top + math.log(head + tail), error / (head + tail) + rounding
 
 
@@ -260,6 +264,13 @@ def _tail(
     def model(x: Array) -> Array:
         return _exp(law.log(x / last) + log_weight(x))
 
+    if not law.power:
+        # Of coefficients that fall by half or more, as in many dimensions, twice the first.
+        at = last + np.array([0.0, 2.0])
+        steps = (at + 1.0) * (at + 2.0) / ((at - degree + 2.0) * (at + degree + dim))
+        near = _exp(log_last + law.log((at + 2.0) / last) + np.cumsum(np.log(steps)))
+        if near[1] <= 0.5 * near[0]:
+            return 0.0, 2.0 * float(near[0])
     # Euler and Maclaurin from half a step beyond the last term, in z = log x: terms rise
     # to a peak, then fall like e^(-pace z): by e^-10 a panel at most.
     pace = 0.5 * (dim - 1.0) + law.pace - 1.0
@@ -287,7 +298,7 @@ class _Law:
     """Coefficients beyond the last one, as a function of x = n / last.
 
     A power law, x^power (c_0 + c_1/x + ...), or, with power 0, the exponential of
-    c_0 + c_1 log x + c_2 sqrt(x) + c_3 x, which is good for an estimate.
+    c_0 + c_1 log x + c_2 sqrt(x) + c_3 x + c_4 x log x, which is good for an estimate.
     """
 
     power: float
@@ -310,7 +321,7 @@ def _differences(y: Array) -> tuple[float, float]:
 
 
 def _basis(x: Array) -> Array:
-    return np.column_stack([np.ones_like(x), np.log(x), np.sqrt(x), x])
+    return np.column_stack([np.ones_like(x), np.log(x), np.sqrt(x), x, x * np.log(x)])
 
 
 def _law(x: Array, y: Array) -> _Law | None:
@@ -328,13 +339,16 @@ def _law(x: Array, y: Array) -> _Law | None:
         fit = np.asarray(np.linalg.lstsq(basis, ratios, rcond=None)[0], np.float64)
         misfit = float(np.abs(basis @ fit / ratios - 1.0).max())
         return _Law(power, fit, scale, -power, misfit) if misfit < 1e-3 else None
-    # A pole beside the axis leaves the root alone, a finite radius the linear term.
-    for terms in (4, 3):
-        fit = np.zeros(4)
+    # A pole beside the axis leaves the root alone, a finite radius the linear term, no
+    # pole at all the last one.
+    for terms in (4, 3, 5):
+        fit = np.zeros(5)
         basis = _basis(x)[:, :terms]
         fit[:terms] = np.linalg.lstsq(basis, np.log(y) - scale, rcond=None)[0]
         misfit = float(np.abs(basis @ fit[:terms] - np.log(y) + scale).max())
-        if misfit < 0.3 and fit[3] <= 0.0 and fit[2] + fit[3] < 0.0:
+        last = fit[4] if terms == 5 else fit[3]
+        falls = fit[1] + fit[4] if terms == 5 else 0.0
+        if misfit < 0.3 and last <= 0.0 and falls + fit[2] + fit[3] < 0.0:
             return _Law(0.0, fit, scale, -slope, misfit)
     return None
 

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from theory import kernels
 from theory._recursion.layers import Layers
 from theory._recursion.spheres import sphere
-from theory.activations import Activation
+from theory.activations import Activation, Smooth
+from theory.activations.affine import split
 
 Array = npt.NDArray[np.float64]
 
@@ -175,16 +176,27 @@ def _energies(activation: Activation, order: int) -> tuple[Array, float]:
         more = activation.hermite(order) ** 2
         more[more < noise] = 0.0
         b = np.concatenate([b, more[b.size :]])
-    for parity in (0, 1):
-        # Of an even or odd function quadrature leaves rounding where there is nothing.
-        if b[parity::2].sum() < 10.0 * noise:
-            b[parity::2] = 0.0
+    if activation.degree is None:
+        _quiet(b, 10.0 * noise, smooth=isinstance(split(activation)[0], Smooth))
     b = np.trim_zeros(b, "b") if b.any() else b[:1]
     last = float(b[-10:].max())
     polynomial = b.size <= 0.9 * min(order, PRECISE) and last > 1e-60 * energy
     if b.size >= order or polynomial or not last:
         return b, 0.0
     return b, 100.0 * last
+
+
+def _quiet(b: Array, noise: float, *, smooth: bool) -> None:
+    """Clear what rounding leaves of a parity that is not there, but for a constant.
+
+    Smooth coefficients have digits far below the largest: they are noise beside others.
+    """
+    beside = NOISE**0.8 * np.maximum(np.append(b[1:], 0.0), np.append(0.0, b[:-1]))
+    for start in range(4):
+        part = slice(start, None, 2)
+        below = start > 1 and np.all(b[part] <= beside[part])
+        if below if smooth else b[part].sum() < noise:
+            b[part] = 0.0
 
 
 def _product(a: Array, b: Array) -> Array:

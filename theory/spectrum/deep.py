@@ -125,10 +125,12 @@ def nngp_eigenvalues(
     Returns
     -------
     float or array
-        Not negative. Relative error at most 1e-10, and mostly 1e-13, up to k = 500 for
-        activations without kinks, and for kinks at zero and up to five layers, in any
-        dimension; elsewhere at most 1e-6. Of a function of one's own, relative errors
-        also are those of its Hermite coefficients, 1e-16 of the largest.
+        Not negative. Relative error mostly 1e-13 and never above 1e-6; at most 1e-10 up to
+        k = 500 for kinks, not jumps, at zero and up to five layers, in any dimension.
+        Smooth activations are known as far as their Taylor series: on the circle to a
+        degree of about 10 (mish) to 160 (exp), more in hundreds of dimensions, and to 1e-8
+        before they are refused. Of a function of one's own, relative errors also are those
+        of its Hermite coefficients, 1e-16 of the largest.
 
     Raises
     ------
@@ -252,6 +254,8 @@ def _deep(
     if layers > SHALLOW:  # a series costs tenths of a second a layer
         routes, good = (by_quadrature, by_series), BETTER
     logs, errors = np.full(k.size, -math.inf), np.full(k.size, math.inf)
+    if activation.parity is not None:
+        errors[k.ravel() % 2 != activation.parity] = 0.0  # whose eigenvalues are zero
     for route in routes:
         unsure = np.flatnonzero(errors > good)
         if unsure.size:
