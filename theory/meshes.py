@@ -8,6 +8,7 @@ its own panels at these edges, however narrow or wide it is beside the function.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +47,9 @@ MANY = 256
 MOST = 65_536
 """Panels of one width that may be too wide: more is noise. Half as many resolve sin x for
 a Gaussian of variance 1e8."""
+
+ALL = 4 * MOST
+"""Panels of all widths: more is noise, too."""
 
 MOST_FOUND = 32
 """Kinks that are searched for: a function with more is refused."""
@@ -190,12 +194,21 @@ class _Panels:
     fine: npt.NDArray[np.bool_]
     sigma: float
 
+    @cached_property
+    def sizes(self) -> Array:
+        """Far ends, widths, root mean squares, and sizes under the density's root, rows."""
+        largest = np.abs(self.series).max(axis=1)
+        # Half the sum of squares of the coefficients is near enough the mean square.
+        unit = self.series / np.maximum(largest, 1e-300)[:, None]
+        mean_square = 0.5 * np.einsum("ij,ij->i", unit, unit)
+        weighed = largest * self._root(0.5 * (self.low + self.high))
+        far = np.maximum(np.abs(self.low), np.abs(self.high))
+        each = (self.high - self.low, largest * np.sqrt(mean_square), weighed)
+        return np.nan_to_num([far, *each])
+
     @property
     def _top(self) -> float:
-        size = np.abs(self.series).max(axis=1) * self._root(
-            0.5 * (self.low + self.high)
-        )
-        return float(np.nan_to_num(size).max(initial=0.0))
+        return float(self.sizes[3].max(initial=0.0))
 
     def _root(self, x: Array) -> Array:
         return np.exp(-((x / self.sigma) ** 2) / 4.0)
@@ -294,10 +307,12 @@ class _Sweep:
         low, high = edges[:-1], edges[1:]
         before = np.full(low.size, np.inf)
         done: list[_Panels] = []
+        sizes = np.empty((4, 0))
         while low.size:
             new = self._evaluated(low, high)
-            fine, left = self._judged(done, new, before, known)
-            if int((~left).sum()) > MOST:
+            every = np.concatenate([sizes, new.sizes], axis=1)
+            fine, left = self._judged(every, new, before, known)
+            if int((~left).sum()) > MOST or every.shape[1] > ALL:
                 x = 0.5 * (low + high)[~left]
                 raise ValueError(
                     f"{self.who}: `f` must be smooth between its `kinks`, but"
@@ -307,6 +322,7 @@ class _Sweep:
                     " oscillations or kinks; give `kinks`, or a larger `tolerance`."
                 )
             done.append(new.kept(left, fine))
+            sizes = np.concatenate([sizes, new.sizes[:, left]], axis=1)
             low, high = low[~left], high[~left]
             middle = 0.5 * (low + high)
             low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
@@ -350,17 +366,19 @@ class _Sweep:
         return out
 
     def _judged(
-        self, done: list[_Panels], new: _Panels, before: Array, kinks: Array
+        self, every: Array, new: _Panels, before: Array, kinks: Array
     ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Which panels are resolved, and which are not to be halved."""
-        everything = _Panels.merged([*done, new])
+        """Which panels are resolved, and which are not to be halved.
+
+        `every` has the `sizes` of those that are done and of the new ones.
+        """
         sigma = self._sigma
         unit = min(sigma, 1.0)
         touching = np.isin(new.low, kinks) | np.isin(new.high, kinks)
         width = new.high - new.low
         gap = np.min(np.abs(0.5 * (new.low + new.high)[:, None] - kinks), axis=1)
         # Next to a kink relative to f there: its slope may be infinite.
-        size = _sizes(everything, new, np.where(gap < 6.0 * width, 0.0, sigma / 8.0))
+        size = _sizes(every, new, np.where(gap < 6.0 * width, 0.0, sigma / 8.0))
         fine = new.error <= RESOLVED * size
         # Halving no longer helps: what is left is noise of f itself.
         fine |= (new.error <= self.noise * size) & (new.error >= 0.6 * before)
@@ -368,7 +386,7 @@ class _Sweep:
         near, far = np.sort(np.abs([new.low, new.high]), axis=0)
         near = np.where((new.low < 0.0) & (new.high > 0.0), 0.0, near)
         share = new.error * new._root(near)
-        ignored = share <= NEGLIGIBLE * everything._top
+        ignored = share <= NEGLIGIBLE * every[3].max()
         floor = np.where(gap < 16.0 * width, 4.0 * near, unit + far) * NARROWEST
         narrow = width <= np.maximum(floor, DEEPEST * unit)
         fine |= touching & (ignored | narrow)
@@ -378,18 +396,14 @@ class _Sweep:
         return fine, fine | narrow
 
 
-def _sizes(everything: _Panels, new: _Panels, least: Array) -> Array:
+def _sizes(every: Array, new: _Panels, least: Array) -> Array:
     """Return the size of f that its rounding on the new panels is measured against."""
-    # Half the sum of squares of the coefficients is near enough the mean square.
-    largest = np.nan_to_num(np.abs(everything.series)).max(initial=1e-300)
-    squares = np.nan_to_num(np.sum((everything.series / largest) ** 2, axis=1))
-    width = everything.high - everything.low
-    far = np.maximum(np.abs(everything.low), np.abs(everything.high))
-    order = np.argsort(far)
-    mass = np.cumsum((0.5 * squares * width)[order])
+    far, width, size, _ = every[:, np.argsort(every[0], kind="stable")]
+    largest = max(float(size.max()), 1e-300)
+    mass = np.cumsum(np.square(size / largest) * width)
     x = np.maximum(np.abs(new.low), np.abs(new.high))
     within = np.maximum(x, least)
-    last = np.searchsorted(far[order], within, side="right") - 1
+    last = np.searchsorted(far, within, side="right") - 1
     mean_square = largest * np.sqrt(mass[last] / (2.0 * within))
     scale = np.maximum(mean_square, np.abs(new.series).max(axis=1))
     # An argument is rounded as well: by its rounding times the slope.

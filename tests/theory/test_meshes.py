@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from theory import _breaks as breaks
 from theory.meshes import NODES, RESOLVED, resolve
 
 EPS = np.finfo(float).eps
@@ -178,6 +179,22 @@ def test_panels_that_a_gaussian_leaves_empty_are_joined():
 def test_refused(f, need):
     with pytest.raises(ValueError, match=rf"resolve: `f` must .*{need}.*[Gg]ive `kin"):
         resolve(f)
+
+
+def test_noise_that_is_rounding_here_and_there_is_refused_after_one_sweep(monkeypatch):
+    """Half of the panels are resolved: 860,000 were kept, and all halved once more."""
+    count = 0
+    series = breaks.series
+
+    def counted(f, low, high):
+        nonlocal count
+        count += len(low)
+        return series(f, low, high)
+
+    monkeypatch.setattr(breaks, "series", counted)
+    with pytest.raises(ValueError, match=r"resolve: `f` must be smooth between"):
+        resolve(lambda x: np.cosh(x) - 1.0, reach=40.0 * 2.0**-22)
+    assert count < 800_000
 
 
 def test_noise_is_accepted_when_asked_for():

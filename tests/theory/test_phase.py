@@ -519,6 +519,8 @@ def test_biases_beyond_the_moments_within_float64_are_refused():
 def test_noise_near_zero_does_not_hide_that_variances_diverge():
     a = act.from_function(lambda x: np.cosh(x) - 1.0)
     assert phase.classify(a, 1.0, 0.1).phase == "divergent"
+    # Without biases the map falls: moments that are not known were subtracted.
+    assert phase.classify(a, 0.5).variance == 0.0
 
 
 def test_edges_of_an_activation_that_is_constant_about_zero():

@@ -474,6 +474,14 @@ def test_rows_so_long_that_no_series_ends_are_no_part_of_tables(name: str, monke
     _assert_as_of_few(name, x, [order[0], order[1], order[60], order[-1]])
 
 
+@pytest.mark.parametrize("name", ["tanh", "softplus"])
+def test_multiples_of_one_row_are_parallel_but_for_rounding(name: str, monkeypatch):
+    """Tables of all their lengths, for distances of 1e-32, took 20 to 90 seconds."""
+    _refuse_planes(monkeypatch)
+    x = np.geomspace(0.1, 30.0, 60)[:, None] * [0.6, 0.8]
+    _assert_as_of_few(name, x, [0, 20, 45, 59])
+
+
 def test_whether_series_end_is_asked_for_when_a_pair_needs_a_table(monkeypatch):
     """It was of every layer: a third of a second each for lengths that grow with depth."""
 

@@ -9,8 +9,9 @@ of the slope that have these, and pair by pair where there are none or close pai
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -21,6 +22,7 @@ from theory._recursion.bent_slopes import NODES, BentSlopes, orders
 from theory._recursion.intervals import Interval
 from theory._recursion.length_tables import steep
 from theory._recursion.linear_pieces import angle_integrals
+from theory._recursion.reaches import reach
 from theory._recursion.row_maps import Pairs, RowMap
 from theory._recursion.row_series import CLASSES, RowSeries
 from theory._recursion.rows import Index, distinct
@@ -41,6 +43,10 @@ PAIRS = 2
 """Pairs near +-1 for every length, up to `FEW`, that are integrated one by one. A pair
 takes about 10 ms; tables 10 ms for a length of a smooth function, 60 to 300 of others,
 and a series of order 2560 takes 80."""
+
+LONG = 256
+"""The same at lengths at which no series ends, of all layers with such lengths: a pair
+takes 30 to 60 ms there, tables 15 to 40 s."""
 
 LINES = 64
 """The same of piecewise linear functions, by an integral over the angle: 0.04 ms a pair."""
@@ -72,12 +78,13 @@ SHARED = 0.0625
 class Interpolated:
     """Any activation, at the lengths of the rows before it; for `many` pairs of them.
 
-    `shared` are the intervals of log lengths between which layers have tables of slopes.
+    `shared` are the intervals of log lengths between which layers have tables of slopes,
+    and how many layers each.
     """
 
     alone: RowMap
     many: bool = False
-    shared: tuple[Interval, ...] = ()
+    shared: Mapping[Interval, int] = field(default_factory=dict[Interval, int])
 
     @property
     def activation(self) -> Activation:
@@ -169,12 +176,36 @@ class Interpolated:
         return logs <= self._short.lengths.high
 
     @cached_property
+    def _few_long(self) -> int:
+        """Pairs of long rows up to which no table of their lengths is made."""
+        if self.many:
+            return PAIRS * FEW
+        # Layers that would read it: their lengths are no shorter than half of these.
+        least = self.own.high - math.log(2.0)
+        layers = sum(n for i, n in self.shared.items() if i.high >= least)
+        return max(PAIRS * FEW, LONG // max(layers, 1))
+
+    @cached_property
     def _tabled(self) -> float:
         """Distance from +-1 below which slopes are tabulated.
 
         Of series that end late, or never, the last orders are left to tables.
         """
         return SLOW if self.smooth else CLOSE
+
+    @cached_property
+    def _still(self) -> float:
+        """Angle to an end up to which slopes without kinks are what they are there.
+
+        Less than 1e-9 of the narrowest panel, over which they change by about themselves:
+        the change is of second order. Multiples of one row come as close by rounding.
+        """
+        a = self.activation
+        if a.kinks:
+            return 0.0
+        longest = float(self.alone.sizes.max())
+        edges = a.derivative._edges(reach(a, longest) * longest) / longest
+        return 1e-10 * float(np.diff(edges).min(initial=1.0))
 
     @cached_property
     def _basis(self) -> Array:
@@ -191,7 +222,7 @@ class Interpolated:
         """Return correlations, their distances from +-1, and E s'(u) s'(v)."""
         found = np.empty_like(rho), np.empty_like(rho), np.empty_like(rho)
         t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
-        ends = d == 0.0
+        ends = (d == 0.0) | (t <= self._still)
         # An integral over the angle is shorter than a series of a high order.
         apart = d >= (self._tabled if self._linear is None else CLASSES[0][0])
         rows, _ = distinct(len(self.alone.sizes), i[apart], j[apart])
@@ -216,7 +247,7 @@ class Interpolated:
         if tabled.any():
             short = tabled & self._are_short[i] & self._are_short[j]
         long = tabled & ~short
-        if short.any() and np.count_nonzero(long) <= PAIRS * FEW:
+        if short.any() and np.count_nonzero(long) <= self._few_long:
             alone, long = alone | long, np.zeros_like(long)
         sources = (
             (ends, self._at_ends),
@@ -321,7 +352,7 @@ class Interpolated:
     def _at_ends(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
         r = self.alone.sizes
         inner, slope = close_pairs.at_ends(self.activation, r, i, j, rho)
-        return inner, d, slope
+        return inner, np.where(d > 0.0, d * slope, 0.0), slope
 
     def _one_by_one(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
         r = self.alone.sizes
@@ -352,14 +383,11 @@ class Interpolated:
 def sharing(maps: Sequence[Interpolated]) -> list[Interpolated]:
     """Let layers whose lengths lie within another's read slopes off that one's tables."""
     # Layers are many, their intervals are few: rounded ones.
-    known: dict[Activation, dict[Interval, None]] = {}
+    known: dict[Activation, Counter[Interval]] = {}
     for each in maps:
         if each.tabulates:
-            known.setdefault(each.activation, {})[each.own] = None
-    return [
-        replace(m, shared=tuple(known[m.activation])) if m.tabulates else m
-        for m in maps
-    ]
+            known.setdefault(each.activation, Counter())[each.own] += 1
+    return [replace(m, shared=known[m.activation]) if m.tabulates else m for m in maps]
 
 
 @lru_cache(maxsize=64)

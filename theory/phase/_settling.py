@@ -1,7 +1,7 @@
 """Where variances go: fixed points of the variance map from signs on a grid of log q."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -128,8 +128,8 @@ class Grid:
     w: Array
     b: Array
     t: Array  # (points,)
-    second: Array  # E s^2 there, and its derivative in t
-    second_slope: Array
+    second: Array  # E s^2 there, and its derivative in t less itself
+    turn: Array
     sign: npt.NDArray[np.int8]  # (rows, points)
 
     @classmethod
@@ -142,7 +142,8 @@ class Grid:
         v, slope = m.second.read(np.minimum(t, np.nextafter(float(m.top), -np.inf)))
         one, two = w[:, None] * v / np.exp(t), b[:, None] / np.exp(t)
         sign = _roots.signs(one + two - 1.0, NOISE * (one + two + 1.0))
-        return cls(m, w, b, t, v, slope, sign)
+        turn = np.subtract(slope, v, out=np.full_like(v, np.nan), where=np.isfinite(v))
+        return cls(m, w, b, t, v, turn, sign)
 
     @property
     def floor(self) -> Array:
@@ -151,20 +152,11 @@ class Grid:
 
     def take(self, rows: npt.NDArray[np.intp]) -> "Grid":
         """Return some of the rows."""
-        return Grid(
-            self.m,
-            self.w[rows],
-            self.b[rows],
-            self.t,
-            self.second,
-            self.second_slope,
-            self.sign[rows],
-        )
+        return replace(self, w=self.w[rows], b=self.b[rows], sign=self.sign[rows])
 
     def _turns(self) -> npt.NDArray[np.bool_]:
         """Cells without a change of sign in which the excess turns towards zero."""
-        one = self.w[:, None] * (self.second_slope - self.second)
-        slope = (one - self.b[:, None]) * self.sign
+        slope = (self.w[:, None] * self.turn - self.b[:, None]) * self.sign
         return (
             (slope[:, :-1] < 0.0)
             & (slope[:, 1:] > 0.0)
@@ -177,7 +169,7 @@ class Grid:
         ends = np.stack([cells, cells + 1])
         q, w, b = np.exp(self.t[ends]), self.w[rows], self.b[rows]
         value = (w * self.second[ends] + b) / q - 1.0
-        slope = (w * (self.second_slope - self.second)[ends] - b) / q
+        slope = (w * self.turn[ends] - b) / q
         # The cubic through both ends, where a linear slope vanishes: cells of width 1/8
         # leave it within 1e-4 of the extremum.
         width = np.diff(self.t)[cells]
