@@ -263,14 +263,20 @@ class Basic(nn.Module):
 
 
 @pytest.mark.parametrize("own", [False, True])
-def test_residual_classifiers_are_the_usual_ones(own):
+@pytest.mark.parametrize("sides", [(9, 8), (4, 2), (1, 7)])
+def test_residual_classifiers_are_the_usual_ones(own, sides):
+    """Of images of every shape: each axis that still has spots is halved by itself."""
     network = ResNet(
-        shape=(3, 9, 8), widths=(4, 6, 8), blocks=2, outputs=5, norm=Norm(over="batch")
+        shape=(3, *sides),
+        widths=(4, 6, 8),
+        blocks=2,
+        outputs=5,
+        norm=Norm(over="batch"),
     )
     assert network.layers == 6 * 2 + 2
     params = network.init("kaiming-normal", replicates=2, generator=torch_generator(7))
     params = tuple(p + 0.1 * normal(*p.shape) for p in params)
-    x = normal(2, 7, 3, 9, 8) if own else normal(7, 3, 9, 8)
+    x = normal(2, 7, 3, *sides) if own else normal(7, 3, *sides)
     buffers = network.running(params)
     made = network.run(params, x, buffers=buffers).outputs
     for replicate in range(2):
