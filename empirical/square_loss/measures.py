@@ -263,7 +263,9 @@ def collapse(features: Tensor, classes: Tensor, rows: Tensor) -> Values:
     eps = torch.finfo(means.dtype).eps * len(classes) ** 0.5
     rounding = eps * means.abs().amax(dim=(1, 2))
     known = centred.abs().amax(dim=(1, 2)) > rounding
-    centred = torch.where(known[:, None, None], centred, torch.nan)
+    # One that is the centre has no direction.
+    off = centred.abs().amax(dim=1, keepdim=True) > rounding[:, None, None]
+    centred = torch.where(known[:, None, None], centred * off, torch.nan)
     safe = torch.where(known[:, None, None], centred, 1.0)
     u, s, _ = torch.linalg.svd(safe, full_matrices=False)
     # The pseudo-inverse has rank C - 1 at most: centred means sum to zero.
@@ -316,7 +318,7 @@ def _critical(
         unit = w / along(sizes[:, index], w)
         tangent = slope - along(_sum(unit * slope), w) * unit
         # dg/dW_k = (rho / |W_k|) df/dV_k off the radius; the mean loss has 2 / n.
-        found.append(n * sizes[:, index] / (2.0 * whole) * _norm(tangent))
+        found.append(n * sizes[:, index] / (2.0 * whole.abs()) * _norm(tangent))
     return torch.stack(found, dim=1)
 
 
