@@ -168,13 +168,19 @@ def _by_batch(
 ) -> Tensor:
     """Normalise (n, channels, ...), one channel for each unit of each replicate."""
     mean, variance = next(running, None), next(running, None)
+    training = training or mean is None
+    if training and z.numel() == z.shape[1]:
+        raise ValueError(
+            "Norm: a batch must have two numbers of each unit at least, for their "
+            "variance, but it has 1. Give more examples, or running statistics."
+        )
     return functional.batch_norm(
         z,
         None if mean is None else mean.view(-1),
         None if variance is None else variance.view(-1),
         own["gain"].flatten() if norm.affine else None,
         own["shift"].flatten() if norm.affine else None,
-        training=training or mean is None,
+        training=training,
         momentum=norm.momentum or 0.0,
         eps=norm.eps,
     )

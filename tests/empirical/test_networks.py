@@ -301,6 +301,15 @@ def test_residual_classifiers_are_the_usual_ones(own, sides):
             torch.testing.assert_close(mine[replicate], theirs, rtol=1e-9, atol=1e-11)
 
 
+def test_a_batch_of_one_number_has_no_variance():
+    network = FullyConnected(widths=(3, 4, 2), norm=Norm(over="batch"))
+    params = network.init(generator=torch_generator(7))
+    with pytest.raises(ValueError, match=r"Norm: .* two numbers of each unit.* has 1"):
+        network.apply(params, normal(1, 3))
+    running = network.running(params)
+    assert network.apply(params, normal(1, 3), buffers=running).shape == (1, 1, 2)
+
+
 def number(value: float) -> nn.Parameter:
     return nn.Parameter(torch.full((1,), value))
 
