@@ -274,6 +274,7 @@ def collapse(features: Tensor, classes: Tensor, rows: Tensor) -> Values:
     within = u.mT @ (features - means[:, :, classes]) * inverse[..., None]
     distances = (means * means).sum(dim=1)[..., None] - 2.0 * means.mT @ features
     decided = (rows @ features).argmax(dim=1) != distances.argmin(dim=1)
+    sound = known & rows.isfinite().all(dim=(1, 2))
     unit_rows, unit_means = rows / _norm(rows)[:, None, None], centred.mT
     unit_means = unit_means / _norm(unit_means)[:, None, None]
     return {
@@ -281,7 +282,7 @@ def collapse(features: Tensor, classes: Tensor, rows: Tensor) -> Values:
         "nc2_means": _angles(centred.mT),
         "nc2_rows": _angles(rows),
         "nc3": (unit_rows - unit_means).square().sum(dim=(1, 2)),
-        "nc4": torch.where(known, decided.to(features.dtype).mean(dim=1), torch.nan),
+        "nc4": torch.where(sound, decided.to(features.dtype).mean(dim=1), torch.nan),
     }
 
 

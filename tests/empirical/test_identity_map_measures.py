@@ -808,6 +808,14 @@ class TestEdges:
         )
         assert torch.equal(scaled, usual)
 
+    @pytest.mark.parametrize("name", ["images", "training", "edges"])
+    def test_pictures_that_are_not_finite_are_refused(self, name):
+        given = {"images": normal(1, 1, 3, 3), "training": normal(1, 3, 3)}
+        given["edges"] = measures.sobel(given["images"])
+        given[name] = given[name].clone().fill_(math.nan)
+        with pytest.raises(ValueError, match=f"edge_share: `{name}` must be finite"):
+            measures.edge_share(normal(1, 1, 1, 3, 3), **given)
+
     def test_mixtures_and_constants_have_none(self):
         images, training = normal(2, 1, 6, 6), normal(1, 6, 6, name="training")
         edges = measures.sobel(images)

@@ -281,6 +281,10 @@ class TestCollapse:
             found = measures.collapse(features, classes, torch.ones(1, 1, 4).double())
             assert found["nc1"].isnan().all()
             assert found["nc3"].isnan().all()
+        rows = torch.full((1, 1, 4), torch.nan).double()
+        found = measures.collapse(torch.eye(6, 4)[None].double(), classes, rows)
+        assert found["nc4"].isnan().all()
+        assert found["nc1"].isfinite().all()
 
 
 @pytest.mark.parametrize("spec", list(SPECS))
