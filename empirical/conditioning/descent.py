@@ -302,11 +302,12 @@ def _descend(
     together = None if stack.rates.is_cuda else max(2, CACHED // stack.bytes)
     watching = [diverged, curve]
     train(task, stack, SGD(), steps=steps, observers=watching, together=together)
-    with torch.no_grad():
-        last = task.losses(stack.params, stack, None)[None, None]
-    # The loss after the last step is one more to look at.
-    for observer in (diverged, curve):
-        observer.see(steps, last.double().cpu().numpy(), stack)
+    if len(stack):
+        with torch.no_grad():
+            last = task.losses(stack.params, stack, None)[None, None]
+        # The loss after the last step is one more to look at.
+        for observer in watching:
+            observer.see(steps, last.double().cpu().numpy(), stack)
     gone = diverged.at >= 0
     curve.values[gone[:, None] & (times >= diverged.at[:, None])] = np.nan
     return Curves(

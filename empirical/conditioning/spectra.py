@@ -138,8 +138,8 @@ def condition_numbers(eigenvalues: Array) -> Array:
     """
     low, high = (eigenvalues[..., k].astype(np.float64) for k in (0, -1))
     rounding = eigenvalues.shape[-1] * np.finfo(eigenvalues.dtype).eps * high
-    safe = np.where(low > rounding, low, 1.0)
-    return np.where(low > rounding, high / safe, np.inf)
+    lost = low <= rounding
+    return np.where(lost, np.inf, high / np.where(lost, 1.0, low))
 
 
 def condition_by_depth(

@@ -117,25 +117,27 @@ def error_slope(widths: npt.ArrayLike, errors: npt.ArrayLike) -> tuple[float, fl
     Raises
     ------
     ValueError
-        If there are fewer than two different widths or two draws, or no errors at a
-        width.
+        If there are fewer than two different widths or two draws, no errors at a width,
+        or a number is not finite.
 
     Examples
     --------
     >>> round(error_slope([4, 16], [[2.0, 2.0], [1.0, 1.0]])[0], 12)
     -0.5
     """
-    at, squares = np.log(widths), np.asarray(errors, dtype=np.float64) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        at, squares = np.log(widths), np.asarray(errors, dtype=np.float64) ** 2
     if squares.ndim != 2 or squares.shape[1] < 2 or at.shape != squares.shape[:1]:
         raise ValueError(
             "error_slope: `errors` must be two or more of each of `widths`, but the "
             f"shapes are {squares.shape} and {at.shape}"
         )
     mean = squares.mean(axis=1)
-    if len(set(at.tolist())) < 2 or not (mean > 0.0).all():
+    known = np.isfinite(at).all() and ((mean > 0.0) & (mean < np.inf)).all()
+    if len(set(at.tolist())) < 2 or not known:
         raise ValueError(
-            "error_slope: `widths` must hold two different ones, with an error above 0 "
-            f"at each, but they are {np.asarray(widths).tolist()} and the mean squares "
+            "error_slope: `widths` must hold two different ones, with a finite error above "
+            f"0 at each, but they are {np.asarray(widths).tolist()} and the mean squares "
             f"{mean.tolist()}"
         )
     # Delta method: log sqrt(mean square) has this variance.

@@ -1,6 +1,6 @@
 """What an initialisation is like: constant models, dead units, norms, densities.
 
-Every function takes a stack of S networks without batch normalisation, inputs (n,
+Every function takes a stack of S networks without batch normalisation, finite inputs (n,
 features) of their dtype, and a generator for each, or one that some share; noise has a
 positive s. Anything else is a ValueError. Shares of networks that are not finite, or put
 out what is not, are NaN. Source: Lee and Cho 2023, appendices B.1 to B.3 and C.2.
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from empirical.checks import check_positive
+from empirical.checks import check_finite, check_positive
 from empirical.mmd_init import noise, regularisers
 from empirical.mmd_init.gram import Room, on_device
 from empirical.mmd_init.losses import constant_share
@@ -167,7 +167,8 @@ def distance_to_uniform(p: Tensor) -> Tensor:
     >>> distance_to_uniform(p).tolist()
     [0.25, 0.5]
     """
-    ordered = p.sort(dim=-2).values
+    # Where the law of U(0, 1) is 0 or 1.
+    ordered = p.clamp(0.0, 1.0).sort(dim=-2).values
     count = p.shape[-2]
     steps = torch.arange(count + 1, dtype=p.dtype, device=p.device)[:, None] / count
     above = (steps[1:] - ordered).amax(dim=-2)
@@ -191,6 +192,7 @@ def _plain(
             f"{who}: `inputs` must have shape (n, features), but they have "
             f"{tuple(inputs.shape)}"
         )
+    check_finite(who, "inputs", inputs)
     if generators is not None and len(generators) != len(params[0]):
         raise ValueError(
             f"{who}: `generators` must be one for each of {len(params[0])} networks, but "

@@ -168,13 +168,19 @@ def _by_batch(
 ) -> Tensor:
     """Normalise (n, channels, ...), one channel for each unit of each replicate."""
     mean, variance = next(running, None), next(running, None)
+    training = training or mean is None
+    if training and z.numel() == z.shape[1]:
+        raise ValueError(
+            "Norm: a batch must have two numbers of each unit at least, for their "
+            "variance, but it has 1. Give more examples, or running statistics."
+        )
     return functional.batch_norm(
         z,
         None if mean is None else mean.view(-1),
         None if variance is None else variance.view(-1),
         own["gain"].flatten() if norm.affine else None,
         own["shift"].flatten() if norm.affine else None,
-        training=training or mean is None,
+        training=training,
         momentum=norm.momentum or 0.0,
         eps=norm.eps,
     )
@@ -190,8 +196,9 @@ def _by_layer(norm: Norm, z: Tensor, own: Mapping[str, Tensor]) -> Tensor:
 
 def _fitted(h: Tensor, like: Tensor) -> Tensor:
     """Return images with the spots and channels of others; see `Layer.early`."""
-    step = -(-h.shape[-1] // like.shape[-1])
-    h = h[..., ::step, ::step] if step > 1 else h
+    # An axis of one spot stays as it is while the other is halved.
+    down, across = (-(-h.shape[i] // like.shape[i]) for i in (-2, -1))
+    h = h[..., ::down, ::across] if down > 1 or across > 1 else h
     more = like.shape[-3] - h.shape[-3]
     return functional.pad(h, (0, 0, 0, 0, 0, more)) if more else h
 

@@ -263,7 +263,9 @@ def collapse(features: Tensor, classes: Tensor, rows: Tensor) -> Values:
     eps = torch.finfo(means.dtype).eps * len(classes) ** 0.5
     rounding = eps * means.abs().amax(dim=(1, 2))
     known = centred.abs().amax(dim=(1, 2)) > rounding
-    centred = torch.where(known[:, None, None], centred, torch.nan)
+    # One that is the centre has no direction.
+    off = centred.abs().amax(dim=1, keepdim=True) > rounding[:, None, None]
+    centred = torch.where(known[:, None, None], centred * off, torch.nan)
     safe = torch.where(known[:, None, None], centred, 1.0)
     u, s, _ = torch.linalg.svd(safe, full_matrices=False)
     # The pseudo-inverse has rank C - 1 at most: centred means sum to zero.
@@ -272,6 +274,7 @@ def collapse(features: Tensor, classes: Tensor, rows: Tensor) -> Values:
     within = u.mT @ (features - means[:, :, classes]) * inverse[..., None]
     distances = (means * means).sum(dim=1)[..., None] - 2.0 * means.mT @ features
     decided = (rows @ features).argmax(dim=1) != distances.argmin(dim=1)
+    sound = known & rows.isfinite().all(dim=(1, 2))
     unit_rows, unit_means = rows / _norm(rows)[:, None, None], centred.mT
     unit_means = unit_means / _norm(unit_means)[:, None, None]
     return {
@@ -279,7 +282,7 @@ def collapse(features: Tensor, classes: Tensor, rows: Tensor) -> Values:
         "nc2_means": _angles(centred.mT),
         "nc2_rows": _angles(rows),
         "nc3": (unit_rows - unit_means).square().sum(dim=(1, 2)),
-        "nc4": torch.where(known, decided.to(features.dtype).mean(dim=1), torch.nan),
+        "nc4": torch.where(sound, decided.to(features.dtype).mean(dim=1), torch.nan),
     }
 
 
@@ -316,7 +319,7 @@ def _critical(
         unit = w / along(sizes[:, index], w)
         tangent = slope - along(_sum(unit * slope), w) * unit
         # dg/dW_k = (rho / |W_k|) df/dV_k off the radius; the mean loss has 2 / n.
-        found.append(n * sizes[:, index] / (2.0 * whole) * _norm(tangent))
+        found.append(n * sizes[:, index] / (2.0 * whole.abs()) * _norm(tangent))
     return torch.stack(found, dim=1)
 
 

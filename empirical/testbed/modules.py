@@ -18,6 +18,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.parameter import is_lazy
 from torch.nn.utils.parametrize import type_before_parametrizations
+from torch.nn.utils.spectral_norm import SpectralNorm
 from torch.utils import _pytree as trees
 
 from empirical.checks import check_generators
@@ -176,7 +177,7 @@ def each_of(
 
 def first_sentence(error: BaseException) -> str:
     """Return the first sentence of a message, without its full stop."""
-    return str(error).partition("\n")[0].partition(". ")[0]
+    return str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
 
 
 def _runs(function: Callable[..., Any], given: tuple[Any, ...]) -> bool:
@@ -356,13 +357,16 @@ def check(module: nn.Module) -> None:
             "`requires_grad`"
         )
     for name, part in module.named_modules():
-        kept = (n for n, t in vars(part).items() if isinstance(t, Tensor) and t.grad_fn)
+        kept = [n for n, t in vars(part).items() if isinstance(t, Tensor) and t.grad_fn]
+        # This one computes it first at its first call.
+        hooks = part._forward_pre_hooks.values()
+        kept += [hook.name for hook in hooks if isinstance(hook, SpectralNorm)]
         for attribute in kept:
             raise ValueError(
                 "Stack.of: `module` must compute what it makes of its parameters when it "
                 f"is called, but {f'{name}.{attribute}'.lstrip('.')!r} was computed before."
-                " In the place of `torch.nn.utils.weight_norm`, use "
-                "`torch.nn.utils.parametrizations.weight_norm`, and `one_by_one=True`."
+                " In the place of `weight_norm` or `spectral_norm`, use those of"
+                " `torch.nn.utils.parametrizations`, and `one_by_one=True`."
             )
         if part.training and (p := _share_dropped(part)):
             raise ValueError(

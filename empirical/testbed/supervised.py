@@ -155,7 +155,7 @@ class Supervised(Task):
                 shared=shared,
                 one_by_one=self.one_by_one,
             )
-        except RuntimeError as error:
+        except (RuntimeError, ValueError) as error:
             # Of stacked operands; the module alone names its own.
             said = _complaint(self.module, x if shared else x[0])
             if said is None:
@@ -186,7 +186,7 @@ def _complaint(module: nn.Module, x: Tensor) -> str | None:
     try:
         with torch.no_grad(), _aside(x):
             copy.deepcopy(module)(x)
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:
         said = first_sentence(error)
         if "allocate" not in str(error):
             shape = tuple(x.shape)

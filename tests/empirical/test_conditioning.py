@@ -15,6 +15,12 @@ def sphere(n, d, name="x"):
     return data.sphere_inputs(n, d, generator=numpy_generator(7, name))
 
 
+def test_eigenvalues_that_are_no_numbers_have_no_condition():
+    found = spectra.condition_numbers(np.array([[math.nan] * 2, [0.0, 1.0]]))
+    assert math.isnan(found[0])
+    assert found[1] == math.inf
+
+
 class TestActivations:
     @pytest.mark.parametrize(
         ("name", "mean", "second"),
@@ -253,8 +259,11 @@ class TestWidths:
         [
             ((8, 16), [[1.0], [1.0]], "`errors` must be two or more of each"),
             ((8,), [[1.0, 2.0], [1.0, 2.0]], "`errors` must be two or more of each"),
-            ((8, 8), [[1.0, 2.0], [1.0, 2.0]], "two different ones, with an error"),
-            ((8, 16), [[0.0, 0.0], [1.0, 2.0]], "two different ones, with an error"),
+            ((8, 8), [[1.0, 2.0], [1.0, 2.0]], "two different ones, with a"),
+            ((8, 16), [[0.0, 0.0], [1.0, 2.0]], "two different ones, with a"),
+            ((8, 16), [[math.inf, 1.0], [1.0, 2.0]], "two different ones, with a"),
+            ((8, math.nan), [[1.0, 2.0], [1.0, 2.0]], "two different ones, with a"),
+            ((0, 16), [[1.0, 2.0], [1.0, 2.0]], "two different ones, with a"),
         ],
     )
     def test_errors_without_a_slope(self, widths, errors, match):

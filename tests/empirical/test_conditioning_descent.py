@@ -220,6 +220,15 @@ class TestAllLayers:
         assert all(torch.equal(a, b) for a, b in zip(params, copies, strict=True))
         assert not any(p.requires_grad for p in params)
 
+    @pytest.mark.parametrize("own", [False, True])
+    def test_all_diverge(self, own):
+        params = self.network.init(replicates=2, generator=torch_generator(7))
+        x = self.x.expand(2, -1, -1) if own else self.x
+        curves = train_all_layers(
+            self.network, params, x, self.targets, step=1e6, steps=200
+        )
+        assert curves.diverged.all()
+
     def test_only_the_divergent_run_stops(self):
         params = self.params()
         curves = train_all_layers(

@@ -305,6 +305,15 @@ class TestPicture:
         assert float((seen.singular * h.sum(dim=0)).sum()) > 0.0
         torch.testing.assert_close(other.singular, -seen.singular, rtol=0, atol=1e-12)
 
+    @pytest.mark.parametrize("size", [1e-200, 1e200])
+    def test_no_size_of_the_image_moves_its_channel(self, size):
+        x, h = normal(1, 5, 4), normal(6, 5, 4, name="h")
+        seen, other = measures.picture(h, x), measures.picture(h, size * x)
+        assert seen is not None
+        assert other is not None
+        assert other.channel == seen.channel
+        assert other.cosine == pytest.approx(seen.cosine, rel=1e-14)
+
     def test_nonnegative_channels_have_a_nonnegative_picture(self):
         seen = measures.picture(normal(6, 5, 4).abs(), normal(1, 5, 4))
         assert seen is not None
@@ -352,6 +361,13 @@ class TestRelativeChange:
                 a, b = old[layer][draw].numpy(), new[layer][draw].numpy()
                 want = np.linalg.norm((a - b).ravel()) / np.linalg.norm(a.ravel())
                 assert float(got[draw, layer]) == pytest.approx(want, rel=1e-13)
+
+    @pytest.mark.parametrize("size", [1e-200, 1e200])
+    def test_no_size_of_weights_moves_it(self, size):
+        old, new = normal(2, 3, 3, name="a"), normal(2, 3, 3, name="b")
+        wanted = measures.relative_change((old,), (new,))
+        got = measures.relative_change((size * old,), (size * new,))
+        torch.testing.assert_close(got, wanted, rtol=1e-14, atol=0.0)
 
     def test_diverged_is_nan(self):
         w = normal(2, 3, 3)
@@ -791,6 +807,14 @@ class TestEdges:
             for by in (1.0, scale)
         )
         assert torch.equal(scaled, usual)
+
+    @pytest.mark.parametrize("name", ["images", "training", "edges"])
+    def test_pictures_that_are_not_finite_are_refused(self, name):
+        given = {"images": normal(1, 1, 3, 3), "training": normal(1, 3, 3)}
+        given["edges"] = measures.sobel(given["images"])
+        given[name] = given[name].clone().fill_(math.nan)
+        with pytest.raises(ValueError, match=f"edge_share: `{name}` must be finite"):
+            measures.edge_share(normal(1, 1, 1, 3, 3), **given)
 
     def test_mixtures_and_constants_have_none(self):
         images, training = normal(2, 1, 6, 6), normal(1, 6, 6, name="training")

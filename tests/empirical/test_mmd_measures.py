@@ -313,6 +313,7 @@ class TestDistanceToUniform:
             lambda g: np.zeros((6, 3)),
             lambda g: np.ones((6, 3)),
             lambda g: g.random((1, 3)),
+            lambda g: 3.0 * g.standard_normal((7, 3)),
         ],
     )
     def test_equals_scipys(self, sample):
@@ -419,6 +420,10 @@ def test_networks_that_diverged_have_no_shares():
         ({"inputs": inputs(60)[:, :4]}, r"`inputs` must have shape \(n, 5\)"),
         ({"inputs": inputs(60).float()}, "`inputs` must have the weights' dtype"),
         ({"inputs": inputs(60)[None]}, r"`inputs` must have shape \(n, features\)"),
+        (
+            {"inputs": inputs(60).fill_(math.nan)},
+            "`inputs` must be finite, but 300 of 300",
+        ),
         ({"s": 0.0}, "`s` must be positive and finite"),
         ({"s": -1.0}, "`s` must be positive and finite"),
         ({"s": math.nan}, "`s` must be positive and finite"),
@@ -441,6 +446,8 @@ def test_what_does_not_fit_is_refused(changed, match):
     }
     if "s" not in changed:
         calls["dead_shares"] = lambda: measures.dead_shares(NET, start(), x, **drawn)
+    if "inputs" in changed:
+        calls["detachment"] = lambda: measures.detachment(NET, start(), x)
     for measure in calls.values():
         with pytest.raises(ValueError, match=match):
             measure()

@@ -263,14 +263,20 @@ class Basic(nn.Module):
 
 
 @pytest.mark.parametrize("own", [False, True])
-def test_residual_classifiers_are_the_usual_ones(own):
+@pytest.mark.parametrize("sides", [(9, 8), (4, 2), (1, 7)])
+def test_residual_classifiers_are_the_usual_ones(own, sides):
+    """Of images of every shape: each axis that still has spots is halved by itself."""
     network = ResNet(
-        shape=(3, 9, 8), widths=(4, 6, 8), blocks=2, outputs=5, norm=Norm(over="batch")
+        shape=(3, *sides),
+        widths=(4, 6, 8),
+        blocks=2,
+        outputs=5,
+        norm=Norm(over="batch"),
     )
     assert network.layers == 6 * 2 + 2
     params = network.init("kaiming-normal", replicates=2, generator=torch_generator(7))
     params = tuple(p + 0.1 * normal(*p.shape) for p in params)
-    x = normal(2, 7, 3, 9, 8) if own else normal(7, 3, 9, 8)
+    x = normal(2, 7, 3, *sides) if own else normal(7, 3, *sides)
     buffers = network.running(params)
     made = network.run(params, x, buffers=buffers).outputs
     for replicate in range(2):
@@ -293,6 +299,15 @@ def test_residual_classifiers_are_the_usual_ones(own):
         kept = [b for b in module.buffers() if b.ndim]
         for mine, theirs in zip(buffers, kept, strict=True):
             torch.testing.assert_close(mine[replicate], theirs, rtol=1e-9, atol=1e-11)
+
+
+def test_a_batch_of_one_number_has_no_variance():
+    network = FullyConnected(widths=(3, 4, 2), norm=Norm(over="batch"))
+    params = network.init(generator=torch_generator(7))
+    with pytest.raises(ValueError, match=r"Norm: .* two numbers of each unit.* has 1"):
+        network.apply(params, normal(1, 3))
+    running = network.running(params)
+    assert network.apply(params, normal(1, 3), buffers=running).shape == (1, 1, 2)
 
 
 def number(value: float) -> nn.Parameter:

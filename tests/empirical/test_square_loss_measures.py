@@ -221,6 +221,18 @@ class TestCollapse:
         found = measures.collapse(h[None], classes, torch.ones(1, 3, 6).double())
         assert float(found["nc1"]) == pytest.approx(wanted, rel=1e-9)
 
+    def test_a_class_mean_that_is_the_centre_has_no_direction(self):
+        # Of -v, 0 and v in each direction, but for the rounding of three means.
+        classes = torch.arange(12) % 3
+        means = (classes - 1.0).double()[:, None] * torch.tensor([0.3, 0.7]).double()
+        found = measures.collapse(
+            (means + 0.1)[None], classes, torch.eye(3, 2)[None].double()
+        )
+        equinorm, *angles = found["nc2_means"][0].tolist()
+        assert equinorm == pytest.approx(0.5**0.5, rel=1e-12)
+        assert all(math.isnan(angle) for angle in angles)
+        assert found["nc3"].isfinite().all()
+
     @pytest.mark.parametrize("count", [20, 300])
     def test_constant_features_collapse_to_nothing(self, count):
         features = torch.full((1, count, 6), 0.1, dtype=torch.float64)
@@ -269,6 +281,24 @@ class TestCollapse:
             found = measures.collapse(features, classes, torch.ones(1, 1, 4).double())
             assert found["nc1"].isnan().all()
             assert found["nc3"].isnan().all()
+        rows = torch.full((1, 1, 4), torch.nan).double()
+        found = measures.collapse(torch.eye(6, 4)[None].double(), classes, rows)
+        assert found["nc4"].isnan().all()
+        assert found["nc1"].isfinite().all()
+
+
+@pytest.mark.parametrize("spec", list(SPECS))
+def test_a_norm_below_zero_turns_f_and_no_residual(spec):
+    net, params, x, y, classes = subject("wn", spec)
+    last, size = params[-2:]
+    there = (*params[:-2], -last, size)
+    here = (*params[:-2], last, -size)
+    wanted = measures.observe(net, there, x, y, classes, penalty=0.3)
+    found = measures.observe(net, here, x, y, classes, penalty=0.3)
+    for name in ("loss", "product", "residual"):
+        torch.testing.assert_close(found[name], wanted[name])
+    torch.testing.assert_close(found["rho"], -wanted["rho"])
+    assert bool((found["residual"] > 0.0).all())
 
 
 def test_slopes_in_inference_mode_are_refused():

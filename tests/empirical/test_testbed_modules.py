@@ -835,16 +835,31 @@ def test_inputs_of_another_width_are_told_with_their_shape(one_by_one: bool) -> 
         train(task, stack, SGD(), steps=1)
 
 
-@pytest.mark.filterwarnings("ignore:.*weight_norm:FutureWarning")
-def test_old_weight_norm_is_refused_with_what_to_use() -> None:
-    net = nn.Sequential(nn.utils.weight_norm(nn.Linear(3, 2)))
-    y = torch.zeros(5, dtype=torch.int64)
-    said = r"'0.weight' .*`torch.nn.utils.parametrizations.weight_norm`"
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_a_batch_that_the_module_refuses_is_named(one_by_one):
+    net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+    task = Supervised(
+        net, torch.ones(5, 3), torch.zeros(5).long(), one_by_one=one_by_one
+    )
+    stack = Stack.of(net, [torch_generator(7, i) for i in range(2)], rates=0.1)
+    batches = Epochs(5, 2, [torch_generator(7)])
+    said = r"`module` must take `inputs` of shape \(1, 3\).*more than 1 value"
     with pytest.raises(ValueError, match=said):
-        Supervised(net, torch.ones(5, 3), y)
+        train(task, stack, SGD(), steps=3, batches=batches)
+
+
+@pytest.mark.filterwarnings("ignore:.*_norm:FutureWarning")
+@pytest.mark.parametrize("name", ["weight_norm", "spectral_norm"])
+def test_old_norms_of_weights_are_refused_with_what_to_use(name):
+    net = nn.Sequential(getattr(nn.utils, name)(nn.Linear(3, 2)))
+    y = torch.zeros(5, dtype=torch.int64)
+    said = rf"'0.weight' .*`{name}`.* `torch.nn.utils.parametrizations`"
+    for one_by_one in (False, True):
+        with pytest.raises(ValueError, match=said):
+            Supervised(net, torch.ones(5, 3), y, one_by_one=one_by_one)
     with pytest.raises(ValueError, match=said):
         Stack.of(net, [torch_generator(7)], rates=0.1)
-    new = nn.Sequential(parametrizations.weight_norm(nn.Linear(3, 2)))
+    new = nn.Sequential(getattr(parametrizations, name)(nn.Linear(3, 2)))
     Supervised(new, torch.ones(5, 3), y, one_by_one=True)
 
 

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import conv2d, pad
 
+from empirical.checks import check_finite
+
 _ROUNDING = 2.0**-50
 """Of a number in float64, and a little."""
 
@@ -62,6 +64,11 @@ def edge_share(
     Tensor, shape (replicates, n), float64
         In [0, 1]; NaN for an output without variance, or one that is not finite.
 
+    Raises
+    ------
+    ValueError
+        If anything but the outputs is not finite.
+
     Examples
     --------
     The edges of an image are none of the image itself:
@@ -72,6 +79,9 @@ def edge_share(
     >>> own < 1e-12 < 0.1 < detector <= 1.0
     True
     """
+    pictures = {"images": images, "training": training, "edges": edges}
+    for name, given in pictures.items():
+        check_finite("edge_share", name, given)
     flat = outputs.to(torch.float64).flatten(2)
     # No square under- or overflows.
     top = flat.abs().amax(dim=-1, keepdim=True)

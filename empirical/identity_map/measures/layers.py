@@ -163,7 +163,7 @@ def picture(representation: Tensor, image: Tensor) -> Picture | None:
         )
     if not bool(torch.isfinite(h).all()) or not bool(h.any()):
         return None
-    rows = (h / h.abs().max()).flatten(1)
+    rows, x = (h / h.abs().max()).flatten(1), x / x.abs().max()
     _, values, right = torch.linalg.svd(rows, full_matrices=False)
     vector = right[0]
     along = float(vector @ rows.sum(dim=0))

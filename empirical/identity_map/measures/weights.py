@@ -41,8 +41,11 @@ def relative_change(initial: Params, final: Params) -> Tensor:
     columns: list[Tensor] = []
     for layer, (before, after) in enumerate(zip(initial, final, strict=True)):
         old, new = (w.detach().to(torch.float64).flatten(1) for w in (before, after))
+        # No square under- or overflows.
+        top = old.abs().amax(dim=1, keepdim=True)
+        old, new = old / top, new / top
         size = old.norm(dim=1)
-        bad = ~(torch.isfinite(size) & (size > 0.0))
+        bad = ~torch.isfinite(size)
         if bool(bad.any()):
             raise ValueError(
                 "relative_change: `initial` must be finite and not zero, but layer "
