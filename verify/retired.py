@@ -7,6 +7,7 @@ _MISPRINT = "a misprint, not a measurement: see the list of misprints"
 _TEXT = "the text says what this corrected ({}); now {}"
 
 _CASES: Mapping[str, str] = {
+    "dc/D.0-derivative": "dc/D.0-waves",
     "dc/D.0-edge": "dc/D.0-edge-curve",
     "dc/D.0-phase": "dc/D.0-phase-functions",
     "dc/cor3.5-values": "dc/cor3.5-sharp-values",
@@ -17,11 +18,13 @@ _CASES: Mapping[str, str] = {
         "dc/eq1-crowd-kinked dc/eq1-crowd-across dc/eq1-crowd-waves dc/eq7-crowd"
         " dc/eq7-crowd-kinked dc/eq7-crowd-across dc/eq7-crowd-waves"
     ),
+    "dc/eq1-duplicates": "dc/eq1-continuity",
     "dc/eq1-few-lengths": "dc/eq7-few-lengths dc/eq1-decades dc/eq7-decades",
     "dc/eq1-lengths": "dc/eq7-lengths dc/eq1-parallel dc/eq7-parallel",
     "dc/eq1-many": "dc/eq7-many",
     "dc/eq1-residual": "dc/eq7-residual",
     "dc/eq1-values": "dc/eq7-values",
+    "dc/eq7-opposite": "dc/eq7-opposite-raw",
     "dc/lemC.5-values": "dc/lemD.6-values",
     "dc/sec11-settings": "dc/sec11-held",
     "dc/sec7-course": "dc/sec7-resumed",

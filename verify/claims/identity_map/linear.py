@@ -201,7 +201,7 @@ def _digit() -> Array:
     return images.chosen((7,)).pixels.double().flatten().numpy()
 
 
-def _measure_converges(*, loss: str, momentum: float, rate: float) -> bool:
+def _measure_converges(*, loss: str, momentum: float, rate: float) -> list[bool]:
     """Whether 300 steps on a digit, from small weights, lower the loss.
 
     The error stays on the digit's own line, so that weights of one row tell all.
