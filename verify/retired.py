@@ -20,8 +20,10 @@ _CASES: Mapping[str, str] = {
     ),
     "dc/eq1-duplicates": "dc/eq1-continuity",
     "dc/eq1-few-lengths": "dc/eq7-few-lengths dc/eq1-decades dc/eq7-decades",
-    "dc/eq1-lengths": "dc/eq7-lengths dc/eq1-parallel dc/eq7-parallel",
-    "dc/eq1-many": "dc/eq7-many",
+    "dc/eq1-lengths": (
+        "dc/eq7-lengths dc/eq1-parallel dc/eq7-parallel dc/eq1-turned dc/eq1-many"
+        " dc/eq7-many"
+    ),
     "dc/eq1-residual": "dc/eq7-residual",
     "dc/eq1-values": "dc/eq7-values",
     "dc/eq7-opposite": "dc/eq7-opposite-raw",
