@@ -24,6 +24,7 @@ _CASES: Mapping[str, str] = {
         "dc/eq7-lengths dc/eq1-parallel dc/eq7-parallel dc/eq1-turned dc/eq1-many"
         " dc/eq7-many"
     ),
+    "dc/eq1-raw": "dc/eq1-raw-deep",
     "dc/eq1-residual": "dc/eq7-residual",
     "dc/eq1-values": "dc/eq7-values",
     "dc/eq7-opposite": "dc/eq7-opposite-raw",
