@@ -7,7 +7,7 @@ _MISPRINT = "a misprint, not a measurement: see the list of misprints"
 _TEXT = "the text says what this corrected ({}); now {}"
 
 _CASES: Mapping[str, str] = {
-    "dc/D.0-derivative": "dc/D.0-waves",
+    "dc/D.0-derivative": "dc/D.0-waves dc/D.0-scales",
     "dc/D.0-edge": "dc/D.0-edge-curve",
     "dc/D.0-phase": "dc/D.0-phase-functions",
     "dc/cor3.5-values": "dc/cor3.5-sharp-values",

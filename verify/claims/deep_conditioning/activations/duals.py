@@ -5,7 +5,7 @@ numerical derivatives of these.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import pairwise, product
@@ -354,6 +354,8 @@ FORMULAS = numeric(
 # --- how lengths change -----------------------------------------------------------------
 
 _SQUARES = (1e-4, 0.3, 1.0, 4.0, 50.0)
+_FAR = [1e-4, 100.0, 784.0, 3072.0, 1e4]
+"""Those of real data among them: 784 and 3,072 standardised pixels."""
 
 
 def _one(
@@ -368,17 +370,20 @@ def _predict_length(
     activation: str,
     normalised: bool = False,
     count: int | None = None,
+    at: Sequence[float] = _SQUARES,
     further: float = 1.0,
 ) -> Array:
     a = subject(activation).normalized() if normalised else subject(activation)
-    squares = [further * q for q in _SQUARES]
+    squares = [further * q for q in at]
     slopes = [a.scaled(q).derivative_second_moment for q in squares]
     rates = [a.length_map_derivative(q) for q in squares[:count]]
     return np.array([*map(a.length_map, squares), *slopes, *rates])
 
 
-def _measure_length(*, count: int | None = None, **which: Any) -> list[Any]:
-    one, squares = _one(**which), [mpmath.mpf(q) for q in _SQUARES]
+def _measure_length(
+    *, count: int | None = None, at: Sequence[float] = _SQUARES, **which: Any
+) -> list[Any]:
+    one, squares = _one(**which), [mpmath.mpf(q) for q in at]
     with mpmath.workprec(2 * BITS):
         values, slopes = zip(*map(one, squares), strict=True)
         slopes = [q * slope for q, slope in zip(squares, slopes, strict=True)]
@@ -388,7 +393,7 @@ def _measure_length(*, count: int | None = None, **which: Any) -> list[Any]:
 
 LENGTHS = numeric(
     id="dc/D.0-derivative",
-    title="Length maps and their derivatives, of short and long inputs",
+    title="Length maps and their derivatives, of very short and very long inputs, too",
     statement=r"\hat\sigma_0(\gamma) = \mathbb{E}\, \sigma(\sqrt\gamma X)^2, \quad"
     r" \gamma\, \mathbb{E}\, \sigma'(\sqrt\gamma X)^2, \quad"
     r" \hat\sigma_0'(\gamma) = \mathbb{E}[\sigma'^2 + \sigma \sigma'']",
@@ -400,12 +405,18 @@ LENGTHS = numeric(
         *grid(activation=("gelu", "cos", "exp"), normalised=True),
         # Its length no longer changes at 50.
         *grid(activation="2 sin + cos", normalised=(False, True), count=4),
+        # Very short and very long ones: lengths, and slopes' energies.
+        *grid(
+            activation=("relu", "erf", "gelu", "tanh", "selu", "sin"),
+            count=0,
+            at=(_FAR,),
+        ),
     ),
     predict=_predict_length,
     measure=_measure_length,
     compare=AgreesTo(relative=1e-12),
     must_refute=mistake("Lengths a thousandth longer.", further=1.001),
-    uses=("dc/D.0-scales",),
+    uses=("dc/D.0",),
     version=2,
 )
 

@@ -103,38 +103,6 @@ DUALS = numeric(
 )
 
 
-def _predict_lengths(*, activation: str) -> list[float]:
-    a = subject(activation)
-    return [a.length_map(q) / min(q, 1.0) for q in SQUARES]
-
-
-def _measure_lengths(*, activation: str) -> list[Any]:
-    law = pairs.LAWS[activation]
-    with mpmath.workprec(BITS):
-        each = [mpmath.mpf(q) for q in SQUARES]
-        return [law.one(q)[0] / min(q, mpmath.mpf(1)) for q in each]
-
-
-def _wrong_lengths(*, activation: str) -> list[float]:
-    """64 quadrature nodes, placed for variance one."""
-    a = subject(activation)
-    return [float(_fixed_nodes(a, q, q, 1.0)[0]) / min(q, 1.0) for q in SQUARES]
-
-
-LENGTHS = numeric(
-    id="dc/D.0-scales",
-    title="Length maps of very short and very long inputs",
-    statement=r"\hat\sigma_0(\gamma) = \mathbb{E}\, \sigma(\sqrt\gamma X)^2, \quad"
-    r" 10^{-4} \le \gamma \le 10^4",
-    source=quoted("Appendix D"),
-    cases=grid(activation=("relu", "erf", "gelu", "tanh", "selu", "sin")),
-    predict=_predict_lengths,
-    measure=_measure_lengths,
-    compare=AgreesTo(relative=1e-12),
-    must_refute=_wrong_lengths,
-    uses=("dc/D.0",),
-)
-
 # --- kernels of two inputs ------------------------------------------------------------
 
 
@@ -299,7 +267,7 @@ LENGTHS_OF_BOTH = numeric(
     # The library's promise: 1e-12 of the diagonal.
     compare=AgreesTo(relative=1e-12),
     must_refute=_wrong,
-    uses=("dc/defC.1-scales", "dc/D.0-scales"),
+    uses=("dc/defC.1-scales", "dc/D.0-derivative"),
     version=2,
 )
 
