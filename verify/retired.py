@@ -11,6 +11,7 @@ _CASES: Mapping[str, str] = {
     "dc/D.0-edge": "dc/D.0-edge-curve",
     "dc/D.0-phase": "dc/D.0-phase-functions",
     "dc/cor3.5-values": "dc/cor3.5-sharp-values",
+    "dc/defC.1-double": "dc/defC.1-two-kinks",
     "dc/defC.1-kept-waves": "dc/defC.1-kept-powers",
     "dc/defC.1-many": "dc/defC.1-derivative-many",
     "dc/defC.1-normalised": "dc/defC.1-normalised-distance",
