@@ -7,21 +7,30 @@ _MISPRINT = "a misprint, not a measurement: see the list of misprints"
 _TEXT = "the text says what this corrected ({}); now {}"
 
 _CASES: Mapping[str, str] = {
+    "dc/D.0-derivative": "dc/D.0-waves dc/D.0-scales",
     "dc/D.0-edge": "dc/D.0-edge-curve",
     "dc/D.0-phase": "dc/D.0-phase-functions",
     "dc/cor3.5-values": "dc/cor3.5-sharp-values",
+    "dc/defC.1-double": "dc/defC.1-two-kinks",
+    "dc/defC.1-kept-waves": "dc/defC.1-kept-powers",
     "dc/defC.1-many": "dc/defC.1-derivative-many",
     "dc/defC.1-normalised": "dc/defC.1-normalised-distance",
     "dc/eq1-crowd": (
         "dc/eq1-crowd-kinked dc/eq1-crowd-across dc/eq1-crowd-waves dc/eq7-crowd"
         " dc/eq7-crowd-kinked dc/eq7-crowd-across dc/eq7-crowd-waves"
     ),
+    "dc/eq1-duplicates": "dc/eq1-continuity",
     "dc/eq1-few-lengths": "dc/eq7-few-lengths dc/eq1-decades dc/eq7-decades",
-    "dc/eq1-lengths": "dc/eq7-lengths dc/eq1-parallel dc/eq7-parallel",
-    "dc/eq1-many": "dc/eq7-many",
+    "dc/eq1-lengths": (
+        "dc/eq7-lengths dc/eq1-parallel dc/eq7-parallel dc/eq1-turned dc/eq1-many"
+        " dc/eq7-many"
+    ),
+    "dc/eq1-raw": "dc/eq1-raw-deep",
     "dc/eq1-residual": "dc/eq7-residual",
     "dc/eq1-values": "dc/eq7-values",
+    "dc/eq7-opposite": "dc/eq7-opposite-raw",
     "dc/lemC.5-values": "dc/lemD.6-values",
+    "dc/sec11-settings": "dc/sec11-held",
     "dc/sec7-course": "dc/sec7-resumed",
     "dc/thm3.4-values": "dc/thm3.4-envelope-values",
     "dc/thmE.8-values": "dc/thmE.5-factor",
@@ -29,7 +38,9 @@ _CASES: Mapping[str, str] = {
     "id/Fig32-varied": (
         "id/tab1-depths id/tab1-smaller id/Fig42-shapes id/Fig36-starts id/Fig1-served"
     ),
+    "id/eq4-stability": "id/eq4-stability-limit",
     "id/rank": "id/rank-decision",
+    "id/tab1-counts": "id/tab1-specified",
     "mmd/eq11-steps": "mmd/eq11-resumed",
     "mmd/prelim-steps": "mmd/prelim-resumed",
     "mmd/tab1-random": "mmd/tab1-resumed",

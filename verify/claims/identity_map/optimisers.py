@@ -29,56 +29,34 @@ from verify.claims._twins import closed, drawn_into, normal, orders, sketch, sta
 _EXAMPLES, _STEPS = 7, 12
 _RATES = (0.05, 0.03, 0.02)
 
-OPTIMISERS: Mapping[str, tuple[Any, Any]] = {
-    "descent": (optimisers.SGD(), torch.optim.SGD),
-    "momentum": (
-        optimisers.SGD(momentum=0.7, weight_decay=0.3),
-        lambda p, lr: torch.optim.SGD(p, lr=lr, momentum=0.7, weight_decay=0.3),
-    ),
-    "decay of the last": (
-        optimisers.SGD(momentum=0.7, weight_decay=0.3, decayed=(2,)),
-        lambda p, lr: torch.optim.SGD(
-            [{"params": p[2:3], "weight_decay": 0.3}, {"params": p[:2] + p[3:]}],
-            lr=lr,
-            momentum=0.7,
-        ),
-    ),
-    "adam": (optimisers.Adam(), torch.optim.Adam),
-    "adam, other moments": (
-        optimisers.Adam(betas=(0.6, 0.8), eps=1e-3),
-        lambda p, lr: torch.optim.Adam(p, lr=lr, betas=(0.6, 0.8), eps=1e-3),
-    ),
-    "adamax": (optimisers.Adamax(), torch.optim.Adamax),
-    "adamax, other moments": (
-        optimisers.Adamax(betas=(0.6, 0.8), eps=1e-3),
-        lambda p, lr: torch.optim.Adamax(p, lr=lr, betas=(0.6, 0.8), eps=1e-3),
-    ),
-    "adagrad": (optimisers.Adagrad(), torch.optim.Adagrad),
-    "adagrad, other guard": (
-        optimisers.Adagrad(eps=1e-2),
-        lambda p, lr: torch.optim.Adagrad(p, lr=lr, eps=1e-2),
-    ),
-    "rmsprop": (optimisers.RMSprop(), torch.optim.RMSprop),
-    "rmsprop, other moments": (
-        optimisers.RMSprop(alpha=0.7, eps=1e-2),
-        lambda p, lr: torch.optim.RMSprop(p, lr=lr, alpha=0.7, eps=1e-2),
-    ),
+_DECAYING = {"momentum": 0.7, "weight_decay": 0.3}
+_MOMENTS: dict[str, Any] = {"betas": (0.6, 0.8), "eps": 1e-3}
+
+OPTIMISERS: Mapping[str, tuple[str, Mapping[str, Any], str, Mapping[str, Any]]] = {
+    "descent": ("SGD", {}, "SGD", {"momentum": 0.1}),
+    "momentum": ("SGD", _DECAYING, "SGD", _DECAYING | {"dampening": 0.7}),
+    "decay of the last": ("SGD", _DECAYING | {"decayed": (2,)}, "SGD", _DECAYING),
+    "adam": ("Adam", {}, "NAdam", {}),
+    "adam, other moments": ("Adam", _MOMENTS, "Adam", {"betas": (0.6, 0.8)}),
+    "adamax": ("Adamax", {}, "Adam", {}),
+    "adamax, other moments": ("Adamax", _MOMENTS, "Adamax", {}),
+    "adagrad": ("Adagrad", {}, "RMSprop", {}),
+    "adagrad, other guard": ("Adagrad", {"eps": 1e-2}, "Adagrad", {}),
+    "rmsprop": ("RMSprop", {}, "RMSprop", {"centered": True}),
+    "rmsprop, other moments": ("RMSprop", {"alpha": 0.7, "eps": 1e-2}, "RMSprop", {}),
 }
-WRONG: Mapping[str, Any] = {
-    "descent": lambda p, lr: torch.optim.SGD(p, lr=lr, momentum=0.1),
-    "momentum": lambda p, lr: torch.optim.SGD(
-        p, lr=lr, momentum=0.7, weight_decay=0.3, dampening=0.7
-    ),
-    "decay of the last": OPTIMISERS["momentum"][1],
-    "adam": torch.optim.NAdam,
-    "adam, other moments": lambda p, lr: torch.optim.Adam(p, lr=lr, betas=(0.6, 0.8)),
-    "adamax": torch.optim.Adam,
-    "adamax, other moments": torch.optim.Adamax,
-    "adagrad": torch.optim.RMSprop,
-    "adagrad, other guard": torch.optim.Adagrad,
-    "rmsprop": lambda p, lr: torch.optim.RMSprop(p, lr=lr, centered=True),
-    "rmsprop, other moments": torch.optim.RMSprop,
-}
+"""Rules of both libraries with their settings, and a neighbouring one of PyTorch's."""
+
+
+def _theirs(name: str, parameters: list[Tensor], rate: float, *, wrong: bool) -> Any:
+    """Return PyTorch's optimiser, which decays groups of parameters."""
+    rule, settings = OPTIMISERS[name][2:] if wrong else OPTIMISERS[name][:2]
+    groups: list[dict[str, Any]] = [{"params": parameters}]
+    for last in settings.get("decayed", ()):
+        rest = [p for k, p in enumerate(parameters) if k != last]
+        groups = [{"params": [parameters[last]]}, {"params": rest, "weight_decay": 0.0}]
+    plain = {key: value for key, value in settings.items() if key != "decayed"}
+    return getattr(torch.optim, rule)(groups, lr=rate, **plain)
 
 
 def _net(replicate: int) -> nn.Sequential:
@@ -114,8 +92,7 @@ def _plain_steps(
     for replicate, rate in enumerate(_RATES):
         net = _net(replicate)
         rate = _RATES[0] if common else rate
-        make = WRONG[name] if wrong else OPTIMISERS[name][1]
-        optimiser = make([*net.parameters()], lr=rate)
+        optimiser = _theirs(name, [*net.parameters()], rate, wrong=wrong)
         losses: list[float] = []
         order = _own_order(replicate if examples == "own" else 0)
         batch = None if examples == "all" else 3
@@ -130,7 +107,8 @@ def _stacked_steps(
     *, name: str, clip: float | None, common: bool, examples: str
 ) -> list[float]:
     x, y = _examples()
-    rule = OPTIMISERS[name][0]
+    kind, settings, *_ = OPTIMISERS[name]
+    rule: optimisers.Optimiser = getattr(optimisers, kind)(**settings)
     if clip is not None:
         rule = optimisers.Clipped(base=rule, largest=clip)
     curve, net = Curve(np.arange(_STEPS)), _net(0)

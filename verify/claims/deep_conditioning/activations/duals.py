@@ -5,7 +5,7 @@ numerical derivatives of these.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import pairwise, product
@@ -354,6 +354,8 @@ FORMULAS = numeric(
 # --- how lengths change -----------------------------------------------------------------
 
 _SQUARES = (1e-4, 0.3, 1.0, 4.0, 50.0)
+_FAR = [1e-4, 100.0, 784.0, 3072.0, 1e4]
+"""Those of real data among them: 784 and 3,072 standardised pixels."""
 
 
 def _one(
@@ -363,31 +365,38 @@ def _one(
     return (pairs.Normalised(law) if normalised else law).one
 
 
-def _predict_slope(
-    *, activation: str, normalised: bool = False, count: int | None = None
+def _predict_length(
+    *,
+    activation: str,
+    normalised: bool = False,
+    count: int | None = None,
+    at: Sequence[float] = _SQUARES,
+    further: float = 1.0,
 ) -> Array:
     a = subject(activation).normalized() if normalised else subject(activation)
-    return np.array([a.length_map_derivative(q) for q in _SQUARES[:count]])
+    squares = [further * q for q in at]
+    slopes = [a.scaled(q).derivative_second_moment for q in squares]
+    rates = [a.length_map_derivative(q) for q in squares[:count]]
+    return np.array([*map(a.length_map, squares), *slopes, *rates])
 
 
-def _measure_slope(*, count: int | None = None, **which: Any) -> list[Any]:
-    one, squares = _one(**which), map(mpmath.mpf, _SQUARES[:count])
+def _measure_length(
+    *, count: int | None = None, at: Sequence[float] = _SQUARES, **which: Any
+) -> list[Any]:
+    one, squares = _one(**which), [mpmath.mpf(q) for q in at]
     with mpmath.workprec(2 * BITS):
-        return [mpmath.diff(lambda q: one(q)[0], q) for q in squares]
+        values, slopes = zip(*map(one, squares), strict=True)
+        slopes = [q * slope for q, slope in zip(squares, slopes, strict=True)]
+        rates = [mpmath.diff(lambda q: one(q)[0], q) for q in squares[:count]]
+        return [*values, *slopes, *rates]
 
 
-def _wrong_slope(*, count: int | None = None, **which: Any) -> Array:
-    """E sigma'(u)^2 alone, without E sigma(u) sigma''(u)."""
-    one, squares = _one(**which), map(mpmath.mpf, _SQUARES[:count])
-    with mpmath.workprec(BITS):
-        return np.array([float(one(q)[1]) for q in squares])
-
-
-SLOPE = numeric(
+LENGTHS = numeric(
     id="dc/D.0-derivative",
-    title="Derivatives of length maps, of short and long inputs",
-    statement=r"\frac{d}{d\gamma} \mathbb{E}\, \sigma(\sqrt\gamma X)^2 ="
-    r" \mathbb{E}[\sigma'^2 + \sigma \sigma'']",
+    title="Length maps and their derivatives, of very short and very long inputs, too",
+    statement=r"\hat\sigma_0(\gamma) = \mathbb{E}\, \sigma(\sqrt\gamma X)^2, \quad"
+    r" \gamma\, \mathbb{E}\, \sigma'(\sqrt\gamma X)^2, \quad"
+    r" \hat\sigma_0'(\gamma) = \mathbb{E}[\sigma'^2 + \sigma \sigma'']",
     source=ours("Appendix D"),
     cases=(
         *grid(activation=("erf", "gelu", "sin", "cos", "exp", "gaussian")),
@@ -396,47 +405,19 @@ SLOPE = numeric(
         *grid(activation=("gelu", "cos", "exp"), normalised=True),
         # Its length no longer changes at 50.
         *grid(activation="2 sin + cos", normalised=(False, True), count=4),
-    ),
-    predict=_predict_slope,
-    measure=_measure_slope,
-    compare=AgreesTo(relative=1e-12),
-    must_refute=_wrong_slope,
-    uses=("dc/D.0-scales",),
-)
-
-
-def _predict_length(*, activation: str) -> Array:
-    a = subject(activation)
-    slopes = [a.scaled(q).derivative_second_moment for q in _SQUARES]
-    return np.array([*(a.length_map(q) for q in _SQUARES), *slopes])
-
-
-def _measure_length(*, activation: str) -> list[Any]:
-    with mpmath.workprec(BITS):
-        squares = [mpmath.mpf(q) for q in _SQUARES]
-        each = [pairs.LAWS[activation].one(q) for q in squares]
-        slopes = [q * slope for q, (_, slope) in zip(squares, each, strict=True)]
-        return [*(value for value, _ in each), *slopes]
-
-
-LENGTHS = replace(
-    SLOPE,
-    id="dc/D.0-waves",
-    title="Length maps of waves and exponentials, and mean squares of their slopes",
-    statement=r"\hat\sigma_0(\gamma) = \mathbb{E}\, \sigma(\sqrt\gamma X)^2, \quad"
-    r" \gamma\, \mathbb{E}\, \sigma'(\sqrt\gamma X)^2",
-    cases=grid(
-        activation=(
-            *("sin", "cos", "2 sin + cos", "exp", "gaussian"),
-            *("erf", "gelu", "relu_squared"),
-        )
+        # Very short and very long ones: lengths, and slopes' energies.
+        *grid(
+            activation=("relu", "erf", "gelu", "tanh", "selu", "sin"),
+            count=0,
+            at=(_FAR,),
+        ),
     ),
     predict=_predict_length,
     measure=_measure_length,
-    must_refute=mistake(
-        "The second of the two in the place of the first.",
-        then=lambda both: np.tile(both[len(_SQUARES) :], 2),
-    ),
+    compare=AgreesTo(relative=1e-12),
+    must_refute=mistake("Lengths a thousandth longer.", further=1.001),
+    uses=("dc/D.0",),
+    version=2,
 )
 
 # --- polynomials and steps --------------------------------------------------------------
@@ -538,7 +519,7 @@ def _measure_pieced(*, shape: str, normalised: bool) -> list[Any]:
 
 
 PIECED = replace(
-    SLOPE,
+    LENGTHS,
     id="dc/D.0-pieces",
     title="Lengths, their derivatives and slopes of polynomials and of a staircase",
     statement=r"\gamma \mapsto \mathbb{E}\, \sigma(\sqrt\gamma X)^2, \quad"
@@ -557,61 +538,40 @@ PIECED = replace(
 # --- the tangent kernel of opposite inputs ----------------------------------------------
 
 
-def _predict_kernel(*, activation: str, nearer: float = 1.0) -> Array:
-    a = subject(activation).normalized()
-    return kernels.ntk_map(nearer * np.array(_DISTANCES) - 1.0, a, depth=1)
+_ENDS = np.array([*(d - 1.0 for d in _DISTANCES), *(1.0 - d for d in _DISTANCES)])
 
 
-def _measure_kernel(*, activation: str) -> list[Any]:
+def _predict_kernel(*, activation: str, normalised: bool, nearer: float = 1.0) -> Array:
+    a = subject(activation).normalized() if normalised else subject(activation)
+    signs = np.sign(_ENDS)
+    return kernels.ntk_map(signs + nearer * (_ENDS - signs), a, depth=1)
+
+
+def _measure_kernel(*, activation: str, normalised: bool) -> list[Any]:
     found = law(activation)
+    dual, slope = found.dual, found.slope
+    if normalised:
+        dual, slope = found.normalised_dual, found.normalised_slope
     with mpmath.workprec(BITS):
-        each = [mpmath.mpf(d) - 1 for d in _DISTANCES]
-        return [found.normalised_dual(r) + r * found.normalised_slope(r) for r in each]
+        return [dual(r) + r * slope(r) for r in map(mpmath.mpf, _ENDS.tolist())]
 
 
 KERNEL = numeric(
     id="dc/eq7-opposite",
     items=("Eq7", "DefC.1"),
-    title="Tangent kernels of opposite inputs through one layer",
-    statement=r"T(-1 + d) = \hat\sigma(-1 + d) + (-1 + d)\, \hat\sigma'(-1 + d)",
+    title="Tangent kernels of opposite and of close inputs through one layer",
+    statement=r"T(\rho) = \hat\sigma(\rho) + \rho\, \hat\sigma'(\rho), \quad"
+    r" \rho = \pm(1 - d)",
     source=quoted("Equation 7"),
-    cases=grid(activation=("relu", "relu_squared", "hard_tanh", "elu")),
+    cases=(
+        *grid(activation=("relu", "relu_squared", "hard_tanh", "elu"), normalised=True),
+        *grid(activation=("leaky_relu(0.1)", "relu6"), normalised=False),
+    ),
     predict=_predict_kernel,
     measure=_measure_kernel,
     # The library's promise: 1e-12 of the diagonal.
     compare=AgreesTo(absolute=1e-12),
     must_refute=mistake("The kernel at half the distance.", nearer=0.5),
     uses=("dc/defC.1-opposite",),
-)
-
-
-_ENDS = (*(d - 1.0 for d in _DISTANCES), *(1.0 - d for d in _DISTANCES))
-
-
-def _predict_raw(*, activation: str) -> Array:
-    return kernels.ntk_map(np.array(_ENDS), subject(activation), depth=1)
-
-
-def _measure_raw(*, activation: str) -> list[Any]:
-    found = law(activation)
-    with mpmath.workprec(BITS):
-        return [found.dual(r) + r * found.slope(r) for r in map(mpmath.mpf, _ENDS)]
-
-
-def _without_kinks(*, activation: str) -> Array:
-    """Slopes as at exactly opposite and equal inputs, without the kinks' root."""
-    a, rho = subject(activation), np.array(_ENDS)
-    return a.dual(rho) + rho * a.dual_derivative(np.sign(rho))
-
-
-KERNEL_RAW = replace(
-    KERNEL,
-    id="dc/eq7-opposite-raw",
-    title="Tangent kernels of opposite and of close inputs, of raw kinked functions",
-    statement=r"T(\rho) = \hat\sigma(\rho) + \rho\, \hat\sigma'(\rho), \quad"
-    r" \rho = \pm(1 - d), \quad \sigma \text{ not normalised}",
-    cases=grid(activation=("leaky_relu(0.1)", "relu6")),
-    predict=_predict_raw,
-    measure=_measure_raw,
-    must_refute=_without_kinks,
+    version=2,
 )

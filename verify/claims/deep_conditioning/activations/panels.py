@@ -23,83 +23,69 @@ _STEP = 1.0
 """Deviations of a Gaussian that a rule of so many nodes integrates beside a function."""
 
 
-def _wave(rate: float) -> Function:
-    return lambda x: np.sin(rate * x) ** 2
+def _function(
+    *, rate: float = 0.0, power: float = 0.0, at: float = 0.0, size: float = 1.0
+) -> tuple[Function, tuple[float, ...]]:
+    """A wave, or a power with its kink."""
+    if rate:
+        return (lambda x: np.sin(rate * x) ** 2), ()
+    return (lambda x: size * np.abs(x - at) ** power), (at,)
 
 
-def _power(power: float, at: float, size: float) -> Function:
-    return lambda x: size * np.abs(x - at) ** power
-
-
-def _integral(
-    f: Function, kinks: tuple[float, ...], deviation: float, *, resolved: bool
+def _predict_integral(
+    *, deviation: float = 1.0, resolved: bool = True, **function: float
 ) -> float:
+    f, kinks = _function(**function)
     reach = meshes.DEVIATIONS * deviation
     own = np.arange(-reach, reach + deviation, _STEP * deviation)
     kept = meshes.resolve(f, kinks, reach=reach).needed(kinks) if resolved else own
     x, w = gaussian.composite(np.union1d(own, kept), _NODES)
-    return float((w * gaussian.pdf(x / deviation) / deviation) @ f(x))
+    found = float((w * gaussian.pdf(x / deviation) / deviation) @ f(x))
+    return found / function.get("size", 1.0)
 
 
-def _predict_wave(*, rate: float, deviation: float, resolved: bool = True) -> float:
-    return _integral(_wave(rate), (), deviation, resolved=resolved)
-
-
-def _measure_wave(*, rate: float, deviation: float) -> Any:
-    """E sin(a Z)^2 = (1 - e^(-2 a^2)) / 2."""
-    return -mpmath.expm1(-2 * mpmath.mpf(rate * deviation) ** 2) / 2
-
-
-WAVES = numeric(
-    id="dc/defC.1-kept-waves",
-    title="Integrals of waves over the panels that a Gaussian of any width needs",
-    statement=r"\mathbb{E}\, \sin(a s Z)^2 = (1 - e^{-2 a^2 s^2}) / 2",
-    source=ours("Definition C.1, of functions that are known by their values"),
-    cases=(
-        {"rate": 200.0, "deviation": 1.0},
-        {"rate": 25.0, "deviation": 8.0},
-        {"rate": 1e4, "deviation": 0.02},
-    ),
-    predict=_predict_wave,
-    measure=_measure_wave,
-    # Ten thousand terms below one, rounded once each, whose errors are independent.
-    compare=AgreesTo(relative=1e-14),
-    must_refute=mistake("Panels of the Gaussian alone.", resolved=False),
-    uses=("dc/defC.1-callable",),
-)
-
-
-def _predict_power(
-    *, power: float, at: float, size: float, resolved: bool = True
-) -> float:
-    return _integral(_power(power, at, size), (at,), 1.0, resolved=resolved) / size
-
-
-def _measure_power(*, power: float, at: float, size: float) -> Any:
-    """2^(p/2) Gamma((1 + p) / 2) / sqrt(pi) 1F1(-p/2; 1/2; -c^2/2)."""
+def _measure_integral(
+    *,
+    deviation: float = 1.0,
+    rate: float = 0.0,
+    power: float = 0.0,
+    at: float = 0.0,
+    size: float = 1.0,
+) -> Any:
+    """An exponential of the rate, or a confluent hypergeometric function of the kink."""
     del size
+    if rate:
+        return -mpmath.expm1(-2 * mpmath.mpf(rate * deviation) ** 2) / 2
     with mpmath.workdps(30):
         p, c = mpmath.mpf(power), mpmath.mpf(at)
         front = 2 ** (p / 2) * mpmath.gamma((1 + p) / 2) / mpmath.sqrt(mpmath.pi)
         return front * mpmath.hyp1f1(-p / 2, 0.5, -(c**2) / 2)
 
 
-POWERS = replace(
-    WAVES,
-    id="dc/defC.1-kept-powers",
-    title="Integrals of powers over panels that shrink towards a kink",
-    statement=r"\mathbb{E}\, |Z - c|^p = \frac{2^{p/2}}{\sqrt\pi}"
+KEPT = numeric(
+    id="dc/defC.1-kept-waves",
+    title="Integrals of waves and of powers with kinks over the panels that they need",
+    statement=r"\mathbb{E}\, \sin(a s Z)^2 = (1 - e^{-2 a^2 s^2}) / 2, \quad"
+    r" \mathbb{E}\, |Z - c|^p = \frac{2^{p/2}}{\sqrt\pi}"
     r" \Gamma(\tfrac{1 + p}{2})\, {}_1F_1(-\tfrac p2; \tfrac12; -\tfrac{c^2}{2})",
+    source=ours("Definition C.1, of functions that are known by their values"),
     cases=(
-        *grid(power=(-0.25, 0.5), at=0.0, size=1.0),
-        *grid(power=0.5, at=(0.3, -1.1), size=1.0),
+        {"rate": 200.0, "deviation": 1.0},
+        {"rate": 25.0, "deviation": 8.0},
+        {"rate": 1e4, "deviation": 0.02},
+        *grid(power=(-0.25, 0.5), at=0.0),
+        *grid(power=0.5, at=(0.3, -1.1)),
         # Functions far from unit size.
         {"power": 1.0 / 3.0, "at": 0.0, "size": 1e-25},
         {"power": 1.5, "at": -1.1, "size": 1e20},
     ),
-    predict=_predict_power,
-    measure=_measure_power,
+    predict=_predict_integral,
+    measure=_measure_integral,
+    # Ten thousand terms below one, rounded once each, whose errors are independent.
+    compare=AgreesTo(relative=1e-14),
     must_refute=mistake("Panels of the Gaussian alone.", resolved=False),
+    uses=("dc/defC.1-callable",),
+    version=2,
 )
 
 # --- where they end ----------------------------------------------------------------------
@@ -133,7 +119,7 @@ def _measure_read(*, name: str) -> Array:
 
 
 READ = replace(
-    WAVES,
+    KEPT,
     id="dc/defC.1-panel-series",
     title="Functions read off the series of the panels that resolve them",
     statement=r"\sigma(x) = \sum_{n < 16} c_n T_n(y), \quad x = m + h y",
@@ -184,7 +170,7 @@ def _measure_broken(*, parts: str) -> list[float]:
 
 
 BROKEN = replace(
-    WAVES,
+    KEPT,
     id="dc/defC.1-panel-kinks",
     title="Kinks, steps and roots that nobody named, found by the panels next to them",
     statement=r"\tanh x + (x + 2)_+^2 - (x - 4)_+ + \sqrt{|x - 0.3|}"

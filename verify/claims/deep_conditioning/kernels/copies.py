@@ -4,8 +4,6 @@ The measured side is `verify.claims.deep_conditioning.kernels._pairs`.
 """
 
 import math
-from collections.abc import Callable
-from functools import partial
 from itertools import product
 from typing import Any
 
@@ -130,24 +128,29 @@ def _wrong_near(*, activation: str, turn: float, ratio: float, depth: int) -> li
     return [_rounded(_law(activation), *entries, depth)]
 
 
-def _turned(names: Any, turn: Any, ratio: Any) -> tuple[Case, ...]:
-    return grid(activation=names, turn=turn, ratio=ratio, depth=200)
+def _turned(names: Any, turn: Any, ratio: Any, depth: int = 200) -> tuple[Case, ...]:
+    return grid(activation=names, turn=turn, ratio=ratio, depth=depth)
+
+
+_ULPS = (0, 1, 20, 60, 1000, 10**6)
+"""Between 20 and 60 the library stops taking the two lengths for one."""
 
 
 DUPLICATES = numeric(
     id="dc/eq1-duplicates",
     items=("Eq1", "D.0", "AsmA"),
-    title="Near-duplicate inputs stay distinguishable at depth 200, of equal lengths or"
-    " not",
+    title="Near-duplicate inputs stay distinguishable when deep, of equal lengths or not",
     statement=r"1 - \frac{K_{12}}{\sqrt{K_{11} K_{22}}} > 0, \quad"
     r" x_1 \ne x_2, \quad \angle(x_1, x_2) \in \{0, 10^{-8}\}, \quad"
-    r" |x_2| / |x_1| \in \{1, 1 + 10^{-12}, 1.5\}",
+    r" |x_2| / |x_1| \in \{1, 1 + n 2^{-52}, 1 + 10^{-12}, 1.5\}",
     assumptions=("normalised activation",),
     source=ours("Equation 1 and Appendix D, for close inputs"),
     cases=(
         *_turned(("relu", "erf", "sin", "tanh"), _ANGLE, 1.0),
         *_turned("erf", (0.0, _ANGLE), _STEP),
         *_turned("erf", _ANGLE, 1.5),
+        # No jump between equal and nearly equal lengths, which converge.
+        *_turned("erf", 1e-4, [1.0 + n * 2.0**-52 for n in _ULPS], 60),
     ),
     larger_cases={
         "full": (
@@ -161,6 +164,14 @@ DUPLICATES = numeric(
     compare=AgreesTo(relative=1e-10, absolute=_STORED),
     must_refute=_wrong_near,
     uses=("dc/asmA", "dc/eq1-copies"),
+    finding=(
+        "If a difference of lengths does not die out, deep kernels are not continuous"
+        " in rounded inputs. In exact arithmetic, two parallel inputs of lengths 1"
+        " and 1 + 2^-52 have correlation 0.095 after 200 layers of normalised ReLU."
+        " The library treats squared lengths within 1e-14 sqrt(dimension) of each"
+        " other as equal, which gives 1."
+    ),
+    version=2,
 )
 
 # --- few lengths and many directions --------------------------------------------------
@@ -225,47 +236,4 @@ FAN = numeric(
     compare=AgreesTo(relative=1e-10, absolute=_STORED),
     must_refute=mistake("One hidden layer too many.", depth=2),
     uses=("dc/eq1-duplicates",),
-)
-
-# --- no jump --------------------------------------------------------------------------
-
-_ULPS = (0, 1, 20, 60, 1000, 10**6)
-
-
-def _at_each_ratio(near: Callable[..., list[Any]], **case: Any) -> list[Any]:
-    """Return the kernel's entry at each ratio of the two lengths.
-
-    Wrong: Equal lengths by their distance, all others from rounded entries.
-    """
-    ratios = [1.0 + n * 2.0**-52 for n in _ULPS]
-    return [near(ratio=ratio, **case)[0] for ratio in ratios]
-
-
-def _wrong_unless_equal(*, ratio: float, **given: Any) -> list[Any]:
-    # Equal lengths by the distance, others by the rounded entries.
-    near = _predict_near if ratio == 1.0 else _wrong_near
-    return near(ratio=ratio, **given)
-
-
-CONTINUITY = numeric(
-    id="dc/eq1-continuity",
-    items=("Eq1", "D.0"),
-    title="The deep kernel does not jump between equal and nearly equal input lengths",
-    statement=r"|x_2| / |x_1| = 1 + n 2^{-52}, \quad n = 0, 1, 20, 60, 10^3, 10^6",
-    assumptions=("normalised activation whose lengths converge",),
-    source=ours("Appendix D, for close lengths"),
-    # Between 20 and 60 the library stops taking the two lengths for one.
-    cases=({"activation": "erf", "turn": 1e-4, "depth": 60},),
-    predict=partial(_at_each_ratio, _predict_near),
-    measure=partial(_at_each_ratio, _measure_near),
-    compare=AgreesTo(relative=1e-10, absolute=_STORED),
-    must_refute=partial(_at_each_ratio, _wrong_unless_equal),
-    uses=("dc/eq1-duplicates",),
-    finding=(
-        "If a difference of lengths does not die out, deep kernels are not continuous"
-        " in rounded inputs. In exact arithmetic, two parallel inputs of lengths 1"
-        " and 1 + 2^-52 have correlation 0.095 after 200 layers of normalised ReLU."
-        " The library treats squared lengths within 1e-14 sqrt(dimension) of each"
-        " other as equal, which gives 1."
-    ),
 )

@@ -103,38 +103,6 @@ DUALS = numeric(
 )
 
 
-def _predict_lengths(*, activation: str) -> list[float]:
-    a = subject(activation)
-    return [a.length_map(q) / min(q, 1.0) for q in SQUARES]
-
-
-def _measure_lengths(*, activation: str) -> list[Any]:
-    law = pairs.LAWS[activation]
-    with mpmath.workprec(BITS):
-        each = [mpmath.mpf(q) for q in SQUARES]
-        return [law.one(q)[0] / min(q, mpmath.mpf(1)) for q in each]
-
-
-def _wrong_lengths(*, activation: str) -> list[float]:
-    """64 quadrature nodes, placed for variance one."""
-    a = subject(activation)
-    return [float(_fixed_nodes(a, q, q, 1.0)[0]) / min(q, 1.0) for q in SQUARES]
-
-
-LENGTHS = numeric(
-    id="dc/D.0-scales",
-    title="Length maps of very short and very long inputs",
-    statement=r"\hat\sigma_0(\gamma) = \mathbb{E}\, \sigma(\sqrt\gamma X)^2, \quad"
-    r" 10^{-4} \le \gamma \le 10^4",
-    source=quoted("Appendix D"),
-    cases=grid(activation=("relu", "erf", "gelu", "tanh", "selu", "sin")),
-    predict=_predict_lengths,
-    measure=_measure_lengths,
-    compare=AgreesTo(relative=1e-12),
-    must_refute=_wrong_lengths,
-    uses=("dc/D.0",),
-)
-
 # --- kernels of two inputs ------------------------------------------------------------
 
 
@@ -156,18 +124,51 @@ def _measure(
     return [entry for k in both(*squares, **case) for entry in pairs.entries(*k)]
 
 
-def _states(p: float, q: float, *, activation: str, turn: float, depth: int) -> Any:
+def _states(
+    p: float, q: float, *, activation: str, turn: float, depth: int, way: str = ""
+) -> Any:
+    del way
     law = pairs.Normalised(pairs.LAWS[activation])
     return pairs.recursion(law, pairs.start(*_rows(p, q, turn)), depth)[-1]
 
 
-def _library(p: float, q: float, *, activation: str, turn: float, depth: int) -> Any:
-    return kernels.nngp_ntk(_rows(p, q, turn), normalised(activation), depth)
+CROWD = 120
+"""Rows: twice as many pairs as from which on kernels are read off tables."""
+
+
+def _among_many(p: float, q: float, *, activation: str, turn: float, depth: int) -> Any:
+    """Both kernels of a pair of inputs, from those of a crowd around them."""
+    rng = np.random.default_rng(17)
+    logs, angles = rng.uniform(math.log(p), math.log(q), CROWD), rng.uniform(size=CROWD)
+    turns = 2.0 * math.pi * angles[:, None]
+    others = np.exp(0.5 * logs)[:, None] * np.hstack([np.cos(turns), np.sin(turns)])
+    one, two = _rows(p, q, turn)
+    a, x = normalised(activation), np.vstack([one, others, two])
+    square = kernels.nngp_ntk(x, a, depth)
+    # Between the pair from a matrix of all with some, in another order.
+    across = kernels.nngp_ntk(x, a, depth, y=x[:30:-1])
+    found = [np.asarray(k)[np.ix_((0, -1), (0, -1))] for k in square]
+    for k, between in zip(found, across, strict=True):
+        k[0, 1] = between[0, 0]
+    return found
+
+
+def _library(
+    p: float, q: float, *, activation: str, turn: float, depth: int, way: str = ""
+) -> Any:
+    if way == "among many":
+        return _among_many(p, q, activation=activation, turn=turn, depth=depth)
+    rows = _rows(p, q, turn)
+    if way == "turned":
+        # In the opposite direction, and in one more dimension, in which neither extends.
+        rows = [[0.0, *(-v for v in row)] for row in rows]
+    return kernels.nngp_ntk(rows, normalised(activation), depth)
 
 
 def _by_fixed_nodes(
-    p: float, q: float, *, activation: str, turn: float, depth: int
+    p: float, q: float, *, activation: str, turn: float, depth: int, way: str = ""
 ) -> Any:
+    del way
     a, x = normalised(activation), np.array(_rows(p, q, turn))
     k = x @ x.T
     t = k.copy()
@@ -188,8 +189,10 @@ def _wrong(**case: Any) -> list[Any]:
     return _predict(_by_fixed_nodes, **case)
 
 
-def _pair(names: Any, squares: Any, turn: Any, depth: Any) -> tuple[Case, ...]:
-    return grid(activation=names, squares=squares, turn=turn, depth=depth)
+def _pair(
+    names: Any, squares: Any, turn: Any, depth: Any, **way: str
+) -> tuple[Case, ...]:
+    return grid(activation=names, squares=squares, turn=turn, depth=depth, **way)
 
 
 def _cases(name: str, depth: int, *squares: tuple[float, float]) -> tuple[Case, ...]:
@@ -217,6 +220,7 @@ _MORE = (
 
 # Parallel and nearly parallel rows, whose distances cancel, and nearly opposite ones.
 _NEARLY = (0.0, 1e-4, 3.0)
+_MANY = ("relu", "erf", "gelu", "sin")
 _SHORT, _SHORTER, _APART = [0.3, 0.5], [0.01, 0.02], [0.5, 16.0]
 _PARALLEL = (
     *_pair(("sin", "erf", "gelu"), (_SHORTER, _SHORT, [4.0, 4.1], _APART), _NEARLY, 2),
@@ -233,24 +237,28 @@ _PARALLEL = (
     *_pair("bent at 1/2", (_SHORTER, _SHORT, _APART), 0.0, 1),
     # And one in closed form.
     *_pair("ramp at 1/4", ([0.7, 1.5],), 0.4, 1),
+    # Turning both inputs leaves their kernels as they are, and so do many others.
+    *_pair("erf", ([1.0, 1.0], [0.5, 2.0]), (1e-3, 1.2), 2, way="turned"),
+    *_pair(_MANY, ([0.5, 30.0],), (0.02, 1.2, 3.1), (1, 3), way="among many"),
+    # Nearly opposite, of a function with two kinks.
+    *_pair("relu6", ([0.5, 30.0],), 3.1, 1, way="among many"),
 )
 
 
 _like = partial(replace, larger_cases={})
 """A claim like another, of the same cases at every scale."""
 
-_BOTH = (
-    r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
-    r" T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
-    r" \sigma'(v)], \quad"
-)
-
 LENGTHS_OF_BOTH = numeric(
     id="dc/eq1-lengths",
     items=("Eq1", "Eq7", "D.0"),
     title="Deep kernels of short, long, unequal, nearly parallel and opposite inputs",
-    statement=rf"{_BOTH} 10^{{-4}} \le |x|^2 \le 10^4",
-    assumptions=("normalised activation, as it is at any length",),
+    statement=r"K^{(l+1)}_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
+    r" T^{(l+1)}_{ij} = K^{(l+1)}_{ij} + T^{(l)}_{ij}\, \mathbb{E}[\sigma'(u)"
+    r" \sigma'(v)], \quad 10^{-4} \le |x|^2 \le 10^4",
+    assumptions=(
+        "normalised activation, as it is at any length",
+        "alone, turned together, or among 120 others",
+    ),
     source=quoted("Equations 1 and 7, Appendix D"),
     cases=(*_KERNELS, *_PARALLEL),
     larger_cases={"full": (*_MORE, *_PARALLEL)},
@@ -259,7 +267,7 @@ LENGTHS_OF_BOTH = numeric(
     # The library's promise: 1e-12 of the diagonal.
     compare=AgreesTo(relative=1e-12),
     must_refute=_wrong,
-    uses=("dc/defC.1-scales", "dc/D.0-scales"),
+    uses=("dc/defC.1-scales", "dc/D.0-derivative"),
     version=2,
 )
 
@@ -336,63 +344,6 @@ RESIDUAL = _like(
     must_refute=mistake(
         "The share of a residual branch in the place of its square.", skip=math.sqrt
     ),
-    uses=("dc/eq1-lengths",),
-)
-
-# --- the same pair among many ---------------------------------------------------------
-
-CROWD = 120
-"""Rows: twice as many pairs as from which on kernels are read off tables."""
-
-
-def _among_many(p: float, q: float, *, activation: str, turn: float, depth: int) -> Any:
-    """Both kernels of a pair of inputs, from those of a crowd around them."""
-    rng = np.random.default_rng(17)
-    logs, angles = rng.uniform(math.log(p), math.log(q), CROWD), rng.uniform(size=CROWD)
-    turns = 2.0 * math.pi * angles[:, None]
-    others = np.exp(0.5 * logs)[:, None] * np.hstack([np.cos(turns), np.sin(turns)])
-    one, two = _rows(p, q, turn)
-    a, x = normalised(activation), np.vstack([one, others, two])
-    square = kernels.nngp_ntk(x, a, depth)
-    # Between the pair from a matrix of all with some, in another order.
-    across = kernels.nngp_ntk(x, a, depth, y=x[:30:-1])
-    found = [np.asarray(k)[np.ix_((0, -1), (0, -1))] for k in square]
-    for k, between in zip(found, across, strict=True):
-        k[0, 1] = between[0, 0]
-    return found
-
-
-_MANY = (
-    *_pair(("relu", "erf", "gelu", "sin"), ([0.5, 30.0],), (0.02, 1.2, 3.1), (1, 3)),
-    # Nearly opposite, of a function with two kinks.
-    *_pair("relu6", ([0.5, 30.0],), 3.1, 1),
-)
-
-
-def _turned(p: float, q: float, *, activation: str, turn: float, depth: int) -> Any:
-    # In the opposite direction, and in one more dimension, in which neither extends.
-    rows = [[0.0, *(-v for v in row)] for row in _rows(p, q, turn)]
-    return kernels.nngp_ntk(rows, normalised(activation), depth)
-
-
-TURNED = _like(
-    LENGTHS_OF_BOTH,
-    id="dc/eq1-turned",
-    title="Turning both inputs leaves their kernels as they are",
-    statement=r"K(U x, U y) = K(x, y), \quad T(U x, U y) = T(x, y), \quad U^T U = I",
-    cases=_pair("erf", ([1.0, 1.0], [0.5, 2.0]), (1e-3, 1.2), 2),
-    predict=partial(_predict, _turned),
-    must_refute=mistake("One hidden layer too many.", depth=3),
-    uses=("dc/eq1-lengths",),
-)
-
-MANY = _like(
-    LENGTHS_OF_BOTH,
-    id="dc/eq1-many",
-    title="Both kernels of a pair among many inputs of unequal lengths",
-    statement=rf"{_BOTH} 1/2 \le |x|^2 \le 30, \quad n = 122",
-    cases=_MANY,
-    predict=partial(_predict, _among_many),
     uses=("dc/eq1-lengths",),
 )
 
