@@ -116,8 +116,8 @@ def _of(element: ET.Element) -> str:
 
 
 def _marked(body: str, mark: str) -> str:
-    """Return letters with an accent each, and of anything else that it has a bar."""
-    if not body.isalpha():
+    """Return letters with an accent each; of all else, and of words, that it has a bar."""
+    if not body.isalpha() or (mark == _ACCENTS["―"] and len(body) > 2):
         return f"overline({body})"
     return "".join(f"{letter}{mark}" for letter in body)
 
