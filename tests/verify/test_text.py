@@ -268,6 +268,7 @@ def test_a_case_in_error_shows_no_numbers() -> None:
         (r"\sqrt[3]{a + b} \ge \sqrt{1 - \rho^2}", "³√(a + b) ≥ √(1 − ρ²)"),
         (r"\arcsin \tfrac{K}{1 + q} \text{ or } 2", "arcsin (K/(1 + q)) or 2"),
         (r"\mathrm{erf}\frac p\gamma", "erf(p/γ)"),
+        (r"\log_2 \frac{f(w)}\epsilon + \log_2 n", "log_2 ((f(w))/ϵ) + log_2 n"),
         (r"|-x| - (x + 1)_+ + 2, w \gets -w", "|−x| − (x + 1)_+ + 2, w ← −w"),
         (r"\tfrac{n}{m} \text{ or } \frac{2}{k}", "n/m or 2/k"),
     ],

@@ -25,6 +25,8 @@ LIMITS = 3
 """Digits of an effect's limits, which are sizes that were chosen."""
 _LISTED = 120
 """Characters of settings that are shown; their record has the others."""
+_UNITS = {"relative": " rel", "share of trials": " of the trials"}
+"""What stands behind a gap; of others it is that of both sides."""
 _DIGEST = re.compile("[0-9a-f]{16}")
 
 
@@ -211,7 +213,7 @@ def check(record: Record) -> None:
 
 
 def _with_unit(error: float, case: CaseRecord) -> str:
-    return small(error) + (" rel" if case.unit == "relative" else "")
+    return small(error) + _UNITS.get(case.unit, "")
 
 
 def _factor(slack: float) -> str:
@@ -261,7 +263,8 @@ def _short(value: Any, digits: int) -> str:
         number = records.number(value)
     except (TypeError, ValueError, OverflowError):
         text = value if isinstance(value, str) else json.dumps(value)
-        return text if len(text) <= 24 else text[:23] + "…"
+        most = 24 if digits < 6 else 60
+        return text if len(text) <= most else text[: most - 1] + "…"
     if isinstance(value, int) and abs(value) < 10**digits:
         return str(value).replace("-", "−")
     return f"{number:.{digits}g}".replace("-", "−")

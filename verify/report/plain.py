@@ -50,7 +50,10 @@ def _row(elements: list[ET.Element]) -> str:
             shown = f"({word})"
         if element.tag != "mspace":
             upright = any(each.get("mathvariant") == "normal" for each in element)
-            name = word.isalpha() and (upright or element.tag in ("mi", "mo"))
+            # With its base, which stands below: the logarithm to the base of two.
+            below = element.tag == "msub" and element[0].tag in ("mi", "mo")
+            word = element[0].text or "" if below else word
+            name = word.isalpha() and (upright or below or element.tag in ("mi", "mo"))
             name = name and len(word) > 1
         text, before = text + shown, element
     return text

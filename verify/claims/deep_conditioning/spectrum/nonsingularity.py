@@ -374,7 +374,7 @@ THM_H1 = statistical(
     r" \quad m \ge \frac{n^2 \log(n / \delta)}{\sqrt{\delta}}",
     assumptions=(
         "the unspecified constants are taken to be 5, and 4,000 features at least",
-        "with high probability: of ten sets of features, the worst",
+        '"with high probability" is read as: of ten sets of features, the worst',
         "points on an arc",
     ),
     source=as_read("Theorem H.1"),
