@@ -25,8 +25,6 @@ LIMITS = 3
 """Digits of an effect's limits, which are sizes that were chosen."""
 _LISTED = 120
 """Characters of settings that are shown; their record has the others."""
-_UNITS = {"relative": " rel", "share of trials": " of the trials"}
-"""What stands behind a gap; of others it is that of both sides."""
 _DIGEST = re.compile("[0-9a-f]{16}")
 
 
@@ -213,7 +211,9 @@ def check(record: Record) -> None:
 
 
 def _with_unit(error: float, case: CaseRecord) -> str:
-    return small(error) + _UNITS.get(case.unit, "")
+    if case.unit == "share of trials":
+        return f"{small(100.0 * error)} % of the trials"
+    return small(error) + (" rel" if case.unit == "relative" else "")
 
 
 def _factor(slack: float) -> str:

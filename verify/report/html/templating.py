@@ -49,7 +49,7 @@ def templates() -> Environment:
         "anchor": markup.anchor,
         "arguments": markup.arguments,
         "cited": references.short_citation,
-        "citation": references.full_citation,
+        "origin": references.origin,
         "colour": lambda name: COLOURS.get(name, "pending"),
         "control": _control,
         "dressed": markup.text,

@@ -59,7 +59,10 @@ NOISE = statistical(
     title="Adding a little white noise makes copies of one input satisfy Assumption B",
     statement=r"\mathbb{E} \sqrt{\lambda_{\min}(G)} \ge \epsilon\,"
     r" \frac{\sqrt{d - 1} - \sqrt{n}}{\sqrt{d}}",
-    assumptions=("x_i = z + epsilon g_i / sqrt(d), scaled to length one", "n < d"),
+    assumptions=(
+        "x_i = z + epsilon g_i / sqrt(d), scaled to length one; n < d",
+        "both sides are told over epsilon",
+    ),
     source=ours("Section 3.3, on assumption B (with Gordon's bound)"),
     cases=tuple(
         {"n": n, "dim": dim, "noise": noise, "draws": 200, "seed": 33}

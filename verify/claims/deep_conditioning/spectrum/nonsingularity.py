@@ -375,7 +375,7 @@ THM_H1 = statistical(
     assumptions=(
         "the unspecified constants are taken to be 5, and 4,000 features at least",
         '"with high probability" is read as: of ten sets of features, the worst',
-        "points on an arc",
+        "points on an arc; eigenvalues are told in units of delta^{3/2}/n^4",
     ),
     source=as_read("Theorem H.1"),
     cases=(
@@ -429,6 +429,7 @@ LEM_H3 = statistical(
     assumptions=(
         "theta = sqrt(delta)/(4n)",
         "planar clusters at distance arccos(1 - delta)",
+        "probabilities are told in units of sqrt(delta)/n",
     ),
     source=as_read("Lemma H.3"),
     cases=grid(n=(2, 5, 10, 20), delta=(0.01, 1e-4), draws=40_000, seed=5),
