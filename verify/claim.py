@@ -44,6 +44,11 @@ class Evidence(Enum):
     TREND = "training trend"
 
     @property
+    def plural(self) -> str:
+        """Several of them."""
+        return f"{self.value}{'es' if self.value.endswith('h') else 's'}"
+
+    @property
     def meaning(self) -> str:
         """What "holds" means for this kind of evidence, in one sentence."""
         return {

@@ -18,6 +18,7 @@ from verify.compare import (
     AtLeast,
     AtMost,
     Comparison,
+    MeanAtLeast,
     MeanAtMost,
     MeanEquals,
     Outcome,
@@ -83,7 +84,7 @@ def judge(claim: Claim, case: Case) -> CaseRecord:
     return replace(found, seconds=round(time.process_time() - start, 4))
 
 
-_NUMBERS = (AgreesTo, AtLeast, AtMost, MeanAtMost, MeanEquals)
+_NUMBERS = (AgreesTo, AtLeast, AtMost, MeanAtLeast, MeanAtMost, MeanEquals)
 
 
 def _tried(claim: Claim, predicted: Any, control: Any, measured: Any) -> Outcome:

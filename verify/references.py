@@ -44,6 +44,12 @@ def short_citation(key: str) -> str:
     return f"{who} {entry['year']}"
 
 
+def origin(key: str) -> str:
+    """Return the same but for the title, to stand below that."""
+    entry = load()[key]
+    return full_citation(key).replace(f"{entry['title']}. ", "", 1)
+
+
 def full_citation(key: str) -> str:
     """Return authors, title, venue, year and note as one line of text."""
     entry = load()[key]

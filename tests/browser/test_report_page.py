@@ -1,5 +1,6 @@
 """The report, as a reader uses it."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 from looking import DESKTOP, PHONE, Open, Shown, faint, sticking_out
 
 from verify import ledger
-from verify.claim import Profile
+from verify.claim import Evidence, Profile
 from verify.report import build
 from verify.report.html import as_html
 from verify.run import run_and_write
@@ -242,6 +243,24 @@ def test_a_phone_needs_no_scrolling_sideways(
 ) -> None:
     phone = show(report, viewport=PHONE, color_scheme=scheme)
     assert sticking_out(phone) == []
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_the_first_screen_says_what_holds_how_it_is_known_and_what_fails(
+    show: Open, report: Path, size: dict[str, int]
+) -> None:
+    page = show(report, viewport=size).page
+    seen = "e => e.getBoundingClientRect().bottom <= innerHeight"
+    for part in (".lede", ".known"):
+        assert page.locator(part).evaluate(seen), part
+    known = " ".join(page.locator(".known").inner_text().split())
+    for kind in Evidence:
+        assert re.search(rf"\d+ ({kind.value}|{kind.plural})\b", known), kind
+    assert page.locator(".known a").get_attribute("href") == "#counts"
+    # Under its title a paper is not named again.
+    twice = """all => all.filter(e => e.querySelector(".cited").textContent
+      .includes(e.querySelector("h3").textContent)).length"""
+    assert page.locator(".paper").evaluate_all(twice) == 0
 
 
 @pytest.fixture(scope="module")

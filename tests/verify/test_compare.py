@@ -27,6 +27,7 @@ from verify.compare import (
     Enclosure,
     Estimate,
     Identical,
+    MeanAtLeast,
     MeanAtMost,
     MeanEquals,
     Outcome,
@@ -100,6 +101,7 @@ def test_agrees_to_of_largest_excuses_small_entries_only_when_asked() -> None:
         (Enclosed(radius=9.0), 1.0, Enclosure(0.0, 2.0, "x", 1)),
         (MeanEquals(discrepancy=9.0), 1.0, Estimate(1.0, 0.1, 10)),
         (MeanAtMost(discrepancy=9.0), 1.0, Estimate(1.0, 0.1, 10)),
+        (MeanAtLeast(discrepancy=9.0), 1.0, Estimate(1.0, 0.1, 10)),
         (RarelyAbove(0.05), np.ones(20), np.zeros(20)),
     ],
 )
@@ -334,6 +336,19 @@ def test_mean_at_most_is_one_sided() -> None:
     assert test.judge(1.0, Estimate(1.0 + 0.5 * chance, 0.1, 10)).outcome is UNDECIDED
 
 
+@pytest.mark.parametrize("mean", [0.8, 0.99, 0.999, 1.0, 7.0])
+def test_mean_at_least_is_the_mirror_of_mean_at_most(mean: float) -> None:
+    given = {"discrepancy": 0.5, "false_fail": 1e-3, "rounding": 1e-3}
+    bounds, stderr = np.array([1.0, 0.5]), np.array([0.01, 0.002])
+    means = np.array([mean, 0.6])
+    found = MeanAtLeast(**given).judge(bounds, Estimate(means, stderr, 10))
+    mirror = MeanAtMost(**given).judge(-bounds, Estimate(-means, stderr, 10))
+    assert found == mirror
+    assert found.outcome is (REFUTED if mean < 0.9 else HOLDS)
+    # As of other lower bounds, the gap is how far the bound is above the mean.
+    assert (found.gap > 0.0) == (found.worst == 0 and mean < 1.0)
+
+
 def test_estimate_of_replicates() -> None:
     estimate = Estimate.of([[1.0, 0.0], [3.0, 0.0]])
     assert estimate.mean.tolist() == [2.0, 0.0]
@@ -345,7 +360,9 @@ def test_estimate_of_replicates() -> None:
 # --- shares of trials -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("comparison", [MeanEquals(9.0), MeanAtMost(9.0)])
+@pytest.mark.parametrize(
+    "comparison", [MeanEquals(9.0), MeanAtMost(9.0), MeanAtLeast(9.0)]
+)
 def test_nothing_in_the_place_of_a_number_is_no_evidence(comparison: Any) -> None:
     with pytest.raises(ValueError, match="finite"):
         comparison.judge(None, Estimate(1.0, 0.1, 10))

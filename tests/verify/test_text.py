@@ -1,5 +1,6 @@
 """The terminal table, and numbers with the digits they deserve."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -170,7 +171,7 @@ def test_digits_follow_the_standard_error(
         (12, "12"),
         (-1, "−1"),
         (-0.5, "−0.5"),
-        (True, "True"),
+        (True, "yes"),
         ("1/3", "0.333333"),
         ("odd", "odd"),
         ([1.0, 2.0], "2"),
@@ -194,6 +195,27 @@ def test_values_are_shown_short(measured: Any, shown: str) -> None:
 )
 def test_gaps_have_their_unit(gap: float, unit: str, shown: str) -> None:
     assert numbers.gap_of(_case(1.0, gap=gap, unit=unit)) == shown
+
+
+def test_digits_below_what_is_resolved_are_noise() -> None:
+    told = {"resolves": 1e-13, "unit": "absolute"}
+    case = _case([2.2e-16, 0.5], 4.4e-16, **told)
+    assert (numbers.measured_of(case), numbers.predicted_of(case)) == ("0", "0")
+    assert numbers.gap_of(replace(case, gap=2.2e-16)) == "2.2e−16"
+    # Of a relative error any digit may count, and of a bound that is met exactly.
+    assert numbers.measured_of(replace(case, unit="relative")) == "2.2e−16"
+    assert numbers.measured_of(replace(case, resolves=0.0)) == "2.2e−16"
+    # What a bound resolves is no error of its numbers.
+    assert numbers.predicted_of(replace(case, slack=2.0)) == "4.4e−16"
+
+
+def test_a_bound_says_of_which_side(toy_entry: Toy, tmp_path: Path) -> None:
+    below = "from verify.compare import AtLeast\n"
+    row = _row(toy_entry("compare=AtLeast()", below), tmp_path)
+    assert re.fullmatch("≥ [149]", numbers.predicted_of(row))
+    shown = f"{numbers.measured_of(row)} ({numbers.predicted_of(row)})"
+    assert shown in as_text((row,), width=120, colour=False)
+    assert not numbers.predicted_of(_row(toy_entry(""), tmp_path)).startswith("≥")
 
 
 def test_an_arm_alone_is_not_said_to_be_against_another() -> None:
@@ -228,6 +250,7 @@ def test_a_case_in_error_shows_no_numbers() -> None:
             "x > −1 ⟺ overline(|f_n|) ≤ √(1/2)",
         ),
         (r"\frac{\overline{a+b}}2 \sqrt{\overline{e}}", "overline(a + b)/2 · √e\u0304"),
+        (r"\overline{\cos}(f(x), x)", "overline(cos)(f(x), x)"),
         (r"K^{(m)}_{ij} = \|x\|^2, \quad m \to \infty", "K_ij^(m) = ‖x‖², m → ∞"),
         (r"\frac{k}{\sqrt{1 - \rho^2}}", "k/√(1 − ρ²)"),
         (r"\frac{1}{dn} + \frac{d\rho}{dt}", "1/(dn) + dρ/dt"),
@@ -245,6 +268,7 @@ def test_a_case_in_error_shows_no_numbers() -> None:
         (r"\sqrt[3]{a + b} \ge \sqrt{1 - \rho^2}", "³√(a + b) ≥ √(1 − ρ²)"),
         (r"\arcsin \tfrac{K}{1 + q} \text{ or } 2", "arcsin (K/(1 + q)) or 2"),
         (r"\mathrm{erf}\frac p\gamma", "erf(p/γ)"),
+        (r"\log_2 \frac{f(w)}\epsilon + \log_2 n", "log_2 ((f(w))/ϵ) + log_2 n"),
         (r"|-x| - (x + 1)_+ + 2, w \gets -w", "|−x| − (x + 1)_+ + 2, w ← −w"),
         (r"\tfrac{n}{m} \text{ or } \frac{2}{k}", "n/m or 2/k"),
     ],

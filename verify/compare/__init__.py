@@ -24,6 +24,7 @@ from verify.compare.outcomes import Outcome as Outcome
 from verify.compare.outcomes import Verdict as Verdict
 from verify.compare.outcomes import flatten as flatten
 from verify.compare.outcomes import small as small
+from verify.compare.statistical import MeanAtLeast as MeanAtLeast
 from verify.compare.statistical import MeanAtMost as MeanAtMost
 from verify.compare.statistical import MeanEquals as MeanEquals
 from verify.compare.statistical import RarelyAbove as RarelyAbove

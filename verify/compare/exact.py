@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -98,6 +98,8 @@ class AtMost:
     number, which is never below it.
     """
 
+    sign: ClassVar[str] = "≤"
+
     rounding: float = 0.0
     relative: float = 0.0
     trivial: float = math.inf
@@ -127,6 +129,8 @@ class AtLeast:
     A bound of at most `trivial` says nothing.
     """
 
+    sign: ClassVar[str] = "≥"
+
     rounding: float = 0.0
     relative: float = 0.0
     trivial: float = -math.inf
@@ -151,6 +155,8 @@ class CertifiedAtLeast:
 
     Refuted when even ``upper`` is below the prediction, undecided in between.
     """
+
+    sign: ClassVar[str] = "≥"
 
     def criterion(self) -> str:
         """Say in words which measurement refutes a prediction."""
@@ -180,6 +186,8 @@ class CertifiedAtLeast:
 @dataclass(frozen=True)
 class CertifiedAtMost:
     """An upper bound proved by an enclosure: ``upper <= prediction``."""
+
+    sign: ClassVar[str] = "≤"
 
     def criterion(self) -> str:
         """Say in words which measurement refutes a prediction."""

@@ -1,7 +1,7 @@
 """Comparisons of means over replicates, and of shares of trials."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import stdtrit
@@ -49,6 +49,8 @@ class MeanAtMost:
     chance allows; holds when the upper confidence limit is below bound + `discrepancy`.
     """
 
+    sign: ClassVar[str] = "≤"
+
     discrepancy: float
     false_fail: float = 2e-9
     false_pass: float = 1e-3
@@ -64,6 +66,29 @@ class MeanAtMost:
 
 
 @dataclass(frozen=True)
+class MeanAtLeast:
+    """A mean is at least the prediction; see `MeanAtMost`, of which it is the mirror."""
+
+    sign: ClassVar[str] = "≥"
+
+    discrepancy: float
+    false_fail: float = 2e-9
+    false_pass: float = 1e-3
+    rounding: float = 0.0
+
+    def criterion(self) -> str:
+        """Say in words which measurement refutes a prediction."""
+        return f"the mean is below the bound by more than {_chance(self)}"
+
+    def judge(self, predicted: Any, measured: Estimate) -> Verdict:
+        """Judge entry by entry; the gap is positive where the mean is below the bound."""
+        mean = -np.asarray(measured.mean, dtype=np.float64)
+        mirrored = Estimate(mean, measured.stderr, measured.replicates)
+        bound = -np.asarray(predicted, dtype=np.float64)
+        return _mean_test(bound, mirrored, self, two_sided=False)
+
+
+@dataclass(frozen=True)
 class RarelyAbove:
     """Values exceed their bounds in at most a share `probability` of the trials.
 
@@ -71,6 +96,8 @@ class RarelyAbove:
     law with that probability allows but for `false_fail`; `resolves` is that share, and
     undecided where it is all of them: trials so few could refute nothing.
     """
+
+    sign: ClassVar[str] = "≤"
 
     probability: float
     false_fail: float = 2e-9
@@ -110,7 +137,7 @@ SlopeEquals = MeanEquals
 """A fitted slope is an `Estimate` over seeds; its `discrepancy` is the half-width."""
 
 
-def _chance(test: MeanEquals | MeanAtMost) -> str:
+def _chance(test: MeanEquals | MeanAtMost | MeanAtLeast) -> str:
     error = f"an allowance of {small(test.rounding)} plus " if test.rounding else ""
     return (
         f"{error}what chance allows with probability {small(test.false_fail)};"
@@ -121,7 +148,7 @@ def _chance(test: MeanEquals | MeanAtMost) -> str:
 def _mean_test(
     predicted: Any,
     measured: Estimate,
-    test: MeanEquals | MeanAtMost,
+    test: MeanEquals | MeanAtMost | MeanAtLeast,
     *,
     two_sided: bool,
 ) -> Verdict:

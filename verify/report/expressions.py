@@ -25,7 +25,7 @@ def latex(text: str) -> str:
     r"""Return an expression as LaTeX, long sums shortened; nothing where it is none.
 
     >>> print(latex("-sqrt(2)*rho_0*exp(c**2/2)/(s + 1)"))
-    -\frac{\sqrt{2}\rho_{0}e^{\frac{c^{2}}{2}}}{s+1}
+    -\frac{\sqrt{2}\rho_{0}e^{c^{2}/2}}{s+1}
     >>> latex("__import__('os')"), latex("tanh.normalized()"), latex("4 networks")
     ('', '', '')
     """

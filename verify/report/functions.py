@@ -30,7 +30,7 @@ def control(claim: Claim) -> tuple[str, str]:
     holds = claim.expected is Outcome.HOLDS
     kind = "would have caught" if holds else "corrected"
     function = claim.must_refute if holds else claim.must_hold
-    return kind, _words(function) if function is not None else ""
+    return kind, _words(function, unit(claim)) if function is not None else ""
 
 
 def tried(claim: Claim, record: Record) -> str:
@@ -202,13 +202,13 @@ def _settled(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _words(function: Callable[..., Any]) -> str:
+def _words(function: Callable[..., Any], of: str) -> str:
     # Not unwrapped: a control made of a prediction has words of its own.
     plain, limited = _settled(function), _limits(function)
     if limited is not None:
         if limited == (None, 0.0):
             return "No effect, or one in the other direction"
-        return f"An effect of {numbers.between(limited)}"
+        return f"An effect of {numbers.between(limited)} {of}".rstrip()
     said = inspect.getdoc(plain) or plain.__name__.strip("_").replace("_", " ")
     paragraphs = [" ".join(part.split()) for part in said.split("\n\n")]
     wrong = (part for part in paragraphs if part.startswith("Wrong: "))

@@ -17,6 +17,7 @@ from verify.records import CaseRecord, Record, RecordError
 from verify.report import expressions, plain
 
 if TYPE_CHECKING:
+    from verify.claim import Claim
     from verify.report.rows import Row
 
 
@@ -32,16 +33,38 @@ def _case(of: "Row | CaseRecord | None") -> CaseRecord | None:
 
 
 def predicted_of(of: "Row | CaseRecord | None", digits: int = 6) -> str:
-    """Return a case's predicted value, that of its worst entry, shortened."""
+    """Return a case's predicted value, that of its worst entry, shortened.
+
+    Of a row whose prediction is a bound it says of which side.
+    """
     case = _case(of)
+    sign = "" if of is None or isinstance(of, CaseRecord) else side_of(of.claim)
     if case is None or case.error:
         return ""
     if "treated" in as_fields(case.measured):
         return between(case.predicted, min(digits, LIMITS), ("≤", "≥"))
     value, stderr = worst_entry(case.predicted, case), _stderr(case)
     if stderr is not None:
-        return _to_error(value, stderr)
-    return _in_words(case.predicted, case) or _short(value, digits)
+        return sign + _to_error(value, stderr)
+    return _in_words(case.predicted, case) or sign + _short(_kept(value, case), digits)
+
+
+def side_of(claim: "Claim") -> str:
+    """Return the sign that stands before a bound; nothing where it is a value."""
+    sign = getattr(claim.compare, "sign", "")
+    return f"{sign} " if sign else ""
+
+
+def _kept(value: Any, case: CaseRecord) -> Any:
+    """Return a value, or zero below what would be noticed, where its digits are noise."""
+    bound = case.slack is not None or "lower" in as_fields(case.measured)
+    if bound or case.unit != "absolute" or isinstance(value, bool):
+        return value
+    try:
+        size = abs(records.number(value))
+    except (TypeError, ValueError, OverflowError):
+        return value
+    return 0.0 if size < case.resolves else value
 
 
 def effect_of(of: "Row | CaseRecord | None", unit: str = "") -> str:
@@ -109,9 +132,8 @@ def measured_of(of: "Row | CaseRecord | None", digits: int = 6) -> str:
     if "lower" in measured:
         low, high = _short(measured["lower"], digits), _short(measured["upper"], digits)
         return low if low == high else f"[{low}, {high}]"
-    return _in_words(case.measured, case) or _short(
-        worst_entry(case.measured, case), digits
-    )
+    value = _kept(worst_entry(case.measured, case), case)
+    return _in_words(case.measured, case) or _short(value, digits)
 
 
 def expressions_of(value: Any, of: "Row | CaseRecord | None") -> tuple[str, ...]:
@@ -189,6 +211,8 @@ def check(record: Record) -> None:
 
 
 def _with_unit(error: float, case: CaseRecord) -> str:
+    if case.unit == "share of trials":
+        return f"{small(100.0 * error)} % of the trials"
     return small(error) + (" rel" if case.unit == "relative" else "")
 
 
@@ -231,13 +255,16 @@ def as_fields(value: Any) -> Mapping[str, Any]:
 
 
 def _short(value: Any, digits: int) -> str:
-    if isinstance(value, bool) or value is None:
-        return str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "none"
     try:
         number = records.number(value)
     except (TypeError, ValueError, OverflowError):
         text = value if isinstance(value, str) else json.dumps(value)
-        return text if len(text) <= 24 else text[:23] + "…"
+        most = 24 if digits < 6 else 60
+        return text if len(text) <= most else text[: most - 1] + "…"
     if isinstance(value, int) and abs(value) < 10**digits:
         return str(value).replace("-", "−")
     return f"{number:.{digits}g}".replace("-", "−")

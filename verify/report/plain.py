@@ -13,7 +13,7 @@ _ACCENTS = {
     **dict.fromkeys("¯‾―", "\u0304"),
 }
 _POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-_SPACED = set("=≠<>≤≥≈∼∝+−±→←⇒⇔⟹⟺⟸∈∉⊂⊆∪∩≡↦≪≫≲≳⟂⊥≻≺:")
+_SPACED = set("=≠<>≤≥≈∼∝+−±→↛←⇒⇔⟹⟺⟸∈∉⊂⊆∪∩≡↦≪≫≲≳⟂⊥≻≺:")
 _OPEN = set("([{⟨⌊⌈,;:")
 
 
@@ -50,7 +50,10 @@ def _row(elements: list[ET.Element]) -> str:
             shown = f"({word})"
         if element.tag != "mspace":
             upright = any(each.get("mathvariant") == "normal" for each in element)
-            name = word.isalpha() and (upright or element.tag in ("mi", "mo"))
+            # With its base, which stands below: the logarithm to the base of two.
+            below = element.tag == "msub" and element[0].tag in ("mi", "mo")
+            word = element[0].text or "" if below else word
+            name = word.isalpha() and (upright or below or element.tag in ("mi", "mo"))
             name = name and len(word) > 1
         text, before = text + shown, element
     return text
@@ -116,8 +119,8 @@ def _of(element: ET.Element) -> str:
 
 
 def _marked(body: str, mark: str) -> str:
-    """Return letters with an accent each, and of anything else that it has a bar."""
-    if not body.isalpha():
+    """Return letters with an accent each; of all else, and of words, that it has a bar."""
+    if not body.isalpha() or (mark == _ACCENTS["―"] and len(body) > 2):
         return f"overline({body})"
     return "".join(f"{letter}{mark}" for letter in body)
 

@@ -51,7 +51,7 @@ FAULTY = numeric(
     id="id/Fig2-faults",
     items=("Fig2", "Fig3", "Fig5"),
     uses=("id/Fig2-steps",),
-    title="Networks with a fault planted learn images wrongly in what the fault says",
+    title="Networks with a planted fault differ from the others in that alone",
     statement=(
         r"\text{rates}/100,\ \text{updates}/15,\ \text{layers below the top frozen},"
         r"\ \text{none}"

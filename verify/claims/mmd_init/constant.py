@@ -49,7 +49,7 @@ DEGENERATE = _effect(
     runs=BOTH,
     items=("Tab3", "DS"),
     title="The degeneracy loss lowers the share of models with a degenerate softmax",
-    statement=r"DS(\lambda=0)-DS(\lambda=0.4)\ge10\,\%",
+    statement=r"DS(\lambda=0)-DS(\lambda=0.4)\ge10\text{ points}",
     source=as_read("Table 3"),
     figure="mmd_table_3",
     axes=XI,

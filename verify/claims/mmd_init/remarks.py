@@ -329,7 +329,7 @@ ONE_CLASS = tuple(
             10.0,
             0.0,
             "The uniformity loss alone produces models that predict one class",
-            r"DS(\lambda=\xi=0)-DS\text{ before pre-training}\ge10\,\%",
+            r"DS(\lambda=\xi=0)-DS\text{ before pre-training}\ge10\text{ points}",
             ("mmd/Fig1-degenerate",),
             1,
             "A part of them answers for one class already before it.",

@@ -601,7 +601,9 @@ def _squares_alone(found: mmd.SubExponential, t: float = 1.0) -> float:
 PROP_1 = numeric(
     id="mmd/prop1",
     title="The tail of a sub-exponential variable: Gaussian at first, then exponential",
-    statement=(r"P(x-Ex\ge t)\le\exp\bigl(-\tfrac12\min\{t^2/\nu^2,\,t/\alpha\}\bigr)"),
+    statement=(
+        r"P(x-\mathbb{E}\,x\ge t)\le\exp\bigl(-\tfrac12\min\{t^2/\nu^2,\,t/\alpha\}\bigr)"
+    ),
     source=quoted("Proposition 1, after Wainwright 2019"),
     cases=(
         *grid(

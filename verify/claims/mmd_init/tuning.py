@@ -311,7 +311,7 @@ def _splits(limit: int) -> tuple[tuple[Any, int], ...]:
 def _plain_images(*, side: Any, limit: int, wrong: bool) -> list[float]:
     """Average pixels square by square, and standardise by loops.
 
-    Wrong: The deviation of a sample, one pixel fewer below the line.
+    Wrong: The deviation of a sample, with one pixel fewer in the denominator.
     """
     train, test = (
         data.load("mnist", split, cached=False).head(n).images / 255.0

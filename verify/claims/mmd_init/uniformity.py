@@ -504,6 +504,6 @@ SCALES = numeric(
     # Kernels are one less what is lost, a few roundings of one; so is a median's logarithm
     # of its 460.
     compare=AgreesTo(relative=1e-14, absolute=1e-15),
-    must_refute=mistake("A tenth more of the bandwidth.", share=times(1.1)),
+    must_refute=mistake("A bandwidth that is larger by a tenth.", share=times(1.1)),
     uses=("mmd/c1", "mmd/c1-kernel"),
 )

@@ -52,6 +52,9 @@ SMALL = statistical(
     title="Outputs of layers with random directions are much smaller than one",
     statement=r"\mathbb{E} f^2=2^{1-L}\textstyle\prod_{k<L}n_k^{-1}\ll1",
     source=ours("Section 2, above Equation 7; the value is ours"),
+    assumptions=(
+        "told in units of the mean without ReLU, so that 2^{1-L} is predicted",
+    ),
     cases=grid(widths=([5], [6, 3], [7, 4, 4], [3, 8, 5, 2]), seed=0),
     predict=_predict_size,
     measure=_measure_size,
@@ -280,6 +283,7 @@ ENTRIES = statistical(
     title="The mean square of the off-diagonal entries of W^T W for a random matrix",
     statement=r"\mathbb{E}(W^TW)_{ij}^2=1/r,\quad i\ne j",
     source=ours("Section 2.1, on random weights; ours"),
+    assumptions=("told in units of 1/r",),
     cases=grid(rows=(5, 40), columns=(3, 16)),
     predict=_predict_entries,
     measure=_measure_entries,

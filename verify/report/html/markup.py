@@ -114,8 +114,8 @@ def arguments(case: Mapping[str, Any]) -> str:
 
     >>> arguments({"rho": 0.5, "depths": [1, 2, 4, 8, 16, 32, 64, 128]})
     'rho = 0.5, depths = [1, 2, 4, …, 128]'
-    >>> arguments({"activation": {"a": [0.0, 0.9746794344808963]}})
-    'activation = (a = [0, 0.974679])'
+    >>> arguments({"activation": {"a": [0.0, 0.9746794344808963]}, "fault": ""})
+    'activation = (a = [0, 0.974679]), fault = none'
     """
     return ", ".join(f"{key} = {_argument(value)}" for key, value in case.items())
 
@@ -132,5 +132,5 @@ def _argument(value: Any) -> str:
         return f"[{', '.join(shown)}]"
     if isinstance(value, float):
         return f"{value:.6g}".replace("-", "−")
-    words = str(value)
+    words = "none" if value is None or value == "" else str(value)
     return words if len(words) <= 60 else words[:59] + "…"

@@ -115,6 +115,7 @@ def as_html(
         ],
         "by_evidence": values.by_evidence(rows),
         "meanings": {kind.value: kind.meaning for kind in Evidence},
+        "plural": {kind.value: kind.plural for kind in Evidence},
         "verdicts": list(dict.fromkeys(row.verdict for row in rows)),
         "everything": {row.claim.id: row for row in rows},
         "shown_cases": SHOWN_CASES,

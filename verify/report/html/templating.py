@@ -49,7 +49,7 @@ def templates() -> Environment:
         "anchor": markup.anchor,
         "arguments": markup.arguments,
         "cited": references.short_citation,
-        "citation": references.full_citation,
+        "origin": references.origin,
         "colour": lambda name: COLOURS.get(name, "pending"),
         "control": _control,
         "dressed": markup.text,
@@ -65,6 +65,7 @@ def templates() -> Environment:
         "reason": lambda row: "\n".join(briefly(row)),
         "resolves": numbers.resolves_of,
         "tried": _tried,
+        "unit": lambda row: f" {functions.unit(row.claim)}".rstrip(),
         "wide": lambda shown: len(shown) > WIDE,
         # Of places outside the page, where there are any.
         "hint": _nothing,
@@ -84,7 +85,10 @@ def _predicted(of: Row | CaseRecord) -> str:
     """Return what was predicted; of a proof the formulas."""
     case = of.worst if isinstance(of, Row) else of
     proved = numbers.expressions_of(case.predicted, case) if case else ()
-    return Markup("").join(map(markup.formula, proved)) or numbers.predicted_of(of)
+    if proved:
+        return Markup("").join(map(markup.formula, proved))
+    unit = functions.unit(of.claim) if isinstance(of, Row) else ""
+    return f"{numbers.predicted_of(of)} {unit}".rstrip()
 
 
 def _measured(of: Row | CaseRecord) -> str:

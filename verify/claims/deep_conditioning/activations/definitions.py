@@ -139,7 +139,7 @@ ASM_B = adversarial(
     # As dc/asmA.
     compare=AtMost(relative=1e-14),
     must_refute=mistake(
-        "Half of 1 - rho^2, a pair's determinant over the most its trace allows.",
+        "(1 - rho^2) / 2, a pair's determinant over its trace, for 1 - |rho|.",
         then=lambda delta: delta * (2.0 - delta) / 2.0,
     ),
     uses=("dc/asmA",),

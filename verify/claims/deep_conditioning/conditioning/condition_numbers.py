@@ -178,7 +178,7 @@ COR_33_WORST = numeric(
     measure=_measure_worst,
     compare=AtMost(relative=1e-12, origin=1.0),
     must_refute=mistake(
-        "The largest eigenvalue alone, 1 + x, for 1 + 4 x >= (1 + x) / (1 - x).",
+        "The largest eigenvalue, 1 + x, as if the smallest were 1 and not 1 - x.",
         then=lambda bound: 1.0 + (bound - 1.0) / 4.0,
     ),
     uses=("dc/cor3.3", "dc/B-values"),

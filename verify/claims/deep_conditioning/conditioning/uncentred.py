@@ -319,7 +319,7 @@ def _contraction(*, activation: Subject, whole: bool = False) -> tuple[float, fl
     return point, a.nu if whole else a.nu * (1.0 - point) / 2.0
 
 
-_WHOLE = "All of nu in the place of nu (1 - point)/2."
+_WHOLE = "nu in the place of nu / 2 times the distance of the fixed point from one."
 
 
 def _predict_near_one(*, share: float, **case: Any) -> float:

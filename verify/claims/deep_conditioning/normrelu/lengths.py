@@ -233,7 +233,7 @@ CLAIMS = (
         id="dc/E12-lengths",
         items=("E12", "E1"),
         title="Squared lengths under NormReLU do not converge to one from every start",
-        statement=r"\gamma_{l+1} = \hat\sigma_0(\gamma_l) \not\to 1",
+        statement=r"\gamma_{l+1} = \hat\sigma_0(\gamma_l) \nrightarrow 1",
         source=ours("Appendix D.4 (its counterexample, followed)"),
         cases=(
             {"kink": "0", "gamma": 2.0, "depth": 20},

@@ -294,8 +294,8 @@ CLAIMS = (
             assumptions=(
                 *_BALLS,
                 "L at least the corollary's depth",
-                "unit diagonal; t bounds entries off it, or one less an eigenvalue",
-                "t: B(L, delta) or 2 B(L/2, delta)",
+                "unit diagonal; B bounds entries off it, or 1 less the least eigenvalue",
+                "B: B(L, delta), or 2 B(L/2, delta) of tangent kernels",
             ),
             uses=(uses,),
         )

@@ -191,7 +191,7 @@ CLAIMS = (
         derived=_quadratic,
         formula=lambda: [n**2 * r + m**2 * r**2],
         wrong=lambda: [n**2 * r + 2 * m**2 * r**2],
-        mistake="He_2 in the place of the normalised h_2",
+        mistake="The polynomial x^2 - 1 in the place of the normalised h_2",
         links=lambda: [
             Link(
                 lambda x, mu: conditioning.one_layer_bound(1.0 - x, mu, middle=True),

@@ -29,7 +29,7 @@ from verify.compare import (
     AtLeast,
     Estimate,
     Identical,
-    MeanAtMost,
+    MeanAtLeast,
     Outcome,
 )
 
@@ -159,8 +159,8 @@ def _arc_points(n: int, delta: float) -> Array:
 
 
 def _measure_random_features(**case: Any) -> Estimate:
-    """Minus the logarithm of lambda_min of m random ReLU features' Gram matrix."""
-    return Estimate.of(-np.log(_random_eigenvalues(**case)))
+    """The logarithm of lambda_min of m random ReLU features' Gram matrix."""
+    return Estimate.of(np.log(_random_eigenvalues(**case)))
 
 
 def _random_eigenvalues(
@@ -181,14 +181,14 @@ _FOUR_POWERS = 5.0
 
 
 def _measure_scaled_features(*, n: int, delta: float, **case: Any) -> Estimate:
-    """Minus n^4 lambda_min / delta^{3/2} of the worst of ten sets of random features."""
+    """n^4 lambda_min / delta^{3/2} of the worst of ten sets of random features."""
     found = _random_eigenvalues(n=n, delta=delta, **case).reshape(-1, 10).min(axis=1)
-    return Estimate.of(-found * n**4 / delta**1.5)
+    return Estimate.of(found * n**4 / delta**1.5)
 
 
 def _predict_scaled_features(*, n: int, delta: float, **_: Any) -> float:
     least = rates.one_layer_min_eigenvalue(n, delta, constant=_FOUR_POWERS)
-    return -least * n**4 / delta**1.5
+    return least * n**4 / delta**1.5
 
 
 def _predict_half_of_limit(*, n: int, delta: float, **_: Any) -> float:
@@ -196,19 +196,19 @@ def _predict_half_of_limit(*, n: int, delta: float, **_: Any) -> float:
     gram = np.clip(points @ points.T, -1.0, 1.0)
     kernel = np.asarray(act.relu.dual(gram))
     np.fill_diagonal(kernel, act.relu.second_moment)
-    return -math.log(float(np.linalg.eigvalsh(kernel)[0]) / 2.0)
+    return math.log(float(np.linalg.eigvalsh(kernel)[0]) / 2.0)
 
 
 def _wrong_power(*, n: int, delta: float, **_: Any) -> float:
     """An eigenvalue proportional to the root of delta."""
-    return -math.log(math.sqrt(delta) * math.sqrt(2.0) / (12.0 * math.pi))
+    return math.log(math.sqrt(delta) * math.sqrt(2.0) / (12.0 * math.pi))
 
 
 # --- the anti-concentration event of Lemma H.3 ---------------------------------------
 
 
 def _measure_event(*, n: int, delta: float, draws: int, seed: int) -> Estimate:
-    """Return -P(E) n / sqrt(delta), the factor P(|g_1| <= theta) taken exactly."""
+    """Return P(E) n / sqrt(delta), the factor P(|g_1| <= theta) taken exactly."""
     points, rng = _arc_points(n, delta), np.random.default_rng(seed)
     theta, i = math.sqrt(delta) / (4.0 * n), n // 2
     scale = math.sqrt(1.0 - theta**2)
@@ -222,17 +222,17 @@ def _measure_event(*, n: int, delta: float, draws: int, seed: int) -> Estimate:
     w = along[:, None] * points[i] + across[:, None] * perpendicular
     others = np.delete(points, i, axis=0)
     far = (np.abs(w @ others.T) >= 2.0 * theta).all(axis=1)
-    return Estimate.of(-inside * far * n / math.sqrt(delta))
+    return Estimate.of(inside * far * n / math.sqrt(delta))
 
 
 def _predict_event(*, n: int, delta: float, **_: Any) -> float:
-    return -rates.separation_event_bound(n, delta) * n / math.sqrt(delta)
+    return rates.separation_event_bound(n, delta) * n / math.sqrt(delta)
 
 
 def _wrong_event(*, n: int, delta: float, **_: Any) -> float:
     """The window of one point, without those of all others."""
     theta = math.sqrt(delta) / (4.0 * n)
-    return -math.erf(theta / math.sqrt(2.0)) * n / math.sqrt(delta)
+    return math.erf(theta / math.sqrt(2.0)) * n / math.sqrt(delta)
 
 
 # --- infinitely many coefficients (Theorem H.5) --------------------------------------
@@ -370,8 +370,8 @@ THM_H1 = statistical(
     r" \quad m \ge \frac{n^2 \log(n / \delta)}{\sqrt{\delta}}",
     assumptions=(
         "the unspecified constants are taken to be 5, and 4,000 features at least",
-        "with high probability: of ten sets of features, the worst",
-        "points on an arc",
+        '"with high probability" is read as: of ten sets of features, the worst',
+        "points on an arc; eigenvalues are told in units of delta^{3/2}/n^4",
     ),
     source=as_read("Theorem H.1"),
     cases=(
@@ -384,7 +384,7 @@ THM_H1 = statistical(
     predict=_predict_scaled_features,
     measure=_measure_scaled_features,
     # In units of delta^{3/2} / n^4; a tenth of the constant would be seen.
-    compare=MeanAtMost(discrepancy=0.5),
+    compare=MeanAtLeast(discrepancy=0.5),
     must_refute=mistake(
         "The neighbouring power, n^3.", then=lambda least, *, n: least * n
     ),
@@ -411,7 +411,7 @@ THM_H1_LIMIT = statistical(
     ),
     predict=_predict_half_of_limit,
     measure=_measure_random_features,
-    compare=MeanAtMost(discrepancy=0.5),
+    compare=MeanAtLeast(discrepancy=0.5),
     must_refute=_wrong_power,
     uses=("dc/thmH.1",),
 )
@@ -423,6 +423,7 @@ LEM_H3 = statistical(
     assumptions=(
         "theta = sqrt(delta)/(4n)",
         "planar clusters at distance arccos(1 - delta)",
+        "probabilities are told in units of sqrt(delta)/n",
     ),
     source=as_read("Lemma H.3"),
     cases=grid(n=(2, 5, 10, 20), delta=(0.01, 1e-4), draws=40_000, seed=5),
@@ -430,7 +431,7 @@ LEM_H3 = statistical(
     measure=_measure_event,
     # In units of sqrt(delta)/n. The window's density is flat to 1e-4 (see measure).
     # Discrepancy: a fifth of the bound 0.1; a dropped point j changes P(E) by 1 in n.
-    compare=MeanAtMost(discrepancy=0.02, rounding=2e-5),
+    compare=MeanAtLeast(discrepancy=0.02, rounding=2e-5),
     must_refute=_wrong_event,
     uses=("dc/eq27", "dc/thmH.1-values"),
 )

@@ -427,6 +427,7 @@ THM_F1_PRINTED = statistical(
     assumptions=(
         "width polynomial in the depth",
         "any normalised activation that is subgaussian (equation 21)",
+        "correlations are told times m",
     ),
     source=as_read("Theorem F.1"),
     # ReLU is subgaussian (dc/eq21), the second Hermite polynomial is not.
@@ -460,7 +461,7 @@ E3_CORRECTED = statistical(
     " 1/width",
     statement=r"\mathbb{E}\,\rho_l \to \frac{a_2^2}{\mu^2 (2 - \mu)\, m}"
     r" + O\left(\frac{1}{m^2}\right)",
-    assumptions=("orthogonal inputs (rho_0 = 0)", "m >= 128"),
+    assumptions=("orthogonal inputs (rho_0 = 0)", "m >= 128; told times m"),
     source=ours("Theorem F.1 (corrected)"),
     cases=(
         _curve("relu", 128),
@@ -532,7 +533,7 @@ THM_F1_ODD_RATE = statistical(
     title="Odd activations at finite width obey the infinite-width bound, layer by layer",
     statement=r"\sigma \text{ odd} \;\Rightarrow\; \mathbb{E}\,\rho_l"
     r" \le B(l, \delta), \quad l = 1, \dots, L",
-    assumptions=("m >= 128",),
+    assumptions=("m >= 128; both sides are told times m",),
     source=as_read("Theorem F.1 (odd activations)"),
     cases=tuple(
         _curve(name, 128, rho=rho, depth=20, chains=8000)

@@ -186,7 +186,7 @@ DEEP = statistical(
     statement=r"V^{(l+1)} = \mathrm{Cov}(\sigma\sigma, \sigma\sigma) + \partial F\,"
     r" V^{(l)}\, \partial F^T, \quad m\,\mathrm{Var}\,K^{(m)} = V^{(L)} + O(1/m)",
     assumptions=(
-        "F_ab(K) = E sigma(u_a) sigma(u_b), a layer's kernel by the one before",
+        "F_ab(K) = E sigma(u_a) sigma(u_b), the next layer's kernel as a function of K",
         "three hidden layers",
         "extrapolated from widths m and 2 m",
     ),
