@@ -223,7 +223,8 @@ def _measure_converges(*, loss: str, momentum: float, rate: float) -> bool:
 
 def _predict_converges(*, loss: Any, momentum: float, rate: float) -> bool:
     curvature = idm.curvature(_digit(), loss=loss)
-    return rate < idm.learning_rate_limit(curvature, momentum)
+    given = unlike({"momentum": 0.0}, momentum=momentum)
+    return rate < idm.learning_rate_limit(curvature, **given)
 
 
 def _at_limit(loss: Any, momentum: float, share: float) -> Case:
@@ -232,7 +233,7 @@ def _at_limit(loss: Any, momentum: float, share: float) -> Case:
 
 
 def _predict_curvature(*, entries: list[float], loss: Any) -> float:
-    return idm.curvature(entries, loss=loss)
+    return idm.curvature(entries, **unlike({"loss": "half_sum"}, loss=loss))
 
 
 def _largest_alone(*, entries: list[float], loss: Any) -> float:
@@ -296,6 +297,38 @@ STABILITY = numeric(
         " standardised digit, whose squared norm is about 760; the mean squared error"
         " does not."
     ),
+)
+
+
+def _predict_first(*, rate: float, steps: int, double: float = 1.0) -> Array:
+    zero = np.zeros((2, 2))
+    found = idm.one_layer_weights([3.0, 4.0], zero, steps=steps, learning_rate=rate)
+    limit = idm.learning_rate_limit(idm.curvature([3.0, 4.0]))
+    return double * np.append(found, limit)
+
+
+def _measure_first(*, rate: float, steps: int) -> list[Any]:
+    """From zero, by fractions: each step leaves a share 1 - 25 eta of x to be learnt."""
+    learnt = (1 - (1 - 25 * Fraction(rate)) ** steps) / 25
+    with mpmath.workdps(30):
+        share = mpmath.mpf(learnt.numerator) / learnt.denominator
+        limit = mpmath.mpf(2) / 25  # there a share of one is left, its sign turned
+        return [*(share * a * b for a in (3, 4) for b in (3, 4)), limit]
+
+
+FIRST = numeric(
+    id="id/eq4-first",
+    items=("Eq4",),
+    title="The first weights that one layer learns from zero, at rates next to nothing",
+    statement=r"W^t = (1 - (1 - \eta |\hat x|^2)^t)\, \hat x \hat x^T / |\hat x|^2",
+    source=ours("Equation 4; the path is ours"),
+    cases=grid(rate=(2.0**-90, 2.0**-50, 2.0**-5), steps=(1, 3)),
+    predict=_predict_first,
+    measure=_measure_first,
+    # A few roundings; half of the sum of squares is the loss without saying so.
+    compare=AgreesTo(relative=1e-15),
+    must_refute=mistake("The sum of squares itself.", double=2.0),
+    uses=("id/eq4",),
 )
 
 

@@ -172,10 +172,15 @@ _CLOSE_SIZE, _CLOSE_KERNEL, _CLOSE_BIASES = (4, 3), 3, (0.2, 0.1, 0.3)
 
 
 def _close(apart: float, channels: int) -> tuple[Array, Array]:
-    """Two images of normal pixels that differ by a share of them."""
+    """Two images of normal pixels that differ by a share of them, or are opposite."""
     shape = (2, *_CLOSE_SIZE, channels)
     x, other = np.random.default_rng(82).standard_normal(shape)
-    return x, x + apart * other
+    return x, x + apart * other if apart > 0.0 else apart * x
+
+
+def _biases(apart: float) -> Array:
+    """Return the layers' variances of biases; opposite signals stay so without any."""
+    return np.array(_CLOSE_BIASES) * [apart > 0.0, 1.0, 1.0]
 
 
 def _predict_close(*, apart: float, channels: int = 1) -> Array:
@@ -184,7 +189,7 @@ def _predict_close(*, apart: float, channels: int = 1) -> Array:
         _CLOSE_KERNEL,
         len(_CLOSE_BIASES),
         weight_var=1.7,
-        bias_var=np.array(_CLOSE_BIASES),
+        bias_var=_biases(apart),
     )
     both = (found.lengths.ravel(), found.differences.ravel())
     return np.concatenate([*both, found.shares])
@@ -210,7 +215,7 @@ def _through(
         squares = [v.sum(axis=2) / channels for v in (x * x, y * y, x * y)]
         lengths, differences = [], []
         shares: list[Any] = []
-        for layer, bias in enumerate(_CLOSE_BIASES):
+        for layer, bias in enumerate(_biases(apart)):
             if layer:
                 a, b, both = squares
                 squares = [
@@ -255,7 +260,10 @@ CLOSE = numeric(
         r"(\sin\theta_l-\theta_l\cos\theta_l)},\quad|x-x'|\ge10^{-8}|x|"
     ),
     source=ours("Section 3.2 and appendix H.1; ours"),
-    cases=(*grid(apart=(2.0, 0.3, 0.05, 1e-3, 1e-8)), {"apart": 0.3, "channels": 3}),
+    cases=(
+        *grid(apart=(2.0, 0.3, 0.05, 1e-3, 1e-8, -1.0, -3.0)),
+        {"apart": 0.3, "channels": 3},
+    ),
     predict=_predict_close,
     measure=_measure_close,
     # The images themselves are rounded, not what is made of their differences.
