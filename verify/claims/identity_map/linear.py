@@ -1,5 +1,7 @@
 """One linear layer trained on one image, least squares, two layers (section 1)."""
 
+import math
+import sys
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -666,6 +668,38 @@ UNMOVED = numeric(
         then=lambda kept, *, steps: _kept(steps) * kept,
     ),
     uses=("id/twolayer",),
+)
+
+
+def _predict_orthogonal(*, roundings: float, dim: int, sign: float) -> bool:
+    """Whether an input of this cosine, in roundings, is taken for orthogonal."""
+    z = np.zeros(dim)
+    z[:2] = sign * roundings * math.sqrt(dim) * sys.float_info.epsilon, 1.0
+    try:
+        idm.orthogonal_prediction(1e200 * z, np.eye(dim)[0], np.eye(1, dim))
+    except ValueError:
+        return False
+    return True
+
+
+def _measure_orthogonal(*, roundings: float, dim: int, sign: float) -> bool:
+    """Whether a sum of products is that far from zero by rounding, eight times at most."""
+    del dim, sign
+    return roundings <= 8.0
+
+
+ROUNDED_ORTHOGONAL = numeric(
+    id="id/twolayer-orth-rounding",
+    items=("TwoLayer", "Eq16"),
+    title="Inputs count as orthogonal to the image up to eight roundings",
+    statement=r"|\cos(x, \hat x)| \le 8 \sqrt d\, \epsilon",
+    source=ours("Appendix E.2; the limit is ours"),
+    cases=grid(roundings=(0.0, 7.9, 8.1, 1e6), dim=(2, 784), sign=(1.0, -1.0)),
+    predict=_predict_orthogonal,
+    measure=_measure_orthogonal,
+    compare=Identical(),
+    must_refute=mistake("Twice as far.", roundings=lambda roundings: roundings / 2.0),
+    uses=("id/twolayer-orth",),
 )
 
 

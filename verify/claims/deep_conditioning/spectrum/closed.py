@@ -29,7 +29,7 @@ def _predict_poisson(*, r: float, degrees: list[int], dim: int) -> list[float]:
     found = spectrum.eigenvalues(kernel, degrees, dim) * np.exp(0.5 * logs)
     size = (1.0 - r**4) ** 0.5 / (1.0 - r * r) ** (0.5 * dim)
     rank = spectrum.effective_rank(kernel, dim)
-    return [*(found / size).tolist(), math.log(rank) / dim]
+    return [*(found / size).tolist(), math.log(rank)]
 
 
 def _measure_poisson(*, r: float, degrees: list[int], dim: int) -> list[Any]:
@@ -43,7 +43,7 @@ def _measure_poisson(*, r: float, degrees: list[int], dim: int) -> list[Any]:
             count = mpmath.binomial(k + dim - 1, k) - below
             out.append(p**k * mpmath.sqrt(count / square))
         at_one = (1 - p**2) / (1 - p) ** dim
-        return [*out, mpmath.log(at_one**2 / square) / dim]
+        return [*out, mpmath.log(at_one**2 / square)]
 
 
 POISSON = numeric(
