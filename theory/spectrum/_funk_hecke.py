@@ -276,7 +276,7 @@ def _tail(
     pace = 0.5 * (dim - 1.0) + law.pace - 1.0
     span = math.inf
     if pace > 0.0:
-        rise = math.log1p(degree * (degree + dim) / (pace * last))
+        rise = math.log1p(degree * (degree + dim) / last)
         span = rise + 40.0 / pace + 10.0 / math.sqrt(pace)
     if span > LONGEST:
         return 0.0, float(bound)  # the coefficients have hardly begun to fall

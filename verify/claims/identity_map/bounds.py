@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from theory import identity_map as idm
 from verify.claim import adversarial, grid, numeric, symbolic
 from verify.claims._halving import bisected
-from verify.claims._predictors import always, mistake, plus
+from verify.claims._predictors import always, mistake, plus, unlike
 from verify.claims._searches import searched
 from verify.claims.identity_map._framework import columns
 from verify.claims.identity_map._sources import as_read, ours, quoted
@@ -492,6 +492,11 @@ def _explicit(
 def _value(
     *, nullity: int, channels: int, kernel: int, delta: float, pixels: float = 1.0
 ) -> float:
+    if pixels < 0.0:  # the largest of an image's own, which leaves five directions open
+        image = [[1.0, 2.0], [3.0, pixels]]
+        given = unlike({"delta": 0.05}, delta=delta)
+        found = idm.promise(image, kernel, scale=_SCALE, form="printed", **given)
+        return found.total
     return idm.mse_bound(
         nullity, kernel, channels, pixel_bound=pixels, scale=_SCALE, delta=delta
     ).total
@@ -508,6 +513,7 @@ EQ_12 = numeric(
     cases=(
         *grid(nullity=(1, 7), channels=(1, 3, 128), kernel=5, delta=(0.05, 1e-9)),
         {"nullity": 7, "channels": 3, "kernel": 3, "delta": 0.05, "pixels": 2.5},
+        *grid(nullity=5, channels=1, kernel=3, delta=(0.05, 0.2), pixels=-7.0),
     ),
     predict=_value,
     measure=_explicit,

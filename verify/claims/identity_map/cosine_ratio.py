@@ -140,6 +140,9 @@ EXACT = numeric(
     cases=(
         *grid(dim=(3, 400), rho=(-0.4, 0.9), scale=0.002),
         *grid(dim=(2, 5), rho=0.4, scale=(0.05, 1.0)),
+        # On both sides of where one series takes over from another.
+        *grid(dim=10_000, rho=0.9, scale=(0.01035, 0.0103)),
+        *grid(dim=20, rho=-0.9, scale=(0.1464, 0.1455)),
     ),
     predict=_predict_exact,
     measure=_measure_exact,

@@ -1,5 +1,7 @@
 """One linear layer trained on one image, least squares, two layers (section 1)."""
 
+import math
+import sys
 from fractions import Fraction
 from typing import Any
 
@@ -223,7 +225,8 @@ def _measure_converges(*, loss: str, momentum: float, rate: float) -> list[bool]
 def _predict_converges(*, loss: Any, momentum: float, rate: float) -> list[bool]:
     """Whether descent has a limit, and whether weights are given for it."""
     x = _digit()
-    limit = idm.learning_rate_limit(idm.curvature(x, loss=loss), momentum)
+    given = unlike({"momentum": 0.0}, momentum=momentum)
+    limit = idm.learning_rate_limit(idm.curvature(x, loss=loss), **given)
     how: dict[str, Any] = {"learning_rate": rate, "momentum": momentum, "loss": loss}
     try:
         found = idm.one_layer_weights(x, np.zeros((x.size, x.size)), **how)
@@ -238,7 +241,7 @@ def _at_limit(loss: Any, momentum: float, share: float) -> Case:
 
 
 def _predict_curvature(*, entries: list[float], loss: Any) -> float:
-    return idm.curvature(entries, loss=loss)
+    return idm.curvature(entries, **unlike({"loss": "half_sum"}, loss=loss))
 
 
 def _largest_alone(*, entries: list[float], loss: Any) -> float:
@@ -304,6 +307,38 @@ STABILITY = numeric(
         " does not."
     ),
     version=2,
+)
+
+
+def _predict_first(*, rate: float, steps: int, double: float = 1.0) -> Array:
+    zero = np.zeros((2, 2))
+    found = idm.one_layer_weights([3.0, 4.0], zero, steps=steps, learning_rate=rate)
+    limit = idm.learning_rate_limit(idm.curvature([3.0, 4.0]))
+    return double * np.append(found, limit)
+
+
+def _measure_first(*, rate: float, steps: int) -> list[Any]:
+    """From zero, by fractions: each step leaves a share 1 - 25 eta of x to be learnt."""
+    learnt = (1 - (1 - 25 * Fraction(rate)) ** steps) / 25
+    with mpmath.workdps(30):
+        share = mpmath.mpf(learnt.numerator) / learnt.denominator
+        limit = mpmath.mpf(2) / 25  # there a share of one is left, its sign turned
+        return [*(share * a * b for a in (3, 4) for b in (3, 4)), limit]
+
+
+FIRST = numeric(
+    id="id/eq4-first",
+    items=("Eq4",),
+    title="The first weights that one layer learns from zero, at rates next to nothing",
+    statement=r"W^t = (1 - (1 - \eta |\hat x|^2)^t)\, \hat x \hat x^T / |\hat x|^2",
+    source=ours("Equation 4; the path is ours"),
+    cases=grid(rate=(2.0**-90, 2.0**-50, 2.0**-5), steps=(1, 3)),
+    predict=_predict_first,
+    measure=_measure_first,
+    # A few roundings; half of the sum of squares is the loss without saying so.
+    compare=AgreesTo(relative=1e-15),
+    must_refute=mistake("The sum of squares itself.", double=2.0),
+    uses=("id/eq4",),
 )
 
 
@@ -615,6 +650,38 @@ UNMOVED = numeric(
         then=lambda kept, *, steps: _kept(steps) * kept,
     ),
     uses=("id/twolayer",),
+)
+
+
+def _predict_orthogonal(*, roundings: float, dim: int, sign: float) -> bool:
+    """Whether an input of this cosine, in roundings, is taken for orthogonal."""
+    z = np.zeros(dim)
+    z[:2] = sign * roundings * math.sqrt(dim) * sys.float_info.epsilon, 1.0
+    try:
+        idm.orthogonal_prediction(1e200 * z, np.eye(dim)[0], np.eye(1, dim))
+    except ValueError:
+        return False
+    return True
+
+
+def _measure_orthogonal(*, roundings: float, dim: int, sign: float) -> bool:
+    """Whether a sum of products is that far from zero by rounding, eight times at most."""
+    del dim, sign
+    return roundings <= 8.0
+
+
+ROUNDED_ORTHOGONAL = numeric(
+    id="id/twolayer-orth-rounding",
+    items=("TwoLayer", "Eq16"),
+    title="Inputs count as orthogonal to the image up to eight roundings",
+    statement=r"|\cos(x, \hat x)| \le 8 \sqrt d\, \epsilon",
+    source=ours("Appendix E.2; the limit is ours"),
+    cases=grid(roundings=(0.0, 7.9, 8.1, 1e6), dim=(2, 784), sign=(1.0, -1.0)),
+    predict=_predict_orthogonal,
+    measure=_measure_orthogonal,
+    compare=Identical(),
+    must_refute=mistake("Twice as far.", roundings=lambda roundings: roundings / 2.0),
+    uses=("id/twolayer-orth",),
 )
 
 

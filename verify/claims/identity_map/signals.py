@@ -18,7 +18,7 @@ from empirical.identity_map import copier, images
 from empirical.randomness import torch_generator
 from theory import identity_map as idm
 from verify.claim import Claim, Evidence, grid, numeric
-from verify.claims._predictors import always, mapped, mistake
+from verify.claims._predictors import always, mapped, mistake, unlike
 from verify.claims.identity_map._sources import as_read, ours
 from verify.compare import AgreesTo, Array, AtLeast, AtMost, Estimate, MeanEquals
 
@@ -172,19 +172,26 @@ _CLOSE_SIZE, _CLOSE_KERNEL, _CLOSE_BIASES = (4, 3), 3, (0.2, 0.1, 0.3)
 
 
 def _close(apart: float, channels: int) -> tuple[Array, Array]:
-    """Two images of normal pixels that differ by a share of them."""
+    """Two images of normal pixels that differ by a share of them, or are opposite."""
     shape = (2, *_CLOSE_SIZE, channels)
     x, other = np.random.default_rng(82).standard_normal(shape)
-    return x, x + apart * other
+    return x, x + apart * other if apart > 0.0 else apart * x
 
 
-def _predict_close(*, apart: float, channels: int = 1) -> Array:
+def _biases(apart: float) -> Array:
+    """Return the layers' variances of biases; opposite signals stay so without any."""
+    return np.array(_CLOSE_BIASES) * [apart > 0.0, 1.0, 1.0]
+
+
+def _predict_close(
+    *, apart: float, channels: int = 1, weight_var: float = 1.7
+) -> Array:
     found = idm.wide_signals(
         *_close(apart, channels),
         _CLOSE_KERNEL,
         len(_CLOSE_BIASES),
-        weight_var=1.7,
-        bias_var=np.array(_CLOSE_BIASES),
+        **unlike({"weight_var": 1.0 / 3.0}, weight_var=weight_var),
+        bias_var=_biases(apart),
     )
     both = (found.lengths.ravel(), found.differences.ravel())
     return np.concatenate([*both, found.shares])
@@ -199,7 +206,10 @@ def _patched(values: Any) -> Any:
 
 
 def _through(
-    apart: float, channels: int, relu: Callable[[Any, Any, Any], Any]
+    apart: float,
+    channels: int,
+    weight_var: float,
+    relu: Callable[[Any, Any, Any], Any],
 ) -> list[Any]:
     """Covariances by layer, 80 digits: squares of one, mean squares of u - v, shares."""
     with mpmath.workdps(80):
@@ -210,7 +220,7 @@ def _through(
         squares = [v.sum(axis=2) / channels for v in (x * x, y * y, x * y)]
         lengths, differences = [], []
         shares: list[Any] = []
-        for layer, bias in enumerate(_CLOSE_BIASES):
+        for layer, bias in enumerate(_biases(apart)):
             if layer:
                 a, b, both = squares
                 squares = [
@@ -219,7 +229,7 @@ def _through(
                     np.vectorize(relu, otypes=[object])(a, b, both),
                 ]
             given = mpmath.mpf(bias)
-            squares = [mpmath.mpf(1.7) * _patched(v) + given for v in squares]
+            squares = [mpmath.mpf(weight_var) * _patched(v) + given for v in squares]
             a, b, both = squares
             lengths += list(a.ravel())
             differences += list(((a + b) / 2 - both).ravel())
@@ -238,13 +248,17 @@ def _arc_cosine(a: Any, b: Any, both: Any) -> Any:
     )
 
 
-def _measure_close(*, apart: float, channels: int = 1) -> list[Any]:
-    return _through(apart, channels, _arc_cosine)
+def _measure_close(
+    *, apart: float, channels: int = 1, weight_var: float = 1.7
+) -> list[Any]:
+    return _through(apart, channels, weight_var, _arc_cosine)
 
 
-def _same_units(*, apart: float, channels: int = 1) -> list[Any]:
+def _same_units(
+    *, apart: float, channels: int = 1, weight_var: float = 1.7
+) -> list[Any]:
     """Both images pass the same units, half of them."""
-    return _through(apart, channels, lambda _a, _b, both: both / 2)
+    return _through(apart, channels, weight_var, lambda _a, _b, both: both / 2)
 
 
 CLOSE = numeric(
@@ -255,7 +269,12 @@ CLOSE = numeric(
         r"(\sin\theta_l-\theta_l\cos\theta_l)},\quad|x-x'|\ge10^{-8}|x|"
     ),
     source=ours("Section 3.2 and appendix H.1; ours"),
-    cases=(*grid(apart=(2.0, 0.3, 0.05, 1e-3, 1e-8)), {"apart": 0.3, "channels": 3}),
+    cases=(
+        *grid(apart=(2.0, 0.3, 0.05, 1e-3, 1e-8, -1.0, -3.0)),
+        {"apart": 0.3, "channels": 3},
+        # PyTorch's weights, as they are assumed.
+        {"apart": 0.3, "weight_var": 1.0 / 3.0},
+    ),
     predict=_predict_close,
     measure=_measure_close,
     # The images themselves are rounded, not what is made of their differences.

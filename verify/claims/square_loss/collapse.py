@@ -160,15 +160,24 @@ NC_2 = numeric(
 
 
 @drawn(_features)
-def _measure_rows(_h: Array, _labels: Any, weights: Array) -> list[Any]:
+def _measure_rows(
+    _h: Array, _labels: Any, weights: Array, *, faint: float = 1.0
+) -> list[Any]:
     with mpmath.workdps(40):
-        return _simplex([mpmath.matrix([row]) for row in weights.tolist()])
+        rows = [mpmath.matrix([row]) for row in weights.tolist()]
+        return _simplex([mpmath.mpf(faint) * rows[0], *rows[1:]])
 
 
 @drawn(_features)
 def _predict_rows(
-    _h: Array, _labels: Any, weights: Array, *, centred: bool = False
+    _h: Array,
+    _labels: Any,
+    weights: Array,
+    *,
+    centred: bool = False,
+    faint: float = 1.0,
 ) -> list[float]:
+    weights = np.vstack([faint * weights[:1], weights[1:]])
     off = weights.mean(axis=0) if centred else 0.0
     return _numbers(nc.nc2_classifier(weights - off))
 
@@ -181,7 +190,8 @@ NC_2_CLASSIFIER = numeric(
         r"\operatorname{sd}\cos_{cc'},\quad\overline{|\cos_{cc'}+1/(C-1)|}"
     ),
     source=as_read(_PAPYAN),
-    cases=_MEASURES,
+    # One row may be next to nothing, beside the others.
+    cases=(*_MEASURES, {**_MEASURES[-1], "faint": 1e-9}),
     predict=_predict_rows,
     measure=_measure_rows,
     # Two rows have one angle, which does not vary.

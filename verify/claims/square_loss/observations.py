@@ -387,6 +387,45 @@ def _predict_decay_path(x: Any, y: Any, parts: float = 100.0) -> Array:
     return np.stack([path.rho, path.alignment, path.energy], axis=1).ravel()
 
 
+def _factors() -> tuple[Array, Array, Array]:
+    """Rows of rank two in three dimensions, as a product, and what they are to say."""
+    left = np.array([[1.0, 2.0], [-1.0, 1.0], [3.0, 0.0], [1.0, -1.0]])
+    return (
+        left,
+        np.array([[1.0, -1.0, 2.0], [0.0, 3.0, 1.0]]),
+        np.array([1.0, 2, -1, 3]),
+    )
+
+
+def _predict_singular(*, power: int, rows: int = 4) -> Array:
+    left, right, y = _factors()
+    x = np.ldexp(left @ right, power)[:rows]
+    return np.ldexp(sl.ridge_solution(x, y[:rows], 0.0), power)
+
+
+def _measure_singular(*, power: int) -> list[Any]:
+    """The pseudo-inverse of a product of full rank is that of its factors."""
+    del power  # rows a thousand times as long have a solution as much shorter
+    with mpmath.workdps(30):
+        left, right, y = map(mpmath.matrix, _factors())
+        inner = mpmath.lu_solve(left.T * left, left.T * y)
+        return list(right.T * mpmath.lu_solve(right * right.T, inner))
+
+
+SINGULAR = numeric(
+    id="sl/obs2-singular",
+    items=("Obs2b", "Obs2c"),
+    title="Of all least squares the shortest, for singular rows of every size",
+    statement=r"w = X^+ y,\quad \operatorname{rank}X = 2 < 3",
+    source=ours("Observation 2; ours"),
+    cases=grid(power=(-300, -60, 0, 60, 300)),
+    predict=_predict_singular,
+    measure=_measure_singular,
+    # One singular value decomposition, condition below 10.
+    compare=AgreesTo(absolute=1e-13),
+    must_refute=mistake("Without the last row.", rows=3),
+)
+
 _LINEAR = grid(examples=(3, 8), inputs=(2, 5), seed=(0, 1))
 
 PATH = numeric(

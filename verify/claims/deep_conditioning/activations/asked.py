@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from theory import activations as act
-from theory import hermite
+from theory import hermite, kernels, spectrum
 from verify.claim import grid, numeric
 from verify.claims._predictors import always, mistake, plus, times
 from verify.claims.deep_conditioning._sources import ours, quoted
@@ -435,8 +435,24 @@ DEGREE = numeric(
 
 
 def _predict_finite(*, activation: str) -> list[bool]:
-    first = subject(activation).derivative
-    return [bool(np.isfinite(a.second_moment)) for a in (first, first.derivative)]
+    """And whether the tangent kernel, its series and its spectrum are given."""
+    s = subject(activation)
+    first = s.derivative
+    finite = (bool(np.isfinite(a.second_moment)) for a in (first, first.derivative))
+    tangents = (
+        lambda: kernels.ntk_map(0.5, s, 2),
+        lambda: spectrum.taylor_coefficients(s, 2, 4, kernel="ntk"),
+        lambda: spectrum.ntk_eigenvalues(s, 2, 1, 3),
+        lambda: spectrum.degree_shares(s, 2, 1, 3, kernel="ntk"),
+    )
+    return [*finite, *map(_is_given, tangents)]
+
+
+def _is_given(ask: Callable[[], Any]) -> bool:
+    try:
+        return bool(np.any(ask()))
+    except ValueError:
+        return False
 
 
 def _measure_finite(*, activation: str) -> list[bool]:
@@ -447,7 +463,8 @@ def _measure_finite(*, activation: str) -> list[bool]:
     a = [law(activation).coefficient(k) ** 2 for k in range(2 * _TERMS)]
     weights = (lambda k: k, lambda k: k * (k - 1))
     sums = [[w(k) * v for k, v in enumerate(a)] for w in weights]
-    return [bool(sum(each) < 1.2 * sum(each[:_TERMS])) for each in sums]
+    once, twice = (sum(each) < 1.2 * sum(each[:_TERMS]) for each in sums)
+    return [bool(v) for v in (once, twice, *[once] * 4)]
 
 
 _TERMS = 128
@@ -462,7 +479,7 @@ FINITE = numeric(
     predict=_predict_finite,
     measure=_measure_finite,
     compare=Identical(),
-    must_refute=always([True, True], "Square-integrable derivatives of every order."),
+    must_refute=always([True] * 6, "Square-integrable derivatives of every order."),
     uses=("dc/defC.1-derivative",),
 )
 

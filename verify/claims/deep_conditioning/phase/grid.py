@@ -15,7 +15,7 @@ from theory import activations as act
 from theory import phase, plots
 from theory.phase.diagram import diagram, reach
 from verify.claim import Source, grid, numeric
-from verify.claims._predictors import mistake
+from verify.claims._predictors import mistake, unlike
 from verify.claims.deep_conditioning.kernels import _pairs as pairs
 from verify.compare import AgreesTo, Array
 
@@ -179,7 +179,7 @@ def _picture(name: str) -> Any:
     return plots.phase_diagram(
         act.CATALOGUE[name],
         None if name == _BY_ITSELF else weights,
-        biases,
+        **unlike({"bias_var": (0.0, 0.5)}, bias_var=biases),
         points=_CELLS,
         ax=axes,
     )

@@ -8,10 +8,10 @@ import numpy as np
 
 from theory import activations as act
 from theory import spectrum
-from verify.claim import numeric
+from verify.claim import grid, numeric
 from verify.claims._predictors import mistake, plus
 from verify.claims.deep_conditioning._sources import ours
-from verify.compare import AgreesTo, Array
+from verify.compare import AgreesTo, Array, Identical
 
 _DIGITS = 40
 
@@ -29,7 +29,7 @@ def _predict_poisson(*, r: float, degrees: list[int], dim: int) -> list[float]:
     found = spectrum.eigenvalues(kernel, degrees, dim) * np.exp(0.5 * logs)
     size = (1.0 - r**4) ** 0.5 / (1.0 - r * r) ** (0.5 * dim)
     rank = spectrum.effective_rank(kernel, dim)
-    return [*(found / size).tolist(), math.log(rank) / dim]
+    return [*(found / size).tolist(), math.log(rank)]
 
 
 def _measure_poisson(*, r: float, degrees: list[int], dim: int) -> list[Any]:
@@ -43,7 +43,7 @@ def _measure_poisson(*, r: float, degrees: list[int], dim: int) -> list[Any]:
             count = mpmath.binomial(k + dim - 1, k) - below
             out.append(p**k * mpmath.sqrt(count / square))
         at_one = (1 - p**2) / (1 - p) ** dim
-        return [*out, mpmath.log(at_one**2 / square) / dim]
+        return [*out, mpmath.log(at_one**2 / square)]
 
 
 POISSON = numeric(
@@ -202,4 +202,46 @@ STEEP = numeric(
     compare=AgreesTo(relative=1e-10),
     must_refute=mistake("One layer too many.", depth=plus(1)),
     uses=("dc/defC.1-spectrum",),
+)
+
+# --- kernels that floats do not resolve -------------------------------------------------
+
+
+def _edge(power: float, odd: bool, t: Array) -> Array:  # noqa: FBT001 (in a table)
+    """(1 - |t|)^p, or its odd twin: steep next to both poles."""
+    return (np.sign(t) if odd else 1.0) * (1.0 - np.abs(t)) ** power
+
+
+def _predict_unresolved(*, power: float, odd: bool, dim: int) -> bool:
+    try:
+        spectrum.eigenvalues(lambda t: _edge(power, odd, t), [0, 1], dim)
+    except ValueError as error:
+        return "must hardly change from a correlation to the next" in str(error)
+    return False
+
+
+def _measure_unresolved(*, power: float, odd: bool, dim: int) -> bool:
+    """Whether neighbouring floats differ by 1e-10 of the root mean square, in the mean."""
+    s = np.arange(-60.0, 45.0, 0.01)
+    angle = 0.5 * np.pi / (1.0 + np.exp(-s))  # the other half is its mirror image
+    t, weights = np.cos(angle), np.sin(angle) ** (dim - 2) * angle / (1.0 + np.exp(s))
+    weights /= weights.sum()
+    values, below = (_edge(power, odd, v) for v in (t, np.nextafter(t, 0.0)))
+    return bool(
+        weights @ np.abs(values - below) > 1e-10 * math.sqrt(weights @ values**2)
+    )
+
+
+UNRESOLVED = numeric(
+    id="dc/defC.1-unresolved",
+    items=("DefC.1",),
+    title="Kernels that change from one correlation to the next are refused, and no others",
+    statement=r"\|\kappa(t^-) - \kappa(t)\|_1 > 10^{-10}\, \|\kappa\|_2",
+    source=ours("Definition C.1"),
+    cases=grid(power=(0.01, 0.03, 0.3, 1.0), odd=(False, True), dim=(2, 3)),
+    predict=_predict_unresolved,
+    measure=_measure_unresolved,
+    compare=Identical(),
+    must_refute=mistake("A space of one dimension more.", dim=plus(1)),
+    uses=("dc/defC.1-quadrature",),
 )

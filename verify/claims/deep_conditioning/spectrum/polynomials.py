@@ -117,3 +117,29 @@ ACTIVATION = replace(
     compare=AgreesTo(relative=1e-12, of_largest=True),
     uses=("dc/D.0-spectrum-polynomial",),
 )
+
+
+def _predict_rank(*, power: int, dim: int) -> float:
+    return spectrum.effective_rank(lambda t: 7e-200 * t**power, dim)
+
+
+def _measure_rank(*, power: int, dim: int) -> Any:
+    with mpmath.workdps(40):
+        mean = _moment(2 * power, dim)
+        return mpmath.mpf(mean.denominator) / mean.numerator
+
+
+RANK = numeric(
+    id="dc/thm3.2-rank-powers",
+    items=("Thm3.2", "DefC.1"),
+    title="Effective ranks of powers of the correlation equal exact rational numbers",
+    statement=r"1 / \mathbb{E}\, t^{2n} = \frac{d (d+2) \cdots (d+2n-2)}{(2n-1)!!}",
+    source=ours("Theorem 3.2; moments of a uniform unit vector"),
+    cases=grid(power=(1, 2, 3, 6), dim=(2, 3, 50, 1000)),
+    predict=_predict_rank,
+    measure=_measure_rank,
+    # The library's promise.
+    compare=AgreesTo(relative=1e-14),
+    must_refute=mistake("A space of one dimension more.", dim=plus(1)),
+    uses=("dc/D.0-spectrum-polynomial",),
+)

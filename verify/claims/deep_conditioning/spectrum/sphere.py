@@ -496,12 +496,20 @@ TAYLOR = numeric(
     title="Taylor coefficients of the deep top-layer kernel, degree by degree",
     statement=r"\hat\sigma^{(L)}(\rho) = \sum_n b_n \rho^n, \quad b_n \ge 0",
     source=quoted("Proofs C.11 and C.17, by Schoenberg's theorem"),
-    cases=grid(
-        kernel=("nngp", "ntk"), activation=("relu", "erf"), depth=(1, 2, 6), order=60
+    cases=(
+        *grid(
+            kernel=("nngp", "ntk"),
+            activation=("relu", "erf"),
+            depth=(1, 2, 6),
+            order=60,
+        ),
+        # Higher terms than those of the function itself, through many equal layers.
+        *grid(kernel=("nngp", "ntk"), activation="erf", depth=40, order=240),
     ),
     predict=_predict_taylor,
     measure=_measure_taylor,
     # 16 products of 129 terms a layer, half an ulp a term: 16 * 129 * 6 / 2 ulps at worst.
+    # Of forty layers there are six squares, and rounding of either sign: 4e-13.
     # Absolute: coefficients that vanish, in balls of 50 digits less what cancels.
     compare=AgreesTo(relative=1.4e-12, absolute=1e-40),
     must_refute=mistake("One layer too many.", depth=plus(1)),

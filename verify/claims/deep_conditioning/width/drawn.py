@@ -118,7 +118,7 @@ HEAT = numeric(
 
 def _predict_labels() -> dict[str, list[str]]:
     """What the pictures say of their curves when nothing is asked for."""
-    layers = plots.depth_map(act.relu, ax=_axes(), points=_POINTS)
+    layers = plots.depth_map(act.relu, ax=_axes())
     edge = np.array([0.5, 1.0])
     made = Diagram(
         name="two edges",
@@ -136,7 +136,24 @@ def _predict_labels() -> dict[str, list[str]]:
         replace(made, depth=np.full(phase.shape, 5.0), phase=phase, edges=()),
         ax=_axes(),
     )
+    dual = plots.dual(act.relu, act.erf, ax=_axes())
+    *curves, diagonal = dual.lines
     return {
+        "axes": [
+            _around(ax)
+            for ax in (dual, layers, plots.kernel(np.eye(2), ax=_axes()), drawn)
+        ],
+        "curves": [
+            *dual.get_legend_handles_labels()[1],
+            *(line.get_linestyle() for line in dual.lines),
+            *(
+                f"{len(np.asarray(line.get_xdata()))} points"
+                for line in (*dual.lines, layers.lines[0])
+            ),
+            # The diagonal is no curve: it is thin, and beneath them.
+            *(str(diagonal.get_zorder() < line.get_zorder()) for line in curves),
+            *(str(diagonal.get_linewidth() < line.get_linewidth()) for line in curves),
+        ],
         "layers": layers.get_legend_handles_labels()[1],
         "edges": drawn.get_legend_handles_labels()[1],
         "regions": [
@@ -146,6 +163,12 @@ def _predict_labels() -> dict[str, list[str]]:
     }
 
 
+def _around(ax: Any) -> str:
+    """What is written around a picture, and where it ends."""
+    words = ax.get_title(), ax.get_xlabel(), ax.get_ylabel()
+    return " | ".join((*words, f"{ax.get_xlim()[0]:g} to {ax.get_xlim()[1]:g}"))
+
+
 _ROWS, _COLUMNS, _UP_TO = 11, 25, 7
 _REGIONS = {"ordered": (0, 3), "chaotic": (3, 18), "divergent": (18, 25)}
 """Columns of the phases of a picture; no phase is above the rows up to `_UP_TO`."""
@@ -153,6 +176,14 @@ _REGIONS = {"ordered": (0, 3), "chaotic": (3, 18), "divergent": (18, 25)}
 
 def _written(name: str, x: float, y: float, turned: float) -> str:
     return f"{name} at {x:.6f}, {y:.6f}, turned by {turned:g}"
+
+
+_OF_PHASES = (
+    "Phases of deep random networks: two edges",
+    "weight variance $\\sigma_w^2$",
+    "bias variance $\\sigma_b^2$",
+    "0 to 2",
+)
 
 
 def _labels(depths: list[int]) -> dict[str, list[str]]:
@@ -167,7 +198,19 @@ def _labels(depths: list[int]) -> dict[str, list[str]]:
         )
         for name, (first, last) in _REGIONS.items()
     ]
-    return {"layers": names, "edges": ["edge of chaos, χ = 1"], "regions": regions}
+    rho = "correlation ρ of two inputs"
+    return {
+        "axes": [
+            f" | {rho} | dual σ̂(ρ) | -1 to 1",
+            f"relu | {rho} | product after L layers | -1 to 1",
+            " | input | input | -0.5 to 1.5",
+            " | ".join(_OF_PHASES),
+        ],
+        "curves": ["relu", "erf", "-", "--", "-", *["201 points"] * 4, *["True"] * 4],
+        "layers": names,
+        "edges": ["edge of chaos, χ = 1"],
+        "regions": regions,
+    }
 
 
 def _measure_labels() -> dict[str, list[str]]:
