@@ -202,6 +202,8 @@ _CASES = (
     ),
     # Slopes in pieces and a rest, of which nothing is left for rows far beyond the kinks.
     _case("hard_swish", [4.0, 5.0, 6.0], far=[4e3, 3e3], count=10, cone=0.01),
+    # And of which rounding is left, next to nothing apart.
+    _case("hard_swish", [4.0, 5.0, 6.0], far=[4e5, 3e5], count=10, cone=1e-6),
     # Slopes that tables of short rows know, and of a long one do not.
     _case("silu", np.linspace(7.0, 7.5, 30).tolist(), far=[14.0], cone=0.01, count=30),
 )
