@@ -71,6 +71,12 @@ def _measure_state(
         return [q, w * _slope(name, q), first, delta, slope]
 
 
+def _measure_functions(**case: Any) -> list[Any]:
+    """The same, and the correlation itself."""
+    found = _measure_state(**case)
+    return [*found, 1 - found[3]]
+
+
 def _measure_edge(*, name: str, bias_var: float, start: float) -> list[Any]:
     """weight_var, q* and chi_q where chi_1 = 1."""
     with mp.workdps(_DIGITS):
@@ -204,6 +210,7 @@ def _predict_functions(**case: Any) -> Array:
             phase.chi_1(*where, start=start, **biases),
             phase.fixed_distance(*where, start=start, **biases),
             phase.classify(*where, start=start, **biases).chi_c,
+            phase.fixed_correlation(*where, start=start, **biases),
         ]
     )
 
@@ -335,6 +342,7 @@ EACH = replace(
         _net("gelu", 3.0, 0.01284, 0.1),
     ),
     predict=_predict_functions,
+    measure=_measure_functions,
     must_refute=_wrong_functions,
     uses=("dc/D.0-phase",),
 )
@@ -414,6 +422,10 @@ def _predict_lines(*, slope: float, start: float, scale: float = 1.0) -> list[fl
         *(edge.weight_var, edge.bias_var, edge.chi_q),
         *(point.weight_var, point.bias_var, point.chi_q, phase.edge_of_chaos(a)),
         float(len(phase.edge_points(a, 0.3))),
+        # There every variance stays: that of the first layer, which is one unless said.
+        phase.fixed_variance(a, point.weight_var),
+        phase.classify(a, point.weight_var).variance,
+        float(point.stable),
     ]
 
 
@@ -421,12 +433,12 @@ def _measure_lines(*, slope: float, start: float, scale: float = 1.0) -> list[An
     """Layers are lines, of slope w (1 + a^2)/2: with biases none of slope one ends."""
     del start
     weights = 2 / (1 + mp.mpf(slope) ** 2) / mp.mpf(scale) ** 2
-    return [*(weights, 0.0, 1.0) * 2, weights, 0.0]
+    return [*(weights, 0.0, 1.0) * 2, weights, 0.0, 1.0, 1.0, 1.0]
 
 
 def _wrong_lines(**_: float) -> list[float]:
     """The edge of ReLU."""
-    return [*(2.0, 0.0, 1.0) * 2, 2.0, 0.0]
+    return [*(2.0, 0.0, 1.0) * 2, 2.0, 0.0, 1.0, 1.0, 1.0]
 
 
 LINES = replace(
