@@ -78,7 +78,7 @@ def _measure_functions(**case: Any) -> list[Any]:
 
 
 def _measure_edge(*, name: str, bias_var: float, start: float) -> list[Any]:
-    """weight_var, q* and chi_q where chi_1 = 1."""
+    """weight_var, q* and chi_q where chi_1 = 1, and whether variances return to q*."""
     with mp.workdps(_DIGITS):
         b = mp.mpf(bias_var)
 
@@ -92,7 +92,8 @@ def _measure_edge(*, name: str, bias_var: float, start: float) -> list[Any]:
 
         q = mp.findroot(excess, (0.9 * start, 1.1 * start), tol=1e-38)
         w = parts(q)[0]
-        return [w, q, w * _slope(name, q)]
+        change = w * _slope(name, q)
+        return [w, q, change, float(abs(change) < 1)]
 
 
 def _measure_layer(
@@ -225,7 +226,8 @@ def _wrong_functions(**case: Any) -> Array:
 def _predict_edge(*, name: str, bias_var: float, start: float) -> Array:
     a = act.CATALOGUE[name]
     (point,) = phase.edge_points(a, bias_var)
-    return np.array([phase.edge_of_chaos(a, bias_var), point.variance, point.chi_q])
+    weight = phase.edge_of_chaos(a, bias_var)
+    return np.array([weight, point.variance, point.chi_q, float(point.stable)])
 
 
 def _wrong_edge(*, name: str, bias_var: float, start: float) -> Array:
@@ -241,7 +243,12 @@ def _predict_curve(*, name: str, bias_var: float, start: float) -> Array:
     edge = phase.edge_curve(point.variance, a)
     # Where the curve has the bias variance asked for: its own is compared through q*.
     return np.array(
-        [edge.weight_var, point.variance * edge.bias_var / bias_var, edge.chi_q]
+        [
+            edge.weight_var,
+            point.variance * edge.bias_var / bias_var,
+            edge.chi_q,
+            float(edge.stable),
+        ]
     )
 
 
@@ -462,6 +469,8 @@ _EDGES = (
     {"name": "tanh", "bias_var": 0.05, "start": 0.6},
     {"name": "erf", "bias_var": 0.5, "start": 1.8},
     {"name": "hard_tanh", "bias_var": 0.1, "start": 0.6},
+    # Zero at one of its kinks.
+    {"name": "relu6", "bias_var": 0.1, "start": 6.5},
 )
 
 EDGE = replace(
