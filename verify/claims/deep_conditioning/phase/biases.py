@@ -72,9 +72,10 @@ def _measure_state(
 
 
 def _measure_functions(**case: Any) -> list[Any]:
-    """The same, and the correlation itself."""
-    found = _measure_state(**case)
-    return [*found, 1 - found[3]]
+    """The same, and the correlation itself; thrice."""
+    q, change, first, delta, slope = _measure_state(**case)
+    found = [q, first, delta, slope, 1 - delta]
+    return [*found, change, *found * 2]
 
 
 def _measure_edge(*, name: str, bias_var: float, start: float) -> list[Any]:
@@ -93,7 +94,7 @@ def _measure_edge(*, name: str, bias_var: float, start: float) -> list[Any]:
         q = mp.findroot(excess, (0.9 * start, 1.1 * start), tol=1e-38)
         w = parts(q)[0]
         change = w * _slope(name, q)
-        return [w, q, change, float(abs(change) < 1)]
+        return [w, w, q, change, float(abs(change) < 1)]
 
 
 def _measure_layer(
@@ -104,7 +105,7 @@ def _measure_layer(
         w, b = mp.mpf(weight_var), mp.mpf(bias_var)
         q = _fixed(name, w, b, start)
         law, d = _at(name, q), mp.mpf(pair["delta"])
-        return [
+        return 2 * [
             w * _at(name, mp.mpf(start)).dual(1) + b,
             (w * law.dual(mp.mpf(pair["rho"])) + b) / q,
             w * (law.dual(1) - law.dual(1 - d)) / q,
@@ -200,34 +201,41 @@ def _wrong_state(**case: Any) -> Array:
 
 def _predict_functions(**case: Any) -> Array:
     where, biases, start = _network(**case)
+    bias = case["bias_var"]
     point = min(
         phase.fixed_variances(*where, **biases),
         key=lambda p: abs(math.log(p.variance / start)),
     )
-    return np.array(
-        [
-            phase.fixed_variance(*where, start=start, **biases),
-            point.slope,
-            phase.chi_1(*where, start=start, **biases),
-            phase.fixed_distance(*where, start=start, **biases),
-            phase.classify(*where, start=start, **biases).chi_c,
-            phase.fixed_correlation(*where, start=start, **biases),
+
+    def found(weights: Any, **biases: Any) -> list[Any]:
+        network = where[0], weights
+        functions = phase.fixed_variance, phase.chi_1, phase.fixed_distance
+        return [
+            *(of(*network, start=start, **biases) for of in functions),
+            phase.classify(*network, start=start, **biases).chi_c,
+            phase.fixed_correlation(*network, start=start, **biases),
         ]
-    )
+
+    # As numbers, and as the second of two weight variances or of two of the biases.
+    several = found([1.0, where[1]], **biases), found(where[1], bias_var=[1.0, bias])
+    more = [values[1] for each in several for values in each]
+    return np.array([*found(where[1], **biases), point.slope, *more])
 
 
 def _wrong_functions(**case: Any) -> Array:
     """1 - c* of networks without biases."""
     out, (where, _, start) = _predict_functions(**case), _network(**case)
-    out[3] = 1.0 - phase.fixed_correlation(*where, 0.0, start=start)
+    out[2] = 1.0 - phase.fixed_correlation(*where, 0.0, start=start)
     return out
 
 
 def _predict_edge(*, name: str, bias_var: float, start: float) -> Array:
     a = act.CATALOGUE[name]
     (point,) = phase.edge_points(a, bias_var)
-    weight = phase.edge_of_chaos(a, bias_var)
-    return np.array([weight, point.variance, point.chi_q, float(point.stable)])
+    # As a number, and as the second of two.
+    weights = phase.edge_of_chaos(a, bias_var), phase.edge_of_chaos(a, [0.3, bias_var])
+    rest = point.variance, point.chi_q, float(point.stable)
+    return np.array([weights[0], weights[1][1], *rest])
 
 
 def _wrong_edge(*, name: str, bias_var: float, start: float) -> Array:
@@ -245,6 +253,7 @@ def _predict_curve(*, name: str, bias_var: float, start: float) -> Array:
     return np.array(
         [
             edge.weight_var,
+            phase.edge_curve([1.0, point.variance], a).weight_var[1],
             point.variance * edge.bias_var / bias_var,
             edge.chi_q,
             float(edge.stable),
@@ -254,13 +263,19 @@ def _predict_curve(*, name: str, bias_var: float, start: float) -> Array:
 
 def _predict_layer(*, rho: float, delta: float, **case: Any) -> Array:
     where, biases, start = _network(**case)
-    return np.array(
-        [
-            phase.variance_map(start, *where, **biases),
-            phase.correlation_map(rho, *where, start=start, **biases),
-            phase.correlation_distance_map(delta, *where, start=start, **biases),
-        ]
+    out = [
+        phase.variance_map(start, *where, **biases),
+        phase.correlation_map(rho, *where, start=start, **biases),
+        phase.correlation_distance_map(delta, *where, start=start, **biases),
+    ]
+    # The second of two weight variances.
+    several = where[0], [1.0, where[1]]
+    more = (
+        phase.variance_map(start, *several, **biases),
+        phase.correlation_map(rho, *several, start=start, **biases),
+        phase.correlation_distance_map(delta, *several, start=start, **biases),
     )
+    return np.array([*out, *(values[1] for values in more)])
 
 
 def _wrong_layer(**case: Any) -> Array:
