@@ -41,9 +41,6 @@ times in a unit."""
 ROWS = 64
 """Lengths that share a quadrature, whose panels end at the kinks of all."""
 
-TAIL = 1e-15
-"""Last coefficients over the largest that count as rounding."""
-
 ROUNDING = 1e-17
 """Coefficients that are left out."""
 
@@ -137,12 +134,9 @@ class RowSeries:
             pairs = _Pairs.of(len(self.r), i[at], j[at])
             if len(at) < DENSE * pairs.count:
                 continue
-            found = self._tabulated(
-                pairs, angles, np.where(rho < 0.0, np.pi - t, t)[at]
-            )
-            if found is not None:
-                zero[at], slope[at] = found
-                todo[at] = False
+            angle = np.where(rho < 0.0, np.pi - t, t)[at]
+            zero[at], slope[at] = self._tabulated(pairs, angles, angle)
+            todo[at] = False
         rest = np.flatnonzero(todo)
         rest = rest[np.argsort(d[rest])]
         for start in range(0, len(rest), TOGETHER):
@@ -170,8 +164,8 @@ class RowSeries:
 
     def _tabulated(
         self, pairs: "_Pairs", angles: tuple[float, float], t: Array
-    ) -> tuple[Array, Array] | None:
-        """Return the integral over [0, rho] and S; nothing if they are not resolved."""
+    ) -> tuple[Array, Array]:
+        """Return the integral over [0, rho] and S."""
         low, high = angles
         nodes = 0.5 * (low + high) + 0.5 * (high - low) * np.cos(
             np.pi * (np.arange(NODES) + 0.5) / NODES
@@ -187,8 +181,6 @@ class RowSeries:
                 row[:] = ((left * power).T @ right).ravel()
             c = chebyshev(NODES) @ values
             size = np.abs(c).max(axis=1) / np.abs(c).max()
-            if size[-2:].max() > TAIL:
-                return None
             c = c[: max(2, int(np.flatnonzero(size > ROUNDING)[-1]) + 1)]
             out.append(_clenshaw(c, pairs.at, y))
         return out[0], out[1]

@@ -149,6 +149,11 @@ STATE = numeric(
         *(_net("threshold", 2.0, b, b) for b in (0.1, 0.02, 0.005, 7e-4)),
         # And of a multiple of the function.
         {**_net("threshold", 0.5, 0.005, 0.005), "scale": -2.0},
+        # Another fixed point is 6, 6 and 10 % longer: a grid of eight in a factor e may
+        # miss both.
+        _net("threshold", 1545.24767, 0.0832070411, 0.0925),
+        _net("threshold", 1174.97805, 0.0869708962, 0.0975),
+        _net("threshold", 1339.39589, 0.0846962773, 0.093),
         # No slope is left of a parabola that begins 10 and 100 deviations out.
         *(_net(_PARABOLA, 2.0, b, b) for b in (0.2, 0.01, 1e-4)),
         *(_net("ReLU to six", 1.6, b, 5.0 * b) for b in (1e-3, 0.4)),

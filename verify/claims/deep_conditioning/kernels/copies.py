@@ -54,13 +54,16 @@ _COPIES = [(i, i + 5) for i in range(5)]
 
 
 def _predict_copies(*, activation: str, depth: int, seed: int) -> list[Any]:
-    k = kernels.nngp(_twice(seed), normalised(activation), depth)
-    return _distances(k, _COPIES)
+    x = _twice(seed)
+    k = kernels.nngp(x, normalised(activation), depth)
+    # No cosine is beyond one, of copies and of what is opposite.
+    cosines = kernels.correlation(np.concatenate([x, -x]))
+    return [*_distances(k, _COPIES), float(np.abs(cosines).max() > 1.0)]
 
 
 def _measure_copies(*, activation: str, depth: int, seed: int) -> list[Any]:
     law, rows = pairs.Normalised(pairs.LAWS[activation]), _twice(seed).tolist()
-    return [_exact(law, [rows[i], rows[j]], depth) for i, j in _COPIES]
+    return [*(_exact(law, [rows[i], rows[j]], depth) for i, j in _COPIES), 0]
 
 
 def _wrong_copies(*, activation: str, depth: int, seed: int) -> list[Any]:
@@ -68,8 +71,11 @@ def _wrong_copies(*, activation: str, depth: int, seed: int) -> list[Any]:
     law, x = pairs.Normalised(pairs.LAWS[activation]), _twice(seed)
     squares = [float(v) for v in np.sum(x * x, axis=1)]
     return [
-        _rounded(law, squares[i], squares[j], squares[i] * (1.0 - 2.0**-52), depth)
-        for i, j in _COPIES
+        *(
+            _rounded(law, squares[i], squares[j], squares[i] * (1.0 - 2.0**-52), depth)
+            for i, j in _COPIES
+        ),
+        0,
     ]
 
 

@@ -47,9 +47,10 @@ def _formulas(name: str, q: Any, o: Any, c: Any) -> pairs.Moments:
     return both, a * both
 
 
-def _library(name: str, x: Array, count: int) -> Array:
+def _library(name: str, x: Array, count: int, scale: float = 1.0) -> Array:
     """Kernels of the first rows over the roots of their diagonals, and these in logs."""
-    found = kernels.nngp_ntk(x, act.from_function(_VALUES[name]), 1)
+    a = act.from_function(lambda v: scale * _VALUES[name](v), name=name)
+    found = kernels.nngp_ntk(x, a, 1)
     parts = [m[:count, :count] for m in found]
     sizes = [np.diag(m) for m in parts]
     shares = [m / np.sqrt(np.outer(d, d)) for m, d in zip(parts, sizes, strict=True)]
@@ -57,7 +58,13 @@ def _library(name: str, x: Array, count: int) -> Array:
 
 
 def _measure(
-    *, name: str, count: int, shortest: float, longest: float, **_: Any
+    *,
+    name: str,
+    count: int,
+    shortest: float,
+    longest: float,
+    scale: float = 1.0,
+    **_: Any,
 ) -> Array:
     rows = _rows(count, shortest, longest)
     pair, each = partial(_formulas, name), range(count)
@@ -70,20 +77,20 @@ def _measure(
             [float(m[i, j] / (s[i] * s[j])) for i in each for j in each]
             for m, s in zip(both, sizes, strict=True)
         ]
-        logs = [[float(2 * mpmath.log(v)) for v in s] for s in sizes]
+        logs = [[float(2 * mpmath.log(scale * v)) for v in s] for s in sizes]
     return np.concatenate([*parts, *logs])
 
 
-def _predict(*, name: str, count: int, **ends: Any) -> Array:
-    return _library(name, _rows(count, **ends), count)
+def _predict(*, name: str, count: int, scale: float = 1.0, **ends: Any) -> Array:
+    return _library(name, _rows(count, **ends), count, scale)
 
 
-def _wrong(*, name: str, count: int, **ends: Any) -> Array:
+def _wrong(*, name: str, count: int, scale: float = 1.0, **ends: Any) -> Array:
     """Kernels of the directions alone, as if every row had the mean length."""
     x = _rows(count, **ends)
     lengths = np.linalg.norm(x, axis=1)
     x *= (np.exp(np.mean(np.log(lengths))) / lengths)[:, None]
-    return _library(name, x, count)
+    return _library(name, x, count, scale)
 
 
 GROWING = numeric(
@@ -101,6 +108,8 @@ GROWING = numeric(
     cases=(
         {"name": "exp", "count": 5, "shortest": 0.1, "longest": 5.6},
         {"name": "steep exp", "count": 4, "shortest": 0.1, "longest": 7.0},
+        # As steep, of values next to nothing.
+        {"name": "exp", "count": 5, "shortest": 0.9, "longest": 3.0, "scale": 1e-6},
         {"name": "cosh", "count": 6, "shortest": 0.1, "longest": 3.0},
         {"name": "cosh", "count": 20, "shortest": 0.1, "longest": 2.0},
         {"name": "cube", "count": 30, "shortest": 0.1, "longest": 4.0},

@@ -173,6 +173,8 @@ _CASES = (
     # A few lengths whose kinks meet at different places.
     _case("relu6", [20.0, 20.07, 20.13, 20.2], mirrored=True),
     _case("hard_tanh", [2.0, 2.007, 2.013, 2.02], mirrored=True),
+    # So close that both ends lose only a part of the whole.
+    _case("relu6", [2.0, 2.2], cone=0.01, count=60, mirrored=True),
     # A constant that brings rows together: what they differ by takes an integral.
     _case("selu", [1.0, 1.1], shift=3.0, count=6, cone=0.25, depth=2),
     # Multiples of waves, off their middle: on both sides of length one, and so close that
@@ -187,6 +189,8 @@ _CASES = (
     ),
     # Slopes in pieces and a rest, of which nothing is left for rows far beyond the kinks.
     _case("hard_swish", [4.0, 5.0, 6.0], far=[4e3, 3e3], count=10, cone=0.01),
+    # And of which rounding is left, next to nothing apart.
+    _case("hard_swish", [4.0, 5.0, 6.0], far=[4e5, 3e5], count=10, cone=1e-6),
     # Slopes that tables of short rows know, and of a long one do not.
     _case("silu", np.linspace(7.0, 7.5, 30).tolist(), far=[14.0], cone=0.01, count=30),
     # Lengths that no single table resolves; those of neighbouring rows are decades apart.

@@ -54,7 +54,7 @@ def _slope(name: str, q: Any) -> Any:
 def _measure_state(
     *, name: str, weight_var: float, bias_var: float, start: float, apart: float = 0.0
 ) -> list[Any]:
-    """q*, chi_q, chi_1, 1 - c* (found near `apart`), the slope there, and all again."""
+    """q*, chi_q, chi_1, 1 - c* (found near `apart`), the slope there; again, with c*."""
     with mp.workdps(_DIGITS):
         w, b = mp.mpf(weight_var), mp.mpf(bias_var)
         q = _fixed(name, w, b, start)
@@ -68,12 +68,12 @@ def _measure_state(
 
             delta = mp.findroot(excess, (0.9 * apart, 1.1 * apart), tol=1e-38)
             slope = w * law.slope(1 - delta) / q
-        found = [q, w * _slope(name, q), first, delta]
-        return [*found, slope, *found, delta]
+        change, found = w * _slope(name, q), [first, delta, slope]
+        return [q, change, *found, *[q, *found, 1 - delta] * 3, change]
 
 
 def _measure_edge(*, name: str, bias_var: float, start: float) -> list[Any]:
-    """weight_var, q* and chi_q where chi_1 = 1, twice."""
+    """weight_var, twice, q* and chi_q where chi_1 = 1, and whether q* is stable; twice."""
     with mp.workdps(_DIGITS):
         b = mp.mpf(bias_var)
 
@@ -87,7 +87,8 @@ def _measure_edge(*, name: str, bias_var: float, start: float) -> list[Any]:
 
         q = mp.findroot(excess, (0.9 * start, 1.1 * start), tol=1e-38)
         w = parts(q)[0]
-        return [w, q, w * _slope(name, q)] * 2
+        change = w * _slope(name, q)
+        return [w, w, q, change, float(abs(change) < 1)] * 2
 
 
 def _measure_layer(
@@ -98,7 +99,7 @@ def _measure_layer(
         w, b = mp.mpf(weight_var), mp.mpf(bias_var)
         q = _fixed(name, w, b, start)
         law, d = _at(name, q), mp.mpf(pair["delta"])
-        return [
+        return 2 * [
             w * _at(name, mp.mpf(start)).dual(1) + b,
             (w * law.dual(mp.mpf(pair["rho"])) + b) / q,
             w * (law.dual(1) - law.dual(1 - d)) / q,
@@ -185,16 +186,22 @@ def _predict_state(**case: Any) -> Array:
         phase.fixed_variances(*where, **biases),
         key=lambda p: abs(math.log(p.variance / start)),
     )
-    return np.array(
-        [
-            *(p.variance, p.chi_q, p.chi_1, p.distance, p.chi_c),
-            phase.fixed_variance(*where, start=start, **biases),
-            point.slope,
-            phase.chi_1(*where, start=start, **biases),
-            phase.fixed_distance(*where, start=start, **biases),
-            1.0 - phase.fixed_correlation(*where, start=start, **biases),
+
+    def found(weights: Any, **biases: Any) -> list[Any]:
+        network = where[0], weights
+        functions = phase.fixed_variance, phase.chi_1, phase.fixed_distance
+        return [
+            *(of(*network, start=start, **biases) for of in functions),
+            phase.classify(*network, start=start, **biases).chi_c,
+            phase.fixed_correlation(*network, start=start, **biases),
         ]
-    )
+
+    # As numbers, and as the second of two weight variances or of two of the biases.
+    bias = case["bias_var"]
+    several = found([1.0, where[1]], **biases), found(where[1], bias_var=[1.0, bias])
+    more = [values[1] for each in several for values in each]
+    whole = p.variance, p.chi_q, p.chi_1, p.distance, p.chi_c
+    return np.array([*whole, *found(where[1], **biases), *more, point.slope])
 
 
 def _wrong_state(**case: Any) -> Array:
@@ -213,11 +220,15 @@ def _predict_edge(*, name: str, bias_var: float, start: float) -> Array:
     edge = phase.edge_curve(point.variance, a)
     return np.array(
         [
-            *(phase.edge_of_chaos(a, bias_var), point.variance, point.chi_q),
+            # As a number, and as the second of two.
+            phase.edge_of_chaos(a, bias_var),
+            phase.edge_of_chaos(a, [0.3, bias_var])[1],
+            *(point.variance, point.chi_q, float(point.stable)),
             edge.weight_var,
+            phase.edge_curve([1.0, point.variance], a).weight_var[1],
             # Where the curve has the bias variance asked for, compared through q*.
             point.variance * edge.bias_var / bias_var,
-            edge.chi_q,
+            *(edge.chi_q, float(edge.stable)),
         ]
     )
 
@@ -230,13 +241,19 @@ def _wrong_edge(*, name: str, bias_var: float, start: float) -> Array:
 
 def _predict_layer(*, rho: float, delta: float, **case: Any) -> Array:
     where, biases, start = _network(**case)
-    return np.array(
-        [
-            phase.variance_map(start, *where, **biases),
-            phase.correlation_map(rho, *where, start=start, **biases),
-            phase.correlation_distance_map(delta, *where, start=start, **biases),
-        ]
+    out = [
+        phase.variance_map(start, *where, **biases),
+        phase.correlation_map(rho, *where, start=start, **biases),
+        phase.correlation_distance_map(delta, *where, start=start, **biases),
+    ]
+    # The second of two weight variances.
+    several = where[0], [1.0, where[1]]
+    more = (
+        phase.variance_map(start, *several, **biases),
+        phase.correlation_map(rho, *several, start=start, **biases),
+        phase.correlation_distance_map(delta, *several, start=start, **biases),
     )
+    return np.array([*out, *(values[1] for values in more)])
 
 
 def _wrong_layer(**case: Any) -> Array:
@@ -391,6 +408,10 @@ def _predict_lines(*, slope: float, start: float, scale: float = 1.0) -> list[fl
         *(edge.weight_var, edge.bias_var, edge.chi_q),
         *(point.weight_var, point.bias_var, point.chi_q, phase.edge_of_chaos(a)),
         float(len(phase.edge_points(a, 0.3))),
+        # There every variance stays: that of the first layer, which is one unless said.
+        phase.fixed_variance(a, point.weight_var),
+        phase.classify(a, point.weight_var).variance,
+        float(point.stable),
     ]
 
 
@@ -398,12 +419,12 @@ def _measure_lines(*, slope: float, start: float, scale: float = 1.0) -> list[An
     """Layers are lines, of slope w (1 + a^2)/2: with biases none of slope one ends."""
     del start
     weights = 2 / (1 + mp.mpf(slope) ** 2) / mp.mpf(scale) ** 2
-    return [*(weights, 0.0, 1.0) * 2, weights, 0.0]
+    return [*(weights, 0.0, 1.0) * 2, weights, 0.0, 1.0, 1.0, 1.0]
 
 
 def _wrong_lines(**_: float) -> list[float]:
     """The edge of ReLU."""
-    return [*(2.0, 0.0, 1.0) * 2, 2.0, 0.0]
+    return [*(2.0, 0.0, 1.0) * 2, 2.0, 0.0, 1.0, 1.0, 1.0]
 
 
 LINES = replace(
@@ -427,6 +448,8 @@ _EDGES = (
     {"name": "tanh", "bias_var": 0.05, "start": 0.6},
     {"name": "erf", "bias_var": 0.5, "start": 1.8},
     {"name": "hard_tanh", "bias_var": 0.1, "start": 0.6},
+    # Zero at one of its kinks.
+    {"name": "relu6", "bias_var": 0.1, "start": 6.5},
 )
 
 EDGE = replace(

@@ -296,7 +296,7 @@ _SCALES = (0.9, 5.0, 60.0)
 
 
 def _predict_homogeneous(*, bias: float, most: float = _BEYOND) -> list[float]:
-    told = list[tuple[int, int]]()
+    told = list[tuple[int, ...]]()
 
     def tell(*numbers: int) -> None:
         told.append(numbers)
