@@ -21,6 +21,7 @@ def values(
 
     Shapes (m,); the slope is zero where that at one is infinite.
     """
+    activation = activation._near_one()
     e, total = pair(activation, activation), activation.second_moment
     negative = rho < 0.0
     distance = e.distance(from_one(parity, rho, d)) / total

@@ -364,3 +364,14 @@ def test_hermite_activations(k):
     else:
         with pytest.raises(ValueError, match=r"hermite\(1\)\.mu: .*affine"):
             _ = a.mu
+
+
+@pytest.mark.parametrize("factor", [1e-154, 1e-150, 1e-120, 1e120, 1e153])
+@pytest.mark.parametrize("name", ["relu", "step", "tanh", "sigmoid", "elu", "gelu"])
+def test_distances_do_not_see_a_factor(name, factor):
+    """A distance of 1e-18 of an energy of 1e-300 had six digits, of 1e-308 none."""
+    delta = [1e-18, 1e-9, 0.1, 1.0, 1.9]
+    found = (factor * act.CATALOGUE[name]).distance_map(delta)
+    np.testing.assert_allclose(
+        found, act.CATALOGUE[name].distance_map(delta), rtol=1e-13
+    )

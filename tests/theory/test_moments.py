@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from theory import activations as act
-from theory.activations import closed
+from theory.activations import closed, moments
 from verify import integrals
 
 TOLERANCE = 1e-12
@@ -446,3 +446,14 @@ def test_moments_of_functions_that_vanish_about_zero(place, deviations):
         assert soft.length_map_derivative(var) == pytest.approx(
             float(2 * tails[0]), rel=error, abs=0.0
         )
+
+
+def test_panels_far_out_are_there_for_the_widest_gaussian():
+    """They were joined as for one half as wide: slopes of waves were 4e-11 off."""
+    wave = act.from_function(
+        lambda x: x + np.sin(3.0 * x), derivative=lambda x: 1.0 + 3.0 * np.cos(3.0 * x)
+    )
+    r = np.array([math.exp(7.5)])
+    # E (x + sin 3x)^2 = q + 1/2, up to e^(-9 q / 2).
+    assert moments.together(wave, r) == pytest.approx(r * r + 0.5, rel=1e-15)
+    assert moments.together(wave, r, slope=True) == pytest.approx(r * r, rel=1e-13)

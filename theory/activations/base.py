@@ -270,8 +270,14 @@ class Activation(GaussianFunction):
         d = _checks.interval(who, "delta", delta, 0.0, 2.0)
         if not self.second_moment > 0.0:
             raise ValueError(f"{who}: activation must not be zero.")
-        e = _entries(self, self)
-        return _checks.like(delta, np.asarray(e.distance(d) / self.second_moment))
+        at = self._near_one()
+        e = _entries(at, at)
+        return _checks.like(delta, np.asarray(e.distance(d) / at.second_moment))
+
+    def _near_one(self) -> "Activation":
+        """Return this, times a power of two where E s^2 has few digits left below it."""
+        power = math.frexp(self.second_moment)[1] // 2
+        return self if abs(power) < 300 else math.ldexp(1.0, -power) * self
 
     def fixed_point(self) -> float:
         """Return the smallest fixed point in [0, 1] of the dual of s / sqrt(E s^2).
@@ -361,6 +367,7 @@ class Activation(GaussianFunction):
         r"""Return the derivative of `length_map`, :math:`E[s s'(\sqrt q Z) Z]/\sqrt q`.
 
         Where s jumps, or s' is not to be had, :math:`E[s(\sqrt q Z)^2 (Z^2 - 1)]/(2q)`.
+        For q from 1e-8 to 1e8 the error is 1e-12 of ``E s^2 / q``, then 1e-11.
 
         Examples
         --------

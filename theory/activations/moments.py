@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from theory import gaussian
 from theory._chebyshev import nodes
+from theory.meshes import DEVIATIONS
 
 Array = npt.NDArray[np.float64]
 
@@ -266,7 +267,9 @@ def together(a: Any, r: Array, *, slope: bool = False) -> Array:
         top = reach * high
         count = math.ceil(top / low)
         own = low * np.arange(-count, count + 1, dtype=np.float64)
-        edges = np.union1d(own, _slope_edges(a, top) if slope else a._edges(top))
+        # Panels far out are joined, of a Gaussian a 40th as wide as the reach.
+        wide = max(top, DEVIATIONS * high)
+        edges = np.union1d(own, _slope_edges(a, wide) if slope else a._edges(wide))
         x, w = gaussian.composite(edges[np.abs(edges) <= top])
         far = np.abs(x) > top - 2.0 * low
         rows = max(1, TOGETHER // len(x))
