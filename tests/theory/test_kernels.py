@@ -1081,7 +1081,7 @@ def test_even_functions_of_tiny_rows_have_a_tangent_kernel(activation):
     np.testing.assert_allclose(t, np.ones((3, 3)), rtol=TOLERANCE)
 
 
-@pytest.mark.parametrize("depth", [2**31, 2**63, 2**64])
+@pytest.mark.parametrize("depth", [10**5 + 1, 2**31, 2**63, 2**64])
 def test_any_depth_is_answered_on_a_sphere_and_refused_where_layers_go_one_by_one(
     depth,
 ):
