@@ -1,7 +1,7 @@
 """Edges of the panels of several functions at once."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +51,24 @@ def merged(meshes: Sequence[Array], kinks: Iterable[float] = ()) -> Array:
     return np.array(kept)
 
 
+def ladders(
+    edges: Array, kinks: Iterable[float]
+) -> Iterator[tuple[float, float, npt.NDArray[np.intp], Array]]:
+    """Yield each kink and side, -1 or 1, with the edges nearer to it than to another.
+
+    Their indices and their distances from it, rising.
+    """
+    ends = np.array(sorted(kinks))
+    for c in ends.tolist():
+        for sign in (-1.0, 1.0):
+            distance = sign * (edges - c)
+            beyond = (sign * (ends - c))[sign * (ends - c) > 0.0]
+            within = distance <= 0.5 * beyond.min(initial=np.inf)
+            at = np.flatnonzero(within & (distance > 0.0))
+            at = at[np.argsort(distance[at])]
+            yield c, sign, at, distance[at]
+
+
 def thinned(edges: Array, kinks: Iterable[float]) -> Array:
     """Join panels next to kinks as far as a Gauss rule bears that a polynomial does not.
 
@@ -65,24 +83,16 @@ def thinned(edges: Array, kinks: Iterable[float]) -> Array:
     >>> thinned(np.array([0.0, 0.25, 0.5, 1.0, 2.0, 4.0]), [0.0]).tolist()
     [0.0, 0.25, 1.0, 4.0]
     """
-    ends = np.array(sorted(kinks))
     drop = np.zeros(len(edges), dtype=bool)
-    for c in ends:
-        for sign in (-1.0, 1.0):
-            distance = sign * (edges - c)
-            beyond = (sign * (ends - c))[sign * (ends - c) > 0.0]
-            within = distance <= 0.5 * beyond.min(initial=np.inf)
-            at = np.flatnonzero(within & (distance > 0.0))
-            at = at[np.argsort(distance[at])]
-            u = distance[at]
-            # Panels that are narrow for another reason end the ladder.
-            stop = np.flatnonzero(np.diff(u) < LADDER * u[1:])
-            last = 0
-            for i in range(1, int(stop[0]) if stop.size else len(u) - 1):
-                share = math.sqrt(min(u[i + 1], 1.0))
-                ellipse = (share / LEFT) ** (0.5 / NODES)
-                if u[i + 1] <= u[last] * ((ellipse + 1.0) / (ellipse - 1.0)) ** 2:
-                    drop[at[i]] = True
-                else:
-                    last = i
+    for _, _, at, u in ladders(edges, kinks):
+        # Panels that are narrow for another reason end the ladder.
+        stop = np.flatnonzero(np.diff(u) < LADDER * u[1:])
+        last = 0
+        for i in range(1, int(stop[0]) if stop.size else len(u) - 1):
+            share = math.sqrt(min(u[i + 1], 1.0))
+            ellipse = (share / LEFT) ** (0.5 / NODES)
+            if u[i + 1] <= u[last] * ((ellipse + 1.0) / (ellipse - 1.0)) ** 2:
+                drop[at[i]] = True
+            else:
+                last = i
     return edges[~drop]

@@ -322,14 +322,17 @@ def test_cross_kernels_are_blocks_of_square_ones():
         assert (np.abs(whole[:90, 90:] - part) <= 2.0 * TOLERANCE * size).all()
 
 
-def test_memory_stays_within_three_matrices():
-    n = 600
+@pytest.mark.parametrize(
+    ("a", "n", "depth"), [(act.relu.normalized(), 600, 50), (act.tanh, 1200, 3)]
+)
+def test_memory_stays_within_three_matrices(a, n, depth):
     x = _inputs(n, 40)
-    a = act.relu.normalized()
-    kernels.nngp_ntk(x[:3], a, 50)  # tables are made once
+    if a == act.tanh:
+        x *= np.linspace(0.5, 2.0, n)[:, None]  # rows are sorted: there were two more
+    kernels.nngp_ntk(x, a, depth)  # tables are made once
     tracemalloc.start()
     try:
-        kernels.nngp_ntk(x, a, 50)
+        kernels.nngp_ntk(x, a, depth)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -1081,7 +1084,7 @@ def test_even_functions_of_tiny_rows_have_a_tangent_kernel(activation):
     np.testing.assert_allclose(t, np.ones((3, 3)), rtol=TOLERANCE)
 
 
-@pytest.mark.parametrize("depth", [2**31, 2**63, 2**64])
+@pytest.mark.parametrize("depth", [10**5 + 1, 2**31, 2**63, 2**64])
 def test_any_depth_is_answered_on_a_sphere_and_refused_where_layers_go_one_by_one(
     depth,
 ):

@@ -20,8 +20,9 @@ Array = npt.NDArray[np.float64]
 SAME_LENGTH = 1e-14
 """Relative spread of squared norms that counts as one sphere, times sqrt(dimension)."""
 
-DEEPEST = 10**6
-"""Layers of rows of several lengths, or of which some are trained, at most."""
+DEEPEST = 10**5
+"""Layers of rows of several lengths, or of which some are trained, at most: 100 bytes each
+for every row, and 4 kB."""
 
 NEARLY = 1e-6
 """Relative spread of norms that `sphere=True` takes for one."""

@@ -317,11 +317,21 @@ def fill(
             if split is None:
                 k[pairs[1], pairs[0]] = v
     back = np.argsort(order[:m]), np.argsort(order[at:])
-    found = [_reordered(k, *back) for k in kernels]
-    return found[0], found[1] if len(found) > 1 else None
+    for k in kernels:
+        _reorder(k, *back)
+    return kernels[0], kernels[1] if len(kernels) > 1 else None
 
 
-def _reordered(k: Array, rows: Index, columns: Index) -> Array:
+def _reorder(k: Array, rows: Index, columns: Index) -> None:
+    """Put rows and columns in this order, in place."""
     for row in k:
         row[:] = row[columns]
-    return k[rows]
+    moved = rows == np.arange(len(rows))
+    for start in np.flatnonzero(~moved):
+        if moved[start]:
+            continue
+        first, at = k[start].copy(), start
+        while rows[at] != start:
+            k[at], moved[at] = k[rows[at]], True
+            at = rows[at]
+        k[at], moved[at] = first, True

@@ -30,8 +30,9 @@ class Octaves:
     named: tuple[float, ...] = ()
     noise: float = 1e-13
     who: str = "resolve"
-    _made: dict[int, Mesh] = field(default_factory=dict[int, Mesh], repr=False)
-    _refused: dict[int, str] = field(default_factory=dict[int, str], repr=False)
+    _made: dict[int, Mesh | str] = field(
+        default_factory=dict[int, "Mesh | str"], repr=False
+    )
 
     @property
     def found(self) -> tuple[float, ...]:
@@ -47,19 +48,20 @@ class Octaves:
             As `resolve`.
         """
         octave = math.ceil(math.log2(sigma) - 1e-9)
-        if octave in self._refused:
-            raise ValueError(self._refused[octave])
         if octave not in self._made:
             kinks = self.named if octave == 0 else (*self.named, *self.found)
             reach = DEVIATIONS * 2.0**octave
             try:
-                self._made[octave] = resolve(
+                made = resolve(
                     self.f, kinks, reach=reach, noise=self.noise, who=self.who
                 )
             except ValueError as error:
-                self._refused[octave] = str(error)
-                raise
-        return self._made[octave]
+                made = str(error)
+            self._made[octave] = made
+        known = self._made[octave]
+        if isinstance(known, str):
+            raise ValueError(known)
+        return known
 
     def kinks(self, sigma: float) -> tuple[float, ...]:
         """Return the named kinks and all that were found within the reach of sigma."""

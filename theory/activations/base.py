@@ -190,7 +190,8 @@ class Activation(GaussianFunction):
         -------
         float or array
             Relative error 1e-13 of E s^2, ends included. Thousands of entries are read
-            from tables, 0.1 s for a million.
+            from tables, 0.1 s for a million; each pair of variances has its own, which
+            take some 10 ms.
 
         Raises
         ------

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from theory import _checks, gaussian
 from theory.activations import _engines as engines
-from theory.activations import _linear_pieces as linear_pieces
+from theory.activations import _polynomial_pieces as polynomial_pieces
 from theory.activations import _requirements as requirements
 from theory.activations._callables import as_numpy
 from theory.activations._octaves import Octaves
@@ -365,7 +365,7 @@ def from_function(
     mesh = octaves.at(1.0)
     requirements.resolved(who, mesh.rough, (), "")
     every = octaves.kinks(1.0)
-    exact = linear_pieces.recognise(label, known, slope, octaves)
+    exact = polynomial_pieces.recognise(label, known, slope, octaves)
     if exact is not None:
         return exact
     requirements.resolved(who, (), mesh.jumps, "")

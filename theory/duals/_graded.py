@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from theory._panel_edges import LADDER, LEFT, NODES, thinned
+from theory._panel_edges import LADDER, LEFT, NODES, ladders, thinned
 
 Array = npt.NDArray[np.float64]
 Side = tuple[float, float]
@@ -42,28 +42,20 @@ def graded(edges: Array, kinks: Iterable[float]) -> tuple[Array, Array, list[Sid
     >>> len(every) < 12, rest.tolist(), sides
     (True, [0.0, 4.0], [(0.0, 1.0)])
     """
-    ends = np.array(sorted(kinks))
+    ends = sorted(kinks)
     drop = np.zeros(len(edges), dtype=bool)
     sides: list[Side] = []
     rungs: list[float] = []
-    for c in ends.tolist():
-        for sign in (-1.0, 1.0):
-            distance = sign * (edges - c)
-            beyond = (sign * (ends - c))[sign * (ends - c) > 0.0]
-            within = distance <= 0.5 * beyond.min(initial=np.inf)
-            at = np.flatnonzero(within & (distance > 0.0))
-            at = at[np.argsort(distance[at])]
-            u = distance[at]
-            # Panels that are narrow for another reason end the ladder; where two ladders
-            # are joined a panel may be, but never two in a row.
-            stop = np.flatnonzero(u[2:] - u[:-2] < LADDER * u[2:])
-            last = int(stop[0]) if stop.size else len(u) - 1
-            if last > 0 and u[last] > DEEP * u[0]:
-                drop[at[:last]] = True
-                sides.append((c, sign))
-                rungs += [c + sign * v for v in _ladder(float(u[0]), float(u[last]))]
-    rest = edges[~drop]
-    rest = thinned(edges[~drop], ends.tolist())
+    for c, sign, at, u in ladders(edges, ends):
+        # Panels that are narrow for another reason end the ladder; where two ladders
+        # are joined a panel may be, but never two in a row.
+        stop = np.flatnonzero(u[2:] - u[:-2] < LADDER * u[2:])
+        last = int(stop[0]) if stop.size else len(u) - 1
+        if last > 0 and u[last] > DEEP * u[0]:
+            drop[at[:last]] = True
+            sides.append((c, sign))
+            rungs += [c + sign * v for v in _ladder(float(u[0]), float(u[last]))]
+    rest = thinned(edges[~drop], ends)
     return np.unique(np.concatenate([rest, rungs])), rest, sides
 
 

@@ -26,10 +26,13 @@ PRECISE = 200
 NOISE = 1e-29
 """Share of E s^2 below which a squared coefficient of higher order is rounding."""
 
+LEFT = 1e-15
+"""Share of a coefficient that terms of a series beyond those that are taken add."""
+
 SAFE = 1e4
 """How far above what is left out a coefficient has to be."""
 
-MOST = 4500
+MOST = 8192
 """Coefficients of an activation with kinks that quadrature gives."""
 
 CHECK = (0.0, 0.5, 0.9)
@@ -64,13 +67,13 @@ def series(activation: Activation, depth: int, order: int) -> Series:
     correlation = np.zeros(order + 1)
     correlation[1:2] = 1.0
     tangent = correlation.copy()
-    length, pace, known = 1.0, 1.0, True
+    length, known = 1.0, True
     exact, floor = order, 0.0
     nngp = correlation
     for layer in range(depth):
         here = activation if length == 1.0 else activation._scaled(length)
         # Of an inner function without a constant powers beyond the order leave nothing.
-        need = _outer(order, pace) if correlation[0] else order
+        need = _outer(correlation) if correlation[0] else order
         b, rest = _energies(here, int(min(need, MOST)))
         known = known and (need <= MOST or b.size <= MOST)
         if rest:
@@ -85,7 +88,6 @@ def series(activation: Activation, depth: int, order: int) -> Series:
             nngp, tangent = _many(b, left, correlation, tangent, length)
             break
         slopes = np.arange(1, b.size) * b[1:] / length
-        pace = min(pace * float(slopes.sum()) * length / here.second_moment, 1e300)
         nngp, gain = _compose((b, slopes), correlation)
         with np.errstate(over="ignore", invalid="ignore"):
             tangent = nngp + _product(tangent, gain)
@@ -152,13 +154,19 @@ def _cut(b: Array, exact: int, floor: float) -> Array:
     return b[: max(exact, int(above[-1]) if above.size else 0) + 1].copy()
 
 
-def _outer(order: int, pace: float) -> float:
-    """Return how many coefficients of the outer function the result asks for.
+def _outer(inner: Array) -> float:
+    """Return how many coefficients of an outer function count in the composition.
 
-    A power m of the inner series begins to count at degree m times its mean degree,
-    `pace`, give or take a spread that a factor of two covers.
+    Coefficient n of the power m of the inner series p is at most p(z)^m / z^n, for any z
+    between 0 and 1 (Chernoff's bound). From there on it is below `LEFT` of p's own, which
+    the outer function's first terms pass on.
     """
-    return 2.0 / min(pace, 1.0) * order + PRECISE
+    z = 1.0 - np.geomspace(1e-5, 0.9, 120)
+    falls = -np.log(np.polynomial.polynomial.polyval(z, inner))
+    least = math.log(LEFT) + math.log(inner[inner > 0.0].min())
+    wanted = (1.0 - inner.size) * np.log(z) - least
+    with np.errstate(divide="ignore", over="ignore"):
+        return float(np.min(wanted / np.maximum(falls, 0.0)))
 
 
 def _energies(activation: Activation, order: int) -> tuple[Array, float]:

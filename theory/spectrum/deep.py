@@ -24,6 +24,9 @@ Index = npt.NDArray[np.intp]
 ORDER = 2048
 """Taylor coefficients behind the eigenvalues; what is beyond is extrapolated."""
 
+ORDERS = (128, 512, ORDER)
+"""Up to which series are composed: each takes some sixteen times what the last does."""
+
 GOOD, BETTER, WORST = 1e-10, 1e-12, 1e-6
 """Relative errors: of series and quadrature that are enough, the largest ever returned."""
 
@@ -71,7 +74,7 @@ def taylor_coefficients(
     Definition C.1 and equation 7 of Agarwal, Awasthi, Kale (2020). Composition by baby
     and giant steps (Brent and Kung 1978), products by direct convolution. Many equal
     layers are squared when the activation is centred; otherwise, and while lengths move,
-    a layer takes tenths of a second beyond order 128.
+    a layer takes tenths of a second beyond order 512.
 
     Examples
     --------
@@ -93,7 +96,7 @@ def taylor_coefficients(
         )
     _checks.choice("taylor_coefficients", "kernel", kernel, KERNELS)
     _kernel_map(kernel, activation, layers)(0.0)  # complains as the maps do
-    found = series(activation, layers, 128 if top <= 128 else ORDER)
+    found = series(activation, layers, next(n for n in ORDERS if top <= n))
     if not found.agrees:
         raise ValueError(
             "taylor_coefficients: `depth` must leave more of the kernel than a constant,"

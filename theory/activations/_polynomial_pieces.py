@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from theory.activations._octaves import Octaves
-from theory.activations.base import Activation
 from theory.activations.piecewise import PiecewisePolynomial
 from theory.meshes import RESOLVED, Mesh
 
@@ -41,7 +40,8 @@ def recognise(
     ValueError
         If the derivative is another function's, of lines.
     """
-    if not _is_polynomial(octaves.at(1.0), 2):
+    near = octaves.at(1.0)
+    if not _is_polynomial(near, 2):
         return None
     try:
         wide = octaves.at(WIDEST)
@@ -50,24 +50,18 @@ def recognise(
     if wide.rough or not _is_polynomial(wide, 2):
         return None
     kinks = octaves.kinks(WIDEST)
-    if not (_is_polynomial(octaves.at(1.0), 1) and _is_polynomial(wide, 1)):
-        return _parabolas(name, f, slope, kinks, (octaves.at(1.0), wide))
+    if not (_is_polynomial(near, 1) and _is_polynomial(wide, 1)):
+        return _parabolas(name, f, slope, kinks, (near, wide))
     lines = _lines(f, slope, kinks)
     slopes = [s for _, _, s in lines]
     # Values on either side of every kink, from the points nearest to zero.
-    at = [
-        (u + s * (c - a), v + t * (c - b))
-        for c, ((a, u, s), (b, v, t)) in zip(
-            kinks, itertools.pairwise(lines), strict=True
-        )
-    ]
-    rounding = [
-        2.0 * RESOLVED * (abs(u) + abs(v) + abs(s * (c - a)) + abs(t * (c - b)))
-        for c, ((a, u, s), (b, v, t)) in zip(
-            kinks, itertools.pairwise(lines), strict=True
-        )
-    ]
-    if all(abs(v - u) <= r for (u, v), r in zip(at, rounding, strict=True)):
+    at, joined = list[tuple[float, float]](), True
+    for c, ((a, u, s), (b, v, t)) in zip(kinks, itertools.pairwise(lines), strict=True):
+        below, above = s * (c - a), t * (c - b)
+        at.append((u + below, v + above))
+        rounding = 2.0 * RESOLVED * (abs(u) + abs(v) + abs(below) + abs(above))
+        joined &= abs(v + above - (u + below)) <= rounding
+    if joined:
         first = 0.0 if not kinks or kinks[0] > 0.0 else kinks[0]
         start = float(_at(f, first)) - slopes[0] * first
         bends = tuple(t - s for s, t in itertools.pairwise(slopes))
@@ -77,7 +71,7 @@ def recognise(
         out = PiecewisePolynomial(name, 0, (lines[0][1],), kinks, jumps)
     else:
         return None
-    return out if _agrees(out, f, octaves.at(1.0)) else None
+    return out if _agrees(out, f, near) else None
 
 
 def _is_polynomial(mesh: Mesh, degree: int) -> bool:
@@ -119,7 +113,9 @@ def _parabolas(
     out = PiecewisePolynomial(name, 2, tuple(poly.tolist()), kinks, tuple(jumps))
     if not all(_agrees(out, f, mesh) for mesh in meshes):
         return None
-    if slope is not None and not _agrees(out.derivative, slope, meshes[0]):
+    known = out.derivative
+    assert isinstance(known, PiecewisePolynomial)
+    if slope is not None and not _agrees(known, slope, meshes[0]):
         return None
     return out
 
@@ -163,9 +159,8 @@ def _lines(
     return out
 
 
-def _agrees(a: Activation, f: Function, mesh: Mesh) -> bool:
-    """Compare the closed form, a `PiecewisePolynomial`, with f inside every panel."""
-    assert isinstance(a, PiecewisePolynomial)
+def _agrees(a: PiecewisePolynomial, f: Function, mesh: Mesh) -> bool:
+    """Compare the closed form with f inside every panel."""
     x = 0.5 * (mesh.edges[1:] + mesh.edges[:-1])
     y = np.asarray(f(x), dtype=np.float64)
     top = (math.factorial(a.m) * p for p in a.poly[a.m :])
