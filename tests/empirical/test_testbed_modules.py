@@ -673,7 +673,7 @@ class Mismatched(Task):
 
 def test_what_a_compiled_task_refuses_is_the_tasks_to_say() -> None:
     stack = Stack.of(nn.Linear(3, 2), generators(), rates=0.1)
-    with pytest.raises(RuntimeError, match="^size mismatch, got") as error:
+    with pytest.raises(RuntimeError, match=r"^size mismatch, got") as error:
         train(Compiled(Mismatched(), backend="aot_eager"), stack, SGD(), steps=1)
     assert type(error.value) is RuntimeError
 
