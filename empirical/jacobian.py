@@ -180,7 +180,6 @@ class _Draw:
 
 
 def _of(draw: int, tensors: Params) -> Params:
-    """Return one draw."""
     return tuple(t[draw : draw + 1] for t in tensors)
 
 

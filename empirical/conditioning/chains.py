@@ -243,10 +243,13 @@ def gram_chain(
             rounding = len(start) * torch.finfo(k.dtype).eps * values[:, -1:]
             values = torch.where(values > rounding, values, 0.0)
             root = vectors * values.sqrt()[:, None, :]
-            g = torch.empty(
+            h = torch.empty(
                 (draws, len(start), width), dtype=k.dtype, device=generator.device
             ).normal_(generator=generator)
-            k = gram(activation(root @ g.to(k.device)) / math.sqrt(width))
+            h = root @ h.to(k.device)
+            # One of them goes before the next comes.
+            h = activation(h)
+            k = gram(h.div_(math.sqrt(width)))
             yield k
 
 

@@ -87,9 +87,7 @@ def kernels_by_width(
         network = FullyConnected.uniform(
             inputs=x.shape[-1], width=width, depth=depth, activation=activation
         )
-        chunks = list(
-            sample(network, x, draws=draws, generator=generator, tangent=True)
-        )
+        chunks = list(sample(network, x, draws=draws, generator=generator))
         for kind, drawn in parts.items():
             stack = torch.cat([getattr(chunk, kind) for chunk in chunks])
             drawn.append(stack.cpu().numpy().astype(np.float64))

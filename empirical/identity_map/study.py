@@ -203,7 +203,6 @@ def _draws(
 def _measured(
     c: Configuration, trained: Trained, index: int, pictures: Pictures, before: int
 ) -> tuple[dict[str, Any], list[dict[str, Array]]]:
-    """Measure the networks of a group."""
     rows = slice(index * len(c.seeds), (index + 1) * len(c.seeds))
     found = measures.measure(
         c.network,

@@ -174,7 +174,6 @@ def _once(
     progress: loop.Progress | None,
     checkpoint: Path | None,
 ) -> Trained:
-    """Train every replicate from one start."""
     described = (network, recipe, rates.tolist(), params[0].device.type)
     drawn_by = () if generator is None else (generator,)
     kept = checkpoint_of(

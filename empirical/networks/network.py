@@ -380,7 +380,14 @@ class Network(ABC):
             )
         units, axes = plan[0].weight[1], len(plan[0].weight)
         h = representation
-        if h.ndim not in (axes, axes + 1) or h.shape[1 - axes] != units:
+        # A readout takes the images of convolutions below it, too.
+        below = self.weight_shapes[-count - 1 : -count]
+        if h.ndim in (4, 5) and axes == 2 and below and len(below[0]) == 4:
+            each = h.shape[-3] if plan[0].pooled else math.prod(h.shape[-3:])
+            fits = each == units
+        else:
+            fits = h.ndim in (axes, axes + 1) and h.shape[1 - axes] == units
+        if not fits:
             named = f"(n, {units}, H, W)" if axes == 4 else f"(n, {units})"
             raise ValueError(
                 f"{who}.upper: `representation` must have shape {named}, with "

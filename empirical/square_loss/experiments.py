@@ -177,7 +177,6 @@ def _configuration(
 
 
 def _paper(s: Sizes, make: Make) -> Iterator[Configuration]:
-    """Yield the paper's three experiments."""
     yield make(
         "bn-decay",
         "bn",

@@ -206,7 +206,6 @@ def _add_batch(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:
-    """Add what chooses among configurations."""
     text = "minutes on two cores, hours, or the paper's protocol (default: small)"
     parser.add_argument("--scale", choices=SCALES, default="small", help=text)
     parser.add_argument(

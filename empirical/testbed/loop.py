@@ -111,7 +111,17 @@ class Compiled(Task):
 
     def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
         """Return the task's losses, up to rounding."""
-        return self._losses(params, stack, examples)
+        try:
+            return self._losses(params, stack, examples)
+        except RuntimeError as error:
+            if not type(error).__module__.startswith("torch._"):
+                raise
+            # What the task itself refuses, it says better.
+            self.task.losses(params, stack, examples)
+            raise ValueError(
+                "train: `compile` must be False for a task that `torch.compile` can't "
+                f"compile, but PyTorch says: {' '.join(str(error).split()):.200}"
+            ) from error
 
     def state(self) -> dict[str, Any]:
         """Return the task's state."""
@@ -226,7 +236,7 @@ def train(
         1, replicates have left the stack before, losses or batches are not as `Task` and
         `Batches` say, batches are for other replicates or of other examples, or the
         checkpoint is of other arguments, which are compared as far as they can be, or of
-        more than `steps`.
+        more than `steps`; with `compile`, if the task can't be compiled.
     stopping.Stopped
         If a stop was requested; the checkpoint has been written.
 

@@ -395,7 +395,6 @@ def check_observers(who: str, observers: Sequence[Observer]) -> None:
 
 
 def _finite(stack: Stack) -> npt.NDArray[np.bool_]:
-    """Return which replicates have finite parameters."""
     every = [torch.isfinite(p.reshape(len(p), -1)).all(1) for p in stack.params]
     return torch.stack(every).all(dim=0).cpu().numpy()
 

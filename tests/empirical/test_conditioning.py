@@ -1,3 +1,4 @@
+import gc
 import math
 
 import numpy as np
@@ -393,6 +394,25 @@ class TestChains:
         # Six entries, six standard errors.
         assert bool(((grams.mean(dim=0) - other.mean(dim=0)).abs() < 6 * error).all())
         assert float(error.max()) < 0.005
+
+    def test_a_gram_chain_holds_what_it_says(self):
+        """Twice the units: what an activation is given, and what it returns."""
+        seen: list[int] = []
+
+        def counting(z: torch.Tensor) -> torch.Tensor:
+            held = {
+                t.untyped_storage().data_ptr()
+                for t in gc.get_objects()
+                if type(t) is torch.Tensor and t.numel() == z.numel()
+            }
+            seen.append(len(held))
+            return torch.relu(z)
+
+        start = torch.eye(3).double()
+        given = {"width": 4099, "depth": 3, "generator": torch_generator(7)}
+        for _ in ec.gram_chain(start, activation=counting, draws=2, **given):
+            pass
+        assert seen == [1, 1, 1]
 
     def test_equal_inputs_of_a_gram_chain_stay_equal(self):
         # Among others; with this slope at 0 all that differs grows apart in 30 layers.

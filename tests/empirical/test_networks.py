@@ -410,6 +410,25 @@ class TestFixup:
 
 
 @pytest.mark.parametrize(
+    "network",
+    [
+        Convolutional(shape=(2, 5, 4), widths=(3, 4), outputs=2, stride=2),
+        ResNet(shape=(1, 6, 4), widths=(2, 3), blocks=1, outputs=2),
+        TestFixup.network,
+    ],
+)
+def test_readouts_take_the_images_of_the_layer_below(network):
+    params = network.init("kaiming-normal", replicates=2, generator=torch_generator(7))
+    params = tuple(p + 0.1 * normal(*p.shape) for p in params)
+    *_, below, outputs = network.layer_outputs(params, normal(3, *network.input_shape))
+    torch.testing.assert_close(network.upper(params, below, 1), outputs)
+    one = network.upper(params, below[0], 1)[0]
+    torch.testing.assert_close(one, outputs[0])
+    with pytest.raises(ValueError, match=r"upper: `representation` must have shape"):
+        network.upper(params, below[:, :, :1], 1)
+
+
+@pytest.mark.parametrize(
     ("make", "match"),
     [
         (lambda: FullyConnected(widths=(3, 2), activation="rely"), "`activation` must"),

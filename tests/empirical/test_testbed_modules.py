@@ -4,7 +4,7 @@ import copy
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from torch.nn.utils import parametrizations
 from empirical.randomness import torch_generator
 from empirical.testbed import modules
 from empirical.testbed.batches import Afresh, Epochs
-from empirical.testbed.loop import train
+from empirical.testbed.loop import Compiled, Task, train
 from empirical.testbed.observers import Curve
 from empirical.testbed.optimisers import SGD, Adagrad, Adam, Adamax, RMSprop
 from empirical.testbed.stack import Stack
@@ -662,6 +662,32 @@ def test_batches_of_other_examples_are_refused_by_a_compiled_task() -> None:
     other = Epochs(30, 6, generators()[:1])
     with pytest.raises(ValueError, match="the task's 24 examples, but they are of 30"):
         train(task, stack, SGD(), steps=1, batches=other, compile=True)
+
+
+class Mismatched(Task):
+    """Fails by itself, compiled or not."""
+
+    def losses(self, params, stack, examples):
+        return (params[0].flatten(1) @ torch.ones(7)).square()
+
+
+def test_what_a_compiled_task_refuses_is_the_tasks_to_say() -> None:
+    stack = Stack.of(nn.Linear(3, 2), generators(), rates=0.1)
+    with pytest.raises(RuntimeError, match=r"^size mismatch, got") as error:
+        train(Compiled(Mismatched(), backend="aot_eager"), stack, SGD(), steps=1)
+    assert type(error.value) is RuntimeError
+
+
+def test_a_task_that_can_not_be_compiled_is_refused() -> None:
+    def broken(*_: Any) -> None:
+        raise RuntimeError("there is no compiler. At all")
+
+    net = nn.Linear(3, 2)
+    task = Supervised(net, torch.ones(5, 3), torch.zeros(5, dtype=torch.int64))
+    stack, untyped = Stack.of(net, generators(), rates=0.1), cast("str", broken)
+    said = "`compile` must be False .* PyTorch says: .*there is no compiler"
+    with pytest.raises(ValueError, match=said):
+        train(Compiled(task, backend=untyped), stack, SGD(), steps=1)
 
 
 def test_an_order_of_ones_own_may_choose_some_examples() -> None:
