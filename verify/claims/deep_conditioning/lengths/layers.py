@@ -189,7 +189,7 @@ LAST = numeric(
     # A few roundings.
     compare=AgreesTo(relative=1e-15),
     must_refute=mistake("A length of two beside it.", share=2.0),
-    uses=("dc/D.0-scales",),
+    uses=("dc/D.0-derivative",),
 )
 LEM_D3 = adversarial(
     id="dc/lemD.3",
