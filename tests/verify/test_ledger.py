@@ -234,8 +234,8 @@ def test_titles_can_be_read_alone() -> None:
     assert [name for name, title in titles.items() if private.search(title)] == []
 
 
-LETTERS = {"dc/lemH.3", "mmd/eq20-nearby", "mmd/gram-slope"}
-"""Statements in which E is an event, or a matrix."""
+LETTERS = {"dc/lemH.3", "mmd/eq20-nearby", "mmd/gram-slope", "sl/energy-balance"}
+"""Statements in which E is an event, a matrix, or an integral."""
 
 
 def test_an_expectation_has_one_letter() -> None:

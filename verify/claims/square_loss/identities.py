@@ -185,6 +185,7 @@ BOUND_VALUES = numeric(
         "A factor of two lost with every layer.",
         then=lambda found, *, widths: found / 2.0 ** len(widths),
     ),
+    uses=("sl/bound",),
 )
 
 
