@@ -1,6 +1,7 @@
 """Pages of papers, claims and figures, and the cards of the front page."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +16,7 @@ from pages.figures import Shown, shown, write_files
 from pages.graph import Node, overview, picture
 from pages.writing import write_all
 from verify import figures, ledger, misprints, references
-from verify.claim import FAULTS
+from verify.claim import FAULTS, Evidence
 from verify.compare import Outcome
 from verify.items import Paper, papers
 from verify.reading import Reading
@@ -78,6 +79,7 @@ class Site:
             "cards.html": self._render(
                 "cards.html", "", papers=list(map(self._trial, papers()))
             ),
+            "verdict.html": self._verdict(),
             "notice.html": self._render(
                 "notice.html", "", without=_without(self.rows.values())
             ),
@@ -116,6 +118,23 @@ class Site:
             "readings": Reading,
         }
         return environment.get_template(template).render(context, prefix=prefix)
+
+    def _verdict(self) -> str:
+        """Return what the report says on its first screen, for the front page."""
+        rows = list(self.rows.values())
+        return self._render(
+            "verdict.html",
+            "",
+            rows=rows,
+            count=Counter(row.kind for row in rows),
+            counts=values.counts(rows),
+            by_evidence=values.by_evidence(rows),
+            plural={kind.value: kind.plural for kind in Evidence},
+            places={
+                **dict.fromkeys(("attention", "counts"), "papers.html"),
+                "findings": "findings/index.html",
+            },
+        )
 
     # --- a claim -----------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ import argparse
 import importlib
 import math
 import os
-import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,11 +19,12 @@ from empirical.testbed.ending import (
     STDOUT,
     Ending,
     finish,
+    going_on,
     say,
     say_interrupted,
 )
 from empirical.testbed.engine import Engine, cores
-from empirical.testbed.graph import End, beside
+from empirical.testbed.graph import beside
 from empirical.testbed.options import add_options, made, spoken, spoken_end
 from empirical.testbed.records import RunRecord
 from empirical.testbed.runner import run_batch, summary
@@ -34,8 +34,7 @@ from empirical.testbed.study import (
     Named,
     Setting,
     Study,
-    checkpoint_at,
-    checkpoints_of,
+    line_of,
     remove_checkpoints,
 )
 from empirical.testbed.writing import save_tensors, whole
@@ -142,7 +141,7 @@ def main(
             if isinstance(study, str):
                 known = importlib.import_module(f"{study}.experiments")
             found = chosen(known.configurations(options.scale), options)
-            sys.stdout.write("".join(f"{_line(c)}\n" for c in found))
+            sys.stdout.write("".join(f"{line_of(c)}\n" for c in found))
             return 0
         setting = made(_setting(), options)
         check_folder(setting.data_folder)
@@ -255,16 +254,6 @@ def chosen(configurations: Sequence[Named], options: argparse.Namespace) -> list
     return found
 
 
-def _line(configuration: Any) -> str:
-    """Return a configuration's line of the list: its name, and what it serves."""
-    served = [
-        f"{kind} {' '.join(map(str, sorted(numbers)))}"
-        for kind in ("tables", "figures")
-        if (numbers := getattr(configuration, kind, ()))
-    ]
-    return "  ".join([configuration.name, *served])
-
-
 def _batch(
     study: Study[Any],
     found: Sequence[Named],
@@ -302,40 +291,13 @@ def _batch(
                 look=bar.look,
             )
         except Ended:
-            left = f"what is done stays in {options.out}"
-            bar.say(f"interrupted; {left}, and the same command goes on from there")
+            bar.say(f"interrupted; what is done stays in {options.out}")
             raise
         bar.say(f"{summary(outcomes)}; records are in {options.out}")
-        late = [n for n, how in outcomes.items() if how.startswith(End.TIMED_OUT)]
-        if kept := [name for name in late if _is_left(options.out, name)]:
-            going_on = shlex.join(_with_more_time(call, kept, options.most_minutes))
-            bar.say(
-                "What timed out is kept as it was up to half a minute before; this goes"
-                f" on from there:\n{going_on}"
-            )
+        if told := going_on(call, outcomes, options.out, options.most_minutes):
+            bar.say(told)
     fine = ("done", "kept")
     return 0 if all(o.startswith(fine) for o in outcomes.values()) else 1
-
-
-def _is_left(folder: Path, name: str) -> bool:
-    """Whether there is a state from which a configuration's run can go on."""
-    return bool(checkpoints_of(checkpoint_at(folder / f"{name}.json")))
-
-
-def _with_more_time(
-    call: Sequence[str], names: Sequence[str], minutes: float
-) -> list[str]:
-    """Return the words of a call that goes on with these alone, and twice the minutes.
-
-    >>> _with_more_time(["batch", "--most-minutes", "5", "--out", "o"], ["a"], 5.0)
-    ['batch', '--out', 'o', '--most-minutes', '10', '--names', 'a']
-    """
-    words = list(call)
-    if "--most-minutes" in words:
-        # Said in another way it stays: the last one counts.
-        at = words.index("--most-minutes")
-        del words[at : at + 2]
-    return [*words, "--most-minutes", f"{2.0 * minutes:g}", "--names", *names]
 
 
 def alone(

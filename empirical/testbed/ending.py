@@ -1,5 +1,6 @@
 """How a command ends: what was run, what came out, where it lies, and a picture of it."""
 
+import shlex
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -10,8 +11,9 @@ from typing import Any, TextIO
 import numpy as np
 import numpy.typing as npt
 
+from empirical.testbed.graph import End
 from empirical.testbed.records import RunRecord
-from empirical.testbed.study import checkpoints_of
+from empirical.testbed.study import checkpoint_at, checkpoints_of
 from empirical.testbed.writing import whole
 
 Array = npt.NDArray[Any]
@@ -161,6 +163,29 @@ def say_interrupted(
     elif checkpoints_of(checkpoint):
         left = f"the same command goes on from {checkpoint}"
     sys.stderr.write(f"{what}; {left}\n")
+
+
+def going_on(
+    call: Sequence[str], ends: Mapping[str, str], folder: Path, minutes: float | None
+) -> str:
+    """Return the command that goes on with what timed out, if there is anything to do so.
+
+    It is the call that was, of these names alone and with twice the minutes.
+    """
+    late = [name for name, end in ends.items() if end.startswith(End.TIMED_OUT)]
+    kept = [n for n in late if checkpoints_of(checkpoint_at(folder / f"{n}.json"))]
+    if minutes is None or not kept:
+        return ""
+    words = list(call)
+    if "--most-minutes" in words:
+        # Said in another way it stays: the last one counts.
+        at = words.index("--most-minutes")
+        del words[at : at + 2]
+    words += ["--most-minutes", f"{2.0 * minutes:g}", "--names", *kept]
+    return (
+        "What timed out is kept as it was up to half a minute before; this goes on from"
+        f" there:\n{shlex.join(words)}"
+    )
 
 
 def say(sentences: Sequence[str], stream: TextIO) -> None:

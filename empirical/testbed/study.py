@@ -218,6 +218,16 @@ _ANY = "[0-9a-f]" * 16
 """Pattern of every `digest`."""
 
 
+def line_of(configuration: Any) -> str:
+    """Return a configuration's line of the list: its name, and what it serves."""
+    served = [
+        f"{kind} {' '.join(map(str, sorted(numbers)))}"
+        for kind in ("tables", "figures")
+        if (numbers := getattr(configuration, kind, ()))
+    ]
+    return "  ".join([configuration.name, *served])
+
+
 def checkpoint_at(path: Path, of: str = _ANY) -> Path:
     """Return where the state of a record's run lies; by default, a pattern of all."""
     return path.with_name(f"{path.stem}.{of}.checkpoint")

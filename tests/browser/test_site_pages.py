@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from looking import PHONE, Open, faint, sticking_out
+from looking import DESKTOP, PHONE, Open, faint, sticking_out
 
 PAGES = (
     "index.html",
@@ -104,3 +104,16 @@ def test_an_example_that_draws_is_followed_by_what_it_draws(
     # Two calls that are given axes of theirs share a picture.
     assert pictures.count() == calls - joined // 2 > 0
     assert all(box is not None for box in (p.bounding_box() for p in pictures.all()))
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_the_first_screen_says_what_holds_how_it_is_known_and_what_fails(
+    show: Open, site: Path, size: dict[str, int]
+) -> None:
+    page = show(site / "index.html", viewport=size).page
+    for words in ("claims hold", "symbolic proofs", "planted mistake"):
+        place = page.locator("article p", has_text=words).first
+        assert place.evaluate("e => e.getBoundingClientRect().bottom <= innerHeight")
+    leads = "all => all.map(e => e.getAttribute('href'))"
+    found = page.locator("article p a:has(strong)").evaluate_all(leads)
+    assert set(found) <= {"findings/index.html", "papers.html"}

@@ -3,6 +3,7 @@
 import argparse
 import importlib
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -364,7 +365,7 @@ def test_what_timed_out_says_the_command_that_goes_on(tmp_path, monkeypatch, cap
     start = "python -m empirical.square_loss batch --names bn wn none bn-decay --device"
     assert said.startswith(start)
     assert said.endswith("the runs' --most-minutes 4 --names bn")
-    assert command.shlex.split(said)[-5] == str(tmp_path / "the runs")
+    assert shlex.split(said)[-5] == str(tmp_path / "the runs")
 
 
 def test_more_memory_than_there_can_be_is_no_limit(tmp_path):

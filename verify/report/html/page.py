@@ -103,6 +103,7 @@ def as_html(
         "style": Markup(_file("style.css")),
         "script": Markup(script),
         "policy": policy(script),
+        "places": {name: f"#{name}" for name in ("attention", "counts", "findings")},
         "count": Counter(row.kind for row in rows),
         "counts": values.counts(rows),
         "cases": sum(len(record.cases) for record in found),
