@@ -17,7 +17,7 @@ from empirical._contraction import (
     combined,
     inner,
 )
-from empirical.checks import check_slopes
+from empirical.checks import check_counts, check_slopes
 from empirical.networks import Params
 from empirical.testbed.modules import apply, each_of, learnt
 
@@ -99,6 +99,7 @@ def ntk_by_jacobian(
     if one_by_one:
         check_slopes("ntk_by_jacobian")
     check("ntk_by_jacobian", params, x, y, outputs)
+    check_counts("ntk_by_jacobian", 0, max_bytes=max_bytes)
     # Slopes of slopes are not kept, nor what they would be made from.
     params, x = tuple(p.detach() for p in params), x.detach()
     y = None if y is None else y.detach()

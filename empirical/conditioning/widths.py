@@ -8,6 +8,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from empirical.checks import check_counts
 from empirical.kernels import sample
 from empirical.networks import Elementwise, FullyConnected
 from empirical.testbed.writing import Array
@@ -77,6 +78,7 @@ def kernels_by_width(
     >>> bool(narrow > 2.0 * wide)
     True
     """
+    check_counts("kernels_by_width", depth=depth, draws=draws)
     if draws < 2 or not widths:
         raise ValueError(
             "kernels_by_width: `draws` must be at least 2 and `widths` not empty, but "

@@ -3,7 +3,7 @@
 import math
 from typing import Literal
 
-from empirical.checks import check_choice
+from empirical.checks import check_choice, check_counts
 from empirical.networks import Convolutional, FullyConnected, Network, Residual
 
 Copier = FullyConnected | Convolutional | Residual
@@ -59,21 +59,21 @@ def copier(
     """
     check_choice("copier", "kind", kind, KINDS)
     check_choice("copier", "activation", activation, ACTIVATIONS)
+    check_counts("copier", layers=layers, width=width)
     residual, pixels = kind == "residual", math.prod(shape)
-    if layers < 1 or (residual and layers % 2):
+    if residual and layers % 2:
         raise ValueError(
-            "copier: `layers` must be at least 1, and even for a residual network, but "
-            f"it is {layers}"
+            f"copier: `layers` must be even for a residual network, but it is {layers}"
         )
     if residual and width not in (None, pixels):
         raise ValueError(
             "copier: `width` of a residual network must be absent or its images' size "
             f"{pixels}, but it is {width}"
         )
-    if layers > 1 and not residual and (width is None or width < 1):
+    if layers > 1 and not residual and width is None:
         raise ValueError(
             "copier: `width` must be at least 1 for a network with hidden layers, but it "
-            f"is {width}"
+            "is None"
         )
     if residual:
         return Residual(

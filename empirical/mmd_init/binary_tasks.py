@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.checks import check_classes, check_counts, check_finite
+from empirical.checks import check_classes, check_counts, check_finite, check_whole
 from empirical.data import load
 from empirical.data.pixels import pixels
 from empirical.data.sources import Dataset
@@ -200,6 +200,7 @@ def random_tasks(
     >>> made.shape, int(made.sum()) == 1022 * 5, bool(made.all(axis=1).any())
     ((1022, 10), True, False)
     """
+    check_whole("random_tasks", count=count, classes=classes)
     if not 2 <= classes <= 30:
         raise ValueError(
             f"random_tasks: `classes` must lie in 2..30, but it is {classes}"
@@ -304,7 +305,7 @@ def draw_splits(
     >>> np.bincount(labels[made.validation[0]]).tolist()
     [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]
     """
-    check_counts("draw_splits", tasks=tasks, per_class=per_class)
+    check_counts("draw_splits", tasks=tasks, per_class=per_class, classes=classes)
     found = np.asarray(labels, dtype=np.int64)
     chosen = max(1, classes * per_class // 5)
     each = chosen // classes

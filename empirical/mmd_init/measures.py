@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from empirical.checks import check_finite, check_positive
+from empirical.checks import check_counts, check_finite, check_positive
 from empirical.mmd_init import noise, regularisers
 from empirical.mmd_init.gram import Room, on_device
 from empirical.mmd_init.losses import constant_share
@@ -43,7 +43,9 @@ def constant_shares(
     ValueError
         If there are fewer inputs than a minibatch has.
     """
-    weights = _plain("constant_shares", network, params, inputs, generators, s)
+    counts = {"perturbations": perturbations, "batch": batch, "batches": batches}
+    who = "constant_shares"
+    weights = _plain(who, network, params, inputs, generators, s, **counts)
     chosen = _minibatches(inputs, generators, batch, batches)
     if len(s) != len(generators):
         raise ValueError(
@@ -77,7 +79,8 @@ def dead_shares(
     At the start itself, without noise. Detachment (IOD) is the largest of their means
     over minibatches.
     """
-    _plain("dead_shares", network, params, inputs, generators)
+    counts = {"batch": batch, "batches": batches}
+    _plain("dead_shares", network, params, inputs, generators, (), **counts)
     chosen = _minibatches(inputs, generators, batch, batches)
     shares: list[Tensor] = []
     with torch.no_grad():
@@ -117,7 +120,8 @@ def perturbed_detachment(
 ) -> Tensor:
     """Return L_iod at perturbed starts, (S, perturbations)."""
     who, count = "perturbed_detachment", len(generators)
-    weights = _plain(who, network, params, inputs, generators, [s])
+    drawn = {"perturbations": perturbations}
+    weights = _plain(who, network, params, inputs, generators, [s], **drawn)
     with torch.no_grad():
         levels = inputs.new_full((count,), s)
         own = on_device(generators, inputs.device)
@@ -140,7 +144,8 @@ def predictions(
     Noise is on the weights where there are more inputs than perturbations, and on the
     outputs otherwise: a thousand perturbed networks of the paper's size take 2.5 GB.
     """
-    weights = _plain("predictions", network, params, inputs, generators, [s])
+    drawn = {"perturbations": perturbations}
+    weights = _plain("predictions", network, params, inputs, generators, [s], **drawn)
     few = perturbations <= len(inputs)
     with torch.no_grad():
         replicates = len(generators)
@@ -183,8 +188,10 @@ def _plain(
     inputs: Tensor,
     generators: Generators | None = None,
     s: Sequence[float] = (),
+    **counts: int,
 ) -> Weights:
     """Return weights and biases of a network that nothing normalises."""
+    check_counts(who, **counts)
     check_classifier(who, network, batch_norm=False)
     network.check(params, inputs)
     if inputs.ndim != 2:
@@ -214,11 +221,10 @@ def _minibatches(
     inputs: Tensor, generators: Generators, batch: int, batches: int
 ) -> Tensor:
     """Return indices (S, batches, batch)."""
-    if batch < 1 or batches < 1 or len(inputs) < batch:
+    if len(inputs) < batch:
         raise ValueError(
-            f"minibatches: `batch` and `batches` must be at least 1, and no more than the"
-            f" {len(inputs)} inputs be asked for at once, but they are {batch} and "
-            f"{batches}"
+            f"minibatches: `batch` must not be above the {len(inputs)} inputs, but it is "
+            f"{batch}"
         )
     rows = {
         id(g): torch.stack(

@@ -47,6 +47,7 @@ def simplex_sample(
     >>> u.shape, bool(torch.allclose(u.sum(dim=1), torch.ones(3)))
     (torch.Size([3, 4]), True)
     """
+    check_counts("simplex_sample", count=count, classes=classes)
     e = torch.empty(count, classes, dtype=dtype, device=generator.device)
     e.exponential_(generator=generator)
     return (e / e.sum(dim=1, keepdim=True)).to(device)

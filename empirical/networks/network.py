@@ -15,6 +15,7 @@ from empirical.checks import (
     check_finite,
     check_generators,
     check_kinds,
+    check_whole,
 )
 from empirical.networks import initial
 from empirical.networks.plan import (
@@ -371,7 +372,9 @@ class Network(ABC):
         from empirical.networks.layers import run
 
         self.check_params(params)
-        who, plan = type(self).__name__, self.plan[-count:]
+        who = type(self).__name__
+        check_whole(f"{who}.upper", count=count)
+        plan = self.plan[-count:]
         cut = any(layer.skip > index + 1 for index, layer in enumerate(plan))
         if not 1 <= count <= self.layers or cut:
             raise ValueError(

@@ -111,6 +111,7 @@ class FullyConnected(Network):
         >>> FullyConnected.uniform(inputs=2, width=8, depth=3).widths
         (2, 8, 8, 8, 1)
         """
+        check_counts("FullyConnected.uniform", 0, depth=depth)
         return cls(widths=(inputs, *[width] * depth, outputs), **more)
 
     @property

@@ -368,10 +368,16 @@ class TestSharing:
 
     @pytest.mark.parametrize("name", ["constant", "dead"])
     @pytest.mark.parametrize(
-        ("batch", "batches"), [(61, 5), (0, 5), (8, 0), (8, -1), (-1, 5)]
+        ("batch", "batches", "match"),
+        [
+            (61, 5, "`batch` must not be above the 60 inputs, but it is 61"),
+            (0, 5, "_shares: `batch` must be at least 1, but it is 0"),
+            (8, 0, "_shares: `batches` must be at least 1, but it is 0"),
+            (8, -1, "_shares: `batches` must be at least 1, but it is -1"),
+            (-1, 5, "_shares: `batch` must be at least 1, but it is -1"),
+        ],
     )
-    def test_refusals(self, name, batch, batches):
-        match = f"at least 1, .* the 60 inputs .* but they are {batch} and {batches}"
+    def test_refusals(self, name, batch, batches, match):
         with pytest.raises(ValueError, match=match):
             getattr(self, name)(start(), streams(2), batch=batch, batches=batches)
 

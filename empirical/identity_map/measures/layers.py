@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from empirical.checks import check_counts
+
 Layers = Callable[[Tensor], Sequence[Tensor]]
 """Images (n, C, H, W) to what each layer puts out, tensors (replicates, n, ...)."""
 
@@ -84,6 +86,7 @@ def layer_errors(
     Zhang, Bengio, Hardt, Mozer, Singer 2020, section on layers. Sums, not means: on
     classes of unequal size a larger class scores higher.
     """
+    check_counts("layer_errors", chunk=chunk)
     for name, (images, labels) in (("training", training), ("tests", tests)):
         _check_examples(name, images, labels)
     sums: list[Tensor] = []
