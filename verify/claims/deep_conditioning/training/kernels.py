@@ -96,6 +96,7 @@ _SMALL = grid(scale="small", depth=DEPTHS["small"], arm=("normrelu", "selu"))
 
 START = trend(
     id="dc/sec11-condition-start",
+    items=("Sec11",),
     title="At initialisation, section 7's tangent kernels are conditioned as at infinite"
     " width",
     statement=r"|\log_{10} \kappa(\Theta_0) - \log_{10} \kappa(\Theta_\infty)| \le 0.15",
@@ -131,6 +132,7 @@ def _conditions(
 
 END = trend(
     id="dc/sec11-condition-end",
+    items=("Sec11",),
     title="Trained networks have better conditioned kernels with NormReLU than with norm"
     " layers",
     statement=r"\log_{10} \kappa(\Theta_T)\text{: norm} - \text{NormReLU} \ge \tfrac12",
