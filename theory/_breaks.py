@@ -4,12 +4,11 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from theory._chebyshev import nodes
+from theory._chebyshev import chebyshev, nodes
 
 Array = npt.NDArray[np.float64]
 Function = Callable[[Array], Array]
@@ -49,18 +48,9 @@ class Break:
     gap: float
 
 
-@lru_cache(maxsize=8)
-def _chebyshev(n: int) -> tuple[Array, Array]:
-    """Return n Chebyshev nodes, and the matrix from values there to coefficients."""
-    angles = np.pi * (np.arange(n) + 0.5) / n
-    table = 2.0 / n * np.cos(np.outer(angles, np.arange(n)))
-    table[:, 0] *= 0.5
-    return nodes(n), table
-
-
-def series(f: Function, low: Array, high: Array, nodes: int = NODES) -> Array:
-    """Return the Chebyshev coefficients (panels, nodes) of f on [low, high]."""
-    points, table = _chebyshev(nodes)
+def series(f: Function, low: Array, high: Array, n: int = NODES) -> Array:
+    """Return the n Chebyshev coefficients (panels, n) of f on [low, high]."""
+    points = nodes(n)
     half = 0.5 * (high - low)
     # From the nearer end, so that panels next to a kink at zero keep their digits.
     x = np.where(
@@ -71,7 +61,7 @@ def series(f: Function, low: Array, high: Array, nodes: int = NODES) -> Array:
     with np.errstate(all="ignore"):
         values = np.asarray(f(x.ravel()), dtype=np.float64).reshape(x.shape)
         values = np.where(np.isfinite(values), values, np.nan)
-        return values @ table
+        return values @ chebyshev(n).T
 
 
 def largest_gap(f: Function, low: Array, high: Array, c: Array) -> Array:

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian
-from theory._chebyshev import chebyshev
+from theory._chebyshev import chebyshev, nodes
 from theory._recursion.reaches import rule_of
 from theory._recursion.rows import Index, Mask, distinct
 from theory.activations import Activation
@@ -167,16 +167,14 @@ class RowSeries:
     ) -> tuple[Array, Array]:
         """Return the integral over [0, rho] and S."""
         low, high = angles
-        nodes = 0.5 * (low + high) + 0.5 * (high - low) * np.cos(
-            np.pi * (np.arange(NODES) + 0.5) / NODES
-        )
+        angle = 0.5 * (low + high) + 0.5 * (high - low) * nodes(NODES)
         left, right = (self.coefficients[:, k] for k in (pairs.left, pairs.right))
         order = np.arange(len(left))[:, None]
         y = (2.0 * t - (low + high)) / (high - low)
         out: list[Array] = []
         for more in (False, True):
             values = np.empty((NODES, pairs.count))
-            for row, rho in zip(values, np.cos(nodes), strict=True):
+            for row, rho in zip(values, np.cos(angle), strict=True):
                 power = (order + 1.0) * rho**order if more else rho ** (order + 1)
                 row[:] = ((left * power).T @ right).ravel()
             c = chebyshev(NODES) @ values

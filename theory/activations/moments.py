@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian
-from theory._chebyshev import nodes
+from theory._chebyshev import chebyshev, nodes
 from theory.meshes import DEVIATIONS
 
 Array = npt.NDArray[np.float64]
@@ -244,9 +244,9 @@ def _panel(a: Any, j: int, by: str) -> tuple[Array, bool] | None:
             return None
         steep = 0.0 < least < total.max() / STEEP
         values = np.log(total) if steep else total
-        c = np.polynomial.chebyshev.chebfit(y, values, n - 1)
+        c = chebyshev(n) @ values
         if not steep or np.abs(c[-3:]).max() <= LAST * max(1.0, np.abs(c).max()):
-            return np.asarray(c, np.float64), steep
+            return c, steep
         n *= 2
     return None
 

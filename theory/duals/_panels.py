@@ -9,6 +9,7 @@ import numpy.typing as npt
 from theory import gaussian
 from theory._chebyshev import chebyshev, nodes
 from theory._threads import one_thread
+from theory.grids import clenshaw
 
 Array = npt.NDArray[np.float64]
 
@@ -130,9 +131,6 @@ class Panels:
 
     def read(self, rows: Array, t: Array) -> Array:
         """Evaluate one of the tables, of one slope, at the angles t."""
-        i, y = self.locate(t)
-        c = np.ascontiguousarray(rows.T)[:, i]
-        b1, b2 = np.zeros_like(t), np.zeros_like(t)
-        for k in range(len(c) - 1, 0, -1):
-            b1, b2 = 2.0 * y * b1 - b2 + c[k], b1
-        return y * b1 - b2 + c[0]
+        i, y = self.locate(np.ravel(t))
+        found = clenshaw(np.ascontiguousarray(rows.T), i, y)
+        return found.reshape(np.shape(t))[()]

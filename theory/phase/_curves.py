@@ -50,12 +50,9 @@ def nodes(low: float, high: float, count: int = NODES) -> Array:
 
 def basis(y: Array, count: int = NODES) -> Array:
     """Return the values at y of the polynomials that are one at one node, (..., count)."""
-    k = np.arange(count)
-    weights = np.where(k == 0, 1.0, 2.0) / count
-    to_nodes = np.cos(np.outer(k, np.pi * (k + 0.5) / count)) * weights[:, None]
     # T_k(y) = cos(k arccos y), without a loop.
     angle = np.arccos(np.clip(y, -1.0, 1.0))
-    return np.cos(angle[..., None] * k) @ to_nodes
+    return np.cos(angle[..., None] * np.arange(count)) @ _chebyshev.chebyshev(count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,8 +138,7 @@ class Curve:
             power = math.log(values[0] / values[-1]) / float(t[0] - t[-1])
         growth = np.exp(power * (t - 0.5 * (low + high)))
         flat, least = values / growth, float((size / growth).max())
-        fit = np.polynomial.chebyshev.chebfit(nodes(-1.0, 1.0), flat, NODES - 1)
-        row = np.asarray(fit, dtype=np.float64)
+        row = _chebyshev.chebyshev(NODES) @ flat
         sizes = np.abs(flat)
         scale = max(float(sizes.max() if self.signed else sizes.min()), least, 1e-300)
         panel = _Panel(np.array([low, high]), row[None, :], np.array([power]))
