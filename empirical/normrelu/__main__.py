@@ -14,12 +14,10 @@ from empirical.testbed.study import Setting
 
 EXAMPLE = Configuration(name="train", arm="normrelu", depth=32)
 
-NAMED = {
-    "name": "--data",
-    "labels": "--data",
-    "function": "--kink",
-    "weight_decay": "--decay",
-}
+LARGEST = (2.0 - 2.0**-23) * 2.0**127
+"""Of the numbers of single precision."""
+
+NAMED = {"name": "--data", "labels": "--data", "function": "--kink"}
 """Options of parameters that are called otherwise."""
 
 
@@ -51,6 +49,11 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
         before.check_used(options, {"kink": EXAMPLE.kink}, f"of the arm {options.arm}")
     if options.fault:
         check_choice("train", "fault", options.fault, FAULTS)
+    if options.decay > LARGEST:
+        raise ValueError(
+            f"`--decay` must be at most {LARGEST:.2g}, the largest of the float32 in which"
+            f" networks are trained, but it is {options.decay}"
+        )
     configuration = made(EXAMPLE, options)
     command.train_one(run, configuration, options, setting, ending=ending)
     return 0

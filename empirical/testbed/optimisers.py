@@ -94,13 +94,8 @@ class SGD(Optimiser):
             check_whole("Optimiser", decayed=index)
 
     def prepare(self, stack: Stack) -> None:
-        """Add the momenta, if there are any; refuse decay that cannot be."""
-        count, held = len(stack.trained), stack.rates.dtype
-        if self.weight_decay > torch.finfo(held).max:
-            raise ValueError(
-                f"SGD: `weight_decay` must be at most {torch.finfo(held).max:.2g}, the"
-                f" largest of {held}, but it is {self.weight_decay}"
-            )
+        """Add the momenta, if there are any; refuse to decay what is not trained."""
+        count = len(stack.trained)
         for index in self.decayed or ():
             if not 0 <= index < count:
                 raise ValueError(

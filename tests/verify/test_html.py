@@ -260,7 +260,7 @@ def test_what_came_of_a_paper_is_not_said_where_its_claims_do_not_show_it(
 
 
 def test_one_false_statement_has_one_counterexample(page: str) -> None:
-    assert "<strong>1</strong> is false, with a counterexample" in page
+    assert "<strong>1</strong></a> is false, with a counterexample" in page
 
 
 def test_what_is_not_settled_is_shown_with_its_reason(page: str) -> None:
