@@ -8,8 +8,11 @@ import torch
 from scipy import integrate, special
 
 from empirical.conditioning import named
-from verify.claim import grid
+from theory import activations as act
+from verify.claim import grid, numeric
+from verify.claims._predictors import mistake
 from verify.claims._twins import closed
+from verify.claims.deep_conditioning._sources import ours
 from verify.compare import AgreesTo
 
 # --- activations ------------------------------------------------------------------------
@@ -115,4 +118,46 @@ NAMED = closed(
     # Quadratures to 1e-14, or 1e-13 of a moment, by their own estimates.
     compare=AgreesTo(relative=1e-13, absolute=1e-13),
     uses=("dc/eq2",),
+)
+
+# --- those of the catalogue ---------------------------------------------------------------
+
+_AWAY = tuple(x for x in _POINTS if x)
+"""Points at which nothing has a kink."""
+
+
+def _predict_catalogued(*, name: str, further: float = 0.0) -> list[float]:
+    a = act.CATALOGUE[name]
+    slopes = [] if name in _STEPS else [a.derivative(x + further) for x in _AWAY]
+    return [*a.kinks, *(a(x + further) for x in _AWAY), *slopes]
+
+
+_STEPS = ("step", "sign")
+_GAP = 1e-3
+
+
+def _measure_catalogued(*, name: str) -> list[float]:
+    """The formula, and differences of fourth order."""
+    f, kinks = FUNCTIONS[name]
+
+    def slope(x: float) -> float:
+        near, far = (f(x + k * _GAP) - f(x - k * _GAP) for k in (1, 2))
+        return (8.0 * near - far) / (12.0 * _GAP)
+
+    slopes = [] if name in _STEPS else map(slope, _AWAY)
+    return [*kinks, *map(f, _AWAY), *slopes]
+
+
+CATALOGUED = numeric(
+    id="dc/eq2-catalogue",
+    items=("Eq2",),
+    title="Kinks, values and slopes of every catalogued activation, by its formula",
+    statement=r"\sigma(x), \quad \sigma'(x)",
+    source=ours("Equation 2"),
+    cases=grid(name=tuple(name for name in FUNCTIONS if name in act.CATALOGUE)),
+    predict=_predict_catalogued,
+    measure=_measure_catalogued,
+    # A fifth derivative below 1e3 times 1e-12 / 30, and values rounded at 1e-3.
+    compare=AgreesTo(absolute=1e-10, relative=1e-11),
+    must_refute=mistake("A millionth further.", further=1e-6),
 )

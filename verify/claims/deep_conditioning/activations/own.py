@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import mpmath
@@ -10,6 +10,7 @@ import numpy as np
 
 from theory import activations as act
 from theory import hermite
+from theory.activations.custom import FromFunction
 from verify import integrals
 from verify.claim import grid, numeric
 from verify.claims._predictors import mistake
@@ -62,8 +63,18 @@ def _given(form: str, linear: float) -> act.Activation:
             lambda x: torch.relu(x - _KINK) ** 2 + linear * x, kinks=(_KINK,)
         )
     most: Any = max if form == "numbers" else np.maximum
+
+    @dataclass
+    class Ramp:
+        """A function that has no hash."""
+
+        linear: float
+
+        def __call__(self, x: Any) -> Any:
+            return most(x - _KINK, 0.0) ** 2 + self.linear * x
+
     return act.from_function(
-        lambda x: most(x - _KINK, 0.0) ** 2 + linear * x,
+        Ramp(linear),
         kinks=(_KINK,),
         derivative=lambda x: 2.0 * most(x - _KINK, 0.0) + linear,
         name="ramp",
@@ -290,8 +301,8 @@ POLYNOMIAL = numeric(
 
 # --- pieces that are recognised -----------------------------------------------------------
 
-_PIECES: dict[str, tuple[int, tuple[float, ...], tuple[float, ...], tuple[float, ...]]]
-_PIECES = {
+_Shape = tuple[int, tuple[float, ...], tuple[float, ...], tuple[float, ...]]
+_PIECES: dict[str, _Shape] = {
     # Degree, the polynomial on the left, places, and jumps of the last derivative there.
     "line": (1, (0.5, -1.25), (), ()),
     "lines": (1, (0.6, -1.2), (-1.7, -0.3, 2.1), (0.7, -1.9, 1.1)),
@@ -301,7 +312,7 @@ _PIECES = {
     "parabola": (2, (0.5, 0.25, -0.75), (), ()),
     "parabolas": (2, (0.6, 0.3, -0.7), (-1.9, -0.6, 1.3), (1.6, -2.1, 0.4)),
     "parabolas on the left": (2, (0.5, 0.25, 0.5), (-2.0, -0.5), (1.5, -2.5)),
-    "parabolas on the right": (2, (0.0, -0.5, 0.0), (0.5, 2.0), (1.5, -1.5)),
+    "parabolas on the right": (2, (0.0, -0.5, 0.0), (0.5, 6.0), (1.5, -1.5)),
 }
 
 
@@ -356,4 +367,44 @@ RECOGNISED = replace(
     compare=AgreesTo(absolute=1e-13),
     must_refute=mistake("The function and a little more.", shift=1e-9),
     uses=("dc/defC.1-callable",),
+)
+
+
+# --- kinks of expressions -----------------------------------------------------------------
+
+_EXPRESSIONS = {
+    "abs": ("Abs(3 * x - 1) * tanh(x)", (1 / 3,)),
+    "max": ("Max(x, sqrt(2)) * tanh(x)", (math.sqrt(2.0),)),
+    "most of three": ("Max(x - 1, -x - 1, 0) * exp(x / 3)", (-1.0, 0.0, 1.0)),
+    "min": ("Min(x**2, 2) * tanh(x)", (-math.sqrt(2.0), math.sqrt(2.0))),
+    "step": ("(x - pi) * Heaviside(x - pi) * tanh(x)", (math.pi,)),
+    "sign": ("x * sign(x - 1) * (x - 1) + tanh(x)", (1.0,)),
+    "pieces": ("Piecewise((tanh(x), x < 0), (x / (1 + x), True))", (0.0,)),
+}
+"""Expressions, and the points where what is in them may bend."""
+
+
+def _predict_expression(*, name: str, found: int = 0) -> list[float]:
+    import sympy
+
+    a = act.from_function(sympy.sympify(_EXPRESSIONS[name][0]))
+    assert isinstance(a, FromFunction)
+    return [*a.kinks, len(a.found) + found]
+
+
+def _measure_expression(*, name: str) -> list[float]:
+    """Nothing is left to be found."""
+    return [*_EXPRESSIONS[name][1], 0]
+
+
+EXPRESSIONS = replace(
+    FOUND,
+    id="dc/defC.1-expressions",
+    title="Kinks of SymPy's expressions are read off to the last digit",
+    statement=r"|3 x - 1| \tanh x, \quad \max(x, \sqrt 2) \tanh x, \dots",
+    cases=grid(name=tuple(_EXPRESSIONS)),
+    predict=_predict_expression,
+    measure=_measure_expression,
+    compare=AgreesTo(relative=2.3e-16),
+    must_refute=mistake("One that was not read off.", found=1),
 )
