@@ -158,6 +158,10 @@ FAR = numeric(
 # --- copies -----------------------------------------------------------------------------
 
 
+def _bent(x: Array) -> Array:
+    return np.tanh(x) + np.maximum(x - 0.25, 0.0)
+
+
 def _third(_: Any, x: Any) -> Any:
     return x / 3
 
@@ -175,6 +179,7 @@ def _predict_copies(*, name: str) -> list[Any]:
     same, other = (act.from_function(f) for f in (np.sinc, np.tanh))
     return [
         *(act.from_function(np.sinc) == same, other == same),
+        act.from_function(_bent) == act.from_function(_bent, kinks=0.25),
         *(list(map(by, (True,))) == [NotImplemented] for by in (a.__mul__, a.__add__)),
         hash(act.from_function(np.sinc).scaled(2.0)) == hash(same.scaled(2.0)),
         *(first is known, second is own, second == own, second.f is np.sinc),
@@ -187,7 +192,7 @@ def _measure_copies(*, name: str) -> list[Any]:
     """The library's own by its name, the other one by what it is made of."""
     known, called = f"CATALOGUE[{name!r}].definition", f"activations.{name}"
     return [
-        *(True, False, True, True, True),
+        *(True, False, True, True, True, True),
         *(True, False, True, True, known, True, True),
         *(called, f"{called}.normalized()"),
         *(
@@ -209,7 +214,7 @@ COPIES = numeric(
     compare=Identical(),
     must_refute=mistake(
         "The library's function for any of its name.",
-        then=lambda found: [*found[:6], found[5], *found[7:]],
+        then=lambda found: [*found[:7], found[6], *found[8:]],
     ),
     uses=("dc/defC.1",),
 )
@@ -267,7 +272,7 @@ def _predict_definition(*, var: float, derivative: bool = False) -> list[float]:
         _COSH.length_map_derivative(var * _LENGTHS)[0],
         _COSH.length_map_derivative(2.0 * var),
     ]
-    first = [a.mean, a.second_moment, a.variance]
+    first = [a.mean, a.second_moment, a.variance, a.mu]
     return np.log1p([*first, *lengths, *rises]).tolist()
 
 
@@ -282,7 +287,8 @@ def _measure_definition(*, var: float, derivative: bool = False) -> list[Any]:
         mean = 0 if derivative else mpmath.exp(v / 2)
         second = square(v) - 1 if derivative else square(v)
         ends = v * mpmath.mpf(float(_LENGTHS[0])), 2 * v
-        found = [mean, second, second - mean**2, *map(square, ends)]
+        mu = 1 - v / mpmath.sinh(v) if derivative else 1
+        found = [mean, second, second - mean**2, mu, *map(square, ends)]
         return [
             *map(mpmath.log1p, found),
             *(mpmath.log1p(mpmath.exp(2 * q)) for q in ends),
@@ -296,7 +302,7 @@ DEFINITION = numeric(
     statement=r"\log(1 + \mathbb{E}\, \cosh^2(\sqrt q Z)), \quad"
     r" \mathbb{E}\, \cosh^2(\sqrt q Z) = (e^{2q} + 1) / 2",
     source=ours("Appendix C.4"),
-    cases=grid(var=(0.01, 2.0, 70.0), derivative=(False, True)),
+    cases=grid(var=(1e-6, 2.0, 70.0), derivative=(False, True)),
     predict=_predict_definition,
     measure=_measure_definition,
     # The library's promise for moments, and a rounding of their logarithm.

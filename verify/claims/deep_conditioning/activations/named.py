@@ -126,27 +126,36 @@ _AWAY = tuple(x for x in _POINTS if x)
 """Points at which nothing has a kink."""
 
 
-def _predict_catalogued(*, name: str, further: float = 0.0) -> list[float]:
-    a = act.CATALOGUE[name]
-    slopes = [] if name in _STEPS else [a.derivative(x + further) for x in _AWAY]
-    return [*a.kinks, *(a(x + further) for x in _AWAY), *slopes]
+def _predict_catalogued(*, names: tuple[str, ...], further: float = 0.0) -> list[float]:
+    found: list[float] = []
+    for a in map(act.CATALOGUE.__getitem__, names):
+        found += [*a.kinks, *(a(x + further) for x in _AWAY)]
+        if a.name not in _STEPS:
+            found += [a.derivative(x + further) for x in _AWAY]
+    return found
 
 
 _STEPS = ("step", "sign")
 _GAP = 1e-3
 
 
-def _measure_catalogued(*, name: str) -> list[float]:
+def _measure_catalogued(*, names: tuple[str, ...]) -> list[float]:
     """The formula, and differences of fourth order."""
-    f, kinks = FUNCTIONS[name]
+    found: list[float] = []
+    for name in names:
+        f, kinks = FUNCTIONS[name]
+        found += [*kinks, *map(f, _AWAY)]
+        if name not in _STEPS:
+            found += [_slope(f, x) for x in _AWAY]
+    return found
 
-    def slope(x: float) -> float:
-        near, far = (f(x + k * _GAP) - f(x - k * _GAP) for k in (1, 2))
-        return (8.0 * near - far) / (12.0 * _GAP)
 
-    slopes = [] if name in _STEPS else map(slope, _AWAY)
-    return [*kinks, *map(f, _AWAY), *slopes]
+def _slope(f: Callable[[float], float], x: float) -> float:
+    near, far = (f(x + k * _GAP) - f(x - k * _GAP) for k in (1, 2))
+    return (8.0 * near - far) / (12.0 * _GAP)
 
+
+_CATALOGUED = tuple(name for name in FUNCTIONS if name in act.CATALOGUE)
 
 CATALOGUED = numeric(
     id="dc/eq2-catalogue",
@@ -154,7 +163,8 @@ CATALOGUED = numeric(
     title="Kinks, values and slopes of every catalogued activation, by its formula",
     statement=r"\sigma(x), \quad \sigma'(x)",
     source=ours("Equation 2"),
-    cases=grid(name=tuple(name for name in FUNCTIONS if name in act.CATALOGUE)),
+    # Of each kind in every case: a definition is asked for by those that run its module.
+    cases=grid(names=tuple(_CATALOGUED[k::4] for k in range(4))),
     predict=_predict_catalogued,
     measure=_measure_catalogued,
     # A fifth derivative below 1e3 times 1e-12 / 30, and values rounded at 1e-3.

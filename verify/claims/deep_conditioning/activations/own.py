@@ -138,7 +138,7 @@ def _predict_found(
     shape = (_bent if bent else _shape)(order, kink, linear)
     a = act.from_function(shape, name="found")
     if bent:
-        return [*a.kinks, *a.hermite(_ORDERS), a.second_moment]
+        return [*a.kinks, *a.hermite(_ORDERS), a.second_moment, a.mu, a.nu]
     values = [*a.kinks, *a.dual(np.array(_SOME)), *a.distance_map(np.array(_NEAR))]
     return values if order == 0 else [*values, *a.dual_derivative(np.array(_SOME))]
 
@@ -155,7 +155,7 @@ def _measure_found(*, order: int, kink: float, bent: bool = False) -> list[Any]:
 
 
 def _bent_moments(order: int, kink: float) -> list[float]:
-    """E s h_k for k to 3, and E s^2, by quadratures that end at the kink."""
+    """E s h_k for k to 3, E s^2, mu and nu, by quadratures that end at the kink."""
     # 20 nodes on half-panels of 1/2 at most, poles of tanh at distance pi/2: 6^-40 of
     # a panel is left.
     z, w = gaussian_panels(np.union1d(np.arange(-13.0, 13.5), kink))
@@ -164,7 +164,9 @@ def _bent_moments(order: int, kink: float) -> list[float]:
     means = [math.fsum(w * s * h) for h in polynomials]
     sizes = (1.0, 1.0, math.sqrt(2.0), math.sqrt(6.0))
     square = math.fsum(w * s * s)
-    return [*(m / size for m, size in zip(means, sizes, strict=True)), square]
+    rest = square - means[0] ** 2 - means[1] ** 2
+    shares = rest / (square - means[0] ** 2), rest / square
+    return [*(m / size for m, size in zip(means, sizes, strict=True)), square, *shares]
 
 
 FOUND = replace(
