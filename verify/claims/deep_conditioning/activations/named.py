@@ -170,4 +170,5 @@ CATALOGUED = numeric(
     # A fifth derivative below 1e3 times 1e-12 / 30, and values rounded at 1e-3.
     compare=AgreesTo(absolute=1e-10, relative=1e-11),
     must_refute=mistake("A millionth further.", further=1e-6),
+    uses=("dc/eq2",),
 )
