@@ -63,18 +63,8 @@ def _given(form: str, linear: float) -> act.Activation:
             lambda x: torch.relu(x - _KINK) ** 2 + linear * x, kinks=(_KINK,)
         )
     most: Any = max if form == "numbers" else np.maximum
-
-    @dataclass
-    class Ramp:
-        """A function that has no hash."""
-
-        linear: float
-
-        def __call__(self, x: Any) -> Any:
-            return most(x - _KINK, 0.0) ** 2 + self.linear * x
-
     return act.from_function(
-        Ramp(linear),
+        lambda x: most(x - _KINK, 0.0) ** 2 + linear * x,
         kinks=(_KINK,),
         derivative=lambda x: 2.0 * most(x - _KINK, 0.0) + linear,
         name="ramp",
@@ -127,18 +117,26 @@ def _shape(order: int, kink: float, linear: float) -> Callable[[Array], Any]:
     return lambda x: np.maximum(x - kink, 0.0) ** order + linear * x
 
 
-def _bent(order: int, kink: float, linear: float) -> Callable[[Array], Any]:
-    """Return (x - c)_+^m and a multiple of tanh, smooth on both sides of the kink."""
-    return lambda x: np.maximum(x - kink, 0.0) ** order + 2.0 * linear * np.tanh(x)
+@dataclass
+class _Bent:
+    """(x - c)_+^m and a multiple of tanh, smooth on both sides; it has no hash."""
+
+    order: int
+    kink: float
+    linear: float
+
+    def __call__(self, x: Array) -> Any:
+        ramp = np.maximum(x - self.kink, 0.0) ** self.order
+        return ramp + 2.0 * self.linear * np.tanh(x)
 
 
 def _predict_found(
     *, order: int, kink: float, bent: bool = False, linear: float = 0.5
 ) -> list[float]:
-    shape = (_bent if bent else _shape)(order, kink, linear)
+    shape = (_Bent if bent else _shape)(order, kink, linear)
     a = act.from_function(shape, name="found")
     if bent:
-        return [*a.kinks, *a.hermite(_ORDERS), a.second_moment, a.mu, a.nu]
+        return [*a.kinks, *a.hermite(_ORDERS), a.second_moment, a.mu, a.nu, a.dual(0.0)]
     values = [*a.kinks, *a.dual(np.array(_SOME)), *a.distance_map(np.array(_NEAR))]
     return values if order == 0 else [*values, *a.dual_derivative(np.array(_SOME))]
 
@@ -155,7 +153,7 @@ def _measure_found(*, order: int, kink: float, bent: bool = False) -> list[Any]:
 
 
 def _bent_moments(order: int, kink: float) -> list[float]:
-    """E s h_k for k to 3, E s^2, mu and nu, by quadratures that end at the kink."""
+    """E s h_k for k to 3, E s^2, mu, nu and (E s)^2, by quadratures."""
     # 20 nodes on half-panels of 1/2 at most, poles of tanh at distance pi/2: 6^-40 of
     # a panel is left.
     z, w = gaussian_panels(np.union1d(np.arange(-13.0, 13.5), kink))
@@ -166,7 +164,8 @@ def _bent_moments(order: int, kink: float) -> list[float]:
     square = math.fsum(w * s * s)
     rest = square - means[0] ** 2 - means[1] ** 2
     shares = rest / (square - means[0] ** 2), rest / square
-    return [*(m / size for m, size in zip(means, sizes, strict=True)), square, *shares]
+    found = [m / size for m, size in zip(means, sizes, strict=True)]
+    return [*found, square, *shares, means[0] ** 2]
 
 
 FOUND = replace(
