@@ -101,20 +101,22 @@ class Samples:
     @property
     def second_moment(self) -> float:
         """E s(Z)^2."""
-        return gaussian.total(self.w * self.s**2)
+        # In an order in which squares do not overflow.
+        return gaussian.total(self.w * self.s * self.s)
 
     @property
     def variance(self) -> float:
         """E (s(Z) - E s(Z))^2."""
         rise, _ = self._rise
-        return gaussian.total(self.w * (rise - gaussian.total(self.w * rise)) ** 2)
+        about = rise - gaussian.total(self.w * rise)
+        return gaussian.total(self.w * about * about)
 
     @property
     def rest(self) -> float:
         """E (s(Z) - a_0 - a_1 Z)^2."""
         k = self.of._bend(self.x)
         line = gaussian.total(self.w * k) + gaussian.total(self.w * k * self.x) * self.x
-        return gaussian.total(self.w * (k - line) ** 2)
+        return gaussian.total(self.w * (k - line) * (k - line))
 
 
 class TooLarge(ValueError):

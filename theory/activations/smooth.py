@@ -204,8 +204,7 @@ class Smooth(Activation):
         reach = 0.25 * d._radius
         if self._root > 0.5 * reach:
             # No digits to lose.
-            slope = d.df(zero) if terms == 2 and not self.order else 0.0
-            return self.factor * (self._raw(u) - self._raw(zero) - slope * u)
+            return self.factor * (self._raw(u) - self._raw(zero))
         c = np.array(_taylor(d, self.order))
         far = self._raw(u) - np.polynomial.polynomial.polyval(u, c[:terms])
         c[:terms] = 0.0

@@ -106,10 +106,10 @@ class Arcsine:
 
     @property
     def _kappa(self) -> tuple[float, float]:
-        # kappa = 2 sqrt(v w / ((1 + 2v)(1 + 2w))) and 1 - kappa^2, without cancellation
-        whole = (1.0 + 2.0 * self.var_x) * (1.0 + 2.0 * self.var_y)
-        kappa = 2.0 * geometric_mean(self.var_x, self.var_y) / math.sqrt(whole)
-        return kappa, (1.0 + 2.0 * self.var_x + 2.0 * self.var_y) / whole
+        # kappa = 2 sqrt(v w / ((1 + 2v)(1 + 2w))) and 1 - kappa^2, the latter without
+        # cancellation: both over the root of the sum of kappa^2 and it, which cancels.
+        root = geometric_mean(self.var_x, self.var_y)
+        return 2.0 * root, 1.0 + 2.0 * self.var_x + 2.0 * self.var_y
 
     def _cosine(self, product: Array) -> Array:
         """Cosine of the angle, from (1 - rho) (1 + rho)."""

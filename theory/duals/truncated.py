@@ -124,10 +124,10 @@ class Truncated:
                 total = np.where(largest < 1.0, small, total)
         return total / (2.0 * np.pi)
 
-    def _integral(self, start: Array, stop: Array, rho: Array, power: int) -> Array:
-        # int (rho - cos u)^power / power! W(cos u) sin u du
+    def _integral(self, start: Array, stop: Array, power: int) -> Array:
+        # int (cos(stop) - cos u)^power / power! W(cos u) sin u du
         x, w = gaussian.legendre(self._nodes)
-        total = np.zeros_like(rho)
+        total = np.zeros_like(stop)
         for panel, (low, high) in enumerate(itertools.pairwise(self._cuts)):
             a, b = np.clip(start, low, high), np.clip(stop, low, high)
             # Most panels lie outside the angles between which most points integrate.
@@ -172,8 +172,7 @@ class Truncated:
 
     def remainder(self) -> float:
         """int_0^1 (1 - r)^m / m! W(r) dr = sum_{k>m} a_k^2."""
-        zero, half = np.zeros(1), np.full(1, np.pi / 2)
-        out = self._integral(half, zero, np.ones(1), self.m)
+        out = self._integral(np.full(1, np.pi / 2), np.zeros(1), self.m)
         return -float(out[0])
 
     def dual(self, rho: Array) -> Array:
@@ -235,7 +234,7 @@ class Truncated:
         base = [np.full_like(rho, mean)] if order == 0 else []
         base += [math.perm(k, order) * self.low[k] * rho ** (k - order) for k in terms]
         quarter = np.full_like(t, 0.5 * np.pi)
-        base += [-self._integral(quarter, t, rho, self.m - order)]
+        base += [-self._integral(quarter, t, self.m - order)]
         out = sum(base, np.zeros_like(rho))
         size = sum(map(np.abs, base), np.zeros_like(rho))
         # From -1 there is more to cancel where rho > 0, and within the terms themselves
@@ -248,7 +247,7 @@ class Truncated:
             self.at_minus_one[k] * (1.0 + r) ** (k - order) / math.factorial(k - order)
             for k in terms
         ]
-        other += [-self._integral(np.full_like(r, np.pi), t[at], r, self.m - order)]
+        other += [-self._integral(np.full_like(r, np.pi), t[at], self.m - order)]
         better = sum(map(np.abs, other), np.zeros_like(r)) < 0.5 * size[at]
         out[at] = np.where(better, sum(other, np.zeros_like(r)), out[at])
         return out
@@ -289,7 +288,7 @@ class Truncated:
         if self.m == 0:
             slope = -self._mirror._kernel(w) / np.sqrt(d * (2.0 - d))
         else:
-            slope = self._mirror._integral(np.zeros_like(w), w, d, self.m - 1)
+            slope = self._mirror._integral(np.zeros_like(w), w, self.m - 1)
         for k in range(1, self.m + 1):
             slope += self.at_minus_one[k] / math.factorial(k - 1) * d ** (k - 1)
         return value.reshape(shape), slope.reshape(shape)
@@ -321,14 +320,14 @@ class Truncated:
 
     def _about_one(self, delta: Array, t: Array) -> Array:
         """Return the distance from one by Taylor's theorem there."""
-        out = self._integral(np.zeros_like(t), t, 1.0 - delta, self.m)
+        out = self._integral(np.zeros_like(t), t, self.m)
         for k in range(1, self.m + 1):
             out -= self.at_one[k] * (-delta) ** k / math.factorial(k)
         return out
 
     def _about_rho(self, delta: Array, t: Array) -> Array:
         """Return it by Taylor's theorem at 1 - delta."""
-        out = -self._integral(t, np.zeros_like(t), np.ones_like(t), self.m)
+        out = -self._integral(t, np.zeros_like(t), self.m)
         for k in range(1, self.m + 1):
             slope = self._anchored(1.0 - delta, t, k, 0.0)
             out += slope * delta**k / math.factorial(k)

@@ -185,7 +185,7 @@ CHI_2 = numeric(
     cases=(
         *(c for c in _TAILS if c["zeta"] * c["dof"] < 700 or c["dof"] < 20),
         # Some deviations below the mean of so many, and far below it.
-        *grid(zeta=(0.5, 0.98, 0.989), dof=300_000),
+        *grid(zeta=(0.5, 0.98, 0.989, 0.995), dof=300_000),
         # Five deviations below the mean of so many that series need six thousand terms.
         {"zeta": 0.9959, "dof": 3_000_000},
     ),

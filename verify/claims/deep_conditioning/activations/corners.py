@@ -155,6 +155,10 @@ FAR = numeric(
 # --- copies -----------------------------------------------------------------------------
 
 
+def _bent(x: Array) -> Array:
+    return np.tanh(x) + np.maximum(x - 0.25, 0.0)
+
+
 def _third(_: Any, x: Any) -> Any:
     return x / 3
 
@@ -169,7 +173,12 @@ def _predict_copies(*, name: str) -> list[Any]:
     own = replace(known, f=np.sinc, df=np.sinc, precise=_third, closed=None, bend=None)
     first, second = (pickle.loads(pickle.dumps(d)) for d in (known, own))
     shown = repr(own)
+    same, other = (act.from_function(f) for f in (np.sinc, np.tanh))
     return [
+        *(act.from_function(np.sinc) == same, other == same),
+        act.from_function(_bent) == act.from_function(_bent, kinks=0.25),
+        *(list(map(by, (True,))) == [NotImplemented] for by in (a.__mul__, a.__add__)),
+        hash(act.from_function(np.sinc).scaled(2.0)) == hash(same.scaled(2.0)),
         *(first is known, second is own, second == own, second.f is np.sinc),
         *(repr(known), shown.startswith("Definition("), f"name={name!r}" in shown),
         *map(repr, (a, a.normalized(), 2.0 * (a + 0.5), -a - 3.0, a.scaled(2.0))),
@@ -180,6 +189,7 @@ def _measure_copies(*, name: str) -> list[Any]:
     """The library's own by its name, the other one by what it is made of."""
     known, called = f"CATALOGUE[{name!r}].definition", f"activations.{name}"
     return [
+        *(True, False, True, True, True, True),
         *(True, False, True, True, known, True, True),
         *(called, f"{called}.normalized()"),
         *(
@@ -200,7 +210,99 @@ COPIES = numeric(
     compare=Identical(),
     must_refute=mistake(
         "The library's function for any of its name.",
-        then=lambda found: [found[0], found[0], *found[2:]],
+        then=lambda found: [*found[:7], found[6], *found[8:]],
     ),
     uses=("dc/defC.1",),
+)
+
+# --- means far below the rest -------------------------------------------------------------
+
+_TRACE = 1e-20
+
+
+def _predict_trace(*, trace: float = _TRACE) -> list[float]:
+    mixture = act.HermiteMixture((trace, 0.6, 0.8))
+    waves = act.cos.scaled(80.0)
+    return [mixture.mean, mixture.normalized().hermite(0)[0], waves.mean, act.selu.mean]
+
+
+def _measure_trace() -> list[Any]:
+    """What is given, and E cos = e^(-v/2); SELU has rounded constants for its zero."""
+    return [_TRACE, 0, mpmath.exp(-40), 0]
+
+
+TRACE = numeric(
+    id="dc/tab2-trace",
+    items=("Tab2",),
+    title="Means far below the root mean square, known or rounding",
+    statement=r"a_0 = \mathbb{E}\, \sigma(\sqrt v Z)",
+    source=ours("Appendix C.4"),
+    cases=({},),
+    predict=_predict_trace,
+    measure=_measure_trace,
+    compare=AgreesTo(relative=1e-13),
+    must_refute=mistake("A tenth more.", trace=1.1 * _TRACE),
+    uses=("dc/tab2",),
+)
+
+# --- definitions of one's own -------------------------------------------------------------
+
+_COSH = act.Smooth(
+    act.Definition(
+        name="cosh",
+        f=np.cosh,
+        df=np.sinh,
+        precise=lambda mp, x: mp.cosh(x),
+        parity=0,
+        widest=300.0,
+    )
+)
+_LENGTHS = np.geomspace(0.5, 2.0, 65)
+"""Shares of a variance, more than are integrated one by one."""
+
+
+def _predict_definition(*, var: float, derivative: bool = False) -> list[float]:
+    a = _COSH.derivative.scaled(var) if derivative else _COSH.scaled(var)
+    lengths = [_COSH.length_map(var * _LENGTHS)[0], _COSH.length_map(2.0 * var)]
+    rises = [
+        _COSH.length_map_derivative(var * _LENGTHS)[0],
+        _COSH.length_map_derivative(2.0 * var),
+    ]
+    first = [a.mean, a.second_moment, a.variance, a.mu]
+    return np.log1p([*first, *lengths, *rises]).tolist()
+
+
+def _measure_definition(*, var: float, derivative: bool = False) -> list[Any]:
+    """E e^(2 r Z) = e^(2 q): E cosh^2 = (e^(2q) + 1) / 2, and E sinh^2 is one less."""
+    with mpmath.workdps(50):
+        v = mpmath.mpf(var)
+
+        def square(q: Any) -> Any:
+            return (mpmath.exp(2 * q) + 1) / 2
+
+        mean = 0 if derivative else mpmath.exp(v / 2)
+        second = square(v) - 1 if derivative else square(v)
+        ends = v * mpmath.mpf(float(_LENGTHS[0])), 2 * v
+        mu = 1 - v / mpmath.sinh(v) if derivative else 1
+        found = [mean, second, second - mean**2, mu, *map(square, ends)]
+        return [
+            *map(mpmath.log1p, found),
+            *(mpmath.log1p(mpmath.exp(2 * q)) for q in ends),
+        ]
+
+
+DEFINITION = numeric(
+    id="dc/tab2-own-definition",
+    items=("Tab2",),
+    title="Moments and lengths of a definition of one's own that grows exponentially",
+    statement=r"\log(1 + \mathbb{E}\, \cosh^2(\sqrt q Z)), \quad"
+    r" \mathbb{E}\, \cosh^2(\sqrt q Z) = (e^{2q} + 1) / 2",
+    source=ours("Appendix C.4"),
+    cases=grid(var=(1e-6, 2.0, 70.0), derivative=(False, True)),
+    predict=_predict_definition,
+    measure=_measure_definition,
+    # The library's promise for moments, and a rounding of their logarithm.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=mistake("Variances a hundredth larger.", var=lambda v: 1.01 * v),
+    uses=("dc/tab2",),
 )

@@ -52,7 +52,7 @@ OPPOSITE = numeric(
 
 # --- waves ------------------------------------------------------------------------------
 
-_WAVES = (9.0, 40.0)
+_WAVES = (9.0, 32.0, 40.0)
 _RHOS = (-1.0, -0.98, -0.3, 0.2, 0.95, 0.999, 1.0 - 2.0**-20, 1.0)
 
 
@@ -101,7 +101,7 @@ def _by_nodes(f: Callable[[Array], Any], rho: float) -> float:
 WAVE = numeric(
     id="dc/defC.1-waves",
     title="Duals of functions with many waves",
-    statement=r"\sigma(x) = \tfrac{x}{2} + \sin \omega x, \quad \omega \in \{9, 40\}",
+    statement=r"\sigma(x) = \tfrac{x}{2} + \sin \omega x, \quad \omega \in \{9, 32, 40\}",
     source=ours("Definition C.1"),
     cases=grid(frequency=_WAVES),
     predict=_predict_wave,
@@ -110,6 +110,45 @@ WAVE = numeric(
     compare=AgreesTo(relative=1e-12, of_largest=True),
     must_refute=_wrong_wave,
     uses=("dc/defC.1",),
+)
+
+
+def _predict_packet(*, frequency: float, size: float = 1.0) -> Array:
+    a = act.from_function(
+        lambda x: 0.5 * x + size * np.exp(-np.square(x - 1.0)) * np.sin(frequency * x),
+        name="packet",
+    )
+    return np.asarray(a.dual(np.array(_RHOS)))
+
+
+def _measure_packet(*, frequency: float) -> list[Any]:
+    """E e^(-(u - 1)^2 - (v - 1)^2 + iwu - iwv) and its like, Gaussian integrals."""
+    with mpmath.workprec(BITS):
+        w, one = mpmath.mpf(frequency), mpmath.mpc(2, frequency)
+
+        def both(r: Any, other: Any) -> Any:
+            whole = 9 - 4 * r * r
+            form = (3 - 2 * r * r) * (one**2 + other**2) + 2 * r * one * other
+            return mpmath.exp(form / (2 * whole) - 2) / mpmath.sqrt(whole)
+
+        # E v e^(-(v - 1)^2 + iwv).
+        linear = (one / 3 * mpmath.exp(one**2 / 6 - 1) / mpmath.sqrt(3)).imag
+        return [
+            r / 4 + r * linear + (both(r, 2 - w * 1j) - both(r, one)).real / 2
+            for r in map(mpmath.mpf, _RHOS)
+        ]
+
+
+PACKET = replace(
+    WAVE,
+    id="dc/defC.1-packet",
+    title="The dual of a line and a short wave, whose energy few Hermite polynomials have",
+    statement=r"\sigma(x) = \tfrac x2 + e^{-(x - 1)^2} \sin \omega x",
+    cases=grid(frequency=40.0),
+    predict=_predict_packet,
+    measure=_measure_packet,
+    must_refute=mistake("The line alone.", size=0.0),
+    uses=("dc/defC.1-waves",),
 )
 
 # --- infinite slopes --------------------------------------------------------------------

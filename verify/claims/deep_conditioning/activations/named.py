@@ -8,8 +8,11 @@ import torch
 from scipy import integrate, special
 
 from empirical.conditioning import named
-from verify.claim import grid
+from theory import activations as act
+from verify.claim import grid, numeric
+from verify.claims._predictors import mistake
 from verify.claims._twins import closed
+from verify.claims.deep_conditioning._sources import ours
 from verify.compare import AgreesTo
 
 # --- activations ------------------------------------------------------------------------
@@ -113,5 +116,58 @@ NAMED = closed(
     measure=_found_named,
     # Quadratures to 1e-14, or 1e-13 of a moment, by their own estimates.
     compare=AgreesTo(relative=1e-13, absolute=1e-13),
+    uses=("dc/eq2",),
+)
+
+# --- those of the catalogue ---------------------------------------------------------------
+
+_AWAY = tuple(x for x in _POINTS if x)
+"""Points at which nothing has a kink."""
+
+
+def _predict_catalogued(*, names: tuple[str, ...], further: float = 0.0) -> list[float]:
+    found: list[float] = []
+    for a in map(act.CATALOGUE.__getitem__, names):
+        found += [*a.kinks, *(a(x + further) for x in _AWAY)]
+        if a.name not in _STEPS:
+            found += [a.derivative(x + further) for x in _AWAY]
+    return found
+
+
+_STEPS = ("step", "sign")
+_GAP = 1e-3
+
+
+def _measure_catalogued(*, names: tuple[str, ...]) -> list[float]:
+    """The formula, and differences of fourth order."""
+    found: list[float] = []
+    for name in names:
+        f, kinks = FUNCTIONS[name]
+        found += [*kinks, *map(f, _AWAY)]
+        if name not in _STEPS:
+            found += [_slope(f, x) for x in _AWAY]
+    return found
+
+
+def _slope(f: Callable[[float], float], x: float) -> float:
+    near, far = (f(x + k * _GAP) - f(x - k * _GAP) for k in (1, 2))
+    return (8.0 * near - far) / (12.0 * _GAP)
+
+
+_CATALOGUED = tuple(name for name in FUNCTIONS if name in act.CATALOGUE)
+
+CATALOGUED = numeric(
+    id="dc/eq2-catalogue",
+    items=("Eq2",),
+    title="Kinks, values and slopes of every catalogued activation, by its formula",
+    statement=r"\sigma(x), \quad \sigma'(x)",
+    source=ours("Equation 2"),
+    # Of each kind in every case: a definition is asked for by those that run its module.
+    cases=grid(names=tuple(_CATALOGUED[k::4] for k in range(4))),
+    predict=_predict_catalogued,
+    measure=_measure_catalogued,
+    # A fifth derivative below 1e3 times 1e-12 / 30, and values rounded at 1e-3.
+    compare=AgreesTo(absolute=1e-10, relative=1e-11),
+    must_refute=mistake("A millionth further.", further=1e-6),
     uses=("dc/eq2",),
 )

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import mpmath
@@ -10,6 +10,7 @@ import numpy as np
 
 from theory import activations as act
 from theory import hermite
+from theory.activations.custom import FromFunction
 from verify import integrals
 from verify.claim import grid, numeric
 from verify.claims._predictors import mistake
@@ -115,18 +116,26 @@ def _shape(order: int, kink: float, linear: float) -> Callable[[Array], Any]:
     return lambda x: np.maximum(x - kink, 0.0) ** order + linear * x
 
 
-def _bent(order: int, kink: float, linear: float) -> Callable[[Array], Any]:
-    """Return (x - c)_+^m and a multiple of tanh, smooth on both sides of the kink."""
-    return lambda x: np.maximum(x - kink, 0.0) ** order + 2.0 * linear * np.tanh(x)
+@dataclass
+class _Bent:
+    """(x - c)_+^m and a multiple of tanh, smooth on both sides; it has no hash."""
+
+    order: int
+    kink: float
+    linear: float
+
+    def __call__(self, x: Array) -> Any:
+        ramp = np.maximum(x - self.kink, 0.0) ** self.order
+        return ramp + 2.0 * self.linear * np.tanh(x)
 
 
 def _predict_found(
     *, order: int, kink: float, bent: bool = False, linear: float = 0.5
 ) -> list[float]:
-    shape = (_bent if bent else _shape)(order, kink, linear)
+    shape = (_Bent if bent else _shape)(order, kink, linear)
     a = act.from_function(shape, name="found")
     if bent:
-        return [*a.kinks, *a.hermite(_ORDERS), a.second_moment]
+        return [*a.kinks, *a.hermite(_ORDERS), a.second_moment, a.mu, a.nu, a.dual(0.0)]
     values = [*a.kinks, *a.dual(np.array(_SOME)), *a.distance_map(np.array(_NEAR))]
     return values if order == 0 else [*values, *a.dual_derivative(np.array(_SOME))]
 
@@ -143,7 +152,7 @@ def _measure_found(*, order: int, kink: float, bent: bool = False) -> list[Any]:
 
 
 def _bent_moments(order: int, kink: float) -> list[float]:
-    """E s h_k for k to 3, and E s^2, by quadratures that end at the kink."""
+    """E s h_k for k to 3, E s^2, mu, nu and (E s)^2, by quadratures."""
     # 20 nodes on half-panels of 1/2 at most, poles of tanh at distance pi/2: 6^-40 of
     # a panel is left.
     z, w = gaussian_panels(np.union1d(np.arange(-13.0, 13.5), kink))
@@ -152,7 +161,10 @@ def _bent_moments(order: int, kink: float) -> list[float]:
     means = [math.fsum(w * s * h) for h in polynomials]
     sizes = (1.0, 1.0, math.sqrt(2.0), math.sqrt(6.0))
     square = math.fsum(w * s * s)
-    return [*(m / size for m, size in zip(means, sizes, strict=True)), square]
+    rest = square - means[0] ** 2 - means[1] ** 2
+    shares = rest / (square - means[0] ** 2), rest / square
+    found = [m / size for m, size in zip(means, sizes, strict=True)]
+    return [*found, square, *shares, means[0] ** 2]
 
 
 FOUND = replace(
@@ -287,8 +299,8 @@ POLYNOMIAL = numeric(
 
 # --- pieces that are recognised -----------------------------------------------------------
 
-_PIECES: dict[str, tuple[int, tuple[float, ...], tuple[float, ...], tuple[float, ...]]]
-_PIECES = {
+_Shape = tuple[int, tuple[float, ...], tuple[float, ...], tuple[float, ...]]
+_PIECES: dict[str, _Shape] = {
     # Degree, the polynomial on the left, places, and jumps of the last derivative there.
     "line": (1, (0.5, -1.25), (), ()),
     "lines": (1, (0.6, -1.2), (-1.7, -0.3, 2.1), (0.7, -1.9, 1.1)),
@@ -298,7 +310,7 @@ _PIECES = {
     "parabola": (2, (0.5, 0.25, -0.75), (), ()),
     "parabolas": (2, (0.6, 0.3, -0.7), (-1.9, -0.6, 1.3), (1.6, -2.1, 0.4)),
     "parabolas on the left": (2, (0.5, 0.25, 0.5), (-2.0, -0.5), (1.5, -2.5)),
-    "parabolas on the right": (2, (0.0, -0.5, 0.0), (0.5, 2.0), (1.5, -1.5)),
+    "parabolas on the right": (2, (0.0, -0.5, 0.0), (0.5, 6.0), (1.5, -1.5)),
 }
 
 
@@ -353,4 +365,44 @@ RECOGNISED = replace(
     compare=AgreesTo(absolute=1e-13),
     must_refute=mistake("The function and a little more.", shift=1e-9),
     uses=("dc/defC.1-callable",),
+)
+
+
+# --- kinks of expressions -----------------------------------------------------------------
+
+_EXPRESSIONS = {
+    "abs": ("Abs(3 * x - 1) * tanh(x)", (1 / 3,)),
+    "max": ("Max(x, sqrt(2)) * tanh(x)", (math.sqrt(2.0),)),
+    "most of three": ("Max(x - 1, -x - 1, 0) * exp(x / 3)", (-1.0, 0.0, 1.0)),
+    "min": ("Min(x**2, 2) * tanh(x)", (-math.sqrt(2.0), math.sqrt(2.0))),
+    "step": ("(x - pi) * Heaviside(x - pi) * tanh(x)", (math.pi,)),
+    "sign": ("x * sign(x - 1) * (x - 1) + tanh(x)", (1.0,)),
+    "pieces": ("Piecewise((tanh(x), x < 0), (x / (1 + x), True))", (0.0,)),
+}
+"""Expressions, and the points where what is in them may bend."""
+
+
+def _predict_expression(*, name: str, found: int = 0) -> list[float]:
+    import sympy
+
+    a = act.from_function(sympy.sympify(_EXPRESSIONS[name][0]))
+    assert isinstance(a, FromFunction)
+    return [*a.kinks, len(a.found) + found]
+
+
+def _measure_expression(*, name: str) -> list[float]:
+    """Nothing is left to be found."""
+    return [*_EXPRESSIONS[name][1], 0]
+
+
+EXPRESSIONS = replace(
+    FOUND,
+    id="dc/defC.1-expressions",
+    title="Kinks of SymPy's expressions are read off to the last digit",
+    statement=r"|3 x - 1| \tanh x, \quad \max(x, \sqrt 2) \tanh x, \dots",
+    cases=grid(name=tuple(_EXPRESSIONS)),
+    predict=_predict_expression,
+    measure=_measure_expression,
+    compare=AgreesTo(relative=2.3e-16),
+    must_refute=mistake("One that was not read off.", found=1),
 )
