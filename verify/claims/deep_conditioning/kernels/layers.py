@@ -1,5 +1,6 @@
 """Kernels layer by layer: maps of one correlation, laws of raw layers, deep networks."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -257,5 +258,49 @@ EQ1_APART = numeric(
     # The library's promise: 1e-12 of the diagonal.
     compare=AgreesTo(absolute=1e-12),
     must_refute=mistake("One wave more.", waves=plus(1)),
+    uses=("dc/eq1-raw",),
+)
+
+_SMALL = 1e-9
+
+
+def _nearly_linear(rest: float) -> dict[str, list[float]]:
+    """Hermite coefficients of order one and three, the second's square nearly `rest`."""
+    return {"a": [0.0, math.sqrt(1.0 - rest), 0.0, math.sqrt(rest)]}
+
+
+def _predict_millions(*, rest: float, depth: int) -> list[float]:
+    a = normalised(_nearly_linear(rest))
+    top = kernels.nngp_map(_SMALL, a, depth)
+    return [top / _SMALL, kernels.ntk_map(_SMALL, a, depth) / _SMALL]
+
+
+def _measure_millions(*, rest: float, depth: int) -> list[Any]:
+    """Of rho so small that (1 - e) rho + e rho^3 is a line."""
+    with mpmath.workdps(60):
+        one, three = (mpmath.mpf(v) ** 2 for v in _nearly_linear(rest)["a"][1::2])
+        e = three / (one + three)
+        top = (1 - e) ** depth
+        return [top, (depth + 1) * top]
+
+
+EQ7_MILLIONS = numeric(
+    id="dc/eq7-millions",
+    items=("Eq1", "Eq7"),
+    title="Kernels of nearly orthogonal inputs after millions of nearly linear layers",
+    statement=r"\hat\sigma(\rho) = (1 - \epsilon) \rho + \epsilon \rho^3, \quad"
+    r" \rho \to 0: \ K = (1 - \epsilon)^L \rho, \quad"
+    r" T = (L + 1) (1 - \epsilon)^L \rho",
+    source=ours("Equations 1 and 7"),
+    cases=(
+        {"rest": 1e-3, "depth": 10**4},
+        {"rest": 1e-5, "depth": 10**6},
+        {"rest": 1e-6, "depth": 10**6},
+    ),
+    predict=_predict_millions,
+    measure=_measure_millions,
+    # 1e-12 of the recursion.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=mistake("A tenth of the layers too many.", depth=lambda n: n + n // 10),
     uses=("dc/eq1-raw",),
 )
