@@ -243,7 +243,7 @@ _PARALLEL = (
     # A kink that has no mirror image, of no piecewise linear function.
     *_pair("bent at 1/2", (_SHORTER, _SHORT, _APART), 0.0, 1),
     # And one in closed form.
-    *_pair("ramp at 1/4", ([0.7, 1.5],), 0.4, 1),
+    *_pair("ramp at 1/4", ([0.7, 1.5], _SHORTER), 0.4, 1),
 )
 
 
