@@ -96,11 +96,10 @@ def _by_values(activation: Activation, x: Array) -> int:
     return 0
 
 
-def linear_share(activation: Activation) -> float:
-    """a_1^2 / E s^2: raised to the power of the depth, so every digit counts."""
-    total = activation.second_moment
-    share = float(activation.hermite(1)[1]) ** 2 / total
+def decay(activation: Activation) -> float:
+    """log(a_1^2 / E s^2): times the depth, so every digit counts; -inf for a_1 = 0."""
+    share = float(activation.hermite(1)[1]) ** 2 / activation.second_moment
     # From the rest of the energy where that is the smaller part.
     if activation.mean == 0.0 and 0.5 < share < 1.0 - 1e-9:
-        return 1.0 - activation.mu
-    return share
+        return math.log1p(-activation.mu)
+    return math.log(share) if share > 0.0 else -math.inf

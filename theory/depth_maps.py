@@ -53,8 +53,9 @@ class Exact:
         -1 for an odd map, +1 for an even one, 0 for neither.
     centred : bool
         Whether every layer has mean zero.
-    linear : float
-        Product of the shares ``a_1^2 / E s^2``: the value of ``f / rho`` at rho = 0.
+    decay : float
+        ``log(f / rho)`` at rho = 0, of the product of the shares ``a_1^2 / E s^2``: shares
+        next to one, rounded, would lose digits with depth.
     growth : float
         ``log(D_1 ... D_M)``, D_l the slope at rho = 1; infinite without tangent kernel.
     total : float
@@ -65,7 +66,7 @@ class Exact:
     steps: Steps
     parity: int
     centred: bool
-    linear: float
+    decay: float
     growth: float
     total: float
 
@@ -78,7 +79,7 @@ class Exact:
             parity=parity,
             # An odd function's mean is zero, whatever rounding has left of it.
             centred=parity == -1 or activation.mean == 0.0,
-            linear=_one_layer.linear_share(activation),
+            decay=_one_layer.decay(activation),
             growth=_growth(activation),
             total=0.0,
         )
@@ -89,7 +90,7 @@ class Exact:
             steps=_joined(self.steps, later.steps),
             parity=later.parity if self.parity == -1 else self.parity,
             centred=self.centred and later.centred,
-            linear=self.linear * later.linear,
+            decay=self.decay + later.decay,
             growth=self.growth + later.growth,
             total=_shares(self.total, later.growth, later.total)[0],
         )
@@ -338,10 +339,10 @@ def pinned(ratio: Array, product: Array, exact: Exact) -> None:
     Once correlations are small every layer multiplies by the value there, so a rounding
     error of the fit would be raised to the power of the depth.
     """
-    if exact.centred and exact.linear > 0.0:
-        targets = [(ratio, exact.linear)]
+    if exact.centred and exact.decay > -math.inf:
+        targets = [(ratio, math.exp(exact.decay))]
         if math.isfinite(exact.growth):
-            targets.append((product, exact.linear * math.exp(-exact.growth)))
+            targets.append((product, math.exp(exact.decay - exact.growth)))
         for c, target in targets:
             for last in range(COARSE.cells - 1, c.shape[1], COARSE.cells):
                 c[0, last] += target - math.fsum(c[:, last])

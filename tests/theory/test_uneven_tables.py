@@ -324,7 +324,7 @@ def test_layers_between_lengths_are_those_of_the_length(name: str):
     for exact, table in zip(own.tables, between.tables, strict=True):
         # Every cell to its own size; both have a few roundings.
         assert np.all(np.abs(table - exact) <= 1e-14 * np.abs(exact[0]))
-    assert abs(between.exact.linear - own.exact.linear) <= 4e-15
+    assert abs(between.exact.decay - own.exact.decay) <= 4e-15
     assert abs(between.exact.growth - own.exact.growth) <= 4e-15
 
 

@@ -61,7 +61,8 @@ class Family:
         ((parity, centred, finite),) = alike
         tables = [np.array([m.tables[k] for m in maps]) for k in range(4)]
         tables += [np.array([m.minus_one for m in maps])]
-        tables += [np.array([[e.linear, e.growth if finite else 0.0] for e in exact])]
+        ends = [[math.exp(e.decay), e.growth if finite else 0.0] for e in exact]
+        tables += [np.array(ends)]
         for values in tables[:4]:
             # Rows are polynomials of the cells: the first is the size.
             last = np.abs(np.einsum("an,nkc->akc", chebyshev(n)[-2:], values))
@@ -81,7 +82,7 @@ class Family:
             steps=((activation, 1),),
             parity=self.parity,
             centred=self.centred,
-            linear=float(linear),
+            decay=math.log(linear) if linear > 0.0 else -math.inf,
             growth=float(growth) if self.tangent else math.inf,
             total=0.0,
         )

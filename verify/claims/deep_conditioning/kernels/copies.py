@@ -45,16 +45,20 @@ def _distances(k: Array, ends: list[tuple[int, int]]) -> list[Any]:
         return out
 
 
-def _twice(seed: int) -> Array:
+_EVEN = ("cos",)
+"""Functions to which an opposite input is a copy."""
+
+
+def _twice(seed: int, activation: str) -> Array:
     x = np.random.default_rng(seed).standard_normal((5, 3))
-    return np.concatenate([x, x])
+    return np.concatenate([x, -x if activation in _EVEN else x])
 
 
 _COPIES = [(i, i + 5) for i in range(5)]
 
 
 def _predict_copies(*, activation: str, depth: int, seed: int) -> list[Any]:
-    x = _twice(seed)
+    x = _twice(seed, activation)
     k = kernels.nngp(x, normalised(activation), depth)
     # No cosine is beyond one, of copies and of what is opposite.
     cosines = kernels.correlation(np.concatenate([x, -x]))
@@ -62,13 +66,16 @@ def _predict_copies(*, activation: str, depth: int, seed: int) -> list[Any]:
 
 
 def _measure_copies(*, activation: str, depth: int, seed: int) -> list[Any]:
-    law, rows = pairs.Normalised(pairs.LAWS[activation]), _twice(seed).tolist()
+    law, rows = (
+        pairs.Normalised(pairs.LAWS[activation]),
+        _twice(seed, activation).tolist(),
+    )
     return [*(_exact(law, [rows[i], rows[j]], depth) for i, j in _COPIES), 0]
 
 
 def _wrong_copies(*, activation: str, depth: int, seed: int) -> list[Any]:
     """Products summed in another order than squares, as by `x @ x.T`."""
-    law, x = pairs.Normalised(pairs.LAWS[activation]), _twice(seed)
+    law, x = pairs.Normalised(pairs.LAWS[activation]), _twice(seed, activation)
     squares = [float(v) for v in np.sum(x * x, axis=1)]
     return [
         *(
@@ -92,6 +99,7 @@ COPIES = numeric(
     cases=(
         {"activation": "erf", "depth": 200, "seed": 11},
         {"activation": "relu", "depth": 5, "seed": 12},
+        {"activation": "cos", "depth": 30, "seed": 11},
     ),
     larger_cases={
         "full": tuple(grid(activation=("erf", "sin", "relu"), depth=200, seed=11))

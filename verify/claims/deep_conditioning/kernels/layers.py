@@ -1,5 +1,6 @@
 """Kernels layer by layer: maps of one correlation, laws of raw layers, deep networks."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -123,8 +124,9 @@ def _predict_deep(
     ]
     for turn in turns:
         rows = pairs.rows(1.0, 1.0, turn)
-        both = kernels.nngp_ntk(rows, a, depth, **variances)
-        found.append(np.array([k[0, 1] for k in both]))
+        for normalized in (False, True):
+            both = kernels.nngp_ntk(rows, a, depth, normalized=normalized, **variances)
+            found.append(np.array([k[0, 1] for k in both]))
     return [float(v) for each in found for v in each]
 
 
@@ -144,7 +146,9 @@ def _measure_deep(
     one, rows = mpmath.mpf(1), [pairs.rows(1.0, 1.0, turn) for turn in turns]
     top, slow = zip(*(between(one, one, mpmath.mpf(r)) for r in rhos), strict=True)
     turned = [between(*pairs.start(*row).k) for row in rows]
-    return [*top, *slow, *(v for both in turned for v in both)]
+    # Over the diagonal, which is that of the last.
+    each = [(k, t, k, t / slow[-1]) for k, t in turned]
+    return [*top, *slow, *(v for values in each for v in values)]
 
 
 EQ1_RAW = numeric(
@@ -182,31 +186,40 @@ EQ1_RAW = numeric(
 )
 
 _CLOSE = (2.0**-53, 2.0**-51, 2.0**-47, 2.0**-40)
+_FAR = (0.5, -0.5, -0.99)
 
 
-def _predict_apart(*, waves: int, powers: int, first: int = 0) -> list[float]:
+def _predict_apart(
+    *, waves: int, powers: int, first: int = 0, odd: int = 0
+) -> list[float]:
     def polynomials(count: int) -> list[kernels.Layer]:
         return [kernels.Layer(act.hermite(30))] * count
 
     # A variance of weights that keeps the length at one.
     wave = kernels.Layer(act.cos, weight_var=1.0 / act.cos.second_moment)
+    sine = kernels.Layer(act.sin, weight_var=1.0 / act.sin.second_moment)
     network = [*polynomials(first), *[wave] * waves, *polynomials(powers)]
-    rho = 1.0 - np.array(_CLOSE)
+    network = [*[sine] * odd, *network]
+    rho = np.append(1.0 - np.array(_CLOSE), _FAR)
     top = kernels.nngp_map(rho, network)
     return [*top, *kernels.ntk_map(rho, network, normalized=True)]
 
 
-def _measure_apart(*, waves: int, powers: int, first: int = 0) -> list[Any]:
-    """cosh(rho) / cosh(1) and rho^30, layer by layer to 60 digits."""
+def _measure_apart(
+    *, waves: int, powers: int, first: int = 0, odd: int = 0
+) -> list[Any]:
+    """cosh(rho) / cosh(1), rho^30 and sinh(rho) / sinh(1), layer by layer to 60 digits."""
     with mpmath.workdps(60):
         one = mpmath.cosh(1)
         cosine = (lambda r: mpmath.cosh(r) / one, lambda r: mpmath.sinh(r) / one)
         power = (lambda r: r**30, lambda r: 30 * r**29)
-        steps = [power] * first + [cosine] * waves + [power] * powers
+        size = mpmath.sinh(1)
+        sine = (lambda r: mpmath.sinh(r) / size, lambda r: mpmath.cosh(r) / size)
+        steps = [sine] * odd + [power] * first + [cosine] * waves + [power] * powers
         top: list[Any] = []
         slow: list[Any] = []
-        for delta in _CLOSE:
-            f, t, whole = 1 - mpmath.mpf(delta), 1 - mpmath.mpf(delta), mpmath.mpf(1)
+        for rho in (*(1 - mpmath.mpf(delta) for delta in _CLOSE), *_FAR):
+            f, t, whole = mpmath.mpf(rho), mpmath.mpf(rho), mpmath.mpf(1)
             for value, slope in steps:
                 f, t = value(f), value(f) + t * slope(f)
                 whole = 1 + whole * slope(1)
@@ -223,11 +236,95 @@ EQ1_APART = numeric(
     r" 1 - \rho \ge 2^{-53}",
     assumptions=("cosines of second moment one, and Hermite polynomials of order 30",),
     source=ours("Equations 1 and 7"),
-    cases=(*grid(waves=40, powers=(11, 12)), {"waves": 60, "powers": 9, "first": 5}),
+    cases=(
+        *grid(waves=40, powers=(11, 12)),
+        {"waves": 60, "powers": 9, "first": 5},
+        # Odd layers before even ones.
+        {"waves": 1, "powers": 0, "odd": 2},
+    ),
     predict=_predict_apart,
     measure=_measure_apart,
     # The library's promise: 1e-12 of the diagonal.
     compare=AgreesTo(absolute=1e-12),
     must_refute=mistake("One wave more.", waves=plus(1)),
+    uses=("dc/eq1-raw",),
+)
+
+_GAP = 6e-7
+
+
+def _predict_nearly(*, sphere: bool, apart: float = _GAP) -> list[float]:
+    x = [[2.0, 0.0], [0.0, 2.0 + apart]]
+    k = kernels.nngp(x, act.erf, 1, sphere=sphere)
+    return [k[0, 0], (k[1, 1] - k[0, 0]) / _GAP]
+
+
+def _measure_nearly(*, sphere: bool) -> list[Any]:
+    """2/pi asin(2 q / (1 + 2 q)), of a square that is the mean of both on a sphere."""
+    with mpmath.workdps(40):
+        squares = [mpmath.mpf(4), mpmath.mpf(2.0 + _GAP) ** 2]
+        if sphere:
+            squares = [mpmath.fsum(squares) / 2] * 2
+        one, two = (2 / mpmath.pi * mpmath.asin(2 * q / (1 + 2 * q)) for q in squares)
+        return [one, (two - one) / _GAP]
+
+
+EQ1_NEARLY = numeric(
+    id="dc/eq1-nearly",
+    items=("Eq1", "D.0"),
+    title="Inputs of nearly one length have their own, or the mean of both on a sphere",
+    statement=r"K_{ii} = \tfrac2\pi \arcsin \tfrac{2 |x_i|^2}{1 + 2 |x_i|^2}, \quad"
+    r" |x_2| = |x_1| + 6 \cdot 10^{-7}",
+    source=ours("Equation 1"),
+    cases=grid(sphere=(False, True)),
+    predict=_predict_nearly,
+    measure=_measure_nearly,
+    # Roundings of the entries, over the gap of lengths.
+    compare=AgreesTo(absolute=4e-9),
+    must_refute=mistake("Twice as far apart.", apart=2.0 * _GAP),
+    uses=("dc/eq1-lengths",),
+)
+
+_SMALL = 1e-9
+
+
+def _nearly_linear(rest: float) -> dict[str, list[float]]:
+    """Hermite coefficients of order one and three, the second's square nearly `rest`."""
+    return {"a": [0.0, math.sqrt(1.0 - rest), 0.0, math.sqrt(rest)]}
+
+
+def _predict_millions(*, rest: float, depth: int) -> list[float]:
+    a = normalised(_nearly_linear(rest))
+    top = kernels.nngp_map(_SMALL, a, depth)
+    return [top / _SMALL, kernels.ntk_map(_SMALL, a, depth) / _SMALL]
+
+
+def _measure_millions(*, rest: float, depth: int) -> list[Any]:
+    """Of rho so small that (1 - e) rho + e rho^3 is a line."""
+    with mpmath.workdps(60):
+        one, three = (mpmath.mpf(v) ** 2 for v in _nearly_linear(rest)["a"][1::2])
+        e = three / (one + three)
+        top = (1 - e) ** depth
+        return [top, (depth + 1) * top]
+
+
+EQ7_MILLIONS = numeric(
+    id="dc/eq7-millions",
+    items=("Eq1", "Eq7"),
+    title="Kernels of nearly orthogonal inputs after millions of nearly linear layers",
+    statement=r"\hat\sigma(\rho) = (1 - \epsilon) \rho + \epsilon \rho^3, \quad"
+    r" \rho \to 0: \ K = (1 - \epsilon)^L \rho, \quad"
+    r" T = (L + 1) (1 - \epsilon)^L \rho",
+    source=ours("Equations 1 and 7"),
+    cases=(
+        {"rest": 1e-3, "depth": 10**4},
+        {"rest": 1e-5, "depth": 10**6},
+        {"rest": 1e-6, "depth": 10**6},
+    ),
+    predict=_predict_millions,
+    measure=_measure_millions,
+    # 1e-12 of the recursion.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=mistake("A tenth of the layers too many.", depth=lambda n: n + n // 10),
     uses=("dc/eq1-raw",),
 )

@@ -173,6 +173,8 @@ _CASES = (
     # A few lengths whose kinks meet at different places.
     _case("relu6", [20.0, 20.07, 20.13, 20.2], mirrored=True),
     _case("hard_tanh", [2.0, 2.007, 2.013, 2.02], mirrored=True),
+    # All before the only kink, of a function that bends there.
+    _case("ramp at 1/4", [0.1, 0.12], cone=0.25, count=6),
     # So close that both ends lose only a part of the whole.
     _case("relu6", [2.0, 2.2], cone=0.01, count=60, mirrored=True),
     # A constant that brings rows together: what they differ by takes an integral.

@@ -236,7 +236,7 @@ _PARALLEL = (
     # A kink that has no mirror image, of no piecewise linear function.
     *_pair("bent at 1/2", (_SHORTER, _SHORT, _APART), 0.0, 1),
     # And one in closed form.
-    *_pair("ramp at 1/4", ([0.7, 1.5],), 0.4, 1),
+    *_pair("ramp at 1/4", ([0.7, 1.5], _SHORTER), 0.4, 1),
     # Turning both inputs leaves their kernels as they are, and so do many others.
     *_pair("erf", ([1.0, 1.0], [0.5, 2.0]), (1e-3, 1.2), 2, way="turned"),
     *_pair(_MANY, ([0.5, 30.0],), (0.02, 1.2, 3.1), (1, 3), way="among many"),
@@ -445,6 +445,12 @@ def _unit(threshold: float) -> Any:
     )
 
 
+def _placed(squares: list[float], turn: float) -> list[list[float]]:
+    """Two rows: exactly opposite, where the angle is pi."""
+    one, two = _rows(squares[0], squares[1], turn)
+    return [one, [two[0], 0.0 if turn == math.pi else two[1]]]
+
+
 def _predict_threshold(
     *,
     threshold: float,
@@ -453,9 +459,10 @@ def _predict_threshold(
     bias_var: float = 0.0,
     signs: bool = False,
 ) -> list[Any]:
-    x = _rows(squares[0], squares[1], turn)
+    x = _placed(squares, turn)
     unit = act.sign if signs else _unit(threshold)
-    found = kernels.nngp(x, unit, 1, bias_var=bias_var)
+    layer = kernels.Layer(unit, weight_var=2.0 if signs else 1.0, bias_var=bias_var)
+    found = kernels.nngp(x, [layer], bias_var=bias_var)
     return pairs.entries_of(found)
 
 
@@ -467,15 +474,15 @@ def _measure_threshold(
     bias_var: float = 0.0,
     signs: bool = False,
 ) -> list[Any]:
-    """Probabilities that one unit is on, and that both are: of signs 4 P - 1."""
-    first, second = _rows(squares[0], squares[1], turn)
+    """Probabilities that one unit is on, and that both are: of signs 4 P - 1, twice."""
+    first, second = _placed(squares, turn)
     p, q, k = pairs.affine(pairs.start(first, second), 1, bias_var).k
     one, two = (Pieces(0, kinks=(threshold,), jumps=(1,), variance=v) for v in (p, q))
     with mpmath.workprec(BITS):
         both = one.dual(k / mpmath.sqrt(p * q), two)
         found = one.dual(1), two.dual(1), both
         if signs:
-            found = 1, 1, 4 * both - 1
+            found = 2, 2, 2 * (4 * both - 1)
         return pairs.entries(*(v + bias_var for v in found))
 
 
@@ -495,7 +502,7 @@ THRESHOLD = numeric(
         # Signs: nearly opposite rows stay so.
         *(
             {**case, "threshold": 0.0, "squares": [0.49, 1.69], "signs": True}
-            for case in grid(turn=(0.01, 3.1), bias_var=(0.0, 1e-6))
+            for case in grid(turn=(0.01, 3.1, math.pi), bias_var=(0.0, 1e-6))
         ),
     ),
     predict=_predict_threshold,
