@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial.distance import cdist
 
 from theory import _checks
 from theory._arrays import unscaled
@@ -225,8 +224,7 @@ def nc4(features: Any, labels: Any, weights: Any, biases: Any = None) -> float:
     """
     who = "nc4"
     h, c = _given(who, features, labels)
-    means, within = _centres(who, h, c)
-    w = _matching(who, weights, means)
+    w = _matching(who, weights, _centres(who, h, c)[0])
     b = np.zeros(len(w))
     if biases is not None:
         b = _checks.shaped(who, "biases", biases, b.shape)
@@ -235,8 +233,13 @@ def nc4(features: Any, labels: Any, weights: Any, biases: Any = None) -> float:
     top = max(power, _power(b)) if b.any() else power
     logits = np.ldexp(h @ w.T, power - top) + np.ldexp(b, -top)
     chosen = np.argmax(logits, axis=1)
-    # By differences: squares of far classes would drown those of near ones.
-    nearest = np.argmin(cdist(within + means[c], means, "sqeuclidean"), axis=1)
+    # By differences: a class far away would drown those of near ones.
+    anchors, steps, within = _parts(h, c)
+    squares: list[Array] = []
+    for a, step in zip(anchors, steps, strict=True):
+        gap = within + ((anchors - a) + (steps - step))[c]
+        squares.append(np.sum(gap * gap, axis=1))
+    nearest = np.argmin(squares, axis=0)
     return float(np.mean(chosen != nearest))
 
 
@@ -313,20 +316,27 @@ def _refuse_empty(who: str, index: int) -> None:
 
 def _centres(who: str, h: Array, c: Labels) -> tuple[Array, Array]:
     """Return class means less their mean, and features less their class mean."""
-    # From one example of each class: its distance from the others takes no digits.
-    anchors = h[np.unique(c, return_index=True)[1]]
-    within = h - anchors[c]
-    counts = np.bincount(c).astype(np.float64)
-    means = anchors - anchors.mean(axis=0)
-    for _ in range(2):
-        # A second pass takes the rounding of the first off again.
-        sums = np.stack([within[c == k].sum(axis=0) for k in range(len(counts))])
-        step = sums / counts[:, np.newaxis]
-        means, within = means + step, within - step[c]
+    anchors, steps, within = _parts(h, c)
+    means = anchors - anchors.mean(axis=0) + steps
     means -= means.mean(axis=0)
     same = not np.any(np.abs(means) > 8.0 * EPS * np.abs(h).max())
     _checks.reject(who, "features", "have class means that differ", same, "one", "")
     return means, within
+
+
+def _parts(h: Array, c: Labels) -> tuple[Array, Array, Array]:
+    """Return an example of each class, its mean less that, and features less the mean."""
+    # From one example of each class: its distance from the others takes no digits.
+    anchors = h[np.unique(c, return_index=True)[1]]
+    within = h - anchors[c]
+    counts = np.bincount(c).astype(np.float64)
+    steps = np.zeros_like(anchors)
+    for _ in range(2):
+        # A second pass takes the rounding of the first off again.
+        sums = np.stack([within[c == k].sum(axis=0) for k in range(len(counts))])
+        step = sums / counts[:, np.newaxis]
+        steps, within = steps + step, within - step[c]
+    return anchors, steps, within
 
 
 def _contrasts(classes: int) -> Array:

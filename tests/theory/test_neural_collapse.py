@@ -199,3 +199,10 @@ def test_nc4_sees_logits_too_small_for_a_float(biases):
 def test_a_short_classifier_row_still_has_a_direction():
     found = nc.nc2_classifier([[1.0, 0.0], [0.0, 1e-200]])
     assert found == nc.Simplex(1.0, 0.0, 1.0)
+
+
+def test_a_class_far_away_does_not_merge_near_ones():
+    """From the mean of all, 3e8 away, the two near classes were one."""
+    h = np.repeat([[0.0], [1e-9], [1e9]], 2, axis=0)
+    rows, offsets = [[0.0], [1.0], [2.0]], [0.0, -5e-10, -5e8]
+    assert nc.nc4(h, [0, 0, 1, 1, 2, 2], rows, offsets) == 0.0

@@ -214,3 +214,17 @@ def test_flows_go_from_one_process_to_another(linear):
             assert copy.rho_at(t) == flow.rho_at(t)
             assert copy.loss(t) == flow.loss(t)
             np.testing.assert_array_equal(copy.directions(t), flow.directions(t))
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-300, 1e-160])
+def test_weights_next_to_zero_have_directions(size):
+    """Squares of such norms are nothing: directions were infinite, outputs not numbers."""
+    start = np.array([[size, 2.0 * size]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        flow = sl.unnormalised_flow([start], [[1.0, 0.0]], [1], 0.1, t_end=1.0)
+        (v,), rest = flow.directions(0.0), flow.rho_equilibrium(0.0)
+    np.testing.assert_allclose(v, [[0.2**0.5, 0.8**0.5]], rtol=1e-15)
+    # B / S, less lambda times the norm, of one layer.
+    assert rest == pytest.approx(5.0**0.5, rel=1e-15)
+    assert flow.rho_at(0.0) == pytest.approx(5.0**0.5 * size, rel=1e-15, abs=5e-324)

@@ -46,10 +46,12 @@ def lengths(rows: Array) -> Array:
 
 def frobenius(weights: Weights) -> Array:
     """Return the norms, (..., L)."""
-    lengths = [np.linalg.norm(v, axis=(-2, -1)) for v in weights]
-    return np.stack(np.broadcast_arrays(*lengths), axis=-1)
+    sizes = [lengths(v.reshape(*v.shape[:-2], -1)) for v in weights]
+    return np.stack(np.broadcast_arrays(*sizes), axis=-1)
 
 
 def project(weights: Weights) -> Weights:
-    """Return the directions."""
-    return tuple(v / np.linalg.norm(v, axis=(-2, -1), keepdims=True) for v in weights)
+    """Return the directions, however small the matrices."""
+    powers = [np.frexp(np.abs(v).max(axis=(-2, -1), keepdims=True))[1] for v in weights]
+    parts = [np.ldexp(v, -power) for v, power in zip(weights, powers, strict=True)]
+    return tuple(v / np.linalg.norm(v, axis=(-2, -1), keepdims=True) for v in parts)

@@ -100,8 +100,12 @@ def free(weights: Weights, x: Array, labels: Array, decay: float) -> System:
     def rest(y: Array) -> Array:
         f = outputs(y)
         s = np.sum(f * f, axis=-1)
-        inverse = np.sum(_passes.frobenius(read(y)) ** -2.0, axis=-1)
-        held = f @ labels - decay * len(weights) / (rho(y) * inverse)
+        norms = np.sort(_passes.frobenius(read(y)), axis=-1)
+        least, others = norms[..., 0], np.prod(norms[..., 1:], axis=-1)
+        # 1 / (rho sum rho_k^-2), whose powers leave float64 where the least norm is tiny.
+        shares = np.sum((least[..., np.newaxis] / norms) ** 2, axis=-1)
+        with np.errstate(divide="ignore", over="ignore"):
+            held = f @ labels - decay * len(weights) * (least / others / shares)
         # A network without outputs decays to zero, or stays.
         dead = 0.0 if decay else rho(y)
         return np.where(s > 0.0, held, dead) / np.where(s > 0.0, s, 1.0)
