@@ -420,6 +420,7 @@ FIG_31_VALUES = numeric(
         fan_in=lambda _, *, fan_out: fan_out + 1,
         fan_out=lambda _, *, fan_in: fan_in,
     ),
+    uses=("id/Fig31-variances",),
 )
 
 

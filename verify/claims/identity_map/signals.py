@@ -186,13 +186,11 @@ def _biases(apart: float) -> Array:
 def _predict_close(
     *, apart: float, channels: int = 1, weight_var: float = 1.7, bias: float = 1.0
 ) -> Array:
-    found = idm.wide_signals(
-        *_close(apart, channels),
-        _CLOSE_KERNEL,
-        len(_CLOSE_BIASES),
-        **unlike({"weight_var": 1.0 / 3.0}, weight_var=weight_var),
-        **({"bias_var": bias * _biases(apart)} if bias else {}),
-    )
+    given: dict[str, Any] = unlike({"weight_var": 1.0 / 3.0}, weight_var=weight_var)
+    if bias:
+        given["bias_var"] = bias * _biases(apart)
+    both = _close(apart, channels)
+    found = idm.wide_signals(*both, _CLOSE_KERNEL, len(_CLOSE_BIASES), **given)
     both = (found.lengths.ravel(), found.differences.ravel())
     return np.concatenate([*both, found.shares])
 

@@ -648,6 +648,7 @@ ENDS = numeric(
         rows=lambda _, *, columns: columns + 1,
         columns=lambda _, *, rows: rows,
     ),
+    uses=("sl/randorth-entries",),
 )
 
 

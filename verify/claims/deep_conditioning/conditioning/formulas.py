@@ -515,13 +515,14 @@ def _predict_close(
     d, mu = _close_call(size, early, late)
     given, n, half = (d, mu), size, {4: 1, 100: 5}[size]
     first, last = np.arange(7, 24), np.arange(17, 36)
+    kinds: Any = (("A", None), ("B", None), ("A", 3.0), ("B", 2.0))
     counts = [
         # Half way apart up to rounding.
         conditioning.burn_in_depth(0.5 * (1.0 - 2.0**-53), mu),
         conditioning.burn_in_depth(*given),
         *(
             conditioning.depth_for_condition_number(*given, n, target, assumption=side)
-            for side, target in (("A", None), ("B", None), ("A", 3.0), ("B", 2.0))
+            for side, target in kinds
         ),
         conditioning.ntk_threshold_depth(*given, half),
         conditioning.ntk_threshold_depth(*given, half, assumption="B"),

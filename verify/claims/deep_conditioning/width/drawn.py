@@ -133,7 +133,9 @@ def _predict_labels() -> dict[str, list[str]]:
     phase = np.full((_ROWS, _COLUMNS), "", dtype="U9")
     for name, (first, last) in _REGIONS.items():
         phase[:_UP_TO, first:last] = name
-    phase[-1] = "chaotic"  # from one end to the other, but a cell high: no place for words
+    phase[-1] = (
+        "chaotic"  # from one end to the other, but a cell high: no place for words
+    )
     regions = plots.draw_diagram(
         replace(made, depth=np.full(phase.shape, 5.0), phase=phase, edges=()),
         ax=_axes(),
@@ -144,10 +146,10 @@ def _predict_labels() -> dict[str, list[str]]:
     return {
         "axes": [_around(ax) for ax in (dual, layers, heat, drawn)],
         # A bar of colours is the last of its picture's axes.
-        "bars": [ax.figure.axes[-1].get_ylabel() for ax in (heat, drawn)],
+        "bars": [str(ax.figure.axes[-1].get_ylabel()) for ax in (heat, drawn)],
         "curves": [
-            *dual.get_legend_handles_labels()[1],
-            *(line.get_linestyle() for line in dual.lines),
+            *map(str, dual.get_legend_handles_labels()[1]),
+            *(str(line.get_linestyle()) for line in dual.lines),
             *(
                 f"{len(np.asarray(line.get_xdata()))} points"
                 for line in (*dual.lines, layers.lines[0])
