@@ -534,6 +534,7 @@ def _predict_close(
         conditioning.nngp_condition_bound(first, *given, n, assumption="B"),
         conditioning.ntk_condition_bound(last, *given, half),
         conditioning.ntk_condition_bound(last, *given, half, assumption="B"),
+        conditioning.ntk_ratio_bound(last, *given),
     ]
     found = kept * np.concatenate([counts, *bounds]).astype(np.float64)
     return np.where(np.isinf(found), 0.0, found).tolist()
@@ -570,6 +571,11 @@ def _measure_close(*, size: int, early: int, late: int) -> list[Any]:
                 if k >= later[side]
                 else mpmath.mpf(0)
                 for side, factor in (("A", 4), ("B", 2))
+                for k in range(17, 36)
+            ),
+            # Half a layer before the last one of the count it says nothing, either.
+            *(
+                _tangent_ratio(depth=k, delta=d, mu=mu, form="printed")
                 for k in range(17, 36)
             ),
         ]
