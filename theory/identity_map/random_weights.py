@@ -109,9 +109,7 @@ def _cosine(who: str, rho: Any, scale: Any, dim: Any, form: str) -> tuple[Array,
     if _checks.choice(who, "form", form, ("exact", "ratio")) == "ratio":
         with np.errstate(over="ignore"):  # beside which no cosine is left
             noise = s * (math.sqrt(d) * np.sqrt((1.0 - r) * (1.0 + r)))
-            length = np.hypot(r, noise)
-        # No length: a cosine too small for a float beside a scale as small.
-        return r, np.asarray(r / np.where(length > 0.0, length, 1.0))
+            return r, np.asarray(r / np.hypot(r, noise))
     _summable(who, d, "The form 'ratio' takes more: it is off by O(1/d).")
     return r, _each(lambda k: _mean_cosine(k, d), r, s)
 

@@ -653,7 +653,7 @@ UNMOVED = numeric(
 )
 
 
-def _predict_orthogonal(*, roundings: float, dim: int, sign: float) -> bool:
+def _predict_rounded(*, roundings: float, dim: int, sign: float) -> bool:
     """Whether an input of this cosine, in roundings, is taken for orthogonal."""
     z = np.zeros(dim)
     z[:2] = sign * roundings * math.sqrt(dim) * sys.float_info.epsilon, 1.0
@@ -664,7 +664,7 @@ def _predict_orthogonal(*, roundings: float, dim: int, sign: float) -> bool:
     return True
 
 
-def _measure_orthogonal(*, roundings: float, dim: int, sign: float) -> bool:
+def _measure_rounded(*, roundings: float, dim: int, sign: float) -> bool:
     """Whether a sum of products is that far from zero by rounding, eight times at most."""
     del dim, sign
     return roundings <= 8.0
@@ -677,8 +677,8 @@ ROUNDED_ORTHOGONAL = numeric(
     statement=r"|\cos(x, \hat x)| \le 8 \sqrt d\, \epsilon",
     source=ours("Appendix E.2; the limit is ours"),
     cases=grid(roundings=(0.0, 7.9, 8.1, 1e6), dim=(2, 784), sign=(1.0, -1.0)),
-    predict=_predict_orthogonal,
-    measure=_measure_orthogonal,
+    predict=_predict_rounded,
+    measure=_measure_rounded,
     compare=Identical(),
     must_refute=mistake("Twice as far.", roundings=lambda roundings: roundings / 2.0),
     uses=("id/twolayer-orth",),

@@ -184,15 +184,13 @@ def _biases(apart: float) -> Array:
 
 
 def _predict_close(
-    *, apart: float, channels: int = 1, weight_var: float = 1.7
+    *, apart: float, channels: int = 1, weight_var: float = 1.7, bias: float = 1.0
 ) -> Array:
-    found = idm.wide_signals(
-        *_close(apart, channels),
-        _CLOSE_KERNEL,
-        len(_CLOSE_BIASES),
-        **unlike({"weight_var": 1.0 / 3.0}, weight_var=weight_var),
-        bias_var=_biases(apart),
-    )
+    given: dict[str, Any] = unlike({"weight_var": 1.0 / 3.0}, weight_var=weight_var)
+    if bias:
+        given["bias_var"] = bias * _biases(apart)
+    both = _close(apart, channels)
+    found = idm.wide_signals(*both, _CLOSE_KERNEL, len(_CLOSE_BIASES), **given)
     both = (found.lengths.ravel(), found.differences.ravel())
     return np.concatenate([*both, found.shares])
 
@@ -209,6 +207,7 @@ def _through(
     apart: float,
     channels: int,
     weight_var: float,
+    bias: float,
     relu: Callable[[Any, Any, Any], Any],
 ) -> list[Any]:
     """Covariances by layer, 80 digits: squares of one, mean squares of u - v, shares."""
@@ -220,7 +219,7 @@ def _through(
         squares = [v.sum(axis=2) / channels for v in (x * x, y * y, x * y)]
         lengths, differences = [], []
         shares: list[Any] = []
-        for layer, bias in enumerate(_biases(apart)):
+        for layer, given in enumerate(bias * _biases(apart)):
             if layer:
                 a, b, both = squares
                 squares = [
@@ -228,7 +227,6 @@ def _through(
                     b / 2,
                     np.vectorize(relu, otypes=[object])(a, b, both),
                 ]
-            given = mpmath.mpf(bias)
             squares = [mpmath.mpf(weight_var) * _patched(v) + given for v in squares]
             a, b, both = squares
             lengths += list(a.ravel())
@@ -249,16 +247,16 @@ def _arc_cosine(a: Any, b: Any, both: Any) -> Any:
 
 
 def _measure_close(
-    *, apart: float, channels: int = 1, weight_var: float = 1.7
+    *, apart: float, channels: int = 1, weight_var: float = 1.7, bias: float = 1.0
 ) -> list[Any]:
-    return _through(apart, channels, weight_var, _arc_cosine)
+    return _through(apart, channels, weight_var, bias, _arc_cosine)
 
 
 def _same_units(
-    *, apart: float, channels: int = 1, weight_var: float = 1.7
+    *, apart: float, channels: int = 1, weight_var: float = 1.7, bias: float = 1.0
 ) -> list[Any]:
     """Both images pass the same units, half of them."""
-    return _through(apart, channels, weight_var, lambda _a, _b, both: both / 2)
+    return _through(apart, channels, weight_var, bias, lambda _a, _b, both: both / 2)
 
 
 CLOSE = numeric(
@@ -273,7 +271,7 @@ CLOSE = numeric(
         *grid(apart=(2.0, 0.3, 0.05, 1e-3, 1e-8, -1.0, -3.0)),
         {"apart": 0.3, "channels": 3},
         # PyTorch's weights, as they are assumed.
-        {"apart": 0.3, "weight_var": 1.0 / 3.0},
+        {"apart": 0.3, "weight_var": 1.0 / 3.0, "bias": 0.0},
     ),
     predict=_predict_close,
     measure=_measure_close,

@@ -648,7 +648,7 @@ ENDS = numeric(
         rows=lambda _, *, columns: columns + 1,
         columns=lambda _, *, rows: rows,
     ),
-    uses=("sl/randorth",),
+    uses=("sl/randorth-entries",),
 )
 
 

@@ -153,12 +153,12 @@ def _predict_size(directions: Sequence[Array], x: Array) -> Array:
     return np.minimum(bound, np.linalg.norm(x, axis=-1))
 
 
-def _predict_product(*, widths: list[int], seed: int, scale: float) -> Array:
+def _predict_spectral(*, widths: list[int], seed: int, scale: float) -> Array:
     p, ends = problem(widths, 3, seed), scale ** (2.0 - len(widths))
     return sl.output_bound([scale * v for v in p.directions], ends * p.x)
 
 
-def _measure_product(*, widths: list[int], seed: int, scale: float) -> list[Any]:
+def _measure_spectral(*, widths: list[int], seed: int, scale: float) -> list[Any]:
     """Largest singular values from Gram matrices, to 40 digits."""
     p = problem(widths, 3, seed)
     with mpmath.workdps(40):
@@ -177,8 +177,8 @@ BOUND_VALUES = numeric(
     cases=grid(
         widths=([3, 1], [4, 5, 1], [3, 6, 4, 1]), seed=1, scale=(1.0, 1e120, 1e-120)
     ),
-    predict=_predict_product,
-    measure=_measure_product,
+    predict=_predict_spectral,
+    measure=_measure_spectral,
     # A singular value of each of three layers, to ten eps, and powers of ten.
     compare=AgreesTo(relative=1e-14),
     must_refute=mistake(

@@ -424,7 +424,7 @@ SINGULAR = numeric(
     # One singular value decomposition, condition below 10.
     compare=AgreesTo(absolute=1e-13),
     must_refute=mistake("Without the last row.", rows=3),
-    uses=("sl/obs2b-largest",),
+    uses=("sl/err6",),
 )
 
 _LINEAR = grid(examples=(3, 8), inputs=(2, 5), seed=(0, 1))

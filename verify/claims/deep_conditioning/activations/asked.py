@@ -447,9 +447,10 @@ def _predict_finite(*, activation: str) -> list[bool]:
 
 def _is_given(ask: Callable[[], Any]) -> bool:
     try:
-        return bool(np.any(ask()))
+        ask()
     except ValueError:
         return False
+    return True
 
 
 def _measure_finite(*, activation: str) -> list[bool]:

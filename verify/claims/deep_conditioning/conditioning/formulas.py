@@ -481,13 +481,14 @@ def _predict_close(
     d, mu = _close_call(size, early, late)
     given, n, half = (d, mu), size, {4: 1, 100: 5}[size]
     first, last = np.arange(7, 24), np.arange(17, 36)
+    kinds: Any = (("A", None), ("B", None), ("A", 3.0), ("B", 2.0))
     counts = [
         # Half way apart up to rounding.
         conditioning.burn_in_depth(0.5 * (1.0 - 2.0**-53), mu),
         conditioning.burn_in_depth(*given),
         *(
             conditioning.depth_for_condition_number(*given, n, target, assumption=side)
-            for side, target in (("A", None), ("B", None), ("A", 3.0), ("B", 2.0))
+            for side, target in kinds
         ),
         conditioning.ntk_threshold_depth(*given, half),
         conditioning.ntk_threshold_depth(*given, half, assumption="B"),
@@ -499,6 +500,7 @@ def _predict_close(
         conditioning.nngp_condition_bound(first, *given, n, assumption="B"),
         conditioning.ntk_condition_bound(last, *given, half),
         conditioning.ntk_condition_bound(last, *given, half, assumption="B"),
+        conditioning.ntk_ratio_bound(last, *given),
     ]
     found = kept * np.concatenate([counts, *bounds]).astype(np.float64)
     return np.where(np.isinf(found), 0.0, found).tolist()
@@ -535,6 +537,11 @@ def _measure_close(*, size: int, early: int, late: int) -> list[Any]:
                 if k >= later[side]
                 else mpmath.mpf(0)
                 for side, factor in (("A", 4), ("B", 2))
+                for k in range(17, 36)
+            ),
+            # Half a layer before the last one of the count it says nothing, either.
+            *(
+                _tangent_ratio(depth=k, delta=d, mu=mu, form="printed")
                 for k in range(17, 36)
             ),
         ]

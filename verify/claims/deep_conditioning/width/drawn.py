@@ -132,20 +132,23 @@ def _predict_labels() -> dict[str, list[str]]:
     phase = np.full((_ROWS, _COLUMNS), "", dtype="U9")
     for name, (first, last) in _REGIONS.items():
         phase[:_UP_TO, first:last] = name
+    phase[-1] = (
+        "chaotic"  # from one end to the other, but a cell high: no place for words
+    )
     regions = plots.draw_diagram(
         replace(made, depth=np.full(phase.shape, 5.0), phase=phase, edges=()),
         ax=_axes(),
     )
     dual = plots.dual(act.relu, act.erf, ax=_axes())
+    heat = plots.kernel(np.eye(2), ax=_axes())
     *curves, diagonal = dual.lines
     return {
-        "axes": [
-            _around(ax)
-            for ax in (dual, layers, plots.kernel(np.eye(2), ax=_axes()), drawn)
-        ],
+        "axes": [_around(ax) for ax in (dual, layers, heat, drawn)],
+        # A bar of colours is the last of its picture's axes.
+        "bars": [str(ax.figure.axes[-1].get_ylabel()) for ax in (heat, drawn)],
         "curves": [
-            *dual.get_legend_handles_labels()[1],
-            *(line.get_linestyle() for line in dual.lines),
+            *map(str, dual.get_legend_handles_labels()[1]),
+            *(str(line.get_linestyle()) for line in dual.lines),
             *(
                 f"{len(np.asarray(line.get_xdata()))} points"
                 for line in (*dual.lines, layers.lines[0])
@@ -171,7 +174,7 @@ def _around(ax: Any) -> str:
 
 _ROWS, _COLUMNS, _UP_TO = 11, 25, 7
 _REGIONS = {"ordered": (0, 3), "chaotic": (3, 18), "divergent": (18, 25)}
-"""Columns of the phases of a picture; no phase is above the rows up to `_UP_TO`."""
+"""Columns of the phases of a picture, in the rows up to `_UP_TO`."""
 
 
 def _written(name: str, x: float, y: float, turned: float) -> str:
@@ -206,6 +209,7 @@ def _labels(depths: list[int]) -> dict[str, list[str]]:
             " | input | input | -0.5 to 1.5",
             " | ".join(_OF_PHASES),
         ],
+        "bars": ["entry of the kernel", "depth scale of correlations ξ (layers)"],
         "curves": ["relu", "erf", "-", "--", "-", *["201 points"] * 4, *["True"] * 4],
         "layers": names,
         "edges": ["edge of chaos, χ = 1"],
