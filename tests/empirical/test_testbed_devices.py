@@ -62,6 +62,8 @@ class OneDevice(TorchDispatchMode):
 class Answering(OneDevice):
     """Answers what a measurement may ask for: all numbers alike, masks that take all.
 
+    Whether something is wrong is answered by no.
+
     Random numbers need no generator of the device: ``meta`` has none.
     """
 
@@ -75,7 +77,8 @@ class Answering(OneDevice):
         given = dict(kwargs or {})
         there = bool(args) and isinstance(args[0], Tensor) and args[0].is_meta
         if there and func is aten._local_scalar_dense.default:
-            return torch.tensor(self.number, dtype=args[0].dtype).item()
+            asked = args[0].dtype != torch.bool
+            return torch.tensor(self.number * asked, dtype=args[0].dtype).item()
         to = torch.device(given.get("device") or "meta").type
         if there and func is aten._to_copy.default and to == "cpu":
             kind = given.get("dtype") or args[0].dtype

@@ -551,8 +551,8 @@ CLOSE_CALLS = numeric(
     id="dc/thm3.2-counts",
     items=("Thm3.2", "Cor3.3", "Cor3.5", "Cor3.7", "Cor3.9"),
     title="Counts of layers, and bounds that begin at them, where a millionth decides",
-    statement=r"L_0 = \lceil 9 \pm 10^{-6} \rceil, \quad \Big\lceil"
-    r" \frac{\log n}{-\log(1 - \mu/2)} \Big\rceil = \lceil 12 \pm 10^{-6} \rceil",
+    statement=r"L_0 = \lceil 9 \pm 10^{-6} \rceil, \quad \left\lceil"
+    r" \frac{\log n}{-\log(1 - \mu/2)} \right\rceil = \lceil 12 \pm 10^{-6} \rceil",
     source=as_read("Theorem 3.2 and Corollaries 3.3 to 3.9"),
     cases=grid(size=(4, 100), early=(-1, 1), late=(-1, 1)),
     predict=_predict_close,
