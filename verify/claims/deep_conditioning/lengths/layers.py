@@ -191,6 +191,38 @@ LAST = numeric(
     must_refute=mistake("A length of two beside it.", share=2.0),
     uses=("dc/D.0-derivative",),
 )
+
+
+def _predict_on_a_line(*, name: str, rho: float, start: float = 1.0) -> Array:
+    # The factor makes lengths whose roots are rounded.
+    a, lengths = 0.7 * act.CATALOGUE[name], (np.array([1.0, 0.3, 7.7]), 0.3)
+    return closed.joint_trajectory(a, *lengths, start * rho, 6)[2]
+
+
+def _measure_on_a_line(*, name: str, rho: float) -> list[list[float]]:
+    """Multiples of one row have features that are multiples, of the same sign or not."""
+    return [[rho] * 3] * 7
+
+
+ON_A_LINE = numeric(
+    id="dc/D.0-line",
+    items=("D.0",),
+    title="Parallel inputs stay parallel behind jumps, opposite ones opposite",
+    statement=r"\sigma(\sqrt{\gamma_1} Z) \propto \sigma(\pm \sqrt{\gamma_2} Z)"
+    r"\;\Rightarrow\; \rho_l = \pm 1",
+    source=ours("Appendix D"),
+    # A correlation that is rounding below one would be a distance, of which jumps take
+    # the root.
+    cases=(
+        *grid(name=("sign", "identity"), rho=(-1.0, 1.0)),
+        *grid(name=("step", "relu"), rho=1.0),
+    ),
+    predict=_predict_on_a_line,
+    measure=_measure_on_a_line,
+    compare=AgreesTo(absolute=0.0),
+    must_refute=mistake("Inputs next to that line.", start=1.0 - 2.0**-53),
+    uses=("dc/D.0",),
+)
 LEM_D3 = adversarial(
     id="dc/lemD.3",
     title="The length map of activations as in Lemma D.3 is concave",
