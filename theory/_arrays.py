@@ -18,12 +18,17 @@ TINY = 1e-8
 """Below it the logarithm of 1 + b is three terms."""
 
 
-def unscaled(x: Array, axis: Any = None) -> tuple[Array, npt.NDArray[np.int32]]:
-    """Return x over the power of two next above its largest entry, and that power.
+def size_power(x: Array, axis: Any = None) -> npt.NDArray[np.int32]:
+    """Return the power of two next above the largest entry, along axes, which stay."""
+    return np.frexp(np.abs(x).max(axis=axis, keepdims=True))[1]
 
-    Along axes, which stay: it scales without rounding, and keeps squares within range.
+
+def unscaled(x: Array, axis: Any = None) -> tuple[Array, npt.NDArray[np.int32]]:
+    """Return x over its `size_power`, and that.
+
+    It scales without rounding, and keeps squares within range.
     """
-    power = np.frexp(np.abs(x).max(axis=axis, keepdims=True))[1]
+    power = size_power(x, axis)
     return np.ldexp(x, -power), power
 
 

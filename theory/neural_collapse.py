@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
-from theory._arrays import unscaled
+from theory._arrays import size_power, unscaled
 
 Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
@@ -304,7 +304,7 @@ def _given(who: str, features: Any, labels: Any) -> tuple[Array, Labels]:
 
 def _power(x: Any) -> int:
     """Return the power of two of the largest entry: measures do not see the scale."""
-    return unscaled(np.asarray(x, dtype=np.float64))[1].item()
+    return size_power(np.asarray(x, dtype=np.float64)).item()
 
 
 def _refuse_empty(who: str, index: int) -> None:

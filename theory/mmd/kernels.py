@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist, pdist
 
 from theory import _checks
-from theory._arrays import unscaled
+from theory._arrays import size_power
 from theory.mmd import _inputs
 
 Array = npt.NDArray[np.float64]
@@ -265,5 +265,5 @@ def _less_one(a: Array, b: Array, gammas: Array) -> Array:
 
 def _scaled(a: Array, b: Array) -> tuple[tuple[Array, Array], int]:
     """Divide by a power of two, so that no square over- or underflows."""
-    power = max(unscaled(v)[1].item() for v in (a, b))
+    power = size_power(np.concatenate([a, b])).item()
     return (np.ldexp(a, -power), np.ldexp(b, -power)), power

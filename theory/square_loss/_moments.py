@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from theory import _checks
 from theory import _twofold as two
-from theory._arrays import unscaled
+from theory._arrays import size_power
 from theory.square_loss import _inputs
 
 Array = npt.NDArray[np.float64]
@@ -56,7 +56,7 @@ def gather(
     lead = _checks.common(who, shapes, _inputs.LEADING)
     shapes |= {name: array.shape for name, array in others.items()}
     _checks.common(who, shapes, _inputs.LEADING)
-    power = unscaled(f, -1)[1][..., 0]
+    power = size_power(f, -1)[..., 0]
     # The penalty is divided by the scale too, and must not overflow.
     least = np.where(penalty > 0.0, np.frexp(penalty)[1] - 900, -1100)
     power = np.broadcast_to(np.maximum(power, least), lead).astype(np.int64)
