@@ -52,6 +52,5 @@ def frobenius(weights: Weights) -> Array:
 
 def project(weights: Weights) -> Weights:
     """Return the directions, however small the matrices."""
-    powers = [np.frexp(np.abs(v).max(axis=(-2, -1), keepdims=True))[1] for v in weights]
-    parts = [np.ldexp(v, -power) for v, power in zip(weights, powers, strict=True)]
+    parts = [unscaled(v, (-2, -1))[0] for v in weights]
     return tuple(v / np.linalg.norm(v, axis=(-2, -1), keepdims=True) for v in parts)

@@ -307,8 +307,7 @@ def _network_and_data(who: str, weights: Any, x: Any) -> tuple[Weights, Array]:
 
 def _sizes(who: str, w: Weights) -> tuple[Array, Weights]:
     """Return the norms, and the weights over powers of two near their largest entry."""
-    parts, powers = zip(*(unscaled(v, (-2, -1)) for v in w), strict=True)
-    shift = np.stack(np.broadcast_arrays(*(p[..., 0, 0] for p in powers)), axis=-1)
     with np.errstate(over="ignore"):
-        rho = np.ldexp(frobenius(parts), shift)
+        rho = frobenius(w)
+    parts = tuple(unscaled(v, (-2, -1))[0] for v in w)
     return _checks.result(who, rho, "weights"), parts
