@@ -46,7 +46,20 @@ RECORD = "run-2"
 
 
 class Missing(ValueError):
-    """A record lacks what it was asked for; the message says what there is."""
+    """A record lacks what it was asked for, or is not there.
+
+    Parameters
+    ----------
+    reason : str
+        What is missing, and what there is.
+    command : str, optional
+        The command line that makes it, with which the message ends.
+    """
+
+    def __init__(self, reason: str, command: str = "") -> None:
+        self.reason, self.command = reason, command
+        made = f"; `{command}` makes what is missing" if command else ""
+        super().__init__(reason + made)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -175,7 +175,9 @@ def test_a_figure_without_records_names_them_and_the_command(number: int) -> Non
     with pytest.raises(Missing, match=rf"figure {number}: no record of ") as caught:
         FIGURES[number]({})
     assert all(pattern in str(caught.value) for pattern in FIGURES[number].needs)
-    assert f"batch --figures {number} --out DIR` makes them" in str(caught.value)
+    assert f"batch --figures {number} --out DIR` makes what is missing" in str(
+        caught.value
+    )
 
 
 def test_the_command_names_the_folder_and_the_scale(tmp_path: Path) -> None:

@@ -356,7 +356,7 @@ def test_a_table_says_which_record_is_missing(number: int, records: Records) -> 
     with pytest.raises(Missing, match=wanted):
         TABLES[number](records)
     with pytest.raises(
-        Missing, match=r"empirical.mmd_init batch --out DIR` makes them"
+        Missing, match=r"empirical.mmd_init batch --out DIR` makes what is missing"
     ):
         TABLES[1]({})
 
@@ -414,7 +414,7 @@ def test_rows_without_a_record_are_empty(records: Records) -> None:
         assert (whole[row][1] == DASH) == gone
     said = (
         f"{DASH}: no record of labels-bn-xavier, none-bn-he;"
-        " `python -m empirical.mmd_init batch --out DIR` makes them"
+        " `python -m empirical.mmd_init batch --out DIR` makes what is missing"
     )
     assert said in table.notes
 

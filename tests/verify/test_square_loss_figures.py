@@ -185,7 +185,7 @@ def test_a_figure_without_records_names_them_and_the_command(number: int) -> Non
     made = f"python -m empirical.square_loss batch --figures {number} --out DIR"
     with pytest.raises(Missing, match=f"figure {number}: no record of {name};") as e:
         FIGURES[number]({})
-    assert f"`{made}` makes them" in str(e.value)
+    assert f"`{made}` makes what is missing" in str(e.value)
 
 
 def test_pictures_of_families_name_all_that_is_missing(

@@ -6,7 +6,6 @@ report or of the site's gallery is drawn by its name.
 
 import argparse
 import importlib
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +31,7 @@ from verify.figures import (
     square_loss,
     topic,
 )
-from verify.figures.recorded import fullest
+from verify.figures.recorded import Unrecorded, fullest, run_command
 from verify.figures.runs import (
     Folder,
     Missing,
@@ -204,51 +203,33 @@ def _draw_each(
     chosen: Sequence[Picture], profile: Profile, options: argparse.Namespace
 ) -> int:
     """Draw pictures; say of those that cannot be what would make them, at the end."""
-    absent: dict[str, str] = {}
+    runs = Folder(_runs(profile, options.records), scale=SCALES[profile.value])
+    absent, claims, trainings = 0, dict[str, None](), dict[str, None]()
     for picture in chosen:
         try:
-            _draw_one(picture, profile, options)
+            _draw_one(picture, runs, options)
         except ValueError as error:
-            told = str(error).removeprefix(f"{picture.name}: ")
-            absent[picture.name] = f"{picture.name}: {told}"
-    reasons, commands = _apart(absent.values())
-    for reason in reasons:
-        refuse(reason)
-    if commands:
+            absent += 1
+            told = error.reason if isinstance(error, Missing) else str(error)
+            refuse(f"{picture.name}: {told.removeprefix(f'{picture.name}: ')}")
+            if isinstance(error, Unrecorded):
+                claims |= dict.fromkeys(error.claims)
+            elif isinstance(error, Missing):
+                trainings[error.command] = None
+    commands = [run_command(claims, runs.folder.parent)] if claims else []
+    if commands := [*commands, *filter(None, trainings)]:
         sys.stderr.write("\n  ".join(["What is missing is made by", *commands]) + "\n")
     return EXIT_MISSING if absent else EXIT_DONE
 
 
-_MADE = re.compile(r"; `([^`]+)` makes (?:it|them)$")
-_RUN = "python -m verify run "
-
-
-def _apart(reasons: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return reasons without the commands that they end in, and each of these once.
-
-    >>> _apart(["a: no; `python -m verify run x --profile full` makes it",
-    ...         "b: no; `python -m verify run y --profile full` makes it"])
-    (['a: no', 'b: no'], ['python -m verify run x y --profile full'])
-    """
-    reasons = list(reasons)
-    found = [match[1] for reason in reasons if (match := _MADE.search(reason))]
-    runs = [one.removeprefix(_RUN).partition(" --") for one in found if _RUN in one]
-    others = dict.fromkeys(one for one in found if _RUN not in one)
-    claims = " ".join(dict.fromkeys(one for ids, _, _ in runs for one in ids.split()))
-    # The profile, which all of them share.
-    run = [f"{_RUN}{claims}{''.join(runs[0][1:])}"] if runs else []
-    return [_MADE.sub("", reason) for reason in reasons], [*run, *others]
-
-
-def _draw_one(picture: Picture, profile: Profile, options: argparse.Namespace) -> None:
+def _draw_one(picture: Picture, runs: Folder, options: argparse.Namespace) -> None:
     """Draw a picture to a file of its name, a table as Markdown; say where it is.
 
     Raises
     ------
     ValueError
-        If what it shows has no record; the message says what makes it.
+        If what it shows has no record: `Missing`; or if this cannot be drawn.
     """
-    runs = Folder(_runs(profile, options.records), scale=SCALES[profile.value])
     of_claims = runs.folder.parent
     record = fullest(picture.name, of_claims) if picture.of_record is not None else None
     made = picture(record, runs=runs)
@@ -286,7 +267,7 @@ def _draw(
                 _write(number, paper.figures[number], records, path)
             except Missing as error:
                 _remove(out, number)
-                absent[number] = str(error)
+                absent[number] = error.reason
             else:
                 lacking = [n for n in expected.get(number, ()) if n not in records]
                 if lacking:
@@ -304,7 +285,7 @@ def _tables(paper: Paper, records: Folder) -> tuple[list[str], list[str]]:
         try:
             body = table(records).markdown()
         except Missing as error:
-            lacking.append(str(error))
+            lacking.append(error.reason)
         else:
             head = f"## Table {number}: {table.title}"
             sections.append(f"{head}\n\n{table.words}\n\n{body}\n")
@@ -386,7 +367,7 @@ def _said(
     """List on stderr what is missing; return whether anything is."""
     if not (absent or tables):
         return False
-    lines, _ = _apart([*(absent[number] for number in sorted(absent)), *tables])
+    lines = [*(absent[number] for number in sorted(absent)), *tables]
     numbers = " ".join(map(str, sorted(absent)))
     # Of tables the batch knows nothing: it then makes all that is missing.
     options = "" if tables else f"--figures {numbers}"

@@ -143,7 +143,7 @@ def _by_depth(records: Records, arms: Sequence[str], kind: str) -> Found:
         if found:
             return found
     made = training_command(MODULE, places[-1], f"--only {kind}")
-    raise Missing(f"no record of {', '.join(arms)} at one depth; `{made}` makes them")
+    raise Missing(f"no record of {', '.join(arms)} at one depth", made)
 
 
 FIGURES = {

@@ -93,10 +93,8 @@ def complete(name: str, module: str) -> Generator[None]:
     try:
         yield
     except Missing as error:
-        raise Missing(
-            f"the record {name} has {error}; make it anew with"
-            f" `python -m {module} batch --rerun --only {name} --out DIR`"
-        ) from error
+        made = f"python -m {module} batch --rerun --only {name} --out DIR"
+        raise Missing(f"the record {name} has {error.reason}", made) from error
 
 
 @contextmanager
@@ -105,8 +103,8 @@ def told(who: str, command: str = "") -> Generator[None]:
     try:
         yield
     except Missing as error:
-        made = f"; `{command}` makes them" if command else ""
-        raise Missing(f"{who}: {error}{made}") from error
+        made = command or error.command
+        raise Missing(f"{who}: {error.reason}", made) from error
 
 
 def beside(records: Path, profile: str) -> Folder:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from verify.figures.mmd_init.runs import MODULE, TRAINING, Stacks, remarks, select
 from verify.figures.printed import Printed
-from verify.figures.runs import Records, told, training_command
+from verify.figures.runs import Missing, Records, told, training_command
 from verify.figures.tables import DASH, Table
 
 
@@ -82,7 +82,6 @@ class PaperTable:
         with told(who):
             notes = remarks(stacks, self.sizes)
             if absent := [name for name in self.also if name not in there]:
-                command = training_command(MODULE, records)
                 said = f"{DASH}: no record of {', '.join(absent)}"
-                notes.append(f"{said}; `{command}` makes them")
+                notes.append(str(Missing(said, training_command(MODULE, records))))
             return self.content(stacks, tuple(notes))
