@@ -1,15 +1,16 @@
 """Writing numbers: as JSON, in little room, and whole or not at all."""
 
 import base64
-import fcntl
+import glob
 import hashlib
 import json
 import math
 import os
-import re
+import threading
+import time
 import zlib
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,9 @@ SHORT = 24
 
 DIGITS = 7
 """Significant digits of numbers that are read by people."""
+
+ABANDONED = 3600.0
+"""Seconds after which a file half written is taken for one that nobody writes on."""
 
 DAMAGED = (
     ValueError,
@@ -213,7 +217,7 @@ def save_tensors(content: Mapping[str, Any], path: Path) -> None:
 def whole(path: Path) -> Generator[Path]:
     """Give a path to write to, which takes the place of `path` if nothing goes wrong.
 
-    What writers of `path` left that were killed is removed.
+    What writers of `path` left that were killed is removed after an hour (`ABANDONED`).
 
     Raises
     ------
@@ -221,71 +225,25 @@ def whole(path: Path) -> Generator[Path]:
         If it can't be written; it names a file.
     """
     # In the same folder, so that the rename stays within one file system.
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    held, ours = -1, False
+    writer = f"{os.getpid()}-{threading.get_ident()}"
+    partial = path.with_name(f".{path.name}.{writer}.partial")
+    _remove_left(path)
     try:
-        held = _locked(partial)
-        ours = True
-        _remove_left(path)
         yield partial
         partial.replace(path)
-        # From here on it is the next writer's.
-        ours = False
     except OSError as error:
         # Of a disk that is full it has none.
         if error.errno is not None and error.filename is None:
             error.filename = str(path)
         raise
     finally:
-        if ours:
-            partial.unlink(missing_ok=True)
-        if held >= 0:
-            os.close(held)
-
-
-def _locked(partial: Path) -> int:
-    """Make a file that other writers see is in use; return what holds its lock.
-
-    The system lets go of it with the process, however that ends.
-    """
-    while True:
-        held = os.open(partial, os.O_RDWR | os.O_CREAT, 0o666)
-        _lock(held, fcntl.LOCK_EX)
-        if _is_at(held, partial):
-            return held
-        # Another writer's, which has gone into place meanwhile.
-        os.close(held)
+        partial.unlink(missing_ok=True)
 
 
 def _remove_left(path: Path) -> None:
-    """Remove files of writers of `path` that are no more."""
-    left = re.compile(rf"{re.escape(f'.{path.name}.')}\d+\.partial")
-    try:
-        found = [each for each in path.parent.iterdir() if left.fullmatch(each.name)]
-    except PermissionError:  # a folder to write to that may not be listed
-        return
-    for each in found:
-        try:
-            held = os.open(each, os.O_RDWR)
-        except OSError:  # in place by now, or somebody else's
-            continue
-        if _lock(held, fcntl.LOCK_EX | fcntl.LOCK_NB) and _is_at(held, each):
-            each.unlink(missing_ok=True)
-        os.close(held)
-
-
-def _lock(held: int, how: int) -> bool:
-    """Lock an open file; return whether it is locked: not all file systems do."""
-    try:
-        fcntl.flock(held, how)
-    except OSError:
-        return False
-    return True
-
-
-def _is_at(held: int, path: Path) -> bool:
-    """Whether an open file is the one at a path."""
-    try:
-        return os.path.samestat(os.fstat(held), path.stat())
-    except FileNotFoundError:
-        return False
+    """Remove what nobody has written to for long, as writers do that are no more."""
+    for each in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+        # Gone or in place by now, or somebody else's.
+        with suppress(FileNotFoundError, PermissionError):
+            if time.time() - each.stat().st_mtime > ABANDONED:
+                each.unlink()

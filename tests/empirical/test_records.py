@@ -3,8 +3,7 @@
 import errno
 import json
 import os
-import subprocess
-import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -230,49 +229,32 @@ def test_digests_tell_contents_apart() -> None:
     assert digest(None) != digest("null")
 
 
-WRITER = """
-import sys
-from pathlib import Path
-from empirical.testbed.writing import whole
-
-with whole(Path(sys.argv[1])) as partial:
-    partial.write_text("half of it")
-    print("begun", flush=True)
-    sys.stdin.readline()
-    partial.write_text("all of it")
-"""
-
-
-def _writer(path: Path) -> "subprocess.Popen[str]":
-    """Start a process that has written half of a file, and waits."""
-    given = [sys.executable, "-c", WRITER, str(path)]
-    begun = subprocess.Popen(
-        given, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert begun.stdout is not None
-    assert begun.stdout.readline() == "begun\n"
-    return begun
-
-
-def test_what_a_killed_writer_left_goes_with_the_next_write(tmp_path):
+def test_what_a_killed_writer_left_goes_with_a_write_an_hour_later(tmp_path):
     path, other = tmp_path / "a.json", tmp_path / ".b.json.1.partial"
-    other.touch()
-    with _writer(path) as killed, _writer(path) as alive:
-        killed.kill()
-        killed.wait()
-        assert len(list(tmp_path.iterdir())) == 3
-        write_text(path, "mine")
-        # One of them still writes: its file stays, and so does that of another name.
-        left = {each.name for each in tmp_path.iterdir()}
-        assert left == {"a.json", other.name, f".a.json.{alive.pid}.partial"}
-        assert path.read_text() == "mine"
-        alive.communicate("\n")
-    assert alive.returncode == 0
-    assert path.read_text() == "all of it"
-    assert {each.name for each in tmp_path.iterdir()} == {"a.json", other.name}
+    left, fresh = (tmp_path / f".a.json.{k}.partial" for k in (1, 2))
+    for each in (other, left, fresh):
+        each.touch()
+    for each in (other, left):
+        os.utime(each, (time.time() - 4000.0,) * 2)
+    write_text(path, "mine")
+    # Of another file, and of one who may still write.
+    assert set(tmp_path.iterdir()) == {path, other, fresh}
 
 
-def test_writers_of_one_process_write_one_after_the_other(tmp_path):
+def test_a_writer_does_not_miss_what_another_took_for_abandoned(tmp_path):
+    path = tmp_path / "a.json"
+    with whole(path) as partial:
+        partial.touch()
+        os.utime(partial, (0.0, 0.0))
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(write_text, path, "theirs").result()
+        assert not partial.exists()
+        partial.write_text("ours")
+    assert path.read_text() == "ours"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_threads_that_write_one_file_leave_one_of_theirs(tmp_path):
     path = tmp_path / "a.json"
     texts = [f"{k}" * 100_000 for k in range(8)]
     with ThreadPoolExecutor(8) as threads:
