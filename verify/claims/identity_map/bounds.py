@@ -200,12 +200,20 @@ CHI_2 = numeric(
 )
 
 
+_NORMAL = (
+    "initial weights independent N(0, σ²), C output channels",
+    "ρ_k = |W⁰ᵀv_k|²/σ² along orthonormal directions v_k, k = 1, …, n",
+)
+
 EQ_10 = numeric(
     id="id/eq10",
     loose=True,
     items=("Eq10", "Chi2"),
     title="Chernoff's bound on the initial weights of one untrained direction",
-    statement=r"P(\rho_k\ge\zeta C)\le\exp\big(-\tfrac C2(\zeta-1-\log\zeta)\big)",
+    statement=(
+        r"P(\rho_k\ge\zeta C)\le\exp\big(-\tfrac C2(\zeta-1-\log\zeta)\big),\quad"
+        r" \zeta\ge1"
+    ),
     source=quoted("Before equation 10, at the best t"),
     # Of forty times the mean of 128 the bound is e^-2260, which float64 calls zero.
     cases=tuple(c for c in _TAILS if c["zeta"] * c["dof"] < 2000),
@@ -215,6 +223,7 @@ EQ_10 = numeric(
     must_refute=mistake(
         "The exponent without its factor 1/2.", then=lambda bound: bound**2
     ),
+    assumptions=_NORMAL,
     uses=("id/chi2-exact",),
     finding="Loose: for many channels at their mean the bound is one and the tail a half.",
 )
@@ -245,7 +254,7 @@ def _predict_any(
 
 
 def _of_one(*, nullity: int, delta: float, **_case: Any) -> float:
-    """The level of one direction, not of all n."""
+    """The probability of one direction, not of any of n."""
     return delta / nullity
 
 
@@ -262,7 +271,8 @@ EQ_11 = numeric(
     loose=True,
     title="The initial weights of all untrained directions together obey a union bound",
     statement=(
-        r"P\big(\exists k:\ \rho_k \ge 2\log\tfrac n\delta + C(1+\log M)\big) \le \delta"
+        r"P\big(\exists k:\ \rho_k \ge 2\log\tfrac n\delta + C(1+\log M)\big) \le \delta,"
+        r"\quad M-1-\log M\ge\tfrac2C\log\tfrac n\delta"
     ),
     source=quoted("Equation 11"),
     cases=_DIRECTIONS,
@@ -270,10 +280,7 @@ EQ_11 = numeric(
     measure=_measure_any,
     compare=AtMost(relative=1e-12),
     must_refute=_of_one,
-    assumptions=(
-        "initial weights independent N(0, σ²)",
-        "M the least that is allowed, or more",
-    ),
+    assumptions=_NORMAL,
     uses=("id/eq10",),
     finding=(
         "Loose. The factor tends to 2 for one direction, many channels and δ near one:"
@@ -302,7 +309,7 @@ def _measure_level(*, nullity: int, channels: int, delta: float) -> Any:
 EQ_11_SHARP = numeric(
     id="id/eq11-exact",
     title="The exact level that the weights of all untrained directions stay below",
-    statement=r"P(\chi^2_C < q)^n = 1-\delta",
+    statement=r"P(\chi^2_C < q)^n = 1-\delta;\quad q=0\text{ for }n=0",
     source=ours("Equation 11; the exact level is ours"),
     cases=(
         *grid(nullity=(1, 60), channels=(1, 3, 64), delta=(0.05, 1e-6)),
@@ -333,7 +340,7 @@ _FAILURES = (
 LEAST_FAILURE = numeric(
     id="id/Err4-exact",
     title="The least failure probability for which Theorem 2's constant M is enough",
-    statement=r"\delta_0 = n\, e^{-\frac C2 (M-1-\log M)} \le \frac{2n}{C(M-\log M-1)}",
+    statement=r"\delta_0 = n\, e^{-\frac C2 (M-1-\log M)}",
     source=ours("After equation 11; the exact form is ours"),
     cases=_FAILURES,
     predict=idm.least_failure_probability,
@@ -352,7 +359,7 @@ LEAST_FAILURE = numeric(
 # --- Theorem 2 ------------------------------------------------------------------------
 
 _DELTA = 1e-10
-"""Probability of failure per draw: all 400 draws of a run together fail with 4e-8."""
+"""Probability of failure per draw: the 1,155 of each claim together fail with 1.2e-7."""
 
 _SCALE = 0.3
 
@@ -452,8 +459,8 @@ THEOREM_2 = adversarial(
         "On small images the bound is 480 to 13,500 times the largest error found,"
         " and the sharper form 39 to 725 times: √n adds up all directions as if a"
         " patch lay along each. With one untrained direction, that of a constant"
-        " image, it is 3.7 times the error for 16 channels and 1.4 times for 400, and"
-        " the sharper form 3.3 and 1.3 times."
+        " image, it is 2.4 times the error for 25 channels and 1.4 times for 400, and"
+        " the sharper form 2.1 and 1.3 times."
     ),
 )
 
@@ -463,8 +470,8 @@ THEOREM_2_SHARP = replace(
     title="The error of one trained convolution obeys a sharper bound",
     statement=(
         r"\mathrm{MSE}\le\Big[\sigma\min\big(\sqrt q,\sqrt n+\sqrt C"
-        r"+\sqrt{2\log(1/\delta)}\big)+1\Big]^2\frac{B^2K^2C}{C},\quad"
-        r" P(\chi^2_{nC}\ge q)=\delta"
+        r"+\sqrt{2\log(1/\delta)}\big)+1\Big]^2B^2K^2,\quad P(\chi^2_{nC}\ge q)=\delta,"
+        r"\ n\ge1"
     ),
     source=ours("Equation 12; the sharper form is ours"),
     predict=partial(_promised, "sharp"),

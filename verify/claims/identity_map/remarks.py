@@ -285,7 +285,7 @@ FLAT = numeric(
 
 
 def _measure_sharp(*, nullity: int, channels: int, delta: float, scale: float) -> Any:
-    """The sharper bound with B = K = 1 pixel patches, from its definition, 40 digits."""
+    """The sharper bound for B = 1 and K = 5, from its definition, to 40 digits."""
     with mpmath.workdps(40):
         n, c, p = mpmath.mpf(nullity), mpmath.mpf(channels), mpmath.mpf(delta)
         low, _ = bisected(
