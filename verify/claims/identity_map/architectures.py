@@ -104,7 +104,7 @@ def _identity_claim(what: str, kinds: tuple[str, ...], title: str, *uses: str) -
             channels=(1, 3),
             side=5,
             kernel=5,
-            # None: the fewest units or channels that the paper asks for.
+            # 0: the fewest units or channels that the paper asks for.
             spare=(0, 1),
             seed=0,
         ),
@@ -140,7 +140,7 @@ B2 = _identity_claim(
 B3 = _identity_claim(
     "B3",
     ("convolution", "relu_conv"),
-    "Convolutions of twice the image's channels can represent the identity exactly",
+    "Convolutions, with ReLU of twice the channels, can represent the identity exactly",
     "id/B2",
 )
 
