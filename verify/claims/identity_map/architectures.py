@@ -207,9 +207,11 @@ _ENTRIES: tuple[Case, ...] = tuple(
 )
 
 
-def _modules(kind: str, width: int, kernel: int, layers: int) -> list[nn.Module]:
+def _modules(
+    kind: str, width: int, kernel: int, layers: int, ends: int
+) -> list[nn.Module]:
     """The framework's own layers, without memory behind them."""
-    sizes = [1 if kind == "cnn" else 784, *[width] * (layers - 1)]
+    sizes = [ends or (1 if kind == "cnn" else 784), *[width] * (layers - 1)]
     sizes.append(sizes[0])
     pairs = list(itertools.pairwise(sizes))
     if kind == "fcn":
@@ -220,8 +222,11 @@ def _modules(kind: str, width: int, kernel: int, layers: int) -> list[nn.Module]
     ]
 
 
-def _measure_count(*, kind: str, width: int, kernel: int, layers: int) -> int:
-    modules = _modules(kind, width, kernel, layers)
+def _measure_count(
+    *, kind: str, width: int, kernel: int, layers: int, ends: int = 0
+) -> int:
+    """Count the weights; at both ends those of a grey image of 28 x 28, if not said."""
+    modules = _modules(kind, width, kernel, layers, ends)
     return sum(p.numel() for module in modules for p in module.parameters())
 
 
@@ -229,10 +234,13 @@ def _printed(*, kind: str, width: int, kernel: int, layers: int) -> int:
     return _COUNTS[kernel, width, layers]
 
 
-def _predict_count(*, kind: str, width: int, kernel: int, layers: int) -> int:
+def _predict_count(
+    *, kind: str, width: int, kernel: int, layers: int, ends: int = 0
+) -> int:
     if kind == "fcn":
-        return idm.fcn_parameter_count(784, width, layers)
-    return idm.cnn_parameter_count(kernel, width, layers)
+        return idm.fcn_parameter_count(ends or 784, width, layers)
+    more = {"image_channels": ends} if ends else {}
+    return idm.cnn_parameter_count(kernel, width, layers, **more)
 
 
 _one_layer_more = changed(
@@ -254,7 +262,7 @@ TABLE_1 = symbolic(
     finding="Counted from the layers themselves; no entry is wrong.",
 )
 
-FORMULA = symbolic(
+FORMULA = numeric(
     id="id/tab1-formula",
     title="The formulas behind the parameter counts of Table 1",
     statement=(
@@ -262,7 +270,12 @@ FORMULA = symbolic(
         r" \text{CNN: } K^2C^2 \text{ or } K^2(2Cc+(L-2)c^2)"
     ),
     source=ours("Table 1; the formulas are ours"),
-    cases=_ENTRIES,
+    cases=(
+        *_ENTRIES,
+        # Of colour images and of other sizes.
+        *grid(kind="cnn", width=(2, 7), kernel=3, layers=(1, 2, 6), ends=3),
+        *grid(kind="fcn", width=(2, 7), kernel=0, layers=(1, 2, 6), ends=12),
+    ),
     predict=_predict_count,
     measure=_measure_count,
     compare=Identical(),
