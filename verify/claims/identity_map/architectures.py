@@ -3,7 +3,6 @@
 import itertools
 from typing import Any
 
-import mpmath
 import numpy as np
 import torch
 from hypothesis import strategies as st
@@ -289,6 +288,10 @@ def _start(scheme: str, fan_out: int, fan_in: int, rng: torch.Generator) -> Tens
     """Draw weights by the framework's own initialisers, where it has the scheme."""
     weight = torch.empty(fan_out, fan_in, dtype=torch.float64)
     init = nn.init
+    if scheme == "uniform":
+        return weight.uniform_(-1.0, 1.0, generator=rng)
+    if scheme == "normal":
+        return weight.normal_(0.0, 1.0, generator=rng)
     if scheme == "default":
         return weight.normal_(0.0, (fan_in * fan_out) ** -0.5, generator=rng)
     if scheme == "default-sqrt":
@@ -307,48 +310,57 @@ def _start(scheme: str, fan_out: int, fan_in: int, rng: torch.Generator) -> Tens
     return init.xavier_uniform_(weight, generator=rng)
 
 
-def _measure_variance(
-    *, scheme: str, fan_in: int, fan_out: int, draws: int
-) -> Estimate:
-    """Mean square of the weights of each draw, over draws, in a unit of its order."""
-    rng = torch.Generator().manual_seed(fan_in + 1000 * fan_out)
-    size = _unit(scheme, fan_in, fan_out)
-    squares = [
-        float(_start(scheme, fan_out, fan_in, rng)[0].square().mean()) * size
-        for _ in range(draws)
-    ]
-    return Estimate.of(squares)
+def _measure_scheme(*, scheme: str, fan_in: int, fan_out: int) -> list[float]:
+    """Variance of the weights that the framework draws, and half the inputs' share of it.
+
+    Orthonormal rows or columns have it as their mean square. All other draws are those
+    of deviation one, or in [-1, 1], with the same generator, times a number.
+    """
+    weight, unit = (
+        _start(name, fan_out, fan_in, torch.Generator().manual_seed(11))
+        for name in (scheme, "uniform" if _is_uniform(scheme) else "normal")
+    )
+    variance = float(weight.square().mean())
+    if scheme != "orthogonal":
+        variance = float(weight.square().sum() / unit.square().sum())
+        # A uniform number in [-1, 1] has the variance 1/3.
+        variance /= 3.0 if _is_uniform(scheme) else 1.0
+    return [variance, 0.5 * fan_in * variance]
 
 
-def _predict_variance(*, scheme: str, fan_in: int, fan_out: int, draws: int) -> float:
-    variance = idm.initial_variance(scheme, fan_in, fan_out)
-    return variance * _unit(scheme, fan_in, fan_out)
+def _is_uniform(scheme: str) -> bool:
+    return scheme == "framework" or scheme.endswith("-uniform")
 
 
-def _unit(scheme: str, fan_in: int, fan_out: int) -> float:
-    """Return the product of both fans for the printed default, else their mean."""
-    return fan_in * fan_out if scheme == "default" else (fan_in + fan_out) / 2
+def _predict_scheme(*, scheme: str, fan_in: int, fan_out: int) -> list[float]:
+    given = scheme, fan_in, fan_out
+    return [idm.initial_variance(*given), idm.relu_shrink(*given) ** 2]
 
 
-VARIANCES = statistical(
+VARIANCES = numeric(
     id="id/Fig31-variances",
-    title="Variances of the initialisation schemes match the framework's own initialisers",
+    items=("Fig31", "Err6"),
+    title="Variances of the initialisation schemes, and what ReLU leaves of a signal",
     statement=(
-        r"\tfrac1{f_if_o},\; \tfrac1{\sqrt{f_if_o}},\; \tfrac1{3f_i},\;"
-        r" \tfrac2{f_i+f_o},\; \tfrac2{f_i},\; \tfrac1{\max(f_i,f_o)}"
+        r"\text{default }\tfrac1{f_if_o}\text{ or }\tfrac1{\sqrt{f_if_o}},\;"
+        r" \text{framework }\tfrac1{3f_i},\; \text{Xavier }\tfrac2{f_i+f_o},\;"
+        r" \text{Kaiming }\tfrac2{f_i},\; \text{orthogonal }\tfrac1{\max(f_i,f_o)};"
+        r"\quad \tfrac12f_i\sigma^2"
     ),
     source=ours(
         "Appendix I, initialisation schemes; 1/√(f_i f_o), 1/(3f_i) and 1/max are ours"
     ),
-    cases=grid(scheme=idm.SCHEMES, fan_in=30, fan_out=(20, 60), draws=1000),
-    predict=_predict_variance,
-    measure=_measure_variance,
-    compare=MeanEquals(discrepancy=0.25, rounding=1e-12),
+    cases=grid(scheme=idm.SCHEMES, fan_in=30, fan_out=(7, 20, 60)),
+    predict=_predict_scheme,
+    measure=_measure_scheme,
+    # Each entry is rounded a few times, and so are entries of orthonormal rows.
+    compare=AgreesTo(relative=1e-14),
     must_refute=mistake(
         "The numbers of inputs and outputs exchanged.",
         fan_in=lambda _, *, fan_out: fan_out,
         fan_out=lambda _, *, fan_in: fan_in,
     ),
+    version=2,
 )
 
 
@@ -393,45 +405,6 @@ SHRINK = statistical(
     compare=MeanEquals(discrepancy=0.2),
     must_refute=mistake(
         "A layer without ReLU, which keeps twice as much.", then=times(2.0)
-    ),
-    uses=("id/Fig31-variances",),
-)
-
-
-def _predict_scheme(*, scheme: str, fan_in: int, fan_out: int) -> list[float]:
-    given = scheme, fan_in, fan_out
-    return [idm.initial_variance(*given), idm.relu_shrink(*given) ** 2]
-
-
-def _measure_scheme(*, scheme: str, fan_in: int, fan_out: int) -> list[Any]:
-    """Each scheme by its formula, to 30 digits; ReLU drops half of a signal's square."""
-    with mpmath.workdps(30):
-        variance = {
-            "default": mpmath.mpf(1) / (fan_in * fan_out),
-            "default-sqrt": 1 / mpmath.sqrt(fan_in * fan_out),
-            "framework": mpmath.mpf(1) / (3 * fan_in),
-            "orthogonal": mpmath.mpf(1) / max(fan_in, fan_out),
-            "xavier": mpmath.mpf(2) / (fan_in + fan_out),
-            "kaiming": mpmath.mpf(2) / fan_in,
-        }[scheme.removesuffix("-normal").removesuffix("-uniform")]
-        return [variance, fan_in * variance / 2]
-
-
-FIG_31_VALUES = numeric(
-    id="id/Fig31-values",
-    items=("Fig31", "Err6"),
-    title="Variances of the initialisation schemes, and what ReLU leaves, as fractions",
-    statement=VARIANCES.statement,
-    source=VARIANCES.source,
-    cases=grid(scheme=idm.SCHEMES, fan_in=30, fan_out=(7, 60)),
-    predict=_predict_scheme,
-    measure=_measure_scheme,
-    # Three roundings, and those of a root and a square.
-    compare=AgreesTo(relative=1e-15),
-    must_refute=mistake(
-        "The numbers of inputs and outputs exchanged, and one more.",
-        fan_in=lambda _, *, fan_out: fan_out + 1,
-        fan_out=lambda _, *, fan_in: fan_in,
     ),
     uses=("id/Fig31-variances",),
 )
