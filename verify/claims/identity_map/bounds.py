@@ -5,14 +5,13 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
-import flint
 import mpmath
 import numpy as np
 import torch
 from hypothesis import strategies as st
 
 from theory import identity_map as idm
-from verify.claim import adversarial, grid, numeric, symbolic
+from verify.claim import adversarial, grid, numeric
 from verify.claims._halving import bisected
 from verify.claims._predictors import always, mistake, plus, unlike
 from verify.claims._searches import searched
@@ -607,37 +606,4 @@ GROWTH = numeric(
         "The division by C seems to lower it, the paper says, but C is in the number of"
         " parameters too. With m = K²C² the bound is Õ(K²C(K²C − r))."
     ),
-)
-
-
-def _predict_growth_value(*, nullity: int, kernel: int, channels: int) -> float:
-    return idm.mse_order(kernel, channels, kernel**2 * channels - nullity)
-
-
-def _measure_order(*, nullity: int, kernel: int, channels: int) -> Any:
-    """The order m(m/C - r)/C by exact fractions."""
-    m = flint.fmpq(kernel**2 * channels**2)
-    rank = kernel**2 * channels - nullity
-    value = m * (m / channels - rank) / channels
-    return int(value.p) / int(value.q)
-
-
-def _printed_order(*, nullity: int, kernel: int, channels: int) -> float:
-    """The parameters of one output channel, K^2 C, taken for all."""
-    m = kernel**2 * channels
-    return m * nullity / channels
-
-
-ORDER = symbolic(
-    id="id/Err8-corrected",
-    items=("Err8", "Thm2"),
-    title="The order of Theorem 2's bound in the number of parameters",
-    statement=r"\tilde O\big(m(m/C-r)/C\big),\quad m=K^2C^2",
-    source=quoted("Theorem 2"),
-    cases=grid(nullity=(0, 1, 5), kernel=(3, 5), channels=(1, 3, 128)),
-    predict=_predict_growth_value,
-    measure=_measure_order,
-    compare=AgreesTo(relative=1e-15),
-    must_refute=_printed_order,
-    uses=("id/thm2",),
 )
