@@ -379,7 +379,7 @@ def _plain_slope(*, name: str, wrong: bool) -> list[float]:
 
     Wrong: Differences over a step of 1e-6.
     """
-    x = normal(9, seed=[37], size=1.5)
+    x = _places()
     if wrong:
         function, step = getattr(torch, name), 1e-6
         return ((function(x + step) - function(x)) / step).tolist()
@@ -392,8 +392,13 @@ def _plain_slope(*, name: str, wrong: bool) -> list[float]:
     return slopes[name].tolist()
 
 
+def _places() -> Tensor:
+    """Return nine normal numbers, and the kink."""
+    return functional.pad(normal(9, seed=[37], size=1.5), (0, 1))
+
+
 def _found_slope(*, name: str) -> list[float]:
-    return derivative(getattr(torch, name), normal(9, seed=[37], size=1.5)).tolist()
+    return derivative(getattr(torch, name), _places()).tolist()
 
 
 SLOPE = closed(
