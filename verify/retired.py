@@ -43,6 +43,7 @@ _CASES: Mapping[str, str] = {
     "id/eq4-stability": "id/eq4-stability-limit",
     "id/rank": "id/rank-decision",
     "id/tab1-counts": "id/tab1-specified",
+    "id/twolayer-orth": "id/twolayer-deep",
     "mmd/eq11-steps": "mmd/eq11-resumed",
     "mmd/prelim-steps": "mmd/prelim-resumed",
     "mmd/tab1-random": "mmd/tab1-resumed",

@@ -621,38 +621,6 @@ TWO_LAYER = numeric(
 )
 
 
-def _measure_unmoved(*, dim: int, units: int, steps: int, seed: int) -> Array:
-    _, trained = _two_layers(dim, units, steps, seed)
-    _, z = _orthogonal(dim, seed)
-    return trained @ z
-
-
-def _predict_unmoved(*, dim: int, units: int, steps: int, seed: int) -> Array:
-    w0, _ = _two_layers(dim, units, 0, seed)
-    x, z = _orthogonal(dim, seed)
-    return idm.orthogonal_prediction(z, x, w0)
-
-
-UNMOVED = numeric(
-    id="id/twolayer-orth",
-    items=("TwoLayer", "Eq16", "Fig12"),
-    title=(
-        "With the upper layer fixed, the lower one's response to an orthogonal image stays"
-    ),
-    statement=r"x\perp\hat x:\quad W^tx = W^0x \text{ for all } t",
-    source=forced("Appendix E.2, below equation 18"),
-    cases=grid(dim=(10, 25), units=(50, 400), steps=(30, 200), seed=0),
-    predict=_predict_unmoved,
-    measure=_measure_unmoved,
-    compare=AgreesTo(absolute=1e-12),
-    must_refute=mistake(
-        "A response that shrinks, as under weight decay of 1e-4.",
-        then=lambda kept, *, steps: _kept(steps) * kept,
-    ),
-    uses=("id/twolayer",),
-)
-
-
 def _predict_rounded(*, roundings: float, dim: int, sign: float) -> bool:
     """Whether an input of this cosine, in roundings, is taken for orthogonal."""
     z = np.zeros(dim)

@@ -132,31 +132,16 @@ def _measure_first(*, widths: list[int], trained: str, steps: int, seed: int) ->
         return (_first(net) @ z).numpy()
 
 
-def _start(widths: list[int], seed: int) -> tuple[Array, Array, Array]:
+def _predict_first(*, widths: list[int], trained: str, steps: int, seed: int) -> Array:
     x, z = _images(widths[0], seed)
     w0 = _first(_network(widths, seed, biases=False)).detach().numpy()
-    return x, z, w0
-
-
-def _predict_first(*, widths: list[int], trained: str, steps: int, seed: int) -> Array:
-    x, z, w0 = _start(widths, seed)
     return idm.orthogonal_prediction(z, x, w0)
 
 
-def _nearly_orthogonal(
-    *, widths: list[int], trained: str, steps: int, seed: int
-) -> Array:
-    """Images with a correlation of 1e-6, as single precision leaves."""
-    x, z, w0 = _start(widths, seed)
-    return _predict_first(
-        widths=widths, trained=trained, steps=steps, seed=seed
-    ) + 1e-6 * (w0 @ x) * float(np.linalg.norm(z))
-
-
-DEEP = numeric(
-    id="id/twolayer-deep",
-    items=("TwoLayer", "AnyDepth"),
-    title="At any depth, training never changes the first layer on orthogonal images",
+UNMOVED = numeric(
+    id="id/twolayer-orth",
+    items=("TwoLayer", "Eq16", "AnyDepth", "Fig12"),
+    title="Training never changes the first layer's response to orthogonal images",
     statement=r"x\perp\hat x\Rightarrow W_1^tx=W_1^0x\text{ for every }t",
     source=forced("Appendix E.2, below equation 18"),
     cases=(
@@ -166,13 +151,21 @@ DEEP = numeric(
             steps=60,
             seed=0,
         ),
+        *grid(
+            widths=([10, 50, 10], [25, 400, 25]), trained="bottom", steps=200, seed=0
+        ),
     ),
     predict=_predict_first,
     measure=_measure_first,
-    # Sixty rounded updates, of weights of size one, along rounded images.
+    # Two hundred rounded updates, of weights of size one, along rounded images.
     compare=AgreesTo(absolute=1e-12),
-    must_refute=_nearly_orthogonal,
-    uses=("id/twolayer-orth",),
+    must_refute=mistake(
+        "A response that shrinks, as under weight decay of 1e-4.",
+        then=lambda kept, *, steps: (1.0 - 0.05e-4) ** steps * kept,
+    ),
+    assumptions=("no biases", "gradient descent with momentum, no weight decay"),
+    uses=("id/twolayer",),
+    version=2,
 )
 
 
