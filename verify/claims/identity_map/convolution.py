@@ -183,6 +183,10 @@ PATH = numeric(
         r"W^t = W^0 + \textstyle\sum_{i\le r}(1-a_t(\sigma_i))\,v_iv_i^T(\Lambda-W^0)"
     ),
     source=ours("Appendix D; the finite steps are ours"),
+    assumptions=(
+        "σ_i, v_i: singular values and right vectors of the patches",
+        "a_t(σ): what id/eq4 has of curvature σ², for the mean loss 2σ²/(|ξ|C)",
+    ),
     cases=grid(
         size=(4, 9), channels=(1, 3), kernel=(3, 5), momentum=(0.0, 0.9), seed=0
     ),
@@ -406,7 +410,7 @@ COURSE = numeric(
     title="The expected error of one convolution after some steps, all asked at once",
     statement=(
         r"\mathbb{E}\,\mathrm{MSE}_t=\sigma^2\,\overline{\|A_tP\|^2}"
-        r"+\overline{\|\Lambda^TA_tP\|^2}/C"
+        r"+\overline{\|\Lambda^TA_tP\|^2}/C,\quad A_t=(I-\eta X^TX)^t"
     ),
     source=ours("Appendix D; the exact mean is ours"),
     cases=grid(side=(3, 5), kernel=(3, 5), scale=0.3, steps=(_ASKED,)),

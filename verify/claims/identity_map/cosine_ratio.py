@@ -63,7 +63,8 @@ RATIO = numeric(
     title="Cosine of a trained layer's output in mean square: a ratio of moments",
     statement=(
         r"\frac{\mathbb{E}\langle f(x),\hat x\rangle}{\sqrt{\mathbb{E}\|f(x)\|^2}}"
-        r"=\frac{\rho}{\sqrt{\rho^2+s^2d\,(1-\rho^2)}}"
+        r"=\frac{\rho}{\sqrt{\rho^2+s^2d\,(1-\rho^2)}},"
+        r"\text{ and }\rho\text{ times this of }\langle f(x),x\rangle"
     ),
     source=ours("After Theorem 1; ours"),
     cases=grid(dim=(2, 5, 400), numerator=(-2, 1, 20), scale=(0.05, 1.0)),

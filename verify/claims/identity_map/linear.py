@@ -134,8 +134,9 @@ EQ_4 = numeric(
     title="Every step of training one linear layer moves its weights along one line",
     statement=(
         r"W^t = W^0 + (1-a_t)\,\hat u\,\hat x^T,\quad \hat u=(I-W^0)\hat x/\|\hat x\|^2,"
-        r"\quad a_{t+1}=a_t-\eta b_{t+1},\; b_{t+1}=m b_t+g a_t"
+        r"\quad a_{t+1}=a_t-\eta b_{t+1},\; b_{t+1}=m b_t+g a_t,\; a_0=1,\, b_0=0"
     ),
+    assumptions=("rate η, momentum m; g as in id/eq4-curvature",),
     source=ours("Equation 4; the path is ours"),
     cases=grid(
         dim=(3, 25, 100), momentum=(0.0, 0.5, 0.9), loss=("half_sum", "mean"), seed=1
@@ -435,7 +436,8 @@ COSINES = statistical(
         r"\mathbb{E}\cos(f(x),\hat x) = \frac{\kappa\,\Gamma(\frac{d+1}2)}"
         r"{\sqrt2\,\Gamma(\frac d2+1)}\,{}_1F_1\big(\tfrac12;\tfrac d2+1;"
         r"-\tfrac{\kappa^2}2\big),\quad \kappa=\frac{\rho}{s\sqrt{1-\rho^2}},\quad"
-        r" \mathbb{E}\cos(f(x),x)=\rho\,\mathbb{E}\cos(f(x),\hat x)"
+        r" \mathbb{E}\cos(f(x),x)=\rho\,\mathbb{E}\cos(f(x),\hat x),\quad"
+        r" \mathbb{E}\|f(x)\|^2=\rho^2+s^2d\,(1-\rho^2)"
     ),
     source=ours("After Theorem 1; the exact mean is ours"),
     cases=grid(rho=(-0.5, 0.0, 0.3, 0.9), scale=0.2, dim=20, draws=4000),

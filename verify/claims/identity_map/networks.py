@@ -146,7 +146,7 @@ def _found_sizes(*, kind: Any, bias: bool) -> list[float]:
 
 SIZES = closed(
     id="id/tab1-counts",
-    title="Networks have PyTorch's counts of parameters and products, and sizes as names",
+    title="Networks count parameters and products as PyTorch does, however sizes are listed",
     statement=r"\#\theta,\qquad\#\text{products}=\sum_lHW\,C_lC_{l-1}K^2,"
     r"\qquad(4, 6, 5) = [4, 6, 5]",
     where="Table 1",
@@ -259,7 +259,7 @@ ONE_IMAGE = closed(
     id="id/Fig31-one-image",
     title="Signals on a single training image have the sizes of plain layers' outputs",
     statement=r"\sqrt{\overline{h_l^2}},\qquad l=0,\ldots,L",
-    where="Appendix K, on initialisations",
+    where="Appendix I, on initialisations",
     cases=grid(kind=("cnn", "fcn")),
     twin=_plain_one_image,
     measure=_found_one_image,
