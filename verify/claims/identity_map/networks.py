@@ -146,7 +146,7 @@ def _found_sizes(*, kind: Any, bias: bool) -> list[float]:
 
 SIZES = closed(
     id="id/tab1-counts",
-    title="Networks count parameters and products as PyTorch does, however sizes are listed",
+    title="Networks count parameters and products as PyTorch does, in lists and tuples",
     statement=r"\#\theta,\qquad\#\text{products}=\sum_lHW\,C_lC_{l-1}K^2,"
     r"\qquad(4, 6, 5) = [4, 6, 5]",
     where="Table 1",
