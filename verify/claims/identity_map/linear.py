@@ -482,6 +482,8 @@ LEAST_SQUARES = adversarial(
         *grid(rows=2, columns=6, rank=2, outputs=2, seed=0),
         *grid(rows=6, columns=3, rank=3, outputs=2, seed=0),
         *grid(rows=6, columns=5, rank=2, outputs=3, seed=(0, 1)),
+        # Of which all weights are zero.
+        *grid(rows=6, columns=1, rank=1, outputs=2, seed=687),
     ),
     examples=searched(
         rows=st.integers(1, 7),
