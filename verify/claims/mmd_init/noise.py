@@ -41,9 +41,9 @@ SIGMA = numeric(
     compare=AgreesTo(relative=1e-13),
     must_refute=mistake("Noise on the weights alone, not on biases.", biases=False),
     finding=(
-        "For 784-392-392-392-2 the noise has norm 24.3. The largest variance, 0.25,"
-        " is that of the last biases, which alone add N(0, 0.5) to the difference of"
-        " the logits of every perturbed model, whatever the input."
+        "For 784-392-392-392-2 and s² = 1/2 the noise has norm 24.3. The largest"
+        " variance, 0.25, is that of the last biases, which alone add N(0, 0.5) to the"
+        " difference of the logits of every perturbed model, whatever the input."
     ),
 )
 

@@ -266,7 +266,7 @@ SLOPES = numeric(
     title="The gradients of the two MMD estimates differ in the weight of one term",
     statement=(
         r"\frac{\partial V}{\partial p_i}=-\frac4{M^2}\sum_j\frac{p_i-p_j}{\gamma^2}"
-        r"e^{-(p_i-p_j)^2/\gamma^2}-\frac2Mh'(p_i)"
+        r"e^{-(p_i-p_j)^2/\gamma^2}-\frac2Mh'(p_i),\quad M(M-1)\text{ for }M^2\text{ of }U"
     ),
     source=ours("Equation 9 with appendix C.1; the gradient is ours"),
     cases=grid(

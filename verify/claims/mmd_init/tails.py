@@ -154,9 +154,10 @@ UNEQUAL = adversarial(
     title="All three forms of Theorem 1, against exact tails of unequal variances",
     statement=(
         r"P(\|\epsilon\|\ge r)\le e^{-\frac18\min\{(r^2-\sum\sigma_i^2)^2/"
-        r"\sum\sigma_i^4,\;(r^2-\sum\sigma_i^2)/\alpha_*\}}"
+        r"\sum\sigma_i^4,\;(r^2-\sum\sigma_i^2)/\alpha_*\}},\quad"
+        r" e^{-\frac m8\min\{\eta^2,\eta\}},\quad e^{-\frac18\min\{\eta^2,m\eta\}}"
     ),
-    source=quoted("Theorem 1 and Equation 30"),
+    source=quoted("Theorem 1 and Equation 30; the second form is ours"),
     cases=grid(
         variances=([1.0], [0.1, 1.0], [0.9, 1.0, 1.1], [0.01, 0.02, 0.05, 0.5]),
         share=(1.1, 1.5, 4.0),
@@ -167,9 +168,12 @@ UNEQUAL = adversarial(
     measure=_measure_unequal,
     compare=AtMost(relative=1e-13),
     must_refute=mistake(
-        "Each bound to the eighth power.", then=lambda b: [v**8 for v in b]
+        "The exponents without their factor 1/8.", then=lambda b: [v**8 for v in b]
     ),
-    assumptions=("each variance is that of two parameters: the tail is a sum then",),
+    assumptions=(
+        "each variance is that of two parameters: the tail is a sum then",
+        "the last two forms say 1 where r² ≤ m α",
+    ),
     uses=("mmd/thm1", "mmd/thm1-sharp"),
     finding=(
         "Loose: a tenth above the mean of three nearly equal variances, where the tail"
@@ -352,7 +356,9 @@ INTERMEDIATE = numeric(
     predict=_predict_intermediate,
     measure=_measure_chernoff,
     compare=AtMost(relative=1e-13),
-    must_refute=mistake("The bound to the eighth power.", then=lambda bound: bound**8),
+    must_refute=mistake(
+        "The exponent without its factor 1/8.", then=lambda bound: bound**8
+    ),
     assumptions=("what is measured bounds the tail from above: Chernoff's bound",),
     uses=("mmd/sigma", "mmd/thm1-unequal"),
     finding=(
@@ -487,7 +493,7 @@ LEM_3 = numeric(
     measure=_measure_sum,
     compare=AtMost(relative=1e-13),
     must_refute=_largest_alone,
-    assumptions=("tried with squared normal variables",),
+    assumptions=("independent variables; tried with squared normal ones",),
 )
 
 
