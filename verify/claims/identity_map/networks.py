@@ -17,7 +17,15 @@ from empirical.networks.layers import derivative
 from empirical.networks.network import Network
 from empirical.randomness import torch_generator
 from verify.claim import grid
-from verify.claims._twins import Array, closed, drawn_into, normal, sketch, stacked
+from verify.claims._twins import (
+    SUMS,
+    Array,
+    closed,
+    drawn_into,
+    normal,
+    sketch,
+    stacked,
+)
 from verify.claims.identity_map.steps import plain, shown, specified
 from verify.compare import Identical
 
@@ -108,6 +116,7 @@ NORM = closed(
         *grid(over=("batch", "layer"), affine=True, bias=(True, False), act="tanh"),
         *grid(over=("batch", "layer"), affine=False, bias=True, act=("relu", "selu")),
     ),
+    compare=SUMS,
     twin=_plain_norm,
     measure=_found_norm,
 )
@@ -220,6 +229,7 @@ COVER = closed(
         {"kernel": 5, "shape": [9, 12], "at": [0, 0], "recorded": "corner"},
         {"kernel": 5, "shape": [9, 12], "at": [4, 6], "recorded": "centre"},
     ),
+    compare=SUMS,
     twin=_plain_cover,
     measure=_found_cover,
     uses=("id/Err7-field",),
@@ -261,6 +271,7 @@ ONE_IMAGE = closed(
     statement=r"\sqrt{\overline{h_l^2}},\qquad l=0,\ldots,L",
     where="Appendix I, on initialisations",
     cases=grid(kind=("cnn", "fcn")),
+    compare=SUMS,
     twin=_plain_one_image,
     measure=_found_one_image,
     uses=("id/Fig31-starts",),
@@ -330,6 +341,7 @@ KERNEL = closed(
         *grid(kind=("fcn", "cnn", "residual"), outputs="mean", cross=False),
         *grid(kind="fcn", outputs=("sum", "all"), cross=True),
     ),
+    compare=SUMS,
     twin=_plain_kernel,
     measure=_found_kernel,
 )
@@ -368,6 +380,7 @@ UPPER = closed(
     statement=r"h\mapsto h+W_{2b}\sigma(W_{2b-1}h)",
     where="Appendices H.2 and N",
     cases=grid(count=(2, 4)),
+    compare=SUMS,
     twin=_plain_upper,
     measure=_found_upper,
     uses=("id/upper",),
@@ -407,6 +420,7 @@ SLOPE = closed(
     statement=r"\sigma'(z)",
     where="not in the paper: slopes for tangent kernels",
     cases=grid(name=("tanh", "relu", "sign", "square")),
+    compare=SUMS,
     twin=_plain_slope,
     measure=_found_slope,
 )

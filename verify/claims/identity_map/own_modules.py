@@ -18,7 +18,7 @@ from empirical.testbed.stack import Stack
 from empirical.testbed.supervised import Supervised, loaded
 from verify.claim import grid
 from verify.claims._descent import step
-from verify.claims._twins import closed, normal, orders, sketch
+from verify.claims._twins import SUMS, closed, normal, orders, sketch
 from verify.compare import Identical
 
 _EXAMPLES, _BATCH, _STEPS = 7, 3, 6
@@ -196,6 +196,7 @@ KERNELS = closed(
     where="Appendix A, on training",
     # Not the one that branches on the mean of all images: it has none.
     cases=grid(module=("recurrent", "normalised", "frozen"), others=(False, True)),
+    compare=SUMS,
     twin=_plain_kernels,
     measure=_found_kernels,
     uses=("id/Fig2-modules",),
