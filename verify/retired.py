@@ -36,6 +36,7 @@ _CASES: Mapping[str, str] = {
     "dc/thm3.4-values": "dc/thm3.4-envelope-values",
     "dc/thmE.8-values": "dc/thmE.5-factor",
     "id/Fig2-steps": "id/Fig2-resumed",
+    "id/Fig2-tangent": "id/Fig2-kernels",
     "id/Fig31-variances": "id/Fig31-values",
     "id/Fig32-varied": (
         "id/tab1-depths id/tab1-smaller id/Fig42-shapes id/Fig36-starts id/Fig1-served"

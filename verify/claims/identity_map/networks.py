@@ -11,7 +11,6 @@ from torch.nn import functional
 from empirical.identity_map import measures
 from empirical.identity_map.images.pictures import Pictures
 from empirical.identity_map.networks import copier
-from empirical.jacobian import ntk_by_jacobian
 from empirical.networks import Convolutional, FullyConnected, Norm, Residual
 from empirical.networks.layers import derivative
 from empirical.networks.network import Network
@@ -19,7 +18,6 @@ from empirical.randomness import torch_generator
 from verify.claim import grid
 from verify.claims._twins import (
     SUMS,
-    Array,
     closed,
     drawn_into,
     normal,
@@ -275,75 +273,6 @@ ONE_IMAGE = closed(
     twin=_plain_one_image,
     measure=_found_one_image,
     uses=("id/Fig31-starts",),
-)
-
-# --- tangent kernels of any network -----------------------------------------------------
-
-
-def _nets(kind: str) -> list[nn.Sequential]:
-    return [plain(kind, 2, "relu", True, row) for row in range(2)]  # noqa: FBT003
-
-
-def _jacobian(net: nn.Module, x: Tensor) -> Array:
-    """Return slopes of every output, (n, outputs, parameters), one at a time."""
-    rows: list[list[Array]] = []
-    for one in x:
-        rows.append([])
-        for output in net(one[None]).flatten():
-            slopes = torch.autograd.grad(
-                output, list(net.parameters()), retain_graph=True
-            )
-            rows[-1].append(torch.cat([s.flatten() for s in slopes]).numpy())
-    return np.array(rows)
-
-
-def _plain_kernel(*, kind: str, outputs: str, cross: bool, wrong: bool) -> list[float]:
-    """Multiply the gradients of single outputs.
-
-    Wrong: The sum over outputs in the place of their mean.
-    """
-    x = normal(3, 2, 3, 4, seed=[34])
-    y = normal(2, 2, 3, 4, seed=[35]) if cross else x
-    found: list[float] = []
-    for net in _nets(kind):
-        a, b = _jacobian(net, x), _jacobian(net, y)
-        whole = np.einsum("iap,jbp->ijab", a, b)
-        trace = np.einsum("ijaa->ij", whole)
-        kinds = {"all": whole, "sum": trace, "mean": trace / (1 if wrong else 24)}
-        found += sketch(*kinds[outputs].reshape(3, -1))
-    return found
-
-
-def _found_kernel(*, kind: Any, outputs: Any, cross: bool) -> list[float]:
-    width = {"cnn": 9, "fcn": 5, "residual": None}[kind]
-    network = copier(kind, shape=(2, 3, 4), layers=2, width=width, kernel=3, bias=True)
-    params = stacked(n.parameters() for n in _nets(kind))
-    x = normal(3, 2, 3, 4, seed=[34])
-    y = normal(2, 2, 3, 4, seed=[35]) if cross else None
-    # The large budget takes all inputs at once, the small one input at a time.
-    found: list[float] = []
-    for most in (2**28, 1000):
-        kernels = ntk_by_jacobian(
-            network, params, x, y, outputs=outputs, max_bytes=most
-        )
-        each = [n for kernel in kernels for n in sketch(*kernel.flatten(1))]
-        assert not found or np.allclose(found, each, rtol=1e-12, atol=1e-12)
-        found = each
-    return found
-
-
-KERNEL = closed(
-    id="id/Fig2-tangent",
-    title="The empirical tangent kernel is the Gram matrix of single outputs' gradients",
-    statement=r"\Theta_{ij}=\langle\nabla_\theta f(x_i),\nabla_\theta f(x_j)\rangle",
-    where="not in the paper, which has no tangent kernels",
-    cases=(
-        *grid(kind=("fcn", "cnn", "residual"), outputs="mean", cross=False),
-        *grid(kind="fcn", outputs=("sum", "all"), cross=True),
-    ),
-    compare=SUMS,
-    twin=_plain_kernel,
-    measure=_found_kernel,
 )
 
 # --- parts of networks
