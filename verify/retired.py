@@ -42,6 +42,7 @@ _CASES: Mapping[str, str] = {
         "id/tab1-depths id/tab1-smaller id/Fig42-shapes id/Fig36-starts id/Fig1-served"
     ),
     "id/conv-mse": "id/conv-mse-steps",
+    "id/corr-records": "id/upper-blocks",
     "id/eq4-stability": "id/eq4-stability-limit",
     "id/rank": "id/rank-decision",
     "id/tab1-counts": "id/tab1-specified",

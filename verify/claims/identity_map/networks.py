@@ -275,45 +275,7 @@ ONE_IMAGE = closed(
     uses=("id/Fig31-starts",),
 )
 
-# --- parts of networks
-
-
-def _plain_upper(*, count: int, wrong: bool) -> list[float]:
-    """Apply the last blocks, of two layers each; the last ends with the sum.
-
-    Wrong: One block too many.
-    """
-    found: list[float] = []
-    for row in range(2):
-        net = plain("residual", 6, "relu", True, row)  # noqa: FBT003
-        # Blocks of two layers; the last of them has no activation behind the sum.
-        blocks = [
-            part for part in net if not isinstance(part, nn.Flatten | nn.Unflatten)
-        ]
-        kept = blocks[-count // 2 - (1 if wrong else 0) :]
-        found += sketch(nn.Sequential(*kept)(normal(3, 24, seed=[36])))
-    return found
-
-
-def _found_upper(*, count: int) -> list[float]:
-    network = Residual(shape=(2, 3, 4), blocks=3, bias=True)
-    nets = [plain("residual", 6, "relu", True, row) for row in range(2)]  # noqa: FBT003
-    params = stacked(n.parameters() for n in nets)
-    outputs = network.upper(params, normal(3, 24, seed=[36]), count)
-    return [n for one in outputs for n in sketch(one)]
-
-
-UPPER = closed(
-    id="id/upper-blocks",
-    title="The last layers of a residual network are its last blocks",
-    statement=r"h\mapsto h+W_{2b}\sigma(W_{2b-1}h)",
-    where="Appendices H.2 and N",
-    cases=grid(count=(2, 4)),
-    compare=SUMS,
-    twin=_plain_upper,
-    measure=_found_upper,
-    uses=("id/upper",),
-)
+# --- derivatives ------------------------------------------------------------------------
 
 
 def _plain_slope(*, name: str, wrong: bool) -> list[float]:
