@@ -38,6 +38,7 @@ _CASES: Mapping[str, str] = {
     "id/Fig2-steps": "id/Fig2-resumed",
     "id/Fig2-tangent": "id/Fig2-kernels",
     "id/Fig31-variances": "id/Fig31-values",
+    "id/Fig3-announced": "id/Fig8-counted",
     "id/Fig32-varied": (
         "id/tab1-depths id/tab1-smaller id/Fig42-shapes id/Fig36-starts id/Fig1-served"
     ),
@@ -50,6 +51,7 @@ _CASES: Mapping[str, str] = {
     "mmd/eq11-steps": "mmd/eq11-resumed",
     "mmd/prelim-steps": "mmd/prelim-resumed",
     "mmd/tab1-random": "mmd/tab1-resumed",
+    "mmd/tab5-settings": "mmd/tab1-announced",
     "sl/expA-steps": "sl/expA-resumed",
     "sl/fig1-settings": "sl/fig2-norms sl/fig10-ratios",
 }
