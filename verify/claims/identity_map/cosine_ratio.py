@@ -70,7 +70,8 @@ RATIO = numeric(
     cases=grid(dim=(2, 5, 400), numerator=(-2, 1, 20), scale=(0.05, 1.0)),
     predict=_predict,
     measure=_measure,
-    compare=AgreesTo(relative=1e-13),
+    # A root of three products, and the correlation itself, rounded.
+    compare=AgreesTo(relative=1e-14),
     must_refute=mistake(
         "The variance of one pixel in the place of all.",
         scale=lambda scale, *, dim: scale / np.sqrt(dim),
@@ -176,7 +177,7 @@ RANGE = numeric(
     cases=grid(dim=(3, 25), draws=40),
     predict=always(0.0),
     measure=_measure_least,
-    compare=AtLeast(rounding=1e-12),
+    compare=AtLeast(),
     must_hold=always(-1.0, "Correlations from -1 on."),
     expected=Outcome.REFUTED,
     uses=("id/thm1-cosines",),

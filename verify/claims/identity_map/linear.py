@@ -191,7 +191,8 @@ FACTORS = numeric(
     ),
     predict=_predict_factors,
     measure=_measure_factors,
-    compare=AgreesTo(relative=1e-14, absolute=1e-300),
+    # The library's promise.
+    compare=AgreesTo(relative=1e-15, absolute=1e-300),
     must_refute=mistake(
         "The fraction one step later.", steps=lambda steps: [step + 1 for step in steps]
     ),
@@ -443,6 +444,7 @@ COSINES = statistical(
     cases=grid(rho=(-0.5, 0.0, 0.3, 0.9), scale=0.2, dim=20, draws=4000),
     predict=_predict_cosines,
     measure=_measure_cosines,
+    # Standard errors up to 0.0041.
     compare=MeanEquals(discrepancy=0.04),
     must_refute=_always_rho,
     assumptions=("initial weights independent N(0, s²)", "unit images"),
@@ -702,6 +704,7 @@ NOISE = statistical(
     cases=grid(dim=6, units=(10, 40), scale=0.5, draws=20_000),
     predict=_predict_noise,
     measure=_measure_noise,
+    # Standard errors up to 0.012.
     compare=MeanEquals(discrepancy=0.15),
     must_refute=_linear_noise,
     uses=("id/twolayer-orth",),

@@ -193,7 +193,7 @@ EDGES = closed(
     twin=_plain_edges,
     measure=_found_edges,
     # Projections of some forty pixels on four pictures that are far from parallel.
-    compare=AgreesTo(absolute=1e-12),
+    compare=AgreesTo(absolute=1e-13),
 )
 
 # --- the averaging classifier ---------------------------------------------------------
@@ -249,6 +249,7 @@ CLASSIFIER = numeric(
     cases=grid(train_size=(300, 1000), tests=200, side=(7, 14)),
     predict=_by_pairs,
     measure=_measure_classifier,
+    # Shares of 200 tests.
     compare=AgreesTo(absolute=1e-12),
     must_refute=mistake(
         "The nearest image of a class in the place of the mean.", nearest=True
@@ -334,7 +335,8 @@ UPPER = numeric(
     cases=grid(layers=4, count=(1, 2, 3, 4), seed=0),
     predict=_by_modules,
     measure=_measure_upper,
-    compare=AgreesTo(relative=1e-12, of_largest=True),
+    # Four layers of sums of 45 products.
+    compare=AgreesTo(relative=1e-13, of_largest=True),
     must_refute=mistake("The network without any of its ReLUs.", relu=False),
 )
 
@@ -378,7 +380,7 @@ CHANGE = numeric(
     predict=_predict_change,
     measure=_measure_change,
     # The mean loss has curvature 2 here: what is left is below 0.5^200 = 1e-60.
-    compare=AgreesTo(relative=1e-12),
+    compare=AgreesTo(relative=1e-13),
     must_refute=_of_the_new,
     uses=("id/thm1",),
 )

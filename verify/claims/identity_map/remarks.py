@@ -319,7 +319,8 @@ SHARP = numeric(
     ),
     predict=_sharp,
     measure=_measure_sharp,
-    compare=AgreesTo(relative=1e-12),
+    # The inverse of a tail and a few roots, some eps each.
+    compare=AgreesTo(relative=1e-13),
     must_refute=mistake(
         "The weights of one channel, n degrees of freedom and not n C.", channels=1
     ),

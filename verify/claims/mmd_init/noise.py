@@ -73,7 +73,8 @@ BALL = numeric(
     cases=grid(radius=(0.5, 24.0), dimension=(1, 2, 10, 616_618)),
     predict=mmd.ball_mean_square,
     measure=_measure_ball,
-    compare=AgreesTo(relative=1e-14),
+    # Two products and a quotient.
+    compare=AgreesTo(relative=1e-15),
     must_refute=_on_the_sphere,
     finding=(
         "At the network's 616,618 parameters a uniform point in the ball lies almost"
@@ -207,6 +208,7 @@ EQ_23 = numeric(
     ),
     predict=_predict_total,
     measure=_measure_total,
+    # Two products and two sums.
     compare=AgreesTo(relative=1e-15, absolute=1e-16),
     must_refute=mistake("The two weights exchanged.", weights=lambda two: two[::-1]),
     uses=("mmd/eq14", "mmd/eq22", "mmd/eq7-loss"),

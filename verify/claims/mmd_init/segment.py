@@ -63,6 +63,7 @@ MEAN = numeric(
     cases=grid(gamma=(*_GAMMAS, 1e-12)),
     predict=mmd.segment_kernel_mean,
     measure=_measure_mean,
+    # The library's promise, 8 eps.
     compare=AgreesTo(relative=2e-15),
     must_refute=_whole_line,
     uses=("mmd/seg-embedding",),
@@ -128,6 +129,7 @@ TAIL = numeric(
     cases=grid(p=(0.1, 0.3, 0.45, 0.9), gamma=(0.017, 0.02)),
     predict=mmd.segment_embedding_derivative,
     measure=_measure_tail,
+    # The library's promise, 8 eps.
     compare=AgreesTo(relative=2e-15),
     must_refute=_rounded_exponent,
     uses=("mmd/seg-embedding",),
@@ -154,6 +156,7 @@ POINT = numeric(
     cases=grid(p=(0.0, 0.1, 0.5, 0.75), gamma=_GAMMAS),
     predict=mmd.segment_point_mmd,
     measure=_measure_point,
+    # The library's promise.
     compare=AgreesTo(relative=1e-14),
     must_refute=_subtracted,
     uses=("mmd/seg-embedding", "mmd/seg-mean"),
