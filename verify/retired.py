@@ -35,6 +35,7 @@ _CASES: Mapping[str, str] = {
     "dc/sec7-course": "dc/sec7-resumed",
     "dc/thm3.4-values": "dc/thm3.4-envelope-values",
     "dc/thmE.8-values": "dc/thmE.5-factor",
+    "id/Err7-corrected": "id/Err7-field",
     "id/Fig2-steps": "id/Fig2-resumed",
     "id/Fig2-tangent": "id/Fig2-kernels",
     "id/Fig31-variances": "id/Fig31-values",

@@ -497,36 +497,47 @@ START = numeric(
 # --- what a neuron sees ---------------------------------------------------------------
 
 
-def _measure_coverage(*, kernel: int, side: int, row: int, column: int) -> float:
+def _measure_coverage(
+    *, kernel: int, side: int, row: int, column: int, layers: int = 1
+) -> float:
     """Share of the inputs that move one output, by its gradient."""
-    weight = torch.ones(1, 1, kernel, kernel, dtype=torch.float64)
+    weight = torch.ones(1, 1, kernel, kernel, dtype=torch.float64) / kernel**2
     image = torch.zeros(1, 1, side, side, dtype=torch.float64, requires_grad=True)
-    output = nn.functional.conv2d(image, weight, padding=kernel // 2)
-    (slope,) = torch.autograd.grad(output[0, 0, row, column], image)
+    x: Tensor = image
+    for _ in range(layers):
+        x = nn.functional.conv2d(x, weight, padding=kernel // 2)
+    (slope,) = torch.autograd.grad(x[0, 0, row, column], image)
     return float((slope != 0.0).double().mean())
 
 
-def _predict_coverage(*, kernel: int, side: int, row: int, column: int) -> float:
-    """The share of the map that the kernel covers at this place."""
-    return idm.coverage(kernel, side, side, row, column)
+def _predict_coverage(
+    *, kernel: int, side: int, row: int, column: int, layers: int = 1
+) -> float:
+    """The share of the map that the receptive field covers at this place."""
+    field = idm.receptive_field(kernel, layers)
+    return idm.coverage(field, side, side, row, column)
 
 
-def _no_boundary(*, kernel: int, side: int, row: int, column: int) -> float:
-    """A kernel of which nothing lies beyond the border."""
-    return min(1.0, (kernel / side) ** 2)
+def _no_boundary(
+    *, kernel: int, side: int, row: int, column: int, layers: int = 1
+) -> float:
+    """Kernels of which nothing lies beyond the border."""
+    return min(1.0, ((layers * (kernel - 1) + 1) / side) ** 2)
 
 
 COVERAGE = numeric(
     id="id/Err7-corrected",
-    title="The share of a feature map that one neuron sees",
+    items=("Err7", "Fig9"),
+    title="The share of a feature map that one neuron sees, through several layers too",
     statement=(
-        r"\frac{|\{(i,j):\; |i-r|\le\lfloor K/2\rfloor,\;"
-        r" |j-c|\le\lfloor K/2\rfloor\}|}{HW}"
+        r"\frac{|\{(i,j):\; |i-r|\le\lfloor K_L/2\rfloor,\;"
+        r" |j-c|\le\lfloor K_L/2\rfloor\}|}{HW},\quad K_L=L(K-1)+1"
     ),
     source=ours("Section 3.4, convolution filters; ours"),
     cases=(
         *grid(kernel=(5, 29, 53, 55, 57), side=28, row=0, column=0),
         *grid(kernel=(5, 29), side=28, row=(3, 14), column=14),
+        *grid(kernel=(3, 5, 7), layers=(2, 5), side=35, row=17, column=(17, 30)),
     ),
     predict=_predict_coverage,
     measure=_measure_coverage,
@@ -552,41 +563,5 @@ ERR_7 = numeric(
         " sees 15 × 15 of 784, 28.7 %. From K = 55 on every neuron sees everything, so that"
         " the text is right about 57."
     ),
-    uses=("id/Err7-corrected",),
-)
-
-
-def _measure_field(*, kernel: int, layers: int) -> int:
-    """Side of the square of inputs that move the central output, by its gradient."""
-    side = 4 * kernel * layers + 1
-    weight = torch.ones(1, 1, kernel, kernel, dtype=torch.float64) / kernel**2
-    image = torch.zeros(1, 1, side, side, dtype=torch.float64, requires_grad=True)
-    x: Tensor = image
-    for _ in range(layers):
-        x = nn.functional.conv2d(x, weight, padding=kernel // 2)
-    (slope,) = torch.autograd.grad(x[0, 0, side // 2, side // 2], image)
-    return int((slope[0, 0, side // 2] != 0.0).sum())
-
-
-def _predict_field(*, kernel: int, layers: int) -> int:
-    return idm.receptive_field(kernel, layers)
-
-
-def _sum_of_kernels(*, kernel: int, layers: int) -> int:
-    """Kernel sizes added up, layers times k."""
-    return kernel * layers
-
-
-FIELD = numeric(
-    id="id/Err7-field",
-    items=("Err7", "Fig9"),
-    title="The receptive field of several convolutional layers",
-    statement=r"L(K-1)+1",
-    source=ours("Section 3.4, convolution filters; ours"),
-    cases=grid(kernel=(3, 5, 7), layers=(1, 2, 5)),
-    predict=_predict_field,
-    measure=_measure_field,
-    compare=Identical(),
-    must_refute=_sum_of_kernels,
     uses=("id/Err7-corrected",),
 )

@@ -230,7 +230,7 @@ COVER = closed(
     compare=SUMS,
     twin=_plain_cover,
     measure=_found_cover,
-    uses=("id/Err7-field",),
+    uses=("id/Err7-corrected",),
 )
 
 
