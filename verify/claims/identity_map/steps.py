@@ -142,7 +142,6 @@ def _plain_steps(
         )
         drawn = torch.Generator().manual_seed(52)
         for _ in range(10):
-            # Examples of four updates are drawn at a time: up to each pause.
             chosen = torch.arange(examples)
             if how == "batch":
                 chosen = torch.randint(examples, (2,), generator=drawn)
