@@ -45,6 +45,7 @@ _CASES: Mapping[str, str] = {
     ),
     "id/conv-mse": "id/conv-mse-steps",
     "id/corr-records": "id/upper-blocks",
+    "id/eq4": "id/eq4-first",
     "id/eq4-stability": "id/eq4-stability-limit",
     "id/rank": "id/rank-decision",
     "id/tab1-counts": "id/tab1-specified",

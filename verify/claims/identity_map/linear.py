@@ -100,11 +100,17 @@ THEOREM_1 = adversarial(
 )
 
 
-def _measure_path(*, dim: int, momentum: float, loss: str, seed: int) -> Array:
+def _measure_path(
+    *, dim: int, momentum: float, loss: str, seed: int, rate: float | None = None
+) -> Array:
     x, w0, _ = _problem(dim, seed)
-    rate = 0.3 if loss == "half_sum" else 0.15 * dim
+    w0, rate = (w0, _rate(dim, loss)) if rate is None else (0.0 * w0, rate)
     found = _trained(x, w0, steps=_STEPS, rate=rate, momentum=momentum, loss=loss)
     return _outputs(np.array(found), dim, seed)
+
+
+def _rate(dim: int, loss: str) -> float:
+    return 0.3 if loss == "half_sum" else 0.15 * dim
 
 
 def _outputs(weights: Array, dim: int, seed: int) -> Array:
@@ -116,16 +122,20 @@ def _outputs(weights: Array, dim: int, seed: int) -> Array:
     return np.stack([x, tests[0]]) @ np.swapaxes(weights, -1, -2)
 
 
-def _path(*, dim: int, momentum: float, loss: Any, seed: int, later: int = 0) -> Array:
+def _path(
+    *,
+    dim: int,
+    momentum: float,
+    loss: Any,
+    seed: int,
+    rate: float | None = None,
+    later: int = 0,
+) -> Array:
     x, w0, _ = _problem(dim, seed)
-    weights = idm.one_layer_weights(
-        x,
-        w0,
-        steps=np.array(_STEPS) + later,
-        learning_rate=0.3 if loss == "half_sum" else 0.15 * dim,
-        momentum=momentum,
-        loss=loss,
-    )
+    w0, rate = (w0, _rate(dim, loss)) if rate is None else (0.0 * w0, rate)
+    given = unlike({"loss": "half_sum", "momentum": 0.0}, loss=loss, momentum=momentum)
+    steps = np.array(_STEPS) + later
+    weights = idm.one_layer_weights(x, w0, steps=steps, learning_rate=rate, **given)
     return _outputs(weights, dim, seed)
 
 
@@ -138,8 +148,18 @@ EQ_4 = numeric(
     ),
     assumptions=("rate η, momentum m; g as in id/eq4-curvature",),
     source=ours("Equation 4; the path is ours"),
-    cases=grid(
-        dim=(3, 25, 100), momentum=(0.0, 0.5, 0.9), loss=("half_sum", "mean"), seed=1
+    cases=(
+        *grid(
+            dim=(3, 25, 100),
+            momentum=(0.0, 0.5, 0.9),
+            loss=("half_sum", "mean"),
+            seed=1,
+        ),
+        # From zero, at rates next to nothing: what is learnt is a share of 1e-27, 1e-15.
+        *(
+            {"dim": 3, "momentum": m, "loss": "half_sum", "seed": 1, "rate": rate}
+            for m, rate in ((0.0, 2.0**-90), (0.0, 2.0**-50), (0.9, 2.0**-50))
+        ),
     ),
     predict=_path,
     measure=_measure_path,
@@ -147,7 +167,7 @@ EQ_4 = numeric(
     # then sums of up to 100 products.
     compare=AgreesTo(relative=1e-12, of_largest=True),
     must_refute=mistake("The weights one step later.", later=1),
-    version=2,
+    version=3,
     finding=(
         "The path holds at every step, for plain gradient descent and for heavy ball;"
         " the paper states the limit only."
@@ -309,38 +329,6 @@ STABILITY = numeric(
         " does not."
     ),
     version=2,
-)
-
-
-def _predict_first(*, rate: float, steps: int, double: float = 1.0) -> Array:
-    zero = np.zeros((2, 2))
-    found = idm.one_layer_weights([3.0, 4.0], zero, steps=steps, learning_rate=rate)
-    limit = idm.learning_rate_limit(idm.curvature([3.0, 4.0]))
-    return double * np.append(found, limit)
-
-
-def _measure_first(*, rate: float, steps: int) -> list[Any]:
-    """From zero, by fractions: each step leaves a share 1 - 25 eta of x to be learnt."""
-    learnt = (1 - (1 - 25 * Fraction(rate)) ** steps) / 25
-    with mpmath.workdps(30):
-        share = mpmath.mpf(learnt.numerator) / learnt.denominator
-        limit = mpmath.mpf(2) / 25  # there a share of one is left, its sign turned
-        return [*(share * a * b for a in (3, 4) for b in (3, 4)), limit]
-
-
-FIRST = numeric(
-    id="id/eq4-first",
-    items=("Eq4",),
-    title="The first weights that one layer learns from zero, at rates next to nothing",
-    statement=r"W^t = (1 - (1 - \eta |\hat x|^2)^t)\, \hat x \hat x^T / |\hat x|^2",
-    source=ours("Equation 4; the path is ours"),
-    cases=grid(rate=(2.0**-90, 2.0**-50, 2.0**-5), steps=(1, 3)),
-    predict=_predict_first,
-    measure=_measure_first,
-    # A few roundings; half of the sum of squares is the loss without saying so.
-    compare=AgreesTo(relative=1e-15),
-    must_refute=mistake("The sum of squares itself.", double=2.0),
-    uses=("id/eq4",),
 )
 
 
