@@ -30,7 +30,7 @@ SOME = (
     *("sl/eq5b-proof", "sl/err2-certified", "sl/degen", "sl/eq6"),
     *("sl/randorth", "sl/Fig10"),
     *("mmd/thm3-proof", "mmd/lem4", "mmd/eq23", "mmd/thm1-unequal"),
-    *("mmd/eq1", "mmd/Fig2"),
+    *("mmd/eq2-uniform", "mmd/Fig2"),
 )
 """Claims of each paper, one of each kind of evidence, the cheap ones of their kind."""
 

@@ -24,6 +24,9 @@ Twin = Callable[..., Any]
 # which steps of gradient descent enlarge a hundredfold at most.
 ROUNDING = AgreesTo(relative=1e-10, absolute=1e-11)
 
+# Without updates nothing is enlarged: sums of a thousand products of order one, 1e-13.
+SUMS = AgreesTo(relative=1e-12, absolute=1e-12)
+
 
 def closed(*, id: str, twin: Twin, where: str, key: str = "", **parts: Any) -> Claim:
     """Return a claim that a measurement is what its twin computes.

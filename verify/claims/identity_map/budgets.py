@@ -10,7 +10,7 @@ from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.task import Copy
 from empirical.identity_map.training import Trained, train
 from verify.claim import grid
-from verify.claims._twins import closed, sketch, stacked
+from verify.claims._twins import SUMS, closed, sketch, stacked
 from verify.claims.identity_map.steps import plain, shown, specified, squared
 
 # --- budgets and further starts ---------------------------------------------------------
@@ -194,6 +194,7 @@ OVER_ALL = closed(
     statement=r"\tfrac1{nd}\textstyle\sum(f(x)-y)^2\quad\text{or}\quad\tfrac12\sum(f(x)-y)^2",
     where="Appendix L",
     cases=grid(examples=(3, 2300), loss=("mean", "half-sum")),
+    compare=SUMS,
     twin=_plain_over_all,
     measure=_found_over_all,
 )

@@ -12,7 +12,7 @@ from torch import nn
 from empirical.identity_map import measures
 from empirical.identity_map.networks import copier
 from verify.claim import grid
-from verify.claims._twins import closed, stacked
+from verify.claims._twins import SUMS, closed, stacked
 from verify.claims.identity_map import _definitions as by
 from verify.compare import Array
 
@@ -166,6 +166,7 @@ MEASURES = closed(
         *grid(kind=tuple(by.LAYERS), law="gaussian", centred=False, dead=False),
         {"kind": "cnn", "law": "uniform", "centred": True, "dead": True},
     ),
+    compare=SUMS,
     twin=_plain_measure,
     measure=_found_measure,
     uses=(

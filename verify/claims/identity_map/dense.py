@@ -177,7 +177,7 @@ def _every_depth(scale: str, *depths: int) -> tuple[Case, ...]:
 NEVER = effect(
     id="id/Fig14",
     items=("Fig14", "Fig2", "Fig13", "Fig33", "Fig34"),
-    title="At no depth do FCNs map images orthogonal to the training image to themselves",
+    title="FCNs of the depths tried do not copy images orthogonal to the training image",
     statement=r"|\cos(f(x),x)| \le 0.2 \text{ at } x\perp\hat x,\ \text{depths tried}",
     source=as_read("Section 3.1 and appendix E.3, Figures 2, 13 and 14"),
     cases=_every_depth("small", 1, 2, 4, 11),

@@ -228,7 +228,9 @@ LAYER_PICTURES = effect(
     id="id/Fig15-trained",
     items=("Fig15", "Fig16", "Fig17", "Fig18", "SVD"),
     title="At layer 8 of 20, trained networks show an image more than untrained ones",
-    statement=r"\max_c|\cos(h_{8,c}, x)|:\ \text{trained}-\text{untrained} \ge 0.05",
+    statement=(
+        r"\big|\max_c\cos(h_{8,c}, x)\big|:\ \text{trained}-\text{untrained} \ge 0.05"
+    ),
     source=as_read("Figures 15 to 18, Appendix F"),
     **within(deep, _seen),
     **stated(0.05),

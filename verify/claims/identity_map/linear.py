@@ -100,11 +100,17 @@ THEOREM_1 = adversarial(
 )
 
 
-def _measure_path(*, dim: int, momentum: float, loss: str, seed: int) -> Array:
+def _measure_path(
+    *, dim: int, momentum: float, loss: str, seed: int, rate: float | None = None
+) -> Array:
     x, w0, _ = _problem(dim, seed)
-    rate = 0.3 if loss == "half_sum" else 0.15 * dim
+    w0, rate = (w0, _rate(dim, loss)) if rate is None else (0.0 * w0, rate)
     found = _trained(x, w0, steps=_STEPS, rate=rate, momentum=momentum, loss=loss)
     return _outputs(np.array(found), dim, seed)
+
+
+def _rate(dim: int, loss: str) -> float:
+    return 0.3 if loss == "half_sum" else 0.15 * dim
 
 
 def _outputs(weights: Array, dim: int, seed: int) -> Array:
@@ -116,16 +122,20 @@ def _outputs(weights: Array, dim: int, seed: int) -> Array:
     return np.stack([x, tests[0]]) @ np.swapaxes(weights, -1, -2)
 
 
-def _path(*, dim: int, momentum: float, loss: Any, seed: int, later: int = 0) -> Array:
+def _path(
+    *,
+    dim: int,
+    momentum: float,
+    loss: Any,
+    seed: int,
+    rate: float | None = None,
+    later: int = 0,
+) -> Array:
     x, w0, _ = _problem(dim, seed)
-    weights = idm.one_layer_weights(
-        x,
-        w0,
-        steps=np.array(_STEPS) + later,
-        learning_rate=0.3 if loss == "half_sum" else 0.15 * dim,
-        momentum=momentum,
-        loss=loss,
-    )
+    w0, rate = (w0, _rate(dim, loss)) if rate is None else (0.0 * w0, rate)
+    given = unlike({"loss": "half_sum", "momentum": 0.0}, loss=loss, momentum=momentum)
+    steps = np.array(_STEPS) + later
+    weights = idm.one_layer_weights(x, w0, steps=steps, learning_rate=rate, **given)
     return _outputs(weights, dim, seed)
 
 
@@ -134,11 +144,22 @@ EQ_4 = numeric(
     title="Every step of training one linear layer moves its weights along one line",
     statement=(
         r"W^t = W^0 + (1-a_t)\,\hat u\,\hat x^T,\quad \hat u=(I-W^0)\hat x/\|\hat x\|^2,"
-        r"\quad a_{t+1}=a_t-\eta b_{t+1},\; b_{t+1}=m b_t+g a_t"
+        r"\quad a_{t+1}=a_t-\eta b_{t+1},\; b_{t+1}=m b_t+g a_t,\; a_0=1,\, b_0=0"
     ),
+    assumptions=("rate η, momentum m; g as in id/eq4-curvature",),
     source=ours("Equation 4; the path is ours"),
-    cases=grid(
-        dim=(3, 25, 100), momentum=(0.0, 0.5, 0.9), loss=("half_sum", "mean"), seed=1
+    cases=(
+        *grid(
+            dim=(3, 25, 100),
+            momentum=(0.0, 0.5, 0.9),
+            loss=("half_sum", "mean"),
+            seed=1,
+        ),
+        # From zero, at rates next to nothing: what is learnt is a share of 1e-27, 1e-15.
+        *(
+            {"dim": 3, "momentum": m, "loss": "half_sum", "seed": 1, "rate": rate}
+            for m, rate in ((0.0, 2.0**-90), (0.0, 2.0**-50), (0.9, 2.0**-50))
+        ),
     ),
     predict=_path,
     measure=_measure_path,
@@ -146,7 +167,7 @@ EQ_4 = numeric(
     # then sums of up to 100 products.
     compare=AgreesTo(relative=1e-12, of_largest=True),
     must_refute=mistake("The weights one step later.", later=1),
-    version=2,
+    version=3,
     finding=(
         "The path holds at every step, for plain gradient descent and for heavy ball;"
         " the paper states the limit only."
@@ -190,7 +211,8 @@ FACTORS = numeric(
     ),
     predict=_predict_factors,
     measure=_measure_factors,
-    compare=AgreesTo(relative=1e-14, absolute=1e-300),
+    # The library's promise.
+    compare=AgreesTo(relative=1e-15, absolute=1e-300),
     must_refute=mistake(
         "The fraction one step later.", steps=lambda steps: [step + 1 for step in steps]
     ),
@@ -310,38 +332,6 @@ STABILITY = numeric(
 )
 
 
-def _predict_first(*, rate: float, steps: int, double: float = 1.0) -> Array:
-    zero = np.zeros((2, 2))
-    found = idm.one_layer_weights([3.0, 4.0], zero, steps=steps, learning_rate=rate)
-    limit = idm.learning_rate_limit(idm.curvature([3.0, 4.0]))
-    return double * np.append(found, limit)
-
-
-def _measure_first(*, rate: float, steps: int) -> list[Any]:
-    """From zero, by fractions: each step leaves a share 1 - 25 eta of x to be learnt."""
-    learnt = (1 - (1 - 25 * Fraction(rate)) ** steps) / 25
-    with mpmath.workdps(30):
-        share = mpmath.mpf(learnt.numerator) / learnt.denominator
-        limit = mpmath.mpf(2) / 25  # there a share of one is left, its sign turned
-        return [*(share * a * b for a in (3, 4) for b in (3, 4)), limit]
-
-
-FIRST = numeric(
-    id="id/eq4-first",
-    items=("Eq4",),
-    title="The first weights that one layer learns from zero, at rates next to nothing",
-    statement=r"W^t = (1 - (1 - \eta |\hat x|^2)^t)\, \hat x \hat x^T / |\hat x|^2",
-    source=ours("Equation 4; the path is ours"),
-    cases=grid(rate=(2.0**-90, 2.0**-50, 2.0**-5), steps=(1, 3)),
-    predict=_predict_first,
-    measure=_measure_first,
-    # A few roundings; half of the sum of squares is the loss without saying so.
-    compare=AgreesTo(relative=1e-15),
-    must_refute=mistake("The sum of squares itself.", double=2.0),
-    uses=("id/eq4",),
-)
-
-
 # --- inputs orthogonal to the image ---------------------------------------------------
 
 _QUANTILES = (-1.5, -0.5, 0.0, 0.7, 2.0)
@@ -435,12 +425,14 @@ COSINES = statistical(
         r"\mathbb{E}\cos(f(x),\hat x) = \frac{\kappa\,\Gamma(\frac{d+1}2)}"
         r"{\sqrt2\,\Gamma(\frac d2+1)}\,{}_1F_1\big(\tfrac12;\tfrac d2+1;"
         r"-\tfrac{\kappa^2}2\big),\quad \kappa=\frac{\rho}{s\sqrt{1-\rho^2}},\quad"
-        r" \mathbb{E}\cos(f(x),x)=\rho\,\mathbb{E}\cos(f(x),\hat x)"
+        r" \mathbb{E}\cos(f(x),x)=\rho\,\mathbb{E}\cos(f(x),\hat x),\quad"
+        r" \mathbb{E}\|f(x)\|^2=\rho^2+s^2d\,(1-\rho^2)"
     ),
     source=ours("After Theorem 1; the exact mean is ours"),
     cases=grid(rho=(-0.5, 0.0, 0.3, 0.9), scale=0.2, dim=20, draws=4000),
     predict=_predict_cosines,
     measure=_measure_cosines,
+    # Standard errors up to 0.0041.
     compare=MeanEquals(discrepancy=0.04),
     must_refute=_always_rho,
     assumptions=("initial weights independent N(0, s²)", "unit images"),
@@ -480,6 +472,8 @@ LEAST_SQUARES = adversarial(
         *grid(rows=2, columns=6, rank=2, outputs=2, seed=0),
         *grid(rows=6, columns=3, rank=3, outputs=2, seed=0),
         *grid(rows=6, columns=5, rank=2, outputs=3, seed=(0, 1)),
+        # Of which all weights are zero.
+        *grid(rows=6, columns=1, rank=1, outputs=2, seed=687),
     ),
     examples=searched(
         rows=st.integers(1, 7),
@@ -490,9 +484,9 @@ LEAST_SQUARES = adversarial(
     ),
     predict=_predict_least_squares,
     measure=drawn(_system)(nearest_solution),
-    # eps times the condition number, which for such matrices stays below 1e3, squared
-    # where the targets are not reached, with residuals ten times the weights.
-    compare=AgreesTo(relative=1e-9, of_largest=True),
+    # eps times the condition number, 3e4 at most for such matrices, times ten where the
+    # targets are not reached; weights that are zero are found as a few eps.
+    compare=AgreesTo(relative=1e-10, of_largest=True, absolute=1e-14),
     must_refute=mistake(
         "The solution of least norm, which forgets the initial weights.", kept=0
     ),
@@ -621,38 +615,6 @@ TWO_LAYER = numeric(
 )
 
 
-def _measure_unmoved(*, dim: int, units: int, steps: int, seed: int) -> Array:
-    _, trained = _two_layers(dim, units, steps, seed)
-    _, z = _orthogonal(dim, seed)
-    return trained @ z
-
-
-def _predict_unmoved(*, dim: int, units: int, steps: int, seed: int) -> Array:
-    w0, _ = _two_layers(dim, units, 0, seed)
-    x, z = _orthogonal(dim, seed)
-    return idm.orthogonal_prediction(z, x, w0)
-
-
-UNMOVED = numeric(
-    id="id/twolayer-orth",
-    items=("TwoLayer", "Eq16", "Fig12"),
-    title=(
-        "With the upper layer fixed, the lower one's response to an orthogonal image stays"
-    ),
-    statement=r"x\perp\hat x:\quad W^tx = W^0x \text{ for all } t",
-    source=forced("Appendix E.2, below equation 18"),
-    cases=grid(dim=(10, 25), units=(50, 400), steps=(30, 200), seed=0),
-    predict=_predict_unmoved,
-    measure=_measure_unmoved,
-    compare=AgreesTo(absolute=1e-12),
-    must_refute=mistake(
-        "A response that shrinks, as under weight decay of 1e-4.",
-        then=lambda kept, *, steps: _kept(steps) * kept,
-    ),
-    uses=("id/twolayer",),
-)
-
-
 def _predict_rounded(*, roundings: float, dim: int, sign: float) -> bool:
     """Whether an input of this cosine, in roundings, is taken for orthogonal."""
     z = np.zeros(dim)
@@ -730,6 +692,7 @@ NOISE = statistical(
     cases=grid(dim=6, units=(10, 40), scale=0.5, draws=20_000),
     predict=_predict_noise,
     measure=_measure_noise,
+    # Standard errors up to 0.012.
     compare=MeanEquals(discrepancy=0.15),
     must_refute=_linear_noise,
     uses=("id/twolayer-orth",),

@@ -20,7 +20,7 @@ from verify.claim import adversarial, grid, numeric
 from verify.claims._predictors import mistake
 from verify.claims._searches import searched
 from verify.claims._twins import closed
-from verify.claims.identity_map._definitions import edges_of, gained
+from verify.claims.identity_map._definitions import edges_of, gained, picture
 from verify.claims.identity_map._sources import ours, quoted
 from verify.compare import AgreesTo, Array
 
@@ -193,7 +193,7 @@ EDGES = closed(
     twin=_plain_edges,
     measure=_found_edges,
     # Projections of some forty pixels on four pictures that are far from parallel.
-    compare=AgreesTo(absolute=1e-12),
+    compare=AgreesTo(absolute=1e-13),
 )
 
 # --- the averaging classifier ---------------------------------------------------------
@@ -249,6 +249,7 @@ CLASSIFIER = numeric(
     cases=grid(train_size=(300, 1000), tests=200, side=(7, 14)),
     predict=_by_pairs,
     measure=_measure_classifier,
+    # Shares of 200 tests.
     compare=AgreesTo(absolute=1e-12),
     must_refute=mistake(
         "The nearest image of a class in the place of the mean.", nearest=True
@@ -274,13 +275,9 @@ def _measure_picture(*, channels: int, side: int, seed: int) -> list[float]:
 
 def _predict_picture(*, channels: int, side: int, seed: int) -> list[float]:
     """By eigenvectors of the channels' Gram matrix over pixels."""
-    h, image = _representation(channels, side, seed)
-    rows = h.reshape(channels, -1)
-    values, vectors = np.linalg.eigh(rows.T @ rows)
-    top = vectors[:, -1] * np.sign(vectors[:, -1] @ rows.sum(axis=0))
-    cosines = rows @ image.ravel() / np.linalg.norm(rows, axis=1)
-    best = float(np.max(cosines) / np.linalg.norm(image))
-    return [float(values[-1] / values.sum()), best, *top.tolist()]
+    h, image = map(torch.from_numpy, _representation(channels, side, seed))
+    seen = picture(h, image[None])
+    return [seen["share"], seen["cosine"], *seen["singular"].ravel().tolist()]
 
 
 def _channel_zero(*, channels: int, side: int, seed: int) -> list[float]:
@@ -293,7 +290,10 @@ def _channel_zero(*, channels: int, side: int, seed: int) -> list[float]:
 PICTURE = numeric(
     id="id/svd",
     title="The picture shown for a layer is its top right singular vector",
-    statement=r"v = \operatorname{argmax}_{\|v\|=1}\|Hv\|,\quad H\in\mathbb R^{C\times HW}",
+    statement=(
+        r"v = \operatorname{argmax}_{\|v\|=1}\|Hv\|,\quad H\in\mathbb R^{C\times HW};\quad"
+        r"\sigma_1^2/\textstyle\sum_i\sigma_i^2,\quad\max_c\cos(h_c,x)"
+    ),
     source=quoted("Appendix F"),
     cases=grid(channels=(1, 4, 30), side=5, seed=(0, 1)),
     predict=_predict_picture,
@@ -334,7 +334,8 @@ UPPER = numeric(
     cases=grid(layers=4, count=(1, 2, 3, 4), seed=0),
     predict=_by_modules,
     measure=_measure_upper,
-    compare=AgreesTo(relative=1e-12, of_largest=True),
+    # Four layers of sums of 45 products.
+    compare=AgreesTo(relative=1e-13, of_largest=True),
     must_refute=mistake("The network without any of its ReLUs.", relu=False),
 )
 
@@ -378,7 +379,7 @@ CHANGE = numeric(
     predict=_predict_change,
     measure=_measure_change,
     # The mean loss has curvature 2 here: what is left is below 0.5^200 = 1e-60.
-    compare=AgreesTo(relative=1e-12),
+    compare=AgreesTo(relative=1e-13),
     must_refute=_of_the_new,
     uses=("id/thm1",),
 )

@@ -11,13 +11,19 @@ from torch.nn import functional
 from empirical.identity_map import measures
 from empirical.identity_map.images.pictures import Pictures
 from empirical.identity_map.networks import copier
-from empirical.jacobian import ntk_by_jacobian
 from empirical.networks import Convolutional, FullyConnected, Norm, Residual
 from empirical.networks.layers import derivative
 from empirical.networks.network import Network
 from empirical.randomness import torch_generator
 from verify.claim import grid
-from verify.claims._twins import Array, closed, drawn_into, normal, sketch, stacked
+from verify.claims._twins import (
+    SUMS,
+    closed,
+    drawn_into,
+    normal,
+    sketch,
+    stacked,
+)
 from verify.claims.identity_map.steps import plain, shown, specified
 from verify.compare import Identical
 
@@ -108,6 +114,7 @@ NORM = closed(
         *grid(over=("batch", "layer"), affine=True, bias=(True, False), act="tanh"),
         *grid(over=("batch", "layer"), affine=False, bias=True, act=("relu", "selu")),
     ),
+    compare=SUMS,
     twin=_plain_norm,
     measure=_found_norm,
 )
@@ -146,7 +153,7 @@ def _found_sizes(*, kind: Any, bias: bool) -> list[float]:
 
 SIZES = closed(
     id="id/tab1-counts",
-    title="Networks have PyTorch's counts of parameters and products, and sizes as names",
+    title="Networks count parameters and products as PyTorch does, in lists and tuples",
     statement=r"\#\theta,\qquad\#\text{products}=\sum_lHW\,C_lC_{l-1}K^2,"
     r"\qquad(4, 6, 5) = [4, 6, 5]",
     where="Table 1",
@@ -220,9 +227,10 @@ COVER = closed(
         {"kernel": 5, "shape": [9, 12], "at": [0, 0], "recorded": "corner"},
         {"kernel": 5, "shape": [9, 12], "at": [4, 6], "recorded": "centre"},
     ),
+    compare=SUMS,
     twin=_plain_cover,
     measure=_found_cover,
-    uses=("id/Err7-field",),
+    uses=("id/Err7-corrected",),
 )
 
 
@@ -259,119 +267,15 @@ ONE_IMAGE = closed(
     id="id/Fig31-one-image",
     title="Signals on a single training image have the sizes of plain layers' outputs",
     statement=r"\sqrt{\overline{h_l^2}},\qquad l=0,\ldots,L",
-    where="Appendix K, on initialisations",
+    where="Appendix I, on initialisations",
     cases=grid(kind=("cnn", "fcn")),
+    compare=SUMS,
     twin=_plain_one_image,
     measure=_found_one_image,
     uses=("id/Fig31-starts",),
 )
 
-# --- tangent kernels of any network -----------------------------------------------------
-
-
-def _nets(kind: str) -> list[nn.Sequential]:
-    return [plain(kind, 2, "relu", True, row) for row in range(2)]  # noqa: FBT003
-
-
-def _jacobian(net: nn.Module, x: Tensor) -> Array:
-    """Return slopes of every output, (n, outputs, parameters), one at a time."""
-    rows: list[list[Array]] = []
-    for one in x:
-        rows.append([])
-        for output in net(one[None]).flatten():
-            slopes = torch.autograd.grad(
-                output, list(net.parameters()), retain_graph=True
-            )
-            rows[-1].append(torch.cat([s.flatten() for s in slopes]).numpy())
-    return np.array(rows)
-
-
-def _plain_kernel(*, kind: str, outputs: str, cross: bool, wrong: bool) -> list[float]:
-    """Multiply the gradients of single outputs.
-
-    Wrong: The sum over outputs in the place of their mean.
-    """
-    x = normal(3, 2, 3, 4, seed=[34])
-    y = normal(2, 2, 3, 4, seed=[35]) if cross else x
-    found: list[float] = []
-    for net in _nets(kind):
-        a, b = _jacobian(net, x), _jacobian(net, y)
-        whole = np.einsum("iap,jbp->ijab", a, b)
-        trace = np.einsum("ijaa->ij", whole)
-        kinds = {"all": whole, "sum": trace, "mean": trace / (1 if wrong else 24)}
-        found += sketch(*kinds[outputs].reshape(3, -1))
-    return found
-
-
-def _found_kernel(*, kind: Any, outputs: Any, cross: bool) -> list[float]:
-    width = {"cnn": 9, "fcn": 5, "residual": None}[kind]
-    network = copier(kind, shape=(2, 3, 4), layers=2, width=width, kernel=3, bias=True)
-    params = stacked(n.parameters() for n in _nets(kind))
-    x = normal(3, 2, 3, 4, seed=[34])
-    y = normal(2, 2, 3, 4, seed=[35]) if cross else None
-    # The large budget takes all inputs at once, the small one input at a time.
-    found: list[float] = []
-    for most in (2**28, 1000):
-        kernels = ntk_by_jacobian(
-            network, params, x, y, outputs=outputs, max_bytes=most
-        )
-        each = [n for kernel in kernels for n in sketch(*kernel.flatten(1))]
-        assert not found or np.allclose(found, each, rtol=1e-12, atol=1e-12)
-        found = each
-    return found
-
-
-KERNEL = closed(
-    id="id/Fig2-tangent",
-    title="The empirical tangent kernel is the Gram matrix of single outputs' gradients",
-    statement=r"\Theta_{ij}=\langle\nabla_\theta f(x_i),\nabla_\theta f(x_j)\rangle",
-    where="not in the paper, which has no tangent kernels",
-    cases=(
-        *grid(kind=("fcn", "cnn", "residual"), outputs="mean", cross=False),
-        *grid(kind="fcn", outputs=("sum", "all"), cross=True),
-    ),
-    twin=_plain_kernel,
-    measure=_found_kernel,
-)
-
-# --- parts of networks
-
-
-def _plain_upper(*, count: int, wrong: bool) -> list[float]:
-    """Apply the last blocks, of two layers each; the last ends with the sum.
-
-    Wrong: One block too many.
-    """
-    found: list[float] = []
-    for row in range(2):
-        net = plain("residual", 6, "relu", True, row)  # noqa: FBT003
-        # Blocks of two layers; the last of them has no activation behind the sum.
-        blocks = [
-            part for part in net if not isinstance(part, nn.Flatten | nn.Unflatten)
-        ]
-        kept = blocks[-count // 2 - (1 if wrong else 0) :]
-        found += sketch(nn.Sequential(*kept)(normal(3, 24, seed=[36])))
-    return found
-
-
-def _found_upper(*, count: int) -> list[float]:
-    network = Residual(shape=(2, 3, 4), blocks=3, bias=True)
-    nets = [plain("residual", 6, "relu", True, row) for row in range(2)]  # noqa: FBT003
-    params = stacked(n.parameters() for n in nets)
-    outputs = network.upper(params, normal(3, 24, seed=[36]), count)
-    return [n for one in outputs for n in sketch(one)]
-
-
-UPPER = closed(
-    id="id/upper-blocks",
-    title="The last layers of a residual network are its last blocks",
-    statement=r"h\mapsto h+W_{2b}\sigma(W_{2b-1}h)",
-    where="Appendices H.2 and N",
-    cases=grid(count=(2, 4)),
-    twin=_plain_upper,
-    measure=_found_upper,
-    uses=("id/upper",),
-)
+# --- derivatives ------------------------------------------------------------------------
 
 
 def _plain_slope(*, name: str, wrong: bool) -> list[float]:
@@ -379,7 +283,7 @@ def _plain_slope(*, name: str, wrong: bool) -> list[float]:
 
     Wrong: Differences over a step of 1e-6.
     """
-    x = normal(9, seed=[37], size=1.5)
+    x = _places()
     if wrong:
         function, step = getattr(torch, name), 1e-6
         return ((function(x + step) - function(x)) / step).tolist()
@@ -392,8 +296,13 @@ def _plain_slope(*, name: str, wrong: bool) -> list[float]:
     return slopes[name].tolist()
 
 
+def _places() -> Tensor:
+    """Return nine normal numbers, and the kink."""
+    return functional.pad(normal(9, seed=[37], size=1.5), (0, 1))
+
+
 def _found_slope(*, name: str) -> list[float]:
-    return derivative(getattr(torch, name), normal(9, seed=[37], size=1.5)).tolist()
+    return derivative(getattr(torch, name), _places()).tolist()
 
 
 SLOPE = closed(
@@ -402,6 +311,7 @@ SLOPE = closed(
     statement=r"\sigma'(z)",
     where="not in the paper: slopes for tangent kernels",
     cases=grid(name=("tanh", "relu", "sign", "square")),
+    compare=SUMS,
     twin=_plain_slope,
     measure=_found_slope,
 )

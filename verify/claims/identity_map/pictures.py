@@ -12,7 +12,7 @@ from empirical import data
 from empirical.identity_map.images import chosen, own
 from empirical.identity_map.images.sources import channelled, mixture, patterns, unseen
 from verify.claim import grid
-from verify.claims._twins import Array, closed, sketch
+from verify.claims._twins import SUMS, Array, closed, sketch
 
 _MEAN, _SCALE = 0.1307, 0.3081
 _COLOUR = ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616))
@@ -82,6 +82,7 @@ UNSEEN = closed(
     statement=r"\tfrac12(x_a+x_b),\quad[r\in\text{disc}],\ [\lfloor y/c\rfloor\text{ odd}]",
     where="Appendix A and Figure 2",
     cases=({"shape": [1, 14, 14]}, {"shape": [3, 9, 16]}, {"shape": [1, 5, 4]}),
+    compare=SUMS,
     twin=_plain_unseen,
     measure=_found_unseen,
 )
@@ -160,6 +161,7 @@ MIXED = closed(
     statement=r"\lambda x_a+(1-\lambda)x_b",
     where="Appendices A and O",
     cases=(*grid(share=(0.3, 1.0)), *grid(share=1.0, file=("ppm", "png"))),
+    compare=SUMS,
     twin=_plain_mixed,
     measure=_found_mixed,
     uses=("id/Fig6-pictures",),

@@ -10,7 +10,7 @@ from theory import identity_map as idm
 from verify.claims._symbolic import Link, proof
 from verify.claims.identity_map._sources import forced, ours, quoted
 
-eta, m, a, b, s, M, C = sympy.symbols("eta m a b s M C", positive=True)
+eta, m, a, b, s, M, C, k, r = sympy.symbols("eta m a b s M C k r", positive=True)
 
 # --- one linear layer -----------------------------------------------------------------
 
@@ -185,6 +185,22 @@ def _level_link() -> Link:
     return Link(level, 3 * M, {M: (6.0, 20.0)}, relative=1e-10)
 
 
+def _order(parameters: Any) -> list[Any]:
+    return [sympy.expand(parameters * (parameters / C - r) / C)]
+
+
+def _order_link() -> Link:
+    # K = 2 k + 1 is odd, and no rank is above K^2 C.
+    return Link(
+        lambda half, channels, rank: idm.mse_order(
+            2 * int(half) + 1, int(channels), int(rank)
+        ),
+        (2 * k + 1) ** 2 * C * ((2 * k + 1) ** 2 * C - r),
+        {k: (1.0, 5.0), C: (1.0, 130.0), r: (0.0, 9.0)},
+        whole=True,
+    )
+
+
 def _law() -> list[Any]:
     """Mean and variance of two ReLU units of a normal pre-activation of deviation s."""
     z = sympy.Symbol("z", real=True)
@@ -331,6 +347,21 @@ CLAIMS = (
         finding=(
             "Hence the union bound is Chernoff's bound at zeta = M, and nothing is lost."
         ),
+    ),
+    proof(
+        id="id/Err8-corrected",
+        items=("Err8", "Thm2"),
+        title="The order of Theorem 2's bound in the number of parameters (symbolic proof)",
+        statement=r"\tilde O\big(m(m/C-r)/C\big)=\tilde O\big(K^2C\,(K^2C-r)\big),"
+        r"\quad m=K^2C^2",
+        source=quoted("Theorem 2"),
+        derived=lambda: _order((2 * k + 1) ** 2 * C**2),
+        formula=lambda: [(2 * k + 1) ** 2 * C * ((2 * k + 1) ** 2 * C - r)],
+        wrong=lambda: _order((2 * k + 1) ** 2 * C),
+        mistake="The parameters of one output channel, K^2 C, taken for all",
+        links=lambda: [_order_link()],
+        assumptions=("K = 2k + 1",),
+        uses=("id/thm2",),
     ),
     proof(
         id="id/twolayer-proof",

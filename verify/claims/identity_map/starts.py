@@ -14,7 +14,7 @@ from empirical.identity_map.looks import recorded_times
 from empirical.networks import Convolutional, FullyConnected, Network
 from empirical.networks.initial import SCHEMES, UNIT, deviation
 from verify.claim import grid
-from verify.claims._twins import Array, closed, sketch
+from verify.claims._twins import SUMS, Array, closed, sketch
 from verify.compare import Identical
 
 # --- schemes of first weights -----------------------------------------------------------
@@ -120,6 +120,7 @@ START = closed(
     statement=r"\sigma^2=\tfrac{2}{f_i+f_o},\ \tfrac2{f_i},\ \tfrac1{f_if_o},\ \ldots",
     where="Appendix I",
     cases=grid(scheme=(*SCHEMES, UNIT), kind=("cnn", "fcn")),
+    compare=SUMS,
     twin=_plain_start,
     measure=_found_start,
 )
@@ -159,6 +160,7 @@ PICTURES = closed(
         {"labels": [7], "skip": 0, "shape": [1, 28, 28]},
         {"labels": [3, 3, 5], "skip": 2, "shape": [3, 14, 9]},
     ),
+    compare=SUMS,
     twin=_plain_pictures,
     measure=_found_pictures,
 )

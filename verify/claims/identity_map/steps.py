@@ -14,7 +14,7 @@ from empirical.testbed.stack import Stack
 from verify.claim import Case, grid
 from verify.claims._descent import step
 from verify.claims._resumed import resumed
-from verify.claims._twins import closed, drawn_into, normal, sketch, stacked
+from verify.claims._twins import SUMS, closed, drawn_into, normal, sketch, stacked
 
 _SHAPE = (2, 3, 4)
 PIXELS = 24
@@ -142,7 +142,6 @@ def _plain_steps(
         )
         drawn = torch.Generator().manual_seed(52)
         for _ in range(10):
-            # Examples of four updates are drawn at a time: up to each pause.
             chosen = torch.arange(examples)
             if how == "batch":
                 chosen = torch.randint(examples, (2,), generator=drawn)
@@ -300,6 +299,7 @@ SLOPES = closed(
         learnt=([0, 1, 2, 3], [3], [1], [2, 3], [1, 3]),
         loss=("mean", "half-sum"),
     ),
+    compare=SUMS,
     twin=_plain_slopes,
     measure=_found_slopes,
 )

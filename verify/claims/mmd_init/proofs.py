@@ -1,6 +1,6 @@
 """Moments and closed forms, integrated and summed in symbols."""
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,28 @@ def _simplex_moments() -> list[Any]:
 def _simplex_formula(shift: int) -> list[Any]:
     below = d**2 * (d + shift)
     return [1 / d, (d - 1) / below, -1 / below]
+
+
+def _simplex_links() -> list[Link]:
+    """Compare whole numbers: all moments times d^2 (d + 1)."""
+
+    def mean(size: float) -> float:
+        return mmd.simplex_mean(int(size)) * size**2 * (size + 1.0)
+
+    def covariance(place: int, size: float) -> float:
+        return mmd.simplex_covariance(int(size))[place, 0] * size**2 * (size + 1.0)
+
+    library = (mean, partial(covariance, 0), partial(covariance, -1))
+    return [
+        Link(
+            function,
+            sympy.cancel(formula * d**2 * (d + 1)),
+            {d: (2.0, 12.0)},
+            whole=True,
+            relative=1e-15,
+        )
+        for function, formula in zip(library, _simplex_formula(1), strict=True)
+    ]
 
 
 def _row_moments() -> list[Any]:
@@ -230,16 +252,8 @@ CLAIMS = (
         formula=lambda: _simplex_formula(1),
         wrong=lambda: _simplex_formula(0),
         mistake="Denominators of d in the place of d + 1",
-        links=lambda: [
-            Link(
-                lambda size, j=j: mmd.simplex_covariance(int(size))[0, j],
-                _simplex_formula(1)[1 + j],
-                {d: (2.0, 12.0)},
-                whole=True,
-            )
-            for j in (0, 1)
-        ],
-        uses=("mmd/eq2-moments",),
+        links=_simplex_links,
+        uses=("mmd/eq2-uniform",),
     ),
     proof(
         id="mmd/thm3-proof",

@@ -89,7 +89,10 @@ NOISE_CHAIN = statistical(
     compare=MeanEquals(discrepancy=2.5, false_fail=1e-9),
     must_refute=mistake("The rows of the start itself, without noise.", s2=0.0),
     uses=("mmd/thm3-chain",),
-    assumptions=("zero biases before noise", "normal weights"),
+    assumptions=(
+        "zero biases before noise",
+        "normal weights of variance σ_k², n_{k-1} to a unit; q_0 = 1, all other q = 1/2",
+    ),
     finding=(
         "At Xavier's initialisation rows are too short, and noise of s^2 = 0.5"
         " lengthens them. Once they are right, noise makes them too long: for"

@@ -79,7 +79,7 @@ PRINTED = numeric(
     cases=_GRID,
     predict=_bound,
     measure=_measure_tail,
-    compare=AtMost(relative=1e-13),
+    compare=AtMost(),
     must_refute=mistake(_HALF, then=lambda bound: bound**4),
     uses=("mmd/lem1", "mmd/lem2", "mmd/lem3", "mmd/prop1"),
     finding="At m = 100 and eta = 0.5 it is 0.969, where the tail is 0.0009.",
@@ -96,7 +96,7 @@ SHARP = numeric(
     cases=_GRID,
     predict=_sharp,
     measure=_measure_tail,
-    compare=AtMost(relative=1e-13),
+    compare=AtMost(),
     must_refute=mistake(_HALF, then=lambda bound: bound**4),
     uses=("mmd/thm1",),
     finding=(
@@ -154,9 +154,10 @@ UNEQUAL = adversarial(
     title="All three forms of Theorem 1, against exact tails of unequal variances",
     statement=(
         r"P(\|\epsilon\|\ge r)\le e^{-\frac18\min\{(r^2-\sum\sigma_i^2)^2/"
-        r"\sum\sigma_i^4,\;(r^2-\sum\sigma_i^2)/\alpha_*\}}"
+        r"\sum\sigma_i^4,\;(r^2-\sum\sigma_i^2)/\alpha_*\}},\quad"
+        r" e^{-\frac m8\min\{\eta^2,\eta\}},\quad e^{-\frac18\min\{\eta^2,m\eta\}}"
     ),
-    source=quoted("Theorem 1 and Equation 30"),
+    source=quoted("Theorem 1 and Equation 30; the second form is ours"),
     cases=grid(
         variances=([1.0], [0.1, 1.0], [0.9, 1.0, 1.1], [0.01, 0.02, 0.05, 0.5]),
         share=(1.1, 1.5, 4.0),
@@ -165,11 +166,14 @@ UNEQUAL = adversarial(
     max_examples=100,
     predict=_predict_unequal,
     measure=_measure_unequal,
-    compare=AtMost(relative=1e-13),
+    compare=AtMost(),
     must_refute=mistake(
-        "Each bound to the eighth power.", then=lambda b: [v**8 for v in b]
+        "The exponents without their factor 1/8.", then=lambda b: [v**8 for v in b]
     ),
-    assumptions=("each variance is that of two parameters: the tail is a sum then",),
+    assumptions=(
+        "each variance is that of two parameters: the tail is a sum then",
+        "the last two forms say 1 where r² ≤ m α",
+    ),
     uses=("mmd/thm1", "mmd/thm1-sharp"),
     finding=(
         "Loose: a tenth above the mean of three nearly equal variances, where the tail"
@@ -295,8 +299,8 @@ ERR_2 = numeric(
     ),
     predict=_predict_spoken,
     measure=_measure_spoken,
-    # Bisection to the last digit; just above the threshold eta is rounded: sqrt(eps).
-    compare=AgreesTo(relative=1e-7),
+    # A few roundings: bisection ends where r^2 and m alpha are floats next to each other.
+    compare=AgreesTo(relative=2e-15),
     must_refute=always(1.0, "A theorem that speaks of radii from the noise's norm on."),
     uses=("mmd/sigma", "mmd/thm1"),
     version=2,
@@ -351,8 +355,10 @@ INTERMEDIATE = numeric(
     cases=grid(share=(1.001, 1.005, 1.02, 1.1, 1.5)),
     predict=_predict_intermediate,
     measure=_measure_chernoff,
-    compare=AtMost(relative=1e-13),
-    must_refute=mistake("The bound to the eighth power.", then=lambda bound: bound**8),
+    compare=AtMost(),
+    must_refute=mistake(
+        "The exponent without its factor 1/8.", then=lambda bound: bound**8
+    ),
     assumptions=("what is measured bounds the tail from above: Chernoff's bound",),
     uses=("mmd/sigma", "mmd/thm1-unequal"),
     finding=(
@@ -397,6 +403,7 @@ MOMENT = numeric(
     cases=grid(lam=(-0.45, *_LAMBDAS, 0.45)),
     predict=mmd.chi_square_log_moment,
     measure=_measure_moment,
+    # The library's promise.
     compare=AgreesTo(relative=1e-14),
     must_refute=mistake("The moment at -lambda.", lam=times(-1.0)),
 )
@@ -415,7 +422,7 @@ LEM_1 = numeric(
     cases=grid(lam=_LAMBDAS),
     predict=_predict_lemma,
     measure=_measure_moment,
-    compare=AtMost(relative=1e-14),
+    compare=AtMost(),
     must_refute=mistake("Half of the bound.", then=times(0.5)),
     uses=("mmd/lem1-moment",),
 )
@@ -440,7 +447,7 @@ LEM_2 = numeric(
     cases=grid(factor=(0.1, 3.0, 10.0), share=(-0.99, -0.3, 0.3, 0.99)),
     predict=_predict_scaled,
     measure=_measure_scaled,
-    compare=AtMost(relative=1e-13),
+    compare=AtMost(),
     must_refute=mistake(
         "The factor in the place of its square.",
         then=lambda bound, *, factor: bound / factor,
@@ -485,9 +492,9 @@ LEM_3 = numeric(
     cases=grid(variances=_SUMS, share=(-0.9, -0.4, 0.4, 0.9)),
     predict=_predict_sum,
     measure=_measure_sum,
-    compare=AtMost(relative=1e-13),
+    compare=AtMost(),
     must_refute=_largest_alone,
-    assumptions=("tried with squared normal variables",),
+    assumptions=("independent variables; tried with squared normal ones",),
 )
 
 
@@ -509,7 +516,7 @@ ERR_4 = numeric(
     cases=grid(variances=_SUMS, share=(-0.9, -0.4, 0.4, 0.9)),
     predict=_printed_display,
     measure=_measure_sum,
-    compare=AtMost(relative=1e-13),
+    compare=AtMost(),
     must_hold=_predict_sum,
     expected=Outcome.REFUTED,
     uses=("mmd/lem3",),
@@ -536,7 +543,7 @@ ERR_3 = numeric(
     cases=grid(lam=(-0.2, -0.1, 0.1, 0.2)),
     predict=_printed_step,
     measure=_measure_moment,
-    compare=AtMost(relative=1e-14),
+    compare=AtMost(),
     must_hold=_predict_lemma,
     expected=Outcome.REFUTED,
     uses=("mmd/lem1",),
@@ -614,7 +621,7 @@ PROP_1 = numeric(
     ),
     predict=_predict_excess,
     measure=_measure_excess,
-    compare=AtMost(relative=1e-13),
+    compare=AtMost(),
     must_refute=_squares_alone,
     finding=(
         "Nearly attained by a variable with two values: 0.0101 for a tail of 0.01."

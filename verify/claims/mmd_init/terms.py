@@ -9,7 +9,7 @@ from torch import Tensor
 
 from empirical.mmd_init import regularisers, uniformity
 from verify.claim import grid
-from verify.claims._twins import closed, normal, sketch
+from verify.claims._twins import SUMS, closed, normal, sketch
 
 BANDWIDTHS = tuple(2.0**i for i in range(-4, 5))
 
@@ -197,6 +197,7 @@ DEGENERACY = closed(
     statement=r"\max\{\max_iE_x\|v^{(i)}-f(x)\|,d^{-1/2}\}-d^{-1/2}",
     where="Equation (14)",
     cases=grid(classes=(2, 3, 5)),
+    compare=SUMS,
     twin=_plain_degeneracy,
     measure=_found_degeneracy,
     uses=("mmd/eq14",),
@@ -271,6 +272,7 @@ DETACHMENT = closed(
     statement=r"E_x\tfrac1d\sum_i\max_l(1-\|\partial f_i/\partial x_l\|)^2",
     where="Equations (20) and (22)",
     cases=grid(net=tuple(_WIDTHS)),
+    compare=SUMS,
     twin=_plain_detachment,
     measure=_found_detachment,
     uses=("mmd/eq22",),

@@ -24,7 +24,15 @@ from empirical.testbed.optimisers import Adam
 from verify.claim import grid
 from verify.claims._descent import step
 from verify.claims._resumed import resumed
-from verify.claims._twins import closed, drawn_into, normal, orders, sketch, stacked
+from verify.claims._twins import (
+    SUMS,
+    closed,
+    drawn_into,
+    normal,
+    orders,
+    sketch,
+    stacked,
+)
 from verify.compare import Identical
 
 _RUNS, _EPOCHS = 2, 3
@@ -341,6 +349,7 @@ IMAGES = closed(
     statement=r"x\mapsto(x-\bar x)/\sqrt{\overline{(x-\bar x)^2}}",
     where="Section 4, on datasets",
     cases=(*grid(side=(None, 7, 14), limit=(5, 30)), {"side": 4, "limit": 4000}),
+    compare=SUMS,
     twin=_plain_images,
     measure=_found_images,
 )
@@ -434,6 +443,7 @@ MODULE = closed(
     statement=r"f(x)=W_3\sigma(W_2\sigma(W_1x+b_1)+b_2)+b_3",
     where="Appendix D.1",
     cases=grid(flat=(False, True)),
+    compare=SUMS,
     twin=_plain_module,
     measure=_found_module,
     uses=("mmd/prelim-given",),
