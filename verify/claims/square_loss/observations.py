@@ -322,7 +322,7 @@ ERR_6 = numeric(
     items=("Err6", "Obs2b"),
     title="Of all networks, the interpolator of smallest norm has the largest margin",
     statement=(r"\max_{\|w\|=1}\min_ny_nw^Tx_n=1/\|w_{\text{min norm}}\|"),
-    source=as_read("Observation 2"),
+    source=ours("Observation 2, beyond the minimisers that it speaks of"),
     cases=grid(margin="largest"),
     predict=_of_interpolator,
     measure=_measure_largest_margin,
@@ -334,9 +334,9 @@ ERR_6 = numeric(
     finding=(
         "For (1, 0, 0), (0.6, 0.8, 0), (0.85, 0.5, 0.166) the minimum-norm"
         " interpolator has margin 0.787, and the largest margin is 0.894: the third"
-        ' point need not be met exactly. If "all such minimizers" are those of zero'
-        " loss, the observation is true: among interpolators smallest norm and largest"
-        " margin agree (sl/obs2a)."
+        " point need not be met exactly. The paper does not claim it: the observation is"
+        " on minimisers of zero loss, among which smallest norm and largest margin agree"
+        " (sl/obs2a)."
     ),
 )
 
