@@ -664,7 +664,7 @@ ENDS = numeric(
 
 EDGES = statistical(
     id="sl/randorth-spectrum",
-    title="Random matrices are nearly orthogonal entry by entry, but not as operators",
+    title="Random matrices are nearly orthogonal as operators only if columns are few",
     statement=(
         r"\operatorname{spec}W^TW\subset\bigl[(1-\sqrt{c/r})^2,(1+\sqrt{c/r})^2\bigr]"
         r"\text{ up to }O(r^{-2/3})"
@@ -673,7 +673,8 @@ EDGES = statistical(
     cases=grid(rows=800, columns=(8, 200, 800)),
     predict=sl.gram_spectrum_edges,
     measure=_measure_edges,
-    # Edges fluctuate by about (1 + sqrt(c/r))^(4/3) r^(-2/3) <= 0.03: five of these.
+    # With s = sqrt(c/r), edges fluctuate by about (1 + s)^(4/3) s^(-1/3) r^(-2/3) <= 0.03
+    # and are off by as much on the mean: five of these.
     compare=AgreesTo(absolute=0.15),
     must_refute=always(
         (1.0, 1.0), "Singular values near one, as entries of W^T W are near those of I."
