@@ -235,6 +235,16 @@ def _predict_curvature(p: Problem) -> float:
     return sl.overshoot_curvature(p.rho, p.directions, p.x, p.labels)
 
 
+@drawn(_crossing)
+def _one_error(p: Problem) -> float:
+    """The errors' own term once, not twice."""
+    f = sl.outputs(p.directions, p.x)
+    u = p.labels - p.rho * f
+    return float(
+        4.0 * p.rho * (u - p.labels) @ sl.projected_kernel(p.directions, p.x) @ u
+    )
+
+
 CURVATURE = numeric(
     id="sl/obs1-curvature",
     title="The curvature of the scale's path where it meets its equilibrium",
@@ -248,7 +258,7 @@ CURVATURE = numeric(
     measure=_measure_curvature,
     # Sums over pairs of examples of terms below 1e2.
     compare=AgreesTo(relative=1e-11, absolute=1e-12),
-    must_refute=always(0.0, "A path without curvature."),
+    must_refute=_one_error,
     uses=("sl/eq3", "sl/eq4-kernel"),
     finding=(
         "The scale turns down wherever u^T K u < y^T K u / 2, which is the usual case"
