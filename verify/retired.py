@@ -45,8 +45,11 @@ _CASES: Mapping[str, str] = {
     "mmd/eq11-steps": "mmd/eq11-resumed",
     "mmd/prelim-steps": "mmd/prelim-resumed",
     "mmd/tab1-random": "mmd/tab1-resumed",
+    "sl/eq9": "sl/eq9-linear",
+    "sl/err5": "sl/err5-projections",
     "sl/expA-steps": "sl/expA-resumed",
     "sl/fig1-settings": "sl/fig2-norms sl/fig10-ratios",
+    "sl/randorth": "sl/randorth-entries",
 }
 """Claims, and the former claims that are cases of them."""
 

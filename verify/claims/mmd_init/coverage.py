@@ -149,8 +149,8 @@ THM_2_SHARP = _near(
 REACH = certified(
     id="mmd/thm2-radius",
     title=(
-        "Within 1/sqrt(d) of a vertex over half of a point's mass is there; within"
-        " 1/sqrt(2), the most"
+        "Within 1/sqrt(d) of a vertex over half of the mass is there; within 1/sqrt(2),"
+        " the most"
     ),
     statement=(
         r"\|v^{(i)}-a\|<1/\sqrt d\;\Rightarrow\;a_i>\tfrac12;\qquad"

@@ -12,7 +12,7 @@ import torch
 
 from theory import square_loss as sl
 from verify.claim import adversarial, grid, numeric
-from verify.claims._predictors import always, drawn, mistake, times
+from verify.claims._predictors import always, changed, drawn, mistake, times
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
@@ -225,38 +225,45 @@ BOUND = adversarial(
 
 
 @drawn(problem)
-def _measure_slopes(p: Problem) -> Array:
-    return flat(jacobians(p.directions, p.x))
+def _measure_slopes(p: Problem, *, linear: bool = False) -> Array:
+    """Outputs and gradients by automatic differentiation."""
+    activation = (lambda z: z) if linear else torch.relu
+    f = values(p.directions, p.x, activation)
+    return flat([f, *jacobians(p.directions, p.x, activation)])
 
 
 @drawn(problem)
-def _predict_slopes(p: Problem) -> Array:
-    return flat(sl.layer_gradients(p.directions, p.x))
-
-
-@drawn(problem)
-def _without_masks(p: Problem) -> Array:
-    """Every unit on, as in a linear network."""
-    leaves = tensors(p.directions)
-    f = outputs(leaves, p.x, lambda z: z)
-    return flat(
-        [np.array(g) for g in zip(*(gradients(v, leaves) for v in f), strict=True)]
-    )
+def _predict_slopes(p: Problem, *, linear: bool = False) -> Array:
+    f = sl.outputs(p.directions, p.x, linear=linear)
+    return flat([f, *sl.layer_gradients(p.directions, p.x, linear=linear)])
 
 
 EQ_9 = _for_all_networks(
     id="sl/eq9",
-    items=("Eq9", "Lemma1"),
+    items=("Eq9", "Lemma1", "MinNorm"),
     title="The gradient of each layer is an outer product of the two halves of the network",
     statement=(
         r"\partial f/\partial V_k=[V_LD_{L-1}V_{L-1}\cdots V_{k+1}D_k]^T"
         r"[D_{k-1}V_{k-1}\cdots D_1V_1x]^T"
     ),
     source=ours("Equation 9, the transpose restored"),
+    cases=(
+        *CASES,
+        # Without ReLU, D = I.
+        *grid(
+            widths=([3, 1], [2, 5, 1], [6, 4, 7, 1], [3, 3, 2, 4, 1]),
+            examples=5,
+            seed=(0, 1),
+            linear=True,
+        ),
+    ),
     predict=_predict_slopes,
     measure=_measure_slopes,
     compare=_ROUNDING,
-    must_refute=_without_masks,
+    must_refute=changed(
+        lambda linear=False, **case: _predict_slopes(**case, linear=not linear),
+        "Every unit on in a network of ReLUs, and ReLUs in a linear one.",
+    ),
     assumptions=("no pre-activation is zero",),
 )
 
