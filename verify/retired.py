@@ -45,6 +45,7 @@ _CASES: Mapping[str, str] = {
     "mmd/eq11-steps": "mmd/eq11-resumed",
     "mmd/prelim-steps": "mmd/prelim-resumed",
     "mmd/tab1-random": "mmd/tab1-resumed",
+    "sl/eq3-extremes": "sl/eq5-cancelling",
     "sl/eq9": "sl/eq9-linear",
     "sl/err5": "sl/err5-projections",
     "sl/expA-steps": "sl/expA-resumed",

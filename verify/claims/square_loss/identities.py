@@ -423,57 +423,86 @@ EQ_3 = numeric(
 )
 
 
-_EXTREMES = (
-    {"rho": 1e300, "outputs": [3e-150, -1e-150], "weight_decay": 2e-300},
-    {"rho": 3e290, "outputs": [3e-291, -1e-291], "weight_decay": 0.0},
-    {"rho": 2e-300, "outputs": [1e150, -3e149], "weight_decay": 1e290},
-    {"rho": 0.7, "outputs": [0.6, 0.3], "weight_decay": 0.25},
-)
-_LABELS = [1, -1]
+def _extreme(
+    outputs: Sequence[float] = (), examples: int = 0, seed: int = 0
+) -> tuple[Array, Array]:
+    """Return outputs as given, or of margins of which two large ones cancel; labels."""
+    if outputs:
+        return np.array(outputs), np.array([1.0, -1.0])
+    rng = np.random.default_rng([31, examples, seed])
+    margins = rng.uniform(1e-14, 1e-12, examples)
+    margins[0], margins[-1] = 0.7, -0.7
+    labels = rng.choice([-1.0, 1.0], examples)
+    return labels * margins, labels
 
 
+@drawn(_extreme)
 def _predict_extremes(
-    *, rho: float, outputs: list[float], weight_decay: float
+    f: Array, labels: Array, rho: float, weight_decay: float
 ) -> list[float]:
-    given = rho, outputs, _LABELS
     return [
-        sl.rho_velocity(*given, weight_decay),
-        sl.equilibrium_distance(*given, weight_decay),
-        sl.lagrange_multiplier(*given),
-        sl.off_sphere_rate(*given),
+        sl.rho_velocity(rho, f, labels, weight_decay),
+        sl.equilibrium_distance(rho, f, labels, weight_decay),
+        sl.lagrange_multiplier(rho, f, labels),
+        sl.off_sphere_rate(rho, f, labels),
+        float(sl.rho_equilibrium(f, labels, weight_decay)),
     ]
 
 
+def _in_numbers(f: Any, labels: Any, rho: Any, penalty: Any) -> list[Any]:
+    square = sum(v * v for v in f)
+    margin = sum(y * v for y, v in zip(labels, f, strict=True))
+    whole, along = square + penalty, rho * (margin - rho * square)
+    rest = margin / whole
+    return [2 * (margin - rho * whole), abs(rho - rest), along, -4 * along, rest]
+
+
+@drawn(_extreme)
 def _measure_extremes(
-    *, rho: float, outputs: list[float], weight_decay: float
+    f: Array, labels: Array, rho: float, weight_decay: float
 ) -> list[Any]:
     """Sums of fractions, as numbers of forty digits."""
-    f, r = [Fraction(v) for v in outputs], Fraction(rho)
-    square = sum((v * v for v in f), Fraction(0))
-    margin = sum((v * y for v, y in zip(f, _LABELS, strict=True)), Fraction(0))
-    whole = square + Fraction(weight_decay)
-    along = r * (margin - r * square)
-    found = [2 * (margin - r * whole), abs(r - margin / whole), along, -4 * along]
+    given = [[Fraction(v) for v in each.tolist()] for each in (f, labels)]
+    found = _in_numbers(*given, Fraction(rho), Fraction(weight_decay))
     with mpmath.workdps(40):
         return [mpmath.mpf(v.numerator) / v.denominator for v in found]
 
 
+@drawn(_extreme)
+def _in_float64(f: Array, labels: Array, rho: float, weight_decay: float) -> Array:
+    """The formulas in float64, which lose digits where margins cancel, or overflow."""
+    with np.errstate(all="ignore"):
+        return np.nan_to_num(_in_numbers(f, labels, np.float64(rho), weight_decay))
+
+
 EXTREMES = numeric(
     id="sl/eq3-extremes",
-    items=("Eq1", "Eq3"),
-    title="The norm's velocity and its rest at outputs 300 orders of magnitude from it",
+    items=("Eq1", "Eq3", "Eq5"),
+    title="The norm's velocity and rest keep their digits where outputs are extreme",
     statement=(
         r"\dot\rho=-2[\rho\textstyle\sum f_n^2-\sum y_nf_n]-2\lambda\rho,"
-        r"\quad\nu=-\rho\sum(\rho f_n-y_n)f_n"
+        r"\quad\nu=-\rho\sum(\rho f_n-y_n)f_n,\quad"
+        r"\rho_{eq}=\frac{\sum y_nf_n}{\lambda+\sum f_n^2}"
     ),
-    source=quoted("Equations 1 and 3"),
-    cases=_EXTREMES,
+    source=quoted("Equations 1, 3 and 5"),
+    cases=(
+        {"rho": 1e300, "outputs": [3e-150, -1e-150], "weight_decay": 2e-300},
+        {"rho": 3e290, "outputs": [3e-291, -1e-291], "weight_decay": 0.0},
+        {"rho": 2e-300, "outputs": [1e150, -3e149], "weight_decay": 1e290},
+        {"rho": 0.7, "outputs": [0.6, 0.3], "weight_decay": 0.25},
+        *grid(
+            rho=0.7,
+            examples=(3, 4, 5, 7, 8, 11, 26),
+            weight_decay=(0.0, 0.3),
+            seed=(1, 2),
+        ),
+    ),
     predict=_predict_extremes,
     measure=_measure_extremes,
     # At most 4 eps.
     compare=AgreesTo(relative=9e-16),
-    must_refute=mistake("Without weight decay.", weight_decay=0.0),
-    uses=("sl/eq3",),
+    must_refute=_in_float64,
+    uses=("sl/eq3", "sl/eq5"),
 )
 
 
