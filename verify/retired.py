@@ -56,8 +56,12 @@ _CASES: Mapping[str, str] = {
     "mmd/prelim-steps": "mmd/prelim-resumed",
     "mmd/tab1-random": "mmd/tab1-resumed",
     "mmd/tab5-settings": "mmd/tab1-announced",
+    "sl/eq3-extremes": "sl/eq5-cancelling",
+    "sl/eq9": "sl/eq9-linear",
+    "sl/err5": "sl/err5-projections",
     "sl/expA-steps": "sl/expA-resumed",
     "sl/fig1-settings": "sl/fig2-norms sl/fig10-ratios",
+    "sl/randorth": "sl/randorth-entries",
 }
 """Claims, and the former claims that are cases of them."""
 

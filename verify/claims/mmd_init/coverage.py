@@ -15,7 +15,7 @@ from verify.claims._certified import common
 from verify.claims._descent import step
 from verify.claims._predictors import always, mistake
 from verify.claims.mmd_init._samples import Array, generator, vertex_distances
-from verify.claims.mmd_init._sources import as_read, ours, quoted
+from verify.claims.mmd_init._sources import ours, quoted
 from verify.compare import AgreesTo, CertifiedAtLeast, Enclosed, Enclosure, Outcome
 from verify.enclose import BITS, Cover, above, below, minimum, partial
 
@@ -149,8 +149,8 @@ THM_2_SHARP = _near(
 REACH = certified(
     id="mmd/thm2-radius",
     title=(
-        "Within 1/sqrt(d) of a vertex a point has half its mass there; within"
-        " 1/sqrt(2), most"
+        "Within 1/sqrt(d) of a vertex over half of the mass is there; within 1/sqrt(2),"
+        " the most"
     ),
     statement=(
         r"\|v^{(i)}-a\|<1/\sqrt d\;\Rightarrow\;a_i>\tfrac12;\qquad"
@@ -406,9 +406,9 @@ def _predict_least(*, classes: int, seed: int) -> float:
 ERR_1 = numeric(
     id="mmd/err1",
     items=("Err1", "SdFloor"),
-    title="With three or more classes, the degeneracy loss can be brought to zero",
-    statement=r"\min L_{sd}=0,\text{ where all classes are predicted}",
-    source=as_read("After Equation 14"),
+    title="The degeneracy loss can be brought to zero, whatever the number of classes",
+    statement=r"\min L_{sd}=0",
+    source=ours("After Equation 14; the zero is ours"),
     cases=grid(classes=(2, 3, 4), seed=0),
     predict=always(0.0),
     measure=_measure_least,
@@ -418,8 +418,9 @@ ERR_1 = numeric(
     expected=Outcome.REFUTED,
     uses=("mmd/sdfloor",),
     finding=(
-        "From three classes on, the only minimiser is the constant predictor at the"
-        " centre of the simplex, which prefers no class for any input; the loss is to"
-        " have each class preferred for some. In the paper's experiments d = 2."
+        "The paper speaks of minimising the loss, not of zero, and its experiments have"
+        " d = 2, where zero is met. From three classes on, the only minimiser is the"
+        " constant predictor at the centre of the simplex, which prefers no class for"
+        " any input; the loss is to have each class preferred for some."
     ),
 )

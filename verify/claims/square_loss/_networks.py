@@ -148,10 +148,14 @@ def held(p: Problem) -> list[Array]:
     return [-slope - 2.0 * multiplier * v for v, slope in pairs]
 
 
-def jacobians(directions: Sequence[Array], x: Array) -> tuple[Array, ...]:
+def jacobians(
+    directions: Sequence[Array],
+    x: Array,
+    activation: Callable[[Tensor], Tensor] = torch.relu,
+) -> tuple[Array, ...]:
     """Return df_n/dV_k of every example, one array (N, n_k, n_{k-1}) a layer."""
     leaves = tensors(directions)
-    rows = [gradients(f, leaves) for f in outputs(leaves, x)]
+    rows = [gradients(f, leaves) for f in outputs(leaves, x, activation)]
     return tuple(np.array(layer) for layer in zip(*rows, strict=True))
 
 

@@ -12,7 +12,7 @@ import torch
 
 from theory import square_loss as sl
 from verify.claim import adversarial, grid, numeric
-from verify.claims._predictors import always, drawn, mistake, times
+from verify.claims._predictors import always, changed, drawn, mistake, times
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
@@ -168,6 +168,11 @@ def _measure_spectral(*, widths: list[int], seed: int, scale: float) -> list[Any
         return [size * mpmath.norm(list(map(mpmath.mpf, row))) for row in p.x]
 
 
+def _by_frobenius(*, widths: list[int], seed: int, scale: float) -> Array:
+    """Frobenius norms, all one, in the place of spectral ones."""
+    return np.full(3, scale)
+
+
 BOUND_VALUES = numeric(
     id="sl/bound-values",
     items=("Bound",),
@@ -181,10 +186,7 @@ BOUND_VALUES = numeric(
     measure=_measure_spectral,
     # A singular value of each of three layers, to ten eps, and powers of ten.
     compare=AgreesTo(relative=1e-14),
-    must_refute=mistake(
-        "A factor of two lost with every layer.",
-        then=lambda found, *, widths: found / 2.0 ** len(widths),
-    ),
+    must_refute=_by_frobenius,
     uses=("sl/bound",),
 )
 
@@ -223,38 +225,45 @@ BOUND = adversarial(
 
 
 @drawn(problem)
-def _measure_slopes(p: Problem) -> Array:
-    return flat(jacobians(p.directions, p.x))
+def _measure_slopes(p: Problem, *, linear: bool = False) -> Array:
+    """Outputs and gradients by automatic differentiation."""
+    activation = (lambda z: z) if linear else torch.relu
+    f = values(p.directions, p.x, activation)
+    return flat([f, *jacobians(p.directions, p.x, activation)])
 
 
 @drawn(problem)
-def _predict_slopes(p: Problem) -> Array:
-    return flat(sl.layer_gradients(p.directions, p.x))
-
-
-@drawn(problem)
-def _without_masks(p: Problem) -> Array:
-    """Every unit on, as in a linear network."""
-    leaves = tensors(p.directions)
-    f = outputs(leaves, p.x, lambda z: z)
-    return flat(
-        [np.array(g) for g in zip(*(gradients(v, leaves) for v in f), strict=True)]
-    )
+def _predict_slopes(p: Problem, *, linear: bool = False) -> Array:
+    f = sl.outputs(p.directions, p.x, linear=linear)
+    return flat([f, *sl.layer_gradients(p.directions, p.x, linear=linear)])
 
 
 EQ_9 = _for_all_networks(
     id="sl/eq9",
-    items=("Eq9", "Lemma1"),
+    items=("Eq9", "Lemma1", "MinNorm"),
     title="The gradient of each layer is an outer product of the two halves of the network",
     statement=(
         r"\partial f/\partial V_k=[V_LD_{L-1}V_{L-1}\cdots V_{k+1}D_k]^T"
         r"[D_{k-1}V_{k-1}\cdots D_1V_1x]^T"
     ),
     source=ours("Equation 9, the transpose restored"),
+    cases=(
+        *CASES,
+        # Without ReLU, D = I.
+        *grid(
+            widths=([3, 1], [2, 5, 1], [6, 4, 7, 1], [3, 3, 2, 4, 1]),
+            examples=5,
+            seed=(0, 1),
+            linear=True,
+        ),
+    ),
     predict=_predict_slopes,
     measure=_measure_slopes,
     compare=_ROUNDING,
-    must_refute=_without_masks,
+    must_refute=changed(
+        lambda linear=False, **case: _predict_slopes(**case, linear=not linear),
+        "Every unit on in a network of ReLUs, and ReLUs in a linear one.",
+    ),
     assumptions=("no pre-activation is zero",),
 )
 
@@ -414,57 +423,86 @@ EQ_3 = numeric(
 )
 
 
-_EXTREMES = (
-    {"rho": 1e300, "outputs": [3e-150, -1e-150], "weight_decay": 2e-300},
-    {"rho": 3e290, "outputs": [3e-291, -1e-291], "weight_decay": 0.0},
-    {"rho": 2e-300, "outputs": [1e150, -3e149], "weight_decay": 1e290},
-    {"rho": 0.7, "outputs": [0.6, 0.3], "weight_decay": 0.25},
-)
-_LABELS = [1, -1]
+def _extreme(
+    outputs: Sequence[float] = (), examples: int = 0, seed: int = 0
+) -> tuple[Array, Array]:
+    """Return outputs as given, or of margins of which two large ones cancel; labels."""
+    if outputs:
+        return np.array(outputs), np.array([1.0, -1.0])
+    rng = np.random.default_rng([31, examples, seed])
+    margins = rng.uniform(1e-14, 1e-12, examples)
+    margins[0], margins[-1] = 0.7, -0.7
+    labels = rng.choice([-1.0, 1.0], examples)
+    return labels * margins, labels
 
 
+@drawn(_extreme)
 def _predict_extremes(
-    *, rho: float, outputs: list[float], weight_decay: float
+    f: Array, labels: Array, rho: float, weight_decay: float
 ) -> list[float]:
-    given = rho, outputs, _LABELS
     return [
-        sl.rho_velocity(*given, weight_decay),
-        sl.equilibrium_distance(*given, weight_decay),
-        sl.lagrange_multiplier(*given),
-        sl.off_sphere_rate(*given),
+        sl.rho_velocity(rho, f, labels, weight_decay),
+        sl.equilibrium_distance(rho, f, labels, weight_decay),
+        sl.lagrange_multiplier(rho, f, labels),
+        sl.off_sphere_rate(rho, f, labels),
+        float(sl.rho_equilibrium(f, labels, weight_decay)),
     ]
 
 
+def _in_numbers(f: Any, labels: Any, rho: Any, penalty: Any) -> list[Any]:
+    square = sum(v * v for v in f)
+    margin = sum(y * v for y, v in zip(labels, f, strict=True))
+    whole, along = square + penalty, rho * (margin - rho * square)
+    rest = margin / whole
+    return [2 * (margin - rho * whole), abs(rho - rest), along, -4 * along, rest]
+
+
+@drawn(_extreme)
 def _measure_extremes(
-    *, rho: float, outputs: list[float], weight_decay: float
+    f: Array, labels: Array, rho: float, weight_decay: float
 ) -> list[Any]:
     """Sums of fractions, as numbers of forty digits."""
-    f, r = [Fraction(v) for v in outputs], Fraction(rho)
-    square = sum((v * v for v in f), Fraction(0))
-    margin = sum((v * y for v, y in zip(f, _LABELS, strict=True)), Fraction(0))
-    whole = square + Fraction(weight_decay)
-    along = r * (margin - r * square)
-    found = [2 * (margin - r * whole), abs(r - margin / whole), along, -4 * along]
+    given = [[Fraction(v) for v in each.tolist()] for each in (f, labels)]
+    found = _in_numbers(*given, Fraction(rho), Fraction(weight_decay))
     with mpmath.workdps(40):
         return [mpmath.mpf(v.numerator) / v.denominator for v in found]
 
 
+@drawn(_extreme)
+def _in_float64(f: Array, labels: Array, rho: float, weight_decay: float) -> Array:
+    """The formulas in float64, which lose digits where margins cancel, or overflow."""
+    with np.errstate(all="ignore"):
+        return np.nan_to_num(_in_numbers(f, labels, np.float64(rho), weight_decay))
+
+
 EXTREMES = numeric(
     id="sl/eq3-extremes",
-    items=("Eq1", "Eq3"),
-    title="The norm's velocity and its rest at outputs 300 orders of magnitude from it",
+    items=("Eq1", "Eq3", "Eq5"),
+    title="The norm's velocity and rest keep their digits where outputs are extreme",
     statement=(
         r"\dot\rho=-2[\rho\textstyle\sum f_n^2-\sum y_nf_n]-2\lambda\rho,"
-        r"\quad\nu=-\rho\sum(\rho f_n-y_n)f_n"
+        r"\quad\nu=-\rho\sum(\rho f_n-y_n)f_n,\quad"
+        r"\rho_{eq}=\frac{\sum y_nf_n}{\lambda+\sum f_n^2}"
     ),
-    source=quoted("Equations 1 and 3"),
-    cases=_EXTREMES,
+    source=quoted("Equations 1, 3 and 5"),
+    cases=(
+        {"rho": 1e300, "outputs": [3e-150, -1e-150], "weight_decay": 2e-300},
+        {"rho": 3e290, "outputs": [3e-291, -1e-291], "weight_decay": 0.0},
+        {"rho": 2e-300, "outputs": [1e150, -3e149], "weight_decay": 1e290},
+        {"rho": 0.7, "outputs": [0.6, 0.3], "weight_decay": 0.25},
+        *grid(
+            rho=0.7,
+            examples=(3, 4, 5, 7, 8, 11, 26),
+            weight_decay=(0.0, 0.3),
+            seed=(1, 2),
+        ),
+    ),
     predict=_predict_extremes,
     measure=_measure_extremes,
     # At most 4 eps.
     compare=AgreesTo(relative=9e-16),
-    must_refute=mistake("Without weight decay.", weight_decay=0.0),
-    uses=("sl/eq3",),
+    must_refute=_in_float64,
+    uses=("sl/eq3", "sl/eq5"),
 )
 
 

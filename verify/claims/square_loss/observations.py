@@ -235,6 +235,16 @@ def _predict_curvature(p: Problem) -> float:
     return sl.overshoot_curvature(p.rho, p.directions, p.x, p.labels)
 
 
+@drawn(_crossing)
+def _one_error(p: Problem) -> float:
+    """The errors' own term once, not twice."""
+    f = sl.outputs(p.directions, p.x)
+    u = p.labels - p.rho * f
+    return float(
+        4.0 * p.rho * (u - p.labels) @ sl.projected_kernel(p.directions, p.x) @ u
+    )
+
+
 CURVATURE = numeric(
     id="sl/obs1-curvature",
     title="The curvature of the scale's path where it meets its equilibrium",
@@ -248,7 +258,7 @@ CURVATURE = numeric(
     measure=_measure_curvature,
     # Sums over pairs of examples of terms below 1e2.
     compare=AgreesTo(relative=1e-11, absolute=1e-12),
-    must_refute=always(0.0, "A path without curvature."),
+    must_refute=_one_error,
     uses=("sl/eq3", "sl/eq4-kernel"),
     finding=(
         "The scale turns down wherever u^T K u < y^T K u / 2, which is the usual case"
@@ -322,7 +332,7 @@ ERR_6 = numeric(
     items=("Err6", "Obs2b"),
     title="Of all networks, the interpolator of smallest norm has the largest margin",
     statement=(r"\max_{\|w\|=1}\min_ny_nw^Tx_n=1/\|w_{\text{min norm}}\|"),
-    source=as_read("Observation 2"),
+    source=ours("Observation 2, beyond the minimisers that it speaks of"),
     cases=grid(margin="largest"),
     predict=_of_interpolator,
     measure=_measure_largest_margin,
@@ -334,9 +344,9 @@ ERR_6 = numeric(
     finding=(
         "For (1, 0, 0), (0.6, 0.8, 0), (0.85, 0.5, 0.166) the minimum-norm"
         " interpolator has margin 0.787, and the largest margin is 0.894: the third"
-        ' point need not be met exactly. If "all such minimizers" are those of zero'
-        " loss, the observation is true: among interpolators smallest norm and largest"
-        " margin agree (sl/obs2a)."
+        " point need not be met exactly. The paper does not claim it: the observation is"
+        " on minimisers of zero loss, among which smallest norm and largest margin agree"
+        " (sl/obs2a)."
     ),
 )
 

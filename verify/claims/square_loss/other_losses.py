@@ -184,7 +184,8 @@ NU_EXPONENTIAL = numeric(
     id="sl/nu-exp",
     items=("Sec4.1nu",),
     title=(
-        "With the exponential loss, the Lagrange multiplier is positive and tends to zero"
+        "With the exponential loss and separated data, the multiplier is positive and"
+        " tends to zero"
     ),
     statement=(
         r"\nu=\tfrac\rho2\textstyle\sum_ny_nf_ne^{-\rho y_nf_n}>0\text{ if separable},"

@@ -189,23 +189,28 @@ def _by_rank(*, kind: str, rows: int, rank: int) -> float:
 
 
 PROJECTIONS = numeric(
-    id="sl/err5-projections",
+    id="sl/err5",
     items=("Err5", "Orth"),
-    title="With projections or Stiefel matrices, gradients are parallel to layers",
+    title="With projections or orthogonal (Stiefel) layers, gradients are parallel to them",
     statement=r"V_k\propto P\text{ or }V_k^TV_k\propto I\Rightarrow\nabla_{V_k}f=V_kf",
     source=quoted("Section 2.1, below Equation 9"),
-    cases=grid(kind=("projection", "stiefel"), rows=(5, 8), rank=(1, 2, 3)),
+    cases=(
+        *grid(kind=("projection", "stiefel"), rows=(5, 8), rank=(1, 2, 3)),
+        # Orthogonal ones.
+        *({"kind": "stiefel", "rows": n, "rank": n} for n in (1, 2, 3, 8, 30)),
+    ),
     predict=always(0.0),
     measure=_measure_kind,
     # Rounding: all singular values that are not zero are the same.
     compare=AgreesTo(absolute=1e-12),
     must_hold=_by_rank,
     expected=Outcome.REFUTED,
-    uses=("sl/err5",),
+    uses=("sl/orth",),
     finding=(
-        "Off by sqrt(1 - 1/r) at rank r, which vanishes at rank one only: what the"
-        " paper calls sufficient is not. Its source [5] may have vector outputs in"
-        " mind."
+        "The gradient of one output has rank one, and these are sqrt(1 - 1/r) off every"
+        " matrix of rank one at rank r, which is attained and vanishes at rank one only:"
+        " what the paper calls sufficient is not. Its source [5] may have vector outputs"
+        " in mind."
     ),
 )
 
@@ -259,73 +264,6 @@ NEAR_ZERO = numeric(
     compare=AgreesTo(relative=1e-12),
     must_refute=mistake("The end from a start at zero.", size=0.0),
     uses=("sl/minnorm",),
-)
-
-
-# --- how nearly orthogonal, entry by entry --------------------------------------------
-
-
-def _measure_entries(*, rows: int, columns: int) -> Estimate:
-    """Mean square off-diagonal entry of the Gram matrix, times the rows, by matrix."""
-    g = torch.Generator().manual_seed(7000 + rows + columns)
-    w = torch.randn(1500, rows, columns, generator=g, dtype=torch.float64) / rows**0.5
-    gram = w.mT @ w
-    off = ~torch.eye(columns, dtype=torch.bool)
-    return Estimate.of((rows * gram[:, off].square().mean(dim=1)).numpy())
-
-
-def _predict_entries(*, rows: int, columns: int) -> float:
-    return rows * sl.gram_offdiagonal_rms(rows) ** 2
-
-
-ENTRIES = statistical(
-    id="sl/randorth-entries",
-    title="The mean square of the off-diagonal entries of W^T W for a random matrix",
-    statement=r"\mathbb{E}(W^TW)_{ij}^2=1/r,\quad i\ne j",
-    source=ours("Section 2.1, on random weights; ours"),
-    assumptions=("told in units of 1/r",),
-    cases=grid(rows=(5, 40), columns=(3, 16)),
-    predict=_predict_entries,
-    measure=_measure_entries,
-    # In units of 1 / r: half of the distance to the diagonal would be seen.
-    compare=MeanEquals(discrepancy=0.5, false_fail=1e-9, false_pass=1e-6),
-    must_refute=always(2.0, "The variance of the diagonal entries."),
-)
-
-
-# --- deep linear gradients ------------------------------------------------------------
-
-
-def _measure_linear(*, widths: list[int], seed: int) -> Array:
-    """Outputs and gradients of a linear network, by automatic differentiation."""
-    p = problem(widths, 5, seed)
-    leaves = tensors(p.directions)
-    f = outputs(leaves, p.x, lambda z: z)
-    rows = [flat(gradients(value, leaves)) for value in f]
-    return np.concatenate([f.detach().numpy(), *rows])
-
-
-def _predict_linear(*, widths: list[int], seed: int, linear: bool = True) -> Array:
-    p = problem(widths, 5, seed)
-    slopes = sl.layer_gradients(p.directions, p.x, linear=linear)
-    f = sl.outputs(p.directions, p.x, linear=linear)
-    rows = [flat([layer[n] for layer in slopes]) for n in range(len(f))]
-    return np.concatenate([f, *rows])
-
-
-LINEAR = numeric(
-    id="sl/eq9-linear",
-    items=("Eq9", "MinNorm"),
-    title="Outputs and gradients of linear networks of any depth",
-    statement=r"\partial f/\partial V_k=[V_L\cdots V_{k+1}]^T[V_{k-1}\cdots V_1x]^T",
-    source=ours("Section 2.1, linear networks; ours"),
-    cases=grid(widths=([3, 1], [2, 5, 1], [6, 4, 7, 1], [3, 3, 2, 4, 1]), seed=(0, 1)),
-    predict=_predict_linear,
-    measure=_measure_linear,
-    # As for ReLU: sums of up to seven products a layer.
-    compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=mistake("A network with ReLUs.", linear=False),
-    uses=("sl/eq9",),
 )
 
 

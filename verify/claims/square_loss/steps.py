@@ -200,7 +200,6 @@ def _plain_steps(
     """
     how, found = _recipe(recipe), list[float]()
     if wrong:
-        # Every parameter decays, or momentum is forgotten.
         other: dict[str, Any] = (
             {"decayed": "all"} if recipe == "last" else {"momentum": 0.31}
         )
