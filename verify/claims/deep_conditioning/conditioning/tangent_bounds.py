@@ -335,7 +335,7 @@ def _random(seed: Any, **layers: Any) -> tuple[Case, ...]:
 
 _A_CASES = (
     # Where the bounds of Corollary 3.5 are least loose: the sharp form, the restored one.
-    *_equal(extremals(1.0, 0.59), 2, 0.5, extra=0),
+    *_equal(extremals(1.0, 0.6541), 2, 0.5, extra=0),
     *_equal(extremals(0.05, 0.3, 0.6), (2, 5), (0.1, 0.5), extra=(0, 1, 12)),
     *_random(38, extra=(0, 3)),
 )
@@ -354,9 +354,9 @@ COR_35 = adversarial(
     uses=("dc/thm3.4", "dc/cor3.5-values"),
     version=2,
     finding=(
-        "Loose: over all mu, delta, L and n the bound on kappa - 1 is at least 4,100"
+        "Loose: over all mu, delta, L and n the bound on kappa - 1 is at least 4,060"
         " times what any activation reaches (dc/cor3.5-maximum): that is at n = 2, mu ="
-        " 2 - sqrt(2), delta = 1/2 and 8 layers; for three inputs it is 43,000 times."
+        " 0.654, delta = 1/2 and 7 layers; for three inputs it is 40,000 times."
         " The estimate of the ratio wastes half of the depth (dc/thm3.4), and the"
         " threshold depth is twice what is needed."
     ),
