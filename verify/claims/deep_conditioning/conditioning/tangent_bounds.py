@@ -121,9 +121,9 @@ THM_34 = _of_ratios(
     uses=("dc/lemC.14", "dc/thm3.2", "dc/thm3.4-values"),
     finding=(
         "The bound is at least twice what is needed: by dc/thm3.4-envelope the ratio"
-        " is at most B(L, delta), and that at most half of the square of this bound. The"
-        " factor tends to 2 where the bound tends to one, and grows with depth like the"
-        " inverse of the bound."
+        " is at most B(L, delta), and that at most half of this bound; from L = 2 L_0 + 1"
+        " on, half of its square. The factor tends to 2 where the bound tends to one, and"
+        " grows with depth like the inverse of the bound."
     ),
 )
 
@@ -228,8 +228,8 @@ THM_34_ENVELOPE = _of_ratios(
     must_refute=mistake("An exponent twice as large.", depth=times(2)),
     uses=("dc/thm3.4-maximum", "dc/thm3.2", "dc/thm3.4-values"),
     finding=(
-        "This is half of (1 - mu/2)^(L - L_0), without a threshold depth: each term"
-        " of the sum over layers is at most D^(L - h) r_L."
+        "There is no threshold depth: each term of the sum over layers is at most"
+        " D^(L - h) r_L. From L_0 + 1 on B(L, delta) is (1 - mu/2)^(L - L_0) / 2."
     ),
 )
 
