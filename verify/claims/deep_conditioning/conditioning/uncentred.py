@@ -228,7 +228,8 @@ LEM_C26 = adversarial(
     " exceeds one",
     statement=r"\hat\sigma(\bar\rho) = \bar\rho, \quad"
     r" \bar\rho < 1 \Leftrightarrow D > 1",
-    assumptions=("unit second moment",),
+    # Of the identity all correlations are fixed points, and D = 1.
+    assumptions=("unit second moment", "not affine", "bar rho: the smallest in [0, 1]"),
     source=quoted("Lemma C.26"),
     cases=grid(
         activation=(
@@ -488,8 +489,8 @@ def _measure_distance(
 
 
 _CONVERGING = searched(
-    # Means above a tenth of the energy: the waiting time is below 100 layers.
     lambda c: abs(_excess(c)) > 0.02,
+    # 1/a_0^2 is below twenty layers.
     lambda c: _mean_share(c) > 0.05,
     activation=mixtures(),
     delta=st.floats(1e-6, 1.0),
@@ -503,8 +504,13 @@ THM_310 = adversarial(
     items=("Thm3.10", "LemC.30"),
     title="Uncentred activations: correlations converge to the fixed point",
     statement=r"|\hat\sigma^{(L)}(\rho) - \bar\rho| \le q^{L - L_1}, \quad"
-    r" q = \max(1 - \nu \bar\delta / 2, \hat\sigma'(\bar\rho))",
-    assumptions=("mean not zero, not affine", "D not one", "|rho| <= 1 - delta"),
+    r" q = \begin{cases} \max(1 - \nu \bar\delta / 2, \hat\sigma'(\bar\rho)) & D > 1 \\"
+    r" D & D < 1 \end{cases}",
+    assumptions=(
+        "mean not zero, not affine",
+        "L_1: as in dc/thm3.10-constants; ceil(1/a_0^2) if D < 1",
+        "|rho| <= 1 - delta",
+    ),
     source=ours("Theorem 3.10 and Lemma C.30 (constants ours)"),
     cases=(
         *grid(activation=("gelu", "silu"), delta=0.01, sign=(1, -1), extra=(0, 20)),
