@@ -69,6 +69,7 @@ RETIRED: Mapping[str, str] = {
         for word in ("printed", "read")
     },
     "dc/thm3.4-sharp": "it follows from dc/thm3.4-envelope",
+    "dc/cor3.3-worst": "dc/cor3.3-matrices proves it of every matrix",
     "dc/E4-as-printed": "nobody says so; dc/E4-corrected says from where it holds",
     "dc/E8-hidden-only-as-printed": _TEXT.format(
         "each layer is normalised", "dc/lem2.1-hidden-only"
