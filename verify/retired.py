@@ -30,6 +30,7 @@ _CASES: Mapping[str, str] = {
     "dc/eq1-values": "dc/eq7-values",
     "dc/eq7-flow": "dc/eq7-flow-kernels",
     "dc/eq7-opposite": "dc/eq7-opposite-raw",
+    "dc/lemC.21": "dc/lemC.21-positive",
     "dc/lemC.5-values": "dc/lemD.6-values",
     "dc/lemD.6-mu": "dc/lemD.6-elu",
     "dc/sec11-settings": "dc/sec11-held",
