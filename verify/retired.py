@@ -10,7 +10,7 @@ _CASES: Mapping[str, str] = {
     "dc/D.0-derivative": "dc/D.0-waves dc/D.0-scales",
     "dc/D.0-edge": "dc/D.0-edge-curve",
     "dc/D.0-phase": "dc/D.0-phase-functions",
-    "dc/cor3.5-values": "dc/cor3.5-sharp-values",
+    "dc/cor3.5-values": "dc/cor3.5-sharp-values dc/cor3.5-first",
     "dc/defC.1-double": "dc/defC.1-two-kinks",
     "dc/defC.1-kept-waves": "dc/defC.1-kept-powers",
     "dc/defC.1-many": "dc/defC.1-derivative-many",
@@ -28,11 +28,14 @@ _CASES: Mapping[str, str] = {
     "dc/eq1-raw": "dc/eq1-raw-deep",
     "dc/eq1-residual": "dc/eq7-residual",
     "dc/eq1-values": "dc/eq7-values",
+    "dc/eq7-flow": "dc/eq7-flow-kernels",
     "dc/eq7-opposite": "dc/eq7-opposite-raw",
+    "dc/lemC.21": "dc/lemC.21-positive",
     "dc/lemC.5-values": "dc/lemD.6-values",
     "dc/lemD.6-mu": "dc/lemD.6-elu",
     "dc/sec11-settings": "dc/sec11-held",
     "dc/sec7-course": "dc/sec7-resumed",
+    "dc/thm3.2-sharp": "dc/lemC.5-envelope",
     "dc/thm3.4-values": "dc/thm3.4-envelope-values",
     "dc/thmE.8-values": "dc/thmE.5-factor",
     "id/Err7-corrected": "id/Err7-field",
@@ -83,6 +86,7 @@ RETIRED: Mapping[str, str] = {
         for word in ("printed", "read")
     },
     "dc/thm3.4-sharp": "it follows from dc/thm3.4-envelope",
+    "dc/cor3.3-worst": "dc/cor3.3-matrices proves it of every matrix",
     "dc/E4-as-printed": "nobody says so; dc/E4-corrected says from where it holds",
     "dc/E8-hidden-only-as-printed": _TEXT.format(
         "each layer is normalised", "dc/lem2.1-hidden-only"

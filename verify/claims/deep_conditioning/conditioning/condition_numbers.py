@@ -25,7 +25,6 @@ from verify.claims.deep_conditioning._subjects import (
 )
 from verify.claims.deep_conditioning.conditioning.correlations import (
     burn_in,
-    exact_bound,
     exact_burn_in,
     extremal,
     extremals,
@@ -144,44 +143,6 @@ COR_33_MAXIMUM = _of_corollary_33(
         then=lambda bound: (1.0 + bound) / 2.0,
     ),
     uses=("dc/thm3.2-sharp",),
-)
-
-
-def _predict_worst(*, n: int, mu: float, delta: float, extra: int) -> float:
-    depth = dc.depth_for_condition_number(delta, mu, n) + extra
-    return dc.nngp_condition_bound(depth, delta, mu, n)
-
-
-def _measure_worst(*, n: int, mu: float, delta: float, extra: int) -> Any:
-    """Largest condition number of matrices with every off-diagonal entry B or -B."""
-    depth = _threshold(delta, mu, n) + extra
-    b = exact_bound(depth=depth, delta=delta, mu=mu)
-    with mpmath.workprec(BITS):
-        # Eigenvalues 1 + (n-1) B and 1 - B; with the signs reversed 1 + B, 1 - (n-1) B.
-        found = [(1 + (n - 1) * b) / (1 - b), (1 + b) / (1 - (n - 1) * b)]
-        # One half of the inputs positively correlated, the other negatively: on vectors
-        # constant on both halves [[h - 1, h], [h, 1 - h]] B.
-        if n % 2 == 0:
-            reach = b * mpmath.hypot(n // 2 - 1, n // 2)
-            found.append((1 + reach) / (1 - reach))
-        return max(found)
-
-
-COR_33_WORST = numeric(
-    id="dc/cor3.3-worst",
-    title="Corollary 3.3 holds where every pair is as correlated as the bound allows",
-    statement=r"K_{ij} = \pm B \;\Rightarrow\;"
-    r" \kappa(K) \le 1 + 2n (1 - \mu/2)^{L - L_0}",
-    source=quoted("Corollary 3.3"),
-    cases=grid(n=(2, 10, 50), mu=(0.1, 0.2665, 1.0), delta=(1e-4, 0.1), extra=(0, 3)),
-    predict=_predict_worst,
-    measure=_measure_worst,
-    compare=AtMost(relative=1e-12, origin=1.0),
-    must_refute=mistake(
-        "The largest eigenvalue, 1 + x, as if the smallest were 1 and not 1 - x.",
-        then=lambda bound: 1.0 + (bound - 1.0) / 4.0,
-    ),
-    uses=("dc/cor3.3", "dc/B-values"),
 )
 
 

@@ -121,9 +121,9 @@ THM_34 = _of_ratios(
     uses=("dc/lemC.14", "dc/thm3.2", "dc/thm3.4-values"),
     finding=(
         "The bound is at least twice what is needed: by dc/thm3.4-envelope the ratio"
-        " is at most B(L, delta), and that at most half of the square of this bound. The"
-        " factor tends to 2 where the bound tends to one, and grows with depth like the"
-        " inverse of the bound."
+        " is at most B(L, delta), and that at most half of this bound; from L = 2 L_0 + 1"
+        " on, half of its square. The factor tends to 2 where the bound tends to one, and"
+        " grows with depth like the inverse of the bound."
     ),
 )
 
@@ -228,8 +228,8 @@ THM_34_ENVELOPE = _of_ratios(
     must_refute=mistake("An exponent twice as large.", depth=times(2)),
     uses=("dc/thm3.4-maximum", "dc/thm3.2", "dc/thm3.4-values"),
     finding=(
-        "This is half of (1 - mu/2)^(L - L_0), without a threshold depth: each term"
-        " of the sum over layers is at most D^(L - h) r_L."
+        "There is no threshold depth: each term of the sum over layers is at most"
+        " D^(L - h) r_L. From L_0 + 1 on B(L, delta) is (1 - mu/2)^(L - L_0) / 2."
     ),
 )
 
@@ -335,7 +335,7 @@ def _random(seed: Any, **layers: Any) -> tuple[Case, ...]:
 
 _A_CASES = (
     # Where the bounds of Corollary 3.5 are least loose: the sharp form, the restored one.
-    *_equal(extremals(1.0, 0.59), 2, 0.5, extra=0),
+    *_equal(extremals(1.0, 0.6541), 2, 0.5, extra=0),
     *_equal(extremals(0.05, 0.3, 0.6), (2, 5), (0.1, 0.5), extra=(0, 1, 12)),
     *_random(38, extra=(0, 3)),
 )
@@ -354,9 +354,9 @@ COR_35 = adversarial(
     uses=("dc/thm3.4", "dc/cor3.5-values"),
     version=2,
     finding=(
-        "Loose: over all mu, delta, L and n the bound on kappa - 1 is at least 4,100"
+        "Loose: over all mu, delta, L and n the bound on kappa - 1 is at least 4,060"
         " times what any activation reaches (dc/cor3.5-maximum): that is at n = 2, mu ="
-        " 2 - sqrt(2), delta = 1/2 and 8 layers; for three inputs it is 43,000 times."
+        " 0.654, delta = 1/2 and 7 layers; for three inputs it is 40,000 times."
         " The estimate of the ratio wastes half of the depth (dc/thm3.4), and the"
         " threshold depth is twice what is needed."
     ),

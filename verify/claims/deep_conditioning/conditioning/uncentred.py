@@ -3,7 +3,6 @@
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from theory import conditioning as dc
 from verify.claim import adversarial, grid
-from verify.claims._predictors import always, changed, mistake
+from verify.claims._predictors import changed, mistake
 from verify.claims._searches import SIGNS, searched
 from verify.claims.deep_conditioning import _recursions as recursion
 from verify.claims.deep_conditioning._sources import as_read, ours, quoted
@@ -87,40 +86,38 @@ DEF_C20_CENTRED = adversarial(
 )
 
 
-def _wrong_energy(*, activation: Subject) -> float:
-    """The energies without a_2, the first of those counted."""
-    return 1.0 - float(energies(activation, centred=False)[2])
+def _predict_range(*, first: int = 2, **case: Any) -> list[float]:
+    return [energy_from(centred=False, first=first, **case), -1.0]
+
+
+def _measure_range(**case: Any) -> list[Any]:
+    """Both sides of energy <= nu <= 1, as bounds of nu and of its negative."""
+    nu = _measure_nu(**case)
+    return [nu, -nu]
 
 
 LEM_C21 = adversarial(
     id="dc/lemC.21",
-    title="nu is at most one, with equality for activations without mean and linear part",
-    statement=r"\nu \le 1",
+    title="nu is at least the energy of higher Hermite terms, positive unless affine, and"
+    " at most 1",
+    statement=r"0 < \sum_{k=2}^{8} a_k^2 \le \nu \le 1",
+    assumptions=("not affine: for some k >= 2 a_k is not zero, here for one up to 8",),
     source=quoted("Lemma C.21"),
-    cases=grid(activation=(*_RAW, "hermite(2)", "hermite(3)")),
-    predict=always(1.0),
-    measure=_measure_nu,
-    compare=AtMost(rounding=1e-40),
-    must_refute=_wrong_energy,
+    # Equality: polynomials up to that degree, and those with neither mean nor linear part.
+    cases=grid(
+        activation=(
+            *(*_RAW, "hermite(2)", "hermite(3)"),
+            *({"a": [2.0, 1.0, 1e-4]}, {"a": [0.5, 0.5, 0, 1]}),
+        )
+    ),
+    predict=_predict_range,
+    measure=_measure_range,
+    # Energies to 1e-13 relative; of callables by quadrature, 1e-15 of the whole.
+    compare=AtLeast(rounding=1e-15, relative=1e-12),
+    must_refute=mistake("The energies from the linear part on.", first=1),
     uses=("dc/defC.20",),
     examples=_ANY,
     max_examples=100,
-)
-
-
-_ENERGY = partial(energy_from, centred=False)
-
-LEM_C21_POSITIVE = replace(
-    LEM_C21,
-    id="dc/lemC.21-positive",
-    title="nu is at least the energy of higher Hermite terms: positive unless affine",
-    statement=r"\nu \ge \sum_{k=2}^{8} a_k^2 > 0",
-    # Equality for polynomials up to that degree.
-    cases=grid(activation=(*_RAW, {"a": [2.0, 1.0, 1e-4]}, {"a": [0.5, 0.5, 0, 1]})),
-    predict=_ENERGY,
-    # Energies to 1e-13 relative; of callables by quadrature, 1e-15 of the whole.
-    compare=AtLeast(rounding=1e-15, relative=1e-12, trivial=0.0),
-    must_refute=mistake("The energies from the linear part on.", first=1),
     version=2,
 )
 
@@ -228,7 +225,8 @@ LEM_C26 = adversarial(
     " exceeds one",
     statement=r"\hat\sigma(\bar\rho) = \bar\rho, \quad"
     r" \bar\rho < 1 \Leftrightarrow D > 1",
-    assumptions=("unit second moment",),
+    # Of the identity all correlations are fixed points, and D = 1.
+    assumptions=("unit second moment", "not affine", "bar rho: the smallest in [0, 1]"),
     source=quoted("Lemma C.26"),
     cases=grid(
         activation=(
@@ -488,8 +486,8 @@ def _measure_distance(
 
 
 _CONVERGING = searched(
-    # Means above a tenth of the energy: the waiting time is below 100 layers.
     lambda c: abs(_excess(c)) > 0.02,
+    # 1/a_0^2 is below twenty layers.
     lambda c: _mean_share(c) > 0.05,
     activation=mixtures(),
     delta=st.floats(1e-6, 1.0),
@@ -503,8 +501,13 @@ THM_310 = adversarial(
     items=("Thm3.10", "LemC.30"),
     title="Uncentred activations: correlations converge to the fixed point",
     statement=r"|\hat\sigma^{(L)}(\rho) - \bar\rho| \le q^{L - L_1}, \quad"
-    r" q = \max(1 - \nu \bar\delta / 2, \hat\sigma'(\bar\rho))",
-    assumptions=("mean not zero, not affine", "D not one", "|rho| <= 1 - delta"),
+    r" q = \begin{cases} \max(1 - \nu \bar\delta / 2, \hat\sigma'(\bar\rho)) & D > 1 \\"
+    r" D & D < 1 \end{cases}",
+    assumptions=(
+        "mean not zero, not affine",
+        "L_1: as in dc/thm3.10-constants; ceil(1/a_0^2) if D < 1",
+        "|rho| <= 1 - delta",
+    ),
     source=ours("Theorem 3.10 and Lemma C.30 (constants ours)"),
     cases=(
         *grid(activation=("gelu", "silu"), delta=0.01, sign=(1, -1), extra=(0, 20)),

@@ -93,8 +93,8 @@ def _predict_schedule(*, stage: str) -> float:
 
 # --- Theorem 3.4: the tangent kernel --------------------------------------------------
 #
-# T_L / T_11 is a mean of c_h = r_h g(r_h) ... g(r_{L-1}) with g = f'/D; where g(r) is at
-# most f(r)/r no c_h exceeds c_L = r_L, the correlation. f(r)/r - g(r) is
+# T_L / T_11 is a mean of c_h = r_h g(r_h) ... g(r_{L-1}) with g = f'/D, f = dual and r_h
+# the correlations; where g(r) is at most f(r)/r no c_h exceeds c_L = r_L. f(r)/r - g(r) is
 # sum_k p_k (1 - k/D) r^(k-1), which vanishes at one: the factor 1 - r leaves the sums
 # of the first coefficients, which are positive since their signs change once.
 
@@ -114,7 +114,10 @@ def _measure_tangent(*, activation: str) -> Enclosure:
         f = powers(tuple(sums))
         cover = minimum(f, (_UNIT,), gradient=(partial(f, 0),))
         return Enclosure(
-            cover.lower, above(sums[0]), "every rho in [0, 1), and rho -> 1", 1
+            cover.lower,
+            above(sums[0]),
+            "every rho in [0, 1), and rho -> 1",
+            len(cover.leaves),
         )
 
 
@@ -265,7 +268,8 @@ CLAIMS = (
         " (certified)",
         statement=r"\frac{1}{1 - \rho} \left(\frac{\hat\sigma(\rho)}{\rho} -"
         r" \frac{\hat\sigma'(\rho)}{D}\right) \ge (1 - \mu)\left(1 - \frac1D\right),"
-        r"\ 0 < \rho < 1 \;\Rightarrow\; \frac{|T_{ij}|}{T_{11}} \le r_L",
+        r"\ 0 < \rho < 1 \;\Rightarrow\; \frac{|T_{ij}|}{T_{11}} \le"
+        r" \hat\sigma^{(L)}(|x_i \cdot x_j|)",
         source=ours("Theorem 3.4 (sharpened)"),
         cases=grid(activation=SLOPED),
         predict=_predict_tangent,

@@ -443,7 +443,11 @@ THM_H5 = adversarial(
     " non-singular",
     statement=r"\lambda_{\min}(K) \ge \sum_{k \ge k_0} a_k^2"
     r" \left(1 - (n - 1)(1 - \delta)^k\right) > 0",
-    assumptions=("Assumption A", "infinitely many a_k are not zero (of either parity)"),
+    assumptions=(
+        "Assumption A, n inputs",
+        "infinitely many a_k are not zero (of either parity)",
+        "k_0: the least k with (n - 1) (1 - delta)^k < 1",
+    ),
     source=ours("Theorem H.5 (with an explicit constant)"),
     # Two inputs: both sides are the dual's difference between 1 and the correlation.
     cases=grid(

@@ -233,15 +233,10 @@ _A_LAYER_MORE = mistake("One hidden layer too many.", depth=plus(1))
 
 
 def _predict_error(*, activation: str, rho: float, **_: Any) -> float:
-    # Var(s(u)s(v)) of the normalised ReLU, from the duals of powers of the raw one:
-    # with r = max(x, 0), s = (r - a)/b, E s(u)^2 s(v)^2 expands in E r^i(u) r^j(v).
-    a = act.relu
-    mean, spread = a.mean, math.sqrt(a.variance)
-    product = float(normalised(activation).dual(rho))
-    quartic = act.from_function(
-        lambda x: ((np.maximum(x, 0.0) - mean) / spread) ** 2, kinks=(0.0,)
-    )
-    return float(quartic.dual(rho)) - product**2
+    s = normalised(activation)
+    # E s(u)^2 s(v)^2 is the dual of the square of s.
+    square = act.from_function(lambda x: s(x) ** 2, kinks=(0.0,))
+    return float(square.dual(rho)) - float(s.dual(rho)) ** 2
 
 
 def _edge(activation: str, n: int, width: int) -> float:
