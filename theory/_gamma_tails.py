@@ -34,11 +34,11 @@ def upper(a: Array, x: Array) -> Array:
 
 
 def less_log(u: Array) -> Array:
-    """Return ``u - log(1 + u)``, u >= -1/2, with a relative error of a few eps."""
+    """Return ``u - log(1 + u)``, u > -1, with a relative error of a few eps."""
     # log(1 + u) = 2 artanh r: 2r leaves u r, of the order u^2 as the result.
-    near = np.minimum(u, 1.0)
+    near = np.clip(u, -0.5, 1.0)
     r = near / (2.0 + near)
     series = np.zeros_like(r)
     for k in range(37, 1, -2):
         series = 1.0 / k + r * r * series
-    return np.where(u < 1.0, r * (near - 2.0 * r * r * series), u - np.log1p(u))
+    return np.where(u == near, r * (near - 2.0 * r * r * series), u - np.log1p(u))

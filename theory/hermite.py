@@ -17,6 +17,9 @@ Array = npt.NDArray[np.float64]
 MOST = 10**6
 """The highest order: the recurrence runs through all below."""
 
+REACH = 30.0
+"""Half-width of the axis of a quadrature."""
+
 WAVES = 50.0
 """Radians of a wave, for a unit of its argument, that the nodes of panels resolve: h_k has
 sqrt(k) of them."""
@@ -85,21 +88,18 @@ def _order_and_kinks(who: str, order: Any, kinks: Any) -> tuple[int, tuple[float
 def _weighted_basis(order: int, kinks: tuple[float, ...]) -> tuple[Array, Array]:
     x, w, root = _weighted(order, kinks)
     basis = _rows(order, x, root) * (w * root)
-    basis.flags.writeable = False
+    x.flags.writeable = basis.flags.writeable = False
     return x, basis
 
 
 def _weighted(order: int, kinks: tuple[float, ...]) -> tuple[Array, Array, Array]:
     """Return nodes, weights and the root of the density, half of the Gaussian."""
-    reach = 30.0 if order > 100 else 20.0
-    x, w = gaussian.panels(kinks, reach)
-    parts = math.ceil(math.sqrt(order) / WAVES)
-    if parts > 1:
-        # Panels as they are, at most 1/2 wide, in parts.
-        wide = np.arange(-reach, reach + 0.25, 0.5)
-        edges = np.union1d(wide, gaussian.graded(kinks, reach))
-        each = edges[:-1, None] + np.diff(edges)[:, None] * np.arange(parts) / parts
-        x, w = gaussian.composite(np.append(each.ravel(), edges[-1]))
+    wide = np.arange(-REACH, REACH + 0.25, 0.5)
+    edges = np.union1d(wide, gaussian.graded(kinks, REACH))
+    # Panels are at most 1/2 wide, and less where a polynomial has many waves.
+    parts = max(1, math.ceil(math.sqrt(order) / WAVES))
+    each = edges[:-1, None] + np.diff(edges)[:, None] * np.arange(parts) / parts
+    x, w = gaussian.composite(np.append(each.ravel(), edges[-1]))
     return x, w, np.exp(-0.25 * x * x) / math.sqrt(gaussian.SQRT_TWO_PI)
 
 
@@ -123,13 +123,13 @@ def coefficients(
 
 
 def expansion(
-    f: Callable[[Array], Array], order: int, edges: Array, reach: float = 20.0
+    f: Callable[[Array], Array], order: int, edges: Array, reach: float = REACH
 ) -> Array:
     """Return E[f(Z) h_k(Z)] for k <= order, with panels that end at the edges.
 
     Examples
     --------
-    >>> expansion(np.abs, 2, np.zeros(1)).round(15).tolist()
+    >>> (expansion(np.abs, 2, np.zeros(1)).round(15) + 0.0).tolist()
     [0.797884560802865, 0.0, 0.564189583547756]
     """
     order = _checks.integer("expansion", "order", order, 0, MOST)

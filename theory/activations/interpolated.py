@@ -13,8 +13,6 @@ from theory.meshes import DEVIATIONS, RESOLVED, Mesh
 Array = npt.NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)
-CHUNK = 8192
-"""Points evaluated together: temporaries stay in cache."""
 NODES = 20
 """Chebyshev nodes of a panel: what is below rounding of f is not below that of f'."""
 
@@ -98,11 +96,7 @@ class Differentiated:
         x = np.asarray(x, dtype=np.float64)
         farthest = float(np.abs(x).max(initial=0.0))
         mesh = self.octaves.at(max(farthest / DEVIATIONS, self.sigma))
-        flat = x.ravel()
-        out = np.empty_like(flat)
-        for i in range(0, flat.size, CHUNK):
-            out[i : i + CHUNK] = self._read(mesh, flat[i : i + CHUNK])
-        return out.reshape(x.shape)
+        return self._read(mesh, x.ravel()).reshape(x.shape)
 
     def _read(self, mesh: Mesh, x: Array) -> Array:
         edges, table = self._table(mesh)

@@ -379,8 +379,6 @@ def _truncated(a: PiecewisePolynomial, b: PiecewisePolynomial) -> duals.Truncate
         minus.append(float(np.sum(weight * fx * g._value(-x))))
         if k < m:
             f, g = f.derivative, g.derivative
-    if a.is_normalized and a is b:
-        one[0] = 1.0
     pairs = tuple(
         (ja * jb, ca, cb)
         for (ca, ja), (cb, jb) in itertools.product(
@@ -388,17 +386,6 @@ def _truncated(a: PiecewisePolynomial, b: PiecewisePolynomial) -> duals.Truncate
         )
     )
     # Without the constants, beside which the rest may be small.
-    rises = [(h._rise(x)[0], h._rise(-x)[0]) for h in (a, b)]
-    odd = 0.5 * np.sum(
-        weight * (rises[0][0] - rises[0][1]) * (rises[1][0] - rises[1][1])
-    )
-    centred = [r - np.sum(weight * r) for r, _ in rises]
-    return duals.Truncated(
-        m,
-        pairs,
-        low,
-        tuple(one),
-        tuple(minus),
-        float(np.sum(weight * centred[0] * centred[1])),
-        float(odd),
-    )
+    twice = [h._rise(x)[0] - h._rise(-x)[0] for h in (a, b)]
+    odd = 0.5 * float(np.sum(weight * twice[0] * twice[1]))
+    return duals.Truncated(m, pairs, low, tuple(one), tuple(minus), odd)

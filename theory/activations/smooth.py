@@ -252,8 +252,8 @@ class Smooth(Activation):
         return scale * np.sqrt(np.arange(1.0, len(a))) * a[1:]
 
     def _quadrature_coefficients(self, order: int) -> Array:
-        reach = 30.0 if order > 100 else 20.0
-        out = _hermite.expansion(self._bend, order, self._edges(reach), reach)
+        edges = self._edges(_hermite.REACH)
+        out = _hermite.expansion(self._bend, order, edges)
         out[0] = self._samples.mean
         if order:
             out[1] = self._samples.linear
@@ -261,9 +261,9 @@ class Smooth(Activation):
         if second is not None and order >= 2:
             # By parts: E f h_k = E f' h_(k-1) / sqrt(k).
             last = np.arange(2.0, order + 1.0)
-            high = _hermite.expansion(
-                lambda x: second(root * x), order - less, self._edges(reach), reach
-            )[2 - less :]
+            high = _hermite.expansion(lambda x: second(root * x), order - less, edges)[
+                2 - less :
+            ]
             high *= self.factor * (root**less) / np.sqrt(last)
             out[2:] = high / np.sqrt(last - 1.0) if less == 2 else high
         return out

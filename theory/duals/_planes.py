@@ -233,15 +233,9 @@ class Plane:
             p *= -0.5 * p
             left *= (weight * np.exp((1.0 + half_range) * p))[:, None]
             rows = out[i : i + block].reshape(len(at), count, n, n)
-            part, weighted = np.empty_like(p), np.empty_like(left)
-            # Nodes lie on both sides of the middle alike: one exponential serves two.
-            for m, kappa in enumerate(kappas[: (count + 1) // 2]):
-                np.exp(np.multiply(p, kappa, out=part), out=part)
-                for k in (m, count - 1 - m)[: 1 if 2 * m + 1 == count else 2]:
-                    np.multiply(left, part[:, None], out=weighted)
-                    both = weighted @ right.transpose(0, 2, 1)
-                    rows[:, k] = both + both.transpose(0, 2, 1)
-                    np.reciprocal(part, out=part)
+            for k, kappa in enumerate(kappas):
+                both = (left * np.exp(kappa * p)[:, None]) @ right.transpose(0, 2, 1)
+                rows[:, k] = both + both.transpose(0, 2, 1)
             np.abs(left, out=left)
             left *= np.exp(-half_range * p)[:, None]
             whole = left @ np.abs(right).transpose(0, 2, 1)

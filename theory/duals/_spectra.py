@@ -42,8 +42,6 @@ BETWEEN = 1e-18
 """Share of the energy that interpolation may miss half-way between the values."""
 KEPT = 1e-17
 """Share of the sum over frequencies that all those left out may make up."""
-BLOCK = 2**21
-"""Exponentials computed together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,22 +73,15 @@ class Spectrum:
         out = np.asarray(
             np.polynomial.polynomial.polyval(rho, self.hermite), dtype=np.float64
         )
-        high = np.flatnonzero(rho > LOW)
-        high = high[np.argsort(t[high])]
-        # Towards rho = 1 ever more frequencies count.
-        needed = 1 + np.searchsorted(
-            self.square, 45.0 / np.maximum(_tau(t[high]), 1e-300)
-        )
-        for start in _blocks(np.minimum(needed, len(self.square))):
-            at = high[start]
-            r, tau = rho[at], _tau(t[at])
-            n = int(needed[start].max())
-            waves = np.exp(-np.multiply.outer(tau, self.square[:n])) @ self.product[:n]
+        for i in np.flatnonzero(rho > LOW):
+            # Towards rho = 1 ever more frequencies count.
+            tau = math.sin(t[i]) ** 2 / (2.0 * rho[i])
+            n = 1 + np.searchsorted(self.square, 45.0 / max(tau, 1e-300))
+            waves = np.exp(-tau * self.square[:n]) @ self.product[:n]
             # 2 alpha = 1 / (1 + rho) is between 1/2 and 2/3.
-            basis = np.polynomial.chebyshev.chebvander(
-                12.0 / (1.0 + r) - 7.0, ALPHAS - 1
-            )
-            out[at] = np.sum(waves * basis, axis=1) / np.sqrt(r)
+            y = 12.0 / (1.0 + rho[i]) - 7.0
+            value = np.polynomial.chebyshev.chebval(y, waves)
+            out[i] = value / math.sqrt(rho[i])
         return out
 
 
@@ -138,21 +129,6 @@ def spectra(
 def _of_slope(x: Array, y: Array, w: Array, alpha: float) -> npt.NDArray[np.complex128]:
     """Return the transform of a' e^(-alpha x^2) from the values y of a e^(-alpha x^2)."""
     return 1j * w * np.fft.rfft(y)[:-1] + 2.0 * alpha * np.fft.rfft(x * y)[:-1]
-
-
-def _tau(t: Array) -> Array:
-    out: Array = np.square(np.sin(t)) / (2.0 * np.cos(t))
-    return out
-
-
-def _blocks(needed: npt.NDArray[np.intp]) -> list[slice]:
-    """Split entries, the first of which need most, so that each part fits in a block."""
-    out, start = list[slice](), 0
-    while start < len(needed):
-        stop = start + max(1, BLOCK // int(needed[start]))
-        out.append(slice(start, stop))
-        start = stop
-    return out
 
 
 def _grid(reach: float, n: int) -> Array:

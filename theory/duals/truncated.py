@@ -13,13 +13,8 @@ from theory import gaussian
 
 Array = npt.NDArray[np.float64]
 
-
-CHUNK = 512
-"""Points evaluated together, at all nodes of a panel: temporaries stay in cache."""
-
-
-def _chunks(x: Array) -> list[Array]:
-    return np.array_split(np.ravel(x), max(1, -(-np.size(x) // CHUNK)))
+NODES = 32
+"""Of a panel of the angle."""
 
 
 def _farther(
@@ -59,7 +54,6 @@ class Truncated:
     low: tuple[float, ...]
     at_one: tuple[float, ...]
     at_minus_one: tuple[float, ...]
-    variance: float
     odd: float  # E a(X) (b(X) - b(-X))
 
     @cached_property
@@ -96,12 +90,6 @@ class Truncated:
         """
         return bool(self._merged) and balanced(w for w, _, _ in self._merged)
 
-    @property
-    def _nodes(self) -> int:
-        # With every kink at zero the density is constant: a trigonometric polynomial on
-        # half a turn is left, and 14 nodes leave (pi/4)^28 / 28! = 1e-32.
-        return 32 if any(c or d for _, c, d in self.pairs) else 14
-
     def _kernel(self, u: Array) -> Array:
         # W(cos u) sin u
         tangent = np.tan(0.25 * u)
@@ -126,7 +114,7 @@ class Truncated:
 
     def _integral(self, start: Array, stop: Array, power: int) -> Array:
         # int (cos(stop) - cos u)^power / power! W(cos u) sin u du
-        x, w = gaussian.legendre(self._nodes)
+        x, w = gaussian.legendre(NODES)
         total = np.zeros_like(stop)
         for panel, (low, high) in enumerate(itertools.pairwise(self._cuts)):
             a, b = np.clip(start, low, high), np.clip(stop, low, high)
@@ -164,7 +152,7 @@ class Truncated:
     @cached_property
     def _panels(self) -> tuple[Array, Array, Array]:
         """W sin u with the rule's weights, sin(u/2) and cos(u/2), (panels, nodes)."""
-        x, w = gaussian.legendre(self._nodes)
+        x, w = gaussian.legendre(NODES)
         cuts = np.array(self._cuts)
         half = 0.5 * np.diff(cuts)[:, None]
         u = cuts[:-1, None] + half * (x + 1.0)
@@ -203,11 +191,11 @@ class Truncated:
         The angle next to -1 has lost digits, which the mirrored one has not.
         """
         flat = np.ravel(rho)
-        behind = (flat < 0.0) & self._balanced
+        behind = flat < 0.0
         out = np.empty_like(flat)
-        out[~behind] = value(self, flat[~behind])
-        if behind.any():
-            out[behind] = sign * value(self._mirror, -flat[behind])
+        for at, e, factor in ((~behind, self, 1.0), (behind, self._mirror, sign)):
+            if at.any():
+                out[at] = factor * value(e, np.abs(flat[at]))
         return out.reshape(np.shape(rho))
 
     def _slope(self, rho: Array, t: Array, sine: Array) -> Array:
@@ -221,36 +209,12 @@ class Truncated:
             )
 
     def _anchored(self, rho: Array, t: Array, order: int, mean: float) -> Array:
-        """Return the derivative of this order, by Taylor's theorem at 0 and at -1.
-
-        Of the two, the one with less cancellation: the smaller sum of magnitudes.
-        """
-        flat = zip(_chunks(rho), _chunks(t), strict=True)
-        parts = [self._anchored_chunk(r, angle, order, mean) for r, angle in flat]
-        return np.concatenate(parts).reshape(np.shape(rho))
-
-    def _anchored_chunk(self, rho: Array, t: Array, order: int, mean: float) -> Array:
-        terms = range(max(order, 1), self.m + 1)
-        base = [np.full_like(rho, mean)] if order == 0 else []
-        base += [math.perm(k, order) * self.low[k] * rho ** (k - order) for k in terms]
-        quarter = np.full_like(t, 0.5 * np.pi)
-        base += [-self._integral(quarter, t, self.m - order)]
-        out = sum(base, np.zeros_like(rho))
-        size = sum(map(np.abs, base), np.zeros_like(rho))
-        # From -1 there is more to cancel where rho > 0, and within the terms themselves
-        # where the weights of close kinks do.
-        at = np.flatnonzero((rho < 0.0) & (not self._balanced))
-        r = rho[at]
-        start = self.at_minus_one[0] - (self.low[0] - mean)
-        other = [np.full_like(r, start)] if order == 0 else []
-        other += [
-            self.at_minus_one[k] * (1.0 + r) ** (k - order) / math.factorial(k - order)
-            for k in terms
-        ]
-        other += [-self._integral(np.full_like(r, np.pi), t[at], self.m - order)]
-        better = sum(map(np.abs, other), np.zeros_like(r)) < 0.5 * size[at]
-        out[at] = np.where(better, sum(other, np.zeros_like(r)), out[at])
-        return out
+        """Return the derivative of this order, by Taylor's theorem at 0."""
+        shape, rho, t = np.shape(rho), np.ravel(rho), np.ravel(t)
+        out = -self._integral(np.full_like(t, 0.5 * np.pi), t, self.m - order)
+        for k in range(self.m, max(order, 1) - 1, -1):
+            out += math.perm(k, order) * self.low[k] * rho ** (k - order)
+        return (out + mean).reshape(shape)
 
     @property
     def order(self) -> int:
@@ -276,7 +240,6 @@ class Truncated:
             turned(self.low),
             turned(self.at_minus_one),
             turned(self.at_one),
-            self.variance - self.odd,
             -self.odd,
         )
 
@@ -295,18 +258,12 @@ class Truncated:
 
     def distance(self, delta: Array) -> Array:
         """Return E a^2 - E[a(X) a(Y)] at rho = 1 - delta, without cancellation."""
-        parts = [self._distance_chunk(d) for d in _chunks(delta)]
-        return np.concatenate(parts).reshape(np.shape(delta))
-
-    def _distance_chunk(self, delta: Array) -> Array:
-        out = np.empty_like(delta)
-        near, far = delta < 1.0, delta >= 1.6
-        out[near] = self._distance_from_one(delta[near])
+        d = np.ravel(delta)
+        near, out = d < 1.0, np.empty(np.size(delta))
+        out[near] = self._distance_from_one(d[near])
         # Where the distance of an even function vanishes again.
-        out[far] = self.odd + self._mirror._distance_from_one(2.0 - delta[far])
-        between = ~(near | far)
-        out[between] = self.variance - self.covariance(1.0 - delta[between])
-        return out
+        out[~near] = self.odd + self._mirror._distance_from_one(2.0 - d[~near])
+        return out.reshape(np.shape(delta))
 
     def _distance_from_one(self, delta: Array) -> Array:
         t = 2.0 * np.arcsin(np.sqrt(0.5 * delta))

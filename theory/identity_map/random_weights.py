@@ -22,12 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
+from theory.duals.arc_cosine import _kernel
 from theory.identity_map import _inputs
 
 Array = npt.NDArray[np.float64]
-
-_SMALL = 0.3
-"""Angle below which the series is used: its first term left out is below 1e-17."""
 
 _MOST = 2**24
 """Pixels up to which sums over half of them, and a little more, fit into memory."""
@@ -384,14 +382,5 @@ def _behind_relu(q: Array, other: Array, gap: Array, d: Array) -> Array:
         where=product > 0.0,
     )
     angle = 2.0 * np.arcsin(np.sqrt(np.minimum(0.5 * versine, 1.0)))
-    return 0.5 * d - product / (2.0 * np.pi) * _sine_less_cosine(angle)
-
-
-def _sine_less_cosine(angle: Array) -> Array:
-    """Return sin t - t cos t, without cancellation."""
-    t2 = np.minimum(angle, _SMALL) ** 2
-    series = t2 * (
-        1 / 3 - t2 * (1 / 30 - t2 * (1 / 840 - t2 * (1 / 45360 - t2 / 3991680)))
-    )
-    direct = np.sin(angle) - angle * np.cos(angle)
-    return np.where(angle < _SMALL, angle * series, direct)
+    # What the arc-cosine kernel lacks: (sin t - t cos t) / 2 pi.
+    return 0.5 * d - product * _kernel(1, angle, np.sin(angle), np.cos(angle))

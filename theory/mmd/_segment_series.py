@@ -45,17 +45,13 @@ def discrepancy(moments: Array, gamma: Array) -> Array:
     return -step * out
 
 
-def less_one(x: Array, gamma: float) -> float:
-    """Return E exp(-(p - q)^2 / gamma^2) - 1 for p and q of the values x.
-
-    The series with moments about the mean, which are the smallest.
-    """
-    c = x - x.mean()
-    moments = np.array([np.mean(c**j) for j in range(2 * TERMS + 1)])
-    step, out = gamma**-2.0, 0.0
-    for k in range(TERMS, 0, -1):
-        out = float(_order(moments, k)) + 2.0 * moments[2 * k] - step / (k + 1.0) * out
-    return -step * float(out)
+def gap(gamma: Array) -> Array:
+    """Return 1 - E k(u, u') of two uniform points, from gamma = 1 on."""
+    # E |u - u'|^(2k) = 1 / ((k + 1)(2k + 1)).
+    step, out = gamma**-2.0, np.zeros_like(gamma)
+    for k in range(20, 0, -1):
+        out = 1.0 / ((k + 1) * (2 * k + 1)) - step / (k + 1) * out
+    return step * out
 
 
 def _order(moments: Array, k: int) -> Array:

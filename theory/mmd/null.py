@@ -6,8 +6,10 @@ Two classes, as in `theory.mmd.segment`. Source: the estimates are those of Lee 
 
 from typing import Any
 
+import numpy as np
+
 from theory import _checks
-from theory.mmd import _inputs
+from theory.mmd import _inputs, _segment_series
 from theory.mmd.segment import segment_kernel_mean
 
 
@@ -89,16 +91,7 @@ def segment_null_bias(predictions: int, samples: int, bandwidths: Any) -> float:
     who = "segment_null_bias"
     m = _checks.integer(who, "predictions", predictions, 1)
     n = _checks.integer(who, "samples", samples, 1)
-    gammas = _inputs.bandwidths(who, bandwidths)
-    gap = sum(_kernel_gap(float(gamma)) for gamma in gammas)
+    g = _inputs.bandwidths(who, bandwidths)
+    wide = _segment_series.gap(np.maximum(g, 1.0))
+    gap = float(np.where(g < 1.0, 1.0 - segment_kernel_mean(g), wide).sum())
     return gap / m + gap / n
-
-
-def _kernel_gap(gamma: float) -> float:
-    """Return ``1 - E k(u, u')``."""
-    if gamma < 1.0:
-        return 1.0 - segment_kernel_mean(gamma)
-    step, out = gamma**-2.0, 0.0
-    for k in range(20, 0, -1):
-        out = 1.0 / ((k + 1) * (2 * k + 1)) - step / (k + 1) * out
-    return step * out

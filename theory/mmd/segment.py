@@ -63,11 +63,8 @@ def segment_kernel_mean(gamma: Any) -> Any:
         closed = narrow * (
             _ROOT_PI * sp.erf(1.0 / narrow) + narrow * np.expm1(-(narrow**-2.0))
         )
-    # E |u - u'|^(2k) = 1 / ((k + 1)(2k + 1)).
-    series = np.zeros_like(g)
-    for k in range(20, -1, -1):
-        series = 1.0 / ((k + 1) * (2 * k + 1)) - wide**-2.0 / (k + 1) * series
-    return _checks.like(gamma, np.asarray(np.where(g < 1.0, closed, series)))
+    found = np.where(g < 1.0, closed, 1.0 - _segment_series.gap(wide))
+    return _checks.like(gamma, found)
 
 
 def segment_embedding(p: Any, gamma: Any) -> Any:
@@ -325,10 +322,7 @@ def _pull(t: Array) -> Array:
 
 def _less_one(x: Array, gamma: float) -> float:
     """Return the mean of ``k - 1`` over all pairs, equal ones included."""
-    if len(x) <= _segment_sums.FEW:
-        whole = _segment_sums.sums(lambda t: np.expm1(-(t**2)), x, gamma)
-        return float(whole.sum()) / len(x) ** 2
-    if _narrow(gamma):
-        whole = _segment_sums.sums(lambda t: np.exp(-(t**2)), x, gamma)
-        return float(np.mean(whole / len(x))) - 1.0
-    return _segment_series.less_one(x, gamma)
+    # A narrow kernel vanishes far off, where its sums leave out pairs.
+    kernel, one = (np.exp, 1.0) if _narrow(gamma) else (np.expm1, 0.0)
+    whole = _segment_sums.sums(lambda t: kernel(-(t**2)), x, gamma)
+    return float(np.mean(whole / len(x))) - one

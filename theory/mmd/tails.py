@@ -180,15 +180,8 @@ def chi_square_log_moment(lam: Any) -> Any:
     who = "chi_square_log_moment"
     x = _checks.real(who, "lam", lam)
     _checks.reject(who, "lam", "be below 1/2", x >= 0.5, x, "The moment is infinite.")
-    t = 2.0 * np.maximum(x, -5e307)  # of which the logarithm alone is taken, far out
-    small = np.where(np.abs(t) < 0.5, t, 0.0)
-    series = np.zeros_like(t)
-    # Half of the sum of t^n / n, n >= 2, without the terms that cancel.
-    for n in range(56, 1, -1):
-        series = 1.0 / n + small * series
-    out = np.where(
-        np.abs(t) < 0.5, 0.5 * small * small * series, -x - 0.5 * np.log1p(-t)
-    )
+    part = np.maximum(x, -5e307)  # twice which is a float
+    out = 0.5 * _gamma_tails.less_log(-2.0 * part) + (part - x)
     return _checks.like(lam, out)
 
 

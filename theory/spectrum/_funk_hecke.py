@@ -24,9 +24,6 @@ from theory import _checks, gaussian
 Array = npt.NDArray[np.float64]
 
 NODES = 20
-BLOCK = 4096
-"""Nodes whose polynomials are raised together."""
-
 ROUNDING = 2e-14
 """Error of one value of a kernel, relative to its root mean square: tables included."""
 
@@ -178,10 +175,8 @@ def _expected(values: Array, t: Array, weights: Array, degree: int, dim: int) ->
     right, left = (weights * values).reshape(2, n)
     sides = (right + left, right - left)
     out = np.zeros(degree + 1)
-    for start in range(0, n, BLOCK):
-        part = slice(start, start + BLOCK)
-        for k, p in enumerate(orthonormal(degree, dim, t[:n][part])):
-            out[k] += p @ sides[k % 2][part]
+    for k, p in enumerate(orthonormal(degree, dim, t[:n])):
+        out[k] = p @ sides[k % 2]
     return out
 
 

@@ -1,6 +1,5 @@
 """Degrees and dimensions: their checks, and the number of harmonics."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,6 @@ MOST = 10_000
 
 WIDEST = 10**10
 """Largest dimension of a quadrature, whose panels grow in number like its root."""
-
-NEIGHBOURS = 64
-"""Steps from one degree to the next that take less time than a binomial coefficient."""
 
 
 def degrees(who: str, degree: Any) -> npt.NDArray[np.int64]:
@@ -34,14 +30,10 @@ def largest(k: npt.NDArray[np.int64]) -> int:
 
 
 def counts(k: npt.NDArray[np.int64], d: int) -> list[int]:
-    """Return N(d, k) of many degrees, whole numbers: of neighbours one from the other."""
-    found, before = {0: 1}, 0
-    product = 0  # C(k + d - 3, k - 1)
-    for each in np.unique(k[k > 0]).tolist():
-        if before and each - before <= NEIGHBOURS:
-            for i in range(before, each):
-                product = product * (i + d - 2) // i
-        else:
-            product = math.comb(each + d - 3, each - 1)
-        found[each], before = (2 * each + d - 2) * product // each, each
+    """Return N(d, k) of many degrees, whole numbers: C(i + d - 3, i - 1) from the last."""
+    wanted, found, product = set(k.ravel().tolist()), {0: 1}, 1
+    for i in range(1, largest(k) + 1):
+        if i in wanted:
+            found[i] = (2 * i + d - 2) * product // i
+        product = product * (i + d - 2) // i
     return [found[v] for v in k.ravel().tolist()]
