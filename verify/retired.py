@@ -51,6 +51,8 @@ _CASES: Mapping[str, str] = {
     "sl/expA-steps": "sl/expA-resumed",
     "sl/fig1-settings": "sl/fig2-norms sl/fig10-ratios",
     "sl/randorth": "sl/randorth-entries",
+    "sl/unnorm": "sl/unnorm-velocity",
+    "sl/wn-length": "sl/wn-clock",
 }
 """Claims, and the former claims that are cases of them."""
 

@@ -462,8 +462,8 @@ def _measure_extremes(
     f: Array, labels: Array, rho: float, weight_decay: float
 ) -> list[Any]:
     """Sums of fractions, as numbers of forty digits."""
-    given = [[Fraction(v) for v in each.tolist()] for each in (f, labels)]
-    found = _in_numbers(*given, Fraction(rho), Fraction(weight_decay))
+    each, signs = ([Fraction(v) for v in a.tolist()] for a in (f, labels))
+    found = _in_numbers(each, signs, Fraction(rho), Fraction(weight_decay))
     with mpmath.workdps(40):
         return [mpmath.mpf(v.numerator) / v.denominator for v in found]
 

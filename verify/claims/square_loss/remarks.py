@@ -339,7 +339,7 @@ SGD_STOPS = numeric(
     compare=Identical(),
     must_hold=_by_each_gradient,
     expected=Outcome.REFUTED,
-    uses=("sl/unnorm-velocity",),
+    uses=("sl/unnorm",),
     finding=(
         "It stops where e_n dg_n/dW = 0 for every n, which includes a network that is"
         " switched off on an example, whose loss stays at one. Two equal inputs with"
