@@ -102,7 +102,7 @@ NC_1 = numeric(
     predict=_predict_nc1,
     measure=_measure_nc1,
     # The pseudo-inverse carries the condition of the means, below 1e3.
-    compare=AgreesTo(relative=1e-11),
+    compare=AgreesTo(relative=1e-12),
     must_refute=_traces_apart,
 )
 
@@ -194,8 +194,9 @@ NC_2_CLASSIFIER = numeric(
     cases=(*_MEASURES, {**_MEASURES[-1], "faint": 1e-9}),
     predict=_predict_rows,
     measure=_measure_rows,
-    # Two rows have one angle, which does not vary.
-    compare=AgreesTo(relative=1e-12, absolute=1e-14),
+    # Sums of six products, rounded to 1.1e-16 each. Two rows have one angle, which does
+    # not vary.
+    compare=AgreesTo(relative=1e-14, absolute=1e-14),
     must_refute=mistake("Rows centred first, as class means are.", centred=True),
     uses=("sl/nc2",),
 )
@@ -237,7 +238,8 @@ NC_3 = numeric(
     cases=_MEASURES,
     predict=_predict_duality,
     measure=_measure_duality,
-    compare=AgreesTo(relative=1e-12),
+    # Sums of thirty products, and of six in each: as many roundings of 1.1e-16 at most.
+    compare=AgreesTo(relative=1e-14),
     must_refute=_of_raw_means,
 )
 
@@ -356,7 +358,7 @@ NC_BINARY = numeric(
     predict=_predict_binary,
     measure=_measure_binary,
     # Class means of four numbers of size one are rounded once.
-    compare=AgreesTo(relative=1e-12, absolute=1e-14),
+    compare=AgreesTo(relative=1e-14, absolute=1e-14),
     must_refute=mistake("The two rows exchanged.", sign=-1.0),
     uses=("sl/nc3", "sl/nc4"),
 )

@@ -111,8 +111,9 @@ KERNEL = numeric(
     ),
     predict=_predict_turning,
     measure=_measure_turning,
-    # Sums over pairs of examples of terms below 1e2.
-    compare=AgreesTo(relative=1e-12, of_largest=True),
+    # Sums over pairs of seven examples, of products in four layers: a few 1e-15 of the
+    # terms, which are below a hundred times the largest result.
+    compare=AgreesTo(relative=1e-13, of_largest=True),
     must_refute=_tangent_kernel,
     uses=("sl/eq4",),
 )
@@ -185,7 +186,7 @@ SINGULAR = numeric(
     predict=_predict_scaled,
     measure=_measure_scaled,
     # Sums of terms of size one, times rho c^L below about 100.
-    compare=AgreesTo(relative=1e-12, absolute=1e-12),
+    compare=AgreesTo(relative=1e-13, absolute=1e-13),
     must_refute=mistake(
         "Layers at rest, whatever their norms.", then=lambda found: [0.0] * len(found)
     ),
@@ -276,7 +277,7 @@ PER_SAMPLE = numeric(
     predict=_predict_single,
     measure=_measure_single,
     # The solved layer carries the condition of its equations, below 1e3.
-    compare=AgreesTo(relative=1e-11),
+    compare=AgreesTo(relative=1e-12),
     must_refute=_none_left,
     uses=("sl/eq6", "sl/hom"),
 )
