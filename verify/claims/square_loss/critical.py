@@ -494,8 +494,8 @@ EXISTS = numeric(
     finding=(
         "Across the spheres a gradient of sum_n (rho f_n - y_n) f_n is left, over 2 rho."
         " A minimum always exists, but it may be at a kink, where (6) is undefined: two"
-        " layers at scale 0.7 end at a kink from 20 of 20 starts, with r_k from 4e-4 to"
-        " 0.7. At scale 3 the lowest of 18 ends does, too, with r_k = 0.13; at rest"
-        " are only those that are silent on examples."
+        " layers, of six hidden units, at scale 0.7 end at a kink from 20 of 20 starts,"
+        " with r_k from 1e-4 to 0.7. At scale 3 the lowest of 18 ends does, too, with r_k"
+        " = 0.13; at rest are only those that are silent on examples."
     ),
 )
