@@ -7,7 +7,7 @@ import numpy as np
 
 from theory import neural_collapse as nc
 from verify.claim import grid, numeric
-from verify.claims._predictors import always, drawn, mistake
+from verify.claims._predictors import drawn, mistake
 from verify.claims.square_loss._networks import Array
 from verify.claims.square_loss._sources import as_read, ours
 from verify.compare import AgreesTo
@@ -108,11 +108,18 @@ NC_1 = numeric(
 
 
 @drawn(_features)
-def _measure_simplex(h: Array, labels: Any, _: Array) -> list[Any]:
-    """Equal norms, equal angles, largest angles, pair by pair, to 40 digits."""
+def _measure_simplex(
+    h: Array, labels: Any, weights: Array, *, faint: float = 1.0
+) -> list[Any]:
+    """Equal norms, equal angles, largest angles, pair by pair, to 40 digits.
+
+    Of centred means and of rows, the first of which may be `faint`.
+    """
     with mpmath.workdps(40):
         means, centre = _exact_means(h, labels)
-        return _simplex([mean - centre for mean in means])
+        rows = [mpmath.matrix([row]) for row in weights.tolist()]
+        rows[0] *= mpmath.mpf(faint)
+        return [*_simplex([mean - centre for mean in means]), *_simplex(rows)]
 
 
 def _simplex(rows: list[Any]) -> list[Any]:
@@ -133,8 +140,12 @@ def _simplex(rows: list[Any]) -> list[Any]:
 
 
 @drawn(_features)
-def _predict_simplex(h: Array, labels: Any, _: Array) -> list[float]:
-    return _numbers(nc.nc2(h, labels))
+def _predict_simplex(
+    h: Array, labels: Any, weights: Array, *, centred: bool = False, faint: float = 1.0
+) -> list[float]:
+    rows = np.vstack([faint * weights[:1], weights[1:]])
+    off = rows.mean(axis=0) if centred else 0.0
+    return [*_numbers(nc.nc2(h, labels)), *_numbers(nc.nc2_classifier(rows - off))]
 
 
 def _numbers(found: nc.Simplex) -> list[float]:
@@ -143,62 +154,22 @@ def _numbers(found: nc.Simplex) -> list[float]:
 
 NC_2 = numeric(
     id="sl/nc2",
-    title="NC2: how far class means are from a simplex; two classes always form one",
+    title="NC2: how far class means, and the classifier's rows, are from a simplex",
     statement=(
-        r"\operatorname{sd}\|\mu_c-\mu_G\|/\overline{\|\mu_c-\mu_G\|},\quad"
-        r"\operatorname{sd}\cos_{cc'},\quad\overline{|\cos_{cc'}+1/(C-1)|}"
-    ),
-    source=as_read(_PAPYAN),
-    cases=(*_MEASURES, *_FAR),
-    predict=_predict_simplex,
-    measure=_measure_simplex,
-    # For two classes all three are zero identically.
-    compare=AgreesTo(relative=1e-12, absolute=1e-14),
-    must_refute=always([0.0, 0.0, 0.0], "A distance of zero, whatever the classes."),
-    finding="Only three classes or more test it: with two it is zero from the start.",
-)
-
-
-@drawn(_features)
-def _measure_rows(
-    _h: Array, _labels: Any, weights: Array, *, faint: float = 1.0
-) -> list[Any]:
-    with mpmath.workdps(40):
-        rows = [mpmath.matrix([row]) for row in weights.tolist()]
-        return _simplex([mpmath.mpf(faint) * rows[0], *rows[1:]])
-
-
-@drawn(_features)
-def _predict_rows(
-    _h: Array,
-    _labels: Any,
-    weights: Array,
-    *,
-    centred: bool = False,
-    faint: float = 1.0,
-) -> list[float]:
-    weights = np.vstack([faint * weights[:1], weights[1:]])
-    off = weights.mean(axis=0) if centred else 0.0
-    return _numbers(nc.nc2_classifier(weights - off))
-
-
-NC_2_CLASSIFIER = numeric(
-    id="sl/nc2-classifier",
-    title="NC2 of the classifier: how far its rows are from a simplex",
-    statement=(
-        r"\operatorname{sd}\|w_c\|/\overline{\|w_c\|},\quad"
-        r"\operatorname{sd}\cos_{cc'},\quad\overline{|\cos_{cc'}+1/(C-1)|}"
+        r"\operatorname{sd}\|v_c\|/\overline{\|v_c\|},\quad"
+        r"\operatorname{sd}\cos_{cc'},\quad\overline{|\cos_{cc'}+1/(C-1)|},\qquad"
+        r" v_c=\mu_c-\mu_G\text{ or }w_c"
     ),
     source=as_read(_PAPYAN),
     # One row may be next to nothing, beside the others.
-    cases=(*_MEASURES, {**_MEASURES[-1], "faint": 1e-9}),
-    predict=_predict_rows,
-    measure=_measure_rows,
-    # Sums of six products, rounded to 1.1e-16 each. Two rows have one angle, which does
-    # not vary.
+    cases=(*_MEASURES, *_FAR, {**_MEASURES[-1], "faint": 1e-9}),
+    predict=_predict_simplex,
+    measure=_measure_simplex,
+    # Sums of six products, rounded to 1.1e-16 each. Two means are a simplex: all three
+    # are zero. Two rows have one angle, which does not vary.
     compare=AgreesTo(relative=1e-14, absolute=1e-14),
     must_refute=mistake("Rows centred first, as class means are.", centred=True),
-    uses=("sl/nc2",),
+    finding="Of means only three classes or more test it: with two it is zero identically.",
 )
 
 

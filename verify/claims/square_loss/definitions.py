@@ -291,7 +291,6 @@ OBSERVED = closed(
         "sl/eq6",
         "sl/nc1",
         "sl/nc2",
-        "sl/nc2-classifier",
         "sl/nc3-binary",
     ),
 )
