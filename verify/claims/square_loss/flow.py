@@ -23,6 +23,7 @@ from verify.claims.square_loss._networks import (
     flat,
     gradients,
     held,
+    least_squares,
     outputs,
     problem,
     projected,
@@ -254,8 +255,7 @@ def _measure_longer(*, widths: list[int], seed: int, length: float) -> Array:
         scale, *vectors = state
         lengths = np.array([np.linalg.norm(v) for v in vectors])
         unit = [v / n for v, n in zip(vectors, lengths, strict=True)]
-        f = values(unit, p.x)
-        rest = p.labels @ f / (_DECAY + f @ f)
+        rest = least_squares(values(unit, p.x), p.labels, _DECAY)
         value = float(loss(tensors(state)).detach())
         rows.append(np.array([*scale, value, rest, *lengths, *flat(unit)]))
     return np.array(rows)

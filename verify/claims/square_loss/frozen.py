@@ -112,12 +112,14 @@ SETTLING = numeric(
     title="The time the scale takes to come within a fraction of its initial gap",
     statement=(r"t=\ln(1/\varepsilon)/(2A),\quad A=\lambda+\textstyle\sum f_n^2"),
     source=ours("Equation 3, solved with V frozen; ours"),
-    cases=grid(examples=2, seed=(0, 1), weight_decay=0.3, fraction=(0.5, 1e-3)),
+    cases=grid(
+        examples=(2, 9), seed=0, weight_decay=(0.0, 0.3, 5.0), fraction=(0.9, 1e-3)
+    ),
     predict=_predict_settling,
     measure=_measure_settling,
     # The bisection ends at 2^-60 of the interval; A, the logarithm and their quotient are
     # rounded to 1.1e-16.
-    compare=AgreesTo(relative=1e-15),
+    compare=AgreesTo(relative=2e-15),
     must_refute=mistake("The time without decay.", weight_decay=0.0),
     uses=("sl/lin",),
 )

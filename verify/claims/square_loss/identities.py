@@ -19,6 +19,7 @@ from verify.claims.square_loss._networks import (
     flat,
     gradients,
     jacobians,
+    least_squares,
     moves_of,
     outputs,
     problem,
@@ -344,10 +345,8 @@ NU = _for_all_networks(
 
 @drawn(problem)
 def _measure_multiplier_at_rest(p: Problem, weight_decay: float) -> float:
-    """The multiplier at the least squares in rho, where decay is one more example."""
-    f = values(p.directions, p.x)
-    rows, goals = np.append(f, np.sqrt(weight_decay)), np.append(p.labels, 0.0)
-    rho = float(np.linalg.lstsq(rows[:, None], goals, rcond=None)[0][0])
+    """The multiplier at the least squares in rho."""
+    rho = least_squares(values(p.directions, p.x), p.labels, weight_decay)
     slope, *_ = slopes_of(replace(p, rho=rho))
     return float(-0.5 * np.vdot(p.directions[0], slope))
 
@@ -484,7 +483,7 @@ EXTREMES = numeric(
         r"\quad\nu=-\rho\sum(\rho f_n-y_n)f_n,\quad"
         r"\rho_{eq}=\frac{\sum y_nf_n}{\lambda+\sum f_n^2}"
     ),
-    source=quoted("Equations 1, 3 and 5"),
+    source=ours("Equations 1, 3 and 5; digits are ours"),
     cases=(
         {"rho": 1e300, "outputs": [3e-150, -1e-150], "weight_decay": 2e-300},
         {"rho": 3e290, "outputs": [3e-291, -1e-291], "weight_decay": 0.0},
