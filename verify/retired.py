@@ -48,6 +48,7 @@ _CASES: Mapping[str, str] = {
     "mmd/tab1-random": "mmd/tab1-resumed",
     "sl/eq3-extremes": "sl/eq5-cancelling",
     "sl/eq9": "sl/eq9-linear",
+    "sl/err3": "sl/err3-decay",
     "sl/err5": "sl/err5-projections",
     "sl/expA-steps": "sl/expA-resumed",
     "sl/fig1-settings": "sl/fig2-norms sl/fig10-ratios",

@@ -32,7 +32,7 @@ from verify.claims.square_loss._networks import (
     values,
 )
 from verify.claims.square_loss._sources import forced, ours, quoted
-from verify.compare import AgreesTo, AtLeast, Identical, Outcome
+from verify.compare import AgreesTo, AtLeast, Identical
 
 # --- the residual ---------------------------------------------------------------------
 
@@ -261,11 +261,6 @@ def _predict_single(p: Problem) -> Array:
     return np.asarray(sl.per_sample_residual(p.directions, p.x))
 
 
-def _none_left(*, widths: list[int], examples: int, seed: int) -> Array:
-    """A residual of zero for every example."""
-    return np.zeros((len(widths) - 1, examples))
-
-
 _WIDE = grid(widths=([12, 1], [5, 16, 1], [5, 16, 16, 1]), examples=4, seed=(0, 1))
 
 PER_SAMPLE = numeric(
@@ -281,30 +276,8 @@ PER_SAMPLE = numeric(
     measure=_measure_single,
     # The solved layer carries the condition of its equations, below 1e3.
     compare=AgreesTo(relative=1e-12),
-    must_refute=_none_left,
+    must_refute=mistake("None left for any example.", then=np.zeros_like),
     uses=("sl/eq6", "sl/hom"),
-)
-
-ERR_3 = numeric(
-    id="sl/err3",
-    items=("Err3", "PerSample", "Lemma1"),
-    title="At zero loss, every example's gradient is parallel to each layer",
-    statement=(
-        r"L=0\;\Rightarrow\;\partial f(x_j)/\partial V_k=V_kf(x_j)\text{ for every }j"
-    ),
-    source=quoted("Section 2.1 and Lemma 1"),
-    cases=_WIDE,
-    predict=_none_left,
-    measure=_measure_single,
-    compare=AgreesTo(relative=1e-11, absolute=1e-11),
-    must_hold=_predict_single,
-    expected=Outcome.REFUTED,
-    uses=("sl/persample", "sl/err3-corrected"),
-    finding=(
-        "At zero loss all directions are at rest, whatever they are: the flow stops"
-        " because the errors are zero, not because each example satisfies the"
-        " condition. Nor does each where decay keeps the errors off zero (sl/err3-decay)."
-    ),
 )
 
 
