@@ -613,7 +613,8 @@ SINGLE = numeric(
     measure=_measure_single,
     compare=Identical(),
     must_refute=mistake(
-        "Layers that collapse at a large decay.", then=lambda found: [*found[:2], False]
+        "Layers that collapse at a large decay.",
+        then=lambda found: [*found[:2], False, *found[3:]],
     ),
     uses=("sl/eq5b-barrier",),
 )
