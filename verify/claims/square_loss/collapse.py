@@ -19,8 +19,14 @@ _FAR = grid(classes=3, features=6, seed=0, offset=1e6)
 """Features of which most is the same for all."""
 _TIGHT = grid(classes=(2, 3), features=6, seed=0, spread=1e-9)
 """Features that have nearly collapsed."""
-_UNEVEN = grid(classes=(2, 3), features=6, seed=0, more=2)
-"""Classes that differ in size: the mean of class means is not that of all features."""
+_UNLIKE = (
+    *grid(classes=(2, 3), features=6, seed=0, more=2),
+    *grid(classes=5, features=(2, 3), seed=0),
+)
+"""Classes that differ in size, so that the mean of their means is not that of all
+features; and more classes than features."""
+_LINE = grid(classes=(3, 4), features=6, seed=0, line=True)
+"""Class means on a line: they span one dimension, not C - 1."""
 
 
 def _features(
@@ -30,11 +36,17 @@ def _features(
     offset: float = 0.0,
     spread: float = 1.0,
     more: int = 0,
+    line: bool = False,  # noqa: FBT001, FBT002 (in the order of cases)
 ) -> tuple[Array, Any, Array]:
     """Random last hidden features, four of each class or `more` by class; a classifier."""
     rng = np.random.default_rng([58, seed])
     labels = np.repeat(np.arange(classes), 4 + more * np.arange(classes))
     h = np.maximum(rng.standard_normal((len(labels), features)) + 0.5, 0.0)
+    if line:
+        # In eighths, and opposite in pairs, so that means are exact.
+        away = np.repeat(np.round(8.0 * h[::2]) / 8.0, 2, axis=0)
+        away[1::2] *= -1.0
+        h = labels[:, None] * np.arange(1.0, features + 1.0) + away
     if spread < 1.0:
         first = h[np.searchsorted(labels, labels)]
         h = first + spread * (h - first)
@@ -105,7 +117,7 @@ NC_1 = numeric(
     ),
     statement=r"\operatorname{Tr}(\Sigma_W\Sigma_B^\dagger)/C",
     source=as_read(_PAPYAN),
-    cases=(*_MEASURES, *_UNEVEN, *_FAR, *_TIGHT),
+    cases=(*_MEASURES, *_UNLIKE, *_LINE, *_FAR, *_TIGHT),
     predict=_predict_nc1,
     measure=_measure_nc1,
     # The pseudo-inverse carries the condition of the means, below 1e3.
@@ -169,7 +181,7 @@ NC_2 = numeric(
     ),
     source=as_read(_PAPYAN),
     # One row may be next to nothing, beside the others.
-    cases=(*_MEASURES, *_UNEVEN, *_FAR, {**_MEASURES[-1], "faint": 1e-9}),
+    cases=(*_MEASURES, *_UNLIKE, *_FAR, {**_MEASURES[-1], "faint": 1e-9}),
     predict=_predict_simplex,
     measure=_measure_simplex,
     # Sums of six products, rounded to 1.1e-16 each. Two means are a simplex: all three
@@ -213,7 +225,7 @@ NC_3 = numeric(
     title="NC3: how far the classifier is from the class means",
     statement=r"\|W/\|W\|_F-M^T/\|M\|_F\|_F^2",
     source=as_read(_PAPYAN),
-    cases=(*_MEASURES, *_UNEVEN),
+    cases=(*_MEASURES, *_UNLIKE),
     predict=_predict_duality,
     measure=_measure_duality,
     # Sums of thirty products, and of six in each: as many roundings of 1.1e-16 at most.
