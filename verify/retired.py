@@ -54,6 +54,7 @@ _CASES: Mapping[str, str] = {
     "id/tab1-counts": "id/tab1-specified",
     "id/twolayer-orth": "id/twolayer-deep",
     "mmd/eq1-moments": "mmd/eq2-moments",
+    "mmd/cost": "mmd/cost-classes",
     "mmd/eq11-steps": "mmd/eq11-resumed",
     "mmd/eq2-uniform": "mmd/eq1",
     "mmd/prelim-steps": "mmd/prelim-resumed",
@@ -61,10 +62,14 @@ _CASES: Mapping[str, str] = {
     "mmd/tab5-settings": "mmd/tab1-announced",
     "sl/eq3-extremes": "sl/eq5-cancelling",
     "sl/eq9": "sl/eq9-linear",
+    "sl/err3": "sl/err3-decay",
     "sl/err5": "sl/err5-projections",
     "sl/expA-steps": "sl/expA-resumed",
     "sl/fig1-settings": "sl/fig2-norms sl/fig10-ratios",
+    "sl/nc2": "sl/nc2-classifier",
     "sl/randorth": "sl/randorth-entries",
+    "sl/unnorm": "sl/unnorm-velocity",
+    "sl/wn-length": "sl/wn-clock",
 }
 """Claims, and the former claims that are cases of them."""
 

@@ -246,7 +246,7 @@ SLOPE = statistical(
     uses=("mmd/gram",),
     finding=(
         "Noise on outputs depends on what enters the layer. A gradient that ignores"
-        " this is off by 15 standard errors or more along the first weights, for 16"
+        " this is off by 14 standard errors or more along the first weights, for 16"
         " examples and no dead layer."
     ),
 )

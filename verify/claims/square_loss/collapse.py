@@ -7,7 +7,7 @@ import numpy as np
 
 from theory import neural_collapse as nc
 from verify.claim import grid, numeric
-from verify.claims._predictors import always, drawn, mistake
+from verify.claims._predictors import drawn, mistake
 from verify.claims.square_loss._networks import Array
 from verify.claims.square_loss._sources import as_read, ours
 from verify.compare import AgreesTo
@@ -19,17 +19,36 @@ _FAR = grid(classes=3, features=6, seed=0, offset=1e6)
 """Features of which most is the same for all."""
 _TIGHT = grid(classes=(2, 3), features=6, seed=0, spread=1e-9)
 """Features that have nearly collapsed."""
+_UNLIKE = (
+    *grid(classes=(2, 3), features=6, seed=0, more=2),
+    *grid(classes=5, features=(2, 3), seed=0),
+)
+"""Classes that differ in size, so that the mean of their means is not that of all
+features; and more classes than features."""
+_LINE = grid(classes=(3, 4), features=6, seed=0, line=True)
+"""Class means on a line: they span one dimension, not C - 1."""
 
 
 def _features(
-    classes: int, features: int, seed: int, offset: float = 0.0, spread: float = 1.0
+    classes: int,
+    features: int,
+    seed: int,
+    offset: float = 0.0,
+    spread: float = 1.0,
+    more: int = 0,
+    line: bool = False,  # noqa: FBT001, FBT002 (in the order of cases)
 ) -> tuple[Array, Any, Array]:
-    """Random last hidden features, four of each class, and a classifier."""
+    """Random last hidden features, four of each class or `more` by class; a classifier."""
     rng = np.random.default_rng([58, seed])
-    labels = np.repeat(np.arange(classes), 4)
+    labels = np.repeat(np.arange(classes), 4 + more * np.arange(classes))
     h = np.maximum(rng.standard_normal((len(labels), features)) + 0.5, 0.0)
+    if line:
+        # In eighths, and opposite in pairs, so that means are exact.
+        away = np.repeat(np.round(8.0 * h[::2]) / 8.0, 2, axis=0)
+        away[1::2] *= -1.0
+        h = labels[:, None] * np.arange(1.0, features + 1.0) + away
     if spread < 1.0:
-        first = h[4 * labels]
+        first = h[np.searchsorted(labels, labels)]
         h = first + spread * (h - first)
     return h + offset, labels, rng.standard_normal((classes, features))
 
@@ -98,21 +117,28 @@ NC_1 = numeric(
     ),
     statement=r"\operatorname{Tr}(\Sigma_W\Sigma_B^\dagger)/C",
     source=as_read(_PAPYAN),
-    cases=(*_MEASURES, *_FAR, *_TIGHT),
+    cases=(*_MEASURES, *_UNLIKE, *_LINE, *_FAR, *_TIGHT),
     predict=_predict_nc1,
     measure=_measure_nc1,
     # The pseudo-inverse carries the condition of the means, below 1e3.
-    compare=AgreesTo(relative=1e-11),
+    compare=AgreesTo(relative=1e-12),
     must_refute=_traces_apart,
 )
 
 
 @drawn(_features)
-def _measure_simplex(h: Array, labels: Any, _: Array) -> list[Any]:
-    """Equal norms, equal angles, largest angles, pair by pair, to 40 digits."""
+def _measure_simplex(
+    h: Array, labels: Any, weights: Array, *, faint: float = 1.0
+) -> list[Any]:
+    """Equal norms, equal angles, largest angles, pair by pair, to 40 digits.
+
+    Of centred means and of rows, the first of which may be `faint`.
+    """
     with mpmath.workdps(40):
         means, centre = _exact_means(h, labels)
-        return _simplex([mean - centre for mean in means])
+        rows = [mpmath.matrix([row]) for row in weights.tolist()]
+        rows[0] *= mpmath.mpf(faint)
+        return [*_simplex([mean - centre for mean in means]), *_simplex(rows)]
 
 
 def _simplex(rows: list[Any]) -> list[Any]:
@@ -133,8 +159,12 @@ def _simplex(rows: list[Any]) -> list[Any]:
 
 
 @drawn(_features)
-def _predict_simplex(h: Array, labels: Any, _: Array) -> list[float]:
-    return _numbers(nc.nc2(h, labels))
+def _predict_simplex(
+    h: Array, labels: Any, weights: Array, *, centred: bool = False, faint: float = 1.0
+) -> list[float]:
+    rows = np.vstack([faint * weights[:1], weights[1:]])
+    off = rows.mean(axis=0) if centred else 0.0
+    return [*_numbers(nc.nc2(h, labels)), *_numbers(nc.nc2_classifier(rows - off))]
 
 
 def _numbers(found: nc.Simplex) -> list[float]:
@@ -143,61 +173,22 @@ def _numbers(found: nc.Simplex) -> list[float]:
 
 NC_2 = numeric(
     id="sl/nc2",
-    title="NC2: how far class means are from a simplex; two classes always form one",
+    title="NC2: how far class means, and the classifier's rows, are from a simplex",
     statement=(
-        r"\operatorname{sd}\|\mu_c-\mu_G\|/\overline{\|\mu_c-\mu_G\|},\quad"
-        r"\operatorname{sd}\cos_{cc'},\quad\overline{|\cos_{cc'}+1/(C-1)|}"
-    ),
-    source=as_read(_PAPYAN),
-    cases=(*_MEASURES, *_FAR),
-    predict=_predict_simplex,
-    measure=_measure_simplex,
-    # For two classes all three are zero identically.
-    compare=AgreesTo(relative=1e-12, absolute=1e-14),
-    must_refute=always([0.0, 0.0, 0.0], "A distance of zero, whatever the classes."),
-    finding="Only three classes or more test it: with two it is zero from the start.",
-)
-
-
-@drawn(_features)
-def _measure_rows(
-    _h: Array, _labels: Any, weights: Array, *, faint: float = 1.0
-) -> list[Any]:
-    with mpmath.workdps(40):
-        rows = [mpmath.matrix([row]) for row in weights.tolist()]
-        return _simplex([mpmath.mpf(faint) * rows[0], *rows[1:]])
-
-
-@drawn(_features)
-def _predict_rows(
-    _h: Array,
-    _labels: Any,
-    weights: Array,
-    *,
-    centred: bool = False,
-    faint: float = 1.0,
-) -> list[float]:
-    weights = np.vstack([faint * weights[:1], weights[1:]])
-    off = weights.mean(axis=0) if centred else 0.0
-    return _numbers(nc.nc2_classifier(weights - off))
-
-
-NC_2_CLASSIFIER = numeric(
-    id="sl/nc2-classifier",
-    title="NC2 of the classifier: how far its rows are from a simplex",
-    statement=(
-        r"\operatorname{sd}\|w_c\|/\overline{\|w_c\|},\quad"
-        r"\operatorname{sd}\cos_{cc'},\quad\overline{|\cos_{cc'}+1/(C-1)|}"
+        r"\operatorname{sd}\|v_c\|/\overline{\|v_c\|},\quad"
+        r"\operatorname{sd}\cos_{cc'},\quad\overline{|\cos_{cc'}+1/(C-1)|},\qquad"
+        r" v_c=\mu_c-\mu_G\text{ or }w_c"
     ),
     source=as_read(_PAPYAN),
     # One row may be next to nothing, beside the others.
-    cases=(*_MEASURES, {**_MEASURES[-1], "faint": 1e-9}),
-    predict=_predict_rows,
-    measure=_measure_rows,
-    # Two rows have one angle, which does not vary.
-    compare=AgreesTo(relative=1e-12, absolute=1e-14),
+    cases=(*_MEASURES, *_UNLIKE, *_FAR, {**_MEASURES[-1], "faint": 1e-9}),
+    predict=_predict_simplex,
+    measure=_measure_simplex,
+    # Sums of six products, rounded to 1.1e-16 each. Two means are a simplex: all three
+    # are zero. Two rows have one angle, which does not vary.
+    compare=AgreesTo(relative=1e-14, absolute=1e-14),
     must_refute=mistake("Rows centred first, as class means are.", centred=True),
-    uses=("sl/nc2",),
+    finding="Of means only three classes or more test it: with two it is zero identically.",
 )
 
 
@@ -234,10 +225,11 @@ NC_3 = numeric(
     title="NC3: how far the classifier is from the class means",
     statement=r"\|W/\|W\|_F-M^T/\|M\|_F\|_F^2",
     source=as_read(_PAPYAN),
-    cases=_MEASURES,
+    cases=(*_MEASURES, *_UNLIKE),
     predict=_predict_duality,
     measure=_measure_duality,
-    compare=AgreesTo(relative=1e-12),
+    # Sums of thirty products, and of six in each: as many roundings of 1.1e-16 at most.
+    compare=AgreesTo(relative=1e-14),
     must_refute=_of_raw_means,
 )
 
@@ -356,7 +348,7 @@ NC_BINARY = numeric(
     predict=_predict_binary,
     measure=_measure_binary,
     # Class means of four numbers of size one are rounded once.
-    compare=AgreesTo(relative=1e-12, absolute=1e-14),
+    compare=AgreesTo(relative=1e-14, absolute=1e-14),
     must_refute=mistake("The two rows exchanged.", sign=-1.0),
     uses=("sl/nc3", "sl/nc4"),
 )

@@ -214,8 +214,8 @@ NEAREST = _claim(
     larger=ON_COLOURS,
     small=False,
     finding=(
-        "In most networks the two agree on every example; single ones, in which they"
-        " part on some, leave the mean undecided."
+        "In most networks the two agree on every example; with digits single ones, in"
+        " which they part on some, leave the mean undecided."
     ),
     version=2,
 )
@@ -239,8 +239,8 @@ BY_NORM = trained(
     **unmet((-math.log10(2.0), math.log10(2.0)), (math.log10(2.0), None)),
     finding=(
         "Where two starts of a seed end at unlike norms, as at the small scale, the larger"
-        " norm is the less collapsed one. At the full scale they end so near each other"
-        " that nothing is decided."
+        " norm is the less collapsed one. At the full scale they end near each other:"
+        " with colours both are as collapsed, with digits nothing is decided."
     ),
 )
 

@@ -191,9 +191,9 @@ DECAY_ERROR = effect(
     source=as_read("Section 2, above Observation 3, and Lemma 1"),
     uses=("sl/abs-decay",),
     finding=(
-        "Decay lowers the norm by far (sl/abs-decay). Errors are lower with it on the"
-        " mean, but seeds differ too much to say that it is by the smallest effect of"
-        " interest."
+        "Decay lowers the norm by far (sl/abs-decay). With colours errors are lower with"
+        " it, too. With digits they are on the mean, but seeds differ too much to say"
+        " that it is by the smallest effect of interest."
     ),
 )
 
@@ -226,8 +226,8 @@ LARGE = effect(
     uses=("sl/init-large",),
     finding=(
         "Some networks answer for one class, at a norm of its own, whatever their"
-        " start, and leave it undecided. Those of both classes end at one norm"
-        " (sl/sec1.2-both)."
+        " start, and leave it undecided. At the small scale those of both classes end at"
+        " one norm (sl/sec1.2-both); at the full one too few come to rest."
     ),
 )
 

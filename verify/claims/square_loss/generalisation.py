@@ -86,8 +86,8 @@ RADEMACHER = numeric(
     cases=_AVERAGES,
     predict=_predict_average,
     measure=_measure_average,
-    # A mean of 256 rounded norms.
-    compare=AgreesTo(relative=1e-13),
+    # A mean of 512 norms of nine sums, by halves: some thirty roundings of 1.1e-16.
+    compare=AgreesTo(relative=1e-14),
     must_refute=_second_moment,
 )
 
@@ -344,8 +344,8 @@ TERMS = numeric(
     ),
     predict=_terms,
     measure=_measure_terms,
-    # Means of a few hundred rounded terms.
-    compare=AgreesTo(relative=1e-13),
+    # A mean of 200 terms, by halves, of a few roundings of 1.1e-16 each.
+    compare=AgreesTo(relative=1e-14),
     must_refute=mistake(
         "The bound for a margin fixed before the data are seen.", chosen=False
     ),
@@ -563,8 +563,9 @@ MOMENTS = numeric(
     ),
     predict=_predict_moments,
     measure=_measure_moments,
-    # Nodes and weights of the rule to a few eps, in products of up to six.
-    compare=AgreesTo(relative=1e-12),
+    # Nodes and weights of the rule to a few eps, in products of up to six, to the eighth
+    # power: some fifty roundings.
+    compare=AgreesTo(relative=2e-14),
     must_refute=_like_a_chi_square,
     uses=("sl/randorth",),
 )

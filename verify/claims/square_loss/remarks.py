@@ -261,7 +261,7 @@ NEAR_ZERO = numeric(
     predict=_predict_norm,
     measure=_measure_norm,
     # The slowest direction contracts by at least 3 % a step: e^-36 after 1,200.
-    compare=AgreesTo(relative=1e-12),
+    compare=AgreesTo(relative=1e-14),
     must_refute=mistake("The end from a start at zero.", size=0.0),
     uses=("sl/minnorm",),
 )
@@ -339,7 +339,7 @@ SGD_STOPS = numeric(
     compare=Identical(),
     must_hold=_by_each_gradient,
     expected=Outcome.REFUTED,
-    uses=("sl/unnorm-velocity",),
+    uses=("sl/unnorm",),
     finding=(
         "It stops where e_n dg_n/dW = 0 for every n, which includes a network that is"
         " switched off on an example, whose loss stays at one. Two equal inputs with"
@@ -395,7 +395,7 @@ FOOTNOTE_2 = numeric(
     measure=_measure_batch_norm,
     # Means and variances of fifty products of size one, 1.1e-16 each, below ten
     # standard deviations.
-    compare=AgreesTo(absolute=1e-12),
+    compare=AgreesTo(absolute=1e-13),
     must_refute=_of_the_whole_matrix,
     finding=(
         "The rows' own lengths do not matter to the outputs; with all of them one, the"

@@ -1,5 +1,7 @@
-"""Bandwidths of stacked networks some of which have diverged."""
+"""Median bandwidths: of networks some of which have diverged, and as printed."""
 
+import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -9,9 +11,9 @@ from empirical.mmd_init.uniformity import segment_median
 from theory import mmd
 from verify.claim import grid, numeric
 from verify.claims._predictors import mistake
-from verify.claims.mmd_init._samples import Array
-from verify.claims.mmd_init._sources import ours
-from verify.compare import AgreesTo
+from verify.claims.mmd_init._samples import Array, laws
+from verify.claims.mmd_init._sources import ours, quoted
+from verify.compare import AgreesTo, Outcome
 
 _INPUTS = 4
 
@@ -67,4 +69,46 @@ MEDIAN = numeric(
     # A difference of two numbers below one, times the root of two.
     compare=AgreesTo(absolute=1e-15),
     must_refute=mistake("Medians of the networks that are left.", of_the_rest=True),
+)
+
+
+# --- as printed -----------------------------------------------------------------------
+
+
+def _measure_printed(*, size: int, seed: int) -> float:
+    """The median of the distances as appendix C.1 counts them, cross pairs by both."""
+    x, y = (torch.from_numpy(z) for z in laws(3, [size, size], seed))
+    own = [torch.pdist(z) for z in (x, y)]
+    cross = torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist").ravel()
+    return float(np.median(torch.cat([*own, cross]).numpy()))
+
+
+def _printed_indices(*, size: int, seed: int) -> float:
+    """Take |f_i - u_i| for all i and j, as printed."""
+    x, y = laws(3, [size, size], seed)
+    own = [math.dist(a, b) for z in (x, y) for a, b in itertools.combinations(z, 2)]
+    cross = np.repeat(np.linalg.norm(x - y, axis=1), size)
+    return float(np.median(np.concatenate([own, cross])))
+
+
+def _both_indices(*, size: int, seed: int) -> float:
+    """Distances of all pairs, not of equal indices only."""
+    x, y = laws(3, [size, size], seed)
+    return mmd.median_bandwidth(x, y)
+
+
+ERR_9 = numeric(
+    id="mmd/err9",
+    items=("Err9", "C1"),
+    title="The printed list of distances pairs outputs and points of equal index",
+    statement=r"\|f_{\theta_0+\epsilon_i}(x)-u_i\|\text{ for all }i\le M,\,j\le N",
+    source=quoted("Appendix C.1"),
+    cases=grid(size=(5, 40), seed=(0, 1)),
+    predict=_printed_indices,
+    measure=_measure_printed,
+    compare=AgreesTo(relative=4e-15),
+    must_hold=_both_indices,
+    expected=Outcome.REFUTED,
+    uses=("mmd/c1",),
+    finding="The list of perturbations beside it begins with the first one twice.",
 )
