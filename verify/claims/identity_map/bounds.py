@@ -456,8 +456,8 @@ THEOREM_2 = adversarial(
     examples=searched(**_IMAGES, draws=st.just(10), scale=st.floats(0.01, 30.0)),
     max_examples=60,
     assumptions=(
-        *("initial weights independent N(0, σ²)", "|pixels| ≤ B", "δ = 10⁻¹⁰"),
-        "the least M that is allowed",
+        *("initial weights independent N(0, σ²)", "|pixels| ≤ B"),
+        "with probability at least 1 − δ, δ = 10⁻¹⁰; the least M that is allowed",
     ),
     uses=("id/conv", "id/eq8", "id/eq9", "id/eq11"),
     finding=(
@@ -481,7 +481,10 @@ THEOREM_2_SHARP = replace(
     source=ours("Equation 12; the sharper form is ours"),
     predict=partial(_promised, "sharp"),
     must_refute=_freedom_of_one_channel,
-    assumptions=("initial weights independent N(0, σ²)", "|pixels| ≤ B", "δ = 10⁻¹⁰"),
+    assumptions=(
+        *("initial weights independent N(0, σ²)", "|pixels| ≤ B"),
+        "with probability at least 1 − δ, δ = 10⁻¹⁰",
+    ),
     uses=("id/chi2-exact", "id/conv", "id/eq8", "id/eq9-sharp"),
     finding="",
 )
