@@ -27,11 +27,11 @@ _STEPS = (0, 1, 2, 3, 10, 31, 100)
 
 
 def _problem(dim: int, seed: int) -> tuple[Array, Array, Array]:
-    """Return a training image of length one, initial weights, five test images."""
+    """Return a training image of length 3/2, initial weights, five test images."""
     rng = np.random.default_rng([20, seed])
     x = rng.standard_normal(dim)
     w0 = rng.standard_normal((dim, dim)) / np.sqrt(dim)
-    return x / np.linalg.norm(x), w0, rng.standard_normal((5, dim))
+    return 1.5 * x / np.linalg.norm(x), w0, rng.standard_normal((5, dim))
 
 
 def _trained(
@@ -60,7 +60,7 @@ def _trained(
 
 def _measure_limit(*, dim: int, momentum: float, seed: int) -> Array:
     x, w0, tests = _problem(dim, seed)
-    # a_350 is 1e-41 for m = 0 and at most about sqrt(0.8)^350 = 1e-17 otherwise.
+    # a_350 is 1e-118 for m = 0 and at most about sqrt(0.8)^350 = 1e-17 otherwise.
     (weights,) = _trained(x, w0, steps=(350,), rate=0.24, momentum=momentum)
     return tests @ weights.T
 
