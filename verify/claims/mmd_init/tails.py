@@ -601,8 +601,8 @@ def _predict_excess(found: mmd.SubExponential, t: float = 1.0) -> float:
 
 @drawn(_variable)
 def _squares_alone(found: mmd.SubExponential, t: float = 1.0) -> float:
-    """The normal part for large t as well, without its half."""
-    return math.exp(-t * t / found.nu_squared)
+    """The normal part for large t as well."""
+    return math.exp(-0.5 * t * t / found.nu_squared)
 
 
 PROP_1 = numeric(
