@@ -73,12 +73,17 @@ _IMAGES: dict[str, st.SearchStrategy[Any]] = {
 # --- equations 8 and 9 ----------------------------------------------------------------
 
 
-def _measure_patch(*, kind: str, side: int, channels: int, kernel: int) -> float:
-    return float(columns(_image(kind, side, channels), kernel).norm(dim=1).max())
+def _measure_patch(
+    *, kind: str, side: int, channels: int, kernel: int, bright: float = 1.0
+) -> float:
+    image = bright * _image(kind, side, channels)
+    return float(columns(image, kernel).norm(dim=1).max())
 
 
-def _predict_patch(*, kind: str, side: int, channels: int, kernel: int) -> float:
-    return idm.patch_norm_bound(kernel, channels, 1.0)
+def _predict_patch(
+    *, kind: str, side: int, channels: int, kernel: int, bright: float = 1.0
+) -> float:
+    return idm.patch_norm_bound(kernel, channels, bright)
 
 
 EQ_8 = adversarial(
@@ -89,6 +94,7 @@ EQ_8 = adversarial(
     cases=(
         *grid(kind="flat", side=9, channels=(1, 3), kernel=(3, 5)),
         *grid(kind=("noise", "stripes"), side=6, channels=3, kernel=5),
+        *grid(kind="flat", side=9, channels=3, kernel=3, bright=(0.2, 2.5)),
     ),
     predict=_predict_patch,
     measure=_measure_patch,

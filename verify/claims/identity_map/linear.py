@@ -190,8 +190,8 @@ def _measure_factors(*, shrink: float, momentum: float, steps: list[int]) -> lis
 def _predict_factors(*, shrink: float, momentum: float, steps: list[int]) -> Array:
     return idm.residual_factors(
         np.array(steps),
-        learning_rate=1.0,
-        curvature=shrink,
+        learning_rate=0.25,
+        curvature=4.0 * shrink,
         **unlike({"momentum": 0.0}, momentum=momentum),
     )
 

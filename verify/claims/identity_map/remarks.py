@@ -29,9 +29,10 @@ def _rates(steps: int, first: float) -> Array:
 
 
 def _layer(dim: int, seed: int) -> tuple[Array, Array]:
+    """Return an image of length 3/2, whose curvature is 9/4, and initial weights."""
     rng = np.random.default_rng([70, dim, seed])
     x = rng.standard_normal(dim)
-    return x / np.linalg.norm(x), rng.standard_normal((dim, dim)) / np.sqrt(dim)
+    return 1.5 * x / np.linalg.norm(x), rng.standard_normal((dim, dim)) / np.sqrt(dim)
 
 
 def _measure_scheduled(*, dim: int, steps: int, momentum: float, seed: int) -> Array:
@@ -50,17 +51,17 @@ def _measure_scheduled(*, dim: int, steps: int, momentum: float, seed: int) -> A
 def _predict_scheduled(*, dim: int, steps: int, momentum: float, seed: int) -> Array:
     x, w0 = _layer(dim, seed)
     ball = unlike({"momentum": 0.0}, momentum=momentum)
-    left = idm.scheduled_factors(_rates(steps, 0.3), curvature=1.0, **ball)
-    return w0 + (1.0 - left[-1]) * np.outer(x - w0 @ x, x)
+    left = idm.scheduled_factors(_rates(steps, 0.3), curvature=2.25, **ball)
+    return w0 + (1.0 - left[-1]) * np.outer(x - w0 @ x, x) / 2.25
 
 
 def _never_dropped(*, dim: int, steps: int, momentum: float, seed: int) -> Array:
     """The first rate kept to the end."""
     x, w0 = _layer(dim, seed)
     left = idm.residual_factors(
-        steps, learning_rate=0.3, curvature=1.0, momentum=momentum
+        steps, learning_rate=0.3, curvature=2.25, momentum=momentum
     )
-    return w0 + (1.0 - left) * np.outer(x - w0 @ x, x)
+    return w0 + (1.0 - left) * np.outer(x - w0 @ x, x) / 2.25
 
 
 SCHEDULE = numeric(
