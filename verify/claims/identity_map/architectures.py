@@ -207,11 +207,11 @@ _ENTRIES: tuple[Case, ...] = tuple(
 
 
 def _modules(
-    kind: str, width: int, kernel: int, layers: int, ends: int
+    kind: str, width: int, kernel: int, layers: int, ends: int, out: int
 ) -> list[nn.Module]:
     """The framework's own layers, without memory behind them."""
     sizes = [ends or (1 if kind == "cnn" else 784), *[width] * (layers - 1)]
-    sizes.append(sizes[0])
+    sizes.append(out or sizes[0])
     pairs = list(itertools.pairwise(sizes))
     if kind == "fcn":
         return [nn.Linear(a, b, bias=False, device="meta") for a, b in pairs]
@@ -222,10 +222,10 @@ def _modules(
 
 
 def _measure_count(
-    *, kind: str, width: int, kernel: int, layers: int, ends: int = 0
+    *, kind: str, width: int, kernel: int, layers: int, ends: int = 0, out: int = 0
 ) -> int:
     """Count the weights; at both ends those of a grey image of 28 x 28, if not said."""
-    modules = _modules(kind, width, kernel, layers, ends)
+    modules = _modules(kind, width, kernel, layers, ends, out)
     return sum(p.numel() for module in modules for p in module.parameters())
 
 
@@ -234,10 +234,10 @@ def _printed(*, kind: str, width: int, kernel: int, layers: int) -> int:
 
 
 def _predict_count(
-    *, kind: str, width: int, kernel: int, layers: int, ends: int = 0
+    *, kind: str, width: int, kernel: int, layers: int, ends: int = 0, out: int = 0
 ) -> int:
     if kind == "fcn":
-        return idm.fcn_parameter_count(ends or 784, width, layers)
+        return idm.fcn_parameter_count(ends or 784, width, layers, out or None)
     more = {"image_channels": ends} if ends else {}
     return idm.cnn_parameter_count(kernel, width, layers, **more)
 
@@ -265,7 +265,7 @@ FORMULA = numeric(
     id="id/tab1-formula",
     title="The formulas behind the parameter counts of Table 1",
     statement=(
-        r"\text{FCN: } d^2 \text{ or } 2dh+(L-2)h^2;\qquad"
+        r"\text{FCN: } d\,o \text{ or } dh+(L-2)h^2+ho,\ o=d\text{ in Table 1};\qquad"
         r" \text{CNN: } K^2C^2 \text{ or } K^2(2Cc+(L-2)c^2)"
     ),
     source=ours("Table 1; the formulas are ours"),
@@ -274,6 +274,7 @@ FORMULA = numeric(
         # Of colour images and of other sizes.
         *grid(kind="cnn", width=(2, 7), kernel=3, layers=(1, 2, 6), ends=3),
         *grid(kind="fcn", width=(2, 7), kernel=0, layers=(1, 2, 6), ends=12),
+        *grid(kind="fcn", width=7, kernel=0, layers=(1, 2, 6), ends=12, out=5),
     ),
     predict=_predict_count,
     measure=_measure_count,
@@ -350,7 +351,7 @@ VARIANCES = numeric(
     source=ours(
         "Appendix I, initialisation schemes; 1/√(f_i f_o), 1/(3f_i) and 1/max are ours"
     ),
-    cases=grid(scheme=idm.SCHEMES, fan_in=30, fan_out=(7, 20, 60)),
+    cases=grid(scheme=idm.SCHEMES, fan_in=(8, 30), fan_out=(7, 60)),
     predict=_predict_scheme,
     measure=_measure_scheme,
     # Each entry is rounded a few times, and so are entries of orthonormal rows.

@@ -497,13 +497,22 @@ THEOREM_2_SHARP = replace(
 
 
 def _explicit(
-    nullity: int, channels: int, kernel: int, delta: float, pixels: float = 1.0
+    nullity: int,
+    channels: int,
+    kernel: int,
+    delta: float,
+    pixels: float = 1.0,
+    constant: float | None = None,
 ) -> Any:
-    """The bound of equation 12, from its definition, to 40 digits."""
+    """The bound of equation 12, from its definition, to 40 digits.
+
+    M is the least that is allowed, if no other is given.
+    """
     with mpmath.workdps(DIGITS):
         n, c = mpmath.mpf(nullity), mpmath.mpf(channels)
         y = 2 / c * mpmath.log(n / mpmath.mpf(delta))
         m = mpmath.findroot(lambda z: z - 1 - mpmath.log(z) - y, 3 * y + 3)
+        m = m if constant is None else mpmath.mpf(constant)
         level = 2 * mpmath.log(n / mpmath.mpf(delta)) + c * (1 + mpmath.log(m))
         weights = mpmath.sqrt(n * mpmath.mpf(_SCALE) ** 2 * level)
         error = (weights + mpmath.sqrt(n * c)) ** 2
@@ -511,7 +520,13 @@ def _explicit(
 
 
 def _value(
-    *, nullity: int, channels: int, kernel: int, delta: float, pixels: float = 1.0
+    *,
+    nullity: int,
+    channels: int,
+    kernel: int,
+    delta: float,
+    pixels: float = 1.0,
+    constant: float | None = None,
 ) -> float:
     if pixels < 0.0:  # the largest of an image's own, which leaves five directions open
         image = [[1.0, 2.0], [3.0, pixels]]
@@ -519,7 +534,13 @@ def _value(
         found = idm.promise(image, kernel, scale=_SCALE, form="printed", **given)
         return found.total
     return idm.mse_bound(
-        nullity, kernel, channels, pixel_bound=pixels, scale=_SCALE, delta=delta
+        nullity,
+        kernel,
+        channels,
+        pixel_bound=pixels,
+        scale=_SCALE,
+        delta=delta,
+        constant=constant,
     ).total
 
 
@@ -534,6 +555,7 @@ EQ_12 = numeric(
     cases=(
         *grid(nullity=(1, 7), channels=(1, 3, 128), kernel=5, delta=(0.05, 1e-9)),
         {"nullity": 7, "channels": 3, "kernel": 3, "delta": 0.05, "pixels": 2.5},
+        {"nullity": 7, "channels": 3, "kernel": 3, "delta": 0.05, "constant": 20.0},
         *grid(nullity=5, channels=1, kernel=3, delta=(0.05, 0.2), pixels=-7.0),
     ),
     predict=_value,

@@ -505,28 +505,48 @@ def _conditioned(rows: int, columns: int, seed: int) -> tuple[Array, Array, Arra
     return x, rng.standard_normal((rows, 3)), rng.standard_normal((columns, 3))
 
 
-def _measure_descent(*, rows: int, columns: int, steps: int, seed: int) -> Array:
+def _measure_descent(
+    *,
+    rows: int,
+    columns: int,
+    steps: int,
+    seed: int,
+    momentum: float = 0.0,
+    loss: str = "half_sum",
+) -> Array:
     x, y, w0 = _conditioned(rows, columns, seed)
     weight, inputs, targets = (torch.from_numpy(a) for a in (w0, x, y))
     ((found,),) = descend(
         [weight],
-        lambda: squared_error(inputs @ weight, targets, "half_sum"),
+        lambda: squared_error(inputs @ weight, targets, loss),
         steps=(steps,),
-        rate=0.5,
+        rate=0.5 if loss == "half_sum" else 0.25 * y.size,
+        momentum=momentum,
     )
     return found
 
 
-def _predict_descent(*, rows: int, columns: int, steps: int, seed: int) -> Array:
+def _predict_descent(
+    *,
+    rows: int,
+    columns: int,
+    steps: int,
+    seed: int,
+    momentum: float = 0.0,
+    loss: Any = "half_sum",
+) -> Array:
     x, y, w0 = _conditioned(rows, columns, seed)
     if steps < 200:
-        return idm.least_squares_weights(x, y, w0, steps=steps, learning_rate=0.5)
+        given = {"steps": steps, "momentum": momentum, "loss": loss}
+        given = unlike({"momentum": 0.0, "loss": "half_sum"}, **given)
+        rate = 0.5 if loss == "half_sum" else 0.25 * y.size
+        return idm.least_squares_weights(x, y, w0, learning_rate=rate, **given)
     # A rate that does not diverge changes nothing at the end.
     given: dict[str, Any] = {"learning_rate": 0.5} if rows == columns else {}
     return idm.least_squares_weights(x, y, w0, **given)
 
 
-def _other_lemma(*, rows: int, columns: int, steps: int, seed: int) -> Array:
+def _other_lemma(*, rows: int, columns: int, seed: int, **_case: Any) -> Array:
     """The solution of least norm, Lemma 2 in the place of Lemma 1."""
     x, y, w0 = _conditioned(rows, columns, seed)
     return idm.least_squares_weights(x, y, 0.0 * w0)
@@ -545,6 +565,14 @@ DESCENT = numeric(
         *grid(rows=3, columns=8, steps=(1, 20, 400), seed=0),
         *grid(rows=8, columns=3, steps=(1, 20, 400), seed=0),
         *grid(rows=5, columns=5, steps=400, seed=0),
+        *grid(
+            rows=(3, 8),
+            columns=5,
+            steps=20,
+            seed=0,
+            momentum=(0.0, 0.5),
+            loss=("half_sum", "mean"),
+        ),
     ),
     predict=_predict_descent,
     measure=_measure_descent,
