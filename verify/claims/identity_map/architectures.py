@@ -499,11 +499,13 @@ START = numeric(
 
 
 def _measure_coverage(
-    *, kernel: int, side: int, row: int, column: int, layers: int = 1
+    *, kernel: int, side: int, row: int, column: int, layers: int = 1, width: int = 0
 ) -> float:
-    """Share of the inputs that move one output, by its gradient."""
+    """Share of the inputs that move one output, by its gradient; maps may be square."""
     weight = torch.ones(1, 1, kernel, kernel, dtype=torch.float64) / kernel**2
-    image = torch.zeros(1, 1, side, side, dtype=torch.float64, requires_grad=True)
+    image = torch.zeros(
+        1, 1, side, width or side, dtype=torch.float64, requires_grad=True
+    )
     x: Tensor = image
     for _ in range(layers):
         x = nn.functional.conv2d(x, weight, padding=kernel // 2)
@@ -512,18 +514,18 @@ def _measure_coverage(
 
 
 def _predict_coverage(
-    *, kernel: int, side: int, row: int, column: int, layers: int = 1
+    *, kernel: int, side: int, row: int, column: int, layers: int = 1, width: int = 0
 ) -> float:
     """The share of the map that the receptive field covers at this place."""
     field = idm.receptive_field(kernel, layers)
-    return idm.coverage(field, side, side, row, column)
+    return idm.coverage(field, side, width or side, row, column)
 
 
 def _no_boundary(
-    *, kernel: int, side: int, row: int, column: int, layers: int = 1
+    *, kernel: int, side: int, layers: int = 1, width: int = 0, **_place: int
 ) -> float:
     """Kernels of which nothing lies beyond the border."""
-    return min(1.0, ((layers * (kernel - 1) + 1) / side) ** 2)
+    return min(1.0, (layers * (kernel - 1) + 1) ** 2 / side / (width or side))
 
 
 COVERAGE = numeric(
@@ -539,6 +541,7 @@ COVERAGE = numeric(
         *grid(kernel=(5, 29, 53, 55, 57), side=28, row=0, column=0),
         *grid(kernel=(5, 29), side=28, row=(3, 14), column=14),
         *grid(kernel=(3, 5, 7), layers=(2, 5), side=35, row=17, column=(17, 30)),
+        *grid(kernel=5, side=6, width=9, row=(0, 4), column=7),
     ),
     predict=_predict_coverage,
     measure=_measure_coverage,
