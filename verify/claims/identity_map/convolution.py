@@ -54,7 +54,7 @@ def _tested(
     side: int, test: int, channels: int, kernel: int, seed: int
 ) -> tuple[Integers, Integers, Integers]:
     """An image, initial weights, and an image of another size to test with."""
-    image, w0 = _layer(side, side, channels, kernel, seed)
+    image, w0 = _layer(side, side + 1, channels, kernel, seed)
     return image, w0, _noise(test, test + 1, channels, seed + 1)
 
 
@@ -125,7 +125,7 @@ def _float_problem(
     No curvature exceeds 2 K^2 max|x|^2.
     """
     rng = np.random.default_rng([42, seed])
-    image = rng.standard_normal((size, size, channels))
+    image = rng.standard_normal((size, size + 1, channels))
     w0 = 0.2 * rng.standard_normal((channels, channels, kernel, kernel))
     return image, w0, 0.1 / (kernel**2 * float((image**2).sum(axis=2).max()))
 
@@ -327,7 +327,7 @@ ONE_MSE = numeric(
 
 def _trained_on(side: int, channels: int) -> tuple[Array, list[Array]]:
     """Return a training image, and two to test with."""
-    image = np.random.default_rng(43).standard_normal((side, side, channels))
+    image = np.random.default_rng(43).standard_normal((side, side + 1, channels))
     test = np.random.default_rng(45).standard_normal((side, side, channels))
     return image, [test, np.ones((2 * side, side + 3, channels))]
 
