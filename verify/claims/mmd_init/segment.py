@@ -217,7 +217,8 @@ LAW = numeric(
         "The squared MMD of perturbed predictions from the uniform law, without sampling it"
     ),
     statement=(
-        r"V=\tfrac1{M^2}\textstyle\sum_{i,j}k(p_i,p_j)-\tfrac2M\sum_ih(p_i)+\mathbb{E}\,k(u,u')"
+        r"V=\tfrac1{M^2}\textstyle\sum_{i,j}k(p_i,p_j)-\tfrac2M\sum_ih(p_i)+\mathbb{E}\,k(u,u'),"
+        r"\quad U:\ \tfrac1{M(M-1)}\sum_{i\ne j}k(p_i,p_j)"
     ),
     source=ours("Equation 9; the closed form is ours"),
     cases=(
