@@ -13,6 +13,7 @@ from verify.claim import Case, Claim, adversarial, grid, numeric, statistical, s
 from verify.claims._predictors import always, changed, mistake, plus, times
 from verify.claims._searches import searched
 from verify.claims.identity_map._sources import as_read, ours, quoted
+from verify.claims.identity_map.starts import first_weight
 from verify.compare import (
     AgreesTo,
     Array,
@@ -285,52 +286,25 @@ FORMULA = numeric(
 # --- initial weights ------------------------------------------------------------------
 
 
-def _start(scheme: str, fan_out: int, fan_in: int, rng: torch.Generator) -> Tensor:
-    """Draw weights by the framework's own initialisers, where it has the scheme."""
-    weight = torch.empty(fan_out, fan_in, dtype=torch.float64)
-    init = nn.init
-    if scheme == "uniform":
-        return weight.uniform_(-1.0, 1.0, generator=rng)
-    if scheme == "normal":
-        return weight.normal_(0.0, 1.0, generator=rng)
-    if scheme == "default":
-        return weight.normal_(0.0, (fan_in * fan_out) ** -0.5, generator=rng)
-    if scheme == "default-sqrt":
-        return weight.normal_(0.0, (fan_in * fan_out) ** -0.25, generator=rng)
-    if scheme == "framework":
-        # What torch.nn.Linear does on its own.
-        return init.kaiming_uniform_(weight, a=5**0.5, generator=rng)
-    if scheme == "orthogonal":
-        return init.orthogonal_(weight, generator=rng)
-    if scheme == "kaiming-normal":
-        return init.kaiming_normal_(weight, nonlinearity="relu", generator=rng)
-    if scheme == "kaiming-uniform":
-        return init.kaiming_uniform_(weight, nonlinearity="relu", generator=rng)
-    if scheme == "xavier-normal":
-        return init.xavier_normal_(weight, generator=rng)
-    return init.xavier_uniform_(weight, generator=rng)
-
-
 def _measure_scheme(*, scheme: str, fan_in: int, fan_out: int) -> list[float]:
     """Variance of the weights that the framework draws, and half the inputs' share of it.
 
     Orthonormal rows or columns have it as their mean square. All other draws are those
     of deviation one, or in [-1, 1], with the same generator, times a number.
     """
-    weight, unit = (
-        _start(name, fan_out, fan_in, torch.Generator().manual_seed(11))
-        for name in (scheme, "uniform" if _is_uniform(scheme) else "normal")
-    )
+    rng, again = (torch.Generator().manual_seed(11) for _ in range(2))
+    weight = first_weight(scheme, (fan_out, fan_in), rng)
     variance = float(weight.square().mean())
     if scheme != "orthogonal":
+        uniform = scheme == "framework" or scheme.endswith("-uniform")
+        unit = first_weight("unit", (fan_out, fan_in), again)
+        if uniform:
+            again.manual_seed(11)
+            unit.uniform_(-1.0, 1.0, generator=again)
         variance = float(weight.square().sum() / unit.square().sum())
         # A uniform number in [-1, 1] has the variance 1/3.
-        variance /= 3.0 if _is_uniform(scheme) else 1.0
+        variance /= 3.0 if uniform else 1.0
     return [variance, 0.5 * fan_in * variance]
-
-
-def _is_uniform(scheme: str) -> bool:
-    return scheme == "framework" or scheme.endswith("-uniform")
 
 
 def _predict_scheme(*, scheme: str, fan_in: int, fan_out: int) -> list[float]:
@@ -373,13 +347,7 @@ def _measure_shrink(
     squares = []
     for _ in range(draws):
         x = torch.randn(1, channels, 9, 9, dtype=torch.float64, generator=rng)
-        fan = 25 * channels
-        if scheme == "default":
-            weight = torch.empty(channels, channels, 5, 5, dtype=torch.float64)
-            weight.normal_(0.0, 1.0 / fan, generator=rng)
-        else:
-            weight = _start(scheme, channels, fan, rng)
-            weight = weight.reshape(channels, channels, 5, 5)
+        weight = first_weight(scheme, (channels, channels, 5, 5), rng)
         # No padding: every output has all its inputs.
         outputs = nn.functional.conv2d(torch.relu(x), weight)
         squares.append(float(outputs.square().mean()) * times)
@@ -419,16 +387,10 @@ def _measure_moves(*, scheme: str, layers: int, channels: int, biases: bool) -> 
     """
     rng = torch.Generator().manual_seed(9)
     sizes = [1, *[channels] * (layers - 1), 1]
-    weights = []
-    for a, b in itertools.pairwise(sizes):
-        weight = torch.empty(b, a, 5, 5)
-        if scheme == "default":
-            weight.normal_(0.0, (25 * a * 25 * b) ** -0.5, generator=rng)
-        elif scheme == "default-sqrt":
-            weight.normal_(0.0, (25 * a * 25 * b) ** -0.25, generator=rng)
-        else:
-            nn.init.kaiming_uniform_(weight, a=5**0.5, generator=rng)
-        weights.append(weight.requires_grad_())
+    weights = [
+        first_weight(scheme, (b, a, 5, 5), rng).float().requires_grad_()
+        for a, b in itertools.pairwise(sizes)
+    ]
     image = torch.randn(1, 1, 14, 14, generator=rng)
     x = image
     for last, weight in enumerate(weights, start=1 - layers):
