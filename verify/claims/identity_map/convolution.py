@@ -585,30 +585,33 @@ GAP = numeric(
 )
 
 
-def _predict_undecided(*, entries: list[float]) -> list[float]:
+def _predict_undecided(*, entries: list[float], shape: list[int]) -> list[float]:
     """Numbers that a refusal names: the entry, the threshold, rank, columns, the top."""
     try:
-        idm.decide_rank(entries, (5, len(entries))).require_decided("rank")
+        idm.decide_rank(entries, (shape[0], shape[1])).require_decided("rank")
     except ValueError as error:
         found = re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?", str(error))
         return [float(v) for v in found]
     return [0.0] * 5
 
 
-def _measure_undecided(*, entries: list[float]) -> list[float]:
-    """From rounding, 16 ulps of the largest entry."""
-    threshold = 16.0 * sys.float_info.epsilon * entries[0]
+def _measure_undecided(*, entries: list[float], shape: list[int]) -> list[float]:
+    """From rounding, as many ulps of the largest entry as the longer side has, or 16."""
+    threshold = max(*shape, 16) * sys.float_info.epsilon * entries[0]
     near = min(entries, key=lambda v: abs(math.log(max(v, 1e-300) / threshold)))
     rank = sum(v > threshold for v in entries)
-    return [near, threshold, float(rank), float(len(entries)), entries[0]]
+    return [near, threshold, float(rank), float(shape[1]), entries[0]]
 
 
 UNDECIDED = numeric(
     id="id/rank-undecided",
     title="A rank that rounding decides is refused with the singular value in question",
-    statement=r"\sigma_k\approx 16\epsilon\sigma_1",
+    statement=r"\sigma_k\approx\max(|\xi|,K^2C,16)\,\epsilon\,\sigma_1",
     source=ours("Appendix D; the decision is ours"),
-    cases=grid(entries=([3.0, 2.0, 1e-14], [3.0, 4e-14, 0.0], [7.0, 2e-13, 9e-15])),
+    cases=grid(
+        entries=([3.0, 2.0, 1e-14], [3.0, 4e-14, 0.0], [7.0, 2e-13, 9e-15]),
+        shape=([5, 3], [40, 3], [3, 30]),
+    ),
     predict=_predict_undecided,
     measure=_measure_undecided,
     # Three digits are printed.
