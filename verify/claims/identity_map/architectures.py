@@ -13,6 +13,7 @@ from verify.claim import Case, Claim, adversarial, grid, numeric, statistical, s
 from verify.claims._predictors import always, changed, mistake, plus, times
 from verify.claims._searches import searched
 from verify.claims.identity_map._sources import as_read, ours, quoted
+from verify.claims.identity_map.starts import first_weight
 from verify.compare import (
     AgreesTo,
     Array,
@@ -207,11 +208,11 @@ _ENTRIES: tuple[Case, ...] = tuple(
 
 
 def _modules(
-    kind: str, width: int, kernel: int, layers: int, ends: int
+    kind: str, width: int, kernel: int, layers: int, ends: int, out: int
 ) -> list[nn.Module]:
     """The framework's own layers, without memory behind them."""
     sizes = [ends or (1 if kind == "cnn" else 784), *[width] * (layers - 1)]
-    sizes.append(sizes[0])
+    sizes.append(out or sizes[0])
     pairs = list(itertools.pairwise(sizes))
     if kind == "fcn":
         return [nn.Linear(a, b, bias=False, device="meta") for a, b in pairs]
@@ -222,10 +223,10 @@ def _modules(
 
 
 def _measure_count(
-    *, kind: str, width: int, kernel: int, layers: int, ends: int = 0
+    *, kind: str, width: int, kernel: int, layers: int, ends: int = 0, out: int = 0
 ) -> int:
     """Count the weights; at both ends those of a grey image of 28 x 28, if not said."""
-    modules = _modules(kind, width, kernel, layers, ends)
+    modules = _modules(kind, width, kernel, layers, ends, out)
     return sum(p.numel() for module in modules for p in module.parameters())
 
 
@@ -234,10 +235,10 @@ def _printed(*, kind: str, width: int, kernel: int, layers: int) -> int:
 
 
 def _predict_count(
-    *, kind: str, width: int, kernel: int, layers: int, ends: int = 0
+    *, kind: str, width: int, kernel: int, layers: int, ends: int = 0, out: int = 0
 ) -> int:
     if kind == "fcn":
-        return idm.fcn_parameter_count(ends or 784, width, layers)
+        return idm.fcn_parameter_count(ends or 784, width, layers, out or None)
     more = {"image_channels": ends} if ends else {}
     return idm.cnn_parameter_count(kernel, width, layers, **more)
 
@@ -265,7 +266,7 @@ FORMULA = numeric(
     id="id/tab1-formula",
     title="The formulas behind the parameter counts of Table 1",
     statement=(
-        r"\text{FCN: } d^2 \text{ or } 2dh+(L-2)h^2;\qquad"
+        r"\text{FCN: } d\,o \text{ or } dh+(L-2)h^2+ho,\ o=d\text{ in Table 1};\qquad"
         r" \text{CNN: } K^2C^2 \text{ or } K^2(2Cc+(L-2)c^2)"
     ),
     source=ours("Table 1; the formulas are ours"),
@@ -274,6 +275,7 @@ FORMULA = numeric(
         # Of colour images and of other sizes.
         *grid(kind="cnn", width=(2, 7), kernel=3, layers=(1, 2, 6), ends=3),
         *grid(kind="fcn", width=(2, 7), kernel=0, layers=(1, 2, 6), ends=12),
+        *grid(kind="fcn", width=7, kernel=0, layers=(1, 2, 6), ends=12, out=5),
     ),
     predict=_predict_count,
     measure=_measure_count,
@@ -284,52 +286,25 @@ FORMULA = numeric(
 # --- initial weights ------------------------------------------------------------------
 
 
-def _start(scheme: str, fan_out: int, fan_in: int, rng: torch.Generator) -> Tensor:
-    """Draw weights by the framework's own initialisers, where it has the scheme."""
-    weight = torch.empty(fan_out, fan_in, dtype=torch.float64)
-    init = nn.init
-    if scheme == "uniform":
-        return weight.uniform_(-1.0, 1.0, generator=rng)
-    if scheme == "normal":
-        return weight.normal_(0.0, 1.0, generator=rng)
-    if scheme == "default":
-        return weight.normal_(0.0, (fan_in * fan_out) ** -0.5, generator=rng)
-    if scheme == "default-sqrt":
-        return weight.normal_(0.0, (fan_in * fan_out) ** -0.25, generator=rng)
-    if scheme == "framework":
-        # What torch.nn.Linear does on its own.
-        return init.kaiming_uniform_(weight, a=5**0.5, generator=rng)
-    if scheme == "orthogonal":
-        return init.orthogonal_(weight, generator=rng)
-    if scheme == "kaiming-normal":
-        return init.kaiming_normal_(weight, nonlinearity="relu", generator=rng)
-    if scheme == "kaiming-uniform":
-        return init.kaiming_uniform_(weight, nonlinearity="relu", generator=rng)
-    if scheme == "xavier-normal":
-        return init.xavier_normal_(weight, generator=rng)
-    return init.xavier_uniform_(weight, generator=rng)
-
-
 def _measure_scheme(*, scheme: str, fan_in: int, fan_out: int) -> list[float]:
     """Variance of the weights that the framework draws, and half the inputs' share of it.
 
     Orthonormal rows or columns have it as their mean square. All other draws are those
     of deviation one, or in [-1, 1], with the same generator, times a number.
     """
-    weight, unit = (
-        _start(name, fan_out, fan_in, torch.Generator().manual_seed(11))
-        for name in (scheme, "uniform" if _is_uniform(scheme) else "normal")
-    )
+    rng, again = (torch.Generator().manual_seed(11) for _ in range(2))
+    weight = first_weight(scheme, (fan_out, fan_in), rng)
     variance = float(weight.square().mean())
     if scheme != "orthogonal":
+        uniform = scheme == "framework" or scheme.endswith("-uniform")
+        unit = first_weight("unit", (fan_out, fan_in), again)
+        if uniform:
+            again.manual_seed(11)
+            unit.uniform_(-1.0, 1.0, generator=again)
         variance = float(weight.square().sum() / unit.square().sum())
         # A uniform number in [-1, 1] has the variance 1/3.
-        variance /= 3.0 if _is_uniform(scheme) else 1.0
+        variance /= 3.0 if uniform else 1.0
     return [variance, 0.5 * fan_in * variance]
-
-
-def _is_uniform(scheme: str) -> bool:
-    return scheme == "framework" or scheme.endswith("-uniform")
 
 
 def _predict_scheme(*, scheme: str, fan_in: int, fan_out: int) -> list[float]:
@@ -350,7 +325,7 @@ VARIANCES = numeric(
     source=ours(
         "Appendix I, initialisation schemes; 1/√(f_i f_o), 1/(3f_i) and 1/max are ours"
     ),
-    cases=grid(scheme=idm.SCHEMES, fan_in=30, fan_out=(7, 20, 60)),
+    cases=grid(scheme=idm.SCHEMES, fan_in=(8, 30), fan_out=(7, 60)),
     predict=_predict_scheme,
     measure=_measure_scheme,
     # Each entry is rounded a few times, and so are entries of orthonormal rows.
@@ -372,13 +347,7 @@ def _measure_shrink(
     squares = []
     for _ in range(draws):
         x = torch.randn(1, channels, 9, 9, dtype=torch.float64, generator=rng)
-        fan = 25 * channels
-        if scheme == "default":
-            weight = torch.empty(channels, channels, 5, 5, dtype=torch.float64)
-            weight.normal_(0.0, 1.0 / fan, generator=rng)
-        else:
-            weight = _start(scheme, channels, fan, rng)
-            weight = weight.reshape(channels, channels, 5, 5)
+        weight = first_weight(scheme, (channels, channels, 5, 5), rng)
         # No padding: every output has all its inputs.
         outputs = nn.functional.conv2d(torch.relu(x), weight)
         squares.append(float(outputs.square().mean()) * times)
@@ -418,16 +387,10 @@ def _measure_moves(*, scheme: str, layers: int, channels: int, biases: bool) -> 
     """
     rng = torch.Generator().manual_seed(9)
     sizes = [1, *[channels] * (layers - 1), 1]
-    weights = []
-    for a, b in itertools.pairwise(sizes):
-        weight = torch.empty(b, a, 5, 5)
-        if scheme == "default":
-            weight.normal_(0.0, (25 * a * 25 * b) ** -0.5, generator=rng)
-        elif scheme == "default-sqrt":
-            weight.normal_(0.0, (25 * a * 25 * b) ** -0.25, generator=rng)
-        else:
-            nn.init.kaiming_uniform_(weight, a=5**0.5, generator=rng)
-        weights.append(weight.requires_grad_())
+    weights = [
+        first_weight(scheme, (b, a, 5, 5), rng).float().requires_grad_()
+        for a, b in itertools.pairwise(sizes)
+    ]
     image = torch.randn(1, 1, 14, 14, generator=rng)
     x = image
     for last, weight in enumerate(weights, start=1 - layers):
@@ -498,11 +461,13 @@ START = numeric(
 
 
 def _measure_coverage(
-    *, kernel: int, side: int, row: int, column: int, layers: int = 1
+    *, kernel: int, side: int, row: int, column: int, layers: int = 1, width: int = 0
 ) -> float:
-    """Share of the inputs that move one output, by its gradient."""
+    """Share of the inputs that move one output, by its gradient; maps may be square."""
     weight = torch.ones(1, 1, kernel, kernel, dtype=torch.float64) / kernel**2
-    image = torch.zeros(1, 1, side, side, dtype=torch.float64, requires_grad=True)
+    image = torch.zeros(
+        1, 1, side, width or side, dtype=torch.float64, requires_grad=True
+    )
     x: Tensor = image
     for _ in range(layers):
         x = nn.functional.conv2d(x, weight, padding=kernel // 2)
@@ -511,18 +476,18 @@ def _measure_coverage(
 
 
 def _predict_coverage(
-    *, kernel: int, side: int, row: int, column: int, layers: int = 1
+    *, kernel: int, side: int, row: int, column: int, layers: int = 1, width: int = 0
 ) -> float:
     """The share of the map that the receptive field covers at this place."""
     field = idm.receptive_field(kernel, layers)
-    return idm.coverage(field, side, side, row, column)
+    return idm.coverage(field, side, width or side, row, column)
 
 
 def _no_boundary(
-    *, kernel: int, side: int, row: int, column: int, layers: int = 1
+    *, kernel: int, side: int, layers: int = 1, width: int = 0, **_place: int
 ) -> float:
     """Kernels of which nothing lies beyond the border."""
-    return min(1.0, ((layers * (kernel - 1) + 1) / side) ** 2)
+    return min(1.0, (layers * (kernel - 1) + 1) ** 2 / side / (width or side))
 
 
 COVERAGE = numeric(
@@ -538,6 +503,7 @@ COVERAGE = numeric(
         *grid(kernel=(5, 29, 53, 55, 57), side=28, row=0, column=0),
         *grid(kernel=(5, 29), side=28, row=(3, 14), column=14),
         *grid(kernel=(3, 5, 7), layers=(2, 5), side=35, row=17, column=(17, 30)),
+        *grid(kernel=5, side=6, width=9, row=(0, 4), column=7),
     ),
     predict=_predict_coverage,
     measure=_measure_coverage,

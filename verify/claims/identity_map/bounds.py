@@ -73,12 +73,17 @@ _IMAGES: dict[str, st.SearchStrategy[Any]] = {
 # --- equations 8 and 9 ----------------------------------------------------------------
 
 
-def _measure_patch(*, kind: str, side: int, channels: int, kernel: int) -> float:
-    return float(columns(_image(kind, side, channels), kernel).norm(dim=1).max())
+def _measure_patch(
+    *, kind: str, side: int, channels: int, kernel: int, bright: float = 1.0
+) -> float:
+    image = bright * _image(kind, side, channels)
+    return float(columns(image, kernel).norm(dim=1).max())
 
 
-def _predict_patch(*, kind: str, side: int, channels: int, kernel: int) -> float:
-    return idm.patch_norm_bound(kernel, channels, 1.0)
+def _predict_patch(
+    *, kind: str, side: int, channels: int, kernel: int, bright: float = 1.0
+) -> float:
+    return idm.patch_norm_bound(kernel, channels, bright)
 
 
 EQ_8 = adversarial(
@@ -89,6 +94,7 @@ EQ_8 = adversarial(
     cases=(
         *grid(kind="flat", side=9, channels=(1, 3), kernel=(3, 5)),
         *grid(kind=("noise", "stripes"), side=6, channels=3, kernel=5),
+        *grid(kind="flat", side=9, channels=3, kernel=3, bright=(0.2, 2.5)),
     ),
     predict=_predict_patch,
     measure=_measure_patch,
@@ -456,8 +462,8 @@ THEOREM_2 = adversarial(
     examples=searched(**_IMAGES, draws=st.just(10), scale=st.floats(0.01, 30.0)),
     max_examples=60,
     assumptions=(
-        *("initial weights independent N(0, σ²)", "|pixels| ≤ B", "δ = 10⁻¹⁰"),
-        "the least M that is allowed",
+        *("initial weights independent N(0, σ²)", "|pixels| ≤ B"),
+        "with probability at least 1 − δ, δ = 10⁻¹⁰; the least M that is allowed",
     ),
     uses=("id/conv", "id/eq8", "id/eq9", "id/eq11"),
     finding=(
@@ -481,20 +487,32 @@ THEOREM_2_SHARP = replace(
     source=ours("Equation 12; the sharper form is ours"),
     predict=partial(_promised, "sharp"),
     must_refute=_freedom_of_one_channel,
-    assumptions=("initial weights independent N(0, σ²)", "|pixels| ≤ B", "δ = 10⁻¹⁰"),
+    assumptions=(
+        *("initial weights independent N(0, σ²)", "|pixels| ≤ B"),
+        "with probability at least 1 − δ, δ = 10⁻¹⁰",
+    ),
     uses=("id/chi2-exact", "id/conv", "id/eq8", "id/eq9-sharp"),
     finding="",
 )
 
 
 def _explicit(
-    nullity: int, channels: int, kernel: int, delta: float, pixels: float = 1.0
+    nullity: int,
+    channels: int,
+    kernel: int,
+    delta: float,
+    pixels: float = 1.0,
+    constant: float | None = None,
 ) -> Any:
-    """The bound of equation 12, from its definition, to 40 digits."""
+    """The bound of equation 12, from its definition, to 40 digits.
+
+    M is the least that is allowed, if no other is given.
+    """
     with mpmath.workdps(DIGITS):
         n, c = mpmath.mpf(nullity), mpmath.mpf(channels)
         y = 2 / c * mpmath.log(n / mpmath.mpf(delta))
         m = mpmath.findroot(lambda z: z - 1 - mpmath.log(z) - y, 3 * y + 3)
+        m = m if constant is None else mpmath.mpf(constant)
         level = 2 * mpmath.log(n / mpmath.mpf(delta)) + c * (1 + mpmath.log(m))
         weights = mpmath.sqrt(n * mpmath.mpf(_SCALE) ** 2 * level)
         error = (weights + mpmath.sqrt(n * c)) ** 2
@@ -502,7 +520,13 @@ def _explicit(
 
 
 def _value(
-    *, nullity: int, channels: int, kernel: int, delta: float, pixels: float = 1.0
+    *,
+    nullity: int,
+    channels: int,
+    kernel: int,
+    delta: float,
+    pixels: float = 1.0,
+    constant: float | None = None,
 ) -> float:
     if pixels < 0.0:  # the largest of an image's own, which leaves five directions open
         image = [[1.0, 2.0], [3.0, pixels]]
@@ -510,7 +534,13 @@ def _value(
         found = idm.promise(image, kernel, scale=_SCALE, form="printed", **given)
         return found.total
     return idm.mse_bound(
-        nullity, kernel, channels, pixel_bound=pixels, scale=_SCALE, delta=delta
+        nullity,
+        kernel,
+        channels,
+        pixel_bound=pixels,
+        scale=_SCALE,
+        delta=delta,
+        constant=constant,
     ).total
 
 
@@ -525,6 +555,7 @@ EQ_12 = numeric(
     cases=(
         *grid(nullity=(1, 7), channels=(1, 3, 128), kernel=5, delta=(0.05, 1e-9)),
         {"nullity": 7, "channels": 3, "kernel": 3, "delta": 0.05, "pixels": 2.5},
+        {"nullity": 7, "channels": 3, "kernel": 3, "delta": 0.05, "constant": 20.0},
         *grid(nullity=5, channels=1, kernel=3, delta=(0.05, 0.2), pixels=-7.0),
     ),
     predict=_value,

@@ -17,7 +17,7 @@ from empirical import data
 from theory import identity_map as idm
 from verify.claim import adversarial, grid, numeric
 from verify.claims._descent import descend
-from verify.claims._predictors import changed, drawn, mistake, times
+from verify.claims._predictors import changed, drawn, mistake, times, unlike
 from verify.claims._searches import SEEDS, searched
 from verify.claims.identity_map._framework import as_batch, columns, squared_error
 from verify.claims.identity_map._rational import Integers, nearest_solution
@@ -54,7 +54,7 @@ def _tested(
     side: int, test: int, channels: int, kernel: int, seed: int
 ) -> tuple[Integers, Integers, Integers]:
     """An image, initial weights, and an image of another size to test with."""
-    image, w0 = _layer(side, side, channels, kernel, seed)
+    image, w0 = _layer(side, side + 1, channels, kernel, seed)
     return image, w0, _noise(test, test + 1, channels, seed + 1)
 
 
@@ -125,52 +125,61 @@ def _float_problem(
     No curvature exceeds 2 K^2 max|x|^2.
     """
     rng = np.random.default_rng([42, seed])
-    image = rng.standard_normal((size, size, channels))
+    image = rng.standard_normal((size, size + 1, channels))
     w0 = 0.2 * rng.standard_normal((channels, channels, kernel, kernel))
     return image, w0, 0.1 / (kernel**2 * float((image**2).sum(axis=2).max()))
-
-
-@drawn(_float_problem)
-def _measure_path(image: Array, w0: Array, rate: float, momentum: float) -> list[Array]:
-    """Weights after each of some steps of the framework's descent, and their error."""
-    weight, inputs = torch.from_numpy(w0), as_batch(image)
-    found = descend(
-        [weight],
-        lambda: squared_error(
-            conv2d(inputs, weight, padding=w0.shape[-1] // 2), inputs, "mean"
-        ),
-        steps=_STEPS,
-        rate=rate,
-        momentum=momentum,
-    )
-    return [np.append(weights.ravel(), _error(image, weights)) for (weights,) in found]
-
-
-def _error(image: Array, weights: Array) -> float:
-    """Return the mean squared error on an image, by the framework's convolution."""
-    x, w = as_batch(image), torch.from_numpy(weights)
-    return float((conv2d(x, w, padding=w.shape[-1] // 2) - x).square().mean())
 
 
 _STEPS = (0, 1, 2, 7, 30, 120)
 
 
 @drawn(_float_problem)
+def _measure_path(
+    image: Array, w0: Array, rate: float, momentum: float, loss: str = "mean"
+) -> list[Array]:
+    """Weights after each of some steps, what they make of one pixel, and their error."""
+    weight, inputs, padding = torch.from_numpy(w0), as_batch(image), w0.shape[-1] // 2
+    found = descend(
+        [weight],
+        lambda: squared_error(conv2d(inputs, weight, padding=padding), inputs, loss),
+        steps=_STEPS,
+        rate=_rate(rate, image, loss),
+        momentum=momentum,
+    )
+    each: list[Array] = []
+    for (weights,) in found:
+        y = conv2d(inputs, torch.from_numpy(weights), padding=padding)
+        error = float(squared_error(y, inputs, "mean"))
+        each.append(np.concatenate([weights.ravel(), y[0, :, 0, 0].numpy(), [error]]))
+    return each
+
+
+def _rate(rate: float, image: Array, loss: str) -> float:
+    """Return a rate for the mean of squares as one for half their sum."""
+    return rate if loss == "mean" else 2.0 * rate / image.size
+
+
+@drawn(_float_problem)
 def _path(
-    image: Array, w0: Array, rate: float, momentum: float, later: int = 0
+    image: Array,
+    w0: Array,
+    rate: float,
+    momentum: float,
+    loss: Any = "mean",
+    later: int = 0,
 ) -> list[Array]:
     kernel, start = w0.shape[-1], idm.weights_from_framework(w0)
     descent: dict[str, Any] = {
         "steps": np.array(_STEPS) + later,
-        "learning_rate": rate,
-        "momentum": momentum,
-        "loss": "mean",
+        "learning_rate": _rate(rate, image, loss),
+        **unlike({"momentum": 0.0, "loss": "half_sum"}, momentum=momentum, loss=loss),
     }
     weights = idm.one_layer_conv_weights(image, kernel, start, **descent)
+    outputs = idm.one_layer_conv_prediction(image, image, start, **descent)
     errors = idm.one_layer_conv_mse(image, image, start, **descent)
     return [
-        np.append(idm.weights_to_framework(w, kernel).ravel(), error)
-        for w, error in zip(weights, errors, strict=True)
+        np.concatenate([idm.weights_to_framework(w, kernel).ravel(), y[0, 0], [error]])
+        for w, y, error in zip(weights, outputs, errors, strict=True)
     ]
 
 
@@ -185,8 +194,11 @@ PATH = numeric(
         "σ_i, v_i: singular values and right vectors of the patches",
         "a_t(σ): what id/eq4 has of curvature σ², for the mean loss 2σ²/(|ξ|C)",
     ),
-    cases=grid(
-        size=(4, 9), channels=(1, 3), kernel=(3, 5), momentum=(0.0, 0.9), seed=0
+    cases=(
+        *grid(size=(4, 9), channels=(1, 3), kernel=(3, 5), momentum=(0.0, 0.9), seed=0),
+        *grid(
+            size=4, channels=3, kernel=3, momentum=(0.0, 0.9), seed=0, loss="half_sum"
+        ),
     ),
     predict=_path,
     measure=_measure_path,
@@ -315,7 +327,7 @@ ONE_MSE = numeric(
 
 def _trained_on(side: int, channels: int) -> tuple[Array, list[Array]]:
     """Return a training image, and two to test with."""
-    image = np.random.default_rng(43).standard_normal((side, side, channels))
+    image = np.random.default_rng(43).standard_normal((side, side + 1, channels))
     test = np.random.default_rng(45).standard_normal((side, side, channels))
     return image, [test, np.ones((2 * side, side + 3, channels))]
 
@@ -330,6 +342,8 @@ def _measure_mse(
     kernel: int,
     scale: float,
     steps: list[int] | None,
+    momentum: float = 0.0,
+    loss: str = "half_sum",
 ) -> Array:
     """What is left of every initial weight alone, and learnt from none, squared and added.
 
@@ -343,10 +357,11 @@ def _measure_mse(
             missing = targets - patches @ start
             change = torch.linalg.lstsq(patches, missing, driver="gelsd").solution
             return [(start + change).numpy()]
-        found = []
+        found, ball = [], torch.zeros_like(start)
         for _ in range(max(steps) + 1):
             found.append(start.numpy())
-            start = start - _SLOW * patches.T @ (patches @ start - targets)
+            ball = momentum * ball + patches.T @ (patches @ start - targets)
+            start = start - _SLOW * ball
         return [found[step] for step in steps]
 
     every = torch.eye(patches.shape[1], dtype=torch.float64)
@@ -368,8 +383,17 @@ def _predict_mse(
     kernel: int,
     scale: float,
     steps: list[int] | None,
+    momentum: float = 0.0,
+    loss: Any = "half_sum",
 ) -> Array:
-    given: Any = {"steps": steps, "learning_rate": _SLOW} if steps else {}
+    given: dict[str, Any] = {}
+    if steps:
+        given = unlike(
+            {"momentum": 0.0, "loss": "half_sum"}, momentum=momentum, loss=loss
+        )
+        # The mean of squares has slopes smaller by half their number.
+        slow = _SLOW if loss == "half_sum" else _SLOW * image.size / 2.0
+        given |= {"steps": steps, "learning_rate": slow}
     return np.ravel(
         [idm.expected_mse(image, kernel, t, scale=scale, **given) for t in tests]
     )
@@ -389,12 +413,23 @@ EXPECTED_MSE = numeric(
         r"+\overline{\|\Lambda^TA_tP\|^2}/C,\quad A_t=(I-\eta X^TX)^t\to\Pi_\perp"
     ),
     source=ours("Appendix D; the exact mean is ours"),
-    cases=grid(
-        side=(3, 5),
-        channels=(1, 3),
-        kernel=(3, 5),
-        scale=0.3,
-        steps=([0, 1, 7, 60], None),
+    cases=(
+        *grid(
+            side=(3, 5),
+            channels=(1, 3),
+            kernel=(3, 5),
+            scale=0.3,
+            steps=([0, 1, 7, 60], None),
+        ),
+        *grid(
+            side=3,
+            channels=3,
+            kernel=3,
+            scale=1.7,
+            steps=([0, 1, 7, 60],),
+            momentum=(0.0, 0.5),
+            loss=("half_sum", "mean"),
+        ),
     ),
     predict=_predict_mse,
     measure=_measure_mse,
@@ -550,30 +585,33 @@ GAP = numeric(
 )
 
 
-def _predict_undecided(*, entries: list[float]) -> list[float]:
+def _predict_undecided(*, entries: list[float], shape: list[int]) -> list[float]:
     """Numbers that a refusal names: the entry, the threshold, rank, columns, the top."""
     try:
-        idm.decide_rank(entries, (5, len(entries))).require_decided("rank")
+        idm.decide_rank(entries, (shape[0], shape[1])).require_decided("rank")
     except ValueError as error:
         found = re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?", str(error))
         return [float(v) for v in found]
     return [0.0] * 5
 
 
-def _measure_undecided(*, entries: list[float]) -> list[float]:
-    """From rounding, 16 ulps of the largest entry."""
-    threshold = 16.0 * sys.float_info.epsilon * entries[0]
+def _measure_undecided(*, entries: list[float], shape: list[int]) -> list[float]:
+    """From rounding, as many ulps of the largest entry as the longer side has, or 16."""
+    threshold = max(*shape, 16) * sys.float_info.epsilon * entries[0]
     near = min(entries, key=lambda v: abs(math.log(max(v, 1e-300) / threshold)))
     rank = sum(v > threshold for v in entries)
-    return [near, threshold, float(rank), float(len(entries)), entries[0]]
+    return [near, threshold, float(rank), float(shape[1]), entries[0]]
 
 
 UNDECIDED = numeric(
     id="id/rank-undecided",
     title="A rank that rounding decides is refused with the singular value in question",
-    statement=r"\sigma_k\approx 16\epsilon\sigma_1",
+    statement=r"\sigma_k\approx\max(|\xi|,K^2C,16)\,\epsilon\,\sigma_1",
     source=ours("Appendix D; the decision is ours"),
-    cases=grid(entries=([3.0, 2.0, 1e-14], [3.0, 4e-14, 0.0], [7.0, 2e-13, 9e-15])),
+    cases=grid(
+        entries=([3.0, 2.0, 1e-14], [3.0, 4e-14, 0.0], [7.0, 2e-13, 9e-15]),
+        shape=([5, 3], [40, 3], [3, 30]),
+    ),
     predict=_predict_undecided,
     measure=_measure_undecided,
     # Three digits are printed.
@@ -619,11 +657,11 @@ ERR_1 = numeric(
 )
 
 
-def _counterexample(side: int, size: float) -> tuple[Array, Array]:
+def _counterexample(side: int, size: float, kernel: int = 3) -> tuple[Array, Array]:
     """Return an image and initial weights, all alike."""
     image = np.zeros((side, side, 1))
     image[:2, :2, 0] = [[1.0, 2.0], [3.0, -1.0]]
-    return image, np.full((1, 1, 3, 3), size)
+    return image, np.full((1, 1, kernel, kernel), size)
 
 
 @drawn(_counterexample)
@@ -632,24 +670,26 @@ def _measure_worst(image: Array, w0: Array) -> float:
 
     By the framework: least squares for the limit, then the largest singular value.
     """
-    x = columns(image, 3)
+    kernel = w0.shape[-1]
+    x = columns(image, kernel)
     y = torch.from_numpy(image.reshape(-1, 1))
     start = torch.from_numpy(w0.reshape(1, -1).T.copy())
     limit = start + torch.linalg.lstsq(x, y - x @ start, driver="gelsd").solution
-    centre = torch.zeros(9, 1, dtype=torch.float64)
-    centre[4] = 1.0
+    centre = torch.zeros(kernel**2, 1, dtype=torch.float64)
+    centre[kernel**2 // 2] = 1.0
     return float(torch.linalg.matrix_norm(limit - centre, ord=2)) ** 2
 
 
 @drawn(_counterexample)
 def _predict_worst(image: Array, w0: Array) -> float:
-    return idm.worst_patch_error(image, 3, idm.weights_from_framework(w0))
+    weights = idm.weights_from_framework(w0)
+    return idm.worst_patch_error(image, w0.shape[-1], weights)
 
 
 @drawn(_counterexample)
 def _split(image: Array, w0: Array, form: Any = "printed") -> float:
     weights = idm.weights_from_framework(w0)
-    return idm.split_patch_bound(image, 3, weights, form=form)
+    return idm.split_patch_bound(image, w0.shape[-1], weights, form=form)
 
 
 _split_corrected = changed(
@@ -686,7 +726,7 @@ WORST = numeric(
     statement=r"\max_{\|P\|=1}\|(W^0-\Lambda)^T\Pi_\perp P\|^2"
     r"=\|(W^0-\Lambda)^T\Pi_\perp\|_2^2",
     source=ours("Proof of Theorem 2; the maximum is ours"),
-    cases=grid(side=(2, 3), size=(10.0, 3.0)),
+    cases=grid(side=(2, 3), size=(10.0, 3.0), kernel=(3, 5)),
     predict=_predict_worst,
     measure=_measure_worst,
     # eps times condition numbers below 10, of weights up to 10.

@@ -44,7 +44,8 @@ def _measure(*, dim: int, numerator: int, scale: float) -> list[Any]:
     with mpmath.workdps(40):
         size = mpmath.sqrt(mpmath.mpf(square.numerator) / square.denominator)
         each = (_dot(mean, z), _dot(mean, x))
-        return [mpmath.mpf(v.numerator) / v.denominator / size for v in each]
+        cosines = [mpmath.mpf(v.numerator) / v.denominator / size for v in each]
+        return [*cosines, size**2]
 
 
 def _ratios(*, dim: int, rho: float, scale: float) -> list[float]:
@@ -54,7 +55,8 @@ def _ratios(*, dim: int, rho: float, scale: float) -> list[float]:
 
 def _predict(*, dim: int, numerator: int, scale: float) -> list[float]:
     rho = float(_dot(*_pair(dim, numerator)))
-    return _ratios(dim=dim, rho=rho, scale=scale)
+    square = float(idm.expected_squared_norm(rho, scale=scale, dim=dim))
+    return [*_ratios(dim=dim, rho=rho, scale=scale), square]
 
 
 RATIO = numeric(
@@ -63,7 +65,8 @@ RATIO = numeric(
     title="Cosine of a trained layer's output in mean square: a ratio of moments",
     statement=(
         r"\frac{\mathbb{E}\langle f(x),\hat x\rangle}{\sqrt{\mathbb{E}\|f(x)\|^2}}"
-        r"=\frac{\rho}{\sqrt{\rho^2+s^2d\,(1-\rho^2)}},"
+        r"=\frac{\rho}{\sqrt{\mathbb{E}\|f(x)\|^2}},\quad"
+        r"\mathbb{E}\|f(x)\|^2=\rho^2+s^2d\,(1-\rho^2);"
         r"\text{ and }\rho\text{ times this of }\langle f(x),x\rangle"
     ),
     source=ours("After Theorem 1; ours"),

@@ -84,19 +84,8 @@ def _widths(scale: str) -> tuple[str, str]:
     return found[1], found[0]
 
 
-def _other_width(scale: str) -> str:
-    return _widths(scale)[0]
-
-
-def _first_width(scale: str) -> str:
-    return _widths(scale)[1]
-
-
-WIDTH = contrast(
-    "id/Fig11-width",
-    curve("constant"),
-    _other_width,
-    _first_width,
+WIDTH = effect(
+    id="id/Fig11-width",
     items=("Fig11", "Width"),
     title="Width does not move linear networks towards the constant map, as depth does",
     statement=(
@@ -104,6 +93,7 @@ WIDTH = contrast(
         r"-\text{the width}|\le 0.1,\ 4\text{ layers}"
     ),
     source=as_read("Appendix E.1"),
+    **compared(curve("constant"), _widths),
     **stated(-0.1, 0.1, wrong=(0.1, None)),
     version=2,
     uses=("id/Fig11",),

@@ -26,12 +26,12 @@ from verify.compare import AgreesTo, Array, Estimate, Identical, MeanEquals
 _STEPS = (0, 1, 2, 3, 10, 31, 100)
 
 
-def _problem(dim: int, seed: int) -> tuple[Array, Array, Array]:
-    """Return a training image of length one, initial weights, five test images."""
+def problem(dim: int, seed: int) -> tuple[Array, Array, Array]:
+    """Return a training image of length 3/2, initial weights, five test images."""
     rng = np.random.default_rng([20, seed])
     x = rng.standard_normal(dim)
     w0 = rng.standard_normal((dim, dim)) / np.sqrt(dim)
-    return x / np.linalg.norm(x), w0, rng.standard_normal((5, dim))
+    return 1.5 * x / np.linalg.norm(x), w0, rng.standard_normal((5, dim))
 
 
 def _trained(
@@ -59,20 +59,20 @@ def _trained(
 
 
 def _measure_limit(*, dim: int, momentum: float, seed: int) -> Array:
-    x, w0, tests = _problem(dim, seed)
-    # a_350 is 1e-41 for m = 0 and at most about sqrt(0.8)^350 = 1e-17 otherwise.
+    x, w0, tests = problem(dim, seed)
+    # a_350 is 1e-118 for m = 0 and at most about sqrt(0.8)^350 = 1e-17 otherwise.
     (weights,) = _trained(x, w0, steps=(350,), rate=0.24, momentum=momentum)
     return tests @ weights.T
 
 
 def _predict_limit(*, dim: int, momentum: float, seed: int) -> Array:
-    x, w0, tests = _problem(dim, seed)
+    x, w0, tests = problem(dim, seed)
     return idm.one_layer_prediction(tests, x, w0)
 
 
 def _untrained(*, dim: int, momentum: float, seed: int) -> Array:
     """The initial map, as if nothing had been trained."""
-    _, w0, tests = _problem(dim, seed)
+    _, w0, tests = problem(dim, seed)
     return tests @ w0.T
 
 
@@ -103,7 +103,7 @@ THEOREM_1 = adversarial(
 def _measure_path(
     *, dim: int, momentum: float, loss: str, seed: int, rate: float | None = None
 ) -> Array:
-    x, w0, _ = _problem(dim, seed)
+    x, w0, _ = problem(dim, seed)
     w0, rate = (w0, _rate(dim, loss)) if rate is None else (0.0 * w0, rate)
     found = _trained(x, w0, steps=_STEPS, rate=rate, momentum=momentum, loss=loss)
     return _outputs(np.array(found), dim, seed)
@@ -118,7 +118,7 @@ def _outputs(weights: Array, dim: int, seed: int) -> Array:
 
     The weights themselves are 10,000 numbers a step.
     """
-    x, _, tests = _problem(dim, seed)
+    x, _, tests = problem(dim, seed)
     return np.stack([x, tests[0]]) @ np.swapaxes(weights, -1, -2)
 
 
@@ -131,7 +131,7 @@ def _path(
     rate: float | None = None,
     later: int = 0,
 ) -> Array:
-    x, w0, _ = _problem(dim, seed)
+    x, w0, _ = problem(dim, seed)
     w0, rate = (w0, _rate(dim, loss)) if rate is None else (0.0 * w0, rate)
     given = unlike({"loss": "half_sum", "momentum": 0.0}, loss=loss, momentum=momentum)
     steps = np.array(_STEPS) + later
@@ -190,8 +190,8 @@ def _measure_factors(*, shrink: float, momentum: float, steps: list[int]) -> lis
 def _predict_factors(*, shrink: float, momentum: float, steps: list[int]) -> Array:
     return idm.residual_factors(
         np.array(steps),
-        learning_rate=1.0,
-        curvature=shrink,
+        learning_rate=0.25,
+        curvature=4.0 * shrink,
         **unlike({"momentum": 0.0}, momentum=momentum),
     )
 
@@ -337,7 +337,7 @@ STABILITY = numeric(
 _QUANTILES = (-1.5, -0.5, 0.0, 0.7, 2.0)
 
 
-def _orthogonal(dim: int, seed: int) -> tuple[Array, Array]:
+def orthogonal(dim: int, seed: int) -> tuple[Array, Array]:
     """Return a training image and a test image orthogonal to it, of length two."""
     rng = np.random.default_rng([21, seed])
     x, z = rng.standard_normal((2, dim))
@@ -347,7 +347,7 @@ def _orthogonal(dim: int, seed: int) -> tuple[Array, Array]:
 
 def _measure_orthogonal(*, dim: int, scale: float, draws: int, seed: int) -> Estimate:
     """Share of output pixels below each quantile, over draws of trained layers."""
-    x, z = _orthogonal(dim, seed)
+    x, z = orthogonal(dim, seed)
     rng = np.random.default_rng([22, seed])
     start = scale * rng.standard_normal((draws, dim, dim))
     weight, image = torch.from_numpy(start), torch.from_numpy(x)
@@ -359,7 +359,7 @@ def _measure_orthogonal(*, dim: int, scale: float, draws: int, seed: int) -> Est
 def _below(
     *, dim: int, scale: float, draws: int, seed: int, variance: float = 1.0
 ) -> Array:
-    _, z = _orthogonal(dim, seed)
+    _, z = orthogonal(dim, seed)
     law = idm.orthogonal_law(z, scale)
     deviation = np.sqrt(variance * law.variance)
     return gaussian.cdf((scale * 2.0 * np.array(_QUANTILES) - law.mean) / deviation)
@@ -390,7 +390,7 @@ def _measure_cosines(*, rho: float, scale: float, dim: int, draws: int) -> Estim
 
     Further the square of the first, and the squared length of the output.
     """
-    x, z = _orthogonal(dim, 3)
+    x, z = orthogonal(dim, 3)
     test = rho * x + 0.5 * np.sqrt(1.0 - rho * rho) * z
     rng = np.random.default_rng([23, dim])
     weight = torch.from_numpy(scale * rng.standard_normal((draws, dim, dim)))
@@ -505,28 +505,48 @@ def _conditioned(rows: int, columns: int, seed: int) -> tuple[Array, Array, Arra
     return x, rng.standard_normal((rows, 3)), rng.standard_normal((columns, 3))
 
 
-def _measure_descent(*, rows: int, columns: int, steps: int, seed: int) -> Array:
+def _measure_descent(
+    *,
+    rows: int,
+    columns: int,
+    steps: int,
+    seed: int,
+    momentum: float = 0.0,
+    loss: str = "half_sum",
+) -> Array:
     x, y, w0 = _conditioned(rows, columns, seed)
     weight, inputs, targets = (torch.from_numpy(a) for a in (w0, x, y))
     ((found,),) = descend(
         [weight],
-        lambda: squared_error(inputs @ weight, targets, "half_sum"),
+        lambda: squared_error(inputs @ weight, targets, loss),
         steps=(steps,),
-        rate=0.5,
+        rate=0.5 if loss == "half_sum" else 0.25 * y.size,
+        momentum=momentum,
     )
     return found
 
 
-def _predict_descent(*, rows: int, columns: int, steps: int, seed: int) -> Array:
+def _predict_descent(
+    *,
+    rows: int,
+    columns: int,
+    steps: int,
+    seed: int,
+    momentum: float = 0.0,
+    loss: Any = "half_sum",
+) -> Array:
     x, y, w0 = _conditioned(rows, columns, seed)
     if steps < 200:
-        return idm.least_squares_weights(x, y, w0, steps=steps, learning_rate=0.5)
+        given = {"steps": steps, "momentum": momentum, "loss": loss}
+        given = unlike({"momentum": 0.0, "loss": "half_sum"}, **given)
+        rate = 0.5 if loss == "half_sum" else 0.25 * y.size
+        return idm.least_squares_weights(x, y, w0, learning_rate=rate, **given)
     # A rate that does not diverge changes nothing at the end.
     given: dict[str, Any] = {"learning_rate": 0.5} if rows == columns else {}
     return idm.least_squares_weights(x, y, w0, **given)
 
 
-def _other_lemma(*, rows: int, columns: int, steps: int, seed: int) -> Array:
+def _other_lemma(*, rows: int, columns: int, seed: int, **_case: Any) -> Array:
     """The solution of least norm, Lemma 2 in the place of Lemma 1."""
     x, y, w0 = _conditioned(rows, columns, seed)
     return idm.least_squares_weights(x, y, 0.0 * w0)
@@ -545,6 +565,14 @@ DESCENT = numeric(
         *grid(rows=3, columns=8, steps=(1, 20, 400), seed=0),
         *grid(rows=8, columns=3, steps=(1, 20, 400), seed=0),
         *grid(rows=5, columns=5, steps=400, seed=0),
+        *grid(
+            rows=(3, 8),
+            columns=5,
+            steps=20,
+            seed=0,
+            momentum=(0.0, 0.5),
+            loss=("half_sum", "mean"),
+        ),
     ),
     predict=_predict_descent,
     measure=_measure_descent,
@@ -564,7 +592,7 @@ DESCENT = numeric(
 def _two_layers(dim: int, units: int, steps: int, seed: int) -> tuple[Array, Array]:
     """Return the first layer's weights at the start and after `steps` steps."""
     rng = np.random.default_rng([26, seed])
-    x, _ = _orthogonal(dim, seed)
+    x, _ = orthogonal(dim, seed)
     w0 = rng.standard_normal((units, dim))
     # The readout has as many outputs as there are pixels, and is not trained.
     readout = torch.from_numpy(rng.standard_normal((dim, units)) / units)
@@ -583,7 +611,7 @@ def _measure_update(
 ) -> list[float]:
     """Second singular value over the first of W^t - W^0; |cos| of its rows to x."""
     w0, trained = _two_layers(dim, units, steps, seed)
-    x, _ = _orthogonal(dim, seed)
+    x, _ = orthogonal(dim, seed)
     _, s, v = np.linalg.svd((_kept(steps) * trained if decayed else trained) - w0)
     return [float(s[1] / s[0]), abs(float(v[0] @ x))]
 
@@ -650,7 +678,7 @@ ROUNDED_ORTHOGONAL = numeric(
 def _measure_noise(*, dim: int, units: int, scale: float, draws: int) -> Estimate:
     """Outputs for an orthogonal image, and their squares, over trained networks."""
     rng = np.random.default_rng([27, units])
-    x, z = _orthogonal(dim, 5)
+    x, z = orthogonal(dim, 5)
     weight = torch.from_numpy(scale * rng.standard_normal((draws, units, dim)))
     readout, image = torch.from_numpy(_readout(units)), torch.from_numpy(x)
     ((trained,),) = descend(
@@ -668,14 +696,14 @@ def _readout(units: int) -> Array:
 
 
 def _predict_noise(*, dim: int, units: int, scale: float, draws: int) -> list[float]:
-    _, z = _orthogonal(dim, 5)
+    _, z = orthogonal(dim, 5)
     law = idm.two_layer_orthogonal_law(z, scale, _readout(units))
     return [law.mean, law.mean**2 + law.variance]
 
 
 def _linear_noise(*, dim: int, units: int, scale: float, draws: int) -> list[float]:
     """The law without the ReLU, of mean zero and variance s² ‖x‖² ‖α‖²."""
-    _, z = _orthogonal(dim, 5)
+    _, z = orthogonal(dim, 5)
     readout = _readout(units)
     return [0.0, float(scale**2 * (z @ z) * (readout @ readout))]
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -17,9 +16,8 @@ from verify.claims._halving import bisected
 from verify.claims._predictors import always, mistake, unlike
 from verify.claims.identity_map._framework import squared_error
 from verify.claims.identity_map._sources import as_read, forced, ours
-from verify.compare import AgreesTo, Identical
-
-Array = npt.NDArray[np.floating[Any]]
+from verify.claims.identity_map.linear import orthogonal, problem
+from verify.compare import AgreesTo, Array, Identical
 
 # --- Theorem 1 with a schedule --------------------------------------------------------
 
@@ -27,18 +25,13 @@ Array = npt.NDArray[np.floating[Any]]
 def _rates(steps: int, first: float) -> Array:
     """Rates that drop to a fifth at 30, 60 and 80 % of the way, as in the recipe."""
     drops = np.floor(np.array([0.3, 0.6, 0.8]) * steps)
-    return first * 0.2 ** np.searchsorted(drops, np.arange(steps), side="right")
-
-
-def _layer(dim: int, seed: int) -> tuple[Array, Array]:
-    rng = np.random.default_rng([70, dim, seed])
-    x = rng.standard_normal(dim)
-    return x / np.linalg.norm(x), rng.standard_normal((dim, dim)) / np.sqrt(dim)
+    made = np.searchsorted(drops, np.arange(steps), side="right")
+    return np.asarray(first * 0.2**made, dtype=np.float64)
 
 
 def _measure_scheduled(*, dim: int, steps: int, momentum: float, seed: int) -> Array:
     """Weights of a linear layer after training with the framework's own schedule."""
-    x, w0 = _layer(dim, seed)
+    x, w0, _ = problem(dim, seed)
     weight, image = torch.tensor(w0, requires_grad=True), torch.from_numpy(x)
     optimiser = torch.optim.SGD([weight], lr=0.3, momentum=momentum)
     drops = [int(part * steps) for part in (0.3, 0.6, 0.8)]
@@ -50,19 +43,19 @@ def _measure_scheduled(*, dim: int, steps: int, momentum: float, seed: int) -> A
 
 
 def _predict_scheduled(*, dim: int, steps: int, momentum: float, seed: int) -> Array:
-    x, w0 = _layer(dim, seed)
+    x, w0, _ = problem(dim, seed)
     ball = unlike({"momentum": 0.0}, momentum=momentum)
-    left = idm.scheduled_factors(_rates(steps, 0.3), curvature=1.0, **ball)
-    return w0 + (1.0 - left[-1]) * np.outer(x - w0 @ x, x)
+    left = idm.scheduled_factors(_rates(steps, 0.3), curvature=2.25, **ball)
+    return w0 + (1.0 - left[-1]) * np.outer(x - w0 @ x, x) / 2.25
 
 
 def _never_dropped(*, dim: int, steps: int, momentum: float, seed: int) -> Array:
     """The first rate kept to the end."""
-    x, w0 = _layer(dim, seed)
+    x, w0, _ = problem(dim, seed)
     left = idm.residual_factors(
-        steps, learning_rate=0.3, curvature=1.0, momentum=momentum
+        steps, learning_rate=0.3, curvature=2.25, momentum=momentum
     )
-    return w0 + (1.0 - left) * np.outer(x - w0 @ x, x)
+    return w0 + (1.0 - left) * np.outer(x - w0 @ x, x) / 2.25
 
 
 SCHEDULE = numeric(
@@ -103,13 +96,6 @@ def _stacked(layers: list[Any], stds: list[float], seed: int) -> nn.Sequential:
     return nn.Sequential(*stack)
 
 
-def _images(dim: int, seed: int) -> tuple[Array, Array]:
-    """A training image of length one, and another that is orthogonal to it."""
-    rng = np.random.default_rng([72, dim, seed])
-    q = np.linalg.qr(rng.standard_normal((dim, 2)))[0]
-    return q[:, 0], 3.0 * q[:, 1]
-
-
 def _first(net: nn.Sequential) -> Tensor:
     weight = net[0].weight
     assert isinstance(weight, Tensor)
@@ -119,7 +105,7 @@ def _first(net: nn.Sequential) -> Tensor:
 def _measure_first(*, widths: list[int], trained: str, steps: int, seed: int) -> Array:
     """What the first layer puts out for the orthogonal image after training."""
     net = _network(widths, seed, biases=False)
-    x, z = map(torch.from_numpy, _images(widths[0], seed))
+    x, z = map(torch.from_numpy, orthogonal(widths[0], seed))
     parts = {"all": list(net.parameters()), "bottom": [_first(net)]}
     parts["two lowest"] = list(net.parameters())[:2]
     sgd = torch.optim.SGD(parts[trained], lr=0.05, momentum=0.9)
@@ -133,7 +119,7 @@ def _measure_first(*, widths: list[int], trained: str, steps: int, seed: int) ->
 
 
 def _predict_first(*, widths: list[int], trained: str, steps: int, seed: int) -> Array:
-    x, z = _images(widths[0], seed)
+    x, z = orthogonal(widths[0], seed)
     w0 = _first(_network(widths, seed, biases=False)).detach().numpy()
     return idm.orthogonal_prediction(z, x, w0)
 

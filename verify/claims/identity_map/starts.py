@@ -1,6 +1,7 @@
 """First weights, receptive fields and pictures, from the definitions (closed claims)."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,12 @@ def _own(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(30 + seed)
 
 
-def _one(scheme: str, shape: list[int], g: torch.Generator, *, wrong: bool) -> Tensor:
+def first_weight(
+    scheme: str, shape: Sequence[int], g: torch.Generator, *, wrong: bool = False
+) -> Tensor:
     """Draw one weight with PyTorch's own functions where it has them."""
     w = torch.empty(*shape, dtype=torch.float64)
     taps = math.prod(shape[2:])
-    # The fan of the inputs where that of the outputs belongs, and the other way round.
     into, out = shape[1] * taps, shape[0] * taps
     kinds: dict[str, Any] = {
         "xavier-normal": nn.init.xavier_normal_,
@@ -72,7 +74,7 @@ def _plain_start(*, scheme: str, kind: str, wrong: bool) -> list[float]:
     for seed in (1, 2):
         g, made = _own(seed), list[Tensor]()
         for shape in shapes:
-            w = _one(scheme, shape, g, wrong=wrong)
+            w = first_weight(scheme, shape, g, wrong=wrong)
             bias = torch.zeros(shape[0], dtype=torch.float64)
             if scheme == "framework":
                 half = math.prod(shape[1:]) ** -0.5

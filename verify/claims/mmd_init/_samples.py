@@ -2,14 +2,12 @@
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-Array = npt.NDArray[np.floating[Any]]
+from verify.compare import Array as Array
 
 
 def generator(*seed: int) -> torch.Generator:

@@ -111,7 +111,7 @@ def _flat(*, dimension: int) -> Array:
 PROJECTION = statistical(
     id="mmd/claim1-projection",
     items=("Claim1", "Eq9"),
-    title="In high dimension, any coordinate of a uniform point in a ball is Gaussian",
+    title="In high dimension, a coordinate of a uniform point in a ball is nearly Gaussian",
     statement=(
         r"\langle\theta-\theta_0,e\rangle\sqrt{m+2}/r\to N(0,1),\quad"
         r"\theta\sim U(B_r(\theta_0))"

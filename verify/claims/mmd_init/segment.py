@@ -204,13 +204,10 @@ def _predict_law(*, count: int, bandwidths: list[float], seed: int) -> list[floa
 
 
 def _midpoints(*, count: int, bandwidths: list[float], seed: int) -> list[float]:
-    """A hundred midpoints, and distances without the root of two."""
+    """A hundred midpoints in the place of the uniform law."""
     p, u = _predictions(count, seed), (np.arange(100) + 0.5) / 100
     x, y = (np.stack([q, 1.0 - q], axis=1) for q in (p, u))
-    return [
-        mmd.mmd_squared(x, y, np.sqrt(2.0) * np.array(bandwidths), kind)
-        for kind in ("unbiased", "biased")
-    ]
+    return [mmd.mmd_squared(x, y, bandwidths, kind) for kind in ("unbiased", "biased")]
 
 
 LAW = numeric(
@@ -220,7 +217,8 @@ LAW = numeric(
         "The squared MMD of perturbed predictions from the uniform law, without sampling it"
     ),
     statement=(
-        r"V=\tfrac1{M^2}\textstyle\sum_{i,j}k(p_i,p_j)-\tfrac2M\sum_ih(p_i)+\mathbb{E}\,k(u,u')"
+        r"V=\tfrac1{M^2}\textstyle\sum_{i,j}k(p_i,p_j)-\tfrac2M\sum_ih(p_i)+\mathbb{E}\,k(u,u'),"
+        r"\quad U:\ \tfrac1{M(M-1)}\sum_{i\ne j}k(p_i,p_j)"
     ),
     source=ours("Equation 9; the closed form is ours"),
     cases=(

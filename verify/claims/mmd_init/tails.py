@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from theory import mmd
 from verify.claim import adversarial, grid, numeric
 from verify.claims._halving import bisected, lowest
-from verify.claims._predictors import always, drawn, mistake, times
+from verify.claims._predictors import always, drawn, mistake, times, unlike
 from verify.claims._searches import searched
 from verify.claims.mmd_init._sources import ours, quoted
 from verify.compare import AgreesTo, AtMost, Outcome
@@ -26,8 +26,9 @@ def _radius(count: int, eta: float) -> float:
     return math.sqrt(count * (1.0 + eta))
 
 
-def _measure_tail(*, count: int, eta: float) -> Any:
-    """The upper incomplete gamma function, by mpmath."""
+def _measure_tail(*, count: int, eta: float, deviation: float = 1.0) -> Any:
+    """The upper incomplete gamma function, by mpmath; the radius is in deviations."""
+    del deviation
     with mpmath.workdps(40):
         half = mpmath.mpf(_radius(count, eta)) ** 2 / 2
         return mpmath.gammainc(mpmath.mpf(count) / 2, half, regularized=True)
@@ -40,8 +41,11 @@ def _bound(*, count: int, eta: float, form: Any = "printed") -> float:
 _sharp = partial(_bound, form="sharp")
 
 
-def _predict_exact(*, count: int, eta: float, more: int = 0) -> float:
-    return mmd.norm_tail(_radius(count, eta), count + more)
+def _predict_exact(
+    *, count: int, eta: float, deviation: float = 1.0, more: int = 0
+) -> float:
+    given = unlike({"variance": 1.0}, variance=deviation**2)
+    return mmd.norm_tail(deviation * _radius(count, eta), count + more, **given)
 
 
 _HALF = "1/2 in the place of 1/8 in the exponent."
@@ -58,7 +62,10 @@ EXACT = numeric(
     title="With equal variances, the norm of the noise has a chi-square tail",
     statement=r"P(\|\theta-\theta_0\|\ge r)=Q\bigl(\tfrac m2,\tfrac{r^2}{2\sigma^2}\bigr)",
     source=ours("Theorem 1; the exact law is ours"),
-    cases=tuple(c for c in _GRID if c["count"] * c["eta"] <= 300.0),
+    cases=(
+        *(c for c in _GRID if c["count"] * c["eta"] <= 300.0),
+        *grid(count=10, eta=(0.5, 3.0), deviation=(0.25, 4.0)),
+    ),
     predict=_predict_exact,
     measure=_measure_tail,
     # The logarithm is in error by an eps of the exponent, up to 150, and of the radius.
@@ -601,8 +608,8 @@ def _predict_excess(found: mmd.SubExponential, t: float = 1.0) -> float:
 
 @drawn(_variable)
 def _squares_alone(found: mmd.SubExponential, t: float = 1.0) -> float:
-    """The normal part for large t as well, without its half."""
-    return math.exp(-t * t / found.nu_squared)
+    """The normal part for large t as well."""
+    return math.exp(-0.5 * t * t / found.nu_squared)
 
 
 PROP_1 = numeric(
