@@ -27,11 +27,6 @@ from empirical.testbed.optimisers import Optimiser
 from empirical.testbed.stack import Stack, checked_rates
 from empirical.testbed.writing import Array
 
-# Weights and moments that are updated together on a CPU, in bytes: a few updates in a
-# row then find them in a cache. Measured: with 8 networks of 20 layers of 512 units at
-# once, updates take almost three times as long.
-_CACHED = 4 * 2**20
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trained:
@@ -243,14 +238,11 @@ def _judged(
 
 
 def _cached(task: Copy, stack: Stack, rule: Optimiser) -> int | None:
-    """Return how many replicates fit a cache, where that counts.
-
-    Convolutions gain from being many, and a GPU from few launches.
-    """
-    if stack.rates.is_cuda or not isinstance(task, CopyDense):
+    # Convolutions gain from being many.
+    if not isinstance(task, CopyDense):
         return None
     rule.prepare(stack)
-    return max(1, _CACHED // stack.bytes)
+    return stack.cached
 
 
 def _with(trained: Trained, rows: Integers, anew: Trained) -> Trained:

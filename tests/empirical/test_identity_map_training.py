@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from empirical.data import load
-from empirical.identity_map import copier, training
+from empirical.identity_map import copier
 from empirical.identity_map.images import chosen
 from empirical.identity_map.looks import observers_of, optimiser_of, recorded_times
 from empirical.identity_map.recipes import RATES, Recipe
@@ -16,6 +16,7 @@ from empirical.identity_map.task import Copy
 from empirical.identity_map.training import train
 from empirical.randomness import torch_generator
 from empirical.testbed import loop
+from empirical.testbed import stack as stacks
 from empirical.testbed.observers import Snapshots
 from empirical.testbed.stack import Stack
 
@@ -183,7 +184,7 @@ class TestStacking:
             params = net.init(generator=torch_generator(7), replicates=3)
             # Weights and momenta.
             held = 2 * 8 * net.parameters
-            monkeypatch.setattr(training, "_CACHED", 2 * held + 1)
+            monkeypatch.setattr(stacks, "CACHED", 2 * held + 1)
             train(net, params, normal(1, *net.input_shape), recipe)
         assert given == [2, None]
 
