@@ -10,10 +10,14 @@ import torch
 from empirical.data import load
 from empirical.identity_map import copier
 from empirical.identity_map.images import chosen
-from empirical.identity_map.looks import observers_of, optimiser_of, recorded_times
 from empirical.identity_map.recipes import RATES, Recipe
 from empirical.identity_map.task import Copy
-from empirical.identity_map.training import train
+from empirical.identity_map.training import (
+    budget_of,
+    optimiser_of,
+    recorded_times,
+    train,
+)
 from empirical.randomness import torch_generator
 from empirical.testbed import loop
 from empirical.testbed import stack as stacks
@@ -48,8 +52,7 @@ def small(kind="cnn", layers=3, size=6):
 
 def course(net, params, images, recipe):
     """Every recorded time's weights."""
-    looks = observers_of(recipe)
-    kept = Snapshots(looks.curve.times.tolist())
+    kept = Snapshots(recorded_times(recipe.longest).tolist())
     learnt = [0] if recipe.trained == "bottom" else None
     loop.train(
         Copy(network=net, images=images, targets=images, loss=recipe.loss),
@@ -57,7 +60,7 @@ def course(net, params, images, recipe):
         optimiser_of(recipe),
         steps=recipe.longest,
         check=recipe.check,
-        observers=[*looks.all(), kept],
+        observers=[*budget_of(recipe), kept],
     )
     return kept.taken
 
