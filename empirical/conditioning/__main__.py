@@ -114,8 +114,7 @@ def _check(options: argparse.Namespace) -> None:
 
 def _run(kind: str, options: argparse.Namespace, setting: Setting) -> int:
     from empirical.conditioning.ending import ending
-    from empirical.conditioning.experiments import EXPERIMENTS
-    from empirical.conditioning.record import recorded
+    from empirical.conditioning.experiments import EXPERIMENTS, recorded
 
     before.check_outputs(output=options.output, figure=options.figure)
     _check(options)

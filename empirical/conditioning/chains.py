@@ -23,9 +23,6 @@ from empirical.testbed.writing import Array
 CHUNK = 1 << 22
 """Numbers drawn at once by `pair_chains`, at most (and at least one chain's)."""
 
-BLOCK = 1 << 15
-"""Units of both inputs that a CPU computes together: they stay in its cache."""
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairChains:
@@ -169,14 +166,9 @@ def _pair_step(
     # (1 - rho)(1 + rho) keeps its digits near both ends.
     sine = ((1.0 - rho) * (1.0 + rho)).sqrt()[:, None]
     roots = squared_norms.sqrt()
-    size = max(1, BLOCK // width) if rho.device.type == "cpu" else len(rho)
-    sums: list[Tensor] = []
-    for start in range(0, len(rho), size):
-        at = slice(start, start + size)
-        u = activation(roots[at, :1] * g[0, at])
-        v = activation(roots[at, 1:] * (rho[at, None] * g[0, at] + sine[at] * g[1, at]))
-        sums.append(torch.stack([(a * b).sum(1) for a, b in ((u, u), (v, v), (u, v))]))
-    uu, vv, uv = torch.cat(sums, dim=1)
+    u = activation(roots[:, :1] * g[0])
+    v = activation(roots[:, 1:] * (rho[:, None] * g[0] + sine * g[1]))
+    uu, vv, uv = ((a * b).sum(1) for a, b in ((u, u), (v, v), (u, v)))
     # The root of the product is exact where u = v: equal inputs stay equal, where a
     # correlation of 1 - eps would grow apart. Powers of two keep it in range, and round
     # nothing. Rounding may leave [-1, 1] by an ulp; nan passes through.

@@ -32,10 +32,6 @@ Rule = Literal["largest", "balanced"]
 EXPLODED = 1e6
 """A loss this many times the first one counts as diverged."""
 
-CACHED = 16 * 2**20
-"""Bytes of weights that a CPU updates together, a few updates in a row: they stay in a
-cache."""
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Curves:
@@ -227,8 +223,7 @@ def train_all_layers(
             f"it has {goal.shape[-1]}"
         )
     task = _AllLayers(network, x if x.ndim == 3 else x[None], goal)
-    first = network.arranged(params)
-    return _descend(who, task, first, step=step, steps=steps, every=every)
+    return _descend(who, task, params, step=step, steps=steps, every=every)
 
 
 class _TopLayer(Task):
@@ -299,9 +294,8 @@ def _descend(
     rates = stack.rates.double().cpu().numpy()
     times = np.unique(np.append(np.arange(0, steps, every), steps))
     diverged, curve = Diverged(EXPLODED), Curve(times)
-    together = None if stack.rates.is_cuda else max(2, CACHED // stack.bytes)
     watching = [diverged, curve]
-    train(task, stack, SGD(), steps=steps, observers=watching, together=together)
+    train(task, stack, SGD(), steps=steps, observers=watching, together=stack.cached)
     if len(stack):
         with torch.no_grad():
             last = task.losses(stack.params, stack, None)[None, None]

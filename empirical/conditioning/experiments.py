@@ -5,6 +5,8 @@ lists and numbers. Streams of random numbers are named after what they are for, 
 one seed fixes a result on one kind of device.
 """
 
+import inspect
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from empirical import devices
 from empirical.checks import check_choice, check_positive, check_weights
 from empirical.conditioning.activations import named
 from empirical.conditioning.chains import layer_statistics, pair_chains
@@ -33,9 +36,12 @@ from empirical.data import (
     pair_inputs,
     planar_cluster,
 )
+from empirical.digest import code_digest
 from empirical.kernels import gram, nngp_ntk
 from empirical.networks import FullyConnected
 from empirical.randomness import numpy_generator, torch_generator
+from empirical.testbed.records import RunRecord, identity
+from empirical.testbed.study import CPU, Setting
 from empirical.testbed.writing import Array
 
 Result = dict[str, Any]
@@ -326,6 +332,33 @@ EXPERIMENTS: Mapping[str, Callable[..., Result]] = {
     run.__name__: run for run in (depth, width, norms, chain, train, digits)
 }
 """What the command line can run."""
+
+
+def recorded(
+    kind: str, arguments: Mapping[str, Any], setting: Setting = CPU
+) -> RunRecord:
+    """Run one of `EXPERIMENTS` and return its record, with the fact ``result``.
+
+    Examples
+    --------
+    >>> found = recorded("chain", {"depth": 1, "chains": 2, "width": 2, "seed": 7})
+    >>> len(found.fact("result")["correlations"])
+    2
+    """
+    start, function = time.perf_counter(), EXPERIMENTS[kind]
+    where: dict[str, Any] = {"device": setting.device}
+    if "directory" in inspect.signature(function).parameters:
+        where["directory"] = setting.data_folder
+    result = function(**arguments, **where)
+    devices.synchronise(setting.device)
+    made = {"name": kind, "kind": kind, "arguments": dict(arguments)}
+    return RunRecord(
+        **identity(made, device=setting.device, schema=2),
+        code=code_digest(__name__),
+        environment=devices.describe(setting.device),
+        seconds={"all": time.perf_counter() - start},
+        facts={"result": result},
+    )
 
 
 def _source(data: str, n: int, directory: Path | str | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from empirical.identity_map.networks import Copier
 from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.scales import checked_measurements
 from empirical.networks import initial
-from empirical.testbed.study import checked_name
+from empirical.testbed.study import check_replicates, checked_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,11 +74,11 @@ class Configuration:
         for scheme in self.schemes:
             initial.checked(scheme)
         sizes = {len(labels) for labels in self.labels}
-        if len(sizes) != 1 or 0 in sizes or not self.seeds or not self.schemes:
+        check_replicates(self, "schemes", "seeds")
+        if len(sizes) != 1 or 0 in sizes:
             raise ValueError(
-                "Configuration: `labels`, `schemes` and `seeds` must not be empty, and "
-                f"all training sets as large, but they are {self.labels}, "
-                f"{self.schemes} and {self.seeds}"
+                "Configuration: `labels` must be training sets, at least one and all as"
+                f" large, but they are {self.labels}"
             )
         channels = self.network.input_shape[0]
         if self.data == "channelled" and not sizes <= {1, channels}:
@@ -87,6 +87,7 @@ class Configuration:
                 f" of {channels} channels, but they are {self.labels}"
             )
         check_counts("Configuration", examples=self.examples)
+        check_counts("Configuration", 0, skip=self.skip)
         if self.examples is not None and self.recipe.batch is None:
             raise ValueError(
                 "Configuration: `batch` must be given with `examples`, but it is not"

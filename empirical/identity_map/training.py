@@ -15,22 +15,24 @@ import torch
 from torch import Tensor
 
 from empirical.checks import check_finite
-from empirical.identity_map.looks import Observers, observers_of, optimiser_of
 from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.task import Copy, CopyDense, by_hand
 from empirical.networks import Network, Params
-from empirical.testbed import loop
+from empirical.testbed import loop, optimisers
 from empirical.testbed.batches import Afresh
+from empirical.testbed.budgets import Floor, Released
 from empirical.testbed.checkpoints import checkpoint_of
-from empirical.testbed.observers import Integers
+from empirical.testbed.observers import Curve, Diverged, Drops, Integers, Observer
 from empirical.testbed.optimisers import Optimiser
 from empirical.testbed.stack import Stack, checked_rates
 from empirical.testbed.writing import Array
 
-# Weights and moments that are updated together on a CPU, in bytes: a few updates in a
-# row then find them in a cache. Measured: with 8 networks of 20 layers of 512 units at
-# once, updates take almost three times as long.
-_CACHED = 4 * 2**20
+_ENTRYWISE = {
+    "adagrad": optimisers.Adagrad(),
+    "rmsprop": optimisers.RMSprop(),
+    "adam": optimisers.Adam(),
+    "adamax": optimisers.Adamax(),
+}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -185,10 +187,13 @@ def _once(
     ends = {"bottom": 0, "top": -1}
     learnt = network.of_layer(ends[recipe.trained]) if recipe.trained in ends else None
     stack = Stack(params, rates=rates, learnt=learnt)
-    rule, looks = optimiser_of(recipe), observers_of(recipe)
+    rule = optimiser_of(recipe)
+    diverged = Diverged(recipe.exploded, every=recipe.check)
+    curve = Curve(recorded_times(recipe.longest))
+    budget = budget_of(recipe)
+    released = budget[0] if isinstance(budget[0], Released) else None
 
     def told(done: int, most: int, loss: float) -> None:
-        released = looks.released
         if progress is not None:
             progress(done, most if released is None else released.last, loss)
 
@@ -202,21 +207,21 @@ def _once(
         steps=recipe.longest,
         check=recipe.check,
         batches=batches,
-        observers=looks.all(),
+        observers=(diverged, *budget, curve),
         together=_cached(task, stack, rule) if together is None else together,
         checkpoint=kept,
         progress=told,
     )
     with torch.no_grad():
         losses = task.over_all(done.final).double().cpu().numpy()
-    status, at = _judged(done, losses, looks, recipe)
+    status, at = _judged(done, losses, diverged, recipe)
     never = np.full(len(losses), -1)
     return Trained(
         status=status,
-        times=looks.curve.times,
-        losses=looks.curve.values,
+        times=curve.times,
+        losses=curve.values,
         steps=done.steps,
-        released=never if looks.released is None else looks.released.at,
+        released=never if released is None else released.at,
         final_losses=losses,
         starts=tuple(
             ((rate, when),)
@@ -228,7 +233,7 @@ def _once(
 
 
 def _judged(
-    done: loop.Trained, losses: Array, looks: Observers, recipe: Recipe
+    done: loop.Trained, losses: Array, diverged: Diverged, recipe: Recipe
 ) -> tuple[tuple[str, ...], Integers]:
     """Return each status in the light of the last loss, and when it had exploded."""
     exploded = np.array(done.status) == "diverged"
@@ -237,20 +242,58 @@ def _judged(
     status = np.where(late, "diverged", done.status)
     if recipe.release is not None:
         # Replicates that had left the plateau may be back on it.
-        back = losses >= recipe.release * looks.diverged.first
+        back = losses >= recipe.release * diverged.first
         status = np.where((status == "finished") & back, "stalled", status)
-    return tuple(status.tolist()), np.where(late, done.steps, looks.diverged.at)
+    return tuple(status.tolist()), np.where(late, done.steps, diverged.at)
 
 
 def _cached(task: Copy, stack: Stack, rule: Optimiser) -> int | None:
-    """Return how many replicates fit a cache, where that counts.
-
-    Convolutions gain from being many, and a GPU from few launches.
-    """
-    if stack.rates.is_cuda or not isinstance(task, CopyDense):
+    # Convolutions gain from being many.
+    if not isinstance(task, CopyDense):
         return None
     rule.prepare(stack)
-    return max(1, _CACHED // stack.bytes)
+    return stack.cached
+
+
+def optimiser_of(recipe: Recipe) -> Optimiser:
+    """Return a recipe's optimiser, with its clipping."""
+    sgd = optimisers.SGD(momentum=recipe.momentum)
+    base = _ENTRYWISE.get(recipe.optimiser, sgd)
+    if recipe.clip is None:
+        return base
+    above = recipe.release if recipe.rescale else None
+    return optimisers.Clipped(base=base, largest=recipe.clip, rescale_above=above)
+
+
+def budget_of(recipe: Recipe) -> tuple[Observer, ...]:
+    """Return what gives replicates their time: `Released` or `Drops`, and any `Floor`."""
+    if recipe.release is None:
+        paced: Observer = Drops(recipe.drops, recipe.drop)
+    else:
+        paced = Released(
+            recipe.release,
+            limit=recipe.waiting,
+            steps=recipe.steps,
+            drops=recipe.drops,
+            factor=recipe.drop,
+        )
+    if recipe.floor is None:
+        return (paced,)
+    return paced, Floor(recipe.floor, patience=recipe.patience, every=recipe.check)
+
+
+def recorded_times(longest: int) -> npt.NDArray[np.int64]:
+    """Return 0 to 10, then about 20 numbers a decade, up to `longest`.
+
+    Examples
+    --------
+    >>> recorded_times(15).tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15]
+    """
+    decades = np.log10(max(longest, 1))
+    spaced = np.round(10.0 ** np.arange(0.0, decades + 0.05, 0.05)).astype(np.int64)
+    every = np.concatenate([np.arange(11), spaced, [longest]])
+    return np.unique(every[every <= longest])
 
 
 def _with(trained: Trained, rows: Integers, anew: Trained) -> Trained:

@@ -15,7 +15,7 @@ from empirical.data import NAMES
 from empirical.mmd_init.classifiers import STARTS, Start, classifier
 from empirical.mmd_init.recipes import FinetuneRecipe, Recipe
 from empirical.networks import FullyConnected
-from empirical.testbed.study import Scale, check_scale, checked_name
+from empirical.testbed.study import Scale, check_replicates, check_scale, checked_name
 
 Method = Literal["none", "mmd", "labels"]
 METHODS = ("none", "mmd", "labels")
@@ -118,11 +118,7 @@ class Configuration:
         checked_name(self.name)
         for name, known in (("method", METHODS), ("start", STARTS), ("data", NAMES)):
             check_choice("Configuration", name, getattr(self, name), known)
-        if not self.variants or not self.seeds:
-            raise ValueError(
-                "Configuration: `variants` and `seeds` must not be empty, but they are "
-                f"{self.variants} and {self.seeds}"
-            )
+        check_replicates(self, "variants", "seeds")
         check_counts("Configuration", 2, minibatches=self.minibatches)
         check_counts("Configuration", tasks=self.tasks)
 

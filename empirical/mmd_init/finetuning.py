@@ -15,10 +15,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.checks import check_counts, check_whole
+from empirical.checks import check_whole
 from empirical.mmd_init.binary_tasks import Bools, Images, Ints, Split
 from empirical.mmd_init.recipes import FinetuneRecipe
-from empirical.mmd_init.task import Classify, check_params, replicates_at_once, stack_of
+from empirical.mmd_init.task import Classify, check_params
 from empirical.networks import FullyConnected
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
@@ -79,7 +79,6 @@ def finetune(
     generators: Sequence[torch.Generator],
     buffers: Params = (),
     recipe: FinetuneRecipe | None = None,
-    together: int | None = None,
     recorded: bool = False,
     reached: Sequence[int] = (),
     progress: loop.Progress | None = None,
@@ -112,9 +111,6 @@ def finetune(
         Running statistics of batch normalisation to begin with.
     recipe : FinetuneRecipe, optional
         By default the paper's.
-    together : int, optional
-        Replicates updated together: the same numbers up to rounding, at another speed.
-        See `task.replicates_at_once`.
     recorded : bool
         Whether the distance from the start is recorded at each step.
     reached : sequence of int
@@ -161,11 +157,9 @@ def finetune(
             f"finetune: `generators` must be {replicates}, one for each of {runs} runs and "
             f"{len(tasks)} tasks, but they are {len(generators)}"
         )
-    together = replicates_at_once(network, params) if together is None else together
-    check_counts("finetune", together=together)
     data = _Data(images, tasks, splits, runs, params[0])
     device = data.inputs.device.type
-    described = (network, recipe, together, recorded, tuple(reached), device)
+    described = (network, recipe, recorded, tuple(reached), device)
     fresh = network.running(params)
     buffers = buffers or fresh
     shapes, wanted = ([tuple(b.shape) for b in each] for each in (buffers, fresh))
@@ -178,12 +172,11 @@ def finetune(
     kept = checkpoint_of(checkpoint, described, tensors, generators, module=__name__)
     of = torch.arange(replicates, device=params[0].device)
     whose, task = of // len(tasks), (of % len(tasks))[:, None]
-    stack = stack_of(
-        network,
+    stack = Stack(
         tuple(p[whose] for p in params),
-        tuple(b[whose] for b in buffers),
-        recipe.rate,
-        frozen=recipe.frozen,
+        rates=recipe.rate,
+        buffers=tuple(b[whose] for b in buffers),
+        learnt=network.of_layer(-1) if recipe.frozen else None,
     )
     train, held_out = data.train, data.validation
     held_out_classes = data.classes[task, held_out]
@@ -234,7 +227,6 @@ def finetune(
             *([moved] if recorded else []),
             *([scored] if reached else []),
         ],
-        together=together,
         checkpoint=kept,
         progress=told,
     )

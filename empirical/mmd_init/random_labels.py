@@ -13,16 +13,16 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from empirical.checks import check_counts
 from empirical.mmd_init.binary_tasks import check_inputs
 from empirical.mmd_init.recipes import Recipe
-from empirical.mmd_init.task import Classify, check_params, replicates_at_once, stack_of
+from empirical.mmd_init.task import Classify, check_params
 from empirical.networks import FullyConnected, Params
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
 from empirical.testbed.checkpoints import checkpoint_of
 from empirical.testbed.observers import BestWindow, Curve
 from empirical.testbed.optimisers import Adam
+from empirical.testbed.stack import Stack
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,7 +57,6 @@ def pretrain_random_labels(
     generators: Sequence[torch.Generator],
     recipe: Recipe | None = None,
     optimiser: Adam | None = None,
-    together: int | None = None,
     progress: loop.Progress | None = None,
     checkpoint: Path | None = None,
 ) -> RandomLabelled:
@@ -83,7 +82,7 @@ def pretrain_random_labels(
         9,375 steps on the 60,000 digits.
     optimiser : Adam, optional
         With other moments than PyTorch's, or another number below the line.
-    together, progress, checkpoint
+    progress, checkpoint
         As of `finetuning.finetune`, with windows in the place of epochs.
 
     Raises
@@ -118,10 +117,8 @@ def pretrain_random_labels(
             f"pretrain_random_labels: `generators` must be {replicates}, one each, but "
             f"they are {len(generators)}"
         )
-    together = replicates_at_once(network, params) if together is None else together
-    check_counts("pretrain_random_labels", together=together)
     x, classes = inputs.to(params[0]), network.widths[-1]
-    described = (network, recipe, optimiser, together, x.device.type)
+    described = (network, recipe, optimiser, x.device.type)
     tensors = (*params, x)
     kept = checkpoint_of(checkpoint, described, tensors, generators, module=__name__)
     # Each input with each label is an example.
@@ -142,20 +139,22 @@ def pretrain_random_labels(
 
     loop.train(
         Classify(network, x, every // classes, every % classes),
-        stack_of(
-            network, params, network.running(params), recipe.rate, frozen=recipe.frozen
+        Stack(
+            params,
+            rates=recipe.rate,
+            buffers=network.running(params),
+            learnt=network.of_layer(-1) if recipe.frozen else None,
         ),
         optimiser,
         steps=steps,
         check=recipe.window,
         batches=Epochs(whole, recipe.batch, generators, order=labelled),
         observers=[curve, best],
-        together=together,
         checkpoint=kept,
         progress=told,
     )
     return RandomLabelled(
-        params=tuple(p.contiguous() for p in best.params),
+        params=best.params,
         buffers=best.buffers,
         best_window=best.at // recipe.window,
         losses=best.values,

@@ -21,15 +21,12 @@ from empirical.testbed.supervised import cross_entropy
 TERMS = ("loss", "uniformity", "degeneracy", "detachment", "constant")
 """What `Perturbed` notes of each update, in this order."""
 
-CPU_BYTES, CUDA_BYTES = 256 * 2**20, 8 * 2**30
-"""Of parameters, gradients and moments at once."""
-
 
 class Classify(Task):
     """The mean cross entropy over examples of each replicate's own.
 
     Batch normalisation is by the batch, and moves the running statistics, which are the
-    buffers of the stack; see `stack_of`.
+    buffers of the stack.
 
     Parameters
     ----------
@@ -65,44 +62,6 @@ def check_params(who: str, network: FullyConnected, params: Params) -> int:
     for index, p in enumerate(params):
         check_finite(who, f"params[{index}]", p, ". Leave out what diverged.")
     return len(params[0])
-
-
-def stack_of(
-    network: FullyConnected,
-    params: Params,
-    buffers: Params,
-    rate: float,
-    *,
-    frozen: bool = False,
-) -> Stack:
-    """Return a stack of replicates to be trained; parameters and statistics are copied.
-
-    With `frozen` the last layer alone learns.
-    """
-    return Stack(
-        network.arranged(params),
-        rates=rate,
-        buffers=buffers,
-        learnt=network.of_layer(-1) if frozen else None,
-    )
-
-
-def replicates_at_once(network: FullyConnected, params: Params) -> int:
-    """Return how many replicates to update together by default.
-
-    Parameters, gradients and both moments of all fit a budget. On a CPU it is enough to
-    hide the cost of calls, and more brings nothing: networks of some hundred units
-    a layer are limited by arithmetic and memory from the first on.
-
-    Examples
-    --------
-    >>> net = FullyConnected(widths=(784, 392, 392, 392, 2), bias=True)
-    >>> replicates_at_once(net, net.init(generator=torch.Generator(), dtype=torch.float32))
-    27
-    """
-    one = params[0]
-    budget = CPU_BYTES if one.device.type == "cpu" else CUDA_BYTES
-    return max(1, budget // (4 * network.parameters * one.element_size()))
 
 
 class Perturbed(Task):

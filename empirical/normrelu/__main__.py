@@ -4,7 +4,6 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from empirical.checks import check_choice
 from empirical.normrelu.experiments import NAMES, NETWORKS, Configuration
 from empirical.normrelu.recipes import AUGMENTATIONS, STARTS
 from empirical.testbed import before, command
@@ -13,9 +12,6 @@ from empirical.testbed.options import add_options, made
 from empirical.testbed.study import Setting
 
 EXAMPLE = Configuration(name="train", arm="normrelu", depth=32)
-
-LARGEST = (2.0 - 2.0**-23) * 2.0**127
-"""Of the numbers of single precision."""
 
 NAMED = {"name": "--data", "labels": "--data", "function": "--kink"}
 """Options of parameters that are called otherwise."""
@@ -47,13 +43,6 @@ def _train(options: argparse.Namespace, setting: Setting) -> int:
 
     if options.arm != EXAMPLE.arm:
         before.check_used(options, {"kink": EXAMPLE.kink}, f"of the arm {options.arm}")
-    if options.fault:
-        check_choice("train", "fault", options.fault, FAULTS)
-    if options.decay > LARGEST:
-        raise ValueError(
-            f"`--decay` must be at most {LARGEST:.2g}, the largest of the float32 in which"
-            f" networks are trained, but it is {options.decay}"
-        )
     configuration = made(EXAMPLE, options)
     command.train_one(run, configuration, options, setting, ending=ending)
     return 0

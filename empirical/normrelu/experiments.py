@@ -8,7 +8,7 @@ from typing import Any
 from empirical.checks import check_choice, check_counts, check_positive
 from empirical.normrelu.recipes import PLAIN, Recipe
 from empirical.testbed.faults import FAULTS
-from empirical.testbed.study import Scale, check_scale, checked_name
+from empirical.testbed.study import Scale, check_replicates, check_scale, checked_name
 
 DENSE = ("normrelu", "selu", "relu", "batch", "layer")
 """Arms of fully connected networks that every scale has."""
@@ -94,7 +94,8 @@ class Configuration:
         who = "Configuration"
         check_choice(who, "arm", self.arm, NAMES)
         check_choice(who, "network", self.network, NETWORKS)
-        check_choice(who, "fault", self.fault, ("", *FAULTS))
+        if self.fault:
+            check_choice(who, "fault", self.fault, FAULTS)
         for name in ("depth", "width", "epochs", "batch", "per_class", "tests"):
             check_counts(who, **{name: getattr(self, name)})
         residual, whole = self.network == "residual", self.depth % 6 == 2 < self.depth
@@ -135,10 +136,11 @@ class Configuration:
                 "Configuration: `held_out` must lie between 0 and `per_class` "
                 f"= {self.per_class}, but it is {self.held_out}"
             )
-        if not (self.seeds and self.chosen_by) or set(self.seeds) & set(self.chosen_by):
+        check_replicates(self, "seeds", "chosen_by")
+        if set(self.seeds) & set(self.chosen_by):
             raise ValueError(
-                "Configuration: `seeds` and `chosen_by` must not be empty and have none "
-                f"in common, but they are {self.seeds} and {self.chosen_by}"
+                "Configuration: `seeds` and `chosen_by` must have none in common, but they"
+                f" are {self.seeds} and {self.chosen_by}"
             )
 
 

@@ -7,6 +7,9 @@ from empirical.checks import check_choice, check_schedule, check_weights
 AUGMENTATIONS = ("crop", "flip")
 STARTS = ("arm", "he", "glorot")
 
+LARGEST = (2.0 - 2.0**-23) * 2.0**127
+"""Of the numbers of single precision."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
@@ -45,6 +48,11 @@ class Recipe:
         who = "Recipe"
         check_schedule(who, self.schedule)
         check_weights(who, decay=self.decay)
+        if self.decay > LARGEST:
+            raise ValueError(
+                f"Recipe: `decay` must be at most {LARGEST:.2g}, the largest of the float32"
+                f" in which networks are trained, but it is {self.decay}"
+            )
         check_choice(who, "start", self.start, STARTS)
         for kind in self.augmentation:
             check_choice(who, "augmentation", kind, AUGMENTATIONS)

@@ -62,13 +62,6 @@ def _check(options: argparse.Namespace) -> None:
     """Refuse options that mean nothing, or nothing with the others."""
     from empirical.square_loss.classifiers import classifier
 
-    if len(options.labels) < 2:
-        raise ValueError(
-            "`--labels` must name two classes or more, but it names"
-            f" {', '.join(map(str, options.labels))}"
-        )
-    for scale in options.scales:
-        check_positive("train", scales=scale)
     defaults = {n: p.default for n, p in signature(classifier).parameters.items()}
     if options.conv:
         unused = {"constant": _example().constant}

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from empirical.checks import check_choice
+from empirical.checks import check_choice, check_positive
 from empirical.data import NAMES
 from empirical.square_loss.classifiers import Classifier, Family, classifier
 from empirical.square_loss.recipes import Recipe
 from empirical.square_loss.sizes import FEW, NOISY_BATCH, SIZES, Sizes
-from empirical.testbed.study import Scale, check_scale, checked_name
+from empirical.testbed.study import Scale, check_replicates, check_scale, checked_name
 
 DTYPES = ("float32", "float64")
 
@@ -78,13 +78,16 @@ class Configuration:
         checked_name(self.name)
         for name, known in (("data", NAMES), ("dtype", DTYPES)):
             check_choice("Configuration", name, getattr(self, name), known)
-        if not self.scales or not self.seeds:
-            raise ValueError(
-                "Configuration: `scales` and `seeds` must not be empty, but they are "
-                f"{self.scales} and {self.seeds}"
-            )
+        check_replicates(self, "scales", "seeds")
+        for scale in self.scales:
+            check_positive("Configuration", scales=scale)
         count = len(self.labels)
-        if count < 2 or self.network.units[-1] != (1 if count == 2 else count):
+        if count < 2:
+            raise ValueError(
+                "Configuration: `labels` must name two classes or more, but they are"
+                f" {self.labels}"
+            )
+        if self.network.units[-1] != (1 if count == 2 else count):
             raise ValueError(
                 "Configuration: `labels` must be two for a network of one output, one "
                 f"an output otherwise, but they are {self.labels} for "

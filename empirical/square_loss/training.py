@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from empirical.checks import check_finite
-from empirical.networks import Convolutional, Params
+from empirical.networks import Params
 from empirical.square_loss import measures
 from empirical.square_loss.networks import Classifier, rho, statistics
 from empirical.square_loss.problems import Problem
@@ -27,11 +27,6 @@ from empirical.testbed.writing import Array
 
 # Records without and with per-example residuals: these cost another pass.
 _SPARSE = 4
-
-# Activations and slopes of replicates that are updated together on a CPU, in bytes.
-# Measured with 30 networks of 4 layers of 32 units on 300 examples: up to 3 MiB an
-# update takes 1.4 to 1.8 times as long, for its calls; from 11 to 22 MiB it is all one.
-_CACHED = 16 * 2**20
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -183,7 +178,7 @@ def train(
     trained = loop.train(
         Classification(network, inputs, targets, loss=recipe.loss, noise=recipe.noise),
         Stack(
-            network.arranged(params),
+            params,
             rates=used,
             learnt=network.of_layer(-1) if recipe.frozen else None,
         ),
@@ -192,7 +187,6 @@ def train(
         check=recipe.check,
         batches=batches,
         observers=[interpolated, diverged, drops, *series],
-        together=_together(network, inputs, recipe),
         checkpoint=kept,
         progress=progress,
     )
@@ -287,14 +281,6 @@ def _optimiser(network: Classifier, recipe: Recipe) -> SGD:
         weight_decay=recipe.weight_decay,
         decayed=(trained.index(last),) if recipe.decayed == "last" else None,
     )
-
-
-def _together(network: Classifier, inputs: Tensor, recipe: Recipe) -> int | None:
-    if inputs.is_cuda or isinstance(network, Convolutional):
-        return None
-    units = 3 * sum(network.units[1:-1]) + network.units[-1]
-    examples = min(recipe.batch or len(inputs), len(inputs))
-    return max(1, _CACHED // (units * examples * inputs.element_size()))
 
 
 def _status(

@@ -4,7 +4,6 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-from empirical.checks import check_counts
 from empirical.testbed.ending import STDOUT, check_figure
 from empirical.testbed.runner import open_folder
 
@@ -60,25 +59,6 @@ def check_outputs(
                 f"{option} must be a file, but {path} is a device or a pipe"
             )
         open_folder(path.absolute().parent, path.name)
-
-
-REPLICATES = ("seeds", "chosen_by", "schemes", "scales")
-"""Options that name networks trained side by side."""
-
-
-def check_replicates(options: argparse.Namespace) -> None:
-    """Refuse what is no seed, and a seed, scheme or scale twice: it would count as two."""
-    for name in REPLICATES:
-        given = getattr(options, name, ())
-        if name in ("seeds", "chosen_by"):
-            for each in given:
-                # A seed may be any whole number.
-                check_counts("train", 0, **{name: min(each, 0)})
-        if len(set(given)) < len(given):
-            raise ValueError(
-                f"`--{name.replace('_', '-')}` must differ from each other, or a network"
-                f" would count twice, but they are {' '.join(map(str, given))}"
-            )
 
 
 def check_used(

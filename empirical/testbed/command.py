@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from empirical.testbed import stopping, streams, telling
 from empirical.testbed.bar import Bar
-from empirical.testbed.before import check_folder, check_outputs, check_replicates
+from empirical.testbed.before import check_folder, check_outputs
 from empirical.testbed.ending import (
     FORMATS,
     STDOUT,
@@ -369,7 +369,6 @@ def train_one(
 ) -> Any:
     """Train one configuration; write record and weights, and return the latter."""
     weights: Path | None = getattr(options, "weights", None)
-    check_replicates(options)
     check_outputs(
         output=options.output,
         weights=weights,

@@ -18,6 +18,11 @@ from torch import Tensor, nn
 from empirical.testbed import modules as nets
 from empirical.testbed.modules import Params as Params
 
+CACHED = 16 * 2**20
+"""Bytes that a few updates in a row find in a CPU's cache. Measured with square layers:
+of replicates of 0.3 to 4 MiB as many as fit in take half the time that one at a time does,
+of 8 to 20 MiB one at a time takes two thirds of the time that all together do."""
+
 
 def along(factors: Tensor, like: Tensor) -> Tensor:
     """Return `factors`, shape (replicates,), so that it multiplies `like` row by row.
@@ -175,6 +180,11 @@ class Stack:
         """Memory of one replicate: parameters and what the optimiser keeps."""
         tensors = _listed([self.params, self.buffers, self.state])
         return sum(t[0].numel() * t.element_size() for t in tensors)
+
+    @property
+    def cached(self) -> int | None:
+        """How many replicates to update together on a CPU; None on a GPU, for all."""
+        return None if self.rates.is_cuda else max(1, CACHED // self.bytes)
 
     def set_rates(self, rates: npt.ArrayLike) -> None:
         """Set the learning rates of the replicates in training, shape (replicates,).

@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from empirical.checks import check_choice
+from empirical.checks import check_choice, check_counts
 from empirical.digest import code_digest, roots_of
 from empirical.testbed.faults import FAULTS
 from empirical.testbed.records import RunRecord, digest, identity
@@ -247,6 +247,20 @@ def remove_checkpoints(path: Path) -> None:
     """Remove a run's state, and those of its parts."""
     for left in checkpoints_of(path):
         left.unlink(missing_ok=True)
+
+
+def check_replicates(configuration: Any, *names: str) -> None:
+    """Refuse entries that name networks where there is none, or one twice, or no seed."""
+    for name in names:
+        given = getattr(configuration, name)
+        if not given or len(set(given)) < len(given):
+            raise ValueError(
+                f"Configuration: `{name}` must differ from each other, at least one, or a"
+                f" network would count twice, but they are {given}"
+            )
+        for each in given if name in ("seeds", "chosen_by") else ():
+            # A seed may be any whole number.
+            check_counts("Configuration", 0, **{name: min(each, 0)})
 
 
 def checked_name(name: str) -> str:

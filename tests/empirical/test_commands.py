@@ -236,7 +236,7 @@ def test_who_waits_for_a_pause_is_told_so(capsys):
         (
             "normrelu",
             "train --seeds 5 5",
-            "`--seeds` must differ from each other, or a",
+            "`--seeds` must differ from each other, at",
         ),
         (
             "normrelu",

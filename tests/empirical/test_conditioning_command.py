@@ -15,7 +15,7 @@ from empirical import conditioning as ec
 from empirical.conditioning import __main__ as command
 from empirical.conditioning import experiments
 from empirical.conditioning.ending import ending
-from empirical.conditioning.record import recorded
+from empirical.conditioning.experiments import recorded
 from empirical.networks import FullyConnected
 from empirical.randomness import torch_generator
 from empirical.testbed import command as testbed_command

@@ -90,8 +90,11 @@ class TestConfigurations:
         for changes, match in (
             ({"name": "a/b"}, "`name` must be letters"),
             ({"data": "minst"}, "`data` must be one of"),
-            ({"labels": ()}, "must not be empty"),
-            ({"labels": ((1,), (1, 2))}, "all training sets as large"),
+            ({"labels": ()}, "`labels` must be training sets, at least one"),
+            ({"seeds": (1, 1)}, "`seeds` must differ from each other"),
+            ({"schemes": ()}, "`schemes` must differ from each other, at least"),
+            ({"skip": -1}, "`skip` must be at least 0"),
+            ({"labels": ((1,), (1, 2))}, "all as large"),
             ({"measurements": ("curves",)}, "Did you mean .curve"),
             ({"schemes": ("xavier",)}, "Did you mean 'xavier"),
             ({"examples": 10}, "must be given with `examples`"),

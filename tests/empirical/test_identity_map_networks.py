@@ -18,7 +18,7 @@ from empirical.networks import (
     Residual,
     initial,
 )
-from empirical.networks.convolution import convolved
+from empirical.networks.layers import convolved
 from empirical.randomness import torch_generator
 from empirical.testbed.loop import by_autograd
 from empirical.testbed.slopes import dense, square_norms

@@ -8,14 +8,19 @@ import pytest
 import torch
 
 from empirical.data import load
-from empirical.identity_map import copier, training
+from empirical.identity_map import copier
 from empirical.identity_map.images import chosen
-from empirical.identity_map.looks import observers_of, optimiser_of, recorded_times
 from empirical.identity_map.recipes import RATES, Recipe
 from empirical.identity_map.task import Copy
-from empirical.identity_map.training import train
+from empirical.identity_map.training import (
+    budget_of,
+    optimiser_of,
+    recorded_times,
+    train,
+)
 from empirical.randomness import torch_generator
 from empirical.testbed import loop
+from empirical.testbed import stack as stacks
 from empirical.testbed.observers import Snapshots
 from empirical.testbed.stack import Stack
 
@@ -47,8 +52,7 @@ def small(kind="cnn", layers=3, size=6):
 
 def course(net, params, images, recipe):
     """Every recorded time's weights."""
-    looks = observers_of(recipe)
-    kept = Snapshots(looks.curve.times.tolist())
+    kept = Snapshots(recorded_times(recipe.longest).tolist())
     learnt = [0] if recipe.trained == "bottom" else None
     loop.train(
         Copy(network=net, images=images, targets=images, loss=recipe.loss),
@@ -56,7 +60,7 @@ def course(net, params, images, recipe):
         optimiser_of(recipe),
         steps=recipe.longest,
         check=recipe.check,
-        observers=[*looks.all(), kept],
+        observers=[*budget_of(recipe), kept],
     )
     return kept.taken
 
@@ -183,7 +187,7 @@ class TestStacking:
             params = net.init(generator=torch_generator(7), replicates=3)
             # Weights and momenta.
             held = 2 * 8 * net.parameters
-            monkeypatch.setattr(training, "_CACHED", 2 * held + 1)
+            monkeypatch.setattr(stacks, "CACHED", 2 * held + 1)
             train(net, params, normal(1, *net.input_shape), recipe)
         assert given == [2, None]
 

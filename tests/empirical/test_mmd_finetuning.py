@@ -20,9 +20,7 @@ from empirical.mmd_init.finetuning import FineTuned, FinetuneRecipe, finetune
 from empirical.mmd_init.networks import classifier
 from empirical.mmd_init.random_labels import pretrain_random_labels
 from empirical.mmd_init.recipes import Recipe
-from empirical.mmd_init.task import Classify, stack_of
 from empirical.randomness import numpy_generator, torch_generator
-from empirical.testbed import optimisers
 
 RUNS, TASKS, N = 2, 3, 5
 DIGITS = images(side=8, limit=200, tests=60, cached=False, dtype=torch.float64)
@@ -282,9 +280,6 @@ class TestFinetune:
                 best = int(done.best_epoch[at])
                 assert done.reached[at][best] == done.test_accuracy[at]
         assert len(np.unique(done.reached)) > 4
-        # In parts of the stack, too.
-        parted = tuned(net, state, reached=(0, 4, 8, 12), together=4)
-        np.testing.assert_array_equal(parted.reached, done.reached)
         assert tuned(net, state).reached is None
 
     @pytest.mark.parametrize("wrong", [(13,), (4, 4), (5, 4), (-1, 3)])
@@ -305,15 +300,12 @@ class TestFinetune:
 
     def test_the_last_layer_is_its_weight_where_it_has_no_bias(self):
         bare = replace(classifier((64, 12, 10, 2)), bias=False)
-        state = bare.init(generator=torch_generator(7), replicates=2)
-        assert stack_of(bare, state, (), 0.1, frozen=True).learnt == (2,)
+        assert [*bare.of_layer(-1)] == [2]
 
     @pytest.mark.parametrize("batch_norm", [False, True])
     def test_stacked_equals_looped(self, batch_norm):
         net, state = start(batch_norm=batch_norm)
         stacked = tuned(net, state, recorded=True)
-        same(stacked, tuned(net, state, recorded=True, together=1))
-        same(stacked, tuned(net, state, recorded=True, together=4))
         alone = finetune(
             net,
             tuple(t[1:] for t in state),
@@ -331,7 +323,7 @@ class TestFinetune:
 
     def test_tells_how_far_it_is(self):
         seen, (net, state) = [], start()
-        made = tuned(net, state, together=4, progress=lambda *told: seen.append(told))
+        made = tuned(net, state, progress=lambda *told: seen.append(told))
         # Three epochs of four updates.
         assert [told[:2] for told in seen] == [(4 * k, 12) for k in range(1, 4)]
         means = made.train_loss.mean(axis=(0, 1))
@@ -340,7 +332,7 @@ class TestFinetune:
     @pytest.mark.parametrize("stop", [1, 2])
     def test_goes_on_from_a_checkpoint(self, stop, tmp_path):
         net, state = start(batch_norm=True)
-        options = {"together": 4, "recorded": True}
+        options = {"recorded": True}
         whole = tuned(net, state, **options)
         options["checkpoint"] = tmp_path / "run.checkpoint"
         with pytest.raises(KeyboardInterrupt):
@@ -441,7 +433,6 @@ class TestFinetune:
                 {"generators": []},
                 "`generators` must be 6, one for each of 2 runs and 3",
             ),
-            ({"together": 0}, "`together` must be at least 1"),
             ({"reached": [0.5]}, "finetune: `reached` must be a whole number"),
             (
                 {"buffers": (torch.zeros(2, 64),)},
@@ -545,15 +536,18 @@ class TestRandomLabels:
 
     def test_stacked_equals_looped(self):
         net, state = start()
-        stacked, looped = self.made(net, state), self.made(net, state, together=1)
-        np.testing.assert_allclose(stacked.losses, looped.losses, **SAME)
-        torch.testing.assert_close(stacked.params, looped.params, rtol=1e-9, atol=1e-12)
+        stacked = self.made(net, state)
+        for run in range(RUNS):
+            alone = self.made(net, tuple(p[[run]] for p in state), runs=[run])
+            np.testing.assert_allclose(stacked.losses[[run]], alone.losses, **SAME)
+            mine = tuple(p[[run]] for p in stacked.params)
+            torch.testing.assert_close(mine, alone.params, rtol=1e-9, atol=1e-12)
 
     @pytest.mark.parametrize("stop", [5, 15])
     def test_goes_on_from_a_checkpoint(self, stop, tmp_path):
         net, state = start(batch_norm=True)
-        whole = self.made(net, state, together=1)
-        options = {"together": 1, "checkpoint": tmp_path / "run.checkpoint"}
+        whole = self.made(net, state)
+        options = {"checkpoint": tmp_path / "run.checkpoint"}
         with pytest.raises(KeyboardInterrupt):
             self.made(net, state, progress=interrupt_at(stop), **options)
         seen = []
@@ -565,9 +559,7 @@ class TestRandomLabels:
 
     def test_tells_how_far_it_is(self):
         seen, (net, state) = [], start()
-        made = self.made(
-            net, state, together=1, progress=lambda *told: seen.append(told)
-        )
+        made = self.made(net, state, progress=lambda *told: seen.append(told))
         # Windows of 5 of 23 updates; the last three are in none.
         assert [told[:2] for told in seen] == [(k, 23) for k in (5, 10, 15, 20, 23)]
         means = made.losses.mean(axis=0)
@@ -634,18 +626,3 @@ class TestRandomLabels:
         net, state = start()
         with pytest.raises(ValueError, match="`generators` must be 2, one each"):
             self.made(net, state, runs=range(3))
-
-
-class TestLayout:
-    @pytest.mark.parametrize("batch_norm", [False, True])
-    def test_nothing_is_copied_for_the_update(self, batch_norm):
-        # It goes through memory: copies of the gradients would cost as much as it does.
-        net, state = start(batch_norm=batch_norm)
-        rows = torch.arange(40).view(2, 20)
-        task = Classify(net, DIGITS.inputs, rows, rows % 2)
-        stack = stack_of(net, state, net.running(state), 1e-3)
-        _, gradients = task.losses_and_slopes(stack, None)
-        for gradient, param in zip(gradients, stack.trained, strict=True):
-            assert optimisers._in_memory(param).is_contiguous()
-            ordered = optimisers._in_order_of(param, gradient)
-            assert ordered.data_ptr() == gradient.data_ptr()

@@ -14,7 +14,7 @@ from empirical.networks import (
     ResNet,
     derivative,
 )
-from empirical.networks.convolution import convolved
+from empirical.networks.layers import convolved
 from empirical.randomness import numpy_generator, seed_sequence, torch_generator
 
 

@@ -438,6 +438,7 @@ def test_recipes_that_do_not_fit_are_refused(wrong, message):
     [
         {"schedule": (0.8, 0.4)},
         {"decay": -1.0},
+        {"decay": 1e39},
         {"augmentation": ("turn",)},
         {"start": "uniform"},
     ],
@@ -549,7 +550,9 @@ def test_every_scale_has_every_arm_at_two_depths(scale):
         ({"rates": (0.1, 0.01)}, "`rates` must increase"),
         ({"held_out": 8}, "`held_out` must lie between"),
         ({"seeds": (0,)}, "none in common"),
-        ({"seeds": ()}, "must not be empty"),
+        ({"seeds": ()}, "`seeds` must differ from each other, at least one"),
+        ({"chosen_by": (1, 1)}, "`chosen_by` must differ from each other"),
+        ({"fault": "x"}, "`fault` must be one of slow"),
     ],
 )
 def test_what_does_not_fit_is_refused(change, message):

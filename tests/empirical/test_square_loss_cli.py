@@ -65,9 +65,12 @@ class TestConfigurations:
             ({"name": "a/b"}, "`name` must be letters"),
             ({"data": "minst"}, "`data` must be one of"),
             ({"dtype": "float16"}, "`dtype` must be one of"),
-            ({"scales": ()}, "must not be empty"),
+            ({"scales": ()}, "`scales` must differ from each other, at least one"),
+            ({"scales": (0.0,)}, "`scales` must be positive"),
+            ({"seeds": (3, 3)}, "`seeds` must differ from each other"),
+            ({"seeds": (-3,)}, "`seeds` must be at least 0"),
             ({"labels": (1, 2, 3)}, "`labels` must be two"),
-            ({"labels": (1,)}, "`labels` must be two"),
+            ({"labels": (1,)}, "`labels` must name two classes or more"),
         ],
     )
     def test_refusals(self, changes, match):

@@ -15,7 +15,6 @@ from empirical.square_loss import (
     networks,
     problem,
     train,
-    training,
 )
 from empirical.square_loss.classifiers import FAMILIES
 from empirical.square_loss.recipes import recorded_epochs
@@ -179,17 +178,6 @@ class TestSteps:
             generator=torch_generator(7, "two"),
         )
         assert alone.series["rho"][-1, 0] == pytest.approx(rho[1], rel=1e-9)
-
-    @pytest.mark.parametrize("family", FAMILIES)
-    def test_who_is_updated_together_changes_nothing(self, family, monkeypatch):
-        net, params = start(family, (0.5, 1.0, 2.0, 3.0, 4.0))
-        found = []
-        for cached in (1, 2**30):
-            monkeypatch.setattr(training, "_CACHED", cached)
-            recipe = Recipe(epochs=20, rate=0.02, batch=12)
-            found.append(train(net, params, TWO, recipe, generator=order()))
-        for a, b in zip(found[0].final, found[1].final, strict=True):
-            torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-11)
 
     def test_recording_changes_nothing(self):
         net, params = start()

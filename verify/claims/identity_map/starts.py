@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from empirical import data
 from empirical.identity_map import images
-from empirical.identity_map.looks import recorded_times
+from empirical.identity_map.training import recorded_times
 from empirical.networks import Convolutional, FullyConnected, Network
 from empirical.networks.initial import SCHEMES, UNIT, deviation
 from verify.claim import grid

@@ -183,7 +183,6 @@ def _found_tuning(
                 eps=1e-3,
                 frozen=frozen,
             ),
-            together=4,
             recorded=True,
             reached=[0, 3 * _EPOCHS],
             progress=progress,
