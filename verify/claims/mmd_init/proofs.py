@@ -27,7 +27,7 @@ def _moment() -> list[Any]:
 
 
 def _simplex_moments() -> list[Any]:
-    """Variance and covariance of Dirichlet(1, ..., 1), from Euler's integral."""
+    """Moments of Dirichlet(1, ..., 1) from Euler's integral, and its entries' law."""
 
     def power(order: int) -> Any:
         """E u_1^k = (d - 1) B(k + 1, d - 1)."""
@@ -35,17 +35,18 @@ def _simplex_moments() -> list[Any]:
         return sympy.gammasimp((d - 1) * beta)
 
     variance = power(2) - power(1) ** 2
+    law = sympy.integrate(k * s ** (k - 1), (s, 1 - p, 1)).subs(k, d - 1)
     # The entries add up to one: d variances and d (d - 1) covariances to zero.
-    return [power(1), variance, -variance / (d - 1)]
+    return [power(1), variance, -variance / (d - 1), law]
 
 
 def _simplex_formula(shift: int) -> list[Any]:
     below = d**2 * (d + shift)
-    return [1 / d, (d - 1) / below, -1 / below]
+    return [1 / d, (d - 1) / below, -1 / below, 1 - (1 - p) ** (d - 2 + shift)]
 
 
 def _simplex_links() -> list[Link]:
-    """Compare whole numbers: all moments times d^2 (d + 1)."""
+    """Compare laws, and whole numbers: all moments times d^2 (d + 1)."""
 
     def mean(size: float) -> float:
         return mmd.simplex_mean(int(size)) * size**2 * (size + 1.0)
@@ -54,7 +55,17 @@ def _simplex_links() -> list[Link]:
         return mmd.simplex_covariance(int(size))[place, 0] * size**2 * (size + 1.0)
 
     library = (mean, partial(covariance, 0), partial(covariance, -1))
-    return [
+    *moments, law = _simplex_formula(1)
+    laws = [
+        Link(
+            partial(mmd.simplex_cdf, classes=size),
+            law.subs(d, size),
+            {p: (0.0, 1.0)},
+            relative=1e-15,
+        )
+        for size in (2, 3, 10)
+    ]
+    return laws + [
         Link(
             function,
             sympy.cancel(formula * d**2 * (d + 1)),
@@ -62,7 +73,7 @@ def _simplex_links() -> list[Link]:
             whole=True,
             relative=1e-15,
         )
-        for function, formula in zip(library, _simplex_formula(1), strict=True)
+        for function, formula in zip(library, moments, strict=True)
     ]
 
 
@@ -244,14 +255,15 @@ CLAIMS = (
     proof(
         id="mmd/eq1-moments",
         items=("Eq1", "Eq2"),
-        title="Means, variances and covariances of uniform points, for every dimension",
-        statement=r"\frac1d, \quad \frac{d - 1}{d^2 (d + 1)}, \quad"
-        r" -\frac1{d^2 (d + 1)}",
+        title="Law, variances and covariances of uniform points, for every dimension",
+        statement=r"\mathbb{E} u_i = \frac1d, \quad \operatorname{Var} u_i ="
+        r" \frac{d - 1}{d^2 (d + 1)}, \quad \operatorname{Cov}(u_i, u_j) ="
+        r" -\frac1{d^2 (d + 1)}, \quad P(u_i \le t) = 1 - (1 - t)^{d - 1}",
         source=ours("Equation 2; the moments are ours"),
         derived=_simplex_moments,
         formula=lambda: _simplex_formula(1),
         wrong=lambda: _simplex_formula(0),
-        mistake="Denominators of d in the place of d + 1",
+        mistake="Denominators of d in the place of d + 1, and a law of d - 2",
         links=_simplex_links,
         uses=("mmd/eq2-uniform",),
     ),
