@@ -303,8 +303,8 @@ def _measure_within(*, values: str) -> list[Any]:
 STATED = numeric(
     id="dc/defC.1-stated-error",
     title="A dual errs by at most three times what it states, in single precision, too",
-    statement=r"|\hat\sigma(\rho) - \hat\sigma_0(\rho)| \le 3\, \epsilon\,"
-    r" \mathbb{E}\,\sigma(Z)^2",
+    statement=r"|d(\rho) - \hat\sigma(\rho)| \le 3\, \epsilon\, \mathbb{E}\,\sigma(Z)^2",
+    assumptions=("d is the dual that is computed, epsilon the error that is stated",),
     source=ours("Definition C.1"),
     cases=grid(values=("closed", "single")),
     predict=_predict_within,
@@ -503,8 +503,9 @@ def _measure_one_sided(*, power: float, sign: int, at: float = 0.0) -> Any:
 ONE_SIDED = numeric(
     id="dc/defC.1-one-sided",
     title="The slope's energy of a power on one side of a kink where the slope is infinite",
-    statement=r"\mathbb{E}\,\sigma'(Z)^2 = p^2\, \Gamma(2p - 1) e^{-c^2/4} D_{1 - 2p}(c)"
-    r" / \sqrt{2 \pi}, \quad \sigma(x) = \max(\pm (x - c), 0)^p",
+    statement=r"\mathbb{E}\,\sigma'(Z)^2 = p^2\, \Gamma(2p - 1) e^{-c^2/4}"
+    r" D_{1 - 2p}(\pm c) / \sqrt{2 \pi}, \quad \sigma(x) = \max(\pm (x - c), 0)^p",
+    assumptions=("p > 1/2", "D is the parabolic cylinder function"),
     source=ours("Definition C.1"),
     cases=(
         *grid(power=(0.7, 0.9), sign=(-1, 1)),

@@ -287,7 +287,10 @@ E8_EPSILON = replace(
     title="With a positive epsilon, batch normalisation absorbs a scale if epsilon is"
     " rescaled",
     statement=r"f_{\tilde\sigma}(x; \epsilon / s^2) = f_{\sigma}(x; \epsilon)",
-    assumptions=("epsilon = 1e-5 or 1e-3",),
+    assumptions=(
+        "epsilon = 1e-5 or 1e-3",
+        "the first normalisation, of the inputs' layer, keeps its epsilon",
+    ),
     cases=grid(activation=("relu", "tanh"), scale=0.5, eps=(1e-5, 1e-3), seed=5),
     predict=_predict_eps_corrected,
     measure=partial(_torch_network, shift=0.3, normalise_output=True),
