@@ -50,7 +50,7 @@ Points = tuple[float, ...]
 RHOS = (-1.0, -0.999, -0.4, 1e-6, 0.7, 1.0 - 1e-6, 1.0)
 # NormReLU has its own duals in `verify.claims.deep_conditioning.normrelu.constants`.
 _DIFFERENTIABLE = tuple(n for n in DIFFERENTIABLE if n != NORMRELU)
-DELTAS = (1e-18, 1e-12, 1e-6, 1e-3, 0.1, 0.5, 1.0, 1.5, 1.9)
+DELTAS = (1e-18, 1e-12, 1e-6, 1e-3, 0.1, 0.5, 1.0, 1.5, 1.9, 2.0)
 
 # --- normalisation and assumptions ----------------------------------------------------
 
@@ -500,9 +500,13 @@ def _wrong_table_1(*, activation: str) -> list[float]:
 TAB_1 = numeric(
     id="dc/tab1",
     title="Five activations in the table of Appendix C.4: their duals and mu",
-    statement=r"\mathrm{ReLU:}\; \hat\sigma(\rho) = \frac{\sqrt{1 - \rho^2} + (\pi -"
-    r" \arccos \rho) \rho}{\pi}, \quad \mu = \frac{\pi - 2}{2 (\pi - 1)}",
-    assumptions=("unit second moment, not centred",),
+    statement=r"\hat\sigma = \rho, \ \rho^2, \ \frac{\sqrt{1 - \rho^2} + (\pi - \arccos"
+    r" \rho) \rho}{\pi}, \ \frac{\pi - \arccos \rho}{\pi}, \ e^{\rho - 1}; \quad \mu = 0,"
+    r" \ 1, \ \frac{\pi - 2}{2 (\pi - 1)}, \ 1 - \frac2\pi, \ \frac{e - 2}{e - 1}",
+    assumptions=(
+        "identity, second Hermite polynomial, ReLU, step and exponential",
+        "duals of unit second moment, not centred",
+    ),
     source=quoted("Appendix C.4, table"),
     cases=grid(activation=_TABLE_1),
     predict=_predict_table_1,

@@ -267,6 +267,10 @@ CLAIMS = (
         must_refute=_wrong_growth,
         uses=("dc/I.len",),
         assumptions=("the unbounded range is mapped onto [0, 1] by gamma^{-1/2}",),
+        finding=(
+            "Both sides are equal: the length map is gamma lambda^2/2, a multiple of the"
+            " root of gamma and a constant. Lengths below one grow as well, towards one."
+        ),
     ),
     numeric(
         id="dc/E12-unstable-near-one",

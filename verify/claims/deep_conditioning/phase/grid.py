@@ -129,7 +129,7 @@ ZERO = numeric(
     title="The edge of chaos at zero variance, and on which side of it networks settle",
     statement=r"\sigma_w^2 \to \frac{1}{\sigma'(0)^2} \text{ as } q \to 0,"
     r"\quad\text{stable where } \mathbb{E}\,\sigma(\sqrt q Z)^2 / q \text{ falls}",
-    assumptions=_ASSUMPTIONS,
+    assumptions=(*_ASSUMPTIONS, "smooth at zero, sigma(0) = 0"),
     source=_SOURCE,
     cases=grid(activation=("erf", "sin", "gelu")),
     predict=_predict_zero,
