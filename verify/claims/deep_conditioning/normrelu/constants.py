@@ -317,7 +317,7 @@ CLAIMS = (
     numeric(
         id="dc/E12-critical",
         items=("E12", "E1"),
-        title="Very long inputs shrink under NormReLU for kinks c < -0.37666, and grow beyond",
+        title="Very long inputs shrink under NormReLU for kinks c < -0.37666, else grow",
         statement=r"\lim_{\gamma\to\infty} \hat\sigma_0(\gamma)/\gamma"
         r" = \lambda^2/2 < 1 \iff c < -0.376657093117569877\ldots",
         source=ours("Appendix D.4 (sharpened)"),
