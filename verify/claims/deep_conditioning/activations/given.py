@@ -143,7 +143,8 @@ UNIT = numeric(
     cases=({},),
     predict=_predict_unit,
     measure=_measure_unit,
-    compare=AgreesTo(relative=1e-11),
+    # The library's promise for slopes and shares.
+    compare=AgreesTo(relative=1e-12),
     must_refute=mistake("The unit at variance one.", var=1.0),
     uses=("dc/lemD.3-callable",),
 )
