@@ -27,7 +27,7 @@ _CASES: Mapping[str, str] = {
     ),
     "dc/eq1-raw": "dc/eq1-raw-deep",
     "dc/eq1-residual": "dc/eq7-residual",
-    "dc/eq1-values": "dc/eq7-values",
+    "dc/eq1-whole": "dc/eq1-values dc/eq7-values",
     "dc/eq7-opposite": "dc/eq7-opposite-raw",
     "dc/lemC.5-values": "dc/lemD.6-values",
     "dc/lemD.6-mu": "dc/lemD.6-elu",
