@@ -7,13 +7,15 @@ _MISPRINT = "a misprint, not a measurement: see the list of misprints"
 _TEXT = "the text says what this corrected ({}); now {}"
 
 _CASES: Mapping[str, str] = {
+    "dc/I.len": "dc/I.len-map",
     "dc/D.0-derivative": "dc/D.0-waves dc/D.0-scales",
     "dc/D.0-edge": "dc/D.0-edge-curve",
     "dc/D.0-phase": "dc/D.0-phase-functions",
     "dc/cor3.5-values": "dc/cor3.5-sharp-values dc/cor3.5-first",
     "dc/defC.1-double": "dc/defC.1-two-kinks",
     "dc/defC.1-kept-waves": "dc/defC.1-kept-powers",
-    "dc/defC.1-many": "dc/defC.1-derivative-many",
+    "dc/defC.1": "dc/defC.1-powers",
+    "dc/defC.1-many": "dc/defC.1-derivative-many dc/defC.1-thousands",
     "dc/defC.1-normalised": "dc/defC.1-normalised-distance",
     "dc/eq1-crowd": (
         "dc/eq1-crowd-kinked dc/eq1-crowd-across dc/eq1-crowd-waves dc/eq7-crowd"
@@ -29,6 +31,9 @@ _CASES: Mapping[str, str] = {
     "dc/eq1-residual": "dc/eq7-residual",
     "dc/eq1-values": "dc/eq7-values",
     "dc/eq7-flow": "dc/eq7-flow-kernels",
+    "dc/eq1-whole": "dc/eq1-values dc/eq7-values",
+    "dc/eq15": "dc/defC.1-low-order",
+    "dc/eq4": "dc/eq4-far",
     "dc/eq7-opposite": "dc/eq7-opposite-raw",
     "dc/lemC.21": "dc/lemC.21-positive",
     "dc/lemC.5-values": "dc/lemD.6-values",
@@ -36,6 +41,7 @@ _CASES: Mapping[str, str] = {
     "dc/sec11-settings": "dc/sec11-held",
     "dc/sec7-course": "dc/sec7-resumed",
     "dc/thm3.2-sharp": "dc/lemC.5-envelope",
+    "dc/tab2-coefficients-callable": "dc/eq15-values",
     "dc/thm3.4-values": "dc/thm3.4-envelope-values",
     "dc/thmE.8-values": "dc/thmE.5-factor",
     "id/Err7-corrected": "id/Err7-field",

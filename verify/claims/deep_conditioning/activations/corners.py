@@ -37,13 +37,14 @@ def _measure_rest(*, gap: float) -> float:
 REST = numeric(
     id="dc/defC.1-rest-close",
     title="The correlation that inputs settle at, where it is next to one",
-    statement=r"a_0^2 + a_1^2 c + a_2^2 c^2 = c, \quad c = a_0^2 / a_2^2",
+    statement=r"a_0^2 + a_1^2 c + a_2^2 c^2 = c, \quad c = a_0^2 / a_2^2 < 1",
+    assumptions=("energies whose sum is one, a_0^2 + a_1^2 + a_2^2 = 1",),
     source=ours("Definition C.1"),
     cases=grid(gap=(0.7, 0.1, 1e-3, 1e-5, 1e-7)),
     predict=_predict_rest,
     measure=_measure_rest,
-    # Energies are rounded once each, and the gap is their difference.
-    compare=AgreesTo(absolute=1e-13, relative=1e-12),
+    # Energies are rounded a few times each, and the gap is their difference.
+    compare=AgreesTo(absolute=2e-15),
     must_refute=mistake("A mean a tenth less.", mean=0.9),
     uses=("dc/defC.1",),
 )
@@ -67,6 +68,7 @@ CENTRED = replace(
     id="dc/defC.1-rest-centred",
     title="Inputs settle at correlation zero under functions of mean zero",
     statement=r"\mathbb{E}\, \sigma = 0: \quad c = \hat\sigma(c) \text{ at } c = 0",
+    assumptions=(),
     cases=grid(activation=("erf", "relu", "gelu", "waves")),
     predict=_predict_centred,
     measure=_measure_centred,
@@ -141,7 +143,9 @@ def _wrong_far(*, activation: str) -> list[float]:
 FAR = numeric(
     id="dc/eq2-far-out",
     title="Piecewise linear activations are constant however far beyond their kinks",
-    statement=r"\sigma(x) = \sigma(\infty), \quad x > c",
+    statement=r"\sigma(x) = \sigma(\infty) \text{ for } x > c, \quad"
+    r" \sigma(x) = \sigma(-\infty) \text{ for } x < b",
+    assumptions=("b and c are the first and the last kink",),
     source=ours("Equation 2"),
     cases=grid(activation=("hard_tanh", "relu6", "hard_sigmoid")),
     predict=_predict_far,

@@ -50,7 +50,7 @@ Points = tuple[float, ...]
 RHOS = (-1.0, -0.999, -0.4, 1e-6, 0.7, 1.0 - 1e-6, 1.0)
 # NormReLU has its own duals in `verify.claims.deep_conditioning.normrelu.constants`.
 _DIFFERENTIABLE = tuple(n for n in DIFFERENTIABLE if n != NORMRELU)
-DELTAS = (1e-18, 1e-12, 1e-6, 1e-3, 0.1, 0.5, 1.0, 1.5, 1.9)
+DELTAS = (1e-18, 1e-12, 1e-6, 1e-3, 0.1, 0.5, 1.0, 1.5, 1.9, 2.0)
 
 # --- normalisation and assumptions ----------------------------------------------------
 
@@ -164,6 +164,7 @@ def _wrong_dual(*, activation: Subject) -> Array:
     return subject(activation).dual(np.abs(RHOS))
 
 
+_POWERS = tuple({"a": [0.0] * order + [1.0]} for order in (2, 11))
 _SEARCHED = searched(activation=st.one_of(mixtures(), piecewise_linear()))
 
 
@@ -173,7 +174,8 @@ DUAL = adversarial(
     statement=r"\hat\sigma(\rho) = \mathbb{E}[\sigma(u) \sigma(v)]"
     r" = \sum_{k \ge 0} a_k^2 \rho^k",
     source=quoted("Definition C.1"),
-    cases=grid(activation=(*SMOOTH, *KINKED, "hermite(5)")),
+    # And h_2 and h_11 as functions that the library knows by their values.
+    cases=grid(activation=(*SMOOTH, *KINKED, "hermite(5)", *_POWERS)),
     predict=_predict_dual,
     measure=partial(measured, "dual", RHOS),
     # Of E s^2, the value at 1: quadrature and rounding of the library, 1e-13.
@@ -215,7 +217,7 @@ SLOPE = replace(
     title="The derivative of the dual is the dual of the derivative",
     statement=r"\hat\sigma'(\rho) = \mathbb{E}[\sigma'(u) \sigma'(v)]",
     assumptions=("the derivative is square integrable",),
-    cases=grid(activation=(*_DIFFERENTIABLE, "hermite(5)")),
+    cases=grid(activation=(*_DIFFERENTIABLE, "hermite(5)", *_POWERS)),
     predict=_predict_slopes,
     measure=_measure_slopes,
     must_refute=_wrong_slopes,
@@ -259,27 +261,37 @@ _TABLED = grid(
 _PIECEWISE = grid(activation="hard_tanh")
 
 
-def _first_of_many(*, method: str, points: Points, activation: Subject) -> Array:
-    function = getattr(subject(activation), method)
-    return function(np.resize(points, _MANY))[: len(points)]
+def _first_of_many(
+    *, method: str, points: Points, activation: Subject, centred: bool = False
+) -> Array:
+    a = subject(activation).normalized() if centred else subject(activation)
+    return getattr(a, method)(np.resize(points, _MANY))[: len(points)]
 
 
-def _measure_many(*, method: str, activation: Subject) -> list[Any]:
+def _measure_many(
+    *, method: str, activation: Subject, centred: bool = False
+) -> list[Any]:
     what = {"dual": "dual", "dual_derivative": "slope"}[method]
-    return measured(what, _TRIED, activation=activation)
+    return measured(
+        f"normalised_{what}" if centred else what, _TRIED, activation=activation
+    )
 
 
 DUAL_MANY = replace(
     DUAL,
     id="dc/defC.1-many",
-    title="Duals and their derivatives, vectorised over thousands of correlations",
+    title="Duals and derivatives at thousands of correlations at once, normalised and not",
     statement=r"\hat\sigma(\rho) = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
     r" \hat\sigma'(\rho) = \mathbb{E}[\sigma'(u) \sigma'(v)]",
     evidence=Evidence.NUMERIC,
     cases=tuple(
         {"method": method, **case}
         for method in ("dual", "dual_derivative")
-        for case in (*_TABLED, *_PIECEWISE)
+        for case in (
+            *_TABLED,
+            *_PIECEWISE,
+            *grid(activation=("gelu", "relu6"), centred=True),
+        )
     ),
     predict=partial(_first_of_many, points=_TRIED),
     measure=_measure_many,
@@ -500,9 +512,13 @@ def _wrong_table_1(*, activation: str) -> list[float]:
 TAB_1 = numeric(
     id="dc/tab1",
     title="Five activations in the table of Appendix C.4: their duals and mu",
-    statement=r"\mathrm{ReLU:}\; \hat\sigma(\rho) = \frac{\sqrt{1 - \rho^2} + (\pi -"
-    r" \arccos \rho) \rho}{\pi}, \quad \mu = \frac{\pi - 2}{2 (\pi - 1)}",
-    assumptions=("unit second moment, not centred",),
+    statement=r"\hat\sigma = \rho, \ \rho^2, \ \frac{\sqrt{1 - \rho^2} + (\pi - \arccos"
+    r" \rho) \rho}{\pi}, \ \frac{\pi - \arccos \rho}{\pi}, \ e^{\rho - 1}; \quad \mu = 0,"
+    r" \ 1, \ \frac{\pi - 2}{2 (\pi - 1)}, \ 1 - \frac2\pi, \ \frac{e - 2}{e - 1}",
+    assumptions=(
+        "identity, second Hermite polynomial, ReLU, step and exponential",
+        "duals of unit second moment, not centred",
+    ),
     source=quoted("Appendix C.4, table"),
     cases=grid(activation=_TABLE_1),
     predict=_predict_table_1,

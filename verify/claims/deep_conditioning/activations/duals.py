@@ -45,7 +45,8 @@ OPPOSITE = numeric(
     cases=grid(activation=("relu", "relu_squared", "hard_tanh", "leaky_relu(0.1)")),
     predict=_predict_opposite,
     measure=partial(measured, "slope", [d - 1.0 for d in _DISTANCES]),
-    compare=AgreesTo(relative=1e-12),
+    # Sums of positive terms: a dozen roundings.
+    compare=AgreesTo(relative=2e-15),
     must_refute=mistake("The value at half the distance.", nearer=0.5),
     uses=("dc/defC.1-derivative",),
 )
@@ -331,6 +332,7 @@ STEP_BESIDE = numeric(
     id="dc/defC.1-pair",
     title="Products of a threshold unit and a hinge at another place, and of their slopes",
     statement=r"\mathbb{E}\,1\{X > c\}(Y - e)_+, \quad \varphi(c)\, P(Y > e \mid X = c)",
+    assumptions=("X and Y are standard normal, of any correlation",),
     source=ours("Definition C.1"),
     cases=({"step": _STEP, "hinge": _HINGE}, {"step": _HINGE, "hinge": _STEP}),
     predict=_predict_step,
@@ -571,7 +573,7 @@ PIECED = replace(
     id="dc/D.0-pieces",
     title="Lengths, their derivatives and slopes of polynomials and of a staircase",
     statement=r"\gamma \mapsto \mathbb{E}\, \sigma(\sqrt\gamma X)^2, \quad"
-    r" \sigma = \sum_{k \le 7} a_k h_k \text{ or } \sum_j b_j 1\{x > c_j\}",
+    r" \sigma = \sum_{k \le 7} a_k h_k \text{ or } b_0 + \sum_j b_j 1\{x > c_j\}",
     cases=(
         *grid(shape=("cubic", "step"), normalised=(False, True)),
         {"shape": "late", "normalised": False},

@@ -1,12 +1,10 @@
-"""Functions at the edge of what has a dual: norms that diverge, coefficients that vanish.
+"""Functions at the edge of what has a dual: diverging norms, tiny coefficients.
 
 The measured side is a closed form of the divergent integral, or ball arithmetic with a
 few hundred digits.
 """
 
 import math
-from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import flint
@@ -123,55 +121,6 @@ VANISHING = numeric(
     must_refute=mistake("A layer more.", depth=plus(1)),
 )
 
-# --- coefficients by parts --------------------------------------------------------------
-
-_BENDS: dict[bool, Callable[[Any], Any]] = {
-    False: lambda x: x / (1 + x),
-    True: lambda x: (1 + x) ** -2,
-}
-_LOW = 5
-
-
-def _predict_low(*, slope: bool, var: float) -> Array:
-    a = act.softsign.derivative if slope else act.softsign
-    return a.scaled(var).hermite(_LOW)
-
-
-def _measure_low(*, slope: bool, var: float) -> list[Any]:
-    """Integrate from the kink on: odd functions have the odd coefficients alone."""
-    function = _BENDS[slope]
-    with mpmath.workdps(25):
-        root, found = mpmath.sqrt(mpmath.mpf(var)), list[Any]()
-        for k in range(_LOW + 1):
-            if k % 2 == slope:
-                found.append(mpmath.mpf(0))
-                continue
-
-            def integrand(z: Any, k: int = k) -> Any:
-                bare = mpmath.hermite(k, z / mpmath.sqrt(2)) / mpmath.sqrt(2) ** k
-                return function(root * z) * bare * mpmath.npdf(z)
-
-            total = 2 * mpmath.quad(integrand, [0, 1, 3, 6, 12])
-            found.append(total / mpmath.sqrt(mpmath.factorial(k)))
-        return found
-
-
-LOW = numeric(
-    id="dc/defC.1-low-order",
-    uses=("dc/tab2-coefficients",),
-    title="Hermite coefficients of softsign and its slope, not smooth at zero, at"
-    " variance two",
-    statement=r"a_k = \mathbb{E}\, \sigma(\sqrt v Z)\, h_k(Z), \quad"
-    r" \sigma = \frac{x}{1 + |x|}, \ \frac{1}{(1 + |x|)^2}",
-    source=ours("Definition C.1"),
-    cases=grid(slope=(False, True), var=2.0),
-    predict=_predict_low,
-    measure=_measure_low,
-    # The library's promise for functions without a formula.
-    compare=AgreesTo(relative=1e-12, of_largest=True),
-    must_refute=mistake("Coefficients at variance one.", var=lambda var: 3.0 - var),
-)
-
 # --- coefficients of high order ---------------------------------------------------------
 
 _REACH, _BITS = 45, 1200
@@ -226,36 +175,4 @@ HIGH = numeric(
     # Rounding of the result, and of the weights that scale it.
     compare=AgreesTo(relative=1e-13),
     must_refute=_first_order,
-)
-
-# --- polynomials that the library does not know ------------------------------------------
-
-_RHOS = (-1.0, -0.9, -0.4, 1e-3, 0.7, 0.999, 1.0)
-
-
-def _predict_power(*, order: int) -> Array:
-    # The library sees a callable, no coefficients.
-    a = subject({"a": [0.0] * order + [1.0]})
-    return np.concatenate([a.dual(np.array(_RHOS)), a.dual_derivative(np.array(_RHOS))])
-
-
-def _measure_power(*, order: int) -> list[float]:
-    """Powers of the correlation, and their slopes."""
-    values = [Fraction(r) ** order for r in _RHOS]
-    slopes = [order * Fraction(r) ** (order - 1) for r in _RHOS]
-    return [float(v) for v in (*values, *slopes)]
-
-
-POWER = numeric(
-    id="dc/defC.1-powers",
-    uses=("dc/defC.1-callable",),
-    title="The dual of a Hermite polynomial given as a callable is a power",
-    statement=r"\sigma = h_k \implies \hat\sigma(\rho) = \rho^k",
-    source=quoted("Definition C.1"),
-    cases=grid(order=(2, 11)),
-    predict=_predict_power,
-    measure=_measure_power,
-    # Of the largest, the slope at one: quadrature and rounding of the library, 1e-13.
-    compare=AgreesTo(absolute=1e-13),
-    must_refute=mistake("The dual of the next polynomial.", order=plus(1)),
 )

@@ -218,8 +218,8 @@ RAMP = replace(
     ),
     predict=_predict_ramp,
     measure=_measure_ramp,
-    # The distance is a sum of positive terms, over a second moment of the same.
-    compare=AgreesTo(relative=1e-11),
+    # The distance is a sum of positive terms to 1e-14, over a second moment of the same.
+    compare=AgreesTo(relative=3e-14),
     must_refute=mistake("Twice as far apart.", delta=lambda d: min(2.0 * d, 1.9)),
     uses=("dc/defC.1",),
 )

@@ -94,7 +94,10 @@ COPIES = numeric(
     items=("Eq1", "D.0"),
     title="An input and its exact copy keep correlation one through 200 layers",
     statement=r"x = y \;\Rightarrow\; K_{xy} = \sqrt{K_{xx} K_{yy}}",
-    assumptions=("normalised activation", "other inputs of other lengths present"),
+    assumptions=(
+        "normalised activation; of an even one also x = -y",
+        "other inputs of other lengths present",
+    ),
     source=quoted("Equation 1 and Appendix D"),
     cases=(
         {"activation": "erf", "depth": 200, "seed": 11},
@@ -155,9 +158,12 @@ DUPLICATES = numeric(
     items=("Eq1", "D.0", "AsmA"),
     title="Near-duplicate inputs stay distinguishable when deep, of equal lengths or not",
     statement=r"1 - \frac{K_{12}}{\sqrt{K_{11} K_{22}}} > 0, \quad"
-    r" x_1 \ne x_2, \quad \angle(x_1, x_2) \in \{0, 10^{-8}\}, \quad"
+    r" x_1 \ne x_2, \quad \angle(x_1, x_2) \in \{0, 10^{-8}, 10^{-4}\}, \quad"
     r" |x_2| / |x_1| \in \{1, 1 + n 2^{-52}, 1 + 10^{-12}, 1.5\}",
-    assumptions=("normalised activation",),
+    assumptions=(
+        "normalised activation",
+        "lengths of parallel inputs differ by 1e-12 or more",
+    ),
     source=ours("Equation 1 and Appendix D, for close inputs"),
     cases=(
         *_turned(("relu", "erf", "sin", "tanh"), _ANGLE, 1.0),

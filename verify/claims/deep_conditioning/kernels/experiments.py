@@ -155,7 +155,6 @@ DEPTH = closed(
         *grid(kind=("a", "b"), tangent=(False, True), depths=([0, 1, 3],)),
         # Four points of a plane have no condition number of their own.
         *grid(kind="arc", tangent=(False, True), depths=([1, 3],)),
-        # As many points as the experiment assumes: more than units, their inputs alone.
         # As many inputs as it assumes, more than there are units.
         *grid(kind="a", tangent=False, depths=([0],), n=32),
     ),

@@ -232,9 +232,11 @@ EQ1_APART = numeric(
     id="dc/eq1-apart",
     items=("Eq1", "Eq7"),
     title="Close inputs that some layers bring together and later ones take apart",
-    statement=r"K^{(l+1)} = \cosh K^{(l)} / \cosh 1 \text{ or } (K^{(l)})^{30}, \quad"
-    r" 1 - \rho \ge 2^{-53}",
-    assumptions=("cosines of second moment one, and Hermite polynomials of order 30",),
+    statement=r"K^{(l+1)} = \frac{\cosh K^{(l)}}{\cosh 1},\ \frac{\sinh K^{(l)}}{\sinh 1}"
+    r" \text{ or } (K^{(l)})^{30}, \quad 1 - \rho \ge 2^{-53}",
+    assumptions=(
+        "cosines and sines of second moment one, and Hermite polynomials of order 30",
+    ),
     source=ours("Equations 1 and 7"),
     cases=(
         *grid(waves=40, powers=(11, 12)),

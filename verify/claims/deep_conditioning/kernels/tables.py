@@ -206,8 +206,11 @@ FEW_LENGTHS = numeric(
     items=("Eq1", "Eq7", "D.0"),
     title="Both kernels of nearly parallel inputs of a few lengths, also decades apart",
     statement=r"K_{ij} = \mathbb{E}[\sigma(u) \sigma(v)], \quad"
-    r" T_{ij} = K_{ij} + x_i \cdot x_j\, \mathbb{E}[\sigma'(u) \sigma'(v)], \quad"
-    r" |x_i| \in \{r_1, \dots, r_{10}\}, \ \angle(x_i, x_j) < 0.2",
+    r" T_{ij} = K_{ij} + x_i \cdot x_j\, \mathbb{E}[\sigma'(u) \sigma'(v)]",
+    assumptions=(
+        "one hidden layer; of more of them each does the same",
+        "rows in a narrow cone or its mirror image, and a few across it",
+    ),
     source=quoted("Equations 1 and 7, Appendix D"),
     cases=_CASES,
     predict=_predict,

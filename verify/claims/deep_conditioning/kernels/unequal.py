@@ -6,7 +6,7 @@ raw ones. The measured side is `verify.claims.deep_conditioning.kernels._pairs`.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import product
 from typing import Any
@@ -245,9 +245,6 @@ _PARALLEL = (
 )
 
 
-_like = partial(replace, larger_cases={})
-"""A claim like another, of the same cases at every scale."""
-
 LENGTHS_OF_BOTH = numeric(
     id="dc/eq1-lengths",
     items=("Eq1", "Eq7", "D.0"),
@@ -310,8 +307,9 @@ def _skipping(
 _TWO = ("relu", "erf")
 _SMOOTH = ("sin", "cos", "exp", "gaussian", "relu_squared")
 
-RESIDUAL = _like(
+RESIDUAL = replace(
     LENGTHS_OF_BOTH,
+    larger_cases={},
     id="dc/eq1-residual",
     title="Both kernels with weight variances, bias variances and residual layers",
     statement=r"K' = c^2 K + \sigma_w^2 \mathbb{E}[\sigma(u) \sigma(v)] + \sigma_b^2,"
@@ -344,90 +342,6 @@ RESIDUAL = _like(
     must_refute=mistake(
         "The share of a residual branch in the place of its square.", skip=math.sqrt
     ),
-    uses=("dc/eq1-lengths",),
-)
-
-# --- a function known by its values -----------------------------------------------------
-
-_BY_VALUES = "2 sin + cos"
-
-_FEW = 60
-"""Other rows, of lengths between those of the pair: tables in the lengths resolve it."""
-
-
-def _by_values(
-    p: float, q: float, *, turn: float, depth: int, more: float = 0.0
-) -> Any:
-    # Behind a large mean pairs cost more, and fewer rows do.
-    rng, count = np.random.default_rng(19), 16 if more else _FEW
-    others = rng.standard_normal((count, 2))
-    others /= np.linalg.norm(others, axis=1, keepdims=True)
-    others *= np.sqrt(rng.uniform(p, q, (count, 1)))
-    x = np.vstack([_rows(p, q, turn), others])
-    a = base = subject(_BY_VALUES)
-    if more:
-        a = act.from_function(lambda z: base(z) + more, derivative=base.derivative)
-    found = kernels.nngp_ntk(x, a, depth)
-    return [k[:2, :2] for k in found]
-
-
-@dataclass(frozen=True)
-class _Raised:
-    """The law of a function with a number added."""
-
-    law: pairs.Law
-    more: float
-
-    def mean(self, p: Any) -> Any:
-        """E s(u)."""
-        return self.law.mean(p) + self.more
-
-    def one(self, p: Any) -> pairs.Moments:
-        """E s(u)^2 and E s'(u)^2."""
-        return self.two(p, p, p)
-
-    def two(self, p: Any, q: Any, k: Any) -> pairs.Moments:
-        """E s(u) s(v) and E s'(u) s'(v)."""
-        value, slope = self.law.two(p, q, k)
-        means = self.law.mean(p) + self.law.mean(q)
-        return value + self.more * (means + self.more), slope
-
-
-def _of_values(
-    p: float, q: float, *, turn: float, depth: int, more: float = 0.0
-) -> pairs.State:
-    law, first = _Raised(pairs.LAWS[_BY_VALUES], more), pairs.start(*_rows(p, q, turn))
-    return pairs.recursion(law, first, depth)[-1]
-
-
-def _odd_part(*, squares: list[float], turn: float, depth: int, **_: Any) -> list[Any]:
-    """The odd part of the function alone, 2 sin x."""
-    first = pairs.start(*_rows(squares[0], squares[1], turn))
-    last = pairs.recursion(pairs.LAWS["sin"], first, depth)[-1]
-    return [v for k in last for v in pairs.entries(*(4 * product for product in k))]
-
-
-VALUES = _like(
-    LENGTHS_OF_BOTH,
-    id="dc/eq1-values",
-    title="Both kernels of a function that is known by its values alone",
-    statement=r"K_{ij} = e^{-(k_{ii} + k_{jj}) / 2} (4 \sinh k_{ij} + \cosh k_{ij}),"
-    r" \quad T_{ij} = K_{ij} + k_{ij}\, e^{-(k_{ii} + k_{jj}) / 2}"
-    r" (4 \cosh k_{ij} + \sinh k_{ij}), \quad \sigma(x) = 2 \sin x + \cos x",
-    assumptions=(
-        "one hidden layer of raw units",
-        "other inputs of other lengths present",
-        "in one case five is added to the function",
-    ),
-    cases=(
-        *grid(squares=([2.0, 3.0],), turn=(0.02, 3.1), depth=1),
-        # A mean so large that rows far apart are nearly equal behind a layer; of lengths
-        # on both sides of one, which tables part at.
-        {"squares": [0.9, 1.1], "turn": 0.3, "depth": 1, "more": 5.0},
-    ),
-    predict=partial(_predict, _by_values),
-    measure=partial(_measure, _of_values),
-    must_refute=_odd_part,
     uses=("dc/eq1-lengths",),
 )
 

@@ -17,6 +17,7 @@ from theory import kernels
 from verify.claim import numeric
 from verify.claims._predictors import mistake
 from verify.claims.deep_conditioning._sources import ours, quoted
+from verify.claims.deep_conditioning._subjects import subject
 from verify.compare import AgreesTo, Array
 
 # --- the measured side ------------------------------------------------------------------
@@ -182,6 +183,10 @@ _LAWS: dict[str, _Law] = {
     ),
     "waves": _Waves((1.0, 1.0, 0.0), (0.5, 0.7, 0.4)),
     "fast waves": _Waves((1.0, 9.0, 0.0), (3.0, 0.0, 0.5 * math.pi)),
+    "two waves": _Waves((2.0, 1.0, 0.0), (1.0, 1.0, 0.5 * math.pi)),
+    "raised waves": _Waves(
+        (2.0, 1.0, 0.0), (1.0, 1.0, 0.5 * math.pi), (5.0, 0.0, 0.5 * math.pi)
+    ),
     "erf": _Erf(),
     "closed erf": _Erf(),
     "exp and a constant": _Exponential(1.3, -0.7),
@@ -253,6 +258,8 @@ def _activation(name: str) -> act.Activation:
         "steps": act.PiecewisePolynomial(name, 0, (0.2,), (-0.7, 0.4), (1.0, 0.5)),
         "hard swish": act.hard_swish,
         "closed erf": act.erf,
+        # Its slope is given, too.
+        "two waves": subject("2 sin + cos"),
         "exp and a constant": act.Affine(act.exp, 1.3, -0.7),
         "bump and a constant": act.Affine(act.gaussian_bump, -2.0, 0.9),
         "sine and a constant": act.Affine(act.sin, -1.5, 0.5),
@@ -263,6 +270,7 @@ def _activation(name: str) -> act.Activation:
         "negative": lambda x: -1.0 - np.maximum(x * x, 1.0),
         "waves": lambda x: np.sin(x) + 0.5 * np.sin(0.7 * x + 0.4),
         "fast waves": lambda x: np.sin(9.0 * x) + 3.0,
+        "raised waves": lambda x: 2.0 * np.sin(x) + np.cos(x) + 5.0,
         "erf": special.erf,
     }
     return pieces.get(name) or act.from_function(values[name], name=name)
@@ -305,6 +313,12 @@ WHOLE = numeric(
         _case("waves", 0.3, 1.5, 12, few=3, cone=0.1),
         _case("waves", 1.0, 4.0, 150, few=3, cone=0.3),
         _case("fast waves", 0.3, 0.9, 24, cone=0.3),
+        # Among others tables in the lengths resolve them.
+        _case("two waves", 1.4, 1.8, 64),
+        _case("two waves", 1.4, 1.8, 64, cone=0.02),
+        # A mean so large that rows far apart are nearly equal behind a layer; of lengths
+        # on both sides of one, which tables part at.
+        _case("raised waves", 0.9, 1.1, 20),
         _case("clip", 0.5, 2.0, 60, few=3, cone=0.3),
         _case("clip", 5.0, 14.0, 60, cone=1e-6),
         _case("uneven", 0.5, 2.0, 12, few=3, cone=0.1),

@@ -25,6 +25,7 @@ FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
     "arctan": np.arctan,
     "asinh": np.arcsinh,
     "softsign": lambda x: x / (1.0 + np.abs(x)),
+    "softsign'": lambda x: (1.0 + np.abs(x)) ** -2,
     "selu": lambda x: np.where(
         x > 0.0,
         1.05070098735548049 * x,
@@ -140,7 +141,12 @@ def iterate(
 
 def predicted_activation(name: str, scale: float = 1.0) -> act.Activation:
     """Return the library's x -> s(scale x), normalised."""
-    raw = act.normrelu(KINK) if name == "normrelu" else act.CATALOGUE[name]
+    if name == "normrelu":
+        raw = act.normrelu(KINK)
+    elif name.endswith("'"):
+        raw = act.CATALOGUE[name[:-1]].derivative
+    else:
+        raw = act.CATALOGUE[name]
     return (raw if scale == 1.0 else raw.scaled(scale**2)).normalized()
 
 

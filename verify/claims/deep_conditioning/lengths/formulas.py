@@ -143,11 +143,13 @@ def _measure_terms(*, rho: float, depth: int, **terms: float) -> Any:
 THM_I1 = numeric(
     id="dc/thmI.1-bound",
     title="The bound of Theorem I.1 solves its recursion",
-    statement=r"|\rho_{l+1}| \le \alpha_\rho |\rho_l| + \beta t_l, \quad"
-    r" t_{l+1} = \alpha t_l",
+    statement=r"r_{l+1} = q r_l + \beta t_l, \quad t_{l+1} = \alpha t_l, \quad"
+    r" r_0 = |\rho_0| \;\Rightarrow\; r_L = q^L r_0 + \beta t_0"
+    r" \sum_{i<L} \alpha^i q^{L-1-i}",
     source=ours("Theorem I.1"),
     cases=grid(
-        alpha=(0.2, 0.7),
+        # At 0.6 the sum has equal terms.
+        alpha=(0.2, 0.6, 0.7),
         beta=0.03,
         start=0.5,
         rate=0.6,
@@ -196,8 +198,9 @@ THM_I1_RATE = numeric(
     id="dc/thmI.1-constants",
     items=("ThmI.1", "Eq28"),
     title="Values of the constants in NormReLU's decay of correlations",
-    statement=r"\alpha_\rho = 1 - \min_\gamma \nu(\gamma) \left(\delta -"
-    r" \frac{\beta t_0}{1 - \alpha}\right)",
+    statement=r"\alpha_1, \quad \beta_0, \quad t_0, \quad q = 1 - \mu_-"
+    r" \left(\delta - \frac{\beta_0 t_0}{1 - \alpha_1}\right)",
+    assumptions=("as dc/thmI.1",),
     source=ours("Theorem I.1"),
     cases=grid(kink=(-1.59, -1.0), gamma=(0.5, 1.25), delta=(0.5, 0.9)),
     predict=_predict_rate,

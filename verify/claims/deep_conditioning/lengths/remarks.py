@@ -135,7 +135,7 @@ EQ17 = numeric(
     statement=r"\frac{|\hat\sigma(\rho; \gamma, \gamma)|}{\hat\sigma_0(\gamma)} \le"
     r" (1 - \mu(\gamma)) |\rho| + \mu(\gamma) |\rho|^3 \le"
     r" |\rho| (1 - \mu(\gamma) (1 - |\rho|))",
-    assumptions=("odd activation",),
+    assumptions=("odd activation", "mu(gamma): dc/lemD.6-mu"),
     source=quoted("Equations 17 to 19; the bound with the cube is ours"),
     cases=grid(
         name=("tanh", "erf", "arctan"),
@@ -183,6 +183,10 @@ EQ29 = numeric(
     statement=r"|\rho_{l+1}| \le \sqrt{S(\gamma_x, |\rho_l|)\, S(\gamma_y, |\rho_l|)},"
     r" \quad S(\gamma, r) = \beta(\gamma) + r \left(1 - \beta(\gamma)"
     r" - \mu_{\mathrm{rest}}(\gamma)(1 - r)\right)",
+    assumptions=(
+        "beta: dc/eq28-bias",
+        "mu_rest: the share of energy beyond constant and linear part, dc/thmI.1-rest",
+    ),
     source=as_read("Equation 29"),
     # Attained at correlation zero, where the means alone are left.
     cases=grid(
@@ -238,7 +242,12 @@ REM_I2 = numeric(
     title="NormReLU decorrelates inputs from other ranges of lengths, with other constants",
     statement=r"\gamma \in [c, 2 - c] \;\Rightarrow\; |\rho_L| \le q^L |\rho_0| + \beta_c"
     r" t_0 \sum_{i < L} \alpha_c^i q^{L - 1 - i}",
-    assumptions=("|cos| <= 1 - delta, delta above the sum of biases",),
+    assumptions=(
+        "|cos| <= 1 - delta, delta > S = beta_c t_0 / (1 - alpha_c), |gamma - 1| <= t_0",
+        "alpha_c = (1 - length map at c) / (1 - c)",
+        "beta_c = max(beta(c), beta(2 - c)) / (1 - c)",
+        "q = 1 - mu_- (delta - S), mu_- the least share as in dc/thmI.1-rest",
+    ),
     source=ours("Remark I.2"),
     cases=tuple(
         {"kink": kink, "least": c, "gammas": gammas, "rho": rho, "depth": 10}

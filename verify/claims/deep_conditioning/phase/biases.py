@@ -474,7 +474,8 @@ LAYER = replace(
     " distances",
     statement=r"q \mapsto \sigma_w^2\, \mathbb{E}\, \sigma(\sqrt{q} Z)^2 + \sigma_b^2,"
     r" \quad c \mapsto \frac{\sigma_w^2\, \mathbb{E}\, \sigma(u) \sigma(v)"
-    r" + \sigma_b^2}{q^*}",
+    r" + \sigma_b^2}{q^*}, \quad 1 - c \mapsto \frac{\sigma_w^2}{q^*} \left("
+    r"\mathbb{E}\, \sigma(u)^2 - \mathbb{E}\, \sigma(u) \sigma(v)\right)",
     source=Source(_POOLE, "Equations 3 and 5"),
     cases=(
         _net("tanh", 2.5, 0.05, 1.06, rho=-0.4, delta=1e-15),
