@@ -26,7 +26,7 @@ from theory._recursion.reaches import reach
 from theory._recursion.row_maps import Pairs, RowMap
 from theory._recursion.row_series import CLASSES, RowSeries
 from theory._recursion.rows import Index, distinct
-from theory._recursion.series_tables import series_at, whole_at
+from theory._recursion.series_tables import series_at
 from theory._recursion.slope_tables import Slopes, ends_at
 from theory.activations import Activation, PiecewisePolynomial, pair
 from theory.activations.affine import split
@@ -303,12 +303,7 @@ class Interpolated:
                     i[near], j[near], rho[near], d[near]
                 )
                 continue
-            whole = None
-            if shared and self.smooth:
-                whole = whole_at(self.activation, logs[p[near]], logs[q[near]])
-            if whole is None:
-                whole = each.whole(left, right)
-            lost[near] = whole - inner[near]
+            lost[near] = each.whole(left, right) - inner[near]
         return inner, lost, slope
 
     def _by_tables(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:
