@@ -57,13 +57,13 @@ class Inputs:
 
         The square at its left is symmetric, with zeros on its diagonal.
         """
-        rho = self.between(unit, slice(first, first + ROWS), slice(first, None))
+        rho = self._between(unit, slice(first, first + ROWS), slice(first, None))
         square = rho[:, : len(rho)]
         upper = np.triu(square, 1)
         np.add(upper, upper.T, out=square)
         return rho
 
-    def between(self, unit: Array, rows: slice, columns: slice) -> Array:
+    def _between(self, unit: Array, rows: slice, columns: slice) -> Array:
         """Correlations of rows with columns, to rounding: maybe beyond +-1."""
         rho = unit[rows] @ unit[columns].T
         if self.rest:
@@ -73,7 +73,7 @@ class Inputs:
 
     def pairs(self, unit: Array, rows: slice, columns: slice) -> tuple[Array, Array]:
         """Correlations of rows with columns, and distances from the nearer of +-1."""
-        rho = np.clip(self.between(unit, rows, columns), -1.0, 1.0)
+        rho = np.clip(self._between(unit, rows, columns), -1.0, 1.0)
         d = np.abs(rho)
         np.subtract(1.0, d, out=d)
         p, s = np.divmod(np.flatnonzero(d < CLOSE), rho.shape[1])
@@ -188,7 +188,7 @@ def fill(
         else:
             start, rho = (
                 split,
-                inputs.between(unit, slice(first, last), slice(split, n)),
+                inputs._between(unit, slice(first, last), slice(split, n)),
             )
         parts = [m[first:last, start - n :] for m in kernels]
         step = max(1, CHUNK // max(1, rho.shape[1]))
