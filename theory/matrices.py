@@ -57,13 +57,15 @@ class Inputs:
 
         The square at its left is symmetric, with zeros on its diagonal.
         """
-        rho = self._shared(unit[first : first + ROWS] @ unit[first:].T)
+        rho = self._between(unit, slice(first, first + ROWS), slice(first, None))
         square = rho[:, : len(rho)]
         upper = np.triu(square, 1)
         np.add(upper, upper.T, out=square)
         return rho
 
-    def _shared(self, rho: Array) -> Array:
+    def _between(self, unit: Array, rows: slice, columns: slice) -> Array:
+        """Correlations of rows with columns, to rounding: maybe beyond +-1."""
+        rho = unit[rows] @ unit[columns].T
         if self.rest:
             rho *= self.share
             rho += self.rest
@@ -71,7 +73,7 @@ class Inputs:
 
     def pairs(self, unit: Array, rows: slice, columns: slice) -> tuple[Array, Array]:
         """Correlations of rows with columns, and distances from the nearer of +-1."""
-        rho = np.clip(self._shared(unit[rows] @ unit[columns].T), -1.0, 1.0)
+        rho = np.clip(self._between(unit, rows, columns), -1.0, 1.0)
         d = np.abs(rho)
         np.subtract(1.0, d, out=d)
         p, s = np.divmod(np.flatnonzero(d < CLOSE), rho.shape[1])
@@ -179,39 +181,30 @@ def fill(
     factors = (1.0, 1.0 if relative else growth)
     unit = inputs.v / inputs.norms[:, None]
 
-    def across(first: int) -> None:
-        rows = slice(first, min(first + ROWS, shape[0]))
-        rho, d = inputs.pairs(unit, rows, slice(split, n))
-        near = np.flatnonzero(d < CLOSE)
-        p, s = np.divmod(near, rho.shape[1])
-        close = depth_map.close(rho[p, s], d[p, s])
-        out = [m[rows] for m in kernels]
-        depth_map.tabulated(rho, d, out)
-        for m, values, factor in zip(out, close, factors, strict=False):
-            m[p, s] = values
-            if m is out[0] or not relative:
-                m *= factor * (scale[rows, None] * scale[split:])
-
-    if split is not None:
-        each(across, range(0, split, ROWS))
-        return kernels[0], kernels[1] if tangent else None
-
     def panel(first: int) -> None:
-        rho = inputs.panel(unit, first)
-        last = first + len(rho)
-        upper = [m[first:last, first:] for m in kernels]
-        step = max(1, CHUNK // rho.shape[1])
+        last = min(first + ROWS, shape[0])
+        if split is None:
+            start, rho = first, inputs.panel(unit, first)
+        else:
+            start, rho = (
+                split,
+                inputs._between(unit, slice(first, last), slice(split, n)),
+            )
+        parts = [m[first:last, start - n :] for m in kernels]
+        step = max(1, CHUNK // max(1, rho.shape[1]))
         for i in range(0, len(rho), step):
             block = slice(i, i + step)
-            out = [m[block] for m in upper]
-            _evaluate(inputs, depth_map, rho[block], (first + i, first), out)
-        for m, part, factor in zip(kernels, upper, factors, strict=False):
-            np.einsum("ii->i", part[:, : len(rho)])[:] = 1.0
+            out = [m[block] for m in parts]
+            _evaluate(inputs, depth_map, rho[block], (first + i, start), out)
+        for m, part, factor in zip(kernels, parts, factors, strict=False):
+            if split is None:
+                np.einsum("ii->i", part[:, : len(rho)])[:] = 1.0
             if m is kernels[0] or not relative:
-                _multiply(part, factor, scale[first:])
-            m[last:, first:last] = part[:, len(rho) :].T
+                part *= factor * (scale[first:last, None] * scale[start:])
+            if split is None:
+                m[last:, first:last] = part[:, len(rho) :].T
 
-    each(panel, range(0, n, ROWS))
+    each(panel, range(0, shape[0], ROWS))
     return kernels[0], kernels[1] if tangent else None
 
 
@@ -231,16 +224,6 @@ def _evaluate(
         rho, d = inputs.distances(corner[0] + p, corner[1] + s, rho[p, s])
         for m, near in zip(out, depth_map.close(rho, d), strict=False):
             m[p, s] = near
-
-
-def _multiply(part: Array, factor: float, scale: Array) -> None:
-    """Multiply the first rows of a matrix by a factor and their scales' products."""
-    if np.all(scale == scale[0]):
-        factor *= float(scale[0]) ** 2
-    else:
-        part *= scale[: len(part), None] * scale
-    if factor != 1.0:
-        part *= factor
 
 
 def least_distance(inputs: Inputs) -> float:

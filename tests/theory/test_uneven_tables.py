@@ -441,20 +441,6 @@ def _refuse_planes(monkeypatch: pytest.MonkeyPatch) -> None:
     slopes_of.cache_clear()
 
 
-@pytest.mark.parametrize("name", ["relu6", "hard_sigmoid", "hard_tanh"])
-def test_slopes_of_normalised_linear_pieces_need_no_plane(name: str):
-    """Three to four seconds: it was not seen that they are the plain one's, scaled."""
-    activation = act.CATALOGUE[name].normalized()
-    t, r = np.array([0.01, 0.1, 0.3]), np.array([0.5, 0.8, 3.0])
-    build = slope_tables._by_kinks(activation, r)
-    assert build is not None
-    for mirrored in (False, True):
-        found = build(mirrored)[0](t)
-        own = slope_tables._by_plane(activation, r, 0.5)(mirrored)[0](t)
-        # A quadrature in two variables between kinks.
-        assert np.abs(found - own).max() <= 1e-12 * np.abs(own).max()
-
-
 @pytest.mark.parametrize("name", ["tanh", "sigmoid", "silu", "softplus"])
 def test_rows_on_a_line_are_tabulated_by_series(name: str, monkeypatch):
     """Up to length 3 series end; a few times that long they take a plane of ten seconds."""

@@ -26,7 +26,7 @@ from theory._recursion.reaches import reach
 from theory._recursion.row_maps import Pairs, RowMap
 from theory._recursion.row_series import CLASSES, RowSeries
 from theory._recursion.rows import Index, distinct
-from theory._recursion.series_tables import series_at, whole_at
+from theory._recursion.series_tables import series_at
 from theory._recursion.slope_tables import Slopes, ends_at
 from theory.activations import Activation, PiecewisePolynomial, pair
 from theory.activations.affine import split
@@ -47,13 +47,6 @@ and a series of order 2560 takes 80."""
 LONG = 256
 """The same at lengths at which no series ends, of all layers with such lengths: a pair
 takes 30 to 60 ms there, tables 15 to 40 s."""
-
-LINES = 64
-"""The same of piecewise linear functions, by an integral over the angle: 0.04 ms a pair."""
-
-RULES = 12
-"""Pairs of rows, over the same by that integral, to integrate whole: a block of 64 rows
-with 64 takes 12 ms."""
 
 ORDERS = 4000
 """Orders of a rest, times its rows, for every pair near +-1: 4 microseconds each."""
@@ -227,14 +220,10 @@ class Interpolated:
         apart = d >= (self._tabled if self._linear is None else CLASSES[0][0])
         rows, _ = distinct(len(self.alone.sizes), i[apart], j[apart])
         shared = len(rows) > MANY
-        if shared and self._linear is None:
-            apart = d >= self._tabled
         near = ~ends & (d < max(CLASSES[2 if shared else 1][0], self._tabled))
         alone, bent = t < self._start, np.zeros_like(apart)
         if self._linear is not None:
-            alone |= d >= CLOSE
-            rest = np.count_nonzero(~(apart | alone))
-            alone |= rest <= LINES * (len(self._few) or LINES)
+            alone = ~(ends | apart)
         elif not self.many and np.count_nonzero(near) <= PAIRS * (
             len(self._few) or FEW
         ):
@@ -297,18 +286,7 @@ class Interpolated:
             left, right, near = left[near], right[near], at[near]
             if not len(near):
                 continue
-            rows_near = len(np.unique(np.concatenate([left, right])))
-            if self._linear is not None and len(near) * RULES < rows_near**2:
-                _, lost[near], _ = self._one_by_one(
-                    i[near], j[near], rho[near], d[near]
-                )
-                continue
-            whole = None
-            if shared and self.smooth:
-                whole = whole_at(self.activation, logs[p[near]], logs[q[near]])
-            if whole is None:
-                whole = each.whole(left, right)
-            lost[near] = whole - inner[near]
+            lost[near] = each.whole(left, right) - inner[near]
         return inner, lost, slope
 
     def _by_tables(self, i: Index, j: Index, rho: Array, d: Array) -> Integrals:

@@ -9,11 +9,9 @@ With :math:`b_k(r) = E\,s'(r Z) h_k(Z)` and :math:`p_k = b_k(r)\, b_k(o)`,
    \int_\rho^1 S = \frac{\mathrm{Cov}(s(r Z), s(o Z))}{r o} - \int_0^\rho S,
 
 whatever the kinks: an order of 40 over :math:`-\log|\rho|` leaves nothing, and of the
-difference at least 1/64 is left. Many pairs of the same lengths are read off polynomials of
-the angle, in which the series are analytic.
+difference at least 1/64 is left.
 """
 
-import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,12 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian
-from theory._chebyshev import chebyshev, nodes
 from theory._recursion.reaches import rule_of
 from theory._recursion.rows import Index, Mask, distinct
 from theory.activations import Activation
 from theory.activations._engines import PARSEVAL
-from theory.grids import clenshaw
 
 Array = npt.NDArray[np.float64]
 
@@ -50,13 +46,6 @@ ORDERS = 40.0
 TOGETHER = 4096
 """Pairs summed together: their temporaries stay in cache."""
 
-
-NODES = 40
-"""Of an angle between two of the distances. Averages over a Gaussian pair are analytic for
-|Re rho| < 1: the ellipse around the widest interval leaves 2.4^-40 = 6e-16."""
-
-DENSE = 8
-"""Pairs for every pair of lengths from which these are tabulated."""
 
 BLOCK = 64
 """Polynomials integrated together."""
@@ -128,17 +117,7 @@ class RowSeries:
     ) -> tuple[Array, Array]:
         """Return the integrals of S over [0, rho], and S."""
         zero, slope = np.empty_like(rho), np.empty_like(rho)
-        t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
-        todo = np.ones(rho.shape, dtype=bool)
-        for at, angles in _spans(rho, t):
-            pairs = _Pairs.of(len(self.r), i[at], j[at])
-            if len(at) < DENSE * pairs.count:
-                continue
-            angle = np.where(rho < 0.0, np.pi - t, t)[at]
-            zero[at], slope[at] = self._tabulated(pairs, angles, angle)
-            todo[at] = False
-        rest = np.flatnonzero(todo)
-        rest = rest[np.argsort(d[rest])]
+        rest = np.argsort(d)
         for start in range(0, len(rest), TOGETHER):
             at = rest[start : start + TOGETHER]
             # The nearest pair needs most orders.
@@ -161,69 +140,6 @@ class RowSeries:
             slope += p
         zero *= rho
         return zero, slope
-
-    def _tabulated(
-        self, pairs: "_Pairs", angles: tuple[float, float], t: Array
-    ) -> tuple[Array, Array]:
-        """Return the integral over [0, rho] and S."""
-        low, high = angles
-        angle = 0.5 * (low + high) + 0.5 * (high - low) * nodes(NODES)
-        left, right = (self.coefficients[:, k] for k in (pairs.left, pairs.right))
-        order = np.arange(len(left))[:, None]
-        y = (2.0 * t - (low + high)) / (high - low)
-        out: list[Array] = []
-        for more in (False, True):
-            values = np.empty((NODES, pairs.count))
-            for row, rho in zip(values, np.cos(angle), strict=True):
-                power = (order + 1.0) * rho**order if more else rho ** (order + 1)
-                row[:] = ((left * power).T @ right).ravel()
-            c = chebyshev(NODES) @ values
-            size = np.abs(c).max(axis=1) / np.abs(c).max()
-            c = c[: max(2, int(np.flatnonzero(size > ROUNDING)[-1]) + 1)]
-            out.append(_clenshaw(c, pairs.at, y))
-        return out[0], out[1]
-
-
-@dataclass(frozen=True, eq=False)
-class _Pairs:
-    """Lengths on both sides of pairs, and which entry (left, right) a pair is."""
-
-    left: Index
-    right: Index
-    at: Index
-
-    @classmethod
-    def of(cls, n: int, i: Index, j: Index) -> "_Pairs":
-        left, (p,) = distinct(n, i)
-        right, (q,) = distinct(n, j)
-        return cls(left, right, p * len(right) + q)
-
-    @property
-    def count(self) -> int:
-        return len(self.left) * len(self.right)
-
-
-def _spans(rho: Array, t: Array) -> list[tuple[Index, tuple[float, float]]]:
-    """Divide pairs at angles t to the nearer end, and say between which they lie."""
-    edges = [0.5 * math.pi, *(math.acos(1.0 - least) for least, _ in CLASSES)]
-    middle = edges[1]
-    out = [(np.flatnonzero(t >= middle), (middle, math.pi - middle))]
-    for high, low in itertools.pairwise(edges[1:]):
-        near = (t >= low) & (t < high)
-        out.append((np.flatnonzero(near & (rho >= 0.0)), (low, high)))
-        out.append(
-            (np.flatnonzero(near & (rho < 0.0)), (math.pi - high, math.pi - low))
-        )
-    return [(at, angles) for at, angles in out if len(at)]
-
-
-def _clenshaw(c: Array, at: Index, y: Array) -> Array:
-    """Evaluate series at y, with the coefficients c[:, at]."""
-    out = np.empty_like(y)
-    for start in range(0, len(y), TOGETHER):
-        part = slice(start, start + TOGETHER)
-        out[part] = clenshaw(c, at[part], y[part])
-    return out
 
 
 def _series(activation: Activation, r: Array, order: int) -> tuple[Array, bool]:

@@ -1,9 +1,8 @@
 r"""Hermite series of slopes interpolated in the logarithm of the length.
 
-The coefficients of `row_series` are analytic in the log length wherever kinks are,
-and the covariance of s(r Z) and s(o Z) is in both, if none is but at zero: they are
-integrated at the Chebyshev nodes of cells of width one, once for an activation, whatever
-the rows, the layer and the network.
+The coefficients of `row_series` are analytic in the log length wherever kinks are: they
+are integrated at the Chebyshev nodes of cells of width one, once for an activation,
+whatever the rows, the layer and the network.
 """
 
 import math
@@ -15,7 +14,7 @@ import numpy.typing as npt
 from theory._chebyshev import chebyshev
 from theory._recursion.intervals import Interval
 from theory._recursion.length_tables import sizes
-from theory._recursion.reaches import reach_of, rule_of
+from theory._recursion.reaches import reach_of
 from theory._recursion.row_series import NOTHING, RowSeries
 from theory.activations import Activation
 
@@ -96,42 +95,3 @@ def series_at(activation: Activation, logs: Array, order: int) -> RowSeries | No
         some = c[:, :last]
         out[: some.shape[1], at] = some.T @ _basis(activation, k, logs[at], len(c)).T
     return RowSeries(activation, np.exp(logs), out, np.zeros(len(logs), dtype=bool))
-
-
-@lru_cache(maxsize=256)
-def _whole(activation: Activation, k: int, other: int) -> Array | None:
-    """Return polynomials of Cov(s(r Z), s(o Z)) / (r o) over `sizes`, (nodes, nodes)."""
-    n = NODES
-    while n <= MOST:
-        logs = [_cell(c).nodes(n) for c in (k, other)]
-        own = [
-            sizes(activation, v, _cell(c))
-            for v, c in zip(logs, (k, other), strict=True)
-        ]
-        r = np.exp(np.concatenate(logs))
-        z, w = rule_of(activation, r)
-        s = activation._value(r[:, None] * z)
-        s = (s - (s @ w)[:, None]) / (r * np.concatenate(own))[:, None]
-        to = chebyshev(n)
-        c = to @ ((s[:n] * w) @ s[n:].T) @ to.T
-        if _resolved(c) and _resolved(c.T):
-            return c
-        n *= 2
-    return None
-
-
-def whole_at(activation: Activation, left: Array, right: Array) -> Array | None:
-    """Return the integrals of S over [0, 1] of pairs of log lengths, (m,)."""
-    out = np.empty_like(left)
-    cells = np.floor(left), np.floor(right)
-    for k, other in np.unique(np.stack(cells), axis=1).T.astype(int).tolist():
-        c = _whole(activation, k, other)
-        if c is None:
-            return None
-        at = np.flatnonzero((cells[0] == k) & (cells[1] == other))
-        p, q = (
-            _basis(activation, v, logs[at], len(c))
-            for v, logs in ((k, left), (other, right))
-        )
-        out[at] = np.einsum("ma,ma->m", p @ c, q)
-    return out

@@ -12,11 +12,10 @@ from theory._chebyshev import chebyshev
 from theory._recursion.close_pairs import SLOPES
 from theory._recursion.intervals import Interval
 from theory._recursion.length_tables import sizes
-from theory._recursion.linear_pieces import from_right_angle, mean_slope
 from theory._recursion.reaches import reach, rule_of
 from theory._recursion.row_series import RowSeries
 from theory._recursion.rows import Index, distinct
-from theory.activations import Activation, PiecewisePolynomial
+from theory.activations import Activation
 from theory.activations._engines import PANELS
 from theory.activations.affine import split
 from theory.duals._panels import Panels
@@ -286,8 +285,7 @@ def _panels(
     activation: Activation, r: Array, start: float, end: float, *, mirrored: bool
 ) -> Panels:
     """Tabulate slopes at lengths r towards one end of the correlation."""
-    build = _by_kinks(activation, r) or _by_series(activation, r)
-    build = build or _by_plane(activation, r, end)
+    build = _by_series(activation, r) or _by_plane(activation, r, end)
     slope, gap = build(mirrored)
     return Panels.build(slope, gap=np.inf if start else gap, start=start, end=end)
 
@@ -312,31 +310,6 @@ def _energies(activation: Activation, r: Array) -> Array:
     z, w = rule_of(activation, r)
     f = activation.derivative._value(r[:, None] * z)
     return f * f @ w
-
-
-def _by_kinks(activation: Activation, r: Array) -> Build | None:
-    """Piecewise linear: the slope's derivative in t is a sum of normal densities."""
-    base, scale, _ = split(activation)
-    if not isinstance(base, PiecewisePolynomial) or base.m != 1:
-        return None
-    first = mean_slope(base, r)
-    kinks = np.outer(base.kinks, 1.0 / r).ravel()
-
-    def build(mirrored: bool) -> tuple[Callable[[Array], Array], float]:  # noqa: FBT001
-        sign = np.array(-1.0 if mirrored else 1.0)
-
-        def slope(t: Array) -> Array:
-            shape = len(t), len(r), len(r)
-            parts = (r[:, None], r, t[:, None, None], sign)
-            each = [np.broadcast_to(v, shape).ravel() for v in parts]
-            more = from_right_angle(base, *each)[1].reshape(shape)
-            return scale * scale * (np.outer(first, first) + more)
-
-        # Below angles like the least gap of kinks their density is constant or nothing.
-        gaps = np.abs(np.subtract.outer(kinks, sign * kinks))
-        return slope, float(gaps[gaps > 0.0].min(initial=np.inf))
-
-    return build
 
 
 def _by_series(activation: Activation, r: Array) -> Build | None:
