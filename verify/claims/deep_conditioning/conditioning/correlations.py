@@ -370,6 +370,9 @@ THM_32_SHARP = numeric(
         *grid(mu=(0.015, 0.2665, 1.0), delta=(1e-12, 1e-3, 0.5), depth=(1, 30, 200)),
         # Most of the way a distance grows by a factor that stays the same.
         {"mu": 0.2665, "delta": 1e-20, "depth": 200},
+        # No layer, and so many that none is iterated.
+        {"mu": 0.2665, "delta": 0.3, "depth": 0},
+        {"mu": 0.008, "delta": 0.3, "depth": 4200},
     ),
     predict=_predict_envelope,
     measure=_measure_envelope,
