@@ -354,8 +354,8 @@ class Smooth(Activation):
         if self.order or not (closed and closed.mean_slope and closed.energy_slope):
             return None
         with np.errstate(over="ignore"):
-            mean = self.factor * self.var * closed.mean_slope(self.var * q)
-            energy = self.factor**2 * self.var * closed.energy_slope(self.var * q)
+            mean = self.var * closed.mean_slope(self.var * q)
+            energy = self.var * closed.energy_slope(self.var * q)
         return self._finite(mean), self._finite(energy)
 
     def _engine(self, other: Activation) -> duals.Engine:

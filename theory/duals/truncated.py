@@ -27,11 +27,8 @@ def _farther(
     """
     (c, d), a, b = one, other[0] - one[0], other[1] - one[1]
     product = 0.5 * (c * b + d * a + a * b)
-    # Of the nearer end of the angle, where its sine vanishes.
-    s = np.where(sine <= cosine, 1.0, -1.0)
-    gap = (a - s * b) * (2.0 * (c - s * d) + (a - s * b))
-    far = np.maximum(sine, cosine)
-    return gap / (8.0 * np.square(sine * cosine)) + s * product / np.square(far)
+    gap = (a - b) * (2.0 * (c - d) + (a - b))
+    return gap / (8.0 * np.square(sine * cosine)) + product / np.square(cosine)
 
 
 def balanced(weights: Iterable[float]) -> bool:
@@ -58,18 +55,16 @@ class Truncated:
 
     @cached_property
     def _cuts(self) -> tuple[float, ...]:
-        """Panels of the angle, narrower towards 0 and pi where two kinks are close.
+        """Panels of the angle up to pi/2, narrower towards 0 where two kinks are close.
 
-        The density of a pair of kinks c, d turns over an angle of about |c - d| at 0
-        and |c + d| at pi, and over 1 / |c| when they are large.
+        The density of a pair of kinks c, d turns over an angle of about |c - d| at 0, and
+        over 1 / |c| when they are large.
         """
-        close = [abs(v) for _, c, d in self.pairs for v in (c - d, c + d) if v]
+        close = [abs(c - d) for _, c, d in self.pairs if c != d]
         octaves = max(0, 3 + math.ceil(-math.log2(min(close)))) if close else 0
         big = max((abs(c) + abs(d) for _, c, d in self.pairs), default=0.0)
         inner = np.linspace(0.0, 0.5 * np.pi, 2 + int(0.5 * big))[1:]
-        graded = inner[0] * 2.0 ** -np.arange(octaves, 0.0, -1.0)
-        half = [0.0, *graded, *inner]
-        return (*half, *(np.pi - v for v in reversed(half[:-1])))
+        return (0.0, *(inner[0] * 2.0 ** -np.arange(octaves, 0.0, -1.0)), *inner)
 
     @cached_property
     def _merged(self) -> tuple[tuple[float, float, float], ...]:
@@ -165,56 +160,53 @@ class Truncated:
 
     def dual(self, rho: Array) -> Array:
         """Return E[a(X) b(Y)]."""
-        return self._either(
-            rho, 1.0, lambda e, r: e._anchored(r, np.arccos(r), 0, self.low[0])
-        )
+        return self._either(rho, 1.0, lambda e, r, t: e._anchored(r, t, 0, self.low[0]))
 
     def covariance(self, rho: Array) -> Array:
         """Return E[a(X) b(Y)] - E a E b, without cancellation."""
-        return self._either(rho, 1.0, lambda e, r: e._anchored(r, np.arccos(r), 0, 0.0))
+        return self._either(rho, 1.0, lambda e, r, t: e._anchored(r, t, 0, 0.0))
 
     def slope(self, rho: Array, t: Array | None = None) -> Array:
         """Return E[a'(X) b'(Y)]; `t` is arccos rho where better known."""
-        if t is not None:
-            return self._slope(rho, t, np.sin(t))
-        return self._either(
-            rho,
-            -1.0,
-            lambda e, r: e._slope(r, np.arccos(r), np.sqrt((1.0 - r) * (1.0 + r))),
-        )
+        angle = None if t is None else np.where(rho < 0.0, np.pi - t, t)
+        return self._either(rho, -1.0, Truncated._slope, angle)
 
     def _either(
-        self, rho: Array, sign: float, value: Callable[["Truncated", Array], Array]
+        self,
+        rho: Array,
+        sign: float,
+        value: Callable[["Truncated", Array, Array], Array],
+        angle: Array | None = None,
     ) -> Array:
         """Return values of this engine, or the mirrored one's times a sign at -rho.
 
         The angle next to -1 has lost digits, which the mirrored one has not.
         """
         flat = np.ravel(rho)
-        behind = flat < 0.0
+        behind, size = flat < 0.0, np.abs(flat)
+        t = np.arccos(size) if angle is None else np.ravel(angle)
         out = np.empty_like(flat)
         for at, e, factor in ((~behind, self, 1.0), (behind, self._mirror, sign)):
             if at.any():
-                out[at] = factor * value(e, np.abs(flat[at]))
+                out[at] = factor * value(e, size[at], t[at])
         return out.reshape(np.shape(rho))
 
-    def _slope(self, rho: Array, t: Array, sine: Array) -> Array:
+    def _slope(self, rho: Array, t: Array) -> Array:
         if self.m:
             return self._anchored(rho, t, 1, 0.0)
         kernel = self._kernel(t)
         with np.errstate(divide="ignore"):
             # No density at an end without a common jump, which is no 0/0.
             return np.divide(
-                kernel, sine, out=np.zeros_like(kernel), where=kernel != 0.0
+                kernel, np.sin(t), out=np.zeros_like(kernel), where=kernel != 0.0
             )
 
     def _anchored(self, rho: Array, t: Array, order: int, mean: float) -> Array:
         """Return the derivative of this order, by Taylor's theorem at 0."""
-        shape, rho, t = np.shape(rho), np.ravel(rho), np.ravel(t)
         out = -self._integral(np.full_like(t, 0.5 * np.pi), t, self.m - order)
         for k in range(self.m, max(order, 1) - 1, -1):
             out += math.perm(k, order) * self.low[k] * rho ** (k - order)
-        return (out + mean).reshape(shape)
+        return out + mean
 
     @property
     def order(self) -> int:

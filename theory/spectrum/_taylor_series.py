@@ -35,6 +35,9 @@ SAFE = 1e4
 MOST = 8192
 """Coefficients of an activation with kinks that quadrature gives."""
 
+ROUNDING = 2.0 * float(np.finfo(np.float64).eps)
+"""How far a length may be from the one before to count as the same."""
+
 CHECK = (0.0, 0.5, 0.9)
 """Correlations at which series and maps are compared."""
 
@@ -83,9 +86,10 @@ def series(activation: Activation, depth: int, order: int) -> Series:
             floor += rest / here.second_moment
         left = depth - layer
         centred = not correlation[0] and not b[0]
-        if centred and _rests(here, length) and _faster(left, b.size, order):
+        rests = length == 1.0 and abs(here.second_moment - 1.0) <= ROUNDING
+        if centred and rests and _faster(left, b.size, order):
             floor += (left - 1) * rest / here.second_moment
-            nngp, tangent = _many(b, left, correlation, tangent, length)
+            nngp, tangent = _many(b, left, correlation, tangent)
             break
         slopes = np.arange(1, b.size) * b[1:] / length
         nngp, gain = _compose((b, slopes), correlation)
@@ -109,18 +113,13 @@ def _has_tangent(activation: Activation, depth: int) -> bool:
     return deep.map.log_diagonal + math.log(deep.length) <= 709.0
 
 
-def _rests(here: Activation, length: float) -> bool:
-    """Whether the length that a layer of this activation leads to is its own."""
-    return abs(here.second_moment - length) <= 2.0 * math.ulp(length)
-
-
 def _faster(count: int, terms: int, order: int) -> bool:
     """Whether squares of layers, of all terms, take fewer products than one by one."""
     return count * math.isqrt(terms) > 2 * count.bit_length() * math.isqrt(order)
 
 
 def _many(
-    b: Array, count: int, correlation: Array, tangent: Array, length: float
+    b: Array, count: int, correlation: Array, tangent: Array
 ) -> tuple[Array, Array]:
     """Return NNGP and tangent kernel after equal layers of energies b, by squaring.
 
@@ -129,15 +128,14 @@ def _many(
     """
     b = np.resize(_padded(b, correlation.size), correlation.size)
     n = np.arange(b.size)
-    slopes = np.append(n[1:] * b[1:], 0.0) / length
-    square = (b / length, slopes, b)
+    square = (b, np.append(n[1:] * b[1:], 0.0), b)
     so_far = (correlation, np.zeros_like(b), tangent)
     while count:
         if count % 2:
             so_far = _then(so_far, square)
         count //= 2
         square = _then(square, square) if count else square
-    return so_far[0] * length, so_far[2]
+    return so_far[0], so_far[2]
 
 
 def _then(first: tuple[Array, ...], later: tuple[Array, ...]) -> tuple[Array, ...]:

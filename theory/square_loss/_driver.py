@@ -149,11 +149,9 @@ def integrate(
 
 def states_at(path: Path, times: Array) -> Array:
     """Return the states at times of any shape, without the dissipated energy."""
-    flat = np.atleast_1d(times).ravel()
-    if not flat.size:
-        size = path.states(0.0).size - 1
-        return np.empty((*times.shape, size))
-    return np.asarray(path.states(flat))[:-1].T.reshape(*times.shape, -1)
+    # One time more: of none there would be no states.
+    found = np.asarray(path.states(np.append(times, 0.0)))[:-1, :-1]
+    return found.T.reshape(*times.shape, len(found))
 
 
 def refuse_stiff(who: str, decay: float, t_end: float, max_steps: int) -> None:

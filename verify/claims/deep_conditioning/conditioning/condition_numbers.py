@@ -432,7 +432,15 @@ COR_37_ATTAINED = numeric(
     statement=r"\lambda_{\min}(K) = 1 - r_L, \quad \kappa(K) = 1 + \frac{n r_L}{1 - r_L}",
     assumptions=("sigma = sqrt(1 - mu) h_1 + sqrt(mu) h_2", "x_i . x_j = 1 - delta"),
     source=ours("Corollaries 3.3 and 3.7 (sharpened)"),
-    cases=grid(mu=(0.05, 0.4), n=(2, 5), delta=(1e-9, 0.01, 0.5), depth=(0, 3, 40)),
+    cases=(
+        *grid(mu=(0.05, 0.4), n=(2, 5), delta=(1e-9, 0.01, 0.5), depth=(0, 3, 40)),
+        # So many layers that none is iterated, and rates and layers that leave nothing of
+        # a correlation, or nearly all.
+        {"mu": 0.008, "n": 3, "delta": 1e-16, "depth": 4650},
+        {"mu": 0.4, "n": 3, "delta": 0.5, "depth": 100},
+        {"mu": 1e-10, "n": 3, "delta": 0.3, "depth": 40},
+        {"mu": 1e-8, "n": 2, "delta": 0.3, "depth": 4700},
+    ),
     predict=_predict_attained,
     measure=_measure_attained,
     # Three roundings a layer, and 1 - delta, which the measured side holds to 60 digits.

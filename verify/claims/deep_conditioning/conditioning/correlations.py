@@ -371,6 +371,9 @@ THM_32_SHARP = numeric(
         # Most of the way a distance grows by a factor that stays the same.
         {"mu": 0.2665, "delta": 1e-20, "depth": 200},
         *grid(mu=(0.0155, 0.003), delta=(1e-9, 1e-3, 0.3), depth=(7, 5000)),
+        # No layer, and so many that none is iterated.
+        {"mu": 0.2665, "delta": 0.3, "depth": 0},
+        {"mu": 0.008, "delta": 0.3, "depth": 4200},
     ),
     predict=_predict_envelope,
     measure=_measure_envelope,
