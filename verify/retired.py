@@ -10,10 +10,12 @@ _CASES: Mapping[str, str] = {
     "dc/D.0-derivative": "dc/D.0-waves dc/D.0-scales",
     "dc/D.0-edge": "dc/D.0-edge-curve",
     "dc/D.0-phase": "dc/D.0-phase-functions",
+    "dc/D.0-spectrum-polynomial": "dc/D.0-spectrum-hermite",
     "dc/cor3.5-values": "dc/cor3.5-sharp-values dc/cor3.5-first",
     "dc/defC.1-double": "dc/defC.1-two-kinks",
     "dc/defC.1-kept-waves": "dc/defC.1-kept-powers",
     "dc/defC.1-many": "dc/defC.1-derivative-many",
+    "dc/defC.1-mercer": "dc/defC.1-trace",
     "dc/defC.1-normalised": "dc/defC.1-normalised-distance",
     "dc/eq1-crowd": (
         "dc/eq1-crowd-kinked dc/eq1-crowd-across dc/eq1-crowd-waves dc/eq7-crowd"

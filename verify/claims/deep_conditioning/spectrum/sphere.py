@@ -151,9 +151,7 @@ def _measure_bessel(*, degrees: list[int], dim: int) -> list[Any]:
 
 
 @_precise
-def _measure_kernel(
-    *, kernel: str, activation: str, depth: int, dim: int
-) -> list[Any]:
+def _measure_kernel(*, kernel: str, activation: str, depth: int, dim: int) -> list[Any]:
     values = [_kernel(kernel, activation, depth, flint.arb(r)) for r in _MERCER]
     return [integrals.mpf(value / values[-1]) for value in values]
 
