@@ -151,7 +151,7 @@ def _wrong_steps(*, activation: Subject, order: int) -> Any:
 
 LEM_C23 = adversarial(
     id="dc/lemC.23",
-    title="The dual is increasing and convex on [0, 1], as every term of its series is",
+    title="The dual is non-decreasing and convex on [0, 1], as every term of its series is",
     statement=r"\Delta^j \hat\sigma(\rho) \ge \sum_{k \le 8} a_k^2\, \Delta^j \rho^k"
     r" \ge 0, \quad j = 1, 2 \quad \mathrm{on}\; [0, 1]",
     source=quoted("Lemma C.23"),
@@ -505,7 +505,7 @@ THM_310 = adversarial(
     r" D & D < 1 \end{cases}",
     assumptions=(
         "mean not zero, not affine",
-        "L_1: as in dc/thm3.10-constants; ceil(1/a_0^2) if D < 1",
+        "L_1: see dc/thm3.10-constants",
         "|rho| <= 1 - delta",
     ),
     source=ours("Theorem 3.10 and Lemma C.30 (constants ours)"),
