@@ -361,8 +361,7 @@ SPECTRUM = numeric(
     must_refute=_cut_eigenvalues,
     uses=("dc/defC.1-taylor",),
     finding=(
-        "All terms are positive, so that even an eigenvalue of 5e-27 keeps thirteen"
-        " digits."
+        "All terms are positive, so that even an eigenvalue of 5e-27 keeps twelve digits."
     ),
 )
 
@@ -468,8 +467,9 @@ HARMONICS = numeric(
 TAYLOR = numeric(
     id="dc/defC.1-taylor",
     items=("DefC.1", "Eq7"),
-    title="Taylor coefficients of the deep top-layer kernel, degree by degree",
-    statement=r"\hat\sigma^{(L)}(\rho) = \sum_n b_n \rho^n, \quad b_n \ge 0",
+    title="Taylor coefficients of the deep top-layer and tangent kernels",
+    statement=r"\hat\sigma^{(L)}(\rho),\; \Theta^{(L)}(\rho) = \sum_n b_n \rho^n,"
+    r" \quad b_n \ge 0",
     source=quoted("Proofs C.11 and C.17, by Schoenberg's theorem"),
     cases=(
         *grid(
