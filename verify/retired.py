@@ -17,6 +17,7 @@ _CASES: Mapping[str, str] = {
     "dc/defC.1-many": "dc/defC.1-derivative-many",
     "dc/defC.1-mercer": "dc/defC.1-trace",
     "dc/defC.1-normalised": "dc/defC.1-normalised-distance",
+    "dc/defC.20": "dc/defC.20-centred",
     "dc/eq1-crowd": (
         "dc/eq1-crowd-kinked dc/eq1-crowd-across dc/eq1-crowd-waves dc/eq7-crowd"
         " dc/eq7-crowd-kinked dc/eq7-crowd-across dc/eq7-crowd-waves"
