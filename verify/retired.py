@@ -11,12 +11,16 @@ _CASES: Mapping[str, str] = {
     "dc/D.0-derivative": "dc/D.0-waves dc/D.0-scales",
     "dc/D.0-edge": "dc/D.0-edge-curve",
     "dc/D.0-phase": "dc/D.0-phase-functions",
+    "dc/D.0-spectrum-polynomial": "dc/D.0-spectrum-hermite",
     "dc/cor3.5-values": "dc/cor3.5-sharp-values dc/cor3.5-first",
     "dc/defC.1-double": "dc/defC.1-two-kinks",
     "dc/defC.1-kept-waves": "dc/defC.1-kept-powers",
     "dc/defC.1": "dc/defC.1-powers",
     "dc/defC.1-many": "dc/defC.1-derivative-many dc/defC.1-thousands",
+    "dc/defC.1-many": "dc/defC.1-derivative-many",
+    "dc/defC.1-mercer": "dc/defC.1-trace",
     "dc/defC.1-normalised": "dc/defC.1-normalised-distance",
+    "dc/defC.20": "dc/defC.20-centred",
     "dc/eq1-crowd": (
         "dc/eq1-crowd-kinked dc/eq1-crowd-across dc/eq1-crowd-waves dc/eq7-crowd"
         " dc/eq7-crowd-kinked dc/eq7-crowd-across dc/eq7-crowd-waves"

@@ -563,7 +563,8 @@ def _measure_convergence(*, activation: str, delta: float) -> list[Any]:
     point = exact_fixed_point(found)
     with mpmath.workprec(integrals.BITS):
         slope = found.slope(point) / found.moment()
-        rate = max(1 - found.nu() * (1 - point) / 2, slope)
+        near = 1 - found.nu() * (1 - point) / 2
+        rate = max(near, slope) if point < 1 else slope
         return [point, slope, rate, counted_start(found, point, delta)]
 
 
@@ -571,13 +572,17 @@ THM_310 = numeric(
     id="dc/thm3.10-constants",
     items=("Thm3.10", "LemC.30"),
     title="Fixed point, slope, rate and burn-in depth of an uncentred activation",
-    statement=r"\alpha = \max(1 - \nu \bar\delta / 2, \hat\sigma'(\bar\rho)), \quad"
+    statement=r"D > 1: \; q = \max(1 - \nu \bar\delta / 2, \hat\sigma'(\bar\rho)), \;"
     r" L_1 = \max\left(\left\lceil \frac{1}{a_0^2} \right\rceil, \left\lceil"
     r" \frac{\log(\bar\delta / 2\delta)}{\log(1 + \nu \bar\delta / 2)}"
-    r" \right\rceil\right)",
-    assumptions=("D > 1",),
+    r" \right\rceil\right); \quad D < 1: \; q = D, \;"
+    r" L_1 = \left\lceil \frac{1}{a_0^2} \right\rceil",
+    assumptions=("unit second moment", "bar delta = 1 - bar rho"),
     source=ours("Theorem 3.10 and Lemma C.30"),
-    cases=grid(activation=("gelu", "silu"), delta=(1e-4, 0.05)),
+    cases=(
+        *grid(activation=("gelu", "silu"), delta=(1e-4, 0.05, 0.5)),
+        *grid(activation=("sigmoid", "softplus"), delta=0.05),
+    ),
     predict=_predict_convergence,
     measure=_measure_convergence,
     # The fixed point to the dual's 1e-15 over 1 - slope, above 0.06, and what is read off.

@@ -121,6 +121,7 @@ REM_E7 = numeric(
 # --- equations 22 and 23: concentration ---------------------------------------------------
 
 _TIMES = (-3.0, -0.3, 0.01, 0.3, 3.0)
+_ANGLES = 1200
 _RANGES = {"sign": 1.0, "sin": 2.0 / (1.0 - math.exp(-2.0))}
 """Squares of the largest value, C^2, of the normalised activation."""
 
@@ -129,8 +130,9 @@ _RANGES = {"sign": 1.0, "sin": 2.0 / (1.0 - math.exp(-2.0))}
 def _plane() -> tuple[Array, Array, Array]:
     """Radii, angles and weights of the standard Gaussian plane."""
     r, wr = panels((0.0, 12.0), 80)
-    t = 2.0 * np.pi * (np.arange(4000) + 0.5) / 4000
-    return r, t, wr * r * np.exp(-r * r / 2.0) / 4000
+    # A twelfth of a turn is a whole number of them: no jump at rho = 0 or 1/2 is between.
+    t = 2.0 * np.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES
+    return r, t, wr * r * np.exp(-r * r / 2.0) / _ANGLES
 
 
 def _measure_log_mgf(*, activation: str, rho: float) -> list[float]:
@@ -165,11 +167,14 @@ EQ22 = numeric(
     assumptions=("|sigma| <= C; the paper's constant is not specified",),
     source=as_read("Equations 22 and 23"),
     # Attained for t -> 0 by the sign of uncorrelated units.
-    cases=grid(activation=("sign", "sin"), rho=(0.0, 0.5, -0.9)),
+    cases=(
+        *grid(activation=("sign", "sin"), rho=(0.0, 0.5, -0.5)),
+        *grid(activation="sin", rho=-0.9),
+    ),
     predict=_predict_log_mgf,
     measure=_measure_log_mgf,
-    # A jump between two of 4,000 angles: 1/2000 of y, 3e-4 of t y at t = 0.01 and less.
-    compare=AtMost(rounding=1e-8, relative=2e-3),
+    # Rounding of a logarithm below 10 of sums of 3e6 positive terms, added in pairs.
+    compare=AtMost(rounding=1e-13),
     must_refute=mistake(
         "The range of a square in the place of that of a product.",
         then=lambda both: both[len(_TIMES) :] * 2,

@@ -240,13 +240,13 @@ THM_61_SHARPER = _of_theorem(
 THM_61_EXACT = _of_theorem(
     id="dc/thm6.1-exact",
     title="The excess risk of interpolation at the theorem's depth is (n + |theta*|^2) / N",
-    statement=r"R(\hat\theta) - R(\theta^*) = \frac{n + \|\theta^*\|^2}{N}",
+    statement=r"R(\hat\theta) - R(\theta^*) \approx \frac{n + \|\theta^*\|^2}{N}",
     source=ours("Theorem 6.1 (what its hypothesis implies)"),
     cases=(*_SAMPLES, _cube(150, 31, 0.5, 2, 700), _cube(900, 41, 0.02, 2, 500)),
     larger_cases={"full": (*_SAMPLES, _interpolate(32, 1_594_323, 0.5, 10, 400))},
     predict=_predict_exact,
-    # Off-diagonal entries of below 1e-9, n of them a row.
-    compare=AgreesTo(relative=1e-6),
+    # Off-diagonal entries of up to 1.1e-11, 150 a row, in the solution and in its square.
+    compare=AgreesTo(relative=4e-9),
     must_refute=mistake(
         "Labels' squares of (1 + |theta*|)^2, as in the theorem's bound, and not of one.",
         n=lambda n, *, norm: n * (1.0 + norm) ** 2,

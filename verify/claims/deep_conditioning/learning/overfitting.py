@@ -97,7 +97,9 @@ def circle_case(s: int, atoms: int, first: float) -> Case:
     Distinct atoms are at least 1 - cos(pi/N) apart, opposite ones included.
     """
     if _distinct(s, atoms, first) < 0.5:
-        raise ValueError(f"_circle: {atoms} atoms are too few for {s} distinct draws")
+        raise ValueError(
+            f"circle_case: {atoms} atoms are too few for {s} distinct draws"
+        )
     delta = 2.0 * math.sin(math.pi / atoms / 2.0) ** 2
     depth = rates.overfitting_depth(delta, act.relu.normalized().mu, s)
     return {"s": s, "atoms": atoms, "first": first, "depth": depth}

@@ -17,12 +17,13 @@ from functools import partial
 from typing import Any
 
 import flint
+import numpy as np
 
 from theory import conditioning
 from verify.claim import Claim, certified, grid
-from verify.claims._predictors import always, mistake, times
+from verify.claims._predictors import always, mapped, mistake, times
 from verify.claims.deep_conditioning._sources import as_read, ours, quoted
-from verify.claims.deep_conditioning._subjects import energies, subject
+from verify.claims.deep_conditioning._subjects import energies, nu_of, subject
 from verify.claims.deep_conditioning.proved import _energies
 from verify.claims.deep_conditioning.proved._energies import energies_with_mean, powers
 from verify.claims.deep_conditioning.proved.constants import fixed_point_enclosed
@@ -75,6 +76,9 @@ def _predict_parabola(*, activation: str) -> float:
     return subject(activation).nu * (1.0 - 1e-12)
 
 
+_WHOLE = "nu in the place of nu / 2 times the distance of the fixed point from one."
+
+
 def _measure_near_one(*, activation: str) -> Enclosure:
     with flint.ctx.workprec(BITS):
         found, b = _setting(activation)
@@ -119,11 +123,10 @@ def _measure_below(*, activation: str) -> Enclosure:
 
 
 def _wrong_below(*, activation: str) -> float:
-    """5 % more than the term of second order has at correlation zero."""
-    a = subject(activation)
-    b = a.fixed_point()
-    slope, mean = a.dual_derivative(b) / a.second_moment, a.mean**2 / a.second_moment
-    return 1.05 * (slope * b - b + mean) / b**2
+    """Half of the dual's curvature at the fixed point, at every correlation."""
+    k, b = np.arange(2, 101), subject(activation).fixed_point()
+    p = energies(activation, centred=False, order=100)[2:]
+    return float(p @ (k * (k - 1) / 2.0 * b ** (k - 2)))
 
 
 def _measure_negative(*, activation: str) -> Enclosure:
@@ -191,10 +194,7 @@ CLAIMS = (
         predict=partial(_predict_slope, rates=1.0),
         measure=_measure_near_one,
         compare=CertifiedAtLeast(),
-        must_refute=mistake(
-            "An excess over one four times as large, beyond GELU's margin too.",
-            rates=4.0,
-        ),
+        must_refute=mapped(nu_of, _WHOLE, lambda nu: 1.0 + nu),
     ),
     _claim(
         id="dc/lemC.28-above-certified",
@@ -210,7 +210,7 @@ CLAIMS = (
             start=None,
         ),
         compare=CertifiedAtMost(),
-        must_refute=mistake("A contraction four times as fast.", rates=-4.0),
+        must_refute=mapped(nu_of, _WHOLE, lambda nu: 1.0 - nu),
     ),
     _claim(
         id="dc/lemC.28-below-certified",

@@ -174,7 +174,7 @@ def _floor(activation: str) -> float:
 
 
 def _predict_rise(*, activation: str, depth: int, **_: Any) -> Array:
-    r"""M E rho_l from rho_0 = 0, to leading order in 1/m.
+    r"""E rho_l times m from rho_0 = 0, to leading order in 1/m.
 
     .. math:: v' = (1-\mu)^2 v + 1, \qquad e' = (1-\mu) e + a_2^2 v
     """
@@ -448,7 +448,8 @@ THM_F1_PRINTED = statistical(
     finding=(
         "A fixed width keeps a fluctuation of variance 1/(m mu (2 - mu)) in every layer,"
         " and a non-zero a_2 turns it into a mean. The statistical-query bound"
-        " therefore needs odd activations or a width exponential in the depth. The full"
+        " therefore needs a_2 = 0, as of odd activations, or a width exponential in the"
+        " depth. The full"
         " profile has a width that is the square of the depth."
     ),
     figure="correlation_floor",
@@ -502,7 +503,8 @@ THM_F1_ODD = statistical(
     id="dc/thmF.1-odd",
     items=("ThmF.1", "E3"),
     title="Odd activations decorrelate inputs with depth, at finite width too",
-    statement=r"\sigma \text{ odd} \;\Rightarrow\; m\, \mathbb{E}\,\rho_L \to 0",
+    statement=r"\sigma \text{ odd} \;\Rightarrow\;"
+    r" \lim_{L \to \infty} m\, \mathbb{E}\,\rho_L = e^{-\Omega(m)}",
     assumptions=(
         "m >= 128: no network maps the pair to correlation 1 or -1, but for e^{-Omega(m)}",
         "L of the order of log(m)/mu or more",

@@ -24,7 +24,7 @@ from theory import activations as act
 from theory import kernels, spectrum
 from verify import integrals
 from verify.claim import grid, numeric, statistical
-from verify.claims._predictors import always, mistake, plus
+from verify.claims._predictors import mistake, plus
 from verify.claims.deep_conditioning._sources import ours, quoted
 from verify.claims.deep_conditioning._subjects import normalised
 from verify.compare import AgreesTo, Array, Estimate, MeanEquals
@@ -151,9 +151,9 @@ def _measure_bessel(*, degrees: list[int], dim: int) -> list[Any]:
 
 
 @_precise
-def _measure_kernel(*, activation: str, depth: int, dim: int) -> list[Any]:
-    at = map(flint.arb, _MERCER)
-    return [integrals.mpf(_kernel("nngp", activation, depth, r)) for r in at]
+def _measure_kernel(*, kernel: str, activation: str, depth: int, dim: int) -> list[Any]:
+    values = [_kernel(kernel, activation, depth, flint.arb(r)) for r in _MERCER]
+    return [integrals.mpf(value / values[-1]) for value in values]
 
 
 def _measure_harmonics(*, degrees: list[int], dim: int) -> list[Any]:
@@ -243,8 +243,8 @@ def _measure_projections(
 
 # --- the predicted side --------------------------------------------------------------
 
-_MERCER = (-1.0, -0.6, 0.0, 0.3, 0.9)
-"""Correlations at which a kernel is put together from its spectrum."""
+_MERCER = (-1.0, -0.6, 0.0, 0.3, 0.9, 1.0)
+"""Correlations at which a kernel is put together from its spectrum; the last: trace."""
 
 
 def _predict_eigenvalues(
@@ -296,28 +296,14 @@ def _wrong_bessel(*, degrees: list[int], dim: int) -> Any:
 
 
 def _predict_kernel(
-    *, activation: str, depth: int, dim: int, degrees: range = range(80)
+    *, kernel: str, activation: str, depth: int, dim: int, degrees: range = range(80)
 ) -> Array:
     k = np.array(degrees)
-    masses = spectrum.multiplicity(k, dim) * spectrum.nngp_eigenvalues(
-        normalised(activation), depth, k, dim
+    shares = spectrum.degree_shares(
+        normalised(activation), depth, k, dim, kernel=kernel
     )
     zonal = np.array([spectrum.gegenbauer(int(n), np.array(_MERCER), dim) for n in k])
-    return masses @ zonal
-
-
-def _predict_shares(*, kernel: str, activation: str, depth: int, dim: int) -> float:
-    s, k = normalised(activation), np.arange(80)
-    return math.fsum(spectrum.degree_shares(s, depth, k, dim, kernel=kernel))
-
-
-def _wrong_shares(*, kernel: str, activation: str, depth: int, dim: int) -> float:
-    """One harmonic of each degree."""
-    k = np.arange(80)
-    values = _predict_eigenvalues(
-        kernel=kernel, activation=activation, depth=depth, degrees=k.tolist(), dim=dim
-    )
-    return math.fsum(values)
+    return shares @ zonal
 
 
 def _predict_harmonics(*, degrees: list[int], dim: int) -> Array:
@@ -375,8 +361,7 @@ SPECTRUM = numeric(
     must_refute=_cut_eigenvalues,
     uses=("dc/defC.1-taylor",),
     finding=(
-        "All terms are positive, so that even an eigenvalue of 5e-27 keeps thirteen"
-        " digits."
+        "All terms are positive, so that even an eigenvalue of 5e-27 keeps twelve digits."
     ),
 )
 
@@ -448,32 +433,21 @@ POWERS = numeric(
 
 MERCER = numeric(
     id="dc/defC.1-mercer",
-    items=("DefC.1", "AsmA"),
-    title="A deep kernel is recovered from its eigenvalues by Mercer's sum",
-    statement=r"\hat\sigma^{(L)}(\rho) = \sum_k N(d, k)\, \lambda_k\, P_k(\rho)",
+    items=("DefC.1", "Eq7", "AsmA"),
+    title="A deep kernel and its trace are recovered from eigenvalues by Mercer's sum",
+    statement=r"\sum_k N(d, k)\, \lambda_k\, P_k(\rho) = \kappa(\rho), \quad"
+    r" \sum_k N(d, k)\, \lambda_k = \kappa(1)",
+    assumptions=("both sides are told over the trace, kappa(1)",),
     source=ours("Definition C.1"),
-    cases=grid(activation="erf", depth=(1, 3), dim=(2, 3, 12)),
+    cases=grid(
+        kernel=("nngp", "ntk"), activation="erf", depth=(1, 2), dim=(2, 3, 12, 100)
+    ),
     predict=_predict_kernel,
     measure=_measure_kernel,
-    # Degrees beyond 79 hold at most the Taylor mass beyond order 79: 1.9e-10 at depth 3.
-    compare=AgreesTo(absolute=2e-10),
+    # Degrees beyond 79 hold at most the Taylor mass beyond that order, 1.2e-11 of the
+    # tangent kernel; rounding as dc/defC.1-spectrum.
+    compare=AgreesTo(absolute=1.4e-11),
     must_refute=mistake("The sum without degrees above six.", degrees=range(7)),
-    uses=("dc/defC.1-spectrum", "dc/defC.1-harmonics"),
-)
-
-SHARES = numeric(
-    id="dc/defC.1-trace",
-    items=("DefC.1", "Eq7"),
-    title="Eigenvalues times multiplicities sum to the trace of the kernel",
-    statement=r"\sum_k N(d, k)\, \lambda_k = \kappa(1)",
-    source=ours("Definition C.1"),
-    cases=grid(kernel=("nngp", "ntk"), activation="erf", depth=2, dim=(10, 100)),
-    predict=_predict_shares,
-    measure=always(1.0),
-    # Degrees beyond 79 hold at most the Taylor mass beyond that order, 1.2e-11 of
-    # the tangent kernel; rounding as dc/defC.1-spectrum.
-    compare=AgreesTo(relative=1.3e-11),
-    must_refute=_wrong_shares,
     uses=("dc/defC.1-spectrum", "dc/defC.1-harmonics"),
 )
 
@@ -493,8 +467,9 @@ HARMONICS = numeric(
 TAYLOR = numeric(
     id="dc/defC.1-taylor",
     items=("DefC.1", "Eq7"),
-    title="Taylor coefficients of the deep top-layer kernel, degree by degree",
-    statement=r"\hat\sigma^{(L)}(\rho) = \sum_n b_n \rho^n, \quad b_n \ge 0",
+    title="Taylor coefficients of the deep top-layer and tangent kernels",
+    statement=r"\hat\sigma^{(L)}(\rho),\; \Theta^{(L)}(\rho) = \sum_n b_n \rho^n,"
+    r" \quad b_n \ge 0",
     source=quoted("Proofs C.11 and C.17, by Schoenberg's theorem"),
     cases=(
         *grid(

@@ -377,6 +377,7 @@ MIRRORED = numeric(
     ),
     predict=_predict_mirrored,
     measure=_measure_mirrored,
+    # The promise of `theory.width`.
     compare=AgreesTo(relative=1e-12),
     must_refute=mistake("The kernel of an input with itself.", rho=1.0),
 )
