@@ -448,7 +448,7 @@ def _descended(widths: Sequence[int], rho: float, seed: int) -> _Point:
 
 EXISTS = numeric(
     id="sl/exist",
-    title="For a fixed scale some directions are at rest, and gradient descent finds them",
+    title="At a fixed scale some directions are at rest, if the least loss is at no kink",
     statement=(
         r"\min_{\|V_k\|=1}\textstyle\sum_n(\rho f_n-y_n)^2\text{ is attained, with }r_k=0"
     ),

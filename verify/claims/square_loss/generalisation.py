@@ -13,7 +13,7 @@ import torch
 from theory import square_loss as sl
 from verify.claim import grid, numeric, statistical
 from verify.claims._descent import step
-from verify.claims._predictors import always, changed, mistake
+from verify.claims._predictors import always, changed, mistake, times
 from verify.claims.square_loss._networks import (
     Array,
     Problem,
@@ -92,11 +92,6 @@ RADEMACHER = numeric(
 )
 
 
-def _of_one_direction(*, examples: int, inputs: int, seed: int, rho: float) -> float:
-    """Inputs along one line, whose signed sum tends to |normal|."""
-    return math.sqrt(2.0 / math.pi) * rho * sl.rademacher_linear_bound(examples)
-
-
 RADEMACHER_BOUND = numeric(
     id="sl/eq8-sqrt",
     title="The Rademacher average is at most rho over the root of the number of examples",
@@ -106,7 +101,10 @@ RADEMACHER_BOUND = numeric(
     predict=_second_moment,
     measure=_measure_average,
     compare=AtMost(rounding=1e-13),
-    must_refute=_of_one_direction,
+    must_refute=mistake(
+        "Inputs along one line, whose signed sum tends to |normal|.",
+        then=times(math.sqrt(2.0 / math.pi)),
+    ),
     uses=("sl/eq8-linear",),
 )
 

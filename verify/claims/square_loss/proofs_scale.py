@@ -216,7 +216,7 @@ CLAIMS = (
         id="sl/lin-stability-proof",
         items=("Lin-GD",),
         title=(
-            "With momentum mu, gradient steps converge exactly below 2 (1 + mu)"
+            "Gradient steps with momentum mu converge for 0 < h < 2 (1 + mu) alone"
             " (symbolic proof)"
         ),
         statement=r"x^2 - (1 + \mu - h) x + \mu,\ x = \frac{1 + z}{1 - z}:\quad"
@@ -235,7 +235,10 @@ CLAIMS = (
                 {**_FROZEN, _m: (0.0, 0.9)},
             )
         ],
-        assumptions=("roots inside the circle: all three coefficients positive",),
+        assumptions=(
+            "0 <= mu < 1",
+            "roots inside the circle: all three coefficients positive",
+        ),
         uses=("sl/lin-stability",),
     ),
     proof(
