@@ -18,7 +18,7 @@ from torch import Tensor
 from empirical.checks import check_whole
 from empirical.mmd_init.binary_tasks import Bools, Images, Ints, Split
 from empirical.mmd_init.recipes import FinetuneRecipe
-from empirical.mmd_init.task import Classify, check_params
+from empirical.mmd_init.task import check_params
 from empirical.networks import FullyConnected
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
@@ -26,7 +26,7 @@ from empirical.testbed.checkpoints import checkpoint_of
 from empirical.testbed.observers import BestWindow, Curve, Series
 from empirical.testbed.optimisers import Adam
 from empirical.testbed.stack import Params, Stack
-from empirical.testbed.supervised import cross_entropy
+from empirical.testbed.supervised import Classify, cross_entropy
 
 Floats = npt.NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from empirical.mmd_init.binary_tasks import check_inputs
 from empirical.mmd_init.recipes import Recipe
-from empirical.mmd_init.task import Classify, check_params
+from empirical.mmd_init.task import check_params
 from empirical.networks import FullyConnected, Params
 from empirical.testbed import loop
 from empirical.testbed.batches import Epochs
@@ -23,6 +23,7 @@ from empirical.testbed.checkpoints import checkpoint_of
 from empirical.testbed.observers import BestWindow, Curve
 from empirical.testbed.optimisers import Adam
 from empirical.testbed.stack import Stack
+from empirical.testbed.supervised import Classify
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

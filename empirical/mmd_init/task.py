@@ -1,4 +1,4 @@
-"""What stacks of networks learn from: labelled examples, or noise on themselves."""
+"""What stacks of networks learn from noise on themselves."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,44 +16,9 @@ from empirical.networks import FullyConnected
 from empirical.testbed.loop import Task
 from empirical.testbed.observers import Array, Observer
 from empirical.testbed.stack import Params, Stack
-from empirical.testbed.supervised import cross_entropy
 
 TERMS = ("loss", "uniformity", "degeneracy", "detachment", "constant")
 """What `Perturbed` notes of each update, in this order."""
-
-
-class Classify(Task):
-    """The mean cross entropy over examples of each replicate's own.
-
-    Batch normalisation is by the batch, and moves the running statistics, which are the
-    buffers of the stack.
-
-    Parameters
-    ----------
-    network : FullyConnected
-    inputs : Tensor, shape (n, features)
-        Of all replicates.
-    rows, classes : Tensor of int64, shape (replicates, examples) or (1, examples)
-        Which input an example is, and its class.
-    """
-
-    def __init__(
-        self, network: FullyConnected, inputs: Tensor, rows: Tensor, classes: Tensor
-    ) -> None:
-        self.network, self.inputs = network, inputs
-        self.rows, self.classes = rows, classes
-
-    def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
-        """Return losses; see `Task.losses`."""
-        rows, classes = (
-            stack.select(table).expand(len(stack), -1)
-            for table in (self.rows, self.classes)
-        )
-        if examples is not None:
-            chosen = stack.examples(examples)
-            rows, classes = rows.gather(1, chosen), classes.gather(1, chosen)
-        signals = self.network.run(params, self.inputs[rows], buffers=stack.buffers)
-        return cross_entropy(signals.outputs, classes)
 
 
 def check_params(who: str, network: FullyConnected, params: Params) -> int:

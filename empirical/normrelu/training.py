@@ -20,11 +20,11 @@ from empirical.randomness import torch_generator
 from empirical.testbed.batches import Epochs
 from empirical.testbed.checkpoints import checkpoint_of
 from empirical.testbed.faults import FAULTS
-from empirical.testbed.loop import Task, train
+from empirical.testbed.loop import train
 from empirical.testbed.observers import Diverged, Drops, Series
 from empirical.testbed.optimisers import SGD
 from empirical.testbed.stack import Stack
-from empirical.testbed.supervised import cross_entropy
+from empirical.testbed.supervised import Classify
 from empirical.testbed.writing import Array
 
 PAIRS = 200
@@ -87,55 +87,6 @@ class Augmentation:
         shifts = torch.randint(2 * border + 1, (batch, 2), generator=generator)
         mirrored = torch.randint(2, (batch, 1), generator=generator)
         return torch.cat([shifts, mirrored * ("flip" in self.kinds)], dim=1)
-
-
-class CrossEntropy(Task):
-    """The mean cross entropy of a stack's outputs; running statistics move with it.
-
-    Parameters
-    ----------
-    network : Network
-    inputs : Tensor, shape (n, ...)
-    classes : Tensor of int64, shape (n,)
-    augmentation : Augmentation, optional
-        Of the images of every update.
-    """
-
-    def __init__(
-        self,
-        network: Network,
-        inputs: Tensor,
-        classes: Tensor,
-        augmentation: Augmentation | None = None,
-    ) -> None:
-        self.network, self.inputs, self.classes = network, inputs, classes
-        self.augmentation = augmentation
-        self.capturable = augmentation is None
-
-    def state(self) -> dict[str, Any]:
-        """Return the states of the augmentation's generators; see `Task.state`."""
-        streams = self.augmentation.generators if self.augmentation else []
-        return {"augmentation": [g.get_state() for g in streams]}
-
-    def load(self, state: dict[str, Any]) -> None:
-        """Restore what `state` returned."""
-        if self.augmentation:
-            streams = zip(
-                self.augmentation.generators, state["augmentation"], strict=True
-            )
-            for generator, numbers in streams:
-                generator.set_state(numbers.cpu())
-
-    def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
-        """Return each replicate's loss; see `Task.losses`."""
-        x, y = self.inputs, self.classes.expand(len(stack), -1)
-        if examples is not None:
-            mine = stack.examples(examples)
-            x, y = x[mine], self.classes[mine]
-            if self.augmentation is not None:
-                x = self.augmentation(x, stack)
-        outputs = self.network.run(params, x, buffers=stack.buffers).outputs
-        return cross_entropy(outputs, y)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -241,8 +192,10 @@ def trained(
     described = (arm, network, names, epochs, batch, every_epoch, recipe, fault)
     tensors = [*stack.params, *data.values()]
     kept = checkpoint_of(checkpoint, described, tensors, module=__name__)
+    every = torch.arange(len(data["inputs"]), device=device)[None]
+    classes = data["classes"][None]
     done = train(
-        CrossEntropy(network, data["inputs"], data["classes"], augmentation),
+        Classify(network, data["inputs"], every, classes, augmentation),
         stack,
         SGD(momentum=0.9, weight_decay=recipe.decay),
         steps=int(times[-1]),

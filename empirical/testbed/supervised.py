@@ -15,6 +15,7 @@ import copy
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +28,9 @@ from empirical.testbed.loop import Task, Trained, by_autograd
 from empirical.testbed.modules import apply, check, check_hooks, each_of, first_sentence
 from empirical.testbed.slopes import Slope
 from empirical.testbed.stack import Params, Stack
+
+if TYPE_CHECKING:
+    from empirical.networks import Network
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 """Outputs and targets of one replicate to its loss."""
@@ -347,6 +351,62 @@ def _alone(task: Supervised, few: Tensor) -> nn.Module | None:
     except Exception:
         return None
     return module
+
+
+class Classify(Task):
+    """The mean cross entropy of specified networks over examples of each replicate's own.
+
+    Batch normalisation is by the batch, and moves the running statistics, which are the
+    buffers of the stack.
+
+    Parameters
+    ----------
+    network : Network
+    inputs : Tensor, shape (n, ...)
+        Of all replicates.
+    rows, classes : Tensor of int64, shape (replicates, examples) or (1, examples)
+        Which input an example is, and its class.
+    augmentation : callable, optional
+        Inputs of an update and stack to inputs as they are shown; with `generators`.
+    """
+
+    def __init__(
+        self,
+        network: "Network",
+        inputs: Tensor,
+        rows: Tensor,
+        classes: Tensor,
+        augmentation: Any = None,
+    ) -> None:
+        self.network, self.inputs = network, inputs
+        self.rows, self.classes, self.augmentation = rows, classes, augmentation
+        self.capturable = augmentation is None
+        self.generators = augmentation.generators if augmentation else ()
+
+    def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
+        """Return losses; see `Task.losses`."""
+        rows, classes = (
+            stack.select(table).expand(len(stack), -1)
+            for table in (self.rows, self.classes)
+        )
+        if examples is not None:
+            chosen = stack.examples(examples)
+            rows, classes = rows.gather(1, chosen), classes.gather(1, chosen)
+        x = self.inputs[rows]
+        if self.augmentation is not None:
+            x = self.augmentation(x, stack)
+        outputs = self.network.run(params, x, buffers=stack.buffers).outputs
+        return cross_entropy(outputs, classes)
+
+    def state(self) -> dict[str, Any]:
+        """Return the states of the augmentation's generators; see `Task.state`."""
+        return {"augmentation": [g.get_state() for g in self.generators]}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Restore what `state` returned."""
+        streams = zip(self.generators, state["augmentation"], strict=True)
+        for generator, numbers in streams:
+            generator.set_state(numbers.cpu())
 
 
 def cross_entropy(logits: Tensor, classes: Tensor) -> Tensor:

@@ -27,9 +27,9 @@ from empirical.identity_map.task import Copy, CopyDense
 from empirical.mmd_init import measures as starts
 from empirical.mmd_init import networks as mmd
 from empirical.mmd_init.recipes import Recipe
-from empirical.mmd_init.task import TERMS, Classify, Perturbed
+from empirical.mmd_init.task import TERMS, Perturbed
 from empirical.networks import FullyConnected, Norm
-from empirical.normrelu.training import CrossEntropy, conditioned, measured
+from empirical.normrelu.training import conditioned, measured
 from empirical.randomness import torch_generator
 from empirical.square_loss import measures as margins
 from empirical.square_loss.classifiers import FAMILIES, classifier
@@ -39,7 +39,7 @@ from empirical.testbed import optimisers
 from empirical.testbed.capture import captured
 from empirical.testbed.loop import Task, train
 from empirical.testbed.stack import Params, Stack
-from empirical.testbed.supervised import Supervised
+from empirical.testbed.supervised import Classify, Supervised
 
 aten = torch.ops.aten
 REPLICATES = 3
@@ -171,7 +171,7 @@ def cross_entropy(norm: Literal["batch", "layer"] | None) -> Made:
         parametrisation="standard",
     )
     params = net.init(replicates=REPLICATES, generator=torch_generator(7))
-    made = CrossEntropy(net, normal(8, 5), torch.arange(8) % 3)
+    made = Classify(net, normal(8, 5), torch.arange(8)[None], torch.arange(8)[None] % 3)
     stack = Stack(params, rates=0.1, buffers=net.running(params))
     return made, stack, rows_of_each()
 
@@ -272,9 +272,9 @@ def of_starts(task: Any, params: Params) -> list[object]:
 def of_depth(task: Any, params: Params) -> list[object]:
     data = {
         "inputs": task.inputs,
-        "classes": task.classes,
+        "classes": task.classes[0],
         "test_inputs": task.inputs,
-        "test_classes": task.classes,
+        "test_classes": task.classes[0],
     }
     stack = Stack.__new__(Stack)
     stack.params, stack.buffers = params, ()

@@ -14,7 +14,7 @@ from torch.nn import functional
 from empirical.networks import Network
 from empirical.normrelu.networks import ARMS, KINK
 from empirical.normrelu.recipes import PLAIN, Recipe
-from empirical.normrelu.training import CrossEntropy, Examples, measured, trained
+from empirical.normrelu.training import Examples, measured, trained
 from empirical.randomness import torch_generator
 from empirical.testbed.batches import Epochs
 from empirical.testbed.faults import FAULTS
@@ -22,6 +22,7 @@ from empirical.testbed.loop import train
 from empirical.testbed.observers import Curve
 from empirical.testbed.optimisers import SGD
 from empirical.testbed.stack import Stack
+from empirical.testbed.supervised import Classify
 from verify.claim import Case, grid
 from verify.claims._descent import step
 from verify.claims._resumed import resumed
@@ -257,7 +258,7 @@ def _found_steps(*, arm: str, kind: str) -> list[float]:
     x, y = _inputs(kind, _N, _N), _classes(_N)
     curve = Curve(np.arange(_STEPS))
     done = train(
-        CrossEntropy(spec, x, y),
+        Classify(spec, x, torch.arange(_N)[None], y[None]),
         stack,
         SGD(momentum=0.9),
         steps=_STEPS,
