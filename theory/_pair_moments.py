@@ -182,7 +182,7 @@ def _nodes(k: Array, kinks: tuple[float, ...]) -> tuple[Array, Array]:
         x, w = _panels(at + beyond, at + beyond, 2.0**-6)
         return np.array([root * x, other * rho * x]), w * gaussian.pdf(x)
     # The inner average is smooth at the scale of the sine around a kink of the second.
-    x, wx = _panels(at, at + beyond, 0.25 * sine)
+    x, wx = _panels(at, at + beyond, sine)
     inner = np.array([(c / other - rho * x) / sine for c in kinks])
     walls = np.full((2, x.size), REACH) * np.array([[-1.0], [1.0]])
     edges = np.sort(

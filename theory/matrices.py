@@ -178,7 +178,7 @@ def fill(
         split = _checks.integer(who, "split", split, 0, n)
     shape = (n, n) if split is None else (split, n - split)
     kernels = [np.empty(shape) for _ in range(1 + tangent)]
-    factors = (1.0, 1.0 if relative else growth)
+    factors = 1.0, growth
     unit = inputs.v / inputs.norms[:, None]
 
     def panel(first: int) -> None:

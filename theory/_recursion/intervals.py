@@ -56,8 +56,6 @@ class Interval:
         orders, are little longer than they have to be.
         """
         width = max(self.high - self.low, least)
-        if width == 0.0:
-            return self
         step = 2.0 ** (math.ceil(math.log2(width)) - 1)
         if step >= 1.0:
             low, high = math.floor(0.5 * self.low), math.ceil(2.0 * self.high)

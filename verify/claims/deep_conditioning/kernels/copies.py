@@ -201,6 +201,11 @@ _PAIRS = [(1, 2), (0, 3), (1, 11), (3, 14), (0, 22)]
 """Rows of a fan, in which every direction has both lengths: near ones and far ones."""
 
 _STAIRS = {"line": [0.0, 0.0], "kinks": [0.0, 1.0, 2.0, 3.0], "jumps": [1, -1, 1, -1]}
+_ODD = {
+    "line": [0.75, 1.0],
+    "kinks": [-2.0, -1.0, 1.0, 2.0],
+    "jumps": [-0.75, 0.75, -0.75, 0.75],
+}
 _STEEP = {"line": [0.0, 1.0], "kinks": [4.0], "jumps": [100.0]}
 """Functions whose slopes jump by much more than their mean square is."""
 
@@ -248,6 +253,8 @@ FAN = numeric(
             lengths=([0.3, 0.5], [1.0, 3.0], [30.0, 100.0]),
             width=0.3,
         ),
+        # Two kinks on either side of zero, beyond most of both rows.
+        *grid(activation=(_ODD,), lengths=([0.3, 0.5],), width=(0.003, 0.3)),
         *grid(activation="hard_tanh", lengths=([1e6, 1.001e6],), width=(1e-6, 1e-4)),
     ),
     predict=_predict_fan,
