@@ -45,6 +45,7 @@ _CASES: Mapping[str, str] = {
     "dc/sec11-settings": "dc/sec11-held",
     "dc/sec7-course": "dc/sec7-resumed",
     "dc/thm3.2-sharp": "dc/lemC.5-envelope",
+    "dc/defC.1-steep": "dc/defC.1-given-powers",
     "dc/tab2-coefficients-callable": "dc/eq15-values",
     "dc/thm3.4-values": "dc/thm3.4-envelope-values",
     "dc/thmE.8-values": "dc/thmE.5-factor",

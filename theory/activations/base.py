@@ -231,8 +231,11 @@ class Activation(GaussianFunction):
     def _slopes(self, r: Array, x: float, y: float) -> Array:
         a, b = self._one(x), self._one(y)
         slope = np.asarray(_entries(a, b).slope(r))
-        if a == b and math.isinf(a.derivative_second_moment):
-            slope = np.where(r == 1.0, np.inf, slope)
+        if a != b:
+            return slope
+        # Where s' is infinite at a kink, what knows other correlations errs at this one.
+        slope = np.where(r == 1.0, a.derivative_second_moment, slope)
+        if math.isinf(a.derivative_second_moment):
             values, others = a._value(_SOME), a._value(-_SOME)
             for sign in (1.0, -1.0):
                 if np.array_equal(others, -sign * values):

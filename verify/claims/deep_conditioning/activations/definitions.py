@@ -56,20 +56,21 @@ DELTAS = (1e-18, 1e-12, 1e-6, 1e-3, 0.1, 0.5, 1.0, 1.5, 1.9, 2.0)
 
 
 def _predict_normalised(*, activation: Subject) -> Array:
-    return subject(activation).normalized().hermite(6)
+    a = subject(activation).normalized()
+    return np.append(a.hermite(6), a.second_moment)
 
 
 def _measure_normalised(*, activation: Subject) -> list[Any]:
     found = law(activation)
     with mpmath.workprec(integrals.BITS):
         spread = mpmath.sqrt(found.variance())
-        return [mpmath.mpf(0), *(found.coefficient(k) / spread for k in range(1, 7))]
+        return [0, *(found.coefficient(k) / spread for k in range(1, 7)), 1]
 
 
 def _wrong_uncentred(*, activation: Subject) -> Array:
     """The activation scaled to unit second moment, but not centred."""
     raw = subject(activation)
-    return raw.hermite(6) / math.sqrt(raw.second_moment)
+    return np.append(raw.hermite(6) / math.sqrt(raw.second_moment), 1.0)
 
 
 EQ2 = numeric(

@@ -164,24 +164,34 @@ PACKET = replace(
 # --- infinite slopes --------------------------------------------------------------------
 
 _GAPS = (1e-12, 1e-6, 0.1, 1.3)
+_AT = (-0.9, 0.3, 0.999)
 
 
 @lru_cache(maxsize=8)
-def _root(power: float, scale: float = 1.0) -> act.Activation:
-    return act.from_function(
-        lambda x: scale * np.sign(x) * np.abs(x) ** power, kinks=(0.0,), name="root"
-    )
+def _root(power: float, scale: float, *, even: bool) -> act.Activation:
+    def function(x: Array) -> Array:
+        return scale * (1.0 if even else np.sign(x)) * np.abs(x) ** power
+
+    return act.from_function(function, kinks=(0.0,), name="root")
 
 
-def _predict_steep(*, power: float, scale: float = 1.0) -> list[float]:
-    a = _root(power, scale)
+def _predict_steep(
+    *, power: float, scale: float = 1.0, even: bool = False
+) -> list[float]:
+    a = _root(power, scale, even=even)
     steep = [a.derivative_second_moment] if power > 0.5 else []
-    rho, gaps = np.array([-0.9, 0.3, 0.999]), np.array(_GAPS)
-    return [a.second_moment, *steep, *a.dual(rho), *a.distance_map(gaps)]
+    slopes = np.arctan(a.dual_derivative(np.array([0.3, 1.0])) / scale**2)
+    gaps = a.distance_map(np.array(_GAPS))
+    return [a.second_moment, *steep, *a.dual(np.array(_AT)), *gaps, *slopes]
 
 
-def _measure_steep(*, power: float, scale: float = 1.0) -> list[Any]:
-    """Moments by the Gamma function; the dual is a Gauss hypergeometric function."""
+def _measure_steep(
+    *, power: float, scale: float = 1.0, even: bool = False
+) -> list[Any]:
+    """Moments by the Gamma function; the dual is a Gauss hypergeometric function.
+
+    Its slope at equal inputs is E s'(Z)^2, infinite for p <= 1/2.
+    """
     with mpmath.workdps(50):
         p, square = mpmath.mpf(power), mpmath.mpf(scale) ** 2
 
@@ -189,38 +199,52 @@ def _measure_steep(*, power: float, scale: float = 1.0) -> list[Any]:
             return 2 ** (m / 2) * mpmath.gamma((m + 1) / 2) / mpmath.sqrt(mpmath.pi)
 
         def dual(r: Any) -> Any:
-            shape = mpmath.hyp2f1((1 - p) / 2, (1 - p) / 2, mpmath.mpf(3) / 2, r * r)
+            half = mpmath.mpf(1) / 2
+            if even:
+                size = 2**p * mpmath.gamma((p + 1) / 2) ** 2 / mpmath.pi
+                return size * mpmath.hyp2f1(-p / 2, -p / 2, half, r * r)
+            shape = mpmath.hyp2f1((1 - p) / 2, (1 - p) / 2, 3 * half, r * r)
             return 2 ** (p + 1) * mpmath.gamma(1 + p / 2) ** 2 / mpmath.pi * r * shape
 
-        out = [absolute(2 * p)]
-        if power > 0.5:
-            out.append(p * p * absolute(2 * p - 2))
-        out += [dual(mpmath.mpf(r)) for r in (-0.9, 0.3, 0.999)]
+        steep = p * p * absolute(2 * p - 2) if power > 0.5 else mpmath.inf
+        out = [absolute(2 * p), *([steep] if power > 0.5 else [])]
+        out += [dual(mpmath.mpf(r)) for r in _AT]
         out = [square * moment for moment in out]
-        return out + [1 - dual(1 - mpmath.mpf(g)) / absolute(2 * p) for g in _GAPS]
+        out += [1 - dual(1 - mpmath.mpf(g)) / absolute(2 * p) for g in _GAPS]
+        inner = mpmath.diff(dual, mpmath.mpf(0.3))
+        return [*out, *map(mpmath.atan, (inner, steep))]
 
 
-def _wrong_steep(*, power: float, scale: float = 1.0) -> list[float]:
+def _wrong_steep(
+    *, power: float, scale: float = 1.0, even: bool = False
+) -> list[float]:
     """64 Gauss-Hermite nodes, too few near an infinite slope."""
-    a = _root(power, scale)
+    a = _root(power, scale, even=even)
     square = _by_nodes(a, 1.0)
     steep = [_by_nodes(a.derivative, 1.0)] if power > 0.5 else []
-    duals = [_by_nodes(a, rho) for rho in (-0.9, 0.3, 0.999)]
+    slopes = _predict_steep(power=power, scale=scale, even=even)[-2:]
     return [
-        *(square, *steep, *duals),
+        *(square, *steep, *(_by_nodes(a, rho) for rho in _AT)),
         *(1.0 - _by_nodes(a, 1.0 - gap) / square for gap in _GAPS),
+        *slopes,
     ]
 
 
 STEEP = numeric(
     id="dc/defC.1-steep",
-    title="Duals of functions with an infinite slope at zero",
-    statement=r"\sigma(x) = c\, \mathrm{sgn}(x) |x|^p, \quad \hat\sigma(\rho) ="
+    title="Duals of odd and even powers with a kink at zero, or an infinite slope",
+    statement=r"\sigma(x) = c\, \mathrm{sgn}(x) |x|^p: \ \hat\sigma(\rho) ="
     r" c^2 \frac{2^{p+1} \Gamma(1 + p/2)^2}{\pi} \rho\,"
-    r" {}_2F_1(\tfrac{1-p}2, \tfrac{1-p}2; \tfrac32; \rho^2)",
+    r" {}_2F_1(\tfrac{1-p}2, \tfrac{1-p}2; \tfrac32; \rho^2), \quad"
+    r" \sigma(x) = |x|^p: \ \frac{2^p\, \Gamma(\frac{p+1}{2})^2}{\pi}"
+    r" {}_2F_1(-\tfrac p2, -\tfrac p2; \tfrac12; \rho^2)",
     source=ours("Definition C.1"),
-    # A slope grows at a kink whatever its unit: a small one is far below one there.
-    cases=(*grid(power=(0.4, 0.6, 0.75, 0.9)), {"power": 0.75, "scale": 1e-3}),
+    cases=(
+        *grid(power=(0.4, 0.6, 0.75, 0.9)),
+        # A slope grows at a kink whatever its unit: a small one is far below one there.
+        {"power": 0.75, "scale": 1e-3},
+        *grid(power=(0.5, 1.5), even=True),
+    ),
     predict=_predict_steep,
     measure=_measure_steep,
     # The library's promise for functions without a formula.

@@ -17,52 +17,6 @@ from verify.compare import AgreesTo, Array
 
 _DIGITS = 40
 
-# --- powers ------------------------------------------------------------------------------
-
-_RHOS = (-0.999, -0.5, 0.0, 0.3, 0.9, 1.0)
-
-
-def _predict_power(*, power: float) -> Array:
-    a = act.from_function(lambda x: np.abs(x) ** power, kinks=(0.0,), name="power")
-    slopes = a.dual_derivative(np.array([-1.0, 0.0, 1.0]))
-    return np.concatenate([a.dual(np.array(_RHOS)), np.arctan(slopes)])
-
-
-def _measure_power(*, power: float) -> list[Any]:
-    """2^p Gamma((p + 1) / 2)^2 / pi 2F1(-p/2, -p/2; 1/2; rho^2), and arcs of slopes.
-
-    E s'(Z)^2 = p^2 2^(p - 1) Gamma(p - 1/2) / sqrt(pi), infinite for p <= 1/2.
-    """
-    with mpmath.workdps(_DIGITS):
-        p = mpmath.mpf(power)
-        size = 2**p * mpmath.gamma((p + 1) / 2) ** 2 / mpmath.pi
-        arc = mpmath.pi / 2
-        if power > 0.5:
-            steep = 2 ** (p - 1) * mpmath.gamma(p - 0.5) / mpmath.sqrt(mpmath.pi)
-            arc = mpmath.atan(p**2 * steep)
-        half = -p / 2
-        duals = [
-            size * mpmath.hyp2f1(half, half, 0.5, mpmath.mpf(r) ** 2) for r in _RHOS
-        ]
-        return [*duals, -arc, 0, arc]
-
-
-POWERS = numeric(
-    id="dc/defC.1-given-powers",
-    title="Duals of powers of |x| that are known by their values",
-    statement=r"\mathbb{E}\,|u|^p |v|^p = \frac{2^p\, \Gamma(\frac{p+1}{2})^2}{\pi}"
-    r" {}_2F_1(-\tfrac p2, -\tfrac p2; \tfrac12; \rho^2)",
-    source=ours("Definition C.1"),
-    cases=grid(power=(0.5, 1.5)),
-    predict=_predict_power,
-    measure=_measure_power,
-    # The library's promise for functions without a formula; where the slope vanishes the
-    # rounding of its table.
-    compare=AgreesTo(relative=1e-12, absolute=1e-14),
-    must_refute=mistake("A hundredth more.", then=times(1.01)),
-    uses=("dc/defC.1-callable",),
-)
-
 # --- slopes of slopes --------------------------------------------------------------------
 
 _PLACES = (-3.0, -1.0, -1e-3, 0.0, 0.7, 2.0, 3.5)

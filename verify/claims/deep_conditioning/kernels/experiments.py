@@ -20,8 +20,11 @@ from verify.claim import grid
 from verify.claims._predictors import unlike
 from verify.claims._twins import Array, closed
 from verify.claims.deep_conditioning.activations.named import moments
+from verify.compare import AgreesTo
 
 Function = Callable[[Any], Any]
+# Of sums of a few hundred products, each rounded once or twice.
+_SUMS = AgreesTo(relative=1e-12, absolute=1e-13)
 
 # --- inputs, and networks layer by layer ------------------------------------------------
 
@@ -210,6 +213,7 @@ WIDTH = closed(
     cases=({"widths": [5, 8], "depth": 2}, {"widths": [7], "depth": 3}),
     twin=_plain_width,
     measure=_found_width,
+    compare=_SUMS,
     uses=("dc/eq2-named",),
 )
 
@@ -261,6 +265,7 @@ SAMPLED = closed(
     cases=grid(tangent=(False, True), max_bytes=(1, 2**30)),
     twin=_plain_sampled,
     measure=_found_sampled,
+    compare=_SUMS,
     uses=("dc/eq2-named",),
 )
 
@@ -326,6 +331,7 @@ NORMS = closed(
     ),
     twin=_plain_norms,
     measure=_found_norms,
+    compare=_SUMS,
     uses=("dc/asmA-pair", "dc/eq2-named"),
 )
 
@@ -450,6 +456,7 @@ SIZES = closed(
     cases=grid(rule=("largest", "balanced"), shape=([2, 2], [2, 3, 2, 2], [2])),
     twin=_plain_sizes,
     measure=_found_sizes,
+    compare=_SUMS,
     uses=("dc/thmE.8",),
 )
 
@@ -497,6 +504,7 @@ CHAIN = closed(
     cases=grid(rho=(0.5, -0.8), chains=(1, 4)),
     twin=_plain_chain,
     measure=_found_chain,
+    compare=_SUMS,
     uses=("dc/eq2-named",),
 )
 
