@@ -41,6 +41,7 @@ _CASES: Mapping[str, str] = {
     "dc/eq7-opposite": "dc/eq7-opposite-raw",
     "dc/lemC.21": "dc/lemC.21-positive",
     "dc/lemC.5-values": "dc/lemD.6-values",
+    "dc/lemC.8": "dc/lemC.8-attained",
     "dc/lemD.6-mu": "dc/lemD.6-elu",
     "dc/sec11-settings": "dc/sec11-held",
     "dc/sec7-course": "dc/sec7-resumed",

@@ -222,23 +222,28 @@ def _series_value(c: list[float], x: Any) -> Any:
         return mpmath.fsum(mpmath.mpf(v) * x**k for k, v in enumerate(c))
 
 
-def _predict_transfer(*, c: list[float], **inputs: Any) -> float:
-    _, least = recursion.conditioned(**inputs)
+def _attained(kind: str, least: Any) -> list[Any]:
+    """Return a bound from below, of equal correlations one from above as well."""
+    return [least, -least] if kind == "equal" else [least]
+
+
+def _predict_transfer(*, c: list[float], kind: str, **inputs: Any) -> list[float]:
+    _, least = recursion.conditioned(kind=kind, **inputs)
     with mpmath.workprec(BITS):
         one, rest = (_series_value(c, 1 - mpmath.mpf(d)) for d in (0, least))
-    return dc.eigenvalue_transfer(float(one), float(rest))
+    return _attained(kind, dc.eigenvalue_transfer(float(one), float(rest)))
 
 
-def _measure_transfer(*, c: list[float], **inputs: Any) -> Any:
-    gram, _ = recursion.conditioned(**inputs)
+def _measure_transfer(*, c: list[float], kind: str, **inputs: Any) -> list[Any]:
+    gram, _ = recursion.conditioned(kind=kind, **inputs)
     image = recursion.entrywise(gram, lambda x: _series_value(c, x))
-    return recursion.eigenvalues(image)[0]
+    return _attained(kind, recursion.eigenvalues(image)[0])
 
 
-def _wrong_transfer(*, c: list[float], **inputs: Any) -> float:
+def _wrong_transfer(*, c: list[float], kind: str, **inputs: Any) -> list[float]:
     """The slope at one, as if the dual were linear down to 1 - delta."""
     slope = sum(k * v for k, v in enumerate(c))
-    return slope * recursion.conditioned(**inputs)[1]
+    return _attained(kind, slope * recursion.conditioned(kind=kind, **inputs)[1])
 
 
 _SERIES_CASES = searched(
@@ -255,10 +260,10 @@ LEM_C8 = adversarial(
     title="Entrywise power series with non-negative coefficients keep eigenvalues bounded"
     " below",
     statement=r"M \succeq \delta I,\; M_{ii} = 1 \;\Rightarrow\;"
-    r" \lambda_{\min}(f[M]) \ge f(1) - f(1 - \delta)",
+    r" \lambda_{\min}(f[M]) \ge f(1) - f(1 - \delta),\; \text{and equal if }"
+    r" M_{ij} = 1 - \delta,\; i \ne j",
     assumptions=("non-negative coefficients", "f applied entry by entry"),
     source=quoted("Lemma C.8"),
-    # Equality for a constant off-diagonal 1 - delta.
     cases=grid(
         c=([0.0, 1.0], [0.5, 0.0, 0.25, 1.0], [0.0, 0.0, 0.0, 0.0, 1.0]),
         kind=("equal", "random"),

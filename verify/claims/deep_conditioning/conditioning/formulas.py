@@ -518,38 +518,6 @@ CLOSE_CALLS = numeric(
     uses=("dc/cor3.7-values", "dc/cor3.5-values"),
 )
 
-# --- a power of a matrix with two rows attains Lemma C.8 ------------------------------
-
-
-def _predict_transfer(*, power: int, delta: float) -> float:
-    return conditioning.eigenvalue_transfer(1.0, (1.0 - delta) ** power)
-
-
-def _measure_transfer(*, power: int, delta: float) -> Any:
-    with mpmath.workprec(integrals.BITS):
-        off = (1 - mpmath.mpf(delta)) ** power
-        return recursion.eigenvalues(mpmath.matrix([[1, off], [off, 1]]))[0]
-
-
-def _wrong_transfer(*, power: int, delta: float) -> Any:
-    """The smallest eigenvalue unchanged."""
-    return delta
-
-
-LEM_C8 = numeric(
-    id="dc/lemC.8-attained",
-    title="Two inputs attain the eigenvalue bound of Lemma C.8",
-    statement=r"\lambda_{\min}(f[M]) = f(1) - f(1 - \delta), \quad n = 2",
-    source=quoted("Lemma C.8"),
-    cases=grid(power=(1, 2, 7), delta=(0.1, 0.7)),
-    predict=_predict_transfer,
-    measure=_measure_transfer,
-    # A power of a rounded base, order 7, in numbers of size one.
-    compare=AgreesTo(absolute=5e-15),
-    must_refute=_wrong_transfer,
-    uses=("dc/lemC.8",),
-)
-
 # --- constants of one activation --------------------------------------------------------
 
 

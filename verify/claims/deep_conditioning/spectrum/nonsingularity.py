@@ -366,7 +366,7 @@ TWO_POINTS = numeric(
     # distance_map: relative accuracy 1e-13; the eigenvalue is proved to 1e-12.
     compare=AgreesTo(relative=1.2e-12),
     must_refute=_half_delta,
-    uses=("dc/lemC.8-attained", "dc/defC.1-distance"),
+    uses=("dc/lemC.8", "dc/defC.1-distance"),
 )
 
 THM_H1 = statistical(
