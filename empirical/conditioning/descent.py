@@ -223,7 +223,8 @@ def train_all_layers(
             f"it has {goal.shape[-1]}"
         )
     task = _AllLayers(network, x if x.ndim == 3 else x[None], goal)
-    return _descend(who, task, params, step=step, steps=steps, every=every)
+    first = network.arranged(params)
+    return _descend(who, task, first, step=step, steps=steps, every=every)
 
 
 class _TopLayer(Task):

@@ -173,7 +173,7 @@ def finetune(
     of = torch.arange(replicates, device=params[0].device)
     whose, task = of // len(tasks), (of % len(tasks))[:, None]
     stack = Stack(
-        tuple(p[whose] for p in params),
+        network.arranged(tuple(p[whose] for p in params)),
         rates=recipe.rate,
         buffers=tuple(b[whose] for b in buffers),
         learnt=network.of_layer(-1) if recipe.frozen else None,

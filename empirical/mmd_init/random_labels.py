@@ -141,7 +141,7 @@ def pretrain_random_labels(
     loop.train(
         Classify(network, x, every // classes, every % classes),
         Stack(
-            params,
+            network.arranged(params),
             rates=recipe.rate,
             buffers=network.running(params),
             learnt=network.of_layer(-1) if recipe.frozen else None,
@@ -155,7 +155,7 @@ def pretrain_random_labels(
         progress=told,
     )
     return RandomLabelled(
-        params=best.params,
+        params=tuple(p.contiguous() for p in best.params),
         buffers=best.buffers,
         best_window=best.at // recipe.window,
         losses=best.values,

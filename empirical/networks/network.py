@@ -264,6 +264,18 @@ class Network(ABC):
             check_finite(f"{who}.load", "params", tensor)
         return tuple(p.clone() for p in loaded)
 
+    def arranged(self, params: "Params") -> "Params":
+        """Return parameters in the order of memory that their slopes have.
+
+        Autograd has the slopes of products with a matrix's transpose in the order of
+        (replicates, in, out). An update in the order of memory is three times as fast.
+        """
+        grouped = self.grouped(params)
+        for layer, own in zip(self.plan, grouped, strict=True):
+            if len(layer.weight) == 2 and not layer.by_columns:
+                own["weight"] = own["weight"].mT.contiguous().mT
+        return tuple(p for own in grouped for p in own.values())
+
     def running(self, params: "Params") -> "Params":
         """Return running statistics as they are before training: means 0, variances 1."""
         first = params[0]

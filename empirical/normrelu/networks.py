@@ -79,7 +79,7 @@ class Arm:
             if layer.skip and self.norm is None:
                 gain /= blocks
             own["weight"].mul_(math.sqrt(gain / (fan * math.prod(spots))))
-        return params
+        return network.arranged(params)
 
 
 ARMS: dict[str, Arm] = {

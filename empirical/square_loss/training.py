@@ -178,7 +178,7 @@ def train(
     trained = loop.train(
         Classification(network, inputs, targets, loss=recipe.loss, noise=recipe.noise),
         Stack(
-            params,
+            network.arranged(params),
             rates=used,
             learnt=network.of_layer(-1) if recipe.frozen else None,
         ),

@@ -174,7 +174,7 @@ class Adam(_Adaptive):
     """Adam (Kingma and Ba 2015), as PyTorch has it.
 
     Replicates of one rate are updated by PyTorch's own fused pass over memory, where
-    parameters lie in it in their order.
+    parameters lie in it in their order, or matrices transposed.
 
     Parameters
     ----------
@@ -195,11 +195,11 @@ class Adam(_Adaptive):
         """Make one update in place; see `Optimiser.update`."""
         rate = stack.common_rate
         # The fused kernel takes memory as it lies, without regard to strides.
-        packed = all(param.is_contiguous() for param in stack.trained)
+        packed = all(_in_memory(param).is_contiguous() for param in stack.trained)
         if rate is None or not packed:
             super().update(stack, losses, slopes)
         else:
-            self._fused(stack, [dense(s).contiguous() for s in slopes], rate)
+            self._fused(stack, [dense(slope) for slope in slopes], rate)
 
     def change(self, g: Tensor, clock: Tensor, *moments: Tensor) -> Tensor:
         """Return the mean over the root of the mean square; see `_Entrywise.change`."""
@@ -213,14 +213,15 @@ class Adam(_Adaptive):
 
     def _fused(self, stack: Stack, gradients: list[Tensor], rate: float) -> None:
         # One pass over memory, in its order: strides of all four must agree.
+        params = [_in_memory(p) for p in stack.trained]
         adam(
-            [*stack.trained],
-            gradients,
-            [*stack.state["first"]],
-            [*stack.state["second"]],
+            params,
+            [_in_order_of(p, g) for p, g in zip(stack.trained, gradients, strict=True)],
+            [_in_memory(m) for m in stack.state["first"]],
+            [_in_memory(m) for m in stack.state["second"]],
             [],
             # The fused kernel counts its step tensors up: copies, so that the clock stays.
-            [stack.clock[0].to(torch.float32, copy=True) for _ in gradients],
+            [stack.clock[0].to(torch.float32, copy=True) for _ in params],
             fused=True,
             amsgrad=False,
             beta1=self.betas[0],
@@ -344,3 +345,13 @@ def _check_eps(eps: float) -> None:
     # Not None, which the second takes for absent.
     check_weights("Optimiser", eps=eps)
     check_positive("Optimiser", eps=eps)
+
+
+def _in_memory(tensor: Tensor) -> Tensor:
+    """Return a view in the order of memory, where that is the transposed one."""
+    return tensor if tensor.is_contiguous() else tensor.mT
+
+
+def _in_order_of(param: Tensor, gradient: Tensor) -> Tensor:
+    view = gradient if param.is_contiguous() else gradient.mT
+    return view.contiguous()

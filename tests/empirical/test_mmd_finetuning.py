@@ -21,6 +21,9 @@ from empirical.mmd_init.networks import classifier
 from empirical.mmd_init.random_labels import pretrain_random_labels
 from empirical.mmd_init.recipes import Recipe
 from empirical.randomness import numpy_generator, torch_generator
+from empirical.testbed import optimisers
+from empirical.testbed.stack import Stack
+from empirical.testbed.supervised import Classify
 
 RUNS, TASKS, N = 2, 3, 5
 DIGITS = images(side=8, limit=200, tests=60, cached=False, dtype=torch.float64)
@@ -626,3 +629,18 @@ class TestRandomLabels:
         net, state = start()
         with pytest.raises(ValueError, match="`generators` must be 2, one each"):
             self.made(net, state, runs=range(3))
+
+
+class TestLayout:
+    @pytest.mark.parametrize("batch_norm", [False, True])
+    def test_nothing_is_copied_for_the_update(self, batch_norm):
+        # It goes through memory: copies of the gradients would cost as much as it does.
+        net, state = start(batch_norm=batch_norm)
+        rows = torch.arange(40).view(2, 20)
+        task = Classify(net, DIGITS.inputs, rows, rows % 2)
+        stack = Stack(net.arranged(state), rates=1e-3, buffers=net.running(state))
+        _, gradients = task.losses_and_slopes(stack, None)
+        for gradient, param in zip(gradients, stack.trained, strict=True):
+            assert optimisers._in_memory(param).is_contiguous()
+            ordered = optimisers._in_order_of(param, gradient)
+            assert ordered.data_ptr() == gradient.data_ptr()

@@ -254,7 +254,7 @@ def _plain_steps(*, arm: str, kind: str, wrong: bool) -> list[float]:
 def _found_steps(*, arm: str, kind: str) -> list[float]:
     spec = network(arm, kind)
     params = _stacked([plain(arm, kind, row) for row in range(2)])
-    stack = Stack(params, rates=_RATES, buffers=spec.running(params))
+    stack = Stack(spec.arranged(params), rates=_RATES, buffers=spec.running(params))
     x, y = _inputs(kind, _N, _N), _classes(_N)
     curve = Curve(np.arange(_STEPS))
     done = train(
