@@ -32,6 +32,8 @@ NODES = 16
 BLOCK = 4096
 PART = 2**18
 """Nodes made at a time."""
+LEFT = 1e-12
+"""What is left out of E s^4, at its largest."""
 REACH = 12.0
 """Standard deviations: e^{-72} is left out, times any power that occurs."""
 
@@ -179,6 +181,7 @@ def _nodes(
     """
     roots = np.sqrt(np.diagonal(k))
     reach = REACH * float(roots.max())
+    _require_tails(activation, reach)
     edges = activation._edges(reach)
     if tangent:
         edges = np.union1d(edges, activation.derivative._edges(reach))
@@ -217,6 +220,19 @@ def _nodes(
         yield (
             np.array([root * first, other * (rho * first + sine * z[kept])]),
             weights[kept],
+        )
+
+
+def _require_tails(activation: Activation, reach: float) -> None:
+    """Raise where E s^4 comes from beyond `REACH` deviations, or is infinite."""
+    z = np.arange(-REACH, REACH + 0.125, 0.25)
+    with np.errstate(over="ignore"):
+        share = activation._value(reach / REACH * z) ** 4 * gaussian.pdf(z)
+    if not np.all(share[[0, -1]] <= LEFT * share.max()) or np.isinf(share.max()):
+        raise ValueError(
+            f"{activation.name}: `activation` must grow more slowly for moments of finite"
+            f" width, but E s^4 comes from beyond {REACH:g} standard deviations at"
+            f" variance {(reach / REACH) ** 2:.3g}."
         )
 
 

@@ -148,6 +148,11 @@ def test_other_bad_input():
     assert width.nngp_variance(0.5, act.sign, 1, 10) == pytest.approx(
         (1.0 - (1.0 / 3.0) ** 2) / 10, rel=1e-12
     )
+    # E s^4 infinite, and one to which the far tails add.
+    growing = act.from_function(lambda x: np.exp(x * x / 5.0))
+    for quick, rho in [(growing, 1.0), (act.exp.scaled(9.0), 0.3)]:
+        with pytest.raises(ValueError, match="`activation` must grow more slowly"):
+            width.nngp_variance(rho, quick, 1, 10)
     with pytest.raises(ValueError, match="positively homogeneous of degree one"):
         width.length_moment(act.tanh, 1, 10)
     with pytest.raises(ValueError, match="`width` must"):
