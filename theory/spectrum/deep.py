@@ -286,6 +286,8 @@ def _by_quadrature(
         return total * deep.close(rho, distance)[which]
 
     values, rounding = _funk_hecke.by_distances(at, int(degree.max()), dim)
+    # None is negative: one that is shows how little is known of values beside a peak.
+    rounding = max(rounding, -float(values.min()))
     counts = np.asarray(log_multiplicity(degree, dim))
     with np.errstate(divide="ignore", invalid="ignore"):
         logs, errors = np.log(values[degree]) - 0.5 * counts, rounding / values[degree]
