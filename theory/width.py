@@ -79,7 +79,7 @@ def nngp_mean(rho: Any, activation: Activation, depth: int, width: int) -> Any:
     rho : float or array_like
         Correlations of two unit inputs, in [-1, 1].
     activation : Activation
-        Used as it is; it grows no faster than a power.
+        Used as it is.
     depth : int
         Hidden layers, from 1 to 10,000. For one the mean is that of infinite width.
     width : int
@@ -97,7 +97,8 @@ def nngp_mean(rho: Any, activation: Activation, depth: int, width: int) -> Any:
     ------
     ValueError
         As `theory.kernels.nngp_map`, and where depth brings two inputs closer than
-        correlation 1 - 1e-5 without making them equal.
+        correlation 1 - 1e-5 without making them equal; for an activation that grows so
+        fast that E s^4 is infinite or comes from beyond 12 standard deviations.
 
     Examples
     --------
