@@ -34,8 +34,8 @@ PART = 2**18
 """Nodes made at a time."""
 LEFT = 1e-12
 """What is left out of E s^4, at its largest."""
-REACH = 12.0
-"""Standard deviations: e^{-72} is left out, times any power that occurs."""
+REACH = 16.0
+"""Standard deviations: e^{-128} is left out, times any power that occurs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +215,7 @@ def _nodes(
         half, mid = 0.5 * np.diff(ends), 0.5 * (ends[:, 1:] + ends[:, :-1])
         z = mid[:, :, None] + half[:, :, None] * y
         weights = half[:, :, None] * wy * gaussian.pdf(z) * wx[i : i + rows, None, None]
-        kept = weights > 1e-33  # e^{-72}, of a panel's width at the least
+        kept = weights > 1e-57  # e^{-128}, of a panel's width at the least
         first = np.broadcast_to(at[:, :, None], z.shape)[kept]
         yield (
             np.array([root * first, other * (rho * first + sine * z[kept])]),

@@ -98,7 +98,7 @@ def nngp_mean(rho: Any, activation: Activation, depth: int, width: int) -> Any:
     ValueError
         As `theory.kernels.nngp_map`, and where depth brings two inputs closer than
         correlation 1 - 1e-5 without making them equal; for an activation that grows so
-        fast that E s^4 is infinite or comes from beyond 12 standard deviations.
+        fast that E s^4 is infinite or comes from beyond 16 standard deviations.
 
     Examples
     --------

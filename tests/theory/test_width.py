@@ -259,3 +259,12 @@ def test_narrow_bumps_and_steep_steps_are_resolved(rho):
     h, squared = 2e-6 * density, 4e-6 / 3.0 * density
     known = squared - h**2 if rho else (1.0 - h) ** 2
     assert width.nngp_variance(rho, steep, 1, N) == pytest.approx(known / N, rel=1e-9)
+
+
+def test_high_powers_have_their_far_tails():
+    # h_12^4 is largest near seven standard deviations, and not nothing at twelve.
+    x, w = np.polynomial.hermite_e.hermegauss(40)
+    values = act.hermite(12)(x)
+    known = float(w @ values**4) / math.sqrt(2.0 * math.pi) - 1.0
+    found = width.nngp_variance(1.0, act.hermite(12), 1, N)
+    assert found == pytest.approx(known / N, rel=1e-12)
