@@ -266,7 +266,7 @@ def counts(who: str, name: str, value: Any, least: int, most: int) -> Array:
         raw = np.asarray(value) if _odd(value) is None else None
     except (TypeError, ValueError, RuntimeError):
         raw = None
-    if raw is None or raw.dtype.kind not in "iuO":
+    if raw is None or (raw.size and raw.dtype.kind not in "iuO"):
         raise refuse(who, name, need, value)
     out = real(who, name, value)
     if raw.dtype.kind == "O":

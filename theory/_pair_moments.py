@@ -17,6 +17,7 @@ with w = K^{-1} u and E_i the change of K in direction i,
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,8 +30,12 @@ Array = npt.NDArray[np.float64]
 
 NODES = 16
 BLOCK = 4096
-REACH = 12.0
-"""Standard deviations: e^{-72} is left out, times any power that occurs."""
+PART = 2**18
+"""Nodes made at a time."""
+LEFT = 1e-12
+"""What is left out of E s^4, at its largest."""
+REACH = 16.0
+"""Standard deviations: e^{-128} is left out, times any power that occurs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +80,6 @@ def moments(
 
     Without `derivatives` the covariance may be singular; those are zero then.
     """
-    u, weights = _nodes(k, activation.kinks)
     index, p = pairs(len(k)), len(k)
     m = len(index)
     inverse: Array | None = None
@@ -84,6 +88,7 @@ def moments(
     # Block by block: what is made of a block stays in the processor's cache.
     shares = [
         _averages(activation, u[:, b], weights[b], inverse, tangent=tangent)
+        for u, weights in _nodes(k, activation, tangent=tangent)
         for b in (slice(i, i + BLOCK) for i in range(0, weights.size, BLOCK))
     ]
     table: Array = np.sum(shares, axis=0)
@@ -167,49 +172,75 @@ def _derivatives(inverse: Array, means: Array, powers: Array) -> tuple[Array, Ar
     return first, second + means[:, None, None] * constant
 
 
-def _nodes(k: Array, kinks: tuple[float, ...]) -> tuple[Array, Array]:
-    """Return u at the nodes of a rule, (p, n), and weights: panels end at every kink."""
-    root = math.sqrt(k[0, 0])
-    at = [c / root for c in kinks]
+def _nodes(
+    k: Array, activation: Activation, *, tangent: bool
+) -> Iterator[tuple[Array, Array]]:
+    """Yield u at nodes of a rule, (p, n), and weights, in parts.
+
+    Panels end where those do on which s, and s' with `tangent`, are resolved.
+    """
+    roots = np.sqrt(np.diagonal(k))
+    reach = REACH * float(roots.max())
+    _require_tails(activation, reach)
+    edges = activation._edges(reach)
+    if tangent:
+        edges = np.union1d(edges, activation.derivative._edges(reach))
+    kinks, root = np.array(activation.kinks), float(roots[0])
     if len(k) == 1:
-        x, w = _panels(at, at, 2.0**-6)
-        return root * x[None], w * gaussian.pdf(x)
-    other = math.sqrt(k[1, 1])
+        x, w = _panels(edges / root, kinks / root, 2.0**-6)
+        yield root * x[None], w * gaussian.pdf(x)
+        return
+    other = float(roots[1])
     rho = float(np.clip(k[0, 1] / (root * other), -1.0, 1.0))
     sine = math.sqrt((1.0 - rho) * (1.0 + rho))
-    beyond = [c / (other * rho) for c in kinks] if rho else []
+    across = other * rho if rho else math.inf
+    centres = np.concatenate([kinks / root, kinks / across])
     if sine == 0.0:
-        x, w = _panels(at + beyond, at + beyond, 2.0**-6)
-        return np.array([root * x, other * rho * x]), w * gaussian.pdf(x)
-    # The inner average is smooth at the scale of the sine around a kink of the second.
-    x, wx = _panels(at, at + beyond, sine)
-    inner = np.array([(c / other - rho * x) / sine for c in kinks])
-    walls = np.full((2, x.size), REACH) * np.array([[-1.0], [1.0]])
-    edges = np.sort(
-        np.vstack([walls, np.clip(inner.reshape(-1, x.size), -REACH, REACH)]), 0
-    )
+        x, w = _panels(np.append(edges / root, edges / across), centres, 2.0**-6)
+        yield np.array([root * x, across * x]), w * gaussian.pdf(x)
+        return
+    # The inner average is smooth at the scale of the sine, however uneven the second is.
+    step = 0.25 * sine / max(abs(rho), sine)
+    others = step * np.round(edges / (across * step))
+    x, wx = _panels(np.append(edges / root, others), centres, 0.25 * sine)
+    wx = wx * gaussian.pdf(x)
     y, wy = gaussian.legendre(NODES)
-    parts = 24 if not kinks else 16
-    unit = (np.arange(parts)[:, None] + 0.5 * (y + 1.0)).ravel() / parts
-    widths = np.diff(edges, axis=0)
-    z = edges[:-1, :, None] + widths[:, :, None] * unit
-    wz = widths[:, :, None] * (np.tile(wy, parts) * 0.5 / parts) * gaussian.pdf(z)
-    weights = (wz * (wx * gaussian.pdf(x))[:, None]).ravel()
-    across = np.broadcast_to(x[:, None], z.shape)
-    kept = weights > 1e-33  # e^{-72}, of a panel's width at the least
-    v = other * (rho * across + sine * z)
-    return np.array([root * across.ravel()[kept], v.ravel()[kept]]), weights[kept]
+    even = np.arange(-REACH, REACH + 0.5)
+    cuts = edges / other
+    rows = max(1, PART // (NODES * (even.size + cuts.size)))
+    for i in range(0, x.size, rows):
+        at = x[i : i + rows, None]
+        inner = np.clip((cuts - rho * at) / sine, -REACH, REACH)
+        ends = np.sort(np.hstack([np.tile(even, (len(at), 1)), inner]), axis=1)
+        half, mid = 0.5 * np.diff(ends), 0.5 * (ends[:, 1:] + ends[:, :-1])
+        z = mid[:, :, None] + half[:, :, None] * y
+        weights = half[:, :, None] * wy * gaussian.pdf(z) * wx[i : i + rows, None, None]
+        kept = weights > 1e-57  # e^{-128}, of a panel's width at the least
+        first = np.broadcast_to(at[:, :, None], z.shape)[kept]
+        yield (
+            np.array([root * first, other * (rho * first + sine * z[kept])]),
+            weights[kept],
+        )
 
 
-def _panels(
-    ends: list[float], centres: list[float], scale: float
-) -> tuple[Array, Array]:
+def _require_tails(activation: Activation, reach: float) -> None:
+    """Raise where E s^4 comes from beyond `REACH` deviations, or is infinite."""
+    z = np.arange(-REACH, REACH + 0.125, 0.25)
+    with np.errstate(over="ignore"):
+        share = activation._value(reach / REACH * z) ** 4 * gaussian.pdf(z)
+    if not np.all(share[[0, -1]] <= LEFT * share.max()) or np.isinf(share.max()):
+        raise ValueError(
+            f"{activation.name}: `activation` must grow more slowly for moments of finite"
+            f" width, but E s^4 comes from beyond {REACH:g} standard deviations at"
+            f" variance {(reach / REACH) ** 2:.3g}."
+        )
+
+
+def _panels(ends: Array, centres: Array, scale: float) -> tuple[Array, Array]:
     """Return Gauss-Legendre nodes and weights on panels that shrink towards centres."""
     levels = min(max(math.ceil(-math.log2(scale)), 1), 24)
-    cuts = {float(v) for v in np.arange(-REACH, REACH + 0.5)} | set(ends)
-    for c in centres:
-        cuts |= {c + sign * 2.0**-j for j in range(1, levels + 1) for sign in (-1, 1)}
-    edges = np.array(sorted(v for v in cuts if abs(v) <= REACH))
-    x, w = gaussian.legendre(NODES)
-    half, mid = 0.5 * np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
-    return (mid[:, None] + half[:, None] * x).ravel(), (half[:, None] * w).ravel()
+    steps = 2.0 ** -np.arange(1.0, levels + 1.0)
+    graded = np.add.outer(centres, np.concatenate([-steps, steps])).ravel()
+    even = np.arange(-REACH, REACH + 0.5)
+    edges = np.unique(np.concatenate([even, ends, graded]))
+    return gaussian.composite(edges[np.abs(edges) <= REACH], NODES)

@@ -79,7 +79,7 @@ def nngp_mean(rho: Any, activation: Activation, depth: int, width: int) -> Any:
     rho : float or array_like
         Correlations of two unit inputs, in [-1, 1].
     activation : Activation
-        Used as it is; it grows no faster than a power.
+        Used as it is.
     depth : int
         Hidden layers, from 1 to 10,000. For one the mean is that of infinite width.
     width : int
@@ -90,14 +90,15 @@ def nngp_mean(rho: Any, activation: Activation, depth: int, width: int) -> Any:
     float or array
         The limit as `theory.kernels.nngp_map` gives it, and the correction of order
         1/width to a relative 1e-13 / (1 - r^2)^2, with r the correlation of any layer
-        between the first and the last. Some 20 ms for each layer and correlation below
-        one, 0.1 s with several kinks, kept for the next call.
+        between the first and the last. Some 0.1 s for each layer and correlation below
+        one, ten seconds for waves as quick as sin(20 x), kept for the next call.
 
     Raises
     ------
     ValueError
         As `theory.kernels.nngp_map`, and where depth brings two inputs closer than
-        correlation 1 - 1e-5 without making them equal.
+        correlation 1 - 1e-5 without making them equal; for an activation that grows so
+        fast that E s^4 is infinite or comes from beyond 16 standard deviations.
 
     Examples
     --------

@@ -17,7 +17,6 @@ _CASES: Mapping[str, str] = {
     "dc/defC.1-kept-waves": "dc/defC.1-kept-powers",
     "dc/defC.1": "dc/defC.1-powers",
     "dc/defC.1-many": "dc/defC.1-derivative-many dc/defC.1-thousands",
-    "dc/defC.1-many": "dc/defC.1-derivative-many",
     "dc/defC.1-mercer": "dc/defC.1-trace",
     "dc/defC.1-normalised": "dc/defC.1-normalised-distance",
     "dc/defC.20": "dc/defC.20-centred",

@@ -99,6 +99,25 @@ def test_series_and_values_give_the_same_spectrum(activation, kernel, dim):
     assert np.all(np.abs(by_values - by_series) < 2e-13 * scale)
 
 
+@pytest.mark.parametrize(("var", "dim", "k"), [(900.0, 200, 999), (3000.0, 60, 101)])
+@pytest.mark.parametrize("which", ["nngp_eigenvalues", "ntk_eigenvalues"])
+def test_peaks_that_hide_the_rest_leave_no_digits_to_quadrature(which, var, dim, k):
+    # E sin sin = e^-w sinh(w rho), whose values are below 1e-100 almost everywhere: known
+    # by Bessel functions (the first, e^-860), and by neither of the two routes.
+    with pytest.raises(ValueError, match="`degree` must be so low"):
+        getattr(spectrum, which)(act.sin.scaled(var), 1, k, dim, log=True)
+
+
+def test_no_degrees_have_no_eigenvalues():
+    for f in (spectrum.nngp_eigenvalues, spectrum.ntk_eigenvalues):
+        assert f(act.relu, 2, [], 5).shape == (0,)
+    assert spectrum.degree_shares(act.relu, 2, [], 5).shape == (0,)
+    assert spectrum.series_eigenvalues([1.0, 0.5], [], 5).shape == (0,)
+    assert spectrum.power_eigenvalues(1.5, [], 5).shape == (0,)
+    assert spectrum.eigenvalues(np.exp, [], 5).shape == (0,)
+    assert spectrum.multiplicity([], 5).shape == (0,)
+
+
 @settings(deadline=None, max_examples=60)
 @given(
     b=st.lists(st.just(0.0) | st.floats(1e-200, 1e3), min_size=1, max_size=40),

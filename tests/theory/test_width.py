@@ -148,6 +148,11 @@ def test_other_bad_input():
     assert width.nngp_variance(0.5, act.sign, 1, 10) == pytest.approx(
         (1.0 - (1.0 / 3.0) ** 2) / 10, rel=1e-12
     )
+    # E s^4 infinite, and one to which the far tails add.
+    growing = act.from_function(lambda x: np.exp(x * x / 5.0))
+    for quick, rho in [(growing, 1.0), (act.exp.scaled(9.0), 0.3)]:
+        with pytest.raises(ValueError, match="`activation` must grow more slowly"):
+            width.nngp_variance(rho, quick, 1, 10)
     with pytest.raises(ValueError, match="positively homogeneous of degree one"):
         width.length_moment(act.tanh, 1, 10)
     with pytest.raises(ValueError, match="`width` must"):
@@ -214,3 +219,52 @@ def test_gradients_of_two_outputs_meet_as_in_drawn_networks():
 def test_depths_that_would_take_hours_are_refused_at_once():
     with pytest.raises(ValueError, match="nngp_mean: `depth` must be at most 10000"):
         width.nngp_mean(0.5, RELU, 10**6, 64)
+
+
+@pytest.mark.parametrize("omega", [1.0, 8.0, 20.0])
+def test_quick_waves_have_the_closed_form(omega):
+    # sin^2 = (1 - cos 2x)/2, and cosines of Gaussians have averages in closed form.
+    wave, w = act.sin.scaled(omega**2), omega**2
+
+    def spread(k):
+        return (1.0 + math.exp(-8.0 * w * k)) / 8.0 - math.exp(-4.0 * w * k) / 4.0
+
+    assert width.nngp_variance(1.0, wave, 1, N) == pytest.approx(
+        spread(1.0) / N, rel=1e-12
+    )
+    k = (1.0 - math.exp(-2.0 * w)) / 2.0
+    slope = w * math.exp(-2.0 * w * k)
+    assert width.nngp_variance(1.0, wave, 2, N) == pytest.approx(
+        (spread(k) + slope**2 * spread(1.0)) / N, rel=1e-12
+    )
+    if omega > 10.0:  # ten seconds
+        return
+    near, far = math.exp(-0.7 * w), math.exp(-1.3 * w)  # rho = 0.3
+    both = 1.0 - 2.0 * math.exp(-2.0 * w) + (near**4 + far**4) / 2.0
+    assert width.nngp_variance(0.3, wave, 1, N) == pytest.approx(
+        (both - (near - far) ** 2) / 4.0 / N, rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("rho", [0.0, 1.0])
+def test_narrow_bumps_and_steep_steps_are_resolved(rho):
+    bump = act.from_function(lambda x: np.exp(-((10.0 * (x - 1.0)) ** 2)))
+    one, two, four = (
+        math.exp(-a / (1 + 2 * a)) / math.sqrt(1 + 2 * a) for a in (100, 200, 400)
+    )
+    known = four - two**2 if rho else two**2 - one**4
+    assert width.nngp_variance(rho, bump, 1, N) == pytest.approx(known / N, rel=1e-12)
+    # With h = 1 - s^2, of height one and width 1e-6: E h and E h^2, to a relative 1e-12.
+    steep, density = act.tanh.scaled(1e12), 1.0 / math.sqrt(2.0 * math.pi)
+    h, squared = 2e-6 * density, 4e-6 / 3.0 * density
+    known = squared - h**2 if rho else (1.0 - h) ** 2
+    assert width.nngp_variance(rho, steep, 1, N) == pytest.approx(known / N, rel=1e-9)
+
+
+def test_high_powers_have_their_far_tails():
+    # h_12^4 is largest near seven standard deviations, and not nothing at twelve.
+    x, w = np.polynomial.hermite_e.hermegauss(40)
+    values = act.hermite(12)(x)
+    known = float(w @ values**4) / math.sqrt(2.0 * math.pi) - 1.0
+    found = width.nngp_variance(1.0, act.hermite(12), 1, N)
+    assert found == pytest.approx(known / N, rel=1e-12)

@@ -175,7 +175,8 @@ class GaussianFunction(ABC):
         array, (order + 1,)
             Relative error 1e-13, for coefficients that vanish relative to the largest
             one of the tail that starts there; for variances from 1e-8 to 1e8 it is 1e-12
-            of that one. The first is `mean`.
+            of that one. Of a function of one's own also 1e-15 of the root mean square, to
+            which its values are rounded. The first is `mean`.
 
         Raises
         ------

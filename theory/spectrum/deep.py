@@ -30,6 +30,10 @@ ORDERS = (128, 512, ORDER)
 GOOD, BETTER, WORST = 1e-10, 1e-12, 1e-6
 """Relative errors: of series and quadrature that are enough, the largest ever returned."""
 
+FLAT, TINY = 0.005, 1e-300
+"""Value at correlation 0.1, over that at one, whose last digit is what quadrature allows
+for; and the smallest."""
+
 SHALLOW = 5
 """Layers up to which the series is asked first."""
 
@@ -250,7 +254,12 @@ def _deep(
             return np.full((2, degree.size), math.inf)
         slopes = kernel == "ntk"
         network = Layers.read(who, activation, layers, 1.0, 0.0, tangent=slopes)
-        return _by_quadrature(sphere(network, 1.0).map, int(slopes), total, degree, d)
+        # A layer's values are known to ulps of their peak.
+        peak = activation.second_moment / max(float(activation.dual(0.1)), TINY)
+        logs, errors = _by_quadrature(
+            sphere(network, 1.0).map, int(slopes), total, degree, d
+        )
+        return np.array([logs, errors * max(peak * FLAT, 1.0)])
 
     # Each returns log eigenvalues and their relative errors.
     routes, good = (by_series, by_quadrature), GOOD
@@ -286,6 +295,8 @@ def _by_quadrature(
         return total * deep.close(rho, distance)[which]
 
     values, rounding = _funk_hecke.by_distances(at, int(degree.max()), dim)
+    # None is negative: one that is shows how little is known of values beside a peak.
+    rounding = max(rounding, -float(values.min()))
     counts = np.asarray(log_multiplicity(degree, dim))
     with np.errstate(divide="ignore", invalid="ignore"):
         logs, errors = np.log(values[degree]) - 0.5 * counts, rounding / values[degree]
