@@ -96,6 +96,10 @@ class Activation(GaussianFunction):
     def _scaled(self, var: float) -> "Activation":
         """Return x -> s(sqrt(var) x)."""
 
+    def _opposite_slope(self) -> float | None:
+        """Return E s'(X) s'(-X), or None where the dual's table knows it as well."""
+        return None
+
     def _require_slope(self, var: float) -> None:
         """Raise where a slope that was given is not that of s at a variance."""
 
@@ -233,9 +237,12 @@ class Activation(GaussianFunction):
         slope = np.asarray(_entries(a, b).slope(r))
         if a != b:
             return slope
-        # Where s' is infinite at a kink, what knows other correlations errs at this one.
+        # Where s' is infinite at a kink, what knows other correlations errs at the ends.
         slope = np.where(r == 1.0, a.derivative_second_moment, slope)
-        if math.isinf(a.derivative_second_moment):
+        opposite = a._opposite_slope() if np.any(r == -1.0) else None
+        if opposite is not None:
+            slope = np.where(r == -1.0, opposite, slope)
+        elif math.isinf(a.derivative_second_moment):
             values, others = a._value(_SOME), a._value(-_SOME)
             for sign in (1.0, -1.0):
                 if np.array_equal(others, -sign * values):

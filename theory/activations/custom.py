@@ -144,6 +144,14 @@ class FromFunction(Activation):
         """s': the given one, or that of the Chebyshev interpolants on the panels."""
         return self._slope
 
+    def _opposite_slope(self) -> float | None:
+        """Return E s'(X) s'(-X) where s is odd or even at every node, else None."""
+        x = self._own_samples.x
+        for sign in (1.0, -1.0):
+            if np.array_equal(self._value(-x), -sign * self._value(x)):
+                return sign * self.derivative_second_moment
+        return None
+
     # --- moments ------------------------------------------------------------------
 
     @cached_property

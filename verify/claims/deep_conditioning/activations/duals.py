@@ -180,7 +180,7 @@ def _predict_steep(
 ) -> list[float]:
     a = _root(power, scale, even=even)
     steep = [a.derivative_second_moment] if power > 0.5 else []
-    slopes = np.arctan(a.dual_derivative(np.array([0.3, 1.0])) / scale**2)
+    slopes = np.arctan(a.dual_derivative(np.array([0.3, 1.0, -1.0])) / scale**2)
     gaps = a.distance_map(np.array(_GAPS))
     return [a.second_moment, *steep, *a.dual(np.array(_AT)), *gaps, *slopes]
 
@@ -190,7 +190,8 @@ def _measure_steep(
 ) -> list[Any]:
     """Moments by the Gamma function; the dual is a Gauss hypergeometric function.
 
-    Its slope at equal inputs is E s'(Z)^2, infinite for p <= 1/2.
+    Its slope at equal inputs is E s'(Z)^2, infinite for p <= 1/2, and at opposite ones
+    the same for odd powers, minus it for even ones.
     """
     with mpmath.workdps(50):
         p, square = mpmath.mpf(power), mpmath.mpf(scale) ** 2
@@ -212,7 +213,8 @@ def _measure_steep(
         out = [square * moment for moment in out]
         out += [1 - dual(1 - mpmath.mpf(g)) / absolute(2 * p) for g in _GAPS]
         inner = mpmath.diff(dual, mpmath.mpf(0.3))
-        return [*out, *map(mpmath.atan, (inner, steep))]
+        ends = (steep, -steep if even else steep)
+        return [*out, *map(mpmath.atan, (inner, *ends))]
 
 
 def _wrong_steep(
@@ -222,7 +224,7 @@ def _wrong_steep(
     a = _root(power, scale, even=even)
     square = _by_nodes(a, 1.0)
     steep = [_by_nodes(a.derivative, 1.0)] if power > 0.5 else []
-    slopes = _predict_steep(power=power, scale=scale, even=even)[-2:]
+    slopes = _predict_steep(power=power, scale=scale, even=even)[-3:]
     return [
         *(square, *steep, *(_by_nodes(a, rho) for rho in _AT)),
         *(1.0 - _by_nodes(a, 1.0 - gap) / square for gap in _GAPS),
@@ -243,7 +245,7 @@ STEEP = numeric(
         *grid(power=(0.4, 0.6, 0.75, 0.9)),
         # A slope grows at a kink whatever its unit: a small one is far below one there.
         {"power": 0.75, "scale": 1e-3},
-        *grid(power=(0.5, 1.5), even=True),
+        *grid(power=(0.5, 0.6, 1.5), even=True),
     ),
     predict=_predict_steep,
     measure=_measure_steep,
