@@ -32,6 +32,10 @@ class PiecewisePolynomial(Activation):
     m is 0, 1 or 2; `poly`, c_j = `kinks` and J_j = `jumps` are tuples of numbers, and as
     many kinks as jumps. ValueError otherwise. Tables of a dual take time that grows with
     the square of the number of kinks: some ten seconds for each layer's with 32 of them.
+
+    Duals are sums over pairs of kinks, and rounding of their terms is left where these
+    cancel: of a peak of unit slopes, jumps (1, -2, 1) at kinks h apart, an error over E s^2
+    of 1e-14 at h = 0.1, 1e-12 at 0.01, 2e-10 at 1e-3 and 1e-6 at 1e-5.
     """
 
     name: str
