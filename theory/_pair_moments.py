@@ -193,7 +193,8 @@ def _nodes(
     other = float(roots[1])
     rho = float(np.clip(k[0, 1] / (root * other), -1.0, 1.0))
     sine = math.sqrt((1.0 - rho) * (1.0 + rho))
-    across = other * rho if rho else math.inf
+    # Of nearly independent pairs the inner average varies over far more than the reach.
+    across = other * rho if abs(rho) > 2.0**-30 else math.inf
     centres = np.concatenate([kinks / root, kinks / across])
     if sine == 0.0:
         x, w = _panels(np.append(edges / root, edges / across), centres, 2.0**-6)
