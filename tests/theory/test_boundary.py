@@ -183,6 +183,7 @@ POSITIVE = NOT_NEGATIVE - {"zero"}
 UNIT = NOT_NEGATIVE - ABOVE - {"three", "huge", "giant"}
 COUNT = frozenset({"zero", "three"})
 WHOLE = frozenset({"three"})
+MANY, SEVERAL = COUNT | {"empty"}, WHOLE | {"empty"}
 WEIGHT = POSITIVE - {"tiny", "huge", "giant"}
 BIAS = NOT_NEGATIVE - {"huge", "giant"}
 HALF = frozenset({"half"})
@@ -706,7 +707,7 @@ SQUARE_LOSS = (
     call(
         sl.rho_iterates,
         {
-            "steps": COUNT,
+            "steps": MANY,
             "rho0": POSITIVE - HUGE,
             "rate": POSITIVE - LARGE,
             "momentum": UNIT,
@@ -971,7 +972,7 @@ CONDITIONING = (
         {"depth": NOT_NEGATIVE, "delta": UNIT - {"zero"}, "mu": ARRAYS | {"half"}},
         **BOUND,
     ),
-    call(dc.correlation_envelope, {"depth": COUNT, "delta": UNIT, "mu": UNIT}, **BOUND),
+    call(dc.correlation_envelope, {"depth": MANY, "delta": UNIT, "mu": UNIT}, **BOUND),
     call(
         dc.one_layer_bound,
         {"delta": UNIT, "mu": UNIT, "middle": FLAG},
@@ -983,7 +984,7 @@ CONDITIONING = (
         {
             "delta": UNIT - {"zero"},
             "mu": ARRAYS | {"half"},
-            "n": WHOLE,
+            "n": SEVERAL,
             "target": POSITIVE & ONE - {"half", "tiny"} | {"empty", "none"},
         },
         **D,
@@ -1000,10 +1001,10 @@ CONDITIONING = (
     call(
         dc.nngp_condition_bound,
         {
-            "depth": COUNT,
+            "depth": MANY,
             "delta": UNIT - {"zero"},
             "mu": ARRAYS | {"half"},
-            "n": WHOLE,
+            "n": SEVERAL,
         },
         **BOUND,
         n=3,
@@ -1012,7 +1013,7 @@ CONDITIONING = (
     ),
     call(
         dc.nngp_min_eigenvalue_bound,
-        {"depth": COUNT, "delta": UNIT - {"zero"}, "mu": ARRAYS | {"half"}},
+        {"depth": MANY, "delta": UNIT - {"zero"}, "mu": ARRAYS | {"half"}},
         **BOUND,
         form="attained",
     ),
@@ -1024,7 +1025,7 @@ CONDITIONING = (
     ),
     call(
         dc.unit_slope_bound,
-        {"depth": NOT_NEGATIVE, "nu": UNIT, "wait": COUNT},
+        {"depth": NOT_NEGATIVE, "nu": UNIT, "wait": MANY},
         depth=5,
         nu=0.3,
         wait=2,
@@ -1036,10 +1037,10 @@ CONDITIONING = (
     call(
         dc.ntk_condition_bound,
         {
-            "depth": WHOLE,
+            "depth": SEVERAL,
             "delta": UNIT - {"zero"},
             "mu": ARRAYS | {"half"},
-            "n": WHOLE,
+            "n": SEVERAL,
         },
         **BOUND,
         n=3,
@@ -1048,26 +1049,26 @@ CONDITIONING = (
     ),
     call(
         dc.ntk_diagonal,
-        {"depth": WHOLE, "slope": POSITIVE, "log": FLAG},
+        {"depth": SEVERAL, "slope": POSITIVE, "log": FLAG},
         depth=5,
         slope=1.5,
         log=True,
     ),
     call(
         dc.ntk_min_eigenvalue_bound,
-        {"depth": COUNT, "delta": UNIT - {"zero"}, "mu": ARRAYS | {"half"}},
+        {"depth": MANY, "delta": UNIT - {"zero"}, "mu": ARRAYS | {"half"}},
         **BOUND,
         form="attained",
     ),
     call(
         dc.ntk_ratio_bound,
-        {"depth": COUNT, "delta": UNIT - {"zero"}, "mu": ARRAYS | {"half"}},
+        {"depth": MANY, "delta": UNIT - {"zero"}, "mu": ARRAYS | {"half"}},
         **BOUND,
         form="attained",
     ),
     call(
         dc.ntk_threshold_depth,
-        {"delta": UNIT - {"zero"}, "mu": ARRAYS | {"half"}, "n": WHOLE},
+        {"delta": UNIT - {"zero"}, "mu": ARRAYS | {"half"}, "n": SEVERAL},
         **D,
         n=3,
         assumption="A",
@@ -1108,7 +1109,7 @@ LENGTHS = (
     ),
     call(
         lengths.NormReLUDecay(0.5, 0.1, 0.2, 0.9).bound,
-        {"rho": UNIT | {"minus"}, "depth": COUNT},
+        {"rho": UNIT | {"minus"}, "depth": MANY},
         rho=0.5,
         depth=3,
     ),
@@ -1131,7 +1132,7 @@ LENGTHS = (
             "gamma_x": POSITIVE - {"huge", "tiny"},
             "gamma_y": POSITIVE - {"huge", "tiny"},
             "delta": UNIT - {"zero"},
-            "depth": COUNT,
+            "depth": MANY,
         },
         activation=TANH,
         gamma_x=2.0,
@@ -1423,7 +1424,7 @@ IDENTITY = (
             "kernel_size": WHOLE,
             "test_image": frozenset({"own shorter"}),
             "scale": POSITIVE & ONE - {"huge"},
-            "steps": COUNT | NONE,
+            "steps": MANY | NONE,
             "learning_rate": UNIT - {"zero"} | ABOVE | {"three"},
             "momentum": UNIT,
             "rank_tolerance": NONE | UNIT & ONE,
@@ -1441,7 +1442,7 @@ IDENTITY = (
             "image": frozenset({"own shorter"}),
             "test_image": frozenset({"own shorter"}),
             "w0": AXIS,
-            "steps": COUNT | NONE,
+            "steps": MANY | NONE,
             "learning_rate": UNIT - {"zero"} | ABOVE | {"three"},
             "momentum": UNIT,
             "rank_tolerance": NONE | UNIT & ONE,
@@ -1458,7 +1459,7 @@ IDENTITY = (
             "image": frozenset({"own shorter"}),
             "test_image": frozenset({"own shorter"}),
             "w0": AXIS,
-            "steps": COUNT | NONE,
+            "steps": MANY | NONE,
             "learning_rate": POSITIVE - {"huge"},
             "momentum": UNIT,
             "rank_tolerance": NONE | UNIT & ONE,
@@ -1475,7 +1476,7 @@ IDENTITY = (
             "image": frozenset({"own shorter"}),
             "kernel_size": WHOLE,
             "w0": AXIS,
-            "steps": COUNT | NONE,
+            "steps": MANY | NONE,
             "learning_rate": POSITIVE - {"huge"},
             "momentum": UNIT,
             "rank_tolerance": NONE | UNIT & ONE,
@@ -1527,7 +1528,7 @@ IDENTITY = (
         {
             "y": OWN_HUGE,
             "w0": OWN_HUGE,
-            "steps": COUNT | NONE,
+            "steps": MANY | NONE,
             "learning_rate": POSITIVE - {"huge"},
             "momentum": UNIT,
             "rank_tolerance": NONE | UNIT & ONE,
@@ -1552,7 +1553,7 @@ IDENTITY = (
     call(
         im.residual_factors,
         {
-            "steps": COUNT,
+            "steps": MANY,
             "learning_rate": POSITIVE - {"huge"},
             "curvature": NOT_NEGATIVE - {"huge"},
             "momentum": UNIT,
@@ -1580,7 +1581,7 @@ IDENTITY = (
         {
             "x_train": frozenset({"pair"}),
             "w0": OWN_HUGE,
-            "steps": COUNT | NONE,
+            "steps": MANY | NONE,
             "learning_rate": POSITIVE - {"huge"},
             "momentum": UNIT,
         },
@@ -1917,7 +1918,7 @@ PHASES = (
 )
 
 AT: Any = {"degree": 2, "dim": 4}
-DEGREES = {"degree": COUNT, "dim": WHOLE}
+DEGREES = {"degree": MANY, "dim": WHOLE}
 DEEP = DEGREES | {"depth": WHOLE}
 SPECTRUM = (
     call(spectrum.degree_shares, DEEP, **KERNEL, **AT, kernel="ntk"),
