@@ -119,3 +119,15 @@ def test_differences_from_a_far_darker_image(share, bias_var, error):
             angle = mpmath.acos(min(c / size, 1))
             turned = mpmath.sin(angle) + (mpmath.pi - angle) * mpmath.cos(angle)
             q, r, c = q + bias, r + bias, size / mpmath.pi * turned + bias
+
+
+def test_small_pixels_keep_their_digits_while_their_squares_do():
+    x, y = np.random.default_rng(7).standard_normal((2, 8, 8))
+    small, size = 2.0**-470, 2.0**-940
+    known = idm.wide_signals(x, y, 3, 9)
+    found = idm.wide_signals(small * x, small * y, 3, 9)
+    assert found.differences.min() > 1e-300
+    np.testing.assert_allclose(found.lengths, size * known.lengths, rtol=1e-14, atol=0)
+    np.testing.assert_allclose(
+        found.differences, size * known.differences, rtol=1e-13, atol=0
+    )

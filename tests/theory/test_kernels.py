@@ -1101,3 +1101,25 @@ def test_any_depth_is_answered_on_a_sphere_and_refused_where_layers_go_one_by_on
         ValueError, match=f"ntk: `depth` must be at most .* got {depth}"
     ):
         kernels.ntk(x, act.tanh, depth, trained=[1])
+
+
+@pytest.mark.parametrize("bend", [1e-5, 1e-4, 1e-3])
+@pytest.mark.parametrize("rho", [-0.6, 0.01, 0.3, 0.9])
+def test_nearly_linear_layers_lose_no_more_than_a_few_eps_each(bend, rho):
+    depth, coefficients = 5000, (0.0, math.sqrt(1.0 - bend * bend), bend)
+    activation = act.HermiteMixture(coefficients)
+    with mpmath.workdps(30):
+        one, two = (mpmath.mpf(c) ** 2 for c in coefficients[1:])
+        one, two = one / (one + two), two / (one + two)
+        k = t = mpmath.mpf(rho)
+        top = mpmath.mpf(1)
+        for _ in range(depth):
+            slope = one + 2 * two * k
+            k = k * (one + two * k)
+            t, top = k + slope * t, 1 + (one + 2 * two) * top
+        expected = [float(k), float(t / top)]
+    found = [
+        kernels.nngp_map(rho, activation, depth),
+        kernels.ntk_map(rho, activation, depth, normalized=True),
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-12 + 4e-15 * depth)

@@ -649,3 +649,25 @@ def test_degrees_out_of_reach_are_refused_without_a_warning():
         for degree, dim in ((400, 10**4), (160, 10**25)):
             with contextlib.suppress(ValueError):
                 spectrum.nngp_eigenvalues(act.exp, 1, degree, dim, log=True)
+
+
+def test_the_last_degrees_of_a_smooth_activation_are_known_to_a_millionth():
+    """Of erf, whose dual is 2 / pi arcsin(2 t / 3), up to where it is refused."""
+    dim, refused = 3, 0
+    for degree in range(77, 111, 4):
+        try:
+            found = spectrum.nngp_eigenvalues(act.erf, 1, degree, dim, log=True)
+        except ValueError:
+            refused += 1
+            continue
+        assert not refused
+        with mpmath.workdps(30):
+            total = mpmath.mpf(0)
+            for j in range(degree, degree + 400, 2):  # (2/3)^400 is left
+                b = mpmath.binomial(j - 1, j // 2) * (mpmath.mpf(2) / 3) ** j
+                b *= 2 / (mpmath.pi * j * mpmath.mpf(2) ** (j - 1))
+                part = mpmath.rf((j - degree) // 2 + 1, j - (j - degree) // 2)
+                part /= mpmath.rf(mpmath.mpf(dim) / 2, (j + degree) // 2)
+                total += b * part / mpmath.mpf(2) ** j
+            assert abs(found - mpmath.log(total)) < 1e-6
+    assert 0 < refused < 9

@@ -228,3 +228,13 @@ def test_weights_next_to_zero_have_directions(size):
     # B / S, less lambda times the norm, of one layer.
     assert rest == pytest.approx(5.0**0.5, rel=1e-15)
     assert flow.rho_at(0.0) == pytest.approx(5.0**0.5 * size, rel=1e-15, abs=5e-324)
+
+
+def test_steps_beyond_float64_are_taken_smaller_without_numpys_words():
+    """At rest the integrator tries steps of 1e285, and what it multiplies overflows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", sl.FlowWarning)
+        x = [[1.0, 0.0]]
+        flow = sl.gradient_flow([x], 1.0, x, [1], 1e-300, t_end=1e300)
+    assert flow.rho_at(flow.t_end) == pytest.approx(1.0, abs=1e-12)

@@ -238,7 +238,8 @@ class Signals:
     lengths : array, shape (layers, H, W)
         :math:`E z_l(x)^2` of the first image.
     differences : array, shape (layers, H, W)
-        :math:`\tfrac12 E(z_l(x) - z_l(x'))^2`, to full relative accuracy.
+        :math:`\tfrac12 E(z_l(x) - z_l(x'))^2`, to full relative accuracy above 1e-300:
+        smaller squares, as of pixels of 1e-160, lose digits and vanish.
     """
 
     lengths: Array = field(repr=False)

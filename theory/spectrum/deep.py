@@ -135,9 +135,10 @@ def nngp_eigenvalues(
         Not negative. Relative error mostly 1e-13 and never above 1e-6; at most 1e-10 up to
         k = 500 for kinks, not jumps, at zero and up to five layers, in any dimension.
         Smooth activations are known as far as their Taylor series: on the circle to a
-        degree of about 10 (mish) to 160 (exp), more in hundreds of dimensions, and to 1e-8
-        before they are refused. Of a function of one's own, relative errors also are those
-        of its Hermite coefficients, 1e-16 of the largest.
+        degree of about 10 (mish) to 160 (exp), more in hundreds of dimensions, with
+        fewer digits, down to 1e-6, at the last degrees before they are refused. Of a
+        function of one's own, relative errors also are those of its Hermite coefficients,
+        1e-16 of the largest.
 
     Raises
     ------

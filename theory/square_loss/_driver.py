@@ -104,7 +104,9 @@ def integrate(
     longest, short = 0.0, 0
     times, pieces = [0.0], []
     while solver.status == "running" and len(pieces) < max_steps:
-        reason = solver.step()
+        # A step that overflows is tried again, a fifth as long.
+        with np.errstate(over="ignore", invalid="ignore"):
+            reason = solver.step()
         if reason is not None:
             _stopped(who, solver.t, reason)
             break
