@@ -80,9 +80,9 @@ def parity_within(activation: Activation, octave: int) -> int:
     """Return the same for arguments up to 2^octave, on every panel that resolves it."""
     if activation.parity is not None:
         return parity_of(activation)
-    edges = np.unique(np.abs(activation._edges(2.0**octave)))
+    edges = np.abs(activation._edges(2.0**octave))
     # Nodes of panels, between their ends: a jump has no value there.
-    x, _ = gaussian.composite(np.union1d(edges, [0.0]), 4)
+    x, _ = gaussian.composite(np.union1d(edges, [0.0, 2.0**octave]), 4)
     return _by_values(activation, x)
 
 

@@ -820,3 +820,14 @@ def test_averages_over_many_nodes_hold_little_and_keep_their_digits():
     exact = (2.0 * r4 + 0.5) / (3.0 * r4 + 0.5)
     assert np.abs(found[:, 2] - exact).max() < 2e-14
     assert peak < 5e7  # of 272,000 nodes for each length, 4 arrays and more
+
+
+def test_functions_that_are_flat_within_the_panels_of_all_lengths():
+    """Panels of gelu(x / 1000) begin far beyond inputs of 1e-5: it has none there."""
+    x = 1e-5 * np.random.default_rng(0).normal(size=(3, 4))
+    z = 1e-6 * x @ x.T
+    # gelu(z) = z/2 + z^2/sqrt(2 pi) + O(z^4)
+    norms = np.diagonal(z)
+    second = (np.outer(norms, norms) + 2.0 * z * z) / (2.0 * np.pi)
+    found = kernels.nngp(x, act.gelu.scaled(1e-6), 1)
+    np.testing.assert_allclose(found, z / 4.0 + second, rtol=1e-12)
