@@ -32,7 +32,6 @@ _CASES: Mapping[str, str] = {
     ),
     "dc/eq1-raw": "dc/eq1-raw-deep",
     "dc/eq1-residual": "dc/eq7-residual",
-    "dc/eq1-values": "dc/eq7-values",
     "dc/eq7-flow": "dc/eq7-flow-kernels",
     "dc/eq1-whole": "dc/eq1-values dc/eq7-values",
     "dc/eq15": "dc/defC.1-low-order",
