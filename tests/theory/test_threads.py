@@ -4,11 +4,12 @@ import subprocess
 import sys
 import threading
 
+import mpmath
 import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController
 
-from theory import _threads, kernels
+from theory import _threads, hermite, kernels
 from theory import activations as act
 
 
@@ -36,6 +37,32 @@ def test_a_library_that_is_loaded_later_is_held_too() -> None:
         "assert {each['num_threads'] for each in found} == {1}, found\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_thread_that_takes_its_digits_back_leaves_the_others_theirs():
+    """mpmath's are the process's: coefficients of 60 digits came with fifteen."""
+    first, second = threading.Event(), threading.Event()
+
+    def few(x):
+        first.set()
+        second.wait(0.5)
+        return x
+
+    def bump(x):
+        second.set()
+        other.join(0.5)
+        return 1 / (1 + x * x)
+
+    known = hermite.precise_coefficients(lambda x: 1 / (1 + x * x), 40, 60)
+    with mpmath.workdps(15):
+        other = threading.Thread(
+            target=hermite.precise_coefficients, args=(few, 2, 5, 1)
+        )
+        other.start()
+        first.wait(10.0)
+        found = hermite.precise_coefficients(bump, 40, 60)
+        other.join()
+    np.testing.assert_array_equal(found, known)
 
 
 @pytest.mark.usefixtures("two")
