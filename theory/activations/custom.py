@@ -146,11 +146,7 @@ class FromFunction(Activation):
 
     def _opposite_slope(self) -> float | None:
         """Return E s'(X) s'(-X) where s is odd or even at every node, else None."""
-        x = self._own_samples.x
-        for sign in (1.0, -1.0):
-            if np.array_equal(self._value(-x), -sign * self._value(x)):
-                return sign * self.derivative_second_moment
-        return None
+        return self._mirrored_slope(self._own_samples.x)
 
     # --- moments ------------------------------------------------------------------
 
