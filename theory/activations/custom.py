@@ -99,9 +99,8 @@ class FromFunction(Activation):
         root, octaves = math.sqrt(total), self._octaves
         kinks, mesh = octaves.kinks(root), octaves.at(root)
         if self.of is None:
-            requirements.resolved(
-                self.name, mesh.rough, mesh.jumps, f" at variance {total:g}"
-            )
+            where = f" at variance {total:g}"
+            requirements.resolved(self.name, mesh.rough, mesh.jumps, kinks, where)
         found = {*octaves.found, *mesh.found}
         f = self.f
         return replace(
@@ -366,12 +365,12 @@ def from_function(
         requirements.values(slope, points, "derivative")
     octaves = Octaves(known, points, 0.1 * accepted, who)
     mesh = octaves.at(1.0)
-    requirements.resolved(who, mesh.rough, (), "")
+    requirements.resolved(who, mesh.rough, (), points)
     every = octaves.kinks(1.0)
     exact = polynomial_pieces.recognise(label, known, slope, octaves)
     if exact is not None:
         return exact
-    requirements.resolved(who, (), mesh.jumps, "")
+    requirements.resolved(who, (), mesh.jumps)
     requirements.no_jumps(known, every)
     out = FromFunction(
         label,
