@@ -72,19 +72,27 @@ class Activation(GaussianFunction):
         >>> swing, float(swing(0.0))
         (2.0 * activations.sigmoid - 1.0, 0.0)
         """
-        return (
-            self._affine(float(factor), 0.0) if _is_number(factor) else NotImplemented
-        )
+        if not _takes(factor, "*"):
+            return NotImplemented
+        return self._affine(float(factor), 0.0)
 
     def __add__(self, shift: float) -> "Activation":
         """Return x -> s(x) + shift, `shift` from -1e154 to 1e154."""
-        return self._affine(1.0, float(shift)) if _is_number(shift) else NotImplemented
+        if not _takes(shift, "+"):
+            return NotImplemented
+        return self._affine(1.0, float(shift))
 
     __rmul__, __radd__ = __mul__, __add__
 
     def __sub__(self, shift: float) -> "Activation":
         """Return x -> s(x) - shift."""
-        return self._affine(1.0, -float(shift)) if _is_number(shift) else NotImplemented
+        if not _takes(shift, "-"):
+            return NotImplemented
+        return self._affine(1.0, -float(shift))
+
+    def __rsub__(self, number: float) -> "Activation":
+        """Return x -> number - s(x)."""
+        return -self + number
 
     def __neg__(self) -> "Activation":
         """Return x -> -s(x)."""
@@ -412,7 +420,13 @@ class Activation(GaussianFunction):
         return np.array(slopes) / q
 
 
-def _is_number(value: object) -> bool:
+def _takes(value: object, sign: str) -> bool:
+    """Whether it is a number; TypeError for another activation."""
+    if isinstance(value, Activation):
+        raise TypeError(
+            f"Activation: `{sign}` takes an activation and a number, got two activations,"
+            f" a and b. That of both is `from_function(lambda x: a(x) {sign} b(x))`."
+        )
     return not isinstance(value, bool) and isinstance(value, Real)
 
 
