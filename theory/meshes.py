@@ -407,5 +407,6 @@ def _sizes(every: Array, new: _Panels, least: Array) -> Array:
     mean_square = largest * np.sqrt(mass[last] / (2.0 * within))
     scale = np.maximum(mean_square, np.abs(new.series).max(axis=1))
     # An argument is rounded as well: by its rounding times the slope.
-    slope = np.abs(new.series[:, 1:]).sum(axis=1) / (new.high - new.low)
-    return scale + x * slope
+    with np.errstate(over="ignore"):
+        slope = np.abs(new.series[:, 1:]).sum(axis=1) / (new.high - new.low)
+        return scale + x * slope

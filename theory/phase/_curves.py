@@ -174,7 +174,7 @@ class Moments:
     """Tables of the correlation map, kept by `theory.phase._correlations`."""
 
     unresolved: list[tuple[float, str]] = field(default_factory=list[tuple[float, str]])
-    """At which variances a function has no moments, and why: not where it is too large."""
+    """At which variances E s^2 is not known, and why: not where it is too large."""
 
     def at(self, q: float) -> Activation:
         """Return x -> s(sqrt(q) x)."""
@@ -206,7 +206,8 @@ class Moments:
             except TooLarge:
                 return np.full(q.shape, np.inf)
             except ValueError as error:
-                self.unresolved.append((high, str(error)))
+                if of == "value":
+                    self.unresolved.append((high, str(error)))
                 return np.full(q.shape, np.inf)
 
         return function
