@@ -250,16 +250,18 @@ def test_rows_on_a_line_need_no_slopes_between_the_ends(monkeypatch):
     np.testing.assert_allclose(t, first + np.outer(v, v) * second, rtol=1e-12)
 
 
-@pytest.mark.parametrize("formula", [closed_pairs.ErrorFunction, closed_pairs.Gelu])
+@pytest.mark.parametrize(
+    "formula", [closed_pairs.ErrorFunctionPairs, closed_pairs.GeluPairs]
+)
 @pytest.mark.parametrize("r", [3.0, 1e10, 1e25])
 def test_slopes_of_the_longest_rows_are_integrated_over_few_octaves(
-    formula: closed_pairs.Formula, r: float, monkeypatch: pytest.MonkeyPatch
+    formula: type[closed_pairs.NoisyPairs], r: float, monkeypatch: pytest.MonkeyPatch
 ):
     """An integral from 1 - d to 1 is a difference of two values, of 60 digits."""
     calls: list[int] = []
     at = formula.at
 
-    def counted(*parts: np.ndarray) -> closed_pairs.Closed:
+    def counted(*parts: np.ndarray) -> closed_pairs.NoisyPairs:
         calls.append(1)
         return at(*parts)
 
@@ -272,7 +274,7 @@ def test_slopes_of_the_longest_rows_are_integrated_over_few_octaves(
         p, q = (mpmath.mpf(float(v[0])) ** 2 for v in both)
 
         def value(rho: mpmath.mpf) -> mpmath.mpf:
-            if formula is closed_pairs.ErrorFunction:
+            if formula is closed_pairs.ErrorFunctionPairs:
                 z = 2 * mpmath.sqrt(p * q / ((1 + 2 * p) * (1 + 2 * q))) * rho
                 return 2 / mpmath.pi * mpmath.asin(z)
             z = mpmath.sqrt(p * q / ((1 + p) * (1 + q))) * rho

@@ -50,14 +50,14 @@ class Formula(Protocol):
 class Integrated:
     """The error function or GELU: slopes are integrated over angles."""
 
-    formula: closed_pairs.Formula
+    formula: type[closed_pairs.NoisyPairs]
     r: Array
     other: Array
     rho: Array
     d: Array
 
     @cached_property
-    def _here(self) -> closed_pairs.Closed:
+    def _here(self) -> closed_pairs.NoisyPairs:
         sine = self.d * (2.0 - self.d)
         return self.formula.at(self.r, self.other, self.rho, sine)
 
@@ -125,12 +125,12 @@ class Power:
 
 
 FORMULAS: dict[Activation, Callable[..., Formula]] = {
-    activations.erf: partial(Integrated, closed_pairs.ErrorFunction),
-    activations.gelu: partial(Integrated, closed_pairs.Gelu),
-    activations.exp: closed_pairs.Exponential.at,
-    activations.sin: partial(closed_pairs.Wave, True),  # noqa: FBT003
-    activations.cos: partial(closed_pairs.Wave, False),  # noqa: FBT003
-    activations.gaussian_bump: closed_pairs.Bump,
+    activations.erf: partial(Integrated, closed_pairs.ErrorFunctionPairs),
+    activations.gelu: partial(Integrated, closed_pairs.GeluPairs),
+    activations.exp: closed_pairs.ExponentialPairs.at,
+    activations.sin: partial(closed_pairs.WavePairs, True),  # noqa: FBT003
+    activations.cos: partial(closed_pairs.WavePairs, False),  # noqa: FBT003
+    activations.gaussian_bump: closed_pairs.BumpPairs,
 }
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks, gaussian
-from theory.activations._samples import Samples
+from theory.activations._half_weighted import HalfWeighted
 
 Array = npt.NDArray[np.float64]
 Function = Callable[[Array], Array]
@@ -125,7 +125,7 @@ def values(f: Function, kinks: tuple[float, ...], name: str) -> None:
             f" {found[bad][0]} at x = {x[bad][0]:g}."
         )
     grid = np.linspace(-40.0, 40.0, 161)
-    need = Samples.of(f, grid, 20).trouble(is_slope=name != "f", within=18.0)
+    need = HalfWeighted.of(f, grid, 20).trouble(is_slope=name != "f", within=18.0)
     if need:
         raise ValueError(f"from_function: {need}.")
     size = float(np.max(np.abs(found) * np.exp(-0.25 * x * x)))

@@ -14,8 +14,8 @@ from theory.activations import _engines as engines
 from theory.activations import _polynomial_pieces as polynomial_pieces
 from theory.activations import _requirements as requirements
 from theory.activations._callables import as_numpy
+from theory.activations._half_weighted import HalfWeighted, second_moment
 from theory.activations._octaves import Octaves
-from theory.activations._samples import Samples, second_moment
 from theory.activations.base import Activation
 from theory.activations.function import WIDEST
 from theory.activations.interpolated import Differentiated
@@ -150,12 +150,12 @@ class FromFunction(Activation):
     # --- moments ------------------------------------------------------------------
 
     @cached_property
-    def _own_samples(self) -> Samples:
+    def _own_samples(self) -> HalfWeighted:
         """Values at the nodes of a rule whose panels end where those of the mesh do."""
         return self._sampled(20)
 
-    def _sampled(self, nodes: int) -> Samples:
-        out = Samples.of(self._value, self._ends(DEVIATIONS, needed=False), nodes)
+    def _sampled(self, nodes: int) -> HalfWeighted:
+        out = HalfWeighted.of(self._value, self._ends(DEVIATIONS, needed=False), nodes)
         need = out.trouble(is_slope=self.of is not None)
         if need:
             raise ValueError(f"{self.name}: {need} at variance {self.var:g}.")
@@ -196,7 +196,7 @@ class FromFunction(Activation):
     def _rest_by_quadrature(self) -> float:
         return self._rest_of(self._own_samples)
 
-    def _rest_of(self, samples: Samples) -> float:
+    def _rest_of(self, samples: HalfWeighted) -> float:
         m, b = samples.coefficients(1).tolist()
         # Once more, so that the rounding of the first two is gone.
         m += samples.mean_about(m, b)
@@ -228,7 +228,7 @@ class FromFunction(Activation):
         out = np.empty(v.size)
         for k, s in enumerate(v.ravel()):
             a = self if s == 1.0 else self._scaled(float(s))
-            x, root = Samples.rule(a._slope._ends(DEVIATIONS, needed=False), 20)
+            x, root = HalfWeighted.rule(a._slope._ends(DEVIATIONS, needed=False), 20)
             product = (a._value(x) * root) * (a._slope._value(x) * root)
             out[k] = gaussian.total(np.nan_to_num(product * x)) / s
         return _checks.like(q, out.reshape(v.shape))
