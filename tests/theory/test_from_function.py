@@ -13,7 +13,7 @@ import torch
 
 from theory import activations as act
 from theory import duals, kernels
-from theory.activations import _polynomial_pieces
+from theory.activations import _recognition
 from theory.activations.piecewise import PiecewisePolynomial
 
 # Quadrature split at the kinks has no truncation error above rounding: 1e-13 as for the
@@ -282,7 +282,7 @@ def test_kinks_anywhere_leave_thirteen_digits(
     name: str, given: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Against the closed form of the same piecewise parabola."""
-    monkeypatch.setattr(_polynomial_pieces, "recognise", lambda *_: None)
+    monkeypatch.setattr(_recognition, "recognise", lambda *_: None)
     kinks = KINKS[name]
     known = PiecewisePolynomial(
         name, 2, (0.2, 0.5), kinks, (2.0, -1.5, 0.7)[: len(kinks)]

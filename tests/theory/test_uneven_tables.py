@@ -24,7 +24,7 @@ from theory._recursion import deep_tables as deep
 from theory._recursion import length_families as families
 from theory._recursion import linear_pieces as linear
 from theory._recursion import series_tables as tables
-from theory._recursion.angles import TURNS, Angles
+from theory._recursion.angles import CUTS, Angles
 from theory._recursion.intervals import Interval
 from theory._recursion.layer_maps import slopes_of
 from theory._recursion.layers import Layer
@@ -70,7 +70,7 @@ def test_many_rows_have_the_kernels_of_few(name: str):
 
 def test_combinations_that_are_a_little_off_are_refused():
     stack = Stack((Layer(act.tanh),) * 4, frozenset(range(1, 6)))
-    angles = Angles(TURNS[-1], np.pi - TURNS[-1], folded=False)
+    angles = Angles(CUTS[-1], np.pi - CUTS[-1], folded=False)
     cells = deep.Cells((-0.5, 0.0, 0.5))
     recursion = deep._recursion(stack, cells)
     t = angles.nodes(20)
@@ -96,7 +96,7 @@ def test_kernels_that_are_zero_between_the_ends_have_tables():
 
 def test_no_table_where_it_costs_more_than_the_pairs():
     stack = Stack((Layer(act.silu.normalized()),) * 20)
-    angles = Angles(TURNS[-1], np.pi - TURNS[-1], folded=False)
+    angles = Angles(CUTS[-1], np.pi - CUTS[-1], folded=False)
     table = deep.deep_table(stack, Interval(-0.75, 0.5), angles, 1024)
     assert table.coefficients is None
 

@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from theory import _checks, gaussian
 from theory.activations import _engines as engines
-from theory.activations import _polynomial_pieces as polynomial_pieces
+from theory.activations import _recognition as recognition
 from theory.activations import _requirements as requirements
 from theory.activations._callables import as_numpy
 from theory.activations._half_weighted import HalfWeighted, second_moment
 from theory.activations._octaves import Octaves
 from theory.activations.base import Activation
-from theory.activations.function import WIDEST
+from theory.activations.function import LINEAR, WIDEST
 from theory.activations.interpolated import Differentiated
 from theory.meshes import DEVIATIONS
 
@@ -28,8 +28,6 @@ TOLERANCE = 1e-12
 """Error of the dual over E s^2 that is promised unless the caller accepts more."""
 
 EPS = float(np.finfo(np.float64).eps)
-AFFINE = 1e-28
-"""Non-linear share of the energy below which f is affine to rounding."""
 
 LOW = 64
 """Hermite coefficients from which the error of the dual is estimated."""
@@ -193,9 +191,6 @@ class FromFunction(Activation):
         """E s(Z)^2 - (E s(Z))^2, without the cancellation."""
         return self._own_samples.energy_about(self.mean, 0.0)
 
-    def _rest_by_quadrature(self) -> float:
-        return self._rest_of(self._own_samples)
-
     def _rest_of(self, samples: HalfWeighted) -> float:
         m, b = samples.coefficients(1).tolist()
         # Once more, so that the rounding of the first two is gone.
@@ -205,8 +200,8 @@ class FromFunction(Activation):
     @cached_property
     def _rest(self) -> float:
         """sum_{k>=2} a_k^2; ValueError where rounding of f hides it."""
-        rest = self._rest_by_quadrature()
-        if not rest > AFFINE * self.variance:
+        rest = self._rest_of(self._own_samples)
+        if not rest > LINEAR * self.variance:
             return rest
         # Values have a relative error of EPS. The part of this error that looks like a
         # non-linear function averages out over the nodes, of which some 64 matter.
@@ -367,7 +362,7 @@ def from_function(
     mesh = octaves.at(1.0)
     requirements.resolved(who, mesh.rough, (), points)
     every = octaves.kinks(1.0)
-    exact = polynomial_pieces.recognise(label, known, slope, octaves)
+    exact = recognition.recognise(label, known, slope, octaves)
     if exact is not None:
         return exact
     requirements.resolved(who, (), mesh.jumps)
