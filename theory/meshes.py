@@ -8,12 +8,12 @@ its own panels at these edges, however narrow or wide it is beside the function.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import _breaks as breaks
+from theory._cached import cached_property
 from theory._panel_edges import merged as merged
 
 Array = npt.NDArray[np.float64]

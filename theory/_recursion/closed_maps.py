@@ -4,13 +4,14 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import activations, gaussian
+from theory._cached import cached_property
 from theory._recursion.row_maps import Pairs, RowMap, settled
 from theory._recursion.rows import Index
 from theory._recursion.spheres import homogeneity

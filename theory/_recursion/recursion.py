@@ -17,12 +17,12 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import _one_layer, _twofold
+from theory._cached import cached_property
 from theory._recursion.closed_maps import ClosedForm, closed
 from theory._recursion.homogeneous_maps import Homogeneous, PowerMap
 from theory._recursion.layer_maps import Interpolated, sharing

@@ -8,12 +8,12 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import matrices
+from theory._cached import cached_property
 from theory._recursion.angles import CUTS, Angles
 from theory._recursion.closed_maps import closed
 from theory._recursion.deep_tables import DeepTable, Placed, around, deep_table, odd

@@ -3,13 +3,13 @@
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import _checks, gaussian
+from theory._cached import cached_property
 from theory.activations import _engines as engines
 from theory.activations import _recognition as recognition
 from theory.activations import _requirements as requirements

@@ -8,13 +8,14 @@ log q it is analytic in the strip of half-width pi/2, because the density of
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian
+from theory._cached import cached_property
 from theory._chebyshev import chebyshev, nodes
 from theory.meshes import DEVIATIONS
 

@@ -3,13 +3,13 @@
 import itertools
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import _checks, duals, gaussian
 from theory import hermite as _hermite
+from theory._cached import cached_property
 from theory.activations import _taylor_pieces as taylor_pieces
 from theory.activations.base import FAR, Activation
 from theory.activations.function import EVEN, ODD

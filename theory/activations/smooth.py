@@ -4,7 +4,7 @@ import copyreg
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from theory import _precision, duals, meshes
 from theory import hermite as _hermite
+from theory._cached import cached_property
 from theory.activations.base import Activation
 from theory.activations.function import ORDER, WIDEST
 

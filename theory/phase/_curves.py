@@ -11,13 +11,14 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import _chebyshev, gaussian
+from theory._cached import cached_property
 from theory.activations import Activation, Affine, PiecewisePolynomial
 from theory.activations.affine import split
 from theory.activations.custom import FromFunction
