@@ -121,6 +121,15 @@ def test_topics_of_theory_are_loaded_when_asked_for():
     assert found.stdout.split() == ["0.5", "False"], found.stderr
 
 
+def test_modules_whose_doctests_come_first_are_not_loaded_again():
+    """Tests patch a module: of two copies it was the one that nothing called."""
+    paths = ("theory/spectrum/deep.py", "tests/theory/test_spectrum.py")
+    some = ("-k", "test_series_are_composed_no_further_than_they_are_asked_for")
+    command = [sys.executable, "-m", "pytest", "-q", "--doctest-modules", *paths, *some]
+    found = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert found.returncode == 0, found.stdout
+
+
 def test_the_list_of_topics_names_modules_only():
     listed = re.findall(r"^(\w+)  ", str(theory.__doc__), flags=re.MULTILINE)
     assert len(listed) > 10

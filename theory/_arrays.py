@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from theory import _checks
 from theory import _twofold as two
+from theory._precision import digits
 
 Array = npt.NDArray[np.float64]
 
@@ -112,9 +113,7 @@ def least_layers(size: Any, growth: Any) -> npt.NDArray[np.object_]:
 
 
 def _exactly(size: float, growth: float, about: float) -> int:
-    import mpmath
-
-    with mpmath.workdps(40 + len(f"{about:.0f}")):
+    with digits(40 + len(f"{about:.0f}")) as mpmath:
         step = mpmath.log1p(mpmath.mpf(growth))
         layers = -mpmath.log(mpmath.mpf(size)) / step
         # The arguments are rounded: a power that equals one up to their rounding counts

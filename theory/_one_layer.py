@@ -8,7 +8,8 @@ import numpy.typing as npt
 
 from theory import gaussian
 from theory.activations import Activation, pair
-from theory.activations.function import ODD
+from theory.activations._engines import parity_at
+from theory.activations.function import EVEN, ODD
 from theory.duals import ArcCosine, Truncated
 
 Array = npt.NDArray[np.float64]
@@ -67,33 +68,20 @@ def beside(sign: Array, d: Array, share: float, rest: float) -> tuple[Array, Arr
     return np.where(below < above, 1.0 - below, above - 1.0), np.minimum(below, above)
 
 
-def parity_of(activation: Activation) -> int:
-    """Return -1 for an odd function, 1 for an even one, 0 for neither."""
-    if activation.parity is not None:
-        return -1 if activation.parity == ODD else 1
-    # Of a callable it is not known: by its values, at points that nothing singles out.
-    return _by_values(activation, np.linspace(0.0137, 7.0, 173))
-
-
 @lru_cache(maxsize=256)
-def parity_within(activation: Activation, octave: int) -> int:
-    """Return the same for arguments up to 2^octave, on every panel that resolves it."""
-    if activation.parity is not None:
-        return parity_of(activation)
-    edges = np.abs(activation._edges(2.0**octave))
-    # Nodes of panels, between their ends: a jump has no value there.
-    x, _ = gaussian.composite(np.union1d(edges, [0.0, 2.0**octave]), 4)
-    return _by_values(activation, x)
+def parity_of(activation: Activation, reach: float = 20.0, unit: float = 4.0) -> int:
+    """Return -1 for an odd function, 1 for an even one, 0 for neither.
 
-
-def _by_values(activation: Activation, x: Array) -> int:
-    with np.errstate(over="ignore", invalid="ignore"):
-        up, down = activation(x), activation(-x)
-        size = 8.0 * np.finfo(np.float64).eps * float(np.abs(up).max())
-        for parity in (-1, 1):
-            if np.all(np.abs(up - parity * down) <= size):
-                return parity
-    return 0
+    Of a callable it is not known: by its values up to the `reach`, on every panel that
+    resolves it, to rounding of what it is for arguments of this size, or up to a `unit`.
+    """
+    parity = activation.parity
+    if parity is None:
+        edges = np.abs(activation._edges(reach))
+        # Nodes of panels, between their ends: a jump has no value there.
+        x, _ = gaussian.composite(np.union1d(edges, [0.0, reach]), 4)
+        parity = parity_at(activation._value, x, 8.0 * math.ulp(1.0), unit)
+    return {ODD: -1, EVEN: 1, None: 0}[parity]
 
 
 def decay(activation: Activation) -> float:

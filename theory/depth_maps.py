@@ -13,12 +13,13 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, reduce
+from functools import lru_cache, reduce
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import _one_layer
+from theory._cached import cached_property
 from theory.activations import Activation
 from theory.grids import CLOSE, COARSE, FINE, SMALLEST, clenshaw
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from theory import _checks, gaussian
+from theory import _checks, _precision, gaussian
 
 Array = npt.NDArray[np.float64]
 
@@ -151,8 +151,6 @@ def precise_coefficients(
     ValueError
         If f returns anything but real, finite numbers; if an argument is malformed.
     """
-    import mpmath as mp
-
     who = "precise_coefficients"
     _checks.function(who, "f", f)
     order = _checks.integer(who, "order", order, 0, MOST)
@@ -163,7 +161,7 @@ def precise_coefficients(
     # as fast as mpmath's numbers. It begins with exp(-x^2 / 4) in the place of one and
     # stays below 1.1 (Cramer's bound). What is rounded off there grows by exp(x^2 / 4) at
     # most, and the other half of the weight takes that away.
-    with mp.workdps(digits + 20):
+    with _precision.digits(digits + 20) as mp:
         bits = mp.mp.prec
 
         def fixed(values: Iterable[Any]) -> npt.NDArray[np.object_]:

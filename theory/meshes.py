@@ -8,12 +8,12 @@ its own panels at these edges, however narrow or wide it is beside the function.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import _breaks as breaks
+from theory._cached import cached_property
 from theory._panel_edges import merged as merged
 
 Array = npt.NDArray[np.float64]
@@ -407,5 +407,6 @@ def _sizes(every: Array, new: _Panels, least: Array) -> Array:
     mean_square = largest * np.sqrt(mass[last] / (2.0 * within))
     scale = np.maximum(mean_square, np.abs(new.series).max(axis=1))
     # An argument is rounded as well: by its rounding times the slope.
-    slope = np.abs(new.series[:, 1:]).sum(axis=1) / (new.high - new.low)
-    return scale + x * slope
+    with np.errstate(over="ignore"):
+        slope = np.abs(new.series[:, 1:]).sum(axis=1) / (new.high - new.low)
+        return scale + x * slope

@@ -8,6 +8,7 @@ import copy
 import inspect
 import math
 import pickle
+import re
 
 import mpmath
 import numpy as np
@@ -249,11 +250,21 @@ def test_numbers_scale_and_shift_activations():
     np.testing.assert_allclose(a(x), 3.0 * act.gelu(x) + 0.25, rtol=1e-15)
     assert a == act.Affine(act.gelu, 3.0, 0.25)
     assert (-act.relu.normalized()).mean == -act.relu.normalized().mean
-    for wrong in ([1.0], "2", 1j, True, np.ones(2), act.relu):
+    assert 1 - act.tanh == act.Affine(act.tanh, -1.0, 1.0)
+    for wrong in ([1.0], "2", 1j, True, np.ones(2)):
         with pytest.raises(TypeError, match=r"operand|sequence"):
             act.gelu * wrong
     with pytest.raises(ValueError, match="Affine: `scale` must"):
         act.gelu * math.nan
+
+
+@pytest.mark.parametrize("sign", ["+", "-", "*"])
+def test_two_activations_are_told_how_to_be_one(sign):
+    names = {"a": act.gelu, "b": 2 * act.relu, **vars(act)}
+    with pytest.raises(TypeError, match=re.escape(f"Activation: `{sign}` takes")) as e:
+        eval(f"a {sign} b", names)
+    both = eval(str(e.value).rpartition(" is `")[2].removesuffix("`."), names)
+    assert both(0.7) == eval(f"a(0.7) {sign} b(0.7)", names)
 
 
 def test_long_coefficients_are_cut_short():

@@ -451,6 +451,24 @@ def test_many_values_take_little_memory():
     assert peak < 4 * rho.nbytes
 
 
+@pytest.mark.parametrize(
+    ("kinks", "jumps", "slope"),
+    [
+        ((5.0,), (1.0,), 0.0),
+        ((25.0,), (1.0,), 0.0),
+        ((-5.0, 5.0), (1.0, 1.0), math.inf),
+        ((-5.0, 5.0), (1.0, -1.0), -math.inf),
+        ((-0.01, 0.0, 0.01), (1.0, -2.0, 1.0), math.inf),
+    ],
+)
+def test_jumps_that_few_points_tell_apart_have_their_slope_at_minus_one(
+    kinks, jumps, slope
+):
+    """Of steps that 30 points on (0, 3] took for even it was minus infinity."""
+    steps = act.PiecewisePolynomial("steps", 0, (0.0,), kinks, jumps)
+    assert steps.dual_derivative(-1.0) == slope
+
+
 def test_a_step_without_a_common_jump_has_no_slope_at_minus_one():
     step = PiecewisePolynomial("step at 1", 0, (0.0,), (1.0,), (1.0,))
     assert step.dual_derivative([-1.0, 1.0]).tolist() == [0.0, math.inf]

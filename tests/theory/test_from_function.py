@@ -13,7 +13,7 @@ import torch
 
 from theory import activations as act
 from theory import duals, kernels
-from theory.activations import _polynomial_pieces
+from theory.activations import _recognition
 from theory.activations.piecewise import PiecewisePolynomial
 
 # Quadrature split at the kinks has no truncation error above rounding: 1e-13 as for the
@@ -229,6 +229,28 @@ def test_not_a_function(f):
         act.from_function(f)
 
 
+@pytest.mark.parametrize("kind", [list, tuple])
+@pytest.mark.parametrize("name", ["f", "derivative"])
+def test_lists_of_values_are_named(kind, name):
+    """They were said to take no number."""
+    given = {"f": np.tanh, name: lambda v: kind([math.tanh(x) for x in v])}
+    match = f"`{name}` must return an array .*, got a {kind.__name__}. .*numpy.array"
+    with pytest.raises(ValueError, match=match):
+        act.from_function(**given)
+
+
+@pytest.mark.parametrize("f", [lambda v: np.log(np.abs(v)), lambda v: 1.0 / v])
+def test_functions_without_bound_at_a_named_kink_are_told_so(f):
+    """They were told to name it."""
+    with pytest.raises(
+        ValueError, match=r"must be bounded at .* next to that at x = 0"
+    ):
+        act.from_function(f, kinks=0.0)
+    cut = act.from_function(lambda v: np.log(np.maximum(np.abs(v), 1e-9)), kinks=0.0)
+    # E log |Z| = -(gamma + log 2) / 2; what is cut off is 1e-9.
+    assert cut.mean == pytest.approx(-0.6351814227307391, abs=2e-9)
+
+
 def test_expressions_in_several_symbols():
     y = sympy.Symbol("y")
     with pytest.raises(TypeError, match=r"from_function: `f` must be .*one symbol"):
@@ -260,7 +282,7 @@ def test_kinks_anywhere_leave_thirteen_digits(
     name: str, given: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Against the closed form of the same piecewise parabola."""
-    monkeypatch.setattr(_polynomial_pieces, "recognise", lambda *_: None)
+    monkeypatch.setattr(_recognition, "recognise", lambda *_: None)
     kinks = KINKS[name]
     known = PiecewisePolynomial(
         name, 2, (0.2, 0.5), kinks, (2.0, -1.5, 0.7)[: len(kinks)]

@@ -500,6 +500,30 @@ def test_functions_by_values_diverge_where_they_leave_float64(function):
         phase.edge_curve([1.0, 1e4], a)
 
 
+def test_that_variances_diverge_does_not_depend_on_what_was_asked_before():
+    """It was refused once a slope had been asked for where no mesh resolves it."""
+
+    def slope(x):
+        noise = np.where(abs(x) > 3000.0, 1e-3 * np.sin(1e4 * x), 0.0)
+        return np.cosh(x / 50.0) / 50.0 * (1.0 + noise)
+
+    a = act.from_function(lambda x: np.sinh(x / 50.0), derivative=slope)
+    for _ in range(2):
+        assert phase.fixed_variance(a, 1e5, 0.1) == math.inf
+        with pytest.raises(ValueError, match="must leave the moments of"):
+            phase.edge_curve(1e7, a)
+
+
+def test_rough_slopes_next_to_the_end_of_float64_warn_of_nothing():
+    def slope(x):
+        noise = np.where(abs(x) > 600.0, 1e-3 * np.sin(1e4 * x), 0.0)
+        return np.cosh(x) * (1.0 + noise)
+
+    a = act.from_function(np.sinh, derivative=slope)
+    with pytest.raises(ValueError, match="must leave the moments of"):
+        phase.edge_curve(1e4, a)
+
+
 @pytest.mark.parametrize("function", [np.sinh, lambda x: x * np.exp(x)])
 def test_the_edge_of_a_function_by_values_is_not_made_of_rounding(function):
     # E s^2 / q rises from its limit: at weight variance one no variance is stable.

@@ -1,15 +1,18 @@
 """Linear algebra is held to one thread, and let go again."""
 
+import functools
 import subprocess
 import sys
 import threading
 
+import mpmath
 import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController
 
-from theory import _threads, kernels
+from theory import _threads, hermite, kernels
 from theory import activations as act
+from theory._cached import cached_property
 
 
 def threads() -> list[int]:
@@ -36,6 +39,81 @@ def test_a_library_that_is_loaded_later_is_held_too() -> None:
         "assert {each['num_threads'] for each in found} == {1}, found\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_attributes_that_need_each_other_do_not_stop_two_threads() -> None:
+    """On Python 3.11 each held what the other waited for: second moment and mean."""
+    code = (
+        "import dataclasses, threading, numpy as np\n"
+        "from theory import activations as act\n"
+        "met, seen = threading.Barrier(2, timeout=5.0), threading.local()\n"
+        "def slow(x):\n"
+        "    if not hasattr(seen, 'met'):\n"
+        "        seen.met = met.wait()\n"
+        "    return np.log1p(np.exp(x))\n"
+        "known = act.softplus\n"
+        "its = dataclasses.replace(known.definition, name='slow', f=slow)\n"
+        "a = act.Smooth(its)\n"
+        "asked = [lambda: (2 * a - 1).second_moment, lambda: (3 * a - 1).mean]\n"
+        "found = {}\n"
+        "def ask(i):\n"
+        "    found[i] = asked[i]()\n"
+        "for i in (0, 1):\n"
+        "    thread = threading.Thread(target=ask, args=(i,), daemon=True)\n"
+        "    thread.start()\n"
+        "    asked[i].thread = thread\n"
+        "for each in asked:\n"
+        "    each.thread.join(20.0)\n"
+        "assert found == {0: (2 * known - 1).second_moment, 1: (3 * known - 1).mean}\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=100)
+
+
+def test_what_super_asks_for_is_not_kept() -> None:
+    """Another thread would have read a part for the whole."""
+
+    class Whole:
+        @cached_property
+        def value(self) -> int:
+            return 1
+
+    class More(Whole):
+        @cached_property
+        def value(self) -> int:
+            part = super().value
+            assert "value" not in vars(self)
+            return part + 1
+
+    more = More()
+    assert more.value == 2
+    assert vars(more) == {"value": 2}
+    assert isinstance(More.value, functools.cached_property)
+
+
+def test_a_thread_that_takes_its_digits_back_leaves_the_others_theirs():
+    """mpmath's are the process's: coefficients of 60 digits came with fifteen."""
+    first, second = threading.Event(), threading.Event()
+
+    def few(x):
+        first.set()
+        second.wait(0.5)
+        return x
+
+    def bump(x):
+        second.set()
+        other.join(0.5)
+        return 1 / (1 + x * x)
+
+    known = hermite.precise_coefficients(lambda x: 1 / (1 + x * x), 40, 60)
+    with mpmath.workdps(15):
+        other = threading.Thread(
+            target=hermite.precise_coefficients, args=(few, 2, 5, 1)
+        )
+        other.start()
+        first.wait(10.0)
+        found = hermite.precise_coefficients(bump, 40, 60)
+        other.join()
+    np.testing.assert_array_equal(found, known)
 
 
 @pytest.mark.usefixtures("two")

@@ -24,7 +24,7 @@ from theory._recursion import deep_tables as deep
 from theory._recursion import length_families as families
 from theory._recursion import linear_pieces as linear
 from theory._recursion import series_tables as tables
-from theory._recursion.angles import TURNS, Angles
+from theory._recursion.angles import CUTS, Angles
 from theory._recursion.intervals import Interval
 from theory._recursion.layer_maps import slopes_of
 from theory._recursion.layers import Layer
@@ -70,7 +70,7 @@ def test_many_rows_have_the_kernels_of_few(name: str):
 
 def test_combinations_that_are_a_little_off_are_refused():
     stack = Stack((Layer(act.tanh),) * 4, frozenset(range(1, 6)))
-    angles = Angles(TURNS[-1], np.pi - TURNS[-1], folded=False)
+    angles = Angles(CUTS[-1], np.pi - CUTS[-1], folded=False)
     cells = deep.Cells((-0.5, 0.0, 0.5))
     recursion = deep._recursion(stack, cells)
     t = angles.nodes(20)
@@ -96,7 +96,7 @@ def test_kernels_that_are_zero_between_the_ends_have_tables():
 
 def test_no_table_where_it_costs_more_than_the_pairs():
     stack = Stack((Layer(act.silu.normalized()),) * 20)
-    angles = Angles(TURNS[-1], np.pi - TURNS[-1], folded=False)
+    angles = Angles(CUTS[-1], np.pi - CUTS[-1], folded=False)
     table = deep.deep_table(stack, Interval(-0.75, 0.5), angles, 1024)
     assert table.coefficients is None
 
@@ -250,16 +250,18 @@ def test_rows_on_a_line_need_no_slopes_between_the_ends(monkeypatch):
     np.testing.assert_allclose(t, first + np.outer(v, v) * second, rtol=1e-12)
 
 
-@pytest.mark.parametrize("formula", [closed_pairs.ErrorFunction, closed_pairs.Gelu])
+@pytest.mark.parametrize(
+    "formula", [closed_pairs.ErrorFunctionPairs, closed_pairs.GeluPairs]
+)
 @pytest.mark.parametrize("r", [3.0, 1e10, 1e25])
 def test_slopes_of_the_longest_rows_are_integrated_over_few_octaves(
-    formula: closed_pairs.Formula, r: float, monkeypatch: pytest.MonkeyPatch
+    formula: type[closed_pairs.NoisyPairs], r: float, monkeypatch: pytest.MonkeyPatch
 ):
     """An integral from 1 - d to 1 is a difference of two values, of 60 digits."""
     calls: list[int] = []
     at = formula.at
 
-    def counted(*parts: np.ndarray) -> closed_pairs.Closed:
+    def counted(*parts: np.ndarray) -> closed_pairs.NoisyPairs:
         calls.append(1)
         return at(*parts)
 
@@ -272,7 +274,7 @@ def test_slopes_of_the_longest_rows_are_integrated_over_few_octaves(
         p, q = (mpmath.mpf(float(v[0])) ** 2 for v in both)
 
         def value(rho: mpmath.mpf) -> mpmath.mpf:
-            if formula is closed_pairs.ErrorFunction:
+            if formula is closed_pairs.ErrorFunctionPairs:
                 z = 2 * mpmath.sqrt(p * q / ((1 + 2 * p) * (1 + 2 * q))) * rho
                 return 2 / mpmath.pi * mpmath.asin(z)
             z = mpmath.sqrt(p * q / ((1 + p) * (1 + q))) * rho

@@ -11,7 +11,7 @@ from theory.grids import CLOSE
 
 Array = npt.NDArray[np.float64]
 
-TURNS = (math.acos(1.0 - CLOSE), 0.42, 1.0)
+CUTS = (math.acos(1.0 - CLOSE), 0.42, 1.0)
 """Angles between which pairs have tables of their own: the closer, the fewer they are in
 many dimensions, and the more nodes they take."""
 

@@ -21,12 +21,12 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian
+from theory._cached import cached_property
 from theory._recursion.linear_pieces import _octaves
 
 Array = npt.NDArray[np.float64]

@@ -4,13 +4,14 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import activations, gaussian
+from theory._cached import cached_property
 from theory._recursion.row_maps import Pairs, RowMap, settled
 from theory._recursion.rows import Index
 from theory._recursion.spheres import homogeneity
@@ -50,14 +51,14 @@ class Formula(Protocol):
 class Integrated:
     """The error function or GELU: slopes are integrated over angles."""
 
-    formula: closed_pairs.Formula
+    formula: type[closed_pairs.NoisyPairs]
     r: Array
     other: Array
     rho: Array
     d: Array
 
     @cached_property
-    def _here(self) -> closed_pairs.Closed:
+    def _here(self) -> closed_pairs.NoisyPairs:
         sine = self.d * (2.0 - self.d)
         return self.formula.at(self.r, self.other, self.rho, sine)
 
@@ -125,12 +126,12 @@ class Power:
 
 
 FORMULAS: dict[Activation, Callable[..., Formula]] = {
-    activations.erf: partial(Integrated, closed_pairs.ErrorFunction),
-    activations.gelu: partial(Integrated, closed_pairs.Gelu),
-    activations.exp: closed_pairs.Exponential.at,
-    activations.sin: partial(closed_pairs.Wave, True),  # noqa: FBT003
-    activations.cos: partial(closed_pairs.Wave, False),  # noqa: FBT003
-    activations.gaussian_bump: closed_pairs.Bump,
+    activations.erf: partial(Integrated, closed_pairs.ErrorFunctionPairs),
+    activations.gelu: partial(Integrated, closed_pairs.GeluPairs),
+    activations.exp: closed_pairs.ExponentialPairs.at,
+    activations.sin: partial(closed_pairs.WavePairs, True),  # noqa: FBT003
+    activations.cos: partial(closed_pairs.WavePairs, False),  # noqa: FBT003
+    activations.gaussian_bump: closed_pairs.BumpPairs,
 }
 
 

@@ -2,12 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import _one_layer
+from theory._cached import cached_property
 from theory._recursion.row_maps import Pairs, settled
 from theory._recursion.rows import Index, LogLengths
 from theory.activations import Activation, pair

@@ -12,11 +12,12 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from theory._cached import cached_property
 from theory._recursion import close_pairs
 from theory._recursion.bent_slopes import NODES, BentSlopes, orders
 from theory._recursion.intervals import Interval

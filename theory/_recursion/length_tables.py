@@ -21,12 +21,13 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian
+from theory._cached import cached_property
 from theory._chebyshev import chebyshev
 from theory._recursion import short_rows
 from theory._recursion.intervals import Interval

@@ -17,12 +17,12 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import _one_layer, _twofold
+from theory._cached import cached_property
 from theory._recursion.closed_maps import ClosedForm, closed
 from theory._recursion.homogeneous_maps import Homogeneous, PowerMap
 from theory._recursion.layer_maps import Interpolated, sharing
@@ -38,8 +38,9 @@ Array = npt.NDArray[np.float64]
 LayerMap = Homogeneous | ClosedForm | Interpolated
 """One layer at the lengths that rows have there: rows by themselves, and pairs."""
 
-DEVIATIONS = 10.0
-"""Of the longest row, within which a function is to be odd or even."""
+FARTHEST, WITHIN = 10.0, 4.0
+"""Deviations of the longest row, within which a function is to be odd or even, and of the
+shortest, within which its largest value says what is rounding."""
 
 LOST = 1e-6
 """By which no distance from the nearer end exceeds one, unless its digits are lost."""
@@ -166,9 +167,10 @@ class Step:
         """
         if isinstance(self.map, Homogeneous):
             return self.map.pairs(i, j, rho, d, tangent=tangent)
-        longest = float(self.map.alone.before.high.max()) + math.log(DEVIATIONS)
-        octave = max(math.ceil(longest / math.log(2.0)), 3)
-        parity = _one_layer.parity_within(self.layer.activation, octave)
+        octaves = self.map.alone.before.high / math.log(2.0)
+        reach = max(math.ceil(octaves.max() + math.log2(FARTHEST)), 3)
+        unit = math.floor(octaves.min() + math.log2(WITHIN))
+        parity = _one_layer.parity_of(self.layer.activation, 2.0**reach, 2.0**unit)
         if not parity:
             return self.map.pairs(i, j, rho, d, tangent=tangent)
         after, gap, slope = self.map.pairs(i, j, np.abs(rho), d, tangent=tangent)

@@ -11,12 +11,12 @@ With :math:`\lambda` the distance of two rows of one direction (`length_tables`)
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import activations, gaussian
+from theory._cached import cached_property
 from theory._recursion.exponential_lengths import ExponentialLengths
 from theory._recursion.length_tables import Lengths
 from theory._recursion.rows import Index, LogLengths

@@ -149,10 +149,12 @@ def _series(activation: Activation, r: Array, order: int) -> tuple[Array, bool]:
         # The series of a kink do not end.
         if not ended and (most == order or not activation.kinks):
             c, ended = _coefficients(activation, r, most)
-    energy = np.square(c).max(axis=1) * np.arange(1.0, len(c) + 1.0)
+    energy = np.square(c) * np.arange(1.0, len(c) + 1.0)[:, None]
     if not np.isfinite(energy).all():
         return c, ended
-    last = np.flatnonzero(energy > NOTHING * energy.max(initial=1e-300))
+    # Of each row: those of a long one may end, and be far larger than a short one's.
+    counts = energy > NOTHING * energy.max(axis=0, initial=1e-300)
+    last = np.flatnonzero(counts.any(axis=1))
     return c[: int(last[-1]) + 1 if last.size else 1], ended
 
 

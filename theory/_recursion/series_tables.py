@@ -84,12 +84,13 @@ def series_at(activation: Activation, logs: Array, order: int) -> RowSeries | No
         if c is None:
             return None
         found.append((np.flatnonzero(cell == k), int(k), c))
-    # Tables reach as far as longer rows need them: these rows end sooner.
-    most = np.zeros(max(c.shape[1] for _, _, c in found))
+    # Tables reach as far as longer rows need them: these rows end sooner, each cell's by
+    # itself.
+    last = 0
     for _, _, c in found:
-        np.maximum(most[: c.shape[1]], np.abs(c).sum(axis=0), out=most[: c.shape[1]])
-    energy = np.square(most) * np.arange(1.0, len(most) + 1.0)
-    last = int(np.flatnonzero(energy > NOTHING * energy.max())[-1]) + 1
+        energy = np.square(np.abs(c).sum(axis=0)) * np.arange(1.0, c.shape[1] + 1.0)
+        counts = np.flatnonzero(energy > NOTHING * energy.max())
+        last = max(last, int(counts[-1]) + 1)
     out = np.zeros((last, len(logs)))
     for at, k, c in found:
         some = c[:, :last]

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from theory._cached import cached_property
 from theory._chebyshev import chebyshev
 from theory._recursion.close_pairs import SLOPES
 from theory._recursion.intervals import Interval

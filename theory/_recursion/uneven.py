@@ -8,13 +8,13 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import matrices
-from theory._recursion.angles import TURNS, Angles
+from theory._cached import cached_property
+from theory._recursion.angles import CUTS, Angles
 from theory._recursion.closed_maps import closed
 from theory._recursion.deep_tables import DeepTable, Placed, around, deep_table, odd
 from theory._recursion.recursion import Part, Recursion, Stack, combine, total
@@ -146,8 +146,8 @@ class Uneven:
         logs, at = self._start.high, self.split or 0
         sides = (logs[: self.split], logs[at:])
         folded = odd(self.stack)
-        near = list(itertools.pairwise(TURNS))
-        ends = [(TURNS[-1], 0.5 * math.pi if folded else math.pi - TURNS[-1]), *near]
+        near = list(itertools.pairwise(CUTS))
+        ends = [(CUTS[-1], 0.5 * math.pi if folded else math.pi - CUTS[-1]), *near]
         ends += [] if folded else [(math.pi - b, math.pi - a) for a, b in near]
         return tuple(
             Placement(self.stack, angles, sides, self._between(angles))

@@ -2,7 +2,8 @@
 
 The catalogue is a set of values (``relu``, ``tanh``, ...: `NAMES`) and factories
 (``leaky_relu``, ``elu``, ``hermite``, ``normrelu``); `from_function` takes any other
-function. Numbers scale and shift them, as in ``2 * sigmoid - 1``.
+function. Numbers scale and shift them, as in ``2 * sigmoid - 1``; sums and products of two
+are functions of one's own: ``from_function(lambda x: relu(x) * tanh(x))``.
 """
 
 import difflib as _difflib

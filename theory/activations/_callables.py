@@ -56,15 +56,26 @@ def as_numpy(
 
 def _takes(f: Callable[[Any], Any], probe: Any) -> bool:
     """Whether f maps this kind of array to its like."""
-    try:
-        out = f(probe)
-    except Exception:  # whatever a function of another kind of argument raises
-        return False
+    out = _called(f, probe)
     return isinstance(out, type(probe)) and out.shape == probe.shape
+
+
+def _called(f: Callable[[Any], Any], argument: Any) -> Any:
+    """Return the value, or nothing."""
+    try:
+        return f(argument)
+    except Exception:  # whatever a function of another kind of argument raises
+        return None
 
 
 def _of_numbers(f: Any, name: str) -> Function:
     """Return a function of arrays from one of a number, like math.tanh."""
+    several = _called(f, np.array([0.25, 0.5]))
+    if isinstance(several, (list, tuple)):
+        raise ValueError(
+            f"from_function: `{name}` must return an array of its argument's shape, got a"
+            f" {type(several).__name__}. Return `numpy.array` of its values."
+        )
     try:
         value = f(0.25)
     except Exception as error:

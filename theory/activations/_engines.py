@@ -1,6 +1,7 @@
 """Duals of two activations without a formula: by Hermite series, or by quadrature."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ def tabulated(a: Any, b: Any) -> duals.Engine:
     edges = np.union1d(*each)
     x, w = gaussian.rule(np.union1d(edges, -edges))
     centred = a._value(x) - a.mean
-    parity = _parity(a, x)
+    parity = parity_at(a._value, x)
     symmetric = parity is not None and a == b
     return duals.Tabulated.build(
         _slope_of_jumps(a, b) or _slope(a, b, max(map(len, each)), symmetric=symmetric),
@@ -155,9 +156,19 @@ def _slope(a: Any, b: Any, panels: int, *, symmetric: bool) -> duals.Slope:
     return in_the_plane
 
 
-def _parity(a: Any, x: Array) -> int | None:
-    """Return `EVEN`, `ODD` or neither, as the values at all nodes have it."""
-    values, others = a._value(x), a._value(-x)
-    if np.array_equal(values, others):
-        return EVEN
-    return ODD if np.array_equal(values, -others) else None
+def parity_at(
+    f: Callable[[Array], Array], x: Array, rounding: float = 0.0, unit: float = 0.0
+) -> int | None:
+    """Return `EVEN`, `ODD` or neither, as values at x and -x have it.
+
+    With `rounding`, to this share of the largest value from 0 to x, or to a `unit` that
+    is farther, for x that rise from zero. What is zero at all x is odd.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        values, others = f(x), f(-x)
+        size = np.maximum.accumulate(np.abs(values))
+        error = rounding * np.maximum(size, size[x <= unit].max(initial=0.0))
+        for parity, mirrored in ((ODD, -others), (EVEN, others)):
+            if np.all((values == mirrored) | (np.abs(values - mirrored) <= error)):
+                return parity
+    return None

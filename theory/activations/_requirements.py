@@ -7,12 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks, gaussian
-from theory.activations._samples import Samples
+from theory.activations._half_weighted import HalfWeighted
 
 Array = npt.NDArray[np.float64]
 Function = Callable[[Array], Array]
 
 EPS = float(np.finfo(np.float64).eps)
+
+BESIDE = 1e-9
+"""Distance from a kink, over one more than its size, that is next to it."""
 
 LEAST, MOST = 1e-150, 1e150
 """Sizes of a function whose square is a float64 with all its digits."""
@@ -50,11 +53,22 @@ def apart(kinks: tuple[float, ...]) -> None:
 
 
 def resolved(
-    who: str, rough: tuple[float, ...], jumps: tuple[float, ...], where: str
+    who: str,
+    rough: tuple[float, ...],
+    jumps: tuple[float, ...],
+    kinks: tuple[float, ...] = (),
+    where: str = "",
 ) -> None:
     """Raise where f is not resolved, or jumps without being piecewise constant."""
     if rough:
         nearest = min(rough, key=abs)
+        named = [c for c in kinks if abs(c - nearest) <= BESIDE * (1.0 + abs(c))]
+        if named:
+            raise ValueError(
+                f"{who}: `f` must be bounded at its `kinks`{where}, but next to that at"
+                f" x = {named[0]:.6g} it is not resolved by panels as narrow as double"
+                " precision allows. Cut it off there, as log(max(|x|, 1e-9))."
+            )
         raise ValueError(
             f"{who}: `f` must be smooth between its `kinks`{where}, but it is not"
             f" resolved near x = {nearest:.6g}, by panels as narrow as double precision"
@@ -111,7 +125,7 @@ def values(f: Function, kinks: tuple[float, ...], name: str) -> None:
             f" {found[bad][0]} at x = {x[bad][0]:g}."
         )
     grid = np.linspace(-40.0, 40.0, 161)
-    need = Samples.of(f, grid, 20).trouble(is_slope=name != "f", within=18.0)
+    need = HalfWeighted.of(f, grid, 20).trouble(is_slope=name != "f", within=18.0)
     if need:
         raise ValueError(f"from_function: {need}.")
     size = float(np.max(np.abs(found) * np.exp(-0.25 * x * x)))

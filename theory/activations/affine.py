@@ -2,12 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
+from theory._cached import cached_property
 from theory.activations.base import Activation
 from theory.activations.function import ODD
 

@@ -11,15 +11,18 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from theory import _checks, duals
+from theory import _checks, duals, gaussian
 from theory.activations import _engines as engines
 from theory.activations import moments
-from theory.activations.function import GaussianFunction
+from theory.activations.function import ODD, GaussianFunction
 
 Array = npt.NDArray[np.float64]
 
 LARGEST = 1e307
 """Of a variance, and of its inverse."""
+
+FAR = 39.0
+"""Half-width of the axis: beyond it the density is zero in float64."""
 
 _SHORT = Repr()
 _SHORT.maxtuple, _SHORT.maxstring, _SHORT.maxother = 8, 200, 200
@@ -69,19 +72,27 @@ class Activation(GaussianFunction):
         >>> swing, float(swing(0.0))
         (2.0 * activations.sigmoid - 1.0, 0.0)
         """
-        return (
-            self._affine(float(factor), 0.0) if _is_number(factor) else NotImplemented
-        )
+        if not _takes(factor, "*"):
+            return NotImplemented
+        return self._affine(float(factor), 0.0)
 
     def __add__(self, shift: float) -> "Activation":
         """Return x -> s(x) + shift, `shift` from -1e154 to 1e154."""
-        return self._affine(1.0, float(shift)) if _is_number(shift) else NotImplemented
+        if not _takes(shift, "+"):
+            return NotImplemented
+        return self._affine(1.0, float(shift))
 
     __rmul__, __radd__ = __mul__, __add__
 
     def __sub__(self, shift: float) -> "Activation":
         """Return x -> s(x) - shift."""
-        return self._affine(1.0, -float(shift)) if _is_number(shift) else NotImplemented
+        if not _takes(shift, "-"):
+            return NotImplemented
+        return self._affine(1.0, -float(shift))
+
+    def __rsub__(self, number: float) -> "Activation":
+        """Return x -> number - s(x)."""
+        return -self + number
 
     def __neg__(self) -> "Activation":
         """Return x -> -s(x)."""
@@ -98,7 +109,18 @@ class Activation(GaussianFunction):
 
     def _opposite_slope(self) -> float | None:
         """Return E s'(X) s'(-X), or None where the dual's table knows it as well."""
-        return None
+        if math.isfinite(self.derivative_second_moment):
+            return None
+        edges = self._edges(FAR)
+        x, _ = gaussian.rule(np.union1d(edges, -edges), FAR)
+        return self._mirrored_slope(x)
+
+    def _mirrored_slope(self, x: Array) -> float | None:
+        """Return the same of a function that is even or odd at points x, else None."""
+        parity = engines.parity_at(self._value, x)
+        if parity is None:
+            return None
+        return self.derivative_second_moment * (1.0 if parity == ODD else -1.0)
 
     def _require_slope(self, var: float) -> None:
         """Raise where a slope that was given is not that of s at a variance."""
@@ -240,14 +262,7 @@ class Activation(GaussianFunction):
         # Where s' is infinite at a kink, what knows other correlations errs at the ends.
         slope = np.where(r == 1.0, a.derivative_second_moment, slope)
         opposite = a._opposite_slope() if np.any(r == -1.0) else None
-        if opposite is not None:
-            slope = np.where(r == -1.0, opposite, slope)
-        elif math.isinf(a.derivative_second_moment):
-            values, others = a._value(_SOME), a._value(-_SOME)
-            for sign in (1.0, -1.0):
-                if np.array_equal(others, -sign * values):
-                    slope = np.where(r == -1.0, sign * np.inf, slope)
-        return slope
+        return slope if opposite is None else np.where(r == -1.0, opposite, slope)
 
     def distance_map(self, delta: Any) -> Any:
         r"""Return one layer's map of the distance ``1 - rho``.
@@ -405,7 +420,13 @@ class Activation(GaussianFunction):
         return np.array(slopes) / q
 
 
-def _is_number(value: object) -> bool:
+def _takes(value: object, sign: str) -> bool:
+    """Whether it is a number; TypeError for another activation."""
+    if isinstance(value, Activation):
+        raise TypeError(
+            f"Activation: `{sign}` takes an activation and a number, got two activations,"
+            f" a and b. That of both is `from_function(lambda x: a(x) {sign} b(x))`."
+        )
     return not isinstance(value, bool) and isinstance(value, Real)
 
 
@@ -439,7 +460,3 @@ def pair(a: Activation, b: Activation) -> duals.Engine:
 def _entries(a: Activation, b: Activation) -> duals.Engine:
     """Return the same for arrays of any size: many entries are read from tables."""
     return duals.for_arrays(pair(a, b))
-
-
-_SOME = np.linspace(0.1, 3.0, 30)
-"""Points at which values tell whether a function is even, odd or neither."""

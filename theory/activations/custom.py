@@ -3,21 +3,21 @@
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import _checks, gaussian
+from theory._cached import cached_property
 from theory.activations import _engines as engines
-from theory.activations import _polynomial_pieces as polynomial_pieces
+from theory.activations import _recognition as recognition
 from theory.activations import _requirements as requirements
 from theory.activations._callables import as_numpy
+from theory.activations._half_weighted import HalfWeighted, second_moment
 from theory.activations._octaves import Octaves
-from theory.activations._samples import Samples, second_moment
 from theory.activations.base import Activation
-from theory.activations.function import WIDEST
+from theory.activations.function import LINEAR, WIDEST
 from theory.activations.interpolated import Differentiated
 from theory.meshes import DEVIATIONS
 
@@ -28,8 +28,6 @@ TOLERANCE = 1e-12
 """Error of the dual over E s^2 that is promised unless the caller accepts more."""
 
 EPS = float(np.finfo(np.float64).eps)
-AFFINE = 1e-28
-"""Non-linear share of the energy below which f is affine to rounding."""
 
 LOW = 64
 """Hermite coefficients from which the error of the dual is estimated."""
@@ -99,9 +97,8 @@ class FromFunction(Activation):
         root, octaves = math.sqrt(total), self._octaves
         kinks, mesh = octaves.kinks(root), octaves.at(root)
         if self.of is None:
-            requirements.resolved(
-                self.name, mesh.rough, mesh.jumps, f" at variance {total:g}"
-            )
+            where = f" at variance {total:g}"
+            requirements.resolved(self.name, mesh.rough, mesh.jumps, kinks, where)
         found = {*octaves.found, *mesh.found}
         f = self.f
         return replace(
@@ -146,21 +143,17 @@ class FromFunction(Activation):
 
     def _opposite_slope(self) -> float | None:
         """Return E s'(X) s'(-X) where s is odd or even at every node, else None."""
-        x = self._own_samples.x
-        for sign in (1.0, -1.0):
-            if np.array_equal(self._value(-x), -sign * self._value(x)):
-                return sign * self.derivative_second_moment
-        return None
+        return self._mirrored_slope(self._own_samples.x)
 
     # --- moments ------------------------------------------------------------------
 
     @cached_property
-    def _own_samples(self) -> Samples:
+    def _own_samples(self) -> HalfWeighted:
         """Values at the nodes of a rule whose panels end where those of the mesh do."""
         return self._sampled(20)
 
-    def _sampled(self, nodes: int) -> Samples:
-        out = Samples.of(self._value, self._ends(DEVIATIONS, needed=False), nodes)
+    def _sampled(self, nodes: int) -> HalfWeighted:
+        out = HalfWeighted.of(self._value, self._ends(DEVIATIONS, needed=False), nodes)
         need = out.trouble(is_slope=self.of is not None)
         if need:
             raise ValueError(f"{self.name}: {need} at variance {self.var:g}.")
@@ -198,10 +191,7 @@ class FromFunction(Activation):
         """E s(Z)^2 - (E s(Z))^2, without the cancellation."""
         return self._own_samples.energy_about(self.mean, 0.0)
 
-    def _rest_by_quadrature(self) -> float:
-        return self._rest_of(self._own_samples)
-
-    def _rest_of(self, samples: Samples) -> float:
+    def _rest_of(self, samples: HalfWeighted) -> float:
         m, b = samples.coefficients(1).tolist()
         # Once more, so that the rounding of the first two is gone.
         m += samples.mean_about(m, b)
@@ -210,8 +200,8 @@ class FromFunction(Activation):
     @cached_property
     def _rest(self) -> float:
         """sum_{k>=2} a_k^2; ValueError where rounding of f hides it."""
-        rest = self._rest_by_quadrature()
-        if not rest > AFFINE * self.variance:
+        rest = self._rest_of(self._own_samples)
+        if not rest > LINEAR * self.variance:
             return rest
         # Values have a relative error of EPS. The part of this error that looks like a
         # non-linear function averages out over the nodes, of which some 64 matter.
@@ -233,7 +223,7 @@ class FromFunction(Activation):
         out = np.empty(v.size)
         for k, s in enumerate(v.ravel()):
             a = self if s == 1.0 else self._scaled(float(s))
-            x, root = Samples.rule(a._slope._ends(DEVIATIONS, needed=False), 20)
+            x, root = HalfWeighted.rule(a._slope._ends(DEVIATIONS, needed=False), 20)
             product = (a._value(x) * root) * (a._slope._value(x) * root)
             out[k] = gaussian.total(np.nan_to_num(product * x)) / s
         return _checks.like(q, out.reshape(v.shape))
@@ -370,12 +360,12 @@ def from_function(
         requirements.values(slope, points, "derivative")
     octaves = Octaves(known, points, 0.1 * accepted, who)
     mesh = octaves.at(1.0)
-    requirements.resolved(who, mesh.rough, (), "")
+    requirements.resolved(who, mesh.rough, (), points)
     every = octaves.kinks(1.0)
-    exact = polynomial_pieces.recognise(label, known, slope, octaves)
+    exact = recognition.recognise(label, known, slope, octaves)
     if exact is not None:
         return exact
-    requirements.resolved(who, (), mesh.jumps, "")
+    requirements.resolved(who, (), mesh.jumps)
     requirements.no_jumps(known, every)
     out = FromFunction(
         label,

@@ -3,13 +3,13 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import _checks, gaussian
+from theory._cached import cached_property
 from theory.activations import moments
 from theory.hermite import MOST
 

@@ -1,12 +1,12 @@
 """Derivatives read off the panels on which a function is resolved."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import _breaks
+from theory._cached import cached_property
 from theory.activations._octaves import Octaves
 from theory.meshes import DEVIATIONS, RESOLVED, Mesh
 

@@ -2,13 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
 from theory import hermite as _hermite
+from theory._cached import cached_property
 from theory.activations.base import Activation
 
 Array = npt.NDArray[np.float64]

@@ -8,13 +8,14 @@ log q it is analytic in the strip of half-width pi/2, because the density of
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian
+from theory._cached import cached_property
 from theory._chebyshev import chebyshev, nodes
 from theory.meshes import DEVIATIONS
 
@@ -153,7 +154,8 @@ def length_slope(s: Any) -> float:
     for reach in reaches:
         x, w = gaussian.rule(_slope_edges(s, reach), reach)
         with np.errstate(over="ignore", invalid="ignore"):
-            f = _of_least_size(np.ones(len(x)), _slope_forms(s, x, w * _by_parts(s, x)))
+            forms = _slope_forms(s, x, w * _by_parts(s, x))
+            f = min(forms, key=lambda form: float(np.abs(form).sum()))
         total = float(np.abs(f).sum())
         outside = float(np.abs(f[np.abs(x) > reach - 2.0]).sum())
         if math.isfinite(total) and (len(reaches) == 1 or outside <= TAIL * total):
@@ -188,11 +190,6 @@ def _slope_forms(s: Any, x: Array, weight: Array | float = 1.0) -> list[Array]:
     # E (Z^2 - 1) vanishes on each half of the axis, and s may jump at zero.
     near = np.where(x < 0.0, *s._rise(np.array([-1e-100, 1e-100]))[0])
     return [weight * value * value, weight * (rise - near) * (value + near + start)]
-
-
-def _of_least_size(weight: Array, forms: list[Array]) -> Array:
-    """Return the function of which most is left when it is integrated."""
-    return min(forms, key=lambda f: float(np.sum(np.abs(weight) @ np.abs(f))))
 
 
 def _by_parts(s: Any, z: Array) -> Array | float:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from theory import _checks, gaussian
+from theory._precision import digits
 from theory.activations.base import Activation
 from theory.activations.piecewise import PiecewisePolynomial
 
@@ -130,14 +131,13 @@ def normrelu(c: float | None = None, *, scale: float | None = None) -> Activatio
 
 @lru_cache(maxsize=64)
 def _kink_of_scale(scale: float) -> float:
-    import mpmath as mp
     from scipy.optimize import brentq
 
     start = brentq(lambda c: normrelu_constants(c).scale - scale, -37, 37, xtol=1e-12)
     # In float64 the scale's rounding moves the root by 25 ulp. Two Newton steps on
     # 1/scale^2 settle the last digit, for the scale read as the decimal it is written as.
     # Terms cancel to e^{-c^2/2} below zero, where float64 ends at c = -8.2: to 1e-16.
-    with mp.workdps(60):
+    with digits(60) as mp:
         c, target = mp.mpf(start), mp.mpf(repr(scale)) ** -2
         for _ in range(2):
             tail, density = mp.ncdf(-c), mp.npdf(c)

@@ -3,23 +3,20 @@
 import itertools
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import _checks, duals, gaussian
 from theory import hermite as _hermite
+from theory._cached import cached_property
 from theory.activations import _taylor_pieces as taylor_pieces
-from theory.activations.base import Activation
+from theory.activations.base import FAR, Activation
 from theory.activations.function import EVEN, ODD
 from theory.activations.undefined import Undefined
 from theory.duals.arc_cosine import REST, ArcCosine
 
 Array = npt.NDArray[np.float64]
-
-FAR = 39.0
-"""Kinks beyond it are not seen: the density there is zero in float64."""
 
 OUTER = 8.0
 """Kinks beyond it are seen by closed forms only: the axis of a quadrature ends at 20."""
@@ -357,13 +354,10 @@ class PiecewisePolynomial(Activation):
             return super()._engine(other)
         if any(a.kinks) or any(b.kinks):
             return _truncated(a, b)
-        rows = [np.array(f._polynomial_coefficients()) for f in (a, b)]
+        # Of the polynomials below the first kink.
+        rows = [PiecewisePolynomial(f.name, f.m, f.poly)._low() for f in (a, b)]
         tops = [math.fsum(f.jumps) for f in (a, b)]
         return ArcCosine.build(self.m, (rows[0], tops[0]), (rows[1], tops[1]))
-
-    def _polynomial_coefficients(self) -> Array:
-        """a_0, ..., a_m of the polynomial below the first kink."""
-        return PiecewisePolynomial(self.name, self.m, self.poly)._low()
 
 
 def _truncated(a: PiecewisePolynomial, b: PiecewisePolynomial) -> duals.Truncated:

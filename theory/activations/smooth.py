@@ -4,14 +4,15 @@ import copyreg
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from theory import duals, meshes
+from theory import _precision, duals, meshes
 from theory import hermite as _hermite
+from theory._cached import cached_property
 from theory.activations.base import Activation
 from theory.activations.function import ORDER, WIDEST
 
@@ -377,9 +378,7 @@ def _mesh(definition: Definition, order: int, octave: int) -> Array:
 @lru_cache(maxsize=128)
 def _taylor(definition: Definition, order: int) -> tuple[float, ...]:
     """Taylor coefficients at zero, c_0 + c_1 x + ..."""
-    import mpmath as mp
-
-    with mp.workdps(60):
+    with _precision.digits(60) as mp:
         c = mp.taylor(lambda x: definition.precise(mp, x), 0, DEGREE + order)
         if order:
             c = [k * v for k, v in enumerate(c)][1:]
@@ -389,8 +388,6 @@ def _taylor(definition: Definition, order: int) -> tuple[float, ...]:
 @lru_cache(maxsize=256)
 def _precise_coefficients(definition: Definition, var: float, order: int) -> Array:
     """a_0, ..., a_order of f(sqrt(var) Z) by the trapezoid rule in mpmath."""
-    import mpmath as mp
-
     d = definition.strip / math.sqrt(var)
     # Digits below a_0 at which the last one starts, as in `Smooth._needs_digits`.
     if d < math.sqrt(order):
@@ -401,7 +398,7 @@ def _precise_coefficients(definition: Definition, var: float, order: int) -> Arr
     # The rule's error is e^(-2 pi d / h) for a step h. An entire function needs 1/10:
     # of order 256 that leaves 1e-600.
     steps = max(10, math.ceil(digits * math.log(10.0) / (2.0 * math.pi * d)))
-    with mp.workdps(digits):
+    with _precision.digits(digits) as mp:
         r = mp.sqrt(mp.mpf(var))
         f = definition.precise
         return _hermite.precise_coefficients(

@@ -1,4 +1,7 @@
-r"""Duals of pairs of lengths in closed form: error function, GELU, exponentials, waves.
+r"""Duals in closed form where every pair has its own two lengths.
+
+The error function, GELU, exponentials, waves and the bump; `exponentials` and `series` have
+engines of one pair of variances at all correlations.
 
 For arguments of lengths r and o and correlation :math:`\rho = \cos t`. With
 :math:`a = r/\sqrt{1 + r^2}`, b likewise and :math:`z = \rho a b`, an angle of sine z is the
@@ -40,7 +43,7 @@ class Noisy:
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorFunction:
+class ErrorFunctionPairs:
     r"""E erf(u) erf(v) / (r o) and E erf'(u) erf'(v).
 
     .. math:: \frac{2}{\pi\, r\, o} \arcsin z, \qquad
@@ -53,7 +56,9 @@ class ErrorFunction:
     size: Array  # r o
 
     @classmethod
-    def at(cls, r: Array, other: Array, rho: Array, sine: Array) -> "ErrorFunction":
+    def at(
+        cls, r: Array, other: Array, rho: Array, sine: Array
+    ) -> "ErrorFunctionPairs":
         """Take arguments of lengths r and o; `sine` is sin^2 t."""
         return cls(Noisy.of(r, other, rho, sine, 2.0), r * other)
 
@@ -69,7 +74,7 @@ class ErrorFunction:
 
 
 @dataclass(frozen=True, eq=False)
-class Gelu:
+class GeluPairs:
     r"""E s(u) s(v) / (r o) and E s'(u) s'(v) for s(x) = x Phi(x).
 
     .. math:: \rho P + J (e \rho^2 + \sin^2 t), \qquad P + \rho J
@@ -88,7 +93,7 @@ class Gelu:
     rest: Array  # e
 
     @classmethod
-    def at(cls, r: Array, other: Array, rho: Array, sine: Array) -> "Gelu":
+    def at(cls, r: Array, other: Array, rho: Array, sine: Array) -> "GeluPairs":
         """Take arguments of lengths r and o; `sine` is sin^2 t."""
         u = Noisy.of(r, other, rho, sine, 1.0)
         area = 0.25 + (0.5 / math.pi) * np.arctan(u.z / u.cosine)
@@ -110,7 +115,7 @@ class Gelu:
 
 
 @dataclass(frozen=True, eq=False)
-class Exponential:
+class ExponentialPairs:
     r"""The same for the exponential, d the distance of rho from the nearer of +-1.
 
     .. math:: E\,e^u e^v = e^{(r^2 + o^2)/2 + \rho r o}
@@ -121,7 +126,7 @@ class Exponential:
     gap: Array  # 1 - rho
 
     @classmethod
-    def at(cls, r: Array, other: Array, rho: Array, d: Array) -> "Exponential":
+    def at(cls, r: Array, other: Array, rho: Array, d: Array) -> "ExponentialPairs":
         """Take arguments of lengths r and o."""
         gap = np.where(rho > 0.0, d, 2.0 - d)
         return cls(0.5 * np.square(r + other), r * other, gap)
@@ -140,7 +145,7 @@ class Exponential:
 
 
 @dataclass(frozen=True, eq=False)
-class Wave:
+class WavePairs:
     r"""The same for the sine if `odd`, else for the cosine.
 
     .. math:: e^{-(r^2 + o^2)/2} \sinh(\rho r o), \qquad e^{-(r^2 + o^2)/2} \cosh(\rho r o)
@@ -191,7 +196,7 @@ class Wave:
 
 
 @dataclass(frozen=True, eq=False)
-class Bump:
+class BumpPairs:
     r"""The same for exp(-x^2 / 2).
 
     .. math:: E\,s(u) s(v) = Q^{-1/2}, \qquad E\,s'(u) s'(v) = \rho\, r o\, Q^{-3/2}, \qquad
@@ -226,5 +231,4 @@ class Bump:
         return self.r * self.other * self._sine / (both * (here + end))
 
 
-Closed = ErrorFunction | Gelu
-Formula = type[ErrorFunction] | type[Gelu]
+NoisyPairs = ErrorFunctionPairs | GeluPairs

@@ -16,12 +16,12 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian, meshes
+from theory._cached import cached_property
 from theory._chebyshev import chebyshev, nodes
 from theory.duals import _graded as graded
 

@@ -1,4 +1,4 @@
-r"""Duals in closed form of exp, sine, cosine and the Gaussian bump.
+r"""Duals of exp, sine, cosine and the Gaussian bump at one pair of variances.
 
 For variances v and w of the arguments and k = :math:`\rho \sqrt{vw}`, from
 :math:`E\,e^{X + Y} = e^{(v + w)/2 + k}`.

@@ -2,10 +2,11 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+
+from theory._cached import cached_property
 
 Array = npt.NDArray[np.float64]
 

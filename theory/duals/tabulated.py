@@ -3,11 +3,11 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from theory._cached import cached_property
 from theory.duals._panels import Panels
 
 Array = npt.NDArray[np.float64]

@@ -4,12 +4,12 @@ import itertools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import gaussian
+from theory._cached import cached_property
 
 Array = npt.NDArray[np.float64]
 

@@ -22,10 +22,12 @@ import numpy as np
 import numpy.typing as npt
 
 from theory import _checks
-from theory.duals.arc_cosine import _kernel
+from theory.duals import ArcCosine
 from theory.identity_map import _inputs
 
 Array = npt.NDArray[np.float64]
+
+_RELU = ArcCosine.build(1, (np.zeros(2), 1.0), (np.zeros(2), 1.0))
 
 _MOST = 2**24
 """Pixels up to which sums over half of them, and a little more, fit into memory."""
@@ -382,6 +384,5 @@ def _behind_relu(q: Array, other: Array, gap: Array, d: Array) -> Array:
         out=np.zeros_like(d),
         where=product > 0.0,
     )
-    angle = 2.0 * np.arcsin(np.sqrt(np.minimum(0.5 * versine, 1.0)))
-    # What the arc-cosine kernel lacks: (sin t - t cos t) / 2 pi.
-    return 0.5 * d - product * _kernel(1, angle, np.sin(angle), np.cos(angle))
+    lost = _RELU.distance(np.minimum(versine, 2.0))
+    return 0.25 * between**2 + product * lost

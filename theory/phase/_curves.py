@@ -11,13 +11,14 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from theory import _chebyshev, gaussian
+from theory._cached import cached_property
 from theory.activations import Activation, Affine, PiecewisePolynomial
 from theory.activations.affine import split
 from theory.activations.custom import FromFunction
@@ -174,7 +175,7 @@ class Moments:
     """Tables of the correlation map, kept by `theory.phase._correlations`."""
 
     unresolved: list[tuple[float, str]] = field(default_factory=list[tuple[float, str]])
-    """At which variances a function has no moments, and why: not where it is too large."""
+    """At which variances E s^2 is not known, and why: not where it is too large."""
 
     def at(self, q: float) -> Activation:
         """Return x -> s(sqrt(q) x)."""
@@ -206,7 +207,8 @@ class Moments:
             except TooLarge:
                 return np.full(q.shape, np.inf)
             except ValueError as error:
-                self.unresolved.append((high, str(error)))
+                if of == "value":
+                    self.unresolved.append((high, str(error)))
                 return np.full(q.shape, np.inf)
 
         return function

@@ -68,8 +68,8 @@ def settle(m: Moments, w: Array, b: Array, start: float) -> Array:
     beyond, top = np.isinf(out), math.exp(m.top)
     if not beyond.any():
         return out
-    if reasons := [why for q, why in m.unresolved if q > top]:
-        raise ValueError(reasons[-1])  # not known to diverge
+    if reasons := [(q, why) for q, why in m.unresolved if q > top]:
+        raise ValueError(min(reasons)[1])  # not known to diverge
     # Biases alone may lead beyond the moments that float64 holds.
     least = w[beyond] * m.second.read(np.nextafter([float(m.top)], -np.inf))[0]
     if m.top < HIGH and (least <= top).any():

@@ -21,7 +21,7 @@ LOGARITHMIC = 2.0**-0.015
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
+class HalfWeighted:
     """Nodes with sqrt(weight * density), and the values times that.
 
     Half of the density goes with either factor of a product, so that functions that grow
@@ -53,7 +53,7 @@ class Samples:
         return x, root
 
     @classmethod
-    def of(cls, f: Function, edges: Array, nodes: int) -> "Samples":
+    def of(cls, f: Function, edges: Array, nodes: int) -> "HalfWeighted":
         """Take the values of f at the nodes of a rule."""
         x, root = cls.rule(edges, nodes)
         with np.errstate(all="ignore"):
@@ -168,9 +168,9 @@ def second_moment(
 
 
 def _values(f: Function, edges: Array) -> tuple[Array, Array]:
-    samples = Samples.of(f, edges, 20)
-    samples.trouble(is_slope=True)
-    return samples.x, samples.y
+    values = HalfWeighted.of(f, edges, 20)
+    values.trouble(is_slope=True)
+    return values.x, values.y
 
 
 def _energy(x: Array, y: Array, sides: list[tuple[float, float, float]]) -> float:
