@@ -90,8 +90,8 @@ def nngp_mean(rho: Any, activation: Activation, depth: int, width: int) -> Any:
     float or array
         The limit as `theory.kernels.nngp_map` gives it, and the correction of order
         1/width to a relative 1e-13 / (1 - r^2)^2, with r the correlation of any layer
-        between the first and the last. Some 0.1 s for each layer and correlation below
-        one, ten seconds for waves as quick as sin(20 x), kept for the next call.
+        between the first and the last. Some 0.01 s for each layer and correlation below
+        one, up to a second for a function with kinks, kept for the next call.
 
     Raises
     ------

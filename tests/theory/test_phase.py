@@ -574,3 +574,19 @@ def test_no_variance_rests_where_the_map_only_touches_the_diagonal(bias_var):
     w, start = point.weight_var, 1.01 * point.variance
     assert phase.classify(a, 1.001 * w, bias_var, start=start).phase == "divergent"
     assert phase.classify(a, 0.9 * w, bias_var, start=start).phase == "ordered"
+
+
+def test_variances_that_no_layer_reaches_are_not_asked_for():
+    farthest = []
+
+    def wave(x):
+        farthest.append(float(np.abs(x).max(initial=0.0)))
+        return np.tanh(x) + np.cos(40.0 * x)
+
+    found = phase.classify(act.from_function(wave), 2.0, 0.1)
+    # No layer's variance is above 2 * 4 + 0.1: forty deviations of it, an octave and a
+    # panel of log q more.
+    assert max(farthest) < 40.0 * math.sqrt(8.1 * math.e) * 2.0
+    cos = math.exp(-800.0 * found.variance)
+    swing = act.tanh.scaled(found.variance).second_moment + (1.0 + cos**4) / 2.0
+    assert found.variance == pytest.approx(2.0 * swing + 0.1, rel=1e-13)

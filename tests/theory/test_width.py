@@ -237,13 +237,43 @@ def test_quick_waves_have_the_closed_form(omega):
     assert width.nngp_variance(1.0, wave, 2, N) == pytest.approx(
         (spread(k) + slope**2 * spread(1.0)) / N, rel=1e-12
     )
-    if omega > 10.0:  # ten seconds
-        return
     near, far = math.exp(-0.7 * w), math.exp(-1.3 * w)  # rho = 0.3
     both = 1.0 - 2.0 * math.exp(-2.0 * w) + (near**4 + far**4) / 2.0
     assert width.nngp_variance(0.3, wave, 1, N) == pytest.approx(
         (both - (near - far) ** 2) / 4.0 / N, rel=1e-12
     )
+
+
+def test_quick_waves_take_few_values():
+    asked = []
+
+    def wave(x):
+        asked.append(x.size)
+        return np.sin(20.0 * x)
+
+    own = act.from_function(wave, derivative=lambda x: 20.0 * np.cos(20.0 * x))
+    kernels.nngp_map(0.3, own, 1)
+    asked.clear()
+    width.nngp_variance(0.3, own, 1, N)
+    # Frequencies up to 80, of fourth powers, in 32 deviations take some thousand nodes for
+    # a side, panels of 16 each ten thousand.
+    assert sum(asked) < 10_000_000
+
+
+@pytest.mark.parametrize("f", [np.tanh, lambda x: 1.0 / (1.0 + 4.0 * x * x)])
+def test_even_spacing_is_as_accurate_as_panels(f):
+    # A kink that is named, and is none, has panels end there.
+    spaced, panels = act.from_function(f), act.from_function(f, kinks=0.0)
+    for of in (
+        width.nngp_mean,
+        width.nngp_variance,
+        width.ntk_mean,
+        width.ntk_variance,
+    ):
+        for rho in (-0.9, 1e-3, 0.4):
+            # Corrections to the mean are multiplied by the width.
+            found, known = (of(rho, a, 3, 1) for a in (spaced, panels))
+            assert found == pytest.approx(known, rel=3e-11)
 
 
 @pytest.mark.parametrize("rho", [0.0, 1.0])

@@ -45,7 +45,7 @@ LAST = 1e-14
 """of the largest."""
 
 TOGETHER = 1 << 16
-"""Nodes at once for many lengths: their temporaries stay in cache."""
+"""Values at once for many lengths: their temporaries stay in cache."""
 
 
 class Sampled(Protocol):
@@ -271,23 +271,23 @@ def together(a: Any, r: Array, *, slope: bool = False) -> Array:
         edges = np.union1d(own, _slope_edges(a, wide) if slope else a._edges(wide))
         x, w = gaussian.composite(edges[np.abs(edges) <= top])
         far = np.abs(x) > top - 2.0 * low
-        rows = max(1, TOGETHER // len(x))
+        step = max(1, TOGETHER // len(r))
         with np.errstate(over="ignore", invalid="ignore"):
             if slope:
                 forms = _slope_forms(a._scaled(low * low), x / low)
             else:
                 forms = [a._value(x) ** 2]
-            sums = np.empty((3, len(forms), len(r)))
-            for i in range(0, len(r), rows):
-                some = r[i : i + rows, None]
-                z = x / some
-                density = w * gaussian.pdf(z) / some
+            sums = np.zeros((3, len(forms), len(r)))
+            for at in (slice(i, i + step) for i in range(0, len(x), step)):
+                z = x[at] / r[:, None]
+                density = w[at] * gaussian.pdf(z) / r[:, None]
                 if slope:
                     density *= _by_parts(a, z)
+                size, beyond = np.abs(density), far[at]
                 for each, f in zip(sums.transpose(1, 0, 2), forms, strict=True):
-                    each[0, i : i + rows] = (density * f).sum(axis=1)
-                    each[1, i : i + rows] = np.abs(density) @ np.abs(f)
-                    each[2, i : i + rows] = np.abs(density[:, far]) @ np.abs(f[far])
+                    each[0] += (density * f[at]).sum(axis=1)
+                    each[1] += size @ np.abs(f[at])
+                    each[2] += size[:, beyond] @ np.abs(f[at][beyond])
             # Of functions with the same means that of which most is left.
             total, size, outside = min(
                 sums.transpose(1, 0, 2), key=lambda s: float(np.sum(s[1]))

@@ -115,6 +115,16 @@ class Curve:
             self.panels[k] = self._build(float(k), float(k + 1), FINEST)
         return self.panels[k]
 
+    def known_to(self, most: int) -> int:
+        """Return the end of the range around or below log q = 0 on which it is known."""
+        k = 0
+        # What is not known of a variance takes long to find out, and no less of larger.
+        while k < most and self.panel(k) is not None:
+            k += 1
+        while k > LOW + 1 and self.panel(k - 1) is None:
+            k -= 1
+        return k
+
     def _build(self, low: float, high: float, halvings: int) -> _Panel | None:
         panel, tail = self._series(low, high)
         if panel is None or tail <= 1e-13 or not halvings:
@@ -326,19 +336,12 @@ class Moments:
     @cached_property
     def top(self) -> int:
         """The end of the range of log q on which E s^2 is finite."""
-        k = HIGH
-        while self.second.panel(k - 1) is None and k > LOW + 1:
-            k -= 1
-        return k
+        return self.second.known_to(HIGH)
 
-    @cached_property
-    def rises(self) -> bool:
-        """Whether E s^2 rises with q, but for rounding."""
-        for k in range(LOW, self.top):
-            value, slope = self.second.read(np.array([k + 0.25, k + 0.75]))
-            if (slope < -1e-13 * value).any():
-                return False
-        return True
+    def rises(self, low: int, high: int) -> bool:
+        """Whether E s^2 rises from log q = `low` to `high`, but for rounding."""
+        value, slope = self.second.read(np.arange(low + 0.25, high, 0.5))
+        return not (slope < -1e-13 * value).any()
 
 
 @lru_cache(maxsize=16)

@@ -17,6 +17,9 @@ PER_PANEL = 8
 CLEAR = 1e-3
 """Excess at an estimated extremum above which there is no fixed point near it."""
 
+ROOM = 0.05
+"""Of log variances, beside the largest of a map on the grid: it may peak in between."""
+
 ROWS = 1 << 19
 """Numbers held at once by a search."""
 
@@ -39,7 +42,7 @@ def variance_slope(m: Moments, q: Array, w: Array) -> Array:
 
 def highest(m: Moments) -> int:
     """Return the log q below which both moments of the curve are within float64."""
-    return next(t for t in range(m.top, LOW, -1) if m.slope.panel(t - 1) is not None)
+    return m.slope.known_to(m.top)
 
 
 def critical(m: Moments, t: Array) -> tuple[Array, Array, Array]:
@@ -65,9 +68,10 @@ def settle(m: Moments, w: Array, b: Array, start: float) -> Array:
     for i in range(0, w.size, step):
         part = slice(i, i + step)
         out[part] = _settle(m, w[part], b[part], start)
-    beyond, top = np.isinf(out), math.exp(m.top)
+    beyond = np.isinf(out)
     if not beyond.any():
         return out
+    top = math.exp(m.top)
     if reasons := [(q, why) for q, why in m.unresolved if q > top]:
         raise ValueError(min(reasons)[1])  # not known to diverge
     # Biases alone may lead beyond the moments that float64 holds.
@@ -81,13 +85,14 @@ def settle(m: Moments, w: Array, b: Array, start: float) -> Array:
 
 
 def _settle(m: Moments, w: Array, b: Array, start: float) -> Array:
-    t = _first_layers(m, w, b, math.log(start))
-    grid = Grid.of(m, w, b)
+    ends = _within(m, w, b, math.log(start))
+    t = _first_layers(m, w, b, math.log(start), ends)
+    grid = Grid.of(m, w, b, Grid.points(*ends))
     out = np.full(w.shape, np.nan)
     # Where an extremum between two points of the grid may reach the diagonal, alone.
     doubtful = grid.doubtful()
     for i in np.flatnonzero(doubtful):
-        alone = Grid.of(m, w[i : i + 1], b[i : i + 1]).with_extrema()
+        alone = Grid.of(m, w[i : i + 1], b[i : i + 1], grid.t).with_extrema()
         out[i] = alone.march(t[i : i + 1])[0]
     clear = np.flatnonzero(~doubtful)
     if clear.size:
@@ -95,15 +100,38 @@ def _settle(m: Moments, w: Array, b: Array, start: float) -> Array:
     return out
 
 
-def _first_layers(m: Moments, w: Array, b: Array, t: float) -> Array:
+def _within(m: Moments, w: Array, b: Array, start: float) -> tuple[int, int]:
+    """Return log variances, whole numbers, that no layer leaves again; up to `m.top`.
+
+    What lies beyond is not tabulated: of a wave of high variance it takes seconds.
+    """
+    low, most = (
+        sorted([start, math.log(max(float(v), 1e-300))]) for v in (b.min(), b.max())
+    )
+    first, most = min(max(LOW, math.floor(low[0]) - 1), HIGH - 1), most[1]
+    for end in range(first + 1, HIGH):
+        if m.second.panel(end - 1) is None:
+            break
+        if most < end - ROOM:
+            t = Grid.points(first, end)
+            t[-1] = np.nextafter(t[-1], -np.inf)
+            value = float(w.max()) * float(m.second.read(t)[0].max()) + float(b.max())
+            most = max(most, math.log(max(value, 1e-300)))
+            if most < end - ROOM:
+                return first, end
+    return min(first, m.top - 1), m.top
+
+
+def _first_layers(
+    m: Moments, w: Array, b: Array, t: float, ends: tuple[int, int]
+) -> Array:
     """Iterate a few layers where the map may fall: there variances can overtake."""
-    end = np.array([float(LOW), float(m.top)])
     now = np.full(w.shape, t)
-    if m.rises:
+    if m.rises(*ends):
         return now
     for _ in range(30):
-        value = w * m.second.read(np.clip(now, *end))[0] + b
-        now = np.clip(np.log(np.maximum(value, 1e-300)), *end)
+        value = w * m.second.read(np.clip(now, *ends))[0] + b
+        now = np.clip(np.log(np.maximum(value, 1e-300)), *ends)
     return now
 
 
@@ -137,13 +165,17 @@ class Grid:
         if t is None:
             # No fixed point lies below bias_var.
             lowest = math.log(max(float(b.min()), 1e-300)) if b.size else LOW
-            k = min(max(LOW, math.floor(lowest) - 1), m.top - 1)
-            t = np.linspace(k, m.top, PER_PANEL * (m.top - k) + 1)
-        v, slope = m.second.read(np.minimum(t, np.nextafter(float(m.top), -np.inf)))
+            t = cls.points(min(max(LOW, math.floor(lowest) - 1), m.top - 1), m.top)
+        v, slope = m.second.read(np.minimum(t, np.nextafter(t[-1], -np.inf)))
         one, two = w[:, None] * v / np.exp(t), b[:, None] / np.exp(t)
         sign = _roots.signs(one + two - 1.0, NOISE * (one + two + 1.0))
         turn = np.subtract(slope, v, out=np.full_like(v, np.nan), where=np.isfinite(v))
         return cls(m, w, b, t, v, turn, sign)
+
+    @staticmethod
+    def points(low: int, high: int) -> Array:
+        """Return log variances, some on every panel."""
+        return np.linspace(low, high, PER_PANEL * (high - low) + 1)
 
     @property
     def floor(self) -> Array:
