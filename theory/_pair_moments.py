@@ -239,8 +239,7 @@ def _require_tails(activation: Activation, reach: float) -> None:
 
 def _panels(ends: Array, centres: Array, scale: float) -> tuple[Array, Array]:
     """Return Gauss-Legendre nodes and weights on panels that shrink towards centres."""
-    levels = min(max(math.ceil(-math.log2(scale)), 1), 24)
-    steps = 2.0 ** -np.arange(1.0, levels + 1.0)
+    steps = 2.0 ** -np.arange(1.0, math.ceil(-math.log2(scale)) + 1.0)
     graded = np.add.outer(centres, np.concatenate([-steps, steps])).ravel()
     even = np.arange(-REACH, REACH + 0.5)
     edges = np.unique(np.concatenate([even, ends, graded]))
