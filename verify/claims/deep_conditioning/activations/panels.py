@@ -75,6 +75,8 @@ KEPT = numeric(
         {"rate": 1e4, "deviation": 0.02},
         *grid(power=(-0.25, 0.5), at=0.0),
         *grid(power=0.5, at=(0.3, -1.1)),
+        # So far out that the density is next to nothing.
+        *grid(power=-0.25, at=(6.5, -7.5)),
         # Functions far from unit size.
         {"power": 1.0 / 3.0, "at": 0.0, "size": 1e-25},
         {"power": 0.5, "at": -1.1, "size": 1e20},
@@ -97,6 +99,8 @@ _FUNCTIONS: dict[str, tuple[Function, tuple[float, ...]]] = {
     "steep": (lambda x: np.tanh(30.0 * (x - 0.2)), ()),
     "wave": (lambda x: np.sin(9.0 * x), ()),
     "spike": (lambda x: np.exp(-0.5 * np.square((x - 3.3) / 0.03)), ()),
+    # Between the nodes of a panel that resolves the rest.
+    "hidden": (lambda x: 0.1 * x + np.exp(-0.5 * np.square((x - 6.0) / 0.02)), ()),
     "bump": (lambda x: 1.0 / (1.0 + 25.0 * np.square(x + 1.0)), ()),
     "root": (lambda x: np.sqrt(np.abs(x + 0.5)), (-0.5,)),
     "bent": (lambda x: np.exp(-np.abs(x - 2.0)) * (x - 2.0), (2.0,)),
@@ -139,6 +143,7 @@ _PARTS: dict[str, Function] = {
     "root": lambda x: np.sqrt(np.abs(x - 0.3)),
     "half": lambda x: np.maximum(x - 0.2, 0.0) ** 1.5,
     "step": lambda x: np.where(x > 1.25, 0.5, 0.0),
+    "leap": lambda x: np.where(x > 1.25, 0.5 + np.square(x - 1.25), 0.0),
     # Smooth, and nearly a kink and a step.
     "soft": lambda x: 1e-6 * np.logaddexp(0.0, 1e6 * (x - 0.2)),
     "steep": lambda x: np.tanh(1e6 * (x - 0.2)),
@@ -161,12 +166,14 @@ def _predict_broken(*, parts: str, reach: float = meshes.DEVIATIONS) -> list[flo
 
 def _measure_broken(*, parts: str) -> list[float]:
     """Places that are not resolved, that were found, and those of them that jump."""
-    places = {"kink": -2.0, "dent": 4.0, "root": 0.3, "half": 0.2, "step": 1.25}
+    places = {"kink": -2.0, "dent": 4.0, "root": 0.3, "half": 0.2}
+    places |= dict.fromkeys(("step", "leap"), 1.25)
 
     def among(*kinds: str) -> list[float]:
         return sorted(places[part] for part in parts.split() if part in kinds)
 
-    return _listed(among("root", "half"), among("kink", "dent", "step"), among("step"))
+    jumps = "step", "leap"
+    return _listed(among("root", "half"), among("kink", "dent", *jumps), among(*jumps))
 
 
 BROKEN = replace(
@@ -178,7 +185,7 @@ BROKEN = replace(
     cases=grid(
         parts=(
             *("tanh", "tanh kink", "tanh root", "tanh step", "tanh kink root step"),
-            *("tanh kink dent", "half", "soft", "tanh steep"),
+            *("tanh kink dent", "half", "soft", "tanh steep", "tanh leap"),
         )
     ),
     predict=_predict_broken,
