@@ -160,7 +160,10 @@ def _predict_labels() -> dict[str, list[str]]:
         "layers": layers.get_legend_handles_labels()[1],
         "edges": drawn.get_legend_handles_labels()[1],
         "regions": [
-            _written(text.get_text(), *text.get_position(), text.get_rotation())
+            _written(
+                *(text.get_text(), *text.get_position(), text.get_rotation()),
+                str(text.get_color()),
+            )
             for text in regions.texts
         ],
     }
@@ -177,8 +180,8 @@ _REGIONS = {"ordered": (0, 3), "chaotic": (3, 18), "divergent": (18, 25)}
 """Columns of the phases of a picture, in the rows up to `_UP_TO`."""
 
 
-def _written(name: str, x: float, y: float, turned: float) -> str:
-    return f"{name} at {x:.6f}, {y:.6f}, turned by {turned:g}"
+def _written(name: str, x: float, y: float, turned: float, color: str) -> str:
+    return f"{name} at {x:.6f}, {y:.6f}, turned by {turned:g}, {color}"
 
 
 _OF_PHASES = (
@@ -198,6 +201,8 @@ def _labels(depths: list[int]) -> dict[str, list[str]]:
             0.5 * (first + last) / _COLUMNS,
             0.5 * _UP_TO / _ROWS,
             90.0 if last - first == 3 else 0.0,
+            # On grey, and on colours.
+            "0.13" if name == "divergent" else "white",
         )
         for name, (first, last) in _REGIONS.items()
     ]
