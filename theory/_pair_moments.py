@@ -185,9 +185,9 @@ def _nodes(
     edges = activation._edges(reach)
     if tangent:
         edges = np.union1d(edges, activation.derivative._edges(reach))
-    kinks, root = np.array(activation.kinks), float(roots[0])
+    root = float(roots[0])
     if len(k) == 1:
-        x, w = _panels(edges / root, kinks / root, 2.0**-6)
+        x, w = _panels(edges / root)
         yield root * x[None], w * gaussian.pdf(x)
         return
     other = float(roots[1])
@@ -195,15 +195,18 @@ def _nodes(
     sine = math.sqrt((1.0 - rho) * (1.0 + rho))
     # Of nearly independent pairs the inner average varies over far more than the reach.
     across = other * rho if abs(rho) > 2.0**-30 else math.inf
-    centres = np.concatenate([kinks / root, kinks / across])
     if sine == 0.0:
-        x, w = _panels(np.append(edges / root, edges / across), centres, 2.0**-6)
+        x, w = _panels(np.append(edges / root, edges / across))
         yield np.array([root * x, across * x]), w * gaussian.pdf(x)
         return
-    # The inner average is smooth at the scale of the sine, however uneven the second is.
+    # The inner average is smooth at the scale of the sine, however uneven the second is:
+    # panels shrink to it towards its kinks.
     step = 0.25 * sine / max(abs(rho), sine)
     others = step * np.round(edges / (across * step))
-    x, wx = _panels(np.append(edges / root, others), centres, 0.25 * sine)
+    steps = 2.0 ** -np.arange(1.0, math.ceil(-math.log2(0.25 * sine)) + 1.0)
+    centres = np.array(activation.kinks) / across
+    graded = np.add.outer(centres, np.concatenate([-steps, steps])).ravel()
+    x, wx = _panels(np.concatenate([edges / root, others, graded]))
     wx = wx * gaussian.pdf(x)
     y, wy = gaussian.legendre(NODES)
     even = np.arange(-REACH, REACH + 0.5)
@@ -237,10 +240,7 @@ def _require_tails(activation: Activation, reach: float) -> None:
         )
 
 
-def _panels(ends: Array, centres: Array, scale: float) -> tuple[Array, Array]:
-    """Return Gauss-Legendre nodes and weights on panels that shrink towards centres."""
-    steps = 2.0 ** -np.arange(1.0, math.ceil(-math.log2(scale)) + 1.0)
-    graded = np.add.outer(centres, np.concatenate([-steps, steps])).ravel()
-    even = np.arange(-REACH, REACH + 0.5)
-    edges = np.unique(np.concatenate([even, ends, graded]))
+def _panels(ends: Array) -> tuple[Array, Array]:
+    """Return Gauss-Legendre nodes and weights on panels that end there."""
+    edges = np.union1d(np.arange(-REACH, REACH + 0.5), ends)
     return gaussian.composite(edges[np.abs(edges) <= REACH], NODES)
