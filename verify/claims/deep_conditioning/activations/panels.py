@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -88,6 +89,38 @@ KEPT = numeric(
     must_refute=mistake("Panels of the Gaussian alone.", resolved=False),
     uses=("dc/defC.1-callable",),
     version=2,
+)
+
+# --- sums over them ----------------------------------------------------------------------
+
+
+def _terms(*, count: int, size: float, lost: float = 0.0) -> Array:
+    """Terms at mirrored nodes, of which those of an odd part cancel."""
+    rng = np.random.default_rng(count)
+    odd, even = size * rng.standard_normal(count), rng.random(count)
+    return np.append((even - odd)[::-1], (1.0 - lost) * (odd + even))
+
+
+def _predict_sum(**case: Any) -> float:
+    return gaussian.total(_terms(**case))
+
+
+def _measure_sum(**case: Any) -> Fraction:
+    return sum(map(Fraction, _terms(**case).tolist()), Fraction(0))
+
+
+SUMS = replace(
+    KEPT,
+    id="dc/defC.1-sums",
+    title="Sums over mirrored nodes of what cancels, to the last digit",
+    statement=r"\sum_i t_i",
+    cases=grid(count=(1, 50, 5000), size=(1.0, 1e12)),
+    predict=_predict_sum,
+    measure=_measure_sum,
+    # One rounding.
+    compare=AgreesTo(relative=1.2e-16),
+    must_refute=mistake("One side a millionth smaller.", lost=1e-6),
+    uses=("dc/defC.1-kept-waves",),
 )
 
 # --- where they end ----------------------------------------------------------------------

@@ -181,7 +181,7 @@ _REGIONS = {"ordered": (0, 3), "chaotic": (3, 18), "divergent": (18, 25)}
 
 
 def _written(name: str, x: float, y: float, turned: float, color: str) -> str:
-    return f"{name} at {x:.6f}, {y:.6f}, turned by {turned:g}, {color}"
+    return f"{name} at {x:.9f}, {y:.9f}, turned by {turned:g}, {color}"
 
 
 _OF_PHASES = (
