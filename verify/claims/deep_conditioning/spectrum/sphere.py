@@ -268,7 +268,9 @@ def _predict_values(
 ) -> Any:
     s = normalised(activation)
     which = kernels.ntk_map if kernel == "ntk" else kernels.nngp_map
-    return spectrum.eigenvalues(lambda t: which(t, s, depth), degrees, dim)
+    size = 2.0**80  # which no share depends on
+    found = spectrum.eigenvalues(lambda t: size * which(t, s, depth), degrees, dim)
+    return found / size
 
 
 def _predict_rank(*, activation: str, depth: int, dim: int) -> float:
