@@ -175,7 +175,7 @@ def _around(ax: Any) -> str:
     return " | ".join((*words, f"{ax.get_xlim()[0]:g} to {ax.get_xlim()[1]:g}"))
 
 
-_ROWS, _COLUMNS, _UP_TO = 11, 25, 7
+_ROWS, _COLUMNS, _UP_TO = 16, 25, 11
 _REGIONS = {"ordered": (0, 3), "chaotic": (3, 18), "divergent": (18, 25)}
 """Columns of the phases of a picture, in the rows up to `_UP_TO`."""
 
