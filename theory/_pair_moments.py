@@ -186,9 +186,9 @@ def _nodes(
     edges = activation._edges(reach)
     if tangent:
         edges = np.union1d(edges, activation.derivative._edges(reach))
-    kinks, root = np.array(activation.kinks), float(roots[0])
+    root = float(roots[0])
     if len(k) == 1:
-        x, w = _panels(edges / root, kinks / root, 2.0**-6)
+        x, w = _panels(edges / root)
         yield root * x[None], w * gaussian.pdf(x)
         return
     other = float(roots[1])
@@ -196,26 +196,30 @@ def _nodes(
     sine = math.sqrt((1.0 - rho) * (1.0 + rho))
     # Of nearly independent pairs the inner average varies over far more than the reach.
     across = other * rho if abs(rho) > 2.0**-30 else math.inf
-    centres = np.concatenate([kinks / root, kinks / across])
     if sine == 0.0:
-        x, w = _panels(np.append(edges / root, edges / across), centres, 2.0**-6)
+        x, w = _panels(np.append(edges / root, edges / across))
         yield np.array([root * x, across * x]), w * gaussian.pdf(x)
         return
-    # The inner average is smooth at the scale of the sine, however uneven the second is.
+    # The inner average is smooth at the scale of the sine, however uneven the second is:
+    # panels shrink to it towards its kinks.
     step = 0.25 * sine / max(abs(rho), sine)
     others = step * np.round(edges / (across * step))
-    x, wx = _panels(np.append(edges / root, others), centres, 0.25 * sine)
+    steps = 2.0 ** -np.arange(1.0, math.ceil(-math.log2(0.25 * sine)) + 1.0)
+    centres = np.array(activation.kinks) / across
+    graded = np.add.outer(centres, np.concatenate([-steps, steps])).ravel()
+    x, wx = _panels(np.concatenate([edges / root, others, graded]))
     even, cuts = _even(EVEN), edges / other
     inner = NODES * (even.size + cuts.size)
     # Of functions without kinks fewer nodes, evenly spaced, tell as much. On a panel of
     # width w there is no singularity within 3 w of the line, no frequency above 2 / w: at
     # half of w, and less beside the density, the rule leaves e^-37 of fourth powers.
     each = np.array([max(root, other * abs(rho)), other * sine])
-    steps = 1.0 / (1.5 + 2.0 * each / np.diff(edges).min())
-    lattice = not kinks.size and (2.0 * REACH / steps).prod() < x.size * inner
-    along = _spaced(steps[1]) if lattice else None
+    spacing = 1.0 / (1.5 + 2.0 * each / np.diff(edges).min())
+    nodes = (2.0 * REACH / spacing).prod()
+    lattice = not activation.kinks and nodes < x.size * inner
+    along = _spaced(spacing[1]) if lattice else None
     if along:
-        (x, wx), inner = _spaced(steps[0]), along[0].size
+        (x, wx), inner = _spaced(spacing[0]), along[0].size
     rows = max(1, PART // inner)
     for i in range(0, x.size, rows):
         at = x[i : i + rows, None]
@@ -264,10 +268,7 @@ def _require_tails(activation: Activation, reach: float) -> None:
         )
 
 
-def _panels(ends: Array, centres: Array, scale: float) -> tuple[Array, Array]:
-    """Return Gauss-Legendre nodes and weights on panels that shrink towards centres."""
-    levels = min(max(math.ceil(-math.log2(scale)), 1), 24)
-    steps = 2.0 ** -np.arange(1.0, levels + 1.0)
-    graded = np.add.outer(centres, np.concatenate([-steps, steps])).ravel()
-    edges = np.unique(np.concatenate([_even(EVEN), ends, graded]))
+def _panels(ends: Array) -> tuple[Array, Array]:
+    """Return Gauss-Legendre nodes and weights on panels that end there."""
+    edges = np.union1d(_even(EVEN), ends)
     return gaussian.composite(edges[np.abs(edges) <= REACH], NODES)

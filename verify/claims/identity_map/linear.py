@@ -175,8 +175,11 @@ EQ_4 = numeric(
 )
 
 
-def _measure_factors(*, shrink: float, momentum: float, steps: list[int]) -> list[Any]:
+def _measure_factors(
+    *, shrink: float, momentum: float, steps: list[int], rate: float = 0.25
+) -> list[Any]:
     """What is left of the error, by the optimiser's own recursion to 60 digits."""
+    del rate
     with mpmath.workdps(60):
         left, ball, found = mpmath.mpf(1), mpmath.mpf(0), []
         for step in range(max(steps) + 1):
@@ -187,11 +190,13 @@ def _measure_factors(*, shrink: float, momentum: float, steps: list[int]) -> lis
         return found
 
 
-def _predict_factors(*, shrink: float, momentum: float, steps: list[int]) -> Array:
+def _predict_factors(
+    *, shrink: float, momentum: float, steps: list[int], rate: float = 0.25
+) -> Array:
     return idm.residual_factors(
         np.array(steps),
-        learning_rate=0.25,
-        curvature=4.0 * shrink,
+        learning_rate=rate,
+        curvature=shrink / rate,
         **unlike({"momentum": 0.0}, momentum=momentum),
     )
 
@@ -208,6 +213,7 @@ FACTORS = numeric(
             shrink=(1e-3, 0.3, 1.9), momentum=(0.0, 0.9), steps=([0, 1, 2, 17, 1000],)
         ),
         *grid(shrink=3.79, momentum=0.9, steps=([1, 50, 3000],)),
+        *grid(shrink=0.3, momentum=0.9, steps=([1, 17],), rate=(2.0**400, 2.0**-400)),
     ),
     predict=_predict_factors,
     measure=_measure_factors,

@@ -444,7 +444,8 @@ def _predict_extremes(
         sl.equilibrium_distance(rho, f, labels, weight_decay),
         sl.lagrange_multiplier(rho, f, labels),
         sl.off_sphere_rate(rho, f, labels),
-        float(sl.rho_equilibrium(f, labels, weight_decay)),
+        # Of one network at several decays.
+        sl.rho_equilibrium(f, labels, [0.0, weight_decay])[1],
     ]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -75,6 +76,8 @@ KEPT = numeric(
         {"rate": 1e4, "deviation": 0.02},
         *grid(power=(-0.25, 0.5), at=0.0),
         *grid(power=0.5, at=(0.3, -1.1)),
+        # So far out that the density is next to nothing.
+        *grid(power=-0.25, at=(6.5, -7.5)),
         # Functions far from unit size.
         {"power": 1.0 / 3.0, "at": 0.0, "size": 1e-25},
         {"power": 0.5, "at": -1.1, "size": 1e20},
@@ -88,6 +91,38 @@ KEPT = numeric(
     version=2,
 )
 
+# --- sums over them ----------------------------------------------------------------------
+
+
+def _terms(*, count: int, size: float, lost: float = 0.0) -> Array:
+    """Terms at mirrored nodes, of which those of an odd part cancel."""
+    rng = np.random.default_rng(count)
+    odd, even = size * rng.standard_normal(count), rng.random(count)
+    return np.append((even - odd)[::-1], (1.0 - lost) * (odd + even))
+
+
+def _predict_sum(**case: Any) -> float:
+    return gaussian.total(_terms(**case))
+
+
+def _measure_sum(**case: Any) -> Fraction:
+    return sum(map(Fraction, _terms(**case).tolist()), Fraction(0))
+
+
+SUMS = replace(
+    KEPT,
+    id="dc/defC.1-sums",
+    title="Sums over mirrored nodes of what cancels, to the last digit",
+    statement=r"\sum_i t_i",
+    cases=grid(count=(1, 50, 5000), size=(1.0, 1e12)),
+    predict=_predict_sum,
+    measure=_measure_sum,
+    # One rounding.
+    compare=AgreesTo(relative=1.2e-16),
+    must_refute=mistake("One side a millionth smaller.", lost=1e-6),
+    uses=("dc/defC.1-kept-waves",),
+)
+
 # --- where they end ----------------------------------------------------------------------
 
 _AT = np.linspace(-7.97, 7.99, 331)
@@ -97,6 +132,8 @@ _FUNCTIONS: dict[str, tuple[Function, tuple[float, ...]]] = {
     "steep": (lambda x: np.tanh(30.0 * (x - 0.2)), ()),
     "wave": (lambda x: np.sin(9.0 * x), ()),
     "spike": (lambda x: np.exp(-0.5 * np.square((x - 3.3) / 0.03)), ()),
+    # Between the nodes of a panel that resolves the rest.
+    "hidden": (lambda x: 0.1 * x + np.exp(-0.5 * np.square((x - 6.0) / 0.02)), ()),
     "bump": (lambda x: 1.0 / (1.0 + 25.0 * np.square(x + 1.0)), ()),
     "root": (lambda x: np.sqrt(np.abs(x + 0.5)), (-0.5,)),
     "bent": (lambda x: np.exp(-np.abs(x - 2.0)) * (x - 2.0), (2.0,)),
@@ -139,14 +176,15 @@ _PARTS: dict[str, Function] = {
     "root": lambda x: np.sqrt(np.abs(x - 0.3)),
     "half": lambda x: np.maximum(x - 0.2, 0.0) ** 1.5,
     "step": lambda x: np.where(x > 1.25, 0.5, 0.0),
+    "leap": lambda x: np.where(x > 1.25, 0.5 + np.square(x - 1.25), 0.0),
     # Smooth, and nearly a kink and a step.
     "soft": lambda x: 1e-6 * np.logaddexp(0.0, 1e6 * (x - 0.2)),
     "steep": lambda x: np.tanh(1e6 * (x - 0.2)),
 }
 
 
-def _broken(parts: str, x: Array) -> Array:
-    return sum((_PARTS[part](x) for part in parts.split()), np.zeros_like(x))
+def _broken(parts: str, size: float, x: Array) -> Array:
+    return size * sum((_PARTS[part](x) for part in parts.split()), np.zeros_like(x))
 
 
 def _listed(*places: Sequence[float]) -> list[float]:
@@ -154,19 +192,25 @@ def _listed(*places: Sequence[float]) -> list[float]:
     return [v for each in places for v in (len(each), *[*each, 0.0, 0.0][:2])]
 
 
-def _predict_broken(*, parts: str, reach: float = meshes.DEVIATIONS) -> list[float]:
-    mesh = meshes.resolve(partial(_broken, parts), reach=reach)
-    return _listed(mesh.rough, mesh.found, mesh.jumps)
+def _predict_broken(
+    *, parts: str, size: float = 1.0, reach: float = meshes.DEVIATIONS
+) -> list[float]:
+    mesh = meshes.resolve(partial(_broken, parts, size), reach=reach)
+    # A root is told to the width of panels that are too narrow to be halved.
+    return _listed([round(at, 6) for at in mesh.rough], mesh.found, mesh.jumps)
 
 
-def _measure_broken(*, parts: str) -> list[float]:
+def _measure_broken(*, parts: str, size: float = 1.0) -> list[float]:
     """Places that are not resolved, that were found, and those of them that jump."""
-    places = {"kink": -2.0, "dent": 4.0, "root": 0.3, "half": 0.2, "step": 1.25}
+    del size
+    places = {"kink": -2.0, "dent": 4.0, "root": 0.3, "half": 0.2}
+    places |= dict.fromkeys(("step", "leap"), 1.25)
 
     def among(*kinds: str) -> list[float]:
         return sorted(places[part] for part in parts.split() if part in kinds)
 
-    return _listed(among("root", "half"), among("kink", "dent", "step"), among("step"))
+    jumps = "step", "leap"
+    return _listed(among("root", "half"), among("kink", "dent", *jumps), among(*jumps))
 
 
 BROKEN = replace(
@@ -175,15 +219,13 @@ BROKEN = replace(
     title="Kinks, steps and roots that nobody named, found by the panels next to them",
     statement=r"\tanh x + (x + 2)_+^2 - (x - 4)_+ + \sqrt{|x - 0.3|}"
     r" + \tfrac12 1\{x > \tfrac54\}",
-    cases=grid(
-        parts=(
-            *("tanh", "tanh kink", "tanh root", "tanh step", "tanh kink root step"),
-            *("tanh kink dent", "half", "soft", "tanh steep"),
-        )
+    cases=(
+        *grid(parts=("tanh", "tanh kink", "tanh root", "tanh step", "tanh kink dent")),
+        *grid(parts=("half", "soft", "tanh steep", "tanh leap")),
+        *grid(parts="tanh kink root step", size=(1.0, 1e-20, 1e20)),
     ),
     predict=_predict_broken,
     measure=_measure_broken,
-    # A root is told to the width of panels that are too narrow to be halved.
-    compare=AgreesTo(absolute=1e-7),
+    compare=AgreesTo(absolute=0.0),
     must_refute=mistake("Two deviations on both sides of zero.", reach=1.0),
 )

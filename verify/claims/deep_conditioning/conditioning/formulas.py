@@ -589,11 +589,22 @@ E3_FLOOR = numeric(
 )
 
 
-def _predict_sample(*, rows: list[list[int]]) -> float:
-    return kernels.separation(rows)
+def _sample(rows: Any) -> Any:
+    """Return rows, or such of random lengths as are this close, but for rounding."""
+    if not isinstance(rows, float):
+        return rows
+    rng, turn = np.random.default_rng(1), rows * np.arange(40)
+    plane = np.linalg.qr(rng.standard_normal((5, 5)))[0][:, :2].T
+    circle = np.column_stack([np.cos(turn), np.sin(turn)])
+    return (rng.uniform(1.0, 3.0, (40, 1)) * circle @ plane).tolist()
 
 
-def _measure_sample(*, rows: list[list[int]]) -> Any:
+def _predict_sample(*, rows: Any) -> float:
+    return kernels.separation(_sample(rows))
+
+
+def _measure_sample(*, rows: Any) -> Any:
+    rows = _sample(rows)
     with mpmath.workprec(integrals.BITS):
         cosines = [
             abs(mpmath.fdot(a, b)) / (mpmath.norm(a) * mpmath.norm(b))
@@ -609,7 +620,14 @@ DELTA = numeric(
     title="The separation of a sample, from its most correlated pair",
     statement=r"\min_{i < j} \left(1 - \frac{|x_i \cdot x_j|}{|x_i| |x_j|}\right)",
     source=quoted("Section 6, the definition of delta(s, eta)"),
-    cases=grid(rows=([[3, 4], [-4, 3], [1, 7]], [[1, 2, 2], [-2, -3, -6], [4, 0, 3]])),
+    cases=grid(
+        rows=(
+            [[3, 4], [-4, 3], [1, 7]],
+            [[1, 2, 2], [-2, -3, -6], [4, 0, 3]],
+            0.01,
+            1e-14,
+        )
+    ),
     predict=_predict_sample,
     measure=_measure_sample,
     # Squares of differences and sums of unit rows: d + 10 roundings.

@@ -129,17 +129,19 @@ THM_34 = _of_ratios(
 
 
 def _predict_attained(*, mu: float, delta: float, depth: int) -> list[float]:
-    case = depth, delta, mu
+    # Rows that end early stay as they are while others go on.
+    case = [1, depth], delta, mu
     return [
-        dc.ntk_ratio_bound(*case, form="attained"),
-        dc.ntk_min_eigenvalue_bound(*case, form="attained"),
+        *dc.ntk_ratio_bound(*case, form="attained"),
+        *dc.ntk_min_eigenvalue_bound(*case, form="attained"),
     ]
 
 
 def _measure_attained(*, mu: float, delta: float, depth: int) -> list[Any]:
     with mpmath.workprec(BITS):
-        t = _ratio(quadratic_law(mu), 1 - mpmath.mpf(delta), depth)
-        return [t, 1 - t]
+        law, start = quadratic_law(mu), 1 - mpmath.mpf(delta)
+        found = [_ratio(law, start, layers) for layers in (1, depth)]
+        return [*found, *(1 - t for t in found)]
 
 
 THM_34_ATTAINED = numeric(

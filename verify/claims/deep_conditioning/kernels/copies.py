@@ -62,7 +62,10 @@ def _predict_copies(*, activation: str, depth: int, seed: int) -> list[Any]:
     k = kernels.nngp(x, normalised(activation), depth)
     # No cosine is beyond one, of copies and of what is opposite.
     cosines = kernels.correlation(np.concatenate([x, -x]))
-    return [*_distances(k, _COPIES), float(np.abs(cosines).max() > 1.0)]
+    # A jump takes the root of any distance, layer by layer.
+    signs = kernels.nngp(np.outer([1.0, -7.0], [1.0, 2.0, 3.0]), subject("sign"), 6)
+    over = float(np.abs(cosines).max() > 1.0)
+    return [*_distances(k, _COPIES), over, 1.0 + signs[0, 1]]
 
 
 def _measure_copies(*, activation: str, depth: int, seed: int) -> list[Any]:
@@ -70,7 +73,7 @@ def _measure_copies(*, activation: str, depth: int, seed: int) -> list[Any]:
         pairs.Normalised(pairs.LAWS[activation]),
         _twice(seed, activation).tolist(),
     )
-    return [*(_exact(law, [rows[i], rows[j]], depth) for i, j in _COPIES), 0]
+    return [*(_exact(law, [rows[i], rows[j]], depth) for i, j in _COPIES), 0, 0]
 
 
 def _wrong_copies(*, activation: str, depth: int, seed: int) -> list[Any]:
@@ -82,7 +85,7 @@ def _wrong_copies(*, activation: str, depth: int, seed: int) -> list[Any]:
             _rounded(law, squares[i], squares[j], squares[i] * (1.0 - 2.0**-52), depth)
             for i, j in _COPIES
         ),
-        0,
+        *(0, 0),
     ]
 
 

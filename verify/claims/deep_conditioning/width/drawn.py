@@ -160,7 +160,10 @@ def _predict_labels() -> dict[str, list[str]]:
         "layers": layers.get_legend_handles_labels()[1],
         "edges": drawn.get_legend_handles_labels()[1],
         "regions": [
-            _written(text.get_text(), *text.get_position(), text.get_rotation())
+            _written(
+                *(text.get_text(), *text.get_position(), text.get_rotation()),
+                str(text.get_color()),
+            )
             for text in regions.texts
         ],
     }
@@ -172,13 +175,13 @@ def _around(ax: Any) -> str:
     return " | ".join((*words, f"{ax.get_xlim()[0]:g} to {ax.get_xlim()[1]:g}"))
 
 
-_ROWS, _COLUMNS, _UP_TO = 11, 25, 7
+_ROWS, _COLUMNS, _UP_TO = 16, 25, 11
 _REGIONS = {"ordered": (0, 3), "chaotic": (3, 18), "divergent": (18, 25)}
 """Columns of the phases of a picture, in the rows up to `_UP_TO`."""
 
 
-def _written(name: str, x: float, y: float, turned: float) -> str:
-    return f"{name} at {x:.6f}, {y:.6f}, turned by {turned:g}"
+def _written(name: str, x: float, y: float, turned: float, color: str) -> str:
+    return f"{name} at {x:.9f}, {y:.9f}, turned by {turned:g}, {color}"
 
 
 _OF_PHASES = (
@@ -198,6 +201,8 @@ def _labels(depths: list[int]) -> dict[str, list[str]]:
             0.5 * (first + last) / _COLUMNS,
             0.5 * _UP_TO / _ROWS,
             90.0 if last - first == 3 else 0.0,
+            # On grey, and on colours.
+            "0.13" if name == "divergent" else "white",
         )
         for name, (first, last) in _REGIONS.items()
     ]

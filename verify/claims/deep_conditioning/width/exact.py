@@ -400,3 +400,45 @@ CLIPPED = numeric(
     compare=AgreesTo(relative=1e-11, absolute=1e-15),
     must_refute=_of_length_one,
 )
+
+_BENT = act.PiecewisePolynomial("bent", 1, (0.0, 0.0), (-1.0,), (1.0,))
+"""max(x + 1, 0)."""
+
+
+def _predict_bent(*, rho: float, sign: float = 1.0) -> list[float]:
+    each = (width.nngp_variance, width.ntk_variance)
+    return [float(of(sign * rho, _BENT, 1, 1)) for of in each]
+
+
+def _measure_bent(*, rho: float) -> list[Any]:
+    """The slope is its own square, and leaves the function as it is."""
+    with mpmath.workprec(BITS):
+        r = mpmath.mpf(rho)
+        slopes, mean, square = (
+            unit.dual(r, unit)
+            for unit in (
+                Pieces(n, line=(0, 0), kinks=(-1,), jumps=(max(n, 1),))
+                for n in range(3)
+            )
+        )
+        nngp = square - mean**2
+        own = r**2 * (3 * slopes - slopes**2)
+        return [nngp, nngp + 2 * r * mean * (1 - slopes) + own]
+
+
+BENT = replace(
+    CLIPPED,
+    id="dc/lemC.4-bent-width",
+    title="One layer of units with a kink on one side of zero, also of nearly opposite"
+    " inputs",
+    statement=r"m\,\mathrm{Var}\,K^{(m)} = \mathbb{E}\,\sigma(u)^2\sigma(v)^2 -"
+    r" \hat\sigma(\rho)^2, \quad \sigma(x) = \max(x + 1, 0)",
+    assumptions=("one hidden layer, one output",),
+    cases=grid(rho=(-0.9999, -0.6, 0.3, 0.9999)),
+    predict=_predict_bent,
+    measure=_measure_bent,
+    # Without derivatives the covariance may be singular: rounding alone.
+    compare=AgreesTo(relative=1e-13),
+    must_refute=mistake("Inputs on the other side.", sign=-1.0),
+    uses=("dc/lemC.4-variance",),
+)
