@@ -220,8 +220,7 @@ def shares(outputs: Tensor, training: Tensor) -> tuple[Tensor, Tensor]:
     basis = training.to(torch.float64).flatten(1)
     flat = outputs.to(torch.float64).flatten(-3)
     left, values, right = torch.linalg.svd(basis, full_matrices=False)
-    rounding = len(basis[0]) * 2.0**-52 * float(values[0])
-    if len(basis) > len(basis[0]) or float(values[-1]) <= rounding:
+    if int(torch.linalg.matrix_rank(basis)) < len(basis):
         raise ValueError(
             "shares: `training` must be linearly independent, but of "
             f"{len(basis)} images the smallest singular value is {float(values[-1])}, "
