@@ -96,6 +96,29 @@ def _told(each: Sequence[Mapping[str, Any]]) -> list[float]:
     return found
 
 
+_NAMES = ("train a", "train b", "a", "b")
+
+
+def _plain_said(kind: str) -> list[float]:
+    """Say of all networks how many outputs, which layers and pictures, by name."""
+    shown = [0, 2, 3]
+    counts = {"cnn": [1, 2, 3], "residual": [2, 4], "fcn": []}[kind]
+    # Pictures of layers, what upper layers are fed, and images of other sizes.
+    times = {"cnn": 4, "residual": 2, "fcn": 0}[kind]
+    every = (*shown * times, *range(len(_NAMES)))
+    return [len(by.RHOS) * by.COUNT, *by.RHOS, *counts, *every]
+
+
+def _found_said(shared: Mapping[str, Any]) -> list[float]:
+    found = [shared["curve"]["outputs"], *shared["heatmap"]["rhos"]]
+    found += shared["upper"].get("counts", [])
+    places = ("pictures", "upper", "sizes", "sizes")
+    kept = zip(places, ("images", "images", "images", "shown"), strict=True)
+    names = [shared.get(section, {}).get(key, []) for section, key in kept]
+    names.append([image["name"] for image in shared["predictions"]["images"]])
+    return [*found, *map(_NAMES.index, chain(*names))]
+
+
 def _plain_measure(
     *, kind: str, law: str, centred: bool, dead: bool, wrong: bool
 ) -> list[float]:
@@ -104,9 +127,8 @@ def _plain_measure(
     Wrong: Changes over the norm of the trained weights.
     """
     pairs = zip(by.nets(kind, 5, dead=False), by.nets(kind, 0, dead=dead), strict=True)
-    return _told(
-        [_plain_one(a, b, kind, law, centred=centred, wrong=wrong) for a, b in pairs]
-    )
+    each = [_plain_one(a, b, kind, law, centred=centred, wrong=wrong) for a, b in pairs]
+    return [*_told(each), *_plain_said(kind)]
 
 
 def _found_measure(*, kind: Any, law: Any, centred: bool, dead: bool) -> list[float]:
@@ -149,8 +171,9 @@ def _found_measure(*, kind: Any, law: Any, centred: bool, dead: bool) -> list[fl
     if kind == "fcn":
         # Pictures of the output alone, which the other kinds have too.
         found = {k: v for k, v in found.items() if k != "pictures"}
-    _, each = measures.by_replicate(found)
-    return _told(each)
+    shared, each = measures.by_replicate(found)
+    each = [one | {"edges/detector": shared["edges"]["detector"]} for one in each]
+    return [*_told(each), *_found_said(shared)]
 
 
 MEASURES = closed(

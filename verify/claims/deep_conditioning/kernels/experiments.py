@@ -11,7 +11,7 @@ from torch import Tensor
 
 from empirical import data
 from empirical.conditioning.activations import named
-from empirical.conditioning.descent import step_sizes
+from empirical.conditioning.descent import step_sizes, train_top_layer
 from empirical.conditioning.experiments import EXPERIMENTS
 from empirical.kernels import sample
 from empirical.networks import FullyConnected
@@ -413,6 +413,55 @@ TRAIN = closed(
     twin=_plain_train,
     measure=_found_train,
     uses=("dc/eq2-named", "dc/thmE.8-fitted"),
+)
+
+
+def _plain_runs(*, every: int, wrong: bool) -> list[float]:
+    """Multiply the residual of one feature and one target, until it has exploded.
+
+    Wrong: A run counts as diverged from a million times the first residual on.
+    """
+    found: list[float] = []
+    for y, size in _RUNS:
+        first, ends, losses = 0.5 * y * y, -1, []
+        for t in range(_STEPS + 1):
+            loss = first * ((1.0 - size) ** t) ** 2
+            limit = first * (1e12 if wrong else 1e6)
+            if ends < 0 and not (loss <= limit and math.isfinite(loss)):
+                ends = t
+            losses.append(-9.0 if ends >= 0 else loss)
+        found += [ends, *losses[:_STEPS:every], losses[-1]]
+    return found
+
+
+_RUNS = ((3.0, 0.5), (2.0, 101.0), (1e200, 1.5), (0.5, 1.0 + 10.0**0.6), (0.5, 11.0))
+"""Targets and step sizes: halved, exploding at once and later, infinite at first."""
+
+
+def _found_runs(*, every: int) -> list[float]:
+    y, sizes = torch.tensor(_RUNS, dtype=torch.float64).T
+    curves = train_top_layer(
+        torch.ones_like(y)[:, None, None],
+        y[:, None, None],
+        step=sizes.numpy(),
+        steps=_STEPS,
+        every=every,
+    )
+    losses = np.nan_to_num(curves.losses, nan=-9.0)
+    return (
+        np.concatenate([curves.diverged_at[:, None], losses], axis=1).ravel().tolist()
+    )
+
+
+RUNS = closed(
+    id="dc/thmE.8-diverged",
+    items=("ThmE.8",),
+    title="Runs diverge where a loss passes a million times the first, or is infinite",
+    statement=r"\mathcal L_t\ \text{for}\ t<\min\{t:\mathcal L_t>10^6\mathcal L_0\}",
+    where="Theorem E.8, as measured",
+    cases=grid(every=(1, 5)),
+    twin=_plain_runs,
+    measure=_found_runs,
 )
 
 
