@@ -244,10 +244,6 @@ def _direction(images: Tensor, *, centred: bool) -> Tensor:
     flat = images.to(torch.float64).flatten(-3)
     flat = flat / flat.abs().amax(dim=-1, keepdim=True)
     if centred:
+        # A constant image is nothing but ones, of which nothing is left.
         flat = flat - flat.mean(dim=-1, keepdim=True)
-        # What is left of a constant image is the mean's rounding: none of it counts.
-        rounding = flat.shape[-1] * 2.0**-52
-        flat = flat.masked_fill(
-            flat.abs().amax(dim=-1, keepdim=True) <= rounding, torch.nan
-        )
     return flat / flat.norm(dim=-1, keepdim=True)
