@@ -5,11 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from torch import nn
 
 from empirical.identity_map import measures
+from empirical.identity_map.measures import subjects
 from empirical.identity_map.networks import copier
 from verify.claim import grid
 from verify.claims._twins import SUMS, closed, stacked
@@ -120,21 +122,30 @@ def _found_said(shared: Mapping[str, Any]) -> list[float]:
 
 
 def _plain_measure(
-    *, kind: str, law: str, centred: bool, dead: bool, wrong: bool
+    *,
+    kind: str,
+    law: str,
+    centred: bool,
+    dead: bool,
+    room: int | None = None,
+    wrong: bool,
 ) -> list[float]:
     """Measure each network by itself.
 
     Wrong: Changes over the norm of the trained weights.
     """
+    del room
     pairs = zip(by.nets(kind, 5, dead=False), by.nets(kind, 0, dead=dead), strict=True)
     each = [_plain_one(a, b, kind, law, centred=centred, wrong=wrong) for a, b in pairs]
     return [*_told(each), *_plain_said(kind)]
 
 
-def _found_measure(*, kind: Any, law: Any, centred: bool, dead: bool) -> list[float]:
+def _found_measure(
+    *, kind: Any, law: Any, centred: bool, dead: bool, room: int = subjects.BYTES
+) -> list[float]:
     network = copier(
         kind,
-        shape=by.SHAPE,
+        shape=[*by.SHAPE],  # pyright: ignore[reportArgumentType] (as of JSON)
         layers=by.LAYERS[kind],
         width={"cnn": 9, "fcn": 5, "residual": None}[kind],
         kernel=3,
@@ -158,16 +169,17 @@ def _found_measure(*, kind: Any, law: Any, centred: bool, dead: bool) -> list[fl
         points=by.POINTS,
         examples=by.EXAMPLES,
     )
-    found = measures.measure(
-        network,
-        old,
-        new,
-        training_images=replace(by.unseen(), pixels=by.trained_on()),
-        names=tuple(name for name in measures.MEASUREMENTS if name != "cover"),
-        seed=by.SEED,
-        test_images=by.unseen(),
-        settings=settings,
-    )
+    with mock.patch.object(subjects, "BYTES", room):
+        found = measures.measure(
+            network,
+            old,
+            new,
+            training_images=replace(by.unseen(), pixels=by.trained_on()),
+            names=tuple(name for name in measures.MEASUREMENTS if name != "cover"),
+            seed=by.SEED,
+            test_images=by.unseen(),
+            settings=settings,
+        )
     if kind == "fcn":
         # Pictures of the output alone, which the other kinds have too.
         found = {k: v for k, v in found.items() if k != "pictures"}
@@ -188,6 +200,9 @@ MEASURES = closed(
     cases=(
         *grid(kind=tuple(by.LAYERS), law="gaussian", centred=False, dead=False),
         {"kind": "cnn", "law": "uniform", "centred": True, "dead": True},
+        # Two images at a time, of signals of 2, 9, 9 and 2 channels of 12 pixels.
+        {"kind": "cnn", "law": "gaussian", "centred": False, "dead": False}
+        | {"room": 2 * 2 * 22 * 12 * 8},
     ),
     compare=SUMS,
     twin=_plain_measure,

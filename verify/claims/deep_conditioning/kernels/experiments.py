@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from itertools import combinations, pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,15 @@ from empirical.conditioning.experiments import EXPERIMENTS
 from empirical.kernels import sample
 from empirical.networks import FullyConnected
 from empirical.randomness import numpy_generator, torch_generator
+from empirical.testbed.checkpoints import checkpoint_of
+from empirical.testbed.loop import Task, Trained
+from empirical.testbed.loop import train as descend
+from empirical.testbed.observers import Diverged
+from empirical.testbed.optimisers import SGD
+from empirical.testbed.stack import Params, Stack
 from verify.claim import grid
 from verify.claims._predictors import unlike
+from verify.claims._resumed import resumed
 from verify.claims._twins import Array, closed
 from verify.claims.deep_conditioning.activations.named import moments
 from verify.compare import AgreesTo
@@ -462,6 +470,68 @@ RUNS = closed(
     cases=grid(every=(1, 5)),
     twin=_plain_runs,
     measure=_found_runs,
+)
+
+
+class _Line(Task):
+    """Half the square of one number's distance from a goal."""
+
+    def __init__(self, goal: Tensor) -> None:
+        self.goal = goal
+
+    def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
+        """Return each replicate's; see `Task.losses`."""
+        del examples
+        return 0.5 * (params[0] - stack.select(self.goal)).square()
+
+
+def _plain_left(*, after: int, wrong: bool) -> list[float]:
+    """Go on until the update that follows an exploded loss.
+
+    Wrong: What has exploded before the stop is back where it started.
+    """
+    found: list[float] = []
+    for y, size in _RUNS:
+        made, w, first = 0, 0.0, 0.5 * y * y
+        while made < _STEPS:
+            loss = 0.5 * (w - y) * (w - y)
+            w, made = w - size * (w - y), made + 1
+            if not (loss <= 1e6 * first and math.isfinite(loss)):
+                break
+        found += [0.0 if wrong and made < after else w, made]
+    return found
+
+
+def _found_left(*, after: int) -> list[float]:
+    goal, sizes = torch.tensor(_RUNS, dtype=torch.float64).T
+
+    def run(checkpoint: Path | None = None, **told: Any) -> Trained:
+        return descend(
+            _Line(goal),
+            Stack([torch.zeros_like(goal)], rates=sizes.tolist()),
+            SGD(),
+            steps=_STEPS,
+            check=1,
+            observers=[Diverged(1e6)],
+            checkpoint=checkpoint_of(checkpoint, "runs", [goal], module=__name__),
+            **told,
+        )
+
+    done, _ = resumed(run, after=after)
+    each = zip(done.final[0].tolist(), done.steps.tolist(), strict=True)
+    return [number for one in each for number in one]
+
+
+LEFT = closed(
+    id="dc/thmE.8-left",
+    items=("ThmE.8",),
+    title="A training that is stopped and goes on keeps what has exploded before",
+    statement=r"w_{t+1},\qquad t=\min\{t:\mathcal L_t>10^6\mathcal L_0\}",
+    where="Theorem E.8, as measured",
+    cases=grid(after=(2, 6)),
+    twin=_plain_left,
+    measure=_found_left,
+    uses=("dc/thmE.8-diverged",),
 )
 
 
