@@ -477,16 +477,17 @@ class _Line(Task):
     """Half the square of one number's distance from a goal."""
 
     def __init__(self, goal: Tensor) -> None:
-        self.goal = goal
+        self.goal, self.threads = goal, set[int]()
 
     def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
         """Return each replicate's; see `Task.losses`."""
         del examples
+        self.threads.add(torch.get_num_threads())
         return 0.5 * (params[0] - stack.select(self.goal)).square()
 
 
 def _plain_left(*, after: int, wrong: bool) -> list[float]:
-    """Go on until the update that follows an exploded loss.
+    """Go on until the update that follows an exploded loss, by one thread.
 
     Wrong: What has exploded before the stop is back where it started.
     """
@@ -499,15 +500,16 @@ def _plain_left(*, after: int, wrong: bool) -> list[float]:
             if not (loss <= 1e6 * first and math.isfinite(loss)):
                 break
         found += [0.0 if wrong and made < after else w, made]
-    return found
+    return [*found, 1]
 
 
 def _found_left(*, after: int) -> list[float]:
     goal, sizes = torch.tensor(_RUNS, dtype=torch.float64).T
+    task = _Line(goal)
 
     def run(checkpoint: Path | None = None, **told: Any) -> Trained:
         return descend(
-            _Line(goal),
+            task,
             Stack([torch.zeros_like(goal)], rates=sizes.tolist()),
             SGD(),
             steps=_STEPS,
@@ -519,13 +521,13 @@ def _found_left(*, after: int) -> list[float]:
 
     done, _ = resumed(run, after=after)
     each = zip(done.final[0].tolist(), done.steps.tolist(), strict=True)
-    return [number for one in each for number in one]
+    return [*(number for one in each for number in one), *task.threads]
 
 
 LEFT = closed(
     id="dc/thmE.8-left",
     items=("ThmE.8",),
-    title="A training that is stopped and goes on keeps what has exploded before",
+    title="A training in one thread that is stopped keeps what has exploded before",
     statement=r"w_{t+1},\qquad t=\min\{t:\mathcal L_t>10^6\mathcal L_0\}",
     where="Theorem E.8, as measured",
     cases=grid(after=(2, 6)),
