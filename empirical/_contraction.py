@@ -71,7 +71,7 @@ def by_blocks(
         of_column = cache(of_column)
     found: tuple[Tensor, ...] = ()
     for i, rows in enumerate(blocks):
-        left = of_column(i) if held and y is None else side(rows)
+        left = of_column(i) if y is None else side(rows)
         for j in range(i + 1 if y is None else len(others)):
             same = y is None and i == j
             tiles = contract(left, left if same else of_column(j))

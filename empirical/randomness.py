@@ -17,8 +17,7 @@ Seed = int | np.random.SeedSequence
 def _words(name: str | int) -> tuple[int, ...]:
     # The type is part of the address: stream 7 is not stream "7".
     text = f"{type(name).__name__}:{name}".encode()
-    digest = hashlib.sha256(text).digest()
-    return tuple(int.from_bytes(digest[i : i + 4], "little") for i in range(0, 16, 4))
+    return tuple(np.frombuffer(hashlib.sha256(text).digest()[:16], "<u4").tolist())
 
 
 def seed_sequence(seed: Seed, *names: str | int) -> np.random.SeedSequence:

@@ -9,13 +9,14 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from empirical.digest import ROOT
+from empirical.identity_map.measures import Settings
 from empirical.testbed.records import RunRecord, digest, identity
 from empirical.testbed.study import CPU, Study
 from empirical.testbed.writing import write_text
@@ -34,8 +35,9 @@ def said(study: Study[Any], *, scale: str, of: str) -> Mapping[str, str]:
     ----------
     study : Study
     scale : {"full", "paper"}
-    of : {"settings", "images"}
+    of : {"settings", "images", "measures"}
         Images of digits alone, where 4,000 are enough: those are at hand everywhere.
+        Settings of measures are those of networks that copy images.
     """
     topic = study.module.rpartition(".")[2]
     return _kept()[scale][topic][of]
@@ -47,6 +49,8 @@ def today(study: Study[Any], *, scale: str, of: str) -> Mapping[str, str]:
     every = [c for c in study.configurations(scale) if c.name in names]
     if of == "images":
         return {c.name: study.data(c, CPU) for c in every}
+    if of == "measures":
+        return {c.name: digest(asdict(Settings(**c.settings))) for c in every}
     own = [identity(c, device="cpu", schema=study.schema) for c in every]
     return {c.name: digest(o["configuration"]) for c, o in zip(every, own, strict=True)}
 
@@ -71,6 +75,10 @@ def written(root: Path = ROOT / "results") -> str:
             digests = found.setdefault(topic, {})
             settings = record.configuration
             digests.setdefault("settings", {})[record.name] = digest(settings)
+            measured = record.facts.get("settings", {})
+            # Some of the oldest lack what is measured today.
+            if set(measured) == {each.name for each in fields(Settings)}:
+                digests.setdefault("measures", {})[record.name] = digest(measured)
             # Fine-tuning takes more digits; a count of examples is of many.
             at_hand = topic != "mmd_init" and settings["data"] != "cifar10"
             if at_hand and settings.get("examples") is None:

@@ -236,9 +236,8 @@ def _judged(
     done: loop.Trained, losses: Array, diverged: Diverged, recipe: Recipe
 ) -> tuple[tuple[str, ...], Integers]:
     """Return each status in the light of the last loss, and when it had exploded."""
-    exploded = np.array(done.status) == "diverged"
     # The very last update may have done it.
-    late = ~np.isfinite(losses) & ~exploded
+    late = ~np.isfinite(losses) & (diverged.at < 0)
     status = np.where(late, "diverged", done.status)
     if recipe.release is not None:
         # Replicates that had left the plateau may be back on it.

@@ -248,8 +248,7 @@ def _fitted(h: Tensor, like: Tensor) -> Tensor:
     """Return images with the spots and channels of others; see `Layer.early`."""
     # An axis of one spot stays as it is while the other is halved.
     down, across = (-(-h.shape[i] // like.shape[i]) for i in (-2, -1))
-    h = h[..., ::down, ::across] if down > 1 or across > 1 else h
-    more = like.shape[-3] - h.shape[-3]
+    h, more = h[..., ::down, ::across], like.shape[-3] - h.shape[-3]
     return functional.pad(h, (0, 0, 0, 0, 0, more)) if more else h
 
 

@@ -268,7 +268,7 @@ def hidden_signals(hidden: Params) -> dict[str, Tensor]:
     cosines: list[Tensor] = []
     lengths: list[Tensor] = []
     for h in hidden:
-        one = h[:, : 2 * PAIRS].flatten(2).double()
+        one = h.flatten(2).double()
         norms = one.norm(dim=2, keepdim=True)
         unit, zero = one / norms, norms[..., 0] == 0.0
         count = one.shape[1] // 2 * 2

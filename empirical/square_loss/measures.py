@@ -343,9 +343,8 @@ def _layer_gradients(
 
 def _features(signals: Signals, inputs: Tensor) -> Tensor:
     """Return the last layer's input, shape (replicates, n, units)."""
-    if not signals.hidden:
-        return inputs.flatten(1).expand(len(signals.outputs), -1, -1)
-    return signals.hidden[-1].flatten(2)
+    first = inputs.expand(len(signals.outputs), *inputs.shape)
+    return (first, *signals.hidden)[-1].flatten(2)
 
 
 def _norm(tensor: Tensor) -> Tensor:

@@ -204,9 +204,9 @@ def _ignored(loss: Loss) -> int | None:
         return loss.ignore_index
     given = loss.keywords if isinstance(loss, partial) else {}
     plain = loss.func if isinstance(loss, partial) else loss
-    return (
-        given.get("ignore_index", -100) if plain is functional.cross_entropy else None
-    )
+    if plain is not functional.cross_entropy:
+        return None
+    return given.get("ignore_index", nn.CrossEntropyLoss().ignore_index)
 
 
 def _classes(targets: Tensor) -> Tensor:

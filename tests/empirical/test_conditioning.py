@@ -31,7 +31,7 @@ class TestActivations:
             ("sign", 0.0, 1.0),
             ("erf", 0.0, 2 / math.pi * math.asin(2 / 3)),
             ("sin", 0.0, (1 - math.exp(-2)) / 2),
-            ("hermite2", 0.0, 1.0),
+            ("hermite2", 1.0, 3.0),
         ],
     )
     def test_moments_in_closed_form(self, name, mean, second):

@@ -83,14 +83,9 @@ def edge_share(
     for name, given in pictures.items():
         check_finite("edge_share", name, given)
     flat = outputs.to(torch.float64).flatten(2)
-    # No square under- or overflows.
-    top = flat.abs().amax(dim=-1, keepdim=True)
-    flat = flat / torch.where(top > 0.0, top, 1.0)
+    # No square under- or overflows, and a constant output is nothing but ones.
+    flat = flat / flat.abs().amax(dim=-1, keepdim=True)
     flat = flat - flat.mean(dim=-1, keepdim=True)
-    # Of a constant output the mean's rounding is left: none of it counts.
-    flat = flat.masked_fill(
-        flat.abs().amax(dim=-1, keepdim=True) <= _ROUNDING * flat.shape[-1], torch.nan
-    )
     size = flat.square().sum(dim=-1)
     shares: list[Tensor] = []
     for row, (x, g) in enumerate(zip(images, edges, strict=True)):

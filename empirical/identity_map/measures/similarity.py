@@ -220,8 +220,7 @@ def shares(outputs: Tensor, training: Tensor) -> tuple[Tensor, Tensor]:
     basis = training.to(torch.float64).flatten(1)
     flat = outputs.to(torch.float64).flatten(-3)
     left, values, right = torch.linalg.svd(basis, full_matrices=False)
-    rounding = len(basis[0]) * 2.0**-52 * float(values[0])
-    if len(basis) > len(basis[0]) or float(values[-1]) <= rounding:
+    if int(torch.linalg.matrix_rank(basis)) < len(basis):
         raise ValueError(
             "shares: `training` must be linearly independent, but of "
             f"{len(basis)} images the smallest singular value is {float(values[-1])}, "
@@ -245,10 +244,6 @@ def _direction(images: Tensor, *, centred: bool) -> Tensor:
     flat = images.to(torch.float64).flatten(-3)
     flat = flat / flat.abs().amax(dim=-1, keepdim=True)
     if centred:
+        # A constant image is nothing but ones, of which nothing is left.
         flat = flat - flat.mean(dim=-1, keepdim=True)
-        # What is left of a constant image is the mean's rounding: none of it counts.
-        rounding = flat.shape[-1] * 2.0**-52
-        flat = flat.masked_fill(
-            flat.abs().amax(dim=-1, keepdim=True) <= rounding, torch.nan
-        )
     return flat / flat.norm(dim=-1, keepdim=True)

@@ -89,7 +89,7 @@ class Subject:
     tests: Pictures
     seed: Seed
     settings: Settings
-    before: int = 0
+    before: int
 
     @property
     def few(self) -> int:

@@ -333,7 +333,10 @@ def gained(y: Array, known: Sequence[Array], more: Array) -> float:
 
 
 def edged(net: nn.Sequential) -> Found:
-    """Return the share of edges in outputs on digits, own and of the digit before."""
+    """Return the share of edges in outputs on digits, own and of the digit before.
+
+    And how much of the edges themselves is not explained without them.
+    """
     x, constant = small_digits("test", DIGITS)[0], flat(trained_on()[0])
     edges = [edges_of(one).ravel() for one in x]
     rows: list[list[float]] = []
@@ -341,9 +344,10 @@ def edged(net: nn.Sequential) -> Found:
         with torch.no_grad():
             y = flat(net(one[None])[0])
         known = [np.ones_like(constant), flat(one), constant]
-        rows.append([gained(y, known, edges[p]) for p in (place, place - 1)])
-    own, other = np.array(rows).T
-    return {"own": float(own.mean()), "other": float(other.mean())}
+        found = [gained(y, known, edges[p]) for p in (place, place - 1)]
+        rows.append([*found, gained(edges[place], known, edges[place])])
+    means = np.mean(rows, axis=0)
+    return dict(zip(("own", "other", "detector"), means.tolist(), strict=True))
 
 
 def sampled(net: nn.Sequential) -> Array:

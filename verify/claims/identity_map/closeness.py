@@ -5,11 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from torch import nn
 
 from empirical.identity_map import measures
+from empirical.identity_map.measures import subjects
 from empirical.identity_map.networks import copier
 from verify.claim import grid
 from verify.claims._twins import SUMS, closed, stacked
@@ -96,23 +98,54 @@ def _told(each: Sequence[Mapping[str, Any]]) -> list[float]:
     return found
 
 
+_NAMES = ("train a", "train b", "a", "b")
+
+
+def _plain_said(kind: str) -> list[float]:
+    """Say of all networks how many outputs, which layers and pictures, by name."""
+    shown = [0, 2, 3]
+    counts = {"cnn": [1, 2, 3], "residual": [2, 4], "fcn": []}[kind]
+    # Pictures of layers, what upper layers are fed, and images of other sizes.
+    times = {"cnn": 4, "residual": 2, "fcn": 0}[kind]
+    every = (*shown * times, *range(len(_NAMES)))
+    return [len(by.RHOS) * by.COUNT, *by.RHOS, *counts, *every]
+
+
+def _found_said(shared: Mapping[str, Any]) -> list[float]:
+    found = [shared["curve"]["outputs"], *shared["heatmap"]["rhos"]]
+    found += shared["upper"].get("counts", [])
+    places = ("pictures", "upper", "sizes", "sizes")
+    kept = zip(places, ("images", "images", "images", "shown"), strict=True)
+    names = [shared.get(section, {}).get(key, []) for section, key in kept]
+    names.append([image["name"] for image in shared["predictions"]["images"]])
+    return [*found, *map(_NAMES.index, chain(*names))]
+
+
 def _plain_measure(
-    *, kind: str, law: str, centred: bool, dead: bool, wrong: bool
+    *,
+    kind: str,
+    law: str,
+    centred: bool,
+    dead: bool,
+    room: int | None = None,
+    wrong: bool,
 ) -> list[float]:
     """Measure each network by itself.
 
     Wrong: Changes over the norm of the trained weights.
     """
+    del room
     pairs = zip(by.nets(kind, 5, dead=False), by.nets(kind, 0, dead=dead), strict=True)
-    return _told(
-        [_plain_one(a, b, kind, law, centred=centred, wrong=wrong) for a, b in pairs]
-    )
+    each = [_plain_one(a, b, kind, law, centred=centred, wrong=wrong) for a, b in pairs]
+    return [*_told(each), *_plain_said(kind)]
 
 
-def _found_measure(*, kind: Any, law: Any, centred: bool, dead: bool) -> list[float]:
+def _found_measure(
+    *, kind: Any, law: Any, centred: bool, dead: bool, room: int = subjects.BYTES
+) -> list[float]:
     network = copier(
         kind,
-        shape=by.SHAPE,
+        shape=[*by.SHAPE],  # pyright: ignore[reportArgumentType] (as of JSON)
         layers=by.LAYERS[kind],
         width={"cnn": 9, "fcn": 5, "residual": None}[kind],
         kernel=3,
@@ -136,21 +169,23 @@ def _found_measure(*, kind: Any, law: Any, centred: bool, dead: bool) -> list[fl
         points=by.POINTS,
         examples=by.EXAMPLES,
     )
-    found = measures.measure(
-        network,
-        old,
-        new,
-        training_images=replace(by.unseen(), pixels=by.trained_on()),
-        names=tuple(name for name in measures.MEASUREMENTS if name != "cover"),
-        seed=by.SEED,
-        test_images=by.unseen(),
-        settings=settings,
-    )
+    with mock.patch.object(subjects, "BYTES", room):
+        found = measures.measure(
+            network,
+            old,
+            new,
+            training_images=replace(by.unseen(), pixels=by.trained_on()),
+            names=tuple(name for name in measures.MEASUREMENTS if name != "cover"),
+            seed=by.SEED,
+            test_images=by.unseen(),
+            settings=settings,
+        )
     if kind == "fcn":
         # Pictures of the output alone, which the other kinds have too.
         found = {k: v for k, v in found.items() if k != "pictures"}
-    _, each = measures.by_replicate(found)
-    return _told(each)
+    shared, each = measures.by_replicate(found)
+    each = [one | {"edges/detector": shared["edges"]["detector"]} for one in each]
+    return [*_told(each), *_found_said(shared)]
 
 
 MEASURES = closed(
@@ -165,6 +200,9 @@ MEASURES = closed(
     cases=(
         *grid(kind=tuple(by.LAYERS), law="gaussian", centred=False, dead=False),
         {"kind": "cnn", "law": "uniform", "centred": True, "dead": True},
+        # Two images at a time, of signals of 2, 9, 9 and 2 channels of 12 pixels.
+        {"kind": "cnn", "law": "gaussian", "centred": False, "dead": False}
+        | {"room": 2 * 2 * 22 * 12 * 8},
     ),
     compare=SUMS,
     twin=_plain_measure,

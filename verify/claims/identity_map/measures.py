@@ -38,7 +38,11 @@ def _measure_probe(*, rho: float, side: int, law: Any, seed: int) -> list[float]
     """Cosines with the training image and norms over its own, of three test images."""
     x = _image(side, seed)
     generator = torch_generator(seed, "probe")
-    z = probes.probes(x, (rho,), count=3, generator=generator, law=law)[0]
+    if law == "near":
+        noise = probes.random_pixels((3, *x.shape), generator=generator)
+        z = probes.placed_at(x + 1e-7 * noise, x, (rho,))[0]
+    else:
+        z = probes.probes(x, (rho,), count=3, generator=generator, law=law)[0]
     rows, image = z.flatten(1).numpy(), x.numpy().ravel()
     norms = np.linalg.norm(rows, axis=1) / np.linalg.norm(image)
     cosines = rows @ image / np.linalg.norm(image) / np.linalg.norm(rows, axis=1)
@@ -60,7 +64,11 @@ PROBE = adversarial(
     title="Test images have exactly the requested correlation and norm",
     statement=r"\cos(z,\hat x) = \rho,\qquad \|z\| = \|\hat x\|",
     source=quoted("Section 3.2, on test images"),
-    cases=grid(rho=(0.0, 1e-9, 0.3, 0.999999, 1.0), side=14, law="gaussian", seed=0),
+    cases=(
+        *grid(rho=(0.0, 1e-9, 0.3, 0.999999, 1.0), side=14, law="gaussian", seed=0),
+        # Almost parallel to the image.
+        *grid(rho=(0.0, 0.3), side=14, law="near", seed=0),
+    ),
     examples=searched(
         rho=st.floats(-1.0, 1.0, allow_subnormal=False),
         side=st.integers(2, 12),

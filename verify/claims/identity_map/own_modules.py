@@ -338,6 +338,14 @@ def _padded(*, shared: bool, one_by_one: bool, learnt: bool) -> Tensor:
     return apply(net, (rows,), given, shared=shared, one_by_one=one_by_one)
 
 
+def _hooked(*, backward: bool, one_by_one: bool) -> Supervised:
+    """Return the task of a module with a hook on its pass forward or backward."""
+    net, x = nn.Linear(2, 3), torch.ones(4, 2)
+    hook: Any = lambda *_: None  # noqa: E731
+    (net.register_full_backward_hook if backward else net.register_forward_hook)(hook)
+    return Supervised(net, x, torch.tensor([0, 1, 2, 0]), one_by_one=one_by_one)
+
+
 def _is_refused(make: Callable[[], object]) -> float:
     try:
         make()
@@ -363,6 +371,9 @@ def _expected(*, why: str, wrong: bool) -> list[float]:
     if why == "padding":
         # By torch.vmap, the rows that are left out would be the first network's.
         return [float(not (s or one) and learnt) for s, one, learnt in _WAYS]
+    if why == "hooks":
+        # By torch.vmap, those on the pass backward would not be called.
+        return [0.0, 0.0, 1.0, 0.0]
     every = _drawing() if why == "drawing" else _starting()
     return [float(refused) for _, refused in every]
 
@@ -378,6 +389,12 @@ def _refused(*, why: str) -> list[float]:
         names = ("shared", "one_by_one", "learnt")
         ways = [dict(zip(names, way, strict=True)) for way in _WAYS]
         return [_is_refused(partial(_padded, **way)) for way in ways]
+    if why == "hooks":
+        pairs = product((False, True), repeat=2)
+        return [
+            _is_refused(lambda p=p: _hooked(backward=p[0], one_by_one=p[1]))
+            for p in pairs
+        ]
     if why == "drawing":
         return [
             _is_refused(lambda m=m: Stack.of_modules([m], rates=0.1))
@@ -397,7 +414,7 @@ REFUSED = closed(
         r"\ \theta\text{ undrawn},\ \nabla\text{ of padded copies wrong}"
     ),
     where="Appendix A, on training",
-    cases=grid(why=("memory", "drawing", "start", "padding")),
+    cases=grid(why=("memory", "drawing", "start", "padding", "hooks")),
     twin=_expected,
     measure=_refused,
     compare=Identical(),

@@ -208,5 +208,5 @@ PUBLISHED = published(
     items=("Fig3", "Fig2", "Fig9"),
     uses=("id/Fig32-varied",),
     ours=ours,
-    cases=grid(scale=("full", "paper"), of=("settings", "images")),
+    cases=grid(scale=("full", "paper"), of=("settings", "images", "measures")),
 )

@@ -1,7 +1,7 @@
 """Updates of a start under noise, against plain PyTorch (closed claims)."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from empirical.mmd_init.classifiers import classifier
 from empirical.mmd_init.losses import losses
 from empirical.mmd_init.modules import explicit
+from empirical.mmd_init.networks import from_module
 from empirical.mmd_init.pretraining import Pretrained, pretrain, pretrain_stack
 from empirical.mmd_init.recipes import Recipe
 from verify.claim import grid
@@ -19,6 +20,7 @@ from verify.claims._resumed import resumed
 from verify.claims._twins import closed, drawn_into, normal, sketch, stacked
 from verify.claims.mmd_init.logits import noisy, normals, seeded
 from verify.claims.mmd_init.terms import degenerate, detached, discrepancy, median
+from verify.compare import Identical
 
 # --- steps ------------------------------------------------------------------------------
 
@@ -345,4 +347,68 @@ MODULE = closed(
     twin=_plain_module,
     measure=_found_module,
     uses=("mmd/eq11-steps",),
+)
+
+# --- what is refused --------------------------------------------------------------------
+
+
+def _doubled(_layer: nn.Module, *met: Any) -> Any:
+    return 2.0 * met[-1] if isinstance(met[-1], Tensor) else None
+
+
+def _modules() -> list[tuple[nn.Module, bool, bool]]:
+    """Return modules, and whether noise on two layers, or with ReLU, is all there is."""
+    layers = [
+        nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2)) for _ in "1234"
+    ]
+    plain, changed, prepared, grown = layers
+    first, relu, last = list(plain)
+    changed[0].register_forward_hook(_doubled)
+    prepared[2].register_forward_pre_hook(_doubled)
+    grown[0].register_parameter("own", nn.Parameter(torch.zeros(3)))
+    scaled = nn.Sequential(first, relu, nn.PReLU(), last)
+    buffered = nn.Sequential(first, nn.BatchNorm1d(3, affine=False), relu, last).eval()
+    refused = (changed, prepared, grown, scaled, buffered)
+    return [
+        (plain, True, True),
+        *((module, False, False) for module in refused),
+        (nn.Sequential(first, nn.Tanh(), last), True, False),
+    ]
+
+
+def _expected(*, way: str, wrong: bool) -> list[float]:
+    """Say of each module whether it is taken.
+
+    Wrong: All are.
+    """
+    return [float(wrong or fits[way == "relu"]) for _, *fits in _modules()]
+
+
+def _taken(*, way: str) -> list[float]:
+    x = normal(5, 4, seed=[97]).float()
+    ways: dict[str, Callable[[nn.Module], object]] = {
+        "any": lambda module: explicit(module, x),
+        "relu": from_module,
+    }
+    found: list[float] = []
+    for module, *_ in _modules():
+        try:
+            ways[way](module)
+            found.append(1.0)
+        except TypeError:
+            found.append(0.0)
+    return found
+
+
+TAKEN = closed(
+    id="mmd/eq11-refused",
+    items=("Eq23",),
+    title="Modules in which more happens than noise on layers accounts for are refused",
+    statement=r"\text{refused: hooks, parameters outside layers, buffers}",
+    where="Appendix D.2",
+    cases=grid(way=("any", "relu")),
+    twin=_expected,
+    measure=_taken,
+    compare=Identical(),
+    uses=("mmd/eq11-module",),
 )

@@ -112,7 +112,8 @@ def _found_uniformity(
     more: dict[str, Any] = {"bandwidths": None if own else _given(inputs)}
     if classes == 2:
         leaf = f[..., 0].clone().requires_grad_()
-        found = uniformity.closed(leaf, reference=others, estimator=estimator, **more)
+        more |= {} if others == 256 else {"reference": others}
+        found = uniformity.closed(leaf, estimator=estimator, **more)
     else:
         leaf = f.clone().requires_grad_()
         u = _points(classes, others)
@@ -142,6 +143,8 @@ UNIFORMITY = closed(
         *grid(
             classes=(2, 3), sizes=([2, 1, 5],), estimator="unbiased", own=(True, False)
         ),
+        # As many points as are spread evenly where none are asked for.
+        *grid(classes=2, sizes=([2, 1, 256],), estimator="unbiased", own=True),
         # More than one block, and predictions that outnumber the reference.
         *grid(classes=(2, 3), sizes=([61, 20, 30],), estimator="unbiased", own=False),
     ),

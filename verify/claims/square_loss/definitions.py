@@ -294,30 +294,40 @@ def _crossed(count: int) -> tuple[Array, list[int]]:
     return np.array(each), [c for c in range(count) for _ in signs]
 
 
-def _plain_line(*, count: int, power: int, wrong: bool) -> float:
+def _plain_line(*, count: int, power: int, wrong: bool) -> list[float]:
     """Compute tr(S_W S_B^+)/C along the line alone, whatever the features' size.
 
+    And angles of the last layer, and what else does not change with the size.
     Wrong: The spread across the line counts too.
     """
     del power
     between = sum((c - 0.5 * (count - 1)) ** 2 for c in range(count)) / count
     across = (count - 2) * _SPREAD[1] ** 2 if wrong else 0.0
-    return (_SPREAD[0] ** 2 / between + across) / count
+    h, classes = _crossed(count)
+    # The mean in the middle has no angle.
+    with np.errstate(invalid="ignore"):
+        _, *others = _collapse(h, classes, _rows(count))
+    return [(_SPREAD[0] ** 2 / between + across) / count, *others[3:]]
 
 
-def _found_line(*, count: int, power: int) -> float:
+def _rows(count: int) -> Array:
+    return normal(count, count - 1, seed=[50]).numpy()
+
+
+def _found_line(*, count: int, power: int) -> list[float]:
     h, classes = _crossed(count)
     found = measures.collapse(
         torch.from_numpy(np.ldexp(h, power))[None],
         torch.tensor(classes),
-        normal(1, count, count - 1, seed=[50]),
+        torch.from_numpy(np.ldexp(_rows(count), -power))[None],
     )
-    return found["nc1"].item()
+    names = ("nc1", "nc2_rows", "nc3", "nc4")
+    return torch.cat([found[name].flatten() for name in names]).tolist()
 
 
 LINE = closed(
     id="sl/nc1-line",
-    title="What varies where class means do not vary leaves NC1 as it is, at any scale",
+    title="What varies where class means do not leaves NC1 as it is, and no scale matters",
     statement=(
         r"\mathrm{tr}(\Sigma_W\Sigma_B^+)/C=\frac{\sigma^2}{C\,\mathrm{Var}\,\mu}"
         r"\text{ of means on a line}"

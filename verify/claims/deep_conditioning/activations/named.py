@@ -7,13 +7,13 @@ from itertools import pairwise
 import torch
 from scipy import integrate, special
 
-from empirical.conditioning import named
+from empirical.conditioning.activations import named, standardised
 from theory import activations as act
 from verify.claim import grid, numeric
 from verify.claims._predictors import mistake
 from verify.claims._twins import closed
 from verify.claims.deep_conditioning._sources import ours
-from verify.compare import AgreesTo
+from verify.compare import AgreesTo, Identical
 
 # --- activations ------------------------------------------------------------------------
 
@@ -170,4 +170,41 @@ CATALOGUED = numeric(
     compare=AgreesTo(absolute=1e-10, relative=1e-11),
     must_refute=mistake("A millionth further.", further=1e-6),
     uses=("dc/eq2",),
+)
+
+
+def _plain_grown(*, rate: float, below: bool, above: bool, wrong: bool) -> list[float]:
+    """Say whether exp(rate x^2) is refused: its square has no mean from 1/4 on.
+
+    Wrong: What it does above the mean decides.
+    """
+    del below
+    return [float(rate > 0.25 and (above or not wrong))]
+
+
+def _found_grown(*, rate: float, below: bool, above: bool) -> list[float]:
+    def f(z: torch.Tensor) -> torch.Tensor:
+        kept = (below & (z < 0.0)) | (above & (z > 0.0))
+        return torch.where(kept, torch.exp(rate * z.square()), 0.0)
+
+    try:
+        standardised(f, kinks=(0.0,))
+    except ValueError:
+        return [1.0]
+    return [0.0]
+
+
+GROWN = closed(
+    id="dc/eq2-grown",
+    title="Functions without variance are not normalised, on whichever side they grow",
+    statement=r"\operatorname{Var}e^{aZ^2}1(\pm Z>0)<\infty\iff a<\tfrac14",
+    where="Equation 2",
+    cases=(
+        *grid(rate=(0.1, 0.3), below=True, above=(False, True)),
+        *grid(rate=(0.1, 0.3), below=False, above=True),
+    ),
+    twin=_plain_grown,
+    measure=_found_grown,
+    compare=Identical(),
+    uses=("dc/eq2-named",),
 )

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from itertools import combinations, pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,20 @@ from torch import Tensor
 
 from empirical import data
 from empirical.conditioning.activations import named
-from empirical.conditioning.descent import step_sizes
+from empirical.conditioning.descent import step_sizes, train_top_layer
 from empirical.conditioning.experiments import EXPERIMENTS
 from empirical.kernels import sample
 from empirical.networks import FullyConnected
 from empirical.randomness import numpy_generator, torch_generator
+from empirical.testbed.checkpoints import checkpoint_of
+from empirical.testbed.loop import Task, Trained
+from empirical.testbed.loop import train as descend
+from empirical.testbed.observers import Diverged
+from empirical.testbed.optimisers import SGD
+from empirical.testbed.stack import Params, Stack
 from verify.claim import grid
 from verify.claims._predictors import unlike
+from verify.claims._resumed import resumed
 from verify.claims._twins import Array, closed
 from verify.claims.deep_conditioning.activations.named import moments
 from verify.compare import AgreesTo
@@ -413,6 +421,119 @@ TRAIN = closed(
     twin=_plain_train,
     measure=_found_train,
     uses=("dc/eq2-named", "dc/thmE.8-fitted"),
+)
+
+
+def _plain_runs(*, every: int, wrong: bool) -> list[float]:
+    """Multiply the residual of one feature and one target, until it has exploded.
+
+    Wrong: A run counts as diverged from a million times the first residual on.
+    """
+    found: list[float] = []
+    for y, size in _RUNS:
+        first, ends, losses = 0.5 * y * y, -1, []
+        for t in range(_STEPS + 1):
+            loss = first * ((1.0 - size) ** t) ** 2
+            limit = first * (1e12 if wrong else 1e6)
+            if ends < 0 and not (loss <= limit and math.isfinite(loss)):
+                ends = t
+            losses.append(-9.0 if ends >= 0 else loss)
+        found += [ends, *losses[:_STEPS:every], losses[-1]]
+    return found
+
+
+_RUNS = ((3.0, 0.5), (2.0, 101.0), (1e200, 1.5), (0.5, 1.0 + 10.0**0.6), (0.5, 11.0))
+"""Targets and step sizes: halved, exploding at once and later, infinite at first."""
+
+
+def _found_runs(*, every: int) -> list[float]:
+    y, sizes = torch.tensor(_RUNS, dtype=torch.float64).T
+    curves = train_top_layer(
+        torch.ones_like(y)[:, None, None],
+        y[:, None, None],
+        step=sizes.numpy(),
+        steps=_STEPS,
+        every=every,
+    )
+    losses = np.nan_to_num(curves.losses, nan=-9.0)
+    return (
+        np.concatenate([curves.diverged_at[:, None], losses], axis=1).ravel().tolist()
+    )
+
+
+RUNS = closed(
+    id="dc/thmE.8-diverged",
+    items=("ThmE.8",),
+    title="Runs diverge where a loss passes a million times the first, or is infinite",
+    statement=r"\mathcal L_t\ \text{for}\ t<\min\{t:\mathcal L_t>10^6\mathcal L_0\}",
+    where="Theorem E.8, as measured",
+    cases=grid(every=(1, 5)),
+    twin=_plain_runs,
+    measure=_found_runs,
+)
+
+
+class _Line(Task):
+    """Half the square of one number's distance from a goal."""
+
+    def __init__(self, goal: Tensor) -> None:
+        self.goal, self.threads = goal, set[int]()
+
+    def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
+        """Return each replicate's; see `Task.losses`."""
+        del examples
+        self.threads.add(torch.get_num_threads())
+        return 0.5 * (params[0] - stack.select(self.goal)).square()
+
+
+def _plain_left(*, after: int, wrong: bool) -> list[float]:
+    """Go on until the update that follows an exploded loss, by one thread.
+
+    Wrong: What has exploded before the stop is back where it started.
+    """
+    found: list[float] = []
+    for y, size in _RUNS:
+        made, w, first = 0, 0.0, 0.5 * y * y
+        while made < _STEPS:
+            loss = 0.5 * (w - y) * (w - y)
+            w, made = w - size * (w - y), made + 1
+            if not (loss <= 1e6 * first and math.isfinite(loss)):
+                break
+        found += [0.0 if wrong and made < after else w, made]
+    return [*found, 1]
+
+
+def _found_left(*, after: int) -> list[float]:
+    goal, sizes = torch.tensor(_RUNS, dtype=torch.float64).T
+    task = _Line(goal)
+
+    def run(checkpoint: Path | None = None, **told: Any) -> Trained:
+        return descend(
+            task,
+            Stack([torch.zeros_like(goal)], rates=sizes.tolist()),
+            SGD(),
+            steps=_STEPS,
+            check=1,
+            observers=[Diverged(1e6)],
+            checkpoint=checkpoint_of(checkpoint, "runs", [goal], module=__name__),
+            **told,
+        )
+
+    done, _ = resumed(run, after=after)
+    each = zip(done.final[0].tolist(), done.steps.tolist(), strict=True)
+    return [*(number for one in each for number in one), *task.threads]
+
+
+LEFT = closed(
+    id="dc/thmE.8-left",
+    items=("ThmE.8",),
+    title="A training in one thread that is stopped keeps what has exploded before",
+    statement=r"w_{t+1},\qquad t=\min\{t:\mathcal L_t>10^6\mathcal L_0\}",
+    where="Theorem E.8, as measured",
+    cases=grid(after=(2, 6)),
+    twin=_plain_left,
+    measure=_found_left,
+    uses=("dc/thmE.8-diverged",),
 )
 
 

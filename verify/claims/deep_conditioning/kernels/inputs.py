@@ -142,7 +142,7 @@ RATES = closed(
     title="Rates of decay are least-squares slopes through the late losses alone",
     statement=r"r=-\frac{\sum(t-\bar t)\log\mathcal L_t}{\sum(t-\bar t)^2}",
     where="Theorems E.5 and E.8, as measured",
-    cases=grid(above=(1e-20, 1e-6), below=(1e-2, 0.6)),
+    cases=grid(above=(1e-20, 1e-6), below=(1e-2, 0.6, 0.61)),
     twin=_plain_rates,
     measure=_found_rates,
     compare=_SUMS,

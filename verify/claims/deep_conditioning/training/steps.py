@@ -433,7 +433,9 @@ def _plain_course(
             found += [float(h.square().mean()) for h in hidden]
         found += [*conditions, *(_conditions(net, x) if fault else [])]
     # Told of each update, where it is stopped: the median loss.
-    return found if after is None else [*found, *np.median(losses, axis=0).tolist()]
+    told = [] if after is None else np.median(losses, axis=0).tolist()
+    # Looked at first and after each epoch, of two or ten, or at the end alone.
+    return [*found, *told, {"": 1, "short": 11}.get(fault, 3)]
 
 
 def _found_course(
@@ -473,7 +475,8 @@ def _found_course(
         for when in (0, -1) if fault else ():
             names = ("condition", "top_condition")
             found += [done.series[name][when, row] for name in names]
-    return [*found, *(told[made] for made in sorted(told))]
+    looked = len(done.series["train_loss"])
+    return [*found, *(told[made] for made in sorted(told)), looked]
 
 
 COURSE = closed(
