@@ -222,6 +222,19 @@ def test_tail_moments(k, c, error):
     assert error(gaussian.tail_moment(k, c), exact) < TOLERANCE
 
 
+@pytest.mark.parametrize("n", [1, 2, 5, 20, 64, 97])
+def test_gauss_legendre_weights_keep_their_digits_to_the_ends(n, error):
+    x, w = gaussian.legendre(n)
+    assert (x == -x[::-1]).all()
+    assert (w == w[::-1]).all()
+    for node, weight in zip(x.tolist(), w.tolist(), strict=True):
+        near = mpmath.mpf(node), mpmath.mpf(node) + mpmath.mpf(2) ** -60
+        root = mpmath.findroot(lambda t: mpmath.legendre(n, t), near)
+        assert abs(node - root) <= 2.0**-53
+        slope = n * mpmath.legendre(n - 1, root) / (1 - root * root)
+        assert error(weight, 2 / ((1 - root * root) * slope**2)) <= 1e-14
+
+
 def test_precise_coefficients_keep_their_digits_far_below_the_first():
     # E[exp(c Z) h_n(Z)] = exp(c^2 / 2) c^n / sqrt(n!): 1e-267 at n = 150.
     c = mpmath.mpf(1) / 8
