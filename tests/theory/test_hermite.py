@@ -214,12 +214,32 @@ def test_derivative_lowers_the_order(k, x):
 
 
 @pytest.mark.parametrize("k", [0, 1, 2])
-@pytest.mark.parametrize("c", [-30.0, -5.0, -0.1, 0.0, 0.1, 2.0, 9.0, 30.0])
+@pytest.mark.parametrize(
+    "c", [-1e150, -36.9, -5.0, -0.1, 0.0, 0.1, 2.1, 7.0, 9.3, 25.1, 35.3, 37.3]
+)
 def test_tail_moments(k, c, error):
     with mpmath.workdps(500):
-        tail, density = mpmath.ncdf(-mpmath.mpf(c)), mpmath.npdf(mpmath.mpf(c))
-        exact = (tail, density - c * tail, (1 + c * c) * tail - c * density)[k]
-    assert error(gaussian.tail_moment(k, c), exact) < TOLERANCE
+        x = mpmath.mpf(c)
+        tail, density = mpmath.ncdf(-x), mpmath.npdf(x)
+        exact = (tail, density - x * tail, (1 + x * x) * tail - x * density)[k]
+        scaled = exact / density
+    # Sums of 64 positive terms, and a few roundings of each.
+    assert error(gaussian.tail_moment(k, c), exact) < 2e-15
+    if abs(c) < 37.0:
+        assert error(gaussian.scaled_tail_moment(k, c), scaled) < 2e-15
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 20, 64, 97])
+def test_gauss_legendre_weights_keep_their_digits_to_the_ends(n, error):
+    x, w = gaussian.legendre(n)
+    assert (x == -x[::-1]).all()
+    assert (w == w[::-1]).all()
+    for node, weight in zip(x.tolist(), w.tolist(), strict=True):
+        near = mpmath.mpf(node), mpmath.mpf(node) + mpmath.mpf(2) ** -60
+        root = mpmath.findroot(lambda t: mpmath.legendre(n, t), near)
+        assert abs(node - root) <= 2.0**-53
+        slope = n * mpmath.legendre(n - 1, root) / (1 - root * root)
+        assert error(weight, 2 / ((1 - root * root) * slope**2)) <= 1e-14
 
 
 def test_precise_coefficients_keep_their_digits_far_below_the_first():

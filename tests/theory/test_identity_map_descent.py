@@ -273,7 +273,18 @@ def test_expected_cosines(dim, scale, rho, error):
     assert error(idm.expected_cosine_to_train(rho, **case), mean) <= 1e-13
     assert error(idm.expected_cosine_to_train(-rho, **case), -mean) <= 1e-13
     assert error(idm.expected_cosine_to_input(rho, **case), r * mean) <= 1e-13
-    assert error(idm.expected_squared_cosine_to_train(rho, **case), square, 1) <= 1e-13
+    assert error(idm.expected_squared_cosine_to_train(rho, **case), square) <= 1e-13
+
+
+@pytest.mark.parametrize("dim", [99, 10**5 + 1, 10**7])
+@pytest.mark.parametrize("rho", [0.0, 1e-3, 0.5])
+def test_small_squared_cosines_keep_their_digits(dim, rho, error):
+    # Next to 1/d, which the difference of one and nearly one would lose.
+    r, b = mpmath.mpf(rho), mpmath.mpf(dim) / 2 + 1
+    half = (r / 30) ** 2 / (1 - r * r) / 2
+    square = 1 - mpmath.mpf(dim - 1) / dim * mpmath.hyp1f1(1, b, -half)
+    found = idm.expected_squared_cosine_to_train(rho, scale=30.0, dim=dim)
+    assert error(found, square) <= 1e-15
 
 
 @pytest.mark.parametrize("dim", [2, 3, 6])

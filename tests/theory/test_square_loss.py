@@ -78,16 +78,17 @@ def test_the_trajectory_has_all_digits_at_every_time(time, start, decay, error):
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-160, 1e-120])
-@pytest.mark.parametrize("time", [1.0, 1e250, 1.7e308])
-def test_the_trajectory_of_tiny_outputs_has_all_digits(scale, time, error):
-    # A of 1e-400 is no float, but B t is.
+@pytest.mark.parametrize("time", [1e-50, 1.0, 1e250, 1.7e308])
+@pytest.mark.parametrize("start", [1e-300, 3.0])
+def test_the_trajectory_of_tiny_outputs_has_all_digits(scale, time, start, error):
+    # A of 1e-400 is no float, but B t is, even where A t is not.
     f, y = np.array([0.31, -0.11, 0.42]) * scale, [1, -1, 1]
     a, b, _ = (
         mpmath.mpf(v.numerator) / v.denominator for v in exact_moments(f, y, 0.0)
     )
     left = 2 * a * mpmath.mpf(time)
-    exact = 3.0 * mpmath.exp(-left) - b / a * mpmath.expm1(-left)
-    assert error(sl.rho_trajectory(time, 3.0, f, y, 0.0), exact) <= 8 * EPS
+    exact = start * mpmath.exp(-left) - b / a * mpmath.expm1(-left)
+    assert error(sl.rho_trajectory(time, start, f, y, 0.0), exact) <= 8 * EPS
 
 
 def test_times_and_rates_of_tiny_outputs_keep_their_digits(error):
@@ -209,6 +210,16 @@ def test_unnormalised_equilibria_do_not_see_the_scale_of_tiny_outputs(depth):
     # rho f is the same where lambda rho^(1-p) / rho^2 is.
     far = sl.unnormalised_equilibrium(f * scale, y, decay * scale ** (1.0 - p), depth)
     np.testing.assert_allclose(far * scale, near, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("depth", "decay"), [(4, 1e-300), (8, 1e-300), (20, 1e-290)])
+def test_a_barrier_far_below_the_free_norm_keeps_its_digits(depth, decay, error):
+    # Of 1e-280 where the free norm B / S is 1e160: their quotient is no float.
+    f, y = np.array([0.5, -0.3, 0.2, -0.1]) * 1e-160, [1, -1, 1, 1]
+    _, b, _ = exact_moments(f, y, 0.0)
+    b = mpmath.mpf(b.numerator) / b.denominator
+    exact = (mpmath.mpf(decay) / b) ** (1 / (1 - mpmath.mpf(2) / depth))
+    assert error(sl.unnormalised_barrier(f, y, decay, depth), exact) <= 1e-13
 
 
 def test_unnormalised_networks_collapse_beyond_the_critical_decay():

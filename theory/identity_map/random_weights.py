@@ -144,8 +144,8 @@ def expected_squared_cosine_to_train(rho: Any, *, scale: float, dim: int) -> Any
         {}_1F_1\Big(1;\tfrac d2+1;-\tfrac{\kappa^2}2\Big),
         \qquad \kappa = \frac{\rho}{s\sqrt{1-\rho^2}}
 
-    It is 1/d at rho = 0, where the prediction is noise. Arguments as in
-    `expected_cosine_to_train`; the absolute error is below 1e-13.
+    It is 1/d at rho = 0, where the prediction is noise. Arguments and accuracy as in
+    `expected_cosine_to_train`.
 
     Raises
     ------
@@ -162,8 +162,11 @@ def expected_squared_cosine_to_train(rho: Any, *, scale: float, dim: int) -> Any
     _summable(who, d)
 
     def square(kappa: float) -> float:
-        half = 0.5 * kappa * kappa
-        return 1.0 - (d - 1.0) / d * _confluent(1.0, d, half, 1.0 / max(half, 1.0))
+        half, b = 0.5 * kappa * kappa, 0.5 * d + 1.0
+        if half > _far(b):
+            return 1.0 - (d - 1.0) / (2.0 * half) * _descending(1.0, b, half)
+        # Of a chi square with 1 + 2J and one with d - 1 degrees, the former's share.
+        return _poisson_mean(half, lambda j: (1.0 + 2.0 * j) / (d + 2.0 * j))
 
     return _checks.like(rho, np.abs(_each(square, r, s)))
 
@@ -193,9 +196,17 @@ def _each(function: Callable[[float], float], rho: Array, scale: float) -> Array
 def _mean_cosine(kappa: float, dim: int) -> float:
     if kappa == 0.0:
         return 0.0
-    half = 0.5 * kappa * kappa
-    # kappa / sqrt(2) * half**(-1/2) = 1: the series for large kappa needs no gammas.
-    return _confluent(0.5, dim, half, kappa * np.sqrt(0.5) * _gamma_ratio(dim))
+    half, b = 0.5 * kappa * kappa, 0.5 * dim + 1.0
+    if half > _far(b):
+        # kappa / sqrt(2) * half**(-1/2) = 1: this series needs no gammas.
+        return _descending(0.5, b, half)
+
+    def factors(j: Array) -> Array:
+        steps = (b - 1.5 + j[1:]) / (b - 1.0 + j[1:])
+        return np.concatenate([[1.0], np.cumprod(steps)])
+
+    # Kummer's e^-x 1F1(b - a; b; x): all terms are positive.
+    return kappa * np.sqrt(0.5) * _gamma_ratio(dim) * _poisson_mean(half, factors)
 
 
 def _gamma_ratio(dim: int) -> float:
@@ -205,30 +216,29 @@ def _gamma_ratio(dim: int) -> float:
     return float(start * np.prod((j - 1.0) / j))
 
 
-def _confluent(a: float, dim: int, x: float, front: float) -> float:
-    r"""``front * 1F1(a; b; -x)`` with b = dim/2 + 1, x >= 0 and a in {1/2, 1}.
+def _far(b: float) -> float:
+    return max(100.0, 4.0 * b)
 
-    For x far above b the descending series, whose own factor cancels `front`:
-    ``Gamma(b) / Gamma(b - a) x^-a sum_n (a)_n (a - b + 1)_n / (n! x^n)``.
-    Otherwise Kummer's ``e^-x 1F1(b - a; b; x)``: all terms are positive.
+
+def _descending(a: float, b: float, x: float) -> float:
+    r"""``Gamma(b - a) / Gamma(b) x^a 1F1(a; b; -x)`` for x above `_far`.
+
+    ``sum_n (a)_n (a - b + 1)_n / (n! x^n)``.
     """
-    b = 0.5 * dim + 1.0
-    if x > max(100.0, 4.0 * b):
-        n = np.arange(0.0, 60.0)
-        ratios = (a + n) * (a - b + 1.0 + n) / ((n + 1.0) * x)
-        total = 1.0 + float(np.cumprod(ratios).sum())
-        # For a = 1: Gamma(b) / Gamma(b - 1) = b - 1 = d/2.
-        return total if a == 0.5 else front * 0.5 * dim * total
-    most = x + 14.0 * np.sqrt(x) + 60.0
-    j = np.arange(1.0, np.ceil(most))
+    n = np.arange(0.0, 60.0)
+    ratios = (a + n) * (a - b + 1.0 + n) / ((n + 1.0) * x)
+    return 1.0 + float(np.cumprod(ratios).sum())
+
+
+def _poisson_mean(x: float, values: Callable[[Array], Array]) -> float:
+    """Return the mean of a function of a Poisson number of mean x."""
+    j = np.arange(0.0, np.ceil(x + 14.0 * np.sqrt(x) + 60.0))
     mode = int(x)
-    # Poisson weights relative to their mode, then normalised: no gamma functions.
-    up = np.cumprod(x / np.arange(mode + 1.0, j.size + 1.0))
+    # Weights relative to their mode, then normalised: no gamma functions.
+    up = np.cumprod(x / np.arange(mode + 1.0, j.size))
     down = np.cumprod(np.arange(float(mode), 0.0, -1.0) / x) if mode else np.empty(0)
     weights = np.concatenate([down[::-1], [1.0], up])
-    factors = np.concatenate([[1.0], np.cumprod((b - a + j - 1.0) / (b + j - 1.0))])
-    mean = float(weights @ factors / weights.sum())
-    return mean * (front if a == 0.5 else 1.0)
+    return float(weights @ values(j) / weights.sum())
 
 
 @dataclass(frozen=True, eq=False)

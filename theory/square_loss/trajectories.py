@@ -83,7 +83,9 @@ def rho_trajectory(
     left = np.exp(-power) * (1.0 - rest)
     done = -np.expm1(-power) + rest * np.exp(-power)
     with np.errstate(over="ignore", invalid="ignore"):
-        out = start * left + moments.rho()[0] * done
+        # Early it is 2 B t: what A t is may be below every float, and B / A above.
+        gain = np.where(power < 1e-20, twice * moments.b[0], moments.rho()[0] * done)
+        out = start * left + gain
     return _checks.plain(_checks.result(who, out, "rho0", "outputs", "weight_decay"))
 
 

@@ -196,8 +196,9 @@ def _roots(
         # u^p (1 - u) = m for u = rho S / B.
         m = np.where(good, penalty / margin / free**p, np.inf)
         low_u, high_u, found = _unit_roots(m, p)
-    low = np.where(found, low_u * free, np.inf)
-    return low, np.where(found, high_u * free, 0.0)
+        # Far below the other root it is (lambda / B)^(1/p), whose share may be no float.
+        low = np.where(low_u > 1e-20, low_u * free, (penalty / margin) ** (1.0 / p))
+    return np.where(found, low, np.inf), np.where(found, high_u * free, 0.0)
 
 
 def _top(p: float) -> float:
