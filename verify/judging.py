@@ -21,9 +21,7 @@ from verify.compare import (
     AtMost,
     Comparison,
     Identical,
-    MeanAtLeast,
-    MeanAtMost,
-    MeanEquals,
+    MeanTest,
     Outcome,
 )
 from verify.records import CaseRecord, Record, RecordError, SearchRecord
@@ -92,7 +90,7 @@ def judge(claim: Claim, case: Case) -> CaseRecord:
     return replace(found, seconds=round(time.process_time() - start, 4))
 
 
-_NUMBERS = (AgreesTo, AtLeast, AtMost, MeanAtLeast, MeanAtMost, MeanEquals)
+_NUMBERS = (AgreesTo, AtLeast, AtMost, MeanTest)
 
 
 def _tried(claim: Claim, predicted: Any, control: Any, measured: Any) -> Outcome:
