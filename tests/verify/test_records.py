@@ -13,7 +13,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from empirical.digest import ROOT, code_digest, roots_of
+from empirical.digest import ROOT, code_digest, roots_of, sources
 from empirical.testbed.writing import sealed
 from verify import ledger, published, records, run
 from verify.claim import Profile
@@ -205,6 +205,18 @@ def test_the_digest_follows_imports_wherever_they_stand(
     # Of one length and within one tick of the clock: only the content tells.
     deeper.write_text("VALUE = 3\n")
     assert code_digest(f"{package}.one", roots) != before
+
+
+def test_the_digest_follows_what_is_taken_of_a_whole_package(
+    toy: Toy, tmp_path: Path
+) -> None:
+    """`theory` loads a topic when it is asked for."""
+    package = toy(
+        one="import theory as t\ndef f(x): return t.regression.predict\nCLAIMS = ()\n"
+    )
+    found = sources(f"{package}.one", (tmp_path, ROOT))
+    assert "theory.regression" in found
+    assert "theory.mmd" not in found
 
 
 def test_a_claim_is_stale_when_what_it_reads_changes(toy: Toy, tmp_path: Path) -> None:
