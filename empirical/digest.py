@@ -104,6 +104,8 @@ def substance(source: bytes) -> str:
     >>> with_remark = b'claim(\n    "x",\n    finding="It holds.",\n)'
     >>> substance(with_remark) == substance(b'claim("x")')
     True
+    >>> substance(b"bound(x, uses=3)") == substance(b"bound(x)")
+    False
     """
     return _shown(ast.parse(source))
 
@@ -141,7 +143,10 @@ def _is_remark(node: object) -> bool:
     if not isinstance(node, ast.keyword) or node.arg not in REMARKS:
         return False
     texts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-    return all(isinstance(text, ast.Constant | ast.JoinedStr) for text in texts)
+    return all(
+        isinstance(text, ast.JoinedStr) or isinstance(getattr(text, "value", 0), str)
+        for text in texts
+    )
 
 
 def _locate(module: str, roots: tuple[Path, ...]) -> Path | None:
@@ -167,7 +172,10 @@ def _imported(tree: ast.Module, package: str) -> Iterator[str]:
     """Names of every import, `from a import b` as both ``a`` and ``a.b``."""
     for node in _statements(tree.body):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            for alias in node.names:
+                yield alias.name
+                if alias.name in PACKAGES:
+                    yield from _taken(tree, alias.name, alias.asname or alias.name)
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
@@ -175,6 +183,14 @@ def _imported(tree: ast.Module, package: str) -> Iterator[str]:
                 base = ".".join([*parts, base]) if base else ".".join(parts)
             yield base
             yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def _taken(tree: ast.Module, package: str, name: str) -> Iterator[str]:
+    """Names of what is taken of a package where it is imported whole."""
+    for node in ast.walk(tree):
+        of = node.value if isinstance(node, ast.Attribute) else None
+        if isinstance(of, ast.Name) and of.id == name:
+            yield f"{package}.{cast('ast.Attribute', node).attr}"
 
 
 def _statements(body: Iterable[ast.AST]) -> Iterator[ast.AST]:

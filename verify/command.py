@@ -101,7 +101,10 @@ def records(text: str) -> Path:
     path = Path(text)
     names = {folder_of(profile).name for profile in SCALES}
     here = path.resolve()
-    inside = any((here / name).is_dir() for name in names)
+    try:
+        inside = any((here / name).is_dir() for name in names)
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"must be a folder, but {error}") from None
     if here.name in names and not inside and any(here.glob("*.json")):
         raise argparse.ArgumentTypeError(
             f"must be the folder of all profiles' records, {path.parent}, but {path} is"

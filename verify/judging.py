@@ -6,9 +6,11 @@ import traceback
 import warnings
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
+import mpmath
 import numpy as np
 
 from verify import records
@@ -18,9 +20,8 @@ from verify.compare import (
     AtLeast,
     AtMost,
     Comparison,
-    MeanAtLeast,
-    MeanAtMost,
-    MeanEquals,
+    Identical,
+    MeanTest,
     Outcome,
 )
 from verify.records import CaseRecord, Record, RecordError, SearchRecord
@@ -28,8 +29,11 @@ from verify.records import CaseRecord, Record, RecordError, SearchRecord
 
 @contextmanager
 def strict() -> Generator[None]:
-    """Make an overflow or an invalid operation an error of the claim, not a remark."""
-    with warnings.catch_warnings():
+    """Make an overflow or an invalid operation an error of the claim, not a remark.
+
+    What it sets of NumPy's handling of errors and mpmath's precision ends with it.
+    """
+    with warnings.catch_warnings(), np.errstate(), mpmath.workprec(mpmath.mp.prec):
         warnings.simplefilter("error", RuntimeWarning)
         yield
 
@@ -63,13 +67,15 @@ def judge(claim: Claim, case: Case) -> CaseRecord:
     start = time.process_time()
     blank = CaseRecord(case=records.encode(case), outcome=Outcome.ERROR)
     try:
-        predicted, measured = claim.predict(**case), claim.measure(**case)
+        # Of its own: one that sorts a list would sort it for the others.
+        predicted = claim.predict(**deepcopy(case))
+        measured = claim.measure(**deepcopy(case))
         found = judged(claim.compare, predicted, measured, where=blank)
         if has_control(claim, found.outcome):
             holds = claim.expected is Outcome.HOLDS
             control = claim.must_refute if holds else claim.must_hold
             assert control is not None
-            other = control(**case)
+            other = control(**deepcopy(case))
             found = replace(
                 found,
                 control=_tried(claim, predicted, other, measured).value,
@@ -84,20 +90,23 @@ def judge(claim: Claim, case: Case) -> CaseRecord:
     return replace(found, seconds=round(time.process_time() - start, 4))
 
 
-_NUMBERS = (AgreesTo, AtLeast, AtMost, MeanAtLeast, MeanAtMost, MeanEquals)
+_NUMBERS = (AgreesTo, AtLeast, AtMost, MeanTest)
 
 
 def _tried(claim: Claim, predicted: Any, control: Any, measured: Any) -> Outcome:
     """Return what becomes of a control on a case.
 
     A wrong prediction says nothing where the claim's own bound says nothing. The mirror
-    image of a number is refuted by anything but zero: it says nothing either.
+    image of a number is refuted by anything but zero, and what is no list where one is
+    predicted, by any list: they say nothing either.
     """
     compare = claim.compare
     assert compare is not None
     if claim.expected is not Outcome.HOLDS:
         return compare.judge(control, measured).outcome
     if isinstance(compare, _NUMBERS) and _mirrored(predicted, control):
+        return Outcome.VACUOUS
+    if isinstance(compare, Identical) and _form(predicted) is not _form(control):
         return Outcome.VACUOUS
     if isinstance(compare, AtLeast | AtMost):
         control = compare.telling(predicted, control)
@@ -107,6 +116,12 @@ def _tried(claim: Claim, predicted: Any, control: Any, measured: Any) -> Outcome
 def _mirrored(predicted: Any, control: Any) -> bool:
     p, c = (np.asarray(side, dtype=np.float64) for side in (predicted, control))
     return p.shape == c.shape and bool(np.any(p != 0.0) and np.all(c == -p))
+
+
+def _form(side: Any) -> type:
+    """Return whether JSON has a side as a list, as an object, as nothing or otherwise."""
+    kind = type(records.encode(side))
+    return kind if kind in (list, dict, type(None)) else object
 
 
 EXHAUSTED = (

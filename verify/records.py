@@ -212,8 +212,11 @@ def encode(value: Any) -> Any:
     return _text(value)
 
 
-_UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-"""Characters that no report can show."""
+_UNFIT = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff"
+    r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
+)
+"""Characters that no report can show, or that turn the text around them."""
 
 
 def _escaped(found: re.Match[str]) -> str:
@@ -324,7 +327,9 @@ def read(path: Path) -> Record:
         schema, lacks a field, or has one of another type.
     """
     try:
-        return _decoded(unsealed(json.loads(path.read_text(encoding="utf-8"))))
+        content = unsealed(json.loads(path.read_text(encoding="utf-8")))
+        # As it would have been written here: what can't be shown is escaped.
+        return _decoded(encode(content))
     except DAMAGED as error:
         raise RecordError(f"{path}: not a readable record ({error})") from error
     except OSError as error:
@@ -340,8 +345,11 @@ def find(claim: Claim, folder: Path) -> Record | None:
         If it cannot be read, see `read`, or is that of another claim.
     """
     path = path_of(claim.id, folder)
-    # A pipe would be waited for; a folder is told.
-    record = read(path) if path.exists() and not path.is_fifo() else None
+    try:
+        # A pipe would be waited for, a device have no end; a folder is told.
+        record = read(path) if path.is_file() or path.is_dir() else None
+    except OSError as error:
+        raise RecordError(f"{path}: {error.strerror}") from error
     if record is not None and record.claim != claim.id:
         raise RecordError(
             f"{path}: it is the record of another claim, {record.claim!r:.80}"

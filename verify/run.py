@@ -209,7 +209,8 @@ def run_many(
         say(_planned([*paths.values()], profile))
     done: dict[str, Record] = {}
     failures: list[str] = []
-    local = workers if scheduler is None else None
+    # No more than have something to do: a million would be started one by one.
+    local = min(workers, max(1, len(tasks))) if scheduler is None else None
     with Engine(workers=local, scheduler=scheduler, grace=GRACE) as engine:
         for task, result in engine.run(tasks):
             if task.key in paths:

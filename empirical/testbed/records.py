@@ -239,7 +239,7 @@ class RunRecord:
     def stands_for(
         self, identity: Mapping[str, Any], *, code: str | None = None
     ) -> bool:
-        """Whether this is a record of that.
+        """Whether this is a record of that, with every network of its seeds, each once.
 
         Parameters
         ----------
@@ -249,9 +249,16 @@ class RunRecord:
             Not compared where absent.
         """
         known = {name: entry for name, entry in identity.items() if entry is not None}
-        return all(getattr(self, name) == entry for name, entry in known.items()) and (
-            code is None or self.code == code
-        )
+        same = all(getattr(self, name) == entry for name, entry in known.items())
+        return same and code in (None, self.code) and self._is_whole()
+
+    def _is_whole(self) -> bool:
+        keys = [json.dumps(draw.keys, sort_keys=True) for draw in self.draws]
+        seeds = self.configuration.get("seeds")
+        all_there = seeds is None or {*seeds} == {
+            draw.keys.get("seed") for draw in self.draws
+        }
+        return all_there and len(set(keys)) == len(keys)
 
     def entry(self, name: str) -> Any:
         """Return an entry of the configuration, as ``network/depth``; raises as `fact`."""

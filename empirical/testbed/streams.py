@@ -25,7 +25,7 @@ def open_all() -> None:
     """Give a program the standard streams that it was started without.
 
     Else a socket or a record would take their numbers, and what is printed. Writing to
-    such a stream is an error still.
+    such a stream is an error still. One for results that is unbuffered gets a buffer.
     """
     for number in range(3):
         try:
@@ -38,6 +38,13 @@ def open_all() -> None:
             opened = io.TextIOWrapper(io.FileIO(number, "w", closefd=False))
             setattr(sys, name, opened)
             setattr(sys, f"__{name}__", opened)
+    if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
+        # As PYTHONUNBUFFERED has it: what a full disk takes no more of would be lost.
+        raw = io.FileIO(sys.stdout.fileno(), "w", closefd=False)
+        buffered = io.BufferedWriter(raw)
+        kind = sys.stdout.encoding, sys.stdout.errors
+        opened = io.TextIOWrapper(buffered, *kind, line_buffering=True)
+        sys.stdout = sys.__stdout__ = opened
 
 
 def keep_going(*names: str) -> None:

@@ -101,8 +101,8 @@ class Study(Generic[Item]):
         Configuration and `Setting` to a digest of what is trained on; it may raise
         FileNotFoundError or ValueError where that is not at hand.
     run : callable
-        Configuration and `Setting` to record. Of a module's top level, so that worker
-        processes find it.
+        Configuration and `Setting` to record, with draws of all of its ``seeds``, if it
+        has any. Of a module's top level, so that worker processes find it.
     cost : callable, optional
         Configuration to an estimate of its work, in multiplications: the longest are
         run first, so that no worker is left with one at the end.

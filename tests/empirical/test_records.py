@@ -181,6 +181,21 @@ def test_a_record_stands_for_what_it_says() -> None:
     assert not stands(configuration=CONFIGURATION | {"more": None})
 
 
+@pytest.mark.parametrize("seeds", [(0, 0, 1), (0, 1, 1, 2), (0, 1), (0, 1, 2, 3)])
+def test_a_record_of_other_networks_than_its_seeds_stands_for_none(
+    seeds: tuple[int, ...],
+) -> None:
+    """One lucky network would count for several, or the others be left out."""
+    own = identity({"name": "a", "seeds": (0, 1, 2)}, device="cpu", schema=1)
+
+    def of(*seeds: int) -> RunRecord:
+        draws = Draws(Draw(keys={"seed": seed}) for seed in seeds)
+        return RunRecord(**own, code="c0de", draws=draws)
+
+    assert of(0, 1, 2).stands_for(own)
+    assert not of(*seeds).stands_for(own)
+
+
 def test_more_than_a_megabyte_is_refused(tmp_path: Path) -> None:
     noise = np.random.default_rng(7).standard_normal(LIMIT // 8)
     draw = Draw(keys={"seed": 0}, arrays={"few": noise[:30], "many": noise})

@@ -357,6 +357,11 @@ def test_estimate_of_replicates() -> None:
         Estimate.of([1.0])
 
 
+def _hidden(values: Any) -> Any:
+    """Return numbers of which the last is masked."""
+    return np.ma.array(values, mask=[False] * (len(values) - 1) + [True])
+
+
 # --- shares of trials -----------------------------------------------------------------
 
 
@@ -368,6 +373,32 @@ def test_nothing_in_the_place_of_a_number_is_no_evidence(comparison: Any) -> Non
         comparison.judge(None, Estimate(1.0, 0.1, 10))
     with pytest.raises(ValueError, match="finite"):
         RarelyAbove(0.05).judge(np.ones(2000), [None] * 2000)
+
+
+@pytest.mark.parametrize(
+    ("comparison", "predicted", "measured"),
+    [
+        (RarelyAbove(0.05), 1.0, _hidden([*np.zeros(50), 9.0])),
+        (MeanEquals(9.0), 1.0, Estimate(_hidden([1.0, 9.0]), np.zeros(2), 10)),
+        (MeanEquals(9.0), 1.0, Estimate(np.ones(2), _hidden([0.0, 9.0]), 10)),
+        (EffectWithin(), (0.0, None), Contrast(_hidden([1.0, 1.1, 9.0]), np.zeros(3))),
+    ],
+)
+def test_what_a_mask_hides_is_no_evidence(
+    comparison: Comparison, predicted: Any, measured: Any
+) -> None:
+    with pytest.raises(ValueError, match="finite"):
+        comparison.judge(predicted, measured)
+
+
+@pytest.mark.parametrize("predicted", [[1.0, 2.0], [[1.0], [1.0]], [1.0]])
+def test_means_are_compared_entry_by_entry(predicted: Any) -> None:
+    """A row for a table would be compared with every row."""
+    table = Estimate(np.array([[1.0, 2.0], [1.0, 2.0]]), np.zeros((2, 2)), 10)
+    for comparison in (MeanEquals(9.0), MeanAtMost(9.0), MeanAtLeast(9.0)):
+        with pytest.raises(ValueError, match=r"mean's shape \(2, 2\)"):
+            comparison.judge(predicted, table)
+    assert MeanAtMost(9.0).judge(3.0, table).outcome is HOLDS
 
 
 def test_trials_that_could_all_exceed_a_bound_decide_nothing() -> None:

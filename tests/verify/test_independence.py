@@ -8,6 +8,7 @@ imports no `theory` (`tests/test_architecture.py`), so it is not followed.
 import dis
 import functools
 import importlib
+import re
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from empirical.digest import ROOT
 from theory import kernels
 from verify import ledger
 from verify.claims.deep_conditioning import _subjects
@@ -134,6 +136,16 @@ def test_no_measurement_calls_theory() -> None:
     assert claims
     shared = {claim.id: found for claim in claims if (found := called(claim.measure))}
     assert shared == {}
+
+
+def test_no_claim_loads_a_module_by_its_name() -> None:
+    """This reader would not follow, nor would the digest by which a record is stale."""
+    found = [
+        path.name
+        for path in (ROOT / "verify" / "claims").rglob("*.py")
+        if re.search(r"\b(import_module|__import__|sys\.modules)\b", path.read_text())
+    ]
+    assert found == []
 
 
 def test_most_predictions_do() -> None:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import mpmath
+import numpy as np
 import pytest
 
 from empirical.testbed.writing import sealed, unsealed
@@ -197,6 +199,69 @@ def test_a_bound_that_is_known_to_be_loose_says_so(
     assert "1 hold, loosely" in as_text((row,), width=120, colour=False)
     with pytest.raises(ValueError, match="needs a finding"):
         toy_entry(arguments, INFINITE)
+
+
+@pytest.mark.parametrize(
+    "control", ["None", "(i for i in (x, x))", "x", "{1: x}", "'no'"]
+)
+def test_a_control_of_another_form_is_no_wrong_prediction(
+    toy_entry: Toy, tmp_path: Path, control: str
+) -> None:
+    """A ``return`` was forgotten, or a ``list``: whatever is measured refutes that."""
+    sides = "predict=lambda x: [x * 1, x], measure=lambda x: [x, x]"
+    arguments = f"compare=Identical(), {sides}, must_refute=lambda x: {control}"
+    extra = "from verify.compare import Identical"
+    row = _row(toy_entry(arguments, extra), tmp_path)
+    assert (row.outcome, row.green) == (Outcome.HOLDS, False)
+    sound = arguments.replace(f": {control}", ": [x, x, x]")
+    assert _row(toy_entry(sound, extra), tmp_path).green
+
+
+def test_sides_that_forgot_to_return_are_not_green(
+    toy_entry: Toy, tmp_path: Path
+) -> None:
+    arguments = (
+        "compare=Identical(), predict=lambda x: None, measure=lambda x: (None),"
+        " must_refute=lambda x: 1"
+    )
+    extra = "from verify.compare import Identical"
+    assert not _row(toy_entry(arguments, extra), tmp_path).green
+
+
+SORTS = """
+def sorts(xs):
+    xs.sort()
+    return xs[0]
+"""
+
+
+def test_what_a_prediction_makes_of_its_case_is_not_measured(
+    toy_entry: Toy, tmp_path: Path
+) -> None:
+    arguments = (
+        "cases=({'xs': [2, 1]},), predict=sorts, measure=lambda xs: xs[0],"
+        " must_refute=lambda xs: 5"
+    )
+    entry = toy_entry(arguments, SORTS)
+    assert _row(entry, tmp_path).outcome == Outcome.REFUTED
+    assert entry.claim.cases == ({"xs": [2, 1]},)
+
+
+CARELESS = """
+import mpmath
+import numpy as np
+def careless(x):
+    np.seterr(all="ignore")
+    mpmath.mp.dps = 3
+    return x**2
+"""
+
+
+def test_what_a_claim_sets_ends_with_it(toy_entry: Toy, tmp_path: Path) -> None:
+    """The verdict on the next one would depend on who ran before it."""
+    before = np.geterr(), mpmath.mp.dps
+    assert _row(toy_entry("measure=careless", CARELESS), tmp_path).green
+    assert (np.geterr(), mpmath.mp.dps) == before
 
 
 # --- records --------------------------------------------------------------------------

@@ -13,7 +13,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from empirical.digest import ROOT, code_digest, roots_of
+from empirical.digest import ROOT, code_digest, roots_of, sources
+from empirical.testbed.writing import sealed
 from verify import ledger, published, records, run
 from verify.claim import Profile
 from verify.compare import Estimate, Outcome
@@ -73,6 +74,46 @@ def test_a_pipe_in_the_place_of_a_record_is_none(
     claim = toy_entry("").claim
     os.mkfifo(records.path_of(claim.id, tmp_path))
     assert records.find(claim, tmp_path) is None
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no such device")
+def test_a_device_in_the_place_of_a_record_is_none(
+    toy_entry: Toy, tmp_path: Path
+) -> None:
+    claim = toy_entry("").claim
+    records.path_of(claim.id, tmp_path).symlink_to("/dev/zero")
+    assert records.find(claim, tmp_path) is None
+
+
+def test_a_record_that_cannot_be_asked_for_stops_no_other(
+    toy: Toy, tmp_path: Path
+) -> None:
+    """The name of its file is too long, or a folder on the way may not be entered."""
+    ids = "('dc/eq1-' + 300 * 'x', 'dc/eq2')"
+    entries = ledger.entries(
+        toy(one=f"CLAIMS = tuple(Claim(id=n, **COMMON) for n in {ids})")
+    )
+    run.run_and_write(entries[1], Profile.QUICK, tmp_path)
+    found = rows.build(entries, tmp_path)
+    assert [row.outcome for row in found] == ["not run", "holds"]
+    assert "File name too long" in found[0].remark
+
+
+@pytest.mark.parametrize("odd", ["\x1b[2J", "\u202e", "\u2066", "\ufeff", "\x9b1m"])
+def test_what_would_steer_a_terminal_is_escaped_on_reading_too(
+    toy_entry: Toy, tmp_path: Path, odd: str
+) -> None:
+    """A record need not have been written by this program."""
+    entry = toy_entry("")
+    record = run.run_and_write(entry, Profile.QUICK, tmp_path)
+    path = records.path_of(entry.claim.id, tmp_path)
+    written = json.loads(path.read_text()) | {"made": odd, "device": odd}
+    del written["digest"]
+    path.write_text(json.dumps(sealed(written)))
+    found = records.find(entry.claim, tmp_path)
+    assert found is not None
+    assert odd not in found.made + found.device
+    assert found.cases == record.cases
 
 
 def test_an_interrupted_write_leaves_the_old_record(
@@ -166,6 +207,18 @@ def test_the_digest_follows_imports_wherever_they_stand(
     assert code_digest(f"{package}.one", roots) != before
 
 
+def test_the_digest_follows_what_is_taken_of_a_whole_package(
+    toy: Toy, tmp_path: Path
+) -> None:
+    """`theory` loads a topic when it is asked for."""
+    package = toy(
+        one="import theory as t\ndef f(x): return t.regression.predict\nCLAIMS = ()\n"
+    )
+    found = sources(f"{package}.one", (tmp_path, ROOT))
+    assert "theory.regression" in found
+    assert "theory.mmd" not in found
+
+
 def test_a_claim_is_stale_when_what_it_reads_changes(toy: Toy, tmp_path: Path) -> None:
     reads = "Claim(**(COMMON | dict(id='dc/eq1', reads=('toy/data.json',))))"
     package = toy(one=f"CLAIMS = ({reads}, Claim(id='dc/eq2', **COMMON))\n")
@@ -254,3 +307,6 @@ def test_damaged_networks_are_of_no_hardware(tmp_path: Path) -> None:
     path = tmp_path / "net.json"
     path.write_text("[" * 100_000)
     assert rows.hardware(path) == ""
+    if hasattr(os, "mkfifo"):  # which would be waited for
+        os.mkfifo(pipe := tmp_path / "pipe.json")
+        assert rows.hardware(pipe) == ""

@@ -419,6 +419,32 @@ def test_a_folder_in_the_place_of_a_record_is_told(
     assert "1 not run" in out
 
 
+@pytest.mark.skipif(os.name != "posix", reason="no limits of files")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_list_of_which_a_part_is_written_is_an_error(
+    tmp_path: Path, unbuffered: str
+) -> None:
+    """Without a buffer Python does not tell that the rest is lost."""
+    command = f"ulimit -f 8 && exec {sys.executable} -m verify list"
+    with (tmp_path / "list").open("wb") as target:
+        done = subprocess.run(
+            ["bash", "-c", command],
+            stdout=target,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+        )
+    assert (done.returncode, done.stderr) == (1, "error: [Errno 27] File too large\n")
+
+
+def test_a_folder_whose_name_is_too_long_is_wrong_usage(capsys: Captured) -> None:
+    with pytest.raises(SystemExit) as ended:
+        verify_command.main(["show", "dc/eq1", "--records", 300 * "x"])
+    assert ended.value.code == 2
+    assert "--records: must be a folder, but [Errno 36]" in capsys.readouterr().err
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
 @pytest.mark.parametrize("given", [["list"], ["list", "dc/lemC.8"]])
 def test_a_list_that_cannot_be_written_is_a_line(given: list[str]) -> None:

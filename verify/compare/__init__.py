@@ -27,5 +27,6 @@ from verify.compare.outcomes import small as small
 from verify.compare.statistical import MeanAtLeast as MeanAtLeast
 from verify.compare.statistical import MeanAtMost as MeanAtMost
 from verify.compare.statistical import MeanEquals as MeanEquals
+from verify.compare.statistical import MeanTest as MeanTest
 from verify.compare.statistical import RarelyAbove as RarelyAbove
 from verify.compare.statistical import SlopeEquals as SlopeEquals

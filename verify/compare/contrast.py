@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from verify.compare.outcomes import Contrast, Outcome, Verdict, check_finite, small
+from verify.compare.outcomes import (
+    Contrast,
+    Outcome,
+    Verdict,
+    check_finite,
+    reals,
+    small,
+)
 
 ROUNDING = 1e-12
 """Relative to the largest, replicates that differ by less than this are equal."""
@@ -71,9 +78,9 @@ class EffectWithin:
         """
         least, most = predicted
         limits = [float(limit) for limit in (least, most) if limit is not None]
-        treated = np.asarray(measured.treated, dtype=np.float64)
-        baseline = np.asarray(measured.baseline, dtype=np.float64)
-        check_finite(predicted=limits, measured=[*treated, *baseline])
+        check_finite(predicted=limits)
+        treated = reals("measured", measured.treated)
+        baseline = reals("measured", measured.baseline)
         numbers = treated.ndim == baseline.ndim == 1
         if not numbers or min(treated.size, baseline.size) < 2 or not limits:
             raise ValueError(

@@ -199,6 +199,17 @@ def check_finite(**sides: Any) -> None:
     check_no_balls(**sides)
 
 
+def reals(name: str, value: Any) -> Array:
+    """Return a side as numbers; raise ValueError unless all are there and finite.
+
+    Before a mask is lost, and behind what is no number.
+    """
+    check_finite(**{name: value})
+    found = np.asarray(value, dtype=np.float64)
+    check_finite(**{name: found})
+    return found
+
+
 def check_no_balls(**sides: Any) -> None:
     """Raise ValueError, naming the side, where it has a ball that is not exact.
 

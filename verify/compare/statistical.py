@@ -10,15 +10,15 @@ from verify.compare.outcomes import (
     Estimate,
     Outcome,
     Verdict,
-    check_finite,
+    reals,
     slack_of,
     small,
 )
 
 
 @dataclass(frozen=True)
-class MeanEquals:
-    """A mean equals the prediction, and a `discrepancy` would have been seen.
+class MeanTest:
+    """What tests of a mean share.
 
     `false_fail` is the probability that a true prediction is refuted by chance, split
     evenly over the entries of an array; `false_pass` the probability that an error as
@@ -27,6 +27,9 @@ class MeanEquals:
     replicates must be independent and their mean near normal.
     """
 
+    sign: ClassVar[str] = ""
+    refuted: ClassVar[str]
+
     discrepancy: float
     false_fail: float = 2e-9
     false_pass: float = 1e-3
@@ -34,15 +37,34 @@ class MeanEquals:
 
     def criterion(self) -> str:
         """Say in words which measurement refutes a prediction."""
-        return f"the mean differs from the prediction by more than {_chance(self)}"
+        error = f"an allowance of {small(self.rounding)} plus " if self.rounding else ""
+        return (
+            f"the mean {self.refuted} by more than {error}what chance allows with"
+            f" probability {small(self.false_fail)}; undecided unless an error of"
+            f" {small(self.discrepancy)} would be seen"
+        )
 
     def judge(self, predicted: Any, measured: Estimate) -> Verdict:
-        """Judge entry by entry; the verdict is that of the worst entry."""
-        return _mean_test(predicted, measured, self, two_sided=True)
+        """Judge entry by entry; the verdict is that of the worst entry.
+
+        Of a bound the gap is positive where the mean is beyond it.
+
+        Raises
+        ------
+        ValueError
+            If a number is not finite, or the prediction or the standard error has
+            another shape than the mean, a single number aside.
+        """
+        return _mean_test(predicted, measured, self)
 
 
-@dataclass(frozen=True)
-class MeanAtMost:
+class MeanEquals(MeanTest):
+    """A mean equals the prediction, and a `discrepancy` would have been seen."""
+
+    refuted: ClassVar[str] = "differs from the prediction"
+
+
+class MeanAtMost(MeanTest):
     """A mean is at most the prediction; an excess of `discrepancy` would be seen.
 
     One-sided form of `MeanEquals`: refuted when the mean exceeds the bound by more than
@@ -50,42 +72,14 @@ class MeanAtMost:
     """
 
     sign: ClassVar[str] = "≤"
-
-    discrepancy: float
-    false_fail: float = 2e-9
-    false_pass: float = 1e-3
-    rounding: float = 0.0
-
-    def criterion(self) -> str:
-        """Say in words which measurement refutes a prediction."""
-        return f"the mean exceeds the bound by more than {_chance(self)}"
-
-    def judge(self, predicted: Any, measured: Estimate) -> Verdict:
-        """Judge entry by entry; the verdict is that of the worst entry."""
-        return _mean_test(predicted, measured, self, two_sided=False)
+    refuted: ClassVar[str] = "exceeds the bound"
 
 
-@dataclass(frozen=True)
-class MeanAtLeast:
+class MeanAtLeast(MeanTest):
     """A mean is at least the prediction; see `MeanAtMost`, of which it is the mirror."""
 
     sign: ClassVar[str] = "≥"
-
-    discrepancy: float
-    false_fail: float = 2e-9
-    false_pass: float = 1e-3
-    rounding: float = 0.0
-
-    def criterion(self) -> str:
-        """Say in words which measurement refutes a prediction."""
-        return f"the mean is below the bound by more than {_chance(self)}"
-
-    def judge(self, predicted: Any, measured: Estimate) -> Verdict:
-        """Judge entry by entry; the gap is positive where the mean is below the bound."""
-        mean = -np.asarray(measured.mean, dtype=np.float64)
-        mirrored = Estimate(mean, measured.stderr, measured.replicates)
-        bound = -np.asarray(predicted, dtype=np.float64)
-        return _mean_test(bound, mirrored, self, two_sided=False)
+    refuted: ClassVar[str] = "is below the bound"
 
 
 @dataclass(frozen=True)
@@ -113,15 +107,13 @@ class RarelyAbove:
         """Count trials in which `measured` exceeds the bound `predicted`."""
         from scipy.stats import binom
 
-        bounds = np.asarray(predicted, dtype=np.float64)
-        values = np.asarray(measured, dtype=np.float64)
+        bounds, values = reals("predicted", predicted), reals("measured", measured)
         if bounds.ndim and bounds.shape != values.shape:
             # A trial would count more than once.
             raise ValueError(
                 "RarelyAbove: `predicted` must be one bound for all trials, or one each,"
                 f" but it is of shape {bounds.shape}, and the trials of {values.shape}"
             )
-        check_finite(predicted=bounds, measured=values)
         allowed = int(binom.ppf(1.0 - self.false_fail, values.size, self.probability))
         above = int(np.count_nonzero(values > bounds))
         outcome = Outcome.HOLDS if above <= allowed else Outcome.REFUTED
@@ -137,27 +129,19 @@ SlopeEquals = MeanEquals
 """A fitted slope is an `Estimate` over seeds; its `discrepancy` is the half-width."""
 
 
-def _chance(test: MeanEquals | MeanAtMost | MeanAtLeast) -> str:
-    error = f"an allowance of {small(test.rounding)} plus " if test.rounding else ""
-    return (
-        f"{error}what chance allows with probability {small(test.false_fail)};"
-        f" undecided unless an error of {small(test.discrepancy)} would be seen"
-    )
-
-
-def _mean_test(
-    predicted: Any,
-    measured: Estimate,
-    test: MeanEquals | MeanAtMost | MeanAtLeast,
-    *,
-    two_sided: bool,
-) -> Verdict:
-    mean = np.atleast_1d(np.asarray(measured.mean, dtype=np.float64)).ravel()
-    stderr = np.atleast_1d(np.asarray(measured.stderr, dtype=np.float64)).ravel()
-    bound = np.broadcast_to(
-        np.asarray(predicted, dtype=np.float64), np.shape(measured.mean)
-    ).ravel()
-    check_finite(predicted=bound, measured=[mean, stderr])
+def _mean_test(predicted: Any, measured: Estimate, test: MeanTest) -> Verdict:
+    bound = reals("predicted", predicted)
+    mean, stderr = (reals("measured", x) for x in (measured.mean, measured.stderr))
+    if stderr.shape != mean.shape or bound.shape not in ((), mean.shape):
+        raise ValueError(
+            f"{type(test).__name__}: `predicted` and the standard error must have the"
+            f" mean's shape {mean.shape}, the former may be one number, but they have"
+            f" {bound.shape} and {stderr.shape}"
+        )
+    bound = np.broadcast_to(bound, mean.shape).ravel()
+    mean, stderr, two_sided = mean.ravel(), stderr.ravel(), not test.sign
+    if test.sign == "≥":
+        mean, bound = -mean, -bound
     freedom = measured.replicates - 1
     tail = test.false_fail / mean.size / (2.0 if two_sided else 1.0)
     # Student's t quantile; `scipy.stats` takes half a second to import.

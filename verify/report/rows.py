@@ -326,6 +326,8 @@ def _published(
 def hardware(path: Path) -> str:
     """Return what trained a run's networks and when, as far as its record says."""
     try:
+        if not path.is_file():
+            return ""  # a pipe would be waited for
         # Not as a `RunRecord`: of megabytes of numbers none is wanted.
         there = json.loads(path.read_bytes())["environment"]
         return ", ".join((str(there["hardware"]), *filter(None, [there.get("made")])))

@@ -4,16 +4,30 @@ The measured side knows what was given: its function, the argument and the value
 written. Of whole sentences it knows nothing.
 """
 
-import importlib
 import operator
 import re
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from theory import (
+    activations,
+    conditioning,
+    identity_map,
+    kernels,
+    lengths,
+    neural_collapse,
+    optimization,
+    phase,
+    regression,
+    square_loss,
+    width,
+)
+from theory.phase import diagram
 from verify.claim import numeric
 from verify.claims._predictors import always
 from verify.claims.deep_conditioning._sources import ours
@@ -75,7 +89,7 @@ _USUAL: dict[str, dict[str, Any]] = {
     "phase:edge_of_chaos": {"activation": _RELU, "bias_var": 0.1},
     "width:length_moment": {"activation": _RELU, "depth": 2, "width": 3},
     "phase:classify": {"activation": _RELU, "weight_var": [1.0, 2.0]},
-    "phase.diagram:reach": {"activation": _RELU, "bias_var": (0.0, 1.0)},
+    "diagram:reach": {"activation": _RELU, "bias_var": (0.0, 1.0)},
     "phase:edge_curve": {"q": 2.7, "activation": _RELU},
     "phase:edge_points": {"activation": _RELU},
     "phase:correlation_map": {"rho": 0.5, "activation": _RELU, "weight_var": 2.0},
@@ -323,7 +337,7 @@ _REFUSED: dict[str, tuple[str, str, Any, list[str]]] = {
         ("width:nngp_variance", "rho"): (
             ("inputs next to each other", 0.999999, "after 1 layers"),
         ),
-        ("phase.diagram:reach", "bias_var"): (
+        ("diagram:reach", "bias_var"): (
             # Of another function, in the name of the one that was called.
             ("ends turned", (1.0, 0.0), "got (1.0, 0.0)."),
         ),
@@ -343,10 +357,25 @@ _OTHERWISE = {
 _HINTS = ("Did you mean", "Call it", "from_function", "activations.relu")
 
 
+_TOPICS = SimpleNamespace(
+    activations=activations,
+    conditioning=conditioning,
+    diagram=diagram,
+    identity_map=identity_map,
+    kernels=kernels,
+    lengths=lengths,
+    neural_collapse=neural_collapse,
+    optimization=optimization,
+    phase=phase,
+    regression=regression,
+    square_loss=square_loss,
+    width=width,
+)
+
+
 def _called(where: str, arguments: dict[str, Any]) -> Any:
     """Call a function of `theory`, activations by their names."""
-    package, name = where.split(":")
-    known = importlib.import_module("theory.activations")
+    known: Any = activations
 
     def given(value: Any) -> Any:
         if isinstance(value, list):
@@ -359,7 +388,7 @@ def _called(where: str, arguments: dict[str, Any]) -> Any:
             return found(float(numbers[:-1])) if call else found
         return value
 
-    function = getattr(importlib.import_module(f"theory.{package}"), name)
+    function = operator.attrgetter(where.replace(":", "."))(_TOPICS)
     return function(**{key: given(value) for key, value in arguments.items()})
 
 
