@@ -43,6 +43,9 @@ TURN = 2.0**-32
 LEAST = 5e-324
 """The smallest number above zero."""
 
+FEW = 64
+"""Layers that are taken one by one."""
+
 CHUNK = 65536
 """Pairs evaluated together: their temporaries stay in cache."""
 
@@ -223,6 +226,10 @@ class DepthMap:
         # to slopes, and next to -1, goes like the root of d, the rest is there by now.
         under = np.flatnonzero(d < SMALLEST)
         root, negative = np.sqrt(d[under] / SMALLEST), rho[under] < 0.0
+        if self.exact.growth <= LINEAR:
+            end = math.expm1(self.exact.growth)
+            gain[under] = d[under] * end + root * (gain[under] - d[under] * end)
+            u[under] = np.where(negative, u[under], d[under] + gain[under])
         linear = u[under]
         ones = (1.0, 0.0, 1.0, 1.0)
         for out, one, other in zip((f, u, p, a), ones, self.minus_one, strict=True):
@@ -437,12 +444,38 @@ def _shares(before: float, growth: float, total: float) -> tuple[float, float, f
 
 
 def _recursion(steps: Steps, d: Array) -> Array:
-    """Both kernels layer by layer, for the few pairs closer than the tables reach."""
+    """Both kernels of the few pairs closer than the tables reach.
+
+    Layer by layer, or by as many together as leave the closest pair where it is.
+    """
     f, t, before = 1.0 - d, 1.0 - d, 0.0
     for activation, count in steps:
-        parity, growth = _one_layer.parity_of(activation), _growth(activation)
-        for _ in range(count):
-            before, carried, own = _shares(before, growth, 0.0)
-            f, d, p = _one_layer.values(activation, parity, f, d)
-            t = carried * p * t + own * f
+        parity, growth, left = (
+            _one_layer.parity_of(activation),
+            _growth(activation),
+            count,
+        )
+        while left:
+            most = LINEAR / growth if growth > 0.0 and d.min() < SMALLEST else left
+            octave = int(math.log2(max(min(left, most), 1.0))) if left > FEW else 0
+            if octave:
+                block = _doubled(activation, octave)
+                whole = block.exact
+                before, carried, own = _shares(before, whole.growth, whole.total)
+                f, d, p, a, *_ = block.read(f, d)
+            else:
+                before, carried, own = _shares(before, growth, 0.0)
+                f, d, p = _one_layer.values(activation, parity, f, d)
+                a = f
+            t = carried * p * t + own * a
+            left -= 1 << octave
     return np.stack([f, t])
+
+
+@lru_cache(maxsize=32)
+def _doubled(activation: Activation, octave: int) -> DepthMap:
+    """Return the map of 2^octave layers."""
+    if not octave:
+        return _of_layer(activation)
+    half = _doubled(activation, octave - 1)
+    return half.then(half)

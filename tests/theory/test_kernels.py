@@ -1148,3 +1148,24 @@ def test_nearly_linear_layers_add_no_errors(layer, bend, rho):
         kernels.ntk_map(rho, activation, depth, normalized=True),
     ]
     np.testing.assert_allclose(found, expected, rtol=TOLERANCE)
+
+
+def test_closest_rows_take_millions_of_layers_together():
+    """They went through them one by one, 0.2 ms each.
+
+    The dual, of squared coefficients (1 - q) q^(k-1), divides rho / (1 - rho) by its slope
+    at one, 1 / (1 - q); closer than 2^-64 that is all that a layer does.
+    """
+    q, depth, x = 1e-5, 6 * 10**6, np.array([[1.0, 0.0], [1.0, 1e-13]])
+    own = math.sqrt(1.0 - q)
+    high = [own * math.sqrt(q**k) for k in range(5)]
+    k, t = kernels.nngp_ntk(x, act.HermiteMixture((0.0, *high)), depth, normalized=True)
+    with mpmath.workdps(60):
+        exact = mpmath.mpf(q)
+        d = 1 - 1 / mpmath.sqrt(1 + mpmath.mpf(1e-13) ** 2)
+        w, share = (1 - d) / d, (1 - exact) ** depth
+        total = (depth + 1) * w + w * w * (1 - share * (1 - exact)) / exact
+        whole = ((1 - exact) ** -(depth + 1) - 1) * (1 - exact) / exact
+        last = 1 + share * w
+        expected = [float(share * w / last), float(share * total / last**2 / whole)]
+    np.testing.assert_allclose([k[0, 1], t[0, 1]], expected, rtol=TOLERANCE)
