@@ -49,11 +49,47 @@ class Bend:
         f - rho and f' / D - 1.
     growth, decay : float
         Logarithms of D and f'(0).
+    mean : float
+        :math:`p_0`.
+    slight : bool
+        Whether the layer is nearly linear: then D - 1 has digits of its own.
     """
 
     sides: tuple[tuple[Array, Array], ...]
     growth: float
     decay: float
+    mean: float
+    slight: bool
+
+    def fixed_point(self) -> float:
+        """Return the smallest rho in [0, 1] with f(rho) = rho, of a mean that is not 0."""
+        if self.growth <= 0.0:
+            return 1.0
+        from scipy.optimize import brentq
+
+        # (f - rho) / (1 - rho) falls from the mean's share at 0 to 1 - D.
+        d, k = COARSE.nodes(), 1 << COARSE.log2_cells
+        pace = self.sides[0][0] / d
+        c = COARSE.fit(pace)
+        cell = int(np.argmax(c.sum(axis=0) > 0.0))
+        width, after = float(COARSE.widths()[cell]), COARSE.cells - 1 - cell
+        far = after < k  # rho is below 1/2, and has digits of its own
+        if far:
+            c = COARSE.fit((self.mean - pace) / (1.0 - d))
+
+        def at(share: float) -> float:
+            value = float(
+                np.polynomial.chebyshev.chebval(1.0 - 2.0 * share, c[:, cell])
+            )
+            return self.mean - (after + share) * width * value if far else value
+
+        ends = at(0.0), at(1.0)
+        share = 0.0 if abs(ends[0]) < abs(ends[1]) else 1.0  # at an end, to rounding
+        if ends[0] > 0.0 > ends[1]:
+            share = float(brentq(at, 0.0, 1.0, xtol=1e-300, rtol=1e-15))
+        if far:
+            return (after + share) * width
+        return 1.0 - (k + cell % k + 1.0 - share) * width
 
 
 @lru_cache(maxsize=64)
@@ -77,7 +113,8 @@ def bend(activation: Activation, *, both: bool) -> Bend | None:
     whole = size * float(engine.covariance(np.ones(1))[0])
     mu = float(whole * far[0, 0] - near[HALF, 0] + above[0, 0])
     mean = activation.mean**2 / total
-    if whole < FLAT:
+    slight = whole < FLAT
+    if slight:
         excess = whole - mu - mean
     rise = near - excess * d
     rise[HALF:] = mean * far - (1.0 - far) * mu + above
@@ -89,7 +126,7 @@ def bend(activation: Activation, *, both: bool) -> Bend | None:
         sides.append((rise, lost / -(1.0 + excess)))
     share = -(mu + mean)
     decay = math.log1p(share) if share > -1.0 else -math.inf
-    return Bend(tuple(sides), math.log1p(excess), decay)
+    return Bend(tuple(sides), math.log1p(excess), decay, mean, slight)
 
 
 def _of_slopes(base: Activation) -> Engine | None:
