@@ -16,11 +16,15 @@ Array = npt.NDArray[np.float64]
 
 
 def values(
-    activation: Activation, parity: int, rho: Array, d: Array
+    activation: Activation,
+    parity: int,
+    rho: Array,
+    d: Array,
+    product: Array | None = None,
 ) -> tuple[Array, Array, Array]:
     """Return f, 1 - |f| and the slope over that at one, from ``d = 1 - |rho|``.
 
-    Shapes (m,); the slope is zero where that at one is infinite.
+    Shapes (m,); the slope is zero where that at one is infinite, or `product` if given.
     """
     activation = activation._near_one()
     e, total = pair(activation, activation), activation.second_moment
@@ -31,8 +35,8 @@ def values(
     sign = np.where(negative, float(parity), 1.0)
     f = np.where((d < 0.25) & (sign != 0.0), sign * (1.0 - distance), f)
     d_one = activation.derivative_second_moment
-    p = np.zeros_like(d)
-    if d_one > 0.0 and math.isfinite(d_one / total):
+    p = np.zeros_like(d) if product is None else product
+    if product is None and d_one > 0.0 and math.isfinite(d_one / total):
         angle = 2.0 * np.arcsin(np.sqrt(0.5 * d))
         p = e.slope(rho, np.where(negative, np.pi - angle, angle)) / d_one
     if isinstance(e, (Truncated, ArcCosine)):

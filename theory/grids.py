@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from theory._chebyshev import chebyshev, nodes
+from theory.gaussian import legendre
 
 Array = npt.NDArray[np.float64]
 
@@ -58,6 +59,30 @@ class Grid:
         """Chebyshev coefficients from values at `nodes`, shape (degree + 1, cells)."""
         to = np.ascontiguousarray(chebyshev(self.degree + 1)[:, ::-1])
         return np.ascontiguousarray(to @ values.T)
+
+    def values(self, c: Array) -> Array:
+        """Values at `nodes` of series of these coefficients, the inverse of `fit`."""
+        y = nodes(self.degree + 1)[::-1]
+        return (np.polynomial.chebyshev.chebvander(y, self.degree) @ c).T
+
+    def integrals(self, values: Array, *, falling: bool = False) -> Array:
+        """Integrals from the left end, or from 1 down, to `nodes` of the last cells.
+
+        Values and integrals of shape (cells, degree + 1); to a relative accuracy where
+        values have one sign.
+        """
+        n = self.degree + 1
+        x, w = legendre(n)
+        y = np.append(nodes(n)[::-1], 1.0)  # and the whole cell
+        share = 0.5 * (1.0 + y)
+        at = np.polynomial.chebyshev.chebvander(np.outer(share, 1.0 + x) - 1.0, n - 1)
+        rule = share[:, None] * (np.einsum("k,ikd->id", w, at) @ chebyshev(n)[:, ::-1])
+        step = -1 if falling else 1
+        half = 0.5 * self.widths()[-len(values) :]
+        parts = (half[:, None] * values)[::step, ::step] @ rule.T
+        whole = parts[:, -1]
+        found = parts[:, :-1] + (np.cumsum(whole) - whole)[:, None]
+        return found[::step, ::step]
 
     def resampled(self, values: Array, finer: "Grid") -> Array:
         """Values at the nodes of a finer grid of as many octaves, from those at `nodes`.

@@ -41,10 +41,12 @@ def nngp_map(
     -------
     float or array
         Relative accuracy 1e-12 of the layer-by-layer recursion from the given `rho`, at
-        any depth; of layers so nearly linear that hundreds of them hardly change the
-        kernel, 4e-15 a layer. For an activation without linear part (a_1 = 0), which sends
-        small correlations to their squares or cubes, 1e-13 of the diagonal. With biases
-        the distance from -1 is known to 1e-16: variances of a million magnify that.
+        any depth, however little a layer changes; 1e-15 a layer of an activation that has
+        kinks and is no piecewise polynomial, and is so nearly linear that thousands of
+        layers leave a kernel. For an activation without linear part (a_1 = 0), which
+        sends small correlations to their squares or cubes, 1e-13 of the diagonal, and
+        where a mean takes the kernel through zero, 1e-15. With biases the distance from
+        -1 is known to 1e-16: variances of a million magnify that.
 
     Raises
     ------

@@ -181,6 +181,23 @@ def test_centred_activations_settle_at_zero(name):
     assert act.CATALOGUE[name].fixed_point() == 0.0
 
 
+@pytest.mark.parametrize(
+    ("mean", "bend"),
+    [
+        (1e-6, 1e-5),
+        (1e-8, 1.1e-8),
+        (1e-9, 1e-4),
+        (1e-5, 1e-5 * (1.0 + 1e-9)),
+        (1e-5, 1e-5),
+    ],
+)
+def test_fixed_points_of_nearly_linear_activations(mean, bend):
+    """The roots of rho = p_0 + (1 - p_0 - p_2) rho + p_2 rho^2 are one and p_0 / p_2."""
+    found = act.HermiteMixture((mean, 1.0, bend)).fixed_point()
+    exact = min(mpmath.mpf(mean) ** 2 / mpmath.mpf(bend) ** 2, 1)
+    assert abs(found / exact - 1) < 1e-14
+
+
 def test_zero_has_no_fixed_point():
     zero = act.from_function(lambda x: 0.0 * x, name="zero")
     with pytest.raises(ValueError, match=r"^zero.fixed_point: activation must not be"):

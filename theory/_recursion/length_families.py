@@ -46,7 +46,8 @@ class Family:
     parity: int
     centred: bool
     tangent: bool  # whether slopes are square integrable
-    # Of four tables, `minus_one`, linear and growth, each (n, ...).
+    less: Array
+    # Of four tables, `minus_one`, linear part less one and growth, each (n, ...).
     coefficients: tuple[Array, ...]
 
     @classmethod
@@ -61,16 +62,20 @@ class Family:
         ((parity, centred, finite),) = alike
         tables = [np.array([m.tables[k] for m in maps]) for k in range(4)]
         tables += [np.array([m.minus_one for m in maps])]
-        ends = [[math.exp(e.decay), e.growth if finite else 0.0] for e in exact]
+        ends = [[math.expm1(e.decay), e.growth if finite else 0.0] for e in exact]
         tables += [np.array(ends)]
-        for values in tables[:4]:
+        each = np.array([m.less for m in maps])
+        less = each.min(axis=0)
+        for k, values in enumerate(tables[:4]):
+            values[:, 0] += each[:, k] - less[k]
             # Rows are polynomials of the cells: the first is the size.
+            size = np.abs(values[:, 0]).max(axis=0) + less[k]
             last = np.abs(np.einsum("an,nkc->akc", chebyshev(n)[-2:], values))
-            if not np.all(last <= RESOLVED * np.abs(values[:, 0]).max(axis=0)):
+            if not np.all(last <= RESOLVED * size):
                 return None
         to = chebyshev(n)
         found = tuple(np.tensordot(to, values, axes=1) for values in tables)
-        return cls(interval, parity, centred, finite, found)
+        return cls(interval, parity, centred, finite, less, found)
 
     def at(self, activation: Activation, log: float) -> DepthMap:
         """Return the tables of the layer's activation at a log length."""
@@ -82,16 +87,13 @@ class Family:
             steps=((activation, 1),),
             parity=self.parity,
             centred=self.centred,
-            decay=math.log(linear) if linear > 0.0 else -math.inf,
+            decay=math.log1p(linear) if linear > -1.0 else -math.inf,
             growth=float(growth) if self.tangent else math.inf,
             total=0.0,
         )
-        ratio, spread, product, tangent = tables
-        pinned(ratio, product, exact)
+        pinned(tables, self.less, exact)
         one, two, three, four = (float(v) for v in ends)
-        return DepthMap(
-            exact, (ratio, spread, product, tangent), (one, two, three, four)
-        )
+        return DepthMap(exact, tuple(tables), self.less, (one, two, three, four))
 
 
 def _nodes(interval: Interval) -> int:

@@ -309,7 +309,8 @@ class Activation(GaussianFunction):
         """Return the smallest fixed point in [0, 1] of the dual of s / sqrt(E s^2).
 
         Correlations converge to it with depth. 0 for a centred activation; 1 when the
-        slope there, D / E s^2, is at most one. Absolute accuracy 1e-13.
+        slope there, D / E s^2, is at most one. Absolute accuracy 1e-13, of nearly linear
+        activations with kinks that are not piecewise polynomials over D / E s^2 - 1.
 
         Raises
         ------
@@ -328,6 +329,11 @@ class Activation(GaussianFunction):
             raise ValueError(f"{self.name}.fixed_point: activation must not be zero.")
         if self.mean == 0.0:
             return 0.0
+        from theory._bends import bend  # made of activations
+
+        bent = bend(self, both=False)
+        if bent is not None and bent.slight:
+            return bent.fixed_point()
         excess = self.derivative_second_moment - self.second_moment
         if excess <= 16.0 * math.ulp(self.second_moment):
             return 1.0

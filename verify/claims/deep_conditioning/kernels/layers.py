@@ -330,3 +330,80 @@ EQ7_MILLIONS = numeric(
     must_refute=mistake("A tenth of the layers too many.", depth=lambda n: n + n // 10),
     uses=("dc/eq1-raw",),
 )
+
+
+_AT = (-0.6, 1e-9, 0.3, 0.9, 1.0 - 1e-6)
+
+
+def _composing(rest: float, *, mean: bool) -> dict[str, list[float]]:
+    """Hermite coefficients whose squares are 1 - q times powers of q, or q first."""
+    own = 1.0 - rest if mean else math.sqrt(1.0 - rest)
+    high = [own * math.sqrt(rest ** (k - 1)) for k in range(1, 14)]
+    return {"a": [math.sqrt(rest) if mean else 0.0, *high]}
+
+
+def _predict_composed(*, rest: float, mean: bool, depth: int) -> list[float]:
+    a = act.HermiteMixture(tuple(_composing(rest, mean=mean)["a"]))
+    rho = np.append(_AT, 1.0)
+    top = kernels.nngp_map(rho, a, depth)
+    slow = kernels.ntk_map(rho, a, depth, normalized=True)
+    return [*(top / top[-1])[:-1], *slow[:-1]]
+
+
+def _measure_composed(*, rest: float, mean: bool, depth: int) -> list[Any]:
+    """By w = rho / (1 - rho), or its inverse: a layer multiplies it, or adds to it."""
+    top: list[Any] = []
+    slow: list[Any] = []
+    with mpmath.workdps(60):
+        q = mpmath.mpf(rest)
+        for rho in map(mpmath.mpf, _AT):
+            if mean:
+                # d -> d / (1 + b), b = q d / (1 - q): after l layers d / (1 + l b).
+                d, n = 1 - rho, mpmath.mpf(depth)
+                b = q * d / (1 - q)
+                first, second = n * (n + 1) / 2, n * (n + 1) * (2 * n + 1) / 6
+                # Of rho_l (1 + l b)^2 = (1 + l b)^2 - d (1 + l b).
+                total = (n + 1) * (1 - d) + (2 * b - d * b) * first + b * b * second
+                top.append(1 - d / (1 + n * b))
+                slow.append(total / (1 + n * b) ** 2 / (n + 1))
+                continue
+            w, share = rho / (1 - rho), (1 - q) ** depth
+            last = 1 + share * w
+            # Of (1 - q)^(L - l) (w_l + w_l^2), w_l = (1 - q)^l w.
+            total = (depth + 1) * w + w * w * (1 - share * (1 - q)) / q
+            steep = 1 / (1 - q)
+            whole = (steep ** (depth + 1) - 1) / (steep - 1)
+            top.append(share * w / last)
+            slow.append(share * total / last**2 / whole)
+    return top + slow
+
+
+EQ7_COMPOSED = numeric(
+    id="dc/eq7-composed",
+    items=("Eq1", "Eq7"),
+    title="Both kernels of up to ten billion layers whose duals compose in closed form",
+    statement=r"\frac{\hat\sigma}{1 - \hat\sigma} = (1 - q) \frac{\rho}{1 - \rho}"
+    r" \ \Rightarrow\ \frac{K}{1 - K} = (1 - q)^L \frac{\rho}{1 - \rho}; \quad"
+    r" \frac{1}{1 - \hat\sigma} = \frac{1}{1 - \rho} + \frac{q}{1 - q}"
+    r" \ \Rightarrow\ \frac{1}{1 - K} = \frac{1}{1 - \rho} + \frac{L q}{1 - q}",
+    assumptions=(
+        "squares of Hermite coefficients (1 - q) q^(k-1), k >= 1",
+        "or q and (1 - q)^2 q^(k-1), as far as q^12",
+    ),
+    source=ours("Equations 1 and 7"),
+    cases=(
+        {"rest": 1e-2, "mean": False, "depth": 2000},
+        {"rest": 1e-5, "mean": False, "depth": 10**6},
+        {"rest": 1e-9, "mean": False, "depth": 10**10},
+        {"rest": 1e-2, "mean": True, "depth": 1000},
+        {"rest": 1e-7, "mean": True, "depth": 10**9},
+    ),
+    predict=_predict_composed,
+    measure=_measure_composed,
+    # 1e-12 of the recursion; squares of rounded coefficients, 2e-16 of 20 in the exponent.
+    compare=AgreesTo(relative=1e-12),
+    must_refute=mistake(
+        "A billionth of the layers, and one, more.", depth=lambda n: n + 1 + n // 10**9
+    ),
+    uses=("dc/eq1-raw",),
+)
