@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import mpmath
@@ -98,6 +97,8 @@ _FUNCTIONS: dict[str, tuple[Function, tuple[float, ...]]] = {
     "wave": (lambda x: np.sin(9.0 * x), ()),
     "spike": (lambda x: np.exp(-0.5 * np.square((x - 3.3) / 0.03)), ()),
     "bump": (lambda x: 1.0 / (1.0 + 25.0 * np.square(x + 1.0)), ()),
+    # Between the nodes of a panel from 5 pi / 3 to 10 pi / 3.
+    "hidden": (lambda x: 1.0 + np.exp(-0.5 * np.square((x - 2.5 * np.pi) / 0.03)), ()),
     "root": (lambda x: np.sqrt(np.abs(x + 0.5)), (-0.5,)),
     "bent": (lambda x: np.exp(-np.abs(x - 2.0)) * (x - 2.0), (2.0,)),
 }
@@ -139,9 +140,13 @@ _PARTS: dict[str, Function] = {
     "root": lambda x: np.sqrt(np.abs(x - 0.3)),
     "half": lambda x: np.maximum(x - 0.2, 0.0) ** 1.5,
     "step": lambda x: np.where(x > 1.25, 0.5, 0.0),
+    "bell": lambda x: np.exp(-x * x / 8.0),
+    "small": lambda x: np.where(x > 1.25, 2e-12, 0.0),
+    "far": lambda x: np.maximum(-31.0 - x, 0.0),
     # Smooth, and nearly a kink and a step.
     "soft": lambda x: 1e-6 * np.logaddexp(0.0, 1e6 * (x - 0.2)),
     "steep": lambda x: np.tanh(1e6 * (x - 0.2)),
+    "slow": lambda x: np.arctan(1e6 * (x - 0.2)),
 }
 
 
@@ -154,19 +159,33 @@ def _listed(*places: Sequence[float]) -> list[float]:
     return [v for each in places for v in (len(each), *[*each, 0.0, 0.0][:2])]
 
 
-def _predict_broken(*, parts: str, reach: float = meshes.DEVIATIONS) -> list[float]:
-    mesh = meshes.resolve(partial(_broken, parts), reach=reach)
-    return _listed(mesh.rough, mesh.found, mesh.jumps)
+def _predict_broken(
+    *, parts: str, reach: float = meshes.DEVIATIONS, size: float = 1.0
+) -> list[float]:
+    farthest = list[float]()
+
+    def f(x: Array) -> Array:
+        farthest.append(float(np.abs(x).max()))
+        return size * _broken(parts, x)
+
+    mesh = meshes.resolve(f, reach=reach)
+    return [max(farthest) <= reach, *_listed(mesh.rough, mesh.found, mesh.jumps)]
 
 
-def _measure_broken(*, parts: str) -> list[float]:
-    """Places that are not resolved, that were found, and those of them that jump."""
+def _measure_broken(*, parts: str, **how: float) -> list[float]:
+    """Places that are not resolved, that were found, and those of them that jump.
+
+    And that nothing is asked for beyond the reach.
+    """
+    del how  # no place depends on it
     places = {"kink": -2.0, "dent": 4.0, "root": 0.3, "half": 0.2, "step": 1.25}
+    places |= {"small": 1.25, "far": -31.0}
 
     def among(*kinds: str) -> list[float]:
         return sorted(places[part] for part in parts.split() if part in kinds)
 
-    return _listed(among("root", "half"), among("kink", "dent", "step"), among("step"))
+    kinks, jumps = among("far", "kink", "dent", "step", "small"), among("step", "small")
+    return [True, *_listed(among("root", "half"), kinks, jumps)]
 
 
 BROKEN = replace(
@@ -175,11 +194,16 @@ BROKEN = replace(
     title="Kinks, steps and roots that nobody named, found by the panels next to them",
     statement=r"\tanh x + (x + 2)_+^2 - (x - 4)_+ + \sqrt{|x - 0.3|}"
     r" + \tfrac12 1\{x > \tfrac54\}",
-    cases=grid(
-        parts=(
-            *("tanh", "tanh kink", "tanh root", "tanh step", "tanh kink root step"),
-            *("tanh kink dent", "half", "soft", "tanh steep"),
-        )
+    cases=(
+        *grid(
+            parts=(
+                *("tanh", "tanh kink", "tanh root", "tanh step", "tanh kink root step"),
+                *("tanh kink dent", "half", "soft", "tanh steep", "bell small", "far"),
+            )
+        ),
+        # Of Gaussians much wider than one.
+        *grid(parts=("tanh kink root", "slow"), reach=4e5),
+        *grid(parts="tanh kink root step", size=(1e-25, -1e25)),
     ),
     predict=_predict_broken,
     measure=_measure_broken,
