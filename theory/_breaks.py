@@ -199,7 +199,7 @@ def _sides(
     """Return what f is on both sides, from the narrowest to the widest range."""
     out, wide = [], least
     # Upwards: a wide side could step over another kink between two of its nodes.
-    while wide <= reach:
+    while max(abs(left - wide), abs(right + wide)) <= reach:
         below = _side(f, left, -wide, noise)
         above = None if below is None else _side(f, right, wide, noise)
         if below is None or above is None:

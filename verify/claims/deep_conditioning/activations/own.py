@@ -334,10 +334,11 @@ def _of_pieces(
 def _predict_recognised(
     *, shape: str, given: str = "", shift: float = 0.0
 ) -> list[float]:
+    slope, less = _of_pieces(shape, 1), 1.0 - 1e-8 * ("single" in given)
     found = act.from_function(
         _of_pieces(shape, shift=shift),
         kinks=_PIECES[shape][2] if "kinks" in given else (),
-        derivative=_of_pieces(shape, 1) if "slope" in given else None,
+        derivative=(lambda x: less * slope(x)) if "slope" in given else None,
     )
     assert isinstance(found, act.PiecewisePolynomial)
     return [found.quadrature_error, found.m, *found.poly, *found.kinks, *found.jumps]
@@ -358,6 +359,8 @@ RECOGNISED = replace(
     cases=(
         *grid(shape=tuple(_PIECES)),
         *grid(shape=("lines", "parabolas"), given=("kinks", "slope", "kinks slope")),
+        # Constants in single precision.
+        *grid(shape=("lines", "lines on the left"), given="single slope"),
     ),
     predict=_predict_recognised,
     measure=_measure_recognised,
@@ -377,7 +380,7 @@ _EXPRESSIONS = {
     "min": ("Min(x**2, 2) * tanh(x)", (-math.sqrt(2.0), math.sqrt(2.0))),
     "step": ("(x - pi) * Heaviside(x - pi) * tanh(x)", (math.pi,)),
     "sign": ("x * sign(x - 1) * (x - 1) + tanh(x)", (1.0,)),
-    "pieces": ("Piecewise((tanh(x), x < 0), (x / (1 + x), True))", (0.0,)),
+    "pieces": ("Piecewise((tanh(x - 1), x < 1), (1 - 1 / x, True))", (1.0,)),
 }
 """Expressions, and the points where what is in them may bend."""
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import mpmath
@@ -132,9 +131,9 @@ _FUNCTIONS: dict[str, tuple[Function, tuple[float, ...]]] = {
     "steep": (lambda x: np.tanh(30.0 * (x - 0.2)), ()),
     "wave": (lambda x: np.sin(9.0 * x), ()),
     "spike": (lambda x: np.exp(-0.5 * np.square((x - 3.3) / 0.03)), ()),
-    # Between the nodes of a panel that resolves the rest.
-    "hidden": (lambda x: 0.1 * x + np.exp(-0.5 * np.square((x - 6.0) / 0.02)), ()),
     "bump": (lambda x: 1.0 / (1.0 + 25.0 * np.square(x + 1.0)), ()),
+    # Between the nodes of a panel from 5 pi / 3 to 10 pi / 3.
+    "hidden": (lambda x: 1.0 + np.exp(-0.5 * np.square((x - 2.5 * np.pi) / 0.03)), ()),
     "root": (lambda x: np.sqrt(np.abs(x + 0.5)), (-0.5,)),
     "bent": (lambda x: np.exp(-np.abs(x - 2.0)) * (x - 2.0), (2.0,)),
 }
@@ -177,9 +176,13 @@ _PARTS: dict[str, Function] = {
     "half": lambda x: np.maximum(x - 0.2, 0.0) ** 1.5,
     "step": lambda x: np.where(x > 1.25, 0.5, 0.0),
     "leap": lambda x: np.where(x > 1.25, 0.5 + np.square(x - 1.25), 0.0),
+    "bell": lambda x: np.exp(-x * x / 8.0),
+    "small": lambda x: np.where(x > 1.25, 2e-12, 0.0),
+    "far": lambda x: np.maximum(-31.0 - x, 0.0),
     # Smooth, and nearly a kink and a step.
     "soft": lambda x: 1e-6 * np.logaddexp(0.0, 1e6 * (x - 0.2)),
     "steep": lambda x: np.tanh(1e6 * (x - 0.2)),
+    "slow": lambda x: np.arctan(1e6 * (x - 0.2)),
 }
 
 
@@ -193,24 +196,34 @@ def _listed(*places: Sequence[float]) -> list[float]:
 
 
 def _predict_broken(
-    *, parts: str, size: float = 1.0, reach: float = meshes.DEVIATIONS
+    *, parts: str, reach: float = meshes.DEVIATIONS, size: float = 1.0
 ) -> list[float]:
-    mesh = meshes.resolve(partial(_broken, parts, size), reach=reach)
+    farthest = list[float]()
+
+    def f(x: Array) -> Array:
+        farthest.append(float(np.abs(x).max()))
+        return _broken(parts, size, x)
+
+    mesh = meshes.resolve(f, reach=reach)
     # A root is told to the width of panels that are too narrow to be halved.
-    return _listed([round(at, 6) for at in mesh.rough], mesh.found, mesh.jumps)
+    rough = [round(at, 6) for at in mesh.rough]
+    return [max(farthest) <= reach, *_listed(rough, mesh.found, mesh.jumps)]
 
 
-def _measure_broken(*, parts: str, size: float = 1.0) -> list[float]:
-    """Places that are not resolved, that were found, and those of them that jump."""
-    del size
-    places = {"kink": -2.0, "dent": 4.0, "root": 0.3, "half": 0.2}
-    places |= dict.fromkeys(("step", "leap"), 1.25)
+def _measure_broken(*, parts: str, **how: float) -> list[float]:
+    """Places that are not resolved, that were found, and those of them that jump.
+
+    And that nothing is asked for beyond the reach.
+    """
+    del how  # no place depends on it
+    jumps = dict.fromkeys(("step", "leap", "small"), 1.25)
+    places = {"kink": -2.0, "dent": 4.0, "root": 0.3, "half": 0.2, "far": -31.0, **jumps}
 
     def among(*kinds: str) -> list[float]:
         return sorted(places[part] for part in parts.split() if part in kinds)
 
-    jumps = "step", "leap"
-    return _listed(among("root", "half"), among("kink", "dent", *jumps), among(*jumps))
+    kinks = among("far", "kink", "dent", *jumps)
+    return [True, *_listed(among("root", "half"), kinks, among(*jumps))]
 
 
 BROKEN = replace(
@@ -220,9 +233,16 @@ BROKEN = replace(
     statement=r"\tanh x + (x + 2)_+^2 - (x - 4)_+ + \sqrt{|x - 0.3|}"
     r" + \tfrac12 1\{x > \tfrac54\}",
     cases=(
-        *grid(parts=("tanh", "tanh kink", "tanh root", "tanh step", "tanh kink dent")),
-        *grid(parts=("half", "soft", "tanh steep", "tanh leap")),
-        *grid(parts="tanh kink root step", size=(1.0, 1e-20, 1e20)),
+        *grid(
+            parts=(
+                *("tanh", "tanh kink", "tanh root", "tanh step", "tanh kink root step"),
+                *("tanh kink dent", "half", "soft", "tanh steep", "bell small", "far"),
+                "tanh leap",
+            )
+        ),
+        # Of Gaussians much wider than one.
+        *grid(parts=("tanh kink root", "slow"), reach=4e5),
+        *grid(parts="tanh kink root step", size=(1e-25, -1e25)),
     ),
     predict=_predict_broken,
     measure=_measure_broken,

@@ -44,6 +44,10 @@ _OWN: dict[str, Callable[[Any], Any]] = {
     "@exp(x^2 / 10)": lambda x: np.exp(0.1 * x * x),
     "@x^9": lambda x: x**9,
     "@tanh(x)^3 / 1e9": lambda x: 1e-9 * np.tanh(x) ** 3,
+    # Which evenly spaced values miss, and their panels do not.
+    "@a spike among waves": lambda x: (
+        np.sin(100.0 * x) + np.exp(-0.5 * np.square(1e4 * (x - 0.306)))
+    ),
 }
 """So are these, as functions of one's own."""
 
@@ -299,6 +303,27 @@ _REFUSED: dict[str, tuple[str, str, Any, list[str]]] = {
         ),
         ("activations:from_function", "f"): (
             ("complex values", np.emath.sqrt, "complex"),
+            ("noise", lambda x: np.sin(1e7 * x), "not resolve it", "|x| < 40"),
+            ("forty kinks", lambda x: np.abs(np.mod(x, 2.0) - 1.0), "more than 32"),
+            (
+                "a root beside zero",
+                lambda x: -np.sqrt(np.abs(x + 0.3)),
+                "near x = -0.3,",
+                "(1 such places)",
+            ),
+            ("a bent jump", lambda x: (x > 0.7) - np.tanh(x), "f jumps at x = 0.7."),
+            ("growth", lambda x: -np.exp(0.25 * x * x), "1 of its maximum", "= 38 d"),
+            ("less growth", lambda x: -np.exp(0.2499 * x * x), "|x| = 18 deviations"),
+        ),
+        ("activations:from_function", "derivative"): (
+            (
+                "a slope of another",
+                lambda x: 1.001 / np.cosh(x) ** 2,
+                "must be that of f",
+            ),
+        ),
+        ("kernels:nngp_map", "activation"): (
+            ("a spike", ["@a spike among waves"], "512 panels"),
         ),
         ("identity_map:least_squares_weights", "w0"): (
             # A result beyond float64: all arguments that it depends on.
@@ -348,6 +373,8 @@ _OTHERWISE = {
     "a steep function": ("edge_curve", "q"),
     "a kernel of thousands of digits": ("ntk_map", "depth"),
     "inputs next to each other": ("nngp_variance", "depth"),
+    "a spike": ("nngp_map: f.dual", "var_x"),
+    "a bent jump": ("from_function", "kinks"),
     **{
         f"{what}'s depth": ("nngp_ntk", "depth")
         for what in ("an exponential", "a power", "a small cube")
@@ -381,7 +408,7 @@ def _called(where: str, arguments: dict[str, Any]) -> Any:
         if isinstance(value, list):
             return [given(v) for v in value]
         if isinstance(value, str) and value in _OWN:
-            return known.from_function(_OWN[value], name="f")
+            return known.from_function(_OWN[value])
         if isinstance(value, str) and value.startswith("@"):
             name, call, numbers = value[1:].partition("(")
             found = operator.attrgetter(name)(known)
