@@ -242,10 +242,11 @@ STEEP = numeric(
     r" {}_2F_1(-\tfrac p2, -\tfrac p2; \tfrac12; \rho^2)",
     source=ours("Definition C.1"),
     cases=(
-        *grid(power=(0.4, 0.6, 0.75, 0.9)),
+        *grid(power=(0.25, 0.4, 0.6, 0.75, 0.9)),
         # A slope grows at a kink whatever its unit: a small one is far below one there.
         {"power": 0.75, "scale": 1e-3},
-        *grid(power=(0.5, 0.6, 1.5), even=True),
+        *grid(power=(0.25, 0.5, 0.6, 1.5), even=True),
+        {"power": 0.25, "scale": 1e-9, "even": True},
     ),
     predict=_predict_steep,
     measure=_measure_steep,
