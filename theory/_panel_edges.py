@@ -39,11 +39,9 @@ def merged(meshes: Sequence[Array], kinks: Iterable[float] = ()) -> Array:
         inside = (cell >= 0) & (cell < len(m) - 1)
         widths[inside] = np.minimum(widths[inside], np.diff(m)[cell[inside]])
     ends = {float(c) for c in kinks}
-    kept, least = [float(edges[0])], np.inf
-    for before, after, width in zip(edges[:-1], edges[1:], widths, strict=True):
-        if before > kept[-1] and (
-            before in ends or after - kept[-1] > 1.01 * min(least, width)
-        ):
+    kept, least = [float(edges[0])], widths[0]
+    for before, after, width in zip(edges[1:-1], edges[2:], widths[1:], strict=True):
+        if before in ends or after - kept[-1] > 1.01 * min(least, width):
             kept.append(float(before))
             least = np.inf
         least = min(least, width)

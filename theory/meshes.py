@@ -80,23 +80,13 @@ class Mesh:
     def needed(self, kinks: tuple[float, ...]) -> Array:
         """Return the edges without which an integral over the Gaussian would suffer.
 
-        Panels shrink towards a kink at which the slope is infinite; those of them whose
-        width times the function's change is below rounding are joined, and so are panels
-        so far out that the Gaussian leaves nothing there.
+        Panels so far out that the Gaussian leaves nothing there are joined.
         """
         sigma = self.edges[-1] / DEVIATIONS
-        low, high = self.edges[:-1], self.edges[1:]
-        weight = np.exp(-((0.5 * (low + high) / sigma) ** 2) / 4.0)
+        middle = 0.5 * (self.edges[:-1] + self.edges[1:])
+        weight = np.exp(-((middle / sigma) ** 2) / 4.0)
         size = np.nan_to_num(np.abs(self.series).max(axis=1) * weight)
-        change = np.nan_to_num(np.abs(self.series[:, 1:]).max(axis=1) * weight)
-        top = size.max(initial=0.0)
-        small = change * (high - low) <= 1e-17 * sigma * top
-        width = high - low
-        gap = np.abs(self.edges[:, None] - np.array([*kinks, math.inf])).min(axis=1)
-        gap = np.minimum(gap[:-1], gap[1:])
-        # In the ladder of panels at a kink: as wide as their distance from it.
-        small &= (gap <= 2.0 * width) & (width < sigma * 2.0**-10)
-        gone = small | (size <= 1e-20 * top)
+        gone = size <= 1e-20 * size.max(initial=0.0)
         drop = gone[:-1] & gone[1:]
         inner = self.edges[1:-1]
         # The last panel at a kink stays: where nothing resolves f, its chord does.

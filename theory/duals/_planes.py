@@ -300,8 +300,7 @@ def _resolved(
     """Halve panels until a vector-valued f is a polynomial on each.
 
     A polynomial of the `_coordinate`. Returns edges and Chebyshev coefficients (panels,
-    NODES, components). The size that
-    rounding is measured against is the largest at arguments up to |q|, as for a mesh, and
+    NODES, components). The size that rounding is measured against is the panel's own, and
     at least `floor` times exp(q^2), which the density of q takes away again. A share
     `noise` of it is left once halving no longer helps.
     """
@@ -309,24 +308,15 @@ def _resolved(
     y, to = nodes(n), chebyshev(n)
     todo = list(itertools.pairwise(start))
     done: dict[float, tuple[float, Array]] = {}
-    at, most = np.zeros(0), np.zeros(0)
     before = np.full(len(todo), np.inf)
     while todo:
         low, high = np.array(todo).T
         q = _points(low[:, None], high[:, None], y, steep)
         values, sizes = f(q.ravel())
         c = np.einsum("kj,ijm->ikm", to, values.reshape(len(low), n, -1))
-        at = np.concatenate([at, np.abs(q).max(axis=1)])
         own = sizes.reshape(len(low), n).max(axis=1)
-        weight = _weights(low, high, steep)
-        most = np.concatenate([most, own * weight])
-        order = np.argsort(at)
-        at, most = at[order], np.maximum.accumulate(most[order])
-        scale = most[np.searchsorted(at, np.abs(q).max(axis=1), side="right") - 1]
-        # The panels of p next to a steep point leave as much.
-        scale = np.maximum(scale, own / weight**graded.FALL)
         nearest = np.where(low * high > 0.0, np.minimum(np.abs(low), np.abs(high)), 0.0)
-        scale = np.maximum(scale, floor * np.exp(np.square(nearest)))
+        scale = np.maximum(own, floor * np.exp(np.square(nearest)))
         tail = np.abs(c[:, -3:]).max(axis=(1, 2))
         narrow = high - low <= meshes.NARROWEST * (1.0 + np.abs(low))
         narrow |= _touching(low, high, steep)
@@ -350,17 +340,6 @@ def _resolved(
     lows = sorted(done)
     edges = np.array([*lows, done[lows[-1]][0]])
     return edges, np.array([done[a][1] for a in lows])
-
-
-def _weights(low: Array, high: Array, steep: Sequence[graded.Side]) -> Array:
-    """Return what panels' sizes count for beyond them, less than one next to steep points.
-
-    There f may grow without bound, and its integral up to a distance vanishes with it.
-    """
-    out = np.ones(len(low))
-    for c, _ in steep:
-        out = np.minimum(out, np.maximum(np.abs(low - c), np.abs(high - c)))
-    return out
 
 
 def _touching(

@@ -227,19 +227,27 @@ _TRACE = 1e-20
 def _predict_trace(*, trace: float = _TRACE) -> list[float]:
     mixture = act.HermiteMixture((trace, 0.6, 0.8))
     waves = act.cos.scaled(80.0)
-    return [mixture.mean, mixture.normalized().hermite(0)[0], waves.mean, act.selu.mean]
+    # Of a function beside its own slope: one is odd, the other even.
+    beside = [
+        float(act.pair(*both).dual(np.array(0.5)))
+        for a in (act.erf, act.tanh)
+        for both in ((a, a.derivative), (a.derivative, a))
+    ]
+    means = [mixture.mean, mixture.normalized().hermite(0)[0], waves.mean]
+    return [*means, act.selu.mean, *beside]
 
 
 def _measure_trace() -> list[Any]:
     """What is given, and E cos = e^(-v/2); SELU has rounded constants for its zero."""
-    return [_TRACE, 0, mpmath.exp(-40), 0]
+    return [_TRACE, 0, mpmath.exp(-40), *[0] * 5]
 
 
 TRACE = numeric(
     id="dc/tab2-trace",
     items=("Tab2",),
     title="Means far below the root mean square, known or rounding",
-    statement=r"a_0 = \mathbb{E}\, \sigma(\sqrt v Z)",
+    statement=r"a_0 = \mathbb{E}\, \sigma(\sqrt v Z), \quad"
+    r" \mathbb{E}\, \sigma(X) \sigma'(Y) = 0 \text{ for odd } \sigma",
     source=ours("Appendix C.4"),
     cases=({},),
     predict=_predict_trace,

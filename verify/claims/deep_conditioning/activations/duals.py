@@ -123,12 +123,20 @@ WAVE = numeric(
 )
 
 
+_NEAR = 0.9999
+
+
 def _predict_packet(*, frequency: float, size: float = 1.0) -> Array:
     a = act.from_function(
         lambda x: 0.5 * x + size * np.exp(-np.square(x - 1.0)) * np.sin(frequency * x),
         name="packet",
     )
-    return np.asarray(a.dual(np.array(_RHOS)))
+    # Beside its negative a wave has no positive product at any frequency.
+    up, down = (
+        act.from_function(lambda x, sign=sign: sign * np.sin(2.5 * frequency * x))
+        for sign in (1.0, -1.0)
+    )
+    return np.append(a.dual(np.array(_RHOS)), act.pair(up, down).dual(np.array(_NEAR)))
 
 
 def _measure_packet(*, frequency: float) -> list[Any]:
@@ -143,17 +151,21 @@ def _measure_packet(*, frequency: float) -> list[Any]:
 
         # E v e^(-(v - 1)^2 + iwv).
         linear = (one / 3 * mpmath.exp(one**2 / 6 - 1) / mpmath.sqrt(3)).imag
-        return [
+        near, more = mpmath.mpf(_NEAR), (mpmath.mpf(5) / 2 * w) ** 2
+        waves = -(mpmath.exp(-more * (1 - near)) - mpmath.exp(-more * (1 + near))) / 2
+        packets = [
             r / 4 + r * linear + (both(r, 2 - w * 1j) - both(r, one)).real / 2
             for r in map(mpmath.mpf, _RHOS)
         ]
+        return [*packets, waves]
 
 
 PACKET = replace(
     WAVE,
     id="dc/defC.1-packet",
     title="The dual of a line and a short wave, whose energy few Hermite polynomials have",
-    statement=r"\sigma(x) = \tfrac x2 + e^{-(x - 1)^2} \sin \omega x",
+    statement=r"\sigma(x) = \tfrac x2 + e^{-(x - 1)^2} \sin \omega x; \quad"
+    r" -\mathbb{E} \sin \tfrac52 \omega u \sin \tfrac52 \omega v",
     cases=grid(frequency=40.0),
     predict=_predict_packet,
     measure=_measure_packet,
@@ -242,10 +254,11 @@ STEEP = numeric(
     r" {}_2F_1(-\tfrac p2, -\tfrac p2; \tfrac12; \rho^2)",
     source=ours("Definition C.1"),
     cases=(
-        *grid(power=(0.4, 0.6, 0.75, 0.9)),
+        *grid(power=(0.25, 0.4, 0.6, 0.75, 0.9)),
         # A slope grows at a kink whatever its unit: a small one is far below one there.
         {"power": 0.75, "scale": 1e-3},
-        *grid(power=(0.5, 0.6, 1.5), even=True),
+        *grid(power=(0.25, 0.5, 0.6, 1.5), even=True),
+        {"power": 0.25, "scale": 1e-9, "even": True},
     ),
     predict=_predict_steep,
     measure=_measure_steep,
