@@ -1150,6 +1150,15 @@ def test_nearly_linear_layers_add_no_errors(layer, bend, rho):
     np.testing.assert_allclose(found, expected, rtol=TOLERANCE)
 
 
+@pytest.mark.parametrize("layer", [act.identity, act.HermiteMixture((0.0, 1.0))])
+@pytest.mark.parametrize("depth", [1, 10**9])
+def test_linear_layers_change_nothing(layer, depth):
+    rho = np.array(RHOS)
+    np.testing.assert_allclose(kernels.nngp_map(rho, layer, depth), rho, rtol=1e-15)
+    slow = kernels.ntk_map(rho, layer, depth, normalized=True)
+    np.testing.assert_allclose(slow, rho, rtol=1e-13)
+
+
 def test_closest_rows_take_millions_of_layers_together():
     """They went through them one by one, 0.2 ms each.
 
