@@ -1159,6 +1159,15 @@ def test_linear_layers_change_nothing(layer, depth):
     np.testing.assert_allclose(slow, rho, rtol=1e-13)
 
 
+@pytest.mark.parametrize("gap", [1e-3, 1e-9, 2.0**-50])
+@pytest.mark.parametrize("depth", [1, 3])
+def test_multiples_keep_the_digits_next_to_opposite_inputs(gap, depth):
+    """The kernel of ReLU vanishes there; of a multiple of it no digit was left."""
+    twice = 4.0**depth * np.array(kernels.nngp_map([gap - 1.0, 1.0], act.relu, depth))
+    found = kernels.nngp_map([gap - 1.0, 1.0], 2 * act.relu, depth)
+    np.testing.assert_allclose(found, twice, rtol=1e-13)
+
+
 def test_closest_rows_take_millions_of_layers_together():
     """They went through them one by one, 0.2 ms each.
 
