@@ -138,4 +138,4 @@ def _of_slopes(base: Activation) -> Engine | None:
         own = series(base, base)
     if not isinstance(own, Series):
         return None
-    return Series(tuple(k * p for k, p in enumerate(own.p))[1:])
+    return Series((*(k * p for k, p in enumerate(own.p) if k), 0.0))

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from theory import gaussian
 from theory.activations import Activation, pair
 from theory.activations._engines import parity_at
+from theory.activations.affine import split
 from theory.activations.function import EVEN, ODD
 from theory.duals import ArcCosine, Truncated
 
@@ -26,7 +27,8 @@ def values(
 
     Shapes (m,); the slope is zero where that at one is infinite, or `product` if given.
     """
-    activation = activation._near_one()
+    base, _, shift = split(activation)  # whose own engine knows more than a multiple's
+    activation = (activation if shift else base)._near_one()
     e, total = pair(activation, activation), activation.second_moment
     negative = rho < 0.0
     distance = e.distance(from_one(parity, rho, d)) / total

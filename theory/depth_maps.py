@@ -222,7 +222,9 @@ class DepthMap:
                 v *= rho
         else:
             rise[:] = f - rho if self.exact.parity else -gain
-            f[:] = np.where(ones[1] > 0.0, rho + rise, f)
+            # Of a small change: next to -1, where ReLU's kernel vanishes, a sum cancels.
+            small = (ones[1] > 0.0) & (np.abs(rise) < 0.25)
+            f[:] = np.where(small, rho + rise, f)
         # Less than the tables reach is kept: later layers multiply it. What jumps do
         # to slopes, and next to -1, goes like the root of d, the rest is there by now.
         under = np.flatnonzero(d < SMALLEST)

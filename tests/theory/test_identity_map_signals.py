@@ -90,6 +90,35 @@ def test_a_promise_is_rank_and_bound_together():
     assert wider.total == pytest.approx(4 * idm.promise(image, 3, scale=0.2).total)
 
 
+@pytest.mark.parametrize("delta", [1e-300, 1e-10, 0.05, 0.9, 1.0 - 2.0**-53])
+def test_promises_to_forty_digits(delta):
+    """Of five directions left open, with Lambert's function and the chi-square law."""
+    image, n = np.array([[1.0, 2.0], [3.0, -1.0]]), 5
+    with mpmath.workdps(40):
+        p = mpmath.mpf(delta)
+        least = -mpmath.lambertw(-mpmath.exp(-1 - 2 * mpmath.log(n / p)), -1).real
+        rho = 2 * mpmath.log(n / p) + 1 + mpmath.log(least)
+        low, high = mpmath.mpf(-20), mpmath.mpf(8)  # logarithms of half the quantile
+        for _ in range(80):
+            log = (low + high) / 2
+            ends = (
+                (mpmath.exp(log), mpmath.inf) if delta < 0.5 else (0, mpmath.exp(log))
+            )
+            part = mpmath.gammainc(n / 2, *ends, regularized=True)
+            less = part > p if delta < 0.5 else part < 1 - p
+            low, high = (log, high) if less else (low, log)
+        root = mpmath.sqrt(2 * mpmath.exp(low))
+        spectral = mpmath.sqrt(n) + 1 + mpmath.sqrt(-2 * mpmath.log(p))
+        for scale in (1e-3, 0.3, 30.0):
+            sizes = {
+                "printed": scale * mpmath.sqrt(n * rho) + mpmath.sqrt(n),
+                "sharp": scale * min(root, spectral) + 1,
+            }
+            for form, size in sizes.items():
+                found = idm.promise(image, 3, scale=scale, delta=delta, form=form)
+                assert abs(found.total / (9 * size) ** 2 - 1) < 1e-14
+
+
 @pytest.mark.parametrize("shape", [(1, 28, 28), (3, 32, 32)])
 def test_channels_come_last(shape):
     image = np.random.default_rng(1).standard_normal(shape)

@@ -1190,6 +1190,24 @@ def test_nearly_linear_layers_add_no_errors(layer, bend, rho):
     np.testing.assert_allclose(found, expected, rtol=TOLERANCE)
 
 
+@pytest.mark.parametrize("layer", [act.identity, act.HermiteMixture((0.0, 1.0))])
+@pytest.mark.parametrize("depth", [1, 10**9])
+def test_linear_layers_change_nothing(layer, depth):
+    rho = np.array(RHOS)
+    np.testing.assert_allclose(kernels.nngp_map(rho, layer, depth), rho, rtol=1e-15)
+    slow = kernels.ntk_map(rho, layer, depth, normalized=True)
+    np.testing.assert_allclose(slow, rho, rtol=1e-13)
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1e-9, 2.0**-50])
+@pytest.mark.parametrize("depth", [1, 3])
+def test_multiples_keep_the_digits_next_to_opposite_inputs(gap, depth):
+    """The kernel of ReLU vanishes there; of a multiple of it no digit was left."""
+    twice = 4.0**depth * np.array(kernels.nngp_map([gap - 1.0, 1.0], act.relu, depth))
+    found = kernels.nngp_map([gap - 1.0, 1.0], 2 * act.relu, depth)
+    np.testing.assert_allclose(found, twice, rtol=1e-13)
+
+
 def test_closest_rows_take_millions_of_layers_together():
     """They went through them one by one, 0.2 ms each.
 
