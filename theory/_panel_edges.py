@@ -39,16 +39,17 @@ def merged(meshes: Sequence[Array], kinks: Iterable[float] = ()) -> Array:
         inside = (cell >= 0) & (cell < len(m) - 1)
         widths[inside] = np.minimum(widths[inside], np.diff(m)[cell[inside]])
     ends = {float(c) for c in kinks}
-    kept, least = [float(edges[0])], np.inf
-    for before, after, width in zip(edges[:-1], edges[1:], widths, strict=True):
-        if before > kept[-1] and (
-            before in ends or after - kept[-1] > 1.01 * min(least, width)
-        ):
-            kept.append(float(before))
-            least = np.inf
-        least = min(least, width)
-    kept.append(float(edges[-1]))
-    return np.array(kept)
+    # Numbers of Python, which a loop takes a fifth of the time for.
+    at = edges.tolist()
+    kept, last, least = [at[0]], at[0], math.inf
+    for before, after, width in zip(at, at[1:], widths.tolist(), strict=False):
+        wide = 1.01 * (least if least < width else width)
+        if (after - last > wide or before in ends) and before > last:
+            kept.append(before)
+            last, least = before, math.inf
+        if width < least:
+            least = width
+    return np.array([*kept, at[-1]])
 
 
 def ladders(
