@@ -39,14 +39,15 @@ def merged(meshes: Sequence[Array], kinks: Iterable[float] = ()) -> Array:
         inside = (cell >= 0) & (cell < len(m) - 1)
         widths[inside] = np.minimum(widths[inside], np.diff(m)[cell[inside]])
     ends = {float(c) for c in kinks}
-    kept, least = [float(edges[0])], widths[0]
-    for before, after, width in zip(edges[1:-1], edges[2:], widths[1:], strict=True):
-        if before in ends or after - kept[-1] > 1.01 * min(least, width):
-            kept.append(float(before))
-            least = np.inf
+    # Numbers of Python, which a loop takes a fifth of the time for.
+    at, wide = edges.tolist(), widths.tolist()
+    kept, least = [at[0]], wide[0]
+    for before, after, width in zip(at[1:-1], at[2:], wide[1:], strict=True):
         least = min(least, width)
-    kept.append(float(edges[-1]))
-    return np.array(kept)
+        if before in ends or after - kept[-1] > 1.01 * least:
+            kept.append(before)
+            least = width
+    return np.array([*kept, at[-1]])
 
 
 def ladders(

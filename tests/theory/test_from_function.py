@@ -1081,3 +1081,13 @@ def test_rounding_that_is_accepted_is_not_halved():
     cubes = (9 * 0.5 + 6 * 0.5**3) * (x * y) ** 1.5 / 36  # of -x^3 / 6
     assert f.dual(0.5, var_x=x, var_y=y) == pytest.approx(cubes, rel=1e-4)
     assert sum(asked) < 1e7
+
+
+def test_what_varies_by_rounding_alone_is_refused_before_it_is_resolved(monkeypatch):
+    a = act.from_function(lambda x: 1.7e-19 * np.tanh(2.32 * x - 19.9))
+    assert a.dual(0.3, var_x=4.0, var_y=9.0) == pytest.approx(1.7e-19**2, rel=0.01)
+    # Of -1 up to 2e-17 at the first, and nothing is left that panels could resolve: they
+    # were halved for minutes.
+    monkeypatch.setattr(duals, "Plane", None)
+    with pytest.raises(ValueError, match=r"vary more beside its mean.*error of"):
+        a.dual(0.3, var_x=0.1, var_y=0.2)

@@ -1227,3 +1227,23 @@ def test_closest_rows_take_millions_of_layers_together():
         last = 1 + share * w
         expected = [float(share * w / last), float(share * total / last**2 / whole)]
     np.testing.assert_allclose([k[0, 1], t[0, 1]], expected, rtol=TOLERANCE)
+
+
+def test_close_rows_far_out_on_a_wave_take_few_values():
+    asked = []
+
+    def slope(x):
+        asked.append(x.size)
+        return 1.0 + 3.0 * np.cos(3.0 * x)
+
+    own = act.from_function(lambda x: x + np.sin(3.0 * x), derivative=slope)
+    for r, o, d in ((55.0, 50.0, 1e-2), (55.0, 54.9, 1e-6), (14.0, 13.5, 1e-4)):
+        rho = 1.0 - d
+        rows = np.array([[r, 0.0], [o * rho, o * math.sqrt(d * (2.0 - d))]])
+        found = kernels.ntk(rows, activation=own, depth=1)
+        # Of frequency 3, and what a wave leaves beside x at such lengths is nothing.
+        near = math.exp(-4.5 * ((r - o) ** 2 + 2.0 * r * o * d))
+        known = r * o * rho * (2.0 + 4.5 * near) + 0.5 * near
+        assert found[0, 1] == pytest.approx(known, rel=1e-12)
+    # Two waves on 40 deviations, with some values for each: not all pairs of panels.
+    assert sum(asked) < 10_000_000

@@ -38,6 +38,21 @@ from theory.duals import _closed_pairs as closed_pairs
 NAMES = ("silu", "selu", "hard_tanh", "hard_swish")
 
 
+def test_few_rows_of_a_wave_have_series_of_their_own():
+    asked = []
+
+    def slope(x):
+        asked.append(x.size)
+        return 5.0 * np.cos(5.0 * x) * np.exp(np.sin(5.0 * x))
+
+    # That of a cell needs a row twenty times as long, with as many more panels.
+    wave = act.from_function(lambda x: np.exp(np.sin(5.0 * x)), derivative=slope)
+    logs = np.linspace(2.0, 2.4, 9)
+    assert tables.series_at(wave, logs, 150) is None
+    assert sum(asked) < 1_000_000
+    assert tables.series_at(act.tanh, logs, 150) is not None
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_coefficients_between_nodes_are_those_of_the_length(name: str):
     logs = np.random.default_rng(0).uniform(-0.9, 1.9, 9)

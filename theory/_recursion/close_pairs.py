@@ -22,7 +22,9 @@ from theory import gaussian
 from theory._recursion.reaches import rule_of
 from theory._recursion.rows import Index, distinct
 from theory.activations import Activation
+from theory.activations._engines import waves
 from theory.activations.affine import split
+from theory.duals import Spectrum
 from theory.duals._panels import LAYER
 from theory.duals._planes import Broken, Plane
 
@@ -80,6 +82,18 @@ def _slope(activation: Activation, v: float) -> Broken:
     return Broken(df._value, df.kinks, lru_cache(maxsize=8)(df._edges))
 
 
+@lru_cache(maxsize=4)
+def _waves(
+    activation: Activation, r: float, other: float
+) -> tuple[Spectrum, Spectrum] | None:
+    """Return the slopes of smooth functions that turn often, where transforms have them.
+
+    In the plane such a pair takes minutes: the panels of one length meet all of the other.
+    """
+    a, b = (activation._scaled(v * v) for v in (r, other))
+    return waves(a, b, max(len(v._edges(20.0)) for v in (a, b)))
+
+
 def integrals(
     activation: Activation, r: float, other: float, rho: float, d: float
 ) -> tuple[float, float, float]:
@@ -95,18 +109,20 @@ def integrals(
     right -= w @ right
     whole = float((left * w) @ right) / (r * other)
     f = [_slope(activation, v) for v in dict.fromkeys((r, other))]
+    found = _waves(activation, r, other)
     size = math.sqrt(float((left * left) @ w) * float((right * right) @ w))
     t = 2.0 * math.asin(math.sqrt(0.5 * d))
     noise = 0.1 * split(activation)[0].tolerance
     plane = Plane(f, size, mirrored=rho < 0.0, widest=t, noise=noise)
+    slope = found[rho < 0.0] if found else plane
     x, share = gaussian.legendre(NODES)
     # Slopes vary over angles like the least gap of kinks and the narrowest panel.
     finest = min([float(np.diff(e.edges(e.reach)).min(initial=1.0)) for e in f])
-    layers = math.log2(t / min(finest, plane.gap / LAYER))
+    layers = math.log2(t / min(finest, slope.gap / LAYER))
     octaves = 2.0 ** -np.arange(1.0 + min(max(math.ceil(layers), 0), OCTAVES))
     low = np.append(octaves[1:], 0.0)[:, None]
     half = 0.5 * (octaves[:, None] - low)
     u = t * np.append((low + half * (1.0 + x)).ravel(), 1.0)
-    slopes = plane(u)[:, 0, -1] / (r * other)
+    slopes = (slope(u) if found else plane(u)[:, 0, -1]) / (r * other)
     lost = t * float((half * share).ravel() @ (slopes * np.sin(u))[:-1])
     return whole - sign * lost, lost, float(slopes[-1])

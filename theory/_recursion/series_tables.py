@@ -14,7 +14,7 @@ import numpy.typing as npt
 from theory._chebyshev import chebyshev
 from theory._recursion.intervals import Interval
 from theory._recursion.length_tables import sizes
-from theory._recursion.reaches import reach_of
+from theory._recursion.reaches import NEAR, reach_of
 from theory._recursion.row_series import NOTHING, RowSeries
 from theory.activations import Activation
 
@@ -24,6 +24,9 @@ NODES = 32
 """In log length, of a cell; doubled until they resolve it."""
 
 MOST = 256
+
+CALLS = 8
+"""Times that rows integrate their own series for what a cell's takes."""
 
 LONGER = 3.0
 """Log length of the longer row, from the cell's lower end."""
@@ -48,19 +51,22 @@ def _resolved(c: Array) -> bool:
     return bool(size[-3:].max() <= RESOLVED * size.max())
 
 
+def _panels(activation: Activation, log: float) -> int:
+    """Return how many resolve it at a length."""
+    return len(activation._scaled(math.exp(2.0 * log))._edges(NEAR)) + math.ceil(NEAR)
+
+
 @lru_cache(maxsize=256)
-def _series(activation: Activation, k: int, order: int) -> Array | None:
+def _series(activation: Activation, k: int, order: int, limit: int) -> Array | None:
     """Return polynomials of b_k / sqrt(k + 1) over `sizes`, (nodes, orders).
 
     A series is cut where its square is rounding, but a longer row's has not fallen as far:
     one such row is in the group that is cut together.
 
-    None if `MOST` lengths do not resolve them.
+    None if `limit` lengths do not resolve them.
     """
-    if reach_of(activation, math.exp(k + LONGER)) is None:
-        return None
     n = NODES
-    while n <= MOST:
+    while n <= limit:
         logs = _cell(k).nodes(n)
         r = np.exp(np.append(logs, k + LONGER))
         with np.errstate(over="ignore", invalid="ignore"):
@@ -78,9 +84,15 @@ def _series(activation: Activation, k: int, order: int) -> Array | None:
 def series_at(activation: Activation, logs: Array, order: int) -> RowSeries | None:
     """Return the series of rows at log lengths (m,), None where that takes quadrature."""
     cell = np.floor(logs)
+    own = _panels(activation, float(logs.max()))
     found: list[tuple[npt.NDArray[np.intp], int, Array]] = []
     for k in np.unique(cell):
-        c = _series(activation, int(k), order)
+        if reach_of(activation, math.exp(k + LONGER)) is None:
+            return None
+        # Each row's own series may take less than a cell's and its longer row's.
+        worth = CALLS * len(logs) * own // _panels(activation, int(k) + LONGER)
+        limit = min(MOST, 1 << max(worth, 1).bit_length() - 1)
+        c = _series(activation, int(k), order, limit)
         if c is None:
             return None
         found.append((np.flatnonzero(cell == k), int(k), c))

@@ -18,6 +18,12 @@ FEW = 5
 PARSEVAL = 1e-13
 """Share of the slope's energy that a series may miss."""
 
+EPS = float(np.finfo(np.float64).eps)
+
+ROUNDING = 1e4
+"""Rounding of a value, over the deviation and the tolerance, that leaves a dual without
+digits: averages over nodes are a hundred times as accurate as values."""
+
 PANELS = 512
 """Panels of the axis, at most, of a dual by quadrature in the plane: the work, seconds
 there, is their square. The catalogue needs a hundred at any variance."""
@@ -61,6 +67,8 @@ def tabulated(a: Any, b: Any) -> duals.Engine:
     edges = np.union1d(*each)
     x, w = gaussian.rule(np.union1d(edges, -edges))
     centred = a._value(x) - a.mean
+    for f in (a, b):
+        _require_digits(f)
     parity = parity_at(a._value, x)
     symmetric = parity is not None and a == b
     return duals.Tabulated.build(
@@ -73,6 +81,18 @@ def tabulated(a: Any, b: Any) -> duals.Engine:
         tolerance=max(a.tolerance, b.tolerance),
         parity=parity,
     )
+
+
+def _require_digits(a: Any) -> None:
+    """Raise where what varies is rounding of the values, which no panel resolves."""
+    noise = EPS * abs(a.mean)
+    if a.rounded and noise > ROUNDING * a.tolerance * math.sqrt(a.variance):
+        share = noise / math.sqrt(a.variance) if a.variance else math.inf
+        raise ValueError(
+            f"{a.name}.dual: the activation must vary more beside its mean, or rounding"
+            f" leaves its covariance with an error of {share:.1g}. Give the part that"
+            " varies alone, or accept a larger `tolerance`."
+        )
 
 
 def _slope_of_jumps(a: Any, b: Any) -> duals.Slope | None:
@@ -118,18 +138,27 @@ def _slope_of_jumps(a: Any, b: Any) -> duals.Slope | None:
     return at
 
 
+def waves(a: Any, b: Any, panels: int) -> tuple[duals.Spectrum, duals.Spectrum] | None:
+    """Return the slopes of the pair and of its mirror image by transforms.
+
+    None where panels are few, with kinks, and where no even spacing resolves both.
+    """
+    if panels <= OFTEN or a.kinks or b.kinks:
+        return None
+    centred = [
+        duals.Broken(lambda x, f=f: f._value(x) - f.mean, (), f._edges)
+        for f in ((a,) if a == b else (a, b))
+    ]
+    energies, tolerance = (a.variance, b.variance), max(a.tolerance, b.tolerance)
+    return duals.spectra(centred[0], centred[-1], energies, tolerance)
+
+
 def _slope(a: Any, b: Any, panels: int, *, symmetric: bool) -> duals.Slope:
     """Return the slope by quadrature in the plane, or by transforms of many panels."""
     each = (a,) if a == b else (a, b)
-    if panels > OFTEN and not (a.kinks or b.kinks):
-        centred = [
-            duals.Broken(lambda x, f=f: f._value(x) - f.mean, (), f._edges)
-            for f in each
-        ]
-        energies, tolerance = (a.variance, b.variance), max(a.tolerance, b.tolerance)
-        found = duals.spectra(centred[0], centred[-1], energies, tolerance)
-        if found is not None:
-            return lambda mirrored: (found[mirrored], found[mirrored].gap)
+    found = waves(a, b, panels)
+    if found is not None:
+        return lambda mirrored: (found[mirrored], found[mirrored].gap)
     if panels > PANELS:
         raise ValueError(
             f"{a.name}.dual: `var_x` and `var_y` must leave an activation that {PANELS}"

@@ -4,6 +4,7 @@ from theory.duals._bulk import for_arrays as for_arrays
 from theory.duals._planes import Broken as Broken
 from theory.duals._planes import Plane as Plane
 from theory.duals._spectra import MOST_VALUES as MOST_VALUES
+from theory.duals._spectra import Spectrum as Spectrum
 from theory.duals._spectra import spectra as spectra
 from theory.duals.arc_cosine import ArcCosine as ArcCosine
 from theory.duals.engine import Engine as Engine
