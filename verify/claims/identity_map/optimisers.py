@@ -156,6 +156,7 @@ STEPS = closed(
     ),
     twin=_plain_steps,
     measure=_stacked_steps,
+    uses=("id/Fig32-norms",),
 )
 
 # --- norms of gradients of every size ---------------------------------------------------
