@@ -53,7 +53,7 @@ def own(path: Path | str) -> Pictures:
 
 
 def _levels(path: Path) -> npt.NDArray[np.uint8]:
-    """Levels of 0..255, (H, W, 3)."""
+    """Levels of 0..255, (H, W, 3), or (H, W, 1) of words."""
     # Loaded here: only who has a picture needs it.
     from PIL import Image
     from PIL.ImageOps import exif_transpose
@@ -74,6 +74,6 @@ def _levels(path: Path) -> npt.NDArray[np.uint8]:
             " which none is known to be white. Save it as PNG."
         )
     if words:
-        return np.round(values[..., None].repeat(3, axis=-1) / 257.0).astype(np.uint8)
+        return np.round(values[..., None] / 257.0).astype(np.uint8)
     cover = values[..., 3:] / 255.0
     return np.round(cover * values[..., :3] + 255.0 * (1.0 - cover)).astype(np.uint8)

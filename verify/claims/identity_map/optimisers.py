@@ -1,6 +1,8 @@
 """Optimisers, batches and what looks at training, against plain PyTorch (closed claims)."""
 
+import math
 from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,11 +22,13 @@ from empirical.testbed.observers import (
     Series,
     Snapshots,
 )
+from empirical.testbed.slopes import Outer, norms
 from empirical.testbed.stack import Stack
 from empirical.testbed.supervised import Supervised, loaded
 from verify.claim import grid
 from verify.claims._descent import step
 from verify.claims._twins import closed, drawn_into, normal, orders, sketch, stacked
+from verify.compare import AgreesTo
 
 _EXAMPLES, _STEPS = 7, 12
 _RATES = (0.05, 0.03, 0.02)
@@ -152,6 +156,49 @@ STEPS = closed(
     ),
     twin=_plain_steps,
     measure=_stacked_steps,
+    uses=("id/Fig32-norms",),
+)
+
+# --- norms of gradients of every size ---------------------------------------------------
+
+
+def _slopes(power: int) -> tuple[Tensor, Outer]:
+    """Return gradients of four replicates: large alike, in one part, in none, and zero."""
+    sizes = torch.tensor([[1, 1, 0, 0], [1, 0, 1, 0]])[..., None, None] * power
+    whole, delta, h = (normal(4, *n, seed=[44]) for n in ((2, 4), (4, 2), (5, 2)))
+    whole[3], delta[3] = 0.0, 0.0
+    return torch.ldexp(whole, sizes[0]), Outer(torch.ldexp(delta, sizes[1]), h)
+
+
+def _plain_norms(*, power: int, wrong: bool) -> list[float]:
+    """Take roots of sums of squares, of which no square is formed.
+
+    Wrong: The sum of both gradients' norms.
+    """
+    whole, outer = _slopes(power)
+    found: list[float] = []
+    for row in range(4):
+        product = outer.delta[row].numpy() @ outer.h[row].numpy().T
+        parts = (whole[row].flatten().tolist(), product.ravel().tolist())
+        apart = sum(math.hypot(*part) for part in parts)
+        found.append(apart if wrong else math.hypot(*chain(*parts)))
+    return found
+
+
+def _found_norms(*, power: int) -> list[float]:
+    return norms(_slopes(power)).tolist()
+
+
+NORMS = closed(
+    id="id/Fig32-norms",
+    title="Norms of gradients are right where squares over- or underflow",
+    statement=r"\|(G_1,\Delta H^T)\|=\sqrt{\textstyle\sum_{ij}G_{ij}^2}",
+    where="Appendix I, on clipping",
+    cases=grid(power=(0, 900, -900)),
+    twin=_plain_norms,
+    measure=_found_norms,
+    # Sums of some thirty squares.
+    compare=AgreesTo(relative=1e-14),
 )
 
 # --- batches, drops of the rate, clipping that lifts ------------------------------------

@@ -133,15 +133,27 @@ def _seen(file: str) -> list[Array]:
     """Return the levels that are seen: those of transparent parts on white."""
     if file == "ppm":
         return [_levels(3).astype(float), _levels(1)[..., 0].astype(float)]
+    if file == "words.png":
+        return [np.round(_words() / 257.0)]
     levels = _levels(4).astype(float)
     cover = levels[..., 3:] / 255.0
     return [np.round(cover * levels[..., :3] + (1.0 - cover) * 255.0)]
+
+
+def _words() -> npt.NDArray[np.uint16]:
+    """Return a grey picture of 16 bits; white is 257 times that of eight."""
+    return np.random.default_rng(5).integers(0, 65536, (3, 4), dtype=np.uint16)
 
 
 def _read(file: str) -> list[torch.Tensor]:
     """Write pictures in colour and grey, as bytes, or one with transparent parts."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"own.{file}"
+        if file == "words.png":
+            from PIL import Image
+
+            Image.fromarray(_words()).save(path)
+            return [own(path).pixels[0]]
         if file == "png":
             from matplotlib.image import imsave
 
@@ -160,7 +172,7 @@ MIXED = closed(
     title="Mixtures, colour digits and coloured patterns are constructed as described",
     statement=r"\lambda x_a+(1-\lambda)x_b",
     where="Appendices A and O",
-    cases=(*grid(share=(0.3, 1.0)), *grid(share=1.0, file=("ppm", "png"))),
+    cases=(*grid(share=(0.3, 1.0)), *grid(share=1.0, file=("ppm", "png", "words.png"))),
     compare=SUMS,
     twin=_plain_mixed,
     measure=_found_mixed,

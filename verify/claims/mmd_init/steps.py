@@ -379,7 +379,7 @@ def _modules() -> list[tuple[nn.Module, bool, bool]]:
 def _expected(*, way: str, wrong: bool) -> list[float]:
     """Say of each module whether it is taken.
 
-    Wrong: All are.
+    Wrong: Modules of every kind are taken.
     """
     return [float(wrong or fits[way == "relu"]) for _, *fits in _modules()]
 
