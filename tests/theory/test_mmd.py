@@ -3,6 +3,7 @@
 import itertools
 import math
 import tracemalloc
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -426,3 +427,18 @@ def test_a_ball_whose_radius_squared_alone_leaves_float64():
 def test_rows_whose_norm_squared_alone_leaves_float64():
     found = mmd.jacobian_row_moments(10**60, 1e110)
     assert found.variance == pytest.approx(1.25e280, rel=4 * EPS)
+
+
+def test_distances_keep_their_digits_in_thousands_of_dimensions(error):
+    # One after the other ten thousand squares of few digits lose hundreds of eps.
+    x, y = 1.0 + 1e-9 * np.random.default_rng(4).random((2, 2, 10_000))
+    pool = [[Fraction(v) for v in row] for row in np.concatenate([x, y]).tolist()]
+    squares = {
+        (i, j): sum((u - v) ** 2 for u, v in zip(pool[i], pool[j], strict=True))
+        for i, j in itertools.combinations(range(4), 2)
+    }
+    length = {k: mpmath.mpf(v.numerator) / v.denominator for k, v in squares.items()}
+    lower = mpmath.sqrt(sorted(length.values())[2])
+    assert error(mmd.median_bandwidth(x, y, rule="lower"), lower) <= 8 * EPS
+    gap = -sum(mpmath.expm1(-length[k] / 2) for k in ((0, 1), (2, 3))) / 2
+    assert error(mmd.estimator_gap(x, y, 1.0), gap) <= 16 * EPS

@@ -160,7 +160,11 @@ class Truncated:
 
     def dual(self, rho: Array) -> Array:
         """Return E[a(X) b(Y)]."""
-        return self._either(rho, 1.0, lambda e, r, t: e._anchored(r, t, 0, self.low[0]))
+        out = self._either(rho, 1.0, lambda e, r, t: e._anchored(r, t, 0, self.low[0]))
+        if not any(self.at_minus_one):  # as of functions that vanish on one side of 0
+            below = rho < 0.0
+            out[below] = -self._mirror._distance_from_one(1.0 + rho[below])
+        return out
 
     def covariance(self, rho: Array) -> Array:
         """Return E[a(X) b(Y)] - E a E b, without cancellation."""

@@ -8,6 +8,7 @@ Lee and Cho 2023, eq. (3) and appendix C.1; Gretton et al. 2012.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -28,6 +29,9 @@ RULES = ("average", "lower")
 
 LADDER = tuple(2.0**i for i in range(-4, 5))
 """The nine bandwidths of the paper, in units of the median distance."""
+
+FEW = 32
+"""Coordinates, up to twice as many of which are added one after the other."""
 
 BLOCK = 2**20
 """Pairs whose kernels are held at a time: 8 MiB of them."""
@@ -128,7 +132,7 @@ def median_bandwidth(x: Any, y: Any, *, rule: Rule = "average") -> float:
     a, b = _inputs.pair(who, x, y)
     _checks.choice(who, "rule", rule, RULES)
     pool, power = _scaled(a, b)
-    distances = np.asarray(pdist(np.concatenate(pool)), dtype=np.float64)
+    distances = np.sqrt(_squares(pdist, np.concatenate(pool)))
     count = distances.size
     middle = np.partition(distances, (count // 2 - (count % 2 == 0), count // 2))
     low, high = middle[(count - 1) // 2], middle[count // 2]
@@ -255,12 +259,21 @@ def _less_one(a: Array, b: Array, gammas: Array) -> Array:
     with which they may leave float64.
     """
     pool, power = _scaled(a, b)
-    distances = np.asarray(cdist(*pool), dtype=np.float64)
+    distances = np.sqrt(_squares(cdist, *pool))
     out = np.zeros_like(distances)
     with np.errstate(over="ignore"):  # far apart: the kernel is 0
         for gamma, shift in zip(*np.frexp(gammas), strict=True):
             out += np.expm1(-0.5 * np.ldexp(distances / gamma, power - shift) ** 2)
     return out
+
+
+def _squares(between: Callable[..., Any], *points: Array) -> Array:
+    """Return squared distances; many coordinates are added up by halves."""
+    half = points[0].shape[1] // 2
+    if half < FEW:
+        return np.asarray(between(*points, "sqeuclidean"), dtype=np.float64)
+    left = _squares(between, *(p[:, :half] for p in points))
+    return left + _squares(between, *(p[:, half:] for p in points))
 
 
 def _scaled(a: Array, b: Array) -> tuple[tuple[Array, Array], int]:
