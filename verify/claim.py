@@ -149,6 +149,9 @@ class Mistake:
     of: Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
+MOST = {"relative": 0.5, "level": 0.05, "false_fail": 1e-3, "false_pass": 0.05}
+"""What a comparison may allow at most: of a relative error of 1, zero is equal to all."""
+
 FAULTS = ("false as printed", "false as read", "false, as expected", "not reproduced")
 """What is said of a refuted statement: quoted, restored, ours; and of a trend."""
 
@@ -227,7 +230,8 @@ class Claim:
     ValueError
         If the id is malformed, a control is missing, one function is prediction and
         measurement, a case is listed twice, `larger_cases` names no larger profile, an
-        open claim has functions, or a search draws no examples.
+        open claim has functions, a search draws no examples, or the comparison allows
+        more than `MOST`.
     """
 
     id: str
@@ -285,6 +289,12 @@ class Claim:
                 object.__setattr__(self, name, mistake.of(self.predict))
         if self.predict is not None and self.predict is self.measure:
             raise ValueError(f"{self.id}: `measure` must share no code with `predict`")
+        for name, most in MOST.items():
+            if not 0.0 <= (given := getattr(self.compare, name, 0.0)) <= most:
+                raise ValueError(
+                    f"{self.id}: its comparison's `{name}` must be from 0 to {most}, or"
+                    f" it decides nothing, but it is {given}"
+                )
         if self.evidence is Evidence.SEARCH and self.examples is None:
             raise ValueError(
                 f"{self.id}: an adversarial search needs `examples` to draw; bounds at"

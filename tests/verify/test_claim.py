@@ -1,5 +1,6 @@
 """What a claim must have, and what it may not."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -125,3 +126,21 @@ def test_grid_runs_through_all_combinations() -> None:
 
 def test_every_kind_of_evidence_says_what_holds_means() -> None:
     assert len({kind.meaning for kind in Evidence}) == len(Evidence)
+
+
+@pytest.mark.parametrize(
+    ("compare", "name"),
+    [
+        ("AgreesTo(relative=1.5)", "relative"),
+        ("AgreesTo(relative=float('nan'))", "relative"),
+        ("EffectWithin(level=0.4)", "level"),
+        ("MeanEquals(1.0, false_fail=0.5)", "false_fail"),
+        ("MeanEquals(1.0, false_pass=0.5)", "false_pass"),
+    ],
+)
+def test_a_comparison_that_decides_nothing_is_refused(
+    toy_entry: Callable[..., Any], compare: str, name: str
+) -> None:
+    """Zero is within 1.5 of every number; at a level of 0.4 chance decides."""
+    with pytest.raises(ValueError, match=f"comparison's `{name}` must be from 0 to"):
+        toy_entry(f"compare={compare}", "from verify.compare import EffectWithin")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from verify.mutants import __main__ as command
 from verify.mutants import lines, sites, survivors, uncovered, verdicts
 from verify.mutants.__main__ import SEED, SHARES, kept_in, main
 from verify.mutants.cases import Said, numbers
@@ -375,6 +376,14 @@ def test_every_public_function_of_theory_has_a_claim():
     assert sorted(named) == sorted(wanted), (
         "name a claim that executes it in verify/mutants/executing.json"
     )
+
+
+def test_uncovered_says_which_networks_it_lacks(tmp_path, monkeypatch):
+    """Claims on training were given none, and called red without any mutation."""
+    monkeypatch.chdir(tmp_path)
+    said = "have no record of the present code, e.g. .*; `python -m verify.report`"
+    with pytest.raises(FileNotFoundError, match=said):
+        command._executed(tmp_path, 1, trained=True)
 
 
 def test_a_function_that_its_claim_does_not_enter():

@@ -307,6 +307,9 @@ def test_damaged_networks_are_of_no_hardware(tmp_path: Path) -> None:
     path = tmp_path / "net.json"
     path.write_text("[" * 100_000)
     assert rows.hardware(path) == ""
+    odd = {"environment": {"hardware": "a\x1b[2J", "made": "\u202e"}}
+    path.with_name("odd.json").write_text(json.dumps(odd))
+    assert rows.hardware(path.with_name("odd.json")) == r"a\x1b[2J, \u202e"
     if hasattr(os, "mkfifo"):  # which would be waited for
         os.mkfifo(pipe := tmp_path / "pipe.json")
         assert rows.hardware(pipe) == ""

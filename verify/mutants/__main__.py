@@ -103,7 +103,18 @@ def chosen(
 def _executed(
     folder: Path, workers: int, *, trained: bool
 ) -> dict[str, lines.Executed]:
-    """Return which lines every claim executes, found now where not yet known."""
+    """Return which lines every claim executes, found now where not yet known.
+
+    Raises
+    ------
+    FileNotFoundError
+        If networks are looked at that have no current record.
+    """
+    if trained and (names := lines.untrained()):
+        raise FileNotFoundError(
+            f"{len(names)} networks that claims look at have no record of the present"
+            f" code, e.g. {names[0]}; `python -m verify.report` trains them"
+        )
     wanted = lines.closed()
     if trained:
         wanted += lines.closed(trained=True)

@@ -13,11 +13,16 @@ from dataclasses import astuple, dataclass
 from functools import cache, cached_property
 from itertools import accumulate, groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from verify.mutants.cases import Said, ask, is_green, numbers
 from verify.mutants.children import Tell, allow, each
 from verify.mutants.sites import ROOT
+
+if TYPE_CHECKING:
+    from empirical.testbed.records import RunRecord
+    from verify.claim import Claim
+    from verify.trained import Run
 
 MEASURED = ("theory", "empirical", "verify/compare")
 LONGEST, TOO_LONG = 45.0, 1e9
@@ -162,8 +167,25 @@ def closed(*, trained: bool = False) -> list[Wanted]:
     return [
         Wanted(e.claim.id, e.module, *_behind(e.module), tuple(numbers(e.claim)))
         for e in ledger.entries()
-        if not e.claim.open_reason and (e.claim.runs is not None) is trained
+        if e.claim.cases and (e.claim.runs is not None) is trained
     ]
+
+
+def networks(claim: "Claim") -> dict["Run", "RunRecord | str | None"]:
+    """Return the records of the networks that a claim looks at; see `Run.find`."""
+    from verify.claim import Profile
+    from verify.paths import place
+
+    return {run: run.find(place()) for run in claim.runs_for(Profile.QUICK)}
+
+
+def untrained() -> list[str]:
+    """Return the names of networks that are looked at and have no current record."""
+    from empirical.testbed.records import RunRecord
+    from verify import ledger
+
+    runs = {r: f for e in ledger.entries() for r, f in networks(e.claim).items()}
+    return sorted(r.name for r, f in runs.items() if not isinstance(f, RunRecord))
 
 
 @cache
@@ -207,6 +229,7 @@ def _measured(job: Wanted, tell: Tell) -> None:
     import coverage
 
     from verify import ledger
+    from verify.trained import given
 
     claim = ledger.find(job.claim)[0].claim
     recorder = coverage.Coverage(
@@ -216,12 +239,14 @@ def _measured(job: Wanted, tell: Tell) -> None:
         messages=False,
     )
     every: dict[int, Said] = {}
+    known = networks(claim)
     recorder.start()
     for number in job.parts:
         allow(LONGEST)
         recorder.switch_context(str(number))
         start = time.process_time()
-        every[number] = ask(claim, number)
+        with given({run: found for run, found in known.items() if found is not None}):
+            every[number] = ask(claim, number)
         seconds = time.process_time() - start
         data = recorder.get_data()
         data.set_query_context(str(number))

@@ -330,7 +330,8 @@ def hardware(path: Path) -> str:
             return ""  # a pipe would be waited for
         # Not as a `RunRecord`: of megabytes of numbers none is wanted.
         there = json.loads(path.read_bytes())["environment"]
-        return ", ".join((str(there["hardware"]), *filter(None, [there.get("made")])))
+        said = (str(there["hardware"]), *filter(None, [there.get("made")]))
+        return str(records.encode(", ".join(said)))
     except (OSError, *DAMAGED):
         return ""
 

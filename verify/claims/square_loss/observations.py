@@ -454,14 +454,15 @@ PATH = numeric(
 )
 
 
-def _measure_monotone(**case: Any) -> float:
-    """Smallest of the falls of rho and the rises of B and S towards more decay."""
+def _measure_monotone(**case: Any) -> list[list[int]]:
+    """Signs of the changes of rho, B and S from each decay to the next."""
     values = _measure_decay_path(**case)
-    steps: list[float] = []
-    for k, sign in ((0, 1), (1, -1), (2, -1)):
-        column = values[k::3]
-        steps += [float(sign * (a - b)) for a, b in itertools.pairwise(column)]
-    return min(steps)
+    columns = (itertools.pairwise(values[k::3]) for k in range(3))
+    return [[int(mpmath.sign(b - a)) for a, b in column] for column in columns]
+
+
+def _predict_monotone(*, margin: int = 1, **_case: Any) -> list[list[int]]:
+    return [[sign] * (len(_DECAYS) - 2) for sign in (-1, margin, 1)]
 
 
 OBS_2C = numeric(
@@ -474,10 +475,10 @@ OBS_2C = numeric(
     ),
     source=as_read("Observation 2"),
     cases=_LINEAR,
-    predict=always(0.0),
+    predict=_predict_monotone,
     measure=_measure_monotone,
-    compare=AtLeast(),
-    must_refute=always(0.1, "Changes of a tenth at least from each decay to the next."),
+    compare=Identical(),
+    must_refute=mistake("A mean margin that falls with the scale.", margin=-1),
     assumptions=("global minimisers", "one linear layer, where they are known exactly"),
     uses=("sl/obs2c-path",),
 )
