@@ -418,9 +418,9 @@ COLLAPSED = numeric(
 
 
 def _is_refused(measure: Callable[[Any, Any], Any], at: list[float]) -> bool:
-    """Whether classes of one example each, on a line beside zeros, are refused."""
+    """Whether classes of one example each, below zero and beside zeros, are refused."""
     try:
-        measure(np.column_stack([at, np.zeros(len(at))]), range(len(at)))
+        measure(-np.column_stack([at, np.zeros(len(at))]), range(len(at)))
     except ValueError:
         return True
     return False
