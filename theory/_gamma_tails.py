@@ -10,9 +10,11 @@ Array = npt.NDArray[np.float64]
 LARGE = 1e5
 """SciPy sums 2,000 terms; below 4.5 deviations from the mean, 5 sqrt(a) are needed."""
 
-SKEW = (-1 / 3, 1 / 12, -2 / 135)
-"""Temme's C_0, in powers of eta: four deviations below the mean what is left out, C_1 / a
-among it, is 1e-14."""
+SKEW = (-1 / 3, 1 / 12, -2 / 135, 1 / 864)
+"""Temme's C_0, in powers of eta: what is left out is below rounding."""
+
+NEXT = -1 / 540
+"""The same of C_1, which is divided by a."""
 
 
 def upper(a: Array, x: Array) -> Array:
@@ -25,8 +27,9 @@ def upper(a: Array, x: Array) -> Array:
         return out
     # At three tenths below the mean the lower tail has vanished.
     eta = -np.sqrt(2.0 * less_log(np.clip(x / a - 1.0, -0.3, 0.0)))
+    skew = polyval(eta, SKEW) + NEXT / a
     wave = np.exp(-0.5 * a * eta * eta) / np.sqrt(2.0 * np.pi * a)
-    lower = 0.5 * sp.erfc(-eta * np.sqrt(0.5 * a)) - polyval(eta, SKEW) * wave
+    lower = 0.5 * sp.erfc(-eta * np.sqrt(0.5 * a)) - skew * wave
     return np.where(low, 1.0 - lower, out)
 
 

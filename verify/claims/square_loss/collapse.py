@@ -1,5 +1,8 @@
 """Neural collapse: its measures by definition (section 2.1)."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import mpmath
@@ -7,10 +10,10 @@ import numpy as np
 
 from theory import neural_collapse as nc
 from verify.claim import grid, numeric
-from verify.claims._predictors import drawn, mistake
+from verify.claims._predictors import always, drawn, mistake
 from verify.claims.square_loss._networks import Array
 from verify.claims.square_loss._sources import as_read, ours
-from verify.compare import AgreesTo
+from verify.compare import AgreesTo, Identical
 
 _PAPYAN = "Section 2.1; defined by Papyan, Han, Donoho 2020"
 
@@ -411,4 +414,42 @@ COLLAPSED = numeric(
     compare=AgreesTo(absolute=5e-15),
     must_refute=_orthogonal_means,
     uses=("sl/nc1", "sl/nc2", "sl/nc3"),
+)
+
+
+def _is_refused(measure: Callable[[Any, Any], Any], at: list[float]) -> bool:
+    """Whether classes of one example each, below zero and beside zeros, are refused."""
+    try:
+        measure(-np.column_stack([at, np.zeros(len(at))]), range(len(at)))
+    except ValueError:
+        return True
+    return False
+
+
+def _predict_agree(*, off: float) -> list[bool]:
+    return [
+        _is_refused(nc.nc1, [0.3, 0.1 + 0.2 + off]),
+        _is_refused(nc.nc2, [0.1, 0.3, 0.2 + off]),
+    ]
+
+
+def _measure_agree(*, off: float) -> list[bool]:
+    """Compare the decimals, which are no floats: 0.1 + 0.2 is above 0.3 as such."""
+    low, middle, high = (Fraction(n, 10) for n in (1, 2, 3))
+    last = Fraction(off)
+    mean = (low + high + middle + last) / 3
+    return [high == low + middle + last, middle + last == mean]
+
+
+AGREE = replace(
+    COLLAPSED,
+    id="sl/nc-agree",
+    title="Class means that agree but for rounding are refused",
+    statement=r"\mu_1=\mu_2,\quad \mu_c=\mu_G",
+    cases=grid(off=(0.0, 1e-12)),
+    predict=_predict_agree,
+    measure=_measure_agree,
+    compare=Identical(),
+    must_refute=always(value=[False, False]),
+    uses=("sl/nc1", "sl/nc2"),
 )

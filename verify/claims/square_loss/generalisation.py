@@ -373,7 +373,8 @@ def _measure_needed(*, rho: float, depth: int) -> list[Any]:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if complexity(middle) < 1 else (middle, high)
-        return [high, vacuous(high - 1), vacuous(4 * high)]
+        # A bound of exactly one says nothing, either.
+        return [high, vacuous(high - 1), vacuous(4 * high), True]
 
 
 def _predict_needed(*, rho: float, depth: int) -> list[Any]:
@@ -385,13 +386,13 @@ def _predict_needed(*, rho: float, depth: int) -> list[Any]:
         ).vacuous
         for n in (least - 1, 4 * least)
     ]
-    return [least, *found]
+    return [least, *found, sl.MarginBound(1.0, 0.5, 0.375, 0.125).vacuous]
 
 
 def _of_other_functions(*, rho: float, depth: int) -> list[Any]:
     """Linear functions in the place of networks, and the reverse."""
     factor = math.sqrt(2.0 * math.log(2.0)) + 1.0 if depth == 1 else 1.0
-    return [math.floor(4.0 * rho**2 * factor**2) + 1, True, False]
+    return [math.floor(4.0 * rho**2 * factor**2) + 1, True, False, True]
 
 
 NEEDED = numeric(

@@ -26,10 +26,11 @@ _STEP = 1.0
 def _function(
     *, rate: float = 0.0, power: float = 0.0, at: float = 0.0, size: float = 1.0
 ) -> tuple[Function, tuple[float, ...]]:
-    """A wave, or a power with its kink."""
-    if rate:
+    """A wave, or a power with its kink beside what grows far out where there is a rate."""
+    if not power:
         return (lambda x: np.sin(rate * x) ** 2), ()
-    return (lambda x: size * np.abs(x - at) ** power), (at,)
+    grown = (lambda x: np.exp(rate * x)) if rate else np.zeros_like
+    return (lambda x: size * np.abs(x - at) ** power + grown(x)), (at,)
 
 
 def _predict_integral(
@@ -54,12 +55,13 @@ def _measure_integral(
 ) -> Any:
     """An exponential of the rate, or a confluent hypergeometric function of the kink."""
     del size
-    if rate:
+    if not power:
         return -mpmath.expm1(-2 * mpmath.mpf(rate * deviation) ** 2) / 2
     with mpmath.workdps(30):
         p, c = mpmath.mpf(power), mpmath.mpf(at)
         front = 2 ** (p / 2) * mpmath.gamma((1 + p) / 2) / mpmath.sqrt(mpmath.pi)
-        return front * mpmath.hyp1f1(-p / 2, 0.5, -(c**2) / 2)
+        grown = mpmath.exp(mpmath.mpf(rate) ** 2 / 2) if rate else 0
+        return front * mpmath.hyp1f1(-p / 2, 0.5, -(c**2) / 2) + grown
 
 
 KEPT = numeric(
@@ -77,6 +79,8 @@ KEPT = numeric(
         *grid(power=0.5, at=(0.3, -1.1)),
         # So far out that the density is next to nothing.
         *grid(power=-0.25, at=(6.5, -7.5)),
+        # Beside a function that is largest where the density is nothing.
+        {"power": 0.5, "at": -1.1, "rate": 2.0},
         # Functions far from unit size.
         {"power": 1.0 / 3.0, "at": 0.0, "size": 1e-25},
         {"power": 0.5, "at": -1.1, "size": 1e20},

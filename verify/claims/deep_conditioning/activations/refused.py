@@ -183,6 +183,14 @@ _REFUSED: dict[str, tuple[str, str, Any, list[str]]] = {
         ("kernels:separation", "x"): (("one row", [[1.0, 0.0]], "two rows, got 1."),),
         ("kernels:nngp", "y"): (("fewer columns", [[1.0]], "`x`, 2, got 1."),),
         ("kernels:nngp_map", "depth"): (("a depth of its own", 3, "2, got 3."),),
+        ("kernels:ntk_map", "activation"): (
+            (
+                "a tangent of jumps",
+                "@step",
+                "square-integrable derivative",
+                "got step.",
+            ),
+        ),
         ("kernels:ntk_map", "normalized"): (
             # The slope at one is above ten, to the power of 2,000.
             ("a kernel of thousands of digits", False, "a diagonal of 10^"),

@@ -141,9 +141,13 @@ CLAIMS = (
         statement=r"\beta(\gamma) = \frac{(\mathbb{E}\,\sigma_c(\sqrt\gamma X))^2}"
         r"{\hat\sigma_0(\gamma)}",
         source=as_read("Appendix I, Eq. 28"),
-        cases=grid(
-            kink=(_STAR_TEXT, "-1.5975", "0", "0.5"),
-            gamma=("0.1", "0.5", "0.75", "1.5", "4", "9"),
+        cases=(
+            *grid(
+                kink=(_STAR_TEXT, "-1.5975", "0", "0.5"),
+                gamma=("0.1", "0.5", "0.75", "1.5", "4", "9"),
+            ),
+            # A mean that is nothing beside those whose difference it is, or all.
+            *grid(kink=("-12", "12"), gamma=("0.26", "3")),
         ),
         predict=_predict_bias,
         measure=_measure_bias,

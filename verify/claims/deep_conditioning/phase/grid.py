@@ -129,9 +129,12 @@ ZERO = numeric(
     title="The edge of chaos at zero variance, and on which side of it networks settle",
     statement=r"\sigma_w^2 \to \frac{1}{\sigma'(0)^2} \text{ as } q \to 0,"
     r"\quad\text{stable where } \mathbb{E}\,\sigma(\sqrt q Z)^2 / q \text{ falls}",
-    assumptions=(*_ASSUMPTIONS, "smooth at zero, sigma(0) = 0"),
+    assumptions=(
+        *(*_ASSUMPTIONS, "sigma(0) = 0"),
+        "smooth at zero, or on both sides: the mean of both squared slopes",
+    ),
     source=_SOURCE,
-    cases=grid(activation=("erf", "sin", "gelu")),
+    cases=grid(activation=("erf", "sin", "gelu", "selu")),
     predict=_predict_zero,
     measure=_measure_zero,
     compare=AgreesTo(relative=1e-12),

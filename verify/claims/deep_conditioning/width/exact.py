@@ -316,7 +316,11 @@ def _measure_clipped(*, rho: float) -> list[Any]:
             rise[e] * spread[e][f] * rise[f]
             for e, f in itertools.product(range(3), repeat=2)
         )
-        return [mean, _clipped(2, 2, *k) - _clipped(1, 1, *k) ** 2 + passed]
+        # And of one input, whose length is mapped to the next one's.
+        p, half = k[0], step / 2
+        slope = (_clipped(2, 0, p + half, 0, 0) - _clipped(2, 0, p - half, 0, 0)) / step
+        own = _clipped(4, 0, *k) - _clipped(2, 0, *k) ** 2 + slope**2 * spread[0][0]
+        return [mean, _clipped(2, 2, *k) - _clipped(1, 1, *k) ** 2 + passed, own]
 
 
 def _predict_clipped(*, rho: float) -> list[float]:
@@ -326,14 +330,14 @@ def _predict_clipped(*, rho: float) -> list[float]:
 def _corrections(unit: act.Activation, rho: float) -> list[float]:
     # Both are linear in 1/n: those of n = 1.
     mean = width.nngp_mean(rho, unit, 2, 1) - kernels.nngp_map(rho, unit, 2)
-    return [float(mean), width.nngp_variance(rho, unit, 2, 1)]
+    return [float(mean), *width.nngp_variance([rho, 1.0], unit, 2, 1)]
 
 
 def _of_length_one(*, rho: float) -> list[float]:
     """The unit scaled so that inputs keep their length, and its kernel scaled back."""
-    mean, variance = _corrections(act.hard_tanh.normalized(), rho)
+    mean, *variances = _corrections(act.hard_tanh.normalized(), rho)
     square = act.hard_tanh.second_moment
-    return [square * mean, square**2 * variance]
+    return [square * mean, *(square**2 * variance for variance in variances)]
 
 
 _OTHER_SIDE = {"abs": -1.0, "identity": 1.0, "leaky_relu": 0.1}
