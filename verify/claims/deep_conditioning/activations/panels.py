@@ -221,7 +221,14 @@ def _measure_broken(*, parts: str, **how: float) -> list[float]:
     """
     del how  # no place depends on it
     jumps = dict.fromkeys(("step", "leap", "small"), 1.25)
-    places = {"kink": -2.0, "dent": 4.0, "root": 0.3, "half": 0.2, "far": -31.0, **jumps}
+    places = {
+        "kink": -2.0,
+        "dent": 4.0,
+        "root": 0.3,
+        "half": 0.2,
+        "far": -31.0,
+        **jumps,
+    }
 
     def among(*kinds: str) -> list[float]:
         return sorted(places[part] for part in parts.split() if part in kinds)
