@@ -56,7 +56,9 @@ def test_networks_compute_the_same_function(name):
     # few times: 4 ulp of the largest term, up to 65 for h_4.
     x = np.array([-5.5, -2.9, -1.0, -0.3, 1e-3, 0.7, 1.0, 3.1, 7.5])
     twin = measured.named(_measured_name(name))
-    found = twin(torch.from_numpy(x)).numpy() * twin.deviation + twin.mean
+    found = twin(torch.from_numpy(x)).numpy()
+    if not name.startswith("hermite"):  # of mean zero and energy one
+        found = found * twin.deviation + twin.mean
     expected = act.CATALOGUE[name](x)
     if name == "normrelu":
         mean, deviation = act.CATALOGUE[name](0.0), act.CATALOGUE[name].jumps[0]

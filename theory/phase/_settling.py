@@ -59,6 +59,7 @@ def critical(m: Moments, t: Array) -> tuple[Array, Array, Array]:
     return w, np.where(np.abs(b) <= m.slope_noise * q, 0.0, b), slope
 
 
+@np.errstate(over="ignore")  # to infinity, where no float64 holds what layers add
 def settle(m: Moments, w: Array, b: Array, start: float) -> Array:
     """Return the variance that layers converge to, for flat arrays of parameters."""
     if m.proportional is not None:
