@@ -35,6 +35,7 @@ PART = 2**18
 LEFT = 1e-12
 """What is left out of E s^4, at its largest."""
 EVEN = 2.0
+"""Width of the widest panels, in deviations."""
 REACH = 16.0
 """Standard deviations: e^{-128} is left out, times any power that occurs."""
 

@@ -239,13 +239,13 @@ def _measured(job: Wanted, tell: Tell) -> None:
         messages=False,
     )
     every: dict[int, Said] = {}
-    known = networks(claim)
+    known = {run: found for run, found in networks(claim).items() if found is not None}
     recorder.start()
     for number in job.parts:
         allow(LONGEST)
         recorder.switch_context(str(number))
         start = time.process_time()
-        with given({run: found for run, found in known.items() if found is not None}):
+        with given(known):
             every[number] = ask(claim, number)
         seconds = time.process_time() - start
         data = recorder.get_data()
