@@ -171,12 +171,11 @@ class DepthMap:
         )
 
     def power(self, count: int) -> "DepthMap":
-        """Return these layers `count` times over, by repeated squaring."""
+        """Return these layers `count` times over, by squares that are kept."""
         if count == 1:
             return self
-        half = self.power(count // 2)
-        whole = half.then(half)
-        return whole.then(self) if count % 2 else whole
+        even = _square(self).power(count // 2)
+        return even.then(self) if count % 2 else even
 
     @property
     def log_diagonal(self) -> float:
@@ -333,6 +332,12 @@ class DepthMap:
         return k, t
 
 
+@lru_cache(maxsize=32)
+def _square(layers: DepthMap) -> DepthMap:
+    """Return layers twice over."""
+    return layers.then(layers)
+
+
 @lru_cache(maxsize=64)
 def _of_layer(activation: Activation) -> DepthMap:
     """Tabulate a layer; its quadratures take as long as many compositions."""
@@ -462,7 +467,7 @@ def _recursion(steps: Steps, d: Array) -> Array:
             most = LINEAR / growth if growth > 0.0 and d.min() < SMALLEST else left
             octave = int(math.log2(max(min(left, most), 1.0))) if left > FEW else 0
             if octave:
-                block = _doubled(activation, octave)
+                block = _of_layer(activation).power(1 << octave)
                 whole = block.exact
                 before, carried, own = _shares(before, whole.growth, whole.total)
                 f, d, p, a, *_ = block.read(f, d)
@@ -473,12 +478,3 @@ def _recursion(steps: Steps, d: Array) -> Array:
             t = carried * p * t + own * a
             left -= 1 << octave
     return np.stack([f, t])
-
-
-@lru_cache(maxsize=32)
-def _doubled(activation: Activation, octave: int) -> DepthMap:
-    """Return the map of 2^octave layers."""
-    if not octave:
-        return _of_layer(activation)
-    half = _doubled(activation, octave - 1)
-    return half.then(half)
