@@ -672,6 +672,14 @@ def test_steep_and_too_inaccurate_is_refused(shift):
         assert a.derivative_second_moment == pytest.approx(top, rel=1e-8)
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_slopes_at_the_ends_of_two_variances(sign):
+    # s'(c x) = c^(p - 1) s'(x) for the power alone.
+    a = act.from_function(lambda v: np.abs(v) ** 0.6, kinks=0)
+    whole = sign * 2.0**0.3 * a.derivative_second_moment
+    assert a.dual_derivative(sign, var_y=2.0) == pytest.approx(whole, rel=TOLERANCE)
+
+
 # --- the error that is promised -------------------------------------------------------
 
 
