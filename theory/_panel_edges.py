@@ -14,8 +14,9 @@ NODES = 16
 LEFT = 1e-15
 """What the rule may leave of an integral over all panels next to a kink."""
 
-LADDER = 0.125
-"""Width over distance of panels that are as narrow as they are because of a kink."""
+LADDER = 0.3
+"""Width over distance of two neighbours that are as narrow as they are because of a kink:
+a third for a root, whose panels are an eighth of the octave they halve."""
 
 
 def merged(meshes: Sequence[Array], kinks: Iterable[float] = ()) -> Array:
@@ -53,9 +54,11 @@ def merged(meshes: Sequence[Array], kinks: Iterable[float] = ()) -> Array:
 def ladders(
     edges: Array, kinks: Iterable[float]
 ) -> Iterator[tuple[float, float, npt.NDArray[np.intp], Array]]:
-    """Yield each kink and side, -1 or 1, with the edges nearer to it than to another.
+    """Yield each kink and side, -1 or 1, with the edges that are there because of it.
 
-    Their indices and their distances from it, rising.
+    Their indices and their distances from it, rising: those nearer to it than to another
+    kink, and where panels beyond are narrow for another reason, no farther than two of
+    these are wide. Where two ladders are joined a panel may be narrow, but never two.
     """
     ends = np.array(sorted(kinks))
     for c in ends.tolist():
@@ -65,7 +68,13 @@ def ladders(
             within = distance <= 0.5 * beyond.min(initial=np.inf)
             at = np.flatnonzero(within & (distance > 0.0))
             at = at[np.argsort(distance[at])]
-            yield c, sign, at, distance[at]
+            u = distance[at]
+            wide = u[2:] - u[:-2]
+            narrow = wide[wide < LADDER * u[2:]]
+            last = (
+                np.searchsorted(u, narrow[0], side="right") if narrow.size else u.size
+            )
+            yield c, sign, at[:last], u[:last]
 
 
 def thinned(edges: Array, kinks: Iterable[float]) -> Array:
@@ -84,10 +93,8 @@ def thinned(edges: Array, kinks: Iterable[float]) -> Array:
     """
     drop = np.zeros(len(edges), dtype=bool)
     for _, _, at, u in ladders(edges, kinks):
-        # Panels that are narrow for another reason end the ladder.
-        stop = np.flatnonzero(np.diff(u) < LADDER * u[1:])
         last = 0
-        for i in range(1, int(stop[0]) if stop.size else len(u) - 1):
+        for i in range(1, len(u) - 1):
             share = math.sqrt(min(u[i + 1], 1.0))
             ellipse = (share / LEFT) ** (0.5 / NODES)
             if u[i + 1] <= u[last] * ((ellipse + 1.0) / (ellipse - 1.0)) ** 2:

@@ -672,6 +672,55 @@ def test_steep_and_too_inaccurate_is_refused(shift):
         assert a.derivative_second_moment == pytest.approx(top, rel=1e-8)
 
 
+def _steep_and_wavy(power, waves, size):
+    """s(x) = |x|^p + c sin(w x); its dual and the slope of that, of 40 digits.
+
+    The power is even and the wave odd, so that the duals add up.
+    """
+    a = act.from_function(
+        lambda v: np.abs(v) ** power + size * np.sin(waves * v), kinks=0
+    )
+
+    def true(rho):
+        p, r, w = mpmath.mpf(power), mpmath.mpf(rho), mpmath.mpf(waves)
+        c = 2**p * mpmath.gamma((1 + p) / 2) ** 2 / mpmath.pi
+        own = mpmath.mpf(size) ** 2 * mpmath.exp(-w * w)
+        dual = c * mpmath.hyp2f1(-p / 2, -p / 2, 0.5, r * r)
+        slope = c * p * p * r * mpmath.hyp2f1(1 - p / 2, 1 - p / 2, 1.5, r * r)
+        here = w * w * r
+        return (
+            float(dual + own * mpmath.sinh(here)),
+            float(slope + own * w * w * mpmath.cosh(here)),
+        )
+
+    return a, true
+
+
+@pytest.mark.parametrize(
+    ("power", "waves", "size"),
+    [(0.75, 3.0, 1.0), (0.75, 12.0, 0.01), (1.2, 12.0, 1.0), (0.55, 16.0, 1.0)],
+)
+def test_a_steep_function_with_waves(power, waves, size):
+    """Panels next to the kink are joined no wider than the waves beside it bear."""
+    a, true = _steep_and_wavy(power, waves, size)
+    rho = np.array([-1.0, -1.0 + 1e-9, -0.9, 0.0, 0.6, 1.0 - 1e-9, 1.0])
+    with mpmath.workdps(40):
+        dual, slope = np.array([true(r) for r in rho]).T
+    assert np.abs(a.dual(rho) - dual).max() < TOLERANCE * a.second_moment
+    gap = np.abs(a.dual_derivative(rho) - slope)
+    assert gap.max() < TOLERANCE * a.derivative_second_moment
+    twice = (2.0 * a + 1.0).dual_derivative(rho)
+    assert np.abs(twice - 4.0 * slope).max() < 4e-13 * a.derivative_second_moment
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_slopes_at_the_ends_of_two_variances(sign):
+    # s'(c x) = c^(p - 1) s'(x) for the power alone.
+    a = act.from_function(lambda v: np.abs(v) ** 0.6, kinks=0)
+    whole = sign * 2.0**0.3 * a.derivative_second_moment
+    assert a.dual_derivative(sign, var_y=2.0) == pytest.approx(whole, rel=TOLERANCE)
+
+
 # --- the error that is promised -------------------------------------------------------
 
 

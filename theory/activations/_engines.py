@@ -63,8 +63,7 @@ def sum_of(p: Array) -> duals.Engine:
 
 def tabulated(a: Any, b: Any) -> duals.Engine:
     """Integrate the slope E a'(X) b'(Y), which is tabulated in the angle."""
-    each = [f._edges(20.0) for f in (a, b)]
-    edges = np.union1d(*each)
+    edges = np.union1d(a._edges(20.0), b._edges(20.0))
     x, w = gaussian.rule(np.union1d(edges, -edges))
     centred = a._value(x) - a.mean
     for f in (a, b):
@@ -72,7 +71,7 @@ def tabulated(a: Any, b: Any) -> duals.Engine:
     parity = parity_at(a._value, x)
     symmetric = parity is not None and a == b
     return duals.Tabulated.build(
-        _slope_of_jumps(a, b) or _slope(a, b, max(map(len, each)), symmetric=symmetric),
+        _slope_of_jumps(a, b) or _slope(a, b, symmetric=symmetric),
         who=f"{a.name}.dual",
         size=math.sqrt(a.variance) * math.sqrt(b.variance),
         mean=a.mean * b.mean,
@@ -153,9 +152,11 @@ def waves(a: Any, b: Any, panels: int) -> tuple[duals.Spectrum, duals.Spectrum] 
     return duals.spectra(centred[0], centred[-1], energies, tolerance)
 
 
-def _slope(a: Any, b: Any, panels: int, *, symmetric: bool) -> duals.Slope:
+def _slope(a: Any, b: Any, *, symmetric: bool) -> duals.Slope:
     """Return the slope by quadrature in the plane, or by transforms of many panels."""
     each = (a,) if a == b else (a, b)
+    f = [duals.Broken(h.derivative._value, h.kinks, h.derivative._edges) for h in each]
+    panels = max(h.panels(20.0) for h in f)
     found = waves(a, b, panels)
     if found is not None:
         return lambda mirrored: (found[mirrored], found[mirrored].gap)
@@ -175,7 +176,6 @@ def _slope(a: Any, b: Any, panels: int, *, symmetric: bool) -> duals.Slope:
             " the slope's integral; moments and Hermite coefficients are known."
         )
     size = math.sqrt(a.variance) * math.sqrt(b.variance)
-    f = [duals.Broken(h.derivative._value, h.kinks, h.derivative._edges) for h in each]
     noise = 0.1 * max(a.tolerance, b.tolerance)
 
     def in_the_plane(mirrored: bool) -> tuple[Any, float]:  # noqa: FBT001

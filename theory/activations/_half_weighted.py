@@ -1,7 +1,7 @@
 """Integrals against a Gaussian from values at the nodes of one rule."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,11 +13,11 @@ from theory.meshes import DEVIATIONS
 Array = npt.NDArray[np.float64]
 Function = Callable[[Array], Array]
 
-ROUGH = 1.01
-"""Growth of a function over six halvings of the distance that counts as singular."""
+ROUGH = 1.02
+"""Growth of a product over six halvings of the distance that counts as singular."""
 
 LOGARITHMIC = 2.0**-0.015
-"""Ratio of the energies of two octaves next to a kink at which the sum diverges."""
+"""Ratio of the averages over two octaves next to a kink at which the sum diverges."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +129,17 @@ class HalfWeighted:
         return out
 
 
-def second_moment(
-    name: str, f: Function, edges: Array, kinks: tuple[float, ...], tolerance: float
+def product_moment(
+    name: str,
+    f: Function,
+    g: Function,
+    edges: Array,
+    kinks: Sequence[float],
+    tolerance: float,
 ) -> float:
-    """E s(Z)^2 where s may grow without bound towards a kink; infinite if it diverges.
+    """E f(Z) g(Z), which may grow without bound towards a kink; infinite if it diverges.
 
-    There the energies of octaves of the distance are a geometric series in the end: its
+    There the averages over octaves of the distance are a geometric series in the end: its
     sum is known from the last ratio.
 
     Raises
@@ -142,43 +147,47 @@ def second_moment(
     ValueError
         If values so close to the kink are too inaccurate for that.
     """
+
+    def both(x: Array) -> Array:
+        return np.asarray(f(x), dtype=np.float64) * np.asarray(g(x), dtype=np.float64)
+
     each = [
         (c, sign, 0.25 * min([1.0, *(abs(c - d) for d in kinks if d != c)]))
         for c in kinks
         for sign in (1.0, -1.0)
         if abs(c) < 30.0
     ]
-    sides = [side for side in each if _grows(f, *side)]
-    if not sides:
-        return _energy(*_values(f, edges), sides)
-    octaves = [_octaves(f, edges, *side) for side in sides]
-    if any(math.isinf(whole) for whole, _ in octaves):
-        return math.inf
+    sides = [side for side in each if _grows(both, *side)]
+    octaves = [_octaves(both, edges, *side) for side in sides]
+    # Infinities of both signs are no number.
+    whole = math.fsum(v for v, _ in octaves)
+    if not math.isfinite(whole):
+        return whole
     ends = [c + sign * width for c, sign, width in sides]
-    rest = _energy(*_values(f, np.concatenate([edges, ends])), sides)
-    out = math.fsum([rest, *(whole for whole, _ in octaves)])
+    rest = _outside(f, g, np.concatenate([edges, ends]), sides)
+    out = math.fsum([*(v for v, _ in octaves), gaussian.total(rest)])
+    size = math.fsum([*(abs(v) for v, _ in octaves), float(np.abs(rest).sum())])
     for (c, _, _), (_, error) in zip(sides, octaves, strict=True):
-        if error > tolerance * out:
+        if error > tolerance * size:
             raise ValueError(
                 f"{name}: `f` must not be as steep as it is near x = {c:.6g} for the"
                 f" second moment to be known to {tolerance:g}; it is known to"
-                f" {error / out:.1g}."
+                f" {error / size:.1g}."
             )
     return out
 
 
-def _values(f: Function, edges: Array) -> tuple[Array, Array]:
-    values = HalfWeighted.of(f, edges, 20)
-    values.trouble(is_slope=True)
-    return values.x, values.y
-
-
-def _energy(x: Array, y: Array, sides: list[tuple[float, float, float]]) -> float:
-    """Sum y^2 outside of the sides."""
-    kept = np.ones(x.size, dtype=bool)
+def _outside(
+    f: Function, g: Function, edges: Array, sides: list[tuple[float, float, float]]
+) -> Array:
+    """Return the terms of E f(Z) g(Z) outside of the sides."""
+    one = HalfWeighted.of(f, edges, 20)
+    other = one if g == f else HalfWeighted.of(g, edges, 20)
+    kept = np.isfinite(one.y) & np.isfinite(other.y)
     for c, sign, width in sides:
-        kept &= (sign * (x - c) <= 0.0) | (sign * (x - c) >= width)
-    return gaussian.total(np.square(y[kept]))
+        apart = sign * (one.x - c)
+        kept &= (apart <= 0.0) | (apart >= width)
+    return one.y[kept] * other.y[kept]
 
 
 def _grows(f: Function, c: float, sign: float, width: float) -> bool:
@@ -200,7 +209,7 @@ def _grows(f: Function, c: float, sign: float, width: float) -> bool:
 def _octaves(
     f: Function, edges: Array, c: float, sign: float, width: float
 ) -> tuple[float, float]:
-    """E f(Z)^2 on one side of c up to a width, and the error of that."""
+    """E f(Z) on one side of c up to a width, and the error of that."""
     apart = sign * (edges - c)
     innermost = float(apart[apart > 4.0 * math.ulp(c)].min(initial=width))
     # Next to a kink that is not zero arguments are rounded too much.
@@ -211,13 +220,13 @@ def _octaves(
     with np.errstate(all="ignore"):
         values = np.asarray(f((c + sign * u).ravel()), dtype=np.float64)
     density = gaussian.pdf(c + sign * u)
-    energy = (np.square(values.reshape(u.shape)) * density) @ w * (0.25 * tops)
+    energy = (values.reshape(u.shape) * density) @ w * (0.25 * tops)
     sums = []
     for last in (energy.size, energy.size - 3):
         e = energy[:last]
         ratio = float(e[-1] / e[-2]) if e[-2] else 0.0
         if ratio >= LOGARITHMIC:
-            return math.inf, 0.0
+            return math.copysign(math.inf, e[-1]), 0.0
         sums.append(math.fsum(e) + float(e[-1]) * ratio / (1.0 - ratio))
     # Three octaves more gain at least a factor of two.
     return sums[0], abs(sums[0] - sums[1])

@@ -107,20 +107,19 @@ class Activation(GaussianFunction):
     def _scaled(self, var: float) -> "Activation":
         """Return x -> s(sqrt(var) x)."""
 
-    def _opposite_slope(self) -> float | None:
-        """Return E s'(X) s'(-X), or None where the dual's table knows it as well."""
-        if math.isfinite(self.derivative_second_moment):
+    def _end_slope(self, other: "Activation", sign: float) -> float | None:
+        """Return E s'(X) t'(+-X), or None where the dual's table knows it as well."""
+        if self != other:
             return None
+        whole = self.derivative_second_moment
+        if sign > 0.0 or math.isfinite(whole):
+            return whole if sign > 0.0 else None
         edges = self._edges(FAR)
         x, _ = gaussian.rule(np.union1d(edges, -edges), FAR)
-        return self._mirrored_slope(x)
-
-    def _mirrored_slope(self, x: Array) -> float | None:
-        """Return the same of a function that is even or odd at points x, else None."""
         parity = engines.parity_at(self._value, x)
         if parity is None:
             return None
-        return self.derivative_second_moment * (1.0 if parity == ODD else -1.0)
+        return whole if parity == ODD else -whole
 
     def _require_slope(self, var: float) -> None:
         """Raise where a slope that was given is not that of s at a variance."""
@@ -257,12 +256,12 @@ class Activation(GaussianFunction):
     def _slopes(self, r: Array, x: float, y: float) -> Array:
         a, b = self._one(x), self._one(y)
         slope = np.asarray(_entries(a, b).slope(r))
-        if a != b:
-            return slope
         # Where s' is infinite at a kink, what knows other correlations errs at the ends.
-        slope = np.where(r == 1.0, a.derivative_second_moment, slope)
-        opposite = a._opposite_slope() if np.any(r == -1.0) else None
-        return slope if opposite is None else np.where(r == -1.0, opposite, slope)
+        (f, p, _), (g, q, _) = a._parts(), b._parts()
+        for end in (1.0, -1.0):
+            known = f._end_slope(g, end) if np.any(r == end) else None
+            slope = slope if known is None else np.where(r == end, p * q * known, slope)
+        return slope
 
     def distance_map(self, delta: Any) -> Any:
         r"""Return one layer's map of the distance ``1 - rho``.

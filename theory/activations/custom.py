@@ -14,7 +14,7 @@ from theory.activations import _engines as engines
 from theory.activations import _recognition as recognition
 from theory.activations import _requirements as requirements
 from theory.activations._callables import as_numpy
-from theory.activations._half_weighted import HalfWeighted, second_moment
+from theory.activations._half_weighted import HalfWeighted, product_moment
 from theory.activations._octaves import Octaves
 from theory.activations.base import Activation
 from theory.activations.function import LINEAR, WIDEST
@@ -141,9 +141,20 @@ class FromFunction(Activation):
         """s': the given one, or that of the Chebyshev interpolants on the panels."""
         return self._slope
 
-    def _opposite_slope(self) -> float | None:
-        """Return E s'(X) s'(-X) where s is odd or even at every node, else None."""
-        return self._mirrored_slope(self._own_samples.x)
+    def _end_slope(self, other: Activation, sign: float) -> float | None:
+        """Return E s'(X) t'(+-X) of functions of one's own."""
+        if not isinstance(other, FromFunction):
+            return super()._end_slope(other, sign)
+        f, g = self._slope, other._slope
+        each = [f._ends(DEVIATIONS, needed=False), g._ends(DEVIATIONS, needed=False)]
+        return product_moment(
+            self.name,
+            f._value,
+            lambda x: g._value(sign * x),
+            np.union1d(each[0], sign * each[1]),
+            sorted({*self.kinks, *(sign * c for c in other.kinks)}),
+            self.tolerance,
+        )
 
     # --- moments ------------------------------------------------------------------
 
@@ -184,7 +195,8 @@ class FromFunction(Activation):
         """
         _ = self._own_samples  # says what is wrong with the values
         edges = self._ends(DEVIATIONS, needed=False)
-        return second_moment(self.name, self._value, edges, self.kinks, self.tolerance)
+        f = self._value
+        return product_moment(self.name, f, f, edges, self.kinks, self.tolerance)
 
     @cached_property
     def variance(self) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from theory._panel_edges import LADDER, LEFT, NODES, ladders, thinned
+from theory._panel_edges import LEFT, NODES, ladders, thinned
 
 Array = npt.NDArray[np.float64]
 Side = tuple[float, float]
@@ -47,14 +47,10 @@ def graded(edges: Array, kinks: Iterable[float]) -> tuple[Array, Array, list[Sid
     sides: list[Side] = []
     rungs: list[float] = []
     for c, sign, at, u in ladders(edges, ends):
-        # Panels that are narrow for another reason end the ladder; where two ladders
-        # are joined a panel may be, but never two in a row.
-        stop = np.flatnonzero(u[2:] - u[:-2] < LADDER * u[2:])
-        last = int(stop[0]) if stop.size else len(u) - 1
-        if last > 0 and u[last] > DEEP * u[0]:
-            drop[at[:last]] = True
+        if u.size and u[-1] > DEEP * u[0]:
+            drop[at[:-1]] = True
             sides.append((c, sign))
-            rungs += [c + sign * v for v in _ladder(float(u[0]), float(u[last]))]
+            rungs += [c + sign * v for v in _ladder(float(u[0]), float(u[-1]))]
     rest = thinned(edges[~drop], ends)
     return np.unique(np.concatenate([rest, rungs])), rest, sides
 

@@ -60,6 +60,10 @@ class Broken:
             lambda reach: -self.edges(reach)[::-1],
         )
 
+    def panels(self, reach: float) -> int:
+        """Return the number of panels that a Gauss rule needs within [-reach, reach]."""
+        return len(graded.graded(self.edges(reach), self.kinks)[0])
+
     @cached_property
     def reach(self) -> float:
         """Distance beyond which f(x)^2 exp(-x^2/2) is below 1e-19 of its maximum."""
