@@ -214,12 +214,12 @@ def vector(who: str, name: str, value: Any, least: int = 0) -> Array:
 
 
 def numbers(who: str, name: str, value: Any, least: int = 0) -> tuple[float, ...]:
-    """Return a tuple of numbers, at least so many: it can be hashed."""
+    """Return a tuple of floats, at least so many: it can be hashed."""
     if not isinstance(value, tuple):
         raise refuse(who, name, "be a tuple of numbers", value)
     if not all(type(v) is float and math.isfinite(v) for v in value) or not value:
-        vector(who, name, value, least)  # an array costs more than most uses
-    return value
+        return tuple(vector(who, name, value, least).tolist())
+    return value  # an array costs more than most uses
 
 
 def text(who: str, name: str, value: Any) -> str:
@@ -270,7 +270,8 @@ def counts(who: str, name: str, value: Any, least: int, most: int) -> Array:
         raise refuse(who, name, need, value)
     out = real(who, name, value)
     if raw.dtype.kind == "O":
-        raise refuse(who, name, f"lie in [{least}, {most}]", value)
+        large = all(isinstance(v, int) for v in raw.flat)
+        raise refuse(who, name, f"lie in [{least}, {most}]" if large else need, value)
     reject(
         who, name, f"lie in [{least}, {most}]", (out < least) | (out > most), raw, ""
     )

@@ -16,6 +16,9 @@ SKEW = (-1 / 3, 1 / 12, -2 / 135, 1 / 864)
 NEXT = -1 / 540
 """The same of C_1, which is divided by a."""
 
+EXPANDED = (-np.euler_gamma, np.pi**2 / 12, -sp.zeta(3) / 3, np.pi**4 / 360)
+"""Of log Gamma(1 + a) over a, in powers of a."""
+
 
 def upper(a: Array, x: Array) -> Array:
     """Return Q(a, x), at any a: below the mean by Temme's uniform expansion."""
@@ -31,6 +34,13 @@ def upper(a: Array, x: Array) -> Array:
     wave = np.exp(-0.5 * a * eta * eta) / np.sqrt(2.0 * np.pi * a)
     lower = 0.5 * sp.erfc(-eta * np.sqrt(0.5 * a)) - skew * wave
     return np.where(low, 1.0 - lower, out)
+
+
+def log_after_one(a: Array) -> Array:
+    """Return log Gamma(1 + a), a > 0, with a relative error of 1e-12 for small a too."""
+    small = np.minimum(a, 1e-3)
+    series = small * polyval(small, EXPANDED)
+    return np.where(a == small, series, sp.gammaln(1.0 + a))
 
 
 def less_log(u: Array) -> Array:

@@ -49,8 +49,10 @@ class Inputs:
         if abs(share + rest - 1.0) > 1e-15:
             need = f"make one with `share`, {share:g}"
             raise _checks.refuse("Inputs", "rest", need, rest)
-        object.__setattr__(self, "v", v)
-        object.__setattr__(self, "norms", norms)
+        for name, value in zip(
+            ("v", "norms", "share", "rest"), (v, norms, share, rest), strict=True
+        ):
+            object.__setattr__(self, name, value)
 
     def panel(self, unit: Array, first: int) -> Array:
         """Cosines of a panel's rows with all rows from its first on.

@@ -2102,7 +2102,7 @@ def test_boundary(c):
 # --- arrays ---------------------------------------------------------------------------
 
 
-def _numbers(c: Call) -> list[str]:
+def takes_arrays(c: Call) -> list[str]:
     """Arguments that take arrays, by their annotation, and have a number here."""
     parameters = inspect.signature(c.function).parameters
     return [
@@ -2113,7 +2113,7 @@ def _numbers(c: Call) -> list[str]:
 
 
 BROADCAST = [
-    (c, pair) for c in CALLS for pair in itertools.combinations(_numbers(c), 2)
+    (c, pair) for c in CALLS for pair in itertools.combinations(takes_arrays(c), 2)
 ]
 
 

@@ -69,6 +69,14 @@ def test_numbers_beyond_float64_are_not_finite():
         _checks.integer("f", "n", 10**5000, 0, 9)
 
 
+def test_fractions_are_no_counts():
+    for value in (Fraction(2), [Fraction(2), 3]):
+        with pytest.raises(ValueError, match="f: `n` must be whole numbers, got"):
+            _checks.counts("f", "n", value, 0, 9)
+    with pytest.raises(ValueError, match=r"f: `n` must lie in \[0, 9\]"):
+        _checks.counts("f", "n", [10**70], 0, 9)
+
+
 def test_near_names_are_suggested():
     with pytest.raises(ValueError, match=r"got 'SHARP'\. Did you mean 'sharp'\?"):
         _checks.choice("f", "form", "SHARP", ("printed", "sharp"))

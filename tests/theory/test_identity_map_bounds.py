@@ -49,6 +49,19 @@ def test_tails_far_above_the_mean_of_thousands_of_degrees(dof, zeta, error):
     assert error(idm.chi_square_tail(zeta, dof), exact) <= 1e-11
 
 
+@pytest.mark.parametrize("dof", [1e-300, 1e-100, 1e-20, 1e-8, 2e-3, 0.02])
+@pytest.mark.parametrize("zeta", [1e-320, 1e-300, 1e-150, 1e-3, 10.0])
+def test_tails_of_hardly_any_degree_of_freedom(dof, zeta, error):
+    with mpmath.workdps(700):
+        a = mpmath.mpf(dof) / 2
+        x = a * mpmath.mpf(zeta)
+        # 1 - x^a / Gamma(1 + a) M(a, 1 + a, -x), whose terms fall for x < 1.
+        terms = (a / (a + k) * (-x) ** k / mpmath.factorial(k) for k in range(200))
+        exact = 1 - x**a / mpmath.gamma(1 + a) * sum(terms)
+        assert exact > 1e-299
+        assert error(idm.chi_square_tail(zeta, dof), exact) <= 1e-12
+
+
 @given(st.floats(1.0, 1e3), st.integers(1, 300))
 def test_the_bound_bounds(zeta, dof):
     bound = idm.chi_square_tail_bound(zeta, dof)

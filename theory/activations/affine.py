@@ -27,8 +27,9 @@ class Affine(Activation):
 
     def __post_init__(self) -> None:
         _checks.instance("Affine", "base", self.base, Activation)
-        _checks.number("Affine", "scale", self.scale, -LARGEST, LARGEST)
-        _checks.number("Affine", "shift", self.shift, -LARGEST, LARGEST)
+        for name, value in (("scale", self.scale), ("shift", self.shift)):
+            out = _checks.number("Affine", name, value, -LARGEST, LARGEST)
+            object.__setattr__(self, name, out)
         _checks.flag("Affine", "is_normalized", self.is_normalized)
 
     def __repr__(self) -> str:

@@ -27,9 +27,10 @@ class HermiteMixture(Activation):
 
     def __post_init__(self) -> None:
         who = "HermiteMixture"
-        _checks.numbers(who, "a", self.a, 1)
+        object.__setattr__(self, "a", _checks.numbers(who, "a", self.a, 1))
         _checks.text(who, "name", self.name)
-        _checks.numbers(who, "kinks", self.kinks)
+        kinks = _checks.numbers(who, "kinks", self.kinks)
+        object.__setattr__(self, "kinks", kinks)
         _checks.flag(who, "is_normalized", self.is_normalized)
 
     @property

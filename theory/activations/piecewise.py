@@ -49,7 +49,8 @@ class PiecewisePolynomial(Activation):
         _checks.text(who, "name", self.name)
         most = _checks.integer(who, "m", self.m, 0, 2) + 1
         for name in ("poly", "kinks", "jumps", "known"):
-            _checks.numbers(who, name, getattr(self, name))
+            value = _checks.numbers(who, name, getattr(self, name))
+            object.__setattr__(self, name, value)
         if len(self.jumps) != len(self.kinks):
             need = f"have {len(self.kinks)} entries, one for each of `kinks`"
             raise _checks.refuse(who, "jumps", need, self.jumps)

@@ -58,8 +58,9 @@ def chi_square_tail(zeta: Any, dof: Any) -> Any:
     Returns
     -------
     float or array
-        In [0, 1]; relative error below 1e-11 down to 1e-100, and for more than 1e6
-        degrees of freedom ``50 sqrt(C) eps``, since ``C zeta`` is rounded.
+        In [0, 1]; relative error below 1e-11 down to 1e-100 (down to 1e-300 where C is
+        less than 1), and for more than 1e6 degrees of freedom ``50 sqrt(C) eps``, since
+        ``C zeta`` is rounded.
 
     Raises
     ------
@@ -72,8 +73,13 @@ def chi_square_tail(zeta: Any, dof: Any) -> Any:
     0.007383
     """
     z, c = _arguments("chi_square_tail", zeta, dof, 0.0)
-    with np.errstate(over="ignore"):
-        out = np.asarray(_gamma_tails.upper(0.5 * c, 0.5 * c * z))
+    a = 0.5 * c
+    with np.errstate(over="ignore", divide="ignore"):
+        x, log = a * z, np.log(a) + np.log(z)
+        tail = _gamma_tails.upper(a, x)
+    # Where x underflows, x^a / Gamma(1 + a) is what the tail lacks of one.
+    lost = a * np.minimum(log, 0.0) - _gamma_tails.log_after_one(np.minimum(a, 1.0))
+    out = np.where(x < 1e-290, -np.expm1(lost), tail)
     return out if out.ndim else float(out)
 
 

@@ -40,7 +40,8 @@ class SubExponential:
 
     def __post_init__(self) -> None:
         for name, value in (("nu_squared", self.nu_squared), ("alpha", self.alpha)):
-            _checks.scalar("SubExponential", name, value, positive=True)
+            out = _checks.scalar("SubExponential", name, value, positive=True)
+            object.__setattr__(self, name, out)
         # Its inverse bounds lambda.
         _checks.number("SubExponential", "alpha", self.alpha, 1e-300)
 
@@ -80,7 +81,7 @@ class SubExponential:
         """
         who = "SubExponential.log_moment_bound"
         x = _checks.real(who, "lam", lam)
-        limit = 1.0 / float(self.alpha)
+        limit = 1.0 / self.alpha
         need = f"lie in (-{limit:g}, {limit:g})"
         _checks.reject(who, "lam", need, np.abs(x) >= limit, x, "")
         with np.errstate(over="ignore"):

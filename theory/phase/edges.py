@@ -100,7 +100,7 @@ def edge_curve(q: Any, activation: Activation) -> Edge:
     shape = v.shape
     stable = ((chi < 1.0) & (not m.tangent)).reshape(shape)
     return Edge(
-        like((q,), v),
+        like((q,), v.copy()),
         like((q,), w.reshape(shape)),
         like((q,), b.reshape(shape)),
         like((q,), chi.reshape(shape)),
