@@ -150,8 +150,13 @@ class Mistake:
 
 
 MOST = {
-    **{"relative": 0.5, "level": 0.05, "false_fail": 1e-3, "false_pass": 0.05},
-    **{"radius": 0.5, "absolute": 1.0, "rounding": 1.0},
+    "relative": 0.5,
+    "level": 0.05,
+    "false_fail": 1e-3,
+    "false_pass": 0.05,
+    "radius": 0.5,
+    "absolute": 1.0,
+    "rounding": 1.0,
 }
 """What a comparison may allow at most: of a relative error of 1, zero is equal to all.
 

@@ -767,4 +767,5 @@ def test_a_package_of_claims_that_is_none_is_said_in_a_line(
     called = report_command.main if given is None else verify_command.main
     assert called([*(given or ["--no-run"]), "--package", package]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("error: index: `package` must be") and package in said
+    assert said.startswith("error: index: `package` must be")
+    assert package in said
