@@ -175,7 +175,7 @@ def test_training_is_not_counted(
         clock[0] += 60.0
         return {}
 
-    monkeypatch.setattr(run, "_found_here", train)
+    monkeypatch.setattr(run, "found_for", train)
     monkeypatch.setattr(run.time, "process_time", lambda: clock[0])
     assert _run(toy_entry("")).seconds == 0.0
 
