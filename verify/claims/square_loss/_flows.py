@@ -4,6 +4,7 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.integrate import DOP853, solve_ivp
@@ -80,9 +81,8 @@ def stuck(
     """
     start = [np.array([p.rho]), *p.directions]
     moving = partial(_flattened, scale_and_directions(p, weight_decay), start)
-    solver = DOP853(
-        moving, 0.0, flat(start), np.inf, rtol=tolerance, atol=0.01 * tolerance
-    )
+    allowed = {"rtol": tolerance, "atol": 0.01 * tolerance}
+    solver: Any = DOP853(*(moving, 0.0, flat(start), np.inf), **allowed)
     times = deque([0.0], maxlen=21)
     for _ in range(_CALLS // 12):
         solver.step()
