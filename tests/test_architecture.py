@@ -86,6 +86,22 @@ def test_every_system_can_import(package):
             assert not _imports(ast.parse(path.read_text())) & UNIX, path
 
 
+@pytest.mark.parametrize("package", ["theory", "empirical", "verify"])
+def test_no_thread_waits_for_an_attribute_of_another(package):
+    """Python 3.11 holds one lock for all of `functools.cached_property`: see `_cached`."""
+    for path in _modules(package):
+        if path.name == "_cached.py":
+            continue
+        assert not any(
+            (isinstance(node, ast.Attribute) and node.attr == "cached_property")
+            or (
+                (isinstance(node, ast.ImportFrom) and node.module == "functools")
+                and any(alias.name == "cached_property" for alias in node.names)
+            )
+            for node in ast.walk(ast.parse(path.read_text()))
+        ), path
+
+
 @pytest.mark.parametrize("package", sorted(FORBIDDEN))
 def test_layers(package):
     modules = _modules(package)

@@ -19,7 +19,7 @@ from verify.claim import Claim, Profile
 from verify.compare import Array, Contrast, EffectWithin, Outcome
 from verify.ledger import Entry
 from verify.paths import Place, placed
-from verify.trained import NotLearnt, given
+from verify.trained import NotLearnt, found_for, given
 
 
 @dataclass(frozen=True)
@@ -184,18 +184,17 @@ def _tried_alike(
         return f"it is not tried on networks of the {scale} scale"
     assert claim.measure is not None
     measured: list[object] = []
-    with placed(here):
-        found = {each: each.find(here) for each in claim.runs_for(profile)}
-        with given({run: record for run, record in found.items() if record}):
-            for case in cases:
-                # Runs that this case looks at, and no others.
-                looks = claim.runs(**case) if claim.runs is not None else ()
-                if not all(isinstance(found.get(run), RunRecord) for run in looks):
-                    continue
-                try:
-                    measured.append(claim.measure(**case))
-                except NotLearnt:
-                    continue
+    found = found_for(claim, profile, here)
+    with placed(here), given(found):
+        for case in cases:
+            # Runs that this case looks at, and no others.
+            looks = claim.runs(**case) if claim.runs is not None else ()
+            if not all(isinstance(found.get(run), RunRecord) for run in looks):
+                continue
+            try:
+                measured.append(claim.measure(**case))
+            except NotLearnt:
+                continue
     if not measured:
         whole = all(isinstance(record, RunRecord) for record in found.values())
         if whole:

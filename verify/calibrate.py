@@ -29,7 +29,7 @@ from verify.paths import Place, placed
 from verify.redraw import KEPT, trained
 from verify.report import Row, build
 from verify.report.rows import NOT_RUN
-from verify.trained import given
+from verify.trained import found_for, given
 
 REFUSED = "refused"
 """Of a claim that says nothing of networks that have not learnt."""
@@ -126,10 +126,8 @@ def found_in(row: Row) -> str:
 def measured_again(claim: Claim, profile: Profile, here: Place) -> list[object]:
     """Measure every case of a claim on the networks of a place."""
     assert claim.measure is not None
-    with placed(here):
-        runs = claim.runs_for(profile)
-        with given({each: each.find(here) for each in runs}):
-            return [claim.measure(**case) for case in claim.cases_for(profile)]
+    with placed(here), given(found_for(claim, profile, here)):
+        return [claim.measure(**case) for case in claim.cases_for(profile)]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -149,8 +149,20 @@ class Mistake:
     of: Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-MOST = {"relative": 0.5, "level": 0.05, "false_fail": 1e-3, "false_pass": 0.05}
-"""What a comparison may allow at most: of a relative error of 1, zero is equal to all."""
+MOST = {
+    "relative": 0.5,
+    "level": 0.05,
+    "false_fail": 1e-3,
+    "false_pass": 0.05,
+    "radius": 0.5,
+    "absolute": 1.0,
+    "rounding": 1.0,
+}
+"""What a comparison may allow at most: of a relative error of 1, zero is equal to all.
+
+What is allowed in units of what is measured is for errors of both sides: a unit, a step
+that is counted say, is the most. Rounding of a mean stays below the error to be seen.
+"""
 
 FAULTS = ("false as printed", "false as read", "false, as expected", "not reproduced")
 """What is said of a refuted statement: quoted, restored, ours; and of a trend."""
@@ -290,6 +302,8 @@ class Claim:
         if self.predict is not None and self.predict is self.measure:
             raise ValueError(f"{self.id}: `measure` must share no code with `predict`")
         for name, most in MOST.items():
+            if name == "rounding":
+                most = getattr(self.compare, "discrepancy", most)
             if not 0.0 <= (given := getattr(self.compare, name, 0.0)) <= most:
                 raise ValueError(
                     f"{self.id}: its comparison's `{name}` must be from 0 to {most}, or"

@@ -13,6 +13,7 @@ import importlib.util
 import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,7 @@ def homes(package: str = CLAIMS_PACKAGE) -> dict[str, str]:
 def packages(package: str = CLAIMS_PACKAGE) -> tuple[str, ...]:
     """Return the packages of claims: of the ledger's, with those of other packages."""
     if package != CLAIMS_PACKAGE:
+        _spec(package)  # Whoever imports it later need not say what is wrong.
         return (package,)
     return (package, *(paper.claims for paper in papers() if paper.claims))
 
@@ -132,12 +134,20 @@ def place(package: str = CLAIMS_PACKAGE) -> Path:
 
 def _folder(package: str) -> Path:
     """Return a package's folder, of a module that in which it lies."""
-    spec = importlib.util.find_spec(package)
-    assert spec is not None
-    if spec.submodule_search_locations is None:
-        assert spec.origin is not None
-        return Path(spec.origin).parent
-    return Path(spec.submodule_search_locations[0])
+    spec = _spec(package)
+    return Path((spec.submodule_search_locations or [str(spec.origin)])[0])
+
+
+def _spec(package: str) -> ModuleSpec:
+    try:
+        found = importlib.util.find_spec(package)
+    except ModuleNotFoundError:
+        found = None
+    if found is None:
+        raise ValueError(
+            f"index: `package` must be one that can be imported, but it is {package!r}"
+        )
+    return found
 
 
 def _read(package: str) -> dict[str, Any]:
@@ -149,9 +159,8 @@ def _read(package: str) -> dict[str, Any]:
 
 def _sources(package: str) -> Iterator[tuple[str, str]]:
     """Yield every module with claims, and a digest of its text and what they share."""
-    folder, spec = _folder(package), importlib.util.find_spec(package)
-    assert spec is not None
-    if spec.submodule_search_locations is None:
+    folder = _folder(package)
+    if _spec(package).submodule_search_locations is None:
         # A module of its own: no index knows it.
         yield package, ""
         return

@@ -16,11 +16,13 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, cmp_to_key, lru_cache
+from functools import cmp_to_key, lru_cache
 from typing import Any
 
 import flint
 import mpmath
+
+from empirical._cached import cached_property
 
 BITS = 256
 ORDER = 640

@@ -23,7 +23,7 @@ from verify.ledger import Entry
 from verify.paths import Place, folder_of, placed
 from verify.records import CaseRecord, Record
 from verify.run import run_claim
-from verify.trained import Run
+from verify.trained import Run, found_for
 
 PUBLISHED = (Profile.FULL, Profile.GPU)
 """Profiles whose records are committed, with the networks that claims look at."""
@@ -95,13 +95,13 @@ def published(
 def remeasured(entry: Entry, profile: Profile, record: Record, root: Path) -> Again:
     """Measure a published claim again, and compare it with its record."""
     claim, here = entry.claim, Place(folder_of(profile, root))
+    found = found_for(claim, profile, here, _find)
+    networks = found.items()
+    if missing := tuple(r.name for r, f in networks if not isinstance(f, RunRecord)):
+        return Again(claim.id, profile, missing=missing)
+    roots = roots_of(entry.module)
     with placed(here):
-        found = {run: _found(run, here) for run in claim.runs_for(profile)}
-        there = {r: f for r, f in found.items() if isinstance(f, RunRecord)}
-        if missing := tuple(run.name for run in found if run not in there):
-            return Again(claim.id, profile, missing=missing)
-        roots = roots_of(entry.module)
-        now = run_claim(claim, profile, module=entry.module, roots=roots, found=there)
+        now = run_claim(claim, profile, module=entry.module, roots=roots, found=found)
     differences = [
         _said(name, getattr(now, name), getattr(record, name))
         for name in VERDICT
@@ -124,9 +124,8 @@ def renew(again: Again, record: Record, root: Path) -> None:
         records.write(again.now, folder_of(again.profile, root))
 
 
-@lru_cache(maxsize=32)  # Claims in order look at the same networks.
-def _found(run: Run, here: Place) -> RunRecord | str | None:
-    return run.find(here)
+# Claims in order look at the same networks.
+_find = lru_cache(maxsize=32)(Run.find)
 
 
 def _of_case(old: CaseRecord, new: CaseRecord) -> Iterator[str]:

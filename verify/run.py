@@ -27,7 +27,7 @@ from verify.judging import concluded, judge, strict
 from verify.paths import RUNS, Place, folder_of, place, placed
 from verify.records import CaseRecord, Record
 from verify.search import search
-from verify.trained import Found, Run, given
+from verify.trained import Found, Run, found_for, given
 
 Report = Callable[[str, Record], None]
 """Called with a claim's id and its record."""
@@ -73,7 +73,8 @@ def run_claim(
     # The digest first: a source edited meanwhile makes the record stale, not wrong.
     code = _code(module, roots, claim.engine, claim.reads)
     if found is None:
-        found = _found_here(claim.runs_for(profile), place())
+        found = found_for(claim, profile, place())
+        found = {run: found[run] or _trained_here(run, place()) for run in found}
     start = time.process_time()
     with strict(), given(found):
         cases = tuple(judge(claim, case) for case in claim.cases_for(profile))
@@ -99,11 +100,6 @@ def run_claim(
 
 # That of this process: as it was first seen.
 _code = cache(records.code_of)
-
-
-def _found_here(runs: Sequence[Run], here: Place) -> Found:
-    """Return the records of runs, those that are not there trained in this process."""
-    return {run: run.find(here) or _trained_here(run, here) for run in runs}
 
 
 def _trained_here(run: Run, here: Place) -> RunRecord | str:

@@ -20,8 +20,9 @@ from typing import Any
 
 from empirical.testbed.records import RunRecord
 from empirical.testbed.study import Setting, Study
+from verify.claim import Claim, Profile
 from verify.claim import NotLearnt as NotLearnt
-from verify.paths import Place, place
+from verify.paths import Place, place, placed
 
 
 @dataclass(frozen=True)
@@ -75,10 +76,20 @@ class Run:
         return None
 
 
-Found = Mapping[Run, RunRecord | str]
-"""Records of runs, or why there are none."""
+Found = Mapping[Run, RunRecord | str | None]
+"""Records of runs, or why there are none; None for one that nothing has trained."""
+
+Find = Callable[[Run, Place], RunRecord | str | None]
 
 _given: ContextVar[Found] = ContextVar("given", default={})  # noqa: B039 (never changed)
+
+
+def found_for(
+    claim: Claim, profile: Profile, here: Place, find: Find = Run.find
+) -> Found:
+    """Return the runs that a claim's cases look at, with what a place has of them."""
+    with placed(here):
+        return {run: find(run, here) for run in claim.runs_for(profile)}
 
 
 @contextmanager
@@ -125,13 +136,13 @@ class Trainer:
             it could not be trained, or is of the paper's size and there is no GPU.
         """
         run = Run(self, name, scale)
-        found = _given.get().get(run)
-        if found is None:
+        if run not in _given.get():
             declared = ", ".join(each.name for each in _given.get()) or "none"
             raise ValueError(
                 f"{name} ({scale}): the claim looks at this run without saying so. Add it"
                 f" to the claim's `runs`, which are: {declared}."
             )
+        found = _given.get()[run] or "it has no current record, and was not trained"
         if isinstance(found, str):
             raise ValueError(f"{name} ({scale}): {found}")
         return found

@@ -4,11 +4,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
+from empirical._cached import cached_property
 from empirical.checks import (
     check_choice,
     check_counts,

@@ -23,7 +23,7 @@ from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from multiprocessing import current_process
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, Self, TypeAlias
 
 from empirical.checks import check_counts, check_weights
 from empirical.testbed import stopping, streams, telling
@@ -267,7 +267,7 @@ class _Here:
         task, payload = self._held
         watch = self._watch(task, look)
         try:
-            with one_thread(), _printing_to_stderr(), beside(watch, 0.05):
+            with one_thread(), _printing_to_stderr(), _staying(), beside(watch, 0.05):
                 result = result_of(*call(payload))
         except Interruption as interruption:
             end, text = interruption.args
@@ -316,6 +316,26 @@ class _Here:
 
     def drop(self) -> None:
         self._held = None
+
+
+@contextmanager
+def _staying() -> Generator[None]:
+    """Make `os._exit` a failure of the task: it would end the program without a word.
+
+    A process that the task forked may still end so.
+    """
+    leave, own = os._exit, os.getpid()
+
+    def refused(status: int) -> NoReturn:
+        if os.getpid() == own:
+            raise SystemExit(f"a task must return, but it called os._exit({status})")
+        leave(status)
+
+    os._exit = refused
+    try:
+        yield
+    finally:
+        os._exit = leave
 
 
 @contextmanager

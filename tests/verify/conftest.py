@@ -14,7 +14,8 @@ from verify.figures import Picture
 
 PREAMBLE = """
 from verify.claim import Claim, Evidence, Source, grid
-from verify.compare import AgreesTo, AtMost, Estimate, MeanEquals, Outcome
+from verify.compare import AgreesTo, AtLeast, AtMost, Enclosed, Estimate, MeanAtMost
+from verify.compare import MeanEquals, Outcome
 
 def square(x):
     return x * x

@@ -133,6 +133,11 @@ def test_every_kind_of_evidence_says_what_holds_means() -> None:
     [
         ("AgreesTo(relative=1.5)", "relative"),
         ("AgreesTo(relative=float('nan'))", "relative"),
+        ("AgreesTo(absolute=1e9)", "absolute"),
+        ("AtMost(rounding=1e9)", "rounding"),
+        ("AtLeast(rounding=float('inf'))", "rounding"),
+        ("Enclosed(radius=1e9)", "radius"),
+        ("MeanAtMost(1.0, rounding=2.0)", "rounding"),
         ("EffectWithin(level=0.4)", "level"),
         ("MeanEquals(1.0, false_fail=0.5)", "false_fail"),
         ("MeanEquals(1.0, false_pass=0.5)", "false_pass"),

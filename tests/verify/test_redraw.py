@@ -62,7 +62,8 @@ TRAINER = Trainer(STUDY)
 def look(folder: Path, name: str = "tiny", *, redrawn: int = 0) -> RunRecord:
     """Look at a run as a claim does that declares it."""
     here, wanted = Place(folder, redrawn), Run(TRAINER, name, "small")
-    with placed(here), given(run._found_here([wanted], here)):
+    found = wanted.find(here) or run._trained_here(wanted, here)
+    with placed(here), given({wanted: found}):
         return TRAINER.record(name, "small")
 
 
@@ -137,6 +138,14 @@ def test_a_run_that_is_not_declared_is_refused() -> None:
     with given(declared), pytest.raises(ValueError, match=said):
         TRAINER.record("tiny", "small")
     with pytest.raises(ValueError, match="which are: none"):
+        TRAINER.record("tiny", "small")
+
+
+def test_a_run_that_is_declared_and_not_trained_is_named() -> None:
+    """It was said to be one that the claim does not declare."""
+    said = r"tiny \(small\): it has no current record"
+    untrained = {Run(TRAINER, "tiny", "small"): None}
+    with given(untrained), pytest.raises(ValueError, match=said):
         TRAINER.record("tiny", "small")
 
 

@@ -757,3 +757,15 @@ def test_help_says_what_exit_codes_and_profiles_mean(
     said = " ".join(capsys.readouterr().out.split())
     assert "Exit codes: 0, every claim is as expected; 1, some are not" in said
     assert ("certify, wider boxes of certificates" in said) is (given != ["remeasure"])
+
+
+@pytest.mark.parametrize("package", ["nosuch", "nosuch.claims"])
+@pytest.mark.parametrize("given", [["list"], ["show", "dc"], ["remeasure"], None])
+def test_a_package_of_claims_that_is_none_is_said_in_a_line(
+    package: str, given: list[str] | None, tmp_path: Path, capsys: Captured
+) -> None:
+    called = report_command.main if given is None else verify_command.main
+    assert called([*(given or ["--no-run"]), "--package", package]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: index: `package` must be")
+    assert package in said

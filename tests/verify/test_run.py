@@ -1,6 +1,9 @@
 """Running claims: what is wrong goes red, and controls do their work."""
 
 import importlib
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -172,7 +175,7 @@ def test_training_is_not_counted(
         clock[0] += 60.0
         return {}
 
-    monkeypatch.setattr(run, "_found_here", train)
+    monkeypatch.setattr(run, "found_for", train)
     monkeypatch.setattr(run.time, "process_time", lambda: clock[0])
     assert _run(toy_entry("")).seconds == 0.0
 
@@ -208,6 +211,26 @@ def test_many_claims_run_in_workers_and_are_written(toy: Toy, tmp_path: Path) ->
     assert sorted(told) == ["dc/eq1", "dc/eq2"]
     assert sorted(p.name for p in folder.iterdir()) == ["dc-eq1.json", "dc-eq2.json"]
     assert records.read(folder / "dc-eq1.json").green
+
+
+def test_a_lone_claim_that_leaves_the_program_is_an_error(
+    toy: Toy, tmp_path: Path
+) -> None:
+    """It ended without a word, and with the exit code of a success."""
+    package = toy(
+        one="import os\ndef leave(x):\n    os._exit(0)\n"
+        "CLAIMS = (Claim(id='dc/eq1', **COMMON | dict(measure=leave)),)\n"
+    )
+    given = ["run", "dc", "--package", package, "--records", str(tmp_path / "results")]
+    done = subprocess.run(
+        [sys.executable, "-m", "verify", *given],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "dc/eq1" in done.stderr
+    assert "os._exit(0)" in done.stderr
 
 
 def test_a_record_that_cannot_be_written_costs_the_others_nothing(

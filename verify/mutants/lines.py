@@ -10,19 +10,15 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from functools import cache, cached_property
+from functools import cache
 from itertools import accumulate, groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from empirical._cached import cached_property
 from verify.mutants.cases import Said, ask, is_green, numbers
 from verify.mutants.children import Tell, allow, each
 from verify.mutants.sites import ROOT
-
-if TYPE_CHECKING:
-    from empirical.testbed.records import RunRecord
-    from verify.claim import Claim
-    from verify.trained import Run
 
 MEASURED = ("theory", "empirical", "verify/compare")
 LONGEST, TOO_LONG = 45.0, 1e9
@@ -171,20 +167,16 @@ def closed(*, trained: bool = False) -> list[Wanted]:
     ]
 
 
-def networks(claim: "Claim") -> dict["Run", "RunRecord | str | None"]:
-    """Return the records of the networks that a claim looks at; see `Run.find`."""
-    from verify.claim import Profile
-    from verify.paths import place
-
-    return {run: run.find(place()) for run in claim.runs_for(Profile.QUICK)}
-
-
 def untrained() -> list[str]:
     """Return the names of networks that are looked at and have no current record."""
     from empirical.testbed.records import RunRecord
     from verify import ledger
+    from verify.claim import Profile
+    from verify.paths import place
+    from verify.trained import found_for
 
-    runs = {r: f for e in ledger.entries() for r, f in networks(e.claim).items()}
+    every = (found_for(e.claim, Profile.QUICK, place()) for e in ledger.entries())
+    runs = {run: found for each_of in every for run, found in each_of.items()}
     return sorted(r.name for r, f in runs.items() if not isinstance(f, RunRecord))
 
 
@@ -229,7 +221,9 @@ def _measured(job: Wanted, tell: Tell) -> None:
     import coverage
 
     from verify import ledger
-    from verify.trained import given
+    from verify.claim import Profile
+    from verify.paths import place
+    from verify.trained import found_for, given
 
     claim = ledger.find(job.claim)[0].claim
     recorder = coverage.Coverage(
@@ -239,7 +233,7 @@ def _measured(job: Wanted, tell: Tell) -> None:
         messages=False,
     )
     every: dict[int, Said] = {}
-    known = {run: found for run, found in networks(claim).items() if found is not None}
+    known = found_for(claim, Profile.QUICK, place())
     recorder.start()
     for number in job.parts:
         allow(LONGEST)

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 
 import torch
 from torch import Tensor
 
+from empirical._cached import cached_property
 from empirical.checks import check_choice
 from empirical.identity_map.images import Pictures
 from empirical.identity_map.measures.similarity import Closeness, closeness, heat_map

@@ -1,10 +1,13 @@
 """The measured side of flows: automatic differentiation, integrated by a library."""
 
 import itertools
+from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
-from scipy.integrate import solve_ivp
+from scipy.integrate import DOP853, solve_ivp
 from torch import Tensor
 
 from verify.claims.square_loss._networks import (
@@ -38,21 +41,15 @@ def integrate(
     ValueError
         If the flow slides along a kink, where steps shrink to nothing.
     """
-    calls, ends = itertools.count(), np.cumsum([0, *(a.size for a in start)]).tolist()
+    calls = itertools.count()
 
-    def parts(state: Array) -> list[Array]:
-        cuts = itertools.pairwise(ends)
-        return [
-            state[i:j].reshape(a.shape) for (i, j), a in zip(cuts, start, strict=True)
-        ]
-
-    def moving(_: float, state: Array) -> Array:
+    def moving(state: list[Array]) -> Sequence[Array]:
         if next(calls) == _CALLS:
             raise ValueError(f"integrate: no end in sight after {_CALLS} evaluations")
-        return flat(velocity(parts(state)))
+        return velocity(state)
 
     solution = solve_ivp(
-        moving,
+        partial(_flattened, moving, start),
         (0.0, times[-1]),
         flat(start),
         method="DOP853",
@@ -60,7 +57,39 @@ def integrate(
         rtol=tolerance,
         atol=0.01 * tolerance,
     )
-    return [parts(column) for column in solution.y.T]
+    return [_parts(column, start) for column in solution.y.T]
+
+
+def _parts(state: Array, like: Sequence[Array]) -> list[Array]:
+    cuts = np.cumsum([a.size for a in like])[:-1]
+    pairs = zip(np.split(state, cuts), like, strict=True)
+    return [part.reshape(a.shape) for part, a in pairs]
+
+
+def _flattened(
+    velocity: Velocity, start: Sequence[Array], _time: float, state: Array
+) -> Array:
+    return flat(velocity(_parts(state, start)))
+
+
+def stuck(
+    p: Problem, weight_decay: float, shortest: float, *, tolerance: float
+) -> float:
+    """Return the time from which steps of a problem's flow are shorter than that.
+
+    Twenty in a row: a flow that crosses a kink goes on behind it.
+    """
+    start = [np.array([p.rho]), *p.directions]
+    moving = partial(_flattened, scale_and_directions(p, weight_decay), start)
+    allowed = {"rtol": tolerance, "atol": 0.01 * tolerance}
+    solver: Any = DOP853(*(moving, 0.0, flat(start), np.inf), **allowed)
+    times = deque([0.0], maxlen=21)
+    for _ in range(_CALLS // 12):
+        solver.step()
+        times.append(solver.t)
+        if len(times) == times.maxlen and np.diff(times).max() < shortest:
+            return times[0]
+    raise ValueError(f"stuck: no end in sight after {_CALLS} evaluations")
 
 
 def down(loss: Loss) -> Velocity:

@@ -709,11 +709,17 @@ def _measure_unnormalised(*, seed: int, weight_decay: float) -> Array:
         norms = np.array([np.linalg.norm(w) for w in state])
         unit = [w / n for w, n in zip(state, norms, strict=True)]
         f, rho = values(unit, p.x), np.prod(norms)
-        held = weight_decay * len(norms) / (rho * np.sum(norms**-2.0))
         value = float(_decayed_loss(p, weight_decay)(tensors(state)).detach())
+        # A layer moves the product of norms by the share of its own that it gains.
+        gains = [
+            np.vdot(w, v) / n**2
+            for w, v, n in zip(state, flow(state), norms, strict=True)
+        ]
+        # At rest nothing is gained: the error's part is linear in that product.
+        each = 2.0 * rho * np.sum(norms**-2.0) * (f @ f)
         # Only decay moves a network without outputs, and nothing without decay.
         dead = 0.0 if weight_decay else rho
-        rest = (p.labels @ f - held) / (f @ f) if f.any() else dead
+        rest = rho + np.sum(gains) / each if f.any() else dead
         rows.append(np.array([rho, value, rest, *f, *flat(unit), *values(state, p.x)]))
     return np.array(rows)
 
