@@ -23,7 +23,6 @@ from theory._recursion.bent_slopes import NODES, BentSlopes, orders
 from theory._recursion.intervals import Interval
 from theory._recursion.length_tables import steep
 from theory._recursion.linear_pieces import angle_integrals
-from theory._recursion.reaches import reach
 from theory._recursion.row_maps import Pairs, RowMap
 from theory._recursion.row_series import CLASSES, RowSeries
 from theory._recursion.rows import Index, distinct
@@ -60,6 +59,10 @@ SLOW = CLASSES[-1][0]
 
 STEP = 0.5
 """Log lengths between those at which it is tried whether a series ends."""
+
+STILL = 1e-14
+"""Angle to an end up to which slopes without kinks are what they are there: they change by
+the square of it over that of a panel. Multiples of one row come as close by rounding."""
 
 SAME = 1e-14
 """Log lengths this close share a table of slopes."""
@@ -188,20 +191,6 @@ class Interpolated:
         return SLOW if self.smooth else CLOSE
 
     @cached_property
-    def _still(self) -> float:
-        """Angle to an end up to which slopes without kinks are what they are there.
-
-        Less than 1e-9 of the narrowest panel, over which they change by about themselves:
-        the change is of second order. Multiples of one row come as close by rounding.
-        """
-        a = self.activation
-        if a.kinks:
-            return 0.0
-        longest = float(self.alone.sizes.max())
-        edges = a.derivative._edges(reach(a, longest) * longest) / longest
-        return 1e-10 * float(np.diff(edges).min(initial=1.0))
-
-    @cached_property
     def _basis(self) -> Array:
         return self._slopes.basis(self.alone.before.high)
 
@@ -216,7 +205,7 @@ class Interpolated:
         """Return correlations, their distances from +-1, and E s'(u) s'(v)."""
         found = np.empty_like(rho), np.empty_like(rho), np.empty_like(rho)
         t = 2.0 * np.arcsin(np.sqrt(0.5 * d))
-        ends = (d == 0.0) | (t <= self._still)
+        ends = t <= (0.0 if self.activation.kinks else STILL)
         # An integral over the angle is shorter than a series of a high order.
         apart = d >= (self._tabled if self._linear is None else CLASSES[0][0])
         rows, _ = distinct(len(self.alone.sizes), i[apart], j[apart])

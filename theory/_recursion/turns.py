@@ -51,21 +51,17 @@ class Turns:
 
     @classmethod
     def resolved(cls, activation: Activation, cell: Interval) -> "Turns":
-        """Double the nodes until they resolve it, or `MOST` would not."""
-        cells, n = (cell, Interval(cell.high, cell.high + 1.0)), FEWER
-        while True:
-            c = _products(activation, cells, n)
-            size = np.abs(c).reshape(2, n, 2 * n)
-            most, tail = size.max(axis=(1, 2)), size[:, -2:].max(axis=(1, 2))
-            # A' is rounded beside A, whose mean square is one.
-            noise = RESOLVED * (most + np.sqrt(most))
-            over = tail > noise
-            with np.errstate(divide="ignore"):
-                # Of a Gaussian, which falls fastest, the logarithm falls as n^2.
-                share = np.log(most / noise)[over] / np.log(most / tail)[over]
-            if not over.any() or n * np.sqrt(share.max()) > MOST:
-                return cls(cells, c, float(EPS * size.sum() + size[:, -2:].sum()))
-            n *= 2
+        """Take few nodes where they resolve it, `MOST` where they do not."""
+        cells = cell, Interval(cell.high, cell.high + 1.0)
+        c = _products(activation, cells, FEWER)
+        size = np.abs(c).reshape(2, FEWER, 2 * FEWER)
+        most = size.max(axis=(1, 2))
+        # A' is rounded beside A, whose mean square is one.
+        noise = RESOLVED * (most + np.sqrt(most))
+        if np.any(size[:, -2:].max(axis=(1, 2)) > noise):
+            c = _products(activation, cells, MOST)
+            size = np.abs(c).reshape(2, MOST, 2 * MOST)
+        return cls(cells, c, float(EPS * size.sum() + size[:, -2:].sum()))
 
     @property
     def nodes(self) -> int:

@@ -36,10 +36,10 @@ NODES = 32
 
 STEEP = 100.0
 """Growth over a panel of which the least values would lose digits to the largest. The
-logarithm is interpolated there, whose singularities are complex zeros, by up to"""
+logarithm is interpolated there, whose singularities are complex zeros, by so few or"""
 
 MOST = 256
-"""nodes, as many as leave its last coefficients below"""
+"""nodes, which leave its last coefficients below"""
 
 LAST = 1e-14
 """of the largest."""
@@ -231,8 +231,7 @@ def _panel(a: Any, j: int, by: str) -> tuple[Array, bool] | None:
     Those of the logarithm, and True, where that is steep; nothing where no series is
     resolved, or a part of the panel leaves float64 or the axis.
     """
-    n = NODES
-    while n <= MOST:
+    for n in (NODES, MOST):
         y = nodes(n)
         try:
             total = together(a, np.exp(j + 0.5 * (1.0 + y)), slope=by == "slope")
@@ -246,7 +245,6 @@ def _panel(a: Any, j: int, by: str) -> tuple[Array, bool] | None:
         c = chebyshev(n) @ values
         if not steep or np.abs(c[-3:]).max() <= LAST * max(1.0, np.abs(c).max()):
             return c, steep
-        n *= 2
     return None
 
 

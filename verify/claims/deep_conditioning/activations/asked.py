@@ -535,7 +535,7 @@ ONE_SIDED = numeric(
     source=ours("Definition C.1"),
     cases=(
         *grid(power=(0.7, 0.9), sign=(-1, 1)),
-        *grid(power=0.9, sign=(-1, 1), at=0.6),
+        *grid(power=0.9, sign=(-1, 1), at=(0.6, -30.0 / 64.0)),
     ),
     predict=_predict_one_sided,
     measure=_measure_one_sided,

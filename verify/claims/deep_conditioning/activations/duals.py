@@ -180,17 +180,21 @@ _AT = (-0.9, 0.3, 0.999)
 
 
 @lru_cache(maxsize=8)
-def _root(power: float, scale: float, *, even: bool) -> act.Activation:
-    def function(x: Array) -> Array:
-        return scale * (1.0 if even else np.sign(x)) * np.abs(x) ** power
+def _root(
+    power: float, scale: float, *, even: bool = False, given: bool = False
+) -> act.Activation:
+    def function(x: Array, p: float = power) -> Array:
+        return scale * (1.0 if even else np.sign(x)) * np.abs(x) ** p
 
-    return act.from_function(function, kinks=(0.0,), name="root")
+    def slope(x: Array) -> Array:
+        return power * function(x, power - 1.0) * np.sign(x)
+
+    known = slope if given else None
+    return act.from_function(function, kinks=(0.0,), derivative=known, name="root")
 
 
-def _predict_steep(
-    *, power: float, scale: float = 1.0, even: bool = False
-) -> list[float]:
-    a = _root(power, scale, even=even)
+def _predict_steep(*, power: float, scale: float = 1.0, **how: bool) -> list[float]:
+    a = _root(power, scale, **how)
     steep = [a.derivative_second_moment] if power > 0.5 else []
     slopes = np.arctan(a.dual_derivative(np.array([0.3, 1.0, -1.0])) / scale**2)
     gaps = a.distance_map(np.array(_GAPS))
@@ -198,13 +202,14 @@ def _predict_steep(
 
 
 def _measure_steep(
-    *, power: float, scale: float = 1.0, even: bool = False
+    *, power: float, scale: float = 1.0, even: bool = False, given: bool = False
 ) -> list[Any]:
     """Moments by the Gamma function; the dual is a Gauss hypergeometric function.
 
     Its slope at equal inputs is E s'(Z)^2, infinite for p <= 1/2, and at opposite ones
     the same for odd powers, minus it for even ones.
     """
+    del given  # of the same function
     with mpmath.workdps(50):
         p, square = mpmath.mpf(power), mpmath.mpf(scale) ** 2
 
@@ -229,14 +234,12 @@ def _measure_steep(
         return [*out, *map(mpmath.atan, (inner, *ends))]
 
 
-def _wrong_steep(
-    *, power: float, scale: float = 1.0, even: bool = False
-) -> list[float]:
+def _wrong_steep(*, power: float, scale: float = 1.0, **how: bool) -> list[float]:
     """64 Gauss-Hermite nodes, too few near an infinite slope."""
-    a = _root(power, scale, even=even)
+    a = _root(power, scale, **how)
     square = _by_nodes(a, 1.0)
     steep = [_by_nodes(a.derivative, 1.0)] if power > 0.5 else []
-    slopes = _predict_steep(power=power, scale=scale, even=even)[-3:]
+    slopes = _predict_steep(power=power, scale=scale, **how)[-3:]
     return [
         *(square, *steep, *(_by_nodes(a, rho) for rho in _AT)),
         *(1.0 - _by_nodes(a, 1.0 - gap) / square for gap in _GAPS),
@@ -259,6 +262,8 @@ STEEP = numeric(
         {"power": 0.75, "scale": 1e-3},
         *grid(power=(0.25, 0.5, 0.6, 1.5), even=True),
         {"power": 0.25, "scale": 1e-9, "even": True},
+        # Slopes that are infinite, and no chords next to the kink.
+        *grid(power=(0.4, 0.6), given=True),
     ),
     predict=_predict_steep,
     measure=_measure_steep,

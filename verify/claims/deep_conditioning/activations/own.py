@@ -129,10 +129,24 @@ class _Bent:
         return ramp + 2.0 * self.linear * np.tanh(x)
 
 
+def _hooked(kink: float, size: float, linear: float) -> Callable[[Array], Any]:
+    """Return a multiple of (x + 1/2)_+ and (x - c)_+^2 / 2, in which slopes jump once."""
+    most = np.maximum
+    return lambda x: (
+        size * (most(x + 0.5, 0.0) + 0.5 * most(x - kink, 0.0) ** 2) + linear * x
+    )
+
+
 def _predict_found(
-    *, order: int, kink: float, bent: bool = False, linear: float = 0.5
+    *,
+    order: int,
+    kink: float,
+    bent: bool = False,
+    size: float = 0.0,
+    linear: float = 0.5,
 ) -> list[float]:
     shape = (_Bent if bent else _shape)(order, kink, linear)
+    shape = _hooked(kink, size, linear - 0.5) if size else shape
     a = act.from_function(shape, name="found")
     if bent:
         return [*a.kinks, *a.hermite(_ORDERS), a.second_moment, a.mu, a.nu, a.dual(0.0)]
@@ -140,14 +154,19 @@ def _predict_found(
     return values if order == 0 else [*values, *a.dual_derivative(np.array(_SOME))]
 
 
-def _measure_found(*, order: int, kink: float, bent: bool = False) -> list[Any]:
+def _measure_found(
+    *, order: int, kink: float, bent: bool = False, size: float = 0.0
+) -> list[Any]:
     if bent:
         return [kink, *_bent_moments(order, kink)]
     line = (0, "0.5" if order else 0)
     pieces = integrals.Pieces(order, line, (kink,), (max(order, 1),))
+    if size:
+        places = (-0.5, kink)
+        pieces = integrals.Pieces(2, (0, 0), places, (size, size), orders=(1, 2))
     found = integrals.of_pieces(pieces)
     distances = [found.distance(delta) for delta in _NEAR]
-    values = [kink, *(found.dual(rho) for rho in _SOME), *distances]
+    values = [*pieces.kinks, *(found.dual(rho) for rho in _SOME), *distances]
     return [*values, *(found.slope(rho) for rho in _SOME if order)]
 
 
@@ -177,6 +196,8 @@ FOUND = replace(
         *grid(order=1, kink=-(2.0**-0.5)),
         *grid(order=(1, 2, 3), kink=0.3, bent=True),
         *grid(order=1, kink=-(2.0**-0.5), bent=True),
+        # Parabolas and lines that are no chain of either.
+        *grid(order=2, kink=0.75, size=(1.0, -1.0)),
     ),
     predict=_predict_found,
     measure=_measure_found,

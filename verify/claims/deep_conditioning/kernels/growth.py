@@ -113,6 +113,8 @@ GROWING = numeric(
         {"name": "cosh", "count": 6, "shortest": 0.1, "longest": 3.0},
         {"name": "cosh", "count": 20, "shortest": 0.1, "longest": 2.0},
         {"name": "cube", "count": 30, "shortest": 0.1, "longest": 4.0},
+        # Slopes next to nothing there, of huge values.
+        {"name": "cube", "count": 4, "shortest": 1e-5, "longest": 1e-3, "scale": 1e25},
         # Rows enough for tables of the whole network.
         {"name": "cosh", "count": 9, "shortest": 0.7, "longest": 1.0, "crowd": 400},
     ),
