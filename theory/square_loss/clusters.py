@@ -223,9 +223,6 @@ def linear_mode(time: Any, start: float, target: float) -> Any:
         x = 4.0 * last * t
         # (1 - exp(-x)) / target, however small x is.
         spent = np.where(x < 1.0, 4.0 * t * sp.exprel(-x), -np.expm1(-x) / last)
-        over = np.exp(-x) + first * spent
-        # By logarithms where both terms are too small for a float.
-        small = math.log(first) - np.logaddexp(-x, math.log(first) + np.log(spent))
-        out = np.where(over > 1e-290, first / over, np.exp(small))
-        out = np.where(np.isinf(over), 1.0 / spent, out)
+        half = np.exp(-0.5 * x)  # whose square may underflow where a start is as small
+        out = 1.0 / (half / first * half + spent)
     return _checks.plain(_checks.result(who, out, "start", "target"))

@@ -168,9 +168,10 @@ POINT = numeric(
 
 
 def _predictions(count: int, seed: int) -> Array:
-    """Softmax probabilities of the first of two classes, two of them equal."""
+    """Softmax probabilities of the first of two classes, two equal, some neighbours."""
     rng = np.random.default_rng([75, seed])
     p = 1.0 / (1.0 + np.exp(-rng.standard_normal(count)))
+    p[1 : count // 8] = p[0] + np.spacing(p[0]) * np.arange(1, count // 8)
     p[-1] = p[0]
     return p
 
@@ -224,7 +225,7 @@ LAW = numeric(
     cases=(
         *grid(count=(2, 6), bandwidths=([0.1], [0.3, 0.6], [0.5], [1.0, 1e5]), seed=0),
         # More than are summed pair by pair.
-        *grid(count=600, bandwidths=([0.1], [0.7]), seed=0),
+        *grid(count=600, bandwidths=([0.1], [0.7], [1e-18]), seed=0),
     ),
     predict=_predict_law,
     measure=_measure_law,

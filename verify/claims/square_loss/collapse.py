@@ -1,8 +1,10 @@
 """Neural collapse: its measures by definition (section 2.1)."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from operator import mul
 from typing import Any
 
 import mpmath
@@ -243,8 +245,9 @@ def _with_biases(
     seed: int,
     scale: float | None = None,
     away: float = 0.0,
+    size: float | None = None,
 ) -> tuple[Array, Any, Array, Array | None]:
-    """Features and weights at a scale, with biases of the size of their products.
+    """Features and weights at a scale, with biases of a size, that of their products.
 
     The last class is moved `away` from all others.
     """
@@ -253,7 +256,8 @@ def _with_biases(
     if scale is None:
         return h, labels, weights, None
     biases = np.random.default_rng([59, seed]).standard_normal(classes)
-    return scale * h, labels, scale * weights, scale**2 * biases
+    size = scale**2 if size is None else size
+    return scale * h, labels, scale * weights, size * biases
 
 
 @drawn(_with_biases)
@@ -265,10 +269,12 @@ def _measure_disagreement(
     means = _means(h, labels)
     parted = 0
     for row in h:
+        x = [*map(Fraction, row.tolist()), 1]
         scores = [
-            float(np.dot(w, row)) + b for w, b in zip(weights, shifts, strict=True)
+            sum(map(mul, map(Fraction, [*w.tolist(), b]), x))
+            for w, b in zip(weights, shifts, strict=True)
         ]
-        distances = [float(np.linalg.norm(row - mean)) for mean in means]
+        distances = [math.hypot(*(row - mean)) for mean in means]
         parted += scores.index(max(scores)) != distances.index(min(distances))
     return parted / len(h)
 
@@ -303,6 +309,7 @@ NC_4 = numeric(
         *_MEASURES,
         *grid(classes=(3, 5), features=6, seed=0, away=1e9),
         *grid(classes=(3, 5), features=6, seed=(0, 1), scale=(0.1, 3.0)),
+        *grid(classes=5, features=6, seed=0, scale=(1e-170, 1e150), size=(0.0, 1.0)),
     ),
     predict=_predict_disagreement,
     measure=_measure_disagreement,

@@ -374,6 +374,8 @@ MODE_VALUES = numeric(
         {"time": 2.0, "start": 5.0, "target": 1e-20},
         {"time": 1e-3, "start": 1e-200, "target": 1e5},
         {"time": 0.7, "start": 1e-300, "target": 300.0},
+        {"time": 1.9e-18, "start": 1e-300, "target": 1e20},
+        {"time": 1e10, "start": 1e300, "target": 1e-20},
     ),
     predict=sl.linear_mode,
     measure=_measure_mode,

@@ -27,6 +27,8 @@ def _subject(name: str) -> act.Activation:
         return act.from_function(lambda x: np.exp(0.2 * x * x), name="growing")
     if name == "exp by values":
         return act.from_function(np.exp, name="own exp")
+    if name == "bump":
+        return act.from_function(lambda x: x**3 * np.exp(-x * x), name="bump")
     base, _, shifted = name.partition(" and ")
     scale = 0.2 if base == "exp" else 1.0
     found = act.CATALOGUE[base]
@@ -44,10 +46,17 @@ def _square(q: Any) -> pairs.Moments:
     return 1 / mpmath.sqrt(left), mpmath.mpf("0.16") * q / left ** mpmath.mpf("1.5")
 
 
+def _bump(q: Any) -> pairs.Moments:
+    """From E Y^2k exp(-2 Y^2) = (2k - 1)!! q^k (1 + 4 q)^-(k + 1/2)."""
+    r = q / (1 + 4 * q)
+    size = 1 / mpmath.sqrt(1 + 4 * q)
+    return 15 * r**3 * size, (27 * r**2 - 180 * r**3 + 420 * r**4) * size
+
+
 def _known(name: str) -> Callable[[Any], pairs.Moments]:
     """Return E s^2 and E s'^2 of a variance."""
-    if name == "exp of a square":
-        return _square
+    if name in ("exp of a square", "bump"):
+        return _bump if name == "bump" else _square
     base, _, shifted = name.partition(" and ")
     shift = mpmath.mpf(_SHIFTS.get(shifted, 0))
     if base in ("exp", "exp by values"):
@@ -62,7 +71,9 @@ def _known(name: str) -> Callable[[Any], pairs.Moments]:
     return moments
 
 
-def _measure_state(*, name: str, weight_var: float, bias_var: float) -> list[Any]:
+def _measure_state(
+    *, name: str, weight_var: float, bias_var: float, start: float | None = None
+) -> list[Any]:
     """q*, chi_q and chi_1 of networks whose inputs become parallel: the first of all."""
     with mpmath.workdps(40):
         w, b, moments = mpmath.mpf(weight_var), mpmath.mpf(bias_var), _known(name)
@@ -70,7 +81,7 @@ def _measure_state(*, name: str, weight_var: float, bias_var: float) -> list[Any
         def layer(q: Any) -> Any:
             return w * moments(q)[0] + b
 
-        q = b
+        q = b if start is None else mpmath.mpf(start)
         for _ in range(100):
             q = layer(q)
         ends = (q, q * (1 + mpmath.mpf("1e-9")))
@@ -79,9 +90,11 @@ def _measure_state(*, name: str, weight_var: float, bias_var: float) -> list[Any
         return [q, change, w * moments(q)[1], q, change]
 
 
-def _predict_state(*, name: str, weight_var: float, bias_var: float) -> list[float]:
+def _predict_state(
+    *, name: str, weight_var: float, bias_var: float, start: float = 1.0
+) -> list[float]:
     network = _subject(name), weight_var, bias_var
-    p, first = phase.classify(*network), phase.fixed_variances(*network)[0]
+    p, first = phase.classify(*network, start=start), phase.fixed_variances(*network)[0]
     return [p.variance, p.chi_q, p.chi_1, first.variance, first.slope]
 
 
@@ -106,7 +119,11 @@ STATE = numeric(
     statement=r"q^* = \sigma_w^2\, \mathbb{E}\, \sigma(\sqrt{q^*} Z)^2 + \sigma_b^2",
     assumptions=("infinite width", "independent Gaussian weights and biases"),
     source=_SOURCE,
-    cases=_CASES,
+    # A wide first layer overtakes the upper of two variances that attract.
+    cases=(
+        *_CASES,
+        {"name": "bump", "weight_var": 20.0, "bias_var": 1e-3, "start": 1e3},
+    ),
     predict=_predict_state,
     measure=_measure_state,
     # The library's promise away from the edge.
