@@ -40,7 +40,9 @@ APART = {
     ),
     "processes": (
         *("testbed/cluster.py", "testbed/crew.py", "testbed/engine.py", "devices.py"),
-        "testbed/serving.py",
+        *("testbed/serving.py", "testbed/addresses.py", "testbed/streams.py"),
+        # Of a GPU alone.
+        "testbed/capture.py",
         *("testbed/signals.py", "testbed/graph.py", "testbed/runner.py"),
         *("testbed/budgets.py", "testbed/stopping.py", "testbed/telling.py"),
         "_threads.py",
