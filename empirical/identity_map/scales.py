@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
 
 from empirical.checks import check_choice
+from empirical.declared import OneOf
 from empirical.identity_map.recipes import Recipe
 
 MEASURED = (
@@ -13,6 +14,7 @@ MEASURED = (
     *("points", "edges"),
 )
 """Names of `measures.MEASUREMENTS`."""
+Measurement = Annotated[str, OneOf(MEASURED)]
 
 
 def checked_measurements(names: Sequence[str]) -> None:

@@ -8,17 +8,16 @@ every configuration of a scale.
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from empirical.checks import check_choice, check_counts
 from empirical.data import NAMES
-from empirical.mmd_init.classifiers import STARTS, Start, classifier
-from empirical.mmd_init.recipes import FinetuneRecipe, Recipe
+from empirical.declared import Count, OneOf, check_fields
+from empirical.mmd_init.classifiers import Start, classifier
+from empirical.mmd_init.recipes import FinetuneRecipe, Recipe, Several
 from empirical.networks import FullyConnected
-from empirical.testbed.study import Scale, check_replicates, check_scale, checked_name
+from empirical.testbed.study import Name, Scale, check_replicates, check_scale
 
 Method = Literal["none", "mmd", "labels"]
-METHODS = ("none", "mmd", "labels")
 NOISES = (0.2, 0.5, 1.0, 2.0)
 """Values of s^2 that are compared."""
 SHOTS = (5, 10, 20, 40)
@@ -91,7 +90,7 @@ class Configuration:
         If any of these does not fit.
     """
 
-    name: str
+    name: Name
     network: FullyConnected
     method: Method = "mmd"
     start: Start = "xavier"
@@ -99,15 +98,15 @@ class Configuration:
     variants: tuple[Variant, ...] = (Variant(),)
     seeds: tuple[int, ...] = (0,)
     shots: tuple[int, ...] = ()
-    tasks: int = 20
+    tasks: Count = 20
     finetune: FinetuneRecipe = field(default_factory=FinetuneRecipe)
     reached: tuple[int, ...] = ()
     shuffled: bool = False
     distances: bool = False
     snapshots: int = 0
     densities: int = 0
-    minibatches: int = 128
-    data: str = "mnist"
+    minibatches: Several = 128
+    data: Annotated[str, OneOf(NAMES)] = "mnist"
     embedded: bool = False
     side: int | None = None
     tests: int | None = None
@@ -115,12 +114,8 @@ class Configuration:
     figures: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        checked_name(self.name)
-        for name, known in (("method", METHODS), ("start", STARTS), ("data", NAMES)):
-            check_choice("Configuration", name, getattr(self, name), known)
+        check_fields(self)
         check_replicates(self, "variants", "seeds")
-        check_counts("Configuration", 2, minibatches=self.minibatches)
-        check_counts("Configuration", tasks=self.tasks)
 
     @property
     def runs(self) -> tuple[tuple[Variant, int], ...]:
