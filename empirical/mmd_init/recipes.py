@@ -9,7 +9,6 @@ from empirical.declared import (
     Number,
     Positive,
     Rule,
-    Share,
     Weight,
     check_fields,
 )
@@ -151,13 +150,14 @@ class FinetuneRecipe:
     epochs: Count = 10
     rate: Positive = 1e-3
     batch: Count = 50
-    betas: tuple[Share, Share] = (0.9, 0.999)
+    betas: tuple[float, float] = (0.9, 0.999)
     eps: Positive = 1e-8
     frozen: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if len(self.betas) != 2:
+        if len(self.betas) != 2 or not all(0.0 <= b < 1.0 for b in self.betas):
             raise ValueError(
-                f"FinetuneRecipe: `betas` must be two, but they are {self.betas}"
+                "FinetuneRecipe: `betas` must be two in [0, 1), but they are"
+                f" {self.betas}"
             )

@@ -27,6 +27,7 @@ PACKAGES = ("theory", "empirical", "verify/compare")
 APART = {
     "argument checks": (
         *("_checks.py", "_inputs.py", "_naming.py", "_requirements.py", "_recipes.py"),
+        "declared.py",
     ),
     "command lines": (
         *("__main__.py", "testbed/before.py", "testbed/command.py"),

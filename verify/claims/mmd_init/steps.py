@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -324,7 +325,10 @@ def _found_module(*, inputs: str) -> list[float]:
         result = pretrain(
             _module(), x, _module_recipe(), generator=seeded(3), on_degenerate="record"
         )
-        return _told(result)
+        taken = _module()
+        taken.load_state_dict(result.state)
+        kept = tuple(p.detach()[None] for p in taken.parameters())
+        return _told(replace(result, params=kept))
     network, params = explicit(_module(), x)
     (result,) = pretrain_stack(
         network,
