@@ -27,11 +27,11 @@ PACKAGES = ("theory", "empirical", "verify/compare")
 APART = {
     "argument checks": (
         *("_checks.py", "_inputs.py", "_naming.py", "_requirements.py", "_recipes.py"),
-        "declared.py",
+        *("checks.py", "declared.py"),
     ),
     "command lines": (
         *("__main__.py", "testbed/before.py", "testbed/command.py"),
-        "testbed/options.py",
+        *("testbed/options.py", "_lazily.py"),
         # What a command says and draws once it has ended, or meanwhile.
         *("ending.py", "shown.py", "testbed/bar.py"),
     ),
