@@ -73,15 +73,9 @@ NAMED = {"name": "--activation", "m": "--tests"}
 
 def _add(kind: str, parser: argparse.ArgumentParser) -> None:
     # Loaded here, as below: they load PyTorch.
-    from empirical.conditioning.experiments import DATA, EXPERIMENTS
+    from empirical.conditioning.experiments import EXPERIMENTS
 
-    add_options(
-        parser,
-        EXPERIMENTS[kind],
-        skip=SKIPPED,
-        said=HELP,
-        choices={"data": DATA, "layers": ("top", "all")},
-    )
+    add_options(parser, EXPERIMENTS[kind], skip=SKIPPED, said=HELP)
     command.add_output(parser)
 
 

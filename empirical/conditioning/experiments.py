@@ -9,7 +9,7 @@ import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -36,6 +36,7 @@ from empirical.data import (
     pair_inputs,
     planar_cluster,
 )
+from empirical.declared import OneOf
 from empirical.digest import code_digest
 from empirical.kernels import gram, nngp_ntk
 from empirical.networks import FullyConnected
@@ -48,6 +49,7 @@ Result = dict[str, Any]
 
 DATA = ("a", "b", "arc", "digits")
 """Kinds of inputs; see `inputs`."""
+Data = Annotated[str, OneOf(DATA)]
 
 
 def inputs(
@@ -87,7 +89,7 @@ def inputs(
 
 def depth(
     *,
-    data: str = "a",
+    data: Data = "a",
     n: int = 32,
     delta: float = 0.05,
     activation: str = "relu",
@@ -127,7 +129,7 @@ def depth(
 
 def width(
     *,
-    data: str = "a",
+    data: Data = "a",
     n: int = 8,
     delta: float = 0.05,
     activation: str = "relu",
@@ -214,8 +216,8 @@ def chain(
 
 def train(
     *,
-    layers: str = "top",
-    data: str = "a",
+    layers: Annotated[str, OneOf(("top", "all"))] = "top",
+    data: Data = "a",
     n: int = 16,
     delta: float = 0.2,
     activation: str = "tanh",

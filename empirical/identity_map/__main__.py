@@ -46,19 +46,9 @@ def _example() -> Any:
 
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
-    from empirical.data import NAMES
-    from empirical.identity_map.measures import MEASUREMENTS
     from empirical.identity_map.networks import copier
-    from empirical.identity_map.recipes import RATES
-    from empirical.networks.initial import SCHEMES
 
-    choices = {
-        "data": (*NAMES, "channelled"),
-        "measurements": MEASUREMENTS,
-        "optimiser": RATES,
-        "schemes": SCHEMES,
-    }
-    add_options(parser, _example(), skip=SKIPPED, choices=choices)
+    add_options(parser, _example(), skip=SKIPPED)
     network = parser.add_argument_group("network")
     usual = partial(copier, kind="cnn", layers=5)
     add_options(network, usual, skip=("shape", "width"))

@@ -2,15 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
 
-from empirical.checks import check_choice, check_counts
 from empirical.data import NAMES
+from empirical.declared import Count, Number, OneOf, check_fields
 from empirical.identity_map.networks import Copier
 from empirical.identity_map.recipes import Recipe
-from empirical.identity_map.scales import checked_measurements
-from empirical.networks import initial
-from empirical.testbed.study import check_replicates, checked_name
+from empirical.identity_map.scales import Measurement
+from empirical.networks.initial import SCHEMES, UNIT
+from empirical.testbed.study import Name, check_replicates
+
+FAULTS = ("slow", "short", "frozen", "untrained")
+"""Those of `testbed.faults` that concern networks without labels."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,29 +53,24 @@ class Configuration:
         Arguments of `measures.Settings`.
     """
 
-    name: str
+    name: Name
     network: Copier
     recipe: Recipe
     figures: tuple[int, ...] = ()
-    data: str = "mnist"
+    data: Annotated[str, OneOf((*NAMES, "channelled"))] = "mnist"
     labels: tuple[tuple[int, ...], ...] = ((7,),)
-    skip: int = 0
+    skip: Number = 0
     image: str = ""
-    examples: int | None = None
-    schemes: tuple[str, ...] = ("framework",)
+    examples: Count | None = None
+    schemes: tuple[Annotated[str, OneOf(SCHEMES, UNIT)], ...] = ("framework",)
     rates: tuple[float, ...] | None = None
     seeds: tuple[int, ...] = (0,)
-    fault: str = ""
-    measurements: tuple[str, ...] = ("curve",)
+    fault: Annotated[str, OneOf(FAULTS, "")] = ""
+    measurements: tuple[Measurement, ...] = ("curve",)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        checked_name(self.name)
-        checked_measurements(self.measurements)
-        check_choice("Configuration", "fault", self.fault, ("", *FAULTS))
-        check_choice("Configuration", "data", self.data, (*NAMES, "channelled"))
-        for scheme in self.schemes:
-            initial.checked(scheme)
+        check_fields(self)
         sizes = {len(labels) for labels in self.labels}
         check_replicates(self, "schemes", "seeds")
         if len(sizes) != 1 or 0 in sizes:
@@ -86,16 +84,10 @@ class Configuration:
                 "Configuration: `labels` of channelled images must be one, or one for each"
                 f" of {channels} channels, but they are {self.labels}"
             )
-        check_counts("Configuration", examples=self.examples)
-        check_counts("Configuration", 0, skip=self.skip)
         if self.examples is not None and self.recipe.batch is None:
             raise ValueError(
                 "Configuration: `batch` must be given with `examples`, but it is not"
             )
-
-
-FAULTS = ("slow", "short", "frozen", "untrained")
-"""Those of `testbed.faults` that concern networks without labels."""
 
 
 def faulty(configuration: Configuration) -> tuple[Recipe, float]:

@@ -2,21 +2,21 @@
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from empirical.checks import (
-    check_choice,
-    check_counts,
-    check_exploded,
-    check_positive,
-    check_schedule,
-    check_share,
+from empirical.declared import (
+    Count,
+    Exploded,
+    Number,
+    OneOf,
+    Positive,
+    Schedule,
+    Share,
+    check_fields,
 )
 
 Loss = Literal["mean", "half-sum"]
-LOSSES = ("mean", "half-sum")
-
-TRAINED = ("all", "bottom", "top")
+LOSSES: tuple[Loss, ...] = ("mean", "half-sum")
 
 RATES = {
     "sgd": 0.01,
@@ -95,43 +95,33 @@ class Recipe:
     (30, 60, 80)
     """
 
-    optimiser: str = "sgd"
-    rate: float | None = None
-    momentum: float = 0.9
+    optimiser: Annotated[str, OneOf(RATES)] = "sgd"
+    rate: Positive | None = None
+    momentum: Share = 0.9
     loss: Loss = "mean"
-    steps: int = 2000
+    steps: Count = 2000
     release: float | None = None
-    limit: int | None = None
-    schedule: tuple[float, ...] = (0.3, 0.6, 0.8)
-    drop: float = 0.2
-    clip: float | None = None
+    limit: Count | None = None
+    schedule: Schedule = (0.3, 0.6, 0.8)
+    drop: Positive = 0.2
+    clip: Positive | None = None
     rescale: bool = False
-    floor: float | None = None
-    patience: int = 500
+    floor: Positive | None = None
+    patience: Count = 500
     trained: Literal["all", "bottom", "top"] = "all"
-    batch: int | None = None
-    exploded: float = 1e6
-    retries: int = 2
-    retry_rate: float = 0.2
-    check: int = 50
+    batch: Count | None = None
+    exploded: Exploded = 1e6
+    retries: Number = 2
+    retry_rate: Positive = 0.2
+    check: Count = 50
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "schedule", tuple(float(s) for s in self.schedule))
-        choices = {"optimiser": RATES, "loss": LOSSES, "trained": TRAINED}
-        for name, known in choices.items():
-            check_choice("Recipe", name, getattr(self, name), known)
-        for name in ("rate", "clip", "floor", "drop", "retry_rate"):
-            check_positive("Recipe", **{name: getattr(self, name)})
-        for name in ("steps", "limit", "patience", "batch", "check"):
-            check_counts("Recipe", **{name: getattr(self, name)})
-        check_counts("Recipe", 0, retries=self.retries)
-        check_exploded("Recipe", self.exploded)
-        check_share("Recipe", momentum=self.momentum)
+        check_fields(self)
         if self.release is not None and not 0.0 < self.release < 1.0:
             raise ValueError(
                 f"Recipe: `release` must lie in (0, 1), but it is {self.release}"
             )
-        check_schedule("Recipe", self.schedule)
         if self.rescale and (self.clip is None or self.release is None):
             raise ValueError(
                 "Recipe: `rescale` must come with `clip`, the norm, and `release`, "

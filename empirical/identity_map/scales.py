@@ -1,10 +1,11 @@
 """How large the figures' networks are: three scales."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 from empirical.checks import check_choice
+from empirical.declared import OneOf
 from empirical.identity_map.recipes import Recipe
 
 MEASURED = (
@@ -13,6 +14,7 @@ MEASURED = (
     *("points", "edges"),
 )
 """Names of `measures.MEASUREMENTS`."""
+Measurement = Annotated[str, OneOf(MEASURED)]
 
 
 def checked_measurements(names: Sequence[str]) -> None:
@@ -85,13 +87,7 @@ class Sizes:
     colour: str = "channelled"
     colour_depths: tuple[int, ...] = (5, 12)
     colour_fcn: tuple[int, ...] = (1, 4)
-    settings: Mapping[str, Any] = field(
-        default_factory=lambda: {
-            "sizes": (7, 14, 28),
-            "examples": (200, 100),
-            "digits": 50,
-        }
-    )
+    settings: Mapping[str, Any]
 
     def shape(self, channels: int = 1) -> tuple[int, int, int]:
         """Return the shape of an image; CIFAR-10 keeps its own."""
@@ -173,5 +169,7 @@ _PAPER = replace(
     settings={},
 )
 
-BY_NAME = {"small": Sizes(), "full": _FULL, "paper": _PAPER}
+_SMALL = {"sizes": (7, 14, 28), "examples": (200, 100), "digits": 50}
+
+BY_NAME = {"small": Sizes(settings=_SMALL), "full": _FULL, "paper": _PAPER}
 """Scale to sizes."""

@@ -1,43 +1,26 @@
 """How an initialisation is learnt: the losses, their weights, the optimiser."""
 
-import math
-import numbers
-from dataclasses import dataclass, fields
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from empirical.checks import check_choice, check_counts, check_positive, check_weights
+from empirical.checks import check_counts
+from empirical.declared import (
+    Count,
+    Number,
+    Positive,
+    Rule,
+    Weight,
+    check_fields,
+)
+
+Several = Annotated[
+    int, Rule(lambda who, name, value: check_counts(who, 2, **{name: value}))
+]
 
 Way = Literal["auto", "gram", "explicit", "local"]
 WAYS = ("auto", "gram", "explicit", "local")
 Estimator = Literal["unbiased", "biased"]
 ESTIMATORS = ("unbiased", "biased")
-
-_KINDS: dict[Any, type] = {int: numbers.Integral, float: numbers.Real}
-
-
-def check_numbers(recipe: Any) -> None:
-    """Refuse entries that are no numbers of their defaults' kind; `steps` may be absent.
-
-    Raises
-    ------
-    TypeError
-        Naming the entry.
-
-    Examples
-    --------
-    >>> Recipe(steps=2.5)
-    Traceback (most recent call last):
-    TypeError: Recipe: `steps` must be a whole number, but it is 2.5
-    """
-    for each in fields(recipe):
-        value, own = getattr(recipe, each.name), type(each.default)
-        if each.name == "steps":
-            own = type(None) if value is None else int
-        kind = _KINDS.get(own)
-        if kind and (isinstance(value, bool) or not isinstance(value, kind)):
-            what = "a whole number" if own is int else "a number"
-            who = type(recipe).__name__
-            raise TypeError(f"{who}: `{each.name}` must be {what}, but it is {value!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +74,7 @@ class Recipe:
 
     Raises
     ------
-    ValueError, TypeError
+    ValueError
         If an entry is out of its range, or no number.
 
     Examples
@@ -100,40 +83,30 @@ class Recipe:
     9375
     """
 
-    s: float = math.sqrt(0.5)
-    lam: float = 0.4
-    xi: float = 1.0
-    uni: float = 1.0
-    perturbations: int = 256
-    reference: int = 256
+    s: Positive = 0.5**0.5
+    lam: Weight = 0.4
+    xi: Weight = 1.0
+    uni: Weight = 1.0
+    perturbations: Several = 256
+    reference: Several = 256
     closed: bool = True
     estimator: Estimator = "unbiased"
     noise: Way = "auto"
-    batch: int = 32
-    steps: int | None = None
-    epochs: int = 5
-    rate: float = 2e-4
-    window: int = 100
-    degenerate: float = 0.5
-    grace: int = 5
+    batch: Count = 32
+    steps: Count | None = None
+    epochs: Count = 5
+    rate: Positive = 2e-4
+    window: Count = 100
+    degenerate: Positive = 0.5
+    grace: Number = 5
     frozen: bool = False
 
     def __post_init__(self) -> None:
-        check_numbers(self)
-        check_positive("Recipe", s=self.s, rate=self.rate, degenerate=self.degenerate)
-        counts = ("batch", "steps", "epochs", "window")
-        check_counts("Recipe", **{name: getattr(self, name) for name in counts})
-        several = {"perturbations": self.perturbations, "reference": self.reference}
-        check_counts("Recipe", 2, **several)
-        check_counts("Recipe", 0, grace=self.grace)
-        weights = {"lam": self.lam, "xi": self.xi, "uni": self.uni}
-        check_weights("Recipe", **weights)
-        if not any(weights.values()):
+        check_fields(self)
+        if not any((self.uni, self.lam, self.xi)):
             raise ValueError(
                 "Recipe: one of `uni`, `lam` and `xi` must be positive, but all are 0"
             )
-        for name, known in (("noise", WAYS), ("estimator", ESTIMATORS)):
-            check_choice("Recipe", name, getattr(self, name), known)
 
     def updates(self, inputs: int) -> int:
         """Return the number of steps on so many inputs."""
@@ -174,19 +147,17 @@ class FinetuneRecipe:
         If a value does not fit.
     """
 
-    epochs: int = 10
-    rate: float = 1e-3
-    batch: int = 50
+    epochs: Count = 10
+    rate: Positive = 1e-3
+    batch: Count = 50
     betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
+    eps: Positive = 1e-8
     frozen: bool = False
 
     def __post_init__(self) -> None:
-        check_numbers(self)
-        check_positive("FinetuneRecipe", rate=self.rate, eps=self.eps)
+        check_fields(self)
         if len(self.betas) != 2 or not all(0.0 <= b < 1.0 for b in self.betas):
             raise ValueError(
                 "FinetuneRecipe: `betas` must be two in [0, 1), but they are"
                 f" {self.betas}"
             )
-        check_counts("FinetuneRecipe", batch=self.batch, epochs=self.epochs)

@@ -4,10 +4,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from empirical.normrelu.experiments import NAMES, NETWORKS, Configuration
-from empirical.normrelu.recipes import AUGMENTATIONS, STARTS
+from empirical.normrelu.experiments import Configuration
 from empirical.testbed import before, command
-from empirical.testbed.faults import FAULTS
 from empirical.testbed.options import add_options, made
 from empirical.testbed.study import Setting
 
@@ -18,18 +16,7 @@ NAMED = {"name": "--data", "labels": "--data", "function": "--kink"}
 
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
-    # Loaded here: it loads PyTorch.
-    from empirical.data import NAMES as DATA_SETS
-
-    choices = {
-        "arm": NAMES,
-        "data": DATA_SETS,
-        "fault": FAULTS,
-        "network": NETWORKS,
-        "start": STARTS,
-        "augmentation": AUGMENTATIONS,
-    }
-    add_options(parser, EXAMPLE, skip=("name",), choices=choices)
+    add_options(parser, EXAMPLE, skip=("name",))
     command.add_output(parser)
 
 

@@ -3,12 +3,13 @@
 import math
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Annotated, Any
 
-from empirical.checks import check_choice, check_counts, check_positive
+from empirical.data import NAMES as DATA_SETS
+from empirical.declared import Count, OneOf, Positive, check_fields
 from empirical.normrelu.recipes import PLAIN, Recipe
 from empirical.testbed.faults import FAULTS
-from empirical.testbed.study import Scale, check_replicates, check_scale, checked_name
+from empirical.testbed.study import Name, Scale, check_replicates, check_scale
 
 DENSE = ("normrelu", "selu", "relu", "batch", "layer")
 """Arms of fully connected networks that every scale has."""
@@ -16,7 +17,6 @@ NAMES = (*DENSE, "tanh", "fixup")
 """Of the arms, see `networks.ARMS`."""
 KINK = -1.5907658564412686
 """Of NormReLU with SELU's slope, which the paper takes."""
-NETWORKS = ("dense", "residual")
 RESIDUAL = ("normrelu", "selu", "batch", "fixup")
 """Arms of residual networks."""
 
@@ -70,34 +70,27 @@ class Configuration:
         If any of these does not fit.
     """
 
-    name: str
-    arm: str
+    name: Name
+    arm: Annotated[str, OneOf(NAMES)]
     kink: float = KINK
-    network: str = "dense"
-    depth: int
-    width: int = 128
-    rates: tuple[float, ...] = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
-    epochs: int = 8
-    batch: int = 100
-    data: str = "mnist"
-    per_class: int = 200
-    tests: int = 50
+    network: Annotated[str, OneOf(("dense", "residual"))] = "dense"
+    depth: Count
+    width: Count = 128
+    rates: tuple[Positive, ...] = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+    epochs: Count = 8
+    batch: Count = 100
+    data: Annotated[str, OneOf(DATA_SETS)] = "mnist"
+    per_class: Count = 200
+    tests: Count = 50
     held_out: int = 40
     side: int | None = 14
     chosen_by: tuple[int, ...] = (0, 1)
     seeds: tuple[int, ...] = (100, 101, 102, 103, 104, 105)
     recipe: Recipe = PLAIN
-    fault: str = ""
+    fault: Annotated[str, OneOf(FAULTS, "")] = ""
 
     def __post_init__(self) -> None:
-        checked_name(self.name)
-        who = "Configuration"
-        check_choice(who, "arm", self.arm, NAMES)
-        check_choice(who, "network", self.network, NETWORKS)
-        if self.fault:
-            check_choice(who, "fault", self.fault, FAULTS)
-        for name in ("depth", "width", "epochs", "batch", "per_class", "tests"):
-            check_counts(who, **{name: getattr(self, name)})
+        check_fields(self)
         residual, whole = self.network == "residual", self.depth % 6 == 2 < self.depth
         if residual and (self.arm not in RESIDUAL or not whole):
             raise ValueError(
@@ -124,8 +117,6 @@ class Configuration:
             raise ValueError(
                 f"Configuration: `kink` must be finite, but it is {self.kink}"
             )
-        for rate in self.rates:
-            check_positive(who, rates=rate)
         if not self.rates or list(self.rates) != sorted(set(self.rates)):
             raise ValueError(
                 "Configuration: `rates` must increase, and be one at least, but they are"

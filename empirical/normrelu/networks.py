@@ -59,7 +59,7 @@ class Arm:
     def init(
         self, network: Network, generators: list[torch.Generator], start: str = "arm"
     ) -> Params:
-        """Draw a network for each generator, float32, with a `start` of `recipes.STARTS`.
+        """Draw a network for each generator, float32, with the `start` of a `Recipe`.
 
         The last convolution of each of B blocks is drawn at B^(-1/2) of its size where
         nothing normalises: blocks add up, and lengths grow no more than e-fold.

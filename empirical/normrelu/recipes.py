@@ -1,11 +1,9 @@
 """What practice adds to descent with momentum: schedule, decay, augmentation, start."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from empirical.checks import check_choice, check_schedule, check_weights
-
-AUGMENTATIONS = ("crop", "flip")
-STARTS = ("arm", "he", "glorot")
+from empirical.declared import OneOf, Schedule, Weight, check_fields
 
 LARGEST = (2.0 - 2.0**-23) * 2.0**127
 """Of the numbers of single precision."""
@@ -39,23 +37,18 @@ class Recipe:
     (150, 225)
     """
 
-    schedule: tuple[float, ...] = ()
-    decay: float = 0.0
-    augmentation: tuple[str, ...] = ()
-    start: str = "arm"
+    schedule: Schedule = ()
+    decay: Weight = 0.0
+    augmentation: tuple[Annotated[str, OneOf(("crop", "flip"))], ...] = ()
+    start: Annotated[str, OneOf(("arm", "he", "glorot"))] = "arm"
 
     def __post_init__(self) -> None:
-        who = "Recipe"
-        check_schedule(who, self.schedule)
-        check_weights(who, decay=self.decay)
+        check_fields(self)
         if self.decay > LARGEST:
             raise ValueError(
                 f"Recipe: `decay` must be at most {LARGEST:.2g}, the largest of the float32"
                 f" in which networks are trained, but it is {self.decay}"
             )
-        check_choice(who, "start", self.start, STARTS)
-        for kind in self.augmentation:
-            check_choice(who, "augmentation", kind, AUGMENTATIONS)
 
     def drops(self, updates: int) -> tuple[int, ...]:
         """Return before which of so many updates the rate falls."""

@@ -53,7 +53,7 @@ class Augmentation:
     Parameters
     ----------
     kinds : collection of str
-        Of `recipes.AUGMENTATIONS`.
+        As of `recipes.Recipe`.
     generators : sequence of torch.Generator
         On the CPU, one a replicate; those that are given the same one see the same.
     """

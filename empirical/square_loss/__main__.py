@@ -43,13 +43,9 @@ def _example() -> Any:
 
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
-    from empirical.data import NAMES
     from empirical.square_loss.classifiers import classifier
-    from empirical.square_loss.experiments import DTYPES
 
-    choices = {"data": NAMES, "dtype": DTYPES}
-    skip = ("name", "figures", "network")
-    add_options(parser, _example(), skip=skip, choices=choices)
+    add_options(parser, _example(), skip=("name", "figures", "network"))
     network = parser.add_argument_group("network")
     usual = partial(classifier, family="bn", widths=(32, 32, 32))
     add_options(network, usual, skip=("shape", "outputs"))

@@ -8,16 +8,14 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
-from empirical.checks import check_choice, check_positive
 from empirical.data import NAMES
+from empirical.declared import OneOf, Positive, check_fields
 from empirical.square_loss.classifiers import Classifier, Family, classifier
 from empirical.square_loss.recipes import Recipe
 from empirical.square_loss.sizes import FEW, NOISY_BATCH, SIZES, Sizes
-from empirical.testbed.study import Scale, check_replicates, check_scale, checked_name
-
-DTYPES = ("float32", "float64")
+from empirical.testbed.study import Name, Scale, check_replicates, check_scale
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,28 +57,24 @@ class Configuration:
         If any of these does not fit.
     """
 
-    name: str
+    name: Name
     network: Classifier
     recipe: Recipe
     figures: tuple[int, ...] = ()
-    data: str = "mnist"
+    data: Annotated[str, OneOf(NAMES)] = "mnist"
     labels: tuple[int, ...] = (3, 8)
     per_class: int = 80
     tests: int = 50
     side: int | None = 8
     constant: float | None = 0.25
-    scales: tuple[float, ...] = (1.0,)
+    scales: tuple[Positive, ...] = (1.0,)
     seeds: tuple[int, ...] = (0,)
-    dtype: str = "float64"
+    dtype: Annotated[str, OneOf(("float32", "float64"))] = "float64"
     shuffled: bool = False
 
     def __post_init__(self) -> None:
-        checked_name(self.name)
-        for name, known in (("data", NAMES), ("dtype", DTYPES)):
-            check_choice("Configuration", name, getattr(self, name), known)
+        check_fields(self)
         check_replicates(self, "scales", "seeds")
-        for scale in self.scales:
-            check_positive("Configuration", scales=scale)
         count = len(self.labels)
         if count < 2:
             raise ValueError(

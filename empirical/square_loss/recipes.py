@@ -6,18 +6,15 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from empirical.checks import (
-    check_choice,
-    check_counts,
-    check_exploded,
-    check_positive,
-    check_schedule,
-    check_share,
-    check_weights,
+from empirical.declared import (
+    Count,
+    Exploded,
+    Positive,
+    Schedule,
+    Share,
+    Weight,
+    check_fields,
 )
-
-DECAYED = ("all", "last")
-LOSSES = ("square", "entropy")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,31 +73,24 @@ class Recipe:
     (60, 80)
     """
 
-    epochs: int
-    rate: float = 0.1
-    momentum: float = 0.9
-    weight_decay: float = 0.0
+    epochs: Count
+    rate: Positive = 0.1
+    momentum: Share = 0.9
+    weight_decay: Weight = 0.0
     decayed: Literal["all", "last"] = "all"
-    batch: int | None = None
-    schedule: tuple[float, ...] = ()
-    drop: float = 0.1
-    stable: float | None = None
+    batch: Count | None = None
+    schedule: Schedule = ()
+    drop: Positive = 0.1
+    stable: Positive | None = None
     frozen: bool = False
     loss: Literal["square", "entropy"] = "square"
-    noise: float = 0.0
-    exploded: float = 1e3
-    check: int = 100
+    noise: Weight = 0.0
+    exploded: Exploded = 1e3
+    check: Count = 100
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "schedule", tuple(float(s) for s in self.schedule))
-        check_positive("Recipe", rate=self.rate, drop=self.drop, stable=self.stable)
-        check_counts("Recipe", epochs=self.epochs, batch=self.batch, check=self.check)
-        check_exploded("Recipe", self.exploded)
-        check_weights("Recipe", weight_decay=self.weight_decay, noise=self.noise)
-        check_share("Recipe", momentum=self.momentum)
-        check_choice("Recipe", "decayed", self.decayed, DECAYED)
-        check_choice("Recipe", "loss", self.loss, LOSSES)
-        check_schedule("Recipe", self.schedule)
+        check_fields(self)
         if self.noise and (self.loss != "square" or self.batch is None):
             raise ValueError(
                 "Recipe: `noise` must be zero but for the square loss and minibatches, but"

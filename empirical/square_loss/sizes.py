@@ -1,16 +1,14 @@
 """Sizes of the experiments at three scales."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """Sizes of the experiments at a scale; the defaults are those of the small one."""
+    """Sizes of the experiments at a scale; defaults are those of the small one."""
 
-    pairs: Mapping[str, tuple[int, int]] = field(
-        default_factory=lambda: {"mnist": (3, 8)}
-    )
+    pairs: Mapping[str, tuple[int, int]]
     per_class: int = 80
     tests: int = 100
     side: int | None = 8
@@ -91,5 +89,5 @@ _PAPER = replace(
     plain_widths=(1024, 1024, 1024),
 )
 
-SIZES = {"small": Sizes(), "full": _FULL, "paper": _PAPER}
+SIZES = {"small": Sizes(pairs={"mnist": (3, 8)}), "full": _FULL, "paper": _PAPER}
 """By the names of the scales."""

@@ -484,12 +484,11 @@ class _Part:
         """Make one update; return what it saw before it."""
         if not (self.stack.rates.is_cuda and self.task.capturable):
             return self._update(examples)
-        shape = None if examples is None else tuple(examples.shape)
-        if examples is not None and shape is not None:
-            place = self.chosen.setdefault(shape, examples.clone())
+        if examples is not None:
+            place = self.chosen.setdefault(examples.shape, examples.clone())
             examples = place.copy_(examples)
         # A rate that is common is a number inside the graph.
-        key = (shape, self.stack.common_rate)
+        key = (examples if examples is None else examples.shape, self.stack.common_rate)
         if key not in self.graphs:
             stack = self.stack
             moments = [t for each in stack.state.values() for t in each]

@@ -24,6 +24,8 @@ from typing import (
     get_type_hints,
 )
 
+from empirical.declared import known_of
+
 Value = TypeVar("Value")
 
 _CONVERTED = {int: "N", float: "X", str: "NAME", Path: "PATH"}
@@ -72,7 +74,6 @@ def add_options(
     *,
     skip: Iterable[str] = (),
     said: Mapping[str, str] | None = None,
-    choices: Mapping[str, Iterable[str]] | None = None,
 ) -> None:
     """Add an option for every field of a dataclass's value, or parameter of a function.
 
@@ -81,26 +82,25 @@ def add_options(
     parser : argparse.ArgumentParser or group of one
     example : dataclass or function
         Its values are the defaults, a `functools.partial` function's those it is given.
-        What is a dataclass inside it makes a group.
+        What is a dataclass inside it makes a group. What is declared as `OneOf` is shown
+        with its words; the dataclass itself refuses others, and names the nearest.
     skip : iterable of str
         Fields without an option.
     said : mapping, optional
         Help, where the docstring of `example` has none.
-    choices : mapping, optional
-        What a field can be, where its type does not say it, to be shown. The dataclass
-        itself refuses others, and names the nearest.
     """
     texts = {**(said or {}), **explained(_home(example))}
+    declared = get_type_hints(_home(example), include_extras=True)
     hints = get_type_hints(_home(example))
     for name, default in _defaults(example).items():
         if name in skip:
             continue
         if is_dataclass(default):
             group = parser.add_argument_group(name)
-            add_options(group, default, skip=skip, said=said, choices=choices)
+            add_options(group, default, skip=skip, said=said)
             continue
         given = _arguments(hints[name], default)
-        text, known = texts.get(name, ""), tuple((choices or {}).get(name, ()))
+        text, known = texts.get(name, ""), known_of(declared[name])
         if len(known) > FEW:
             text = f"{text.rstrip(' .')}. One of {', '.join(known)}"
         elif known:

@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 
 from empirical.checks import check_choice, check_counts
+from empirical.declared import Rule
 from empirical.digest import code_digest, roots_of
 from empirical.testbed.faults import FAULTS
 from empirical.testbed.records import RunRecord, digest, identity
@@ -278,3 +279,7 @@ def checked_name(name: str) -> str:
             f"it is {name!r}"
         )
     return name
+
+
+Name = Annotated[str, Rule(lambda _who, _name, value: checked_name(value))]
+"""Of a configuration, and of its record."""

@@ -27,10 +27,11 @@ PACKAGES = ("theory", "empirical", "verify/compare")
 APART = {
     "argument checks": (
         *("_checks.py", "_inputs.py", "_naming.py", "_requirements.py", "_recipes.py"),
+        *("checks.py", "declared.py"),
     ),
     "command lines": (
         *("__main__.py", "testbed/before.py", "testbed/command.py"),
-        "testbed/options.py",
+        *("testbed/options.py", "_lazily.py"),
         # What a command says and draws once it has ended, or meanwhile.
         *("ending.py", "shown.py", "testbed/bar.py"),
     ),
@@ -40,7 +41,9 @@ APART = {
     ),
     "processes": (
         *("testbed/cluster.py", "testbed/crew.py", "testbed/engine.py", "devices.py"),
-        "testbed/serving.py",
+        *("testbed/serving.py", "testbed/addresses.py", "testbed/streams.py"),
+        # Of a GPU alone.
+        "testbed/capture.py",
         *("testbed/signals.py", "testbed/graph.py", "testbed/runner.py"),
         *("testbed/budgets.py", "testbed/stopping.py", "testbed/telling.py"),
         "_threads.py",

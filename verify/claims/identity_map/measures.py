@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from empirical import data
 from empirical.identity_map import measures, probes
-from empirical.identity_map.networks import Copier, copier
+from empirical.identity_map.networks import copier
 from empirical.identity_map.recipes import Recipe
 from empirical.identity_map.training import train
+from empirical.networks import Convolutional
 from empirical.randomness import torch_generator
 from theory import identity_map as idm
 from verify.claim import adversarial, grid, numeric
@@ -271,7 +272,9 @@ def _representation(channels: int, side: int, seed: int) -> tuple[Array, Array]:
     rng = np.random.default_rng([61, seed])
     image = rng.standard_normal((side, side))
     mixed = rng.standard_normal((channels, 1, 1)) * image
-    return mixed + 0.5 * rng.standard_normal((channels, side, side)), image
+    h = mixed + 0.5 * rng.standard_normal((channels, side, side))
+    # Pairs of opposite channels sum to nothing.
+    return (np.concatenate([h, -h]) if channels == 2 else h), image
 
 
 def _measure_picture(*, channels: int, side: int, seed: int) -> list[float]:
@@ -303,7 +306,7 @@ PICTURE = numeric(
         r"\sigma_1^2/\textstyle\sum_i\sigma_i^2,\quad\max_c\cos(h_c,x)"
     ),
     source=quoted("Appendix F"),
-    cases=grid(channels=(1, 4, 30), side=5, seed=(0, 1)),
+    cases=grid(channels=(1, 2, 4, 30), side=5, seed=(0, 1)),
     predict=_predict_picture,
     measure=_measure_picture,
     # eps over the gap of the top two singular values, of order one.
@@ -312,25 +315,39 @@ PICTURE = numeric(
 )
 
 
-def _cnn(layers: int, seed: int) -> tuple[Copier, Any, torch.Tensor]:
-    network = copier(kind="cnn", shape=(1, 6, 6), layers=layers, width=5, kernel=3)
+def _cnn(
+    layers: int, seed: int, outputs: int | None
+) -> tuple[Convolutional, Any, torch.Tensor]:
+    widths = (5,) * (layers - 1)
+    network = Convolutional(shape=(1, 6, 6), widths=widths, kernel=3, outputs=outputs)
     params = network.init("framework", generator=torch_generator(seed, "upper"))
     return network, params, _image(6, seed)[None]
 
 
-def _measure_upper(*, layers: int, count: int, seed: int) -> Array:
-    network, params, images = _cnn(layers, seed)
+def _measure_upper(
+    *, layers: int, count: int, seed: int, outputs: int | None = None
+) -> Array:
+    network, params, images = _cnn(layers, seed, outputs)
     # The image itself, then what each layer puts out.
     below = (images, *network.layer_outputs(params, images))[layers - count]
     return network.upper(params, below, count).numpy().ravel()
 
 
-def _by_modules(*, layers: int, count: int, seed: int, relu: bool = True) -> Array:
+def _by_modules(
+    *,
+    layers: int,
+    count: int,
+    seed: int,
+    outputs: int | None = None,
+    relu: bool = True,
+) -> Array:
     """The whole network by the framework's own convolutions."""
-    _, params, h = _cnn(layers, seed)
+    _, params, h = _cnn(layers, seed, outputs)
     for weight in params[:-1]:
         h = torch.nn.functional.conv2d(h, weight[0], padding=1)
         h = torch.relu(h) if relu else h
+    if outputs is not None:
+        return (h.flatten(1) @ params[-1][0].T).numpy().ravel()
     return torch.nn.functional.conv2d(h, params[-1][0], padding=1).numpy().ravel()
 
 
@@ -339,7 +356,11 @@ UPPER = numeric(
     title="The upper layers applied to the lower layers' output are the whole network",
     statement=r"f = f_{k+1..L}\circ f_{1..k}",
     source=ours("Appendix H.2; ours"),
-    cases=grid(layers=4, count=(1, 2, 3, 4), seed=0),
+    cases=(
+        *grid(layers=4, count=(1, 2, 3, 4), seed=0),
+        # With a readout of images.
+        *grid(layers=3, count=(1, 2), seed=0, outputs=2),
+    ),
     predict=_by_modules,
     measure=_measure_upper,
     # Four layers of sums of 45 products.

@@ -211,6 +211,9 @@ def _found_cover(
         )
         return found["cover"][recorded]
     network = Convolutional(shape=size, kernel=kernel)
+    if kernel > 2 * max(shape):
+        # Layers that see every pixel, whatever they are.
+        network = copier("fcn", shape=size, layers=3, width=5)
     return measures.cover(network, (at[0], at[1]), layers=3).tolist()
 
 
@@ -223,6 +226,7 @@ COVER = closed(
         {"kernel": 3, "shape": [7, 6], "at": [0, 0]},
         {"kernel": 5, "shape": [9, 12], "at": [4, 6]},
         {"kernel": 1, "shape": [4, 3], "at": [3, 1]},
+        {"kernel": 9, "shape": [4, 3], "at": [3, 1]},
         # What records keep of it.
         {"kernel": 5, "shape": [9, 12], "at": [0, 0], "recorded": "corner"},
         {"kernel": 5, "shape": [9, 12], "at": [4, 6], "recorded": "centre"},
@@ -285,9 +289,10 @@ def _plain_slope(*, name: str, wrong: bool) -> list[float]:
     """
     x = _places()
     if wrong:
-        function, step = getattr(torch, name), 1e-6
+        function, step = _function(name), 1e-6
         return ((function(x + step) - function(x)) / step).tolist()
     slopes = {
+        "step": 0.0 * x,
         "tanh": 1.0 - x.tanh() ** 2,
         "relu": (x > 0.0) * 1.0,
         "sign": 0.0 * x,
@@ -296,13 +301,18 @@ def _plain_slope(*, name: str, wrong: bool) -> list[float]:
     return slopes[name].tolist()
 
 
+def _function(name: str) -> Callable[[Tensor], Tensor]:
+    """Return a function of PyTorch's, or the step, of which autograd knows no slope."""
+    return getattr(torch, name, lambda z: (z > 0.0).to(z.dtype))
+
+
 def _places() -> Tensor:
     """Return nine normal numbers, and the kink."""
     return functional.pad(normal(9, seed=[37], size=1.5), (0, 1))
 
 
 def _found_slope(*, name: str) -> list[float]:
-    return derivative(getattr(torch, name), _places()).tolist()
+    return derivative(_function(name), _places()).tolist()
 
 
 SLOPE = closed(
@@ -310,7 +320,7 @@ SLOPE = closed(
     title="Derivatives of activations are the analytic ones, and 0 at kinks",
     statement=r"\sigma'(z)",
     where="not in the paper: slopes for tangent kernels",
-    cases=grid(name=("tanh", "relu", "sign", "square")),
+    cases=grid(name=("tanh", "relu", "sign", "square", "step")),
     compare=SUMS,
     twin=_plain_slope,
     measure=_found_slope,

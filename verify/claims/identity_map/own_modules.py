@@ -374,6 +374,9 @@ def _expected(*, why: str, wrong: bool) -> list[float]:
     if why == "hooks":
         # By torch.vmap, those on the pass backward would not be called.
         return [0.0, 0.0, 1.0, 0.0]
+    if why == "running":
+        # One that branches; then inputs of another shape.
+        return [1.0, 0.0, 1.0]
     every = _drawing() if why == "drawing" else _starting()
     return [float(refused) for _, refused in every]
 
@@ -395,6 +398,15 @@ def _refused(*, why: str) -> list[float]:
             _is_refused(lambda p=p: _hooked(backward=p[0], one_by_one=p[1]))
             for p in pairs
         ]
+    if why == "running":
+        net = nn.Sequential(nn.Linear(2, 3), Branching())
+        stack = Stack.of_modules([net, net], rates=0.1)
+        branches = partial(apply, net, stack.params, torch.ones(4, 2))
+        task = Supervised(nn.Linear(2, 3), torch.ones(4, 5), torch.arange(4) % 3)
+        return [
+            *(_is_refused(partial(branches, one_by_one=one)) for one in (False, True)),
+            _is_refused(lambda: task.losses(stack.params, stack, None)),
+        ]
     if why == "drawing":
         return [
             _is_refused(lambda m=m: Stack.of_modules([m], rates=0.1))
@@ -414,7 +426,7 @@ REFUSED = closed(
         r"\ \theta\text{ undrawn},\ \nabla\text{ of padded copies wrong}"
     ),
     where="Appendix A, on training",
-    cases=grid(why=("memory", "drawing", "start", "padding", "hooks")),
+    cases=grid(why=("memory", "drawing", "start", "padding", "hooks", "running")),
     twin=_expected,
     measure=_refused,
     compare=Identical(),

@@ -126,7 +126,9 @@ def _configured(*, scale: Scale) -> dict[str, Any]:
         "figures": sorted({n for c in every for n in c.figures}),
         "starts and methods": len({(c.start, c.method, c.network.norm) for c in rows}),
         "labels": [*map(list, {c.shots for c in rows})],
-        "noise and lambda": [[v.s2, v.lam] for v in swept.variants],
+        "noise and lambda": [
+            [round(r.s**2, 12), r.lam] for r in swept.recipes()[:: len(swept.seeds)]
+        ],
         "runs of each": len(swept.seeds),
         "perturbations shown": sorted(shown),
         "detached alone": [[v.uni, v.lam, v.xi] for v in detached.variants],

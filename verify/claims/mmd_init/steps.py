@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -186,6 +187,7 @@ def _plain_steps(
     way: str,
     classes: int,
     given: bool = False,
+    shared: bool = False,
     after: int | None = None,
     wrong: bool,
 ) -> list[float]:
@@ -198,7 +200,7 @@ def _plain_steps(
     found: list[float] = []
     pairs = zip(_starts(classes), _recipes(way, classes), strict=True)
     for seed, (params, recipe) in enumerate(pairs):
-        course = _Course(params, recipe, seed)
+        course = _Course(params, recipe, 0 if shared else seed)
         found += course.run(_data(6), _of_layers, wrong=wrong).numbers()
     return found
 
@@ -210,19 +212,25 @@ def _told(result: Pretrained) -> list[float]:
 
 
 def _stacked_steps(
-    *, way: str, classes: int, given: bool = False, after: int | None = None
+    *,
+    way: str,
+    classes: int,
+    given: bool = False,
+    shared: bool = False,
+    after: int | None = None,
 ) -> list[float]:
     if given:
         return _stacked_terms(way, classes)
     network = classifier((6, 8, 7, classes))
 
     def run(**kept: Any) -> list[Pretrained]:
+        numbers = [seeded(0), seeded(1)]
         return pretrain_stack(
             network,
             _data(6),
             _recipes(way, classes),
             params=network.load(stacked(_starts(classes))),
-            generators=[seeded(0), seeded(1)],
+            generators=numbers[:1] * 2 if shared else numbers,
             on_degenerate="record",
             **kept,
         )
@@ -245,6 +253,8 @@ STEPS = closed(
         *grid(way=("explicit", "auto"), classes=3),
         *grid(way=("gram", "auto"), classes=2),
         *grid(way="explicit", classes=(2, 3), given=True),
+        # By the same random numbers.
+        *grid(way="explicit", classes=3, shared=True),
         # Stopped, and going on from a checkpoint.
         *grid(way="explicit", classes=3, after=(2, 3)),
         *grid(way="gram", classes=2, after=(4, 6)),
@@ -324,7 +334,10 @@ def _found_module(*, inputs: str) -> list[float]:
         result = pretrain(
             _module(), x, _module_recipe(), generator=seeded(3), on_degenerate="record"
         )
-        return _told(result)
+        taken = _module()
+        taken.load_state_dict(result.state)
+        kept = tuple(p.detach()[None] for p in taken.parameters())
+        return _told(replace(result, params=kept))
     network, params = explicit(_module(), x)
     (result,) = pretrain_stack(
         network,

@@ -13,7 +13,7 @@ from torch import Tensor
 from empirical import data
 from empirical.conditioning.activations import named
 from empirical.conditioning.descent import step_sizes, train_top_layer
-from empirical.conditioning.experiments import EXPERIMENTS
+from empirical.conditioning.experiments import EXPERIMENTS, recorded
 from empirical.kernels import sample
 from empirical.networks import FullyConnected
 from empirical.randomness import numpy_generator, torch_generator
@@ -43,7 +43,12 @@ _WIDTH, _DRAWS = 9, 3
 
 
 def inputs(kind: str, n: int = _N) -> Array:
-    """Return unit inputs: random with a closest pair, of least eigenvalue, on an arc."""
+    """Return unit inputs: random with a closest pair, of least eigenvalue, on an arc.
+
+    Or digits.
+    """
+    if kind == "digits":
+        return _unit_digits("train", n)[0]
     rng = numpy_generator(_SEED, "inputs", kind)
     if kind == "arc":
         step = math.acos(1.0 - _DELTA)
@@ -117,7 +122,7 @@ def _plain_depth(
     x, g = torch.from_numpy(inputs(kind, n)), torch_generator(_SEED, "weights")
     product = x.numpy() @ x.numpy().T
     off = [abs(product[i, j]) for i, j in combinations(range(n), 2)]
-    found = [1.0 - max(off), float(np.linalg.eigvalsh(product)[0])]
+    found = [n, 1.0 - max(off), float(np.linalg.eigvalsh(product)[0])]
     for _ in range(_DRAWS):
         sizes = [x.shape[1], *[_WIDTH] * depths[-1], *([1] if tangent else [])]
         weights = _weights(g, sizes)
@@ -144,7 +149,8 @@ def _found_depth(
         draws=_DRAWS,
         tangent=tangent,
     )
-    told = [found["delta"], found["smallest_input_eigenvalue"]]
+    told = [found["source"]["examples"], found["delta"]]
+    told.append(found["smallest_input_eigenvalue"])
     for draw in range(_DRAWS):
         for place in range(len(depths)):
             told.append(found["largest_correlations"][draw][place])
@@ -168,6 +174,7 @@ DEPTH = closed(
         *grid(kind="arc", tangent=(False, True), depths=([1, 3],)),
         # As many inputs as it assumes, more than there are units.
         *grid(kind="a", tangent=False, depths=([0],), n=32),
+        *grid(kind="digits", tangent=True, depths=([0, 2],)),
     ),
     twin=_plain_depth,
     measure=_found_depth,
@@ -675,14 +682,11 @@ def _plain_digits(
 
 
 def _found_digits(*, n: int, depths: list[int], noise: float) -> list[float]:
-    found = EXPERIMENTS["digits"](
-        n=n,
-        tests=_TESTS,
-        width=_WIDTH,
-        depths=depths,
-        draws=_DRAWS,
-        **unlike({"noise": 0.0}, noise=noise),
-    )
+    given = {"n": n, "tests": _TESTS, "width": _WIDTH, "depths": depths}
+    given |= {"draws": _DRAWS, **unlike({"noise": 0.0}, noise=noise)}
+    record = recorded("digits", given)
+    assert record.entry("arguments") == given
+    found = record.fact("result")
     names = ("depth", "condition", "residual", "squared_norm")
     return [
         float(row[name])
