@@ -24,18 +24,16 @@ import numpy.typing as npt
 from theory import _one_layer, _twofold
 from theory._cached import cached_property
 from theory._recursion.closed_maps import ClosedForm, closed
-from theory._recursion.homogeneous_maps import Homogeneous, PowerMap
 from theory._recursion.layer_maps import Interpolated, sharing
 from theory._recursion.layers import Layer
 from theory._recursion.row_maps import Pairs, RowMap
 from theory._recursion.rows import Index, LogLengths
-from theory._recursion.spheres import homogeneity
 from theory.activations import Activation
 from theory.grids import CLOSE
 
 Array = npt.NDArray[np.float64]
 
-LayerMap = Homogeneous | ClosedForm | Interpolated
+LayerMap = ClosedForm | Interpolated
 """One layer at the lengths that rows have there: rows by themselves, and pairs."""
 
 FARTHEST, WITHIN = 10.0, 4.0
@@ -131,9 +129,6 @@ def combine(
 
 
 def _map(activation: Activation, before: LogLengths, *, many: bool) -> LayerMap:
-    m = homogeneity(activation)
-    if m is not None:
-        return Homogeneous(PowerMap(activation, before, m))
     alone = RowMap(activation, before)
     return ClosedForm(alone) if closed(activation) else Interpolated(alone, many)
 
@@ -165,8 +160,6 @@ class Step:
 
         Opposite rows meet where it is even: a pair has the distance of its mirror image.
         """
-        if isinstance(self.map, Homogeneous):
-            return self.map.pairs(i, j, rho, d, tangent=tangent)
         octaves = self.map.alone.before.high / math.log(2.0)
         reach = max(math.ceil(octaves.max() + math.log2(FARTHEST)), 3)
         unit = math.floor(octaves.min() + math.log2(WITHIN))
