@@ -872,3 +872,41 @@ def test_functions_that_are_flat_within_the_panels_of_all_lengths():
     second = (np.outer(norms, norms) + 2.0 * z * z) / (2.0 * np.pi)
     found = kernels.nngp(x, act.gelu.scaled(1e-6), 1)
     np.testing.assert_allclose(found, z / 4.0 + second, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shift", [0.0, -0.8, 1e-3])
+@pytest.mark.parametrize("gap", [1e-9, 0.3, 200.0])
+def test_shifted_powers_need_no_table_of_lengths(shift, gap, monkeypatch) -> None:
+    """Fifty layers of |x| less its mean took minutes with a bias, for quadratures."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a quadrature over lengths is taken")
+
+    monkeypatch.setattr(length_tables, "turned", refuse)
+    monkeypatch.setattr(length_tables, "panel", refuse)
+    layers = [Layer(act.Affine(act.abs, 1.5, shift), 1.0, 0.1)] * 20
+    x = np.array([[1.0, 0.0], [math.exp(gap), 0.0], [1.0, 1.0]])
+    k = kernels.nngp(x, layers)
+    with mpmath.workdps(60):
+        c = mpmath.mpf(1.5), mpmath.mpf(shift)
+        bias = mpmath.mpf(0.1)
+        exact = [[mpmath.mpf(v) for v in row] for row in x]
+        q = [[mpmath.fdot(u, v) for u in exact] for v in exact]
+        for _ in layers:
+            q = [
+                [_shifted(q[i][i], q[j][j], q[i][j], *c) + bias for i in range(3)]
+                for j in range(3)
+            ]
+        for i, j in [(0, 0), (1, 1), (0, 1), (0, 2), (1, 2)]:
+            size = mpmath.sqrt(q[i][i] * q[j][j])
+            assert abs(k[i, j] - q[i][j]) <= 1e-12 * size
+
+
+def _shifted(q, o, both, c, h):
+    """E (c |u| + h) (c |v| + h), by the arc-cosine kernel."""
+    size = mpmath.sqrt(q * o)
+    rho = min(both / size, mpmath.mpf(1))
+    known = size * (mpmath.sqrt(1 - rho * rho) + rho * mpmath.asin(rho))
+    means = mpmath.sqrt(q) + mpmath.sqrt(o)
+    root = mpmath.sqrt(2 / mpmath.pi)
+    return c * c * known * 2 / mpmath.pi + c * h * root * means + h * h

@@ -344,7 +344,7 @@ def _recursion(stack: Stack, cells: Cells) -> Recursion:
 def _alone(recursion: Recursion, cells: Cells) -> Array:
     """Coefficients of log lengths and log tangent diagonals, (cells, NODES, 1 or 2)."""
     logs = [recursion.rows.high]
-    logs += recursion.diagonals[-1:] if recursion.stack.trained else ()
+    logs += [recursion.log_tangent] if recursion.stack.trained else []
     values = np.array(logs).reshape(len(logs), len(cells.intervals), NODES)
     return np.einsum("ai,fpi->paf", chebyshev(NODES)[:, ::-1], values)
 

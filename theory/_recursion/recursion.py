@@ -24,18 +24,16 @@ import numpy.typing as npt
 from theory import _one_layer, _twofold
 from theory._cached import cached_property
 from theory._recursion.closed_maps import ClosedForm, closed
-from theory._recursion.homogeneous_maps import Homogeneous, PowerMap
 from theory._recursion.layer_maps import Interpolated, sharing
 from theory._recursion.layers import Layer
 from theory._recursion.row_maps import Pairs, RowMap
 from theory._recursion.rows import Index, LogLengths
-from theory._recursion.spheres import homogeneity
 from theory.activations import Activation
 from theory.grids import CLOSE
 
 Array = npt.NDArray[np.float64]
 
-LayerMap = Homogeneous | ClosedForm | Interpolated
+LayerMap = ClosedForm | Interpolated
 """One layer at the lengths that rows have there: rows by themselves, and pairs."""
 
 FARTHEST, WITHIN = 10.0, 4.0
@@ -53,12 +51,12 @@ class Part:
     rows: LogLengths | None  # none: a constant
     weight: float
 
-    def log(self, at: Index) -> Array:
-        """Return log lengths of some rows, the weight included."""
-        half = 0.5 * math.log(self.weight)
+    def over(self, whole: LogLengths, at: Index) -> Array:
+        """Return log lengths of some rows over others of theirs, the weight included."""
+        half, high, low = 0.5 * math.log(self.weight), whole.high[at], whole.low[at]
         if self.rows is None:
-            return np.full(len(at), half)
-        return self.rows.high[at] + half
+            return (half - high) - low
+        return (self.rows.high[at] - high) + (self.rows.low[at] - low) + half
 
     def gaps(self, i: Index, j: Index) -> Array:
         """Return differences of log lengths."""
@@ -82,16 +80,17 @@ def total(parts: Sequence[Part], like: LogLengths) -> LogLengths:
         rows = parts[0].rows
         return rows.after(rows.start, rows.gaps, 0.5 * math.log(parts[0].weight))
     n = len(like.high)
-    logs = np.array([p.log(like.order) for p in parts])
-    whole = 0.5 * np.logaddexp.reduce(2.0 * logs, axis=0)
+    logs = np.array([p.over(like, like.order) for p in parts])
+    gain = 0.5 * np.logaddexp.reduce(2.0 * logs, axis=0)
+    whole = like.high[like.order] + gain
     _within(whole)
-    share = np.exp(2.0 * (logs - whole))[:, :-1]
+    share = np.exp(2.0 * (logs - gain))[:, :-1]
     gaps = np.array([np.zeros(n - 1) if p.rows is None else p.rows.gaps for p in parts])
     with np.errstate(over="ignore", invalid="ignore"):
         rise = 0.5 * np.log1p((share * np.expm1(2.0 * gaps)).sum(axis=0))
     # Ratios beyond float64: of logarithms so far apart the difference keeps its digits.
     rise = np.where(gaps.max(axis=0) > 350.0, np.diff(whole), rise)
-    return like.after((float(whole[0]), 0.0), rise)
+    return like.after(like.start, rise, float(gain[0]))
 
 
 def combine(
@@ -107,7 +106,7 @@ def combine(
     """
     if len(parts) == 1:
         return given[0]
-    left, right = ([np.exp(p.log(k) - sums.high[k]) for p in parts] for k in (i, j))
+    left, right = ([np.exp(p.over(sums, k)) for p in parts] for k in (i, j))
     both = np.array([u * v for u, v in zip(left, right, strict=True)])
     rho = np.zeros_like(given[0][0])
     for size, (r, _) in zip(both, given, strict=True):
@@ -131,9 +130,6 @@ def combine(
 
 
 def _map(activation: Activation, before: LogLengths, *, many: bool) -> LayerMap:
-    m = homogeneity(activation)
-    if m is not None:
-        return Homogeneous(PowerMap(activation, before, m))
     alone = RowMap(activation, before)
     return ClosedForm(alone) if closed(activation) else Interpolated(alone, many)
 
@@ -158,6 +154,27 @@ class Step:
             parts.append(Part(before, layer.skip**2))
         return cls(layer, each, tuple(parts), total(parts, before))
 
+    @property
+    def every(self) -> Index:
+        """All rows."""
+        return np.arange(len(self.rows.high))
+
+    @property
+    def branch(self) -> tuple[Part, ...]:
+        """What adds up beside the residual connection."""
+        return self.parts[: 2 if self.layer.bias_var else 1]
+
+    @cached_property
+    def slopes(self) -> Array:
+        """What the tangent kernel's diagonal is multiplied by."""
+        return self.layer.weight_var * self.map.alone.slopes + self.layer.skip**2
+
+    @cached_property
+    def fall(self) -> Array:
+        """Log lengths before the layer less those after it."""
+        before = self.map.alone.before
+        return (before.high - self.rows.high) + (before.low - self.rows.low)
+
     def pairs(
         self, i: Index, j: Index, rho: Array, d: Array, *, tangent: bool
     ) -> Pairs:
@@ -165,8 +182,6 @@ class Step:
 
         Opposite rows meet where it is even: a pair has the distance of its mirror image.
         """
-        if isinstance(self.map, Homogeneous):
-            return self.map.pairs(i, j, rho, d, tangent=tangent)
         octaves = self.map.alone.before.high / math.log(2.0)
         reach = max(math.ceil(octaves.max() + math.log2(FARTHEST)), 3)
         unit = math.floor(octaves.min() + math.log2(WITHIN))
@@ -221,26 +236,28 @@ class Recursion:
 
     @cached_property
     def diagonals(self) -> tuple[Array, ...]:
-        """Logarithms of the tangent kernel's diagonal, of each layer (n,)."""
+        """Logarithms of the tangent kernel's diagonal over K's, of each layer (n,)."""
         trained = self.stack.trained
         none = np.full_like(self.start.high, -math.inf)
-        logs = [2.0 * self.start.high if 1 in trained else none]
+        logs = [np.zeros_like(none) if 1 in trained else none]
         low = np.zeros_like(none)  # what rounding takes from hundreds of layers' sums
         for number, step in enumerate(self.steps, start=2):
-            layer = step.layer
             with np.errstate(divide="ignore", invalid="ignore"):
-                slope = np.log(layer.weight_var * step.map.alone.slopes + layer.skip**2)
+                slope = np.log(step.slopes) + 2.0 * step.fall
                 log, error = _twofold.add_exactly(logs[-1], slope)
             finite = np.isfinite(log)
             low = np.where(finite, low + error, 0.0)
             log[finite], low[finite] = _twofold.add_exactly(log[finite], low[finite])
             if number in trained:
-                own = 2.0 * step.map.alone.rows.high + math.log(layer.weight_var)
-                log = np.logaddexp(log, own)
-                if layer.bias_var:
-                    log = np.logaddexp(log, math.log(layer.bias_var))
+                for part in step.branch:
+                    log = np.logaddexp(log, 2.0 * part.over(step.rows, step.every))
             logs.append(log)
         return tuple(logs)
+
+    @property
+    def log_tangent(self) -> Array:
+        """Logarithms of the tangent kernel's diagonal, (n,)."""
+        return self.diagonals[-1] + 2.0 * self.rows.high
 
     def pairs(
         self, i: Index, j: Index, rho: Array, d: Array
@@ -265,14 +282,11 @@ class Recursion:
             if theta is not None and slope is not None:
                 before, here = self.diagonals[number - 2 : number]
                 slope = layer.weight_var * slope + layer.skip**2
-                theta *= _ratio(before, here, i, j) * slope
+                theta *= _ratio(before, here, step.fall, i, j) * slope
                 if number in trained:
-                    own = layer.weight_var * after
-                    size = step.map.alone.rows.high - 0.5 * here
-                    own *= np.exp(size[i] + size[j])
-                    if layer.bias_var:
-                        own += layer.bias_var * np.exp(-0.5 * (here[i] + here[j]))
-                    theta += own
+                    for part, value in zip(step.branch, (after, 1.0), strict=False):
+                        size = part.over(step.rows, step.every) - 0.5 * here
+                        theta += value * np.exp(size[i] + size[j])
             parts = [(after, gap)]
             parts += [one] if layer.bias_var else []
             parts += [(rho, d)] if layer.skip else []
@@ -280,8 +294,8 @@ class Recursion:
         return rho, theta
 
 
-def _ratio(before: Array, here: Array, i: Index, j: Index) -> Array:
+def _ratio(before: Array, here: Array, fall: Array, i: Index, j: Index) -> Array:
     """Roots of what was on the diagonal before over what is there now."""
     with np.errstate(invalid="ignore"):
-        rise = np.where(before == -math.inf, -math.inf, before - here)
-    return np.exp(0.5 * (rise[i] + rise[j]))
+        rise = np.where(before == -math.inf, -math.inf, 0.5 * (before - here) + fall)
+    return np.exp(rise[i] + rise[j])

@@ -19,7 +19,9 @@ from theory import activations, gaussian
 from theory._cached import cached_property
 from theory._recursion.exponential_lengths import ExponentialLengths
 from theory._recursion.length_tables import Lengths
+from theory._recursion.power_lengths import PowerLengths
 from theory._recursion.rows import Index, LogLengths
+from theory._recursion.spheres import homogeneity
 from theory._recursion.wave_lengths import WaveLengths
 from theory.activations import Activation
 from theory.activations.affine import split
@@ -56,9 +58,12 @@ class RowMap:
     before: LogLengths
 
     @cached_property
-    def lengths(self) -> Lengths | ExponentialLengths | WaveLengths:
+    def lengths(self) -> Lengths | ExponentialLengths | PowerLengths | WaveLengths:
         """What the activation does to lengths."""
         base, scale, shift = split(self.activation)
+        m = homogeneity(base)
+        if m is not None:
+            return PowerLengths(self.activation, m)
         if base == activations.exp:
             return ExponentialLengths(scale, shift)
         if base in (activations.sin, activations.cos):

@@ -172,7 +172,7 @@ class Uneven:
     def logs(self) -> Array:
         """Log lengths after all layers, and log diagonals of the tangent kernel."""
         count = 2 if self.stack.trained else 1
-        both = [self._recursion.rows.high, self._recursion.diagonals[-1]]
+        both = [self._recursion.rows.high, self._recursion.log_tangent]
         return np.array(both[:count])
 
     def panel(self, rows: slice, columns: slice, out: Sequence[Array]) -> Listed:
