@@ -267,24 +267,24 @@ def test_rows_on_a_line_need_no_slopes_between_the_ends(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "formula", [closed_pairs.ErrorFunctionPairs, closed_pairs.GeluPairs]
+    "formula", [closed_pairs.ErrorFunctionPairs, closed_maps.Integrated]
 )
 @pytest.mark.parametrize("r", [3.0, 1e10, 1e25])
 def test_slopes_of_the_longest_rows_are_integrated_over_few_octaves(
-    formula: type[closed_pairs.NoisyPairs], r: float, monkeypatch: pytest.MonkeyPatch
+    formula: type[closed_maps.Formula], r: float, monkeypatch: pytest.MonkeyPatch
 ):
     """An integral from 1 - d to 1 is a difference of two values, of 60 digits."""
     calls: list[int] = []
-    at = formula.at
+    at = closed_pairs.GeluPairs.at
 
-    def counted(*parts: np.ndarray) -> closed_pairs.NoisyPairs:
+    def counted(*parts: np.ndarray) -> closed_pairs.GeluPairs:
         calls.append(1)
         return at(*parts)
 
-    monkeypatch.setattr(formula, "at", counted)
+    monkeypatch.setattr(closed_pairs.GeluPairs, "at", counted)
     d = np.array([1e-12, 1e-3, 0.5])
     both = np.full(3, r), np.full(3, 0.3 * r)
-    found = closed_maps.Integrated(formula, *both, 1.0 - d, d).lost()
+    found = formula(*both, 1.0 - d, d).lost()
     assert len(calls) <= 48
     with mpmath.workdps(90):
         p, q = (mpmath.mpf(float(v[0])) ** 2 for v in both)

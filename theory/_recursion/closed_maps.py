@@ -49,18 +49,17 @@ class Formula(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Integrated:
-    """The error function or GELU: slopes are integrated over angles."""
+    """GELU: slopes are integrated over angles."""
 
-    formula: type[closed_pairs.NoisyPairs]
     r: Array
     other: Array
     rho: Array
     d: Array
 
     @cached_property
-    def _here(self) -> closed_pairs.NoisyPairs:
+    def _here(self) -> closed_pairs.GeluPairs:
         sine = self.d * (2.0 - self.d)
-        return self.formula.at(self.r, self.other, self.rho, sine)
+        return closed_pairs.GeluPairs.at(self.r, self.other, self.rho, sine)
 
     def value(self) -> Array:
         """E s(u) s(v) / (r o)."""
@@ -86,8 +85,8 @@ class Integrated:
                 x, w = gaussian.composite(np.array([low, high]))
                 u = x[:, None] * some
                 sine = np.sin(u)
-                slope = self.formula.at(r, other, np.cos(u), sine * sine).slope()
-                out[part] += some * (w @ (sine * slope))
+                here = closed_pairs.GeluPairs.at(r, other, np.cos(u), sine * sine)
+                out[part] += some * (w @ (sine * here.slope()))
         return out
 
 
@@ -126,8 +125,8 @@ class Power:
 
 
 FORMULAS: dict[Activation, Callable[..., Formula]] = {
-    activations.erf: partial(Integrated, closed_pairs.ErrorFunctionPairs),
-    activations.gelu: partial(Integrated, closed_pairs.GeluPairs),
+    activations.erf: closed_pairs.ErrorFunctionPairs,
+    activations.gelu: Integrated,
     activations.exp: closed_pairs.ExponentialPairs.at,
     activations.sin: partial(closed_pairs.WavePairs, True),  # noqa: FBT003
     activations.cos: partial(closed_pairs.WavePairs, False),  # noqa: FBT003

@@ -6,13 +6,14 @@ An activation that is defined here is a name of `theory.activations` and an entr
 
 import math
 from collections.abc import Callable
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from theory import _checks, duals, gaussian
+from theory import _checks, gaussian
 from theory.activations import closed
 from theory.activations.base import Activation
 from theory.activations.exponential import ExponentialUnit
@@ -21,6 +22,8 @@ from theory.activations.mixture import HermiteMixture
 from theory.activations.normrelu import SELU_SCALE, normrelu
 from theory.activations.piecewise import PiecewisePolynomial as Pieces
 from theory.activations.smooth import Closed, Definition, Smooth
+from theory.duals import OfLengths
+from theory.duals import _closed_pairs as pairs
 from theory.hermite import MOST
 
 Array = npt.NDArray[np.float64]
@@ -76,6 +79,10 @@ def _softplus(x: Array) -> Array:
     return np.logaddexp(0.0, x)
 
 
+_ERF = pairs.ErrorFunctionPairs
+_SINE, _COSINE = (partial(pairs.WavePairs, odd) for odd in (True, False))
+
+
 def _sine_energy(q: Array) -> Array:
     return -0.5 * np.expm1(-2.0 * q)
 
@@ -114,7 +121,10 @@ erf = Smooth(
         precise=lambda mp, x: mp.erf(x),
         parity=ODD,
         widest=1e100,
-        closed=Closed(coefficients=closed.error_function, dual=duals.Arcsine),
+        closed=Closed(
+            coefficients=closed.error_function,
+            dual=partial(OfLengths, _ERF),
+        ),
     )
 )
 tanh = Smooth(
@@ -174,7 +184,7 @@ exp = Smooth(
         widest=354.0,
         closed=Closed(
             coefficients=lambda q, order: closed._powers(q, order, 0.5),
-            dual=duals.Exponential,
+            dual=pairs.Exponential,
             mean_slope=lambda q: 0.5 * np.exp(0.5 * q),
             energy=lambda q: np.exp(2.0 * q),
             energy_slope=lambda q: 2.0 * np.exp(2.0 * q),
@@ -192,7 +202,7 @@ sin = Smooth(
         parity=ODD,
         closed=Closed(
             coefficients=closed.sine,
-            dual=lambda v, w: duals.Trigonometric(v, w, odd=True),
+            dual=partial(OfLengths, _SINE),
             mean_slope=np.zeros_like,
             energy=_sine_energy,
             energy_slope=lambda q: np.exp(-2.0 * q),
@@ -210,7 +220,7 @@ cos = Smooth(
         parity=EVEN,
         closed=Closed(
             coefficients=closed.cosine,
-            dual=lambda v, w: duals.Trigonometric(v, w, odd=False),
+            dual=partial(OfLengths, _COSINE),
             mean_slope=lambda q: -0.5 * np.exp(-0.5 * q),
             energy=lambda q: 0.5 * (1.0 + np.exp(-2.0 * q)),
             energy_slope=lambda q: -np.exp(-2.0 * q),
@@ -256,7 +266,9 @@ gaussian_bump = Smooth(
         df=lambda x: -x * np.exp(-0.5 * x * x),
         precise=lambda mp, x: mp.exp(-x * x / 2),
         parity=EVEN,
-        closed=Closed(coefficients=closed.bump, dual=duals.Bump),
+        closed=Closed(
+            coefficients=closed.bump, dual=partial(OfLengths, pairs.BumpPairs)
+        ),
     )
 )
 

@@ -1,6 +1,7 @@
 """Dual activations: in closed form, of piecewise polynomials, by series, by quadrature."""
 
 from theory.duals._bulk import for_arrays as for_arrays
+from theory.duals._closed_pairs import OfLengths as OfLengths
 from theory.duals._planes import Broken as Broken
 from theory.duals._planes import Plane as Plane
 from theory.duals._spectra import MOST_VALUES as MOST_VALUES
@@ -9,10 +10,6 @@ from theory.duals._spectra import spectra as spectra
 from theory.duals.arc_cosine import ArcCosine as ArcCosine
 from theory.duals.engine import Engine as Engine
 from theory.duals.engine import Rescaled as Rescaled
-from theory.duals.exponentials import Bump as Bump
-from theory.duals.exponentials import Exponential as Exponential
-from theory.duals.exponentials import Trigonometric as Trigonometric
-from theory.duals.series import Arcsine as Arcsine
 from theory.duals.series import Monomial as Monomial
 from theory.duals.series import Series as Series
 from theory.duals.tabulated import Slope as Slope

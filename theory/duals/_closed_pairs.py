@@ -1,20 +1,115 @@
-r"""Duals in closed form where every pair has its own two lengths.
+r"""Duals in closed form where every pair has its own two lengths, or all share them.
 
-The error function, GELU, exponentials, waves and the bump; `exponentials` and `series` have
-engines of one pair of variances at all correlations.
-
-For arguments of lengths r and o and correlation :math:`\rho = \cos t`. With
-:math:`a = r/\sqrt{1 + r^2}`, b likewise and :math:`z = \rho a b`, an angle of sine z is the
-correlation of the arguments with unit noise; for the error function noise is half as much.
+The error function, GELU, exponentials, waves and the bump, for arguments of lengths r
+and o, correlation :math:`\rho = \cos t` and distance d of it from the nearer of +-1.
+With :math:`a = r/\sqrt{1 + r^2}`, b likewise and :math:`z = \rho a b`, an angle of sine z
+is the correlation of the arguments with unit noise; for the error function noise is half
+as much.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from theory._cached import cached_property
+
 Array = npt.NDArray[np.float64]
+
+
+class Varying(Protocol):
+    """Averages of s at pairs of lengths r and o."""
+
+    def value(self) -> Array:
+        """E s(u) s(v) / (r o)."""
+        ...
+
+    def varying(self) -> Array:
+        """E s(u) s(v) - E s(u) E s(v), without cancellation."""
+        ...
+
+    def slope(self) -> Array:
+        """E s'(u) s'(v)."""
+        ...
+
+    def lost(self) -> Array:
+        """Integrate the slopes over correlations from rho to one, where d is 1 - rho."""
+        ...
+
+
+@dataclass(frozen=True)
+class OfLengths:
+    """The engine of a formula at one pair of variances."""
+
+    formula: Callable[[Array, Array, Array, Array], Varying]
+    var_x: float
+    var_y: float
+
+    @property
+    def _size(self) -> float:
+        return math.sqrt(self.var_x) * math.sqrt(self.var_y)
+
+    def _at(self, rho: Array, d: Array) -> Varying:
+        lengths = np.sqrt(np.array([self.var_x, self.var_y]))
+        return self.formula(lengths[0], lengths[1], rho, d)
+
+    def dual(self, rho: Array) -> Array:
+        """Return E s(X) s(Y)."""
+        return self._size * self._at(rho, 1.0 - np.abs(rho)).value()
+
+    def covariance(self, rho: Array) -> Array:
+        """Return E s(X) s(Y) - E s E s, without cancellation."""
+        return self._at(rho, 1.0 - np.abs(rho)).varying()
+
+    def slope(self, rho: Array, t: Array | None = None) -> Array:
+        """Return the derivative in rho; `t` is arccos rho where better known."""
+        d = 1.0 - np.abs(rho)
+        if t is not None:
+            d = np.where(rho > 0.0, 2.0 * np.sin(0.5 * t) ** 2, d)
+        return self._size * self._at(rho, d).slope()
+
+    def distance(self, delta: Array) -> Array:
+        """Return the dual at 1 less that at 1 - delta."""
+        return self._size * self._at(1.0 - delta, delta).lost()
+
+
+@dataclass(frozen=True)
+class Exponential:
+    r"""E e^X e^Y = :math:`e^{(v + w)/2 + \rho \sqrt{vw}}` of variances v and w.
+
+    Not of lengths, whose rounding the exponent would multiply.
+    """
+
+    var_x: float
+    var_y: float
+
+    @property
+    def _root(self) -> float:
+        same = self.var_x == self.var_y
+        return self.var_x if same else math.sqrt(self.var_x * self.var_y)
+
+    @property
+    def _half(self) -> float:
+        return 0.5 * (self.var_x + self.var_y)
+
+    def dual(self, rho: Array) -> Array:
+        """Return E s(X) s(Y)."""
+        return np.exp(self._half + self._root * rho)
+
+    def covariance(self, rho: Array) -> Array:
+        """Return E s(X) s(Y) - E s E s, without cancellation."""
+        return np.exp(self._half) * np.expm1(self._root * rho)
+
+    def slope(self, rho: Array, t: Array | None = None) -> Array:  # noqa: ARG002
+        """Return the derivative in rho; `t` is arccos rho where better known."""
+        return self._root * self.dual(rho)
+
+    def distance(self, delta: Array) -> Array:
+        """Return the dual at 1 less that at 1 - delta."""
+        return -np.exp(self._half + self._root) * np.expm1(-self._root * delta)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,25 +147,39 @@ class ErrorFunctionPairs:
     Williams (1997).
     """
 
-    noisy: Noisy
-    size: Array  # r o
+    r: Array
+    other: Array
+    rho: Array
+    d: Array
 
-    @classmethod
-    def at(
-        cls, r: Array, other: Array, rho: Array, sine: Array
-    ) -> "ErrorFunctionPairs":
-        """Take arguments of lengths r and o; `sine` is sin^2 t."""
-        return cls(Noisy.of(r, other, rho, sine, 2.0), r * other)
+    @cached_property
+    def _noisy(self) -> Noisy:
+        sine = self.d * (2.0 - self.d)
+        return Noisy.of(self.r, self.other, self.rho, sine, 2.0)
+
+    def varying(self) -> Array:
+        """Return E s(u) s(v)."""
+        return (2.0 / math.pi) * np.arctan(self._noisy.z / self._noisy.cosine)
 
     def value(self) -> Array:
         """Return E s(u) s(v) / (r o)."""
-        u = self.noisy
-        return np.arctan(u.z / u.cosine) * ((2.0 / math.pi) / self.size)
+        return self.varying() / (self.r * self.other)
 
     def slope(self) -> Array:
         """Return E s'(u) s'(v)."""
-        p, q = self.noisy.shares
-        return ((4.0 / math.pi) * (np.sqrt(p) * np.sqrt(q))) / self.noisy.cosine
+        p, q = self._noisy.shares
+        return ((4.0 / math.pi) * (np.sqrt(p) * np.sqrt(q))) / self._noisy.cosine
+
+    def lost(self) -> Array:
+        """Integrate the slopes from rho to one."""
+        u, (p, q) = self._noisy, self._noisy.shares
+        end = np.sqrt(p + q * (1.0 - p))
+        # The sine of the angles' difference, of positive terms; below zero they add.
+        near = u.both * (self.d * (2.0 - self.d))
+        near = near / (u.cosine + np.maximum(self.rho, 0.0) * end)
+        apart = np.arctan(u.both / end) - np.arctan(u.z / u.cosine)
+        out = np.where(self.rho < 0.0, apart, np.arcsin(np.minimum(near, 1.0)))
+        return out * ((2.0 / math.pi) / (self.r * self.other))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +225,7 @@ class GeluPairs:
 
 @dataclass(frozen=True, eq=False)
 class ExponentialPairs:
-    r"""The same for the exponential, d the distance of rho from the nearer of +-1.
+    r"""The same for the exponential.
 
     .. math:: E\,e^u e^v = e^{(r^2 + o^2)/2 + \rho r o}
     """
@@ -183,16 +292,21 @@ class WavePairs:
         """Return E s(u) s(v) / (r o)."""
         return (self._sine() if self.odd else self._cosine()) / self._size
 
+    def varying(self) -> Array:
+        """Return E s(u) s(v) - E s(u) E s(v)."""
+        if self.odd:
+            return self._sine()
+        return self._end() * np.expm1(-self._size * np.abs(self.rho)) ** 2
+
     def slope(self) -> Array:
         """Return E s'(u) s'(v)."""
         return self._cosine() if self.odd else self._sine()
 
     def lost(self) -> Array:
         """Integrate the slopes from rho to one."""
-        gap = np.where(self.rho > 0.0, self.d, 2.0 - self.d)
-        far = np.exp(-self._size * (2.0 - gap))
-        share = 1.0 + far if self.odd else -np.expm1(-self._size * (2.0 - gap))
-        return -self._apart * np.expm1(-self._size * gap) * share / self._size
+        far = -self._size * (2.0 - self.d)
+        share = 1.0 + np.exp(far) if self.odd else -np.expm1(far)
+        return (-self._apart / self._size) * np.expm1(-self._size * self.d) * share
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,15 +334,18 @@ class BumpPairs:
         """Return E s(u) s(v) / (r o)."""
         return 1.0 / (self._root(self._sine) * (self.r * self.other))
 
+    def varying(self) -> Array:
+        """Return E s(u) s(v) - E s(u) E s(v)."""
+        here, start = self._root(self._sine), self._root(1.0)
+        product = self.r * self.other * self.rho
+        return (product / here) * (product / start) / (here + start)
+
     def slope(self) -> Array:
         """Return E s'(u) s'(v)."""
         return self.rho * (self.r * self.other) / self._root(self._sine) ** 3
 
     def lost(self) -> Array:
-        """Integrate the slopes from |rho| to one."""
+        """Integrate the slopes from rho to one."""
         here, end = self._root(self._sine), self._root(0.0)
         both = here * end
         return self.r * self.other * self._sine / (both * (here + end))
-
-
-NoisyPairs = ErrorFunctionPairs | GeluPairs

@@ -1,6 +1,5 @@
-"""Duals of smooth activations: their series, and the error function's closed form."""
+"""Duals of smooth activations by their Hermite series."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,55 +90,6 @@ class Monomial:
         with np.errstate(divide="ignore"):  # the logarithm of rho = 0
             less = -np.expm1(self.k * np.log1p(-np.minimum(delta, 2.0 - delta)))
         return self.c * np.where(delta < 1.0, less, 1.0 - sign + sign * less)
-
-
-def geometric_mean(x: float, y: float) -> float:
-    """Return sqrt(x y), of variances whose product may have left float64."""
-    return x if x == y else math.sqrt(x) * math.sqrt(y)
-
-
-@dataclass(frozen=True)
-class Arcsine:
-    """2/pi asin(kappa rho), of the error function (Williams 1997)."""
-
-    var_x: float
-    var_y: float
-
-    @property
-    def _kappa(self) -> tuple[float, float]:
-        # kappa = 2 sqrt(v w / ((1 + 2v)(1 + 2w))) and 1 - kappa^2, the latter without
-        # cancellation: both over the root of the sum of kappa^2 and it, which cancels.
-        root = geometric_mean(self.var_x, self.var_y)
-        return 2.0 * root, 1.0 + 2.0 * self.var_x + 2.0 * self.var_y
-
-    def _cosine(self, product: Array) -> Array:
-        """Cosine of the angle, from (1 - rho) (1 + rho)."""
-        kappa, rest = self._kappa
-        return np.sqrt(rest + kappa**2 * product)
-
-    def dual(self, rho: Array) -> Array:
-        """Return E s(X) s(Y)."""
-        sine = self._kappa[0] * rho
-        cosine = self._cosine((1.0 - rho) * (1.0 + rho))
-        return 2.0 / np.pi * np.arctan2(sine, cosine)
-
-    covariance = dual
-
-    def slope(self, rho: Array, t: Array | None = None) -> Array:
-        """Return the derivative in rho; `t` is arccos rho where better known."""
-        product = (1.0 - rho) * (1.0 + rho) if t is None else np.square(np.sin(t))
-        return 2.0 / np.pi * self._kappa[0] / self._cosine(product)
-
-    def distance(self, delta: Array) -> Array:
-        """Return the dual at 1 less that at 1 - delta."""
-        kappa, rest = self._kappa
-        rho = 1.0 - delta
-        # sin(a - b) by the sum of positive terms; for rho < 0 the angles add.
-        cosine = self._cosine(delta * (2.0 - delta))
-        lower = cosine + np.maximum(rho, 0.0) * math.sqrt(rest)
-        near = np.arcsin(np.minimum(kappa * delta * (2.0 - delta) / lower, 1.0))
-        one = self.dual(np.ones(()))
-        return np.where(rho < 0.0, one - self.dual(rho), 2.0 / np.pi * near)
 
 
 def _power(rho: Array, k: int) -> Array:
