@@ -234,6 +234,19 @@ def test_shapes_times_and_what_is_asked_for():
         flow.rho_at(3.0)
 
 
+def test_flows_do_not_follow_what_becomes_of_the_data():
+    x, y, start = np.array([[1.0, 0.0]]), np.array([1.0]), np.array([[0.6, 0.8]])
+    for flow in (
+        sl.gradient_flow([start], 0.5, x, y, 0.1, t_end=1.0),
+        sl.unnormalised_flow([start], x, y, 0.1, t_end=1.0),
+    ):
+        before = flow.loss(0.5), flow.rho_equilibrium(0.5), flow.rho_at(0.0)
+        given = x.copy(), y.copy(), start.copy()
+        x[:], y[:], start[:] = 7.0, -1.0, 7.0
+        assert (flow.loss(0.5), flow.rho_equilibrium(0.5), flow.rho_at(0.0)) == before
+        x[:], y[:], start[:] = given
+
+
 def test_a_flow_that_is_stuck_says_so():
     w, x, y = small_net(0, (6, 8, 8, 1), 20)
     _, v = sl.normalise(w)
