@@ -110,6 +110,11 @@ def check(
             raise ValueError(
                 f"{who}: `{name}` must not be empty, but a shape is {tuple(tensor.shape)}"
             )
+        if tensor.is_meta or not tensor.is_floating_point():
+            raise ValueError(
+                f"{who}: `{name}` must be floating point, but they are {tensor.dtype} on "
+                f"{tensor.device}"
+            )
         # One pass; a sum of finite numbers may be infinite, not the reverse.
         if not tensor.sum().isfinite():
             check_finite(who, name, tensor)

@@ -31,23 +31,17 @@ def residual_pair(
     The curvature is ``curvature + low``: next to the limit of stability two million
     steps magnify the rounding of a sum of squares to 1e-9.
     """
-    if learning_rate is None:
-        raise ValueError(f"{who}: `learning_rate` must be given with `steps`.")
-    count = whole_steps(who, steps)
     rate = _checks.positive(who, "learning_rate", learning_rate)
-    g = _checks.interval(who, "curvature", curvature, 0.0, np.inf)
-    m = checked_momentum(who, momentum)
     with np.errstate(over="ignore"):
-        product = rate * g
+        product = rate * curvature
     need = "keep its product with the `curvature` at most 1e100"
     _checks.reject(who, "learning_rate", need, product > 1e100, product, "")
-    count, rate, g, m, low = np.broadcast_arrays(count, rate, g, m, low)
-    shape = count.shape
-    flat = [np.atleast_1d(part).ravel() for part in (rate, g, m, low)]
+    every = np.broadcast_arrays(steps, rate, curvature, momentum, low)
+    shape = every[0].shape
+    count, rate, g, m, rest = (part.ravel() for part in every)
     # Only their product counts: a power of two keeps the factors from overflowing.
-    part, power = np.frexp(flat[0])
-    g_pair = two.scale((flat[1], flat[3]), power.astype(np.int64))
-    out = _residual(np.atleast_1d(count).ravel(), part, g_pair, flat[2])
+    part, power = np.frexp(rate)
+    out = _residual(count, part, two.scale((g, rest), power.astype(np.int64)), m)
     return out[0].reshape(shape), out[1].reshape(shape)
 
 

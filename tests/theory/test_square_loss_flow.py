@@ -4,6 +4,7 @@ import dataclasses
 import pickle
 import warnings
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -119,14 +120,78 @@ def test_without_normalisation_norms_differ_as_they_should():
         assert np.all(np.diff(flow.loss(times)) <= 1e-9)
 
 
-def test_one_unnormalised_layer_is_ridge_regression():
+@pytest.mark.parametrize("size", [1e-12, 1.0, 1e6])
+@pytest.mark.parametrize("decay", [0.0, 1e-12, 0.3, 30.0, 1e3])
+def test_one_unnormalised_layer_to_thirty_digits(decay, size, error):
+    """A linear system: W' = -2 (W (X'X + lambda) - y'X), by its eigenvectors."""
     generator = np.random.default_rng(3)
     x = generator.normal(size=(8, 3))
     y = np.sign(generator.normal(size=8))
-    flow = sl.unnormalised_flow([[[0.3, -0.2, 0.4]]], x, y, 0.7, t_end=20.0)
-    exact = sl.ridge_solution(x, y, 0.7)
-    np.testing.assert_allclose(flow.parameters(20.0)[0][0], exact, atol=1e-9)
-    assert abs(flow.rho_at(20.0) - flow.rho_equilibrium(20.0)) <= 1e-8
+    start = generator.normal(size=(1, 3)) * size
+    end = min(5.0, 20.0 / (decay + 1e-9))
+    flow = sl.unnormalised_flow(
+        [start], x, y, decay, t_end=end, rtol=1e-13, atol=1e-15 * max(size, 1.0)
+    )
+    with mpmath.workdps(30):
+        rows, w0 = mpmath.matrix(x.tolist()), mpmath.matrix(start.tolist())
+        rates, q = mpmath.eigsy(2 * (rows.T * rows + decay * mpmath.eye(3)))
+        along = (w0 * q, 2 * mpmath.matrix([y.tolist()]) * rows * q)
+        for time in (0.01 * end, 0.3 * end, end):
+            left = [mpmath.exp(-rate * time) for rate in rates]
+            parts = zip(*map(list, along), left, rates, strict=True)
+            modes = [w * e + b * (1 - e) / rate for w, b, e, rate in parts]
+            exact = list(mpmath.matrix([modes]) * q.T)
+            scale = max(*map(abs, exact), np.abs(start).max())
+            for found, due in zip(flow.parameters(time)[0][0], exact, strict=True):
+                # Every step may add its tolerance, of what the weights were at most.
+                assert error(found, due, scale) <= len(flow.t) * 1e-13
+    if decay == 0.3 and size <= 1.0:  # then it has come to rest
+        assert abs(flow.rho_at(end) / flow.rho_equilibrium(end) - 1.0) <= 1e-8
+
+
+@pytest.mark.parametrize(
+    ("decay", "rho0"), [(0.0, 1.0), (1e-12, 0.01), (0.5, 3.0), (1e-3, 1e-6)]
+)
+def test_two_linear_layers_by_their_taylor_series(decay, rho0, error):
+    """Equations (3) and (4), entry by entry, in mpmath's integrator of high order."""
+    generator = np.random.default_rng(5)
+    x = generator.normal(size=(3, 2))
+    y = np.sign(generator.normal(size=3))
+    v = generator.normal(size=(2, 2)), generator.normal(size=(1, 2))
+    units = [w / np.linalg.norm(w) for w in v]
+    flow = sl.gradient_flow(
+        units, rho0, x, y, decay, t_end=1.0, rtol=1e-13, atol=1e-15, linear=True
+    )
+
+    def right_side(_, state):
+        rho, first, last = state[0], mpmath.matrix(2, 2), mpmath.matrix([state[5:]])
+        first[0, :], first[1, :] = (
+            mpmath.matrix([state[1:3]]),
+            mpmath.matrix([state[3:5]]),
+        )
+        outputs = list(rows * first.T * last.T)
+        e = [rho * f - label for f, label in zip(outputs, y, strict=True)]
+        mean = mpmath.fdot(e, outputs)
+        pulled = rows.T * mpmath.matrix(e)
+        slopes = list((pulled * last).T) + list(first * pulled)
+        turn = [
+            2 * rho * (a * mean - g) for a, g in zip(state[1:], slopes, strict=True)
+        ]
+        return [-2 * (mean + decay * rho), *turn]
+
+    with mpmath.workdps(20):
+        rows = mpmath.matrix(x.tolist())
+        start = []
+        for w in v:
+            entries = [mpmath.mpf(a) for a in w.ravel().tolist()]
+            start += [a / mpmath.norm(entries) for a in entries]
+        exact = mpmath.odefun(right_side, 0, [mpmath.mpf(rho0), *start])(1)
+        found = [
+            flow.rho_at(1.0),
+            *np.concatenate([w.ravel() for w in flow.directions(1.0)]),
+        ]
+        for a, b in zip(found, exact, strict=True):
+            assert error(a, b, max(abs(b), mpmath.mpf(1e-3))) <= 1e-11
 
 
 def test_the_flow_on_the_sphere_ends_at_the_ridge_solution():
@@ -167,6 +232,19 @@ def test_shapes_times_and_what_is_asked_for():
         ValueError, match=r"Flow.rho_at: `t` must lie in \[0, 2\], got 3"
     ):
         flow.rho_at(3.0)
+
+
+def test_flows_do_not_follow_what_becomes_of_the_data():
+    x, y, start = np.array([[1.0, 0.0]]), np.array([1.0]), np.array([[0.6, 0.8]])
+    for flow in (
+        sl.gradient_flow([start], 0.5, x, y, 0.1, t_end=1.0),
+        sl.unnormalised_flow([start], x, y, 0.1, t_end=1.0),
+    ):
+        before = flow.loss(0.5), flow.rho_equilibrium(0.5), flow.rho_at(0.0)
+        given = x.copy(), y.copy(), start.copy()
+        x[:], y[:], start[:] = 7.0, -1.0, 7.0
+        assert (flow.loss(0.5), flow.rho_equilibrium(0.5), flow.rho_at(0.0)) == before
+        x[:], y[:], start[:] = given
 
 
 def test_a_flow_that_is_stuck_says_so():

@@ -84,9 +84,7 @@ def residual_factors(
     g = _checks.not_negative(who, "curvature", curvature)
     m = checked_momentum(who, momentum)
     _checks.broadcast(who, steps=count, learning_rate=rate, curvature=g, momentum=m)
-    high, low = residual_pair(who, count, rate, g, m)
-    out = np.asarray(high + low)
-    return out if out.ndim else float(out)
+    return _checks.plain(sum(residual_pair(who, count, rate, g, m)))
 
 
 def learning_rate_limit(curvature: Any, momentum: Any = 0.0) -> Any:
@@ -122,8 +120,7 @@ def learning_rate_limit(curvature: Any, momentum: Any = 0.0) -> Any:
     g = _checks.positive(who, "curvature", curvature)
     m = checked_momentum(who, momentum)
     _checks.broadcast(who, curvature=g, momentum=m)
-    out = _checks.result(who, rate_limit(g, m), "curvature")
-    return out if out.ndim else float(out)
+    return _checks.plain(_checks.result(who, rate_limit(g, m), "curvature"))
 
 
 def least_squares_weights(

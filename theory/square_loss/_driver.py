@@ -35,6 +35,11 @@ WATCHED, HOPELESS = 100, 3.0
 """A flow is given up if by its pace over this many steps, and by how that grows from one
 such stretch to the next, it ends before this part of the way."""
 
+KINK = (
+    "Where the flow points at a kink from both sides it has no velocity, and steps shrink"
+    " to nothing: end before."
+)
+
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -101,14 +106,14 @@ def integrate(
     solver = cast(Any, DOP853(right_side, 0.0, first, t_end, rtol=rtol, atol=atol))
     balance = _Balance(system, solver.y, rtol, atol)
     brackets = _Brackets(system, solver.y, NOISE * rtol, NOISE * atol)
-    longest, short = 0.0, 0
+    longest, short, stop = 0.0, 0, ""
     times, pieces = [0.0], []
-    while solver.status == "running" and len(pieces) < max_steps:
+    while solver.status == "running" and not stop:
         # A step that overflows is tried again, a fifth as long.
         with np.errstate(over="ignore", invalid="ignore"):
             reason = solver.step()
         if reason is not None:
-            _stopped(who, solver.t, reason)
+            stop = f"{reason}. {KINK}"
             break
         piece = solver.dense_output()
         times.append(float(solver.t))
@@ -120,29 +125,34 @@ def integrate(
         short = max(0, short + (1 if tiny else -1))
         count = len(pieces)
         late = count >= 2 * WATCHED and count % WATCHED == 0
-        hopeless = late and t_end > HOPELESS * _reach(times, max_steps)
         if short > MANY:
-            _stopped(who, solver.t, "it slides along a kink of ReLU")
-            break
-        if hopeless:
-            pace = f"at its pace `max_steps` = {max_steps} steps end before `t_end` / 3"
-            cure = (
-                f"it is stiff, and needs smaller `t_end` or {_checks.named(names)}, or"
+            stop = f"it slides along a kink of ReLU. {KINK}"
+        elif late and t_end > HOPELESS * _reach(times, max_steps):
+            stop = (
+                f"at its pace `max_steps` = {max_steps} steps end before `t_end` / 3: it"
+                f" is stiff, and needs smaller `t_end` or {_checks.named(names)}, or it"
+                f" slides along a kink of ReLU. {KINK}"
             )
-            _stopped(who, solver.t, f"{pace}: {cure} it slides along a kink of ReLU")
-            break
+        elif count == max_steps and solver.status == "running":
+            need = "were not enough. Raise it, or lower `t_end`."
+            stop = f"`max_steps` = {max_steps} steps {need}"
         # The field is constant along the rays that this moves on: `solver.f` stays.
         solver.y = np.append(system.project(solver.y[:-1]), solver.y[-1])
-    else:
-        if solver.status == "running":
-            warnings.warn(
-                f"{who}: stopped at t = {solver.t:.6g}: `max_steps` = {max_steps} steps"
-                " were not enough. Raise it, or lower `t_end`.",
-                FlowWarning,
-                stacklevel=4,
-            )
-    balance.judge(who)
-    states = OdeSolution(times, pieces) if pieces else _point(solver)
+    if stop:
+        text = f"{who}: stopped at t = {solver.t:.6g}: {stop}"
+        warnings.warn(text, FlowWarning, stacklevel=4)
+    if balance.error > balance.allowance:
+        text = (
+            f"{who}: the energy is off by {balance.error:.3g} where `rtol` and `atol`"
+            f" allow {balance.allowance:.3g}: a step missed a kink. Use smaller ones."
+        )
+        warnings.warn(text, FlowWarning, stacklevel=4)
+    if not pieces:
+        raise ValueError(
+            f"{who}: {_checks.named(names)} must not start the flow on a kink, got"
+            f" {solver.y[:3]}: the first step of the integration failed."
+        )
+    states = OdeSolution(times, pieces)
     found = [_root(system, states, low, high) for low, high in brackets.found]
     return Path(
         np.array(times), states, np.array(found), balance.error, balance.allowance
@@ -202,15 +212,6 @@ class _Balance:
         rounding = 8.0 * EPS * math.sqrt(state.size) * (self.first + float(state[-1]))
         self.allowance += slope * d + lost + rounding
 
-    def judge(self, who: str) -> None:
-        if self.error > self.allowance:
-            warnings.warn(
-                f"{who}: the energy is off by {self.error:.3g} where `rtol` and `atol`"
-                f" allow {self.allowance:.3g}: a step missed a kink. Use smaller ones.",
-                FlowWarning,
-                stacklevel=5,
-            )
-
 
 class _Brackets:
     """Intervals within which the norm crosses its resting value."""
@@ -244,19 +245,3 @@ def _root(system: System, states: OdeSolution, low: float, high: float) -> float
 
     root: Any = brentq(gap, low, high, xtol=1e-300, rtol=np.float64(4.0 * EPS))
     return float(root)
-
-
-def _point(solver: Any) -> OdeSolution:
-    raise ValueError(
-        "the first step of the integration failed; the start may lie on a kink,"
-        f" at {solver.y[:3]!r}."
-    )
-
-
-def _stopped(who: str, time: float, reason: str | None) -> None:
-    warnings.warn(
-        f"{who}: stopped at t = {time:.6g}: {reason}. Where the flow points at a kink"
-        " from both sides it has no velocity, and steps shrink to nothing: end before.",
-        FlowWarning,
-        stacklevel=5,
-    )

@@ -321,7 +321,8 @@ def _given(
     w, rows = _inputs.single_network(who, name, weights, x)
     _inputs.nonzero(who, name, w)
     y = _inputs.single_labels(who, labels, len(rows))
-    return w, (rows, y, _checks.scalar(who, "weight_decay", decay))
+    # Copies: a flow answers from them later.
+    return w, (rows.copy(), y.copy(), _checks.scalar(who, "weight_decay", decay))
 
 
 @dataclass(frozen=True)
