@@ -276,6 +276,10 @@ class Claim:
     def __post_init__(self) -> None:
         if not _ID.fullmatch(self.id):
             raise ValueError(f"Claim: `id` must look like paper/item, got {self.id!r}")
+        # What gives its cases but once, or others each time, is asked now, and no more.
+        larger = {name: tuple(cases) for name, cases in self.larger_cases.items()}
+        object.__setattr__(self, "cases", tuple(self.cases))
+        object.__setattr__(self, "larger_cases", larger)
         if not self.items:
             object.__setattr__(self, "items", items.named(self.id))
         if self.expected not in (Outcome.HOLDS, Outcome.REFUTED):

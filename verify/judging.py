@@ -1,13 +1,18 @@
 """What follows from the numbers of a run, when it runs and when its record is read."""
 
 import errno
+import sys
 import time
 import traceback
 import warnings
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from copy import deepcopy
 from dataclasses import replace
+from functools import cache
+from os import fsdecode
+from pathlib import Path
 from typing import Any
 
 import mpmath
@@ -36,6 +41,31 @@ def strict() -> Generator[None]:
     with warnings.catch_warnings(), np.errstate(), mpmath.workprec(mpmath.mp.prec):
         warnings.simplefilter("error", RuntimeWarning)
         yield
+
+
+_unread: ContextVar[str] = ContextVar("unread", default="")
+
+
+@contextmanager
+def unread(claim: Claim) -> Generator[None]:
+    """Make it an error to read a claim's record: it says what was measured."""
+    _audited()
+    token = _unread.set(records.path_of(claim.id, Path()).name)
+    try:
+        yield
+    finally:
+        _unread.reset(token)
+
+
+@cache
+def _audited() -> None:
+    sys.addaudithook(_opened)
+
+
+def _opened(event: str, given: Any) -> None:
+    name = _unread.get() if event == "open" else ""
+    if name and not isinstance(given[0], int) and fsdecode(given[0]).endswith(name):
+        raise PermissionError(f"{name}: a prediction must not read what was measured")
 
 
 def judged(
@@ -68,14 +98,16 @@ def judge(claim: Claim, case: Case) -> CaseRecord:
     blank = CaseRecord(case=records.encode(case), outcome=Outcome.ERROR)
     try:
         # Of its own: one that sorts a list would sort it for the others.
-        predicted = claim.predict(**deepcopy(case))
+        with unread(claim):
+            predicted = claim.predict(**deepcopy(case))
         measured = claim.measure(**deepcopy(case))
         found = judged(claim.compare, predicted, measured, where=blank)
         if has_control(claim, found.outcome):
             holds = claim.expected is Outcome.HOLDS
             control = claim.must_refute if holds else claim.must_hold
             assert control is not None
-            other = control(**deepcopy(case))
+            with unread(claim):
+                other = control(**deepcopy(case))
             found = replace(
                 found,
                 control=_tried(claim, predicted, other, measured).value,

@@ -129,7 +129,7 @@ def check(claims: Iterable[Claim], others: Iterable[str] = ()) -> None:
         if foreign or not claim.items:
             raise ValueError(
                 f"{claim.id}: `items` must name items of {claim.paper} (see"
-                f" verify/items.py), got {claim.items}"
+                f" verify/items.toml), got {claim.items}"
             )
     try:
         TopologicalSorter({c.id: c.uses for c in claims}).prepare()

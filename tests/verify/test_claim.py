@@ -120,6 +120,14 @@ def test_larger_cases_replace_the_quick_ones() -> None:
     assert len(claim.cases_for(Profile.QUICK)) == 1
 
 
+def test_cases_that_can_be_asked_for_once_are_kept() -> None:
+    """They were used up by the check, and then there were none."""
+    cases = ({"x": x} for x in (1, 2, 3))
+    larger = {"full": ({"x": x} for x in (4, 5))}
+    claim = Claim(**PARTS | {"cases": cases, "larger_cases": larger})
+    assert [len(claim.cases_for(p)) for p in (Profile.QUICK, Profile.FULL)] == [3, 2]
+
+
 def test_grid_runs_through_all_combinations() -> None:
     assert len(grid(a=(1, 2), b=("x", "y", "z"))) == 6
 

@@ -512,3 +512,23 @@ def test_infinities_are_written_and_read() -> None:
         math.inf,
         -math.inf,
     ]
+
+
+def test_a_prediction_that_reads_the_record_is_an_error(
+    toy_entry: Toy, tmp_path: Path
+) -> None:
+    """It agreed with whatever had been measured before."""
+    arguments = "predict=told, measure=doubled, must_refute=off_by_one"
+    extra = (
+        "import json\nfrom pathlib import Path\ndef told(x):\n"
+        "    found = Path(__file__).parents[1] / 'dc-eq1.json'\n"
+        "    if not found.exists(): return 0\n"
+        "    cases = json.loads(found.read_text())['cases']\n"
+        "    return next(c['measured'] for c in cases if c['case']['x'] == x)\n"
+    )
+    entry = toy_entry(arguments, extra)
+    assert _row(entry, tmp_path).outcome == Outcome.REFUTED
+    row = _row(entry, tmp_path)
+    assert row.outcome == Outcome.ERROR
+    assert row.worst is not None
+    assert "must not read what was measured" in row.worst.error

@@ -80,9 +80,10 @@ def stuck(
     Twenty in a row: a flow that crosses a kink goes on behind it.
     """
     start = [np.array([p.rho]), *p.directions]
-    moving = partial(_flattened, scale_and_directions(p, weight_decay), start)
-    allowed = {"rtol": tolerance, "atol": 0.01 * tolerance}
-    solver: Any = DOP853(*(moving, 0.0, flat(start), np.inf), **allowed)
+    moving: Any = partial(_flattened, scale_and_directions(p, weight_decay), start)
+    solver: Any = DOP853(
+        moving, 0.0, flat(start), np.inf, rtol=tolerance, atol=0.01 * tolerance
+    )
     times = deque([0.0], maxlen=21)
     for _ in range(_CALLS // 12):
         solver.step()

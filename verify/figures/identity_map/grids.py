@@ -56,7 +56,7 @@ def inputs(group: Group) -> dict[str, Array]:
 def predictions(
     rows: Sequence[tuple[str, Group]],
     *,
-    only: Sequence[str] | None = None,
+    only: Sequence[str] = (),
     below: Sequence[tuple[str, str]] = (),
 ) -> Figure:
     """Draw inputs, and below them what each group of networks makes of them.
@@ -65,14 +65,14 @@ def predictions(
     ----------
     rows : sequence of (label, Group)
         All shown the same images, possibly at different sizes.
-    only : sequence of str, optional
+    only : sequence of str
         Names of the unseen images to show; all by default.
     below : sequence of (label, words)
         Lines of words instead of images, below.
     """
     # The largest pictures show the inputs best.
     shown = inputs(max((group for _, group in rows), key=lambda g: g.run.size))
-    chosen = [name for name in shown if only is None or name in only or _trained(name)]
+    chosen = [name for name in shown if not only or name in only or _trained(name)]
     strips = [Strip(label="input", cells=[shown[n] for n in chosen], apart=True)]
     for label, group in rows:
         made = dict(zip(inputs(group), outputs(group), strict=True))

@@ -7,7 +7,7 @@ from verify.figures.identity_map.runs import MODULE, Run, remarks, select
 from verify.figures.printed import Printed
 from verify.figures.runs import Missing, Records
 
-CNN, PREDICTED, MAPPED = ("cnn-depth-*",), ("curve", "predictions"), ("heatmap",)
+CNN, PREDICTED = ("cnn-depth-*",), ("curve", "predictions")
 """Of most figures: what they need, and what must have been measured."""
 
 _OWN = "Black and white are each picture's own."

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from verify.figures.identity_map import curves, grids, maps
+from verify.figures.identity_map.curves import seeds as seeds
 from verify.figures.identity_map.grids import count_of
 from verify.figures.identity_map.runs import Group, Run, nearest
 from verify.figures.runs import Missing
@@ -17,8 +18,8 @@ Runs = Sequence[Run]
 Rows = list[tuple[str, Group]]
 """Groups, each with its label."""
 
-SHALLOW, MIDDLE, DEEP = 7, 14, 20
-"""Depths that the paper looks into; the closest trained ones stand for them."""
+DEEP = 20
+"""A depth that the paper looks into; the closest trained one stands for it."""
 
 
 def few(rows: Rows) -> Figure:
@@ -37,12 +38,12 @@ def _by_kind(runs: Runs, index: int = 0) -> Rows:
     ]
 
 
-def depths(runs: Runs, only: Sequence[str] | None = grids.FEW) -> Figure:
+def depths(runs: Runs, only: Sequence[str] = grids.FEW) -> Figure:
     """Draw a row for each depth."""
     return grids.predictions(_by_layers(runs), only=only)
 
 
-def many(runs: Runs, only: Sequence[str] | None = grids.FEW) -> Figure:
+def many(runs: Runs, only: Sequence[str] = grids.FEW) -> Figure:
     """Draw a row for each network trained on many examples."""
     ordered = sorted(runs, key=lambda run: (run.kind, -run.layers))
     return grids.predictions(_by_kind(ordered), only=only)
@@ -136,9 +137,7 @@ def sizes_layers(runs: Runs) -> Figure:
     return grids.through(_with(runs, "sizes")[-1])
 
 
-def varied(
-    runs: Runs, key: str, words: str, only: Sequence[str] | None = grids.FEW
-) -> Figure:
+def varied(runs: Runs, key: str, words: str, only: Sequence[str] = grids.FEW) -> Figure:
     """Draw a row for each depth and value of a property, which `words` say."""
     ordered = sorted(runs, key=lambda run: (run.layers, getattr(run, key)))
     rows = [

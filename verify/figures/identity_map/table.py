@@ -1,13 +1,24 @@
 """The paper's figures by their numbers, and which of them the report shows."""
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
 
-from verify.figures.identity_map import curves, entries_depth, entries_variation
+from verify.figures.identity_map import curves, plates
 from verify.figures.identity_map.paper import PaperFigure
 
-FIGURES: Mapping[int, PaperFigure] = {
-    one.number: one for one in (*entries_depth.ENTRIES, *entries_variation.ENTRIES)
-}
+
+def _declared() -> Iterator[PaperFigure]:
+    """Yield the figures of ``figures.toml``, whose plates are functions of `plates`."""
+    text = Path(__file__).with_name("figures.toml").read_text(encoding="utf-8")
+    for number, given in tomllib.loads(text).items():
+        plate = partial(getattr(plates, given.pop("plate")), **given.pop("with", {}))
+        lists = {k: tuple(v) for k, v in given.items() if isinstance(v, list)}
+        yield PaperFigure(int(number), plate=plate, **given | lists)
+
+
+FIGURES: Mapping[int, PaperFigure] = {one.number: one for one in _declared()}
 """Every figure of the paper by its number."""
 
 MAIN = (*range(1, 11), 14, 15, 19, 25, 27, 31, 32, 33, 41, 42)
