@@ -323,7 +323,6 @@ def _resolved(
         scale = np.maximum(own, floor * np.exp(np.square(nearest)))
         tail = np.abs(c[:, -3:]).max(axis=(1, 2))
         narrow = high - low <= meshes.NARROWEST * (1.0 + np.abs(low))
-        narrow |= _touching(low, high, steep)
         fine = (tail <= 4.0 * meshes.RESOLVED * scale) | narrow
         fine |= (tail <= noise * scale) & (tail >= 0.6 * before)
         if np.count_nonzero(~fine) > MOST:
@@ -344,14 +343,6 @@ def _resolved(
     lows = sorted(done)
     edges = np.array([*lows, done[lows[-1]][0]])
     return edges, np.array([done[a][1] for a in lows])
-
-
-def _touching(
-    low: Array, high: Array, steep: Sequence[graded.Side]
-) -> npt.NDArray[np.bool_]:
-    """Mark panels that end at a steep point: the last of those that shrink to it."""
-    at = [c for c, _ in steep]
-    return np.isin(low, at) | np.isin(high, at)
 
 
 def _points(low: Array, high: Array, y: Array, steep: Sequence[graded.Side]) -> Array:

@@ -255,7 +255,7 @@ BEYOND = replace(
     title="Kinks that no input reaches bend nothing, but for the branch between them",
     statement=r"\sigma(x) = p(x) + \tfrac14 \frac{(x + 45)_+^m}{m!}"
     r" + \frac{(x - c)_+^m}{m!} - 2 \frac{(x - 60)_+^m}{m!}",
-    cases=grid(m=(0, 1), kink=(0.0, 0.5)),
+    cases=grid(m=(0, 1), kink=(-0.75, 0.0, 0.5)),
     predict=_predict_beyond,
     measure=_measure_beyond,
     # The library's promise for duals and moments.
