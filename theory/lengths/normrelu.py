@@ -173,7 +173,7 @@ def normrelu_bias(gamma: Any, c: Any) -> Any:
         else:
             scale, one, grown = normrelu_constants(c).scale, gaussian.tail_moment, 1.0
         # Near one the difference of two means cancels.
-        if 0.5 <= s <= 2.0 and c * c * abs(gamma - 1.0) <= 30.0 * gamma:
+        if abs(gamma - 1.0) <= 0.02:
             half = 0.5 * (gamma - 1.0) / (s + 1.0)
             u = 1.0 + half * (1.0 + _NODES)
             at = _density_ratio(c, u * u) if c > 0.0 else gaussian.pdf(c / u)

@@ -48,10 +48,6 @@ ULPS = 1e-13
 FIT = 8
 """Terms of the expansion in 1/n that continues a series beyond its last coefficient."""
 
-LONGEST = 300.0
-"""Logarithm of the order, over that of the last coefficient, up to which a series goes on:
-its square is a float64."""
-
 
 def orthonormal(degree: int, dim: int, t: Array) -> Iterator[Array]:
     """Give p_k(t) = sqrt(N(d, k)) P_k(t) for k = 0, ..., degree, orthonormal.
@@ -260,21 +256,15 @@ def _tail(
         return _exp(law.log(x / last) + log_weight(x))
 
     if not law.power:
-        # Of coefficients that fall by half or more, as in many dimensions, twice the first.
-        at = last + np.array([0.0, 2.0])
-        steps = (at + 1.0) * (at + 2.0) / ((at - degree + 2.0) * (at + degree + dim))
-        near = _exp(log_last + law.log((at + 2.0) / last) + np.cumsum(np.log(steps)))
-        if near[1] <= 0.5 * near[0]:
-            return 0.0, 2.0 * float(near[0])
+        # An estimate: the terms one by one, and as if they fell like x^-2 from there on.
+        x = last + 2.0 * np.arange(1.0, 8.0 * last)
+        terms = model(x)
+        return 0.0, 3.0 * float(terms.sum() + x[-1] * terms[-1])
     # Euler and Maclaurin from half a step beyond the last term, in z = log x: terms rise
     # to a peak, then fall like e^(-pace z): by e^-10 a panel at most.
-    pace = 0.5 * (dim - 1.0) + law.pace - 1.0
-    span = math.inf
-    if pace > 0.0:
-        rise = math.log1p(degree * (degree + dim) / last)
-        span = rise + 40.0 / pace + 10.0 / math.sqrt(pace)
-    if span > LONGEST:
-        return 0.0, float(bound)  # the coefficients have hardly begun to fall
+    pace = 0.5 * (dim - 1.0) - law.power - 1.0
+    rise = math.log1p(degree * (degree + dim) / last)
+    span = rise + 40.0 / pace + 10.0 / math.sqrt(pace)
     nodes, weights = gaussian.legendre(NODES)
     panels = math.ceil(span * max(1.0, 0.1 * pace))
     z = (np.arange(panels)[:, None] + 0.5 * (nodes + 1.0)).ravel() * span / panels
@@ -283,9 +273,7 @@ def _tail(
     third, first = _differences(model(last + np.array([-2.0, 0.0, 2.0, 4.0])))
     rest = max(rest + first / 24.0 - 17.0 * third / 5760.0, 0.0)
     # Outside its range, towards n = infinity, the fit is less sure than inside it.
-    return (
-        (rest, min(300.0 * law.misfit, 1.0) * rest) if law.power else (0.0, 3.0 * rest)
-    )
+    return rest, min(300.0 * law.misfit, 1.0) * rest
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,7 +287,6 @@ class _Law:
     power: float
     fit: Array
     scale: float  # log of the last coefficient
-    pace: float  # how fast it falls in log x
     misfit: float
 
     def log(self, x: Array) -> Array:
@@ -333,7 +320,7 @@ def _law(x: Array, y: Array) -> _Law | None:
         basis = np.vander(1.0 / x, FIT, increasing=True)
         fit = np.asarray(np.linalg.lstsq(basis, ratios, rcond=None)[0], np.float64)
         misfit = float(np.abs(basis @ fit / ratios - 1.0).max())
-        return _Law(power, fit, scale, -power, misfit) if misfit < 1e-3 else None
+        return _Law(power, fit, scale, misfit) if misfit < 1e-3 else None
     # A pole beside the axis leaves the root alone, a finite radius the linear term, no
     # pole at all the last one.
     for terms in (4, 3, 5):
@@ -344,7 +331,7 @@ def _law(x: Array, y: Array) -> _Law | None:
         last = fit[4] if terms == 5 else fit[3]
         falls = fit[1] + fit[4] if terms == 5 else 0.0
         if misfit < 0.3 and last <= 0.0 and falls + fit[2] + fit[3] < 0.0:
-            return _Law(0.0, fit, scale, -slope, misfit)
+            return _Law(0.0, fit, scale, misfit)
     return None
 
 

@@ -43,6 +43,7 @@ Or what a function of it makes of a number, as ``"@relu.scaled(2)"``.
 _OWN: dict[str, Callable[[Any], Any]] = {
     "@exp(x^2 / 10)": lambda x: np.exp(0.1 * x * x),
     "@x^9": lambda x: x**9,
+    "@a lower ramp": lambda x: 0.5 * np.maximum(x + 1.5, 0.0) - 2.0,
     "@tanh(x)^3 / 1e9": lambda x: 1e-9 * np.tanh(x) ** 3,
     # Which evenly spaced values miss, and their panels do not.
     "@a spike among waves": lambda x: (
@@ -114,6 +115,20 @@ _USUAL: dict[str, dict[str, Any]] = {
         "labels": [1, -1],
         "weight_decay": 0.1,
         "t_end": 3.0,
+    },
+    "square_loss:rho_iterates": {
+        "steps": 1,
+        "rho0": 1.0,
+        "outputs": [1e10],
+        "labels": [1],
+        "weight_decay": 0.0,
+        "rate": 1e-30,
+    },
+    "square_loss:directions_velocity": {
+        "rho": 1.0,
+        "directions": [[[[0.6, 0.8]]] * 2],
+        "x": _ROWS,
+        "labels": [1, -1],
     },
     "square_loss:regularisation_path": {
         "x": [[1.0, 2.0], [1.0, 2.0]],
@@ -210,6 +225,7 @@ _REFUSED: dict[str, tuple[str, str, Any, list[str]]] = {
         ("lengths:normrelu_decay", "activation"): (
             ("no kink", "@tanh", "a NormReLU, got tanh."),
             ("another ramp", _RELU, "a NormReLU, got relu."),
+            ("a ramp below it", "@a lower ramp", "a NormReLU, got f."),
             (
                 "a kink next to zero",
                 "@normrelu(-0.1)",
@@ -367,6 +383,12 @@ _REFUSED: dict[str, tuple[str, str, Any, list[str]]] = {
         ("square_loss:regularisation_path", "labels"): (
             ("no correlation", [1, -1], "`x`", "`weight_decay`", "X^T y = 0."),
         ),
+        ("square_loss:rho_iterates", "rate"): (
+            ("a rate of many lengths", 1e80, "at most 1e99", "got 1e+100."),
+        ),
+        ("square_loss:directions_velocity", "labels"): (
+            ("labels of three networks", [[1, -1]] * 3, "(2,)", "(3,)"),
+        ),
         ("width:nngp_variance", "rho"): (
             ("inputs next to each other", 0.999999, "after 1 layers"),
         ),
@@ -434,7 +456,8 @@ def _predict(*, what: str) -> list[Any]:
         _called(where, {**_USUAL[where], name: value})
     except ValueError as error:
         # Nobody else speaks before the arguments are named.
-        who, _, said = str(error).partition(": `")
+        axes = str(error).replace(": the leading axes of `", ": `")
+        who, _, said = axes.partition(": `")
         named = re.findall(r"\w+", said.split(" must ")[0])
         hints = [hint for hint in _HINTS if hint in said]
         said = f"`{said}"

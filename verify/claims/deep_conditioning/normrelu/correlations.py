@@ -148,6 +148,7 @@ CLAIMS = (
             ),
             # A mean that is nothing beside those whose difference it is, or all.
             *grid(kink=("-12", "12"), gamma=("0.26", "3")),
+            *grid(kink=("-12", "-0.3", "12"), gamma=("0.979", "0.981", "1.021")),
         ),
         predict=_predict_bias,
         measure=_measure_bias,

@@ -374,7 +374,7 @@ def _measure_points(*, name: str, weight_var: float, bias_var: float) -> list[An
             roots.append(mp.findroot(lambda q: layer(q) - q, w))
         if name == "relu" and b > 0 and slope(mp.mpf(0)) < 1:
             roots.append(b / (1 - w / 2))
-        each = [(q, slope(q), float(slope(q) < 1)) for q in roots]
+        each = [(q, slope(q), float(slope(q) < 1)) for q in roots if q <= 1e8]
         return _listed(each)
 
 
@@ -387,6 +387,8 @@ POINTS = replace(
     cases=(
         *grid(name="relu", weight_var=(1.6, 2.5), bias_var=(0.0, 0.3)),
         *grid(name="erf", weight_var=(0.5, 2.0), bias_var=(0.0, 0.3)),
+        # Beyond the range of variances.
+        {"name": "erf", "weight_var": 3e8, "bias_var": 0.0},
         # So close that they are next to each other, and nearly none.
         {"name": "gelu", "weight_var": 3.0, "bias_var": 0.0128672},
         # A line beside the diagonal meets it nowhere.
