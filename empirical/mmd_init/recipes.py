@@ -14,9 +14,7 @@ from empirical.declared import (
 )
 
 Way = Literal["auto", "gram", "explicit", "local"]
-WAYS = ("auto", "gram", "explicit", "local")
 Estimator = Literal["unbiased", "biased"]
-ESTIMATORS = ("unbiased", "biased")
 
 
 @dataclass(frozen=True, kw_only=True)
