@@ -14,7 +14,7 @@
 A `Literal` is checked as it stands, of a tuple every entry, and None where it is allowed.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -23,10 +23,12 @@ from empirical.checks import (
     check_choice,
     check_counts,
     check_exploded,
+    check_kinds,
     check_positive,
     check_schedule,
     check_share,
     check_weights,
+    check_whole,
 )
 
 
@@ -50,10 +52,13 @@ def _by(check: Callable[..., None], *given: Any) -> Rule:
     return Rule(lambda who, name, value: check(who, *given, **{name: value}))
 
 
+Whole = Annotated[int, _by(check_whole)]
 Count = Annotated[int, _by(check_counts)]
 """From 1 on."""
 Number = Annotated[int, _by(check_counts, 0)]
 """From 0 on."""
+Several = Annotated[int, _by(check_counts, 2)]
+"""From 2 on."""
 Positive = Annotated[float, _by(check_positive)]
 Weight = Annotated[float, _by(check_weights)]
 """From 0 on."""
@@ -81,25 +86,40 @@ def check_fields(owner: object) -> None:
     ValueError: Recipe: `seeds` must be at least 1, but it is 0
     """
     kind = type(owner)
-    for name, hint in _hints(kind).items():
-        _check((kind.__name__, name), getattr(owner, name), hint)
+    given = {name: getattr(owner, name) for name in _hints(kind)}
+    check_arguments(kind.__name__, kind, given)
+
+
+def check_arguments(who: str, of: Any, given: Mapping[str, Any]) -> None:
+    """Refuse what a dataclass's or a function's types do not allow, of what is given."""
+    for name, hint in _hints(of).items():
+        if name in given:
+            _check((who, name), given[name], hint)
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind, include_extras=True)
+def _hints(of: Any) -> dict[str, Any]:
+    return get_type_hints(of, include_extras=True)
 
 
 def _check(of: tuple[str, str], value: Any, hint: Any) -> None:
     origin = get_origin(hint)
+    if origin is Annotated and value is None:
+        raise ValueError(f"{of[0]}: `{of[1]}` must be given, but it is None")
     if origin is Annotated:
         for rule in hint.__metadata__:
             rule.check(*of, value)
     elif origin is Literal:
         check_choice(*of, value, get_args(hint))
-    elif origin is tuple:
+    elif origin in (tuple, Sequence):
+        check_kinds(of[0], **{of[1]: (value, Sequence)})
+        kind, *more = get_args(hint)
+        if origin is tuple and more != [...] and len(value) != 1 + len(more):
+            raise ValueError(
+                f"{of[0]}: `{of[1]}` must be {1 + len(more)} values, but it is {value}"
+            )
         for each in value:
-            _check(of, each, get_args(hint)[0])
+            _check(of, each, kind)
     elif origin in (Union, UnionType) and value is not None:
         _check(of, value, next(h for h in get_args(hint) if h is not NoneType))
 

@@ -5,10 +5,15 @@ Adding a stream moves no other, and no global state is read or written.
 """
 
 import hashlib
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from numbers import Integral
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
+
+Key = TypeVar("Key", bound=Hashable)
+Made = TypeVar("Made")
 
 Seed = int | np.random.SeedSequence
 """What starts every stream: a non-negative integer or a `SeedSequence`."""
@@ -102,3 +107,39 @@ def torch_generator(
     # 63 bits: the widest range that every PyTorch release accepts without sign.
     generator = torch.Generator(device=torch.device(device))
     return generator.manual_seed(int(state[0]) >> 1)
+
+
+def shared(keys: Iterable[Key], make: Callable[[Key], Made]) -> list[Made]:
+    """Return what is made of each key, seed or generator; of equal ones it is the same.
+
+    Examples
+    --------
+    >>> one, other, again = shared((7, 8, 7), torch_generator)
+    >>> one is again, one is other
+    (True, False)
+    """
+    keys = tuple(keys)
+    made = {key: make(key) for key in dict.fromkeys(keys)}
+    return [made[key] for key in keys]
+
+
+class Drawing:
+    """What draws from generators of its own, as a checkpoint keeps it.
+
+    Attributes
+    ----------
+    generators : sequence of torch.Generator
+    """
+
+    generators: Sequence[torch.Generator] = ()
+
+    def state(self) -> dict[str, Any]:
+        """Return the state for a checkpoint: of the generators, if there are any."""
+        states = [g.get_state() for g in self.generators]
+        return {"generators": states} if states else {}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state` returned."""
+        each = zip(self.generators, state.get("generators", ()), strict=True)
+        for generator, numbers in each:
+            generator.set_state(numbers.cpu())

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from inspect import signature
 
-from empirical.checks import check_counts
+from empirical.declared import check_arguments
 from empirical.testbed import before, command
 from empirical.testbed.ending import finish
 from empirical.testbed.options import add_options
@@ -57,13 +57,6 @@ HELP = {
 }
 """What the arguments of the experiments mean, in all of them the same."""
 
-LEAST = {
-    **dict.fromkeys(("chains", "depth", "draws", "every", "steps", "tests"), 1),
-    **dict.fromkeys(("width", "widths"), 1),
-    "n": 2,
-}
-"""The least that these arguments can be."""
-
 MOST = 2**30
 """Of more inputs no kernel, which has 8 bytes for each pair of them, has an address."""
 
@@ -83,10 +76,7 @@ def _check(options: argparse.Namespace) -> None:
     """Refuse numbers of things that there must be, and what the others make useless."""
     from empirical.conditioning.experiments import EXPERIMENTS
 
-    for name, least in LEAST.items():
-        value = getattr(options, name, None)
-        for each in value if isinstance(value, list | tuple) else (value,):
-            check_counts(options.command, least, **{name: each})
+    check_arguments(options.command, EXPERIMENTS[options.command], vars(options))
     if getattr(options, "n", 0) >= MOST:
         raise ValueError(f"`--n` must be below 2^30, but it is {options.n}")
     if getattr(options, "data", None) == "digits":

@@ -24,12 +24,7 @@ ADVICE = {
 }
 """What may help networks that ended so."""
 
-NAMED = {
-    "names": "--measurements",
-    "rates": "--rate",
-    "scheme": "--schemes",
-    "shape": "--size",
-}
+NAMED = {"rates": "--rate", "shape": "--size"}
 """Options of parameters that are called otherwise."""
 
 

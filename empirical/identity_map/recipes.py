@@ -16,7 +16,6 @@ from empirical.declared import (
 )
 
 Loss = Literal["mean", "half-sum"]
-LOSSES: tuple[Loss, ...] = ("mean", "half-sum")
 
 RATES = {
     "sgd": 0.01,

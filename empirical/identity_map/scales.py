@@ -1,10 +1,9 @@
 """How large the figures' networks are: three scales."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from empirical.checks import check_choice
 from empirical.declared import OneOf
 from empirical.identity_map.recipes import Recipe
 
@@ -15,12 +14,6 @@ MEASURED = (
 )
 """Names of `measures.MEASUREMENTS`."""
 Measurement = Annotated[str, OneOf(MEASURED)]
-
-
-def checked_measurements(names: Sequence[str]) -> None:
-    """Refuse names that are not among `MEASURED`."""
-    for name in names:
-        check_choice("measure", "names", name, MEASURED)
 
 
 SHORT = Recipe(steps=400, release=0.95, limit=2000, clip=0.5, rescale=True, schedule=())

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 from empirical.data import NAMES
-from empirical.declared import Count, OneOf, check_fields
+from empirical.declared import Count, OneOf, Several, check_fields
 from empirical.mmd_init.classifiers import Start, classifier
-from empirical.mmd_init.recipes import FinetuneRecipe, Recipe, Several
+from empirical.mmd_init.recipes import FinetuneRecipe, Recipe
 from empirical.networks import FullyConnected
 from empirical.testbed.study import Name, Scale, check_replicates, check_scale
 

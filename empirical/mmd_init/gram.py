@@ -16,6 +16,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from empirical.mmd_init.networks import Weights
+from empirical.randomness import shared
 
 JITTER, WORST_JITTER = 1e-9, 1e-3
 """First and last multiple of the mean variance that is added to the variances."""
@@ -36,13 +37,12 @@ def on_device(
     generators: Sequence[torch.Generator], device: torch.device
 ) -> list[torch.Generator]:
     """Return generators on the device, seeded by those on the CPU, shared as they are."""
-    own = {
-        g: torch.Generator(device=device).manual_seed(
-            int(torch.randint(2**62, (), generator=g))
-        )
-        for g in dict.fromkeys(generators)
-    }
-    return [own[g] for g in generators]
+
+    def moved(source: torch.Generator) -> torch.Generator:
+        seed = int(torch.randint(2**62, (), generator=source))
+        return torch.Generator(device=device).manual_seed(seed)
+
+    return shared(generators, moved)
 
 
 def normal(out: Tensor, generators: Sequence[torch.Generator]) -> Tensor:

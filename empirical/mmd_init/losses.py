@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,6 +14,7 @@ from empirical.mmd_init.modules import Explicit
 from empirical.mmd_init.networks import entering, pairs
 from empirical.mmd_init.recipes import Recipe
 from empirical.networks import FullyConnected, Params
+from empirical.randomness import shared
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,13 +146,9 @@ def _points(
     classes = f.shape[-1]
     if classes == 2 and recipe.closed:
         return None
-    drawn = {
-        g: uniformity.simplex_sample(
-            recipe.reference, classes, g, dtype=f.dtype, device=f.device
-        )
-        for g in dict.fromkeys(generators)
-    }
-    return [drawn[g] for g in generators]
+    like: dict[str, Any] = {"dtype": f.dtype, "device": f.device}
+    sample = partial(uniformity.simplex_sample, recipe.reference, classes, **like)
+    return shared(generators, sample)
 
 
 def _uniformity(

@@ -17,6 +17,7 @@ from empirical.mmd_init.gram import Room, on_device
 from empirical.mmd_init.losses import constant_share
 from empirical.mmd_init.networks import Weights, check_classifier, entering, pairs
 from empirical.networks import FullyConnected, Params
+from empirical.randomness import shared
 
 Generators = Sequence[torch.Generator]
 
@@ -226,10 +227,9 @@ def _minibatches(
             f"minibatches: `batch` must not be above the {len(inputs)} inputs, but it is "
             f"{batch}"
         )
-    rows = {
-        id(g): torch.stack(
-            [torch.randperm(len(inputs), generator=g)[:batch] for _ in range(batches)]
-        )
-        for g in dict.fromkeys(generators)
-    }
-    return torch.stack([rows[id(g)] for g in generators]).to(inputs.device)
+
+    def rows(g: torch.Generator) -> Tensor:
+        each = (torch.randperm(len(inputs), generator=g) for _ in range(batches))
+        return torch.stack([order[:batch] for order in each])
+
+    return torch.stack(shared(generators, rows)).to(inputs.device)

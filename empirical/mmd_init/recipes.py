@@ -1,26 +1,20 @@
 """How an initialisation is learnt: the losses, their weights, the optimiser."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
-from empirical.checks import check_counts
 from empirical.declared import (
     Count,
     Number,
     Positive,
-    Rule,
+    Several,
+    Share,
     Weight,
     check_fields,
 )
 
-Several = Annotated[
-    int, Rule(lambda who, name, value: check_counts(who, 2, **{name: value}))
-]
-
 Way = Literal["auto", "gram", "explicit", "local"]
-WAYS = ("auto", "gram", "explicit", "local")
 Estimator = Literal["unbiased", "biased"]
-ESTIMATORS = ("unbiased", "biased")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,14 +144,9 @@ class FinetuneRecipe:
     epochs: Count = 10
     rate: Positive = 1e-3
     batch: Count = 50
-    betas: tuple[float, float] = (0.9, 0.999)
+    betas: tuple[Share, Share] = (0.9, 0.999)
     eps: Positive = 1e-8
     frozen: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if len(self.betas) != 2 or not all(0.0 <= b < 1.0 for b in self.betas):
-            raise ValueError(
-                "FinetuneRecipe: `betas` must be two in [0, 1), but they are"
-                f" {self.betas}"
-            )

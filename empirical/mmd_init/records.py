@@ -14,7 +14,7 @@ from empirical.mmd_init.binary_tasks import Images
 from empirical.mmd_init.experiments import NOISES, Configuration
 from empirical.mmd_init.pretraining import Pretrained
 from empirical.networks import Params
-from empirical.randomness import torch_generator
+from empirical.randomness import shared, torch_generator
 from empirical.testbed.records import Draw, Draws
 from empirical.testbed.writing import Array, rounded
 
@@ -43,8 +43,8 @@ def draws(c: Configuration, found: Sequence[Found]) -> Draws:
 def streams(c: Configuration, *names: str) -> list[torch.Generator]:
     """Return each run's generator of a name."""
     # By seed alone: variants see the same minibatches and the same noise.
-    by_seed = {seed: torch_generator(seed, TOPIC, *names) for seed in c.seeds}
-    return [by_seed[seed] for _, seed in c.runs]
+    seeds = (seed for _, seed in c.runs)
+    return shared(seeds, lambda seed: torch_generator(seed, TOPIC, *names))
 
 
 def pretrained(c: Configuration, one: Pretrained) -> Found:

@@ -62,7 +62,7 @@ class Perturbed(Task):
     ) -> None:
         self.network, self.inputs, self.recipes = network, inputs, recipes
         # On the inputs' device, so that noise need not be copied to it.
-        self.noise = on_device(generators, inputs.device)
+        self.generators = on_device(generators, inputs.device)
         self.escalations, self.room = Escalations(), Room()
 
     def losses(self, params: Params, stack: Stack, examples: Tensor | None) -> Tensor:
@@ -75,7 +75,7 @@ class Perturbed(Task):
             params,
             self.inputs[chosen],
             [self.recipes[row] for row in rows],
-            [self.noise[row] for row in rows],
+            [self.generators[row] for row in rows],
             escalations=self.escalations,
             room=self.room,
         )
@@ -87,15 +87,11 @@ class Perturbed(Task):
     def state(self) -> dict[str, Any]:
         """Return the generators' states, and what has been counted."""
         found = self.escalations
-        return {
-            "noise": [g.get_state() for g in self.noise],
-            "escalations": (found.count, found.largest),
-        }
+        return {"escalations": (found.count, found.largest), **super().state()}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
-        for generator, numbers in zip(self.noise, state["noise"], strict=True):
-            generator.set_state(numbers.cpu())
+        super().load(state)
         self.escalations = Escalations(*state["escalations"])
 
 

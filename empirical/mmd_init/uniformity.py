@@ -14,7 +14,7 @@ and Cho 2023, eqs. (3), (7), (9) and appendix C.1; the closed forms are ours.
 """
 
 import math
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import Tensor
@@ -22,7 +22,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from empirical.checks import check_choice, check_counts
-from empirical.mmd_init.recipes import ESTIMATORS, Estimator
+from empirical.mmd_init.recipes import Estimator
 
 _SCALES = tuple(4.0**-i for i in range(-4, 5))
 """Squares of gamma over each bandwidth, from the narrowest to the widest."""
@@ -222,7 +222,7 @@ def _positive(who: str, medians: Tensor) -> Tensor:
 
 
 def _check(who: str, f: Tensor, dimensions: int, estimator: str) -> None:
-    check_choice(who, "estimator", estimator, ESTIMATORS)
+    check_choice(who, "estimator", estimator, get_args(Estimator))
     if f.ndim != dimensions or len(f) < 2 or f.shape[1] < 1:
         raise ValueError(
             f"{who}: predictions must have {dimensions} axes, at least 2 perturbations "

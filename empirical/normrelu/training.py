@@ -16,7 +16,7 @@ from empirical.networks import Network, Params
 from empirical.normrelu.networks import Arm
 from empirical.normrelu.recipes import PLAIN, Recipe
 from empirical.normrelu.tangent import conditions, tangent_kernels
-from empirical.randomness import torch_generator
+from empirical.randomness import shared, torch_generator
 from empirical.testbed.batches import Epochs
 from empirical.testbed.checkpoints import checkpoint_of
 from empirical.testbed.faults import FAULTS
@@ -171,8 +171,12 @@ def trained(
         classes, most = getattr(examples, f"{split}classes"), network.units[-1] - 1
         check_classes("trained", f"{split}classes", classes, len(inputs), most)
     data = {k: v.to(device) for k, v in vars(examples).items()}
-    orders = {s: torch_generator(s, "normrelu", "batches") for s in seeds}
-    batches = Epochs(len(examples.inputs), batch, [orders[s] for _, s in names])
+
+    def streams(name: str) -> list[torch.Generator]:
+        each = (seed for _, seed in names)
+        return shared(each, lambda seed: torch_generator(seed, "normrelu", name))
+
+    batches = Epochs(len(examples.inputs), batch, streams("batches"))
     times = np.arange(epochs + 1) * batches.per_epoch
     if fault == "short":
         times = np.maximum(times // 15, np.minimum(times, 1))
@@ -187,8 +191,7 @@ def trained(
         looks.append(Series(some, lambda now: conditioned(network, now, data)))
     augmentation = None
     if recipe.augmentation:
-        streams = {s: torch_generator(s, "normrelu", "augmentation") for s in seeds}
-        augmentation = Augmentation(recipe.augmentation, [streams[s] for _, s in names])
+        augmentation = Augmentation(recipe.augmentation, streams("augmentation"))
     described = (arm, network, names, epochs, batch, every_epoch, recipe, fault)
     tensors = [*stack.params, *data.values()]
     kept = checkpoint_of(checkpoint, described, tensors, module=__name__)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from empirical import devices
-from empirical.randomness import torch_generator
+from empirical.randomness import shared, torch_generator
 from empirical.square_loss import measures
 from empirical.square_loss.experiments import Configuration, configurations
 from empirical.square_loss.faults import FAULTS
@@ -66,12 +66,9 @@ def _orders(
     configuration: Configuration, replicates: Sequence[tuple[float, int]]
 ) -> list[torch.Generator]:
     """Return what draws orders: one for all, or where labels are noisy one a seed."""
-    if not configuration.recipe.noise:
-        return [torch_generator(configuration.seeds[0], "square-loss", "batches")]
-    own = {
-        seed: torch_generator(seed, "square-loss", "batches") for _, seed in replicates
-    }
-    return [own[seed] for _, seed in replicates]
+    noisy, one = configuration.recipe.noise, configuration.seeds[:1]
+    seeds = [seed for _, seed in replicates] if noisy else one
+    return shared(seeds, lambda seed: torch_generator(seed, "square-loss", "batches"))
 
 
 def run_configuration(

@@ -2,14 +2,16 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from empirical.checks import check_counts, check_generators
+from empirical.randomness import Drawing
 
 
-class Batches(ABC):
+class Batches(Drawing, ABC):
     """Chooses examples; what it chooses depends on no replicate's course.
 
     Attributes
@@ -27,14 +29,6 @@ class Batches(ABC):
         Called with consecutive ranges. A tensor of shape (batch,) is shared by all
         replicates; one of shape (replicates, batch) has a row for each of the start.
         """
-
-    def state(self) -> dict[str, Tensor]:
-        """Return the state for a checkpoint, e.g. states of generators."""
-        return {}
-
-    def load(self, state: Mapping[str, Tensor]) -> None:
-        """Restore what `state` returned."""
-        del state
 
 
 def drawn_by(
@@ -159,19 +153,14 @@ class Epochs(Batches):
                 f" draws {order!r:.200}"
             )
 
-    def state(self) -> dict[str, Tensor]:
+    def state(self) -> dict[str, Any]:
         """Return the order of this epoch, and the generators' states."""
-        numbers = torch.stack([g.get_state() for g in self.generators])
-        return {"order": self.order, "generators": numbers}
+        return {"order": self.order, **super().state()}
 
-    def load(self, state: Mapping[str, Tensor]) -> None:
+    def load(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
+        super().load(state)
         self.order = state["order"].cpu()
-        for generator, numbers in zip(
-            self.generators, state["generators"], strict=True
-        ):
-            # A copy: PyTorch crashes on a row of a larger tensor.
-            generator.set_state(numbers.cpu().clone())
 
 
 class Afresh(Batches):
@@ -193,17 +182,9 @@ class Afresh(Batches):
         check_counts("Afresh", examples=examples, batch=batch)
         check_generators("Afresh", [generator], "generator")
         self.examples = self._among = examples
-        self.batch, self.generator = batch, generator
+        self.batch, self.generators = batch, (generator,)
 
     def draw(self, start: int, stop: int) -> list[Tensor | None]:
         """Return new numbers for each update."""
         shape = (stop - start, self.batch)
-        return list(torch.randint(self._among, shape, generator=self.generator))
-
-    def state(self) -> dict[str, Tensor]:
-        """Return the generator's state."""
-        return {"generator": self.generator.get_state()}
-
-    def load(self, state: Mapping[str, Tensor]) -> None:
-        """Restore what `state` returned."""
-        self.generator.set_state(state["generator"].cpu())
+        return list(torch.randint(self._among, shape, generator=self.generators[0]))

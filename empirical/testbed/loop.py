@@ -9,7 +9,7 @@ checkpoint then holds what was drawn and seen since the last pause.
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from empirical.checks import check_counts, check_kinds
+from empirical.randomness import Drawing
 from empirical.testbed import stopping
 from empirical.testbed.batches import Batches, Whole, drawn_by
 from empirical.testbed.capture import captured
@@ -34,7 +35,7 @@ RESTS = 2.0
 """Seconds after which the loop rests on its way to a pause."""
 
 
-class Task(ABC):
+class Task(Drawing, ABC):
     """What one update learns from: all that a paper brings to training.
 
     Attributes
@@ -80,14 +81,6 @@ class Task(ABC):
         """
         return by_autograd(self, stack, examples)
 
-    def state(self) -> dict[str, Any]:
-        """Return the task's state for a checkpoint, e.g. states of generators."""
-        return {}
-
-    def load(self, state: dict[str, Any]) -> None:
-        """Restore what `state` returned."""
-        del state
-
 
 class Compiled(Task):
     """A task whose losses and gradients are compiled by `torch.compile`.
@@ -127,7 +120,7 @@ class Compiled(Task):
         """Return the task's state."""
         return self.task.state()
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load(self, state: Mapping[str, Any]) -> None:
         """Restore the task's state."""
         self.task.load(state)
 

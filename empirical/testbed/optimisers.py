@@ -13,13 +13,8 @@ import torch
 from torch import Tensor
 from torch.optim.adam import adam
 
-from empirical.checks import (
-    check_kinds,
-    check_positive,
-    check_share,
-    check_weights,
-    check_whole,
-)
+from empirical.checks import check_kinds
+from empirical.declared import Positive, Share, Weight, Whole, check_fields
 from empirical.testbed.slopes import Slope, dense, fold_into_, norms, scaled
 from empirical.testbed.stack import Stack, along
 
@@ -81,17 +76,12 @@ class SGD(Optimiser):
     [[-2.5], [-5.0]]
     """
 
-    momentum: float = 0.0
-    weight_decay: float = 0.0
-    decayed: tuple[int, ...] | None = None
+    momentum: Share = 0.0
+    weight_decay: Weight = 0.0
+    decayed: tuple[Whole, ...] | None = None
 
     def __post_init__(self) -> None:
-        check_share("Optimiser", momentum=self.momentum)
-        check_weights("Optimiser", weight_decay=self.weight_decay)
-        if self.decayed is not None:
-            check_kinds("Optimiser", decayed=(self.decayed, Sequence))
-        for index in self.decayed or ():
-            check_whole("Optimiser", decayed=index)
+        check_fields(self)
 
     def prepare(self, stack: Stack) -> None:
         """Add the momenta, if there are any; refuse to decay what is not trained."""
@@ -123,6 +113,9 @@ class _Entrywise(Optimiser):
 
     moments: ClassVar[tuple[str, ...]]
     eps: float
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def prepare(self, stack: Stack) -> None:
         """Add the moments, zero at first; refuse an `eps` that the dtype calls zero."""
@@ -157,16 +150,8 @@ class _Entrywise(Optimiser):
 class _Adaptive(_Entrywise):
     """By two moments, each forgotten at a rate of its own."""
 
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
-
-    def __post_init__(self) -> None:
-        check_kinds("Optimiser", betas=(self.betas, Sequence))
-        if len(self.betas) != 2:
-            raise ValueError(f"Optimiser: `betas` must be two, but it is {self.betas}")
-        for beta in self.betas:
-            check_share("Optimiser", betas=beta)
-        _check_eps(self.eps)
+    betas: tuple[Share, Share] = (0.9, 0.999)
+    eps: Positive = 1e-8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,11 +236,8 @@ class Adamax(_Adaptive):
 class Adagrad(_Entrywise):
     """Adagrad (Duchi, Hazan and Singer 2011), as PyTorch has it."""
 
-    eps: float = 1e-10
+    eps: Positive = 1e-10
     moments = ("squares",)
-
-    def __post_init__(self) -> None:
-        _check_eps(self.eps)
 
     def change(self, g: Tensor, clock: Tensor, *moments: Tensor) -> Tensor:
         """Return the gradient over the root of the sum; see `_Entrywise.change`."""
@@ -269,13 +251,9 @@ class Adagrad(_Entrywise):
 class RMSprop(_Entrywise):
     """RMSprop (Hinton 2012), as PyTorch has it."""
 
-    alpha: float = 0.99
-    eps: float = 1e-8
+    alpha: Share = 0.99
+    eps: Positive = 1e-8
     moments = ("squares",)
-
-    def __post_init__(self) -> None:
-        check_share("Optimiser", alpha=self.alpha)
-        _check_eps(self.eps)
 
     def change(self, g: Tensor, clock: Tensor, *moments: Tensor) -> Tensor:
         """Return the gradient over the root of the mean; see `_Entrywise.change`."""
@@ -306,15 +284,12 @@ class Clipped(Optimiser):
     """
 
     base: Optimiser
-    largest: float
-    rescale_above: float | None = None
+    largest: Positive
+    rescale_above: Positive | None = None
 
     def __post_init__(self) -> None:
+        check_fields(self)
         check_kinds("Clipped", base=(self.base, Optimiser))
-        # Not None, which the next takes for absent.
-        check_weights("Optimiser", largest=self.largest)
-        check_positive("Optimiser", largest=self.largest)
-        check_positive("Optimiser", rescale_above=self.rescale_above)
 
     def prepare(self, stack: Stack) -> None:
         """Add what the base keeps and, to rescale, the first losses and who was below."""
@@ -339,12 +314,6 @@ class Clipped(Optimiser):
             clipped = torch.where(below, clipped, factors)
         clipped = clipped.to(stack.rates.dtype)
         self.base.update(stack, losses, [scaled(s, clipped) for s in slopes])
-
-
-def _check_eps(eps: float) -> None:
-    # Not None, which the second takes for absent.
-    check_weights("Optimiser", eps=eps)
-    check_positive("Optimiser", eps=eps)
 
 
 def _in_memory(tensor: Tensor) -> Tensor:

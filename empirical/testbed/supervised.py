@@ -398,16 +398,6 @@ class Classify(Task):
         outputs = self.network.run(params, x, buffers=stack.buffers).outputs
         return cross_entropy(outputs, classes)
 
-    def state(self) -> dict[str, Any]:
-        """Return the states of the augmentation's generators; see `Task.state`."""
-        return {"augmentation": [g.get_state() for g in self.generators]}
-
-    def load(self, state: dict[str, Any]) -> None:
-        """Restore what `state` returned."""
-        streams = zip(self.generators, state["augmentation"], strict=True)
-        for generator, numbers in streams:
-            generator.set_state(numbers.cpu())
-
 
 def cross_entropy(logits: Tensor, classes: Tensor) -> Tensor:
     """Return the mean over the batch, (replicates,), of (replicates, batch, classes)."""

@@ -2,13 +2,14 @@
 
 import math
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 import torch
 from torch import nn
 
 from empirical.identity_map import copier, networks
-from empirical.identity_map.recipes import LOSSES, Recipe
+from empirical.identity_map.recipes import Loss, Recipe
 from empirical.identity_map.task import Copy, CopyDense, by_hand
 from empirical.identity_map.training import train
 from empirical.networks import (
@@ -133,7 +134,7 @@ class TestForward:
 
 class TestGradients:
     @pytest.mark.parametrize("learnt", [None, [0], [1, 3]])
-    @pytest.mark.parametrize("loss", LOSSES)
+    @pytest.mark.parametrize("loss", get_args(Loss))
     @pytest.mark.parametrize("activation", networks.ACTIVATIONS)
     @pytest.mark.parametrize("kind", range(3))
     @torch.no_grad()

@@ -408,6 +408,7 @@ class TestRefusals:
             ({"rate": -1.0}, "`rate` must be positive"),
             ({"rate": math.nan}, "`rate` must be positive"),
             ({"steps": 0}, "`steps` must be at least 1"),
+            ({"steps": None}, "`steps` must be given, but it is None"),
             ({"momentum": 1.0}, r"`momentum` must lie in \[0, 1\)"),
             ({"release": 1.5}, r"`release` must lie in \(0, 1\)"),
             ({"schedule": (0.6, 0.3)}, "`schedule` must be increasing"),

@@ -490,7 +490,8 @@ class TestFinetune:
             ({"batch": 0}, "`batch` must be at least 1"),
             ({"rate": np.inf}, "`rate` must be positive and finite, but it is inf"),
             ({"eps": 0.0}, "`eps` must be positive"),
-            ({"betas": (0.9, 1.0)}, "`betas` must be two in"),
+            ({"betas": (0.9, 1.0)}, r"`betas` must lie in \[0, 1\)"),
+            ({"betas": (0.9,)}, "`betas` must be 2 values"),
         ],
     )
     def test_recipes_refuse(self, changes, match):

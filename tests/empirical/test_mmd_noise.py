@@ -1,5 +1,7 @@
 """Noise on outputs: its factor, its law, its mean slope, its stacks."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,7 @@ from empirical.mmd_init import gram, networks, noise
 from empirical.mmd_init.gram import Escalations, Room, cholesky, noises
 from empirical.mmd_init.gram import normal as fill
 from empirical.mmd_init.networks import classifier
-from empirical.mmd_init.recipes import WAYS
+from empirical.mmd_init.recipes import Way
 from empirical.randomness import torch_generator
 
 S = 0.5**0.5
@@ -158,7 +160,7 @@ class TestLaw:
         across = mixed.mean(axis=0) / (mixed.std(axis=0) / len(units) ** 0.5)
         assert (np.abs(across) < DEVIATIONS).all()
 
-    @pytest.mark.parametrize("way", WAYS)
+    @pytest.mark.parametrize("way", get_args(Way))
     def test_without_noise_it_is_the_network(self, way):
         weights, x = problem((7, 8, 8, 2), 5, 2)
         net = classifier((7, 8, 8, 2))
@@ -295,7 +297,7 @@ class TestSlope:
 
 
 class TestStack:
-    @pytest.mark.parametrize("way", WAYS)
+    @pytest.mark.parametrize("way", get_args(Way))
     def test_equals_its_members(self, way):
         weights, x = problem((7, 8, 8, 2), 6, 3)
         scales = torch.tensor([0.2, 0.5, 1.0], dtype=x.dtype)
@@ -336,7 +338,7 @@ class TestStack:
     def test_touches_no_global_numbers(self):
         weights, x = problem((7, 8, 2), 6, 2)
         before = torch.get_rng_state()
-        for way in WAYS:
+        for way in get_args(Way):
             run(way, weights, x, 4)
         assert torch.equal(before, torch.get_rng_state())
 

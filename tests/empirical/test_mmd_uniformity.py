@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import torch
 from empirical.mmd_init import networks, regularisers, uniformity
 from empirical.mmd_init.losses import constant_share, losses
 from empirical.mmd_init.networks import classifier
-from empirical.mmd_init.recipes import Recipe
+from empirical.mmd_init.recipes import Estimator, Recipe
 from empirical.randomness import torch_generator
 
 SCALES = [2.0**i for i in range(-4, 5)]
@@ -73,7 +74,7 @@ def sampled_by_pairs(f, u, gammas, *, unbiased):
 GAMMAS = torch.tensor([0.1, 0.45, 3.0, 1e4], dtype=torch.float64)
 
 
-@pytest.mark.parametrize("estimator", uniformity.ESTIMATORS)
+@pytest.mark.parametrize("estimator", get_args(Estimator))
 class TestValues:
     def test_two_classes(self, estimator):
         p = predictions(17, 4, 2)[..., 0].clone().requires_grad_()
@@ -454,7 +455,7 @@ class TestJacobians:
 class TestWholeLoss:
     # Explicit noise: the slope through noise on outputs is a mean over weights with the
     # same outputs, right in the mean and not for the numbers drawn.
-    @pytest.mark.parametrize("estimator", uniformity.ESTIMATORS)
+    @pytest.mark.parametrize("estimator", get_args(Estimator))
     @pytest.mark.parametrize(("classes", "closed"), [(2, True), (2, False), (3, True)])
     @pytest.mark.parametrize(
         "parts", [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.4, 1.0)]

@@ -1116,6 +1116,8 @@ def test_a_stack_refuses_what_does_not_fit(change: dict, match: str) -> None:
         lambda v: Diverged(-v),
         lambda v: Drops([1], -v),
         lambda _: optimisers.Adam(betas=(0.9,)),
+        lambda _: optimisers.Adam(eps=None),
+        lambda _: optimisers.SGD(momentum=None),
         lambda _: optimisers.SGD(decayed=(0.5,)),
     ],
 )

@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from empirical.checks import check_choice
 from empirical.identity_map.images import Pictures, unseen
 from empirical.identity_map.measures.sections import MEASUREMENTS
 from empirical.identity_map.measures.subjects import Settings, Subject, check
 from empirical.identity_map.networks import image_shape
-from empirical.identity_map.scales import checked_measurements
 from empirical.networks import Network, Params
 from empirical.randomness import Seed, torch_generator
 from empirical.testbed.writing import Array
@@ -137,7 +137,8 @@ def measure(
     >>> found["change"]["relative"].tolist()
     [[0.0, 0.0], [0.0, 0.0]]
     """
-    checked_measurements(names)
+    for name in names:
+        check_choice("measure", "names", name, MEASUREMENTS)
     settings = settings or Settings()
     images = training_images.pixels
     shape, generator = image_shape(network), torch_generator(seed, "unseen")

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
 from empirical._cached import cached_property
-from empirical.checks import check_choice
+from empirical.declared import OneOf, check_fields
 from empirical.identity_map.images import Pictures
 from empirical.identity_map.measures.similarity import Closeness, closeness, heat_map
 from empirical.identity_map.probes import RHOS, Law, probes
@@ -67,15 +68,14 @@ class Settings:
     largest: int = 56
     upper: tuple[int, ...] = (1, 2, 3, 6, 10)
     shown: tuple[str, ...] = ("3",)
-    kinds: tuple[str, ...] = KINDS
+    kinds: tuple[Annotated[str, OneOf(KINDS)], ...] = KINDS
     replicates: int = 1
     digits: int = 100
     points: int = 1000
     examples: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
-        for kind in self.kinds:
-            check_choice("Settings", "kinds", kind, KINDS)
+        check_fields(self)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
