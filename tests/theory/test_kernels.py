@@ -530,6 +530,20 @@ def test_parallel_rows_are_one_row_to_a_jump(name, depth):
         assert np.abs(k - 1.0).max() <= TOLERANCE
 
 
+@pytest.mark.parametrize("mean", [1e-8, 1e-5, 1e-3])
+@pytest.mark.parametrize("rho", [-0.5, 1e-9, 0.5])
+def test_kernels_that_a_small_mean_lets_fall_have_the_digits_of_the_diagonal(mean, rho):
+    a = act.erf.normalized()
+    net = act.Affine(a, math.sqrt(1.0 - mean * mean), mean)
+    with mpmath.workdps(40):
+        k = mpmath.mpf(rho)
+        scale, shift = mpmath.mpf(net.scale) ** 2, mpmath.mpf(mean) ** 2
+        for _ in range(200):
+            k = scale * CLOSED["erf"][1](k)[0] + shift
+    assert abs(k) < 1e-3
+    assert abs(kernels.nngp_map(rho, net, 200) - k) <= 1e-14
+
+
 def test_long_rows_keep_their_digits_through_hundreds_of_layers_with_biases():
     """Logarithms of 270 were rounded in every layer's sum: 2e-11 was lost in 600."""
     x, depth, bias = np.array([[1e88, 0.0], [1.01e88, 1e87]]), 200, 1.0

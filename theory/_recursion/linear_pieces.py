@@ -29,16 +29,6 @@ NODES = 16
 TOGETHER = 16384
 """Nodes of all pairs evaluated together."""
 
-SEVERAL = 6
-"""Pairs of the same lengths from which their largest integral is taken once: to the end it
-takes several times as many nodes."""
-
-NEAR = 0.25
-"""Distances from rho = 1 that leave most of the integral over [0, 1]."""
-
-LASTS = 0.01
-"""Share of S at the end that is left at the angle, where differences from there will do."""
-
 SMALLEST = 1e-16
 """Angles below which nothing is gained."""
 
@@ -181,15 +171,6 @@ def _together(
     lost, held, lost_slope = _from_end(activation, r, other, t, sign, octaves)
     end = slope_at(activation, r, other)
     slope, whole = end - lost_slope, d * end - lost
-    pairs, which = np.unique(r + 1j * other, return_inverse=True)
-    lasts = bool((np.abs(slope) > LASTS * np.abs(end)).all())
-    if lasts and SEVERAL * len(pairs) < len(r) and rho.min() > 0.0 and d.max() < NEAR:
-        # Many angles of a few pairs of lengths: from the integral over all of [0, 1].
-        r, other = pairs.real, pairs.imag
-        first = mean_slope(activation, r) * mean_slope(activation, other)
-        ends = np.zeros_like(r), np.ones_like(r)
-        every = first + from_right_angle(activation, r, other, *ends)[0]
-        return every[which] - whole, whole, slope
     first = mean_slope(activation, r) * mean_slope(activation, other)
     gained, gained_slope = from_right_angle(activation, r, other, t, sign)
     mean = rho * first + gained

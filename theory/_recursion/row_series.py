@@ -90,15 +90,6 @@ class RowSeries:
 
     def whole(self, i: Index, j: Index) -> Array:
         """Return the integrals of S over [0, 1]."""
-        both = self.ended[i] & self.ended[j]
-        out = np.empty(len(i))
-        c = self.coefficients
-        out[both] = (c.T @ c)[i[both], j[both]]
-        rest = np.flatnonzero(~both)
-        out[rest] = self._integrated(i[rest], j[rest])
-        return out
-
-    def _integrated(self, i: Index, j: Index) -> Array:
         out = np.empty(len(i))
         block = (i // ROWS) * len(self.r) + j // ROWS
         for k in np.unique(block):
