@@ -172,7 +172,7 @@ def product_moment(
             raise ValueError(
                 f"{name}: `f` must not be as steep as it is near x = {c:.6g} for the"
                 f" second moment to be known to {tolerance:g}; it is known to"
-                f" {error / size:.1g}."
+                f" {error / size:.1g}. Give a larger `tolerance`, or the `derivative`."
             )
     return out
 
