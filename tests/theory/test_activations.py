@@ -418,5 +418,7 @@ def test_exponential_units_of_long_arguments(alpha, var):
 def test_what_overflows_is_refused_without_a_warning():
     with pytest.raises(ValueError, match="grows too fast"):
         act.normrelu(37.0).length_map(1e10)
-    far = act.from_function(lambda v: np.tanh(v) + np.maximum(v - 1e300, 0.0), kinks=1e300)
+    far = act.from_function(
+        lambda v: np.tanh(v) + np.maximum(v - 1e300, 0.0), kinks=1e300
+    )
     assert far.dual(0.5) == pytest.approx(act.tanh.dual(0.5), rel=1e-13)

@@ -713,6 +713,12 @@ def test_a_steep_function_with_waves(power, waves, size):
     assert np.abs(twice - 4.0 * slope).max() < 4e-13 * a.derivative_second_moment
 
 
+def test_slopes_diverge_however_small_the_steep_part_is():
+    # s'(x) s'(-x) is positive down to x = 1e-7, and then minus infinity.
+    a, _ = _steep_and_wavy(0.4, 5.0, 1000.0)
+    assert a.dual_derivative([1.0, -1.0]).tolist() == [math.inf, -math.inf]
+
+
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_slopes_at_the_ends_of_two_variances(sign):
     # s'(c x) = c^(p - 1) s'(x) for the power alone.
