@@ -225,27 +225,20 @@ class _Panels:
         self, which: npt.NDArray[np.bool_], fine: npt.NDArray[np.bool_]
     ) -> "_Panels":
         """Return some of the panels, and which of them are resolved."""
-        return _Panels(
-            self.low[which],
-            self.high[which],
-            self.series[which],
-            self.error[which],
-            fine[which],
-            self.sigma,
+        low, high, series, error = (
+            v[which] for v in (self.low, self.high, self.series, self.error)
         )
+        return _Panels(low, high, series, error, fine[which], self.sigma)
 
     @staticmethod
     def merged(parts: "list[_Panels]") -> "_Panels":
         """Return all panels in rising order."""
         order = np.argsort(np.concatenate([p.low for p in parts]))
-        return _Panels(
-            np.concatenate([p.low for p in parts])[order],
-            np.concatenate([p.high for p in parts])[order],
-            np.concatenate([p.series for p in parts])[order],
-            np.concatenate([p.error for p in parts])[order],
-            np.concatenate([p.fine for p in parts])[order],
-            parts[0].sigma,
+        low, high, series, error, fine = (
+            np.concatenate([getattr(p, name) for p in parts])[order]
+            for name in ("low", "high", "series", "error", "fine")
         )
+        return _Panels(low, high, series, error, fine, parts[0].sigma)
 
 
 def _one_each(points: Array) -> tuple[float, ...]:

@@ -392,3 +392,33 @@ def test_distances_do_not_see_a_factor(name, factor):
     np.testing.assert_allclose(
         found, act.CATALOGUE[name].distance_map(delta), rtol=1e-13
     )
+
+
+@pytest.mark.parametrize("alpha", [1.0, -2.0, 1e8])
+@pytest.mark.parametrize("var", [3.9, 4.1, 1e4, 1e12])
+def test_exponential_units_of_long_arguments(alpha, var):
+    """Of a line and alpha times another only what is bounded is left below zero."""
+    a = act.elu(alpha)._scaled(var)
+    with mpmath.workdps(60):
+        r, start = mpmath.sqrt(var), mpmath.npdf(0)
+        c = mpmath.exp(r * r / 2) * mpmath.ncdf(-r)
+        # x for x > 0, alpha (e^(r x) - 1) below; integrated by parts from k = 2 on.
+        low = alpha * r * r
+        both = [
+            r * start + alpha * (c - mpmath.mpf(1) / 2),
+            r / 2 + alpha * r * c,
+            (r * (1 - alpha) * start + low * c) / mpmath.sqrt(2),
+            low * (r * c - start) / mpmath.sqrt(6),
+        ]
+        true = [float(v) for v in both]
+    gap = np.abs(a.hermite(3) - true).max()
+    assert gap <= 1e-13 * math.sqrt(a.second_moment)
+
+
+def test_what_overflows_is_refused_without_a_warning():
+    with pytest.raises(ValueError, match="grows too fast"):
+        act.normrelu(37.0).length_map(1e10)
+    far = act.from_function(
+        lambda v: np.tanh(v) + np.maximum(v - 1e300, 0.0), kinks=1e300
+    )
+    assert far.dual(0.5) == pytest.approx(act.tanh.dual(0.5), rel=1e-13)

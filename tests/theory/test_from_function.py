@@ -664,7 +664,7 @@ def test_steep_and_too_inaccurate_is_refused(shift):
     # left for E f'^2.
     f = [lambda v: np.abs(v - 1.0) ** 0.75, lambda v: 3.0 + np.abs(v) ** 0.75]
     kink = {1.0: 1.0, 3.0: 0.0}[shift]
-    with pytest.raises(ValueError, match=r"not be as steep as it is near x"):
+    with pytest.raises(ValueError, match=r"not be as steep .*the `derivative`"):
         act.from_function(f[shift == 3.0], kinks=kink)
     a = act.from_function(f[shift == 3.0], kinks=kink, tolerance=1e-8)
     if shift == 3.0:
@@ -713,12 +713,26 @@ def test_a_steep_function_with_waves(power, waves, size):
     assert np.abs(twice - 4.0 * slope).max() < 4e-13 * a.derivative_second_moment
 
 
+def test_slopes_diverge_however_small_the_steep_part_is():
+    # s'(x) s'(-x) is positive down to x = 1e-7, and then minus infinity.
+    a, _ = _steep_and_wavy(0.4, 5.0, 1000.0)
+    assert a.dual_derivative([1.0, -1.0]).tolist() == [math.inf, -math.inf]
+
+
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_slopes_at_the_ends_of_two_variances(sign):
     # s'(c x) = c^(p - 1) s'(x) for the power alone.
     a = act.from_function(lambda v: np.abs(v) ** 0.6, kinks=0)
     whole = sign * 2.0**0.3 * a.derivative_second_moment
     assert a.dual_derivative(sign, var_y=2.0) == pytest.approx(whole, rel=TOLERANCE)
+
+
+def test_the_slope_of_lengths_is_right_or_refused():
+    # E e^(2 c q Z^2) = (1 - 4 c q)^(-1/2); c = 0.2 leaves q < 1.25.
+    a = act.from_function(lambda v: np.exp(0.2 * v * v))
+    assert a.length_map_derivative(1.0) == pytest.approx(0.4 * 0.2**-1.5, rel=1e-12)
+    with pytest.raises(ValueError, match="grows too fast"):
+        a.length_map_derivative(1.15)
 
 
 # --- the error that is promised -------------------------------------------------------

@@ -13,8 +13,8 @@ from theory.meshes import DEVIATIONS
 Array = npt.NDArray[np.float64]
 Function = Callable[[Array], Array]
 
-ROUGH = 1.02
-"""Growth of a product over six halvings of the distance that counts as singular."""
+ROUGH = 1.01
+"""Growth of a function over six halvings of the distance that counts as singular."""
 
 LOGARITHMIC = 2.0**-0.015
 """Ratio of the averages over two octaves next to a kink at which the sum diverges."""
@@ -157,7 +157,8 @@ def product_moment(
         for sign in (1.0, -1.0)
         if abs(c) < 30.0
     ]
-    sides = [side for side in each if _grows(both, *side)]
+    # Not the product, which may change its sign.
+    sides = [side for side in each if _grows(f, *side) or _grows(g, *side)]
     octaves = [_octaves(both, edges, *side) for side in sides]
     # Infinities of both signs are no number.
     whole = math.fsum(v for v, _ in octaves)
@@ -172,7 +173,7 @@ def product_moment(
             raise ValueError(
                 f"{name}: `f` must not be as steep as it is near x = {c:.6g} for the"
                 f" second moment to be known to {tolerance:g}; it is known to"
-                f" {error / size:.1g}."
+                f" {error / size:.1g}. Give a larger `tolerance`, or the `derivative`."
             )
     return out
 

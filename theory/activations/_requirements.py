@@ -95,7 +95,7 @@ def no_jumps(f: Function, kinks: tuple[float, ...]) -> None:
         wide, narrow = (np.abs(f(c + w) - f(c - w)) for w in (h, 0.01 * h))
     scale = np.abs(f(c - h)) + np.abs(f(c + h))
     # Rounding of the arguments, times the slope.
-    rounding = 1e-12 * scale + 64.0 * EPS * np.abs(c) * scale / h
+    rounding = (1e-12 + 64.0 * EPS * np.abs(c) / h) * scale
     bad = (narrow > 0.5 * wide) & (narrow > rounding)
     need = "not be jumps of f, unless f is constant between them"
     _checks.reject("from_function", "kinks", need, bad, c, "Make f continuous there.")

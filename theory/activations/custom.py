@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from theory import _checks, gaussian
 from theory._cached import cached_property
 from theory.activations import _engines as engines
 from theory.activations import _recognition as recognition
@@ -237,17 +236,6 @@ class FromFunction(Activation):
                 " larger `tolerance`, or the non-linear part alone."
             )
         return rest
-
-    def length_map_derivative(self, q: Any) -> Any:
-        r"""Return the derivative of `length_map`, :math:`E[s s'(\sqrt q Z) Z]/\sqrt q`."""
-        v = self._variances("length_map_derivative", "q", q)
-        out = np.empty(v.size)
-        for k, s in enumerate(v.ravel()):
-            a = self if s == 1.0 else self._scaled(float(s))
-            x, root = HalfWeighted.rule(a._slope._ends(DEVIATIONS, needed=False), 20)
-            product = (a._value(x) * root) * (a._slope._value(x) * root)
-            out[k] = gaussian.total(np.nan_to_num(product * x)) / s
-        return _checks.like(q, out.reshape(v.shape))
 
     # --- accuracy -----------------------------------------------------------------
 

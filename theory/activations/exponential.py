@@ -54,14 +54,19 @@ class ExponentialUnit(Activation):
         r = math.sqrt(self.var)
         c = _half_line(r, order)
         out = np.zeros(order + 1)
-        ramp = (1.0 - self.alpha) * r
-        out[0] = ramp * DENSITY + self.alpha * _mean_rest(r)
+        ramp, rest = (1.0 - self.alpha) * r, _mean_rest(r)
+        if r > 2.0:
+            # What both lines leave would cancel.
+            ramp, rest = r, float(c[0]) - 0.5
+        out[0] = ramp * DENSITY + self.alpha * rest
         if order:
             out[1] = 0.5 * r + self.alpha * r * c[0]
         if order > 1:
             at_zero = _hermite._rows(order - 2, np.array(0.0), np.array(DENSITY))
             k = np.arange(2.0, order + 1.0)
-            both = ramp * at_zero + self.alpha * self.var * c[: order - 1]
+            # r c_{k-2} less at_zero_{k-2} is sqrt(k - 1) c_{k-1}.
+            bent = r * c[:-2] if r <= 2.0 else np.sqrt(k - 1.0) * c[1:-1]
+            both = ramp * at_zero + self.alpha * r * bent
             out[2:] = both / np.sqrt(k * (k - 1.0))
         return self.scale * out
 

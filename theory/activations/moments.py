@@ -143,7 +143,7 @@ def sample(a: Sampled) -> Samples:
         with np.errstate(over="ignore", invalid="ignore"):
             s = a._value(x)
             energy = w * s * s
-        total = float(energy.sum())
+            total = float(energy.sum())
         outside = float(energy[np.abs(x) > reach - 2.0].sum())
         if math.isfinite(total) and outside <= TAIL * total:
             return Samples(a, x, w, s)
