@@ -46,7 +46,8 @@ def chi_square_tail_bound(zeta: Any, dof: Any) -> Any:
     """
     z, c = _arguments("chi_square_tail_bound", zeta, dof, 1.0)
     with np.errstate(over="ignore"):
-        return _checks.plain(np.exp(-0.5 * c * _gamma_tails.less_log(z - 1.0)))
+        out = np.exp(-0.5 * c * _gamma_tails.less_log(z - 1.0))
+    return _checks.plain(out)
 
 
 def chi_square_tail(zeta: Any, dof: Any) -> Any:
@@ -78,7 +79,8 @@ def chi_square_tail(zeta: Any, dof: Any) -> Any:
         tail = _gamma_tails.upper(a, x)
     # Where x underflows, x^a / Gamma(1 + a) is what the tail lacks of one.
     lost = a * np.minimum(log, 0.0) - _gamma_tails.log_after_one(np.minimum(a, 1.0))
-    return _checks.plain(np.where(x < 1e-290, -np.expm1(lost), tail))
+    out = np.where(x < 1e-290, -np.expm1(lost), tail)
+    return _checks.plain(out)
 
 
 def _arguments(who: str, zeta: Any, dof: Any, least: float) -> tuple[Array, Array]:

@@ -84,7 +84,9 @@ def residual_factors(
     g = _checks.not_negative(who, "curvature", curvature)
     m = checked_momentum(who, momentum)
     _checks.broadcast(who, steps=count, learning_rate=rate, curvature=g, momentum=m)
-    return _checks.plain(sum(residual_pair(who, count, rate, g, m)))
+    high, low = residual_pair(who, count, rate, g, m)
+    out = high + low
+    return _checks.plain(out)
 
 
 def learning_rate_limit(curvature: Any, momentum: Any = 0.0) -> Any:

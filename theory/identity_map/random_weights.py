@@ -56,7 +56,7 @@ def expected_squared_norm(rho: Any, *, scale: float, dim: int) -> Any:
     r, s, d = _arguments("expected_squared_norm", rho, scale, dim)
     with np.errstate(over="ignore", invalid="ignore"):
         out = r * r + s * (s * (d * ((1.0 - r) * (1.0 + r))))
-    return _checks.like(rho, _checks.result("expected_squared_norm", out, "scale"))
+    return _checks.plain(_checks.result("expected_squared_norm", out, "scale"))
 
 
 def expected_cosine_to_train(
@@ -99,8 +99,7 @@ def expected_cosine_to_train(
     >>> round(near, 4), round(expected_cosine_to_train(0.5, scale=0.05, dim=400), 4)
     (0.5, 0.4999)
     """
-    out = _cosine("expected_cosine_to_train", rho, scale, dim, form)[1]
-    return _checks.like(rho, out)
+    return _checks.plain(_cosine("expected_cosine_to_train", rho, scale, dim, form)[1])
 
 
 def _cosine(who: str, rho: Any, scale: Any, dim: Any, form: str) -> tuple[Array, Array]:
@@ -134,7 +133,7 @@ def expected_cosine_to_input(
     array([0., 1.])
     """
     r, cosine = _cosine("expected_cosine_to_input", rho, scale, dim, form)
-    return _checks.like(rho, np.asarray(r * cosine))
+    return _checks.plain(r * cosine)
 
 
 def expected_squared_cosine_to_train(rho: Any, *, scale: float, dim: int) -> Any:
@@ -168,7 +167,7 @@ def expected_squared_cosine_to_train(rho: Any, *, scale: float, dim: int) -> Any
         # Of a chi square with 1 + 2J and one with d - 1 degrees, the former's share.
         return _poisson_mean(half, lambda j: (1.0 + 2.0 * j) / (d + 2.0 * j))
 
-    return _checks.like(rho, np.abs(_each(square, r, s)))
+    return _checks.plain(np.abs(_each(square, r, s)))
 
 
 def _arguments(who: str, rho: Any, scale: Any, dim: Any) -> tuple[Array, float, int]:

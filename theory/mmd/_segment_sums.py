@@ -18,6 +18,9 @@ Array = npt.NDArray[np.float64]
 NODES = 20
 """Of a group: they leave 2.2 (sqrt 2 / 4)^20 / sqrt(20!) = 1e-18 of a Gaussian."""
 
+PLACES = 0.5 + 0.5 * nodes(NODES)
+"""The nodes: Chebyshev's in [0, 1], falling."""
+
 REACH = 8.0
 """Bandwidths between the first points of groups beyond which a Gaussian is nothing: of any
 two of their points e^-49 is left."""
@@ -62,11 +65,6 @@ def sums(f: Callable[[Array], Array], x: Array, gamma: float) -> Array:
     return out
 
 
-def _nodes() -> Array:
-    """Return the Chebyshev nodes of [0, 1], falling."""
-    return 0.5 + 0.5 * nodes(NODES)
-
-
 def _lagrange(y: Array) -> Array:
     """Return the Lagrange polynomials of the nodes at places in [0, 1], (m, NODES).
 
@@ -74,7 +72,7 @@ def _lagrange(y: Array) -> Array:
     """
     k = np.arange(NODES)
     weights = np.where(k % 2, -1.0, 1.0) * np.sin(np.pi * (k + 0.5) / NODES)
-    apart = y[:, None] - _nodes()
+    apart = y[:, None] - PLACES
     apart[apart == 0.0] = 1e-200  # so that all of the weight is the node's own
     share = weights / apart
     return share / share.sum(axis=1, keepdims=True)
@@ -89,7 +87,7 @@ def _add(
     low: int,
 ) -> None:
     """Add what some groups feel of those in their reach, and these of them."""
-    apart = np.subtract.outer(_nodes(), _nodes()) * min(1.0, 1.0 / gamma)
+    apart = np.subtract.outer(PLACES, PLACES) * min(1.0, 1.0 / gamma)
     here = np.arange(low, min(low + TOGETHER, len(start)))
     other = here.copy()
     while len(here):

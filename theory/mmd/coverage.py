@@ -103,8 +103,8 @@ def coverage_bound(distance: Any, classes: int, *, form: Form = "printed") -> An
     d = _inputs.classes(who, classes)
     sharp = _checks.choice(who, "form", form, FORMS) == "sharp"
     with np.errstate(over="ignore"):
-        out = np.asarray(1.0 - math.sqrt(2 if sharp else d) * mean)
-    return _checks.like(distance, _checks.result(who, out, "distance"))
+        out = 1.0 - math.sqrt(2 if sharp else d) * mean
+    return _checks.plain(_checks.result(who, out, "distance"))
 
 
 def degeneracy_loss(predictions: Any) -> float:

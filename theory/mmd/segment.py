@@ -64,7 +64,7 @@ def segment_kernel_mean(gamma: Any) -> Any:
             _ROOT_PI * sp.erf(1.0 / narrow) + narrow * np.expm1(-(narrow**-2.0))
         )
     found = np.where(g < 1.0, closed, 1.0 - _segment_series.gap(wide))
-    return _checks.like(gamma, found)
+    return _checks.plain(found)
 
 
 def segment_embedding(p: Any, gamma: Any) -> Any:
@@ -102,7 +102,8 @@ def segment_embedding(p: Any, gamma: Any) -> Any:
     g = np.minimum(g, _FLAT)
     with np.errstate(over="ignore"):
         out = 0.5 * _ROOT_PI * g * (sp.erf(x / g) + sp.erf((1.0 - x) / g))
-    return _like(p, gamma, np.minimum(out, 1.0))
+    out = np.minimum(out, 1.0)
+    return _checks.plain(out)
 
 
 def segment_embedding_derivative(p: Any, gamma: Any) -> Any:
@@ -140,7 +141,8 @@ def segment_embedding_derivative(p: Any, gamma: Any) -> Any:
     with np.errstate(over="ignore"):
         excess = np.abs(1.0 - 2.0 * x) / g / g
     size = -_segment_series.exp_minus_square(nearer, g) * np.expm1(-excess)
-    return _like(p, gamma, np.copysign(size, 0.5 - x) + 0.0)
+    out = np.copysign(size, 0.5 - x) + 0.0
+    return _checks.plain(out)
 
 
 def segment_point_mmd(p: Any, gamma: Any) -> Any:
@@ -174,14 +176,13 @@ def segment_point_mmd(p: Any, gamma: Any) -> Any:
     True
     """
     x, g = _position("segment_point_mmd", p, gamma)
-    closed = np.asarray(
-        1.0 - 2.0 * segment_embedding(x, g) + np.asarray(segment_kernel_mean(g))
-    )
+    closed = 1.0 - 2.0 * segment_embedding(x, g) + segment_kernel_mean(g)
     # Halves of a wide kernel cancel: the series does not have them.
     wide = np.maximum(g, _segment_series.WIDE)
     deviations = _segment_series.deviations(np.abs(x - 0.5))
     series = _segment_series.discrepancy(deviations, wide)
-    return _like(p, gamma, np.where(g < _segment_series.WIDE, closed, series))
+    out = np.where(g < _segment_series.WIDE, closed, series)
+    return _checks.plain(out)
 
 
 def segment_mmd(p: Any, bandwidths: Any, estimator: Estimator = "unbiased") -> float:
@@ -290,8 +291,7 @@ def segment_mmd_gradient(
     pairs = count * (count - 1 if unbiased else count)
     out = np.zeros(count)
     for gamma in _inputs.bandwidths(who, bandwidths):
-        slopes = segment_embedding_derivative(x, gamma)
-        out -= 2.0 / count * np.asarray(slopes)
+        out -= 2.0 / count * segment_embedding_derivative(x, gamma)
         pull = _segment_sums.sums(_pull, x, float(gamma))
         with np.errstate(over="ignore"):
             out -= 4.0 / pairs * pull / gamma
@@ -303,10 +303,6 @@ def _position(who: str, p: Any, gamma: Any) -> tuple[Array, Array]:
     g = _checks.positive(who, "gamma", gamma)
     shape = _checks.broadcast(who, p=x, gamma=g)
     return np.broadcast_to(x, shape), np.broadcast_to(g, shape)
-
-
-def _like(p: Any, gamma: Any, out: Array) -> Any:
-    return _checks.like(p if np.ndim(p) else gamma, np.asarray(out))
 
 
 def _narrow(gamma: Any) -> bool:

@@ -132,5 +132,5 @@ def simplex_cdf(t: Any, classes: int) -> Any:
     x = _checks.interval("simplex_cdf", "t", t, 0.0, 1.0)
     d = _inputs.classes("simplex_cdf", classes)
     with np.errstate(divide="ignore"):  # t = 1: the logarithm is -inf, the law 1
-        out = np.asarray(-np.expm1((d - 1.0) * np.log1p(-x)))
-    return _checks.like(t, x.copy() if d == 2 else out)
+        out = -np.expm1((d - 1.0) * np.log1p(-x))
+    return _checks.plain(x.copy() if d == 2 else out)

@@ -85,8 +85,8 @@ class SubExponential:
         need = f"lie in (-{limit:g}, {limit:g})"
         _checks.reject(who, "lam", need, np.abs(x) >= limit, x, "")
         with np.errstate(over="ignore"):
-            out = np.asarray(0.5 * self.nu_squared * x * x)
-        return _checks.like(lam, _checks.result(who, out, "lam"))
+            out = 0.5 * self.nu_squared * x * x
+        return _checks.plain(_checks.result(who, out, "lam"))
 
     def tail_bound(self, t: Any) -> Any:
         r"""Bound ``P(x - E x >= t)`` (Proposition 1).
@@ -117,7 +117,7 @@ class SubExponential:
         with np.errstate(over="ignore"):
             square = (x / math.sqrt(self.nu_squared)) ** 2
             out = np.exp(-0.5 * np.minimum(square, x / self.alpha))
-        return _checks.like(t, np.asarray(out))
+        return _checks.plain(out)
 
 
 CHI_SQUARE = SubExponential(4.0, 4.0)
@@ -183,7 +183,7 @@ def chi_square_log_moment(lam: Any) -> Any:
     _checks.reject(who, "lam", "be below 1/2", x >= 0.5, x, "The moment is infinite.")
     part = np.maximum(x, -5e307)  # twice which is a float
     out = 0.5 * _gamma_tails.less_log(-2.0 * part) + (part - x)
-    return _checks.like(lam, out)
+    return _checks.plain(out)
 
 
 def tail_bound(
@@ -256,9 +256,8 @@ def tail_bound(
             eta = excess / m
             square = eta * eta * (m if form == "sharp" else 1.0)
             exponent = np.minimum(square, excess)
-        out: Array = np.empty(np.shape(exponent))
-        np.exp(-0.125 * exponent, out=out)
-    return _checks.like(radius, out)
+        out = np.exp(-0.125 * exponent)
+    return _checks.plain(out)
 
 
 def _excess(r: Array, alpha: float, counts: Array, variances: Array) -> Array:
@@ -315,7 +314,7 @@ def norm_tail(radius: Any, count: int, variance: float = 1.0) -> Any:
         half = 0.5 * (r / math.sqrt(sigma2)) ** 2
     half = np.minimum(half, np.finfo(np.float64).max)
     out = _gamma_tails.upper(np.asarray(0.5 * m), half)
-    return _checks.like(radius, out)
+    return _checks.plain(out)
 
 
 def vacuous_radius(variances: Any, counts: Any = None) -> float:

@@ -31,10 +31,6 @@ class Moments:
         """Return the entries with A = 0, where the norm neither moves nor is held."""
         return self.a[0] == 0.0
 
-    def whole(self, part: two.Pair) -> two.Pair:
-        """Return a sum itself."""
-        return two.scale(part, self.exponent)
-
     def rho(self) -> two.Pair:
         """Return B / A, and 0 where both vanish."""
         dead = self.vanish()
@@ -53,19 +49,19 @@ def gather(
     penalty = _checks.not_negative(who, "weight_decay", weight_decay)
     shapes = {"outputs": f.shape[:-1], "labels": y.shape[:-1]}
     shapes |= {"weight_decay": penalty.shape}
-    lead = _checks.common(who, shapes, _inputs.LEADING)
-    shapes |= {name: array.shape for name, array in others.items()}
-    _checks.common(who, shapes, _inputs.LEADING)
+    given = {name: array.shape for name, array in others.items()}
+    _checks.common(who, shapes | given, _inputs.LEADING)
+    lead = np.broadcast_shapes(*shapes.values())
     power = size_power(f, -1)[..., 0]
     # The penalty is divided by the scale too, and must not overflow.
     least = np.where(penalty > 0.0, np.frexp(penalty)[1] - 900, -1100)
     power = np.broadcast_to(np.maximum(power, least), lead).astype(np.int64)
     part = np.ldexp(f, -power[..., np.newaxis])
-    b = total((part * y, np.zeros_like(part)))
+    b = total(pair(part * y))
     with np.errstate(over="ignore", invalid="ignore"):
         s = two.scale(total(two.multiply_exactly(part, part)), power)
         decay = np.ldexp(penalty, -power)
-        a = two.add((decay, np.zeros_like(decay)), s)
+        a = two.add(pair(decay), s)
     _checks.result(who, a[0], "outputs")
     return Moments(power, a, b, s)
 
@@ -88,7 +84,7 @@ def divide(x: two.Pair, y: two.Pair) -> two.Pair:
     """Return x / y to twice the digits, not finite if it leaves float64."""
     with np.errstate(over="ignore", invalid="ignore"):
         first = x[0] / y[0]
-        back = two.multiply((first, np.zeros_like(first)), y)
+        back = two.multiply(pair(first), y)
         rest = two.add(x, (-back[0], -back[1]))
         return two.add_exactly(first, np.asarray(rest[0] / y[0]))
 

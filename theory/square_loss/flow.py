@@ -63,7 +63,7 @@ class Flow:
 
     def rho_at(self, t: Any) -> Any:
         """Return the norm (the product of the layers' norms) at times t."""
-        return _checks.like(t, np.asarray(self._system.rho(self._state("rho_at", t))))
+        return _checks.plain(self._system.rho(self._state("rho_at", t)))
 
     def parameters(self, t: Any) -> Weights:
         """Return the matrices that flow: ``V_k``, ``v_k`` or ``W_k``."""
@@ -84,13 +84,11 @@ class Flow:
         Eq. (5) of the directions; without normalisation the same with ``lambda`` times
         ``L / (rho sum rho_k^-2)`` subtracted from B instead of added to S.
         """
-        return _checks.like(
-            t, np.asarray(self._system.rest(self._state("rho_equilibrium", t)))
-        )
+        return _checks.plain(self._system.rest(self._state("rho_equilibrium", t)))
 
     def loss(self, t: Any) -> Any:
         """Return the penalised sum of squares at times t."""
-        return _checks.like(t, np.asarray(self._system.loss(self._state("loss", t))))
+        return _checks.plain(self._system.loss(self._state("loss", t)))
 
     def _state(self, who: str, t: Any) -> Array:
         times = _checks.interval(f"Flow.{who}", "t", t, 0.0, self.t_end)

@@ -237,7 +237,7 @@ def rho_iterates(
     given = {"steps": np.empty(count.shape), "rho0": start, "rate": eta, "momentum": mu}
     moments = _moments.gather(who, outputs, labels, weight_decay, **given)
     with np.errstate(over="ignore"):
-        high, low = moments.whole(moments.a)
+        high, low = two.scale(moments.a, moments.exponent)
         product = np.asarray(eta * high)
     bad = ~(product <= 1e99)
     need = "keep `rate` times A, of `outputs` and `weight_decay`, at most 1e99"

@@ -182,7 +182,7 @@ def _roots(
     if layers < 3:
         # B - lambda may cancel, and keeps twice the digits; below 0 no norm rests.
         with np.errstate(invalid="ignore"):
-            lighter = two.add(moments.b, (-penalty, np.zeros_like(penalty)))
+            lighter = two.add(moments.b, _moments.pair(-penalty))
         top, base = (moments.b, moments.a) if layers == 1 else (lighter, moments.s)
         with np.errstate(over="ignore", invalid="ignore"):
             high = np.maximum(top[0], 0.0) / base[0]
