@@ -28,7 +28,7 @@ from verify.ledger import Entry
 from verify.paths import Place, placed
 from verify.redraw import KEPT, trained
 from verify.report import Row, build
-from verify.report.rows import NOT_RUN
+from verify.report.rows import NOT_RUN, STALE
 from verify.trained import found_for, given
 
 REFUSED = "refused"
@@ -99,6 +99,11 @@ class Calibration:
         return tuple(f for f, found in self.faults.items() if found in bad)
 
     @property
+    def whole(self) -> bool:
+        """Whether it was tried under every fault and on every redraw."""
+        return NOT_RUN not in {*self.faults.values(), *self.redrawn}
+
+    @property
     def unlike(self) -> bool:
         """Whether it came out otherwise than expected in some redraw."""
         return bool(set(self.redrawn) - {self.claim.expected.value})
@@ -117,7 +122,12 @@ class Calibration:
 
 
 def found_in(row: Row) -> str:
-    """Return what a row on faulty networks says: its outcome, or `REFUSED`."""
+    """Return what a row on faulty networks says: its outcome, or `REFUSED`.
+
+    A record of older code is none: its networks were not tried now.
+    """
+    if row.outcome == STALE:
+        return NOT_RUN
     if row.outcome != Outcome.UNDECIDED or row.record is None:
         return row.outcome
     return REFUSED if any(c.error for c in row.record.cases) else row.outcome
@@ -150,11 +160,15 @@ def _written(entries: Sequence[Entry], options: argparse.Namespace) -> int:
         command.check_output(options.output)
     done = calibrated(entries, options)
     if options.keep:
-        kept = keeping.read() | {each.claim.id: each.kept for each in done}
+        kept = keeping.read() | {c.claim.id: c.kept for c in done if c.whole}
         entries = trained(ledger.select([]), options.profile)
         order = [e.claim.id for e in entries]
         keeping.write({name: kept[name] for name in order if name in kept})
-        return _paged(entries, options)
+        code = _paged(entries, options)
+        if lacking := [each.claim.id for each in done if not each.whole]:
+            command.complain(f"not tried, and as it was: {', '.join(lacking)}")
+            return command.EXIT_RED
+        return code
     return _out(done, (), options)
 
 

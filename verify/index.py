@@ -135,7 +135,8 @@ def place(package: str = CLAIMS_PACKAGE) -> Path:
 def _folder(package: str) -> Path:
     """Return a package's folder, of a module that in which it lies."""
     spec = _spec(package)
-    return Path((spec.submodule_search_locations or [str(spec.origin)])[0])
+    inside = spec.submodule_search_locations
+    return Path(inside[0]) if inside else Path(str(spec.origin)).parent
 
 
 def _spec(package: str) -> ModuleSpec:

@@ -13,6 +13,7 @@ import pytest
 from empirical.testbed.faults import FAULTS, planting
 from empirical.testbed.records import Draw, Draws, RunRecord
 from empirical.testbed.study import CPU, Setting, Study
+from empirical.testbed.writing import sealed, unsealed
 from verify import calibrate, ledger, paths, redraw
 from verify import calibrated as calibrated_rows
 from verify.alike import Trial, trial_of
@@ -332,3 +333,27 @@ def test_a_page_that_cannot_be_written_is_an_error_before_the_work(
     monkeypatch.setattr(calibrate, "calibrated", work)
     assert calibrate.main(["dc/sec7-rates", "--output", str(tmp_path)]) == 1
     assert f"{tmp_path} must be a file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("old", [True, False])
+def test_what_could_not_be_tried_is_neither_trusted_nor_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, old: bool
+) -> None:
+    """On a full disk the record of older code stayed, and counted as an outcome."""
+    calibrated(CLAIM, tmp_path, monkeypatch, "--fault", "slow", "--draws", "1")
+    (record,) = tmp_path.glob("*/fault-slow/*.json")
+    if old:
+        text = unsealed(json.loads(record.read_text()))
+        record.write_text(json.dumps(sealed(text | {"code": "0" * 16})))
+    else:
+        record.unlink()
+    kept = tmp_path / "kept.json"
+    calibrated_rows.write({}, kept)
+    read, write = calibrated_rows.read, calibrated_rows.write
+    monkeypatch.setattr(calibrate.keeping, "read", lambda: read(kept))
+    monkeypatch.setattr(calibrate.keeping, "write", lambda made: write(made, kept))
+    monkeypatch.setattr(calibrate.command, "run_with_progress", lambda *_, **__: False)
+    given = ("--fault", "slow", "--keep", "--draws", "1")
+    code, _ = calibrated(CLAIM, tmp_path, monkeypatch, *given)
+    assert code == 1
+    assert read(kept) == {}

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from verify import index
 from verify.mutants import __main__ as command
 from verify.mutants import lines, sites, survivors, uncovered, verdicts
 from verify.mutants.__main__ import SEED, SHARES, kept_in, main
@@ -312,6 +313,13 @@ def test_survivors_of_other_seeds_are_in_the_source_and_in_no_list_twice():
 def test_other_seeds_leave_the_verdicts_alone(tmp_path):
     assert kept_in(SEED, tmp_path) == verdicts.PLACE
     assert kept_in(SEED + 1, tmp_path).parent == tmp_path / "quick"
+
+
+def test_what_noticed_a_mutation_is_a_claim():
+    """Of one that is gone, and of the others that execute the line, nothing is known."""
+    known = {each.id for each in index.listed()}
+    killers = {v.claim for v in verdicts.read().values() if v.claim}
+    assert killers - known == set()
 
 
 def test_what_is_kept_is_of_the_sample():
