@@ -38,6 +38,8 @@ EVEN = 2.0
 """Width of the widest panels, in deviations."""
 REACH = 16.0
 """Standard deviations: e^{-128} is left out, times any power that occurs."""
+FAR = 20.0
+"""Those for which panels are asked for, as in every rule."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,9 +186,10 @@ def _nodes(
     roots = np.sqrt(np.diagonal(k))
     reach = REACH * float(roots.max())
     _require_tails(activation, reach)
-    edges = activation._edges(reach)
+    far = FAR / REACH * reach
+    edges = activation._edges(far)
     if tangent:
-        edges = np.union1d(edges, activation.derivative._edges(reach))
+        edges = np.union1d(edges, activation.derivative._edges(far))
     root = float(roots[0])
     if len(k) == 1:
         x, w = _panels(edges / root)

@@ -72,7 +72,7 @@ NEAR = 1e-5
 
 @in_own_name
 def nngp_mean(rho: Any, activation: Activation, depth: int, width: int) -> Any:
-    """Return the mean of a finite network's NNGP kernel, up to errors of 1/width^2.
+    r"""Return the mean of a finite network's NNGP kernel, up to errors of 1/width^2.
 
     Parameters
     ----------
@@ -89,9 +89,11 @@ def nngp_mean(rho: Any, activation: Activation, depth: int, width: int) -> Any:
     -------
     float or array
         The limit as `theory.kernels.nngp_map` gives it, and the correction of order
-        1/width to a relative 1e-13 / (1 - r^2)^2, with r the correlation of any layer
-        between the first and the last. Some 0.01 s for each layer and correlation below
-        one, up to a second for a function with kinks, kept for the next call.
+        1/width to 1e-13 / (1 - r^2)^2 of the terms that it is the sum of, the entries of
+        :math:`\partial^2 F : V`, with r the correlation of any layer between the first
+        and the last. Next to one they cancel for ReLU: its lengths have no correction.
+        Some 0.01 s for each layer and correlation below one, up to a second for a
+        function with kinks, kept for the next call.
 
     Raises
     ------

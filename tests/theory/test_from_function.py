@@ -954,6 +954,17 @@ def test_the_second_derivative_of_an_interpolant():
     assert np.abs(a(x) + np.sin(x)).max() < 1e-10
 
 
+@pytest.mark.parametrize("x", [10.0, 100.0, 1000.0])
+def test_the_derivative_of_a_quick_wave_far_out(x):
+    # Panels are as many as waves; beyond some deviations they were left unresolved.
+    a = act.from_function(lambda x: np.sin(5.0 * x))
+    at = np.linspace(0.5 * x, x, 101)
+    # 1e-13 over the width of a panel, and the rounding of 5 x.
+    error = 1e-12 + 1e-13 * 5.0 * x
+    assert np.abs(a.derivative(at) - 5.0 * np.cos(5.0 * at)).max() < error
+    assert (2.0 * a + 1.0).derivative(x) == pytest.approx(2.0 * a.derivative(x))
+
+
 # --- where panels end -----------------------------------------------------------------
 
 

@@ -441,6 +441,18 @@ def test_own_functions_take_no_longer_than_a_few_seconds():
     assert time.process_time() - start < 10.0
 
 
+@pytest.mark.parametrize("q", [1e-8, 0.7, 5.0, 3e3, 4e5, 5e7])
+def test_edges_of_waves_by_values_are_those_of_exponentials(q):
+    snake = act.from_function(lambda x: x + np.sin(x) ** 2, name="snake")
+    edge = phase.edge_curve(q, snake)
+    with mp.workdps(DIGITS):
+        # s' = 1 + sin 2x, s^2 = (x + 1/2 - cos(2x) / 2)^2 without its odd terms.
+        slope = 1 - mp.expm1(-8 * mp.mpf(q)) / 2
+        energy = mp.mpf(q) - mp.expm1(-2 * mp.mpf(q)) / 2 + mp.expm1(-8 * mp.mpf(q)) / 8
+        assert abs(edge.weight_var * slope - 1) < 1e-12
+        assert abs(edge.bias_var - (q - energy / slope)) < 1e-12 * q
+
+
 @pytest.mark.parametrize("name", ["sin", "cos"])
 @pytest.mark.parametrize("q", [1e-6, 0.3, 40.0, 900.0])
 def test_duals_of_waves_are_those_of_exponentials(name, q):

@@ -1,5 +1,6 @@
 """Width corrections: linear networks, closed forms of ReLU, limits and refusals."""
 
+import itertools
 import math
 
 import mpmath
@@ -242,6 +243,53 @@ def test_quick_waves_have_the_closed_form(omega):
     assert width.nngp_variance(0.3, wave, 1, N) == pytest.approx(
         (both - (near - far) ** 2) / 4.0 / N, rel=1e-12
     )
+
+
+@pytest.mark.parametrize("rho", [-0.9, 0.0, 0.9, 0.99, 0.999])
+def test_the_correction_of_relu_has_the_digits_of_its_terms(rho):
+    with mpmath.workdps(50):
+        r = mpmath.mpf(rho)
+        angle = mpmath.acos(r)
+
+        def product(a, b, c):  # E s_a s_b of sqrt(2) relu
+            root = mpmath.sqrt(a * c)
+            turn = mpmath.acos(b / root)
+            return (root * mpmath.sin(turn) + (mpmath.pi - turn) * b) / mpmath.pi
+
+        def fourth(
+            p,
+        ):  # 4 E s_a^p s_b^(4 - p): E R^4 = 8, and an integral over the angle
+            ends = [angle - mpmath.pi / 2, mpmath.pi / 2]
+            arc = mpmath.quad(
+                lambda t: mpmath.cos(t) ** p * mpmath.cos(t - angle) ** (4 - p), ends
+            )
+            return 16 * arc / mpmath.pi
+
+        k = [mpmath.mpf(1), product(1, r, 1), mpmath.mpf(1)]
+        even = [6, fourth(3), fourth(2)]
+        second = [even, [even[1], even[2], even[1]], even[::-1]]
+        terms = []
+        for i, j in itertools.product(range(3), repeat=2):
+            orders = tuple((i == n) + (j == n) for n in range(3))
+            bend = mpmath.diff(product, tuple(k), orders)
+            terms.append((second[i][j] - k[i] * k[j]) * bend / 2)
+        limit = kernels.nngp_map(rho, act.relu.scaled(2.0), 2)
+        found = width.nngp_mean(rho, act.relu.scaled(2.0), 2, 1) - limit
+        size, rest = float(sum(map(abs, terms))), float(1 - k[1] ** 2)
+        # The sum with the limit is rounded.
+        assert abs(found - float(sum(terms))) < 1e-13 * size / rest**2 + 4e-16
+
+
+def test_slopes_of_a_wave_by_values_count_wherever_its_argument_lies():
+    def wave(x):
+        return 30.0 * (np.sin(5.0 * x) + x)
+
+    by_values = act.from_function(wave)
+    given = act.from_function(wave, derivative=lambda x: 150.0 * np.cos(5.0 * x) + 30.0)
+    for of in (width.ntk_mean, width.ntk_variance):
+        assert of(1.0, by_values, 2, N) == pytest.approx(
+            of(1.0, given, 2, N), rel=1e-12
+        )
 
 
 def test_quick_waves_take_few_values():

@@ -66,6 +66,9 @@ class Affine(Activation):
     def _value(self, x: Array) -> Array:
         return self.scale * self.base._value(x) + self.shift
 
+    def _anywhere(self, x: Array) -> Array:
+        return self.scale * self.base._anywhere(x) + self.shift
+
     def _edges(self, reach: float) -> Array:
         return self.base._edges(reach)
 

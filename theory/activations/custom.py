@@ -18,7 +18,7 @@ from theory.activations._half_weighted import HalfWeighted, second_moment
 from theory.activations._octaves import Octaves
 from theory.activations.base import Activation
 from theory.activations.function import LINEAR, WIDEST
-from theory.activations.interpolated import Differentiated
+from theory.activations.interpolated import SEEN, Differentiated
 from theory.meshes import DEVIATIONS
 
 Array = npt.NDArray[np.float64]
@@ -28,6 +28,10 @@ TOLERANCE = 1e-12
 """Error of the dual over E s^2 that is promised unless the caller accepts more."""
 
 EPS = float(np.finfo(np.float64).eps)
+
+RULE = 20.0
+"""Deviations within which panels are asked for: a mesh resolves no more than twelve of its
+own, and further out is a wider Gaussian's."""
 
 LOW = 64
 """Hermite coefficients from which the error of the dual is estimated."""
@@ -63,6 +67,11 @@ class FromFunction(Activation):
         out = np.asarray(self.f(self._root * x), dtype=np.float64)
         return out if self.factor == 1.0 else self.factor * out
 
+    def _anywhere(self, x: Array) -> Array:
+        if not isinstance(self.f, Differentiated):
+            return self._value(x)
+        return self.factor * self.f(self._root * x, within=SEEN)
+
     @property
     def _root(self) -> float:
         return math.sqrt(self.var)
@@ -78,7 +87,7 @@ class FromFunction(Activation):
         return self._ends(reach, needed=True)
 
     def _ends(self, reach: float, *, needed: bool) -> Array:
-        sigma = self._root * max(reach / DEVIATIONS, 1.0)
+        sigma = self._root * max(reach / RULE if needed else 1.0, 1.0)
         kinks = self._octaves.kinks(sigma)
         mesh = self._octaves.at(sigma)
         edges = (mesh.needed(kinks) if needed else mesh.edges) / self._root

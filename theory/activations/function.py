@@ -93,6 +93,10 @@ class GaussianFunction(ABC):
         """
         return gaussian.graded(self.kinks, reach)
 
+    def _anywhere(self, x: Array) -> Array:
+        """Return s(x), also where no standard Gaussian has any weight."""
+        return self._value(x)
+
     def _rise(self, x: Array) -> tuple[Array, float]:
         """Return s(x) - c to a relative accuracy, and a constant c: s(0) where known."""
         return self._value(x), 0.0
@@ -122,7 +126,7 @@ class GaussianFunction(ABC):
         """
         v = _checks.real(self.name, "x", x)
         with np.errstate(all="ignore"):
-            out = np.asarray(self._value(v))
+            out = np.asarray(self._anywhere(v))
         return _checks.like(x, _checks.result(self.name, out, "x"))
 
     def _variance(self, who: str, name: str, value: Any) -> float:

@@ -17,7 +17,6 @@ import numpy.typing as npt
 from theory import gaussian
 from theory._cached import cached_property
 from theory._chebyshev import chebyshev, nodes
-from theory.meshes import DEVIATIONS
 
 Array = npt.NDArray[np.float64]
 
@@ -26,6 +25,9 @@ FEW = 64
 
 REACHES = (20.0, 37.0)
 """Half-widths of the axis that are tried; the density is 1e-298 at the last."""
+
+NEAR = 12.0
+"""One that is tried before for squares and slopes: enough unless they grow fast."""
 
 TAIL = 1e-17
 """Share of the energy that may lie within two of the end of the axis."""
@@ -43,6 +45,9 @@ MOST = 256
 
 LAST = 1e-14
 """of the largest."""
+
+SMOOTH, NARROW = 6, 1e-3
+"""Nodes of panels whose half-width over the deviation is below, which leaves 1e-18."""
 
 TOGETHER = 1 << 16
 """Values at once for many lengths: their temporaries stay in cache."""
@@ -168,8 +173,9 @@ def length_slope(s: Any) -> float:
 
 def _reaches(s: Any, last: float = REACHES[-1], unit: float = 1.0) -> tuple[float, ...]:
     """Return the half-widths to try: beyond a kink that is not reached s may be steep."""
-    far = any(REACHES[0] - 2.0 < abs(c) / unit <= last for c in s.kinks)
-    return REACHES[far:]
+    beyond = [abs(c) / unit for c in s.kinks if abs(c) / unit <= last]
+    farthest = max(beyond, default=0.0)
+    return tuple(v for v in (NEAR, *REACHES) if farthest <= v - 2.0) or REACHES[-1:]
 
 
 def _slope_edges(s: Any, reach: float) -> Array:
@@ -266,21 +272,22 @@ def together(a: Any, r: Array, *, slope: bool = False) -> Array:
         top = reach * high
         count = math.ceil(top / low)
         own = low * np.arange(-count, count + 1, dtype=np.float64)
-        # Panels far out are joined, of a Gaussian a 40th as wide as the reach.
-        wide = max(top, DEVIATIONS * high)
+        wide = max(top, REACHES[0] * high)  # as far as rules of that Gaussian
         edges = np.union1d(own, _slope_edges(a, wide) if slope else a._edges(wide))
-        x, w = gaussian.composite(edges[np.abs(edges) <= top])
-        far = np.abs(x) > top - 2.0 * low
+        edges = edges[np.abs(edges) <= top]
+        x, w = gaussian.composite(edges)
         step = max(1, TOGETHER // len(r))
         with np.errstate(over="ignore", invalid="ignore"):
             if slope:
-                forms = _slope_forms(a._scaled(low * low), x / low)
+                forms = _slope_forms(a._scaled(low * low), x / low, w)
             else:
-                forms = [a._value(x) ** 2]
+                forms = [w * a._value(x) ** 2]
+            x, forms = _fewer(edges, x, forms, low)
+            far = np.abs(x) > top - 2.0 * low
             sums = np.zeros((3, len(forms), len(r)))
             for at in (slice(i, i + step) for i in range(0, len(x), step)):
                 z = x[at] / r[:, None]
-                density = w[at] * gaussian.pdf(z) / r[:, None]
+                density = gaussian.pdf(z) / r[:, None]
                 if slope:
                     density *= _by_parts(a, z)
                 size, beyond = np.abs(density), far[at]
@@ -298,3 +305,27 @@ def together(a: Any, r: Array, *, slope: bool = False) -> Array:
         f"{a.name}.length_map: `q` must leave E s(sqrt(q) Z)^2 within float64, but the"
         f" activation grows too fast for {high * high:.3g}."
     )
+
+
+def _fewer(
+    edges: Array, x: Array, forms: list[Array], low: float
+) -> tuple[Array, list[Array]]:
+    """Move what narrow panels hold to a few nodes of each, by its moments.
+
+    Densities of deviations from `low` on are polynomials of degree `SMOOTH` - 1 there.
+    """
+    half, middle = 0.5 * np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
+    narrow = half < NARROW * low
+    fine, coarse = (
+        np.polynomial.legendre.legvander(gaussian.legendre(n)[0], SMOOTH - 1)
+        for n in (20, SMOOTH)
+    )
+    moved = fine @ np.linalg.inv(coarse)
+    nodes = middle[narrow, None] + half[narrow, None] * gaussian.legendre(SMOOTH)[0]
+
+    def joined(kept: Array, new: Array) -> Array:
+        return np.concatenate([kept.reshape(-1, 20)[~narrow].ravel(), new.ravel()])
+
+    return joined(x, nodes), [
+        joined(f, f.reshape(-1, 20)[narrow] @ moved) for f in forms
+    ]

@@ -211,9 +211,13 @@ class Moments:
             high = float(q.max())
             try:
                 self.at(high)  # complains about what is not resolved
+                if of == "slope":
+                    # Panels on which slopes are known out there; short ones lose digits.
+                    most = max(high, 1.0)
+                    f = self.at(most).derivative
+                    return together(f, np.sqrt(q / most)) / most
                 a = _within_reach(self.activation, high)
-                f = a.derivative if of == "slope" else a
-                return together(f, np.sqrt(q), slope=of == "change")
+                return together(a, np.sqrt(q), slope=of == "change")
             except TooLarge:
                 return np.full(q.shape, np.inf)
             except ValueError as error:
