@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from theory import _chebyshev, gaussian
 from theory._cached import cached_property
-from theory.activations import Activation, Affine, PiecewisePolynomial
+from theory.activations import Activation, PiecewisePolynomial
 from theory.activations.affine import split
 from theory.activations.custom import FromFunction
 from theory.activations.moments import TooLarge, together
@@ -189,7 +189,7 @@ class Moments:
 
     def at(self, q: float) -> Activation:
         """Return x -> s(sqrt(q) x)."""
-        return _within_reach(self.activation, q)._scaled(q)
+        return self.activation._scaled(q)
 
     @cached_property
     def _by_values(self) -> bool:
@@ -216,8 +216,7 @@ class Moments:
                     most = max(high, 1.0)
                     f = self.at(most).derivative
                     return together(f, np.sqrt(q / most)) / most
-                a = _within_reach(self.activation, high)
-                return together(a, np.sqrt(q), slope=of == "change")
+                return together(self.activation, np.sqrt(q), slope=of == "change")
             except TooLarge:
                 return np.full(q.shape, np.inf)
             except ValueError as error:
@@ -249,7 +248,7 @@ class Moments:
         """E s'(sqrt(q) Z)^2."""
         if self._by_values:
             return Curve(self._together("slope"))
-        return Curve(_each(lambda q: _slope_energy(self.at(q)) / q))
+        return Curve(_each(lambda q: self.at(q).derivative_second_moment / q))
 
     @cached_property
     def slope_noise(self) -> float:
@@ -296,7 +295,7 @@ class Moments:
         a = self._linear
         if a is None:
             return 0.0
-        return _slope_energy(a._scaled(q)) / q
+        return a._scaled(q).derivative_second_moment / q
 
     def change_beyond(self, q: float) -> float:
         """Return the derivative of E s^2 in q there."""
@@ -370,43 +369,3 @@ def _each(function: Callable[[float], float]) -> Callable[[Array], Array]:
         return out
 
     return of_many
-
-
-def _slope_energy(a: Activation) -> float:
-    if isinstance(a, Affine):
-        return a.scale**2 * _slope_energy(a.base)
-    if isinstance(a, PiecewisePolynomial) and a.m:
-        return a.derivative.second_moment
-    return a.derivative_second_moment
-
-
-def _within_reach(activation: Activation, q: float) -> Activation:
-    """Replace kinks that no pre-activation reaches by the branch around zero.
-
-    P(|Z| > 40) = 1e-349: what lies beyond is nothing in float64, but panels would be laid
-    from zero to it.
-    """
-    a = activation
-    if isinstance(a, Affine):
-        return Affine(_within_reach(a.base, q), a.scale, a.shift)
-    if not isinstance(a, PiecewisePolynomial):
-        return a
-    reach = 40.0 * math.sqrt(q)
-    if all(abs(c) <= reach for c in a.kinks):
-        return a
-    poly = np.zeros(a.m + 1)
-    poly[: len(a.poly)] = a.poly
-    kept: list[tuple[float, float]] = []
-    for c, jump in zip(a.kinks, a.jumps, strict=True):
-        if abs(c) <= reach:
-            kept.append((c, jump))
-        elif c < 0.0:
-            branch = np.polynomial.polynomial.polypow([-c, 1.0], a.m)
-            poly += jump * np.asarray(branch) / math.factorial(a.m)
-    return PiecewisePolynomial(
-        a.name,
-        a.m,
-        tuple(float(p) for p in poly),
-        tuple(c for c, _ in kept),
-        tuple(j for _, j in kept),
-    )
