@@ -75,16 +75,12 @@ class FromFunction(Activation):
         In the units of x, kinks among them. Panels that no integral over a standard
         Gaussian needs are joined.
         """
-        return self._ends(reach, needed=True)
-
-    def _ends(self, reach: float, *, needed: bool) -> Array:
         sigma = self._root * max(reach / DEVIATIONS, 1.0)
         kinks = self._octaves.kinks(sigma)
-        mesh = self._octaves.at(sigma)
-        edges = (mesh.needed(kinks) if needed else mesh.edges) / self._root
+        edges = self._octaves.at(sigma).needed(kinks) / self._root
         parts = [edges, self.kinks, [-reach, reach]]
         if self.of is not None and not isinstance(self.f, Differentiated):
-            parts.append(self.of._ends(reach, needed=needed))
+            parts.append(self.of._edges(reach))
         every = np.unique(np.concatenate(parts))
         return every[np.abs(every) <= reach]
 
@@ -153,7 +149,7 @@ class FromFunction(Activation):
         return self._sampled(20)
 
     def _sampled(self, nodes: int) -> HalfWeighted:
-        out = HalfWeighted.of(self._value, self._ends(DEVIATIONS, needed=False), nodes)
+        out = HalfWeighted.of(self._value, self._edges(DEVIATIONS), nodes)
         need = out.trouble(is_slope=self.of is not None)
         if need:
             raise ValueError(f"{self.name}: {need} at variance {self.var:g}.")
@@ -183,7 +179,7 @@ class FromFunction(Activation):
             or is not square integrable at infinity.
         """
         _ = self._own_samples  # says what is wrong with the values
-        edges = self._ends(DEVIATIONS, needed=False)
+        edges = self._edges(DEVIATIONS)
         return second_moment(self.name, self._value, edges, self.kinks, self.tolerance)
 
     @cached_property
@@ -223,7 +219,7 @@ class FromFunction(Activation):
         out = np.empty(v.size)
         for k, s in enumerate(v.ravel()):
             a = self if s == 1.0 else self._scaled(float(s))
-            x, root = HalfWeighted.rule(a._slope._ends(DEVIATIONS, needed=False), 20)
+            x, root = HalfWeighted.rule(a._slope._edges(DEVIATIONS), 20)
             product = (a._value(x) * root) * (a._slope._value(x) * root)
             out[k] = gaussian.total(np.nan_to_num(product * x)) / s
         return _checks.like(q, out.reshape(v.shape))
